@@ -1,0 +1,154 @@
+// The narrow waist: every computation on residues that the layers above need, as one table of
+// operations. ref/ is the oracle, cpu/ is fast, trace/ records. Integer results are bit-identical
+// on every backend: all outputs are canonical, in [0, q), and every rounding is specified here.
+//
+// Layout. A View is a block of residues (limb, batch, coefficient), rows of N contiguous words;
+// row (i, b) starts at word (i * batch + b) * N and holds residues modulo prime primes[i].
+// Form. "NTT form": row value at index k is the polynomial evaluated at psi^(2*brv(k)+1), where
+// psi = root(prime) and brv reverses log2(N) bits. "Coefficient form": index k is the coefficient of X^k in Z_q[X]/(X^N + 1).
+// Aliasing. An output may be the very same block as an input of the same shape unless the operation
+// says otherwise; partial overlap is never allowed.
+// Broadcast. Where an operation says so, an input of batch 1 serves every batch entry of the output.
+// Threads. Every operation may be called from several threads at once on disjoint outputs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "jali/arith/word.h"
+
+namespace jali::backend {
+
+struct ConstView {
+  const void* data = nullptr;
+  std::span<const PrimeIndex> primes;  // one per limb, ascending
+  std::size_t batch = 1;
+};
+
+struct View {
+  void* data = nullptr;
+  std::span<const PrimeIndex> primes;
+  std::size_t batch = 1;
+  operator ConstView() const { return {data, primes, batch}; }
+};
+
+/// A switching key in NTT form: residues (digit, part, prime, coefficient), part 0 = b, 1 = a, over
+/// ALL primes of the ring in index order, so that a key serves every level.
+struct KeyView {
+  const void* data = nullptr;
+  std::size_t digits = 0;
+};
+
+/// What an Ops instance is made for.
+struct Config {
+  Word word = Word::w64;
+  std::size_t n = 0;                  // ring degree, a power of two in [2^10, 2^17] (ref: from 2^2)
+  std::vector<std::uint64_t> primes;  // distinct, = 1 mod 2n, below 2^word_prime_bits(word)
+  int threads = 1;                    // >= 1
+  std::string isa;                    // cpu only: "", "portable", "avx2", "avx512", "ifma"; "" = best
+};
+
+enum class CrtMethod { mod, mul };
+enum class IcrtMethod { product_sum, garner };
+
+class Ops {
+ public:
+  virtual ~Ops() = default;
+
+  virtual std::string name() const = 0;  // "ref", "cpu/ifma", ...
+  virtual const Config& config() const = 0;
+
+  // --- transforms, in place -----------------------------------------------------------------
+  virtual void ntt(View x) const = 0;   // coefficient -> NTT form
+  virtual void intt(View x) const = 0;  // NTT -> coefficient form
+
+  // --- element-wise; b may be broadcast ------------------------------------------------------
+  virtual void add(View out, ConstView a, ConstView b) const = 0;
+  virtual void sub(View out, ConstView a, ConstView b) const = 0;
+  virtual void neg(View out, ConstView a) const = 0;
+  virtual void mul(View out, ConstView a, ConstView b) const = 0;
+  virtual void mul_add(View acc, ConstView a, ConstView b) const = 0;  // acc += a * b
+  /// out = a * s[i] on limb i; s[i] < q_i, one a limb.
+  virtual void mul_scalar(View out, ConstView a, std::span<const std::uint64_t> s) const = 0;
+  /// acc += a * s[i] on limb i.
+  virtual void mul_scalar_add(View acc, ConstView a, std::span<const std::uint64_t> s) const = 0;
+  /// out = a + s[i] on limb i at every index (NTT form: adds the constant polynomial s).
+  virtual void add_scalar(View out, ConstView a, std::span<const std::uint64_t> s) const = 0;
+  /// out = sum_k a[k] * b[k]; each b[k] may be broadcast; out is none of the inputs.
+  virtual void inner_product(View out, std::span<const ConstView> a,
+                             std::span<const ConstView> b) const = 0;
+  /// (d0, d1, d2) = (a0 b0, a0 b1 + a1 b0, a1 b1). Outputs are none of the inputs.
+  virtual void tensor(View d0, View d1, View d2, ConstView a0, ConstView a1, ConstView b0,
+                      ConstView b1) const = 0;
+
+  // --- automorphisms X -> X^g, g odd, modulo 2N; out is not in ---------------------------------
+  virtual void automorphism_ntt(View out, ConstView in, std::uint64_t g) const = 0;
+  virtual void automorphism_coeff(View out, ConstView in, std::uint64_t g) const = 0;
+
+  // --- basis changes, NTT form in and out ------------------------------------------------------
+  // A digit D of x is a run of its limbs with product |D|. Its centred lift is the integer
+  // polynomial with coefficients in [-|D|/2, |D|/2) congruent to x modulo every prime of D. It is
+  // computed as sum_i y_i (|D|/q_i) - v |D| with y_i = [x_i (|D|/q_i)^-1]_{q_i} and
+  // v = floor(1/2 + sum_i y_i / q_i), the sum taken in double precision, in limb order, by
+  //   s = 0.5; for i: s = fma(double(y_i), 1.0 / double(q_i), s);  v = floor(s)
+  // so that v is the same integer on every machine. (When the sum lies within rounding error of a
+  // half, the lift is off by |D|: still congruent, outside the centred range by a hair.)
+
+  /// ext = lifts of every digit of x to all primes of `ext`. x.primes is a subset of ext.primes;
+  /// digit_limbs are the sizes of consecutive digits of x and add up to its limbs.
+  /// ext has digit_limbs.size() blocks of shape (ext.primes, batch, N), one after the other:
+  /// block j is the centred lift of digit j; on the digit's own primes it equals x.
+  virtual void mod_up(View ext, ConstView x, std::span<const std::uint32_t> digit_limbs) const = 0;
+
+  /// acc_c = sum_j sigma_g(ext_j) * key[digit_ids[j]][c], c = 0, 1; over the primes of acc; g = 1
+  /// for none. ext: digit_ids.size() blocks as mod_up writes them, over acc0.primes. The
+  /// automorphism is applied to ext as it is read. accumulate: add to what acc holds.
+  virtual void key_product(View acc0, View acc1, ConstView ext, KeyView key,
+                           std::span<const std::uint32_t> digit_ids, std::uint64_t g,
+                           bool accumulate) const = 0;
+
+  /// mod_up and key_product in one, without the intermediate in memory; same result.
+  virtual void key_switch(View acc0, View acc1, ConstView x,
+                          std::span<const std::uint32_t> digit_limbs, KeyView key,
+                          std::span<const std::uint32_t> digit_ids) const = 0;
+
+  /// Division with rounding between bases: with D the product of the primes of x that out lacks and
+  /// A the product of the primes of out that x lacks (both may be empty), out = (x A - [x A]_D) / D,
+  /// where [.]_D is the centred lift of the digit of all the dropped limbs. ModDown (D = P), rescale
+  /// (D = last primes), both merged, and the rational rescale of small words (A not empty) are all
+  /// this. addend (optional, over out.primes): is added to the result. out is not x.
+  virtual void scale_down(View out, ConstView x, const ConstView* addend) const = 0;
+
+  // --- between integers and residues ----------------------------------------------------------
+  /// out (coefficient form) = c[b * N + k] mod q for signed 64-bit integers; c holds batch * N.
+  virtual void from_int64(View out, std::span<const std::int64_t> c) const = 0;
+  /// The same for doubles that hold integers of any size (|c| < 2^1000).
+  virtual void from_double(View out, std::span<const double> c) const = 0;
+
+  /// CRT: out (coefficient form) = integers mod q. Unsigned integers of `words` 64-bit words each,
+  /// little end first, laid out (word, batch, coefficient). GIF-FHE section V: mod = Horner with
+  /// Barrett (CRT-MOD), mul = inner product with the precomputed powers of 2^64 (CRT-MUL).
+  virtual void crt(View out, std::span<const std::uint64_t> integers, std::size_t words,
+                   CrtMethod method) const = 0;
+  /// Inverse CRT of coefficient form to integers in [0, Q), Q the product of x's primes; layout as
+  /// in crt; words must hold Q. product_sum: sum of (Q/q_i) [x_i (Q/q_i)^-1] reduced mod Q (ICRT-C);
+  /// garner: mixed radix (ICRT-G). Both give the same integers.
+  virtual void icrt(std::span<std::uint64_t> integers, std::size_t words, ConstView x,
+                    IcrtMethod method) const = 0;
+
+  /// psi of a prime: its primitive 2N-th root, arith::primitive_root(q, 2N): the smallest of them.
+  virtual std::uint64_t root(PrimeIndex prime) const = 0;
+};
+
+/// cpu/: throws Unsupported if config.isa names a set this machine lacks.
+std::unique_ptr<Ops> make_cpu_ops(Config config);
+/// Instruction sets this machine can run, best first, e.g. {"ifma", "avx512", "avx2", "portable"}.
+std::vector<std::string> cpu_isas();
+/// ref/: the oracle.
+std::unique_ptr<Ops> make_ref_ops(Config config);
+
+}  // namespace jali::backend

@@ -1,0 +1,47 @@
+// The evaluator that keeps levels and scales by itself: products stay unrelinearised and unscaled
+// until something needs them otherwise, so that a sum of products pays for one of each.
+#pragma once
+
+#include <complex>
+#include <memory>
+#include <span>
+
+#include "jali/ckks/evaluator.h"
+
+namespace jali::ckks {
+
+/// Operands may have any level, pending relinearisation or pending rescale; results are right up to
+/// noise. Throws DepthExhausted with the depth that would be enough.
+class AutoEvaluator {
+ public:
+  explicit AutoEvaluator(std::shared_ptr<const Evaluator> evaluator);
+  const Evaluator& explicit_evaluator() const { return *evaluator_; }
+
+  Ciphertext add(const Ciphertext& a, const Ciphertext& b) const;
+  Ciphertext sub(const Ciphertext& a, const Ciphertext& b) const;
+  Ciphertext negate(const Ciphertext& a) const;
+  Ciphertext multiply(const Ciphertext& a, const Ciphertext& b) const;
+  Ciphertext square(const Ciphertext& a) const;
+  // Plain operands: a vector is `batch` (1 or the ciphertext's) vectors of `count` numbers.
+  Ciphertext add_vector(const Ciphertext& a, std::span<const std::complex<double>> v,
+                        std::size_t batch = 1) const;
+  Ciphertext multiply_vector(const Ciphertext& a, std::span<const std::complex<double>> v,
+                             std::size_t batch = 1) const;
+  Ciphertext add_scalar(const Ciphertext& a, std::complex<double> v) const;
+  Ciphertext multiply_scalar(const Ciphertext& a, std::complex<double> v) const;
+  Ciphertext rotate(const Ciphertext& a, int steps) const;
+  Ciphertext conjugate(const Ciphertext& a) const;
+  /// Every slot of a block of `count` (a power of two) holds the block's sum; 0: all slots.
+  /// Needs rotations by 1, 2, 4 .. count/2.
+  Ciphertext sum(const Ciphertext& a, std::size_t count = 0) const;
+
+  /// Two parts and the canonical scale of its level: what is sent and decrypted.
+  Ciphertext normalise(const Ciphertext& a) const;
+  /// The level it will have after normalise.
+  int effective_level(const Ciphertext& a) const;
+
+ private:
+  std::shared_ptr<const Evaluator> evaluator_;
+};
+
+}  // namespace jali::ckks

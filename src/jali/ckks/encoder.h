@@ -1,0 +1,41 @@
+// Encoding: vectors of numbers to and from integer polynomials through the canonical embedding.
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "jali/ckks/types.h"
+
+namespace jali::ckks {
+
+class Encoder {
+ public:
+  Encoder(CkksParamsPtr params, std::shared_ptr<const ring::Ring> ring);
+  ~Encoder();
+
+  /// values: batch vectors of `count` numbers, one after the other. count <= N/2; the vector is padded
+  /// with zeros to 2^log_slots (log_slots < 0: the full N/2). Fewer slots than N/2 are packed
+  /// sparsely: the polynomial lies in X^(N/2/slots).
+  /// Throws InvalidArgument for sizes, non-finite values, or values too large for the level.
+  Plaintext encode(std::span<const std::complex<double>> values, std::size_t batch, int level,
+                   double scale, int log_slots = -1) const;
+  Plaintext encode(std::span<const double> values, std::size_t batch, int level, double scale,
+                   int log_slots = -1) const;
+  /// The same over any primes of the ring (for diagonals kept over Q and P).
+  ring::Poly encode_over(std::span<const std::complex<double>> values, std::size_t batch,
+                         std::span<const PrimeIndex> primes, double scale, int log_slots) const;
+
+  /// (batch, 2^log_slots).
+  std::vector<std::complex<double>> decode(const Plaintext& plaintext) const;
+
+ private:
+  struct Tables;
+  CkksParamsPtr params_;
+  std::shared_ptr<const ring::Ring> ring_;
+  std::unique_ptr<Tables> tables_;
+};
+
+}  // namespace jali::ckks

@@ -1,0 +1,51 @@
+// Encryption and decryption.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "jali/ckks/types.h"
+#include "jali/rlwe/keys.h"
+
+namespace jali::ckks {
+
+/// Encrypts under the secret key (half the bytes: the uniform part travels as a seed).
+class SecretEncryptor {
+ public:
+  SecretEncryptor(std::shared_ptr<const rlwe::SecretKey> sk, std::shared_ptr<const ring::Ring> ring,
+                  std::optional<random::Seed> seed = std::nullopt);
+  Ciphertext encrypt(const Plaintext& plaintext);
+
+ private:
+  std::shared_ptr<const rlwe::SecretKey> sk_;
+  std::shared_ptr<const ring::Ring> ring_;
+  random::Prng seeds_;
+};
+
+/// Encrypts under the public key.
+class PublicEncryptor {
+ public:
+  PublicEncryptor(std::shared_ptr<const rlwe::PublicKey> pk, std::shared_ptr<const ring::Ring> ring,
+                  std::optional<random::Seed> seed = std::nullopt);
+  Ciphertext encrypt(const Plaintext& plaintext);
+
+ private:
+  std::shared_ptr<const rlwe::PublicKey> pk_;
+  std::shared_ptr<const ring::Ring> ring_;
+  ring::Poly a_;
+  random::Prng seeds_;
+};
+
+class Decryptor {
+ public:
+  Decryptor(std::shared_ptr<const rlwe::SecretKey> sk, std::shared_ptr<const ring::Ring> ring);
+  /// The raw decryption: for the key holder alone (Li and Micciancio 2021).
+  Plaintext decrypt(const Ciphertext& ciphertext) const;
+
+ private:
+  std::shared_ptr<const rlwe::SecretKey> sk_;
+  std::shared_ptr<const ring::Ring> ring_;
+};
+
+}  // namespace jali::ckks

@@ -1,0 +1,110 @@
+// The explicit evaluator: every homomorphic operation, by hand. See auto_evaluator.h for the one
+// that relinearises and rescales by itself.
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "jali/ckks/encoder.h"
+#include "jali/ckks/types.h"
+#include "jali/rlwe/keys.h"
+
+namespace jali::ckks {
+
+/// Key-switch digits of a ciphertext, computed once and used by many rotations.
+struct Hoisted {
+  std::vector<PrimeIndex> primes;   // of one digit block: the level's primes, then P
+  device::Buffer ext;               // digits x primes x batch x N
+  const Ciphertext* source = nullptr;  // must outlive this
+  backend::ConstView view() const { return {ext.data(), primes, source->batch()}; }
+};
+
+/// A ciphertext over Q_level * P, before division by P: sums of rotations need one division only
+/// (double hoisting).
+struct Extended {
+  CkksParamsPtr params;
+  ring::Poly c0, c1;  // over the level's primes, then P; carry a factor P
+  int level = 0;
+  double scale = 1;
+  int log_slots = 0;
+  Estimate estimate;  // in units without the factor P
+};
+
+/// All operations are const and may be used from several threads. Levels of two operands must be
+/// equal (drop_to brings one down), scales equal to within 2^-20 relative; violations throw.
+class Evaluator {
+ public:
+  Evaluator(CkksParamsPtr params, std::shared_ptr<const ring::Ring> ring,
+            std::shared_ptr<const rlwe::EvaluationKeys> keys);
+  ~Evaluator();
+
+  const CkksParamsPtr& params() const;
+  const std::shared_ptr<const ring::Ring>& ring() const;
+  const Encoder& encoder() const;
+  bool has_rotation(int steps) const;
+  bool has_galois(std::uint64_t element) const;
+
+  Ciphertext copy(const Ciphertext& a) const;
+
+  // HADD
+  Ciphertext add(const Ciphertext& a, const Ciphertext& b) const;
+  Ciphertext sub(const Ciphertext& a, const Ciphertext& b) const;
+  Ciphertext negate(const Ciphertext& a) const;
+  Ciphertext add_plain(const Ciphertext& a, const Plaintext& b) const;
+  Ciphertext sub_plain(const Ciphertext& a, const Plaintext& b) const;
+  Ciphertext add_scalar(const Ciphertext& a, std::complex<double> b) const;
+  void add_inplace(Ciphertext& a, const Ciphertext& b) const;
+
+  // CMULT: scale becomes a.scale * b.scale
+  Ciphertext multiply_plain(const Ciphertext& a, const Plaintext& b) const;
+  /// round(b * scale) as a constant; complex constants go through X^(N/2).
+  Ciphertext multiply_scalar(const Ciphertext& a, std::complex<double> b, double scale) const;
+  /// Exact, no scale: by a small integer, or by the imaginary unit.
+  Ciphertext multiply_integer(const Ciphertext& a, std::int64_t b) const;
+  Ciphertext multiply_i(const Ciphertext& a) const;
+
+  // HMULT
+  Ciphertext multiply(const Ciphertext& a, const Ciphertext& b) const;  // 3 parts
+  Ciphertext square(const Ciphertext& a) const;
+  Ciphertext relinearise(const Ciphertext& a) const;
+  /// One level down; scale divided by the ratio of the levels' moduli.
+  Ciphertext rescale(const Ciphertext& a) const;
+  /// relinearise then rescale, with one division for both.
+  Ciphertext relinearise_rescale(const Ciphertext& a) const;
+  Ciphertext multiply_relinearise_rescale(const Ciphertext& a, const Ciphertext& b) const;
+
+  /// Same message and scale at a lower level.
+  Ciphertext drop_to(const Ciphertext& a, int level) const;
+  /// Brings `a` to (level, scale), level below a's: one multiplication by a constant and one rescale,
+  /// so that scales match to rounding.
+  Ciphertext adjust(const Ciphertext& a, int level, double scale) const;
+
+  // HROTATE: slot i of the result is slot i + steps of a
+  Ciphertext rotate(const Ciphertext& a, int steps) const;
+  Ciphertext conjugate(const Ciphertext& a) const;
+  Ciphertext automorphism(const Ciphertext& a, std::uint64_t element) const;
+
+  Hoisted hoist(const Ciphertext& a) const;
+  Ciphertext rotate_hoisted(const Hoisted& a, int steps) const;
+  Extended rotate_extended(const Hoisted& a, int steps) const;  // steps 0: P times the source
+  Extended extend(const Ciphertext& a) const;                   // P times a
+  Ciphertext reduce(const Extended& a) const;                   // division by P
+  Ciphertext reduce_rescale(const Extended& a) const;           // division by P and one level
+  /// sum_k a[k] * diagonal[k], diagonals over the level's primes and P at `scale`.
+  Extended multiply_accumulate(std::span<const Extended* const> a,
+                               std::span<const ring::Poly* const> diagonals, double scale,
+                               double message) const;
+  void add_inplace(Extended& a, const Extended& b) const;
+  /// Automorphism of a reduced ciphertext's key switch, added to `acc` before division by P.
+  void rotate_accumulate(Extended& acc, const Ciphertext& a, int steps) const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace jali::ckks

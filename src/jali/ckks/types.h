@@ -1,0 +1,44 @@
+// Plaintexts and ciphertexts.
+#pragma once
+
+#include <complex>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "jali/params/ckks_params.h"
+#include "jali/params/noise.h"
+#include "jali/random/prng.h"
+#include "jali/ring/poly.h"
+
+namespace jali::ckks {
+
+using params::CkksParamsPtr;
+using params::Estimate;
+
+/// An encoded vector: integers, scale times the message after the inverse embedding.
+struct Plaintext {
+  CkksParamsPtr params;
+  ring::Poly poly;    // NTT form over the primes of `level`
+  int level = 0;
+  double scale = 1;
+  int log_slots = 0;  // slots are repeated when fewer than N/2 (sparse packing)
+  double message = 1; // root mean square of the slots
+};
+
+/// parts[0] + parts[1] s (+ parts[2] s^2) = scale * message + error, modulo the primes of `level`.
+struct Ciphertext {
+  CkksParamsPtr params;
+  std::vector<ring::Poly> parts;  // 2, or 3 before relinearisation; NTT form
+  int level = 0;
+  double scale = 1;
+  int log_slots = 0;
+  Estimate estimate;
+  /// A fresh secret-key encryption keeps the seed of its uniform part, so that it travels at half
+  /// the size; any operation drops it.
+  std::optional<random::Seed> seed;
+
+  std::size_t batch() const { return parts.empty() ? 0 : parts[0].batch(); }
+};
+
+}  // namespace jali::ckks

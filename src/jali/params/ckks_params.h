@@ -1,0 +1,109 @@
+// CKKS parameters: an unchecked literal becomes an immutable, validated object.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "jali/arith/word.h"
+
+namespace jali::params {
+
+/// What a user asks for; 0 or empty means "choose".
+struct CkksLiteral {
+  int depth = 1;             // multiplications one after the other, >= 0
+  double scale_bits = 40;    // log2 of the scale, and of the modulus one level takes
+  int log_n = 0;             // 10..17; 0: the smallest that the security table allows
+  std::optional<Word> word;  // empty: the fastest on CPUs that can hold the scale
+  int security = 128;        // 128, 192, 256; 0 only with a name that begins with "insecure_"
+  int dnum = 0;              // digits of key switching at the top level; 0: choose
+  double integer_bits = 10;  // room above the scale at level 0: |message| < 2^(integer_bits - 1)
+  std::string name;          // free; must begin with "insecure_" when security is 0
+};
+
+/// The limbs and the canonical scale of one level.
+struct Level {
+  std::vector<PrimeIndex> primes;   // ascending; not necessarily a prefix (rational rescaling)
+  double scale = 0;                 // canonical scale of a ciphertext at this level
+  double log_q = 0;                 // log2 of the product of its primes
+  std::vector<std::uint32_t> digit_limbs;  // sizes of the consecutive digits of this level ...
+  std::vector<std::uint32_t> digit_ids;    // ... and which digit of the key each one is
+};
+
+class CkksParams {
+ public:
+  /// Validates, chooses and freezes. Throws InsecureParams or InvalidArgument with what would fit.
+  static std::shared_ptr<const CkksParams> create(const CkksLiteral& literal);
+
+  const CkksLiteral& literal() const { return literal_; }
+  int log_n() const { return log_n_; }
+  std::size_t n() const { return std::size_t{1} << log_n_; }
+  std::size_t slots() const { return n() / 2; }
+  Word word() const { return word_; }
+  int depth() const { return static_cast<int>(levels_.size()) - 1; }
+  int security() const { return security_; }  // what the table grants: 128, 192, 256 or 0
+  double scale_bits() const { return literal_.scale_bits; }
+
+  /// All primes: q_0 .. q_{q_count-1}, then p_0 .. p_{p_count-1}.
+  std::span<const std::uint64_t> primes() const { return primes_; }
+  std::size_t q_count() const { return q_count_; }
+  std::size_t p_count() const { return primes_.size() - q_count_; }
+  std::span<const PrimeIndex> q_primes() const { return {indices_.data(), q_count_}; }
+  std::span<const PrimeIndex> p_primes() const { return std::span(indices_).subspan(q_count_); }
+  std::span<const PrimeIndex> all_primes() const { return indices_; }
+  double log_q() const { return log_q_; }
+  double log_p() const { return log_p_; }
+  double log_qp() const { return log_q_ + log_p_; }
+
+  /// Level 0 is the last; level depth() the top. The canonical scales satisfy
+  /// scale(l-1) = scale(l)^2 prod(level l-1) / prod(level l).
+  const Level& level(int l) const { return levels_.at(static_cast<std::size_t>(l)); }
+  /// Number of digits of a switching key; digit d holds q primes [digit_begin(d), digit_begin(d+1)).
+  std::size_t dnum() const { return digit_begin_.size() - 1; }
+  std::size_t digit_begin(std::size_t d) const { return digit_begin_[d]; }
+
+  /// Standard deviation of the error, and of the uniform ternary secret's coefficients.
+  double error_std() const { return error_std_; }
+
+  /// Bytes of one switching key as kept and sent: its b halves and a seed.
+  std::size_t switch_key_bytes() const;
+  /// Bytes of an evaluation-key set: relinearisation, these rotations (deduplicated modulo slots, 0
+  /// needs none), conjugation. Equals EvaluationKeys::bytes() of the keys made.
+  std::size_t key_bytes(std::span<const int> rotations, bool conjugate,
+                        bool relinearise = true) const;
+  /// Bytes of the same keys expanded in an evaluator's memory.
+  std::size_t expanded_key_bytes(std::span<const int> rotations, bool conjugate,
+                                 bool relinearise = true) const;
+
+  /// Identifies the parameters on every serialised object.
+  const std::array<std::uint8_t, 32>& hash() const { return hash_; }
+
+ private:
+  CkksParams() = default;
+  friend struct CkksParamsBuilder;
+  CkksLiteral literal_;
+  int log_n_ = 0;
+  Word word_ = Word::w64;
+  int security_ = 0;
+  std::size_t q_count_ = 0;
+  std::vector<std::uint64_t> primes_;
+  std::vector<PrimeIndex> indices_;
+  std::vector<Level> levels_;
+  std::vector<std::size_t> digit_begin_;
+  double log_q_ = 0, log_p_ = 0;
+  double error_std_ = 0;
+  std::array<std::uint8_t, 32> hash_{};
+};
+
+using CkksParamsPtr = std::shared_ptr<const CkksParams>;
+
+/// Largest log2(PQ) for ternary secrets, sigma 3.19, classical (eprint 2024/463, Table 5.2);
+/// 0 where the table has no entry. security: 128, 192 or 256.
+double max_log_qp(int log_n, int security);
+
+}  // namespace jali::params

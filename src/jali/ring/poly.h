@@ -1,0 +1,124 @@
+// Polynomials in RNS form, and the ring that computes on them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "jali/arith/word.h"
+#include "jali/backend/ops.h"
+#include "jali/device/buffer.h"
+
+namespace jali::ring {
+
+enum class Form : std::uint8_t { ntt = 0, coeff = 1 };
+
+/// A block of `batch` polynomials modulo the product of its primes, rows (limb, batch, coefficient).
+/// Owns its memory; moves only: copies are asked for by name (Ring::copy).
+class Poly {
+ public:
+  Poly() = default;
+  Poly(device::Buffer buffer, std::vector<PrimeIndex> primes, std::size_t n, std::size_t batch,
+       Word word, Form form)
+      : buffer_(std::move(buffer)),
+        primes_(std::move(primes)),
+        n_(n),
+        batch_(batch),
+        word_(word),
+        form_(form) {}
+
+  bool empty() const { return buffer_.data() == nullptr; }
+  std::span<const PrimeIndex> primes() const { return primes_; }
+  std::size_t limbs() const { return primes_.size(); }
+  std::size_t n() const { return n_; }
+  std::size_t batch() const { return batch_; }
+  Word word() const { return word_; }
+  Form form() const { return form_; }
+  void set_form(Form form) { form_ = form; }
+  std::size_t row_bytes() const { return n_ * word_bytes(word_); }
+  std::size_t bytes() const { return limbs() * batch_ * row_bytes(); }
+
+  void* data() { return buffer_.data(); }
+  const void* data() const { return buffer_.data(); }
+  void* row(std::size_t limb, std::size_t b = 0) {
+    return static_cast<std::byte*>(data()) + (limb * batch_ + b) * row_bytes();
+  }
+  const void* row(std::size_t limb, std::size_t b = 0) const {
+    return static_cast<const std::byte*>(data()) + (limb * batch_ + b) * row_bytes();
+  }
+  std::uint64_t at(std::size_t limb, std::size_t b, std::size_t k) const {
+    return word_ == Word::w32 ? static_cast<const std::uint32_t*>(row(limb, b))[k]
+                              : static_cast<const std::uint64_t*>(row(limb, b))[k];
+  }
+
+  backend::View view() { return {data(), primes_, batch_}; }
+  backend::ConstView view() const { return {data(), primes_, batch_}; }
+  backend::ConstView cview() const { return view(); }
+  /// The first `count` limbs.
+  backend::View head(std::size_t count) {
+    return {data(), std::span<const PrimeIndex>(primes_).first(count), batch_};
+  }
+
+ private:
+  device::Buffer buffer_;
+  std::vector<PrimeIndex> primes_;
+  std::size_t n_ = 0;
+  std::size_t batch_ = 1;
+  Word word_ = Word::w64;
+  Form form_ = Form::ntt;
+};
+
+/// A set of primes with an engine: allocates polynomials and gives the operations. Immutable and
+/// safe to share between threads.
+class Ring {
+ public:
+  explicit Ring(std::shared_ptr<const backend::Ops> ops);
+
+  const backend::Ops& ops() const { return *ops_; }
+  std::size_t n() const { return ops_->config().n; }
+  Word word() const { return ops_->config().word; }
+  std::span<const std::uint64_t> primes() const { return ops_->config().primes; }
+  std::uint64_t prime(PrimeIndex i) const { return ops_->config().primes[i]; }
+
+  /// Uninitialised.
+  Poly make(std::span<const PrimeIndex> primes, std::size_t batch = 1, Form form = Form::ntt) const;
+  Poly zero(std::span<const PrimeIndex> primes, std::size_t batch = 1, Form form = Form::ntt) const;
+  Poly copy(const Poly& x) const;
+  /// The limbs of x at `primes`, which x must have.
+  Poly select(const Poly& x, std::span<const PrimeIndex> primes) const;
+  /// Memory that is wiped before reuse, for secrets.
+  Poly make_secret(std::span<const PrimeIndex> primes, Form form = Form::ntt) const;
+  device::Buffer scratch(std::size_t bytes) const { return pool_->allocate(bytes); }
+
+  void to_ntt(Poly& x) const;
+  void to_coeff(Poly& x) const;
+
+ private:
+  std::shared_ptr<const backend::Ops> ops_;
+  std::shared_ptr<device::Pool> pool_;
+  std::shared_ptr<device::Pool> secret_pool_;
+};
+
+/// Small constants as one residue a limb.
+/// [value]_q for each prime; value may be negative.
+std::vector<std::uint64_t> residues(const Ring& ring, std::span<const PrimeIndex> primes,
+                                    std::int64_t value);
+/// [round(value)]_q for each prime; |value| < 2^1000.
+std::vector<std::uint64_t> residues(const Ring& ring, std::span<const PrimeIndex> primes,
+                                    double value);
+/// [product of `factors`]_q for each prime in `primes`.
+std::vector<std::uint64_t> product_residues(const Ring& ring, std::span<const PrimeIndex> primes,
+                                            std::span<const PrimeIndex> factors);
+
+/// Centred value of every coefficient as a double, v / divisor with v in [-Q/2, Q/2): result
+/// (batch, N). x is in coefficient form. Exact to 2^-52 relative.
+std::vector<double> to_doubles(const Ring& ring, const Poly& x, double divisor);
+
+/// The Galois element of a rotation by k slots to the left, 5^k mod 2N; conjugation is 2N - 1.
+std::uint64_t galois_element(std::size_t n, int steps);
+inline std::uint64_t conjugation_element(std::size_t n) { return 2 * n - 1; }
+
+}  // namespace jali::ring

@@ -1,0 +1,94 @@
+// Secret, public and switching keys.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "jali/params/ckks_params.h"
+#include "jali/random/prng.h"
+#include "jali/ring/poly.h"
+
+namespace jali::rlwe {
+
+/// Uniform ternary secret over all primes, NTT form, in memory that is wiped. Cannot be printed.
+class SecretKey {
+ public:
+  SecretKey(params::CkksParamsPtr params, ring::Poly s) : params_(std::move(params)), s_(std::move(s)) {}
+  const params::CkksParamsPtr& params() const { return params_; }
+  const ring::Poly& poly() const { return s_; }  // NTT form over params().all_primes()
+
+ private:
+  params::CkksParamsPtr params_;
+  ring::Poly s_;
+};
+
+/// (b, a) with b = -a s + e over the q primes, NTT form; a is expanded from the seed.
+struct PublicKey {
+  params::CkksParamsPtr params;
+  random::Seed seed{};
+  ring::Poly b;
+};
+
+/// Key that switches s' to s: for digit d, b_d = -a_d s + e_d + P g_d s', over all primes, NTT form;
+/// g_d = 1 modulo the primes of digit d and 0 modulo the other q primes. a_d comes from the seed.
+struct SwitchKey {
+  random::Seed seed{};
+  std::vector<ring::Poly> b;  // one per digit
+  std::size_t bytes() const;  // b halves and seed
+};
+
+/// Everything public that an evaluator needs. Keys by Galois element.
+struct EvaluationKeys {
+  params::CkksParamsPtr params;
+  std::optional<SwitchKey> relinearisation;
+  std::map<std::uint64_t, SwitchKey> galois;
+  std::size_t bytes() const;
+};
+
+/// A switching key with its uniform halves expanded, as the engine reads it.
+struct ExpandedKey {
+  device::Buffer data;  // (digit, part, prime, coefficient)
+  std::size_t digits = 0;
+  backend::KeyView view() const { return {data.data(), digits}; }
+};
+
+class KeyGenerator {
+ public:
+  /// seed: empty for one from the operating system; a given one makes keys reproducible (tests).
+  KeyGenerator(params::CkksParamsPtr params, std::shared_ptr<const ring::Ring> ring,
+               std::optional<random::Seed> seed = std::nullopt);
+  ~KeyGenerator();
+  KeyGenerator(const KeyGenerator&) = delete;
+  KeyGenerator& operator=(const KeyGenerator&) = delete;
+
+  SecretKey secret_key();
+  PublicKey public_key(const SecretKey& sk);
+  /// Encrypts P g s_from under sk.
+  SwitchKey switch_key(const ring::Poly& s_from, const SecretKey& sk);
+  SwitchKey relinearisation_key(const SecretKey& sk);
+  SwitchKey galois_key(std::uint64_t galois_element, const SecretKey& sk);
+  /// rotations: in slots, any sign, 0 ignored, duplicates made once.
+  EvaluationKeys evaluation_keys(const SecretKey& sk, std::span<const int> rotations,
+                                 bool conjugate = false, bool relinearise = true);
+
+ private:
+  params::CkksParamsPtr params_;
+  std::shared_ptr<const ring::Ring> ring_;
+  random::Seed root_{};
+  std::uint64_t counter_ = 0;
+  random::Seed next_seed();
+};
+
+ExpandedKey expand(const ring::Ring& ring, const params::CkksParams& params, const SwitchKey& key);
+/// The uniform half of a public key.
+ring::Poly expand_a(const ring::Ring& ring, const params::CkksParams& params, const PublicKey& key);
+/// The uniform polynomial of (seed, index) over `primes` of `ring`, NTT form: row i is
+/// sample_uniform of stream (index << 16 | primes[i]).
+ring::Poly expand_uniform(const ring::Ring& ring, const random::Seed& seed, std::uint32_t index,
+                          std::span<const PrimeIndex> primes);
+
+}  // namespace jali::rlwe
