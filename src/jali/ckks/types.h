@@ -26,6 +26,15 @@ struct Plaintext {
   double message = 1; // root mean square of the slots
 };
 
+/// How the owner packed a ciphertext: what decryption shows of it. Operations of the evaluators work
+/// on all slots, ignore it and drop it; the faces above carry it along. It travels with the bytes.
+struct Packing {
+  std::uint32_t length = 0;     // slots of each vector that count, from the first; 0: all of them
+  bool batched = false;         // the batch is an axis of its own even when it is 1
+  bool complex_values = false;  // slots are complex; else the real parts are the message
+  bool padded = false;          // slots past `length` are zero up to noise
+};
+
 /// parts[0] + parts[1] s (+ parts[2] s^2) = scale * message + error, modulo the primes of `level`.
 struct Ciphertext {
   CkksParamsPtr params;
@@ -37,6 +46,7 @@ struct Ciphertext {
   /// A fresh secret-key encryption keeps the seed of its uniform part, so that it travels at half
   /// the size; any operation drops it.
   std::optional<random::Seed> seed;
+  Packing packing;
 
   std::size_t batch() const { return parts.empty() ? 0 : parts[0].batch(); }
 };
