@@ -1,0 +1,38 @@
+// SHA-256 (FIPS 180-4): names parameters, marks accidental corruption, pins formats in tests.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace jali {
+
+using Digest = std::array<std::uint8_t, 32>;
+
+/// Incremental: the digest of the concatenation of all updates.
+class Hash256 {
+ public:
+  void update(std::span<const std::uint8_t> data);
+  /// The digest of what was given so far; the object may go on being updated.
+  Digest digest() const;
+
+  /// FIPS 180-4, 5.3.3: square roots of the first eight primes.
+  static constexpr std::array<std::uint32_t, 8> kInitial{0x6a09e667, 0xbb67ae85, 0x3c6ef372,
+                                                         0xa54ff53a, 0x510e527f, 0x9b05688c,
+                                                         0x1f83d9ab, 0x5be0cd19};
+
+ private:
+  std::array<std::uint32_t, 8> state_ = kInitial;
+  std::array<std::uint8_t, 64> block_{};
+  std::uint64_t bytes_ = 0;
+};
+
+Digest hash256(std::span<const std::uint8_t> data);
+
+namespace detail {
+/// The same without the processor's SHA instructions, for tests.
+Digest hash256_portable(std::span<const std::uint8_t> data);
+}  // namespace detail
+
+}  // namespace jali
