@@ -1,0 +1,98 @@
+# `make demo` and `make test` do all their own set-up: a Python 3.11+, a C++20 compiler and make are
+# enough. Tools and packages go into .venv, builds into build/. `make help` lists the targets.
+
+PYTHON ?= python3
+JOBS ?= $(shell nproc 2>/dev/null || echo 2)
+FUZZ_SECONDS ?= 60
+WERROR ?= OFF
+BIN := $(CURDIR)/.venv/bin
+RELEASE := build/release
+LOGS := build/logs
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.NOTPARALLEL:
+.DEFAULT_GOAL := help
+.PHONY: help demo test install build lint cpp-test py-test docs-test fuzz sanitize docs format clean
+export PATH := $(BIN):$(PATH)
+export CMAKE_GENERATOR := Ninja
+export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+# $(call or_say,WHAT TO DO): ends a recipe line that may fail.
+or_say = || { echo "make $@ failed: $(1)" >&2; exit 1; }
+# $(call logged,COMMAND): runs it, and keeps what it printed for the summary of `make test`.
+logged = mkdir -p $(LOGS); { $(1); } 2>&1 | tee $(LOGS)/$@.txt
+CXX_SOURCES = find src tests fuzz python -name '*.h' -o -name '*.cpp'
+PY_SOURCES = python tests tools examples bench
+
+help: ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | column -ts "$$(printf '\t')"
+
+demo: install ## install, then classify handwritten digits that the server never sees
+	$(BIN)/jali demo digits $(call or_say,run '.venv/bin/jali doctor' and read its advice)
+
+test: lint cpp-test py-test docs-test fuzz sanitize ## install, then every check and test
+	@echo; echo "== summary"
+	@for log in cpp-test sanitize; do printf '%-10s ' $$log; grep -h 'tests passed' $(LOGS)/$$log.txt | tail -1; done
+	@for log in lint docs-test fuzz; do printf '%-10s ' $$log; tail -1 $(LOGS)/$$log.txt; done
+	@printf '%-10s ' py-test; tail -1 $(LOGS)/py-test.txt
+
+# --- installing and building ---------------------------------------------------------------------
+.venv/tools: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  $(call or_say,Jali needs Python 3.11 or later: make PYTHON=/path/to/python3.11)
+	@$(PYTHON) -m venv .venv $(call or_say,install the venv module of $(PYTHON) (Debian: apt install python3-venv))
+	$(BIN)/python -m pip install -q 'cmake>=3.26' ninja 'scikit-build-core>=0.10' 'nanobind>=2.4' \
+	  $(call or_say,pip could not reach a package index; see the lines above)
+	@touch $@
+
+# $(call pip_install,EXTRAS,CMAKE DEFINITIONS)
+pip_install = $(BIN)/python -m pip install -q --no-build-isolation -C build-dir=$(RELEASE) \
+  $(addprefix -C cmake.define.,$(2)) '.[$(1)]' \
+  $(call or_say,the lines above name the cause; a C++20 compiler is GCC 11 or Clang 14 at least (set CXX))
+
+install: .venv/tools ## the package and what the demos need, into .venv
+	$(call pip_install,demo,JALI_BUILD_TESTS=OFF)
+
+build: .venv/tools ## the same with the C++ tests and the developers' tools
+	$(call pip_install,demo$(,)dev,JALI_BUILD_TESTS=ON JALI_WERROR=$(WERROR))
+, := ,
+
+# --- checks --------------------------------------------------------------------------------------
+lint: build ## layers, headers, formats, clang-tidy, ruff, mypy
+	@$(call logged,tools/lint.sh $(RELEASE) $(JOBS)) $(call or_say,'make format' mends formats; the rest is named above)
+
+cpp-test: build ## the C++ tests
+	@$(call logged,ctest --test-dir $(RELEASE) -j $(JOBS) --output-on-failure --no-tests=error) \
+	  $(call or_say,repeat one test with $(RELEASE)/tests/ROOM/test_ROOM --gtest_filter=NAME)
+
+py-test: build ## the Python tests
+	@$(call logged,python -m pytest) $(call or_say,repeat one test with .venv/bin/python -m pytest -k NAME)
+
+docs-test: build ## every code block of the documents and every script of examples/
+	@$(call logged,python tools/run_docs.py README.md CONTRIBUTING.md docs examples --build $(RELEASE)) \
+	  $(call or_say,the document and line are named above)
+
+sanitize: .venv/tools ## the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	cmake -S . -B build/sanitize -DJALI_BUILD_TESTS=ON -DCMAKE_BUILD_TYPE=None \
+	  -DCMAKE_CXX_FLAGS="-O1 -g1" "-DJALI_SANITIZE=address;undefined" >/dev/null
+	cmake --build build/sanitize
+	@$(call logged,ctest --test-dir build/sanitize -j $(JOBS) --output-on-failure --no-tests=error) \
+	  $(call or_say,the sanitizer's report is above)
+
+fuzz: .venv/tools ## every loader under libFuzzer for FUZZ_SECONDS (needs clang)
+	@$(call logged,tools/fuzz.sh $(FUZZ_SECONDS) $(JOBS)) \
+	  $(call or_say,the input that failed is under build/fuzz/findings)
+
+# --- the rest ------------------------------------------------------------------------------------
+docs: build ## the documents and the Python reference as a site in build/site
+	$(BIN)/python -m pip install -q '.[docs]' --no-build-isolation -C build-dir=$(RELEASE)
+	mkdocs build -q --strict -d build/site && pdoc -o build/site/api jali
+
+format: build ## put every file into the house format
+	$(CXX_SOURCES) | xargs clang-format -i
+	ruff check -q --fix $(PY_SOURCES); ruff format -q $(PY_SOURCES)
+
+clean: ## remove .venv and build
+	rm -rf .venv build

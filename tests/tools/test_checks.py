@@ -1,0 +1,137 @@
+"""The checks of tools/ themselves: each must refuse a planted violation and accept its absence."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+import check_files  # noqa: E402
+import check_layers  # noqa: E402
+
+
+def plant(root: Path, files: dict[str, str]) -> Path:
+    for name, text in files.items():
+        file = root / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return root
+
+
+GOOD = {
+    "src/jali/base/error.h": "",
+    "src/jali/base/CMakeLists.txt": "jali_room(base SOURCES error.cpp)",
+    "src/jali/backend/ops.h": '#include "jali/base/error.h"\n',
+    "src/jali/backend/cpu/ntt.cpp": '#include "jali/backend/ops.h"\n#include "jali/backend/cpu/ntt.h"\n',
+    "src/jali/backend/CMakeLists.txt": "jali_room(backend SOURCES x.cpp DEPS jali_base)",
+    "src/jali/random/prng.h": "",
+    "src/jali/random/CMakeLists.txt": "jali_room(random SOURCES prng.cpp DEPS jali_base)",
+    "src/jali/ring/poly.h": '#include "jali/backend/ops.h"\n#include "jali/random/prng.h"\n',
+    "src/jali/ring/CMakeLists.txt": "jali_room(ring SOURCES poly.cpp DEPS jali_backend jali_random)",
+    "python/jali/__init__.py": "import numpy\nfrom . import _jali\n\ndef f():\n    import sklearn\n",
+}
+
+
+def test_layers_accept_a_good_tree(tmp_path: Path) -> None:
+    assert check_layers.check(plant(tmp_path, GOOD)) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "what"),
+    [
+        ("src/jali/base/x.h", '#include "jali/ring/poly.h"\n', "base may not include"),
+        ("src/jali/rlwe/x.h", '  #  include "jali/lwe/y.h"\n', "rlwe may not include"),
+        ("src/jali/random/x.h", '#include "jali/arith/word.h"\n', "random may not include"),
+        ("src/jali/backend/cpu/x.cpp", '#include "jali/random/prng.h"\n', "backend/cpu may not"),
+        ("src/jali/backend/cpu/x.cpp", '#include "jali/backend/ref/y.h"\n', "backend/cpu may not"),
+        ("src/jali/backend/x.cpp", '#include "jali/backend/ref/y.h"\n', "backend may not"),
+        ("src/jali/ring/x.cpp", '#include "jali/backend/cpu/y.h"\n', "ring may not"),
+        ("src/jali/ckks/x.cpp", '#include "jali/jali.h"\n', "ckks may not"),
+        ("src/jali/ring/x.cpp", '#include "poly.h"\n', 'as "jali/..."'),
+        ("src/jali/attic/x.cpp", '#include "jali/base/error.h"\n', "attic may not"),
+        ("src/jali/ring/x.cpp", '#include "jali/arith/word.h"\n', "without linking jali_arith"),
+        (
+            "src/jali/base/CMakeLists.txt",
+            "jali_room(base SOURCES e.cpp DEPS jali_ring)",
+            "jali_base may not link jali_ring",
+        ),
+        (
+            "src/jali/random/CMakeLists.txt",
+            "jali_room(random SOURCES e.cpp)\ntarget_link_libraries(jali_random PUBLIC jali_device)",
+            "jali_random may not link jali_device",
+        ),
+        (
+            "python/jali/x.py",
+            "try:\n    import sklearn.svm\nexcept ImportError:\n    pass\n",
+            "sklearn",
+        ),
+        ("python/jali/ckks/y.py", "from torch import nn\n", "torch"),
+    ],
+)
+def test_layers_refuse(tmp_path: Path, file: str, text: str, what: str) -> None:
+    violations = check_layers.check(plant(tmp_path, {**GOOD, file: text}))
+    assert any(what in line for line in violations), violations
+
+
+def repository(root: Path, files: dict[str, str]) -> Path:
+    plant(root, files)
+    subprocess.run(["git", "init", "-q", str(root)], check=True)
+    return root
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "bad"),
+    [
+        ("a.py", "see https://example.org/home/page and ../work/x\n", False),
+        ("a.py", "path = '/" + "home/someone/x'\n", True),
+        ("a.py", "path = '/" + "root/x'\n", True),
+        ("big.txt", "x" * 1_000_001, True),
+        ("t10k-images-idx3-ubyte", "x", True),
+        ("a.txt", "<" * 7 + " HEAD\n", True),
+    ],
+)
+def test_files(tmp_path: Path, name: str, text: str, bad: bool) -> None:
+    assert bool(list(check_files.check(repository(tmp_path, {name: text})))) == bad
+
+
+def test_headers_refuse_one_that_needs_another(tmp_path: Path) -> None:
+    checker = [sys.executable, str(ROOT / "tools" / "check_headers.py"), str(tmp_path)]
+    plant(
+        tmp_path,
+        {"src/jali/base/a.h": "#pragma once\n#include <vector>\nusing A = std::vector<int>;\n"},
+    )
+    assert subprocess.run(checker, capture_output=True, check=False).returncode == 0
+    plant(tmp_path, {"src/jali/base/b.h": "#pragma once\ninline A b() { return {}; }\n"})
+    done = subprocess.run(checker, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "1 of 2" in done.stdout
+
+
+DOCUMENT = """
+```python
+x = 2
+```
+```python
+assert x == {value}
+```
+<!-- docs: skip no server here -->
+```bash
+exit 3
+```
+```cpp
+static_assert(2 == {value});
+```
+"""
+
+
+@pytest.mark.parametrize(("value", "status", "failed"), [(2, 0, 0), (3, 1, 2)])
+def test_docs(tmp_path: Path, value: int, status: int, failed: int) -> None:
+    plant(tmp_path, {"page.md": DOCUMENT.format(value=value)})
+    runner = [sys.executable, str(ROOT / "tools" / "run_docs.py"), str(tmp_path)]
+    done = subprocess.run(runner, capture_output=True, text=True, check=False)
+    assert done.returncode == status, done.stdout + done.stderr
+    assert f"{failed} failed, 1 skipped" in done.stdout
+    assert "no server here" in done.stdout

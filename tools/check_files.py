@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+"""Refuses what must never be committed: big files, data sets, paths of somebody's machine.
+
+Usage: tools/check_files.py [ROOT]. Exit status 1 with one line a violation.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+MAX_BYTES = 1_000_000
+BIG_ALLOWED: frozenset[str] = frozenset()  # paths that may be larger, each with a reason beside it
+DATA = re.compile(r"ubyte|\.(?:csv|parquet|pt|pth|onnx|h5|pkl|pickle|whl|gz|zip|so|a|o)$")
+# A home or work folder of one machine. Written so that this line does not match itself.
+MACHINE = re.compile(rb"(?<![\w.:/-])/(?:home|root|work|Users|tmp/[a-z]+/wt)[/]\w")
+CONFLICT = re.compile(rb"^(?:<{7}|>{7}) ", re.MULTILINE)
+
+
+def committed(root: Path) -> list[str]:
+    listing = subprocess.run(
+        ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        capture_output=True,
+        check=False,
+    )
+    if listing.returncode:  # not a checkout: an unpacked source archive
+        return []
+    return sorted(name for name in listing.stdout.decode().split("\0") if name)
+
+
+def check(root: Path) -> Iterator[str]:
+    for name in committed(root):
+        file = root / name
+        if not file.is_file():
+            continue
+        content = file.read_bytes()
+        if len(content) > MAX_BYTES and name not in BIG_ALLOWED:
+            yield f"{name}: {len(content)} bytes; files are at most {MAX_BYTES}"
+        if DATA.search(name):
+            yield f"{name}: data sets, archives and build outputs are not committed"
+        if b"\0" in content[:4096]:
+            continue
+        for pattern, what in ((MACHINE, "a path of one machine"), (CONFLICT, "a conflict mark")):
+            if match := pattern.search(content):
+                line = content.count(b"\n", 0, match.start()) + 1
+                yield f"{name}:{line}: {what}: {match.group().decode(errors='replace')!r}"
+
+
+def main() -> int:
+    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
+    violations = list(check(root))
+    for line in violations:
+        print(line)
+    print(f"files: {len(violations)} violations" if violations else "files: ok")
+    return 1 if violations else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

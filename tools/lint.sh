@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Every check that reads the source without running it. All run; the exit status is 1 if any fails.
+# Usage: tools/lint.sh BUILD (a build folder with compile_commands.json) [JOBS]
+set -uo pipefail
+build=$1 jobs=${2:-2}
+python_sources=(python tests tools)
+for folder in examples bench; do [ -d $folder ] && python_sources+=($folder); done
+cxx_sources() { find src tests fuzz python bench 2>/dev/null -name '*.h' -o -name '*.cpp'; }
+
+failed=0
+step() { # step NAME COMMAND...
+  local output
+  if output=$("${@:2}" 2>&1); then
+    echo "$1: ok"
+  else
+    echo "$output"
+    echo "$1: FAILED"
+    failed=1
+  fi
+}
+clang_format() { cxx_sources | xargs clang-format --dry-run -Werror; }
+# The compiler's own warnings are the build's affair; lines about suppressed ones are noise.
+clang_tidy() {
+  find src -name '*.cpp' | sort | xargs -P "$jobs" -n 1 clang-tidy --quiet -p "$build" |
+    sed '/warnings generated/d'
+}
+
+step "layers" python tools/check_layers.py
+step "files" python tools/check_files.py
+step "headers" python tools/check_headers.py
+step "clang-format" clang_format
+step "ruff" ruff check -q "${python_sources[@]}"
+step "ruff format" ruff format -q --check "${python_sources[@]}"
+step "mypy" mypy python/jali
+step "clang-tidy" clang_tidy
+if [ $failed = 0 ]; then echo "lint: ok"; else echo "lint: FAILED"; fi
+exit $failed
