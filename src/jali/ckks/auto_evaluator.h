@@ -31,8 +31,8 @@ class AutoEvaluator {
   Ciphertext multiply_scalar(const Ciphertext& a, std::complex<double> v) const;
   Ciphertext rotate(const Ciphertext& a, int steps) const;
   Ciphertext conjugate(const Ciphertext& a) const;
-  /// Every slot of a block of `count` (a power of two) holds the block's sum; 0: all slots.
-  /// Needs rotations by 1, 2, 4 .. count/2.
+  /// Slot i of the result is the sum of slots i .. i + count - 1, cyclically; count a power of two, 0
+  /// for all slots (then every slot holds the same sum). Needs rotations by 1, 2, 4 .. count/2.
   Ciphertext sum(const Ciphertext& a, std::size_t count = 0) const;
 
   /// Two parts and the canonical scale of its level: what is sent and decrypted.

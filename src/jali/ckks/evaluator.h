@@ -45,6 +45,7 @@ class Evaluator {
   const CkksParamsPtr& params() const;
   const std::shared_ptr<const ring::Ring>& ring() const;
   const Encoder& encoder() const;
+  const params::NoiseModel& noise() const;
   bool has_rotation(int steps) const;
   bool has_galois(std::uint64_t element) const;
 
@@ -99,11 +100,12 @@ class Evaluator {
                                std::span<const ring::Poly* const> diagonals, double scale,
                                double message) const;
   void add_inplace(Extended& a, const Extended& b) const;
-  /// Automorphism of a reduced ciphertext's key switch, added to `acc` before division by P.
-  void rotate_accumulate(Extended& acc, const Ciphertext& a, int steps) const;
+  /// acc += the rotation of a, before division by P; only a's second part is divided on the way.
+  void rotate_accumulate(Extended& acc, const Extended& a, int steps) const;
+
+  struct Impl;
 
  private:
-  struct Impl;
   std::unique_ptr<Impl> impl_;
 };
 

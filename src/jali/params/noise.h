@@ -24,6 +24,7 @@ class NoiseModel {
   Estimate fresh_public(double message) const;             // public-key encryption, plus encoding
   double encoding_variance() const;                        // rounding of an encoded plaintext: 1/12
   double key_switch_variance(int level) const;             // mod_up, product, ModDown by P
+  double key_product_variance(int level) const;           // the same without the rounding of ModDown
   double rescale_variance() const;                         // rounding term, two parts: (1 + h) / 12
   Estimate add(const Estimate& a, const Estimate& b) const;
   /// a, b at scales sa, sb; no relinearisation, no rescale: error in units of sa * sb.
@@ -34,6 +35,8 @@ class NoiseModel {
   Estimate multiply_constant(const Estimate& a, double factor_abs, double integer_abs) const;
   Estimate relinearise(const Estimate& a, int level) const;
   Estimate rotate(const Estimate& a, int level) const;
+  /// Both with the one division of merged ModDown and rescale: a single rounding term.
+  Estimate relinearise_rescale(const Estimate& a, int level, double ratio) const;
   /// Division by `ratio` (a real number: product of dropped over product of added primes).
   Estimate rescale(const Estimate& a, double ratio) const;
 

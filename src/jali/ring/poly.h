@@ -90,7 +90,8 @@ class Ring {
   /// The limbs of x at `primes`, which x must have.
   Poly select(const Poly& x, std::span<const PrimeIndex> primes) const;
   /// Memory that is wiped before reuse, for secrets.
-  Poly make_secret(std::span<const PrimeIndex> primes, Form form = Form::ntt) const;
+  Poly make_secret(std::span<const PrimeIndex> primes, Form form = Form::ntt,
+                   std::size_t batch = 1) const;
   device::Buffer scratch(std::size_t bytes) const { return pool_->allocate(bytes); }
 
   void to_ntt(Poly& x) const;

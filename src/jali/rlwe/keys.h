@@ -20,6 +20,8 @@ class SecretKey {
   SecretKey(params::CkksParamsPtr params, ring::Poly s) : params_(std::move(params)), s_(std::move(s)) {}
   const params::CkksParamsPtr& params() const { return params_; }
   const ring::Poly& poly() const { return s_; }  // NTT form over params().all_primes()
+  /// The limbs of s at `primes`, again in memory that is wiped.
+  ring::Poly at(const ring::Ring& ring, std::span<const PrimeIndex> primes) const;
 
  private:
   params::CkksParamsPtr params_;
@@ -86,9 +88,9 @@ class KeyGenerator {
 ExpandedKey expand(const ring::Ring& ring, const params::CkksParams& params, const SwitchKey& key);
 /// The uniform half of a public key.
 ring::Poly expand_a(const ring::Ring& ring, const params::CkksParams& params, const PublicKey& key);
-/// The uniform polynomial of (seed, index) over `primes` of `ring`, NTT form: row i is
-/// sample_uniform of stream (index << 16 | primes[i]).
+/// Uniform polynomials from a seed over `primes`, NTT form: row (i, b) is sample_uniform of stream
+/// (index + b) << 16 | primes[i].
 ring::Poly expand_uniform(const ring::Ring& ring, const random::Seed& seed, std::uint32_t index,
-                          std::span<const PrimeIndex> primes);
+                          std::span<const PrimeIndex> primes, std::size_t batch = 1);
 
 }  // namespace jali::rlwe

@@ -1,0 +1,223 @@
+// Invariant: the scale of every ciphertext here is either the canonical scale S_l of its level ("
+// settled"), or that of a product, S_l^2 ("pending": a rescale is owed). Plaintext factors are encoded
+// so that products with them are S_l^2 too; hence pending ciphertexts of one level add up exactly.
+#include "jali/ckks/auto_evaluator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "jali/base/error.h"
+
+namespace jali::ckks {
+
+namespace {
+
+// Scales are products of doubles: equal up to rounding.
+bool close(double a, double b) { return std::fabs(a / b - 1) < 0x1p-45; }
+
+double canonical(const Evaluator& e, int level) { return e.params()->level(level).scale; }
+
+bool pending(const Evaluator& e, const Ciphertext& a) {
+  return a.scale > canonical(e, a.level) * std::sqrt(canonical(e, a.level));
+}
+
+[[noreturn]] void throw_exhausted(const Evaluator& e) {
+  auto literal = e.params()->literal();
+  const int depth = e.params()->depth();
+  std::string advice = "Params.create(depth=" + std::to_string(depth + 1) + ") or more";
+  literal.depth = depth + 1;
+  literal.log_n = 0;
+  literal.dnum = 0;
+  try {
+    advice += " gives log_n " + std::to_string(params::CkksParams::create(literal)->log_n());
+  } catch (const Error&) {
+  }
+  throw DepthExhausted("the circuit needs more than the depth " + std::to_string(depth) +
+                       " of these parameters: " + advice);
+}
+
+void require_level(const Evaluator& e, const Ciphertext& a) {
+  if (a.level < 1) throw_exhausted(e);
+}
+
+// Either the operand itself or a converted copy of it, without copying what is fine already.
+class Operand {
+ public:
+  explicit Operand(const Ciphertext& a) : current_(&a) {}
+  Operand(const Operand&) = delete;
+  Operand& operator=(const Operand&) = delete;
+  const Ciphertext& operator*() const { return *current_; }
+  const Ciphertext* operator->() const { return current_; }
+  void replace(Ciphertext a) {
+    owned_ = std::move(a);
+    current_ = &owned_;
+  }
+
+ private:
+  Ciphertext owned_;
+  const Ciphertext* current_;
+};
+
+// Two parts at a canonical scale.
+void settle(const Evaluator& e, Operand& a) {
+  const bool rescale = pending(e, *a);
+  if (rescale) require_level(e, *a);
+  if (a->parts.size() == 3) {
+    a.replace(rescale ? e.relinearise_rescale(*a) : e.relinearise(*a));
+  } else if (rescale) {
+    a.replace(e.rescale(*a));
+  }
+  // A scale set by hand is brought to the canonical one where a level can pay for it.
+  if (!close(a->scale, canonical(e, a->level)) && a->level > 0) {
+    a.replace(e.adjust(*a, a->level - 1, canonical(e, a->level - 1)));
+  }
+}
+
+// Brings a settled ciphertext down to the canonical scale of `level`.
+void descend(const Evaluator& e, Operand& a, int level) {
+  if (a->level == level) return;
+  const double target = canonical(e, level);
+  if (close(a->scale, target)) {
+    a.replace(e.drop_to(*a, level));
+  } else {
+    a.replace(e.adjust(*a, level, target));
+  }
+}
+
+void align(const Evaluator& e, Operand& a, Operand& b) {
+  if (a->level == b->level && close(a->scale, b->scale)) return;
+  settle(e, a);
+  settle(e, b);
+  const int level = std::min(a->level, b->level);
+  descend(e, a, level);
+  descend(e, b, level);
+}
+
+// Scale of a plaintext factor that makes the product of a settled operand pending at S_l^2.
+double factor_scale(const Evaluator& e, const Ciphertext& a) {
+  const double s = canonical(e, a.level);
+  return s * (s / a.scale);
+}
+
+template <class Combine>
+Ciphertext combine(const Evaluator& e, const Ciphertext& a, const Ciphertext& b,
+                   Combine&& operation) {
+  Operand x(a), y(b);
+  align(e, x, y);
+  return operation(*x, *y);
+}
+
+}  // namespace
+
+AutoEvaluator::AutoEvaluator(std::shared_ptr<const Evaluator> evaluator)
+    : evaluator_(std::move(evaluator)) {}
+
+Ciphertext AutoEvaluator::add(const Ciphertext& a, const Ciphertext& b) const {
+  return combine(*evaluator_, a, b, [&](const auto& x, const auto& y) {
+    return x.batch() >= y.batch() ? evaluator_->add(x, y) : evaluator_->add(y, x);
+  });
+}
+
+Ciphertext AutoEvaluator::sub(const Ciphertext& a, const Ciphertext& b) const {
+  return combine(*evaluator_, a, b, [&](const auto& x, const auto& y) {
+    return x.batch() >= y.batch() ? evaluator_->sub(x, y)
+                                  : evaluator_->negate(evaluator_->sub(y, x));
+  });
+}
+
+Ciphertext AutoEvaluator::negate(const Ciphertext& a) const { return evaluator_->negate(a); }
+
+Ciphertext AutoEvaluator::multiply(const Ciphertext& a, const Ciphertext& b) const {
+  if (&a == &b) return square(a);
+  Operand x(a), y(b);
+  settle(*evaluator_, x);
+  settle(*evaluator_, y);
+  const int level = std::min(x->level, y->level);
+  descend(*evaluator_, x, level);
+  descend(*evaluator_, y, level);
+  require_level(*evaluator_, *x);
+  return evaluator_->multiply(*x, *y);
+}
+
+Ciphertext AutoEvaluator::square(const Ciphertext& a) const {
+  Operand x(a);
+  settle(*evaluator_, x);
+  require_level(*evaluator_, *x);
+  return evaluator_->square(*x);
+}
+
+Ciphertext AutoEvaluator::add_vector(const Ciphertext& a, std::span<const std::complex<double>> v,
+                                     std::size_t batch) const {
+  const Plaintext plain =
+      evaluator_->encoder().encode(v, batch, a.level, a.scale, a.log_slots);
+  return evaluator_->add_plain(a, plain);
+}
+
+Ciphertext AutoEvaluator::multiply_vector(const Ciphertext& a,
+                                          std::span<const std::complex<double>> v,
+                                          std::size_t batch) const {
+  Operand x(a);
+  settle(*evaluator_, x);
+  require_level(*evaluator_, *x);
+  const Plaintext plain = evaluator_->encoder().encode(v, batch, x->level,
+                                                       factor_scale(*evaluator_, *x), x->log_slots);
+  return evaluator_->multiply_plain(*x, plain);
+}
+
+Ciphertext AutoEvaluator::add_scalar(const Ciphertext& a, std::complex<double> v) const {
+  return evaluator_->add_scalar(a, v);
+}
+
+Ciphertext AutoEvaluator::multiply_scalar(const Ciphertext& a, std::complex<double> v) const {
+  // Small Gaussian integers cost no level.
+  constexpr double kSmall = 16;
+  const double re = v.real(), im = v.imag();
+  if (std::nearbyint(re) == re && std::nearbyint(im) == im && std::abs(v) <= kSmall &&
+      (re == 0 || im == 0)) {
+    if (im == 0) return evaluator_->multiply_integer(a, static_cast<std::int64_t>(re));
+    return evaluator_->multiply_integer(evaluator_->multiply_i(a), static_cast<std::int64_t>(im));
+  }
+  Operand x(a);
+  settle(*evaluator_, x);
+  require_level(*evaluator_, *x);
+  return evaluator_->multiply_scalar(*x, v, factor_scale(*evaluator_, *x));
+}
+
+Ciphertext AutoEvaluator::rotate(const Ciphertext& a, int steps) const {
+  Operand x(a);
+  settle(*evaluator_, x);
+  return evaluator_->rotate(*x, steps);
+}
+
+Ciphertext AutoEvaluator::conjugate(const Ciphertext& a) const {
+  Operand x(a);
+  settle(*evaluator_, x);
+  return evaluator_->conjugate(*x);
+}
+
+Ciphertext AutoEvaluator::sum(const Ciphertext& a, std::size_t count) const {
+  const std::size_t slots = std::size_t{1} << a.log_slots;
+  if (count == 0) count = slots;
+  require<InvalidArgument>(count <= slots && (count & (count - 1)) == 0, [&] {
+    return "sum needs a power of two of at most " + std::to_string(slots) + " slots, not " +
+           std::to_string(count);
+  });
+  Ciphertext x = normalise(a);
+  for (std::size_t step = 1; step < count; step *= 2) {
+    evaluator_->add_inplace(x, evaluator_->rotate(x, static_cast<int>(step)));
+  }
+  return x;
+}
+
+Ciphertext AutoEvaluator::normalise(const Ciphertext& a) const {
+  Operand x(a);
+  settle(*evaluator_, x);
+  return evaluator_->copy(*x);
+}
+
+int AutoEvaluator::effective_level(const Ciphertext& a) const {
+  return pending(*evaluator_, a) ? std::max(a.level - 1, 0) : a.level;
+}
+
+}  // namespace jali::ckks

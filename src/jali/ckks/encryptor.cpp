@@ -1,0 +1,141 @@
+#include "jali/ckks/encryptor.h"
+
+#include <utility>
+
+#include "jali/base/error.h"
+
+namespace jali::ckks {
+
+namespace {
+
+using SmallSampler = void (*)(random::Prng&, std::span<std::int64_t>);
+
+// Fresh small polynomials, NTT form, in memory that is wiped block by block.
+ring::Poly small_poly(const ring::Ring& ring, const random::Seed& seed, std::uint64_t stream,
+                      std::span<const PrimeIndex> primes, std::size_t batch, SmallSampler sampler) {
+  std::vector<std::int64_t> values(batch * ring.n());
+  random::Prng prng(seed, stream);
+  sampler(prng, values);
+  ring::Poly out = ring.make_secret(primes, ring::Form::coeff, batch);
+  ring.ops().from_int64(out.view(), values);
+  random::wipe(values.data(), values.size() * sizeof(std::int64_t));
+  ring.to_ntt(out);
+  return out;
+}
+
+Ciphertext shell(const Plaintext& plaintext) {
+  Ciphertext out;
+  out.params = plaintext.params;
+  out.level = plaintext.level;
+  out.scale = plaintext.scale;
+  out.log_slots = plaintext.log_slots;
+  return out;
+}
+
+random::Seed draw(random::Prng& prng) {
+  random::Seed seed;
+  prng.fill(seed);
+  return seed;
+}
+
+void check_same(const CkksParamsPtr& a, const CkksParamsPtr& b) {
+  require<ParamsMismatch>(a == b || a->hash() == b->hash(),
+                          "the plaintext and the key belong to different parameters");
+}
+
+}  // namespace
+
+SecretEncryptor::SecretEncryptor(std::shared_ptr<const rlwe::SecretKey> sk,
+                                 std::shared_ptr<const ring::Ring> ring,
+                                 std::optional<random::Seed> seed)
+    : sk_(std::move(sk)), ring_(std::move(ring)), seeds_(seed ? *seed : random::os_seed(), 0) {}
+
+Ciphertext SecretEncryptor::encrypt(const Plaintext& plaintext) {
+  check_same(plaintext.params, sk_->params());
+  const auto& ops = ring_->ops();
+  const auto primes = plaintext.poly.primes();
+  const std::size_t batch = plaintext.poly.batch();
+  const random::Seed uniform_seed = draw(seeds_);
+  random::Seed error_seed = draw(seeds_);
+
+  // (m + e - a s, a)
+  ring::Poly a = rlwe::expand_uniform(*ring_, uniform_seed, 0, primes, batch);
+  const ring::Poly s = sk_->at(*ring_, primes);
+  const ring::Poly e = small_poly(*ring_, error_seed, 0, primes, batch, random::sample_error);
+  random::wipe(error_seed.data(), error_seed.size());
+  ring::Poly b = ring_->make(primes, batch);
+  ops.mul(b.view(), a.view(), s.view());
+  ops.sub(b.view(), e.view(), b.view());
+  ops.add(b.view(), b.view(), plaintext.poly.view());
+
+  Ciphertext out = shell(plaintext);
+  out.parts.push_back(std::move(b));
+  out.parts.push_back(std::move(a));
+  out.seed = uniform_seed;
+  out.estimate = params::NoiseModel(*out.params).fresh_secret(plaintext.message);
+  return out;
+}
+
+PublicEncryptor::PublicEncryptor(std::shared_ptr<const rlwe::PublicKey> pk,
+                                 std::shared_ptr<const ring::Ring> ring,
+                                 std::optional<random::Seed> seed)
+    : pk_(std::move(pk)),
+      ring_(std::move(ring)),
+      a_(rlwe::expand_a(*ring_, *pk_->params, *pk_)),
+      seeds_(seed ? *seed : random::os_seed(), 0) {}
+
+Ciphertext PublicEncryptor::encrypt(const Plaintext& plaintext) {
+  check_same(plaintext.params, pk_->params);
+  const auto& ops = ring_->ops();
+  const auto primes = plaintext.poly.primes();
+  const std::size_t batch = plaintext.poly.batch();
+  random::Seed seed = draw(seeds_);
+
+  // (v b + e0 + m, v a + e1)
+  const ring::Poly v = small_poly(*ring_, seed, 0, primes, batch, random::sample_ternary);
+  Ciphertext out = shell(plaintext);
+  const ring::Poly* halves[] = {&pk_->b, &a_};
+  for (int part = 0; part < 2; ++part) {
+    const ring::Poly half = ring_->select(*halves[part], primes);
+    ring::Poly c =
+        small_poly(*ring_, seed, static_cast<std::uint64_t>(part) + 1, primes, batch,
+                   random::sample_error);
+    ring::Poly public_part = ring_->make(primes, batch);
+    ops.mul(public_part.view(), v.view(), half.view());
+    ops.add(public_part.view(), public_part.view(), c.view());
+    out.parts.push_back(std::move(public_part));
+  }
+  random::wipe(seed.data(), seed.size());
+  ops.add(out.parts[0].view(), out.parts[0].view(), plaintext.poly.view());
+  out.estimate = params::NoiseModel(*out.params).fresh_public(plaintext.message);
+  return out;
+}
+
+Decryptor::Decryptor(std::shared_ptr<const rlwe::SecretKey> sk,
+                     std::shared_ptr<const ring::Ring> ring)
+    : sk_(std::move(sk)), ring_(std::move(ring)) {}
+
+Plaintext Decryptor::decrypt(const Ciphertext& ciphertext) const {
+  check_same(ciphertext.params, sk_->params());
+  require<InvalidArgument>(ciphertext.parts.size() == 2 || ciphertext.parts.size() == 3,
+                           "a ciphertext has 2 or 3 parts");
+  const auto& ops = ring_->ops();
+  const auto primes = ciphertext.parts[0].primes();
+  const ring::Poly s = sk_->at(*ring_, primes);
+
+  // Horner in s: ((c2 s) + c1) s + c0
+  Plaintext out;
+  out.poly = ring_->copy(ciphertext.parts.back());
+  for (std::size_t part = ciphertext.parts.size() - 1; part-- > 0;) {
+    ops.mul(out.poly.view(), out.poly.view(), s.view());
+    ops.add(out.poly.view(), out.poly.view(), ciphertext.parts[part].view());
+  }
+  out.params = sk_->params();
+  out.level = ciphertext.level;
+  out.scale = ciphertext.scale;
+  out.log_slots = ciphertext.log_slots;
+  out.message = ciphertext.estimate.message;
+  return out;
+}
+
+}  // namespace jali::ckks

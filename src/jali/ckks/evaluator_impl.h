@@ -1,0 +1,60 @@
+// What evaluator.cpp and extended.cpp share.
+#pragma once
+
+#include <cmath>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "jali/base/error.h"
+#include "jali/ckks/evaluator.h"
+#include "jali/rlwe/key_switch.h"
+
+namespace jali::ckks {
+
+struct Evaluator::Impl {
+  CkksParamsPtr params;
+  std::shared_ptr<const ring::Ring> ring;
+  Encoder encoder;
+  params::NoiseModel noise;
+  rlwe::KeySwitcher switcher;
+  std::optional<rlwe::ExpandedKey> relinearisation;
+  std::map<std::uint64_t, rlwe::ExpandedKey> galois;
+  ring::Poly imaginary_unit;  // X^(N/2) over all q primes, NTT form
+
+  Impl(CkksParamsPtr p, std::shared_ptr<const ring::Ring> r,
+       std::shared_ptr<const rlwe::EvaluationKeys> k);
+
+  const rlwe::ExpandedKey& galois_key(std::uint64_t element) const;
+  const rlwe::ExpandedKey& relinearisation_key() const {
+    require<KeyMissing>(relinearisation.has_value(),
+                        "no relinearisation key: make the keys with relinearise=True");
+    return *relinearisation;
+  }
+
+  void check(const Ciphertext& a) const;
+  void check_pair(int level_a, double scale_a, int level_b, double scale_b, std::size_t batch_a,
+                  std::size_t batch_b, bool scales_matter) const;
+  void require_level(int level, int needed) const {
+    require<DepthExhausted>(level >= needed, [&] {
+      return "level " + std::to_string(level) + " has no level left to drop: the circuit needs more " +
+             "depth than the " + std::to_string(params->depth()) + " of these parameters, " +
+             "Params.create(depth=" + std::to_string(params->depth() + 1) + ") or more";
+    });
+  }
+  /// Q_from / Q_to as a number, from the canonical scales: their recursion defines it exactly.
+  double ratio(int from, int to) const {
+    double product = 1;
+    for (int l = from; l > to; --l) {
+      const double scale = params->level(l).scale;
+      product *= scale / params->level(l - 1).scale * scale;
+    }
+    return product;
+  }
+
+  Ciphertext shell(const Ciphertext& a) const;  // a's metadata without parts, seed and packing
+  ring::Poly like(const Ciphertext& a) const;   // uninitialised, of a's shape
+  double scale_error_variance(double message, double scale_a, double scale_b) const;
+};
+
+}  // namespace jali::ckks

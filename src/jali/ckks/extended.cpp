@@ -1,0 +1,179 @@
+// Hoisting: many automorphisms of one ciphertext share its digits, and sums of their results share
+// one division by P (Halevi and Shoup 2018; Bossuat et al. 2021, "double hoisting").
+#include "jali/base/error.h"
+#include "jali/ckks/evaluator.h"
+#include "jali/ckks/evaluator_impl.h"
+
+namespace jali::ckks {
+
+namespace {
+
+Extended extended_shell(const Evaluator::Impl& impl, const Ciphertext& a) {
+  Extended out;
+  out.params = impl.params;
+  out.level = a.level;
+  out.scale = a.scale;
+  out.log_slots = a.log_slots;
+  out.estimate = a.estimate;
+  return out;
+}
+
+Extended copy_shell(const Extended& a) {
+  Extended out;
+  out.params = a.params;
+  out.level = a.level;
+  out.scale = a.scale;
+  out.log_slots = a.log_slots;
+  out.estimate = a.estimate;
+  return out;
+}
+
+void check_hoisted(const Hoisted& a) {
+  require<InvalidArgument>(a.source != nullptr, "an empty Hoisted: use Evaluator::hoist");
+}
+
+}  // namespace
+
+Hoisted Evaluator::hoist(const Ciphertext& a) const {
+  impl_->check(a);
+  require<InvalidArgument>(a.parts.size() == 2, "relinearise before hoisting");
+  const auto primes = impl_->switcher.extended_primes(a.level);
+  Hoisted out;
+  out.primes.assign(primes.begin(), primes.end());
+  out.ext = impl_->switcher.mod_up(a.parts[1], a.level);
+  out.source = &a;
+  return out;
+}
+
+Ciphertext Evaluator::rotate_hoisted(const Hoisted& a, int steps) const {
+  check_hoisted(a);
+  const Ciphertext& source = *a.source;
+  const std::uint64_t g = ring::galois_element(impl_->params->n(), steps);
+  if (g == 1) return copy(source);
+  const auto acc = impl_->switcher.product(a.ext, source.batch(), source.level,
+                                           impl_->galois_key(g), g);
+  ring::Poly turned = impl_->like(source);
+  impl_->ring->ops().automorphism_ntt(turned.view(), source.parts[0].view(), g);
+  Ciphertext out = impl_->shell(source);
+  out.parts.push_back(impl_->switcher.reduce(acc.c0, source.level, &turned));
+  out.parts.push_back(impl_->switcher.reduce(acc.c1, source.level));
+  out.estimate = impl_->noise.rotate(source.estimate, source.level);
+  return out;
+}
+
+Extended Evaluator::extend(const Ciphertext& a) const {
+  impl_->check(a);
+  require<InvalidArgument>(a.parts.size() == 2, "relinearise before extending");
+  const auto primes = impl_->switcher.extended_primes(a.level);
+  Extended out = extended_shell(*impl_, a);
+  out.c0 = impl_->ring->zero(primes, a.batch());
+  out.c1 = impl_->ring->zero(primes, a.batch());
+  impl_->switcher.add_times_p(out.c0, a.parts[0], a.level);
+  impl_->switcher.add_times_p(out.c1, a.parts[1], a.level);
+  return out;
+}
+
+Extended Evaluator::rotate_extended(const Hoisted& a, int steps) const {
+  check_hoisted(a);
+  const Ciphertext& source = *a.source;
+  const std::uint64_t g = ring::galois_element(impl_->params->n(), steps);
+  if (g == 1) return extend(source);
+  auto acc = impl_->switcher.product(a.ext, source.batch(), source.level, impl_->galois_key(g), g);
+  ring::Poly turned = impl_->like(source);
+  impl_->ring->ops().automorphism_ntt(turned.view(), source.parts[0].view(), g);
+  impl_->switcher.add_times_p(acc.c0, turned, source.level);
+  Extended out = extended_shell(*impl_, source);
+  out.c0 = std::move(acc.c0);
+  out.c1 = std::move(acc.c1);
+  // The division by P is still to come: its rounding is counted by reduce.
+  out.estimate.variance += impl_->noise.key_product_variance(source.level);
+  return out;
+}
+
+Ciphertext Evaluator::reduce(const Extended& a) const {
+  Ciphertext out;
+  out.params = impl_->params;
+  out.level = a.level;
+  out.scale = a.scale;
+  out.log_slots = a.log_slots;
+  out.estimate = a.estimate;
+  out.estimate.variance += impl_->noise.rescale_variance();
+  out.parts.push_back(impl_->switcher.reduce(a.c0, a.level));
+  out.parts.push_back(impl_->switcher.reduce(a.c1, a.level));
+  return out;
+}
+
+Ciphertext Evaluator::reduce_rescale(const Extended& a) const {
+  impl_->require_level(a.level, 1);
+  const double ratio = impl_->ratio(a.level, a.level - 1);
+  Ciphertext out;
+  out.params = impl_->params;
+  out.level = a.level - 1;
+  out.scale = a.scale / ratio;
+  out.log_slots = a.log_slots;
+  out.estimate = impl_->noise.rescale(a.estimate, ratio);
+  out.parts.push_back(impl_->switcher.reduce(a.c0, a.level - 1));
+  out.parts.push_back(impl_->switcher.reduce(a.c1, a.level - 1));
+  return out;
+}
+
+Extended Evaluator::multiply_accumulate(std::span<const Extended* const> a,
+                                        std::span<const ring::Poly* const> diagonals, double scale,
+                                        double message) const {
+  require<InvalidArgument>(!a.empty() && a.size() == diagonals.size(),
+                           "multiply_accumulate needs one diagonal an operand, at least one");
+  const Extended& first = *a[0];
+  Extended out = copy_shell(first);
+  std::vector<backend::ConstView> c0, c1, plain;
+  Estimate sum{0, 0};
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    impl_->check_pair(first.level, first.scale, a[k]->level, a[k]->scale, first.c0.batch(),
+                      a[k]->c0.batch(), true);
+    c0.push_back(a[k]->c0.view());
+    c1.push_back(a[k]->c1.view());
+    plain.push_back(diagonals[k]->view());
+    sum = impl_->noise.add(
+        sum, impl_->noise.multiply_plain(a[k]->estimate, a[k]->scale, message, scale));
+  }
+  out.c0 = impl_->ring->make(first.c0.primes(), first.c0.batch());
+  out.c1 = impl_->ring->make(first.c1.primes(), first.c1.batch());
+  impl_->ring->ops().inner_product(out.c0.view(), c0, plain);
+  impl_->ring->ops().inner_product(out.c1.view(), c1, plain);
+  out.scale = first.scale * scale;
+  out.estimate = sum;
+  return out;
+}
+
+void Evaluator::add_inplace(Extended& a, const Extended& b) const {
+  impl_->check_pair(a.level, a.scale, b.level, b.scale, a.c0.batch(), b.c0.batch(), true);
+  const auto& ops = impl_->ring->ops();
+  ops.add(a.c0.view(), a.c0.view(), b.c0.view());
+  ops.add(a.c1.view(), a.c1.view(), b.c1.view());
+  a.estimate = impl_->noise.add(a.estimate, b.estimate);
+}
+
+void Evaluator::rotate_accumulate(Extended& acc, const Extended& a, int steps) const {
+  impl_->check_pair(acc.level, acc.scale, a.level, a.scale, acc.c0.batch(), a.c0.batch(), true);
+  const std::uint64_t g = ring::galois_element(impl_->params->n(), steps);
+  if (g == 1) {
+    add_inplace(acc, a);
+    return;
+  }
+  // sigma(c0) stays over Q P; sigma(c1) is divided by P, switched, and joins before its division.
+  const auto& ops = impl_->ring->ops();
+  const auto& key = impl_->galois_key(g);
+  const ring::Poly c1 = impl_->switcher.reduce(a.c1, a.level);
+  const auto ext = impl_->switcher.mod_up(c1, a.level);
+  rlwe::Accumulator sum{std::move(acc.c0), std::move(acc.c1)};
+  impl_->switcher.product_accumulate(sum, ext, a.level, key, g);
+  acc.c0 = std::move(sum.c0);
+  acc.c1 = std::move(sum.c1);
+  ring::Poly turned = impl_->ring->make(a.c0.primes(), a.c0.batch());
+  ops.automorphism_ntt(turned.view(), a.c0.view(), g);
+  ops.add(acc.c0.view(), acc.c0.view(), turned.view());
+  Estimate rotated = a.estimate;
+  rotated.variance += impl_->noise.key_switch_variance(a.level);
+  acc.estimate = impl_->noise.add(acc.estimate, rotated);
+}
+
+}  // namespace jali::ckks

@@ -1,0 +1,75 @@
+#include "jali/ring/poly.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "jali/base/error.h"
+
+namespace jali::ring {
+
+Ring::Ring(std::shared_ptr<const backend::Ops> ops)
+    : ops_(std::move(ops)),
+      pool_(device::Pool::create()),
+      secret_pool_(device::Pool::create(/*wipe=*/true)) {}
+
+Poly Ring::make(std::span<const PrimeIndex> primes, std::size_t batch, Form form) const {
+  require<InvalidArgument>(batch > 0, "a polynomial block needs a batch of at least 1");
+  const std::size_t bytes = primes.size() * batch * n() * word_bytes(word());
+  return Poly(pool_->allocate(bytes), {primes.begin(), primes.end()}, n(), batch, word(), form);
+}
+
+Poly Ring::make_secret(std::span<const PrimeIndex> primes, Form form, std::size_t batch) const {
+  const std::size_t bytes = primes.size() * batch * n() * word_bytes(word());
+  return Poly(secret_pool_->allocate(bytes), {primes.begin(), primes.end()}, n(), batch, word(),
+              form);
+}
+
+Poly Ring::zero(std::span<const PrimeIndex> primes, std::size_t batch, Form form) const {
+  Poly x = make(primes, batch, form);
+  std::memset(x.data(), 0, x.bytes());
+  return x;
+}
+
+Poly Ring::copy(const Poly& x) const {
+  Poly out = make(x.primes(), x.batch(), x.form());
+  std::memcpy(out.data(), x.data(), x.bytes());
+  return out;
+}
+
+Poly Ring::select(const Poly& x, std::span<const PrimeIndex> primes) const {
+  Poly out = make(primes, x.batch(), x.form());
+  const std::size_t limb_bytes = x.batch() * x.row_bytes();
+  for (std::size_t i = 0; i < primes.size(); ++i) {
+    const auto at = std::lower_bound(x.primes().begin(), x.primes().end(), primes[i]);
+    require<InternalError>(at != x.primes().end() && *at == primes[i],
+                           "Ring::select: the polynomial lacks a requested limb");
+    std::memcpy(out.row(i), x.row(static_cast<std::size_t>(at - x.primes().begin())), limb_bytes);
+  }
+  return out;
+}
+
+void Ring::to_ntt(Poly& x) const {
+  require<InternalError>(x.form() == Form::coeff, "Ring::to_ntt: already in NTT form");
+  ops_->ntt(x.view());
+  x.set_form(Form::ntt);
+}
+
+void Ring::to_coeff(Poly& x) const {
+  require<InternalError>(x.form() == Form::ntt, "Ring::to_coeff: already in coefficient form");
+  ops_->intt(x.view());
+  x.set_form(Form::coeff);
+}
+
+std::uint64_t galois_element(std::size_t n, int steps) {
+  // The rotation group of the slots is <5> modulo 2N, of order N/2.
+  const std::uint64_t mask = 2 * n - 1;
+  const auto order = static_cast<std::int64_t>(n / 2);
+  std::uint64_t exponent = static_cast<std::uint64_t>(((steps % order) + order) % order);
+  std::uint64_t g = 1;
+  for (std::uint64_t base = 5; exponent != 0; exponent >>= 1, base = (base * base) & mask) {
+    if (exponent & 1) g = (g * base) & mask;
+  }
+  return g;
+}
+
+}  // namespace jali::ring

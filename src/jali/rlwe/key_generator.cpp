@@ -1,0 +1,135 @@
+// Key generation. Everything derived from the secret lives in memory that is wiped.
+#include <vector>
+
+#include "jali/base/error.h"
+#include "jali/rlwe/keys.h"
+
+namespace jali::rlwe {
+
+namespace {
+
+// Small secret integers, wiped on the way out.
+class SecretIntegers {
+ public:
+  explicit SecretIntegers(std::size_t n) : values_(n) {}
+  ~SecretIntegers() { random::wipe(values_.data(), values_.size() * sizeof(std::int64_t)); }
+  SecretIntegers(const SecretIntegers&) = delete;
+  SecretIntegers& operator=(const SecretIntegers&) = delete;
+  std::span<std::int64_t> span() { return values_; }
+
+ private:
+  std::vector<std::int64_t> values_;
+};
+
+ring::Poly error_poly(const ring::Ring& ring, const random::Seed& seed, std::uint64_t stream,
+                      std::span<const PrimeIndex> primes) {
+  SecretIntegers e(ring.n());
+  random::Prng prng(seed, stream);
+  random::sample_error(prng, e.span());
+  ring::Poly out = ring.make_secret(primes, ring::Form::coeff);
+  ring.ops().from_int64(out.view(), e.span());
+  ring.to_ntt(out);
+  return out;
+}
+
+// b = e - a s
+ring::Poly rlwe_zero(const ring::Ring& ring, const ring::Poly& a, const ring::Poly& s,
+                     const ring::Poly& e) {
+  ring::Poly b = ring.make(a.primes());
+  ring.ops().mul(b.view(), a.view(), s.view());
+  ring.ops().sub(b.view(), e.view(), b.view());
+  return b;
+}
+
+}  // namespace
+
+KeyGenerator::KeyGenerator(params::CkksParamsPtr params, std::shared_ptr<const ring::Ring> ring,
+                           std::optional<random::Seed> seed)
+    : params_(std::move(params)), ring_(std::move(ring)) {
+  root_ = seed ? *seed : random::os_seed();
+}
+
+KeyGenerator::~KeyGenerator() { random::wipe(root_.data(), root_.size()); }
+
+random::Seed KeyGenerator::next_seed() {
+  random::Seed seed;
+  random::Prng prng(root_, counter_++);
+  prng.fill(seed);
+  return seed;
+}
+
+SecretKey KeyGenerator::secret_key() {
+  random::Seed seed = next_seed();
+  SecretIntegers s(ring_->n());
+  {
+    random::Prng prng(seed, 0);
+    random::sample_ternary(prng, s.span());
+  }
+  random::wipe(seed.data(), seed.size());
+  ring::Poly poly = ring_->make_secret(params_->all_primes(), ring::Form::coeff);
+  ring_->ops().from_int64(poly.view(), s.span());
+  ring_->to_ntt(poly);
+  return SecretKey(params_, std::move(poly));
+}
+
+PublicKey KeyGenerator::public_key(const SecretKey& sk) {
+  PublicKey pk{params_, next_seed(), {}};
+  const ring::Poly s = sk.at(*ring_, params_->q_primes());
+  random::Seed error_seed = next_seed();
+  const ring::Poly e = error_poly(*ring_, error_seed, 0, params_->q_primes());
+  random::wipe(error_seed.data(), error_seed.size());
+  pk.b = rlwe_zero(*ring_, expand_a(*ring_, *params_, pk), s, e);
+  return pk;
+}
+
+SwitchKey KeyGenerator::switch_key(const ring::Poly& s_from, const SecretKey& sk) {
+  const auto all = params_->all_primes();
+  SwitchKey key{next_seed(), {}};
+  random::Seed error_seed = next_seed();
+  const auto p_mod_q = ring::product_residues(*ring_, all, params_->p_primes());
+  for (std::size_t d = 0; d < params_->dnum(); ++d) {
+    const auto a = expand_uniform(*ring_, key.seed, static_cast<std::uint32_t>(d), all);
+    const auto e = error_poly(*ring_, error_seed, d, all);
+    ring::Poly b = rlwe_zero(*ring_, a, sk.poly(), e);
+    // P g_d is P modulo the digit's own primes and 0 modulo all others.
+    const std::size_t begin = params_->digit_begin(d);
+    const std::size_t count = params_->digit_begin(d + 1) - begin;
+    const auto own = all.subspan(begin, count);
+    ring_->ops().mul_scalar_add({b.row(begin), own, 1}, {s_from.row(begin), own, 1},
+                                std::span(p_mod_q).subspan(begin, count));
+    key.b.push_back(std::move(b));
+  }
+  random::wipe(error_seed.data(), error_seed.size());
+  return key;
+}
+
+SwitchKey KeyGenerator::relinearisation_key(const SecretKey& sk) {
+  ring::Poly s2 = ring_->make_secret(params_->all_primes());
+  ring_->ops().mul(s2.view(), sk.poly().view(), sk.poly().view());
+  return switch_key(s2, sk);
+}
+
+SwitchKey KeyGenerator::galois_key(std::uint64_t galois_element, const SecretKey& sk) {
+  require<InvalidArgument>(galois_element % 2 == 1 && galois_element < 2 * ring_->n(),
+                           "a Galois element is odd and below 2N");
+  ring::Poly s = ring_->make_secret(params_->all_primes());
+  ring_->ops().automorphism_ntt(s.view(), sk.poly().view(), galois_element);
+  return switch_key(s, sk);
+}
+
+EvaluationKeys KeyGenerator::evaluation_keys(const SecretKey& sk, std::span<const int> rotations,
+                                             bool conjugate, bool relinearise) {
+  EvaluationKeys keys;
+  keys.params = params_;
+  if (relinearise) keys.relinearisation = relinearisation_key(sk);
+  const auto add = [&](std::uint64_t element) {
+    if (element != 1 && !keys.galois.contains(element)) {
+      keys.galois.emplace(element, galois_key(element, sk));
+    }
+  };
+  for (const int steps : rotations) add(ring::galois_element(ring_->n(), steps));
+  if (conjugate) add(ring::conjugation_element(ring_->n()));
+  return keys;
+}
+
+}  // namespace jali::rlwe

@@ -1,0 +1,70 @@
+#include "jali/rlwe/key_switch.h"
+
+namespace jali::rlwe {
+
+KeySwitcher::KeySwitcher(params::CkksParamsPtr params, std::shared_ptr<const ring::Ring> ring)
+    : params_(std::move(params)), ring_(std::move(ring)) {
+  const auto p = params_->p_primes();
+  for (int l = 0; l <= params_->depth(); ++l) {
+    auto primes = params_->level(l).primes;
+    p_mod_q_.push_back(ring::product_residues(*ring_, primes, p));
+    primes.insert(primes.end(), p.begin(), p.end());
+    extended_.push_back(std::move(primes));
+  }
+}
+
+std::span<const PrimeIndex> KeySwitcher::extended_primes(int level) const {
+  return extended_.at(static_cast<std::size_t>(level));
+}
+
+device::Buffer KeySwitcher::mod_up(const ring::Poly& x, int level) const {
+  const auto& digits = params_->level(level).digit_limbs;
+  const auto primes = extended_primes(level);
+  auto ext = ring_->scratch(digits.size() * primes.size() * x.batch() * x.row_bytes());
+  ring_->ops().mod_up({ext.data(), primes, x.batch()}, x.view(), digits);
+  return ext;
+}
+
+Accumulator KeySwitcher::product(const device::Buffer& ext, std::size_t batch, int level,
+                                 const ExpandedKey& key, std::uint64_t g) const {
+  const auto primes = extended_primes(level);
+  Accumulator acc{ring_->make(primes, batch), ring_->make(primes, batch)};
+  ring_->ops().key_product(acc.c0.view(), acc.c1.view(), {ext.data(), primes, batch}, key.view(),
+                           params_->level(level).digit_ids, g, /*accumulate=*/false);
+  return acc;
+}
+
+void KeySwitcher::product_accumulate(Accumulator& acc, const device::Buffer& ext, int level,
+                                     const ExpandedKey& key, std::uint64_t g) const {
+  ring_->ops().key_product(acc.c0.view(), acc.c1.view(),
+                           {ext.data(), extended_primes(level), acc.c0.batch()}, key.view(),
+                           params_->level(level).digit_ids, g, /*accumulate=*/true);
+}
+
+Accumulator KeySwitcher::switch_key(const ring::Poly& x, int level, const ExpandedKey& key) const {
+  const auto primes = extended_primes(level);
+  const auto& at = params_->level(level);
+  Accumulator acc{ring_->make(primes, x.batch()), ring_->make(primes, x.batch())};
+  ring_->ops().key_switch(acc.c0.view(), acc.c1.view(), x.view(), at.digit_limbs, key.view(),
+                          at.digit_ids);
+  return acc;
+}
+
+void KeySwitcher::add_times_p(ring::Poly& x, const ring::Poly& c, int level) const {
+  // On the limbs of P the product vanishes.
+  ring_->ops().mul_scalar_add(x.head(c.limbs()), c.view(),
+                              p_mod_q_[static_cast<std::size_t>(level)]);
+}
+
+ring::Poly KeySwitcher::reduce(const ring::Poly& x, int to, const ring::Poly* addend) const {
+  ring::Poly out = ring_->make(params_->level(to).primes, x.batch());
+  if (addend != nullptr) {
+    const backend::ConstView extra = addend->view();
+    ring_->ops().scale_down(out.view(), x.view(), &extra);
+  } else {
+    ring_->ops().scale_down(out.view(), x.view(), nullptr);
+  }
+  return out;
+}
+
+}  // namespace jali::rlwe

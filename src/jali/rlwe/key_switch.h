@@ -1,0 +1,55 @@
+// Hybrid key switching (Han and Ki 2020): decompose into digits, lift each to Q P, multiply with the
+// key, divide by P.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "jali/params/ckks_params.h"
+#include "jali/ring/poly.h"
+#include "jali/rlwe/keys.h"
+
+namespace jali::rlwe {
+
+/// A pair of polynomials over (level primes, P): the result of a key product before division by P.
+struct Accumulator {
+  ring::Poly c0, c1;
+};
+
+class KeySwitcher {
+ public:
+  KeySwitcher(params::CkksParamsPtr params, std::shared_ptr<const ring::Ring> ring);
+
+  /// The primes of a level followed by P.
+  std::span<const PrimeIndex> extended_primes(int level) const;
+
+  /// Digits of x (NTT form over the level's primes), each lifted to extended_primes(level): blocks
+  /// (digit, prime, batch, coefficient).
+  device::Buffer mod_up(const ring::Poly& x, int level) const;
+  /// sum_j sigma_g(ext_j) key_j from lifted digits.
+  Accumulator product(const device::Buffer& ext, std::size_t batch, int level,
+                      const ExpandedKey& key, std::uint64_t g) const;
+  /// acc += the same.
+  void product_accumulate(Accumulator& acc, const device::Buffer& ext, int level,
+                          const ExpandedKey& key, std::uint64_t g) const;
+  /// mod_up and product in one.
+  Accumulator switch_key(const ring::Poly& x, int level, const ExpandedKey& key) const;
+
+  /// x += P c, x over extended_primes(level), c over the level's primes: c joins the sum before the
+  /// division by P.
+  void add_times_p(ring::Poly& x, const ring::Poly& c, int level) const;
+
+  /// Division with rounding of x to the primes of level `to`: ModDown when x is over (primes of `to`,
+  /// P), rescale when it is over a higher level's primes, both merged when over those and P.
+  /// addend, over the result's primes, is added.
+  ring::Poly reduce(const ring::Poly& x, int to, const ring::Poly* addend = nullptr) const;
+
+ private:
+  params::CkksParamsPtr params_;
+  std::shared_ptr<const ring::Ring> ring_;
+  std::vector<std::vector<PrimeIndex>> extended_;   // by level
+  std::vector<std::vector<std::uint64_t>> p_mod_q_;  // [P]_q by level
+};
+
+}  // namespace jali::rlwe
