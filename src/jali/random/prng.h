@@ -16,8 +16,10 @@ Seed os_seed();
 /// Overwrites memory in a way the compiler keeps.
 void wipe(void* data, std::size_t bytes) noexcept;
 
-/// A deterministic stream: the ChaCha20 keystream of (seed, 96-bit nonce = stream id), block counter
-/// from 0. Wipes itself. Not for use by two threads at once.
+/// A deterministic stream: the ChaCha20 keystream of (seed as the key, nonce, block counter from
+/// 0). The 96-bit nonce is the stream id, 64 bits little end first, then 32 zero bits. A stream has
+/// 2^38 bytes; reading past them throws InternalError. Wipes itself. Not for use by two threads at
+/// once.
 class Prng {
  public:
   /// `stream` separates independent streams of one seed (digit, prime, purpose).
@@ -28,29 +30,41 @@ class Prng {
 
   void fill(std::span<std::uint8_t> out);
   std::uint64_t next_u64();
+  /// The next byte given will be byte `offset` (< 2^38) of the stream.
+  void seek(std::uint64_t offset);
 
  private:
+  void generate(std::size_t groups, std::uint8_t* out);
+
   std::array<std::uint32_t, 16> state_{};
   std::array<std::uint8_t, 1024> block_{};
   std::size_t used_ = sizeof(block_);
+  std::uint64_t next_block_ = 0;
 };
 
 // Samplers: branch-free in the values they produce. (The uniform sampler rejects public values.)
 
-/// Uniform residues modulo q < 2^61 by masking to the bit length of q and rejection: takes words of 4
-/// bytes (q < 2^32) or 8 bytes (else), little end first, in order. Serves rows of either word.
+/// Uniform residues modulo q by masking to the bit length of q and rejection: takes words of 4
+/// bytes (q < 2^32) or 8 bytes (else), little end first, in order, and no more than it needs.
+/// Serves rows of either word. Throws InvalidArgument unless 0 < q < 2^61, and q < 2^32 for rows of
+/// 32 bits.
 void sample_uniform(Prng& prng, std::uint64_t q, std::span<std::uint32_t> out);
 void sample_uniform(Prng& prng, std::uint64_t q, std::span<std::uint64_t> out);
 
-/// Uniform in {-1, 0, 1}.
+/// Uniform in {-1, 0, 1}, exactly.
 void sample_ternary(Prng& prng, std::span<std::int64_t> out);
-/// Ternary with exactly `weight` non-zero coefficients.
+/// Ternary with exactly `weight` non-zero coefficients, uniform over all of these. Throws
+/// InvalidArgument if weight > out.size().
 void sample_sparse_ternary(Prng& prng, std::size_t weight, std::span<std::int64_t> out);
 /// Centred binomial with parameter k = 21: variance 10.5, standard deviation 3.24.
 inline constexpr double kErrorStd = 3.24037034920393;
 void sample_error(Prng& prng, std::span<std::int64_t> out);
-/// Rounded Gaussian of standard deviation up to 2^60 for noise flooding; statistical distance to the
-/// discrete Gaussian stated with the implementation.
+/// Discrete Gaussian over the integers for noise flooding, of standard deviation gaussian_std(std)
+/// >= std; within statistical distance 2^-52 a coefficient (2^-49 above 2^59, where values beyond
+/// the range of 64 bits are clamped). Throws InvalidArgument unless 0 < std <= 2^60.
 void sample_gaussian(Prng& prng, double std, std::span<std::int64_t> out);
+/// The standard deviation that sample_gaussian really gives: 8 for std <= 8, else in
+/// [std, std (1 + 8 / std + 32 / std^2)].
+double gaussian_std(double std);
 
 }  // namespace jali::random

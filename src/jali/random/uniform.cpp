@@ -1,0 +1,53 @@
+#include <algorithm>
+#include <bit>
+
+#include "jali/base/error.h"
+#include "jali/random/prng.h"
+
+namespace jali::random {
+
+namespace {
+
+// Raw: the words taken from the stream. A chunk never asks for more words than residues are
+// missing, so that exactly as many words are taken as one by one would be. Uniform residues are
+// public.
+template <class Raw, class Out>
+void uniform(Prng& prng, std::uint64_t q, std::span<Out> out) {
+  constexpr std::size_t kChunk = 4096 / sizeof(Raw);
+  const Raw bound = static_cast<Raw>(q);
+  const Raw mask = static_cast<Raw>(~Raw{0}) >> std::countl_zero(bound);
+  alignas(64) Raw raw[kChunk];
+  std::size_t made = 0;
+  while (made < out.size()) {
+    const std::size_t count = std::min(kChunk, out.size() - made);
+    prng.fill({reinterpret_cast<std::uint8_t*>(raw), count * sizeof(Raw)});
+    for (std::size_t i = 0; i < count; ++i) {
+      const Raw x = raw[i] & mask;
+      out[made] = static_cast<Out>(x);
+      made += x < bound;
+    }
+  }
+}
+
+void check(std::uint64_t q, unsigned bits) {
+  require<InvalidArgument>(q > 0 && q >> bits == 0,
+                           "the modulus of uniform residues is 0 or too large for its word");
+}
+
+}  // namespace
+
+void sample_uniform(Prng& prng, std::uint64_t q, std::span<std::uint32_t> out) {
+  check(q, 32);
+  uniform<std::uint32_t>(prng, q, out);
+}
+
+void sample_uniform(Prng& prng, std::uint64_t q, std::span<std::uint64_t> out) {
+  check(q, 61);
+  if (std::bit_width(q) <= 32) {
+    uniform<std::uint32_t>(prng, q, out);
+  } else {
+    uniform<std::uint64_t>(prng, q, out);
+  }
+}
+
+}  // namespace jali::random
