@@ -4,8 +4,10 @@
 set -uo pipefail
 build=$1 jobs=${2:-2}
 python_sources=(python tests tools)
+cxx_folders=(src tests)
 for folder in examples bench; do [ -d $folder ] && python_sources+=($folder); done
-cxx_sources() { find src tests fuzz python bench 2>/dev/null -name '*.h' -o -name '*.cpp'; }
+for folder in fuzz python bench; do [ -d $folder ] && cxx_folders+=($folder); done
+cxx_sources() { find "${cxx_folders[@]}" -name '*.h' -o -name '*.cpp'; }
 
 failed=0
 step() { # step NAME COMMAND...
