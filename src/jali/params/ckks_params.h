@@ -14,15 +14,21 @@
 
 namespace jali::params {
 
-/// What a user asks for; 0 or empty means "choose".
+/// Variance of one coefficient of the error: centred binomial, k = 21 (random::kErrorStd squared).
+inline constexpr double kErrorVariance = 10.5;
+
+/// What a user asks for; 0 or empty means "choose". Parameters are a function of it: the search for
+/// primes and its order are part of every format that carries a literal (tests/params holds known
+/// hashes).
 struct CkksLiteral {
-  int depth = 1;             // multiplications one after the other, >= 0
-  double scale_bits = 40;    // log2 of the scale, and of the modulus one level takes
+  int depth = 1;             // multiplications one after the other, 0 .. 200
+  double scale_bits = 40;    // log2 of the scale, and of the modulus one level takes; 15 .. 120
   int log_n = 0;             // 10..17; 0: the smallest that the security table allows
   std::optional<Word> word;  // empty: the fastest on CPUs that can hold the scale
   int security = 128;        // 128, 192, 256; 0 only with a name that begins with "insecure_"
   int dnum = 0;              // digits of key switching at the top level; 0: choose
-  double integer_bits = 10;  // room above the scale at level 0: |message| < 2^(integer_bits - 1)
+  double integer_bits = 10;  // room above the scale at level 0, 0 .. 120: |message| <
+                             // 2^(integer_bits - 1), to within a quarter of a bit
   std::string name;          // free; must begin with "insecure_" when security is 0
 };
 
@@ -40,6 +46,8 @@ class CkksParams {
   /// Validates, chooses and freezes. Throws InsecureParams or InvalidArgument with what would fit.
   static std::shared_ptr<const CkksParams> create(const CkksLiteral& literal);
 
+  /// The literal with every choice written in: log_n, word, dnum. create() of it gives the same
+  /// parameters.
   const CkksLiteral& literal() const { return literal_; }
   int log_n() const { return log_n_; }
   std::size_t n() const { return std::size_t{1} << log_n_; }
@@ -60,9 +68,12 @@ class CkksParams {
   double log_p() const { return log_p_; }
   double log_qp() const { return log_q_ + log_p_; }
 
-  /// Level 0 is the last; level depth() the top. The canonical scales satisfy
-  /// scale(l-1) = scale(l)^2 prod(level l-1) / prod(level l).
+  /// Level 0 is the last; level depth() the top. The canonical scales satisfy scale(depth) =
+  /// 2^scale_bits and scale(l-1) = scale(l)^2 prod(level l-1) / prod(level l), rounded to double; all
+  /// are within max_scale_drift() of 2^scale_bits.
   const Level& level(int l) const { return levels_.at(static_cast<std::size_t>(l)); }
+  /// max |log2 scale(l) - scale_bits| over the levels.
+  double max_scale_drift() const { return drift_; }
   /// Number of digits of a switching key; digit d holds q primes [digit_begin(d), digit_begin(d+1)).
   std::size_t dnum() const { return digit_begin_.size() - 1; }
   std::size_t digit_begin(std::size_t d) const { return digit_begin_[d]; }
@@ -70,7 +81,8 @@ class CkksParams {
   /// Standard deviation of the error, and of the uniform ternary secret's coefficients.
   double error_std() const { return error_std_; }
 
-  /// Bytes of one switching key as kept and sent: its b halves and a seed.
+  /// Bytes of one switching key as kept and sent: its b halves, dnum x (q_count + p_count) rows of N
+  /// words, and a seed of 32 bytes.
   std::size_t switch_key_bytes() const;
   /// Bytes of an evaluation-key set: relinearisation, these rotations (deduplicated modulo slots, 0
   /// needs none), conjugation. Equals EvaluationKeys::bytes() of the keys made.
@@ -80,7 +92,8 @@ class CkksParams {
   std::size_t expanded_key_bytes(std::span<const int> rotations, bool conjugate,
                                  bool relinearise = true) const;
 
-  /// Identifies the parameters on every serialised object.
+  /// Identifies the parameters on every serialised object: SHA-256 of everything that computation
+  /// depends on (not of the name).
   const std::array<std::uint8_t, 32>& hash() const { return hash_; }
 
  private:
@@ -95,7 +108,7 @@ class CkksParams {
   std::vector<PrimeIndex> indices_;
   std::vector<Level> levels_;
   std::vector<std::size_t> digit_begin_;
-  double log_q_ = 0, log_p_ = 0;
+  double log_q_ = 0, log_p_ = 0, drift_ = 0;
   double error_std_ = 0;
   std::array<std::uint8_t, 32> hash_{};
 };

@@ -20,12 +20,12 @@ class NoiseModel {
  public:
   explicit NoiseModel(const CkksParams& params);
 
-  Estimate fresh_secret(double message) const;             // secret-key encryption, plus encoding
-  Estimate fresh_public(double message) const;             // public-key encryption, plus encoding
-  double encoding_variance() const;                        // rounding of an encoded plaintext: 1/12
-  double key_switch_variance(int level) const;             // mod_up, product, ModDown by P
-  double key_product_variance(int level) const;           // the same without the rounding of ModDown
-  double rescale_variance() const;                         // rounding term, two parts: (1 + h) / 12
+  Estimate fresh_secret(double message) const;  // secret-key encryption, plus encoding
+  Estimate fresh_public(double message) const;  // public-key encryption, plus encoding
+  double encoding_variance() const;  // rounding of an encoded plaintext: 1/12
+  double key_switch_variance(int level) const;  // mod_up, product, ModDown by P
+  double key_product_variance(int level) const;  // the same without the rounding of ModDown
+  double rescale_variance() const;  // rounding term, two parts: (1 + h) / 12
   Estimate add(const Estimate& a, const Estimate& b) const;
   /// a, b at scales sa, sb; no relinearisation, no rescale: error in units of sa * sb.
   Estimate multiply(const Estimate& a, double sa, const Estimate& b, double sb) const;
@@ -43,7 +43,8 @@ class NoiseModel {
   /// Bits of precision of a slot: -log2 of the standard deviation of its (real) error.
   double precision_bits(const Estimate& a, double scale) const;
   /// A bound on |slot error| that fails with probability below 2^-log2_inverse_probability.
-  double worst_case_slot_error(const Estimate& a, double scale, double log2_inverse_probability) const;
+  double worst_case_slot_error(const Estimate& a, double scale,
+                               double log2_inverse_probability) const;
 
  private:
   std::size_t n_ = 0;

@@ -1,0 +1,330 @@
+#include "jali/params/ckks_params.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdio>
+#include <set>
+#include <string_view>
+
+#include "jali/base/error.h"
+#include "jali/base/hash.h"
+#include "jali/params/gadget.h"
+#include "jali/params/level_table.h"
+#include "jali/params/real.h"
+#include "jali/params/security.h"
+
+namespace jali::params {
+
+struct CkksParamsBuilder {
+  static std::shared_ptr<const CkksParams> build(const CkksLiteral& literal, int log_n, Word word,
+                                                 const LevelTable& table, const Gadget& gadget);
+};
+
+namespace {
+
+constexpr std::size_t kSeedBytes = 32;
+constexpr double kUnbounded = 1e9;
+
+/// 3 -> "3", 37.5 -> "37.5".
+std::string number(double x) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof(buffer), "%.6g", x);
+  return buffer;
+}
+
+void check_ranges(const CkksLiteral& l) {
+  require<InvalidArgument>(l.depth >= 0 && l.depth <= 200, [&] {
+    return "depth must be 0 to 200, not " + std::to_string(l.depth);
+  });
+  require<InvalidArgument>(l.scale_bits >= 15 && l.scale_bits <= 120, [&] {
+    return "scale_bits must be 15 to 120, not " + number(l.scale_bits);
+  });
+  require<InvalidArgument>(l.integer_bits >= 0 && l.integer_bits <= 120, [&] {
+    return "integer_bits must be 0 to 120, not " + number(l.integer_bits);
+  });
+  require<InvalidArgument>(l.log_n == 0 || (l.log_n >= kMinLogN && l.log_n <= kMaxLogN), [&] {
+    return "log_n must be 10 to 17, or left out, not " + std::to_string(l.log_n);
+  });
+  require<InvalidArgument>(l.dnum >= 0, "dnum must be positive, or left out");
+  require<InvalidArgument>(
+      !l.word || *l.word == Word::w32 || *l.word == Word::w52 || *l.word == Word::w64,
+      "word must be w32, w52 or w64");
+  const bool known = l.security == 128 || l.security == 192 || l.security == 256;
+  require<InvalidArgument>(known || l.security == 0, "security must be 128, 192 or 256");
+  if (!known) {
+    require<InsecureParams>(std::string_view(l.name).starts_with("insecure_"),
+                            "security 0 is for experiments and needs a name that begins with "
+                            "\"insecure_\": use security=128");
+    require<InvalidArgument>(l.log_n != 0,
+                             "security 0 leaves nothing to choose log_n by: give log_n");
+  }
+}
+
+/// What was built, or why it was not.
+struct Attempt {
+  std::shared_ptr<const CkksParams> params;
+  bool levels = false;       // the level table exists
+  std::size_t limbs = 0;     // its primes
+  double smallest_log_qp = 0;  // with the smallest key-switching modulus
+};
+
+Attempt attempt(const CkksLiteral& l, int log_n, Word word, double max_bits) {
+  Attempt result;
+  PrimePool pool(word, log_n);
+  const auto table = choose_levels({word, log_n, l.depth, l.scale_bits, l.integer_bits}, pool);
+  if (!table) return result;
+  result.levels = true;
+  result.limbs = table->q.size();
+  const std::size_t n = std::size_t{1} << log_n;
+  std::optional<Gadget> best;
+  const std::size_t first = l.dnum == 0 ? 1 : static_cast<std::size_t>(l.dnum);
+  const std::size_t last = l.dnum == 0 ? result.limbs : first;
+  for (std::size_t dnum = first; dnum <= std::min(last, result.limbs); ++dnum) {
+    auto gadget = choose_gadget(table->q, dnum, max_bits, n, pool);
+    if (!gadget) continue;
+    const bool good = gadget->noise_ratio <= kGoodNoiseRatio;
+    if (good || !best) best = std::move(gadget);
+    if (good) break;
+  }
+  if (best) {
+    result.params = CkksParamsBuilder::build(l, log_n, word, *table, *best);
+    return result;
+  }
+  double largest = 0;
+  for (std::uint64_t p : table->q) {
+    largest = std::max(largest, portable_log2(static_cast<double>(p)));
+  }
+  result.smallest_log_qp = log2_product(table->q) + largest;
+  return result;
+}
+
+double bound(const CkksLiteral& l, int log_n) {
+  return l.security == 0 ? kUnbounded : max_log_qp(log_n, l.security);
+}
+
+/// Cheap necessary condition: Q, and a P not smaller than the largest prime.
+bool hopeless(const CkksLiteral& l, int log_n) {
+  return l.integer_bits + (l.depth + 1) * l.scale_bits - kLevel0Slack - kMaxDrift > bound(l, log_n);
+}
+
+/// The words to try, best first. One prime a level is fastest, so w52 serves scales up to 50 bits
+/// and w64 those above.
+std::vector<Word> words(const CkksLiteral& l) {
+  if (l.word) return {*l.word};
+  if (l.scale_bits <= word_prime_bits(Word::w52)) return {Word::w52, Word::w64};
+  return {Word::w64};
+}
+
+/// The first log_n and word that serve; null when none does.
+std::shared_ptr<const CkksParams> search(const CkksLiteral& l) {
+  const int low = l.log_n != 0 ? l.log_n : kMinLogN;
+  const int high = l.log_n != 0 ? l.log_n : kMaxLogN;
+  for (int log_n = low; log_n <= high; ++log_n) {
+    if (hopeless(l, log_n)) continue;
+    for (Word word : words(l)) {
+      if (auto found = attempt(l, log_n, word, bound(l, log_n)).params) return found;
+    }
+  }
+  return nullptr;
+}
+
+/// Why nothing serves `l`, and what would.
+[[noreturn]] void refuse(const CkksLiteral& l) {
+  const int log_n = l.log_n != 0 ? l.log_n : kMaxLogN;
+  const double max_bits = bound(l, log_n);
+  const std::string scale = number(l.scale_bits);
+  // Without a bound: is it the words, or the security?
+  Attempt best;
+  std::string tried;
+  for (Word word : words(l)) {
+    tried += (tried.empty() ? "" : " or ") + std::string(word_name(word));
+    CkksLiteral free = l;
+    free.dnum = 0;
+    Attempt a = attempt(free, log_n, word, 0);
+    if (a.levels && (!best.levels || a.smallest_log_qp < best.smallest_log_qp)) best = a;
+  }
+  if (!best.levels) {
+    throw InvalidArgument("no primes of " + tried + " at log_n " + std::to_string(log_n) +
+                          " give levels of " + scale +
+                          " bits: use scale_bits=40 (any word), another word, or a smaller log_n");
+  }
+  if (l.dnum != 0 && static_cast<std::size_t>(l.dnum) > best.limbs) {
+    throw InvalidArgument(
+        "dnum " + std::to_string(l.dnum) + " is more than the " + std::to_string(best.limbs) +
+        " primes there are: use dnum <= " + std::to_string(best.limbs) + ", or leave it out");
+  }
+  std::string message = "the circuit needs more than is secure: depth " + std::to_string(l.depth) +
+                        " at scale_bits " + scale;
+  if (l.dnum != 0) {
+    CkksLiteral free = l;
+    free.dnum = 0;
+    if (auto fits = search(free)) {
+      throw InsecureParams("with dnum " + std::to_string(l.dnum) +
+                           " the key-switching modulus takes log PQ past the " + number(max_bits) +
+                           " bits that security " + std::to_string(l.security) +
+                           " allows at log_n " + std::to_string(log_n) +
+                           ": leave dnum out (gives " + std::to_string(fits->dnum()) +
+                           "), or log_n out");
+    }
+  }
+  message += " needs " + number(std::ceil(best.smallest_log_qp)) +
+             " bits of log PQ with the smallest key-switching modulus; log_n " +
+             std::to_string(log_n) + " allows " + number(max_bits) + " at security " +
+             std::to_string(l.security) + ": ";
+  std::vector<std::string> ways;
+  if (l.log_n != 0) {
+    CkksLiteral free = l;
+    free.log_n = 0;
+    if (auto fits = search(free)) {
+      ways.push_back("leave log_n out (gives " + std::to_string(fits->log_n()) + ")");
+    }
+  }
+  for (double s = std::ceil(l.scale_bits) - 1; s >= 20; --s) {
+    CkksLiteral smaller = l;
+    smaller.scale_bits = s;
+    if (search(smaller)) {
+      ways.push_back("use scale_bits <= " + number(s));
+      break;
+    }
+  }
+  for (int depth = l.depth - 1; depth >= 0; --depth) {
+    CkksLiteral smaller = l;
+    smaller.depth = depth;
+    if (search(smaller)) {
+      ways.push_back("use depth <= " + std::to_string(depth));
+      break;
+    }
+  }
+  if (ways.empty()) ways.push_back("use a smaller depth, scale or security");
+  for (std::size_t i = 0; i < ways.size(); ++i) message += (i == 0 ? "" : " or ") + ways[i];
+  throw InsecureParams(message);
+}
+
+/// Digits of one level: the digits of the key that hold any of its primes.
+void fill_digits(Level& level, const std::vector<std::size_t>& digit_begin) {
+  std::size_t d = 0;
+  std::size_t previous = digit_begin.size();
+  for (PrimeIndex i : level.primes) {
+    while (i >= digit_begin[d + 1]) ++d;
+    if (d != previous) {
+      level.digit_ids.push_back(static_cast<std::uint32_t>(d));
+      level.digit_limbs.push_back(0);
+      previous = d;
+    }
+    ++level.digit_limbs.back();
+  }
+}
+
+/// Canonical bytes: every number as 8 bytes, little end first; vectors after their length.
+class Canonical {
+ public:
+  void put(std::uint64_t x) {
+    for (int i = 0; i < 8; ++i) bytes_.push_back(static_cast<std::uint8_t>(x >> (8 * i)));
+  }
+  void put(double x) { put(std::bit_cast<std::uint64_t>(x)); }
+  template <class T>
+  void put(const std::vector<T>& v) {
+    put(static_cast<std::uint64_t>(v.size()));
+    for (const T& x : v) put(static_cast<std::uint64_t>(x));
+  }
+  Digest digest() const { return hash256(bytes_); }
+
+ private:
+  std::vector<std::uint8_t> bytes_;
+};
+
+}  // namespace
+
+std::shared_ptr<const CkksParams> CkksParamsBuilder::build(const CkksLiteral& literal, int log_n,
+                                                           Word word, const LevelTable& table,
+                                                           const Gadget& gadget) {
+  std::shared_ptr<CkksParams> params(new CkksParams);
+  params->literal_ = literal;
+  params->literal_.log_n = log_n;
+  params->literal_.word = word;
+  params->literal_.dnum = static_cast<int>(gadget.digit_begin.size() - 1);
+  params->log_n_ = log_n;
+  params->word_ = word;
+  params->q_count_ = table.q.size();
+  params->primes_ = table.q;
+  params->primes_.insert(params->primes_.end(), gadget.p.begin(), gadget.p.end());
+  for (std::size_t i = 0; i < params->primes_.size(); ++i) {
+    params->indices_.push_back(static_cast<PrimeIndex>(i));
+  }
+  params->digit_begin_ = gadget.digit_begin;
+  params->drift_ = table.drift;
+  params->log_q_ = log2_product(table.q);
+  params->log_p_ = log2_product(gadget.p);
+  params->error_std_ = std::sqrt(kErrorVariance);
+  for (std::size_t l = 0; l < table.levels.size(); ++l) {
+    Level& level = params->levels_.emplace_back();
+    level.primes = table.levels[l];
+    level.scale = table.scale[l];
+    for (PrimeIndex i : level.primes) {
+      level.log_q += portable_log2(static_cast<double>(table.q[i]));
+    }
+    fill_digits(level, gadget.digit_begin);
+  }
+
+  // The decision, on integers: whatever chose the primes, nothing insecure leaves here unnamed.
+  params->security_ = granted_security(params->primes_, log_n);
+  require<InsecureParams>(params->security_ >= literal.security,
+                          "the moduli chosen exceed the security table: please report");
+
+  Canonical bytes;
+  bytes.put(std::uint64_t{1});  // version of this list
+  bytes.put(static_cast<std::uint64_t>(log_n));
+  bytes.put(static_cast<std::uint64_t>(word));
+  bytes.put(literal.scale_bits);
+  bytes.put(literal.integer_bits);
+  bytes.put(params->error_std_ * params->error_std_);
+  bytes.put(static_cast<std::uint64_t>(params->q_count_));
+  bytes.put(params->primes_);
+  bytes.put(params->digit_begin_);
+  bytes.put(static_cast<std::uint64_t>(params->levels_.size()));
+  for (const Level& level : params->levels_) {
+    bytes.put(level.primes);
+    bytes.put(level.scale);
+  }
+  params->hash_ = bytes.digest();
+  return params;
+}
+
+std::shared_ptr<const CkksParams> CkksParams::create(const CkksLiteral& literal) {
+  check_ranges(literal);
+  if (auto found = search(literal)) return found;
+  refuse(literal);
+}
+
+std::size_t CkksParams::switch_key_bytes() const {
+  return dnum() * primes_.size() * n() * word_bytes(word_) + kSeedBytes;
+}
+
+namespace {
+
+std::size_t key_count(std::size_t slots, std::span<const int> rotations, bool conjugate,
+                      bool relinearise) {
+  std::set<std::int64_t> distinct;
+  const auto period = static_cast<std::int64_t>(slots);
+  for (int r : rotations) {
+    const std::int64_t reduced = ((r % period) + period) % period;
+    if (reduced != 0) distinct.insert(reduced);
+  }
+  return distinct.size() + (conjugate ? 1 : 0) + (relinearise ? 1 : 0);
+}
+
+}  // namespace
+
+std::size_t CkksParams::key_bytes(std::span<const int> rotations, bool conjugate,
+                                  bool relinearise) const {
+  return key_count(slots(), rotations, conjugate, relinearise) * switch_key_bytes();
+}
+
+std::size_t CkksParams::expanded_key_bytes(std::span<const int> rotations, bool conjugate,
+                                           bool relinearise) const {
+  return key_count(slots(), rotations, conjugate, relinearise) * 2 *
+         (switch_key_bytes() - kSeedBytes);
+}
+
+}  // namespace jali::params

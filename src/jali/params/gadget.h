@@ -1,0 +1,31 @@
+// Key switching: digits of the q primes and the special primes P.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "jali/params/prime_pool.h"
+
+namespace jali::params {
+
+struct Gadget {
+  std::vector<std::size_t> digit_begin;  // dnum + 1 positions in the q primes
+  std::vector<std::uint64_t> p;
+  /// Variance that key switching adds over that of a rescale's rounding (NoiseModel), top level.
+  double noise_ratio = 0;
+};
+
+/// The most noise, over a rescale's, that spares another special prime (and that another digit
+/// spares): 16 in variance costs 2 bits on a sum of the two.
+inline constexpr double kGoodNoiseRatio = 16;
+
+/// Splits q into exactly `dnum` runs, the largest product as small as can be, and chooses P at least
+/// as large as the largest of them with log2(PQ) <= max_bits. Empty when it does not fit. The
+/// primes of P are free ones of `pool`.
+std::optional<Gadget> choose_gadget(std::span<const std::uint64_t> q, std::size_t dnum,
+                                    double max_bits, std::size_t n, const PrimePool& pool);
+
+}  // namespace jali::params

@@ -1,0 +1,35 @@
+// The primes of one (word, N), each given out once.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "jali/arith/word.h"
+
+namespace jali::params {
+
+class PrimePool {
+ public:
+  PrimePool(Word word, int log_n);
+
+  /// log2 of the smallest size worth asking for: 2N times 2^6, so that there is a choice.
+  double min_bits() const { return min_bits_; }
+  /// log2 of the bound of the word.
+  double max_bits() const { return max_bits_; }
+
+  /// Takes the free prime nearest to `target`, within the word and not below min_bits.
+  std::optional<std::uint64_t> take_near(double target);
+  /// Takes the largest free prime at most `target`.
+  std::optional<std::uint64_t> take_below(double target);
+
+ private:
+  bool prime(std::uint64_t candidate);
+  std::uint64_t m_, low_, high_;  // primes = 1 mod m in [low, high)
+  double min_bits_, max_bits_;
+  std::set<std::uint64_t> taken_;
+  std::map<std::uint64_t, bool> known_;
+};
+
+}  // namespace jali::params

@@ -1,0 +1,31 @@
+// The security table and its exact comparison.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace jali::params {
+
+inline constexpr int kMinLogN = 10;
+inline constexpr int kMaxLogN = 17;
+
+/// Largest log2(PQ) for uniform ternary secrets, error of standard deviation 3.19, classical
+/// attacks: eprint 2024/463, Table 5.2. Rows log N = 10 .. 17; 0: no entry.
+struct SecurityRow {
+  int log_n, bits128, bits192, bits256;
+};
+inline constexpr SecurityRow kSecurityTable[] = {
+    {10, 26, 0, 0},      {11, 53, 36, 27},    {12, 106, 73, 56},     {13, 214, 147, 114},
+    {14, 430, 297, 230}, {15, 868, 597, 462}, {16, 1747, 1199, 929}, {17, 3523, 2411, 1866},
+};
+
+/// Number of bits of the product of `factors`: floor(log2) + 1. Exact (big integers).
+int product_bits(std::span<const std::uint64_t> factors);
+
+/// Whether the product of `primes` is at most 2^max_log_qp(log_n, security). Exact.
+bool is_secure(std::span<const std::uint64_t> primes, int log_n, int security);
+
+/// The strongest of 256, 192, 128 that the table grants, or 0. Exact.
+int granted_security(std::span<const std::uint64_t> primes, int log_n);
+
+}  // namespace jali::params
