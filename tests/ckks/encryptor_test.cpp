@@ -1,0 +1,75 @@
+#include <cstring>
+
+#include "fixture.h"
+
+namespace jali::testing {
+namespace {
+
+class EncryptorTest : public ::testing::TestWithParam<Setup> {};
+
+TEST_P(EncryptorTest, SecretKeyEncryptionHasItsNoiseAtEveryLevel) {
+  World w(GetParam(), {});
+  for (int level = 0; level <= w.params->depth(); ++level) {
+    const auto z = w.vector();
+    const auto c = w.encrypt(z, level);
+    EXPECT_TRUE(c.seed.has_value());
+    w.expect(c, z, 0.85, 1.15);
+  }
+}
+
+TEST_P(EncryptorTest, PublicKeyEncryptionHasItsNoise) {
+  World w(GetParam(), {});
+  const auto pk = std::make_shared<const rlwe::PublicKey>(w.keygen->public_key(*w.sk));
+  ckks::PublicEncryptor encryptor(pk, w.ring);
+  for (int level = 0; level <= w.params->depth(); ++level) {
+    const auto z = w.vector();
+    const auto c =
+        encryptor.encrypt(w.encoder().encode(z, 1, level, w.params->level(level).scale));
+    w.expect(c, z, 0.85, 1.15);
+  }
+}
+
+TEST_P(EncryptorTest, BatchesAreIndependent) {
+  World w(GetParam(), {});
+  const auto z = w.vector(1, 3 * w.params->slots());
+  const auto c = w.encrypt(z, -1, -1, 3);
+  EXPECT_EQ(c.batch(), 3u);
+  w.expect(c, z, 0.85, 1.15);
+  // Distinct uniform parts: no randomness is shared between entries.
+  EXPECT_NE(0, std::memcmp(c.parts[1].row(0, 0), c.parts[1].row(0, 1), c.parts[1].row_bytes()));
+}
+
+TEST_P(EncryptorTest, SameMessageTwiceGivesUnrelatedCiphertexts) {
+  World w(GetParam(), {});
+  const auto z = w.vector();
+  const auto a = w.encrypt(z), b = w.encrypt(z);
+  std::size_t equal = 0;
+  for (std::size_t k = 0; k < w.params->n(); ++k) {
+    equal += a.parts[0].at(0, 0, k) == b.parts[0].at(0, 0, k);
+  }
+  EXPECT_LT(equal, 4u);
+}
+
+TEST_P(EncryptorTest, AnotherKeyReadsNothing) {
+  World w(GetParam(), {}), other(GetParam(), {});
+  const auto z = w.vector();
+  const auto got = other.encoder().decode(other.decryptor->decrypt(w.encrypt(z)));
+  EXPECT_GT(max_error(got, z), 1.0);
+}
+
+TEST_P(EncryptorTest, RefusesOtherParameters) {
+  World w(GetParam(), {});
+  Setup changed = GetParam();
+  changed.depth += 1;
+  World other(changed, {});
+  const auto c = other.encrypt(other.vector());
+  EXPECT_THROW(w.decryptor->decrypt(c), ParamsMismatch);
+  const auto plain = other.encoder().encode(other.vector(), 1, 0, 1e6);
+  EXPECT_THROW(w.encryptor->encrypt(plain), ParamsMismatch);
+}
+
+INSTANTIATE_TEST_SUITE_P(Setups, EncryptorTest, ::testing::ValuesIn(all_setups()),
+                         [](const auto& info) { return info.param.label; });
+
+}  // namespace
+}  // namespace jali::testing

@@ -1,0 +1,249 @@
+// Every operation of the explicit evaluator against the clear, its noise within the formula's
+// interval from above and from below, at every level, for every word.
+#include <cstring>
+
+#include "fixture.h"
+
+namespace jali::testing {
+namespace {
+
+class EvaluatorTest : public ::testing::TestWithParam<Setup> {};
+
+template <class F>
+std::vector<Complex> map(const std::vector<Complex>& a, F&& f) {
+  std::vector<Complex> out(a.size());
+  for (std::size_t j = 0; j < a.size(); ++j) out[j] = f(j);
+  return out;
+}
+
+// left rotation within each vector of `slots`
+std::vector<Complex> rotated(const std::vector<Complex>& a, int steps, std::size_t slots) {
+  const auto n = static_cast<std::int64_t>(slots);
+  return map(a, [&](std::size_t j) {
+    const auto base = static_cast<std::int64_t>(j / slots * slots);
+    const auto at = ((static_cast<std::int64_t>(j) - base + steps) % n + n) % n;
+    return a[static_cast<std::size_t>(base + at)];
+  });
+}
+
+TEST_P(EvaluatorTest, AddSubNegate) {
+  World w(GetParam(), {});
+  for (int level = 0; level <= w.params->depth(); ++level) {
+    const auto x = w.vector(), y = w.vector();
+    const auto a = w.encrypt(x, level), b = w.encrypt(y, level);
+    w.expect(w.evaluator->add(a, b), map(x, [&](auto j) { return x[j] + y[j]; }), 0.85, 1.2);
+    w.expect(w.evaluator->sub(a, b), map(x, [&](auto j) { return x[j] - y[j]; }), 0.85, 1.2);
+    w.expect(w.evaluator->negate(a), map(x, [&](auto j) { return -x[j]; }), 0.85, 1.2);
+    auto c = w.evaluator->copy(a);
+    w.evaluator->add_inplace(c, b);
+    EXPECT_FALSE(c.seed.has_value());
+    w.expect(c, map(x, [&](auto j) { return x[j] + y[j]; }), 0.85, 1.2);
+  }
+}
+
+TEST_P(EvaluatorTest, PlainOperands) {
+  World w(GetParam(), {});
+  for (int level = 1; level <= w.params->depth(); ++level) {
+    const auto x = w.vector(), y = w.vector();
+    const auto a = w.encrypt(x, level);
+    const double scale = w.params->level(level).scale;
+    const auto p = w.encoder().encode(y, 1, level, scale);
+    w.expect(w.evaluator->add_plain(a, p), map(x, [&](auto j) { return x[j] + y[j]; }), 0.85, 1.2);
+    w.expect(w.evaluator->sub_plain(a, p), map(x, [&](auto j) { return x[j] - y[j]; }), 0.85, 1.2);
+    const auto product = w.evaluator->multiply_plain(a, p);
+    w.expect(product, map(x, [&](auto j) { return x[j] * y[j]; }), 0.8, 1.25);
+    const auto lower = w.evaluator->rescale(product);
+    EXPECT_EQ(lower.level, level - 1);
+    EXPECT_NEAR(lower.scale / w.params->level(level - 1).scale, 1, 1e-12);
+    w.expect(lower, map(x, [&](auto j) { return x[j] * y[j]; }), 0.8, 1.25);
+  }
+}
+
+TEST_P(EvaluatorTest, Scalars) {
+  World w(GetParam(), {});
+  const int top = w.params->depth();
+  const auto x = w.vector();
+  const auto a = w.encrypt(x);
+  for (const Complex s : {Complex(0.375), Complex(-1.7), Complex(0.25, -0.6), Complex(0, 1)}) {
+    w.expect(w.evaluator->add_scalar(a, s), map(x, [&](auto j) { return x[j] + s; }), 0.85, 1.2);
+    const auto product = w.evaluator->multiply_scalar(a, s, w.params->level(top).scale);
+    w.expect(product, map(x, [&](auto j) { return x[j] * s; }), 0.8, 1.25);
+    w.expect(w.evaluator->rescale(product), map(x, [&](auto j) { return x[j] * s; }), 0.8, 1.25);
+  }
+  w.expect(w.evaluator->multiply_integer(a, -5), map(x, [&](auto j) { return -5.0 * x[j]; }), 0.85,
+           1.2);
+  w.expect(w.evaluator->multiply_i(a), map(x, [&](auto j) { return Complex(0, 1) * x[j]; }), 0.85,
+           1.2);
+}
+
+TEST_P(EvaluatorTest, MultiplyRelineariseRescaleAtEveryLevel) {
+  World w(GetParam(), {});
+  for (int level = 1; level <= w.params->depth(); ++level) {
+    const auto x = w.vector(), y = w.vector();
+    const auto a = w.encrypt(x, level), b = w.encrypt(y, level);
+    const auto expected = map(x, [&](auto j) { return x[j] * y[j]; });
+    const auto raw = w.evaluator->multiply(a, b);
+    ASSERT_EQ(raw.parts.size(), 3u);
+    w.expect(raw, expected, 0.7, 1.4);
+    w.expect(w.evaluator->rescale(raw), expected, 0.5, 1.5);  // three parts: a rounding of s^2 more
+    const auto two = w.evaluator->relinearise(raw);
+    ASSERT_EQ(two.parts.size(), 2u);
+    w.expect(two, expected, 0.7, 1.4);
+    w.expect(w.evaluator->rescale(two), expected, 0.7, 1.4);
+    const auto merged = w.evaluator->multiply_relinearise_rescale(a, b);
+    EXPECT_EQ(merged.level, level - 1);
+    EXPECT_NEAR(merged.scale / w.params->level(level - 1).scale, 1, 1e-12);
+    w.expect(merged, expected, 0.7, 1.4);
+    w.expect(w.evaluator->square(a), map(x, [&](auto j) { return x[j] * x[j]; }), 0.6, 1.6);
+  }
+}
+
+TEST_P(EvaluatorTest, DepthCanBeUsedUp) {
+  World w(GetParam(), {});
+  auto x = w.vector(0.9);
+  auto c = w.encrypt(x);
+  while (c.level > 0) {
+    c = w.evaluator->multiply_relinearise_rescale(c, c);
+    for (auto& z : x) z *= z;
+  }
+  EXPECT_LT(max_error(w.decrypt(c), x), std::exp2(16 - GetParam().scale_bits));
+  EXPECT_THROW(w.evaluator->rescale(c), DepthExhausted);
+}
+
+TEST_P(EvaluatorTest, RotationsAndConjugationAtEveryLevel) {
+  World w(GetParam());
+  const std::size_t slots = w.params->slots();
+  for (int level = 0; level <= w.params->depth(); ++level) {
+    const auto x = w.vector();
+    const auto a = w.encrypt(x, level);
+    const auto hoisted = w.evaluator->hoist(a);
+    for (const int steps : {1, 8, -3, 17}) {
+      const auto expected = rotated(x, steps, slots);
+      w.expect(w.evaluator->rotate(a, steps), expected, 0.75, 1.3);
+      w.expect(w.evaluator->rotate_hoisted(hoisted, steps), expected, 0.75, 1.3);
+      w.expect(w.evaluator->reduce(w.evaluator->rotate_extended(hoisted, steps)), expected, 0.75,
+               1.3);
+    }
+    w.expect(w.evaluator->rotate(a, 0), x, 0.85, 1.2);
+    w.expect(w.evaluator->conjugate(a), map(x, [&](auto j) { return std::conj(x[j]); }), 0.75, 1.3);
+  }
+}
+
+TEST_P(EvaluatorTest, SparsePackingRotatesWithinItsSlots) {
+  World w(GetParam());
+  for (const int log_slots : {0, 2, 6}) {
+    const std::size_t slots = std::size_t{1} << log_slots;
+    const auto x = w.vector(1, slots);
+    const auto a = w.encrypt(x, -1, log_slots);
+    EXPECT_LT(max_error(w.decrypt(w.evaluator->rotate(a, 1)), rotated(x, 1, slots)), 1e-3);
+    const auto squared = w.evaluator->multiply_relinearise_rescale(a, a);
+    EXPECT_LT(max_error(w.decrypt(squared), map(x, [&](auto j) { return x[j] * x[j]; })), 1e-3);
+  }
+}
+
+TEST_P(EvaluatorTest, BatchesBehaveAsTheirEntries) {
+  World w(GetParam());
+  const std::size_t slots = w.params->slots();
+  const auto x = w.vector(1, 3 * slots), y = w.vector(1, 3 * slots), p = w.vector();
+  const auto a = w.encrypt(x, -1, -1, 3), b = w.encrypt(y, -1, -1, 3);
+  w.expect(w.evaluator->multiply_relinearise_rescale(a, b),
+           map(x, [&](auto j) { return x[j] * y[j]; }), 0.7, 1.4);
+  w.expect(w.evaluator->rotate(a, 2), rotated(x, 2, slots), 0.75, 1.3);
+  const auto hoisted = w.evaluator->hoist(a);
+  w.expect(w.evaluator->rotate_hoisted(hoisted, 4), rotated(x, 4, slots), 0.75, 1.3);
+  const auto plain = w.encoder().encode(p, 1, a.level, a.scale);  // one plaintext for all entries
+  w.expect(w.evaluator->multiply_plain(a, plain),
+           map(x, [&](auto j) { return x[j] * p[j % slots]; }), 0.8, 1.25);
+  w.expect(w.evaluator->add(a, w.encrypt(p)), map(x, [&](auto j) { return x[j] + p[j % slots]; }),
+           0.75, 1.3);
+}
+
+TEST_P(EvaluatorTest, ExtendedSumsMatchTheClear) {
+  World w(GetParam());
+  const std::size_t slots = w.params->slots();
+  const auto x = w.vector(), d0 = w.vector(), d1 = w.vector();
+  const auto a = w.encrypt(x);
+  const auto hoisted = w.evaluator->hoist(a);
+  const auto r0 = w.evaluator->extend(a), r1 = w.evaluator->rotate_extended(hoisted, 1);
+  const double scale = w.params->level(a.level).scale;
+  const auto p0 = w.encoder().encode_over(d0, 1, hoisted.primes, scale, -1);
+  const auto p1 = w.encoder().encode_over(d1, 1, hoisted.primes, scale, -1);
+  const ckks::Extended* operands[] = {&r0, &r1};
+  const ring::Poly* diagonals[] = {&p0, &p1};
+  auto sum = w.evaluator->multiply_accumulate(operands, diagonals, scale, std::sqrt(2.0 / 3));
+  const auto x1 = rotated(x, 1, slots);
+  const auto inner = map(x, [&](auto j) { return x[j] * d0[j] + x1[j] * d1[j]; });
+  w.expect(w.evaluator->reduce(sum), inner, 0.7, 1.4);
+  w.expect(w.evaluator->reduce_rescale(sum), inner, 0.7, 1.4);
+  // sum + rotation of sum by 8
+  auto total = w.evaluator->multiply_accumulate(operands, diagonals, scale, std::sqrt(2.0 / 3));
+  w.evaluator->rotate_accumulate(total, sum, 8);
+  const auto inner8 = rotated(inner, 8, slots);
+  w.expect(w.evaluator->reduce_rescale(total),
+           map(x, [&](auto j) { return inner[j] + inner8[j]; }), 0.6, 1.5);
+}
+
+TEST_P(EvaluatorTest, DropAndAdjustKeepTheMessage) {
+  World w(GetParam(), {});
+  const auto x = w.vector();
+  const auto a = w.encrypt(x);
+  for (int level = 0; level < w.params->depth(); ++level) {
+    const auto dropped = w.evaluator->drop_to(a, level);
+    EXPECT_EQ(dropped.level, level);
+    w.expect(dropped, x, 0.8, 1.25);
+    const double scale = w.params->level(level).scale * 1.001;
+    const auto adjusted = w.evaluator->adjust(a, level, scale);
+    EXPECT_EQ(adjusted.scale, scale);
+    w.expect(adjusted, x, 0.8, 1.25);
+  }
+}
+
+TEST_P(EvaluatorTest, MismatchesAreErrors) {
+  World w(GetParam(), {1});
+  const auto x = w.vector();
+  const auto a = w.encrypt(x), low = w.encrypt(x, 0);
+  EXPECT_THROW(w.evaluator->add(a, low), InvalidArgument);
+  EXPECT_THROW(w.evaluator->multiply(a, low), InvalidArgument);
+  auto off = w.evaluator->copy(a);
+  off.scale *= 1.5;
+  EXPECT_THROW(w.evaluator->add(a, off), ScaleMismatch);
+  EXPECT_THROW(w.evaluator->rotate(a, 5), KeyMissing);
+  const auto raw = w.evaluator->multiply(a, a);
+  EXPECT_THROW(w.evaluator->multiply(raw, a), InvalidArgument);
+  EXPECT_THROW(w.evaluator->rotate(raw, 1), InvalidArgument);
+  EXPECT_THROW(w.evaluator->add_scalar(a, NAN), InvalidArgument);
+  EXPECT_THROW(w.evaluator->drop_to(low, 1), InvalidArgument);
+  Setup changed = GetParam();
+  changed.depth += 1;
+  World other(changed, {});
+  EXPECT_THROW(w.evaluator->add(a, other.encrypt(other.vector(), 1)), ParamsMismatch);
+  const ckks::Evaluator no_keys(w.params, w.ring, nullptr);
+  EXPECT_THROW(no_keys.relinearise(raw), KeyMissing);
+  EXPECT_THROW(no_keys.conjugate(a), KeyMissing);
+}
+
+TEST_P(EvaluatorTest, EveryEngineGivesTheSameBits) {
+  const Setup setup = GetParam();
+  World w(setup, {1});
+  const auto x = w.vector();
+  const auto a = w.encrypt(x);
+  const auto reference = w.evaluator->rotate(w.evaluator->multiply_relinearise_rescale(a, a), 1);
+  std::vector<std::string> devices{"ref"};
+  for (const auto& isa : backend::cpu_isas()) devices.push_back("cpu/" + isa);
+  for (const auto& device : devices) {
+    const auto ring = ckks::make_ring(*w.params, device, device == "ref" ? 1 : 2);
+    const ckks::Evaluator evaluator(w.params, ring, w.keys);
+    const auto got = evaluator.rotate(evaluator.multiply_relinearise_rescale(a, a), 1);
+    for (int part = 0; part < 2; ++part) {
+      EXPECT_EQ(0, std::memcmp(got.parts[part].data(), reference.parts[part].data(),
+                               reference.parts[part].bytes()))
+          << device << " part " << part;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Setups, EvaluatorTest, ::testing::ValuesIn(all_setups()),
+                         [](const auto& info) { return info.param.label; });
+
+}  // namespace
+}  // namespace jali::testing
