@@ -1,0 +1,45 @@
+#include "jali/backend/trace/cost.h"
+
+#include <bit>
+
+namespace jali::backend::cost {
+
+using u64 = std::uint64_t;
+
+u64 ntt(std::size_t n) { return n / 2 * static_cast<u64>(std::countr_zero(n)); }
+
+u64 intt(std::size_t n) { return n / 2 * static_cast<u64>(std::countr_zero(n) + 1); }
+
+u64 lift(std::size_t n, std::size_t from, std::size_t to) {
+  return n * (from + from * to + to) + to * ntt(n);
+}
+
+u64 mod_up(std::size_t n, std::span<const std::uint32_t> digit_limbs, std::size_t ext_limbs) {
+  u64 sum = 0;
+  for (const std::uint32_t limbs : digit_limbs) {
+    sum += limbs * intt(n);
+    if (ext_limbs > limbs) sum += lift(n, limbs, ext_limbs - limbs);
+  }
+  return sum;
+}
+
+u64 key_product(std::size_t n, std::size_t digits, std::size_t limbs) {
+  return 2 * digits * limbs * n;
+}
+
+u64 scale_down(std::size_t n, std::size_t dropped, std::size_t kept, std::size_t added) {
+  if (dropped == 0) return added == 0 ? 0 : kept * n;
+  return dropped * intt(n) + lift(n, dropped, kept + added) + kept * n;
+}
+
+u64 crt(std::size_t n, std::size_t limbs, std::size_t words) { return limbs * words * n; }
+
+u64 icrt_product_sum(std::size_t n, std::size_t limbs, std::size_t words) {
+  return limbs * (1 + words) * n;
+}
+
+u64 icrt_garner(std::size_t n, std::size_t limbs, std::size_t words) {
+  return (limbs * (limbs - 1) / 2 + limbs * words) * n;
+}
+
+}  // namespace jali::backend::cost

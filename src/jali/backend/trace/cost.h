@@ -1,0 +1,38 @@
+// Modular multiplications of each operation, as formulas of its shape. They count what the
+// definitions in ops.h need when constants are precomputed and merged, not what one engine does:
+// a product of two residues, of a residue and a constant, or of a residue and a digit of an integer
+// counts 1; additions, and the automorphisms, count 0.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace jali::backend::cost {
+
+/// N/2 log2 N: one multiplication a butterfly.
+std::uint64_t ntt(std::size_t n);
+/// N/2 (log2 N + 1): the last butterflies take the factor N^-1 on both outputs.
+std::uint64_t intt(std::size_t n);
+
+/// One centred lift of `from` limbs to `to` other limbs, coefficient form to NTT form:
+/// from N for y_i, from to N for the matrix, to N for v |D|, and `to` transforms.
+std::uint64_t lift(std::size_t n, std::size_t from, std::size_t to);
+
+// Everything below is for one batch entry.
+
+/// An intt for every limb of x; for each digit a lift to the primes of ext that are not its own.
+std::uint64_t mod_up(std::size_t n, std::span<const std::uint32_t> digit_limbs,
+                     std::size_t ext_limbs);
+/// 2 digits limbs N.
+std::uint64_t key_product(std::size_t n, std::size_t digits, std::size_t limbs);
+/// With d dropped, o output and k kept limbs: d intt, a lift of d to o limbs (A, 1/D merged into
+/// its constants), and k N for x A/D. Nothing dropped: k N, or 0 if nothing is added either.
+std::uint64_t scale_down(std::size_t n, std::size_t dropped, std::size_t kept, std::size_t added);
+/// limbs words N: a product and a reduction for each word of the integer and each prime.
+std::uint64_t crt(std::size_t n, std::size_t limbs, std::size_t words);
+/// product_sum: limbs (1 + words) N. garner: (limbs (limbs - 1) / 2 + limbs words) N.
+std::uint64_t icrt_product_sum(std::size_t n, std::size_t limbs, std::size_t words);
+std::uint64_t icrt_garner(std::size_t n, std::size_t limbs, std::size_t words);
+
+}  // namespace jali::backend::cost

@@ -1,0 +1,245 @@
+#include <algorithm>
+#include <chrono>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "jali/backend/ops.h"
+#include "jali/backend/trace/cost.h"
+#include "jali/backend/trace/trace.h"
+#include "jali/base/error.h"
+
+namespace jali::backend {
+namespace {
+
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+using Primes = std::span<const PrimeIndex>;
+
+std::size_t common(Primes a, Primes b) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(a, [&](PrimeIndex p) { return std::ranges::find(b, p) != b.end(); }));
+}
+
+class TraceOps final : public Ops {
+ public:
+  TraceOps(std::shared_ptr<const Ops> inner, std::shared_ptr<Trace> sink)
+      : inner_(std::move(inner)), sink_(std::move(sink)) {}
+
+  std::string name() const override { return "trace(" + inner_->name() + ")"; }
+  const Config& config() const override { return inner_->config(); }
+  u64 root(PrimeIndex prime) const override { return inner_->root(prime); }
+
+  void ntt(View x) const override {
+    Record r = record("ntt", x, {x}, {x});
+    r.mults = limbs(x) * cost::ntt(n());
+    run(std::move(r), [&] { inner_->ntt(x); });
+  }
+  void intt(View x) const override {
+    Record r = record("intt", x, {x}, {x});
+    r.mults = limbs(x) * cost::intt(n());
+    run(std::move(r), [&] { inner_->intt(x); });
+  }
+
+  void add(View out, ConstView a, ConstView b) const override {
+    run(record("add", out, {a, b}, {out}), [&] { inner_->add(out, a, b); });
+  }
+  void sub(View out, ConstView a, ConstView b) const override {
+    run(record("sub", out, {a, b}, {out}), [&] { inner_->sub(out, a, b); });
+  }
+  void neg(View out, ConstView a) const override {
+    run(record("neg", out, {a}, {out}), [&] { inner_->neg(out, a); });
+  }
+  void mul(View out, ConstView a, ConstView b) const override {
+    Record r = record("mul", out, {a, b}, {out});
+    r.mults = residues(out);
+    run(std::move(r), [&] { inner_->mul(out, a, b); });
+  }
+  void mul_add(View acc, ConstView a, ConstView b) const override {
+    Record r = record("mul_add", acc, {a, b, acc}, {acc});
+    r.mults = residues(acc);
+    r.accumulate = true;
+    run(std::move(r), [&] { inner_->mul_add(acc, a, b); });
+  }
+  void mul_scalar(View out, ConstView a, std::span<const u64> s) const override {
+    Record r = record("mul_scalar", out, {a}, {out});
+    r.mults = residues(out);
+    run(std::move(r), [&] { inner_->mul_scalar(out, a, s); });
+  }
+  void mul_scalar_add(View acc, ConstView a, std::span<const u64> s) const override {
+    Record r = record("mul_scalar_add", acc, {a, acc}, {acc});
+    r.mults = residues(acc);
+    r.accumulate = true;
+    run(std::move(r), [&] { inner_->mul_scalar_add(acc, a, s); });
+  }
+  void add_scalar(View out, ConstView a, std::span<const u64> s) const override {
+    run(record("add_scalar", out, {a}, {out}), [&] { inner_->add_scalar(out, a, s); });
+  }
+  void inner_product(View out, std::span<const ConstView> a,
+                     std::span<const ConstView> b) const override {
+    Record r = record("inner_product", out, {}, {out});
+    if (!a.empty()) r.primes_in.assign(a[0].primes.begin(), a[0].primes.end());
+    for (const ConstView& v : a) read(r, v);
+    for (const ConstView& v : b) read(r, v);
+    r.terms = a.size();
+    r.mults = a.size() * residues(out);
+    run(std::move(r), [&] { inner_->inner_product(out, a, b); });
+  }
+  void tensor(View d0, View d1, View d2, ConstView a0, ConstView a1, ConstView b0,
+              ConstView b1) const override {
+    Record r = record("tensor", d0, {a0, a1, b0, b1}, {d0, d1, d2});
+    r.mults = 4 * residues(d0);
+    run(std::move(r), [&] { inner_->tensor(d0, d1, d2, a0, a1, b0, b1); });
+  }
+
+  void automorphism_ntt(View out, ConstView in, u64 g) const override {
+    Record r = record("automorphism_ntt", out, {in}, {out});
+    r.galois = g;
+    run(std::move(r), [&] { inner_->automorphism_ntt(out, in, g); });
+  }
+  void automorphism_coeff(View out, ConstView in, u64 g) const override {
+    Record r = record("automorphism_coeff", out, {in}, {out});
+    r.galois = g;
+    run(std::move(r), [&] { inner_->automorphism_coeff(out, in, g); });
+  }
+
+  void mod_up(View ext, ConstView x, std::span<const u32> digit_limbs) const override {
+    Record r = record("mod_up", ext, {x}, {});
+    write(r, ext, digit_limbs.size());
+    r.digits.assign(digit_limbs.begin(), digit_limbs.end());
+    r.mults = ext.batch * cost::mod_up(n(), digit_limbs, ext.primes.size());
+    run(std::move(r), [&] { inner_->mod_up(ext, x, digit_limbs); });
+  }
+  void key_product(View acc0, View acc1, ConstView ext, KeyView key, std::span<const u32> digit_ids,
+                   u64 g, bool accumulate) const override {
+    Record r = record("key_product", acc0, {}, {acc0, acc1});
+    r.primes_in.assign(ext.primes.begin(), ext.primes.end());
+    read(r, ext, digit_ids.size());
+    read_key(r, key, digit_ids, acc0.primes.size());
+    if (accumulate) {
+      read(r, acc0);
+      read(r, acc1);
+    }
+    r.digits.assign(digit_ids.begin(), digit_ids.end());
+    r.galois = g;
+    r.accumulate = accumulate;
+    r.mults = acc0.batch * cost::key_product(n(), digit_ids.size(), acc0.primes.size());
+    run(std::move(r), [&] { inner_->key_product(acc0, acc1, ext, key, digit_ids, g, accumulate); });
+  }
+  void key_switch(View acc0, View acc1, ConstView x, std::span<const u32> digit_limbs, KeyView key,
+                  std::span<const u32> digit_ids) const override {
+    Record r = record("key_switch", acc0, {x}, {acc0, acc1});
+    read_key(r, key, digit_ids, acc0.primes.size());
+    r.digits.assign(digit_limbs.begin(), digit_limbs.end());
+    r.mults = acc0.batch * (cost::mod_up(n(), digit_limbs, acc0.primes.size()) +
+                            cost::key_product(n(), digit_limbs.size(), acc0.primes.size()));
+    run(std::move(r), [&] { inner_->key_switch(acc0, acc1, x, digit_limbs, key, digit_ids); });
+  }
+  void scale_down(View out, ConstView x, const ConstView* addend) const override {
+    Record r = record("scale_down", out, {x}, {out});
+    if (addend != nullptr) read(r, *addend);
+    const std::size_t kept = common(x.primes, out.primes);
+    r.mults =
+        out.batch * cost::scale_down(n(), x.primes.size() - kept, kept, out.primes.size() - kept);
+    run(std::move(r), [&] { inner_->scale_down(out, x, addend); });
+  }
+
+  void from_int64(View out, std::span<const std::int64_t> c) const override {
+    Record r = record("from_int64", out, {}, {out});
+    extend(r.reads, r.bytes_read, address(c.data()), c.size_bytes());
+    r.mults = residues(out);
+    run(std::move(r), [&] { inner_->from_int64(out, c); });
+  }
+  void from_double(View out, std::span<const double> c) const override {
+    Record r = record("from_double", out, {}, {out});
+    extend(r.reads, r.bytes_read, address(c.data()), c.size_bytes());
+    r.mults = residues(out);
+    run(std::move(r), [&] { inner_->from_double(out, c); });
+  }
+  void crt(View out, std::span<const u64> integers, std::size_t words,
+           CrtMethod method) const override {
+    Record r = record("crt", out, {}, {out});
+    extend(r.reads, r.bytes_read, address(integers.data()), integers.size_bytes());
+    r.terms = words;
+    r.mults = out.batch * cost::crt(n(), out.primes.size(), words);
+    run(std::move(r), [&] { inner_->crt(out, integers, words, method); });
+  }
+  void icrt(std::span<u64> integers, std::size_t words, ConstView x,
+            IcrtMethod method) const override {
+    Record r = record("icrt", {nullptr, {}, x.batch}, {x}, {});
+    extend(r.writes, r.bytes_written, address(integers.data()), integers.size_bytes());
+    r.terms = words;
+    r.mults = x.batch * (method == IcrtMethod::garner
+                             ? cost::icrt_garner(n(), x.primes.size(), words)
+                             : cost::icrt_product_sum(n(), x.primes.size(), words));
+    run(std::move(r), [&] { inner_->icrt(integers, words, x, method); });
+  }
+
+ private:
+  std::size_t n() const { return config().n; }
+  std::size_t row_bytes() const { return n() * word_bytes(config().word); }
+  static std::size_t limbs(ConstView x) { return x.primes.size() * x.batch; }
+  std::size_t residues(ConstView x) const { return limbs(x) * n(); }
+
+  static u64 address(const void* data) { return reinterpret_cast<std::uintptr_t>(data); }
+  static void extend(std::vector<Extent>& extents, u64& sum, u64 address, std::size_t bytes) {
+    extents.push_back({address, bytes});
+    sum += bytes;
+  }
+  void read(Record& r, ConstView x, std::size_t blocks = 1) const {
+    extend(r.reads, r.bytes_read, address(x.data), blocks * limbs(x) * row_bytes());
+  }
+  void write(Record& r, ConstView x, std::size_t blocks = 1) const {
+    extend(r.writes, r.bytes_written, address(x.data), blocks * limbs(x) * row_bytes());
+  }
+  /// The rows used, of both parts of each digit; the extent begins where the digit does.
+  void read_key(Record& r, KeyView key, std::span<const u32> digit_ids,
+                std::size_t used_limbs) const {
+    const std::size_t digit_bytes = 2 * config().primes.size() * row_bytes();
+    for (const u32 id : digit_ids) {
+      extend(r.reads, r.bytes_read, address(key.data) + id * digit_bytes,
+             2 * used_limbs * row_bytes());
+    }
+  }
+
+  Record record(const char* op, ConstView out, std::initializer_list<ConstView> reads,
+                std::initializer_list<ConstView> writes) const {
+    Record r;
+    r.op = op;
+    r.n = n();
+    r.word = config().word;
+    r.batch = out.batch;
+    r.primes_out.assign(out.primes.begin(), out.primes.end());
+    if (reads.size() > 0) {
+      const Primes first = reads.begin()->primes;
+      r.primes_in.assign(first.begin(), first.end());
+    }
+    for (const ConstView& x : reads) read(r, x);
+    for (const ConstView& x : writes) write(r, x);
+    return r;
+  }
+
+  template <class Call>
+  void run(Record r, Call call) const {
+    using Clock = std::chrono::steady_clock;
+    const Clock::time_point start = Clock::now();
+    call();
+    r.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    sink_->append(std::move(r));
+  }
+
+  const std::shared_ptr<const Ops> inner_;
+  const std::shared_ptr<Trace> sink_;
+};
+
+}  // namespace
+
+std::unique_ptr<Ops> make_trace_ops(std::shared_ptr<const Ops> inner, std::shared_ptr<Trace> sink) {
+  require<InvalidArgument>(inner != nullptr && sink != nullptr,
+                           "make_trace_ops needs an engine to record and a sink to record to");
+  return std::make_unique<TraceOps>(std::move(inner), std::move(sink));
+}
+
+}  // namespace jali::backend

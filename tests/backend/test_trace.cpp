@@ -1,0 +1,246 @@
+// trace/ hands operations on unchanged and records what they were.
+#include <map>
+#include <sstream>
+#include <thread>
+
+#include "jali/backend/trace/cost.h"
+#include "jali/backend/trace/trace.h"
+#include "jali/base/error.h"
+#include "support.h"
+
+namespace jali::backend::test {
+namespace {
+
+constexpr std::size_t kN = 16;
+
+class TraceTest : public testing::Test {
+ protected:
+  std::shared_ptr<const Ops> ref_ =
+      make_ref_ops({Word::w64, kN, primes_for(Word::w64, kN, 5), 1, ""});
+  std::shared_ptr<Trace> trace_ = std::make_shared<Trace>();
+  std::unique_ptr<Ops> ops_ = make_trace_ops(ref_, trace_);
+  const Config& config_ = ref_->config();
+
+  Record last() { return trace_->records().back(); }
+};
+
+/// Every operation once, on inputs that a seed decides; returns all outputs.
+std::vector<Block> run_all(const Ops& ops, u64 seed) {
+  std::mt19937_64 rng(seed);
+  const Config& config = ops.config();
+  const auto block = [&](PrimeList primes, std::size_t batch = 2, std::size_t blocks = 1) {
+    Block b(config, std::move(primes), batch, blocks);
+    return std::move(b.random(rng));
+  };
+  std::vector<Block> out;
+  const Block a = block({0, 1, 2}), b = block({0, 1, 2}), single = block({0, 1, 2}, 1);
+  const auto into = [&](auto call) {
+    out.push_back(block({0, 1, 2}));
+    call(out.back().view());
+  };
+  const u64 s[] = {3, 4, 5};
+  into([&](View o) { ops.ntt(o); });
+  into([&](View o) { ops.intt(o); });
+  into([&](View o) { ops.add(o, a, single); });
+  into([&](View o) { ops.sub(o, a, b); });
+  into([&](View o) { ops.neg(o, a); });
+  into([&](View o) { ops.mul(o, a, b); });
+  into([&](View o) { ops.mul_add(o, a, single); });
+  into([&](View o) { ops.mul_scalar(o, a, s); });
+  into([&](View o) { ops.mul_scalar_add(o, a, s); });
+  into([&](View o) { ops.add_scalar(o, a, s); });
+  const ConstView as[] = {a, b}, bs[] = {b, single};
+  into([&](View o) { ops.inner_product(o, as, bs); });
+  Block d1 = a, d2 = a;
+  into([&](View o) { ops.tensor(o, d1, d2, a, b, b, a); });
+  out.push_back(d1);
+  out.push_back(d2);
+  into([&](View o) { ops.automorphism_ntt(o, a, 5); });
+  into([&](View o) { ops.automorphism_coeff(o, a, 5); });
+  const u32 digits[] = {2, 1}, ids[] = {1, 0};
+  const Key key(config, 2, rng);
+  Block ext = block({0, 1, 2, 4}, 2, 2), acc0 = block({0, 1, 2, 4}), acc1 = block({0, 1, 2, 4});
+  ops.mod_up(ext, a, digits);
+  ops.key_product(acc0, acc1, ext, key.view(), ids, 3, true);
+  out.push_back(ext);
+  out.push_back(acc0);
+  out.push_back(acc1);
+  ops.key_switch(acc0, acc1, a, digits, key.view(), ids);
+  out.push_back(acc0);
+  out.push_back(acc1);
+  Block down = block({0, 1, 3});
+  const ConstView addend = out.emplace_back(block({0, 1, 3}));
+  ops.scale_down(down, a, &addend);
+  out.push_back(down);
+  const std::vector<std::int64_t> small(2 * kN, -7);
+  const std::vector<double> real(2 * kN, -7e20);
+  std::vector<u64> wide(2 * kN * 3, 11);
+  into([&](View o) { ops.from_int64(o, small); });
+  into([&](View o) { ops.from_double(o, real); });
+  into([&](View o) { ops.crt(o, wide, 3, CrtMethod::mul); });
+  ops.icrt(wide, 3, a, IcrtMethod::garner);
+  out.push_back(block({0}, 2, 3));
+  for (std::size_t i = 0; i < wide.size(); ++i) out.back().set(i, wide[i]);
+  return out;
+}
+
+TEST_F(TraceTest, HandsEveryOperationOnAndRecordsIt) {
+  JALI_SEEDED(rng);
+  const std::vector<Block> want = run_all(*ref_, rng_seed), have = run_all(*ops_, rng_seed);
+  ASSERT_EQ(have.size(), want.size());
+  for (std::size_t i = 0; i < have.size(); ++i) EXPECT_TRUE(same(have[i], want[i])) << i;
+
+  const std::vector<std::string> names = {"ntt",
+                                          "intt",
+                                          "add",
+                                          "sub",
+                                          "neg",
+                                          "mul",
+                                          "mul_add",
+                                          "mul_scalar",
+                                          "mul_scalar_add",
+                                          "add_scalar",
+                                          "inner_product",
+                                          "tensor",
+                                          "automorphism_ntt",
+                                          "automorphism_coeff",
+                                          "mod_up",
+                                          "key_product",
+                                          "key_switch",
+                                          "scale_down",
+                                          "from_int64",
+                                          "from_double",
+                                          "crt",
+                                          "icrt"};
+  std::vector<std::string> recorded;
+  for (const Record& r : trace_->records()) {
+    recorded.push_back(r.op);
+    u64 read = 0, written = 0;
+    for (const Extent& e : r.reads) read += e.bytes;
+    for (const Extent& e : r.writes) written += e.bytes;
+    EXPECT_EQ(r.bytes_read, read) << r.op;
+    EXPECT_EQ(r.bytes_written, written) << r.op;
+    EXPECT_GT(r.bytes_read, 0U) << r.op;
+    EXPECT_GT(r.bytes_written, 0U) << r.op;
+    EXPECT_EQ(r.n, kN);
+    EXPECT_EQ(r.batch, 2U) << r.op;
+  }
+  EXPECT_EQ(recorded, names);
+  EXPECT_EQ(ops_->name(), "trace(ref)");
+  EXPECT_EQ(&ops_->config(), &config_);
+  EXPECT_EQ(ops_->root(3), ref_->root(3));
+}
+
+TEST_F(TraceTest, ShapesBytesAndMultiplications) {
+  JALI_SEEDED(rng);
+  run_all(*ops_, rng_seed);
+  std::map<std::string, Record> by_name;
+  for (const Record& r : trace_->records()) by_name[r.op] = r;
+  const std::size_t row = kN * 8, residues = 3 * 2 * kN;
+  const u64 ntt = kN / 2 * 4, intt = kN / 2 * 5;
+
+  EXPECT_EQ(by_name["ntt"].mults, 6 * ntt);
+  EXPECT_EQ(by_name["intt"].mults, 6 * intt);
+  EXPECT_EQ(by_name["add"].mults, 0U);
+  EXPECT_EQ(by_name["add"].bytes_read, (6 + 3) * row);  // b is broadcast
+  EXPECT_EQ(by_name["add"].bytes_written, 6 * row);
+  EXPECT_EQ(by_name["mul_add"].bytes_read, (6 + 3 + 6) * row);
+  EXPECT_TRUE(by_name["mul_add"].accumulate);
+  EXPECT_EQ(by_name["inner_product"].mults, 2 * residues);
+  EXPECT_EQ(by_name["inner_product"].terms, 2U);
+  EXPECT_EQ(by_name["tensor"].mults, 4 * residues);
+  EXPECT_EQ(by_name["tensor"].bytes_written, 18 * row);
+  EXPECT_EQ(by_name["automorphism_ntt"].galois, 5U);
+
+  // Digits of 2 and 1 limbs to 4: intt of 3 limbs; lifts 2 -> 2 and 1 -> 3, 5 ntt.
+  const Record& up = by_name["mod_up"];
+  const u64 up_mults = 3 * intt + kN * (2 + 4 + 2) + kN * (1 + 3 + 3) + 5 * ntt;
+  EXPECT_EQ(up.mults, 2 * up_mults);
+  EXPECT_EQ(up.digits, (std::vector<u32>{2, 1}));
+  EXPECT_EQ(up.primes_in, (PrimeList{0, 1, 2}));
+  EXPECT_EQ(up.primes_out, (PrimeList{0, 1, 2, 4}));
+  EXPECT_EQ(up.bytes_written, 2 * 4 * 2 * row);
+  const Record& product = by_name["key_product"];
+  EXPECT_EQ(product.mults, 2U * 2 * 4 * 2 * kN);
+  EXPECT_EQ(product.galois, 3U);
+  EXPECT_EQ(product.bytes_read, (16 + 2 * 2 * 4 + 2 * 8) * row);  // ext, key, accumulators
+  EXPECT_EQ(by_name["key_switch"].mults, up.mults + product.mults);
+  EXPECT_EQ(by_name["key_switch"].bytes_read, (6 + 2 * 2 * 4) * row);
+  // One limb dropped, two kept, one added.
+  EXPECT_EQ(by_name["scale_down"].mults, 2 * (intt + kN * (1 + 3 + 3) + 3 * ntt + 2 * kN));
+  EXPECT_EQ(by_name["scale_down"].bytes_read, (6 + 6) * row);
+  EXPECT_EQ(by_name["crt"].terms, 3U);
+  EXPECT_EQ(by_name["icrt"].bytes_written, 3 * 2 * row);
+  EXPECT_TRUE(by_name["icrt"].primes_out.empty());
+}
+
+TEST_F(TraceTest, ExtentsShowDependencies) {
+  JALI_SEEDED(rng);
+  Block x(config_, {0, 1}, 1), y(config_, {0, 1}, 1);
+  x.random(rng);
+  ops_->neg(y, x);
+  ops_->ntt(y);
+  const std::vector<Record> r = trace_->records();
+  EXPECT_EQ(r[0].writes[0].address, r[1].reads[0].address);
+  EXPECT_EQ(r[0].writes[0].address, reinterpret_cast<std::uintptr_t>(y.data()));
+  EXPECT_EQ(r[0].reads[0].bytes, x.bytes());
+}
+
+TEST_F(TraceTest, AnOperationThatThrowsIsNotRecorded) {
+  Block x(config_, {0, 1}, 1);  // poisoned: not below its primes
+  EXPECT_THROW(ops_->ntt(x), InternalError);
+  EXPECT_EQ(trace_->size(), 0U);
+  EXPECT_THROW(make_trace_ops(nullptr, trace_), InvalidArgument);
+  EXPECT_THROW(make_trace_ops(ref_, nullptr), InvalidArgument);
+}
+
+TEST_F(TraceTest, JsonLines) {
+  Block x(config_, {0, 3}, 2);
+  std::mt19937_64 rng(1);
+  x.random(rng);
+  ops_->ntt(x);
+  ops_->add(x, x, x);
+  std::ostringstream out;
+  trace_->write_json_lines(out);
+  const std::string text = out.str();
+  EXPECT_EQ(std::ranges::count(text, '\n'), 2);
+  EXPECT_EQ(text.find("{\"op\": \"ntt\", \"n\": 16, \"word\": \"w64\", \"primes_in\": [0, 3], "
+                      "\"primes_out\": [0, 3], \"batch\": 2, \"digits\": [], \"terms\": 1, "
+                      "\"galois\": 1, \"accumulate\": false, \"reads\": [["),
+            0U);
+  EXPECT_NE(text.find("\"bytes_read\": 512, \"bytes_written\": 512, \"mults\": 128, \"seconds\": "),
+            std::string::npos);
+}
+
+TEST_F(TraceTest, TotalsSummaryAndThreads) {
+  constexpr int kThreads = 4, kCalls = 50;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&] {
+      Block x(config_, {0}, 1);
+      std::mt19937_64 rng(1);
+      x.random(rng);
+      for (int i = 0; i < kCalls; ++i) {
+        ops_->mul(x, x, x);
+        ops_->neg(x, x);
+      }
+    });
+  }
+  for (std::thread& t : threads) t.join();
+  const std::vector<Total> totals = trace_->totals();
+  ASSERT_EQ(totals.size(), 2U);
+  EXPECT_EQ(totals[0].op, "mul");
+  EXPECT_EQ(totals[0].count, u64{kThreads * kCalls});
+  EXPECT_EQ(totals[0].mults, u64{kThreads * kCalls} * kN);
+  EXPECT_EQ(totals[0].bytes_read, u64{kThreads * kCalls} * 2 * kN * 8);
+  EXPECT_EQ(totals[1].op, "neg");
+  EXPECT_EQ(totals[1].mults, 0U);
+  const std::string table = trace_->summary();
+  EXPECT_NE(table.find("mul                        200"), std::string::npos) << table;
+  EXPECT_NE(table.find("total                      400"), std::string::npos) << table;
+  trace_->clear();
+  EXPECT_EQ(trace_->size(), 0U);
+}
+
+}  // namespace
+}  // namespace jali::backend::test
