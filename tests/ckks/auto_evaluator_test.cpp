@@ -6,7 +6,7 @@
 namespace jali::testing {
 namespace {
 
-class AutoEvaluatorTest : public ::testing::TestWithParam<Setup> {
+class AutoEvaluatorTest : public ::testing::TestWithParam<Scheme> {
  protected:
   double tolerance() const { return std::exp2(18 - GetParam().scale_bits); }
 };

@@ -6,7 +6,7 @@
 namespace jali::testing {
 namespace {
 
-class EncoderTest : public ::testing::TestWithParam<Setup> {};
+class EncoderTest : public ::testing::TestWithParam<Scheme> {};
 
 // m(zeta^(5^j)) by Horner, zeta = exp(i pi / N).
 Complex evaluate(const std::vector<double>& m, std::size_t n, std::size_t j) {

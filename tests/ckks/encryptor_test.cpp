@@ -5,7 +5,7 @@
 namespace jali::testing {
 namespace {
 
-class EncryptorTest : public ::testing::TestWithParam<Setup> {};
+class EncryptorTest : public ::testing::TestWithParam<Scheme> {};
 
 TEST_P(EncryptorTest, SecretKeyEncryptionHasItsNoiseAtEveryLevel) {
   World w(GetParam(), {});
@@ -59,7 +59,7 @@ TEST_P(EncryptorTest, AnotherKeyReadsNothing) {
 
 TEST_P(EncryptorTest, RefusesOtherParameters) {
   World w(GetParam(), {});
-  Setup changed = GetParam();
+  Scheme changed = GetParam();
   changed.depth += 1;
   World other(changed, {});
   const auto c = other.encrypt(other.vector());

@@ -7,7 +7,7 @@
 namespace jali::testing {
 namespace {
 
-class EvaluatorTest : public ::testing::TestWithParam<Setup> {};
+class EvaluatorTest : public ::testing::TestWithParam<Scheme> {};
 
 template <class F>
 std::vector<Complex> map(const std::vector<Complex>& a, F&& f) {
@@ -213,7 +213,7 @@ TEST_P(EvaluatorTest, MismatchesAreErrors) {
   EXPECT_THROW(w.evaluator->rotate(raw, 1), InvalidArgument);
   EXPECT_THROW(w.evaluator->add_scalar(a, NAN), InvalidArgument);
   EXPECT_THROW(w.evaluator->drop_to(low, 1), InvalidArgument);
-  Setup changed = GetParam();
+  Scheme changed = GetParam();
   changed.depth += 1;
   World other(changed, {});
   EXPECT_THROW(w.evaluator->add(a, other.encrypt(other.vector(), 1)), ParamsMismatch);
@@ -223,7 +223,7 @@ TEST_P(EvaluatorTest, MismatchesAreErrors) {
 }
 
 TEST_P(EvaluatorTest, EveryEngineGivesTheSameBits) {
-  const Setup setup = GetParam();
+  const Scheme setup = GetParam();
   World w(setup, {1});
   const auto x = w.vector();
   const auto a = w.encrypt(x);

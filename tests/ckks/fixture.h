@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "jali/base/error.h"
 #include "jali/ckks/auto_evaluator.h"
 #include "jali/ckks/encoder.h"
 #include "jali/ckks/encryptor.h"
@@ -21,7 +22,7 @@ namespace jali::testing {
 
 using Complex = std::complex<double>;
 
-struct Setup {
+struct Scheme {
   std::string label;
   Word word = Word::w52;
   double scale_bits = 40;
@@ -30,9 +31,9 @@ struct Setup {
   int dnum = 0;
 };
 
-inline void PrintTo(const Setup& s, std::ostream* out) { *out << s.label; }
+inline void PrintTo(const Scheme& s, std::ostream* out) { *out << s.label; }
 
-inline params::CkksLiteral insecure_literal(const Setup& s) {
+inline params::CkksLiteral insecure_literal(const Scheme& s) {
   params::CkksLiteral literal;
   literal.name = "insecure_test";
   literal.security = 0;
@@ -45,7 +46,7 @@ inline params::CkksLiteral insecure_literal(const Setup& s) {
 }
 
 /// Every word, and every way a level can be made: one prime, several primes, rational.
-inline std::vector<Setup> all_setups() {
+inline std::vector<Scheme> all_setups() {
   return {
       {"w52_scale40", Word::w52, 40}, {"w52_scale26_dnum2", Word::w52, 26, 4, 10, 2},
       {"w52_scale48", Word::w52, 48}, {"w64_scale50", Word::w64, 50},
@@ -68,7 +69,7 @@ struct World {
   unsigned seed = std::random_device{}();
   std::mt19937_64 random{seed};
 
-  explicit World(const Setup& setup, std::vector<int> rotations = {1, 2, 4, 8, -3, 17},
+  explicit World(const Scheme& setup, std::vector<int> rotations = {1, 2, 4, 8, -3, 17},
                  const std::string& device = "auto", int threads = 1)
       : params(params::CkksParams::create(insecure_literal(setup))) {
     ring = ckks::make_ring(*params, device, threads);

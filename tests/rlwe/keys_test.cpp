@@ -8,7 +8,7 @@
 namespace jali::testing {
 namespace {
 
-class KeysTest : public ::testing::TestWithParam<Setup> {};
+class KeysTest : public ::testing::TestWithParam<Scheme> {};
 
 // Centred coefficients of x modulo its first limb: enough for small x.
 std::vector<double> small_coefficients(const World& w, const ring::Poly& x) {
