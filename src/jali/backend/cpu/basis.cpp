@@ -1,0 +1,302 @@
+// Basis changes: lifts of digits, key switching, division between bases.
+#include <algorithm>
+#include <numeric>
+
+#include "jali/backend/cpu/cpu_ops.h"
+#include "jali/base/error.h"
+
+namespace jali::backend::cpu {
+namespace {
+
+constexpr std::size_t npos = static_cast<std::size_t>(-1);
+
+/// Position of p among ascending primes, or npos.
+std::size_t find(std::span<const PrimeIndex> primes, PrimeIndex p) {
+  const auto it = std::lower_bound(primes.begin(), primes.end(), p);
+  return it != primes.end() && *it == p ? static_cast<std::size_t>(it - primes.begin()) : npos;
+}
+
+/// Product of the primes of a set but one, mod the modulus.
+template <class Values>
+std::uint64_t product_mod(const Values& primes, std::size_t skip, const arith::Modulus& mod) {
+  std::uint64_t product = 1;
+  for (std::size_t k = 0; k < primes.size(); ++k) {
+    if (k != skip) product = mod.mul(product, mod.reduce(primes[k]));
+  }
+  return product;
+}
+
+/// The value in a cache under a key, made if it is missing.
+template <class Map, class Key, class Make>
+typename Map::mapped_type cached(std::shared_mutex& mutex, Map& map, const Key& key,
+                                 const Make& make) {
+  {
+    const std::shared_lock lock(mutex);
+    if (const auto it = map.find(key); it != map.end()) return it->second;
+  }
+  auto value = make();
+  const std::unique_lock lock(mutex);
+  return map.emplace(key, std::move(value)).first->second;
+}
+
+}  // namespace
+
+/// The decomposition of a block into digits, in working memory: for each batch entry the y row of every limb,
+/// then the v row of every digit.
+struct CpuOps::Digits {
+  struct Digit {
+    std::size_t first = 0;  // limb of x
+    std::size_t count = 0;
+    std::shared_ptr<const Lift> lift;
+  };
+  std::vector<Digit> digits;
+  std::size_t limbs = 0;
+  std::size_t row_bytes = 0;
+  std::byte* memory = nullptr;
+
+  std::byte* y(std::size_t limb, std::size_t b) const {
+    return memory + (b * (limbs + digits.size()) + limb) * row_bytes;
+  }
+  std::byte* v(std::size_t j, std::size_t b) const { return y(limbs + j, b); }
+  std::size_t bytes(std::size_t batch) const {
+    return batch * (limbs + digits.size()) * row_bytes;
+  }
+};
+
+std::shared_ptr<const Lift> CpuOps::lift(std::span<const PrimeIndex> digit) const {
+  const PrimeSet key(digit.begin(), digit.end());
+  return cached(cache_mutex_, lifts_, key, [&] {
+    auto lift = std::make_shared<Lift>();
+    std::vector<std::uint64_t> q;
+    for (const PrimeIndex i : digit) q.push_back(prime(i).row.q);
+    for (std::size_t i = 0; i < q.size(); ++i) {
+      const PrimeTables& own = prime(digit[i]);
+      const std::uint64_t hat = product_mod(q, i, own.mod);
+      lift->y_scale.push_back(own.intt_scale(own.mod.inverse(hat)));
+      lift->reciprocals.push_back(own.reciprocal);
+    }
+    lift->factors.resize(primes_.size());
+    for (std::size_t p = 0; p < primes_.size(); ++p) {
+      const arith::Modulus& mod = primes_[p]->mod;
+      for (std::size_t i = 0; i < q.size(); ++i) {
+        lift->factors[p].push_back(product_mod(q, i, mod));
+      }
+      lift->factors[p].push_back(mod.neg(product_mod(q, npos, mod)));
+    }
+    return lift;
+  });
+}
+
+std::shared_ptr<const Division> CpuOps::division(const PrimeSet& dropped,
+                                                 const PrimeSet& added) const {
+  return cached(cache_mutex_, divisions_, std::make_pair(dropped, added), [&] {
+    auto division = std::make_shared<Division>();
+    std::vector<std::uint64_t> d, a;
+    for (const PrimeIndex i : dropped) d.push_back(prime(i).row.q);
+    for (const PrimeIndex i : added) a.push_back(prime(i).row.q);
+    for (std::size_t i = 0; i < d.size(); ++i) {
+      const PrimeTables& own = prime(dropped[i]);
+      const std::uint64_t hat = product_mod(d, i, own.mod);
+      const std::uint64_t all_added = product_mod(a, npos, own.mod);
+      division->y_scale.push_back(own.intt_scale(own.mod.mul(all_added, own.mod.inverse(hat))));
+      division->reciprocals.push_back(own.reciprocal);
+    }
+    division->factors.resize(primes_.size());
+    division->ratio.resize(primes_.size());
+    for (std::size_t p = 0; p < primes_.size(); ++p) {
+      if (find(dropped, static_cast<PrimeIndex>(p)) != npos) continue;
+      const PrimeTables& own = *primes_[p];
+      for (const std::uint64_t q : d) {
+        division->factors[p].push_back(own.mod.neg(own.mod.inverse(own.mod.reduce(q))));
+      }
+      division->factors[p].push_back(1);
+      const std::uint64_t inverse_d = own.mod.inverse(product_mod(d, npos, own.mod));
+      division->ratio[p] = own.constant(own.mod.mul(product_mod(a, npos, own.mod), inverse_d));
+    }
+    return division;
+  });
+}
+
+void CpuOps::check_digits(ConstView x, std::span<const std::uint32_t> digit_limbs) const {
+  std::size_t sum = 0;
+  for (const std::uint32_t count : digit_limbs) {
+    require<InvalidArgument>(count >= 1, "a digit needs at least one limb");
+    sum += count;
+  }
+  require<InvalidArgument>(sum == x.primes.size(), "the digits must add up to the limbs of x");
+}
+
+void CpuOps::check_key(ConstView ext, KeyView key, std::span<const std::uint32_t> ids) const {
+  require<InvalidArgument>(key.data != nullptr && !ids.empty(), "a switching key is needed");
+  for (const std::uint32_t id : ids) {
+    require<InvalidArgument>(id < key.digits, "the key has fewer digits than the product needs");
+  }
+  require<InvalidArgument>(!ext.primes.empty(), "a key product needs at least one prime");
+}
+
+void CpuOps::decompose(const Digits& digits, ConstView x) const {
+  std::vector<std::size_t> digit_of(digits.limbs);
+  for (std::size_t j = 0; j < digits.digits.size(); ++j) {
+    const Digits::Digit& digit = digits.digits[j];
+    std::fill_n(digit_of.begin() + static_cast<std::ptrdiff_t>(digit.first), digit.count, j);
+  }
+  for_rows(x, [&](std::size_t i, std::size_t b, const PrimeTables& p) {
+    const Digits::Digit& digit = digits.digits[digit_of[i]];
+    kernels_.intt(digits.y(i, b), row(x, i, b), p.ntt, digit.lift->y_scale[i - digit.first]);
+  });
+  pool_.parallel(digits.digits.size() * x.batch, [&](std::size_t task) {
+    const std::size_t j = task / x.batch, b = task % x.batch;
+    const Digits::Digit& digit = digits.digits[j];
+    std::vector<const void*> y(digit.count);
+    for (std::size_t i = 0; i < digit.count; ++i) y[i] = digits.y(digit.first + i, b);
+    kernels_.round_sum(digits.v(j, b), y.data(), digit.lift->reciprocals.data(), digit.count, n_);
+  });
+}
+
+void CpuOps::lift_row(const Digits& digits, std::size_t j, std::size_t b, PrimeIndex p,
+                      void* out) const {
+  const Digits::Digit& digit = digits.digits[j];
+  std::vector<const void*> y(digit.count + 1);
+  for (std::size_t i = 0; i < digit.count; ++i) y[i] = digits.y(digit.first + i, b);
+  y[digit.count] = digits.v(j, b);
+  kernels_.convert(out, y.data(), digit.lift->factors[p].data(), y.size(), n_, prime(p).row);
+  kernels_.ntt(out, out, prime(p).ntt);
+}
+
+void CpuOps::mod_up(View ext, ConstView x, std::span<const std::uint32_t> digit_limbs) const {
+  check(ext), check(x), check_digits(x, digit_limbs);
+  require<InvalidArgument>(
+      ext.batch == x.batch && std::ranges::includes(ext.primes, x.primes),
+      "the lifted digits must have the batch of x and at least its primes");
+  Digits digits;
+  digits.limbs = x.primes.size();
+  digits.row_bytes = row_bytes_;
+  for (std::size_t first = 0; const std::uint32_t count : digit_limbs) {
+    digits.digits.push_back({first, count, lift(x.primes.subspan(first, count))});
+    first += count;
+  }
+  const auto lease = scratch_.lend(digits.bytes(x.batch));
+  digits.memory = lease.data();
+  decompose(digits, x);
+
+  const std::size_t block = ext.primes.size() * ext.batch;
+  pool_.parallel(digits.digits.size() * block, [&](std::size_t task) {
+    const std::size_t j = task / block, t = task % block / ext.batch, b = task % ext.batch;
+    std::byte* out = static_cast<std::byte*>(ext.data) + task * row_bytes_;
+    const PrimeIndex p = ext.primes[t];
+    const std::size_t own = find(x.primes, p);
+    const Digits::Digit& digit = digits.digits[j];
+    if (own != npos && own >= digit.first && own < digit.first + digit.count) {
+      const std::byte* from = row(x, own, b);
+      std::copy_n(from, row_bytes_, out);
+    } else {
+      lift_row(digits, j, b, p, out);
+    }
+  });
+}
+
+void CpuOps::key_product(View acc0, View acc1, ConstView ext, KeyView key,
+                         std::span<const std::uint32_t> digit_ids, std::uint64_t g,
+                         bool accumulate) const {
+  check(acc0), check_same(acc0, acc1), check_same(acc0, ext), check_key(ext, key, digit_ids);
+  require<InvalidArgument>(g % 2 == 1, "an automorphism X -> X^g needs an odd g");
+  const std::size_t block = ext.primes.size() * ext.batch * row_bytes_;
+  for_rows(acc0, [&](std::size_t i, std::size_t b, const PrimeTables& p) {
+    const std::size_t count = digit_ids.size();
+    std::vector<const void*> rows(3 * count);
+    for (std::size_t j = 0; j < count; ++j) {
+      rows[j] = row(ext, i, b) + j * block;
+      rows[count + j] = key_row(key, digit_ids[j], 0, acc0.primes[i]);
+      rows[2 * count + j] = key_row(key, digit_ids[j], 1, acc0.primes[i]);
+    }
+    kernels_.key_dot(row(acc0, i, b), row(acc1, i, b), rows.data(), rows.data() + count,
+                     rows.data() + 2 * count, count, accumulate, g % (2 * n_), rev_.data(), n_,
+                     p.row);
+  });
+}
+
+void CpuOps::key_switch(View acc0, View acc1, ConstView x,
+                        std::span<const std::uint32_t> digit_limbs, KeyView key,
+                        std::span<const std::uint32_t> digit_ids) const {
+  check(acc0), check_same(acc0, acc1), check(x), check_digits(x, digit_limbs);
+  check_key(acc0, key, digit_ids);
+  require<InvalidArgument>(digit_ids.size() == digit_limbs.size(),
+                           "each digit of x needs one digit of the key");
+  require<InvalidArgument>(
+      acc0.batch == x.batch && std::ranges::includes(acc0.primes, x.primes),
+      "the results must have the batch of x and at least its primes");
+  Digits digits;
+  digits.limbs = x.primes.size();
+  digits.row_bytes = row_bytes_;
+  for (std::size_t first = 0; const std::uint32_t count : digit_limbs) {
+    digits.digits.push_back({first, count, lift(x.primes.subspan(first, count))});
+    first += count;
+  }
+  const auto lease = scratch_.lend(digits.bytes(x.batch));
+  digits.memory = lease.data();
+  decompose(digits, x);
+
+  const std::size_t count = digit_ids.size();
+  for_rows(acc0, [&](std::size_t t, std::size_t b, const PrimeTables& prime) {
+    const PrimeIndex p = acc0.primes[t];
+    const std::size_t own = find(x.primes, p);
+    const auto lifted = scratch_.lend(count * row_bytes_);
+    std::vector<const void*> rows(3 * count);
+    for (std::size_t j = 0; j < count; ++j) {
+      const Digits::Digit& digit = digits.digits[j];
+      if (own != npos && own >= digit.first && own < digit.first + digit.count) {
+        rows[j] = row(x, own, b);
+      } else {
+        std::byte* out = lifted.data() + j * row_bytes_;
+        lift_row(digits, j, b, p, out);
+        rows[j] = out;
+      }
+      rows[count + j] = key_row(key, digit_ids[j], 0, p);
+      rows[2 * count + j] = key_row(key, digit_ids[j], 1, p);
+    }
+    kernels_.key_dot(row(acc0, t, b), row(acc1, t, b), rows.data(), rows.data() + count,
+                     rows.data() + 2 * count, count, false, 1, rev_.data(), n_, prime.row);
+  });
+}
+
+void CpuOps::scale_down(View out, ConstView x, const ConstView* addend) const {
+  check(out), check(x);
+  if (addend != nullptr) check_same(out, *addend);
+  require<InvalidArgument>(out.batch == x.batch, "scale_down keeps the batch");
+  PrimeSet dropped, added;
+  std::ranges::set_difference(x.primes, out.primes, std::back_inserter(dropped));
+  std::ranges::set_difference(out.primes, x.primes, std::back_inserter(added));
+  const auto constants = division(dropped, added);
+
+  // y rows of the dropped limbs and the v row, for each batch entry.
+  const std::size_t count = dropped.size();
+  const auto lease = scratch_.lend(out.batch * (count + 1) * row_bytes_);
+  const auto y = [&](std::size_t i, std::size_t b) {
+    return lease.data() + (b * (count + 1) + i) * row_bytes_;
+  };
+  pool_.parallel(count * x.batch, [&](std::size_t task) {
+    const std::size_t i = task / x.batch, b = task % x.batch;
+    const PrimeTables& p = prime(dropped[i]);
+    kernels_.intt(y(i, b), row(x, find(x.primes, dropped[i]), b), p.ntt, constants->y_scale[i]);
+  });
+  pool_.parallel(x.batch, [&](std::size_t b) {
+    std::vector<const void*> rows(count);
+    for (std::size_t i = 0; i < count; ++i) rows[i] = y(i, b);
+    kernels_.round_sum(y(count, b), rows.data(), constants->reciprocals.data(), count, n_);
+  });
+  for_rows(out, [&](std::size_t t, std::size_t b, const PrimeTables& prime) {
+    const PrimeIndex p = out.primes[t];
+    const std::size_t in = find(x.primes, p);
+    const auto lifted = scratch_.lend(row_bytes_);
+    std::vector<const void*> rows(count + 1);
+    for (std::size_t i = 0; i <= count; ++i) rows[i] = y(i, b);
+    kernels_.convert(lifted.data(), rows.data(), constants->factors[p].data(), rows.size(), n_,
+                     prime.row);
+    kernels_.ntt(lifted.data(), lifted.data(), prime.ntt);
+    kernels_.combine(row(out, t, b), lifted.data(), in == npos ? nullptr : row(x, in, b),
+                     constants->ratio[p], addend == nullptr ? nullptr : row(*addend, t, b), n_,
+                     prime.row);
+  });
+}
+
+}  // namespace jali::backend::cpu

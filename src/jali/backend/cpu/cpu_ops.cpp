@@ -1,0 +1,255 @@
+#include "jali/backend/cpu/cpu_ops.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <set>
+
+#include "jali/arith/bit_reverse.h"
+#include "jali/arith/primes.h"
+#include "jali/backend/cpu/isa.h"
+#include "jali/base/error.h"
+
+namespace jali::backend {
+
+std::unique_ptr<Ops> make_cpu_ops(Config config) {
+  return std::make_unique<cpu::CpuOps>(std::move(config));
+}
+
+namespace cpu {
+namespace {
+
+constexpr int kMaxThreads = 1024;
+
+Config checked(Config config) {
+  require<InvalidArgument>(
+      std::has_single_bit(config.n) && config.n >= 1024 && config.n <= (std::size_t{1} << 17),
+      [&] {
+        return "the ring degree must be a power of two from 2^10 to 2^17, not " +
+               std::to_string(config.n);
+      });
+  require<InvalidArgument>(config.threads >= 1 && config.threads <= kMaxThreads, [&] {
+    return "threads must be from 1 to " + std::to_string(kMaxThreads) + ", not " +
+           std::to_string(config.threads);
+  });
+  require<InvalidArgument>(config.primes.size() < 65536, "there can be at most 65535 primes");
+  const int bits = word_prime_bits(config.word);
+  std::set<std::uint64_t> seen;
+  for (const std::uint64_t q : config.primes) {
+    require<InvalidArgument>(q >> bits == 0, [&] {
+      return "the prime " + std::to_string(q) + " is too large: word " +
+             std::string(word_name(config.word)) + " takes primes below 2^" + std::to_string(bits);
+    });
+    require<InvalidArgument>(q % (2 * config.n) == 1 && q > 1, [&] {
+      return "the prime " + std::to_string(q) + " is not 1 modulo 2N = " +
+             std::to_string(2 * config.n) + ": choose primes for this ring degree";
+    });
+    require<InvalidArgument>(arith::is_prime(q),
+                             [&] { return std::to_string(q) + " is not a prime"; });
+    require<InvalidArgument>(seen.insert(q).second,
+                             [&] { return "the prime " + std::to_string(q) + " is given twice"; });
+  }
+  return config;
+}
+
+}  // namespace
+
+CpuOps::CpuOps(Config config)
+    : config_(checked(std::move(config))),
+      kernels_(select_kernels(config_.isa, config_.word)),
+      n_(config_.n),
+      row_bytes_(n_ * word_bytes(config_.word)),
+      pool_(config_.threads) {
+  name_ = "cpu/" + (config_.isa.empty() ? supported_isas().front() : config_.isa);
+  const std::size_t vectors = n_ / kernels_.lanes;
+  rev_.resize(vectors);
+  for (std::uint32_t u = 0; u < vectors; ++u) {
+    rev_[u] = arith::bit_reverse(u, std::countr_zero(vectors));
+  }
+  primes_.resize(config_.primes.size());
+  pool_.parallel(primes_.size(), [&](std::size_t i) {
+    primes_[i] = std::make_unique<const PrimeTables>(config_.primes[i], n_, kernels_);
+  });
+}
+
+std::uint64_t CpuOps::root(PrimeIndex p) const {
+  require<InvalidArgument>(p < primes_.size(), "there is no prime of this index");
+  return prime(p).root;
+}
+
+// --- checks: shapes only; a residue outside [0, q) is the caller's broken promise ----------------
+
+void CpuOps::check(ConstView v) const {
+  require<InvalidArgument>(v.batch >= 1 && (v.data != nullptr || v.primes.empty()),
+                           "a block of residues needs memory and a batch of at least 1");
+  for (std::size_t i = 0; i < v.primes.size(); ++i) {
+    require<InvalidArgument>(
+        v.primes[i] < primes_.size() && (i == 0 || v.primes[i - 1] < v.primes[i]),
+        "the prime indices of a block must ascend and be below the number of primes");
+  }
+}
+
+void CpuOps::check_same(ConstView out, ConstView in, bool broadcast) const {
+  require<InvalidArgument>(std::ranges::equal(out.primes, in.primes),
+                           "the blocks of one operation must have the same primes");
+  require<InvalidArgument>(in.batch == out.batch || (broadcast && in.batch == 1),
+                           "the blocks of one operation must have the same batch");
+  require<InvalidArgument>(in.data != nullptr || in.primes.empty(),
+                           "a block of residues needs memory");
+}
+
+// --- transforms and element-wise operations ------------------------------------------------------
+
+void CpuOps::ntt(View x) const {
+  check(x);
+  for_rows(x, [&](std::size_t i, std::size_t b, const PrimeTables& p) {
+    kernels_.ntt(row(x, i, b), row(x, i, b), p.ntt);
+  });
+}
+
+void CpuOps::intt(View x) const {
+  check(x);
+  for_rows(x, [&](std::size_t i, std::size_t b, const PrimeTables& p) {
+    kernels_.intt(row(x, i, b), row(x, i, b), p.ntt, p.unscaled);
+  });
+}
+
+void CpuOps::add(View out, ConstView a, ConstView b) const {
+  check(out), check_same(out, a), check_same(out, b, true);
+  for_rows(out, [&](std::size_t i, std::size_t k, const PrimeTables& p) {
+    kernels_.add(row(out, i, k), row(a, i, k), row(b, i, k), n_, p.row);
+  });
+}
+
+void CpuOps::sub(View out, ConstView a, ConstView b) const {
+  check(out), check_same(out, a), check_same(out, b, true);
+  for_rows(out, [&](std::size_t i, std::size_t k, const PrimeTables& p) {
+    kernels_.sub(row(out, i, k), row(a, i, k), row(b, i, k), n_, p.row);
+  });
+}
+
+void CpuOps::neg(View out, ConstView a) const {
+  check(out), check_same(out, a);
+  for_rows(out, [&](std::size_t i, std::size_t k, const PrimeTables& p) {
+    kernels_.neg(row(out, i, k), row(a, i, k), n_, p.row);
+  });
+}
+
+void CpuOps::mul(View out, ConstView a, ConstView b) const {
+  check(out), check_same(out, a), check_same(out, b, true);
+  for_rows(out, [&](std::size_t i, std::size_t k, const PrimeTables& p) {
+    const void* x = row(a, i, k);
+    const void* y = row(b, i, k);
+    kernels_.dot(row(out, i, k), &x, &y, 1, nullptr, n_, p.row);
+  });
+}
+
+void CpuOps::mul_add(View acc, ConstView a, ConstView b) const {
+  check(acc), check_same(acc, a), check_same(acc, b, true);
+  for_rows(acc, [&](std::size_t i, std::size_t k, const PrimeTables& p) {
+    const void* x = row(a, i, k);
+    const void* y = row(b, i, k);
+    kernels_.dot(row(acc, i, k), &x, &y, 1, row(acc, i, k), n_, p.row);
+  });
+}
+
+void CpuOps::mul_scalar(View out, ConstView a, std::span<const std::uint64_t> s) const {
+  check(out), check_same(out, a);
+  require<InvalidArgument>(s.size() == out.primes.size(), "one scalar is needed for each limb");
+  for_rows(out, [&](std::size_t i, std::size_t k, const PrimeTables& p) {
+    kernels_.mul_scalar(row(out, i, k), row(a, i, k), p.constant(s[i]), n_, p.row);
+  });
+}
+
+void CpuOps::mul_scalar_add(View acc, ConstView a, std::span<const std::uint64_t> s) const {
+  check(acc), check_same(acc, a);
+  require<InvalidArgument>(s.size() == acc.primes.size(), "one scalar is needed for each limb");
+  for_rows(acc, [&](std::size_t i, std::size_t k, const PrimeTables& p) {
+    kernels_.mul_scalar_add(row(acc, i, k), row(a, i, k), p.constant(s[i]), n_, p.row);
+  });
+}
+
+void CpuOps::add_scalar(View out, ConstView a, std::span<const std::uint64_t> s) const {
+  check(out), check_same(out, a);
+  require<InvalidArgument>(s.size() == out.primes.size(), "one scalar is needed for each limb");
+  for_rows(out, [&](std::size_t i, std::size_t k, const PrimeTables& p) {
+    kernels_.add_scalar(row(out, i, k), row(a, i, k), s[i], n_, p.row);
+  });
+}
+
+void CpuOps::inner_product(View out, std::span<const ConstView> a,
+                           std::span<const ConstView> b) const {
+  check(out);
+  require<InvalidArgument>(a.size() == b.size(), "an inner product needs as many a as b");
+  for (const ConstView& v : a) check_same(out, v);
+  for (const ConstView& v : b) check_same(out, v, true);
+  for_rows(out, [&](std::size_t i, std::size_t k, const PrimeTables& p) {
+    // Sixty rows at a time, so that their addresses need no allocation.
+    constexpr std::size_t kChunk = 60;
+    std::array<const void*, kChunk> x, y;
+    std::size_t done = 0;
+    do {
+      const std::size_t count = std::min(kChunk, a.size() - done);
+      for (std::size_t j = 0; j < count; ++j) {
+        x[j] = row(a[done + j], i, k);
+        y[j] = row(b[done + j], i, k);
+      }
+      kernels_.dot(row(out, i, k), x.data(), y.data(), count,
+                   done == 0 ? nullptr : row(out, i, k), n_, p.row);
+      done += count;
+    } while (done < a.size());
+  });
+}
+
+void CpuOps::tensor(View d0, View d1, View d2, ConstView a0, ConstView a1, ConstView b0,
+                    ConstView b1) const {
+  check(d0), check_same(d0, d1), check_same(d0, d2);
+  check_same(d0, a0), check_same(d0, a1), check_same(d0, b0, true), check_same(d0, b1, true);
+  for_rows(d0, [&](std::size_t i, std::size_t k, const PrimeTables& p) {
+    kernels_.tensor(row(d0, i, k), row(d1, i, k), row(d2, i, k), row(a0, i, k), row(a1, i, k),
+                    row(b0, i, k), row(b1, i, k), n_, p.row);
+  });
+}
+
+// --- automorphisms -------------------------------------------------------------------------------
+
+void CpuOps::automorphism_ntt(View out, ConstView in, std::uint64_t g) const {
+  check(out), check_same(out, in);
+  require<InvalidArgument>(g % 2 == 1, "an automorphism X -> X^g needs an odd g");
+  for_rows(out, [&](std::size_t i, std::size_t k, const PrimeTables&) {
+    kernels_.automorphism(row(out, i, k), row(in, i, k), g % (2 * n_), rev_.data(), n_);
+  });
+}
+
+namespace {
+
+template <class T>
+void permute_coefficients(T* out, const T* in, std::uint64_t g, std::size_t n, std::uint64_t q) {
+  const std::uint64_t mask = 2 * n - 1;
+  std::uint64_t e = 0;
+  for (std::size_t i = 0; i < n; ++i, e = (e + g) & mask) {
+    const T x = in[i];
+    out[e & (n - 1)] = e < n || x == 0 ? x : static_cast<T>(q - x);  // X^N = -1
+  }
+}
+
+}  // namespace
+
+void CpuOps::automorphism_coeff(View out, ConstView in, std::uint64_t g) const {
+  check(out), check_same(out, in);
+  require<InvalidArgument>(g % 2 == 1, "an automorphism X -> X^g needs an odd g");
+  for_rows(out, [&](std::size_t i, std::size_t k, const PrimeTables& p) {
+    void* to = row(out, i, k);
+    const void* from = row(in, i, k);
+    if (config_.word == Word::w32) {
+      permute_coefficients(static_cast<std::uint32_t*>(to), static_cast<const std::uint32_t*>(from),
+                           g % (2 * n_), n_, p.row.q);
+    } else {
+      permute_coefficients(static_cast<std::uint64_t*>(to), static_cast<const std::uint64_t*>(from),
+                           g % (2 * n_), n_, p.row.q);
+    }
+  });
+}
+
+}  // namespace cpu
+}  // namespace jali::backend

@@ -1,0 +1,128 @@
+// The cpu backend: composes row kernels, in parallel over (limb, batch) rows.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <string>
+#include <vector>
+
+#include "jali/backend/cpu/prime_tables.h"
+#include "jali/backend/cpu/row_kernels.h"
+#include "jali/backend/cpu/scratch.h"
+#include "jali/backend/cpu/thread_pool.h"
+#include "jali/backend/ops.h"
+
+namespace jali::backend::cpu {
+
+using PrimeSet = std::vector<PrimeIndex>;
+
+/// Constants that lift a digit D to the primes outside it.
+struct Lift {
+  std::vector<InttScale> y_scale;   // by limb of D: (D / q_i)^-1, for the inverse transform
+  std::vector<double> reciprocals;  // by limb of D: 1 / q_i
+  /// By prime of the ring: D / q_i mod p for each limb of D, then -D mod p, the factor of v.
+  std::vector<std::vector<std::uint64_t>> factors;
+};
+
+/// Constants of a division by D (dropped primes) after a multiplication by A (added primes).
+struct Division {
+  std::vector<InttScale> y_scale;   // by limb of D: A (D / q_i)^-1
+  std::vector<double> reciprocals;  // by limb of D: 1 / q_i
+  /// By prime of the ring outside D: -1 / q_i mod p for each limb of D, then 1, the factor of v.
+  std::vector<std::vector<std::uint64_t>> factors;
+  std::vector<ShoupConstant> ratio;  // by prime outside D: A / D mod p
+};
+
+class CpuOps final : public Ops {
+ public:
+  explicit CpuOps(Config config);
+
+  std::string name() const override { return name_; }
+  const Config& config() const override { return config_; }
+
+  void ntt(View x) const override;
+  void intt(View x) const override;
+  void add(View out, ConstView a, ConstView b) const override;
+  void sub(View out, ConstView a, ConstView b) const override;
+  void neg(View out, ConstView a) const override;
+  void mul(View out, ConstView a, ConstView b) const override;
+  void mul_add(View acc, ConstView a, ConstView b) const override;
+  void mul_scalar(View out, ConstView a, std::span<const std::uint64_t> s) const override;
+  void mul_scalar_add(View acc, ConstView a, std::span<const std::uint64_t> s) const override;
+  void add_scalar(View out, ConstView a, std::span<const std::uint64_t> s) const override;
+  void inner_product(View out, std::span<const ConstView> a,
+                     std::span<const ConstView> b) const override;
+  void tensor(View d0, View d1, View d2, ConstView a0, ConstView a1, ConstView b0,
+              ConstView b1) const override;
+  void automorphism_ntt(View out, ConstView in, std::uint64_t g) const override;
+  void automorphism_coeff(View out, ConstView in, std::uint64_t g) const override;
+  void mod_up(View ext, ConstView x, std::span<const std::uint32_t> digit_limbs) const override;
+  void key_product(View acc0, View acc1, ConstView ext, KeyView key,
+                   std::span<const std::uint32_t> digit_ids, std::uint64_t g,
+                   bool accumulate) const override;
+  void key_switch(View acc0, View acc1, ConstView x, std::span<const std::uint32_t> digit_limbs,
+                  KeyView key, std::span<const std::uint32_t> digit_ids) const override;
+  void scale_down(View out, ConstView x, const ConstView* addend) const override;
+  void from_int64(View out, std::span<const std::int64_t> c) const override;
+  void from_double(View out, std::span<const double> c) const override;
+  void crt(View out, std::span<const std::uint64_t> integers, std::size_t words,
+           CrtMethod method) const override;
+  void icrt(std::span<std::uint64_t> integers, std::size_t words, ConstView x,
+            IcrtMethod method) const override;
+  std::uint64_t root(PrimeIndex prime) const override;
+
+ private:
+  struct Digits;
+
+  const std::byte* row(ConstView v, std::size_t limb, std::size_t b) const {
+    // A block of batch 1 serves every batch entry.
+    return static_cast<const std::byte*>(v.data) +
+           (limb * v.batch + (v.batch == 1 ? 0 : b)) * row_bytes_;
+  }
+  std::byte* row(View v, std::size_t limb, std::size_t b) const {
+    return static_cast<std::byte*>(v.data) + (limb * v.batch + b) * row_bytes_;
+  }
+  const std::byte* key_row(KeyView key, std::size_t digit, std::size_t part, PrimeIndex p) const {
+    return static_cast<const std::byte*>(key.data) +
+           ((digit * 2 + part) * primes_.size() + p) * row_bytes_;
+  }
+  const PrimeTables& prime(PrimeIndex p) const { return *primes_[p]; }
+
+  /// body(limb, batch entry, tables of the limb's prime) for every row of a shape.
+  template <class Body>
+  void for_rows(ConstView shape, const Body& body) const {
+    pool_.parallel(shape.primes.size() * shape.batch, [&](std::size_t i) {
+      const std::size_t limb = i / shape.batch;
+      body(limb, i % shape.batch, prime(shape.primes[limb]));
+    });
+  }
+
+  void check(ConstView v) const;
+  void check_same(ConstView out, ConstView in, bool broadcast = false) const;
+  void check_digits(ConstView x, std::span<const std::uint32_t> digit_limbs) const;
+  void check_key(ConstView ext_primes, KeyView key, std::span<const std::uint32_t> ids) const;
+
+  std::shared_ptr<const Lift> lift(std::span<const PrimeIndex> digit) const;
+  std::shared_ptr<const Division> division(const PrimeSet& dropped, const PrimeSet& added) const;
+  /// y and v rows of every digit of x, for all batch entries.
+  void decompose(const Digits& digits, ConstView x) const;
+  /// The row of digit j for a prime outside it, in NTT form.
+  void lift_row(const Digits& digits, std::size_t j, std::size_t b, PrimeIndex p, void* out) const;
+
+  Config config_;
+  std::string name_;
+  RowKernels kernels_;
+  std::size_t n_;
+  std::size_t row_bytes_;
+  std::vector<std::unique_ptr<const PrimeTables>> primes_;
+  std::vector<std::uint32_t> rev_;  // bit reversal of n / lanes indices
+  mutable ThreadPool pool_;
+  mutable ScratchPool scratch_;
+  mutable std::shared_mutex cache_mutex_;
+  mutable std::map<PrimeSet, std::shared_ptr<const Lift>> lifts_;
+  mutable std::map<std::pair<PrimeSet, PrimeSet>, std::shared_ptr<const Division>> divisions_;
+};
+
+}  // namespace jali::backend::cpu

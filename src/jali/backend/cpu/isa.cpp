@@ -1,0 +1,46 @@
+#include "jali/backend/cpu/isa.h"
+
+#include <algorithm>
+
+#include "jali/backend/ops.h"
+#include "jali/base/error.h"
+
+namespace jali::backend {
+
+std::vector<std::string> cpu_isas() { return cpu::supported_isas(); }
+
+namespace cpu {
+
+std::vector<std::string> supported_isas() {
+  std::vector<std::string> isas;
+#ifdef JALI_CPU_X86
+  __builtin_cpu_init();
+  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+  if (avx512 && __builtin_cpu_supports("avx512ifma")) isas.emplace_back("ifma");
+  if (avx512) isas.emplace_back("avx512");
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) isas.emplace_back("avx2");
+#endif
+  isas.emplace_back("portable");
+  return isas;
+}
+
+RowKernels select_kernels(const std::string& isa, Word word) {
+  const std::vector<std::string> isas = supported_isas();
+  const std::string chosen = isa.empty() ? isas.front() : isa;
+  require<Unsupported>(std::find(isas.begin(), isas.end(), chosen) != isas.end(), [&] {
+    std::string known;
+    for (const std::string& name : isas) known += (known.empty() ? "" : ", ") + name;
+    return "this machine cannot run the instruction set '" + chosen + "': choose one of " + known;
+  });
+  RowKernels kernels = portable_kernels(word);
+#ifdef JALI_CPU_X86
+  if (chosen == "avx2") kernels = avx2_kernels(word);
+  if (chosen == "avx512") kernels = avx512_kernels(word);
+  if (chosen == "ifma") kernels = word == Word::w52 ? ifma_kernels() : avx512_kernels(word);
+#endif
+  return kernels;
+}
+
+}  // namespace cpu
+}  // namespace jali::backend

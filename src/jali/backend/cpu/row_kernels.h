@@ -1,0 +1,82 @@
+// The kernels that differ between instruction sets: each works on one row of N residues (or a few
+// rows in step). They are written once (row_kernels_impl.h, ntt_impl.h) over a small vector class
+// and compiled once per instruction set; everything else of the backend is plain code over this
+// table. Rows are void*: words of 4 (w32) or 8 bytes. n is a power of two, at least 2^10.
+// Inputs are in [0, q), outputs are in [0, q) unless said otherwise: that makes all sets agree bit for bit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "jali/arith/shoup.h"
+
+namespace jali::backend::cpu {
+
+using arith::ShoupConstant;
+
+/// Constants of a prime, for the beta of a kernel set.
+struct PrimeRow {
+  std::uint64_t q = 0;
+  ShoupConstant one;   // 1, floor(beta / q)
+  ShoupConstant beta;  // beta mod q
+};
+
+/// Twiddles of a prime. psi^brv(i) for the node i of the butterfly tree (root 1, children 2i and
+/// 2i + 1): with it node i splits X^(2t) - psi^(2 brv(i) ...) into two halves. The inverse twiddle of a node
+/// is minus the twiddle of its mirror image in the same level, so that one table serves both ways.
+struct NttTable {
+  std::size_t n = 0;
+  const PrimeRow* prime = nullptr;
+  const void* twiddles = nullptr;  // value, quotient of node i at words 2i, 2i + 1, i < n / lanes
+  const void* leaves = nullptr;    // the last log2(lanes) levels, see ntt_impl.h
+};
+
+/// Factors of the last stage of the inverse: c / n for the sum, c psi^(N/2) / n for the difference.
+struct InttScale {
+  ShoupConstant sum;
+  ShoupConstant difference;
+};
+
+struct RowKernels {
+  const char* isa = "";
+  std::size_t lanes = 1;
+  int beta_bits = 64;
+  int word_bytes = 8;
+
+  void (*ntt)(void* dst, const void* src, const NttTable& table) = nullptr;
+  /// dst = c intt(src), c in the scale.
+  void (*intt)(void* dst, const void* src, const NttTable& table, const InttScale& scale) = nullptr;
+
+  void (*add)(void* out, const void* a, const void* b, std::size_t n, const PrimeRow& p) = nullptr;
+  void (*sub)(void* out, const void* a, const void* b, std::size_t n, const PrimeRow& p) = nullptr;
+  void (*neg)(void* out, const void* a, std::size_t n, const PrimeRow& p) = nullptr;
+  void (*mul_scalar)(void* out, const void* a, ShoupConstant s, std::size_t n,
+                     const PrimeRow& p) = nullptr;
+  void (*mul_scalar_add)(void* acc, const void* a, ShoupConstant s, std::size_t n,
+                         const PrimeRow& p) = nullptr;
+  void (*add_scalar)(void* out, const void* a, std::uint64_t s, std::size_t n,
+                     const PrimeRow& p) = nullptr;
+  /// out = init + sum_k a[k] b[k]; init may be null; out may be any of the inputs.
+  void (*dot)(void* out, const void* const* a, const void* const* b, std::size_t count,
+              const void* init, std::size_t n, const PrimeRow& p) = nullptr;
+  void (*tensor)(void* d0, void* d1, void* d2, const void* a0, const void* a1, const void* b0,
+                 const void* b1, std::size_t n, const PrimeRow& p) = nullptr;
+  /// out = sum_k y[k] c[k]; y[k] < beta of the word's primes, not necessarily below q; c[k] < q.
+  void (*convert)(void* out, const void* const* y, const std::uint64_t* c, std::size_t count,
+                  std::size_t n, const PrimeRow& p) = nullptr;
+  /// v = floor(1/2 + sum_k y[k] inverse[k]) by fused multiply-adds in order.
+  void (*round_sum)(void* v, const void* const* y, const double* inverse, std::size_t count,
+                    std::size_t n) = nullptr;
+  /// out = a + x s + addend; x or addend may be null.
+  void (*combine)(void* out, const void* a, const void* x, ShoupConstant s, const void* addend,
+                  std::size_t n, const PrimeRow& p) = nullptr;
+  /// out_c = [out_c +] sum_k sigma_g(ext[k]) key_c[k]. rev: bit reversal of n / lanes indices.
+  void (*key_dot)(void* out0, void* out1, const void* const* ext, const void* const* key0,
+                  const void* const* key1, std::size_t count, bool accumulate, std::uint64_t g,
+                  const std::uint32_t* rev, std::size_t n, const PrimeRow& p) = nullptr;
+  /// out = sigma_g(in) in NTT form; out is not in.
+  void (*automorphism)(void* out, const void* in, std::uint64_t g, const std::uint32_t* rev,
+                       std::size_t n) = nullptr;
+};
+
+}  // namespace jali::backend::cpu

@@ -1,0 +1,283 @@
+// The row kernels over a vector class V. Ranges, L = V::kLazy: products come out in [0, Lq).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "jali/backend/cpu/inline.h"
+#include "jali/backend/cpu/ntt_impl.h"
+#include "jali/backend/cpu/row_kernels.h"
+
+namespace jali::backend::cpu {
+
+template <class V>
+struct Rows {
+  using T = typename V::T;
+  using R = typename V::R;
+  using F = typename V::F;
+  using Acc = typename V::Acc;
+  static constexpr std::size_t W = V::kLanes;
+  static constexpr std::size_t kMaxProducts = 15;  // that an Acc takes before it must be folded
+
+  /// Constants of a prime in registers.
+  struct Prime {
+    R q, lq, one, beta, beta_quotient;
+    JALI_INLINE explicit Prime(const PrimeRow& p)
+        : q(V::set1(p.q)),
+          lq(V::set1(V::kLazy * p.q)),
+          one(V::set1(p.one.quotient)),
+          beta(V::set1(p.beta.value)),
+          beta_quotient(V::set1(p.beta.quotient)) {}
+  };
+
+  JALI_INLINE static R reduce_once(R x, R m) { return V::min(x, V::sub(x, m)); }
+  /// [0, Lq) -> [0, q).
+  JALI_INLINE static R canonical(R x, const Prime& p) {
+    if constexpr (V::kLazy == 4) x = reduce_once(x, V::add(p.q, p.q));
+    return reduce_once(x, p.q);
+  }
+  /// hi beta + lo -> hi [beta]_q + lo: [0, 2Lq) -> [0, q).
+  JALI_INLINE static R acc_reduce(const Acc& acc, const Prime& p) {
+    R hi, lo;
+    V::acc_split(acc, hi, lo);
+    const R r = V::add(V::mul_lazy(hi, p.beta, p.beta_quotient, p.q), V::mod_lazy(lo, p.one, p.q));
+    return canonical(reduce_once(r, p.lq), p);
+  }
+  JALI_INLINE static const T* row(const void* p) { return static_cast<const T*>(p); }
+  JALI_INLINE static T* row(void* p) { return static_cast<T*>(p); }
+
+  static void add(void* out, const void* a, const void* b, std::size_t n, const PrimeRow& prime) {
+    const R q = V::set1(prime.q);
+    for (std::size_t k = 0; k < n; k += W) {
+      const R s = V::add(V::load(row(a) + k), V::load(row(b) + k));
+      V::store(row(out) + k, reduce_once(s, q));
+    }
+  }
+  static void sub(void* out, const void* a, const void* b, std::size_t n, const PrimeRow& prime) {
+    const R q = V::set1(prime.q);
+    for (std::size_t k = 0; k < n; k += W) {
+      // The smaller of a - b and a - b + q as unsigned words is the one in [0, q).
+      const R d = V::sub(V::load(row(a) + k), V::load(row(b) + k));
+      V::store(row(out) + k, V::min(d, V::add(d, q)));
+    }
+  }
+  static void neg(void* out, const void* a, std::size_t n, const PrimeRow& prime) {
+    const R q = V::set1(prime.q);
+    for (std::size_t k = 0; k < n; k += W) {
+      V::store(row(out) + k, reduce_once(V::sub(q, V::load(row(a) + k)), q));
+    }
+  }
+  static void mul_scalar(void* out, const void* a, ShoupConstant s, std::size_t n,
+                         const PrimeRow& prime) {
+    const Prime p(prime);
+    const R w = V::set1(s.value), quotient = V::set1(s.quotient);
+    for (std::size_t k = 0; k < n; k += W) {
+      const R r = V::mul_lazy(V::load(row(a) + k), w, quotient, p.q);
+      V::store(row(out) + k, canonical(r, p));
+    }
+  }
+  static void mul_scalar_add(void* acc, const void* a, ShoupConstant s, std::size_t n,
+                             const PrimeRow& prime) {
+    const Prime p(prime);
+    const R w = V::set1(s.value), quotient = V::set1(s.quotient);
+    for (std::size_t k = 0; k < n; k += W) {
+      const R r = canonical(V::mul_lazy(V::load(row(a) + k), w, quotient, p.q), p);
+      V::store(row(acc) + k, reduce_once(V::add(r, V::load(row(acc) + k)), p.q));
+    }
+  }
+  static void add_scalar(void* out, const void* a, std::uint64_t s, std::size_t n,
+                         const PrimeRow& prime) {
+    const R q = V::set1(prime.q), c = V::set1(s);
+    for (std::size_t k = 0; k < n; k += W) {
+      V::store(row(out) + k, reduce_once(V::add(V::load(row(a) + k), c), q));
+    }
+  }
+
+  static void dot(void* out, const void* const* a, const void* const* b, std::size_t count,
+                  const void* init, std::size_t n, const PrimeRow& prime) {
+    const Prime p(prime);
+    for (std::size_t k = 0; k < n; k += W) {
+      Acc acc = V::acc_set(init != nullptr ? V::load(row(init) + k) : V::set1(0));
+      for (std::size_t i = 0, left = kMaxProducts; i < count; ++i, --left) {
+        if (left == 0) {
+          acc = V::acc_set(acc_reduce(acc, p));
+          left = kMaxProducts;
+        }
+        V::acc_mul(acc, V::load(row(a[i]) + k), V::load(row(b[i]) + k));
+      }
+      V::store(row(out) + k, acc_reduce(acc, p));
+    }
+  }
+
+  static void tensor(void* d0, void* d1, void* d2, const void* a0, const void* a1, const void* b0,
+                     const void* b1, std::size_t n, const PrimeRow& prime) {
+    const Prime p(prime);
+    for (std::size_t k = 0; k < n; k += W) {
+      const R x0 = V::load(row(a0) + k), x1 = V::load(row(a1) + k);
+      const R y0 = V::load(row(b0) + k), y1 = V::load(row(b1) + k);
+      Acc r0 = V::acc_set(V::set1(0)), r1 = r0, r2 = r0;
+      V::acc_mul(r0, x0, y0);
+      V::acc_mul(r1, x0, y1);
+      V::acc_mul(r1, x1, y0);
+      V::acc_mul(r2, x1, y1);
+      V::store(row(d0) + k, acc_reduce(r0, p));
+      V::store(row(d1) + k, acc_reduce(r1, p));
+      V::store(row(d2) + k, acc_reduce(r2, p));
+    }
+  }
+
+  static void convert(void* out, const void* const* y, const std::uint64_t* c, std::size_t count,
+                      std::size_t n, const PrimeRow& prime) {
+    const Prime p(prime);
+    for (std::size_t k = 0; k < n; k += W) {
+      Acc acc = V::acc_set(V::set1(0));
+      for (std::size_t i = 0, left = kMaxProducts; i < count; ++i, --left) {
+        if (left == 0) {
+          acc = V::acc_set(acc_reduce(acc, p));
+          left = kMaxProducts;
+        }
+        V::acc_mul(acc, V::load(row(y[i]) + k), V::set1(c[i]));
+      }
+      V::store(row(out) + k, acc_reduce(acc, p));
+    }
+  }
+
+  static void round_sum(void* v, const void* const* y, const double* inverse, std::size_t count,
+                        std::size_t n) {
+    for (std::size_t k = 0; k < n; k += W) {
+      F s = V::f_set1(0.5);
+      for (std::size_t i = 0; i < count; ++i) {
+        s = V::f_fma(V::load(row(y[i]) + k), V::f_set1(inverse[i]), s);
+      }
+      V::store(row(v) + k, V::f_floor(s));
+    }
+  }
+
+  static void combine(void* out, const void* a, const void* x, ShoupConstant s, const void* addend,
+                      std::size_t n, const PrimeRow& prime) {
+    const Prime p(prime);
+    const R w = V::set1(s.value), quotient = V::set1(s.quotient);
+    for (std::size_t k = 0; k < n; k += W) {
+      R r = V::load(row(a) + k);
+      if (x != nullptr) {
+        const R t = canonical(V::mul_lazy(V::load(row(x) + k), w, quotient, p.q), p);
+        r = reduce_once(V::add(r, t), p.q);
+      }
+      if (addend != nullptr) r = reduce_once(V::add(r, V::load(row(addend) + k)), p.q);
+      V::store(row(out) + k, r);
+    }
+  }
+
+  /// sigma_g in NTT form. Index k = W u + l holds the value at psi^(2 brv(k) + 1), and brv(k) = brv(u) +
+  /// brv_W(l) N / W. The exponent g (2 brv(k) + 1) mod 2N is therefore g (2 brv(u) + 1) +
+  /// (2N / W) g brv_W(l): all lanes of a vector come from one vector of the source, its place
+  /// given by the low part of g (2 brv(u) + 1) and its permutation by c, the high part.
+  struct Automorphism {
+    std::uint64_t g;
+    std::uint64_t mask;  // 2N - 1
+    int shift;           // log2(2N / W)
+    const std::uint32_t* rev;
+    T lanes[W][W];  // by c: the source lane of each lane
+
+    JALI_INLINE Automorphism(std::uint64_t g_in, const std::uint32_t* rev_in, std::size_t n)
+        : g(g_in & (2 * n - 1)), mask(2 * n - 1), rev(rev_in) {
+      shift = Ntt<V>::log2(2 * n / W);
+      for (std::size_t c = 0; c < W; ++c) {
+        for (std::size_t l = 0; l < W; ++l) {
+          lanes[c][l] = static_cast<T>(reverse_lane((c + g * reverse_lane(l)) % W));
+        }
+      }
+    }
+    JALI_INLINE static std::size_t reverse_lane(std::size_t l) {
+      std::size_t r = 0;
+      for (int i = 0; i < Ntt<V>::kLogLanes; ++i) r |= ((l >> i) & 1) << (Ntt<V>::kLogLanes - 1 - i);
+      return r;
+    }
+    struct Place {
+      std::size_t offset;  // of the source vector
+      std::size_t c;
+    };
+    JALI_INLINE Place place(std::size_t u) const {
+      const std::uint64_t e = (g * (2 * std::uint64_t{rev[u]} + 1)) & mask;
+      const std::uint64_t low = e & ((std::uint64_t{1} << shift) - 1);
+      return {W * rev[low >> 1], static_cast<std::size_t>(e >> shift)};
+    }
+    JALI_INLINE R load(const T* in, Place at) const {
+      return V::permute(V::load(in + at.offset), V::load(lanes[at.c]));
+    }
+  };
+
+  static void automorphism(void* out, const void* in, std::uint64_t g, const std::uint32_t* rev,
+                           std::size_t n) {
+    const Automorphism sigma(g, rev, n);
+    for (std::size_t u = 0; u < n / W; ++u) {
+      V::store(row(out) + W * u, sigma.load(row(in), sigma.place(u)));
+    }
+  }
+
+  template <class Load>
+  JALI_INLINE static void key_dot_at(std::size_t k, void* out0, void* out1, const void* const* ext,
+                                     const void* const* key0, const void* const* key1,
+                                     std::size_t count, bool accumulate, const Prime& p,
+                                     const Load& load) {
+    Acc r0 = V::acc_set(accumulate ? V::load(row(out0) + k) : V::set1(0));
+    Acc r1 = V::acc_set(accumulate ? V::load(row(out1) + k) : V::set1(0));
+    for (std::size_t i = 0, left = kMaxProducts; i < count; ++i, --left) {
+      if (left == 0) {
+        r0 = V::acc_set(acc_reduce(r0, p));
+        r1 = V::acc_set(acc_reduce(r1, p));
+        left = kMaxProducts;
+      }
+      const R x = load(row(ext[i]));
+      V::acc_mul(r0, x, V::load(row(key0[i]) + k));
+      V::acc_mul(r1, x, V::load(row(key1[i]) + k));
+    }
+    V::store(row(out0) + k, acc_reduce(r0, p));
+    V::store(row(out1) + k, acc_reduce(r1, p));
+  }
+
+  static void key_dot(void* out0, void* out1, const void* const* ext, const void* const* key0,
+                      const void* const* key1, std::size_t count, bool accumulate, std::uint64_t g,
+                      const std::uint32_t* rev, std::size_t n, const PrimeRow& prime) {
+    const Prime p(prime);
+    if (g == 1) {
+      for (std::size_t k = 0; k < n; k += W) {
+        key_dot_at(k, out0, out1, ext, key0, key1, count, accumulate, p,
+                   [k](const T* x) { return V::load(x + k); });
+      }
+      return;
+    }
+    const Automorphism sigma(g, rev, n);
+    for (std::size_t u = 0; u < n / W; ++u) {
+      const auto at = sigma.place(u);
+      key_dot_at(W * u, out0, out1, ext, key0, key1, count, accumulate, p,
+                 [&](const T* x) { return sigma.load(x, at); });
+    }
+  }
+
+  static constexpr RowKernels table() {
+    RowKernels k;
+    k.isa = V::kIsa;
+    k.lanes = W;
+    k.beta_bits = V::kBetaBits;
+    k.word_bytes = sizeof(T);
+    k.ntt = Ntt<V>::ntt;
+    k.intt = Ntt<V>::intt;
+    k.add = add;
+    k.sub = sub;
+    k.neg = neg;
+    k.mul_scalar = mul_scalar;
+    k.mul_scalar_add = mul_scalar_add;
+    k.add_scalar = add_scalar;
+    k.dot = dot;
+    k.tensor = tensor;
+    k.convert = convert;
+    k.round_sum = round_sum;
+    k.combine = combine;
+    k.key_dot = key_dot;
+    k.automorphism = automorphism;
+    return k;
+  }
+};
+
+}  // namespace jali::backend::cpu

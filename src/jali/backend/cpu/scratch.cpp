@@ -1,0 +1,58 @@
+#include "jali/backend/cpu/scratch.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "jali/base/error.h"
+
+namespace jali::backend::cpu {
+
+AlignedBlock::AlignedBlock(std::size_t bytes) : bytes_((bytes + 63) / 64 * 64) {
+  data_ = static_cast<std::byte*>(std::aligned_alloc(64, bytes_));
+  require<OutOfMemory>(data_ != nullptr, [&] {
+    return "no memory for " + std::to_string(bytes) + " bytes of tables or working space";
+  });
+}
+
+AlignedBlock::AlignedBlock(AlignedBlock&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+
+AlignedBlock& AlignedBlock::operator=(AlignedBlock&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(bytes_, other.bytes_);
+  return *this;
+}
+
+AlignedBlock::~AlignedBlock() {
+  if (data_ == nullptr) return;
+  std::memset(data_, 0, bytes_);
+  __asm__ __volatile__("" : : "r"(data_) : "memory");  // keeps the wiping of dead memory
+  std::free(data_);
+}
+
+ScratchPool::Lease ScratchPool::lend(std::size_t bytes) {
+  {
+    const std::lock_guard lock(mutex_);
+    for (AlignedBlock& block : free_) {
+      if (block.bytes() >= bytes) {
+        std::swap(block, free_.back());
+        AlignedBlock taken = std::move(free_.back());
+        free_.pop_back();
+        return {*this, std::move(taken)};
+      }
+    }
+    // None is large enough: replace the smallest rather than hoard all sizes.
+    if (!free_.empty()) free_.pop_back();
+    free_.reserve(free_.capacity() + 1);
+  }
+  return {*this, AlignedBlock(bytes)};
+}
+
+void ScratchPool::give_back(AlignedBlock block) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (free_.size() < free_.capacity()) free_.push_back(std::move(block));
+}
+
+}  // namespace jali::backend::cpu

@@ -1,0 +1,100 @@
+// The vector class of one lane: plain C++ for any machine, and the model of what a vector class
+// offers. The kernels are templates over it.
+#pragma once
+
+#include <cstdint>
+
+#include "jali/arith/wide.h"
+#include "jali/backend/cpu/inline.h"
+
+namespace jali::backend::cpu {
+
+/// w32, beta = 2^32.
+struct ScalarW32 {
+  using T = std::uint32_t;  // the stored word
+  using R = std::uint32_t;  // a register of kLanes words
+  using F = double;         // kLanes doubles
+  static constexpr const char* kIsa = "portable";
+  static constexpr int kLanes = 1;
+  static constexpr int kBetaBits = 32;
+  static constexpr int kLazy = 2;      // mul_lazy gives [0, kLazy q)
+  static constexpr int kLogRadix = 2;  // levels of the NTT done in registers at a time
+  struct Acc {                         // a sum of up to 15 products of residues
+    std::uint64_t v;
+  };
+
+  JALI_INLINE static R load(const T* p) { return *p; }
+  JALI_INLINE static void store(T* p, R x) { *p = x; }
+  JALI_INLINE static R set1(std::uint64_t x) { return static_cast<R>(x); }
+  JALI_INLINE static R add(R a, R b) { return a + b; }
+  JALI_INLINE static R sub(R a, R b) { return a - b; }
+  JALI_INLINE static R min(R a, R b) { return a < b ? a : b; }
+  /// x w mod q in [0, kLazy q), any x < beta.
+  JALI_INLINE static R mul_lazy(R x, R w, R quotient, R q) {
+    const auto h = static_cast<R>((static_cast<std::uint64_t>(x) * quotient) >> 32);
+    return x * w - h * q;
+  }
+  /// The same for w = 1.
+  JALI_INLINE static R mod_lazy(R x, R quotient, R q) {
+    return x - static_cast<R>((static_cast<std::uint64_t>(x) * quotient) >> 32) * q;
+  }
+  JALI_INLINE static Acc acc_set(R r) { return {r}; }
+  JALI_INLINE static void acc_mul(Acc& acc, R a, R b) { acc.v += static_cast<std::uint64_t>(a) * b; }
+  /// acc = hi beta + lo, both < beta.
+  JALI_INLINE static void acc_split(Acc acc, R& hi, R& lo) {
+    hi = static_cast<R>(acc.v >> 32);
+    lo = static_cast<R>(acc.v);
+  }
+  JALI_INLINE static F f_set1(double x) { return x; }
+  JALI_INLINE static F f_fma(R y, F inverse, F s) {
+    return __builtin_fma(static_cast<double>(y), inverse, s);
+  }
+  /// floor of a small non-negative value.
+  JALI_INLINE static R f_floor(F s) { return static_cast<R>(s); }
+  JALI_INLINE static void transpose(R*) {}
+  JALI_INLINE static R permute(R x, R) { return x; }
+};
+
+/// w52 and w64, beta = 2^64.
+struct ScalarW64 {
+  using T = std::uint64_t;
+  using R = std::uint64_t;
+  using F = double;
+  static constexpr const char* kIsa = "portable";
+  static constexpr int kLanes = 1;
+  static constexpr int kBetaBits = 64;
+  static constexpr int kLazy = 2;
+  static constexpr int kLogRadix = 2;
+  struct Acc {
+    arith::uint128 v;
+  };
+
+  JALI_INLINE static R load(const T* p) { return *p; }
+  JALI_INLINE static void store(T* p, R x) { *p = x; }
+  JALI_INLINE static R set1(std::uint64_t x) { return x; }
+  JALI_INLINE static R add(R a, R b) { return a + b; }
+  JALI_INLINE static R sub(R a, R b) { return a - b; }
+  JALI_INLINE static R min(R a, R b) { return a < b ? a : b; }
+  JALI_INLINE static R high(R a, R b) {
+    return static_cast<R>((static_cast<arith::uint128>(a) * b) >> 64);
+  }
+  JALI_INLINE static R mul_lazy(R x, R w, R quotient, R q) { return x * w - high(x, quotient) * q; }
+  JALI_INLINE static R mod_lazy(R x, R quotient, R q) { return x - high(x, quotient) * q; }
+  JALI_INLINE static Acc acc_set(R r) { return {r}; }
+  JALI_INLINE static void acc_mul(Acc& acc, R a, R b) {
+    acc.v += static_cast<arith::uint128>(a) * b;
+  }
+  JALI_INLINE static void acc_split(Acc acc, R& hi, R& lo) {
+    hi = static_cast<R>(acc.v >> 64);
+    lo = static_cast<R>(acc.v);
+  }
+  JALI_INLINE static F f_set1(double x) { return x; }
+  JALI_INLINE static F f_fma(R y, F inverse, F s) {
+    return __builtin_fma(static_cast<double>(y), inverse, s);
+  }
+  JALI_INLINE static R f_floor(F s) { return static_cast<R>(s); }
+  JALI_INLINE static void transpose(R*) {}
+  JALI_INLINE static R permute(R x, R) { return x; }
+};
+
+}  // namespace jali::backend::cpu
