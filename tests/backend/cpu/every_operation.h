@@ -1,0 +1,145 @@
+// Runs every operation of an engine on inputs that depend on the seed alone, so that the outputs of
+// two engines can be compared bit for bit.
+#pragma once
+
+#include <cmath>
+
+#include "../support.h"
+
+namespace jali::backend::test {
+
+struct Output {
+  std::string name;
+  Block block;
+};
+
+/// config has at least 8 primes. Outputs start poisoned.
+inline std::vector<Output> every_operation(const Ops& ops, const Config& config, std::size_t batch,
+                                           Fill fill, u64 seed) {
+  std::mt19937_64 rng(seed);
+  std::vector<Output> outputs;
+  const PrimeList all = range(0, config.primes.size());
+  const PrimeList some = {0, 2, 3, 5, 6};
+  const auto fresh = [&](const PrimeList& primes, std::size_t b, std::size_t blocks = 1) {
+    Block x(config, primes, b, blocks);
+    x.fill(fill, rng);
+    return x;
+  };
+  const auto blank = [&](const PrimeList& primes, std::size_t blocks = 1) {
+    return Block(config, primes, batch, blocks);
+  };
+  const auto keep = [&](const char* name, Block block) {
+    outputs.push_back({name, std::move(block)});
+  };
+  const Block a = fresh(some, batch), b = fresh(some, batch), c = fresh(some, batch),
+              d = fresh(some, batch), single = fresh(some, 1);
+  std::vector<u64> s;
+  for (const PrimeIndex p : some) s.push_back(fill == Fill::max ? config.primes[p] - 1
+                                                                 : below(rng, config.primes[p]));
+  const auto in_place = [&](const char* name, auto run) {
+    Block x = a;
+    run(x);
+    keep(name, std::move(x));
+  };
+  const auto apart = [&](const char* name, auto run) {
+    Block x = blank(some);
+    run(x);
+    keep(name, std::move(x));
+  };
+  in_place("ntt", [&](Block& x) { ops.ntt(x); });
+  in_place("intt", [&](Block& x) { ops.intt(x); });
+  apart("add", [&](Block& x) { ops.add(x, a, b); });
+  apart("add broadcast", [&](Block& x) { ops.add(x, a, single); });
+  in_place("add in place", [&](Block& x) { ops.add(x, x, x); });
+  apart("sub", [&](Block& x) { ops.sub(x, a, b); });
+  apart("sub broadcast", [&](Block& x) { ops.sub(x, a, single); });
+  in_place("sub in place", [&](Block& x) { ops.sub(x, b, x); });
+  apart("neg", [&](Block& x) { ops.neg(x, a); });
+  apart("mul", [&](Block& x) { ops.mul(x, a, b); });
+  apart("mul broadcast", [&](Block& x) { ops.mul(x, a, single); });
+  in_place("mul in place", [&](Block& x) { ops.mul(x, x, x); });
+  in_place("mul_add", [&](Block& x) { ops.mul_add(x, b, c); });
+  in_place("mul_add broadcast", [&](Block& x) { ops.mul_add(x, b, single); });
+  apart("mul_scalar", [&](Block& x) { ops.mul_scalar(x, a, s); });
+  in_place("mul_scalar_add", [&](Block& x) { ops.mul_scalar_add(x, b, s); });
+  apart("add_scalar", [&](Block& x) { ops.add_scalar(x, a, s); });
+  for (const std::size_t terms : {1, 2, 15, 16, 31, 61, 130}) {
+    std::vector<ConstView> left, right;
+    for (std::size_t k = 0; k < terms; ++k) {
+      left.push_back(k % 2 ? a : b);
+      right.push_back(k % 3 == 0 ? single : k % 3 == 1 ? c : d);
+    }
+    apart("inner_product", [&](Block& x) { ops.inner_product(x, left, right); });
+  }
+  {
+    Block d0 = blank(some), d1 = blank(some), d2 = blank(some);
+    ops.tensor(d0, d1, d2, a, b, c, d);
+    keep("tensor 0", std::move(d0)), keep("tensor 1", std::move(d1)), keep("tensor 2", std::move(d2));
+  }
+  for (const u64 g : {u64{1}, u64{5}, u64{25}, u64{2} * config.n - 1, below(rng, config.n) * 2 + 1}) {
+    apart("automorphism_ntt", [&](Block& x) { ops.automorphism_ntt(x, a, g); });
+    apart("automorphism_coeff", [&](Block& x) { ops.automorphism_coeff(x, a, g); });
+  }
+
+  for (const std::vector<u32>& digits :
+       {std::vector<u32>{5}, std::vector<u32>{2, 2, 1}, std::vector<u32>{1, 1, 1, 1, 1}}) {
+    const std::size_t count = digits.size();
+    Block key_block = fresh(all, 1, 2 * (count + 1));
+    const KeyView key{key_block.data(), count + 1};
+    std::vector<u32> ids(count);
+    std::iota(ids.rbegin(), ids.rend(), u32{0});
+    Block ext = blank(all, count);
+    ops.mod_up(ext, a, digits);
+    for (const u64 g : {u64{1}, u64{5}, u64{2} * config.n - 1}) {
+      Block acc0 = blank(all), acc1 = blank(all);
+      ops.key_product(acc0, acc1, ext, key, ids, g, false);
+      ops.key_product(acc0, acc1, ext, key, ids, g, true);
+      keep("key_product 0", std::move(acc0)), keep("key_product 1", std::move(acc1));
+    }
+    keep("mod_up", std::move(ext));
+    Block acc0 = blank(all), acc1 = blank(all);
+    ops.key_switch(acc0, acc1, a, digits, key, ids);
+    keep("key_switch 0", std::move(acc0)), keep("key_switch 1", std::move(acc1));
+  }
+
+  for (const PrimeList& to : {PrimeList{0, 2, 3, 5}, PrimeList{0}, PrimeList{1, 2, 3, 4}, PrimeList{7},
+                              PrimeList{0, 2, 3, 5, 6}, PrimeList{0, 1, 2, 3, 5, 6, 7}}) {
+    Block x = blank(to);
+    ops.scale_down(x, a, nullptr);
+    keep("scale_down", x);
+    const Block addend = fresh(to, batch);
+    const ConstView view = addend;
+    ops.scale_down(x, a, &view);
+    keep("scale_down with addend", std::move(x));
+    Block same_block = addend;
+    const ConstView self = same_block;
+    ops.scale_down(same_block, a, &self);
+    keep("scale_down onto its addend", std::move(same_block));
+  }
+
+  std::vector<std::int64_t> small(batch * config.n);
+  std::vector<double> real(batch * config.n);
+  for (std::size_t k = 0; k < small.size(); ++k) {
+    small[k] = k == 0 ? INT64_MIN : k == 1 ? INT64_MAX
+                                           : static_cast<std::int64_t>(rng()) >> below(rng, 63);
+    real[k] = std::ldexp(static_cast<double>(small[k]), static_cast<int>(below(rng, 930)));
+  }
+  apart("from_int64", [&](Block& x) { ops.from_int64(x, small); });
+  apart("from_double", [&](Block& x) { ops.from_double(x, real); });
+  std::vector<u64> integers(9 * batch * config.n);
+  for (u64& word : integers) word = fill == Fill::max ? ~u64{0} : rng();
+  apart("crt mod", [&](Block& x) { ops.crt(x, integers, 9, CrtMethod::mod); });
+  apart("crt mul", [&](Block& x) { ops.crt(x, integers, 9, CrtMethod::mul); });
+  for (const IcrtMethod method : {IcrtMethod::product_sum, IcrtMethod::garner}) {
+    std::vector<u64> out(6 * batch * config.n);
+    ops.icrt(out, 6, a, method);
+    // As a block, to have one kind of output: 6 words are 6 or 12 rows of residues.
+    const std::size_t rows = 6 * 8 / word_bytes(config.word);
+    Block x(config, range(0, 1), batch, rows);
+    std::memcpy(x.view().data, out.data(), x.bytes());
+    keep("icrt", std::move(x));
+  }
+  return outputs;
+}
+
+}  // namespace jali::backend::test

@@ -1,0 +1,201 @@
+// The cpu engine: mathematics on every instruction set of this machine, and every set bit for bit
+// the same as the portable one.
+#include <thread>
+
+#include "../properties.h"
+#include "every_operation.h"
+#include "jali/base/error.h"
+
+namespace jali::backend::test {
+namespace {
+
+constexpr Word kWords[] = {Word::w32, Word::w52, Word::w64};
+
+Config make_config(Word word, std::size_t n, int threads, std::string isa, std::size_t primes = 9) {
+  return {word, n, primes_for(word, n, primes), threads, std::move(isa)};
+}
+
+void expect_same(const std::vector<Output>& have, const std::vector<Output>& want) {
+  ASSERT_EQ(have.size(), want.size());
+  for (std::size_t i = 0; i < have.size(); ++i) {
+    EXPECT_TRUE(same(have[i].block, want[i].block)) << have[i].name << " (output " << i << ")";
+  }
+}
+
+class CpuIsa : public testing::TestWithParam<std::string> {};
+
+TEST_P(CpuIsa, KeepsThePropertiesOfEveryOperation) {
+  JALI_SEEDED(rng);
+  for (const Word word : kWords) {
+    SCOPED_TRACE(word_name(word));
+    const auto ops = make_cpu_ops(make_config(word, 1024, 1, GetParam()));
+    EXPECT_EQ(ops->name(), "cpu/" + GetParam());
+    check_transforms(*ops, rng);
+    check_automorphisms(*ops, rng);
+    check_mod_up(*ops, rng);
+    check_scale_down(*ops, rng);
+    check_key_switch(*ops, rng);
+    check_integers(*ops, rng);
+  }
+}
+
+TEST_P(CpuIsa, TransformsEveryRingDegree) {
+  JALI_SEEDED(rng);
+  for (const Word word : kWords) {
+    for (int log_n = 11; log_n <= 17; ++log_n) {
+      SCOPED_TRACE(std::string(word_name(word)) + " log_n " + std::to_string(log_n));
+      const std::size_t n = std::size_t{1} << log_n;
+      // Two primes: the largest and the smallest of the word.
+      Config config{word, n, primes_below(u64{1} << word_prime_bits(word), n, 1), 1, GetParam()};
+      config.primes.push_back(primes_below(32 * n, n, 1).front());
+      const auto ops = make_cpu_ops(config);
+      for (const Fill fill : {Fill::random, Fill::max}) {
+        Block x(config, range(0, 2), 1);
+        x.fill(fill, rng);
+        const Block coefficients = x;
+        ops->ntt(x);
+        for (int i = 0; i < 4; ++i) {
+          const std::size_t limb = below(rng, 2), k = below(rng, n);
+          const u64 q = config.primes[limb], psi = ops->root(static_cast<PrimeIndex>(limb));
+          std::size_t reversed = 0;
+          for (std::size_t bit = 1; bit < n; bit *= 2) reversed = 2 * reversed + (k & bit ? 1 : 0);
+          const u64 at = ref::power(psi, 2 * reversed + 1, q);
+          u64 value = 0;
+          for (std::size_t j = n; j-- > 0;) {
+            value = ref::add(ref::mul(value, at, q), coefficients.at(limb, 0, j), q);
+          }
+          ASSERT_EQ(x.at(limb, 0, k), value) << "limb " << limb << " index " << k;
+        }
+        ops->intt(x);
+        EXPECT_TRUE(same(x, coefficients));
+      }
+    }
+  }
+}
+
+TEST_P(CpuIsa, MultipliesPolynomials) {
+  JALI_SEEDED(rng);
+  for (const Word word : kWords) {
+    const Config config = make_config(word, 1024, 1, GetParam(), 1);
+    const auto ops = make_cpu_ops(config);
+    Block x(config, range(0, 1), 1), y = x, product = x;
+    x.random(rng), y.random(rng);
+    const u64 q = config.primes[0];
+    std::vector<u64> want(1024, 0);
+    for (std::size_t i = 0; i < 1024; ++i) {
+      for (std::size_t j = 0; j < 1024; ++j) {
+        const u64 p = ref::mul(x.at(i), y.at(j), q);
+        u64& at = want[(i + j) % 1024];
+        at = i + j < 1024 ? ref::add(at, p, q) : ref::sub(at, p, q);
+      }
+    }
+    ops->ntt(x), ops->ntt(y);
+    ops->mul(product, x, y);
+    ops->intt(product);
+    for (std::size_t k = 0; k < 1024; ++k) ASSERT_EQ(product.at(k), want[k]) << k;
+  }
+}
+
+TEST_P(CpuIsa, AgreesWithPortableBitForBit) {
+  const u64 seed = test_seed();
+  SCOPED_TRACE("JALI_TEST_SEED=" + std::to_string(seed));
+  struct Case {
+    std::size_t n, batch;
+    int threads;
+    Fill fill;
+  };
+  for (const Case& c : {Case{1024, 1, 1, Fill::random}, Case{1024, 3, 2, Fill::max},
+                        Case{4096, 3, 1, Fill::alternating}, Case{4096, 1, 2, Fill::max},
+                        Case{16384, 1, 2, Fill::random}}) {
+    for (const Word word : kWords) {
+      SCOPED_TRACE(std::string(word_name(word)) + " n " + std::to_string(c.n) + " batch " +
+                   std::to_string(c.batch) + " threads " + std::to_string(c.threads));
+      const Config config = make_config(word, c.n, c.threads, GetParam());
+      Config portable = config;
+      portable.isa = "portable";
+      portable.threads = 1;
+      const auto have = make_cpu_ops(config), want = make_cpu_ops(portable);
+      expect_same(every_operation(*have, config, c.batch, c.fill, seed),
+                  every_operation(*want, config, c.batch, c.fill, seed));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, CpuIsa, testing::ValuesIn(cpu_isas()),
+                         [](const auto& info) { return info.param; });
+
+TEST(Cpu, AgreesWithTheOracle) {
+  const u64 seed = test_seed();
+  SCOPED_TRACE("JALI_TEST_SEED=" + std::to_string(seed));
+  for (const Word word : kWords) {
+    for (const Fill fill : {Fill::random, Fill::max}) {
+      SCOPED_TRACE(word_name(word));
+      const Config config = make_config(word, 1024, 2, "");
+      expect_same(every_operation(*make_cpu_ops(config), config, 2, fill, seed),
+                  every_operation(*make_ref_ops(config), config, 2, fill, seed));
+    }
+  }
+}
+
+TEST(Cpu, ServesSeveralCallersAtOnce) {
+  const u64 seed = test_seed();
+  SCOPED_TRACE("JALI_TEST_SEED=" + std::to_string(seed));
+  const Config config = make_config(Word::w52, 1024, 3, "");
+  const auto ops = make_cpu_ops(config);
+  const auto want = every_operation(*ops, config, 2, Fill::random, seed);
+  std::vector<std::vector<Output>> have(4);
+  std::vector<std::thread> callers;
+  for (auto& output : have) {
+    callers.emplace_back(
+        [&] { output = every_operation(*ops, config, 2, Fill::random, seed); });
+  }
+  for (std::thread& caller : callers) caller.join();
+  for (const auto& output : have) expect_same(output, want);
+}
+
+TEST(Cpu, RefusesWhatItCannotDo) {
+  const Config good = make_config(Word::w52, 1024, 1, "", 2);
+  EXPECT_NO_THROW(make_cpu_ops(good));
+  const auto refuses = [&](auto change) {
+    Config config = good;
+    change(config);
+    EXPECT_THROW(make_cpu_ops(config), InvalidArgument);
+  };
+  refuses([](Config& c) { c.n = 1000; });
+  refuses([](Config& c) { c.n = 512; });
+  refuses([](Config& c) { c.n = std::size_t{1} << 18; });
+  refuses([](Config& c) { c.n = 0; });
+  refuses([](Config& c) { c.threads = 0; });
+  refuses([](Config& c) { c.threads = -1; });
+  refuses([](Config& c) { c.primes[1] = c.primes[0]; });
+  refuses([](Config& c) { c.primes[0] = 0; });
+  refuses([](Config& c) { c.primes[0] = 1; });
+  refuses([](Config& c) { c.primes[0] += 2; });
+  refuses([](Config& c) { c.primes[0] = 2049 * 2049ull; });  // 1 mod 2n, a square
+  refuses([](Config& c) { c.primes[0] = primes_below(u64{1} << 52, 1024, 1).front(); });
+  Config unknown = good;
+  unknown.isa = "vax";
+  EXPECT_THROW(make_cpu_ops(unknown), Unsupported);
+
+  const auto ops = make_cpu_ops(good);
+  Block two(good, range(0, 2), 1), one(good, range(0, 1), 1), batch(good, range(0, 2), 2);
+  EXPECT_THROW(ops->add(two, two, one), InvalidArgument);
+  EXPECT_THROW(ops->add(two, two, batch), InvalidArgument);
+  EXPECT_THROW(ops->add(batch, two, batch), InvalidArgument);
+  EXPECT_THROW(ops->mul_scalar(two, two, std::vector<u64>{1}), InvalidArgument);
+  EXPECT_THROW(ops->automorphism_ntt(two, two, 4), InvalidArgument);
+  EXPECT_THROW(ops->automorphism_coeff(two, two, 4), InvalidArgument);
+  EXPECT_THROW(ops->scale_down(one, batch, nullptr), InvalidArgument);
+  EXPECT_THROW(ops->from_int64(one, std::vector<std::int64_t>(5)), InvalidArgument);
+  std::vector<double> bad(1024, 0.0);
+  for (const double x : {0.5, 0x1p1000, std::nan(""), HUGE_VAL}) {
+    bad[7] = x;
+    EXPECT_THROW(ops->from_double(one, bad), InvalidArgument);
+  }
+  std::vector<u64> narrow(1024);
+  EXPECT_THROW(ops->icrt(narrow, 1, two, IcrtMethod::garner), InvalidArgument);
+  EXPECT_THROW(ops->root(2), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace jali::backend::test
