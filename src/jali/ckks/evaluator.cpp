@@ -409,6 +409,7 @@ Ciphertext Evaluator::rescale(const Ciphertext& a) const {
   out.level = a.level - 1;
   out.scale = a.scale / ratio;
   out.estimate = impl_->noise.rescale(a.estimate, ratio);
+  if (a.parts.size() == 3) out.estimate.variance += impl_->noise.square_rescale_variance();
   return out;
 }
 

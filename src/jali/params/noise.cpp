@@ -45,6 +45,11 @@ double NoiseModel::key_switch_variance(int level) const {
 // r0 + r1 s, r uniform in [-1/2, 1/2).
 double NoiseModel::rescale_variance() const { return (1 + h_) / 12; }
 
+// r2 s^2. (s^2)_k sums N/2 products 2 s_i s_j of variance 4 (2/3)^2: 8N/9 = 4h/3.
+double NoiseModel::square_rescale_variance() const {
+  return static_cast<double>(n_) * (4 * h_ / 3) / 12;
+}
+
 Estimate NoiseModel::add(const Estimate& a, const Estimate& b) const {
   return {a.variance + b.variance, std::hypot(a.message, b.message)};
 }

@@ -26,6 +26,8 @@ class NoiseModel {
   double key_switch_variance(int level) const;  // mod_up, product, ModDown by P
   double key_product_variance(int level) const;  // the same without the rounding of ModDown
   double rescale_variance() const;  // rounding term, two parts: (1 + h) / 12
+  /// What a third part (of s^2) adds to that: N Var((s^2)_k) / 12.
+  double square_rescale_variance() const;
   Estimate add(const Estimate& a, const Estimate& b) const;
   /// a, b at scales sa, sb; no relinearisation, no rescale: error in units of sa * sb.
   Estimate multiply(const Estimate& a, double sa, const Estimate& b, double sb) const;
