@@ -44,7 +44,7 @@ struct Ntt {
     Scale scale;
   };
 
-  JALI_INLINE static R reduce_once(R x, R m) { return V::min(x, V::sub(x, m)); }
+  JALI_INLINE static R reduce_once(R x, R m) { return V::reduce_once(x, m); }
 
   /// [0, 2Lq) -> [0, q) with full, [0, Lq) -> [0, q) without.
   template <bool full>
@@ -83,6 +83,61 @@ struct Ntt {
     return rest == 1 && r > 2 ? r - 1 : rest;
   }
 
+  /// The twiddles of the nodes below one node, in registers or on the stack, level by level.
+  template <int log_radix>
+  struct Twiddles {
+    R value[(1 << log_radix) - 1], quotient[(1 << log_radix) - 1];
+    JALI_INLINE Twiddles(const T* twiddles, std::size_t i) {
+#pragma GCC unroll 4
+      for (int level = 0; level < log_radix; ++level) {
+#pragma GCC unroll 8
+        for (int k = 0; k < 1 << level; ++k) {
+          const T* w = twiddles + 2 * ((i << level) + static_cast<std::size_t>(k));
+          value[(1 << level) - 1 + k] = V::set1(w[0]);
+          quotient[(1 << level) - 1 + k] = V::set1(w[1]);
+        }
+      }
+    }
+  };
+
+  /// Levels level .. log_radix - 1 of the butterflies of one node on 2^log_radix registers.
+  template <int log_radix, int level = 0>
+  JALI_INLINE static void forward_levels(R* v, const Twiddles<log_radix>& w, const Mod& m) {
+    constexpr int half = 1 << (log_radix - level - 1);
+#pragma GCC unroll 8
+    for (int k = 0; k < 1 << level; ++k) {
+      const int node = (1 << level) - 1 + k;
+#pragma GCC unroll 8
+      for (int h = 0; h < half; ++h) {
+        forward(v[2 * half * k + h], v[2 * half * k + half + h], w.value[node], w.quotient[node],
+                m);
+      }
+    }
+    if constexpr (level + 1 < log_radix) forward_levels<log_radix, level + 1>(v, w, m);
+  }
+  /// The same up, w the twiddles of the mirrored node; at the root with the scale.
+  template <int log_radix, bool root, int level = log_radix - 1>
+  JALI_INLINE static void inverse_levels(R* v, const Twiddles<log_radix>& w, const Row& row,
+                                         const Mod& m) {
+    constexpr int half = 1 << (log_radix - level - 1);
+    constexpr int count = 1 << level;
+#pragma GCC unroll 8
+    for (int k = 0; k < count; ++k) {
+      const int node = count - 1 + count - 1 - k;
+#pragma GCC unroll 8
+      for (int h = 0; h < half; ++h) {
+        R& lo = v[2 * half * k + h];
+        R& hi = v[2 * half * k + half + h];
+        if constexpr (root && level == 0) {
+          inverse_root(lo, hi, row.scale, m);
+        } else {
+          inverse(lo, hi, w.value[node], w.quotient[node], m);
+        }
+      }
+    }
+    if constexpr (level > 0) inverse_levels<log_radix, root, level - 1>(v, w, row, m);
+  }
+
   template <int log_radix>
   static void forward_pass(T* dst, const T* src, std::size_t nodes, std::size_t len, std::size_t i0,
                            const Row& row, bool last) {
@@ -90,25 +145,20 @@ struct Ntt {
     const std::size_t stride = len >> log_radix;
     const Mod m = row.mod;
     for (std::size_t b = 0; b < nodes; ++b) {
-      const std::size_t i = i0 + b;
+      const Twiddles<log_radix> w(row.twiddles, i0 + b);
       T* d = dst + b * len;
       const T* s = src + b * len;
       for (std::size_t j = 0; j < stride; j += W) {
         R v[radix];
+#pragma GCC unroll 16
         for (std::size_t k = 0; k < radix; ++k) v[k] = V::load(s + j + k * stride);
-        for (int level = 0; level < log_radix; ++level) {
-          const std::size_t half = radix >> (level + 1);
-          for (std::size_t k = 0; k < std::size_t{1} << level; ++k) {
-            const T* w = row.twiddles + 2 * ((i << level) + k);
-            const R value = V::set1(w[0]), quotient = V::set1(w[1]);
-            for (std::size_t h = 0; h < half; ++h) {
-              forward(v[2 * half * k + h], v[2 * half * k + half + h], value, quotient, m);
-            }
+        forward_levels<log_radix>(v, w, m);
+        if constexpr (W == 1) {
+          if (last) {
+            for (std::size_t k = 0; k < radix; ++k) v[k] = canonical<true>(v[k], m);
           }
         }
-        if (last) {
-          for (std::size_t k = 0; k < radix; ++k) v[k] = canonical<true>(v[k], m);
-        }
+#pragma GCC unroll 16
         for (std::size_t k = 0; k < radix; ++k) V::store(d + j + k * stride, v[k]);
       }
     }
@@ -120,33 +170,18 @@ struct Ntt {
     constexpr std::size_t radix = std::size_t{1} << log_radix;
     const std::size_t stride = len >> log_radix;
     const Mod m = row.mod;
-    const Scale scale = row.scale;
     for (std::size_t b = 0; b < nodes; ++b) {
-      const std::size_t mirror = mirror0 - b;
+      const Twiddles<log_radix> w(row.twiddles, mirror0 - b);
       T* d = x + b * len;
       for (std::size_t j = 0; j < stride; j += W) {
         R v[radix];
+#pragma GCC unroll 16
         for (std::size_t k = 0; k < radix; ++k) v[k] = V::load(d + j + k * stride);
-        for (int level = log_radix - 1; level >= 0; --level) {
-          const std::size_t half = radix >> (level + 1);
-          const std::size_t count = std::size_t{1} << level;
-          for (std::size_t k = 0; k < count; ++k) {
-            const T* w = row.twiddles + 2 * ((mirror << level) + count - 1 - k);
-            const R value = V::set1(w[0]), quotient = V::set1(w[1]);
-            for (std::size_t h = 0; h < half; ++h) {
-              R& lo = v[2 * half * k + h];
-              R& hi = v[2 * half * k + half + h];
-              if (root && level == 0) {
-                inverse_root(lo, hi, scale, m);
-                lo = canonical<false>(lo, m);
-                hi = canonical<false>(hi, m);
-              } else {
-                inverse(lo, hi, value, quotient, m);
-              }
-            }
-          }
+        inverse_levels<log_radix, root>(v, w, row, m);
+#pragma GCC unroll 16
+        for (std::size_t k = 0; k < radix; ++k) {
+          V::store(d + j + k * stride, root ? canonical<false>(v[k], m) : v[k]);
         }
-        for (std::size_t k = 0; k < radix; ++k) V::store(d + j + k * stride, v[k]);
       }
     }
   }
@@ -171,25 +206,50 @@ struct Ntt {
     }
   }
 
+  /// Levels of a transposed block, w its part of the leaf table.
+  template <int level = 0>
+  JALI_INLINE static void forward_leaf(R* v, const T* w, const Mod& m) {
+    constexpr std::size_t half = W >> (level + 1), count = std::size_t{1} << level;
+#pragma GCC unroll 8
+    for (std::size_t k = 0; k < count; ++k) {
+      const T* node = w + 2 * W * (count - 1 + k);
+      const R value = V::load(node), quotient = V::load(node + W);
+#pragma GCC unroll 8
+      for (std::size_t h = 0; h < half; ++h) {
+        forward(v[2 * half * k + h], v[2 * half * k + half + h], value, quotient, m);
+      }
+    }
+    if constexpr (level + 1 < kLogLanes) forward_leaf<level + 1>(v, w, m);
+  }
+  template <int level = kLogLanes - 1>
+  JALI_INLINE static void inverse_leaf(R* v, const T* w, const Mod& m) {
+    constexpr std::size_t half = W >> (level + 1), count = std::size_t{1} << level;
+#pragma GCC unroll 8
+    for (std::size_t k = 0; k < count; ++k) {
+      const T* node = w + 2 * W * (count - 1 + count - 1 - k);
+      const R value = V::load(node), quotient = V::load(node + W);
+#pragma GCC unroll 8
+      for (std::size_t h = 0; h < half; ++h) {
+        inverse(v[2 * half * k + h], v[2 * half * k + half + h], value, quotient, m);
+      }
+    }
+    if constexpr (level > 0) inverse_leaf<level - 1>(v, w, m);
+  }
+
   /// The last levels of `blocks` blocks of lanes x lanes words; block is the index of the first.
   static void forward_leaves(T* x, std::size_t blocks, std::size_t block, const Row& row) {
     const Mod m = row.mod;
     const T* w = row.leaves + block * 2 * (W - 1) * W;
-    for (std::size_t b = 0; b < blocks; ++b, x += W * W) {
+    for (std::size_t b = 0; b < blocks; ++b, x += W * W, w += 2 * (W - 1) * W) {
       R v[W];
+#pragma GCC unroll 16
       for (std::size_t r = 0; r < W; ++r) v[r] = V::load(x + r * W);
       V::transpose(v);
-      for (int level = 0; level < kLogLanes; ++level) {
-        const std::size_t half = W >> (level + 1);
-        for (std::size_t k = 0; k < std::size_t{1} << level; ++k, w += 2 * W) {
-          const R value = V::load(w), quotient = V::load(w + W);
-          for (std::size_t h = 0; h < half; ++h) {
-            forward(v[2 * half * k + h], v[2 * half * k + half + h], value, quotient, m);
-          }
-        }
-      }
+      forward_leaf(v, w, m);
+#pragma GCC unroll 16
       for (std::size_t r = 0; r < W; ++r) v[r] = canonical<true>(v[r], m);
       V::transpose(v);
+#pragma GCC unroll 16
       for (std::size_t r = 0; r < W; ++r) V::store(x + r * W, v[r]);
     }
   }
@@ -197,25 +257,18 @@ struct Ntt {
   static void inverse_leaves(T* dst, const T* src, std::size_t blocks, std::size_t block,
                              const Row& row) {
     const Mod m = row.mod;
-    const std::size_t last = row.n / (W * W) - 1;
-    for (std::size_t b = 0; b < blocks; ++b, dst += W * W, src += W * W) {
-      const T* table = row.leaves + (last - block - b) * 2 * (W - 1) * W;
+    const std::size_t mirror = row.n / (W * W) - 1 - block;
+    const T* w = row.leaves + mirror * 2 * (W - 1) * W;
+    for (std::size_t b = 0; b < blocks; ++b) {
       R v[W];
+#pragma GCC unroll 16
       for (std::size_t r = 0; r < W; ++r) v[r] = V::load(src + (W - 1 - r) * W);
       V::transpose(v);
-      for (int level = kLogLanes - 1; level >= 0; --level) {
-        const std::size_t half = W >> (level + 1);
-        const std::size_t count = std::size_t{1} << level;
-        for (std::size_t k = 0; k < count; ++k) {
-          const T* w = table + 2 * W * (count - 1 + count - 1 - k);
-          const R value = V::load(w), quotient = V::load(w + W);
-          for (std::size_t h = 0; h < half; ++h) {
-            inverse(v[2 * half * k + h], v[2 * half * k + half + h], value, quotient, m);
-          }
-        }
-      }
+      inverse_leaf(v, w, m);
       V::transpose(v);
+#pragma GCC unroll 16
       for (std::size_t r = 0; r < W; ++r) V::store(dst + (W - 1 - r) * W, v[r]);
+      dst += W * W, src += W * W, w -= 2 * (W - 1) * W;
     }
   }
 
@@ -281,12 +334,11 @@ struct Ntt {
   }
 
   static Row make_row(const NttTable& table) {
-    Row row;
+    Row row{};
     row.twiddles = static_cast<const T*>(table.twiddles);
     row.leaves = static_cast<const T*>(table.leaves);
     row.n = table.n;
-    row.mod = {V::set1(table.prime->q), V::set1(V::kLazy * table.prime->q)};
-    row.scale = {};
+    row.mod = Mod{V::set1(table.prime->q), V::set1(V::kLazy * table.prime->q)};
     return row;
   }
 
@@ -295,7 +347,7 @@ struct Ntt {
   }
   static void intt(void* dst, const void* src, const NttTable& table, const InttScale& scale) {
     Row row = make_row(table);
-    row.scale = {V::set1(scale.sum.value), V::set1(scale.sum.quotient),
+    row.scale = Scale{V::set1(scale.sum.value), V::set1(scale.sum.quotient),
                  V::set1(scale.difference.value), V::set1(scale.difference.quotient)};
     inverse_node(static_cast<T*>(dst), static_cast<const T*>(src), table.n, 1, 1, row);
   }

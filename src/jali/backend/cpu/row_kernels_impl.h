@@ -30,7 +30,7 @@ struct Rows {
           beta_quotient(V::set1(p.beta.quotient)) {}
   };
 
-  JALI_INLINE static R reduce_once(R x, R m) { return V::min(x, V::sub(x, m)); }
+  JALI_INLINE static R reduce_once(R x, R m) { return V::reduce_once(x, m); }
   /// [0, Lq) -> [0, q).
   JALI_INLINE static R canonical(R x, const Prime& p) {
     if constexpr (V::kLazy == 4) x = reduce_once(x, V::add(p.q, p.q));
@@ -56,9 +56,8 @@ struct Rows {
   static void sub(void* out, const void* a, const void* b, std::size_t n, const PrimeRow& prime) {
     const R q = V::set1(prime.q);
     for (std::size_t k = 0; k < n; k += W) {
-      // The smaller of a - b and a - b + q as unsigned words is the one in [0, q).
       const R d = V::sub(V::load(row(a) + k), V::load(row(b) + k));
-      V::store(row(out) + k, V::min(d, V::add(d, q)));
+      V::store(row(out) + k, V::add_if_negative(d, q));
     }
   }
   static void neg(void* out, const void* a, std::size_t n, const PrimeRow& prime) {
@@ -136,7 +135,7 @@ struct Rows {
           acc = V::acc_set(acc_reduce(acc, p));
           left = kMaxProducts;
         }
-        V::acc_mul(acc, V::load(row(y[i]) + k), V::set1(c[i]));
+        V::acc_mul_broadcast(acc, V::load(row(y[i]) + k), V::set1(c[i]));
       }
       V::store(row(out) + k, acc_reduce(acc, p));
     }

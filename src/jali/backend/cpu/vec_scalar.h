@@ -28,7 +28,10 @@ struct ScalarW32 {
   JALI_INLINE static R set1(std::uint64_t x) { return static_cast<R>(x); }
   JALI_INLINE static R add(R a, R b) { return a + b; }
   JALI_INLINE static R sub(R a, R b) { return a - b; }
-  JALI_INLINE static R min(R a, R b) { return a < b ? a : b; }
+  /// x - m if that is not negative, else x; x < 2m.
+  JALI_INLINE static R reduce_once(R x, R m) { return x >= m ? x - m : x; }
+  /// A difference d in (-q, q), as an unsigned word, to [0, q).
+  JALI_INLINE static R add_if_negative(R d, R q) { return d + q < q ? d + q : d; }
   /// x w mod q in [0, kLazy q), any x < beta.
   JALI_INLINE static R mul_lazy(R x, R w, R quotient, R q) {
     const auto h = static_cast<R>((static_cast<std::uint64_t>(x) * quotient) >> 32);
@@ -40,8 +43,10 @@ struct ScalarW32 {
   }
   JALI_INLINE static Acc acc_set(R r) { return {r}; }
   JALI_INLINE static void acc_mul(Acc& acc, R a, R b) { acc.v += static_cast<std::uint64_t>(a) * b; }
+  /// The same for a b that is one value in all lanes.
+  JALI_INLINE static void acc_mul_broadcast(Acc& acc, R a, R b) { acc_mul(acc, a, b); }
   /// acc = hi beta + lo, both < beta.
-  JALI_INLINE static void acc_split(Acc acc, R& hi, R& lo) {
+  JALI_INLINE static void acc_split(const Acc& acc, R& hi, R& lo) {
     hi = static_cast<R>(acc.v >> 32);
     lo = static_cast<R>(acc.v);
   }
@@ -74,7 +79,8 @@ struct ScalarW64 {
   JALI_INLINE static R set1(std::uint64_t x) { return x; }
   JALI_INLINE static R add(R a, R b) { return a + b; }
   JALI_INLINE static R sub(R a, R b) { return a - b; }
-  JALI_INLINE static R min(R a, R b) { return a < b ? a : b; }
+  JALI_INLINE static R reduce_once(R x, R m) { return x >= m ? x - m : x; }
+  JALI_INLINE static R add_if_negative(R d, R q) { return d + q < q ? d + q : d; }
   JALI_INLINE static R high(R a, R b) {
     return static_cast<R>((static_cast<arith::uint128>(a) * b) >> 64);
   }
@@ -84,7 +90,8 @@ struct ScalarW64 {
   JALI_INLINE static void acc_mul(Acc& acc, R a, R b) {
     acc.v += static_cast<arith::uint128>(a) * b;
   }
-  JALI_INLINE static void acc_split(Acc acc, R& hi, R& lo) {
+  JALI_INLINE static void acc_mul_broadcast(Acc& acc, R a, R b) { acc_mul(acc, a, b); }
+  JALI_INLINE static void acc_split(const Acc& acc, R& hi, R& lo) {
     hi = static_cast<R>(acc.v >> 64);
     lo = static_cast<R>(acc.v);
   }
