@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "jali/arith/word.h"
+#include "jali/device/memory.h"
 
 namespace jali::backend {
 
@@ -122,6 +123,14 @@ class Ops {
   /// (D = last primes), both merged, and the rational rescale of small words (A not empty) are all
   /// this. addend (optional, over out.primes): is added to the result. out is not x.
   virtual void scale_down(View out, ConstView x, const ConstView* addend) const = 0;
+
+  // --- memory and random residues ---------------------------------------------------------------
+  /// Where this engine's views point. The host's unless an engine says otherwise.
+  virtual std::shared_ptr<device::Memory> memory() const { return device::host_memory(); }
+  /// Uniform residues expanded from a seed: row (i, b) is random::sample_uniform from stream
+  /// (index + b) << 16 | primes[i] of the seed. The same on every engine: seeds travel.
+  virtual void sample_uniform(View out, std::span<const std::uint8_t, 32> seed,
+                              std::uint32_t index) const;
 
   // --- between integers and residues ----------------------------------------------------------
   /// out (coefficient form) = c[b * N + k] mod q for signed 64-bit integers; c holds batch * N.

@@ -155,7 +155,7 @@ static Ciphertext combine(const Evaluator::Impl& impl, const Ciphertext& a, cons
       part = impl.ring->copy(a.parts[i]);
     } else if (i >= a.parts.size()) {
       // 0 +- b, b possibly of batch 1
-      std::fill_n(static_cast<std::byte*>(part.data()), part.bytes(), std::byte{0});
+      part = impl.ring->zero(a.parts[0].primes(), a.batch());
       if (sign == Sign::plus) {
         ops.add(part.view(), part.view(), b.parts[i].view());
       } else {

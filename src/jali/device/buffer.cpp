@@ -1,8 +1,5 @@
 #include "jali/device/buffer.h"
 
-#include <atomic>
-#include <cstdlib>
-#include <cstring>
 #include <mutex>
 #include <string>
 #include <unordered_map>
@@ -25,25 +22,27 @@ std::size_t size_class(std::size_t bytes) {
   return (bytes + granule - 1) / granule * granule;
 }
 
-// The barrier keeps the compiler from dropping stores to memory that dies next.
-void wipe_block(void* data, std::size_t bytes) noexcept {
-  std::memset(data, 0, bytes);
-  asm volatile("" : : "r"(data) : "memory");
-}
-
 }  // namespace
 
 struct Pool::State {
   bool wipe = false;
+  std::shared_ptr<Memory> memory;
   mutable std::mutex mutex;
   std::unordered_map<std::size_t, std::vector<void*>> free;
   std::size_t in_use = 0;
   std::size_t cached = 0;
 };
 
-Pool::Pool(bool wipe) : state_(std::make_unique<State>()) { state_->wipe = wipe; }
+Pool::Pool(bool wipe, std::shared_ptr<Memory> memory) : state_(std::make_unique<State>()) {
+  state_->wipe = wipe;
+  state_->memory = std::move(memory);
+}
 
-std::shared_ptr<Pool> Pool::create(bool wipe) { return std::shared_ptr<Pool>(new Pool(wipe)); }
+std::shared_ptr<Pool> Pool::create(bool wipe, std::shared_ptr<Memory> memory) {
+  return std::shared_ptr<Pool>(new Pool(wipe, std::move(memory)));
+}
+
+Memory& Pool::memory() const { return *state_->memory; }
 
 Pool::~Pool() { trim(); }
 
@@ -60,7 +59,7 @@ Buffer Pool::allocate(std::size_t bytes) {
     state_->in_use += size;
   }
   if (data == nullptr) {
-    data = std::aligned_alloc(kAlignment, size);
+    data = state_->memory->allocate(size);
     if (data == nullptr) {
       std::lock_guard lock(state_->mutex);
       state_->in_use -= size;
@@ -75,21 +74,21 @@ Buffer Pool::allocate(std::size_t bytes) {
 
 void Pool::release(void* data, std::size_t bytes) noexcept {
   const std::size_t size = size_class(bytes == 0 ? 1 : bytes);
-  if (state_->wipe) wipe_block(data, size);
+  if (state_->wipe) state_->memory->wipe(data, size);
   std::lock_guard lock(state_->mutex);
   state_->in_use -= size;
   try {
     state_->free[size].push_back(data);
     state_->cached += size;
   } catch (...) {
-    std::free(data);
+    state_->memory->free(data, size);
   }
 }
 
 void Pool::trim() {
   std::lock_guard lock(state_->mutex);
   for (auto& [size, blocks] : state_->free) {
-    for (void* block : blocks) std::free(block);
+    for (void* block : blocks) state_->memory->free(block, size);
   }
   state_->free.clear();
   state_->cached = 0;
@@ -121,6 +120,14 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
     bytes_ = std::exchange(other.bytes_, 0);
   }
   return *this;
+}
+
+bool Buffer::host_accessible() const noexcept {
+  return pool_ == nullptr || pool_->memory().host_accessible();
+}
+
+void Buffer::copy_out(void* host) const {
+  if (bytes_ != 0) pool_->memory().copy_out(host, data_, bytes_);
 }
 
 Buffer::~Buffer() {

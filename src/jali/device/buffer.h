@@ -1,4 +1,4 @@
-// Memory for residues: 64-byte aligned, drawn from a pool that keeps freed blocks for reuse,
+// Blocks of a device's memory: 64-byte aligned, drawn from a pool that keeps freed blocks for reuse,
 // because fresh pages from the operating system cost more than most operations on them.
 #pragma once
 
@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <memory>
 
+#include "jali/device/memory.h"
+
 namespace jali::device {
 
 class Pool;
 
-/// Owning block of host memory; returns to its pool when it dies. Contents start undefined.
+/// Owning block of memory; returns to its pool when it dies. Contents start undefined.
 class Buffer {
  public:
   Buffer() = default;
@@ -23,6 +25,9 @@ class Buffer {
   void* data() noexcept { return data_; }
   const void* data() const noexcept { return data_; }
   std::size_t bytes() const noexcept { return bytes_; }
+  /// Whether the host may dereference data().
+  bool host_accessible() const noexcept;
+  void copy_out(void* host) const;  // all of it
 
  private:
   friend class Pool;
@@ -36,7 +41,8 @@ class Buffer {
 class Pool : public std::enable_shared_from_this<Pool> {
  public:
   /// wipe: every block is overwritten before it is reused or returned to the system (for secrets).
-  static std::shared_ptr<Pool> create(bool wipe = false);
+  static std::shared_ptr<Pool> create(bool wipe = false,
+                                      std::shared_ptr<Memory> memory = host_memory());
   ~Pool();
 
   /// Throws OutOfMemory, naming the size asked for.
@@ -45,10 +51,11 @@ class Pool : public std::enable_shared_from_this<Pool> {
   void trim();
   std::size_t bytes_in_use() const;
   std::size_t bytes_cached() const;
+  Memory& memory() const;
 
  private:
   friend class Buffer;
-  explicit Pool(bool wipe);
+  Pool(bool wipe, std::shared_ptr<Memory> memory);
   void release(void* data, std::size_t bytes) noexcept;
   struct State;
   std::unique_ptr<State> state_;

@@ -1,7 +1,6 @@
 #include "jali/ring/poly.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "jali/base/error.h"
 
@@ -9,8 +8,9 @@ namespace jali::ring {
 
 Ring::Ring(std::shared_ptr<const backend::Ops> ops)
     : ops_(std::move(ops)),
-      pool_(device::Pool::create()),
-      secret_pool_(device::Pool::create(/*wipe=*/true)) {}
+      pool_(device::Pool::create(/*wipe=*/false, ops_->memory())),
+      secret_pool_(device::Pool::create(/*wipe=*/true, ops_->memory())),
+      host_pool_(device::Pool::create()) {}
 
 Poly Ring::make(std::span<const PrimeIndex> primes, std::size_t batch, Form form) const {
   require<InvalidArgument>(batch > 0, "a polynomial block needs a batch of at least 1");
@@ -26,13 +26,36 @@ Poly Ring::make_secret(std::span<const PrimeIndex> primes, Form form, std::size_
 
 Poly Ring::zero(std::span<const PrimeIndex> primes, std::size_t batch, Form form) const {
   Poly x = make(primes, batch, form);
-  std::memset(x.data(), 0, x.bytes());
+  memory().wipe(x.data(), x.bytes());
   return x;
 }
 
 Poly Ring::copy(const Poly& x) const {
   Poly out = make(x.primes(), x.batch(), x.form());
-  std::memcpy(out.data(), x.data(), x.bytes());
+  memory().copy(out.data(), x.data(), x.bytes());
+  return out;
+}
+
+Poly Ring::import(const Poly& x) const {
+  Poly out = make(x.primes(), x.batch(), x.form());
+  place(out.data(), x);
+  return out;
+}
+
+void Ring::place(void* to, const Poly& x) const {
+  if (x.buffer().host_accessible()) {
+    memory().copy_in(to, x.data(), x.bytes());
+  } else {
+    std::vector<std::byte> host(x.bytes());
+    x.buffer().copy_out(host.data());
+    memory().copy_in(to, host.data(), host.size());
+  }
+}
+
+Poly Ring::host_copy(const Poly& x) const {
+  Poly out(host_pool_->allocate(x.bytes()), {x.primes().begin(), x.primes().end()}, x.n(),
+           x.batch(), x.word(), x.form());
+  x.buffer().copy_out(out.data());
   return out;
 }
 
@@ -43,7 +66,7 @@ Poly Ring::select(const Poly& x, std::span<const PrimeIndex> primes) const {
     const auto at = std::lower_bound(x.primes().begin(), x.primes().end(), primes[i]);
     require<InternalError>(at != x.primes().end() && *at == primes[i],
                            "Ring::select: the polynomial lacks a requested limb");
-    std::memcpy(out.row(i), x.row(static_cast<std::size_t>(at - x.primes().begin())), limb_bytes);
+    memory().copy(out.row(i), x.row(static_cast<std::size_t>(at - x.primes().begin())), limb_bytes);
   }
   return out;
 }

@@ -41,6 +41,7 @@ class Poly {
   std::size_t row_bytes() const { return n_ * word_bytes(word_); }
   std::size_t bytes() const { return limbs() * batch_ * row_bytes(); }
 
+  const device::Buffer& buffer() const { return buffer_; }
   void* data() { return buffer_.data(); }
   const void* data() const { return buffer_.data(); }
   void* row(std::size_t limb, std::size_t b = 0) {
@@ -49,6 +50,7 @@ class Poly {
   const void* row(std::size_t limb, std::size_t b = 0) const {
     return static_cast<const std::byte*>(data()) + (limb * batch_ + b) * row_bytes();
   }
+  /// Host memory only.
   std::uint64_t at(std::size_t limb, std::size_t b, std::size_t k) const {
     return word_ == Word::w32 ? static_cast<const std::uint32_t*>(row(limb, b))[k]
                               : static_cast<const std::uint64_t*>(row(limb, b))[k];
@@ -87,12 +89,23 @@ class Ring {
   Poly make(std::span<const PrimeIndex> primes, std::size_t batch = 1, Form form = Form::ntt) const;
   Poly zero(std::span<const PrimeIndex> primes, std::size_t batch = 1, Form form = Form::ntt) const;
   Poly copy(const Poly& x) const;
+  /// A copy of x, wherever it lives, in this ring's memory.
+  Poly import(const Poly& x) const;
+  /// The bytes of x, wherever it lives, to `to` in this ring's memory.
+  void place(void* to, const Poly& x) const;
+  /// A copy of x in host memory, for bytes and tests.
+  Poly host_copy(const Poly& x) const;
+  /// Uniform polynomials from a seed, NTT form: see Ops::sample_uniform.
+  void sample_uniform(Poly& x, std::span<const std::uint8_t, 32> seed, std::uint32_t index) const {
+    ops_->sample_uniform(x.view(), seed, index);
+  }
   /// The limbs of x at `primes`, which x must have.
   Poly select(const Poly& x, std::span<const PrimeIndex> primes) const;
   /// Memory that is wiped before reuse, for secrets.
   Poly make_secret(std::span<const PrimeIndex> primes, Form form = Form::ntt,
                    std::size_t batch = 1) const;
   device::Buffer scratch(std::size_t bytes) const { return pool_->allocate(bytes); }
+  device::Memory& memory() const { return pool_->memory(); }
 
   void to_ntt(Poly& x) const;
   void to_coeff(Poly& x) const;
@@ -101,6 +114,7 @@ class Ring {
   std::shared_ptr<const backend::Ops> ops_;
   std::shared_ptr<device::Pool> pool_;
   std::shared_ptr<device::Pool> secret_pool_;
+  std::shared_ptr<device::Pool> host_pool_;
 };
 
 /// Small constants as one residue a limb.

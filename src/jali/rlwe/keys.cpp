@@ -1,7 +1,5 @@
 #include "jali/rlwe/keys.h"
 
-#include <cstring>
-
 #include "jali/base/error.h"
 
 namespace jali::rlwe {
@@ -18,37 +16,17 @@ std::size_t EvaluationKeys::bytes() const {
   return total;
 }
 
-namespace {
-
-void sample_row(const random::Seed& seed, std::uint32_t index, const ring::Ring& ring,
-                PrimeIndex prime, void* row) {
-  random::Prng prng(seed, std::uint64_t{index} << 16 | prime);
-  if (ring.word() == Word::w32) {
-    random::sample_uniform(prng, ring.prime(prime),
-                           std::span(static_cast<std::uint32_t*>(row), ring.n()));
-  } else {
-    random::sample_uniform(prng, ring.prime(prime),
-                           std::span(static_cast<std::uint64_t*>(row), ring.n()));
-  }
-}
-
-}  // namespace
-
 ring::Poly expand_uniform(const ring::Ring& ring, const random::Seed& seed, std::uint32_t index,
                           std::span<const PrimeIndex> primes, std::size_t batch) {
   ring::Poly a = ring.make(primes, batch);
-  for (std::size_t i = 0; i < primes.size(); ++i) {
-    for (std::size_t b = 0; b < batch; ++b) {
-      sample_row(seed, index + static_cast<std::uint32_t>(b), ring, primes[i], a.row(i, b));
-    }
-  }
+  ring.sample_uniform(a, seed, index);
   return a;
 }
 
 ring::Poly SecretKey::at(const ring::Ring& ring, std::span<const PrimeIndex> primes) const {
   ring::Poly out = ring.make_secret(primes);
   for (std::size_t i = 0; i < primes.size(); ++i) {
-    std::memcpy(out.row(i), s_.row(primes[i]), s_.row_bytes());  // s has every prime, in order
+    ring.memory().copy(out.row(i), s_.row(primes[i]), s_.row_bytes());  // s has every prime, in order
   }
   return out;
 }
@@ -69,12 +47,10 @@ ExpandedKey expand(const ring::Ring& ring, const params::CkksParams& params,
   out.digits = key.b.size();
   out.data = ring.scratch(out.digits * 2 * part_bytes);
   auto* at = static_cast<std::byte*>(out.data.data());
-  for (std::size_t d = 0; d < out.digits; ++d) {
-    std::memcpy(at, key.b[d].data(), part_bytes);
-    at += part_bytes;
-    for (std::size_t i = 0; i < primes.size(); ++i, at += row_bytes) {
-      sample_row(key.seed, static_cast<std::uint32_t>(d), ring, primes[i], at);
-    }
+  for (std::size_t d = 0; d < out.digits; ++d, at += 2 * part_bytes) {
+    ring.place(at, key.b[d]);
+    ring.ops().sample_uniform({at + part_bytes, primes, 1}, key.seed,
+                              static_cast<std::uint32_t>(d));
   }
   return out;
 }

@@ -32,6 +32,13 @@ class TraceOps final : public Ops {
   const Config& config() const override { return inner_->config(); }
   u64 root(PrimeIndex prime) const override { return inner_->root(prime); }
 
+  std::shared_ptr<device::Memory> memory() const override { return inner_->memory(); }
+  void sample_uniform(View out, std::span<const std::uint8_t, 32> seed,
+                      std::uint32_t index) const override {
+    run(record("sample_uniform", out, {}, {out}),
+        [&] { inner_->sample_uniform(out, seed, index); });
+  }
+
   void ntt(View x) const override {
     Record r = record("ntt", x, {x}, {x});
     r.mults = limbs(x) * cost::ntt(n());
