@@ -2,7 +2,7 @@
 """Checks that every part of Jali looks only at the parts below it.
 
 C++: a file of src/jali/ROOM includes "jali/OTHER/..." only when OTHER has a smaller number in ROOMS or
-is ROOM itself; rooms of equal number are strangers. random/ is open from ring/ upwards only. The
+is ROOM itself; rooms of equal number are strangers. The
 folders of backend/ are strangers to each other; each may include backend/*.h. A room links, directly
 or through what it links, every room that it includes, and links nothing that it may not include.
 Python: modules of python/jali import the standard library, numpy and jali at the top level; anything
@@ -68,8 +68,6 @@ def allowed(user: tuple[str, str], used: tuple[str, str]) -> bool:
     if room == other:
         return other_engine in ("", engine)
     if ROOMS[other] >= ROOMS[room]:
-        return False
-    if other == "random" and ROOMS[room] < ROOMS["ring"]:
         return False
     # The engines of backend/ are seen through ops.h alone.
     return not other_engine
