@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Checks that every part of Jali looks only at the parts below it.
 
-C++: a file of src/jali/ROOM includes "jali/OTHER/..." only when OTHER has a smaller number in ROOMS or
-is ROOM itself; rooms of equal number are strangers. The
-folders of backend/ are strangers to each other; each may include backend/*.h. A room links, directly
-or through what it links, every room that it includes, and links nothing that it may not include.
+C++: a file of src/jali/ROOM includes "jali/OTHER/..." only when OTHER has a smaller number in ROOMS
+or is ROOM itself; rooms of equal number are strangers. The folders of backend/ are strangers to each
+other; each may include backend/*.h. A room links, directly or through what it links, every room that
+it includes, and links nothing that it may not include.
 Python: modules of python/jali import the standard library, numpy and jali at the top level; anything
-else only inside a function (extras), and the extension is jali._jali.
+else only inside a function (extras).
 
 Usage: tools/check_layers.py [ROOT]. Exit status 1 with one line a violation.
 """
