@@ -1,0 +1,48 @@
+"""Jali: fully homomorphic encryption at the speed of the chip.
+
+``jali.ckks`` computes on encrypted vectors of real or complex numbers. Every error that Jali raises
+is a ``jali.Error``.
+"""
+
+from __future__ import annotations
+
+from jali import ckks
+from jali._jali import build_info
+from jali.errors import (
+    CorruptData,
+    DepthExhausted,
+    Error,
+    InsecureParams,
+    InternalError,
+    InvalidArgument,
+    KeyMissing,
+    LimitExceeded,
+    NoDevice,
+    OutOfMemory,
+    ParamsMismatch,
+    ScaleMismatch,
+    Unsupported,
+    VersionError,
+)
+
+__version__: str = build_info()["version"]
+
+__all__ = [
+    "CorruptData",
+    "DepthExhausted",
+    "Error",
+    "InsecureParams",
+    "InternalError",
+    "InvalidArgument",
+    "KeyMissing",
+    "LimitExceeded",
+    "NoDevice",
+    "OutOfMemory",
+    "ParamsMismatch",
+    "ScaleMismatch",
+    "Unsupported",
+    "VersionError",
+    "__version__",
+    "build_info",
+    "ckks",
+]

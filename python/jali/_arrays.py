@@ -1,0 +1,42 @@
+"""Checks on numbers that come from the user, before any work is done with them."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from jali.errors import InvalidArgument
+
+Vectors = npt.NDArray[np.float64] | npt.NDArray[np.complex128]
+
+
+def as_vectors(values: npt.ArrayLike, what: str = "values") -> Vectors:
+    """``values`` as a C-contiguous float64 or complex128 array, 1-D (n,) or 2-D (batch, n).
+
+    Raises InvalidArgument for other dimensions, an empty axis, a type that is not numeric, or a
+    number that is not finite.
+    """
+    try:
+        array = np.asarray(values)
+    except (ValueError, TypeError) as error:
+        raise InvalidArgument(f"{what} are not an array of numbers: {error}") from None
+    kind = array.dtype.kind
+    if kind not in "biufc":
+        raise InvalidArgument(
+            f"{what} have dtype {array.dtype}: give booleans, integers, floats or complex numbers"
+        )
+    if array.ndim not in (1, 2):
+        raise InvalidArgument(
+            f"{what} have {array.ndim} dimensions: give a vector (n,) or a batch of vectors "
+            "(batch, n); a single number is np.array([number])"
+        )
+    if array.size == 0:
+        raise InvalidArgument(f"{what} have the shape {array.shape}: give at least one number")
+    result: Vectors
+    if kind == "c":
+        result = np.ascontiguousarray(array, dtype=np.complex128)
+    else:
+        result = np.ascontiguousarray(array, dtype=np.float64)
+    if not np.isfinite(result).all():
+        raise InvalidArgument(f"{what} hold a NaN or an infinity: replace them first")
+    return result

@@ -1,0 +1,80 @@
+"""Text on a terminal: tables, sizes and progress. Uses rich where it is installed, plain text else.
+
+Results go to standard output, progress to standard error.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
+
+__all__ = ["bytes_text", "progress", "seconds_text", "table"]
+
+Item = TypeVar("Item")
+
+
+def bytes_text(count: float) -> str:
+    """1536 as '1.5 KiB'."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if count < 1024 or unit == "GiB":
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    raise AssertionError  # the loop always returns
+
+
+def seconds_text(seconds: float) -> str:
+    """0.00123 as '1.23 ms'."""
+    if seconds >= 1:
+        return f"{seconds:.2f} s"
+    if seconds >= 1e-3:
+        return f"{seconds * 1e3:.2f} ms"
+    return f"{seconds * 1e6:.1f} us"
+
+
+def table(title: str, headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """Print a table; columns whose cells all look like numbers are aligned to the right."""
+    cells = [[str(cell) for cell in row] for row in rows]
+    right = [
+        bool(cells) and all(row[i][:1].isdigit() or row[i][:1] in "-" for row in cells)
+        for i in range(len(headers))
+    ]
+    if sys.stdout.isatty():
+        try:
+            from rich.console import Console
+            from rich.table import Table
+        except ImportError:
+            pass
+        else:
+            fancy = Table(title=title, title_justify="left", title_style="bold")
+            for header, is_right in zip(headers, right, strict=True):
+                fancy.add_column(header, justify="right" if is_right else "left")
+            for row in cells:
+                fancy.add_row(*row)
+            Console().print(fancy)
+            return
+    widths = [max(len(h), *(len(row[i]) for row in cells), 0) for i, h in enumerate(headers)]
+
+    def line(values: Sequence[str]) -> str:
+        padded = (
+            v.rjust(w) if r else v.ljust(w) for v, w, r in zip(values, widths, right, strict=True)
+        )
+        return "  " + "  ".join(padded).rstrip()
+
+    print(title)
+    if any(headers):
+        print(line(headers))
+    for row in cells:
+        print(line(row))
+
+
+def progress(items: Sequence[Item], what: str) -> Iterator[Item]:
+    """Go through items, showing how far on a terminal's standard error."""
+    if not sys.stderr.isatty():
+        yield from items
+        return
+    for done, item in enumerate(items, 1):
+        sys.stderr.write(f"\r{what}: {done}/{len(items)}")
+        sys.stderr.flush()
+        yield item
+    sys.stderr.write("\r" + " " * (len(what) + 24) + "\r")

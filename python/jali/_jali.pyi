@@ -1,0 +1,564 @@
+"""The compiled core of Jali. Use the package jali, which wraps it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy.typing
+
+class Level:
+    """The moduli of one level of CKKS parameters."""
+
+    @property
+    def scale(self) -> float:
+        """Canonical scale of a ciphertext at this level."""
+
+    @property
+    def log_q(self) -> float:
+        """log2 of the product of its primes."""
+
+    @property
+    def primes(self) -> list[int]:
+        """Indices into Params.primes."""
+
+class Params:
+    """
+    CKKS parameters: immutable, validated, safe to share.
+
+    Make them with Params.create; the same arguments give the same parameters everywhere.
+    """
+
+    @staticmethod
+    def create(
+        depth: int,
+        scale_bits: float = 40.0,
+        *,
+        log_n: int | None = None,
+        word: str = "auto",
+        security: int = 128,
+        dnum: int | None = None,
+        integer_bits: float = 10.0,
+        name: str = "",
+    ) -> Params:
+        """
+        Choose moduli and the smallest ring that the security table allows.
+
+        depth: multiplications one after the other, >= 0.
+        scale_bits: log2 of the scale: about scale_bits - log_n / 2 - 6 bits of precision remain.
+        log_n: log2 of the ring degree, 10 to 17; None for the smallest that is secure.
+        word: "w32", "w52", "w64", or "auto" for the fastest on CPUs that can hold the scale.
+        security: 128, 192 or 256 bits, classical, by the table of eprint 2024/463; 0 only with a name that
+            begins with "insecure_".
+        dnum: digits of key switching at the top level; None to choose.
+        integer_bits: room above the scale at level 0: decrypted values stay below 2^(integer_bits - 1).
+
+        Raises InsecureParams or InvalidArgument, saying what would fit.
+        """
+
+    @property
+    def log_n(self) -> int:
+        """log2 of the ring degree N."""
+
+    @property
+    def slots(self) -> int:
+        """Numbers in one ciphertext, N/2."""
+
+    @property
+    def depth(self) -> int:
+        """
+        Multiplications one after the other; also the level of a fresh ciphertext.
+        """
+
+    @property
+    def log_q(self) -> float:
+        """log2 of the ciphertext modulus at the top level."""
+
+    @property
+    def log_p(self) -> float:
+        """log2 of the special modulus of key switching."""
+
+    @property
+    def log_qp(self) -> float:
+        """log2 of the largest modulus, which security is about."""
+
+    @property
+    def security(self) -> int:
+        """Bits of security that the table grants: 128, 192, 256, or 0."""
+
+    @property
+    def word(self) -> str:
+        """How residues are stored: 'w32', 'w52' or 'w64'."""
+
+    @property
+    def scale(self) -> float:
+        """Scale of a fresh ciphertext."""
+
+    @property
+    def scale_bits(self) -> float:
+        """log2 of the scale asked for."""
+
+    @property
+    def integer_bits(self) -> float:
+        """Room above the scale at level 0, in bits."""
+
+    @property
+    def name(self) -> str:
+        """The name given at creation."""
+
+    @property
+    def dnum(self) -> int:
+        """Digits of a switching key."""
+
+    @property
+    def primes(self) -> list[int]:
+        """Every prime: those of Q, then the special ones."""
+
+    @property
+    def q_count(self) -> int:
+        """How many of the primes belong to Q."""
+
+    @property
+    def p_count(self) -> int:
+        """How many of the primes are special."""
+
+    def level(self, level: int) -> Level:
+        """The moduli and the canonical scale of a level, 0 to depth."""
+
+    def key_bytes(
+        self, rotations: Sequence[int] = [], conjugate: bool = False, relinearise: bool = True
+    ) -> int:
+        """
+        Bytes of the evaluation keys for these rotations (in slots), before they are made.
+        """
+
+    def expanded_key_bytes(
+        self, rotations: Sequence[int] = [], conjugate: bool = False, relinearise: bool = True
+    ) -> int:
+        """Bytes that the same keys take in the memory of an evaluator."""
+
+    @property
+    def fingerprint(self) -> str:
+        """
+        Hexadecimal hash that every serialised object of these parameters carries.
+        """
+
+    def __eq__(self, arg: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __repr__(self) -> str: ...
+
+def max_log_qp(log_n: int, security: int = 128) -> float:
+    """
+    Largest log2(PQ) that the security table allows for a ring degree; 0 where it has no entry.
+
+    Ternary secrets, error of standard deviation 3.19, classical attacks (eprint 2024/463, Table 5.2).
+    """
+
+class Plaintext:
+    """An encoded vector, or batch of vectors."""
+
+    @property
+    def level(self) -> int:
+        """The level whose primes it has."""
+
+    @property
+    def scale(self) -> float:
+        """Integers are scale times the numbers."""
+
+    @property
+    def slots(self) -> int:
+        """Numbers in each vector."""
+
+    @property
+    def batch(self) -> int:
+        """Vectors in the batch."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+
+    @property
+    def params(self) -> Params:
+        """Its parameters."""
+
+    def __repr__(self) -> str: ...
+
+class Ciphertext:
+    """
+    An encrypted vector, or batch of vectors.
+
+    Holds nothing secret. To compute with it, bind it to an Evaluator.
+    """
+
+    @property
+    def level(self) -> int:
+        """Multiplications that are left."""
+
+    @property
+    def scale(self) -> float:
+        """Its scale."""
+
+    @property
+    def parts(self) -> int:
+        """Polynomials: 2, or 3 before relinearisation."""
+
+    @property
+    def slots(self) -> int:
+        """Numbers in each vector, those past its length included."""
+
+    @property
+    def batch(self) -> int:
+        """Vectors in the batch."""
+
+    @property
+    def length(self) -> int:
+        """Slots of each vector that decryption shows."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(length,), or (batch, length)."""
+
+    @property
+    def is_complex(self) -> bool:
+        """Whether decryption gives complex numbers by default."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory; to_bytes() of a fresh one is half of it."""
+
+    @property
+    def params(self) -> Params:
+        """Its parameters."""
+
+    @property
+    def precision_bits(self) -> float:
+        """
+        Estimated bits of precision of a slot: -log2 of the standard deviation of its error.
+        """
+
+    def __repr__(self) -> str: ...
+
+class PublicKey:
+    """A key that encrypts and does not decrypt."""
+
+    @property
+    def params(self) -> Params:
+        """Its parameters."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of its one stored half and its seed."""
+
+    def __repr__(self) -> str: ...
+
+class EvaluationKeys:
+    """The public keys that an evaluator needs: relinearisation, rotations."""
+
+    @property
+    def params(self) -> Params:
+        """Their parameters."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes; equal to Params.key_bytes of the same rotations."""
+
+    @property
+    def count(self) -> int:
+        """Number of switching keys."""
+
+    def has_rotation(self, steps: int) -> bool:
+        """Whether a rotation by this many slots is possible."""
+
+    @property
+    def has_conjugation(self) -> bool:
+        """Whether conjugation is possible."""
+
+    @property
+    def has_relinearisation(self) -> bool:
+        """Whether products of ciphertexts can be relinearised."""
+
+    def __repr__(self) -> str: ...
+
+class ReleasePolicy:
+    """
+    What the owner declares before results are shared.
+
+    error_bound: a bound on |error| of every slot that holds for all inputs of the circuit, in message
+        units; see worst_case_error.
+    releases: decryptions under this key that will be released in all, the repeated ones included.
+    statistical_bits: security of the secret key over all of them.
+    """
+
+    def __init__(
+        self, *, error_bound: float, releases: float = 1.0, statistical_bits: int = 40
+    ) -> None: ...
+    @property
+    def error_bound(self) -> float:
+        """Bound on a slot's error."""
+
+    @property
+    def releases(self) -> float:
+        """Releases in all."""
+
+    @property
+    def statistical_bits(self) -> int:
+        """Bits of security."""
+
+    def noise_std(self, slots: int) -> float:
+        """
+        Standard deviation of the noise that release adds to each part of a slot.
+        """
+
+    def __repr__(self) -> str: ...
+
+def worst_case_error(ciphertext: Ciphertext) -> float:
+    """
+    A bound on |error| of a slot by the ciphertext's own estimate, at failure probability 2^-128.
+
+    Right for circuits whose inputs stay within the magnitudes that were encrypted.
+    """
+
+class ClientCore:
+    """See jali.ckks.Client."""
+
+    def __init__(self, params: Params, threads: int = 0) -> None: ...
+    @property
+    def params(self) -> Params:
+        """Its parameters."""
+
+    def encrypt(self, values: object, level: int = -1, slots: int = 0) -> Ciphertext: ...
+    def decrypt(
+        self, ciphertext: Ciphertext, length: int, complex_values: bool
+    ) -> numpy.typing.NDArray[Any]: ...
+    def release(
+        self, ciphertext: Ciphertext, policy: ReleasePolicy, length: int, complex_values: bool
+    ) -> numpy.typing.NDArray[Any]: ...
+    def evaluation_keys(
+        self, rotations: Sequence[int], conjugate: bool, relinearise: bool
+    ) -> EvaluationKeys: ...
+    def public_key(self) -> PublicKey: ...
+
+class EncryptorCore:
+    """See jali.ckks.Encryptor."""
+
+    def __init__(self, key: PublicKey, threads: int = 0) -> None: ...
+    @property
+    def params(self) -> Params:
+        """Its parameters."""
+
+    def encrypt(self, values: object, level: int = -1, slots: int = 0) -> Ciphertext: ...
+
+class Hoisted:
+    """Key-switch digits of a ciphertext, computed once for many rotations."""
+
+class Diagonal:
+    """A plaintext over the primes of a level and P."""
+
+    @property
+    def scale(self) -> float:
+        """Its scale."""
+
+class Extended:
+    """A ciphertext over the primes of a level and P, before division."""
+
+    @property
+    def level(self) -> int:
+        """Its level."""
+
+    @property
+    def scale(self) -> float:
+        """Its scale."""
+
+class ExplicitEvaluator:
+    """
+    Every CKKS operation by hand: nothing is relinearised, rescaled or levelled by itself.
+
+    Takes and gives Ciphertext objects; may be used from several threads. Operands must have equal levels
+    (drop_to) and scales equal to within 2^-20 relative (adjust): otherwise DepthExhausted,
+    ScaleMismatch or InvalidArgument. Made by Evaluator.explicit.
+    """
+
+    @property
+    def params(self) -> Params:
+        """Its parameters."""
+
+    def has_rotation(self, steps: int) -> bool:
+        """Whether a key for this rotation is here."""
+
+    def encode(
+        self, values: object, level: int = -1, scale: float = 0.0, slots: int = 0
+    ) -> Plaintext:
+        """
+        Encode (n,) or (batch, n) numbers at a level (-1: the top) and a scale (0: the level's own).
+
+        slots: a power of two for sparse packing; 0 for all N/2.
+        """
+
+    def add(self, a: Ciphertext, b: Ciphertext) -> Ciphertext:
+        """a + b."""
+
+    def sub(self, a: Ciphertext, b: Ciphertext) -> Ciphertext:
+        """a - b."""
+
+    def negate(self, a: Ciphertext) -> Ciphertext:
+        """-a."""
+
+    def add_plain(self, a: Ciphertext, b: Plaintext) -> Ciphertext:
+        """a + b for an encoded b of the same level and scale."""
+
+    def sub_plain(self, a: Ciphertext, b: Plaintext) -> Ciphertext:
+        """a - b for an encoded b of the same level and scale."""
+
+    def add_scalar(self, a: Ciphertext, b: complex) -> Ciphertext:
+        """a plus a number in every slot."""
+
+    def multiply_plain(self, a: Ciphertext, b: Plaintext) -> Ciphertext:
+        """a * b for an encoded b of the same level; scales multiply."""
+
+    def multiply_scalar(self, a: Ciphertext, b: complex, scale: float) -> Ciphertext:
+        """a times a number encoded at `scale`; scales multiply."""
+
+    def multiply_integer(self, a: Ciphertext, b: int) -> Ciphertext:
+        """a times an integer: exact, the scale stays."""
+
+    def multiply_i(self, a: Ciphertext) -> Ciphertext:
+        """a times the imaginary unit: exact, the scale stays."""
+
+    def multiply(self, a: Ciphertext, b: Ciphertext) -> Ciphertext:
+        """a * b in three parts; scales multiply."""
+
+    def square(self, a: Ciphertext) -> Ciphertext:
+        """a * a in three parts."""
+
+    def relinearise(self, a: Ciphertext) -> Ciphertext:
+        """Three parts to two, by the relinearisation key."""
+
+    def rescale(self, a: Ciphertext) -> Ciphertext:
+        """One level down; the scale is divided by the ratio of the moduli."""
+
+    def relinearise_rescale(self, a: Ciphertext) -> Ciphertext:
+        """Both, with one division."""
+
+    def multiply_relinearise_rescale(self, a: Ciphertext, b: Ciphertext) -> Ciphertext:
+        """The product in two parts, one level down."""
+
+    def drop_to(self, a: Ciphertext, level: int) -> Ciphertext:
+        """The same message and scale at a lower level."""
+
+    def adjust(self, a: Ciphertext, level: int, scale: float) -> Ciphertext:
+        """a at exactly (level, scale), level below a's; costs one rescale."""
+
+    def rotate(self, a: Ciphertext, steps: int) -> Ciphertext:
+        """Slot i of the result is slot i + steps of a."""
+
+    def conjugate(self, a: Ciphertext) -> Ciphertext:
+        """The complex conjugate of every slot."""
+
+    def hoist(self, a: Ciphertext) -> Hoisted:
+        """Prepare a for many rotations."""
+
+    def rotate_hoisted(self, a: Hoisted, steps: int) -> Ciphertext:
+        """rotate of the source, cheaper."""
+
+    def rotate_extended(self, a: Hoisted, steps: int) -> Extended:
+        """rotate of the source without the division by P; steps 0 for none."""
+
+    def extend(self, a: Ciphertext) -> Extended:
+        """P times a."""
+
+    def reduce(self, a: Extended) -> Ciphertext:
+        """Division by P."""
+
+    def reduce_rescale(self, a: Extended) -> Ciphertext:
+        """Division by P and one level, at once."""
+
+    def encode_diagonal(self, values: object, level: int, scale: float) -> Diagonal:
+        """Encode numbers for multiply_accumulate at a level."""
+
+    def multiply_accumulate(self, a: Sequence[Extended], diagonals: Sequence[Diagonal]) -> Extended:
+        """The sum of a[k] * diagonals[k]; diagonals of one scale."""
+
+    def add_extended(self, a: Extended, b: Extended) -> None:
+        """a += b, in place."""
+
+    def rotate_accumulate(self, sum: Extended, a: Extended, steps: int) -> None:
+        """sum += the rotation of a, in place, before the division by P."""
+
+class Trace:
+    """
+    Every backend operation that an Evaluator ran, in order.
+
+    Names, shapes, bytes and times: no data, nothing secret.
+    """
+
+    def json_lines(self) -> str:
+        """
+        One JSON object a line and operation: op, n, word, primes, batch, digits, bytes, mults, seconds.
+        """
+
+    def summary(self) -> str:
+        """A table of the totals of each kind of operation."""
+
+    def totals(self) -> dict[str, dict[str, float]]:
+        """count, bytes_read, bytes_written, mults and seconds by operation."""
+
+    def clear(self) -> None:
+        """Forget all records."""
+
+    def __len__(self) -> int: ...
+
+class EvaluatorCore:
+    """See jali.ckks.Evaluator."""
+
+    def __init__(
+        self, params: Params, keys: EvaluationKeys | None, device: str, threads: int, trace: bool
+    ) -> None: ...
+    @property
+    def params(self) -> Params:
+        """Its parameters."""
+
+    @property
+    def engine(self) -> str:
+        """Backend and instruction set."""
+
+    @property
+    def threads(self) -> int:
+        """Threads it computes with."""
+
+    @property
+    def trace(self) -> Trace | None:
+        """The recording, or None without one."""
+
+    @property
+    def explicit(self) -> ExplicitEvaluator:
+        """The same keys, by hand."""
+
+    def check(self, a: Ciphertext) -> None: ...
+    def add(self, a: Ciphertext, b: Ciphertext) -> Ciphertext: ...
+    def sub(self, a: Ciphertext, b: Ciphertext) -> Ciphertext: ...
+    def negate(self, a: Ciphertext) -> Ciphertext: ...
+    def multiply(self, a: Ciphertext, b: Ciphertext) -> Ciphertext: ...
+    def add_scalar(self, a: Ciphertext, b: complex) -> Ciphertext: ...
+    def multiply_scalar(self, a: Ciphertext, b: complex) -> Ciphertext: ...
+    def add_array(
+        self, a: Ciphertext, values: object, negate_array: bool = False
+    ) -> Ciphertext: ...
+    def multiply_array(self, a: Ciphertext, values: object) -> Ciphertext: ...
+    def rotate(self, a: Ciphertext, steps: int) -> Ciphertext: ...
+    def conjugate(self, a: Ciphertext) -> Ciphertext: ...
+    def sum(self, a: Ciphertext, count: int) -> Ciphertext: ...
+    def normalise(self, a: Ciphertext) -> Ciphertext: ...
+    def is_settled(self, a: Ciphertext) -> bool: ...
+    def effective_level(self, a: Ciphertext) -> int: ...
+    def with_length(self, a: Ciphertext, length: int) -> Ciphertext: ...
+
+def build_info() -> dict[str, Any]:
+    """
+    Facts about this build: version, compiler, whether a CUDA backend is in it.
+    """
+
+def cpu_isas() -> list[str]:
+    """
+    Instruction sets of the cpu device that this machine can run, best first.
+    """
+
+def default_threads() -> int:
+    """JALI_NUM_THREADS, or the number of cores this process may use."""

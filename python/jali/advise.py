@@ -1,0 +1,180 @@
+"""``jali params``: the parameters for a circuit, what they cost, and what would change them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+import jali
+from jali import ckks
+from jali._console import bytes_text, table
+
+__all__ = ["describe", "run"]
+
+
+def _word_bytes(params: ckks.Params) -> int:
+    return 4 if params.word == "w32" else 8
+
+
+def _ciphertext_bytes(params: ckks.Params, level: int) -> int:
+    """In memory: two polynomials."""
+    return 2 * len(params.level(level).primes) * 2 * params.slots * _word_bytes(params)
+
+
+def describe(params: ckks.Params, rotations: int = 0) -> dict[str, Any]:
+    """Facts about parameters as plain data. rotations: how many rotation keys to count."""
+    steps = list(range(1, rotations + 1))
+    top = params.depth
+    return {
+        "log_n": params.log_n,
+        "slots": params.slots,
+        "depth": params.depth,
+        "scale_bits": params.scale_bits,
+        "word": params.word,
+        "security": params.security,
+        "log_qp": round(params.log_qp, 2),
+        "log_qp_limit": ckks.max_log_qp(params.log_n, params.security) if params.security else None,
+        "log_q": round(params.log_q, 2),
+        "log_p": round(params.log_p, 2),
+        "primes": params.q_count,
+        "special_primes": params.p_count,
+        "dnum": params.dnum,
+        "ciphertext_bytes": _ciphertext_bytes(params, top),
+        "fresh_ciphertext_bytes": _ciphertext_bytes(params, top) // 2,
+        "result_bytes": _ciphertext_bytes(params, 0),
+        "relinearisation_key_bytes": params.key_bytes(),
+        "rotation_key_bytes": params.key_bytes(rotations=[1], relinearise=False),
+        "rotations": rotations,
+        "all_key_bytes": params.key_bytes(rotations=steps),
+        "all_key_bytes_expanded": params.expanded_key_bytes(rotations=steps),
+        "levels": [
+            {
+                "level": level,
+                "log_q": round(params.level(level).log_q, 2),
+                "primes": len(params.level(level).primes),
+                "scale": params.level(level).scale,
+            }
+            for level in range(top, -1, -1)
+        ],
+        "fingerprint": params.fingerprint,
+    }
+
+
+def _changes(options: argparse.Namespace, params: ckks.Params) -> list[tuple[str, str]]:
+    """What other requests would give."""
+    base: dict[str, Any] = {
+        "depth": options.depth,
+        "scale_bits": options.scale_bits,
+        "word": options.word,
+        "security": options.security,
+        "integer_bits": options.integer_bits,
+    }
+
+    def ask(**changed: Any) -> ckks.Params | None:
+        try:
+            return ckks.Params.create(**{**base, **changed})
+        except jali.Error:
+            return None
+
+    def outcome(p: ckks.Params | None) -> str:
+        if p is None:
+            return "nothing fits"
+        return (
+            f"log_n {p.log_n}, log_qp {p.log_qp:.0f}, word {p.word}, "
+            f"ciphertext {bytes_text(_ciphertext_bytes(p, p.depth))}, "
+            f"one key {bytes_text(p.key_bytes())}"
+        )
+
+    rows = []
+    deepest = params.depth
+    while (p := ask(depth=deepest + 1, log_n=params.log_n)) is not None:
+        deepest = p.depth
+    if deepest > params.depth:
+        rows.append(
+            (f"--depth {deepest}", f"the deepest at this log_n; {outcome(ask(depth=deepest))}")
+        )
+    rows.append((f"--depth {deepest + 1}", outcome(ask(depth=deepest + 1))))
+    rows.extend(
+        (f"--word {word}", outcome(ask(word=word)))
+        for word in ("w32", "w52", "w64")
+        if word != params.word
+    )
+    rows.extend(
+        (f"--security {bits}", outcome(ask(security=bits)))
+        for bits in (192, 256)
+        if bits > options.security
+    )
+    return rows
+
+
+def run(options: argparse.Namespace) -> int:
+    """The command."""
+    if not 0 <= options.rotations <= 1 << 16:
+        raise jali.InvalidArgument("--rotations must be from 0 to 65536")
+    params = ckks.Params.create(
+        depth=options.depth,
+        scale_bits=options.scale_bits,
+        log_n=options.log_n,
+        word=options.word,
+        security=options.security,
+        dnum=options.dnum,
+        integer_bits=options.integer_bits,
+    )
+    facts = describe(params, options.rotations)
+    if options.json:
+        print(json.dumps(facts))
+        return 0
+    limit = facts["log_qp_limit"]
+    table(
+        "Parameters",
+        ("", ""),
+        [
+            ("log_n", f"{params.log_n} ({params.slots} slots)"),
+            ("depth", f"{params.depth} multiplications of about 2^{params.scale_bits:g}"),
+            ("word", params.word),
+            ("log_qp", f"{params.log_qp:.1f} of the {limit:.0f} that {params.security} bits allow"),
+            (
+                "moduli",
+                f"{params.q_count} in Q ({params.log_q:.1f} bits), "
+                f"{params.p_count} special ({params.log_p:.1f} bits), dnum {params.dnum}",
+            ),
+        ],
+    )
+    table(
+        "Sizes",
+        ("", ""),
+        [
+            ("ciphertext in memory", bytes_text(facts["ciphertext_bytes"])),
+            ("fresh ciphertext sent", bytes_text(facts["fresh_ciphertext_bytes"])),
+            ("result at level 0", bytes_text(facts["result_bytes"])),
+            ("relinearisation key", bytes_text(facts["relinearisation_key_bytes"])),
+            ("each rotation key", bytes_text(facts["rotation_key_bytes"])),
+            (
+                f"all keys ({options.rotations} rotations)",
+                f"{bytes_text(facts['all_key_bytes'])}, "
+                f"{bytes_text(facts['all_key_bytes_expanded'])} in an evaluator's memory",
+            ),
+        ],
+    )
+    table(
+        "Levels",
+        ("level", "log2 q", "primes", "log2 scale"),
+        [
+            (
+                level["level"],
+                f"{level['log_q']:.1f}",
+                level["primes"],
+                f"{_log2(level['scale']):.4f}",
+            )
+            for level in facts["levels"]
+        ],
+    )
+    table("What would change", ("with", "gives"), _changes(options, params))
+    return 0
+
+
+def _log2(value: float) -> float:
+    import math
+
+    return math.log2(value)

@@ -1,0 +1,51 @@
+"""CKKS: approximate arithmetic on encrypted vectors of real or complex numbers.
+
+The owner of the data makes a ``Client``, which holds the secret key; whoever computes makes an
+``Evaluator`` from public keys and binds ciphertexts to it:
+
+    params = ckks.Params.create(depth=3)
+    client = ckks.Client(params)
+    server = ckks.Evaluator(params, client.evaluation_keys(rotations=[1]))
+    x = server.bind(client.encrypt(np.array([0.5, -1.25])))
+    client.decrypt(x * x + 0.25)
+
+A ciphertext is a vector of ``params.slots`` numbers, or a batch of such vectors. A shorter vector
+lies in the first slots, with zeros behind it; its length is remembered so that decryption shows
+just that much. Arithmetic follows NumPy's shapes, rotation and sums act on all slots.
+"""
+
+from __future__ import annotations
+
+from jali._jali import (
+    Ciphertext,
+    EvaluationKeys,
+    Level,
+    Params,
+    Plaintext,
+    PublicKey,
+    ReleasePolicy,
+    Trace,
+    max_log_qp,
+    worst_case_error,
+)
+from jali.ckks.bound import Bound
+from jali.ckks.client import Client, Encryptor
+from jali.ckks.evaluator import Evaluator, sum_rotations
+
+__all__ = [
+    "Bound",
+    "Ciphertext",
+    "Client",
+    "Encryptor",
+    "EvaluationKeys",
+    "Evaluator",
+    "Level",
+    "Params",
+    "Plaintext",
+    "PublicKey",
+    "ReleasePolicy",
+    "Trace",
+    "max_log_qp",
+    "sum_rotations",
+    "worst_case_error",
+]

@@ -1,0 +1,286 @@
+"""Encrypted values that compute: a ciphertext bound to the evaluator that works on it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NoReturn, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from jali._jali import Ciphertext
+from jali.errors import InvalidArgument, Unsupported
+
+if TYPE_CHECKING:
+    from jali.ckks.evaluator import Evaluator
+
+__all__ = ["Bound"]
+
+#: What may stand beside a Bound in arithmetic.
+Operand = Union["Bound", complex, npt.NDArray[Any], list[Any], tuple[Any, ...]]
+
+
+def _number(value: Any) -> complex | None:
+    """A finite number, or None for what is no number. Raises InvalidArgument for NaN and infinity."""
+    if isinstance(value, (float, int, complex, np.number, np.bool_)):
+        number = complex(value)
+    elif isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "biufc":
+        number = complex(value.item())
+    else:
+        return None
+    if not (math.isfinite(number.real) and math.isfinite(number.imag)):
+        raise InvalidArgument("the number is a NaN or an infinity: replace it first")
+    return number
+
+
+class Bound:
+    """An encrypted vector (n,), or batch of vectors (batch, n), with NumPy's arithmetic.
+
+    ``+ - *`` take other Bound values of the same evaluator, arrays and numbers on either side;
+    ``/`` takes numbers and arrays on the right; ``**`` takes whole numbers from 1. Relinearisation,
+    rescaling and levels are taken care of: a product of ciphertexts, or with an array or a number
+    that is not a small whole one, costs one level. Values are immutable; operations release the
+    interpreter's lock and may be used from several threads. Made by Evaluator.bind.
+
+    Raises DepthExhausted, with the depth that would be enough, KeyMissing, naming the key, and
+    InvalidArgument for shapes that do not fit.
+    """
+
+    __slots__ = ("_ct", "_server")
+    __array_ufunc__ = None  # arrays on the left give way to the operators below
+
+    def __init__(self, server: Evaluator, ciphertext: Ciphertext) -> None:
+        self._server = server
+        self._ct = ciphertext
+
+    # --- what is known of it --------------------------------------------------------------------
+
+    @property
+    def ciphertext(self) -> Ciphertext:
+        """The ciphertext to send or decrypt: two parts, at the canonical scale of its level."""
+        if not self._server._core.is_settled(self._ct):
+            # The same value: what is done here once, later operations need not do again.
+            self._ct = self._server._core.normalise(self._ct)
+        return self._ct
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """What computes on it."""
+        return self._server
+
+    @property
+    def level(self) -> int:
+        """Multiplications that are left."""
+        return self._server._core.effective_level(self._ct)
+
+    @property
+    def scale(self) -> float:
+        """The scale of its ciphertext."""
+        return self._server.params.level(self.level).scale
+
+    @property
+    def precision_bits(self) -> float:
+        """Estimated precision: -log2 of the standard deviation of a slot's error, in its ciphertext."""
+        return self.ciphertext.precision_bits
+
+    @property
+    def slots(self) -> int:
+        """Numbers in each vector, those behind its length included."""
+        return self._ct.slots
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(length,), or (batch, length)."""
+        return self._ct.shape
+
+    @property
+    def ndim(self) -> int:
+        """1, or 2 for a batch."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Numbers that decryption shows."""
+        return math.prod(self.shape)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"Bound(shape={self.shape}, level={self.level}, scale=2^{math.log2(self.scale):.2f})"
+
+    # --- arithmetic -----------------------------------------------------------------------------
+
+    def __add__(self, other: Operand) -> Bound:
+        core = self._server._core
+        if isinstance(other, Bound):
+            return Bound(self._server, core.add(self._ct, self._beside(other)._ct))
+        number = _number(other)
+        if number is not None:
+            return Bound(self._server, core.add_scalar(self._ct, number))
+        array = self._array(other)
+        if array is None:
+            return NotImplemented
+        return Bound(self._server, core.add_array(self._ct, array))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Operand) -> Bound:
+        core = self._server._core
+        if isinstance(other, Bound):
+            return Bound(self._server, core.sub(self._ct, self._beside(other)._ct))
+        number = _number(other)
+        if number is not None:
+            return Bound(self._server, core.add_scalar(self._ct, -number))
+        array = self._array(other)
+        if array is None:
+            return NotImplemented
+        return Bound(self._server, core.add_array(self._ct, array, True))
+
+    def __rsub__(self, other: Operand) -> Bound:
+        return -self + other
+
+    def __neg__(self) -> Bound:
+        return Bound(self._server, self._server._core.negate(self._ct))
+
+    def __pos__(self) -> Bound:
+        return self
+
+    def __mul__(self, other: Operand) -> Bound:
+        core = self._server._core
+        if isinstance(other, Bound):
+            return Bound(
+                self._server, core.multiply(self.ciphertext, self._beside(other).ciphertext)
+            )
+        number = _number(other)
+        if number is not None:
+            return Bound(self._server, core.multiply_scalar(self._ct, number))
+        array = self._array(other)
+        if array is None:
+            return NotImplemented
+        return Bound(self._server, core.multiply_array(self.ciphertext, array))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Operand) -> Bound:
+        if isinstance(other, Bound):
+            raise Unsupported(
+                "division by an encrypted value: approximate its inverse with Evaluator.polynomial"
+            )
+        number = _number(other)
+        if number is not None:
+            if number == 0:
+                raise InvalidArgument("division by zero")
+            return self * (1 / number)
+        array = self._array(other)
+        if array is None:
+            return NotImplemented
+        divisor = np.asarray(array)
+        if divisor.dtype.kind in "biufc" and not np.all(divisor):
+            raise InvalidArgument("division by an array that holds a zero")
+        inverse: npt.NDArray[Any] = np.reciprocal(
+            divisor.astype(np.result_type(divisor, np.float64))
+        )
+        return self * inverse
+
+    def __pow__(self, exponent: int) -> Bound:
+        if isinstance(exponent, bool) or not isinstance(exponent, (int, np.integer)):
+            raise InvalidArgument(
+                "an exponent is a whole number from 1; for other powers see Evaluator.polynomial"
+            )
+        if exponent < 1:
+            raise InvalidArgument(f"the exponent {exponent} is below 1")
+        powers: dict[int, Bound] = {1: self}
+
+        def power(n: int) -> Bound:  # depth ceil(log2 n)
+            if n not in powers:
+                half = power(n - n // 2)
+                powers[n] = half * half if n % 2 == 0 else half * power(n // 2)
+            return powers[n]
+
+        return power(int(exponent))
+
+    # --- movement of slots ----------------------------------------------------------------------
+
+    def rotate(self, steps: int) -> Bound:
+        """Slot i of the result is slot i + steps, around all ``slots``: numpy.roll by -steps.
+
+        Needs the evaluation key of this rotation. A vector shorter than ``slots`` moves through the
+        zeros behind it.
+        """
+        if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)):
+            raise InvalidArgument(f"a rotation is a whole number of slots, not {steps!r}")
+        folded = int(steps)
+        if abs(folded) >= self.slots:
+            folded %= self.slots
+        return Bound(self._server, self._server._core.rotate(self.ciphertext, folded))
+
+    def conj(self) -> Bound:
+        """The complex conjugate of every number. Needs the conjugation key."""
+        return Bound(self._server, self._server._core.conjugate(self.ciphertext))
+
+    conjugate = conj
+
+    def sum(self, count: int | None = None) -> Bound:
+        """Slot i of the result is the sum of slots i to i + count - 1, around all ``slots``.
+
+        count: a power of two up to ``slots``; None for all of them: every slot then holds the sum of
+            the vector.
+        Needs the rotations 1, 2, 4 .. count / 2 (jali.ckks.sum_rotations).
+        """
+        if count is None:
+            count = 0
+        elif isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
+            raise InvalidArgument("count must be a power of two from 1 to slots, or None for all")
+        elif count & (count - 1):
+            raise InvalidArgument(
+                f"count {count} is not a power of two: pad the vector with zeros to the next one"
+            )
+        return Bound(self._server, self._server._core.sum(self._ct, int(count)))
+
+    def with_length(self, length: int) -> Bound:
+        """The same slots, of which decryption shows the first ``length``."""
+        if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 1:
+            raise InvalidArgument("length must be a whole number from 1 to slots")
+        return Bound(self._server, self._server._core.with_length(self._ct, int(length)))
+
+    # --- helpers --------------------------------------------------------------------------------
+
+    def _beside(self, other: Bound) -> Bound:
+        if other._server is not self._server:
+            raise InvalidArgument(
+                "the operands are bound to different evaluators: bind both to the same one"
+            )
+        return other
+
+    def _array(self, other: Any) -> npt.NDArray[Any] | None:
+        """An operand as an array whose rows are as long as this vector or its slots; None for what
+        is no array."""
+        if not isinstance(other, (np.ndarray, list, tuple)):
+            return None
+        try:
+            array = np.asarray(other)
+        except (ValueError, TypeError) as error:
+            raise InvalidArgument(f"the operand is not an array of numbers: {error}") from None
+        if array.ndim in (1, 2) and array.shape[-1] == 1 and self.shape[-1] != 1:
+            array = np.broadcast_to(array, (*array.shape[:-1], self.shape[-1]))  # as NumPy does
+        return array
+
+    # --- what an encrypted value cannot do --------------------------------------------------------
+
+    def __bool__(self) -> NoReturn:
+        raise Unsupported("an encrypted value has no truth value: decrypt it first")
+
+    def __eq__(self, other: object) -> NoReturn:
+        raise Unsupported("encrypted values cannot be compared: decrypt them first")
+
+    __hash__ = object.__hash__
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        raise Unsupported("an encrypted value is not an array: decrypt it first")
+
+    def __iter__(self) -> NoReturn:
+        raise Unsupported("the slots of an encrypted value cannot be taken one by one")
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("send value.ciphertext.to_bytes() instead of pickling a bound value")

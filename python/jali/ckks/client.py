@@ -1,0 +1,201 @@
+"""The side of the data's owner: keys, encryption, decryption."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from jali import _jali
+from jali._jali import Ciphertext, EvaluationKeys, Params, PublicKey, ReleasePolicy
+from jali.ckks.bound import Bound
+from jali.errors import InvalidArgument
+
+__all__ = ["Client", "Encryptor"]
+
+
+class Client:
+    """Makes and holds the secret key; the only object here that can decrypt.
+
+    It cannot be pickled or printed. All methods may be called from several threads.
+
+    params: what both sides agreed on.
+    threads: of its computations; None for JALI_NUM_THREADS, else every core.
+    """
+
+    __slots__ = ("_core",)
+
+    def __init__(self, params: Params, *, threads: int | None = None) -> None:
+        self._core = _jali.ClientCore(params, checked_threads(threads))
+
+    @property
+    def params(self) -> Params:
+        """The parameters of every key and ciphertext of this client."""
+        return self._core.params
+
+    def encrypt(
+        self, values: npt.ArrayLike, *, level: int | None = None, slots: int | None = None
+    ) -> Ciphertext:
+        """Encrypt a vector (n,) or a batch of vectors (batch, n) of numbers, n <= slots.
+
+        level: 0 to params.depth, how many multiplications it will have; None for all.
+        slots: a power of two, n <= slots <= params.slots, for sparse packing: rotations then wrap
+            around within this many slots. None for params.slots.
+
+        Complex arrays are decrypted to complex ones. Raises InvalidArgument for other shapes, types
+        that are not numeric, numbers that are not finite or too large for the level.
+        """
+        return self._core.encrypt(values, checked_level(level), checked_slots(slots))
+
+    def decrypt(
+        self,
+        value: Ciphertext | Bound,
+        *,
+        complex: bool | None = None,
+        length: int | None = None,
+    ) -> npt.NDArray[Any]:
+        """The numbers inside, for the key holder's eyes: to hand them on, see ``release``.
+
+        complex: True for complex128, False for the real parts as float64; None follows the data:
+            complex if any operand of the computation was.
+        length: how many slots to show; None for the length of the encrypted vector.
+
+        Returns an array (length,), or (batch, length) where a batch was encrypted. Raises
+        ParamsMismatch for a ciphertext of other parameters. Each number carries an error whose
+        standard deviation is about 2^-value.precision_bits.
+        """
+        ciphertext, shown, as_complex = _shown(value, complex, length)
+        return self._core.decrypt(ciphertext, shown, as_complex)
+
+    def release(
+        self,
+        value: Ciphertext | Bound,
+        *,
+        policy: ReleasePolicy,
+        complex: bool | None = None,
+        length: int | None = None,
+    ) -> npt.NDArray[Any]:
+        """The numbers inside in the form that may be shared: drowned in fresh noise.
+
+        The error of a plain decryption carries information about the secret key (Li and Micciancio
+        2021). The policy declares the circuit's worst error and how many results will be shared;
+        the noise, of standard deviation policy.noise_std(value.slots), hides the error to the
+        security that the policy names. Every call counts as one release, for the same ciphertext too.
+
+        Other arguments and errors as in ``decrypt``; raises InvalidArgument for a policy whose
+        bound is not positive.
+        """
+        if not isinstance(policy, ReleasePolicy):
+            raise InvalidArgument(
+                "policy must be a ckks.ReleasePolicy: declare the circuit's error_bound"
+            )
+        ciphertext, shown, as_complex = _shown(value, complex, length)
+        return self._core.release(ciphertext, policy, shown, as_complex)
+
+    def evaluation_keys(
+        self,
+        rotations: Iterable[int] = (),
+        *,
+        conjugate: bool = False,
+        relinearise: bool = True,
+    ) -> EvaluationKeys:
+        """Public keys for an Evaluator: products, these rotations, conjugation.
+
+        rotations: in slots, of any sign; duplicates are made once and 0 needs none.
+        The result's nbytes equals params.key_bytes of the same arguments.
+        """
+        return self._core.evaluation_keys(checked_rotations(rotations), conjugate, relinearise)
+
+    def public_key(self) -> PublicKey:
+        """A key with which others can encrypt for this client, see Encryptor."""
+        return self._core.public_key()
+
+    def __repr__(self) -> str:
+        return f"Client({self.params!r})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Client holds a secret key and is not pickled")
+
+
+class Encryptor:
+    """Encrypts with a public key: for parties that send data and read none.
+
+    Its ciphertexts are twice the bytes of Client.encrypt's and a little noisier.
+    """
+
+    __slots__ = ("_core",)
+
+    def __init__(self, key: PublicKey, *, threads: int | None = None) -> None:
+        self._core = _jali.EncryptorCore(key, checked_threads(threads))
+
+    @property
+    def params(self) -> Params:
+        """The parameters of the key."""
+        return self._core.params
+
+    def encrypt(
+        self, values: npt.ArrayLike, *, level: int | None = None, slots: int | None = None
+    ) -> Ciphertext:
+        """As Client.encrypt."""
+        return self._core.encrypt(values, checked_level(level), checked_slots(slots))
+
+    def __repr__(self) -> str:
+        return f"Encryptor({self.params!r})"
+
+
+def _shown(
+    value: Ciphertext | Bound, complex: bool | None, length: int | None
+) -> tuple[Ciphertext, int, bool]:
+    """The ciphertext of a value, the slots to show, and whether as complex numbers."""
+    ciphertext = value.ciphertext if isinstance(value, Bound) else value
+    if not isinstance(ciphertext, Ciphertext):
+        raise InvalidArgument(f"give a Ciphertext or a Bound, not {type(value).__name__}")
+    shown = ciphertext.length if length is None else length
+    if not 1 <= shown <= ciphertext.slots:
+        raise InvalidArgument(f"length {shown} is outside 1 to {ciphertext.slots}")
+    return ciphertext, shown, ciphertext.is_complex if complex is None else complex
+
+
+def checked_threads(threads: int | None) -> int:
+    """0, for "choose", or a number of threads."""
+    if threads is None:
+        return 0
+    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
+        raise InvalidArgument(
+            "threads must be a whole number of at least 1, or None for every core"
+        )
+    return int(threads)
+
+
+def checked_level(level: int | None) -> int:
+    """-1, for the top, or a level from 0."""
+    if level is None:
+        return -1
+    if isinstance(level, bool) or not isinstance(level, (int, np.integer)) or level < 0:
+        raise InvalidArgument("level must be a whole number from 0 to params.depth, or None")
+    return int(level)
+
+
+def checked_slots(slots: int | None) -> int:
+    """0, for all, or a number of slots."""
+    if slots is None:
+        return 0
+    if isinstance(slots, bool) or not isinstance(slots, (int, np.integer)) or slots < 1:
+        raise InvalidArgument("slots must be a power of two from 1 to params.slots, or None")
+    return int(slots)
+
+
+def checked_rotations(rotations: Iterable[int]) -> list[int]:
+    """Rotations as a list of plain integers."""
+    try:
+        steps = list(rotations)
+    except TypeError:
+        raise InvalidArgument("rotations must be a sequence of whole numbers") from None
+    for step in steps:
+        if isinstance(step, bool) or not isinstance(step, (int, np.integer)):
+            raise InvalidArgument(f"a rotation is a whole number of slots, not {step!r}")
+        if not -(2**30) <= step <= 2**30:
+            raise InvalidArgument(f"rotation {step} is out of range: rotations repeat after slots")
+    return [int(step) for step in steps]

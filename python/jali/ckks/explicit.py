@@ -1,0 +1,10 @@
+"""CKKS by hand: ``Evaluator.explicit`` and the objects that it works with.
+
+Here nothing is relinearised, rescaled or brought to a common level unless it is asked for.
+"""
+
+from __future__ import annotations
+
+from jali._jali import Diagonal, ExplicitEvaluator, Extended, Hoisted
+
+__all__ = ["Diagonal", "ExplicitEvaluator", "Extended", "Hoisted"]

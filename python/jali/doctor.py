@@ -1,0 +1,168 @@
+"""``jali doctor``: what this installation can do, what is missing, and a self-test."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import importlib.util
+import json
+import platform
+import re
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+import jali
+from jali import _jali, ckks
+from jali._console import seconds_text, table
+
+__all__ = ["examine", "fix_for", "run", "self_test"]
+
+_MODULES = {"scikit-learn": "sklearn", "pillow": "PIL"}  # where the import is named otherwise
+_FALLBACK = {"demo": ["scikit-learn", "pillow"], "bench": ["matplotlib"]}  # of an unpacked checkout
+
+
+def _extras() -> dict[str, list[str]]:
+    """Packages of each optional extra that users (not developers) may want."""
+    try:
+        requirements = importlib.metadata.requires("jali") or []
+    except importlib.metadata.PackageNotFoundError:
+        return _FALLBACK
+    found: dict[str, list[str]] = {}
+    for requirement in requirements:
+        match = re.match(r"""([A-Za-z0-9._-]+).*;.*extra\s*==\s*['"]([a-z]+)['"]""", requirement)
+        if match and match[2] not in ("dev", "docs"):
+            found.setdefault(match[2], []).append(match[1].lower())
+    return found
+
+
+def _has(package: str) -> bool:
+    module = _MODULES.get(package, package.replace("-", "_"))
+    return importlib.util.find_spec(module) is not None
+
+
+def fix_for(module: str) -> str:
+    """The command that installs what provides a module."""
+    names = {v: k for k, v in _MODULES.items()}
+    top = module.split(".")[0]
+    return f"{sys.executable} -m pip install {names.get(top, top.replace('_', '-'))}"
+
+
+def self_test() -> dict[str, Any]:
+    """Encrypt, compute and decrypt on fresh random numbers; times in seconds."""
+    start = time.perf_counter()
+
+    def lap() -> float:
+        nonlocal start
+        before, start = start, time.perf_counter()
+        return start - before
+
+    params = ckks.Params.create(depth=2, scale_bits=40)
+    times = {"params": lap()}
+    client = ckks.Client(params)
+    keys = client.evaluation_keys(rotations=[1], conjugate=True)
+    times["keys"] = lap()
+    server = ckks.Evaluator(params, keys)
+    times["evaluator"] = lap()
+    values = np.random.default_rng().uniform(-1, 1, params.slots)
+    x = server.bind(client.encrypt(values))
+    times["encrypt"] = lap()
+    y = (x * x + 0.25).rotate(1) * x
+    bits = y.precision_bits
+    times["compute"] = lap()
+    decrypted = client.decrypt(y)
+    times["decrypt"] = lap()
+    error = float(np.abs(decrypted - np.roll(values * values + 0.25, -1) * values).max())
+    # 2^-18 is far above the error of these parameters and far below any wrong result.
+    return {
+        "passed": bool(error < 2**-18),
+        "max_error": error,
+        "predicted_precision_bits": bits,
+        "params": repr(params),
+        "seconds": times,
+    }
+
+
+def examine() -> dict[str, Any]:
+    """Everything that the command shows, as plain data."""
+    build = jali.build_info()
+    isas = _jali.cpu_isas()
+    report: dict[str, Any] = {
+        "jali": build["version"],
+        "compiler": build["compiler"],
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "platform": f"{platform.system()} {platform.machine()}",
+        "processor": _processor(),
+        "isas": isas,
+        "isa_chosen": isas[0],
+        "threads": _jali.default_threads(),
+        "devices": ["cpu"],
+        "cuda": build["cuda"],
+        "extras": {
+            extra: {package: _has(package) for package in packages}
+            for extra, packages in _extras().items()
+        },
+    }
+    try:
+        report["self_test"] = self_test()
+    except jali.Error as error:
+        report["self_test"] = {"passed": False, "error": str(error)}
+    return report
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            for line in lines:
+                if line.startswith("model name"):
+                    return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or "unknown"
+
+
+def run(options: argparse.Namespace) -> int:
+    """The command; 1 if the self-test fails."""
+    report = examine()
+    test = report["self_test"]
+    if options.json:
+        print(json.dumps(report))
+        return 0 if test["passed"] else 1
+    table(
+        "Installation",
+        ("", ""),
+        [
+            ("jali", f"{report['jali']}, built with {report['compiler']}"),
+            ("python", f"{report['python']}, numpy {report['numpy']}"),
+            ("machine", f"{report['processor']}, {report['platform']}"),
+            (
+                "cpu device",
+                f"{report['isa_chosen']} of {', '.join(report['isas'])}; {report['threads']} threads "
+                "(JALI_NUM_THREADS or threads= to change)",
+            ),
+            ("cuda device", "in this build" if report["cuda"] else "not in this build"),
+        ],
+    )
+    rows = []
+    for extra, packages in report["extras"].items():
+        missing = [package for package, here in packages.items() if not here]
+        fix = f"{sys.executable} -m pip install {' '.join(missing)}" if missing else ""
+        rows.append((extra, "missing: " + fix if missing else "here"))
+    table("Extras", ("extra", "state"), rows)
+    if "error" in test:
+        table("Self-test", ("", ""), [("FAILED", test["error"])])
+        return 1
+    table(
+        "Self-test: encrypt, (x * x + 0.25).rotate(1) * x, decrypt",
+        ("", ""),
+        [
+            ("result", "passed" if test["passed"] else "FAILED: please report this"),
+            ("largest error", f"{test['max_error']:.2e}"),
+            ("parameters", test["params"]),
+            *((step, seconds_text(taken)) for step, taken in test["seconds"].items()),
+        ],
+    )
+    return 0 if test["passed"] else 1

@@ -1,0 +1,117 @@
+"""The errors of Jali: one base class, one subclass for each kind of failure.
+
+Every message is a sentence that says what to change; ``code`` names the kind for programs and logs.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+__all__ = [
+    "CorruptData",
+    "DepthExhausted",
+    "Error",
+    "InsecureParams",
+    "InternalError",
+    "InvalidArgument",
+    "KeyMissing",
+    "LimitExceeded",
+    "NoDevice",
+    "OutOfMemory",
+    "ParamsMismatch",
+    "ScaleMismatch",
+    "Unsupported",
+    "VersionError",
+]
+
+
+class Error(Exception):
+    """Base of everything that Jali raises."""
+
+    code: ClassVar[str] = "internal"
+
+
+class InvalidArgument(Error, ValueError):
+    """A value outside its documented range."""
+
+    code = "invalid_argument"
+
+
+class InsecureParams(Error):
+    """Parameters below the requested security."""
+
+    code = "insecure"
+
+
+class DepthExhausted(Error):
+    """No level is left for the operation."""
+
+    code = "depth_exhausted"
+
+
+class ScaleMismatch(Error):
+    """Operands whose scales cannot be brought together."""
+
+    code = "scale_mismatch"
+
+
+class ParamsMismatch(Error):
+    """Objects that belong to different parameters."""
+
+    code = "params_mismatch"
+
+
+class KeyMissing(Error):
+    """An evaluation key that was not made."""
+
+    code = "key_missing"
+
+
+class CorruptData(Error):
+    """Bytes that are not a well-formed object."""
+
+    code = "corrupt_data"
+
+
+class VersionError(Error):
+    """Bytes of a format that this build does not read."""
+
+    code = "version"
+
+
+class LimitExceeded(Error):
+    """An object larger than the declared limit."""
+
+    code = "limit_exceeded"
+
+
+class OutOfMemory(Error, MemoryError):
+    """Less memory is free than the operation needs."""
+
+    code = "out_of_memory"
+
+
+class NoDevice(Error):
+    """A device that is missing or not built in."""
+
+    code = "no_device"
+
+
+class Unsupported(Error):
+    """Legal, but not available on this backend."""
+
+    code = "unsupported"
+
+
+class InternalError(Error):
+    """A broken invariant inside Jali: please report it."""
+
+    code = "internal"
+
+
+def from_code(code: str, message: str) -> Error:
+    """The error of a code; an unknown code gives InternalError. Used by the binding."""
+    for kind in Error.__subclasses__():
+        if kind.code == code:
+            return kind(message)
+    return InternalError(f"{message} (code {code})")

@@ -1,0 +1,50 @@
+// What the source files of the binding share: handles on shared C++ objects, and their registration.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+
+#include "jali/api/jali.h"
+
+// Holders of polynomials move only; std::vector<Poly> hides that from the type traits.
+template <>
+struct nanobind::detail::is_copy_constructible<jali::ckks::Ciphertext> : std::false_type {};
+template <>
+struct nanobind::detail::is_copy_constructible<jali::rlwe::SwitchKey> : std::false_type {};
+
+namespace jali::python {
+
+namespace nb = nanobind;
+
+// Python holds these values; the shared pointers inside never point at Python objects, so that they
+// may be dropped by any thread, with or without the interpreter's lock.
+struct Params {
+  params::CkksParamsPtr ptr;
+};
+struct EvaluationKeys {
+  std::shared_ptr<const rlwe::EvaluationKeys> ptr;
+};
+struct PublicKey {
+  std::shared_ptr<const rlwe::PublicKey> ptr;
+};
+
+/// Throws ParamsMismatch, naming `what`, unless both are the same parameters.
+void require_same(const params::CkksParams& expected, const params::CkksParams& given,
+                  const char* what);
+
+/// level or, when it is negative, the top one; throws InvalidArgument outside 0 .. depth.
+int checked_level(const params::CkksParams& params, int level);
+/// log2 of a slot count; 0 means N/2. Throws InvalidArgument unless a power of two up to N/2.
+int checked_log_slots(const params::CkksParams& params, std::int64_t slots);
+
+void register_errors(nb::module_& m);
+void bind_params(nb::module_& m);
+void bind_values(nb::module_& m);
+void bind_client(nb::module_& m);
+void bind_explicit(nb::module_& m);
+void bind_evaluator(nb::module_& m);
+
+}  // namespace jali::python

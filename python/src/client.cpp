@@ -1,0 +1,204 @@
+// The side that holds the secret, and public-key encryption.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdio>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "arrays.h"
+#include "binding.h"
+#include "packing.h"
+
+namespace jali::python {
+
+using namespace nb::literals;
+
+namespace {
+
+std::shared_ptr<const ring::Ring> cpu_ring(const params::CkksParams& params, int threads) {
+  return ckks::make_ring(params, "cpu", threads == 0 ? default_threads() : threads);
+}
+
+/// Encodes and encrypts arrays with any encryptor; the part that both ways of encryption share.
+template <class Encrypt>
+ckks::Ciphertext encrypt_array(const params::CkksParamsPtr& params, const ckks::Encoder& encoder,
+                               nb::handle values, int level, std::int64_t slots,
+                               const Encrypt& encrypt) {
+  const Vectors v(values);
+  level = checked_level(*params, level);
+  const int log_slots = checked_log_slots(*params, slots);
+  const std::size_t capacity = std::size_t{1} << log_slots;
+  require<InvalidArgument>(v.count() <= capacity, [&] {
+    return "a vector of " + std::to_string(v.count()) + " numbers does not fit " +
+           std::to_string(capacity) +
+           " slots: split it into rows of a batch, or use a larger log_n";
+  });
+  const double scale = params->level(level).scale;
+  nb::gil_scoped_release release;
+  const ckks::Plaintext plaintext =
+      v.is_complex() ? encoder.encode(v.complex(), v.batch(), level, scale, log_slots)
+                     : encoder.encode(v.real(), v.batch(), level, scale, log_slots);
+  ckks::Ciphertext out = encrypt(plaintext);
+  out.packing.length = v.count() == capacity ? 0 : static_cast<std::uint32_t>(v.count());
+  out.packing.batched = v.batched();
+  out.packing.complex_values = v.is_complex();
+  out.packing.padded = v.count() < capacity;
+  return out;
+}
+
+/// Holds the secret key. No method gives it away but secret_to_bytes.
+class Client {
+ public:
+  Client(const Params& params, int threads)
+      : params_(params.ptr), ring_(cpu_ring(*params_, threads)) {
+    rlwe::KeyGenerator generator(params_, ring_);
+    adopt(std::make_shared<const rlwe::SecretKey>(generator.secret_key()));
+  }
+
+  Params params() const { return {params_}; }
+
+  ckks::Ciphertext encrypt(nb::handle values, int level, std::int64_t slots) {
+    return encrypt_array(params_, *encoder_, values, level, slots, [&](const ckks::Plaintext& p) {
+      const std::lock_guard lock(mutex_);  // the encryptor's stream of seeds is not shared
+      return encryptor_->encrypt(p);
+    });
+  }
+
+  nb::object decrypt(const ckks::Ciphertext& c, std::size_t length, bool complex_values) const {
+    require_same(*params_, *c.params, "the ciphertext is");
+    std::vector<std::complex<double>> values;
+    {
+      nb::gil_scoped_release release;
+      values = encoder_->decode(decryptor_->decrypt(c));
+    }
+    return to_numpy(values, c.batch(), length, c.packing.batched, complex_values);
+  }
+
+  nb::object release(const ckks::Ciphertext& c, const ckks::ReleasePolicy& policy,
+                     std::size_t length, bool complex_values) const {
+    require_same(*params_, *c.params, "the ciphertext is");
+    std::vector<std::complex<double>> values;
+    {
+      nb::gil_scoped_release release;
+      values = encoder_->decode(decryptor_->decrypt(c));
+      ckks::flood(values, policy);
+    }
+    return to_numpy(values, c.batch(), length, c.packing.batched, complex_values);
+  }
+
+  EvaluationKeys evaluation_keys(const std::vector<int>& rotations, bool conjugate,
+                                 bool relinearise) const {
+    rlwe::KeyGenerator generator(params_, ring_);
+    return {std::make_shared<const rlwe::EvaluationKeys>(
+        generator.evaluation_keys(*secret_, rotations, conjugate, relinearise))};
+  }
+
+  PublicKey public_key() const {
+    rlwe::KeyGenerator generator(params_, ring_);
+    return {std::make_shared<const rlwe::PublicKey>(generator.public_key(*secret_))};
+  }
+
+ private:
+  void adopt(std::shared_ptr<const rlwe::SecretKey> secret) {
+    secret_ = std::move(secret);
+    encoder_ = std::make_unique<ckks::Encoder>(params_, ring_);
+    encryptor_ = std::make_unique<ckks::SecretEncryptor>(secret_, ring_);
+    decryptor_ = std::make_unique<ckks::Decryptor>(secret_, ring_);
+  }
+
+  params::CkksParamsPtr params_;
+  std::shared_ptr<const ring::Ring> ring_;
+  std::shared_ptr<const rlwe::SecretKey> secret_;
+  std::unique_ptr<ckks::Encoder> encoder_;
+  std::unique_ptr<ckks::SecretEncryptor> encryptor_;
+  std::unique_ptr<ckks::Decryptor> decryptor_;
+  std::mutex mutex_;
+};
+
+class Encryptor {
+ public:
+  Encryptor(const PublicKey& key, int threads)
+      : params_(key.ptr->params),
+        ring_(cpu_ring(*params_, threads)),
+        encoder_(params_, ring_),
+        encryptor_(key.ptr, ring_) {}
+
+  Params params() const { return {params_}; }
+
+  ckks::Ciphertext encrypt(nb::handle values, int level, std::int64_t slots) {
+    return encrypt_array(params_, encoder_, values, level, slots, [&](const ckks::Plaintext& p) {
+      const std::lock_guard lock(mutex_);
+      return encryptor_.encrypt(p);
+    });
+  }
+
+ private:
+  params::CkksParamsPtr params_;
+  std::shared_ptr<const ring::Ring> ring_;
+  ckks::Encoder encoder_;
+  ckks::PublicEncryptor encryptor_;
+  std::mutex mutex_;
+};
+
+}  // namespace
+
+void bind_client(nb::module_& m) {
+  using nogil = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<ckks::ReleasePolicy>(m, "ReleasePolicy",
+                                  R"(What the owner declares before results are shared.
+
+error_bound: a bound on |error| of every slot that holds for all inputs of the circuit, in message
+    units; see worst_case_error.
+releases: decryptions under this key that will be released in all, the repeated ones included.
+statistical_bits: security of the secret key over all of them.)")
+      .def(
+          "__init__",
+          [](ckks::ReleasePolicy* self, double error_bound, double releases, int statistical_bits) {
+            new (self) ckks::ReleasePolicy{error_bound, releases, statistical_bits};
+          },
+          nb::kw_only(), "error_bound"_a, "releases"_a = 1.0, "statistical_bits"_a = 40)
+      .def_ro("error_bound", &ckks::ReleasePolicy::error_bound, "Bound on a slot's error.")
+      .def_ro("releases", &ckks::ReleasePolicy::releases, "Releases in all.")
+      .def_ro("statistical_bits", &ckks::ReleasePolicy::statistical_bits, "Bits of security.")
+      .def(
+          "noise_std",
+          [](const ckks::ReleasePolicy& p, std::size_t slots) {
+            return ckks::flooding_std(p, slots);
+          },
+          "slots"_a, "Standard deviation of the noise that release adds to each part of a slot.")
+      .def("__repr__", [](const ckks::ReleasePolicy& p) {
+        char text[120];
+        std::snprintf(text, sizeof(text),
+                      "ReleasePolicy(error_bound=%g, releases=%g, statistical_bits=%d)",
+                      p.error_bound, p.releases, p.statistical_bits);
+        return std::string(text);
+      });
+  m.def(
+      "worst_case_error", &ckks::worst_case_error, "ciphertext"_a,
+      R"(A bound on |error| of a slot by the ciphertext's own estimate, at failure probability 2^-128.
+
+Right for circuits whose inputs stay within the magnitudes that were encrypted.)");
+  nb::class_<Client>(m, "ClientCore", "See jali.ckks.Client.")
+      .def(nb::init<const Params&, int>(), "params"_a, "threads"_a = 0, nogil())
+      .def_prop_ro("params", &Client::params, "Its parameters.")
+      .def("encrypt", &Client::encrypt, "values"_a, "level"_a = -1, "slots"_a = 0)
+      .def(
+          "decrypt", &Client::decrypt, "ciphertext"_a, "length"_a, "complex_values"_a,
+          nb::sig("def decrypt(self, ciphertext: Ciphertext, length: int, complex_values: bool) -> "
+                  "numpy.typing.NDArray[typing.Any]"))
+      .def("release", &Client::release, "ciphertext"_a, "policy"_a, "length"_a, "complex_values"_a,
+           nb::sig("def release(self, ciphertext: Ciphertext, policy: ReleasePolicy, length: int, "
+                   "complex_values: bool) -> numpy.typing.NDArray[typing.Any]"))
+      .def("evaluation_keys", &Client::evaluation_keys, "rotations"_a, "conjugate"_a,
+           "relinearise"_a, nogil())
+      .def("public_key", &Client::public_key, nogil());
+  nb::class_<Encryptor>(m, "EncryptorCore", "See jali.ckks.Encryptor.")
+      .def(nb::init<const PublicKey&, int>(), "key"_a, "threads"_a = 0, nogil())
+      .def_prop_ro("params", &Encryptor::params, "Its parameters.")
+      .def("encrypt", &Encryptor::encrypt, "values"_a, "level"_a = -1, "slots"_a = 0);
+}
+
+}  // namespace jali::python

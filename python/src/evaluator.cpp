@@ -1,0 +1,238 @@
+// The automatic evaluator behind Bound values.
+#include <nanobind/stl/complex.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "arrays.h"
+#include "packing.h"
+#include "server.h"
+
+namespace jali::python {
+
+using namespace nb::literals;
+using ckks::Ciphertext;
+
+namespace {
+
+struct Trace {
+  std::shared_ptr<backend::Trace> ptr;
+};
+
+class Evaluator {
+ public:
+  Evaluator(const Params& params, std::optional<EvaluationKeys> keys, const std::string& device,
+            int threads, bool trace)
+      : Evaluator(build(params.ptr, std::move(keys), device, threads, trace)) {}
+
+  Params params() const { return {server_->params}; }
+  std::string engine() const { return server_->engine; }
+  int threads() const { return server_->ring->ops().config().threads; }
+  Explicit explicit_evaluator() const { return {server_}; }
+  std::optional<Trace> trace() const {
+    if (server_->trace == nullptr) return std::nullopt;
+    return Trace{server_->trace};
+  }
+
+  /// Checked once, when a value is bound, so that operations need not.
+  void check(const Ciphertext& a) const {
+    require_same(*server_->params, *a.params, "the ciphertext is");
+  }
+
+  Ciphertext add(const Ciphertext& a, const Ciphertext& b) const {
+    const ckks::Packing packing = of_sum(a, b);
+    return with(auto_.add(a, b), packing);
+  }
+  Ciphertext sub(const Ciphertext& a, const Ciphertext& b) const {
+    const ckks::Packing packing = of_sum(a, b);
+    return with(auto_.sub(a, b), packing);
+  }
+  Ciphertext negate(const Ciphertext& a) const { return with(auto_.negate(a), a.packing); }
+  Ciphertext multiply(const Ciphertext& a, const Ciphertext& b) const {
+    if (&a == &b) return with(auto_.square(a), a.packing);
+    const ckks::Packing packing = of_product(a, b);
+    return with(auto_.multiply(a, b), packing);
+  }
+  Ciphertext add_scalar(const Ciphertext& a, std::complex<double> b) const {
+    return with(auto_.add_scalar(a, b), of_scalar_sum(a, b == 0.0, b.imag() != 0));
+  }
+  Ciphertext multiply_scalar(const Ciphertext& a, std::complex<double> b) const {
+    return with(auto_.multiply_scalar(a, b), of_scalar_product(a, b.imag() != 0));
+  }
+  Ciphertext rotate(const Ciphertext& a, int steps) const {
+    return with(auto_.rotate(a, steps), steps == 0 ? a.packing : of_moved(a));
+  }
+  Ciphertext conjugate(const Ciphertext& a) const { return with(auto_.conjugate(a), a.packing); }
+  Ciphertext normalise(const Ciphertext& a) const { return with(auto_.normalise(a), a.packing); }
+
+  Ciphertext sum(const Ciphertext& a, std::size_t count) const {
+    const std::size_t slots = std::size_t{1} << a.log_slots;
+    require<InvalidArgument>(count <= slots, [&] {
+      return "sum over " + std::to_string(count) + " slots of a ciphertext that has " +
+             std::to_string(slots);
+    });
+    require<InvalidArgument>(count != 0 || a.packing.length == 0 || a.packing.padded, [&] {
+      return "slots past the vector's length of " + std::to_string(a.packing.length) +
+             " are no longer zero (a number was added, or slots were rotated): name the number "
+             "of slots in sum(), or multiply by ones of the vector's length first";
+    });
+    return with(auto_.sum(a, count), of_moved(a));
+  }
+
+  Ciphertext add_array(const Ciphertext& a, nb::handle values, bool negate_array) const {
+    const Vectors v(values, "the array's numbers");
+    const ckks::Packing packing = of_sum(a, plain(v));
+    nb::gil_scoped_release release;
+    std::vector<std::complex<double>> store;
+    auto numbers = v.as_complex(store);
+    if (negate_array) {
+      if (store.empty()) store.assign(numbers.begin(), numbers.end());
+      for (auto& x : store) x = -x;
+      numbers = store;
+    }
+    return with(auto_.add_vector(a, numbers, v.batch()), packing);
+  }
+  Ciphertext multiply_array(const Ciphertext& a, nb::handle values) const {
+    const Vectors v(values, "the array's numbers");
+    const ckks::Packing packing = of_product(a, plain(v));
+    nb::gil_scoped_release release;
+    std::vector<std::complex<double>> store;
+    return with(auto_.multiply_vector(a, v.as_complex(store), v.batch()), packing);
+  }
+
+  /// Whether it is what normalise gives: two parts, no rescale owed.
+  bool is_settled(const Ciphertext& a) const {
+    return a.parts.size() == 2 && auto_.effective_level(a) == a.level &&
+           (a.level == 0 || std::fabs(a.scale / a.params->level(a.level).scale - 1) < 0x1p-45);
+  }
+  int effective_level(const Ciphertext& a) const { return auto_.effective_level(a); }
+
+ private:
+  explicit Evaluator(std::shared_ptr<const Server> server)
+      : server_(std::move(server)), auto_(server_->evaluator) {}
+
+  static std::shared_ptr<const Server> build(const params::CkksParamsPtr& params,
+                                             std::optional<EvaluationKeys> keys,
+                                             const std::string& device, int threads, bool trace) {
+    auto server = std::make_shared<Server>();
+    server->params = params;
+    server->ring = ckks::make_ring(*params, device, threads == 0 ? default_threads() : threads);
+    server->engine = server->ring->ops().name();
+    if (trace) {
+      server->trace = std::make_shared<backend::Trace>();
+      std::shared_ptr<const backend::Ops> inner(server->ring, &server->ring->ops());
+      server->ring = std::make_shared<const ring::Ring>(std::shared_ptr<const backend::Ops>(
+          backend::make_trace_ops(std::move(inner), server->trace)));
+    }
+    std::shared_ptr<const rlwe::EvaluationKeys> held;
+    if (keys) {
+      require_same(*params, *keys->ptr->params, "the evaluation keys are");
+      held = keys->ptr;
+    } else {
+      auto none = std::make_shared<rlwe::EvaluationKeys>();
+      none->params = params;
+      held = std::move(none);
+    }
+    server->evaluator = std::make_shared<const ckks::Evaluator>(params, server->ring, held);
+    return server;
+  }
+
+  static Ciphertext with(Ciphertext out, const ckks::Packing& packing) {
+    out.packing = packing;
+    return out;
+  }
+  static Plain plain(const Vectors& v) {
+    return {v.batch(), v.count(), v.batched(), v.is_complex()};
+  }
+
+  std::shared_ptr<const Server> server_;
+  ckks::AutoEvaluator auto_;
+};
+
+std::string json_lines(const Trace& t) {
+  std::ostringstream out;
+  t.ptr->write_json_lines(out);
+  return out.str();
+}
+
+nb::dict totals(const Trace& t) {
+  nb::dict out;
+  for (const auto& total : t.ptr->totals()) {
+    nb::dict entry;
+    entry["count"] = total.count;
+    entry["bytes_read"] = total.bytes_read;
+    entry["bytes_written"] = total.bytes_written;
+    entry["mults"] = total.mults;
+    entry["seconds"] = total.seconds;
+    out[total.op.c_str()] = entry;
+  }
+  return out;
+}
+
+/// The same ciphertext showing the first `length` slots.
+Ciphertext with_length(const Evaluator& e, const Ciphertext& a, std::size_t length) {
+  const std::size_t slots = std::size_t{1} << a.log_slots;
+  require<InvalidArgument>(length >= 1 && length <= slots, [&] {
+    return "length " + std::to_string(length) + " is outside 1 to " + std::to_string(slots);
+  });
+  Ciphertext out = e.explicit_evaluator()->copy(a);
+  const bool still_padded = a.packing.padded && length >= length_of(a);
+  out.packing = a.packing;
+  out.packing.length = length == slots ? 0 : static_cast<std::uint32_t>(length);
+  out.packing.padded = still_padded && length < slots;
+  return out;
+}
+
+}  // namespace
+
+void bind_evaluator(nb::module_& m) {
+  using nogil = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<Trace>(m, "Trace", R"(Every backend operation that an Evaluator ran, in order.
+
+Names, shapes, bytes and times: no data, nothing secret.)")
+      .def(
+          "json_lines", &json_lines, nogil(),
+          "One JSON object a line and operation: op, n, word, primes, batch, digits, bytes, mults, "
+          "seconds.")
+      .def(
+          "summary", [](const Trace& t) { return t.ptr->summary(); }, nogil(),
+          "A table of the totals of each kind of operation.")
+      .def("totals", &totals, nb::sig("def totals(self) -> dict[str, dict[str, float]]"),
+           "count, bytes_read, bytes_written, mults and seconds by operation.")
+      .def(
+          "clear", [](const Trace& t) { t.ptr->clear(); }, "Forget all records.")
+      .def("__len__", [](const Trace& t) { return t.ptr->size(); });
+  nb::class_<Evaluator>(m, "EvaluatorCore", "See jali.ckks.Evaluator.")
+      .def(nb::init<const Params&, std::optional<EvaluationKeys>, const std::string&, int, bool>(),
+           "params"_a, "keys"_a.none(), "device"_a, "threads"_a, "trace"_a, nogil())
+      .def_prop_ro("params", &Evaluator::params, "Its parameters.")
+      .def_prop_ro("engine", &Evaluator::engine, "Backend and instruction set.")
+      .def_prop_ro("threads", &Evaluator::threads, "Threads it computes with.")
+      .def_prop_ro("trace", &Evaluator::trace, "The recording, or None without one.")
+      .def_prop_ro("explicit", &Evaluator::explicit_evaluator, "The same keys, by hand.")
+      .def("check", &Evaluator::check, "a"_a)
+      .def("add", &Evaluator::add, "a"_a, "b"_a, nogil())
+      .def("sub", &Evaluator::sub, "a"_a, "b"_a, nogil())
+      .def("negate", &Evaluator::negate, "a"_a, nogil())
+      .def("multiply", &Evaluator::multiply, "a"_a, "b"_a, nogil())
+      .def("add_scalar", &Evaluator::add_scalar, "a"_a, "b"_a, nogil())
+      .def("multiply_scalar", &Evaluator::multiply_scalar, "a"_a, "b"_a, nogil())
+      .def("add_array", &Evaluator::add_array, "a"_a, "values"_a, "negate_array"_a = false)
+      .def("multiply_array", &Evaluator::multiply_array, "a"_a, "values"_a)
+      .def("rotate", &Evaluator::rotate, "a"_a, "steps"_a, nogil())
+      .def("conjugate", &Evaluator::conjugate, "a"_a, nogil())
+      .def("sum", &Evaluator::sum, "a"_a, "count"_a, nogil())
+      .def("normalise", &Evaluator::normalise, "a"_a, nogil())
+      .def("is_settled", &Evaluator::is_settled, "a"_a)
+      .def("effective_level", &Evaluator::effective_level, "a"_a)
+      .def("with_length", &with_length, "a"_a, "length"_a, nogil());
+}
+
+}  // namespace jali::python

@@ -1,0 +1,312 @@
+// The explicit evaluator: the operations of ckks/evaluator.h one for one, on ciphertexts.
+#include <nanobind/stl/complex.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "arrays.h"
+#include "packing.h"
+#include "server.h"
+
+namespace jali::python {
+
+using namespace nb::literals;
+using ckks::Ciphertext;
+using ckks::Extended;
+using ckks::Hoisted;
+using ckks::Packing;
+using ckks::Plaintext;
+
+namespace {
+
+/// A plaintext diagonal over the primes of a level and P, for double hoisting.
+struct Diagonal {
+  ring::Poly poly;
+  double scale = 1;
+  double message = 1;
+};
+
+/// An extended ciphertext with the packing that its source had.
+struct Sum {
+  Extended value;
+  Packing packing;
+};
+
+Ciphertext with(Ciphertext out, const Packing& packing) {
+  out.packing = packing;
+  return out;
+}
+
+/// Operands of the explicit evaluator say less about themselves than arrays do: keep the packing
+/// when it is the same, else show all slots.
+Packing joined(const Ciphertext& a, const Ciphertext& b) {
+  Packing out = a.packing;
+  if (a.packing.length != b.packing.length) out.length = 0;
+  out.batched = a.packing.batched || b.packing.batched;
+  out.complex_values = a.packing.complex_values || b.packing.complex_values;
+  out.padded = out.length != 0 && a.packing.padded && b.packing.padded;
+  return out;
+}
+
+Packing unpadded(const Packing& a) {
+  Packing out = a;
+  out.padded = false;
+  return out;
+}
+
+Diagonal encode_diagonal(const Explicit& e, nb::handle values, int level, double scale) {
+  const Server& server = *e.server;
+  const Vectors v(values);
+  level = checked_level(*server.params, level);
+  require<InvalidArgument>(std::isfinite(scale) && scale >= 1,
+                           "scale must be a number of at least 1");
+  nb::gil_scoped_release release;
+  std::vector<std::complex<double>> store;
+  const auto numbers = v.as_complex(store);
+  const auto& primes = server.params->level(level).primes;
+  std::vector<PrimeIndex> all(primes.begin(), primes.end());
+  const auto special = server.params->p_primes();
+  all.insert(all.end(), special.begin(), special.end());
+  double square = 0;
+  for (const auto& x : numbers) square += std::norm(x);
+  // The root mean square over all slots: those past the vector are zero.
+  const double slots = static_cast<double>(server.params->slots() * v.batch());
+  return {server.evaluator->encoder().encode_over(numbers, v.batch(), all, scale, -1), scale,
+          std::sqrt(square / slots)};
+}
+
+Sum multiply_accumulate(const Explicit& e, const std::vector<const Sum*>& a,
+                        const std::vector<const Diagonal*>& diagonals) {
+  require<InvalidArgument>(!a.empty() && a.size() == diagonals.size(),
+                           "give as many diagonals as extended ciphertexts, and at least one");
+  std::vector<const Extended*> values;
+  std::vector<const ring::Poly*> polys;
+  double message = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    require<InvalidArgument>(a[i] != nullptr && diagonals[i] != nullptr, "an operand is None");
+    require<ScaleMismatch>(diagonals[i]->scale == diagonals[0]->scale,
+                           "encode every diagonal at the same scale");
+    values.push_back(&a[i]->value);
+    polys.push_back(&diagonals[i]->poly);
+    message = std::max(message, diagonals[i]->message);
+  }
+  nb::gil_scoped_release release;
+  return {e->multiply_accumulate(values, polys, diagonals[0]->scale, message),
+          unpadded(a[0]->packing)};
+}
+
+}  // namespace
+
+Plaintext encode_array(const Server& server, nb::handle values, int level, double scale,
+                       std::int64_t slots) {
+  const Vectors v(values);
+  level = checked_level(*server.params, level);
+  const int log_slots = checked_log_slots(*server.params, slots);
+  if (scale == 0) scale = server.params->level(level).scale;
+  require<InvalidArgument>(std::isfinite(scale) && scale >= 1,
+                           "scale must be a number of at least 1");
+  nb::gil_scoped_release release;
+  const auto& encoder = server.evaluator->encoder();
+  return v.is_complex() ? encoder.encode(v.complex(), v.batch(), level, scale, log_slots)
+                        : encoder.encode(v.real(), v.batch(), level, scale, log_slots);
+}
+
+void bind_explicit(nb::module_& m) {
+  using nogil = nb::call_guard<nb::gil_scoped_release>;
+
+  nb::class_<Hoisted>(m, "Hoisted",
+                      "Key-switch digits of a ciphertext, computed once for many rotations.");
+  nb::class_<Diagonal>(m, "Diagonal", "A plaintext over the primes of a level and P.")
+      .def_ro("scale", &Diagonal::scale, "Its scale.");
+  nb::class_<Sum>(m, "Extended", "A ciphertext over the primes of a level and P, before division.")
+      .def_prop_ro(
+          "level", [](const Sum& s) { return s.value.level; }, "Its level.")
+      .def_prop_ro("scale", [](const Sum& s) { return s.value.scale; }, "Its scale.");
+
+  nb::class_<Explicit>(
+      m, "ExplicitEvaluator",
+      R"(Every CKKS operation by hand: nothing is relinearised, rescaled or levelled by itself.
+
+Takes and gives Ciphertext objects; may be used from several threads. Operands must have equal levels
+(drop_to) and scales equal to within 2^-20 relative (adjust): otherwise DepthExhausted,
+ScaleMismatch or InvalidArgument. Made by Evaluator.explicit.)")
+      .def_prop_ro(
+          "params", [](const Explicit& e) { return Params{e.server->params}; }, "Its parameters.")
+      .def(
+          "has_rotation", [](const Explicit& e, int steps) { return e->has_rotation(steps); },
+          "steps"_a, "Whether a key for this rotation is here.")
+      .def(
+          "encode",
+          [](const Explicit& e, nb::handle values, int level, double scale, std::int64_t slots) {
+            return encode_array(*e.server, values, level, scale, slots);
+          },
+          "values"_a, "level"_a = -1, "scale"_a = 0.0, "slots"_a = 0,
+          nb::sig("def encode(self, values: object, level: int = -1, scale: float = 0.0, slots: "
+                  "int = 0) -> Plaintext"),
+          R"(Encode (n,) or (batch, n) numbers at a level (-1: the top) and a scale (0: the level's own).
+
+slots: a power of two for sparse packing; 0 for all N/2.)")
+      .def(
+          "add",
+          [](const Explicit& e, const Ciphertext& a, const Ciphertext& b) {
+            return with(e->add(a, b), joined(a, b));
+          },
+          "a"_a, "b"_a, nogil(), "a + b.")
+      .def(
+          "sub",
+          [](const Explicit& e, const Ciphertext& a, const Ciphertext& b) {
+            return with(e->sub(a, b), joined(a, b));
+          },
+          "a"_a, "b"_a, nogil(), "a - b.")
+      .def(
+          "negate",
+          [](const Explicit& e, const Ciphertext& a) { return with(e->negate(a), a.packing); },
+          "a"_a, nogil(), "-a.")
+      .def(
+          "add_plain",
+          [](const Explicit& e, const Ciphertext& a, const Plaintext& b) {
+            return with(e->add_plain(a, b), unpadded(a.packing));
+          },
+          "a"_a, "b"_a, nogil(), "a + b for an encoded b of the same level and scale.")
+      .def(
+          "sub_plain",
+          [](const Explicit& e, const Ciphertext& a, const Plaintext& b) {
+            return with(e->sub_plain(a, b), unpadded(a.packing));
+          },
+          "a"_a, "b"_a, nogil(), "a - b for an encoded b of the same level and scale.")
+      .def(
+          "add_scalar",
+          [](const Explicit& e, const Ciphertext& a, std::complex<double> b) {
+            return with(e->add_scalar(a, b), of_scalar_sum(a, b == 0.0, b.imag() != 0));
+          },
+          "a"_a, "b"_a, nogil(), "a plus a number in every slot.")
+      .def(
+          "multiply_plain",
+          [](const Explicit& e, const Ciphertext& a, const Plaintext& b) {
+            return with(e->multiply_plain(a, b), a.packing);
+          },
+          "a"_a, "b"_a, nogil(), "a * b for an encoded b of the same level; scales multiply.")
+      .def(
+          "multiply_scalar",
+          [](const Explicit& e, const Ciphertext& a, std::complex<double> b, double scale) {
+            return with(e->multiply_scalar(a, b, scale), of_scalar_product(a, b.imag() != 0));
+          },
+          "a"_a, "b"_a, "scale"_a, nogil(), "a times a number encoded at `scale`; scales multiply.")
+      .def(
+          "multiply_integer",
+          [](const Explicit& e, const Ciphertext& a, std::int64_t b) {
+            return with(e->multiply_integer(a, b), a.packing);
+          },
+          "a"_a, "b"_a, nogil(), "a times an integer: exact, the scale stays.")
+      .def(
+          "multiply_i",
+          [](const Explicit& e, const Ciphertext& a) {
+            return with(e->multiply_i(a), of_scalar_product(a, true));
+          },
+          "a"_a, nogil(), "a times the imaginary unit: exact, the scale stays.")
+      .def(
+          "multiply",
+          [](const Explicit& e, const Ciphertext& a, const Ciphertext& b) {
+            return with(e->multiply(a, b), joined(a, b));
+          },
+          "a"_a, "b"_a, nogil(), "a * b in three parts; scales multiply.")
+      .def(
+          "square",
+          [](const Explicit& e, const Ciphertext& a) { return with(e->square(a), a.packing); },
+          "a"_a, nogil(), "a * a in three parts.")
+      .def(
+          "relinearise",
+          [](const Explicit& e, const Ciphertext& a) { return with(e->relinearise(a), a.packing); },
+          "a"_a, nogil(), "Three parts to two, by the relinearisation key.")
+      .def(
+          "rescale",
+          [](const Explicit& e, const Ciphertext& a) { return with(e->rescale(a), a.packing); },
+          "a"_a, nogil(), "One level down; the scale is divided by the ratio of the moduli.")
+      .def(
+          "relinearise_rescale",
+          [](const Explicit& e, const Ciphertext& a) {
+            return with(e->relinearise_rescale(a), a.packing);
+          },
+          "a"_a, nogil(), "Both, with one division.")
+      .def(
+          "multiply_relinearise_rescale",
+          [](const Explicit& e, const Ciphertext& a, const Ciphertext& b) {
+            return with(e->multiply_relinearise_rescale(a, b), joined(a, b));
+          },
+          "a"_a, "b"_a, nogil(), "The product in two parts, one level down.")
+      .def(
+          "drop_to",
+          [](const Explicit& e, const Ciphertext& a, int level) {
+            return with(e->drop_to(a, level), a.packing);
+          },
+          "a"_a, "level"_a, nogil(), "The same message and scale at a lower level.")
+      .def(
+          "adjust",
+          [](const Explicit& e, const Ciphertext& a, int level, double scale) {
+            return with(e->adjust(a, level, scale), a.packing);
+          },
+          "a"_a, "level"_a, "scale"_a, nogil(),
+          "a at exactly (level, scale), level below a's; costs one rescale.")
+      .def(
+          "rotate",
+          [](const Explicit& e, const Ciphertext& a, int steps) {
+            return with(e->rotate(a, steps), unpadded(a.packing));
+          },
+          "a"_a, "steps"_a, nogil(), "Slot i of the result is slot i + steps of a.")
+      .def(
+          "conjugate",
+          [](const Explicit& e, const Ciphertext& a) { return with(e->conjugate(a), a.packing); },
+          "a"_a, nogil(), "The complex conjugate of every slot.")
+      .def(
+          "hoist", [](const Explicit& e, const Ciphertext& a) { return e->hoist(a); }, "a"_a,
+          nogil(), nb::keep_alive<0, 2>(), "Prepare a for many rotations.")
+      .def(
+          "rotate_hoisted",
+          [](const Explicit& e, const Hoisted& a, int steps) {
+            return with(e->rotate_hoisted(a, steps), unpadded(a.source->packing));
+          },
+          "a"_a, "steps"_a, nogil(), "rotate of the source, cheaper.")
+      .def(
+          "rotate_extended",
+          [](const Explicit& e, const Hoisted& a, int steps) {
+            return Sum{e->rotate_extended(a, steps), unpadded(a.source->packing)};
+          },
+          "a"_a, "steps"_a, nogil(),
+          "rotate of the source without the division by P; steps 0 for none.")
+      .def(
+          "extend",
+          [](const Explicit& e, const Ciphertext& a) { return Sum{e->extend(a), a.packing}; },
+          "a"_a, nogil(), "P times a.")
+      .def(
+          "reduce",
+          [](const Explicit& e, const Sum& a) { return with(e->reduce(a.value), a.packing); },
+          "a"_a, nogil(), "Division by P.")
+      .def(
+          "reduce_rescale",
+          [](const Explicit& e, const Sum& a) {
+            return with(e->reduce_rescale(a.value), a.packing);
+          },
+          "a"_a, nogil(), "Division by P and one level, at once.")
+      .def("encode_diagonal", &encode_diagonal, "values"_a, "level"_a, "scale"_a,
+           nb::sig(
+               "def encode_diagonal(self, values: object, level: int, scale: float) -> Diagonal"),
+           "Encode numbers for multiply_accumulate at a level.")
+      .def("multiply_accumulate", &multiply_accumulate, "a"_a, "diagonals"_a,
+           "The sum of a[k] * diagonals[k]; diagonals of one scale.")
+      .def(
+          "add_extended",
+          [](const Explicit& e, Sum& a, const Sum& b) { e->add_inplace(a.value, b.value); }, "a"_a,
+          "b"_a, nogil(), "a += b, in place.")
+      .def(
+          "rotate_accumulate",
+          [](const Explicit& e, Sum& sum, const Sum& a, int steps) {
+            e->rotate_accumulate(sum.value, a.value, steps);
+          },
+          "sum"_a, "a"_a, "steps"_a, nogil(),
+          "sum += the rotation of a, in place, before the division by P.");
+}
+
+}  // namespace jali::python

@@ -1,0 +1,49 @@
+// The extension module jali._jali.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "binding.h"
+
+namespace jali::python {
+
+namespace {
+
+nb::dict build_info() {
+  nb::dict info;
+  info["version"] = JALI_VERSION;
+#if defined(__clang__)
+  info["compiler"] = "clang " __clang_version__;
+#elif defined(__GNUC__)
+  info["compiler"] = "gcc " __VERSION__;
+#else
+  info["compiler"] = "unknown";
+#endif
+  info["cuda"] = false;
+#ifdef NDEBUG
+  info["assertions"] = false;
+#else
+  info["assertions"] = true;
+#endif
+  return info;
+}
+
+}  // namespace
+
+}  // namespace jali::python
+
+NB_MODULE(_jali, m) {
+  using namespace jali::python;
+  m.doc() = "The compiled core of Jali. Use the package jali, which wraps it.";
+  register_errors(m);
+  bind_params(m);
+  bind_values(m);
+  bind_client(m);
+  bind_explicit(m);
+  bind_evaluator(m);
+  m.def("build_info", &build_info, nb::sig("def build_info() -> dict[str, typing.Any]"),
+        "Facts about this build: version, compiler, whether a CUDA backend is in it.");
+  m.def("cpu_isas", &jali::backend::cpu_isas,
+        "Instruction sets of the cpu device that this machine can run, best first.");
+  m.def("default_threads", &jali::default_threads,
+        "JALI_NUM_THREADS, or the number of cores this process may use.");
+}

@@ -1,0 +1,104 @@
+#include "packing.h"
+
+#include <string>
+
+#include "jali/base/error.h"
+
+namespace jali::python {
+
+using ckks::Ciphertext;
+using ckks::Packing;
+
+namespace {
+
+std::size_t slots_of(const Ciphertext& a) { return std::size_t{1} << a.log_slots; }
+
+Packing merge(const Ciphertext& a, const Ciphertext& b) {
+  const std::size_t la = length_of(a), lb = length_of(b);
+  require<InvalidArgument>(a.log_slots == b.log_slots, [&] {
+    return "operands are packed in " + std::to_string(slots_of(a)) + " and " +
+           std::to_string(slots_of(b)) + " slots: encrypt both with the same slots=";
+  });
+  require<InvalidArgument>(la == lb || a.packing.length == 0 || b.packing.length == 0, [&] {
+    return "operands have the lengths " + std::to_string(la) + " and " + std::to_string(lb) +
+           ": make them equal, or call with_length() where the zeros past the end are meant";
+  });
+  require<InvalidArgument>(a.batch() == b.batch() || a.batch() == 1 || b.batch() == 1, [&] {
+    return "operands have the batches " + std::to_string(a.batch()) + " and " +
+           std::to_string(b.batch()) + ": make them equal, or one of them 1";
+  });
+  Packing out;
+  out.length = la == lb ? a.packing.length : 0;
+  out.batched = a.packing.batched || b.packing.batched;
+  out.complex_values = a.packing.complex_values || b.packing.complex_values;
+  return out;
+}
+
+Packing merge(const Ciphertext& a, const Plain& b) {
+  const std::size_t la = length_of(a);
+  require<InvalidArgument>(b.count == la || b.count == slots_of(a), [&] {
+    return "the array has the length " + std::to_string(b.count) + ", the ciphertext " +
+           std::to_string(la) + " of " + std::to_string(slots_of(a)) +
+           " slots: give an array of one of these two lengths, or a number";
+  });
+  require<InvalidArgument>(b.batch == 1 || b.batch == a.batch(), [&] {
+    return "the array has " + std::to_string(b.batch) + " rows, the ciphertext a batch of " +
+           std::to_string(a.batch()) + ": give one row, or one for each";
+  });
+  Packing out = a.packing;
+  if (b.count != la) out.length = 0;
+  out.batched = a.packing.batched || b.batched;
+  out.complex_values = a.packing.complex_values || b.complex_values;
+  return out;
+}
+
+}  // namespace
+
+std::size_t length_of(const Ciphertext& a) {
+  return a.packing.length == 0 ? slots_of(a) : a.packing.length;
+}
+
+Packing of_sum(const Ciphertext& a, const Ciphertext& b) {
+  Packing out = merge(a, b);
+  out.padded = out.length != 0 && a.packing.padded && b.packing.padded;
+  return out;
+}
+
+Packing of_product(const Ciphertext& a, const Ciphertext& b) {
+  Packing out = merge(a, b);
+  out.padded = out.length != 0 && (a.packing.padded || b.packing.padded);
+  return out;
+}
+
+Packing of_sum(const Ciphertext& a, const Plain& b) {
+  Packing out = merge(a, b);
+  out.padded = out.length != 0 && a.packing.padded;
+  return out;
+}
+
+Packing of_product(const Ciphertext& a, const Plain& b) {
+  Packing out = merge(a, b);
+  out.padded = out.length != 0;  // the array is zero past its end
+  return out;
+}
+
+Packing of_scalar_sum(const Ciphertext& a, bool zero, bool complex_value) {
+  Packing out = a.packing;
+  out.padded = a.packing.padded && zero;
+  out.complex_values = a.packing.complex_values || complex_value;
+  return out;
+}
+
+Packing of_scalar_product(const Ciphertext& a, bool complex_value) {
+  Packing out = a.packing;
+  out.complex_values = a.packing.complex_values || complex_value;
+  return out;
+}
+
+Packing of_moved(const Ciphertext& a) {
+  Packing out = a.packing;
+  out.padded = false;
+  return out;
+}
+
+}  // namespace jali::python

@@ -1,0 +1,208 @@
+#include <nanobind/operators.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <bit>
+#include <cstdio>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "binding.h"
+
+namespace jali::python {
+
+using namespace nb::literals;
+
+namespace {
+
+std::optional<Word> parse_word(const std::string& text) {
+  if (text == "auto") return std::nullopt;
+  for (const Word word : {Word::w32, Word::w52, Word::w64}) {
+    if (text == word_name(word)) return word;
+  }
+  throw InvalidArgument("unknown word \"" + text + "\": use \"w32\", \"w52\", \"w64\" or \"auto\"");
+}
+
+Params create(int depth, double scale_bits, std::optional<int> log_n, const std::string& word,
+              int security, std::optional<int> dnum, double integer_bits, const std::string& name) {
+  params::CkksLiteral literal;
+  literal.depth = depth;
+  literal.scale_bits = scale_bits;
+  literal.log_n = log_n.value_or(0);
+  literal.word = parse_word(word);
+  literal.security = security;
+  literal.dnum = dnum.value_or(0);
+  literal.integer_bits = integer_bits;
+  literal.name = name;
+  nb::gil_scoped_release release;
+  return {params::CkksParams::create(literal)};
+}
+
+std::string fingerprint(const Params& self) {
+  std::string hex;
+  char digits[3];
+  for (const std::uint8_t byte : self.ptr->hash()) {
+    std::snprintf(digits, sizeof(digits), "%02x", byte);
+    hex += digits;
+  }
+  return hex;
+}
+
+std::string repr(const Params& self) {
+  const auto& p = *self.ptr;
+  char text[200];
+  std::snprintf(text, sizeof(text),
+                "Params(log_n=%d, depth=%d, scale_bits=%g, word='%s', log_qp=%.1f, security=%d)",
+                p.log_n(), p.depth(), p.scale_bits(), std::string(word_name(p.word())).c_str(),
+                p.log_qp(), p.security());
+  return text;
+}
+
+}  // namespace
+
+void require_same(const params::CkksParams& expected, const params::CkksParams& given,
+                  const char* what) {
+  require<ParamsMismatch>(&expected == &given || expected.hash() == given.hash(), [&] {
+    return std::string(what) +
+           " of other parameters: make both sides from the same Params (its bytes "
+           "or the same arguments to Params.create)";
+  });
+}
+
+int checked_level(const params::CkksParams& params, int level) {
+  require<InvalidArgument>(level >= -1 && level <= params.depth(), [&] {
+    return "level " + std::to_string(level) + " is outside 0 to " + std::to_string(params.depth());
+  });
+  return level < 0 ? params.depth() : level;
+}
+
+int checked_log_slots(const params::CkksParams& params, std::int64_t slots) {
+  if (slots == 0) return params.log_n() - 1;
+  const auto count = static_cast<std::uint64_t>(slots);
+  require<InvalidArgument>(slots > 0 && std::has_single_bit(count) && count <= params.slots(), [&] {
+    return "slots must be a power of two from 1 to " + std::to_string(params.slots());
+  });
+  return std::countr_zero(count);
+}
+
+void bind_params(nb::module_& m) {
+  nb::class_<params::Level>(m, "Level", "The moduli of one level of CKKS parameters.")
+      .def_ro("scale", &params::Level::scale, "Canonical scale of a ciphertext at this level.")
+      .def_ro("log_q", &params::Level::log_q, "log2 of the product of its primes.")
+      .def_prop_ro(
+          "primes",
+          [](const params::Level& l) { return std::vector<int>(l.primes.begin(), l.primes.end()); },
+          "Indices into Params.primes.");
+
+  nb::class_<Params>(m, "Params", R"(CKKS parameters: immutable, validated, safe to share.
+
+Make them with Params.create; the same arguments give the same parameters everywhere.)")
+      .def_static("create", &create, "depth"_a, "scale_bits"_a = 40.0, nb::kw_only(),
+                  "log_n"_a = nb::none(), "word"_a = "auto", "security"_a = 128,
+                  "dnum"_a = nb::none(), "integer_bits"_a = 10.0, "name"_a = "",
+                  R"(Choose moduli and the smallest ring that the security table allows.
+
+depth: multiplications one after the other, >= 0.
+scale_bits: log2 of the scale: about scale_bits - log_n / 2 - 6 bits of precision remain.
+log_n: log2 of the ring degree, 10 to 17; None for the smallest that is secure.
+word: "w32", "w52", "w64", or "auto" for the fastest on CPUs that can hold the scale.
+security: 128, 192 or 256 bits, classical, by the table of eprint 2024/463; 0 only with a name that
+    begins with "insecure_".
+dnum: digits of key switching at the top level; None to choose.
+integer_bits: room above the scale at level 0: decrypted values stay below 2^(integer_bits - 1).
+
+Raises InsecureParams or InvalidArgument, saying what would fit.)")
+      .def_prop_ro(
+          "log_n", [](const Params& p) { return p.ptr->log_n(); }, "log2 of the ring degree N.")
+      .def_prop_ro(
+          "slots", [](const Params& p) { return p.ptr->slots(); },
+          "Numbers in one ciphertext, N/2.")
+      .def_prop_ro(
+          "depth", [](const Params& p) { return p.ptr->depth(); },
+          "Multiplications one after the other; also the level of a fresh ciphertext.")
+      .def_prop_ro(
+          "log_q", [](const Params& p) { return p.ptr->log_q(); },
+          "log2 of the ciphertext modulus at the top level.")
+      .def_prop_ro(
+          "log_p", [](const Params& p) { return p.ptr->log_p(); },
+          "log2 of the special modulus of key switching.")
+      .def_prop_ro(
+          "log_qp", [](const Params& p) { return p.ptr->log_qp(); },
+          "log2 of the largest modulus, which security is about.")
+      .def_prop_ro(
+          "security", [](const Params& p) { return p.ptr->security(); },
+          "Bits of security that the table grants: 128, 192, 256, or 0.")
+      .def_prop_ro(
+          "word", [](const Params& p) { return std::string(word_name(p.ptr->word())); },
+          "How residues are stored: 'w32', 'w52' or 'w64'.")
+      .def_prop_ro(
+          "scale", [](const Params& p) { return p.ptr->level(p.ptr->depth()).scale; },
+          "Scale of a fresh ciphertext.")
+      .def_prop_ro(
+          "scale_bits", [](const Params& p) { return p.ptr->scale_bits(); },
+          "log2 of the scale asked for.")
+      .def_prop_ro(
+          "integer_bits", [](const Params& p) { return p.ptr->literal().integer_bits; },
+          "Room above the scale at level 0, in bits.")
+      .def_prop_ro(
+          "name", [](const Params& p) { return p.ptr->literal().name; },
+          "The name given at creation.")
+      .def_prop_ro(
+          "dnum", [](const Params& p) { return p.ptr->dnum(); }, "Digits of a switching key.")
+      .def_prop_ro(
+          "primes",
+          [](const Params& p) {
+            return std::vector<std::uint64_t>(p.ptr->primes().begin(), p.ptr->primes().end());
+          },
+          "Every prime: those of Q, then the special ones.")
+      .def_prop_ro(
+          "q_count", [](const Params& p) { return p.ptr->q_count(); },
+          "How many of the primes belong to Q.")
+      .def_prop_ro(
+          "p_count", [](const Params& p) { return p.ptr->p_count(); },
+          "How many of the primes are special.")
+      .def(
+          "level",
+          [](const Params& p, int level) {
+            require<InvalidArgument>(level >= 0, "levels begin at 0");
+            return p.ptr->level(checked_level(*p.ptr, level));
+          },
+          "level"_a, "The moduli and the canonical scale of a level, 0 to depth.")
+      .def(
+          "key_bytes",
+          [](const Params& p, const std::vector<int>& rotations, bool conjugate, bool relinearise) {
+            return p.ptr->key_bytes(rotations, conjugate, relinearise);
+          },
+          "rotations"_a = std::vector<int>{}, "conjugate"_a = false, "relinearise"_a = true,
+          "Bytes of the evaluation keys for these rotations (in slots), before they are made.")
+      .def(
+          "expanded_key_bytes",
+          [](const Params& p, const std::vector<int>& rotations, bool conjugate, bool relinearise) {
+            return p.ptr->expanded_key_bytes(rotations, conjugate, relinearise);
+          },
+          "rotations"_a = std::vector<int>{}, "conjugate"_a = false, "relinearise"_a = true,
+          "Bytes that the same keys take in the memory of an evaluator.")
+      .def_prop_ro("fingerprint", &fingerprint,
+                   "Hexadecimal hash that every serialised object of these parameters carries.")
+      .def("__eq__",
+           [](const Params& a, nb::handle b) {
+             return nb::isinstance<Params>(b) && a.ptr->hash() == nb::cast<Params>(b).ptr->hash();
+           })
+      .def("__hash__",
+           [](const Params& p) {
+             std::int64_t head = 0;
+             std::memcpy(&head, p.ptr->hash().data(), sizeof(head));
+             return head;
+           })
+      .def("__repr__", &repr);
+  m.def(
+      "max_log_qp", &params::max_log_qp, "log_n"_a, "security"_a = 128,
+      R"(Largest log2(PQ) that the security table allows for a ring degree; 0 where it has no entry.
+
+Ternary secrets, error of standard deviation 3.19, classical attacks (eprint 2024/463, Table 5.2).)");
+}
+
+}  // namespace jali::python

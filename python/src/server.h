@@ -1,0 +1,31 @@
+// The engine of one Evaluator object of Python, shared by its automatic and its explicit side.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "binding.h"
+#include "jali/backend/trace/trace.h"
+
+namespace jali::python {
+
+struct Server {
+  params::CkksParamsPtr params;
+  std::shared_ptr<const ring::Ring> ring;
+  std::shared_ptr<const ckks::Evaluator> evaluator;
+  std::string engine;                     // name of the backend, also when it is traced
+  std::shared_ptr<backend::Trace> trace;  // null without one
+};
+
+/// The explicit evaluator as Python holds it.
+struct Explicit {
+  std::shared_ptr<const Server> server;
+  const ckks::Evaluator& operator*() const { return *server->evaluator; }
+  const ckks::Evaluator* operator->() const { return server->evaluator.get(); }
+};
+
+/// values (1-D or 2-D) encoded at (level, scale); scale 0: the level's own.
+ckks::Plaintext encode_array(const Server& server, nb::handle values, int level, double scale,
+                             std::int64_t slots);
+
+}  // namespace jali::python

@@ -1,0 +1,136 @@
+// Plaintexts, ciphertexts and public keys as Python sees them: opaque, immutable.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+#include "binding.h"
+#include "packing.h"
+
+namespace jali::python {
+
+using namespace nb::literals;
+
+namespace {
+
+std::size_t bytes_of(const ckks::Ciphertext& c) {
+  std::size_t total = 0;
+  for (const auto& part : c.parts) total += part.bytes();
+  return total;
+}
+
+nb::tuple shape(const ckks::Ciphertext& c) {
+  if (c.packing.batched) return nb::make_tuple(c.batch(), length_of(c));
+  return nb::make_tuple(length_of(c));
+}
+
+std::string repr(const ckks::Ciphertext& c) {
+  char text[160];
+  std::snprintf(text, sizeof(text), "Ciphertext(level=%d, scale=2^%.2f, parts=%zu, %zu bytes)",
+                c.level, std::log2(c.scale), c.parts.size(), bytes_of(c));
+  return text;
+}
+
+}  // namespace
+
+void bind_values(nb::module_& m) {
+  nb::class_<ckks::Plaintext>(m, "Plaintext", "An encoded vector, or batch of vectors.")
+      .def_ro("level", &ckks::Plaintext::level, "The level whose primes it has.")
+      .def_ro("scale", &ckks::Plaintext::scale, "Integers are scale times the numbers.")
+      .def_prop_ro(
+          "slots", [](const ckks::Plaintext& p) { return std::size_t{1} << p.log_slots; },
+          "Numbers in each vector.")
+      .def_prop_ro(
+          "batch", [](const ckks::Plaintext& p) { return p.poly.batch(); }, "Vectors in the batch.")
+      .def_prop_ro(
+          "nbytes", [](const ckks::Plaintext& p) { return p.poly.bytes(); }, "Bytes in memory.")
+      .def_prop_ro(
+          "params", [](const ckks::Plaintext& p) { return Params{p.params}; }, "Its parameters.")
+      .def("__repr__", [](const ckks::Plaintext& p) {
+        char text[120];
+        std::snprintf(text, sizeof(text), "Plaintext(level=%d, scale=2^%.2f, %zu bytes)", p.level,
+                      std::log2(p.scale), p.poly.bytes());
+        return std::string(text);
+      });
+
+  nb::class_<ckks::Ciphertext>(m, "Ciphertext", R"(An encrypted vector, or batch of vectors.
+
+Holds nothing secret. To compute with it, bind it to an Evaluator.)")
+      .def_ro("level", &ckks::Ciphertext::level, "Multiplications that are left.")
+      .def_ro("scale", &ckks::Ciphertext::scale, "Its scale.")
+      .def_prop_ro(
+          "parts", [](const ckks::Ciphertext& c) { return c.parts.size(); },
+          "Polynomials: 2, or 3 before relinearisation.")
+      .def_prop_ro(
+          "slots", [](const ckks::Ciphertext& c) { return std::size_t{1} << c.log_slots; },
+          "Numbers in each vector, those past its length included.")
+      .def_prop_ro(
+          "batch", [](const ckks::Ciphertext& c) { return c.batch(); }, "Vectors in the batch.")
+      .def_prop_ro("length", &length_of, "Slots of each vector that decryption shows.")
+      .def_prop_ro("shape", &shape, nb::sig("def shape(self) -> tuple[int, ...]"),
+                   "(length,), or (batch, length).")
+      .def_prop_ro(
+          "is_complex", [](const ckks::Ciphertext& c) { return c.packing.complex_values; },
+          "Whether decryption gives complex numbers by default.")
+      .def_prop_ro("nbytes", &bytes_of, "Bytes in memory; to_bytes() of a fresh one is half of it.")
+      .def_prop_ro(
+          "params", [](const ckks::Ciphertext& c) { return Params{c.params}; }, "Its parameters.")
+      .def_prop_ro(
+          "precision_bits",
+          [](const ckks::Ciphertext& c) {
+            return params::NoiseModel(*c.params).precision_bits(c.estimate, c.scale);
+          },
+          "Estimated bits of precision of a slot: -log2 of the standard deviation of its error.")
+      .def("__repr__", &repr);
+
+  nb::class_<PublicKey>(m, "PublicKey", "A key that encrypts and does not decrypt.")
+      .def_prop_ro(
+          "params", [](const PublicKey& k) { return Params{k.ptr->params}; }, "Its parameters.")
+      .def_prop_ro(
+          "nbytes", [](const PublicKey& k) { return k.ptr->b.bytes() + sizeof(k.ptr->seed); },
+          "Bytes of its one stored half and its seed.")
+      .def("__repr__", [](const PublicKey& k) {
+        return "PublicKey(" + std::to_string(k.ptr->b.bytes()) + " bytes)";
+      });
+
+  nb::class_<EvaluationKeys>(m, "EvaluationKeys",
+                             "The public keys that an evaluator needs: relinearisation, rotations.")
+      .def_prop_ro(
+          "params", [](const EvaluationKeys& k) { return Params{k.ptr->params}; },
+          "Their parameters.")
+      .def_prop_ro(
+          "nbytes", [](const EvaluationKeys& k) { return k.ptr->bytes(); },
+          "Bytes; equal to Params.key_bytes of the same rotations.")
+      .def_prop_ro(
+          "count",
+          [](const EvaluationKeys& k) {
+            return k.ptr->galois.size() + (k.ptr->relinearisation.has_value() ? 1 : 0);
+          },
+          "Number of switching keys.")
+      .def(
+          "has_rotation",
+          [](const EvaluationKeys& k, int steps) {
+            const auto element = ring::galois_element(k.ptr->params->n(), steps);
+            return element == 1 || k.ptr->galois.contains(element);
+          },
+          "steps"_a, "Whether a rotation by this many slots is possible.")
+      .def_prop_ro(
+          "has_conjugation",
+          [](const EvaluationKeys& k) {
+            return k.ptr->galois.contains(ring::conjugation_element(k.ptr->params->n()));
+          },
+          "Whether conjugation is possible.")
+      .def_prop_ro(
+          "has_relinearisation",
+          [](const EvaluationKeys& k) { return k.ptr->relinearisation.has_value(); },
+          "Whether products of ciphertexts can be relinearised.")
+      .def("__repr__", [](const EvaluationKeys& k) {
+        return "EvaluationKeys(" + std::to_string(k.ptr->galois.size()) + " rotations, " +
+               std::to_string(k.ptr->bytes()) + " bytes)";
+      });
+}
+
+}  // namespace jali::python

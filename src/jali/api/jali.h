@@ -1,0 +1,17 @@
+// The one header of the installed library: everything a program needs, from the errors up.
+#pragma once
+
+// IWYU pragma: begin_exports
+#include "jali/api/threads.h"
+#include "jali/base/error.h"
+#include "jali/ckks/auto_evaluator.h"
+#include "jali/ckks/encoder.h"
+#include "jali/ckks/encryptor.h"
+#include "jali/ckks/engine.h"
+#include "jali/ckks/evaluator.h"
+#include "jali/ckks/release.h"
+#include "jali/ckks/types.h"
+#include "jali/params/ckks_params.h"
+#include "jali/params/noise.h"
+#include "jali/rlwe/keys.h"
+// IWYU pragma: end_exports
