@@ -25,6 +25,7 @@ namespace {
 
 constexpr std::size_t kSeedBytes = 32;
 constexpr double kUnbounded = 1e9;
+constexpr std::size_t kAllLimbs = std::size_t{1} << 16;
 
 /// 3 -> "3", 37.5 -> "37.5".
 std::string number(double x) {
@@ -61,43 +62,129 @@ void check_ranges(const CkksLiteral& l) {
   }
 }
 
-/// What was built, or why it was not.
-struct Attempt {
-  std::shared_ptr<const CkksParams> params;
-  bool levels = false;       // the level table exists
-  std::size_t limbs = 0;     // its primes
-  double smallest_log_qp = 0;  // with the smallest key-switching modulus
-};
+/// Finds parameters of one ring and word, or what they would take.
+class Attempt {
+ public:
+  Attempt(const CkksLiteral& l, int log_n, Word word, double max_bits)
+      : literal_(l),
+        request_{word, log_n, l.depth, l.scale_bits, l.integer_bits},
+        max_bits_(max_bits),
+        fresh_(word, log_n) {}
 
-Attempt attempt(const CkksLiteral& l, int log_n, Word word, double max_bits) {
-  Attempt result;
-  PrimePool pool(word, log_n);
-  const auto table = choose_levels({word, log_n, l.depth, l.scale_bits, l.integer_bits}, pool);
-  if (!table) return result;
-  result.levels = true;
-  result.limbs = table->q.size();
-  const std::size_t n = std::size_t{1} << log_n;
-  std::optional<Gadget> best;
-  const std::size_t first = l.dnum == 0 ? 1 : static_cast<std::size_t>(l.dnum);
-  const std::size_t last = l.dnum == 0 ? result.limbs : first;
-  for (std::size_t dnum = first; dnum <= std::min(last, result.limbs); ++dnum) {
-    auto gadget = choose_gadget(table->q, dnum, max_bits, n, pool);
-    if (!gadget) continue;
-    const bool good = gadget->noise_ratio <= kGoodNoiseRatio;
-    if (good || !best) best = std::move(gadget);
-    if (good) break;
+  /// One prime a level. False when there is no such table, or nothing that fits.
+  bool simple() {
+    for (const LevelPlan& plan : plan_whole(request_, fresh_)) {
+      if (plan.mains.back() == plan.mains[0] + literal_.depth) consider({plan}, kSimpleDrift);
+      if (best_) return true;
+    }
+    return false;
   }
-  if (best) {
-    result.params = CkksParamsBuilder::build(l, log_n, word, *table, *best);
-    return result;
+  /// Several primes a level, or rational rescaling.
+  bool any() {
+    for (double shortfall : {0.0, 0.09, 0.3}) {
+      std::vector<LevelPlan> plans = plan_rational(request_, fresh_, shortfall);
+      if (shortfall == 0) {
+        auto whole = plan_whole(request_, fresh_);
+        plans.insert(plans.end(), whole.begin(), whole.end());
+        std::stable_sort(plans.begin(), plans.end(),
+                         [](const LevelPlan& a, const LevelPlan& b) { return a.cost < b.cost; });
+      }
+      consider(plans, shortfall == 0.3 ? kMaxDrift : kGoodDrift);
+      if (best_) return true;
+    }
+    if (strays_.empty()) return false;
+    std::stable_sort(strays_.begin(), strays_.end(),
+                     [](const Stray& a, const Stray& b) { return a.drift < b.drift; });
+    for (const Stray& stray : strays_) {
+      consider({stray.plan}, kMaxDrift);
+      if (best_) return true;
+    }
+    return false;
   }
-  double largest = 0;
-  for (std::uint64_t p : table->q) {
-    largest = std::max(largest, portable_log2(static_cast<double>(p)));
+
+  std::shared_ptr<const CkksParams> params() const {
+    return best_ ? CkksParamsBuilder::build(literal_, request_.log_n, request_.word, best_->table,
+                                            best_->gadget)
+                 : nullptr;
   }
-  result.smallest_log_qp = log2_product(table->q) + largest;
-  return result;
-}
+  bool has_levels() const { return has_levels_; }
+  /// With the smallest P there can be.
+  double smallest_log_qp() const { return smallest_log_qp_; }
+  std::size_t fewest_limbs() const { return fewest_limbs_; }
+
+ private:
+  static constexpr double kSimpleDrift = kGoodDrift / 2;
+  static constexpr int kCandidates = 12;
+  struct Found {
+    LevelTable table;
+    Gadget gadget;
+    double cost = 0;
+  };
+  struct Stray {
+    LevelPlan plan;
+    double drift = 0;
+  };
+
+  /// Keeps the cheapest of the first plans that have primes, a small drift and a P that fits.
+  void consider(const std::vector<LevelPlan>& plans, double max_drift) {
+    int candidates = 0;
+    for (const LevelPlan& plan : plans) {
+      const double least = plan.log_u + plan.largest;
+      if (least > max_bits_ + 1 && has_levels_ && smallest_log_qp_ <= least) continue;
+      PrimePool pool = fresh_;
+      auto table = name_primes(request_, plan, pool);
+      if (!table) continue;
+      if (table->drift > max_drift) {
+        strays_.push_back({plan, table->drift});
+        continue;
+      }
+      if (!has_levels_ || least < smallest_log_qp_) smallest_log_qp_ = least;
+      if (!has_levels_ || table->q.size() < fewest_limbs_) fewest_limbs_ = table->q.size();
+      has_levels_ = true;
+      auto gadget = best_gadget(*table, pool);
+      if (!gadget) continue;
+      // Transforms of a key switch: the digits over all primes, and two results.
+      const double cost = static_cast<double>((gadget->digit_begin.size() + 1) *
+                                              (table->q.size() + gadget->p.size())) *
+                          (1 + table->drift);
+      if (!best_ || cost < best_->cost) best_ = Found{std::move(*table), std::move(*gadget), cost};
+      if (++candidates == kCandidates) return;
+    }
+  }
+
+  /// The fewest digits for which P fits without much noise; failing that, for which it fits.
+  std::optional<Gadget> best_gadget(const LevelTable& table, const PrimePool& pool) const {
+    const std::size_t limbs = table.q.size();
+    const std::size_t n = std::size_t{1} << request_.log_n;
+    if (literal_.dnum != 0) {
+      const auto dnum = static_cast<std::size_t>(literal_.dnum);
+      if (dnum > limbs) return std::nullopt;
+      return choose_gadget(table.q, dnum, max_bits_, n, pool);
+    }
+    std::optional<Gadget> best;
+    const double log_q = log2_product(table.q);
+    for (std::size_t dnum = 1; dnum <= limbs; ++dnum) {
+      // P is at least as large as the average digit.
+      if (log_q * (1 + 1 / static_cast<double>(dnum)) > max_bits_) continue;
+      auto gadget = choose_gadget(table.q, dnum, max_bits_, n, pool);
+      if (!gadget) continue;
+      const bool good = gadget->noise_ratio <= kGoodNoiseRatio;
+      if (good || !best) best = std::move(gadget);
+      if (good) break;
+    }
+    return best;
+  }
+
+  const CkksLiteral& literal_;
+  LevelRequest request_;
+  double max_bits_;
+  PrimePool fresh_;
+  std::optional<Found> best_;
+  std::vector<Stray> strays_;
+  bool has_levels_ = false;
+  double smallest_log_qp_ = 0;
+  std::size_t fewest_limbs_ = 0;
+};
 
 double bound(const CkksLiteral& l, int log_n) {
   return l.security == 0 ? kUnbounded : max_log_qp(log_n, l.security);
@@ -122,8 +209,16 @@ std::shared_ptr<const CkksParams> search(const CkksLiteral& l) {
   const int high = l.log_n != 0 ? l.log_n : kMaxLogN;
   for (int log_n = low; log_n <= high; ++log_n) {
     if (hopeless(l, log_n)) continue;
-    for (Word word : words(l)) {
-      if (auto found = attempt(l, log_n, word, bound(l, log_n)).params) return found;
+    std::vector<Attempt> attempts;
+    for (Word word : words(l)) attempts.emplace_back(l, log_n, word, bound(l, log_n));
+    for (Attempt& attempt : attempts) {
+      if (attempt.simple()) return attempt.params();
+    }
+    // A table that does not fit the bound is not made to fit by more primes.
+    const bool exists = std::any_of(attempts.begin(), attempts.end(),
+                                    [](const Attempt& a) { return a.has_levels(); });
+    for (Attempt& attempt : attempts) {
+      if (!exists && attempt.any()) return attempt.params();
     }
   }
   return nullptr;
@@ -134,32 +229,51 @@ std::shared_ptr<const CkksParams> search(const CkksLiteral& l) {
   const int log_n = l.log_n != 0 ? l.log_n : kMaxLogN;
   const double max_bits = bound(l, log_n);
   const std::string scale = number(l.scale_bits);
-  // Without a bound: is it the words, or the security?
-  Attempt best;
+  CkksLiteral free_digits = l;
+  free_digits.dnum = 0;
+  // Is it the word, or the security?
+  bool has_levels = false;
+  double smallest = 0;
+  std::size_t limbs = 0;
   std::string tried;
+  if (hopeless(l, log_n)) {  // no need of primes to say so
+    has_levels = true;
+    limbs = kAllLimbs;
+    smallest = l.integer_bits + (l.depth + 1) * l.scale_bits +
+               std::min(l.scale_bits, static_cast<double>(word_prime_bits(words(l).front())));
+  }
   for (Word word : words(l)) {
     tried += (tried.empty() ? "" : " or ") + std::string(word_name(word));
-    CkksLiteral free = l;
-    free.dnum = 0;
-    Attempt a = attempt(free, log_n, word, 0);
-    if (a.levels && (!best.levels || a.smallest_log_qp < best.smallest_log_qp)) best = a;
+    if (has_levels) break;
+    Attempt attempt(free_digits, log_n, word, 0);
+    attempt.simple();
+    if (!attempt.has_levels()) attempt.any();
+    if (!attempt.has_levels()) continue;
+    smallest = attempt.smallest_log_qp();
+    limbs = attempt.fewest_limbs();
+    has_levels = true;
   }
-  if (!best.levels) {
-    throw InvalidArgument("no primes of " + tried + " at log_n " + std::to_string(log_n) +
-                          " give levels of " + scale +
-                          " bits: use scale_bits=40 (any word), another word, or a smaller log_n");
+  if (!has_levels) {
+    std::string ways;
+    for (Word word : {Word::w52, Word::w64}) {
+      CkksLiteral other = l;
+      other.word = word;
+      if (search(other)) ways += "word=\"" + std::string(word_name(word)) + "\" or ";
+    }
+    throw InvalidArgument("the primes of " + tried + " are too few at log_n " +
+                          std::to_string(log_n) + " for " + std::to_string(l.depth) +
+                          " levels of " + scale + " bits: use " + ways +
+                          "a smaller log_n or a larger scale_bits");
   }
-  if (l.dnum != 0 && static_cast<std::size_t>(l.dnum) > best.limbs) {
+  if (l.dnum != 0 && static_cast<std::size_t>(l.dnum) > limbs) {
     throw InvalidArgument(
-        "dnum " + std::to_string(l.dnum) + " is more than the " + std::to_string(best.limbs) +
-        " primes there are: use dnum <= " + std::to_string(best.limbs) + ", or leave it out");
+        "dnum " + std::to_string(l.dnum) + " is more than the " + std::to_string(limbs) +
+        " primes there are: use dnum <= " + std::to_string(limbs) + ", or leave it out");
   }
   std::string message = "the circuit needs more than is secure: depth " + std::to_string(l.depth) +
                         " at scale_bits " + scale;
   if (l.dnum != 0) {
-    CkksLiteral free = l;
-    free.dnum = 0;
-    if (auto fits = search(free)) {
+    if (auto fits = search(free_digits)) {
       throw InsecureParams("with dnum " + std::to_string(l.dnum) +
                            " the key-switching modulus takes log PQ past the " + number(max_bits) +
                            " bits that security " + std::to_string(l.security) +
@@ -168,7 +282,7 @@ std::shared_ptr<const CkksParams> search(const CkksLiteral& l) {
                            "), or log_n out");
     }
   }
-  message += " needs " + number(std::ceil(best.smallest_log_qp)) +
+  message += " needs about " + number(std::ceil(smallest)) +
              " bits of log PQ with the smallest key-switching modulus; log_n " +
              std::to_string(log_n) + " allows " + number(max_bits) + " at security " +
              std::to_string(l.security) + ": ";
@@ -180,10 +294,14 @@ std::shared_ptr<const CkksParams> search(const CkksLiteral& l) {
       ways.push_back("leave log_n out (gives " + std::to_string(fits->log_n()) + ")");
     }
   }
+  // Not worth a search: Q and one prime of the scale's size exceed the bound.
+  const auto plausible = [&](const CkksLiteral& c) {
+    return c.integer_bits + (c.depth + 2) * c.scale_bits - 1 <= max_bits;
+  };
   for (double s = std::ceil(l.scale_bits) - 1; s >= 20; --s) {
     CkksLiteral smaller = l;
     smaller.scale_bits = s;
-    if (search(smaller)) {
+    if (plausible(smaller) && search(smaller)) {
       ways.push_back("use scale_bits <= " + number(s));
       break;
     }
@@ -191,7 +309,7 @@ std::shared_ptr<const CkksParams> search(const CkksLiteral& l) {
   for (int depth = l.depth - 1; depth >= 0; --depth) {
     CkksLiteral smaller = l;
     smaller.depth = depth;
-    if (search(smaller)) {
+    if (plausible(smaller) && search(smaller)) {
       ways.push_back("use depth <= " + std::to_string(depth));
       break;
     }

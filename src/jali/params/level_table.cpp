@@ -15,68 +15,109 @@ double log2_product(const std::vector<std::uint64_t>& primes) {
 
 namespace {
 
-/// Scales farther than this from 2^scale_bits make k primes a level give way to rational rescaling.
-constexpr double kWholeDrift = 0.05;
+double log2_of(std::uint64_t prime) { return portable_log2(static_cast<double>(prime)); }
 
-/// k primes a level, chosen from the top so that each scale is as near to 2^scale_bits as the
-/// primes allow: with r = scale(l)^2 / 2^scale_bits, level l holds the primes nearest to r beyond
-/// level l-1, and scale(l-1) = scale(l)^2 / (their product). An error of scale(l) is not handed on.
-std::optional<LevelTable> whole_levels(const LevelRequest& request, PrimePool& pool) {
-  const double nominal = portable_exp2(request.scale_bits);
-  const double room = pool.max_bits() - 1e-3;  // bits a prime of the word can surely give
-  const int per_level = static_cast<int>(std::ceil((request.scale_bits - 1e-9) / pool.max_bits()));
-  if (request.scale_bits / per_level < pool.min_bits()) return std::nullopt;
+/// The mains of a plan, named one by one so that products stay near their targets.
+class Mains {
+ public:
+  Mains(const LevelPlan& plan, PrimePool& pool)
+      : pool_(pool), plan_(plan), primes_(plan.main_bits.size(), 0) {}
 
-  const double bits0 = request.integer_bits + request.scale_bits;
-  int count0 = 1;
-  while (count0 * room < bits0 - kLevel0Slack) ++count0;
-  std::vector<std::uint64_t> bottom;
-  double left = bits0;
-  for (int i = 0; i < count0; ++i) {
-    const auto p = pool.take_near(portable_exp2(left / (count0 - i)));
-    if (!p) return std::nullopt;
-    bottom.push_back(*p);
-    left -= portable_log2(static_cast<double>(*p));
-  }
-  if (left > kLevel0Slack) return std::nullopt;
+  bool ok() const { return ok_; }
+  const std::vector<std::uint64_t>& primes() const { return primes_; }
 
-  LevelTable table;
-  std::vector<std::vector<std::uint64_t>> added(static_cast<std::size_t>(request.depth) + 1);
-  added[0] = std::move(bottom);
-  table.scale.assign(added.size(), nominal);
-  for (std::size_t l = added.size() - 1; l > 0; --l) {
-    double ratio = table.scale[l] * table.scale[l] / nominal;  // what is left to choose
-    double product = 1;
-    for (int i = 0; i < per_level; ++i) {
-      const int rest = per_level - i;
-      const auto p = pool.take_near(rest == 1 ? ratio : portable_exp2(portable_log2(ratio) / rest));
-      if (!p) return std::nullopt;
-      added[l].push_back(*p);
-      product *= static_cast<double>(*p);
-      ratio /= static_cast<double>(*p);
+  /// The unnamed ones of [begin, end) get sizes near the plan's, the last of them what is left of
+  /// `total` bits for all of [begin, end).
+  void name(std::size_t begin, std::size_t end, std::optional<double> total = std::nullopt) {
+    double planned = 0;
+    double named = 0;
+    std::size_t last = end;
+    for (std::size_t i = begin; i < end; ++i) {
+      if (primes_[i] == 0) last = i;
     }
-    table.scale[l - 1] = table.scale[l] * table.scale[l] / product;
-    const double drift = std::abs(portable_log2(table.scale[l - 1]) - request.scale_bits);
-    table.drift = std::max(table.drift, drift);
-    if (drift > kWholeDrift) return std::nullopt;
+    double fixed = 0;
+    for (std::size_t i = begin; i < end; ++i) fixed += primes_[i] == 0 ? 0 : log2_of(primes_[i]);
+    for (std::size_t i = begin; i < end; ++i) {
+      if (primes_[i] != 0) continue;
+      planned += plan_.main_bits[i];
+      named += take(i, (total && i == last ? *total - fixed : planned) - named);
+    }
   }
-  for (const auto& primes : added) {
-    table.q.insert(table.q.end(), primes.begin(), primes.end());
-    auto& level = table.levels.emplace_back(table.q.size());
-    for (std::size_t i = 0; i < level.size(); ++i) level[i] = static_cast<PrimeIndex>(i);
+
+ private:
+  double take(std::size_t i, double bits) {
+    const auto p = pool_.take_near(portable_exp2(std::clamp(bits, 1.0, 63.0)));
+    ok_ = ok_ && p.has_value();
+    if (!p) return bits;
+    primes_[i] = *p;
+    return log2_of(*p);
   }
-  return table;
-}
+
+  PrimePool& pool_;
+  const LevelPlan& plan_;
+  std::vector<std::uint64_t> primes_;
+  bool ok_ = true;
+};
 
 }  // namespace
 
-std::optional<LevelTable> choose_levels(const LevelRequest& request, PrimePool& pool) {
-  PrimePool whole_pool = pool;
-  if (auto table = whole_levels(request, whole_pool)) {
-    pool = std::move(whole_pool);
-    return table;
+std::optional<LevelTable> name_primes(const LevelRequest& request, const LevelPlan& plan,
+                                      PrimePool& pool) {
+  const std::size_t levels = plan.mains.size();
+  for (std::uint64_t p : plan.terminals) pool.take(p);
+  Mains mains(plan, pool);
+  // Of the mains that no rescale touches the ordinary plan has sizes of its own: first choice.
+  const auto bottom = static_cast<std::size_t>(plan.mains[0]);
+  if (plan.terminals.empty()) mains.name(0, bottom);
+
+  LevelTable table;
+  table.scale.assign(levels, portable_exp2(request.scale_bits));
+  for (std::size_t l = levels - 1; l > 0 && mains.ok(); --l) {
+    const auto a = static_cast<std::size_t>(plan.mains[l]);
+    const auto a_next = static_cast<std::size_t>(plan.mains[l - 1]);
+    // scale(l-1) = scale(l)^2 * added / dropped shall be 2^scale_bits.
+    double net = 2 * portable_log2(table.scale[l]) - plan.target_bits;  // dropped / added
+    double dropped = 1;
+    double added = 1;
+    for (std::size_t i = 0; i < plan.terminals.size(); ++i) {
+      const auto p = static_cast<double>(plan.terminals[i]);
+      const bool before = (plan.terminal_masks[l] >> i) & 1;
+      const bool after = (plan.terminal_masks[l - 1] >> i) & 1;
+      if (before && !after) {
+        dropped *= p;
+        net -= portable_log2(p);
+      } else if (after && !before) {
+        added *= p;
+        net += portable_log2(p);
+      }
+    }
+    mains.name(std::min(a, a_next), std::max(a, a_next), a_next < a ? net : -net);
+    if (!mains.ok()) return std::nullopt;
+    for (std::size_t i = a_next; i < a; ++i) dropped *= static_cast<double>(mains.primes()[i]);
+    for (std::size_t i = a; i < a_next; ++i) added *= static_cast<double>(mains.primes()[i]);
+    table.scale[l - 1] = table.scale[l] * table.scale[l] * (added / dropped);
+    const double drift = std::abs(portable_log2(table.scale[l - 1]) - request.scale_bits);
+    table.drift = std::max(table.drift, drift);
+    if (drift > kMaxDrift) return std::nullopt;
   }
-  return std::nullopt;
+  mains.name(0, mains.primes().size());
+  if (!mains.ok()) return std::nullopt;
+
+  table.q = plan.terminals;
+  table.q.insert(table.q.end(), mains.primes().begin(), mains.primes().end());
+  for (std::size_t l = 0; l < levels; ++l) {
+    auto& level = table.levels.emplace_back();
+    for (std::size_t i = 0; i < plan.terminals.size(); ++i) {
+      if ((plan.terminal_masks[l] >> i) & 1) level.push_back(static_cast<PrimeIndex>(i));
+    }
+    for (std::size_t i = 0; i < static_cast<std::size_t>(plan.mains[l]); ++i) {
+      level.push_back(static_cast<PrimeIndex>(plan.terminals.size() + i));
+    }
+  }
+  double log_q0 = 0;
+  for (PrimeIndex i : table.levels[0]) log_q0 += log2_of(table.q[i]);
+  if (log_q0 < request.integer_bits + request.scale_bits - 2 * kLevel0Slack) return std::nullopt;
+  return table;
 }
 
 }  // namespace jali::params

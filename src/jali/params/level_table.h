@@ -1,4 +1,4 @@
-// The moduli of every level. See docs/math/levels.md.
+// The moduli of every level: plans in bits, then primes. See docs/math/levels.md.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@ namespace jali::params {
 
 /// Bits by which level 0 may fall short of integer_bits + scale_bits: primes are not everywhere.
 inline constexpr double kLevel0Slack = 0.25;
-/// A scale may leave 2^scale_bits by this many bits, and no more, at any level.
+/// Bits by which a scale should at most leave 2^scale_bits, and must at most.
+inline constexpr double kGoodDrift = 0.1;
 inline constexpr double kMaxDrift = 0.5;
 
 struct LevelRequest {
@@ -23,23 +24,40 @@ struct LevelRequest {
   double integer_bits = 0;
 };
 
-/// How a level is made from primes.
-enum class Regime : std::uint8_t {
-  whole,    // k primes a level, k = 1 where the scale fits the word
-  rational  // the primes of a level are a subset of all: rescaling drops some and adds some
+/// Counts and nominal sizes. Level l holds the first mains[l] mains and the terminals of the bit mask
+/// terminal_masks[l]. Where the mask changes the rescale is rational: it drops some primes and adds
+/// others. A plan without terminals is the ordinary one: k mains a level beyond those of level 0.
+struct LevelPlan {
+  std::vector<int> mains;
+  std::vector<std::uint32_t> terminal_masks;
+  std::vector<double> main_bits;         // nominal size of every main
+  std::vector<std::uint64_t> terminals;  // primes, already chosen
+  double target_bits = 0;                // log2 of the scales below the top
+  double log_u = 0;                      // bits of all primes
+  double largest = 0;                    // bits of the largest prime
+  double cost = 0;                       // the order of preference
 };
+
+/// Plans with k primes a level, the least k and the fewest primes first.
+std::vector<LevelPlan> plan_whole(const LevelRequest& request, const PrimePool& pool);
+
+/// Plans with terminals, fewest limbs first, by beam search: see level_plan.cpp. They aim at scales
+/// `shortfall` bits below scale_bits: where the word has hardly enough primes, levels a little
+/// narrower than asked for exist when those asked for do not.
+std::vector<LevelPlan> plan_rational(const LevelRequest& request, const PrimePool& pool,
+                                     double shortfall);
 
 struct LevelTable {
-  Regime regime = Regime::whole;
-  std::vector<std::uint64_t> q;                // all primes, in index order
-  std::vector<std::vector<PrimeIndex>> levels; // ascending indices into q, level 0 first
-  std::vector<double> scale;                   // canonical scale of every level
-  double drift = 0;                            // max over levels of |log2 scale - scale_bits|
+  std::vector<std::uint64_t> q;                 // terminals, then mains
+  std::vector<std::vector<PrimeIndex>> levels;  // ascending indices into q, level 0 first
+  std::vector<double> scale;                    // canonical scale of every level
+  double drift = 0;                             // max over levels of |log2 scale - scale_bits|
 };
 
-/// Empty when this word has no such table at this N (the caller says what would fit). Takes the
-/// primes from `pool`, which must be fresh.
-std::optional<LevelTable> choose_levels(const LevelRequest& request, PrimePool& pool);
+/// Chooses the primes of a plan from the top, each rescale correcting the error of the one before.
+/// Empty when the primes run out or a scale leaves by more than kMaxDrift.
+std::optional<LevelTable> name_primes(const LevelRequest& request, const LevelPlan& plan,
+                                      PrimePool& pool);
 
 /// Sum of log2 of the primes.
 double log2_product(const std::vector<std::uint64_t>& primes);

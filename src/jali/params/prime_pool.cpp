@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "jali/arith/primes.h"
+#include "jali/params/real.h"
 
 namespace jali::params {
 
@@ -17,6 +18,16 @@ bool PrimePool::prime(std::uint64_t candidate) {
   const auto [it, fresh] = known_.try_emplace(candidate, false);
   if (fresh) it->second = arith::is_prime(candidate);
   return it->second;
+}
+
+double PrimePool::bits_of_nth_largest(int count) const {
+  std::uint64_t bound = high_;
+  for (int i = 0; i < count; ++i) {
+    const auto p = arith::prime_below(bound, m_, low_);
+    if (!p) break;
+    bound = *p;
+  }
+  return portable_log2(static_cast<double>(bound));
 }
 
 std::optional<std::uint64_t> PrimePool::take_near(double target) {

@@ -19,8 +19,12 @@ class PrimePool {
   /// log2 of the bound of the word.
   double max_bits() const { return max_bits_; }
 
+  /// log2 of the count-th largest prime of the word, or of the smallest there is.
+  double bits_of_nth_largest(int count) const;
+
   /// Takes the free prime nearest to `target`, within the word and not below min_bits.
   std::optional<std::uint64_t> take_near(double target);
+  void take(std::uint64_t prime) { taken_.insert(prime); }
   /// Takes the largest free prime at most `target`.
   std::optional<std::uint64_t> take_below(double target);
 

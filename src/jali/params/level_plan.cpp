@@ -1,0 +1,257 @@
+// Plans of levels. Rational ones come from a beam search over what each level holds: from the top
+// down, a rescale drops the last k >= 1 mains that no level below will have (fresh ones: their size is
+// still free, so that the rescale can be exact), exchanges terminals, and may take back or drop again
+// mains dropped before. The price of a path is the bits by which its limbs fall short of the word.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <map>
+
+#include "jali/params/level_table.h"
+#include "jali/params/real.h"
+
+namespace jali::params {
+namespace {
+
+/// The cost of limbs: those of a level on average (time), and all of them (keys).
+void finish(LevelPlan& plan, double target) {
+  plan.target_bits = target;
+  double limbs = 0;
+  for (std::size_t l = 0; l < plan.mains.size(); ++l) {
+    limbs += plan.mains[l] + std::popcount(plan.terminal_masks[l]);
+  }
+  for (double b : plan.main_bits) {
+    plan.log_u += b;
+    plan.largest = std::max(plan.largest, b);
+  }
+  for (std::uint64_t p : plan.terminals) {
+    const double b = portable_log2(static_cast<double>(p));
+    plan.log_u += b;
+    plan.largest = std::max(plan.largest, b);
+  }
+  plan.cost = limbs / static_cast<double>(plan.mains.size()) +
+              static_cast<double>(plan.main_bits.size() + plan.terminals.size());
+}
+
+constexpr int kMaxTerminals = 6;
+constexpr std::size_t kBeam = 24;
+constexpr int kMaxMainsStep = 4;  // mains dropped or taken back by one rescale
+constexpr double kInexact = 0.04;  // bits of error allowed to a rescale without a fresh main
+constexpr double kInexactPrice = 3;  // bits of shortfall that a level pays for such a rescale
+
+/// A level of a path. Mains are counted from the top: `fresh` of them have been dropped at some
+/// level, `out` of these are out now.
+struct Node {
+  std::uint32_t mask = 0;
+  int fresh = 0;
+  int out = 0;
+  double log_scale = 0;
+  double price = 0;
+  int parent = -1;
+  std::vector<double> bits;  // of the fresh mains
+};
+
+struct Search {
+  const LevelRequest& request;
+  double cap;  // bits of the largest mains
+  double min_bits;  // of any prime
+  double target;  // log2 of the scales below the top
+  std::vector<std::uint64_t> terminals;
+  std::vector<double> mask_bits;  // sum over a mask
+  std::vector<double> mask_short;  // sum of shortfalls, cap - bits
+
+  Search(const LevelRequest& r, double cap_bits, double least, double target_bits,
+         std::vector<std::uint64_t> primes)
+      : request(r),
+        cap(cap_bits),
+        min_bits(least),
+        target(target_bits),
+        terminals(std::move(primes)) {
+    const std::size_t masks = std::size_t{1} << terminals.size();
+    mask_bits.assign(masks, 0);
+    mask_short.assign(masks, 0);
+    for (std::size_t m = 1; m < masks; ++m) {
+      const auto low = static_cast<std::size_t>(std::countr_zero(m));
+      const double b = portable_log2(static_cast<double>(terminals[low]));
+      mask_bits[m] = mask_bits[m & (m - 1)] + b;
+      mask_short[m] = mask_short[m & (m - 1)] + cap - b;
+    }
+  }
+
+  std::vector<Node> step(const std::vector<Node>& nodes, int level) const;
+  std::optional<LevelPlan> run() const;
+};
+
+std::vector<Node> Search::step(const std::vector<Node>& nodes, int level) const {
+  // A fresh main weighs on all levels above and on the keys.
+  const double weight = 2.0 * request.depth - level + 1;
+  struct Move {
+    double price;
+    double log_scale;
+    double fresh_bits;  // each
+    int parent;
+    int out;
+    std::uint32_t mask;
+  };
+  std::vector<Move> moves;
+  for (std::size_t index = 0; index < nodes.size(); ++index) {
+    const Node& node = nodes[index];
+    std::vector<double> sum(node.bits.size() + 1, 0);
+    for (std::size_t i = 0; i < node.bits.size(); ++i) sum[i + 1] = sum[i] + node.bits[i];
+    const double net = 2 * node.log_scale - target;
+    const int out_low = std::max(0, node.out - kMaxMainsStep);
+    for (std::uint32_t mask = 0; mask < mask_bits.size(); ++mask) {
+      const double exchanged = mask_bits[node.mask] - mask_bits[mask];
+      for (int out = out_low; out <= node.fresh + kMaxMainsStep; ++out) {
+        const int named = std::min(out, node.fresh);
+        const double known = exchanged + sum[static_cast<std::size_t>(named)] -
+                             sum[static_cast<std::size_t>(node.out)];
+        double price = node.price + mask_short[mask];
+        for (int i = named; i < node.fresh; ++i)
+          price += cap - node.bits[static_cast<std::size_t>(i)];
+        Move move{price, target, 0, static_cast<int>(index), out, mask};
+        const int k = out - node.fresh;
+        if (k > 0) {
+          move.fresh_bits = (net - known) / k;
+          if (move.fresh_bits > cap || move.fresh_bits < min_bits) continue;
+          move.price += weight * k * (cap - move.fresh_bits);
+        } else {
+          move.log_scale = 2 * node.log_scale - known;
+          if (std::abs(move.log_scale - target) > kInexact) continue;
+          move.price += kInexactPrice;
+        }
+        moves.push_back(move);
+      }
+    }
+  }
+  std::stable_sort(moves.begin(), moves.end(),
+                   [](const Move& a, const Move& b) { return a.price < b.price; });
+  std::vector<Node> next;
+  std::map<std::pair<std::uint32_t, int>, int> alike;  // the beam keeps variety
+  for (const Move& move : moves) {
+    const Node& parent = nodes[static_cast<std::size_t>(move.parent)];
+    const int fresh = std::max(parent.fresh, move.out);
+    if (++alike[{move.mask, fresh - move.out}] > 2) continue;
+    Node node{move.mask, fresh, move.out, move.log_scale, move.price, move.parent, parent.bits};
+    node.bits.resize(static_cast<std::size_t>(fresh), move.fresh_bits);
+    next.push_back(std::move(node));
+    if (next.size() == kBeam) break;
+  }
+  return next;
+}
+
+std::optional<LevelPlan> Search::run() const {
+  const int depth = request.depth;
+  std::vector<std::vector<Node>> beam(static_cast<std::size_t>(depth) + 1);
+  for (std::uint32_t mask = 0; mask < mask_bits.size(); ++mask) {
+    // Terminals that the top lacks are bits of the keys without use to it.
+    const double idle = mask_bits.back() - mask_bits[mask];
+    beam.back().push_back(
+        {mask, 0, 0, request.scale_bits, idle * (depth + 1) + mask_short[mask], -1, {}});
+  }
+  for (std::size_t l = beam.size() - 1; l > 0; --l) {
+    beam[l - 1] = step(beam[l], static_cast<int>(l) - 1);
+    if (beam[l - 1].empty()) return std::nullopt;
+  }
+  // Level 0: mains that are never dropped make up what is missing.
+  const double need = request.integer_bits + request.scale_bits;
+  const Node* best = nullptr;
+  double best_price = 0, bottom_bits = 0;
+  int bottom = 0;
+  for (const Node& node : beam[0]) {
+    double held = mask_bits[node.mask];
+    for (int i = node.out; i < node.fresh; ++i) held += node.bits[static_cast<std::size_t>(i)];
+    const double missing = need - held;
+    const int count =
+        missing <= kLevel0Slack
+            ? 0
+            : std::max(1, static_cast<int>(std::ceil((missing - kLevel0Slack) / cap)));
+    if (held == 0 && count == 0) continue;
+    const double each = count == 0 ? 0 : std::clamp(missing / count, min_bits, cap);
+    const double surplus = std::max(0.0, count * each - missing);
+    const double price = node.price + 2.0 * (depth + 1) * (surplus + count * (cap - each));
+    if (best == nullptr || price < best_price) {
+      best = &node;
+      best_price = price;
+      bottom = count;
+      bottom_bits = each;
+    }
+  }
+  if (best == nullptr) return std::nullopt;
+
+  LevelPlan plan;
+  plan.terminals = terminals;
+  plan.main_bits.assign(static_cast<std::size_t>(bottom), bottom_bits);
+  plan.main_bits.insert(plan.main_bits.end(), best->bits.rbegin(), best->bits.rend());
+  const int all = static_cast<int>(plan.main_bits.size());
+  const Node* node = best;
+  for (std::size_t l = 0;; ++l) {
+    plan.mains.push_back(all - node->out);
+    plan.terminal_masks.push_back(node->mask);
+    if (node->parent < 0) break;
+    node = &beam[l + 1][static_cast<std::size_t>(node->parent)];
+  }
+  std::uint32_t used = 0;
+  for (std::uint32_t mask : plan.terminal_masks) used |= mask;
+  if (used + 1 != mask_bits.size()) return std::nullopt;  // another set of terminals will do better
+  finish(plan, target);
+  return plan;
+}
+
+}  // namespace
+
+std::vector<LevelPlan> plan_whole(const LevelRequest& request, const PrimePool& pool) {
+  const double s = request.scale_bits;
+  const double bits0 = request.integer_bits + s;
+  const int bottom =
+      std::max(1, static_cast<int>(std::ceil((bits0 - kLevel0Slack) / pool.max_bits())));
+  const int k = std::max(1, static_cast<int>(std::ceil(s / pool.max_bits() - 1e-9)));
+  std::vector<LevelPlan> plans;
+  for (int per_level : {k, k + 1}) {
+    if (s / per_level < pool.min_bits() && request.depth > 0) break;
+    if (per_level > 1 && request.depth == 0) break;
+    for (int extra : {0, 1}) {
+      const int count = bottom + extra;
+      LevelPlan plan;
+      for (int l = 0; l <= request.depth; ++l) plan.mains.push_back(count + l * per_level);
+      plan.terminal_masks.assign(plan.mains.size(), 0);
+      plan.main_bits.assign(static_cast<std::size_t>(count),
+                            std::clamp(bits0 / count, pool.min_bits(), pool.max_bits()));
+      plan.main_bits.resize(static_cast<std::size_t>(plan.mains.back()), s / per_level);
+      finish(plan, s);
+      plans.push_back(std::move(plan));
+    }
+  }
+  return plans;
+}
+
+std::vector<LevelPlan> plan_rational(const LevelRequest& request, const PrimePool& pool,
+                                     double shortfall) {
+  const double total = request.integer_bits + (request.depth + 1) * request.scale_bits;
+  const double cap = pool.bits_of_nth_largest(static_cast<int>(total / pool.max_bits()) + 6);
+  const double least = pool.min_bits() + 0.5;
+  const double target = request.scale_bits - shortfall;
+  std::vector<LevelPlan> plans;
+  // Up to six terminals: some as small as there are, the others of one of a few sizes.
+  for (double share : {0.0, 0.2, 0.4, 0.8, 1.0}) {
+    for (int small = 1; small <= kMaxTerminals; ++small) {
+      for (int other = share == 0 ? 0 : 1; other <= (share == 0 ? 0 : kMaxTerminals - small);
+           ++other) {
+        PrimePool free = pool;
+        std::vector<std::uint64_t> terminals;
+        for (int i = 0; i < small + other; ++i) {
+          const double bits = least + (i < small ? 0 : (cap - 0.1 - least) * share);
+          if (const auto p = free.take_near(portable_exp2(bits))) terminals.push_back(*p);
+        }
+        if (terminals.size() != static_cast<std::size_t>(small + other)) continue;
+        const Search search(request, cap, least, target, std::move(terminals));
+        if (auto plan = search.run()) plans.push_back(std::move(*plan));
+      }
+    }
+  }
+  std::stable_sort(plans.begin(), plans.end(),
+                   [](const LevelPlan& a, const LevelPlan& b) { return a.cost < b.cost; });
+  return plans;
+}
+
+}  // namespace jali::params
