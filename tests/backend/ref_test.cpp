@@ -2,6 +2,8 @@
 #include <bit>
 #include <cmath>
 
+#include "engines.h"
+#include "jali/arith/primes.h"
 #include "jali/backend/ref/crt.h"
 #include "jali/backend/ref/transform.h"
 #include "jali/base/error.h"
@@ -12,8 +14,6 @@ namespace jali::backend::test {
 namespace {
 
 using ref::Row;
-
-constexpr Word kWords[] = {Word::w32, Word::w52, Word::w64};
 
 /// Sets a row from a list.
 void put(Block& x, std::size_t limb, std::initializer_list<u64> row) {
@@ -104,6 +104,7 @@ TEST(Modular, PrimesAndRoots) {
     u64 smallest = 2;
     while (ref::power(smallest, 16, q) != q - 1) ++smallest;
     EXPECT_EQ(ref::smallest_root(q, 16), smallest) << q;
+    EXPECT_EQ(arith::primitive_root(q, 32), smallest) << q;
   }
 }
 
@@ -220,7 +221,7 @@ TEST_P(KnownAnswers, Integers) {
   EXPECT_EQ(row_of(x, 0), (Row{16, 0, 14, 8}));  // 2^63 = 2^7 (2^8)^7 = 128 = 9 mod 17
   EXPECT_EQ(row_of(x, 1), (Row{40, 0, 16, 33}));
   ops_->from_double(x, std::vector<double>{-1, 0x1p100, -0x1p100, 0x1p999});
-  EXPECT_EQ(row_of(x, 0), (Row{16, 16, 1, 9}));                        // 2^100 = 2^4, 2^999 = 2^7
+  EXPECT_EQ(row_of(x, 0), (Row{16, 16, 1, 9}));  // 2^100 = 2^4, 2^999 = 2^7
   const std::vector<u64> wide = {1, 0, ~u64{0}, 5, 0, 1, ~u64{0}, 6};  // low words, then high
   for (const CrtMethod method : {CrtMethod::mod, CrtMethod::mul}) {
     ops_->crt(x.poison(), wide, 2, method);

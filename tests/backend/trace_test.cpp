@@ -1,10 +1,11 @@
 // trace/ hands operations on unchanged and records what they were.
+#include "jali/backend/trace/trace.h"
+
 #include <map>
 #include <sstream>
 #include <thread>
 
 #include "jali/backend/trace/cost.h"
-#include "jali/backend/trace/trace.h"
 #include "jali/base/error.h"
 #include "support.h"
 

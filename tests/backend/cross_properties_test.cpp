@@ -1,0 +1,42 @@
+// cpu/ against mathematics alone, at sizes where the oracle is too slow as well.
+#include "engines.h"
+#include "properties.h"
+
+namespace jali::backend::test {
+namespace {
+
+class CpuProperties : public testing::TestWithParam<std::tuple<Word, std::string>> {};
+INSTANTIATE_TEST_SUITE_P(Engines, CpuProperties,
+                         testing::Combine(testing::ValuesIn(kWords), testing::ValuesIn(cpu_isas())),
+                         [](const auto& info) {
+                           return std::string(word_name(std::get<0>(info.param))) + "_" +
+                                  std::get<1>(info.param);
+                         });
+
+TEST_P(CpuProperties, All) {
+  JALI_SEEDED(rng);
+  const auto& [word, isa] = GetParam();
+  for (const std::size_t n : {1024, 4096}) {
+    const auto ops = make_cpu_ops({word, n, primes_for(word, n, 9), 2, isa});
+    check_transforms(*ops, rng);
+    check_automorphisms(*ops, rng);
+    check_mod_up(*ops, rng);
+    check_scale_down(*ops, rng);
+    check_key_switch(*ops, rng);
+    check_integers(*ops, rng);
+  }
+}
+
+TEST_P(CpuProperties, LargeRings) {
+  JALI_SEEDED(rng);
+  const auto& [word, isa] = GetParam();
+  for (const std::size_t n : {16384, 32768, 65536, 131072}) {
+    SCOPED_TRACE(n);
+    const auto ops = make_cpu_ops({word, n, primes_for(word, n, 9), 2, isa});
+    check_transforms(*ops, rng);
+    check_key_switch(*ops, rng);
+  }
+}
+
+}  // namespace
+}  // namespace jali::backend::test

@@ -1,0 +1,72 @@
+// The cpu engines of this machine: every instruction set, one thread and two.
+#pragma once
+
+#include "support.h"
+
+namespace jali::backend::test {
+
+inline constexpr Word kWords[] = {Word::w32, Word::w52, Word::w64};
+
+inline std::vector<std::shared_ptr<const Ops>> cpu_engines(Config config) {
+  std::vector<std::shared_ptr<const Ops>> engines;
+  for (const std::string& isa : cpu_isas()) {
+    for (const int threads : {1, 2}) {
+      config.isa = isa;
+      config.threads = threads;
+      engines.push_back(make_cpu_ops(config));
+    }
+  }
+  return engines;
+}
+
+inline std::string engine_name(const Ops& ops) {
+  return ops.name() + ", " + std::to_string(ops.config().threads) + " threads";
+}
+
+/// The oracle beside every cpu engine, for one ring.
+class Engines {
+ public:
+  explicit Engines(Config config) : ref_(make_ref_ops(config)), cpu_(cpu_engines(config)) {}
+
+  const Config& config() const { return ref_->config(); }
+  const Ops& ref() const { return *ref_; }
+  const std::vector<std::shared_ptr<const Ops>>& cpu() const { return cpu_; }
+
+  /// run(ops) returns a vector of blocks: every engine must give the oracle's, bit for bit.
+  template <class Run>
+  void expect_same(const std::string& what, Run run) const {
+    SCOPED_TRACE(what);
+    const std::vector<Block> want = run(*ref_);
+    for (const auto& engine : cpu_) {
+      const std::vector<Block> have = run(*engine);
+      ASSERT_EQ(have.size(), want.size());
+      for (std::size_t i = 0; i < have.size(); ++i) {
+        ASSERT_TRUE(same(have[i], want[i])) << engine_name(*engine) << ", output " << i;
+      }
+    }
+  }
+
+ private:
+  std::unique_ptr<Ops> ref_;
+  std::vector<std::shared_ptr<const Ops>> cpu_;
+};
+
+/// "limbs 3 batch 1 fill 2": the shape of a failing case.
+template <class... Parts>
+std::string describe(const Parts&... parts) {
+  std::string text;
+  const auto append = [&](const auto& part) {
+    if constexpr (std::is_convertible_v<decltype(part), std::string>) {
+      text += part;
+    } else if constexpr (requires { part.begin(); }) {
+      for (const auto& x : part) text += std::to_string(x) + ",";
+    } else {
+      text += std::to_string(static_cast<long long>(part));
+    }
+    text += ' ';
+  };
+  (append(parts), ...);
+  return text;
+}
+
+}  // namespace jali::backend::test
