@@ -89,14 +89,13 @@ std::vector<double> to_doubles(const Ring& ring, const Poly& x, double divisor) 
   std::vector<std::uint64_t> integers(words * count);
   ring.ops().icrt(integers, words, x.view(), backend::IcrtMethod::garner);
 
-  std::vector<std::uint64_t> value(words);
+  std::vector<std::uint64_t> value(words), difference(words);
   for (std::size_t k = 0; k < count; ++k) {
     for (std::size_t w = 0; w < words; ++w) value[w] = integers[w * count + k];
     // Q - value, and whether value is in the upper half of [0, Q).
     std::uint64_t borrow = 0;
     bool upper = false, decided = false;
     std::vector<std::uint64_t>& v = value;
-    std::uint64_t difference[64];
     for (std::size_t w = 0; w < words; ++w) {
       const u128 t = u128{q_words[w]} - v[w] - borrow;
       difference[w] = static_cast<std::uint64_t>(t);
