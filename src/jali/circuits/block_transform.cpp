@@ -1,0 +1,317 @@
+#include "jali/circuits/block_transform.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "jali/base/error.h"
+#include "jali/params/noise.h"
+
+namespace jali::circuits {
+namespace {
+
+using ckks::Ciphertext;
+using ckks::Extended;
+
+// Diagonals that are encoded for one use are weighed a few at a time, while they are in cache.
+constexpr std::size_t kStreamed = 4;
+
+bool close(double a, double b) { return std::abs(a - b) <= std::ldexp(std::abs(b), -20); }
+
+// sum_k a[k] * diagonal[k] over Q alone.
+Ciphertext multiply_accumulate(const ckks::Evaluator& evaluator,
+                               std::span<const Ciphertext* const> a,
+                               std::span<const ring::Poly* const> diagonals, double scale,
+                               double message) {
+  const auto& first = *a[0];
+  const auto& ring = *evaluator.ring();
+  Ciphertext out;
+  out.params = first.params;
+  out.level = first.level;
+  out.scale = first.scale * scale;
+  out.log_slots = first.log_slots;
+  std::vector<backend::ConstView> right;
+  for (const ring::Poly* d : diagonals) right.push_back(d->view());
+  for (std::size_t c = 0; c < 2; ++c) {
+    std::vector<backend::ConstView> left;
+    for (const Ciphertext* x : a) left.push_back(x->parts[c].view());
+    out.parts.push_back(ring.make(first.parts[c].primes(), first.batch()));
+    ring.ops().inner_product(out.parts[c].view(), left, right);
+  }
+  const params::NoiseModel noise(*first.params);
+  out.estimate = noise.multiply_plain(first.estimate, first.scale, message, scale);
+  for (std::size_t k = 1; k < a.size(); ++k)
+    out.estimate = noise.add(
+        out.estimate, noise.multiply_plain(a[k]->estimate, a[k]->scale, message, scale));
+  return out;
+}
+
+}  // namespace
+
+void require_rotations(const ckks::Evaluator& evaluator, std::span<const int> needed,
+                       const char* what) {
+  std::string missing;
+  for (int r : needed)
+    if (!evaluator.has_rotation(r)) missing += (missing.empty() ? "" : ", ") + std::to_string(r);
+  require<KeyMissing>(missing.empty(), [&] {
+    return std::string(what) + " needs keys for rotations " + missing +
+           ", which were not made: pass rotations() to evaluation_keys";
+  });
+}
+
+Ciphertext bring_down(const ckks::Evaluator& evaluator, const Ciphertext& a, int level,
+                      double scale, const char* what) {
+  require<InvalidArgument>(a.parts.size() == 2, [&] {
+    return std::string(what) + " takes ciphertexts of two parts: relinearise first";
+  });
+  require<DepthExhausted>(a.level >= level, [&] {
+    return std::string(what) + " was built for level " + std::to_string(level) +
+           ", the ciphertext has level " + std::to_string(a.level) +
+           ": build it for that level, or take parameters with depth " +
+           std::to_string(a.params->depth() + level - a.level);
+  });
+  if (a.level > level) return evaluator.adjust(a, level, scale);
+  require<ScaleMismatch>(close(a.scale, scale), [&] {
+    return std::string(what) + " was built for inputs of scale 2^" +
+           std::to_string(std::log2(scale)) + ", the ciphertext has 2^" +
+           std::to_string(std::log2(a.scale)) + ": rescale it, or set input_scale";
+  });
+  return evaluator.copy(a);
+}
+
+BlockTransform::BlockTransform(CkksParamsPtr params, const BlockDiagonals& diagonals, Fill fill,
+                               const TransformOptions& options)
+    : params_(std::move(params)), fill_(std::move(fill)) {
+  level_ = options.level < 0 ? params_->depth() : options.level;
+  const int full = params_->log_n() - 1;
+  log_slots_ = options.log_slots < 0 ? full : options.log_slots;
+  require<InvalidArgument>(level_ <= params_->depth(), [&] {
+    return "level " + std::to_string(level_) + " is above the top level " +
+           std::to_string(params_->depth());
+  });
+  require<DepthExhausted>(level_ >= 1, [&] {
+    return "a linear transform takes one level, its input has level " + std::to_string(level_) +
+           ": take parameters with depth " + std::to_string(params_->depth() + 1);
+  });
+  require<InvalidArgument>(log_slots_ <= full, [&] {
+    return "log_slots " + std::to_string(log_slots_) + " is above " + std::to_string(full);
+  });
+  input_scale_ = options.input_scale > 0 ? options.input_scale : params_->level(level_).scale;
+  const double canonical = params_->level(level_).scale;
+  diagonal_scale_ = canonical * (canonical / input_scale_);
+  require<ScaleMismatch>(diagonal_scale_ >= 2, [&] {
+    return "an input scale of 2^" + std::to_string(std::log2(input_scale_)) +
+           " leaves no room for the diagonals: rescale the input first";
+  });
+  plan_ = plan_bsgs(*params_, level_, std::size_t{1} << log_slots_, diagonals, options.bsgs);
+}
+
+std::vector<PrimeIndex> BlockTransform::diagonal_primes() const {
+  auto primes = params_->level(level_).primes;
+  if (plan_.hoisting == Hoisting::twice)
+    primes.insert(primes.end(), params_->p_primes().begin(), params_->p_primes().end());
+  return primes;
+}
+
+std::size_t BlockTransform::plaintext_bytes() const {
+  return plan_.diagonal_count() * diagonal_primes().size() * params_->n() *
+         word_bytes(params_->word());
+}
+
+BlockTransform::Diagonal BlockTransform::encode(const ckks::Encoder& encoder, std::size_t output,
+                                                int giant, const BsgsPlan::Term& term) const {
+  std::vector<std::complex<double>> entries(plan_.slots);
+  fill_(output, term.input, term.diagonal, entries);
+  double power = 0;
+  for (const auto& e : entries) power += std::norm(e);
+  // rot_{-g}: entry s of the encoded diagonal is entry s - g.
+  const auto turn = (giant % static_cast<long>(plan_.slots) + plan_.slots) % plan_.slots;
+  std::rotate(entries.begin(), entries.end() - static_cast<std::ptrdiff_t>(turn), entries.end());
+  return {encoder.encode_over(entries, 1, diagonal_primes(), diagonal_scale_, log_slots_),
+          std::sqrt(power / static_cast<double>(plan_.slots))};
+}
+
+void BlockTransform::prepare(const ckks::Encoder& encoder) {
+  std::vector<std::vector<std::vector<Diagonal>>> encoded(plan_.giants.size());
+  for (std::size_t o = 0; o < plan_.giants.size(); ++o) {
+    for (const auto& giant : plan_.giants[o]) {
+      auto& terms = encoded[o].emplace_back();
+      for (const auto& term : giant.terms) terms.push_back(encode(encoder, o, giant.rotation, term));
+    }
+  }
+  encoded_ = std::move(encoded);
+}
+
+// sum over the terms of a giant step, encoded ones all at once, others a few at a time.
+template <class Baby, class Accumulate>
+auto BlockTransform::inner_sum(const ckks::Encoder& encoder, std::size_t output, std::size_t giant,
+                               const std::vector<std::vector<Baby>>& babies,
+                               Accumulate accumulate) const {
+  const auto& plan = plan_.giants[output][giant];
+  const std::size_t stride = prepared() ? plan.terms.size() : kStreamed;
+  std::optional<Baby> sum;
+  for (std::size_t begin = 0; begin < plan.terms.size(); begin += stride) {
+    const std::size_t end = std::min(begin + stride, plan.terms.size());
+    std::vector<Diagonal> made;
+    std::vector<const Baby*> left;
+    std::vector<const ring::Poly*> right;
+    double power = 0;
+    made.reserve(end - begin);
+    for (std::size_t t = begin; t < end; ++t) {
+      const auto& term = plan.terms[t];
+      if (!prepared()) made.push_back(encode(encoder, output, plan.rotation, term));
+      const Diagonal& d = prepared() ? encoded_[output][giant][t] : made.back();
+      left.push_back(&babies[term.input][term.baby]);
+      right.push_back(&d.poly);
+      power += d.message * d.message;
+    }
+    const double message = std::sqrt(power / static_cast<double>(end - begin));
+    accumulate(sum, std::span<const Baby* const>(left), std::span<const ring::Poly* const>(right),
+               message);
+  }
+  return std::move(*sum);
+}
+
+ckks::Ciphertext BlockTransform::zero(const ckks::Evaluator& evaluator, const Ciphertext& like,
+                                      bool rescale) const {
+  Ciphertext product = evaluator.multiply_scalar(like, 0.0, diagonal_scale_);
+  return rescale ? evaluator.rescale(product) : std::move(product);
+}
+
+std::vector<Ciphertext> BlockTransform::apply_twice(const ckks::Evaluator& evaluator,
+                                                    std::span<const Ciphertext* const> inputs,
+                                                    bool rescale) const {
+  std::vector<std::vector<Extended>> babies(inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const auto& rotations = plan_.babies[i];
+    std::optional<ckks::Hoisted> hoisted;
+    for (int r : rotations) {
+      if (r == 0) {
+        babies[i].push_back(evaluator.extend(*inputs[i]));
+        continue;
+      }
+      if (!hoisted) hoisted = evaluator.hoist(*inputs[i]);
+      babies[i].push_back(evaluator.rotate_extended(*hoisted, r));
+    }
+  }
+  const auto accumulate = [&](std::optional<Extended>& sum, std::span<const Extended* const> left,
+                              std::span<const ring::Poly* const> right, double message) {
+    Extended part = evaluator.multiply_accumulate(left, right, diagonal_scale_, message);
+    if (sum) {
+      evaluator.add_inplace(*sum, part);
+    } else {
+      sum = std::move(part);
+    }
+  };
+  std::vector<Ciphertext> outputs;
+  for (std::size_t o = 0; o < plan_.giants.size(); ++o) {
+    std::optional<Extended> acc;
+    for (std::size_t g = 0; g < plan_.giants[o].size(); ++g) {
+      Extended inner = inner_sum(evaluator.encoder(), o, g, babies, accumulate);
+      const int rotation = plan_.giants[o][g].rotation;
+      if (!acc && rotation == 0) {
+        acc = std::move(inner);
+      } else if (!acc) {
+        const Ciphertext reduced = evaluator.reduce(inner);
+        acc = evaluator.rotate_extended(evaluator.hoist(reduced), rotation);
+      } else {
+        evaluator.rotate_accumulate(*acc, inner, rotation);
+      }
+    }
+    outputs.push_back(!acc      ? zero(evaluator, *inputs[0], rescale)
+                      : rescale ? evaluator.reduce_rescale(*acc)
+                                : evaluator.reduce(*acc));
+  }
+  return outputs;
+}
+
+std::vector<Ciphertext> BlockTransform::apply_single(const ckks::Evaluator& evaluator,
+                                                     std::span<const Ciphertext* const> inputs,
+                                                     bool rescale) const {
+  std::vector<std::vector<Ciphertext>> babies(inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    std::optional<ckks::Hoisted> hoisted;
+    for (int r : plan_.babies[i]) {
+      if (r == 0) {
+        babies[i].push_back(evaluator.copy(*inputs[i]));
+        continue;
+      }
+      if (!hoisted) hoisted = evaluator.hoist(*inputs[i]);
+      babies[i].push_back(evaluator.rotate_hoisted(*hoisted, r));
+    }
+  }
+  const auto accumulate = [&](std::optional<Ciphertext>& sum,
+                              std::span<const Ciphertext* const> left,
+                              std::span<const ring::Poly* const> right, double message) {
+    Ciphertext part = multiply_accumulate(evaluator, left, right, diagonal_scale_, message);
+    if (sum) {
+      evaluator.add_inplace(*sum, part);
+    } else {
+      sum = std::move(part);
+    }
+  };
+  const auto turned = [&](const Ciphertext& x, int rotation) {
+    return rotation == 0 ? evaluator.extend(x)
+                         : evaluator.rotate_extended(evaluator.hoist(x), rotation);
+  };
+  std::vector<Ciphertext> outputs;
+  for (std::size_t o = 0; o < plan_.giants.size(); ++o) {
+    const auto& giants = plan_.giants[o];
+    if (giants.empty()) {
+      outputs.push_back(zero(evaluator, *inputs[0], rescale));
+      continue;
+    }
+    std::optional<Extended> acc;
+    for (std::size_t g = 0; g < giants.size(); ++g) {
+      Ciphertext inner = inner_sum(evaluator.encoder(), o, g, babies, accumulate);
+      if (giants.size() == 1 && giants[0].rotation == 0) {
+        outputs.push_back(rescale ? evaluator.rescale(inner) : std::move(inner));
+      } else if (!acc) {
+        acc = turned(inner, giants[g].rotation);
+      } else {
+        evaluator.add_inplace(*acc, turned(inner, giants[g].rotation));
+      }
+    }
+    if (acc) outputs.push_back(rescale ? evaluator.reduce_rescale(*acc) : evaluator.reduce(*acc));
+  }
+  return outputs;
+}
+
+std::vector<Ciphertext> BlockTransform::apply(const ckks::Evaluator& evaluator,
+                                              std::span<const Ciphertext> inputs,
+                                              bool rescale) const {
+  require<InvalidArgument>(inputs.size() == plan_.babies.size(), [&] {
+    return "the transform takes " + std::to_string(plan_.babies.size()) + " ciphertexts, got " +
+           std::to_string(inputs.size());
+  });
+  require<ParamsMismatch>(evaluator.params()->hash() == params_->hash(),
+                          "the transform was built for other parameters than the evaluator's");
+  require_rotations(evaluator, plan_.rotations(), "the linear transform");
+  std::vector<Ciphertext> down;
+  std::vector<const Ciphertext*> at;
+  down.reserve(inputs.size());
+  for (const Ciphertext& x : inputs) {
+    require<InvalidArgument>(x.log_slots == log_slots_, [&] {
+      return "the transform was built for 2^" + std::to_string(log_slots_) +
+             " slots, the ciphertext has 2^" + std::to_string(x.log_slots);
+    });
+    require<InvalidArgument>(x.batch() == inputs[0].batch(),
+                             "all input ciphertexts need the same batch");
+    if (x.level == level_ && x.parts.size() == 2 && close(x.scale, input_scale_)) {
+      at.push_back(&x);
+    } else {
+      down.push_back(bring_down(evaluator, x, level_, input_scale_, "the linear transform"));
+      at.push_back(&down.back());
+    }
+  }
+  auto outputs = plan_.hoisting == Hoisting::twice ? apply_twice(evaluator, at, rescale)
+                                                   : apply_single(evaluator, at, rescale);
+  // Equal but for rounding of the scales' products.
+  if (rescale)
+    for (Ciphertext& y : outputs) y.scale = params_->level(level_ - 1).scale;
+  return outputs;
+}
+
+}  // namespace jali::circuits

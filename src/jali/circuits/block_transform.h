@@ -1,0 +1,99 @@
+// y = M x on the slots of several ciphertexts at once, M given by the non-zero diagonals of its
+// blocks: the engine of LinearTransform and MatVec.
+#pragma once
+
+#include <complex>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "jali/circuits/rotation_plan.h"
+#include "jali/ckks/evaluator.h"
+
+namespace jali::circuits {
+
+using params::CkksParamsPtr;
+
+struct TransformOptions {
+  int level = -1;          // of the inputs; -1: the top
+  int log_slots = -1;      // of the inputs; -1: all N/2
+  double input_scale = 0;  // 0: the canonical scale of the level
+  BsgsOptions bsgs;
+};
+
+/// Plans on construction, encodes in prepare(), applies to ciphertexts. Results lie one level below
+/// the inputs at exactly that level's canonical scale: diagonals are encoded at
+///   scale(l-1) (Q_l / Q_{l-1}) / input_scale = scale(l)^2 / input_scale.
+class BlockTransform {
+ public:
+  /// Writes the `slots` entries of one diagonal of block (output, input): entry s weighs
+  /// x_input[s + diagonal] in y_output[s]. Called again at each use when nothing was prepared;
+  /// must be safe to call from several threads.
+  using Fill = std::function<void(std::size_t output, std::size_t input, int diagonal,
+                                  std::span<std::complex<double>> entries)>;
+
+  BlockTransform(CkksParamsPtr params, const BlockDiagonals& diagonals, Fill fill,
+                 const TransformOptions& options = {});
+
+  const CkksParamsPtr& params() const { return params_; }
+  int level() const { return level_; }
+  int log_slots() const { return log_slots_; }
+  std::size_t slots() const { return plan_.slots; }
+  double input_scale() const { return input_scale_; }
+  const BsgsPlan& plan() const { return plan_; }
+  std::vector<int> rotations() const { return plan_.rotations(); }
+  /// Bytes that prepare() takes.
+  std::size_t plaintext_bytes() const;
+
+  /// Encodes every diagonal and keeps it. Without it each is encoded whenever it is used: little
+  /// memory, more time. Not to be called while another thread applies.
+  void prepare(const ckks::Encoder& encoder);
+  bool prepared() const { return !encoded_.empty(); }
+
+  /// inputs: one ciphertext each, of any one batch; above the level they are brought down. rescale
+  /// false: leaves the results at this level with scale input_scale() * diagonal_scale().
+  /// Throws KeyMissing naming the rotations, DepthExhausted, ScaleMismatch, InvalidArgument.
+  std::vector<ckks::Ciphertext> apply(const ckks::Evaluator& evaluator,
+                                      std::span<const ckks::Ciphertext> inputs,
+                                      bool rescale = true) const;
+  double diagonal_scale() const { return diagonal_scale_; }
+
+ private:
+  struct Diagonal {
+    ring::Poly poly;
+    double message = 0;  // root mean square of its entries
+  };
+  std::vector<PrimeIndex> diagonal_primes() const;
+  Diagonal encode(const ckks::Encoder& encoder, std::size_t output, int giant,
+                  const BsgsPlan::Term& term) const;
+  std::vector<ckks::Ciphertext> apply_twice(const ckks::Evaluator& evaluator,
+                                            std::span<const ckks::Ciphertext* const> inputs,
+                                            bool rescale) const;
+  std::vector<ckks::Ciphertext> apply_single(const ckks::Evaluator& evaluator,
+                                             std::span<const ckks::Ciphertext* const> inputs,
+                                             bool rescale) const;
+  template <class Baby, class Accumulate>
+  auto inner_sum(const ckks::Encoder& encoder, std::size_t output, std::size_t giant,
+                 const std::vector<std::vector<Baby>>& babies, Accumulate accumulate) const;
+  ckks::Ciphertext zero(const ckks::Evaluator& evaluator, const ckks::Ciphertext& like,
+                        bool rescale) const;
+
+  CkksParamsPtr params_;
+  Fill fill_;
+  int level_ = 0;
+  int log_slots_ = 0;
+  double input_scale_ = 0;
+  double diagonal_scale_ = 0;
+  BsgsPlan plan_;
+  std::vector<std::vector<std::vector<Diagonal>>> encoded_;  // [output][giant][term]
+};
+
+/// Throws KeyMissing with every rotation of `needed` that the evaluator has no key for.
+void require_rotations(const ckks::Evaluator& evaluator, std::span<const int> needed,
+                       const char* what);
+
+/// The ciphertext itself, or brought down to (level, scale). Throws DepthExhausted, ScaleMismatch.
+ckks::Ciphertext bring_down(const ckks::Evaluator& evaluator, const ckks::Ciphertext& a, int level,
+                            double scale, const char* what);
+
+}  // namespace jali::circuits

@@ -1,0 +1,109 @@
+#include "jali/circuits/layout.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include "jali/base/error.h"
+
+namespace jali::circuits {
+
+void Layout::check() const {
+  require<InvalidArgument>(size > 0, "a layout needs at least one element");
+  require<InvalidArgument>(std::has_single_bit(slots), "the slots of a layout are a power of two");
+  std::vector<bool> held(size, false);
+  for (const auto& row : element) {
+    require<InvalidArgument>(row.size() == slots, [&] {
+      return "a layout of " + std::to_string(slots) + " slots has a ciphertext of " +
+             std::to_string(row.size());
+    });
+    for (const auto e : row) {
+      require<InvalidArgument>(
+          e == kNothing || (e >= 0 && static_cast<std::size_t>(e) < size), [&] {
+            return "a layout of " + std::to_string(size) + " elements names element " +
+                   std::to_string(e);
+          });
+      if (e != kNothing) held[static_cast<std::size_t>(e)] = true;
+    }
+  }
+  const auto missing = std::ranges::find(held, false);
+  require<InvalidArgument>(missing == held.end(), [&] {
+    return "the layout holds element " + std::to_string(missing - held.begin()) + " in no slot";
+  });
+}
+
+std::size_t Layout::period() const {
+  std::size_t period = slots;
+  const auto repeats = [&](std::size_t p) {
+    return std::ranges::all_of(element, [&](const auto& row) {
+      return std::equal(row.begin() + static_cast<std::ptrdiff_t>(p), row.end(), row.begin());
+    });
+  };
+  while (period > 1 && repeats(period / 2)) period /= 2;
+  return period;
+}
+
+std::vector<std::vector<double>> Layout::pack(std::span<const double> vectors,
+                                              std::size_t batch) const {
+  require<InvalidArgument>(vectors.size() == batch * size, [&] {
+    return "expected " + std::to_string(batch) + " vectors of " + std::to_string(size) +
+           " numbers, got " + std::to_string(vectors.size()) + " numbers";
+  });
+  std::vector<std::vector<double>> out;
+  for (const auto& row : element) {
+    auto& packed = out.emplace_back(batch * slots, 0.0);
+    for (std::size_t b = 0; b < batch; ++b)
+      for (std::size_t s = 0; s < slots; ++s)
+        if (row[s] != kNothing)
+          packed[b * slots + s] = vectors[b * size + static_cast<std::size_t>(row[s])];
+  }
+  return out;
+}
+
+std::vector<double> Layout::unpack(std::span<const std::vector<double>> slots_of,
+                                   std::size_t batch) const {
+  require<InvalidArgument>(slots_of.size() == ciphertexts(), [&] {
+    return "expected the slots of " + std::to_string(ciphertexts()) + " ciphertexts, got " +
+           std::to_string(slots_of.size());
+  });
+  std::vector<double> out(batch * size);
+  std::vector<bool> done(size, false);
+  for (std::size_t c = 0; c < ciphertexts(); ++c) {
+    require<InvalidArgument>(slots_of[c].size() == batch * slots, [&] {
+      return "expected " + std::to_string(batch * slots) + " slots, got " +
+             std::to_string(slots_of[c].size());
+    });
+    for (std::size_t s = 0; s < slots; ++s) {
+      if (element[c][s] == kNothing) continue;
+      const auto e = static_cast<std::size_t>(element[c][s]);
+      if (done[e]) continue;
+      done[e] = true;
+      for (std::size_t b = 0; b < batch; ++b) out[b * size + e] = slots_of[c][b * slots + s];
+    }
+  }
+  return out;
+}
+
+Layout Layout::periodic(std::size_t size, std::size_t slots, std::size_t period) {
+  require<InvalidArgument>(size > 0 && std::has_single_bit(slots),
+                           "a layout needs elements, and a power of two of slots");
+  const std::size_t widest = std::min(std::bit_ceil(size), slots);
+  if (period == 0) period = widest;
+  require<InvalidArgument>(
+      std::has_single_bit(period) && period >= widest && period <= slots, [&] {
+        return "the period must be a power of two in [" + std::to_string(widest) + ", " +
+               std::to_string(slots) + "], got " + std::to_string(period);
+      });
+  Layout out{size, slots, {}};
+  for (std::size_t first = 0; first < size; first += slots) {
+    const std::size_t count = std::min(slots, size - first);
+    // The last run of a long vector may repeat sooner.
+    const std::size_t every = first == 0 ? period : std::bit_ceil(count);
+    auto& row = out.element.emplace_back(slots, kNothing);
+    for (std::size_t s = 0; s < slots; ++s)
+      if (s % every < count) row[s] = static_cast<std::int32_t>(first + s % every);
+  }
+  return out;
+}
+
+}  // namespace jali::circuits

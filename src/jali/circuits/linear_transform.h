@@ -1,0 +1,41 @@
+// y = M x on the slots of one ciphertext, M given by its non-zero diagonals.
+#pragma once
+
+#include <complex>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "jali/circuits/block_transform.h"
+
+namespace jali::circuits {
+
+/// Entry s of diagonal d weighs slot s + d (cyclic) of the input in slot s of the output. Indices of
+/// any sign below the number of slots in magnitude; -1 and slots - 1 are the same diagonal.
+using Diagonals = std::map<int, std::vector<std::complex<double>>>;
+
+/// The non-zero diagonals of a slots x slots matrix, row after row.
+Diagonals diagonals_of(std::span<const std::complex<double>> matrix, std::size_t slots);
+
+/// One level, one division by P a giant step and one at the end (see BlockTransform). rotations()
+/// is known before any key is made.
+class LinearTransform {
+ public:
+  /// Throws InvalidArgument for sizes, indices, or numbers that are not finite; DepthExhausted at
+  /// level 0.
+  LinearTransform(CkksParamsPtr params, Diagonals diagonals, const TransformOptions& options = {});
+
+  int level() const { return blocks_.level(); }
+  const BsgsPlan& plan() const { return blocks_.plan(); }
+  std::vector<int> rotations() const { return blocks_.rotations(); }
+  std::size_t key_bytes() const;  // of its rotation keys, as sent
+  std::size_t plaintext_bytes() const { return blocks_.plaintext_bytes(); }
+  /// Encodes the diagonals once and for all; without it they are encoded at each use.
+  void prepare(const ckks::Encoder& encoder) { blocks_.prepare(encoder); }
+  ckks::Ciphertext apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x) const;
+
+ private:
+  BlockTransform blocks_;
+};
+
+}  // namespace jali::circuits

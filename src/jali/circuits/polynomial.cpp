@@ -1,0 +1,325 @@
+#include "jali/circuits/polynomial.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numbers>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "jali/base/error.h"
+
+namespace jali::circuits {
+namespace {
+
+using ckks::Ciphertext;
+using ckks::Evaluator;
+
+// ceil(log2(n)), n >= 1.
+int log2_ceil(std::size_t n) { return static_cast<int>(std::bit_width(n - 1)); }
+
+void trim(std::vector<std::complex<double>>& p) {
+  while (p.size() > 1 && p.back() == 0.0) p.pop_back();
+}
+
+}  // namespace
+
+std::size_t Polynomial::degree() const {
+  std::size_t d = coefficients.size();
+  while (d > 1 && coefficients[d - 1] == 0.0) --d;
+  return d == 0 ? 0 : d - 1;
+}
+
+std::complex<double> Polynomial::operator()(std::complex<double> x) const {
+  if (basis == Basis::power) {
+    std::complex<double> y = 0;
+    for (std::size_t i = coefficients.size(); i-- > 0;) y = y * x + coefficients[i];
+    return y;
+  }
+  // Clenshaw's recurrence.
+  const std::complex<double> u = (2.0 * x - a - b) / (b - a);
+  std::complex<double> y1 = 0, y2 = 0;
+  for (std::size_t i = coefficients.size(); i-- > 1;)
+    y2 = std::exchange(y1, 2.0 * u * y1 - y2 + coefficients[i]);
+  return u * y1 - y2 + (coefficients.empty() ? 0.0 : coefficients[0]);
+}
+
+int depth(std::size_t degree, Basis) { return log2_ceil(degree + 1); }
+
+// --- planning -----------------------------------------------------------------------------------
+
+PolynomialPlan::PolynomialPlan(const Polynomial& polynomial) : polynomial_(polynomial) {
+  auto& c = polynomial_.coefficients;
+  require<InvalidArgument>(!c.empty(), "a polynomial needs at least one coefficient");
+  require<InvalidArgument>(std::ranges::all_of(c,
+                                               [](const auto& v) {
+                                                 return std::isfinite(v.real()) &&
+                                                        std::isfinite(v.imag());
+                                               }),
+                           "a polynomial holds a coefficient that is not finite");
+  require<InvalidArgument>(polynomial_.basis == Basis::power ||
+                               (std::isfinite(polynomial_.a) && std::isfinite(polynomial_.b) &&
+                                polynomial_.a < polynomial_.b),
+                           "the interval [a, b] of a Chebyshev polynomial needs a < b");
+  trim(c);
+  if (polynomial_.degree() == 0) return;
+  // The number of baby steps with the fewest products; ties go to the fewest powers.
+  std::size_t best = 1, fewest = std::numeric_limits<std::size_t>::max();
+  for (std::size_t log_baby = 1; (std::size_t{1} << (log_baby - 1)) <= c.size(); ++log_baby) {
+    plan(log_baby);
+    const std::size_t cost = 16 * (multiplications() + relinearisations()) + powers_.size();
+    if (cost < fewest) {
+      fewest = cost;
+      best = log_baby;
+    }
+  }
+  plan(best);
+}
+
+void PolynomialPlan::plan(std::size_t log_baby) {
+  powers_.clear();
+  nodes_.clear();
+  build(polynomial_.coefficients, depth(polynomial_.degree(), polynomial_.basis), log_baby);
+}
+
+// X^index and what it is made of; X^i lies ceil(log2 i) levels below X.
+void PolynomialPlan::need(std::size_t index) {
+  if (index <= 1) return;
+  if (std::ranges::any_of(powers_, [&](const Power& p) { return p.index == index; })) return;
+  const std::size_t high = std::has_single_bit(index) ? index / 2 : std::bit_floor(index);
+  const std::size_t low = index - high;
+  need(high);
+  need(low);
+  if (polynomial_.basis == Basis::chebyshev) need(high - low);
+  powers_.push_back({index, high, low});
+}
+
+std::size_t PolynomialPlan::build(Coefficients p, int depth, std::size_t log_baby) {
+  Node node;
+  node.depth = depth;
+  collect(std::move(p), depth, log_baby, node);
+  nodes_.push_back(std::move(node));
+  return nodes_.size() - 1;
+}
+
+// Adds the terms and products of p to a node; deg p < 2^depth.
+void PolynomialPlan::collect(Coefficients p, int depth, std::size_t log_baby, Node& node) {
+  trim(p);
+  const std::size_t degree = p.size() - 1;
+  // A sum of powers and constants takes one level more than its highest power.
+  const bool leaf = degree < (std::size_t{1} << log_baby) &&
+                    (degree == 0 || log2_ceil(degree) + 1 <= depth);
+  if (leaf) {
+    for (std::size_t i = 0; i <= degree; ++i) {
+      if (p[i] == 0.0) continue;
+      need(i);
+      node.terms.emplace_back(i, p[i]);
+    }
+    return;
+  }
+  // p = q X^g + r with g = 2^floor(log2 degree).
+  const std::size_t g = std::bit_floor(degree);
+  Coefficients q(p.begin() + static_cast<std::ptrdiff_t>(g), p.end());
+  p.resize(g);
+  if (polynomial_.basis == Basis::chebyshev) {
+    // a T_{g+i} = 2 a T_g T_i - a T_{g-i}
+    for (std::size_t i = 1; i < q.size(); ++i) {
+      p[g - i] -= q[i];
+      q[i] *= 2.0;
+    }
+  }
+  trim(q);
+  need(g);
+  if (q.size() == 1) {
+    node.terms.emplace_back(g, q[0]);
+  } else {
+    node.products.push_back({g, build(std::move(q), depth - 1, log_baby)});
+  }
+  collect(std::move(p), depth, log_baby, node);
+}
+
+bool PolynomialPlan::interval_takes_level() const {
+  if (polynomial_.basis == Basis::power || polynomial_.degree() == 0) return false;
+  const double factor = 2 / (polynomial_.b - polynomial_.a);
+  return std::nearbyint(factor) != factor || factor > 1024;
+}
+
+int PolynomialPlan::depth_needed() const {
+  return depth(polynomial_.degree(), polynomial_.basis) + (interval_takes_level() ? 1 : 0);
+}
+
+std::size_t PolynomialPlan::multiplications() const {
+  std::size_t total = powers_.size();
+  for (const Node& node : nodes_) total += node.products.size();
+  return total;
+}
+
+std::size_t PolynomialPlan::relinearisations() const {
+  std::size_t total = powers_.size();
+  for (const Node& node : nodes_) total += !node.products.empty();
+  return total;
+}
+
+// --- evaluation ---------------------------------------------------------------------------------
+
+namespace {
+
+// The powers and nodes of one evaluation. Level 0 of the plan is the level of u.
+class Evaluation {
+ public:
+  Evaluation(const Evaluator& evaluator, const PolynomialPlan& plan, Ciphertext u)
+      : evaluator_(evaluator), plan_(plan), top_(u.level) {
+    powers_.emplace(1, std::move(u));
+    for (const auto& power : plan.powers()) make(power);
+  }
+
+  // The value of a node at exactly `scale`, node.depth levels below u.
+  Ciphertext value(std::size_t index, double scale) const {
+    const auto& node = plan_.nodes()[index];
+    const int level = top_ - node.depth + 1;
+    // Everything meets at this scale, one level above, before one rescale.
+    const double sum_scale = scale * ratio(level);
+    std::optional<Ciphertext> sum;
+    const auto add = [&](Ciphertext term) {
+      term.scale = sum_scale;  // equal but for rounding of products of doubles
+      if (!sum) {
+        sum = std::move(term);
+      } else {
+        evaluator_.add_inplace(*sum, term);
+      }
+    };
+    for (const auto& product : node.products) {
+      const Ciphertext giant = power(product.giant, level);
+      add(evaluator_.multiply(value(product.child, sum_scale / giant.scale), giant));
+    }
+    std::complex<double> constant = 0;
+    for (const auto& [i, a] : node.terms) {
+      if (i == 0) {
+        constant = a;
+        continue;
+      }
+      const Ciphertext x = power(i, level);
+      add(evaluator_.multiply_scalar(x, a, sum_scale / x.scale));
+    }
+    require<InternalError>(sum.has_value(), "a node of constants alone");
+    if (constant != 0.0) sum = evaluator_.add_scalar(*sum, constant);
+    Ciphertext out = evaluator_.relinearise_rescale(*sum);
+    out.scale = scale;
+    return out;
+  }
+
+ private:
+  // Q_level / Q_{level-1}, by the recursion of the canonical scales.
+  double ratio(int level) const {
+    const auto& params = *evaluator_.params();
+    const double s = params.level(level).scale;
+    return s / params.level(level - 1).scale * s;
+  }
+
+  Ciphertext power(std::size_t i, int level) const {
+    return evaluator_.drop_to(powers_.at(i), level);
+  }
+
+  void make(const PolynomialPlan::Power& p) {
+    const int level = std::min(powers_.at(p.high).level, powers_.at(p.low).level);
+    require<InternalError>(level >= 1, "a power below level 0");
+    Ciphertext product;
+    if (p.high == p.low) {
+      product = evaluator_.square(powers_.at(p.high));
+    } else {
+      product = evaluator_.multiply(power(p.high, level), power(p.low, level));
+    }
+    if (plan_.polynomial().basis == Basis::chebyshev) {
+      product = evaluator_.multiply_integer(product, 2);
+      if (p.high == p.low) {
+        product = evaluator_.add_scalar(product, -1.0);
+      } else {
+        const Ciphertext low = power(p.high - p.low, level);
+        Ciphertext term = evaluator_.multiply_scalar(low, 1.0, product.scale / low.scale);
+        term.scale = product.scale;
+        product = evaluator_.sub(product, term);
+      }
+    }
+    powers_.emplace(p.index, evaluator_.relinearise_rescale(product));
+  }
+
+  const Evaluator& evaluator_;
+  const PolynomialPlan& plan_;
+  int top_;
+  std::map<std::size_t, Ciphertext> powers_;
+};
+
+}  // namespace
+
+Ciphertext evaluate(const Evaluator& evaluator, const Ciphertext& x, const PolynomialPlan& plan,
+                    double scale) {
+  const Polynomial& p = plan.polynomial();
+  const int needed = plan.depth_needed();
+  require<InvalidArgument>(x.parts.size() == 2, "a polynomial takes two parts: relinearise first");
+  require<DepthExhausted>(x.level >= needed, [&] {
+    const int depth = evaluator.params()->depth();
+    return "a polynomial of degree " + std::to_string(p.degree()) + " takes " +
+           std::to_string(needed) + " levels, the ciphertext has " + std::to_string(x.level) +
+           ": Params.create(depth=" + std::to_string(depth + needed - x.level) +
+           ") would be enough";
+  });
+  const double target =
+      scale > 0 ? scale : evaluator.params()->level(x.level - needed).scale;
+  if (p.degree() == 0) {
+    Ciphertext zero = evaluator.multiply_integer(x, 0);
+    if (scale > 0) zero.scale = scale;
+    return evaluator.add_scalar(zero, p.coefficients[0]);
+  }
+  Ciphertext u = evaluator.copy(x);
+  if (p.basis == Basis::chebyshev) {
+    const double factor = 2 / (p.b - p.a), shift = -(p.a + p.b) / (p.b - p.a);
+    if (plan.interval_takes_level()) {
+      const auto& params = *evaluator.params();
+      const double canonical = params.level(x.level).scale;
+      u = evaluator.rescale(
+          evaluator.multiply_scalar(x, factor, canonical * (canonical / x.scale)));
+    } else if (factor != 1) {
+      u = evaluator.multiply_integer(x, static_cast<std::int64_t>(factor));
+    }
+    if (shift != 0) u = evaluator.add_scalar(u, shift);
+  }
+  return Evaluation(evaluator, plan, std::move(u)).value(plan.nodes().size() - 1, target);
+}
+
+Ciphertext evaluate(const Evaluator& evaluator, const Ciphertext& x, const Polynomial& polynomial,
+                    double scale) {
+  return evaluate(evaluator, x, PolynomialPlan(polynomial), scale);
+}
+
+Polynomial chebyshev_interpolate(const std::function<double(double)>& f, double a, double b,
+                                 std::size_t degree) {
+  require<InvalidArgument>(std::isfinite(a) && std::isfinite(b) && a < b,
+                           "an interval [a, b] needs a < b");
+  const std::size_t count = degree + 1;
+  std::vector<double> values(count);
+  const auto angle = [&](std::size_t k) {
+    return std::numbers::pi * (static_cast<double>(k) + 0.5) / static_cast<double>(count);
+  };
+  for (std::size_t k = 0; k < count; ++k) {
+    values[k] = f((a + b) / 2 + (b - a) / 2 * std::cos(angle(k)));
+    require<InvalidArgument>(std::isfinite(values[k]), "the function is not finite on [a, b]");
+  }
+  // a_j = 2 / count sum_k f(x_k) cos(j angle_k), half of it for j = 0.
+  Polynomial p;
+  p.basis = Basis::chebyshev;
+  p.a = a;
+  p.b = b;
+  p.coefficients.resize(count);
+  for (std::size_t j = 0; j < count; ++j) {
+    double sum = 0;
+    for (std::size_t k = 0; k < count; ++k)
+      sum += values[k] * std::cos(static_cast<double>(j) * angle(k));
+    p.coefficients[j] = sum * (j == 0 ? 1 : 2) / static_cast<double>(count);
+  }
+  return p;
+}
+
+}  // namespace jali::circuits

@@ -1,0 +1,92 @@
+// Evaluation of polynomials at the fewest levels: Paterson and Stockmeyer with baby steps and giant
+// steps, scales exact at every sum (Bossuat, Mouchet, Troncoso-Pastoriza, Hubaux 2021, section 3).
+#pragma once
+
+#include <complex>
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "jali/ckks/evaluator.h"
+
+namespace jali::circuits {
+
+enum class Basis {
+  power,     // sum a_i x^i
+  chebyshev  // sum a_i T_i(u), u = (2 x - a - b) / (b - a), for x in [a, b]
+};
+
+struct Polynomial {
+  std::vector<std::complex<double>> coefficients;  // constant first
+  Basis basis = Basis::power;
+  double a = -1, b = 1;  // interval, for the Chebyshev basis alone
+
+  /// Degree without trailing zeros; 0 for a constant.
+  std::size_t degree() const;
+  std::complex<double> operator()(std::complex<double> x) const;
+};
+
+/// Levels that a polynomial of this degree takes on [-1, 1]: ceil(log2(degree + 1)), the optimum in
+/// either basis.
+int depth(std::size_t degree, Basis basis);
+
+/// How a polynomial is computed: powers X^i (or T_i) by products of lower ones, and a tree of nodes
+///   node = constant + sum a_i X^i + sum_j child_j X^{giant_j}
+/// whose children take one level less. A node is one sum before one relinearisation and one rescale.
+class PolynomialPlan {
+ public:
+  struct Power {  // X^index = X^high X^low; T_index = 2 T_high T_low - T_{high - low}
+    std::size_t index = 0, high = 0, low = 0;
+  };
+  struct Node;
+  struct Product {
+    std::size_t giant = 0;
+    std::size_t child = 0;  // index in nodes()
+  };
+  struct Node {
+    int depth = 0;  // levels below the input at which its value lies
+    std::vector<std::pair<std::size_t, std::complex<double>>> terms;  // power, 0 for the constant
+    std::vector<Product> products;
+  };
+
+  /// Throws InvalidArgument for no coefficients, some that are not finite, or an empty interval.
+  explicit PolynomialPlan(const Polynomial& polynomial);
+
+  const Polynomial& polynomial() const { return polynomial_; }
+  /// Levels in all. The interval costs one level more unless its factor 2 / (b - a) is an integer
+  /// below 2^10: then it is free.
+  int depth_needed() const;
+  bool interval_takes_level() const;
+  const std::vector<Power>& powers() const { return powers_; }  // in an order that can be computed
+  const std::vector<Node>& nodes() const { return nodes_; }     // the root is the last
+  std::size_t multiplications() const;                          // ciphertext by ciphertext
+  std::size_t relinearisations() const;
+
+ private:
+  using Coefficients = std::vector<std::complex<double>>;
+  std::size_t build(Coefficients p, int depth, std::size_t log_baby);
+  void collect(Coefficients p, int depth, std::size_t log_baby, Node& node);
+  void need(std::size_t index);
+  void plan(std::size_t log_baby);
+
+  Polynomial polynomial_;
+  std::vector<Power> powers_;
+  std::vector<Node> nodes_;
+};
+
+/// p(x) on every slot; x of two parts at any level and scale. The result lies plan.depth_needed()
+/// levels lower, at exactly that level's canonical scale, or at `scale` when it is given.
+/// A constant polynomial takes no level and does not hide its value (it depends on no input).
+/// Throws DepthExhausted with the depth that would be enough, KeyMissing without a
+/// relinearisation key.
+ckks::Ciphertext evaluate(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
+                          const PolynomialPlan& plan, double scale = 0);
+ckks::Ciphertext evaluate(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
+                          const Polynomial& polynomial, double scale = 0);
+
+/// The polynomial of this degree that meets f at the degree + 1 Chebyshev nodes of [a, b]: within a
+/// factor 2 + (2/pi) log(degree + 1) of the best there is.
+Polynomial chebyshev_interpolate(const std::function<double(double)>& f, double a, double b,
+                                 std::size_t degree);
+
+}  // namespace jali::circuits

@@ -1,0 +1,211 @@
+#include "jali/circuits/rotation_plan.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <set>
+#include <string>
+
+#include "jali/base/error.h"
+
+namespace jali::circuits {
+namespace {
+
+// A multiply-accumulate pass over one limb (three streams through memory), and the floating-point
+// part of an encoding, in transforms of one limb at N = 2^14.
+constexpr double kPass = 0.25;
+constexpr double kEmbedding = 4;
+
+struct Split {
+  int giant = 0;  // in [0, slots)
+  int baby = 0;   // in (-slots/2, slots/2]
+};
+
+// d = giant + baby with the giant a multiple of step and the baby in [-shift, step - shift).
+Split split(int d, int step, int shift, std::size_t slots) {
+  const auto s = static_cast<int>(slots);
+  const int giant = (d + shift) / step * step;
+  return {giant % s, signed_rotation(d - giant, slots)};
+}
+
+struct Counts {
+  std::size_t hoists = 0, babies = 0, giants = 0, zero_giants = 0, diagonals = 0, outputs = 0;
+};
+
+Counts count(const BlockDiagonals& diagonals, int step, int shift, std::size_t slots) {
+  Counts c;
+  const std::size_t inputs = diagonals.empty() ? 0 : diagonals[0].size();
+  std::vector<std::set<int>> babies(inputs);
+  for (const auto& row : diagonals) {
+    std::set<int> giants;
+    for (std::size_t i = 0; i < inputs; ++i) {
+      for (int d : row[i]) {
+        const Split s = split(d, step, shift, slots);
+        giants.insert(s.giant);
+        babies[i].insert(s.baby);
+        ++c.diagonals;
+      }
+    }
+    c.zero_giants += giants.count(0);
+    c.giants += giants.size() - giants.count(0);
+    c.outputs += !giants.empty();
+  }
+  for (const auto& b : babies) {
+    const std::size_t turned = b.size() - b.count(0);
+    c.babies += turned;
+    c.hoists += turned > 0;
+  }
+  return c;
+}
+
+double cost_of(const Counts& c, const LevelCost& cost, Hoisting hoisting, bool streaming) {
+  double total = static_cast<double>(c.hoists) * cost.hoist;
+  const auto babies = static_cast<double>(c.babies), giants = static_cast<double>(c.giants);
+  const auto diagonals = static_cast<double>(c.diagonals);
+  if (hoisting == Hoisting::single) {
+    total += babies * (cost.product + 2 * cost.mod_down);
+    total += diagonals * (cost.multiply_q + (streaming ? cost.encode_q : 0));
+    total += giants * (cost.hoist + cost.product);
+    if (c.giants > 0) total += static_cast<double>(c.outputs) * 2 * cost.mod_down;
+  } else {
+    total += babies * cost.product;
+    total += diagonals * (cost.multiply_qp + (streaming ? cost.encode_qp : 0));
+    total += giants * (cost.mod_down + cost.hoist + cost.product);
+    total += static_cast<double>(c.outputs) * 2 * cost.mod_down;
+  }
+  return total;
+}
+
+struct Choice {
+  int step = 1, shift = 0;
+  Hoisting hoisting = Hoisting::twice;
+  double cost = std::numeric_limits<double>::infinity();
+};
+
+Choice choose(const params::CkksParams& params, int level, std::size_t slots,
+              const BlockDiagonals& diagonals, const BsgsOptions& options) {
+  const LevelCost cost(params, level);
+  Choice best;
+  const auto consider = [&](int step, int shift) {
+    const Counts c = count(diagonals, step, shift, slots);
+    for (Hoisting h : {Hoisting::twice, Hoisting::single}) {
+      if (options.hoisting != Hoisting::automatic && options.hoisting != h) continue;
+      const double total = cost_of(c, cost, h, options.streaming);
+      if (total < best.cost) best = {step, shift, h, total};
+    }
+  };
+  if (options.baby_step) {
+    require<InvalidArgument>(
+        *options.baby_step >= 1 && static_cast<std::size_t>(*options.baby_step) <= slots, [&] {
+          return "baby_step must be in [1, " + std::to_string(slots) + "], got " +
+                 std::to_string(*options.baby_step);
+        });
+    consider(*options.baby_step, 0);
+    return best;
+  }
+  // A step of 2^k, or 3 * 2^k, from 0 (dense blocks) or centred (bands around the diagonal).
+  for (std::size_t step = 1; step <= slots; step *= 2) {
+    consider(static_cast<int>(step), 0);
+    if (step > 1) consider(static_cast<int>(step), static_cast<int>(step / 2));
+  }
+  return best;
+}
+
+}  // namespace
+
+LevelCost::LevelCost(const params::CkksParams& params, int level) {
+  const auto& l = params.level(level);
+  const auto q = static_cast<double>(l.primes.size());
+  const auto p = static_cast<double>(params.p_count());
+  const auto digits = static_cast<double>(l.digit_limbs.size());
+  // q inverse transforms; every digit to all primes but its own; the conversions are passes.
+  hoist = q + digits * (q + p) - q + kPass * 0.5 * q * (q + p) / digits * digits / 2;
+  product = kPass * 2 * digits * (q + p);
+  mod_down = q + p + kPass * 0.5 * q * p;
+  multiply_q = kPass * 2 * q;
+  multiply_qp = kPass * 2 * (q + p);
+  encode_q = q + kEmbedding;
+  encode_qp = q + p + kEmbedding;
+}
+
+int signed_rotation(long long steps, std::size_t slots) {
+  const auto s = static_cast<long long>(slots);
+  long long r = ((steps % s) + s) % s;
+  if (r > s / 2) r -= s;
+  return static_cast<int>(r);
+}
+
+std::vector<int> BsgsPlan::rotations() const {
+  std::set<int> all;
+  for (const auto& b : babies) all.insert(b.begin(), b.end());
+  for (const auto& output : giants)
+    for (const Giant& g : output) all.insert(g.rotation);
+  all.erase(0);
+  return {all.begin(), all.end()};
+}
+
+std::size_t BsgsPlan::diagonal_count() const {
+  std::size_t total = 0;
+  for (const auto& output : giants)
+    for (const Giant& g : output) total += g.terms.size();
+  return total;
+}
+
+std::size_t BsgsPlan::hoisted_key_switches() const {
+  std::size_t total = 0;
+  for (const auto& b : babies)
+    for (int r : b) total += r != 0;
+  return total;
+}
+
+std::size_t BsgsPlan::full_key_switches() const {
+  std::size_t total = 0;
+  for (const auto& output : giants)
+    for (const Giant& g : output) total += g.rotation != 0;
+  return total;
+}
+
+BsgsPlan plan_bsgs(const params::CkksParams& params, int level, std::size_t slots,
+                   const BlockDiagonals& diagonals, const BsgsOptions& options) {
+  const std::size_t inputs = diagonals.empty() ? 0 : diagonals[0].size();
+  require<InvalidArgument>(inputs > 0, "a transform needs at least one input and one output");
+  for (const auto& row : diagonals) {
+    require<InvalidArgument>(row.size() == inputs, "every output needs a block for every input");
+    for (const auto& block : row)
+      for (int d : block)
+        require<InvalidArgument>(d >= 0 && static_cast<std::size_t>(d) < slots, [&] {
+          return "diagonal " + std::to_string(d) + " is outside [0, " + std::to_string(slots) + ")";
+        });
+  }
+  const Choice choice = choose(params, level, slots, diagonals, options);
+  BsgsPlan plan;
+  plan.slots = slots;
+  plan.hoisting = choice.hoisting;
+  plan.cost = choice.cost;
+  plan.babies.resize(inputs);
+  std::vector<std::map<int, std::size_t>> index(inputs);
+  for (const auto& row : diagonals) {
+    std::map<int, std::vector<BsgsPlan::Term>> giants;
+    for (std::size_t i = 0; i < inputs; ++i) {
+      for (int d : row[i]) {
+        const Split s = split(d, choice.step, choice.shift, slots);
+        const auto [at, fresh] = index[i].try_emplace(s.baby, plan.babies[i].size());
+        if (fresh) plan.babies[i].push_back(s.baby);
+        giants[s.giant].push_back({i, at->second, d});
+      }
+    }
+    auto& out = plan.giants.emplace_back();
+    for (auto& [giant, terms] : giants)  // ascending: 0 comes first
+      out.push_back({signed_rotation(giant, slots), std::move(terms)});
+  }
+  return plan;
+}
+
+double bsgs_cost(const params::CkksParams& params, int level, std::size_t slots, std::size_t count,
+                 const BsgsOptions& options) {
+  std::vector<int> all(count);
+  for (std::size_t d = 0; d < count; ++d) all[d] = static_cast<int>(d);
+  return choose(params, level, slots, {{std::move(all)}}, options).cost;
+}
+
+}  // namespace jali::circuits
