@@ -1,0 +1,53 @@
+// Clear counterparts of the circuits, and helpers to compare with.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "../ckks/fixture.h"
+#include "jali/circuits/rotation_plan.h"
+
+namespace jali::circuits::testing {
+
+using jali::testing::Complex;
+using jali::testing::Scheme;
+using jali::testing::World;
+
+inline params::CkksParamsPtr make_params(const Scheme& s) {
+  return params::CkksParams::create(jali::testing::insecure_literal(s));
+}
+
+/// A scheme of every word; rational levels among them.
+inline std::vector<Scheme> words(int depth = 2, int log_n = 10) {
+  return {{"w64", Word::w64, 45, depth, log_n},
+          {"w52", Word::w52, 40, depth, log_n},
+          {"w32", Word::w32, 28, depth, log_n},
+          {"w32_rational", Word::w32, 40, depth, log_n}};
+}
+
+/// Slot s of the result is slot s + steps of x, cyclic.
+template <class T>
+std::vector<T> rotate(const std::vector<T>& x, long long steps) {
+  const auto n = static_cast<long long>(x.size());
+  std::vector<T> out(x.size());
+  for (long long s = 0; s < n; ++s)
+    out[static_cast<std::size_t>(s)] = x[static_cast<std::size_t>(((s + steps) % n + n) % n)];
+  return out;
+}
+
+/// A bound on |slot error| that a right result exceeds with probability below 2^-40, with a factor of
+/// two for what the average-case estimate neglects; and floating-point error of the oracle.
+inline double bound(const World& world, const ckks::Ciphertext& c) {
+  return 2 * world.evaluator->noise().worst_case_slot_error(c.estimate, c.scale, 40) + 1e-11;
+}
+
+inline void expect_near(World& world, const ckks::Ciphertext& c, const std::vector<Complex>& expected,
+                        const std::string& what) {
+  const double error = jali::testing::max_error(world.decrypt(c), expected);
+  EXPECT_LE(error, bound(world, c)) << what << ", seed " << world.seed;
+  // The bound itself must mean something.
+  EXPECT_LT(bound(world, c), 0.05) << what;
+}
+
+}  // namespace jali::circuits::testing
