@@ -1,5 +1,6 @@
 #include "jali/circuits/matvec.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "support.h"

@@ -18,7 +18,7 @@ struct TransformOptions {
   int level = -1;          // of the inputs; -1: the top
   int log_slots = -1;      // of the inputs; -1: all N/2
   double input_scale = 0;  // 0: the canonical scale of the level
-  BsgsOptions bsgs;
+  BsgsOptions bsgs{};
 };
 
 /// Plans on construction, encodes in prepare(), applies to ciphertexts. Results lie one level below

@@ -17,9 +17,9 @@ struct MatVecOptions {
   int level = -1;                // of the input; -1: the top
   int log_slots = -1;            // of the input; -1: all N/2
   double input_scale = 0;        // 0: the canonical scale of the level
-  std::optional<Layout> input;   // how the input lies; empty: the cheapest, see input_layout()
-  std::vector<double> bias;      // empty, or m numbers added to the outputs
-  BsgsOptions bsgs;              // streaming: set it when prepare() will not be called
+  std::optional<Layout> input{};   // how the input lies; empty: the cheapest, see input_layout()
+  std::vector<double> bias{};      // empty, or m numbers added to the outputs
+  BsgsOptions bsgs{};              // streaming: set it when prepare() will not be called
 };
 
 /// y = M x + bias, M of shape m x n, for x that lies as input_layout() says and y as

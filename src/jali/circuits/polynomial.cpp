@@ -172,6 +172,8 @@ class Evaluation {
  public:
   Evaluation(const Evaluator& evaluator, const PolynomialPlan& plan, Ciphertext u)
       : evaluator_(evaluator), plan_(plan), top_(u.level) {
+    message_ = u.estimate.message;
+    bound_message(u, 1);
     powers_.emplace(1, std::move(u));
     for (const auto& power : plan.powers()) make(power);
   }
@@ -243,12 +245,27 @@ class Evaluation {
         product = evaluator_.sub(product, term);
       }
     }
-    powers_.emplace(p.index, evaluator_.relinearise_rescale(product));
+    Ciphertext made = evaluator_.relinearise_rescale(product);
+    bound_message(made, p.index);
+    powers_.emplace(p.index, std::move(made));
+  }
+
+  // The evaluator takes factors for independent, which powers of one x are not. |T_i| <= 1 on the
+  // interval; for x uniform in [-A, A], A = sqrt(3) m, x^i has root mean square A^i / sqrt(2 i + 1).
+  void bound_message(Ciphertext& x, std::size_t i) const {
+    if (plan_.polynomial().basis == Basis::chebyshev) {
+      x.estimate.message = std::min(x.estimate.message, 1.0);
+    } else {
+      const auto power = static_cast<double>(i);
+      x.estimate.message =
+          std::pow(std::numbers::sqrt3 * message_, power) / std::sqrt(2 * power + 1);
+    }
   }
 
   const Evaluator& evaluator_;
   const PolynomialPlan& plan_;
   int top_;
+  double message_ = 0;  // of u
   std::map<std::size_t, Ciphertext> powers_;
 };
 

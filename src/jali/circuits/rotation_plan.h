@@ -65,7 +65,7 @@ struct BsgsPlan {
 struct BsgsOptions {
   Hoisting hoisting = Hoisting::automatic;
   bool streaming = false;        // diagonals are encoded at each use: that counts too
-  std::optional<int> baby_step;  // giants are multiples of it; empty: chosen
+  std::optional<int> baby_step{};  // giants are multiples of it; empty: chosen
 };
 
 BsgsPlan plan_bsgs(const params::CkksParams& params, int level, std::size_t slots,
