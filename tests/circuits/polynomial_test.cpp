@@ -170,7 +170,7 @@ INSTANTIATE_TEST_SUITE_P(Words, Polynomials,
                          ::testing::ValuesIn(std::vector<Scheme>{
                              {"w64", Word::w64, 50, 6, 10},
                              {"w52", Word::w52, 45, 6, 10},
-                             {"w32_rational", Word::w32, 40, 4, 10},
+                             {"w32_rational", Word::w32, 40, 3, 10},
                              {"w32_two_primes", Word::w32, 54, 6, 10}}),
                          [](const auto& info) { return info.param.label; });
 
