@@ -71,7 +71,8 @@ TEST_P(LinearTransforms, BandedOnAllSlots) {
 
 TEST_P(LinearTransforms, ScatteredStreamed) {
   const std::size_t slots = std::size_t{1} << (GetParam().log_n - 1);
-  check(GetParam(), random_diagonals(random_, slots, {1, 7, 8, 20, 64, 65, 66, 200, -100}), {}, false);
+  check(GetParam(), random_diagonals(random_, slots, {1, 7, 8, 20, 64, 65, 66, 200, -100}), {},
+        false);
 }
 
 TEST_P(LinearTransforms, OneDiagonal) {
@@ -92,14 +93,15 @@ TEST_P(LinearTransforms, EveryHoistingAndStep) {
   const auto diagonals = random_diagonals(random_, 128, some);
   for (Hoisting h : {Hoisting::single, Hoisting::twice})
     for (int step : {1, 4, 32, 128})
-      check(GetParam(), diagonals,
-            {.log_slots = 7, .bsgs = {.hoisting = h, .baby_step = step}}, step == 4);
+      check(GetParam(), diagonals, {.log_slots = 7, .bsgs = {.hoisting = h, .baby_step = step}},
+            step == 4);
 }
 
 TEST_P(LinearTransforms, Batch) {
   const auto diagonals = random_diagonals(random_, 32, {0, 1, 5, 9, 30});
   for (Hoisting h : {Hoisting::single, Hoisting::twice})
-    check(GetParam(), diagonals, {.log_slots = 5, .bsgs = {.hoisting = h, .baby_step = 4}}, true, 3);
+    check(GetParam(), diagonals, {.log_slots = 5, .bsgs = {.hoisting = h, .baby_step = 4}}, true,
+          3);
 }
 
 INSTANTIATE_TEST_SUITE_P(Words, LinearTransforms, ::testing::ValuesIn(words()),
@@ -119,7 +121,8 @@ TEST(LinearTransform, SameResultWithAndWithoutDoubleHoisting) {
   const auto params = make_params(scheme);
   std::mt19937_64 random(std::random_device{}());
   const auto diagonals = random_diagonals(random, 512, {0, 1, 2, 3, 16, 17, 18, 19});
-  LinearTransform twice(params, diagonals, {.bsgs = {.hoisting = Hoisting::twice, .baby_step = 16}});
+  LinearTransform twice(params, diagonals,
+                        {.bsgs = {.hoisting = Hoisting::twice, .baby_step = 16}});
   LinearTransform single(params, diagonals,
                          {.bsgs = {.hoisting = Hoisting::single, .baby_step = 16}});
   EXPECT_EQ(twice.rotations(), single.rotations());
@@ -146,7 +149,8 @@ TEST(LinearTransform, FromAMatrix) {
   std::vector<Complex> expected(slots, 0.0);
   for (std::size_t r = 0; r < slots; ++r)
     for (std::size_t c = 0; c < slots; ++c) expected[r] += matrix[r * slots + c] * x[c];
-  expect_near(world, transform.apply(*world.evaluator, world.encrypt(x, -1, 4)), expected, "matrix");
+  expect_near(world, transform.apply(*world.evaluator, world.encrypt(x, -1, 4)), expected,
+              "matrix");
 }
 
 TEST(LinearTransform, BringsInputsDown) {

@@ -41,8 +41,8 @@ std::vector<ckks::Ciphertext> encrypt(World& world, const std::vector<std::vecto
                                       int level, int log_slots, std::size_t batch = 1) {
   std::vector<ckks::Ciphertext> out;
   for (const auto& slots : packed)
-    out.push_back(world.encryptor->encrypt(world.encoder().encode(
-        slots, batch, level, world.params->level(level).scale, log_slots)));
+    out.push_back(world.encryptor->encrypt(
+        world.encoder().encode(slots, batch, level, world.params->level(level).scale, log_slots)));
   return out;
 }
 
@@ -104,7 +104,9 @@ class MatVecs : public ::testing::TestWithParam<Scheme> {
 TEST_P(MatVecs, Wide) { check(GetParam(), random_problem(random_, 10, 100)); }
 TEST_P(MatVecs, Tall) { check(GetParam(), random_problem(random_, 100, 10)); }
 TEST_P(MatVecs, Square) { check(GetParam(), random_problem(random_, 64, 64)); }
-TEST_P(MatVecs, LongInputAndOutput) { check(GetParam(), random_problem(random_, 600, 700), {}, false); }
+TEST_P(MatVecs, LongInputAndOutput) {
+  check(GetParam(), random_problem(random_, 600, 700), {}, false);
+}
 TEST_P(MatVecs, BatchAndBias) {
   const auto p = random_problem(random_, 20, 45);
   check(GetParam(), p, {.bias = random_vector(random_, 20)}, true, 3);
@@ -180,7 +182,8 @@ TEST(MatVec, GivenInputLayouts) {
     for (std::size_t s = 0; s < slots; ++s)
       if (row[s] == kNothing) packed[0][s] = 1.0 - 0.001 * static_cast<double>(s);  // garbage
     const auto y = product.apply(*world.evaluator, encrypt(world, packed, 3, -1));
-    expect_close(world, product.unpack(decrypt(world, y)), clear(p, x), bound(world, y[0]), "layout");
+    expect_close(world, product.unpack(decrypt(world, y)), clear(p, x), bound(world, y[0]),
+                 "layout");
   }
 }
 
@@ -190,10 +193,11 @@ TEST(MatVec, LayersChain) {
   struct Shape {
     std::size_t n, hidden, m;
   };
-  for (const Shape s : {Shape{145, 100, 10}, Shape{700, 100, 10}, Shape{20, 600, 10},
-                        Shape{10, 33, 600}}) {
+  for (const Shape s :
+       {Shape{145, 100, 10}, Shape{700, 100, 10}, Shape{20, 600, 10}, Shape{10, 33, 600}}) {
     const auto params = make_params(kScheme);
-    const Problem p = random_problem(random, s.hidden, s.n), q = random_problem(random, s.m, s.hidden);
+    const Problem p = random_problem(random, s.hidden, s.n),
+                  q = random_problem(random, s.m, s.hidden);
     const auto bias = random_vector(random, s.hidden);
     MatVec first(p.matrix, p.m, p.n, params, {.bias = bias});
     MatVec second(q.matrix, q.m, q.n, params, {.level = 1, .input = first.output_layout()});
@@ -208,8 +212,8 @@ TEST(MatVec, LayersChain) {
     for (std::size_t i = 0; i < expected.size(); ++i)
       expected[i] = (expected[i] + bias[i]) * (expected[i] + bias[i]);
     expected = clear(q, expected);
-    expect_close(world, second.unpack(decrypt(world, y)), expected,
-                 8 * bound(world, y[0]) + 1e-8, "chain");
+    expect_close(world, second.unpack(decrypt(world, y)), expected, 8 * bound(world, y[0]) + 1e-8,
+                 "chain");
   }
 }
 

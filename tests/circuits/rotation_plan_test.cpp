@@ -36,7 +36,8 @@ std::vector<std::vector<int>> shapes(std::size_t slots) {
   const auto s = static_cast<int>(slots);
   std::vector<int> all(slots);
   std::iota(all.begin(), all.end(), 0);
-  return {all, {0}, {5}, {s - 1}, {0, 1, 2, s - 2, s - 1}, {0, 8, 16, 24, 32}, {3, 17, 40, s - 9}, {}};
+  return {all, {0}, {5}, {s - 1}, {0, 1, 2, s - 2, s - 1}, {0, 8, 16, 24, 32}, {3, 17, 40, s - 9},
+          {}};
 }
 
 TEST(RotationPlan, EveryPlanIsTheSumOfDiagonals) {
@@ -74,11 +75,11 @@ TEST(RotationPlan, EveryPlanIsTheSumOfDiagonals) {
             const auto y = simulate(plan, o, x, diagonals);
             for (std::size_t s = 0; s < slots; ++s) ASSERT_NEAR(y[s], expected[s], 1e-12);
             for (const auto& giant : plan.giants[o])
-              EXPECT_TRUE(giant.rotation == 0 || std::ranges::binary_search(needed, giant.rotation));
+              EXPECT_TRUE(giant.rotation == 0 ||
+                          std::ranges::binary_search(needed, giant.rotation));
           }
           for (const auto& babies : plan.babies)
-            for (int b : babies)
-              EXPECT_TRUE(b == 0 || std::ranges::binary_search(needed, b));
+            for (int b : babies) EXPECT_TRUE(b == 0 || std::ranges::binary_search(needed, b));
         }
       }
     }

@@ -42,8 +42,8 @@ inline double bound(const World& world, const ckks::Ciphertext& c) {
   return 2 * world.evaluator->noise().worst_case_slot_error(c.estimate, c.scale, 40) + 1e-11;
 }
 
-inline void expect_near(World& world, const ckks::Ciphertext& c, const std::vector<Complex>& expected,
-                        const std::string& what) {
+inline void expect_near(World& world, const ckks::Ciphertext& c,
+                        const std::vector<Complex>& expected, const std::string& what) {
   const double error = jali::testing::max_error(world.decrypt(c), expected);
   EXPECT_LE(error, bound(world, c)) << what << ", seed " << world.seed;
   // The bound itself must mean something.

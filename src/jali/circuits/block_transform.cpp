@@ -43,8 +43,8 @@ Ciphertext multiply_accumulate(const ckks::Evaluator& evaluator,
   const params::NoiseModel noise(*first.params);
   out.estimate = noise.multiply_plain(first.estimate, first.scale, message, scale);
   for (std::size_t k = 1; k < a.size(); ++k)
-    out.estimate = noise.add(
-        out.estimate, noise.multiply_plain(a[k]->estimate, a[k]->scale, message, scale));
+    out.estimate =
+        noise.add(out.estimate, noise.multiply_plain(a[k]->estimate, a[k]->scale, message, scale));
   return out;
 }
 
@@ -138,7 +138,8 @@ void BlockTransform::prepare(const ckks::Encoder& encoder) {
   for (std::size_t o = 0; o < plan_.giants.size(); ++o) {
     for (const auto& giant : plan_.giants[o]) {
       auto& terms = encoded[o].emplace_back();
-      for (const auto& term : giant.terms) terms.push_back(encode(encoder, o, giant.rotation, term));
+      for (const auto& term : giant.terms)
+        terms.push_back(encode(encoder, o, giant.rotation, term));
     }
   }
   encoded_ = std::move(encoded);

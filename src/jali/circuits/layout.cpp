@@ -18,11 +18,11 @@ void Layout::check() const {
              std::to_string(row.size());
     });
     for (const auto e : row) {
-      require<InvalidArgument>(
-          e == kNothing || (e >= 0 && static_cast<std::size_t>(e) < size), [&] {
-            return "a layout of " + std::to_string(size) + " elements names element " +
-                   std::to_string(e);
-          });
+      require<InvalidArgument>(e == kNothing || (e >= 0 && static_cast<std::size_t>(e) < size),
+                               [&] {
+                                 return "a layout of " + std::to_string(size) +
+                                        " elements names element " + std::to_string(e);
+                               });
       if (e != kNothing) held[static_cast<std::size_t>(e)] = true;
     }
   }
@@ -89,11 +89,10 @@ Layout Layout::periodic(std::size_t size, std::size_t slots, std::size_t period)
                            "a layout needs elements, and a power of two of slots");
   const std::size_t widest = std::min(std::bit_ceil(size), slots);
   if (period == 0) period = widest;
-  require<InvalidArgument>(
-      std::has_single_bit(period) && period >= widest && period <= slots, [&] {
-        return "the period must be a power of two in [" + std::to_string(widest) + ", " +
-               std::to_string(slots) + "], got " + std::to_string(period);
-      });
+  require<InvalidArgument>(std::has_single_bit(period) && period >= widest && period <= slots, [&] {
+    return "the period must be a power of two in [" + std::to_string(widest) + ", " +
+           std::to_string(slots) + "], got " + std::to_string(period);
+  });
   Layout out{size, slots, {}};
   for (std::size_t first = 0; first < size; first += slots) {
     const std::size_t count = std::min(slots, size - first);

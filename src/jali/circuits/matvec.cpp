@@ -148,9 +148,8 @@ class Planner {
     for (std::size_t count = std::max<std::size_t>(period / block.period, 1);; count /= 2) {
       block.count = count;
       block.stride = count == 1 ? block.period : period / count;
-      const std::size_t limit =
-          best_covers.empty() ? std::numeric_limits<std::size_t>::max()
-                              : static_cast<std::size_t>(best / least) + 1;
+      const std::size_t limit = best_covers.empty() ? std::numeric_limits<std::size_t>::max()
+                                                    : static_cast<std::size_t>(best / least) + 1;
       auto covers = cover(matrix, input, block, limit);
       if (covers) {
         const double total = cost_of({indices(*covers)}, input.slots, block.stride, block.count);
@@ -194,11 +193,11 @@ struct MatVec::Source {
     const std::size_t slots = input.slots;
     for (std::size_t s = 0; s < slots; ++s) {
       const bool given = mask[s / 64] >> (s % 64) & 1;
-      entries[s] = given ? matrix.at(block.first_row + s % block.period,
-                                     static_cast<std::size_t>(
-                                         element[(s + static_cast<std::size_t>(diagonal)) &
-                                                 (slots - 1)]))
-                         : 0.0;
+      entries[s] =
+          given ? matrix.at(block.first_row + s % block.period,
+                            static_cast<std::size_t>(
+                                element[(s + static_cast<std::size_t>(diagonal)) & (slots - 1)]))
+                : 0.0;
     }
   }
 };
@@ -226,9 +225,8 @@ MatVec::MatVec(std::vector<double> matrix, std::size_t m, std::size_t n, CkksPar
            std::to_string(params->log_n() - 1);
   });
   require<DepthExhausted>(level >= 1, [&] {
-    return "a matrix-vector product takes one level, its input has level " +
-           std::to_string(level) + ": take parameters with depth " +
-           std::to_string(params->depth() + 1);
+    return "a matrix-vector product takes one level, its input has level " + std::to_string(level) +
+           ": take parameters with depth " + std::to_string(params->depth() + 1);
   });
   const std::size_t slots = std::size_t{1} << log_slots;
   const Planner planner(params, level, log_slots, options.bsgs);
@@ -335,8 +333,7 @@ void MatVec::prepare(const ckks::Encoder& encoder) {
 std::vector<ckks::Ciphertext> MatVec::apply(const ckks::Evaluator& evaluator,
                                             std::span<const ckks::Ciphertext> x) const {
   require_rotations(evaluator, rotations(), "the matrix-vector product");
-  const bool summed =
-      std::ranges::any_of(blocks_, [](const Block& b) { return b.count > 1; });
+  const bool summed = std::ranges::any_of(blocks_, [](const Block& b) { return b.count > 1; });
   auto y = transform_->apply(evaluator, x, !summed);
   const double scale = transform_->params()->level(transform_->level() - 1).scale;
   for (std::size_t b = 0; b < y.size(); ++b) {
@@ -345,9 +342,8 @@ std::vector<ckks::Ciphertext> MatVec::apply(const ckks::Evaluator& evaluator,
       y[b].scale = scale;
     }
     if (bias_.empty()) continue;
-    y[b] = encoded_bias_.empty()
-               ? evaluator.add_plain(y[b], encode_bias(evaluator.encoder(), b))
-               : evaluator.add_plain(y[b], encoded_bias_[b]);
+    y[b] = encoded_bias_.empty() ? evaluator.add_plain(y[b], encode_bias(evaluator.encoder(), b))
+                                 : evaluator.add_plain(y[b], encoded_bias_[b]);
   }
   return y;
 }

@@ -54,12 +54,10 @@ int depth(std::size_t degree, Basis) { return log2_ceil(degree + 1); }
 PolynomialPlan::PolynomialPlan(const Polynomial& polynomial) : polynomial_(polynomial) {
   auto& c = polynomial_.coefficients;
   require<InvalidArgument>(!c.empty(), "a polynomial needs at least one coefficient");
-  require<InvalidArgument>(std::ranges::all_of(c,
-                                               [](const auto& v) {
-                                                 return std::isfinite(v.real()) &&
-                                                        std::isfinite(v.imag());
-                                               }),
-                           "a polynomial holds a coefficient that is not finite");
+  require<InvalidArgument>(
+      std::ranges::all_of(
+          c, [](const auto& v) { return std::isfinite(v.real()) && std::isfinite(v.imag()); }),
+      "a polynomial holds a coefficient that is not finite");
   require<InvalidArgument>(polynomial_.basis == Basis::power ||
                                (std::isfinite(polynomial_.a) && std::isfinite(polynomial_.b) &&
                                 polynomial_.a < polynomial_.b),
@@ -110,8 +108,8 @@ void PolynomialPlan::collect(Coefficients p, int depth, std::size_t log_baby, No
   trim(p);
   const std::size_t degree = p.size() - 1;
   // A sum of powers and constants takes one level more than its highest power.
-  const bool leaf = degree < (std::size_t{1} << log_baby) &&
-                    (degree == 0 || log2_ceil(degree) + 1 <= depth);
+  const bool leaf =
+      degree < (std::size_t{1} << log_baby) && (degree == 0 || log2_ceil(degree) + 1 <= depth);
   if (leaf) {
     for (std::size_t i = 0; i <= degree; ++i) {
       if (p[i] == 0.0) continue;
@@ -283,8 +281,7 @@ Ciphertext evaluate(const Evaluator& evaluator, const Ciphertext& x, const Polyn
            ": Params.create(depth=" + std::to_string(depth + needed - x.level) +
            ") would be enough";
   });
-  const double target =
-      scale > 0 ? scale : evaluator.params()->level(x.level - needed).scale;
+  const double target = scale > 0 ? scale : evaluator.params()->level(x.level - needed).scale;
   if (p.degree() == 0) {
     Ciphertext zero = evaluator.multiply_integer(x, 0);
     if (scale > 0) zero.scale = scale;

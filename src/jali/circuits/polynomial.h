@@ -12,7 +12,7 @@
 namespace jali::circuits {
 
 enum class Basis {
-  power,     // sum a_i x^i
+  power,  // sum a_i x^i
   chebyshev  // sum a_i T_i(u), u = (2 x - a - b) / (b - a), for x in [a, b]
 };
 
@@ -58,8 +58,8 @@ class PolynomialPlan {
   int depth_needed() const;
   bool interval_takes_level() const;
   const std::vector<Power>& powers() const { return powers_; }  // in an order that can be computed
-  const std::vector<Node>& nodes() const { return nodes_; }     // the root is the last
-  std::size_t multiplications() const;                          // ciphertext by ciphertext
+  const std::vector<Node>& nodes() const { return nodes_; }  // the root is the last
+  std::size_t multiplications() const;  // ciphertext by ciphertext
   std::size_t relinearisations() const;
 
  private:

@@ -15,18 +15,18 @@ namespace jali::circuits {
 enum class Hoisting {
   automatic,  // whichever of the two the cost model finds cheaper
   single,     // one ModUp for all baby steps; every baby step is divided by P
-  twice       // baby steps and their sums stay over QP; one division a giant step for c1, one in all
+  twice  // baby steps and their sums stay over QP; one division a giant step for c1, one in all
 };
 
 /// Predicted time of the parts of a key switch at one level, in transforms of one limb.
 struct LevelCost {
-  double hoist = 0;        // ModUp of all digits
-  double product = 0;      // inner product with one key
-  double mod_down = 0;     // division by P of one polynomial
-  double multiply_q = 0;   // two polynomials times a diagonal over Q ...
+  double hoist = 0;  // ModUp of all digits
+  double product = 0;  // inner product with one key
+  double mod_down = 0;  // division by P of one polynomial
+  double multiply_q = 0;  // two polynomials times a diagonal over Q ...
   double multiply_qp = 0;  // ... over Q and P
-  double encode_q = 0;     // encoding a diagonal over Q ...
-  double encode_qp = 0;    // ... over Q and P
+  double encode_q = 0;  // encoding a diagonal over Q ...
+  double encode_qp = 0;  // ... over Q and P
 
   LevelCost(const params::CkksParams& params, int level);
   double rotation() const { return hoist + product + 2 * mod_down; }
@@ -49,10 +49,10 @@ struct BsgsPlan {
   };
 
   std::size_t slots = 0;
-  Hoisting hoisting = Hoisting::twice;      // single or twice
-  std::vector<std::vector<int>> babies;     // [input], rotations in (-slots/2, slots/2]
-  std::vector<std::vector<Giant>> giants;   // [output], rotation 0 first where there is one
-  double cost = 0;                          // by LevelCost
+  Hoisting hoisting = Hoisting::twice;  // single or twice
+  std::vector<std::vector<int>> babies;  // [input], rotations in (-slots/2, slots/2]
+  std::vector<std::vector<Giant>> giants;  // [output], rotation 0 first where there is one
+  double cost = 0;  // by LevelCost
 
   /// Sorted, distinct, without 0.
   std::vector<int> rotations() const;
@@ -64,7 +64,7 @@ struct BsgsPlan {
 
 struct BsgsOptions {
   Hoisting hoisting = Hoisting::automatic;
-  bool streaming = false;        // diagonals are encoded at each use: that counts too
+  bool streaming = false;  // diagonals are encoded at each use: that counts too
   std::optional<int> baby_step{};  // giants are multiples of it; empty: chosen
 };
 
