@@ -184,7 +184,7 @@ Right for circuits whose inputs stay within the magnitudes that were encrypted.)
   nb::class_<Client>(m, "ClientCore", "See jali.ckks.Client.")
       .def(nb::init<const Params&, int>(), "params"_a, "threads"_a = 0, nogil())
       .def_prop_ro("params", &Client::params, "Its parameters.")
-      .def("encrypt", &Client::encrypt, "values"_a, "level"_a = -1, "slots"_a = 0)
+      .def("encrypt", &Client::encrypt, "values"_a.none(), "level"_a = -1, "slots"_a = 0)
       .def(
           "decrypt", &Client::decrypt, "ciphertext"_a, "length"_a, "complex_values"_a,
           nb::sig("def decrypt(self, ciphertext: Ciphertext, length: int, complex_values: bool) -> "
@@ -198,7 +198,7 @@ Right for circuits whose inputs stay within the magnitudes that were encrypted.)
   nb::class_<Encryptor>(m, "EncryptorCore", "See jali.ckks.Encryptor.")
       .def(nb::init<const PublicKey&, int>(), "key"_a, "threads"_a = 0, nogil())
       .def_prop_ro("params", &Encryptor::params, "Its parameters.")
-      .def("encrypt", &Encryptor::encrypt, "values"_a, "level"_a = -1, "slots"_a = 0);
+      .def("encrypt", &Encryptor::encrypt, "values"_a.none(), "level"_a = -1, "slots"_a = 0);
 }
 
 }  // namespace jali::python

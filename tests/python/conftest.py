@@ -1,0 +1,92 @@
+"""Shared worlds: one client and one server for every word, made once."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+from jali import ckks
+
+DEPTH = 3
+ROTATIONS = [1, -3, 64, *ckks.sum_rotations(32)]
+
+
+@dataclass(frozen=True)
+class World:
+    """A client and a server of one parameter set."""
+
+    params: ckks.Params
+    client: ckks.Client
+    keys: ckks.EvaluationKeys
+    server: ckks.Evaluator
+    cache: dict[str, Any] = field(default_factory=dict)
+
+    def bind(self, values: Any, **options: Any) -> ckks.Bound:
+        """Fresh encrypted values."""
+        return self.server.bind(self.client.encrypt(values, **options))
+
+
+def make_world(word: str) -> World:
+    """Keys for ROTATIONS and conjugation."""
+    params = ckks.Params.create(depth=DEPTH, scale_bits=40, word=word)
+    client = ckks.Client(params, threads=1)
+    keys = client.evaluation_keys(rotations=ROTATIONS, conjugate=True)
+    return World(params, client, keys, ckks.Evaluator(params, keys, threads=1))
+
+
+_worlds: dict[str, World] = {}
+
+
+@pytest.fixture(params=["w32", "w52", "w64"])
+def world(request: pytest.FixtureRequest) -> World:
+    """Once for every word."""
+    word = request.param
+    if word not in _worlds:
+        _worlds[word] = make_world(word)
+    return _worlds[word]
+
+
+@pytest.fixture
+def one() -> World:
+    """One word, where the word does not matter."""
+    if "w52" not in _worlds:
+        _worlds["w52"] = make_world("w52")
+    return _worlds["w52"]
+
+
+@pytest.fixture
+def rng() -> Iterator[np.random.Generator]:
+    """Fresh numbers in every run; a failure shows the seed."""
+    seed = secrets.randbits(64)
+    print(f"seed {seed}")
+    yield np.random.default_rng(seed)
+
+
+def assert_close(
+    world: World,
+    value: ckks.Bound,
+    expected: Any,
+    *,
+    slack_bits: float = 1.0,
+    independent: int | None = None,
+) -> None:
+    """The decryption's error is at most what the value claims, in root mean square.
+
+    independent: how many of the slots' errors are independent of each other (all).
+    """
+    expected = np.asarray(expected)
+    got = world.client.decrypt(value)
+    assert got.shape == expected.shape
+    error = got - expected
+    parts = np.concatenate([error.real.ravel(), error.imag.ravel()][: 1 + np.iscomplexobj(got)])
+    count = independent or parts.size
+    # A mean of squares exceeds its expectation by this factor once in e^20 times (Laurent, Massart).
+    chance = 1 + 2 * np.sqrt(20 / count) + 40 / count
+    limit = 2.0 ** -(value.precision_bits - slack_bits) * np.sqrt(chance)
+    rms = np.sqrt(np.mean(parts**2))
+    assert rms <= limit, f"error {rms:.3g}, limit {limit:.3g}"

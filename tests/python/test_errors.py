@@ -1,0 +1,229 @@
+"""Every failure is a jali.Error of its own kind, with a sentence that says what to change."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import DEPTH, World
+
+import jali
+from jali import ckks, errors
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([1.0, np.nan]),
+        np.array([np.inf]),
+        np.array([1 + 1j * np.inf]),
+        np.array(["a", "b"]),
+        np.array([object()]),
+        np.array([1, 2], dtype="M8[s]"),
+        [[1, 2], [3]],
+        np.zeros((2, 2, 2)),
+        np.float64(3.0),
+        3.0,
+        np.zeros(0),
+        np.zeros((0, 4)),
+        None,
+        "text",
+        {1: 2},
+    ],
+    ids=str,
+)
+def test_bad_arrays(one: World, values: Any) -> None:
+    with pytest.raises(jali.InvalidArgument) as caught:
+        one.client.encrypt(values)
+    assert caught.value.code == "invalid_argument"
+    assert isinstance(caught.value, ValueError)
+
+
+def test_bad_operands(one: World) -> None:
+    x = one.bind([1.0, 2.0])
+    for operand in (
+        float("nan"),
+        float("inf"),
+        np.array([1.0, np.nan]),
+        [1, "a"],
+        np.array(["a", "b"]),
+    ):
+        for operation in (lambda v: x + v, lambda v: x * v, lambda v: x - v, lambda v: v - x):
+            with pytest.raises(jali.InvalidArgument):
+                operation(operand)
+    for operand in ("a", None, object(), {}):
+        with pytest.raises(TypeError):
+            x + operand  # type: ignore[operator]
+        with pytest.raises(TypeError):
+            operand * x  # type: ignore[operator]
+    for bad in (lambda: x / 0, lambda: x / [1, 0], lambda: x**0, lambda: x**-1, lambda: x**0.5):
+        with pytest.raises(jali.InvalidArgument):
+            bad()
+    with pytest.raises(jali.Unsupported):
+        x / x
+    with pytest.raises(jali.Unsupported):
+        bool(x)
+    with pytest.raises(jali.Unsupported):
+        x == x  # noqa: B015
+    with pytest.raises(jali.Unsupported):
+        list(x)
+    with pytest.raises(jali.Unsupported):
+        np.asarray(x)
+
+
+def test_bad_arguments(one: World) -> None:
+    client, x = one.client, one.bind([1.0, 2.0])
+    slots = one.params.slots
+    bad: tuple[Callable[[], object], ...] = (
+        lambda: client.encrypt(np.ones(slots + 1)),
+        lambda: client.encrypt(np.ones(8), slots=4),
+        lambda: client.encrypt(np.ones(3), slots=3),
+        lambda: client.encrypt(np.ones(3), slots=2 * slots),
+        lambda: client.encrypt(np.ones(3), slots=0),
+        lambda: client.encrypt(np.ones(3), level=DEPTH + 1),
+        lambda: client.encrypt(np.ones(3), level=-1),
+        lambda: client.encrypt(np.ones(3), level=1.5),
+        lambda: client.encrypt(np.full(3, 1e9), level=0),
+        lambda: client.decrypt(x, length=0),
+        lambda: client.decrypt(x, length=slots + 1),
+        lambda: client.decrypt(np.ones(3)),
+        lambda: client.evaluation_keys(rotations=[1.5]),
+        lambda: client.evaluation_keys(rotations=3),
+        lambda: client.evaluation_keys(rotations=[2**40]),
+        lambda: x.rotate(1.0),
+        lambda: x.rotate(True),
+        lambda: x.sum(3),
+        lambda: x.sum(0),
+        lambda: x.sum(2 * slots),
+        lambda: x.with_length(0),
+        lambda: x.with_length(slots + 1),
+        lambda: one.server.bind(np.ones(3)),
+        lambda: ckks.Evaluator(one.params, threads=0),
+        lambda: ckks.Client(one.params, threads=-1),
+        lambda: ckks.sum_rotations(3),
+        lambda: one.params.level(DEPTH + 1),
+        lambda: one.params.level(-1),
+        lambda: ckks.Params.create(depth=-1),
+        lambda: ckks.Params.create(depth=2, scale_bits=float("nan")),
+        lambda: ckks.Params.create(depth=2, log_n=9),
+        lambda: ckks.Params.create(depth=2, word="w128"),
+    )
+    for i, call in enumerate(bad):
+        print("call", i)
+        with pytest.raises(jali.InvalidArgument):
+            call()
+
+
+def test_insecure_parameters() -> None:
+    with pytest.raises(jali.InsecureParams, match="log_n") as caught:
+        ckks.Params.create(depth=9, scale_bits=40, log_n=12)
+    assert caught.value.code == "insecure"
+    with pytest.raises(jali.Error):
+        ckks.Params.create(depth=9, scale_bits=40, log_n=12, security=0)
+    with pytest.raises(jali.Error):
+        ckks.Params.create(depth=9, scale_bits=40, log_n=12, security=0, name="fast")
+    weak = ckks.Params.create(depth=9, scale_bits=40, log_n=12, security=0, name="insecure_test")
+    assert weak.security == 0
+
+
+def test_depth_exhausted(one: World) -> None:
+    x = one.bind([0.5, 0.25])
+    y = x**8
+    assert y.level == 0
+    with pytest.raises(jali.DepthExhausted, match=rf"depth {DEPTH} .*depth={DEPTH + 1}") as caught:
+        y * y
+    assert caught.value.code == "depth_exhausted"
+    for more in (lambda: y * 0.5, lambda: y * [1.0, 2.0]):
+        with pytest.raises(jali.DepthExhausted):
+            more()
+    assert (y + y).level == 0 and (y * 2).level == 0
+
+
+def test_missing_keys(one: World) -> None:
+    x = one.bind([0.5, 0.25])
+    with pytest.raises(jali.KeyMissing, match="5") as caught:
+        x.rotate(5)
+    assert caught.value.code == "key_missing"
+    bare = ckks.Evaluator(one.params)
+    y = bare.bind(one.client.encrypt([0.5, 0.25]))
+    assert np.allclose(one.client.decrypt(y * [2.0, 4.0] + 1), [2, 2], atol=1e-5)
+    with pytest.raises(jali.KeyMissing):
+        y.conj()
+    with pytest.raises(jali.KeyMissing):
+        y.rotate(1)
+    with pytest.raises(jali.KeyMissing):
+        one.client.decrypt(y * y)
+
+
+def test_other_parameters(one: World) -> None:
+    other = ckks.Params.create(depth=1, scale_bits=30)
+    stranger = ckks.Client(other)
+    with pytest.raises(jali.ParamsMismatch) as caught:
+        one.client.decrypt(stranger.encrypt([1.0]))
+    assert caught.value.code == "params_mismatch"
+    with pytest.raises(jali.ParamsMismatch):
+        one.server.bind(stranger.encrypt([1.0]))
+    with pytest.raises(jali.ParamsMismatch):
+        ckks.Evaluator(one.params, stranger.evaluation_keys())
+    with pytest.raises(jali.InvalidArgument, match="different evaluators"):
+        one.bind([1.0]) + ckks.Evaluator(one.params).bind(one.client.encrypt([1.0]))
+
+
+def test_devices(one: World) -> None:
+    for name in ("cuda", "cuda:1"):
+        with pytest.raises(jali.NoDevice, match="CUDA") as caught:
+            ckks.Evaluator(one.params, device=name)
+        assert caught.value.code == "no_device"
+    with pytest.raises(jali.Error):
+        ckks.Evaluator(one.params, device="abacus")
+    assert ckks.Evaluator(one.params, device="auto").device == "cpu"
+    assert ckks.Evaluator(one.params, device="cpu").device == "cpu"
+    portable = ckks.Evaluator(one.params, device="cpu/portable")
+    assert portable.device == "cpu" and portable.engine == "cpu/portable"
+
+
+def test_threads_of_the_environment(one: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JALI_NUM_THREADS", "2")
+    assert ckks.Evaluator(one.params).threads == 2
+    assert ckks.Evaluator(one.params, threads=1).threads == 1
+    for bad in ("0", "-1", "two", "1.5", "9999"):
+        monkeypatch.setenv("JALI_NUM_THREADS", bad)
+        with pytest.raises(jali.InvalidArgument, match="JALI_NUM_THREADS"):
+            ckks.Evaluator(one.params)
+
+
+def test_every_code_has_a_class() -> None:
+    classes = jali.Error.__subclasses__()
+    codes = [kind.code for kind in classes]
+    assert len(set(codes)) == len(codes) == 13
+    for kind in classes:
+        made = errors.from_code(kind.code, "sentence")
+        assert type(made) is kind and str(made) == "sentence"
+        assert getattr(jali, kind.__name__) is kind
+    unknown = errors.from_code("new", "sentence")
+    assert isinstance(unknown, jali.InternalError)
+    assert issubclass(jali.OutOfMemory, MemoryError)
+
+
+def test_secrets_stay_inside(one: World) -> None:
+    for make in (pickle.dumps, copy.copy, copy.deepcopy):
+        with pytest.raises(TypeError):
+            make(one.client)
+        with pytest.raises(TypeError):
+            make(one.client._core)
+        with pytest.raises(TypeError):
+            make(one.bind([1.0]))
+    # Nothing that is printed depends on the key or on the data.
+    other = ckks.Client(one.params)
+    assert repr(other) == repr(one.client)
+    assert repr(other.encrypt([1.0])) == repr(one.client.encrypt([2.0]))
+    assert repr(other.evaluation_keys()) == repr(one.client.evaluation_keys())
+    assert repr(other.public_key()) == repr(one.client.public_key())
+    for text in (repr(one.bind([1.0])), repr(one.server), repr(one.params)):
+        assert "Client" not in text
+    for thing in (one.server, one.server._core, one.server.explicit, one.bind([1.0]), one.keys):
+        assert not any("decrypt" in name or "secret" in name for name in dir(thing))
