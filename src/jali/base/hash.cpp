@@ -120,6 +120,7 @@ Digest finish(State state, std::span<const std::uint8_t> tail, std::uint64_t byt
     last[size - 1 - i] = static_cast<std::uint8_t>((bytes * 8) >> (8 * i));
   }
   compress_blocks(state, last, size / 64);
+  wipe(last, sizeof(last));
   Digest out;
   for (std::size_t i = 0; i < 32; ++i) {
     out[i] = static_cast<std::uint8_t>(state[i / 4] >> (24 - 8 * (i % 4)));

@@ -6,13 +6,20 @@
 #include <cstdint>
 #include <span>
 
+#include "jali/base/wipe.h"
+
 namespace jali {
 
 using Digest = std::array<std::uint8_t, 32>;
 
-/// Incremental: the digest of the concatenation of all updates.
+/// Incremental: the digest of the concatenation of all updates. Wipes what it was given.
 class Hash256 {
  public:
+  Hash256() = default;
+  ~Hash256() { wipe(block_.data(), block_.size()); }
+  Hash256(const Hash256&) = default;
+  Hash256& operator=(const Hash256&) = default;
+
   void update(std::span<const std::uint8_t> data);
   /// The digest of what was given so far; the object may go on being updated.
   Digest digest() const;

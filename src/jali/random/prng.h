@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <span>
 
+#include "jali/base/wipe.h"
+
 namespace jali::random {
 
 using Seed = std::array<std::uint8_t, 32>;
@@ -13,8 +15,7 @@ using Seed = std::array<std::uint8_t, 32>;
 /// 32 bytes from the operating system. Throws Error(internal) when it gives none.
 Seed os_seed();
 
-/// Overwrites memory in a way the compiler keeps.
-void wipe(void* data, std::size_t bytes) noexcept;
+using jali::wipe;
 
 /// A deterministic stream: the ChaCha20 keystream of (seed as the key, nonce, block counter from
 /// 0). The 96-bit nonce is the stream id, 64 bits little end first, then 32 zero bits. A stream has

@@ -1,0 +1,89 @@
+#include "jali/wire/frame.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <string>
+
+#include "jali/base/error.h"
+#include "jali/base/hash.h"
+
+namespace jali::wire {
+
+static_assert(std::endian::native == std::endian::little, "the format is little end first");
+
+namespace {
+
+constexpr std::uint8_t kMagic[4] = {'J', 'A', 'L', 'I'};
+
+std::string cannot_read(const std::string& why) { return "cannot read these bytes: " + why; }
+
+}  // namespace
+
+const char* kind_name(Kind kind) noexcept {
+  switch (kind) {
+    case Kind::params: return "parameter set";
+    case Kind::plaintext: return "plaintext";
+    case Kind::ciphertext: return "ciphertext";
+    case Kind::public_key: return "public key";
+    case Kind::switch_key: return "switching key";
+    case Kind::evaluation_keys: return "evaluation-key set";
+    case Kind::secret_key: return "secret key";
+  }
+  return "object of an unknown kind";
+}
+
+Frame open_frame(std::span<const std::uint8_t> bytes, const Limits& limits) {
+  require<LimitExceeded>(bytes.size() <= limits.max_bytes, [&] {
+    return cannot_read(std::to_string(bytes.size()) + " bytes are more than the limit of " +
+                       std::to_string(limits.max_bytes) + ": raise Limits::max_bytes to read them");
+  });
+  require<CorruptData>(bytes.size() >= kFrameBytes, [&] {
+    return cannot_read("they are " + std::to_string(bytes.size()) +
+                       ", too few for any object: the end is missing");
+  });
+  require<CorruptData>(std::equal(std::begin(kMagic), std::end(kMagic), bytes.begin()),
+                       [] { return cannot_read("they are not an object of this library"); });
+  std::uint16_t version = 0;
+  std::memcpy(&version, &bytes[4], sizeof(version));
+  require<VersionError>(version == kFormatVersion, [&] {
+    return cannot_read("their format has version " + std::to_string(version) +
+                       ", this build reads version " + std::to_string(kFormatVersion) +
+                       ": use the release of Jali that wrote them");
+  });
+  require<CorruptData>(bytes[7] == 0, [] { return cannot_read("a reserved byte is not zero"); });
+  std::uint64_t length = 0;
+  std::memcpy(&length, &bytes[40], sizeof(length));
+  require<CorruptData>(length == bytes.size() - kFrameBytes, [&] {
+    return cannot_read("the payload has " + std::to_string(bytes.size() - kFrameBytes) +
+                       " bytes, the header says " + std::to_string(length));
+  });
+  const auto body = bytes.first(bytes.size() - kChecksumBytes);
+  const Digest digest = hash256(body);
+  require<CorruptData>(std::equal(digest.begin(), digest.begin() + kChecksumBytes, body.end()),
+                       [] { return cannot_read("the checksum is wrong: they were damaged"); });
+  Frame frame;
+  frame.kind = static_cast<Kind>(bytes[6]);
+  std::copy_n(bytes.begin() + 8, frame.params_hash.size(), frame.params_hash.begin());
+  frame.payload = body.subspan(kHeaderBytes);
+  return frame;
+}
+
+Frame open_frame(std::span<const std::uint8_t> bytes, Kind expected, const Limits& limits) {
+  const Frame frame = open_frame(bytes, limits);
+  require<CorruptData>(frame.kind == expected, [&] {
+    return cannot_read(std::string("they are a ") + kind_name(frame.kind) + ", not a " +
+                       kind_name(expected));
+  });
+  return frame;
+}
+
+void seal_frame(std::span<std::uint8_t> bytes) {
+  require<InternalError>(bytes.size() >= kFrameBytes, "seal_frame: too short for a frame");
+  const std::uint64_t length = bytes.size() - kFrameBytes;
+  std::memcpy(&bytes[40], &length, sizeof(length));
+  const Digest digest = hash256(bytes.first(bytes.size() - kChecksumBytes));
+  std::copy_n(digest.begin(), kChecksumBytes, bytes.end() - kChecksumBytes);
+}
+
+}  // namespace jali::wire

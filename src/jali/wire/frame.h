@@ -1,0 +1,67 @@
+// The envelope of every object: what it is, for which parameters, how long, and a checksum.
+//
+//   offset  bytes  field (integers little end first)
+//        0      4  magic "JALI"
+//        4      2  format version
+//        6      1  kind
+//        7      1  zero
+//        8     32  hash of the parameters
+//       40      8  payload length L
+//       48      L  payload
+//     48+L     16  first 16 bytes of the SHA-256 of everything before
+//
+// The checksum finds accidental corruption. It is not authentication: whoever alters the bytes can
+// compute it again. Transport and storage have to bind objects to their senders.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace jali::wire {
+
+inline constexpr std::uint16_t kFormatVersion = 1;
+inline constexpr std::size_t kHeaderBytes = 48;
+inline constexpr std::size_t kChecksumBytes = 16;
+inline constexpr std::size_t kFrameBytes = kHeaderBytes + kChecksumBytes;
+
+using ParamsHash = std::array<std::uint8_t, 32>;
+
+enum class Kind : std::uint8_t {
+  params = 1,
+  plaintext = 2,
+  ciphertext = 3,
+  public_key = 4,
+  switch_key = 5,
+  evaluation_keys = 6,
+  secret_key = 16,
+};
+
+/// "ciphertext", ...; "object of an unknown kind" for other values.
+const char* kind_name(Kind kind) noexcept;
+
+/// What a loader may spend.
+struct Limits {
+  /// Bound on the input, and apart from it on the memory of the loaded object (residues as the engine
+  /// holds them, which takes up to 5 times the bytes sent). Checked before anything is allocated.
+  std::size_t max_bytes = std::size_t{1} << 32;
+};
+
+struct Frame {
+  Kind kind{};
+  ParamsHash params_hash{};
+  std::span<const std::uint8_t> payload;
+};
+
+/// Checks magic, version, length and checksum. Throws CorruptData, VersionError or LimitExceeded.
+/// Costs one pass over the bytes and allocates nothing.
+Frame open_frame(std::span<const std::uint8_t> bytes, const Limits& limits);
+/// The same for an object of one kind: another one is CorruptData.
+Frame open_frame(std::span<const std::uint8_t> bytes, Kind expected, const Limits& limits);
+
+/// Writes length and checksum into a frame whose header and payload are in place: bytes is the whole
+/// frame, at least kFrameBytes long.
+void seal_frame(std::span<std::uint8_t> bytes);
+
+}  // namespace jali::wire

@@ -1,0 +1,64 @@
+#include <string>
+
+#include "jali/base/error.h"
+#include "jali/wire/ckks.h"
+#include "jali/wire/reader.h"
+#include "jali/wire/writer.h"
+
+namespace jali::wire {
+
+namespace {
+
+constexpr std::size_t kMaxName = 255;
+
+}  // namespace
+
+// The literal with every choice made; the rest follows from it, and the hash in the header says
+// whether it came out the same.
+Bytes to_bytes(const params::CkksParams& params) {
+  const params::CkksLiteral& literal = params.literal();
+  require<InvalidArgument>(literal.name.size() <= kMaxName,
+                           "cannot write parameters whose name is longer than 255 bytes");
+  Writer writer(Kind::params, params.hash(), 64 + literal.name.size());
+  writer.u16(static_cast<std::uint16_t>(params.depth()));
+  writer.u16(static_cast<std::uint16_t>(literal.security));
+  writer.u16(static_cast<std::uint16_t>(params.dnum()));
+  writer.u8(static_cast<std::uint8_t>(params.log_n()));
+  writer.u8(static_cast<std::uint8_t>(params.word()));
+  writer.f64(literal.scale_bits);
+  writer.f64(literal.integer_bits);
+  writer.u8(static_cast<std::uint8_t>(literal.name.size()));
+  writer.raw({reinterpret_cast<const std::uint8_t*>(literal.name.data()), literal.name.size()});
+  return writer.finish();
+}
+
+params::CkksParamsPtr params_from_bytes(std::span<const std::uint8_t> bytes, const Limits& limits) {
+  const Frame frame = open_frame(bytes, Kind::params, limits);
+  Reader reader(frame, limits);
+  params::CkksLiteral literal;
+  literal.depth = reader.u16();
+  literal.security = reader.u16();
+  literal.dnum = reader.u16();
+  literal.log_n = reader.u8();
+  const std::uint8_t word = reader.u8();
+  literal.scale_bits = reader.magnitude("the scale");
+  literal.integer_bits = reader.magnitude("the room for the integer part");
+  const auto name = reader.raw(reader.u8());
+  reader.finish();
+  reader.check(word <= static_cast<std::uint8_t>(Word::w64), "its word is unknown");
+  reader.check(literal.log_n != 0 && literal.dnum != 0, "a choice is left open");
+  literal.word = static_cast<Word>(word);
+  literal.name.assign(name.begin(), name.end());
+  params::CkksParamsPtr params;
+  try {
+    params = params::CkksParams::create(literal);
+  } catch (const Error& error) {
+    reader.fail(error.what());
+  }
+  require<ParamsMismatch>(params->hash() == frame.params_hash,
+                          "cannot read a parameter set: what it describes has other moduli in this "
+                          "build than where it was made");
+  return params;
+}
+
+}  // namespace jali::wire

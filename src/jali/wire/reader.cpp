@@ -1,0 +1,61 @@
+#include "jali/wire/reader.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "jali/base/error.h"
+
+namespace jali::wire {
+
+std::string Reader::cannot_read(const std::string& why) const {
+  return std::string("cannot read a ") + kind_name(kind_) + ": " + why;
+}
+
+void Reader::fail(const std::string& why) const { throw CorruptData(cannot_read(why)); }
+
+void Reader::check(bool condition, const char* why) const {
+  if (!condition) [[unlikely]]
+    fail(why);
+}
+
+std::span<const std::uint8_t> Reader::raw(std::uint64_t count) {
+  if (count > rest_.size()) [[unlikely]] {
+    fail("it needs " + std::to_string(count) + " more bytes, " + std::to_string(rest_.size()) +
+         " are left");
+  }
+  const auto out = rest_.first(count);
+  rest_ = rest_.subspan(count);
+  return out;
+}
+
+void Reader::copy_to(std::span<std::uint8_t> out) {
+  const auto bytes = raw(out.size());
+  std::copy(bytes.begin(), bytes.end(), out.begin());
+}
+
+bool Reader::flag() {
+  const std::uint8_t x = u8();
+  check(x <= 1, "a yes-or-no byte is neither 0 nor 1");
+  return x == 1;
+}
+
+double Reader::magnitude(const char* name) {
+  const double x = f64();
+  if (!(std::isfinite(x) && x >= 0)) fail(std::string(name) + " is negative or not finite");
+  return x;
+}
+
+void Reader::charge(std::uint64_t bytes) {
+  require<LimitExceeded>(bytes <= memory_left_, [&] {
+    return cannot_read("it would take more memory than the limit allows (" + std::to_string(bytes) +
+                       " bytes more, " + std::to_string(memory_left_) +
+                       " left): raise Limits::max_bytes to read it");
+  });
+  memory_left_ -= bytes;
+}
+
+void Reader::finish() const {
+  if (!rest_.empty()) fail(std::to_string(rest_.size()) + " bytes follow its end");
+}
+
+}  // namespace jali::wire

@@ -1,0 +1,58 @@
+#include "jali/wire/secret.h"
+
+#include "jali/base/error.h"
+#include "jali/wire/poly.h"
+#include "jali/wire/reader.h"
+#include "jali/wire/writer.h"
+
+namespace jali::wire {
+
+// Coefficient k is bits 2 (k mod 4) and up of byte k / 4: 0, 1, or 2 for -1; 3 does not occur. No
+// branch or address depends on a coefficient.
+
+SecretBytes secret_to_bytes(const rlwe::SecretKey& key, const ring::Ring& ring) {
+  const params::CkksParams& params = *key.params();
+  const PrimeIndex first = params.all_primes()[0];
+  const std::uint64_t q = params.primes()[first];
+  ring::Poly s = key.at(ring, {&first, 1});
+  ring.to_coeff(s);
+  BasicWriter<SecretBytes> writer(Kind::secret_key, params.hash(), params.n() / 4);
+  const auto out = writer.extend(params.n() / 4);
+  std::uint64_t other = 0;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    unsigned byte = 0;
+    for (std::size_t k = 0; k < 4; ++k) {
+      const std::uint64_t x = s.at(0, 0, 4 * i + k);
+      const unsigned one = x == 1, minus = x == q - 1, zero = x == 0;
+      other |= 1 ^ (one | minus | zero);
+      byte |= (one | minus << 1) << (2 * k);
+    }
+    out[i] = static_cast<std::uint8_t>(byte);
+  }
+  require<InvalidArgument>(other == 0, "cannot write a secret key that is not ternary");
+  return writer.finish();
+}
+
+rlwe::SecretKey secret_from_bytes(std::span<const std::uint8_t> bytes,
+                                  const params::CkksParamsPtr& params, const ring::Ring& ring,
+                                  const Limits& limits) {
+  Reader reader = open_object(bytes, Kind::secret_key, *params, ring, limits);
+  const auto in = reader.raw(params->n() / 4);
+  reader.finish();
+  reader.charge(params->n() * sizeof(std::int64_t));
+  std::vector<std::int64_t, WipingAllocator<std::int64_t>> s(params->n());
+  unsigned invalid = 0;
+  for (std::size_t k = 0; k < s.size(); ++k) {
+    const unsigned code = in[k / 4] >> (2 * (k % 4)) & 3;
+    invalid |= code & code >> 1;
+    s[k] = static_cast<std::int64_t>(code & 1) - static_cast<std::int64_t>(code >> 1);
+  }
+  reader.check(invalid == 0, "a coefficient is not ternary");
+  charge_poly(reader, ring, params->all_primes().size(), 1);
+  ring::Poly poly = ring.make_secret(params->all_primes(), ring::Form::coeff);
+  ring.ops().from_int64(poly.view(), s);
+  ring.to_ntt(poly);
+  return rlwe::SecretKey(params, std::move(poly));
+}
+
+}  // namespace jali::wire

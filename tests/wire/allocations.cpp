@@ -1,0 +1,30 @@
+#include "allocations.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+std::atomic<std::size_t> allocated{0};
+
+void* counted(std::size_t bytes, std::size_t alignment) {
+  allocated += bytes;
+  void* data = nullptr;
+  return posix_memalign(&data, std::max(alignment, sizeof(void*)), bytes) == 0 ? data : nullptr;
+}
+
+}  // namespace
+
+std::size_t jali::testing::allocated_bytes() { return allocated; }
+
+void* operator new(std::size_t bytes) {
+  if (void* data = counted(bytes == 0 ? 1 : bytes, 16)) return data;
+  throw std::bad_alloc();
+}
+void operator delete(void* data) noexcept { std::free(data); }
+void operator delete(void* data, std::size_t) noexcept { std::free(data); }
+extern "C" void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
+  return counted(bytes, alignment);
+}

@@ -1,0 +1,132 @@
+// One of every object, and every loader behind one function: what the tests of wire/ and the fuzz
+// targets share.
+#pragma once
+
+#include <complex>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "jali/ckks/encoder.h"
+#include "jali/ckks/encryptor.h"
+#include "jali/ckks/engine.h"
+#include "jali/ckks/evaluator.h"
+#include "jali/rlwe/keys.h"
+#include "jali/wire/ckks.h"
+#include "jali/wire/secret.h"
+
+namespace jali::testing {
+
+inline params::CkksLiteral small_literal(Word word, double scale_bits, int depth, int dnum = 0) {
+  params::CkksLiteral literal;
+  literal.name = "insecure_wire";
+  literal.security = 0;
+  literal.depth = depth;
+  literal.scale_bits = scale_bits;
+  literal.log_n = 10;
+  literal.word = word;
+  literal.dnum = dnum;
+  return literal;
+}
+
+inline random::Seed test_seed(std::uint8_t x) {
+  random::Seed seed{};
+  seed[0] = x;
+  return seed;
+}
+
+/// Keys and objects of one parameter set, from fixed seeds.
+struct Objects {
+  params::CkksParamsPtr params;
+  std::shared_ptr<const ring::Ring> ring;
+  std::shared_ptr<const rlwe::SecretKey> sk;
+  rlwe::PublicKey pk;
+  rlwe::SwitchKey switch_key;
+  std::shared_ptr<const rlwe::EvaluationKeys> keys;
+  std::shared_ptr<const ckks::Evaluator> evaluator;
+
+  explicit Objects(const params::CkksLiteral& literal, const std::string& device = "auto")
+      : params(params::CkksParams::create(literal)), ring(ckks::make_ring(*params, device)) {
+    rlwe::KeyGenerator keygen(params, ring, test_seed(1));
+    sk = std::make_shared<const rlwe::SecretKey>(keygen.secret_key());
+    pk = keygen.public_key(*sk);
+    switch_key = keygen.galois_key(5, *sk);
+    const int rotations[] = {1, -1};
+    keys = std::make_shared<const rlwe::EvaluationKeys>(
+        keygen.evaluation_keys(*sk, rotations, /*conjugate=*/true));
+    evaluator = std::make_shared<const ckks::Evaluator>(params, ring, keys);
+  }
+
+  static std::vector<std::complex<double>> values(std::size_t count) {
+    std::vector<std::complex<double>> v(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      v[i] = {0.01 * static_cast<double>(i % 97) - 0.4, 0.02 * static_cast<double>(i % 31) - 0.3};
+    }
+    return v;
+  }
+  ckks::Plaintext plaintext(int level, std::size_t batch = 1, int log_slots = -1) const {
+    const std::size_t slots = log_slots < 0 ? params->slots() : std::size_t{1} << log_slots;
+    return evaluator->encoder().encode(values(batch * slots), batch, level,
+                                       params->level(level).scale, log_slots);
+  }
+  ckks::Ciphertext ciphertext(int level, std::size_t batch = 1, int log_slots = -1) const {
+    ckks::SecretEncryptor encryptor(sk, ring, test_seed(2));
+    return encryptor.encrypt(plaintext(level, batch, log_slots));
+  }
+};
+
+/// A kind of object with its valid bytes. load reads bytes as that kind and gives the bytes of what it
+/// read: the format is canonical, so that these are the bytes read.
+struct Loader {
+  std::string name;
+  wire::Bytes valid;
+  std::function<wire::Bytes(std::span<const std::uint8_t>, const ring::Ring&, const wire::Limits&)>
+      load;
+};
+
+inline std::vector<Loader> all_loaders(const Objects& o) {
+  using wire::Bytes;
+  using wire::Limits;
+  using Input = std::span<const std::uint8_t>;
+  const params::CkksParamsPtr params = o.params;
+  const auto object = [params]<class T>(std::type_identity<T>) {
+    return [params](Input in, const ring::Ring& ring, const Limits& limits) -> Bytes {
+      const T x = wire::from_bytes<T>(in, params, ring, limits);
+      if constexpr (std::is_same_v<T, rlwe::SwitchKey>) {
+        return wire::to_bytes(x, *params);
+      } else {
+        return wire::to_bytes(x);
+      }
+    };
+  };
+  const auto load_ciphertext = object(std::type_identity<ckks::Ciphertext>{});
+  const int top = params->depth();
+  ckks::Ciphertext fresh = o.ciphertext(top);
+  fresh.packing = {100, true, false, true};
+  const wire::SecretBytes secret = wire::secret_to_bytes(*o.sk, *o.ring);
+  return {
+      {"params", wire::to_bytes(*params),
+       [](Input in, const ring::Ring&, const Limits& limits) {
+         return wire::to_bytes(*wire::params_from_bytes(in, limits));
+       }},
+      {"plaintext", wire::to_bytes(o.plaintext(top, 2)),
+       object(std::type_identity<ckks::Plaintext>{})},
+      {"ciphertext_fresh", wire::to_bytes(fresh), load_ciphertext},
+      {"ciphertext_product", wire::to_bytes(o.evaluator->square(o.ciphertext(top, 2))),
+       load_ciphertext},
+      {"public_key", wire::to_bytes(o.pk), object(std::type_identity<rlwe::PublicKey>{})},
+      {"switch_key", wire::to_bytes(o.switch_key, *params),
+       object(std::type_identity<rlwe::SwitchKey>{})},
+      {"evaluation_keys", wire::to_bytes(*o.keys),
+       object(std::type_identity<rlwe::EvaluationKeys>{})},
+      {"secret_key", Bytes(secret.begin(), secret.end()),
+       [params](Input in, const ring::Ring& ring, const Limits& limits) {
+         const auto out =
+             wire::secret_to_bytes(wire::secret_from_bytes(in, params, ring, limits), ring);
+         return Bytes(out.begin(), out.end());
+       }},
+  };
+}
+
+}  // namespace jali::testing

@@ -1,0 +1,82 @@
+#include "jali/wire/residues.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <random>
+#include <vector>
+
+namespace jali::wire {
+namespace {
+
+const std::uint64_t kModuli[] = {3,
+                                 12289,
+                                 (1ull << 20) - 3,
+                                 1ull << 25,
+                                 1073479681,
+                                 (1ull << 32) + 15,
+                                 (1ull << 33) - 9,
+                                 1125899904679937,
+                                 (1ull << 57) - 13,
+                                 (1ull << 58) + 3,
+                                 2305843009211596801};
+
+// The definition, one bit after the other.
+std::vector<std::uint8_t> pack_slowly(const std::vector<std::uint64_t>& row, unsigned bits) {
+  std::vector<std::uint8_t> out(row.size() * bits / 8);
+  for (std::size_t i = 0; i < row.size(); ++i) {
+    for (unsigned k = 0; k < bits; ++k) {
+      const std::size_t at = i * bits + k;
+      out[at / 8] |= static_cast<std::uint8_t>((row[i] >> k & 1) << at % 8);
+    }
+  }
+  return out;
+}
+
+TEST(Residues, PackAsDefinedAndUnpackAgain) {
+  const unsigned seed = std::random_device{}();
+  std::mt19937_64 random(seed);
+  for (const std::uint64_t q : kModuli) {
+    const auto bits = static_cast<unsigned>(std::bit_width(q - 1));
+    for (const std::size_t n : {64, 128, 1024}) {
+      std::vector<std::uint64_t> row(n);
+      for (auto& x : row) x = random() % q;
+      row[0] = q - 1, row[n - 1] = q - 1, row[1] = 0;
+      std::vector<std::uint8_t> out(packed_row_bytes(n, q));
+      ASSERT_EQ(out.size(), n * bits / 8);
+      pack_row(row.data(), Word::w64, n, q, out);
+      ASSERT_EQ(out, pack_slowly(row, bits)) << "q " << q << ", seed " << seed;
+      std::vector<std::uint64_t> back(n, 1);
+      EXPECT_TRUE(unpack_row(out, Word::w52, n, q, back.data()));
+      EXPECT_EQ(back, row);
+      if (q < (1ull << 32)) {
+        std::vector<std::uint32_t> narrow(row.begin(), row.end()), narrow_back(n);
+        std::vector<std::uint8_t> again(out.size());
+        pack_row(narrow.data(), Word::w32, n, q, again);
+        EXPECT_EQ(again, out);
+        EXPECT_TRUE(unpack_row(again, Word::w32, n, q, narrow_back.data()));
+        EXPECT_EQ(narrow_back, narrow);
+      }
+    }
+  }
+}
+
+TEST(Residues, RefusesEveryResidueThatIsNotBelowItsPrime) {
+  constexpr std::size_t n = 128;
+  for (const std::uint64_t q : kModuli) {
+    const auto bits = static_cast<unsigned>(std::bit_width(q - 1));
+    if (std::has_single_bit(q)) continue;  // every pattern is a residue
+    for (std::size_t at = 0; at < n; ++at) {
+      for (const std::uint64_t bad : {q, (std::uint64_t{1} << bits) - 1}) {
+        std::vector<std::uint64_t> row(n, q - 1);
+        row[at] = bad;
+        std::vector<std::uint64_t> back(n);
+        EXPECT_FALSE(unpack_row(pack_slowly(row, bits), Word::w64, n, q, back.data()))
+            << "q " << q << ", index " << at;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace jali::wire

@@ -1,0 +1,398 @@
+// Bytes that were cut, flipped, exchanged or inflated: every loader answers with one jali::Error, or
+// with an object whose bytes are exactly those read. Never anything else.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <random>
+
+#include "allocations.h"
+#include "jali/base/error.h"
+#include "objects.h"
+
+namespace jali::wire {
+namespace {
+
+using testing::all_loaders;
+using testing::Loader;
+using testing::Objects;
+using testing::small_literal;
+
+const Limits kLimits{std::size_t{1} << 24};
+
+enum class Outcome { accepted, refused };
+
+// Loads and judges. sealed: the checksum fits, so that the contents decide.
+Outcome judge(const Loader& loader, const Objects& o, const Bytes& bytes, const std::string& what,
+              const Limits& limits = kLimits) {
+  try {
+    const Bytes again = loader.load(bytes, *o.ring, limits);
+    EXPECT_EQ(again, bytes) << loader.name << ", " << what << ": accepted as something else";
+    return Outcome::accepted;
+  } catch (const Error& error) {
+    switch (error.code()) {
+      case ErrorCode::corrupt_data:
+      case ErrorCode::version:
+      case ErrorCode::params_mismatch:
+      case ErrorCode::limit_exceeded: break;
+      default:
+        ADD_FAILURE() << loader.name << ", " << what << ": " << error_code_name(error.code())
+                      << ": " << error.what();
+    }
+    EXPECT_GT(std::strlen(error.what()), 20u);
+    return Outcome::refused;
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << loader.name << ", " << what << ": not a jali::Error: " << error.what();
+    return Outcome::refused;
+  }
+}
+
+Bytes sealed(Bytes bytes) {
+  if (bytes.size() >= kFrameBytes) seal_frame(bytes);
+  return bytes;
+}
+
+// A frame with another payload.
+Bytes with_payload(const Bytes& valid, std::span<const std::uint8_t> payload) {
+  Bytes out(valid.begin(), valid.begin() + kHeaderBytes);
+  out.insert(out.end(), payload.begin(), payload.end());
+  out.resize(out.size() + kChecksumBytes);
+  return sealed(std::move(out));
+}
+
+std::span<const std::uint8_t> payload_of(const Bytes& bytes) {
+  return std::span(bytes).subspan(kHeaderBytes, bytes.size() - kFrameBytes);
+}
+
+template <class T>
+Bytes patched(Bytes bytes, std::size_t payload_offset, T value) {
+  std::memcpy(&bytes.at(kHeaderBytes + payload_offset), &value, sizeof(value));
+  return sealed(std::move(bytes));
+}
+
+struct Case {
+  const char* name;
+  Word word;
+  double scale_bits;
+};
+
+class Tamper : public ::testing::TestWithParam<Case> {
+ protected:
+  Objects o{small_literal(GetParam().word, GetParam().scale_bits, 1)};
+  std::vector<Loader> loaders = all_loaders(o);
+  std::mt19937_64 random{0x6a616c69};  // the same cases on every run; the fuzz targets explore
+
+  const Loader& loader(const std::string& name) const {
+    return *std::ranges::find(loaders, name, &Loader::name);
+  }
+  void expect_refused(const Loader& l, const Bytes& bytes, const std::string& what) {
+    EXPECT_EQ(judge(l, o, bytes, what), Outcome::refused) << l.name << ", " << what;
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Words, Tamper,
+                         ::testing::Values(Case{"w52", Word::w52, 40}, Case{"w64", Word::w64, 50},
+                                           Case{"w32", Word::w32, 40}),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST_P(Tamper, ValidBytesAreAccepted) {
+  for (const Loader& l : loaders) EXPECT_EQ(judge(l, o, l.valid, "valid"), Outcome::accepted);
+}
+
+TEST_P(Tamper, Truncated) {
+  for (const Loader& l : loaders) {
+    std::vector<std::size_t> sizes;
+    for (std::size_t size = 0; size < std::min<std::size_t>(l.valid.size(), 180); ++size) {
+      sizes.push_back(size);
+    }
+    for (std::size_t k = 1; k <= 40 && k < l.valid.size(); ++k) sizes.push_back(l.valid.size() - k);
+    for (int k = 0; k < 40; ++k) sizes.push_back(random() % l.valid.size());
+    for (const std::size_t size : sizes) {
+      const Bytes cut(l.valid.begin(), l.valid.begin() + static_cast<std::ptrdiff_t>(size));
+      expect_refused(l, cut, "cut to " + std::to_string(size));
+      expect_refused(l, sealed(cut), "cut to " + std::to_string(size) + " and sealed");
+    }
+    // The same with a frame around the shorter payload: the contents are what is too short.
+    const auto payload = payload_of(l.valid);
+    for (std::size_t size = 0; size < payload.size(); size += 1 + payload.size() / 60) {
+      expect_refused(l, with_payload(l.valid, payload.first(size)),
+                     "payload cut to " + std::to_string(size));
+    }
+    expect_refused(l, with_payload(l.valid, payload.first(payload.size() - 1)), "one byte short");
+  }
+}
+
+TEST_P(Tamper, Extended) {
+  for (const Loader& l : loaders) {
+    for (const std::size_t extra : {1, 2, 8, 16, 32, 1000, 100000}) {
+      Bytes longer = l.valid;
+      longer.resize(longer.size() + extra);
+      expect_refused(l, longer, "bytes appended");
+      Bytes payload(payload_of(l.valid).begin(), payload_of(l.valid).end());
+      payload.resize(payload.size() + extra, 0x41);
+      expect_refused(l, with_payload(l.valid, payload), "payload extended");
+    }
+  }
+}
+
+TEST_P(Tamper, Flipped) {
+  std::size_t cases = 0, accepted = 0;
+  for (const Loader& l : loaders) {
+    const std::size_t bits = 8 * l.valid.size();
+    std::vector<std::size_t> at;
+    for (std::size_t bit = 0; bit < std::min<std::size_t>(bits, 8 * 160); ++bit) at.push_back(bit);
+    for (std::size_t k = 1; k <= 8 * 20; ++k) at.push_back(bits - k);
+    for (int k = 0; k < 300; ++k) at.push_back(random() % bits);
+    for (const std::size_t bit : at) {
+      Bytes bad = l.valid;
+      bad[bit / 8] ^= static_cast<std::uint8_t>(1 << bit % 8);
+      expect_refused(l, bad, "bit " + std::to_string(bit));
+      const bool restored = sealed(bad) == l.valid;  // the flip was in the length or the checksum
+      if (!restored) {
+        accepted +=
+            judge(l, o, sealed(bad), "sealed, bit " + std::to_string(bit)) == Outcome::accepted;
+      }
+      cases += 2;
+    }
+  }
+  EXPECT_GE(cases, 2000u);
+  EXPECT_GT(accepted, 100u) << "flips of residues and seeds give other objects of the same form";
+  RecordProperty("cases", static_cast<int>(cases));
+}
+
+TEST_P(Tamper, Scrambled) {
+  for (const Loader& l : loaders) {
+    for (int k = 0; k < 100; ++k) {
+      Bytes bad = l.valid;
+      // A run of random bytes, a run moved, or a run of one value.
+      const std::size_t size = 1 + random() % std::min<std::size_t>(64, bad.size() / 2);
+      const std::size_t from = random() % (bad.size() - size), to = random() % (bad.size() - size);
+      for (std::size_t i = 0; i < size; ++i) {
+        bad[to + i] = k % 3 == 0   ? static_cast<std::uint8_t>(random())
+                      : k % 3 == 1 ? l.valid[from + i]
+                                   : static_cast<std::uint8_t>(k % 2 == 0 ? 0xff : 0);
+      }
+      bad[4] = 1, bad[5] = 0;
+      judge(l, o, sealed(bad), "scrambled " + std::to_string(k));
+      if (bad != l.valid) judge(l, o, bad, "scrambled, not sealed");
+    }
+  }
+}
+
+TEST_P(Tamper, Exchanged) {
+  // Objects of every kind, of these and of other parameters, to every loader.
+  const Case others[] = {
+      {"", Word::w52, 40}, {"", Word::w52, 38}, {"", Word::w64, 50}, {"", Word::w32, 40}};
+  for (const Case& other : others) {
+    const Objects theirs(small_literal(other.word, other.scale_bits, 1));
+    const bool same = theirs.params->hash() == o.params->hash();
+    for (const Loader& given : all_loaders(theirs)) {
+      for (const Loader& l : loaders) {
+        const bool kind = given.valid[6] == l.valid[6];
+        const bool fits = kind && (same || l.name == "params");
+        if (fits) {
+          EXPECT_EQ(judge(l, o, given.valid, given.name), Outcome::accepted);
+          continue;
+        }
+        expect_refused(l, given.valid, given.name);
+        // Relabelled: kind and parameters say what is expected, the contents are another's.
+        Bytes relabelled = given.valid;
+        std::copy_n(l.valid.begin(), kHeaderBytes, relabelled.begin());
+        judge(l, o, sealed(relabelled), "relabelled " + given.name);
+      }
+    }
+  }
+}
+
+TEST_P(Tamper, ResiduesNotBelowTheirPrimes) {
+  for (const Loader& l : loaders) {
+    if (l.name == "params") continue;
+    // 16 bytes of ones cover a whole residue, which is then 2^bits - 1. No offset falls into a seed.
+    const std::size_t first = l.name == "evaluation_keys" || l.name == "switch_key" ? 48 : 80;
+    const std::size_t last = payload_of(l.valid).size() - 16;
+    for (const std::size_t at : {first, (first + last) / 2 + 64, last}) {
+      Bytes bad = l.valid;
+      std::fill_n(bad.begin() + static_cast<std::ptrdiff_t>(kHeaderBytes + at), 16, 0xff);
+      expect_refused(l, sealed(bad), "residues of ones at " + std::to_string(at));
+    }
+  }
+}
+
+TEST_P(Tamper, FieldsOutOfRange) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kInf = std::numeric_limits<double>::infinity();
+  // Payload offsets of docs/format.md.
+  for (const char* name : {"plaintext", "ciphertext_fresh", "ciphertext_product"}) {
+    const Loader& l = loader(name);
+    for (const std::uint16_t level : {2, 3, 255, 256, 0x7fff, 0x8000, 0xffff}) {
+      expect_refused(l, patched(l.valid, 0, level), "level");
+    }
+    for (const std::uint8_t log_slots : {10, 11, 63, 64, 128, 255}) {
+      expect_refused(l, patched(l.valid, 2, log_slots), "log_slots");
+    }
+    for (const std::uint32_t batch : {0u, 3u, 1u << 16, 1u << 31, 0xffffffffu}) {
+      expect_refused(l, patched(l.valid, 3, batch), "batch");
+    }
+    for (const double scale : {0.0, -0.0, -1.0, 1e-300, 5e-324, 1e300, kNan, -kNan, kInf, -kInf}) {
+      expect_refused(l, patched(l.valid, 7, scale), "scale " + std::to_string(scale));
+    }
+  }
+  for (const double bad : {-1.0, -1e-300, kNan, kInf, -kInf}) {
+    expect_refused(loader("plaintext"), patched(loader("plaintext").valid, 15, bad), "message");
+  }
+  for (const char* name : {"ciphertext_fresh", "ciphertext_product"}) {
+    const Loader& l = loader(name);
+    const bool fresh = std::string(name) == "ciphertext_fresh";
+    for (int parts = 0; parts < 256; ++parts) {
+      if (parts == (fresh ? 2 : 3)) continue;
+      expect_refused(l, patched(l.valid, 15, static_cast<std::uint8_t>(parts)), "parts");
+    }
+    for (int seeded = 0; seeded < 256; ++seeded) {
+      if (seeded == (fresh ? 1 : 0)) continue;
+      expect_refused(l, patched(l.valid, 16, static_cast<std::uint8_t>(seeded)), "seeded");
+    }
+    for (const double bad : {-1.0, -1e-300, kNan, kInf, -kInf}) {
+      expect_refused(l, patched(l.valid, 17, bad), "variance");
+      expect_refused(l, patched(l.valid, 25, bad), "message");
+    }
+    for (const double bad : {0.0, 0.5, 3.0}) {
+      expect_refused(l, patched(l.valid, 25, bad), "message not a power of two");
+    }
+    for (const std::uint32_t length : {513u, 1024u, 0x80000000u, 0xffffffffu}) {
+      expect_refused(l, patched(l.valid, 33, length), "length");
+    }
+    for (const std::uint8_t packing : {8, 16, 128, 255}) {
+      expect_refused(l, patched(l.valid, 37, packing), "packing");
+    }
+  }
+  const Loader& keys = loader("evaluation_keys");
+  for (const std::uint8_t flag : {0, 2, 255}) {
+    expect_refused(keys, patched(keys.valid, 0, flag), "relinearisation flag");
+  }
+  for (const std::uint32_t count : {0u, 2u, 4u, 1u << 20, 0x7fffffffu, 0xffffffffu}) {
+    expect_refused(keys, patched(keys.valid, 1, count), "count of keys");
+  }
+  const std::size_t key_bytes = payload_of(loader("switch_key").valid).size();
+  for (std::size_t i = 0; i < 3; ++i) {
+    const std::size_t at = 5 + key_bytes + i * (8 + key_bytes);
+    for (const std::uint64_t element :
+         {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{6}, std::uint64_t{2048},
+          std::uint64_t{2049}, ~std::uint64_t{0}}) {
+      expect_refused(keys, patched(keys.valid, at, element), "Galois element");
+    }
+  }
+  // Two keys of one element, and elements out of order.
+  Bytes twice = keys.valid;
+  const auto element_at = [&](std::size_t i) {
+    return twice.begin() +
+           static_cast<std::ptrdiff_t>(kHeaderBytes + 5 + key_bytes + i * (8 + key_bytes));
+  };
+  std::copy_n(element_at(0), 8, element_at(1));
+  expect_refused(keys, sealed(twice), "one element twice");
+  twice = keys.valid;
+  std::swap_ranges(element_at(0), element_at(0) + 8, element_at(1));
+  expect_refused(keys, sealed(twice), "elements out of order");
+
+  const Loader& params = loader("params");
+  for (const std::uint16_t depth : {2, 50, 200, 201, 0xffff}) {
+    expect_refused(params, patched(params.valid, 0, depth), "depth");
+  }
+  for (const std::uint16_t security : {1, 127, 128, 256, 0xffff}) {
+    expect_refused(params, patched(params.valid, 2, security), "security");
+  }
+  for (const std::uint16_t dnum : {0, 100, 0xffff}) {
+    expect_refused(params, patched(params.valid, 4, dnum), "dnum");
+  }
+  for (const std::uint8_t log_n : {0, 1, 9, 11, 18, 64, 255}) {
+    expect_refused(params, patched(params.valid, 6, log_n), "log_n");
+  }
+  for (const std::uint8_t word : {3, 4, 255}) {
+    expect_refused(params, patched(params.valid, 7, word), "word");
+  }
+  for (const std::size_t at : {8, 16}) {
+    for (const double bad : {-1.0, 1e-300, 14.9, 1e300, kNan, kInf, -kInf}) {
+      if (at == 16 && bad >= 0 && bad < 100) continue;
+      if (at == 16 && bad == 1e-300) continue;
+      expect_refused(params, patched(params.valid, at, bad), "bits " + std::to_string(bad));
+    }
+  }
+  for (const std::uint8_t length : {0, 12, 14, 255}) {
+    expect_refused(params, patched(params.valid, 24, length), "length of the name");
+  }
+  expect_refused(params, patched(params.valid, 25, 'x'), "a name that no longer says insecure_");
+
+  const Loader& secret = loader("secret_key");
+  for (std::size_t k = 0; k < 4; ++k) {
+    expect_refused(secret, patched(secret.valid, 77, static_cast<std::uint8_t>(3 << 2 * k)),
+                   "a coefficient that is not ternary");
+  }
+}
+
+TEST_P(Tamper, AnotherRing) {
+  const Objects other(small_literal(Word::w52, 37, 1));
+  for (const Loader& l : loaders) {
+    if (l.name == "params") continue;
+    EXPECT_THROW(l.load(l.valid, *other.ring, kLimits), ParamsMismatch) << l.name;
+  }
+}
+
+// What a load may allocate beyond the limit: error sentences, the frame of small containers.
+constexpr std::size_t kSlack = 8192;
+
+TEST_P(Tamper, AllocationStaysWithinTheLimit) {
+  for (const Loader& l : loaders) {
+    if (l.name == "params")
+      continue;  // allocates what its search for primes needs, not what it reads
+    // The object itself, measured: a fresh ring has an empty pool.
+    const auto ring_bytes = [&](const Limits& limits, const Bytes& bytes, bool* accepted) {
+      const auto ring = ckks::make_ring(*o.params);
+      const Loader parsing{l.name, {}, l.load};
+      const std::size_t before = testing::allocated_bytes();
+      std::size_t used = 0;
+      try {
+        parsing.load(bytes, *ring, limits);
+        *accepted = true;
+      } catch (const Error& error) {
+        *accepted = false;
+        EXPECT_EQ(error.code(), ErrorCode::limit_exceeded) << error.what();
+      }
+      used = testing::allocated_bytes() - before;
+      return used;
+    };
+    bool accepted = false;
+    for (std::size_t limit = 0; !accepted; limit = limit + limit / 16 + 512) {
+      ASSERT_LT(limit, kLimits.max_bytes) << l.name << " is never accepted";
+      const std::size_t used = ring_bytes({limit}, l.valid, &accepted);
+      if (!accepted) {
+        EXPECT_LE(used, limit + kSlack) << l.name << ", limit " << limit;
+      }
+      if (limit < l.valid.size()) {
+        EXPECT_FALSE(accepted);
+        EXPECT_LE(used, kSlack) << "refused before anything is read";
+      }
+    }
+  }
+}
+
+TEST_P(Tamper, ClaimsAloneAllocateNothing) {
+  // A ciphertext that claims a huge batch and carries a few bytes.
+  for (const std::uint32_t batch : {1u << 10, 1u << 20, 0xffffffffu}) {
+    for (const char* name : {"plaintext", "ciphertext_fresh", "ciphertext_product"}) {
+      const Loader& l = loader(name);
+      const Bytes bad = patched(l.valid, 3, batch);
+      const std::size_t before = testing::allocated_bytes();
+      EXPECT_THROW(l.load(bad, *o.ring, {}), CorruptData);
+      EXPECT_LE(testing::allocated_bytes() - before, kSlack) << name << ", batch " << batch;
+    }
+  }
+  const Loader& keys = loader("evaluation_keys");
+  const Bytes bad = patched(keys.valid, 1, 0xffffffffu);
+  const std::size_t before = testing::allocated_bytes();
+  EXPECT_THROW(keys.load(bad, *o.ring, {}), CorruptData);
+  EXPECT_LE(testing::allocated_bytes() - before, kSlack);
+}
+
+}  // namespace
+}  // namespace jali::wire
