@@ -16,21 +16,20 @@ INSTANTIATE_TEST_SUITE_P(Engines, CpuProperties,
 TEST_P(CpuProperties, All) {
   JALI_SEEDED(rng);
   const auto& [word, isa] = GetParam();
-  for (const std::size_t n : {1024, 4096}) {
-    const auto ops = make_cpu_ops({word, n, primes_for(word, n, 9), 2, isa});
-    check_transforms(*ops, rng);
-    check_automorphisms(*ops, rng);
-    check_mod_up(*ops, rng);
-    check_scale_down(*ops, rng);
-    check_key_switch(*ops, rng);
-    check_integers(*ops, rng);
-  }
+  const std::size_t n = 1024;
+  const auto ops = make_cpu_ops({word, n, primes_for(word, n, 9), 2, isa});
+  check_transforms(*ops, rng);
+  check_automorphisms(*ops, rng);
+  check_mod_up(*ops, rng);
+  check_scale_down(*ops, rng);
+  check_key_switch(*ops, rng);
+  check_integers(*ops, rng);
 }
 
 TEST_P(CpuProperties, LargeRings) {
   JALI_SEEDED(rng);
   const auto& [word, isa] = GetParam();
-  for (const std::size_t n : {16384, 32768, 65536, 131072}) {
+  for (const std::size_t n : {16384, 131072}) {
     SCOPED_TRACE(n);
     const auto ops = make_cpu_ops({word, n, primes_for(word, n, 9), 2, isa});
     check_transforms(*ops, rng);

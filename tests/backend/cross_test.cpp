@@ -31,7 +31,7 @@ class Cross : public testing::TestWithParam<std::tuple<Word, std::size_t>> {
   Word word() const { return std::get<0>(GetParam()); }
   std::size_t n() const { return std::get<1>(GetParam()); }
   /// The oracle is slow: large rings get the shapes that matter most.
-  bool large() const { return n() > 2048; }
+  bool large() const { return n() > 1024; }
   const Config& config() const { return engines_.config(); }
 
   Block block(PrimeList primes, std::size_t batch, Fill fill = Fill::random,
@@ -239,7 +239,7 @@ TEST_P(Cross, KeyProductAndKeySwitch) {
   for (const Case& c : cases) {
     const Key key(config(), 8, rng_);
     for (const std::size_t batch : {1, 3}) {
-      if (large() && batch == 3 && n() > 4096) continue;
+      if (n() == 8192 && batch == 3) continue;
       for (const Fill fill : {Fill::random, Fill::max}) {
         const Block x = transformed(c.x, batch, fill);
         const Block ext = block(c.ext, batch, fill, c.digits.size());
@@ -435,7 +435,7 @@ TEST_P(CrossLong, WideBases) {
   const Engines engines(
       {GetParam(), kN, primes_below(u64{1} << word_prime_bits(GetParam()), kN, kWide), 1, ""});
   const Config& config = engines.config();
-  for (const Fill fill : kFills) {
+  for (const Fill fill : {Fill::random, Fill::max, Fill::half}) {
     Block x(config, range(0, 40), 1);
     x.fill(fill, rng_);
     Block values = x;

@@ -343,7 +343,7 @@ class Properties : public testing::TestWithParam<std::tuple<Word, std::size_t>> 
 };
 INSTANTIATE_TEST_SUITE_P(Sizes, Properties,
                          testing::Combine(testing::ValuesIn(kWords),
-                                          testing::Values<std::size_t>(4, 64, 512)));
+                                          testing::Values<std::size_t>(4, 64, 128)));
 
 TEST_P(Properties, All) {
   JALI_SEEDED(rng);
