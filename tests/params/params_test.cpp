@@ -2,12 +2,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <random>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "jali/arith/primes.h"
 #include "jali/base/error.h"
 #include "jali/params/ckks_params.h"
+#include "jali/params/presets.h"
+#include "jali/params/real.h"
 #include "jali/params/security.h"
 
 namespace jali::params {
@@ -60,7 +65,7 @@ void check(const CkksParams& p) {
     ASSERT_LE(bits, p.log_p());
   }
 
-  ASSERT_EQ(p.level(p.depth()).scale, std::exp2(p.scale_bits()));
+  ASSERT_DOUBLE_EQ(p.level(p.depth()).scale, std::exp2(p.scale_bits()));
   std::set<PrimeIndex> used;
   for (int l = 0; l <= p.depth(); ++l) {
     const Level& level = p.level(l);
@@ -103,6 +108,267 @@ TEST(Params, DefaultIsSound) {
     const auto p = CkksParams::create(literal(depth, 40));
     EXPECT_EQ(p->depth(), depth);
     check(*p);
+  }
+}
+
+TEST(Params, EveryWordScaleAndRing) {
+  const std::uint64_t seed = std::random_device{}();
+  std::mt19937_64 rng(seed);
+  int made = 0;
+  for (Word word : {Word::w32, Word::w52, Word::w64}) {
+    for (int log_n = 10; log_n <= 17; ++log_n) {
+      for (int i = 0; i < 6; ++i) {
+        const double scale_bits = 20 + static_cast<double>(rng() % 401) / 10;
+        const double integer_bits = static_cast<double>(rng() % 16);
+        // Leave room for P: a bit more than one prime of the scale's size.
+        const double bits = max_log_qp(log_n, 128) - integer_bits - 2 * scale_bits - 40;
+        const int most = static_cast<int>(bits / (scale_bits * 1.2));
+        if (bits < 0) continue;
+        CkksLiteral l = literal(static_cast<int>(rng() % static_cast<unsigned>(most + 1)),
+                                scale_bits, log_n, word);
+        l.integer_bits = integer_bits;
+        const std::string trace =
+            "seed " + std::to_string(seed) + ", " + std::string(word_name(word)) + " log_n " +
+            std::to_string(log_n) + " depth " + std::to_string(l.depth) + " scale " +
+            std::to_string(scale_bits) + " integer_bits " + std::to_string(integer_bits);
+        SCOPED_TRACE(trace);
+        // Primes = 1 mod 2N get scarce where they are not much larger than 2N: refusing is right.
+        const bool scarce = scale_bits < log_n + 8 ||
+                            (word == Word::w32 && (log_n >= 16 || scale_bits < log_n + 10));
+        try {
+          const auto p = CkksParams::create(l);
+          ++made;
+          check(*p);
+          ASSERT_EQ(p->log_n(), log_n);
+          ASSERT_EQ(p->word(), word);
+          ASSERT_EQ(p->depth(), l.depth);
+          // The literal of the result is canonical: it makes the same parameters.
+          ASSERT_EQ(CkksParams::create(p->literal())->hash(), p->hash());
+        } catch (const InvalidArgument& e) {
+          ASSERT_TRUE(scarce) << e.what();
+        } catch (const InsecureParams& e) {
+          // Only terminals, which not every level uses, may not fit.
+          ASSERT_TRUE(scarce || scale_bits > word_prime_bits(word) - 1) << e.what();
+        }
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+  EXPECT_GE(made, 60);
+}
+
+TEST(Params, ScalesStayClose) {
+  // The drift reached, where the word has enough primes.
+  for (Word word : {Word::w52, Word::w64}) {
+    for (int log_n : {13, 14, 15, 16, 17}) {
+      for (double scale : {30.0, 40.0, 45.0, 55.0}) {
+        if (max_log_qp(log_n, 128) < 4 * scale) continue;
+        const auto p = CkksParams::create(literal(1, scale, log_n, word));
+        EXPECT_LE(p->max_scale_drift(), 0.1) << word_name(word) << log_n << " " << scale;
+      }
+    }
+  }
+  for (int depth : {5, 7}) {
+    EXPECT_LE(CkksParams::create(literal(depth, 40, 14, Word::w32))->max_scale_drift(), 0.1);
+  }
+  for (int depth : {10, 20, 30}) {
+    EXPECT_LE(CkksParams::create(literal(depth, 40, 16, Word::w32))->max_scale_drift(), 0.1);
+  }
+  // Errors are corrected, not handed on: one prime a level near 40 bits leaves 2^40 by no more than
+  // the distance between primes.
+  EXPECT_LE(CkksParams::create(literal(30, 40, 16))->max_scale_drift(), 1e-3);
+}
+
+TEST(Params, RationalTablesAreCompact) {
+  // 40-bit levels of 30-bit words: limbs stay within a quarter of log Q / 30.
+  const auto p = CkksParams::create(literal(30, 40, 16, Word::w32));
+  for (int l = 5; l <= 30; ++l) {
+    EXPECT_LE(static_cast<double>(p->level(l).primes.size()), 1.25 * p->level(l).log_q / 30 + 1);
+  }
+  EXPECT_LE(p->log_q(), 1.08 * p->level(30).log_q);
+}
+
+TEST(Params, DefaultsChooseTheSmallestRingAndTheFastWord) {
+  for (int depth = 0; depth <= 20; ++depth) {
+    const auto p = CkksParams::create(literal(depth, 40));
+    EXPECT_EQ(p->word(), Word::w52);
+    if (p->log_n() > 10) {
+      EXPECT_THROW(CkksParams::create(literal(depth, 40, p->log_n() - 1)), InsecureParams) << depth;
+    }
+    for (int l = 1; l <= depth; ++l) {
+      EXPECT_EQ(p->level(l).primes.size(), p->level(l - 1).primes.size() + 1);
+    }
+  }
+  EXPECT_EQ(CkksParams::create(literal(3, 55))->word(), Word::w64);
+  EXPECT_EQ(CkksParams::create(literal(7, 40))->log_n(), 14);
+  EXPECT_EQ(CkksParams::create(literal(14, 40))->log_n(), 15);
+}
+
+TEST(Params, DigitsAreTheFewestThatFit) {
+  const auto p = CkksParams::create(literal(7, 40, 14));
+  for (int dnum = 1; dnum < static_cast<int>(p->dnum()); ++dnum) {
+    CkksLiteral l = literal(7, 40, 14);
+    l.dnum = dnum;
+    EXPECT_THROW(CkksParams::create(l), InsecureParams) << dnum;
+  }
+  for (int dnum = static_cast<int>(p->dnum()); dnum <= 8; ++dnum) {
+    CkksLiteral l = literal(7, 40, 14);
+    l.dnum = dnum;
+    const auto q = CkksParams::create(l);
+    EXPECT_EQ(q->dnum(), static_cast<std::size_t>(dnum));
+    check(*q);
+  }
+}
+
+template <class E>
+std::string message_of(const CkksLiteral& l) {
+  try {
+    CkksParams::create(l);
+  } catch (const E& e) {
+    return e.what();
+  } catch (const Error& e) {
+    return std::string("another error: ") + e.what();
+  }
+  return "no error";
+}
+
+#define EXPECT_SAYS(E, literal, ...)                               \
+  do {                                                             \
+    const std::string message = message_of<E>(literal);            \
+    for (const char* part : {__VA_ARGS__}) {                       \
+      EXPECT_NE(message.find(part), std::string::npos) << message; \
+    }                                                              \
+  } while (false)
+
+TEST(Params, ErrorsSayWhatToChange) {
+  EXPECT_SAYS(InsecureParams, literal(9, 40, 14), "depth 9", "scale_bits 40", "430",
+              "leave log_n out (gives 15)", "use scale_bits <= 38", "use depth <= 8");
+  EXPECT_NO_THROW(CkksParams::create(literal(9, 38, 14)));
+  EXPECT_NO_THROW(CkksParams::create(literal(8, 40, 14)));
+  EXPECT_SAYS(InsecureParams, literal(100, 40), "3523", "use depth <= ");
+  EXPECT_SAYS(InvalidArgument, literal(-1, 40), "depth must be");
+  EXPECT_SAYS(InvalidArgument, literal(201, 40), "depth must be");
+  EXPECT_SAYS(InvalidArgument, literal(1, 14), "scale_bits must be");
+  EXPECT_SAYS(InvalidArgument, literal(1, std::nan("")), "scale_bits must be");
+  EXPECT_SAYS(InvalidArgument, literal(1, std::numeric_limits<double>::infinity()), "scale_bits");
+  EXPECT_SAYS(InvalidArgument, literal(1, 40, 9), "log_n must be");
+  EXPECT_SAYS(InvalidArgument, literal(1, 40, 18), "log_n must be");
+  EXPECT_SAYS(InvalidArgument, literal(1, 40, -1), "log_n must be");
+  EXPECT_SAYS(InvalidArgument, literal(1, 40, 14, static_cast<Word>(7)), "word must be");
+  EXPECT_SAYS(InvalidArgument, literal(20, 37, 17, Word::w32), "word=\"w52\"");
+  CkksLiteral l = literal(7, 40, 14);
+  l.integer_bits = -1;
+  EXPECT_SAYS(InvalidArgument, l, "integer_bits must be");
+  l = literal(7, 40, 14);
+  l.dnum = 1;
+  EXPECT_SAYS(InsecureParams, l, "dnum 1", "leave dnum out (gives 4)");
+  l.dnum = 99;
+  EXPECT_SAYS(InvalidArgument, l, "dnum <= 8");
+  l.dnum = -1;
+  EXPECT_SAYS(InvalidArgument, l, "dnum");
+  l = literal(1, 40);
+  l.security = 100;
+  EXPECT_SAYS(InvalidArgument, l, "security must be");
+}
+
+TEST(Params, OnlyAnInsecureNameGoesBelowTheTable) {
+  CkksLiteral l = literal(9, 40, 14);
+  l.security = 0;
+  EXPECT_SAYS(InsecureParams, l, "insecure_");
+  l.name = "not_insecure_";
+  EXPECT_SAYS(InsecureParams, l, "insecure_");
+  l.name = "insecure_test";
+  l.log_n = 0;
+  EXPECT_SAYS(InvalidArgument, l, "give log_n");
+  l.log_n = 10;
+  const auto p = CkksParams::create(l);
+  EXPECT_EQ(p->security(), 0);
+  check(*p);
+  // The name alone changes nothing.
+  CkksLiteral named = literal(9, 40, 14);
+  named.name = "insecure_test";
+  EXPECT_THROW(CkksParams::create(named), InsecureParams);
+}
+
+TEST(Params, HigherSecurity) {
+  int last = 0;
+  for (int security : {128, 192, 256}) {
+    CkksLiteral l = literal(5, 35);
+    l.security = security;
+    const auto p = CkksParams::create(l);
+    EXPECT_GE(p->security(), security);
+    EXPECT_GE(p->log_n(), last);
+    last = p->log_n();
+    check(*p);
+  }
+  EXPECT_EQ(last, 15);
+}
+
+TEST(Security, TableIsThatOfThePaper) {
+  const int rows[8][4] = {{10, 26, 0, 0},        {11, 53, 36, 27},      {12, 106, 73, 56},
+                          {13, 214, 147, 114},   {14, 430, 297, 230},   {15, 868, 597, 462},
+                          {16, 1747, 1199, 929}, {17, 3523, 2411, 1866}};
+  for (const auto& row : rows) {
+    EXPECT_EQ(max_log_qp(row[0], 128), row[1]);
+    EXPECT_EQ(max_log_qp(row[0], 192), row[2]);
+    EXPECT_EQ(max_log_qp(row[0], 256), row[3]);
+  }
+  EXPECT_EQ(max_log_qp(9, 128), 0);
+  EXPECT_EQ(max_log_qp(18, 128), 0);
+  EXPECT_THROW(max_log_qp(14, 100), InvalidArgument);
+}
+
+TEST(Security, ComparisonIsExact) {
+  const std::uint64_t big = std::uint64_t{1} << 60;
+  // 2^180 (2^34 - 1) < 2^214 < 2^180 (2^34 + 1): 8e-11 of a bit apart.
+  const std::uint64_t near = std::uint64_t{1} << 34;
+  EXPECT_TRUE(is_secure(std::vector{big, big, big, near - 1}, 13, 128));
+  EXPECT_FALSE(is_secure(std::vector{big, big, big, near + 1}, 13, 128));
+  EXPECT_EQ(product_bits(std::vector<std::uint64_t>{}), 1);
+  std::vector<std::uint64_t> many(61, big - 1);  // (2^60 - 1)^61: just below 2^3660
+  EXPECT_EQ(product_bits(many), 3660);
+  EXPECT_EQ(granted_security(std::vector{big, big, big, near - 1}, 13), 128);
+  EXPECT_EQ(granted_security(std::vector{big, big, std::uint64_t{1} << 26}, 13), 192);
+  EXPECT_EQ(granted_security(std::vector{big, big}, 13), 192);
+  EXPECT_EQ(granted_security(std::vector{big}, 13), 256);
+  EXPECT_EQ(granted_security(std::vector{big}, 10), 0);
+}
+
+TEST(Presets, AreSoundAndAsNamed) {
+  std::set<std::string_view> names;
+  for (const Preset& preset_data : presets()) {
+    SCOPED_TRACE(preset_data.name);
+    EXPECT_TRUE(names.insert(preset_data.name).second);
+    const auto p = CkksParams::create(preset(preset_data.name));
+    check(*p);
+    EXPECT_GE(p->security(), 128);
+    EXPECT_EQ(p->log_n(), preset_data.log_n);
+    EXPECT_EQ(p->depth(), preset_data.depth);
+  }
+  const auto grouped = CkksParams::create(preset("n14_q285_dnum3"));
+  EXPECT_NEAR(grouped->log_q(), 285, 0.5);
+  EXPECT_EQ(grouped->q_count(), 6u);
+  EXPECT_EQ(grouped->p_count(), 2u);
+  EXPECT_EQ(grouped->dnum(), 3u);
+  const auto single = CkksParams::create(preset("n14_q375_dnum8"));
+  EXPECT_NEAR(single->log_q(), 375, 0.5);
+  EXPECT_EQ(single->q_count(), 8u);
+  EXPECT_EQ(single->p_count(), 1u);
+  EXPECT_THROW(preset("nothing"), InvalidArgument);
+}
+
+TEST(Real, AgreesWithTheMathematicsLibrary) {
+  std::mt19937_64 rng(1);
+  std::uniform_real_distribution<double> exponent(-200, 200);
+  for (int i = 0; i < 100000; ++i) {
+    const double x = exponent(rng);
+    EXPECT_NEAR(portable_exp2(x) / std::exp2(x), 1, 0x1p-50) << x;
+    const double y = std::exp2(x);
+    EXPECT_NEAR(portable_log2(y), std::log2(y), 0x1p-50 * std::max(1.0, std::abs(x))) << x;
+  }
+  for (int k = -100; k <= 100; ++k) {
+    EXPECT_EQ(portable_exp2(k), std::ldexp(1.0, k));
+    EXPECT_EQ(portable_log2(std::ldexp(1.0, k)), k);
   }
 }
 

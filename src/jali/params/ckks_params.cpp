@@ -361,7 +361,6 @@ std::shared_ptr<const CkksParams> CkksParamsBuilder::build(const CkksLiteral& li
   params->literal_ = literal;
   params->literal_.log_n = log_n;
   params->literal_.word = word;
-  params->literal_.dnum = static_cast<int>(gadget.digit_begin.size() - 1);
   params->log_n_ = log_n;
   params->word_ = word;
   params->q_count_ = table.q.size();

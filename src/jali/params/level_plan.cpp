@@ -3,8 +3,10 @@
 // still free, so that the rescale can be exact), exchanges terminals, and may take back or drop again
 // mains dropped before. The price of a path is the bits by which its limbs fall short of the word.
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <map>
 
 #include "jali/params/level_table.h"
@@ -93,7 +95,9 @@ std::vector<Node> Search::step(const std::vector<Node>& nodes, int level) const 
     int out;
     std::uint32_t mask;
   };
-  std::vector<Move> moves;
+  // The beam keeps variety: the two best moves to each mask and number of mains taken back.
+  std::map<std::pair<std::uint32_t, int>, std::array<Move, 2>> buckets;
+  const Move none{std::numeric_limits<double>::infinity(), 0, 0, -1, 0, 0};
   for (std::size_t index = 0; index < nodes.size(); ++index) {
     const Node& node = nodes[index];
     std::vector<double> sum(node.bits.size() + 1, 0);
@@ -106,10 +110,10 @@ std::vector<Node> Search::step(const std::vector<Node>& nodes, int level) const 
         const int named = std::min(out, node.fresh);
         const double known = exchanged + sum[static_cast<std::size_t>(named)] -
                              sum[static_cast<std::size_t>(node.out)];
-        double price = node.price + mask_short[mask];
-        for (int i = named; i < node.fresh; ++i)
-          price += cap - node.bits[static_cast<std::size_t>(i)];
-        Move move{price, target, 0, static_cast<int>(index), out, mask};
+        const double back =
+            (node.fresh - named) * cap - sum.back() + sum[static_cast<std::size_t>(named)];
+        Move move{
+            node.price + mask_short[mask] + back, target, 0, static_cast<int>(index), out, mask};
         const int k = out - node.fresh;
         if (k > 0) {
           move.fresh_bits = (net - known) / k;
@@ -120,22 +124,33 @@ std::vector<Node> Search::step(const std::vector<Node>& nodes, int level) const 
           if (std::abs(move.log_scale - target) > kInexact) continue;
           move.price += kInexactPrice;
         }
-        moves.push_back(move);
+        auto& [first, second] =
+            buckets.try_emplace({mask, node.fresh - named}, std::array{none, none}).first->second;
+        if (move.price < first.price) {
+          second = first;
+          first = move;
+        } else if (move.price < second.price) {
+          second = move;
+        }
       }
+    }
+  }
+  std::vector<Move> moves;
+  for (const auto& [key, pair] : buckets) {
+    for (const Move& move : pair) {
+      if (move.parent >= 0) moves.push_back(move);
     }
   }
   std::stable_sort(moves.begin(), moves.end(),
                    [](const Move& a, const Move& b) { return a.price < b.price; });
+  if (moves.size() > kBeam) moves.resize(kBeam, none);
   std::vector<Node> next;
-  std::map<std::pair<std::uint32_t, int>, int> alike;  // the beam keeps variety
   for (const Move& move : moves) {
     const Node& parent = nodes[static_cast<std::size_t>(move.parent)];
     const int fresh = std::max(parent.fresh, move.out);
-    if (++alike[{move.mask, fresh - move.out}] > 2) continue;
     Node node{move.mask, fresh, move.out, move.log_scale, move.price, move.parent, parent.bits};
     node.bits.resize(static_cast<std::size_t>(fresh), move.fresh_bits);
     next.push_back(std::move(node));
-    if (next.size() == kBeam) break;
   }
   return next;
 }
@@ -209,14 +224,14 @@ std::vector<LevelPlan> plan_whole(const LevelRequest& request, const PrimePool& 
   std::vector<LevelPlan> plans;
   for (int per_level : {k, k + 1}) {
     if (s / per_level < pool.min_bits() && request.depth > 0) break;
-    if (per_level > 1 && request.depth == 0) break;
+    if (per_level > k && request.depth == 0) break;
     for (int extra : {0, 1}) {
       const int count = bottom + extra;
       LevelPlan plan;
       for (int l = 0; l <= request.depth; ++l) plan.mains.push_back(count + l * per_level);
       plan.terminal_masks.assign(plan.mains.size(), 0);
       plan.main_bits.assign(static_cast<std::size_t>(count),
-                            std::clamp(bits0 / count, pool.min_bits(), pool.max_bits()));
+                            std::clamp(bits0 / count, pool.scarce_bits(), pool.max_bits()));
       plan.main_bits.resize(static_cast<std::size_t>(plan.mains.back()), s / per_level);
       finish(plan, s);
       plans.push_back(std::move(plan));

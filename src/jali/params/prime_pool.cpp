@@ -9,7 +9,7 @@ namespace jali::params {
 
 PrimePool::PrimePool(Word word, int log_n)
     : m_(std::uint64_t{2} << log_n),
-      low_(m_ << 6),
+      low_(m_ << 4),
       high_(std::uint64_t{1} << word_prime_bits(word)),
       min_bits_(log_n + 7),
       max_bits_(word_prime_bits(word)) {}

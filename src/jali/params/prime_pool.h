@@ -14,15 +14,17 @@ class PrimePool {
  public:
   PrimePool(Word word, int log_n);
 
-  /// log2 of the smallest size worth asking for: 2N times 2^6, so that there is a choice.
+  /// log2 of the smallest size worth asking for: 2N times 2^6, so that there is a choice ...
   double min_bits() const { return min_bits_; }
+  /// ... and where only one or two are needed: 2N times 2^4.
+  double scarce_bits() const { return min_bits_ - 2; }
   /// log2 of the bound of the word.
   double max_bits() const { return max_bits_; }
 
   /// log2 of the count-th largest prime of the word, or of the smallest there is.
   double bits_of_nth_largest(int count) const;
 
-  /// Takes the free prime nearest to `target`, within the word and not below min_bits.
+  /// Takes the free prime nearest to `target`, within the word and not below scarce_bits.
   std::optional<std::uint64_t> take_near(double target);
   void take(std::uint64_t prime) { taken_.insert(prime); }
   /// Takes the largest free prime at most `target`.

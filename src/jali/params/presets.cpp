@@ -1,0 +1,28 @@
+#include "jali/params/presets.h"
+
+#include <string>
+
+#include "jali/base/error.h"
+
+namespace jali::params {
+
+CkksLiteral preset(std::string_view name) {
+  std::string names;
+  for (const Preset& p : presets()) {
+    if (p.name == name) {
+      CkksLiteral literal;
+      literal.log_n = p.log_n;
+      literal.depth = p.depth;
+      literal.scale_bits = p.scale_bits;
+      literal.integer_bits = p.integer_bits;
+      literal.word = p.word;
+      literal.dnum = p.dnum;
+      literal.name = std::string(p.name);
+      return literal;
+    }
+    names += (names.empty() ? "" : ", ") + std::string(p.name);
+  }
+  throw InvalidArgument("no preset \"" + std::string(name) + "\": use one of " + names);
+}
+
+}  // namespace jali::params

@@ -1,0 +1,50 @@
+// Named parameter sets, as data.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "jali/params/ckks_params.h"
+
+namespace jali::params {
+
+/// A named literal. All are at least 128-bit secure by the table.
+struct Preset {
+  std::string_view name;
+  std::string_view purpose;
+  int log_n;
+  int depth;
+  double scale_bits;
+  double integer_bits;
+  std::optional<Word> word;  // empty: the default for the scale
+  int dnum;                  // 0: chosen
+};
+
+// Sets of papers keep the paper's ring, depth and digits; where the paper's modulus exceeds the table
+// (438 bits at 2^14, 881 at 2^15), the table holds.
+inline constexpr Preset kPresets[] = {
+    // General use: the largest scale, in whole bits, that leaves room for P.
+    {"n12_d1", "one multiplication in a small ring", 12, 1, 30, 10, {}, 0},
+    {"n13_d3", "matrix-vector paper, Set-A", 13, 3, 38, 10, {}, 0},
+    {"n13_d5", "small networks: LoLa and FxHENN shapes", 13, 5, 28, 10, {}, 0},
+    {"n14_d7", "matrix-vector paper, Set-B", 14, 7, 40, 10, {}, 0},
+    {"n15_d14", "matrix-vector paper, Set-C", 15, 14, 40, 10, {}, 0},
+    {"n16_d30", "deep circuits without bootstrapping", 16, 30, 40, 10, {}, 0},
+    // Benchmarks: the moduli of the peers they are timed against.
+    {"n14_q285_dnum3", "log Q 285 in grouped digits, two special primes", 14, 5, 47, 3, {}, 3},
+    {"n14_q375_dnum8", "log Q 375, one digit a prime, one special prime", 14, 7, 46.5, 3, {}, 8},
+    // TensorFHE's throughput rings, one digit a prime (its K = 1), w32; for timing:
+    // level 0 has no room above the scale.
+    {"tensorfhe_n12", "TensorFHE at N = 2^12", 12, 2, 25, 0, Word::w32, 3},
+    {"tensorfhe_n13", "TensorFHE at N = 2^13", 13, 5, 29, 0, Word::w32, 6},
+    {"tensorfhe_n14", "TensorFHE at N = 2^14", 14, 12, 29, 0, Word::w32, 13},
+    {"tensorfhe_n16", "TensorFHE, Table V, Default", 16, 44, 28, 0, Word::w32, 45},
+};
+
+inline constexpr std::span<const Preset> presets() { return kPresets; }
+
+/// The literal of a preset. Throws InvalidArgument with the names there are.
+CkksLiteral preset(std::string_view name);
+
+}  // namespace jali::params
