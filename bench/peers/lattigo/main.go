@@ -1,0 +1,128 @@
+// Times CKKS operations of Lattigo on one thread. Reads lines "OPERATION REPS" and answers each with
+// one line of JSON: {"op", "seconds": [...], "error": largest slot error of the operation's result}.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/cmplx"
+	"math/rand"
+	"os"
+	"runtime"
+	"time"
+
+	"github.com/tuneinsight/lattigo/v6/core/rlwe"
+	"github.com/tuneinsight/lattigo/v6/schemes/ckks"
+)
+
+type answer struct {
+	Op      string    `json:"op"`
+	Seconds []float64 `json:"seconds"`
+	Error   float64   `json:"error"`
+}
+
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func largestError(got, want []complex128) float64 {
+	worst := 0.0
+	for i := range want {
+		worst = math.Max(worst, cmplx.Abs(got[i]-want[i]))
+	}
+	return worst
+}
+
+func main() {
+	runtime.GOMAXPROCS(1)
+	// log Q = 60 + 5 * 45 = 285 in six primes, two special primes: three digits.
+	literal := ckks.ParametersLiteral{
+		LogN: 14, LogQ: []int{60, 45, 45, 45, 45, 45}, LogP: []int{60, 60}, LogDefaultScale: 45,
+	}
+	// "one special prime": log Q = 53 + 7 * 46 = 375, log P = 55.
+	if len(os.Args) > 1 && os.Args[1] == "q375" {
+		literal.LogQ = []int{53, 46, 46, 46, 46, 46, 46, 46}
+		literal.LogP = []int{55}
+		literal.LogDefaultScale = 46
+	}
+	params, err := ckks.NewParametersFromLiteral(literal)
+	check(err)
+
+	keygen := rlwe.NewKeyGenerator(params)
+	sk := keygen.GenSecretKeyNew()
+	rlk := keygen.GenRelinearizationKeyNew(sk)
+	galois := keygen.GenGaloisKeyNew(params.GaloisElement(1), sk)
+	eval := ckks.NewEvaluator(params, rlwe.NewMemEvaluationKeySet(rlk, galois))
+	encoder := ckks.NewEncoder(params)
+	encryptor := rlwe.NewEncryptor(params, sk)
+	decryptor := rlwe.NewDecryptor(params, sk)
+
+	slots := params.MaxSlots()
+	fresh := func() ([]complex128, *rlwe.Ciphertext) {
+		v := make([]complex128, slots)
+		for i := range v {
+			v[i] = complex(2*rand.Float64()-1, 2*rand.Float64()-1)
+		}
+		pt := ckks.NewPlaintext(params, params.MaxLevel())
+		check(encoder.Encode(v, pt))
+		ct, err := encryptor.EncryptNew(pt)
+		check(err)
+		return v, ct
+	}
+	va, a := fresh()
+	vb, b := fresh()
+	decrypt := func(ct *rlwe.Ciphertext) []complex128 {
+		out := make([]complex128, slots)
+		check(encoder.Decode(decryptor.DecryptNew(ct), out))
+		return out
+	}
+	product := make([]complex128, slots)
+	rotated := make([]complex128, slots)
+	for i := range product {
+		product[i] = va[i] * vb[i]
+		rotated[i] = va[(i+1)%slots]
+	}
+
+	// Outputs are allocated beforehand, as Lattigo's own benchmarks do.
+	tensor := ckks.NewCiphertext(params, 1, params.MaxLevel())
+	scaled := ckks.NewCiphertext(params, 1, params.MaxLevel()-1)
+	turned := ckks.NewCiphertext(params, 1, params.MaxLevel())
+	operations := map[string]func() []complex128{
+		"multiply_relinearise_rescale": func() []complex128 {
+			check(eval.MulRelin(a, b, tensor))
+			check(eval.Rescale(tensor, scaled))
+			return product
+		},
+		"rotate": func() []complex128 {
+			check(eval.Rotate(a, 1, turned))
+			return rotated
+		},
+	}
+	results := map[string]*rlwe.Ciphertext{"multiply_relinearise_rescale": scaled, "rotate": turned}
+
+	fmt.Printf("{\"ready\": \"lattigo\", \"log_n\": %d, \"log_q\": %.1f, \"log_p\": %.1f}\n",
+		params.LogN(), params.LogQ(), params.LogP())
+	lines := bufio.NewScanner(os.Stdin)
+	for lines.Scan() {
+		var op string
+		var reps int
+		if n, _ := fmt.Sscan(lines.Text(), &op, &reps); n != 2 || operations[op] == nil || reps < 1 {
+			fmt.Println(`{"error": "expected: OPERATION REPS"}`)
+			continue
+		}
+		out := answer{Op: op}
+		for i := 0; i < reps; i++ {
+			start := time.Now()
+			operations[op]()
+			out.Seconds = append(out.Seconds, time.Since(start).Seconds())
+		}
+		out.Error = largestError(decrypt(results[op]), operations[op]())
+		text, _ := json.Marshal(out)
+		fmt.Println(string(text))
+	}
+}

@@ -1,0 +1,1 @@
+"""Encrypted inference from one command."""

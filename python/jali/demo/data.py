@@ -1,0 +1,138 @@
+"""The images: scikit-learn's bundled digits, and MNIST-shaped files."""
+
+from __future__ import annotations
+
+import gzip
+import math
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from jali.demo.split import digits_test_indices
+from jali.errors import InvalidArgument, Unsupported
+
+__all__ = ["Images", "load_digits", "load_mnist"]
+
+SIDE = 28
+MAX_FILE_BYTES = 1 << 30
+_IDX_UBYTE = 0x08
+
+
+@dataclass(frozen=True)
+class Images:
+    """images (n, side, side) raw pixels, labels (n,), and where they are from."""
+
+    images: npt.NDArray[np.generic]
+    labels: npt.NDArray[np.int64]
+    source: str
+
+    def first(self, limit: int | None) -> Images:
+        """The first `limit` of them; all for None."""
+        return Images(self.images[:limit], self.labels[:limit], self.source)
+
+
+def load_digits() -> Images:
+    """The 360 of scikit-learn's 1,797 digits that the network was not trained on."""
+    try:
+        from sklearn import datasets
+    except ModuleNotFoundError as error:
+        raise Unsupported(
+            f"the digits demo needs scikit-learn ({error.name} is missing): pip install 'jali[demo]'"
+        ) from None
+    digits = datasets.load_digits()
+    test = digits_test_indices()
+    return Images(
+        digits.images[test],
+        digits.target[test].astype(np.int64),
+        "scikit-learn's digits, the 360 test images",
+    )
+
+
+def load_mnist(images: Path, labels: Path | None = None) -> Images:
+    """Images of an .npz with `images` and `labels`, or of an IDX pair, either of them gzipped or not.
+
+    labels: the labels' IDX file; None looks beside `images` for the usual name.
+    """
+    _check_size(images)
+    if zipfile.is_zipfile(images):
+        if labels is not None:
+            raise InvalidArgument("--labels goes with an IDX file of images; an .npz holds its own")
+        pixels, marks = _read_npz(images)
+    else:
+        pixels = _read_idx(images, "images")
+        marks = _read_idx(labels or _labels_beside(images), "labels")
+    if pixels.ndim != 3 or pixels.shape[1:] != (SIDE, SIDE):
+        raise InvalidArgument(f"{images}: images have shape {pixels.shape}, not (n, 28, 28)")
+    if len(pixels) == 0:
+        raise InvalidArgument(f"{images}: there are no images in it")
+    if marks.shape != (len(pixels),):
+        raise InvalidArgument(
+            f"{images}: {len(pixels)} images but labels of shape {marks.shape}: one label an image"
+        )
+    if not np.issubdtype(marks.dtype, np.integer) or marks.min() < 0 or marks.max() > 9:
+        raise InvalidArgument(f"{images}: labels must be whole numbers from 0 to 9")
+    if pixels.dtype != np.uint8:
+        raise InvalidArgument(f"{images}: pixels are {pixels.dtype}, not uint8 from 0 to 255")
+    return Images(pixels, marks.astype(np.int64), str(images))
+
+
+def _check_size(path: Path) -> None:
+    if not path.is_file():
+        raise InvalidArgument(
+            f"{path}: no such file: give --images an .npz or an IDX file of images"
+        )
+    if path.stat().st_size > MAX_FILE_BYTES:
+        raise InvalidArgument(f"{path}: larger than {MAX_FILE_BYTES >> 20} MiB")
+
+
+def _read_npz(path: Path) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.generic]]:
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            missing = {"images", "labels"} - set(arrays.files)
+            if missing:
+                raise InvalidArgument(
+                    f"{path}: no array named {' or '.join(sorted(missing))} in it: an .npz needs "
+                    "`images` (n, 28, 28) uint8 and `labels` (n,)"
+                )
+            return arrays["images"], arrays["labels"]
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError) as error:
+        raise InvalidArgument(f"{path}: not a readable .npz: {error}") from None
+
+
+def _read_idx(path: Path, what: str) -> npt.NDArray[np.uint8]:
+    """An IDX file of unsigned bytes: two zeros, type, rank, big-endian sizes, data."""
+    _check_size(path)
+    with path.open("rb") as file:
+        compressed = file.read(2) == b"\x1f\x8b"
+    try:
+        if compressed:
+            with gzip.open(path, "rb") as stream:
+                data = stream.read(MAX_FILE_BYTES + 1)
+        else:
+            data = path.read_bytes()
+    except (OSError, EOFError) as error:
+        raise InvalidArgument(f"{path}: not readable: {error}") from None
+    rank = data[3] if len(data) > 3 else 0
+    if data[:3] != bytes([0, 0, _IDX_UBYTE]) or rank == 0 or len(data) < 4 + 4 * rank:
+        raise InvalidArgument(f"{path}: neither an .npz nor an IDX file of {what} in bytes")
+    shape = [int.from_bytes(data[4 + 4 * i : 8 + 4 * i], "big") for i in range(rank)]
+    if math.prod(shape) != len(data) - 4 - 4 * rank:
+        raise InvalidArgument(
+            f"{path}: the header announces {' x '.join(map(str, shape))} bytes, "
+            f"{len(data) - 4 - 4 * rank} follow"
+        )
+    return np.frombuffer(data, np.uint8, offset=4 + 4 * rank).reshape(shape)
+
+
+def _labels_beside(images: Path) -> Path:
+    """train-images-idx3-ubyte.gz -> train-labels-idx1-ubyte.gz, with or without .gz."""
+    name = images.name.replace("images", "labels").replace("idx3", "idx1")
+    beside = images.with_name(name)
+    other = beside.with_suffix("") if beside.suffix == ".gz" else Path(f"{beside}.gz")
+    for candidate in (beside, other):
+        if name != images.name and candidate.is_file():
+            return candidate
+    raise InvalidArgument(f"{images}: no labels beside it ({beside.name}): name them with --labels")
