@@ -7,6 +7,7 @@
 
 #include "engines.h"
 #include "jali/base/error.h"
+#include "jali/random/prng.h"
 
 namespace jali::backend::test {
 namespace {
@@ -383,6 +384,34 @@ TEST_P(Cross, Crt) {
   }
 }
 
+TEST_P(Cross, UniformResiduesFromASeed) {
+  const PrimeList primes = {1, 2, 7};
+  random::Seed seed;
+  for (auto& byte : seed) byte = static_cast<std::uint8_t>(rng_());
+  const u32 index = static_cast<u32>(rng_());
+  engines_.expect_same("sample_uniform", [&](const Ops& ops) {
+    std::vector<Block> out = {Block(config(), primes, 3)};
+    ops.sample_uniform(out[0], seed, index);
+    return out;
+  });
+  Block x(config(), primes, 3);
+  engines_.cpu()[0]->sample_uniform(x, seed, index);
+  for (std::size_t i = 0; i < primes.size(); ++i) {
+    for (std::size_t b = 0; b < 3; ++b) {
+      random::Prng prng(seed, (u64{index} + b) << 16 | primes[i]);
+      std::vector<u64> row(n());
+      std::vector<u32> row32(n());
+      if (word() == Word::w32) {
+        random::sample_uniform(prng, x.prime(i), row32);
+        std::copy(row32.begin(), row32.end(), row.begin());
+      } else {
+        random::sample_uniform(prng, x.prime(i), row);
+      }
+      for (std::size_t k = 0; k < n(); ++k) ASSERT_EQ(x.at(i, b, k), row[k]);
+    }
+  }
+}
+
 // --- many terms: where lazy sums would overflow ---------------------------------------------------
 
 class CrossLong : public testing::TestWithParam<Word> {
@@ -555,6 +584,53 @@ TEST(CpuConfig, Refused) {
   const std::vector<std::string> isas = cpu_isas();
   EXPECT_EQ(isas.back(), "portable");
   EXPECT_EQ(make_cpu_ops(good)->name(), "cpu/" + isas.front());
+}
+
+TEST(CpuOperations, RefuseWhatWouldGiveWrongAnswers) {
+  std::mt19937_64 rng(1);
+  const auto ops = make_cpu_ops({Word::w52, 1024, primes_for(Word::w52, 1024, 4), 1, ""});
+  const Config& config = ops->config();
+  const auto block = [&](PrimeList primes, std::size_t batch = 1, std::size_t blocks = 1) {
+    return std::move(Block(config, std::move(primes), batch, blocks).random(rng));
+  };
+  Block x = block({0, 1}), y = block({0, 1}), z = block({0, 1}), wide = block({0, 1, 2});
+  const Block other = block({0, 2}), pair = block({0, 1}, 2);
+  const PrimeList falling = {1, 0}, unknown = {0, 4};
+  EXPECT_THROW(ops->ntt({x.view().data, falling, 1}), InvalidArgument);
+  EXPECT_THROW(ops->ntt({x.view().data, unknown, 1}), InvalidArgument);
+  EXPECT_THROW(ops->ntt({nullptr, x.primes(), 1}), InvalidArgument);
+  EXPECT_THROW(ops->add(x, y, other), InvalidArgument);
+  EXPECT_THROW(ops->add(x, y, pair), InvalidArgument);
+  const std::vector<u64> big = {1, config.primes[1]}, few = {1};
+  for (const auto op : {&Ops::mul_scalar, &Ops::mul_scalar_add, &Ops::add_scalar}) {
+    EXPECT_THROW((ops.get()->*op)(x, y, big), InvalidArgument);
+    EXPECT_THROW((ops.get()->*op)(x, y, few), InvalidArgument);
+  }
+  EXPECT_THROW(ops->automorphism_ntt(x, x, 5), InvalidArgument);
+  EXPECT_THROW(ops->automorphism_coeff(x, x, 5), InvalidArgument);
+  EXPECT_THROW(ops->automorphism_ntt(x, y, 4), InvalidArgument);
+  const ConstView as[] = {y, x}, bs[] = {z, z};
+  EXPECT_THROW(ops->inner_product(x, as, bs), InvalidArgument);
+  EXPECT_THROW(ops->tensor(x, y, z, x, wide, wide, wide), InvalidArgument);
+  EXPECT_THROW(ops->tensor(x, x, z, y, y, y, y), InvalidArgument);
+  const Digits two = {1, 1}, three = {1, 2}, ids = {0, 1}, unknown_ids = {0, 2};
+  const Key key(config, 2, rng);
+  Block ext = block({0, 1, 2}, 1, 2), lacking = block({0, 2, 3}, 1, 2), acc = block({0, 1, 2});
+  EXPECT_THROW(ops->mod_up(ext, x, three), InvalidArgument);
+  EXPECT_THROW(ops->mod_up(lacking, x, two), InvalidArgument);
+  EXPECT_THROW(ops->key_product(wide, acc, ext, key.view(), unknown_ids, 1, false),
+               InvalidArgument);
+  EXPECT_THROW(ops->key_product(wide, acc, ext, key.view(), ids, 2, false), InvalidArgument);
+  EXPECT_THROW(ops->key_product(wide, wide, ext, key.view(), ids, 1, false), InvalidArgument);
+  EXPECT_THROW(ops->key_switch(wide, acc, x, two, key.view(), Digits{0}), InvalidArgument);
+  EXPECT_THROW(ops->scale_down(x, x, nullptr), InvalidArgument);
+  const ConstView addend = other;
+  EXPECT_THROW(ops->scale_down(x, wide, &addend), InvalidArgument);
+  std::vector<u64> words(1024);  // one word cannot hold two primes of 50 bits
+  EXPECT_THROW(ops->icrt(words, 1, x, IcrtMethod::garner), InvalidArgument);
+  EXPECT_THROW(ops->from_int64(x, std::vector<std::int64_t>(1000)), InvalidArgument);
+  EXPECT_THROW(ops->from_double(x, std::vector<double>(1024, 0.5)), InvalidArgument);
+  EXPECT_THROW(ops->from_double(x, std::vector<double>(1024, NAN)), InvalidArgument);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // trace/ hands operations on unchanged and records what they were.
 #include "jali/backend/trace/trace.h"
 
+#include <array>
 #include <map>
 #include <sstream>
 #include <thread>
@@ -78,6 +79,8 @@ std::vector<Block> run_all(const Ops& ops, u64 seed) {
   std::vector<u64> wide(2 * kN * 3, 11);
   into([&](View o) { ops.from_int64(o, small); });
   into([&](View o) { ops.from_double(o, real); });
+  const std::array<std::uint8_t, 32> bytes = {1, 2, 3};
+  into([&](View o) { ops.sample_uniform(o, bytes, 9); });
   into([&](View o) { ops.crt(o, wide, 3, CrtMethod::mul); });
   ops.icrt(wide, 3, a, IcrtMethod::garner);
   out.push_back(block({0}, 2, 3));
@@ -111,6 +114,7 @@ TEST_F(TraceTest, HandsEveryOperationOnAndRecordsIt) {
                                           "scale_down",
                                           "from_int64",
                                           "from_double",
+                                          "sample_uniform",
                                           "crt",
                                           "icrt"};
   std::vector<std::string> recorded;
@@ -121,7 +125,7 @@ TEST_F(TraceTest, HandsEveryOperationOnAndRecordsIt) {
     for (const Extent& e : r.writes) written += e.bytes;
     EXPECT_EQ(r.bytes_read, read) << r.op;
     EXPECT_EQ(r.bytes_written, written) << r.op;
-    EXPECT_GT(r.bytes_read, 0U) << r.op;
+    EXPECT_EQ(r.bytes_read > 0, r.op != "sample_uniform") << r.op;
     EXPECT_GT(r.bytes_written, 0U) << r.op;
     EXPECT_EQ(r.n, kN);
     EXPECT_EQ(r.batch, 2U) << r.op;

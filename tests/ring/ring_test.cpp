@@ -1,4 +1,5 @@
 // Polynomials, and constants as residues and back, against big integers.
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -119,6 +120,37 @@ TEST_P(RingTest, ZeroCopyAndSelect) {
     }
   }
   EXPECT_THROW(ring_->select(part, other), InternalError);
+}
+
+TEST_P(RingTest, MovesBetweenRings) {
+  const auto other = make_ring(GetParam(), kN, primes_for(GetParam(), kN, kPrimes));
+  Poly x = ring_->make(range(1, 4), 2, Form::coeff);
+  fill(x);
+  const Poly imported = other->import(x), host = ring_->host_copy(x);
+  EXPECT_TRUE(equal(imported, x));
+  EXPECT_TRUE(equal(host, x));
+  Poly placed = other->zero(range(1, 4), 2, Form::coeff);
+  other->place(placed.data(), x);
+  EXPECT_TRUE(equal(placed, x));
+  set(x, 0, 0, 0, (x.at(0, 0, 0) + 1) % ring_->prime(1));
+  EXPECT_FALSE(equal(imported, x));  // memory of their own
+  EXPECT_FALSE(equal(host, x));
+}
+
+TEST_P(RingTest, UniformPolynomialsDependOnSeedIndexAndPrimeOnly) {
+  const std::array<std::uint8_t, 32> seed = {7}, another = {8};
+  Poly all = ring_->make(range(0, kPrimes)), some = ring_->make(PrimeList{2, 5});
+  ring_->sample_uniform(all, seed, 3);
+  ring_->sample_uniform(some, seed, 3);
+  EXPECT_TRUE(equal(ring_->select(all, some.primes()), some));
+  for (std::size_t i = 0; i < kPrimes; ++i) {
+    for (std::size_t k = 0; k < kN; ++k) EXPECT_LT(all.at(i, 0, k), ring_->prime(i));
+  }
+  const Poly first = ring_->copy(some);
+  ring_->sample_uniform(some, seed, 4);
+  EXPECT_FALSE(equal(some, first));
+  ring_->sample_uniform(some, another, 3);
+  EXPECT_FALSE(equal(some, first));
 }
 
 TEST_P(RingTest, SecretMemoryIsPooledApart) {

@@ -199,6 +199,7 @@ void CpuOps::key_product(View acc0, View acc1, ConstView ext, KeyView key,
                          std::span<const std::uint32_t> digit_ids, std::uint64_t g,
                          bool accumulate) const {
   check(acc0), check_same(acc0, acc1), check_same(acc0, ext), check_key(ext, key, digit_ids);
+  check_apart(acc0, ext), check_apart(acc1, ext), check_apart(acc0, acc1);
   require<InvalidArgument>(g % 2 == 1, "an automorphism X -> X^g needs an odd g");
   const std::size_t block = ext.primes.size() * ext.batch * row_bytes_;
   for_rows(acc0, [&](std::size_t i, std::size_t b, const PrimeTables& p) {
@@ -220,6 +221,7 @@ void CpuOps::key_switch(View acc0, View acc1, ConstView x,
                         std::span<const std::uint32_t> digit_ids) const {
   check(acc0), check_same(acc0, acc1), check(x), check_digits(x, digit_limbs);
   check_key(acc0, key, digit_ids);
+  check_apart(acc0, x), check_apart(acc1, x), check_apart(acc0, acc1);
   require<InvalidArgument>(digit_ids.size() == digit_limbs.size(),
                            "each digit of x needs one digit of the key");
   require<InvalidArgument>(
@@ -261,6 +263,7 @@ void CpuOps::key_switch(View acc0, View acc1, ConstView x,
 
 void CpuOps::scale_down(View out, ConstView x, const ConstView* addend) const {
   check(out), check(x);
+  check_apart(out, x);
   if (addend != nullptr) check_same(out, *addend);
   require<InvalidArgument>(out.batch == x.batch, "scale_down keeps the batch");
   PrimeSet dropped, added;

@@ -23,8 +23,7 @@ constexpr int kMaxThreads = 1024;
 
 Config checked(Config config) {
   require<InvalidArgument>(
-      std::has_single_bit(config.n) && config.n >= 1024 && config.n <= (std::size_t{1} << 17),
-      [&] {
+      std::has_single_bit(config.n) && config.n >= 1024 && config.n <= (std::size_t{1} << 17), [&] {
         return "the ring degree must be a power of two from 2^10 to 2^17, not " +
                std::to_string(config.n);
       });
@@ -41,8 +40,9 @@ Config checked(Config config) {
              std::string(word_name(config.word)) + " takes primes below 2^" + std::to_string(bits);
     });
     require<InvalidArgument>(q % (2 * config.n) == 1 && q > 1, [&] {
-      return "the prime " + std::to_string(q) + " is not 1 modulo 2N = " +
-             std::to_string(2 * config.n) + ": choose primes for this ring degree";
+      return "the prime " + std::to_string(q) +
+             " is not 1 modulo 2N = " + std::to_string(2 * config.n) +
+             ": choose primes for this ring degree";
     });
     require<InvalidArgument>(arith::is_prime(q),
                              [&] { return std::to_string(q) + " is not a prime"; });
@@ -96,6 +96,19 @@ void CpuOps::check_same(ConstView out, ConstView in, bool broadcast) const {
                            "the blocks of one operation must have the same batch");
   require<InvalidArgument>(in.data != nullptr || in.primes.empty(),
                            "a block of residues needs memory");
+}
+
+void CpuOps::check_apart(ConstView out, ConstView in) const {
+  require<InvalidArgument>(out.data != in.data || out.primes.empty(),
+                           "this operation cannot write its result over an input");
+}
+
+void CpuOps::check_scalars(ConstView out, std::span<const std::uint64_t> s) const {
+  require<InvalidArgument>(s.size() == out.primes.size(), "one scalar is needed for each limb");
+  for (std::size_t i = 0; i < s.size(); ++i) {
+    require<InvalidArgument>(s[i] < prime(out.primes[i]).row.q,
+                             "a scalar must be reduced modulo the prime of its limb");
+  }
 }
 
 // --- transforms and element-wise operations ------------------------------------------------------
@@ -155,7 +168,7 @@ void CpuOps::mul_add(View acc, ConstView a, ConstView b) const {
 
 void CpuOps::mul_scalar(View out, ConstView a, std::span<const std::uint64_t> s) const {
   check(out), check_same(out, a);
-  require<InvalidArgument>(s.size() == out.primes.size(), "one scalar is needed for each limb");
+  check_scalars(out, s);
   for_rows(out, [&](std::size_t i, std::size_t k, const PrimeTables& p) {
     kernels_.mul_scalar(row(out, i, k), row(a, i, k), p.constant(s[i]), n_, p.row);
   });
@@ -163,7 +176,7 @@ void CpuOps::mul_scalar(View out, ConstView a, std::span<const std::uint64_t> s)
 
 void CpuOps::mul_scalar_add(View acc, ConstView a, std::span<const std::uint64_t> s) const {
   check(acc), check_same(acc, a);
-  require<InvalidArgument>(s.size() == acc.primes.size(), "one scalar is needed for each limb");
+  check_scalars(acc, s);
   for_rows(acc, [&](std::size_t i, std::size_t k, const PrimeTables& p) {
     kernels_.mul_scalar_add(row(acc, i, k), row(a, i, k), p.constant(s[i]), n_, p.row);
   });
@@ -171,7 +184,7 @@ void CpuOps::mul_scalar_add(View acc, ConstView a, std::span<const std::uint64_t
 
 void CpuOps::add_scalar(View out, ConstView a, std::span<const std::uint64_t> s) const {
   check(out), check_same(out, a);
-  require<InvalidArgument>(s.size() == out.primes.size(), "one scalar is needed for each limb");
+  check_scalars(out, s);
   for_rows(out, [&](std::size_t i, std::size_t k, const PrimeTables& p) {
     kernels_.add_scalar(row(out, i, k), row(a, i, k), s[i], n_, p.row);
   });
@@ -181,8 +194,8 @@ void CpuOps::inner_product(View out, std::span<const ConstView> a,
                            std::span<const ConstView> b) const {
   check(out);
   require<InvalidArgument>(a.size() == b.size(), "an inner product needs as many a as b");
-  for (const ConstView& v : a) check_same(out, v);
-  for (const ConstView& v : b) check_same(out, v, true);
+  for (const ConstView& v : a) check_same(out, v), check_apart(out, v);
+  for (const ConstView& v : b) check_same(out, v, true), check_apart(out, v);
   for_rows(out, [&](std::size_t i, std::size_t k, const PrimeTables& p) {
     // Sixty rows at a time, so that their addresses need no allocation.
     constexpr std::size_t kChunk = 60;
@@ -194,8 +207,8 @@ void CpuOps::inner_product(View out, std::span<const ConstView> a,
         x[j] = row(a[done + j], i, k);
         y[j] = row(b[done + j], i, k);
       }
-      kernels_.dot(row(out, i, k), x.data(), y.data(), count,
-                   done == 0 ? nullptr : row(out, i, k), n_, p.row);
+      kernels_.dot(row(out, i, k), x.data(), y.data(), count, done == 0 ? nullptr : row(out, i, k),
+                   n_, p.row);
       done += count;
     } while (done < a.size());
   });
@@ -205,6 +218,10 @@ void CpuOps::tensor(View d0, View d1, View d2, ConstView a0, ConstView a1, Const
                     ConstView b1) const {
   check(d0), check_same(d0, d1), check_same(d0, d2);
   check_same(d0, a0), check_same(d0, a1), check_same(d0, b0, true), check_same(d0, b1, true);
+  for (const View& out : {d0, d1, d2}) {
+    for (const ConstView& in : {a0, a1, b0, b1}) check_apart(out, in);
+  }
+  check_apart(d0, d1), check_apart(d0, d2), check_apart(d1, d2);
   for_rows(d0, [&](std::size_t i, std::size_t k, const PrimeTables& p) {
     kernels_.tensor(row(d0, i, k), row(d1, i, k), row(d2, i, k), row(a0, i, k), row(a1, i, k),
                     row(b0, i, k), row(b1, i, k), n_, p.row);
@@ -214,7 +231,7 @@ void CpuOps::tensor(View d0, View d1, View d2, ConstView a0, ConstView a1, Const
 // --- automorphisms -------------------------------------------------------------------------------
 
 void CpuOps::automorphism_ntt(View out, ConstView in, std::uint64_t g) const {
-  check(out), check_same(out, in);
+  check(out), check_same(out, in), check_apart(out, in);
   require<InvalidArgument>(g % 2 == 1, "an automorphism X -> X^g needs an odd g");
   for_rows(out, [&](std::size_t i, std::size_t k, const PrimeTables&) {
     kernels_.automorphism(row(out, i, k), row(in, i, k), g % (2 * n_), rev_.data(), n_);
@@ -236,7 +253,7 @@ void permute_coefficients(T* out, const T* in, std::uint64_t g, std::size_t n, s
 }  // namespace
 
 void CpuOps::automorphism_coeff(View out, ConstView in, std::uint64_t g) const {
-  check(out), check_same(out, in);
+  check(out), check_same(out, in), check_apart(out, in);
   require<InvalidArgument>(g % 2 == 1, "an automorphism X -> X^g needs an odd g");
   for_rows(out, [&](std::size_t i, std::size_t k, const PrimeTables& p) {
     void* to = row(out, i, k);

@@ -101,6 +101,9 @@ class CpuOps final : public Ops {
 
   void check(ConstView v) const;
   void check_same(ConstView out, ConstView in, bool broadcast = false) const;
+  /// An output that is written while `in` is still read must not be `in`.
+  void check_apart(ConstView out, ConstView in) const;
+  void check_scalars(ConstView out, std::span<const std::uint64_t> s) const;
   void check_digits(ConstView x, std::span<const std::uint32_t> digit_limbs) const;
   void check_key(ConstView ext_primes, KeyView key, std::span<const std::uint32_t> ids) const;
 

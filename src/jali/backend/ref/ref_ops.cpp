@@ -287,6 +287,12 @@ class RefOps final : public Ops {
     });
   }
 
+  void sample_uniform(View out, std::span<const std::uint8_t, 32> seed,
+                      std::uint32_t index) const override {
+    contract("sample_uniform").view("out", out);
+    Ops::sample_uniform(out, seed, index);
+  }
+
   // Both methods are one thing to the oracle: the integer modulo q.
   void crt(View out, std::span<const u64> integers, std::size_t words, CrtMethod) const override {
     contract("crt").view("out", out);
