@@ -46,15 +46,15 @@ struct Objects {
   std::shared_ptr<const rlwe::EvaluationKeys> keys;
   std::shared_ptr<const ckks::Evaluator> evaluator;
 
-  explicit Objects(const params::CkksLiteral& literal, const std::string& device = "auto")
-      : params(params::CkksParams::create(literal)), ring(ckks::make_ring(*params, device)) {
+  explicit Objects(const params::CkksLiteral& literal, const std::vector<int>& rotations = {1, -1},
+                   bool conjugate = true)
+      : params(params::CkksParams::create(literal)), ring(ckks::make_ring(*params)) {
     rlwe::KeyGenerator keygen(params, ring, test_seed(1));
     sk = std::make_shared<const rlwe::SecretKey>(keygen.secret_key());
     pk = keygen.public_key(*sk);
     switch_key = keygen.galois_key(5, *sk);
-    const int rotations[] = {1, -1};
     keys = std::make_shared<const rlwe::EvaluationKeys>(
-        keygen.evaluation_keys(*sk, rotations, /*conjugate=*/true));
+        keygen.evaluation_keys(*sk, rotations, conjugate));
     evaluator = std::make_shared<const ckks::Evaluator>(params, ring, keys);
   }
 

@@ -49,7 +49,7 @@ struct Limits {
 };
 
 struct Frame {
-  Kind kind{};
+  Kind kind = Kind::params;
   ParamsHash params_hash{};
   std::span<const std::uint8_t> payload;
 };

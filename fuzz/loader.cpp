@@ -1,0 +1,117 @@
+// The fuzz target of one loader, JALI_FUZZ_LOADER: any bytes give one jali::Error of the four kinds that
+// wire/ckks.h names, or an object whose bytes are those read. Everything else stops the program.
+//
+// The checksum would stop nearly every mutation at the door, so that the mutator computes it again
+// for most; it starts from real objects of three parameter sets, so that no seed files are needed.
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <random>
+#include <string_view>
+#include <vector>
+
+#include "jali/base/error.h"
+#include "jali/wire/frame.h"
+#include "objects.h"
+
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
+
+namespace {
+
+using namespace jali;
+
+constexpr wire::Limits kLimits{std::size_t{1} << 22};
+
+struct World {
+  testing::Objects objects;
+  std::vector<testing::Loader> loaders;  // of this target: a kind may have several valid examples
+
+  explicit World(const params::CkksLiteral& literal) : objects(literal, {1}, /*conjugate=*/false) {
+    for (auto& loader : testing::all_loaders(objects)) {
+      if (loader.name.starts_with(JALI_FUZZ_LOADER)) loaders.push_back(std::move(loader));
+    }
+  }
+};
+
+const std::vector<World>& worlds() {
+  static const auto* all = [] {
+    auto* out = new std::vector<World>;
+    out->reserve(3);
+    out->emplace_back(testing::small_literal(Word::w32, 40, 1));
+    out->emplace_back(testing::small_literal(Word::w52, 40, 1));
+    out->emplace_back(testing::small_literal(Word::w64, 50, 1));
+    return out;
+  }();
+  return *all;
+}
+
+// The parameters that the header names, or the first.
+const World& world_of(std::span<const std::uint8_t> bytes) {
+  for (const World& world : worlds()) {
+    const auto& hash = world.objects.params->hash();
+    if (bytes.size() >= 40 && std::equal(hash.begin(), hash.end(), bytes.begin() + 8)) return world;
+  }
+  return worlds().front();
+}
+
+[[noreturn]] void stop(const char* why) {
+  std::fprintf(stderr, "%s loader: %s\n", JALI_FUZZ_LOADER, why);
+  __builtin_trap();
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::span<const std::uint8_t> bytes(data, size);
+  const World& world = world_of(bytes);
+  try {
+    const wire::Bytes again = world.loaders.front().load(bytes, *world.objects.ring, kLimits);
+    if (!std::ranges::equal(again, bytes)) stop("accepted bytes that are not those of the object");
+  } catch (const Error& error) {
+    switch (error.code()) {
+      case ErrorCode::corrupt_data:
+      case ErrorCode::version:
+      case ErrorCode::params_mismatch:
+      case ErrorCode::limit_exceeded: break;
+      default: stop(error.what());
+    }
+  }
+  return 0;
+}
+
+extern "C" std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
+                                               std::size_t max_size, unsigned seed) {
+  std::minstd_rand random(seed);
+  const auto below = [&](std::size_t n) { return n == 0 ? 0 : random() % n; };
+  if (size < wire::kFrameBytes || below(16) == 0) {
+    const World& world = worlds()[below(worlds().size())];
+    const wire::Bytes& valid = world.loaders[below(world.loaders.size())].valid;
+    if (valid.size() <= max_size) {
+      std::copy(valid.begin(), valid.end(), data);
+      size = valid.size();
+    }
+  }
+  // A window is mutated and may grow or shrink: mostly where the fields are, at the start of the payload.
+  const std::size_t payload = std::min(size, wire::kHeaderBytes);
+  std::size_t from = payload;
+  switch (below(4)) {
+    case 0: from = below(size + 1); break;
+    case 1: from = below(4) == 0 ? below(payload + 1) : payload + below(size - payload + 1); break;
+    default: from = payload + below(std::min<std::size_t>(40, size - payload) + 1);
+  }
+  const std::size_t length = std::min<std::size_t>(size - from, 1 + below(64));
+  std::uint8_t window[128] = {};
+  std::memcpy(window, data + from, length);
+  const std::size_t room = std::min(sizeof(window), max_size - size + length);
+  const bool resize = below(4) == 0;
+  const std::size_t now =
+      room == 0
+          ? 0
+          : LLVMFuzzerMutate(window, length, resize ? room : std::max<std::size_t>(length, 1));
+  const std::size_t used = resize ? now : length;
+  std::memmove(data + from + used, data + from + length, size - from - length);
+  std::memcpy(data + from, window, used);
+  size = size - length + used;
+  if (size >= wire::kFrameBytes && below(16) != 0) wire::seal_frame({data, size});
+  return size;
+}
