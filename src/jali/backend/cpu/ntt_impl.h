@@ -11,7 +11,9 @@
 // Leaf table: for block b, level k < log2(lanes), s < 2^k: the `lanes` twiddles of the nodes
 // ((n / lanes + b lanes + l) << k) + s, l = 0.., then their quotients.
 //
-// Ranges, L = V::kLazy: forward values in [0, 2Lq) between levels, inverse values in [0, Lq).
+// Butterflies and ranges, L = V::kLazy, products with a twiddle in [0, Lq):
+//   forward, x, y in [0, 2Lq): x reduced to [0, Lq), then x + w y and x - w y + Lq in [0, 2Lq);
+//   inverse, x, y in [0, Lq):  x + y reduced to [0, Lq), w (y - x + Lq) in [0, Lq), w mirrored.
 #pragma once
 
 #include <cstddef>
@@ -27,6 +29,7 @@ struct Ntt {
   using T = typename V::T;
   using R = typename V::R;
   static constexpr std::size_t W = V::kLanes;
+  static constexpr std::ptrdiff_t kW = V::kLanes;
   static constexpr int kLogLanes = W == 1 ? 0 : W == 2 ? 1 : W == 4 ? 2 : W == 8 ? 3 : 4;
   static constexpr std::size_t kBlock = 16384 / sizeof(T);
 
@@ -54,33 +57,11 @@ struct Ntt {
     return reduce_once(x, m.q);
   }
 
-  /// x, y in [0, 2Lq) -> x + w y, x - w y in [0, 2Lq).
-  JALI_INLINE static void forward(R& x, R& y, R w, R quotient, const Mod& m) {
-    x = reduce_once(x, m.lq);
-    const R t = V::mul_lazy(y, w, quotient, m.q);
-    y = V::sub(V::add(x, m.lq), t);
-    x = V::add(x, t);
-  }
-  /// x, y in [0, Lq) -> x + y, w (y - x) in [0, Lq); w the mirrored twiddle.
-  JALI_INLINE static void inverse(R& x, R& y, R w, R quotient, const Mod& m) {
-    const R t = V::add(V::sub(y, x), m.lq);
-    x = reduce_once(V::add(x, y), m.lq);
-    y = V::mul_lazy(t, w, quotient, m.q);
-  }
-  /// The same at the root with the factors of the scale, [0, Lq) -> [0, Lq).
-  JALI_INLINE static void inverse_root(R& x, R& y, const Scale& s, const Mod& m) {
-    const R t = V::add(V::sub(y, x), m.lq);
-    x = V::mul_lazy(V::add(x, y), s.sum, s.sum_quotient, m.q);
-    y = V::mul_lazy(t, s.difference, s.difference_quotient, m.q);
-  }
-
-  /// Levels of the next pass down when `levels` are left: kLogRadix, after one or two smaller ones.
+  /// Levels of the next pass down when `levels` are left: kLogRadix as long as at least 2 remain.
   static constexpr int next_radix(int levels) {
     constexpr int r = V::kLogRadix;
     if (levels <= r) return levels;
-    const int rest = levels % r;
-    if (rest == 0) return r;
-    return rest == 1 && r > 2 ? r - 1 : rest;
+    return levels == r + 1 && r > 2 ? r - 1 : r;
   }
 
   /// The twiddles of the nodes below one node, in registers or on the stack, level by level.
@@ -100,90 +81,188 @@ struct Ntt {
     }
   };
 
-  /// Levels level .. log_radix - 1 of the butterflies of one node on 2^log_radix registers.
-  template <int log_radix, int level = 0>
-  JALI_INLINE static void forward_levels(R* v, const Twiddles<log_radix>& w, const Mod& m) {
+  /// All groups belong to one node.
+  template <int log_radix>
+  struct SharedTwiddles {
+    Twiddles<log_radix> w;
+    JALI_INLINE R value(int, int node) const { return w.value[node]; }
+    JALI_INLINE R quotient(int, int node) const { return w.quotient[node]; }
+  };
+  /// Each group has a node of its own; there are one or two.
+  template <int log_radix>
+  struct OwnTwiddles {
+    Twiddles<log_radix> first, last;
+    JALI_INLINE OwnTwiddles(const T* twiddles, std::size_t i, std::size_t j)
+        : first(twiddles, i), last(twiddles, j) {}
+    JALI_INLINE R value(int g, int node) const { return g == 0 ? first.value[node] : last.value[node]; }
+    JALI_INLINE R quotient(int g, int node) const {
+      return g == 0 ? first.quotient[node] : last.quotient[node];
+    }
+  };
+  /// The twiddles of transposed blocks, as vectors of the leaf table; blocks are `step` words apart.
+  struct LeafTwiddles {
+    const T* w;
+    std::ptrdiff_t step;
+    JALI_INLINE R value(int g, int node) const { return V::load(w + g * step + 2 * node * kW); }
+    JALI_INLINE R quotient(int g, int node) const {
+      return V::load(w + g * step + (2 * node + 1) * kW);
+    }
+  };
+
+  // Butterflies are done level by level on G independent groups at once, and a level step by step,
+  // not butterfly by butterfly: the chain through a butterfly is longer than the work on it, and
+  // the schedulers of the machine are too short to look past many waiting instructions.
+
+  /// Levels level .. log_radix - 1 of the nodes of G groups of 2^log_radix registers. w(g, node)
+  /// gives value and quotient of the twiddle of group g.
+  template <int G, int log_radix, class Lookup, int level = 0>
+  JALI_INLINE static void forward_levels(R (*v)[1 << log_radix], const Lookup& w, const Mod& m) {
     constexpr int half = 1 << (log_radix - level - 1);
+    constexpr int all = 1 << (log_radix - 1);
+    R t[G][all];
 #pragma GCC unroll 8
-    for (int k = 0; k < 1 << level; ++k) {
-      const int node = (1 << level) - 1 + k;
+    for (int i = 0; i < all; ++i) {
+      const int k = i / half, at = 2 * half * k + i % half, node = (1 << level) - 1 + k;
+#pragma GCC unroll 2
+      for (int g = 0; g < G; ++g) t[g][i] = V::mul_high(v[g][at + half], w.quotient(g, node));
+    }
 #pragma GCC unroll 8
-      for (int h = 0; h < half; ++h) {
-        forward(v[2 * half * k + h], v[2 * half * k + half + h], w.value[node], w.quotient[node],
-                m);
+    for (int i = 0; i < all; ++i) {
+      const int k = i / half, at = 2 * half * k + i % half, node = (1 << level) - 1 + k;
+#pragma GCC unroll 2
+      for (int g = 0; g < G; ++g) {
+        v[g][at] = reduce_once(v[g][at], m.lq);
+        t[g][i] = V::mul_low(v[g][at + half], w.value(g, node), t[g][i], m.q);
       }
     }
-    if constexpr (level + 1 < log_radix) forward_levels<log_radix, level + 1>(v, w, m);
+#pragma GCC unroll 8
+    for (int i = 0; i < all; ++i) {
+      const int k = i / half, at = 2 * half * k + i % half;
+#pragma GCC unroll 2
+      for (int g = 0; g < G; ++g) {
+        v[g][at + half] = V::sub(V::add(v[g][at], m.lq), t[g][i]);
+        v[g][at] = V::add(v[g][at], t[g][i]);
+      }
+    }
+    if constexpr (level + 1 < log_radix) {
+      forward_levels<G, log_radix, Lookup, level + 1>(v, w, m);
+    }
   }
-  /// The same up, w the twiddles of the mirrored node; at the root with the scale.
-  template <int log_radix, bool root, int level = log_radix - 1>
-  JALI_INLINE static void inverse_levels(R* v, const Twiddles<log_radix>& w, const Row& row,
+
+  /// The same up, w the twiddles of the mirrored nodes; at the root with the scale.
+  template <int G, int log_radix, bool root, class Lookup, int level = log_radix - 1>
+  JALI_INLINE static void inverse_levels(R (*v)[1 << log_radix], const Lookup& w, const Row& row,
                                          const Mod& m) {
     constexpr int half = 1 << (log_radix - level - 1);
+    constexpr int all = 1 << (log_radix - 1);
     constexpr int count = 1 << level;
+    R t[G][all];
 #pragma GCC unroll 8
-    for (int k = 0; k < count; ++k) {
-      const int node = count - 1 + count - 1 - k;
-#pragma GCC unroll 8
-      for (int h = 0; h < half; ++h) {
-        R& lo = v[2 * half * k + h];
-        R& hi = v[2 * half * k + half + h];
+    for (int i = 0; i < all; ++i) {
+      const int k = i / half, at = 2 * half * k + i % half, node = 2 * (count - 1) - k;
+#pragma GCC unroll 2
+      for (int g = 0; g < G; ++g) {
+        const R difference = V::add(V::sub(v[g][at + half], v[g][at]), m.lq);
+        v[g][at] = V::add(v[g][at], v[g][at + half]);
+        v[g][at + half] = difference;
         if constexpr (root && level == 0) {
-          inverse_root(lo, hi, row.scale, m);
+          t[g][i] = V::mul_high(difference, row.scale.difference_quotient);
         } else {
-          inverse(lo, hi, w.value[node], w.quotient[node], m);
+          t[g][i] = V::mul_high(difference, w.quotient(g, node));
         }
       }
     }
-    if constexpr (level > 0) inverse_levels<log_radix, root, level - 1>(v, w, row, m);
+#pragma GCC unroll 8
+    for (int i = 0; i < all; ++i) {
+      const int k = i / half, at = 2 * half * k + i % half, node = 2 * (count - 1) - k;
+#pragma GCC unroll 2
+      for (int g = 0; g < G; ++g) {
+        if constexpr (root && level == 0) {
+          v[g][at] = V::mul_lazy(v[g][at], row.scale.sum, row.scale.sum_quotient, m.q);
+          v[g][at + half] = V::mul_low(v[g][at + half], row.scale.difference, t[g][i], m.q);
+        } else {
+          v[g][at] = reduce_once(v[g][at], m.lq);
+          v[g][at + half] = V::mul_low(v[g][at + half], w.value(g, node), t[g][i], m.q);
+        }
+      }
+    }
+    if constexpr (level > 0) inverse_levels<G, log_radix, root, Lookup, level - 1>(v, w, row, m);
+  }
+
+  /// Calls body(first offset, offset between groups, twiddles) for all groups of a pass over
+  /// `nodes` nodes of length len: groups lie side by side in a node where it is wide enough, else
+  /// in neighbouring nodes. tree(b) is the node index of the twiddles of node b.
+  template <int log_radix, class Tree, class Body>
+  JALI_INLINE static void for_groups(std::size_t nodes, std::size_t len, const T* twiddles,
+                                     const Tree& tree, const Body& body) {
+    constexpr int G = V::kGroups;
+    const std::size_t stride = len >> log_radix;
+    if (G == 1 || stride >= G * W) {
+      for (std::size_t b = 0; b < nodes; ++b) {
+        const SharedTwiddles<log_radix> w{{twiddles, tree(b)}};
+        for (std::size_t j = 0; j < stride; j += G * W) body(b * len + j, W, w);
+      }
+    } else {
+      for (std::size_t b = 0; b < nodes; b += G) {
+        const OwnTwiddles<log_radix> w(twiddles, tree(b), tree(b + G - 1));
+        for (std::size_t j = 0; j < stride; j += W) body(b * len + j, len, w);
+      }
+    }
   }
 
   template <int log_radix>
   static void forward_pass(T* dst, const T* src, std::size_t nodes, std::size_t len, std::size_t i0,
                            const Row& row, bool last) {
-    constexpr std::size_t radix = std::size_t{1} << log_radix;
+    constexpr int G = V::kGroups, radix = 1 << log_radix;
     const std::size_t stride = len >> log_radix;
     const Mod m = row.mod;
-    for (std::size_t b = 0; b < nodes; ++b) {
-      const Twiddles<log_radix> w(row.twiddles, i0 + b);
-      T* d = dst + b * len;
-      const T* s = src + b * len;
-      for (std::size_t j = 0; j < stride; j += W) {
-        R v[radix];
+    for_groups<log_radix>(
+        nodes, len, row.twiddles, [i0](std::size_t b) { return i0 + b; },
+        [&](std::size_t at, std::size_t step, const auto& w) __attribute__((always_inline)) {
+          R v[G][radix];
 #pragma GCC unroll 16
-        for (std::size_t k = 0; k < radix; ++k) v[k] = V::load(s + j + k * stride);
-        forward_levels<log_radix>(v, w, m);
-        if constexpr (W == 1) {
-          if (last) {
-            for (std::size_t k = 0; k < radix; ++k) v[k] = canonical<true>(v[k], m);
+          for (int k = 0; k < radix; ++k) {
+#pragma GCC unroll 2
+            for (int g = 0; g < G; ++g) v[g][k] = V::load(src + at + g * step + k * stride);
           }
-        }
+          forward_levels<G, log_radix>(v, w, m);
+          if constexpr (W == 1) {
+            if (last) {
+              for (int k = 0; k < radix; ++k) v[0][k] = canonical<true>(v[0][k], m);
+            }
+          }
 #pragma GCC unroll 16
-        for (std::size_t k = 0; k < radix; ++k) V::store(d + j + k * stride, v[k]);
-      }
-    }
+          for (int k = 0; k < radix; ++k) {
+#pragma GCC unroll 2
+            for (int g = 0; g < G; ++g) V::store(dst + at + g * step + k * stride, v[g][k]);
+          }
+        });
   }
 
   template <int log_radix, bool root>
   static void inverse_pass(T* x, std::size_t nodes, std::size_t len, std::size_t mirror0,
                            const Row& row) {
-    constexpr std::size_t radix = std::size_t{1} << log_radix;
+    constexpr int G = V::kGroups, radix = 1 << log_radix;
     const std::size_t stride = len >> log_radix;
     const Mod m = row.mod;
-    for (std::size_t b = 0; b < nodes; ++b) {
-      const Twiddles<log_radix> w(row.twiddles, mirror0 - b);
-      T* d = x + b * len;
-      for (std::size_t j = 0; j < stride; j += W) {
-        R v[radix];
+    for_groups<log_radix>(
+        nodes, len, row.twiddles, [mirror0](std::size_t b) { return mirror0 - b; },
+        [&](std::size_t at, std::size_t step, const auto& w) __attribute__((always_inline)) {
+          R v[G][radix];
 #pragma GCC unroll 16
-        for (std::size_t k = 0; k < radix; ++k) v[k] = V::load(d + j + k * stride);
-        inverse_levels<log_radix, root>(v, w, row, m);
+          for (int k = 0; k < radix; ++k) {
+#pragma GCC unroll 2
+            for (int g = 0; g < G; ++g) v[g][k] = V::load(x + at + g * step + k * stride);
+          }
+          inverse_levels<G, log_radix, root>(v, w, row, m);
 #pragma GCC unroll 16
-        for (std::size_t k = 0; k < radix; ++k) {
-          V::store(d + j + k * stride, root ? canonical<false>(v[k], m) : v[k]);
-        }
-      }
-    }
+          for (int k = 0; k < radix; ++k) {
+#pragma GCC unroll 2
+            for (int g = 0; g < G; ++g) {
+              V::store(x + at + g * step + k * stride, root ? canonical<false>(v[g][k], m) : v[g][k]);
+            }
+          }
+        });
   }
 
   static void forward_pass(int log_radix, T* dst, const T* src, std::size_t nodes, std::size_t len,
@@ -206,51 +285,30 @@ struct Ntt {
     }
   }
 
-  /// Levels of a transposed block, w its part of the leaf table.
-  template <int level = 0>
-  JALI_INLINE static void forward_leaf(R* v, const T* w, const Mod& m) {
-    constexpr std::size_t half = W >> (level + 1), count = std::size_t{1} << level;
-#pragma GCC unroll 8
-    for (std::size_t k = 0; k < count; ++k) {
-      const T* node = w + 2 * W * (count - 1 + k);
-      const R value = V::load(node), quotient = V::load(node + W);
-#pragma GCC unroll 8
-      for (std::size_t h = 0; h < half; ++h) {
-        forward(v[2 * half * k + h], v[2 * half * k + half + h], value, quotient, m);
-      }
-    }
-    if constexpr (level + 1 < kLogLanes) forward_leaf<level + 1>(v, w, m);
-  }
-  template <int level = kLogLanes - 1>
-  JALI_INLINE static void inverse_leaf(R* v, const T* w, const Mod& m) {
-    constexpr std::size_t half = W >> (level + 1), count = std::size_t{1} << level;
-#pragma GCC unroll 8
-    for (std::size_t k = 0; k < count; ++k) {
-      const T* node = w + 2 * W * (count - 1 + count - 1 - k);
-      const R value = V::load(node), quotient = V::load(node + W);
-#pragma GCC unroll 8
-      for (std::size_t h = 0; h < half; ++h) {
-        inverse(v[2 * half * k + h], v[2 * half * k + half + h], value, quotient, m);
-      }
-    }
-    if constexpr (level > 0) inverse_leaf<level - 1>(v, w, m);
-  }
+  static constexpr std::ptrdiff_t kLeafWords = 2 * (kW - 1) * kW;  // of the table, a block
 
   /// The last levels of `blocks` blocks of lanes x lanes words; block is the index of the first.
   static void forward_leaves(T* x, std::size_t blocks, std::size_t block, const Row& row) {
     const Mod m = row.mod;
-    const T* w = row.leaves + block * 2 * (W - 1) * W;
-    for (std::size_t b = 0; b < blocks; ++b, x += W * W, w += 2 * (W - 1) * W) {
-      R v[W];
+    constexpr int G = V::kLeafGroups;
+    LeafTwiddles w{row.leaves + block * kLeafWords, kLeafWords};
+    for (std::size_t b = 0; b < blocks; b += G, x += G * W * W, w.w += G * kLeafWords) {
+      R v[G][W];
+#pragma GCC unroll 2
+      for (int g = 0; g < G; ++g) {
 #pragma GCC unroll 16
-      for (std::size_t r = 0; r < W; ++r) v[r] = V::load(x + r * W);
-      V::transpose(v);
-      forward_leaf(v, w, m);
+        for (std::size_t r = 0; r < W; ++r) v[g][r] = V::load(x + (g * W + r) * W);
+        V::transpose(v[g]);
+      }
+      forward_levels<G, kLogLanes>(v, w, m);
+#pragma GCC unroll 2
+      for (int g = 0; g < G; ++g) {
 #pragma GCC unroll 16
-      for (std::size_t r = 0; r < W; ++r) v[r] = canonical<true>(v[r], m);
-      V::transpose(v);
+        for (std::size_t r = 0; r < W; ++r) v[g][r] = canonical<true>(v[g][r], m);
+        V::transpose(v[g]);
 #pragma GCC unroll 16
-      for (std::size_t r = 0; r < W; ++r) V::store(x + r * W, v[r]);
+        for (std::size_t r = 0; r < W; ++r) V::store(x + (g * W + r) * W, v[g][r]);
+      }
     }
   }
   /// Rows enter in reverse order, so that lane l meets the mirrored twiddles in their stored order.
@@ -258,17 +316,24 @@ struct Ntt {
                              const Row& row) {
     const Mod m = row.mod;
     const std::size_t mirror = row.n / (W * W) - 1 - block;
-    const T* w = row.leaves + mirror * 2 * (W - 1) * W;
-    for (std::size_t b = 0; b < blocks; ++b) {
-      R v[W];
+    constexpr int G = V::kLeafGroups;
+    LeafTwiddles w{row.leaves + mirror * kLeafWords, -kLeafWords};
+    for (std::size_t b = 0; b < blocks; b += G, w.w -= G * kLeafWords) {
+      R v[G][W];
+#pragma GCC unroll 2
+      for (int g = 0; g < G; ++g) {
 #pragma GCC unroll 16
-      for (std::size_t r = 0; r < W; ++r) v[r] = V::load(src + (W - 1 - r) * W);
-      V::transpose(v);
-      inverse_leaf(v, w, m);
-      V::transpose(v);
+        for (std::size_t r = 0; r < W; ++r) v[g][r] = V::load(src + (g * W + W - 1 - r) * W);
+        V::transpose(v[g]);
+      }
+      inverse_levels<G, kLogLanes, false>(v, w, row, m);
+#pragma GCC unroll 2
+      for (int g = 0; g < G; ++g) {
+        V::transpose(v[g]);
 #pragma GCC unroll 16
-      for (std::size_t r = 0; r < W; ++r) V::store(dst + (W - 1 - r) * W, v[r]);
-      dst += W * W, src += W * W, w -= 2 * (W - 1) * W;
+        for (std::size_t r = 0; r < W; ++r) V::store(dst + (g * W + W - 1 - r) * W, v[g][r]);
+      }
+      dst += G * W * W, src += G * W * W;
     }
   }
 

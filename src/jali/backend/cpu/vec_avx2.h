@@ -22,6 +22,8 @@ struct Avx2W32 {
   static constexpr int kBetaBits = 32;
   static constexpr int kLazy = 2;
   static constexpr int kLogRadix = 2;
+  static constexpr int kGroups = 1;
+  static constexpr int kLeafGroups = 1;
   struct Acc {
     R even, odd;
   };
@@ -45,7 +47,11 @@ struct Avx2W32 {
     return highs(_mm256_mul_epu32(x, y), _mm256_mul_epu32(odd(x), odd(y)));
   }
   JALI_INLINE static R mul_lazy(R x, R w, R quotient, R q) {
-    return sub(_mm256_mullo_epi32(x, w), _mm256_mullo_epi32(high(x, quotient), q));
+    return mul_low(x, w, high(x, quotient), q);
+  }
+  JALI_INLINE static R mul_high(R x, R quotient) { return high(x, quotient); }
+  JALI_INLINE static R mul_low(R x, R w, R h, R q) {
+    return sub(_mm256_mullo_epi32(x, w), _mm256_mullo_epi32(h, q));
   }
   JALI_INLINE static R mod_lazy(R x, R quotient, R q) {
     return sub(x, _mm256_mullo_epi32(high(x, quotient), q));
@@ -110,6 +116,8 @@ struct Avx2W64 {
   static constexpr int kBetaBits = 64;
   static constexpr int kLazy = 2;
   static constexpr int kLogRadix = 2;
+  static constexpr int kGroups = 1;
+  static constexpr int kLeafGroups = 1;
   struct Acc {
     R lo, hi;
   };
@@ -149,8 +157,10 @@ struct Avx2W64 {
     return add(add(_mm256_mul_epu32(x1, y1), odd(mid)), odd(mid2));
   }
   JALI_INLINE static R mul_lazy(R x, R w, R quotient, R q) {
-    return sub(low(x, w), low(high(x, quotient), q));
+    return mul_low(x, w, high(x, quotient), q);
   }
+  JALI_INLINE static R mul_high(R x, R quotient) { return high(x, quotient); }
+  JALI_INLINE static R mul_low(R x, R w, R h, R q) { return sub(low(x, w), low(h, q)); }
   JALI_INLINE static R mod_lazy(R x, R quotient, R q) { return sub(x, low(high(x, quotient), q)); }
   JALI_INLINE static Acc acc_set(R r) { return {r, _mm256_setzero_si256()}; }
   JALI_INLINE static void acc_mul(Acc& acc, R a, R b) {

@@ -23,6 +23,8 @@ struct Avx512W32 {
   static constexpr int kBetaBits = 32;
   static constexpr int kLazy = 2;
   static constexpr int kLogRadix = 3;
+  static constexpr int kGroups = 2;
+  static constexpr int kLeafGroups = 1;
   struct Acc {
     R even, odd;  // 64-bit sums of the even and the odd lanes
   };
@@ -43,7 +45,11 @@ struct Avx512W32 {
     return highs(_mm512_mul_epu32(x, y), _mm512_mul_epu32(odd(x), odd(y)));
   }
   JALI_INLINE static R mul_lazy(R x, R w, R quotient, R q) {
-    return sub(_mm512_mullo_epi32(x, w), _mm512_mullo_epi32(high(x, quotient), q));
+    return mul_low(x, w, high(x, quotient), q);
+  }
+  JALI_INLINE static R mul_high(R x, R quotient) { return high(x, quotient); }
+  JALI_INLINE static R mul_low(R x, R w, R h, R q) {
+    return sub(_mm512_mullo_epi32(x, w), _mm512_mullo_epi32(h, q));
   }
   JALI_INLINE static R mod_lazy(R x, R quotient, R q) {
     return sub(x, _mm512_mullo_epi32(high(x, quotient), q));
@@ -158,6 +164,8 @@ struct Avx512W64 : Avx512Lanes64 {
   static constexpr const char* kIsa = "avx512";
   static constexpr int kBetaBits = 64;
   static constexpr int kLazy = 4;
+  static constexpr int kGroups = 2;
+  static constexpr int kLeafGroups = 2;
 
   JALI_INLINE static R odd(R x) { return _mm512_srli_epi64(x, 32); }
   /// floor(x y / 2^64) or up to 2 less: the product of the low halves and the carries are dropped.
@@ -167,7 +175,11 @@ struct Avx512W64 : Avx512Lanes64 {
                odd(_mm512_mul_epu32(x, y1)));
   }
   JALI_INLINE static R mul_lazy(R x, R w, R quotient, R q) {
-    return sub(_mm512_mullo_epi64(x, w), _mm512_mullo_epi64(high_lazy(x, quotient), q));
+    return mul_low(x, w, high_lazy(x, quotient), q);
+  }
+  JALI_INLINE static R mul_high(R x, R quotient) { return high_lazy(x, quotient); }
+  JALI_INLINE static R mul_low(R x, R w, R h, R q) {
+    return sub(_mm512_mullo_epi64(x, w), _mm512_mullo_epi64(h, q));
   }
   JALI_INLINE static R mod_lazy(R x, R quotient, R q) {
     return sub(x, _mm512_mullo_epi64(high_lazy(x, quotient), q));
@@ -194,17 +206,22 @@ struct IfmaW52 : Avx512Lanes64 {
   static constexpr const char* kIsa = "ifma";
   static constexpr int kBetaBits = 52;
   static constexpr int kLazy = 2;
+  static constexpr int kGroups = 2;
+  static constexpr int kLeafGroups = 2;
 
   JALI_INLINE static R zero() { return _mm512_setzero_si512(); }
   JALI_INLINE static R mask() { return _mm512_set1_epi64((1ll << 52) - 1); }
   JALI_INLINE static R low(R acc, R a, R b) { return _mm512_madd52lo_epu64(acc, a, b); }
   JALI_INLINE static R high(R acc, R a, R b) { return _mm512_madd52hi_epu64(acc, a, b); }
   JALI_INLINE static R mul_lazy(R x, R w, R quotient, R q) {
-    const R h = high(zero(), x, quotient);
-    return _mm512_and_si512(sub(low(zero(), x, w), low(zero(), h, q)), mask());
+    return mul_low(x, w, mul_high(x, quotient), q);
+  }
+  JALI_INLINE static R mul_high(R x, R quotient) { return high(zero(), x, quotient); }
+  JALI_INLINE static R mul_low(R x, R w, R h, R q) {
+    return sub(_mm512_mullo_epi64(x, w), _mm512_mullo_epi64(h, q));
   }
   JALI_INLINE static R mod_lazy(R x, R quotient, R q) {
-    return _mm512_and_si512(sub(x, low(zero(), high(zero(), x, quotient), q)), mask());
+    return sub(x, _mm512_mullo_epi64(high(zero(), x, quotient), q));
   }
   /// Sums of 15 low words stay below 2^56, of 15 high words of products < 2^100 below 2^52.
   JALI_INLINE static void acc_mul(Acc& acc, R a, R b) {

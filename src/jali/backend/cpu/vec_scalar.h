@@ -19,6 +19,8 @@ struct ScalarW32 {
   static constexpr int kBetaBits = 32;
   static constexpr int kLazy = 2;      // mul_lazy gives [0, kLazy q)
   static constexpr int kLogRadix = 2;  // levels of the NTT done in registers at a time
+  static constexpr int kGroups = 1;    // independent groups of 2^kLogRadix registers in flight
+  static constexpr int kLeafGroups = 1;  // the same for transposed blocks
   struct Acc {                         // a sum of up to 15 products of residues
     std::uint64_t v;
   };
@@ -32,14 +34,18 @@ struct ScalarW32 {
   JALI_INLINE static R reduce_once(R x, R m) { return x >= m ? x - m : x; }
   /// A difference d in (-q, q), as an unsigned word, to [0, q).
   JALI_INLINE static R add_if_negative(R d, R q) { return d + q < q ? d + q : d; }
+  /// The two steps of mul_lazy: the quotient h, exact or up to kLazy - 2 too small, and x w - h q.
+  JALI_INLINE static R mul_high(R x, R quotient) {
+    return static_cast<R>((static_cast<std::uint64_t>(x) * quotient) >> 32);
+  }
+  JALI_INLINE static R mul_low(R x, R w, R h, R q) { return x * w - h * q; }
   /// x w mod q in [0, kLazy q), any x < beta.
   JALI_INLINE static R mul_lazy(R x, R w, R quotient, R q) {
-    const auto h = static_cast<R>((static_cast<std::uint64_t>(x) * quotient) >> 32);
-    return x * w - h * q;
+    return mul_low(x, w, mul_high(x, quotient), q);
   }
   /// The same for w = 1.
   JALI_INLINE static R mod_lazy(R x, R quotient, R q) {
-    return x - static_cast<R>((static_cast<std::uint64_t>(x) * quotient) >> 32) * q;
+    return x - mul_high(x, quotient) * q;
   }
   JALI_INLINE static Acc acc_set(R r) { return {r}; }
   JALI_INLINE static void acc_mul(Acc& acc, R a, R b) { acc.v += static_cast<std::uint64_t>(a) * b; }
@@ -70,6 +76,8 @@ struct ScalarW64 {
   static constexpr int kBetaBits = 64;
   static constexpr int kLazy = 2;
   static constexpr int kLogRadix = 2;
+  static constexpr int kGroups = 1;
+  static constexpr int kLeafGroups = 1;
   struct Acc {
     arith::uint128 v;
   };
@@ -81,11 +89,14 @@ struct ScalarW64 {
   JALI_INLINE static R sub(R a, R b) { return a - b; }
   JALI_INLINE static R reduce_once(R x, R m) { return x >= m ? x - m : x; }
   JALI_INLINE static R add_if_negative(R d, R q) { return d + q < q ? d + q : d; }
-  JALI_INLINE static R high(R a, R b) {
-    return static_cast<R>((static_cast<arith::uint128>(a) * b) >> 64);
+  JALI_INLINE static R mul_high(R x, R quotient) {
+    return static_cast<R>((static_cast<arith::uint128>(x) * quotient) >> 64);
   }
-  JALI_INLINE static R mul_lazy(R x, R w, R quotient, R q) { return x * w - high(x, quotient) * q; }
-  JALI_INLINE static R mod_lazy(R x, R quotient, R q) { return x - high(x, quotient) * q; }
+  JALI_INLINE static R mul_low(R x, R w, R h, R q) { return x * w - h * q; }
+  JALI_INLINE static R mul_lazy(R x, R w, R quotient, R q) {
+    return mul_low(x, w, mul_high(x, quotient), q);
+  }
+  JALI_INLINE static R mod_lazy(R x, R quotient, R q) { return x - mul_high(x, quotient) * q; }
   JALI_INLINE static Acc acc_set(R r) { return {r}; }
   JALI_INLINE static void acc_mul(Acc& acc, R a, R b) {
     acc.v += static_cast<arith::uint128>(a) * b;
