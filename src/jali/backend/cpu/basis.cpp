@@ -41,8 +41,8 @@ typename Map::mapped_type cached(std::shared_mutex& mutex, Map& map, const Key& 
 
 }  // namespace
 
-/// The decomposition of a block into digits, in working memory: for each batch entry the y row of every limb,
-/// then the v row of every digit.
+/// The decomposition of a block into digits, in working memory: for each batch entry the y rows of
+/// all limbs and the v row (16-bit numbers) of every digit.
 struct CpuOps::Digits {
   struct Digit {
     std::size_t first = 0;  // limb of x
@@ -50,16 +50,30 @@ struct CpuOps::Digits {
     std::shared_ptr<const Lift> lift;
   };
   std::vector<Digit> digits;
-  std::size_t limbs = 0;
-  std::size_t row_bytes = 0;
+  std::size_t limbs = 0, batch = 0, n = 0, row_bytes = 0;
   std::byte* memory = nullptr;
+  std::vector<const void*> y_rows;  // (batch, limb)
 
-  std::byte* y(std::size_t limb, std::size_t b) const {
-    return memory + (b * (limbs + digits.size()) + limb) * row_bytes;
+  std::size_t y_bytes() const { return batch * limbs * row_bytes; }
+  std::size_t bytes() const {
+    return y_bytes() + batch * digits.size() * n * sizeof(std::uint16_t);
   }
-  std::byte* v(std::size_t j, std::size_t b) const { return y(limbs + j, b); }
-  std::size_t bytes(std::size_t batch) const {
-    return batch * (limbs + digits.size()) * row_bytes;
+  void place(std::byte* at) {
+    memory = at;
+    for (std::size_t i = 0; i < batch * limbs; ++i) y_rows.push_back(at + i * row_bytes);
+  }
+  std::byte* y(std::size_t limb, std::size_t b) const {
+    return memory + (b * limbs + limb) * row_bytes;
+  }
+  std::uint16_t* v(std::size_t j, std::size_t b) const {
+    return reinterpret_cast<std::uint16_t*>(memory + y_bytes()) + (b * digits.size() + j) * n;
+  }
+  const void* const* rows(std::size_t j, std::size_t b) const {
+    return y_rows.data() + b * limbs + digits[j].first;
+  }
+  /// The lift of digit j to the prime p.
+  LiftSource source(std::size_t j, std::size_t b, PrimeIndex p) const {
+    return {rows(j, b), digits[j].count, v(j, b), digits[j].lift->factors[p].data()};
   }
 };
 
@@ -134,11 +148,23 @@ void CpuOps::check_key(ConstView ext, KeyView key, std::span<const std::uint32_t
   require<InvalidArgument>(!ext.primes.empty(), "a key product needs at least one prime");
 }
 
+CpuOps::Digits CpuOps::cut(ConstView x, std::span<const std::uint32_t> digit_limbs) const {
+  Digits digits;
+  digits.limbs = x.primes.size();
+  digits.batch = x.batch;
+  digits.n = n_;
+  digits.row_bytes = row_bytes_;
+  for (std::size_t first = 0; const std::uint32_t count : digit_limbs) {
+    digits.digits.push_back({first, count, lift(x.primes.subspan(first, count))});
+    first += count;
+  }
+  return digits;
+}
+
 void CpuOps::decompose(const Digits& digits, ConstView x) const {
-  std::vector<std::size_t> digit_of(digits.limbs);
+  std::vector<std::size_t> digit_of;
   for (std::size_t j = 0; j < digits.digits.size(); ++j) {
-    const Digits::Digit& digit = digits.digits[j];
-    std::fill_n(digit_of.begin() + static_cast<std::ptrdiff_t>(digit.first), digit.count, j);
+    digit_of.insert(digit_of.end(), digits.digits[j].count, j);
   }
   for_rows(x, [&](std::size_t i, std::size_t b, const PrimeTables& p) {
     const Digits::Digit& digit = digits.digits[digit_of[i]];
@@ -147,20 +173,9 @@ void CpuOps::decompose(const Digits& digits, ConstView x) const {
   pool_.parallel(digits.digits.size() * x.batch, [&](std::size_t task) {
     const std::size_t j = task / x.batch, b = task % x.batch;
     const Digits::Digit& digit = digits.digits[j];
-    std::vector<const void*> y(digit.count);
-    for (std::size_t i = 0; i < digit.count; ++i) y[i] = digits.y(digit.first + i, b);
-    kernels_.round_sum(digits.v(j, b), y.data(), digit.lift->reciprocals.data(), digit.count, n_);
+    kernels_.round_sum(digits.v(j, b), digits.rows(j, b), digit.lift->reciprocals.data(),
+                       digit.count, n_);
   });
-}
-
-void CpuOps::lift_row(const Digits& digits, std::size_t j, std::size_t b, PrimeIndex p,
-                      void* out) const {
-  const Digits::Digit& digit = digits.digits[j];
-  std::vector<const void*> y(digit.count + 1);
-  for (std::size_t i = 0; i < digit.count; ++i) y[i] = digits.y(digit.first + i, b);
-  y[digit.count] = digits.v(j, b);
-  kernels_.convert(out, y.data(), digit.lift->factors[p].data(), y.size(), n_, prime(p).row);
-  kernels_.ntt(out, out, prime(p).ntt);
 }
 
 void CpuOps::mod_up(View ext, ConstView x, std::span<const std::uint32_t> digit_limbs) const {
@@ -168,15 +183,9 @@ void CpuOps::mod_up(View ext, ConstView x, std::span<const std::uint32_t> digit_
   require<InvalidArgument>(
       ext.batch == x.batch && std::ranges::includes(ext.primes, x.primes),
       "the lifted digits must have the batch of x and at least its primes");
-  Digits digits;
-  digits.limbs = x.primes.size();
-  digits.row_bytes = row_bytes_;
-  for (std::size_t first = 0; const std::uint32_t count : digit_limbs) {
-    digits.digits.push_back({first, count, lift(x.primes.subspan(first, count))});
-    first += count;
-  }
-  const auto lease = scratch_.lend(digits.bytes(x.batch));
-  digits.memory = lease.data();
+  Digits digits = cut(x, digit_limbs);
+  const auto lease = scratch_.lend(digits.bytes());
+  digits.place(lease.data());
   decompose(digits, x);
 
   const std::size_t block = ext.primes.size() * ext.batch;
@@ -190,7 +199,7 @@ void CpuOps::mod_up(View ext, ConstView x, std::span<const std::uint32_t> digit_
       const std::byte* from = row(x, own, b);
       std::copy_n(from, row_bytes_, out);
     } else {
-      lift_row(digits, j, b, p, out);
+      kernels_.lift(out, digits.source(j, b, p), prime(p).ntt);
     }
   });
 }
@@ -227,37 +236,31 @@ void CpuOps::key_switch(View acc0, View acc1, ConstView x,
   require<InvalidArgument>(
       acc0.batch == x.batch && std::ranges::includes(acc0.primes, x.primes),
       "the results must have the batch of x and at least its primes");
-  Digits digits;
-  digits.limbs = x.primes.size();
-  digits.row_bytes = row_bytes_;
-  for (std::size_t first = 0; const std::uint32_t count : digit_limbs) {
-    digits.digits.push_back({first, count, lift(x.primes.subspan(first, count))});
-    first += count;
-  }
-  const auto lease = scratch_.lend(digits.bytes(x.batch));
-  digits.memory = lease.data();
+  Digits digits = cut(x, digit_limbs);
+  const auto lease = scratch_.lend(digits.bytes());
+  digits.place(lease.data());
   decompose(digits, x);
 
   const std::size_t count = digit_ids.size();
   for_rows(acc0, [&](std::size_t t, std::size_t b, const PrimeTables& prime) {
     const PrimeIndex p = acc0.primes[t];
     const std::size_t own = find(x.primes, p);
-    const auto lifted = scratch_.lend(count * row_bytes_);
-    std::vector<const void*> rows(3 * count);
+    const auto temporary = scratch_.lend(count * row_bytes_);
+    std::vector<LiftSource> sources(count);
+    std::vector<const void*> rows(3 * count, nullptr);
     for (std::size_t j = 0; j < count; ++j) {
       const Digits::Digit& digit = digits.digits[j];
       if (own != npos && own >= digit.first && own < digit.first + digit.count) {
         rows[j] = row(x, own, b);
       } else {
-        std::byte* out = lifted.data() + j * row_bytes_;
-        lift_row(digits, j, b, p, out);
-        rows[j] = out;
+        sources[j] = digits.source(j, b, p);
       }
       rows[count + j] = key_row(key, digit_ids[j], 0, p);
       rows[2 * count + j] = key_row(key, digit_ids[j], 1, p);
     }
-    kernels_.key_dot(row(acc0, t, b), row(acc1, t, b), rows.data(), rows.data() + count,
-                     rows.data() + 2 * count, count, false, 1, rev_.data(), n_, prime.row);
+    kernels_.lift_key_dot(row(acc0, t, b), row(acc1, t, b), temporary.data(), sources.data(),
+                          rows.data(), rows.data() + count, rows.data() + 2 * count, count,
+                          prime.ntt);
   });
 }
 
@@ -271,34 +274,31 @@ void CpuOps::scale_down(View out, ConstView x, const ConstView* addend) const {
   std::ranges::set_difference(out.primes, x.primes, std::back_inserter(added));
   const auto constants = division(dropped, added);
 
-  // y rows of the dropped limbs and the v row, for each batch entry.
-  const std::size_t count = dropped.size();
-  const auto lease = scratch_.lend(out.batch * (count + 1) * row_bytes_);
-  const auto y = [&](std::size_t i, std::size_t b) {
-    return lease.data() + (b * (count + 1) + i) * row_bytes_;
-  };
+  // For each batch entry the y rows of the dropped limbs, then all the v rows.
+  const std::size_t count = dropped.size(), y_bytes = out.batch * count * row_bytes_;
+  const auto lease = scratch_.lend(y_bytes + out.batch * n_ * sizeof(std::uint16_t));
+  std::vector<const void*> rows(out.batch * count);
+  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = lease.data() + i * row_bytes_;
+  auto* v = reinterpret_cast<std::uint16_t*>(lease.data() + y_bytes);
   pool_.parallel(count * x.batch, [&](std::size_t task) {
     const std::size_t i = task / x.batch, b = task % x.batch;
     const PrimeTables& p = prime(dropped[i]);
-    kernels_.intt(y(i, b), row(x, find(x.primes, dropped[i]), b), p.ntt, constants->y_scale[i]);
+    kernels_.intt(lease.data() + (b * count + i) * row_bytes_,
+                  row(x, find(x.primes, dropped[i]), b), p.ntt, constants->y_scale[i]);
   });
   pool_.parallel(x.batch, [&](std::size_t b) {
-    std::vector<const void*> rows(count);
-    for (std::size_t i = 0; i < count; ++i) rows[i] = y(i, b);
-    kernels_.round_sum(y(count, b), rows.data(), constants->reciprocals.data(), count, n_);
+    kernels_.round_sum(v + b * n_, rows.data() + b * count, constants->reciprocals.data(), count,
+                       n_);
   });
   for_rows(out, [&](std::size_t t, std::size_t b, const PrimeTables& prime) {
     const PrimeIndex p = out.primes[t];
     const std::size_t in = find(x.primes, p);
-    const auto lifted = scratch_.lend(row_bytes_);
-    std::vector<const void*> rows(count + 1);
-    for (std::size_t i = 0; i <= count; ++i) rows[i] = y(i, b);
-    kernels_.convert(lifted.data(), rows.data(), constants->factors[p].data(), rows.size(), n_,
-                     prime.row);
-    kernels_.ntt(lifted.data(), lifted.data(), prime.ntt);
-    kernels_.combine(row(out, t, b), lifted.data(), in == npos ? nullptr : row(x, in, b),
-                     constants->ratio[p], addend == nullptr ? nullptr : row(*addend, t, b), n_,
-                     prime.row);
+    const LiftSource source{rows.data() + b * count, count, v + b * n_,
+                            constants->factors[p].data()};
+    const auto temporary = scratch_.lend(row_bytes_);
+    kernels_.lift_combine(row(out, t, b), temporary.data(), source,
+                          in == npos ? nullptr : row(x, in, b), constants->ratio[p],
+                          addend == nullptr ? nullptr : row(*addend, t, b), prime.ntt);
   });
 }
 

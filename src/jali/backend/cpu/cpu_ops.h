@@ -109,10 +109,9 @@ class CpuOps final : public Ops {
 
   std::shared_ptr<const Lift> lift(std::span<const PrimeIndex> digit) const;
   std::shared_ptr<const Division> division(const PrimeSet& dropped, const PrimeSet& added) const;
-  /// y and v rows of every digit of x, for all batch entries.
+  Digits cut(ConstView x, std::span<const std::uint32_t> digit_limbs) const;
+  /// Fills the y and v rows of every digit of x, for all batch entries.
   void decompose(const Digits& digits, ConstView x) const;
-  /// The row of digit j for a prime outside it, in NTT form.
-  void lift_row(const Digits& digits, std::size_t j, std::size_t b, PrimeIndex p, void* out) const;
 
   Config config_;
   std::string name_;

@@ -24,6 +24,24 @@
 
 namespace jali::backend::cpu {
 
+/// Rows that the caller will need next, fetched into the L2 cache line by line while the butterflies
+/// keep the multipliers busy. A chunk of each stream, in step.
+struct Prefetch {
+  static constexpr std::size_t kMaxStreams = 16;
+  const char* stream[kMaxStreams];
+  std::size_t streams = 0;
+  std::size_t bytes = 0;  // of a chunk
+  std::size_t offset = 0;
+  JALI_INLINE void step() {
+    if (offset >= bytes) return;
+    for (std::size_t i = 0; i < streams; ++i) {
+      __builtin_prefetch(stream[i] + offset, 0, 2);
+      __builtin_prefetch(stream[i] + offset + 64, 0, 2);
+    }
+    offset += 128;
+  }
+};
+
 template <class V>
 struct Ntt {
   using T = typename V::T;
@@ -45,6 +63,13 @@ struct Ntt {
     std::size_t n;
     Mod mod;
     Scale scale;
+    Prefetch* prefetch;  // may be null
+  };
+
+  /// Where the first pass takes its input from: memory, or values made on the way, in [0, 2Lq).
+  struct FromMemory {
+    const T* src;
+    JALI_INLINE R operator()(std::size_t at) const { return V::load(src + at); }
   };
 
   JALI_INLINE static R reduce_once(R x, R m) { return V::reduce_once(x, m); }
@@ -210,8 +235,8 @@ struct Ntt {
     }
   }
 
-  template <int log_radix>
-  static void forward_pass(T* dst, const T* src, std::size_t nodes, std::size_t len, std::size_t i0,
+  template <int log_radix, class Source>
+  static void forward_pass(T* dst, const Source& src, std::size_t nodes, std::size_t len, std::size_t i0,
                            const Row& row, bool last) {
     constexpr int G = V::kGroups, radix = 1 << log_radix;
     const std::size_t stride = len >> log_radix;
@@ -219,11 +244,12 @@ struct Ntt {
     for_groups<log_radix>(
         nodes, len, row.twiddles, [i0](std::size_t b) { return i0 + b; },
         [&](std::size_t at, std::size_t step, const auto& w) __attribute__((always_inline)) {
+          if (row.prefetch != nullptr) row.prefetch->step();
           R v[G][radix];
 #pragma GCC unroll 16
           for (int k = 0; k < radix; ++k) {
 #pragma GCC unroll 2
-            for (int g = 0; g < G; ++g) v[g][k] = V::load(src + at + g * step + k * stride);
+            for (int g = 0; g < G; ++g) v[g][k] = src(at + g * step + k * stride);
           }
           forward_levels<G, log_radix>(v, w, m);
           if constexpr (W == 1) {
@@ -265,13 +291,13 @@ struct Ntt {
         });
   }
 
-  static void forward_pass(int log_radix, T* dst, const T* src, std::size_t nodes, std::size_t len,
+  template <class Source>
+  static void forward_pass(int log_radix, T* dst, const Source& src, std::size_t nodes, std::size_t len,
                            std::size_t i0, const Row& row, bool last) {
     switch (log_radix) {
       case 1: return forward_pass<1>(dst, src, nodes, len, i0, row, last);
       case 2: return forward_pass<2>(dst, src, nodes, len, i0, row, last);
-      case 3: return forward_pass<3>(dst, src, nodes, len, i0, row, last);
-      default: return forward_pass<4>(dst, src, nodes, len, i0, row, last);
+      default: return forward_pass<3>(dst, src, nodes, len, i0, row, last);
     }
   }
   template <bool root>
@@ -280,8 +306,7 @@ struct Ntt {
     switch (log_radix) {
       case 1: return inverse_pass<1, root>(x, nodes, len, mirror0, row);
       case 2: return inverse_pass<2, root>(x, nodes, len, mirror0, row);
-      case 3: return inverse_pass<3, root>(x, nodes, len, mirror0, row);
-      default: return inverse_pass<4, root>(x, nodes, len, mirror0, row);
+      default: return inverse_pass<3, root>(x, nodes, len, mirror0, row);
     }
   }
 
@@ -339,25 +364,53 @@ struct Ntt {
 
   static int log2(std::size_t x) { return 63 - __builtin_clzll(x); }
 
-  static void forward_node(T* dst, const T* src, std::size_t len, std::size_t i, const Row& row) {
+  template <class Source>
+  static void forward_node(T* dst, const Source& src, std::size_t len, std::size_t i,
+                           const Row& row) {
     if (len > kBlock) {
       const int r = next_radix(log2(len / kBlock));
       forward_pass(r, dst, src, 1, len, i, row, false);
       const std::size_t child = len >> r;
       for (std::size_t k = 0; k < std::size_t{1} << r; ++k) {
-        forward_node(dst + k * child, dst + k * child, child, (i << r) + k, row);
+        T* x = dst + k * child;
+        forward_node(x, FromMemory{x}, child, (i << r) + k, row);
       }
       return;
     }
-    std::size_t nodes = 1, node_len = len, i0 = i;
-    for (int levels = log2(len / W); levels > 0;) {
-      const int r = next_radix(levels);
-      levels -= r;
-      forward_pass(r, dst, src, nodes, node_len, i0, row, W == 1 && levels == 0);
-      src = dst;
-      nodes <<= r, i0 <<= r, node_len >>= r;
+    int levels = log2(len / W), r = next_radix(levels);
+    forward_pass(r, dst, src, 1, len, i, row, W == 1 && levels == r);
+    std::size_t nodes = 1;
+    while ((levels -= r) > 0) {
+      nodes <<= r, i <<= r, len >>= r;
+      r = next_radix(levels);
+      forward_pass(r, dst, FromMemory{dst}, nodes, len, i, row, W == 1 && levels == r);
     }
-    if constexpr (W > 1) forward_leaves(dst, len / (W * W), (i0 - row.n / W) / W, row);
+    if constexpr (W > 1) {
+      // Now nodes of length `len` have come down to `lanes` words.
+      nodes <<= r, i <<= r;
+      forward_leaves(dst, nodes / W, (i - row.n / W) / W, row);
+    }
+  }
+
+  // A transform in two steps, for callers that go on with each chunk while it is in the cache:
+  // begin() once, then finish() for each of the chunks.
+
+  static int top_radix(std::size_t n) { return n > kBlock ? next_radix(log2(n / kBlock)) : 0; }
+  static std::size_t chunks(std::size_t n) { return std::size_t{1} << top_radix(n); }
+
+  template <class Source>
+  static void begin(T* dst, const Source& src, const Row& row) {
+    if (row.n > kBlock) {
+      forward_pass(top_radix(row.n), dst, src, 1, row.n, 1, row, false);
+    } else {
+      forward_node(dst, src, row.n, 1, row);
+    }
+  }
+  static void finish(T* dst, std::size_t chunk, const Row& row) {
+    if (row.n <= kBlock) return;
+    const std::size_t len = row.n / chunks(row.n);
+    T* x = dst + chunk * len;
+    forward_node(x, FromMemory{x}, len, chunks(row.n) + chunk, row);
   }
 
   static void inverse_node(T* dst, const T* src, std::size_t len, std::size_t i, std::size_t mirror,
@@ -408,7 +461,8 @@ struct Ntt {
   }
 
   static void ntt(void* dst, const void* src, const NttTable& table) {
-    forward_node(static_cast<T*>(dst), static_cast<const T*>(src), table.n, 1, make_row(table));
+    forward_node(static_cast<T*>(dst), FromMemory{static_cast<const T*>(src)}, table.n, 1,
+                 make_row(table));
   }
   static void intt(void* dst, const void* src, const NttTable& table, const InttScale& scale) {
     Row row = make_row(table);

@@ -2,7 +2,7 @@
 // rows in step). They are written once (row_kernels_impl.h, ntt_impl.h) over a small vector class
 // and compiled once per instruction set; everything else of the backend is plain code over this
 // table. Rows are void*: words of 4 (w32) or 8 bytes. n is a power of two, at least 2^10.
-// Inputs are in [0, q), outputs are in [0, q) unless said otherwise: that makes all sets agree bit for bit.
+// Inputs are in [0, q), outputs are in [0, q): that makes all sets agree bit for bit.
 #pragma once
 
 #include <cstddef>
@@ -21,9 +21,9 @@ struct PrimeRow {
   ShoupConstant beta;  // beta mod q
 };
 
-/// Twiddles of a prime. psi^brv(i) for the node i of the butterfly tree (root 1, children 2i and
-/// 2i + 1): with it node i splits X^(2t) - psi^(2 brv(i) ...) into two halves. The inverse twiddle of a node
-/// is minus the twiddle of its mirror image in the same level, so that one table serves both ways.
+/// Twiddles of a prime: psi^brv(i) for node i of the butterfly tree, which has its root at 1 and the
+/// children of i at 2i and 2i + 1. The inverse twiddle of a node is minus the twiddle of its mirror
+/// image in the same level, so that one table serves both ways.
 struct NttTable {
   std::size_t n = 0;
   const PrimeRow* prime = nullptr;
@@ -35,6 +35,15 @@ struct NttTable {
 struct InttScale {
   ShoupConstant sum;
   ShoupConstant difference;
+};
+
+/// sum_k y[k] factors[k] + v factors[count] in coefficient form: the lift of a digit to a prime.
+/// y[k] are residues of other primes of the same word, factors are below the prime.
+struct LiftSource {
+  const void* const* y = nullptr;
+  std::size_t count = 0;
+  const std::uint16_t* v = nullptr;
+  const std::uint64_t* factors = nullptr;
 };
 
 struct RowKernels {
@@ -61,15 +70,19 @@ struct RowKernels {
               const void* init, std::size_t n, const PrimeRow& p) = nullptr;
   void (*tensor)(void* d0, void* d1, void* d2, const void* a0, const void* a1, const void* b0,
                  const void* b1, std::size_t n, const PrimeRow& p) = nullptr;
-  /// out = sum_k y[k] c[k]; y[k] < beta of the word's primes, not necessarily below q; c[k] < q.
-  void (*convert)(void* out, const void* const* y, const std::uint64_t* c, std::size_t count,
-                  std::size_t n, const PrimeRow& p) = nullptr;
-  /// v = floor(1/2 + sum_k y[k] inverse[k]) by fused multiply-adds in order.
-  void (*round_sum)(void* v, const void* const* y, const double* inverse, std::size_t count,
-                    std::size_t n) = nullptr;
-  /// out = a + x s + addend; x or addend may be null.
-  void (*combine)(void* out, const void* a, const void* x, ShoupConstant s, const void* addend,
-                  std::size_t n, const PrimeRow& p) = nullptr;
+  /// v = floor(1/2 + sum_k y[k] inverse[k]) by fused multiply-adds in order, count < 2^15.
+  void (*round_sum)(std::uint16_t* v, const void* const* y, const double* inverse,
+                    std::size_t count, std::size_t n) = nullptr;
+  /// out = the lift, transformed.
+  void (*lift)(void* out, const LiftSource& source, const NttTable& table) = nullptr;
+  /// out = the lift, transformed, + x s + addend; x or addend may be null. temporary: a row.
+  void (*lift_combine)(void* out, void* temporary, const LiftSource& source, const void* x,
+                       ShoupConstant s, const void* addend, const NttTable& table) = nullptr;
+  /// out_c = sum_k ext_k key_c[k], ext_k = own[k] or, where that is null, lift k transformed.
+  /// temporary: count rows, one after the other.
+  void (*lift_key_dot)(void* out0, void* out1, void* temporary, const LiftSource* sources,
+                       const void* const* own, const void* const* key0, const void* const* key1,
+                       std::size_t count, const NttTable& table) = nullptr;
   /// out_c = [out_c +] sum_k sigma_g(ext[k]) key_c[k]. rev: bit reversal of n / lanes indices.
   void (*key_dot)(void* out0, void* out1, const void* const* ext, const void* const* key0,
                   const void* const* key1, std::size_t count, bool accumulate, std::uint64_t g,

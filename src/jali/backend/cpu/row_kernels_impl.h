@@ -36,12 +36,14 @@ struct Rows {
     if constexpr (V::kLazy == 4) x = reduce_once(x, V::add(p.q, p.q));
     return reduce_once(x, p.q);
   }
-  /// hi beta + lo -> hi [beta]_q + lo: [0, 2Lq) -> [0, q).
-  JALI_INLINE static R acc_reduce(const Acc& acc, const Prime& p) {
+  /// hi beta + lo -> hi [beta]_q + lo in [0, 2Lq).
+  JALI_INLINE static R acc_reduce_lazy(const Acc& acc, const Prime& p) {
     R hi, lo;
     V::acc_split(acc, hi, lo);
-    const R r = V::add(V::mul_lazy(hi, p.beta, p.beta_quotient, p.q), V::mod_lazy(lo, p.one, p.q));
-    return canonical(reduce_once(r, p.lq), p);
+    return V::add(V::mul_lazy(hi, p.beta, p.beta_quotient, p.q), V::mod_lazy(lo, p.one, p.q));
+  }
+  JALI_INLINE static R acc_reduce(const Acc& acc, const Prime& p) {
+    return canonical(reduce_once(acc_reduce_lazy(acc, p), p.lq), p);
   }
   JALI_INLINE static const T* row(const void* p) { return static_cast<const T*>(p); }
   JALI_INLINE static T* row(void* p) { return static_cast<T*>(p); }
@@ -125,45 +127,59 @@ struct Rows {
     }
   }
 
-  static void convert(void* out, const void* const* y, const std::uint64_t* c, std::size_t count,
-                      std::size_t n, const PrimeRow& prime) {
-    const Prime p(prime);
-    for (std::size_t k = 0; k < n; k += W) {
-      Acc acc = V::acc_set(V::set1(0));
-      for (std::size_t i = 0, left = kMaxProducts; i < count; ++i, --left) {
-        if (left == 0) {
-          acc = V::acc_set(acc_reduce(acc, p));
-          left = kMaxProducts;
-        }
-        V::acc_mul_broadcast(acc, V::load(row(y[i]) + k), V::set1(c[i]));
-      }
-      V::store(row(out) + k, acc_reduce(acc, p));
-    }
-  }
-
-  static void round_sum(void* v, const void* const* y, const double* inverse, std::size_t count,
-                        std::size_t n) {
+  static void round_sum(std::uint16_t* v, const void* const* y, const double* inverse,
+                        std::size_t count, std::size_t n) {
     for (std::size_t k = 0; k < n; k += W) {
       F s = V::f_set1(0.5);
       for (std::size_t i = 0; i < count; ++i) {
         s = V::f_fma(V::load(row(y[i]) + k), V::f_set1(inverse[i]), s);
       }
-      V::store(row(v) + k, V::f_floor(s));
+      V::store_floor(v + k, s);
     }
   }
 
-  static void combine(void* out, const void* a, const void* x, ShoupConstant s, const void* addend,
-                      std::size_t n, const PrimeRow& prime) {
-    const Prime p(prime);
-    const R w = V::set1(s.value), quotient = V::set1(s.quotient);
-    for (std::size_t k = 0; k < n; k += W) {
-      R r = V::load(row(a) + k);
-      if (x != nullptr) {
-        const R t = canonical(V::mul_lazy(V::load(row(x) + k), w, quotient, p.q), p);
-        r = reduce_once(V::add(r, t), p.q);
+  /// The values of a lift as the first pass of its transform asks for them, in [0, 2Lq).
+  struct FromLift {
+    LiftSource source;
+    const PrimeRow& prime;
+    JALI_INLINE R operator()(std::size_t at) const {
+      const Prime p(prime);
+      Acc acc = V::acc_set(V::set1(0));
+      V::acc_mul_broadcast(acc, V::load_small(source.v + at), V::set1(source.factors[source.count]));
+      for (std::size_t i = 0, left = kMaxProducts - 1; i < source.count; ++i, --left) {
+        if (left == 0) {
+          acc = V::acc_set(acc_reduce(acc, p));
+          left = kMaxProducts;
+        }
+        V::acc_mul_broadcast(acc, V::load(row(source.y[i]) + at), V::set1(source.factors[i]));
       }
-      if (addend != nullptr) r = reduce_once(V::add(r, V::load(row(addend) + k)), p.q);
-      V::store(row(out) + k, r);
+      return acc_reduce_lazy(acc, p);
+    }
+  };
+
+  static void lift(void* out, const LiftSource& source, const NttTable& table) {
+    const auto transform = Ntt<V>::make_row(table);
+    Ntt<V>::forward_node(row(out), FromLift{source, *table.prime}, table.n, 1, transform);
+  }
+
+  static void lift_combine(void* out, void* temporary, const LiftSource& source, const void* x,
+                           ShoupConstant s, const void* addend, const NttTable& table) {
+    const Prime p(*table.prime);
+    const R w = V::set1(s.value), quotient = V::set1(s.quotient);
+    const auto transform = Ntt<V>::make_row(table);
+    Ntt<V>::begin(row(temporary), FromLift{source, *table.prime}, transform);
+    const std::size_t chunks = Ntt<V>::chunks(table.n), len = table.n / chunks;
+    for (std::size_t c = 0; c < chunks; ++c) {
+      Ntt<V>::finish(row(temporary), c, transform);
+      for (std::size_t k = c * len; k < (c + 1) * len; k += W) {
+        R r = V::load(row(temporary) + k);
+        if (x != nullptr) {
+          const R t = canonical(V::mul_lazy(V::load(row(x) + k), w, quotient, p.q), p);
+          r = reduce_once(V::add(r, t), p.q);
+        }
+        if (addend != nullptr) r = reduce_once(V::add(r, V::load(row(addend) + k)), p.q);
+        V::store(row(out) + k, r);
+      }
     }
   }
 
@@ -254,6 +270,47 @@ struct Rows {
     }
   }
 
+  static void lift_key_dot(void* out0, void* out1, void* temporary, const LiftSource* sources,
+                           const void* const* own, const void* const* key0,
+                           const void* const* key1, std::size_t count, const NttTable& table) {
+    const Prime p(*table.prime);
+    auto transform = Ntt<V>::make_row(table);
+    const std::size_t n = table.n, chunks = Ntt<V>::chunks(n), len = n / chunks;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (own[i] == nullptr) {
+        Ntt<V>::begin(row(temporary) + i * n, FromLift{sources[i], *table.prime}, transform);
+      }
+    }
+    for (std::size_t c = 0; c < chunks; ++c) {
+      Prefetch prefetch;
+      for (std::size_t i = 0; i < count && prefetch.streams < Prefetch::kMaxStreams; ++i) {
+        prefetch.stream[prefetch.streams++] = reinterpret_cast<const char*>(row(key0[i]) + c * len);
+        prefetch.stream[prefetch.streams++] = reinterpret_cast<const char*>(row(key1[i]) + c * len);
+      }
+      prefetch.bytes = len * sizeof(T);
+      transform.prefetch = &prefetch;
+      for (std::size_t i = 0; i < count; ++i) {
+        if (own[i] == nullptr) Ntt<V>::finish(row(temporary) + i * n, c, transform);
+      }
+      for (std::size_t k = c * len; k < (c + 1) * len; k += W) {
+        Acc r0 = V::acc_set(V::set1(0)), r1 = r0;
+        for (std::size_t i = 0, left = kMaxProducts; i < count; ++i, --left) {
+          if (left == 0) {
+            r0 = V::acc_set(acc_reduce(r0, p));
+            r1 = V::acc_set(acc_reduce(r1, p));
+            left = kMaxProducts;
+          }
+          const T* ext = own[i] != nullptr ? row(own[i]) : row(temporary) + i * n;
+          const R x = V::load(ext + k);
+          V::acc_mul(r0, x, V::load(row(key0[i]) + k));
+          V::acc_mul(r1, x, V::load(row(key1[i]) + k));
+        }
+        V::store(row(out0) + k, acc_reduce(r0, p));
+        V::store(row(out1) + k, acc_reduce(r1, p));
+      }
+    }
+  }
+
   static constexpr RowKernels table() {
     RowKernels k;
     k.isa = V::kIsa;
@@ -270,9 +327,10 @@ struct Rows {
     k.add_scalar = add_scalar;
     k.dot = dot;
     k.tensor = tensor;
-    k.convert = convert;
     k.round_sum = round_sum;
-    k.combine = combine;
+    k.lift = lift;
+    k.lift_combine = lift_combine;
+    k.lift_key_dot = lift_key_dot;
     k.key_dot = key_dot;
     k.automorphism = automorphism;
     return k;

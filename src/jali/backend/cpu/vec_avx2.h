@@ -78,9 +78,12 @@ struct Avx2W32 {
     const __m256d hi = _mm256_cvtepi32_pd(_mm256_extracti128_si256(y, 1));
     return {_mm256_fmadd_pd(lo, inverse.lo, s.lo), _mm256_fmadd_pd(hi, inverse.hi, s.hi)};
   }
-  JALI_INLINE static R f_floor(F s) {
-    return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm256_cvttpd_epi32(s.lo)),
-                                   _mm256_cvttpd_epi32(s.hi), 1);
+  JALI_INLINE static void store_floor(std::uint16_t* p, F s) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
+                     _mm_packus_epi32(_mm256_cvttpd_epi32(s.lo), _mm256_cvttpd_epi32(s.hi)));
+  }
+  JALI_INLINE static R load_small(const std::uint16_t* p) {
+    return _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
   }
   JALI_INLINE static R permute(R x, R lanes) { return _mm256_permutevar8x32_epi32(x, lanes); }
   JALI_INLINE static void transpose(R* v) {
@@ -182,7 +185,13 @@ struct Avx2W64 {
     const F value = _mm256_add_pd(high_part, _mm256_castsi256_pd(lo));
     return _mm256_fmadd_pd(value, inverse, s);
   }
-  JALI_INLINE static R f_floor(F s) { return _mm256_cvtepi32_epi64(_mm256_cvttpd_epi32(s)); }
+  JALI_INLINE static void store_floor(std::uint16_t* p, F s) {
+    const __m128i floors = _mm256_cvttpd_epi32(s);
+    _mm_storel_epi64(reinterpret_cast<__m128i*>(p), _mm_packus_epi32(floors, floors));
+  }
+  JALI_INLINE static R load_small(const std::uint16_t* p) {
+    return _mm256_cvtepu16_epi64(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+  }
   JALI_INLINE static R permute(R x, R lanes) {
     const R first = add(lanes, lanes);  // of the two 32-bit halves
     const R halves = add(add(first, _mm256_slli_epi64(first, 32)), set1(std::uint64_t{1} << 32));

@@ -76,9 +76,14 @@ struct Avx512W32 {
     const __m512d hi = _mm512_cvtepu32_pd(_mm512_extracti64x4_epi64(y, 1));
     return {_mm512_fmadd_pd(lo, inverse.lo, s.lo), _mm512_fmadd_pd(hi, inverse.hi, s.hi)};
   }
-  JALI_INLINE static R f_floor(F s) {
-    return _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvttpd_epu32(s.lo)),
-                              _mm512_cvttpd_epu32(s.hi), 1);
+  JALI_INLINE static void store_floor(std::uint16_t* p, F s) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p),
+                     _mm256_cvtepi32_epi16(_mm512_cvttpd_epi32(s.lo)));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p + 8),
+                     _mm256_cvtepi32_epi16(_mm512_cvttpd_epi32(s.hi)));
+  }
+  JALI_INLINE static R load_small(const std::uint16_t* p) {
+    return _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
   }
   JALI_INLINE static R permute(R x, R lanes) { return _mm512_permutexvar_epi32(lanes, x); }
   JALI_INLINE static void transpose(R* v) {
@@ -135,7 +140,12 @@ struct Avx512Lanes64 {
   JALI_INLINE static F f_fma(R y, F inverse, F s) {
     return _mm512_fmadd_pd(_mm512_cvtepu64_pd(y), inverse, s);
   }
-  JALI_INLINE static R f_floor(F s) { return _mm512_cvttpd_epu64(s); }
+  JALI_INLINE static void store_floor(std::uint16_t* p, F s) {
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtepi32_epi16(_mm512_cvttpd_epi32(s)));
+  }
+  JALI_INLINE static R load_small(const std::uint16_t* p) {
+    return _mm512_cvtepu16_epi64(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+  }
   JALI_INLINE static R permute(R x, R lanes) { return _mm512_permutexvar_epi64(lanes, x); }
   JALI_INLINE static void transpose(R* v) {
     R t[8];

@@ -60,8 +60,9 @@ struct ScalarW32 {
   JALI_INLINE static F f_fma(R y, F inverse, F s) {
     return __builtin_fma(static_cast<double>(y), inverse, s);
   }
-  /// floor of a small non-negative value.
-  JALI_INLINE static R f_floor(F s) { return static_cast<R>(s); }
+  /// Floors of values in [0, 2^15) as 16-bit numbers, and back.
+  JALI_INLINE static void store_floor(std::uint16_t* p, F s) { *p = static_cast<std::uint16_t>(s); }
+  JALI_INLINE static R load_small(const std::uint16_t* p) { return *p; }
   JALI_INLINE static void transpose(R*) {}
   JALI_INLINE static R permute(R x, R) { return x; }
 };
@@ -110,7 +111,8 @@ struct ScalarW64 {
   JALI_INLINE static F f_fma(R y, F inverse, F s) {
     return __builtin_fma(static_cast<double>(y), inverse, s);
   }
-  JALI_INLINE static R f_floor(F s) { return static_cast<R>(s); }
+  JALI_INLINE static void store_floor(std::uint16_t* p, F s) { *p = static_cast<std::uint16_t>(s); }
+  JALI_INLINE static R load_small(const std::uint16_t* p) { return *p; }
   JALI_INLINE static void transpose(R*) {}
   JALI_INLINE static R permute(R x, R) { return x; }
 };
