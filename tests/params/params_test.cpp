@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -132,8 +133,10 @@ TEST(Params, EveryWordScaleAndRing) {
             std::to_string(log_n) + " depth " + std::to_string(l.depth) + " scale " +
             std::to_string(scale_bits) + " integer_bits " + std::to_string(integer_bits);
         SCOPED_TRACE(trace);
-        // Primes = 1 mod 2N get scarce where they are not much larger than 2N: refusing is right.
-        const bool scarce = scale_bits < log_n + 8 ||
+        // Refusing is right where the primes = 1 mod 2N near the scale, N ln(2^scale) apart, spread
+        // over more than some per cent.
+        const double spread = (l.depth + 2) * std::exp2(log_n - scale_bits) * scale_bits;
+        const bool scarce = spread > 0.02 || scale_bits < log_n + 8 ||
                             (word == Word::w32 && (log_n >= 16 || scale_bits < log_n + 10));
         try {
           const auto p = CkksParams::create(l);
@@ -370,6 +373,76 @@ TEST(Real, AgreesWithTheMathematicsLibrary) {
     EXPECT_EQ(portable_exp2(k), std::ldexp(1.0, k));
     EXPECT_EQ(portable_log2(std::ldexp(1.0, k)), k);
   }
+}
+
+std::string hex(const std::array<std::uint8_t, 32>& bytes) {
+  std::string out;
+  for (std::uint8_t b : bytes) {
+    out += "0123456789abcdef"[b >> 4];
+    out += "0123456789abcdef"[b & 15];
+  }
+  return out;
+}
+
+// Literals travel in the place of primes: what they make is part of the format. A change here breaks
+// every stored object.
+TEST(Params, KnownAnswers) {
+  struct Known {
+    int depth;
+    double scale_bits;
+    int log_n;
+    std::optional<Word> word;
+    int dnum;
+    const char* hash;
+  };
+  const Known known[] = {
+      {0, 40, 0, {}, 0, "9ae2e55017562f183251d31bfdbc34eca807b6937a7eec6f53bc933cfee2d4ab"},
+      {1, 30, 12, {}, 0, "9867dcfaa016ff81914b11765c56c292580b6b3631560705f90ca2aa84ab5c7e"},
+      {5, 28, 13, {}, 0, "8d330d35ca2b7ebb53eb9ef5627e170b129551752dca7ec08820271314e7abfe"},
+      {7, 40, 14, {}, 0, "6468038a693f2776d3190878b8030f15f067abca7a6c3fe5eaad8ed5429b34a9"},
+      {7, 40, 14, Word::w64, 0, "b676811374ac395095cd31b71e5771cd3a1614ded0e89a72fae399ea65379482"},
+      {7, 40, 14, Word::w32, 0, "88f060682c7c3dc6f11d728b1e102f7d280fe7b0b47a938777d9d26dd9dc7b41"},
+      {5, 28, 13, Word::w32, 0, "e489336176e444fdde18fc0e481b34108abf72dae4263fc5d265070cacd4b6b9"},
+      {5, 47, 14, Word::w52, 3, "995c51025d47cd7b2b30108eabab65e57a3c8292f6ca1f08e52d74d6d0f4e522"},
+      {14, 40, 15, {}, 0, "b8b35739286758f5cd680a7c59c450a40280f0f1198846074803a79b2d4b990b"},
+      {14, 45.5, 15, Word::w32, 0,
+       "e1055da0c1c68f6797a868abd62c6ad940414bb496847c43775cec767420dc9a"},
+      {30, 40, 16, Word::w32, 4,
+       "47c78252760108b88498600d67aacd4e1bfe10d92ffe430faa821b6cf3827151"},
+      {30, 40, 16, {}, 0, "e27cbc6d9cab81b72e42cbc001abc20e13df225fb1217e66f7ddfda0ed2c9659"},
+      {10, 55, 15, {}, 0, "ec78167d20ccd17f595d7911f599cf6885723e5c6325a8d479c1bd8d818d74aa"},
+      {4, 57.25, 14, Word::w52, 0,
+       "31d7c06da7be3b6f57c5dd14995255db848573df76f3597ed8e1ceac4ff926d1"},
+      {3, 36, 17, Word::w64, 1, "b065a3ef0cf3c9e861fd3a96f7806f2aaa355b2c15c84a4846fb55c0acc831a4"},
+  };
+  for (const Known& k : known) {
+    CkksLiteral l = literal(k.depth, k.scale_bits, k.log_n, k.word);
+    l.dnum = k.dnum;
+    EXPECT_EQ(hex(CkksParams::create(l)->hash()), k.hash)
+        << k.depth << " " << k.scale_bits << " " << k.log_n;
+  }
+}
+
+TEST(Params, HashTellsParametersApart) {
+  const auto a = CkksParams::create(literal(3, 40, 14));
+  CkksLiteral named = literal(3, 40, 14);
+  named.name = "another name";
+  EXPECT_EQ(a->hash(), CkksParams::create(named)->hash());
+  std::set<std::string> hashes{hex(a->hash())};
+  const auto differs = [&](const CkksLiteral& l) {
+    return hashes.insert(hex(CkksParams::create(l)->hash())).second;
+  };
+  EXPECT_TRUE(differs(literal(4, 40, 14)));
+  EXPECT_TRUE(differs(literal(3, 40.5, 14)));
+  EXPECT_TRUE(differs(literal(3, 40, 15)));
+  EXPECT_TRUE(differs(literal(3, 40, 14, Word::w64)));
+  EXPECT_TRUE(differs(literal(3, 40, 14, Word::w32)));
+  CkksLiteral l = literal(3, 40, 14);
+  l.integer_bits = 8;
+  EXPECT_TRUE(differs(l));
+  l = literal(3, 40, 14);
+  l.dnum = 3;
+  EXPECT_TRUE(differs(l));
 }
 
 TEST(Params, KeyBytes) {

@@ -69,6 +69,7 @@ class Attempt {
       : literal_(l),
         request_{word, log_n, l.depth, l.scale_bits, l.integer_bits},
         max_bits_(max_bits),
+        dnum_(static_cast<std::size_t>(l.dnum)),
         fresh_(word, log_n) {}
 
   /// One prime a level. False when there is no such table, or nothing that fits.
@@ -81,6 +82,16 @@ class Attempt {
   }
   /// Several primes a level, or rational rescaling.
   bool any() {
+    if (dnum_ != 0) {
+      // Asking for the dnum that would be chosen gives what would be chosen: a literal with every
+      // choice written in makes the same parameters.
+      Attempt open = *this;
+      open.dnum_ = 0;
+      if (open.any() && open.best_->gadget.digit_begin.size() == dnum_ + 1) {
+        best_ = std::move(open.best_);
+        return true;
+      }
+    }
     for (double shortfall : {0.0, 0.09, 0.3}) {
       std::vector<LevelPlan> plans = plan_rational(request_, fresh_, shortfall);
       if (shortfall == 0) {
@@ -156,10 +167,9 @@ class Attempt {
   std::optional<Gadget> best_gadget(const LevelTable& table, const PrimePool& pool) const {
     const std::size_t limbs = table.q.size();
     const std::size_t n = std::size_t{1} << request_.log_n;
-    if (literal_.dnum != 0) {
-      const auto dnum = static_cast<std::size_t>(literal_.dnum);
-      if (dnum > limbs) return std::nullopt;
-      return choose_gadget(table.q, dnum, max_bits_, n, pool);
+    if (dnum_ != 0) {
+      if (dnum_ > limbs) return std::nullopt;
+      return choose_gadget(table.q, dnum_, max_bits_, n, pool);
     }
     std::optional<Gadget> best;
     const double log_q = log2_product(table.q);
@@ -175,9 +185,10 @@ class Attempt {
     return best;
   }
 
-  const CkksLiteral& literal_;
+  CkksLiteral literal_;
   LevelRequest request_;
   double max_bits_;
+  std::size_t dnum_;  // 0: choose
   PrimePool fresh_;
   std::optional<Found> best_;
   std::vector<Stray> strays_;
@@ -361,6 +372,7 @@ std::shared_ptr<const CkksParams> CkksParamsBuilder::build(const CkksLiteral& li
   params->literal_ = literal;
   params->literal_.log_n = log_n;
   params->literal_.word = word;
+  params->literal_.dnum = static_cast<int>(gadget.digit_begin.size() - 1);
   params->log_n_ = log_n;
   params->word_ = word;
   params->q_count_ = table.q.size();

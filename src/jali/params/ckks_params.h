@@ -46,7 +46,8 @@ class CkksParams {
   /// Validates, chooses and freezes. Throws InsecureParams or InvalidArgument with what would fit.
   static std::shared_ptr<const CkksParams> create(const CkksLiteral& literal);
 
-  /// The literal with log_n and word written in. create() of it gives the same parameters.
+  /// The literal with every choice written in: log_n, word, dnum. create() of it gives the same
+  /// parameters.
   const CkksLiteral& literal() const { return literal_; }
   int log_n() const { return log_n_; }
   std::size_t n() const { return std::size_t{1} << log_n_; }
