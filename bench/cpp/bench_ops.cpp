@@ -65,14 +65,16 @@ void report(const Options& options, const backend::Ops& ops, const std::string& 
   body();
   std::vector<double> seconds;
   const auto start = Clock::now();
-  while (seconds.size() < 20000 && std::chrono::duration<double>(Clock::now() - start).count() < 0.5) {
+  while (seconds.size() < 20000 &&
+         std::chrono::duration<double>(Clock::now() - start).count() < 0.5) {
     const auto before = Clock::now();
     body();
     seconds.push_back(std::chrono::duration<double>(Clock::now() - before).count());
   }
   std::sort(seconds.begin(), seconds.end());
   std::printf(
-      "{\"name\": \"%s\", \"device\": \"cpu\", \"device_name\": \"%s\", \"params\": {\"log_n\": %d, "
+      "{\"name\": \"%s\", \"device\": \"cpu\", \"device_name\": \"%s\", \"params\": {\"log_n\": "
+      "%d, "
       "\"word\": \"%s\", \"limbs\": %zu, \"threads\": %d}, \"batch\": 1, \"reps\": %zu, "
       "\"median_s\": %.4g, \"min_s\": %.4g, \"p95_s\": %.4g}\n",
       name.c_str(), ops.name().c_str(), options.log_n, options.word.c_str(), limbs, options.threads,
@@ -90,7 +92,9 @@ void run(const Options& options) {
   // holds the same modulus in ten and three limbs.
   const bool narrow = config.word == Word::w32;
   const std::size_t kept = narrow ? 10 : 6, special = narrow ? 4 : 2, all = kept + special;
-  arith::PrimesNear near(std::uint64_t{1} << (narrow ? 29 : config.word == Word::w52 ? 48 : 58),
+  arith::PrimesNear near(std::uint64_t{1} << (narrow                     ? 29
+                                              : config.word == Word::w52 ? 48
+                                                                         : 58),
                          2 * config.n, 1, std::uint64_t{1} << word_prime_bits(config.word));
   while (config.primes.size() < all) config.primes.push_back(near.next().value());
   const auto ops = backend::make_cpu_ops(config);
@@ -130,9 +134,8 @@ void run(const Options& options) {
   report(options, *ops, "tensor", kept, tensor);
   report(options, *ops, "key_switch", kept, key_switch);
   report(options, *ops, "mod_up", kept, [&] { ops->mod_up(ext.view(), d2.view(), sizes); });
-  report(options, *ops, "key_product", all, [&] {
-    ops->key_product(e0.view(), e1.view(), ext.view(), key_view, ids, 5, false);
-  });
+  report(options, *ops, "key_product", all,
+         [&] { ops->key_product(e0.view(), e1.view(), ext.view(), key_view, ids, 5, false); });
   report(options, *ops, "mod_down", kept, [&] { mod_down(d0, e0, a0); });
   report(options, *ops, "rescale", kept, [&] { rescale(lower0, a0); });
   report(options, *ops, "automorphism_ntt", kept,

@@ -16,8 +16,8 @@ class Modulus {
       : q_(q),
         barrett_(q),
         one_(shoup_constant(1 % q, q, 64)),
-        beta_(shoup_constant(static_cast<std::uint64_t>((static_cast<uint128>(1) << 64) % q), q, 64)) {
-  }
+        beta_(shoup_constant(static_cast<std::uint64_t>((static_cast<uint128>(1) << 64) % q), q,
+                             64)) {}
 
   constexpr std::uint64_t value() const { return q_; }
 

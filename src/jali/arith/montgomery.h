@@ -45,8 +45,8 @@ class Montgomery {
   /// x / beta mod q in (-q, q), for |x| < beta q / 2: m is taken in [-beta/2, beta/2).
   constexpr Signed reduce_signed(SignedWide x) const {
     const auto m = static_cast<Signed>(static_cast<T>(x) * inverse_);
-    const auto mq_high =
-        static_cast<Signed>((static_cast<SignedWide>(m) * static_cast<SignedWide>(q_)) >> beta_bits);
+    const auto mq_high = static_cast<Signed>(
+        (static_cast<SignedWide>(m) * static_cast<SignedWide>(q_)) >> beta_bits);
     return static_cast<Signed>(static_cast<Signed>(x >> beta_bits) - mq_high);
   }
 

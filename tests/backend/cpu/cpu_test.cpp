@@ -146,8 +146,7 @@ TEST(Cpu, ServesSeveralCallersAtOnce) {
   std::vector<std::vector<Output>> have(4);
   std::vector<std::thread> callers;
   for (auto& output : have) {
-    callers.emplace_back(
-        [&] { output = every_operation(*ops, config, 2, Fill::random, seed); });
+    callers.emplace_back([&] { output = every_operation(*ops, config, 2, Fill::random, seed); });
   }
   for (std::thread& caller : callers) caller.join();
   for (const auto& output : have) expect_same(output, want);

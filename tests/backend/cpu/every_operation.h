@@ -34,8 +34,8 @@ inline std::vector<Output> every_operation(const Ops& ops, const Config& config,
   const Block a = fresh(some, batch), b = fresh(some, batch), c = fresh(some, batch),
               d = fresh(some, batch), single = fresh(some, 1);
   std::vector<u64> s;
-  for (const PrimeIndex p : some) s.push_back(fill == Fill::max ? config.primes[p] - 1
-                                                                 : below(rng, config.primes[p]));
+  for (const PrimeIndex p : some)
+    s.push_back(fill == Fill::max ? config.primes[p] - 1 : below(rng, config.primes[p]));
   const auto in_place = [&](const char* name, auto run) {
     Block x = a;
     run(x);
@@ -74,9 +74,11 @@ inline std::vector<Output> every_operation(const Ops& ops, const Config& config,
   {
     Block d0 = blank(some), d1 = blank(some), d2 = blank(some);
     ops.tensor(d0, d1, d2, a, b, c, d);
-    keep("tensor 0", std::move(d0)), keep("tensor 1", std::move(d1)), keep("tensor 2", std::move(d2));
+    keep("tensor 0", std::move(d0)), keep("tensor 1", std::move(d1)),
+        keep("tensor 2", std::move(d2));
   }
-  for (const u64 g : {u64{1}, u64{5}, u64{25}, u64{2} * config.n - 1, below(rng, config.n) * 2 + 1}) {
+  for (const u64 g :
+       {u64{1}, u64{5}, u64{25}, u64{2} * config.n - 1, below(rng, config.n) * 2 + 1}) {
     apart("automorphism_ntt", [&](Block& x) { ops.automorphism_ntt(x, a, g); });
     apart("automorphism_coeff", [&](Block& x) { ops.automorphism_coeff(x, a, g); });
   }
@@ -102,8 +104,9 @@ inline std::vector<Output> every_operation(const Ops& ops, const Config& config,
     keep("key_switch 0", std::move(acc0)), keep("key_switch 1", std::move(acc1));
   }
 
-  for (const PrimeList& to : {PrimeList{0, 2, 3, 5}, PrimeList{0}, PrimeList{1, 2, 3, 4}, PrimeList{7},
-                              PrimeList{0, 2, 3, 5, 6}, PrimeList{0, 1, 2, 3, 5, 6, 7}}) {
+  for (const PrimeList& to :
+       {PrimeList{0, 2, 3, 5}, PrimeList{0}, PrimeList{1, 2, 3, 4}, PrimeList{7},
+        PrimeList{0, 2, 3, 5, 6}, PrimeList{0, 1, 2, 3, 5, 6, 7}}) {
     Block x = blank(to);
     ops.scale_down(x, a, nullptr);
     keep("scale_down", x);
@@ -120,8 +123,9 @@ inline std::vector<Output> every_operation(const Ops& ops, const Config& config,
   std::vector<std::int64_t> small(batch * config.n);
   std::vector<double> real(batch * config.n);
   for (std::size_t k = 0; k < small.size(); ++k) {
-    small[k] = k == 0 ? INT64_MIN : k == 1 ? INT64_MAX
-                                           : static_cast<std::int64_t>(rng()) >> below(rng, 63);
+    small[k] = k == 0   ? INT64_MIN
+               : k == 1 ? INT64_MAX
+                        : static_cast<std::int64_t>(rng()) >> below(rng, 63);
     real[k] = std::ldexp(static_cast<double>(small[k]), static_cast<int>(below(rng, 930)));
   }
   apart("from_int64", [&](Block& x) { ops.from_int64(x, small); });

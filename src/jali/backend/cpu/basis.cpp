@@ -180,9 +180,8 @@ void CpuOps::decompose(const Digits& digits, ConstView x) const {
 
 void CpuOps::mod_up(View ext, ConstView x, std::span<const std::uint32_t> digit_limbs) const {
   check(ext), check(x), check_digits(x, digit_limbs);
-  require<InvalidArgument>(
-      ext.batch == x.batch && std::ranges::includes(ext.primes, x.primes),
-      "the lifted digits must have the batch of x and at least its primes");
+  require<InvalidArgument>(ext.batch == x.batch && std::ranges::includes(ext.primes, x.primes),
+                           "the lifted digits must have the batch of x and at least its primes");
   Digits digits = cut(x, digit_limbs);
   const auto lease = scratch_.lend(digits.bytes());
   digits.place(lease.data());
@@ -233,9 +232,8 @@ void CpuOps::key_switch(View acc0, View acc1, ConstView x,
   check_apart(acc0, x), check_apart(acc1, x), check_apart(acc0, acc1);
   require<InvalidArgument>(digit_ids.size() == digit_limbs.size(),
                            "each digit of x needs one digit of the key");
-  require<InvalidArgument>(
-      acc0.batch == x.batch && std::ranges::includes(acc0.primes, x.primes),
-      "the results must have the batch of x and at least its primes");
+  require<InvalidArgument>(acc0.batch == x.batch && std::ranges::includes(acc0.primes, x.primes),
+                           "the results must have the batch of x and at least its primes");
   Digits digits = cut(x, digit_limbs);
   const auto lease = scratch_.lend(digits.bytes());
   digits.place(lease.data());

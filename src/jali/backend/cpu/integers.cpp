@@ -185,8 +185,7 @@ void CpuOps::icrt(std::span<std::uint64_t> integers, std::size_t words, ConstVie
       }
       hat_inverse.push_back(mod.shoup(mod.inverse(residue)));
     } else {
-      hat.push_back(
-          product({q.begin(), q.begin() + static_cast<std::ptrdiff_t>(i)}, limbs, wide));
+      hat.push_back(product({q.begin(), q.begin() + static_cast<std::ptrdiff_t>(i)}, limbs, wide));
       for (std::size_t j = 0; j < i; ++j) {
         inverse[i].push_back(mod.shoup(mod.inverse(mod.reduce(q[j]))));
       }

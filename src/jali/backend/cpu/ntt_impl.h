@@ -119,7 +119,9 @@ struct Ntt {
     Twiddles<log_radix> first, last;
     JALI_INLINE OwnTwiddles(const T* twiddles, std::size_t i, std::size_t j)
         : first(twiddles, i), last(twiddles, j) {}
-    JALI_INLINE R value(int g, int node) const { return g == 0 ? first.value[node] : last.value[node]; }
+    JALI_INLINE R value(int g, int node) const {
+      return g == 0 ? first.value[node] : last.value[node];
+    }
     JALI_INLINE R quotient(int g, int node) const {
       return g == 0 ? first.quotient[node] : last.quotient[node];
     }
@@ -236,8 +238,8 @@ struct Ntt {
   }
 
   template <int log_radix, class Source>
-  static void forward_pass(T* dst, const Source& src, std::size_t nodes, std::size_t len, std::size_t i0,
-                           const Row& row, bool last) {
+  static void forward_pass(T* dst, const Source& src, std::size_t nodes, std::size_t len,
+                           std::size_t i0, const Row& row, bool last) {
     constexpr int G = V::kGroups, radix = 1 << log_radix;
     const std::size_t stride = len >> log_radix;
     const Mod m = row.mod;
@@ -285,15 +287,16 @@ struct Ntt {
           for (int k = 0; k < radix; ++k) {
 #pragma GCC unroll 2
             for (int g = 0; g < G; ++g) {
-              V::store(x + at + g * step + k * stride, root ? canonical<false>(v[g][k], m) : v[g][k]);
+              V::store(x + at + g * step + k * stride,
+                       root ? canonical<false>(v[g][k], m) : v[g][k]);
             }
           }
         });
   }
 
   template <class Source>
-  static void forward_pass(int log_radix, T* dst, const Source& src, std::size_t nodes, std::size_t len,
-                           std::size_t i0, const Row& row, bool last) {
+  static void forward_pass(int log_radix, T* dst, const Source& src, std::size_t nodes,
+                           std::size_t len, std::size_t i0, const Row& row, bool last) {
     switch (log_radix) {
       case 1: return forward_pass<1>(dst, src, nodes, len, i0, row, last);
       case 2: return forward_pass<2>(dst, src, nodes, len, i0, row, last);
@@ -467,7 +470,7 @@ struct Ntt {
   static void intt(void* dst, const void* src, const NttTable& table, const InttScale& scale) {
     Row row = make_row(table);
     row.scale = Scale{V::set1(scale.sum.value), V::set1(scale.sum.quotient),
-                 V::set1(scale.difference.value), V::set1(scale.difference.quotient)};
+                      V::set1(scale.difference.value), V::set1(scale.difference.quotient)};
     inverse_node(static_cast<T*>(dst), static_cast<const T*>(src), table.n, 1, 1, row);
   }
 };

@@ -28,7 +28,7 @@ struct NttTable {
   std::size_t n = 0;
   const PrimeRow* prime = nullptr;
   const void* twiddles = nullptr;  // value, quotient of node i at words 2i, 2i + 1, i < n / lanes
-  const void* leaves = nullptr;    // the last log2(lanes) levels, see ntt_impl.h
+  const void* leaves = nullptr;  // the last log2(lanes) levels, see ntt_impl.h
 };
 
 /// Factors of the last stage of the inverse: c / n for the sum, c psi^(N/2) / n for the difference.

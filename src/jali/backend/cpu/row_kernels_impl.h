@@ -145,7 +145,8 @@ struct Rows {
     JALI_INLINE R operator()(std::size_t at) const {
       const Prime p(prime);
       Acc acc = V::acc_set(V::set1(0));
-      V::acc_mul_broadcast(acc, V::load_small(source.v + at), V::set1(source.factors[source.count]));
+      V::acc_mul_broadcast(acc, V::load_small(source.v + at),
+                           V::set1(source.factors[source.count]));
       for (std::size_t i = 0, left = kMaxProducts - 1; i < source.count; ++i, --left) {
         if (left == 0) {
           acc = V::acc_set(acc_reduce(acc, p));
@@ -205,7 +206,8 @@ struct Rows {
     }
     JALI_INLINE static std::size_t reverse_lane(std::size_t l) {
       std::size_t r = 0;
-      for (int i = 0; i < Ntt<V>::kLogLanes; ++i) r |= ((l >> i) & 1) << (Ntt<V>::kLogLanes - 1 - i);
+      for (int i = 0; i < Ntt<V>::kLogLanes; ++i)
+        r |= ((l >> i) & 1) << (Ntt<V>::kLogLanes - 1 - i);
       return r;
     }
     struct Place {
@@ -271,8 +273,8 @@ struct Rows {
   }
 
   static void lift_key_dot(void* out0, void* out1, void* temporary, const LiftSource* sources,
-                           const void* const* own, const void* const* key0,
-                           const void* const* key1, std::size_t count, const NttTable& table) {
+                           const void* const* own, const void* const* key0, const void* const* key1,
+                           std::size_t count, const NttTable& table) {
     const Prime p(*table.prime);
     auto transform = Ntt<V>::make_row(table);
     const std::size_t n = table.n, chunks = Ntt<V>::chunks(n), len = n / chunks;

@@ -52,14 +52,19 @@ void ThreadPool::run(const Job& job) {
   generation_.fetch_add(2);
   if (sleeping_.load() != 0) {
     // Passing through the mutex orders this after a worker that is about to sleep.
-    { const std::lock_guard lock(mutex_); }
+    {
+      const std::lock_guard lock(mutex_);
+    }
     wake_.notify_all();
   }
   work(job);
   open_.store(false);
   for (int spins = 0; active_.load() != 0; ++spins) {
     // The workers may need the core that this thread spins on.
-    if (spins < kSpins) pause(); else std::this_thread::yield();
+    if (spins < kSpins)
+      pause();
+    else
+      std::this_thread::yield();
   }
   std::exception_ptr error;
   std::swap(error, error_);

@@ -156,7 +156,8 @@ struct Avx2W64 {
   JALI_INLINE static R high(R x, R y) {
     const R x1 = odd(x), y1 = odd(y);
     const R mid = add(_mm256_mul_epu32(x1, y), odd(_mm256_mul_epu32(x, y)));
-    const R mid2 = add(_mm256_mul_epu32(x, y1), _mm256_blend_epi32(mid, _mm256_setzero_si256(), 0xaa));
+    const R mid2 =
+        add(_mm256_mul_epu32(x, y1), _mm256_blend_epi32(mid, _mm256_setzero_si256(), 0xaa));
     return add(add(_mm256_mul_epu32(x1, y1), odd(mid)), odd(mid2));
   }
   JALI_INLINE static R mul_lazy(R x, R w, R quotient, R q) {

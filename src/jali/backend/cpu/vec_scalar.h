@@ -44,11 +44,11 @@ struct ScalarW32 {
     return mul_low(x, w, mul_high(x, quotient), q);
   }
   /// The same for w = 1.
-  JALI_INLINE static R mod_lazy(R x, R quotient, R q) {
-    return x - mul_high(x, quotient) * q;
-  }
+  JALI_INLINE static R mod_lazy(R x, R quotient, R q) { return x - mul_high(x, quotient) * q; }
   JALI_INLINE static Acc acc_set(R r) { return {r}; }
-  JALI_INLINE static void acc_mul(Acc& acc, R a, R b) { acc.v += static_cast<std::uint64_t>(a) * b; }
+  JALI_INLINE static void acc_mul(Acc& acc, R a, R b) {
+    acc.v += static_cast<std::uint64_t>(a) * b;
+  }
   /// The same for a b that is one value in all lanes.
   JALI_INLINE static void acc_mul_broadcast(Acc& acc, R a, R b) { acc_mul(acc, a, b); }
   /// acc = hi beta + lo, both < beta.

@@ -1,0 +1,280 @@
+// Every reduction of the three words against 128-bit division, at the ends of its range and at
+// random.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <random>
+#include <vector>
+
+#include "jali/arith/barrett.h"
+#include "jali/arith/bit_reverse.h"
+#include "jali/arith/fp64.h"
+#include "jali/arith/modulus.h"
+#include "jali/arith/montgomery.h"
+#include "jali/arith/primes.h"
+#include "jali/arith/shoup.h"
+#include "jali/arith/word.h"
+
+namespace jali::arith {
+namespace {
+
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+
+/// Fresh on every run; JALI_TEST_SEED repeats one.
+u64 test_seed() {
+  if (const char* given = std::getenv("JALI_TEST_SEED")) return std::strtoull(given, nullptr, 0);
+  std::random_device device;
+  return (u64{device()} << 32) | device();
+}
+
+#define JALI_SEEDED(rng)              \
+  const u64 rng##_seed = test_seed(); \
+  std::mt19937_64 rng(rng##_seed);    \
+  SCOPED_TRACE("JALI_TEST_SEED=" + std::to_string(rng##_seed))
+
+/// Primes of a word: the largest, a middle one, a small one.
+std::vector<u64> primes_of(Word word) {
+  const int bits = word_prime_bits(word);
+  std::vector<u64> primes;
+  for (const int b : {bits, bits - 1, (bits + 18) / 2, 18}) {
+    primes.push_back(prime_below(u64{1} << b, 1 << 11).value());
+  }
+  return primes;
+}
+
+/// Both ends of [0, bound), their neighbours, some more, and random ones.
+std::vector<u64> values_below(uint128 bound, const std::vector<u64>& also, std::mt19937_64& rng) {
+  std::vector<u64> values;
+  for (const u64 v : {u64{0}, u64{1}, u64{2}, static_cast<u64>(bound - 1),
+                      static_cast<u64>(bound - 2), static_cast<u64>(bound / 2)}) {
+    values.push_back(v);
+  }
+  for (const u64 v : also) {
+    if (v < bound) values.push_back(v);
+  }
+  for (int i = 0; i < 60; ++i)
+    values.push_back(static_cast<u64>(((static_cast<uint128>(rng()) << 64) | rng()) % bound));
+  return values;
+}
+
+u64 product(u64 a, u64 b, u64 q) { return static_cast<u64>(static_cast<uint128>(a) * b % q); }
+
+TEST(Shoup, MultipliesAnyWordByAConstant) {
+  JALI_SEEDED(rng);
+  const auto check = [&](Word word, int beta_bits, auto multiply) {
+    for (const u64 q : primes_of(word)) {
+      const uint128 beta = static_cast<uint128>(1) << beta_bits;
+      for (const u64 w : values_below(q, {q - 1}, rng)) {
+        const ShoupConstant c = shoup_constant(w, q, beta_bits);
+        for (const u64 x :
+             values_below(beta, {q - 1, q, q + 1, 2 * q - 1, 2 * q, 4 * q - 1}, rng)) {
+          const u64 r = multiply(x, c, q);
+          ASSERT_LT(r, 2 * q);
+          ASSERT_EQ(r % q, product(x, w, q)) << x << " * " << w << " mod " << q;
+        }
+      }
+    }
+  };
+  check(Word::w32, 32, [](u64 x, ShoupConstant c, u64 q) -> u64 {
+    return mul_shoup_lazy32(static_cast<u32>(x), c, static_cast<u32>(q));
+  });
+  check(Word::w52, 52, [](u64 x, ShoupConstant c, u64 q) { return mul_shoup_lazy52(x, c, q); });
+  check(Word::w52, 64, [](u64 x, ShoupConstant c, u64 q) { return mul_shoup_lazy(x, c, q); });
+  check(Word::w64, 64, [](u64 x, ShoupConstant c, u64 q) { return mul_shoup_lazy(x, c, q); });
+  check(Word::w64, 64, [](u64 x, ShoupConstant c, u64 q) {
+    const u64 r = mul_shoup(x, c, q);
+    EXPECT_LT(r, q);
+    return r;
+  });
+}
+
+TEST(Barrett, ReducesUpToTwiceTheLengthOfTheModulus) {
+  JALI_SEEDED(rng);
+  std::vector<u64> moduli = {
+      2, 3, 4, 5, 7, 8, 9, (u64{1} << 60) - 1, u64{1} << 60, (u64{1} << 61) - 1};
+  for (const Word word : {Word::w32, Word::w52, Word::w64}) {
+    for (const u64 q : primes_of(word)) moduli.push_back(q);
+  }
+  for (const u64 q : moduli) {
+    const Barrett barrett(q);
+    const uint128 end = static_cast<uint128>(1) << (2 * std::bit_width(q));
+    const auto check = [&](uint128 x) {
+      ASSERT_LT(barrett.reduce_lazy(x), 3 * q);
+      ASSERT_EQ(barrett.reduce(x), static_cast<u64>(x % q)) << q;
+    };
+    const uint128 square = static_cast<uint128>(q) * q;
+    for (const uint128 x : {uint128{0}, uint128{1}, uint128{q} - 1, uint128{q}, uint128{q} + 1,
+                            square - 1, square, end - 1, end - 2}) {
+      if (x < end) check(x);
+    }
+    for (int i = 0; i < 2000; ++i) check(((static_cast<uint128>(rng()) << 64) | rng()) % end);
+    // Multiples and their neighbours, where the quotient is most easily one off.
+    for (int i = 0; i < 500; ++i) {
+      const uint128 multiple = (((static_cast<uint128>(rng()) << 64) | rng()) % end) / q * q;
+      check(multiple);
+      if (multiple > 0) check(multiple - 1);
+    }
+  }
+}
+
+template <class T>
+void check_montgomery(const std::vector<u64>& primes, std::mt19937_64& rng) {
+  using M = Montgomery<T>;
+  for (const u64 prime : primes) {
+    const T q = static_cast<T>(prime);
+    const M m(q);
+    const uint128 beta = static_cast<uint128>(1) << M::beta_bits;
+    const u64 beta_mod_q = static_cast<u64>(beta % q);
+    const auto check = [&](uint128 x) {  // x < beta q
+      const T lazy = m.reduce_lazy(static_cast<typename M::Wide>(x));
+      ASSERT_LT(lazy, 2 * q);
+      const T r = m.reduce(static_cast<typename M::Wide>(x));
+      ASSERT_LT(r, q);
+      ASSERT_EQ(product(r, beta_mod_q, q), static_cast<u64>(x % q)) << prime;
+    };
+    const auto check_signed = [&](int128 x) {  // |x| < beta q / 2
+      const auto r = static_cast<int128>(m.reduce_signed(static_cast<typename M::SignedWide>(x)));
+      ASSERT_LT(r, static_cast<int128>(q));
+      ASSERT_GT(r, -static_cast<int128>(q));
+      ASSERT_EQ((r * static_cast<int128>(beta_mod_q) - x) % static_cast<int128>(q), 0) << prime;
+    };
+    const uint128 end = beta * q;  // q < 2^61: below 2^125
+    for (const uint128 x :
+         {uint128{0}, uint128{1}, uint128{q} - 1, uint128{q}, end - 1, end - q, beta - 1, beta}) {
+      check(x);
+      const auto half = static_cast<int128>(x / 2);
+      check_signed(half), check_signed(-half);
+    }
+    for (int i = 0; i < 2000; ++i) {
+      const uint128 x = ((static_cast<uint128>(rng()) << 64) | rng()) % end;
+      check(x);
+      check_signed(static_cast<int128>(x / 2)), check_signed(-static_cast<int128>(x / 2));
+    }
+    for (const u64 a : values_below(q, {}, rng)) {
+      ASSERT_EQ(m.from_form(m.to_form(static_cast<T>(a))), a);
+      for (const u64 b : values_below(q, {}, rng)) {
+        const T r = m.mul(m.to_form(static_cast<T>(a)), m.to_form(static_cast<T>(b)));
+        ASSERT_EQ(m.from_form(r), product(a, b, q));
+      }
+    }
+  }
+}
+
+TEST(Montgomery, Reduces32BitWords) {
+  JALI_SEEDED(rng);
+  check_montgomery<u32>(primes_of(Word::w32), rng);
+}
+TEST(Montgomery, Reduces64BitWords) {
+  JALI_SEEDED(rng);
+  check_montgomery<u64>(primes_of(Word::w52), rng);
+  check_montgomery<u64>(primes_of(Word::w64), rng);
+}
+
+TEST(Fp64, MultipliesResiduesBelow2To50) {
+  JALI_SEEDED(rng);
+  for (const Word word : {Word::w32, Word::w52}) {
+    for (const u64 q : primes_of(word)) {
+      const Fp64Modulus m(q);
+      for (const u64 a : values_below(q, {q / 2, q / 2 + 1}, rng)) {
+        for (const u64 b : values_below(q, {q / 2, q / 2 + 1}, rng)) {
+          ASSERT_EQ(m.mul(a, b), product(a, b, q)) << a << " * " << b << " mod " << q;
+          for (const double sa : {static_cast<double>(a), -static_cast<double>(a)}) {
+            const double r = m.mul_lazy(sa, static_cast<double>(b));
+            ASSERT_LT(std::fabs(r), static_cast<double>(q));
+            ASSERT_EQ((static_cast<int128>(r) - static_cast<int128>(sa) * static_cast<int128>(b)) %
+                          static_cast<int128>(q),
+                      0);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(Modulus, AgreesWithDivision) {
+  JALI_SEEDED(rng);
+  std::vector<u64> moduli = {2, 3, 4, 5, (u64{1} << 61) - 1, u64{1} << 60};
+  for (const Word word : {Word::w32, Word::w52, Word::w64}) {
+    for (const u64 q : primes_of(word)) moduli.push_back(q);
+  }
+  for (const u64 q : moduli) {
+    const Modulus m(q);
+    EXPECT_EQ(m.value(), q);
+    for (const u64 a : values_below(q, {}, rng)) {
+      if (a >= q) continue;  // of the listed ones, for the smallest moduli
+      EXPECT_EQ(m.neg(a), (q - a) % q);
+      for (const u64 b : values_below(q, {}, rng)) {
+        if (b >= q) continue;
+        ASSERT_EQ(m.add(a, b), static_cast<u64>((static_cast<uint128>(a) + b) % q));
+        ASSERT_EQ(m.sub(a, b), static_cast<u64>((static_cast<uint128>(a) + q - b) % q));
+        ASSERT_EQ(m.mul(a, b), product(a, b, q));
+        ASSERT_EQ(mul_shoup(a, m.shoup(b), q), product(a, b, q));
+      }
+    }
+    for (const u64 x : {u64{0}, q - 1, q, q + 1, ~u64{0}, ~u64{0} - 1, rng(), rng(), rng()}) {
+      EXPECT_EQ(m.reduce(x), x % q);
+      for (const u64 high : {u64{0}, u64{1}, q - 1, q, ~u64{0}, rng()}) {
+        const uint128 wide = (static_cast<uint128>(high) << 64) | x;
+        EXPECT_EQ(m.reduce(wide), static_cast<u64>(wide % q));
+      }
+      const auto s = static_cast<std::int64_t>(x);
+      const int128 r = static_cast<int128>(s) % static_cast<int128>(q);
+      EXPECT_EQ(m.reduce_signed(s), static_cast<u64>(r < 0 ? r + static_cast<int128>(q) : r));
+    }
+    EXPECT_EQ(m.reduce_signed(INT64_MIN), (q - (u64{1} << 63) % q) % q);
+  }
+}
+
+TEST(Modulus, PowersAndInverses) {
+  JALI_SEEDED(rng);
+  for (const u64 q : primes_of(Word::w64)) {
+    const Modulus m(q);
+    EXPECT_EQ(m.pow(0, 0), 1u);
+    EXPECT_EQ(m.pow(0, 5), 0u);
+    for (int i = 0; i < 50; ++i) {
+      const u64 a = 1 + rng() % (q - 1);
+      EXPECT_EQ(m.pow(a, q - 1), 1u);  // Fermat
+      EXPECT_EQ(m.mul(a, m.inverse(a)), 1u);
+      EXPECT_EQ(m.inverse(a), m.pow(a, q - 2));
+      u64 slow = 1;
+      for (u64 e = 0; e < 20; ++e, slow = product(slow, a, q)) EXPECT_EQ(m.pow(a, e), slow);
+    }
+    EXPECT_EQ(m.inverse(0), 0u);
+  }
+  EXPECT_EQ(Modulus(12).inverse(8), 0u);  // has none
+  EXPECT_EQ(Modulus(12).inverse(7), 7u);
+}
+
+TEST(Modulus, IsConstexpr) {
+  constexpr Modulus m(65537);
+  static_assert(m.mul(65536, 65536) == 1);
+  static_assert(m.pow(3, 65536) == 1);
+  static_assert(m.mul(m.inverse(12345), 12345) == 1);
+  static_assert(m.reduce_signed(-1) == 65536);
+  static_assert(Montgomery<u32>(65537).mul(1, 0) == 0);
+  static_assert(Barrett(65537).reduce(65537 * uint128{65537}) == 0);
+}
+
+TEST(BitReverse, ReversesAndIsAnInvolution) {
+  EXPECT_EQ(bit_reverse(0, 0), 0u);
+  EXPECT_EQ(bit_reverse(1, 1), 1u);
+  EXPECT_EQ(bit_reverse(1, 4), 8u);
+  EXPECT_EQ(bit_reverse(0b0011, 4), 0b1100u);
+  EXPECT_EQ(bit_reverse(1, 32), u32{1} << 31);
+  for (int bits = 1; bits <= 12; ++bits) {
+    std::vector<bool> seen(std::size_t{1} << bits);
+    for (u32 x = 0; x < seen.size(); ++x) {
+      const u32 r = bit_reverse(x, bits);
+      ASSERT_LT(r, seen.size());
+      EXPECT_FALSE(seen[r]);
+      seen[r] = true;
+      EXPECT_EQ(bit_reverse(r, bits), x);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace jali::arith
