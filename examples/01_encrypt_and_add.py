@@ -7,7 +7,9 @@ from jali import ckks
 # Parameters say how deep a computation may go (here one product) and how precise it is. Jali picks
 # the smallest ring that the 128-bit security table allows, and refuses anything that is below it.
 params = ckks.Params.create(depth=1, scale_bits=40)
-print(f"N = 2^{params.log_n}, log2 PQ = {params.log_qp:.0f}, {params.slots} slots, {params.security} bits")
+print(
+    f"N = 2^{params.log_n}, log2 PQ = {params.log_qp:.0f}, {params.slots} slots, {params.security} bits"
+)
 assert params.security >= 128
 
 # The client makes the secret key and never gives it away. What it does give away, the evaluation

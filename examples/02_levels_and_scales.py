@@ -47,7 +47,9 @@ for name, encrypted, expected in [
     ("x^8", power, values**8),
 ]:
     measured = -np.log2(np.std(client.decrypt(encrypted) - expected))
-    print(f"{name:14} level {encrypted.level}, precision {encrypted.precision_bits:.1f} bits, measured {measured:.1f}")
+    print(
+        f"{name:14} level {encrypted.level}, precision {encrypted.precision_bits:.1f} bits, measured {measured:.1f}"
+    )
     assert abs(measured - encrypted.precision_bits) < 1
 
 # When the levels are used up, the error says what would have been enough.

@@ -38,6 +38,7 @@ def main() -> None:
     ours, theirs = multiprocessing.get_context("spawn").Pipe()
     server = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs,))
     server.start()
+    theirs.close()
 
     # The keys are made for this computation and no other: the rotations that the sum needs.
     keys = client.evaluation_keys(rotations=ckks.sum_rotations(COUNT))
