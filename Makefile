@@ -32,7 +32,7 @@ help: ## this list
 demo: install ## install, then classify handwritten digits that the server never sees
 	$(BIN)/jali demo digits $(call or_say,run '.venv/bin/jali doctor' and read its advice)
 
-test: lint cpp-test py-test docs-test fuzz sanitize ## install, then every check and test
+test: lint cpp-test py-test docs-test sanitize fuzz ## install, then every check and test
 	@echo; echo "== summary"
 	@for log in cpp-test sanitize; do printf '%-10s ' $$log; grep -h 'tests passed' $(LOGS)/$$log.txt | tail -1; done
 	@for log in lint docs-test fuzz; do printf '%-10s ' $$log; tail -1 $(LOGS)/$$log.txt; done
@@ -74,16 +74,24 @@ docs-test: build ## every code block of the documents and every script of exampl
 	@$(call logged,python tools/run_docs.py README.md CONTRIBUTING.md docs examples --build $(RELEASE)) \
 	  $(call or_say,the document and line are named above)
 
-sanitize: .venv/tools ## the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
-	cmake -S . -B build/sanitize -DJALI_BUILD_TESTS=ON -DCMAKE_BUILD_TYPE=None \
-	  -DCMAKE_CXX_FLAGS="-O1 -g1" "-DJALI_SANITIZE=address;undefined" >/dev/null
-	cmake --build build/sanitize
-	@$(call logged,ctest --test-dir build/sanitize -j $(JOBS) --output-on-failure --no-tests=error) \
+# One build serves both: with clang where it works, because libFuzzer comes with it.
+SANITIZED := build/sanitize
+SANITIZED_CXX = $(shell echo 'int main() {}' | clang++ -fsanitize=address,undefined -x c++ - -o /dev/null \
+  2>/dev/null && echo clang++ || echo $${CXX:-c++})
+.PHONY: sanitized
+sanitized: .venv/tools
+	cmake -S . -B $(SANITIZED) -DCMAKE_CXX_COMPILER=$(SANITIZED_CXX) -DCMAKE_BUILD_TYPE=None \
+	  -DCMAKE_CXX_FLAGS="-O1 -g1" "-DJALI_SANITIZE=address;undefined" \
+	  -DJALI_BUILD_TESTS=ON -DJALI_BUILD_FUZZ=ON >/dev/null
+	cmake --build $(SANITIZED)
+
+sanitize: sanitized ## the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@$(call logged,ctest --test-dir $(SANITIZED) -j $(JOBS) --output-on-failure --no-tests=error) \
 	  $(call or_say,the sanitizer's report is above)
 
-fuzz: .venv/tools ## every loader under libFuzzer for FUZZ_SECONDS (needs clang)
-	@$(call logged,tools/fuzz.sh $(FUZZ_SECONDS) $(JOBS)) \
-	  $(call or_say,the input that failed is under build/fuzz/findings)
+fuzz: sanitized ## every loader fuzzed for FUZZ_SECONDS (by libFuzzer where there is clang)
+	@$(call logged,tools/fuzz.sh $(SANITIZED) $(FUZZ_SECONDS) $(JOBS)) \
+	  $(call or_say,the input that failed is under $(SANITIZED)/findings)
 
 # --- the rest ------------------------------------------------------------------------------------
 docs: build ## the documents and the Python reference as a site in build/site

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 from jali.demo import network, packing
 from jali.demo.split import DIGITS, TEST, digits_test_indices
 
