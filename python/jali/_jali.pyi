@@ -1,8 +1,9 @@
 """The compiled core of Jali. Use the package jali, which wraps it."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, overload
 
+import numpy
 import numpy.typing
 
 class Level:
@@ -141,6 +142,16 @@ class Params:
         Hexadecimal hash that every serialised object of these parameters carries.
         """
 
+    def to_bytes(self) -> bytes:
+        """Bytes from which from_bytes makes the same parameters anywhere."""
+
+    @staticmethod
+    def from_bytes(data: bytes | bytearray | memoryview) -> Params:
+        """
+        Raises CorruptData or VersionError for anything that to_bytes did not make.
+        """
+
+    def __reduce__(self) -> tuple[Any, ...]: ...
     def __eq__(self, arg: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __repr__(self) -> str: ...
@@ -178,6 +189,20 @@ class Plaintext:
     @property
     def params(self) -> Params:
         """Its parameters."""
+
+    def to_bytes(self) -> bytes:
+        """Bytes for transport or storage; not authenticated."""
+
+    @staticmethod
+    def from_bytes(
+        data: bytes | bytearray | memoryview, params: Params, *, max_bytes: int = ...
+    ) -> Plaintext:
+        """
+        Load what to_bytes made, checking every byte.
+
+        max_bytes: bound on the input, and apart from it on the memory of the result.
+        Raises CorruptData, VersionError, ParamsMismatch or LimitExceeded.
+        """
 
     def __repr__(self) -> str: ...
 
@@ -234,6 +259,20 @@ class Ciphertext:
         Estimated bits of precision of a slot: -log2 of the standard deviation of its error.
         """
 
+    def to_bytes(self) -> bytes:
+        """Bytes for transport or storage; not authenticated."""
+
+    @staticmethod
+    def from_bytes(
+        data: bytes | bytearray | memoryview, params: Params, *, max_bytes: int = ...
+    ) -> Ciphertext:
+        """
+        Load what to_bytes made, checking every byte.
+
+        max_bytes: bound on the input, and apart from it on the memory of the result.
+        Raises CorruptData, VersionError, ParamsMismatch or LimitExceeded.
+        """
+
     def __repr__(self) -> str: ...
 
 class PublicKey:
@@ -246,6 +285,20 @@ class PublicKey:
     @property
     def nbytes(self) -> int:
         """Bytes of its one stored half and its seed."""
+
+    def to_bytes(self) -> bytes:
+        """Bytes for transport or storage; not authenticated."""
+
+    @staticmethod
+    def from_bytes(
+        data: bytes | bytearray | memoryview, params: Params, *, max_bytes: int = ...
+    ) -> PublicKey:
+        """
+        Load what to_bytes made, checking every byte.
+
+        max_bytes: bound on the input, and apart from it on the memory of the result.
+        Raises CorruptData, VersionError, ParamsMismatch or LimitExceeded.
+        """
 
     def __repr__(self) -> str: ...
 
@@ -274,6 +327,20 @@ class EvaluationKeys:
     @property
     def has_relinearisation(self) -> bool:
         """Whether products of ciphertexts can be relinearised."""
+
+    def to_bytes(self) -> bytes:
+        """Bytes for transport or storage; not authenticated."""
+
+    @staticmethod
+    def from_bytes(
+        data: bytes | bytearray | memoryview, params: Params, *, max_bytes: int = ...
+    ) -> EvaluationKeys:
+        """
+        Load what to_bytes made, checking every byte.
+
+        max_bytes: bound on the input, and apart from it on the memory of the result.
+        Raises CorruptData, VersionError, ParamsMismatch or LimitExceeded.
+        """
 
     def __repr__(self) -> str: ...
 
@@ -319,7 +386,11 @@ def worst_case_error(ciphertext: Ciphertext) -> float:
 class ClientCore:
     """See jali.ckks.Client."""
 
+    @overload
     def __init__(self, params: Params, threads: int = 0) -> None: ...
+    @overload
+    def __init__(self, secret: object | None, params: Params, threads: int = 0) -> None: ...
+    def secret_to_bytes(self) -> bytes: ...
     @property
     def params(self) -> Params:
         """Its parameters."""
@@ -482,6 +553,230 @@ class ExplicitEvaluator:
     def rotate_accumulate(self, sum: Extended, a: Extended, steps: int) -> None:
         """sum += the rotation of a, in place, before the division by P."""
 
+class Layout:
+    """Which element of a vector each slot of some ciphertexts holds."""
+
+    @property
+    def size(self) -> int:
+        """Elements of the vector."""
+
+    @property
+    def slots(self) -> int:
+        """Slots of each ciphertext."""
+
+    @property
+    def ciphertexts(self) -> int:
+        """How many ciphertexts it takes."""
+
+    @property
+    def period(self) -> int:
+        """The smallest power of two by which rotations change nothing."""
+
+class MatVec:
+    """
+    A plan for M x (+ bias): a clear real matrix (m, n) times an encrypted vector, one level.
+
+    Extended diagonals with baby-step giant-step and hoisting (Halevi and Shoup 2014; Yang, Kuppannagari,
+    Kannan, Prasanna 2022). The plan is chosen by a cost model before any key is made: give `rotations` to
+    Client.evaluation_keys, encrypt pack(x), and apply with Evaluator.matvec.
+    """
+
+    def __init__(
+        self,
+        matrix: numpy.typing.ArrayLike,
+        params: Params,
+        *,
+        level: int | None = None,
+        layout: str | Layout = "cheapest",
+        bias: numpy.typing.ArrayLike | None = None,
+        hoisting: str = "auto",
+        streaming: bool = False,
+    ) -> None:
+        """
+        Plan the product.
+
+        level: of the input, 1 to params.depth; None for the top.
+        layout: how the input lies: "cheapest" for what pack() gives, "natural" for a vector as
+            Client.encrypt lays it, or the output_layout of another MatVec.
+        bias: m numbers added to the product.
+        hoisting: "single", "twice", or "auto" for the one that the cost model finds faster.
+        streaming: plan for diagonals that are encoded at each use (no Evaluator.prepare).
+
+        Raises InvalidArgument for shapes and numbers, DepthExhausted at level 0.
+        """
+
+    @property
+    def rows(self) -> int:
+        """m."""
+
+    @property
+    def columns(self) -> int:
+        """n."""
+
+    @property
+    def level(self) -> int:
+        """Level of the input; the output lies one lower."""
+
+    @property
+    def rotations(self) -> list[int]:
+        """Rotation keys that it needs."""
+
+    @property
+    def key_bytes(self) -> int:
+        """Bytes of these keys, as sent."""
+
+    @property
+    def plaintext_bytes(self) -> int:
+        """Bytes that Evaluator.prepare takes for it."""
+
+    def working_bytes(self, batch: int = 1) -> int:
+        """Bytes that applying it takes besides keys and operands, about."""
+
+    @property
+    def cost(self) -> float:
+        """Predicted time, in transforms of one limb."""
+
+    @property
+    def hoisting(self) -> str:
+        """'single' or 'twice'."""
+
+    @property
+    def diagonals(self) -> int:
+        """Products of a ciphertext and a diagonal."""
+
+    @property
+    def input_layout(self) -> Layout:
+        """How the input must lie."""
+
+    @property
+    def output_layout(self) -> Layout:
+        """
+        How the output lies: element r of a block in slot r, and periodically on.
+        """
+
+    def pack(self, values: numpy.typing.ArrayLike) -> list[numpy.typing.NDArray[numpy.float64]]:
+        """
+        Vectors (n,) or (batch, n) as the slots of each input ciphertext: arrays (slots,) or
+        (batch, slots) to encrypt.
+        """
+
+    def unpack(
+        self, outputs: Sequence[numpy.typing.ArrayLike]
+    ) -> numpy.typing.NDArray[numpy.float64]:
+        """
+        The decrypted slots of each output ciphertext, (slots,) or (batch, slots), as (m,) or
+        (batch, m).
+        """
+
+    def __repr__(self) -> str: ...
+
+class LinearTransform:
+    """
+    A plan for a linear map of the slots, given by its non-zero diagonals; one level.
+
+    Entry s of diagonal d weighs slot s + d of the input, around all slots, in slot s of the output. Give
+    `rotations` to Client.evaluation_keys and apply with Evaluator.linear_transform.
+    """
+
+    def __init__(
+        self,
+        params: Params,
+        diagonals: dict[int, numpy.typing.ArrayLike],
+        *,
+        level: int | None = None,
+        slots: int = 0,
+        hoisting: str = "auto",
+        streaming: bool = False,
+    ) -> None:
+        """
+        Plan the map. diagonals: vectors of one number for each slot, by index of any sign.
+
+        slots: of sparsely packed inputs; 0 for params.slots. The rest as in MatVec.
+        """
+
+    @staticmethod
+    def from_matrix(
+        matrix: numpy.typing.ArrayLike,
+        params: Params,
+        *,
+        level: int | None = None,
+        hoisting: str = "auto",
+        streaming: bool = False,
+    ) -> LinearTransform:
+        """
+        Plan a square matrix (slots, slots), a power of two, for inputs of that many slots.
+        """
+
+    @property
+    def level(self) -> int:
+        """Level of the input; the output lies one lower."""
+
+    @property
+    def rotations(self) -> list[int]:
+        """Rotation keys that it needs."""
+
+    @property
+    def key_bytes(self) -> int:
+        """Bytes of these keys, as sent."""
+
+    @property
+    def plaintext_bytes(self) -> int:
+        """Bytes that Evaluator.prepare takes for it."""
+
+    @property
+    def hoisting(self) -> str:
+        """'single' or 'twice'."""
+
+    def __repr__(self) -> str: ...
+
+class Polynomial:
+    """
+    A polynomial to be evaluated on every slot at the fewest levels (Paterson, Stockmeyer).
+
+    Apply it with Evaluator.polynomial.
+    """
+
+    def __init__(
+        self,
+        coefficients: numpy.typing.ArrayLike,
+        basis: str = "power",
+        interval: tuple[float, float] = (-1.0, 1.0),
+    ) -> None:
+        """
+        coefficients: constant first, of x^i ("power") or of T_i ("chebyshev").
+
+        interval: [a, b], where inputs lie; the Chebyshev basis is that of (2 x - a - b) / (b - a).
+        """
+
+    @staticmethod
+    def approximate(
+        function: Callable[[float], float], degree: int, interval: tuple[float, float] = (-1.0, 1.0)
+    ) -> Polynomial:
+        """
+        The polynomial that meets a function at the Chebyshev nodes of an interval.
+        """
+
+    @property
+    def degree(self) -> int:
+        """Its degree."""
+
+    @property
+    def depth(self) -> int:
+        """Levels that it takes."""
+
+    @property
+    def coefficients(self) -> list[complex]:
+        """Constant first."""
+
+    @property
+    def multiplications(self) -> int:
+        """Products of ciphertexts."""
+
+    def __call__(self, x: complex) -> complex:
+        """Its value at a number."""
+
+    def __repr__(self) -> str: ...
+
 class Trace:
     """
     Every backend operation that an Evaluator ran, in order.
@@ -546,6 +841,13 @@ class EvaluatorCore:
     def conjugate(self, a: Ciphertext) -> Ciphertext: ...
     def sum(self, a: Ciphertext, count: int) -> Ciphertext: ...
     def normalise(self, a: Ciphertext) -> Ciphertext: ...
+    def matvec(self, plan: MatVec, x: Sequence[Ciphertext]) -> list[Ciphertext]: ...
+    def linear_transform(self, plan: LinearTransform, x: Ciphertext) -> Ciphertext: ...
+    def polynomial(self, plan: Polynomial, x: Ciphertext) -> Ciphertext: ...
+    @overload
+    def prepare(self, plan: MatVec) -> None: ...
+    @overload
+    def prepare(self, plan: LinearTransform) -> None: ...
     def is_settled(self, a: Ciphertext) -> bool: ...
     def effective_level(self, a: Ciphertext) -> int: ...
     def with_length(self, a: Ciphertext, length: int) -> Ciphertext: ...

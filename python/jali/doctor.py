@@ -40,7 +40,10 @@ def _extras() -> dict[str, list[str]]:
 
 def _has(package: str) -> bool:
     module = _MODULES.get(package, package.replace("-", "_"))
-    return importlib.util.find_spec(module) is not None
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def fix_for(module: str) -> str:

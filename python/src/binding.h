@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <type_traits>
+#include <utility>
 
 #include "jali/api/jali.h"
 
@@ -21,8 +23,21 @@ namespace nb = nanobind;
 
 // Python holds these values; the shared pointers inside never point at Python objects, so that they
 // may be dropped by any thread, with or without the interpreter's lock.
-struct Params {
+class Params {
+ public:
+  Params() = default;
+  Params(params::CkksParamsPtr params) : ptr(std::move(params)) {}  // NOLINT: is what it holds
+
   params::CkksParamsPtr ptr;
+  /// A ring for loading objects, made at the first call and shared by all copies of this handle.
+  std::shared_ptr<const ring::Ring> ring() const;
+
+ private:
+  struct Lazy {
+    std::mutex mutex;
+    std::shared_ptr<const ring::Ring> ring;
+  };
+  std::shared_ptr<Lazy> lazy_ = std::make_shared<Lazy>();
 };
 struct EvaluationKeys {
   std::shared_ptr<const rlwe::EvaluationKeys> ptr;
@@ -45,6 +60,7 @@ void bind_params(nb::module_& m);
 void bind_values(nb::module_& m);
 void bind_client(nb::module_& m);
 void bind_explicit(nb::module_& m);
+void bind_circuits(nb::module_& m);
 void bind_evaluator(nb::module_& m);
 
 }  // namespace jali::python

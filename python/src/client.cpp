@@ -10,6 +10,8 @@
 
 #include "arrays.h"
 #include "binding.h"
+#include "bytes.h"
+#include "jali/wire/secret.h"
 #include "packing.h"
 
 namespace jali::python {
@@ -56,6 +58,18 @@ class Client {
       : params_(params.ptr), ring_(cpu_ring(*params_, threads)) {
     rlwe::KeyGenerator generator(params_, ring_);
     adopt(std::make_shared<const rlwe::SecretKey>(generator.secret_key()));
+  }
+
+  Client(nb::handle secret, const Params& params, int threads)
+      : params_(params.ptr), ring_(cpu_ring(*params_, threads)) {
+    const BytesView view(secret);
+    nb::gil_scoped_release release;
+    adopt(std::make_shared<const rlwe::SecretKey>(
+        wire::secret_from_bytes(view.span(), params_, *ring_)));
+  }
+
+  nb::bytes secret_to_bytes() const {
+    return to_python_bytes([&] { return wire::secret_to_bytes(*secret_, *ring_); });
   }
 
   Params params() const { return {params_}; }
@@ -183,6 +197,9 @@ statistical_bits: security of the secret key over all of them.)")
 Right for circuits whose inputs stay within the magnitudes that were encrypted.)");
   nb::class_<Client>(m, "ClientCore", "See jali.ckks.Client.")
       .def(nb::init<const Params&, int>(), "params"_a, "threads"_a = 0, nogil())
+      .def(nb::init<nb::handle, const Params&, int>(), "secret"_a.none(), "params"_a,
+           "threads"_a = 0)
+      .def("secret_to_bytes", &Client::secret_to_bytes)
       .def_prop_ro("params", &Client::params, "Its parameters.")
       .def("encrypt", &Client::encrypt, "values"_a.none(), "level"_a = -1, "slots"_a = 0)
       .def(

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "arrays.h"
+#include "circuits.h"
 #include "packing.h"
 #include "server.h"
 
@@ -112,6 +113,19 @@ class Evaluator {
     return a.parts.size() == 2 && auto_.effective_level(a) == a.level &&
            (a.level == 0 || std::fabs(a.scale / a.params->level(a.level).scale - 1) < 0x1p-45);
   }
+  std::vector<Ciphertext> matvec(const MatVec& plan,
+                                 const std::vector<const Ciphertext*>& x) const {
+    return apply(*server_, plan, x);
+  }
+  Ciphertext linear_transform(const LinearTransform& plan, const Ciphertext& x) const {
+    return apply(*server_, plan, x);
+  }
+  Ciphertext polynomial(const Polynomial& plan, const Ciphertext& x) const {
+    return apply(*server_, plan, x);
+  }
+  void prepare(const MatVec& plan) const { plan.plan->prepare(*server_); }
+  void prepare(const LinearTransform& plan) const { plan.plan->prepare(*server_); }
+
   int effective_level(const Ciphertext& a) const { return auto_.effective_level(a); }
 
  private:
@@ -230,6 +244,13 @@ Names, shapes, bytes and times: no data, nothing secret.)")
       .def("conjugate", &Evaluator::conjugate, "a"_a, nogil())
       .def("sum", &Evaluator::sum, "a"_a, "count"_a, nogil())
       .def("normalise", &Evaluator::normalise, "a"_a, nogil())
+      .def("matvec", &Evaluator::matvec, "plan"_a, "x"_a, nogil())
+      .def("linear_transform", &Evaluator::linear_transform, "plan"_a, "x"_a, nogil())
+      .def("polynomial", &Evaluator::polynomial, "plan"_a, "x"_a, nogil())
+      .def("prepare", nb::overload_cast<const MatVec&>(&Evaluator::prepare, nb::const_), "plan"_a,
+           nogil())
+      .def("prepare", nb::overload_cast<const LinearTransform&>(&Evaluator::prepare, nb::const_),
+           "plan"_a, nogil())
       .def("is_settled", &Evaluator::is_settled, "a"_a)
       .def("effective_level", &Evaluator::effective_level, "a"_a)
       .def("with_length", &with_length, "a"_a, "length"_a, nogil());

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "binding.h"
+#include "bytes.h"
+#include "jali/wire/ckks.h"
 
 namespace jali::python {
 
@@ -62,6 +64,12 @@ std::string repr(const Params& self) {
 }
 
 }  // namespace
+
+std::shared_ptr<const ring::Ring> Params::ring() const {
+  const std::lock_guard lock(lazy_->mutex);
+  if (lazy_->ring == nullptr) lazy_->ring = ckks::make_ring(*ptr, "cpu", 1);
+  return lazy_->ring;
+}
 
 void require_same(const params::CkksParams& expected, const params::CkksParams& given,
                   const char* what) {
@@ -187,6 +195,27 @@ Raises InsecureParams or InvalidArgument, saying what would fit.)")
           "Bytes that the same keys take in the memory of an evaluator.")
       .def_prop_ro("fingerprint", &fingerprint,
                    "Hexadecimal hash that every serialised object of these parameters carries.")
+      .def(
+          "to_bytes",
+          [](const Params& p) { return to_python_bytes([&] { return wire::to_bytes(*p.ptr); }); },
+          "Bytes from which from_bytes makes the same parameters anywhere.")
+      .def_static(
+          "from_bytes",
+          [](nb::handle data) {
+            const BytesView view(data);
+            nb::gil_scoped_release release;
+            return Params(wire::params_from_bytes(view.span()));
+          },
+          "data"_a.none(),
+          nb::sig("def from_bytes(data: bytes | bytearray | memoryview) -> Params"),
+          "Raises CorruptData or VersionError for anything that to_bytes did not make.")
+      .def(
+          "__reduce__",
+          [](nb::handle self) {
+            return nb::make_tuple(nb::module_::import_("jali._pickle").attr("params"),
+                                  nb::make_tuple(self.attr("to_bytes")()));
+          },
+          nb::sig("def __reduce__(self) -> tuple[typing.Any, ...]"))
       .def("__eq__",
            [](const Params& a, nb::handle b) {
              return nb::isinstance<Params>(b) && a.ptr->hash() == nb::cast<Params>(b).ptr->hash();

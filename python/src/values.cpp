@@ -8,6 +8,8 @@
 #include <string>
 
 #include "binding.h"
+#include "bytes.h"
+#include "jali/wire/ckks.h"
 #include "packing.h"
 
 namespace jali::python {
@@ -21,6 +23,22 @@ std::size_t bytes_of(const ckks::Ciphertext& c) {
   for (const auto& part : c.parts) total += part.bytes();
   return total;
 }
+
+template <class T>
+T load(nb::handle data, const Params& params, std::size_t max_bytes) {
+  const BytesView view(data);
+  nb::gil_scoped_release release;
+  wire::Limits limits;
+  limits.max_bytes = max_bytes;
+  return wire::from_bytes<T>(view.span(), params.ptr, *params.ring(), limits);
+}
+
+constexpr const char* kToBytes = "Bytes for transport or storage; not authenticated.";
+constexpr const char* kFromBytes = R"(Load what to_bytes made, checking every byte.
+
+max_bytes: bound on the input, and apart from it on the memory of the result.
+Raises CorruptData, VersionError, ParamsMismatch or LimitExceeded.)";
+constexpr std::size_t kMaxBytes = wire::Limits{}.max_bytes;
 
 nb::tuple shape(const ckks::Ciphertext& c) {
   if (c.packing.batched) return nb::make_tuple(c.batch(), length_of(c));
@@ -49,6 +67,17 @@ void bind_values(nb::module_& m) {
           "nbytes", [](const ckks::Plaintext& p) { return p.poly.bytes(); }, "Bytes in memory.")
       .def_prop_ro(
           "params", [](const ckks::Plaintext& p) { return Params{p.params}; }, "Its parameters.")
+      .def(
+          "to_bytes",
+          [](const ckks::Plaintext& x) {
+            return to_python_bytes([&] { return wire::to_bytes(x); });
+          },
+          kToBytes)
+      .def_static("from_bytes", &load<ckks::Plaintext>, "data"_a.none(), "params"_a, nb::kw_only(),
+                  "max_bytes"_a = kMaxBytes,
+                  nb::sig("def from_bytes(data: bytes | bytearray | memoryview, params: Params, *, "
+                          "max_bytes: int = ...) -> Plaintext"),
+                  kFromBytes)
       .def("__repr__", [](const ckks::Plaintext& p) {
         char text[120];
         std::snprintf(text, sizeof(text), "Plaintext(level=%d, scale=2^%.2f, %zu bytes)", p.level,
@@ -84,6 +113,17 @@ Holds nothing secret. To compute with it, bind it to an Evaluator.)")
             return params::NoiseModel(*c.params).precision_bits(c.estimate, c.scale);
           },
           "Estimated bits of precision of a slot: -log2 of the standard deviation of its error.")
+      .def(
+          "to_bytes",
+          [](const ckks::Ciphertext& x) {
+            return to_python_bytes([&] { return wire::to_bytes(x); });
+          },
+          kToBytes)
+      .def_static("from_bytes", &load<ckks::Ciphertext>, "data"_a.none(), "params"_a, nb::kw_only(),
+                  "max_bytes"_a = kMaxBytes,
+                  nb::sig("def from_bytes(data: bytes | bytearray | memoryview, params: Params, *, "
+                          "max_bytes: int = ...) -> Ciphertext"),
+                  kFromBytes)
       .def("__repr__", &repr);
 
   nb::class_<PublicKey>(m, "PublicKey", "A key that encrypts and does not decrypt.")
@@ -92,6 +132,22 @@ Holds nothing secret. To compute with it, bind it to an Evaluator.)")
       .def_prop_ro(
           "nbytes", [](const PublicKey& k) { return k.ptr->b.bytes() + sizeof(k.ptr->seed); },
           "Bytes of its one stored half and its seed.")
+      .def(
+          "to_bytes",
+          [](const PublicKey& x) {
+            return to_python_bytes([&] { return wire::to_bytes(*x.ptr); });
+          },
+          kToBytes)
+      .def_static(
+          "from_bytes",
+          [](nb::handle data, const Params& params, std::size_t max_bytes) {
+            return PublicKey{std::make_shared<const rlwe::PublicKey>(
+                load<rlwe::PublicKey>(data, params, max_bytes))};
+          },
+          "data"_a.none(), "params"_a, nb::kw_only(), "max_bytes"_a = kMaxBytes,
+          nb::sig("def from_bytes(data: bytes | bytearray | memoryview, params: Params, *, "
+                  "max_bytes: int = ...) -> PublicKey"),
+          kFromBytes)
       .def("__repr__", [](const PublicKey& k) {
         return "PublicKey(" + std::to_string(k.ptr->b.bytes()) + " bytes)";
       });
@@ -127,6 +183,22 @@ Holds nothing secret. To compute with it, bind it to an Evaluator.)")
           "has_relinearisation",
           [](const EvaluationKeys& k) { return k.ptr->relinearisation.has_value(); },
           "Whether products of ciphertexts can be relinearised.")
+      .def(
+          "to_bytes",
+          [](const EvaluationKeys& x) {
+            return to_python_bytes([&] { return wire::to_bytes(*x.ptr); });
+          },
+          kToBytes)
+      .def_static(
+          "from_bytes",
+          [](nb::handle data, const Params& params, std::size_t max_bytes) {
+            return EvaluationKeys{std::make_shared<const rlwe::EvaluationKeys>(
+                load<rlwe::EvaluationKeys>(data, params, max_bytes))};
+          },
+          "data"_a.none(), "params"_a, nb::kw_only(), "max_bytes"_a = kMaxBytes,
+          nb::sig("def from_bytes(data: bytes | bytearray | memoryview, params: Params, *, "
+                  "max_bytes: int = ...) -> EvaluationKeys"),
+          kFromBytes)
       .def("__repr__", [](const EvaluationKeys& k) {
         return "EvaluationKeys(" + std::to_string(k.ptr->galois.size()) + " rotations, " +
                std::to_string(k.ptr->bytes()) + " bytes)";

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Union
 import numpy as np
 import numpy.typing as npt
 
-from jali._jali import Ciphertext
+from jali._jali import Ciphertext, MatVec
 from jali.errors import InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
@@ -199,6 +199,23 @@ class Bound:
             return powers[n]
 
         return power(int(exponent))
+
+    def __rmatmul__(self, matrix: Any) -> Bound:
+        """matrix @ self: a clear real matrix (m, n) times this vector of length n, one level down.
+
+        Convenient; it plans and encodes the matrix at each use. Needs the rotations of
+        MatVec(matrix, params, layout="natural", level=self.level), which serves many products through
+        Evaluator.matvec faster.
+        """
+        array = np.asarray(matrix)
+        if array.ndim != 2 or array.shape[1] != self.shape[-1]:
+            raise InvalidArgument(
+                f"a matrix of the shape {array.shape} does not multiply vectors of the length "
+                f"{self.shape[-1]}"
+            )
+        server = self._server
+        plan = MatVec(array, server.params, level=self.level, layout="natural", streaming=True)
+        return server.matvec(plan, self)
 
     # --- movement of slots ----------------------------------------------------------------------
 

@@ -30,6 +30,25 @@ class Client:
     def __init__(self, params: Params, *, threads: int | None = None) -> None:
         self._core = _jali.ClientCore(params, checked_threads(threads))
 
+    @classmethod
+    def from_secret_bytes(
+        cls, secret: bytes | bytearray | memoryview, params: Params, *, threads: int | None = None
+    ) -> Client:
+        """The client whose secret_to_bytes gave these bytes.
+
+        Raises CorruptData, VersionError or ParamsMismatch; no message tells anything of the key.
+        """
+        client = cls.__new__(cls)
+        client._core = _jali.ClientCore(secret, params, checked_threads(threads))
+        return client
+
+    def secret_to_bytes(self) -> bytes:
+        """The secret key, to be stored where nobody else reads: whoever has it decrypts everything.
+
+        Python does not wipe these bytes after use.
+        """
+        return self._core.secret_to_bytes()
+
     @property
     def params(self) -> Params:
         """The parameters of every key and ciphertext of this client."""

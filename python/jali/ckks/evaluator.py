@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy.typing as npt
+
 from jali import _jali
-from jali._jali import Ciphertext, EvaluationKeys, ExplicitEvaluator, Params, Trace
+from jali._jali import (
+    Ciphertext,
+    EvaluationKeys,
+    ExplicitEvaluator,
+    LinearTransform,
+    MatVec,
+    Params,
+    Polynomial,
+    Trace,
+)
 from jali.ckks.bound import Bound
 from jali.ckks.client import checked_threads
 from jali.errors import InvalidArgument
@@ -84,6 +97,66 @@ class Evaluator:
             raise InvalidArgument(f"bind takes a Ciphertext, not {type(ciphertext).__name__}")
         self._core.check(ciphertext)
         return Bound(self, ciphertext)
+
+    def prepare(self, plan: MatVec | LinearTransform) -> None:
+        """Encode a plan's matrix now, once, instead of at each use; takes plan.plaintext_bytes."""
+        if not isinstance(plan, (MatVec, LinearTransform)):
+            raise InvalidArgument("prepare takes a MatVec or a LinearTransform")
+        self._core.prepare(plan)
+
+    def matvec(self, plan: MatVec, x: Bound | Sequence[Bound]) -> Bound:
+        """The plan's matrix times x (+ bias), one level down; shows plan.rows numbers.
+
+        x: the encryption of plan.pack(vector), several where the layout takes several ciphertexts.
+        For products whose output takes several see matvec_blocks. Raises KeyMissing, naming the
+        rotations, DepthExhausted, InvalidArgument.
+        """
+        outputs = self.matvec_blocks(plan, x)
+        if len(outputs) != 1:
+            raise InvalidArgument(
+                f"the product takes {len(outputs)} ciphertexts: call matvec_blocks"
+            )
+        return outputs[0]
+
+    def matvec_blocks(self, plan: MatVec, x: Bound | Sequence[Bound]) -> list[Bound]:
+        """As matvec, for outputs longer than the slots: one value for each block of rows."""
+        if not isinstance(plan, MatVec):
+            raise InvalidArgument("matvec takes a ckks.MatVec: make one from the matrix first")
+        inputs = [self._own(v) for v in ([x] if isinstance(x, Bound) else x)]
+        return [Bound(self, c) for c in self._core.matvec(plan, inputs)]
+
+    def linear_transform(self, plan: LinearTransform, x: Bound) -> Bound:
+        """The plan's linear map of the slots of x, one level down. Errors as in matvec."""
+        if not isinstance(plan, LinearTransform):
+            raise InvalidArgument("linear_transform takes a ckks.LinearTransform")
+        return Bound(self, self._core.linear_transform(plan, self._own(x)))
+
+    def polynomial(
+        self,
+        x: Bound,
+        polynomial: Polynomial | npt.ArrayLike,
+        *,
+        basis: str = "power",
+        interval: tuple[float, float] = (-1.0, 1.0),
+    ) -> Bound:
+        """A polynomial on every slot, at the fewest levels: ceil(log2(degree + 1)).
+
+        polynomial: a ckks.Polynomial, or coefficients with the constant first, of x^i ("power") or
+            of T_i on ``interval`` ("chebyshev"), where an interval other than [-1, 1] may cost a level.
+
+        Inputs outside the interval give values that grow fast: check it. Raises DepthExhausted with
+        the depth that would be enough, KeyMissing without a relinearisation key.
+        """
+        if not isinstance(polynomial, Polynomial):
+            polynomial = Polynomial(polynomial, basis, interval)
+        return Bound(self, self._core.polynomial(polynomial, self._own(x)))
+
+    def _own(self, value: Bound) -> Ciphertext:
+        if not isinstance(value, Bound):
+            raise InvalidArgument(f"this takes a bound value, not {type(value).__name__}")
+        if value.evaluator is not self:
+            raise InvalidArgument("the value is bound to another evaluator: bind it to this one")
+        return value.ciphertext
 
     def __repr__(self) -> str:
         return f"Evaluator({self.params!r}, device='{self.device}', engine='{self.engine}')"

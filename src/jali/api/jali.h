@@ -4,6 +4,10 @@
 // IWYU pragma: begin_exports
 #include "jali/api/threads.h"
 #include "jali/base/error.h"
+#include "jali/circuits/linear_transform.h"
+#include "jali/circuits/matvec.h"
+#include "jali/circuits/polynomial.h"
+#include "jali/circuits/slot_sum.h"
 #include "jali/ckks/auto_evaluator.h"
 #include "jali/ckks/encoder.h"
 #include "jali/ckks/encryptor.h"
@@ -14,4 +18,6 @@
 #include "jali/params/ckks_params.h"
 #include "jali/params/noise.h"
 #include "jali/rlwe/keys.h"
+#include "jali/wire/ckks.h"
+#include "jali/wire/secret.h"
 // IWYU pragma: end_exports

@@ -1,0 +1,48 @@
+// Bytes between Python and the library.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <span>
+
+#include "jali/base/error.h"
+
+namespace jali::python {
+
+namespace nb = nanobind;
+
+/// Any bytes-like object of Python, borrowed for as long as this lives; needs the interpreter's lock
+/// to be made and dropped, not to be read. Throws InvalidArgument for other objects.
+class BytesView {
+ public:
+  explicit BytesView(nb::handle object) {
+    if (PyObject_GetBuffer(object.ptr(), &buffer_, PyBUF_SIMPLE) != 0) {
+      PyErr_Clear();
+      throw InvalidArgument("give bytes, a bytearray or a contiguous memoryview");
+    }
+  }
+  ~BytesView() { PyBuffer_Release(&buffer_); }
+  BytesView(const BytesView&) = delete;
+  BytesView& operator=(const BytesView&) = delete;
+
+  std::span<const std::uint8_t> span() const {
+    return {static_cast<const std::uint8_t*>(buffer_.buf), static_cast<std::size_t>(buffer_.len)};
+  }
+
+ private:
+  Py_buffer buffer_{};
+};
+
+/// make() without the interpreter's lock, its bytes as Python's.
+template <class Make>
+nb::bytes to_python_bytes(const Make& make) {
+  decltype(make()) bytes;
+  {
+    nb::gil_scoped_release release;
+    bytes = make();
+  }
+  return nb::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+}  // namespace jali::python

@@ -1,0 +1,433 @@
+// Matrix-vector products, linear transforms and polynomials.
+#include "circuits.h"
+
+#include <nanobind/stl/complex.h>
+#include <nanobind/stl/function.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "arrays.h"
+#include "packing.h"
+
+namespace jali::python {
+
+using namespace nb::literals;
+using circuits::Layout;
+using ckks::Ciphertext;
+
+namespace {
+
+circuits::BsgsOptions bsgs_options(const std::string& hoisting, bool streaming) {
+  circuits::BsgsOptions options;
+  options.streaming = streaming;
+  if (hoisting == "single") {
+    options.hoisting = circuits::Hoisting::single;
+  } else if (hoisting == "twice") {
+    options.hoisting = circuits::Hoisting::twice;
+  } else {
+    require<InvalidArgument>(hoisting == "auto", [&] {
+      return "unknown hoisting \"" + hoisting + "\": use \"auto\", \"single\" or \"twice\"";
+    });
+  }
+  return options;
+}
+
+const char* hoisting_name(circuits::Hoisting hoisting) {
+  return hoisting == circuits::Hoisting::single ? "single" : "twice";
+}
+
+int level_of(const params::CkksParams& params, std::optional<int> level) {
+  require<InvalidArgument>(level.value_or(0) >= 0, "levels begin at 0");
+  return checked_level(params, level.value_or(-1));
+}
+
+MatVec make_matvec(nb::handle matrix, const Params& params, std::optional<int> level,
+                   nb::handle layout, nb::handle bias, const std::string& hoisting,
+                   bool streaming) {
+  const Vectors m(matrix, "the matrix");
+  require<InvalidArgument>(m.batched() && !m.is_complex(),
+                           "the matrix must be real and have two dimensions (rows, columns)");
+  circuits::MatVecOptions options;
+  options.level = level_of(*params.ptr, level);
+  options.bsgs = bsgs_options(hoisting, streaming);
+  if (nb::isinstance<Layout>(layout)) {
+    options.input = nb::cast<Layout>(layout);
+  } else {
+    std::string name;
+    require<InvalidArgument>(
+        nb::try_cast(layout, name) && (name == "cheapest" || name == "natural"),
+        "layout must be \"cheapest\", \"natural\" or the output_layout of another MatVec");
+    if (name == "natural") {
+      options.input = Layout::periodic(m.count(), params.ptr->slots(), params.ptr->slots());
+    }
+  }
+  if (!bias.is_none()) {
+    const Vectors b(bias, "the bias");
+    require<InvalidArgument>(!b.batched() && !b.is_complex() && b.count() == m.batch(), [&] {
+      return "the bias must be a real vector of " + std::to_string(m.batch()) +
+             " numbers, one for each row of the matrix";
+    });
+    options.bias.assign(b.real().begin(), b.real().end());
+  }
+  std::vector<double> numbers(m.real().begin(), m.real().end());
+  const std::size_t rows = m.batch(), columns = m.count();
+  nb::gil_scoped_release release;
+  return {std::make_shared<Plan<circuits::MatVec>>(params.ptr, std::move(numbers), rows, columns,
+                                                   params.ptr, options)};
+}
+
+nb::object pack(const MatVec& self, nb::handle values) {
+  const Vectors v(values);
+  const auto& plan = **self.plan;
+  require<InvalidArgument>(!v.is_complex() && v.count() == plan.columns(), [&] {
+    return "give real vectors of " + std::to_string(plan.columns()) +
+           " numbers, one for each column of the matrix";
+  });
+  const auto packed = plan.pack(v.real(), v.batch());
+  nb::list out;
+  for (const auto& slots : packed) {
+    const std::vector<std::complex<double>> numbers(slots.begin(), slots.end());
+    out.append(to_numpy(numbers, v.batch(), slots.size() / v.batch(), v.batched(), false));
+  }
+  return out;
+}
+
+nb::object unpack(const MatVec& self, nb::sequence outputs) {
+  const auto& plan = **self.plan;
+  std::vector<std::vector<double>> slots_of;
+  std::size_t batch = 0;
+  bool batched = false;
+  for (nb::handle item : outputs) {
+    const Vectors v(item, "the outputs");
+    require<InvalidArgument>(
+        !v.is_complex() && v.count() == plan.output_layout().slots &&
+            (slots_of.empty() || (v.batch() == batch && v.batched() == batched)),
+        [&] {
+          return "give one array (" + std::to_string(plan.output_layout().slots) +
+                 ",), or one batch of these, for each output: "
+                 "decrypt(..., length=params.slots)";
+        });
+    batch = v.batch();
+    batched = v.batched();
+    slots_of.emplace_back(v.real().begin(), v.real().end());
+  }
+  require<InvalidArgument>(slots_of.size() == plan.output_layout().ciphertexts(), [&] {
+    return "give one array for each of the " + std::to_string(plan.output_layout().ciphertexts()) +
+           " outputs";
+  });
+  const auto numbers = plan.unpack(slots_of, batch);
+  const std::vector<std::complex<double>> wide(numbers.begin(), numbers.end());
+  return to_numpy(wide, batch, plan.rows(), batched, false);
+}
+
+circuits::TransformOptions transform_options(const Params& params, std::optional<int> level,
+                                             std::int64_t slots, const std::string& hoisting,
+                                             bool streaming) {
+  circuits::TransformOptions options;
+  options.level = level_of(*params.ptr, level);
+  options.log_slots = checked_log_slots(*params.ptr, slots);
+  options.bsgs = bsgs_options(hoisting, streaming);
+  return options;
+}
+
+LinearTransform make_transform(const Params& params, nb::dict diagonals, std::optional<int> level,
+                               std::int64_t slots, const std::string& hoisting, bool streaming) {
+  const auto options = transform_options(params, level, slots, hoisting, streaming);
+  const std::size_t length = std::size_t{1} << options.log_slots;
+  circuits::Diagonals numbers;
+  bool complex_values = false;
+  for (auto [key, value] : diagonals) {
+    int index = 0;
+    require<InvalidArgument>(nb::try_cast(key, index), "diagonals are numbered by whole numbers");
+    const Vectors v(value, "a diagonal's numbers");
+    require<InvalidArgument>(!v.batched() && v.count() == length, [&] {
+      return "diagonal " + std::to_string(index) + " must be a vector of " +
+             std::to_string(length) + " numbers, one for each slot";
+    });
+    complex_values = complex_values || v.is_complex();
+    std::vector<std::complex<double>> store;
+    const auto entries = v.as_complex(store);
+    numbers[index].assign(entries.begin(), entries.end());
+  }
+  nb::gil_scoped_release release;
+  return {std::make_shared<Plan<circuits::LinearTransform>>(params.ptr, params.ptr,
+                                                            std::move(numbers), options),
+          complex_values};
+}
+
+LinearTransform transform_from_matrix(nb::handle matrix, const Params& params,
+                                      std::optional<int> level, const std::string& hoisting,
+                                      bool streaming) {
+  const Vectors m(matrix, "the matrix");
+  require<InvalidArgument>(m.batched() && m.batch() == m.count(),
+                           "the matrix must be square; for other shapes see MatVec");
+  const auto options =
+      transform_options(params, level, static_cast<std::int64_t>(m.count()), hoisting, streaming);
+  nb::gil_scoped_release release;
+  std::vector<std::complex<double>> store;
+  auto diagonals = circuits::diagonals_of(m.as_complex(store), m.count());
+  return {std::make_shared<Plan<circuits::LinearTransform>>(params.ptr, params.ptr,
+                                                            std::move(diagonals), options),
+          m.is_complex()};
+}
+
+Polynomial from_coefficients(circuits::Polynomial p) {
+  const bool complex_values =
+      std::ranges::any_of(p.coefficients, [](const auto& c) { return c.imag() != 0; });
+  return {std::make_shared<const circuits::PolynomialPlan>(p), complex_values};
+}
+
+Polynomial make_polynomial(nb::handle coefficients, const std::string& basis,
+                           std::pair<double, double> interval) {
+  const Vectors v(coefficients, "the coefficients");
+  require<InvalidArgument>(!v.batched(), "the coefficients must have one dimension");
+  circuits::Polynomial p;
+  require<InvalidArgument>(basis == "power" || basis == "chebyshev", [&] {
+    return "unknown basis \"" + basis + "\": use \"power\" or \"chebyshev\"";
+  });
+  p.basis = basis == "power" ? circuits::Basis::power : circuits::Basis::chebyshev;
+  p.a = interval.first;
+  p.b = interval.second;
+  std::vector<std::complex<double>> store;
+  const auto numbers = v.as_complex(store);
+  p.coefficients.assign(numbers.begin(), numbers.end());
+  return from_coefficients(std::move(p));
+}
+
+}  // namespace
+
+std::vector<Ciphertext> apply(const Server& server, const MatVec& self,
+                              const std::vector<const Ciphertext*>& x) {
+  const auto& plan = **self.plan;
+  require<InvalidArgument>(x.size() == plan.input_layout().ciphertexts(), [&] {
+    return "the product takes " + std::to_string(plan.input_layout().ciphertexts()) +
+           " ciphertexts, not " + std::to_string(x.size());
+  });
+  std::vector<Ciphertext> inputs;
+  for (const Ciphertext* one : x) {
+    require<InvalidArgument>(one != nullptr, "an operand is None");
+    require<InvalidArgument>(!one->packing.complex_values, "MatVec takes real vectors");
+    inputs.push_back(server.evaluator->copy(*one));
+  }
+  auto outputs = self.plan->apply(server, std::span<const Ciphertext>(inputs));
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const auto rows = plan.blocks()[i].rows;
+    const std::size_t slots = std::size_t{1} << outputs[i].log_slots;
+    outputs[i].packing.batched = x[0]->packing.batched;
+    outputs[i].packing.length = rows == slots ? 0 : static_cast<std::uint32_t>(rows);
+  }
+  return outputs;
+}
+
+Ciphertext apply(const Server& server, const LinearTransform& self, const Ciphertext& x) {
+  Ciphertext out = self.plan->apply(server, x);
+  out.packing.batched = x.packing.batched;
+  out.packing.complex_values = x.packing.complex_values || self.complex_values;
+  return out;  // of all slots: the transform mixes them
+}
+
+Ciphertext apply(const Server& server, const Polynomial& self, const Ciphertext& x) {
+  Ciphertext out = circuits::evaluate(*server.evaluator, x, *self.plan);
+  out.packing = of_moved(x);
+  out.packing.complex_values = x.packing.complex_values || self.complex_values;
+  return out;
+}
+
+void bind_circuits(nb::module_& m) {
+  nb::class_<Layout>(m, "Layout", "Which element of a vector each slot of some ciphertexts holds.")
+      .def_ro("size", &Layout::size, "Elements of the vector.")
+      .def_ro("slots", &Layout::slots, "Slots of each ciphertext.")
+      .def_prop_ro("ciphertexts", &Layout::ciphertexts, "How many ciphertexts it takes.")
+      .def_prop_ro("period", &Layout::period,
+                   "The smallest power of two by which rotations change nothing.");
+
+  nb::class_<MatVec>(
+      m, "MatVec",
+      R"(A plan for M x (+ bias): a clear real matrix (m, n) times an encrypted vector, one level.
+
+Extended diagonals with baby-step giant-step and hoisting (Halevi and Shoup 2014; Yang, Kuppannagari,
+Kannan, Prasanna 2022). The plan is chosen by a cost model before any key is made: give `rotations` to
+Client.evaluation_keys, encrypt pack(x), and apply with Evaluator.matvec.)")
+      .def(
+          "__init__",
+          [](MatVec* self, nb::handle matrix, const Params& params, std::optional<int> level,
+             nb::handle layout, nb::handle bias, const std::string& hoisting, bool streaming) {
+            new (self)
+                MatVec(make_matvec(matrix, params, level, layout, bias, hoisting, streaming));
+          },
+          "matrix"_a.none(), "params"_a, nb::kw_only(), "level"_a = nb::none(),
+          "layout"_a = "cheapest", "bias"_a = nb::none(), "hoisting"_a = "auto",
+          "streaming"_a = false,
+          nb::sig("def __init__(self, matrix: numpy.typing.ArrayLike, params: Params, *, "
+                  "level: int | None = None, layout: str | Layout = 'cheapest', "
+                  "bias: numpy.typing.ArrayLike | None = None, hoisting: str = 'auto', "
+                  "streaming: bool = False) -> None"),
+          R"(Plan the product.
+
+level: of the input, 1 to params.depth; None for the top.
+layout: how the input lies: "cheapest" for what pack() gives, "natural" for a vector as
+    Client.encrypt lays it, or the output_layout of another MatVec.
+bias: m numbers added to the product.
+hoisting: "single", "twice", or "auto" for the one that the cost model finds faster.
+streaming: plan for diagonals that are encoded at each use (no Evaluator.prepare).
+
+Raises InvalidArgument for shapes and numbers, DepthExhausted at level 0.)")
+      .def_prop_ro(
+          "rows", [](const MatVec& p) { return (*p.plan)->rows(); }, "m.")
+      .def_prop_ro(
+          "columns", [](const MatVec& p) { return (*p.plan)->columns(); }, "n.")
+      .def_prop_ro(
+          "level", [](const MatVec& p) { return (*p.plan)->level(); },
+          "Level of the input; the output lies one lower.")
+      .def_prop_ro(
+          "rotations", [](const MatVec& p) { return (*p.plan)->rotations(); },
+          "Rotation keys that it needs.")
+      .def_prop_ro(
+          "key_bytes", [](const MatVec& p) { return (*p.plan)->key_bytes(); },
+          "Bytes of these keys, as sent.")
+      .def_prop_ro(
+          "plaintext_bytes", [](const MatVec& p) { return (*p.plan)->plaintext_bytes(); },
+          "Bytes that Evaluator.prepare takes for it.")
+      .def(
+          "working_bytes",
+          [](const MatVec& p, std::size_t batch) { return (*p.plan)->working_bytes(batch); },
+          "batch"_a = 1, "Bytes that applying it takes besides keys and operands, about.")
+      .def_prop_ro(
+          "cost", [](const MatVec& p) { return (*p.plan)->cost(); },
+          "Predicted time, in transforms of one limb.")
+      .def_prop_ro(
+          "hoisting", [](const MatVec& p) { return hoisting_name((*p.plan)->plan().hoisting); },
+          "'single' or 'twice'.")
+      .def_prop_ro(
+          "diagonals", [](const MatVec& p) { return (*p.plan)->plan().diagonal_count(); },
+          "Products of a ciphertext and a diagonal.")
+      .def_prop_ro(
+          "input_layout", [](const MatVec& p) { return (*p.plan)->input_layout(); },
+          "How the input must lie.")
+      .def_prop_ro(
+          "output_layout", [](const MatVec& p) { return (*p.plan)->output_layout(); },
+          "How the output lies: element r of a block in slot r, and periodically on.")
+      .def("pack", &pack, "values"_a.none(),
+           nb::sig("def pack(self, values: numpy.typing.ArrayLike) -> "
+                   "list[numpy.typing.NDArray[numpy.float64]]"),
+           R"(Vectors (n,) or (batch, n) as the slots of each input ciphertext: arrays (slots,) or
+(batch, slots) to encrypt.)")
+      .def("unpack", &unpack, "outputs"_a,
+           nb::sig("def unpack(self, outputs: collections.abc.Sequence[numpy.typing.ArrayLike]) -> "
+                   "numpy.typing.NDArray[numpy.float64]"),
+           R"(The decrypted slots of each output ciphertext, (slots,) or (batch, slots), as (m,) or
+(batch, m).)")
+      .def("__repr__", [](const MatVec& p) {
+        return "MatVec(" + std::to_string((*p.plan)->rows()) + " x " +
+               std::to_string((*p.plan)->columns()) +
+               ", level=" + std::to_string((*p.plan)->level()) + ", " +
+               std::to_string((*p.plan)->rotations().size()) + " rotations)";
+      });
+
+  nb::class_<LinearTransform>(
+      m, "LinearTransform",
+      R"(A plan for a linear map of the slots, given by its non-zero diagonals; one level.
+
+Entry s of diagonal d weighs slot s + d of the input, around all slots, in slot s of the output. Give
+`rotations` to Client.evaluation_keys and apply with Evaluator.linear_transform.)")
+      .def(
+          "__init__",
+          [](LinearTransform* self, const Params& params, nb::dict diagonals,
+             std::optional<int> level, std::int64_t slots, const std::string& hoisting,
+             bool streaming) {
+            new (self) LinearTransform(
+                make_transform(params, std::move(diagonals), level, slots, hoisting, streaming));
+          },
+          "params"_a, "diagonals"_a, nb::kw_only(), "level"_a = nb::none(), "slots"_a = 0,
+          "hoisting"_a = "auto", "streaming"_a = false,
+          nb::sig(
+              "def __init__(self, params: Params, diagonals: dict[int, numpy.typing.ArrayLike], "
+              "*, level: int | None = None, slots: int = 0, hoisting: str = 'auto', "
+              "streaming: bool = False) -> None"),
+          R"(Plan the map. diagonals: vectors of one number for each slot, by index of any sign.
+
+slots: of sparsely packed inputs; 0 for params.slots. The rest as in MatVec.)")
+      .def_static(
+          "from_matrix", &transform_from_matrix, "matrix"_a.none(), "params"_a, nb::kw_only(),
+          "level"_a = nb::none(), "hoisting"_a = "auto", "streaming"_a = false,
+          nb::sig("def from_matrix(matrix: numpy.typing.ArrayLike, params: Params, *, "
+                  "level: int | None = None, hoisting: str = 'auto', "
+                  "streaming: bool = False) -> LinearTransform"),
+          "Plan a square matrix (slots, slots), a power of two, for inputs of that many slots.")
+      .def_prop_ro(
+          "level", [](const LinearTransform& p) { return (*p.plan)->level(); },
+          "Level of the input; the output lies one lower.")
+      .def_prop_ro(
+          "rotations", [](const LinearTransform& p) { return (*p.plan)->rotations(); },
+          "Rotation keys that it needs.")
+      .def_prop_ro(
+          "key_bytes", [](const LinearTransform& p) { return (*p.plan)->key_bytes(); },
+          "Bytes of these keys, as sent.")
+      .def_prop_ro(
+          "plaintext_bytes", [](const LinearTransform& p) { return (*p.plan)->plaintext_bytes(); },
+          "Bytes that Evaluator.prepare takes for it.")
+      .def_prop_ro(
+          "hoisting",
+          [](const LinearTransform& p) { return hoisting_name((*p.plan)->plan().hoisting); },
+          "'single' or 'twice'.")
+      .def("__repr__", [](const LinearTransform& p) {
+        return "LinearTransform(level=" + std::to_string((*p.plan)->level()) + ", " +
+               std::to_string((*p.plan)->plan().diagonal_count()) + " diagonals)";
+      });
+
+  nb::class_<Polynomial>(
+      m, "Polynomial",
+      R"(A polynomial to be evaluated on every slot at the fewest levels (Paterson, Stockmeyer).
+
+Apply it with Evaluator.polynomial.)")
+      .def(
+          "__init__",
+          [](Polynomial* self, nb::handle coefficients, const std::string& basis,
+             std::pair<double, double> interval) {
+            new (self) Polynomial(make_polynomial(coefficients, basis, interval));
+          },
+          "coefficients"_a.none(), "basis"_a = "power", "interval"_a = std::pair(-1.0, 1.0),
+          nb::sig("def __init__(self, coefficients: numpy.typing.ArrayLike, basis: str = 'power', "
+                  "interval: tuple[float, float] = (-1.0, 1.0)) -> None"),
+          R"(coefficients: constant first, of x^i ("power") or of T_i ("chebyshev").
+
+interval: [a, b], where inputs lie; the Chebyshev basis is that of (2 x - a - b) / (b - a).)")
+      .def_static(
+          "approximate",
+          [](const std::function<double(double)>& f, std::size_t degree,
+             std::pair<double, double> interval) {
+            return from_coefficients(
+                circuits::chebyshev_interpolate(f, interval.first, interval.second, degree));
+          },
+          "function"_a, "degree"_a, "interval"_a = std::pair(-1.0, 1.0),
+          "The polynomial that meets a function at the Chebyshev nodes of an interval.")
+      .def_prop_ro(
+          "degree", [](const Polynomial& p) { return p.plan->polynomial().degree(); },
+          "Its degree.")
+      .def_prop_ro(
+          "depth", [](const Polynomial& p) { return p.plan->depth_needed(); },
+          "Levels that it takes.")
+      .def_prop_ro(
+          "coefficients", [](const Polynomial& p) { return p.plan->polynomial().coefficients; },
+          "Constant first.")
+      .def_prop_ro(
+          "multiplications", [](const Polynomial& p) { return p.plan->multiplications(); },
+          "Products of ciphertexts.")
+      .def(
+          "__call__",
+          [](const Polynomial& p, std::complex<double> x) { return p.plan->polynomial()(x); },
+          "x"_a, "Its value at a number.")
+      .def("__repr__", [](const Polynomial& p) {
+        return "Polynomial(degree=" + std::to_string(p.plan->polynomial().degree()) +
+               ", depth=" + std::to_string(p.plan->depth_needed()) + ")";
+      });
+}
+
+}  // namespace jali::python

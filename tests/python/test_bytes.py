@@ -1,0 +1,174 @@
+"""Every object survives its bytes; anything else than its bytes is refused cleanly."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import World, assert_close
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import jali
+from jali import ckks
+
+
+def test_round_trips(world: World, rng: np.random.Generator) -> None:
+    params = ckks.Params.from_bytes(world.params.to_bytes())
+    assert params == world.params and hash(params) == hash(world.params)
+    assert pickle.loads(pickle.dumps(params)) == params
+    v = rng.uniform(-1, 1, (2, 100))
+    fresh = world.client.encrypt(v)
+    back = ckks.Ciphertext.from_bytes(fresh.to_bytes(), params)
+    assert (back.level, back.scale, back.shape) == (fresh.level, fresh.scale, (2, 100))
+    assert np.array_equal(world.client.decrypt(back), world.client.decrypt(fresh))
+
+    keys = ckks.EvaluationKeys.from_bytes(world.keys.to_bytes(), params)
+    assert keys.nbytes == world.keys.nbytes
+    server = ckks.Evaluator(params, keys)
+    x = server.bind(back)
+    y = (x * x + 0.25).rotate(1)
+    sent = ckks.Ciphertext.from_bytes(bytearray(y.ciphertext.to_bytes()), params)
+    assert_close(
+        world, world.server.bind(sent), np.roll(v_padded(v, world) ** 2 + 0.25, -1, axis=1)[:, :100]
+    )
+    for wrapped in (memoryview(fresh.to_bytes()), bytearray(fresh.to_bytes())):
+        assert ckks.Ciphertext.from_bytes(wrapped, params).level == fresh.level
+
+
+def v_padded(v: Any, world: World) -> Any:
+    """v with zeros up to the slots."""
+    return np.pad(v, ((0, 0), (0, world.params.slots - v.shape[1])))
+
+
+def test_public_key_and_plaintext(world: World) -> None:
+    key = ckks.PublicKey.from_bytes(world.client.public_key().to_bytes(), world.params)
+    x = ckks.Encryptor(key).encrypt([0.5, -0.25])
+    assert np.allclose(world.client.decrypt(x), [0.5, -0.25], atol=1e-5)
+    plain = world.server.explicit.encode([0.5, 0.25])
+    again = ckks.Plaintext.from_bytes(plain.to_bytes(), world.params)
+    assert (again.level, again.scale, again.slots) == (plain.level, plain.scale, plain.slots)
+
+
+def test_secret_key(one: World) -> None:
+    secret = one.client.secret_to_bytes()
+    twin = ckks.Client.from_secret_bytes(secret, one.params)
+    assert np.allclose(twin.decrypt(one.client.encrypt([0.5])), [0.5], atol=1e-6)
+    assert np.allclose(one.client.decrypt(twin.encrypt([0.5])), [0.5], atol=1e-6)
+    with pytest.raises(jali.CorruptData):
+        ckks.Client.from_secret_bytes(secret[:-1], one.params)
+    with pytest.raises(jali.ParamsMismatch):
+        ckks.Client.from_secret_bytes(secret, ckks.Params.create(depth=1, scale_bits=30))
+
+
+def test_a_fresh_ciphertext_travels_at_half_the_size(one: World) -> None:
+    x = one.bind([1.0])
+    assert len(x.ciphertext.to_bytes()) < 0.6 * len((x + one.bind([1.0])).ciphertext.to_bytes())
+
+
+Loader = Callable[[World, bytes], Any]
+LOADERS: dict[str, tuple[Callable[[World], bytes], Loader]] = {
+    "params": (lambda w: w.params.to_bytes(), lambda w, b: ckks.Params.from_bytes(b)),
+    "ciphertext": (
+        lambda w: w.client.encrypt([1.0, 2.0], level=0).to_bytes(),
+        lambda w, b: ckks.Ciphertext.from_bytes(b, w.params),
+    ),
+    "plaintext": (
+        lambda w: w.server.explicit.encode([1.0], level=0).to_bytes(),
+        lambda w, b: ckks.Plaintext.from_bytes(b, w.params),
+    ),
+    "evaluation_keys": (
+        lambda w: w.client.evaluation_keys(rotations=[1]).to_bytes(),
+        lambda w, b: ckks.EvaluationKeys.from_bytes(b, w.params),
+    ),
+    "public_key": (
+        lambda w: w.client.public_key().to_bytes(),
+        lambda w, b: ckks.PublicKey.from_bytes(b, w.params),
+    ),
+    "secret_key": (
+        lambda w: w.client.secret_to_bytes(),
+        lambda w, b: ckks.Client.from_secret_bytes(b, w.params),
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", LOADERS)
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(data=st.data())
+def test_tampered_bytes(one: World, kind: str, data: st.DataObject) -> None:
+    make, load = LOADERS[kind]
+    if kind not in one.cache:
+        one.cache[kind] = make(one)
+    blob: bytes = one.cache[kind]
+    load(one, blob)
+    change = data.draw(st.sampled_from(["cut", "flip", "extend", "swap"]), label="change")
+    if change == "cut":
+        bad = blob[: data.draw(st.integers(0, len(blob) - 1), label="length")]
+    elif change == "flip":
+        at = data.draw(st.integers(0, len(blob) - 1), label="at")
+        bit = data.draw(st.integers(0, 7), label="bit")
+        bad = blob[:at] + bytes([blob[at] ^ (1 << bit)]) + blob[at + 1 :]
+    elif change == "extend":
+        bad = blob + data.draw(st.binary(min_size=1, max_size=20), label="tail")
+    else:
+        other = data.draw(st.sampled_from([k for k in LOADERS if k != kind]), label="other")
+        bad = LOADERS[other][0](one)
+    with pytest.raises(jali.Error) as caught:
+        load(one, bad)
+    assert isinstance(
+        caught.value,
+        (jali.CorruptData, jali.VersionError, jali.ParamsMismatch, jali.LimitExceeded),
+    )
+
+
+@pytest.mark.parametrize("kind", LOADERS)
+def test_what_is_not_bytes(one: World, kind: str) -> None:
+    for value in (None, 3, "text", [1, 2], memoryview(b"abcdef")[::2]):
+        with pytest.raises(jali.InvalidArgument, match="bytes"):
+            LOADERS[kind][1](one, value)  # type: ignore[arg-type]
+
+
+def test_limits(one: World) -> None:
+    blob = one.client.encrypt([1.0]).to_bytes()
+    with pytest.raises(jali.LimitExceeded):
+        ckks.Ciphertext.from_bytes(blob, one.params, max_bytes=len(blob) // 2)
+
+
+SERVER = """
+    import sys
+    from jali import ckks
+
+    def read():
+        size = int.from_bytes(sys.stdin.buffer.read(8), "little")
+        return sys.stdin.buffer.read(size)
+
+    params = ckks.Params.from_bytes(read())
+    server = ckks.Evaluator(params, ckks.EvaluationKeys.from_bytes(read(), params))
+    x = server.bind(ckks.Ciphertext.from_bytes(read(), params))
+    y = (x * x + 0.25).rotate(1)
+    sys.stdout.buffer.write(y.ciphertext.to_bytes())
+"""
+
+
+def test_two_processes(world: World, rng: np.random.Generator) -> None:
+    v = rng.uniform(-1, 1, world.params.slots)
+    sent = [world.params.to_bytes(), world.keys.to_bytes(), world.client.encrypt(v).to_bytes()]
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(SERVER)],
+        input=b"".join(len(b).to_bytes(8, "little") + b for b in sent),
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    y = world.server.bind(ckks.Ciphertext.from_bytes(done.stdout, world.params))
+    assert_close(world, y, np.roll(v * v + 0.25, -1))

@@ -1,0 +1,141 @@
+"""Matrix products, linear transforms and polynomials at the Python face."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import World, assert_close
+
+import jali
+from jali import ckks
+
+
+def server_for(world: World, rotations: list[int]) -> ckks.Evaluator:
+    """An evaluator with these rotations."""
+    return ckks.Evaluator(world.params, world.client.evaluation_keys(rotations=rotations))
+
+
+@pytest.mark.parametrize("shape", [(10, 100), (100, 10), (7, 7), (1, 33), (33, 1)], ids=str)
+def test_matvec(world: World, rng: np.random.Generator, shape: tuple[int, int]) -> None:
+    matrix = rng.uniform(-1, 1, shape) / np.sqrt(shape[1])
+    bias = rng.uniform(-1, 1, shape[0])
+    v = rng.uniform(-1, 1, (2, shape[1]))
+    plan = ckks.MatVec(matrix, world.params, bias=bias)
+    assert (plan.rows, plan.columns, plan.level) == (*shape, world.params.depth)
+    keys = world.client.evaluation_keys(rotations=plan.rotations, relinearise=False)
+    assert keys.nbytes == plan.key_bytes
+    server = ckks.Evaluator(world.params, keys)
+    (packed,) = plan.pack(v)
+    x = server.bind(world.client.encrypt(packed))
+    y = server.matvec(plan, x)
+    assert y.level == plan.level - 1
+    assert_close(world, y, v @ matrix.T + bias)
+    unpacked = plan.unpack([world.client.decrypt(y, length=world.params.slots)])
+    assert np.allclose(unpacked, world.client.decrypt(y), atol=1e-6)
+    server.prepare(plan)
+    assert_close(world, server.matvec(plan, x), v @ matrix.T + bias)
+    (single,) = plan.pack(v[0])
+    assert_close(
+        world, server.matvec(plan, server.bind(world.client.encrypt(single))), matrix @ v[0] + bias
+    )
+
+
+def test_matrix_products_in_a_row(one: World, rng: np.random.Generator) -> None:
+    a, b = rng.uniform(-0.3, 0.3, (12, 20)), rng.uniform(-0.3, 0.3, (5, 12))
+    v = rng.uniform(-1, 1, 20)
+    first = ckks.MatVec(a, one.params)
+    second = ckks.MatVec(b, one.params, level=first.level - 2, layout=first.output_layout)
+    server = server_for(one, first.rotations + second.rotations)
+    hidden = server.matvec(first, server.bind(one.client.encrypt(first.pack(v)[0])))
+    assert_close(one, server.matvec(second, hidden * hidden), b @ (a @ v) ** 2, slack_bits=2)
+
+
+def test_matmul_operator(one: World, rng: np.random.Generator) -> None:
+    matrix = rng.uniform(-0.3, 0.3, (6, 9))
+    v = rng.uniform(-1, 1, 9)
+    plan = ckks.MatVec(matrix, one.params, layout="natural")
+    server = server_for(one, plan.rotations)
+    x = server.bind(one.client.encrypt(v))
+    assert_close(one, matrix @ x, matrix @ v)
+    # Slots behind the vector may hold anything.
+    assert_close(one, matrix @ (x + 1), matrix @ (v + 1))
+    with pytest.raises(jali.InvalidArgument, match="length 9"):
+        matrix.T @ x
+    with pytest.raises(jali.KeyMissing):
+        matrix @ one.bind(v)
+
+
+def test_matrix_errors(one: World) -> None:
+    for bad in (
+        lambda: ckks.MatVec(np.ones(3), one.params),
+        lambda: ckks.MatVec(np.ones((3, 3)) * 1j, one.params),
+        lambda: ckks.MatVec(np.full((3, 3), np.nan), one.params),
+        lambda: ckks.MatVec(np.ones((3, 3)), one.params, layout="diagonal"),
+        lambda: ckks.MatVec(np.ones((3, 3)), one.params, layout=3),
+        lambda: ckks.MatVec(np.ones((3, 3)), one.params, hoisting="thrice"),
+        lambda: ckks.MatVec(np.ones((3, 3)), one.params, bias=np.ones(4)),
+        lambda: ckks.MatVec(np.ones((3, 3)), one.params, level=-1),
+        lambda: ckks.MatVec(np.ones((3, 3)), one.params, level=one.params.depth + 1),
+        lambda: ckks.MatVec(np.ones((3, 3)), one.params).pack(np.ones(4)),
+        lambda: ckks.MatVec(np.ones((3, 3)), one.params).unpack([np.ones(4)]),
+        lambda: ckks.MatVec(np.ones((3, 3)), one.params).unpack([]),
+        lambda: ckks.LinearTransform(one.params, {}, slots=3),
+        lambda: ckks.LinearTransform(one.params, {0: np.ones(3)}),
+        lambda: ckks.LinearTransform.from_matrix(np.ones((3, 4)), one.params),
+        lambda: ckks.Polynomial([]),
+        lambda: ckks.Polynomial([1, np.inf]),
+        lambda: ckks.Polynomial([1, 2], basis="fourier"),
+        lambda: ckks.Polynomial([1, 2], basis="chebyshev", interval=(1, 1)),
+        lambda: one.server.matvec(np.ones((3, 3)), one.bind([1.0])),
+    ):
+        with pytest.raises(jali.InvalidArgument):
+            bad()
+    with pytest.raises(jali.DepthExhausted):
+        ckks.MatVec(np.ones((3, 3)), one.params, level=0)
+
+
+def test_linear_transform(world: World, rng: np.random.Generator) -> None:
+    n = world.params.slots
+    a, b = rng.uniform(-1, 1, n), rng.uniform(-1, 1, n) + 1j * rng.uniform(-1, 1, n)
+    v = rng.uniform(-1, 1, n)
+    plan = ckks.LinearTransform(world.params, {0: a, -5: b})
+    server = server_for(world, plan.rotations)
+    assert_close(
+        world,
+        server.linear_transform(plan, server.bind(world.client.encrypt(v))),
+        a * v + b * np.roll(v, 5),
+    )
+    matrix = rng.uniform(-1, 1, (16, 16))
+    plan = ckks.LinearTransform.from_matrix(matrix, world.params)
+    server = server_for(world, plan.rotations)
+    server.prepare(plan)
+    x = server.bind(world.client.encrypt(v[:16], slots=16))
+    assert_close(world, server.linear_transform(plan, x), matrix @ v[:16])
+
+
+@pytest.mark.parametrize("basis", ["power", "chebyshev"])
+def test_polynomial(world: World, rng: np.random.Generator, basis: str) -> None:
+    v = rng.uniform(-1, 1, world.params.slots)
+    c = rng.uniform(-1, 1, 8)
+    x = world.bind(v)
+    y = world.server.polynomial(x, c, basis=basis)
+    value = np.polynomial.Polynomial if basis == "power" else np.polynomial.Chebyshev
+    assert y.level == world.params.depth - 3
+    assert_close(world, y, value(c)(v), slack_bits=3)
+    with pytest.raises(jali.DepthExhausted, match="4"):
+        world.server.polynomial(x, np.ones(9), basis=basis)
+
+
+def test_approximation(one: World, rng: np.random.Generator) -> None:
+    v = rng.uniform(-4, 4, one.params.slots)
+    sigmoid = ckks.Polynomial.approximate(lambda t: 1 / (1 + np.exp(-t)), 7, (-4, 4))
+    assert sigmoid.degree == 7
+    x = one.server.bind(one.client.encrypt(v))
+    plain = np.array([sigmoid(t).real for t in v])
+    assert np.abs(plain - 1 / (1 + np.exp(-v))).max() < 0.01
+    if sigmoid.depth <= one.params.depth:
+        got = one.client.decrypt(one.server.polynomial(x, sigmoid))
+        assert np.abs(got - plain).max() < 1e-5
+    else:
+        with pytest.raises(jali.DepthExhausted):
+            one.server.polynomial(x, sigmoid)

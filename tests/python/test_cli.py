@@ -1,0 +1,144 @@
+"""The command ``jali``."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import types
+from collections.abc import Sequence
+from typing import NoReturn
+
+import pytest
+
+import jali
+from jali import cli, doctor
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "jali", *words], capture_output=True, text=True, check=False
+    )
+
+
+def error_line(done: subprocess.CompletedProcess[str]) -> str:
+    """The one line of an error."""
+    assert done.stdout == ""
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("error: ")
+    return line
+
+
+def test_version_and_help() -> None:
+    assert run("--version").stdout.strip() == f"jali {jali.__version__}"
+    text = run("--help").stdout
+    assert all(command in text for command in ("doctor", "params", "demo", "bench"))
+
+
+def test_doctor() -> None:
+    done = run("doctor", "--json")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert report["self_test"]["passed"] is True
+    assert report["isa_chosen"] == report["isas"][0]
+    assert report["isas"][-1] == "portable"
+    assert report["devices"] == ["cpu"] and report["cuda"] is False
+    assert set(report["extras"]) >= {"demo", "bench"}
+    text = run("doctor")
+    assert text.returncode == 0 and text.stderr == ""
+    for word in (report["jali"], report["isa_chosen"], "passed", "demo", "threads"):
+        assert word in text.stdout
+
+
+def test_doctor_fails_when_the_self_test_does(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken() -> NoReturn:
+        raise jali.InternalError("broken")
+
+    monkeypatch.setattr(doctor, "self_test", broken)
+    assert cli.main(["doctor"]) == 1
+    assert "broken" in capsys.readouterr().out
+
+
+def test_params() -> None:
+    done = run("params", "--depth", "9", "--rotations", "3", "--json")
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    params = jali.ckks.Params.create(depth=9)
+    assert facts["log_n"] == params.log_n and facts["depth"] == 9
+    assert facts["fingerprint"] == params.fingerprint
+    assert facts["all_key_bytes"] == params.key_bytes(rotations=[1, 2, 3])
+    assert facts["log_qp"] <= facts["log_qp_limit"]
+    assert [level["level"] for level in facts["levels"]] == list(range(9, -1, -1))
+    text = run("params", "--depth", "2", "--scale-bits", "30", "--word", "w64", "--security", "192")
+    assert text.returncode == 0 and text.stderr == ""
+    for word in ("log_n", "w64", "192", "relinearisation key", "What would change", "--depth 3"):
+        assert word in text.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "says"),
+    [
+        ([], 2, "COMMAND"),
+        (["fly"], 2, "fly"),
+        (["params"], 2, "--depth"),
+        (["params", "--depth", "x"], 2, "--depth"),
+        (["params", "--depth", "2", "--word", "w8"], 2, "--word"),
+        (["params", "--depth", "-1"], 1, "depth"),
+        (["params", "--depth", "9", "--log-n", "12"], 1, "log_n"),
+        (["params", "--depth", "9", "--rotations", "-1"], 1, "--rotations"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else None,
+)
+def test_errors(words: list[str], code: int, says: str) -> None:
+    done = run(*words)
+    assert done.returncode == code
+    assert says in error_line(done)
+
+
+def test_dispatch_and_interruption(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[Sequence[str]] = []
+    module = types.ModuleType("jali.demo")
+    monkeypatch.setitem(sys.modules, "jali.demo", module)
+
+    def works(arguments: Sequence[str]) -> None:
+        seen.append(arguments)
+
+    def interrupted(arguments: Sequence[str]) -> NoReturn:
+        raise KeyboardInterrupt
+
+    def unlucky(arguments: Sequence[str]) -> NoReturn:
+        raise jali.Unsupported("two\nlines")
+
+    def poor(arguments: Sequence[str]) -> NoReturn:
+        raise ModuleNotFoundError("No module named 'sklearn'", name="sklearn.datasets")
+
+    def lost(arguments: Sequence[str]) -> NoReturn:
+        raise FileNotFoundError(2, "No such file or directory", "digits.npz")
+
+    for main, code, says in (
+        (works, 0, ""),
+        (interrupted, 130, "interrupted"),
+        (unlucky, 1, "error: two lines"),
+        (poor, 1, "pip install scikit-learn"),
+        (lost, 1, "error: digits.npz: No such file or directory"),
+    ):
+        monkeypatch.setattr(module, "main", main, raising=False)
+        assert cli.main(["demo", "digits", "--limit", "3"]) == code
+        assert says in capsys.readouterr().err
+    assert seen == [["digits", "--limit", "3"]]
+
+
+def test_output_into_a_closed_pipe() -> None:
+    done = subprocess.run(
+        f"'{sys.executable}' -m jali params --depth 12 | true",
+        shell=True,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""

@@ -1,0 +1,107 @@
+"""Keys, encryption, decryption and release."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import ROTATIONS, World, assert_close
+
+import jali
+from jali import ckks
+
+
+def test_key_sizes_are_told_before(world: World) -> None:
+    assert world.keys.nbytes == world.params.key_bytes(rotations=ROTATIONS, conjugate=True)
+    for rotations, conjugate, relinearise in [
+        ([], False, True),
+        ([1, 1, 2, 0], False, True),  # duplicates and 0 need none
+        ([-1, world.params.slots - 1], True, False),  # the same rotation
+        ([5], True, True),
+    ]:
+        keys = world.client.evaluation_keys(
+            rotations=rotations, conjugate=conjugate, relinearise=relinearise
+        )
+        expected = world.params.key_bytes(
+            rotations=rotations, conjugate=conjugate, relinearise=relinearise
+        )
+        assert keys.nbytes == expected
+        assert keys.has_conjugation == conjugate and keys.has_relinearisation == relinearise
+        assert all(keys.has_rotation(step) for step in rotations)
+    assert world.client.evaluation_keys(rotations=iter(np.array([1, 2]))).count == 3
+
+
+def test_encryption_is_fresh_and_right(world: World, rng: np.random.Generator) -> None:
+    v = rng.uniform(-1, 1, world.params.slots)
+    first, second = world.client.encrypt(v), world.client.encrypt(v)
+    assert first.to_bytes() != second.to_bytes()
+    assert_close(world, world.server.bind(first), v)
+    for level in range(world.params.depth + 1):
+        x = world.client.encrypt(v, level=level)
+        assert x.level == level
+        assert_close(world, world.server.bind(x), v)
+
+
+def test_public_key_encryption(world: World, rng: np.random.Generator) -> None:
+    key = world.client.public_key()
+    encryptor = ckks.Encryptor(key)
+    assert encryptor.params == world.params
+    v = rng.uniform(-1, 1, (2, world.params.slots)) + 0.5j
+    x = world.server.bind(encryptor.encrypt(v))
+    assert_close(world, x, v)
+    assert_close(world, x * x, v * v)
+    assert not hasattr(encryptor, "decrypt")
+
+
+def test_other_keys_decrypt_nothing(one: World) -> None:
+    """A stranger of the same parameters sees noise all over the modulus."""
+    stranger = ckks.Client(one.params)
+    assert np.abs(stranger.decrypt(one.client.encrypt([0.5]), length=one.params.slots)).max() > 1e3
+
+
+def test_release_hides_the_error(world: World, rng: np.random.Generator) -> None:
+    v = rng.uniform(-1, 1, world.params.slots)
+    x = world.bind(v)
+    y = x * x
+    bound = ckks.worst_case_error(y.ciphertext)
+    error = world.client.decrypt(y) - v * v
+    assert np.abs(error).max() < bound
+    policy = ckks.ReleasePolicy(error_bound=bound, releases=4, statistical_bits=20)
+    std = policy.noise_std(y.slots)
+    assert std >= bound * np.sqrt(12 * 4 * y.slots) * 2**10 * 0.999
+    first = world.client.release(y, policy=policy) - v * v
+    second = world.client.release(y, policy=policy) - v * v
+    for noise in (first, second, (first - second) / np.sqrt(2)):  # fresh each time
+        assert 0.9 * std < np.std(noise) < 1.1 * std
+    assert world.client.release(y, policy=policy, complex=True).dtype == np.complex128
+
+
+def test_release_needs_a_policy(one: World) -> None:
+    x = one.bind([0.5])
+    with pytest.raises(TypeError):
+        one.client.release(x)  # type: ignore[call-arg]
+    with pytest.raises(jali.InvalidArgument):
+        one.client.release(x, policy=None)  # type: ignore[arg-type]
+    for bound in (0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(jali.InvalidArgument):
+            one.client.release(x, policy=ckks.ReleasePolicy(error_bound=bound))
+
+
+def test_parameters_tell_the_truth(world: World) -> None:
+    p = world.params
+    assert p.slots == 2 ** (p.log_n - 1)
+    assert p.log_qp == pytest.approx(p.log_q + p.log_p)
+    assert p.log_qp == pytest.approx(np.sum(np.log2(np.array(p.primes, dtype=float))))
+    assert p.log_qp <= ckks.max_log_qp(p.log_n, p.security)
+    assert p.log_n == 10 or ckks.max_log_qp(p.log_n - 1, 128) < p.log_qp
+    assert len(p.primes) == p.q_count + p.p_count
+    assert p.scale == p.level(p.depth).scale == 2.0**40
+    assert len(p.fingerprint) == 64
+    again = ckks.Params.create(depth=p.depth, scale_bits=40, word=p.word)
+    assert again == p and again is not p
+    assert ckks.Params.create(depth=p.depth + 1, scale_bits=40, word=p.word) != p
+    assert p != 3
+    with pytest.raises((AttributeError, TypeError)):
+        p.depth = 5  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        ckks.Params()
+    assert ckks.Params.create(depth=np.int64(2), scale_bits=np.float64(40)).depth == 2

@@ -1,0 +1,129 @@
+"""The explicit evaluator: every operation by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from conftest import World, assert_close
+
+import jali
+from jali import ckks
+
+
+def close(world: World, ciphertext: ckks.Ciphertext, expected: object, **options: float) -> None:
+    """assert_close of a bare ciphertext, as it is."""
+    got = world.client.decrypt(ciphertext)
+    sigma = 2.0 ** -(ciphertext.precision_bits - 1)
+    assert np.abs(got - expected).max() < 7 * sigma
+
+
+def test_products_by_hand(world: World, rng: np.random.Generator) -> None:
+    e = world.server.explicit
+    n = world.params.slots
+    a, b, c = rng.uniform(-1, 1, (3, n))
+    x, y = world.client.encrypt(a), world.client.encrypt(b)
+    p = e.encode(c)
+    top = world.params.depth
+    product = e.multiply(x, y)
+    assert product.parts == 3 and product.level == top
+    assert product.scale == pytest.approx(x.scale * y.scale)
+    close(world, product, a * b)
+    relinearised = e.relinearise(product)
+    assert relinearised.parts == 2
+    close(world, relinearised, a * b)
+    scaled = e.rescale(relinearised)
+    assert scaled.level == top - 1
+    close(world, scaled, a * b)
+    for merged in (e.relinearise_rescale(product), e.multiply_relinearise_rescale(x, y)):
+        assert merged.parts == 2 and merged.level == top - 1
+        close(world, merged, a * b)
+    close(world, e.square(x), a * a)
+    close(world, e.rescale(e.multiply_plain(x, p)), a * c)
+    close(world, e.add_plain(x, p), a + c)
+    close(world, e.sub_plain(x, p), a - c)
+    close(world, e.add(x, y), a + b)
+    close(world, e.sub(x, y), a - b)
+    close(world, e.negate(x), -a)
+    close(world, e.add_scalar(x, 0.5), a + 0.5)
+    close(world, e.rescale(e.multiply_scalar(x, 0.3, x.scale)), a * 0.3)
+    close(world, e.multiply_integer(x, -3), a * -3)
+    close(world, e.multiply_i(x), a * 1j)
+    low = e.drop_to(x, 1)
+    assert low.level == 1 and low.scale == x.scale
+    close(world, low, a)
+    target = world.params.level(1).scale
+    adjusted = e.adjust(x, 1, target)
+    assert adjusted.level == 1 and adjusted.scale == pytest.approx(target, rel=1e-12)
+    close(world, adjusted, a)
+
+
+def test_rotations_by_hand(world: World, rng: np.random.Generator) -> None:
+    e = world.server.explicit
+    a, c, d = rng.uniform(-1, 1, (3, world.params.slots))
+    x = world.client.encrypt(a)
+    close(world, e.rotate(x, -3), np.roll(a, 3))
+    close(world, e.conjugate(x), a)
+    hoisted = e.hoist(x)
+    for step in (1, -3, 64):
+        assert e.has_rotation(step)
+        close(world, e.rotate_hoisted(hoisted, step), np.roll(a, -step))
+    assert not e.has_rotation(5)
+    # Double hoisting: one division for a weighted sum of rotations.
+    parts = [e.rotate_extended(hoisted, 0), e.rotate_extended(hoisted, 1)]
+    diagonals = [e.encode_diagonal(v, x.level, x.scale) for v in (c, d)]
+    total = e.multiply_accumulate(parts, diagonals)
+    expected = c * a + d * np.roll(a, -1)
+    close(world, e.rescale(e.reduce(total)), expected)
+    close(world, e.reduce_rescale(total), expected)
+    twice = e.extend(x)
+    e.add_extended(twice, e.extend(x))
+    close(world, e.reduce(twice), 2 * a)
+    e.rotate_accumulate(twice, e.extend(x), 1)
+    close(world, e.reduce(twice), 2 * a + np.roll(a, -1))
+
+
+def test_a_hoisted_value_keeps_its_source(one: World) -> None:
+    e = one.server.explicit
+    hoisted = e.hoist(one.client.encrypt(np.arange(4) / 4))
+    for _ in range(20):
+        one.client.encrypt(np.zeros(4))  # would overwrite a source that was given back
+    close(one, e.rotate_hoisted(hoisted, 1), [0.25, 0.5, 0.75, 0])
+
+
+def test_nothing_is_done_by_itself(one: World) -> None:
+    e = one.server.explicit
+    x = one.client.encrypt([0.5])
+    low = e.drop_to(x, 1)
+    with pytest.raises(jali.Error):
+        e.add(x, low)
+    with pytest.raises(jali.ScaleMismatch):
+        e.add(x, e.multiply_scalar(x, 0.5, 2.0**40))
+    with pytest.raises(jali.ScaleMismatch):
+        e.multiply_accumulate(
+            [e.extend(x), e.extend(x)],
+            [e.encode_diagonal([1.0], x.level, 2.0**s) for s in (40, 41)],
+        )
+    with pytest.raises(jali.DepthExhausted):
+        e.rescale(e.drop_to(x, 0))
+    with pytest.raises(jali.KeyMissing):
+        e.rotate(x, 5)
+    for bad in (
+        lambda: e.encode([np.nan]),
+        lambda: e.encode([1.0], scale=-1.0),
+        lambda: e.encode([1.0], scale=float("nan")),
+        lambda: e.encode([1.0], level=99),
+        lambda: e.encode([1.0], slots=3),
+        lambda: e.encode_diagonal([1.0], 1, 0.0),
+        lambda: e.multiply_accumulate([], []),
+        lambda: e.drop_to(x, 99),
+    ):
+        with pytest.raises(jali.InvalidArgument):
+            bad()
+
+
+def test_both_sides_meet(one: World, rng: np.random.Generator) -> None:
+    """What was done by hand can be bound again."""
+    a = rng.uniform(-1, 1, 10)
+    x = one.client.encrypt(a)
+    by_hand = one.server.explicit.multiply(x, x)
+    assert_close(one, one.server.bind(by_hand) + one.server.bind(x), a * a + a)

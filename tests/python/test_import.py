@@ -1,0 +1,59 @@
+"""The base package needs NumPy and nothing else."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+
+BLOCKED = """
+    import sys
+
+    class Only:
+        def find_spec(self, name, path=None, target=None):
+            top = name.split(".")[0]
+            if top not in sys.stdlib_module_names and top not in ("jali", "numpy"):
+                raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    sys.meta_path.insert(0, Only())
+"""
+
+
+def run(code: str) -> subprocess.CompletedProcess[str]:
+    """A fresh interpreter in which everything but the standard library and NumPy is missing."""
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(BLOCKED) + textwrap.dedent(code)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_import_and_compute() -> None:
+    done = run("""
+        import numpy as np
+        import jali
+        from jali import ckks
+        params = ckks.Params.create(depth=1)
+        client = ckks.Client(params)
+        server = ckks.Evaluator(params, client.evaluation_keys())
+        x = server.bind(client.encrypt(np.array([0.5, -1.25])))
+        assert np.allclose(client.decrypt(x * x), [0.25, 1.5625], atol=1e-5)
+    """)
+    assert done.returncode == 0, done.stderr
+
+
+def test_command_line_without_extras() -> None:
+    for words in (["params", "--depth", "2"], ["doctor"]):
+        done = run(f"from jali.cli import main; raise SystemExit(main({words}))")
+        assert done.returncode == 0, done.stderr
+        assert done.stdout
+
+
+def test_import_loads_no_more_than_it_needs() -> None:
+    done = run("""
+        import jali
+        for name in ("argparse", "importlib.metadata", "multiprocessing", "jali.cli", "jali.doctor"):
+            assert name not in sys.modules, name
+    """)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,40 @@
+"""The precision that every value claims is the precision it has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from conftest import World
+from numpy.typing import NDArray
+
+from jali import ckks
+
+Real = NDArray[np.float64]
+CASES: dict[str, tuple[Callable[..., ckks.Bound], Callable[..., Real]]] = {
+    "fresh": (lambda x, y, c: x, lambda a, b, c: a),
+    "sum": (lambda x, y, c: x + y, lambda a, b, c: a + b),
+    "product": (lambda x, y, c: x * y, lambda a, b, c: a * b),
+    "square": (lambda x, y, c: x * x, lambda a, b, c: a * a),
+    "plain product": (lambda x, y, c: x * c, lambda a, b, c: a * c),
+    "plain sum": (lambda x, y, c: x + c, lambda a, b, c: a + c),
+    "scalar product": (lambda x, y, c: x * 0.7, lambda a, b, c: a * 0.7),
+    "scalar sum": (lambda x, y, c: x - 0.7, lambda a, b, c: a - 0.7),
+    "negation": (lambda x, y, c: -x, lambda a, b, c: -a),
+    "rotation": (lambda x, y, c: x.rotate(1), lambda a, b, c: np.roll(a, -1)),
+    "conjugation": (lambda x, y, c: x.conj(), lambda a, b, c: a),
+    "sum of products": (lambda x, y, c: x * y + x * c, lambda a, b, c: a * b + a * c),
+    "two products": (lambda x, y, c: x * y * c, lambda a, b, c: a * b * c),
+    "lower level": (lambda x, y, c: x * (y * c), lambda a, b, c: a * b * c),
+    "rotated product": (lambda x, y, c: (x * y).rotate(-3), lambda a, b, c: np.roll(a * b, 3)),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_claims_are_honest(world: World, rng: np.random.Generator, case: str) -> None:
+    encrypted, plain = CASES[case]
+    a, b, c = rng.uniform(-1, 1, (3, world.params.slots))
+    value = encrypted(world.bind(a), world.bind(b), c)
+    measured = -np.log2(np.std(world.client.decrypt(value) - plain(a, b, c)))
+    assert abs(measured - value.precision_bits) < 1
