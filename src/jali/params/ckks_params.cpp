@@ -25,7 +25,6 @@ namespace {
 
 constexpr std::size_t kSeedBytes = 32;
 constexpr double kUnbounded = 1e9;
-constexpr std::size_t kAllLimbs = std::size_t{1} << 16;
 
 /// 3 -> "3", 37.5 -> "37.5".
 std::string number(double x) {
@@ -214,69 +213,75 @@ std::vector<Word> words(const CkksLiteral& l) {
   return {Word::w64};
 }
 
-/// The first log_n and word that serve; null when none does.
-std::shared_ptr<const CkksParams> search(const CkksLiteral& l) {
+struct Outcome {
+  std::shared_ptr<const CkksParams> params;  // of the first log_n and word that serve
+  bool tried = false;                        // of the last log_n: whether worth trying,
+  bool has_levels = false;                   // whether there are primes for the levels,
+  double smallest_log_qp = 0;                // what they take with the smallest P
+  std::size_t limbs = 0;
+};
+
+Outcome search(const CkksLiteral& l) {
+  Outcome outcome;
   const int low = l.log_n != 0 ? l.log_n : kMinLogN;
   const int high = l.log_n != 0 ? l.log_n : kMaxLogN;
-  for (int log_n = low; log_n <= high; ++log_n) {
+  for (int log_n = low; log_n <= high && !outcome.params; ++log_n) {
     if (hopeless(l, log_n)) continue;
+    outcome = Outcome{};
+    outcome.tried = true;
     std::vector<Attempt> attempts;
     for (Word word : words(l)) attempts.emplace_back(l, log_n, word, bound(l, log_n));
+    const auto take = [&](const Attempt& attempt) {
+      outcome.params = attempt.params();
+      if (attempt.has_levels() && !outcome.has_levels) {
+        outcome.has_levels = true;
+        outcome.smallest_log_qp = attempt.smallest_log_qp();
+        outcome.limbs = attempt.fewest_limbs();
+      }
+    };
     for (Attempt& attempt : attempts) {
-      if (attempt.simple()) return attempt.params();
+      if (outcome.params) break;
+      attempt.simple();
+      take(attempt);
     }
     // A table that does not fit the bound is not made to fit by more primes.
-    const bool exists = std::any_of(attempts.begin(), attempts.end(),
-                                    [](const Attempt& a) { return a.has_levels(); });
+    if (outcome.has_levels) continue;
     for (Attempt& attempt : attempts) {
-      if (!exists && attempt.any()) return attempt.params();
+      if (outcome.params) break;
+      attempt.any();
+      take(attempt);
     }
   }
-  return nullptr;
+  return outcome;
 }
 
 /// Why nothing serves `l`, and what would.
-[[noreturn]] void refuse(const CkksLiteral& l) {
+[[noreturn]] void refuse(const CkksLiteral& l, const Outcome& outcome) {
   const int log_n = l.log_n != 0 ? l.log_n : kMaxLogN;
   const double max_bits = bound(l, log_n);
   const std::string scale = number(l.scale_bits);
-  CkksLiteral free_digits = l;
-  free_digits.dnum = 0;
-  // Is it the word, or the security?
-  bool has_levels = false;
-  double smallest = 0;
-  std::size_t limbs = 0;
   std::string tried;
-  if (hopeless(l, log_n)) {  // no need of primes to say so
-    has_levels = true;
-    limbs = kAllLimbs;
-    smallest = l.integer_bits + (l.depth + 1) * l.scale_bits +
-               std::min(l.scale_bits, static_cast<double>(word_prime_bits(words(l).front())));
-  }
-  for (Word word : words(l)) {
-    tried += (tried.empty() ? "" : " or ") + std::string(word_name(word));
-    if (has_levels) break;
-    Attempt attempt(free_digits, log_n, word, 0);
-    attempt.simple();
-    if (!attempt.has_levels()) attempt.any();
-    if (!attempt.has_levels()) continue;
-    smallest = attempt.smallest_log_qp();
-    limbs = attempt.fewest_limbs();
-    has_levels = true;
-  }
-  if (!has_levels) {
+  for (Word word : words(l)) tried += (tried.empty() ? "" : " or ") + std::string(word_name(word));
+  // Where it was not worth trying, Q alone is too large.
+  const double smallest =
+      outcome.tried
+          ? outcome.smallest_log_qp
+          : l.integer_bits + (l.depth + 1) * l.scale_bits +
+                std::min(l.scale_bits, static_cast<double>(word_prime_bits(words(l).front())));
+  if (outcome.tried && !outcome.has_levels) {
     std::string ways;
     for (Word word : {Word::w52, Word::w64}) {
       CkksLiteral other = l;
       other.word = word;
-      if (search(other)) ways += "word=\"" + std::string(word_name(word)) + "\" or ";
+      if (search(other).params) ways += "word=\"" + std::string(word_name(word)) + "\" or ";
     }
     throw InvalidArgument("the primes of " + tried + " are too few at log_n " +
                           std::to_string(log_n) + " for " + std::to_string(l.depth) +
                           " levels of " + scale + " bits: use " + ways +
                           "a smaller log_n or a larger scale_bits");
   }
-  if (l.dnum != 0 && static_cast<std::size_t>(l.dnum) > limbs) {
+  const std::size_t limbs = outcome.limbs;
+  if (outcome.tried && l.dnum != 0 && static_cast<std::size_t>(l.dnum) > limbs) {
     throw InvalidArgument(
         "dnum " + std::to_string(l.dnum) + " is more than the " + std::to_string(limbs) +
         " primes there are: use dnum <= " + std::to_string(limbs) + ", or leave it out");
@@ -284,7 +289,9 @@ std::shared_ptr<const CkksParams> search(const CkksLiteral& l) {
   std::string message = "the circuit needs more than is secure: depth " + std::to_string(l.depth) +
                         " at scale_bits " + scale;
   if (l.dnum != 0) {
-    if (auto fits = search(free_digits)) {
+    CkksLiteral free_digits = l;
+    free_digits.dnum = 0;
+    if (auto fits = search(free_digits).params) {
       throw InsecureParams("with dnum " + std::to_string(l.dnum) +
                            " the key-switching modulus takes log PQ past the " + number(max_bits) +
                            " bits that security " + std::to_string(l.security) +
@@ -301,7 +308,7 @@ std::shared_ptr<const CkksParams> search(const CkksLiteral& l) {
   if (l.log_n != 0) {
     CkksLiteral free = l;
     free.log_n = 0;
-    if (auto fits = search(free)) {
+    if (auto fits = search(free).params) {
       ways.push_back("leave log_n out (gives " + std::to_string(fits->log_n()) + ")");
     }
   }
@@ -312,7 +319,7 @@ std::shared_ptr<const CkksParams> search(const CkksLiteral& l) {
   for (double s = std::ceil(l.scale_bits) - 1; s >= 20; --s) {
     CkksLiteral smaller = l;
     smaller.scale_bits = s;
-    if (plausible(smaller) && search(smaller)) {
+    if (plausible(smaller) && search(smaller).params) {
       ways.push_back("use scale_bits <= " + number(s));
       break;
     }
@@ -320,7 +327,7 @@ std::shared_ptr<const CkksParams> search(const CkksLiteral& l) {
   for (int depth = l.depth - 1; depth >= 0; --depth) {
     CkksLiteral smaller = l;
     smaller.depth = depth;
-    if (plausible(smaller) && search(smaller)) {
+    if (plausible(smaller) && search(smaller).params) {
       ways.push_back("use depth <= " + std::to_string(depth));
       break;
     }
@@ -422,8 +429,9 @@ std::shared_ptr<const CkksParams> CkksParamsBuilder::build(const CkksLiteral& li
 
 std::shared_ptr<const CkksParams> CkksParams::create(const CkksLiteral& literal) {
   check_ranges(literal);
-  if (auto found = search(literal)) return found;
-  refuse(literal);
+  const Outcome outcome = search(literal);
+  if (!outcome.params) refuse(literal, outcome);
+  return outcome.params;
 }
 
 std::size_t CkksParams::switch_key_bytes() const {

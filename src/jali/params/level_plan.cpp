@@ -7,7 +7,6 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <map>
 
 #include "jali/params/level_table.h"
 #include "jali/params/real.h"
@@ -38,6 +37,7 @@ void finish(LevelPlan& plan, double target) {
 constexpr int kMaxTerminals = 6;
 constexpr std::size_t kBeam = 24;
 constexpr int kMaxMainsStep = 4;  // mains dropped or taken back by one rescale
+constexpr int kMaxBack = 8;  // mains taken back at a time, in all
 constexpr double kInexact = 0.04;  // bits of error allowed to a rescale without a fresh main
 constexpr double kInexactPrice = 3;  // bits of shortfall that a level pays for such a rescale
 
@@ -96,14 +96,14 @@ std::vector<Node> Search::step(const std::vector<Node>& nodes, int level) const 
     std::uint32_t mask;
   };
   // The beam keeps variety: the two best moves to each mask and number of mains taken back.
-  std::map<std::pair<std::uint32_t, int>, std::array<Move, 2>> buckets;
   const Move none{std::numeric_limits<double>::infinity(), 0, 0, -1, 0, 0};
+  std::vector<std::array<Move, 2>> buckets(mask_bits.size() * (kMaxBack + 1), {none, none});
   for (std::size_t index = 0; index < nodes.size(); ++index) {
     const Node& node = nodes[index];
     std::vector<double> sum(node.bits.size() + 1, 0);
     for (std::size_t i = 0; i < node.bits.size(); ++i) sum[i + 1] = sum[i] + node.bits[i];
     const double net = 2 * node.log_scale - target;
-    const int out_low = std::max(0, node.out - kMaxMainsStep);
+    const int out_low = std::max({0, node.out - kMaxMainsStep, node.fresh - kMaxBack});
     for (std::uint32_t mask = 0; mask < mask_bits.size(); ++mask) {
       const double exchanged = mask_bits[node.mask] - mask_bits[mask];
       for (int out = out_low; out <= node.fresh + kMaxMainsStep; ++out) {
@@ -124,8 +124,8 @@ std::vector<Node> Search::step(const std::vector<Node>& nodes, int level) const 
           if (std::abs(move.log_scale - target) > kInexact) continue;
           move.price += kInexactPrice;
         }
-        auto& [first, second] =
-            buckets.try_emplace({mask, node.fresh - named}, std::array{none, none}).first->second;
+        auto& [first, second] = buckets[mask * (kMaxBack + std::size_t{1}) +
+                                        static_cast<std::size_t>(node.fresh - named)];
         if (move.price < first.price) {
           second = first;
           first = move;
@@ -136,7 +136,7 @@ std::vector<Node> Search::step(const std::vector<Node>& nodes, int level) const 
     }
   }
   std::vector<Move> moves;
-  for (const auto& [key, pair] : buckets) {
+  for (const auto& pair : buckets) {
     for (const Move& move : pair) {
       if (move.parent >= 0) moves.push_back(move);
     }

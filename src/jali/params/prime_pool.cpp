@@ -12,10 +12,11 @@ PrimePool::PrimePool(Word word, int log_n)
       low_(m_ << 4),
       high_(std::uint64_t{1} << word_prime_bits(word)),
       min_bits_(log_n + 7),
-      max_bits_(word_prime_bits(word)) {}
+      max_bits_(word_prime_bits(word)),
+      known_(std::make_shared<std::unordered_map<std::uint64_t, bool>>()) {}
 
 bool PrimePool::prime(std::uint64_t candidate) {
-  const auto [it, fresh] = known_.try_emplace(candidate, false);
+  const auto [it, fresh] = known_->try_emplace(candidate, false);
   if (fresh) it->second = arith::is_prime(candidate);
   return it->second;
 }

@@ -1,10 +1,12 @@
-// The primes of one (word, N), each given out once.
+// The primes of one (word, N), each given out once. A copy gives out what the original has left; both
+// are for one thread.
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <memory>
 #include <optional>
 #include <set>
+#include <unordered_map>
 
 #include "jali/arith/word.h"
 
@@ -35,7 +37,7 @@ class PrimePool {
   std::uint64_t m_, low_, high_;  // primes = 1 mod m in [low, high)
   double min_bits_, max_bits_;
   std::set<std::uint64_t> taken_;
-  std::map<std::uint64_t, bool> known_;
+  std::shared_ptr<std::unordered_map<std::uint64_t, bool>> known_;  // a memory, shared by copies
 };
 
 }  // namespace jali::params
