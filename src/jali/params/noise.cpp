@@ -1,4 +1,4 @@
-// Derivations and sources: docs/math/noise.md.
+// Derivations and sources: docs/noise.md.
 #include "jali/params/noise.h"
 
 #include <cmath>

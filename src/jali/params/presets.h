@@ -34,12 +34,12 @@ inline constexpr Preset kPresets[] = {
     // Benchmarks: the moduli of the peers they are timed against.
     {"n14_q285_dnum3", "log Q 285 in grouped digits, two special primes", 14, 5, 47, 3, {}, 3},
     {"n14_q375_dnum8", "log Q 375, one digit a prime, one special prime", 14, 7, 46.5, 3, {}, 8},
-    // TensorFHE's throughput rings, one digit a prime (its K = 1), w32; for timing:
-    // level 0 has no room above the scale.
+    // TensorFHE's rings with one digit a prime, as it has them, on 32-bit words. For timing: level 0 has no
+    // room above the scale.
     {"tensorfhe_n12", "TensorFHE at N = 2^12", 12, 2, 25, 0, Word::w32, 3},
     {"tensorfhe_n13", "TensorFHE at N = 2^13", 13, 5, 29, 0, Word::w32, 6},
     {"tensorfhe_n14", "TensorFHE at N = 2^14", 14, 12, 29, 0, Word::w32, 13},
-    {"tensorfhe_n16", "TensorFHE, Table V, Default", 16, 44, 28, 0, Word::w32, 45},
+    {"tensorfhe_n16", "TensorFHE, Table V, Default", 16, 44, 28.5, 0, Word::w32, 45},
 };
 
 inline constexpr std::span<const Preset> presets() { return kPresets; }

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Runs the lattice-estimator over every key that a preset hands out, at the key's own modulus.
+
+Usage: tools/estimator/run.py [--rough] [--json FILE] [PRESET...]. Prints one line a key: the preset, the key,
+log2 of its modulus, the cheapest attack and log2 of its cost. Exit status 1 when a key is below the security
+that its preset claims, 2 when the estimator is not installed (README.md beside this says how).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+PRESETS = Path(__file__).resolve().parent / "presets.json"
+
+
+def keys(preset: dict[str, Any]) -> list[tuple[str, int]]:
+    """The kinds of keys of a preset, each with its modulus."""
+    q = math.prod(preset["q"])
+    return [("public key", q), ("switching keys", q * math.prod(preset["p"]))]
+
+
+def cheapest(n: int, modulus: int, variance: float, rough: bool) -> tuple[str, float]:
+    """The cheapest attack on ring-LWE of this size (as LWE, samples unlimited), log2 of its cost."""
+    from estimator import LWE, ND  # type: ignore[import-not-found]
+
+    instance = LWE.Parameters(
+        n=n, q=modulus, Xs=ND.Uniform(-1, 1), Xe=ND.DiscreteGaussian(math.sqrt(variance))
+    )
+    costs = LWE.estimate.rough(instance) if rough else LWE.estimate(instance)
+    name, cost = min(costs.items(), key=lambda item: float(item[1]["rop"]))
+    return name, math.log2(float(cost["rop"]))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("presets", nargs="*", help="names; none: all")
+    parser.add_argument("--rough", action="store_true", help="core-SVP costs only: quick, pessimistic")
+    parser.add_argument("--json", type=Path, help="also write the results here")
+    arguments = parser.parse_args()
+    presets = json.loads(PRESETS.read_text())
+    unknown = set(arguments.presets) - {preset["name"] for preset in presets}
+    if unknown:
+        parser.error(f"no such preset: {', '.join(sorted(unknown))}")
+    try:
+        import estimator  # noqa: F401
+    except ImportError:
+        print("the lattice-estimator is not installed: see tools/estimator/README.md", file=sys.stderr)
+        return 2
+    results = []
+    below = False
+    for preset in presets:
+        if arguments.presets and preset["name"] not in arguments.presets:
+            continue
+        for key, modulus in keys(preset):
+            attack, bits = cheapest(
+                preset["n"], modulus, preset["error_variance"], arguments.rough
+            )
+            low = bits < preset["security"]
+            below = below or low
+            log_modulus = math.log2(modulus)
+            print(
+                f"{preset['name']:<16} {key:<15} log2(modulus) {log_modulus:8.2f}"
+                f"  {attack:<12} {bits:6.1f} bits{'  BELOW ' + str(preset['security']) if low else ''}",
+                flush=True,
+            )
+            results.append(
+                {
+                    "preset": preset["name"],
+                    "key": key,
+                    "n": preset["n"],
+                    "log2_modulus": log_modulus,
+                    "attack": attack,
+                    "bits": bits,
+                }
+            )
+    if arguments.json:
+        arguments.json.write_text(json.dumps(results, indent=1) + "\n")
+    return 1 if below else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
