@@ -39,7 +39,9 @@ def cheapest(n: int, modulus: int, variance: float, rough: bool) -> tuple[str, f
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("presets", nargs="*", help="names; none: all")
-    parser.add_argument("--rough", action="store_true", help="core-SVP costs only: quick, pessimistic")
+    parser.add_argument(
+        "--rough", action="store_true", help="core-SVP costs only: quick, pessimistic"
+    )
     parser.add_argument("--json", type=Path, help="also write the results here")
     arguments = parser.parse_args()
     presets = json.loads(PRESETS.read_text())
@@ -49,7 +51,9 @@ def main() -> int:
     try:
         import estimator  # noqa: F401
     except ImportError:
-        print("the lattice-estimator is not installed: see tools/estimator/README.md", file=sys.stderr)
+        print(
+            "the lattice-estimator is not installed: see tools/estimator/README.md", file=sys.stderr
+        )
         return 2
     results = []
     below = False
@@ -57,9 +61,7 @@ def main() -> int:
         if arguments.presets and preset["name"] not in arguments.presets:
             continue
         for key, modulus in keys(preset):
-            attack, bits = cheapest(
-                preset["n"], modulus, preset["error_variance"], arguments.rough
-            )
+            attack, bits = cheapest(preset["n"], modulus, preset["error_variance"], arguments.rough)
             low = bits < preset["security"]
             below = below or low
             log_modulus = math.log2(modulus)

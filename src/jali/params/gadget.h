@@ -16,6 +16,8 @@ struct Gadget {
   std::vector<std::uint64_t> p;
   /// Variance that key switching adds over that of a rescale's rounding (NoiseModel), top level.
   double noise_ratio = 0;
+
+  std::size_t dnum() const { return digit_begin.size() - 1; }
 };
 
 /// The most noise, over a rescale's, that spares another special prime (and that another digit

@@ -258,7 +258,7 @@ std::vector<LevelPlan> plan_rational(const LevelRequest& request, const PrimePoo
           const double bits = least + (i < small ? 0 : (cap - 0.1 - least) * share);
           if (const auto p = free.take_near(portable_exp2(bits))) terminals.push_back(*p);
         }
-        if (terminals.size() != static_cast<std::size_t>(small + other)) continue;
+        if (std::ssize(terminals) != small + other) continue;
         const Search search(request, cap, least, target, std::move(terminals));
         if (auto plan = search.run()) plans.push_back(std::move(*plan));
       }

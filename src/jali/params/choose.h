@@ -1,0 +1,21 @@
+// From a literal to a ring, a word, levels and key-switching moduli. See docs/math/levels.md.
+#pragma once
+
+#include "jali/params/ckks_params.h"
+#include "jali/params/gadget.h"
+#include "jali/params/level_table.h"
+
+namespace jali::params {
+
+struct Choice {
+  int log_n = 0;
+  Word word = Word::w64;
+  LevelTable table;
+  Gadget gadget;
+};
+
+/// The smallest ring that the security table allows and the word that serves it best, or those that
+/// the literal asks for. Throws InvalidArgument or InsecureParams with what would fit.
+Choice choose(const CkksLiteral& literal);
+
+}  // namespace jali::params
