@@ -55,8 +55,14 @@ TEST_P(AutoEvaluatorTest, RandomProgramsMatchTheClear) {
       };
       const bool room = e.effective_level(a.c) > 0 && e.effective_level(b.c) > 0;
       switch (w.random() % 9) {
-        case 0: out.c = e.add(a.c, b.c); each([&](auto j) { return a.z[j] + b.z[j]; }); break;
-        case 1: out.c = e.sub(a.c, b.c); each([&](auto j) { return a.z[j] - b.z[j]; }); break;
+        case 0:
+          out.c = e.add(a.c, b.c);
+          each([&](auto j) { return a.z[j] + b.z[j]; });
+          break;
+        case 1:
+          out.c = e.sub(a.c, b.c);
+          each([&](auto j) { return a.z[j] - b.z[j]; });
+          break;
         case 2:
           if (!room) continue;
           out.c = e.multiply(a.c, b.c);
@@ -67,7 +73,10 @@ TEST_P(AutoEvaluatorTest, RandomProgramsMatchTheClear) {
           out.c = e.multiply_vector(a.c, p);
           each([&](auto j) { return a.z[j] * p[j]; });
           break;
-        case 4: out.c = e.add_vector(a.c, p); each([&](auto j) { return a.z[j] + p[j]; }); break;
+        case 4:
+          out.c = e.add_vector(a.c, p);
+          each([&](auto j) { return a.z[j] + p[j]; });
+          break;
         case 5:
           if (!room) continue;
           out.c = e.multiply_scalar(a.c, s);
@@ -77,8 +86,14 @@ TEST_P(AutoEvaluatorTest, RandomProgramsMatchTheClear) {
           out.c = e.rotate(a.c, 4);
           each([&](auto j) { return a.z[(j + 4) % a.z.size()]; });
           break;
-        case 7: out.c = e.conjugate(a.c); each([&](auto j) { return std::conj(a.z[j]); }); break;
-        default: out.c = e.negate(a.c); each([&](auto j) { return -a.z[j]; }); break;
+        case 7:
+          out.c = e.conjugate(a.c);
+          each([&](auto j) { return std::conj(a.z[j]); });
+          break;
+        default:
+          out.c = e.negate(a.c);
+          each([&](auto j) { return -a.z[j]; });
+          break;
       }
       double largest = 0;
       for (const auto& z : out.z) largest = std::max(largest, std::abs(z));

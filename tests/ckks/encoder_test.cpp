@@ -14,8 +14,8 @@ Complex evaluate(const std::vector<double>& m, std::size_t n, std::size_t j) {
   for (std::size_t k = 0; k < j; ++k) exponent = exponent * 5 % (2 * n);
   Complex sum = 0;
   for (std::size_t k = 0; k < n; ++k) {
-    const double angle = std::numbers::pi * static_cast<double>(exponent * k % (2 * n)) /
-                         static_cast<double>(n);
+    const double angle =
+        std::numbers::pi * static_cast<double>(exponent * k % (2 * n)) / static_cast<double>(n);
     sum += m[k] * Complex(std::cos(angle), std::sin(angle));
   }
   return sum;

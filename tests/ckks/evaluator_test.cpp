@@ -179,8 +179,8 @@ TEST_P(EvaluatorTest, ExtendedSumsMatchTheClear) {
   auto total = w.evaluator->multiply_accumulate(operands, diagonals, scale, std::sqrt(2.0 / 3));
   w.evaluator->rotate_accumulate(total, sum, 8);
   const auto inner8 = rotated(inner, 8, slots);
-  w.expect(w.evaluator->reduce_rescale(total),
-           map(x, [&](auto j) { return inner[j] + inner8[j]; }), 0.6, 1.5);
+  w.expect(w.evaluator->reduce_rescale(total), map(x, [&](auto j) { return inner[j] + inner8[j]; }),
+           0.6, 1.5);
 }
 
 TEST_P(EvaluatorTest, DropAndAdjustKeepTheMessage) {

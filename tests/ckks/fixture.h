@@ -48,9 +48,9 @@ inline params::CkksLiteral insecure_literal(const Scheme& s) {
 /// Every word, and every way a level can be made: one prime, several primes, rational.
 inline std::vector<Scheme> all_setups() {
   return {
-      {"w52_scale40", Word::w52, 40}, {"w52_scale26_dnum2", Word::w52, 26, 4, 10, 2},
-      {"w52_scale48", Word::w52, 48}, {"w64_scale50", Word::w64, 50},
-      {"w64_scale40", Word::w64, 40}, {"w32_scale28", Word::w32, 28},
+      {"w52_scale40", Word::w52, 40},       {"w52_scale26_dnum2", Word::w52, 26, 4, 10, 2},
+      {"w52_scale48", Word::w52, 48},       {"w64_scale50", Word::w64, 50},
+      {"w64_scale40", Word::w64, 40},       {"w32_scale28", Word::w32, 28},
       {"w32_rational40", Word::w32, 40, 4}, {"w32_two_primes54", Word::w32, 54},
   };
 }
@@ -115,8 +115,8 @@ struct World {
   }
 
   /// The decryption is right: measured noise is that of the estimate, from above and from below.
-  void expect(const ckks::Ciphertext& c, const std::vector<Complex>& expected,
-              double low = 0.5, double high = 2.0) {
+  void expect(const ckks::Ciphertext& c, const std::vector<Complex>& expected, double low = 0.5,
+              double high = 2.0) {
     const double ratio = noise_ratio(c, expected);
     EXPECT_GT(ratio, low) << "seed " << seed;
     EXPECT_LT(ratio, high) << "seed " << seed;

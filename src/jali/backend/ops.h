@@ -47,10 +47,10 @@ struct KeyView {
 /// What an Ops instance is made for.
 struct Config {
   Word word = Word::w64;
-  std::size_t n = 0;                  // ring degree, a power of two in [2^10, 2^17] (ref: from 2^2)
+  std::size_t n = 0;  // ring degree, a power of two in [2^10, 2^17] (ref: from 2^2)
   std::vector<std::uint64_t> primes;  // distinct, = 1 mod 2n, below 2^word_prime_bits(word)
-  int threads = 1;                    // >= 1
-  std::string isa;                    // cpu only: "", "portable", "avx2", "avx512", "ifma"; "" = best
+  int threads = 1;  // >= 1
+  std::string isa;  // cpu only: "", "portable", "avx2", "avx512", "ifma"; "" = best
 };
 
 enum class CrtMethod { mod, mul };
@@ -64,7 +64,7 @@ class Ops {
   virtual const Config& config() const = 0;
 
   // --- transforms, in place -----------------------------------------------------------------
-  virtual void ntt(View x) const = 0;   // coefficient -> NTT form
+  virtual void ntt(View x) const = 0;  // coefficient -> NTT form
   virtual void intt(View x) const = 0;  // NTT -> coefficient form
 
   // --- element-wise; b may be broadcast ------------------------------------------------------

@@ -32,6 +32,7 @@ bool pending(const Evaluator& e, const Ciphertext& a) {
   try {
     advice += " gives log_n " + std::to_string(params::CkksParams::create(literal)->log_n());
   } catch (const Error&) {
+    advice += ", but no ring holds that at this scale: lower scale_bits";
   }
   throw DepthExhausted("the circuit needs more than the depth " + std::to_string(depth) +
                        " of these parameters: " + advice);
@@ -149,8 +150,7 @@ Ciphertext AutoEvaluator::square(const Ciphertext& a) const {
 
 Ciphertext AutoEvaluator::add_vector(const Ciphertext& a, std::span<const std::complex<double>> v,
                                      std::size_t batch) const {
-  const Plaintext plain =
-      evaluator_->encoder().encode(v, batch, a.level, a.scale, a.log_slots);
+  const Plaintext plain = evaluator_->encoder().encode(v, batch, a.level, a.scale, a.log_slots);
   return evaluator_->add_plain(a, plain);
 }
 
@@ -160,8 +160,8 @@ Ciphertext AutoEvaluator::multiply_vector(const Ciphertext& a,
   Operand x(a);
   settle(*evaluator_, x);
   require_level(*evaluator_, *x);
-  const Plaintext plain = evaluator_->encoder().encode(v, batch, x->level,
-                                                       factor_scale(*evaluator_, *x), x->log_slots);
+  const Plaintext plain =
+      evaluator_->encoder().encode(v, batch, x->level, factor_scale(*evaluator_, *x), x->log_slots);
   return evaluator_->multiply_plain(*x, plain);
 }
 

@@ -40,7 +40,8 @@ struct Encoder::Tables {
       // m nodes of degree one: the slots when the ring has 2m coefficients (4m-th roots of unity).
       std::vector<std::uint32_t> position(4 * m, 0);
       for (std::size_t i = 0; i < m; ++i) {
-        const auto e = static_cast<std::size_t>(std::llround(angle[i] * static_cast<double>(4 * m)));
+        const auto e =
+            static_cast<std::size_t>(std::llround(angle[i] * static_cast<double>(4 * m)));
         position[e % (4 * m)] = static_cast<std::uint32_t>(i);
       }
       std::vector<std::uint32_t> order(m);
@@ -121,9 +122,9 @@ ring::Poly Encoder::encode_over(std::span<const Complex> values, std::size_t bat
                                 int log_slots) const {
   const std::size_t n = params_->n();
   if (log_slots < 0) log_slots = params_->log_n() - 1;
-  require<InvalidArgument>(log_slots < params_->log_n(),
-                           [&] { return "log_slots must be below log_n = " +
-                                        std::to_string(params_->log_n()); });
+  require<InvalidArgument>(log_slots < params_->log_n(), [&] {
+    return "log_slots must be below log_n = " + std::to_string(params_->log_n());
+  });
   const std::size_t slots = std::size_t{1} << log_slots;
   require<InvalidArgument>(batch > 0 && values.size() % batch == 0,
                            "the values must be `batch` vectors of equal length");
@@ -159,12 +160,14 @@ ring::Poly Encoder::encode_over(std::span<const Complex> values, std::size_t bat
     }
   }
   const double capacity = product_bits(*ring_, primes) - 1;
-  require<InvalidArgument>(largest < 0x1p990 && (largest < 1 || std::log2(largest) < capacity), [&] {
-    return "the values are too large for this level: scaled by 2^" +
-           std::to_string(std::log2(scale)) + " they need " + std::to_string(std::log2(largest)) +
-           " bits and the modulus holds " + std::to_string(capacity) +
-           ": scale the values down, encode at a higher level, or ask for more integer_bits";
-  });
+  require<InvalidArgument>(
+      largest < 0x1p990 && (largest < 1 || std::log2(largest) < capacity), [&] {
+        return "the values are too large for this level: scaled by 2^" +
+               std::to_string(std::log2(scale)) + " they need " +
+               std::to_string(std::log2(largest)) + " bits and the modulus holds " +
+               std::to_string(capacity) +
+               ": scale the values down, encode at a higher level, or ask for more integer_bits";
+      });
 
   ring::Poly poly = ring_->make(primes, batch, ring::Form::coeff);
   if (largest < 0x1p62) {

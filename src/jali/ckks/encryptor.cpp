@@ -97,9 +97,8 @@ Ciphertext PublicEncryptor::encrypt(const Plaintext& plaintext) {
   const ring::Poly* halves[] = {&pk_->b, &a_};
   for (int part = 0; part < 2; ++part) {
     const ring::Poly half = ring_->select(*halves[part], primes);
-    ring::Poly c =
-        small_poly(*ring_, seed, static_cast<std::uint64_t>(part) + 1, primes, batch,
-                   random::sample_error);
+    ring::Poly c = small_poly(*ring_, seed, static_cast<std::uint64_t>(part) + 1, primes, batch,
+                              random::sample_error);
     ring::Poly public_part = ring_->make(primes, batch);
     ops.mul(public_part.view(), v.view(), half.view());
     ops.add(public_part.view(), public_part.view(), c.view());

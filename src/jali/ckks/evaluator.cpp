@@ -91,18 +91,17 @@ void Evaluator::Impl::check_pair(int level_a, double scale_a, int level_b, doubl
                                  std::size_t batch_a, std::size_t batch_b,
                                  bool scales_matter) const {
   require<InvalidArgument>(level_a == level_b, [&] {
-    return "operands are at levels " + std::to_string(level_a) + " and " +
-           std::to_string(level_b) + ": bring one down with drop_to or adjust";
+    return "operands are at levels " + std::to_string(level_a) + " and " + std::to_string(level_b) +
+           ": bring one down with drop_to or adjust";
   });
   require<InvalidArgument>(batch_a == batch_b || batch_b == 1, [&] {
     return "operands have batches of " + std::to_string(batch_a) + " and " +
            std::to_string(batch_b) + ": they must be equal, or the second 1";
   });
-  require<ScaleMismatch>(
-      !scales_matter || std::fabs(scale_a / scale_b - 1) < 0x1p-20, [&] {
-        return "operands have scales 2^" + to_string(std::log2(scale_a)) + " and 2^" +
-               to_string(std::log2(scale_b)) + ": rescale or adjust one to the other";
-      });
+  require<ScaleMismatch>(!scales_matter || std::fabs(scale_a / scale_b - 1) < 0x1p-20, [&] {
+    return "operands have scales 2^" + to_string(std::log2(scale_a)) + " and 2^" +
+           to_string(std::log2(scale_b)) + ": rescale or adjust one to the other";
+  });
 }
 
 Evaluator::Evaluator(CkksParamsPtr params, std::shared_ptr<const ring::Ring> ring,
@@ -276,13 +275,11 @@ Ciphertext Evaluator::add_scalar(const Ciphertext& a, std::complex<double> b) co
   });
   Ciphertext out = impl_->shell(a);
   Poly first = impl_->like(a);
-  ops.add_scalar(first.view(), a.parts[0].view(),
-                 ring::residues(*impl_->ring, first.primes(), re));
+  ops.add_scalar(first.view(), a.parts[0].view(), ring::residues(*impl_->ring, first.primes(), re));
   if (im != 0) {
     const Poly unit = impl_->ring->select(impl_->imaginary_unit, first.primes());
     Poly constant = impl_->ring->make(first.primes());
-    ops.mul_scalar(constant.view(), unit.view(),
-                   ring::residues(*impl_->ring, first.primes(), im));
+    ops.mul_scalar(constant.view(), unit.view(), ring::residues(*impl_->ring, first.primes(), im));
     ops.add(first.view(), first.view(), constant.view());
   }
   out.parts.push_back(std::move(first));
@@ -291,7 +288,8 @@ Ciphertext Evaluator::add_scalar(const Ciphertext& a, std::complex<double> b) co
   }
   // Rounding of the constant touches one coefficient of N, at most twice.
   out.estimate = impl_->noise.add(a.estimate, {0, std::abs(b)});
-  out.estimate.variance += impl_->noise.encoding_variance() * 2 / static_cast<double>(impl_->params->n());
+  out.estimate.variance +=
+      impl_->noise.encoding_variance() * 2 / static_cast<double>(impl_->params->n());
   return out;
 }
 
@@ -308,8 +306,7 @@ Ciphertext Evaluator::multiply_scalar(const Ciphertext& a, std::complex<double> 
   out.scale = a.scale * scale;
   const double rounding = std::hypot(re - b.real() * scale, im - b.imag() * scale);
   out.estimate = impl_->noise.multiply_constant(a.estimate, std::abs(b), std::hypot(re, im));
-  out.estimate.variance +=
-      impl_->scale_error_variance(a.estimate.message, a.scale * rounding, 0);
+  out.estimate.variance += impl_->scale_error_variance(a.estimate.message, a.scale * rounding, 0);
   return out;
 }
 
@@ -430,8 +427,7 @@ Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
   return out;
 }
 
-Ciphertext Evaluator::multiply_relinearise_rescale(const Ciphertext& a,
-                                                   const Ciphertext& b) const {
+Ciphertext Evaluator::multiply_relinearise_rescale(const Ciphertext& a, const Ciphertext& b) const {
   return relinearise_rescale(multiply(a, b));
 }
 

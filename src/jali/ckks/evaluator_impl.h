@@ -37,8 +37,9 @@ struct Evaluator::Impl {
                   std::size_t batch_b, bool scales_matter) const;
   void require_level(int level, int needed) const {
     require<DepthExhausted>(level >= needed, [&] {
-      return "level " + std::to_string(level) + " has no level left to drop: the circuit needs more " +
-             "depth than the " + std::to_string(params->depth()) + " of these parameters, " +
+      return "level " + std::to_string(level) +
+             " has no level left to drop: the circuit needs more " + "depth than the " +
+             std::to_string(params->depth()) + " of these parameters, " +
              "Params.create(depth=" + std::to_string(params->depth() + 1) + ") or more";
     });
   }

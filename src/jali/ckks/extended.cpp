@@ -50,8 +50,8 @@ Ciphertext Evaluator::rotate_hoisted(const Hoisted& a, int steps) const {
   const Ciphertext& source = *a.source;
   const std::uint64_t g = ring::galois_element(impl_->params->n(), steps);
   if (g == 1) return copy(source);
-  const auto acc = impl_->switcher.product(a.ext, source.batch(), source.level,
-                                           impl_->galois_key(g), g);
+  const auto acc =
+      impl_->switcher.product(a.ext, source.batch(), source.level, impl_->galois_key(g), g);
   ring::Poly turned = impl_->like(source);
   impl_->ring->ops().automorphism_ntt(turned.view(), source.parts[0].view(), g);
   Ciphertext out = impl_->shell(source);

@@ -29,10 +29,10 @@ struct Plaintext {
 /// How the owner packed a ciphertext: what decryption shows of it. Operations of the evaluators work
 /// on all slots, ignore it and drop it; the faces above carry it along. It travels with the bytes.
 struct Packing {
-  std::uint32_t length = 0;     // slots of each vector that count, from the first; 0: all of them
-  bool batched = false;         // the batch is an axis of its own even when it is 1
+  std::uint32_t length = 0;  // slots of each vector that count, from the first; 0: all of them
+  bool batched = false;  // the batch is an axis of its own even when it is 1
   bool complex_values = false;  // slots are complex; else the real parts are the message
-  bool padded = false;          // slots past `length` are zero up to noise
+  bool padded = false;  // slots past `length` are zero up to noise
 };
 
 /// parts[0] + parts[1] s (+ parts[2] s^2) = scale * message + error, modulo the primes of `level`.

@@ -48,7 +48,7 @@ class KeySwitcher {
  private:
   params::CkksParamsPtr params_;
   std::shared_ptr<const ring::Ring> ring_;
-  std::vector<std::vector<PrimeIndex>> extended_;   // by level
+  std::vector<std::vector<PrimeIndex>> extended_;  // by level
   std::vector<std::vector<std::uint64_t>> p_mod_q_;  // [P]_q by level
 };
 

@@ -26,7 +26,8 @@ ring::Poly expand_uniform(const ring::Ring& ring, const random::Seed& seed, std:
 ring::Poly SecretKey::at(const ring::Ring& ring, std::span<const PrimeIndex> primes) const {
   ring::Poly out = ring.make_secret(primes);
   for (std::size_t i = 0; i < primes.size(); ++i) {
-    ring.memory().copy(out.row(i), s_.row(primes[i]), s_.row_bytes());  // s has every prime, in order
+    ring.memory().copy(out.row(i), s_.row(primes[i]),
+                       s_.row_bytes());  // s has every prime, in order
   }
   return out;
 }
@@ -36,8 +37,7 @@ ring::Poly expand_a(const ring::Ring& ring, const params::CkksParams& params,
   return expand_uniform(ring, key.seed, 0, params.q_primes());
 }
 
-ExpandedKey expand(const ring::Ring& ring, const params::CkksParams& params,
-                   const SwitchKey& key) {
+ExpandedKey expand(const ring::Ring& ring, const params::CkksParams& params, const SwitchKey& key) {
   const auto primes = params.all_primes();
   require<ParamsMismatch>(key.b.size() == params.dnum(),
                           "a switching key has another number of digits than its parameters");

@@ -17,7 +17,8 @@ namespace jali::rlwe {
 /// Uniform ternary secret over all primes, NTT form, in memory that is wiped. Cannot be printed.
 class SecretKey {
  public:
-  SecretKey(params::CkksParamsPtr params, ring::Poly s) : params_(std::move(params)), s_(std::move(s)) {}
+  SecretKey(params::CkksParamsPtr params, ring::Poly s)
+      : params_(std::move(params)), s_(std::move(s)) {}
   const params::CkksParamsPtr& params() const { return params_; }
   const ring::Poly& poly() const { return s_; }  // NTT form over params().all_primes()
   /// The limbs of s at `primes`, again in memory that is wiped.
