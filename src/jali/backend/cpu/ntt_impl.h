@@ -67,9 +67,14 @@ struct Ntt {
   };
 
   /// Where the first pass takes its input from: memory, or values made on the way, in [0, 2Lq).
+  /// Fills v with the vectors at `at`, `at` + stride, ..
   struct FromMemory {
     const T* src;
-    JALI_INLINE R operator()(std::size_t at) const { return V::load(src + at); }
+    template <int count>
+    JALI_INLINE void fill(R (&v)[count], std::size_t at, std::size_t stride) const {
+#pragma GCC unroll 16
+      for (int k = 0; k < count; ++k) v[k] = V::load(src + at + k * stride);
+    }
   };
 
   JALI_INLINE static R reduce_once(R x, R m) { return V::reduce_once(x, m); }
@@ -248,11 +253,8 @@ struct Ntt {
         [&](std::size_t at, std::size_t step, const auto& w) __attribute__((always_inline)) {
           if (row.prefetch != nullptr) row.prefetch->step();
           R v[G][radix];
-#pragma GCC unroll 16
-          for (int k = 0; k < radix; ++k) {
 #pragma GCC unroll 2
-            for (int g = 0; g < G; ++g) v[g][k] = src(at + g * step + k * stride);
-          }
+          for (int g = 0; g < G; ++g) src.fill(v[g], at + g * step, stride);
           forward_levels<G, log_radix>(v, w, m);
           if constexpr (W == 1) {
             if (last) {

@@ -18,6 +18,7 @@ struct Rows {
   using Acc = typename V::Acc;
   static constexpr std::size_t W = V::kLanes;
   static constexpr std::size_t kMaxProducts = 15;  // that an Acc takes before it must be folded
+  static constexpr std::size_t kAhead = 512 / sizeof(T);  // distance of prefetching in many streams
 
   /// Constants of a prime in registers.
   struct Prime {
@@ -141,26 +142,37 @@ struct Rows {
   /// The values of a lift as the first pass of its transform asks for them, in [0, 2Lq).
   struct FromLift {
     LiftSource source;
-    const PrimeRow& prime;
-    JALI_INLINE R operator()(std::size_t at) const {
-      const Prime p(prime);
-      Acc acc = V::acc_set(V::set1(0));
-      V::acc_mul_broadcast(acc, V::load_small(source.v + at),
-                           V::set1(source.factors[source.count]));
+    Prime p;
+    template <int count>
+    JALI_INLINE void fill(R (&v)[count], std::size_t at, std::size_t stride) const {
+      Acc acc[count];
+      const R last = V::set1(source.factors[source.count]);
+#pragma GCC unroll 16
+      for (int k = 0; k < count; ++k) {
+        acc[k] = V::acc_set(V::set1(0));
+        V::acc_mul_broadcast(acc[k], V::load_small(source.v + at + k * stride), last);
+      }
       for (std::size_t i = 0, left = kMaxProducts - 1; i < source.count; ++i, --left) {
         if (left == 0) {
-          acc = V::acc_set(acc_reduce(acc, p));
+          for (int k = 0; k < count; ++k) acc[k] = V::acc_set(acc_reduce(acc[k], p));
           left = kMaxProducts;
         }
-        V::acc_mul_broadcast(acc, V::load(row(source.y[i]) + at), V::set1(source.factors[i]));
+        const R factor = V::set1(source.factors[i]);
+        const T* y = row(source.y[i]) + at;
+#pragma GCC unroll 16
+        for (int k = 0; k < count; ++k) {
+          __builtin_prefetch(y + k * stride + kAhead, 0, 3);
+          V::acc_mul_broadcast(acc[k], V::load(y + k * stride), factor);
+        }
       }
-      return acc_reduce_lazy(acc, p);
+#pragma GCC unroll 16
+      for (int k = 0; k < count; ++k) v[k] = acc_reduce_lazy(acc[k], p);
     }
   };
 
   static void lift(void* out, const LiftSource& source, const NttTable& table) {
     const auto transform = Ntt<V>::make_row(table);
-    Ntt<V>::forward_node(row(out), FromLift{source, *table.prime}, table.n, 1, transform);
+    Ntt<V>::forward_node(row(out), FromLift{source, Prime(*table.prime)}, table.n, 1, transform);
   }
 
   static void lift_combine(void* out, void* temporary, const LiftSource& source, const void* x,
@@ -168,7 +180,7 @@ struct Rows {
     const Prime p(*table.prime);
     const R w = V::set1(s.value), quotient = V::set1(s.quotient);
     const auto transform = Ntt<V>::make_row(table);
-    Ntt<V>::begin(row(temporary), FromLift{source, *table.prime}, transform);
+    Ntt<V>::begin(row(temporary), FromLift{source, Prime(*table.prime)}, transform);
     const std::size_t chunks = Ntt<V>::chunks(table.n), len = table.n / chunks;
     for (std::size_t c = 0; c < chunks; ++c) {
       Ntt<V>::finish(row(temporary), c, transform);
@@ -280,7 +292,7 @@ struct Rows {
     const std::size_t n = table.n, chunks = Ntt<V>::chunks(n), len = n / chunks;
     for (std::size_t i = 0; i < count; ++i) {
       if (own[i] == nullptr) {
-        Ntt<V>::begin(row(temporary) + i * n, FromLift{sources[i], *table.prime}, transform);
+        Ntt<V>::begin(row(temporary) + i * n, FromLift{sources[i], p}, transform);
       }
     }
     for (std::size_t c = 0; c < chunks; ++c) {
