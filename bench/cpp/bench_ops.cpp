@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <functional>
 #include <random>
 #include <string>
@@ -12,6 +11,7 @@
 
 #include "jali/arith/primes.h"
 #include "jali/backend/ops.h"
+#include "jali/device/buffer.h"
 
 namespace {
 
@@ -27,30 +27,27 @@ struct Options {
 };
 
 /// A block of random residues.
-struct Block {
-  std::vector<PrimeIndex> primes;
-  std::vector<std::uint64_t> memory;
-  std::size_t batch;
+class Block {
+ public:
   Block(const backend::Config& config, std::vector<PrimeIndex> list, std::size_t blocks = 1)
-      : primes(std::move(list)), memory(blocks * primes.size() * config.n + 8), batch(1) {
+      : primes_(std::move(list)) {
+    const std::size_t words = blocks * primes_.size() * config.n;
+    buffer_ = device::Pool::create()->allocate(words * word_bytes(config.word));
     std::mt19937_64 rng(1);
-    for (std::size_t b = 0; b < blocks; ++b) {
-      for (std::size_t i = 0; i < primes.size() * config.n; ++i) {
-        const std::uint64_t x = rng() % config.primes[primes[i / config.n]];
-        const std::size_t at = b * primes.size() * config.n + i;
-        if (config.word == Word::w32) {
-          const auto y = static_cast<std::uint32_t>(x);
-          std::memcpy(static_cast<char*>(view().data) + 4 * at, &y, 4);
-        } else {
-          std::memcpy(static_cast<char*>(view().data) + 8 * at, &x, 8);
-        }
+    for (std::size_t i = 0; i < words; ++i) {
+      const std::uint64_t x = rng() % config.primes[primes_[i / config.n % primes_.size()]];
+      if (config.word == Word::w32) {
+        static_cast<std::uint32_t*>(buffer_.data())[i] = static_cast<std::uint32_t>(x);
+      } else {
+        static_cast<std::uint64_t*>(buffer_.data())[i] = x;
       }
     }
   }
-  View view() {
-    const auto address = reinterpret_cast<std::uintptr_t>(memory.data());
-    return {reinterpret_cast<void*>((address + 63) / 64 * 64), primes, batch};
-  }
+  View view() { return {buffer_.data(), primes_, 1}; }
+
+ private:
+  std::vector<PrimeIndex> primes_;
+  device::Buffer buffer_;
 };
 
 std::vector<PrimeIndex> range(std::size_t from, std::size_t to) {
@@ -105,9 +102,10 @@ void run(const Options& options) {
   report(options, *ops, "add", 1, [&] { ops->add(product.view(), one.view(), other.view()); });
   report(options, *ops, "mul", 1, [&] { ops->mul(product.view(), one.view(), other.view()); });
 
-  Block a0(config, range(0, kept)), a1 = a0, b0 = a0, b1 = a0, d0 = a0, d1 = a0, d2 = a0;
-  Block e0(config, range(0, all)), e1 = e0;
-  Block lower0(config, range(0, kept - 1)), lower1 = lower0;
+  const auto block = [&](std::size_t limbs) { return Block(config, range(0, limbs)); };
+  Block a0 = block(kept), a1 = block(kept), b0 = block(kept), b1 = block(kept);
+  Block d0 = block(kept), d1 = block(kept), d2 = block(kept);
+  Block e0 = block(all), e1 = block(all), lower0 = block(kept - 1), lower1 = block(kept - 1);
   std::vector<std::uint32_t> sizes, ids;
   for (std::size_t left = kept; left > 0;) {
     const std::size_t size = std::min(special, left);
@@ -153,7 +151,7 @@ void run(const Options& options) {
     std::vector<std::uint64_t> p(kept, 12345);
     tensor();
     key_switch();
-    View top0{e0.view().data, d0.primes, 1}, top1{e1.view().data, d1.primes, 1};
+    View top0{e0.view().data, d0.view().primes, 1}, top1{e1.view().data, d1.view().primes, 1};
     ops->mul_scalar_add(top0, d0.view(), p);
     ops->mul_scalar_add(top1, d1.view(), p);
     rescale(lower0, e0);

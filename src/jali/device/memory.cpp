@@ -3,13 +3,29 @@
 #include <cstdlib>
 #include <cstring>
 
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
 namespace jali::device {
 
 namespace {
 
+/// Blocks of this size are laid on huge pages where the system offers them: operations walk a dozen
+/// rows at once, and misses of the translation buffer cost a third of a key product otherwise.
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
 class HostMemory final : public Memory {
  public:
-  void* allocate(std::size_t bytes) override { return std::aligned_alloc(64, bytes); }
+  void* allocate(std::size_t bytes) override {
+    void* data = nullptr;
+    const bool huge = bytes >= kHugePage;
+    if (posix_memalign(&data, huge ? kHugePage : 64, bytes) != 0) return nullptr;
+#ifdef MADV_HUGEPAGE
+    if (huge) madvise(data, bytes, MADV_HUGEPAGE);  // a wish: refusal changes nothing
+#endif
+    return data;
+  }
   void free(void* data, std::size_t) noexcept override { std::free(data); }
   void wipe(void* data, std::size_t bytes) noexcept override {
     std::memset(data, 0, bytes);

@@ -67,8 +67,11 @@ CpuOps::CpuOps(Config config)
     rev_[u] = arith::bit_reverse(u, std::countr_zero(vectors));
   }
   primes_.resize(config_.primes.size());
+  const std::size_t bytes = PrimeTables::table_bytes(n_, kernels_);
+  tables_ = AlignedBlock(device::host_memory(), primes_.size() * bytes);
   pool_.parallel(primes_.size(), [&](std::size_t i) {
-    primes_[i] = std::make_unique<const PrimeTables>(config_.primes[i], n_, kernels_);
+    primes_[i] = std::make_unique<const PrimeTables>(config_.primes[i], n_, kernels_,
+                                                     tables_.data() + i * bytes);
   });
 }
 

@@ -118,10 +118,11 @@ class CpuOps final : public Ops {
   RowKernels kernels_;
   std::size_t n_;
   std::size_t row_bytes_;
+  AlignedBlock tables_;  // of all primes
   std::vector<std::unique_ptr<const PrimeTables>> primes_;
   std::vector<std::uint32_t> rev_;  // bit reversal of n / lanes indices
   mutable ThreadPool pool_;
-  mutable ScratchPool scratch_;
+  mutable ScratchPool scratch_{device::host_memory()};
   mutable std::shared_mutex cache_mutex_;
   mutable std::map<PrimeSet, std::shared_ptr<const Lift>> lifts_;
   mutable std::map<std::pair<PrimeSet, PrimeSet>, std::shared_ptr<const Division>> divisions_;

@@ -1,6 +1,7 @@
 #include "jali/backend/cpu/prime_tables.h"
 
 #include <bit>
+#include <vector>
 
 #include "jali/arith/bit_reverse.h"
 #include "jali/arith/primes.h"
@@ -47,7 +48,13 @@ void fill(const std::vector<std::uint64_t>& twiddle, std::size_t lanes, const Pr
 
 }  // namespace
 
-PrimeTables::PrimeTables(std::uint64_t q, std::size_t n, const RowKernels& kernels)
+std::size_t PrimeTables::table_bytes(std::size_t n, const RowKernels& kernels) {
+  // 2 n / lanes words of nodes, lanes - 1 times as many of leaves.
+  return 2 * n * static_cast<std::size_t>(kernels.word_bytes);
+}
+
+PrimeTables::PrimeTables(std::uint64_t q, std::size_t n, const RowKernels& kernels,
+                         std::byte* memory)
     : mod(q),
       beta_bits(kernels.beta_bits),
       root(arith::primitive_root(q, 2 * n)),
@@ -63,16 +70,15 @@ PrimeTables::PrimeTables(std::uint64_t q, std::size_t n, const RowKernels& kerne
 
   const auto word_bytes = static_cast<std::size_t>(kernels.word_bytes);
   const std::size_t lanes = kernels.lanes;
-  twiddles_ = AlignedBlock(2 * (n / lanes) * word_bytes);
-  leaves_ = AlignedBlock(2 * (n / lanes) * (lanes - 1) * word_bytes + 64);
+  std::byte* leaves = memory + 2 * (n / lanes) * word_bytes;
   if (word_bytes == 4) {
-    fill(twiddle, lanes, *this, reinterpret_cast<std::uint32_t*>(twiddles_.data()),
-         reinterpret_cast<std::uint32_t*>(leaves_.data()));
+    fill(twiddle, lanes, *this, reinterpret_cast<std::uint32_t*>(memory),
+         reinterpret_cast<std::uint32_t*>(leaves));
   } else {
-    fill(twiddle, lanes, *this, reinterpret_cast<std::uint64_t*>(twiddles_.data()),
-         reinterpret_cast<std::uint64_t*>(leaves_.data()));
+    fill(twiddle, lanes, *this, reinterpret_cast<std::uint64_t*>(memory),
+         reinterpret_cast<std::uint64_t*>(leaves));
   }
-  ntt = {n, &row, twiddles_.data(), leaves_.data()};
+  ntt = {n, &row, memory, leaves};
 }
 
 InttScale PrimeTables::intt_scale(std::uint64_t c) const {

@@ -1,18 +1,20 @@
 // What the kernels need of each prime, built once for an Ops instance.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <vector>
 
 #include "jali/arith/modulus.h"
 #include "jali/backend/cpu/row_kernels.h"
-#include "jali/backend/cpu/scratch.h"
 
 namespace jali::backend::cpu {
 
 struct PrimeTables {
-  PrimeTables(std::uint64_t q, std::size_t n, const RowKernels& kernels);
+  /// memory: table_bytes() of it, 64-byte aligned, which must outlive the object.
+  PrimeTables(std::uint64_t q, std::size_t n, const RowKernels& kernels, std::byte* memory);
   PrimeTables(PrimeTables&&) = delete;  // table points into the object
+
+  static std::size_t table_bytes(std::size_t n, const RowKernels& kernels);
 
   ShoupConstant constant(std::uint64_t w) const {
     return arith::shoup_constant(w, mod.value(), beta_bits);
@@ -29,8 +31,6 @@ struct PrimeTables {
   double reciprocal;   // 1.0 / double(q)
 
  private:
-  AlignedBlock twiddles_;
-  AlignedBlock leaves_;
   std::uint64_t inverse_n_;
   std::uint64_t root_of_node_1_;
 };

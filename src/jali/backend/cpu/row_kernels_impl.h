@@ -203,7 +203,7 @@ struct Rows {
   struct Automorphism {
     std::uint64_t g;
     std::uint64_t mask;  // 2N - 1
-    int shift;           // log2(2N / W)
+    int shift;  // log2(2N / W)
     const std::uint32_t* rev;
     T lanes[W][W];  // by c: the source lane of each lane
 

@@ -1,7 +1,5 @@
 #include "jali/backend/cpu/scratch.h"
 
-#include <cstdlib>
-#include <cstring>
 #include <string>
 #include <utility>
 
@@ -9,17 +7,22 @@
 
 namespace jali::backend::cpu {
 
-AlignedBlock::AlignedBlock(std::size_t bytes) : bytes_((bytes + 63) / 64 * 64) {
-  data_ = static_cast<std::byte*>(std::aligned_alloc(64, bytes_));
+AlignedBlock::AlignedBlock(std::shared_ptr<device::Memory> memory, std::size_t bytes)
+    : memory_(std::move(memory)), bytes_((bytes + 63) / 64 * 64) {
+  data_ = static_cast<std::byte*>(memory_->allocate(bytes_));
   require<OutOfMemory>(data_ != nullptr, [&] {
-    return "no memory for " + std::to_string(bytes) + " bytes of tables or working space";
+    return "no memory for " + std::to_string(bytes) +
+           " bytes of tables or working space: use smaller batches or a smaller ring";
   });
 }
 
 AlignedBlock::AlignedBlock(AlignedBlock&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
+    : memory_(std::move(other.memory_)),
+      data_(std::exchange(other.data_, nullptr)),
+      bytes_(std::exchange(other.bytes_, 0)) {}
 
 AlignedBlock& AlignedBlock::operator=(AlignedBlock&& other) noexcept {
+  std::swap(memory_, other.memory_);
   std::swap(data_, other.data_);
   std::swap(bytes_, other.bytes_);
   return *this;
@@ -27,9 +30,8 @@ AlignedBlock& AlignedBlock::operator=(AlignedBlock&& other) noexcept {
 
 AlignedBlock::~AlignedBlock() {
   if (data_ == nullptr) return;
-  std::memset(data_, 0, bytes_);
-  __asm__ __volatile__("" : : "r"(data_) : "memory");  // keeps the wiping of dead memory
-  std::free(data_);
+  memory_->wipe(data_, bytes_);
+  memory_->free(data_, bytes_);
 }
 
 ScratchPool::Lease ScratchPool::lend(std::size_t bytes) {
@@ -47,7 +49,7 @@ ScratchPool::Lease ScratchPool::lend(std::size_t bytes) {
     if (!free_.empty()) free_.pop_back();
     free_.reserve(free_.capacity() + 1);
   }
-  return {*this, AlignedBlock(bytes)};
+  return {*this, AlignedBlock(memory_, bytes)};
 }
 
 void ScratchPool::give_back(AlignedBlock block) noexcept {

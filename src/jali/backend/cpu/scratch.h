@@ -3,16 +3,20 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <mutex>
+#include <utility>
 #include <vector>
+
+#include "jali/device/memory.h"
 
 namespace jali::backend::cpu {
 
-/// 64-byte aligned memory, wiped when it dies: residues of a secret may have passed through it.
+/// Host memory, 64-byte aligned, wiped when it dies: residues of a secret may have passed through.
 class AlignedBlock {
  public:
   AlignedBlock() = default;
-  explicit AlignedBlock(std::size_t bytes);  // throws OutOfMemory
+  AlignedBlock(std::shared_ptr<device::Memory> memory, std::size_t bytes);  // throws OutOfMemory
   AlignedBlock(AlignedBlock&& other) noexcept;
   AlignedBlock& operator=(AlignedBlock&& other) noexcept;
   ~AlignedBlock();
@@ -20,12 +24,15 @@ class AlignedBlock {
   std::size_t bytes() const { return bytes_; }
 
  private:
+  std::shared_ptr<device::Memory> memory_;
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;
 };
 
 class ScratchPool {
  public:
+  explicit ScratchPool(std::shared_ptr<device::Memory> memory) : memory_(std::move(memory)) {}
+
   class Lease {
    public:
     Lease(ScratchPool& pool, AlignedBlock block) : pool_(pool), block_(std::move(block)) {}
@@ -43,6 +50,7 @@ class ScratchPool {
 
  private:
   void give_back(AlignedBlock block) noexcept;
+  std::shared_ptr<device::Memory> memory_;
   std::mutex mutex_;
   std::vector<AlignedBlock> free_;
 };
