@@ -145,6 +145,10 @@ TEST_P(Tamper, Flipped) {
     for (std::size_t bit = 0; bit < std::min<std::size_t>(bits, 8 * 160); ++bit) at.push_back(bit);
     for (std::size_t k = 1; k <= 8 * 20; ++k) at.push_back(bits - k);
     for (int k = 0; k < 300; ++k) at.push_back(random() % bits);
+    if (l.name == "params") {
+      // Reading these searches for primes: a quarter of the bits is enough, another one in each byte.
+      std::erase_if(at, [](std::size_t bit) { return bit % 4 != bit / 8 % 4; });
+    }
     for (const std::size_t bit : at) {
       Bytes bad = l.valid;
       bad[bit / 8] ^= static_cast<std::uint8_t>(1 << bit % 8);

@@ -10,6 +10,8 @@ namespace jali::wire {
 namespace {
 
 constexpr std::size_t kMaxName = 255;
+// Twice what the largest ring may use: bounds the search for primes that a few bytes can ask for.
+constexpr double kMaxModulusBits = 8192;
 
 }  // namespace
 
@@ -47,6 +49,8 @@ params::CkksParamsPtr params_from_bytes(std::span<const std::uint8_t> bytes, con
   reader.finish();
   reader.check(word <= static_cast<std::uint8_t>(Word::w64), "its word is unknown");
   reader.check(literal.log_n != 0 && literal.dnum != 0, "a choice is left open");
+  reader.check((literal.depth + 1) * literal.scale_bits + literal.integer_bits <= kMaxModulusBits,
+               "its modulus is larger than any ring can use");
   literal.word = static_cast<Word>(word);
   literal.name.assign(name.begin(), name.end());
   params::CkksParamsPtr params;

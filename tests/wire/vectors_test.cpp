@@ -1,0 +1,132 @@
+// The objects of vectors/v1 are read for ever, and are written again as the same bytes.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <string_view>
+
+#include "jali/base/hash.h"
+#include "objects.h"
+
+namespace jali::wire {
+namespace {
+
+using testing::Objects;
+
+Bytes read(const std::string& name) {
+  std::ifstream in(std::string(JALI_VECTORS) + "/v1/" + name + ".jali", std::ios::binary);
+  EXPECT_TRUE(in.good()) << "vectors/v1/" << name << ".jali is missing";
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+std::string digest(const Bytes& bytes) {
+  std::string out;
+  for (const std::uint8_t b : hash256(bytes)) {
+    out += "0123456789abcdef"[b >> 4];
+    out += "0123456789abcdef"[b & 15];
+  }
+  return out.substr(0, 32);
+}
+
+struct Vector {
+  const char* name;
+  const char* sha256;  // first half
+};
+
+const Vector kVectors[] = {
+    {"ciphertext_fresh", "44dcd78db3dde1516a195bb7c9fbd0ba"},
+    {"ciphertext_fresh_w32", "f93d879888c03380e1c8175165619a0f"},
+    {"ciphertext_fresh_w64", "42618411f115ef1d8fb6009ae7845d24"},
+    {"ciphertext_product", "f4f9bf6325a35c90f9458f73124e73fd"},
+    {"evaluation_keys", "744f67e10eb2ad9b2c7e041de59d61e7"},
+    {"params", "5dfdb4afe0231882a63449708226f855"},
+    {"params_w32", "bb5175a712132b43f090a2f64a768c5d"},
+    {"params_w64", "6fc2da5f24ec50b36cc80e25906998c8"},
+    {"plaintext", "7491543f202702823f09a2b396e5b164"},
+    {"public_key", "14b1b186a46441270f2abfd9983cc6ce"},
+    {"secret_key", "a8f0e76fbec7284252555dec6e663620"},
+    {"switch_key", "9c4ef1b3ee18854217b908a40de46afb"},
+};
+
+TEST(Vectors, FilesAreUnchanged) {
+  for (const Vector& v : kVectors) EXPECT_EQ(digest(read(v.name)), v.sha256) << v.name;
+}
+
+class Version1 : public ::testing::Test {
+ protected:
+  params::CkksParamsPtr params = params_from_bytes(read("params"));
+  std::shared_ptr<const ring::Ring> ring = ckks::make_ring(*params);
+  std::shared_ptr<const rlwe::SecretKey> sk =
+      std::make_shared<rlwe::SecretKey>(secret_from_bytes(read("secret_key"), params, *ring));
+
+  std::vector<std::complex<double>> decrypt(const ckks::Ciphertext& x) const {
+    return ckks::Encoder(params, ring).decode(ckks::Decryptor(sk, ring).decrypt(x));
+  }
+};
+
+TEST_F(Version1, IsWrittenAgainAsRead) {
+  EXPECT_EQ(to_bytes(*params), read("params"));
+  const auto secret = secret_to_bytes(*sk, *ring);
+  EXPECT_EQ(Bytes(secret.begin(), secret.end()), read("secret_key"));
+  const auto again = [&]<class T>(const char* name, std::type_identity<T>) {
+    const Bytes bytes = read(name);
+    EXPECT_EQ(to_bytes(from_bytes<T>(bytes, params, *ring)), bytes) << name;
+  };
+  again("plaintext", std::type_identity<ckks::Plaintext>{});
+  again("ciphertext_fresh", std::type_identity<ckks::Ciphertext>{});
+  again("ciphertext_product", std::type_identity<ckks::Ciphertext>{});
+  again("public_key", std::type_identity<rlwe::PublicKey>{});
+  again("evaluation_keys", std::type_identity<rlwe::EvaluationKeys>{});
+  const Bytes key = read("switch_key");
+  EXPECT_EQ(to_bytes(from_bytes<rlwe::SwitchKey>(key, params, *ring), *params), key);
+}
+
+TEST_F(Version1, MeansWhatItMeant) {
+  const auto want = Objects::values(params->slots());
+  const auto expect = [&](const ckks::Ciphertext& x, auto&& f, double tolerance) {
+    const auto got = decrypt(x);
+    ASSERT_EQ(got.size(), want.size());
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      ASSERT_LT(std::abs(got[i] - f(i)), tolerance) << "slot " << i;
+    }
+  };
+  const auto fresh = from_bytes<ckks::Ciphertext>(read("ciphertext_fresh"), params, *ring);
+  expect(fresh, [&](std::size_t i) { return want[i]; }, 1e-5);
+  EXPECT_EQ(fresh.packing.length, 100u);
+  // The square, at scale 2^60, does not fit the modulus of level 0: it is compared as integers.
+  auto keys = std::make_shared<rlwe::EvaluationKeys>(
+      from_bytes<rlwe::EvaluationKeys>(read("evaluation_keys"), params, *ring));
+  const ckks::Evaluator evaluator(params, ring, keys);
+  const auto product = from_bytes<ckks::Ciphertext>(read("ciphertext_product"), params, *ring);
+  const auto square = evaluator.square(fresh);
+  for (std::size_t p = 0; p < 3; ++p) {
+    EXPECT_EQ(
+        std::memcmp(square.parts[p].data(), product.parts[p].data(), product.parts[p].bytes()), 0);
+  }
+  expect(
+      evaluator.rotate(fresh, 1), [&](std::size_t i) { return want[(i + 1) % want.size()]; }, 1e-4);
+  // The public key still encrypts for the secret key.
+  auto pk = std::make_shared<rlwe::PublicKey>(
+      from_bytes<rlwe::PublicKey>(read("public_key"), params, *ring));
+  ckks::PublicEncryptor encryptor(pk, ring);
+  const auto plain = ckks::Encoder(params, ring).encode(want, 1, 0, params->level(0).scale);
+  expect(encryptor.encrypt(plain), [&](std::size_t i) { return want[i]; }, 1e-4);
+  const auto small = from_bytes<ckks::Plaintext>(read("plaintext"), params, *ring);
+  const auto decoded = ckks::Encoder(params, ring).decode(small);
+  ASSERT_EQ(decoded.size(), 16u);
+  for (std::size_t i = 0; i < 16; ++i) EXPECT_LT(std::abs(decoded[i] - want[i]), 1e-5);
+}
+
+TEST(Vectors, OtherWords) {
+  for (const char* word : {"_w32", "_w64"}) {
+    const auto params = params_from_bytes(read(std::string("params") + word));
+    EXPECT_EQ(word_name(params->word()), std::string_view(word).substr(1));
+    const auto ring = ckks::make_ring(*params);
+    const Bytes bytes = read(std::string("ciphertext_fresh") + word);
+    EXPECT_EQ(to_bytes(from_bytes<ckks::Ciphertext>(bytes, params, *ring)), bytes);
+  }
+}
+
+}  // namespace
+}  // namespace jali::wire
