@@ -118,7 +118,7 @@ TEST(Params, EveryWordScaleAndRing) {
   int made = 0;
   for (Word word : {Word::w32, Word::w52, Word::w64}) {
     for (int log_n = 10; log_n <= 17; ++log_n) {
-      for (int i = 0; i < 6; ++i) {
+      for (int i = 0; i < 4; ++i) {
         const double scale_bits = 20 + static_cast<double>(rng() % 401) / 10;
         const double integer_bits = static_cast<double>(rng() % 16);
         // Leave room for P: a bit more than one prime of the scale's size.
@@ -157,7 +157,7 @@ TEST(Params, EveryWordScaleAndRing) {
       }
     }
   }
-  EXPECT_GE(made, 60);
+  EXPECT_GE(made, 40);
 }
 
 TEST(Params, ScalesStayClose) {
