@@ -23,7 +23,7 @@ TEST_P(EncryptorTest, PublicKeyEncryptionHasItsNoise) {
   ckks::PublicEncryptor encryptor(pk, w.ring);
   for (int level = 0; level <= w.params->depth(); ++level) {
     const auto z = w.vector();
-    const auto c = encryptor.encrypt(w.encoder().encode(z, 1, level, w.params->level(level).scale));
+    const auto c = encryptor.encrypt(w.encoder().encode(z, 1, level, w.params->level(level).scale), kMagnitude);
     w.expect(c, z, 0.85, 1.15);
   }
 }
@@ -47,6 +47,24 @@ TEST_P(EncryptorTest, SameMessageTwiceGivesUnrelatedCiphertexts) {
     equal += a.parts[0].at(0, 0, k) == b.parts[0].at(0, 0, k);
   }
   EXPECT_LT(equal, 4u);
+}
+
+TEST_P(EncryptorTest, NothingOfTheMessageTravelsBesideTheCiphertext) {
+  World w(GetParam(), {});
+  const auto pk = std::make_shared<const rlwe::PublicKey>(w.keygen->public_key(*w.sk));
+  ckks::PublicEncryptor anyone(pk, w.ring);
+  const auto encode = [&](const std::vector<Complex>& z) {
+    return w.encoder().encode(z, 1, 0, w.params->level(0).scale);
+  };
+  const auto small = encode(w.vector(1e-3)), large = encode(w.vector(50));
+  const auto same = [](const ckks::Ciphertext& a, const ckks::Ciphertext& b) {
+    EXPECT_EQ(a.estimate.variance, b.estimate.variance);
+    EXPECT_EQ(a.estimate.message, b.estimate.message);
+    EXPECT_EQ(a.scale, b.scale);
+    EXPECT_EQ(a.log_slots, b.log_slots);
+  };
+  same(w.encryptor->encrypt(small), w.encryptor->encrypt(large));
+  same(anyone.encrypt(small), anyone.encrypt(large));
 }
 
 TEST_P(EncryptorTest, AnotherKeyReadsNothing) {

@@ -33,6 +33,9 @@ struct Scheme {
 
 inline void PrintTo(const Scheme& s, std::ostream* out) { *out << s.label; }
 
+/// Root mean square of World::vector(1).
+inline constexpr double kMagnitude = 0.816496580927726;
+
 inline params::CkksLiteral insecure_literal(const Scheme& s) {
   params::CkksLiteral literal;
   literal.name = "insecure_test";
@@ -97,7 +100,7 @@ struct World {
                            std::size_t batch = 1) {
     if (level < 0) level = params->depth();
     return encryptor->encrypt(
-        encoder().encode(v, batch, level, params->level(level).scale, log_slots));
+        encoder().encode(v, batch, level, params->level(level).scale, log_slots), kMagnitude);
   }
 
   std::vector<Complex> decrypt(const ckks::Ciphertext& c) {

@@ -1,5 +1,6 @@
 #include "jali/ckks/encryptor.h"
 
+#include <cmath>
 #include <utility>
 
 #include "jali/base/error.h"
@@ -32,6 +33,11 @@ Ciphertext shell(const Plaintext& plaintext) {
   return out;
 }
 
+void check_magnitude(double magnitude) {
+  require<InvalidArgument>(std::isfinite(magnitude) && magnitude >= 0,
+                           "magnitude must be a finite number from 0");
+}
+
 random::Seed draw(random::Prng& prng) {
   random::Seed seed;
   prng.fill(seed);
@@ -50,7 +56,8 @@ SecretEncryptor::SecretEncryptor(std::shared_ptr<const rlwe::SecretKey> sk,
                                  std::optional<random::Seed> seed)
     : sk_(std::move(sk)), ring_(std::move(ring)), seeds_(seed ? *seed : random::os_seed(), 0) {}
 
-Ciphertext SecretEncryptor::encrypt(const Plaintext& plaintext) {
+Ciphertext SecretEncryptor::encrypt(const Plaintext& plaintext, double magnitude) {
+  check_magnitude(magnitude);
   check_same(plaintext.params, sk_->params());
   const auto& ops = ring_->ops();
   const auto primes = plaintext.poly.primes();
@@ -72,7 +79,7 @@ Ciphertext SecretEncryptor::encrypt(const Plaintext& plaintext) {
   out.parts.push_back(std::move(b));
   out.parts.push_back(std::move(a));
   out.seed = uniform_seed;
-  out.estimate = params::NoiseModel(*out.params).fresh_secret(plaintext.message);
+  out.estimate = params::NoiseModel(*out.params).fresh_secret(magnitude);
   return out;
 }
 
@@ -84,7 +91,8 @@ PublicEncryptor::PublicEncryptor(std::shared_ptr<const rlwe::PublicKey> pk,
       a_(rlwe::expand_a(*ring_, *pk_->params, *pk_)),
       seeds_(seed ? *seed : random::os_seed(), 0) {}
 
-Ciphertext PublicEncryptor::encrypt(const Plaintext& plaintext) {
+Ciphertext PublicEncryptor::encrypt(const Plaintext& plaintext, double magnitude) {
+  check_magnitude(magnitude);
   check_same(plaintext.params, pk_->params);
   const auto& ops = ring_->ops();
   const auto primes = plaintext.poly.primes();
@@ -106,7 +114,7 @@ Ciphertext PublicEncryptor::encrypt(const Plaintext& plaintext) {
   }
   random::wipe(seed.data(), seed.size());
   ops.add(out.parts[0].view(), out.parts[0].view(), plaintext.poly.view());
-  out.estimate = params::NoiseModel(*out.params).fresh_public(plaintext.message);
+  out.estimate = params::NoiseModel(*out.params).fresh_public(magnitude);
   return out;
 }
 

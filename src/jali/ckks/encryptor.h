@@ -10,12 +10,15 @@
 
 namespace jali::ckks {
 
+// magnitude: the root mean square of the slots that the noise estimate shall assume. It travels with
+// the ciphertext in the clear, so it is declared beforehand and never computed from the data.
+
 /// Encrypts under the secret key (half the bytes: the uniform part travels as a seed).
 class SecretEncryptor {
  public:
   SecretEncryptor(std::shared_ptr<const rlwe::SecretKey> sk, std::shared_ptr<const ring::Ring> ring,
                   std::optional<random::Seed> seed = std::nullopt);
-  Ciphertext encrypt(const Plaintext& plaintext);
+  Ciphertext encrypt(const Plaintext& plaintext, double magnitude = 1);
 
  private:
   std::shared_ptr<const rlwe::SecretKey> sk_;
@@ -28,7 +31,7 @@ class PublicEncryptor {
  public:
   PublicEncryptor(std::shared_ptr<const rlwe::PublicKey> pk, std::shared_ptr<const ring::Ring> ring,
                   std::optional<random::Seed> seed = std::nullopt);
-  Ciphertext encrypt(const Plaintext& plaintext);
+  Ciphertext encrypt(const Plaintext& plaintext, double magnitude = 1);
 
  private:
   std::shared_ptr<const rlwe::PublicKey> pk_;

@@ -8,7 +8,8 @@
 
 namespace jali::params {
 
-/// What is known of a ciphertext: carried by every one, printed for none but its owner.
+/// What is publicly known of a ciphertext. It travels with it in the clear: it depends on declared
+/// magnitudes and on the operations alone, never on the encrypted data.
 struct Estimate {
   double variance = 0;  // of one coefficient of the error, in units of the scaled integers
   double message = 1;   // root mean square of the slots, in message units
