@@ -175,6 +175,51 @@ TEST_P(Cross, InnerProduct) {
   }
 }
 
+TEST_P(Cross, WeightedSums) {
+  for (const std::size_t terms : {1, 3, 16}) {
+    if (large() && terms > 3) continue;
+    for (const std::size_t count : {1, 4}) {
+      for (const std::size_t batch : {1, 3}) {
+        for (const Fill fill : {Fill::random, Fill::max}) {
+          const PrimeList primes = scattered(3);
+          std::vector<Block> a0, a1, b;
+          for (std::size_t t = 0; t < terms; ++t) {
+            a0.push_back(block(primes, batch, fill));
+            a1.push_back(block(primes, batch, fill));
+            b.push_back(block(primes, t % 2 == 0 ? 1 : batch, fill));
+          }
+          const std::vector<ConstView> x0(a0.begin(), a0.end()), x1(a1.begin(), a1.end());
+          // Sums of different lengths over different operands; every other one accumulates.
+          std::vector<std::vector<u32>> operands(count);
+          std::vector<std::vector<ConstView>> weights(count);
+          for (std::size_t s = 0; s < count; ++s) {
+            for (std::size_t t = 0; t < terms + s * 20; ++t) {
+              operands[s].push_back(static_cast<u32>((t * 7 + s) % terms));
+              weights[s].push_back(b[(t + s) % terms]);
+            }
+          }
+          const Block before = block(primes, batch, fill);
+          engines_.expect_same(
+              describe("terms", terms, "sums", count, "batch", batch, "fill", fill),
+              [&](const Ops& ops) {
+                std::vector<Block> out(2 * count, before);
+                std::vector<WeightedSum> sums;
+                for (std::size_t s = 0; s < count; ++s) {
+                  if (s % 2 == 0) {
+                    out[2 * s] = Block(config(), primes, batch);
+                    out[2 * s + 1] = Block(config(), primes, batch);
+                  }
+                  sums.push_back({out[2 * s], out[2 * s + 1], operands[s], weights[s], s % 2 == 1});
+                }
+                ops.weighted_sums(x0, x1, sums);
+                return out;
+              });
+        }
+      }
+    }
+  }
+}
+
 TEST_P(Cross, Automorphisms) {
   const u64 order = 2 * n();
   for (const u64 g : {u64{1}, u64{3}, u64{5}, u64{25}, n() - 1, n() + 1, order - 1, order - 5,

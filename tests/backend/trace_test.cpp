@@ -53,6 +53,13 @@ std::vector<Block> run_all(const Ops& ops, u64 seed) {
   into([&](View o) { ops.add_scalar(o, a, s); });
   const ConstView as[] = {a, b}, bs[] = {b, single};
   into([&](View o) { ops.inner_product(o, as, bs); });
+  Block weighted = a;
+  const u32 operands[] = {1, 0};
+  into([&](View o) {
+    const WeightedSum sum{o, weighted, operands, bs, true};
+    ops.weighted_sums(as, as, {&sum, 1});
+  });
+  out.push_back(weighted);
   Block d1 = a, d2 = a;
   into([&](View o) { ops.tensor(o, d1, d2, a, b, b, a); });
   out.push_back(d1);
@@ -105,6 +112,7 @@ TEST_F(TraceTest, HandsEveryOperationOnAndRecordsIt) {
                                           "mul_scalar_add",
                                           "add_scalar",
                                           "inner_product",
+                                          "weighted_sums",
                                           "tensor",
                                           "automorphism_ntt",
                                           "automorphism_coeff",
@@ -153,6 +161,10 @@ TEST_F(TraceTest, ShapesBytesAndMultiplications) {
   EXPECT_TRUE(by_name["mul_add"].accumulate);
   EXPECT_EQ(by_name["inner_product"].mults, 2 * residues);
   EXPECT_EQ(by_name["inner_product"].terms, 2U);
+  EXPECT_EQ(by_name["weighted_sums"].mults, 4 * residues);
+  EXPECT_EQ(by_name["weighted_sums"].terms, 2U);
+  EXPECT_EQ(by_name["weighted_sums"].bytes_written, 12 * row);
+  EXPECT_EQ(by_name["weighted_sums"].bytes_read, (4 * 6 + 6 + 3 + 12) * row);
   EXPECT_EQ(by_name["tensor"].mults, 4 * residues);
   EXPECT_EQ(by_name["tensor"].bytes_written, 18 * row);
   EXPECT_EQ(by_name["automorphism_ntt"].galois, 5U);

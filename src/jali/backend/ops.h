@@ -44,6 +44,15 @@ struct KeyView {
   std::size_t digits = 0;
 };
 
+/// out_c = [out_c +] sum_k a_c[operands[k]] * b[k], c = 0, 1: a ciphertext's two polynomials, weighed by
+/// plaintexts. See Ops::weighted_sums.
+struct WeightedSum {
+  View out0, out1;
+  std::span<const std::uint32_t> operands;  // at least one, indices in a
+  std::span<const ConstView> b;             // one an operand; may be broadcast
+  bool accumulate = false;                  // add to what out holds
+};
+
 /// What an Ops instance is made for.
 struct Config {
   Word word = Word::w64;
@@ -82,6 +91,10 @@ class Ops {
   /// out = sum_k a[k] * b[k]; each b[k] may be broadcast; out is none of the inputs.
   virtual void inner_product(View out, std::span<const ConstView> a,
                              std::span<const ConstView> b) const = 0;
+  /// The inner sums of a baby-step giant-step block: many sums over the same a0[k], a1[k]. All blocks
+  /// have the same primes, and all but the b the same batch; no out overlaps anything else.
+  virtual void weighted_sums(std::span<const ConstView> a0, std::span<const ConstView> a1,
+                             std::span<const WeightedSum> sums) const = 0;
   /// (d0, d1, d2) = (a0 b0, a0 b1 + a1 b0, a1 b1). Outputs are none of the inputs.
   virtual void tensor(View d0, View d1, View d2, ConstView a0, ConstView a1, ConstView b0,
                       ConstView b1) const = 0;

@@ -17,34 +17,37 @@ using ckks::Extended;
 
 // Diagonals that are encoded for one use are weighed a few at a time, while they are in cache.
 constexpr std::size_t kStreamed = 4;
+// Inner sums made in one pass over the baby steps: bounds their memory.
+constexpr std::size_t kTogether = 16;
 
 bool close(double a, double b) { return std::abs(a - b) <= std::ldexp(std::abs(b), -20); }
 
-// sum_k a[k] * diagonal[k] over Q alone.
-Ciphertext multiply_accumulate(const ckks::Evaluator& evaluator,
-                               std::span<const Ciphertext* const> a,
-                               std::span<const ring::Poly* const> diagonals, double scale,
-                               double message) {
-  const auto& first = *a[0];
-  const auto& ring = *evaluator.ring();
+const ring::Poly& part(const Ciphertext& x, std::size_t c) { return x.parts[c]; }
+ring::Poly& part(Ciphertext& x, std::size_t c) { return x.parts[c]; }
+const ring::Poly& part(const Extended& x, std::size_t c) { return c == 0 ? x.c0 : x.c1; }
+ring::Poly& part(Extended& x, std::size_t c) { return c == 0 ? x.c0 : x.c1; }
+
+// The metadata of x, with two polynomials of its shape, uninitialised.
+Ciphertext blank(const ring::Ring& ring, const Ciphertext& x) {
   Ciphertext out;
-  out.params = first.params;
-  out.level = first.level;
-  out.scale = first.scale * scale;
-  out.log_slots = first.log_slots;
-  std::vector<backend::ConstView> right;
-  for (const ring::Poly* d : diagonals) right.push_back(d->view());
+  out.params = x.params;
+  out.level = x.level;
+  out.scale = x.scale;
+  out.log_slots = x.log_slots;
   for (std::size_t c = 0; c < 2; ++c) {
-    std::vector<backend::ConstView> left;
-    for (const Ciphertext* x : a) left.push_back(x->parts[c].view());
-    out.parts.push_back(ring.make(first.parts[c].primes(), first.batch()));
-    ring.ops().inner_product(out.parts[c].view(), left, right);
+    out.parts.push_back(ring.make(x.parts[c].primes(), x.batch()));
   }
-  const params::NoiseModel noise(*first.params);
-  out.estimate = noise.multiply_plain(first.estimate, first.scale, message, scale);
-  for (std::size_t k = 1; k < a.size(); ++k)
-    out.estimate =
-        noise.add(out.estimate, noise.multiply_plain(a[k]->estimate, a[k]->scale, message, scale));
+  return out;
+}
+
+Extended blank(const ring::Ring& ring, const Extended& x) {
+  Extended out;
+  out.params = x.params;
+  out.level = x.level;
+  out.scale = x.scale;
+  out.log_slots = x.log_slots;
+  out.c0 = ring.make(x.c0.primes(), x.c0.batch());
+  out.c1 = ring.make(x.c1.primes(), x.c1.batch());
   return out;
 }
 
@@ -145,34 +148,78 @@ void BlockTransform::prepare(const ckks::Encoder& encoder) {
   encoded_ = std::move(encoded);
 }
 
-// sum over the terms of a giant step, encoded ones all at once, others a few at a time.
-template <class Baby, class Accumulate>
-auto BlockTransform::inner_sum(const ckks::Encoder& encoder, std::size_t output, std::size_t giant,
-                               const std::vector<std::vector<Baby>>& babies,
-                               Accumulate accumulate) const {
-  const auto& plan = plan_.giants[output][giant];
-  const std::size_t stride = prepared() ? plan.terms.size() : kStreamed;
-  std::optional<Baby> sum;
-  for (std::size_t begin = 0; begin < plan.terms.size(); begin += stride) {
-    const std::size_t end = std::min(begin + stride, plan.terms.size());
-    std::vector<Diagonal> made;
-    std::vector<const Baby*> left;
-    std::vector<const ring::Poly*> right;
-    double power = 0;
-    made.reserve(end - begin);
-    for (std::size_t t = begin; t < end; ++t) {
-      const auto& term = plan.terms[t];
-      if (!prepared()) made.push_back(encode(encoder, output, plan.rotation, term));
-      const Diagonal& d = prepared() ? encoded_[output][giant][t] : made.back();
-      left.push_back(&babies[term.input][term.baby]);
-      right.push_back(&d.poly);
-      power += d.message * d.message;
+// The inner sums of giant steps [first, last) of an output: encoded diagonals all at once, others a
+// few at a time.
+template <class Operand>
+std::vector<Operand> BlockTransform::inner_sums(const ckks::Evaluator& evaluator,
+                                                std::size_t output, std::size_t first,
+                                                std::size_t last,
+                                                const Babies<Operand>& babies) const {
+  const ring::Ring& ring = *evaluator.ring();
+  const params::NoiseModel& noise = evaluator.noise();
+  std::vector<backend::ConstView> a0, a1;
+  std::vector<std::size_t> offset;
+  const Operand* any = nullptr;
+  for (const auto& row : babies) {
+    offset.push_back(a0.size());
+    for (const Operand& x : row) {
+      a0.push_back(part(x, 0).view());
+      a1.push_back(part(x, 1).view());
+      any = &x;
     }
-    const double message = std::sqrt(power / static_cast<double>(end - begin));
-    accumulate(sum, std::span<const Baby* const>(left), std::span<const ring::Poly* const>(right),
-               message);
   }
-  return std::move(*sum);
+  std::vector<Operand> out;
+  for (std::size_t g = first; g < last; ++g) out.push_back(blank(ring, *any));
+
+  struct Terms {
+    std::vector<std::uint32_t> operands;
+    std::vector<backend::ConstView> weights;
+  };
+  for (std::size_t begin = 0;; begin += kStreamed) {
+    std::vector<Diagonal> made;
+    made.reserve((last - first) * kStreamed);
+    std::vector<Terms> terms(last - first);
+    std::vector<backend::WeightedSum> sums;
+    for (std::size_t g = first; g < last; ++g) {
+      const auto& giant = plan_.giants[output][g];
+      const std::size_t end =
+          prepared() ? giant.terms.size() : std::min(begin + kStreamed, giant.terms.size());
+      Operand& sum = out[g - first];
+      Terms& list = terms[g - first];
+      for (std::size_t t = begin; t < end; ++t) {
+        const auto& term = giant.terms[t];
+        if (!prepared()) {
+          made.push_back(encode(evaluator.encoder(), output, giant.rotation, term));
+        }
+        const Diagonal& d = prepared() ? encoded_[output][g][t] : made.back();
+        const Operand& x = babies[term.input][term.baby];
+        list.operands.push_back(static_cast<std::uint32_t>(offset[term.input] + term.baby));
+        list.weights.push_back(d.poly.view());
+        const auto weighed = noise.multiply_plain(x.estimate, x.scale, d.message, diagonal_scale_);
+        sum.estimate = t == 0 ? weighed : noise.add(sum.estimate, weighed);
+        sum.scale = x.scale * diagonal_scale_;
+      }
+      if (list.operands.empty()) continue;
+      sums.push_back(
+          {part(sum, 0).view(), part(sum, 1).view(), list.operands, list.weights, begin > 0});
+    }
+    if (sums.empty()) break;
+    ring.ops().weighted_sums(a0, a1, sums);
+    if (prepared()) break;
+  }
+  return out;
+}
+
+template <class Operand, class Use>
+void BlockTransform::for_inner_sums(const ckks::Evaluator& evaluator, std::size_t output,
+                                    const Babies<Operand>& babies, Use use) const {
+  const auto& giants = plan_.giants[output];
+  const std::size_t stride = prepared() ? kTogether : 1;
+  for (std::size_t first = 0; first < giants.size(); first += stride) {
+    const std::size_t last = std::min(first + stride, giants.size());
+    auto sums = inner_sums(evaluator, output, first, last, babies);
+    for (std::size_t g = first; g < last; ++g) use(std::move(sums[g - first]), giants[g].rotation);
+  }
 }
 
 ckks::Ciphertext BlockTransform::zero(const ckks::Evaluator& evaluator, const Ciphertext& like,
@@ -184,7 +231,7 @@ ckks::Ciphertext BlockTransform::zero(const ckks::Evaluator& evaluator, const Ci
 std::vector<Ciphertext> BlockTransform::apply_twice(const ckks::Evaluator& evaluator,
                                                     std::span<const Ciphertext* const> inputs,
                                                     bool rescale) const {
-  std::vector<std::vector<Extended>> babies(inputs.size());
+  Babies<Extended> babies(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const auto& rotations = plan_.babies[i];
     std::optional<ckks::Hoisted> hoisted;
@@ -197,21 +244,10 @@ std::vector<Ciphertext> BlockTransform::apply_twice(const ckks::Evaluator& evalu
       babies[i].push_back(evaluator.rotate_extended(*hoisted, r));
     }
   }
-  const auto accumulate = [&](std::optional<Extended>& sum, std::span<const Extended* const> left,
-                              std::span<const ring::Poly* const> right, double message) {
-    Extended part = evaluator.multiply_accumulate(left, right, diagonal_scale_, message);
-    if (sum) {
-      evaluator.add_inplace(*sum, part);
-    } else {
-      sum = std::move(part);
-    }
-  };
   std::vector<Ciphertext> outputs;
   for (std::size_t o = 0; o < plan_.giants.size(); ++o) {
     std::optional<Extended> acc;
-    for (std::size_t g = 0; g < plan_.giants[o].size(); ++g) {
-      Extended inner = inner_sum(evaluator.encoder(), o, g, babies, accumulate);
-      const int rotation = plan_.giants[o][g].rotation;
+    for_inner_sums(evaluator, o, babies, [&](Extended inner, int rotation) {
       if (!acc && rotation == 0) {
         acc = std::move(inner);
       } else if (!acc) {
@@ -220,7 +256,7 @@ std::vector<Ciphertext> BlockTransform::apply_twice(const ckks::Evaluator& evalu
       } else {
         evaluator.rotate_accumulate(*acc, inner, rotation);
       }
-    }
+    });
     outputs.push_back(!acc      ? zero(evaluator, *inputs[0], rescale)
                       : rescale ? evaluator.reduce_rescale(*acc)
                                 : evaluator.reduce(*acc));
@@ -231,7 +267,7 @@ std::vector<Ciphertext> BlockTransform::apply_twice(const ckks::Evaluator& evalu
 std::vector<Ciphertext> BlockTransform::apply_single(const ckks::Evaluator& evaluator,
                                                      std::span<const Ciphertext* const> inputs,
                                                      bool rescale) const {
-  std::vector<std::vector<Ciphertext>> babies(inputs.size());
+  Babies<Ciphertext> babies(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     std::optional<ckks::Hoisted> hoisted;
     for (int r : plan_.babies[i]) {
@@ -243,16 +279,6 @@ std::vector<Ciphertext> BlockTransform::apply_single(const ckks::Evaluator& eval
       babies[i].push_back(evaluator.rotate_hoisted(*hoisted, r));
     }
   }
-  const auto accumulate = [&](std::optional<Ciphertext>& sum,
-                              std::span<const Ciphertext* const> left,
-                              std::span<const ring::Poly* const> right, double message) {
-    Ciphertext part = multiply_accumulate(evaluator, left, right, diagonal_scale_, message);
-    if (sum) {
-      evaluator.add_inplace(*sum, part);
-    } else {
-      sum = std::move(part);
-    }
-  };
   const auto turned = [&](const Ciphertext& x, int rotation) {
     return rotation == 0 ? evaluator.extend(x)
                          : evaluator.rotate_extended(evaluator.hoist(x), rotation);
@@ -265,16 +291,15 @@ std::vector<Ciphertext> BlockTransform::apply_single(const ckks::Evaluator& eval
       continue;
     }
     std::optional<Extended> acc;
-    for (std::size_t g = 0; g < giants.size(); ++g) {
-      Ciphertext inner = inner_sum(evaluator.encoder(), o, g, babies, accumulate);
-      if (giants.size() == 1 && giants[0].rotation == 0) {
+    for_inner_sums(evaluator, o, babies, [&](Ciphertext inner, int rotation) {
+      if (giants.size() == 1 && rotation == 0) {
         outputs.push_back(rescale ? evaluator.rescale(inner) : std::move(inner));
       } else if (!acc) {
-        acc = turned(inner, giants[g].rotation);
+        acc = turned(inner, rotation);
       } else {
-        evaluator.add_inplace(*acc, turned(inner, giants[g].rotation));
+        evaluator.add_inplace(*acc, turned(inner, rotation));
       }
-    }
+    });
     if (acc) outputs.push_back(rescale ? evaluator.reduce_rescale(*acc) : evaluator.reduce(*acc));
   }
   return outputs;

@@ -72,9 +72,16 @@ class BlockTransform {
   std::vector<ckks::Ciphertext> apply_single(const ckks::Evaluator& evaluator,
                                              std::span<const ckks::Ciphertext* const> inputs,
                                              bool rescale) const;
-  template <class Baby, class Accumulate>
-  auto inner_sum(const ckks::Encoder& encoder, std::size_t output, std::size_t giant,
-                 const std::vector<std::vector<Baby>>& babies, Accumulate accumulate) const;
+  template <class Operand>
+  using Babies = std::vector<std::vector<Operand>>;  // [input][baby]
+  template <class Operand>
+  std::vector<Operand> inner_sums(const ckks::Evaluator& evaluator, std::size_t output,
+                                  std::size_t first, std::size_t last,
+                                  const Babies<Operand>& babies) const;
+  /// use(inner sum, rotation) for every giant step of an output, in order.
+  template <class Operand, class Use>
+  void for_inner_sums(const ckks::Evaluator& evaluator, std::size_t output,
+                      const Babies<Operand>& babies, Use use) const;
   ckks::Ciphertext zero(const ckks::Evaluator& evaluator, const ckks::Ciphertext& like,
                         bool rescale) const;
 

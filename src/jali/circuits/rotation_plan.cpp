@@ -11,10 +11,14 @@
 namespace jali::circuits {
 namespace {
 
-// A multiply-accumulate pass over one limb (three streams through memory), and the floating-point
-// part of an encoding, in transforms of one limb at N = 2^14.
-constexpr double kPass = 0.25;
-constexpr double kEmbedding = 4;
+// In transforms of one limb, as measured at N = 2^14 (AVX-512 IFMA, one thread; bench: matvec). A
+// multiply-accumulate with a limb of a key, read from memory in order of use; one with a limb of a
+// diagonal; what goes with the transforms of a basis change; the floating-point part of an encoding.
+constexpr double kKeyLimb = 0.65;
+constexpr double kDiagonalLimb = 0.33;
+constexpr double kModUp = 1.35;
+constexpr double kModDown = 1.5;
+constexpr double kEmbedding = 15;
 
 struct Split {
   int giant = 0;  // in [0, slots)
@@ -118,12 +122,12 @@ LevelCost::LevelCost(const params::CkksParams& params, int level) {
   const auto q = static_cast<double>(l.primes.size());
   const auto p = static_cast<double>(params.p_count());
   const auto digits = static_cast<double>(l.digit_limbs.size());
-  // q inverse transforms; every digit to all primes but its own; the conversions are passes.
-  hoist = q + digits * (q + p) - q + kPass * 0.5 * q * (q + p) / digits * digits / 2;
-  product = kPass * 2 * digits * (q + p);
-  mod_down = q + p + kPass * 0.5 * q * p;
-  multiply_q = kPass * 2 * q;
-  multiply_qp = kPass * 2 * (q + p);
+  // q inverse transforms, and every digit to all primes but its own.
+  hoist = kModUp * digits * (q + p);
+  product = kKeyLimb * 2 * digits * (q + p);
+  mod_down = kModDown * (q + p);
+  multiply_q = kDiagonalLimb * 2 * q;
+  multiply_qp = kDiagonalLimb * 2 * (q + p);
   encode_q = q + kEmbedding;
   encode_qp = q + p + kEmbedding;
 }

@@ -72,6 +72,16 @@ inline std::vector<Output> every_operation(const Ops& ops, const Config& config,
     apart("inner_product", [&](Block& x) { ops.inner_product(x, left, right); });
   }
   {
+    Block s0 = blank(some), s1 = blank(some), t0 = fresh(some, batch), t1 = fresh(some, batch);
+    const std::vector<ConstView> x0 = {a, b, c}, x1 = {b, d, a};
+    const std::vector<u32> one = {2}, many(70, 1);
+    const std::vector<ConstView> weight = {single}, weights(70, d);
+    const std::vector<WeightedSum> sums = {{s0, s1, one, weight, false}, {t0, t1, many, weights, true}};
+    ops.weighted_sums(x0, x1, sums);
+    keep("weighted_sums 0", std::move(s0)), keep("weighted_sums 1", std::move(s1));
+    keep("weighted_sums 2", std::move(t0)), keep("weighted_sums 3", std::move(t1));
+  }
+  {
     Block d0 = blank(some), d1 = blank(some), d2 = blank(some);
     ops.tensor(d0, d1, d2, a, b, c, d);
     keep("tensor 0", std::move(d0)), keep("tensor 1", std::move(d1)),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstring>
 #include <set>
 
 #include "jali/arith/bit_reverse.h"
@@ -214,6 +215,62 @@ void CpuOps::inner_product(View out, std::span<const ConstView> a,
                    n_, p.row);
       done += count;
     } while (done < a.size());
+  });
+}
+
+void CpuOps::weighted_sums(std::span<const ConstView> a0, std::span<const ConstView> a1,
+                           std::span<const WeightedSum> sums) const {
+  if (sums.empty()) return;
+  const View shape = sums[0].out0;
+  check(shape);
+  require<InvalidArgument>(a0.size() == a1.size(), "weighted sums need as many a1 as a0");
+  for (const ConstView& v : a0) check_same(shape, v);
+  for (const ConstView& v : a1) check_same(shape, v);
+  for (const WeightedSum& sum : sums) {
+    check_same(shape, sum.out0), check_same(shape, sum.out1);
+    require<InvalidArgument>(!sum.b.empty() && sum.b.size() == sum.operands.size(),
+                             "a weighted sum needs as many weights as operands, at least one");
+    for (const ConstView& v : sum.b) check_same(shape, v, true);
+    for (const std::uint32_t k : sum.operands) {
+      require<InvalidArgument>(k < a0.size(), "a weighted sum names an operand that is not there");
+    }
+  }
+  // Every weight is read from memory once. The operands are read once too: a piece of all of them is
+  // gathered where the second-level cache holds it (rows lie at multiples of large powers of two, and
+  // would push each other out), and used by all sums.
+  constexpr std::size_t kCacheBytes = std::size_t{1} << 17;
+  const std::size_t word = row_bytes_ / n_;
+  const bool gather = sums.size() > 1;
+  std::size_t piece = n_;
+  while (gather && piece > 128 && 2 * a0.size() * piece * word > kCacheBytes) piece /= 2;
+  const std::size_t piece_bytes = piece * word;
+  for_rows(shape, [&](std::size_t i, std::size_t k, const PrimeTables& p) {
+    const auto lease = scratch_.lend(gather ? 2 * a0.size() * piece_bytes : 1);
+    constexpr std::size_t kChunk = 60;
+    std::array<const void*, kChunk> x, y0, y1;
+    for (std::size_t at = 0; at < row_bytes_; at += piece_bytes) {
+      const auto operand = [&](std::size_t c, std::size_t j) -> const std::byte* {
+        return gather ? lease.data() + (2 * j + c) * piece_bytes
+                      : row(c == 0 ? a0[j] : a1[j], i, k) + at;
+      };
+      for (std::size_t j = 0; gather && j < a0.size(); ++j) {
+        std::memcpy(lease.data() + 2 * j * piece_bytes, row(a0[j], i, k) + at, piece_bytes);
+        std::memcpy(lease.data() + (2 * j + 1) * piece_bytes, row(a1[j], i, k) + at, piece_bytes);
+      }
+      for (const WeightedSum& sum : sums) {
+        for (std::size_t done = 0; done < sum.b.size(); done += kChunk) {
+          const std::size_t count = std::min(kChunk, sum.b.size() - done);
+          for (std::size_t j = 0; j < count; ++j) {
+            x[j] = row(sum.b[done + j], i, k) + at;
+            y0[j] = operand(0, sum.operands[done + j]);
+            y1[j] = operand(1, sum.operands[done + j]);
+          }
+          kernels_.key_dot(row(sum.out0, i, k) + at, row(sum.out1, i, k) + at, x.data(), y0.data(),
+                           y1.data(), count, sum.accumulate || done > 0, 1, rev_.data(), piece,
+                           p.row);
+        }
+      }
+    }
   });
 }
 

@@ -54,6 +54,8 @@ class CpuOps final : public Ops {
   void add_scalar(View out, ConstView a, std::span<const std::uint64_t> s) const override;
   void inner_product(View out, std::span<const ConstView> a,
                      std::span<const ConstView> b) const override;
+  void weighted_sums(std::span<const ConstView> a0, std::span<const ConstView> a1,
+                     std::span<const WeightedSum> sums) const override;
   void tensor(View d0, View d1, View d2, ConstView a0, ConstView a1, ConstView b0,
               ConstView b1) const override;
   void automorphism_ntt(View out, ConstView in, std::uint64_t g) const override;

@@ -127,6 +127,50 @@ class RefOps final : public Ops {
     });
   }
 
+  void weighted_sums(std::span<const ConstView> a0, std::span<const ConstView> a1,
+                     std::span<const WeightedSum> sums) const override {
+    const Contract c = contract("weighted_sums");
+    c.length("a1", a1.size(), a0.size());
+    for (const WeightedSum& sum : sums) {
+      c.view("out0", sum.out0);
+      c.view("out1", sum.out1);
+      c.same_shape(sum.out0, sum.out1);
+      if (sum.operands.empty()) c.fail("there is no term");
+      c.length("b", sum.b.size(), sum.operands.size());
+      c.apart(c.block("out0", sum.out0), {c.block("out1", sum.out1)});
+      for (std::size_t t = 0; t < sum.b.size(); ++t) {
+        if (sum.operands[t] >= a0.size()) c.fail("there is no such operand");
+        c.view("b", sum.b[t]);
+        c.same_primes(sum.out0, sum.b[t]);
+        c.batch_or_broadcast(sum.out0, sum.b[t]);
+        for (const auto* a : {&a0, &a1}) {
+          const ConstView x = (*a)[sum.operands[t]];
+          c.view("a", x);
+          c.same_shape(sum.out0, x);
+          c.apart(c.block("out0", sum.out0), {c.block("a", x), c.block("b", sum.b[t])});
+          c.apart(c.block("out1", sum.out1), {c.block("a", x), c.block("b", sum.b[t])});
+        }
+      }
+    }
+    for (const WeightedSum& sum : sums) {
+      for (std::size_t part = 0; part < 2; ++part) {
+        const View out = part == 0 ? sum.out0 : sum.out1;
+        const auto& a = part == 0 ? a0 : a1;
+        for_rows(out, [&](std::size_t i, std::size_t j, u64 q) {
+          Row total = sum.accumulate ? load(out, i, j) : Row(n());
+          for (std::size_t t = 0; t < sum.b.size(); ++t) {
+            const Row x = load(a[sum.operands[t]], i, j);
+            const Row y = load(sum.b[t], i, sum.b[t].batch == 1 ? 0 : j);
+            for (std::size_t k = 0; k < n(); ++k) {
+              total[k] = ref::add(total[k], ref::mul(x[k], y[k], q), q);
+            }
+          }
+          store(out, i, j, total);
+        });
+      }
+    }
+  }
+
   void tensor(View d0, View d1, View d2, ConstView a0, ConstView a1, ConstView b0,
               ConstView b1) const override {
     const Contract c = contract("tensor");

@@ -94,6 +94,27 @@ class TraceOps final : public Ops {
     r.mults = a.size() * residues(out);
     run(std::move(r), [&] { inner_->inner_product(out, a, b); });
   }
+  void weighted_sums(std::span<const ConstView> a0, std::span<const ConstView> a1,
+                     std::span<const WeightedSum> sums) const override {
+    const ConstView shape = sums.empty() ? ConstView{} : ConstView(sums[0].out0);
+    Record r = record("weighted_sums", shape, {shape}, {});
+    for (const ConstView& v : a0) read(r, v);
+    for (const ConstView& v : a1) read(r, v);
+    r.terms = 0;
+    for (const WeightedSum& sum : sums) {
+      for (const ConstView& v : sum.b) read(r, v);
+      if (sum.accumulate) {
+        read(r, sum.out0);
+        read(r, sum.out1);
+        r.accumulate = true;
+      }
+      write(r, sum.out0);
+      write(r, sum.out1);
+      r.terms += sum.b.size();
+      r.mults += 2 * sum.b.size() * residues(sum.out0);
+    }
+    run(std::move(r), [&] { inner_->weighted_sums(a0, a1, sums); });
+  }
   void tensor(View d0, View d1, View d2, ConstView a0, ConstView a1, ConstView b0,
               ConstView b1) const override {
     Record r = record("tensor", d0, {a0, a1, b0, b1}, {d0, d1, d2});
