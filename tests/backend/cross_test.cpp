@@ -202,13 +202,12 @@ TEST_P(Cross, WeightedSums) {
           engines_.expect_same(
               describe("terms", terms, "sums", count, "batch", batch, "fill", fill),
               [&](const Ops& ops) {
-                std::vector<Block> out(2 * count, before);
+                std::vector<Block> out;
+                for (std::size_t s = 0; s < 2 * count; ++s) {
+                  out.push_back(s % 4 < 2 ? Block(config(), primes, batch) : before);
+                }
                 std::vector<WeightedSum> sums;
                 for (std::size_t s = 0; s < count; ++s) {
-                  if (s % 2 == 0) {
-                    out[2 * s] = Block(config(), primes, batch);
-                    out[2 * s + 1] = Block(config(), primes, batch);
-                  }
                   sums.push_back({out[2 * s], out[2 * s + 1], operands[s], weights[s], s % 2 == 1});
                 }
                 ops.weighted_sums(x0, x1, sums);

@@ -49,8 +49,8 @@ struct KeyView {
 struct WeightedSum {
   View out0, out1;
   std::span<const std::uint32_t> operands;  // at least one, indices in a
-  std::span<const ConstView> b;             // one an operand; may be broadcast
-  bool accumulate = false;                  // add to what out holds
+  std::span<const ConstView> b;  // one an operand; may be broadcast
+  bool accumulate = false;  // add to what out holds
 };
 
 /// What an Ops instance is made for.

@@ -76,7 +76,8 @@ inline std::vector<Output> every_operation(const Ops& ops, const Config& config,
     const std::vector<ConstView> x0 = {a, b, c}, x1 = {b, d, a};
     const std::vector<u32> one = {2}, many(70, 1);
     const std::vector<ConstView> weight = {single}, weights(70, d);
-    const std::vector<WeightedSum> sums = {{s0, s1, one, weight, false}, {t0, t1, many, weights, true}};
+    const std::vector<WeightedSum> sums = {{s0, s1, one, weight, false},
+                                           {t0, t1, many, weights, true}};
     ops.weighted_sums(x0, x1, sums);
     keep("weighted_sums 0", std::move(s0)), keep("weighted_sums 1", std::move(s1));
     keep("weighted_sums 2", std::move(t0)), keep("weighted_sums 3", std::move(t1));

@@ -97,7 +97,8 @@ class TraceOps final : public Ops {
   void weighted_sums(std::span<const ConstView> a0, std::span<const ConstView> a1,
                      std::span<const WeightedSum> sums) const override {
     const ConstView shape = sums.empty() ? ConstView{} : ConstView(sums[0].out0);
-    Record r = record("weighted_sums", shape, {shape}, {});
+    Record r = record("weighted_sums", shape, {}, {});
+    r.primes_in = r.primes_out;
     for (const ConstView& v : a0) read(r, v);
     for (const ConstView& v : a1) read(r, v);
     r.terms = 0;
