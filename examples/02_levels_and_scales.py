@@ -15,8 +15,10 @@ for level in range(params.depth, -1, -1):
     entry = params.level(level)
     print(f"level {level}: log2 Q = {entry.log_q:6.1f}, scale = 2^{np.log2(entry.scale):.4f}")
 
+# Estimates of noise assume numbers of about 1 in size unless another magnitude is declared: they
+# travel in the clear, and must not depend on the data.
 rng = np.random.default_rng()
-values = rng.uniform(-1, 1, params.slots)
+values = rng.choice([-1, 1], params.slots) * rng.uniform(0.9, 1.1, params.slots)
 x = server.bind(client.encrypt(values))
 assert x.level == params.depth
 
