@@ -852,6 +852,31 @@ class EvaluatorCore:
     def effective_level(self, a: Ciphertext) -> int: ...
     def with_length(self, a: Ciphertext, length: int) -> Ciphertext: ...
 
+def butterfly_rate(word: str, isa: str = "") -> float:
+    """
+    Butterflies a second that one thread does on registers, measured now; isa: "" for the best.
+    """
+
+class TransformBench:
+    """See jali.bench.transforms."""
+
+    def __init__(self, log_n: int, word: str, threads: int = 1) -> None: ...
+    @property
+    def engine(self) -> str:
+        """Backend and instruction set."""
+
+    @property
+    def prime_bits(self) -> float:
+        """log2 of the prime."""
+
+    def check(self) -> bool:
+        """
+        Whether transforms agree with the definition at random points and undo each other.
+        """
+
+    def run(self, inverse: bool, seconds: float) -> list[float]:
+        """Seconds of repeated transforms in place, for about this long."""
+
 def build_info() -> dict[str, Any]:
     """
     Facts about this build: version, compiler, whether a CUDA backend is in it.

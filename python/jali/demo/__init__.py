@@ -1,1 +1,19 @@
-"""Encrypted inference from one command."""
+"""Encrypted inference from one command: ``jali demo digits`` and ``jali demo mnist --images FILE``.
+
+A client encrypts handwritten digits, a server that has no secret key runs a trained network on them, and
+the client decrypts the answer. `network` is the plain model, `packing` how it lies on slots, `roles`
+the two parties; `tools/train` in the repository trained the weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run ``jali demo ARGV``; returns the exit code. Raises jali.Error with what to change."""
+    from jali.demo import command
+
+    return command.run(argv)

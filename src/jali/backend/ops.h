@@ -170,6 +170,9 @@ class Ops {
 std::unique_ptr<Ops> make_cpu_ops(Config config);
 /// Instruction sets this machine can run, best first, e.g. {"ifma", "avx512", "avx2", "portable"}.
 std::vector<std::string> cpu_isas();
+/// Butterflies a second that one thread does on registers, measured now for some milliseconds: the
+/// ceiling of the transforms, of which benchmarks print the fraction reached. isa as in Config.
+double cpu_butterfly_rate(Word word, const std::string& isa);
 /// ref/: the oracle.
 std::unique_ptr<Ops> make_ref_ops(Config config);
 

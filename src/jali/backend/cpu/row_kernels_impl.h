@@ -361,6 +361,31 @@ struct Rows {
     }
   }
 
+  /// x, y in [0, 2Lq): x reduced to [0, Lq), then x + w y and x - w y + Lq, as in the transform.
+  static void butterflies(void* values, std::size_t rounds, const PrimeRow& prime) {
+    const Prime p(prime);
+    R x[kButterflyPairs], y[kButterflyPairs];
+#pragma GCC unroll 8
+    for (std::size_t k = 0; k < kButterflyPairs; ++k) {
+      x[k] = V::load(row(values) + 2 * k * W);
+      y[k] = V::load(row(values) + (2 * k + 1) * W);
+    }
+    for (std::size_t r = 0; r < rounds; ++r) {
+#pragma GCC unroll 8
+      for (std::size_t k = 0; k < kButterflyPairs; ++k) {
+        x[k] = reduce_once(x[k], p.lq);
+        const R t = V::mul_lazy(y[k], p.beta, p.beta_quotient, p.q);
+        y[k] = V::sub(V::add(x[k], p.lq), t);
+        x[k] = V::add(x[k], t);
+      }
+    }
+#pragma GCC unroll 8
+    for (std::size_t k = 0; k < kButterflyPairs; ++k) {
+      V::store(row(values) + 2 * k * W, x[k]);
+      V::store(row(values) + (2 * k + 1) * W, y[k]);
+    }
+  }
+
   static constexpr RowKernels table() {
     RowKernels k;
     k.isa = V::kIsa;
@@ -383,6 +408,7 @@ struct Rows {
     k.lift_key_dot = lift_key_dot;
     k.key_dot = key_dot;
     k.automorphism = automorphism;
+    k.butterflies = butterflies;
     return k;
   }
 };

@@ -1,0 +1,224 @@
+"""Measures Jali beside its peers in one run, alternating, one thread each, and prints the ratios.
+
+    python bench/peers/compare.py [lattigo] [seal] [matvec] --work FOLDER
+
+Run it with a Python that has Jali. The peers are installed from their own registries (Lattigo 6.2.0 as a
+Go module, which needs go on the PATH; TenSEAL, with SEAL inside, from PyPI) into FOLDER, which is made
+and kept; nothing is installed anywhere else. Every result is checked by decryption before it counts.
+
+Prints one JSON object a comparison:
+  {"name", "peer", "params", "jali_s", "peer_s", "ratio", "jali_median_s", "peer_median_s", "rounds", ...}
+with the least and the median of all repetitions, and ratio = peer_s / jali_s.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jali import ckks
+from jali.bench import matvec, sets
+from jali.bench.measure import accept, commit, device_name, timed
+
+HERE = Path(__file__).resolve().parent
+TENSEAL = "tenseal==0.3.18"
+MATVEC = {"matvec_rnnt_fc0": "RNNT-FC0", "matvec_rnnt_lstm": "RNNT-LSTM"}
+
+
+class Peer:
+    """A peer's timing program: takes "OPERATION REPS" lines and answers each with JSON."""
+
+    def __init__(self, command: list[str], environment: dict[str, str]) -> None:
+        taskset = shutil.which("taskset")
+        pinned = [taskset, "-c", "0", *command] if taskset else command
+        self._process = subprocess.Popen(
+            pinned,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **environment},
+        )
+        self.about = self._read()
+
+    def _read(self) -> dict[str, Any]:
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            raise SystemExit(f"the peer ended with exit code {self._process.wait()}")
+        return json.loads(line)
+
+    def times(self, operation: str, reps: int) -> list[float]:
+        """Seconds of `reps` runs, after checking the result."""
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{operation} {reps}\n")
+        self._process.stdin.flush()
+        answer = self._read()
+        if "seconds" not in answer or not answer["error"] < 1e-4:
+            raise SystemExit(f"the peer's {operation} is wrong: {answer}")
+        return answer["seconds"]
+
+    def close(self) -> None:
+        """Ends the program."""
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        self._process.wait()
+
+
+def lattigo(work: Path, modulus: str) -> Peer:
+    """Builds the Go program in `work`."""
+    if shutil.which("go") is None:
+        raise SystemExit("Lattigo needs Go: put go on the PATH, or leave lattigo out")
+    folder = work / "lattigo"
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in ("main.go", "go.mod"):
+        shutil.copy(HERE / "lattigo" / name, folder / name)
+    environment = {"GOPATH": str(work / "gopath"), "GOFLAGS": "-modcacherw", "GOMAXPROCS": "1"}
+    for command in (["go", "mod", "tidy"], ["go", "build", "-o", "peer", "."]):
+        subprocess.run(
+            command,
+            cwd=folder,
+            check=True,
+            env={**os.environ, **environment},
+            stderr=subprocess.DEVNULL,
+        )
+    return Peer([str(folder / "peer"), modulus], environment)
+
+
+def seal(work: Path) -> Peer:
+    """Installs TenSEAL in a virtual environment in `work`."""
+    python = work / "tenseal" / "bin" / "python"
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", str(work / "tenseal")], check=True)
+    subprocess.run([str(python), "-m", "pip", "install", "-q", TENSEAL, "numpy"], check=True)
+    return Peer([str(python), str(HERE / "seal_peer.py")], {"OMP_NUM_THREADS": "1"})
+
+
+def primitives(name: str) -> tuple[ckks.Params, dict[str, Callable[[], object]]]:
+    """Jali's side: both operations on one thread, checked."""
+    params = sets.params_of(name)
+    client = ckks.Client(params)
+    keys = client.evaluation_keys(rotations=[1])
+    run = ckks.Evaluator(params, keys, "cpu", threads=1).explicit
+    rng = np.random.default_rng()
+    va, vb = rng.uniform(-1, 1, (2, params.slots))
+    a, b = client.encrypt(va), client.encrypt(vb)
+    operations: dict[str, Callable[[], ckks.Ciphertext]] = {
+        "multiply_relinearise_rescale": lambda: run.multiply_relinearise_rescale(a, b),
+        "rotate": lambda: run.rotate(a, 1),
+    }
+    for operation, want in (("multiply_relinearise_rescale", va * vb), ("rotate", np.roll(va, -1))):
+        result = operations[operation]()
+        accept(operation, client.decrypt(result), want, result.precision_bits)
+    return params, dict(operations)
+
+
+def product(layer: str) -> tuple[ckks.Params, Callable[[], object]]:
+    """Jali's side of a matrix-vector product, diagonals encoded beforehand, checked."""
+    params = sets.params_of(matvec.SET)
+    rows, columns = matvec.LAYERS[layer]
+    rng = np.random.default_rng()
+    matrix = rng.uniform(-1, 1, (rows, columns)) / np.sqrt(columns)
+    vector = rng.uniform(-1, 1, columns)
+    plan = ckks.MatVec(matrix, params)
+    client = ckks.Client(params)
+    server = ckks.Evaluator(params, client.evaluation_keys(plan.rotations), "cpu", threads=1)
+    server.prepare(plan)
+    x = [server.bind(client.encrypt(slots)) for slots in plan.pack(vector)]
+    outputs = server.matvec_blocks(plan, x)
+    decrypted = [client.decrypt(y, complex=False, length=params.slots) for y in outputs]
+    accept(layer, plan.unpack(decrypted), matrix @ vector, outputs[0].precision_bits)
+    return params, lambda: server.matvec_blocks(plan, x)
+
+
+def beside(
+    name: str, peer: Peer, params: ckks.Params, ours: Callable[[], object], rounds: int, reps: int
+) -> dict[str, Any]:
+    """Alternates between both sides."""
+    jali_times: list[float] = []
+    peer_times: list[float] = []
+    for _ in range(rounds):
+        peer_times += peer.times(name, reps)
+        jali_times += timed(ours, seconds=1e9, most=reps)
+    result = {
+        "name": name,
+        "peer": peer.about,
+        "device_name": device_name(),
+        "params": {
+            "log_n": params.log_n,
+            "log_q": round(params.log_q, 1),
+            "log_p": round(params.log_p, 1),
+            "dnum": params.dnum,
+            "word": params.word,
+            "threads": 1,
+        },
+        "jali_s": min(jali_times),
+        "peer_s": min(peer_times),
+        "ratio": min(peer_times) / min(jali_times),
+        "jali_median_s": float(np.median(jali_times)),
+        "peer_median_s": float(np.median(peer_times)),
+        "rounds": rounds,
+        "reps": reps,
+        "commit": commit(),
+    }
+    return result
+
+
+def comparisons(chosen: list[str], work: Path, rounds: int) -> Iterator[dict[str, Any]]:
+    """Everything that was asked for."""
+    for want, modulus, name in (
+        ("lattigo", "q285", "n14_q285_dnum3"),
+        ("lattigo", "q375", "n14_q375_dnum8"),
+    ):
+        if want in chosen:
+            peer = lattigo(work, modulus)
+            params, operations = primitives(name)
+            for operation, ours in operations.items():
+                yield beside(operation, peer, params, ours, rounds, 10)
+            peer.close()
+    if {"seal", "matvec"} & set(chosen):
+        peer = seal(work)
+        if "seal" in chosen:
+            params, operations = primitives("n14_q375_dnum8")
+            for operation, ours in operations.items():
+                yield beside(operation, peer, params, ours, rounds, 10)
+        if "matvec" in chosen:
+            for operation, layer in MATVEC.items():
+                params, ours = product(layer)
+                yield beside(operation, peer, params, ours, 1, 1)
+        peer.close()
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", nargs="*", help="lattigo, seal, matvec (all)")
+    parser.add_argument(
+        "--work", type=Path, help="where the peers are installed (a temporary folder)"
+    )
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    chosen = options.what or ["lattigo", "seal", "matvec"]
+    unknown = set(chosen) - {"lattigo", "seal", "matvec"}
+    if unknown:
+        parser.error(f"unknown: {', '.join(sorted(unknown))}")
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {0})  # the same core as the peers
+    with tempfile.TemporaryDirectory() as temporary:
+        work = (options.work or Path(temporary)).resolve()
+        work.mkdir(parents=True, exist_ok=True)
+        for result in comparisons(chosen, work, options.rounds):
+            print(json.dumps(result), flush=True)
+
+
+if __name__ == "__main__":
+    main()

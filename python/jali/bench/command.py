@@ -1,0 +1,107 @@
+"""The command ``jali bench``."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import importlib
+import json
+import sys
+from collections.abc import Sequence
+
+from jali._console import seconds_text, table
+from jali.bench.measure import Row
+from jali.bench.registry import BENCHMARKS, Benchmark, Options
+from jali.errors import InvalidArgument
+
+__all__ = ["run"]
+
+MODULES = ("transforms", "operations", "matvec", "demos")
+
+
+def _parser() -> argparse.ArgumentParser:
+    from jali.cli import _Parser
+
+    parser = _Parser(prog="jali bench", description="Benchmarks, each checked in the same run.")
+    parser.add_argument("name", help="a benchmark, 'list' for their names, 'all' for all of them")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cpu/avx2 .. (auto)")
+    parser.add_argument(
+        "--threads", type=int, metavar="T", help="(one, unless the benchmark says otherwise)"
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="SET", help="only this parameter set"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=1.0, metavar="S", help="time spent on a figure (1)"
+    )
+    parser.add_argument("--images", metavar="FILE", help="images for demo_mnist")
+    parser.add_argument("--json", action="store_true", help="print one JSON object a line")
+    return parser
+
+
+def _chosen(name: str, images: str | None) -> list[Benchmark]:
+    if name == "all":
+        return [b for b in BENCHMARKS.values() if b.name != "demo_mnist" or images is not None]
+    if name not in BENCHMARKS:
+        raise InvalidArgument(f"no benchmark {name}: 'jali bench list' names them all")
+    return [BENCHMARKS[name]]
+
+
+def run(argv: Sequence[str] | None) -> int:
+    """Parse, measure, print. Raises jali.Error for wrong names and wrong results."""
+    arguments = _parser().parse_args(argv)
+    for module in MODULES:
+        importlib.import_module(f"jali.bench.{module}")
+    if arguments.name == "list":
+        _list(arguments.json)
+        return 0
+    if arguments.threads is not None and arguments.threads < 1:
+        raise InvalidArgument("--threads must be at least 1")
+    if not arguments.seconds > 0:
+        raise InvalidArgument("--seconds must be above 0")
+    options = Options(
+        device=arguments.device,
+        threads=arguments.threads,
+        seconds=arguments.seconds,
+        sets=tuple(arguments.set),
+        images=arguments.images,
+    )
+    for chosen in _chosen(arguments.name, arguments.images):
+        rows = []
+        for result in chosen.run(options):
+            if arguments.json:
+                print(json.dumps(dataclasses.asdict(result)), flush=True)
+            else:
+                rows.append(result)
+                if sys.stderr.isatty():
+                    print(f"{chosen.name}: {len(rows)} done", end="\r", file=sys.stderr, flush=True)
+        if rows:
+            _table(chosen, rows)
+    return 0
+
+
+def _list(as_json: bool) -> None:
+    if as_json:
+        for b in BENCHMARKS.values():
+            print(json.dumps({"name": b.name, "about": b.about}))
+        return
+    for b in BENCHMARKS.values():
+        print(f"{b.name:<22}{b.about}")
+
+
+def _table(chosen: Benchmark, rows: list[Row]) -> None:
+    keys = ("layer", "set", "log_n", "word", "threads")
+    shown = [k for k in keys if any(k in r.params for r in rows)]
+    cells = [
+        (
+            r.name,
+            *(r.params.get(k, "") for k in shown),
+            seconds_text(r.min_s),
+            seconds_text(r.median_s),
+            f"{100 * r.fraction_of_floor:.0f} %" if r.fraction_of_floor is not None else "",
+            f"{r.precision_bits:.1f}" if r.precision_bits is not None else "",
+        )
+        for r in rows
+    ]
+    table(chosen.about, ["", *shown, "min", "median", "of floor", "bits"], cells)
+    print(f"  {rows[0].device_name}, {rows[0].params['engine']}, {rows[0].commit}")

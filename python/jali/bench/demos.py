@@ -1,0 +1,52 @@
+"""The demos as benchmarks: one image from encryption to logits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from jali.bench.measure import Row, row, timed
+from jali.bench.registry import Options, benchmark
+from jali.demo import data, network, roles
+from jali.errors import InternalError, InvalidArgument
+
+
+def _demo(name: str, images: npt.NDArray[np.generic], options: Options) -> Row:
+    model = network.load(name)
+    program = roles.plan(model)
+    client = roles.Client(program, threads=options.threads)
+    server = roles.Server(program, *client.public_bytes(), threads=options.threads)
+    image, plain = images[:1], model.logits(images[:1])
+    request = client.encrypt(image)
+    reply = server(request)
+    worst = float(np.abs(client.decrypt(reply) - plain).max())
+    if not worst < 0.05:
+        raise InternalError(f"demo_{name}: a logit is off by {worst:.2e}")
+    times = timed(lambda: client.decrypt(server(client.encrypt(image))), seconds=options.seconds)
+    about = {
+        "log_n": client.params.log_n,
+        "word": client.params.word,
+        "log_qp": round(client.params.log_qp, 1),
+        "threads": server.threads,
+        "bytes_up": len(request),
+        "bytes_down": len(reply),
+    }
+    bits = float(-np.log2(worst))
+    return row(f"demo_{name}", server.engine, about, times, precision_bits=bits)
+
+
+@benchmark("demo_digits", "one image of 'jali demo digits': encrypt, evaluate, decrypt")
+def demo_digits(options: Options) -> Iterator[Row]:
+    """Needs scikit-learn."""
+    yield _demo("digits", data.load_digits().images, options)
+
+
+@benchmark("demo_mnist", "one image of 'jali demo mnist'; --images FILE")
+def demo_mnist(options: Options) -> Iterator[Row]:
+    """Needs a file of images."""
+    if options.images is None:
+        raise InvalidArgument("demo_mnist needs --images FILE, as 'jali demo mnist' does")
+    yield _demo("mnist", data.load_mnist(Path(options.images)).images, options)

@@ -1,0 +1,74 @@
+"""Matrix-vector products: the seven layers of the matrix-vector paper's Table IV at its Set-B."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from jali import ckks
+from jali.bench import sets
+from jali.bench.measure import Row, accept, row, timed
+from jali.bench.registry import Options, benchmark
+
+SET = "n14_d7"  # Set-B: N = 2^14, seven levels, within the table's 430 bits
+PREPARED_BYTES = 3 << 30  # larger plans encode their diagonals at each use
+
+# Table IV: (outputs m, inputs n).
+LAYERS = {
+    "RNNT-FC0": (512, 1344),
+    "RNNT-LSTM": (1024, 2048),
+    "DS2-GRU": (1600, 1600),
+    "Alex-8": (1000, 4096),
+    "Alex-7": (4096, 4096),
+    "Alex-6": (4096, 9216),
+    "VGG-6": (4096, 25088),
+}
+
+
+def layer(name: str, shape: tuple[int, int], options: Options) -> Row:
+    """One product, checked against NumPy's."""
+    threads = options.threads or 1
+    params = sets.params_of(SET)
+    rows, columns = shape
+    rng = np.random.default_rng()
+    matrix = rng.uniform(-1, 1, shape) / np.sqrt(columns)
+    vector = rng.uniform(-1, 1, columns)
+    plan = ckks.MatVec(matrix, params)
+    streaming = plan.plaintext_bytes > PREPARED_BYTES
+    if streaming:
+        plan = ckks.MatVec(matrix, params, streaming=True)
+    client = ckks.Client(params)
+    keys = client.evaluation_keys(rotations=plan.rotations)
+    server = ckks.Evaluator(params, keys, options.device, threads=threads)
+    if not streaming:
+        server.prepare(plan)
+    x = [server.bind(client.encrypt(slots)) for slots in plan.pack(vector)]
+    outputs = server.matvec_blocks(plan, x)
+    decrypted = [client.decrypt(y, complex=False, length=params.slots) for y in outputs]
+    bits = accept(name, plan.unpack(decrypted), matrix @ vector, outputs[0].precision_bits)
+    times = timed(
+        lambda: server.matvec_blocks(plan, x), seconds=options.seconds, warm=0 if streaming else 1
+    )
+    about = {
+        **sets.describe(SET, params, threads),
+        "layer": name,
+        "rows": rows,
+        "columns": columns,
+        "rotation_keys": len(plan.rotations),
+        "key_bytes": keys.nbytes,
+        "diagonals": plan.diagonals,
+        "diagonals_encoded": "at each use" if streaming else "beforehand",
+        "plaintext_bytes": plan.plaintext_bytes,
+        "input_ciphertexts": len(x),
+    }
+    return row("matvec", server.engine, about, times, precision_bits=bits)
+
+
+@benchmark(
+    "matvec", "the seven layers of the matrix-vector paper's Table IV, N = 2^14, seven levels"
+)
+def matvec(options: Options) -> Iterator[Row]:
+    """From the smallest layer to the largest."""
+    for name, shape in LAYERS.items():
+        yield layer(name, shape, options)

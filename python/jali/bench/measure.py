@@ -1,0 +1,156 @@
+"""Timing, and the one line that a benchmark prints."""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jali.errors import InternalError
+
+__all__ = ["Floor", "Row", "accept", "commit", "device_name", "row", "timed"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One result. Times in seconds of one call of `name`, the whole batch; min_s is least disturbed by
+    other work on the machine. floor_s: what no implementation of `floor_kind` can beat; null where no
+    floor was derived."""
+
+    name: str
+    device: str
+    device_name: str
+    params: dict[str, Any]
+    batch: int
+    reps: int
+    median_s: float
+    min_s: float
+    p95_s: float
+    floor_s: float | None
+    floor_kind: str | None
+    fraction_of_floor: float | None
+    precision_bits: float | None
+    commit: str
+
+
+@dataclass(frozen=True)
+class Floor:
+    """A lower bound on a time and what it counts."""
+
+    seconds: float
+    kind: str
+
+
+def timed(
+    body: Callable[[], object], *, seconds: float, most: int = 2000, warm: int = 1
+) -> list[float]:
+    """Times of repeated calls, for about `seconds` seconds and at least once, after `warm` calls."""
+    for _ in range(warm):
+        body()
+    times: list[float] = []
+    end = time.perf_counter() + seconds
+    while not times or (time.perf_counter() < end and len(times) < most):
+        start = time.perf_counter()
+        body()
+        times.append(time.perf_counter() - start)
+    return times
+
+
+def row(
+    name: str,
+    engine: str,
+    params: dict[str, Any],
+    times: list[float],
+    *,
+    batch: int = 1,
+    floor: Floor | None = None,
+    precision_bits: float | None = None,
+) -> Row:
+    """A result from its times. engine: as Evaluator.engine names it, e.g. "cpu/ifma"."""
+    best = min(times)
+    return Row(
+        name=name,
+        device=engine.split("/")[0],
+        device_name=device_name(),
+        params={**params, "engine": engine},
+        batch=batch,
+        reps=len(times),
+        median_s=float(np.median(times)),
+        min_s=best,
+        p95_s=float(np.quantile(times, 0.95)),
+        floor_s=None if floor is None else floor.seconds,
+        floor_kind=None if floor is None else floor.kind,
+        fraction_of_floor=None if floor is None else floor.seconds / best,
+        precision_bits=precision_bits,
+        commit=commit(),
+    )
+
+
+def accept(
+    what: str, got: npt.NDArray[Any], want: npt.NDArray[Any], predicted_bits: float
+) -> float:
+    """Measured bits of precision, -log2 of the error's standard deviation over the parts of all slots.
+
+    Raises InternalError when the largest error exceeds 16 times the 2^-predicted_bits that the
+    ciphertext's own noise estimate gives: such a result is wrong, and its time means nothing.
+    """
+    error = np.asarray(got) - np.asarray(want)
+    parts = (
+        np.concatenate([error.real.ravel(), error.imag.ravel()])
+        if np.iscomplexobj(error)
+        else error.ravel()
+    )
+    worst = float(np.abs(parts).max())
+    if not worst <= 16 * 2.0**-predicted_bits:
+        raise InternalError(
+            f"{what}: the result is off by {worst:.2e}, {predicted_bits:.1f} bits were predicted"
+        )
+    return float(-np.log2(max(float(np.std(parts)), 1e-300)))
+
+
+@functools.cache
+def device_name() -> str:
+    """The processor's model, and how many cores this process may use."""
+    name = platform.processor() or platform.machine()
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            key, _, value = line.partition(":")
+            if key.strip() == "model name":
+                name = value.strip()
+                break
+    except OSError:
+        pass
+    return f"{name}, {len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()} cores"
+
+
+@functools.cache
+def commit() -> str:
+    """The commit of the checkout that this package lies in, "-dirty" if changed; else the version."""
+    import jali
+
+    def git(*arguments: str) -> str:
+        return subprocess.run(
+            ["git", *arguments],
+            cwd=Path(__file__).resolve().parent,
+            capture_output=True,
+            text=True,
+            check=True,
+            timeout=10,
+        ).stdout.strip()
+
+    try:
+        # The package may be installed below somebody else's repository.
+        if (Path(git("rev-parse", "--show-toplevel")) / "src" / "jali" / "ckks").is_dir():
+            return git("describe", "--always", "--dirty", "--abbrev=12")
+    except (OSError, subprocess.SubprocessError):
+        pass
+    return jali.__version__

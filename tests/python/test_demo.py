@@ -1,0 +1,231 @@
+"""Encrypted inference end to end, and what the command says when something is missing."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import jali
+from jali import demo
+from jali.demo import data, network, roles, show
+
+SHARED = Path(__file__).parents[3] / "shared" / "data" / "mnist" / "mnist_8000.npz"
+KEYS = {
+    "accuracy",
+    "agreement_with_plain",
+    "max_logit_error",
+    "seconds_per_image",
+    "bytes_up",
+    "bytes_down",
+}
+
+
+def random_images(name: str, count: int) -> np.ndarray:
+    rng = np.random.default_rng(np.random.SeedSequence().entropy)
+    model = network.load(name)
+    pixels = rng.integers(0, int(model.pixel_max) + 1, (count, model.side, model.side))
+    # Strokes rather than noise: the networks were trained on mostly empty images.
+    return (pixels * (rng.random((count, 1, 1)) < 0.9) * (rng.random(pixels.shape) < 0.3)).astype(
+        np.uint8
+    )
+
+
+@pytest.mark.parametrize("name", ["digits", "mnist"])
+def test_server_computes_the_network(name: str) -> None:
+    """Through bytes both ways, one image and a batch, on images of no data set."""
+    model = network.load(name)
+    program = roles.plan(model)
+    client = roles.Client(program)
+    server = roles.Server(program, *client.public_bytes())
+    for count in (1, 3):
+        images = random_images(name, count)
+        request = client.encrypt(images)
+        assert isinstance(request, bytes)
+        reply = server(request)
+        assert isinstance(reply, bytes)
+        want = model.logits(images)
+        error = np.abs(client.decrypt(reply) - want).max()
+        assert error < 0.02 * max(1.0, np.abs(want).max())
+
+
+def test_parameters_are_within_the_table() -> None:
+    for name in ("digits", "mnist"):
+        params = roles.make_params(roles.plan(network.load(name)))
+        assert params.log_n == 13
+        assert params.log_qp <= 214
+        assert params.security == 128
+        assert params.depth == 5
+
+
+def test_server_holds_no_secret_and_needs_the_right_keys() -> None:
+    program = roles.plan(network.load("digits"))
+    client, stranger = roles.Client(program), roles.Client(program)
+    params, keys = client.public_bytes()
+    server = roles.Server(program, params, keys)
+    held = [value for value in vars(server).values() if isinstance(value, jali.ckks.Client)]
+    assert held == []
+    # Somebody else's ciphertext is computed on, and tells nobody anything.
+    reply = server(stranger.encrypt(random_images("digits", 1)))
+    assert np.abs(client.decrypt(reply)).max() > 1e3
+    with pytest.raises(jali.Error):
+        roles.Server(program, params, keys[:-1])
+    with pytest.raises(jali.Error):
+        server(b"no ciphertext")
+
+
+def test_digits_command_prints_one_object(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    assert demo.main(["digits", "--limit", "12", "--json"]) == 0
+    out = capsys.readouterr().out
+    result = json.loads(out)
+    assert out.count("\n") == 1
+    assert result.keys() >= KEYS
+    assert result["images"] == 12
+    assert result["agreement_with_plain"] == 1
+    assert 0 < result["max_logit_error"] < 0.02
+    assert result["bytes_up"] > 10_000
+    assert result["bytes_down"] > 10_000
+
+
+def test_digits_command_for_people(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    png = tmp_path / "digits.png"
+    assert demo.main(["digits", "--limit", "7", "--batch", "4", "--png", str(png)]) == 0
+    out = capsys.readouterr().out
+    for word in ("accuracy", "agreement", "client to server", "server to client", "time an image"):
+        assert word in out
+    with image.open(png) as picture:
+        assert picture.format == "PNG"
+        assert picture.size[0] == 7 * 56
+
+
+def test_mnist_files(tmp_path: Path) -> None:
+    """An .npz, an IDX pair, and the same gzipped, all give the same images."""
+    images, labels = random_images("mnist", 5), np.arange(5, dtype=np.uint8)
+    npz = tmp_path / "digits.npz"
+    np.savez(npz, images=images, labels=labels)
+    idx = tmp_path / "t10k-images-idx3-ubyte"
+    idx.write_bytes(struct.pack(">IIII", 0x803, 5, 28, 28) + images.tobytes())
+    marks = struct.pack(">II", 0x801, 5) + labels.tobytes()
+    (tmp_path / "t10k-labels-idx1-ubyte").write_bytes(marks)
+    zipped = tmp_path / "train-images-idx3-ubyte.gz"
+    zipped.write_bytes(gzip.compress(idx.read_bytes()))
+    (tmp_path / "other-labels.gz").write_bytes(gzip.compress(marks))
+    for loaded in (
+        data.load_mnist(npz),
+        data.load_mnist(idx),
+        data.load_mnist(zipped, tmp_path / "other-labels.gz"),
+    ):
+        np.testing.assert_array_equal(loaded.images, images)
+        np.testing.assert_array_equal(loaded.labels, labels)
+    with pytest.raises(jali.InvalidArgument, match="--labels"):
+        data.load_mnist(zipped)
+    assert demo.main(["mnist", "--images", str(npz), "--limit", "2", "--json"]) == 0
+
+
+def bad_files(folder: Path) -> dict[str, Path]:
+    images, labels = np.zeros((3, 28, 28), np.uint8), np.zeros(3, np.uint8)
+    files = {}
+
+    def npz(name: str, **arrays: np.ndarray) -> None:
+        files[name] = folder / f"{name}.npz"
+        np.savez(files[name], **arrays)
+
+    npz("no labels", images=images)
+    npz("no images", labels=labels)
+    npz("too few labels", images=images, labels=labels[:2])
+    npz("empty", images=images[:0], labels=labels[:0])
+    npz("wrong size", images=images[:, :14], labels=labels)
+    npz("pixels that are floats", images=images / 255, labels=labels)
+    npz("labels beyond 9", images=images, labels=labels + 10)
+    npz("labels that are floats", images=images, labels=labels / 2)
+    pickled = np.empty(3, object)
+    npz("pickled", images=images, labels=pickled)
+    header = struct.pack(">IIII", 0x803, 3, 28, 28)
+    for name, content in {
+        "text": b"hello",
+        "nothing": b"",
+        "short idx": header + bytes(100),
+        "long idx": header + bytes(3 * 28 * 28 + 1),
+        "idx of shorts": struct.pack(">IIII", 0xB03, 3, 28, 28) + bytes(3 * 28 * 28),
+        "cut gzip": gzip.compress(header + bytes(3 * 28 * 28))[:-9],
+        "huge idx": struct.pack(">IIII", 0x803, 2**32 - 1, 2**32 - 1, 2**32 - 1),
+    }.items():
+        files[name] = folder / name.replace(" ", "-")
+        files[name].write_bytes(content)
+    cut = (folder / "no labels.npz").read_bytes()
+    files["cut npz"] = folder / "cut.npz"
+    files["cut npz"].write_bytes(cut[: len(cut) // 2])
+    files["not there"] = folder / "nowhere.npz"
+    files["a folder"] = folder
+    return files
+
+
+def test_bad_files_give_one_clean_error(tmp_path: Path) -> None:
+    for name, path in bad_files(tmp_path).items():
+        with pytest.raises(jali.Error) as caught:
+            data.load_mnist(path)
+        assert str(path) in str(caught.value), name
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["mnist"], "--images"),
+        (["digits", "--images", "x.npz"], "mnist"),
+        (["digits", "--limit", "0"], "--limit"),
+        (["digits", "--batch", "0"], "--batch"),
+        (["digits", "--threads", "-1"], "--threads"),
+    ],
+)
+def test_wrong_arguments(arguments: list[str], words: str) -> None:
+    with pytest.raises(jali.InvalidArgument, match=words):
+        demo.main(arguments)
+
+
+def test_missing_packages_are_named() -> None:
+    """Without scikit-learn or Pillow the error says what to install."""
+    code = (
+        "import sys; sys.modules['sklearn'] = None; sys.modules['PIL'] = None\n"
+        "import numpy as np, jali\n"
+        "from pathlib import Path\n"
+        "from jali.demo import data, show\n"
+        "for call in (data.load_digits,\n"
+        "             lambda: show.write_png(Path('x.png'), np.zeros((1, 8, 8)), [0], [0])):\n"
+        "    try: call()\n"
+        "    except jali.Unsupported as error: print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.count("pip install 'jali[demo]'") == 2
+
+
+def test_digits_are_drawn_in_any_encoding(monkeypatch: pytest.MonkeyPatch) -> None:
+    for encoding in ("utf-8", "ascii"):
+        monkeypatch.setattr(show, "_encodable", lambda _, ok=encoding == "utf-8": ok)
+        for side in (8, 28):
+            text = show.digits_text(np.eye(side)[None].repeat(3, 0), ["a", "b", "c"], columns=2)
+            text.encode(encoding)
+            assert all(caption in text for caption in "abc")
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="../shared/data/mnist is not here")
+def test_mnist_on_held_out_images(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The last 1,000 images were not trained on."""
+    with np.load(SHARED) as arrays:
+        images, labels = arrays["images"][-1000:], arrays["labels"][-1000:]
+    right = network.load("mnist").logits(images).argmax(1) == labels
+    assert right.mean() >= 0.97
+    file = tmp_path / "held_out.npz"
+    np.savez(file, images=images[:10], labels=labels[:10])
+    assert demo.main(["mnist", "--images", str(file), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["agreement_with_plain"] == 1
