@@ -142,6 +142,16 @@ class Params:
         Hexadecimal hash that every serialised object of these parameters carries.
         """
 
+    @staticmethod
+    def preset(name: str) -> Params:
+        """
+        The parameters of a name that presets() lists; raises InvalidArgument for others.
+        """
+
+    @staticmethod
+    def presets() -> dict[str, str]:
+        """Names of ready parameter sets, and what each is for."""
+
     def to_bytes(self) -> bytes:
         """Bytes from which from_bytes makes the same parameters anywhere."""
 

@@ -64,11 +64,11 @@ def describe(params: ckks.Params, rotations: int = 0) -> dict[str, Any]:
 def _changes(options: argparse.Namespace, params: ckks.Params) -> list[tuple[str, str]]:
     """What other requests would give."""
     base: dict[str, Any] = {
-        "depth": options.depth,
-        "scale_bits": options.scale_bits,
+        "depth": params.depth,
+        "scale_bits": params.scale_bits,
         "word": options.word,
         "security": options.security,
-        "integer_bits": options.integer_bits,
+        "integer_bits": params.integer_bits,
     }
 
     def ask(**changed: Any) -> ckks.Params | None:
@@ -108,11 +108,10 @@ def _changes(options: argparse.Namespace, params: ckks.Params) -> list[tuple[str
     return rows
 
 
-def run(options: argparse.Namespace) -> int:
-    """The command."""
-    if not 0 <= options.rotations <= 1 << 16:
-        raise jali.InvalidArgument("--rotations must be from 0 to 65536")
-    params = ckks.Params.create(
+def _asked(options: argparse.Namespace) -> ckks.Params:
+    if options.preset is not None:
+        return ckks.Params.preset(options.preset)
+    return ckks.Params.create(
         depth=options.depth,
         scale_bits=options.scale_bits,
         log_n=options.log_n,
@@ -121,6 +120,20 @@ def run(options: argparse.Namespace) -> int:
         dnum=options.dnum,
         integer_bits=options.integer_bits,
     )
+
+
+def run(options: argparse.Namespace) -> int:
+    """The command."""
+    if not 0 <= options.rotations <= 1 << 16:
+        raise jali.InvalidArgument("--rotations must be from 0 to 65536")
+    if options.preset == "list":
+        names = ckks.Params.presets()
+        if options.json:
+            print(json.dumps(names))
+        else:
+            table("Presets", ("name", "for"), names.items())
+        return 0
+    params = _asked(options)
     facts = describe(params, options.rotations)
     if options.json:
         print(json.dumps(facts))

@@ -35,7 +35,9 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument("--json", action="store_true", help="print one JSON object")
 
     params = commands.add_parser("params", help="parameters for a circuit: ring, levels, key sizes")
-    params.add_argument("--depth", type=int, required=True, help="multiplications in a row")
+    what = params.add_mutually_exclusive_group(required=True)
+    what.add_argument("--depth", type=int, help="multiplications in a row")
+    what.add_argument("--preset", metavar="NAME", help="a named set; 'list' names them all")
     params.add_argument("--scale-bits", type=float, default=40.0, help="log2 of the scale (40)")
     params.add_argument("--log-n", type=int, help="log2 of the ring degree (smallest secure)")
     params.add_argument("--word", choices=["auto", "w32", "w52", "w64"], default="auto")

@@ -12,6 +12,7 @@
 
 #include "binding.h"
 #include "bytes.h"
+#include "jali/params/presets.h"
 #include "jali/wire/ckks.h"
 
 namespace jali::python {
@@ -195,6 +196,26 @@ Raises InsecureParams or InvalidArgument, saying what would fit.)")
           "Bytes that the same keys take in the memory of an evaluator.")
       .def_prop_ro("fingerprint", &fingerprint,
                    "Hexadecimal hash that every serialised object of these parameters carries.")
+      .def_static(
+          "preset",
+          [](const std::string& name) {
+            nb::gil_scoped_release release;
+            return Params(params::CkksParams::create(params::preset(name)));
+          },
+          "name"_a,
+          "The parameters of a name that presets() lists; raises InvalidArgument for others.")
+      .def_static(
+          "presets",
+          [] {
+            nb::dict names;
+            for (const auto& preset : params::presets()) {
+              names[nb::str(preset.name.data(), preset.name.size())] =
+                  nb::str(preset.purpose.data(), preset.purpose.size());
+            }
+            return names;
+          },
+          nb::sig("def presets() -> dict[str, str]"),
+          "Names of ready parameter sets, and what each is for.")
       .def(
           "to_bytes",
           [](const Params& p) { return to_python_bytes([&] { return wire::to_bytes(*p.ptr); }); },

@@ -78,6 +78,15 @@ def test_params() -> None:
         assert word in text.stdout
 
 
+def test_presets() -> None:
+    names = json.loads(run("params", "--preset", "list", "--json").stdout)
+    assert names == jali.ckks.Params.presets()
+    assert all(name in run("params", "--preset", "list").stdout for name in names)
+    facts = json.loads(run("params", "--preset", "n14_d7", "--json").stdout)
+    assert facts["fingerprint"] == jali.ckks.Params.preset("n14_d7").fingerprint
+    assert facts["security"] >= 128
+
+
 @pytest.mark.parametrize(
     ("words", "code", "says"),
     [
@@ -86,6 +95,8 @@ def test_params() -> None:
         (["params"], 2, "--depth"),
         (["params", "--depth", "x"], 2, "--depth"),
         (["params", "--depth", "2", "--word", "w8"], 2, "--word"),
+        (["params", "--depth", "2", "--preset", "n14_d7"], 2, "--preset"),
+        (["params", "--preset", "no-such"], 1, "n14_d7"),
         (["params", "--depth", "-1"], 1, "depth"),
         (["params", "--depth", "9", "--log-n", "12"], 1, "log_n"),
         (["params", "--depth", "9", "--rotations", "-1"], 1, "--rotations"),

@@ -17,6 +17,7 @@
 #include "jali/ckks/types.h"
 #include "jali/params/ckks_params.h"
 #include "jali/params/noise.h"
+#include "jali/params/presets.h"
 #include "jali/rlwe/keys.h"
 #include "jali/wire/ckks.h"
 #include "jali/wire/secret.h"
