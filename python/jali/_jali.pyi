@@ -390,7 +390,7 @@ def worst_case_error(ciphertext: Ciphertext) -> float:
     """
     A bound on |error| of a slot by the ciphertext's own estimate, at failure probability 2^-128.
 
-    Right for circuits whose inputs stay within the magnitudes that were encrypted.
+    Right for circuits whose inputs stay within the magnitudes declared at encryption.
     """
 
 class ClientCore:
@@ -405,7 +405,9 @@ class ClientCore:
     def params(self) -> Params:
         """Its parameters."""
 
-    def encrypt(self, values: object | None, level: int = -1, slots: int = 0) -> Ciphertext: ...
+    def encrypt(
+        self, values: object | None, level: int = -1, slots: int = 0, magnitude: float = 1.0
+    ) -> Ciphertext: ...
     def decrypt(
         self, ciphertext: Ciphertext, length: int, complex_values: bool
     ) -> numpy.typing.NDArray[Any]: ...
@@ -425,7 +427,9 @@ class EncryptorCore:
     def params(self) -> Params:
         """Its parameters."""
 
-    def encrypt(self, values: object | None, level: int = -1, slots: int = 0) -> Ciphertext: ...
+    def encrypt(
+        self, values: object | None, level: int = -1, slots: int = 0, magnitude: float = 1.0
+    ) -> Ciphertext: ...
 
 class Hoisted:
     """Key-switch digits of a ciphertext, computed once for many rotations."""

@@ -2,6 +2,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <cmath>
 #include <cstdio>
 #include <memory>
 #include <mutex>
@@ -27,7 +28,7 @@ std::shared_ptr<const ring::Ring> cpu_ring(const params::CkksParams& params, int
 /// Encodes and encrypts arrays with any encryptor; the part that both ways of encryption share.
 template <class Encrypt>
 ckks::Ciphertext encrypt_array(const params::CkksParamsPtr& params, const ckks::Encoder& encoder,
-                               nb::handle values, int level, std::int64_t slots,
+                               nb::handle values, int level, std::int64_t slots, double magnitude,
                                const Encrypt& encrypt) {
   const Vectors v(values);
   level = checked_level(*params, level);
@@ -38,6 +39,8 @@ ckks::Ciphertext encrypt_array(const params::CkksParamsPtr& params, const ckks::
            std::to_string(capacity) +
            " slots: split it into rows of a batch, or use a larger log_n";
   });
+  require<InvalidArgument>(std::isfinite(magnitude) && magnitude > 0,
+                           "magnitude must be a positive number: the size of the values at large");
   const double scale = params->level(level).scale;
   nb::gil_scoped_release release;
   const ckks::Plaintext plaintext =
@@ -74,11 +77,12 @@ class Client {
 
   Params params() const { return {params_}; }
 
-  ckks::Ciphertext encrypt(nb::handle values, int level, std::int64_t slots) {
-    return encrypt_array(params_, *encoder_, values, level, slots, [&](const ckks::Plaintext& p) {
-      const std::lock_guard lock(mutex_);  // the encryptor's stream of seeds is not shared
-      return encryptor_->encrypt(p);
-    });
+  ckks::Ciphertext encrypt(nb::handle values, int level, std::int64_t slots, double magnitude) {
+    return encrypt_array(
+        params_, *encoder_, values, level, slots, magnitude, [&](const ckks::Plaintext& p) {
+          const std::lock_guard lock(mutex_);  // the encryptor's stream of seeds is not shared
+          return encryptor_->encrypt(p, magnitude);
+        });
   }
 
   nb::object decrypt(const ckks::Ciphertext& c, std::size_t length, bool complex_values) const {
@@ -142,11 +146,12 @@ class Encryptor {
 
   Params params() const { return {params_}; }
 
-  ckks::Ciphertext encrypt(nb::handle values, int level, std::int64_t slots) {
-    return encrypt_array(params_, encoder_, values, level, slots, [&](const ckks::Plaintext& p) {
-      const std::lock_guard lock(mutex_);
-      return encryptor_.encrypt(p);
-    });
+  ckks::Ciphertext encrypt(nb::handle values, int level, std::int64_t slots, double magnitude) {
+    return encrypt_array(params_, encoder_, values, level, slots, magnitude,
+                         [&](const ckks::Plaintext& p) {
+                           const std::lock_guard lock(mutex_);
+                           return encryptor_.encrypt(p, magnitude);
+                         });
   }
 
  private:
@@ -194,14 +199,15 @@ statistical_bits: security of the secret key over all of them.)")
       "worst_case_error", &ckks::worst_case_error, "ciphertext"_a,
       R"(A bound on |error| of a slot by the ciphertext's own estimate, at failure probability 2^-128.
 
-Right for circuits whose inputs stay within the magnitudes that were encrypted.)");
+Right for circuits whose inputs stay within the magnitudes declared at encryption.)");
   nb::class_<Client>(m, "ClientCore", "See jali.ckks.Client.")
       .def(nb::init<const Params&, int>(), "params"_a, "threads"_a = 0, nogil())
       .def(nb::init<nb::handle, const Params&, int>(), "secret"_a.none(), "params"_a,
            "threads"_a = 0)
       .def("secret_to_bytes", &Client::secret_to_bytes)
       .def_prop_ro("params", &Client::params, "Its parameters.")
-      .def("encrypt", &Client::encrypt, "values"_a.none(), "level"_a = -1, "slots"_a = 0)
+      .def("encrypt", &Client::encrypt, "values"_a.none(), "level"_a = -1, "slots"_a = 0,
+           "magnitude"_a = 1.0)
       .def(
           "decrypt", &Client::decrypt, "ciphertext"_a, "length"_a, "complex_values"_a,
           nb::sig("def decrypt(self, ciphertext: Ciphertext, length: int, complex_values: bool) -> "
@@ -215,7 +221,8 @@ Right for circuits whose inputs stay within the magnitudes that were encrypted.)
   nb::class_<Encryptor>(m, "EncryptorCore", "See jali.ckks.Encryptor.")
       .def(nb::init<const PublicKey&, int>(), "key"_a, "threads"_a = 0, nogil())
       .def_prop_ro("params", &Encryptor::params, "Its parameters.")
-      .def("encrypt", &Encryptor::encrypt, "values"_a.none(), "level"_a = -1, "slots"_a = 0);
+      .def("encrypt", &Encryptor::encrypt, "values"_a.none(), "level"_a = -1, "slots"_a = 0,
+           "magnitude"_a = 1.0);
 }
 
 }  // namespace jali::python

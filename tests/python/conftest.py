@@ -13,6 +13,7 @@ import pytest
 from jali import ckks
 
 DEPTH = 3
+UNIFORM = 3**-0.5  # root mean square of numbers uniform in [-1, 1]
 ROTATIONS = [1, -3, 64, *ckks.sum_rotations(32)]
 
 

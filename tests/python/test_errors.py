@@ -87,6 +87,8 @@ def test_bad_arguments(one: World) -> None:
         lambda: client.encrypt(np.ones(3), level=DEPTH + 1),
         lambda: client.encrypt(np.ones(3), level=-1),
         lambda: client.encrypt(np.ones(3), level=1.5),
+        lambda: client.encrypt(np.ones(3), magnitude=0.0),
+        lambda: client.encrypt(np.ones(3), magnitude=float("nan")),
         lambda: client.encrypt(np.full(3, 1e9), level=0),
         lambda: client.decrypt(x, length=0),
         lambda: client.decrypt(x, length=slots + 1),

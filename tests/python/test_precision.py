@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from conftest import World
+from conftest import UNIFORM, World
 from numpy.typing import NDArray
 
 from jali import ckks
@@ -35,6 +35,15 @@ CASES: dict[str, tuple[Callable[..., ckks.Bound], Callable[..., Real]]] = {
 def test_claims_are_honest(world: World, rng: np.random.Generator, case: str) -> None:
     encrypted, plain = CASES[case]
     a, b, c = rng.uniform(-1, 1, (3, world.params.slots))
-    value = encrypted(world.bind(a), world.bind(b), c)
+    value = encrypted(world.bind(a, magnitude=UNIFORM), world.bind(b, magnitude=UNIFORM), c)
     measured = -np.log2(np.std(world.client.decrypt(value) - plain(a, b, c)))
     assert abs(measured - value.precision_bits) < 1
+
+
+def test_estimates_tell_nothing_of_the_data(world: World, rng: np.random.Generator) -> None:
+    small, large = rng.uniform(-1e-3, 1e-3, world.params.slots), np.ones(world.params.slots)
+    x, y = world.bind(small), world.bind(large)
+    for one, other in ((x, y), (x * x, y * y), (x * x + x, y * y + y)):
+        assert one.precision_bits == other.precision_bits
+    louder = world.bind(large, magnitude=8.0)
+    assert (louder * louder).precision_bits < (y * y).precision_bits - 1

@@ -55,18 +55,25 @@ class Client:
         return self._core.params
 
     def encrypt(
-        self, values: npt.ArrayLike, *, level: int | None = None, slots: int | None = None
+        self,
+        values: npt.ArrayLike,
+        *,
+        level: int | None = None,
+        slots: int | None = None,
+        magnitude: float = 1.0,
     ) -> Ciphertext:
         """Encrypt a vector (n,) or a batch of vectors (batch, n) of numbers, n <= slots.
 
         level: 0 to params.depth, how many multiplications it will have; None for all.
         slots: a power of two, n <= slots <= params.slots, for sparse packing: rotations then wrap
             around within this many slots. None for params.slots.
+        magnitude: the root mean square of the numbers that estimates of precision shall assume. It
+            travels in the clear, so declare it beforehand and do not compute it from the data.
 
         Complex arrays are decrypted to complex ones. Raises InvalidArgument for other shapes, types
         that are not numeric, numbers that are not finite or too large for the level.
         """
-        return self._core.encrypt(values, checked_level(level), checked_slots(slots))
+        return self._core.encrypt(values, checked_level(level), checked_slots(slots), magnitude)
 
     def decrypt(
         self,
@@ -155,10 +162,15 @@ class Encryptor:
         return self._core.params
 
     def encrypt(
-        self, values: npt.ArrayLike, *, level: int | None = None, slots: int | None = None
+        self,
+        values: npt.ArrayLike,
+        *,
+        level: int | None = None,
+        slots: int | None = None,
+        magnitude: float = 1.0,
     ) -> Ciphertext:
         """As Client.encrypt."""
-        return self._core.encrypt(values, checked_level(level), checked_slots(slots))
+        return self._core.encrypt(values, checked_level(level), checked_slots(slots), magnitude)
 
     def __repr__(self) -> str:
         return f"Encryptor({self.params!r})"
