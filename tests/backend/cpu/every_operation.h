@@ -141,6 +141,9 @@ inline std::vector<Output> every_operation(const Ops& ops, const Config& config,
   }
   apart("from_int64", [&](Block& x) { ops.from_int64(x, small); });
   apart("from_double", [&](Block& x) { ops.from_double(x, real); });
+  std::vector<double> narrow(small.size());  // all within 64 bits: a path of its own
+  for (std::size_t k = 0; k < narrow.size(); ++k) narrow[k] = static_cast<double>(small[k] / 2);
+  apart("from_double of small ones", [&](Block& x) { ops.from_double(x, narrow); });
   std::vector<u64> integers(9 * batch * config.n);
   for (u64& word : integers) word = fill == Fill::max ? ~u64{0} : rng();
   apart("crt mod", [&](Block& x) { ops.crt(x, integers, 9, CrtMethod::mod); });

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "jali/backend/cpu/cpu_ops.h"
+#include "jali/backend/cpu/local_array.h"
 #include "jali/base/error.h"
 
 namespace jali::backend::cpu {
@@ -212,7 +213,7 @@ void CpuOps::key_product(View acc0, View acc1, ConstView ext, KeyView key,
   const std::size_t block = ext.primes.size() * ext.batch * row_bytes_;
   for_rows(acc0, [&](std::size_t i, std::size_t b, const PrimeTables& p) {
     const std::size_t count = digit_ids.size();
-    std::vector<const void*> rows(3 * count);
+    LocalArray<const void*, 48> rows(3 * count);
     for (std::size_t j = 0; j < count; ++j) {
       rows[j] = row(ext, i, b) + j * block;
       rows[count + j] = key_row(key, digit_ids[j], 0, acc0.primes[i]);
@@ -244,8 +245,8 @@ void CpuOps::key_switch(View acc0, View acc1, ConstView x,
     const PrimeIndex p = acc0.primes[t];
     const std::size_t own = find(x.primes, p);
     const auto temporary = scratch_.lend(count * row_bytes_);
-    std::vector<LiftSource> sources(count);
-    std::vector<const void*> rows(3 * count, nullptr);
+    LocalArray<LiftSource, 16> sources(count);
+    LocalArray<const void*, 48> rows(3 * count);
     for (std::size_t j = 0; j < count; ++j) {
       const Digits::Digit& digit = digits.digits[j];
       if (own != npos && own >= digit.first && own < digit.first + digit.count) {

@@ -1,4 +1,5 @@
 // Between integers and residues.
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -85,9 +86,7 @@ void CpuOps::from_int64(View out, std::span<const std::int64_t> c) const {
   require<InvalidArgument>(c.size() == out.batch * n_,
                            "from_int64 needs one integer for each coefficient");
   for_rows(out, [&](std::size_t i, std::size_t b, const PrimeTables& p) {
-    const RowRef to(row(out, i, b), word_bytes(config_.word));
-    const std::int64_t* from = c.data() + b * n_;
-    for (std::size_t k = 0; k < n_; ++k) to.set(k, p.mod.reduce_signed(from[k]));
+    kernels_.from_int64(row(out, i, b), c.data() + b * n_, n_, p.row);
   });
 }
 
@@ -96,9 +95,18 @@ void CpuOps::from_double(View out, std::span<const double> c) const {
   require<InvalidArgument>(c.size() == out.batch * n_,
                            "from_double needs one number for each coefficient");
   const double limit = std::ldexp(1.0, kMaxExponent);
+  double largest = 0;
   for (const double x : c) {
     require<InvalidArgument>(std::fabs(x) < limit && x == std::trunc(x),
                              "from_double takes integers of magnitude below 2^1000");
+    largest = std::max(largest, std::fabs(x));
+  }
+  if (largest < 0x1p63) {
+    const auto lease = scratch_.lend(c.size() * sizeof(std::int64_t));
+    auto* integers = reinterpret_cast<std::int64_t*>(lease.data());
+    for (std::size_t k = 0; k < c.size(); ++k) integers[k] = static_cast<std::int64_t>(c[k]);
+    from_int64(out, {integers, c.size()});
+    return;
   }
   for_rows(out, [&](std::size_t i, std::size_t b, const PrimeTables& p) {
     const RowRef to(row(out, i, b), word_bytes(config_.word));
@@ -107,15 +115,12 @@ void CpuOps::from_double(View out, std::span<const double> c) const {
     power[0] = 1;
     for (std::size_t e = 1; e < power.size(); ++e) power[e] = p.mod.add(power[e - 1], power[e - 1]);
     for (std::size_t k = 0; k < n_; ++k) {
-      const double x = from[k];
-      if (std::fabs(x) < 0x1p62) {
-        to.set(k, p.mod.reduce_signed(static_cast<std::int64_t>(x)));
-        continue;
-      }
+      // c = mantissa 2^shift; a small c has its trailing zeros in the mantissa.
       int exponent;
-      const auto mantissa = static_cast<std::int64_t>(std::ldexp(std::frexp(x, &exponent), 53));
-      to.set(k, p.mod.mul(p.mod.reduce_signed(mantissa),
-                          power[static_cast<std::size_t>(exponent - 53)]));
+      const double fraction = std::frexp(from[k], &exponent);
+      const int shift = std::max(exponent - 53, 0);
+      const auto mantissa = static_cast<std::int64_t>(std::ldexp(fraction, exponent - shift));
+      to.set(k, p.mod.mul(p.mod.reduce_signed(mantissa), power[static_cast<std::size_t>(shift)]));
     }
   });
 }

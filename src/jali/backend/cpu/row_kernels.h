@@ -93,6 +93,8 @@ struct RowKernels {
   /// For measurement alone: `rounds` times kButterflyPairs vectors of butterflies on as many pairs of
   /// vectors, which stay in registers. values: the pairs, in [0, q); they come back in [0, 2Lq).
   void (*butterflies)(void* values, std::size_t rounds, const PrimeRow& p) = nullptr;
+  /// out = c mod q.
+  void (*from_int64)(void* out, const std::int64_t* c, std::size_t n, const PrimeRow& p) = nullptr;
   /// out = sigma_g(in) in NTT form; out is not in.
   void (*automorphism)(void* out, const void* in, std::uint64_t g, const std::uint32_t* rev,
                        std::size_t n) = nullptr;

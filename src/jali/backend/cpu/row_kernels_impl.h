@@ -386,6 +386,16 @@ struct Rows {
     }
   }
 
+  static void from_int64(void* out, const std::int64_t* c, std::size_t n, const PrimeRow& prime) {
+    const Prime p(prime);
+    for (std::size_t k = 0; k < n; k += W) {
+      R sign;
+      const Acc magnitude = V::load_int64(c + k, sign);
+      const R r = acc_reduce(magnitude, p);
+      V::store(row(out) + k, V::select(r, V::add_if_negative(V::sub(V::set1(0), r), p.q), sign));
+    }
+  }
+
   static constexpr RowKernels table() {
     RowKernels k;
     k.isa = V::kIsa;
@@ -409,6 +419,7 @@ struct Rows {
     k.key_dot = key_dot;
     k.automorphism = automorphism;
     k.butterflies = butterflies;
+    k.from_int64 = from_int64;
     return k;
   }
 };

@@ -71,6 +71,22 @@ struct Avx2W32 {
     hi = highs(acc.even, acc.odd);
     lo = _mm256_blend_epi32(acc.even, _mm256_slli_epi64(acc.odd, 32), 0xaa);
   }
+  JALI_INLINE static R magnitude(R x) {
+    const R negative = _mm256_cmpgt_epi64(_mm256_setzero_si256(), x);
+    return _mm256_sub_epi64(_mm256_xor_si256(x, negative), negative);
+  }
+  JALI_INLINE static Acc load_int64(const std::int64_t* p, R& sign) {
+    const R a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+    const R b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p + 4));
+    const R even = _mm256_permute4x64_epi64(_mm256_unpacklo_epi64(a, b), 0xd8);
+    const R odd_ones = _mm256_permute4x64_epi64(_mm256_unpackhi_epi64(a, b), 0xd8);
+    sign = highs(even, odd_ones);
+    return {magnitude(even), magnitude(odd_ones)};
+  }
+  JALI_INLINE static R select(R a, R b, R by) {
+    return _mm256_castps_si256(
+        _mm256_blendv_ps(_mm256_castsi256_ps(a), _mm256_castsi256_ps(b), _mm256_castsi256_ps(by)));
+  }
   JALI_INLINE static F f_set1(double x) { return {_mm256_set1_pd(x), _mm256_set1_pd(x)}; }
   /// Words are below 2^30, so that signed conversions serve.
   JALI_INLINE static F f_fma(R y, F inverse, F s) {
@@ -175,6 +191,11 @@ struct Avx2W64 {
     acc.hi = sub(add(acc.hi, high(a, b)), carry);
   }
   JALI_INLINE static void acc_mul_broadcast(Acc& acc, R a, R b) { acc_mul(acc, a, b); }
+  JALI_INLINE static Acc load_int64(const std::int64_t* p, R& sign) {
+    sign = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p));
+    const R negative = _mm256_cmpgt_epi64(_mm256_setzero_si256(), sign);
+    return {sub(_mm256_xor_si256(sign, negative), negative), _mm256_setzero_si256()};
+  }
   JALI_INLINE static void acc_split(const Acc& acc, R& hi, R& lo) { hi = acc.hi, lo = acc.lo; }
   JALI_INLINE static F f_set1(double x) { return _mm256_set1_pd(x); }
   /// Conversion of y < 2^63: 2^84 + 2^32 y1 and 2^52 + y0 are exact as bits, their offsets leave

@@ -70,6 +70,18 @@ struct Avx512W32 {
     hi = highs(acc.even, acc.odd);
     lo = _mm512_mask_shuffle_epi32(acc.even, 0xaaaa, acc.odd, _MM_PERM_CDAB);
   }
+  JALI_INLINE static Acc load_int64(const std::int64_t* p, R& sign) {
+    const R a = _mm512_loadu_si512(p), b = _mm512_loadu_si512(p + 8);
+    const R evens = _mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0);
+    const R odds = _mm512_set_epi64(15, 13, 11, 9, 7, 5, 3, 1);
+    const R even = _mm512_permutex2var_epi64(a, evens, b);
+    const R odd_ones = _mm512_permutex2var_epi64(a, odds, b);
+    sign = highs(even, odd_ones);
+    return {_mm512_abs_epi64(even), _mm512_abs_epi64(odd_ones)};
+  }
+  JALI_INLINE static R select(R a, R b, R by) {
+    return _mm512_mask_mov_epi32(a, _mm512_movepi32_mask(by), b);
+  }
   JALI_INLINE static F f_set1(double x) { return {_mm512_set1_pd(x), _mm512_set1_pd(x)}; }
   JALI_INLINE static F f_fma(R y, F inverse, F s) {
     const __m512d lo = _mm512_cvtepu32_pd(_mm512_castsi512_si256(y));
@@ -136,6 +148,9 @@ struct Avx512Lanes64 {
   JALI_INLINE static R reduce_once(R x, R m) { return _mm512_min_epu64(x, sub(x, m)); }
   JALI_INLINE static R add_if_negative(R d, R q) { return _mm512_min_epu64(d, add(d, q)); }
   JALI_INLINE static Acc acc_set(R r) { return {r, _mm512_setzero_si512()}; }
+  JALI_INLINE static R select(R a, R b, R by) {
+    return _mm512_mask_mov_epi64(a, _mm512_movepi64_mask(by), b);
+  }
   JALI_INLINE static F f_set1(double x) { return _mm512_set1_pd(x); }
   JALI_INLINE static F f_fma(R y, F inverse, F s) {
     return _mm512_fmadd_pd(_mm512_cvtepu64_pd(y), inverse, s);
@@ -207,6 +222,10 @@ struct Avx512W64 : Avx512Lanes64 {
                                    _mm512_set1_epi64(-1));
   }
   JALI_INLINE static void acc_mul_broadcast(Acc& acc, R a, R b) { acc_mul(acc, a, b); }
+  JALI_INLINE static Acc load_int64(const std::int64_t* p, R& sign) {
+    sign = _mm512_loadu_si512(p);
+    return {_mm512_abs_epi64(sign), _mm512_setzero_si512()};
+  }
   JALI_INLINE static void acc_split(const Acc& acc, R& hi, R& lo) { hi = acc.hi, lo = acc.lo; }
 };
 
@@ -241,6 +260,10 @@ struct IfmaW52 : Avx512Lanes64 {
     acc.hi = high(acc.hi, a, b);
   }
   JALI_INLINE static void acc_mul_broadcast(Acc& acc, R a, R b) { acc_mul(acc, a, b); }
+  JALI_INLINE static Acc load_int64(const std::int64_t* p, R& sign) {
+    sign = _mm512_loadu_si512(p);
+    return {_mm512_abs_epi64(sign), zero()};
+  }
   JALI_INLINE static void acc_split(const Acc& acc, R& hi, R& lo) {
     hi = add(acc.hi, _mm512_srli_epi64(acc.lo, 52));
     lo = _mm512_and_si512(acc.lo, mask());

@@ -56,6 +56,14 @@ struct ScalarW32 {
     hi = static_cast<R>(acc.v >> 32);
     lo = static_cast<R>(acc.v);
   }
+  /// kLanes integers: magnitudes as a sum to be split, and words whose sign bits are theirs.
+  JALI_INLINE static Acc load_int64(const std::int64_t* p, R& sign) {
+    sign = static_cast<R>(static_cast<std::uint64_t>(*p) >> 32);
+    const auto bits = static_cast<std::uint64_t>(*p);
+    return {*p < 0 ? 0 - bits : bits};
+  }
+  /// b where the sign bit of `by` is set, else a.
+  JALI_INLINE static R select(R a, R b, R by) { return by >> 31 ? b : a; }
   JALI_INLINE static F f_set1(double x) { return x; }
   JALI_INLINE static F f_fma(R y, F inverse, F s) {
     return __builtin_fma(static_cast<double>(y), inverse, s);
@@ -107,6 +115,12 @@ struct ScalarW64 {
     hi = static_cast<R>(acc.v >> 64);
     lo = static_cast<R>(acc.v);
   }
+  JALI_INLINE static Acc load_int64(const std::int64_t* p, R& sign) {
+    sign = static_cast<R>(static_cast<std::uint64_t>(*p) >> 0);
+    const auto bits = static_cast<std::uint64_t>(*p);
+    return {*p < 0 ? 0 - bits : bits};
+  }
+  JALI_INLINE static R select(R a, R b, R by) { return by >> 63 ? b : a; }
   JALI_INLINE static F f_set1(double x) { return x; }
   JALI_INLINE static F f_fma(R y, F inverse, F s) {
     return __builtin_fma(static_cast<double>(y), inverse, s);
