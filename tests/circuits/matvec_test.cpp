@@ -90,6 +90,11 @@ void check(const Scheme& scheme, const Problem& p, MatVecOptions options = {}, b
   }
   EXPECT_LT(tolerance, 0.05);
   expect_close(world, product.unpack(slots, batch), expected, tolerance, what);
+  // The estimate is that of the noise, from above and from below.
+  if (options.log_slots < 0 && !product.rotations().empty()) {
+    const auto packed = product.output_layout().pack(expected, batch);
+    world.expect(y[0], {packed[0].begin(), packed[0].end()}, 0.35, 2.0);
+  }
   // Every slot that the layout names, not the first alone; other slots are zero.
   const auto all = product.output_layout().pack(expected, batch);
   for (std::size_t o = 0; o < all.size(); ++o)

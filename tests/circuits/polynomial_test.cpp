@@ -137,6 +137,8 @@ void check(World& world, const Polynomial& p, int level, double a = -1, double b
   std::vector<Complex> expected;
   for (const auto& z : x) expected.push_back(p(z));
   const double limit = tolerance(world, c, y, p);
+  // The estimate holds, and for inputs all over the interval it is pessimistic by so much at most.
+  world.expect(y, expected, std::exp2(-1 - 1.5 * plan.depth_needed()), 2.0);
   EXPECT_LT(limit, 0.05);
   EXPECT_LE(jali::testing::max_error(world.decrypt(y), expected), limit)
       << "degree " << p.degree() << ", seed " << world.seed;

@@ -171,6 +171,9 @@ std::vector<Operand> BlockTransform::inner_sums(const ckks::Evaluator& evaluator
   std::vector<Operand> out;
   for (std::size_t g = first; g < last; ++g) out.push_back(blank(ring, *any));
 
+  // Sparse packing: only every (N/2 / slots)-th coefficient of a diagonal is rounded.
+  const double rounding = noise.encoding_variance() * static_cast<double>(plan_.slots) /
+                          static_cast<double>(params_->slots());
   struct Terms {
     std::vector<std::uint32_t> operands;
     std::vector<backend::ConstView> weights;
@@ -195,7 +198,8 @@ std::vector<Operand> BlockTransform::inner_sums(const ckks::Evaluator& evaluator
         const Operand& x = babies[term.input][term.baby];
         list.operands.push_back(static_cast<std::uint32_t>(offset[term.input] + term.baby));
         list.weights.push_back(d.poly.view());
-        const auto weighed = noise.multiply_plain(x.estimate, x.scale, d.message, diagonal_scale_);
+        const auto weighed =
+            noise.multiply(x.estimate, x.scale, {rounding, d.message}, diagonal_scale_);
         sum.estimate = t == 0 ? weighed : noise.add(sum.estimate, weighed);
         sum.scale = x.scale * diagonal_scale_;
       }

@@ -248,15 +248,15 @@ class Evaluation {
     powers_.emplace(p.index, std::move(made));
   }
 
-  // The evaluator takes factors for independent, which powers of one x are not. |T_i| <= 1 on the
-  // interval; for x uniform in [-A, A], A = sqrt(3) m, x^i has root mean square A^i / sqrt(2 i + 1).
+  // The evaluator takes factors for independent, which powers of one x are not, and their root mean
+  // squares multiply up. Here |T_i| <= 1, as on the interval; and |x^i| <= A^i, with A = sqrt(3) m as
+  // for x uniform in [-A, A], but no more than 1 unless m is.
   void bound_message(Ciphertext& x, std::size_t i) const {
     if (plan_.polynomial().basis == Basis::chebyshev) {
       x.estimate.message = std::min(x.estimate.message, 1.0);
-    } else {
-      const auto power = static_cast<double>(i);
-      x.estimate.message =
-          std::pow(std::numbers::sqrt3 * message_, power) / std::sqrt(2 * power + 1);
+    } else if (i > 1) {
+      const double a = std::min(std::numbers::sqrt3 * message_, std::max(message_, 1.0));
+      x.estimate.message = std::pow(a, static_cast<double>(i));
     }
   }
 

@@ -76,6 +76,9 @@ class PolynomialPlan {
 
 /// p(x) on every slot; x of two parts at any level and scale. The result lies plan.depth_needed()
 /// levels lower, at exactly that level's canonical scale, or at `scale` when it is given.
+/// The estimate is that of inputs at the ends of the interval (of 1 and -1, or of the declared root
+/// mean square, for powers), where errors grow most: pessimistic by up to a bit and a half a level for
+/// inputs spread evenly.
 /// A constant polynomial takes no level and does not hide its value (it depends on no input).
 /// Throws DepthExhausted with the depth that would be enough, KeyMissing without a
 /// relinearisation key.
