@@ -11,7 +11,7 @@ run_one() {
   mkdir -p "$corpus"
   seeds=fuzz/corpus/${name#fuzz_}
   [ -d "$seeds" ] || seeds=
-  if "$target" -max_total_time="$seconds" -max_len=131072 -rss_limit_mb=2048 -timeout=10 -print_final_stats=1 -verbosity=0 \
+  if "$target" -max_total_time="$seconds" -max_len=131072 -rss_limit_mb=2048 -timeout=60 -print_final_stats=1 -verbosity=0 \
       -artifact_prefix="$build/findings/$name-" "$corpus" $seeds >"$build/$name.log" 2>&1; then
     echo "$name: ok, $(grep -o 'number_of_executed_units: .*' "$build/$name.log" | grep -o '[0-9]*') inputs"
   else

@@ -78,8 +78,9 @@ void sample_gaussian(Prng& prng, double std, std::span<std::int64_t> out) {
       for (std::size_t i = 0; i < count; ++i) sum[i] += Wide{factor} * small[i];
     }
     for (std::size_t i = 0; i < count; ++i) {
-      const Wide low = sum[i] < -kMax ? -kMax : sum[i];
-      out[i] = static_cast<std::int64_t>(low > kMax ? kMax : low);
+      const Wide below = sum[i] + kMax, above = kMax - sum[i];  // negative: out of range
+      const Wide x = sum[i] - (below & below >> 127) + (above & above >> 127);
+      out[i] = static_cast<std::int64_t>(x);
     }
     out = out.subspan(count);
   }
