@@ -68,6 +68,8 @@ Shape read_shape(Reader& reader, const CkksParams& params) {
   return shape;
 }
 
+bool is_magnitude(double x) { return std::isfinite(x) && x >= 0; }
+
 const CkksParams& params_of(const CkksParamsPtr& params) {
   require<InvalidArgument>(params != nullptr, "cannot write an object without parameters");
   return *params;
@@ -81,6 +83,8 @@ Bytes to_bytes(const Plaintext& plaintext) {
   const CkksParams& params = params_of(plaintext.params);
   const Shape shape{plaintext.level, plaintext.log_slots, plaintext.poly.batch(), plaintext.scale};
   require<InvalidArgument>(problem(shape, params) == nullptr, "cannot write this plaintext");
+  require<InvalidArgument>(is_magnitude(plaintext.message),
+                           "cannot write this plaintext: its magnitude is not finite");
   const auto& primes = params.level(shape.level).primes;
   Writer writer(Kind::plaintext, params.hash(),
                 kShapeBytes + 8 + packed_poly_bytes(params, primes, shape.batch));
@@ -110,10 +114,6 @@ Plaintext from_bytes(Input bytes, const CkksParamsPtr& params, const ring::Ring&
 
 namespace {
 
-double public_magnitude(double message) {
-  return message <= 1 ? 1 : std::exp2(std::ceil(std::log2(message)));
-}
-
 // A seed left on a ciphertext that is no longer fresh would silently replace its second part: compares
 // the first row of that part with the row that readers will expand.
 void check_seed(const Ciphertext& x, const CkksParams& params) {
@@ -140,6 +140,8 @@ Bytes to_bytes(const Ciphertext& x) {
           (!x.seed || x.parts.size() == 2),
       "cannot write this ciphertext: its level, scale or parts are out of range");
   const auto& primes = params.level(shape.level).primes;
+  require<InvalidArgument>(is_magnitude(x.estimate.variance) && is_magnitude(x.estimate.message),
+                           "cannot write this ciphertext: its noise estimate is not finite");
   const std::size_t sent = x.seed ? 1 : x.parts.size();
   Writer writer(Kind::ciphertext, params.hash(),
                 kShapeBytes + 64 + sent * packed_poly_bytes(params, primes, shape.batch));
@@ -147,7 +149,7 @@ Bytes to_bytes(const Ciphertext& x) {
   writer.u8(static_cast<std::uint8_t>(x.parts.size()));
   writer.u8(x.seed ? 1 : 0);
   writer.f64(x.estimate.variance);
-  writer.f64(public_magnitude(x.estimate.message));
+  writer.f64(x.estimate.message);
   writer.u32(x.packing.length);
   writer.u8((x.packing.batched ? kBatched : 0) | (x.packing.complex_values ? kComplex : 0) |
             (x.packing.padded ? kPadded : 0));
@@ -177,8 +179,6 @@ Ciphertext from_bytes(Input bytes, const CkksParamsPtr& params, const ring::Ring
   reader.check(parts == 2 || (parts == 3 && !seeded), "its number of parts is wrong");
   out.estimate.variance = reader.magnitude("its noise estimate");
   out.estimate.message = reader.magnitude("its message magnitude");
-  reader.check(out.estimate.message == public_magnitude(out.estimate.message),
-               "its message magnitude is not a power of two");
   out.packing.length = reader.u32();
   reader.check(out.packing.length <= params->slots(), "its vectors are longer than the slots");
   const std::uint8_t packing = reader.u8();

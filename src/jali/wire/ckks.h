@@ -24,8 +24,8 @@ using Bytes = std::vector<std::uint8_t>;
 /// Throws InvalidArgument on objects that no evaluator makes: wrong form, level, batch or parts.
 Bytes to_bytes(const params::CkksParams& params);
 Bytes to_bytes(const ckks::Plaintext& plaintext);
-/// With a seed: half the size. The estimate's message magnitude is rounded up to a power of two, at
-/// least 1: the exact one, computed from the slots, would tell a server about them.
+/// With a seed: half the size. The estimate travels in the clear; it must not be computed from the
+/// encrypted data (see params::Estimate).
 Bytes to_bytes(const ckks::Ciphertext& ciphertext);
 Bytes to_bytes(const rlwe::PublicKey& key);
 Bytes to_bytes(const rlwe::SwitchKey& key, const params::CkksParams& params);
