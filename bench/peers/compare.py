@@ -7,8 +7,9 @@ Go module, which needs go on the PATH; TenSEAL, with SEAL inside, from PyPI) int
 and kept; nothing is installed anywhere else. Every result is checked by decryption before it counts.
 
 Prints one JSON object a comparison:
-  {"name", "peer", "params", "jali_s", "peer_s", "ratio", "jali_median_s", "peer_median_s", "rounds", ...}
-with the least and the median of all repetitions, and ratio = peer_s / jali_s.
+  {"name", "peer", "params", "jali_s", "peer_s", "ratio", "jali_wall_s", "peer_wall_s", ...}
+jali_s and peer_s are the least processor time of all repetitions, which other work on the machine disturbs
+little, and ratio = peer_s / jali_s; the wall times are given beside them.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,7 +30,7 @@ import numpy as np
 
 from jali import ckks
 from jali.bench import matvec, sets
-from jali.bench.measure import accept, commit, device_name, timed
+from jali.bench.measure import accept, commit, device_name
 
 HERE = Path(__file__).resolve().parent
 TENSEAL = "tenseal==0.3.18"
@@ -57,15 +59,15 @@ class Peer:
             raise SystemExit(f"the peer ended with exit code {self._process.wait()}")
         return json.loads(line)
 
-    def times(self, operation: str, reps: int) -> list[float]:
-        """Seconds of `reps` runs, after checking the result."""
+    def times(self, operation: str, reps: int) -> tuple[list[float], list[float]]:
+        """Wall and processor seconds of `reps` runs, after checking the result."""
         assert self._process.stdin is not None
         self._process.stdin.write(f"{operation} {reps}\n")
         self._process.stdin.flush()
         answer = self._read()
         if "seconds" not in answer or not answer["error"] < 1e-4:
             raise SystemExit(f"the peer's {operation} is wrong: {answer}")
-        return answer["seconds"]
+        return answer["seconds"], answer["cpu_seconds"]
 
     def close(self) -> None:
         """Ends the program."""
@@ -140,37 +142,47 @@ def product(layer: str) -> tuple[ckks.Params, Callable[[], object]]:
     return params, lambda: server.matvec_blocks(plan, x)
 
 
+def timed(body: Callable[[], object], reps: int) -> tuple[list[float], list[float]]:
+    """Wall and processor seconds of `reps` runs."""
+    wall, cpu = [], []
+    for _ in range(reps):
+        start, busy = time.perf_counter(), time.process_time()
+        body()
+        cpu.append(time.process_time() - busy)
+        wall.append(time.perf_counter() - start)
+    return wall, cpu
+
+
 def beside(
     name: str, peer: Peer, params: ckks.Params, ours: Callable[[], object], rounds: int, reps: int
 ) -> dict[str, Any]:
     """Alternates between both sides."""
-    jali_times: list[float] = []
-    peer_times: list[float] = []
+    jali_wall: list[float] = []
+    jali_cpu: list[float] = []
+    peer_wall: list[float] = []
+    peer_cpu: list[float] = []
+    ours()
     for _ in range(rounds):
-        peer_times += peer.times(name, reps)
-        jali_times += timed(ours, seconds=1e9, most=reps)
-    result = {
+        wall, cpu = peer.times(name, reps)
+        peer_wall, peer_cpu = peer_wall + wall, peer_cpu + cpu
+        wall, cpu = timed(ours, reps)
+        jali_wall, jali_cpu = jali_wall + wall, jali_cpu + cpu
+    return {
         "name": name,
         "peer": peer.about,
         "device_name": device_name(),
-        "params": {
-            "log_n": params.log_n,
-            "log_q": round(params.log_q, 1),
-            "log_p": round(params.log_p, 1),
-            "dnum": params.dnum,
-            "word": params.word,
-            "threads": 1,
-        },
-        "jali_s": min(jali_times),
-        "peer_s": min(peer_times),
-        "ratio": min(peer_times) / min(jali_times),
-        "jali_median_s": float(np.median(jali_times)),
-        "peer_median_s": float(np.median(peer_times)),
+        "params": {k: v for k, v in sets.describe("", params, 1).items() if k != "set"},
+        "jali_s": min(jali_cpu),
+        "peer_s": min(peer_cpu),
+        "ratio": min(peer_cpu) / min(jali_cpu),
+        "jali_wall_s": min(jali_wall),
+        "peer_wall_s": min(peer_wall),
+        "jali_median_s": float(np.median(jali_cpu)),
+        "peer_median_s": float(np.median(peer_cpu)),
         "rounds": rounds,
         "reps": reps,
         "commit": commit(),
     }
-    return result
 
 
 def comparisons(chosen: list[str], work: Path, rounds: int) -> Iterator[dict[str, Any]]:

@@ -3,7 +3,9 @@
     pip install torch scikit-learn
     python tools/train/train_digits.py
 
-The test split is the 360 images that jali.demo.data.digits_test_indices names: never trained on.
+The test split is the 360 images that jali.demo.split.digits_test_indices names: never trained on, by
+either network. The shipped weights came from --seed 7 on the CPU: 98.3 % of the test images right, 99.4 %
+of the others, largest pre-activations 2.65 and 5.19, largest logit 13.7.
 """
 
 import argparse

@@ -1,5 +1,6 @@
 // Times CKKS operations of Lattigo on one thread. Reads lines "OPERATION REPS" and answers each with
-// one line of JSON: {"op", "seconds": [...], "error": largest slot error of the operation's result}.
+// one line of JSON: {"op", "seconds": [...], "cpu_seconds": [...], "error": largest slot error of the
+// operation's result}.
 package main
 
 import (
@@ -11,6 +12,7 @@ import (
 	"math/rand"
 	"os"
 	"runtime"
+	"syscall"
 	"time"
 
 	"github.com/tuneinsight/lattigo/v6/core/rlwe"
@@ -20,7 +22,15 @@ import (
 type answer struct {
 	Op      string    `json:"op"`
 	Seconds []float64 `json:"seconds"`
+	CPU     []float64 `json:"cpu_seconds"`
 	Error   float64   `json:"error"`
+}
+
+// Processor time of the whole process, in seconds.
+func cpuSeconds() float64 {
+	var usage syscall.Rusage
+	check(syscall.Getrusage(syscall.RUSAGE_SELF, &usage))
+	return float64(usage.Utime.Nano()+usage.Stime.Nano()) / 1e9
 }
 
 func check(err error) {
@@ -117,8 +127,9 @@ func main() {
 		}
 		out := answer{Op: op}
 		for i := 0; i < reps; i++ {
-			start := time.Now()
+			start, cpu := time.Now(), cpuSeconds()
 			operations[op]()
+			out.CPU = append(out.CPU, cpuSeconds()-cpu)
 			out.Seconds = append(out.Seconds, time.Since(start).Seconds())
 		}
 		out.Error = largestError(decrypt(results[op]), operations[op]())

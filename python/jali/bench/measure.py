@@ -129,7 +129,8 @@ def device_name() -> str:
                 break
     except OSError:
         pass
-    return f"{name}, {len(os.sched_getaffinity(0)) if hasattr(os, 'sched_getaffinity') else os.cpu_count()} cores"
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{name}, {cores} core{'' if cores == 1 else 's'}"
 
 
 @functools.cache

@@ -28,6 +28,10 @@ those of the layers before.
 **Ranges.** A square leaves a free factor at each layer: pre-activations are multiplied by
 `gains`, powers of two folded into weights and biases, which trade the rounding of values against that of
 weights. Logits are scaled so that they fit the integer bits at level 0.
+
+**What the client learns.** The reply's unread slots hold partial sums of the last layer, so a client that
+looks at them learns more of the network than ten logits. Zeroing them would take a level; a service
+whose weights are secret should spend it.
 """
 
 from __future__ import annotations
