@@ -107,7 +107,7 @@ def seal(work: Path) -> Peer:
 
 def primitives(name: str) -> tuple[ckks.Params, dict[str, Callable[[], object]]]:
     """Jali's side: both operations on one thread, checked."""
-    params = sets.params_of(name)
+    params = ckks.Params.preset(name)
     client = ckks.Client(params)
     keys = client.evaluation_keys(rotations=[1])
     run = ckks.Evaluator(params, keys, "cpu", threads=1).explicit
@@ -126,7 +126,7 @@ def primitives(name: str) -> tuple[ckks.Params, dict[str, Callable[[], object]]]
 
 def product(layer: str) -> tuple[ckks.Params, Callable[[], object]]:
     """Jali's side of a matrix-vector product, diagonals encoded beforehand, checked."""
-    params = sets.params_of(matvec.SET)
+    params = ckks.Params.preset(matvec.SET)
     rows, columns = matvec.LAYERS[layer]
     rng = np.random.default_rng()
     matrix = rng.uniform(-1, 1, (rows, columns)) / np.sqrt(columns)

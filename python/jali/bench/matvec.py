@@ -29,7 +29,7 @@ LAYERS = {
 def layer(name: str, shape: tuple[int, int], options: Options) -> Row:
     """One product, checked against NumPy's."""
     threads = options.threads or 1
-    params = sets.params_of(SET)
+    params = ckks.Params.preset(SET)
     rows, columns = shape
     rng = np.random.default_rng()
     matrix = rng.uniform(-1, 1, shape) / np.sqrt(columns)

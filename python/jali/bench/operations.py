@@ -43,7 +43,7 @@ class _Case:
 
     @classmethod
     def make(cls, name: str, options: Options, threads: int) -> _Case:
-        params = sets.params_of(name)
+        params = ckks.Params.preset(name)
         client = ckks.Client(params)
         keys = client.evaluation_keys(rotations=[1], conjugate=True)
         rng = np.random.default_rng()
