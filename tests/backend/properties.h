@@ -196,6 +196,32 @@ inline void check_key_switch(const Ops& ops, std::mt19937_64& rng) {
   }
 }
 
+/// Every sum is two inner products, added to the output if it accumulates.
+inline void check_weighted_sums(const Ops& ops, std::mt19937_64& rng) {
+  const Config& config = ops.config();
+  const PrimeList primes = {0, 2, 5};
+  std::vector<Block> blocks;
+  for (std::size_t i = 0; i < 9; ++i)
+    blocks.emplace_back(config, primes, i < 6 || i == 8 ? 2 : 1).random(rng);
+  const std::vector<ConstView> a0 = {blocks[0], blocks[1], blocks[2]};
+  const std::vector<ConstView> a1 = {blocks[3], blocks[4], blocks[5]};
+  const std::vector<ConstView> b = {blocks[6], blocks[8], blocks[7], blocks[6]};
+  const std::vector<u32> operands = {2, 0, 2, 1};
+  for (const bool accumulate : {false, true}) {
+    Block out0(config, primes, 2), out1(config, primes, 2), want0 = out0, want1 = out1;
+    out0.random(rng), out1.random(rng);
+    std::vector<ConstView> of_a0, of_a1;
+    for (const u32 k : operands) of_a0.push_back(a0[k]), of_a1.push_back(a1[k]);
+    ops.inner_product(want0, of_a0, b);
+    ops.inner_product(want1, of_a1, b);
+    if (accumulate) ops.add(want0, want0, out0), ops.add(want1, want1, out1);
+    const WeightedSum sum{out0, out1, operands, b, accumulate};
+    ops.weighted_sums(a0, a1, {&sum, 1});
+    EXPECT_TRUE(same(out0, want0));
+    EXPECT_TRUE(same(out1, want1));
+  }
+}
+
 /// icrt(crt(x)) = x by every pair of methods; the methods agree; from_int64 and from_double are
 /// what their integers say.
 inline void check_integers(const Ops& ops, std::mt19937_64& rng) {

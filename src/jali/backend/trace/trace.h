@@ -30,15 +30,15 @@ struct Record {
   std::vector<PrimeIndex> primes_out;  // of the output; empty for icrt
   std::size_t batch = 1;               // of the output
   std::vector<std::uint32_t> digits;   // limbs of each digit; key_product: the digit ids
-  std::size_t terms = 1;               // inner_product, weighted_sums: number of products; crt, icrt: words
-  std::uint64_t galois = 1;            // automorphisms and key_product
-  bool accumulate = false;             // the output is read as well
+  std::size_t terms = 1;  // inner_product, weighted_sums: number of products; crt, icrt: words
+  std::uint64_t galois = 1;  // automorphisms and key_product
+  bool accumulate = false;  // the output is read as well
   std::vector<Extent> reads;
   std::vector<Extent> writes;
-  std::uint64_t bytes_read = 0;     // sum of reads: each operand once, no intermediates
+  std::uint64_t bytes_read = 0;  // sum of reads: each operand once, no intermediates
   std::uint64_t bytes_written = 0;  // sum of writes
-  std::uint64_t mults = 0;          // modular multiplications by the formulas of cost.h
-  double seconds = 0;               // wall time of the call
+  std::uint64_t mults = 0;  // modular multiplications by the formulas of cost.h
+  double seconds = 0;  // wall time of the call
 };
 
 /// Totals of one kind of operation.
