@@ -477,6 +477,11 @@ class ExplicitEvaluator:
         slots: a power of two for sparse packing; 0 for all N/2.
         """
 
+    def decode(self, a: Plaintext) -> numpy.typing.NDArray[numpy.complex128]:
+        """
+        The numbers of an encoded vector, (slots,), or (batch, slots) of a larger batch.
+        """
+
     def add(self, a: Ciphertext, b: Ciphertext) -> Ciphertext:
         """a + b."""
 

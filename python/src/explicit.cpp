@@ -150,6 +150,20 @@ ScaleMismatch or InvalidArgument. Made by Evaluator.explicit.)")
 
 slots: a power of two for sparse packing; 0 for all N/2.)")
       .def(
+          "decode",
+          [](const Explicit& e, const Plaintext& a) {
+            std::vector<std::complex<double>> values;
+            {
+              nb::gil_scoped_release release;
+              values = e->encoder().decode(a);
+            }
+            const std::size_t batch = a.poly.batch();
+            return to_numpy(values, batch, values.size() / batch, batch > 1, true);
+          },
+          "a"_a,
+          nb::sig("def decode(self, a: Plaintext) -> numpy.typing.NDArray[numpy.complex128]"),
+          "The numbers of an encoded vector, (slots,), or (batch, slots) of a larger batch.")
+      .def(
           "add",
           [](const Explicit& e, const Ciphertext& a, const Ciphertext& b) {
             return with(e->add(a, b), joined(a, b));

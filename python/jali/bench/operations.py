@@ -181,7 +181,7 @@ def rotate(c: _Case, options: Options) -> Iterator[Row]:
     yield c.measure("rotate", lambda e: e.explicit.rotate(c.a, 1), np.roll(c.va, -1), options)
 
 
-@_on_sets("client", "keygen (one rotation key), encode, encrypt, decrypt with decoding")
+@_on_sets("client", "keygen (one rotation key), encode, decode, encrypt, decrypt with decoding")
 def client(c: _Case, options: Options) -> Iterator[Row]:
     """The data owner's side."""
     about = sets.describe(c.name, c.params, c.threads)
@@ -198,10 +198,13 @@ def client(c: _Case, options: Options) -> Iterator[Row]:
     times = timed(lambda: owner.evaluation_keys(rotations=[1], relinearise=False), seconds=wanted)
     yield row("keygen", engine, {**about, "key_bytes": key.nbytes}, times, precision_bits=bits)
 
-    doubled = server.explicit.add_plain(fresh, server.explicit.encode(c.va))
-    bits = accept("encode", owner.decrypt(doubled, complex=True), 2 * c.va, doubled.precision_bits)
+    plain = server.explicit.encode(c.va)
+    # Rounding the coefficients: the error that params.scale leaves, without any encryption's.
+    bits = accept("encode", server.explicit.decode(plain), c.va, fresh.precision_bits)
     times = timed(lambda: server.explicit.encode(c.va), seconds=wanted)
     yield row("encode", engine, about, times, precision_bits=bits)
+    times = timed(lambda: server.explicit.decode(plain), seconds=wanted)
+    yield row("decode", engine, about, times, precision_bits=bits)
 
     bits = accept("encrypt", owner.decrypt(fresh, complex=True), c.va, fresh.precision_bits)
     times = timed(lambda: owner.encrypt(c.va), seconds=wanted)
