@@ -546,6 +546,35 @@ TEST_P(CrossLong, WideBases) {
   }
 }
 
+TEST_P(CrossLong, LiftsNearHalf) {
+  // Within rounding of D/2 the double sum of ops.h decides the side: each rounding in it counts.
+  const Engines engines({GetParam(), kN, primes_for(GetParam(), kN, 10), 1, ""});
+  const Config& config = engines.config();
+  for (const std::size_t limbs : {1, 2, 3, 5, 8}) {
+    const PrimeList digit = range(0, limbs);
+    const Natural d = product(config, digit);
+    Natural half = d;
+    half.divide(2);
+    Block x(config, digit, 1);
+    for (std::size_t k = 0; k < kN; ++k) {
+      // D/2 +- up to D 2^-46 ... D 2^-57, the rounding of one to eight terms being below D 2^-49.
+      Natural away = d;
+      away.divide(u64{1} << (30 + below(rng_, 12)));
+      away *= below(rng_, 1 << 16);
+      away.divide(u64{1} << 32);
+      const Natural value = k % 2 == 0 ? half + away : half - away;
+      for (std::size_t i = 0; i < limbs; ++i) x.set(i, 0, k, value % config.primes[i]);
+    }
+    engines.ref().ntt(x);
+    engines.expect_same(describe("limbs", limbs), [&](const Ops& ops) {
+      std::vector<Block> out = {Block(config, range(0, 10), 1), Block(config, {8, 9}, 1)};
+      ops.mod_up(out[0], x, Digits{static_cast<u32>(limbs)});
+      ops.scale_down(out[1], x, nullptr);
+      return out;
+    });
+  }
+}
+
 TEST_P(CrossLong, DigitsOfEveryLength) {
   // The tiling of a lift: 1 to 13 limbs to 1 to 13 others.
   constexpr std::size_t kCount = 26;
