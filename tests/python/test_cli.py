@@ -100,6 +100,11 @@ def test_presets() -> None:
         (["params", "--depth", "-1"], 1, "depth"),
         (["params", "--depth", "9", "--log-n", "12"], 1, "log_n"),
         (["params", "--depth", "9", "--rotations", "-1"], 1, "--rotations"),
+        (["demo"], 2, "jali demo --help"),
+        (["demo", "no-such-demo"], 2, "no-such-demo"),
+        (["demo", "mnist"], 1, "--images"),
+        (["bench"], 2, "jali bench --help"),
+        (["bench", "no-such-bench"], 1, "jali bench list"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
@@ -142,6 +147,12 @@ def test_dispatch_and_interruption(
         assert cli.main(["demo", "digits", "--limit", "3"]) == code
         assert says in capsys.readouterr().err
     assert seen == [["digits", "--limit", "3"]]
+
+
+def test_the_list_of_benchmarks() -> None:
+    done = run("bench", "list")
+    assert done.returncode == 0 and done.stderr == ""
+    assert "hmult_relin_rescale" in done.stdout
 
 
 def test_output_into_a_closed_pipe() -> None:
