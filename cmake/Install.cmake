@@ -1,0 +1,29 @@
+# The C++ library for other projects: cmake --install BUILD --component cpp --prefix WHERE, then
+# find_package(jali) and target_link_libraries(... jali::jali), #include "jali/api/jali.h". Kept out of
+# the Python package, which installs everything that is not EXCLUDE_FROM_ALL.
+include(CMakePackageConfigHelpers)
+include(GNUInstallDirs)
+
+set(_targets jali_flags jali_base jali_arith jali_random jali_device jali_backend_ops
+             jali_backend_cpu jali_backend jali_ring jali_params jali_rlwe jali_ckks jali_circuits
+             jali_wire jali_wire_secret jali_api)
+set_target_properties(jali_api PROPERTIES EXPORT_NAME jali)
+install(TARGETS ${_targets} EXPORT jali COMPONENT cpp EXCLUDE_FROM_ALL
+        ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT cpp EXCLUDE_FROM_ALL)
+install(EXPORT jali NAMESPACE jali:: FILE jaliTargets.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/jali COMPONENT cpp EXCLUDE_FROM_ALL)
+
+# What jali.h includes, and nothing of the engines.
+install(DIRECTORY src/jali DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT cpp EXCLUDE_FROM_ALL
+        FILES_MATCHING PATTERN "*.h"
+        PATTERN "cpu" EXCLUDE PATTERN "ref" EXCLUDE PATTERN "trace" EXCLUDE
+        PATTERN "*_impl.h" EXCLUDE)
+
+file(WRITE ${CMAKE_BINARY_DIR}/jaliConfig.cmake
+  "include(CMakeFindDependencyMacro)\n"
+  "find_dependency(Threads)\n"
+  "include(\${CMAKE_CURRENT_LIST_DIR}/jaliTargets.cmake)\n")
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/jaliConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_BINARY_DIR}/jaliConfig.cmake ${CMAKE_BINARY_DIR}/jaliConfigVersion.cmake
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/cmake/jali COMPONENT cpp EXCLUDE_FROM_ALL)

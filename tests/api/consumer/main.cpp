@@ -1,0 +1,26 @@
+// The smallest program of another project: 0.5 squared under encryption.
+#include <cmath>
+#include <memory>
+
+#include "jali/api/jali.h"
+
+int main() {
+  jali::params::CkksLiteral literal;
+  literal.depth = 1;
+  const auto params = jali::params::CkksParams::create(literal);
+  const auto ring = jali::ckks::make_ring(*params, "cpu", jali::default_threads());
+  jali::rlwe::KeyGenerator generator(params, ring);
+  const auto secret = std::make_shared<const jali::rlwe::SecretKey>(generator.secret_key());
+  const auto keys =
+      std::make_shared<const jali::rlwe::EvaluationKeys>(generator.evaluation_keys(*secret, {}));
+  const jali::ckks::Encoder encoder(params, ring);
+  const jali::ckks::AutoEvaluator server(
+      std::make_shared<const jali::ckks::Evaluator>(params, ring, keys));
+  const double half[] = {0.5};
+  const auto plaintext =
+      encoder.encode(std::span<const double>(half), 1, 1, params->level(1).scale);
+  const auto x = jali::ckks::SecretEncryptor(secret, ring).encrypt(plaintext);
+  const auto y = encoder.decode(
+      jali::ckks::Decryptor(secret, ring).decrypt(server.normalise(server.multiply(x, x))));
+  return std::abs(y[0].real() - 0.25) < 1e-5 ? 0 : 1;
+}
