@@ -97,20 +97,19 @@ struct Ntt {
   /// The twiddles of the nodes below one node, in registers or on the stack, level by level.
   template <int log_radix>
   struct Twiddles {
-    R value[(1 << log_radix) - 1], quotient[(1 << log_radix) - 1];
+    static constexpr int kNodes = (1 << log_radix) - 1;
+    R value[kNodes], quotient[kNodes];
     JALI_INLINE Twiddles(const T* twiddles, std::size_t i) {
-#pragma GCC unroll 4
-      for (int level = 0; level < log_radix; ++level) {
 #pragma GCC unroll 8
-        for (int k = 0; k < 1 << level; ++k) {
-          const T* w = twiddles + 2 * ((i << level) + static_cast<std::size_t>(k));
-          value[(1 << level) - 1 + k] = V::set1(w[0]);
-          quotient[(1 << level) - 1 + k] = V::set1(w[1]);
-        }
+      for (int node = 0; node < kNodes; ++node) {
+        const int level = 31 - __builtin_clz(static_cast<unsigned>(node + 1));
+        const T* w =
+            twiddles + 2 * ((i << level) + static_cast<std::size_t>(node + 1 - (1 << level)));
+        value[node] = V::set1(w[0]);
+        quotient[node] = V::set1(w[1]);
       }
     }
   };
-
   /// All groups belong to one node.
   template <int log_radix>
   struct SharedTwiddles {
