@@ -1,0 +1,70 @@
+"""Measures everything and keeps it: bench/results/NAME.jsonl, one JSON object a line.
+
+    python bench/record.py NAME [--images FILE] [--peers FOLDER] [--seconds S]
+
+Run it with a Python that has Jali, on a quiet machine. --images: an .npz of MNIST for that demo. --peers:
+also run bench/peers/compare.py, which installs the peers in FOLDER. Then `python bench/report.py NAME` fills
+the tables of the README.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from jali.bench.measure import commit, device_name
+
+HERE = Path(__file__).resolve().parent
+DEMO_IMAGES = 200
+
+
+def lines(*command: str) -> Iterator[dict]:
+    """The JSON lines that a command prints, as they come."""
+    print("running", " ".join(command), file=sys.stderr)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            yield json.loads(line)
+    if process.returncode:
+        print(f"exit code {process.returncode}", file=sys.stderr)
+
+
+def everything(options: argparse.Namespace) -> Iterator[dict]:
+    """Demos, benchmarks, peers."""
+    jali = [sys.executable, "-m", "jali"]
+    images = ["--images", str(options.images)] if options.images else []
+    demos = [["digits"], *([["mnist", *images]] if images else [])]
+    about = {"device_name": device_name(), "commit": commit()}
+    for demo in demos:
+        for result in lines(*jali, "demo", *demo, "--limit", str(DEMO_IMAGES), "--json"):
+            yield {"name": f"jali demo {demo[0]}", **about, **result}
+    yield from lines(*jali, "bench", "all", "--json", "--seconds", str(options.seconds), *images)
+    if options.peers:
+        compare = str(HERE / "peers" / "compare.py")
+        for result in lines(sys.executable, compare, "--work", str(options.peers)):
+            yield {**result, "name": f"beside {result['name']}"}
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("name", help="of the file, e.g. 2026-11-20-epyc-zen5-2c")
+    parser.add_argument("--images", type=Path)
+    parser.add_argument("--peers", type=Path)
+    parser.add_argument("--seconds", type=float, default=2.0)
+    options = parser.parse_args()
+    path = HERE / "results" / f"{options.name}.jsonl"
+    path.parent.mkdir(exist_ok=True)
+    with path.open("w", encoding="utf-8") as file:
+        for result in everything(options):
+            file.write(json.dumps(result) + "\n")
+            file.flush()
+    print(path)
+
+
+if __name__ == "__main__":
+    main()
