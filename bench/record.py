@@ -42,7 +42,17 @@ def everything(options: argparse.Namespace) -> Iterator[dict]:
     for demo in demos:
         for result in lines(*jali, "demo", *demo, "--limit", str(DEMO_IMAGES), "--json"):
             yield {"name": f"jali demo {demo[0]}", **about, **result}
-    yield from lines(*jali, "bench", "all", "--json", "--seconds", str(options.seconds), *images)
+    yield from lines(
+        *jali,
+        "bench",
+        "all",
+        "--json",
+        "--seconds",
+        str(options.seconds),
+        "--clock",
+        options.clock,
+        *images,
+    )
     if options.peers:
         compare = str(HERE / "peers" / "compare.py")
         for result in lines(sys.executable, compare, "--work", str(options.peers)):
@@ -56,6 +66,7 @@ def main() -> None:
     parser.add_argument("--images", type=Path)
     parser.add_argument("--peers", type=Path)
     parser.add_argument("--seconds", type=float, default=2.0)
+    parser.add_argument("--clock", default="wall", help="as in jali bench")
     options = parser.parse_args()
     path = HERE / "results" / f"{options.name}.jsonl"
     path.parent.mkdir(exist_ok=True)

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from jali._console import seconds_text, table
-from jali.bench.measure import Row
+from jali.bench.measure import CLOCKS, Row
 from jali.bench.registry import BENCHMARKS, Benchmark, Options
 from jali.errors import InvalidArgument
 
@@ -33,6 +33,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--seconds", type=float, default=1.0, metavar="S", help="time spent on a figure (1)"
+    )
+    parser.add_argument(
+        "--clock",
+        choices=sorted(CLOCKS),
+        default="wall",
+        help="cpu: processor time, for busy machines, where one thread is timed (wall)",
     )
     parser.add_argument("--images", metavar="FILE", help="images for demo_mnist")
     parser.add_argument("--json", action="store_true", help="print one JSON object a line")
@@ -65,6 +71,7 @@ def run(argv: Sequence[str] | None) -> int:
         seconds=arguments.seconds,
         sets=tuple(arguments.set),
         images=arguments.images,
+        clock=arguments.clock,
     )
     for chosen in _chosen(arguments.name, arguments.images):
         rows = []

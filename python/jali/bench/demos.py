@@ -25,12 +25,16 @@ def _demo(name: str, images: npt.NDArray[np.generic], options: Options) -> Row:
     worst = float(np.abs(client.decrypt(reply) - plain).max())
     if not worst < 0.05:
         raise InternalError(f"demo_{name}: a logit is off by {worst:.2e}")
-    times = timed(lambda: client.decrypt(server(client.encrypt(image))), seconds=options.seconds)
+    clock = options.clock_of(server.threads)
+    times = timed(
+        lambda: client.decrypt(server(client.encrypt(image))), seconds=options.seconds, clock=clock
+    )
     about = {
         "log_n": client.params.log_n,
         "word": client.params.word,
         "log_qp": round(client.params.log_qp, 1),
         "threads": server.threads,
+        "clock": clock,
         "bytes_up": len(request),
         "bytes_down": len(reply),
     }

@@ -56,11 +56,16 @@ def layer(name: str, shape: tuple[int, int], options: Options) -> Row:
     outputs = server.matvec_blocks(plan, x)
     decrypted = [client.decrypt(y, complex=False, length=params.slots) for y in outputs]
     bits = accept(name, plan.unpack(decrypted), matrix @ vector, outputs[0].precision_bits)
+    clock = options.clock_of(threads)
     times = timed(
-        lambda: server.matvec_blocks(plan, x), seconds=options.seconds, warm=0 if streaming else 1
+        lambda: server.matvec_blocks(plan, x),
+        seconds=options.seconds,
+        clock=clock,
+        warm=0 if streaming else 1,
     )
     about = {
         **sets.describe(SET, params, threads),
+        "clock": clock,
         "layer": name,
         "rows": rows,
         "columns": columns,

@@ -85,8 +85,10 @@ class _Case:
         floor = floors.of_trace(self.traced.trace, self.params.word, engine, self.threads)
         shown = self.client.decrypt(got, complex=True, length=self.params.slots)
         bits = accept(f"{name} at {self.name}", shown, want, got.precision_bits)
-        times = timed(lambda: body(self.evaluator), seconds=options.seconds)
-        params = {**sets.describe(self.name, self.params, self.threads), **extra}
+        clock = options.clock_of(self.threads)
+        times = timed(lambda: body(self.evaluator), seconds=options.seconds, clock=clock)
+        about = sets.describe(self.name, self.params, self.threads)
+        params = {**about, "clock": clock, **extra}
         return row(
             name,
             engine,
@@ -184,7 +186,8 @@ def rotate(c: _Case, options: Options) -> Iterator[Row]:
 @_on_sets("client", "keygen (one rotation key), encode, decode, encrypt, decrypt with decoding")
 def client(c: _Case, options: Options) -> Iterator[Row]:
     """The data owner's side."""
-    about = sets.describe(c.name, c.params, c.threads)
+    clock = options.clock_of(c.threads)
+    about = {**sets.describe(c.name, c.params, c.threads), "clock": clock}
     engine, wanted = c.evaluator.engine, options.seconds
     owner = ckks.Client(c.params, threads=c.threads)
 
@@ -195,19 +198,21 @@ def client(c: _Case, options: Options) -> Iterator[Row]:
     bits = accept(
         "keygen", owner.decrypt(turned, complex=True), np.roll(c.va, -1), turned.precision_bits
     )
-    times = timed(lambda: owner.evaluation_keys(rotations=[1], relinearise=False), seconds=wanted)
+    times = timed(
+        lambda: owner.evaluation_keys(rotations=[1], relinearise=False), seconds=wanted, clock=clock
+    )
     yield row("keygen", engine, {**about, "key_bytes": key.nbytes}, times, precision_bits=bits)
 
     plain = server.explicit.encode(c.va)
     # Rounding the coefficients: the error that params.scale leaves, without any encryption's.
     bits = accept("encode", server.explicit.decode(plain), c.va, fresh.precision_bits)
-    times = timed(lambda: server.explicit.encode(c.va), seconds=wanted)
+    times = timed(lambda: server.explicit.encode(c.va), seconds=wanted, clock=clock)
     yield row("encode", engine, about, times, precision_bits=bits)
-    times = timed(lambda: server.explicit.decode(plain), seconds=wanted)
+    times = timed(lambda: server.explicit.decode(plain), seconds=wanted, clock=clock)
     yield row("decode", engine, about, times, precision_bits=bits)
 
     bits = accept("encrypt", owner.decrypt(fresh, complex=True), c.va, fresh.precision_bits)
-    times = timed(lambda: owner.encrypt(c.va), seconds=wanted)
+    times = timed(lambda: owner.encrypt(c.va), seconds=wanted, clock=clock)
     yield row("encrypt", engine, about, times, precision_bits=bits)
-    times = timed(lambda: owner.decrypt(fresh, complex=True), seconds=wanted)
+    times = timed(lambda: owner.decrypt(fresh, complex=True), seconds=wanted, clock=clock)
     yield row("decrypt", engine, about, times, precision_bits=bits)
