@@ -24,6 +24,7 @@ namespace {
 
 /// A plaintext diagonal over the primes of a level and P, for double hoisting.
 struct Diagonal {
+  params::CkksParamsPtr params;
   ring::Poly poly;
   double scale = 1;
   double message = 1;
@@ -74,7 +75,8 @@ Diagonal encode_diagonal(const Explicit& e, nb::handle values, int level, double
   for (const auto& x : numbers) square += std::norm(x);
   // The root mean square over all slots: those past the vector are zero.
   const double slots = static_cast<double>(server.params->slots() * v.batch());
-  return {server.evaluator->encoder().encode_over(numbers, v.batch(), all, scale, -1), scale,
+  return {server.params,
+          server.evaluator->encoder().encode_over(numbers, v.batch(), all, scale, -1), scale,
           std::sqrt(square / slots)};
 }
 
@@ -87,6 +89,7 @@ Sum multiply_accumulate(const Explicit& e, const std::vector<const Sum*>& a,
   double message = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     require<InvalidArgument>(a[i] != nullptr && diagonals[i] != nullptr, "an operand is None");
+    require_same(*e.server->params, *diagonals[i]->params, "a diagonal is");
     require<ScaleMismatch>(diagonals[i]->scale == diagonals[0]->scale,
                            "encode every diagonal at the same scale");
     values.push_back(&a[i]->value);
@@ -152,6 +155,7 @@ slots: a power of two for sparse packing; 0 for all N/2.)")
       .def(
           "decode",
           [](const Explicit& e, const Plaintext& a) {
+            require_same(*e.server->params, *a.params, "the plaintext is");
             std::vector<std::complex<double>> values;
             {
               nb::gil_scoped_release release;

@@ -121,6 +121,90 @@ def test_nothing_is_done_by_itself(one: World) -> None:
             bad()
 
 
+def test_objects_of_others_are_refused(one: World) -> None:
+    """Every operation, with objects of other parameters, in every place."""
+    params = ckks.Params.create(depth=1, scale_bits=30)
+    client = ckks.Client(params)
+    other = ckks.Evaluator(params, client.evaluation_keys(rotations=[1])).explicit
+    e = one.server.explicit
+    ours = one.client.encrypt([0.5])
+    theirs = client.encrypt([0.5])
+    extended, foreign = e.extend(ours), other.extend(theirs)
+    diagonal = e.encode_diagonal([1.0], ours.level, 2.0**30)
+    foreign_diagonal = other.encode_diagonal([1.0], theirs.level, 2.0**30)
+    hoisted = other.hoist(theirs)
+    plain = other.encode([0.5])
+    for i, call in enumerate(
+        (
+            *(
+                lambda name=name: getattr(e, name)(theirs)
+                for name in [
+                    "negate",
+                    "square",
+                    "multiply_i",
+                    "relinearise",
+                    "rescale",
+                    "relinearise_rescale",
+                    "conjugate",
+                    "hoist",
+                    "extend",
+                ]
+            ),
+            *(
+                lambda name=name, pair=pair: getattr(e, name)(*pair)
+                for name in ["add", "sub", "multiply", "multiply_relinearise_rescale"]
+                for pair in ((ours, theirs), (theirs, ours))
+            ),
+            *(
+                lambda name=name: getattr(e, name)(ours, plain)
+                for name in ["add_plain", "sub_plain", "multiply_plain"]
+            ),
+            lambda: e.decode(plain),
+            lambda: e.add_scalar(theirs, 1.0),
+            lambda: e.multiply_scalar(theirs, 1.0, 2.0**30),
+            lambda: e.multiply_integer(theirs, 2),
+            lambda: e.drop_to(theirs, 0),
+            lambda: e.adjust(theirs, 0, 2.0**30),
+            lambda: e.rotate(theirs, 1),
+            lambda: e.rotate_hoisted(hoisted, 1),
+            lambda: e.rotate_hoisted(hoisted, 0),
+            lambda: e.rotate_extended(hoisted, 1),
+            lambda: e.reduce(foreign),
+            lambda: e.reduce_rescale(foreign),
+            lambda: e.add_extended(extended, foreign),
+            lambda: e.rotate_accumulate(extended, foreign, 1),
+            lambda: e.rotate_accumulate(foreign, extended, 1),
+            lambda: e.multiply_accumulate([foreign], [diagonal]),
+            lambda: e.multiply_accumulate([extended], [foreign_diagonal]),
+        )
+    ):
+        print("call", i)
+        with pytest.raises(jali.ParamsMismatch):
+            call()
+
+
+def test_extended_shapes(one: World) -> None:
+    e = one.server.explicit
+    x, batch = one.client.encrypt([0.5]), one.client.encrypt(np.ones((3, 4)))
+    low = e.extend(e.drop_to(x, 1))
+    diagonal = e.encode_diagonal([1.0], x.level, 2.0**30)
+    for bad in (
+        lambda: e.multiply_accumulate([e.extend(batch), e.extend(x)], [diagonal, diagonal]),
+        lambda: e.multiply_accumulate([low], [diagonal]),
+        lambda: e.multiply_accumulate(
+            [e.extend(batch)], [e.encode_diagonal(np.ones((2, 4)), x.level, 2.0**30)]
+        ),
+        lambda: e.rotate_accumulate(e.extend(batch), e.extend(x), 1),
+        lambda: e.rotate_accumulate(e.extend(x), low, 1),
+        lambda: e.add_extended(e.extend(x), low),
+    ):
+        with pytest.raises(jali.InvalidArgument):
+            bad()
+    twice = e.extend(one.client.encrypt(np.arange(4) / 4))
+    e.rotate_accumulate(twice, twice, 1)  # of itself
+    close(one, e.reduce(twice), [0.25, 0.75, 1.25, 0.75])
+
+
 def test_both_sides_meet(one: World, rng: np.random.Generator) -> None:
     """What was done by hand can be bound again."""
     a = rng.uniform(-1, 1, 10)

@@ -1,5 +1,7 @@
 // Hoisting: many automorphisms of one ciphertext share its digits, and sums of their results share
 // one division by P (Halevi and Shoup 2018; Bossuat et al. 2021, "double hoisting").
+#include <algorithm>
+
 #include "jali/base/error.h"
 #include "jali/ckks/evaluator.h"
 #include "jali/ckks/evaluator_impl.h"
@@ -28,8 +30,31 @@ Extended copy_shell(const Extended& a) {
   return out;
 }
 
-void check_hoisted(const Hoisted& a) {
+void check_hoisted(const Evaluator::Impl& impl, const Hoisted& a) {
   require<InvalidArgument>(a.source != nullptr, "an empty Hoisted: use Evaluator::hoist");
+  impl.check(*a.source);
+}
+
+void check_extended(const Evaluator::Impl& impl, const Extended& a) {
+  require<ParamsMismatch>(
+      a.params == impl.params || (a.params && a.params->hash() == impl.params->hash()),
+      "the extended ciphertext and the evaluator belong to different parameters");
+  require<InvalidArgument>(!a.c0.empty() && !a.c1.empty(),
+                           "an empty Extended: use Evaluator::extend");
+}
+
+void check_batches(const Extended& a, const Extended& b) {
+  require<InvalidArgument>(a.c0.batch() == b.c0.batch(),
+                           "extended ciphertexts of different batches: make them equal");
+}
+
+// A diagonal of the operand's own primes, for every vector of the batch or for each one.
+void check_diagonal(const Extended& a, const ring::Poly& diagonal) {
+  require<InvalidArgument>(diagonal.n() == a.c0.n() && diagonal.word() == a.c0.word() &&
+                               std::ranges::equal(diagonal.primes(), a.c0.primes()),
+                           "encode diagonals over the primes of the operand's level and of P");
+  require<InvalidArgument>(diagonal.batch() == 1 || diagonal.batch() == a.c0.batch(),
+                           "a diagonal has one row, or one for each vector of the batch");
 }
 
 }  // namespace
@@ -46,7 +71,7 @@ Hoisted Evaluator::hoist(const Ciphertext& a) const {
 }
 
 Ciphertext Evaluator::rotate_hoisted(const Hoisted& a, int steps) const {
-  check_hoisted(a);
+  check_hoisted(*impl_, a);
   const Ciphertext& source = *a.source;
   const std::uint64_t g = ring::galois_element(impl_->params->n(), steps);
   if (g == 1) return copy(source);
@@ -74,7 +99,7 @@ Extended Evaluator::extend(const Ciphertext& a) const {
 }
 
 Extended Evaluator::rotate_extended(const Hoisted& a, int steps) const {
-  check_hoisted(a);
+  check_hoisted(*impl_, a);
   const Ciphertext& source = *a.source;
   const std::uint64_t g = ring::galois_element(impl_->params->n(), steps);
   if (g == 1) return extend(source);
@@ -91,6 +116,7 @@ Extended Evaluator::rotate_extended(const Hoisted& a, int steps) const {
 }
 
 Ciphertext Evaluator::reduce(const Extended& a) const {
+  check_extended(*impl_, a);
   Ciphertext out;
   out.params = impl_->params;
   out.level = a.level;
@@ -104,6 +130,7 @@ Ciphertext Evaluator::reduce(const Extended& a) const {
 }
 
 Ciphertext Evaluator::reduce_rescale(const Extended& a) const {
+  check_extended(*impl_, a);
   impl_->require_level(a.level, 1);
   const double ratio = impl_->ratio(a.level, a.level - 1);
   Ciphertext out;
@@ -127,6 +154,9 @@ Extended Evaluator::multiply_accumulate(std::span<const Extended* const> a,
   std::vector<backend::ConstView> c0, c1, plain;
   Estimate sum{0, 0};
   for (std::size_t k = 0; k < a.size(); ++k) {
+    check_extended(*impl_, *a[k]);
+    check_batches(first, *a[k]);
+    check_diagonal(first, *diagonals[k]);
     impl_->check_pair(first.level, first.scale, a[k]->level, a[k]->scale, first.c0.batch(),
                       a[k]->c0.batch(), true);
     c0.push_back(a[k]->c0.view());
@@ -145,6 +175,8 @@ Extended Evaluator::multiply_accumulate(std::span<const Extended* const> a,
 }
 
 void Evaluator::add_inplace(Extended& a, const Extended& b) const {
+  check_extended(*impl_, a);
+  check_extended(*impl_, b);
   impl_->check_pair(a.level, a.scale, b.level, b.scale, a.c0.batch(), b.c0.batch(), true);
   const auto& ops = impl_->ring->ops();
   ops.add(a.c0.view(), a.c0.view(), b.c0.view());
@@ -153,6 +185,9 @@ void Evaluator::add_inplace(Extended& a, const Extended& b) const {
 }
 
 void Evaluator::rotate_accumulate(Extended& acc, const Extended& a, int steps) const {
+  check_extended(*impl_, acc);
+  check_extended(*impl_, a);
+  check_batches(acc, a);
   impl_->check_pair(acc.level, acc.scale, a.level, a.scale, acc.c0.batch(), a.c0.batch(), true);
   const std::uint64_t g = ring::galois_element(impl_->params->n(), steps);
   if (g == 1) {
@@ -164,15 +199,15 @@ void Evaluator::rotate_accumulate(Extended& acc, const Extended& a, int steps) c
   const auto& key = impl_->galois_key(g);
   const ring::Poly c1 = impl_->switcher.reduce(a.c1, a.level);
   const auto ext = impl_->switcher.mod_up(c1, a.level);
+  ring::Poly turned = impl_->ring->make(a.c0.primes(), a.c0.batch());
+  ops.automorphism_ntt(turned.view(), a.c0.view(), g);  // before acc changes: it may be a itself
+  Estimate rotated = a.estimate;
+  rotated.variance += impl_->noise.key_switch_variance(a.level);
   rlwe::Accumulator sum{std::move(acc.c0), std::move(acc.c1)};
   impl_->switcher.product_accumulate(sum, ext, a.level, key, g);
   acc.c0 = std::move(sum.c0);
   acc.c1 = std::move(sum.c1);
-  ring::Poly turned = impl_->ring->make(a.c0.primes(), a.c0.batch());
-  ops.automorphism_ntt(turned.view(), a.c0.view(), g);
   ops.add(acc.c0.view(), acc.c0.view(), turned.view());
-  Estimate rotated = a.estimate;
-  rotated.variance += impl_->noise.key_switch_variance(a.level);
   acc.estimate = impl_->noise.add(acc.estimate, rotated);
 }
 
