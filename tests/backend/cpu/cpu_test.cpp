@@ -137,6 +137,51 @@ TEST(Cpu, AgreesWithTheOracle) {
   }
 }
 
+/// Digits longer, and more of them, than a sum of products takes before it is folded.
+TEST(Cpu, FoldsLongSums) {
+  JALI_SEEDED(rng);
+  for (const Word word : kWords) {
+    const Config config = make_config(word, 1024, 1, "", 24);
+    const auto ref = make_ref_ops(config);
+    const PrimeList all = range(0, 24), low = range(0, 20), high = range(19, 24);
+    for (const Fill fill : {Fill::random, Fill::max}) {
+      Block x(config, low, 1), ext(config, all, 1, 20);
+      x.fill(fill, rng), ext.fill(fill, rng);
+      Block key_block(config, all, 1, 40);
+      key_block.fill(fill, rng);
+      const KeyView key{key_block.data(), 20};
+      std::vector<u32> ids(20);
+      std::iota(ids.begin(), ids.end(), u32{0});
+      const auto run = [&](const Ops& ops) {
+        std::vector<Output> outputs;
+        for (const std::vector<u32>& digits :
+             {std::vector<u32>{20}, std::vector<u32>{3, 17}, std::vector<u32>(20, 1)}) {
+          Block acc0(config, all, 1), acc1(config, all, 1), lifts(config, all, 1, digits.size());
+          ops.mod_up(lifts, x, digits);
+          outputs.push_back({"mod_up", std::move(lifts)});
+          ops.key_switch(acc0, acc1, x, digits, key, std::span(ids).first(digits.size()));
+          outputs.push_back({"key_switch 0", std::move(acc0)});
+          outputs.push_back({"key_switch 1", std::move(acc1)});
+        }
+        Block acc0(config, all, 1), acc1(config, all, 1), down(config, high, 1);
+        ops.key_product(acc0, acc1, ext, key, ids, 5, false);
+        outputs.push_back({"key_product 0", std::move(acc0)});
+        outputs.push_back({"key_product 1", std::move(acc1)});
+        ops.scale_down(down, x, nullptr);
+        outputs.push_back({"scale_down", std::move(down)});
+        return outputs;
+      };
+      const std::vector<Output> want = run(*ref);
+      for (const std::string& isa : cpu_isas()) {
+        SCOPED_TRACE(isa + " " + std::string(word_name(word)));
+        Config forced = config;
+        forced.isa = isa;
+        expect_same(run(*make_cpu_ops(forced)), want);
+      }
+    }
+  }
+}
+
 TEST(Cpu, ServesSeveralCallersAtOnce) {
   const u64 seed = test_seed();
   SCOPED_TRACE("JALI_TEST_SEED=" + std::to_string(seed));
