@@ -79,7 +79,8 @@ TEST_P(Cross, Roots) {
 }
 
 TEST_P(Cross, Transforms) {
-  for (const auto& [limbs, batch] : shapes()) {
+  for (const auto& shape : shapes()) {
+    const std::size_t limbs = shape.first, batch = shape.second;
     for (const Fill fill : fills()) {
       const Block x = block(scattered(limbs), batch, fill);
       engines_.expect_same(describe("limbs", limbs, "batch", batch, "fill", fill),
@@ -101,7 +102,8 @@ TEST_P(Cross, ElementWise) {
   const std::pair<const char*, Scalar> scalars[] = {{"mul_scalar", &Ops::mul_scalar},
                                                     {"mul_scalar_add", &Ops::mul_scalar_add},
                                                     {"add_scalar", &Ops::add_scalar}};
-  for (const auto& [limbs, batch] : shapes()) {
+  for (const auto& shape : shapes()) {
+    const std::size_t limbs = shape.first, batch = shape.second;
     for (const Fill fill : fills()) {
       const PrimeList primes = scattered(limbs);
       const Block a = block(primes, batch, fill), b = block(primes, batch, fill);
@@ -225,7 +227,8 @@ TEST_P(Cross, Automorphisms) {
   const u64 order = 2 * n();
   for (const u64 g : {u64{1}, u64{3}, u64{5}, u64{25}, n() - 1, n() + 1, order - 1, order - 5,
                       below(rng_, n()) * 2 + 1}) {
-    for (const auto& [limbs, batch] : {std::pair<std::size_t, std::size_t>{1, 1}, {3, 3}}) {
+    for (const auto& shape : {std::pair<std::size_t, std::size_t>{1, 1}, {3, 3}}) {
+      const std::size_t limbs = shape.first, batch = shape.second;
       const Block x = block(scattered(limbs), batch, g == 5 ? Fill::zero : Fill::random);
       engines_.expect_same(describe("g", g, "limbs", limbs, "batch", batch), [&](const Ops& ops) {
         const Block poison(config(), x.primes(), batch);
@@ -352,7 +355,8 @@ TEST_P(Cross, ScaleDown) {
 }
 
 TEST_P(Cross, FromIntegers) {
-  for (const auto& [limbs, batch] : shapes()) {
+  for (const auto& shape : shapes()) {
+    const std::size_t limbs = shape.first, batch = shape.second;
     const PrimeList primes = scattered(limbs);
     std::vector<std::int64_t> c(batch * n());
     std::vector<double> d(batch * n());
@@ -391,7 +395,8 @@ TEST_P(Cross, FromIntegers) {
 }
 
 TEST_P(Cross, Crt) {
-  for (const auto& [limbs, batch] : shapes()) {
+  for (const auto& shape : shapes()) {
+    const std::size_t limbs = shape.first, batch = shape.second;
     const PrimeList primes = scattered(limbs);
     const std::size_t need = product(config(), primes).words();
     for (const std::size_t words : {std::size_t{1}, need, need + 1, std::size_t{17}}) {

@@ -20,8 +20,8 @@ Diagonals canonical(const Diagonals& diagonals, std::size_t slots) {
       return "diagonal " + std::to_string(d) + " is outside (-" + std::to_string(s) + ", " +
              std::to_string(s) + ")";
     });
-    require<InvalidArgument>(entries.size() == slots, [&] {
-      return "diagonal " + std::to_string(d) + " has " + std::to_string(entries.size()) +
+    require<InvalidArgument>(entries.size() == slots, [&, count = entries.size()] {
+      return "diagonal " + std::to_string(d) + " has " + std::to_string(count) +
              " entries, the ciphertext has " + std::to_string(slots) + " slots";
     });
     bool zero = true;
