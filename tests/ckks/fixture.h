@@ -73,7 +73,7 @@ struct World {
   std::mt19937_64 random{seed};
 
   explicit World(const Scheme& setup, std::vector<int> rotations = {1, 2, 4, 8, -3, 17},
-                 const std::string& device = "auto", int threads = 1)
+                 const std::string& device = "cpu", int threads = 1)
       : params(params::CkksParams::create(insecure_literal(setup))) {
     ring = ckks::make_ring(*params, device, threads);
     keygen = std::make_shared<rlwe::KeyGenerator>(params, ring);

@@ -166,6 +166,8 @@ class Ops {
   virtual std::uint64_t root(PrimeIndex prime) const = 0;
 };
 
+/// The config itself, if an engine can be made for it; else throws InvalidArgument, naming what is off.
+Config validated(Config config);
 /// cpu/: throws Unsupported if config.isa names a set this machine lacks.
 std::unique_ptr<Ops> make_cpu_ops(Config config);
 /// Instruction sets this machine can run, best first, e.g. {"ifma", "avx512", "avx2", "portable"}.
@@ -175,5 +177,10 @@ std::vector<std::string> cpu_isas();
 double cpu_butterfly_rate(Word word, const std::string& isa);
 /// ref/: the oracle.
 std::unique_ptr<Ops> make_ref_ops(Config config);
+/// cuda/: one NVIDIA GPU, on a stream of its own; views point to memory(). Throws NoDevice when this
+/// build has no CUDA engine or this machine no such GPU.
+std::unique_ptr<Ops> make_cuda_ops(Config config, int device = 0);
+/// NVIDIA GPUs that make_cuda_ops can use; 0 without a driver or without the engine.
+int cuda_device_count();
 
 }  // namespace jali::backend

@@ -130,12 +130,14 @@ Plaintext Decryptor::decrypt(const Ciphertext& ciphertext) const {
   const auto primes = ciphertext.parts[0].primes();
   const ring::Poly s = sk_->at(*ring_, primes);
 
-  // Horner in s: ((c2 s) + c1) s + c0
+  // Horner in s: ((c2 s) + c1) s + c0. Parts on another device are fetched.
   Plaintext out;
-  out.poly = ring_->copy(ciphertext.parts.back());
+  out.poly = ring_->import(ciphertext.parts.back());
   for (std::size_t part = ciphertext.parts.size() - 1; part-- > 0;) {
     ops.mul(out.poly.view(), out.poly.view(), s.view());
-    ops.add(out.poly.view(), out.poly.view(), ciphertext.parts[part].view());
+    const ring::Poly& next = ciphertext.parts[part];
+    const ring::Poly fetched = ring_->holds(next) ? ring::Poly() : ring_->import(next);
+    ops.add(out.poly.view(), out.poly.view(), (fetched.empty() ? next : fetched).view());
   }
   out.params = sk_->params();
   out.level = ciphertext.level;

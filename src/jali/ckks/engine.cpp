@@ -15,8 +15,15 @@ std::shared_ptr<const ring::Ring> make_ring(const params::CkksParams& params,
     return std::make_shared<const ring::Ring>(
         std::shared_ptr<const backend::Ops>(backend::make_ref_ops(std::move(config))));
   }
-  require<NoDevice>(!device.starts_with("cuda"),
-                    "this build has no CUDA backend: use device=\"cpu\" or \"auto\"");
+  if (device == "cuda" || device.starts_with("cuda:")) {
+    const std::string number = device.size() > 5 ? device.substr(5) : "0";
+    require<InvalidArgument>(
+        !number.empty() && number.size() < 4 &&
+            number.find_first_not_of("0123456789") == std::string::npos,
+        [&] { return "unknown device \"" + device + "\": use \"cuda\" or \"cuda:0\""; });
+    return std::make_shared<const ring::Ring>(std::shared_ptr<const backend::Ops>(
+        backend::make_cuda_ops(std::move(config), std::stoi(number))));
+  }
   if (device.starts_with("cpu/")) {
     config.isa = device.substr(4);
   } else {

@@ -62,6 +62,20 @@ const rlwe::ExpandedKey& Evaluator::Impl::galois_key(std::uint64_t element) cons
 }
 
 void Evaluator::Impl::check(const Ciphertext& a) const {
+  check_parameters(a);
+  require<InvalidArgument>(a.parts.empty() || ring->holds(a.parts[0]),
+                           "the ciphertext is in another device's memory: bring it here first");
+}
+
+void Evaluator::Impl::check(const Plaintext& a) const {
+  require<ParamsMismatch>(a.params != nullptr && a.params->hash() == params->hash(),
+                          "the plaintext and the evaluator belong to different parameters");
+  require<InvalidArgument>(ring->holds(a.poly),
+                           "the plaintext is in another device's memory: encode it with the "
+                           "evaluator's own encoder");
+}
+
+void Evaluator::Impl::check_parameters(const Ciphertext& a) const {
   require<ParamsMismatch>(a.params == params || (a.params && a.params->hash() == params->hash()),
                           "the ciphertext and the evaluator belong to different parameters");
 }
@@ -127,6 +141,27 @@ Ciphertext Evaluator::copy(const Ciphertext& a) const {
   impl_->check(a);
   Ciphertext out = impl_->shell(a);
   for (const auto& part : a.parts) out.parts.push_back(impl_->ring->copy(part));
+  out.seed = a.seed;
+  out.packing = a.packing;
+  return out;
+}
+
+bool Evaluator::is_here(const Ciphertext& a) const {
+  return a.parts.empty() || impl_->ring->holds(a.parts[0]);
+}
+
+Ciphertext Evaluator::bring(const Ciphertext& a) const {
+  impl_->check_parameters(a);
+  Ciphertext out = impl_->shell(a);
+  for (const auto& part : a.parts) out.parts.push_back(impl_->ring->import(part));
+  out.packing = a.packing;
+  return out;
+}
+
+Ciphertext Evaluator::send_back(const Ciphertext& a) const {
+  impl_->check(a);
+  Ciphertext out = impl_->shell(a);
+  for (const auto& part : a.parts) out.parts.push_back(impl_->ring->host_copy(part));
   out.seed = a.seed;
   out.packing = a.packing;
   return out;
@@ -213,8 +248,7 @@ void Evaluator::add_inplace(Ciphertext& a, const Ciphertext& b) const {
 static Ciphertext combine_plain(const Evaluator::Impl& impl, const Ciphertext& a,
                                 const Plaintext& b, Sign sign) {
   impl.check(a);
-  require<ParamsMismatch>(b.params->hash() == impl.params->hash(),
-                          "the plaintext and the evaluator belong to different parameters");
+  impl.check(b);
   impl.check_pair(a.level, a.scale, b.level, b.scale, a.batch(), b.poly.batch(), true);
   const auto& ops = impl.ring->ops();
   Ciphertext out = impl.shell(a);
@@ -340,8 +374,7 @@ Ciphertext Evaluator::multiply_i(const Ciphertext& a) const {
 
 Ciphertext Evaluator::multiply_plain(const Ciphertext& a, const Plaintext& b) const {
   impl_->check(a);
-  require<ParamsMismatch>(b.params->hash() == impl_->params->hash(),
-                          "the plaintext and the evaluator belong to different parameters");
+  impl_->check(b);
   impl_->check_pair(a.level, a.scale, b.level, b.scale, a.batch(), b.poly.batch(), false);
   Ciphertext out = impl_->shell(a);
   for (const auto& part : a.parts) {

@@ -50,6 +50,11 @@ class Evaluator {
   bool has_galois(std::uint64_t element) const;
 
   Ciphertext copy(const Ciphertext& a) const;
+  /// Copies between the host's memory and this evaluator's device. Operations take ciphertexts that
+  /// are here; bytes and decryption take those of the host.
+  bool is_here(const Ciphertext& a) const;
+  Ciphertext bring(const Ciphertext& a) const;
+  Ciphertext send_back(const Ciphertext& a) const;
 
   // HADD
   Ciphertext add(const Ciphertext& a, const Ciphertext& b) const;

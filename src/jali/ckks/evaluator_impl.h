@@ -32,7 +32,9 @@ struct Evaluator::Impl {
     return *relinearisation;
   }
 
-  void check(const Ciphertext& a) const;
+  void check(const Ciphertext& a) const;  // of these parameters, in this memory
+  void check(const Plaintext& a) const;
+  void check_parameters(const Ciphertext& a) const;
   void check_pair(int level_a, double scale_a, int level_b, double scale_b, std::size_t batch_a,
                   std::size_t batch_b, bool scales_matter) const;
   void require_level(int level, int needed) const {

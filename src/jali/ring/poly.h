@@ -93,6 +93,10 @@ class Ring {
   Poly import(const Poly& x) const;
   /// The bytes of x, wherever it lives, to `to` in this ring's memory.
   void place(void* to, const Poly& x) const;
+  /// Whether x is where this ring computes.
+  bool holds(const Poly& x) const {
+    return x.buffer().host_accessible() == memory().host_accessible();
+  }
   /// A copy of x in host memory, for bytes and tests.
   Poly host_copy(const Poly& x) const;
   /// Uniform polynomials from a seed, NTT form: see Ops::sample_uniform.

@@ -1,0 +1,99 @@
+// Times of the GPU engine's operations: JSON lines, medians over repetitions of stream time.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <random>
+
+#include "jali/arith/primes.h"
+#include "jali/backend/ops.h"
+#include "jali/device/buffer.h"
+
+using namespace jali;
+
+namespace {
+
+std::vector<std::uint64_t> make_primes(Word word, int log_n, std::size_t count) {
+  std::vector<std::uint64_t> primes;
+  const std::uint64_t step = std::uint64_t{2} << log_n;
+  for (std::uint64_t q = (std::uint64_t{1} << word_prime_bits(word)) - step + 1;
+       primes.size() < count; q -= step) {
+    if (arith::is_prime(q)) primes.push_back(q);
+  }
+  return primes;
+}
+
+template <class F>
+double median_us(backend::Ops& ops, void* probe, F&& body) {
+  char byte = 0;
+  for (int i = 0; i < 3; ++i) body();
+  ops.memory()->copy_out(&byte, probe, 1);
+  std::vector<double> times;
+  for (int rep = 0; rep < 9; ++rep) {
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < 20; ++i) body();
+    ops.memory()->copy_out(&byte, probe, 1);
+    times.push_back(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+  }
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2] / 20 * 1e6;
+}
+
+}  // namespace
+
+int main() {
+  for (const Word word : {Word::w32, Word::w52, Word::w64}) {
+    for (const auto& [log_n, limbs, batch] :
+         {std::tuple{12, 8, 256}, {13, 8, 128}, {14, 16, 64}, {16, 48, 16}}) {
+      auto ops = backend::make_cuda_ops(
+          {word, std::size_t{1} << log_n, make_primes(word, log_n, limbs), 1, ""});
+      auto pool = device::Pool::create(false, ops->memory());
+      std::vector<PrimeIndex> primes(limbs);
+      for (int i = 0; i < limbs; ++i) primes[i] = static_cast<PrimeIndex>(i);
+      auto x = pool->allocate((std::size_t{1} << log_n) * limbs * batch * word_bytes(word));
+      ops->memory()->wipe(x.data(), x.bytes());
+      const backend::View view{x.data(), primes, static_cast<std::size_t>(batch)};
+      const std::uint8_t seed[32] = {1};
+      ops->sample_uniform({x.data(), primes, 1}, seed, 0);
+      const double us = median_us(*ops, x.data(), [&] { ops->ntt(view); });
+      const double rate = limbs * batch / us;
+      std::printf(
+          "{\"name\":\"ntt\",\"word\":\"%s\",\"log_n\":%d,\"limbs\":%d,\"batch\":%d,"
+          "\"median_us\":%.2f,\"million_limbs_per_s\":%.3f}\n",
+          word_name(word).data(), log_n, limbs, batch, us, rate);
+    }
+  }
+  // One key switch at N = 2^16, alpha = 12, W32.
+  for (const int q : {41, 22, 11}) {
+    const int alpha = 12, total = q + alpha;
+    auto ops = backend::make_cuda_ops({Word::w32, 65536, make_primes(Word::w32, 16, total), 1, ""});
+    auto pool = device::Pool::create(false, ops->memory());
+    std::vector<PrimeIndex> all(total);
+    for (int i = 0; i < total; ++i) all[i] = static_cast<PrimeIndex>(i);
+    const std::span<const PrimeIndex> level(all.data(), q);
+    std::vector<std::uint32_t> digits, ids;
+    for (int left = q; left > 0; left -= alpha) {
+      ids.push_back(static_cast<std::uint32_t>(digits.size()));
+      digits.push_back(static_cast<std::uint32_t>(std::min(left, alpha)));
+    }
+    const std::size_t row = 65536 * 4;
+    auto x = pool->allocate(q * row), key = pool->allocate(digits.size() * 2 * total * row);
+    auto acc0 = pool->allocate(total * row), acc1 = pool->allocate(total * row);
+    auto out = pool->allocate(q * row);
+    ops->memory()->wipe(key.data(), key.bytes());
+    const std::uint8_t seed[32] = {1};
+    ops->sample_uniform({x.data(), level, 1}, seed, 0);
+    const auto part = [&](auto&& f) { return median_us(*ops, out.data(), f); };
+    const double ks = part([&] {
+      ops->key_switch({acc0.data(), all, 1}, {acc1.data(), all, 1}, {x.data(), level, 1}, digits,
+                      {key.data(), digits.size()}, ids);
+    });
+    const double down =
+        part([&] { ops->scale_down({out.data(), level, 1}, {acc0.data(), all, 1}, nullptr); });
+    std::printf(
+        "{\"name\":\"key_switch\",\"log_n\":16,\"limbs\":%d,\"alpha\":12,\"mod_up_and_product_us\""
+        ":%.2f,\"mod_down_us\":%.2f,\"total_us\":%.2f}\n",
+        q, ks, down, ks + 2 * down);
+  }
+  return 0;
+}

@@ -1,0 +1,35 @@
+# Looks for nvcc: on the PATH, in CUDA_HOME, or from the PyPI packages nvidia-cuda-nvcc, -crt,
+# -runtime, -cccl and nvidia-nvvm of the Python that builds. Sets JALI_HAVE_CUDA.
+set(JALI_CUDA "AUTO" CACHE STRING "Build the CUDA engine: ON, OFF, or AUTO (when nvcc is found)")
+set(JALI_CUDA_ARCHITECTURES "90" CACHE STRING "GPU architectures to build for")
+set(JALI_HAVE_CUDA OFF)
+if(NOT JALI_CUDA STREQUAL "OFF")
+  if(NOT CMAKE_CUDA_COMPILER)
+    find_package(Python3 QUIET COMPONENTS Interpreter)
+    set(_purelib "")
+    if(Python3_EXECUTABLE)
+      execute_process(COMMAND ${Python3_EXECUTABLE} -c
+        "import sysconfig; print(sysconfig.get_paths()['purelib'])"
+        OUTPUT_VARIABLE _purelib OUTPUT_STRIP_TRAILING_WHITESPACE)
+    endif()
+    find_program(JALI_NVCC nvcc HINTS $ENV{CUDACXX} $ENV{CUDA_HOME}/bin ${_purelib}/nvidia/cu13/bin
+      /usr/local/cuda/bin)
+    if(JALI_NVCC)
+      set(CMAKE_CUDA_COMPILER ${JALI_NVCC})
+    endif()
+  endif()
+  if(CMAKE_CUDA_COMPILER)
+    get_filename_component(_cuda_root ${CMAKE_CUDA_COMPILER} DIRECTORY)
+    get_filename_component(_cuda_root ${_cuda_root} DIRECTORY)
+    if(EXISTS ${_cuda_root}/lib/libcudart_static.a)
+      set(CMAKE_CUDA_FLAGS_INIT "-L${_cuda_root}/lib")  # PyPI's layout
+    endif()
+    set(CMAKE_CUDA_ARCHITECTURES ${JALI_CUDA_ARCHITECTURES})
+    enable_language(CUDA)
+    set(JALI_HAVE_CUDA ON)
+  elseif(JALI_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "JALI_CUDA is ON and nvcc was not found: put it on the PATH, set CUDA_HOME, or "
+                        "install the PyPI packages nvidia-cuda-nvcc, nvidia-cuda-crt, nvidia-nvvm, "
+                        "nvidia-cuda-runtime and nvidia-cuda-cccl at 13.0")
+  endif()
+endif()

@@ -1,0 +1,333 @@
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <mutex>
+#include <tuple>
+
+#include "jali/backend/cuda/check.cuh"
+#include "jali/backend/cuda/conversion.cuh"
+#include "jali/backend/cuda/elementwise.cuh"
+#include "jali/backend/cuda/integers.cuh"
+#include "jali/backend/cuda/ntt.cuh"
+#include "jali/backend/ops.h"
+#include "jali/device/buffer.h"
+
+namespace jali::backend::cuda {
+
+namespace {
+
+using PrimeList = std::vector<PrimeIndex>;
+
+PrimeList list(std::span<const PrimeIndex> primes) { return {primes.begin(), primes.end()}; }
+
+template <class W>
+class CudaOps final : public Ops {
+ public:
+  using Stored = typename W::Stored;
+
+  CudaOps(Config config, int device)
+      : config_(validated(std::move(config))),
+        stream_(std::make_shared<Stream>(device)),
+        memory_(make_memory(stream_)),
+        scratch_(device::Pool::create(false, memory_)),
+        tables_(*stream_, config_),
+        log_n_(std::countr_zero(config_.n)) {}
+
+  std::string name() const override { return "cuda:" + std::to_string(stream_->device()); }
+  const Config& config() const override { return config_; }
+  std::shared_ptr<device::Memory> memory() const override { return memory_; }
+  std::uint64_t root(PrimeIndex prime) const override { return tables_.roots.at(prime); }
+
+  void sample_uniform(View out, std::span<const std::uint8_t, 32> seed,
+                      std::uint32_t index) const override {
+    // The host's stream, so that the bytes are the same everywhere.
+    std::vector<Stored> host(out.primes.size() * out.batch * config_.n);
+    Ops::sample_uniform({host.data(), out.primes, out.batch}, seed, index);
+    memory_->copy_in(out.data, host.data(), host.size() * sizeof(Stored));
+  }
+
+  void ntt(View x) const override {
+    enter();
+    cuda::ntt<W>(*stream_, tables_, data(x), limbs(x.primes), count(x), batch(x), log_n_);
+  }
+  void intt(View x) const override {
+    enter();
+    cuda::intt<W>(*stream_, tables_, data(x), limbs(x.primes), count(x), batch(x), log_n_);
+  }
+
+  void add(View out, ConstView a, ConstView b) const override { run(Binary::add, out, a, b); }
+  void sub(View out, ConstView a, ConstView b) const override { run(Binary::sub, out, a, b); }
+  void mul(View out, ConstView a, ConstView b) const override { run(Binary::mul, out, a, b); }
+  void mul_add(View acc, ConstView a, ConstView b) const override {
+    run(Binary::mul_add, acc, a, b);
+  }
+  void neg(View out, ConstView a) const override {
+    enter();
+    negate<W>(*stream_, tables_, shape(out), limbs(out.primes), out.data, a.data);
+  }
+  void mul_scalar(View out, ConstView a, std::span<const std::uint64_t> s) const override {
+    run(ByScalar::mul, out, a, s);
+  }
+  void mul_scalar_add(View acc, ConstView a, std::span<const std::uint64_t> s) const override {
+    run(ByScalar::mul_add, acc, a, s);
+  }
+  void add_scalar(View out, ConstView a, std::span<const std::uint64_t> s) const override {
+    run(ByScalar::add, out, a, s);
+  }
+  void inner_product(View out, std::span<const ConstView> a,
+                     std::span<const ConstView> b) const override {
+    enter();
+    sum_of_products(out, a.size(), false, [&](std::size_t k) { return std::pair(a[k], b[k]); });
+  }
+  void weighted_sums(std::span<const ConstView> a0, std::span<const ConstView> a1,
+                     std::span<const WeightedSum> sums) const override {
+    enter();
+    for (const WeightedSum& sum : sums) {
+      for (const auto& [out, a] : {std::pair(sum.out0, a0), std::pair(sum.out1, a1)}) {
+        sum_of_products(out, sum.b.size(), sum.accumulate,
+                        [&](std::size_t k) { return std::pair(a[sum.operands[k]], sum.b[k]); });
+      }
+    }
+  }
+  void tensor(View d0, View d1, View d2, ConstView a0, ConstView a1, ConstView b0,
+              ConstView b1) const override {
+    enter();
+    cuda::tensor<W>(*stream_, tables_, shape(d0), limbs(d0.primes), d0.data, d1.data, d2.data,
+                    a0.data, a1.data, b0.data, b1.data);
+  }
+
+  void automorphism_ntt(View out, ConstView in, std::uint64_t g) const override {
+    enter();
+    automorphism<W>(*stream_, tables_, shape(out), limbs(out.primes), true, out.data, in.data, g);
+  }
+  void automorphism_coeff(View out, ConstView in, std::uint64_t g) const override {
+    enter();
+    automorphism<W>(*stream_, tables_, shape(out), limbs(out.primes), false, out.data, in.data, g);
+  }
+
+  void mod_up(View ext, ConstView x, std::span<const std::uint32_t> digit_limbs) const override {
+    enter();
+    const std::size_t limb_bytes = x.batch * config_.n * sizeof(Stored);
+    auto coefficients = scratch_->allocate(x.primes.size() * limb_bytes);
+    auto v = scratch_->allocate(limb_bytes);
+    memory_->copy(coefficients.data(), x.data, x.primes.size() * limb_bytes);
+    intt({coefficients.data(), x.primes, x.batch});
+    const Shape s = shape(ext);
+    std::size_t begin = 0;
+    for (std::size_t j = 0; j < digit_limbs.size(); ++j) {
+      const auto own = x.primes.subspan(begin, digit_limbs[j]);
+      const auto& plan = conversion(own, ext.primes, {});
+      auto* digit = static_cast<std::byte*>(coefficients.data()) + begin * limb_bytes;
+      auto* block = static_cast<std::byte*>(ext.data) + j * ext.primes.size() * limb_bytes;
+      const Limbs targets = limbs(ext.primes);
+      Limbs to_transform = targets, source;
+      for (std::size_t t = 0; t < ext.primes.size(); ++t) {
+        const std::size_t i = find(own, ext.primes[t]);
+        source.prime[t] = i == own.size() ? kSkip : static_cast<std::uint16_t>(begin + i);
+        if (i != own.size()) to_transform.prime[t] = kSkip;
+      }
+      lift_prepare<W>(*stream_, tables_, plan, s.batch, log_n_, digit, v.data());
+      lift_convert<W>(*stream_, tables_, plan, s, targets, source, block, digit, v.data(), x.data);
+      cuda::ntt<W>(*stream_, tables_, reinterpret_cast<Stored*>(block), to_transform, s.limb_count,
+                   s.batch, log_n_);
+      begin += digit_limbs[j];
+    }
+  }
+
+  void key_product(View acc0, View acc1, ConstView ext, KeyView key,
+                   std::span<const std::uint32_t> digit_ids, std::uint64_t g,
+                   bool accumulate) const override {
+    enter();
+    Digits digits{};
+    require<Unsupported>(digit_ids.size() <= kMaxLimbs, "more digits than the GPU engine holds");
+    for (const auto id : digit_ids) digits.id[digits.count++] = id;
+    cuda::key_product<W>(*stream_, tables_, shape(acc0), limbs(acc0.primes), acc0.data, acc1.data,
+                         ext.data, key.data, digits, static_cast<unsigned>(config_.primes.size()),
+                         g, accumulate);
+  }
+
+  void key_switch(View acc0, View acc1, ConstView x, std::span<const std::uint32_t> digit_limbs,
+                  KeyView key, std::span<const std::uint32_t> digit_ids) const override {
+    enter();
+    auto ext = scratch_->allocate(digit_limbs.size() * acc0.primes.size() * x.batch * config_.n *
+                                  sizeof(Stored));
+    const View view{ext.data(), acc0.primes, x.batch};
+    mod_up(view, x, digit_limbs);
+    key_product(acc0, acc1, view, key, digit_ids, 1, false);
+  }
+
+  void scale_down(View out, ConstView x, const ConstView* addend) const override {
+    enter();
+    PrimeList dropped, added;
+    const std::size_t limb_bytes = x.batch * config_.n * sizeof(Stored);
+    auto digit = scratch_->allocate(std::max<std::size_t>(x.primes.size(), 1) * limb_bytes);
+    auto v = scratch_->allocate(limb_bytes);
+    for (std::size_t i = 0; i < x.primes.size();) {
+      std::size_t end = i;  // runs of dropped limbs are copied at once
+      while (end < x.primes.size() && find(out.primes, x.primes[end]) == out.primes.size()) ++end;
+      if (end > i) {
+        memory_->copy(static_cast<std::byte*>(digit.data()) + dropped.size() * limb_bytes,
+                      static_cast<const std::byte*>(x.data) + i * limb_bytes,
+                      (end - i) * limb_bytes);
+        dropped.insert(dropped.end(), x.primes.begin() + i, x.primes.begin() + end);
+      }
+      i = std::max(end, i + 1);
+    }
+    Limbs source{};
+    for (std::size_t t = 0; t < out.primes.size(); ++t) {
+      const std::size_t i = find(x.primes, out.primes[t]);
+      source.prime[t] = i == x.primes.size() ? kSkip : static_cast<std::uint16_t>(i);
+      if (i == x.primes.size()) added.push_back(out.primes[t]);
+    }
+    const auto& plan = conversion(dropped, out.primes, added);
+    const Shape s = shape(out);
+    const Limbs targets = limbs(out.primes);
+    if (dropped.empty()) {
+      memory_->wipe(out.data, out.primes.size() * limb_bytes);
+    } else {
+      intt({digit.data(), dropped, x.batch});
+      lift_prepare<W>(*stream_, tables_, plan, s.batch, log_n_, digit.data(), v.data());
+      Limbs none;
+      std::fill(std::begin(none.prime), std::end(none.prime), kSkip);
+      lift_convert<W>(*stream_, tables_, plan, s, targets, none, out.data, digit.data(), v.data(),
+                      nullptr);
+      ntt(out);
+    }
+    divide_combine<W>(*stream_, tables_, plan, s, targets, source, out.data, x.data,
+                      addend != nullptr ? addend->data : nullptr);
+  }
+
+  void from_int64(View out, std::span<const std::int64_t> c) const override {
+    enter();
+    auto staged = upload(c.data(), c.size_bytes());
+    cuda::from_int64<W>(*stream_, tables_, shape(out), limbs(out.primes), out.data,
+                        static_cast<const std::int64_t*>(staged.data()));
+  }
+  void from_double(View out, std::span<const double> c) const override {
+    enter();
+    auto staged = upload(c.data(), c.size_bytes());
+    cuda::from_double<W>(*stream_, tables_, shape(out), limbs(out.primes), out.data,
+                         static_cast<const double*>(staged.data()));
+  }
+  void crt(View out, std::span<const std::uint64_t> integers, std::size_t words,
+           CrtMethod method) const override {
+    enter();
+    auto staged = upload(integers.data(), integers.size_bytes());
+    cuda::crt<W>(*stream_, tables_, crt_plan(out.primes, words), shape(out), limbs(out.primes),
+                 out.data, static_cast<const std::uint64_t*>(staged.data()),
+                 static_cast<unsigned>(words), method);
+  }
+  void icrt(std::span<std::uint64_t> integers, std::size_t words, ConstView x,
+            IcrtMethod method) const override {
+    enter();
+    auto staged = scratch_->allocate(integers.size_bytes());
+    const Shape s{count(x), batch(x), log_n_};
+    cuda::icrt<W>(*stream_, tables_, crt_plan(x.primes, words), s, limbs(x.primes),
+                  static_cast<std::uint64_t*>(staged.data()), static_cast<unsigned>(words), x.data,
+                  method);
+    memory_->copy_out(integers.data(), staged.data(), integers.size_bytes());
+  }
+
+ private:
+  void enter() const { stream_->enter(); }
+  static Stored* data(View x) { return static_cast<Stored*>(x.data); }
+  template <class V>
+  static unsigned count(const V& x) {
+    return static_cast<unsigned>(x.primes.size());
+  }
+  template <class V>
+  static unsigned batch(const V& x) {
+    return static_cast<unsigned>(x.batch);
+  }
+  Shape shape(View out) const { return {count(out), batch(out), log_n_}; }
+  static Limbs limbs(std::span<const PrimeIndex> primes) {
+    require<Unsupported>(primes.size() <= kMaxLimbs,
+                         "the GPU engine holds polynomials of up to 256 limbs");
+    Limbs out{};
+    for (std::size_t i = 0; i < primes.size(); ++i) out.prime[i] = primes[i];
+    return out;
+  }
+  // Position of p, or the size of the list.
+  static std::size_t find(std::span<const PrimeIndex> primes, PrimeIndex p) {
+    return static_cast<std::size_t>(std::find(primes.begin(), primes.end(), p) - primes.begin());
+  }
+  device::Buffer upload(const void* host, std::size_t bytes) const {
+    auto staged = scratch_->allocate(bytes);
+    memory_->copy_in(staged.data(), host, bytes);
+    return staged;
+  }
+  /// out = [out +] sum_k x y, (x, y) = term(k), as many terms a launch as its parameters hold.
+  template <class Term>
+  void sum_of_products(View out, std::size_t count, bool accumulate, Term&& term) const {
+    for (std::size_t begin = 0; begin < count; begin += kMaxTerms) {
+      Terms terms{};
+      for (std::size_t k = begin; k < std::min(count, begin + kMaxTerms); ++k) {
+        const auto [x, y] = term(k);
+        terms.a[terms.count] = x.data;
+        terms.b[terms.count] = y.data;
+        terms.b_broadcast[terms.count] = y.batch == 1 && out.batch > 1;
+        ++terms.count;
+      }
+      cuda::inner_product<W>(*stream_, tables_, shape(out), limbs(out.primes), out.data, terms,
+                             accumulate || begin != 0);
+    }
+  }
+  void run(Binary op, View out, ConstView a, ConstView b) const {
+    enter();
+    binary<W>(*stream_, tables_, shape(out), limbs(out.primes), op, out.data, a.data, b.data,
+              b.batch == 1 && out.batch > 1);
+  }
+  void run(ByScalar op, View out, ConstView a, std::span<const std::uint64_t> s) const {
+    enter();
+    Scalars scalars{};
+    for (std::size_t i = 0; i < s.size(); ++i) scalars.s[i] = s[i];
+    by_scalar<W>(*stream_, tables_, shape(out), limbs(out.primes), op, out.data, a.data, scalars);
+  }
+  const ConversionPlan<W>& conversion(std::span<const PrimeIndex> from,
+                                      std::span<const PrimeIndex> to,
+                                      std::span<const PrimeIndex> multiply) const {
+    std::lock_guard lock(mutex_);
+    auto& plan = conversions_[{list(from), list(to), list(multiply)}];
+    if (!plan) plan = std::make_unique<ConversionPlan<W>>(*stream_, config_, from, to, multiply);
+    return *plan;
+  }
+  const CrtPlan& crt_plan(std::span<const PrimeIndex> primes, std::size_t words) const {
+    std::lock_guard lock(mutex_);
+    auto& plan = crts_[{list(primes), words}];
+    if (!plan) plan = std::make_unique<CrtPlan>(*stream_, config_, primes, words);
+    return *plan;
+  }
+
+  Config config_;
+  std::shared_ptr<Stream> stream_;
+  std::shared_ptr<device::Memory> memory_;
+  std::shared_ptr<device::Pool> scratch_;
+  Tables<W> tables_;
+  int log_n_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::tuple<PrimeList, PrimeList, PrimeList>, std::unique_ptr<ConversionPlan<W>>>
+      conversions_;
+  mutable std::map<std::pair<PrimeList, std::size_t>, std::unique_ptr<CrtPlan>> crts_;
+};
+
+}  // namespace
+
+}  // namespace jali::backend::cuda
+
+namespace jali::backend {
+
+std::unique_ptr<Ops> make_cuda_ops(Config config, int device) {
+  switch (config.word) {
+    case Word::w32: return std::make_unique<cuda::CudaOps<cuda::W32>>(std::move(config), device);
+    case Word::w52: return std::make_unique<cuda::CudaOps<cuda::W52>>(std::move(config), device);
+    case Word::w64: return std::make_unique<cuda::CudaOps<cuda::W64>>(std::move(config), device);
+  }
+  throw InvalidArgument("unknown word");
+}
+
+int cuda_device_count() {
+  int count = 0;
+  return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+}
+
+}  // namespace jali::backend

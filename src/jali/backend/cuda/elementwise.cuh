@@ -1,0 +1,59 @@
+// Operations on residues one by one.
+#pragma once
+
+#include <cstdint>
+
+#include "jali/backend/cuda/ntt.cuh"
+
+namespace jali::backend::cuda {
+
+/// One residue a limb, by value.
+struct Scalars {
+  std::uint64_t s[kMaxLimbs];
+};
+constexpr int kMaxTerms = 64;
+/// Operands of an inner product by value.
+struct Terms {
+  const void* a[kMaxTerms];
+  const void* b[kMaxTerms];
+  std::uint8_t b_broadcast[kMaxTerms];
+  int count;
+};
+/// Shape of the output block.
+struct Shape {
+  unsigned limb_count, batch;
+  int log_n;
+};
+
+enum class Binary { add, sub, mul, mul_add };
+enum class ByScalar { mul, mul_add, add };
+
+template <class W>
+void negate(const Stream&, const Tables<W>&, const Shape&, const Limbs&, void* out, const void* a);
+template <class W>
+void binary(const Stream&, const Tables<W>&, const Shape&, const Limbs&, Binary, void* out,
+            const void* a, const void* b, bool b_broadcast);
+template <class W>
+void by_scalar(const Stream&, const Tables<W>&, const Shape&, const Limbs&, ByScalar, void* out,
+               const void* a, const Scalars&);
+template <class W>
+void inner_product(const Stream&, const Tables<W>&, const Shape&, const Limbs&, void* out,
+                   const Terms&, bool accumulate);
+template <class W>
+void tensor(const Stream&, const Tables<W>&, const Shape&, const Limbs&, void* d0, void* d1,
+            void* d2, const void* a0, const void* a1, const void* b0, const void* b1);
+template <class W>
+void automorphism(const Stream&, const Tables<W>&, const Shape&, const Limbs&, bool ntt_form,
+                  void* out, const void* in, std::uint64_t g);
+/// acc_c = (acc_c) + sum_j sigma_g(ext_j) key[ids[j]][c]; ext: (digit, limb, batch, N); key: (digit,
+/// 2, total, N).
+struct Digits {
+  std::uint32_t id[kMaxLimbs];
+  int count;
+};
+template <class W>
+void key_product(const Stream&, const Tables<W>&, const Shape&, const Limbs&, void* acc0,
+                 void* acc1, const void* ext, const void* key, const Digits&, unsigned total_primes,
+                 std::uint64_t g, bool accumulate);
+
+}  // namespace jali::backend::cuda

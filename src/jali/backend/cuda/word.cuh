@@ -1,0 +1,213 @@
+// Modular arithmetic on the device, one policy a word. A policy works on a register type R:
+//   w32: unsigned 32-bit, Shoup; w64: unsigned 64-bit, Shoup; w52: FP64 fused multiply-add.
+// "Lazy" values of w32 and w64 lie in [0, 4q); of w52 in (-4q, 4q), exact as q < 2^50. Stored residues
+// are canonical, in [0, q).
+#pragma once
+
+#include <cstdint>
+
+namespace jali::backend::cuda {
+
+/// Constants of a prime. A double w beside w / q serves w52; (w, floor(w beta / q)) the others.
+template <class R>
+struct Factor {
+  R w, companion;
+};
+
+// min as an instruction: chains of it in plain C++ make the compiler's loop analysis exponential.
+__device__ inline std::uint32_t least(std::uint32_t a, std::uint32_t b) {
+  std::uint32_t r;
+  asm("min.u32 %0, %1, %2;" : "=r"(r) : "r"(a), "r"(b));
+  return r;
+}
+__device__ inline std::uint64_t least(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t r;
+  asm("min.u64 %0, %1, %2;" : "=l"(r) : "l"(a), "l"(b));
+  return r;
+}
+
+struct W32 {
+  using Stored = std::uint32_t;
+  using R = std::uint32_t;
+  using Twiddle = Factor<R>;  // as stored in the tables
+  static __device__ Factor<R> twiddle(const Twiddle& t) { return t; }
+  struct Prime {
+    R q;
+    Factor<R> beta;  // 2^32 mod q
+    Factor<R> one;  // 1, floor(2^32 / q)
+  };
+
+  static __device__ R load(Stored x) { return x; }
+  static __device__ Stored store(R x, const Prime& p) { return reduce4(x, p.q); }
+  static __device__ R reduce4(R x, R q) {
+    x = least(x, x - 2 * q);
+    return least(x, x - q);
+  }
+  // [0, 2q) for any x.
+  static __device__ R mul_lazy(R x, Factor<R> f, const Prime& p) {
+    return x * f.w - __umulhi(x, f.companion) * p.q;
+  }
+  // x, y in [0, 4q) -> x + y w, x - y w in [0, 4q)
+  static __device__ void butterfly(R& x, R& y, Factor<R> f, const Prime& p) {
+    const R u = least(x, x - 2 * p.q), v = mul_lazy(y, f, p);
+    x = u + v;
+    y = u - v + 2 * p.q;
+  }
+  // x, y in [0, 2q) -> x + y, (x - y) w in [0, 2q)
+  static __device__ void inverse_butterfly(R& x, R& y, Factor<R> f, const Prime& p) {
+    const R u = x + y, v = x - y + 2 * p.q;
+    x = least(u, u - 2 * p.q);
+    y = mul_lazy(v, f, p);
+  }
+  // To the range that four butterflies may start from.
+  static __device__ void settle_forward(R&, const Prime&) {}
+  static __device__ void settle_inverse(R&, const Prime&) {}
+
+  /// Sum of products of canonical residues; at most kTerms before fold().
+  struct Sum {
+    std::uint64_t s = 0;
+  };
+  static constexpr int kTerms = 15;
+  static __device__ void add(Sum& s, R a, R b, const Prime&) { s.s += std::uint64_t{a} * b; }
+  static __device__ R total(const Sum& s, const Prime& p) {  // canonical
+    return reduce4(
+        mul_lazy(static_cast<R>(s.s >> 32), p.beta, p) + mul_lazy(static_cast<R>(s.s), p.one, p),
+        p.q);
+  }
+  static __device__ Sum sum_of(R x) { return {x}; }
+  static __device__ R add_mod(R a, R b, const Prime& p) { return least(a + b, a + b - p.q); }
+  static __device__ R sub_mod(R a, R b, const Prime& p) { return least(a - b, a - b + p.q); }
+  static __device__ double to_double(R x) { return x; }
+};
+
+struct W64 {
+  using Stored = std::uint64_t;
+  using R = std::uint64_t;
+  using Twiddle = Factor<R>;  // as stored in the tables
+  static __device__ Factor<R> twiddle(const Twiddle& t) { return t; }
+  struct Prime {
+    R q;
+    Factor<R> beta;
+    Factor<R> one;
+  };
+
+  static __device__ R load(Stored x) { return x; }
+  static __device__ Stored store(R x, const Prime& p) { return reduce4(x, p.q); }
+  static __device__ R reduce4(R x, R q) {
+    x = least(x, x - 2 * q);
+    return least(x, x - q);
+  }
+  static __device__ R mul_lazy(R x, Factor<R> f, const Prime& p) {
+    return x * f.w - __umul64hi(x, f.companion) * p.q;
+  }
+  static __device__ void butterfly(R& x, R& y, Factor<R> f, const Prime& p) {
+    const R u = least(x, x - 2 * p.q), v = mul_lazy(y, f, p);
+    x = u + v;
+    y = u - v + 2 * p.q;
+  }
+  static __device__ void inverse_butterfly(R& x, R& y, Factor<R> f, const Prime& p) {
+    const R u = x + y, v = x - y + 2 * p.q;
+    x = least(u, u - 2 * p.q);
+    y = mul_lazy(v, f, p);
+  }
+  // To the range that four butterflies may start from.
+  static __device__ void settle_forward(R&, const Prime&) {}
+  static __device__ void settle_inverse(R&, const Prime&) {}
+
+  struct Sum {
+    std::uint64_t lo = 0, hi = 0;
+  };
+  static constexpr int kTerms = 15;
+  static __device__ void add(Sum& s, R a, R b, const Prime&) {
+    const std::uint64_t lo = a * b;
+    s.lo += lo;
+    s.hi += __umul64hi(a, b) + (s.lo < lo);
+  }
+  static __device__ R total(const Sum& s, const Prime& p) {
+    return reduce4(mul_lazy(s.hi, p.beta, p) + mul_lazy(s.lo, p.one, p), p.q);
+  }
+  static __device__ Sum sum_of(R x) { return {x, 0}; }
+  static __device__ R add_mod(R a, R b, const Prime& p) { return least(a + b, a + b - p.q); }
+  static __device__ R sub_mod(R a, R b, const Prime& p) { return least(a - b, a - b + p.q); }
+  static __device__ double to_double(R x) { return __ull2double_rn(x); }
+};
+
+struct W52 {
+  using Stored = std::uint64_t;
+  using R = double;
+  using Twiddle = double;  // w alone: its quotient comes from the product for the same operations
+  static __device__ Twiddle twiddle(Twiddle t) { return t; }
+  struct Prime {
+    R q, inverse;  // 1 / q rounded
+  };
+
+  // Integers below 2^52 to doubles and back through the bits of 2^52 + x: no conversion pipe.
+  static __device__ R load(Stored x) {
+    return __longlong_as_double(static_cast<long long>(x | 0x4330000000000000ull)) - 0x1p52;
+  }
+  static __device__ Stored to_bits(R x) {
+    return static_cast<Stored>(__double_as_longlong(x + 0x1p52)) & 0x000fffffffffffffull;
+  }
+  static __device__ Stored store(R x, const Prime& p) {
+    x = reduce(x, p);
+    return to_bits(x < 0 ? x + p.q : x);
+  }
+  // |x| < 2^53 -> |result| <= q / 2 + 1
+  static __device__ R reduce(R x, const Prime& p) { return __fma_rn(-rint(x * p.inverse), p.q, x); }
+  // |x| < 8q, |w| < q: result congruent, |result| < 1.5 q. h and the quotient's multiple of q are
+  // integers a few q apart, so that their difference is exact; so is its sum with l.
+  static __device__ R mul(R x, R w, const Prime& p) {
+    const R h = x * w;
+    const R l = __fma_rn(x, w, -h);
+    return __fma_rn(-rint(h * p.inverse), p.q, h) + l;
+  }
+  static __device__ R mul_lazy(R x, Factor<R> f, const Prime& p) {
+    const R h = x * f.w;
+    const R l = __fma_rn(x, f.w, -h);
+    return __fma_rn(-rint(x * f.companion), p.q, h) + l;
+  }
+  // From |x| <= q / 2 + 1: |x| grows by at most 1.5 q a stage, 6.5 q after four.
+  static __device__ void butterfly(R& x, R& y, Twiddle w, const Prime& p) {
+    const R v = mul(y, w, p), u = x;
+    x = u + v;
+    y = u - v;
+  }
+  // Sums double: the smaller range is restored at every stage.
+  static __device__ void inverse_butterfly(R& x, R& y, Twiddle w, const Prime& p) {
+    const R u = x + y, v = x - y;
+    x = reduce(u, p);
+    y = mul(v, w, p);
+  }
+  static __device__ void settle_forward(R& x, const Prime& p) { x = reduce(x, p); }
+  static __device__ void settle_inverse(R& x, const Prime& p) { x = reduce(x, p); }
+
+  struct Sum {
+    R s = 0;  // of reduced products: |s| < terms * q
+  };
+  static constexpr int kTerms = 4;
+  static __device__ void add(Sum& s, R a, R b, const Prime& p) { s.s += mul(a, b, p); }
+  static __device__ R total(const Sum& s, const Prime& p) {
+    const R x = reduce(s.s, p);
+    return x < 0 ? x + p.q : x;
+  }
+  static __device__ Sum sum_of(R x) { return {x}; }
+  static __device__ R add_mod(R a, R b, const Prime& p) {
+    const R s = a + b;
+    return s >= p.q ? s - p.q : s;
+  }
+  static __device__ R sub_mod(R a, R b, const Prime& p) {
+    const R s = a - b;
+    return s < 0 ? s + p.q : s;
+  }
+  static __device__ double to_double(R x) { return x; }
+};
+
+/// a b mod q, canonical in and out.
+template <class W>
+__device__ typename W::R mul_mod(typename W::R a, typename W::R b, const typename W::Prime& p) {
+  typename W::Sum s;
+  W::add(s, a, b, p);
+  return W::total(s, p);
+}
+
+}  // namespace jali::backend::cuda

@@ -1,0 +1,15 @@
+// Stands in for cuda/ in builds without nvcc.
+#include "jali/backend/ops.h"
+#include "jali/base/error.h"
+
+namespace jali::backend {
+
+std::unique_ptr<Ops> make_cuda_ops(Config, int) {
+  throw NoDevice(
+      "this build has no CUDA engine: use device=\"cpu\" or \"auto\", or build again where nvcc is "
+      "found (on the PATH, in CUDA_HOME, or from PyPI)");
+}
+
+int cuda_device_count() { return 0; }
+
+}  // namespace jali::backend

@@ -1,0 +1,135 @@
+// The same program on the CPU and on the GPU gives the same bits.
+#include <cstring>
+
+#include "fixture.h"
+
+namespace jali::testing {
+namespace {
+
+class GpuEvaluator : public ::testing::TestWithParam<Scheme> {
+ protected:
+  void SetUp() override {
+    if (backend::cuda_device_count() == 0) {
+      GTEST_SKIP() << "no NVIDIA GPU on this machine: the CUDA engine is not tested";
+    }
+  }
+};
+
+void expect_same(const ckks::Ciphertext& a, const ckks::Ciphertext& b, const char* what, int step,
+                 unsigned seed) {
+  ASSERT_EQ(a.parts.size(), b.parts.size());
+  ASSERT_EQ(a.level, b.level);
+  ASSERT_EQ(a.scale, b.scale);
+  for (std::size_t i = 0; i < a.parts.size(); ++i) {
+    ASSERT_EQ(0, std::memcmp(a.parts[i].data(), b.parts[i].data(), a.parts[i].bytes()))
+        << what << ", step " << step << ", part " << i << ", seed " << seed;
+  }
+}
+
+TEST_P(GpuEvaluator, RandomProgramsGiveTheSameBits) {
+  World w(GetParam());
+  const auto ring = ckks::make_ring(*w.params, "cuda");
+  const auto on_gpu = std::make_shared<const ckks::Evaluator>(w.params, ring, w.keys);
+  const ckks::AutoEvaluator gpu(on_gpu);
+  const ckks::AutoEvaluator& cpu = *w.automatic;
+
+  struct Value {
+    ckks::Ciphertext host, device;
+  };
+  std::vector<Value> pool;
+  const auto renew = [&] {
+    auto c = w.encrypt(w.vector(0.7));
+    auto d = on_gpu->bring(c);
+    return Value{std::move(c), std::move(d)};
+  };
+  for (int i = 0; i < 32; ++i) pool.push_back(renew());
+  for (int step = 0; step < 1000; ++step) {
+    const Value& a = pool[w.random() % pool.size()];
+    const Value& b = pool[w.random() % pool.size()];
+    Value& target = pool[w.random() % pool.size()];
+    const bool room = cpu.effective_level(a.host) > 0 && cpu.effective_level(b.host) > 0;
+    const auto p = w.vector(0.7);
+    Value out;
+    const char* what = "";
+    switch (w.random() % 9) {
+      case 0: what = "add", out = {cpu.add(a.host, b.host), gpu.add(a.device, b.device)}; break;
+      case 1: what = "sub", out = {cpu.sub(a.host, b.host), gpu.sub(a.device, b.device)}; break;
+      case 2:
+        if (!room) {
+          target = renew();
+          continue;
+        }
+        what = "multiply", out = {cpu.multiply(a.host, b.host), gpu.multiply(a.device, b.device)};
+        break;
+      case 3:
+        if (!room) {
+          target = renew();
+          continue;
+        }
+        what = "multiply_vector";
+        out = {cpu.multiply_vector(a.host, p), gpu.multiply_vector(a.device, p)};
+        break;
+      case 4:
+        what = "add_vector", out = {cpu.add_vector(a.host, p), gpu.add_vector(a.device, p)};
+        break;
+      case 5:
+        if (!room) {
+          target = renew();
+          continue;
+        }
+        what = "multiply_scalar";
+        out = {cpu.multiply_scalar(a.host, p[0]), gpu.multiply_scalar(a.device, p[0])};
+        break;
+      case 6: what = "rotate", out = {cpu.rotate(a.host, 17), gpu.rotate(a.device, 17)}; break;
+      case 7: what = "conjugate", out = {cpu.conjugate(a.host), gpu.conjugate(a.device)}; break;
+      default: what = "normalise", out = {cpu.normalise(a.host), gpu.normalise(a.device)}; break;
+    }
+    if (step % 8 == 0) {
+      expect_same(out.host, on_gpu->send_back(out.device), what, step, w.seed);
+      if (HasFatalFailure()) return;
+    }
+    target = std::move(out);
+  }
+  for (std::size_t i = 0; i < pool.size(); ++i) {
+    expect_same(pool[i].host, on_gpu->send_back(pool[i].device), "end", static_cast<int>(i),
+                w.seed);
+  }
+}
+
+TEST_P(GpuEvaluator, HoistedRotationsGiveTheSameBits) {
+  World w(GetParam());
+  const ckks::Evaluator gpu(w.params, ckks::make_ring(*w.params, "cuda"), w.keys);
+  const auto a = w.encrypt(w.vector());
+  const auto b = gpu.bring(a);
+  const auto on_cpu = w.evaluator->hoist(a), on_gpu = gpu.hoist(b);
+  for (const int steps : {0, 1, -3}) {
+    expect_same(w.evaluator->rotate_hoisted(on_cpu, steps),
+                gpu.send_back(gpu.rotate_hoisted(on_gpu, steps)), "rotate_hoisted", steps, w.seed);
+    expect_same(w.evaluator->reduce(w.evaluator->rotate_extended(on_cpu, steps)),
+                gpu.send_back(gpu.reduce(gpu.rotate_extended(on_gpu, steps))), "rotate_extended",
+                steps, w.seed);
+  }
+}
+
+TEST_P(GpuEvaluator, DecryptsWhatIsStillOnTheDevice) {
+  World w(GetParam());
+  const ckks::Evaluator gpu(w.params, ckks::make_ring(*w.params, "cuda"), w.keys);
+  const auto z = w.vector();
+  const auto a = gpu.bring(w.encrypt(z));
+  w.expect(
+      gpu.multiply(a, a),
+      [&] {
+        auto square = z;
+        for (auto& v : square) v *= v;
+        return square;
+      }(),
+      0.6, 1.6);
+  EXPECT_THROW(gpu.add(w.encrypt(z), w.encrypt(z)), InvalidArgument);  // not brought
+  EXPECT_THROW(w.evaluator->add(a, a), InvalidArgument);
+}
+
+INSTANTIATE_TEST_SUITE_P(Setups, GpuEvaluator, ::testing::ValuesIn(all_setups()),
+                         [](const auto& info) { return info.param.label; });
+
+}  // namespace
+}  // namespace jali::testing

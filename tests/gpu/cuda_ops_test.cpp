@@ -1,0 +1,336 @@
+// The CUDA engine against the CPU engine, bit for bit. Skipped, saying so, where there is no GPU.
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "jali/arith/primes.h"
+#include "jali/backend/ops.h"
+#include "jali/device/buffer.h"
+
+namespace jali::testing {
+namespace {
+
+using backend::ConstView;
+using backend::View;
+using Primes = std::vector<PrimeIndex>;
+
+struct Case {
+  Word word;
+  int log_n;
+  std::size_t batch;
+};
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const Word word : {Word::w32, Word::w52, Word::w64}) {
+    for (const int log_n : {10, 11, 12, 13, 14, 15, 16, 17}) {
+      for (const std::size_t batch : {1, 3}) {
+        if (log_n > 14 && batch > 1) continue;
+        all.push_back({word, log_n, batch});
+      }
+    }
+    all.push_back({word, 12, 64});
+  }
+  return all;
+}
+
+std::string case_name(const ::testing::TestParamInfo<Case>& info) {
+  return std::string(word_name(info.param.word)) + "_n" + std::to_string(info.param.log_n) + "_b" +
+         std::to_string(info.param.batch);
+}
+
+std::vector<std::uint64_t> make_primes(Word word, int log_n, std::size_t count) {
+  // Mixed sizes: the largest the word allows, and small ones.
+  std::vector<std::uint64_t> primes;
+  std::uint64_t bound = std::uint64_t{1} << word_prime_bits(word);
+  const std::uint64_t step = std::uint64_t{2} << log_n;
+  std::uint64_t q = bound - step + 1;
+  for (; primes.size() < count - 2; q -= step) {
+    if (arith::is_prime(q)) primes.push_back(q);
+  }
+  q = (std::uint64_t{1} << (log_n + 9)) + 1;
+  for (; primes.size() < count; q += step) {
+    if (arith::is_prime(q)) primes.push_back(q);
+  }
+  return primes;
+}
+
+class GpuOps : public ::testing::TestWithParam<Case> {
+ protected:
+  static constexpr std::size_t kPrimes = 10;
+
+  void SetUp() override {
+    if (backend::cuda_device_count() == 0) {
+      GTEST_SKIP() << "no NVIDIA GPU on this machine: the CUDA engine is not tested";
+    }
+    const Case c = GetParam();
+    backend::Config config{c.word, std::size_t{1} << c.log_n, make_primes(c.word, c.log_n, kPrimes),
+                           4, ""};
+    n = config.n;
+    batch = c.batch;
+    cpu = backend::make_cpu_ops(config);
+    gpu = backend::make_cuda_ops(config);
+    pool = device::Pool::create(false, gpu->memory());
+    seed = std::random_device{}();
+    random.seed(seed);
+  }
+
+  /// The same residues on both sides.
+  struct Pair {
+    Primes primes;
+    std::size_t batch;
+    std::vector<std::byte> host;
+    device::Buffer device;
+    View cpu() { return {host.data(), primes, batch}; }
+    View gpu() { return {device.data(), primes, batch}; }
+  };
+
+  std::size_t bytes(std::size_t limbs, std::size_t b) const {
+    return limbs * b * n * word_bytes(cpu->config().word);
+  }
+  // Poisoned outputs, different on the two sides.
+  Pair poison(Primes primes, std::size_t b = 0, std::size_t blocks = 1) {
+    if (b == 0) b = batch;
+    const std::size_t size = bytes(primes.size(), b) * blocks;
+    Pair p{std::move(primes), b, std::vector<std::byte>(size, std::byte{0x5a}),
+           pool->allocate(size)};
+    const std::vector<std::byte> other(size, std::byte{0x33});
+    gpu->memory()->copy_in(p.device.data(), other.data(), size);
+    return p;
+  }
+  Pair fresh(Primes primes, std::size_t b = 0) {
+    Pair p = poison(std::move(primes), b);
+    for (std::size_t i = 0; i < p.primes.size(); ++i) {
+      const std::uint64_t q = cpu->config().primes[p.primes[i]];
+      for (std::size_t k = 0; k < p.batch * n; ++k) {
+        const auto draw = random();
+        // Now and then the edges.
+        const std::uint64_t x = draw % 64 == 0 ? q - 1 : draw % 64 == 1 ? 0 : draw % q;
+        const std::size_t at = i * p.batch * n + k;
+        if (cpu->config().word == Word::w32) {
+          reinterpret_cast<std::uint32_t*>(p.host.data())[at] = static_cast<std::uint32_t>(x);
+        } else {
+          reinterpret_cast<std::uint64_t*>(p.host.data())[at] = x;
+        }
+      }
+    }
+    gpu->memory()->copy_in(p.device.data(), p.host.data(), p.host.size());
+    return p;
+  }
+  void same(Pair& p, const char* what) {
+    std::vector<std::byte> got(p.host.size());
+    gpu->memory()->copy_out(got.data(), p.device.data(), got.size());
+    ASSERT_TRUE(got == p.host) << what << " differs, seed " << seed;
+  }
+  std::vector<std::uint64_t> scalars(const Primes& primes) {
+    std::vector<std::uint64_t> s;
+    for (const auto i : primes) s.push_back(random() % cpu->config().primes[i]);
+    return s;
+  }
+  static Primes range(PrimeIndex begin, PrimeIndex end) {
+    Primes p(end - begin);
+    std::iota(p.begin(), p.end(), begin);
+    return p;
+  }
+
+  std::size_t n = 0, batch = 1;
+  std::unique_ptr<backend::Ops> cpu, gpu;
+  std::shared_ptr<device::Pool> pool;
+  unsigned seed = 0;
+  std::mt19937_64 random;
+};
+
+TEST_P(GpuOps, Transforms) {
+  auto x = fresh(range(0, kPrimes));
+  cpu->ntt(x.cpu());
+  gpu->ntt(x.gpu());
+  same(x, "ntt");
+  cpu->intt(x.cpu());
+  gpu->intt(x.gpu());
+  same(x, "intt");
+}
+
+TEST_P(GpuOps, ElementWise) {
+  const Primes primes{0, 2, 3, 8, 9};
+  auto a = fresh(primes), b = fresh(primes), one = fresh(primes, 1), out = poison(primes);
+  const auto s = scalars(primes);
+  for (auto* y : {&b, &one}) {
+    cpu->add(out.cpu(), a.cpu(), y->cpu()), gpu->add(out.gpu(), a.gpu(), y->gpu());
+    same(out, "add");
+    cpu->sub(out.cpu(), a.cpu(), y->cpu()), gpu->sub(out.gpu(), a.gpu(), y->gpu());
+    same(out, "sub");
+    cpu->mul(out.cpu(), a.cpu(), y->cpu()), gpu->mul(out.gpu(), a.gpu(), y->gpu());
+    same(out, "mul");
+    cpu->mul_add(out.cpu(), a.cpu(), y->cpu()), gpu->mul_add(out.gpu(), a.gpu(), y->gpu());
+    same(out, "mul_add");
+  }
+  cpu->neg(out.cpu(), a.cpu()), gpu->neg(out.gpu(), a.gpu());
+  same(out, "neg");
+  cpu->mul_scalar(out.cpu(), a.cpu(), s), gpu->mul_scalar(out.gpu(), a.gpu(), s);
+  same(out, "mul_scalar");
+  cpu->mul_scalar_add(out.cpu(), a.cpu(), s), gpu->mul_scalar_add(out.gpu(), a.gpu(), s);
+  same(out, "mul_scalar_add");
+  cpu->add_scalar(out.cpu(), a.cpu(), s), gpu->add_scalar(out.gpu(), a.gpu(), s);
+  same(out, "add_scalar");
+  auto d1 = poison(primes), d2 = poison(primes), c = fresh(primes), d = fresh(primes);
+  cpu->tensor(out.cpu(), d1.cpu(), d2.cpu(), a.cpu(), b.cpu(), c.cpu(), d.cpu());
+  gpu->tensor(out.gpu(), d1.gpu(), d2.gpu(), a.gpu(), b.gpu(), c.gpu(), d.gpu());
+  same(out, "tensor 0"), same(d1, "tensor 1"), same(d2, "tensor 2");
+}
+
+TEST_P(GpuOps, InnerProducts) {
+  const Primes primes{0, 1, 9};
+  for (const std::size_t terms : {1, 2, 15, 16, 40, 70}) {
+    if (terms > 16 && n * batch > (1u << 14)) continue;
+    std::vector<Pair> a, b;
+    std::vector<ConstView> ca, cb, ga, gb;
+    for (std::size_t k = 0; k < terms; ++k) {
+      a.push_back(fresh(primes));
+      b.push_back(fresh(primes, k % 2 == 0 ? 1 : 0));
+    }
+    for (std::size_t k = 0; k < terms; ++k) {
+      ca.push_back(a[k].cpu()), cb.push_back(b[k].cpu());
+      ga.push_back(a[k].gpu()), gb.push_back(b[k].gpu());
+    }
+    auto out = poison(primes);
+    cpu->inner_product(out.cpu(), ca, cb), gpu->inner_product(out.gpu(), ga, gb);
+    same(out, "inner_product");
+  }
+}
+
+TEST_P(GpuOps, WeightedSums) {
+  const Primes primes{0, 1, 9};
+  std::vector<Pair> a0, a1, b;
+  std::vector<ConstView> c0, c1, g0, g1, cb, gb;
+  for (int k = 0; k < 4; ++k) {
+    a0.push_back(fresh(primes)), a1.push_back(fresh(primes));
+    b.push_back(fresh(primes, k % 2 == 0 ? 1 : 0));
+  }
+  for (int k = 0; k < 4; ++k) {
+    c0.push_back(a0[k].cpu()), c1.push_back(a1[k].cpu()), cb.push_back(b[k].cpu());
+    g0.push_back(a0[k].gpu()), g1.push_back(a1[k].gpu()), gb.push_back(b[k].gpu());
+  }
+  const std::vector<std::uint32_t> all{0, 1, 2, 3}, some{3, 1};
+  auto p0 = fresh(primes), p1 = fresh(primes), q0 = poison(primes), q1 = poison(primes);
+  const std::span<const ConstView> cbs(cb), gbs(gb);
+  const std::vector<backend::WeightedSum> on_cpu{{p0.cpu(), p1.cpu(), some, cbs.first(2), true},
+                                                 {q0.cpu(), q1.cpu(), all, cbs, false}};
+  const std::vector<backend::WeightedSum> on_gpu{{p0.gpu(), p1.gpu(), some, gbs.first(2), true},
+                                                 {q0.gpu(), q1.gpu(), all, gbs, false}};
+  cpu->weighted_sums(c0, c1, on_cpu), gpu->weighted_sums(g0, g1, on_gpu);
+  same(p0, "weighted_sums 0, accumulated"), same(p1, "weighted_sums 1, accumulated");
+  same(q0, "weighted_sums 0"), same(q1, "weighted_sums 1");
+}
+
+TEST_P(GpuOps, Automorphisms) {
+  const Primes primes{0, 9};
+  auto a = fresh(primes), out = poison(primes);
+  for (const std::uint64_t g : {std::uint64_t{5}, std::uint64_t{2 * n - 1}, std::uint64_t{n + 1}}) {
+    cpu->automorphism_ntt(out.cpu(), a.cpu(), g), gpu->automorphism_ntt(out.gpu(), a.gpu(), g);
+    same(out, "automorphism_ntt");
+    cpu->automorphism_coeff(out.cpu(), a.cpu(), g), gpu->automorphism_coeff(out.gpu(), a.gpu(), g);
+    same(out, "automorphism_coeff");
+  }
+}
+
+TEST_P(GpuOps, KeySwitching) {
+  const Primes level{0, 1, 2, 4, 5, 9};
+  const Primes ext{0, 1, 2, 4, 5, 6, 7, 9};
+  const std::vector<std::vector<std::uint32_t>> partitions{
+      {6}, {3, 3}, {2, 2, 2}, {1, 1, 1, 1, 1, 1}, {5, 1}};
+  for (const auto& digits : partitions) {
+    if (n > (1u << 15) && digits.size() > 3) continue;
+    auto x = fresh(level);
+    auto lifted = poison(ext, 0, digits.size());
+    cpu->mod_up(lifted.cpu(), x.cpu(), digits), gpu->mod_up(lifted.gpu(), x.gpu(), digits);
+    same(lifted, "mod_up");
+    auto key = fresh(range(0, kPrimes), 2 * (digits.size() + 1));
+    // A key is (digit, part, prime, N): the same words, read in another shape; keep them canonical.
+    auto key_words = [&] {
+      Pair k = poison(range(0, kPrimes), 1, 2 * (digits.size() + 1));
+      std::vector<std::byte> host;
+      for (std::size_t part = 0; part < 2 * (digits.size() + 1); ++part) {
+        auto p = fresh(range(0, kPrimes), 1);
+        host.insert(host.end(), p.host.begin(), p.host.end());
+      }
+      k.host = host;
+      gpu->memory()->copy_in(k.device.data(), host.data(), host.size());
+      return k;
+    }();
+    std::vector<std::uint32_t> ids(digits.size());
+    std::iota(ids.begin(), ids.end(), 1u);  // the first digit of the key is skipped
+    const backend::KeyView ck{key_words.host.data(), digits.size() + 1};
+    const backend::KeyView gk{key_words.device.data(), digits.size() + 1};
+    auto acc0 = poison(ext), acc1 = poison(ext);
+    for (const std::uint64_t g : {std::uint64_t{1}, std::uint64_t{25}}) {
+      for (const bool accumulate : {false, true}) {
+        cpu->key_product(acc0.cpu(), acc1.cpu(), lifted.cpu(), ck, ids, g, accumulate);
+        gpu->key_product(acc0.gpu(), acc1.gpu(), lifted.gpu(), gk, ids, g, accumulate);
+        same(acc0, "key_product 0"), same(acc1, "key_product 1");
+      }
+    }
+    cpu->key_switch(acc0.cpu(), acc1.cpu(), x.cpu(), digits, ck, ids);
+    gpu->key_switch(acc0.gpu(), acc1.gpu(), x.gpu(), digits, gk, ids);
+    same(acc0, "key_switch 0"), same(acc1, "key_switch 1");
+  }
+}
+
+TEST_P(GpuOps, Divisions) {
+  const Primes x_primes{0, 1, 2, 4, 6, 7};
+  for (const Primes& to : {Primes{0, 1, 2, 4}, Primes{0, 1, 2, 4, 6}, Primes{0, 1},
+                           Primes{0, 1, 5, 9}, Primes{0, 1, 2, 4, 6, 7}, Primes{1, 3, 8}}) {
+    auto x = fresh(x_primes), out = poison(to), extra = fresh(to);
+    cpu->scale_down(out.cpu(), x.cpu(), nullptr), gpu->scale_down(out.gpu(), x.gpu(), nullptr);
+    same(out, "scale_down");
+    const ConstView ce = extra.cpu(), ge = extra.gpu();
+    cpu->scale_down(out.cpu(), x.cpu(), &ce), gpu->scale_down(out.gpu(), x.gpu(), &ge);
+    same(out, "scale_down with addend");
+  }
+}
+
+TEST_P(GpuOps, Integers) {
+  const Primes primes{0, 3, 8, 9};
+  auto out = poison(primes);
+  std::vector<std::int64_t> c(batch * n);
+  for (auto& v : c) v = static_cast<std::int64_t>(random()) >> (random() % 60);
+  c[0] = INT64_MIN, c[1] = INT64_MAX, c[2] = 0, c[3] = -1;
+  cpu->from_int64(out.cpu(), c), gpu->from_int64(out.gpu(), c);
+  same(out, "from_int64");
+  std::vector<double> d(batch * n);
+  for (std::size_t k = 0; k < d.size(); ++k) {
+    d[k] = std::ldexp(static_cast<double>(c[k] >> 11), static_cast<int>(random() % 900));
+  }
+  cpu->from_double(out.cpu(), d), gpu->from_double(out.gpu(), d);
+  same(out, "from_double");
+
+  std::size_t bits = 0;
+  for (const auto i : primes) bits += 64 - __builtin_clzll(cpu->config().primes[i]);
+  const std::size_t words = bits / 64 + 1;
+  auto x = fresh(primes);
+  for (const auto method : {backend::IcrtMethod::garner, backend::IcrtMethod::product_sum}) {
+    std::vector<std::uint64_t> a(words * batch * n), b(a.size());
+    cpu->icrt(a, words, x.cpu(), method), gpu->icrt(b, words, x.gpu(), method);
+    ASSERT_EQ(a, b) << "icrt, seed " << seed;
+    for (const auto back : {backend::CrtMethod::mod, backend::CrtMethod::mul}) {
+      auto y = poison(primes);
+      cpu->crt(y.cpu(), a, words, back), gpu->crt(y.gpu(), b, words, back);
+      same(y, "crt");
+      ASSERT_TRUE(y.host == x.host);
+    }
+  }
+}
+
+TEST_P(GpuOps, SeedsExpandToTheSameResidues) {
+  auto out = poison(range(0, kPrimes));
+  std::array<std::uint8_t, 32> key{};
+  for (auto& b : key) b = static_cast<std::uint8_t>(random());
+  cpu->sample_uniform(out.cpu(), key, 77), gpu->sample_uniform(out.gpu(), key, 77);
+  same(out, "sample_uniform");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GpuOps, ::testing::ValuesIn(cases()), case_name);
+
+}  // namespace
+}  // namespace jali::testing
