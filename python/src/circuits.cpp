@@ -9,6 +9,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <optional>
 #include <string>
@@ -23,6 +24,8 @@ using circuits::Layout;
 using ckks::Ciphertext;
 
 namespace {
+
+constexpr std::size_t kMaxDegree = 4095;  // 12 levels; interpolation takes its square of steps
 
 circuits::BsgsOptions bsgs_options(const std::string& hoisting, bool streaming) {
   circuits::BsgsOptions options;
@@ -51,7 +54,7 @@ int level_of(const params::CkksParams& params, std::optional<int> level) {
 MatVec make_matvec(nb::handle matrix, const Params& params, std::optional<int> level,
                    nb::handle layout, nb::handle bias, const std::string& hoisting,
                    bool streaming) {
-  const Vectors m(matrix, "the matrix");
+  const Vectors m(matrix, "the matrix's numbers");
   require<InvalidArgument>(m.batched() && !m.is_complex(),
                            "the matrix must be real and have two dimensions (rows, columns)");
   circuits::MatVecOptions options;
@@ -165,7 +168,7 @@ LinearTransform make_transform(const Params& params, nb::dict diagonals, std::op
 LinearTransform transform_from_matrix(nb::handle matrix, const Params& params,
                                       std::optional<int> level, const std::string& hoisting,
                                       bool streaming) {
-  const Vectors m(matrix, "the matrix");
+  const Vectors m(matrix, "the matrix's numbers");
   require<InvalidArgument>(m.batched() && m.batch() == m.count(),
                            "the matrix must be square; for other shapes see MatVec");
   const auto options =
@@ -205,6 +208,7 @@ Polynomial make_polynomial(nb::handle coefficients, const std::string& basis,
 
 std::vector<Ciphertext> apply(const Server& server, const MatVec& self,
                               const std::vector<const Ciphertext*>& x) {
+  require_same(*self.plan->params, *server.params, "the plan is");
   const auto& plan = **self.plan;
   require<InvalidArgument>(x.size() == plan.input_layout().ciphertexts(), [&] {
     return "the product takes " + std::to_string(plan.input_layout().ciphertexts()) +
@@ -214,6 +218,15 @@ std::vector<Ciphertext> apply(const Server& server, const MatVec& self,
   for (const Ciphertext* one : x) {
     require<InvalidArgument>(one != nullptr, "an operand is None");
     require<InvalidArgument>(!one->packing.complex_values, "MatVec takes real vectors");
+    // Zeros where the layout wants elements: the vector was encrypted as it was, not as pack() lays it.
+    const auto& element = plan.input_layout().element[inputs.size()];
+    const auto last = std::find_if(element.rbegin(), element.rend(),
+                                   [](auto index) { return index != circuits::kNothing; });
+    require<InvalidArgument>(
+        !one->packing.padded || length_of(*one) >= static_cast<std::size_t>(element.rend() - last),
+        "the vector does not lie as the plan expects: encrypt what its pack() gives, or make the "
+        "plan "
+        "with layout=\"natural\"");
     inputs.push_back(server.evaluator->copy(*one));
   }
   auto outputs = self.plan->apply(server, std::span<const Ciphertext>(inputs));
@@ -234,6 +247,14 @@ Ciphertext apply(const Server& server, const LinearTransform& self, const Cipher
 }
 
 Ciphertext apply(const Server& server, const Polynomial& self, const Ciphertext& x) {
+  // Larger ones wrap around the modulus unnoticed. (Smaller ones may exceed the result's, where sums
+  // cancel.)
+  const params::Level& level = server.params->level(x.level);
+  for (const auto& c : self.plan->polynomial().coefficients) {
+    require<InvalidArgument>(
+        std::log2(std::abs(c)) + std::log2(level.scale) < level.log_q - 1,
+        "a coefficient is too large for the level of the input: scale it down");
+  }
   Ciphertext out = circuits::evaluate(*server.evaluator, x, *self.plan);
   out.packing = of_moved(x);
   out.packing.complex_values = x.packing.complex_values || self.complex_values;
@@ -403,6 +424,7 @@ interval: [a, b], where inputs lie; the Chebyshev basis is that of (2 x - a - b)
           "approximate",
           [](const std::function<double(double)>& f, std::size_t degree,
              std::pair<double, double> interval) {
+            require<InvalidArgument>(degree <= kMaxDegree, "the degree must be at most 4095");
             return from_coefficients(
                 circuits::chebyshev_interpolate(f, interval.first, interval.second, degree));
           },

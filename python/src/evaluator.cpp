@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <optional>
@@ -65,6 +66,7 @@ class Evaluator {
     return with(auto_.add_scalar(a, b), of_scalar_sum(a, b == 0.0, b.imag() != 0));
   }
   Ciphertext multiply_scalar(const Ciphertext& a, std::complex<double> b) const {
+    require_fits(a, std::abs(b));
     return with(auto_.multiply_scalar(a, b), of_scalar_product(a, b.imag() != 0));
   }
   Ciphertext rotate(const Ciphertext& a, int steps) const {
@@ -105,7 +107,11 @@ class Evaluator {
     const ckks::Packing packing = of_product(a, plain(v));
     nb::gil_scoped_release release;
     std::vector<std::complex<double>> store;
-    return with(auto_.multiply_vector(a, v.as_complex(store), v.batch()), packing);
+    const auto numbers = v.as_complex(store);
+    double largest = 0;
+    for (const auto& x : numbers) largest = std::max(largest, std::abs(x));
+    require_fits(a, largest);
+    return with(auto_.multiply_vector(a, numbers, v.batch()), packing);
   }
 
   /// Whether it is what normalise gives: two parts, no rescale owed.
@@ -158,6 +164,20 @@ class Evaluator {
     return server;
   }
 
+  /// A product with a factor that is itself too large for the level of the result would wrap around
+  /// its modulus unnoticed.
+  void require_fits(const Ciphertext& a, double factor) const {
+    const int level = std::max(auto_.effective_level(a) - 1, 0);
+    const params::Level& l = a.params->level(level);
+    const double bits = std::log2(factor) + std::log2(l.scale);
+    require<InvalidArgument>(!(bits >= l.log_q - 1), [&] {
+      return "the factor " + std::to_string(factor) + " is too large: scaled it needs " +
+             std::to_string(bits) + " bits, and level " + std::to_string(level) + " holds " +
+             std::to_string(l.log_q - 1) +
+             ": scale down what is multiplied, or multiply at a higher "
+             "level";
+    });
+  }
   static Ciphertext with(Ciphertext out, const ckks::Packing& packing) {
     out.packing = packing;
     return out;

@@ -82,6 +82,7 @@ def test_matrix_errors(one: World) -> None:
         lambda: ckks.LinearTransform(one.params, {}, slots=3),
         lambda: ckks.LinearTransform(one.params, {0: np.ones(3)}),
         lambda: ckks.LinearTransform.from_matrix(np.ones((3, 4)), one.params),
+        lambda: ckks.Polynomial.approximate(np.sin, 10**9),
         lambda: ckks.Polynomial([]),
         lambda: ckks.Polynomial([1, np.inf]),
         lambda: ckks.Polynomial([1, 2], basis="fourier"),
@@ -92,6 +93,22 @@ def test_matrix_errors(one: World) -> None:
             bad()
     with pytest.raises(jali.DepthExhausted):
         ckks.MatVec(np.ones((3, 3)), one.params, level=0)
+
+
+def test_a_vector_that_does_not_lie_as_planned_is_refused(one: World) -> None:
+    plan = ckks.MatVec(np.eye(20), one.params)
+    server = server_for(one, plan.rotations)
+    with pytest.raises(jali.InvalidArgument, match="pack"):
+        server.matvec(plan, server.bind(one.client.encrypt(np.ones(20))))
+    with pytest.raises(jali.InvalidArgument, match="1 ciphertexts"):
+        server.matvec(plan, [])
+    with pytest.raises(jali.InvalidArgument, match="real"):
+        server.matvec(plan, server.bind(one.client.encrypt(plan.pack(np.ones(20))[0] * 1j)))
+    stranger = ckks.MatVec(np.eye(3), ckks.Params.create(depth=1, scale_bits=30))
+    with pytest.raises(jali.ParamsMismatch):
+        server.matvec(stranger, server.bind(one.client.encrypt(np.ones(3))))
+    with pytest.raises(jali.ParamsMismatch):
+        server.prepare(stranger)
 
 
 def test_linear_transform(world: World, rng: np.random.Generator) -> None:

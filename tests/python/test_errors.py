@@ -120,6 +120,26 @@ def test_bad_arguments(one: World) -> None:
             call()
 
 
+def test_numbers_that_outgrow_the_modulus(one: World) -> None:
+    """What would wrap around the modulus is refused, not computed wrongly."""
+    x = one.bind([0.5, 0.25])
+    low = one.bind([0.5, 0.25], level=1)
+    for call in (
+        lambda: x * 1e40,
+        lambda: x * [1e40, 0.0],
+        lambda: x / 1e-40,
+        lambda: x * 10**400,
+        lambda: x + 1e40,
+        lambda: low * 1e5,
+        lambda: low * [1e5, 1.0],
+        lambda: (low * 0.5) + 1e5,
+        lambda: one.server.polynomial(x, [0.0, 1e200]),
+    ):
+        with pytest.raises(jali.InvalidArgument):
+            call()
+    assert np.allclose(one.client.decrypt(low * 100), [50, 25], atol=1e-3)
+
+
 def test_insecure_parameters() -> None:
     with pytest.raises(jali.InsecureParams, match="log_n") as caught:
         ckks.Params.create(depth=9, scale_bits=40, log_n=12)

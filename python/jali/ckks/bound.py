@@ -23,7 +23,10 @@ Operand = Union["Bound", complex, npt.NDArray[Any], list[Any], tuple[Any, ...]]
 def _number(value: Any) -> complex | None:
     """A finite number, or None for what is no number. Raises InvalidArgument for NaN and infinity."""
     if isinstance(value, (float, int, complex, np.number, np.bool_)):
-        number = complex(value)
+        try:
+            number = complex(value)
+        except OverflowError:
+            raise InvalidArgument("the number is too large") from None
     elif isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "biufc":
         number = complex(value.item())
     else:
