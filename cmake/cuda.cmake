@@ -26,6 +26,10 @@ if(NOT JALI_CUDA STREQUAL "OFF")
     endif()
     set(CMAKE_CUDA_ARCHITECTURES ${JALI_CUDA_ARCHITECTURES})
     enable_language(CUDA)
+    if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # older CMake does not know newer nvcc
+      set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+      set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+    endif()
     set(JALI_HAVE_CUDA ON)
   elseif(JALI_CUDA STREQUAL "ON")
     message(FATAL_ERROR "JALI_CUDA is ON and nvcc was not found: put it on the PATH, set CUDA_HOME, or "
