@@ -468,6 +468,17 @@ class ExplicitEvaluator:
     def has_rotation(self, steps: int) -> bool:
         """Whether a key for this rotation is here."""
 
+    def is_here(self, a: Ciphertext) -> bool:
+        """
+        Whether a is in the memory of the evaluator's device, where operations want it.
+        """
+
+    def bring(self, a: Ciphertext) -> Ciphertext:
+        """A copy of a in the memory of the device."""
+
+    def send_back(self, a: Ciphertext) -> Ciphertext:
+        """A copy of a in the host's memory, to be decrypted or sent."""
+
     def encode(
         self, values: object, level: int = -1, scale: float = 0.0, slots: int = 0
     ) -> Plaintext:
@@ -846,6 +857,13 @@ class EvaluatorCore:
         """The same keys, by hand."""
 
     def check(self, a: Ciphertext) -> None: ...
+    @property
+    def on_host(self) -> bool:
+        """Whether the device shares the host's memory."""
+
+    def is_here(self, a: Ciphertext) -> bool: ...
+    def bring(self, a: Ciphertext) -> Ciphertext: ...
+    def send_back(self, a: Ciphertext) -> Ciphertext: ...
     def add(self, a: Ciphertext, b: Ciphertext) -> Ciphertext: ...
     def sub(self, a: Ciphertext, b: Ciphertext) -> Ciphertext: ...
     def negate(self, a: Ciphertext) -> Ciphertext: ...
@@ -904,6 +922,11 @@ def build_info() -> dict[str, Any]:
 def cpu_isas() -> list[str]:
     """
     Instruction sets of the cpu device that this machine can run, best first.
+    """
+
+def cuda_device_count() -> int:
+    """
+    NVIDIA GPUs that device="cuda" can use; 0 without a driver or in a build without it.
     """
 
 def default_threads() -> int:

@@ -102,7 +102,7 @@ def examine() -> dict[str, Any]:
         "isas": isas,
         "isa_chosen": isas[0],
         "threads": _jali.default_threads(),
-        "devices": ["cpu"],
+        "devices": ["cpu", *(f"cuda:{k}" for k in range(_jali.cuda_device_count()))],
         "cuda": build["cuda"],
         "extras": {
             extra: {package: _has(package) for package in packages}
@@ -127,6 +127,15 @@ def _processor() -> str:
     return platform.processor() or "unknown"
 
 
+def _cuda_text(report: dict[str, Any]) -> str:
+    found = [device for device in report["devices"] if device != "cpu"]
+    if found:
+        return ", ".join(found)
+    if report["cuda"]:
+        return "none found (no NVIDIA GPU, or no driver)"
+    return "not in this build (it is built where nvcc is found: on the PATH, CUDA_HOME, or PyPI)"
+
+
 def run(options: argparse.Namespace) -> int:
     """The command; 1 if the self-test fails."""
     report = examine()
@@ -146,7 +155,7 @@ def run(options: argparse.Namespace) -> int:
                 f"{report['isa_chosen']} of {', '.join(report['isas'])}; {report['threads']} threads "
                 "(JALI_NUM_THREADS or threads= to change)",
             ),
-            ("cuda device", "in this build" if report["cuda"] else "not in this build"),
+            ("cuda device", _cuda_text(report)),
         ],
     )
     rows = []

@@ -48,6 +48,12 @@ class Evaluator {
     require_same(*server_->params, *a.params, "the ciphertext is");
   }
 
+  bool on_host() const { return server_->ring->memory().host_accessible(); }
+  /// Whether a is in the memory of the device, where operations want it; bring and send_back copy.
+  bool is_here(const Ciphertext& a) const { return server_->evaluator->is_here(a); }
+  Ciphertext bring(const Ciphertext& a) const { return server_->evaluator->bring(a); }
+  Ciphertext send_back(const Ciphertext& a) const { return server_->evaluator->send_back(a); }
+
   Ciphertext add(const Ciphertext& a, const Ciphertext& b) const {
     const ckks::Packing packing = of_sum(a, b);
     return with(auto_.add(a, b), packing);
@@ -252,6 +258,10 @@ Names, shapes, bytes and times: no data, nothing secret.)")
       .def_prop_ro("trace", &Evaluator::trace, "The recording, or None without one.")
       .def_prop_ro("explicit", &Evaluator::explicit_evaluator, "The same keys, by hand.")
       .def("check", &Evaluator::check, "a"_a)
+      .def_prop_ro("on_host", &Evaluator::on_host, "Whether the device shares the host's memory.")
+      .def("is_here", &Evaluator::is_here, "a"_a)
+      .def("bring", &Evaluator::bring, "a"_a, nogil())
+      .def("send_back", &Evaluator::send_back, "a"_a, nogil())
       .def("add", &Evaluator::add, "a"_a, "b"_a, nogil())
       .def("sub", &Evaluator::sub, "a"_a, "b"_a, nogil())
       .def("negate", &Evaluator::negate, "a"_a, nogil())

@@ -142,6 +142,15 @@ ScaleMismatch or InvalidArgument. Made by Evaluator.explicit.)")
           "has_rotation", [](const Explicit& e, int steps) { return e->has_rotation(steps); },
           "steps"_a, "Whether a key for this rotation is here.")
       .def(
+          "is_here", [](const Explicit& e, const Ciphertext& a) { return e->is_here(a); }, "a"_a,
+          "Whether a is in the memory of the evaluator's device, where operations want it.")
+      .def(
+          "bring", [](const Explicit& e, const Ciphertext& a) { return e->bring(a); }, "a"_a,
+          nogil(), "A copy of a in the memory of the device.")
+      .def(
+          "send_back", [](const Explicit& e, const Ciphertext& a) { return e->send_back(a); },
+          "a"_a, nogil(), "A copy of a in the host's memory, to be decrypted or sent.")
+      .def(
           "encode",
           [](const Explicit& e, nb::handle values, int level, double scale, std::int64_t slots) {
             return encode_array(*e.server, values, level, scale, slots);

@@ -18,7 +18,11 @@ nb::dict build_info() {
 #else
   info["compiler"] = "unknown";
 #endif
+#ifdef JALI_HAVE_CUDA
+  info["cuda"] = true;
+#else
   info["cuda"] = false;
+#endif
 #ifdef NDEBUG
   info["assertions"] = false;
 #else
@@ -46,6 +50,8 @@ NB_MODULE(_jali, m) {
         "Facts about this build: version, compiler, whether a CUDA backend is in it.");
   m.def("cpu_isas", &jali::backend::cpu_isas,
         "Instruction sets of the cpu device that this machine can run, best first.");
+  m.def("cuda_device_count", &jali::backend::cuda_device_count,
+        "NVIDIA GPUs that device=\"cuda\" can use; 0 without a driver or in a build without it.");
   m.def("default_threads", &jali::default_threads,
         "JALI_NUM_THREADS, or the number of cores this process may use.");
 }

@@ -40,6 +40,13 @@ max_bytes: bound on the input, and apart from it on the memory of the result.
 Raises CorruptData, VersionError, ParamsMismatch or LimitExceeded.)";
 constexpr std::size_t kMaxBytes = wire::Limits{}.max_bytes;
 
+void require_on_host(const ring::Poly& poly) {
+  require<InvalidArgument>(
+      poly.buffer().host_accessible(),
+      "it is in the memory of a GPU: take Bound.ciphertext, or send_back of the "
+      "explicit evaluator, before its bytes");
+}
+
 nb::tuple shape(const ckks::Ciphertext& c) {
   if (c.packing.batched) return nb::make_tuple(c.batch(), length_of(c));
   return nb::make_tuple(length_of(c));
@@ -70,6 +77,7 @@ void bind_values(nb::module_& m) {
       .def(
           "to_bytes",
           [](const ckks::Plaintext& x) {
+            require_on_host(x.poly);
             return to_python_bytes([&] { return wire::to_bytes(x); });
           },
           kToBytes)
@@ -116,6 +124,7 @@ Holds nothing secret. To compute with it, bind it to an Evaluator.)")
       .def(
           "to_bytes",
           [](const ckks::Ciphertext& x) {
+            for (const auto& part : x.parts) require_on_host(part);
             return to_python_bytes([&] { return wire::to_bytes(x); });
           },
           kToBytes)

@@ -43,7 +43,8 @@ def test_doctor() -> None:
     assert report["self_test"]["passed"] is True
     assert report["isa_chosen"] == report["isas"][0]
     assert report["isas"][-1] == "portable"
-    assert report["devices"] == ["cpu"] and report["cuda"] is False
+    assert report["devices"][0] == "cpu" and isinstance(report["cuda"], bool)
+    assert report["cuda"] or report["devices"] == ["cpu"]
     assert set(report["extras"]) >= {"demo", "bench"}
     text = run("doctor")
     assert text.returncode == 0 and text.stderr == ""

@@ -61,10 +61,9 @@ class Bound:
     @property
     def ciphertext(self) -> Ciphertext:
         """The ciphertext to send or decrypt: two parts, at the canonical scale of its level."""
-        if not self._server._core.is_settled(self._ct):
-            # The same value: what is done here once, later operations need not do again.
-            self._ct = self._server._core.normalise(self._ct)
-        return self._ct
+        core = self._server._core
+        done = self._settled()
+        return done if core.on_host else core.send_back(done)
 
     @property
     def evaluator(self) -> Evaluator:
@@ -84,7 +83,7 @@ class Bound:
     @property
     def precision_bits(self) -> float:
         """Estimated precision: -log2 of the standard deviation of a slot's error, in its ciphertext."""
-        return self.ciphertext.precision_bits
+        return self._settled().precision_bits
 
     @property
     def slots(self) -> int:
@@ -153,7 +152,7 @@ class Bound:
         core = self._server._core
         if isinstance(other, Bound):
             return Bound(
-                self._server, core.multiply(self.ciphertext, self._beside(other).ciphertext)
+                self._server, core.multiply(self._settled(), self._beside(other)._settled())
             )
         number = _number(other)
         if number is not None:
@@ -161,7 +160,7 @@ class Bound:
         array = self._array(other)
         if array is None:
             return NotImplemented
-        return Bound(self._server, core.multiply_array(self.ciphertext, array))
+        return Bound(self._server, core.multiply_array(self._settled(), array))
 
     __rmul__ = __mul__
 
@@ -233,11 +232,11 @@ class Bound:
         folded = int(steps)
         if abs(folded) >= self.slots:
             folded %= self.slots
-        return Bound(self._server, self._server._core.rotate(self.ciphertext, folded))
+        return Bound(self._server, self._server._core.rotate(self._settled(), folded))
 
     def conj(self) -> Bound:
         """The complex conjugate of every number. Needs the conjugation key."""
-        return Bound(self._server, self._server._core.conjugate(self.ciphertext))
+        return Bound(self._server, self._server._core.conjugate(self._settled()))
 
     conjugate = conj
 
@@ -265,6 +264,13 @@ class Bound:
         return Bound(self._server, self._server._core.with_length(self._ct, int(length)))
 
     # --- helpers --------------------------------------------------------------------------------
+
+    def _settled(self) -> Ciphertext:
+        """Its ciphertext on the device, with nothing owed."""
+        if not self._server._core.is_settled(self._ct):
+            # The same value: what is done here once, later operations need not do again.
+            self._ct = self._server._core.normalise(self._ct)
+        return self._ct
 
     def _beside(self, other: Bound) -> Bound:
         if other._server is not self._server:

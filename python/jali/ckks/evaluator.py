@@ -66,8 +66,8 @@ class Evaluator:
 
     @property
     def device(self) -> str:
-        """The kind of device that computes: "cpu"."""
-        return self.engine.split("/")[0]
+        """The kind of device that computes: "cpu" or "cuda"."""
+        return self.engine.split("/")[0].split(":")[0]
 
     @property
     def engine(self) -> str:
@@ -96,6 +96,8 @@ class Evaluator:
         if not isinstance(ciphertext, Ciphertext):
             raise InvalidArgument(f"bind takes a Ciphertext, not {type(ciphertext).__name__}")
         self._core.check(ciphertext)
+        if not self._core.is_here(ciphertext):
+            ciphertext = self._core.bring(ciphertext)
         return Bound(self, ciphertext)
 
     def prepare(self, plan: MatVec | LinearTransform) -> None:
@@ -156,7 +158,7 @@ class Evaluator:
             raise InvalidArgument(f"this takes a bound value, not {type(value).__name__}")
         if value.evaluator is not self:
             raise InvalidArgument("the value is bound to another evaluator: bind it to this one")
-        return value.ciphertext
+        return value._settled()
 
     def __repr__(self) -> str:
         return f"Evaluator({self.params!r}, device='{self.device}', engine='{self.engine}')"
