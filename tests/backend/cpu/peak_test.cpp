@@ -25,7 +25,7 @@ TEST_P(Peak, ButterfliesAreThoseOfTheTransform) {
     prime.one = arith::shoup_constant(1, q, kernels.beta_bits);
     prime.beta = arith::shoup_constant(twiddle, q, kernels.beta_bits);
 
-    const std::size_t lanes = kernels.lanes, count = 2 * cpu::kButterflyPairs * lanes;
+    const std::size_t lanes = kernels.lanes, count = 2 * kernels.butterfly_pairs * lanes;
     const auto bytes = static_cast<std::size_t>(kernels.word_bytes);
     std::vector<u64> want(count), memory(count);
     for (std::size_t i = 0; i < count; ++i) {
@@ -35,7 +35,7 @@ TEST_P(Peak, ButterfliesAreThoseOfTheTransform) {
     constexpr std::size_t kRounds = 5;
     kernels.butterflies(memory.data(), kRounds, prime);
     for (std::size_t round = 0; round < kRounds; ++round) {
-      for (std::size_t k = 0; k < cpu::kButterflyPairs; ++k) {
+      for (std::size_t k = 0; k < kernels.butterfly_pairs; ++k) {
         for (std::size_t lane = 0; lane < lanes; ++lane) {
           u64& x = want[2 * k * lanes + lane];
           u64& y = want[(2 * k + 1) * lanes + lane];

@@ -19,7 +19,7 @@ double cpu_butterfly_rate(Word word, const std::string& isa) {
   };
   prime.one = constant(1);
   prime.beta = constant(prime.q / 3);
-  std::vector<std::uint64_t> values(2 * cpu::kButterflyPairs * kernels.lanes, 0);
+  std::vector<std::uint64_t> values(2 * kernels.butterfly_pairs * kernels.lanes, 0);
 
   using Clock = std::chrono::steady_clock;
   constexpr std::size_t kRounds = 100'000;
@@ -29,7 +29,7 @@ double cpu_butterfly_rate(Word word, const std::string& isa) {
     kernels.butterflies(values.data(), kRounds, prime);
     best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
   }
-  return static_cast<double>(kRounds * cpu::kButterflyPairs * kernels.lanes) / best;
+  return static_cast<double>(kRounds * kernels.butterfly_pairs * kernels.lanes) / best;
 }
 
 }  // namespace jali::backend

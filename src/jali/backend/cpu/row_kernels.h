@@ -46,9 +46,6 @@ struct LiftSource {
   const std::uint64_t* factors = nullptr;
 };
 
-/// Enough independent butterflies to hide the latency of one, few enough for 32 registers.
-inline constexpr std::size_t kButterflyPairs = 8;
-
 struct RowKernels {
   const char* isa = "";
   std::size_t lanes = 1;
@@ -90,9 +87,10 @@ struct RowKernels {
   void (*key_dot)(void* out0, void* out1, const void* const* ext, const void* const* key0,
                   const void* const* key1, std::size_t count, bool accumulate, std::uint64_t g,
                   const std::uint32_t* rev, std::size_t n, const PrimeRow& p) = nullptr;
-  /// For measurement alone: `rounds` times kButterflyPairs vectors of butterflies on as many pairs of
+  /// For measurement alone: `rounds` times butterfly_pairs vectors of butterflies on as many pairs of
   /// vectors, which stay in registers. values: the pairs, in [0, q); they come back in [0, 2Lq).
   void (*butterflies)(void* values, std::size_t rounds, const PrimeRow& p) = nullptr;
+  std::size_t butterfly_pairs = 0;
   /// out = c mod q.
   void (*from_int64)(void* out, const std::int64_t* c, std::size_t n, const PrimeRow& p) = nullptr;
   /// out = sigma_g(in) in NTT form; out is not in.

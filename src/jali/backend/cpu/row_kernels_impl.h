@@ -361,17 +361,19 @@ struct Rows {
     }
   }
 
+  /// Enough independent butterflies to hide the latency of one, few enough for the registers there are.
+  static constexpr std::size_t kButterflyPairs = sizeof(R) == 64 ? 12 : 6;
   /// x, y in [0, 2Lq): x reduced to [0, Lq), then x + w y and x - w y + Lq, as in the transform.
   static void butterflies(void* values, std::size_t rounds, const PrimeRow& prime) {
     const Prime p(prime);
     R x[kButterflyPairs], y[kButterflyPairs];
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (std::size_t k = 0; k < kButterflyPairs; ++k) {
       x[k] = V::load(row(values) + 2 * k * W);
       y[k] = V::load(row(values) + (2 * k + 1) * W);
     }
     for (std::size_t r = 0; r < rounds; ++r) {
-#pragma GCC unroll 8
+#pragma GCC unroll 12
       for (std::size_t k = 0; k < kButterflyPairs; ++k) {
         x[k] = reduce_once(x[k], p.lq);
         const R t = V::mul_lazy(y[k], p.beta, p.beta_quotient, p.q);
@@ -379,7 +381,7 @@ struct Rows {
         x[k] = V::add(x[k], t);
       }
     }
-#pragma GCC unroll 8
+#pragma GCC unroll 12
     for (std::size_t k = 0; k < kButterflyPairs; ++k) {
       V::store(row(values) + 2 * k * W, x[k]);
       V::store(row(values) + (2 * k + 1) * W, y[k]);
@@ -419,6 +421,7 @@ struct Rows {
     k.key_dot = key_dot;
     k.automorphism = automorphism;
     k.butterflies = butterflies;
+    k.butterfly_pairs = kButterflyPairs;
     k.from_int64 = from_int64;
     return k;
   }
