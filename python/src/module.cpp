@@ -18,11 +18,7 @@ nb::dict build_info() {
 #else
   info["compiler"] = "unknown";
 #endif
-#ifdef JALI_HAVE_CUDA
-  info["cuda"] = true;
-#else
-  info["cuda"] = false;
-#endif
+  info["cuda"] = backend::has_cuda();
 #ifdef NDEBUG
   info["assertions"] = false;
 #else

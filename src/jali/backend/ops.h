@@ -180,6 +180,8 @@ std::unique_ptr<Ops> make_ref_ops(Config config);
 /// cuda/: one NVIDIA GPU, on a stream of its own; views point to memory(). Throws NoDevice when this
 /// build has no CUDA engine or this machine no such GPU.
 std::unique_ptr<Ops> make_cuda_ops(Config config, int device = 0);
+/// Whether this build has the CUDA engine.
+bool has_cuda();
 /// NVIDIA GPUs that make_cuda_ops can use; 0 without a driver or without the engine.
 int cuda_device_count();
 

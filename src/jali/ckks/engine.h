@@ -13,6 +13,6 @@ namespace jali::ckks {
 /// "cpu/ifma", "ref" (the slow oracle), "cuda" or "cuda:K" (an NVIDIA GPU). threads >= 1, for the CPU.
 /// Throws NoDevice for a device that this build or machine lacks.
 std::shared_ptr<const ring::Ring> make_ring(const params::CkksParams& params,
-                                            const std::string& device = "auto", int threads = 1);
+                                            const std::string& device = "cpu", int threads = 1);
 
 }  // namespace jali::ckks

@@ -17,6 +17,8 @@ std::size_t packed_poly_bytes(const params::CkksParams& params, std::span<const 
 
 void write_poly(Writer& writer, const params::CkksParams& params,
                 std::span<const PrimeIndex> primes, std::size_t batch, const ring::Poly& x) {
+  require<InvalidArgument>(x.buffer().host_accessible(),
+                           "the object is in a device's memory: send it back to the host first");
   require<InvalidArgument>(
       !x.empty() && x.form() == ring::Form::ntt && x.batch() == batch && x.n() == params.n() &&
           x.word() == params.word() && std::ranges::equal(x.primes(), primes),

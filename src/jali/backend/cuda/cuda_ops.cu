@@ -325,6 +325,8 @@ std::unique_ptr<Ops> make_cuda_ops(Config config, int device) {
   throw InvalidArgument("unknown word");
 }
 
+bool has_cuda() { return true; }
+
 int cuda_device_count() {
   int count = 0;
   return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
