@@ -36,9 +36,9 @@ class Evaluator:
 
     params: the client's parameters.
     keys: its evaluation keys; None for a server that only adds and multiplies by plain numbers.
-    device: "auto", "cpu", "cuda" or "cuda:K"; raises NoDevice for one that is not here, while
-        "auto" takes the best that is: ``device`` then says which. "cpu/portable", "cpu/avx2",
-        "cpu/avx512" and "cpu/ifma" name an instruction set, "ref" is the slow oracle.
+    device: "auto", "cpu", "cuda" or "cuda:K"; raises NoDevice for one that is not here. "auto"
+        is the CPU until the CUDA engine is tuned; ``device`` says which it was. "cpu/portable",
+        "cpu/avx2", "cpu/avx512" and "cpu/ifma" name an instruction set, "ref" is the slow oracle.
     threads: of the cpu device; None for JALI_NUM_THREADS, else every core.
     trace: record every operation of the backend, see the attribute ``trace``.
 

@@ -15,8 +15,7 @@ std::shared_ptr<const ring::Ring> make_ring(const params::CkksParams& params,
     return std::make_shared<const ring::Ring>(
         std::shared_ptr<const backend::Ops>(backend::make_ref_ops(std::move(config))));
   }
-  const bool by_choice = device == "auto" && backend::cuda_device_count() > 0;
-  if (device == "cuda" || device.starts_with("cuda:") || by_choice) {
+  if (device == "cuda" || device.starts_with("cuda:")) {
     const std::string number = device.size() > 5 ? device.substr(5) : "0";
     require<InvalidArgument>(
         !number.empty() && number.size() < 4 &&

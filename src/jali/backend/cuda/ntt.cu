@@ -279,7 +279,7 @@ struct Call {
                                  static_cast<int>(bytes)),
             "NTT shared memory");
     }
-    const unsigned per_block = batch % 2 == 0 ? 2 : 1;
+    const unsigned per_block = 1;  // more rows a block share twiddles, but leave SMs idle at the end
     const PassShape shape{log_n, kColumns ? 0 : log_n - kM, batch, first_limb, per_block};
     const dim3 grid(1u << (log_n - T::kLog), (batch + per_block - 1) / per_block, limb_count);
     kernel<<<grid, T::kThreads, bytes, stream.get()>>>(
@@ -293,7 +293,7 @@ struct Call {
   void two_passes(unsigned limb_count) const {
     // Chunks of limbs that stay in L2 between the passes.
     const std::size_t limb_bytes = (sizeof(typename W::Stored) * batch) << log_n;
-    const auto chunk = static_cast<unsigned>(std::max<std::size_t>(1, (24u << 20) / limb_bytes));
+    const auto chunk = static_cast<unsigned>(std::max<std::size_t>(1, (32u << 20) / limb_bytes));
     for (unsigned first = 0; first < limb_count; first += chunk) {
       const unsigned count = std::min(chunk, limb_count - first);
       if constexpr (!kInverse) launch<kM1, kX1, true, false>(first, count);
