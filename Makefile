@@ -13,7 +13,8 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test install build lint cpp-test py-test docs-test fuzz sanitize docs format clean
+.PHONY: help demo test install build lint cpp-test py-test docs-test cuda gpu-check fuzz sanitize docs \
+  format clean
 export PATH := $(BIN):$(PATH)
 export CMAKE_GENERATOR := Ninja
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
@@ -32,10 +33,10 @@ help: ## this list
 demo: install ## install, then classify handwritten digits that the server never sees
 	$(BIN)/jali demo digits $(call or_say,run '.venv/bin/jali doctor' and read its advice)
 
-test: lint cpp-test py-test docs-test sanitize fuzz ## install, then every check and test
+test: lint cpp-test py-test docs-test cuda sanitize fuzz ## install, then every check and test
 	@echo; echo "== summary"
 	@for log in cpp-test sanitize; do printf '%-10s ' $$log; grep -h 'tests passed' $(LOGS)/$$log.txt | tail -1; done
-	@for log in lint docs-test fuzz; do printf '%-10s ' $$log; tail -1 $(LOGS)/$$log.txt; done
+	@for log in lint docs-test cuda fuzz; do printf '%-10s ' $$log; tail -1 $(LOGS)/$$log.txt; done
 	@printf '%-10s ' py-test; tail -1 $(LOGS)/py-test.txt
 
 # --- installing and building ---------------------------------------------------------------------
@@ -73,6 +74,23 @@ py-test: build ## the Python tests
 docs-test: build ## every code block of the documents and every script of examples/
 	@$(call logged,python tools/run_docs.py README.md CONTRIBUTING.md docs examples --build $(RELEASE)) \
 	  $(call or_say,the document and line are named above)
+
+# nvcc from PyPI lies apart from .venv, so that `make install` stays what it is on a user's machine.
+NVCC := build/nvcc/nvidia/cu13/bin/nvcc
+$(NVCC): | .venv/tools
+	$(BIN)/python -m pip install -q --no-deps --target build/nvcc $(patsubst %,'%==13.0.*',nvidia-cuda-nvcc \
+	  nvidia-cuda-crt nvidia-nvvm nvidia-cuda-runtime nvidia-cuda-cccl) \
+	  $(call or_say,pip could not reach a package index; see the lines above)
+	@chmod -R u+x build/nvcc/nvidia/cu13/bin build/nvcc/nvidia/cu13/nvvm/bin
+
+cuda: $(NVCC) ## compile the CUDA engine and its tests; they skip where there is no GPU
+	CUDACXX=$(CURDIR)/$(NVCC) cmake -S . -B build/cuda -DJALI_CUDA=ON -DJALI_BUILD_TESTS=ON >/dev/null
+	cmake --build build/cuda --target test_gpu_ops \
+	  $(call or_say,the CUDA engine does not compile: the lines above name the place)
+	@$(call logged,build/cuda/tests/gpu/test_gpu_ops --gtest_brief=1) $(call or_say,run 'make gpu-check' on the GPU)
+
+gpu-check: ## on a machine with a GPU and nvcc, without network: tests/gpu, then the engine's figures
+	tools/gpu_check.sh build/gpu $(JOBS)
 
 # One build serves both: with clang where it works, because libFuzzer comes with it.
 SANITIZED := build/sanitize

@@ -1,9 +1,12 @@
-# Looks for nvcc: on the PATH, in CUDA_HOME, or from the PyPI packages nvidia-cuda-nvcc, -crt,
+# Looks for nvcc: in CUDACXX, on the PATH, in CUDA_HOME, or from the PyPI packages nvidia-cuda-nvcc, -crt,
 # -runtime, -cccl and nvidia-nvvm of the Python that builds. Sets JALI_HAVE_CUDA.
 set(JALI_CUDA "AUTO" CACHE STRING "Build the CUDA engine: ON, OFF, or AUTO (when nvcc is found)")
 set(JALI_CUDA_ARCHITECTURES "90" CACHE STRING "GPU architectures to build for")
 set(JALI_HAVE_CUDA OFF)
 if(NOT JALI_CUDA STREQUAL "OFF")
+  if(NOT CMAKE_CUDA_COMPILER AND DEFINED ENV{CUDACXX})
+    set(CMAKE_CUDA_COMPILER $ENV{CUDACXX})
+  endif()
   if(NOT CMAKE_CUDA_COMPILER)
     find_package(Python3 QUIET COMPONENTS Interpreter)
     set(_purelib "")
@@ -12,7 +15,7 @@ if(NOT JALI_CUDA STREQUAL "OFF")
         "import sysconfig; print(sysconfig.get_paths()['purelib'])"
         OUTPUT_VARIABLE _purelib OUTPUT_STRIP_TRAILING_WHITESPACE)
     endif()
-    find_program(JALI_NVCC nvcc HINTS $ENV{CUDACXX} $ENV{CUDA_HOME}/bin ${_purelib}/nvidia/cu13/bin
+    find_program(JALI_NVCC nvcc HINTS $ENV{CUDA_HOME}/bin ${_purelib}/nvidia/cu13/bin
       /usr/local/cuda/bin)
     if(JALI_NVCC)
       set(CMAKE_CUDA_COMPILER ${JALI_NVCC})

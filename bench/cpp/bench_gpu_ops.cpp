@@ -1,11 +1,15 @@
-// Times of the GPU engine's operations: JSON lines, medians over repetitions of stream time.
+// Times of the GPU engine's operations: JSON lines of the shape of `jali bench --json`, medians over
+// repetitions of 20 operations each. Usage: bench_gpu_ops [COMMIT].
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <random>
+#include <string>
+#include <tuple>
+#include <vector>
 
 #include "jali/arith/primes.h"
 #include "jali/backend/ops.h"
+#include "jali/base/error.h"
 #include "jali/device/buffer.h"
 
 using namespace jali;
@@ -39,9 +43,19 @@ double median_us(backend::Ops& ops, void* probe, F&& body) {
   return times[times.size() / 2] / 20 * 1e6;
 }
 
-}  // namespace
+// One line. bytes: what must cross device memory once, the floor at 2.84 TB/s.
+void report(const char* name, const std::string& params, std::size_t batch, double median_us,
+            double bytes, const char* commit) {
+  const double floor = bytes / 2.84e12;
+  std::printf(
+      "{\"name\": \"%s\", \"device\": \"cuda\", \"device_name\": \"%s\", \"params\": {%s}, "
+      "\"batch\": %zu, \"reps\": 9, \"median_s\": %.8f, \"floor_s\": %.8f, \"floor_kind\": \"every "
+      "byte once at 2.84 TB/s\", \"fraction_of_floor\": %.3f, \"commit\": \"%s\"}\n",
+      name, backend::cuda_device_name().c_str(), params.c_str(), batch, median_us * 1e-6, floor,
+      floor / (median_us * 1e-6), commit);
+}
 
-int main() {
+void measure(const char* commit) {
   for (const Word word : {Word::w32, Word::w52, Word::w64}) {
     for (const auto& [log_n, limbs, batch] :
          {std::tuple{12, 8, 256}, {13, 8, 128}, {14, 16, 64}, {16, 48, 16}}) {
@@ -51,16 +65,14 @@ int main() {
       std::vector<PrimeIndex> primes(limbs);
       for (int i = 0; i < limbs; ++i) primes[i] = static_cast<PrimeIndex>(i);
       auto x = pool->allocate((std::size_t{1} << log_n) * limbs * batch * word_bytes(word));
-      ops->memory()->wipe(x.data(), x.bytes());
       const backend::View view{x.data(), primes, static_cast<std::size_t>(batch)};
       const std::uint8_t seed[32] = {1};
-      ops->sample_uniform({x.data(), primes, 1}, seed, 0);
+      ops->sample_uniform(view, seed, 0);
       const double us = median_us(*ops, x.data(), [&] { ops->ntt(view); });
-      const double rate = limbs * batch / us;
-      std::printf(
-          "{\"name\":\"ntt\",\"word\":\"%s\",\"log_n\":%d,\"limbs\":%d,\"batch\":%d,"
-          "\"median_us\":%.2f,\"million_limbs_per_s\":%.3f}\n",
-          word_name(word).data(), log_n, limbs, batch, us, rate);
+      report("ntt",
+             "\"word\": \"" + std::string(word_name(word)) + "\", \"log_n\": " +
+                 std::to_string(log_n) + ", \"limbs\": " + std::to_string(limbs),
+             static_cast<std::size_t>(batch), us, 2.0 * static_cast<double>(x.bytes()), commit);
     }
   }
   // One key switch at N = 2^16, alpha = 12, W32.
@@ -80,9 +92,12 @@ int main() {
     auto x = pool->allocate(q * row), key = pool->allocate(digits.size() * 2 * total * row);
     auto acc0 = pool->allocate(total * row), acc1 = pool->allocate(total * row);
     auto out = pool->allocate(q * row);
-    ops->memory()->wipe(key.data(), key.bytes());
     const std::uint8_t seed[32] = {1};
     ops->sample_uniform({x.data(), level, 1}, seed, 0);
+    for (std::size_t part = 0; part < 2 * digits.size(); ++part) {
+      auto* at = static_cast<std::byte*>(key.data()) + part * total * row;
+      ops->sample_uniform({at, all, 1}, seed, static_cast<std::uint32_t>(part + 1));
+    }
     const auto part = [&](auto&& f) { return median_us(*ops, out.data(), f); };
     const double ks = part([&] {
       ops->key_switch({acc0.data(), all, 1}, {acc1.data(), all, 1}, {x.data(), level, 1}, digits,
@@ -90,10 +105,21 @@ int main() {
     });
     const double down =
         part([&] { ops->scale_down({out.data(), level, 1}, {acc0.data(), all, 1}, nullptr); });
-    std::printf(
-        "{\"name\":\"key_switch\",\"log_n\":16,\"limbs\":%d,\"alpha\":12,\"mod_up_and_product_us\""
-        ":%.2f,\"mod_down_us\":%.2f,\"total_us\":%.2f}\n",
-        q, ks, down, ks + 2 * down);
+    const auto bytes = static_cast<double>(key.bytes() + 3 * q * row);
+    report("hrotate_engine",
+           "\"word\": \"w32\", \"log_n\": 16, \"limbs\": " + std::to_string(q) + ", \"alpha\": 12",
+           1, ks + 2 * down, bytes, commit);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    measure(argc > 1 ? argv[1] : "unknown");
+  } catch (const Error& error) {
+    std::fprintf(stderr, "error: %s\n", error.what());
+    return 1;
   }
   return 0;
 }

@@ -184,5 +184,7 @@ std::unique_ptr<Ops> make_cuda_ops(Config config, int device = 0);
 bool has_cuda();
 /// NVIDIA GPUs that make_cuda_ops can use; 0 without a driver or without the engine.
 int cuda_device_count();
+/// Name of a GPU, e.g. "NVIDIA H100 80GB HBM3"; empty where there is none.
+std::string cuda_device_name(int device = 0);
 
 }  // namespace jali::backend

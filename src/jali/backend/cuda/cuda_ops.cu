@@ -332,4 +332,9 @@ int cuda_device_count() {
   return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
 }
 
+std::string cuda_device_name(int device) {
+  cudaDeviceProp properties{};
+  return cudaGetDeviceProperties(&properties, device) == cudaSuccess ? properties.name : "";
+}
+
 }  // namespace jali::backend
