@@ -2,8 +2,8 @@
 
     python bench/record.py NAME [--images FILE] [--peers FOLDER] [--seconds S]
 
-Run it with a Python that has Jali, on a quiet machine. --images: an .npz of MNIST for that demo. --peers:
-also run bench/peers/compare.py, which installs the peers in FOLDER. Then `python bench/report.py NAME` fills
+Run it with a Python that has Jali, on a quiet machine. --images: the .npz that tools/train/train_mnist.py was
+given; the mnist demo runs on its last images, which training never saw. --peers: also run bench/peers/compare.py, which installs the peers in FOLDER. Then `python bench/report.py NAME` fills
 the tables of the README.
 """
 
@@ -13,8 +13,11 @@ import argparse
 import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+
+import numpy as np
 
 from jali.bench.measure import commit, device_name
 
@@ -33,10 +36,18 @@ def lines(*command: str) -> Iterator[dict]:
         print(f"exit code {process.returncode}", file=sys.stderr)
 
 
-def everything(options: argparse.Namespace) -> Iterator[dict]:
+def held_out(images: Path, scratch: Path) -> Path:
+    """The last images of a file, as a file."""
+    path = scratch / "held_out.npz"
+    with np.load(images) as arrays:
+        np.savez(path, **{k: arrays[k][-DEMO_IMAGES:] for k in ("images", "labels")})
+    return path
+
+
+def everything(options: argparse.Namespace, scratch: Path) -> Iterator[dict]:
     """Demos, benchmarks, peers."""
     jali = [sys.executable, "-m", "jali"]
-    images = ["--images", str(options.images)] if options.images else []
+    images = ["--images", str(held_out(options.images, scratch))] if options.images else []
     demos = [["digits"], *([["mnist", *images]] if images else [])]
     about = {"device_name": device_name(), "commit": commit()}
     for demo in demos:
@@ -70,8 +81,8 @@ def main() -> None:
     options = parser.parse_args()
     path = HERE / "results" / f"{options.name}.jsonl"
     path.parent.mkdir(exist_ok=True)
-    with path.open("w", encoding="utf-8") as file:
-        for result in everything(options):
+    with path.open("w", encoding="utf-8") as file, tempfile.TemporaryDirectory() as scratch:
+        for result in everything(options, Path(scratch)):
             file.write(json.dumps(result) + "\n")
             file.flush()
     print(path)

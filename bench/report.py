@@ -33,7 +33,7 @@ def demos(results: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
             f"{100 * r['agreement_with_plain']:.0f} % of {r['images']}"
         )
         size = f"{r['bytes_up'] / 1e3:.0f} kB up, {r['bytes_down'] / 1e3:.0f} kB down"
-        about = f"{demo}: time an image, accuracy, agreement with the plain model ({size})"
+        about = f"{demo}, images not trained on: time an image, accuracy, agreement with the plain model ({size})"
         yield about, figure, f"jali demo {demo}{files} --limit {r['images']} --json"
 
 
