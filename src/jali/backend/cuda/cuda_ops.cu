@@ -108,29 +108,36 @@ class CudaOps final : public Ops {
   void mod_up(View ext, ConstView x, std::span<const std::uint32_t> digit_limbs) const override {
     enter();
     const std::size_t limb_bytes = x.batch * config_.n * sizeof(Stored);
-    auto coefficients = scratch_->allocate(x.primes.size() * limb_bytes);
-    auto v = scratch_->allocate(limb_bytes);
-    memory_->copy(coefficients.data(), x.data, x.primes.size() * limb_bytes);
-    intt({coefficients.data(), x.primes, x.batch});
+    const std::size_t digits = digit_limbs.size(), targets = ext.primes.size();
+    auto y = scratch_->allocate(x.primes.size() * limb_bytes);
+    auto v = scratch_->allocate(digits * limb_bytes);
+    memory_->copy(y.data(), x.data, x.primes.size() * limb_bytes);
+    intt({y.data(), x.primes, x.batch});
+    const auto& plan = conversion(x.primes, digit_limbs, ext.primes, {});
     const Shape s = shape(ext);
-    std::size_t begin = 0;
-    for (std::size_t j = 0; j < digit_limbs.size(); ++j) {
-      const auto own = x.primes.subspan(begin, digit_limbs[j]);
-      const auto& plan = conversion(own, ext.primes, {});
-      auto* digit = static_cast<std::byte*>(coefficients.data()) + begin * limb_bytes;
-      auto* block = static_cast<std::byte*>(ext.data) + j * ext.primes.size() * limb_bytes;
-      const Limbs targets = limbs(ext.primes);
-      Limbs to_transform = targets, source;
-      for (std::size_t t = 0; t < ext.primes.size(); ++t) {
-        const std::size_t i = find(own, ext.primes[t]);
-        source.prime[t] = i == own.size() ? kSkip : static_cast<std::uint16_t>(begin + i);
-        if (i != own.size()) to_transform.prime[t] = kSkip;
+    Limbs position;
+    for (std::size_t t = 0; t < targets; ++t) {
+      const std::size_t i = find(x.primes, ext.primes[t]);
+      position.prime[t] = i == x.primes.size() ? kSkip : static_cast<std::uint16_t>(i);
+    }
+    lift_prepare<W>(*stream_, tables_, plan, s.batch, log_n_, y.data(), v.data());
+    lift_convert<W>(*stream_, tables_, plan, s, limbs(ext.primes), position, ext.data, y.data(),
+                    v.data(), x.data);
+    // As many whole digits a launch as its parameters hold; a digit's own rows are in NTT form.
+    const std::size_t per_launch = std::max<std::size_t>(1, kMaxLimbs / targets);
+    for (std::size_t first = 0; first < digits; first += per_launch) {
+      const std::size_t count = std::min(per_launch, digits - first);
+      Limbs rows;
+      for (std::size_t j = 0; j < count; ++j) {
+        const unsigned begin = plan.table.begin[first + j], size = plan.table.count[first + j];
+        for (std::size_t t = 0; t < targets; ++t) {
+          const bool own = position.prime[t] != kSkip && position.prime[t] - begin < size;
+          rows.prime[j * targets + t] = own ? kSkip : ext.primes[t];
+        }
       }
-      lift_prepare<W>(*stream_, tables_, plan, s.batch, log_n_, digit, v.data());
-      lift_convert<W>(*stream_, tables_, plan, s, targets, source, block, digit, v.data(), x.data);
-      cuda::ntt<W>(*stream_, tables_, reinterpret_cast<Stored*>(block), to_transform, s.limb_count,
-                   s.batch, log_n_);
-      begin += digit_limbs[j];
+      auto* block = static_cast<std::byte*>(ext.data) + first * targets * limb_bytes;
+      cuda::ntt<W>(*stream_, tables_, reinterpret_cast<Stored*>(block), rows,
+                   static_cast<unsigned>(count * targets), s.batch, log_n_);
     }
   }
 
@@ -179,7 +186,8 @@ class CudaOps final : public Ops {
       source.prime[t] = i == x.primes.size() ? kSkip : static_cast<std::uint16_t>(i);
       if (i == x.primes.size()) added.push_back(out.primes[t]);
     }
-    const auto& plan = conversion(dropped, out.primes, added);
+    const std::uint32_t one_digit[] = {static_cast<std::uint32_t>(dropped.size())};
+    const auto& plan = conversion(dropped, one_digit, out.primes, added);
     const Shape s = shape(out);
     const Limbs targets = limbs(out.primes);
     if (dropped.empty()) {
@@ -284,11 +292,16 @@ class CudaOps final : public Ops {
     by_scalar<W>(*stream_, tables_, shape(out), limbs(out.primes), op, out.data, a.data, scalars);
   }
   const ConversionPlan<W>& conversion(std::span<const PrimeIndex> from,
+                                      std::span<const std::uint32_t> digit_limbs,
                                       std::span<const PrimeIndex> to,
                                       std::span<const PrimeIndex> multiply) const {
     std::lock_guard lock(mutex_);
-    auto& plan = conversions_[{list(from), list(to), list(multiply)}];
-    if (!plan) plan = std::make_unique<ConversionPlan<W>>(*stream_, config_, from, to, multiply);
+    const std::vector<std::uint32_t> digits(digit_limbs.begin(), digit_limbs.end());
+    auto& plan = conversions_[{list(from), digits, list(to), list(multiply)}];
+    if (!plan) {
+      plan =
+          std::make_unique<ConversionPlan<W>>(*stream_, config_, from, digit_limbs, to, multiply);
+    }
     return *plan;
   }
   const CrtPlan& crt_plan(std::span<const PrimeIndex> primes, std::size_t words) const {
@@ -305,7 +318,8 @@ class CudaOps final : public Ops {
   Tables<W> tables_;
   int log_n_;
   mutable std::mutex mutex_;
-  mutable std::map<std::tuple<PrimeList, PrimeList, PrimeList>, std::unique_ptr<ConversionPlan<W>>>
+  mutable std::map<std::tuple<PrimeList, std::vector<std::uint32_t>, PrimeList, PrimeList>,
+                   std::unique_ptr<ConversionPlan<W>>>
       conversions_;
   mutable std::map<std::pair<PrimeList, std::size_t>, std::unique_ptr<CrtPlan>> crts_;
 };

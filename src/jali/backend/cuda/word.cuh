@@ -67,7 +67,8 @@ struct W32 {
   struct Sum {
     std::uint64_t s = 0;
   };
-  static constexpr int kTerms = 15;
+  static constexpr int kTerms = 15;  // products in a sum that total() takes
+  static constexpr unsigned kFold = kTerms - 1;
   static __device__ void add(Sum& s, R a, R b, const Prime&) { s.s += std::uint64_t{a} * b; }
   static __device__ R total(const Sum& s, const Prime& p) {  // canonical
     return reduce4(
@@ -117,7 +118,8 @@ struct W64 {
   struct Sum {
     std::uint64_t lo = 0, hi = 0;
   };
-  static constexpr int kTerms = 15;
+  static constexpr int kTerms = 15;  // products in a sum that total() takes
+  static constexpr unsigned kFold = kTerms - 1;
   static __device__ void add(Sum& s, R a, R b, const Prime&) {
     const std::uint64_t lo = a * b;
     s.lo += lo;
@@ -185,6 +187,7 @@ struct W52 {
     R s = 0;  // of reduced products: |s| < terms * q
   };
   static constexpr int kTerms = 4;
+  static constexpr unsigned kFold = kTerms - 1;
   static __device__ void add(Sum& s, R a, R b, const Prime& p) { s.s += mul(a, b, p); }
   static __device__ R total(const Sum& s, const Prime& p) {
     const R x = reduce(s.s, p);
