@@ -136,6 +136,13 @@ class Ops {
   /// (D = last primes), both merged, and the rational rescale of small words (A not empty) are all
   /// this. addend (optional, over out.primes): is added to the result. out is not x.
   virtual void scale_down(View out, ConstView x, const ConstView* addend) const = 0;
+  /// scale_down of both halves of a ciphertext, which have the same primes and batch: the same results,
+  /// and twice as many rows for threads to share. Either addend may be null.
+  virtual void scale_down_pair(View out0, View out1, ConstView x0, ConstView x1,
+                               const ConstView* addend0, const ConstView* addend1) const {
+    scale_down(out0, x0, addend0);
+    scale_down(out1, x1, addend1);
+  }
 
   // --- memory and random residues ---------------------------------------------------------------
   /// Where this engine's views point. The host's unless an engine says otherwise.

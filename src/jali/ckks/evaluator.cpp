@@ -422,8 +422,7 @@ Ciphertext Evaluator::relinearise(const Ciphertext& a) const {
   impl_->check(a);
   const auto acc = impl_->switcher.switch_key(a.parts[2], a.level, impl_->relinearisation_key());
   Ciphertext out = impl_->shell(a);
-  out.parts.push_back(impl_->switcher.reduce(acc.c0, a.level, &a.parts[0]));
-  out.parts.push_back(impl_->switcher.reduce(acc.c1, a.level, &a.parts[1]));
+  out.parts = impl_->switcher.reduce_pair(acc.c0, acc.c1, a.level, &a.parts[0], &a.parts[1]);
   out.estimate = impl_->noise.relinearise(a.estimate, a.level);
   return out;
 }
@@ -433,9 +432,8 @@ Ciphertext Evaluator::rescale(const Ciphertext& a) const {
   impl_->require_level(a.level, 1);
   const double ratio = impl_->ratio(a.level, a.level - 1);
   Ciphertext out = impl_->shell(a);
-  for (const auto& part : a.parts) {
-    out.parts.push_back(impl_->switcher.reduce(part, a.level - 1));
-  }
+  out.parts = impl_->switcher.reduce_pair(a.parts[0], a.parts[1], a.level - 1);
+  if (a.parts.size() == 3) out.parts.push_back(impl_->switcher.reduce(a.parts[2], a.level - 1));
   out.level = a.level - 1;
   out.scale = a.scale / ratio;
   out.estimate = impl_->noise.rescale(a.estimate, ratio);
@@ -452,8 +450,7 @@ Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
   impl_->switcher.add_times_p(acc.c1, a.parts[1], a.level);
   const double ratio = impl_->ratio(a.level, a.level - 1);
   Ciphertext out = impl_->shell(a);
-  out.parts.push_back(impl_->switcher.reduce(acc.c0, a.level - 1));
-  out.parts.push_back(impl_->switcher.reduce(acc.c1, a.level - 1));
+  out.parts = impl_->switcher.reduce_pair(acc.c0, acc.c1, a.level - 1);
   out.level = a.level - 1;
   out.scale = a.scale / ratio;
   out.estimate = impl_->noise.relinearise_rescale(a.estimate, a.level, ratio);
@@ -535,8 +532,7 @@ Ciphertext Evaluator::automorphism(const Ciphertext& a, std::uint64_t element) c
   const auto acc = impl_->switcher.switch_key(turned, a.level, key);
   ops.automorphism_ntt(turned.view(), a.parts[0].view(), element);
   Ciphertext out = impl_->shell(a);
-  out.parts.push_back(impl_->switcher.reduce(acc.c0, a.level, &turned));
-  out.parts.push_back(impl_->switcher.reduce(acc.c1, a.level));
+  out.parts = impl_->switcher.reduce_pair(acc.c0, acc.c1, a.level, &turned);
   out.estimate = impl_->noise.rotate(a.estimate, a.level);
   return out;
 }

@@ -80,8 +80,7 @@ Ciphertext Evaluator::rotate_hoisted(const Hoisted& a, int steps) const {
   ring::Poly turned = impl_->like(source);
   impl_->ring->ops().automorphism_ntt(turned.view(), source.parts[0].view(), g);
   Ciphertext out = impl_->shell(source);
-  out.parts.push_back(impl_->switcher.reduce(acc.c0, source.level, &turned));
-  out.parts.push_back(impl_->switcher.reduce(acc.c1, source.level));
+  out.parts = impl_->switcher.reduce_pair(acc.c0, acc.c1, source.level, &turned);
   out.estimate = impl_->noise.rotate(source.estimate, source.level);
   return out;
 }
@@ -124,8 +123,7 @@ Ciphertext Evaluator::reduce(const Extended& a) const {
   out.log_slots = a.log_slots;
   out.estimate = a.estimate;
   out.estimate.variance += impl_->noise.rescale_variance();
-  out.parts.push_back(impl_->switcher.reduce(a.c0, a.level));
-  out.parts.push_back(impl_->switcher.reduce(a.c1, a.level));
+  out.parts = impl_->switcher.reduce_pair(a.c0, a.c1, a.level);
   return out;
 }
 
@@ -139,8 +137,7 @@ Ciphertext Evaluator::reduce_rescale(const Extended& a) const {
   out.scale = a.scale / ratio;
   out.log_slots = a.log_slots;
   out.estimate = impl_->noise.rescale(a.estimate, ratio);
-  out.parts.push_back(impl_->switcher.reduce(a.c0, a.level - 1));
-  out.parts.push_back(impl_->switcher.reduce(a.c1, a.level - 1));
+  out.parts = impl_->switcher.reduce_pair(a.c0, a.c1, a.level - 1);
   return out;
 }
 

@@ -67,4 +67,18 @@ ring::Poly KeySwitcher::reduce(const ring::Poly& x, int to, const ring::Poly* ad
   return out;
 }
 
+std::vector<ring::Poly> KeySwitcher::reduce_pair(const ring::Poly& x0, const ring::Poly& x1, int to,
+                                                 const ring::Poly* addend0,
+                                                 const ring::Poly* addend1) const {
+  const auto& primes = params_->level(to).primes;
+  std::vector<ring::Poly> out;
+  out.push_back(ring_->make(primes, x0.batch()));
+  out.push_back(ring_->make(primes, x1.batch()));
+  const auto view = [](const ring::Poly* p) { return p ? p->view() : backend::ConstView{}; };
+  const backend::ConstView a0 = view(addend0), a1 = view(addend1);
+  ring_->ops().scale_down_pair(out[0].view(), out[1].view(), x0.view(), x1.view(),
+                               addend0 ? &a0 : nullptr, addend1 ? &a1 : nullptr);
+  return out;
+}
+
 }  // namespace jali::rlwe

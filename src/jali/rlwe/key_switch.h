@@ -44,6 +44,10 @@ class KeySwitcher {
   /// P), rescale when it is over a higher level's primes, both merged when over those and P.
   /// addend, over the result's primes, is added.
   ring::Poly reduce(const ring::Poly& x, int to, const ring::Poly* addend = nullptr) const;
+  /// The same for both halves of a ciphertext at once.
+  std::vector<ring::Poly> reduce_pair(const ring::Poly& x0, const ring::Poly& x1, int to,
+                                      const ring::Poly* addend0 = nullptr,
+                                      const ring::Poly* addend1 = nullptr) const;
 
  private:
   params::CkksParamsPtr params_;

@@ -264,40 +264,62 @@ void CpuOps::key_switch(View acc0, View acc1, ConstView x,
 }
 
 void CpuOps::scale_down(View out, ConstView x, const ConstView* addend) const {
-  check(out), check(x);
-  check_apart(out, x);
-  if (addend != nullptr) check_same(out, *addend);
-  require<InvalidArgument>(out.batch == x.batch, "scale_down keeps the batch");
+  const Half one[] = {{out, x, addend}};
+  divide(one);
+}
+
+void CpuOps::scale_down_pair(View out0, View out1, ConstView x0, ConstView x1,
+                             const ConstView* addend0, const ConstView* addend1) const {
+  check_same(out0, out1), check_same(x0, x1);
+  check_apart(out0, out1), check_apart(out0, x1), check_apart(out1, x0);
+  if (addend1 != nullptr) check_apart(out0, *addend1);
+  const Half both[] = {{out0, x0, addend0}, {out1, x1, addend1}};
+  divide(both);
+}
+
+void CpuOps::divide(std::span<const Half> halves) const {
+  for (const Half& half : halves) {
+    check(half.out), check(half.x);
+    check_apart(half.out, half.x);
+    if (half.addend != nullptr) check_same(half.out, *half.addend);
+    require<InvalidArgument>(half.out.batch == half.x.batch, "scale_down keeps the batch");
+  }
+  const auto from = halves[0].x.primes, to = halves[0].out.primes;
   PrimeSet dropped, added;
-  std::ranges::set_difference(x.primes, out.primes, std::back_inserter(dropped));
-  std::ranges::set_difference(out.primes, x.primes, std::back_inserter(added));
+  std::ranges::set_difference(from, to, std::back_inserter(dropped));
+  std::ranges::set_difference(to, from, std::back_inserter(added));
   const auto constants = division(dropped, added);
 
-  // For each batch entry the y rows of the dropped limbs, then all the v rows.
-  const std::size_t count = dropped.size(), y_bytes = out.batch * count * row_bytes_;
-  const auto lease = scratch_.lend(y_bytes + out.batch * n_ * sizeof(std::uint16_t));
-  std::vector<const void*> rows(out.batch * count);
+  // Blocks: the batch entries of every half. For each the y rows of the dropped limbs, then all the
+  // v rows.
+  const std::size_t batch = halves[0].out.batch, blocks = halves.size() * batch;
+  const std::size_t count = dropped.size(), y_bytes = blocks * count * row_bytes_;
+  const auto lease = scratch_.lend(y_bytes + blocks * n_ * sizeof(std::uint16_t));
+  std::vector<const void*> rows(blocks * count);
   for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = lease.data() + i * row_bytes_;
   auto* v = reinterpret_cast<std::uint16_t*>(lease.data() + y_bytes);
-  pool_.parallel(count * x.batch, [&](std::size_t task) {
-    const std::size_t i = task / x.batch, b = task % x.batch;
+  pool_.parallel(count * blocks, [&](std::size_t task) {
+    const std::size_t i = task / blocks, block = task % blocks;
     const PrimeTables& p = prime(dropped[i]);
-    kernels_.intt(lease.data() + (b * count + i) * row_bytes_,
-                  row(x, find(x.primes, dropped[i]), b), p.ntt, constants->y_scale[i]);
+    kernels_.intt(lease.data() + (block * count + i) * row_bytes_,
+                  row(halves[block / batch].x, find(from, dropped[i]), block % batch), p.ntt,
+                  constants->y_scale[i]);
   });
-  pool_.parallel(x.batch, [&](std::size_t b) {
-    kernels_.round_sum(v + b * n_, rows.data() + b * count, constants->reciprocals.data(), count,
-                       n_);
+  pool_.parallel(blocks, [&](std::size_t block) {
+    kernels_.round_sum(v + block * n_, rows.data() + block * count, constants->reciprocals.data(),
+                       count, n_);
   });
-  for_rows(out, [&](std::size_t t, std::size_t b, const PrimeTables& prime) {
-    const PrimeIndex p = out.primes[t];
-    const std::size_t in = find(x.primes, p);
-    const LiftSource source{rows.data() + b * count, count, v + b * n_,
+  pool_.parallel(to.size() * blocks, [&](std::size_t task) {
+    const std::size_t t = task / blocks, block = task % blocks, b = block % batch;
+    const Half& half = halves[block / batch];
+    const PrimeIndex p = to[t];
+    const std::size_t in = find(from, p);
+    const LiftSource source{rows.data() + block * count, count, v + block * n_,
                             constants->factors[p].data()};
     const auto temporary = scratch_.lend(row_bytes_);
-    kernels_.lift_combine(row(out, t, b), temporary.data(), source,
-                          in == npos ? nullptr : row(x, in, b), constants->ratio[p],
-                          addend == nullptr ? nullptr : row(*addend, t, b), prime.ntt);
+    kernels_.lift_combine(row(half.out, t, b), temporary.data(), source,
+                          in == npos ? nullptr : row(half.x, in, b), constants->ratio[p],
+                          half.addend == nullptr ? nullptr : row(*half.addend, t, b), prime(p).ntt);
   });
 }
 

@@ -67,6 +67,8 @@ class CpuOps final : public Ops {
   void key_switch(View acc0, View acc1, ConstView x, std::span<const std::uint32_t> digit_limbs,
                   KeyView key, std::span<const std::uint32_t> digit_ids) const override;
   void scale_down(View out, ConstView x, const ConstView* addend) const override;
+  void scale_down_pair(View out0, View out1, ConstView x0, ConstView x1, const ConstView* addend0,
+                       const ConstView* addend1) const override;
   void from_int64(View out, std::span<const std::int64_t> c) const override;
   void from_double(View out, std::span<const double> c) const override;
   void crt(View out, std::span<const std::uint64_t> integers, std::size_t words,
@@ -76,6 +78,14 @@ class CpuOps final : public Ops {
   std::uint64_t root(PrimeIndex prime) const override;
 
  private:
+  /// A division: out, x and what is added, or null.
+  struct Half {
+    View out;
+    ConstView x;
+    const ConstView* addend;
+  };
+  /// scale_down of blocks of the same primes and batch, their rows together.
+  void divide(std::span<const Half> halves) const;
   struct Digits;
 
   const std::byte* row(ConstView v, std::size_t limb, std::size_t b) const {
