@@ -10,6 +10,8 @@ std::unique_ptr<Ops> make_cuda_ops(Config, int) {
       "found (on the PATH, in CUDA_HOME, or from PyPI)");
 }
 
+std::vector<VariantFamily> cuda_variants() { return {}; }
+
 bool has_cuda() { return false; }
 
 int cuda_device_count() { return 0; }

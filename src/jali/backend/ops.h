@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -60,6 +61,15 @@ struct Config {
   std::vector<std::uint64_t> primes;  // distinct, = 1 mod 2n, below 2^word_prime_bits(word)
   int threads = 1;  // >= 1
   std::string isa;  // cpu only: "", "portable", "avx2", "avx512", "ifma"; "" = best
+  /// cuda only: choices among implementations with equal results, by family, e.g. {"ntt": "cluster"};
+  /// what is missing is the engine's own choice. See cuda_variants.
+  std::map<std::string, std::string> variants = {};
+};
+
+/// Implementations of one family of operations, all with equal results.
+struct VariantFamily {
+  std::string family;  // "ntt"
+  std::vector<std::string> names;  // the first is the default: "auto", the engine's own choice
 };
 
 enum class CrtMethod { mod, mul };
@@ -184,9 +194,13 @@ std::vector<std::string> cpu_isas();
 double cpu_butterfly_rate(Word word, const std::string& isa);
 /// ref/: the oracle.
 std::unique_ptr<Ops> make_ref_ops(Config config);
-/// cuda/: one NVIDIA GPU, on a stream of its own; views point to memory(). Throws NoDevice when this
-/// build has no CUDA engine or this machine no such GPU.
+/// cuda/: one NVIDIA GPU, on a stream of its own; views point to memory(). Throws InvalidArgument for a
+/// variant that cuda_variants does not list, NoDevice when this build has no CUDA engine or this machine
+/// no such GPU.
 std::unique_ptr<Ops> make_cuda_ops(Config config, int device = 0);
+/// What Config::variants may choose on a GPU; empty in a build without the CUDA engine. A variant that
+/// does not serve a word, a ring degree or a GPU gives way to the engine's own choice there.
+std::vector<VariantFamily> cuda_variants();
 /// Whether this build has the CUDA engine.
 bool has_cuda();
 /// NVIDIA GPUs that make_cuda_ops can use; 0 without a driver or without the engine.

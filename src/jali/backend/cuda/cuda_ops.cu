@@ -9,6 +9,7 @@
 #include "jali/backend/cuda/elementwise.cuh"
 #include "jali/backend/cuda/integers.cuh"
 #include "jali/backend/cuda/ntt.cuh"
+#include "jali/backend/cuda/variants.h"
 #include "jali/backend/ops.h"
 #include "jali/device/buffer.h"
 
@@ -331,6 +332,7 @@ class CudaOps final : public Ops {
 namespace jali::backend {
 
 std::unique_ptr<Ops> make_cuda_ops(Config config, int device) {
+  cuda::check_variants(config);
   switch (config.word) {
     case Word::w32: return std::make_unique<cuda::CudaOps<cuda::W32>>(std::move(config), device);
     case Word::w52: return std::make_unique<cuda::CudaOps<cuda::W52>>(std::move(config), device);
