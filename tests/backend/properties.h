@@ -159,7 +159,7 @@ inline void check_scale_down(const Ops& ops, std::mt19937_64& rng) {
   }
 }
 
-/// key_switch is mod_up and key_product; accumulating adds; sigma_g of ext is ext of sigma_g.
+/// key_switch is mod_up and key_product; what joins is added, a tensor product too; accumulating adds; sigma_g of ext is ext of sigma_g.
 inline void check_key_switch(const Ops& ops, std::mt19937_64& rng) {
   const Config& config = ops.config();
   const PrimeList x_primes = range(0, 5), ext_primes = {0, 1, 2, 3, 4, 7, 8};
@@ -176,6 +176,27 @@ inline void check_key_switch(const Ops& ops, std::mt19937_64& rng) {
     ops.key_switch(b0, b1, x, digits, key.view(), ids);
     EXPECT_TRUE(same(b0, a0));
     EXPECT_TRUE(same(b1, a1));
+
+    std::vector<u64> s;
+    for (const PrimeIndex p : x_primes) s.push_back(below(rng, config.primes[p]));
+    {
+      Block c0(config, x_primes, 2), c1 = c0, d0 = c0, d1 = c0, d2 = c0;
+      Block e0 = c0, e1 = c0;
+      for (Block* block : {&c0, &c1, &e0, &e1}) block->random(rng);
+      ops.tensor(d0, d1, d2, c0, c1, e0, e1);
+      Block sum0(config, ext_primes, 2), sum1 = sum0, joined0 = sum0, joined1 = sum0;
+      ops.key_switch(sum0, sum1, d2, digits, key.view(), ids);
+      const auto own = std::span(ext_primes).first(x_primes.size());
+      ops.mul_scalar_add(View{sum0.view().data, own, 2}, d0, s);
+      ops.mul_scalar_add(View{sum1.view().data, own, 2}, d1, s);
+      ops.key_switch_joined(joined0, joined1, d2, digits, key.view(), ids, {d0, d1, s});
+      EXPECT_TRUE(same(joined0, sum0));
+      EXPECT_TRUE(same(joined1, sum1));
+      Block product0(config, ext_primes, 2), product1 = product0;
+      ops.tensor_key_switch(product0, product1, c0, c1, e0, e1, s, digits, key.view(), ids);
+      EXPECT_TRUE(same(product0, sum0));
+      EXPECT_TRUE(same(product1, sum1));
+    }
 
     const u64 g = 2 * config.n - 5;
     Block turned(config, ext_primes, 2, digits.size());

@@ -77,10 +77,20 @@ std::vector<Block> run_all(const Ops& ops, u64 seed) {
   ops.key_switch(acc0, acc1, a, digits, key.view(), ids);
   out.push_back(acc0);
   out.push_back(acc1);
+  ops.key_switch_joined(acc0, acc1, a, digits, key.view(), ids, {a, b, s});
+  out.push_back(acc0);
+  out.push_back(acc1);
+  ops.tensor_key_switch(acc0, acc1, a, b, b, a, s, digits, key.view(), ids);
+  out.push_back(acc0);
+  out.push_back(acc1);
   Block down = block({0, 1, 3});
   const ConstView addend = out.emplace_back(block({0, 1, 3}));
   ops.scale_down(down, a, &addend);
   out.push_back(down);
+  Block down1 = down;
+  ops.scale_down_pair(down, down1, a, b, nullptr, &addend);
+  out.push_back(down);
+  out.push_back(down1);
   const std::vector<std::int64_t> small(2 * kN, -7);
   const std::vector<double> real(2 * kN, -7e20);
   std::vector<u64> wide(2 * kN * 3, 11);
@@ -119,7 +129,10 @@ TEST_F(TraceTest, HandsEveryOperationOnAndRecordsIt) {
                                           "mod_up",
                                           "key_product",
                                           "key_switch",
+                                          "key_switch_joined",
+                                          "tensor_key_switch",
                                           "scale_down",
+                                          "scale_down_pair",
                                           "from_int64",
                                           "from_double",
                                           "sample_uniform",
@@ -183,6 +196,12 @@ TEST_F(TraceTest, ShapesBytesAndMultiplications) {
   EXPECT_EQ(product.bytes_read, (16 + 2 * 2 * 4 + 2 * 8) * row);  // ext, key, accumulators
   EXPECT_EQ(by_name["key_switch"].mults, up.mults + product.mults);
   EXPECT_EQ(by_name["key_switch"].bytes_read, (6 + 2 * 2 * 4) * row);
+  EXPECT_EQ(by_name["key_switch_joined"].mults, up.mults + product.mults + 2 * residues);
+  EXPECT_EQ(by_name["key_switch_joined"].bytes_read, (3 * 6 + 2 * 2 * 4) * row);
+  EXPECT_EQ(by_name["tensor_key_switch"].mults, up.mults + product.mults + 6 * residues);
+  EXPECT_EQ(by_name["tensor_key_switch"].bytes_read, (4 * 6 + 2 * 2 * 4) * row);
+  EXPECT_EQ(by_name["scale_down_pair"].mults, 2 * by_name["scale_down"].mults);
+  EXPECT_EQ(by_name["scale_down_pair"].bytes_read, (2 * 6 + 6) * row);
   // One limb dropped, two kept, one added.
   EXPECT_EQ(by_name["scale_down"].mults, 2 * (intt + kN * (1 + 3 + 3) + 3 * ntt + 2 * kN));
   EXPECT_EQ(by_name["scale_down"].bytes_read, (6 + 6) * row);

@@ -8,6 +8,7 @@
 
 #include "jali/arith/primes.h"
 #include "jali/base/error.h"
+#include "jali/device/buffer.h"
 #include "jali/random/prng.h"
 
 namespace jali::backend {
@@ -47,6 +48,32 @@ Config validated(Config config) {
                              [&] { return "the prime " + std::to_string(q) + " is given twice"; });
   }
   return config;
+}
+
+void Ops::key_switch_joined(View acc0, View acc1, ConstView x,
+                            std::span<const std::uint32_t> digit_limbs, KeyView key,
+                            std::span<const std::uint32_t> digit_ids, const Joined& joined) const {
+  const std::size_t limbs = x.primes.size();
+  require<InvalidArgument>(
+      limbs <= acc0.primes.size() && std::ranges::equal(x.primes, acc0.primes.first(limbs)),
+      "what joins a key switch needs the first primes of the accumulators");
+  key_switch(acc0, acc1, x, digit_limbs, key, digit_ids);
+  const auto own = acc0.primes.first(limbs);
+  mul_scalar_add({acc0.data, own, acc0.batch}, joined.c0, joined.s);
+  mul_scalar_add({acc1.data, own, acc1.batch}, joined.c1, joined.s);
+}
+
+void Ops::tensor_key_switch(View acc0, View acc1, ConstView a0, ConstView a1, ConstView b0,
+                            ConstView b1, std::span<const std::uint64_t> s,
+                            std::span<const std::uint32_t> digit_limbs, KeyView key,
+                            std::span<const std::uint32_t> digit_ids) const {
+  const std::size_t bytes = a0.primes.size() * a0.batch * config().n * word_bytes(config().word);
+  const auto pool = device::Pool::create(false, memory());
+  auto m0 = pool->allocate(bytes), m1 = pool->allocate(bytes), m2 = pool->allocate(bytes);
+  const View d0{m0.data(), a0.primes, a0.batch}, d1{m1.data(), a0.primes, a0.batch},
+      d2{m2.data(), a0.primes, a0.batch};
+  tensor(d0, d1, d2, a0, a1, b0, b1);
+  key_switch_joined(acc0, acc1, d2, digit_limbs, key, digit_ids, {d0, d1, s});
 }
 
 void Ops::sample_uniform(View out, std::span<const std::uint8_t, 32> seed,

@@ -54,6 +54,13 @@ struct WeightedSum {
   bool accumulate = false;  // add to what out holds
 };
 
+/// What joins the sum of a key switch before the division by P: acc_c += s_i c_c on limb i. Over the primes
+/// of what is switched.
+struct Joined {
+  ConstView c0, c1;
+  std::span<const std::uint64_t> s;  // one a limb, below its prime
+};
+
 /// What an Ops instance is made for.
 struct Config {
   Word word = Word::w64;
@@ -139,6 +146,20 @@ class Ops {
   virtual void key_switch(View acc0, View acc1, ConstView x,
                           std::span<const std::uint32_t> digit_limbs, KeyView key,
                           std::span<const std::uint32_t> digit_ids) const = 0;
+
+  /// key_switch, then s times c0 and c1 added; x.primes are the first of the accumulators'. No output is
+  /// an input.
+  virtual void key_switch_joined(View acc0, View acc1, ConstView x,
+                                 std::span<const std::uint32_t> digit_limbs, KeyView key,
+                                 std::span<const std::uint32_t> digit_ids,
+                                 const Joined& joined) const;
+
+  /// (d0, d1, d2) = tensor(a, b), then key_switch_joined of d2 by d0 and d1, which need not exist in
+  /// memory: a product of ciphertexts up to the division by P.
+  virtual void tensor_key_switch(View acc0, View acc1, ConstView a0, ConstView a1, ConstView b0,
+                                 ConstView b1, std::span<const std::uint64_t> s,
+                                 std::span<const std::uint32_t> digit_limbs, KeyView key,
+                                 std::span<const std::uint32_t> digit_ids) const;
 
   /// Division with rounding between bases: with D the product of the primes of x that out lacks and
   /// A the product of the primes of out that x lacks (both may be empty), out = (x A - [x A]_D) / D,

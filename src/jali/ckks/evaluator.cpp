@@ -390,21 +390,28 @@ Ciphertext Evaluator::multiply_plain(const Ciphertext& a, const Plaintext& b) co
 
 // --- HMULT --------------------------------------------------------------------------------------
 
-Ciphertext Evaluator::multiply(const Ciphertext& a, const Ciphertext& b) const {
-  impl_->check(a);
-  impl_->check(b);
-  impl_->check_pair(a.level, a.scale, b.level, b.scale, a.batch(), b.batch(), false);
+// A product's metadata, its operands checked.
+static Ciphertext product_shell(const Evaluator::Impl& impl, const Ciphertext& a,
+                                const Ciphertext& b) {
+  impl.check(a);
+  impl.check(b);
+  impl.check_pair(a.level, a.scale, b.level, b.scale, a.batch(), b.batch(), false);
   require<InvalidArgument>(a.parts.size() == 2 && b.parts.size() == 2,
                            "relinearise the operands of a product first");
   require<InvalidArgument>(a.batch() == b.batch(), "the operands of a product need equal batches");
-  Ciphertext out = impl_->shell(a);
+  Ciphertext out = impl.shell(a);
+  out.scale = a.scale * b.scale;
+  out.log_slots = std::max(a.log_slots, b.log_slots);
+  out.estimate = impl.noise.multiply(a.estimate, a.scale, b.estimate, b.scale);
+  return out;
+}
+
+Ciphertext Evaluator::multiply(const Ciphertext& a, const Ciphertext& b) const {
+  Ciphertext out = product_shell(*impl_, a, b);
   for (int i = 0; i < 3; ++i) out.parts.push_back(impl_->like(a));
   impl_->ring->ops().tensor(out.parts[0].view(), out.parts[1].view(), out.parts[2].view(),
                             a.parts[0].view(), a.parts[1].view(), b.parts[0].view(),
                             b.parts[1].view());
-  out.scale = a.scale * b.scale;
-  out.log_slots = std::max(a.log_slots, b.log_slots);
-  out.estimate = impl_->noise.multiply(a.estimate, a.scale, b.estimate, b.scale);
   return out;
 }
 
@@ -441,24 +448,32 @@ Ciphertext Evaluator::rescale(const Ciphertext& a) const {
   return out;
 }
 
+// Division of a key switch's sum by P and the last primes of the level; out: the metadata before it.
+static Ciphertext reduced(const Evaluator::Impl& impl, const rlwe::Accumulator& acc,
+                          Ciphertext out) {
+  const double ratio = impl.ratio(out.level, out.level - 1);
+  out.parts = impl.switcher.reduce_pair(acc.c0, acc.c1, out.level - 1);
+  out.estimate = impl.noise.relinearise_rescale(out.estimate, out.level, ratio);
+  out.level -= 1;
+  out.scale /= ratio;
+  return out;
+}
+
 Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
   if (a.parts.size() == 2) return rescale(a);
   impl_->check(a);
   impl_->require_level(a.level, 1);
-  auto acc = impl_->switcher.switch_key(a.parts[2], a.level, impl_->relinearisation_key());
-  impl_->switcher.add_times_p(acc.c0, a.parts[0], a.level);
-  impl_->switcher.add_times_p(acc.c1, a.parts[1], a.level);
-  const double ratio = impl_->ratio(a.level, a.level - 1);
-  Ciphertext out = impl_->shell(a);
-  out.parts = impl_->switcher.reduce_pair(acc.c0, acc.c1, a.level - 1);
-  out.level = a.level - 1;
-  out.scale = a.scale / ratio;
-  out.estimate = impl_->noise.relinearise_rescale(a.estimate, a.level, ratio);
-  return out;
+  const auto acc = impl_->switcher.switch_joined(a.parts[0], a.parts[1], a.parts[2], a.level,
+                                                 impl_->relinearisation_key());
+  return reduced(*impl_, acc, impl_->shell(a));
 }
 
 Ciphertext Evaluator::multiply_relinearise_rescale(const Ciphertext& a, const Ciphertext& b) const {
-  return relinearise_rescale(multiply(a, b));
+  Ciphertext out = product_shell(*impl_, a, b);
+  impl_->require_level(a.level, 1);
+  const auto acc = impl_->switcher.switch_product(a.parts[0], a.parts[1], b.parts[0], b.parts[1],
+                                                  a.level, impl_->relinearisation_key());
+  return reduced(*impl_, acc, std::move(out));
 }
 
 // --- levels -------------------------------------------------------------------------------------

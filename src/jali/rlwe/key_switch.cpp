@@ -50,6 +50,30 @@ Accumulator KeySwitcher::switch_key(const ring::Poly& x, int level, const Expand
   return acc;
 }
 
+Accumulator KeySwitcher::switch_joined(const ring::Poly& c0, const ring::Poly& c1,
+                                       const ring::Poly& c2, int level,
+                                       const ExpandedKey& key) const {
+  const auto primes = extended_primes(level);
+  const auto& at = params_->level(level);
+  Accumulator acc{ring_->make(primes, c2.batch()), ring_->make(primes, c2.batch())};
+  ring_->ops().key_switch_joined(acc.c0.view(), acc.c1.view(), c2.view(), at.digit_limbs,
+                                 key.view(), at.digit_ids,
+                                 {c0.view(), c1.view(), p_mod_q_[static_cast<std::size_t>(level)]});
+  return acc;
+}
+
+Accumulator KeySwitcher::switch_product(const ring::Poly& a0, const ring::Poly& a1,
+                                        const ring::Poly& b0, const ring::Poly& b1, int level,
+                                        const ExpandedKey& key) const {
+  const auto primes = extended_primes(level);
+  const auto& at = params_->level(level);
+  Accumulator acc{ring_->make(primes, a0.batch()), ring_->make(primes, a0.batch())};
+  ring_->ops().tensor_key_switch(acc.c0.view(), acc.c1.view(), a0.view(), a1.view(), b0.view(),
+                                 b1.view(), p_mod_q_[static_cast<std::size_t>(level)],
+                                 at.digit_limbs, key.view(), at.digit_ids);
+  return acc;
+}
+
 void KeySwitcher::add_times_p(ring::Poly& x, const ring::Poly& c, int level) const {
   // On the limbs of P the product vanishes.
   ring_->ops().mul_scalar_add(x.head(c.limbs()), c.view(),

@@ -35,6 +35,12 @@ class KeySwitcher {
                           const ExpandedKey& key, std::uint64_t g) const;
   /// mod_up and product in one.
   Accumulator switch_key(const ring::Poly& x, int level, const ExpandedKey& key) const;
+  /// switch_key of c2, plus P c0 and P c1.
+  Accumulator switch_joined(const ring::Poly& c0, const ring::Poly& c1, const ring::Poly& c2,
+                            int level, const ExpandedKey& key) const;
+  /// switch_joined of the tensor product (a0, a1) x (b0, b1).
+  Accumulator switch_product(const ring::Poly& a0, const ring::Poly& a1, const ring::Poly& b0,
+                             const ring::Poly& b1, int level, const ExpandedKey& key) const;
 
   /// x += P c, x over extended_primes(level), c over the level's primes: c joins the sum before the
   /// division by P.

@@ -112,6 +112,12 @@ inline std::vector<Output> every_operation(const Ops& ops, const Config& config,
     keep("mod_up", std::move(ext));
     Block acc0 = blank(all), acc1 = blank(all);
     ops.key_switch(acc0, acc1, a, digits, key, ids);
+    const PrimeList extended = {0, 2, 3, 5, 6, 7};
+    Block joined0 = blank(extended), joined1 = blank(extended);
+    ops.key_switch_joined(joined0, joined1, a, digits, key, ids, {b, c, s});
+    keep("key_switch_joined 0", joined0), keep("key_switch_joined 1", joined1);
+    ops.tensor_key_switch(joined0, joined1, a, b, c, d, s, digits, key, ids);
+    keep("tensor_key_switch 0", joined0), keep("tensor_key_switch 1", joined1);
     keep("key_switch 0", std::move(acc0)), keep("key_switch 1", std::move(acc1));
   }
 

@@ -162,13 +162,15 @@ CpuOps::Digits CpuOps::cut(ConstView x, std::span<const std::uint32_t> digit_lim
   return digits;
 }
 
-void CpuOps::decompose(const Digits& digits, ConstView x) const {
+template <class MakeRow>
+void CpuOps::decompose(const Digits& digits, ConstView x, const MakeRow& make_row) const {
   std::vector<std::size_t> digit_of;
   for (std::size_t j = 0; j < digits.digits.size(); ++j) {
     digit_of.insert(digit_of.end(), digits.digits[j].count, j);
   }
   for_rows(x, [&](std::size_t i, std::size_t b, const PrimeTables& p) {
     const Digits::Digit& digit = digits.digits[digit_of[i]];
+    make_row(i, b, p);
     kernels_.intt(digits.y(i, b), row(x, i, b), p.ntt, digit.lift->y_scale[i - digit.first]);
   });
   pool_.parallel(digits.digits.size() * x.batch, [&](std::size_t task) {
@@ -186,7 +188,7 @@ void CpuOps::mod_up(View ext, ConstView x, std::span<const std::uint32_t> digit_
   Digits digits = cut(x, digit_limbs);
   const auto lease = scratch_.lend(digits.bytes());
   digits.place(lease.data());
-  decompose(digits, x);
+  decompose(digits, x, [](std::size_t, std::size_t, const PrimeTables&) {});
 
   const std::size_t block = ext.primes.size() * ext.batch;
   pool_.parallel(digits.digits.size() * block, [&](std::size_t task) {
@@ -228,17 +230,59 @@ void CpuOps::key_product(View acc0, View acc1, ConstView ext, KeyView key,
 void CpuOps::key_switch(View acc0, View acc1, ConstView x,
                         std::span<const std::uint32_t> digit_limbs, KeyView key,
                         std::span<const std::uint32_t> digit_ids) const {
-  check(acc0), check_same(acc0, acc1), check(x), check_digits(x, digit_limbs);
-  check_key(acc0, key, digit_ids);
-  check_apart(acc0, x), check_apart(acc1, x), check_apart(acc0, acc1);
+  check(x), check_apart(acc0, x), check_apart(acc1, x);
+  switch_key(acc0, acc1, {const_cast<void*>(x.data), x.primes, x.batch}, digit_limbs, key,
+             digit_ids, {});
+}
+
+void CpuOps::key_switch_joined(View acc0, View acc1, ConstView x,
+                               std::span<const std::uint32_t> digit_limbs, KeyView key,
+                               std::span<const std::uint32_t> digit_ids,
+                               const Joined& joined) const {
+  check(x), check_apart(acc0, x), check_apart(acc1, x);
+  const View switched{const_cast<void*>(x.data), x.primes, x.batch};
+  for (const ConstView& c : {joined.c0, joined.c1}) {
+    check_same(switched, c), check_apart(acc0, c), check_apart(acc1, c);
+  }
+  check_scalars(switched, joined.s);
+  switch_key(acc0, acc1, switched, digit_limbs, key, digit_ids,
+             {joined.c0, joined.c1, {}, {}, joined.s, false});
+}
+
+void CpuOps::tensor_key_switch(View acc0, View acc1, ConstView a0, ConstView a1, ConstView b0,
+                               ConstView b1, std::span<const std::uint64_t> s,
+                               std::span<const std::uint32_t> digit_limbs, KeyView key,
+                               std::span<const std::uint32_t> digit_ids) const {
+  check(a0);
+  const auto lease = scratch_.lend(a0.primes.size() * a0.batch * row_bytes_);
+  const View d2{lease.data(), a0.primes, a0.batch};
+  check_same(d2, a1), check_same(d2, b0), check_same(d2, b1);
+  for (const ConstView& in : {a0, a1, b0, b1}) check_apart(acc0, in), check_apart(acc1, in);
+  check_scalars(d2, s);
+  switch_key(acc0, acc1, d2, digit_limbs, key, digit_ids, {a0, a1, b0, b1, s, true});
+}
+
+void CpuOps::switch_key(View acc0, View acc1, View x, std::span<const std::uint32_t> digit_limbs,
+                        KeyView key, std::span<const std::uint32_t> digit_ids,
+                        const Join& join) const {
+  check(acc0), check_same(acc0, acc1), check_digits(x, digit_limbs);
+  check_key(acc0, key, digit_ids), check_apart(acc0, acc1);
   require<InvalidArgument>(digit_ids.size() == digit_limbs.size(),
                            "each digit of x needs one digit of the key");
   require<InvalidArgument>(acc0.batch == x.batch && std::ranges::includes(acc0.primes, x.primes),
                            "the results must have the batch of x and at least its primes");
+  const std::size_t limbs = x.primes.size();
+  require<InvalidArgument>(join.s.empty() || std::ranges::equal(x.primes, acc0.primes.first(limbs)),
+                           "what joins a key switch needs the first primes of the accumulators");
   Digits digits = cut(x, digit_limbs);
   const auto lease = scratch_.lend(digits.bytes());
   digits.place(lease.data());
-  decompose(digits, x);
+  decompose(digits, x, [&](std::size_t i, std::size_t b, const PrimeTables& p) {
+    if (!join.product) return;
+    const void* a1 = row(join.a1, i, b);
+    const void* b1 = row(join.b1, i, b);
+    kernels_.dot(row(x, i, b), &a1, &b1, 1, nullptr, n_, p.row);
+  });
 
   const std::size_t count = digit_ids.size();
   for_rows(acc0, [&](std::size_t t, std::size_t b, const PrimeTables& prime) {
@@ -257,8 +301,13 @@ void CpuOps::key_switch(View acc0, View acc1, ConstView x,
       rows[count + j] = key_row(key, digit_ids[j], 0, p);
       rows[2 * count + j] = key_row(key, digit_ids[j], 1, p);
     }
+    RowJoin joined;
+    if (own != npos && !join.s.empty()) {
+      joined = {row(join.a0, own, b), row(join.a1, own, b), nullptr, nullptr, join.s[own]};
+      if (join.product) joined.b0 = row(join.b0, own, b), joined.b1 = row(join.b1, own, b);
+    }
     kernels_.lift_key_dot(row(acc0, t, b), row(acc1, t, b), temporary.data(), sources.data(),
-                          rows.data(), rows.data() + count, rows.data() + 2 * count, count,
+                          rows.data(), rows.data() + count, rows.data() + 2 * count, count, joined,
                           prime.ntt);
   });
 }

@@ -66,6 +66,14 @@ class CpuOps final : public Ops {
                    bool accumulate) const override;
   void key_switch(View acc0, View acc1, ConstView x, std::span<const std::uint32_t> digit_limbs,
                   KeyView key, std::span<const std::uint32_t> digit_ids) const override;
+  void key_switch_joined(View acc0, View acc1, ConstView x,
+                         std::span<const std::uint32_t> digit_limbs, KeyView key,
+                         std::span<const std::uint32_t> digit_ids,
+                         const Joined& joined) const override;
+  void tensor_key_switch(View acc0, View acc1, ConstView a0, ConstView a1, ConstView b0,
+                         ConstView b1, std::span<const std::uint64_t> s,
+                         std::span<const std::uint32_t> digit_limbs, KeyView key,
+                         std::span<const std::uint32_t> digit_ids) const override;
   void scale_down(View out, ConstView x, const ConstView* addend) const override;
   void scale_down_pair(View out0, View out1, ConstView x0, ConstView x1, const ConstView* addend0,
                        const ConstView* addend1) const override;
@@ -87,6 +95,15 @@ class CpuOps final : public Ops {
   /// scale_down of blocks of the same primes and batch, their rows together.
   void divide(std::span<const Half> halves) const;
   struct Digits;
+  /// What joins a key switch: s times a0 and a1 or, if there is a b, times the first two parts of a
+  /// tensor product, whose third part is switched and still to be written.
+  struct Join {
+    ConstView a0, a1, b0, b1;
+    std::span<const std::uint64_t> s;  // empty: nothing joins
+    bool product = false;
+  };
+  void switch_key(View acc0, View acc1, View x, std::span<const std::uint32_t> digit_limbs,
+                  KeyView key, std::span<const std::uint32_t> digit_ids, const Join& join) const;
 
   const std::byte* row(ConstView v, std::size_t limb, std::size_t b) const {
     // A block of batch 1 serves every batch entry.
@@ -122,8 +139,10 @@ class CpuOps final : public Ops {
   std::shared_ptr<const Lift> lift(std::span<const PrimeIndex> digit) const;
   std::shared_ptr<const Division> division(const PrimeSet& dropped, const PrimeSet& added) const;
   Digits cut(ConstView x, std::span<const std::uint32_t> digit_limbs) const;
-  /// Fills the y and v rows of every digit of x, for all batch entries.
-  void decompose(const Digits& digits, ConstView x) const;
+  /// Fills the y and v rows of every digit of x, for all batch entries. make_row(limb, batch entry, tables)
+  /// runs before a row of x is read.
+  template <class MakeRow>
+  void decompose(const Digits& digits, ConstView x, const MakeRow& make_row) const;
 
   Config config_;
   std::string name_;

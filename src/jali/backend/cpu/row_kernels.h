@@ -46,6 +46,16 @@ struct LiftSource {
   const std::uint64_t* factors = nullptr;
 };
 
+/// What joins a row of a key switch: factor a0 and factor a1 or, if there is a b, factor a0 b0 and
+/// factor (a0 b1 + a1 b0); without a, nothing. factor < q.
+struct RowJoin {
+  const void* a0 = nullptr;
+  const void* a1 = nullptr;
+  const void* b0 = nullptr;
+  const void* b1 = nullptr;
+  std::uint64_t factor = 0;
+};
+
 struct RowKernels {
   const char* isa = "";
   std::size_t lanes = 1;
@@ -78,11 +88,11 @@ struct RowKernels {
   /// out = the lift, transformed, + x s + addend; x or addend may be null. temporary: a row.
   void (*lift_combine)(void* out, void* temporary, const LiftSource& source, const void* x,
                        ShoupConstant s, const void* addend, const NttTable& table) = nullptr;
-  /// out_c = sum_k ext_k key_c[k], ext_k = own[k] or, where that is null, lift k transformed.
+  /// out_c = join_c + sum_k ext_k key_c[k], ext_k = own[k] or, where that is null, lift k transformed.
   /// temporary: count rows, one after the other.
   void (*lift_key_dot)(void* out0, void* out1, void* temporary, const LiftSource* sources,
                        const void* const* own, const void* const* key0, const void* const* key1,
-                       std::size_t count, const NttTable& table) = nullptr;
+                       std::size_t count, const RowJoin& join, const NttTable& table) = nullptr;
   /// out_c = [out_c +] sum_k sigma_g(ext[k]) key_c[k]. rev: bit reversal of n / lanes indices.
   void (*key_dot)(void* out0, void* out1, const void* const* ext, const void* const* key0,
                   const void* const* key1, std::size_t count, bool accumulate, std::uint64_t g,

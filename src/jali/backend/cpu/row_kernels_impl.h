@@ -320,10 +320,27 @@ struct Rows {
     }
   }
 
+  JALI_INLINE static void begin_join(Acc& r0, Acc& r1, const RowJoin& join, R factor, std::size_t k,
+                                     const Prime& p) {
+    R x0 = V::load(row(join.a0) + k), x1 = V::load(row(join.a1) + k);
+    if (join.b0 != nullptr) {
+      const R y0 = V::load(row(join.b0) + k), y1 = V::load(row(join.b1) + k);
+      Acc t0 = V::acc_set(V::set1(0)), t1 = t0;
+      V::acc_mul(t0, x0, y0);
+      V::acc_mul(t1, x0, y1);
+      V::acc_mul(t1, x1, y0);
+      x0 = acc_reduce(t0, p);
+      x1 = acc_reduce(t1, p);
+    }
+    V::acc_mul_broadcast(r0, x0, factor);
+    V::acc_mul_broadcast(r1, x1, factor);
+  }
+
   static void lift_key_dot(void* out0, void* out1, void* temporary, const LiftSource* sources,
                            const void* const* own, const void* const* key0, const void* const* key1,
-                           std::size_t count, const NttTable& table) {
+                           std::size_t count, const RowJoin& join, const NttTable& table) {
     const Prime p(*table.prime);
+    const R factor = V::set1(join.factor);
     auto transform = Ntt<V>::make_row(table);
     const std::size_t n = table.n, chunks = Ntt<V>::chunks(n), len = n / chunks;
     for (std::size_t i = 0; i < count; ++i) {
@@ -344,7 +361,8 @@ struct Rows {
       }
       for (std::size_t k = c * len; k < (c + 1) * len; k += W) {
         Acc r0 = V::acc_set(V::set1(0)), r1 = r0;
-        for (std::size_t i = 0, left = kMaxProducts; i < count; ++i, --left) {
+        if (join.a0 != nullptr) begin_join(r0, r1, join, factor, k, p);
+        for (std::size_t i = 0, left = kMaxProducts - 1; i < count; ++i, --left) {
           if (left == 0) {
             r0 = V::acc_set(acc_reduce(r0, p));
             r1 = V::acc_set(acc_reduce(r1, p));

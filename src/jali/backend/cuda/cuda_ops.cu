@@ -164,6 +164,19 @@ class CudaOps final : public Ops {
     key_product(acc0, acc1, view, key, digit_ids, 1, false);
   }
 
+  void tensor_key_switch(View acc0, View acc1, ConstView a0, ConstView a1, ConstView b0,
+                         ConstView b1, std::span<const std::uint64_t> s,
+                         std::span<const std::uint32_t> digit_limbs, KeyView key,
+                         std::span<const std::uint32_t> digit_ids) const override {
+    const std::size_t bytes = a0.primes.size() * a0.batch * config_.n * sizeof(Stored);
+    auto memory = scratch_->allocate(3 * bytes);
+    auto* at = static_cast<std::byte*>(memory.data());
+    const View d0{at, a0.primes, a0.batch}, d1{at + bytes, a0.primes, a0.batch},
+        d2{at + 2 * bytes, a0.primes, a0.batch};
+    tensor(d0, d1, d2, a0, a1, b0, b1);
+    key_switch_joined(acc0, acc1, d2, digit_limbs, key, digit_ids, {d0, d1, s});
+  }
+
   void scale_down(View out, ConstView x, const ConstView* addend) const override {
     enter();
     PrimeList dropped, added;

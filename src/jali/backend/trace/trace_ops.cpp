@@ -162,17 +162,43 @@ class TraceOps final : public Ops {
     Record r = record("key_switch", acc0, {x}, {acc0, acc1});
     read_key(r, key, digit_ids, acc0.primes.size());
     r.digits.assign(digit_limbs.begin(), digit_limbs.end());
-    r.mults = acc0.batch * (cost::mod_up(n(), digit_limbs, acc0.primes.size()) +
-                            cost::key_product(n(), digit_limbs.size(), acc0.primes.size()));
+    r.mults = switch_mults(acc0, digit_limbs);
     run(std::move(r), [&] { inner_->key_switch(acc0, acc1, x, digit_limbs, key, digit_ids); });
+  }
+  void key_switch_joined(View acc0, View acc1, ConstView x, std::span<const u32> digit_limbs,
+                         KeyView key, std::span<const u32> digit_ids,
+                         const Joined& joined) const override {
+    Record r = record("key_switch_joined", acc0, {x, joined.c0, joined.c1}, {acc0, acc1});
+    read_key(r, key, digit_ids, acc0.primes.size());
+    r.digits.assign(digit_limbs.begin(), digit_limbs.end());
+    r.mults = switch_mults(acc0, digit_limbs) + 2 * residues(x);
+    run(std::move(r),
+        [&] { inner_->key_switch_joined(acc0, acc1, x, digit_limbs, key, digit_ids, joined); });
+  }
+  void tensor_key_switch(View acc0, View acc1, ConstView a0, ConstView a1, ConstView b0,
+                         ConstView b1, std::span<const u64> s, std::span<const u32> digit_limbs,
+                         KeyView key, std::span<const u32> digit_ids) const override {
+    Record r = record("tensor_key_switch", acc0, {a0, a1, b0, b1}, {acc0, acc1});
+    read_key(r, key, digit_ids, acc0.primes.size());
+    r.digits.assign(digit_limbs.begin(), digit_limbs.end());
+    r.mults = switch_mults(acc0, digit_limbs) + 6 * residues(a0);
+    run(std::move(r), [&] {
+      inner_->tensor_key_switch(acc0, acc1, a0, a1, b0, b1, s, digit_limbs, key, digit_ids);
+    });
   }
   void scale_down(View out, ConstView x, const ConstView* addend) const override {
     Record r = record("scale_down", out, {x}, {out});
     if (addend != nullptr) read(r, *addend);
-    const std::size_t kept = common(x.primes, out.primes);
-    r.mults =
-        out.batch * cost::scale_down(n(), x.primes.size() - kept, kept, out.primes.size() - kept);
+    r.mults = division_mults(out, x);
     run(std::move(r), [&] { inner_->scale_down(out, x, addend); });
+  }
+  void scale_down_pair(View out0, View out1, ConstView x0, ConstView x1, const ConstView* addend0,
+                       const ConstView* addend1) const override {
+    Record r = record("scale_down_pair", out0, {x0, x1}, {out0, out1});
+    if (addend0 != nullptr) read(r, *addend0);
+    if (addend1 != nullptr) read(r, *addend1);
+    r.mults = 2 * division_mults(out0, x0);
+    run(std::move(r), [&] { inner_->scale_down_pair(out0, out1, x0, x1, addend0, addend1); });
   }
 
   void from_int64(View out, std::span<const std::int64_t> c) const override {
@@ -211,6 +237,16 @@ class TraceOps final : public Ops {
   std::size_t row_bytes() const { return n() * word_bytes(config().word); }
   static std::size_t limbs(ConstView x) { return x.primes.size() * x.batch; }
   std::size_t residues(ConstView x) const { return limbs(x) * n(); }
+
+  u64 switch_mults(ConstView acc, std::span<const u32> digit_limbs) const {
+    return acc.batch * (cost::mod_up(n(), digit_limbs, acc.primes.size()) +
+                        cost::key_product(n(), digit_limbs.size(), acc.primes.size()));
+  }
+  u64 division_mults(ConstView out, ConstView x) const {
+    const std::size_t kept = common(x.primes, out.primes);
+    return out.batch *
+           cost::scale_down(n(), x.primes.size() - kept, kept, out.primes.size() - kept);
+  }
 
   static u64 address(const void* data) { return reinterpret_cast<std::uintptr_t>(data); }
   static void extend(std::vector<Extent>& extents, u64& sum, u64 address, std::size_t bytes) {
