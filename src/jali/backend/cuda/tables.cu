@@ -5,8 +5,8 @@
 #include "jali/arith/modulus.h"
 #include "jali/arith/primes.h"
 #include "jali/backend/cuda/check.cuh"
-#include "jali/backend/cuda/ntt.cuh"
 #include "jali/backend/cuda/tables.cuh"
+#include "jali/backend/cuda/variants.h"
 
 namespace jali::backend::cuda {
 
@@ -78,10 +78,19 @@ W52::Prime make_prime<W52>(std::uint64_t q, const arith::Modulus&) {
 
 }  // namespace
 
+NttVariant resolve(NttVariant chosen, int device) {
+  int major = 0;
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "device");
+  return major < 9 || chosen == NttVariant::two_pass ? NttVariant::two_pass : NttVariant::cluster;
+}
+
 template <class W>
-Tables<W>::Tables(const Stream& stream, const Config& config) {
+Tables<W>::Tables(const Stream& stream, const Config& config)
+    : ntt_variant(
+          resolve(static_cast<NttVariant>(chosen_variant(config, "ntt")), stream.device())) {
   const std::size_t n = config.n;
   const int log_n = std::countr_zero(n);
+  const int leaf = log_n - leaf_stages<W>(ntt_variant, log_n);
   std::vector<Prime> p;
   std::vector<typename W::Twiddle> fwd(config.primes.size() * n), inv(fwd.size());
   std::vector<F> ninv;
@@ -94,8 +103,7 @@ Tables<W>::Tables(const Stream& stream, const Config& config) {
     roots.push_back(psi);
     std::uint64_t power = 1, ipower = 1;
     for (std::uint32_t e = 0; e < n; ++e) {
-      const std::size_t at =
-          i * n + leaf_major(arith::bit_reverse(e, log_n), log_n - last_group<W>(log_n));
+      const std::size_t at = i * n + leaf_major(arith::bit_reverse(e, log_n), leaf);
       fwd[at] = make_twiddle<W>(power, q);
       inv[at] = make_twiddle<W>(ipower, q);
       power = mod.mul(power, psi);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "jali/backend/cuda/memory.cuh"
+#include "jali/backend/cuda/ntt_variant.cuh"
 #include "jali/backend/cuda/word.cuh"
 #include "jali/backend/ops.h"
 
@@ -28,13 +29,14 @@ class Constant {
 };
 
 /// Twiddles are W::Twiddle[prime][N]: forward[m + i] = psi^brv(m + i), brv over log2 N bits, but in the
-/// last g = last_group(log N) stages i = (unit << s) + group lies at group * 2^t + unit, where t is the
+/// last g = leaf_stages stages i = (unit << s) + group lies at group * 2^t + unit, where t is the
 /// first of them and m = 2^(t + s): threads hold consecutive units. inverse holds the inverses.
 template <class W>
 struct Tables {
   using Prime = typename W::Prime;
   using F = Factor<typename W::R>;
   std::vector<std::uint64_t> roots;
+  NttVariant ntt_variant;
   Constant primes;     // Prime[prime]
   Constant forward;    // W::Twiddle[prime][N]
   Constant inverse;    // W::Twiddle[prime][N]

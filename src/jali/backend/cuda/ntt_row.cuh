@@ -1,0 +1,356 @@
+// Mathematics: ntt_butterflies.cuh. A row crosses device memory once.
+//
+// Kernel. A row of N = 2^kLogN residues lies in the registers of a cluster of 2^kLogC blocks, 2^kHeld
+// residues a thread. Stages go in groups of up to kHeld that stay in registers. Before group k the row
+// has split into sub-blocks of L_k = kLogN - start_k stages; a thread's unit in the group is 2^g residues,
+// 2^(L_k - g) apart, of one sub-block. Between groups residues change places within their sub-block:
+// across the cluster after the first group (each block then holds a contiguous part of the row), within
+// a block or a warp afterwards. In the end a warp holds a contiguous piece, which it turns over in
+// shared memory to write 16 bytes a thread.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "jali/backend/cuda/ntt_butterflies.cuh"
+#include "jali/backend/cuda/ntt_fused.cuh"
+
+namespace jali::backend::cuda {
+
+/// kPerSm: threads that an SM holds at a time, which decides how many registers each has.
+template <class W, int kLogN_, int kLogC_, int kHeld_, int kPerSm>
+struct RowShape {
+  static constexpr int kLogN = kLogN_, kLogC = kLogC_, kHeld = kHeld_;
+  static constexpr int kGroups = group_count(kLogN, kHeld), kLast = kGroups - 1;
+  static constexpr int kTile = kLogN - kLogC;  // log2 of the residues of a block
+  static constexpr int kLogThreads = kTile - kHeld, kThreads = 1 << kLogThreads;
+  static constexpr int kBlocks = kPerSm / kThreads < 1 ? 1 : kPerSm / kThreads;  // of an SM
+  static constexpr int kWord = sizeof(typename W::R);
+  static constexpr int kVector = 16 / kWord;
+  static constexpr __host__ __device__ int size(int k) { return group_size(kLogN, kHeld, k); }
+  static constexpr __host__ __device__ int start(int k) { return group_start(kLogN, kHeld, k); }
+  static constexpr __host__ __device__ int length(int k) { return kLogN - start(k); }  // L_k
+  static constexpr __host__ __device__ int gap(int k) { return length(k) - size(k); }
+  /// log2 of the threads of a sub-block; below 0 where a thread holds several.
+  static constexpr __host__ __device__ int threads(int k) { return length(k) - kHeld; }
+  /// Of a thread's units in group k, the distance, log2.
+  static constexpr __host__ __device__ int unit_step(int k) {
+    return k == 0 ? kLogThreads : threads(k) >= 0 ? threads(k) : size(k) + 5;
+  }
+  static_assert(kLogC <= size(0) && kLogC <= size(1),
+                "an exchange across blocks moves whole units");
+
+  /// Where residue i of the tile lies in shared memory: 16 bytes of padding in 128 (a column of vectors
+  /// meets every bank), and as many words after a sub-block of a part of a warp as it has threads, so
+  /// that the parts meet different banks. Additive over numbers without common bits.
+  static constexpr __host__ __device__ int place(int i) {
+    constexpr int kSub = length(kLast - 1), kParts = threads(kLast - 1);
+    constexpr int kLine = kWord == 4 ? 5 : 4;
+    int at = i + (i >> kLine) * kVector;
+    if constexpr (kParts < kLine && kParts >= 1 && kSub < kTile) at += (i >> kSub) << kParts;
+    return at;
+  }
+  static constexpr std::size_t kBytes =
+      static_cast<std::size_t>(kWord) * place((1 << kTile) - 1) + kWord;
+  /// Place in the row of register r of group k, less the thread's base.
+  static constexpr __host__ __device__ int offset(int k, int r) {
+    const int g = size(k);
+    return ((r & ((1 << g) - 1)) << gap(k)) + ((r >> g) << unit_step(k));
+  }
+};
+
+namespace row_detail {
+
+__device__ __forceinline__ void cluster_arrive() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+#endif
+}
+__device__ __forceinline__ void cluster_wait() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+}
+__device__ __forceinline__ unsigned cluster_rank() {
+  unsigned rank = 0;
+#if __CUDA_ARCH__ >= 900
+  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+#endif
+  return rank;
+}
+/// The address of a block's shared memory as seen by the blocks of its cluster.
+__device__ __forceinline__ unsigned remote(unsigned shared, int rank) {
+  unsigned at = shared;
+#if __CUDA_ARCH__ >= 900
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(at) : "r"(shared), "r"(rank));
+#endif
+  return at;
+}
+__device__ __forceinline__ void store_remote(unsigned at, std::uint32_t x) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(at), "r"(x) : "memory");
+#endif
+}
+__device__ __forceinline__ void store_remote(unsigned at, std::uint64_t x) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("st.shared::cluster.u64 [%0], %1;" ::"r"(at), "l"(x) : "memory");
+#endif
+}
+__device__ __forceinline__ void store_remote(unsigned at, double x) {
+  store_remote(at, static_cast<std::uint64_t>(__double_as_longlong(x)));
+}
+
+}  // namespace row_detail
+
+/// What one thread does for one row.
+template <class W, class S, bool kInverse, class Load, class Store>
+struct RowWorker {
+  using R = typename W::R;
+  static constexpr int kCount = 1 << S::kHeld, kLast = S::kLast, kV = S::kVector;
+
+  const Row<W>& row;
+  const Load& load;
+  const Store& store;
+  const typename W::Twiddle* __restrict__ twiddle;
+  const Factor<R>& scale;
+  R* shared;
+  int rank, thread;
+
+  // The thread's first residue in group k, counted in the row for k = 0 and in the tile otherwise.
+  template <int k>
+  __device__ __forceinline__ int base() const {
+    if constexpr (k == 0) {
+      return (rank << (S::gap(0) - S::kLogC)) + thread;
+    } else if constexpr (S::threads(k) >= 0) {
+      return (thread >> S::threads(k) << S::length(k)) + (thread & ((1 << S::threads(k)) - 1));
+    } else {
+      return (thread >> 5 << (S::kHeld + 5)) + ((thread & 31) << S::size(k));
+    }
+  }
+  template <int k, int kUnit = 0>
+  __device__ __forceinline__ void compute(R (&x)[kCount]) const {
+    if constexpr (kUnit == 0) settle<W, kInverse>(x, row.prime);
+    constexpr int kG = S::size(k);
+    int node = 0;
+    if constexpr (k > 0) {
+      node = (rank << (S::kTile - S::length(k))) + (base<k>() >> S::length(k)) +
+             (S::offset(k, kUnit << kG) >> S::length(k));
+    }
+    stages<W, kInverse, k == kLast, kG>(x + (kUnit << kG), S::start(k), node, twiddle, row.prime);
+    if constexpr (((kUnit + 1) << kG) < kCount) compute<k, kUnit + 1>(x);
+  }
+
+  template <int k>
+  __device__ __forceinline__ void put(const R (&x)[kCount]) const {
+    R* at = shared + S::place(base<k>());
+    if constexpr (k == kLast) {
+#pragma unroll
+      for (int r = 0; r < kCount; r += kV) vector(at[S::place(S::offset(k, r))]) = pack(x + r);
+    } else {
+#pragma unroll
+      for (int r = 0; r < kCount; ++r) at[S::place(S::offset(k, r))] = x[r];
+    }
+  }
+  template <int k>
+  __device__ __forceinline__ void get(R (&x)[kCount]) const {
+    const R* at = shared + S::place(base<k>());
+    if constexpr (k == kLast) {
+#pragma unroll
+      for (int r = 0; r < kCount; r += kV) unpack(vector(at[S::place(S::offset(k, r))]), x + r);
+    } else {
+#pragma unroll
+      for (int r = 0; r < kCount; ++r) x[r] = at[S::place(S::offset(k, r))];
+    }
+  }
+  /// Meets the threads of the sub-blocks of group k.
+  template <int k>
+  static __device__ __forceinline__ void meet() {
+    if constexpr (S::threads(k) <= 5) {
+      __syncwarp();
+    } else {
+      __syncthreads();
+    }
+  }
+
+  struct alignas(16) Vector {
+    R v[kV];
+  };
+  template <class T>
+  static __device__ __forceinline__ auto& vector(T& x) {
+    if constexpr (std::is_const_v<T>) {
+      return reinterpret_cast<const Vector&>(x);
+    } else {
+      return reinterpret_cast<Vector&>(x);
+    }
+  }
+  static __device__ __forceinline__ Vector pack(const R* x) {
+    Vector v;
+#pragma unroll
+    for (int i = 0; i < kV; ++i) v.v[i] = x[i];
+    return v;
+  }
+  static __device__ __forceinline__ void unpack(const Vector& v, R* x) {
+#pragma unroll
+    for (int i = 0; i < kV; ++i) x[i] = v.v[i];
+  }
+  // f(vector, place in the row) for the warp's piece of the tile, a vector a thread in turn.
+  template <class F>
+  __device__ __forceinline__ void each_vector(F&& f) const {
+    const int begin = (thread >> 5 << (S::kHeld + 5)) + (thread & 31) * kV;
+    R* at = shared + S::place(begin);
+#pragma unroll
+    for (int i = 0; i < kCount; i += kV) {
+      f(vector(at[S::place(i << 5)]), (rank << S::kTile) + begin + (i << 5));
+    }
+  }
+
+  // --- forward ---
+  __device__ __forceinline__ void to_tiles(const R (&x)[kCount]) const {
+    if constexpr (S::kLogC == 0) {
+      put<0>(x);
+      meet<0>();
+    } else {
+      using namespace row_detail;
+      const auto at = static_cast<unsigned>(__cvta_generic_to_shared(shared + S::place(base<0>())));
+      cluster_wait();  // every block has begun
+#pragma unroll
+      for (int r = 0; r < kCount; ++r) {
+        constexpr int kMask = (1 << S::kTile) - 1;
+        const int offset = S::offset(0, r);
+        store_remote(remote(at + S::place(offset & kMask) * S::kWord, offset >> S::kTile), x[r]);
+      }
+      cluster_arrive();
+      cluster_wait();
+    }
+  }
+  template <int k>
+  __device__ __forceinline__ void forward_from(R (&x)[kCount]) const {
+    compute<k>(x);
+    if constexpr (k < kLast) {
+      if constexpr (k == 0) {
+        to_tiles(x);
+      } else {
+        put<k>(x);
+        meet<k>();
+      }
+      get<k + 1>(x);
+      forward_from<k + 1>(x);
+    }
+  }
+  __device__ __forceinline__ void forward() const {
+    R x[kCount];
+    const int first = base<0>();
+#pragma unroll
+    for (int r = 0; r < kCount; ++r) {
+      R one[1];
+      load(row, first + S::offset(0, r), one);
+      x[r] = one[0];
+    }
+    forward_from<0>(x);
+    put<kLast>(x);
+    __syncwarp();
+    each_vector([&](const Vector& v, int k) {
+      R out[kV];
+      unpack(v, out);
+      store(row, k, out);
+    });
+  }
+
+  // --- inverse ---
+  __device__ __forceinline__ void from_tiles(R (&x)[kCount]) const {
+    if constexpr (S::kLogC == 0) {
+      put<1>(x);
+      meet<0>();
+      get<0>(x);
+    } else {
+      // Block r takes columns [r K, (r + 1) K) of the 2^g sub-blocks, K = 2^kColumns, in rows of K.
+      using namespace row_detail;
+      constexpr int kColumns = S::gap(0) - S::kLogC;
+      const int i = base<1>() + (rank << S::kTile);
+      const auto at = static_cast<unsigned>(__cvta_generic_to_shared(
+          shared + S::place((i >> S::gap(0) << kColumns) + (i & ((1 << kColumns) - 1)))));
+      cluster_wait();  // every block has read its tile
+#pragma unroll
+      for (int r = 0; r < kCount; ++r) {
+        const int offset = S::offset(1, r);
+        store_remote(
+            remote(at + S::place(offset & ((1 << kColumns) - 1)) * S::kWord, offset >> kColumns),
+            x[r]);
+      }
+      cluster_arrive();
+      cluster_wait();
+      const R* from = shared + S::place(thread);
+#pragma unroll
+      for (int r = 0; r < kCount; ++r) {
+        constexpr int kG = S::size(0);
+        x[r] = from[S::place(((r & ((1 << kG) - 1)) << kColumns) + ((r >> kG) << S::unit_step(0)))];
+      }
+    }
+  }
+  template <int k>
+  __device__ __forceinline__ void inverse_from(R (&x)[kCount]) const {
+    if constexpr (k == 1 && S::kLogC > 0) row_detail::cluster_arrive();
+    compute<k>(x);
+    if constexpr (k > 0) {
+      if constexpr (k == 1) {
+        from_tiles(x);
+      } else {
+        put<k>(x);
+        meet<k - 1>();
+        get<k - 1>(x);
+      }
+      inverse_from<k - 1>(x);
+    }
+  }
+  __device__ __forceinline__ void inverse() const {
+    R x[kCount];
+    each_vector([&](Vector& v, int k) {
+      R in[kV];
+      load(row, k, in);
+      v = pack(in);
+    });
+    __syncwarp();
+    get<kLast>(x);
+    inverse_from<kLast>(x);
+    const int first = base<0>();
+#pragma unroll
+    for (int r = 0; r < kCount; ++r) {
+      W::settle_inverse(x[r], row.prime);
+      const R one[1] = {W::mul_lazy(x[r], scale, row.prime)};
+      store(row, first + S::offset(0, r), one);
+    }
+  }
+};
+
+/// Blocks (rank in the row, batch entry, limb). scales: a factor a limb for the inverse's last step, or
+/// null for N^-1 from n_inverse, a factor a prime.
+template <class W, class S, bool kInverse, class Load, class Store>
+__global__ void __launch_bounds__(S::kThreads, S::kBlocks)
+    row_kernel(Load load, Store store, Limbs limbs, const typename W::Prime* primes,
+               const typename W::Twiddle* twiddles, const Factor<typename W::R>* n_inverse,
+               const Factor<typename W::R>* scales) {
+  extern __shared__ __align__(16) unsigned char shared[];
+  const unsigned limb = blockIdx.z, b = blockIdx.y;
+  const unsigned index = limbs.prime[limb];
+  if (index == kSkip) return;  // the whole cluster
+  if constexpr (!kInverse && S::kLogC > 0) row_detail::cluster_arrive();
+  const typename W::Prime prime = primes[index];
+  const Row<W> row{limb, b, (static_cast<std::size_t>(limb) * gridDim.y + b) << S::kLogN, prime};
+  Factor<typename W::R> scale{};
+  if constexpr (kInverse) scale = scales != nullptr ? scales[limb] : n_inverse[index];
+  const RowWorker<W, S, kInverse, Load, Store> worker{
+      row,
+      load,
+      store,
+      twiddles + (static_cast<std::size_t>(index) << S::kLogN),
+      scale,
+      reinterpret_cast<typename W::R*>(shared),
+      S::kLogC == 0 ? 0 : static_cast<int>(row_detail::cluster_rank()),
+      static_cast<int>(threadIdx.x)};
+  if constexpr (kInverse) {
+    worker.inverse();
+  } else {
+    worker.forward();
+  }
+}
+
+}  // namespace jali::backend::cuda

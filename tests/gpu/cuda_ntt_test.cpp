@@ -1,0 +1,152 @@
+// Every variant of the transform against the CPU engine, bit for bit. Skipped, saying so, where there is
+// no GPU.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "jali/arith/primes.h"
+#include "jali/backend/ops.h"
+#include "jali/device/buffer.h"
+
+namespace jali::testing {
+namespace {
+
+using backend::View;
+
+struct Case {
+  Word word;
+  int log_n;
+  std::size_t batch;
+};
+
+std::vector<Case> cases() {
+  std::vector<Case> all;
+  for (const Word word : {Word::w32, Word::w52, Word::w64}) {
+    for (int log_n = 10; log_n <= 17; ++log_n) {
+      for (const std::size_t batch : {1, 3, 64}) all.push_back({word, log_n, batch});
+    }
+  }
+  return all;
+}
+
+std::string case_name(const ::testing::TestParamInfo<Case>& info) {
+  return std::string(word_name(info.param.word)) + "_n" + std::to_string(info.param.log_n) + "_b" +
+         std::to_string(info.param.batch);
+}
+
+class GpuNtt : public ::testing::TestWithParam<Case> {
+ protected:
+  static constexpr std::size_t kPrimes = 6;
+
+  void SetUp() override {
+    if (backend::cuda_device_count() == 0) {
+      GTEST_SKIP() << "no NVIDIA GPU on this machine: the CUDA engine is not tested";
+    }
+    const Case c = GetParam();
+    config = {c.word, std::size_t{1} << c.log_n, {}, 4, ""};
+    // The largest primes of the word, and two small ones.
+    const std::uint64_t step = std::uint64_t{2} << c.log_n;
+    std::uint64_t q = (std::uint64_t{1} << word_prime_bits(c.word)) - step + 1;
+    for (; config.primes.size() < kPrimes - 2; q -= step) {
+      if (arith::is_prime(q)) config.primes.push_back(q);
+    }
+    for (q = (std::uint64_t{1} << (c.log_n + 9)) + 1; config.primes.size() < kPrimes; q += step) {
+      if (arith::is_prime(q)) config.primes.push_back(q);
+    }
+    cpu = backend::make_cpu_ops(config);
+    seed = std::random_device{}();
+    random.seed(seed);
+  }
+  std::size_t bytes(std::size_t rows) const { return rows * config.n * word_bytes(config.word); }
+  /// Canonical residues of rows (limb, batch), now and then the edges.
+  std::vector<std::byte> fresh(const std::vector<PrimeIndex>& limbs, std::size_t batch) {
+    std::vector<std::byte> data(bytes(limbs.size() * batch));
+    std::size_t at = 0;
+    for (const PrimeIndex limb : limbs) {
+      const std::uint64_t q = config.primes[limb];
+      for (std::size_t k = 0; k < batch * config.n; ++k, at += word_bytes(config.word)) {
+        const auto draw = random();
+        const std::uint64_t x = draw % 64 == 0 ? q - 1 : draw % 64 == 1 ? 0 : draw % q;
+        std::memcpy(data.data() + at, &x, word_bytes(config.word));
+      }
+    }
+    return data;
+  }
+  /// f(engine) for every variant.
+  template <class F>
+  void each_variant(F&& f) {
+    for (const auto& family : backend::cuda_variants()) {
+      if (family.family != "ntt") continue;
+      for (const auto& name : family.names) {
+        SCOPED_TRACE("variant " + name + ", seed " + std::to_string(seed));
+        backend::Config c = config;
+        c.variants["ntt"] = name;
+        const auto gpu = backend::make_cuda_ops(c);
+        f(*gpu, *device::Pool::create(false, gpu->memory()));
+        if (HasFatalFailure()) return;
+      }
+    }
+  }
+
+  backend::Config config;
+  std::unique_ptr<backend::Ops> cpu;
+  unsigned seed = 0;
+  std::mt19937_64 random;
+};
+
+TEST_P(GpuNtt, EveryVariantIsTheCpuTransform) {
+  const std::size_t batch = GetParam().batch;
+  // Fewer limbs where rows are many and long.
+  std::vector<PrimeIndex> limbs{0, 2, 3, 5};
+  if (batch == 64 && config.n > 8192) limbs = {1};
+  if (batch == 3 && config.n > 32768) limbs = {0, 4};
+  const auto x = fresh(limbs, batch);
+  auto values = x, coefficients = x;
+  cpu->ntt({values.data(), limbs, batch});
+  cpu->intt({coefficients.data(), limbs, batch});
+  each_variant([&](backend::Ops& gpu, device::Pool& pool) {
+    const std::size_t margin = 4096;  // no word around the block may change
+    auto block = pool.allocate(x.size() + 2 * margin);
+    const std::vector<std::byte> poison(block.bytes(), std::byte{0x5a});
+    auto* data = static_cast<std::byte*>(block.data()) + margin;
+    std::vector<std::byte> got(block.bytes());
+    for (const bool inverse : {false, true}) {
+      gpu.memory()->copy_in(block.data(), poison.data(), poison.size());
+      gpu.memory()->copy_in(data, x.data(), x.size());
+      inverse ? gpu.intt({data, limbs, batch}) : gpu.ntt({data, limbs, batch});
+      gpu.memory()->copy_out(got.data(), block.data(), got.size());
+      auto want = poison;
+      const auto& result = inverse ? coefficients : values;
+      std::copy(result.begin(), result.end(), want.begin() + margin);
+      ASSERT_TRUE(got == want) << (inverse ? "intt" : "ntt") << " differs";
+    }
+  });
+}
+
+// mod_up transforms the rows of a block but those of a digit's own limbs.
+TEST_P(GpuNtt, EveryVariantLeavesRowsOut) {
+  if (GetParam().batch == 64) GTEST_SKIP() << "covered by smaller batches";
+  const std::size_t batch = GetParam().batch;
+  const std::vector<PrimeIndex> limbs{0, 2, 3}, to{0, 1, 2, 3, 5};
+  const std::vector<std::uint32_t> digits{1, 2};
+  const auto x = fresh(limbs, batch);
+  std::vector<std::byte> want(bytes(digits.size() * to.size() * batch));
+  cpu->mod_up({want.data(), to, batch}, {x.data(), limbs, batch}, digits);
+  each_variant([&](backend::Ops& gpu, device::Pool& pool) {
+    auto in = pool.allocate(x.size()), out = pool.allocate(want.size());
+    std::vector<std::byte> got(want.size(), std::byte{0x33});
+    gpu.memory()->copy_in(in.data(), x.data(), x.size());
+    gpu.memory()->copy_in(out.data(), got.data(), got.size());
+    gpu.mod_up({out.data(), to, batch}, {in.data(), limbs, batch}, digits);
+    gpu.memory()->copy_out(got.data(), out.data(), got.size());
+    ASSERT_TRUE(got == want) << "mod_up differs";
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GpuNtt, ::testing::ValuesIn(cases()), case_name);
+
+}  // namespace
+}  // namespace jali::testing
