@@ -106,7 +106,8 @@ TEST_P(CpuIsa, AgreesWithPortableBitForBit) {
   };
   for (const Case& c : {Case{1024, 1, 1, Fill::random}, Case{1024, 3, 2, Fill::max},
                         Case{4096, 3, 1, Fill::alternating}, Case{4096, 1, 2, Fill::max},
-                        Case{16384, 1, 2, Fill::random}}) {
+                        Case{16384, 1, 2, Fill::random}, Case{1024, 1, 5, Fill::random},
+                        Case{1024, 1, 16, Fill::max}}) {
     for (const Word word : kWords) {
       SCOPED_TRACE(std::string(word_name(word)) + " n " + std::to_string(c.n) + " batch " +
                    std::to_string(c.batch) + " threads " + std::to_string(c.threads));

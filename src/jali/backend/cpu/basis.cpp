@@ -284,31 +284,66 @@ void CpuOps::switch_key(View acc0, View acc1, View x, std::span<const std::uint3
     kernels_.dot(row(x, i, b), &a1, &b1, 1, nullptr, n_, p.row);
   });
 
-  const std::size_t count = digit_ids.size();
-  for_rows(acc0, [&](std::size_t t, std::size_t b, const PrimeTables& prime) {
+  // The digits [first, last) of row (t, b) into out0 and out1.
+  const auto sum = [&](std::size_t t, std::size_t b, std::size_t first, std::size_t last,
+                       void* out0, void* out1) {
     const PrimeIndex p = acc0.primes[t];
-    const std::size_t own = find(x.primes, p);
+    const std::size_t own = find(x.primes, p), count = last - first;
     const auto temporary = scratch_.lend(count * row_bytes_);
     LocalArray<LiftSource, 16> sources(count);
     LocalArray<const void*, 48> rows(3 * count);
-    for (std::size_t j = 0; j < count; ++j) {
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t j = first + i;
       const Digits::Digit& digit = digits.digits[j];
       if (own != npos && own >= digit.first && own < digit.first + digit.count) {
-        rows[j] = row(x, own, b);
+        rows[i] = row(x, own, b);
       } else {
-        sources[j] = digits.source(j, b, p);
+        sources[i] = digits.source(j, b, p);
       }
-      rows[count + j] = key_row(key, digit_ids[j], 0, p);
-      rows[2 * count + j] = key_row(key, digit_ids[j], 1, p);
+      rows[count + i] = key_row(key, digit_ids[j], 0, p);
+      rows[2 * count + i] = key_row(key, digit_ids[j], 1, p);
     }
     RowJoin joined;
-    if (own != npos && !join.s.empty()) {
+    if (first == 0 && own != npos && !join.s.empty()) {
       joined = {row(join.a0, own, b), row(join.a1, own, b), nullptr, nullptr, join.s[own]};
       if (join.product) joined.b0 = row(join.b0, own, b), joined.b1 = row(join.b1, own, b);
     }
-    kernels_.lift_key_dot(row(acc0, t, b), row(acc1, t, b), temporary.data(), sources.data(),
-                          rows.data(), rows.data() + count, rows.data() + 2 * count, count, joined,
-                          prime.ntt);
+    kernels_.lift_key_dot(out0, out1, temporary.data(), sources.data(), rows.data(),
+                          rows.data() + count, rows.data() + 2 * count, count, joined,
+                          prime(p).ntt);
+  };
+
+  // The rows that the threads cannot share evenly are cut into pieces by digits; pieces but the first
+  // go to memory of their own and are added at the end.
+  const std::size_t count = digit_ids.size(), batch = acc0.batch;
+  const std::size_t rows = acc0.primes.size() * batch;
+  const auto threads = static_cast<std::size_t>(config_.threads);
+  const std::size_t uneven = rows % threads, whole = rows - uneven;
+  const std::size_t pieces = uneven == 0 ? 1 : std::min(count, threads / uneven);
+  const auto partial = scratch_.lend(2 * uneven * (pieces - 1) * row_bytes_);
+  const auto part = [&](std::size_t i, std::size_t piece, std::size_t c) {
+    return partial.data() + ((i * (pieces - 1) + piece - 1) * 2 + c) * row_bytes_;
+  };
+  pool_.parallel(whole + uneven * pieces, [&](std::size_t task) {
+    const std::size_t i = task < whole ? 0 : (task - whole) / pieces;
+    const std::size_t r = task < whole ? task : whole + i;
+    const std::size_t t = r / batch, b = r % batch;
+    if (task < whole) {
+      sum(t, b, 0, count, row(acc0, t, b), row(acc1, t, b));
+      return;
+    }
+    const std::size_t piece = (task - whole) % pieces;
+    sum(t, b, piece * count / pieces, (piece + 1) * count / pieces,
+        piece == 0 ? row(acc0, t, b) : part(i, piece, 0),
+        piece == 0 ? row(acc1, t, b) : part(i, piece, 1));
+  });
+  if (pieces == 1) return;
+  pool_.parallel(2 * uneven, [&](std::size_t task) {
+    const std::size_t i = task / 2, t = (whole + i) / batch, b = (whole + i) % batch;
+    std::byte* out = row(task % 2 == 0 ? acc0 : acc1, t, b);
+    for (std::size_t piece = 1; piece < pieces; ++piece) {
+      kernels_.add(out, out, part(i, piece, task % 2), n_, prime(acc0.primes[t]).row);
+    }
   });
 }
 

@@ -1,6 +1,7 @@
 // The row kernels over a vector class V. Ranges, L = V::kLazy: products come out in [0, Lq).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -336,9 +337,21 @@ struct Rows {
     V::acc_mul_broadcast(r1, x1, factor);
   }
 
+  /// The digits are taken in groups whose rows the second-level cache holds.
   static void lift_key_dot(void* out0, void* out1, void* temporary, const LiftSource* sources,
                            const void* const* own, const void* const* key0, const void* const* key1,
                            std::size_t count, const RowJoin& join, const NttTable& table) {
+    constexpr std::size_t kGroupBytes = std::size_t{256} << 10;
+    const std::size_t group = std::max<std::size_t>(1, kGroupBytes / (table.n * sizeof(T)));
+    for (std::size_t i = 0; i < count; i += group) {
+      lift_key_dot_group(out0, out1, temporary, sources + i, own + i, key0 + i, key1 + i,
+                         std::min(group, count - i), join, /*accumulate=*/i != 0, table);
+    }
+  }
+  static void lift_key_dot_group(void* out0, void* out1, void* temporary, const LiftSource* sources,
+                                 const void* const* own, const void* const* key0,
+                                 const void* const* key1, std::size_t count, const RowJoin& join,
+                                 bool accumulate, const NttTable& table) {
     const Prime p(*table.prime);
     const R factor = V::set1(join.factor);
     auto transform = Ntt<V>::make_row(table);
@@ -360,8 +373,9 @@ struct Rows {
         if (own[i] == nullptr) Ntt<V>::finish(row(temporary) + i * n, c, transform);
       }
       for (std::size_t k = c * len; k < (c + 1) * len; k += W) {
-        Acc r0 = V::acc_set(V::set1(0)), r1 = r0;
-        if (join.a0 != nullptr) begin_join(r0, r1, join, factor, k, p);
+        Acc r0 = V::acc_set(accumulate ? V::load(row(out0) + k) : V::set1(0));
+        Acc r1 = V::acc_set(accumulate ? V::load(row(out1) + k) : V::set1(0));
+        if (join.a0 != nullptr && !accumulate) begin_join(r0, r1, join, factor, k, p);
         for (std::size_t i = 0, left = kMaxProducts - 1; i < count; ++i, --left) {
           if (left == 0) {
             r0 = V::acc_set(acc_reduce(r0, p));
