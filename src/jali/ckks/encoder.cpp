@@ -182,8 +182,8 @@ ring::Poly Encoder::encode_over(std::span<const Complex> values, std::size_t bat
 
 Plaintext Encoder::encode(std::span<const Complex> values, std::size_t batch, int level,
                           double scale, int log_slots) const {
-  require<InvalidArgument>(level >= 0 && level <= params_->depth(), [&] {
-    return "level " + std::to_string(level) + " is not in 0.." + std::to_string(params_->depth());
+  require<InvalidArgument>(level >= 0 && level <= params_->top(), [&] {
+    return "level " + std::to_string(level) + " is not in 0.." + std::to_string(params_->top());
   });
   if (log_slots < 0) log_slots = params_->log_n() - 1;
   Plaintext out;

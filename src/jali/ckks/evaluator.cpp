@@ -35,6 +35,9 @@ Evaluator::Impl::Impl(CkksParamsPtr p, std::shared_ptr<const ring::Ring> r,
   imaginary_unit = std::move(i_poly);
   if (k != nullptr) {
     if (k->relinearisation) relinearisation = rlwe::expand(*ring, *params, *k->relinearisation);
+    if (k->encapsulation) {
+      encapsulation = expand_encapsulation(*ring, *params, *k->encapsulation);
+    }
     for (const auto& [element, key] : k->galois) {
       galois.emplace(element, rlwe::expand(*ring, *params, key));
     }

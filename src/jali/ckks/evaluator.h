@@ -72,6 +72,10 @@ class Evaluator {
   /// Exact, no scale: by a small integer, or by the imaginary unit.
   Ciphertext multiply_integer(const Ciphertext& a, std::int64_t b) const;
   Ciphertext multiply_i(const Ciphertext& a) const;
+  /// One batch after the other; levels, scales and parts must be equal.
+  Ciphertext stack(const Ciphertext& a, const Ciphertext& b) const;
+  /// Vectors [first, first + count) of the batch.
+  Ciphertext vectors(const Ciphertext& a, std::size_t first, std::size_t count) const;
 
   // HMULT
   Ciphertext multiply(const Ciphertext& a, const Ciphertext& b) const;  // 3 parts
@@ -88,6 +92,12 @@ class Evaluator {
   /// Brings `a` to (level, scale), level below a's: one multiplication by a constant and one rescale,
   /// so that scales match to rounding.
   Ciphertext adjust(const Ciphertext& a, int level, double scale) const;
+
+  /// From level 0 to a level above params().depth(): phase + q_0 I modulo the larger modulus, with I
+  /// small integers; scale and estimate are of the phase. For bootstrap::Bootstrapper. Throws KeyMissing
+  /// without encapsulation keys.
+  Ciphertext raise(const Ciphertext& a, int level) const;
+  bool has_encapsulation() const;
 
   // HROTATE: slot i of the result is slot i + steps of a
   Ciphertext rotate(const Ciphertext& a, int steps) const;

@@ -12,6 +12,15 @@
 
 namespace jali::ckks {
 
+/// EncapsulationKeys with their uniform halves expanded.
+struct Encapsulation {
+  ring::Poly sparse_b, sparse_a;  // over rlwe::sparse_key_primes
+  ring::Poly dense_b, dense_a;    // over all primes
+};
+
+Encapsulation expand_encapsulation(const ring::Ring& ring, const params::CkksParams& params,
+                                   const rlwe::EncapsulationKeys& keys);
+
 struct Evaluator::Impl {
   CkksParamsPtr params;
   std::shared_ptr<const ring::Ring> ring;
@@ -20,6 +29,7 @@ struct Evaluator::Impl {
   rlwe::KeySwitcher switcher;
   std::optional<rlwe::ExpandedKey> relinearisation;
   std::map<std::uint64_t, rlwe::ExpandedKey> galois;
+  std::optional<Encapsulation> encapsulation;
   ring::Poly imaginary_unit;  // X^(N/2) over all q primes, NTT form
 
   Impl(CkksParamsPtr p, std::shared_ptr<const ring::Ring> r,
@@ -45,13 +55,10 @@ struct Evaluator::Impl {
              "Params.create(depth=" + std::to_string(params->depth() + 1) + ") or more";
     });
   }
-  /// Q_from / Q_to as a number, from the canonical scales: their recursion defines it exactly.
+  /// Q_from / Q_to as a number.
   double ratio(int from, int to) const {
     double product = 1;
-    for (int l = from; l > to; --l) {
-      const double scale = params->level(l).scale;
-      product *= scale / params->level(l - 1).scale * scale;
-    }
+    for (int l = from; l > to; --l) product *= params->level(l).ratio;
     return product;
   }
 

@@ -14,6 +14,8 @@ namespace jali::params {
 namespace {
 
 constexpr double kUnbounded = 1e9;
+/// log2 of the largest probability of failure that parameters may have.
+constexpr double kMaxLogFailure = -40;
 
 /// 3 -> "3", 37.5 -> "37.5".
 std::string number(double x) {
@@ -48,6 +50,55 @@ void check_ranges(const CkksLiteral& l) {
     require<InvalidArgument>(l.log_n != 0,
                              "security 0 leaves nothing to choose log_n by: give log_n");
   }
+}
+
+bool one_of(int x, std::initializer_list<int> list) { return std::ranges::count(list, x) != 0; }
+
+void check_bootstrap(const CkksLiteral& l) {
+  if (!l.bootstrap) return;
+  const BootstrapLiteral& b = *l.bootstrap;
+  require<InvalidArgument>(
+      b.order == BootstrapOrder::raise_first || b.order == BootstrapOrder::slots_first,
+      "the order of a bootstrapping is raise_first or slots_first");
+  require<InvalidArgument>(b.weight >= 1 && b.weight <= 1024, [&] {
+    return "the sparse secret's weight must be 1 to 1024, not " + std::to_string(b.weight);
+  });
+  require<InvalidArgument>(b.range >= 1 && b.range <= 128, [&] {
+    return "the range K of the modular reduction must be 1 to 128, not " + std::to_string(b.range);
+  });
+  require<InvalidArgument>(b.degree >= 2 && b.degree <= 254 && b.degree % 2 == 0, [&] {
+    return "the degree of the cosine must be even, 2 to 254, not " + std::to_string(b.degree);
+  });
+  require<InvalidArgument>(b.doublings >= 0 && b.doublings <= 8, [&] {
+    return "doublings must be 0 to 8, not " + std::to_string(b.doublings);
+  });
+  require<InvalidArgument>(one_of(b.inverse_sine, {1, 3, 5, 7}), [&] {
+    return "inverse_sine must be 1 (none), 3, 5 or 7, not " + std::to_string(b.inverse_sine);
+  });
+  require<InvalidArgument>(
+      b.cts_levels >= 1 && b.cts_levels <= 8 && b.stc_levels >= 1 && b.stc_levels <= 8,
+      "coefficients to slots and slots to coefficients take 1 to 8 levels each");
+  require<InvalidArgument>(b.ratio_bits >= 2 && b.ratio_bits <= l.integer_bits, [&] {
+    return "ratio_bits " + number(b.ratio_bits) + " must be at least 2 and at most integer_bits, " +
+           number(l.integer_bits) + ": ask for more integer_bits";
+  });
+  for (double bits : {b.cts_bits, b.mod_bits, b.stc_bits}) {
+    require<InvalidArgument>(bits >= 20 && bits <= 120, [&] {
+      return "levels of bootstrapping take 20 to 120 bits each, not " + number(bits);
+    });
+  }
+  require<InvalidArgument>(l.depth >= 1 && l.depth >= b.input_level() + 1, [&] {
+    return "bootstrapping needs a depth of at least " + std::to_string(b.input_level() + 1) +
+           ": it would leave nothing to compute with";
+  });
+  if (l.security == 0) return;
+  const double failure =
+      log2_bootstrap_failure(b.weight, b.range, std::size_t{1} << (l.log_n ? l.log_n : kMaxLogN));
+  require<InvalidArgument>(failure <= kMaxLogFailure, [&] {
+    return "a range of " + std::to_string(b.range) + " for a secret of weight " +
+           std::to_string(b.weight) + " fails with a probability of up to 2^" + number(failure) +
+           ": use a larger range";
+  });
 }
 
 /// Finds parameters of one ring and word, or what they would take.
@@ -126,11 +177,13 @@ class Attempt {
   void consider(const std::vector<LevelPlan>& plans, double max_drift) {
     int candidates = 0;
     for (const LevelPlan& plan : plans) {
-      const double least = plan.log_u + plan.largest;
+      const double least =
+          plan.log_u + plan.largest + (literal_.bootstrap ? literal_.bootstrap->bits() : 0);
       if (least > max_bits_ + 1 && has_levels_ && smallest_log_qp_ <= least) continue;
       PrimePool pool = fresh_;
       auto table = name_primes(request_, plan, pool);
       if (!table) continue;
+      if (literal_.bootstrap && !add_bootstrap_levels(*literal_.bootstrap, *table, pool)) continue;
       if (table->drift > max_drift) {
         strays_.push_back({plan, table->drift});
         continue;
@@ -189,9 +242,14 @@ double bound(const CkksLiteral& l, int log_n) {
   return l.security == 0 ? kUnbounded : max_log_qp(log_n, l.security);
 }
 
+/// Bits of Q, nearly.
+double q_bits(const CkksLiteral& l) {
+  return l.integer_bits + (l.depth + 1) * l.scale_bits + (l.bootstrap ? l.bootstrap->bits() : 0);
+}
+
 /// Cheap necessary condition: Q, and a P not smaller than the largest prime.
 bool hopeless(const CkksLiteral& l, int log_n) {
-  return l.integer_bits + (l.depth + 1) * l.scale_bits - kLevel0Slack - kMaxDrift > bound(l, log_n);
+  return q_bits(l) - kLevel0Slack - kMaxDrift > bound(l, log_n);
 }
 
 /// The words to try, best first. One prime a level is fastest, so w52 serves scales up to 50 bits
@@ -253,10 +311,9 @@ Outcome search(const CkksLiteral& l) {
   for (Word word : words(l)) tried += (tried.empty() ? "" : " or ") + std::string(word_name(word));
   // Where it was not worth trying, Q alone is too large.
   const double smallest =
-      outcome.tried
-          ? outcome.smallest_log_qp
-          : l.integer_bits + (l.depth + 1) * l.scale_bits +
-                std::min(l.scale_bits, static_cast<double>(word_prime_bits(words(l).front())));
+      outcome.tried ? outcome.smallest_log_qp
+                    : q_bits(l) + std::min(l.scale_bits,
+                                           static_cast<double>(word_prime_bits(words(l).front())));
   if (outcome.tried && !outcome.has_levels) {
     std::string ways;
     for (Word word : {Word::w52, Word::w64}) {
@@ -289,6 +346,7 @@ Outcome search(const CkksLiteral& l) {
                            "), or log_n out");
     }
   }
+  if (l.bootstrap) message += " with bootstrapping";
   message += " needs about " + number(std::ceil(smallest)) +
              " bits of log PQ with the smallest key-switching modulus; log_n " +
              std::to_string(log_n) + " allows " + number(max_bits) + " at security " +
@@ -303,7 +361,7 @@ Outcome search(const CkksLiteral& l) {
   }
   // Not worth a search: Q and one prime of the scale's size exceed the bound.
   const auto plausible = [&](const CkksLiteral& c) {
-    return c.integer_bits + (c.depth + 2) * c.scale_bits - 1 <= max_bits;
+    return q_bits(c) + c.scale_bits - 1 <= max_bits;
   };
   for (int s = static_cast<int>(std::ceil(l.scale_bits)) - 1; s >= 20; --s) {
     CkksLiteral smaller = l;
@@ -330,6 +388,7 @@ Outcome search(const CkksLiteral& l) {
 
 Choice choose(const CkksLiteral& literal) {
   check_ranges(literal);
+  check_bootstrap(literal);
   Outcome outcome = search(literal);
   if (!outcome.choice) refuse(literal, outcome);
   return std::move(*outcome.choice);

@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <set>
+#include <string>
 
 #include "jali/base/error.h"
 #include "jali/base/hash.h"
@@ -83,13 +84,37 @@ std::shared_ptr<const CkksParams> CkksParamsBuilder::build(const CkksLiteral& li
     for (PrimeIndex i : level.primes) {
       level.log_q += portable_log2(static_cast<double>(table.q[i]));
     }
+    if (static_cast<int>(l) > literal.depth) {
+      level.ratio = table.ratio_up(l);
+    } else if (l > 0) {
+      // By the recursion of the canonical scales, so that products rescale to them exactly.
+      level.ratio = level.scale / table.scale[l - 1] * level.scale;
+    }
     fill_digits(level, gadget.digit_begin);
   }
+  params->sparse_p_ = table.sparse_p;
 
   // The decision, on integers: whatever chose the primes, nothing insecure leaves here unnamed.
   params->security_ = granted_security(params->primes_, log_n);
   require<InsecureParams>(params->security_ >= literal.security,
                           "the moduli chosen exceed the security table: please report");
+
+  if (literal.bootstrap && literal.security > 0) {
+    // The sparse secret's own key, at its own modulus.
+    std::vector<std::uint64_t> small;
+    for (PrimeIndex i : table.levels[0]) small.push_back(table.q[i]);
+    for (PrimeIndex i : table.sparse_p) small.push_back(table.q[i]);
+    const double most = max_log_sparse_modulus(log_n, literal.bootstrap->weight);
+    require<InsecureParams>(
+        literal.security == 128 && product_bits(small) <= static_cast<int>(most), [&] {
+          return "a sparse secret of weight " + std::to_string(literal.bootstrap->weight) +
+                 " would be used at a modulus of " + std::to_string(product_bits(small)) +
+                 " bits, and at log_n " + std::to_string(log_n) + " and security " +
+                 std::to_string(literal.security) + " there is a figure for " +
+                 std::to_string(literal.security == 128 ? static_cast<int>(most) : 0) +
+                 ": use log_n >= 15, weight >= 32, security 128, and fewer integer_bits";
+        });
+  }
 
   Canonical bytes;
   bytes.put(std::uint64_t{1});  // version of this list
@@ -105,6 +130,16 @@ std::shared_ptr<const CkksParams> CkksParamsBuilder::build(const CkksLiteral& li
   for (const Level& level : params->levels_) {
     bytes.put(level.primes);
     bytes.put(level.scale);
+  }
+  if (const auto& b = literal.bootstrap) {
+    bytes.put(static_cast<std::uint64_t>(literal.depth));
+    bytes.put(static_cast<std::uint64_t>(b->order));
+    for (int x : {b->weight, b->range, b->degree, b->doublings, b->inverse_sine, b->cts_levels,
+                  b->stc_levels}) {
+      bytes.put(static_cast<std::uint64_t>(x));
+    }
+    bytes.put(b->ratio_bits);
+    bytes.put(params->sparse_p_);
   }
   params->hash_ = bytes.digest();
   return params;

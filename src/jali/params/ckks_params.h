@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "jali/arith/word.h"
+#include "jali/params/bootstrap.h"
 
 namespace jali::params {
 
@@ -30,6 +31,8 @@ struct CkksLiteral {
   double integer_bits = 10;  // room above the scale at level 0, 0 .. 120: |message| <
                              // 2^(integer_bits - 1), to within a quarter of a bit
   std::string name;          // free; must begin with "insecure_" when security is 0
+  /// Levels above depth for bootstrapping; empty for none.
+  std::optional<BootstrapLiteral> bootstrap{};
 };
 
 /// The limbs and the canonical scale of one level.
@@ -37,6 +40,7 @@ struct Level {
   std::vector<PrimeIndex> primes;   // ascending; not necessarily a prefix (rational rescaling)
   double scale = 0;                 // canonical scale of a ciphertext at this level
   double log_q = 0;                 // log2 of the product of its primes
+  double ratio = 0;                 // Q_l / Q_{l-1}; 0 at level 0
   std::vector<std::uint32_t> digit_limbs;  // sizes of the consecutive digits of this level ...
   std::vector<std::uint32_t> digit_ids;    // ... and which digit of the key each one is
 };
@@ -53,7 +57,10 @@ class CkksParams {
   std::size_t n() const { return std::size_t{1} << log_n_; }
   std::size_t slots() const { return n() / 2; }
   Word word() const { return word_; }
-  int depth() const { return static_cast<int>(levels_.size()) - 1; }
+  int depth() const { return literal_.depth; }
+  /// The highest level there is: depth(), and above it the levels of bootstrapping.
+  int top() const { return static_cast<int>(levels_.size()) - 1; }
+  const std::optional<BootstrapLiteral>& bootstrap() const { return literal_.bootstrap; }
   int security() const { return security_; }  // what the table grants: 128, 192, 256 or 0
   double scale_bits() const { return literal_.scale_bits; }
 
@@ -68,15 +75,19 @@ class CkksParams {
   double log_p() const { return log_p_; }
   double log_qp() const { return log_q_ + log_p_; }
 
-  /// Level 0 is the last; level depth() the top. The canonical scales satisfy scale(depth) =
-  /// 2^scale_bits and scale(l-1) = scale(l)^2 prod(level l-1) / prod(level l), rounded to double; all
-  /// are within max_scale_drift() of 2^scale_bits.
+  /// Level 0 is the last; level depth() the highest of a computation. The canonical scales satisfy
+  /// scale(depth) = 2^scale_bits and scale(l-1) = scale(l)^2 prod(level l-1) / prod(level l), rounded to
+  /// double; all are within max_scale_drift() of 2^scale_bits. Levels above depth() are those of
+  /// bootstrapping: their scales are free and `scale` is the nominal one.
   const Level& level(int l) const { return levels_.at(static_cast<std::size_t>(l)); }
   /// max |log2 scale(l) - scale_bits| over the levels.
   double max_scale_drift() const { return drift_; }
   /// Number of digits of a switching key; digit d holds q primes [digit_begin(d), digit_begin(d+1)).
   std::size_t dnum() const { return digit_begin_.size() - 1; }
   std::size_t digit_begin(std::size_t d) const { return digit_begin_[d]; }
+  /// The special modulus of the sparse secret's key: primes outside level 0, their product at least Q_0.
+  /// Empty without bootstrapping.
+  std::span<const PrimeIndex> sparse_p_primes() const { return sparse_p_; }
 
   /// Standard deviation of the error, and of the uniform ternary secret's coefficients.
   double error_std() const { return error_std_; }
@@ -108,6 +119,7 @@ class CkksParams {
   std::vector<PrimeIndex> indices_;
   std::vector<Level> levels_;
   std::vector<std::size_t> digit_begin_;
+  std::vector<PrimeIndex> sparse_p_;
   double log_q_ = 0, log_p_ = 0, drift_ = 0;
   double error_std_ = 0;
   std::array<std::uint8_t, 32> hash_{};

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "jali/arith/word.h"
+#include "jali/params/bootstrap.h"
 #include "jali/params/prime_pool.h"
 
 namespace jali::params {
@@ -52,12 +53,19 @@ struct LevelTable {
   std::vector<std::vector<PrimeIndex>> levels;  // ascending indices into q, level 0 first
   std::vector<double> scale;                    // canonical scale of every level
   double drift = 0;                             // max over levels of |log2 scale - scale_bits|
+  /// Q_l / Q_{l-1} where level l has all primes of level l - 1.
+  double ratio_up(std::size_t l) const;
+  std::vector<PrimeIndex> sparse_p;             // of the sparse secret's key: see CkksParams
 };
 
 /// Chooses the primes of a plan from the top, each rescale correcting the error of the one before.
 /// Empty when the primes run out or a scale leaves by more than kMaxDrift.
 std::optional<LevelTable> name_primes(const LevelRequest& request, const LevelPlan& plan,
                                       PrimePool& pool);
+
+/// Puts the levels of bootstrapping on top of a table, each of as few primes as its bits take and at its
+/// nominal scale, and chooses sparse_p. False when the primes run out.
+bool add_bootstrap_levels(const BootstrapLiteral& bootstrap, LevelTable& table, PrimePool& pool);
 
 /// Sum of log2 of the primes.
 double log2_product(const std::vector<std::uint64_t>& primes);

@@ -50,6 +50,20 @@ double NoiseModel::square_rescale_variance() const {
   return static_cast<double>(n_) * (4 * h_ / 3) / 12;
 }
 
+// q_0 / P' and q_0 / P times the noise of a one-digit key, and both roundings: (1 + h_t) / 12 under the
+// sparse secret, (1 + h) / 12 under the dense one.
+double NoiseModel::encapsulation_variance() const {
+  if (!params_->bootstrap()) return 0;
+  double log_small = 0;
+  for (PrimeIndex i : params_->sparse_p_primes()) {
+    log_small += std::log2(static_cast<double>(params_->primes()[i]));
+  }
+  const double log_q0 = params_->level(0).log_q;
+  const double key = static_cast<double>(n_) * sigma_ * sigma_ / 12;
+  return key * (std::exp2(2 * (log_q0 - log_small)) + std::exp2(2 * (log_q0 - params_->log_p()))) +
+         (1.0 + params_->bootstrap()->weight) / 12 + rescale_variance();
+}
+
 Estimate NoiseModel::add(const Estimate& a, const Estimate& b) const {
   return {a.variance + b.variance, std::hypot(a.message, b.message)};
 }

@@ -29,6 +29,8 @@ class NoiseModel {
   double rescale_variance() const;  // rounding term, two parts: (1 + h) / 12
   /// What a third part (of s^2) adds to that: N Var((s^2)_k) / 12.
   double square_rescale_variance() const;
+  /// What ModRaise adds in the units of level 0: to the sparse secret and back (see ckks/raise.cpp).
+  double encapsulation_variance() const;
   Estimate add(const Estimate& a, const Estimate& b) const;
   /// a, b at scales sa, sb; no relinearisation, no rescale: error in units of sa * sb.
   Estimate multiply(const Estimate& a, double sa, const Estimate& b, double sb) const;

@@ -117,6 +117,47 @@ SwitchKey KeyGenerator::galois_key(std::uint64_t galois_element, const SecretKey
   return switch_key(s, sk);
 }
 
+EncapsulationKeys KeyGenerator::encapsulation_keys(const SecretKey& sk) {
+  const auto& bootstrap = params_->bootstrap();
+  require<InvalidArgument>(bootstrap.has_value(),
+                           "these parameters have no levels for bootstrapping: create them with "
+                           "bootstrap=True");
+  const auto all = params_->all_primes();
+  random::Seed secret_seed = next_seed();
+  SecretIntegers integers(ring_->n());
+  {
+    random::Prng prng(secret_seed, 0);
+    random::sample_sparse_ternary(prng, static_cast<std::size_t>(bootstrap->weight),
+                                  integers.span());
+  }
+  random::wipe(secret_seed.data(), secret_seed.size());
+  ring::Poly t = ring_->make_secret(all, ring::Form::coeff);
+  ring_->ops().from_int64(t.view(), integers.span());
+  ring_->to_ntt(t);
+  const SecretKey sparse(params_, std::move(t));
+
+  // b = -a to + e + factor from, over `primes`.
+  const auto encrypt = [&](const SecretKey& to, const SecretKey& from,
+                           std::span<const PrimeIndex> primes, std::span<const PrimeIndex> factor,
+                           const random::Seed& seed) {
+    random::Seed error_seed = next_seed();
+    const ring::Poly e = error_poly(*ring_, error_seed, 0, primes);
+    random::wipe(error_seed.data(), error_seed.size());
+    ring::Poly b =
+        rlwe_zero(*ring_, expand_uniform(*ring_, seed, 0, primes), to.at(*ring_, primes), e);
+    ring_->ops().mul_scalar_add(b.view(), from.at(*ring_, primes).view(),
+                                ring::product_residues(*ring_, primes, factor));
+    return b;
+  };
+  EncapsulationKeys keys;
+  keys.to_sparse_seed = next_seed();
+  keys.to_sparse = encrypt(sparse, sk, sparse_key_primes(*params_), params_->sparse_p_primes(),
+                           keys.to_sparse_seed);
+  keys.to_dense_seed = next_seed();
+  keys.to_dense = encrypt(sk, sparse, all, params_->p_primes(), keys.to_dense_seed);
+  return keys;
+}
+
 EvaluationKeys KeyGenerator::evaluation_keys(const SecretKey& sk, std::span<const int> rotations,
                                              bool conjugate, bool relinearise) {
   EvaluationKeys keys;

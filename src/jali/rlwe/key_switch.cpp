@@ -5,7 +5,7 @@ namespace jali::rlwe {
 KeySwitcher::KeySwitcher(params::CkksParamsPtr params, std::shared_ptr<const ring::Ring> ring)
     : params_(std::move(params)), ring_(std::move(ring)) {
   const auto p = params_->p_primes();
-  for (int l = 0; l <= params_->depth(); ++l) {
+  for (int l = 0; l <= params_->top(); ++l) {
     auto primes = params_->level(l).primes;
     p_mod_q_.push_back(ring::product_residues(*ring_, primes, p));
     primes.insert(primes.end(), p.begin(), p.end());

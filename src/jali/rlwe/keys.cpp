@@ -1,5 +1,7 @@
 #include "jali/rlwe/keys.h"
 
+#include <algorithm>
+
 #include "jali/base/error.h"
 
 namespace jali::rlwe {
@@ -10,8 +12,13 @@ std::size_t SwitchKey::bytes() const {
   return total;
 }
 
+std::size_t EncapsulationKeys::bytes() const {
+  return 2 * sizeof(random::Seed) + to_sparse.bytes() + to_dense.bytes();
+}
+
 std::size_t EvaluationKeys::bytes() const {
   std::size_t total = relinearisation ? relinearisation->bytes() : 0;
+  if (encapsulation) total += encapsulation->bytes();
   for (const auto& [element, key] : galois) total += key.bytes();
   return total;
 }
@@ -30,6 +37,14 @@ ring::Poly SecretKey::at(const ring::Ring& ring, std::span<const PrimeIndex> pri
                        s_.row_bytes());  // s has every prime, in order
   }
   return out;
+}
+
+std::vector<PrimeIndex> sparse_key_primes(const params::CkksParams& params) {
+  std::vector<PrimeIndex> primes = params.level(0).primes;
+  const auto extra = params.sparse_p_primes();
+  primes.insert(primes.end(), extra.begin(), extra.end());
+  std::ranges::sort(primes);
+  return primes;
 }
 
 ring::Poly expand_a(const ring::Ring& ring, const params::CkksParams& params,

@@ -44,11 +44,25 @@ struct SwitchKey {
   std::size_t bytes() const;  // b halves and seed
 };
 
+/// To and from a sparse secret t of CkksParams::bootstrap's weight, under which a modulus is raised
+/// (Bossuat, Troncoso-Pastoriza and Hubaux 2022). Each is one pair, for one digit.
+struct EncapsulationKeys {
+  /// b = -a t + e + P' s over level 0 and sparse_p_primes(), P' their product: the only thing ever
+  /// encrypted under t.
+  random::Seed to_sparse_seed{};
+  ring::Poly to_sparse;
+  /// b = -a s + e + P t over all primes.
+  random::Seed to_dense_seed{};
+  ring::Poly to_dense;
+  std::size_t bytes() const;  // b halves and seeds
+};
+
 /// Everything public that an evaluator needs. Keys by Galois element.
 struct EvaluationKeys {
   params::CkksParamsPtr params;
   std::optional<SwitchKey> relinearisation;
   std::map<std::uint64_t, SwitchKey> galois;
+  std::optional<EncapsulationKeys> encapsulation;
   std::size_t bytes() const;
 };
 
@@ -74,6 +88,8 @@ class KeyGenerator {
   SwitchKey switch_key(const ring::Poly& s_from, const SecretKey& sk);
   SwitchKey relinearisation_key(const SecretKey& sk);
   SwitchKey galois_key(std::uint64_t galois_element, const SecretKey& sk);
+  /// Draws a sparse secret and forgets it. Throws InvalidArgument for parameters without bootstrapping.
+  EncapsulationKeys encapsulation_keys(const SecretKey& sk);
   /// rotations: in slots, any sign, 0 ignored, duplicates made once.
   EvaluationKeys evaluation_keys(const SecretKey& sk, std::span<const int> rotations,
                                  bool conjugate = false, bool relinearise = true);
@@ -87,6 +103,8 @@ class KeyGenerator {
 };
 
 ExpandedKey expand(const ring::Ring& ring, const params::CkksParams& params, const SwitchKey& key);
+/// The primes of EncapsulationKeys::to_sparse, ascending: level 0 and sparse_p_primes().
+std::vector<PrimeIndex> sparse_key_primes(const params::CkksParams& params);
 /// The uniform half of a public key.
 ring::Poly expand_a(const ring::Ring& ring, const params::CkksParams& params, const PublicKey& key);
 /// Uniform polynomials from a seed over `primes`, NTT form: row (i, b) is sample_uniform of stream

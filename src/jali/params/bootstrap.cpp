@@ -1,0 +1,51 @@
+#include "jali/params/bootstrap.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace jali::params {
+namespace {
+
+int depth_of_degree(int degree) {
+  return static_cast<int>(std::bit_width(static_cast<unsigned>(std::max(degree, 1))));
+}
+
+}  // namespace
+
+int BootstrapLiteral::mod_levels() const {
+  return depth_of_degree(degree) + doublings +
+         (inverse_sine > 1 ? depth_of_degree(inverse_sine) : 0);
+}
+
+int BootstrapLiteral::levels() const {
+  return cts_levels + mod_levels() + (order == BootstrapOrder::raise_first ? stc_levels : 0);
+}
+
+double BootstrapLiteral::bits() const {
+  return cts_levels * cts_bits + mod_levels() * mod_bits +
+         (order == BootstrapOrder::raise_first ? stc_levels * stc_bits : 0);
+}
+
+double log2_bootstrap_failure(int weight, int range, std::size_t count) {
+  const double terms = weight + 1;
+  if (2 * range >= terms) return -1e6;  // the sum cannot get there
+  // ln of the bound at t, convex in t: ln(sinh(t/2) / (t/2)) = t/2 + ln((1 - e^-t) / t).
+  const auto exponent = [&](double t) {
+    return -t * range + terms * (t / 2 + std::log(-std::expm1(-t) / t));
+  };
+  double low = 1e-6, high = 1e6;
+  for (int i = 0; i < 200; ++i) {
+    const double a = low + (high - low) / 3, b = high - (high - low) / 3;
+    (exponent(a) < exponent(b) ? high : low) = exponent(a) < exponent(b) ? b : a;
+  }
+  return exponent(low) / std::log(2.0) + 1 + std::log2(static_cast<double>(count));
+}
+
+// Secrets of weight 32 were estimated at 128 bits and more with moduli of this size at these rings by
+// J.-P. Bossuat, J. Troncoso-Pastoriza, J.-P. Hubaux, eprint 2022/024.
+double max_log_sparse_modulus(int log_n, int weight) {
+  return weight >= 32 && log_n >= 15 ? 128 : 0;
+}
+
+}  // namespace jali::params

@@ -1,0 +1,178 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+#include "jali/base/error.h"
+#include "jali/params/ckks_params.h"
+#include "jali/params/security.h"
+
+namespace jali::params {
+namespace {
+
+CkksLiteral small(Word word = Word::w64) {
+  CkksLiteral l;
+  l.name = "insecure_test";
+  l.security = 0;
+  l.log_n = 10;
+  l.depth = 4;
+  l.scale_bits = word == Word::w32 ? 50 : 45;
+  l.integer_bits = 10;
+  l.word = word;
+  l.bootstrap.emplace();
+  l.bootstrap->stc_bits = l.scale_bits;
+  return l;
+}
+
+TEST(BootstrapParams, LevelsLieAboveTheComputation) {
+  for (Word word : {Word::w64, Word::w52, Word::w32}) {
+    for (auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
+      CkksLiteral l = small(word);
+      l.bootstrap->order = order;
+      const auto p = CkksParams::create(l);
+      const auto& b = *p->bootstrap();
+      EXPECT_EQ(p->depth(), 4);
+      EXPECT_EQ(b.mod_levels(), 8);
+      EXPECT_EQ(p->top(), 4 + b.levels());
+      EXPECT_EQ(b.levels(), order == BootstrapOrder::raise_first ? 15 : 12);
+      std::vector<double> bits;
+      if (order == BootstrapOrder::raise_first) bits.assign(3, b.stc_bits);
+      bits.insert(bits.end(), 8, b.mod_bits);
+      bits.insert(bits.end(), 4, b.cts_bits);
+      for (int l = 1; l <= p->top(); ++l) {
+        const auto& low = p->level(l - 1);
+        const auto& level = p->level(l);
+        EXPECT_NEAR(std::log2(level.ratio), level.log_q - low.log_q, 1e-9);
+        if (l <= p->depth()) continue;
+        EXPECT_TRUE(std::ranges::includes(level.primes, low.primes));
+        EXPECT_NEAR(std::log2(level.ratio), bits[static_cast<std::size_t>(l - 5)], 0.1);
+      }
+      EXPECT_EQ(p->level(p->top()).primes.size(), p->q_count());
+      // A computation's own levels are what they are without bootstrapping.
+      EXPECT_EQ(p->level(p->depth()).scale, std::exp2(l.scale_bits));
+      // The sparse secret's modulus: P' about q_0, of primes that q_0 has not.
+      double extra = 0;
+      for (PrimeIndex i : p->sparse_p_primes()) {
+        EXPECT_FALSE(std::ranges::binary_search(p->level(0).primes, i));
+        extra += std::log2(static_cast<double>(p->primes()[i]));
+      }
+      EXPECT_GT(extra, p->level(0).log_q - 2.1);
+      EXPECT_LT(extra, p->level(0).log_q + 8);
+    }
+  }
+}
+
+TEST(BootstrapParams, AreAFunctionOfTheirLiteral) {
+  const auto p = CkksParams::create(small());
+  EXPECT_EQ(CkksParams::create(p->literal())->hash(), p->hash());
+  const auto changed = [&](auto change) {
+    CkksLiteral l = small();
+    change(*l.bootstrap);
+    return CkksParams::create(l)->hash() != p->hash();
+  };
+  EXPECT_TRUE(changed([](auto& b) { b.order = BootstrapOrder::slots_first; }));
+  EXPECT_TRUE(changed([](auto& b) { b.weight = 31; }));
+  EXPECT_TRUE(changed([](auto& b) { b.range = 15; }));
+  EXPECT_TRUE(changed([](auto& b) { b.degree = 28; }));
+  EXPECT_TRUE(changed([](auto& b) { b.doublings = 2; }));
+  EXPECT_TRUE(changed([](auto& b) { b.inverse_sine = 3; }));
+  EXPECT_TRUE(changed([](auto& b) { b.ratio_bits = 7; }));
+  EXPECT_TRUE(changed([](auto& b) { b.cts_levels = 3, b.stc_levels = 4; }));
+  CkksLiteral plain = small();
+  plain.bootstrap.reset();
+  EXPECT_NE(CkksParams::create(plain)->hash(), p->hash());
+}
+
+TEST(BootstrapParams, RefuseWhatCannotWork) {
+  const auto refused = [](auto change) {
+    CkksLiteral l = small();
+    change(l);
+    EXPECT_THROW(CkksParams::create(l), InvalidArgument);
+  };
+  refused([](auto& l) { l.bootstrap->degree = 31; });
+  refused([](auto& l) { l.bootstrap->degree = 0; });
+  refused([](auto& l) { l.bootstrap->doublings = 9; });
+  refused([](auto& l) { l.bootstrap->inverse_sine = 2; });
+  refused([](auto& l) { l.bootstrap->weight = 0; });
+  refused([](auto& l) { l.bootstrap->range = 0; });
+  refused([](auto& l) { l.bootstrap->ratio_bits = 11; });
+  refused([](auto& l) { l.bootstrap->ratio_bits = 1; });
+  refused([](auto& l) { l.bootstrap->cts_levels = 0; });
+  refused([](auto& l) { l.bootstrap->stc_levels = 9; });
+  refused([](auto& l) { l.bootstrap->mod_bits = 130; });
+  refused([](auto& l) { l.depth = 0; });
+  refused([](auto& l) {  // three levels, all for entry
+    l.bootstrap->order = BootstrapOrder::slots_first;
+    l.depth = 3;
+  });
+}
+
+// Secure parameters: the table holds for PQ, the sparse secret has its own modulus and bound, and a
+// range that fails too often is refused.
+TEST(BootstrapParams, HoldTheSecurityOfEveryKey) {
+  CkksLiteral l;
+  l.log_n = 15;
+  l.depth = 1;
+  l.scale_bits = 30;
+  l.integer_bits = 10;
+  l.bootstrap.emplace();
+  l.bootstrap->mod_bits = 48;
+  l.bootstrap->cts_bits = 48;
+  l.bootstrap->stc_bits = 33;
+  const auto p = CkksParams::create(l);
+  EXPECT_EQ(p->security(), 128);
+  EXPECT_LE(p->log_qp(), 868);
+  double small_bits = p->level(0).log_q;
+  for (PrimeIndex i : p->sparse_p_primes()) {
+    small_bits += std::log2(static_cast<double>(p->primes()[i]));
+  }
+  EXPECT_LE(small_bits, max_log_sparse_modulus(15, 32));
+
+  CkksLiteral light = l;
+  light.bootstrap->weight = 16;
+  EXPECT_THROW(CkksParams::create(light), InsecureParams);
+  CkksLiteral strong = l;
+  strong.security = 192;
+  EXPECT_THROW(CkksParams::create(strong), InsecureParams);
+  CkksLiteral narrow = l;
+  narrow.bootstrap->range = 10;
+  EXPECT_THROW(CkksParams::create(narrow), InvalidArgument);
+  CkksLiteral deep = l;
+  deep.depth = 10;
+  EXPECT_THROW(CkksParams::create(deep), InsecureParams);
+  deep.log_n = 0;
+  EXPECT_EQ(CkksParams::create(deep)->log_n(), 16);
+}
+
+// The bound holds for sums drawn at random, and is not far off.
+TEST(BootstrapParams, FailureIsBoundedByChernoff) {
+  const unsigned seed = std::random_device{}();
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> half(-0.5, 0.5);
+  const int draws = 400000;
+  for (const int weight : {1, 4, 32}) {
+    std::vector<int> beyond(6, 0);
+    for (int i = 0; i < draws; ++i) {
+      double sum = 0;
+      for (int k = 0; k <= weight; ++k) sum += half(random);
+      for (int k = 1; k < 6; ++k) beyond[static_cast<std::size_t>(k)] += std::fabs(sum) >= k;
+    }
+    for (int k = 1; k < 6; ++k) {
+      const double bound = std::exp2(log2_bootstrap_failure(weight, k, draws));
+      const double seen = beyond[static_cast<std::size_t>(k)];
+      EXPECT_LT(seen, bound + 6 * std::sqrt(bound) + 1) << weight << " " << k << " seed " << seed;
+      if (seen > 100) {
+        EXPECT_GT(seen, bound / 30) << weight << " " << k << " seed " << seed;
+      }
+    }
+  }
+  // Near the end of the range the exact tail is 2 z^n / n!, z = n/2 - K, for z < 1.
+  const double exact = 1 + 33 * std::log2(0.5) - std::lgamma(34.0) / std::log(2.0);
+  EXPECT_GT(log2_bootstrap_failure(32, 16, 1), exact);
+  EXPECT_LT(log2_bootstrap_failure(32, 16, 1), exact + 6);
+  EXPECT_LT(log2_bootstrap_failure(32, 17, 1), -1e5);
+}
+
+}  // namespace
+}  // namespace jali::params
