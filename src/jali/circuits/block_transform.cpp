@@ -90,9 +90,9 @@ BlockTransform::BlockTransform(CkksParamsPtr params, const BlockDiagonals& diago
   level_ = options.level < 0 ? params_->depth() : options.level;
   const int full = params_->log_n() - 1;
   log_slots_ = options.log_slots < 0 ? full : options.log_slots;
-  require<InvalidArgument>(level_ <= params_->depth(), [&] {
+  require<InvalidArgument>(level_ <= params_->top(), [&] {
     return "level " + std::to_string(level_) + " is above the top level " +
-           std::to_string(params_->depth());
+           std::to_string(params_->top());
   });
   require<DepthExhausted>(level_ >= 1, [&] {
     return "a linear transform takes one level, its input has level " + std::to_string(level_) +
@@ -102,8 +102,9 @@ BlockTransform::BlockTransform(CkksParamsPtr params, const BlockDiagonals& diago
     return "log_slots " + std::to_string(log_slots_) + " is above " + std::to_string(full);
   });
   input_scale_ = options.input_scale > 0 ? options.input_scale : params_->level(level_).scale;
-  const double canonical = params_->level(level_).scale;
-  diagonal_scale_ = canonical * (canonical / input_scale_);
+  output_scale_ =
+      options.output_scale > 0 ? options.output_scale : params_->level(level_ - 1).scale;
+  diagonal_scale_ = output_scale_ * (params_->level(level_).ratio / input_scale_);
   require<ScaleMismatch>(diagonal_scale_ >= 2, [&] {
     return "an input scale of 2^" + std::to_string(std::log2(input_scale_)) +
            " leaves no room for the diagonals: rescale the input first";
@@ -340,7 +341,7 @@ std::vector<Ciphertext> BlockTransform::apply(const ckks::Evaluator& evaluator,
                                                    : apply_single(evaluator, at, rescale);
   // Equal but for rounding of the scales' products.
   if (rescale)
-    for (Ciphertext& y : outputs) y.scale = params_->level(level_ - 1).scale;
+    for (Ciphertext& y : outputs) y.scale = output_scale_;
   return outputs;
 }
 

@@ -19,11 +19,12 @@ struct TransformOptions {
   int log_slots = -1;      // of the inputs; -1: all N/2
   double input_scale = 0;  // 0: the canonical scale of the level
   BsgsOptions bsgs{};
+  double output_scale = 0;  // 0: the canonical scale of the level below
 };
 
 /// Plans on construction, encodes in prepare(), applies to ciphertexts. Results lie one level below
-/// the inputs at exactly that level's canonical scale: diagonals are encoded at
-///   scale(l-1) (Q_l / Q_{l-1}) / input_scale = scale(l)^2 / input_scale.
+/// the inputs at exactly output_scale: diagonals are encoded at
+///   output_scale (Q_l / Q_{l-1}) / input_scale.
 class BlockTransform {
  public:
   /// Writes the `slots` entries of one diagonal of block (output, input): entry s weighs
@@ -40,6 +41,7 @@ class BlockTransform {
   int log_slots() const { return log_slots_; }
   std::size_t slots() const { return plan_.slots; }
   double input_scale() const { return input_scale_; }
+  double output_scale() const { return output_scale_; }
   const BsgsPlan& plan() const { return plan_; }
   std::vector<int> rotations() const { return plan_.rotations(); }
   /// Bytes that prepare() takes.
@@ -90,6 +92,7 @@ class BlockTransform {
   int level_ = 0;
   int log_slots_ = 0;
   double input_scale_ = 0;
+  double output_scale_ = 0;
   double diagonal_scale_ = 0;
   BsgsPlan plan_;
   std::vector<std::vector<std::vector<Diagonal>>> encoded_;  // [output][giant][term]

@@ -26,6 +26,7 @@ class LinearTransform {
   LinearTransform(CkksParamsPtr params, Diagonals diagonals, const TransformOptions& options = {});
 
   int level() const { return blocks_.level(); }
+  double input_scale() const { return blocks_.input_scale(); }
   const BsgsPlan& plan() const { return blocks_.plan(); }
   std::vector<int> rotations() const { return blocks_.rotations(); }
   std::size_t key_bytes() const;  // of its rotation keys, as sent

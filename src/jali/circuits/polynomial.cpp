@@ -155,6 +155,43 @@ std::size_t PolynomialPlan::multiplications() const {
   return total;
 }
 
+double PolynomialPlan::rounding_gain(double u, double power) const {
+  const bool chebyshev = polynomial_.basis == Basis::chebyshev;
+  std::map<std::size_t, double> value{{0, 1.0}, {1, u}}, slope;
+  for (const Power& p : powers_) {
+    const double x = value.at(p.high) * value.at(p.low);
+    value[p.index] = chebyshev ? 2 * x - value.at(p.high - p.low) : x;
+  }
+  std::vector<double> node_value(nodes_.size(), 0), node_slope(nodes_.size(), 0);
+  for (std::size_t k = 0; k < nodes_.size(); ++k) {  // children come first
+    for (const auto& [i, a] : nodes_[k].terms) node_value[k] += a.real() * value.at(i);
+    for (const Product& p : nodes_[k].products) {
+      node_value[k] += node_value[p.child] * value.at(p.giant);
+    }
+  }
+  double gain = 0;
+  if (!nodes_.empty()) node_slope.back() = 1;
+  for (std::size_t k = nodes_.size(); k-- > 0;) {
+    const double s = node_slope[k];
+    gain += s * s;
+    for (const auto& [i, a] : nodes_[k].terms) slope[i] += s * a.real();
+    for (const Product& p : nodes_[k].products) {
+      node_slope[p.child] += s * value.at(p.giant);
+      slope[p.giant] += s * node_value[p.child];
+    }
+  }
+  for (std::size_t k = powers_.size(); k-- > 0;) {
+    const Power& p = powers_[k];
+    const double s = slope[p.index];
+    gain += power * s * s;
+    const double factor = chebyshev ? 2 * s : s;
+    slope[p.high] += factor * value.at(p.low);
+    slope[p.low] += factor * value.at(p.high);
+    if (chebyshev) slope[p.high - p.low] -= s;
+  }
+  return gain;
+}
+
 std::size_t PolynomialPlan::relinearisations() const {
   std::size_t total = powers_.size();
   for (const Node& node : nodes_) total += !node.products.empty();
@@ -212,12 +249,8 @@ class Evaluation {
   }
 
  private:
-  // Q_level / Q_{level-1}, by the recursion of the canonical scales.
-  double ratio(int level) const {
-    const auto& params = *evaluator_.params();
-    const double s = params.level(level).scale;
-    return s / params.level(level - 1).scale * s;
-  }
+  // Q_level / Q_{level-1}.
+  double ratio(int level) const { return evaluator_.params()->level(level).ratio; }
 
   Ciphertext power(std::size_t i, int level) const {
     return evaluator_.drop_to(powers_.at(i), level);

@@ -1,0 +1,197 @@
+#include "jali/circuits/dft.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "jali/base/error.h"
+
+namespace jali::circuits {
+namespace {
+
+using Complex = std::complex<double>;
+
+// Plain complex product: entries are finite.
+Complex times(Complex a, Complex b) {
+  return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
+}
+
+std::vector<Complex>& diagonal(Diagonals& m, std::size_t index, std::size_t n) {
+  auto& entries = m[static_cast<int>(index % n)];
+  entries.resize(n);
+  return entries;
+}
+
+/// B_len: (u, v) -> (u + zeta v, u - zeta v) on the halves of blocks of `len` slots, or twice its
+/// inverse, (a, b) -> (a + b, (a - b) / zeta); zeta = exp(2 pi i 5^j / (4 len)) at place j.
+Diagonals butterflies(std::size_t n, std::size_t len, bool inverse) {
+  Diagonals m;
+  const std::size_t half = len / 2;
+  auto& mid = diagonal(m, 0, n);
+  auto& up = diagonal(m, half, n);
+  auto& down = diagonal(m, n - half, n);
+  std::size_t power = 1;
+  for (std::size_t j = 0; j < half; ++j, power = power * 5 % (4 * len)) {
+    const double angle =
+        2 * std::numbers::pi * static_cast<double>(power) / static_cast<double>(4 * len);
+    const Complex zeta(std::cos(angle), inverse ? -std::sin(angle) : std::sin(angle));
+    for (std::size_t i = j; i < n; i += len) {
+      mid[i] += 1.0;
+      mid[i + half] -= zeta;
+      up[i] += inverse ? 1.0 : zeta;
+      down[i + half] += inverse ? zeta : 1.0;
+    }
+  }
+  return m;
+}
+
+/// The product a b: b is applied first.
+Diagonals product(const Diagonals& a, const Diagonals& b, std::size_t n) {
+  Diagonals m;
+  for (const auto& [i, x] : a) {
+    for (const auto& [j, y] : b) {
+      auto& sum = diagonal(m, static_cast<std::size_t>(i + j), n);
+      for (std::size_t s = 0; s < n; ++s) {
+        sum[s] += times(x[s], y[(s + static_cast<std::size_t>(i)) % n]);
+      }
+    }
+  }
+  return m;
+}
+
+/// A matrix on n slots as one on the 2 n of a vector (x, x): each half of the result weighed.
+Diagonals weigh_output(const Diagonals& m, std::size_t n, Complex first, Complex second) {
+  Diagonals out;
+  for (const auto& [d, x] : m) {
+    // Of the two rotations that do the same to (x, x), the shorter one.
+    const auto index = static_cast<std::size_t>(d);
+    auto& y = diagonal(out, index > n / 2 ? index + n : index, 2 * n);
+    for (std::size_t s = 0; s < n; ++s) {
+      y[s] = times(x[s], first);
+      y[s + n] = times(x[s], second);
+    }
+  }
+  return out;
+}
+
+/// A matrix on n slots of first x + second y, for a vector (x, y) of 2 n: gives (M(..), M(..)).
+Diagonals weigh_input(const Diagonals& m, std::size_t n, Complex first, Complex second) {
+  Diagonals out;
+  for (const auto& [d, x] : m) {
+    for (std::size_t half : {std::size_t{0}, n}) {
+      auto& y = diagonal(out, static_cast<std::size_t>(d) + half, 2 * n);
+      for (std::size_t s = 0; s < 2 * n; ++s) {
+        const std::size_t column = (s + static_cast<std::size_t>(d) + half) % (2 * n);
+        y[s] += times(x[s % n], column < n ? first : second);
+      }
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Diagonals> dft_matrices(Dft direction, int log_slots, int levels, double factor) {
+  require<InvalidArgument>(log_slots >= 0 && log_slots <= 16, "log_slots must be 0 to 16");
+  require<InvalidArgument>(levels >= 1 && levels <= std::max(log_slots, 1), [&] {
+    return "a DFT on 2^" + std::to_string(log_slots) + " slots takes 1 to " +
+           std::to_string(std::max(log_slots, 1)) + " levels, not " + std::to_string(levels);
+  });
+  require<InvalidArgument>(std::isfinite(factor) && factor > 0, "the factor must be positive");
+  const std::size_t n = std::size_t{1} << log_slots;
+  const bool inverse = direction == Dft::coefficients_to_slots;
+  // The inverse stages are twice too large each.
+  const double each = std::pow(inverse ? factor / static_cast<double>(n) : factor, 1.0 / levels);
+  std::vector<Diagonals> out;
+  int stage = 0;
+  for (int level = 0; level < levels; ++level) {
+    // Later matrices lie lower, where more diagonals cost less.
+    const int count = (log_slots + level) / levels;
+    Diagonals m;
+    diagonal(m, 0, n).assign(n, each);
+    for (int i = 0; i < count; ++i, ++stage) {
+      const std::size_t len = inverse ? n >> stage : std::size_t{2} << stage;
+      m = product(butterflies(n, len, inverse), m, n);
+    }
+    out.push_back(std::move(m));
+  }
+  return out;
+}
+
+HomomorphicDft::HomomorphicDft(CkksParamsPtr params, Dft direction, const DftOptions& options) {
+  const int full = params->log_n() - 1;
+  const int log_slots = options.log_slots < 0 ? full : options.log_slots;
+  require<InvalidArgument>(log_slots <= full - (options.side_by_side ? 1 : 0), [&] {
+    return "a DFT on 2^" + std::to_string(log_slots) + " slots does not fit 2^" +
+           std::to_string(full) + (options.side_by_side ? " side by side" : "");
+  });
+  require<InvalidArgument>(options.levels >= 1, "a DFT takes at least one level");
+  const int levels = std::min(options.levels, std::max(log_slots, 1));
+  const int level = options.level < 0 ? params->top() : options.level;
+  require<DepthExhausted>(level >= levels, [&] {
+    return "the DFT takes " + std::to_string(levels) + " levels, its input has " +
+           std::to_string(level) + ": give it fewer levels, or more depth";
+  });
+  const double first = options.input_scale > 0 ? options.input_scale : params->level(level).scale;
+  const double last =
+      options.output_scale > 0 ? options.output_scale : params->level(level - levels).scale;
+
+  const bool to_slots = direction == Dft::coefficients_to_slots;
+  auto matrices = dft_matrices(direction, log_slots, levels, options.factor);
+  const std::size_t n = std::size_t{1} << log_slots;
+  if (options.side_by_side) {
+    const Complex i(0, 1);
+    for (std::size_t k = 0; k < matrices.size(); ++k) {
+      const bool weigh = to_slots ? k + 1 == matrices.size() : k == 0;
+      if (!weigh) {
+        matrices[k] = weigh_output(matrices[k], n, 1, 1);
+      } else if (to_slots) {
+        matrices[k] = weigh_output(matrices[k], n, 0.5, -0.5 * i);
+      } else {
+        matrices[k] = weigh_input(matrices[k], n, 1, i);
+      }
+    }
+  }
+  double scale = first;
+  for (int k = 0; k < levels; ++k) {
+    TransformOptions stage;
+    stage.level = level - k;
+    stage.log_slots = log_slots + (options.side_by_side ? 1 : 0);
+    stage.input_scale = scale;
+    scale = k + 1 == levels ? last
+                            : first * std::pow(last / first, static_cast<double>(k + 1) / levels);
+    stage.output_scale = scale;
+    stage.bsgs = options.bsgs;
+    stages_.emplace_back(params, std::move(matrices[static_cast<std::size_t>(k)]), stage);
+  }
+}
+
+std::vector<int> HomomorphicDft::rotations() const {
+  std::set<int> all;
+  for (const auto& stage : stages_) {
+    for (int r : stage.rotations()) all.insert(r);
+  }
+  return {all.begin(), all.end()};
+}
+
+std::size_t HomomorphicDft::plaintext_bytes() const {
+  std::size_t total = 0;
+  for (const auto& stage : stages_) total += stage.plaintext_bytes();
+  return total;
+}
+
+void HomomorphicDft::prepare(const ckks::Encoder& encoder) {
+  for (auto& stage : stages_) stage.prepare(encoder);
+}
+
+ckks::Ciphertext HomomorphicDft::apply(const ckks::Evaluator& evaluator,
+                                       const ckks::Ciphertext& x) const {
+  ckks::Ciphertext y = stages_.front().apply(evaluator, x);
+  for (std::size_t k = 1; k < stages_.size(); ++k) y = stages_[k].apply(evaluator, y);
+  return y;
+}
+
+}  // namespace jali::circuits

@@ -1,0 +1,214 @@
+#include "jali/circuits/modular_reduction.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "jali/base/error.h"
+
+namespace jali::circuits {
+namespace {
+
+constexpr double kTurn = 2 * std::numbers::pi;
+using Real = long double;
+
+/// arcsin(s) = s + s^3/6 + 3 s^5/40 + 15 s^7/336 + ..., over 2 pi.
+Polynomial arcsine(int degree) {
+  Polynomial p;
+  p.coefficients.assign(static_cast<std::size_t>(degree) + 1, 0.0);
+  double c = 1;
+  for (int k = 1; k <= degree; k += 2) {
+    p.coefficients[static_cast<std::size_t>(k)] = c / k / kTurn;
+    c *= static_cast<double>(k) / (k + 1);
+  }
+  return p;
+}
+
+}  // namespace
+
+namespace {
+
+void check(const ReductionOptions& options) {
+  require<InvalidArgument>(options.range >= 1 && options.degree >= 2 && options.degree % 2 == 0 &&
+                               options.doublings >= 0 && options.doublings <= 16,
+                           "a modular reduction needs a range of at least 1, an even degree and 0 "
+                           "to 16 doublings");
+  const int s = options.inverse_sine;
+  require<InvalidArgument>(s == 1 || s == 3 || s == 5 || s == 7,
+                           "inverse_sine must be 1 (none), 3, 5 or 7");
+}
+
+Polynomial cosine(const ReductionOptions& options) {
+  check(options);
+  const double reach = kTurn * (options.range + 0.25) * std::exp2(-options.doublings);
+  Polynomial p = chebyshev_interpolate([&](double u) { return std::cos(reach * u); }, -1, 1,
+                                       static_cast<std::size_t>(options.degree));
+  for (std::size_t i = 1; i < p.coefficients.size(); i += 2) p.coefficients[i] = 0;
+  return p;
+}
+
+/// visit(integer, probability) for round(x), x of variance (weight + 1) / 12: the Gaussian's.
+template <class Visit>
+void for_integers(int range, int weight, Visit visit) {
+  const double variance = (weight + 1) / 12.0;
+  double total = 0;
+  for (int i = -range; i <= range; ++i) total += std::exp(-i * i / (2 * variance));
+  for (int i = -range; i <= range; ++i) visit(i, std::exp(-i * i / (2 * variance)) / total);
+}
+
+}  // namespace
+
+ModularReduction::ModularReduction(const ReductionOptions& options)
+    : options_(options),
+      cosine_(cosine(options)),
+      arcsine_(arcsine(options.inverse_sine)),
+      plan_(cosine_) {}
+
+int ModularReduction::levels() const {
+  const int tail = options_.inverse_sine == 1
+                       ? 0
+                       : depth(static_cast<std::size_t>(options_.inverse_sine), Basis::power);
+  return depth(static_cast<std::size_t>(options_.degree), Basis::chebyshev) + options_.doublings +
+         tail;
+}
+
+ckks::Ciphertext ModularReduction::apply(const ckks::Evaluator& evaluator,
+                                         const ckks::Ciphertext& x, double scale,
+                                         int weight) const {
+  const auto& params = *evaluator.params();
+  require<DepthExhausted>(x.level >= levels(), [&] {
+    return "the modular reduction takes " + std::to_string(levels()) +
+           " levels, the ciphertext has " + std::to_string(x.level);
+  });
+  const int poly_levels = plan_.depth_needed();
+  const int r = options_.doublings;
+  const int end = x.level - poly_levels - r;  // after the doublings
+  // Scales from the result upwards. A doubled square is the square at half the scale.
+  const bool bare = options_.inverse_sine == 1;
+  std::vector<double> scales(static_cast<std::size_t>(r) + 1);
+  scales.back() = bare ? scale / kTurn : params.level(end).ratio;
+  for (int i = r; i > 0; --i) {
+    scales[static_cast<std::size_t>(i) - 1] =
+        std::sqrt(2 * scales[static_cast<std::size_t>(i)] * params.level(end + r - i + 1).ratio);
+  }
+
+  const double shift = -0.25 * input_factor();
+  ckks::Ciphertext y = evaluate(evaluator, evaluator.add_scalar(x, shift), plan_, scales[0]);
+  for (int i = 1; i <= r; ++i) {
+    ckks::Ciphertext square = evaluator.square(y);
+    square.scale /= 2;
+    square = evaluator.relinearise_rescale(evaluator.add_scalar(square, -1.0));
+    square.scale = scales[static_cast<std::size_t>(i)];  // equal but for rounding
+    y = std::move(square);
+  }
+  // The slope of x -> sin(2 pi x) is 2 pi at every integer, whatever it is inside.
+  const double rounding = evaluator.noise().rescale_variance();
+  const double wrong = interpolation_error_rms(weight);
+  const double inside =
+      x.estimate.variance / (x.scale * x.scale) / (input_factor() * input_factor()) +
+      wrong * wrong / static_cast<double>(params.n());
+  y.estimate.variance =
+      (variance(x.scale, scales, rounding, weight) + inside * kTurn * kTurn) * y.scale * y.scale;
+  y.estimate.message = 0.1;
+  if (bare) {
+    y.scale = scale;  // divides by 2 pi
+    return y;
+  }
+  return evaluate(evaluator, y, arcsine_, scale);
+}
+
+namespace {
+
+/// Clenshaw's recurrence in long double.
+Real clenshaw(const Polynomial& p, Real u) {
+  Real y1 = 0, y2 = 0;
+  for (std::size_t i = p.coefficients.size(); i-- > 1;) {
+    y2 = std::exchange(y1, 2 * u * y1 - y2 + static_cast<Real>(p.coefficients[i].real()));
+  }
+  return u * y1 - y2 + static_cast<Real>(p.coefficients[0].real());
+}
+
+Real horner(const Polynomial& p, Real x) {
+  Real y = 0;
+  for (std::size_t i = p.coefficients.size(); i-- > 0;) {
+    y = y * x + static_cast<Real>(p.coefficients[i].real());
+  }
+  return y;
+}
+
+Real reduce(const ReductionOptions& o, const Polynomial& cosine, const Polynomial& arcsine,
+            Real x) {
+  Real y = clenshaw(cosine, (x - Real{0.25}) / (o.range + Real{0.25}));
+  for (int i = 0; i < o.doublings; ++i) y = 2 * y * y - 1;
+  return horner(arcsine, y);
+}
+
+/// Places of |x| <= K around every integer: multiples of distance / 8.
+template <class Visit>
+void sample(int range, double distance, Visit visit) {
+  for (int integer = -range; integer <= range; ++integer) {
+    for (int j = -8; j <= 8; ++j) {
+      const Real offset = static_cast<Real>(distance) * j / 8;
+      if (std::fabs(integer + offset) <= range) visit(integer, offset);
+    }
+  }
+}
+
+}  // namespace
+
+double ModularReduction::variance(double power_scale, const std::vector<double>& scales,
+                                  double rounding, int weight) const {
+  const double power = scales[0] / power_scale * (scales[0] / power_scale);
+  double total = 0;
+  for_integers(options_.range, weight, [&](int integer, double probability) {
+    const double u = (integer - 0.25) * input_factor();
+    // y_i = cos(2 pi (x - 1/4) 2^(i - r)); the error of y_i grows by 4 y_i at the next doubling.
+    double slope = 1, sum = 0;
+    for (int i = options_.doublings; i >= 0; --i) {
+      const double s = scales[static_cast<std::size_t>(i)];
+      const double gain = i == 0 ? plan_.rounding_gain(u, power) : 1;
+      sum += slope * slope * gain * rounding / (s * s);
+      if (i > 0)
+        slope *= 4 * std::cos(kTurn * (integer - 0.25) * std::exp2(i - 1 - options_.doublings));
+    }
+    total += probability * sum;
+  });
+  return total;
+}
+
+double ModularReduction::operator()(double x) const {
+  return static_cast<double>(reduce(options_, cosine_, arcsine_, x));
+}
+
+double ModularReduction::error(double distance) const {
+  Real worst = 0;
+  sample(options_.range, distance, [&](int integer, Real offset) {
+    const Real y = reduce(options_, cosine_, arcsine_, integer + offset);
+    worst = std::max(worst, std::fabs(y - offset));
+  });
+  return static_cast<double>(worst);
+}
+
+double ModularReduction::interpolation_error_rms(int weight) const {
+  double total = 0;
+  for_integers(options_.range, weight, [&](int integer, double probability) {
+    const Real y = reduce(options_, cosine_, arcsine_, static_cast<Real>(integer));
+    total += probability * static_cast<double>(y * y);
+  });
+  return std::sqrt(total);
+}
+
+double ModularReduction::interpolation_error() const {
+  constexpr Real turn = 2 * std::numbers::pi_v<Real>;
+  Real worst = 0;
+  sample(options_.range, 0.01, [&](int integer, Real offset) {
+    const Real y = reduce(options_, cosine_, arcsine_, integer + offset);
+    worst = std::max(worst, std::fabs(y - horner(arcsine_, std::sin(turn * offset))));
+  });
+  return static_cast<double>(worst);
+}
+
+}  // namespace jali::circuits
