@@ -1,0 +1,263 @@
+#include "jali/bootstrap/bootstrapper.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "jali/base/error.h"
+
+namespace jali::bootstrap {
+namespace {
+
+using ckks::Ciphertext;
+using params::BootstrapLiteral;
+using params::BootstrapOrder;
+
+constexpr double kTurn = 2 * std::numbers::pi;
+
+const BootstrapLiteral& literal(const CkksParamsPtr& params) {
+  require<InvalidArgument>(params != nullptr && params->bootstrap().has_value(),
+                           "these parameters have no levels for bootstrapping: create them with "
+                           "bootstrap=True");
+  return *params->bootstrap();
+}
+
+circuits::ReductionOptions reduction_options(const BootstrapLiteral& b) {
+  return {b.range, b.degree, b.doublings, b.inverse_sine};
+}
+
+}  // namespace
+
+BootstrapPlan::BootstrapPlan(CkksParamsPtr params, const BootstrapperOptions& options)
+    : params_(std::move(params)),
+      options_(options),
+      reduction_(reduction_options(literal(params_))) {
+  const BootstrapLiteral& b = literal(params_);
+  const int full = params_->log_n() - 1;
+  if (options_.log_slots < 0) options_.log_slots = full;
+  require<InvalidArgument>(options_.log_slots >= 1 && options_.log_slots <= full, [&] {
+    return "bootstrapping serves 2 to 2^" + std::to_string(full) + " slots, not 2^" +
+           std::to_string(options_.log_slots);
+  });
+  const bool raise_first = b.order == BootstrapOrder::raise_first;
+  require<InvalidArgument>(!options_.real || !raise_first,
+                           "dropping imaginary parts is for parameters of the order slots_first");
+  // Few slots leave room for real and imaginary part in one ciphertext.
+  side_by_side_ = raise_first && options_.log_slots < full;
+  q0_ = 1;
+  for (PrimeIndex i : params_->level(0).primes) {
+    q0_ *= static_cast<double>(params_->primes()[i]);
+  }
+  // Primes are not everywhere: q_0 may fall half a bit short of what ratio_bits asks for.
+  entry_scale_ = std::max(q0_ * std::exp2(-b.ratio_bits), params_->level(0).scale);
+  const int depth = params_->depth();
+  const int mod_top = params_->top() - b.cts_levels;
+  const double mod_nominal = params_->level(mod_top).scale;
+  // The reduction's result f = (scale / q_0) message; sin(2 pi x) = 2 pi f keeps the nominal scale.
+  mod_scale_ =
+      raise_first ? mod_nominal * kTurn * std::exp2(-b.ratio_bits) : params_->level(depth).scale;
+
+  // The trace to fewer slots multiplies by (N/2) / slots; t + conj(t) is twice the real part.
+  const double gap = std::ldexp(1, full - options_.log_slots);
+  circuits::DftOptions to_slots;
+  to_slots.levels = std::min(b.cts_levels, options_.log_slots);
+  to_slots.level = mod_top + to_slots.levels;
+  to_slots.log_slots = options_.log_slots;
+  to_slots.factor = reduction_.input_factor() / gap * (side_by_side_ ? 1 : 0.5);
+  to_slots.input_scale = q0_;
+  to_slots.output_scale = mod_nominal;
+  to_slots.side_by_side = side_by_side_;
+  to_slots_.emplace(params_, circuits::Dft::coefficients_to_slots, to_slots);
+
+  circuits::DftOptions to_coefficients;
+  to_coefficients.levels = std::min(b.stc_levels, options_.log_slots);
+  to_coefficients.level = (raise_first ? depth : 0) + to_coefficients.levels;
+  to_coefficients.log_slots = options_.log_slots;
+  // Levels that few slots leave over bring the scale down, so that the matrices get more of theirs.
+  const bool spare = to_coefficients.levels < b.stc_levels;
+  to_coefficients.input_scale = !raise_first ? params_->level(to_coefficients.level).scale
+                                : spare      ? 16 * params_->level(depth).scale
+                                             : mod_scale_;
+  to_coefficients.output_scale = raise_first ? params_->level(depth).scale : entry_scale_;
+  to_coefficients.side_by_side = side_by_side_;
+  to_coefficients_.emplace(params_, circuits::Dft::slots_to_coefficients, to_coefficients);
+}
+
+std::vector<int> BootstrapPlan::rotations() const {
+  std::set<int> all;
+  for (int r : to_slots_->rotations()) all.insert(r);
+  for (int r : to_coefficients_->rotations()) all.insert(r);
+  for (std::size_t r = std::size_t{1} << options_.log_slots; r < params_->slots(); r *= 2) {
+    all.insert(circuits::signed_rotation(static_cast<long long>(r), params_->slots()));
+  }
+  return {all.begin(), all.end()};
+}
+
+std::size_t BootstrapPlan::plaintext_bytes() const {
+  return to_slots_->plaintext_bytes() + to_coefficients_->plaintext_bytes();
+}
+
+double BootstrapPlan::max_magnitude() const { return q0_ / entry_scale_ / 8; }
+
+// The first term that the series of arcsin leaves out: with x = (scale / q_0) m and d its degree,
+//   c_{d+2} (2 pi scale / q_0)^(d+1) m^(d+2),   c_3 = 1/6, c_5 = 3/40, c_7 = 15/336, c_9 = 105/3456.
+double BootstrapPlan::sine_term(double m) const {
+  const int d = params_->bootstrap()->inverse_sine;
+  const double c = d == 1 ? 1.0 / 6 : d == 3 ? 3.0 / 40 : d == 5 ? 15.0 / 336 : 105.0 / 3456;
+  return c * std::pow(kTurn * entry_scale_ / q0_, d + 1) * std::pow(m, d + 2);
+}
+
+// The coefficients have sum of squares <= bound^2, hence sum of |.|^p <= bound^p, and a slot is a sum of
+// them, each times a root of unity. In the order slots_first a slot is its own two coefficients.
+double BootstrapPlan::worst_sine_error(double bound) const { return sine_term(bound); }
+
+// Gaussian coefficients: E m^(2p) = (2p - 1)!! E[m^2]^p, p = d + 2.
+double BootstrapPlan::sine_error(double magnitude) const {
+  const auto& b = *params_->bootstrap();
+  const double numbers =
+      b.order == BootstrapOrder::slots_first ? 2 : std::ldexp(2.0, options_.log_slots);
+  double moment = 1;
+  for (int k = 2 * b.inverse_sine + 3; k > 1; k -= 2) moment *= k;
+  return std::sqrt(moment * numbers) * sine_term(magnitude / std::sqrt(numbers));
+}
+
+Bootstrapper::Bootstrapper(std::shared_ptr<const ckks::Evaluator> evaluator, BootstrapPlan plan)
+    : evaluator_(std::move(evaluator)), plan_(std::move(plan)) {
+  require<InvalidArgument>(evaluator_ != nullptr, "bootstrapping needs an evaluator");
+  require<ParamsMismatch>(evaluator_->params()->hash() == plan_.params_->hash(),
+                          "the plan was made for other parameters than the evaluator's");
+  require<KeyMissing>(evaluator_->has_encapsulation(),
+                      "no keys for bootstrapping: make the keys with bootstrap=True");
+  circuits::require_rotations(*evaluator_, plan_.rotations(), "bootstrapping");
+  require<KeyMissing>(
+      evaluator_->has_galois(ring::conjugation_element(plan_.params_->n())),
+      "bootstrapping needs the key for conjugation: make the keys with conjugate=True");
+}
+
+void Bootstrapper::prepare() {
+  plan_.to_slots_->prepare(evaluator_->encoder());
+  plan_.to_coefficients_->prepare(evaluator_->encoder());
+}
+
+// To level 0 at a scale near entry_scale; `entered` is the scale that it has exactly.
+Ciphertext Bootstrapper::enter(const Ciphertext& x, double& entered) const {
+  const double target = plan_.entry_scale_;
+  if (x.level > 0) {
+    entered = target;
+    return evaluator_->adjust(x, 0, target);
+  }
+  const double factor = std::floor(target / x.scale * (1 + 0x1p-40));
+  require<ScaleMismatch>(factor >= 1 && factor < 0x1p62, [&] {
+    return "a scale of 2^" + std::to_string(std::log2(x.scale)) +
+           " at level 0 leaves too little room for bootstrapping: it takes up to 2^" +
+           std::to_string(std::log2(target));
+  });
+  Ciphertext out = evaluator_->multiply_integer(x, static_cast<std::int64_t>(factor));
+  out.scale = entered = x.scale * factor;
+  out.estimate.message = x.estimate.message;
+  return out;
+}
+
+// The sum over the automorphisms that fix the subring of the packing: it, times (N/2) / slots.
+Ciphertext Bootstrapper::trace(Ciphertext x) const {
+  const std::size_t slots = std::size_t{1} << plan_.options_.log_slots;
+  for (std::size_t r = slots; r < plan_.params_->slots(); r *= 2) {
+    evaluator_->add_inplace(x, evaluator_->rotate(x, static_cast<int>(r)));
+  }
+  x.log_slots = plan_.packed_log_slots();
+  return x;
+}
+
+// f of the coefficients in the slots, x input_factor on the way in, at `scale`; in complex slots unless
+// they lie side by side.
+Ciphertext Bootstrapper::reduce(const Ciphertext& t, double scale) const {
+  const auto& ev = *evaluator_;
+  const int weight = plan_.params_->bootstrap()->weight;
+  const Ciphertext turned = ev.conjugate(t);
+  const Ciphertext real = ev.add(t, turned);
+  if (plan_.side_by_side_ || plan_.options_.real) {
+    return plan_.reduction_.apply(ev, real, scale, weight);
+  }
+  // i (conj(t) - t) is twice the imaginary part.
+  const Ciphertext both = ev.stack(real, ev.multiply_i(ev.sub(turned, t)));
+  const Ciphertext f = plan_.reduction_.apply(ev, both, scale, weight);
+  return ev.add(ev.vectors(f, 0, t.batch()), ev.multiply_i(ev.vectors(f, t.batch(), t.batch())));
+}
+
+Ciphertext Bootstrapper::apply(const Ciphertext& x, int target_level) const {
+  const auto& ev = *evaluator_;
+  const auto& params = *plan_.params_;
+  const BootstrapLiteral& b = *params.bootstrap();
+  const int depth = params.depth();
+  const int target = target_level < 0 ? depth : target_level;
+  require<InvalidArgument>(target <= depth, [&] {
+    return "target_level " + std::to_string(target) + " is above the " + std::to_string(depth) +
+           " levels of these parameters";
+  });
+  require<InvalidArgument>(x.parts.size() == 2, "bootstrapping takes two parts: relinearise first");
+  require<InvalidArgument>(x.log_slots == plan_.options_.log_slots, [&] {
+    return "this bootstrapping was set up for 2^" + std::to_string(plan_.options_.log_slots) +
+           " slots, the ciphertext has 2^" + std::to_string(x.log_slots);
+  });
+  require<DepthExhausted>(x.level >= plan_.input_level(), [&] {
+    return "these parameters bootstrap from level " + std::to_string(plan_.input_level()) +
+           " or above, the ciphertext has level " + std::to_string(x.level) +
+           ": bootstrap before the last levels are used";
+  });
+  require<InvalidArgument>(x.estimate.message <= plan_.max_magnitude(), [&] {
+    return "the declared magnitude " + std::to_string(x.estimate.message) +
+           " is more than bootstrapping reduces rightly, " + std::to_string(plan_.max_magnitude()) +
+           ": scale the values down, or take parameters with more integer_bits and ratio_bits";
+  });
+
+  double entered = 0;  // scale of the message at level 0
+  Ciphertext low;
+  if (b.order == BootstrapOrder::raise_first) {
+    low = enter(x, entered);
+  } else {
+    const auto& dft = *plan_.to_coefficients_;
+    const double canonical = params.level(dft.level()).scale;
+    Ciphertext in = x.level > dft.level() ? ev.adjust(x, dft.level(), canonical) : ev.copy(x);
+    // A scale of its own is a factor to the message, as far as the matrices are concerned.
+    entered = plan_.entry_scale_ * (in.scale / canonical);
+    in.scale = canonical;
+    low = dft.apply(ev, in);
+  }
+
+  const auto& to_slots = *plan_.to_slots_;
+  Ciphertext raised = ev.raise(low, to_slots.level());
+  // What is reduced is phase / q_0, a number of its own.
+  raised.scale = plan_.q0_;
+  const double coefficient = std::sqrt((b.weight + 1) / 12.0);
+  raised.estimate.message = coefficient * std::sqrt(static_cast<double>(params.n()));
+  raised = trace(std::move(raised));
+  const Ciphertext slots = to_slots.apply(ev, raised);
+  Ciphertext f = reduce(slots, plan_.mod_scale_ * (plan_.q0_ / entered));
+  f.scale = plan_.mod_scale_;
+  if (b.order == BootstrapOrder::raise_first) {
+    const auto& dft = *plan_.to_coefficients_;
+    // Its slots are the message's coefficients.
+    const double numbers = std::ldexp(2.0, plan_.options_.log_slots);
+    f.estimate.message = x.estimate.message * std::sqrt((plan_.side_by_side_ ? 1 : 2) / numbers);
+    if (f.level > dft.level()) {
+      f = ev.adjust(f, dft.level(), dft.stages().front().input_scale());
+    }
+    f = dft.apply(ev, f);
+  }
+  f.log_slots = x.log_slots;
+  f.estimate.message = x.estimate.message;
+  const double sine = plan_.sine_error(x.estimate.message) * f.scale;
+  f.estimate.variance += sine * sine / static_cast<double>(params.n());
+  f.packing = x.packing;
+  if (target < depth) {
+    ckks::Packing packing = f.packing;
+    f = ev.adjust(f, target, params.level(target).scale);
+    f.packing = packing;
+  }
+  return f;
+}
+
+}  // namespace jali::bootstrap

@@ -1,0 +1,85 @@
+// CKKS bootstrapping: a ciphertext at its last levels becomes one of the same message at level
+// depth(). See docs/math/bootstrapping.md.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "jali/circuits/dft.h"
+#include "jali/circuits/modular_reduction.h"
+
+namespace jali::bootstrap {
+
+using params::CkksParamsPtr;
+
+struct BootstrapperOptions {
+  int log_slots = -1;  // of the ciphertexts; -1: all N/2
+  /// slots_first only: the imaginary parts of the slots are dropped, which halves the reduction.
+  bool real = false;
+};
+
+/// What of bootstrapping depends on parameters and packing alone: the matrices and the rotations that
+/// they need.
+class BootstrapPlan {
+ public:
+  /// Throws InvalidArgument for parameters without bootstrapping and for packings they do not serve.
+  BootstrapPlan(CkksParamsPtr params, const BootstrapperOptions& options = {});
+
+  const CkksParamsPtr& params() const { return params_; }
+  const BootstrapperOptions& options() const { return options_; }
+  /// Rotations to make keys for; conjugation, relinearisation and encapsulation keys are needed, too.
+  std::vector<int> rotations() const;
+  std::size_t plaintext_bytes() const;  // that prepare() takes
+  /// The lowest level of an input.
+  int input_level() const { return params_->bootstrap()->input_level(); }
+  /// Root mean square of the slots, in message units, up to which ciphertexts are taken.
+  double max_magnitude() const;
+  /// How far a slot can be off because sin(2 pi x) is not 2 pi x, for any message of slots at most
+  /// `bound`; and its root mean square for slots of this root mean square, independent and complex.
+  double worst_sine_error(double bound) const;
+  double sine_error(double magnitude) const;
+
+ private:
+  friend class Bootstrapper;
+  int packed_log_slots() const { return options_.log_slots + (side_by_side_ ? 1 : 0); }
+
+  double sine_term(double numbers) const;
+
+  CkksParamsPtr params_;
+  BootstrapperOptions options_;
+  bool side_by_side_ = false;
+  double q0_ = 0;
+  double entry_scale_ = 0;  // of the message at level 0
+  double mod_scale_ = 0;  // of the result of the reduction, in message units
+  circuits::ModularReduction reduction_;
+  std::optional<circuits::HomomorphicDft> to_slots_, to_coefficients_;
+};
+
+/// Needs no secret. All operations are const and may be used from several threads.
+class Bootstrapper {
+ public:
+  /// Throws KeyMissing, naming what is missing.
+  Bootstrapper(std::shared_ptr<const ckks::Evaluator> evaluator, BootstrapPlan plan);
+
+  const BootstrapPlan& plan() const { return plan_; }
+  /// Encodes all diagonals now and keeps them; without it each is encoded whenever it is used.
+  void prepare();
+
+  /// x of two parts, of any scale and batch, at any level from plan().input_level() on. The result
+  /// has level target_level (-1: depth()) and that level's canonical scale.
+  /// Its message is that of x as long as the coefficients of x's polynomial are below 1/2 of q_0 /
+  /// scale on entry; with the sine alone the error grows with their cube (see the document). Throws
+  /// InvalidArgument when the declared magnitude is above max_magnitude().
+  ckks::Ciphertext apply(const ckks::Ciphertext& x, int target_level = -1) const;
+
+ private:
+  ckks::Ciphertext enter(const ckks::Ciphertext& x, double& entered) const;
+  ckks::Ciphertext trace(ckks::Ciphertext x) const;
+  ckks::Ciphertext reduce(const ckks::Ciphertext& slots, double scale) const;
+
+  std::shared_ptr<const ckks::Evaluator> evaluator_;
+  BootstrapPlan plan_;
+};
+
+}  // namespace jali::bootstrap

@@ -1,0 +1,200 @@
+// Bootstrapping through the public entry: every legal combination, compared in the clear.
+#include "support.h"
+
+namespace jali::bootstrap::testing {
+namespace {
+
+constexpr auto kRaise = BootstrapOrder::raise_first;
+constexpr auto kSlots = BootstrapOrder::slots_first;
+
+/// Precise enough that noise, not the sine, is what is measured.
+BootstrapLiteral precise(BootstrapOrder order, int cts, int stc, double stc_bits = 45) {
+  BootstrapLiteral b;
+  b.order = order;
+  b.degree = 62;
+  b.doublings = 2;
+  b.inverse_sine = 7;
+  b.cts_levels = cts;
+  b.stc_levels = stc;
+  b.stc_bits = stc_bits;
+  return b;
+}
+
+/// Every word, order and a few level budgets.
+std::vector<Case> cases() {
+  std::vector<Case> out;
+  for (const auto order : {kRaise, kSlots}) {
+    const std::string o = order == kRaise ? "raise" : "slots";
+    out.push_back({o + "_w64_3_2", Word::w64, 45, 3, precise(order, 3, 2)});
+    out.push_back({o + "_w52_2_3", Word::w52, 45, 4, precise(order, 2, 3)});
+    out.push_back({o + "_w32_4_1", Word::w32, 50, 3, precise(order, 4, 1, 50)});
+    out.push_back({o + "_w52_1_2", Word::w52, 40, 3, precise(order, 1, 2, 40)});
+  }
+  // Secrets of other weights, with the range they need.
+  Case dense{"weight_192", Word::w64, 45, 2, precise(kRaise, 2, 2)};
+  dense.bootstrap.weight = 192;
+  dense.bootstrap.range = 30;
+  dense.bootstrap.doublings = 3;
+  out.push_back(dense);
+  Case sparse{"weight_8", Word::w64, 45, 2, precise(kRaise, 2, 2)};
+  sparse.bootstrap.weight = 8;
+  sparse.bootstrap.range = 5;
+  sparse.bootstrap.degree = 40;
+  sparse.bootstrap.doublings = 1;
+  out.push_back(sparse);
+  return out;
+}
+
+/// The result is right to the precision predicted, from above and (for full packing, where the
+/// average is over enough slots) from below.
+void expect_refreshed(World& world, const ckks::Ciphertext& y, const std::vector<Complex>& v) {
+  const auto& params = *world.params;
+  EXPECT_EQ(y.scale, params.level(y.level).scale);
+  EXPECT_EQ(y.parts.size(), 2u);
+  const double predicted = world.evaluator->noise().precision_bits(y.estimate, y.scale);
+  const auto got = world.decrypt(y);
+  ASSERT_EQ(got.size(), v.size());
+  const double measured = World::precision(got, v);
+  const bool many = v.size() >= 256;  // else one key's noise may be far from the average key's
+  EXPECT_GT(measured, predicted - (many ? 1 : 3)) << "seed " << world.seed;
+  EXPECT_LT(measured, predicted + (many ? 2.5 : 6)) << "seed " << world.seed;
+  EXPECT_GT(predicted, 24);
+}
+
+class Bootstrappers : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Bootstrappers, EveryPackingLevelScaleAndBatch) {
+  const Case& c = GetParam();
+  for (int log_slots = 1; log_slots < c.log_n; ++log_slots) {
+    World world(c, {log_slots}, /*prepare=*/log_slots % 2 == 0);
+    const auto& params = *world.params;
+    const std::size_t slots = std::size_t{1} << log_slots;
+    const int lowest = world.bootstrapper->plan().input_level();
+    SCOPED_TRACE("slots 2^" + std::to_string(log_slots));
+    for (int level = lowest; level <= params.depth(); ++level) {
+      // A scale off the canonical one is the message's, not an error.
+      const double drift = level == lowest ? 0.83 : 1;
+      const auto v = world.vector(slots);
+      const auto x = world.encrypt(v, level, params.level(level).scale * drift);
+      const auto y = world.bootstrapper->apply(x);
+      EXPECT_EQ(y.level, params.depth());
+      EXPECT_EQ(y.log_slots, log_slots);
+      expect_refreshed(world, y, v);
+    }
+    // A batch, to a level of choice; and what comes out can be computed with and bootstrapped again.
+    auto v = world.vector(3 * slots);
+    auto y = world.bootstrapper->apply(world.encrypt(v, lowest, 0, 3), lowest + 1);
+    EXPECT_EQ(y.level, lowest + 1);
+    EXPECT_EQ(y.batch(), 3u);
+    expect_refreshed(world, y, v);
+    if (lowest == 0) {
+      y = world.evaluator->relinearise_rescale(world.evaluator->square(y));
+      for (auto& z : v) z *= z;
+      expect_refreshed(world, world.bootstrapper->apply(y), v);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, Bootstrappers, ::testing::ValuesIn(cases()),
+                         [](const auto& test_info) { return test_info.param.label; });
+
+// slots_first: imaginary parts are dropped on request, noise and all.
+TEST(Bootstrapper, RealSlots) {
+  for (int log_slots : {9, 4, 1}) {
+    World world({"real", Word::w64, 45, 3, precise(kSlots, 2, 2)}, {log_slots, /*real=*/true});
+    const auto v = world.vector(std::size_t{1} << log_slots);
+    std::vector<Complex> expected;
+    for (const auto& z : v) expected.emplace_back(z.real());
+    const auto y = world.bootstrapper->apply(world.encrypt(v, 2));
+    expect_refreshed(world, y, expected);
+  }
+}
+
+// The message that is worst for the sine: one coefficient holds all of it. It stays within the bound, and
+// the bound is met to a tenth.
+TEST(Bootstrapper, SineErrorIsBounded) {
+  for (const auto order : {kRaise, kSlots}) {
+    for (int inverse_sine : {1, 3}) {
+      BootstrapLiteral b = precise(order, 2, 2);
+      b.inverse_sine = inverse_sine;
+      b.ratio_bits = inverse_sine == 1 ? 7 : 5;
+      World world({"worst", Word::w64, 45, 2 + b.input_level(), b}, {});
+      const double bound = world.bootstrapper->plan().worst_sine_error(1);
+      const std::vector<Complex> v(world.params->slots(), 1.0);
+      const auto got = world.decrypt(world.bootstrapper->apply(world.encrypt(v, b.input_level())));
+      const double worst = jali::testing::max_error(got, v);
+      EXPECT_LT(worst, 1.05 * bound) << inverse_sine;
+      EXPECT_GT(worst, 0.9 * bound) << inverse_sine;
+    }
+  }
+}
+
+// On random messages it is what the estimate adds for it.
+TEST(Bootstrapper, SineErrorIsPredicted) {
+  for (const auto& [order, log_slots] : {std::pair{kRaise, 6}, {kRaise, 9}, {kSlots, 9}}) {
+    BootstrapLiteral b = precise(order, 2, 2);
+    b.inverse_sine = 1;
+    b.ratio_bits = 6;
+    World world({"sine", Word::w64, 45, 2 + b.input_level(), b}, {log_slots});
+    const auto v = world.vector(std::size_t{1} << log_slots);
+    const auto y = world.bootstrapper->apply(world.encrypt(v, b.input_level()));
+    const double predicted = world.evaluator->noise().precision_bits(y.estimate, y.scale);
+    const double measured = World::precision(world.decrypt(y), v);
+    EXPECT_NEAR(measured, predicted, 1.5) << log_slots << " seed " << world.seed;
+  }
+}
+
+TEST(Bootstrapper, RefusesWhatItCannotDo) {
+  const Case c{"refuse", Word::w64, 45, 3, precise(kRaise, 2, 2)};
+  World world(c, {5});
+  const auto v = world.vector(32);
+  const auto x = world.encrypt(v, 1);
+  EXPECT_THROW(world.bootstrapper->apply(x, 4), InvalidArgument);
+  auto wide = world.encryptor->encrypt(
+      world.evaluator->encoder().encode(v, 1, 1, world.params->level(1).scale));
+  EXPECT_THROW(world.bootstrapper->apply(wide), InvalidArgument);
+  EXPECT_THROW(world.bootstrapper->apply(world.evaluator->square(x)), InvalidArgument);
+  auto loud = world.evaluator->copy(x);
+  loud.estimate.message = 1.01 * world.bootstrapper->plan().max_magnitude();
+  EXPECT_THROW(world.bootstrapper->apply(loud), InvalidArgument);
+  // At level 0 a large scale leaves no room above the message.
+  const auto tall = world.encrypt(v, 0, 0x1p54);
+  EXPECT_THROW(world.bootstrapper->apply(tall), ScaleMismatch);
+
+  EXPECT_THROW(BootstrapPlan(world.params, {0}), InvalidArgument);
+  EXPECT_THROW(BootstrapPlan(world.params, {10}), InvalidArgument);
+  EXPECT_THROW(BootstrapPlan(world.params, {5, /*real=*/true}), InvalidArgument);
+  auto plain = literal_of(c);
+  plain.bootstrap.reset();
+  EXPECT_THROW(BootstrapPlan(params::CkksParams::create(plain)), InvalidArgument);
+  World slots({"late", Word::w64, 45, 4, precise(kSlots, 2, 2)}, {5});
+  EXPECT_THROW(slots.bootstrapper->apply(slots.encrypt(v, 1)), DepthExhausted);
+}
+
+TEST(Bootstrapper, NamesMissingKeys) {
+  const Case c{"keys", Word::w64, 45, 3, precise(kRaise, 2, 2)};
+  const auto params = params::CkksParams::create(literal_of(c));
+  const auto ring = ckks::make_ring(*params);
+  rlwe::KeyGenerator keygen(params, ring);
+  const auto sk = keygen.secret_key();
+  const BootstrapperOptions three{3};
+  const BootstrapPlan plan(params, three);
+  const auto make = [&](std::vector<int> rotations, bool conjugate, bool encapsulation) {
+    auto keys = keygen.evaluation_keys(sk, rotations, conjugate);
+    if (encapsulation) keys.encapsulation = keygen.encapsulation_keys(sk);
+    return std::make_shared<const ckks::Evaluator>(
+        params, ring, std::make_shared<const rlwe::EvaluationKeys>(std::move(keys)));
+  };
+  auto fewer = plan.rotations();
+  fewer.pop_back();
+  const auto build = [&](auto evaluator) {
+    Bootstrapper b(evaluator, BootstrapPlan(params, three));
+  };
+  EXPECT_NO_THROW(build(make(plan.rotations(), true, true)));
+  EXPECT_THROW(build(make(fewer, true, true)), KeyMissing);
+  EXPECT_THROW(build(make(plan.rotations(), false, true)), KeyMissing);
+  EXPECT_THROW(build(make(plan.rotations(), true, false)), KeyMissing);
+}
+
+}  // namespace
+}  // namespace jali::bootstrap::testing

@@ -1,0 +1,92 @@
+// Small rings with bootstrapping: insecure, quick, and otherwise what presets are.
+#pragma once
+
+#include "../ckks/fixture.h"
+#include "jali/bootstrap/bootstrapper.h"
+
+namespace jali::bootstrap::testing {
+
+using jali::testing::Complex;
+using params::BootstrapLiteral;
+using params::BootstrapOrder;
+
+struct Case {
+  std::string label;
+  Word word = Word::w64;
+  double scale_bits = 45;
+  int depth = 3;
+  BootstrapLiteral bootstrap{};
+  int log_n = 10;
+};
+
+inline void PrintTo(const Case& s, std::ostream* out) { *out << s.label; }
+
+inline params::CkksLiteral literal_of(const Case& s) {
+  params::CkksLiteral literal;
+  literal.name = "insecure_test";
+  literal.security = 0;
+  literal.depth = s.depth;
+  literal.scale_bits = s.scale_bits;
+  literal.integer_bits = 58 - s.scale_bits;
+  literal.log_n = s.log_n;
+  literal.word = s.word;
+  literal.bootstrap = s.bootstrap;
+  return literal;
+}
+
+/// Keys for one packing, and the bootstrapper.
+struct World {
+  params::CkksParamsPtr params;
+  std::shared_ptr<const ring::Ring> ring;
+  std::shared_ptr<const rlwe::SecretKey> sk;
+  std::shared_ptr<const ckks::Evaluator> evaluator;
+  std::unique_ptr<Bootstrapper> bootstrapper;
+  std::unique_ptr<ckks::SecretEncryptor> encryptor;
+  std::unique_ptr<ckks::Decryptor> decryptor;
+  unsigned seed = std::random_device{}();
+  std::mt19937_64 random{seed};
+
+  World(const Case& setup, const BootstrapperOptions& options, bool prepare = false)
+      : params(params::CkksParams::create(literal_of(setup))) {
+    ring = ckks::make_ring(*params, "cpu", 1);
+    BootstrapPlan plan(params, options);
+    rlwe::KeyGenerator keygen(params, ring);
+    sk = std::make_shared<const rlwe::SecretKey>(keygen.secret_key());
+    auto keys = keygen.evaluation_keys(*sk, plan.rotations(), /*conjugate=*/true);
+    keys.encapsulation = keygen.encapsulation_keys(*sk);
+    evaluator = std::make_shared<const ckks::Evaluator>(
+        params, ring, std::make_shared<const rlwe::EvaluationKeys>(std::move(keys)));
+    bootstrapper = std::make_unique<Bootstrapper>(evaluator, std::move(plan));
+    if (prepare) bootstrapper->prepare();
+    encryptor = std::make_unique<ckks::SecretEncryptor>(sk, ring);
+    decryptor = std::make_unique<ckks::Decryptor>(sk, ring);
+  }
+
+  std::vector<Complex> vector(std::size_t count, bool real = false) {
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    std::vector<Complex> v(count);
+    for (auto& z : v) z = {uniform(random), real ? 0 : uniform(random)};
+    return v;
+  }
+
+  ckks::Ciphertext encrypt(const std::vector<Complex>& v, int level, double scale = 0,
+                           std::size_t batch = 1) {
+    const int log_slots = bootstrapper->plan().options().log_slots;
+    if (scale == 0) scale = params->level(level).scale;
+    return encryptor->encrypt(evaluator->encoder().encode(v, batch, level, scale, log_slots),
+                              jali::testing::kMagnitude);
+  }
+
+  std::vector<Complex> decrypt(const ckks::Ciphertext& c) {
+    return evaluator->encoder().decode(decryptor->decrypt(c));
+  }
+
+  /// -log2 of the standard deviation of real and imaginary parts of the error.
+  static double precision(const std::vector<Complex>& got, const std::vector<Complex>& expected) {
+    double sum = 0;
+    for (std::size_t j = 0; j < got.size(); ++j) sum += std::norm(got[j] - expected[j]);
+    return -std::log2(std::sqrt(sum / (2.0 * static_cast<double>(got.size()))));
+  }
+};
+
+}  // namespace jali::bootstrap::testing
