@@ -103,6 +103,7 @@ def examine() -> dict[str, Any]:
         "isa_chosen": isas[0],
         "threads": _jali.default_threads(),
         "devices": ["cpu", *(f"cuda:{k}" for k in range(_jali.cuda_device_count()))],
+        "device_names": [_jali.cuda_device_name(k) for k in range(_jali.cuda_device_count())],
         "cuda": build["cuda"],
         "extras": {
             extra: {package: _has(package) for package in packages}
@@ -130,7 +131,8 @@ def _processor() -> str:
 def _cuda_text(report: dict[str, Any]) -> str:
     found = [device for device in report["devices"] if device != "cpu"]
     if found:
-        return ", ".join(found)
+        names = zip(found, report["device_names"], strict=True)
+        return ", ".join(f"{device} ({name})" for device, name in names)
     if report["cuda"]:
         return "none found (no NVIDIA GPU, or no driver)"
     return "not in this build (it is built where nvcc is found: on the PATH, CUDA_HOME, or PyPI)"

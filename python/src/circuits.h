@@ -26,11 +26,16 @@ class Plan {
     require_same(*params, *server.params, "the plan is");
     const std::unique_lock lock(mutex_);
     circuit_.prepare(server.evaluator->encoder());
+    prepared_ = server.ring;
   }
   template <class... Args>
   auto apply(const Server& server, Args&&... args) const {
     require_same(*params, *server.params, "the plan is");
     const std::shared_lock lock(mutex_);
+    require<InvalidArgument>(
+        prepared_ == nullptr || prepared_->shares_memory(*server.ring),
+        "the plan was prepared by an evaluator of another device: prepare() it "
+        "with this one, or make a plan for each");
     return circuit_.apply(*server.evaluator, std::forward<Args>(args)...);
   }
   const Circuit& operator*() const { return circuit_; }
@@ -40,6 +45,7 @@ class Plan {
 
  private:
   Circuit circuit_;
+  std::shared_ptr<const ring::Ring> prepared_;  // where its encoded matrix lives
   mutable std::shared_mutex mutex_;
 };
 

@@ -14,6 +14,7 @@
 
 #include "arrays.h"
 #include "circuits.h"
+#include "here.h"
 #include "packing.h"
 #include "server.h"
 

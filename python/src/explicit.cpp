@@ -4,10 +4,12 @@
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "arrays.h"
+#include "here.h"
 #include "packing.h"
 #include "server.h"
 
@@ -22,19 +24,18 @@ using ckks::Plaintext;
 
 namespace {
 
-/// A plaintext diagonal over the primes of a level and P, for double hoisting.
-struct Diagonal {
-  params::CkksParamsPtr params;
-  ring::Poly poly;
-  double scale = 1;
-  double message = 1;
+/// The digits of a ciphertext, and its copy on the device where it was elsewhere.
+struct Digits {
+  std::unique_ptr<const Ciphertext> brought;
+  Hoisted value;
 };
 
-/// An extended ciphertext with the packing that its source had.
-struct Sum {
-  Extended value;
-  Packing packing;
-};
+Digits hoist(const Explicit& e, const Ciphertext& a) {
+  if (is_here(*e.server, a)) return {nullptr, e->hoist(a)};
+  auto brought = std::make_unique<const Ciphertext>(bring(*e.server, a));
+  Hoisted value = e->hoist(*brought);
+  return {std::move(brought), std::move(value)};
+}
 
 Ciphertext with(Ciphertext out, const Packing& packing) {
   out.packing = packing;
@@ -84,20 +85,26 @@ Sum multiply_accumulate(const Explicit& e, const std::vector<const Sum*>& a,
                         const std::vector<const Diagonal*>& diagonals) {
   require<InvalidArgument>(!a.empty() && a.size() == diagonals.size(),
                            "give as many diagonals as extended ciphertexts, and at least one");
-  std::vector<const Extended*> values;
-  std::vector<const ring::Poly*> polys;
+  std::vector<Here<Extended>> values;
+  std::vector<Here<Diagonal>> weights;
+  values.reserve(a.size());
+  weights.reserve(a.size());
   double message = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     require<InvalidArgument>(a[i] != nullptr && diagonals[i] != nullptr, "an operand is None");
     require_same(*e.server->params, *diagonals[i]->params, "a diagonal is");
     require<ScaleMismatch>(diagonals[i]->scale == diagonals[0]->scale,
                            "encode every diagonal at the same scale");
-    values.push_back(&a[i]->value);
-    polys.push_back(&diagonals[i]->poly);
     message = std::max(message, diagonals[i]->message);
   }
   nb::gil_scoped_release release;
-  return {e->multiply_accumulate(values, polys, diagonals[0]->scale, message),
+  std::vector<const Extended*> operands;
+  std::vector<const ring::Poly*> polys;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    operands.push_back(&*values.emplace_back(*e.server, a[i]->value));
+    polys.push_back(&weights.emplace_back(*e.server, *diagonals[i])->poly);
+  }
+  return {e->multiply_accumulate(operands, polys, diagonals[0]->scale, message),
           unpadded(a[0]->packing)};
 }
 
@@ -120,8 +127,8 @@ Plaintext encode_array(const Server& server, nb::handle values, int level, doubl
 void bind_explicit(nb::module_& m) {
   using nogil = nb::call_guard<nb::gil_scoped_release>;
 
-  nb::class_<Hoisted>(m, "Hoisted",
-                      "Key-switch digits of a ciphertext, computed once for many rotations.");
+  nb::class_<Digits>(m, "Hoisted",
+                     "Key-switch digits of a ciphertext, computed once for many rotations.");
   nb::class_<Diagonal>(m, "Diagonal", "A plaintext over the primes of a level and P.")
       .def_ro("scale", &Diagonal::scale, "Its scale.");
   nb::class_<Sum>(m, "Extended", "A ciphertext over the primes of a level and P, before division.")
@@ -168,7 +175,7 @@ slots: a power of two for sparse packing; 0 for all N/2.)")
             std::vector<std::complex<double>> values;
             {
               nb::gil_scoped_release release;
-              values = e->encoder().decode(a);
+              values = e->encoder().decode(e.here(a));
             }
             const std::size_t batch = a.poly.batch();
             return to_numpy(values, batch, values.size() / batch, batch > 1, true);
@@ -179,142 +186,155 @@ slots: a power of two for sparse packing; 0 for all N/2.)")
       .def(
           "add",
           [](const Explicit& e, const Ciphertext& a, const Ciphertext& b) {
-            return with(e->add(a, b), joined(a, b));
+            return with(e->add(e.here(a), e.here(b)), joined(a, b));
           },
           "a"_a, "b"_a, nogil(), "a + b.")
       .def(
           "sub",
           [](const Explicit& e, const Ciphertext& a, const Ciphertext& b) {
-            return with(e->sub(a, b), joined(a, b));
+            return with(e->sub(e.here(a), e.here(b)), joined(a, b));
           },
           "a"_a, "b"_a, nogil(), "a - b.")
       .def(
           "negate",
-          [](const Explicit& e, const Ciphertext& a) { return with(e->negate(a), a.packing); },
+          [](const Explicit& e, const Ciphertext& a) {
+            return with(e->negate(e.here(a)), a.packing);
+          },
           "a"_a, nogil(), "-a.")
       .def(
           "add_plain",
           [](const Explicit& e, const Ciphertext& a, const Plaintext& b) {
-            return with(e->add_plain(a, b), unpadded(a.packing));
+            return with(e->add_plain(e.here(a), e.here(b)), unpadded(a.packing));
           },
           "a"_a, "b"_a, nogil(), "a + b for an encoded b of the same level and scale.")
       .def(
           "sub_plain",
           [](const Explicit& e, const Ciphertext& a, const Plaintext& b) {
-            return with(e->sub_plain(a, b), unpadded(a.packing));
+            return with(e->sub_plain(e.here(a), e.here(b)), unpadded(a.packing));
           },
           "a"_a, "b"_a, nogil(), "a - b for an encoded b of the same level and scale.")
       .def(
           "add_scalar",
           [](const Explicit& e, const Ciphertext& a, std::complex<double> b) {
-            return with(e->add_scalar(a, b), of_scalar_sum(a, b == 0.0, b.imag() != 0));
+            return with(e->add_scalar(e.here(a), b), of_scalar_sum(a, b == 0.0, b.imag() != 0));
           },
           "a"_a, "b"_a, nogil(), "a plus a number in every slot.")
       .def(
           "multiply_plain",
           [](const Explicit& e, const Ciphertext& a, const Plaintext& b) {
-            return with(e->multiply_plain(a, b), a.packing);
+            return with(e->multiply_plain(e.here(a), e.here(b)), a.packing);
           },
           "a"_a, "b"_a, nogil(), "a * b for an encoded b of the same level; scales multiply.")
       .def(
           "multiply_scalar",
           [](const Explicit& e, const Ciphertext& a, std::complex<double> b, double scale) {
-            return with(e->multiply_scalar(a, b, scale), of_scalar_product(a, b.imag() != 0));
+            return with(e->multiply_scalar(e.here(a), b, scale),
+                        of_scalar_product(a, b.imag() != 0));
           },
           "a"_a, "b"_a, "scale"_a, nogil(), "a times a number encoded at `scale`; scales multiply.")
       .def(
           "multiply_integer",
           [](const Explicit& e, const Ciphertext& a, std::int64_t b) {
-            return with(e->multiply_integer(a, b), a.packing);
+            return with(e->multiply_integer(e.here(a), b), a.packing);
           },
           "a"_a, "b"_a, nogil(), "a times an integer: exact, the scale stays.")
       .def(
           "multiply_i",
           [](const Explicit& e, const Ciphertext& a) {
-            return with(e->multiply_i(a), of_scalar_product(a, true));
+            return with(e->multiply_i(e.here(a)), of_scalar_product(a, true));
           },
           "a"_a, nogil(), "a times the imaginary unit: exact, the scale stays.")
       .def(
           "multiply",
           [](const Explicit& e, const Ciphertext& a, const Ciphertext& b) {
-            return with(e->multiply(a, b), joined(a, b));
+            return with(e->multiply(e.here(a), e.here(b)), joined(a, b));
           },
           "a"_a, "b"_a, nogil(), "a * b in three parts; scales multiply.")
       .def(
           "square",
-          [](const Explicit& e, const Ciphertext& a) { return with(e->square(a), a.packing); },
+          [](const Explicit& e, const Ciphertext& a) {
+            return with(e->square(e.here(a)), a.packing);
+          },
           "a"_a, nogil(), "a * a in three parts.")
       .def(
           "relinearise",
-          [](const Explicit& e, const Ciphertext& a) { return with(e->relinearise(a), a.packing); },
+          [](const Explicit& e, const Ciphertext& a) {
+            return with(e->relinearise(e.here(a)), a.packing);
+          },
           "a"_a, nogil(), "Three parts to two, by the relinearisation key.")
       .def(
           "rescale",
-          [](const Explicit& e, const Ciphertext& a) { return with(e->rescale(a), a.packing); },
+          [](const Explicit& e, const Ciphertext& a) {
+            return with(e->rescale(e.here(a)), a.packing);
+          },
           "a"_a, nogil(), "One level down; the scale is divided by the ratio of the moduli.")
       .def(
           "relinearise_rescale",
           [](const Explicit& e, const Ciphertext& a) {
-            return with(e->relinearise_rescale(a), a.packing);
+            return with(e->relinearise_rescale(e.here(a)), a.packing);
           },
           "a"_a, nogil(), "Both, with one division.")
       .def(
           "multiply_relinearise_rescale",
           [](const Explicit& e, const Ciphertext& a, const Ciphertext& b) {
-            return with(e->multiply_relinearise_rescale(a, b), joined(a, b));
+            return with(e->multiply_relinearise_rescale(e.here(a), e.here(b)), joined(a, b));
           },
           "a"_a, "b"_a, nogil(), "The product in two parts, one level down.")
       .def(
           "drop_to",
           [](const Explicit& e, const Ciphertext& a, int level) {
-            return with(e->drop_to(a, level), a.packing);
+            return with(e->drop_to(e.here(a), level), a.packing);
           },
           "a"_a, "level"_a, nogil(), "The same message and scale at a lower level.")
       .def(
           "adjust",
           [](const Explicit& e, const Ciphertext& a, int level, double scale) {
-            return with(e->adjust(a, level, scale), a.packing);
+            return with(e->adjust(e.here(a), level, scale), a.packing);
           },
           "a"_a, "level"_a, "scale"_a, nogil(),
           "a at exactly (level, scale), level below a's; costs one rescale.")
       .def(
           "rotate",
           [](const Explicit& e, const Ciphertext& a, int steps) {
-            return with(e->rotate(a, steps), unpadded(a.packing));
+            return with(e->rotate(e.here(a), steps), unpadded(a.packing));
           },
           "a"_a, "steps"_a, nogil(), "Slot i of the result is slot i + steps of a.")
       .def(
           "conjugate",
-          [](const Explicit& e, const Ciphertext& a) { return with(e->conjugate(a), a.packing); },
+          [](const Explicit& e, const Ciphertext& a) {
+            return with(e->conjugate(e.here(a)), a.packing);
+          },
           "a"_a, nogil(), "The complex conjugate of every slot.")
-      .def(
-          "hoist", [](const Explicit& e, const Ciphertext& a) { return e->hoist(a); }, "a"_a,
-          nogil(), nb::keep_alive<0, 2>(), "Prepare a for many rotations.")
+      .def("hoist", &hoist, "a"_a, nogil(), nb::keep_alive<0, 2>(), "Prepare a for many rotations.")
       .def(
           "rotate_hoisted",
-          [](const Explicit& e, const Hoisted& a, int steps) {
-            return with(e->rotate_hoisted(a, steps), unpadded(a.source->packing));
+          [](const Explicit& e, const Digits& a, int steps) {
+            return with(e->rotate_hoisted(a.value, steps), unpadded(a.value.source->packing));
           },
           "a"_a, "steps"_a, nogil(), "rotate of the source, cheaper.")
       .def(
           "rotate_extended",
-          [](const Explicit& e, const Hoisted& a, int steps) {
-            return Sum{e->rotate_extended(a, steps), unpadded(a.source->packing)};
+          [](const Explicit& e, const Digits& a, int steps) {
+            return Sum{e->rotate_extended(a.value, steps), unpadded(a.value.source->packing)};
           },
           "a"_a, "steps"_a, nogil(),
           "rotate of the source without the division by P; steps 0 for none.")
       .def(
           "extend",
-          [](const Explicit& e, const Ciphertext& a) { return Sum{e->extend(a), a.packing}; },
+          [](const Explicit& e, const Ciphertext& a) {
+            return Sum{e->extend(e.here(a)), a.packing};
+          },
           "a"_a, nogil(), "P times a.")
       .def(
           "reduce",
-          [](const Explicit& e, const Sum& a) { return with(e->reduce(a.value), a.packing); },
+          [](const Explicit& e, const Sum& a) {
+            return with(e->reduce(e.here(a.value)), a.packing);
+          },
           "a"_a, nogil(), "Division by P.")
       .def(
           "reduce_rescale",
           [](const Explicit& e, const Sum& a) {
-            return with(e->reduce_rescale(a.value), a.packing);
+            return with(e->reduce_rescale(e.here(a.value)), a.packing);
           },
           "a"_a, nogil(), "Division by P and one level, at once.")
       .def("encode_diagonal", &encode_diagonal, "values"_a, "level"_a, "scale"_a,
@@ -325,12 +345,14 @@ slots: a power of two for sparse packing; 0 for all N/2.)")
            "The sum of a[k] * diagonals[k]; diagonals of one scale.")
       .def(
           "add_extended",
-          [](const Explicit& e, Sum& a, const Sum& b) { e->add_inplace(a.value, b.value); }, "a"_a,
-          "b"_a, nogil(), "a += b, in place.")
+          [](const Explicit& e, Sum& a, const Sum& b) {
+            e->add_inplace(e.move_here(a.value), e.here(b.value));
+          },
+          "a"_a, "b"_a, nogil(), "a += b, in place.")
       .def(
           "rotate_accumulate",
           [](const Explicit& e, Sum& sum, const Sum& a, int steps) {
-            e->rotate_accumulate(sum.value, a.value, steps);
+            e->rotate_accumulate(e.move_here(sum.value), e.here(a.value), steps);
           },
           "sum"_a, "a"_a, "steps"_a, nogil(),
           "sum += the rotation of a, in place, before the division by P.");

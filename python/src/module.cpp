@@ -48,6 +48,8 @@ NB_MODULE(_jali, m) {
         "Instruction sets of the cpu device that this machine can run, best first.");
   m.def("cuda_device_count", &jali::backend::cuda_device_count,
         "NVIDIA GPUs that device=\"cuda\" can use; 0 without a driver or in a build without it.");
+  m.def("cuda_device_name", &jali::backend::cuda_device_name, nb::arg("device") = 0,
+        "Its name, e.g. NVIDIA H100 80GB HBM3; empty where there is none.");
   m.def("default_threads", &jali::default_threads,
         "JALI_NUM_THREADS, or the number of cores this process may use.");
 }

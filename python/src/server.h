@@ -17,13 +17,6 @@ struct Server {
   std::shared_ptr<backend::Trace> trace;  // null without one
 };
 
-/// The explicit evaluator as Python holds it.
-struct Explicit {
-  std::shared_ptr<const Server> server;
-  const ckks::Evaluator& operator*() const { return *server->evaluator; }
-  const ckks::Evaluator* operator->() const { return server->evaluator.get(); }
-};
-
 /// values (1-D or 2-D) encoded at (level, scale); scale 0: the level's own.
 ckks::Plaintext encode_array(const Server& server, nb::handle values, int level, double scale,
                              std::int64_t slots);

@@ -9,6 +9,7 @@
 
 #include "binding.h"
 #include "bytes.h"
+#include "here.h"
 #include "jali/wire/ckks.h"
 #include "packing.h"
 
@@ -40,11 +41,11 @@ max_bytes: bound on the input, and apart from it on the memory of the result.
 Raises CorruptData, VersionError, ParamsMismatch or LimitExceeded.)";
 constexpr std::size_t kMaxBytes = wire::Limits{}.max_bytes;
 
-void require_on_host(const ring::Poly& poly) {
-  require<InvalidArgument>(
-      poly.buffer().host_accessible(),
-      "it is in the memory of a GPU: take Bound.ciphertext, or send_back of the "
-      "explicit evaluator, before its bytes");
+/// The bytes of x, wherever it is.
+template <class T>
+nb::bytes bytes_from(const T& x) {
+  return to_python_bytes(
+      [&] { return is_on_host(x) ? wire::to_bytes(x) : wire::to_bytes(host_copy(x)); });
 }
 
 nb::tuple shape(const ckks::Ciphertext& c) {
@@ -74,13 +75,7 @@ void bind_values(nb::module_& m) {
           "nbytes", [](const ckks::Plaintext& p) { return p.poly.bytes(); }, "Bytes in memory.")
       .def_prop_ro(
           "params", [](const ckks::Plaintext& p) { return Params{p.params}; }, "Its parameters.")
-      .def(
-          "to_bytes",
-          [](const ckks::Plaintext& x) {
-            require_on_host(x.poly);
-            return to_python_bytes([&] { return wire::to_bytes(x); });
-          },
-          kToBytes)
+      .def("to_bytes", &bytes_from<ckks::Plaintext>, kToBytes)
       .def_static("from_bytes", &load<ckks::Plaintext>, "data"_a.none(), "params"_a, nb::kw_only(),
                   "max_bytes"_a = kMaxBytes,
                   nb::sig("def from_bytes(data: bytes | bytearray | memoryview, params: Params, *, "
@@ -121,13 +116,7 @@ Holds nothing secret. To compute with it, bind it to an Evaluator.)")
             return params::NoiseModel(*c.params).precision_bits(c.estimate, c.scale);
           },
           "Estimated bits of precision of a slot: -log2 of the standard deviation of its error.")
-      .def(
-          "to_bytes",
-          [](const ckks::Ciphertext& x) {
-            for (const auto& part : x.parts) require_on_host(part);
-            return to_python_bytes([&] { return wire::to_bytes(x); });
-          },
-          kToBytes)
+      .def("to_bytes", &bytes_from<ckks::Ciphertext>, kToBytes)
       .def_static("from_bytes", &load<ckks::Ciphertext>, "data"_a.none(), "params"_a, nb::kw_only(),
                   "max_bytes"_a = kMaxBytes,
                   nb::sig("def from_bytes(data: bytes | bytearray | memoryview, params: Params, *, "

@@ -53,7 +53,7 @@ def test_operations(name: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert row["reps"] >= 1
         assert 0 < row["min_s"] <= row["median_s"] <= row["p95_s"]
         assert row["params"]["set"] == "n13_d5"
-        assert row["device"] == "cpu"
+        assert row["device"] == ("cuda" if row["params"]["engine"].startswith("cuda") else "cpu")
         assert row["precision_bits"] > 10
         if row["floor_s"] is not None:
             assert row["fraction_of_floor"] == pytest.approx(row["floor_s"] / row["min_s"])

@@ -203,7 +203,6 @@ def test_devices(one: World) -> None:
         assert caught.value.code == "no_device"
     with pytest.raises(jali.Error):
         ckks.Evaluator(one.params, device="abacus")
-    assert ckks.Evaluator(one.params, device="auto").device == "cpu"
     assert ckks.Evaluator(one.params, device="cpu").device == "cpu"
     portable = ckks.Evaluator(one.params, device="cpu/portable")
     assert portable.device == "cpu" and portable.engine == "cpu/portable"

@@ -13,7 +13,7 @@ from jali import ckks
 def test_trace(world: World) -> None:
     assert world.server.trace is None
     server = ckks.Evaluator(world.params, world.keys, trace=True)
-    assert server.device == "cpu" and server.engine == world.server.engine
+    assert server.device == world.server.device and server.engine == world.server.engine
     trace = server.trace
     assert trace is not None
     trace.clear()

@@ -18,7 +18,9 @@ def _demo(name: str, images: npt.NDArray[np.generic], options: Options) -> Row:
     model = network.load(name)
     program = roles.plan(model)
     client = roles.Client(program, threads=options.threads)
-    server = roles.Server(program, *client.public_bytes(), threads=options.threads)
+    server = roles.Server(
+        program, *client.public_bytes(), device=options.device, threads=options.threads
+    )
     image, plain = images[:1], model.logits(images[:1])
     request = client.encrypt(image)
     reply = server(request)

@@ -21,7 +21,7 @@ def rate(word: str, isa: str) -> float:
 
 def of_mults(mults: float, word: str, engine: str, threads: int) -> Floor:
     """The floor of so many modular multiplications. engine: e.g. "cpu/ifma"."""
-    isa = engine.partition("/")[2]
+    isa = engine.partition("/")[2].replace("apart", "")
     return Floor(mults / (rate(word, isa) * threads), "modular multiplications on registers")
 
 

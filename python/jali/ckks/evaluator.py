@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import numpy.typing as npt
@@ -36,9 +37,10 @@ class Evaluator:
 
     params: the client's parameters.
     keys: its evaluation keys; None for a server that only adds and multiplies by plain numbers.
-    device: "auto", "cpu", "cuda" or "cuda:K"; raises NoDevice for one that is not here. "auto"
-        is the CPU until the CUDA engine is tuned; ``device`` says which it was. "cpu/portable",
-        "cpu/avx2", "cpu/avx512" and "cpu/ifma" name an instruction set, "ref" is the slow oracle.
+    device: "auto", "cpu", "cuda" or "cuda:K"; raises NoDevice for one that is not here. "auto" is what
+        JALI_DEVICE names, else the first GPU that build and machine have, else the CPU; ``device``
+        says which it was. "cpu/portable", "cpu/avx2", "cpu/avx512" and "cpu/ifma" name an
+        instruction set, "ref" is the slow oracle, "cpu/apart" the CPU with memory of its own (tests).
     threads: of the cpu device; None for JALI_NUM_THREADS, else every core.
     trace: record every operation of the backend, see the attribute ``trace``.
 
@@ -57,6 +59,8 @@ class Evaluator:
         trace: bool = False,
     ) -> None:
         self._params = params
+        if device == "auto":
+            device = os.environ.get("JALI_DEVICE") or "auto"
         self._core = _jali.EvaluatorCore(params, keys, device, checked_threads(threads), trace)
 
     @property

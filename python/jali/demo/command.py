@@ -49,6 +49,7 @@ class Result:
     key_bytes: int
     batch: int
     threads: int
+    device: str
     params: dict[str, Any]
 
 
@@ -72,7 +73,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--limit", type=int, metavar="K", help="only the first K images")
     parser.add_argument("--batch", type=int, default=1, metavar="B", help="images a request (1)")
-    parser.add_argument("--threads", type=int, metavar="T", help="of the server (every core)")
+    parser.add_argument("--device", default="auto", help="of the server: auto, cpu, cuda, cuda:1")
+    parser.add_argument("--threads", type=int, metavar="T", help="on the CPU (every core)")
     parser.add_argument("--png", type=Path, metavar="FILE", help="draw images and answers to FILE")
     parser.add_argument(
         "--json", action="store_true", help="print one JSON object and nothing else"
@@ -92,7 +94,7 @@ def run(argv: Sequence[str] | None) -> int:
     model = network.load(options.name)
     say = (lambda *_: None) if options.json else print
     waited = time.perf_counter() - started  # reading images is not part of getting ready
-    session = _Session(model, options.threads)
+    session = _Session(model, options.device, options.threads)
     ready = time.perf_counter() - started - waited
     say(f"{len(images.images)} images from {images.source}")
     say(f"client: {session.client.params}")
@@ -142,11 +144,11 @@ class _Timing:
 class _Session:
     """Client and server, and what passes between them."""
 
-    def __init__(self, model: Network, threads: int | None) -> None:
+    def __init__(self, model: Network, device: str, threads: int | None) -> None:
         self.program = roles.plan(model)
         self.client = roles.Client(self.program, threads=threads)
         params, keys = self.client.public_bytes()
-        self.server = roles.Server(self.program, params, keys, threads=threads)
+        self.server = roles.Server(self.program, params, keys, device=device, threads=threads)
         self.key_bytes = len(params) + len(keys)
 
     def classify(self, images: npt.NDArray[np.generic], batch: int) -> tuple[Array, _Timing]:
@@ -195,6 +197,7 @@ def _result(
         key_bytes=session.key_bytes,
         batch=batch,
         threads=session.server.threads,
+        device=session.server.engine,
         params={
             "log_n": params.log_n,
             "depth": params.depth,
@@ -243,7 +246,8 @@ def _report(
         (
             "time an image",
             f"{seconds_text(result.seconds_per_image)}, of which the server "
-            f"{seconds_text(result.server_seconds_per_image)} on {result.threads} threads",
+            f"{seconds_text(result.server_seconds_per_image)} on {result.device}, "
+            f"{result.threads} threads",
         ),
         ("client to server, an image", bytes_text(result.bytes_up)),
         ("server to client, an image", bytes_text(result.bytes_down)),

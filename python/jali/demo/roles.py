@@ -84,11 +84,17 @@ class Server:
     """The owner of the network. Made of public bytes; sees neither images nor answers."""
 
     def __init__(
-        self, program: Program, params: bytes, keys: bytes, *, threads: int | None = None
+        self,
+        program: Program,
+        params: bytes,
+        keys: bytes,
+        *,
+        device: str = "auto",
+        threads: int | None = None,
     ) -> None:
         self._params = ckks.Params.from_bytes(params)
         public = ckks.EvaluationKeys.from_bytes(keys, self._params)
-        evaluator = ckks.Evaluator(self._params, public, threads=threads)
+        evaluator = ckks.Evaluator(self._params, public, device, threads=threads)
         self.threads, self.engine = evaluator.threads, evaluator.engine
         self._run = evaluator.explicit
         self._steps: list[_EncodedLinear | None] = []  # None: a square

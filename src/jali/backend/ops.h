@@ -208,6 +208,8 @@ class Ops {
 Config validated(Config config);
 /// cpu/: throws Unsupported if config.isa names a set this machine lacks.
 std::unique_ptr<Ops> make_cpu_ops(Config config);
+/// cpu/ with memory of its own that the host may not touch, as a GPU has: for tests of what crosses.
+std::unique_ptr<Ops> make_apart_ops(Config config);
 /// Instruction sets this machine can run, best first, e.g. {"ifma", "avx512", "avx2", "portable"}.
 std::vector<std::string> cpu_isas();
 /// Butterflies a second that one thread does on registers, measured now for some milliseconds: the

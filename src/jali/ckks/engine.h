@@ -9,11 +9,12 @@
 
 namespace jali::ckks {
 
-/// device: "auto" (the CPU, until the CUDA engine is tuned), "cpu", "cpu/portable", "cpu/avx2",
-/// "cpu/avx512", "cpu/ifma", "ref" (the slow oracle), "cuda" or "cuda:K" (an NVIDIA GPU).
+/// device: "auto" (the first NVIDIA GPU where this build and machine have one, else the CPU), "cuda" or
+/// "cuda:K", "cpu", "cpu/portable", "cpu/avx2", "cpu/avx512", "cpu/ifma", "ref" (the slow oracle),
+/// "cpu/apart" (the CPU with memory of its own, as a GPU has: for tests).
 /// threads >= 1, for the CPU.
 /// Throws NoDevice for a device that this build or machine lacks.
 std::shared_ptr<const ring::Ring> make_ring(const params::CkksParams& params,
-                                            const std::string& device = "cpu", int threads = 1);
+                                            std::string device = "cpu", int threads = 1);
 
 }  // namespace jali::ckks

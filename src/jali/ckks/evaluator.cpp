@@ -157,6 +157,7 @@ Ciphertext Evaluator::bring(const Ciphertext& a) const {
   impl_->check_parameters(a);
   Ciphertext out = impl_->shell(a);
   for (const auto& part : a.parts) out.parts.push_back(impl_->ring->import(part));
+  out.seed = a.seed;
   out.packing = a.packing;
   return out;
 }

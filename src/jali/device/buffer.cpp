@@ -126,6 +126,8 @@ bool Buffer::host_accessible() const noexcept {
   return pool_ == nullptr || pool_->memory().host_accessible();
 }
 
+Memory* Buffer::memory() const noexcept { return pool_ == nullptr ? nullptr : &pool_->memory(); }
+
 void Buffer::copy_out(void* host) const {
   if (bytes_ != 0) pool_->memory().copy_out(host, data_, bytes_);
 }

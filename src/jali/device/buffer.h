@@ -27,6 +27,8 @@ class Buffer {
   std::size_t bytes() const noexcept { return bytes_; }
   /// Whether the host may dereference data().
   bool host_accessible() const noexcept;
+  /// The memory it lies in; null for an empty one.
+  Memory* memory() const noexcept;
   void copy_out(void* host) const;  // all of it
 
  private:

@@ -93,9 +93,16 @@ class Ring {
   Poly import(const Poly& x) const;
   /// The bytes of x, wherever it lives, to `to` in this ring's memory.
   void place(void* to, const Poly& x) const;
-  /// Whether x is where this ring computes.
+  /// Whether x is where this ring computes: in the host's memory, or in the very memory of its engine
+  /// (another engine's work on the same GPU is not ordered with this one's).
   bool holds(const Poly& x) const {
-    return x.buffer().host_accessible() == memory().host_accessible();
+    return x.buffer().host_accessible() ? memory().host_accessible()
+                                        : x.buffer().memory() == &memory();
+  }
+  /// Whether the polynomials of the other ring are where this one computes.
+  bool shares_memory(const Ring& other) const {
+    return &memory() == &other.memory() ||
+           (memory().host_accessible() && other.memory().host_accessible());
   }
   /// A copy of x in host memory, for bytes and tests.
   Poly host_copy(const Poly& x) const;

@@ -35,7 +35,7 @@ struct Division {
   std::vector<ShoupConstant> ratio;  // by prime outside D: A / D mod p
 };
 
-class CpuOps final : public Ops {
+class CpuOps : public Ops {
  public:
   explicit CpuOps(Config config);
 

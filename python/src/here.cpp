@@ -1,0 +1,59 @@
+#include "here.h"
+
+#include <vector>
+
+namespace jali::python {
+
+namespace {
+
+/// x in the host's memory.
+ring::Poly on_host(const ring::Poly& x) {
+  ring::Poly out(device::Pool::create()->allocate(x.bytes()),
+                 {x.primes().begin(), x.primes().end()}, x.n(), x.batch(), x.word(), x.form());
+  x.buffer().copy_out(out.data());
+  return out;
+}
+
+}  // namespace
+
+ckks::Ciphertext bring(const Server& server, const ckks::Ciphertext& x) {
+  return server.evaluator->bring(x);
+}
+
+ckks::Plaintext bring(const Server& server, const ckks::Plaintext& x) {
+  require_same(*server.params, *x.params, "the plaintext is");
+  return {x.params, server.ring->import(x.poly), x.level, x.scale, x.log_slots, x.message};
+}
+
+Diagonal bring(const Server& server, const Diagonal& x) {
+  require_same(*server.params, *x.params, "a diagonal is");
+  return {x.params, server.ring->import(x.poly), x.scale, x.message};
+}
+
+ckks::Extended bring(const Server& server, const ckks::Extended& x) {
+  require_same(*server.params, *x.params, "the extended ciphertext is");
+  return {x.params,
+          server.ring->import(x.c0),
+          server.ring->import(x.c1),
+          x.level,
+          x.scale,
+          x.log_slots,
+          x.estimate};
+}
+
+bool is_on_host(const ckks::Ciphertext& x) {
+  return x.parts.empty() || x.parts[0].buffer().host_accessible();
+}
+bool is_on_host(const ckks::Plaintext& x) { return x.poly.buffer().host_accessible(); }
+
+ckks::Ciphertext host_copy(const ckks::Ciphertext& x) {
+  std::vector<ring::Poly> parts;
+  for (const auto& part : x.parts) parts.push_back(on_host(part));
+  return {x.params, std::move(parts), x.level, x.scale, x.log_slots, x.estimate, x.seed, x.packing};
+}
+
+ckks::Plaintext host_copy(const ckks::Plaintext& x) {
+  return {x.params, on_host(x.poly), x.level, x.scale, x.log_slots, x.message};
+}
+
+}  // namespace jali::python

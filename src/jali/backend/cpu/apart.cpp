@@ -1,0 +1,45 @@
+// The CPU behind memory of its own, as a GPU has: what crosses between host and device can be tested
+// on any machine.
+#include "jali/backend/cpu/cpu_ops.h"
+
+namespace jali::backend {
+
+namespace {
+
+class ApartMemory final : public device::Memory {
+ public:
+  void* allocate(std::size_t bytes) override { return host_->allocate(bytes); }
+  void free(void* data, std::size_t bytes) noexcept override { host_->free(data, bytes); }
+  void wipe(void* data, std::size_t bytes) noexcept override { host_->wipe(data, bytes); }
+  void copy(void* to, const void* from, std::size_t bytes) override {
+    host_->copy(to, from, bytes);
+  }
+  void copy_in(void* to, const void* host, std::size_t bytes) override {
+    host_->copy_in(to, host, bytes);
+  }
+  void copy_out(void* host, const void* from, std::size_t bytes) override {
+    host_->copy_out(host, from, bytes);
+  }
+  bool host_accessible() const override { return false; }
+
+ private:
+  std::shared_ptr<device::Memory> host_ = device::host_memory();
+};
+
+class ApartOps final : public cpu::CpuOps {
+ public:
+  explicit ApartOps(Config config) : CpuOps(std::move(config)) {}
+  std::string name() const override { return "cpu/apart"; }
+  std::shared_ptr<device::Memory> memory() const override { return memory_; }
+
+ private:
+  std::shared_ptr<device::Memory> memory_ = std::make_shared<ApartMemory>();
+};
+
+}  // namespace
+
+std::unique_ptr<Ops> make_apart_ops(Config config) {
+  return std::make_unique<ApartOps>(std::move(config));
+}
+
+}  // namespace jali::backend
