@@ -68,13 +68,13 @@ def table(title: str, headers: Sequence[str], rows: Iterable[Sequence[object]]) 
         print(line(row))
 
 
-def progress(items: Sequence[Item], what: str) -> Iterator[Item]:
-    """Go through items, showing how far on a terminal's standard error."""
+def progress(items: Iterable[Item], what: str, count: int) -> Iterator[Item]:
+    """Go through `count` items, showing how far on a terminal's standard error."""
     if not sys.stderr.isatty():
         yield from items
         return
     for done, item in enumerate(items, 1):
-        sys.stderr.write(f"\r{what}: {done}/{len(items)}")
+        sys.stderr.write(f"\r{what}: {done}/{count}")
         sys.stderr.flush()
         yield item
     sys.stderr.write("\r" + " " * (len(what) + 24) + "\r")

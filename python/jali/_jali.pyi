@@ -864,6 +864,7 @@ class EvaluatorCore:
     def is_here(self, a: Ciphertext) -> bool: ...
     def bring(self, a: Ciphertext) -> Ciphertext: ...
     def send_back(self, a: Ciphertext) -> Ciphertext: ...
+    def synchronize(self) -> None: ...
     def add(self, a: Ciphertext, b: Ciphertext) -> Ciphertext: ...
     def sub(self, a: Ciphertext, b: Ciphertext) -> Ciphertext: ...
     def negate(self, a: Ciphertext) -> Ciphertext: ...
@@ -894,25 +895,56 @@ def butterfly_rate(word: str, isa: str = "") -> float:
     Butterflies a second that one thread does on registers, measured now; isa: "" for the best.
     """
 
-class TransformBench:
-    """See jali.bench.transforms."""
+def cuda_peak(word: str, device: int = 0) -> tuple[float, float]:
+    """
+    Butterflies a second on registers, and bytes read plus written a second by a copy: of a whole GPU, measured now.
+    """
 
-    def __init__(self, log_n: int, word: str, threads: int = 1) -> None: ...
+def loop_seconds(explicit: ExplicitEvaluator, operation: str, a: Ciphertext, count: int) -> float:
+    """
+    Seconds of one of `count` calls of add, negate or conjugate, made by C++.
+    """
+
+class EngineBench:
+    """The engine's operations one by one."""
+
+    def __init__(
+        self,
+        device: str,
+        word: str,
+        *,
+        log_n: int,
+        limbs: int = 1,
+        special: int = 0,
+        alpha: int = 1,
+        batch: int = 1,
+        threads: int = 1,
+        variants: dict[str, str] = {},
+    ) -> None: ...
+    @staticmethod
+    def operations() -> list[str]:
+        """Names of what it measures."""
+
     @property
     def engine(self) -> str:
         """Backend and instruction set."""
 
     @property
     def prime_bits(self) -> float:
-        """log2 of the prime."""
+        """log2 of the largest prime."""
 
-    def check(self) -> bool:
+    def check(self, operation: str) -> bool:
         """
-        Whether transforms agree with the definition at random points and undo each other.
+        Whether it writes the bytes that a reference engine writes, on fresh random residues.
         """
 
-    def run(self, inverse: bool, seconds: float) -> list[float]:
-        """Seconds of repeated transforms in place, for about this long."""
+    def cost(self, operation: str) -> dict[str, float]:
+        """
+        mults: modular multiplications of the definition; bytes: every operand and result once.
+        """
+
+    def run(self, operation: str, seconds: float) -> list[float]:
+        """Seconds of one operation, over and over, for about this long."""
 
 def build_info() -> dict[str, Any]:
     """
@@ -928,6 +960,9 @@ def cuda_device_count() -> int:
     """
     NVIDIA GPUs that device="cuda" can use; 0 without a driver or in a build without it.
     """
+
+def cuda_device_name(device: int = 0) -> str:
+    """Its name, e.g. NVIDIA H100 80GB HBM3; empty where there is none."""
 
 def default_threads() -> int:
     """JALI_NUM_THREADS, or the number of cores this process may use."""

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdio>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -79,10 +78,8 @@ class Client {
 
   ckks::Ciphertext encrypt(nb::handle values, int level, std::int64_t slots, double magnitude) {
     return encrypt_array(
-        params_, *encoder_, values, level, slots, magnitude, [&](const ckks::Plaintext& p) {
-          const std::lock_guard lock(mutex_);  // the encryptor's stream of seeds is not shared
-          return encryptor_->encrypt(p, magnitude);
-        });
+        params_, *encoder_, values, level, slots, magnitude,
+        [&](const ckks::Plaintext& p) { return encryptor_->encrypt(p, magnitude); });
   }
 
   nb::object decrypt(const ckks::Ciphertext& c, std::size_t length, bool complex_values) const {
@@ -133,7 +130,6 @@ class Client {
   std::unique_ptr<ckks::Encoder> encoder_;
   std::unique_ptr<ckks::SecretEncryptor> encryptor_;
   std::unique_ptr<ckks::Decryptor> decryptor_;
-  std::mutex mutex_;
 };
 
 class Encryptor {
@@ -147,11 +143,9 @@ class Encryptor {
   Params params() const { return {params_}; }
 
   ckks::Ciphertext encrypt(nb::handle values, int level, std::int64_t slots, double magnitude) {
-    return encrypt_array(params_, encoder_, values, level, slots, magnitude,
-                         [&](const ckks::Plaintext& p) {
-                           const std::lock_guard lock(mutex_);
-                           return encryptor_.encrypt(p, magnitude);
-                         });
+    return encrypt_array(
+        params_, encoder_, values, level, slots, magnitude,
+        [&](const ckks::Plaintext& p) { return encryptor_.encrypt(p, magnitude); });
   }
 
  private:
@@ -159,7 +153,6 @@ class Encryptor {
   std::shared_ptr<const ring::Ring> ring_;
   ckks::Encoder encoder_;
   ckks::PublicEncryptor encryptor_;
-  std::mutex mutex_;
 };
 
 }  // namespace

@@ -55,6 +55,8 @@ class Evaluator {
   Ciphertext bring(const Ciphertext& a) const { return server_->evaluator->bring(a); }
   Ciphertext send_back(const Ciphertext& a) const { return server_->evaluator->send_back(a); }
 
+  void synchronize() const { server_->synchronize(); }
+
   Ciphertext add(const Ciphertext& a, const Ciphertext& b) const {
     const ckks::Packing packing = of_sum(a, b);
     return with(auto_.add(a, b), packing);
@@ -158,6 +160,7 @@ class Evaluator {
       server->ring = std::make_shared<const ring::Ring>(std::shared_ptr<const backend::Ops>(
           backend::make_trace_ops(std::move(inner), server->trace)));
     }
+    server->probe = server->ring->scratch(64);
     std::shared_ptr<const rlwe::EvaluationKeys> held;
     if (keys) {
       require_same(*params, *keys->ptr->params, "the evaluation keys are");
@@ -263,6 +266,7 @@ Names, shapes, bytes and times: no data, nothing secret.)")
       .def("is_here", &Evaluator::is_here, "a"_a)
       .def("bring", &Evaluator::bring, "a"_a, nogil())
       .def("send_back", &Evaluator::send_back, "a"_a, nogil())
+      .def("synchronize", &Evaluator::synchronize, nogil())
       .def("add", &Evaluator::add, "a"_a, "b"_a, nogil())
       .def("sub", &Evaluator::sub, "a"_a, "b"_a, nogil())
       .def("negate", &Evaluator::negate, "a"_a, nogil())

@@ -15,6 +15,13 @@ struct Server {
   std::shared_ptr<const ckks::Evaluator> evaluator;
   std::string engine;                     // name of the backend, also when it is traced
   std::shared_ptr<backend::Trace> trace;  // null without one
+  device::Buffer probe;                   // in the device's memory
+
+  /// Returns when everything asked of the device before is done.
+  void synchronize() const {
+    char byte = 0;
+    if (!probe.host_accessible()) ring->memory().copy_out(&byte, probe.data(), 1);
+  }
 };
 
 /// values (1-D or 2-D) encoded at (level, scale); scale 0: the level's own.

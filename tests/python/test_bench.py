@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import jali
-from jali import bench
-from jali.bench import floors, measure, transforms
+from jali import _jali, bench
+from jali.bench import floors, measure, plot, primitives
 from jali.bench.registry import BENCHMARKS
 
 FIELDS = [
@@ -61,17 +62,93 @@ def test_operations(name: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_anchors_run_on_one_and_two_threads(capsys: pytest.CaptureFixture[str]) -> None:
     rows = lines(capsys, "hmult_relin_rescale", "--set", "n13_d5")
-    assert [row["params"]["threads"] for row in rows] == [1, 2]
+    on_gpu = rows[0]["device"] == "cuda"
+    assert [row["params"]["threads"] for row in rows] == ([1] if on_gpu else [1, 2])
 
 
-@pytest.mark.parametrize("name", ["ntt", "intt"])
-def test_transforms(
-    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(transforms, "LOG_NS", (11,))
-    rows = lines(capsys, name)
+@pytest.mark.parametrize("name", list(primitives.ABOUT))
+def test_primitives(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = lines(capsys, name, "--log-n", "11", "--limbs", "3", "--batch", "2")
     assert [row["params"]["word"] for row in rows] == ["w32", "w52", "w64"]
-    assert all(row["floor_s"] > 0 for row in rows)
+    for row in rows:
+        assert list(row) == FIELDS
+        assert row["batch"] == 2 and row["params"]["limbs"] == 3
+        assert row["floor_s"] is None or row["floor_s"] > 0
+
+
+def test_every_operation_of_the_engine_is_a_benchmark() -> None:
+    assert set(primitives.ABOUT) == set(_jali.EngineBench.operations())
+    assert {"ntt", "key_switch", "mod_up", "crt_mul"} <= set(BENCHMARKS)
+
+
+def test_a_wrong_engine_has_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Wrong(_jali.EngineBench):
+        def check(self, operation: str) -> bool:
+            return False
+
+    monkeypatch.setattr(_jali, "EngineBench", Wrong)
+    with pytest.raises(jali.InternalError, match="wrong"):
+        bench.main(["ntt", "--log-n", "11", "--seconds", "0.001"])
+
+
+def test_levels_and_batches(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ("--set", "log_n=12,depth=2,scale_bits=22,word=w32", "--level", "1", "--level", "2")
+    rows = lines(capsys, "rotate", *asked, "--batch", "1", "--batch", "3", "--threads", "1")
+    assert [(row["params"]["level"], row["batch"]) for row in rows] == [
+        (1, 1),
+        (1, 3),
+        (2, 1),
+        (2, 3),
+    ]
+    limbs = [row["params"]["limbs"] for row in rows]
+    assert limbs[0] == limbs[1] < limbs[2]
+    with pytest.raises(jali.InvalidArgument, match="--level"):
+        lines(capsys, "rotate", "--set", "n13_d5", "--level", "6")
+    with pytest.raises(jali.InvalidArgument, match="parameter set"):
+        lines(capsys, "rotate", "--set", "log_n=12,colour=3")
+
+
+def test_overhead(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = lines(capsys, "overhead")
+    assert {row["params"]["operation"] for row in rows} == {
+        "add",
+        "negate",
+        "bound_add",
+        "bound_negate",
+    }
+
+
+def test_profile_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert (
+        bench.main(["rotate", "--set", "n13_d5", "--seconds", "0.001", "--profile", "--json"]) == 0
+    )
+    out, err = capsys.readouterr()
+    assert all(json.loads(line)["name"] == "rotate" for line in out.splitlines())
+    assert "key_switch" in err and "share" in err
+
+
+def test_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ("--set", "log_n=12,depth=2,scale_bits=22,word=w32", "--level", "1", "--level", "2")
+    rows = lines(capsys, "rotate", *asked, "--batch", "1", "--batch", "2", "--threads", "1")
+    file = tmp_path / "rows.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert {axis: len(plot.series(rows, axis)) for axis in plot.AXES} == {
+        "limbs": 2,
+        "batch": 2,
+        "log_n": 0,
+    }
+    for bad in ("nonsense", "", "[1]"):
+        other = tmp_path / "bad.jsonl"
+        other.write_text(bad)
+        with pytest.raises(jali.InvalidArgument):
+            bench.main(["plot", str(other)])
+    with pytest.raises(jali.InvalidArgument):
+        bench.main(["plot", str(tmp_path / "missing")])
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
+    pytest.importorskip("matplotlib", reason="matplotlib is not installed")
+    assert bench.main(["plot", str(file), "-o", str(tmp_path / "rows.png")]) == 0
+    with image.open(tmp_path / "rows.png") as picture:
+        assert picture.format == "PNG"
 
 
 def test_matvec_on_a_small_layer() -> None:
@@ -104,6 +181,8 @@ def test_wrong_results_have_no_figure() -> None:
 
 
 def test_floor_counts_mults() -> None:
-    one = floors.of_mults(1e6, "w64", "cpu/portable", 1)
-    two = floors.of_mults(1e6, "w64", "cpu/portable", 2)
+    one = floors.of(1e6, 0, "w64", "cpu/portable", 1)
+    two = floors.of(1e6, 1e12, "w64", "cpu/portable", 2)
+    assert one is not None and two is not None
+    assert floors.of(0, 1e12, "w64", "cpu/portable", 1) is None
     assert one.seconds == pytest.approx(2 * two.seconds)

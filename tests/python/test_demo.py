@@ -100,7 +100,10 @@ def test_digits_command_for_people(capsys: pytest.CaptureFixture[str], tmp_path:
     pytest.importorskip("sklearn", reason="scikit-learn is not installed")
     image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
     png = tmp_path / "digits.png"
-    assert demo.main(["digits", "--limit", "7", "--batch", "4", "--png", str(png)]) == 0
+    assert (
+        demo.main(["digits", "--limit", "7", "--batch", "2", "--workers", "3", "--png", str(png)])
+        == 0
+    )
     out = capsys.readouterr().out
     for word in ("accuracy", "agreement", "client to server", "server to client", "time an image"):
         assert word in out

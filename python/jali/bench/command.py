@@ -16,7 +16,7 @@ from jali.errors import InvalidArgument
 
 __all__ = ["run"]
 
-MODULES = ("transforms", "operations", "matvec", "demos")
+MODULES = ("primitives", "operations", "matvec", "demos", "overhead", "words")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -24,12 +24,31 @@ def _parser() -> argparse.ArgumentParser:
 
     parser = _Parser(prog="jali bench", description="Benchmarks, each checked in the same run.")
     parser.add_argument("name", help="a benchmark, 'list' for their names, 'all' for all of them")
-    parser.add_argument("--device", default="auto", help="auto, cpu, cpu/avx2 .. (auto)")
+    parser.add_argument("--device", default="auto", help="auto, cpu, cpu/avx2 .., cuda (auto)")
     parser.add_argument(
         "--threads", type=int, metavar="T", help="(one, unless the benchmark says otherwise)"
     )
     parser.add_argument(
-        "--set", action="append", default=[], metavar="SET", help="only this parameter set"
+        "--set",
+        action="append",
+        default=[],
+        metavar="SET",
+        help="only this parameter set: a preset, or log_n=16,depth=30,scale_bits=40,word=w32",
+    )
+    for name, metavar, about in (
+        ("batch", "B", "ciphertexts an operation works on at once"),
+        ("level", "L", "of the operands (the top)"),
+        ("log-n", "K", "of the engine's operations: log2 of N"),
+        ("limbs", "L", "of the engine's operations"),
+    ):
+        parser.add_argument(
+            f"--{name}", type=int, action="append", default=[], metavar=metavar, help=about
+        )
+    parser.add_argument(
+        "--word", action="append", default=[], choices=["w32", "w52", "w64"], help="only this word"
+    )
+    parser.add_argument(
+        "--profile", action="store_true", help="also where the time of an operation goes"
     )
     parser.add_argument(
         "--seconds", type=float, default=1.0, metavar="S", help="time spent on a figure (1)"
@@ -55,7 +74,12 @@ def _chosen(name: str, images: str | None) -> list[Benchmark]:
 
 def run(argv: Sequence[str] | None) -> int:
     """Parse, measure, print. Raises jali.Error for wrong names and wrong results."""
-    arguments = _parser().parse_args(argv)
+    words = list(sys.argv[1:] if argv is None else argv)
+    if words[:1] == ["plot"]:
+        from jali.bench import plot
+
+        return plot.run(words[1:])
+    arguments = _parser().parse_args(words)
     for module in MODULES:
         importlib.import_module(f"jali.bench.{module}")
     if arguments.name == "list":
@@ -63,6 +87,9 @@ def run(argv: Sequence[str] | None) -> int:
         return 0
     if arguments.threads is not None and arguments.threads < 1:
         raise InvalidArgument("--threads must be at least 1")
+    for name in ("batch", "level", "log_n", "limbs"):
+        if any(value < 1 for value in getattr(arguments, name)):
+            raise InvalidArgument(f"--{name.replace('_', '-')} must be at least 1")
     if not arguments.seconds > 0:
         raise InvalidArgument("--seconds must be above 0")
     options = Options(
@@ -72,6 +99,12 @@ def run(argv: Sequence[str] | None) -> int:
         sets=tuple(arguments.set),
         images=arguments.images,
         clock=arguments.clock,
+        batches=tuple(arguments.batch),
+        levels=tuple(arguments.level),
+        words=tuple(arguments.word),
+        log_ns=tuple(arguments.log_n),
+        limbs=tuple(arguments.limbs),
+        profile=arguments.profile,
     )
     for chosen in _chosen(arguments.name, arguments.images):
         rows = []
@@ -97,12 +130,13 @@ def _list(as_json: bool) -> None:
 
 
 def _table(chosen: Benchmark, rows: list[Row]) -> None:
-    keys = ("layer", "set", "log_n", "word", "threads")
+    keys = ("layer", "set", "log_n", "word", "level", "limbs", "threads")
     shown = [k for k in keys if any(k in r.params for r in rows)]
     cells = [
         (
             r.name,
             *(r.params.get(k, "") for k in shown),
+            r.batch,
             seconds_text(r.min_s),
             seconds_text(r.median_s),
             f"{100 * r.fraction_of_floor:.0f} %" if r.fraction_of_floor is not None else "",
@@ -110,5 +144,5 @@ def _table(chosen: Benchmark, rows: list[Row]) -> None:
         )
         for r in rows
     ]
-    table(chosen.about, ["", *shown, "min", "median", "of floor", "bits"], cells)
+    table(chosen.about, ["", *shown, "batch", "min", "median", "of floor", "bits"], cells)
     print(f"  {rows[0].device_name}, {rows[0].params['engine']}, {rows[0].commit}")

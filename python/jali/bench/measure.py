@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from jali import _jali
 from jali.errors import InternalError
 
 __all__ = ["CLOCKS", "Floor", "Row", "accept", "commit", "device_name", "row", "timed"]
@@ -60,12 +61,18 @@ def timed(
     clock: str = "wall",
     most: int = 2000,
     warm: int = 1,
+    wait: Callable[[], None] | None = None,
 ) -> list[float]:
     """Times of repeated calls, for about `seconds` seconds and at least once, after `warm` calls.
 
     clock: "wall", or "cpu" for the processor time of all threads, which a busy machine disturbs less.
+    wait: where calls return before they are done: waits for them. A figure is then the mean of as many
+        calls as fill some milliseconds.
     """
     now = CLOCKS[clock]
+    several = 1
+    if wait is not None:
+        body, several = _waited(body, wait)
     for _ in range(warm):
         body()
     times: list[float] = []
@@ -73,8 +80,26 @@ def timed(
     while not times or (time.perf_counter() < end and len(times) < most):
         start = now()
         body()
-        times.append(now() - start)
+        times.append((now() - start) / several)
     return times
+
+
+def _waited(body: Callable[[], object], wait: Callable[[], None]) -> tuple[Callable[[], None], int]:
+    """Several calls and the wait for them, and how many."""
+    for _ in range(3):
+        body()
+    wait()
+    start = time.perf_counter()
+    body()
+    wait()
+    count = min(max(int(5e-3 / (time.perf_counter() - start)), 4), 200)
+
+    def calls() -> None:
+        for _ in range(count):
+            body()
+        wait()
+
+    return calls, count
 
 
 def row(
@@ -91,8 +116,8 @@ def row(
     best = min(times)
     return Row(
         name=name,
-        device=engine.split("/")[0],
-        device_name=device_name(),
+        device=engine.split("/")[0].split(":")[0],
+        device_name=device_name(engine),
         params={**params, "engine": engine},
         batch=batch,
         reps=len(times),
@@ -130,8 +155,10 @@ def accept(
 
 
 @functools.cache
-def device_name() -> str:
-    """The processor's model, and how many cores this process may use."""
+def device_name(engine: str = "cpu") -> str:
+    """A GPU's name; or the processor's model, and how many cores this process may use."""
+    if engine.startswith("cuda"):
+        return _jali.cuda_device_name(int(engine.partition(":")[2] or 0))
     name = platform.processor() or platform.machine()
     try:
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():

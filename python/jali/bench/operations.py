@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +13,10 @@ import numpy.typing as npt
 from jali import ckks
 from jali.bench import floors, sets
 from jali.bench.measure import Row, accept, row, timed
+from jali.bench.profile import profile
 from jali.bench.registry import Options, benchmark
+from jali.ckks.explicit import ExplicitEvaluator
+from jali.errors import InvalidArgument
 
 TABLE_SETS = (
     "tensorfhe_n12",
@@ -26,75 +30,110 @@ TABLE_SETS = (
 Vector = npt.NDArray[np.complex128]
 
 
+@dataclass(frozen=True)
+class Operands:
+    """An evaluator and two ciphertexts where it computes."""
+
+    server: ckks.Evaluator
+    a: ckks.Ciphertext
+    b: ckks.Ciphertext
+
+    @property
+    def e(self) -> ExplicitEvaluator:
+        """Every operation by hand."""
+        return self.server.explicit
+
+
 @dataclass
 class _Case:
-    """One parameter set with keys, two encrypted vectors and a plain one, all over the unit square."""
+    """One parameter set with keys, and two vectors over the unit square for every entry of a batch."""
 
     name: str
     params: ckks.Params
     client: ckks.Client
+    keys: ckks.EvaluationKeys
     evaluator: ckks.Evaluator
-    traced: ckks.Evaluator
     va: Vector
     vb: Vector
-    a: ckks.Ciphertext
-    b: ckks.Ciphertext
+    level: int
+    batch: int
     threads: int
 
     @classmethod
-    def make(cls, name: str, options: Options, threads: int) -> _Case:
-        params = ckks.Params.preset(name)
+    def all_of(cls, name: str, options: Options, threads: int) -> Iterator[_Case]:
+        """One for every batch and level asked for; keys are made once."""
+        params = sets.load(name)
+        if options.words and params.word not in options.words:
+            return
         client = ckks.Client(params)
         keys = client.evaluation_keys(rotations=[1], conjugate=True)
+        evaluator = ckks.Evaluator(params, keys, options.device, threads=threads)
         rng = np.random.default_rng()
         # Sets without integer bits hold |values| below a half.
         bound = 0.25 if params.integer_bits < 1 else 1.0
+        for level in options.levels or (params.depth,):
+            if not 1 <= level <= params.depth:
+                raise InvalidArgument(f"--level must be 1 to {params.depth} for the set {name}")
+            for batch in options.batches or (1,):
 
-        def random() -> Vector:
-            parts = rng.uniform(-bound, bound, (params.slots, 2))
-            return parts.view(np.complex128)[:, 0]
+                def random(batch: int = batch) -> Vector:
+                    parts = rng.uniform(-bound, bound, (batch, params.slots, 2))
+                    return parts.view(np.complex128)[..., 0]
 
-        va, vb = random(), random()
-        return cls(
-            name,
-            params,
-            client,
-            ckks.Evaluator(params, keys, options.device, threads=threads),
-            ckks.Evaluator(params, keys, options.device, threads=threads, trace=True),
-            va,
-            vb,
-            client.encrypt(va),
-            client.encrypt(vb),
-            threads,
+                yield cls(
+                    name, params, client, keys, evaluator, random(), random(), level, batch, threads
+                )
+
+    def operands(self, server: ckks.Evaluator) -> Operands:
+        """Fresh encryptions of both vectors, brought to the server's device."""
+        a, b = (
+            server.bind(self.client.encrypt(v, level=self.level))._settled()
+            for v in (self.va, self.vb)
         )
+        return Operands(server, a, b)
+
+    def about(self, clock: str) -> dict[str, Any]:
+        """What a result says of its parameters."""
+        return {
+            **sets.describe(self.name, self.params, self.threads, self.level),
+            "clock": clock,
+        }
 
     def measure(
-        self,
-        name: str,
-        body: Callable[[ckks.Evaluator], ckks.Ciphertext],
-        want: Vector,
-        options: Options,
-        **extra: Any,
+        self, name: str, body: Callable[[Operands], ckks.Ciphertext], want: Vector, options: Options
     ) -> Row:
         """Times body, checks its result against `want`, and derives its floor from a trace."""
-        got = body(self.traced)
-        assert self.traced.trace is not None
-        self.traced.trace.clear()
-        body(self.traced)
+        recorder = ckks.Evaluator(
+            self.params, self.keys, options.device, threads=self.threads, trace=True
+        )
+        recorded = self.operands(recorder)
+        body(recorded)  # tables and pools
+        assert recorder.trace is not None
+        recorder.trace.clear()
+        body(recorded)
         engine = self.evaluator.engine
-        floor = floors.of_trace(self.traced.trace, self.params.word, engine, self.threads)
+        floor = floors.of_trace(recorder.trace, self.params.word, engine, self.threads)
+        if options.profile:
+            profile(f"{name} at {self.name}", recorder, functools.partial(body, recorded))
+        del recorder, recorded
+        x = self.operands(self.evaluator)
+        got = body(x)
         shown = self.client.decrypt(got, complex=True, length=self.params.slots)
-        bits = accept(f"{name} at {self.name}", shown, want, got.precision_bits)
+        bits = accept(f"{name} at {self.name}", shown.reshape(want.shape), want, got.precision_bits)
         clock = options.clock_of(self.threads)
-        times = timed(lambda: body(self.evaluator), seconds=options.seconds, clock=clock)
-        about = sets.describe(self.name, self.params, self.threads)
-        params = {**about, "clock": clock, **extra}
+        times = timed(
+            lambda: body(x),
+            seconds=options.seconds,
+            clock=clock,
+            wait=self.evaluator.synchronize if options.on_gpu() else None,
+        )
         return row(
             name,
             engine,
-            params,
+            self.about(clock),
             times,
-            floor=floor if floor.seconds > 0 else None,
+            batch=self.batch,
+            floor=floor,
             precision_bits=bits,
         )
 
@@ -110,9 +149,11 @@ def _on_sets(
         of_case: Callable[[_Case, Options], Iterator[Row]],
     ) -> Callable[[_Case, Options], Iterator[Row]]:
         def run(options: Options) -> Iterator[Row]:
+            counts = threads[:1] if options.on_gpu() else threads
             for set_name in options.sets or own:
-                for count in (options.threads,) if options.threads else threads:
-                    yield from of_case(_Case.make(set_name, options, count), options)
+                for count in (options.threads,) if options.threads else counts:
+                    for case in _Case.all_of(set_name, options, count):
+                        yield from of_case(case, options)
 
         benchmark(name, about)(run)
         return of_case
@@ -120,25 +161,36 @@ def _on_sets(
     return register
 
 
+def turned(v: Vector) -> Vector:
+    """Every vector of a batch rotated by one slot."""
+    return np.roll(v, -1, axis=-1)
+
+
 @_on_sets("hadd", "HADD: sum of two ciphertexts")
 def hadd(c: _Case, options: Options) -> Iterator[Row]:
     """TensorFHE's Table II."""
-    yield c.measure("hadd", lambda e: e.explicit.add(c.a, c.b), c.va + c.vb, options)
+    yield c.measure("hadd", lambda x: x.e.add(x.a, x.b), c.va + c.vb, options)
 
 
 @_on_sets("cmult", "CMULT: product of a ciphertext and an encoded plaintext")
 def cmult(c: _Case, options: Options) -> Iterator[Row]:
     """TensorFHE's Table II; encoding is not in it, see "client"."""
-    plain = c.evaluator.explicit.encode(c.vb)
-    yield c.measure("cmult", lambda e: e.explicit.multiply_plain(c.a, plain), c.va * c.vb, options)
+    plain: dict[ckks.Evaluator, ckks.Plaintext] = {}
+
+    def body(x: Operands) -> ckks.Ciphertext:
+        if x.server not in plain:
+            plain[x.server] = x.e.encode(c.vb, c.level)
+        return x.e.multiply_plain(x.a, plain[x.server])
+
+    yield c.measure("cmult", body, c.va * c.vb, options)
 
 
 @_on_sets("hmult", "HMULT: product of two ciphertexts, relinearised")
 def hmult(c: _Case, options: Options) -> Iterator[Row]:
     """TensorFHE's Table II, which rescales apart."""
 
-    def body(e: ckks.Evaluator) -> ckks.Ciphertext:
-        return e.explicit.relinearise(e.explicit.multiply(c.a, c.b))
+    def body(x: Operands) -> ckks.Ciphertext:
+        return x.e.relinearise(x.e.multiply(x.a, x.b))
 
     yield c.measure("hmult", body, c.va * c.vb, options)
 
@@ -146,20 +198,26 @@ def hmult(c: _Case, options: Options) -> Iterator[Row]:
 @_on_sets("hrotate", "HROTATE: rotation by one slot")
 def hrotate(c: _Case, options: Options) -> Iterator[Row]:
     """TensorFHE's Table II."""
-    yield c.measure("hrotate", lambda e: e.explicit.rotate(c.a, 1), np.roll(c.va, -1), options)
+    yield c.measure("hrotate", lambda x: x.e.rotate(x.a, 1), turned(c.va), options)
 
 
 @_on_sets("conjugate", "complex conjugation of every slot")
 def conjugate(c: _Case, options: Options) -> Iterator[Row]:
     """The other automorphism."""
-    yield c.measure("conjugate", lambda e: e.explicit.conjugate(c.a), c.va.conj(), options)
+    yield c.measure("conjugate", lambda x: x.e.conjugate(x.a), c.va.conj(), options)
 
 
 @_on_sets("rescale", "RESCALE: one level down")
 def rescale(c: _Case, options: Options) -> Iterator[Row]:
     """TensorFHE's Table II."""
-    product = c.evaluator.explicit.multiply_plain(c.a, c.evaluator.explicit.encode(c.vb))
-    yield c.measure("rescale", lambda e: e.explicit.rescale(product), c.va * c.vb, options)
+    product: dict[ckks.Evaluator, ckks.Ciphertext] = {}
+
+    def body(x: Operands) -> ckks.Ciphertext:
+        if x.server not in product:
+            product[x.server] = x.e.multiply_plain(x.a, x.e.encode(c.vb, c.level))
+        return x.e.rescale(product[x.server])
+
+    yield c.measure("rescale", body, c.va * c.vb, options)
 
 
 @_on_sets(
@@ -171,8 +229,8 @@ def rescale(c: _Case, options: Options) -> Iterator[Row]:
 def hmult_relin_rescale(c: _Case, options: Options) -> Iterator[Row]:
     """N = 2^14: log Q 285 with three digits, log Q 375 with one special prime."""
 
-    def body(e: ckks.Evaluator) -> ckks.Ciphertext:
-        return e.explicit.multiply_relinearise_rescale(c.a, c.b)
+    def body(x: Operands) -> ckks.Ciphertext:
+        return x.e.multiply_relinearise_rescale(x.a, x.b)
 
     yield c.measure("hmult_relin_rescale", body, c.va * c.vb, options)
 
@@ -180,39 +238,41 @@ def hmult_relin_rescale(c: _Case, options: Options) -> Iterator[Row]:
 @_on_sets("rotate", "rotation at the peers' moduli, 1 and 2 threads", sets.ANCHORS, (1, 2))
 def rotate(c: _Case, options: Options) -> Iterator[Row]:
     """As hmult_relin_rescale."""
-    yield c.measure("rotate", lambda e: e.explicit.rotate(c.a, 1), np.roll(c.va, -1), options)
+    yield c.measure("rotate", lambda x: x.e.rotate(x.a, 1), turned(c.va), options)
 
 
 @_on_sets("client", "keygen (one rotation key), encode, decode, encrypt, decrypt with decoding")
 def client(c: _Case, options: Options) -> Iterator[Row]:
     """The data owner's side."""
     clock = options.clock_of(c.threads)
-    about = {**sets.describe(c.name, c.params, c.threads), "clock": clock}
+    about, batch = c.about(clock), c.batch
     engine, wanted = c.evaluator.engine, options.seconds
     owner = ckks.Client(c.params, threads=c.threads)
 
     key = owner.evaluation_keys(rotations=[1], relinearise=False)
     server = ckks.Evaluator(c.params, key, options.device, threads=c.threads)
-    fresh = owner.encrypt(c.va)
-    turned = server.explicit.rotate(fresh, 1)
+    fresh = owner.encrypt(c.va, level=c.level)
+    rotated = server.explicit.rotate(fresh, 1)
     bits = accept(
-        "keygen", owner.decrypt(turned, complex=True), np.roll(c.va, -1), turned.precision_bits
+        "keygen", owner.decrypt(rotated, complex=True), turned(c.va), rotated.precision_bits
     )
     times = timed(
         lambda: owner.evaluation_keys(rotations=[1], relinearise=False), seconds=wanted, clock=clock
     )
     yield row("keygen", engine, {**about, "key_bytes": key.nbytes}, times, precision_bits=bits)
 
-    plain = server.explicit.encode(c.va)
+    plain = server.explicit.encode(c.va, c.level)
     # Rounding the coefficients: the error that params.scale leaves, without any encryption's.
-    bits = accept("encode", server.explicit.decode(plain), c.va, fresh.precision_bits)
-    times = timed(lambda: server.explicit.encode(c.va), seconds=wanted, clock=clock)
-    yield row("encode", engine, about, times, precision_bits=bits)
+    bits = accept(
+        "encode", server.explicit.decode(plain).reshape(c.va.shape), c.va, fresh.precision_bits
+    )
+    times = timed(lambda: server.explicit.encode(c.va, c.level), seconds=wanted, clock=clock)
+    yield row("encode", engine, about, times, precision_bits=bits, batch=batch)
     times = timed(lambda: server.explicit.decode(plain), seconds=wanted, clock=clock)
-    yield row("decode", engine, about, times, precision_bits=bits)
+    yield row("decode", engine, about, times, precision_bits=bits, batch=batch)
 
     bits = accept("encrypt", owner.decrypt(fresh, complex=True), c.va, fresh.precision_bits)
-    times = timed(lambda: owner.encrypt(c.va), seconds=wanted, clock=clock)
-    yield row("encrypt", engine, about, times, precision_bits=bits)
+    times = timed(lambda: owner.encrypt(c.va, level=c.level), seconds=wanted, clock=clock)
+    yield row("encrypt", engine, about, times, precision_bits=bits, batch=batch)
     times = timed(lambda: owner.decrypt(fresh, complex=True), seconds=wanted, clock=clock)
-    yield row("decrypt", engine, about, times, precision_bits=bits)
+    yield row("decrypt", engine, about, times, precision_bits=bits, batch=batch)

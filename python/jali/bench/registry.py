@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
+from jali import _jali
 from jali.bench.measure import Row
 
 __all__ = ["BENCHMARKS", "Benchmark", "Options", "benchmark"]
@@ -12,10 +15,12 @@ __all__ = ["BENCHMARKS", "Benchmark", "Options", "benchmark"]
 
 @dataclass(frozen=True)
 class Options:
-    """What a user may choose. threads: None for a benchmark's own choice, which is one thread unless it
-    says otherwise. seconds: about how long each figure is measured. sets: empty for the benchmark's own.
-    images: the file of images for the mnist demo. clock: as in jali.bench.measure.timed; figures of
-    several threads are always wall times."""
+    """What a user may choose; what is empty is the benchmark's own choice.
+
+    threads: None for one thread, unless the benchmark says otherwise. seconds: about how long each figure
+    is measured. images: the file of images for the mnist demo. clock: as in jali.bench.measure.timed;
+    figures of several threads are always wall times. profile: also where the time goes.
+    """
 
     device: str = "auto"
     threads: int | None = None
@@ -23,10 +28,29 @@ class Options:
     sets: tuple[str, ...] = ()
     images: str | None = None
     clock: str = "wall"
+    batches: tuple[int, ...] = ()
+    levels: tuple[int, ...] = ()
+    words: tuple[str, ...] = ()
+    log_ns: tuple[int, ...] = ()
+    limbs: tuple[int, ...] = ()
+    profile: bool = False
+
+    def with_sets(self, *sets: str) -> Options:
+        """The same on other parameter sets, and nothing else of one set's."""
+        return dataclasses.replace(self, sets=sets, levels=())
+
+    def device_or_auto(self) -> str:
+        """The device, or what JALI_DEVICE says of "auto"."""
+        return os.environ.get("JALI_DEVICE") or "auto" if self.device == "auto" else self.device
+
+    def on_gpu(self) -> bool:
+        """Whether the device will be a GPU."""
+        name = self.device_or_auto()
+        return name.startswith("cuda") or (name == "auto" and _jali.cuda_device_count() > 0)
 
     def clock_of(self, threads: int) -> str:
         """The clock for a figure of so many threads."""
-        return self.clock if threads == 1 else "wall"
+        return self.clock if threads == 1 and not self.on_gpu() else "wall"
 
 
 @dataclass(frozen=True)

@@ -5,21 +5,44 @@ from __future__ import annotations
 from typing import Any
 
 from jali import ckks
+from jali.errors import InvalidArgument
 
-__all__ = ["ANCHORS", "describe"]
+__all__ = ["ANCHORS", "describe", "load"]
+
+_NUMBERS = {"log_n": int, "depth": int, "scale_bits": float, "dnum": int, "integer_bits": float}
 
 # Multiplication, relinearisation and rescaling against Lattigo and SEAL.
 ANCHORS = ("n14_q285_dnum3", "n14_q375_dnum8")
 
 
-def describe(name: str, params: ckks.Params, threads: int) -> dict[str, Any]:
+def load(name: str) -> ckks.Params:
+    """A preset, or Params.create of "log_n=16,depth=30,scale_bits=40,word=w32"."""
+    if "=" not in name:
+        return ckks.Params.preset(name)
+    options: dict[str, Any] = {}
+    for item in name.split(","):
+        key, _, value = item.partition("=")
+        try:
+            options[key] = _NUMBERS[key](value) if key != "word" else value
+        except (KeyError, ValueError):
+            raise InvalidArgument(
+                f"'{item}' is no part of a parameter set: use {', '.join(_NUMBERS)} and word"
+            ) from None
+    return ckks.Params.create(**options)
+
+
+def describe(
+    name: str, params: ckks.Params, threads: int, level: int | None = None
+) -> dict[str, Any]:
     """What a result says of its parameters."""
+    at = params.level(params.depth if level is None else level)
     return {
         "set": name,
+        "level": params.depth if level is None else level,
         "log_n": params.log_n,
-        "log_q": round(params.log_q, 1),
+        "log_q": round(at.log_q, 1),
         "log_p": round(params.log_p, 1),
-        "limbs": params.q_count,
+        "limbs": len(at.primes),
         "special": params.p_count,
         "dnum": params.dnum,
         "word": params.word,

@@ -93,6 +93,10 @@ class Evaluator:
         """Every operation by hand, with the same keys; see jali.ckks.explicit."""
         return self._core.explicit
 
+    def synchronize(self) -> None:
+        """Wait until a GPU has done everything asked of it: operations return before they are done."""
+        self._core.synchronize()
+
     def bind(self, ciphertext: Ciphertext | Bound) -> Bound:
         """A value that computes with this evaluator. Raises ParamsMismatch for other parameters."""
         if isinstance(ciphertext, Bound):

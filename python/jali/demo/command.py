@@ -8,6 +8,7 @@ import math
 import sys
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,9 @@ DRAWN = 10
 class Result:
     """What a run found. Times in wall seconds; bytes for one image, key_bytes once a client.
 
-    seconds_per_image: encryption, serialisation, evaluation and decryption together.
+    seconds_per_image: encryption, serialisation, evaluation and decryption together, from the first
+    request to the last answer. server_seconds_per_image: the mean time that a request spends in the
+    server, by its images; with several workers requests overlap in it.
     max_logit_error: largest difference from the plain model's logits; precision_bits: -log2 of the
     root mean square of those differences.
     """
@@ -48,6 +51,7 @@ class Result:
     bytes_down: int
     key_bytes: int
     batch: int
+    workers: int
     threads: int
     device: str
     params: dict[str, Any]
@@ -74,6 +78,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--limit", type=int, metavar="K", help="only the first K images")
     parser.add_argument("--batch", type=int, default=1, metavar="B", help="images a request (1)")
     parser.add_argument("--device", default="auto", help="of the server: auto, cpu, cuda, cuda:1")
+    parser.add_argument(
+        "--workers", type=int, default=1, metavar="W", help="requests at a time (1)"
+    )
     parser.add_argument("--threads", type=int, metavar="T", help="on the CPU (every core)")
     parser.add_argument("--png", type=Path, metavar="FILE", help="draw images and answers to FILE")
     parser.add_argument(
@@ -86,7 +93,7 @@ def run(argv: Sequence[str] | None) -> int:
     """Parse, classify, report. Raises jali.Error with what to change."""
     started = time.perf_counter()
     options = _parser().parse_args(argv)
-    for name in ("limit", "batch", "threads"):
+    for name in ("limit", "batch", "workers", "threads"):
         value = getattr(options, name)
         if value is not None and value < 1:
             raise InvalidArgument(f"--{name} must be at least 1")
@@ -94,7 +101,7 @@ def run(argv: Sequence[str] | None) -> int:
     model = network.load(options.name)
     say = (lambda *_: None) if options.json else print
     waited = time.perf_counter() - started  # reading images is not part of getting ready
-    session = _Session(model, options.device, options.threads)
+    session = _Session(model, options)
     ready = time.perf_counter() - started - waited
     say(f"{len(images.images)} images from {images.source}")
     say(f"client: {session.client.params}")
@@ -102,11 +109,9 @@ def run(argv: Sequence[str] | None) -> int:
         f"client -> server, once: {bytes_text(session.key_bytes)} of public keys "
         f"({len(session.program.rotations())} rotations); ready in {seconds_text(ready)}"
     )
-    encrypted, timing = session.classify(images.images, options.batch)
+    encrypted, timing = session.classify(images.images, options.batch, options.workers)
     plain = model.logits(images.images)
-    result = _result(
-        options.name, images.labels, encrypted, plain, timing, session, ready, options.batch
-    )
+    result = _result(options.name, images.labels, encrypted, plain, timing, session, ready, options)
     predictions = encrypted.argmax(1)
     pixels = np.asarray(images.images, np.float64) / model.pixel_max
     if options.png is not None:
@@ -135,37 +140,48 @@ def _images(options: argparse.Namespace) -> data.Images:
 
 @dataclass
 class _Timing:
-    seconds: float = 0.0
-    server: float = 0.0
-    up: int = 0
-    down: int = 0
+    seconds: float
+    server: float
+    up: int
+    down: int
 
 
 class _Session:
     """Client and server, and what passes between them."""
 
-    def __init__(self, model: Network, device: str, threads: int | None) -> None:
+    def __init__(self, model: Network, options: argparse.Namespace) -> None:
         self.program = roles.plan(model)
-        self.client = roles.Client(self.program, threads=threads)
+        # Several workers keep the cores busy by themselves.
+        alone = options.workers == 1
+        self.client = roles.Client(self.program, threads=options.threads if alone else 1)
         params, keys = self.client.public_bytes()
-        self.server = roles.Server(self.program, params, keys, device=device, threads=threads)
+        self.server = roles.Server(
+            self.program, params, keys, device=options.device, threads=options.threads
+        )
         self.key_bytes = len(params) + len(keys)
 
-    def classify(self, images: npt.NDArray[np.generic], batch: int) -> tuple[Array, _Timing]:
-        """Logits (n, 10) by way of the server."""
-        timing, logits = _Timing(), []
-        for start in progress(range(0, len(images), batch), "encrypted inference, request"):
+    def classify(
+        self, images: npt.NDArray[np.generic], batch: int, workers: int
+    ) -> tuple[Array, _Timing]:
+        """Logits (n, 10) by way of the server, `workers` requests at a time."""
+        starts = range(0, len(images), batch)
+        with ThreadPoolExecutor(workers) as pool:
             begin = time.perf_counter()
-            request = self.client.encrypt(images[start : start + batch])
-            arrived = time.perf_counter()
-            reply = self.server(request)
-            left = time.perf_counter()
-            logits.append(self.client.decrypt(reply))
-            timing.seconds += time.perf_counter() - begin
-            timing.server += left - arrived
-            timing.up += len(request)
-            timing.down += len(reply)
-        return np.concatenate(logits), timing
+            answers = pool.map(lambda start: self._answer(images[start : start + batch]), starts)
+            done = list(progress(answers, "encrypted inference, request", len(starts)))
+            seconds = time.perf_counter() - begin
+        total = _Timing(
+            seconds, *(sum(column) for column in zip(*(t for _, t in done), strict=True))
+        )
+        return np.concatenate([logits for logits, _ in done]), total
+
+    def _answer(self, images: npt.NDArray[np.generic]) -> tuple[Array, tuple[float, int, int]]:
+        """Logits of one request; seconds in the server, bytes up and down."""
+        request = self.client.encrypt(images)
+        arrived = time.perf_counter()
+        reply = self.server(request)
+        left = time.perf_counter()
+        return self.client.decrypt(reply), (left - arrived, len(request), len(reply))
 
 
 def _result(
@@ -176,7 +192,7 @@ def _result(
     timing: _Timing,
     session: _Session,
     ready: float,
-    batch: int,
+    options: argparse.Namespace,
 ) -> Result:
     n = len(labels)
     params = session.client.params
@@ -195,7 +211,8 @@ def _result(
         bytes_up=round(timing.up / n),
         bytes_down=round(timing.down / n),
         key_bytes=session.key_bytes,
-        batch=batch,
+        batch=options.batch,
+        workers=options.workers,
         threads=session.server.threads,
         device=session.server.engine,
         params={

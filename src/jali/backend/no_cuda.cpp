@@ -4,11 +4,19 @@
 
 namespace jali::backend {
 
-std::unique_ptr<Ops> make_cuda_ops(Config, int) {
+namespace {
+
+[[noreturn]] void refuse() {
   throw NoDevice(
       "this build has no CUDA engine: use device=\"cpu\" or \"auto\", or build again where nvcc is "
       "found (on the PATH, in CUDA_HOME, or from PyPI)");
 }
+
+}  // namespace
+
+std::unique_ptr<Ops> make_cuda_ops(Config, int) { refuse(); }
+
+CudaPeak cuda_peak(Word, int) { refuse(); }
 
 std::vector<VariantFamily> cuda_variants() { return {}; }
 

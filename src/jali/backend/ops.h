@@ -228,6 +228,13 @@ std::vector<VariantFamily> cuda_variants();
 bool has_cuda();
 /// NVIDIA GPUs that make_cuda_ops can use; 0 without a driver or without the engine.
 int cuda_device_count();
+/// What a GPU does at most, measured now: butterflies a second on registers, and bytes read plus written
+/// a second when its memory is copied. Floors of operations divide by these.
+struct CudaPeak {
+  double butterflies = 0;
+  double bytes = 0;
+};
+CudaPeak cuda_peak(Word word, int device = 0);
 /// Name of a GPU, e.g. "NVIDIA H100 80GB HBM3"; empty where there is none.
 std::string cuda_device_name(int device = 0);
 

@@ -1,5 +1,6 @@
 #include "jali/ckks/encryptor.h"
 
+#include <array>
 #include <cmath>
 #include <utility>
 
@@ -38,10 +39,12 @@ void check_magnitude(double magnitude) {
                            "magnitude must be a finite number from 0");
 }
 
-random::Seed draw(random::Prng& prng) {
-  random::Seed seed;
-  prng.fill(seed);
-  return seed;
+template <std::size_t count>
+std::array<random::Seed, count> draw(random::Prng& prng, std::mutex& mutex) {
+  const std::lock_guard lock(mutex);
+  std::array<random::Seed, count> seeds;
+  for (random::Seed& seed : seeds) prng.fill(seed);
+  return seeds;
 }
 
 void check_same(const CkksParamsPtr& a, const CkksParamsPtr& b) {
@@ -62,8 +65,7 @@ Ciphertext SecretEncryptor::encrypt(const Plaintext& plaintext, double magnitude
   const auto& ops = ring_->ops();
   const auto primes = plaintext.poly.primes();
   const std::size_t batch = plaintext.poly.batch();
-  const random::Seed uniform_seed = draw(seeds_);
-  random::Seed error_seed = draw(seeds_);
+  auto [uniform_seed, error_seed] = draw<2>(seeds_, mutex_);
 
   // (m + e - a s, a)
   ring::Poly a = rlwe::expand_uniform(*ring_, uniform_seed, 0, primes, batch);
@@ -97,7 +99,7 @@ Ciphertext PublicEncryptor::encrypt(const Plaintext& plaintext, double magnitude
   const auto& ops = ring_->ops();
   const auto primes = plaintext.poly.primes();
   const std::size_t batch = plaintext.poly.batch();
-  random::Seed seed = draw(seeds_);
+  auto [seed] = draw<1>(seeds_, mutex_);
 
   // (v b + e0 + m, v a + e1)
   const ring::Poly v = small_poly(*ring_, seed, 0, primes, batch, random::sample_ternary);

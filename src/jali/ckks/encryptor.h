@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -12,6 +13,8 @@ namespace jali::ckks {
 
 // magnitude: the root mean square of the slots that the noise estimate shall assume. It travels with
 // the ciphertext in the clear, so it is declared beforehand and never computed from the data.
+
+// encrypt may be called from several threads.
 
 /// Encrypts under the secret key (half the bytes: the uniform part travels as a seed).
 class SecretEncryptor {
@@ -24,6 +27,7 @@ class SecretEncryptor {
   std::shared_ptr<const rlwe::SecretKey> sk_;
   std::shared_ptr<const ring::Ring> ring_;
   random::Prng seeds_;
+  std::mutex mutex_;  // of seeds_
 };
 
 /// Encrypts under the public key.
@@ -38,6 +42,7 @@ class PublicEncryptor {
   std::shared_ptr<const ring::Ring> ring_;
   ring::Poly a_;
   random::Prng seeds_;
+  std::mutex mutex_;  // of seeds_
 };
 
 class Decryptor {

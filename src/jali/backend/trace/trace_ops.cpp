@@ -10,6 +10,7 @@
 #include "jali/backend/trace/cost.h"
 #include "jali/backend/trace/trace.h"
 #include "jali/base/error.h"
+#include "jali/device/buffer.h"
 
 namespace jali::backend {
 namespace {
@@ -26,7 +27,12 @@ std::size_t common(Primes a, Primes b) {
 class TraceOps final : public Ops {
  public:
   TraceOps(std::shared_ptr<const Ops> inner, std::shared_ptr<Trace> sink)
-      : inner_(std::move(inner)), sink_(std::move(sink)) {}
+      : inner_(std::move(inner)), sink_(std::move(sink)) {
+    const auto memory = inner_->memory();
+    if (!memory->host_accessible()) {
+      probe_ = device::Pool::create(false, memory)->allocate(1);
+    }
+  }
 
   std::string name() const override { return "trace(" + inner_->name() + ")"; }
   const Config& config() const override { return inner_->config(); }
@@ -289,14 +295,24 @@ class TraceOps final : public Ops {
   template <class Call>
   void run(Record r, Call call) const {
     using Clock = std::chrono::steady_clock;
+    finish();
     const Clock::time_point start = Clock::now();
     call();
+    finish();
     r.seconds = std::chrono::duration<double>(Clock::now() - start).count();
     sink_->append(std::move(r));
   }
 
+  /// An operation of a device of its own returns before it is done: waits for it, so that its time is its
+  /// own.
+  void finish() const {
+    char byte = 0;
+    if (!probe_.host_accessible()) probe_.copy_out(&byte);
+  }
+
   const std::shared_ptr<const Ops> inner_;
   const std::shared_ptr<Trace> sink_;
+  device::Buffer probe_;  // in the memory of a device of its own
 };
 
 }  // namespace

@@ -1,0 +1,52 @@
+"""What Python adds to one operation: the same calls from Python and from C++."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import numpy.typing as npt
+
+from jali import _jali, ckks
+from jali.bench.measure import Row, accept, row
+from jali.bench.registry import Options, benchmark
+
+Vector = npt.NDArray[np.float64]
+
+LOG_N = 11  # small: the time is calls, not residues
+CALLS = 200  # between two waits: fewer than a GPU's queue holds
+
+
+@benchmark("overhead", "what Python adds to one operation: calls from Python less calls from C++")
+def overhead(options: Options) -> Iterator[Row]:
+    """x + y of bound values, and add and negate of the explicit evaluator."""
+    params = ckks.Params.create(depth=0, scale_bits=20, integer_bits=4, log_n=LOG_N, word="w52")
+    client = ckks.Client(params, threads=1)
+    server = ckks.Evaluator(params, None, options.device, threads=1)
+    values = np.random.default_rng().uniform(-1, 1, params.slots)
+    x = server.bind(client.encrypt(values))
+    e, a = server.explicit, x._settled()
+    cases: dict[str, tuple[str, Callable[[], ckks.Ciphertext | ckks.Bound], Vector]] = {
+        "add": ("add", lambda: e.add(a, a), 2 * values),
+        "negate": ("negate", lambda: e.negate(a), -values),
+        "bound_add": ("add", lambda: x + x, 2 * values),
+        "bound_negate": ("negate", lambda: -x, -values),
+    }
+    for name, (operation, body, want) in cases.items():
+        result = body()
+        bits = accept(name, client.decrypt(result), want, result.precision_bits)
+        times: list[float] = []
+        end = time.perf_counter() + options.seconds
+        while not times or time.perf_counter() < end:
+            inner = _jali.loop_seconds(e, operation, a, CALLS)
+            server.synchronize()
+            start = time.perf_counter()
+            for _ in range(CALLS):
+                body()
+            outer = (time.perf_counter() - start) / CALLS
+            server.synchronize()
+            times.append(outer - inner)
+        about = {"log_n": params.log_n, "word": params.word, "operation": name, "threads": 1}
+        # A difference of two times: the median counts, and a single one may be below zero.
+        yield row("overhead", server.engine, about, times, precision_bits=bits)
