@@ -10,11 +10,13 @@ from typing import ClassVar
 __all__ = [
     "CorruptData",
     "DepthExhausted",
+    "DeviceLost",
     "Error",
     "InsecureParams",
     "InternalError",
     "InvalidArgument",
     "KeyMissing",
+    "LaunchFailed",
     "LimitExceeded",
     "NoDevice",
     "OutOfMemory",
@@ -95,6 +97,18 @@ class NoDevice(Error):
     """A device that is missing or not built in."""
 
     code = "no_device"
+
+
+class DeviceLost(Error):
+    """A device that failed while it was in use: make a new Evaluator once it is back."""
+
+    code = "device_lost"
+
+
+class LaunchFailed(Error):
+    """A kernel that the device would not start."""
+
+    code = "launch_failed"
 
 
 class Unsupported(Error):

@@ -98,6 +98,7 @@ std::vector<Block> run_all(const Ops& ops, u64 seed) {
   into([&](View o) { ops.from_double(o, real); });
   const std::array<std::uint8_t, 32> bytes = {1, 2, 3};
   into([&](View o) { ops.sample_uniform(o, bytes, 9); });
+  into([&](View o) { ops.sample_small(o, Small::ternary, bytes, 9); });
   into([&](View o) { ops.crt(o, wide, 3, CrtMethod::mul); });
   ops.icrt(wide, 3, a, IcrtMethod::garner);
   out.push_back(block({0}, 2, 3));
@@ -136,6 +137,7 @@ TEST_F(TraceTest, HandsEveryOperationOnAndRecordsIt) {
                                           "from_int64",
                                           "from_double",
                                           "sample_uniform",
+                                          "sample_small",
                                           "crt",
                                           "icrt"};
   std::vector<std::string> recorded;
@@ -146,7 +148,7 @@ TEST_F(TraceTest, HandsEveryOperationOnAndRecordsIt) {
     for (const Extent& e : r.writes) written += e.bytes;
     EXPECT_EQ(r.bytes_read, read) << r.op;
     EXPECT_EQ(r.bytes_written, written) << r.op;
-    EXPECT_EQ(r.bytes_read > 0, r.op != "sample_uniform") << r.op;
+    EXPECT_EQ(r.bytes_read > 0, !r.op.starts_with("sample_")) << r.op;
     EXPECT_GT(r.bytes_written, 0U) << r.op;
     EXPECT_EQ(r.n, kN);
     EXPECT_EQ(r.batch, 2U) << r.op;

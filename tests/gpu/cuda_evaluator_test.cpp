@@ -1,30 +1,13 @@
 // The same program on the CPU and on the GPU gives the same bits.
-#include <cstring>
-
-#include "fixture.h"
+#include "support.h"
 
 namespace jali::testing {
 namespace {
 
 class GpuEvaluator : public ::testing::TestWithParam<Scheme> {
  protected:
-  void SetUp() override {
-    if (backend::cuda_device_count() == 0) {
-      GTEST_SKIP() << "no NVIDIA GPU on this machine: the CUDA engine is not tested";
-    }
-  }
+  void SetUp() override { JALI_NEEDS_GPU(); }
 };
-
-void expect_same(const ckks::Ciphertext& a, const ckks::Ciphertext& b, const char* what, int step,
-                 unsigned seed) {
-  ASSERT_EQ(a.parts.size(), b.parts.size());
-  ASSERT_EQ(a.level, b.level);
-  ASSERT_EQ(a.scale, b.scale);
-  for (std::size_t i = 0; i < a.parts.size(); ++i) {
-    ASSERT_EQ(0, std::memcmp(a.parts[i].data(), b.parts[i].data(), a.parts[i].bytes()))
-        << what << ", step " << step << ", part " << i << ", seed " << seed;
-  }
-}
 
 TEST_P(GpuEvaluator, RandomProgramsGiveTheSameBits) {
   World w(GetParam());

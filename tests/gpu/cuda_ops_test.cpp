@@ -1,6 +1,9 @@
 // The CUDA engine against the CPU engine, bit for bit. Skipped, saying so, where there is no GPU.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -123,6 +126,14 @@ class GpuOps : public ::testing::TestWithParam<Case> {
     std::vector<std::byte> got(p.host.size());
     gpu->memory()->copy_out(got.data(), p.device.data(), got.size());
     ASSERT_TRUE(got == p.host) << what << " differs, seed " << seed;
+  }
+  void SeedsExpandToTheSame(const Primes& primes) {
+    auto out = poison(primes);
+    std::array<std::uint8_t, 32> key{};
+    for (auto& b : key) b = static_cast<std::uint8_t>(random());
+    const auto index = static_cast<std::uint32_t>(random());
+    cpu->sample_uniform(out.cpu(), key, index), gpu->sample_uniform(out.gpu(), key, index);
+    same(out, "sample_uniform");
   }
   std::vector<std::uint64_t> scalars(const Primes& primes) {
     std::vector<std::uint64_t> s;
@@ -323,11 +334,34 @@ TEST_P(GpuOps, Integers) {
 }
 
 TEST_P(GpuOps, SeedsExpandToTheSameResidues) {
-  auto out = poison(range(0, kPrimes));
+  SeedsExpandToTheSame(range(0, kPrimes));
   std::array<std::uint8_t, 32> key{};
   for (auto& b : key) b = static_cast<std::uint8_t>(random());
-  cpu->sample_uniform(out.cpu(), key, 77), gpu->sample_uniform(out.gpu(), key, 77);
-  same(out, "sample_uniform");
+  for (const auto kind : {backend::Small::ternary, backend::Small::error}) {
+    auto small = poison(range(0, kPrimes));
+    const std::uint64_t stream = random();
+    cpu->sample_small(small.cpu(), kind, key, stream);
+    gpu->sample_small(small.gpu(), kind, key, stream);
+    same(small, "sample_small");
+  }
+}
+
+// Primes just above a power of two pass over almost half of the stream's words.
+TEST_P(GpuOps, SeedsExpandWithManyRejections) {
+  const int log_n = std::countr_zero(n), bits = word_prime_bits(cpu->config().word) - 1;
+  const std::uint64_t step = 2 * n;
+  std::vector<std::uint64_t> primes;
+  for (const int b : {bits, log_n + 4, 32}) {
+    if (b > bits) continue;
+    std::uint64_t q = (std::uint64_t{1} << b) + 1;
+    while (!arith::is_prime(q)) q += step;
+    if (std::find(primes.begin(), primes.end(), q) == primes.end()) primes.push_back(q);
+  }
+  const backend::Config config{cpu->config().word, n, primes, 4, ""};
+  cpu = backend::make_cpu_ops(config);
+  gpu = backend::make_cuda_ops(config);
+  pool = device::Pool::create(false, gpu->memory());
+  SeedsExpandToTheSame(range(0, static_cast<PrimeIndex>(primes.size())));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GpuOps, ::testing::ValuesIn(cases()), case_name);

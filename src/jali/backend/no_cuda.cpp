@@ -15,6 +15,7 @@ namespace {
 }  // namespace
 
 std::unique_ptr<Ops> make_cuda_ops(Config, int) { refuse(); }
+std::unique_ptr<Ops> make_cuda_ops(Config, const GpuOptions&) { refuse(); }
 
 CudaPeak cuda_peak(Word, int) { refuse(); }
 

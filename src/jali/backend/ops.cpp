@@ -5,6 +5,7 @@
 #include <bit>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "jali/arith/primes.h"
 #include "jali/base/error.h"
@@ -16,6 +17,15 @@ namespace jali::backend {
 namespace {
 
 constexpr int kMaxThreads = 1024;
+
+class Rerun final : public Captured {
+ public:
+  explicit Rerun(std::function<void()> work) : work_(std::move(work)) {}
+  void run() override { work_(); }
+
+ private:
+  const std::function<void()> work_;
+};
 
 }  // namespace
 
@@ -68,12 +78,33 @@ void Ops::tensor_key_switch(View acc0, View acc1, ConstView a0, ConstView a1, Co
                             std::span<const std::uint32_t> digit_limbs, KeyView key,
                             std::span<const std::uint32_t> digit_ids) const {
   const std::size_t bytes = a0.primes.size() * a0.batch * config().n * word_bytes(config().word);
-  const auto pool = device::Pool::create(false, memory());
+  const auto pool = this->pool();
   auto m0 = pool->allocate(bytes), m1 = pool->allocate(bytes), m2 = pool->allocate(bytes);
   const View d0{m0.data(), a0.primes, a0.batch}, d1{m1.data(), a0.primes, a0.batch},
       d2{m2.data(), a0.primes, a0.batch};
   tensor(d0, d1, d2, a0, a1, b0, b1);
   key_switch_joined(acc0, acc1, d2, digit_limbs, key, digit_ids, {d0, d1, s});
+}
+
+std::unique_ptr<Captured> Ops::capture(std::function<void()> work) const {
+  work();
+  return std::make_unique<Rerun>(std::move(work));
+}
+
+void Ops::sample_small(View out, Small kind, std::span<const std::uint8_t, 32> seed,
+                       std::uint64_t stream) const {
+  random::Seed key;
+  std::copy(seed.begin(), seed.end(), key.begin());
+  random::Prng prng(key, stream);
+  random::wipe(key.data(), key.size());
+  std::vector<std::int64_t> values(out.batch * config().n);
+  if (kind == Small::ternary) {
+    random::sample_ternary(prng, values);
+  } else {
+    random::sample_error(prng, values);
+  }
+  from_int64(out, values);
+  random::wipe(values.data(), values.size() * sizeof(std::int64_t));
 }
 
 void Ops::sample_uniform(View out, std::span<const std::uint8_t, 32> seed,

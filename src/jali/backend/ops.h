@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -21,6 +22,8 @@
 #include <vector>
 
 #include "jali/arith/word.h"
+#include "jali/device/buffer.h"
+#include "jali/device/faults.h"
 #include "jali/device/memory.h"
 
 namespace jali::backend {
@@ -78,6 +81,18 @@ struct VariantFamily {
   std::string family;  // "ntt"
   std::vector<std::string> names;  // the first is the default: "auto", the engine's own choice
 };
+
+/// A sequence of operations that runs again on the same blocks. Not for use by two threads at once.
+class Captured {
+ public:
+  virtual ~Captured() = default;
+  virtual void run() = 0;
+  /// Memory of the device that it keeps.
+  virtual std::size_t bytes() const { return 0; }
+};
+
+/// Distributions of secrets and errors.
+enum class Small { ternary, error };
 
 enum class CrtMethod { mod, mul };
 enum class IcrtMethod { product_sum, garner };
@@ -178,10 +193,25 @@ class Ops {
   // --- memory and random residues ---------------------------------------------------------------
   /// Where this engine's views point. The host's unless an engine says otherwise.
   virtual std::shared_ptr<device::Memory> memory() const { return device::host_memory(); }
+  /// Where its blocks come from; every user of an engine shares the one that it has.
+  virtual std::shared_ptr<device::Pool> pool() const {
+    return device::Pool::create(/*wipe=*/false, memory());
+  }
+  /// The operations that `work` asks for, to run again. work runs once or twice before this returns; what
+  /// it leaves in blocks is undefined until Captured::run, and blocks that it allocates from pool() and
+  /// keeps are written by every run. Here it is simply called again; the CUDA engine plays back a graph
+  /// that has the addresses and constants of the last call. work may then neither copy between host
+  /// and device nor draw random residues (InvalidArgument).
+  virtual std::unique_ptr<Captured> capture(std::function<void()> work) const;
   /// Uniform residues expanded from a seed: row (i, b) is random::sample_uniform from stream
   /// (index + b) << 16 | primes[i] of the seed. The same on every engine: seeds travel.
   virtual void sample_uniform(View out, std::span<const std::uint8_t, 32> seed,
                               std::uint32_t index) const;
+
+  /// Secret integers expanded from a seed, coefficient form: row (i, b) is values b N .. (b + 1) N of
+  /// random::sample_ternary or random::sample_error from `stream` of the seed, modulo primes[i].
+  virtual void sample_small(View out, Small kind, std::span<const std::uint8_t, 32> seed,
+                            std::uint64_t stream) const;
 
   // --- between integers and residues ----------------------------------------------------------
   /// out (coefficient form) = c[b * N + k] mod q for signed 64-bit integers; c holds batch * N.
@@ -224,6 +254,14 @@ std::unique_ptr<Ops> make_cuda_ops(Config config, int device = 0);
 /// What Config::variants may choose on a GPU; empty in a build without the CUDA engine. A variant that
 /// does not serve a word, a ring degree or a GPU gives way to the engine's own choice there.
 std::vector<VariantFamily> cuda_variants();
+/// How a GPU engine may be set up.
+struct GpuOptions {
+  int device = 0;
+  std::size_t memory_cap = 0;  // bytes that its blocks may take; 0: all that the GPU has
+  bool poison = false;  // freed blocks are overwritten (tests)
+  std::shared_ptr<device::Faults> faults = nullptr;  // put into its calls of the driver (tests)
+};
+std::unique_ptr<Ops> make_cuda_ops(Config config, const GpuOptions& options);
 /// Whether this build has the CUDA engine.
 bool has_cuda();
 /// NVIDIA GPUs that make_cuda_ops can use; 0 without a driver or without the engine.

@@ -15,6 +15,8 @@ const char* error_code_name(ErrorCode code) noexcept {
     case ErrorCode::limit_exceeded: return "limit_exceeded";
     case ErrorCode::out_of_memory: return "out_of_memory";
     case ErrorCode::no_device: return "no_device";
+    case ErrorCode::device_lost: return "device_lost";
+    case ErrorCode::launch_failed: return "launch_failed";
     case ErrorCode::unsupported: return "unsupported";
     case ErrorCode::internal: return "internal";
   }

@@ -20,6 +20,8 @@ enum class ErrorCode {
   limit_exceeded,    // an object larger than the declared limit
   out_of_memory,     // what was asked, what is free
   no_device,         // a device that is missing or not built in
+  device_lost,       // a device that failed while it was in use
+  launch_failed,     // a kernel that the device would not start
   unsupported,       // legal, but not on this backend
   internal           // a broken invariant: please report
 };
@@ -48,6 +50,8 @@ struct VersionError    : Error { explicit VersionError   (const std::string& m) 
 struct LimitExceeded   : Error { explicit LimitExceeded  (const std::string& m) : Error(ErrorCode::limit_exceeded, m) {} };
 struct OutOfMemory     : Error { explicit OutOfMemory    (const std::string& m) : Error(ErrorCode::out_of_memory, m) {} };
 struct NoDevice        : Error { explicit NoDevice       (const std::string& m) : Error(ErrorCode::no_device, m) {} };
+struct DeviceLost      : Error { explicit DeviceLost     (const std::string& m) : Error(ErrorCode::device_lost, m) {} };
+struct LaunchFailed    : Error { explicit LaunchFailed   (const std::string& m) : Error(ErrorCode::launch_failed, m) {} };
 struct Unsupported     : Error { explicit Unsupported    (const std::string& m) : Error(ErrorCode::unsupported, m) {} };
 struct InternalError   : Error { explicit InternalError  (const std::string& m) : Error(ErrorCode::internal, m) {} };
 // clang-format on

@@ -10,17 +10,13 @@ namespace jali::ckks {
 
 namespace {
 
-using SmallSampler = void (*)(random::Prng&, std::span<std::int64_t>);
+using backend::Small;
 
 // Fresh small polynomials, NTT form, in memory that is wiped block by block.
 ring::Poly small_poly(const ring::Ring& ring, const random::Seed& seed, std::uint64_t stream,
-                      std::span<const PrimeIndex> primes, std::size_t batch, SmallSampler sampler) {
-  std::vector<std::int64_t> values(batch * ring.n());
-  random::Prng prng(seed, stream);
-  sampler(prng, values);
+                      std::span<const PrimeIndex> primes, std::size_t batch, Small kind) {
   ring::Poly out = ring.make_secret(primes, ring::Form::coeff, batch);
-  ring.ops().from_int64(out.view(), values);
-  random::wipe(values.data(), values.size() * sizeof(std::int64_t));
+  ring.ops().sample_small(out.view(), kind, seed, stream);
   ring.to_ntt(out);
   return out;
 }
@@ -70,7 +66,7 @@ Ciphertext SecretEncryptor::encrypt(const Plaintext& plaintext, double magnitude
   // (m + e - a s, a)
   ring::Poly a = rlwe::expand_uniform(*ring_, uniform_seed, 0, primes, batch);
   const ring::Poly s = sk_->at(*ring_, primes);
-  const ring::Poly e = small_poly(*ring_, error_seed, 0, primes, batch, random::sample_error);
+  const ring::Poly e = small_poly(*ring_, error_seed, 0, primes, batch, Small::error);
   random::wipe(error_seed.data(), error_seed.size());
   ring::Poly b = ring_->make(primes, batch);
   ops.mul(b.view(), a.view(), s.view());
@@ -102,13 +98,13 @@ Ciphertext PublicEncryptor::encrypt(const Plaintext& plaintext, double magnitude
   auto [seed] = draw<1>(seeds_, mutex_);
 
   // (v b + e0 + m, v a + e1)
-  const ring::Poly v = small_poly(*ring_, seed, 0, primes, batch, random::sample_ternary);
+  const ring::Poly v = small_poly(*ring_, seed, 0, primes, batch, Small::ternary);
   Ciphertext out = shell(plaintext);
   const ring::Poly* halves[] = {&pk_->b, &a_};
   for (int part = 0; part < 2; ++part) {
     const ring::Poly half = ring_->select(*halves[part], primes);
-    ring::Poly c = small_poly(*ring_, seed, static_cast<std::uint64_t>(part) + 1, primes, batch,
-                              random::sample_error);
+    ring::Poly c =
+        small_poly(*ring_, seed, static_cast<std::uint64_t>(part) + 1, primes, batch, Small::error);
     ring::Poly public_part = ring_->make(primes, batch);
     ops.mul(public_part.view(), v.view(), half.view());
     ops.add(public_part.view(), public_part.view(), c.view());

@@ -1,7 +1,11 @@
 #include "jali/device/buffer.h"
 
+#include <algorithm>
+#include <atomic>
+#include <cstdio>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -22,75 +26,116 @@ std::size_t size_class(std::size_t bytes) {
   return (bytes + granule - 1) / granule * granule;
 }
 
+// 1234567 -> "1.2 MiB (1234567 bytes)"
+std::string readable(std::size_t bytes) {
+  constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  int unit = 0;
+  for (; value >= 1024 && unit < 4; ++unit) value /= 1024;
+  char text[64];
+  std::snprintf(text, sizeof(text), unit == 0 ? "%.0f %s" : "%.1f %s (%zu bytes)", value,
+                kUnits[unit], bytes);
+  return text;
+}
+
 }  // namespace
 
 struct Pool::State {
-  bool wipe = false;
+  bool wipe = false, poison = false;
   std::shared_ptr<Memory> memory;
   mutable std::mutex mutex;
-  std::unordered_map<std::size_t, std::vector<void*>> free;
-  std::size_t in_use = 0;
-  std::size_t cached = 0;
+  std::unordered_map<std::size_t, std::vector<void*>> free[2];  // by size; those of secrets apart
+  std::size_t in_use = 0, cached = 0, peak = 0;
+  // A thread that allocates elsewhere for now, and what it freed meanwhile; only that thread uses them.
+  std::atomic<std::thread::id> redirected;
+  std::shared_ptr<Pool> redirect_to;
+  struct Freed {
+    void* data;
+    std::size_t bytes;
+    bool secret;
+  };
+  std::vector<Freed> deferred;
 };
 
-Pool::Pool(bool wipe, std::shared_ptr<Memory> memory) : state_(std::make_unique<State>()) {
+Pool::Pool(bool wipe, std::shared_ptr<Memory> memory, bool poison)
+    : state_(std::make_unique<State>()) {
   state_->wipe = wipe;
+  state_->poison = poison;
   state_->memory = std::move(memory);
 }
 
-std::shared_ptr<Pool> Pool::create(bool wipe, std::shared_ptr<Memory> memory) {
-  return std::shared_ptr<Pool>(new Pool(wipe, std::move(memory)));
+std::shared_ptr<Pool> Pool::create(bool wipe, std::shared_ptr<Memory> memory, bool poison) {
+  return std::shared_ptr<Pool>(new Pool(wipe, std::move(memory), poison));
 }
 
 Memory& Pool::memory() const { return *state_->memory; }
 
 Pool::~Pool() { trim(); }
 
-Buffer Pool::allocate(std::size_t bytes) {
+Buffer Pool::allocate(std::size_t bytes, bool secret) {
+  if (redirected()) return state_->redirect_to->allocate(bytes, secret);
   const std::size_t size = size_class(bytes == 0 ? 1 : bytes);
   void* data = nullptr;
   {
     std::lock_guard lock(state_->mutex);
-    if (auto it = state_->free.find(size); it != state_->free.end() && !it->second.empty()) {
+    auto& blocks = state_->free[secret];
+    if (auto it = blocks.find(size); it != blocks.end() && !it->second.empty()) {
       data = it->second.back();
       it->second.pop_back();
       state_->cached -= size;
     }
-    state_->in_use += size;
+  }
+  if (data == nullptr) data = state_->memory->allocate(size);
+  if (data == nullptr) {  // what is cached may be in the way
+    trim();
+    state_->memory->trim();
+    data = state_->memory->allocate(size);
   }
   if (data == nullptr) {
-    data = state_->memory->allocate(size);
-    if (data == nullptr) {
-      std::lock_guard lock(state_->mutex);
-      state_->in_use -= size;
-      throw OutOfMemory("could not allocate " + std::to_string(size) + " bytes; " +
-                        std::to_string(state_->in_use) +
-                        " bytes are in use by this library: free ciphertexts or keys, or use "
-                        "smaller batches");
+    std::string message = "could not allocate " + readable(size);
+    if (const std::size_t left = state_->memory->available(); left != kUnknown) {
+      message += "; " + readable(left) + " are free, so that a block of at most that would fit";
     }
+    throw OutOfMemory(message + "; " + readable(bytes_in_use()) +
+                      " are in use by this engine: free ciphertexts or keys, or use smaller "
+                      "batches");
   }
-  return Buffer(shared_from_this(), data, bytes);
+  std::lock_guard lock(state_->mutex);
+  state_->in_use += size;
+  state_->peak = std::max(state_->peak, state_->in_use);
+  return Buffer(shared_from_this(), data, bytes, secret);
 }
 
-void Pool::release(void* data, std::size_t bytes) noexcept {
+bool Pool::redirected() const noexcept {
+  return state_->redirected.load() == std::this_thread::get_id();
+}
+
+void Pool::release(void* data, std::size_t bytes, bool secret) noexcept {
+  if (redirected()) {
+    state_->deferred.push_back({data, bytes, secret});
+    return;
+  }
   const std::size_t size = size_class(bytes == 0 ? 1 : bytes);
-  if (state_->wipe) state_->memory->wipe(data, size);
+  if (state_->wipe || secret) state_->memory->wipe(data, size);
+  if (state_->poison) state_->memory->fill(data, kPoison, size);
   std::lock_guard lock(state_->mutex);
   state_->in_use -= size;
   try {
-    state_->free[size].push_back(data);
+    state_->free[secret][size].push_back(data);
     state_->cached += size;
   } catch (...) {
     state_->memory->free(data, size);
   }
 }
 
-void Pool::trim() {
+void Pool::trim() noexcept {
   std::lock_guard lock(state_->mutex);
-  for (auto& [size, blocks] : state_->free) {
-    for (void* block : blocks) state_->memory->free(block, size);
+  for (auto& kind : state_->free) {
+    for (auto& [size, blocks] : kind) {
+      for (void* block : blocks) state_->memory->free(block, size);
+    }
+    kind.clear();
   }
-  state_->free.clear();
   state_->cached = 0;
 }
 
@@ -104,20 +149,49 @@ std::size_t Pool::bytes_cached() const {
   return state_->cached;
 }
 
-Buffer::Buffer(std::shared_ptr<Pool> pool, void* data, std::size_t bytes) noexcept
-    : pool_(std::move(pool)), data_(data), bytes_(bytes) {}
+std::size_t Pool::peak_bytes() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->peak;
+}
+
+void Pool::reset_peak() {
+  std::lock_guard lock(state_->mutex);
+  state_->peak = state_->in_use;
+}
+
+Pool::Redirect::Redirect(std::shared_ptr<Pool> from, std::shared_ptr<Pool> to)
+    : from_(std::move(from)) {
+  require<InternalError>(from_->state_->redirected.load() == std::thread::id(),
+                         "allocations of this pool are redirected already");
+  from_->state_->redirect_to = std::move(to);
+  from_->state_->redirected = std::this_thread::get_id();
+}
+
+Pool::Redirect::~Redirect() {
+  State& state = *from_->state_;
+  state.redirect_to.reset();
+  const auto deferred = std::move(state.deferred);
+  state.deferred.clear();
+  state.redirected = std::thread::id();
+  for (const auto& block : deferred) from_->release(block.data, block.bytes, block.secret);
+}
+
+Buffer::Buffer(std::shared_ptr<Pool> pool, void* data, std::size_t bytes, bool secret) noexcept
+    : pool_(std::move(pool)), data_(data), bytes_(bytes), secret_(secret) {}
 
 Buffer::Buffer(Buffer&& other) noexcept
     : pool_(std::move(other.pool_)),
       data_(std::exchange(other.data_, nullptr)),
-      bytes_(std::exchange(other.bytes_, 0)) {}
+      bytes_(std::exchange(other.bytes_, 0)),
+      secret_(other.secret_) {}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
   if (this != &other) {
-    if (data_ != nullptr) pool_->release(data_, bytes_);
+    if (data_ != nullptr) pool_->release(data_, bytes_, secret_);
     pool_ = std::move(other.pool_);
     data_ = std::exchange(other.data_, nullptr);
     bytes_ = std::exchange(other.bytes_, 0);
+    secret_ = other.secret_;
   }
   return *this;
 }
@@ -133,7 +207,7 @@ void Buffer::copy_out(void* host) const {
 }
 
 Buffer::~Buffer() {
-  if (data_ != nullptr) pool_->release(data_, bytes_);
+  if (data_ != nullptr) pool_->release(data_, bytes_, secret_);
 }
 
 }  // namespace jali::device

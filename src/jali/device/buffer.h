@@ -33,32 +33,55 @@ class Buffer {
 
  private:
   friend class Pool;
-  Buffer(std::shared_ptr<Pool> pool, void* data, std::size_t bytes) noexcept;
+  Buffer(std::shared_ptr<Pool> pool, void* data, std::size_t bytes, bool secret) noexcept;
   std::shared_ptr<Pool> pool_;
   void* data_ = nullptr;
   std::size_t bytes_ = 0;
+  bool secret_ = false;
 };
 
-/// Thread-safe pool. A block outlives every handle to its pool that the caller drops.
+/// Thread-safe pool. A block outlives every handle to its pool that the caller drops. Freed blocks are
+/// reused in the order of the memory's own operations: all users of one memory are on one stream.
 class Pool : public std::enable_shared_from_this<Pool> {
  public:
   /// wipe: every block is overwritten before it is reused or returned to the system (for secrets).
+  /// poison: freed blocks are filled with kPoison, so that a use after that shows (tests).
   static std::shared_ptr<Pool> create(bool wipe = false,
-                                      std::shared_ptr<Memory> memory = host_memory());
+                                      std::shared_ptr<Memory> memory = host_memory(),
+                                      bool poison = false);
+  static constexpr std::uint8_t kPoison = 0xff;  // no residue: all words lie above every modulus
   ~Pool();
 
-  /// Throws OutOfMemory, naming the size asked for.
-  Buffer allocate(std::size_t bytes);
-  /// Gives cached free blocks back to the operating system.
-  void trim();
+  /// Throws OutOfMemory, naming the size asked for, what is free and what would fit; cached blocks are
+  /// given back before that. secret: this block is wiped before it is reused.
+  Buffer allocate(std::size_t bytes, bool secret = false);
+  /// Gives cached free blocks back to the system.
+  void trim() noexcept;
   std::size_t bytes_in_use() const;
   std::size_t bytes_cached() const;
+  /// The largest bytes_in_use since the last reset_peak.
+  std::size_t peak_bytes() const;
+  void reset_peak();
   Memory& memory() const;
+
+  /// While it lives, what the creating thread allocates from `from` comes from `to`, and what it frees
+  /// of `from` is kept until the end: others may not reuse it before.
+  class Redirect {
+   public:
+    Redirect(std::shared_ptr<Pool> from, std::shared_ptr<Pool> to);
+    ~Redirect();
+    Redirect(const Redirect&) = delete;
+    Redirect& operator=(const Redirect&) = delete;
+
+   private:
+    std::shared_ptr<Pool> from_;
+  };
 
  private:
   friend class Buffer;
-  Pool(bool wipe, std::shared_ptr<Memory> memory);
-  void release(void* data, std::size_t bytes) noexcept;
+  Pool(bool wipe, std::shared_ptr<Memory> memory, bool poison);
+  void release(void* data, std::size_t bytes, bool secret) noexcept;
+  bool redirected() const noexcept;
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -27,8 +27,8 @@ class HostMemory final : public Memory {
     return data;
   }
   void free(void* data, std::size_t) noexcept override { std::free(data); }
-  void wipe(void* data, std::size_t bytes) noexcept override {
-    std::memset(data, 0, bytes);
+  void fill(void* data, std::uint8_t byte, std::size_t bytes) noexcept override {
+    std::memset(data, byte, bytes);
     asm volatile("" : : "r"(data) : "memory");
   }
   void copy(void* to, const void* from, std::size_t bytes) override {
@@ -44,6 +44,14 @@ class HostMemory final : public Memory {
 };
 
 }  // namespace
+
+void Memory::copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
+                       std::size_t bytes, std::size_t rows) {
+  for (std::size_t i = 0; i < rows; ++i) {
+    copy(static_cast<std::byte*>(to) + i * to_stride,
+         static_cast<const std::byte*>(from) + i * from_stride, bytes);
+  }
+}
 
 std::shared_ptr<Memory> host_memory() { return std::make_shared<HostMemory>(); }
 

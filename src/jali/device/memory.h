@@ -2,9 +2,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <memory>
 
 namespace jali::device {
+
+inline constexpr std::size_t kUnknown = std::numeric_limits<std::size_t>::max();
 
 /// Raw memory of one device. Copies are ordered with the operations of the engine that owns it: a
 /// copy_out returns when the bytes are there, the others may return before.
@@ -15,10 +19,26 @@ class Memory {
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void free(void* data, std::size_t bytes) noexcept = 0;
   /// Overwrites with zeros in a way that no compiler drops.
-  virtual void wipe(void* data, std::size_t bytes) noexcept = 0;
+  virtual void wipe(void* data, std::size_t bytes) noexcept { fill(data, 0, bytes); }
+  virtual void fill(void* data, std::uint8_t byte, std::size_t bytes) noexcept = 0;
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;  // within the device
   virtual void copy_in(void* to, const void* host, std::size_t bytes) = 0;
   virtual void copy_out(void* host, const void* from, std::size_t bytes) = 0;
+  /// `rows` pieces of `bytes` each, their starts `to_stride` and `from_stride` bytes apart.
+  virtual void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
+                         std::size_t bytes, std::size_t rows);
+  /// A copy from another memory of this kind, ordered with the work of both engines. False when there
+  /// is no such way, and the bytes have to go through the host.
+  virtual bool copy_from(Memory& /*other*/, void* /*to*/, const void* /*from*/,
+                         std::size_t /*bytes*/) {
+    return false;
+  }
+  /// Returns when everything asked of the device before is done.
+  virtual void synchronize() {}
+  /// Gives what the driver keeps for reuse back to the system.
+  virtual void trim() noexcept {}
+  /// Bytes that allocate could still give, all in all; kUnknown where the system does not say.
+  virtual std::size_t available() const { return kUnknown; }
   /// Whether the host may dereference its pointers.
   virtual bool host_accessible() const = 0;
 };

@@ -7,10 +7,7 @@
 namespace jali::ring {
 
 Ring::Ring(std::shared_ptr<const backend::Ops> ops)
-    : ops_(std::move(ops)),
-      pool_(device::Pool::create(/*wipe=*/false, ops_->memory())),
-      secret_pool_(device::Pool::create(/*wipe=*/true, ops_->memory())),
-      host_pool_(device::Pool::create()) {}
+    : ops_(std::move(ops)), pool_(ops_->pool()), host_pool_(device::Pool::create()) {}
 
 Poly Ring::make(std::span<const PrimeIndex> primes, std::size_t batch, Form form) const {
   require<InvalidArgument>(batch > 0, "a polynomial block needs a batch of at least 1");
@@ -20,8 +17,8 @@ Poly Ring::make(std::span<const PrimeIndex> primes, std::size_t batch, Form form
 
 Poly Ring::make_secret(std::span<const PrimeIndex> primes, Form form, std::size_t batch) const {
   const std::size_t bytes = primes.size() * batch * n() * word_bytes(word());
-  return Poly(secret_pool_->allocate(bytes), {primes.begin(), primes.end()}, n(), batch, word(),
-              form);
+  return Poly(pool_->allocate(bytes, /*secret=*/true), {primes.begin(), primes.end()}, n(), batch,
+              word(), form);
 }
 
 Poly Ring::zero(std::span<const PrimeIndex> primes, std::size_t batch, Form form) const {
@@ -43,9 +40,11 @@ Poly Ring::import(const Poly& x) const {
 }
 
 void Ring::place(void* to, const Poly& x) const {
-  if (x.buffer().host_accessible()) {
+  if (holds(x)) {
+    memory().copy(to, x.data(), x.bytes());
+  } else if (x.buffer().host_accessible()) {
     memory().copy_in(to, x.data(), x.bytes());
-  } else {
+  } else if (!memory().copy_from(*x.buffer().memory(), to, x.data(), x.bytes())) {
     std::vector<std::byte> host(x.bytes());
     x.buffer().copy_out(host.data());
     memory().copy_in(to, host.data(), host.size());

@@ -117,6 +117,7 @@ class Ring {
                    std::size_t batch = 1) const;
   device::Buffer scratch(std::size_t bytes) const { return pool_->allocate(bytes); }
   device::Memory& memory() const { return pool_->memory(); }
+  const std::shared_ptr<device::Pool>& pool() const { return pool_; }
 
   void to_ntt(Poly& x) const;
   void to_coeff(Poly& x) const;
@@ -124,7 +125,6 @@ class Ring {
  private:
   std::shared_ptr<const backend::Ops> ops_;
   std::shared_ptr<device::Pool> pool_;
-  std::shared_ptr<device::Pool> secret_pool_;
   std::shared_ptr<device::Pool> host_pool_;
 };
 

@@ -21,15 +21,18 @@ class SecretIntegers {
   std::vector<std::int64_t> values_;
 };
 
-ring::Poly error_poly(const ring::Ring& ring, const random::Seed& seed, std::uint64_t stream,
-                      std::span<const PrimeIndex> primes) {
-  SecretIntegers e(ring.n());
-  random::Prng prng(seed, stream);
-  random::sample_error(prng, e.span());
+// A fresh small polynomial, NTT form, in memory that is wiped.
+ring::Poly small_poly(const ring::Ring& ring, backend::Small kind, const random::Seed& seed,
+                      std::uint64_t stream, std::span<const PrimeIndex> primes) {
   ring::Poly out = ring.make_secret(primes, ring::Form::coeff);
-  ring.ops().from_int64(out.view(), e.span());
+  ring.ops().sample_small(out.view(), kind, seed, stream);
   ring.to_ntt(out);
   return out;
+}
+
+ring::Poly error_poly(const ring::Ring& ring, const random::Seed& seed, std::uint64_t stream,
+                      std::span<const PrimeIndex> primes) {
+  return small_poly(ring, backend::Small::error, seed, stream, primes);
 }
 
 // b = e - a s
@@ -60,15 +63,8 @@ random::Seed KeyGenerator::next_seed() {
 
 SecretKey KeyGenerator::secret_key() {
   random::Seed seed = next_seed();
-  SecretIntegers s(ring_->n());
-  {
-    random::Prng prng(seed, 0);
-    random::sample_ternary(prng, s.span());
-  }
+  ring::Poly poly = small_poly(*ring_, backend::Small::ternary, seed, 0, params_->all_primes());
   random::wipe(seed.data(), seed.size());
-  ring::Poly poly = ring_->make_secret(params_->all_primes(), ring::Form::coeff);
-  ring_->ops().from_int64(poly.view(), s.span());
-  ring_->to_ntt(poly);
   return SecretKey(params_, std::move(poly));
 }
 

@@ -10,7 +10,9 @@ class ApartMemory final : public device::Memory {
  public:
   void* allocate(std::size_t bytes) override { return host_->allocate(bytes); }
   void free(void* data, std::size_t bytes) noexcept override { host_->free(data, bytes); }
-  void wipe(void* data, std::size_t bytes) noexcept override { host_->wipe(data, bytes); }
+  void fill(void* data, std::uint8_t byte, std::size_t bytes) noexcept override {
+    host_->fill(data, byte, bytes);
+  }
   void copy(void* to, const void* from, std::size_t bytes) override {
     host_->copy(to, from, bytes);
   }

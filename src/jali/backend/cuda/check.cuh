@@ -3,31 +3,16 @@
 
 #include <cuda_runtime.h>
 
-#include <string>
-
+#include "jali/backend/cuda/memory.cuh"
 #include "jali/base/error.h"
 
 namespace jali::backend::cuda {
 
-inline void check(cudaError_t code, const char* what) {
-  if (code == cudaSuccess) [[likely]]
-    return;
-  const std::string text =
-      std::string(what) + ": " + cudaGetErrorName(code) + ", " + cudaGetErrorString(code);
-  if (code == cudaErrorMemoryAllocation) {
-    std::size_t free = 0, total = 0;
-    cudaMemGetInfo(&free, &total);
-    throw OutOfMemory(text + "; " + std::to_string(free >> 20) + " of " +
-                      std::to_string(total >> 20) + " MiB of the GPU are free");
-  }
-  if (code == cudaErrorNoDevice || code == cudaErrorInsufficientDriver ||
-      code == cudaErrorDevicesUnavailable || code == cudaErrorInvalidDevice) {
-    throw NoDevice(text + ": no usable NVIDIA GPU; use device=\"cpu\"");
-  }
-  throw InternalError(text);
-}
+/// Calls that belong to no engine's stream. Throws NoDevice, OutOfMemory or DeviceLost.
+void check(cudaError_t code, const char* what);
 
-/// After every launch.
+/// After every launch: throws LaunchFailed or DeviceLost, naming the kernel.
+inline void check_launch(const Stream& stream, const char* kernel) { stream.launched(kernel); }
 inline void check_launch(const char* kernel) { check(cudaGetLastError(), kernel); }
 
 }  // namespace jali::backend::cuda

@@ -195,7 +195,7 @@ void lift_prepare(const Stream& stream, const Tables<W>& t, const ConversionPlan
       plan.from_limbs.template as<std::uint16_t>(),
       plan.inverse_hat.template as<Factor<typename W::R>>(), plan.reciprocal.template as<double>(),
       static_cast<S*>(x), static_cast<S*>(v));
-  check_launch("lift_prepare");
+  check_launch(stream, "lift_prepare");
 }
 
 template <class W>
@@ -221,7 +221,7 @@ void lift_convert(const Stream& stream, const Tables<W>& t, const ConversionPlan
   } else {
     launch(convert_large_kernel<W>, s.limb_count);
   }
-  check_launch("lift_convert");
+  check_launch(stream, "lift_convert");
 }
 
 template <class W>
@@ -234,7 +234,7 @@ void divide_combine(const Stream& stream, const Tables<W>& t, const ConversionPl
       plan.keep.template as<Factor<typename W::R>>(),
       plan.divide.template as<Factor<typename W::R>>(), static_cast<S*>(out),
       static_cast<const S*>(x), static_cast<const S*>(addend));
-  check_launch("divide_combine");
+  check_launch(stream, "divide_combine");
 }
 
 #define JALI_INSTANTIATE(W)                                                                     \

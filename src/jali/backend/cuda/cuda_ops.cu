@@ -9,6 +9,8 @@
 #include "jali/backend/cuda/elementwise.cuh"
 #include "jali/backend/cuda/integers.cuh"
 #include "jali/backend/cuda/ntt.cuh"
+#include "jali/backend/cuda/program.cuh"
+#include "jali/backend/cuda/sampling.cuh"
 #include "jali/backend/cuda/variants.h"
 #include "jali/backend/ops.h"
 #include "jali/device/buffer.h"
@@ -26,25 +28,39 @@ class CudaOps final : public Ops {
  public:
   using Stored = typename W::Stored;
 
-  CudaOps(Config config, int device)
+  CudaOps(Config config, const GpuOptions& options)
       : config_(validated(std::move(config))),
-        stream_(std::make_shared<Stream>(device)),
-        memory_(make_memory(stream_)),
-        scratch_(device::Pool::create(false, memory_)),
+        options_(options),
+        stream_(std::make_shared<Stream>(options.device, options.faults)),
+        memory_(make_memory(stream_, options.memory_cap)),
+        scratch_(device::Pool::create(false, memory_, options.poison)),
         tables_(*stream_, config_),
         log_n_(std::countr_zero(config_.n)) {}
 
   std::string name() const override { return "cuda:" + std::to_string(stream_->device()); }
   const Config& config() const override { return config_; }
   std::shared_ptr<device::Memory> memory() const override { return memory_; }
+  std::shared_ptr<device::Pool> pool() const override { return scratch_; }
+  std::unique_ptr<Captured> capture(std::function<void()> work) const override {
+    enter();
+    return record_program(stream_, scratch_, device::Pool::create(false, memory_, options_.poison),
+                          std::move(work));
+  }
   std::uint64_t root(PrimeIndex prime) const override { return tables_.roots.at(prime); }
 
   void sample_uniform(View out, std::span<const std::uint8_t, 32> seed,
                       std::uint32_t index) const override {
-    // The host's stream, so that the bytes are the same everywhere.
-    std::vector<Stored> host(out.primes.size() * out.batch * config_.n);
-    Ops::sample_uniform({host.data(), out.primes, out.batch}, seed, index);
-    memory_->copy_in(out.data, host.data(), host.size() * sizeof(Stored));
+    enter();
+    stream_->refuse_recording("drawing random residues");
+    cuda::sample_uniform<W>(*stream_, shape(out), residues_of(out), seed, index, out.data);
+  }
+  void sample_small(View out, Small kind, std::span<const std::uint8_t, 32> seed,
+                    std::uint64_t stream) const override {
+    enter();
+    stream_->refuse_recording("drawing random residues");
+    auto values = scratch_->allocate(out.batch * config_.n, /*secret=*/true);
+    cuda::sample_small<W>(*stream_, shape(out), residues_of(out), kind, seed, stream, values.data(),
+                          out.data);
   }
 
   void ntt(View x) const override {
@@ -269,12 +285,17 @@ class CudaOps final : public Ops {
     for (std::size_t i = 0; i < primes.size(); ++i) out.prime[i] = primes[i];
     return out;
   }
+  Moduli residues_of(View out) const {
+    Moduli moduli;
+    for (const PrimeIndex i : out.primes) moduli.push_back({config_.primes[i], i});
+    return moduli;
+  }
   // Position of p, or the size of the list.
   static std::size_t find(std::span<const PrimeIndex> primes, PrimeIndex p) {
     return static_cast<std::size_t>(std::find(primes.begin(), primes.end(), p) - primes.begin());
   }
   device::Buffer upload(const void* host, std::size_t bytes) const {
-    auto staged = scratch_->allocate(bytes);
+    auto staged = scratch_->allocate(bytes, /*secret=*/true);  // messages are
     memory_->copy_in(staged.data(), host, bytes);
     return staged;
   }
@@ -326,6 +347,7 @@ class CudaOps final : public Ops {
   }
 
   Config config_;
+  GpuOptions options_;
   std::shared_ptr<Stream> stream_;
   std::shared_ptr<device::Memory> memory_;
   std::shared_ptr<device::Pool> scratch_;
@@ -345,11 +367,15 @@ class CudaOps final : public Ops {
 namespace jali::backend {
 
 std::unique_ptr<Ops> make_cuda_ops(Config config, int device) {
+  return make_cuda_ops(std::move(config), GpuOptions{.device = device});
+}
+
+std::unique_ptr<Ops> make_cuda_ops(Config config, const GpuOptions& options) {
   cuda::check_variants(config);
   switch (config.word) {
-    case Word::w32: return std::make_unique<cuda::CudaOps<cuda::W32>>(std::move(config), device);
-    case Word::w52: return std::make_unique<cuda::CudaOps<cuda::W52>>(std::move(config), device);
-    case Word::w64: return std::make_unique<cuda::CudaOps<cuda::W64>>(std::move(config), device);
+    case Word::w32: return std::make_unique<cuda::CudaOps<cuda::W32>>(std::move(config), options);
+    case Word::w52: return std::make_unique<cuda::CudaOps<cuda::W52>>(std::move(config), options);
+    case Word::w64: return std::make_unique<cuda::CudaOps<cuda::W64>>(std::move(config), options);
   }
   throw InvalidArgument("unknown word");
 }

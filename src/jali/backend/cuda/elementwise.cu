@@ -199,7 +199,7 @@ void negate(const Stream& stream, const Tables<W>& t, const Shape& s, const Limb
             const void* a) {
   negate_kernel<W><<<grid_of(s), threads_of(s), 0, stream.get()>>>(
       s, limbs, t.primes.template as<typename W::Prime>(), out_<W>(out), in<W>(a));
-  check_launch("neg");
+  check_launch(stream, "neg");
 }
 
 template <class W>
@@ -216,7 +216,7 @@ void binary(const Stream& stream, const Tables<W>& t, const Shape& s, const Limb
     case Binary::mul: launch(binary_kernel<W, Binary::mul>); break;
     case Binary::mul_add: launch(binary_kernel<W, Binary::mul_add>); break;
   }
-  check_launch("element-wise operation");
+  check_launch(stream, "element-wise operation");
 }
 
 template <class W>
@@ -231,7 +231,7 @@ void by_scalar(const Stream& stream, const Tables<W>& t, const Shape& s, const L
     case ByScalar::mul: launch(scalar_kernel<W, ByScalar::mul>); break;
     case ByScalar::mul_add: launch(scalar_kernel<W, ByScalar::mul_add>); break;
   }
-  check_launch("operation with scalars");
+  check_launch(stream, "operation with scalars");
 }
 
 template <class W>
@@ -239,7 +239,7 @@ void inner_product(const Stream& stream, const Tables<W>& t, const Shape& s, con
                    void* out, const Terms& terms, bool accumulate) {
   inner_product_kernel<W><<<grid_of(s), threads_of(s), 0, stream.get()>>>(
       s, limbs, t.primes.template as<typename W::Prime>(), out_<W>(out), terms, accumulate);
-  check_launch("inner_product");
+  check_launch(stream, "inner_product");
 }
 
 template <class W>
@@ -248,7 +248,7 @@ void tensor(const Stream& stream, const Tables<W>& t, const Shape& s, const Limb
   tensor_kernel<W><<<grid_of(s), threads_of(s), 0, stream.get()>>>(
       s, limbs, t.primes.template as<typename W::Prime>(), out_<W>(d0), out_<W>(d1), out_<W>(d2),
       in<W>(a0), in<W>(a1), in<W>(b0), in<W>(b1));
-  check_launch("tensor");
+  check_launch(stream, "tensor");
 }
 
 template <class W>
@@ -261,7 +261,7 @@ void automorphism(const Stream& stream, const Tables<W>& t, const Shape& s, cons
     automorphism_coeff_kernel<W><<<grid_of(s), threads_of(s), 0, stream.get()>>>(
         s, limbs, t.primes.template as<typename W::Prime>(), out_<W>(out), in<W>(from), g);
   }
-  check_launch("automorphism");
+  check_launch(stream, "automorphism");
 }
 
 template <class W>
@@ -271,7 +271,7 @@ void key_product(const Stream& stream, const Tables<W>& t, const Shape& s, const
   key_product_kernel<W><<<grid_of(s), threads_of(s), 0, stream.get()>>>(
       s, limbs, t.primes.template as<typename W::Prime>(), out_<W>(acc0), out_<W>(acc1), in<W>(ext),
       in<W>(key), digits, total_primes, g, accumulate);
-  check_launch("key_product");
+  check_launch(stream, "key_product");
 }
 
 #define JALI_INSTANTIATE(W)                                                                        \

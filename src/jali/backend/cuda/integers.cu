@@ -250,7 +250,7 @@ void from_int64(const Stream& stream, const Tables<W>& t, const Shape& s, const 
   from_int64_kernel<W><<<grid_of(s, s.limb_count * s.batch), kThreads, 0, stream.get()>>>(
       s, limbs, t.primes.template as<typename W::Prime>(), static_cast<typename W::Stored*>(out),
       c);
-  check_launch("from_int64");
+  check_launch(stream, "from_int64");
 }
 
 template <class W>
@@ -259,7 +259,7 @@ void from_double(const Stream& stream, const Tables<W>& t, const Shape& s, const
   from_double_kernel<W><<<grid_of(s, s.limb_count * s.batch), kThreads, 0, stream.get()>>>(
       s, limbs, t.primes.template as<typename W::Prime>(), static_cast<typename W::Stored*>(out),
       c);
-  check_launch("from_double");
+  check_launch(stream, "from_double");
 }
 
 template <class W>
@@ -271,7 +271,7 @@ void crt(const Stream& stream, const Tables<W>& t, const CrtPlan& plan, const Sh
   kernel<<<grid_of(s, s.limb_count * s.batch), kThreads, 0, stream.get()>>>(
       s, limbs, t.primes.template as<typename W::Prime>(), plan.powers.as<std::uint64_t>(),
       static_cast<typename W::Stored*>(out), integers, words);
-  check_launch("crt");
+  check_launch(stream, "crt");
 }
 
 template <class W>
@@ -285,7 +285,7 @@ void icrt(const Stream& stream, const Tables<W>& t, const CrtPlan& plan, const S
       plan.hats.as<std::uint64_t>(), plan.hat_inverses.as<std::uint64_t>(),
       plan.modulus.as<std::uint64_t>(), plan.values.as<std::uint64_t>(), integers, words,
       static_cast<const typename W::Stored*>(x));
-  check_launch("icrt");
+  check_launch(stream, "icrt");
 }
 
 #define JALI_INSTANTIATE(W)                                                                        \

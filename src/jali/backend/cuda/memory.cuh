@@ -1,32 +1,87 @@
-// GPU memory, ordered with one stream.
+// The stream of an engine, and GPU memory ordered with it.
 #pragma once
 
 #include <cuda_runtime.h>
 
+#include <atomic>
 #include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
 
+#include "jali/device/faults.h"
 #include "jali/device/memory.h"
 
 namespace jali::backend::cuda {
 
-/// A stream and the device it is on. Everything of one engine runs on one stream.
+/// A stream and the device it is on. Everything of one engine runs on one stream, but for a thread
+/// that records a program: its work goes to the recording.
 class Stream {
  public:
-  explicit Stream(int device);  // throws NoDevice
+  explicit Stream(int device, std::shared_ptr<device::Faults> faults = nullptr);  // throws NoDevice
   ~Stream();
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
-  cudaStream_t get() const { return stream_; }
+
+  /// Where the calling thread's work goes.
+  cudaStream_t get() const { return recording() ? recorder_ : stream_; }
+  /// Where work goes that is not recorded.
+  cudaStream_t main() const { return stream_; }
   int device() const { return device_; }
-  /// Makes the device current for the calling thread; every entry point calls it.
+  /// Makes the device current for the calling thread; every entry point calls it. Throws DeviceLost when
+  /// the device failed before: nothing that this engine holds can be trusted then.
   void enter() const;
   void synchronize() const;
 
+  /// The answer of a call of the driver that was made for this engine. Throws what fits it; remembers
+  /// failures that the device does not come back from.
+  void check(cudaError_t code, const char* what) const;
+  /// The same for a call that faults may be put into: `call` is made unless the fault stands for it.
+  template <class F>
+  cudaError_t ask(device::Call kind, F&& call) const {
+    const cudaError_t fault = faults_ == nullptr ? cudaSuccess : injected(kind);
+    return fault == cudaSuccess ? call() : fault;
+  }
+  /// After every launch; code: of a launch that returns one.
+  void launched(const char* kernel, cudaError_t code = cudaGetLastError()) const;
+
+  /// Whether the calling thread is recording.
+  bool recording() const {
+    return recording_thread_.load(std::memory_order_acquire) == std::this_thread::get_id();
+  }
+  /// Throws InvalidArgument when it is: `what` cannot be part of a program.
+  void refuse_recording(const char* what) const;
+  /// Records what the calling thread asks of the stream until end(). One thread at a time: its maker
+  /// holds recording_mutex() from before until after.
+  class Recording {
+   public:
+    explicit Recording(const Stream& stream);
+    ~Recording();
+    Recording(const Recording&) = delete;
+    Recording& operator=(const Recording&) = delete;
+    cudaGraph_t end();  // the caller's
+
+   private:
+    const Stream& stream_;
+  };
+  std::mutex& recording_mutex() const { return recording_; }
+
  private:
+  cudaError_t injected(device::Call kind) const;
+  [[noreturn]] void lose(const std::string& message) const;
+
   int device_ = 0;
-  cudaStream_t stream_ = nullptr;
+  cudaStream_t stream_ = nullptr, recorder_ = nullptr;
+  std::shared_ptr<device::Faults> faults_;
+  mutable std::mutex recording_;
+  mutable std::atomic<std::thread::id> recording_thread_;
+  mutable std::atomic<bool> lost_ = false;
+  mutable std::mutex lost_mutex_;
+  mutable std::string lost_message_;
 };
 
-std::shared_ptr<device::Memory> make_memory(std::shared_ptr<const Stream> stream);
+/// cap: bytes that it hands out at most; 0 for as many as the GPU has.
+std::shared_ptr<device::Memory> make_memory(std::shared_ptr<const Stream> stream,
+                                            std::size_t cap = 0);
 
 }  // namespace jali::backend::cuda

@@ -40,7 +40,7 @@ struct Transform {
     config.stream = stream.get();
     config.attrs = &attribute;
     config.numAttrs = cluster > 1 ? 1 : 0;
-    check(cudaLaunchKernelEx(&config, kernel, args...), kInverse ? "intt" : "ntt");
+    stream.launched(kInverse ? "intt" : "ntt", cudaLaunchKernelEx(&config, kernel, args...));
   }
   const typename W::Prime* primes() const { return tables.primes.template as<typename W::Prime>(); }
   const typename W::Twiddle* twiddles() const {

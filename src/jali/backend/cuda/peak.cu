@@ -90,7 +90,7 @@ CudaPeak measure(Word word, int device) {
   const double computing = least_seconds(stream, [&] {
     butterflies<W><<<blocks, kThreads, 0, stream.get()>>>(static_cast<typename W::Stored*>(memory),
                                                           12345, p, w);
-    check_launch("butterflies");
+    check_launch(stream, "butterflies");
   });
   const double copying = least_seconds(stream, [&] {
     check(cudaMemcpyAsync(static_cast<char*>(memory) + kCopied, memory, kCopied,

@@ -12,8 +12,12 @@ namespace jali::backend::cuda {
 
 Constant::Constant(const Stream& stream, const void* host, std::size_t bytes) {
   stream.enter();
-  check(cudaMalloc(&data_, bytes == 0 ? 1 : bytes), "constants of the engine");
-  check(cudaMemcpy(data_, host, bytes, cudaMemcpyHostToDevice), "constants of the engine");
+  stream.check(stream.ask(device::Call::allocate,
+                          [&] { return cudaMalloc(&data_, bytes == 0 ? 1 : bytes); }),
+               "constants of the engine");
+  // From pageable memory: `host` has been read when this returns.
+  stream.check(cudaMemcpyAsync(data_, host, bytes, cudaMemcpyHostToDevice, stream.main()),
+               "constants of the engine");
 }
 Constant::~Constant() {
   if (data_ != nullptr) cudaFree(data_);

@@ -39,10 +39,16 @@ class TraceOps final : public Ops {
   u64 root(PrimeIndex prime) const override { return inner_->root(prime); }
 
   std::shared_ptr<device::Memory> memory() const override { return inner_->memory(); }
+  std::shared_ptr<device::Pool> pool() const override { return inner_->pool(); }
   void sample_uniform(View out, std::span<const std::uint8_t, 32> seed,
                       std::uint32_t index) const override {
     run(record("sample_uniform", out, {}, {out}),
         [&] { inner_->sample_uniform(out, seed, index); });
+  }
+  void sample_small(View out, Small kind, std::span<const std::uint8_t, 32> seed,
+                    u64 stream) const override {
+    run(record("sample_small", out, {}, {out}),
+        [&] { inner_->sample_small(out, kind, seed, stream); });
   }
 
   void ntt(View x) const override {

@@ -1,0 +1,55 @@
+#include "jali/backend/cuda/check.cuh"
+#include "jali/backend/cuda/program.cuh"
+#include "jali/base/error.h"
+
+namespace jali::backend::cuda {
+
+namespace {
+
+class Graph final : public Captured {
+ public:
+  Graph(std::shared_ptr<const Stream> stream, std::shared_ptr<device::Pool> own)
+      : stream_(std::move(stream)), own_(std::move(own)) {}
+  ~Graph() override {
+    cudaSetDevice(stream_->device());
+    if (graph_ != nullptr) cudaGraphExecDestroy(graph_);
+  }
+
+  void instantiate(cudaGraph_t recorded) {
+    const cudaError_t code = cudaGraphInstantiate(&graph_, recorded, 0);
+    cudaGraphDestroy(recorded);
+    stream_->check(code, "making a program");
+    stream_->check(cudaGraphUpload(graph_, stream_->main()), "making a program");
+  }
+  void run() override {
+    stream_->enter();
+    stream_->check(
+        stream_->ask(device::Call::launch, [&] { return cudaGraphLaunch(graph_, stream_->get()); }),
+        "running a program");
+  }
+  std::size_t bytes() const override { return own_->bytes_in_use() + own_->bytes_cached(); }
+
+ private:
+  const std::shared_ptr<const Stream> stream_;
+  const std::shared_ptr<device::Pool> own_;  // of the blocks that the graph writes
+  cudaGraphExec_t graph_ = nullptr;
+};
+
+}  // namespace
+
+std::unique_ptr<Captured> record_program(std::shared_ptr<const Stream> stream,
+                                         const std::shared_ptr<device::Pool>& pool,
+                                         std::shared_ptr<device::Pool> own,
+                                         const std::function<void()>& work) {
+  require<InvalidArgument>(!stream->recording(), "a program cannot be made inside another one");
+  work();
+  auto graph = std::make_unique<Graph>(stream, own);
+  std::lock_guard lock(stream->recording_mutex());
+  device::Pool::Redirect redirect(pool, std::move(own));
+  Stream::Recording recording(*stream);
+  work();
+  graph->instantiate(recording.end());
+  return graph;
+}
+
+}  // namespace jali::backend::cuda

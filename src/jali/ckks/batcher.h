@@ -1,0 +1,60 @@
+// Many independent ciphertexts through one function, in batches that suit the machine (the API layer of
+// TensorFHE): a batch shares keys, twiddles and launches, until memory or the caches are full.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "jali/ckks/evaluator.h"
+
+namespace jali::ckks {
+
+/// One ciphertext whose batch is that of all inputs together, in order. They need the same level, scale,
+/// parts and packing; the estimate is the worst of theirs.
+Ciphertext stack(const Evaluator& evaluator, std::span<const Ciphertext* const> inputs);
+/// Its inverse: ciphertexts of the given batches, which add up to a's.
+std::vector<Ciphertext> split(const Evaluator& evaluator, const Ciphertext& a,
+                              std::span<const std::size_t> batches);
+
+/// Chooses the batch by what it measures: 1, 2, 4, ... are tried on the work itself, as long as memory
+/// allows and the time a ciphertext falls.
+class Batcher {
+ public:
+  /// From a ciphertext of any batch to one of the same batch, on the evaluator's device.
+  using Function = std::function<Ciphertext(const Ciphertext&)>;
+  /// What was measured: the least time a ciphertext took in such a batch, and its memory at the peak.
+  struct Point {
+    std::size_t batch = 1;
+    double seconds = 0;
+    std::size_t bytes = 0;
+  };
+
+  /// max_batch: 0 for as large as is good. memory: bytes that it may use; 0 for what is free.
+  Batcher(std::shared_ptr<const Evaluator> evaluator, Function function, std::size_t max_batch = 0,
+          std::size_t memory = 0);
+
+  /// inputs: of batch 1, in any memory, alike as stack() asks. Results in order, on the device. A batch
+  /// that does not fit after all is halved and tried again.
+  std::vector<Ciphertext> run(std::span<const Ciphertext* const> inputs);
+
+  /// The batch in use; 0 before anything was measured.
+  std::size_t batch() const;
+  std::vector<Point> curve() const;
+
+ private:
+  Point& at(std::size_t batch);
+  std::size_t choose(std::size_t waiting) const;
+  void run_batch(std::span<const Ciphertext* const> inputs, std::vector<Ciphertext>& out);
+
+  const std::shared_ptr<const Evaluator> evaluator_;
+  const Function function_;
+  const std::size_t max_batch_, memory_;
+  mutable std::mutex mutex_;
+  std::vector<Point> curve_;  // by batch
+  std::size_t limit_;  // no batch above it fits
+};
+
+}  // namespace jali::ckks

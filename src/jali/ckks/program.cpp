@@ -1,0 +1,93 @@
+#include "jali/ckks/program.h"
+
+#include <string>
+#include <utility>
+
+#include "jali/base/error.h"
+
+namespace jali::ckks {
+
+namespace {
+
+bool same(const Packing& a, const Packing& b) {
+  return a.length == b.length && a.batched == b.batched && a.complex_values == b.complex_values &&
+         a.padded == b.padded;
+}
+
+// Estimates are sums and products of doubles.
+constexpr double kRounding = 1 + 0x1p-30;
+
+}  // namespace
+
+Program::Program(std::shared_ptr<const Evaluator> evaluator, CiphertextFunction function,
+                 std::span<const Ciphertext* const> examples)
+    : evaluator_(std::move(evaluator)), function_(std::move(function)) {
+  for (const Ciphertext* example : examples) inputs_.push_back(evaluator_->bring(*example));
+  captured_ =
+      evaluator_->ring()->ops().capture([this] { outputs_ = function_(std::as_const(inputs_)); });
+  for (const Ciphertext& a : outputs_) {
+    require<InvalidArgument>(!a.parts.empty() && evaluator_->is_here(a),
+                             "a program's results must be ciphertexts of its own evaluator");
+  }
+}
+
+void Program::check(std::size_t index, const Ciphertext& input) const {
+  const Ciphertext& example = inputs_[index];
+  const auto differs = [&](const char* what, double got, double expected) {
+    return "input " + std::to_string(index) + " of the program has another " + what +
+           " than its example (" + std::to_string(got) + ", not " + std::to_string(expected) +
+           "): bring it there, or make a program for such inputs";
+  };
+  const auto equal = [&](const char* what, double got, double expected) {
+    require<InvalidArgument>(got == expected, [&] { return differs(what, got, expected); });
+  };
+  require<ParamsMismatch>(input.params != nullptr && input.params->hash() == example.params->hash(),
+                          "an input of the program belongs to different parameters");
+  equal("number of parts", static_cast<double>(input.parts.size()),
+        static_cast<double>(example.parts.size()));
+  equal("level", input.level, example.level);
+  equal("scale", input.scale, example.scale);
+  equal("batch", static_cast<double>(input.batch()), static_cast<double>(example.batch()));
+  equal("log_slots", input.log_slots, example.log_slots);
+  require<InvalidArgument>(same(input.packing, example.packing), [&] {
+    return "input " + std::to_string(index) +
+           " of the program is packed differently than its example (length, batch axis, complex "
+           "or real): make a program for such inputs";
+  });
+  require<InvalidArgument>(
+      input.estimate.variance <= example.estimate.variance * kRounding &&
+          input.estimate.message <= example.estimate.message * kRounding,
+      [&] {
+        return "input " + std::to_string(index) +
+               " of the program has more noise or a larger magnitude than its example, for which "
+               "the results' precision is known: make the program from an example like it";
+      });
+}
+
+std::size_t Program::bytes() const {
+  std::size_t total = captured_->bytes();
+  for (const Ciphertext& input : inputs_) {
+    for (const auto& part : input.parts) total += part.bytes();
+  }
+  return total;
+}
+
+std::vector<Ciphertext> Program::run(std::span<const Ciphertext* const> inputs) {
+  require<InvalidArgument>(inputs.size() == inputs_.size(), [&] {
+    return "the program takes " + std::to_string(inputs_.size()) + " ciphertexts, not " +
+           std::to_string(inputs.size());
+  });
+  for (std::size_t i = 0; i < inputs.size(); ++i) check(i, *inputs[i]);
+  std::lock_guard lock(mutex_);
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    for (std::size_t part = 0; part < inputs_[i].parts.size(); ++part) {
+      evaluator_->ring()->place(inputs_[i].parts[part].data(), inputs[i]->parts[part]);
+    }
+  }
+  captured_->run();
+  std::vector<Ciphertext> out;
+  for (const Ciphertext& a : outputs_) out.push_back(evaluator_->copy(a));
+  return out;
+}
+
+}  // namespace jali::ckks

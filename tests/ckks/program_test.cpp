@@ -1,0 +1,173 @@
+// Programs and batches on the CPU: the results are those of the function itself.
+#include "jali/ckks/program.h"
+
+#include <cstring>
+
+#include "fixture.h"
+#include "jali/ckks/batcher.h"
+
+namespace jali::testing {
+namespace {
+
+using ckks::Ciphertext;
+
+class CkksProgram : public ::testing::TestWithParam<Scheme> {};
+
+bool same_bits(const Ciphertext& a, const Ciphertext& b) {
+  if (a.parts.size() != b.parts.size() || a.level != b.level || a.scale != b.scale) return false;
+  for (std::size_t i = 0; i < a.parts.size(); ++i) {
+    if (a.parts[i].bytes() != b.parts[i].bytes() ||
+        std::memcmp(a.parts[i].data(), b.parts[i].data(), a.parts[i].bytes()) != 0) {
+      return false;
+    }
+  }
+  return true;
+}
+
+TEST_P(CkksProgram, GivesWhatTheFunctionGives) {
+  World w(GetParam());
+  const auto& e = *w.evaluator;
+  const auto f = [&e](std::span<const Ciphertext> in) {
+    std::vector<Ciphertext> out;
+    out.push_back(e.multiply_relinearise_rescale(in[0], in[1]));
+    out.push_back(e.rotate(in[0], 1));
+    return out;
+  };
+  const Ciphertext a = w.encrypt(w.vector()), b = w.encrypt(w.vector());
+  const Ciphertext* examples[] = {&a, &b};
+  ckks::Program program(w.evaluator, f, examples);
+  EXPECT_EQ(program.arity(), 2U);
+  for (int run = 0; run < 3; ++run) {
+    std::vector<Ciphertext> in;
+    in.push_back(w.encrypt(w.vector()));
+    in.push_back(w.encrypt(w.vector()));
+    const auto want = f(in);
+    const Ciphertext* inputs[] = {&in[0], &in[1]};
+    const auto got = program.run(inputs);
+    ASSERT_EQ(got.size(), 2U);
+    for (std::size_t i = 0; i < 2; ++i) EXPECT_TRUE(same_bits(got[i], want[i])) << w.seed;
+  }
+}
+
+TEST_P(CkksProgram, RefusesInputsOfAnotherShape) {
+  World w(GetParam());
+  const auto& e = *w.evaluator;
+  const auto a = w.encrypt(w.vector());
+  const Ciphertext* examples[] = {&a};
+  ckks::Program program(
+      w.evaluator,
+      [&e](std::span<const Ciphertext> in) {
+        std::vector<Ciphertext> out;
+        out.push_back(e.add(in[0], in[0]));
+        return out;
+      },
+      examples);
+  const auto refused = [&](const Ciphertext& x) {
+    const Ciphertext* inputs[] = {&x};
+    EXPECT_THROW(program.run(inputs), InvalidArgument);
+  };
+  refused(w.encrypt(w.vector(), w.params->depth() - 1));
+  refused(w.encrypt(w.vector(1, 2 * w.params->slots()), -1, -1, 2));
+  refused(w.encrypt(w.vector(1, 2), -1, 1));
+  refused(e.multiply(a, a));
+  auto scaled = e.copy(a);
+  scaled.scale *= 1.5;
+  refused(scaled);
+  auto noisy = e.copy(a);
+  noisy.estimate.variance *= 4;
+  refused(noisy);
+  auto packed = e.copy(a);
+  packed.packing.length = 3;
+  refused(packed);
+  EXPECT_THROW(program.run({}), InvalidArgument);
+  const Ciphertext* inputs[] = {&a};
+  EXPECT_EQ(program.run(inputs).size(), 1U);
+}
+
+TEST_P(CkksProgram, StacksAndSplits) {
+  World w(GetParam());
+  std::vector<Ciphertext> in;
+  in.push_back(w.encrypt(w.vector()));
+  in.push_back(w.encrypt(w.vector(1, 3 * w.params->slots()), -1, -1, 3));
+  in.push_back(w.encrypt(w.vector()));
+  std::vector<const Ciphertext*> pointers;
+  for (const auto& c : in) pointers.push_back(&c);
+  const auto all = ckks::stack(*w.evaluator, pointers);
+  EXPECT_EQ(all.batch(), 5U);
+  const std::size_t batches[] = {1, 3, 1};
+  const auto back = ckks::split(*w.evaluator, all, batches);
+  ASSERT_EQ(back.size(), 3U);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_TRUE(same_bits(back[i], in[i])) << i;
+  const std::size_t wrong[] = {1, 3};
+  EXPECT_THROW(ckks::split(*w.evaluator, all, wrong), InvalidArgument);
+  const auto low = w.encrypt(w.vector(), 0);
+  pointers.push_back(&low);
+  EXPECT_THROW(ckks::stack(*w.evaluator, pointers), InvalidArgument);
+}
+
+TEST_P(CkksProgram, ABatcherGivesWhatOneByOneGives) {
+  World w(GetParam());
+  const auto& e = *w.evaluator;
+  const auto f = [&e](const Ciphertext& x) { return e.rotate(e.add(x, x), 1); };
+  std::vector<Ciphertext> in, want;
+  std::vector<const Ciphertext*> pointers;
+  for (int i = 0; i < 21; ++i) in.push_back(w.encrypt(w.vector()));
+  for (const auto& c : in) {
+    pointers.push_back(&c);
+    want.push_back(f(c));
+  }
+  for (const std::size_t limit : {0, 1, 5}) {
+    std::size_t largest = 0;
+    ckks::Batcher batcher(
+        w.evaluator,
+        [&](const Ciphertext& x) {
+          largest = std::max(largest, x.batch());
+          return f(x);
+        },
+        limit);
+    EXPECT_EQ(batcher.batch(), 0U);
+    for (int round = 0; round < 2; ++round) {
+      const auto got = batcher.run(pointers);
+      ASSERT_EQ(got.size(), in.size());
+      for (std::size_t i = 0; i < in.size(); ++i) EXPECT_TRUE(same_bits(got[i], want[i])) << i;
+    }
+    EXPECT_GE(batcher.batch(), 1U);
+    EXPECT_LE(largest, limit == 0 ? in.size() : limit);
+    for (const auto& point : batcher.curve()) {
+      EXPECT_GT(point.seconds, 0);
+      EXPECT_GT(point.bytes, 0U);
+    }
+    EXPECT_TRUE(batcher.run({}).empty());
+  }
+}
+
+TEST_P(CkksProgram, ABatchThatDoesNotFitIsHalved) {
+  World w(GetParam());
+  const auto& e = *w.evaluator;
+  std::vector<Ciphertext> in;
+  std::vector<const Ciphertext*> pointers;
+  for (int i = 0; i < 16; ++i) in.push_back(w.encrypt(w.vector()));
+  for (const auto& c : in) pointers.push_back(&c);
+  std::size_t refused = 0;
+  ckks::Batcher batcher(w.evaluator, [&](const Ciphertext& x) {
+    if (x.batch() > 2) {
+      ++refused;
+      throw OutOfMemory("more than two");
+    }
+    return e.negate(x);
+  });
+  const auto got = batcher.run(pointers);
+  ASSERT_EQ(got.size(), in.size());
+  for (std::size_t i = 0; i < in.size(); ++i) EXPECT_TRUE(same_bits(got[i], e.negate(in[i])));
+  EXPECT_LE(refused, 2U);
+  EXPECT_LE(batcher.batch(), 2U);
+  ckks::Batcher never(w.evaluator,
+                      [&](const Ciphertext&) -> Ciphertext { throw OutOfMemory("not even one"); });
+  EXPECT_THROW(never.run(pointers), OutOfMemory);
+}
+
+INSTANTIATE_TEST_SUITE_P(Setups, CkksProgram, ::testing::ValuesIn(all_setups()),
+                         [](const auto& info) { return info.param.label; });
+
+}  // namespace
+}  // namespace jali::testing
