@@ -1,6 +1,6 @@
 """The compiled core of Jali. Use the package jali, which wraps it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, overload
 
 import numpy
@@ -834,7 +834,13 @@ class EvaluatorCore:
     """See jali.ckks.Evaluator."""
 
     def __init__(
-        self, params: Params, keys: EvaluationKeys | None, device: str, threads: int, trace: bool
+        self,
+        params: Params,
+        keys: EvaluationKeys | None,
+        device: str,
+        threads: int,
+        trace: bool,
+        variants: Mapping[str, str],
     ) -> None: ...
     @property
     def params(self) -> Params:
@@ -963,6 +969,11 @@ def cuda_device_count() -> int:
 
 def cuda_device_name(device: int = 0) -> str:
     """Its name, e.g. NVIDIA H100 80GB HBM3; empty where there is none."""
+
+def cuda_variants() -> dict[str, list[str]]:
+    """
+    What variants= may choose on a GPU, by family; the first name is the engine's own choice.
+    """
 
 def default_threads() -> int:
     """JALI_NUM_THREADS, or the number of cores this process may use."""

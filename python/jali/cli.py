@@ -1,4 +1,4 @@
-"""The command ``jali``: doctor, params, demo, bench.
+"""The command ``jali``: doctor, params, demo, bench, tune.
 
 Results go to standard output, everything else to standard error. Exit codes: 0 success, 1 an error,
 2 wrong usage, 130 interrupted. An error is one line that says what to change.
@@ -55,11 +55,15 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("rest", nargs=argparse.REMAINDER)
     bench = commands.add_parser("bench", help="benchmarks: 'jali bench list'", add_help=False)
     bench.add_argument("rest", nargs=argparse.REMAINDER)
+    tune = commands.add_parser(
+        "tune", help="measure the engine's implementations, keep the fastest", add_help=False
+    )
+    tune.add_argument("rest", nargs=argparse.REMAINDER)
     return parser
 
 
 def _dispatch(name: str, arguments: Sequence[str]) -> int:
-    """Hand over to jali.demo or jali.bench: main(argv) -> exit code."""
+    """Hand over to jali.demo, jali.bench or jali.tune: main(argv) -> exit code."""
     try:
         module = importlib.import_module(f"jali.{name}")
     except ModuleNotFoundError as error:
@@ -83,7 +87,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        if words and words[0] in ("demo", "bench"):  # their options are their own
+        if words and words[0] in ("demo", "bench", "tune"):  # their options are their own
             code = _dispatch(words[0], words[1:])
         else:
             options = _parser().parse_args(words)

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import jali
-from jali import _jali, ckks
+from jali import _jali, ckks, tuning
 from jali._console import seconds_text, table
 
 __all__ = ["examine", "fix_for", "run", "self_test"]
@@ -102,9 +102,10 @@ def examine() -> dict[str, Any]:
         "isas": isas,
         "isa_chosen": isas[0],
         "threads": _jali.default_threads(),
-        "devices": ["cpu", *(f"cuda:{k}" for k in range(_jali.cuda_device_count()))],
+        "devices": _devices(),
         "device_names": [_jali.cuda_device_name(k) for k in range(_jali.cuda_device_count())],
         "cuda": build["cuda"],
+        "tuned": {device: _tuned(device) for device in _devices()},
         "extras": {
             extra: {package: _has(package) for package in packages}
             for extra, packages in _extras().items()
@@ -115,6 +116,32 @@ def examine() -> dict[str, Any]:
     except jali.Error as error:
         report["self_test"] = {"passed": False, "error": str(error)}
     return report
+
+
+def _devices() -> list[str]:
+    return ["cpu", *(f"cuda:{k}" for k in range(_jali.cuda_device_count()))]
+
+
+def _tuned(device: str) -> dict[str, dict[str, str]]:
+    """The choices of jali tune for each word and ring that it measured."""
+    return {
+        f"{word}, log N {log_n}": choices
+        for word in tuning.WORDS
+        for log_n in range(10, 18)
+        if (choices := tuning.chosen(device, word, log_n))
+    }
+
+
+def _tuned_text(report: dict[str, Any]) -> str:
+    path = tuning.cache_file()
+    if not path.exists():
+        return "no: 'jali tune' measures the engines' implementations on this machine"
+    parts = [
+        f"{device}: {ring}: {tuning.text(choices)}"
+        for device, rings in report["tuned"].items()
+        for ring, choices in rings.items()
+    ]
+    return f"{path}: " + ("; ".join(parts) or "the engines' own choices")
 
 
 def _processor() -> str:
@@ -158,6 +185,7 @@ def run(options: argparse.Namespace) -> int:
                 "(JALI_NUM_THREADS or threads= to change)",
             ),
             ("cuda device", _cuda_text(report)),
+            ("tuned", _tuned_text(report)),
         ],
     )
     rows = []

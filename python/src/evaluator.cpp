@@ -1,14 +1,15 @@
 // The automatic evaluator behind Bound values.
 #include <nanobind/stl/complex.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,8 @@ struct Trace {
 class Evaluator {
  public:
   Evaluator(const Params& params, std::optional<EvaluationKeys> keys, const std::string& device,
-            int threads, bool trace)
-      : Evaluator(build(params.ptr, std::move(keys), device, threads, trace)) {}
+            int threads, bool trace, const std::map<std::string, std::string>& variants)
+      : Evaluator(build(params.ptr, std::move(keys), device, threads, trace, variants)) {}
 
   Params params() const { return {server_->params}; }
   std::string engine() const { return server_->engine; }
@@ -149,10 +150,12 @@ class Evaluator {
 
   static std::shared_ptr<const Server> build(const params::CkksParamsPtr& params,
                                              std::optional<EvaluationKeys> keys,
-                                             const std::string& device, int threads, bool trace) {
+                                             const std::string& device, int threads, bool trace,
+                                             const std::map<std::string, std::string>& variants) {
     auto server = std::make_shared<Server>();
     server->params = params;
-    server->ring = ckks::make_ring(*params, device, threads == 0 ? default_threads() : threads);
+    server->ring =
+        ckks::make_ring(*params, device, threads == 0 ? default_threads() : threads, variants);
     server->engine = server->ring->ops().name();
     if (trace) {
       server->trace = std::make_shared<backend::Trace>();
@@ -200,12 +203,6 @@ class Evaluator {
   ckks::AutoEvaluator auto_;
 };
 
-std::string json_lines(const Trace& t) {
-  std::ostringstream out;
-  t.ptr->write_json_lines(out);
-  return out.str();
-}
-
 nb::dict totals(const Trace& t) {
   nb::dict out;
   for (const auto& total : t.ptr->totals()) {
@@ -242,7 +239,7 @@ void bind_evaluator(nb::module_& m) {
 
 Names, shapes, bytes and times: no data, nothing secret.)")
       .def(
-          "json_lines", &json_lines, nogil(),
+          "json_lines", [](const Trace& t) { return t.ptr->json_lines(); }, nogil(),
           "One JSON object a line and operation: op, n, word, primes, batch, digits, bytes, mults, "
           "seconds.")
       .def(
@@ -254,8 +251,9 @@ Names, shapes, bytes and times: no data, nothing secret.)")
           "clear", [](const Trace& t) { t.ptr->clear(); }, "Forget all records.")
       .def("__len__", [](const Trace& t) { return t.ptr->size(); });
   nb::class_<Evaluator>(m, "EvaluatorCore", "See jali.ckks.Evaluator.")
-      .def(nb::init<const Params&, std::optional<EvaluationKeys>, const std::string&, int, bool>(),
-           "params"_a, "keys"_a.none(), "device"_a, "threads"_a, "trace"_a, nogil())
+      .def(nb::init<const Params&, std::optional<EvaluationKeys>, const std::string&, int, bool,
+                    const std::map<std::string, std::string>&>(),
+           "params"_a, "keys"_a.none(), "device"_a, "threads"_a, "trace"_a, "variants"_a, nogil())
       .def_prop_ro("params", &Evaluator::params, "Its parameters.")
       .def_prop_ro("engine", &Evaluator::engine, "Backend and instruction set.")
       .def_prop_ro("threads", &Evaluator::threads, "Threads it computes with.")

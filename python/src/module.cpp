@@ -1,6 +1,11 @@
 // The extension module jali._jali.
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
+
+#include <map>
+#include <string>
+#include <vector>
 
 #include "binding.h"
 
@@ -50,6 +55,14 @@ NB_MODULE(_jali, m) {
         "NVIDIA GPUs that device=\"cuda\" can use; 0 without a driver or in a build without it.");
   m.def("cuda_device_name", &jali::backend::cuda_device_name, nb::arg("device") = 0,
         "Its name, e.g. NVIDIA H100 80GB HBM3; empty where there is none.");
+  m.def(
+      "cuda_variants",
+      [] {
+        std::map<std::string, std::vector<std::string>> families;
+        for (const auto& f : jali::backend::cuda_variants()) families[f.family] = f.names;
+        return families;
+      },
+      "What variants= may choose on a GPU, by family; the first name is the engine's own choice.");
   m.def("default_threads", &jali::default_threads,
         "JALI_NUM_THREADS, or the number of cores this process may use.");
 }

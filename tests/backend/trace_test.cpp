@@ -3,7 +3,6 @@
 
 #include <array>
 #include <map>
-#include <sstream>
 #include <thread>
 
 #include "jali/backend/trace/cost.h"
@@ -238,9 +237,7 @@ TEST_F(TraceTest, JsonLines) {
   x.random(rng);
   ops_->ntt(x);
   ops_->add(x, x, x);
-  std::ostringstream out;
-  trace_->write_json_lines(out);
-  const std::string text = out.str();
+  const std::string text = trace_->json_lines();
   EXPECT_EQ(std::ranges::count(text, '\n'), 2);
   EXPECT_EQ(text.find("{\"op\": \"ntt\", \"n\": 16, \"word\": \"w64\", \"primes_in\": [0, 3], "
                       "\"primes_out\": [0, 3], \"batch\": 2, \"digits\": [], \"terms\": 1, "

@@ -60,6 +60,14 @@ def one() -> World:
     return _worlds["w52"]
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _untuned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Nobody's tuned choices: a cache folder of the session's own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture
 def rng() -> Iterator[np.random.Generator]:
     """Fresh numbers in every run; a failure shows the seed."""

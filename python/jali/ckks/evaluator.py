@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy.typing as npt
 
@@ -21,6 +20,7 @@ from jali._jali import (
 from jali.ckks.bound import Bound
 from jali.ckks.client import checked_threads
 from jali.errors import InvalidArgument
+from jali.tuning import chosen, resolved
 
 __all__ = ["Evaluator", "sum_rotations"]
 
@@ -43,11 +43,14 @@ class Evaluator:
         instruction set, "ref" is the slow oracle, "cpu/apart" the CPU with memory of its own (tests).
     threads: of the cpu device; None for JALI_NUM_THREADS, else every core.
     trace: record every operation of the backend, see the attribute ``trace``.
+    variants: implementations of the engine to use, all of equal results, e.g. {"ntt": "two_pass"} on a
+        GPU, {"isa": "avx2"} on a CPU. None for what ``jali tune`` found on this machine, else the
+        engine's own choice; {} for the latter.
 
     May be used from several threads. Raises ParamsMismatch for keys of other parameters.
     """
 
-    __slots__ = ("_core", "_params")
+    __slots__ = ("_core", "_params", "_variants")
 
     def __init__(
         self,
@@ -57,11 +60,20 @@ class Evaluator:
         *,
         threads: int | None = None,
         trace: bool = False,
+        variants: Mapping[str, str] | None = None,
     ) -> None:
         self._params = params
-        if device == "auto":
-            device = os.environ.get("JALI_DEVICE") or "auto"
-        self._core = _jali.EvaluatorCore(params, keys, device, checked_threads(threads), trace)
+        device = resolved(device)
+        if variants is None:
+            tuned = device == "cpu" or device.startswith("cuda:")
+            variants = chosen(device, params.word, params.log_n) if tuned else {}
+        self._variants = dict(variants)
+        engine_variants = dict(variants)
+        if device == "cpu" and "isa" in engine_variants:
+            device = f"cpu/{engine_variants.pop('isa')}"
+        self._core = _jali.EvaluatorCore(
+            params, keys, device, checked_threads(threads), trace, engine_variants
+        )
 
     @property
     def params(self) -> Params:
@@ -77,6 +89,11 @@ class Evaluator:
     def engine(self) -> str:
         """Backend and instruction set, e.g. "cpu/ifma"."""
         return self._core.engine
+
+    @property
+    def variants(self) -> dict[str, str]:
+        """The implementations that were chosen for it; the engine chose the others."""
+        return dict(self._variants)
 
     @property
     def threads(self) -> int:

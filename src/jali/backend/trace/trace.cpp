@@ -1,45 +1,57 @@
 #include "jali/backend/trace/trace.h"
 
-#include <iomanip>
+#include <cstdio>
 #include <map>
-#include <ostream>
-#include <sstream>
 #include <utility>
 
 namespace jali::backend {
 
 namespace {
 
+// Text is put together without streams: their tables of locales are one a process, and in a Python
+// extension they may be those of another C++ library.
+template <class... Args>
+void format(std::string& out, const char* pattern, Args... args) {
+  char text[256];
+  std::snprintf(text, sizeof(text), pattern, args...);
+  out += text;
+}
+
 template <class Range, class Print>
-void write_list(std::ostream& out, const Range& range, Print print) {
-  out << '[';
+void write_list(std::string& out, const Range& range, Print print) {
+  out += '[';
   const char* separator = "";
   for (const auto& x : range) {
-    out << separator;
-    print(x);
+    out += separator;
+    out += print(x);
     separator = ", ";
   }
-  out << ']';
+  out += ']';
 }
 
 // Names of operations and words are plain identifiers, so nothing needs escaping.
-void write_json(std::ostream& out, const Record& r) {
-  const auto number = [&](const auto& x) { out << +x; };
-  const auto extent = [&](const Extent& e) { out << '[' << e.address << ", " << e.bytes << ']'; };
-  out << "{\"op\": \"" << r.op << "\", \"n\": " << r.n << ", \"word\": \"" << word_name(r.word)
-      << "\", \"primes_in\": ";
+void write_json(std::string& out, const Record& r) {
+  const auto number = [](const auto& x) { return std::to_string(x); };
+  const auto extent = [](const Extent& e) {
+    return '[' + std::to_string(e.address) + ", " + std::to_string(e.bytes) + ']';
+  };
+  out += "{\"op\": \"" + r.op + "\", \"n\": " + std::to_string(r.n) + ", \"word\": \"";
+  out += word_name(r.word);
+  out += "\", \"primes_in\": ";
   write_list(out, r.primes_in, number);
-  out << ", \"primes_out\": ";
+  out += ", \"primes_out\": ";
   write_list(out, r.primes_out, number);
-  out << ", \"batch\": " << r.batch << ", \"digits\": ";
+  out += ", \"batch\": " + std::to_string(r.batch) + ", \"digits\": ";
   write_list(out, r.digits, number);
-  out << ", \"terms\": " << r.terms << ", \"galois\": " << r.galois
-      << ", \"accumulate\": " << (r.accumulate ? "true" : "false") << ", \"reads\": ";
+  out += ", \"terms\": " + std::to_string(r.terms) + ", \"galois\": " + std::to_string(r.galois) +
+         ", \"accumulate\": " + (r.accumulate ? "true" : "false") + ", \"reads\": ";
   write_list(out, r.reads, extent);
-  out << ", \"writes\": ";
+  out += ", \"writes\": ";
   write_list(out, r.writes, extent);
-  out << ", \"bytes_read\": " << r.bytes_read << ", \"bytes_written\": " << r.bytes_written
-      << ", \"mults\": " << r.mults << ", \"seconds\": " << r.seconds << "}\n";
+  out += ", \"bytes_read\": " + std::to_string(r.bytes_read) +
+         ", \"bytes_written\": " + std::to_string(r.bytes_written) +
+         ", \"mults\": " + std::to_string(r.mults);
+  format(out, ", \"seconds\": %.9g}\n", r.seconds);
 }
 
 }  // namespace
@@ -81,22 +93,22 @@ std::vector<Total> Trace::totals() const {
   return totals;
 }
 
-void Trace::write_json_lines(std::ostream& out) const {
+std::string Trace::json_lines() const {
   const std::lock_guard lock(mutex_);
+  std::string out;
   for (const Record& r : records_) write_json(out, r);
+  return out;
 }
 
 std::string Trace::summary() const {
-  std::ostringstream out;
-  out << std::left << std::setw(20) << "operation" << std::right << std::setw(10) << "count"
-      << std::setw(14) << "MB read" << std::setw(14) << "MB written" << std::setw(14) << "M mults"
-      << std::setw(12) << "ms" << '\n'
-      << std::fixed;
+  std::string out;
+  format(out, "%-20s%10s%14s%14s%14s%12s\n", "operation", "count", "MB read", "MB written",
+         "M mults", "ms");
   const auto row = [&](const Total& t) {
-    out << std::left << std::setw(20) << t.op << std::right << std::setw(10) << t.count
-        << std::setprecision(3) << std::setw(14) << static_cast<double>(t.bytes_read) / 1e6
-        << std::setw(14) << static_cast<double>(t.bytes_written) / 1e6 << std::setw(14)
-        << static_cast<double>(t.mults) / 1e6 << std::setw(12) << t.seconds * 1e3 << '\n';
+    format(out, "%-20s%10llu%14.3f%14.3f%14.3f%12.3f\n", t.op.c_str(),
+           static_cast<unsigned long long>(t.count), static_cast<double>(t.bytes_read) / 1e6,
+           static_cast<double>(t.bytes_written) / 1e6, static_cast<double>(t.mults) / 1e6,
+           t.seconds * 1e3);
   };
   Total all;
   all.op = "total";
@@ -109,7 +121,7 @@ std::string Trace::summary() const {
     all.seconds += t.seconds;
   }
   row(all);
-  return out.str();
+  return out;
 }
 
 }  // namespace jali::backend

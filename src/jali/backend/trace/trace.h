@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <iosfwd>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -62,7 +61,7 @@ class Trace {
   /// One entry an operation, by name; the sums over all records.
   std::vector<Total> totals() const;
   /// One JSON object a line and a record, with the names of Record as keys.
-  void write_json_lines(std::ostream& out) const;
+  std::string json_lines() const;
   /// A table for people: count, megabytes, millions of multiplications and milliseconds.
   std::string summary() const;
 

@@ -1,0 +1,119 @@
+"""jali tune: choices are kept, read, and refused where they are damaged."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import World
+
+import jali
+from jali import _jali, ckks, cli, tune, tuning
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache folder of its own; gives the file that is not there yet."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "jali" / "tune.json"
+
+
+def keep(cache: Path, choices: dict[str, str], world: World) -> None:
+    """Choices for the CPU at the world's ring."""
+    tuning.write("cpu", {world.params.word: {str(world.params.log_n): choices}})
+    assert cache.exists()
+
+
+def test_tune_keeps_what_an_evaluator_reads(
+    cache: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A clock of our own: avx2 or the last in the list is fastest by far.
+    isas = _jali.cpu_isas()
+    monkeypatch.setattr(
+        tune,
+        "_time",
+        lambda device, word, log_n, choices, seconds: (
+            1.0 if choices.get("isa") == isas[-1] else 2.0
+        ),
+    )
+    command = ["tune", "--device", "cpu", "--word", "w52", "--log-n", "12", "--json"]
+    assert cli.main(command) == 0
+    out = json.loads(capsys.readouterr().out)
+    assert out["chosen"] == {"isa": isas[-1]} and len(out["seconds"]) == len(isas) + 1
+    assert tuning.chosen("cpu", "w52", 12) == {"isa": isas[-1]}
+    assert tuning.chosen("cpu", "w52", 13) == {} and tuning.chosen("cpu", "w32", 12) == {}
+    params = ckks.Params.create(depth=1, scale_bits=30, log_n=12, word="w52")
+    server = ckks.Evaluator(params, None, "cpu")
+    assert server.variants == {"isa": isas[-1]} and server.engine == f"cpu/{isas[-1]}"
+    assert ckks.Evaluator(params, None, "cpu", variants={}).engine == f"cpu/{isas[0]}"
+    assert cli.main(["doctor"]) == 0
+    assert f"w52, log N 12: isa={isas[-1]}" in capsys.readouterr().out
+
+
+def test_tune_measures_and_checks(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["--device", "cpu", "--word", "w32", "--log-n", "11", "--seconds", "0.001"]
+    assert tune.main(command) == 0
+    assert "tried" in capsys.readouterr().out
+    assert "w32" in next(iter(json.loads(cache.read_text())["devices"].values()))
+
+
+def test_results_do_not_depend_on_the_choice(cache: Path, one: World) -> None:
+    x = one.client.encrypt(np.linspace(-1, 1, 8))
+    blobs = set()
+    for isa in _jali.cpu_isas():
+        keep(cache, {"isa": isa}, one)
+        server = ckks.Evaluator(one.params, one.keys, "cpu")
+        assert server.variants == {"isa": isa}
+        blobs.add((server.bind(x) * server.bind(x)).rotate(1).ciphertext.to_bytes())
+    assert len(blobs) == 1
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "",
+        "{",
+        "[]",
+        '{"format": 2, "devices": {}}',
+        '{"format": 1, "devices": []}',
+        '{"format": 1, "devices": {"x, 2 cores, jali 0": {"w52": 3}}}',
+        '{"format": 1, "devices": {"x, 2 cores, jali 0": {"w99": {"12": {}}}}}',
+        '{"format": 1, "devices": {"x, 2 cores, jali 0": {"w52": {"12": {"isa": 1}}}}}',
+        '{"format": 1, "devices": {"x, 2 cores, jali VERSION": {"w52": {"12": {"isa": "abacus"}}}}}',
+    ],
+)
+def test_a_damaged_file_is_refused_with_a_warning(cache: Path, one: World, damage: str) -> None:
+    cache.parent.mkdir()
+    cache.write_text(damage.replace("VERSION", jali.__version__))
+    with pytest.warns(RuntimeWarning, match="run 'jali tune' again, or delete the file"):
+        server = ckks.Evaluator(one.params, None, "cpu")
+    assert server.variants == {}
+    with warnings.catch_warnings():  # once
+        warnings.simplefilter("error")
+        ckks.Evaluator(one.params, None, "cpu")
+        keep(cache, {"isa": "portable"}, one)  # jali tune mends it
+        assert ckks.Evaluator(one.params, None, "cpu").engine == "cpu/portable"
+
+
+def test_variants_of_a_user(one: World, cache: Path) -> None:
+    keep(cache, {"isa": "portable"}, one)
+    assert ckks.Evaluator(one.params, None, "cpu/avx2").engine == "cpu/avx2"
+    assert ckks.Evaluator(one.params, None, "ref").variants == {}
+    with pytest.raises(jali.Unsupported, match="abacus"):
+        ckks.Evaluator(one.params, None, "cpu", variants={"isa": "abacus"})
+    if _jali.cuda_device_count():
+        with pytest.raises(jali.InvalidArgument, match="abacus"):
+            ckks.Evaluator(one.params, None, "cuda", variants={"ntt": "abacus"})
+        for name in _jali.cuda_variants()["ntt"]:
+            server = ckks.Evaluator(one.params, None, "cuda", variants={"ntt": name})
+            assert server.variants == {"ntt": name}
+
+
+def test_wrong_options(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["tune", "--log-n", "9"]) == 1
+    assert "--log-n" in capsys.readouterr().err
+    assert cli.main(["tune", "--device", "cuda:99", "--log-n", "12", "--word", "w32"]) == 1
+    assert not cache.exists()
