@@ -1,7 +1,10 @@
 # Looks for nvcc: in CUDACXX, on the PATH, in CUDA_HOME, or from the PyPI packages nvidia-cuda-nvcc, -crt,
 # -runtime, -cccl and nvidia-nvvm of the Python that builds. Sets JALI_HAVE_CUDA.
 set(JALI_CUDA "AUTO" CACHE STRING "Build the CUDA engine: ON, OFF, or AUTO (when nvcc is found)")
-set(JALI_CUDA_ARCHITECTURES "90" CACHE STRING "GPU architectures to build for")
+# Release wheels: cubins for every generation from Ampere on, and PTX of the last for those to come.
+set(JALI_CUDA_RELEASE 80-real 86-real 89-real 90-real 100-real 120)
+set(JALI_CUDA_ARCHITECTURES "90" CACHE STRING
+    "GPU architectures to build for: CMake's list, or \"all\" for what release wheels have")
 set(JALI_HAVE_CUDA OFF)
 if(NOT JALI_CUDA STREQUAL "OFF")
   if(NOT CMAKE_CUDA_COMPILER AND DEFINED ENV{CUDACXX})
@@ -27,7 +30,11 @@ if(NOT JALI_CUDA STREQUAL "OFF")
     if(EXISTS ${_cuda_root}/lib/libcudart_static.a)
       set(CMAKE_CUDA_FLAGS_INIT "-L${_cuda_root}/lib")  # PyPI's layout
     endif()
-    set(CMAKE_CUDA_ARCHITECTURES ${JALI_CUDA_ARCHITECTURES})
+    if(JALI_CUDA_ARCHITECTURES STREQUAL "all")
+      set(CMAKE_CUDA_ARCHITECTURES ${JALI_CUDA_RELEASE})
+    else()
+      set(CMAKE_CUDA_ARCHITECTURES ${JALI_CUDA_ARCHITECTURES})
+    endif()
     enable_language(CUDA)
     if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # older CMake does not know newer nvcc
       set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")

@@ -896,6 +896,34 @@ class EvaluatorCore:
     def effective_level(self, a: Ciphertext) -> int: ...
     def with_length(self, a: Ciphertext, length: int) -> Ciphertext: ...
 
+class ProgramCore:
+    """See jali.ckks.Program."""
+
+    def __init__(
+        self,
+        evaluator: ExplicitEvaluator,
+        function: Callable[..., object],
+        examples: Sequence[Ciphertext],
+    ) -> None: ...
+    def run(self, inputs: Sequence[Ciphertext]) -> list[Ciphertext]: ...
+    @property
+    def nbytes(self) -> int:
+        """Memory of the device that it keeps."""
+
+class BatcherCore:
+    """See jali.ckks.Batcher."""
+
+    def __init__(
+        self, evaluator: ExplicitEvaluator, function: Callable[..., object], max_batch: int
+    ) -> None: ...
+    def run(self, inputs: Sequence[Ciphertext]) -> list[Ciphertext]: ...
+    @property
+    def batch(self) -> int:
+        """The batch in use; 0 before the first run."""
+
+    def curve(self) -> list[tuple[int, float, int]]:
+        """(batch, seconds a ciphertext, bytes) as measured."""
+
 def butterfly_rate(word: str, isa: str = "") -> float:
     """
     Butterflies a second that one thread does on registers, measured now; isa: "" for the best.

@@ -26,7 +26,7 @@ TEST_P(GpuEvaluator, RandomProgramsGiveTheSameBits) {
     return Value{std::move(c), std::move(d)};
   };
   for (int i = 0; i < 32; ++i) pool.push_back(renew());
-  for (int step = 0; step < 1000; ++step) {
+  for (int step = 0; step < 8000; ++step) {
     const Value& a = pool[w.random() % pool.size()];
     const Value& b = pool[w.random() % pool.size()];
     Value& target = pool[w.random() % pool.size()];
@@ -34,7 +34,7 @@ TEST_P(GpuEvaluator, RandomProgramsGiveTheSameBits) {
     const auto p = w.vector(0.7);
     Value out;
     const char* what = "";
-    switch (w.random() % 9) {
+    switch (w.random() % 11) {
       case 0: what = "add", out = {cpu.add(a.host, b.host), gpu.add(a.device, b.device)}; break;
       case 1: what = "sub", out = {cpu.sub(a.host, b.host), gpu.sub(a.device, b.device)}; break;
       case 2:
@@ -65,6 +65,14 @@ TEST_P(GpuEvaluator, RandomProgramsGiveTheSameBits) {
         break;
       case 6: what = "rotate", out = {cpu.rotate(a.host, 17), gpu.rotate(a.device, 17)}; break;
       case 7: what = "conjugate", out = {cpu.conjugate(a.host), gpu.conjugate(a.device)}; break;
+      case 8: what = "sum", out = {cpu.sum(a.host, 8), gpu.sum(a.device, 8)}; break;
+      case 9:
+        if (!room) {
+          target = renew();
+          continue;
+        }
+        what = "square", out = {cpu.square(a.host), gpu.square(a.device)};
+        break;
       default: what = "normalise", out = {cpu.normalise(a.host), gpu.normalise(a.device)}; break;
     }
     if (step % 8 == 0) {

@@ -35,8 +35,11 @@ from jali._jali import (
 from jali.ckks.bound import Bound
 from jali.ckks.client import Client, Encryptor
 from jali.ckks.evaluator import Evaluator, sum_rotations
+from jali.ckks.program import Batcher, BatchPoint, Program
 
 __all__ = [
+    "BatchPoint",
+    "Batcher",
     "Bound",
     "Ciphertext",
     "Client",
@@ -50,6 +53,7 @@ __all__ = [
     "Params",
     "Plaintext",
     "Polynomial",
+    "Program",
     "PublicKey",
     "ReleasePolicy",
     "Trace",

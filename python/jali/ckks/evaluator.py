@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy.typing as npt
 
@@ -19,6 +19,7 @@ from jali._jali import (
 )
 from jali.ckks.bound import Bound
 from jali.ckks.client import checked_threads
+from jali.ckks.program import Batcher, Program
 from jali.errors import InvalidArgument
 from jali.tuning import chosen, resolved
 
@@ -177,6 +178,33 @@ class Evaluator:
         if not isinstance(polynomial, Polynomial):
             polynomial = Polynomial(polynomial, basis, interval)
         return Bound(self, self._core.polynomial(polynomial, self._own(x)))
+
+    def program(
+        self, function: Callable[..., Bound | Sequence[Bound]], *examples: Bound
+    ) -> Program:
+        """The function recorded for inputs like the examples; call the result with such inputs.
+
+        function: of as many bound values, giving one or several; it must do the same at every call. On a
+            GPU it must not use arrays: prepare plans, or encode with ``explicit``, before. Raises
+            InvalidArgument for what cannot be recorded.
+        """
+        return Program(self, function, examples)
+
+    def batcher(
+        self, function: Callable[[Bound], Bound], *, max_batch: int | None = None
+    ) -> Batcher:
+        """The function for many values, in batches of the size measured best; see Batcher."""
+        return Batcher(self, function, max_batch)
+
+    def map(
+        self,
+        function: Callable[[Bound], Bound],
+        values: Iterable[Bound],
+        *,
+        max_batch: int | None = None,
+    ) -> list[Bound]:
+        """function of every value, several at a time: ``batcher(function)(values)``."""
+        return self.batcher(function, max_batch=max_batch)(values)
 
     def _own(self, value: Bound) -> Ciphertext:
         if not isinstance(value, Bound):

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "jali/arith/word.h"
+#include "jali/backend/embedding.h"
 #include "jali/device/buffer.h"
 #include "jali/device/faults.h"
 #include "jali/device/memory.h"
@@ -229,6 +230,14 @@ class Ops {
   /// garner: mixed radix (ICRT-G). Both give the same integers.
   virtual void icrt(std::span<std::uint64_t> integers, std::size_t words, ConstView x,
                     IcrtMethod method) const = 0;
+
+  /// out (coefficient form) = embed(...) of embedding.h: `out.batch` vectors of values, |coefficients|
+  /// below 2^62. The same bits on every engine.
+  virtual void embed(View out, const Embedding& embedding, std::span<const Complex> values,
+                     int log_slots, double factor) const;
+  /// The slots (batch, 2^log_slots) of x (coefficient form), its centred coefficients over divisor.
+  virtual void unembed(std::span<Complex> slots, const Embedding& embedding, ConstView x,
+                       int log_slots, double divisor) const;
 
   /// psi of a prime: its primitive 2N-th root, arith::primitive_root(q, 2N): the smallest of them.
   virtual std::uint64_t root(PrimeIndex prime) const = 0;

@@ -12,9 +12,8 @@ namespace {
 /// Rows [from, from + count) of every limb of x to rows [to, ..) of out.
 void copy_rows(const ring::Ring& ring, ring::Poly& out, std::size_t to, const ring::Poly& x,
                std::size_t from, std::size_t count) {
-  for (std::size_t i = 0; i < x.limbs(); ++i) {
-    ring.memory().copy(out.row(i, to), x.row(i, from), count * x.row_bytes());
-  }
+  ring.memory().copy_rows(out.row(0, to), out.batch() * out.row_bytes(), x.row(0, from),
+                          x.batch() * x.row_bytes(), count * x.row_bytes(), x.limbs());
 }
 
 }  // namespace

@@ -56,6 +56,7 @@ Ciphertext stack(const Evaluator& evaluator, std::span<const Ciphertext* const> 
     batch += inputs[i]->batch();
   }
   Ciphertext out = shell(first);
+  out.packing.batched = true;
   for (const Ciphertext* input : inputs) {
     out.estimate.variance = std::max(out.estimate.variance, input->estimate.variance);
     out.estimate.message = std::max(out.estimate.message, input->estimate.message);
@@ -161,7 +162,10 @@ void Batcher::run_batch(std::span<const Ciphertext* const> inputs, std::vector<C
   Point& point = at(inputs.size());
   point.seconds = std::min(point.seconds, seconds / static_cast<double>(inputs.size()));
   point.bytes = std::max(point.bytes, pool.peak_bytes() - std::min(before, pool.peak_bytes()));
-  for (Ciphertext& part : parts) out.push_back(std::move(part));
+  for (Ciphertext& part : parts) {
+    part.packing.batched = inputs[0]->packing.batched;
+    out.push_back(std::move(part));
+  }
 }
 
 std::vector<Ciphertext> Batcher::run(std::span<const Ciphertext* const> inputs) {

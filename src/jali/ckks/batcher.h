@@ -13,7 +13,7 @@
 namespace jali::ckks {
 
 /// One ciphertext whose batch is that of all inputs together, in order. They need the same level, scale,
-/// parts and packing; the estimate is the worst of theirs.
+/// parts and packing; the estimate is the worst of theirs, and the batch is an axis of its own.
 Ciphertext stack(const Evaluator& evaluator, std::span<const Ciphertext* const> inputs);
 /// Its inverse: ciphertexts of the given batches, which add up to a's.
 std::vector<Ciphertext> split(const Evaluator& evaluator, const Ciphertext& a,

@@ -14,7 +14,6 @@ namespace jali::ckks {
 class Encoder {
  public:
   Encoder(CkksParamsPtr params, std::shared_ptr<const ring::Ring> ring);
-  ~Encoder();
 
   /// values: batch vectors of `count` numbers, one after the other. count <= N/2; the vector is padded
   /// with zeros to 2^log_slots (log_slots < 0: the full N/2). Fewer slots than N/2 are packed
@@ -32,10 +31,9 @@ class Encoder {
   std::vector<std::complex<double>> decode(const Plaintext& plaintext) const;
 
  private:
-  struct Tables;
   CkksParamsPtr params_;
   std::shared_ptr<const ring::Ring> ring_;
-  std::unique_ptr<Tables> tables_;
+  backend::Embedding embedding_;
 };
 
 }  // namespace jali::ckks

@@ -72,49 +72,12 @@ std::vector<std::uint64_t> product_residues(const Ring& ring, std::span<const Pr
 std::vector<double> to_doubles(const Ring& ring, const Poly& x, double divisor) {
   require<InternalError>(x.form() == Form::coeff, "to_doubles: needs coefficient form");
   const std::size_t count = x.batch() * x.n();
-  std::vector<double> out(count);
-
-  // Q as words, little end first, and the number of words that hold it.
-  std::vector<std::uint64_t> q_words{1};
-  for (const PrimeIndex i : x.primes()) {
-    std::uint64_t carry = 0;
-    for (auto& w : q_words) {
-      const u128 t = u128{w} * ring.prime(i) + carry;
-      w = static_cast<std::uint64_t>(t);
-      carry = static_cast<std::uint64_t>(t >> 64);
-    }
-    if (carry != 0) q_words.push_back(carry);
-  }
-  const std::size_t words = q_words.size();
-  std::vector<std::uint64_t> integers(words * count);
-  ring.ops().icrt(integers, words, x.view(), backend::IcrtMethod::garner);
-
-  std::vector<std::uint64_t> value(words), difference(words);
-  for (std::size_t k = 0; k < count; ++k) {
-    for (std::size_t w = 0; w < words; ++w) value[w] = integers[w * count + k];
-    // Q - value, and whether value is in the upper half of [0, Q).
-    std::uint64_t borrow = 0;
-    bool upper = false, decided = false;
-    std::vector<std::uint64_t>& v = value;
-    for (std::size_t w = 0; w < words; ++w) {
-      const u128 t = u128{q_words[w]} - v[w] - borrow;
-      difference[w] = static_cast<std::uint64_t>(t);
-      borrow = static_cast<std::uint64_t>(t >> 64) & 1;
-    }
-    for (std::size_t w = words; w-- > 0 && !decided;) {
-      if (v[w] != difference[w]) {
-        upper = v[w] > difference[w];
-        decided = true;
-      }
-    }
-    // Each word is below 2^64; two roundings in the Horner sum stay within 2^-52 of the value.
-    double sum = 0;
-    for (std::size_t w = words; w-- > 0;) {
-      sum = sum * 0x1p64 + static_cast<double>(upper ? difference[w] : v[w]);
-    }
-    out[k] = (upper ? -sum : sum) / divisor;
-  }
-  return out;
+  std::vector<std::uint64_t> primes;
+  for (const PrimeIndex i : x.primes()) primes.push_back(ring.prime(i));
+  const auto q_words = backend::product_words(primes);
+  std::vector<std::uint64_t> integers(q_words.size() * count);
+  ring.ops().icrt(integers, q_words.size(), x.view(), backend::IcrtMethod::garner);
+  return backend::centred_doubles(integers, count, q_words, divisor);
 }
 
 }  // namespace jali::ring

@@ -52,6 +52,28 @@ ring::Poly expand_a(const ring::Ring& ring, const params::CkksParams& params,
   return expand_uniform(ring, key.seed, 0, params.q_primes());
 }
 
+PublicKey host_copy(const ring::Ring& ring, const PublicKey& key) {
+  return {key.params, key.seed, ring.host_copy(key.b)};
+}
+
+SwitchKey host_copy(const ring::Ring& ring, const SwitchKey& key) {
+  SwitchKey out{key.seed, {}};
+  for (const ring::Poly& b : key.b) out.b.push_back(ring.host_copy(b));
+  return out;
+}
+
+EvaluationKeys host_copy(const ring::Ring& ring, const EvaluationKeys& keys) {
+  EvaluationKeys out;
+  out.params = keys.params;
+  if (keys.relinearisation) out.relinearisation = host_copy(ring, *keys.relinearisation);
+  for (const auto& [element, key] : keys.galois) out.galois.emplace(element, host_copy(ring, key));
+  if (const auto& key = keys.encapsulation) {
+    out.encapsulation = EncapsulationKeys{key->to_sparse_seed, ring.host_copy(key->to_sparse),
+                                          key->to_dense_seed, ring.host_copy(key->to_dense)};
+  }
+  return out;
+}
+
 ExpandedKey expand(const ring::Ring& ring, const params::CkksParams& params, const SwitchKey& key) {
   const auto primes = params.all_primes();
   require<ParamsMismatch>(key.b.size() == params.dnum(),

@@ -102,6 +102,11 @@ class KeyGenerator {
   random::Seed next_seed();
 };
 
+/// Keys that were made in a device's memory, in the host's: for bytes.
+PublicKey host_copy(const ring::Ring& ring, const PublicKey& key);
+SwitchKey host_copy(const ring::Ring& ring, const SwitchKey& key);
+EvaluationKeys host_copy(const ring::Ring& ring, const EvaluationKeys& keys);
+
 ExpandedKey expand(const ring::Ring& ring, const params::CkksParams& params, const SwitchKey& key);
 /// The primes of EncapsulationKeys::to_sparse, ascending: level 0 and sparse_p_primes().
 std::vector<PrimeIndex> sparse_key_primes(const params::CkksParams& params);

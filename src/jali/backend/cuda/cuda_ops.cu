@@ -7,6 +7,7 @@
 #include "jali/backend/cuda/check.cuh"
 #include "jali/backend/cuda/conversion.cuh"
 #include "jali/backend/cuda/elementwise.cuh"
+#include "jali/backend/cuda/embedding.cuh"
 #include "jali/backend/cuda/integers.cuh"
 #include "jali/backend/cuda/ntt.cuh"
 #include "jali/backend/cuda/program.cuh"
@@ -265,6 +266,37 @@ class CudaOps final : public Ops {
                   method);
     memory_->copy_out(integers.data(), staged.data(), integers.size_bytes());
   }
+  void embed(View out, const Embedding& embedding, std::span<const Complex> values, int log_slots,
+             double factor) const override {
+    enter();
+    auto staged = upload(values.data(), values.size_bytes());
+    auto w = scratch_->allocate((out.batch << log_slots) * sizeof(Complex), /*secret=*/true);
+    auto integers = scratch_->allocate(out.batch * config_.n * 8, /*secret=*/true);
+    if ((config_.n >> (log_slots + 1)) > 1) memory_->wipe(integers.data(), integers.bytes());
+    auto* c = static_cast<std::int64_t*>(integers.data());
+    cuda::embed(*stream_, embedding_tables(embedding), batch(out), log_n_, log_slots, factor,
+                staged.data(), static_cast<unsigned>(values.size() / out.batch), w.data(), c);
+    cuda::from_int64<W>(*stream_, tables_, shape(out), limbs(out.primes), out.data, c);
+  }
+  void unembed(std::span<Complex> slots, const Embedding& embedding, ConstView x, int log_slots,
+               double divisor) const override {
+    enter();
+    std::vector<std::uint64_t> primes;
+    for (const PrimeIndex i : x.primes) primes.push_back(config_.primes[i]);
+    const std::size_t words = product_words(primes).size();
+    auto integers = scratch_->allocate(words * x.batch * config_.n * 8, /*secret=*/true);
+    auto w = scratch_->allocate(slots.size_bytes(), /*secret=*/true);
+    auto out = scratch_->allocate(slots.size_bytes(), /*secret=*/true);
+    auto* z = static_cast<std::uint64_t*>(integers.data());
+    const CrtPlan& plan = crt_plan(x.primes, words);
+    const Shape s{count(x), batch(x), log_n_};
+    cuda::icrt<W>(*stream_, tables_, plan, s, limbs(x.primes), z, static_cast<unsigned>(words),
+                  x.data, IcrtMethod::garner);
+    cuda::unembed(*stream_, embedding_tables(embedding), batch(x), log_n_, log_slots, divisor, z,
+                  plan.modulus.as<std::uint64_t>(), static_cast<unsigned>(words), w.data(),
+                  out.data());
+    memory_->copy_out(slots.data(), out.data(), slots.size_bytes());
+  }
 
  private:
   void enter() const { stream_->enter(); }
@@ -339,6 +371,12 @@ class CudaOps final : public Ops {
     }
     return *plan;
   }
+  const EmbeddingTables& embedding_tables(const Embedding& embedding) const {
+    std::lock_guard lock(mutex_);
+    auto& tables = embeddings_[embedding.twiddle.size()];
+    if (!tables) tables = std::make_unique<EmbeddingTables>(*stream_, embedding);
+    return *tables;
+  }
   const CrtPlan& crt_plan(std::span<const PrimeIndex> primes, std::size_t words) const {
     std::lock_guard lock(mutex_);
     auto& plan = crts_[{list(primes), words}];
@@ -358,6 +396,7 @@ class CudaOps final : public Ops {
                    std::unique_ptr<ConversionPlan<W>>>
       conversions_;
   mutable std::map<std::pair<PrimeList, std::size_t>, std::unique_ptr<CrtPlan>> crts_;
+  mutable std::map<std::size_t, std::unique_ptr<EmbeddingTables>> embeddings_;  // by slots
 };
 
 }  // namespace

@@ -1,0 +1,118 @@
+// Programs and batches of the automatic evaluator: functions of Python that the core records or repeats.
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "here.h"
+
+namespace jali::python {
+
+using namespace nb::literals;
+using ckks::Ciphertext;
+
+namespace {
+
+using Function = nb::typed<nb::callable, nb::object(...)>;
+
+/// A callable of Python that any thread may drop.
+class Callback {
+ public:
+  explicit Callback(nb::callable function) : function_(std::move(function)) {}
+  ~Callback() {
+    nb::gil_scoped_acquire gil;
+    function_.reset();
+  }
+  Callback(const Callback&) = delete;
+  Callback& operator=(const Callback&) = delete;
+
+  /// f(list of ciphertexts) -> list of ciphertexts. Both sides are copies: Python may keep them.
+  std::vector<Ciphertext> operator()(const ckks::Evaluator& evaluator,
+                                     std::span<const Ciphertext> inputs) const {
+    nb::gil_scoped_acquire gil;
+    nb::list arguments;
+    for (const Ciphertext& a : inputs) arguments.append(nb::cast(evaluator.copy(a)));
+    const nb::object results = function_(arguments);
+    std::vector<Ciphertext> out;
+    for (nb::handle result : results) {
+      out.push_back(evaluator.copy(nb::cast<const Ciphertext&>(result)));
+    }
+    return out;
+  }
+
+ private:
+  nb::callable function_;
+};
+
+class Program {
+ public:
+  Program(const Explicit& e, Function function, const std::vector<const Ciphertext*>& examples)
+      : evaluator_(e.server->evaluator) {
+    const auto callback = std::make_shared<const Callback>(std::move(function));
+    nb::gil_scoped_release release;
+    program_ = std::make_unique<ckks::Program>(
+        evaluator_,
+        [callback, evaluator = evaluator_.get()](std::span<const Ciphertext> inputs) {
+          return (*callback)(*evaluator, inputs);
+        },
+        examples);
+  }
+  std::vector<Ciphertext> run(const std::vector<const Ciphertext*>& inputs) const {
+    return program_->run(inputs);
+  }
+  std::size_t bytes() const { return program_->bytes(); }
+
+ private:
+  std::shared_ptr<const ckks::Evaluator> evaluator_;
+  std::unique_ptr<ckks::Program> program_;
+};
+
+class Batcher {
+ public:
+  Batcher(const Explicit& e, Function function, std::size_t max_batch) {
+    const auto callback = std::make_shared<const Callback>(std::move(function));
+    const auto evaluator = e.server->evaluator;
+    batcher_ = std::make_unique<ckks::Batcher>(
+        evaluator,
+        [callback, evaluator](const Ciphertext& input) {
+          auto results = (*callback)(*evaluator, std::span(&input, 1));
+          require<InvalidArgument>(results.size() == 1,
+                                   "a batched function must return one ciphertext");
+          return std::move(results[0]);
+        },
+        max_batch);
+  }
+  std::vector<Ciphertext> run(const std::vector<const Ciphertext*>& inputs) const {
+    return batcher_->run(inputs);
+  }
+  std::size_t batch() const { return batcher_->batch(); }
+  std::vector<std::tuple<std::size_t, double, std::size_t>> curve() const {
+    std::vector<std::tuple<std::size_t, double, std::size_t>> out;
+    for (const auto& p : batcher_->curve()) out.emplace_back(p.batch, p.seconds, p.bytes);
+    return out;
+  }
+
+ private:
+  std::unique_ptr<ckks::Batcher> batcher_;
+};
+
+}  // namespace
+
+void bind_program(nb::module_& m) {
+  using nogil = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<Program>(m, "ProgramCore", "See jali.ckks.Program.")
+      .def(nb::init<const Explicit&, Function, const std::vector<const Ciphertext*>&>(),
+           "evaluator"_a, "function"_a, "examples"_a)
+      .def("run", &Program::run, "inputs"_a, nogil())
+      .def_prop_ro("nbytes", &Program::bytes, "Memory of the device that it keeps.");
+  nb::class_<Batcher>(m, "BatcherCore", "See jali.ckks.Batcher.")
+      .def(nb::init<const Explicit&, Function, std::size_t>(), "evaluator"_a, "function"_a,
+           "max_batch"_a)
+      .def("run", &Batcher::run, "inputs"_a, nogil())
+      .def_prop_ro("batch", &Batcher::batch, "The batch in use; 0 before the first run.")
+      .def("curve", &Batcher::curve, "(batch, seconds a ciphertext, bytes) as measured.");
+}
+
+}  // namespace jali::python

@@ -1,0 +1,103 @@
+"""Programs and batches through the Python face."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from jali import ckks
+from jali.errors import InvalidArgument
+
+
+@pytest.fixture(scope="module")
+def world():
+    params = ckks.Params.create(depth=3, scale_bits=40, log_n=10, security=0, name="insecure_test")
+    client = ckks.Client(params)
+    server = ckks.Evaluator(params, client.evaluation_keys(rotations=[1, 2]), device="cpu")
+    return client, server
+
+
+def bound(client, server, rng, shape=None):
+    values = rng.uniform(-1, 1, shape or server.params.slots)
+    return values, server.bind(client.encrypt(values))
+
+
+def test_program_gives_what_the_function_gives(world):
+    client, server = world
+    rng = np.random.default_rng()
+    _, x = bound(client, server, rng)
+    _, y = bound(client, server, rng)
+
+    def function(a, b):
+        return (a * b + 0.25).rotate(1), a - b
+
+    program = server.program(function, x, y)
+    assert program.nbytes > 0
+    for _ in range(3):
+        v, a = bound(client, server, rng)
+        w, b = bound(client, server, rng)
+        first, second = program(a, b)
+        np.testing.assert_allclose(client.decrypt(first), np.roll(v * w + 0.25, -1), atol=1e-6)
+        np.testing.assert_allclose(client.decrypt(second), v - w, atol=1e-6)
+
+
+def test_program_of_one_result_gives_it_alone(world):
+    client, server = world
+    v, x = bound(client, server, np.random.default_rng())
+    program = server.program(lambda a: a * a, x)
+    np.testing.assert_allclose(client.decrypt(program(x)), v * v, atol=1e-6)
+    threads = [threading.Thread(target=lambda: program(x)) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+
+
+def test_program_refuses_other_shapes_and_passes_errors_on(world):
+    client, server = world
+    rng = np.random.default_rng()
+    _, x = bound(client, server, rng)
+    program = server.program(lambda a: a + a, x)
+    with pytest.raises(InvalidArgument, match="level"):
+        program(x * x)
+    with pytest.raises(InvalidArgument, match="batch"):
+        program(bound(client, server, rng, (2, server.params.slots))[1])
+    with pytest.raises(InvalidArgument, match="packed"):
+        program(bound(client, server, rng, (5,))[1])
+    with pytest.raises(InvalidArgument, match="takes 1"):
+        program(x, x)
+    with pytest.raises(ZeroDivisionError):
+        server.program(lambda a: a + 1 / 0, x)
+    with pytest.raises(InvalidArgument):
+        server.program(lambda a: 3.0, x)
+
+
+def test_map_gives_what_one_by_one_gives(world):
+    client, server = world
+    rng = np.random.default_rng()
+    pairs = [bound(client, server, rng, (7,)) for _ in range(13)]
+    weights = rng.uniform(-1, 1, 7)
+    shapes = []
+
+    def function(x):
+        shapes.append(x.shape)
+        return x * weights + x
+
+    batcher = server.batcher(function, max_batch=4)
+    assert batcher.batch == 0
+    for _ in range(2):
+        results = batcher([b for _, b in pairs])
+        for (v, _), y in zip(pairs, results, strict=True):
+            assert y.shape == (7,)
+            np.testing.assert_allclose(client.decrypt(y), v * weights + v, atol=1e-6)
+    assert all(len(s) == 2 and s[0] <= 4 for s in shapes)
+    assert 1 <= batcher.batch <= 4
+    assert all(p.seconds > 0 and p.nbytes > 0 for p in batcher.curve)
+    assert len(server.map(lambda x: -x, [b for _, b in pairs])) == 13
+    assert server.map(lambda x: -x, []) == []
+    with pytest.raises(InvalidArgument, match="level"):
+        server.map(lambda x: x, [pairs[0][1], pairs[1][1] * pairs[1][1]])
+    with pytest.raises(InvalidArgument, match="max_batch"):
+        server.batcher(function, max_batch=0)
