@@ -30,8 +30,8 @@ class Params:
 
     @staticmethod
     def create(
-        depth: int,
-        scale_bits: float = 40.0,
+        depth: int | None = None,
+        scale_bits: float | None = None,
         *,
         log_n: int | None = None,
         word: str = "auto",
@@ -39,18 +39,29 @@ class Params:
         dnum: int | None = None,
         integer_bits: float = 10.0,
         name: str = "",
+        bootstrap: bool = False,
+        precision_bits: float | None = None,
+        levels_after: int | None = None,
+        order: str = "raise_first",
     ) -> Params:
         """
         Choose moduli and the smallest ring that the security table allows.
 
         depth: multiplications one after the other, >= 0.
-        scale_bits: log2 of the scale: about scale_bits - log_n / 2 - 6 bits of precision remain.
+        scale_bits: log2 of the scale: about scale_bits - log_n / 2 - 6 bits of precision remain. None for
+            40 or, with bootstrap, for what precision_bits needs.
         log_n: log2 of the ring degree, 10 to 17; None for the smallest that is secure.
         word: "w32", "w52", "w64", or "auto" for the fastest on CPUs that can hold the scale.
         security: 128, 192 or 256 bits, classical, by the table of eprint 2024/463; 0 only with a name that
             begins with "insecure_".
         dnum: digits of key switching at the top level; None to choose.
         integer_bits: room above the scale at level 0: decrypted values stay below 2^(integer_bits - 1).
+        bootstrap: with levels for Bound.bootstrap on top; instead of depth, dnum and integer_bits:
+        precision_bits: of a bootstrapped value: -log2 of the standard deviation of its error, for numbers up to
+            1; None for 20.
+        levels_after: multiplications between bootstrappings; None for 10.
+        order: "raise_first", or "slots_first": more precise, cheaper for real numbers, and due three levels
+            before the last.
 
         Raises InsecureParams or InvalidArgument, saying what would fit.
         """
@@ -130,6 +141,27 @@ class Params:
         """
         Bytes of the evaluation keys for these rotations (in slots), before they are made.
         """
+
+    @property
+    def bootstraps(self) -> bool:
+        """Whether it has levels for bootstrapping."""
+
+    @property
+    def bootstrap_level(self) -> int:
+        """The lowest level from which a value can be bootstrapped."""
+
+    @property
+    def log2_bootstrap_failure(self) -> float:
+        """log2 of a bound on the probability that one bootstrapping is wrong."""
+
+    def bootstrap_rotations(self, slots: int = 0) -> list[int]:
+        """
+        Rotations that bootstrapping of values with this many slots (0: all) needs.
+        """
+
+    @property
+    def encapsulation_key_bytes(self) -> int:
+        """Bytes of the keys to and from the sparse secret of bootstrapping."""
 
     def expanded_key_bytes(
         self, rotations: Sequence[int] = [], conjugate: bool = False, relinearise: bool = True
@@ -415,7 +447,7 @@ class ClientCore:
         self, ciphertext: Ciphertext, policy: ReleasePolicy, length: int, complex_values: bool
     ) -> numpy.typing.NDArray[Any]: ...
     def evaluation_keys(
-        self, rotations: Sequence[int], conjugate: bool, relinearise: bool
+        self, rotations: Sequence[int], conjugate: bool, relinearise: bool, bootstrap: Sequence[int]
     ) -> EvaluationKeys: ...
     def public_key(self) -> PublicKey: ...
 
@@ -892,6 +924,8 @@ class EvaluatorCore:
     def prepare(self, plan: MatVec) -> None: ...
     @overload
     def prepare(self, plan: LinearTransform) -> None: ...
+    def bootstrap(self, a: Ciphertext, target_level: int) -> Ciphertext: ...
+    def prepare_bootstrap(self, log_slots: int, real: bool) -> None: ...
     def is_settled(self, a: Ciphertext) -> bool: ...
     def effective_level(self, a: Ciphertext) -> int: ...
     def with_length(self, a: Ciphertext, length: int) -> Ciphertext: ...

@@ -104,11 +104,18 @@ class Client {
     return to_numpy(values, c.batch(), length, c.packing.batched, complex_values);
   }
 
-  EvaluationKeys evaluation_keys(const std::vector<int>& rotations, bool conjugate,
-                                 bool relinearise) const {
+  /// bootstrap: numbers of slots of the values that will be bootstrapped, 0 for all of them.
+  EvaluationKeys evaluation_keys(std::vector<int> rotations, bool conjugate, bool relinearise,
+                                 const std::vector<std::int64_t>& bootstrap) const {
     rlwe::KeyGenerator generator(params_, ring_);
-    return {std::make_shared<const rlwe::EvaluationKeys>(
-        generator.evaluation_keys(*secret_, rotations, conjugate, relinearise))};
+    for (const std::int64_t slots : bootstrap) {
+      const bootstrap::BootstrapPlan plan(params_, {checked_log_slots(*params_, slots)});
+      for (int r : plan.rotations()) rotations.push_back(r);
+    }
+    auto keys = generator.evaluation_keys(*secret_, rotations, conjugate || !bootstrap.empty(),
+                                          relinearise || !bootstrap.empty());
+    if (!bootstrap.empty()) keys.encapsulation = generator.encapsulation_keys(*secret_);
+    return {std::make_shared<const rlwe::EvaluationKeys>(std::move(keys))};
   }
 
   PublicKey public_key() const {
@@ -209,7 +216,7 @@ Right for circuits whose inputs stay within the magnitudes declared at encryptio
            nb::sig("def release(self, ciphertext: Ciphertext, policy: ReleasePolicy, length: int, "
                    "complex_values: bool) -> numpy.typing.NDArray[typing.Any]"))
       .def("evaluation_keys", &Client::evaluation_keys, "rotations"_a, "conjugate"_a,
-           "relinearise"_a, nogil())
+           "relinearise"_a, "bootstrap"_a, nogil())
       .def("public_key", &Client::public_key, nogil());
   nb::class_<Encryptor>(m, "EncryptorCore", "See jali.ckks.Encryptor.")
       .def(nb::init<const PublicKey&, int>(), "key"_a, "threads"_a = 0, nogil())

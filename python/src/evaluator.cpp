@@ -9,6 +9,7 @@
 #include <cmath>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -144,6 +145,14 @@ class Evaluator {
 
   int effective_level(const Ciphertext& a) const { return auto_.effective_level(a); }
 
+  Ciphertext bootstrap(const Ciphertext& a, int target_level) const {
+    const bool real = !a.packing.complex_values && server_->params->bootstrap() &&
+                      server_->params->bootstrap()->order == params::BootstrapOrder::slots_first;
+    return bootstrapper({a.log_slots, real})->apply(a, target_level);
+  }
+  /// Encodes the matrices of bootstrapping now.
+  void prepare_bootstrap(int log_slots, bool real) const { bootstrapper({log_slots, real}); }
+
  private:
   explicit Evaluator(std::shared_ptr<const Server> server)
       : server_(std::move(server)), auto_(server_->evaluator) {}
@@ -199,8 +208,28 @@ class Evaluator {
     return {v.batch(), v.count(), v.batched(), v.is_complex()};
   }
 
+  /// Made at the first use of a packing, matrices encoded; shared by threads.
+  std::shared_ptr<const bootstrap::Bootstrapper> bootstrapper(
+      const bootstrap::BootstrapperOptions& options) const {
+    const std::lock_guard lock(bootstrap_->mutex);
+    auto& made = bootstrap_->made[{options.log_slots, options.real}];
+    if (made == nullptr) {
+      auto b = std::make_shared<bootstrap::Bootstrapper>(
+          server_->evaluator, bootstrap::BootstrapPlan(server_->params, options));
+      b->prepare();
+      made = std::move(b);
+    }
+    return made;
+  }
+
+  struct Bootstrappers {
+    std::mutex mutex;
+    std::map<std::pair<int, bool>, std::shared_ptr<const bootstrap::Bootstrapper>> made;
+  };
+
   std::shared_ptr<const Server> server_;
   ckks::AutoEvaluator auto_;
+  std::unique_ptr<Bootstrappers> bootstrap_ = std::make_unique<Bootstrappers>();
 };
 
 nb::dict totals(const Trace& t) {
@@ -284,6 +313,8 @@ Names, shapes, bytes and times: no data, nothing secret.)")
            nogil())
       .def("prepare", nb::overload_cast<const LinearTransform&>(&Evaluator::prepare, nb::const_),
            "plan"_a, nogil())
+      .def("bootstrap", &Evaluator::bootstrap, "a"_a, "target_level"_a, nogil())
+      .def("prepare_bootstrap", &Evaluator::prepare_bootstrap, "log_slots"_a, "real"_a, nogil())
       .def("is_settled", &Evaluator::is_settled, "a"_a)
       .def("effective_level", &Evaluator::effective_level, "a"_a)
       .def("with_length", &with_length, "a"_a, "length"_a, nogil());

@@ -29,11 +29,40 @@ std::optional<Word> parse_word(const std::string& text) {
   throw InvalidArgument("unknown word \"" + text + "\": use \"w32\", \"w52\", \"w64\" or \"auto\"");
 }
 
-Params create(int depth, double scale_bits, std::optional<int> log_n, const std::string& word,
-              int security, std::optional<int> dnum, double integer_bits, const std::string& name) {
+params::BootstrapOrder parse_order(const std::string& order) {
+  if (order == "raise_first") return params::BootstrapOrder::raise_first;
+  if (order == "slots_first") return params::BootstrapOrder::slots_first;
+  throw InvalidArgument("unknown order \"" + order + "\": use \"raise_first\" or \"slots_first\"");
+}
+
+Params create(std::optional<int> depth, std::optional<double> scale_bits, std::optional<int> log_n,
+              const std::string& word, int security, std::optional<int> dnum, double integer_bits,
+              const std::string& name, bool bootstrap, std::optional<double> precision_bits,
+              std::optional<int> levels_after, const std::string& order) {
+  if (bootstrap) {
+    require<InvalidArgument>(
+        !depth && !dnum && integer_bits == 10.0,
+        "with bootstrap=True give levels_after instead of depth, and leave dnum "
+        "and integer_bits to it");
+    params::BootstrapRequest request;
+    request.precision_bits = precision_bits.value_or(request.precision_bits);
+    request.levels_after = levels_after.value_or(request.levels_after);
+    request.order = parse_order(order);
+    request.scale_bits = scale_bits.value_or(0);
+    request.log_n = log_n.value_or(0);
+    request.word = parse_word(word);
+    request.security = security;
+    request.name = name;
+    nb::gil_scoped_release release;
+    return {params::create_with_bootstrap(request)};
+  }
+  require<InvalidArgument>(!precision_bits && !levels_after && order == "raise_first",
+                           "precision_bits, levels_after and order are for bootstrap=True");
+  require<InvalidArgument>(depth.has_value(),
+                           "give a depth: how many multiplications follow one another");
   params::CkksLiteral literal;
-  literal.depth = depth;
-  literal.scale_bits = scale_bits;
+  literal.depth = *depth;
+  literal.scale_bits = scale_bits.value_or(40.0);
   literal.log_n = log_n.value_or(0);
   literal.word = parse_word(word);
   literal.security = security;
@@ -109,19 +138,28 @@ void bind_params(nb::module_& m) {
   nb::class_<Params>(m, "Params", R"(CKKS parameters: immutable, validated, safe to share.
 
 Make them with Params.create; the same arguments give the same parameters everywhere.)")
-      .def_static("create", &create, "depth"_a, "scale_bits"_a = 40.0, nb::kw_only(),
-                  "log_n"_a = nb::none(), "word"_a = "auto", "security"_a = 128,
+      .def_static("create", &create, "depth"_a = nb::none(), "scale_bits"_a = nb::none(),
+                  nb::kw_only(), "log_n"_a = nb::none(), "word"_a = "auto", "security"_a = 128,
                   "dnum"_a = nb::none(), "integer_bits"_a = 10.0, "name"_a = "",
+                  "bootstrap"_a = false, "precision_bits"_a = nb::none(),
+                  "levels_after"_a = nb::none(), "order"_a = "raise_first",
                   R"(Choose moduli and the smallest ring that the security table allows.
 
 depth: multiplications one after the other, >= 0.
-scale_bits: log2 of the scale: about scale_bits - log_n / 2 - 6 bits of precision remain.
+scale_bits: log2 of the scale: about scale_bits - log_n / 2 - 6 bits of precision remain. None for
+    40 or, with bootstrap, for what precision_bits needs.
 log_n: log2 of the ring degree, 10 to 17; None for the smallest that is secure.
 word: "w32", "w52", "w64", or "auto" for the fastest on CPUs that can hold the scale.
 security: 128, 192 or 256 bits, classical, by the table of eprint 2024/463; 0 only with a name that
     begins with "insecure_".
 dnum: digits of key switching at the top level; None to choose.
 integer_bits: room above the scale at level 0: decrypted values stay below 2^(integer_bits - 1).
+bootstrap: with levels for Bound.bootstrap on top; instead of depth, dnum and integer_bits:
+precision_bits: of a bootstrapped value: -log2 of the standard deviation of its error, for numbers up to
+    1; None for 20.
+levels_after: multiplications between bootstrappings; None for 10.
+order: "raise_first", or "slots_first": more precise, cheaper for real numbers, and due three levels
+    before the last.
 
 Raises InsecureParams or InvalidArgument, saying what would fit.)")
       .def_prop_ro(
@@ -187,6 +225,35 @@ Raises InsecureParams or InvalidArgument, saying what would fit.)")
           },
           "rotations"_a = std::vector<int>{}, "conjugate"_a = false, "relinearise"_a = true,
           "Bytes of the evaluation keys for these rotations (in slots), before they are made.")
+      .def_prop_ro(
+          "bootstraps", [](const Params& p) { return p.ptr->bootstrap().has_value(); },
+          "Whether it has levels for bootstrapping.")
+      .def_prop_ro(
+          "bootstrap_level",
+          [](const Params& p) {
+            return p.ptr->bootstrap() ? p.ptr->bootstrap()->input_level() : 0;
+          },
+          "The lowest level from which a value can be bootstrapped.")
+      .def_prop_ro(
+          "log2_bootstrap_failure",
+          [](const Params& p) {
+            const auto& b = p.ptr->bootstrap();
+            return b ? params::log2_bootstrap_failure(b->weight, b->range, p.ptr->n()) : -1e6;
+          },
+          "log2 of a bound on the probability that one bootstrapping is wrong.")
+      .def(
+          "bootstrap_rotations",
+          [](const Params& p, std::int64_t slots) {
+            const bootstrap::BootstrapperOptions options{checked_log_slots(*p.ptr, slots)};
+            nb::gil_scoped_release release;
+            return bootstrap::BootstrapPlan(p.ptr, options).rotations();
+          },
+          "slots"_a = 0,
+          "Rotations that bootstrapping of values with this many slots (0: all) needs.")
+      .def_prop_ro(
+          "encapsulation_key_bytes",
+          [](const Params& p) { return p.ptr->bootstrap() ? p.ptr->encapsulation_key_bytes() : 0; },
+          "Bytes of the keys to and from the sparse secret of bootstrapping.")
       .def(
           "expanded_key_bytes",
           [](const Params& p, const std::vector<int>& rotations, bool conjugate, bool relinearise) {
@@ -209,6 +276,10 @@ Raises InsecureParams or InvalidArgument, saying what would fit.)")
           [] {
             nb::dict names;
             for (const auto& preset : params::presets()) {
+              names[nb::str(preset.name.data(), preset.name.size())] =
+                  nb::str(preset.purpose.data(), preset.purpose.size());
+            }
+            for (const auto& preset : params::bootstrap_presets()) {
               names[nb::str(preset.name.data(), preset.name.size())] =
                   nb::str(preset.purpose.data(), preset.purpose.size());
             }

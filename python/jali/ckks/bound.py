@@ -263,6 +263,26 @@ class Bound:
             raise InvalidArgument("length must be a whole number from 1 to slots")
         return Bound(self._server, self._server._core.with_length(self._ct, int(length)))
 
+    def bootstrap(self, target_level: int | None = None) -> Bound:
+        """The same numbers with their levels restored; nothing secret is needed.
+
+        target_level: 1 to params.depth; None for all levels.
+
+        Needs parameters made with bootstrap=True and keys of evaluation_keys(bootstrap=...) for
+        this value's slots. Numbers should be of modulus up to 1: the error grows with their cube, and a
+        declared magnitude that cannot be right is refused. ``precision_bits`` of the result says
+        what is left. The first call for a packing encodes its matrices, which takes a while. Raises
+        KeyMissing, DepthExhausted below params.bootstrap_level, InvalidArgument.
+        """
+        if target_level is None:
+            target_level = -1
+        elif isinstance(target_level, bool) or not isinstance(target_level, (int, np.integer)):
+            raise InvalidArgument(f"target_level is a whole number, not {target_level!r}")
+        elif target_level < 0:
+            raise InvalidArgument(f"target_level {target_level} is below 0")
+        core = self._server._core
+        return Bound(self._server, core.bootstrap(self._settled(), int(target_level)))
+
     # --- helpers --------------------------------------------------------------------------------
 
     def _settled(self) -> Ciphertext:

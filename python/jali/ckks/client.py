@@ -126,13 +126,26 @@ class Client:
         *,
         conjugate: bool = False,
         relinearise: bool = True,
+        bootstrap: bool | int | Iterable[int] = False,
     ) -> EvaluationKeys:
-        """Public keys for an Evaluator: products, these rotations, conjugation.
+        """Public keys for an Evaluator: products, these rotations, conjugation, bootstrapping.
 
         rotations: in slots, of any sign; duplicates are made once and 0 needs none.
-        The result's nbytes equals params.key_bytes of the same arguments.
+        bootstrap: True for values of all slots; a number of slots, or several, for sparse packings.
+            Brings the keys for conjugation and products along.
+        The result's nbytes equals params.key_bytes of the same arguments without bootstrap; with it,
+        params.bootstrap_rotations() are among the rotations, and params.encapsulation_key_bytes
+        are added.
         """
-        return self._core.evaluation_keys(checked_rotations(rotations), conjugate, relinearise)
+        packings = checked_packings(bootstrap)
+        if packings and not self._core.params.bootstraps:
+            raise InvalidArgument(
+                "these parameters have no levels for bootstrapping: use "
+                "Params.create(bootstrap=True, levels_after=..., precision_bits=...)"
+            )
+        return self._core.evaluation_keys(
+            checked_rotations(rotations), conjugate, relinearise, packings
+        )
 
     def public_key(self) -> PublicKey:
         """A key with which others can encrypt for this client, see Encryptor."""
@@ -187,6 +200,18 @@ def _shown(
     if not 1 <= shown <= ciphertext.slots:
         raise InvalidArgument(f"length {shown} is outside 1 to {ciphertext.slots}")
     return ciphertext, shown, ciphertext.is_complex if complex is None else complex
+
+
+def checked_packings(bootstrap: bool | int | Iterable[int]) -> list[int]:
+    """The numbers of slots to make bootstrapping keys for; 0 is all of them."""
+    if isinstance(bootstrap, (bool, np.bool_)):
+        return [0] if bootstrap else []
+    if isinstance(bootstrap, (int, np.integer)):
+        bootstrap = [int(bootstrap)]
+    slots = [int(n) for n in bootstrap]
+    if any(n < 2 for n in slots):
+        raise InvalidArgument("bootstrap takes True, or numbers of slots from 2")
+    return slots
 
 
 def checked_threads(threads: int | None) -> int:

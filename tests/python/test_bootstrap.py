@@ -1,0 +1,120 @@
+"""Bootstrapping at the Python face, on small rings that protect nobody."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import jali
+from jali import ckks
+
+
+def make(order: str = "raise_first", **more: object) -> ckks.Params:
+    arguments = {
+        "bootstrap": True,
+        "precision_bits": 20,
+        "levels_after": 3,
+        "log_n": 11,
+        "security": 0,
+        "name": "insecure_test",
+        "order": order,
+    }
+    return ckks.Params.create(**{**arguments, **more})
+
+
+@pytest.fixture(scope="module", params=["raise_first", "slots_first"])
+def pair(request: pytest.FixtureRequest) -> tuple[ckks.Client, ckks.Evaluator]:
+    params = make(request.param)
+    client = ckks.Client(params)
+    keys = client.evaluation_keys([1], bootstrap=[params.slots, 8])
+    wanted = {1, *params.bootstrap_rotations(), *params.bootstrap_rotations(8)}
+    assert keys.nbytes == params.key_bytes(list(wanted), True) + params.encapsulation_key_bytes
+    keys = ckks.EvaluationKeys.from_bytes(keys.to_bytes(), params)
+    assert ckks.Params.from_bytes(params.to_bytes()) == params
+    return client, ckks.Evaluator(params, keys)
+
+
+@pytest.mark.parametrize("kind", [float, complex])
+@pytest.mark.parametrize("slots", [None, 8])
+def test_restores_levels(
+    pair: tuple[ckks.Client, ckks.Evaluator], kind: type, slots: int | None
+) -> None:
+    client, server = pair
+    params = client.params
+    rng = np.random.default_rng()
+    length = 8 if slots else params.slots
+    v = rng.uniform(-1, 1, length)
+    if kind is complex:
+        v = (v + 1j * rng.uniform(-1, 1, length)) / np.sqrt(2)
+    x = server.bind(client.encrypt(v, level=params.bootstrap_level, slots=slots))
+    y = x.bootstrap()
+    assert y.level == params.depth
+    assert y.shape == x.shape
+    error = client.decrypt(y) - v
+    bound = 6 * 2.0**-y.precision_bits
+    assert y.precision_bits > 19
+    assert np.sqrt(np.mean(np.abs(error) ** 2)) < bound
+    assert client.decrypt(y).dtype == v.dtype
+    # Computing goes on, for ever.
+    for _ in range(2):
+        while y.level > params.bootstrap_level:
+            y, v = y * y, v * v
+        y = y.bootstrap()
+    assert np.max(np.abs(client.decrypt(y) - v)) < 1e-3
+
+
+def test_batches_and_target_levels(pair: tuple[ckks.Client, ckks.Evaluator]) -> None:
+    client, server = pair
+    v = np.random.default_rng().uniform(-1, 1, (2, 5))
+    x = server.bind(client.encrypt(v, level=client.params.bootstrap_level))
+    for target in range(1, client.params.depth + 1):
+        y = x.bootstrap(target_level=target)
+        assert y.level == target
+        assert np.max(np.abs(client.decrypt(y) - v)) < 1e-4
+    with pytest.raises(jali.InvalidArgument, match="target_level"):
+        x.bootstrap(client.params.depth + 1)
+    with pytest.raises(jali.InvalidArgument, match="below 0"):
+        x.bootstrap(-1)
+
+
+def test_says_what_is_missing() -> None:
+    params = make()
+    client = ckks.Client(params)
+    level = params.bootstrap_level
+    x = client.encrypt(np.ones(3), level=level)
+    with pytest.raises(jali.KeyMissing, match="bootstrap=True"):
+        ckks.Evaluator(params, client.evaluation_keys()).bind(x).bootstrap()
+    sparse = ckks.Evaluator(params, client.evaluation_keys(bootstrap=4))
+    with pytest.raises(jali.KeyMissing, match="rotations"):
+        sparse.bind(x).bootstrap()
+    loud = client.encrypt(np.full(4, 0.5), level=level, slots=4, magnitude=1e6)
+    with pytest.raises(jali.InvalidArgument, match="magnitude"):
+        sparse.bind(loud).bootstrap()
+    with pytest.raises(jali.InvalidArgument, match="numbers of slots"):
+        client.evaluation_keys(bootstrap=1)
+    plain = ckks.Params.create(2, log_n=11, security=0, name="insecure_test")
+    assert not plain.bootstraps
+    with pytest.raises(jali.InvalidArgument, match="bootstrap=True"):
+        ckks.Client(plain).evaluation_keys(bootstrap=True)
+    with pytest.raises(jali.InvalidArgument, match="bootstrap=True"):
+        ckks.Evaluator(plain, None).bind(ckks.Client(plain).encrypt([1.0])).bootstrap()
+
+
+def test_create_refuses_mixtures() -> None:
+    for wrong in ({"depth": 3}, {"dnum": 2}, {"integer_bits": 12.0}, {"order": "sideways"}):
+        with pytest.raises(jali.InvalidArgument):
+            make(**wrong)
+    for wrong in ({"precision_bits": 20}, {"levels_after": 3}, {"order": "slots_first"}):
+        with pytest.raises(jali.InvalidArgument, match="bootstrap=True"):
+            ckks.Params.create(2, **wrong)
+    with pytest.raises(jali.InvalidArgument, match="depth"):
+        ckks.Params.create()
+
+
+@pytest.mark.parametrize("name", ["n15_small", "n16_fast", "n16_precise", "n16_real", "n17_deep"])
+def test_presets_are_secure(name: str) -> None:
+    params = ckks.Params.preset(name)
+    assert params.security >= 128
+    assert params.log_qp <= ckks.max_log_qp(params.log_n)
+    assert params.bootstraps
+    assert params.log2_bootstrap_failure < -100
