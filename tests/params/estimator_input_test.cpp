@@ -6,6 +6,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "jali/params/presets.h"
 
@@ -18,16 +19,38 @@ std::string list(std::span<const std::uint64_t> values) {
   return out + "]";
 }
 
+std::string entry(std::string_view name, std::size_t n, std::string_view secret,
+                  std::span<const std::uint64_t> q, std::span<const std::uint64_t> p) {
+  return "  {\"name\": \"" + std::string(name) + "\",\n   \"n\": " + std::to_string(n) +
+         ", \"security\": 128,\n   \"secret\": \"" + std::string(secret) +
+         "\", \"error_variance\": 10.5,\n   \"q\": " + list(q) + ",\n   \"p\": " + list(p) + "}";
+}
+
+// The primes of these indices.
+std::vector<std::uint64_t> primes_at(const CkksParams& p, std::span<const PrimeIndex> indices) {
+  std::vector<std::uint64_t> out;
+  for (PrimeIndex i : indices) out.push_back(p.primes()[i]);
+  return out;
+}
+
 std::string describe() {
   std::string out = "[\n";
-  for (std::size_t i = 0; i < presets().size(); ++i) {
-    const auto p = CkksParams::create(preset(presets()[i].name));
-    out += "  {\"name\": \"" + std::string(presets()[i].name) + "\",\n";
-    out += "   \"n\": " + std::to_string(p->n()) + ", \"security\": 128,\n";
-    out += "   \"secret\": \"uniform ternary\", \"error_variance\": 10.5,\n";
-    out += "   \"q\": " + list(p->primes().first(p->q_count())) + ",\n";
-    out += "   \"p\": " + list(p->primes().subspan(p->q_count())) + "}";
-    out += i + 1 < presets().size() ? ",\n" : "\n";
+  std::vector<std::string> entries;
+  const auto add = [&](std::string_view name) {
+    const auto p = CkksParams::create(preset(name));
+    entries.push_back(entry(name, p->n(), "uniform ternary", p->primes().first(p->q_count()),
+                            p->primes().subspan(p->q_count())));
+    if (!p->bootstrap()) return;
+    // Bootstrapping's key to the sparse secret, at its own modulus.
+    entries.push_back(entry(std::string(name) + " sparse", p->n(),
+                            "ternary of weight " + std::to_string(p->bootstrap()->weight),
+                            primes_at(*p, p->level(0).primes),
+                            primes_at(*p, p->sparse_p_primes())));
+  };
+  for (const Preset& p : presets()) add(p.name);
+  for (const BootstrapPreset& p : bootstrap_presets()) add(p.name);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    out += entries[i] + (i + 1 < entries.size() ? ",\n" : "\n");
   }
   return out + "]\n";
 }

@@ -24,12 +24,18 @@ def keys(preset: dict[str, Any]) -> list[tuple[str, int]]:
     return [("public key", q), ("switching keys", q * math.prod(preset["p"]))]
 
 
-def cheapest(n: int, modulus: int, variance: float, rough: bool) -> tuple[str, float]:
+def cheapest(n: int, modulus: int, secret: str, variance: float, rough: bool) -> tuple[str, float]:
     """The cheapest attack on ring-LWE of this size (as LWE, samples unlimited), log2 of its cost."""
     from estimator import LWE, ND  # type: ignore[import-not-found]
 
+    def secret_of(name: str) -> Any:
+        if name == "uniform ternary":
+            return ND.Uniform(-1, 1)
+        weight = int(name.removeprefix("ternary of weight "))
+        return ND.SparseTernary(weight // 2, weight - weight // 2, n)
+
     instance = LWE.Parameters(
-        n=n, q=modulus, Xs=ND.Uniform(-1, 1), Xe=ND.DiscreteGaussian(math.sqrt(variance))
+        n=n, q=modulus, Xs=secret_of(secret), Xe=ND.DiscreteGaussian(math.sqrt(variance))
     )
     costs = LWE.estimate.rough(instance) if rough else LWE.estimate(instance)
     name, cost = min(costs.items(), key=lambda item: float(item[1]["rop"]))
@@ -61,7 +67,9 @@ def main() -> int:
         if arguments.presets and preset["name"] not in arguments.presets:
             continue
         for key, modulus in keys(preset):
-            attack, bits = cheapest(preset["n"], modulus, preset["error_variance"], arguments.rough)
+            attack, bits = cheapest(
+                preset["n"], modulus, preset["secret"], preset["error_variance"], arguments.rough
+            )
             low = bits < preset["security"]
             below = below or low
             log_modulus = math.log2(modulus)
