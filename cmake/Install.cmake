@@ -5,7 +5,7 @@ include(CMakePackageConfigHelpers)
 include(GNUInstallDirs)
 
 set(_targets jali_flags jali_base jali_arith jali_random jali_device jali_backend_ops
-             jali_backend_cpu jali_backend jali_ring jali_params jali_rlwe jali_ckks jali_circuits
+             jali_backend_cpu jali_backend jali_ring jali_params jali_rlwe jali_ckks jali_circuits jali_bootstrap
              jali_wire jali_wire_secret jali_api)
 if(TARGET jali_backend_cuda)
   list(APPEND _targets jali_backend_cuda)

@@ -47,7 +47,10 @@ struct World {
   std::mt19937_64 random{seed};
 
   World(const Case& setup, const BootstrapperOptions& options, bool prepare = false)
-      : params(params::CkksParams::create(literal_of(setup))) {
+      : World(params::CkksParams::create(literal_of(setup)), options, prepare) {}
+
+  World(params::CkksParamsPtr made, const BootstrapperOptions& options, bool prepare = false)
+      : params(std::move(made)) {
     ring = ckks::make_ring(*params, "cpu", 1);
     BootstrapPlan plan(params, options);
     rlwe::KeyGenerator keygen(params, ring);

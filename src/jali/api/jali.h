@@ -4,8 +4,11 @@
 // IWYU pragma: begin_exports
 #include "jali/api/threads.h"
 #include "jali/base/error.h"
+#include "jali/bootstrap/bootstrapper.h"
+#include "jali/circuits/dft.h"
 #include "jali/circuits/linear_transform.h"
 #include "jali/circuits/matvec.h"
+#include "jali/circuits/modular_reduction.h"
 #include "jali/circuits/polynomial.h"
 #include "jali/circuits/slot_sum.h"
 #include "jali/ckks/auto_evaluator.h"

@@ -111,7 +111,8 @@ ckks::Ciphertext ModularReduction::apply(const ckks::Evaluator& evaluator,
       x.estimate.variance / (x.scale * x.scale) / (input_factor() * input_factor()) +
       wrong * wrong / static_cast<double>(params.n());
   y.estimate.variance =
-      (variance(x.scale, scales, rounding, weight) + inside * kTurn * kTurn) * y.scale * y.scale;
+      (variance(x.scale, scales, rounding, params.n(), weight) + inside * kTurn * kTurn) * y.scale *
+      y.scale;
   y.estimate.message = 0.1;
   if (bare) {
     y.scale = scale;  // divides by 2 pi
@@ -160,19 +161,23 @@ void sample(int range, double distance, Visit visit) {
 }  // namespace
 
 double ModularReduction::variance(double power_scale, const std::vector<double>& scales,
-                                  double rounding, int weight) const {
-  const double power = scales[0] / power_scale * (scales[0] / power_scale);
+                                  double rounding, std::size_t n, int weight) const {
+  // Scales are doubles: a constant like the 1 of 2 y^2 - 1 is off by 2^-53, in every slot alike.
+  constexpr double kScaleError = 0x1p-53;
+  const double constants = kScaleError * kScaleError / static_cast<double>(n);
+  const auto rounded = [&](double scale) { return rounding / (scale * scale) + constants; };
+  const double power = rounded(power_scale) / rounded(scales[0]);
   double total = 0;
   for_integers(options_.range, weight, [&](int integer, double probability) {
     const double u = (integer - 0.25) * input_factor();
     // y_i = cos(2 pi (x - 1/4) 2^(i - r)); the error of y_i grows by 4 y_i at the next doubling.
     double slope = 1, sum = 0;
     for (int i = options_.doublings; i >= 0; --i) {
-      const double s = scales[static_cast<std::size_t>(i)];
       const double gain = i == 0 ? plan_.rounding_gain(u, power) : 1;
-      sum += slope * slope * gain * rounding / (s * s);
-      if (i > 0)
+      sum += slope * slope * gain * rounded(scales[static_cast<std::size_t>(i)]);
+      if (i > 0) {
         slope *= 4 * std::cos(kTurn * (integer - 0.25) * std::exp2(i - 1 - options_.doublings));
+      }
     }
     total += probability * sum;
   });

@@ -48,7 +48,7 @@ class ModularReduction {
   /// `rounding` at power_scale for the powers, scales[0] for the rest of the interpolant and scales[i]
   /// after doubling i.
   double variance(double power_scale, const std::vector<double>& scales, double rounding,
-                  int weight) const;
+                  std::size_t n, int weight) const;
 
   Polynomial cosine_, arcsine_;
   PolynomialPlan plan_;

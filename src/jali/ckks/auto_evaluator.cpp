@@ -23,6 +23,12 @@ bool pending(const Evaluator& e, const Ciphertext& a) {
 }
 
 [[noreturn]] void throw_exhausted(const Evaluator& e) {
+  if (e.params()->bootstrap()) {
+    throw DepthExhausted(
+        "the levels of these parameters are used up: bootstrap before that, at level " +
+        std::to_string(e.params()->bootstrap()->input_level()) +
+        " or above, or make the parameters with more levels_after");
+  }
   auto literal = e.params()->literal();
   const int depth = e.params()->depth();
   std::string advice = "Params.create(depth=" + std::to_string(depth + 1) + ") or more";

@@ -173,6 +173,11 @@ std::size_t CkksParams::key_bytes(std::span<const int> rotations, bool conjugate
   return key_count(slots(), rotations, conjugate, relinearise) * switch_key_bytes();
 }
 
+std::size_t CkksParams::encapsulation_key_bytes() const {
+  const std::size_t rows = levels_[0].primes.size() + sparse_p_.size() + primes_.size();
+  return rows * n() * word_bytes(word_) + 2 * kSeedBytes;
+}
+
 std::size_t CkksParams::expanded_key_bytes(std::span<const int> rotations, bool conjugate,
                                            bool relinearise) const {
   return key_count(slots(), rotations, conjugate, relinearise) * 2 *

@@ -99,6 +99,8 @@ class CkksParams {
   /// needs none), conjugation. Equals EvaluationKeys::bytes() of the keys made.
   std::size_t key_bytes(std::span<const int> rotations, bool conjugate,
                         bool relinearise = true) const;
+  /// Bytes that bootstrapping's own keys to and from the sparse secret add, as kept and sent.
+  std::size_t encapsulation_key_bytes() const;
   /// Bytes of the same keys expanded in an evaluator's memory.
   std::size_t expanded_key_bytes(std::span<const int> rotations, bool conjugate,
                                  bool relinearise = true) const;

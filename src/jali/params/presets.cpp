@@ -22,6 +22,18 @@ CkksLiteral preset(std::string_view name) {
     }
     names += (names.empty() ? "" : ", ") + std::string(p.name);
   }
+  for (const BootstrapPreset& p : bootstrap_presets()) {
+    if (p.name == name) {
+      BootstrapRequest request;
+      request.precision_bits = p.precision_bits;
+      request.levels_after = p.levels_after;
+      request.order = p.order;
+      request.scale_bits = p.scale_bits;
+      request.name = std::string(p.name);
+      return bootstrap_literal(request, p.log_n);
+    }
+    names += ", " + std::string(p.name);
+  }
   throw InvalidArgument("no preset \"" + std::string(name) + "\": use one of " + names);
 }
 

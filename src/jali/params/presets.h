@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "jali/params/bootstrap_request.h"
 #include "jali/params/ckks_params.h"
 
 namespace jali::params {
@@ -44,7 +45,33 @@ inline constexpr Preset kPresets[] = {
 
 inline constexpr std::span<const Preset> presets() { return kPresets; }
 
-/// The literal of a preset. Throws InvalidArgument with the names there are.
+/// A named bootstrapping: create_with_bootstrap of these, at 128 bits.
+struct BootstrapPreset {
+  std::string_view name;
+  std::string_view purpose;
+  int log_n;
+  double precision_bits;
+  int levels_after;
+  double scale_bits;  // 0: what the precision needs
+  BootstrapOrder order;
+};
+
+inline constexpr BootstrapPreset kBootstrapPresets[] = {
+    {"n16_fast", "bootstrapping of 2^15 complex slots in the least time", 16, 22, 13, 40,
+     BootstrapOrder::raise_first},
+    {"n16_precise", "bootstrapping of 2^15 complex slots to 28 bits", 16, 28, 9, 0,
+     BootstrapOrder::raise_first},
+    {"n16_real", "bootstrapping of 2^15 real slots, slots to coefficients first", 16, 22, 13, 40,
+     BootstrapOrder::slots_first},
+    {"n15_small", "bootstrapping in the memory of a small card", 15, 14, 2, 0,
+     BootstrapOrder::raise_first},
+    {"n17_deep", "bootstrapping that leaves many levels", 17, 24, 40, 0,
+     BootstrapOrder::raise_first},
+};
+
+inline constexpr std::span<const BootstrapPreset> bootstrap_presets() { return kBootstrapPresets; }
+
+/// The literal of a preset of either kind. Throws InvalidArgument with the names there are.
 CkksLiteral preset(std::string_view name);
 
 }  // namespace jali::params

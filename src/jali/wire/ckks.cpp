@@ -264,18 +264,53 @@ SwitchKey from_bytes(Input bytes, const CkksParamsPtr& params, const ring::Ring&
   return out;
 }
 
+namespace {
+
+enum KeysFlag : std::uint8_t { kRelinearisation = 1, kEncapsulation = 2 };
+
+std::size_t encapsulation_bytes(const CkksParams& params) {
+  return 2 * sizeof(random::Seed) + packed_poly_bytes(params, rlwe::sparse_key_primes(params), 1) +
+         packed_poly_bytes(params, params.all_primes(), 1);
+}
+
+void write_encapsulation(Writer& writer, const rlwe::EncapsulationKeys& keys,
+                         const CkksParams& params) {
+  writer.raw(keys.to_sparse_seed);
+  write_poly(writer, params, rlwe::sparse_key_primes(params), 1, keys.to_sparse);
+  writer.raw(keys.to_dense_seed);
+  write_poly(writer, params, params.all_primes(), 1, keys.to_dense);
+}
+
+rlwe::EncapsulationKeys read_encapsulation(Reader& reader, const CkksParams& params,
+                                           const ring::Ring& ring) {
+  reader.check(params.bootstrap().has_value(), "its parameters have no bootstrapping");
+  reader.check(reader.remaining() >= encapsulation_bytes(params),
+               "it ends inside the keys of bootstrapping");
+  rlwe::EncapsulationKeys keys;
+  reader.copy_to(keys.to_sparse_seed);
+  keys.to_sparse = read_poly(reader, ring, params, rlwe::sparse_key_primes(params), 1);
+  reader.copy_to(keys.to_dense_seed);
+  keys.to_dense = read_poly(reader, ring, params, params.all_primes(), 1);
+  return keys;
+}
+
+}  // namespace
+
 Bytes to_bytes(const EvaluationKeys& keys) {
   const CkksParams& params = params_of(keys.params);
   const std::size_t count = keys.galois.size() + (keys.relinearisation ? 1 : 0);
   Writer writer(Kind::evaluation_keys, params.hash(),
-                5 + checked_mul(count, 8 + switch_key_bytes(params)));
-  writer.u8(keys.relinearisation ? 1 : 0);
+                5 + checked_mul(count, 8 + switch_key_bytes(params)) +
+                    (keys.encapsulation ? encapsulation_bytes(params) : 0));
+  writer.u8((keys.relinearisation ? kRelinearisation : 0) |
+            (keys.encapsulation ? kEncapsulation : 0));
   writer.u32(checked_cast<std::uint32_t>(keys.galois.size()));
   if (keys.relinearisation) write_switch_key(writer, *keys.relinearisation, params);
   for (const auto& [element, key] : keys.galois) {
     writer.u64(element);
     write_switch_key(writer, key, params);
   }
+  if (keys.encapsulation) write_encapsulation(writer, *keys.encapsulation, params);
   return writer.finish();
 }
 
@@ -285,11 +320,12 @@ EvaluationKeys from_bytes(Input bytes, const CkksParamsPtr& params, const ring::
   Reader reader = open_object(bytes, Kind::evaluation_keys, *params, ring, limits);
   EvaluationKeys out;
   out.params = params;
-  const bool relinearise = reader.flag();
+  const std::uint8_t flags = reader.u8();
+  reader.check(flags <= (kRelinearisation | kEncapsulation), "its kinds of keys are unknown");
   const std::uint32_t count = reader.u32();
   const std::size_t key_bytes = switch_key_bytes(*params);
   reader.check(count <= reader.remaining() / (8 + key_bytes), "it has fewer keys than it says");
-  if (relinearise) out.relinearisation = read_switch_key(reader, *params, ring);
+  if ((flags & kRelinearisation) != 0) out.relinearisation = read_switch_key(reader, *params, ring);
   std::uint64_t last = 1;  // the identity needs no key
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t element = reader.u64();
@@ -298,6 +334,9 @@ EvaluationKeys from_bytes(Input bytes, const CkksParamsPtr& params, const ring::
     reader.check(element > last, "its Galois elements are not in order");
     last = element;
     out.galois.emplace_hint(out.galois.end(), element, read_switch_key(reader, *params, ring));
+  }
+  if ((flags & kEncapsulation) != 0) {
+    out.encapsulation = read_encapsulation(reader, *params, ring);
   }
   reader.finish();
   return out;

@@ -12,6 +12,7 @@ namespace {
 constexpr std::size_t kMaxName = 255;
 // Twice what the largest ring may use: bounds the search for primes that a few bytes can ask for.
 constexpr double kMaxModulusBits = 8192;
+constexpr int kMaxBootstrapLevels = 64;
 
 }  // namespace
 
@@ -31,6 +32,14 @@ Bytes to_bytes(const params::CkksParams& params) {
   writer.f64(literal.integer_bits);
   writer.u8(static_cast<std::uint8_t>(literal.name.size()));
   writer.raw({reinterpret_cast<const std::uint8_t*>(literal.name.data()), literal.name.size()});
+  if (const auto& b = literal.bootstrap) {
+    writer.u8(static_cast<std::uint8_t>(b->order));
+    for (int x : {b->weight, b->range, b->degree, b->doublings, b->inverse_sine, b->cts_levels,
+                  b->stc_levels}) {
+      writer.u16(static_cast<std::uint16_t>(x));
+    }
+    for (double x : {b->ratio_bits, b->cts_bits, b->mod_bits, b->stc_bits}) writer.f64(x);
+  }
   return writer.finish();
 }
 
@@ -46,10 +55,26 @@ params::CkksParamsPtr params_from_bytes(std::span<const std::uint8_t> bytes, con
   literal.scale_bits = reader.magnitude("the scale");
   literal.integer_bits = reader.magnitude("the room for the integer part");
   const auto name = reader.raw(reader.u8());
+  if (reader.remaining() > 0) {
+    auto& b = literal.bootstrap.emplace();
+    const std::uint8_t order = reader.u8();
+    reader.check(order <= 1, "its order of bootstrapping is unknown");
+    b.order = static_cast<params::BootstrapOrder>(order);
+    for (int* x : {&b.weight, &b.range, &b.degree, &b.doublings, &b.inverse_sine, &b.cts_levels,
+                   &b.stc_levels}) {
+      *x = reader.u16();
+    }
+    for (double* x : {&b.ratio_bits, &b.cts_bits, &b.mod_bits, &b.stc_bits}) {
+      *x = reader.magnitude("a size of bootstrapping");
+    }
+    reader.check(b.levels() <= kMaxBootstrapLevels, "its bootstrapping has too many levels");
+  }
   reader.finish();
   reader.check(word <= static_cast<std::uint8_t>(Word::w64), "its word is unknown");
   reader.check(literal.log_n != 0 && literal.dnum != 0, "a choice is left open");
-  reader.check((literal.depth + 1) * literal.scale_bits + literal.integer_bits <= kMaxModulusBits,
+  reader.check((literal.depth + 1) * literal.scale_bits + literal.integer_bits +
+                       (literal.bootstrap ? literal.bootstrap->bits() : 0) <=
+                   kMaxModulusBits,
                "its modulus is larger than any ring can use");
   literal.word = static_cast<Word>(word);
   literal.name.assign(name.begin(), name.end());

@@ -1,0 +1,89 @@
+// Sizes by the standard deviations of docs/math/bootstrapping.md, each error a bit or so below the
+// precision asked for; tests hold the sum to it.
+#include "jali/params/bootstrap_request.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "jali/base/error.h"
+#include "jali/params/real.h"
+#include "jali/params/security.h"
+
+namespace jali::params {
+namespace {
+
+/// -log2 of what double-precision scales leave of the reduction.
+constexpr double kScalePrecision = 46.5;
+
+/// Up to a tenth of a bit, so that literals are readable numbers.
+double tenths(double bits) { return std::ceil(bits * 10 - 1e-6) / 10; }
+
+}  // namespace
+
+CkksLiteral bootstrap_literal(const BootstrapRequest& request, int log_n) {
+  const double p = request.precision_bits;
+  const double n = static_cast<double>(std::size_t{1} << log_n);
+  const bool raise_first = request.order == BootstrapOrder::raise_first;
+  // A rescale's rounding in the real part of a slot; that of a plaintext.
+  const double rounding = portable_log2(n * (1 + 2 * n / 3) / 24) / 2;
+  const double encoding = portable_log2(n / 12) / 2;
+  // Errors of the coefficients add up in a slot; with slots_first the reduction acts on the slots.
+  const double sum = raise_first ? log_n / 2.0 : 0.5;
+
+  CkksLiteral l;
+  l.name = request.name;
+  l.security = request.security;
+  l.word = request.word;
+  l.log_n = log_n;
+  l.scale_bits = request.scale_bits > 0 ? request.scale_bits : tenths(p + rounding + 1.5);
+  BootstrapLiteral& b = l.bootstrap.emplace();
+  b.order = request.order;
+  b.weight = 32;
+  b.range = 16;
+  b.degree = 62;
+  b.doublings = 2;
+  b.cts_levels = log_n >= 14 ? 4 : 3;
+  b.stc_levels = 3;
+  l.depth = request.levels_after + b.input_level();
+  // (2 pi)^2 / 6 2^(-2 r) <= 2^-p or, with arcsin, 3/40 (2 pi)^4 2^(-4 r) <= 2^-p: two levels more, and
+  // a smaller ratio wherever 53 bits of the scales would show (ModularReduction: 2^-47 2^r).
+  b.ratio_bits = tenths((p + 2.8) / 2);
+  if (p + b.ratio_bits + sum > kScalePrecision - 3) {
+    b.inverse_sine = 3;
+    b.ratio_bits = tenths((p + 6.9) / 4);
+  }
+  l.integer_bits = b.ratio_bits;
+  const double q0 = l.scale_bits + l.integer_bits;
+  // sin(2 pi x) = 2 pi 2^-r m. Roundings inside the reduction grow by kGain on average.
+  constexpr double kGain = 9.6;
+  b.mod_bits = tenths(p + rounding + kGain + b.ratio_bits - 2.65 + sum + 1);
+  // Each of the matrices is off by 2^-bits of its entries' size, sqrt(2) 2^5 diagonals at 2^-5.
+  b.cts_bits = tenths(p + encoding + 8 + b.ratio_bits + sum - (b.mod_bits - q0) / b.cts_levels);
+  const double after = b.mod_bits + 2.65 - b.ratio_bits;
+  b.stc_bits = tenths(p + encoding + 3.5 + (after - l.scale_bits) / b.stc_levels);
+  return l;
+}
+
+CkksParamsPtr create_with_bootstrap(const BootstrapRequest& request) {
+  require<InvalidArgument>(request.precision_bits >= 5 && request.precision_bits <= 32,
+                           "precision_bits must be 5 to 32: for more, bootstrap twice");
+  require<InvalidArgument>(request.levels_after >= 1 && request.levels_after <= 150,
+                           "levels_after must be 1 to 150");
+  require<InvalidArgument>(
+      request.scale_bits == 0 || (request.scale_bits >= 15 && request.scale_bits <= 120),
+      "scale_bits must be 15 to 120");
+  if (request.log_n != 0) return CkksParams::create(bootstrap_literal(request, request.log_n));
+  require<InvalidArgument>(request.security != 0,
+                           "security 0 leaves nothing to choose log_n by: give log_n");
+  for (int log_n = 15; log_n < kMaxLogN; ++log_n) {
+    try {
+      return CkksParams::create(bootstrap_literal(request, log_n));
+    } catch (const InsecureParams&) {
+      continue;  // a larger ring holds more
+    }
+  }
+  return CkksParams::create(bootstrap_literal(request, kMaxLogN));
+}
+
+}  // namespace jali::params

@@ -1,0 +1,32 @@
+// From what is wanted of a bootstrapping to the sizes of its levels.
+#pragma once
+
+#include <string>
+
+#include "jali/params/ckks_params.h"
+
+namespace jali::params {
+
+struct BootstrapRequest {
+  double precision_bits = 20;  // of a bootstrapped slot: see below
+  int levels_after =
+      10;  // multiplications that the result allows (with slots_first: before the next
+                          // bootstrapping is due)
+  BootstrapOrder order = BootstrapOrder::raise_first;
+  double scale_bits = 0;  // 0: what the precision needs
+  int log_n = 0;          // 0: the smallest that the security table allows
+  std::optional<Word> word{};
+  int security = 128;
+  std::string name{};
+};
+
+/// Parameters with a bootstrapping of at least this precision: for slots of modulus up to 1, the
+/// standard deviation of the error's real part is at most 2^-precision_bits on random vectors, and what
+/// the sine is off stays below that for every vector. Throws InsecureParams or InvalidArgument, saying
+/// what would fit.
+CkksParamsPtr create_with_bootstrap(const BootstrapRequest& request);
+
+/// The literal for a ring, before any prime is chosen.
+CkksLiteral bootstrap_literal(const BootstrapRequest& request, int log_n);
+
+}  // namespace jali::params

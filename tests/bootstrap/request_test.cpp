@@ -1,0 +1,54 @@
+// Parameters built for a precision reach it, and not with much to spare.
+#include "jali/params/bootstrap_request.h"
+#include "support.h"
+
+namespace jali::bootstrap::testing {
+namespace {
+
+TEST(BootstrapRequest, ReachesThePrecisionAskedFor) {
+  for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
+    for (const int log_n : {10, 12}) {
+      for (const double precision : {12.0, 20.0, 28.0}) {
+        params::BootstrapRequest request;
+        request.precision_bits = precision;
+        request.levels_after = 2;
+        request.order = order;
+        request.log_n = log_n;
+        request.security = 0;
+        request.name = "insecure_test";
+        const auto params = params::create_with_bootstrap(request);
+        EXPECT_EQ(params->depth() - params->bootstrap()->input_level(), 2);
+        World world(params, {});
+        const auto v = world.vector(params->slots());
+        const auto y =
+            world.bootstrapper->apply(world.encrypt(v, params->bootstrap()->input_level()));
+        const double measured = World::precision(world.decrypt(y), v);
+        const double predicted = world.evaluator->noise().precision_bits(y.estimate, y.scale);
+        SCOPED_TRACE(std::to_string(precision) + " bits at log_n " + std::to_string(log_n) +
+                     (order == BootstrapOrder::raise_first ? " raise_first" : " slots_first"));
+        EXPECT_GE(measured, precision) << world.seed;
+        EXPECT_LE(measured, precision + 1.5) << world.seed;
+        EXPECT_NEAR(measured, predicted, 1.5) << world.seed;
+      }
+    }
+  }
+}
+
+TEST(BootstrapRequest, RefusesWhatItCannotDo) {
+  params::BootstrapRequest request;
+  request.precision_bits = 40;
+  EXPECT_THROW(params::create_with_bootstrap(request), InvalidArgument);
+  request = {};
+  request.levels_after = 0;
+  EXPECT_THROW(params::create_with_bootstrap(request), InvalidArgument);
+  request = {};
+  request.security = 0;
+  EXPECT_THROW(params::create_with_bootstrap(request), Error);
+  request = {};
+  request.levels_after = 100;
+  request.log_n = 15;
+  EXPECT_THROW(params::create_with_bootstrap(request), InsecureParams);
+}
+
+}  // namespace
+}  // namespace jali::bootstrap::testing

@@ -1,0 +1,96 @@
+// Parameters and keys of bootstrapping as bytes.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+
+#include "jali/base/error.h"
+#include "objects.h"
+
+namespace jali::wire {
+namespace {
+
+using jali::testing::Loader;
+using jali::testing::Objects;
+
+params::CkksLiteral literal(Word word) {
+  auto l = jali::testing::small_literal(word, word == Word::w32 ? 50 : 40, 2);
+  l.bootstrap.emplace();
+  l.bootstrap->cts_levels = 2;
+  l.bootstrap->stc_levels = 1;
+  l.bootstrap->stc_bits = l.scale_bits;
+  return l;
+}
+
+rlwe::EvaluationKeys keys_of(const Objects& o) {
+  rlwe::KeyGenerator keygen(o.params, o.ring, jali::testing::test_seed(7));
+  auto keys = keygen.evaluation_keys(*o.sk, std::vector<int>{1}, true);
+  keys.encapsulation = keygen.encapsulation_keys(*o.sk);
+  return keys;
+}
+
+void expect_equal(const ring::Poly& a, const ring::Poly& b) {
+  ASSERT_TRUE(std::ranges::equal(a.primes(), b.primes()));
+  ASSERT_EQ(a.bytes(), b.bytes());
+  EXPECT_EQ(std::memcmp(a.data(), b.data(), a.bytes()), 0);
+}
+
+TEST(BootstrapBytes, ParametersAndKeysComeBack) {
+  for (const Word word : {Word::w32, Word::w52, Word::w64}) {
+    const Objects o(literal(word));
+    const auto params = params_from_bytes(to_bytes(*o.params));
+    EXPECT_EQ(params->hash(), o.params->hash());
+    EXPECT_EQ(params->bootstrap(), o.params->bootstrap());
+    const auto keys = keys_of(o);
+    EXPECT_EQ(keys.bytes(),
+              o.params->key_bytes(std::vector<int>{1}, true) + o.params->encapsulation_key_bytes());
+    const auto back = from_bytes<rlwe::EvaluationKeys>(to_bytes(keys), params, *o.ring);
+    ASSERT_TRUE(back.encapsulation.has_value());
+    EXPECT_EQ(back.encapsulation->to_sparse_seed, keys.encapsulation->to_sparse_seed);
+    EXPECT_EQ(back.encapsulation->to_dense_seed, keys.encapsulation->to_dense_seed);
+    expect_equal(back.encapsulation->to_sparse, keys.encapsulation->to_sparse);
+    expect_equal(back.encapsulation->to_dense, keys.encapsulation->to_dense);
+    EXPECT_EQ(to_bytes(back), to_bytes(keys));
+  }
+}
+
+// What is read is refused, or is exactly what was written: no byte is ignored.
+TEST(BootstrapBytes, DamageIsRefused) {
+  const unsigned seed = std::random_device{}();
+  std::mt19937 random(seed);
+  const Objects o(literal(Word::w52));
+  const auto refused = [&](Bytes bytes, auto load) {
+    try {
+      const Bytes again = load(bytes);
+      ADD_FAILURE() << "accepted, seed " << seed;
+    } catch (const Error&) {
+    }
+  };
+  const auto load_params = [](const Bytes& b) { return to_bytes(*params_from_bytes(b)); };
+  const auto load_keys = [&](const Bytes& b) {
+    return to_bytes(from_bytes<rlwe::EvaluationKeys>(b, o.params, *o.ring));
+  };
+  const Bytes params = to_bytes(*o.params), keys = to_bytes(keys_of(o));
+  for (std::size_t i = 0; i < params.size(); ++i) {
+    Bytes bytes = params;
+    bytes[i] ^= static_cast<std::uint8_t>(1 + random() % 255);
+    refused(bytes, load_params);
+    refused(Bytes(params.begin(), params.begin() + static_cast<std::ptrdiff_t>(i)), load_params);
+  }
+  for (int i = 0; i < 40; ++i) {
+    Bytes bytes = keys;
+    bytes[random() % bytes.size()] ^= static_cast<std::uint8_t>(1 + random() % 255);
+    refused(bytes, load_keys);
+    refused(Bytes(keys.begin(), keys.end() - static_cast<std::ptrdiff_t>(1 + random() % 100000)),
+            load_keys);
+  }
+  // Keys of bootstrapping for parameters that have none.
+  auto plain = literal(Word::w52);
+  plain.bootstrap.reset();
+  const Objects p(plain);
+  EXPECT_THROW(from_bytes<rlwe::EvaluationKeys>(keys, p.params, *p.ring), ParamsMismatch);
+}
+
+}  // namespace
+}  // namespace jali::wire
