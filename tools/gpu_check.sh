@@ -5,11 +5,12 @@
 set -euo pipefail
 build=$1 jobs=${2:-$(nproc)}
 cmake -G Ninja -S . -B "$build" -DJALI_CUDA=ON -DJALI_BUILD_TESTS=ON -DJALI_BUILD_BENCH=ON >/dev/null
-cmake --build "$build" -j "$jobs" --target test_gpu_ops test_gpu_evaluator bench_gpu_ops
+cmake --build "$build" -j "$jobs" --target test_gpu_ops test_gpu_evaluator \
+  test_gpu_program bench_gpu_ops bench_gpu_programs
 nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
-for test in test_gpu_ops test_gpu_evaluator; do
+for test in test_gpu_ops test_gpu_evaluator test_gpu_program; do
   "$build/tests/gpu/$test" --gtest_brief=1
 done
 commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
 mkdir -p bench/results
-"$build/bench/cpp/bench_gpu_ops" "$commit" | tee "bench/results/gpu-$(date +%F).jsonl"
+{ "$build/bench/cpp/bench_gpu_ops" "$commit"; "$build/bench/cpp/bench_gpu_programs" "$commit"; } | tee "bench/results/gpu-$(date +%F).jsonl"

@@ -221,5 +221,17 @@ TEST_F(GpuFaults, TwoEvaluatorsInterleavedGiveTheSameBits) {
   EXPECT_THROW(evaluators[1]->add(c, c), InvalidArgument);
 }
 
+// From one GPU to another: by peer access where they have it, through the host elsewhere.
+TEST_F(GpuFaults, CiphertextsMoveBetweenGpus) {
+  if (backend::cuda_device_count() < 2) GTEST_SKIP() << "one GPU: copies between two not tested";
+  const ckks::Evaluator there(w->params, gpu_ring(*w->params, {.device = 1}), w->keys);
+  for (int i = 0; i < 20; ++i) {
+    const auto moved = there.bring(gpu->rotate(b, 1));
+    const auto back = gpu->bring(there.rotate(moved, 2));
+    expect_same(w->evaluator->rotate(w->evaluator->rotate(a, 1), 2), gpu->send_back(back),
+                "between GPUs", i, w->seed);
+  }
+}
+
 }  // namespace
 }  // namespace jali::testing

@@ -273,7 +273,7 @@ struct GpuOptions {
 std::unique_ptr<Ops> make_cuda_ops(Config config, const GpuOptions& options);
 /// Whether this build has the CUDA engine.
 bool has_cuda();
-/// NVIDIA GPUs that make_cuda_ops can use; 0 without a driver or without the engine.
+/// NVIDIA GPUs that make_cuda_ops can use, 0 .. count - 1; 0 without a driver, the engine or code for them.
 int cuda_device_count();
 /// What a GPU does at most, measured now: butterflies a second on registers, and bytes read plus written
 /// a second when its memory is copied. Floors of operations divide by these.

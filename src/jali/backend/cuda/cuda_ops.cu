@@ -422,8 +422,10 @@ std::unique_ptr<Ops> make_cuda_ops(Config config, const GpuOptions& options) {
 bool has_cuda() { return true; }
 
 int cuda_device_count() {
-  int count = 0;
-  return cudaGetDeviceCount(&count) == cudaSuccess ? count : 0;
+  int count = 0, usable = 0;
+  if (cudaGetDeviceCount(&count) != cudaSuccess) return 0;
+  while (usable < count && cuda::has_code_for(usable)) ++usable;
+  return usable;
 }
 
 std::string cuda_device_name(int device) {

@@ -1,3 +1,5 @@
+#include <iterator>
+
 #include "jali/backend/cuda/check.cuh"
 #include "jali/base/error.h"
 
@@ -51,6 +53,21 @@ std::string lost_advice(const std::string& what) {
 
 }  // namespace
 
+bool has_code_for(int device) {
+  int major = 0, minor = 0;
+  check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "device");
+  check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "device");
+  // What was compiled for, ascending, 900 for 9.0. The last has PTX beside its cubin.
+  constexpr int kBuilt[] = {__CUDA_ARCH_LIST__};
+  const int own = 100 * major + 10 * minor;
+  bool found = false;
+  for (const int built : kBuilt) {
+    const bool newest = built == kBuilt[std::size(kBuilt) - 1];
+    found |= built <= own && (built / 100 == major || newest);
+  }
+  return found;
+}
+
 void check(cudaError_t code, const char* what) {
   if (code == cudaSuccess) [[likely]]
     return;
@@ -72,6 +89,10 @@ Stream::Stream(int device, std::shared_ptr<device::Faults> faults)
   require<NoDevice>(device >= 0 && device < count, [&] {
     return "cuda:" + std::to_string(device) + " does not exist: this machine has " +
            std::to_string(count) + " GPU(s); use device=\"cpu\"";
+  });
+  require<NoDevice>(has_code_for(device), [&] {
+    return "this build has no code for the generation of cuda:" + std::to_string(device) +
+           ": build with JALI_CUDA_ARCHITECTURES=all, or for its own, or use device=\"cpu\"";
   });
   cuda::check(cudaSetDevice(device), "cudaSetDevice");
   cuda::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
