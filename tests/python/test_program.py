@@ -7,15 +7,17 @@ import threading
 import numpy as np
 import pytest
 
-from jali import ckks
+from jali import _jali, ckks
 from jali.errors import InvalidArgument
 
 
-@pytest.fixture(scope="module")
-def world():
+@pytest.fixture(scope="module", params=["cpu", "cuda"])
+def world(request):
+    if request.param == "cuda" and _jali.cuda_device_count() == 0:
+        pytest.skip("no NVIDIA GPU on this machine, or a build without CUDA")
     params = ckks.Params.create(depth=3, scale_bits=40, log_n=10, security=0, name="insecure_test")
     client = ckks.Client(params)
-    server = ckks.Evaluator(params, client.evaluation_keys(rotations=[1, 2]), device="cpu")
+    server = ckks.Evaluator(params, client.evaluation_keys(rotations=[1, 2]), device=request.param)
     return client, server
 
 
@@ -72,6 +74,29 @@ def test_program_refuses_other_shapes_and_passes_errors_on(world):
         server.program(lambda a: a + 1 / 0, x)
     with pytest.raises(InvalidArgument):
         server.program(lambda a: 3.0, x)
+
+
+def test_program_refuses_arrays_on_a_gpu(world):
+    client, server = world
+    v, x = bound(client, server, np.random.default_rng())
+    weights = np.ones(server.params.slots)
+    if server.device == "cuda":
+        with pytest.raises(InvalidArgument, match="encode plaintexts"):
+            server.program(lambda a: a * weights, x)
+    else:
+        np.testing.assert_allclose(
+            client.decrypt(server.program(lambda a: a * weights, x)(x)), v, atol=1e-6
+        )
+    # Encoded before, by hand, it is a constant of the program.
+    level = x.ciphertext.level
+    plain = server.explicit.encode(weights / 2, level=level)
+    program = server.program(
+        lambda a: server.bind(
+            server.explicit.rescale(server.explicit.multiply_plain(a._settled(), plain))
+        ),
+        x,
+    )
+    np.testing.assert_allclose(client.decrypt(program(x)), v / 2, atol=1e-6)
 
 
 def test_map_gives_what_one_by_one_gives(world):
