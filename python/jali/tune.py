@@ -7,11 +7,11 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
-from jali import tuning
+from jali import _jali, tuning
 from jali._console import seconds_text, table
 from jali.bench.primitives import measure, shape
 from jali.bench.registry import Options
-from jali.errors import InvalidArgument
+from jali.errors import InvalidArgument, NoDevice
 from jali.tuning import WORDS, Choices, families
 
 __all__ = ["main", "tune"]
@@ -80,6 +80,11 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object a ring")
     options: argparse.Namespace = parser.parse_args(list(argv))
     device = tuning.resolved(options.device)
+    there = ["cpu", *(f"cuda:{k}" for k in range(_jali.cuda_device_count()))]
+    if device not in there:
+        raise NoDevice(
+            f"there is no device {device} to measure: use {' or '.join(there)}; 'jali doctor' says why"
+        )
     if any(not 10 <= k <= 17 for k in options.log_n):
         raise InvalidArgument("--log-n must be 10 to 17")
     if not options.seconds > 0:
