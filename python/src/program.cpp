@@ -42,19 +42,39 @@ class Callback {
     return out;
   }
 
+  /// For the collector of cycles: a function may refer, through its globals, to what holds it.
+  PyObject* function() const { return function_.ptr(); }
+  void drop() { function_.reset(); }
+
  private:
   nb::callable function_;
 };
 
+template <class T>
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  if (nb::inst_ready(self)) Py_VISIT(nb::inst_ptr<T>(self)->callback().function());
+  return 0;
+}
+template <class T>
+int clear(PyObject* self) {
+  nb::inst_ptr<T>(self)->callback().drop();
+  return 0;
+}
+template <class T>
+PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse<T>)},
+                       {Py_tp_clear, reinterpret_cast<void*>(clear<T>)},
+                       {0, nullptr}};
+
 class Program {
  public:
   Program(const Explicit& e, Function function, const std::vector<const Ciphertext*>& examples)
-      : evaluator_(e.server->evaluator) {
-    const auto callback = std::make_shared<const Callback>(std::move(function));
+      : evaluator_(e.server->evaluator),
+        callback_(std::make_shared<Callback>(std::move(function))) {
     nb::gil_scoped_release release;
     program_ = std::make_unique<ckks::Program>(
         evaluator_,
-        [callback, evaluator = evaluator_.get()](std::span<const Ciphertext> inputs) {
+        [callback = callback_, evaluator = evaluator_.get()](std::span<const Ciphertext> inputs) {
           return (*callback)(*evaluator, inputs);
         },
         examples);
@@ -63,20 +83,22 @@ class Program {
     return program_->run(inputs);
   }
   std::size_t bytes() const { return program_->bytes(); }
+  Callback& callback() { return *callback_; }
 
  private:
   std::shared_ptr<const ckks::Evaluator> evaluator_;
+  std::shared_ptr<Callback> callback_;
   std::unique_ptr<ckks::Program> program_;
 };
 
 class Batcher {
  public:
-  Batcher(const Explicit& e, Function function, std::size_t max_batch) {
-    const auto callback = std::make_shared<const Callback>(std::move(function));
+  Batcher(const Explicit& e, Function function, std::size_t max_batch)
+      : callback_(std::make_shared<Callback>(std::move(function))) {
     const auto evaluator = e.server->evaluator;
     batcher_ = std::make_unique<ckks::Batcher>(
         evaluator,
-        [callback, evaluator](const Ciphertext& input) {
+        [callback = callback_, evaluator](const Ciphertext& input) {
           auto results = (*callback)(*evaluator, std::span(&input, 1));
           require<InvalidArgument>(results.size() == 1,
                                    "a batched function must return one ciphertext");
@@ -93,8 +115,10 @@ class Batcher {
     for (const auto& p : batcher_->curve()) out.emplace_back(p.batch, p.seconds, p.bytes);
     return out;
   }
+  Callback& callback() { return *callback_; }
 
  private:
+  std::shared_ptr<Callback> callback_;
   std::unique_ptr<ckks::Batcher> batcher_;
 };
 
@@ -102,12 +126,12 @@ class Batcher {
 
 void bind_program(nb::module_& m) {
   using nogil = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<Program>(m, "ProgramCore", "See jali.ckks.Program.")
+  nb::class_<Program>(m, "ProgramCore", nb::type_slots(slots<Program>), "See jali.ckks.Program.")
       .def(nb::init<const Explicit&, Function, const std::vector<const Ciphertext*>&>(),
            "evaluator"_a, "function"_a, "examples"_a)
       .def("run", &Program::run, "inputs"_a, nogil())
       .def_prop_ro("nbytes", &Program::bytes, "Memory of the device that it keeps.");
-  nb::class_<Batcher>(m, "BatcherCore", "See jali.ckks.Batcher.")
+  nb::class_<Batcher>(m, "BatcherCore", nb::type_slots(slots<Batcher>), "See jali.ckks.Batcher.")
       .def(nb::init<const Explicit&, Function, std::size_t>(), "evaluator"_a, "function"_a,
            "max_batch"_a)
       .def("run", &Batcher::run, "inputs"_a, nogil())

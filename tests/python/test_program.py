@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -126,3 +128,24 @@ def test_map_gives_what_one_by_one_gives(world):
         server.map(lambda x: x, [pairs[0][1], pairs[1][1] * pairs[1][1]])
     with pytest.raises(InvalidArgument, match="max_batch"):
         server.batcher(function, max_batch=0)
+
+
+def test_program_that_its_own_function_can_reach_is_collected(world):
+    client, server = world
+    _, x = bound(client, server, np.random.default_rng())
+    holder = {}
+    gone = weakref.ref(anchor := _Anchor())
+
+    def function(a, anchor=anchor):
+        assert holder is not None and anchor is not None
+        return a + a
+
+    holder["program"] = server.program(function, x)
+    holder["batcher"] = server.batcher(lambda a: function(a) if holder else a)
+    del holder, function, anchor
+    gc.collect()
+    assert gone() is None
+
+
+class _Anchor:
+    """Something that a weak reference can watch."""
