@@ -131,21 +131,21 @@ def test_map_gives_what_one_by_one_gives(world):
 
 
 def test_program_that_its_own_function_can_reach_is_collected(world):
-    client, server = world
-    _, x = bound(client, server, np.random.default_rng())
-    holder = {}
-    gone = weakref.ref(anchor := _Anchor())
+    class Anchor:
+        """Something that a weak reference can watch."""
 
-    def function(a, anchor=anchor):
-        assert holder is not None and anchor is not None
-        return a + a
+    def make():
+        client, server = world
+        _, x = bound(client, server, np.random.default_rng())
+        holder = {"anchor": Anchor()}
 
-    holder["program"] = server.program(function, x)
-    holder["batcher"] = server.batcher(lambda a: function(a) if holder else a)
-    del holder, function, anchor
+        def function(a):
+            return a + a if holder else a
+
+        holder["program"] = server.program(function, x)
+        holder["batcher"] = server.batcher(function)
+        return weakref.ref(holder["anchor"])
+
+    gone = make()
     gc.collect()
     assert gone() is None
-
-
-class _Anchor:
-    """Something that a weak reference can watch."""
