@@ -187,7 +187,7 @@ int main(int argc, char** argv) {
   if (argc > 1) commit = argv[1];
   try {
     {
-      const auto p = create(Word::w32, 16, 20, 40, 0);
+      const auto p = create(Word::w32, 16, 20, 40, 3);  // digits of a dozen limbs
       Side cpu(p, "cpu"), gpu(p, "cuda");
       client(p, cpu, gpu);
       for (const int level : {20, 10, 4}) {

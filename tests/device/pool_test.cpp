@@ -225,6 +225,32 @@ TEST(Pool, ThreadsNeverShareABlock) {
   EXPECT_EQ(memory->live, 0);
 }
 
+TEST(Memory, GathersAndScatters) {
+  auto memory = device::host_memory();
+  constexpr std::size_t kBytes = 64, kRows = 3, kBlocks = 5;
+  std::vector<std::vector<std::uint8_t>> from(kBlocks), back(kBlocks);
+  std::vector<const void*> sources;
+  std::vector<void*> targets;
+  std::mt19937 random(1);
+  for (std::size_t k = 0; k < kBlocks; ++k) {
+    for (std::size_t i = 0; i < kRows * kBytes; ++i) {
+      from[k].push_back(static_cast<std::uint8_t>(random()));
+    }
+    back[k].assign(from[k].size(), 0);
+    sources.push_back(from[k].data());
+    targets.push_back(back[k].data());
+  }
+  std::vector<std::uint8_t> all(kBlocks * kRows * kBytes);
+  memory->gather(all.data(), sources, kBytes, kRows);
+  for (std::size_t r = 0; r < kRows; ++r) {
+    for (std::size_t k = 0; k < kBlocks; ++k) {
+      EXPECT_EQ(0, std::memcmp(&all[(r * kBlocks + k) * kBytes], &from[k][r * kBytes], kBytes));
+    }
+  }
+  memory->scatter(targets, all.data(), kBytes, kRows);
+  EXPECT_EQ(from, back);
+}
+
 TEST(Memory, CopiesRowsApart) {
   auto memory = device::host_memory();
   std::vector<std::uint8_t> from(60), to(80, 9);

@@ -189,17 +189,24 @@ TEST_P(GpuProgram, BatchesGiveWhatOneByOneGives) {
       std::make_shared<const ckks::Evaluator>(w.params, gpu_ring(*w.params, {}), w.keys);
   std::vector<Ciphertext> in;
   std::vector<const Ciphertext*> pointers;
-  for (int i = 0; i < 37; ++i) in.push_back(w.encrypt(w.vector()));
-  for (const auto& c : in) pointers.push_back(&c);
+  for (int i = 0; i < 300; ++i) in.push_back(w.encrypt(w.vector()));
   ckks::Batcher batcher(gpu, [&](const Ciphertext& x) {
     return gpu->multiply_relinearise_rescale(x, gpu->rotate(x, 1));
   });
-  const auto got = batcher.run(pointers);
-  ASSERT_EQ(got.size(), in.size());
-  for (std::size_t i = 0; i < in.size(); ++i) {
+  std::vector<Ciphertext> want, here;
+  for (const auto& c : in) {
     const auto& e = *w.evaluator;
-    expect_same(e.multiply_relinearise_rescale(in[i], e.rotate(in[i], 1)), gpu->send_back(got[i]),
-                "batcher", static_cast<int>(i), w.seed);
+    want.push_back(e.multiply_relinearise_rescale(c, e.rotate(c, 1)));
+    here.push_back(gpu->bring(c));
+  }
+  for (const auto* inputs : {&in, &here}) {  // from the host, and from the device
+    pointers.clear();
+    for (const auto& c : *inputs) pointers.push_back(&c);
+    const auto got = batcher.run(pointers);
+    ASSERT_EQ(got.size(), in.size());
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      expect_same(want[i], gpu->send_back(got[i]), "batcher", static_cast<int>(i), w.seed);
+    }
   }
   EXPECT_GT(batcher.batch(), 1U);  // launches are shared
 }

@@ -15,6 +15,8 @@ namespace {
 
 /// A batch twice as large has to pay: less than this is noise of the clock.
 constexpr double kGain = 0.97;
+/// The first run of a batch also pays for its memory.
+constexpr int kRuns = 2;
 /// Of the free memory, so that others have some.
 constexpr double kShare = 0.8;
 
@@ -64,6 +66,15 @@ Ciphertext stack(const Evaluator& evaluator, std::span<const Ciphertext* const> 
   for (std::size_t part = 0; part < first.parts.size(); ++part) {
     ring::Poly all = ring.make(first.parts[part].primes(), batch);
     const std::size_t row = all.row_bytes(), limbs = all.limbs();
+    if (std::ranges::all_of(inputs, [&](const Ciphertext* input) {
+          return input->batch() == 1 && ring.holds(input->parts[part]);
+        })) {
+      std::vector<const void*> blocks;
+      for (const Ciphertext* input : inputs) blocks.push_back(input->parts[part].data());
+      ring.memory().gather(all.data(), blocks, row, limbs);
+      out.parts.push_back(std::move(all));
+      continue;
+    }
     std::size_t b = 0;
     for (const Ciphertext* input : inputs) {
       const ring::Poly& from = input->parts[part];
@@ -85,19 +96,23 @@ std::vector<Ciphertext> split(const Evaluator& evaluator, const Ciphertext& a,
   require<InvalidArgument>(
       std::accumulate(batches.begin(), batches.end(), std::size_t{0}) == a.batch(),
       "the batches to split into must add up to the ciphertext's");
-  std::vector<Ciphertext> out;
-  std::size_t b = 0;
-  for (const std::size_t batch : batches) {
-    Ciphertext one = shell(a);
-    for (const ring::Poly& from : a.parts) {
-      ring::Poly part = ring.make(from.primes(), batch);
-      const std::size_t row = part.row_bytes();
-      ring.memory().copy_rows(part.data(), batch * row, from.row(0, b), from.batch() * row,
-                              batch * row, part.limbs());
-      one.parts.push_back(std::move(part));
+  std::vector<Ciphertext> out(batches.size());
+  for (Ciphertext& one : out) one = shell(a);
+  const bool singles = std::ranges::all_of(batches, [](std::size_t n) { return n == 1; });
+  for (const ring::Poly& from : a.parts) {
+    std::vector<void*> blocks;
+    for (std::size_t i = 0, b = 0; i < batches.size(); b += batches[i++]) {
+      ring::Poly part = ring.make(from.primes(), batches[i]);
+      const std::size_t bytes = batches[i] * part.row_bytes();
+      if (singles) {
+        blocks.push_back(part.data());
+      } else {
+        ring.memory().copy_rows(part.data(), bytes, from.row(0, b), from.batch() * part.row_bytes(),
+                                bytes, part.limbs());
+      }
+      out[i].parts.push_back(std::move(part));
     }
-    b += batch;
-    out.push_back(std::move(one));
+    if (singles) ring.memory().scatter(blocks, from.data(), from.row_bytes(), from.limbs());
   }
   return out;
 }
@@ -124,7 +139,7 @@ std::vector<Batcher::Point> Batcher::curve() const {
 Batcher::Point& Batcher::at(std::size_t batch) {
   const auto place = std::ranges::lower_bound(curve_, batch, {}, &Point::batch);
   if (place != curve_.end() && place->batch == batch) return *place;
-  return *curve_.insert(place, {batch, std::numeric_limits<double>::infinity(), 0});
+  return *curve_.insert(place, {batch, std::numeric_limits<double>::infinity(), 0, 0});
 }
 
 // The best measured batch, or twice the largest measured one while that still gained and would fit.
@@ -132,6 +147,7 @@ std::size_t Batcher::choose(std::size_t waiting) const {
   if (curve_.empty()) return 1;
   const Point& last = curve_.back();
   const auto best = std::ranges::min_element(curve_, {}, &Point::seconds);
+  if (last.runs < kRuns) return std::min({last.batch, limit_, waiting});
   const std::size_t next = 2 * last.batch;
   const bool gaining =
       curve_.size() < 2 || last.seconds < kGain * curve_[curve_.size() - 2].seconds;
@@ -161,6 +177,7 @@ void Batcher::run_batch(std::span<const Ciphertext* const> inputs, std::vector<C
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   Point& point = at(inputs.size());
   point.seconds = std::min(point.seconds, seconds / static_cast<double>(inputs.size()));
+  ++point.runs;
   point.bytes = std::max(point.bytes, pool.peak_bytes() - std::min(before, pool.peak_bytes()));
   for (Ciphertext& part : parts) {
     part.packing.batched = inputs[0]->packing.batched;

@@ -30,6 +30,7 @@ class Batcher {
     std::size_t batch = 1;
     double seconds = 0;
     std::size_t bytes = 0;
+    int runs = 0;
   };
 
   /// max_batch: 0 for as large as is good. memory: bytes that it may use; 0 for what is free.

@@ -53,6 +53,22 @@ void Memory::copy_rows(void* to, std::size_t to_stride, const void* from, std::s
   }
 }
 
+void Memory::gather(void* to, std::span<const void* const> from, std::size_t bytes,
+                    std::size_t rows) {
+  for (std::size_t k = 0; k < from.size(); ++k) {
+    copy_rows(static_cast<std::byte*>(to) + k * bytes, from.size() * bytes, from[k], bytes, bytes,
+              rows);
+  }
+}
+
+void Memory::scatter(std::span<void* const> to, const void* from, std::size_t bytes,
+                     std::size_t rows) {
+  for (std::size_t k = 0; k < to.size(); ++k) {
+    copy_rows(to[k], bytes, static_cast<const std::byte*>(from) + k * bytes, to.size() * bytes,
+              bytes, rows);
+  }
+}
+
 std::shared_ptr<Memory> host_memory() { return std::make_shared<HostMemory>(); }
 
 }  // namespace jali::device

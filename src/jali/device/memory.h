@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <span>
 
 namespace jali::device {
 
@@ -27,6 +28,12 @@ class Memory {
   /// `rows` pieces of `bytes` each, their starts `to_stride` and `from_stride` bytes apart.
   virtual void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,
                          std::size_t bytes, std::size_t rows);
+  /// Many blocks of `rows` pieces of `bytes` (a multiple of 64) each, interleaved into one: piece r of block k
+  /// to place r from.size() + k. scatter is the inverse.
+  virtual void gather(void* to, std::span<const void* const> from, std::size_t bytes,
+                      std::size_t rows);
+  virtual void scatter(std::span<void* const> to, const void* from, std::size_t bytes,
+                       std::size_t rows);
   /// A copy from another memory of this kind, ordered with the work of both engines. False when there
   /// is no such way, and the bytes have to go through the host.
   virtual bool copy_from(Memory& /*other*/, void* /*to*/, const void* /*from*/,

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <atomic>
 
 #include "jali/backend/cuda/check.cuh"
@@ -9,6 +10,28 @@ namespace jali::backend::cuda {
 namespace {
 
 using device::Call;
+
+/// Addresses of blocks by value, as many as a launch takes.
+constexpr std::size_t kMaxBlocks = 256;
+struct Blocks {
+  void* at[kMaxBlocks];
+};
+
+// 16 bytes a thread: piece y of block z.
+template <bool kGather>
+__global__ void interleave_kernel(Blocks blocks, void* together, std::size_t pieces,
+                                  std::size_t all, std::size_t first) {
+  const std::size_t i = std::size_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i >= pieces) return;
+  auto* apart = static_cast<int4*>(blocks.at[blockIdx.z]) + blockIdx.y * pieces + i;
+  auto* joined =
+      static_cast<int4*>(together) + (blockIdx.y * all + first + blockIdx.z) * pieces + i;
+  if constexpr (kGather) {
+    *joined = *apart;
+  } else {
+    *apart = *joined;
+  }
+}
 
 /// Blocks come from a pool of the driver's that this engine owns: fresh memory costs a system call.
 class GpuMemory final : public device::Memory {
@@ -66,6 +89,16 @@ class GpuMemory final : public device::Memory {
     stream_->enter();
     copied(cudaMemcpy2DAsync(to, to_stride, from, from_stride, bytes, rows,
                              cudaMemcpyDeviceToDevice, stream_->get()));
+  }
+  void gather(void* to, std::span<const void* const> from, std::size_t bytes,
+              std::size_t rows) override {
+    interleave<true>(to, from.size(), bytes, rows,
+                     [&](std::size_t k) { return const_cast<void*>(from[k]); });
+  }
+  void scatter(std::span<void* const> to, const void* from, std::size_t bytes,
+               std::size_t rows) override {
+    interleave<false>(const_cast<void*>(from), to.size(), bytes, rows,
+                      [&](std::size_t k) { return to[k]; });
   }
   bool copy_from(Memory& other, void* to, const void* from, std::size_t bytes) override {
     auto* source = dynamic_cast<GpuMemory*>(&other);
@@ -141,6 +174,23 @@ class GpuMemory final : public device::Memory {
     cudaEvent_t event_ = nullptr;
   };
 
+  template <bool kGather, class At>
+  void interleave(void* together, std::size_t count, std::size_t bytes, std::size_t rows,
+                  const At& at) const {
+    stream_->enter();
+    const std::size_t pieces = bytes / sizeof(int4);
+    constexpr unsigned kThreads = 256;
+    for (std::size_t first = 0; first < count && rows != 0; first += kMaxBlocks) {
+      Blocks blocks;
+      const std::size_t now = std::min(kMaxBlocks, count - first);
+      for (std::size_t k = 0; k < now; ++k) blocks.at[k] = at(first + k);
+      const dim3 grid(static_cast<unsigned>((pieces + kThreads - 1) / kThreads),
+                      static_cast<unsigned>(rows), static_cast<unsigned>(now));
+      interleave_kernel<kGather>
+          <<<grid, kThreads, 0, stream_->get()>>>(blocks, together, pieces, count, first);
+      check_launch(*stream_, "interleaving a batch");
+    }
+  }
   void copied(cudaError_t code) const {
     stream_->check(stream_->ask(Call::copy, [&] { return code; }), "copy");
   }
