@@ -159,9 +159,12 @@ class Params:
         Rotations that bootstrapping of values with this many slots (0: all) needs.
         """
 
-    @property
-    def encapsulation_key_bytes(self) -> int:
-        """Bytes of the keys to and from the sparse secret of bootstrapping."""
+    def bootstrap_key_bytes(
+        self, rotations: Sequence[int] = [], conjugate: bool = False, slots: Sequence[int] = [0]
+    ) -> int:
+        """
+        Bytes of evaluation_keys(rotations, conjugate=..., bootstrap=slots); 0 is all slots.
+        """
 
     def expanded_key_bytes(
         self, rotations: Sequence[int] = [], conjugate: bool = False, relinearise: bool = True

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "jali/api/jali.h"
 
@@ -54,6 +55,10 @@ void require_same(const params::CkksParams& expected, const params::CkksParams& 
 int checked_level(const params::CkksParams& params, int level);
 /// log2 of a slot count; 0 means N/2. Throws InvalidArgument unless a power of two up to N/2.
 int checked_log_slots(const params::CkksParams& params, std::int64_t slots);
+
+/// One for each number of slots, 0 for all of them.
+std::vector<bootstrap::BootstrapPlan> bootstrap_plans(const params::CkksParamsPtr& params,
+                                                      const std::vector<std::int64_t>& slots);
 
 void register_errors(nb::module_& m);
 void bind_params(nb::module_& m);

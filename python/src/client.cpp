@@ -105,16 +105,14 @@ class Client {
   }
 
   /// bootstrap: numbers of slots of the values that will be bootstrapped, 0 for all of them.
-  EvaluationKeys evaluation_keys(std::vector<int> rotations, bool conjugate, bool relinearise,
+  EvaluationKeys evaluation_keys(const std::vector<int>& rotations, bool conjugate,
+                                 bool relinearise,
                                  const std::vector<std::int64_t>& bootstrap) const {
     rlwe::KeyGenerator generator(params_, ring_);
-    for (const std::int64_t slots : bootstrap) {
-      const bootstrap::BootstrapPlan plan(params_, {checked_log_slots(*params_, slots)});
-      for (int r : plan.rotations()) rotations.push_back(r);
-    }
-    auto keys = generator.evaluation_keys(*secret_, rotations, conjugate || !bootstrap.empty(),
-                                          relinearise || !bootstrap.empty());
-    if (!bootstrap.empty()) keys.encapsulation = generator.encapsulation_keys(*secret_);
+    const auto plans = bootstrap_plans(params_, bootstrap);
+    auto keys = plans.empty()
+                    ? generator.evaluation_keys(*secret_, rotations, conjugate, relinearise)
+                    : bootstrap::evaluation_keys(generator, *secret_, plans, rotations, conjugate);
     return {std::make_shared<const rlwe::EvaluationKeys>(std::move(keys))};
   }
 

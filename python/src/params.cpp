@@ -126,6 +126,15 @@ int checked_log_slots(const params::CkksParams& params, std::int64_t slots) {
   return std::countr_zero(count);
 }
 
+std::vector<bootstrap::BootstrapPlan> bootstrap_plans(const params::CkksParamsPtr& params,
+                                                      const std::vector<std::int64_t>& slots) {
+  std::vector<bootstrap::BootstrapPlan> plans;
+  for (const std::int64_t count : slots) {
+    plans.emplace_back(params, bootstrap::BootstrapperOptions{checked_log_slots(*params, count)});
+  }
+  return plans;
+}
+
 void bind_params(nb::module_& m) {
   nb::class_<params::Level>(m, "Level", "The moduli of one level of CKKS parameters.")
       .def_ro("scale", &params::Level::scale, "Canonical scale of a ciphertext at this level.")
@@ -250,10 +259,17 @@ Raises InsecureParams or InvalidArgument, saying what would fit.)")
           },
           "slots"_a = 0,
           "Rotations that bootstrapping of values with this many slots (0: all) needs.")
-      .def_prop_ro(
-          "encapsulation_key_bytes",
-          [](const Params& p) { return p.ptr->bootstrap() ? p.ptr->encapsulation_key_bytes() : 0; },
-          "Bytes of the keys to and from the sparse secret of bootstrapping.")
+      .def(
+          "bootstrap_key_bytes",
+          [](const Params& p, const std::vector<int>& rotations, bool conjugate,
+             const std::vector<std::int64_t>& slots) {
+            nb::gil_scoped_release release;
+            return bootstrap::key_bytes(*p.ptr, bootstrap_plans(p.ptr, slots), rotations,
+                                        conjugate);
+          },
+          "rotations"_a = std::vector<int>{}, "conjugate"_a = false,
+          "slots"_a = std::vector<std::int64_t>{0},
+          "Bytes of evaluation_keys(rotations, conjugate=..., bootstrap=slots); 0 is all slots.")
       .def(
           "expanded_key_bytes",
           [](const Params& p, const std::vector<int>& rotations, bool conjugate, bool relinearise) {

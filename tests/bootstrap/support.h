@@ -55,8 +55,8 @@ struct World {
     BootstrapPlan plan(params, options);
     rlwe::KeyGenerator keygen(params, ring);
     sk = std::make_shared<const rlwe::SecretKey>(keygen.secret_key());
-    auto keys = keygen.evaluation_keys(*sk, plan.rotations(), /*conjugate=*/true);
-    keys.encapsulation = keygen.encapsulation_keys(*sk);
+    auto keys = evaluation_keys(keygen, *sk, {&plan, 1});
+    EXPECT_EQ(keys.bytes(), key_bytes(*params, {&plan, 1}));
     evaluator = std::make_shared<const ckks::Evaluator>(
         params, ring, std::make_shared<const rlwe::EvaluationKeys>(std::move(keys)));
     bootstrapper = std::make_unique<Bootstrapper>(evaluator, std::move(plan));

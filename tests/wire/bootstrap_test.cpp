@@ -25,7 +25,7 @@ params::CkksLiteral literal(Word word) {
 
 rlwe::EvaluationKeys keys_of(const Objects& o) {
   rlwe::KeyGenerator keygen(o.params, o.ring, jali::testing::test_seed(7));
-  auto keys = keygen.evaluation_keys(*o.sk, std::vector<int>{1}, true);
+  auto keys = keygen.evaluation_keys(*o.sk, {{1, 2}, {2, -1}}, 5, o.params->top() - 1);
   keys.encapsulation = keygen.encapsulation_keys(*o.sk);
   return keys;
 }
@@ -43,10 +43,15 @@ TEST(BootstrapBytes, ParametersAndKeysComeBack) {
     EXPECT_EQ(params->hash(), o.params->hash());
     EXPECT_EQ(params->bootstrap(), o.params->bootstrap());
     const auto keys = keys_of(o);
-    EXPECT_EQ(keys.bytes(),
-              o.params->key_bytes(std::vector<int>{1}, true) + o.params->encapsulation_key_bytes());
+    const auto& p = *o.params;
+    EXPECT_EQ(keys.bytes(), p.switch_key_bytes(2) + p.switch_key_bytes() + p.switch_key_bytes(5) +
+                                p.switch_key_bytes(p.top() - 1) + p.encapsulation_key_bytes());
     const auto back = from_bytes<rlwe::EvaluationKeys>(to_bytes(keys), params, *o.ring);
-    ASSERT_TRUE(back.encapsulation.has_value());
+    ASSERT_TRUE(back.encapsulation.has_value() && back.relinearisation.has_value());
+    EXPECT_EQ(back.relinearisation->level, p.top() - 1);
+    for (const auto& [element, key] : keys.galois) {
+      EXPECT_EQ(back.galois.at(element).level, key.level);
+    }
     EXPECT_EQ(back.encapsulation->to_sparse_seed, keys.encapsulation->to_sparse_seed);
     EXPECT_EQ(back.encapsulation->to_dense_seed, keys.encapsulation->to_dense_seed);
     expect_equal(back.encapsulation->to_sparse, keys.encapsulation->to_sparse);

@@ -133,9 +133,8 @@ class Client:
         rotations: in slots, of any sign; duplicates are made once and 0 needs none.
         bootstrap: True for values of all slots; a number of slots, or several, for sparse packings.
             Brings the keys for conjugation and products along.
-        The result's nbytes equals params.key_bytes of the same arguments without bootstrap; with it,
-        params.bootstrap_rotations() are among the rotations, and params.encapsulation_key_bytes
-        are added.
+        The result's nbytes equals params.key_bytes of the same arguments, or with bootstrap
+        params.bootstrap_key_bytes: each key is then made for the levels that it is used at.
         """
         packings = checked_packings(bootstrap)
         if packings and not self._core.params.bootstraps:

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -11,6 +10,10 @@
 
 namespace jali::bootstrap {
 namespace {
+
+void tell(const Bootstrapper::Done& done, const char* stage) {
+  if (done) done(stage);
+}
 
 using ckks::Ciphertext;
 using params::BootstrapLiteral;
@@ -86,14 +89,74 @@ BootstrapPlan::BootstrapPlan(CkksParamsPtr params, const BootstrapperOptions& op
   to_coefficients_.emplace(params_, circuits::Dft::slots_to_coefficients, to_coefficients);
 }
 
-std::vector<int> BootstrapPlan::rotations() const {
-  std::set<int> all;
-  for (int r : to_slots_->rotations()) all.insert(r);
-  for (int r : to_coefficients_->rotations()) all.insert(r);
-  for (std::size_t r = std::size_t{1} << options_.log_slots; r < params_->slots(); r *= 2) {
-    all.insert(circuits::signed_rotation(static_cast<long long>(r), params_->slots()));
+std::map<int, int> BootstrapPlan::rotation_levels() const {
+  std::map<int, int> levels;
+  const auto add = [&](int steps, int level) {
+    const int r = circuits::signed_rotation(steps, params_->slots());
+    levels[r] = std::max(levels[r], level);
+  };
+  for (const auto* dft : {&*to_slots_, &*to_coefficients_}) {
+    for (const auto& stage : dft->stages()) {
+      for (int r : stage.rotations()) add(r, stage.level());
+    }
   }
-  return {all.begin(), all.end()};
+  for (std::size_t r = std::size_t{1} << options_.log_slots; r < params_->slots(); r *= 2) {
+    add(static_cast<int>(r), to_slots_->level());
+  }
+  return levels;
+}
+
+std::vector<int> BootstrapPlan::rotations() const {
+  std::vector<int> out;
+  for (const auto& [steps, level] : rotation_levels()) out.push_back(steps);
+  return out;
+}
+
+namespace {
+
+struct KeyLevels {
+  std::map<int, int> rotations;
+  int conjugate = rlwe::KeyGenerator::kNone, relinearise = rlwe::KeyGenerator::kNone;
+};
+
+KeyLevels key_levels(const params::CkksParams& params, std::span<const BootstrapPlan> plans,
+                     std::span<const int> rotations, bool conjugate) {
+  KeyLevels out;
+  out.relinearise = params.depth();
+  if (conjugate) out.conjugate = params.depth();
+  const auto add = [&](int steps, int level) {
+    const int r = circuits::signed_rotation(steps, params.slots());
+    if (r != 0) out.rotations[r] = std::max(out.rotations[r], level);
+  };
+  for (int r : rotations) add(r, params.depth());
+  for (const BootstrapPlan& plan : plans) {
+    for (const auto& [steps, level] : plan.rotation_levels()) add(steps, level);
+    out.conjugate = std::max(out.conjugate, plan.conjugation_level());
+    out.relinearise = std::max(out.relinearise, plan.relinearisation_level());
+  }
+  return out;
+}
+
+}  // namespace
+
+rlwe::EvaluationKeys evaluation_keys(rlwe::KeyGenerator& generator, const rlwe::SecretKey& sk,
+                                     std::span<const BootstrapPlan> plans,
+                                     std::span<const int> rotations, bool conjugate) {
+  const KeyLevels levels = key_levels(*sk.params(), plans, rotations, conjugate);
+  auto keys = generator.evaluation_keys(sk, levels.rotations, levels.conjugate, levels.relinearise);
+  if (!plans.empty()) keys.encapsulation = generator.encapsulation_keys(sk);
+  return keys;
+}
+
+std::size_t key_bytes(const params::CkksParams& params, std::span<const BootstrapPlan> plans,
+                      std::span<const int> rotations, bool conjugate) {
+  const KeyLevels levels = key_levels(params, plans, rotations, conjugate);
+  std::size_t total = params.switch_key_bytes(levels.relinearise);
+  for (const auto& [steps, level] : levels.rotations) total += params.switch_key_bytes(level);
+  if (levels.conjugate != rlwe::KeyGenerator::kNone) {
+    total += params.switch_key_bytes(levels.conjugate);
+  }
+  return total + (plans.empty() ? 0 : params.encapsulation_key_bytes());
 }
 
 std::size_t BootstrapPlan::plaintext_bytes() const {
@@ -131,10 +194,18 @@ Bootstrapper::Bootstrapper(std::shared_ptr<const ckks::Evaluator> evaluator, Boo
                           "the plan was made for other parameters than the evaluator's");
   require<KeyMissing>(evaluator_->has_encapsulation(),
                       "no keys for bootstrapping: make the keys with bootstrap=True");
-  circuits::require_rotations(*evaluator_, plan_.rotations(), "bootstrapping");
+  for (const auto& [steps, level] : plan_.rotation_levels()) {
+    circuits::require_rotations(*evaluator_, {&steps, 1}, "bootstrapping", level);
+  }
   require<KeyMissing>(
-      evaluator_->has_galois(ring::conjugation_element(plan_.params_->n())),
-      "bootstrapping needs the key for conjugation: make the keys with conjugate=True");
+      evaluator_->has_galois(ring::conjugation_element(plan_.params_->n()),
+                             plan_.conjugation_level()),
+      "bootstrapping needs the key for conjugation at its own levels: make the keys with "
+      "bootstrap=True");
+  require<KeyMissing>(
+      evaluator_->has_relinearisation(plan_.relinearisation_level()),
+      "bootstrapping needs the relinearisation key at its own levels: make the keys "
+      "with bootstrap=True");
 }
 
 void Bootstrapper::prepare() {
@@ -173,11 +244,12 @@ Ciphertext Bootstrapper::trace(Ciphertext x) const {
 
 // f of the coefficients in the slots, x input_factor on the way in, at `scale`; in complex slots unless
 // they lie side by side.
-Ciphertext Bootstrapper::reduce(const Ciphertext& t, double scale) const {
+Ciphertext Bootstrapper::reduce(const Ciphertext& t, double scale, const Done& done) const {
   const auto& ev = *evaluator_;
   const int weight = plan_.params_->bootstrap()->weight;
   const Ciphertext turned = ev.conjugate(t);
   const Ciphertext real = ev.add(t, turned);
+  tell(done, "conjugation");
   if (plan_.side_by_side_ || plan_.options_.real) {
     return plan_.reduction_.apply(ev, real, scale, weight);
   }
@@ -187,7 +259,7 @@ Ciphertext Bootstrapper::reduce(const Ciphertext& t, double scale) const {
   return ev.add(ev.vectors(f, 0, t.batch()), ev.multiply_i(ev.vectors(f, t.batch(), t.batch())));
 }
 
-Ciphertext Bootstrapper::apply(const Ciphertext& x, int target_level) const {
+Ciphertext Bootstrapper::apply(const Ciphertext& x, int target_level, const Done& done) const {
   const auto& ev = *evaluator_;
   const auto& params = *plan_.params_;
   const BootstrapLiteral& b = *params.bootstrap();
@@ -217,6 +289,7 @@ Ciphertext Bootstrapper::apply(const Ciphertext& x, int target_level) const {
   Ciphertext low;
   if (b.order == BootstrapOrder::raise_first) {
     low = enter(x, entered);
+    tell(done, "enter");
   } else {
     const auto& dft = *plan_.to_coefficients_;
     const double canonical = params.level(dft.level()).scale;
@@ -225,6 +298,7 @@ Ciphertext Bootstrapper::apply(const Ciphertext& x, int target_level) const {
     entered = plan_.entry_scale_ * (in.scale / canonical);
     in.scale = canonical;
     low = dft.apply(ev, in);
+    tell(done, "slots_to_coefficients");
   }
 
   const auto& to_slots = *plan_.to_slots_;
@@ -234,8 +308,11 @@ Ciphertext Bootstrapper::apply(const Ciphertext& x, int target_level) const {
   const double coefficient = std::sqrt((b.weight + 1) / 12.0);
   raised.estimate.message = coefficient * std::sqrt(static_cast<double>(params.n()));
   raised = trace(std::move(raised));
+  tell(done, "raise");
   const Ciphertext slots = to_slots.apply(ev, raised);
-  Ciphertext f = reduce(slots, plan_.mod_scale_ * (plan_.q0_ / entered));
+  tell(done, "coefficients_to_slots");
+  Ciphertext f = reduce(slots, plan_.mod_scale_ * (plan_.q0_ / entered), done);
+  tell(done, "reduction");
   f.scale = plan_.mod_scale_;
   if (b.order == BootstrapOrder::raise_first) {
     const auto& dft = *plan_.to_coefficients_;
@@ -246,6 +323,7 @@ Ciphertext Bootstrapper::apply(const Ciphertext& x, int target_level) const {
       f = ev.adjust(f, dft.level(), dft.stages().front().input_scale());
     }
     f = dft.apply(ev, f);
+    tell(done, "slots_to_coefficients");
   }
   f.log_slots = x.log_slots;
   f.estimate.message = x.estimate.message;

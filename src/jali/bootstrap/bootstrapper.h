@@ -2,8 +2,11 @@
 // depth(). See docs/math/bootstrapping.md.
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "jali/circuits/dft.h"
@@ -28,7 +31,11 @@ class BootstrapPlan {
 
   const CkksParamsPtr& params() const { return params_; }
   const BootstrapperOptions& options() const { return options_; }
-  /// Rotations to make keys for; conjugation, relinearisation and encapsulation keys are needed, too.
+  /// Rotations to make keys for, each with the highest level that it is used at; conjugation,
+  /// relinearisation (at these levels) and encapsulation keys are needed, too.
+  std::map<int, int> rotation_levels() const;
+  int conjugation_level() const { return to_slots_->output_level(); }
+  int relinearisation_level() const { return to_slots_->output_level(); }
   std::vector<int> rotations() const;
   std::size_t plaintext_bytes() const;  // that prepare() takes
   /// The lowest level of an input.
@@ -56,6 +63,15 @@ class BootstrapPlan {
   std::optional<circuits::HomomorphicDft> to_slots_, to_coefficients_;
 };
 
+/// Keys of an evaluator that also bootstraps: those of each plan cut to the levels at which they are used,
+/// the caller's own rotations and products up to depth().
+rlwe::EvaluationKeys evaluation_keys(rlwe::KeyGenerator& generator, const rlwe::SecretKey& sk,
+                                     std::span<const BootstrapPlan> plans,
+                                     std::span<const int> rotations = {}, bool conjugate = false);
+/// Their bytes, before they are made.
+std::size_t key_bytes(const params::CkksParams& params, std::span<const BootstrapPlan> plans,
+                      std::span<const int> rotations = {}, bool conjugate = false);
+
 /// Needs no secret. All operations are const and may be used from several threads.
 class Bootstrapper {
  public:
@@ -71,12 +87,15 @@ class Bootstrapper {
   /// Its message is that of x as long as the coefficients of x's polynomial are below 1/2 of q_0 /
   /// scale on entry; with the sine alone the error grows with their cube (see the document). Throws
   /// InvalidArgument when the declared magnitude is above max_magnitude().
-  ckks::Ciphertext apply(const ckks::Ciphertext& x, int target_level = -1) const;
+  /// done is called after each stage with its name, for timing.
+  using Done = std::function<void(const char* stage)>;
+  ckks::Ciphertext apply(const ckks::Ciphertext& x, int target_level = -1,
+                         const Done& done = {}) const;
 
  private:
   ckks::Ciphertext enter(const ckks::Ciphertext& x, double& entered) const;
   ckks::Ciphertext trace(ckks::Ciphertext x) const;
-  ckks::Ciphertext reduce(const ckks::Ciphertext& slots, double scale) const;
+  ckks::Ciphertext reduce(const ckks::Ciphertext& slots, double scale, const Done& done) const;
 
   std::shared_ptr<const ckks::Evaluator> evaluator_;
   BootstrapPlan plan_;

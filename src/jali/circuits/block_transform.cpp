@@ -54,10 +54,11 @@ Extended blank(const ring::Ring& ring, const Extended& x) {
 }  // namespace
 
 void require_rotations(const ckks::Evaluator& evaluator, std::span<const int> needed,
-                       const char* what) {
+                       const char* what, int level) {
   std::string missing;
   for (int r : needed)
-    if (!evaluator.has_rotation(r)) missing += (missing.empty() ? "" : ", ") + std::to_string(r);
+    if (!evaluator.has_rotation(r, level))
+      missing += (missing.empty() ? "" : ", ") + std::to_string(r);
   require<KeyMissing>(missing.empty(), [&] {
     return std::string(what) + " needs keys for rotations " + missing +
            ", which were not made: pass rotations() to evaluation_keys";
@@ -319,7 +320,7 @@ std::vector<Ciphertext> BlockTransform::apply(const ckks::Evaluator& evaluator,
   });
   require<ParamsMismatch>(evaluator.params()->hash() == params_->hash(),
                           "the transform was built for other parameters than the evaluator's");
-  require_rotations(evaluator, plan_.rotations(), "the linear transform");
+  require_rotations(evaluator, plan_.rotations(), "the linear transform", level_);
   std::vector<Ciphertext> down;
   std::vector<const Ciphertext*> at;
   down.reserve(inputs.size());

@@ -98,9 +98,9 @@ class BlockTransform {
   std::vector<std::vector<std::vector<Diagonal>>> encoded_;  // [output][giant][term]
 };
 
-/// Throws KeyMissing with every rotation of `needed` that the evaluator has no key for.
+/// Throws KeyMissing with every rotation of `needed` that the evaluator has no key for at this level.
 void require_rotations(const ckks::Evaluator& evaluator, std::span<const int> needed,
-                       const char* what);
+                       const char* what, int level = 0);
 
 /// The ciphertext itself, or brought down to (level, scale). Throws DepthExhausted, ScaleMismatch.
 ckks::Ciphertext bring_down(const ckks::Evaluator& evaluator, const ckks::Ciphertext& a, int level,

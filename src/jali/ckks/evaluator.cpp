@@ -44,7 +44,7 @@ Evaluator::Impl::Impl(CkksParamsPtr p, std::shared_ptr<const ring::Ring> r,
   }
 }
 
-const rlwe::ExpandedKey& Evaluator::Impl::galois_key(std::uint64_t element) const {
+const rlwe::ExpandedKey& Evaluator::Impl::galois_key(std::uint64_t element, int level) const {
   const auto it = galois.find(element);
   require<KeyMissing>(it != galois.end(), [&] {
     const std::size_t n = params->n();
@@ -61,6 +61,7 @@ const rlwe::ExpandedKey& Evaluator::Impl::galois_key(std::uint64_t element) cons
     }
     return "no key for the automorphism X -> X^" + std::to_string(element);
   });
+  require_serves(it->second, level);
   return it->second;
 }
 
@@ -132,12 +133,19 @@ const std::shared_ptr<const ring::Ring>& Evaluator::ring() const { return impl_-
 const Encoder& Evaluator::encoder() const { return impl_->encoder; }
 const params::NoiseModel& Evaluator::noise() const { return impl_->noise; }
 
-bool Evaluator::has_rotation(int steps) const {
-  return has_galois(ring::galois_element(impl_->params->n(), steps));
+bool Evaluator::has_rotation(int steps, int level) const {
+  return has_galois(ring::galois_element(impl_->params->n(), steps), level);
 }
 
-bool Evaluator::has_galois(std::uint64_t element) const {
-  return element == 1 || impl_->galois.contains(element);
+bool Evaluator::has_galois(std::uint64_t element, int level) const {
+  if (element == 1) return true;
+  const auto key = impl_->galois.find(element);
+  return key != impl_->galois.end() && (key->second.level < 0 || level <= key->second.level);
+}
+
+bool Evaluator::has_relinearisation(int level) const {
+  const auto& key = impl_->relinearisation;
+  return key.has_value() && (key->level < 0 || level <= key->level);
 }
 
 Ciphertext Evaluator::copy(const Ciphertext& a) const {
@@ -431,7 +439,8 @@ Ciphertext Evaluator::square(const Ciphertext& a) const {
 Ciphertext Evaluator::relinearise(const Ciphertext& a) const {
   if (a.parts.size() == 2) return copy(a);
   impl_->check(a);
-  const auto acc = impl_->switcher.switch_key(a.parts[2], a.level, impl_->relinearisation_key());
+  const auto acc =
+      impl_->switcher.switch_key(a.parts[2], a.level, impl_->relinearisation_key(a.level));
   Ciphertext out = impl_->shell(a);
   out.parts = impl_->switcher.reduce_pair(acc.c0, acc.c1, a.level, &a.parts[0], &a.parts[1]);
   out.estimate = impl_->noise.relinearise(a.estimate, a.level);
@@ -468,7 +477,7 @@ Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
   impl_->check(a);
   impl_->require_level(a.level, 1);
   const auto acc = impl_->switcher.switch_joined(a.parts[0], a.parts[1], a.parts[2], a.level,
-                                                 impl_->relinearisation_key());
+                                                 impl_->relinearisation_key(a.level));
   return reduced(*impl_, acc, impl_->shell(a));
 }
 
@@ -476,7 +485,7 @@ Ciphertext Evaluator::multiply_relinearise_rescale(const Ciphertext& a, const Ci
   Ciphertext out = product_shell(*impl_, a, b);
   impl_->require_level(a.level, 1);
   const auto acc = impl_->switcher.switch_product(a.parts[0], a.parts[1], b.parts[0], b.parts[1],
-                                                  a.level, impl_->relinearisation_key());
+                                                  a.level, impl_->relinearisation_key(a.level));
   return reduced(*impl_, acc, std::move(out));
 }
 
@@ -543,7 +552,7 @@ Ciphertext Evaluator::automorphism(const Ciphertext& a, std::uint64_t element) c
   impl_->check(a);
   require<InvalidArgument>(a.parts.size() == 2, "relinearise before an automorphism");
   if (element == 1) return copy(a);
-  const auto& key = impl_->galois_key(element);
+  const auto& key = impl_->galois_key(element, a.level);
   const auto& ops = impl_->ring->ops();
   // sigma(c0) + P^-1 <digits of sigma(c1), key>
   Poly turned = impl_->like(a);

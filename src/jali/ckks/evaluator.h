@@ -46,8 +46,10 @@ class Evaluator {
   const std::shared_ptr<const ring::Ring>& ring() const;
   const Encoder& encoder() const;
   const params::NoiseModel& noise() const;
-  bool has_rotation(int steps) const;
-  bool has_galois(std::uint64_t element) const;
+  /// Whether there is a key for it that serves this level and those below.
+  bool has_rotation(int steps, int level = 0) const;
+  bool has_galois(std::uint64_t element, int level = 0) const;
+  bool has_relinearisation(int level = 0) const;
 
   Ciphertext copy(const Ciphertext& a) const;
   /// Copies between the host's memory and this evaluator's device. Operations take ciphertexts that

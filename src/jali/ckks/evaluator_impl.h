@@ -35,11 +35,19 @@ struct Evaluator::Impl {
   Impl(CkksParamsPtr p, std::shared_ptr<const ring::Ring> r,
        std::shared_ptr<const rlwe::EvaluationKeys> k);
 
-  const rlwe::ExpandedKey& galois_key(std::uint64_t element) const;
-  const rlwe::ExpandedKey& relinearisation_key() const {
+  /// Keys that serve `level`.
+  const rlwe::ExpandedKey& galois_key(std::uint64_t element, int level) const;
+  const rlwe::ExpandedKey& relinearisation_key(int level) const {
     require<KeyMissing>(relinearisation.has_value(),
                         "no relinearisation key: make the keys with relinearise=True");
+    require_serves(*relinearisation, level);
     return *relinearisation;
+  }
+  static void require_serves(const rlwe::ExpandedKey& key, int level) {
+    require<KeyMissing>(key.level < 0 || level <= key.level, [&] {
+      return "a key was made for levels up to " + std::to_string(key.level) +
+             " and is needed at level " + std::to_string(level) + ": make it for that level";
+    });
   }
 
   void check(const Ciphertext& a) const;  // of these parameters, in this memory

@@ -75,8 +75,8 @@ Ciphertext Evaluator::rotate_hoisted(const Hoisted& a, int steps) const {
   const Ciphertext& source = *a.source;
   const std::uint64_t g = ring::galois_element(impl_->params->n(), steps);
   if (g == 1) return copy(source);
-  const auto acc =
-      impl_->switcher.product(a.ext, source.batch(), source.level, impl_->galois_key(g), g);
+  const auto acc = impl_->switcher.product(a.ext, source.batch(), source.level,
+                                           impl_->galois_key(g, source.level), g);
   ring::Poly turned = impl_->like(source);
   impl_->ring->ops().automorphism_ntt(turned.view(), source.parts[0].view(), g);
   Ciphertext out = impl_->shell(source);
@@ -102,7 +102,8 @@ Extended Evaluator::rotate_extended(const Hoisted& a, int steps) const {
   const Ciphertext& source = *a.source;
   const std::uint64_t g = ring::galois_element(impl_->params->n(), steps);
   if (g == 1) return extend(source);
-  auto acc = impl_->switcher.product(a.ext, source.batch(), source.level, impl_->galois_key(g), g);
+  auto acc = impl_->switcher.product(a.ext, source.batch(), source.level,
+                                     impl_->galois_key(g, source.level), g);
   ring::Poly turned = impl_->like(source);
   impl_->ring->ops().automorphism_ntt(turned.view(), source.parts[0].view(), g);
   impl_->switcher.add_times_p(acc.c0, turned, source.level);
@@ -193,7 +194,7 @@ void Evaluator::rotate_accumulate(Extended& acc, const Extended& a, int steps) c
   }
   // sigma(c0) stays over Q P; sigma(c1) is divided by P, switched, and joins before its division.
   const auto& ops = impl_->ring->ops();
-  const auto& key = impl_->galois_key(g);
+  const auto& key = impl_->galois_key(g, a.level);
   const ring::Poly c1 = impl_->switcher.reduce(a.c1, a.level);
   const auto ext = impl_->switcher.mod_up(c1, a.level);
   ring::Poly turned = impl_->ring->make(a.c0.primes(), a.c0.batch());

@@ -1,5 +1,6 @@
 #include "jali/params/ckks_params.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <set>
@@ -149,8 +150,28 @@ std::shared_ptr<const CkksParams> CkksParams::create(const CkksLiteral& literal)
   return CkksParamsBuilder::build(literal, choose(literal));
 }
 
-std::size_t CkksParams::switch_key_bytes() const {
-  return dnum() * primes_.size() * n() * word_bytes(word_) + kSeedBytes;
+std::vector<PrimeIndex> CkksParams::key_primes(int level) const {
+  if (level < 0 || level >= top()) return indices_;
+  std::set<PrimeIndex> all;
+  for (int l = 0; l <= level; ++l)
+    all.insert(levels_[static_cast<std::size_t>(l)].primes.begin(),
+               levels_[static_cast<std::size_t>(l)].primes.end());
+  std::vector<PrimeIndex> out(all.begin(), all.end());
+  out.insert(out.end(), p_primes().begin(), p_primes().end());
+  return out;
+}
+
+std::size_t CkksParams::key_digits(int level) const {
+  if (level < 0 || level >= top()) return dnum();
+  std::uint32_t most = 0;
+  for (int l = 0; l <= level; ++l) {
+    most = std::max(most, levels_[static_cast<std::size_t>(l)].digit_ids.back());
+  }
+  return most + 1;
+}
+
+std::size_t CkksParams::switch_key_bytes(int level) const {
+  return key_digits(level) * key_primes(level).size() * n() * word_bytes(word_) + kSeedBytes;
 }
 
 namespace {

@@ -92,9 +92,13 @@ class CkksParams {
   /// Standard deviation of the error, and of the uniform ternary secret's coefficients.
   double error_std() const { return error_std_; }
 
-  /// Bytes of one switching key as kept and sent: its b halves, dnum x (q_count + p_count) rows of N
-  /// words, and a seed of 32 bytes.
-  std::size_t switch_key_bytes() const;
+  /// What a switching key for levels 0 to `level` consists of (-1: all there are): the primes that any
+  /// of these levels has, then P; and how many digits, from the first.
+  std::vector<PrimeIndex> key_primes(int level) const;
+  std::size_t key_digits(int level) const;
+  /// Bytes of one switching key as kept and sent: its b halves, digits x primes rows of N words, and a
+  /// seed of 32 bytes.
+  std::size_t switch_key_bytes(int level = -1) const;
   /// Bytes of an evaluation-key set: relinearisation, these rotations (deduplicated modulo slots, 0
   /// needs none), conjugation. Equals EvaluationKeys::bytes() of the keys made.
   std::size_t key_bytes(std::span<const int> rotations, bool conjugate,

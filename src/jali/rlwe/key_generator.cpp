@@ -1,4 +1,5 @@
 // Key generation. Everything derived from the secret lives in memory that is wiped.
+#include <algorithm>
 #include <vector>
 
 #include "jali/base/error.h"
@@ -78,20 +79,28 @@ PublicKey KeyGenerator::public_key(const SecretKey& sk) {
   return pk;
 }
 
-SwitchKey KeyGenerator::switch_key(const ring::Poly& s_from, const SecretKey& sk) {
-  const auto all = params_->all_primes();
-  SwitchKey key{next_seed(), {}};
+SwitchKey KeyGenerator::switch_key(const ring::Poly& s_from, const SecretKey& sk, int level) {
+  SwitchKey key{next_seed(), {}, level >= params_->top() ? -1 : level};
+  const auto primes = params_->key_primes(key.level);
   random::Seed error_seed = next_seed();
-  const auto p_mod_q = ring::product_residues(*ring_, all, params_->p_primes());
-  for (std::size_t d = 0; d < params_->dnum(); ++d) {
-    const auto a = expand_uniform(*ring_, key.seed, static_cast<std::uint32_t>(d), all);
-    const auto e = error_poly(*ring_, error_seed, d, all);
-    ring::Poly b = rlwe_zero(*ring_, a, sk.poly(), e);
+  const ring::Poly s = sk.at(*ring_, primes);
+  const auto p_mod_q = ring::product_residues(*ring_, primes, params_->p_primes());
+  for (std::size_t d = 0; d < params_->key_digits(key.level); ++d) {
+    const auto a = expand_uniform(*ring_, key.seed, static_cast<std::uint32_t>(d), primes);
+    const auto e = error_poly(*ring_, error_seed, d, primes);
+    ring::Poly b = rlwe_zero(*ring_, a, s, e);
     // P g_d is P modulo the digit's own primes and 0 modulo all others.
-    const std::size_t begin = params_->digit_begin(d);
-    const std::size_t count = params_->digit_begin(d + 1) - begin;
-    const auto own = all.subspan(begin, count);
-    ring_->ops().mul_scalar_add({b.row(begin), own, 1}, {s_from.row(begin), own, 1},
+    const auto first = std::ranges::lower_bound(primes, params_->digit_begin(d));
+    const auto last = std::min(std::ranges::lower_bound(primes, params_->digit_begin(d + 1)),
+                               primes.end() - static_cast<std::ptrdiff_t>(params_->p_count()));
+    const auto begin = static_cast<std::size_t>(first - primes.begin());
+    const auto count = static_cast<std::size_t>(last - first);
+    const auto own = std::span<const PrimeIndex>(primes).subspan(begin, count);
+    ring::Poly from = ring_->make_secret(own);
+    for (std::size_t i = 0; i < count; ++i) {
+      ring_->memory().copy(from.row(i), s_from.row(own[i]), s_from.row_bytes());
+    }
+    ring_->ops().mul_scalar_add({b.row(begin), own, 1}, from.view(),
                                 std::span(p_mod_q).subspan(begin, count));
     key.b.push_back(std::move(b));
   }
@@ -99,18 +108,18 @@ SwitchKey KeyGenerator::switch_key(const ring::Poly& s_from, const SecretKey& sk
   return key;
 }
 
-SwitchKey KeyGenerator::relinearisation_key(const SecretKey& sk) {
+SwitchKey KeyGenerator::relinearisation_key(const SecretKey& sk, int level) {
   ring::Poly s2 = ring_->make_secret(params_->all_primes());
   ring_->ops().mul(s2.view(), sk.poly().view(), sk.poly().view());
-  return switch_key(s2, sk);
+  return switch_key(s2, sk, level);
 }
 
-SwitchKey KeyGenerator::galois_key(std::uint64_t galois_element, const SecretKey& sk) {
+SwitchKey KeyGenerator::galois_key(std::uint64_t galois_element, const SecretKey& sk, int level) {
   require<InvalidArgument>(galois_element % 2 == 1 && galois_element < 2 * ring_->n(),
                            "a Galois element is odd and below 2N");
   ring::Poly s = ring_->make_secret(params_->all_primes());
   ring_->ops().automorphism_ntt(s.view(), sk.poly().view(), galois_element);
-  return switch_key(s, sk);
+  return switch_key(s, sk, level);
 }
 
 EncapsulationKeys KeyGenerator::encapsulation_keys(const SecretKey& sk) {
@@ -156,16 +165,31 @@ EncapsulationKeys KeyGenerator::encapsulation_keys(const SecretKey& sk) {
 
 EvaluationKeys KeyGenerator::evaluation_keys(const SecretKey& sk, std::span<const int> rotations,
                                              bool conjugate, bool relinearise) {
+  std::map<int, int> levels;
+  for (const int steps : rotations) levels.emplace(steps, -1);
+  return evaluation_keys(sk, levels, conjugate ? -1 : kNone, relinearise ? -1 : kNone);
+}
+
+EvaluationKeys KeyGenerator::evaluation_keys(const SecretKey& sk,
+                                             const std::map<int, int>& rotations, int conjugate,
+                                             int relinearise) {
   EvaluationKeys keys;
   keys.params = params_;
-  if (relinearise) keys.relinearisation = relinearisation_key(sk);
-  const auto add = [&](std::uint64_t element) {
-    if (element != 1 && !keys.galois.contains(element)) {
-      keys.galois.emplace(element, galois_key(element, sk));
-    }
+  if (relinearise != kNone) keys.relinearisation = relinearisation_key(sk, relinearise);
+  // Rotations that are the same modulo the slots share a key, for the highest of their levels.
+  std::map<std::uint64_t, int> levels;
+  const auto add = [&](std::uint64_t element, int level) {
+    if (element == 1) return;
+    const auto [at, fresh] = levels.emplace(element, level);
+    if (!fresh) at->second = at->second < 0 || level < 0 ? -1 : std::max(at->second, level);
   };
-  for (const int steps : rotations) add(ring::galois_element(ring_->n(), steps));
-  if (conjugate) add(ring::conjugation_element(ring_->n()));
+  for (const auto& [steps, level] : rotations) {
+    add(ring::galois_element(ring_->n(), steps), level);
+  }
+  if (conjugate != kNone) add(ring::conjugation_element(ring_->n()), conjugate);
+  for (const auto& [element, level] : levels) {
+    keys.galois.emplace(element, galois_key(element, sk, level));
+  }
   return keys;
 }
 

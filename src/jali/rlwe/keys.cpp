@@ -57,7 +57,7 @@ PublicKey host_copy(const ring::Ring& ring, const PublicKey& key) {
 }
 
 SwitchKey host_copy(const ring::Ring& ring, const SwitchKey& key) {
-  SwitchKey out{key.seed, {}};
+  SwitchKey out{key.seed, {}, key.level};
   for (const ring::Poly& b : key.b) out.b.push_back(ring.host_copy(b));
   return out;
 }
@@ -75,19 +75,31 @@ EvaluationKeys host_copy(const ring::Ring& ring, const EvaluationKeys& keys) {
 }
 
 ExpandedKey expand(const ring::Ring& ring, const params::CkksParams& params, const SwitchKey& key) {
-  const auto primes = params.all_primes();
-  require<ParamsMismatch>(key.b.size() == params.dnum(),
+  const auto primes = params.key_primes(key.level);
+  require<ParamsMismatch>(key.b.size() == params.key_digits(key.level),
                           "a switching key has another number of digits than its parameters");
   const std::size_t row_bytes = ring.n() * word_bytes(ring.word());
-  const std::size_t part_bytes = primes.size() * row_bytes;
+  const std::size_t part_bytes = params.all_primes().size() * row_bytes;
   ExpandedKey out;
   out.digits = key.b.size();
+  out.level = key.level;
   out.data = ring.scratch(out.digits * 2 * part_bytes);
   auto* at = static_cast<std::byte*>(out.data.data());
   for (std::size_t d = 0; d < out.digits; ++d, at += 2 * part_bytes) {
-    ring.place(at, key.b[d]);
-    ring.ops().sample_uniform({at + part_bytes, primes, 1}, key.seed,
-                              static_cast<std::uint32_t>(d));
+    require<ParamsMismatch>(std::ranges::equal(key.b[d].primes(), primes),
+                            "a switching key has other primes than its level needs");
+    if (primes.size() == params.all_primes().size()) {
+      ring.place(at, key.b[d]);
+      ring.ops().sample_uniform({at + part_bytes, primes, 1}, key.seed,
+                                static_cast<std::uint32_t>(d));
+      continue;
+    }
+    const ring::Poly a = expand_uniform(ring, key.seed, static_cast<std::uint32_t>(d), primes);
+    const ring::Poly b = ring.import(key.b[d]);
+    for (std::size_t i = 0; i < primes.size(); ++i) {
+      ring.memory().copy(at + primes[i] * row_bytes, b.row(i), row_bytes);
+      ring.memory().copy(at + part_bytes + primes[i] * row_bytes, a.row(i), row_bytes);
+    }
   }
   return out;
 }

@@ -36,11 +36,13 @@ struct PublicKey {
   ring::Poly b;
 };
 
-/// Key that switches s' to s: for digit d, b_d = -a_d s + e_d + P g_d s', over all primes, NTT form;
-/// g_d = 1 modulo the primes of digit d and 0 modulo the other q primes. a_d comes from the seed.
+/// Key that switches s' to s: for digit d, b_d = -a_d s + e_d + P g_d s', NTT form; g_d = 1 modulo the
+/// primes of digit d and 0 modulo the other q primes. a_d comes from the seed. A key for the levels
+/// up to `level` has no other primes and digits than these need (CkksParams::key_primes).
 struct SwitchKey {
   random::Seed seed{};
   std::vector<ring::Poly> b;  // one per digit
+  int level = -1;             // -1: every level
   std::size_t bytes() const;  // b halves and seed
 };
 
@@ -67,9 +69,12 @@ struct EvaluationKeys {
 };
 
 /// A switching key with its uniform halves expanded, as the engine reads it.
+/// Always laid out over all primes; of a key for lower levels the rows of the others are never
+/// written, and on a host never take memory.
 struct ExpandedKey {
   device::Buffer data;  // (digit, part, prime, coefficient)
   std::size_t digits = 0;
+  int level = -1;  // the highest level that it serves; -1: every one
   backend::KeyView view() const { return {data.data(), digits}; }
 };
 
@@ -84,15 +89,20 @@ class KeyGenerator {
 
   SecretKey secret_key();
   PublicKey public_key(const SecretKey& sk);
-  /// Encrypts P g s_from under sk.
-  SwitchKey switch_key(const ring::Poly& s_from, const SecretKey& sk);
-  SwitchKey relinearisation_key(const SecretKey& sk);
-  SwitchKey galois_key(std::uint64_t galois_element, const SecretKey& sk);
+  /// Encrypts P g s_from under sk, for levels up to `level` (-1: all).
+  SwitchKey switch_key(const ring::Poly& s_from, const SecretKey& sk, int level = -1);
+  SwitchKey relinearisation_key(const SecretKey& sk, int level = -1);
+  SwitchKey galois_key(std::uint64_t galois_element, const SecretKey& sk, int level = -1);
   /// Draws a sparse secret and forgets it. Throws InvalidArgument for parameters without bootstrapping.
   EncapsulationKeys encapsulation_keys(const SecretKey& sk);
   /// rotations: in slots, any sign, 0 ignored, duplicates made once.
   EvaluationKeys evaluation_keys(const SecretKey& sk, std::span<const int> rotations,
                                  bool conjugate = false, bool relinearise = true);
+  /// The same, each key for levels up to one of its own: rotations with their levels, and those of
+  /// conjugation and relinearisation (-1: every level; kNone: no key).
+  static constexpr int kNone = -2;
+  EvaluationKeys evaluation_keys(const SecretKey& sk, const std::map<int, int>& rotations,
+                                 int conjugate, int relinearise);
 
  private:
   params::CkksParamsPtr params_;

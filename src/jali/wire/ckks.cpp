@@ -225,24 +225,30 @@ PublicKey from_bytes(Input bytes, const CkksParamsPtr& params, const ring::Ring&
 
 namespace {
 
-std::size_t switch_key_bytes(const CkksParams& params) {
-  return sizeof(random::Seed) + packed_poly_bytes(params, params.all_primes(), params.dnum());
+std::size_t switch_key_bytes(const CkksParams& params, int level = -1) {
+  return sizeof(random::Seed) +
+         packed_poly_bytes(params, params.key_primes(level), params.key_digits(level));
 }
 
 void write_switch_key(Writer& writer, const SwitchKey& key, const CkksParams& params) {
-  require<InvalidArgument>(key.b.size() == params.dnum(),
+  require<InvalidArgument>(key.level < params.top() && key.b.size() == params.key_digits(key.level),
                            "cannot write a switching key whose digits are not its parameters'");
   writer.raw(key.seed);
-  for (const ring::Poly& b : key.b) write_poly(writer, params, params.all_primes(), 1, b);
+  const auto primes = params.key_primes(key.level);
+  for (const ring::Poly& b : key.b) write_poly(writer, params, primes, 1, b);
 }
 
-SwitchKey read_switch_key(Reader& reader, const CkksParams& params, const ring::Ring& ring) {
-  reader.check(reader.remaining() >= switch_key_bytes(params), "it ends inside a switching key");
+SwitchKey read_switch_key(Reader& reader, const CkksParams& params, const ring::Ring& ring,
+                          int level = -1) {
+  reader.check(reader.remaining() >= switch_key_bytes(params, level),
+               "it ends inside a switching key");
   SwitchKey key;
+  key.level = level;
   reader.copy_to(key.seed);
-  key.b.reserve(params.dnum());
-  for (std::size_t d = 0; d < params.dnum(); ++d) {
-    key.b.push_back(read_poly(reader, ring, params, params.all_primes(), 1));
+  const auto primes = params.key_primes(level);
+  key.b.reserve(params.key_digits(level));
+  for (std::size_t d = 0; d < params.key_digits(level); ++d) {
+    key.b.push_back(read_poly(reader, ring, params, primes, 1));
   }
   return key;
 }
@@ -250,6 +256,7 @@ SwitchKey read_switch_key(Reader& reader, const CkksParams& params, const ring::
 }  // namespace
 
 Bytes to_bytes(const SwitchKey& key, const CkksParams& params) {
+  require<InvalidArgument>(key.level < 0, "a key for some levels is written with its set of keys");
   Writer writer(Kind::switch_key, params.hash(), switch_key_bytes(params));
   write_switch_key(writer, key, params);
   return writer.finish();
@@ -266,7 +273,22 @@ SwitchKey from_bytes(Input bytes, const CkksParamsPtr& params, const ring::Ring&
 
 namespace {
 
-enum KeysFlag : std::uint8_t { kRelinearisation = 1, kEncapsulation = 2 };
+// kLevels: every key comes after the level it serves, as 16 bits, all of them set for every level.
+enum KeysFlag : std::uint8_t { kRelinearisation = 1, kEncapsulation = 2, kLevels = 4 };
+constexpr std::uint16_t kEveryLevel = 0xffff;
+
+bool has_levels(const EvaluationKeys& keys) {
+  if (keys.relinearisation && keys.relinearisation->level >= 0) return true;
+  return std::ranges::any_of(keys.galois, [](const auto& k) { return k.second.level >= 0; });
+}
+
+/// The level of the next key in a set that has levels.
+int read_key_level(Reader& reader, const CkksParams& params) {
+  const std::uint16_t level = reader.u16();
+  reader.check(level == kEveryLevel || level < params.top(),
+               "a key is for a level that is not there");
+  return level == kEveryLevel ? -1 : level;
+}
 
 std::size_t encapsulation_bytes(const CkksParams& params) {
   return 2 * sizeof(random::Seed) + packed_poly_bytes(params, rlwe::sparse_key_primes(params), 1) +
@@ -298,16 +320,26 @@ rlwe::EncapsulationKeys read_encapsulation(Reader& reader, const CkksParams& par
 
 Bytes to_bytes(const EvaluationKeys& keys) {
   const CkksParams& params = params_of(keys.params);
-  const std::size_t count = keys.galois.size() + (keys.relinearisation ? 1 : 0);
-  Writer writer(Kind::evaluation_keys, params.hash(),
-                5 + checked_mul(count, 8 + switch_key_bytes(params)) +
-                    (keys.encapsulation ? encapsulation_bytes(params) : 0));
+  const bool levels = has_levels(keys);
+  std::size_t bytes = 5 + (keys.encapsulation ? encapsulation_bytes(params) : 0);
+  if (keys.relinearisation) bytes += 2 + switch_key_bytes(params, keys.relinearisation->level);
+  for (const auto& [element, key] : keys.galois) {
+    bytes = checked_add(bytes, 10 + switch_key_bytes(params, key.level));
+  }
+  Writer writer(Kind::evaluation_keys, params.hash(), bytes);
   writer.u8((keys.relinearisation ? kRelinearisation : 0) |
-            (keys.encapsulation ? kEncapsulation : 0));
+            (keys.encapsulation ? kEncapsulation : 0) | (levels ? kLevels : 0));
+  const auto write_level = [&](const SwitchKey& key) {
+    if (levels) writer.u16(key.level < 0 ? kEveryLevel : static_cast<std::uint16_t>(key.level));
+  };
   writer.u32(checked_cast<std::uint32_t>(keys.galois.size()));
-  if (keys.relinearisation) write_switch_key(writer, *keys.relinearisation, params);
+  if (keys.relinearisation) {
+    write_level(*keys.relinearisation);
+    write_switch_key(writer, *keys.relinearisation, params);
+  }
   for (const auto& [element, key] : keys.galois) {
     writer.u64(element);
+    write_level(key);
     write_switch_key(writer, key, params);
   }
   if (keys.encapsulation) write_encapsulation(writer, *keys.encapsulation, params);
@@ -321,11 +353,16 @@ EvaluationKeys from_bytes(Input bytes, const CkksParamsPtr& params, const ring::
   EvaluationKeys out;
   out.params = params;
   const std::uint8_t flags = reader.u8();
-  reader.check(flags <= (kRelinearisation | kEncapsulation), "its kinds of keys are unknown");
+  reader.check(flags <= (kRelinearisation | kEncapsulation | kLevels),
+               "its kinds of keys are unknown");
+  const bool levels = (flags & kLevels) != 0;
   const std::uint32_t count = reader.u32();
-  const std::size_t key_bytes = switch_key_bytes(*params);
+  const std::size_t key_bytes = switch_key_bytes(*params, levels ? 0 : -1);  // at least
   reader.check(count <= reader.remaining() / (8 + key_bytes), "it has fewer keys than it says");
-  if ((flags & kRelinearisation) != 0) out.relinearisation = read_switch_key(reader, *params, ring);
+  if ((flags & kRelinearisation) != 0) {
+    const int level = levels ? read_key_level(reader, *params) : -1;
+    out.relinearisation = read_switch_key(reader, *params, ring, level);
+  }
   std::uint64_t last = 1;  // the identity needs no key
   for (std::uint32_t i = 0; i < count; ++i) {
     const std::uint64_t element = reader.u64();
@@ -333,8 +370,11 @@ EvaluationKeys from_bytes(Input bytes, const CkksParamsPtr& params, const ring::
                  "a Galois element is even or not below 2N");
     reader.check(element > last, "its Galois elements are not in order");
     last = element;
-    out.galois.emplace_hint(out.galois.end(), element, read_switch_key(reader, *params, ring));
+    const int level = levels ? read_key_level(reader, *params) : -1;
+    out.galois.emplace_hint(out.galois.end(), element,
+                            read_switch_key(reader, *params, ring, level));
   }
+  reader.check(levels == has_levels(out), "its keys serve every level, which it need not say");
   if ((flags & kEncapsulation) != 0) {
     out.encapsulation = read_encapsulation(reader, *params, ring);
   }
