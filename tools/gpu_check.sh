@@ -1,16 +1,43 @@
 #!/usr/bin/env bash
-# On a machine with an NVIDIA GPU, nvcc, CMake and Ninja; needs no network. Builds what is not built, runs
-# tests/gpu, and only if they pass measures the engine: JSON lines with device and commit.
-# Usage: tools/gpu_check.sh BUILD [JOBS]
+# On a machine with an NVIDIA GPU, nvcc, CMake, Ninja, nanobind and scikit-build-core; needs no network. Builds
+# what is not built, runs tests/gpu and the Python tests on the GPU, and only if they pass takes the figures of
+# bench/gpu_table.py: JSON lines with device and commit in bench/results/.
+# Usage: tools/gpu_check.sh BUILD [JOBS]; IMAGES=FILE adds the mnist demo.
 set -euo pipefail
 build=$1 jobs=${2:-$(nproc)}
-cmake -G Ninja -S . -B "$build" -DJALI_CUDA=ON -DJALI_BUILD_TESTS=ON -DJALI_BUILD_BENCH=ON >/dev/null
-cmake --build "$build" -j "$jobs" --target test_gpu_ops test_gpu_evaluator \
-  test_gpu_program bench_gpu_ops bench_gpu_programs
-nvidia-smi --query-gpu=name,driver_version --format=csv,noheader
-for test in test_gpu_ops test_gpu_evaluator test_gpu_program; do
-  "$build/tests/gpu/$test" --gtest_brief=1
-done
-commit=$(git rev-parse --short HEAD 2>/dev/null || echo unknown)
+python=${PYTHON:-python3}
+say() { echo "gpu-check: $*"; }
+
+command -v nvidia-smi >/dev/null && nvidia-smi --query-gpu=name,driver_version --format=csv,noheader ||
+  { say "no NVIDIA GPU or driver on this machine: nvidia-smi does not answer" >&2; exit 1; }
+
+gtest=ON
+if ! { [ -e /usr/src/googletest/CMakeLists.txt ] || [ -e /usr/include/gtest/gtest.h ] || [ -n "${GTest_DIR:-}" ]; }; then
+  timeout 10 curl -sfI https://github.com >/dev/null 2>&1 || gtest=OFF
+fi
+cmake -G Ninja -S . -B "$build" -DJALI_CUDA=ON -DJALI_BUILD_TESTS=$gtest -DJALI_BUILD_BENCH=ON >/dev/null
+cmake --build "$build" -j "$jobs" --target bench_gpu_ops bench_gpu_programs
+if [ $gtest = ON ]; then
+  tests=$(sed -nE 's/^ *jali_test\(([a-z_]+).*/test_\1/p' tests/gpu/CMakeLists.txt)
+  cmake --build "$build" -j "$jobs" --target $tests
+  for test in $tests; do "$build/tests/gpu/$test" --gtest_brief=1; done
+else
+  say "tests/gpu are left out: GoogleTest is neither in /usr/src/googletest nor installed (Debian: libgtest-dev)"
+fi
+
+"$python" -m pip install -q --no-build-isolation --no-deps --no-index --upgrade --target "$build/site" \
+  -C build-dir="$build/python" -C cmake.define.JALI_CUDA=ON .
+export PYTHONPATH=$PWD/$build/site
+if "$python" -c 'import pytest, hypothesis' 2>/dev/null; then
+  JALI_DEVICE=cuda "$python" -m pytest -q tests/python
+else
+  say "the Python tests are left out: pytest or hypothesis is missing for $python"
+fi
+
 mkdir -p bench/results
-{ "$build/bench/cpp/bench_gpu_ops" "$commit"; "$build/bench/cpp/bench_gpu_programs" "$commit"; } | tee "bench/results/gpu-$(date +%F).jsonl"
+results=bench/results/gpu-$(date +%F).jsonl
+images=${IMAGES:-../shared/data/mnist/mnist_8000.npz}
+"$python" bench/gpu_table.py --out "$results" $([ -e "$images" ] && echo --images "$images")
+commit=$(git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
+for bench in bench_gpu_ops bench_gpu_programs; do "$build/bench/cpp/$bench" "$commit" >>"$results"; done
+say "figures are in $results"

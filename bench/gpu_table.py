@@ -1,0 +1,182 @@
+"""The figures that the GPU engine is held against: JSON lines, each checked in the run, with its target.
+
+    python bench/gpu_table.py [--device cuda] [--seconds S] [--images FILE] [--out FILE]
+
+A line is one of `jali bench --json` with `what`, `value` in `unit`, `target` and `met`. --images: for the mnist demo,
+as `jali demo mnist` takes it; without it that row is left out.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import importlib
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from jali.bench import sets
+from jali.bench.measure import Row
+from jali.bench.primitives import Shape, measure
+from jali.bench.registry import BENCHMARKS, Options
+
+for _module in ("primitives", "operations", "overhead"):
+    importlib.import_module(f"jali.bench.{_module}")
+
+Line = dict[str, Any]
+# Larger is better for rates, smaller for times.
+RATES = ("/s",)
+BOOTSTRAPPABLE = "log_n=16,depth=30,scale_bits=40,word=w32,dnum=4"  # alpha = 12
+
+
+def line(row: Row, what: str, value: float, unit: str, target: float | None) -> Line:
+    """A row with what it says of the target."""
+    rate = unit.endswith(RATES)
+    met = None if target is None else value >= target if rate else value <= target
+    return {
+        **dataclasses.asdict(row),
+        "what": what,
+        "value": value,
+        "unit": unit,
+        "target": target,
+        "met": met,
+    }
+
+
+def transforms(options: Options) -> Iterator[Line]:
+    """NTT, w32."""
+    for log_n, limbs, batch, target in (
+        (16, 48, 16, 3.2e6),
+        (12, 8, 256, 50e6),
+        (13, 8, 128, 26e6),
+        (14, 16, 64, 12e6),
+    ):
+        row = measure("ntt", "w32", Shape(log_n, limbs, 0, 1, batch), options)
+        rate = limbs * batch / row.median_s
+        yield line(row, f"NTT, N = 2^{log_n}, {limbs} limbs x {batch}", rate, "limbs/s", target)
+
+
+def level_with(limbs: int) -> int:
+    """The lowest level of BOOTSTRAPPABLE that has so many limbs."""
+    params = sets.load(BOOTSTRAPPABLE)
+    return next(k for k in range(1, params.depth + 1) if len(params.level(k).primes) >= limbs)
+
+
+def one(name: str, options: Options, **changes: Any) -> Row:
+    """The one row of a benchmark with these options."""
+    (row,) = BENCHMARKS[name].run(dataclasses.replace(options, **changes))
+    return row
+
+
+def ciphertexts(options: Options) -> Iterator[Line]:
+    """HRot and HMult, N = 2^16, alpha 12, w32."""
+    for what, name, limbs, batch, target in (
+        ("HRot", "rotate", 41, 1, 120e-6),
+        ("HRot", "rotate", 22, 1, 60e-6),
+        ("HRot", "rotate", 11, 1, 35e-6),
+        ("HMult, relinearised and rescaled", "hmult_relin_rescale", 37, 1, 120e-6),
+        ("HMult, relinearised and rescaled", "hmult_relin_rescale", 22, 1, 60e-6),
+        ("HMult, relinearised and rescaled", "hmult_relin_rescale", 41, 64, 70e-6),
+    ):
+        level = level_with(limbs)
+        row = one(name, options, sets=(BOOTSTRAPPABLE,), levels=(level,), batches=(batch,))
+        about = f"{what}, N = 2^16, {row.params['limbs']} limbs, batch {batch}"
+        yield line(row, about, row.median_s / batch, "s", target)
+
+
+def tensorfhe(options: Options) -> Iterator[Line]:
+    """HMULT a second at TensorFHE's sets, at the best batch."""
+    for name, target in (("n12", 2e6), ("n13", 5e5), ("n14", 1e5)):
+        rows = [
+            one("hmult", options, sets=(f"tensorfhe_{name}",), batches=(batch,))
+            for batch in (64, 256, 512)
+        ]
+        best = max(rows, key=lambda row: row.batch / row.median_s)
+        about = f"HMULT, TensorFHE's set at N = 2^{name[1:]}, batch {best.batch}"
+        yield line(best, about, best.batch / best.median_s, "HMULT/s", target)
+
+
+def gif_fhe(options: Options) -> Iterator[Line]:
+    """Key switching at dnum = L + 1, 32-bit words; CRT and inverse CRT of Table IV (integers of the host)."""
+    for log_n, limbs, target in ((13, 8, 15e-6), (14, 16, 45e-6), (15, 31, 130e-6)):
+        shape = Shape(log_n, limbs, 1, 1, 1)
+        down = measure("mod_down", "w32", shape, options)
+        row = measure("key_switch", "w32", shape, options)
+        about = f"key switch with ModDown, N = 2^{log_n}, {limbs} limbs, dnum = L + 1"
+        yield line(row, about, row.median_s + down.median_s, "s", target)
+    for word, log_n, limbs, crt, icrt in (
+        ("w32", 14, 16, 14.2e-6, 27.3e-6),
+        ("w32", 15, 32, 36.9e-6, 93.5e-6),
+        ("w64", 14, 16, 13.6e-6, 20.3e-6),
+        ("w64", 15, 32, 32.7e-6, 54.1e-6),
+    ):
+        for name, published in (("crt_mul", crt), ("icrt_garner", icrt)):
+            row = measure(name, word, Shape(log_n, limbs, 0, 1, 1), options)
+            about = f"{name}, {word}, N = 2^{log_n}, {limbs} limbs, to and from the host"
+            yield line(row, about, row.median_s, "s", published / 3)
+
+
+def overhead(options: Options) -> Iterator[Line]:
+    """What Python adds to a call."""
+    for row in BENCHMARKS["overhead"].run(options):
+        about = f"Python overhead of {row.params['operation']}"
+        yield line(row, about, row.median_s, "s", 5e-6)
+
+
+def demo(images: Path, device: str) -> Iterator[Line]:
+    """`jali demo mnist`: one image, and the throughput of batches."""
+    for what, arguments, unit, target in (
+        ("one image", ("--limit", "200"), "s", 4e-3),
+        ("batched", ("--limit", "1600", "--batch", "24", "--workers", "24"), "images/s", 2000.0),
+    ):
+        command = [sys.executable, "-m", "jali", "demo", "mnist", "--images", str(images)]
+        done = subprocess.run(
+            [*command, "--device", device, "--json", *arguments],
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+        )
+        result = json.loads(done.stdout)
+        seconds = result["seconds_per_image"]
+        value = seconds if unit == "s" else 1 / seconds
+        met = value <= target if unit == "s" else value >= target
+        about = {"what": f"mnist demo, {what}", "value": value, "unit": unit}
+        yield {"name": "jali demo mnist", **about, "target": target, "met": met, **result}
+
+
+def everything(options: Options, images: Path | None) -> Iterator[Line]:
+    """All rows."""
+    for part in (transforms, ciphertexts, tensorfhe, gif_fhe, overhead):
+        yield from part(options)
+    if images is not None:
+        yield from demo(images, options.device)
+
+
+def shown(value: float, unit: str) -> str:
+    """A value for people."""
+    return f"{value * 1e6:,.1f} us" if unit == "s" else f"{value:,.0f} {unit}"
+
+
+def main() -> None:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--seconds", type=float, default=0.3, help="time spent on a figure")
+    parser.add_argument("--images", type=Path)
+    parser.add_argument("--out", type=Path, help="JSON lines are appended here")
+    arguments = parser.parse_args()
+    options = Options(device=arguments.device, seconds=arguments.seconds)
+    for result in everything(options, arguments.images):
+        if arguments.out is not None:
+            with arguments.out.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(result) + "\n")
+        verdict = "met" if result["met"] else "short of"
+        figure, target = (shown(result[k], result["unit"]) for k in ("value", "target"))
+        print(f"{result['what']:<70} {figure:>22}  {verdict} {target}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
