@@ -2,6 +2,7 @@
 #include <nanobind/stl/complex.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -12,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "arrays.h"
@@ -37,6 +39,7 @@ class Evaluator {
             int threads, bool trace, const std::map<std::string, std::string>& variants)
       : Evaluator(build(params.ptr, std::move(keys), device, threads, trace, variants)) {}
 
+  const Server& server() const { return *server_; }
   Params params() const { return {server_->params}; }
   std::string engine() const { return server_->engine; }
   int threads() const { return server_->ring->ops().config().threads; }
@@ -246,6 +249,18 @@ nb::dict totals(const Trace& t) {
   return out;
 }
 
+/// Steps of the engine that a function of Python asks for: (name, seconds), on a GPU its kernels.
+std::vector<std::pair<std::string, double>> steps(const Evaluator& e, nb::callable function) {
+  const auto captured = e.server().ring->ops().capture([&] {
+    const nb::gil_scoped_acquire lock;
+    function();
+  });
+  std::vector<std::pair<std::string, double>> out;
+  nb::gil_scoped_release release;
+  for (const auto& step : captured->steps()) out.emplace_back(step.name, step.seconds);
+  return out;
+}
+
 /// The same ciphertext showing the first `length` slots.
 Ciphertext with_length(const Evaluator& e, const Ciphertext& a, std::size_t length) {
   const std::size_t slots = std::size_t{1} << a.log_slots;
@@ -294,6 +309,9 @@ Names, shapes, bytes and times: no data, nothing secret.)")
       .def("bring", &Evaluator::bring, "a"_a, nogil())
       .def("send_back", &Evaluator::send_back, "a"_a, nogil())
       .def("synchronize", &Evaluator::synchronize, nogil())
+      .def("steps", &steps, "function"_a,
+           nb::sig("def steps(self, function: collections.abc.Callable[[], object]) -> "
+                   "list[tuple[str, float]]"))
       .def("add", &Evaluator::add, "a"_a, "b"_a, nogil())
       .def("sub", &Evaluator::sub, "a"_a, "b"_a, nogil())
       .def("negate", &Evaluator::negate, "a"_a, nogil())

@@ -1,8 +1,9 @@
 """Floors: what no implementation can beat on this machine. Derived in docs/performance.md.
 
 On a CPU, the modular multiplications that an operation cannot do without over the rate at which the threads do
-them on registers. On a GPU the larger of that and of the bytes that must cross its memory, once each, over the
-rate of a copy. All rates are measured in the run.
+them on registers. On a GPU the bytes that must cross its memory, once each, over the rate of a copy; for
+transforms the butterflies over their rate where that is longer. (Products of base conversion and with keys are sums:
+they cost less than butterflies.) All rates are measured in the run.
 """
 
 from __future__ import annotations
@@ -33,11 +34,21 @@ def _gpu_rates(word: str, device: int) -> tuple[float, float]:
     return _jali.cuda_peak(word, device)
 
 
-def of(mults: float, bytes_moved: float, word: str, engine: str, threads: int) -> Floor | None:
-    """The floor of so many modular multiplications and bytes. engine: e.g. "cpu/ifma", "cuda:0"."""
+def of(
+    mults: float,
+    bytes_moved: float,
+    word: str,
+    engine: str,
+    threads: int,
+    *,
+    transform: bool = False,
+) -> Floor | None:
+    """The floor of so many modular multiplications and bytes. engine: e.g. "cpu/ifma", "cuda:0"; transform:
+    whether the multiplications are butterflies."""
     if engine.startswith("cuda"):
         butterflies, bandwidth = _gpu_rates(word, int(engine.partition(":")[2] or 0))
-        computing, moving = mults / butterflies, bytes_moved / bandwidth
+        computing = mults / butterflies if transform else 0.0
+        moving = bytes_moved / bandwidth
         if computing > moving:
             return Floor(computing, ON_REGISTERS)
         return Floor(moving, f"{IN_MEMORY} at {bandwidth / 1e12:.2f} TB/s")

@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from jali import ckks
-from jali.bench import floors, sets
+from jali.bench import floors, profile, sets
 from jali.bench.measure import Row, accept, row, timed
-from jali.bench.profile import profile
 from jali.bench.registry import Options, benchmark
 from jali.ckks.explicit import ExplicitEvaluator
 from jali.errors import InvalidArgument
@@ -114,12 +113,16 @@ class _Case:
         engine = self.evaluator.engine
         floor = floors.of_trace(recorder.trace, self.params.word, engine, self.threads)
         if options.profile:
-            profile(f"{name} at {self.name}", recorder, functools.partial(body, recorded))
+            profile.operations(
+                f"{name} at {self.name}", recorder, functools.partial(body, recorded)
+            )
         del recorder, recorded
         x = self.operands(self.evaluator)
         got = body(x)
         shown = self.client.decrypt(got, complex=True, length=self.params.slots)
         bits = accept(f"{name} at {self.name}", shown.reshape(want.shape), want, got.precision_bits)
+        if options.profile:
+            profile.kernels(f"{name} at {self.name}", self.evaluator, lambda: body(x))
         clock = options.clock_of(self.threads)
         times = timed(
             lambda: body(x),

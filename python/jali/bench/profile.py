@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 
 from jali import ckks
 
-__all__ = ["profile"]
+__all__ = ["kernels", "operations"]
 
 REPEATS = 20
 
 
-def profile(title: str, recorder: ckks.Evaluator, body: Callable[[], object]) -> None:
+def operations(title: str, recorder: ckks.Evaluator, body: Callable[[], object]) -> None:
     """Prints, to standard error, the mean time of each engine operation in one call of body.
 
     recorder: an evaluator with a trace. On a GPU every engine operation is waited for by itself.
@@ -23,17 +24,41 @@ def profile(title: str, recorder: ckks.Evaluator, body: Callable[[], object]) ->
     for _ in range(REPEATS):
         body()
     totals = sorted(trace.totals().items(), key=lambda item: -item[1]["seconds"])
-    whole = sum(total["seconds"] for _, total in totals)
-    print(f"{title}: {whole / REPEATS * 1e6:.1f} us in engine operations", file=sys.stderr)
-    print(
-        f"  {'operation':<20}{'calls':>7}{'us':>10}{'share':>8}{'MB':>9}{'M mults':>9}",
-        file=sys.stderr,
-    )
-    for name, total in totals:
-        moved = (total["bytes_read"] + total["bytes_written"]) / REPEATS / 1e6
-        print(
-            f"  {name:<20}{total['count'] / REPEATS:>7.0f}{total['seconds'] / REPEATS * 1e6:>10.1f}"
-            f"{total['seconds'] / whole:>8.0%}{moved:>9.2f}{total['mults'] / REPEATS / 1e6:>9.2f}",
-            file=sys.stderr,
-        )
     trace.clear()
+    rows = [
+        (
+            name,
+            total["count"] / REPEATS,
+            total["seconds"] / REPEATS,
+            f"{(total['bytes_read'] + total['bytes_written']) / REPEATS / 1e6:>9.2f}"
+            f"{total['mults'] / REPEATS / 1e6:>9.2f}",
+        )
+        for name, total in totals
+    ]
+    _print(f"{title}: engine operations, each waited for", rows, f"{'MB':>9}{'M mults':>9}")
+
+
+def kernels(title: str, server: ckks.Evaluator, body: Callable[[], object]) -> None:
+    """The same for the kernels of a GPU, each measured alone with warm caches; nothing on a CPU."""
+    totals: dict[str, list[float]] = defaultdict(list)
+    for name, seconds in server._core.steps(body):
+        totals[name].append(seconds)
+    if totals:
+        rows = [(name, len(times), sum(times), "") for name, times in totals.items()]
+        _print(f"{title}: kernels, each alone", sorted(rows, key=lambda row: -row[2]), "")
+
+
+def _print(title: str, rows: Iterable[tuple[str, float, float, str]], more: str) -> None:
+    """calls, microseconds and share of each row."""
+    rows = list(rows)
+    whole = sum(seconds for _, _, seconds, _ in rows)
+    width = max(len(name) for name, *_ in rows) + 2
+    lines = [
+        f"{title}: {whole * 1e6:.1f} us",
+        f"  {'':<{width}}{'calls':>6}{'us':>10}{'share':>7}{more}",
+    ]
+    for name, count, seconds, rest in rows:
+        lines.append(
+            f"  {name:<{width}}{count:>6.0f}{seconds * 1e6:>10.1f}{seconds / whole:>7.0%}{rest}"
+        )
+    print("\n".join(lines), file=sys.stderr)

@@ -15,7 +15,7 @@ SPECIAL_BITS = {14: 60, 15: 140, 16: 330}
 ENGINE = ("ntt", "intt", "mul", "key_switch")
 SETS = {
     14: "log_n=14,depth=7,scale_bits=40,dnum=6",
-    15: "log_n=15,depth=16,scale_bits=40,dnum=5",
+    15: "log_n=15,depth=15,scale_bits=40,dnum=5",
     16: "log_n=16,depth=29,scale_bits=40,dnum=4",
 }
 

@@ -83,6 +83,12 @@ struct VariantFamily {
   std::vector<std::string> names;  // the first is the default: "auto", the engine's own choice
 };
 
+/// A step of a recorded sequence, e.g. a kernel of a GPU, and the time that it takes alone.
+struct StepTime {
+  std::string name;
+  double seconds = 0;
+};
+
 /// A sequence of operations that runs again on the same blocks. Not for use by two threads at once.
 class Captured {
  public:
@@ -90,6 +96,9 @@ class Captured {
   virtual void run() = 0;
   /// Memory of the device that it keeps.
   virtual std::size_t bytes() const { return 0; }
+  /// Each step of it, measured now with warm caches; what its blocks hold is undefined until the next
+  /// run. Empty where an engine has no such steps.
+  virtual std::vector<StepTime> steps() { return {}; }
 };
 
 /// Distributions of secrets and errors.

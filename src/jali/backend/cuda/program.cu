@@ -1,4 +1,5 @@
 #include "jali/backend/cuda/check.cuh"
+#include "jali/backend/cuda/profile.cuh"
 #include "jali/backend/cuda/program.cuh"
 #include "jali/base/error.h"
 
@@ -13,12 +14,12 @@ class Graph final : public Captured {
   ~Graph() override {
     cudaSetDevice(stream_->device());
     if (graph_ != nullptr) cudaGraphExecDestroy(graph_);
+    if (recorded_ != nullptr) cudaGraphDestroy(recorded_);
   }
 
   void instantiate(cudaGraph_t recorded) {
-    const cudaError_t code = cudaGraphInstantiate(&graph_, recorded, 0);
-    cudaGraphDestroy(recorded);
-    stream_->check(code, "making a program");
+    recorded_ = recorded;
+    stream_->check(cudaGraphInstantiate(&graph_, recorded, 0), "making a program");
     stream_->check(cudaGraphUpload(graph_, stream_->main()), "making a program");
   }
   void run() override {
@@ -28,10 +29,15 @@ class Graph final : public Captured {
         "running a program");
   }
   std::size_t bytes() const override { return own_->bytes_in_use() + own_->bytes_cached(); }
+  std::vector<StepTime> steps() override {
+    stream_->enter();
+    return step_times(*stream_, recorded_);
+  }
 
  private:
   const std::shared_ptr<const Stream> stream_;
   const std::shared_ptr<device::Pool> own_;  // of the blocks that the graph writes
+  cudaGraph_t recorded_ = nullptr;
   cudaGraphExec_t graph_ = nullptr;
 };
 
