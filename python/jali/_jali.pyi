@@ -43,6 +43,7 @@ class Params:
         precision_bits: float | None = None,
         levels_after: int | None = None,
         order: str = "raise_first",
+        device: str = "cpu",
     ) -> Params:
         """
         Choose moduli and the smallest ring that the security table allows.
@@ -51,7 +52,7 @@ class Params:
         scale_bits: log2 of the scale: about scale_bits - log_n / 2 - 6 bits of precision remain. None for
             40 or, with bootstrap, for what precision_bits needs.
         log_n: log2 of the ring degree, 10 to 17; None for the smallest that is secure.
-        word: "w32", "w52", "w64", or "auto" for the fastest on CPUs that can hold the scale.
+        word: "w32", "w52", "w64", or "auto" for the fastest on the device that can hold the scale.
         security: 128, 192 or 256 bits, classical, by the table of eprint 2024/463; 0 only with a name that
             begins with "insecure_".
         dnum: digits of key switching at the top level; None to choose.
@@ -62,6 +63,8 @@ class Params:
         levels_after: multiplications between bootstrappings; None for 10.
         order: "raise_first", or "slots_first": more precise, cheaper for real numbers, and due three levels
             before the last.
+        device: "cpu" or "cuda", the kind that will compute; it decides what word="auto" is, wherever the call
+            is made, and nothing else: every device computes with every word.
 
         Raises InsecureParams or InvalidArgument, saying what would fit.
         """
@@ -906,7 +909,7 @@ class EvaluatorCore:
     def bring(self, a: Ciphertext) -> Ciphertext: ...
     def send_back(self, a: Ciphertext) -> Ciphertext: ...
     def synchronize(self) -> None: ...
-    def steps(self, function: Callable) -> list[tuple[str, float]]: ...
+    def steps(self, function: Callable[[], object]) -> list[tuple[str, float]]: ...
     def add(self, a: Ciphertext, b: Ciphertext) -> Ciphertext: ...
     def sub(self, a: Ciphertext, b: Ciphertext) -> Ciphertext: ...
     def negate(self, a: Ciphertext) -> Ciphertext: ...

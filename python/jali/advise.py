@@ -69,6 +69,7 @@ def _changes(options: argparse.Namespace, params: ckks.Params) -> list[tuple[str
         "word": options.word,
         "security": options.security,
         "integer_bits": params.integer_bits,
+        "device": options.device,
     }
 
     def ask(**changed: Any) -> ckks.Params | None:
@@ -119,6 +120,7 @@ def _asked(options: argparse.Namespace) -> ckks.Params:
         security=options.security,
         dnum=options.dnum,
         integer_bits=options.integer_bits,
+        device=options.device,
     )
 
 

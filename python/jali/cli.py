@@ -41,6 +41,9 @@ def _parser() -> argparse.ArgumentParser:
     params.add_argument("--scale-bits", type=float, default=40.0, help="log2 of the scale (40)")
     params.add_argument("--log-n", type=int, help="log2 of the ring degree (smallest secure)")
     params.add_argument("--word", choices=["auto", "w32", "w52", "w64"], default="auto")
+    params.add_argument(
+        "--device", choices=["cpu", "cuda"], default="cpu", help="that will compute (cpu)"
+    )
     params.add_argument("--security", type=int, choices=[128, 192, 256], default=128)
     params.add_argument("--dnum", type=int, help="digits of key switching (chosen)")
     params.add_argument(

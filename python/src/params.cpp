@@ -35,10 +35,36 @@ params::BootstrapOrder parse_order(const std::string& order) {
   throw InvalidArgument("unknown order \"" + order + "\": use \"raise_first\" or \"slots_first\"");
 }
 
+/// make(request) with the word that a GPU computes fastest with (docs/words.md), unless that serves nothing
+/// or takes a larger ring than the request's own choice.
+template <class Request, class Make>
+params::CkksParamsPtr with_gpu_word(Request request, const Make& make) {
+  const auto own = [&]() -> params::CkksParamsPtr { return make(request); };
+  const auto attempt = [&]() -> params::CkksParamsPtr {
+    try {
+      return own();
+    } catch (const Error&) {
+      return nullptr;
+    }
+  };
+  const auto any = attempt();
+  request.word = Word::w32;
+  auto fast = attempt();
+  if (fast != nullptr && (any == nullptr || fast->log_n() <= any->log_n())) return fast;
+  if (any != nullptr) return any;
+  request.word.reset();
+  return own();  // for its error
+}
+
 Params create(std::optional<int> depth, std::optional<double> scale_bits, std::optional<int> log_n,
               const std::string& word, int security, std::optional<int> dnum, double integer_bits,
               const std::string& name, bool bootstrap, std::optional<double> precision_bits,
-              std::optional<int> levels_after, const std::string& order) {
+              std::optional<int> levels_after, const std::string& order,
+              const std::string& device) {
+  const bool on_gpu = device == "cuda" || device.starts_with("cuda:");
+  require<InvalidArgument>(on_gpu || device == "cpu", [&] {
+    return "device must be \"cpu\" or \"cuda\", the kind that will compute, not \"" + device + "\"";
+  });
   if (bootstrap) {
     require<InvalidArgument>(
         !depth && !dnum && integer_bits == 10.0,
@@ -54,6 +80,10 @@ Params create(std::optional<int> depth, std::optional<double> scale_bits, std::o
     request.security = security;
     request.name = name;
     nb::gil_scoped_release release;
+    if (on_gpu && !request.word) {
+      return {
+          with_gpu_word(request, [](const auto& r) { return params::create_with_bootstrap(r); })};
+    }
     return {params::create_with_bootstrap(request)};
   }
   require<InvalidArgument>(!precision_bits && !levels_after && order == "raise_first",
@@ -70,6 +100,9 @@ Params create(std::optional<int> depth, std::optional<double> scale_bits, std::o
   literal.integer_bits = integer_bits;
   literal.name = name;
   nb::gil_scoped_release release;
+  if (on_gpu && !literal.word) {
+    return {with_gpu_word(literal, [](const auto& l) { return params::CkksParams::create(l); })};
+  }
   return {params::CkksParams::create(literal)};
 }
 
@@ -151,14 +184,14 @@ Make them with Params.create; the same arguments give the same parameters everyw
                   nb::kw_only(), "log_n"_a = nb::none(), "word"_a = "auto", "security"_a = 128,
                   "dnum"_a = nb::none(), "integer_bits"_a = 10.0, "name"_a = "",
                   "bootstrap"_a = false, "precision_bits"_a = nb::none(),
-                  "levels_after"_a = nb::none(), "order"_a = "raise_first",
+                  "levels_after"_a = nb::none(), "order"_a = "raise_first", "device"_a = "cpu",
                   R"(Choose moduli and the smallest ring that the security table allows.
 
 depth: multiplications one after the other, >= 0.
 scale_bits: log2 of the scale: about scale_bits - log_n / 2 - 6 bits of precision remain. None for
     40 or, with bootstrap, for what precision_bits needs.
 log_n: log2 of the ring degree, 10 to 17; None for the smallest that is secure.
-word: "w32", "w52", "w64", or "auto" for the fastest on CPUs that can hold the scale.
+word: "w32", "w52", "w64", or "auto" for the fastest on the device that can hold the scale.
 security: 128, 192 or 256 bits, classical, by the table of eprint 2024/463; 0 only with a name that
     begins with "insecure_".
 dnum: digits of key switching at the top level; None to choose.
@@ -169,6 +202,8 @@ precision_bits: of a bootstrapped value: -log2 of the standard deviation of its 
 levels_after: multiplications between bootstrappings; None for 10.
 order: "raise_first", or "slots_first": more precise, cheaper for real numbers, and due three levels
     before the last.
+device: "cpu" or "cuda", the kind that will compute; it decides what word="auto" is, wherever the call
+    is made, and nothing else: every device computes with every word.
 
 Raises InsecureParams or InvalidArgument, saying what would fit.)")
       .def_prop_ro(

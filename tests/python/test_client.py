@@ -105,3 +105,22 @@ def test_parameters_tell_the_truth(world: World) -> None:
     with pytest.raises(TypeError):
         ckks.Params()
     assert ckks.Params.create(depth=np.int64(2), scale_bits=np.float64(40)).depth == 2
+
+
+def test_word_auto_is_the_fastest_of_the_device_that_will_compute() -> None:
+    here = ckks.Params.create(depth=7)
+    there = ckks.Params.create(depth=7, device="cuda")
+    assert (here.word, there.word) == ("w52", "w32")
+    assert there.fingerprint == ckks.Params.create(depth=7, word="w32").fingerprint
+    # The device decides nothing else, and nothing where a word is named.
+    for word in ("w32", "w52", "w64"):
+        named = [ckks.Params.create(depth=3, word=word, device=d) for d in ("cpu", "cuda:1")]
+        assert named[0].fingerprint == named[1].fingerprint
+    # Never a larger ring for the sake of a word.
+    for depth in range(1, 24, 2):
+        cpu, gpu = (ckks.Params.create(depth=depth, device=d) for d in ("cpu", "cuda"))
+        assert gpu.log_n == cpu.log_n
+    with pytest.raises(jali.InvalidArgument, match="device"):
+        ckks.Params.create(depth=1, device="abacus")
+    with pytest.raises(jali.InsecureParams):
+        ckks.Params.create(depth=60, log_n=13, device="cuda")

@@ -6,13 +6,14 @@ holds no secret: parameters, public keys, weights.
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from jali import ckks
-from jali.ckks.explicit import Diagonal, Extended
+from jali.ckks.explicit import Diagonal, ExplicitEvaluator, Extended
 from jali.demo.network import Array, Network
 from jali.demo.packing import Linear, Program, compile_network
 
@@ -25,6 +26,7 @@ SCALE_BITS = 28.5
 WORD = "w32"
 INTEGER_BITS = 8.0  # logits and the unread slots beside them stay below 32
 GAINS = (8.0, 2.0, 2.0, 1.0)  # measured best: see jali.demo.packing, "Ranges"
+KEPT_PROGRAMS = 4  # sizes of batch that a server on a GPU keeps ready
 MAGNITUDE = 3.0  # root mean square of pixels times their gain, declared for any image
 
 
@@ -94,9 +96,11 @@ class Server:
     ) -> None:
         self._params = ckks.Params.from_bytes(params)
         public = ckks.EvaluationKeys.from_bytes(keys, self._params)
-        evaluator = ckks.Evaluator(self._params, public, device, threads=threads)
-        self.threads, self.engine = evaluator.threads, evaluator.engine
-        self._run = evaluator.explicit
+        self._evaluator = ckks.Evaluator(self._params, public, device, threads=threads)
+        self.threads, self.engine = self._evaluator.threads, self._evaluator.engine
+        self._run = self._evaluator.explicit
+        self._lock = threading.Lock()
+        self._programs: dict[int, ckks.Program] = {}  # on a GPU, by batch
         self._steps: list[_EncodedLinear | None] = []  # None: a square
         level = self._params.depth
         for step in program.steps:
@@ -117,31 +121,54 @@ class Server:
     def __call__(self, request: bytes) -> bytes:
         """The bytes of encrypted images to the bytes of encrypted logits."""
         x = ckks.Ciphertext.from_bytes(request, self._params)
-        for step in self._steps:
-            if step is None:
-                x = self._run.relinearise_rescale(self._run.square(x))
-            else:
-                x = self._linear(x, step)
-        return x.to_bytes()
+        if self._evaluator.device != "cuda":
+            return _network(self._run, self._steps, x).to_bytes()
+        return self._on_gpu(self._evaluator.bind(x)).ciphertext.to_bytes()
 
-    def _linear(self, x: ckks.Ciphertext, step: _EncodedLinear) -> ckks.Ciphertext:
-        """Baby steps share one ModUp; all giant steps share one division by P and the rescale."""
-        run = self._run
-        steps = {b for _, terms in step.giants for b, _ in terms}
-        if steps == {0}:
-            turned = {0: run.extend(x)}
-        else:
-            hoisted = run.hoist(x)
-            turned = {b: run.rotate_extended(hoisted, b) for b in steps}
+    def _on_gpu(self, x: ckks.Bound) -> ckks.Bound:
+        """The network as one CUDA graph for each size of batch, recorded at its first request."""
+        batch = x._settled().batch
+        with self._lock:
+            program = self._programs.get(batch)
+            if program is None:
+                if len(self._programs) == KEPT_PROGRAMS:
+                    del self._programs[next(iter(self._programs))]
+                # Of its parts alone: a program that held this server would never be dropped.
+                bind, run, steps = self._evaluator.bind, self._run, self._steps
+                program = self._evaluator.program(
+                    lambda y: bind(_network(run, steps, y._settled())), x
+                )
+                self._programs[batch] = program
+        result = program(x)
+        assert isinstance(result, ckks.Bound)
+        return result
 
-        def inner(terms: list[tuple[int, Diagonal]]) -> Extended:
-            return run.multiply_accumulate([turned[b] for b, _ in terms], [d for _, d in terms])
 
-        (_, first), *others = step.giants  # the first giant step is 0
-        total = inner(first)
-        for g, terms in others:
-            run.rotate_accumulate(total, inner(terms), g)
-        y = run.reduce_rescale(total)
-        for rotation in step.sum_rotations:
-            y = run.add(y, run.rotate(y, rotation))
-        return run.add_plain(y, step.bias)
+def _network(
+    run: ExplicitEvaluator, steps: list[_EncodedLinear | None], x: ckks.Ciphertext
+) -> ckks.Ciphertext:
+    for step in steps:
+        x = run.relinearise_rescale(run.square(x)) if step is None else _linear(run, x, step)
+    return x
+
+
+def _linear(run: ExplicitEvaluator, x: ckks.Ciphertext, step: _EncodedLinear) -> ckks.Ciphertext:
+    """Baby steps share one ModUp; all giant steps share one division by P and the rescale."""
+    steps = {b for _, terms in step.giants for b, _ in terms}
+    if steps == {0}:
+        turned = {0: run.extend(x)}
+    else:
+        hoisted = run.hoist(x)
+        turned = {b: run.rotate_extended(hoisted, b) for b in steps}
+
+    def inner(terms: list[tuple[int, Diagonal]]) -> Extended:
+        return run.multiply_accumulate([turned[b] for b, _ in terms], [d for _, d in terms])
+
+    (_, first), *others = step.giants  # the first giant step is 0
+    total = inner(first)
+    for g, terms in others:
+        run.rotate_accumulate(total, inner(terms), g)
+    y = run.reduce_rescale(total)
+    for rotation in step.sum_rotations:
+        y = run.add(y, run.rotate(y, rotation))
+    return run.add_plain(y, step.bias)
