@@ -113,7 +113,7 @@ def test_variants_of_a_user(one: World, cache: Path) -> None:
 
 
 def test_wrong_options(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["tune", "--log-n", "9"]) == 1
+    assert cli.main(["tune", "--device", "cpu", "--log-n", "9"]) == 1
     assert "--log-n" in capsys.readouterr().err
     assert cli.main(["tune", "--device", "cuda:99", "--log-n", "12", "--word", "w32"]) == 1
     assert not cache.exists()
