@@ -59,7 +59,8 @@ class Canonical {
 
 std::shared_ptr<const CkksParams> CkksParamsBuilder::build(const CkksLiteral& literal,
                                                            const Choice& choice) {
-  const auto& [log_n, word, table, gadget] = choice;
+  const auto& [chosen_log_n, word, table, gadget] = choice;
+  const int log_n = chosen_log_n;  // lambdas of C++20 in older Clang capture no bindings
   std::shared_ptr<CkksParams> params(new CkksParams);
   params->literal_ = literal;
   params->literal_.log_n = log_n;
