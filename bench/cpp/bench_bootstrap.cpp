@@ -1,6 +1,6 @@
 // Bootstrapping on the CPU, stage by stage; one JSON object a line, in the shape of `jali bench --json`.
 //   bench_bootstrap [--preset NAME] [--log-n N] [--threads T] [--reps R] [--stream]
-// --log-n: the preset's precision and levels on another ring, without its security. --stream: diagonals
+// --log-n: the preset's precision, levels and digits on another ring, without its security. --stream: diagonals
 // are encoded whenever they are used, for little memory. Prints nothing that was not decrypted first.
 #include <sys/resource.h>
 
@@ -38,7 +38,10 @@ params::CkksParamsPtr make_params(const std::string& name, int log_n) {
                                      log_n};
     request.security = 0;
     request.name = "insecure_" + name;
-    return params::create_with_bootstrap(request);
+    auto literal = params::bootstrap_literal(request, log_n);
+    // As many digits as the preset has, which without a bound on log PQ would be one.
+    literal.dnum = static_cast<int>(params::CkksParams::create(params::preset(name))->dnum());
+    return params::CkksParams::create(literal);
   }
   throw InvalidArgument("no bootstrapping preset " + name);
 }
