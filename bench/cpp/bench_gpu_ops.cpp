@@ -55,26 +55,52 @@ void report(const char* name, const std::string& params, std::size_t batch, doub
       floor / (median_us * 1e-6), commit);
 }
 
-void measure(const char* commit) {
+// Transforms of blocks larger than the L2, both directions; every variant at some sizes.
+void measure_transforms(const char* commit) {
   for (const Word word : {Word::w32, Word::w52, Word::w64}) {
-    for (const auto& [log_n, limbs, batch] :
-         {std::tuple{12, 8, 256}, {13, 8, 128}, {14, 16, 64}, {16, 48, 16}}) {
-      auto ops = backend::make_cuda_ops(
-          {word, std::size_t{1} << log_n, make_primes(word, log_n, limbs), 1, ""});
-      auto pool = device::Pool::create(false, ops->memory());
-      std::vector<PrimeIndex> primes(limbs);
-      for (int i = 0; i < limbs; ++i) primes[i] = static_cast<PrimeIndex>(i);
-      auto x = pool->allocate((std::size_t{1} << log_n) * limbs * batch * word_bytes(word));
-      const backend::View view{x.data(), primes, static_cast<std::size_t>(batch)};
-      const std::uint8_t seed[32] = {1};
-      ops->sample_uniform(view, seed, 0);
-      const double us = median_us(*ops, x.data(), [&] { ops->ntt(view); });
-      report("ntt",
-             "\"word\": \"" + std::string(word_name(word)) + "\", \"log_n\": " +
-                 std::to_string(log_n) + ", \"limbs\": " + std::to_string(limbs),
-             static_cast<std::size_t>(batch), us, 2.0 * static_cast<double>(x.bytes()), commit);
+    for (const auto& [log_n, limbs, batch] : {std::tuple{12, 8, 1024},
+                                              {13, 8, 512},
+                                              {14, 16, 128},
+                                              {15, 24, 32},
+                                              {16, 48, 16},
+                                              {17, 24, 16}}) {
+      for (const auto& family : backend::cuda_variants()) {
+        if (family.family != "ntt") continue;
+        for (const auto& variant : family.names) {
+          if (variant != family.names.front() && log_n % 2 != 0) continue;
+          backend::Config config{word, std::size_t{1} << log_n, make_primes(word, log_n, limbs), 1,
+                                 ""};
+          config.variants["ntt"] = variant;
+          auto ops = backend::make_cuda_ops(config);
+          auto pool = device::Pool::create(false, ops->memory());
+          std::vector<PrimeIndex> primes(limbs);
+          for (int i = 0; i < limbs; ++i) primes[i] = static_cast<PrimeIndex>(i);
+          auto x = pool->allocate((std::size_t{1} << log_n) * limbs * batch * word_bytes(word));
+          const backend::View view{x.data(), primes, static_cast<std::size_t>(batch)};
+          // Residues of one row a limb, over and over.
+          const std::uint8_t seed[32] = {1};
+          ops->sample_uniform({x.data(), primes, 1}, seed, 0);
+          for (std::size_t done = x.bytes() / batch; done < x.bytes(); done *= 2) {
+            ops->memory()->copy(static_cast<std::byte*>(x.data()) + done, x.data(),
+                                std::min(done, x.bytes() - done));
+          }
+          const std::string params = "\"word\": \"" + std::string(word_name(word)) +
+                                     "\", \"log_n\": " + std::to_string(log_n) +
+                                     ", \"limbs\": " + std::to_string(limbs) + ", \"variant\": \"" +
+                                     variant + "\"";
+          for (const bool inverse : {false, true}) {
+            const double us =
+                median_us(*ops, x.data(), [&] { inverse ? ops->intt(view) : ops->ntt(view); });
+            report(inverse ? "intt" : "ntt", params, static_cast<std::size_t>(batch), us,
+                   2.0 * static_cast<double>(x.bytes()), commit);
+          }
+        }
+      }
     }
   }
+}
+
+void measure_key_switch(const char* commit) {
   // One key switch at N = 2^16, alpha = 12, W32.
   for (const int q : {41, 22, 11}) {
     const int alpha = 12, total = q + alpha;
@@ -116,7 +142,9 @@ void measure(const char* commit) {
 
 int main(int argc, char** argv) {
   try {
-    measure(argc > 1 ? argv[1] : "unknown");
+    const char* commit = argc > 1 ? argv[1] : "unknown";
+    measure_transforms(commit);
+    measure_key_switch(commit);
   } catch (const Error& error) {
     std::fprintf(stderr, "error: %s\n", error.what());
     return 1;

@@ -6,36 +6,55 @@
 
 namespace jali::backend::cuda {
 
+/// How a group reads its twiddles (tables.cuh): as they are; where threads hold neighbouring blocks, leaves
+/// side by side for the threads; or the first of them alone, the others computed.
+enum class Twiddles { shared, leaves, computed };
+
+// A twiddle of stage t + s of a group of the blocks `node` of stage t.
+template <class W, Twiddles kFrom>
+__device__ __forceinline__ typename W::Twiddle twiddle_at(
+    const typename W::Twiddle* __restrict__ table, int t, int s, int node, int group) {
+  const int first = 1 << (t + s);
+  if constexpr (kFrom == Twiddles::shared) return table[first + (node << s) + group];
+  return table[first + (group << t) + node];
+}
+
 // One of kG stages on 2^kG registers: 2^kS butterflies share a twiddle each. The group starts at stage
-// t of the transform, on that stage's block `node`.
-template <class W, bool kInverse, bool kLeaf, int kG, int kS>
+// t of the transform, on that stage's block `node`. In the notation of tables.cuh the twiddle of group a
+// of a stage is psi^brv(a) times that of group 0.
+template <class W, bool kInverse, Twiddles kFrom, int kG, int kS>
 __device__ __forceinline__ void stage(typename W::R* x, int t, int node,
-                                      const typename W::Twiddle* __restrict__ twiddle,
+                                      const typename W::Twiddle* __restrict__ table,
                                       const typename W::Prime& prime) {
-  const auto* w = twiddle + (1 << (t + kS)) + (kLeaf ? node : node << kS);
-  const int step = kLeaf ? 1 << t : 1;  // leaves: group-major, so that a warp reads neighbours
   constexpr int kHalf = (1 << kG) >> (kS + 1);
+  constexpr bool kComputed = kFrom == Twiddles::computed;
 #pragma unroll
   for (int p = 0; p < (1 << kG) / 2; ++p) {
     const int group = p / kHalf, at = group * 2 * kHalf + p % kHalf;
-    const auto f = W::twiddle(w[group * step]);
+    const auto f = W::twiddle(twiddle_at<W, kFrom>(table, t, kS, node, kComputed ? 0 : group));
     if constexpr (kInverse) {
-      W::inverse_butterfly(x[at], x[at + kHalf], f, prime);
+      W::template inverse_butterfly<kG - 1 - kS, kG>(x[at], x[at + kHalf], f, prime);
+      if (kComputed && group > 0) {
+        x[at + kHalf] = W::times(x[at + kHalf], W::twiddle(table[group]), prime);
+      }
     } else {
+      if (kComputed && group > 0) {
+        x[at + kHalf] = W::times(x[at + kHalf], W::twiddle(table[group]), prime);
+      }
       W::butterfly(x[at], x[at + kHalf], f, prime);
     }
   }
 }
 
-template <class W, bool kInverse, bool kLeaf, int kG, int kS = kInverse ? kG - 1 : 0>
+template <class W, bool kInverse, Twiddles kFrom, int kG, int kS = kInverse ? kG - 1 : 0>
 __device__ __forceinline__ void stages(typename W::R* x, int t, int node,
-                                       const typename W::Twiddle* __restrict__ twiddle,
+                                       const typename W::Twiddle* __restrict__ table,
                                        const typename W::Prime& prime) {
-  stage<W, kInverse, kLeaf, kG, kS>(x, t, node, twiddle, prime);
+  stage<W, kInverse, kFrom, kG, kS>(x, t, node, table, prime);
   if constexpr (!kInverse && kS + 1 < kG) {
-    stages<W, false, kLeaf, kG, kS + 1>(x, t, node, twiddle, prime);
+    stages<W, false, kFrom, kG, kS + 1>(x, t, node, table, prime);
   }
-  if constexpr (kInverse && kS > 0) stages<W, true, kLeaf, kG, kS - 1>(x, t, node, twiddle, prime);
+  if constexpr (kInverse && kS > 0) stages<W, true, kFrom, kG, kS - 1>(x, t, node, table, prime);
 }
 
 // To the range that a group of butterflies may start from.

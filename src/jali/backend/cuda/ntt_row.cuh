@@ -17,9 +17,10 @@
 namespace jali::backend::cuda {
 
 /// kPerSm: threads that an SM holds at a time, which decides how many registers each has.
-template <class W, int kLogN_, int kLogC_, int kHeld_, int kPerSm>
+template <class W, int kLogN_, int kLogC_, int kHeld_, int kPerSm, bool kComputed_ = false>
 struct RowShape {
   static constexpr int kLogN = kLogN_, kLogC = kLogC_, kHeld = kHeld_;
+  static constexpr bool kComputed = kComputed_;  // twiddles of the last group
   static constexpr int kGroups = group_count(kLogN, kHeld), kLast = kGroups - 1;
   static constexpr int kTile = kLogN - kLogC;  // log2 of the residues of a block
   static constexpr int kLogThreads = kTile - kHeld, kThreads = 1 << kLogThreads;
@@ -49,8 +50,9 @@ struct RowShape {
     if constexpr (kParts < kLine && kParts >= 1 && kSub < kTile) at += (i >> kSub) << kParts;
     return at;
   }
-  static constexpr std::size_t kBytes =
-      static_cast<std::size_t>(kWord) * place((1 << kTile) - 1) + kWord;
+  static constexpr std::size_t kBarrier =  // where a cluster's barrier lies, after the tile
+      (static_cast<std::size_t>(kWord) * place((1 << kTile) - 1) + kWord + 7) / 8 * 8;
+  static constexpr std::size_t kBytes = kBarrier + (kLogC > 0 ? 8 : 0);
   /// Place in the row of register r of group k, less the thread's base.
   static constexpr __host__ __device__ int offset(int k, int r) {
     const int g = size(k);
@@ -63,6 +65,12 @@ namespace row_detail {
 __device__ __forceinline__ void cluster_arrive() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+#endif
+}
+// Without waiting for stores: begin_receiving has a fence of its own.
+__device__ __forceinline__ void cluster_arrive_relaxed() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
 #endif
 }
 __device__ __forceinline__ void cluster_wait() {
@@ -85,18 +93,52 @@ __device__ __forceinline__ unsigned remote(unsigned shared, int rank) {
 #endif
   return at;
 }
-__device__ __forceinline__ void store_remote(unsigned at, std::uint32_t x) {
+// Residues travel by asynchronous stores that the receiving block's barrier counts in bytes: a block waits
+// for what it is to receive and for nothing else. Called by all threads.
+__device__ __forceinline__ void begin_receiving(unsigned barrier, unsigned bytes) {
 #if __CUDA_ARCH__ >= 900
-  asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(at), "r"(x) : "memory");
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  __syncwarp();
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+                 : "memory");
+  }
+  __syncwarp();
 #endif
 }
-__device__ __forceinline__ void store_remote(unsigned at, std::uint64_t x) {
+__device__ __forceinline__ void received(unsigned barrier) {
 #if __CUDA_ARCH__ >= 900
-  asm volatile("st.shared::cluster.u64 [%0], %1;" ::"r"(at), "l"(x) : "memory");
+  asm volatile(
+      "{\n"
+      ".reg .pred done;\n"
+      "again:\n"
+      "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], 0;\n"
+      "@!done bra again;\n"
+      "}" ::"r"(barrier)
+      : "memory");
 #endif
 }
-__device__ __forceinline__ void store_remote(unsigned at, double x) {
-  store_remote(at, static_cast<std::uint64_t>(__double_as_longlong(x)));
+__device__ __forceinline__ void send(unsigned at, unsigned barrier, std::uint32_t x) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile(
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(at),
+      "r"(x), "r"(barrier)
+      : "memory");
+#endif
+}
+__device__ __forceinline__ void send(unsigned at, unsigned barrier, std::uint64_t x) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile(
+      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u64 [%0], %1, [%2];" ::"r"(at),
+      "l"(x), "r"(barrier)
+      : "memory");
+#endif
+}
+__device__ __forceinline__ void send(unsigned at, unsigned barrier, double x) {
+  send(at, barrier, static_cast<std::uint64_t>(__double_as_longlong(x)));
 }
 
 }  // namespace row_detail
@@ -115,6 +157,9 @@ struct RowWorker {
   R* shared;
   int rank, thread;
 
+  __device__ __forceinline__ unsigned barrier() const {
+    return static_cast<unsigned>(__cvta_generic_to_shared(shared)) + S::kBarrier;
+  }
   // The thread's first residue in group k, counted in the row for k = 0 and in the tile otherwise.
   template <int k>
   __device__ __forceinline__ int base() const {
@@ -130,12 +175,15 @@ struct RowWorker {
   __device__ __forceinline__ void compute(R (&x)[kCount]) const {
     if constexpr (kUnit == 0) settle<W, kInverse>(x, row.prime);
     constexpr int kG = S::size(k);
+    constexpr Twiddles kFrom = k < kLast      ? Twiddles::shared
+                               : S::kComputed ? Twiddles::computed
+                                              : Twiddles::leaves;
     int node = 0;
     if constexpr (k > 0) {
       node = (rank << (S::kTile - S::length(k))) + (base<k>() >> S::length(k)) +
              (S::offset(k, kUnit << kG) >> S::length(k));
     }
-    stages<W, kInverse, k == kLast, kG>(x + (kUnit << kG), S::start(k), node, twiddle, row.prime);
+    stages<W, kInverse, kFrom, kG>(x + (kUnit << kG), S::start(k), node, twiddle, row.prime);
     if constexpr (((kUnit + 1) << kG) < kCount) compute<k, kUnit + 1>(x);
   }
 
@@ -216,10 +264,10 @@ struct RowWorker {
       for (int r = 0; r < kCount; ++r) {
         constexpr int kMask = (1 << S::kTile) - 1;
         const int offset = S::offset(0, r);
-        store_remote(remote(at + S::place(offset & kMask) * S::kWord, offset >> S::kTile), x[r]);
+        const int to = offset >> S::kTile;
+        send(remote(at + S::place(offset & kMask) * S::kWord, to), remote(barrier(), to), x[r]);
       }
-      cluster_arrive();
-      cluster_wait();
+      received(barrier());
     }
   }
   template <int k>
@@ -272,12 +320,11 @@ struct RowWorker {
 #pragma unroll
       for (int r = 0; r < kCount; ++r) {
         const int offset = S::offset(1, r);
-        store_remote(
-            remote(at + S::place(offset & ((1 << kColumns) - 1)) * S::kWord, offset >> kColumns),
-            x[r]);
+        const int to = offset >> kColumns;
+        send(remote(at + S::place(offset & ((1 << kColumns) - 1)) * S::kWord, to),
+             remote(barrier(), to), x[r]);
       }
-      cluster_arrive();
-      cluster_wait();
+      received(barrier());
       const R* from = shared + S::place(thread);
 #pragma unroll
       for (int r = 0; r < kCount; ++r) {
@@ -332,7 +379,12 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
   const unsigned limb = blockIdx.z, b = blockIdx.y;
   const unsigned index = limbs.prime[limb];
   if (index == kSkip) return;  // the whole cluster
-  if constexpr (!kInverse && S::kLogC > 0) row_detail::cluster_arrive();
+  if constexpr (S::kLogC > 0) {
+    row_detail::begin_receiving(
+        static_cast<unsigned>(__cvta_generic_to_shared(shared)) + S::kBarrier,
+        S::kWord << S::kTile);
+    if constexpr (!kInverse) row_detail::cluster_arrive_relaxed();
+  }
   const typename W::Prime prime = primes[index];
   const Row<W> row{limb, b, (static_cast<std::size_t>(limb) * gridDim.y + b) << S::kLogN, prime};
   Factor<typename W::R> scale{};

@@ -26,9 +26,9 @@ struct Transform {
   void launch(Kernel* kernel, unsigned blocks, unsigned rows, unsigned threads, std::size_t bytes,
               unsigned cluster, const Args&... args) const {
     if (bytes > (48 << 10)) {
-      check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 static_cast<int>(bytes)),
-            "shared memory of a transform");
+      stream.check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                        static_cast<int>(bytes)),
+                   "shared memory of a transform");
     }
     cudaLaunchAttribute attribute{};
     attribute.id = cudaLaunchAttributeClusterDimension;
@@ -50,10 +50,10 @@ struct Transform {
     return tables.n_inverse.template as<Factor<typename W::R>>();
   }
 
-  template <int kLogN>
+  template <int kLogN, bool kComputed>
   void one_pass() const {
-    using C = RowChoice<W>;
-    using S = RowShape<W, kLogN, C::log_blocks(kLogN), C::held(kLogN), C::per_sm(kLogN)>;
+    using C = RowChoice<W, kComputed>;
+    using S = RowShape<W, kLogN, C::log_blocks(kLogN), C::held(kLogN), C::per_sm(kLogN), kComputed>;
     launch(row_kernel<W, S, kInverse, Load, Store>, 1u << S::kLogC, limb_count, S::kThreads,
            S::kBytes, 1u << S::kLogC, load, store, limbs, primes(), twiddles(), n_inverse(),
            scales);
@@ -92,7 +92,9 @@ struct Transform {
     if constexpr (kLogN >= kTwoPassFrom) {
       if (tables.ntt_variant == NttVariant::two_pass) return two_passes<kLogN>();
     }
-    one_pass<kLogN>();
+    // Without clusters a row of one block remains, up to the N from which two passes take over.
+    tables.ntt_variant == NttVariant::on_the_fly ? one_pass<kLogN, true>()
+                                                 : one_pass<kLogN, false>();
   }
 };
 

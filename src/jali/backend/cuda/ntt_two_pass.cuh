@@ -95,8 +95,8 @@ struct PassWorker {
     const auto unit = T::unit(thread + kUnit * T::kThreads, kU, kG);
     // Contiguous tiles hold 2^kX whole blocks of stage t0.
     const int node = kColumns ? unit.node : (tile << (kX + kU)) + unit.node;
-    stages<W, kInverse, !kColumns && k == kLast, kG>(x + (kUnit << kG), shape.t0 + kU, node,
-                                                     twiddle, row.prime);
+    stages<W, kInverse, !kColumns && k == kLast ? Twiddles::leaves : Twiddles::shared, kG>(
+        x + (kUnit << kG), shape.t0 + kU, node, twiddle, row.prime);
     if constexpr (((kUnit + 1) << kG) < kHeld) compute<k, kUnit + 1>(x);
   }
   template <int k>

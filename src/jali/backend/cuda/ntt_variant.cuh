@@ -1,7 +1,10 @@
 // Which kernel transforms rows of N = 2^log_n, and what follows from it for the tables.
 #pragma once
 
+#include <type_traits>
+
 #include "jali/backend/cuda/ntt_groups.cuh"
+#include "jali/backend/cuda/word.cuh"
 
 namespace jali::backend::cuda {
 
@@ -9,23 +12,38 @@ namespace jali::backend::cuda {
 enum class NttVariant {
   automatic,
   two_pass,  // ntt_two_pass.cuh, from N = 2^14 on
-  cluster,   // ntt_row.cuh
+  cluster,      // ntt_row.cuh: a row in the registers of a block or of a cluster of blocks
+  on_the_fly,   // the same with the last twiddles computed: one more product in place of a load
+  dense,        // ntt_dense.cu: two matrix products on CUDA cores
+  tensor,       // ntt_tensor.cu: the same on INT8 tensor cores; w32
 };
 
 constexpr int kTwoPassFrom = 14;
 
-/// Shape of the kernel of one pass, as powers of two: residues a thread holds, threads an SM, blocks a row.
-template <class W>
+/// Shape of the kernel of one pass, as powers of two: residues a thread holds, threads an SM, blocks a
+/// row; kComputed: for twiddles computed on the fly. What was fastest on an H100.
+template <class W, bool kComputed>
 struct RowChoice {
   static constexpr bool kNarrow = sizeof(typename W::R) == 4;
   static constexpr int held(int log_n) {
-    return kNarrow && (log_n == 13 || log_n == 14 || log_n == 15) ? 5 : 4;
+    if (!kNarrow) return log_n >= (std::is_same_v<W, W52> ? 13 : 14) ? 5 : 3;
+    return log_n == 17 ? 6 : kComputed || log_n >= 13 ? 5 : 4;
   }
-  static constexpr int per_sm(int log_n) { return !kNarrow ? 512 : held(log_n) == 4 ? 1024 : 768; }
+  static constexpr int per_sm(int log_n) {
+    if (!kNarrow) return held(log_n) == 3 ? 1024 : 512;
+    return log_n == 17 ? 512 : !kComputed && (log_n == 13 || log_n == 15) ? 768 : 1024;
+  }
   static constexpr int log_blocks(int log_n) {
-    return log_n <= 13 ? 0 : log_n == 17 ? 3 : log_n - 13;
+    return log_n <= 13 ? 0 : log_n == 14 ? (kNarrow ? 0 : 1) : 3;
   }
 };
+/// The engine's own choice, as measured there: computing twiddles pays where loads of 32-bit words bind;
+/// at 2^17 rows of 64-bit words leave an SM one block.
+template <class W>
+constexpr NttVariant own_choice(int log_n) {
+  if (std::is_same_v<W, W64> && log_n == 17) return NttVariant::two_pass;
+  return sizeof(typename W::R) == 4 && log_n <= 16 ? NttVariant::on_the_fly : NttVariant::cluster;
+}
 
 /// Residues a thread holds in the kernels of two passes, as a power of two: what 64 registers have room
 /// for.
@@ -41,10 +59,26 @@ template <class W>
 constexpr int leaf_stages(NttVariant variant, int log_n) {
   return variant == NttVariant::two_pass && log_n >= kTwoPassFrom
              ? last_group_size(contiguous_stages(log_n), kPassHeld<W>)
-             : last_group_size(log_n, RowChoice<W>::held(log_n));
+         : variant == NttVariant::on_the_fly
+             ? last_group_size(log_n, RowChoice<W, true>::held(log_n))
+             : last_group_size(log_n, RowChoice<W, false>::held(log_n));
 }
 
-/// What stands behind a choice on a GPU: clusters need compute capability 9.
-NttVariant resolve(NttVariant chosen, int device);
+/// The kernels of butterflies behind a choice on a GPU of this compute capability: of transforms with a
+/// caller's load and store always, of the others but for matrix products. Clusters need 9; 12 has 99 KB of
+/// shared memory for a block, where an eighth of 2^17 64-bit residues takes 147.
+template <class W>
+constexpr NttVariant butterflies(NttVariant chosen, int log_n, int capability) {
+  const bool too_large = capability >= 12 && sizeof(typename W::R) == 8 && log_n == 17;
+  if (chosen == NttVariant::two_pass || capability < 9 || too_large) return NttVariant::two_pass;
+  return chosen == NttVariant::cluster || chosen == NttVariant::on_the_fly ? chosen
+                                                                           : own_choice<W>(log_n);
+}
+/// Whether matrix products stand behind it.
+template <class W>
+constexpr bool matrix_products(NttVariant chosen, int capability) {
+  return chosen == NttVariant::dense ||
+         (chosen == NttVariant::tensor && sizeof(typename W::R) == 4 && capability >= 8);
+}
 
 }  // namespace jali::backend::cuda

@@ -5,6 +5,7 @@
 #include "jali/arith/modulus.h"
 #include "jali/arith/primes.h"
 #include "jali/backend/cuda/check.cuh"
+#include "jali/backend/cuda/ntt_dense.cuh"
 #include "jali/backend/cuda/tables.cuh"
 #include "jali/backend/cuda/variants.h"
 
@@ -68,8 +69,8 @@ typename W::Prime make_prime(std::uint64_t q, const arith::Modulus& mod);
 
 template <>
 W32::Prime make_prime<W32>(std::uint64_t q, const arith::Modulus&) {
-  return {static_cast<std::uint32_t>(q), make_factor<W32>((std::uint64_t{1} << 32) % q, q),
-          make_factor<W32>(1, q)};
+  return {static_cast<std::uint32_t>(q), static_cast<std::uint32_t>(0 - 2 * q),
+          make_factor<W32>((std::uint64_t{1} << 32) % q, q), make_factor<W32>(1, q)};
 }
 template <>
 W64::Prime make_prime<W64>(std::uint64_t q, const arith::Modulus& mod) {
@@ -82,18 +83,21 @@ W52::Prime make_prime<W52>(std::uint64_t q, const arith::Modulus&) {
 
 }  // namespace
 
-NttVariant resolve(NttVariant chosen, int device) {
+namespace {
+int compute_capability(int device) {
   int major = 0;
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "device");
-  return major < 9 || chosen == NttVariant::two_pass ? NttVariant::two_pass : NttVariant::cluster;
+  return major;
 }
+}  // namespace
 
 template <class W>
-Tables<W>::Tables(const Stream& stream, const Config& config)
-    : ntt_variant(
-          resolve(static_cast<NttVariant>(chosen_variant(config, "ntt")), stream.device())) {
+Tables<W>::Tables(const Stream& stream, const Config& config) {
+  const auto chosen = static_cast<NttVariant>(chosen_variant(config, "ntt"));
+  const int capability = compute_capability(stream.device());
   const std::size_t n = config.n;
   const int log_n = std::countr_zero(n);
+  ntt_variant = butterflies<W>(chosen, log_n, capability);
   const int leaf = log_n - leaf_stages<W>(ntt_variant, log_n);
   std::vector<Prime> p;
   std::vector<typename W::Twiddle> fwd(config.primes.size() * n), inv(fwd.size());
@@ -118,6 +122,10 @@ Tables<W>::Tables(const Stream& stream, const Config& config)
   forward = Constant(stream, fwd.data(), fwd.size() * sizeof(typename W::Twiddle));
   inverse = Constant(stream, inv.data(), inv.size() * sizeof(typename W::Twiddle));
   n_inverse = Constant(stream, ninv.data(), ninv.size() * sizeof(F));
+  if (matrix_products<W>(chosen, capability)) {
+    dense =
+        std::make_shared<const DenseTables<W>>(stream, config, roots, chosen == NttVariant::tensor);
+  }
 }
 
 template struct Tables<W32>;

@@ -28,6 +28,9 @@ class Constant {
   void* data_ = nullptr;
 };
 
+template <class W>
+struct DenseTables;
+
 /// Twiddles are W::Twiddle[prime][N]: forward[m + i] = psi^brv(m + i), brv over log2 N bits, but in the
 /// last g = leaf_stages stages i = (unit << s) + group lies at group * 2^t + unit, where t is the
 /// first of them and m = 2^(t + s): threads hold consecutive units. inverse holds the inverses.
@@ -36,11 +39,12 @@ struct Tables {
   using Prime = typename W::Prime;
   using F = Factor<typename W::R>;
   std::vector<std::uint64_t> roots;
-  NttVariant ntt_variant;
+  NttVariant ntt_variant;  // of butterflies
   Constant primes;     // Prime[prime]
   Constant forward;    // W::Twiddle[prime][N]
   Constant inverse;    // W::Twiddle[prime][N]
   Constant n_inverse;  // F[prime]
+  std::shared_ptr<const DenseTables<W>> dense;  // where matrix products were chosen
   Tables(const Stream& stream, const Config& config);
 };
 

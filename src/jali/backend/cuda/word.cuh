@@ -10,7 +10,7 @@ namespace jali::backend::cuda {
 
 /// Constants of a prime. A double w beside w / q serves w52; (w, floor(w beta / q)) the others.
 template <class R>
-struct Factor {
+struct alignas(2 * sizeof(R)) Factor {
   R w, companion;
 };
 
@@ -32,31 +32,34 @@ struct W32 {
   using Twiddle = Factor<R>;  // as stored in the tables
   static __device__ Factor<R> twiddle(const Twiddle& t) { return t; }
   struct Prime {
-    R q;
+    R q, minus_2q;  // -2q modulo 2^32: one instruction adds it and takes the minimum
     Factor<R> beta;  // 2^32 mod q
     Factor<R> one;  // 1, floor(2^32 / q)
   };
 
   static __device__ R load(Stored x) { return x; }
-  static __device__ Stored store(R x, const Prime& p) { return reduce4(x, p.q); }
-  static __device__ R reduce4(R x, R q) {
-    x = least(x, x - 2 * q);
-    return least(x, x - q);
+  static __device__ Stored store(R x, const Prime& p) { return reduce4(x, p); }
+  static __device__ R reduce4(R x, const Prime& p) {
+    x = least(x, x + p.minus_2q);
+    return least(x, x - p.q);
   }
   // [0, 2q) for any x.
   static __device__ R mul_lazy(R x, Factor<R> f, const Prime& p) {
     return x * f.w - __umulhi(x, f.companion) * p.q;
   }
+  // By a twiddle, from any values of a group to values that a butterfly takes.
+  static __device__ R times(R x, Factor<R> f, const Prime& p) { return mul_lazy(x, f, p); }
   // x, y in [0, 4q) -> x + y w, x - y w in [0, 4q)
   static __device__ void butterfly(R& x, R& y, Factor<R> f, const Prime& p) {
-    const R u = least(x, x - 2 * p.q), v = mul_lazy(y, f, p);
+    const R u = least(x, x + p.minus_2q), v = mul_lazy(y, f, p);
     x = u + v;
-    y = u - v + 2 * p.q;
+    y = u - v - p.minus_2q;
   }
-  // x, y in [0, 2q) -> x + y, (x - y) w in [0, 2q)
+  // x, y in [0, 2q) -> x + y, (x - y) w in [0, 2q), at any stage of a group
+  template <int, int>
   static __device__ void inverse_butterfly(R& x, R& y, Factor<R> f, const Prime& p) {
-    const R u = x + y, v = x - y + 2 * p.q;
-    x = least(u, u - 2 * p.q);
+    const R u = x + y, v = x - y - p.minus_2q;
+    x = least(u, u + p.minus_2q);
     y = mul_lazy(v, f, p);
   }
   // To the range that four butterflies may start from.
@@ -73,7 +76,7 @@ struct W32 {
   static __device__ R total(const Sum& s, const Prime& p) {  // canonical
     return reduce4(
         mul_lazy(static_cast<R>(s.s >> 32), p.beta, p) + mul_lazy(static_cast<R>(s.s), p.one, p),
-        p.q);
+        p);
   }
   static __device__ Sum sum_of(R x) { return {x}; }
   static __device__ R add_mod(R a, R b, const Prime& p) { return least(a + b, a + b - p.q); }
@@ -101,11 +104,13 @@ struct W64 {
   static __device__ R mul_lazy(R x, Factor<R> f, const Prime& p) {
     return x * f.w - __umul64hi(x, f.companion) * p.q;
   }
+  static __device__ R times(R x, Factor<R> f, const Prime& p) { return mul_lazy(x, f, p); }
   static __device__ void butterfly(R& x, R& y, Factor<R> f, const Prime& p) {
     const R u = least(x, x - 2 * p.q), v = mul_lazy(y, f, p);
     x = u + v;
     y = u - v + 2 * p.q;
   }
+  template <int, int>
   static __device__ void inverse_butterfly(R& x, R& y, Factor<R> f, const Prime& p) {
     const R u = x + y, v = x - y + 2 * p.q;
     x = least(u, u - 2 * p.q);
@@ -168,16 +173,20 @@ struct W52 {
     const R l = __fma_rn(x, f.w, -h);
     return __fma_rn(-rint(x * f.companion), p.q, h) + l;
   }
-  // From |x| <= q / 2 + 1: |x| grows by at most 1.5 q a stage, 6.5 q after four.
+  static __device__ R times(R x, Twiddle w, const Prime& p) { return mul(x, w, p); }
+  // From |x| <= q / 2 + 1: |x| grows by at most 1.5 q a stage, to 8 q after five.
   static __device__ void butterfly(R& x, R& y, Twiddle w, const Prime& p) {
     const R v = mul(y, w, p), u = x;
     x = u + v;
     y = u - v;
   }
-  // Sums double: the smaller range is restored at every stage.
+  // Stage kStage of a group of kStages, at most 5: sums double from q / 2 + 1, products start at 1.5 q,
+  // and the third stage restores the range; all stay within 6 q.
+  template <int kStage, int kStages>
   static __device__ void inverse_butterfly(R& x, R& y, Twiddle w, const Prime& p) {
+    static_assert(kStages <= 5);
     const R u = x + y, v = x - y;
-    x = reduce(u, p);
+    x = kStage == 2 && kStages > 3 ? reduce(u, p) : u;
     y = mul(v, w, p);
   }
   static __device__ void settle_forward(R& x, const Prime& p) { x = reduce(x, p); }
