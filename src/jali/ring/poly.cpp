@@ -61,11 +61,18 @@ Poly Ring::host_copy(const Poly& x) const {
 Poly Ring::select(const Poly& x, std::span<const PrimeIndex> primes) const {
   Poly out = make(primes, x.batch(), x.form());
   const std::size_t limb_bytes = x.batch() * x.row_bytes();
-  for (std::size_t i = 0; i < primes.size(); ++i) {
-    const auto at = std::lower_bound(x.primes().begin(), x.primes().end(), primes[i]);
-    require<InternalError>(at != x.primes().end() && *at == primes[i],
-                           "Ring::select: the polynomial lacks a requested limb");
-    memory().copy(out.row(i), x.row(static_cast<std::size_t>(at - x.primes().begin())), limb_bytes);
+  const auto has = x.primes();
+  for (std::size_t i = 0; i < primes.size();) {  // runs of limbs are copied at once
+    const auto first =
+        static_cast<std::size_t>(std::ranges::lower_bound(has, primes[i]) - has.begin());
+    std::size_t count = 0;
+    while (i + count < primes.size() && first + count < has.size() &&
+           has[first + count] == primes[i + count]) {
+      ++count;
+    }
+    require<InternalError>(count > 0, "Ring::select: the polynomial lacks a requested limb");
+    memory().copy(out.row(i), x.row(first), count * limb_bytes);
+    i += count;
   }
   return out;
 }
