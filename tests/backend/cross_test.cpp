@@ -324,6 +324,12 @@ TEST_P(Cross, KeyProductAndKeySwitch) {
               ops.tensor_key_switch(out[2], out[3], c0, c1, e0, e1, s, c.digits, key.view(), c.ids);
               return out;
             });
+        engines_.expect_same("rotate " + shape, [&](const Ops& ops) {
+          std::vector<Block> out = {c0, c0, poison, poison};
+          ops.rotate(out[0], out[1], out[2], out[3], c0, c1, 2 * n() - 1, c.digits, key.view(),
+                     c.ids);
+          return out;
+        });
       }
     }
   }

@@ -196,6 +196,18 @@ inline void check_key_switch(const Ops& ops, std::mt19937_64& rng) {
       ops.tensor_key_switch(product0, product1, c0, c1, e0, e1, s, digits, key.view(), ids);
       EXPECT_TRUE(same(product0, sum0));
       EXPECT_TRUE(same(product1, sum1));
+
+      const u64 g = 5;
+      Block turned0 = d0, turned1 = d0, out0 = d0, out1 = d0, rotated0 = d0, rotated1 = d0;
+      ops.automorphism_ntt(turned0, c0, g), ops.automorphism_ntt(turned1, c1, g);
+      ops.key_switch(sum0, sum1, turned1, digits, key.view(), ids);
+      const ConstView addend = turned0;
+      ops.scale_down_pair(out0, out1, sum0, sum1, &addend, nullptr);
+      ops.rotate(rotated0, rotated1, joined0, joined1, c0, c1, g, digits, key.view(), ids);
+      EXPECT_TRUE(same(joined0, sum0));
+      EXPECT_TRUE(same(joined1, sum1));
+      EXPECT_TRUE(same(rotated0, out0));
+      EXPECT_TRUE(same(rotated1, out1));
     }
 
     const u64 g = 2 * config.n - 5;

@@ -90,6 +90,12 @@ std::vector<Block> run_all(const Ops& ops, u64 seed) {
   ops.scale_down_pair(down, down1, a, b, nullptr, &addend);
   out.push_back(down);
   out.push_back(down1);
+  Block turned = a, turned1 = a;
+  ops.rotate(turned, turned1, acc0, acc1, a, b, 5, digits, key.view(), ids);
+  out.push_back(turned);
+  out.push_back(turned1);
+  out.push_back(acc0);
+  out.push_back(acc1);
   const std::vector<std::int64_t> small(2 * kN, -7);
   const std::vector<double> real(2 * kN, -7e20);
   std::vector<u64> wide(2 * kN * 3, 11);
@@ -133,6 +139,7 @@ TEST_F(TraceTest, HandsEveryOperationOnAndRecordsIt) {
                                           "tensor_key_switch",
                                           "scale_down",
                                           "scale_down_pair",
+                                          "rotate",
                                           "from_int64",
                                           "from_double",
                                           "sample_uniform",
@@ -203,6 +210,11 @@ TEST_F(TraceTest, ShapesBytesAndMultiplications) {
   EXPECT_EQ(by_name["tensor_key_switch"].bytes_read, (4 * 6 + 2 * 2 * 4) * row);
   EXPECT_EQ(by_name["scale_down_pair"].mults, 2 * by_name["scale_down"].mults);
   EXPECT_EQ(by_name["scale_down_pair"].bytes_read, (2 * 6 + 6) * row);
+  EXPECT_EQ(by_name["rotate"].galois, 5U);
+  EXPECT_EQ(by_name["rotate"].digits, (std::vector<u32>{2, 1}));
+  EXPECT_EQ(by_name["rotate"].bytes_read, (2 * 6 + 2 * 2 * 4) * row);
+  EXPECT_EQ(by_name["rotate"].bytes_written, (2 * 6 + 2 * 8) * row);
+  EXPECT_GT(by_name["rotate"].mults, by_name["key_switch"].mults);
   // One limb dropped, two kept, one added.
   EXPECT_EQ(by_name["scale_down"].mults, 2 * (intt + kN * (1 + 3 + 3) + 3 * ntt + 2 * kN));
   EXPECT_EQ(by_name["scale_down"].bytes_read, (6 + 6) * row);

@@ -125,6 +125,16 @@ void Ops::sample_small(View out, Small kind, std::span<const std::uint8_t, 32> s
   random::wipe(values.data(), values.size() * sizeof(std::int64_t));
 }
 
+void Ops::rotate(View out0, View out1, View acc0, View acc1, ConstView c0, ConstView c1,
+                 std::uint64_t g, std::span<const std::uint32_t> digit_limbs, KeyView key,
+                 std::span<const std::uint32_t> digit_ids) const {
+  automorphism_ntt(out1, c1, g);
+  key_switch(acc0, acc1, out1, digit_limbs, key, digit_ids);
+  automorphism_ntt(out0, c0, g);
+  const ConstView turned = out0;
+  scale_down_pair(out0, out1, acc0, acc1, &turned, nullptr);
+}
+
 void Ops::sample_uniform(View out, std::span<const std::uint8_t, 32> seed,
                          std::uint32_t index) const {
   random::Seed key;

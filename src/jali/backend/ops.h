@@ -200,6 +200,13 @@ class Ops {
     scale_down(out1, x1, addend1);
   }
 
+  /// A ciphertext under sigma_g (g odd, not 1), back under its own key: acc = key_switch(sigma_g(c1)), then
+  /// out = scale_down_pair(acc) with sigma_g(c0) added to out0. out: over c0.primes; acc: over these and P.
+  /// No output is an input.
+  virtual void rotate(View out0, View out1, View acc0, View acc1, ConstView c0, ConstView c1,
+                      std::uint64_t g, std::span<const std::uint32_t> digit_limbs, KeyView key,
+                      std::span<const std::uint32_t> digit_ids) const;
+
   // --- memory and random residues ---------------------------------------------------------------
   /// Where this engine's views point. The host's unless an engine says otherwise.
   virtual std::shared_ptr<device::Memory> memory() const { return device::host_memory(); }

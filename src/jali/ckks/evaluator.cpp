@@ -553,14 +553,8 @@ Ciphertext Evaluator::automorphism(const Ciphertext& a, std::uint64_t element) c
   require<InvalidArgument>(a.parts.size() == 2, "relinearise before an automorphism");
   if (element == 1) return copy(a);
   const auto& key = impl_->galois_key(element, a.level);
-  const auto& ops = impl_->ring->ops();
-  // sigma(c0) + P^-1 <digits of sigma(c1), key>
-  Poly turned = impl_->like(a);
-  ops.automorphism_ntt(turned.view(), a.parts[1].view(), element);
-  const auto acc = impl_->switcher.switch_key(turned, a.level, key);
-  ops.automorphism_ntt(turned.view(), a.parts[0].view(), element);
   Ciphertext out = impl_->shell(a);
-  out.parts = impl_->switcher.reduce_pair(acc.c0, acc.c1, a.level, &turned);
+  out.parts = impl_->switcher.rotate(a.parts[0], a.parts[1], element, a.level, key);
   out.estimate = impl_->noise.rotate(a.estimate, a.level);
   return out;
 }

@@ -74,6 +74,19 @@ Accumulator KeySwitcher::switch_product(const ring::Poly& a0, const ring::Poly& 
   return acc;
 }
 
+std::vector<ring::Poly> KeySwitcher::rotate(const ring::Poly& c0, const ring::Poly& c1,
+                                            std::uint64_t g, int level,
+                                            const ExpandedKey& key) const {
+  const auto primes = extended_primes(level);
+  const auto& at = params_->level(level);
+  Accumulator acc{ring_->make(primes, c1.batch()), ring_->make(primes, c1.batch())};
+  std::vector<ring::Poly> out;
+  for (int i = 0; i < 2; ++i) out.push_back(ring_->make(c0.primes(), c0.batch()));
+  ring_->ops().rotate(out[0].view(), out[1].view(), acc.c0.view(), acc.c1.view(), c0.view(),
+                      c1.view(), g, at.digit_limbs, key.view(), at.digit_ids);
+  return out;
+}
+
 void KeySwitcher::add_times_p(ring::Poly& x, const ring::Poly& c, int level) const {
   // On the limbs of P the product vanishes.
   ring_->ops().mul_scalar_add(x.head(c.limbs()), c.view(),

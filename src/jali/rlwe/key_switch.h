@@ -42,6 +42,11 @@ class KeySwitcher {
   Accumulator switch_product(const ring::Poly& a0, const ring::Poly& a1, const ring::Poly& b0,
                              const ring::Poly& b1, int level, const ExpandedKey& key) const;
 
+  /// sigma_g(c0) + P^-1 <digits of sigma_g(c1), key>, and the other half: a ciphertext under sigma_g, back
+  /// under its own key.
+  std::vector<ring::Poly> rotate(const ring::Poly& c0, const ring::Poly& c1, std::uint64_t g,
+                                 int level, const ExpandedKey& key) const;
+
   /// x += P c, x over extended_primes(level), c over the level's primes: c joins the sum before the
   /// division by P.
   void add_times_p(ring::Poly& x, const ring::Poly& c, int level) const;

@@ -118,6 +118,9 @@ inline std::vector<Output> every_operation(const Ops& ops, const Config& config,
     keep("key_switch_joined 0", joined0), keep("key_switch_joined 1", joined1);
     ops.tensor_key_switch(joined0, joined1, a, b, c, d, s, digits, key, ids);
     keep("tensor_key_switch 0", joined0), keep("tensor_key_switch 1", joined1);
+    Block turned0 = a, turned1 = a;
+    ops.rotate(turned0, turned1, joined0, joined1, b, c, 5, digits, key, ids);
+    keep("rotate 0", turned0), keep("rotate 1", turned1);
     keep("key_switch 0", std::move(acc0)), keep("key_switch 1", std::move(acc1));
   }
 

@@ -3,65 +3,88 @@
 // the sum in double precision as ops.h specifies. Modulo a target prime it is an inner product of
 // the y_i and v with constants: a matrix product over all targets.
 #include <algorithm>
+#include <type_traits>
 
 #include "jali/arith/modulus.h"
 #include "jali/backend/cuda/check.cuh"
 #include "jali/backend/cuda/conversion.cuh"
+#include "jali/backend/cuda/variants.h"
 
 namespace jali::backend::cuda {
 
 namespace {
 
-template <class W>
-__global__ void prepare_kernel(DigitTable table, unsigned batch, int log_n,
-                               const typename W::Prime* primes, const std::uint16_t* from,
-                               const Factor<typename W::R>* inverse_hat, const double* reciprocal,
-                               typename W::Stored* x, typename W::Stored* v) {
-  const unsigned k = blockIdx.x * blockDim.x + threadIdx.x, b = blockIdx.y, digit = blockIdx.z;
-  const std::size_t at = (static_cast<std::size_t>(b) << log_n) + k;
-  const std::size_t limb = static_cast<std::size_t>(batch) << log_n;
-  const unsigned begin = table.begin[digit], end = begin + table.count[digit];
-  double sum = 0.5;
-  for (unsigned i = begin; i < end; ++i) {
-    const typename W::Prime prime = primes[from[i]];
-    const auto y = W::store(W::mul_lazy(W::load(x[i * limb + at]), inverse_hat[i], prime), prime);
-    x[i * limb + at] = y;
-    sum = __fma_rn(W::to_double(W::load(y)), reciprocal[i], sum);
+// Inverse transform of rows (limb, row) of a source, a pass of it; the last ends with the factors.
+template <class W, int kM, int kX, bool kColumns>
+__global__ void __launch_bounds__(TilePass<W, kM, kX, kColumns, true>::kThreads)
+    inverse_kernel(int log_n, Source source, Limbs from, Limbs limbs, unsigned rows,
+                   const typename W::Prime* primes, const typename W::Twiddle* twiddles,
+                   const Factor<typename W::R>* factor, typename W::Stored* y) {
+  using T = TilePass<W, kM, kX, kColumns, true>;
+  extern __shared__ __align__(16) unsigned char memory[];
+  const unsigned limb = blockIdx.z, index = from.prime[limb];
+  const typename W::Prime prime = primes[index];
+  const T t{reinterpret_cast<typename W::R*>(memory),
+            threadIdx.x,
+            blockIdx.x,
+            log_n,
+            kColumns ? 0 : log_n - kM,
+            twiddles + (static_cast<std::size_t>(index) << log_n),
+            prime};
+  auto* row = y + ((static_cast<std::size_t>(limb) * rows + blockIdx.y) << log_n);
+  typename W::R x[T::kHeld];
+  if constexpr (kColumns) {
+    t.template each<T::kLast>([&](int e, unsigned at) { x[e] = W::load(row[at]); });
+  } else {
+    t.template put_row<T::kHeld>([&](unsigned at) {
+      return source.template get<W>(limbs.prime[limb], blockIdx.y, at, log_n, prime);
+    });
+    __syncthreads();
+    t.template get<T::kLast>(x);
   }
-  v[digit * limb + at] = static_cast<typename W::Stored>(floor(sum));
+  t.run(x);
+  const bool last = kColumns || log_n == kM;
+  t.template each<0>([&](int e, unsigned at) {
+    typename W::R v = x[e];
+    if (last) {
+      W::settle_inverse(v, prime);
+      v = W::mul_lazy(v, factor[limb], prime);
+    }
+    row[at] = W::store(v, prime);
+  });
 }
 
 constexpr unsigned kTargets = 8;  // rows that a thread writes from one reading of the digit
 
 // A digit of up to kHeld limbs stays in registers while a thread computes kTargets rows.
 template <class W, int kHeld>
-__global__ void convert_kernel(Shape s, Limbs limbs, Limbs position, DigitTable table,
-                               const typename W::Prime* primes, const typename W::Stored* matrix,
-                               typename W::Stored* out, const typename W::Stored* y_in,
-                               const typename W::Stored* v, const typename W::Stored* x) {
-  const unsigned group = blockIdx.y / s.batch, b = blockIdx.y % s.batch, digit = blockIdx.z;
+__global__ void convert_kernel(int log_n, Targets targets, DigitTable table, unsigned rows,
+                               const typename W::Prime* primes, const double* reciprocal,
+                               const typename W::Stored* matrix, typename W::Stored* out,
+                               const typename W::Stored* y_in) {
+  const unsigned group = blockIdx.y / rows, r = blockIdx.y % rows, digit = blockIdx.z;
   const unsigned k = blockIdx.x * blockDim.x + threadIdx.x;
-  const std::size_t at = (static_cast<std::size_t>(b) << s.log_n) + k;
-  const std::size_t limb = static_cast<std::size_t>(s.batch) << s.log_n;
+  const std::size_t at = (static_cast<std::size_t>(r) << log_n) + k;
+  const std::size_t limb = static_cast<std::size_t>(rows) << log_n;
   const unsigned begin = table.begin[digit], count = table.count[digit];
   typename W::R y[kHeld];
+  double s = 0.5;
 #pragma unroll
   for (unsigned i = 0; i < kHeld; ++i) {
-    if (i < count) y[i] = W::load(y_in[(begin + i) * limb + at]);
-  }
-  const auto overflow = W::load(v[digit * limb + at]);
-  auto* block = out + static_cast<std::size_t>(digit) * s.limb_count * limb;
-  const unsigned end = ::min(s.limb_count, (group + 1) * kTargets);
-  for (unsigned t = group * kTargets; t < end; ++t) {
-    const unsigned own = position.prime[t];
-    if (own != kSkip && own - begin < count) {
-      block[t * limb + at] = x[own * limb + at];
-      continue;
+    if (i < count) {
+      y[i] = W::load(y_in[(begin + i) * limb + at]);
+      s = __fma_rn(exact_double(y[i]), reciprocal[begin + i], s);
     }
-    const typename W::Prime prime = primes[limbs.prime[t]];
+  }
+  const auto v = W::load(static_cast<typename W::Stored>(floor_bits(s)));
+  auto* block = out + static_cast<std::size_t>(digit) * targets.count * limb;
+  const unsigned end = ::min(targets.count, (group + 1) * kTargets);
+  for (unsigned t = group * kTargets; t < end; ++t) {
+    if (is_own(targets, t, table, digit)) continue;
+    const typename W::Prime prime = primes[targets.prime.prime[t]];
     const auto* row = matrix + table.matrix[digit] + t * (count + 1);
     typename W::Sum sum;
-    W::add(sum, overflow, W::load(row[count]), prime);
+    W::add(sum, v, W::load(row[count]), prime);
 #pragma unroll
     for (unsigned i = 0; i < kHeld; ++i) {
       if (i < count) {
@@ -75,65 +98,78 @@ __global__ void convert_kernel(Shape s, Limbs limbs, Limbs position, DigitTable 
 
 // A digit of any size, read again for every row.
 template <class W>
-__global__ void convert_large_kernel(Shape s, Limbs limbs, Limbs position, DigitTable table,
-                                     const typename W::Prime* primes,
+__global__ void convert_large_kernel(int log_n, Targets targets, DigitTable table, unsigned rows,
+                                     const typename W::Prime* primes, const double* reciprocal,
                                      const typename W::Stored* matrix, typename W::Stored* out,
-                                     const typename W::Stored* y, const typename W::Stored* v,
-                                     const typename W::Stored* x) {
-  const unsigned t = blockIdx.y / s.batch, b = blockIdx.y % s.batch, digit = blockIdx.z;
+                                     const typename W::Stored* y_in) {
+  const unsigned t = blockIdx.y / rows, r = blockIdx.y % rows, digit = blockIdx.z;
+  if (is_own(targets, t, table, digit)) return;
   const unsigned k = blockIdx.x * blockDim.x + threadIdx.x;
-  const std::size_t at = (static_cast<std::size_t>(b) << s.log_n) + k;
-  const std::size_t limb = static_cast<std::size_t>(s.batch) << s.log_n;
+  const std::size_t at = (static_cast<std::size_t>(r) << log_n) + k;
+  const std::size_t limb = static_cast<std::size_t>(rows) << log_n;
   const unsigned begin = table.begin[digit], count = table.count[digit];
-  auto* to = out + (static_cast<std::size_t>(digit) * s.limb_count + t) * limb + at;
-  const unsigned own = position.prime[t];
-  if (own != kSkip && own - begin < count) {
-    *to = x[own * limb + at];
-    return;
-  }
-  const typename W::Prime prime = primes[limbs.prime[t]];
+  const typename W::Prime prime = primes[targets.prime.prime[t]];
   const auto* row = matrix + table.matrix[digit] + static_cast<std::size_t>(t) * (count + 1);
   typename W::Sum sum;
-  W::add(sum, W::load(v[digit * limb + at]), W::load(row[count]), prime);
+  double s = 0.5;
 #pragma unroll 1
   for (unsigned i = 0; i < count; ++i) {
-    W::add(sum, W::load(y[(begin + i) * limb + at]), W::load(row[i]), prime);
-    if ((i + 2) % W::kFold == 0) sum = W::sum_of(W::total(sum, prime));
+    const auto y = W::load(y_in[(begin + i) * limb + at]);
+    s = __fma_rn(exact_double(y), reciprocal[begin + i], s);
+    W::add(sum, y, W::load(row[i]), prime);
+    if ((i + 1) % W::kFold == 0) sum = W::sum_of(W::total(sum, prime));
   }
-  *to = W::store(W::total(sum, prime), prime);
+  W::add(sum, W::load(static_cast<typename W::Stored>(floor_bits(s))), W::load(row[count]), prime);
+  out[(static_cast<std::size_t>(digit) * targets.count + t) * limb + at] =
+      W::store(W::total(sum, prime), prime);
 }
 
-template <class W>
-__global__ void combine_kernel(Shape s, Limbs limbs, Limbs source, const typename W::Prime* primes,
-                               const Factor<typename W::R>* keep,
-                               const Factor<typename W::R>* divide, typename W::Stored* out,
-                               const typename W::Stored* x, const typename W::Stored* addend) {
-  const unsigned t = blockIdx.y / s.batch, b = blockIdx.y % s.batch;
-  const typename W::Prime prime = primes[limbs.prime[t]];
-  const unsigned k = blockIdx.x * blockDim.x + threadIdx.x;
-  const std::size_t limb = static_cast<std::size_t>(s.batch) << s.log_n;
-  const std::size_t in_limb = (static_cast<std::size_t>(b) << s.log_n) + k;
-  const std::size_t at = t * limb + in_limb;
-  auto r = W::load(W::store(W::mul_lazy(W::load(out[at]), divide[t], prime), prime));
-  if (source.prime[t] != kSkip) {
-    const auto kept = W::mul_lazy(W::load(x[source.prime[t] * limb + in_limb]), keep[t], prime);
-    r = W::add_mod(r, W::load(W::store(kept, prime)), prime);
+// The first pass of the transform, in place or from y.
+template <class W, int kM, int kX, bool kDirect>
+__global__ void __launch_bounds__(TilePass<W, kM, kX, true, false>::kThreads)
+    columns_kernel(int log_n, Targets targets, DigitTable table, unsigned rows,
+                   const typename W::Prime* primes, const typename W::Twiddle* twiddles,
+                   DirectLift<W> direct, typename W::Stored* ext) {
+  using T = TilePass<W, kM, kX, true, false>;
+  extern __shared__ __align__(16) unsigned char memory[];
+  const unsigned target = blockIdx.z % targets.count, digit = blockIdx.z / targets.count;
+  if (is_own(targets, target, table, digit)) return;
+  const unsigned index = targets.prime.prime[target];
+  const typename W::Prime prime = primes[index];
+  const T t{reinterpret_cast<typename W::R*>(memory),
+            threadIdx.x,
+            blockIdx.x,
+            log_n,
+            0,
+            twiddles + (static_cast<std::size_t>(index) << log_n),
+            prime};
+  auto* row = ext + ((static_cast<std::size_t>(blockIdx.z) * rows + blockIdx.y) << log_n);
+  typename W::R x[T::kHeld];
+  if constexpr (kDirect) {
+    const unsigned first = t.place(t.template base<0>());
+    direct.template each<T::kHeld>(
+        table, digit, target, rows, blockIdx.y, log_n, prime,
+        [&](int e) { return first + t.spread(T::template offset<0>(e)); },
+        [&](int e, typename W::R v) { x[e] = v; });
+  } else {
+    t.template each<0>([&](int e, unsigned at) { x[e] = W::load(row[at]); });
   }
-  if (addend != nullptr) r = W::add_mod(r, W::load(addend[at]), prime);
-  out[at] = W::store(r, prime);
+  t.run(x);
+  t.template each<T::kLast>([&](int e, unsigned at) { row[at] = W::store(x[e], prime); });
 }
 
 }  // namespace
 
 template <class W>
 ConversionPlan<W>::ConversionPlan(const Stream& stream, const Config& config,
-                                  std::span<const PrimeIndex> from,
+                                  std::span<const PrimeIndex> from_primes,
                                   std::span<const std::uint32_t> digit_limbs,
                                   std::span<const PrimeIndex> to,
                                   std::span<const PrimeIndex> multiply)
-    : from_count(static_cast<unsigned>(from.size())), to_count(static_cast<unsigned>(to.size())) {
-  require<Unsupported>(digit_limbs.size() <= kMaxDigits,
-                       "the GPU engine lifts up to 128 digits at once");
+    : from_count(static_cast<unsigned>(from_primes.size())),
+      to_count(static_cast<unsigned>(to.size())) {
+  require<Unsupported>(digit_limbs.size() <= kMaxDigits && from_count <= kMaxLimbs,
+                       "the GPU engine lifts up to 128 digits and 256 limbs at once");
   const auto product = [&](std::span<const PrimeIndex> primes, const arith::Modulus& mod,
                            PrimeIndex except = 0xffff) {
     std::uint64_t r = 1 % mod.value();
@@ -142,12 +178,13 @@ ConversionPlan<W>::ConversionPlan(const Stream& stream, const Config& config,
     }
     return r;
   };
+  std::copy(from_primes.begin(), from_primes.end(), from.prime);
   std::vector<F> hats, keeps, divides;
   std::vector<double> reciprocals;
   std::vector<typename W::Stored> m;
   std::size_t begin = 0;
   for (const std::uint32_t count : digit_limbs) {
-    const auto digit = from.subspan(begin, count);
+    const auto digit = from_primes.subspan(begin, count);
     table.begin[table.digits] = static_cast<std::uint16_t>(begin);
     table.count[table.digits] = static_cast<std::uint16_t>(count);
     table.matrix[table.digits++] = static_cast<std::uint32_t>(m.size());
@@ -157,8 +194,9 @@ ConversionPlan<W>::ConversionPlan(const Stream& stream, const Config& config,
     divides.clear();
     for (const PrimeIndex i : digit) {
       const arith::Modulus mod(config.primes[i]);
-      hats.push_back(make_factor<W>(
-          mod.mul(mod.inverse(product(digit, mod, i)), product(multiply, mod)), mod.value()));
+      const std::uint64_t hat = mod.mul(product(digit, mod, i), mod.reduce(config.n));
+      hats.push_back(
+          make_factor<W>(mod.mul(mod.inverse(hat), product(multiply, mod)), mod.value()));
       reciprocals.push_back(1.0 / static_cast<double>(mod.value()));
     }
     for (const PrimeIndex t : to) {
@@ -175,78 +213,99 @@ ConversionPlan<W>::ConversionPlan(const Stream& stream, const Config& config,
   }
   inverse_hat = Constant(stream, hats.data(), hats.size() * sizeof(F));
   reciprocal = Constant(stream, reciprocals.data(), reciprocals.size() * sizeof(double));
-  from_limbs = Constant(stream, from.data(), from.size() * sizeof(PrimeIndex));
+  if constexpr (std::is_same_v<W, W32>) {
+    const auto variant = static_cast<ConversionVariant>(chosen_variant(config, "conversion"));
+    const bool wanted = variant == ConversionVariant::tensor ||
+                        (variant == ConversionVariant::automatic && largest_digit > kDirectLimbs);
+    if (wanted) tensor = TensorPlan(stream, config, table, from_primes, to);
+  }
+  // Digits are not empty: 0 limbs (nothing is dropped) go through memory.
+  at_use = !tensor.usable() && config.n <= (std::size_t{1} << single_pass_up_to<W>) &&
+           largest_digit <= kDirectLimbs && from_count > 0;
   matrix = Constant(stream, m.data(), m.size() * sizeof(typename W::Stored));
   keep = Constant(stream, keeps.data(), keeps.size() * sizeof(F));
   divide = Constant(stream, divides.data(), divides.size() * sizeof(F));
 }
 
-namespace {
-constexpr unsigned kThreads = 256;
-unsigned tiles(int log_n) { return ((1u << log_n) + kThreads - 1) / kThreads; }
-}  // namespace
-
 template <class W>
-void lift_prepare(const Stream& stream, const Tables<W>& t, const ConversionPlan<W>& plan,
-                  unsigned batch, int log_n, void* x, void* v) {
-  using S = typename W::Stored;
-  prepare_kernel<W><<<dim3(tiles(log_n), batch, plan.table.digits), kThreads, 0, stream.get()>>>(
-      plan.table, batch, log_n, t.primes.template as<typename W::Prime>(),
-      plan.from_limbs.template as<std::uint16_t>(),
-      plan.inverse_hat.template as<Factor<typename W::R>>(), plan.reciprocal.template as<double>(),
-      static_cast<S*>(x), static_cast<S*>(v));
-  check_launch(stream, "lift_prepare");
-}
-
-template <class W>
-void lift_convert(const Stream& stream, const Tables<W>& t, const ConversionPlan<W>& plan,
-                  const Shape& s, const Limbs& limbs, const Limbs& position, void* out,
-                  const void* y, const void* v, const void* x) {
-  using S = typename W::Stored;
-  const auto launch = [&](auto* kernel, unsigned rows) {
-    kernel<<<dim3(tiles(s.log_n), rows * s.batch, plan.table.digits), kThreads, 0, stream.get()>>>(
-        s, limbs, position, plan.table, t.primes.template as<typename W::Prime>(),
-        plan.matrix.template as<S>(), static_cast<S*>(out), static_cast<const S*>(y),
-        static_cast<const S*>(v), static_cast<const S*>(x));
+void decompose(const Engine<W>& engine, const ConversionPlan<W>& plan, const Source& x,
+               const Limbs& limbs, unsigned rows, void* y) {
+  if (plan.from_count == 0) return;
+  const auto& t = engine.tables;
+  const auto launch = [&](auto* kernel, auto pass) {
+    using T = decltype(pass);
+    const dim3 grid(1u << (engine.log_n - T::kLog), rows, plan.from_count);
+    allow_shared(kernel, T::kBytes);
+    kernel<<<grid, T::kThreads, T::kBytes, engine.stream.get()>>>(
+        engine.log_n, x, plan.from, limbs, rows, t.primes.template as<typename W::Prime>(),
+        t.inverse.template as<typename W::Twiddle>(),
+        plan.inverse_hat.template as<Factor<typename W::R>>(), static_cast<typename W::Stored*>(y));
+    check_launch(engine.stream, "decompose");
   };
-  const unsigned groups = (s.limb_count + kTargets - 1) / kTargets;
-  if (plan.largest_digit <= 4) {
-    launch(convert_kernel<W, 4>, groups);
-  } else if (plan.largest_digit <= 8) {
-    launch(convert_kernel<W, 8>, groups);
-  } else if (plan.largest_digit <= 12) {
-    launch(convert_kernel<W, 12>, groups);
-  } else if (plan.largest_digit <= 16) {
-    launch(convert_kernel<W, 16>, groups);
-  } else {
-    launch(convert_large_kernel<W>, s.limb_count);
-  }
-  check_launch(stream, "lift_convert");
+  with_passes<W>(engine.log_n, [&]<int kM1, int kX1, int kM2, int kX2>() {
+    launch(inverse_kernel<W, kM2, kX2, false>, TileSize<W, kM2, kX2, false>{});
+    if constexpr (kM1 > 0) {
+      launch(inverse_kernel<W, kM1, kX1, true>, TileSize<W, kM1, kX1, true>{});
+    }
+  });
 }
 
 template <class W>
-void divide_combine(const Stream& stream, const Tables<W>& t, const ConversionPlan<W>& plan,
-                    const Shape& s, const Limbs& limbs, const Limbs& source, void* out,
-                    const void* x, const void* addend) {
+void lift(const Engine<W>& engine, const ConversionPlan<W>& plan, const Targets& targets,
+          unsigned rows, void* ext, const void* y) {
+  if constexpr (std::is_same_v<W, W32>) {
+    if (plan.tensor.usable()) {
+      return lift_by_bytes(engine, plan.tensor, plan.table, plan.reciprocal, targets.count, rows,
+                           ext, y);
+    }
+  }
   using S = typename W::Stored;
-  combine_kernel<W><<<dim3(tiles(s.log_n), s.limb_count * s.batch), kThreads, 0, stream.get()>>>(
-      s, limbs, source, t.primes.template as<typename W::Prime>(),
-      plan.keep.template as<Factor<typename W::R>>(),
-      plan.divide.template as<Factor<typename W::R>>(), static_cast<S*>(out),
-      static_cast<const S*>(x), static_cast<const S*>(addend));
-  check_launch(stream, "divide_combine");
+  constexpr unsigned kThreads = 256;
+  const auto& t = engine.tables;
+  const auto* primes = t.primes.template as<typename W::Prime>();
+  const auto convert = [&](auto* kernel, unsigned groups) {
+    const dim3 grid((1u << engine.log_n) / kThreads, groups * rows, plan.table.digits);
+    kernel<<<grid, kThreads, 0, engine.stream.get()>>>(
+        engine.log_n, targets, plan.table, rows, primes, plan.reciprocal.template as<double>(),
+        plan.matrix.template as<S>(), static_cast<S*>(ext), static_cast<const S*>(y));
+    check_launch(engine.stream, "lift");
+  };
+  const bool direct = plan.largest_digit <= kDirectLimbs && plan.from_count > 0;
+  const unsigned groups = (targets.count + kTargets - 1) / kTargets;
+  if (plan.at_use) return;
+  if (direct && engine.log_n > single_pass_up_to<W>) {
+  } else if (plan.largest_digit <= 4) {
+    convert(convert_kernel<W, 4>, groups);
+  } else if (plan.largest_digit <= 8) {
+    convert(convert_kernel<W, 8>, groups);
+  } else if (plan.largest_digit <= 12) {
+    convert(convert_kernel<W, 12>, groups);
+  } else if (plan.largest_digit <= 16) {
+    convert(convert_kernel<W, 16>, groups);
+  } else {
+    convert(convert_large_kernel<W>, targets.count);
+  }
+  with_passes<W>(engine.log_n, [&]<int kM1, int kX1, int kM2, int kX2>() {
+    if constexpr (kM1 > 0) {
+      using T = TileSize<W, kM1, kX1, true>;
+      const dim3 grid(1u << (engine.log_n - T::kLog), rows, plan.table.digits * targets.count);
+      auto* kernel =
+          direct ? columns_kernel<W, kM1, kX1, true> : columns_kernel<W, kM1, kX1, false>;
+      allow_shared(kernel, T::kBytes);
+      kernel<<<grid, T::kThreads, T::kBytes, engine.stream.get()>>>(
+          engine.log_n, targets, plan.table, rows, primes,
+          t.forward.template as<typename W::Twiddle>(), direct_lift(plan, y), static_cast<S*>(ext));
+      check_launch(engine.stream, "columns");
+    }
+  });
 }
 
-#define JALI_INSTANTIATE(W)                                                                     \
-  template struct ConversionPlan<W>;                                                            \
-  template void lift_prepare<W>(const Stream&, const Tables<W>&, const ConversionPlan<W>&,      \
-                                unsigned, int, void*, void*);                                   \
-  template void lift_convert<W>(const Stream&, const Tables<W>&, const ConversionPlan<W>&,      \
-                                const Shape&, const Limbs&, const Limbs&, void*, const void*,   \
-                                const void*, const void*);                                      \
-  template void divide_combine<W>(const Stream&, const Tables<W>&, const ConversionPlan<W>&,    \
-                                  const Shape&, const Limbs&, const Limbs&, void*, const void*, \
-                                  const void*);
+#define JALI_INSTANTIATE(W)                                                                   \
+  template struct ConversionPlan<W>;                                                          \
+  template void decompose<W>(const Engine<W>&, const ConversionPlan<W>&, const Source&,       \
+                             const Limbs&, unsigned, void*);                                  \
+  template void lift<W>(const Engine<W>&, const ConversionPlan<W>&, const Targets&, unsigned, \
+                        void*, const void*);
 JALI_INSTANTIATE(W32)
 JALI_INSTANTIATE(W52)
 JALI_INSTANTIATE(W64)

@@ -5,13 +5,13 @@
 #include <tuple>
 
 #include "jali/backend/cuda/check.cuh"
-#include "jali/backend/cuda/conversion.cuh"
 #include "jali/backend/cuda/elementwise.cuh"
 #include "jali/backend/cuda/embedding.cuh"
 #include "jali/backend/cuda/integers.cuh"
 #include "jali/backend/cuda/ntt.cuh"
 #include "jali/backend/cuda/program.cuh"
 #include "jali/backend/cuda/sampling.cuh"
+#include "jali/backend/cuda/switcher.cuh"
 #include "jali/backend/cuda/variants.h"
 #include "jali/backend/ops.h"
 #include "jali/device/buffer.h"
@@ -36,6 +36,7 @@ class CudaOps final : public Ops {
         memory_(make_memory(stream_, options.memory_cap)),
         scratch_(device::Pool::create(false, memory_, options.poison)),
         tables_(*stream_, config_),
+        switcher_(config_, *stream_, tables_, *scratch_),
         log_n_(std::countr_zero(config_.n)) {}
 
   std::string name() const override { return "cuda:" + std::to_string(stream_->device()); }
@@ -125,38 +126,7 @@ class CudaOps final : public Ops {
 
   void mod_up(View ext, ConstView x, std::span<const std::uint32_t> digit_limbs) const override {
     enter();
-    const std::size_t limb_bytes = x.batch * config_.n * sizeof(Stored);
-    const std::size_t digits = digit_limbs.size(), targets = ext.primes.size();
-    auto y = scratch_->allocate(x.primes.size() * limb_bytes);
-    auto v = scratch_->allocate(digits * limb_bytes);
-    memory_->copy(y.data(), x.data, x.primes.size() * limb_bytes);
-    intt({y.data(), x.primes, x.batch});
-    const auto& plan = conversion(x.primes, digit_limbs, ext.primes, {});
-    const Shape s = shape(ext);
-    Limbs position;
-    for (std::size_t t = 0; t < targets; ++t) {
-      const std::size_t i = find(x.primes, ext.primes[t]);
-      position.prime[t] = i == x.primes.size() ? kSkip : static_cast<std::uint16_t>(i);
-    }
-    lift_prepare<W>(*stream_, tables_, plan, s.batch, log_n_, y.data(), v.data());
-    lift_convert<W>(*stream_, tables_, plan, s, limbs(ext.primes), position, ext.data, y.data(),
-                    v.data(), x.data);
-    // As many whole digits a launch as its parameters hold; a digit's own rows are in NTT form.
-    const std::size_t per_launch = std::max<std::size_t>(1, kMaxLimbs / targets);
-    for (std::size_t first = 0; first < digits; first += per_launch) {
-      const std::size_t count = std::min(per_launch, digits - first);
-      Limbs rows;
-      for (std::size_t j = 0; j < count; ++j) {
-        const unsigned begin = plan.table.begin[first + j], size = plan.table.count[first + j];
-        for (std::size_t t = 0; t < targets; ++t) {
-          const bool own = position.prime[t] != kSkip && position.prime[t] - begin < size;
-          rows.prime[j * targets + t] = own ? kSkip : ext.primes[t];
-        }
-      }
-      auto* block = static_cast<std::byte*>(ext.data) + first * targets * limb_bytes;
-      cuda::ntt<W>(*stream_, tables_, reinterpret_cast<Stored*>(block), rows,
-                   static_cast<unsigned>(count * targets), s.batch, log_n_);
-    }
+    switcher_.mod_up(ext, x, digit_limbs);
   }
 
   void key_product(View acc0, View acc1, ConstView ext, KeyView key,
@@ -174,66 +144,54 @@ class CudaOps final : public Ops {
   void key_switch(View acc0, View acc1, ConstView x, std::span<const std::uint32_t> digit_limbs,
                   KeyView key, std::span<const std::uint32_t> digit_ids) const override {
     enter();
-    auto ext = scratch_->allocate(digit_limbs.size() * acc0.primes.size() * x.batch * config_.n *
-                                  sizeof(Stored));
-    const View view{ext.data(), acc0.primes, x.batch};
-    mod_up(view, x, digit_limbs);
-    key_product(acc0, acc1, view, key, digit_ids, 1, false);
+    switcher_.key_switch(acc0, acc1, source(x), x.primes, digit_limbs, key, digit_ids, {}, {});
   }
-
+  void key_switch_joined(View acc0, View acc1, ConstView x,
+                         std::span<const std::uint32_t> digit_limbs, KeyView key,
+                         std::span<const std::uint32_t> digit_ids,
+                         const Joined& joined) const override {
+    enter();
+    check_first(acc0, x);
+    switcher_.key_switch(acc0, acc1, source(x), x.primes, digit_limbs, key, digit_ids,
+                         {joined.c0.data, joined.c1.data, nullptr, nullptr, false}, joined.s);
+  }
   void tensor_key_switch(View acc0, View acc1, ConstView a0, ConstView a1, ConstView b0,
                          ConstView b1, std::span<const std::uint64_t> s,
                          std::span<const std::uint32_t> digit_limbs, KeyView key,
                          std::span<const std::uint32_t> digit_ids) const override {
-    const std::size_t bytes = a0.primes.size() * a0.batch * config_.n * sizeof(Stored);
-    auto memory = scratch_->allocate(3 * bytes);
-    auto* at = static_cast<std::byte*>(memory.data());
-    const View d0{at, a0.primes, a0.batch}, d1{at + bytes, a0.primes, a0.batch},
-        d2{at + 2 * bytes, a0.primes, a0.batch};
-    tensor(d0, d1, d2, a0, a1, b0, b1);
-    key_switch_joined(acc0, acc1, d2, digit_limbs, key, digit_ids, {d0, d1, s});
+    enter();
+    check_first(acc0, a0);
+    Source d2 = source(a1);
+    d2.b = b1.data;
+    d2.b_broadcast = b1.batch == 1 && a1.batch > 1;
+    switcher_.key_switch(acc0, acc1, d2, a0.primes, digit_limbs, key, digit_ids,
+                         {a0.data, a1.data, b0.data, b1.data, d2.b_broadcast}, s);
   }
 
   void scale_down(View out, ConstView x, const ConstView* addend) const override {
     enter();
-    PrimeList dropped, added;
-    const std::size_t limb_bytes = x.batch * config_.n * sizeof(Stored);
-    auto digit = scratch_->allocate(std::max<std::size_t>(x.primes.size(), 1) * limb_bytes);
-    auto v = scratch_->allocate(limb_bytes);
-    for (std::size_t i = 0; i < x.primes.size();) {
-      std::size_t end = i;  // runs of dropped limbs are copied at once
-      while (end < x.primes.size() && find(out.primes, x.primes[end]) == out.primes.size()) ++end;
-      if (end > i) {
-        memory_->copy(static_cast<std::byte*>(digit.data()) + dropped.size() * limb_bytes,
-                      static_cast<const std::byte*>(x.data) + i * limb_bytes,
-                      (end - i) * limb_bytes);
-        dropped.insert(dropped.end(), x.primes.begin() + i, x.primes.begin() + end);
-      }
-      i = std::max(end, i + 1);
-    }
-    Limbs source{};
-    for (std::size_t t = 0; t < out.primes.size(); ++t) {
-      const std::size_t i = find(x.primes, out.primes[t]);
-      source.prime[t] = i == x.primes.size() ? kSkip : static_cast<std::uint16_t>(i);
-      if (i == x.primes.size()) added.push_back(out.primes[t]);
-    }
-    const std::uint32_t one_digit[] = {static_cast<std::uint32_t>(dropped.size())};
-    const auto& plan = conversion(dropped, one_digit, out.primes, added);
-    const Shape s = shape(out);
-    const Limbs targets = limbs(out.primes);
-    if (dropped.empty()) {
-      memory_->wipe(out.data, out.primes.size() * limb_bytes);
-    } else {
-      intt({digit.data(), dropped, x.batch});
-      lift_prepare<W>(*stream_, tables_, plan, s.batch, log_n_, digit.data(), v.data());
-      Limbs none;
-      std::fill(std::begin(none.prime), std::end(none.prime), kSkip);
-      lift_convert<W>(*stream_, tables_, plan, s, targets, none, out.data, digit.data(), v.data(),
-                      nullptr);
-      ntt(out);
-    }
-    divide_combine<W>(*stream_, tables_, plan, s, targets, source, out.data, x.data,
-                      addend != nullptr ? addend->data : nullptr);
+    switcher_.divide({&out, 1}, {&x, 1}, {&addend, 1});
+  }
+  void scale_down_pair(View out0, View out1, ConstView x0, ConstView x1, const ConstView* addend0,
+                       const ConstView* addend1) const override {
+    enter();
+    const View out[] = {out0, out1};
+    const ConstView x[] = {x0, x1};
+    const ConstView* const addend[] = {addend0, addend1};
+    switcher_.divide(out, x, addend);
+  }
+
+  void rotate(View out0, View out1, View acc0, View acc1, ConstView c0, ConstView c1,
+              std::uint64_t g, std::span<const std::uint32_t> digit_limbs, KeyView key,
+              std::span<const std::uint32_t> digit_ids) const override {
+    enter();
+    Source turned = source(c1);
+    turned.g = g;
+    switcher_.key_switch(acc0, acc1, turned, c1.primes, digit_limbs, key, digit_ids, {}, {});
+    const View out[] = {out0, out1};
+    const ConstView acc[] = {acc0, acc1};
+    const ConstView* const addend[] = {&c0, nullptr};
+    switcher_.divide(out, acc, addend, g);
   }
 
   void from_int64(View out, std::span<const std::int64_t> c) const override {
@@ -310,21 +268,22 @@ class CudaOps final : public Ops {
     return static_cast<unsigned>(x.batch);
   }
   Shape shape(View out) const { return {count(out), batch(out), log_n_}; }
-  static Limbs limbs(std::span<const PrimeIndex> primes) {
-    require<Unsupported>(primes.size() <= kMaxLimbs,
-                         "the GPU engine holds polynomials of up to 256 limbs");
-    Limbs out{};
-    for (std::size_t i = 0; i < primes.size(); ++i) out.prime[i] = primes[i];
-    return out;
+  static Limbs limbs(std::span<const PrimeIndex> primes) { return limbs_of(primes); }
+  static Source source(ConstView x) {
+    Source s;
+    s.a[0] = x.data;
+    s.batch = batch(x);
+    return s;
+  }
+  static void check_first(View acc, ConstView x) {
+    require<InvalidArgument>(x.primes.size() <= acc.primes.size() &&
+                                 std::ranges::equal(x.primes, acc.primes.first(x.primes.size())),
+                             "what joins a key switch needs the first primes of the accumulators");
   }
   Moduli residues_of(View out) const {
     Moduli moduli;
     for (const PrimeIndex i : out.primes) moduli.push_back({config_.primes[i], i});
     return moduli;
-  }
-  // Position of p, or the size of the list.
-  static std::size_t find(std::span<const PrimeIndex> primes, PrimeIndex p) {
-    return static_cast<std::size_t>(std::find(primes.begin(), primes.end(), p) - primes.begin());
   }
   device::Buffer upload(const void* host, std::size_t bytes) const {
     auto staged = scratch_->allocate(bytes, /*secret=*/true);  // messages are
@@ -358,19 +317,6 @@ class CudaOps final : public Ops {
     for (std::size_t i = 0; i < s.size(); ++i) scalars.s[i] = s[i];
     by_scalar<W>(*stream_, tables_, shape(out), limbs(out.primes), op, out.data, a.data, scalars);
   }
-  const ConversionPlan<W>& conversion(std::span<const PrimeIndex> from,
-                                      std::span<const std::uint32_t> digit_limbs,
-                                      std::span<const PrimeIndex> to,
-                                      std::span<const PrimeIndex> multiply) const {
-    std::lock_guard lock(mutex_);
-    const std::vector<std::uint32_t> digits(digit_limbs.begin(), digit_limbs.end());
-    auto& plan = conversions_[{list(from), digits, list(to), list(multiply)}];
-    if (!plan) {
-      plan =
-          std::make_unique<ConversionPlan<W>>(*stream_, config_, from, digit_limbs, to, multiply);
-    }
-    return *plan;
-  }
   const EmbeddingTables& embedding_tables(const Embedding& embedding) const {
     std::lock_guard lock(mutex_);
     auto& tables = embeddings_[embedding.twiddle.size()];
@@ -390,11 +336,9 @@ class CudaOps final : public Ops {
   std::shared_ptr<device::Memory> memory_;
   std::shared_ptr<device::Pool> scratch_;
   Tables<W> tables_;
+  Switcher<W> switcher_;
   int log_n_;
   mutable std::mutex mutex_;
-  mutable std::map<std::tuple<PrimeList, std::vector<std::uint32_t>, PrimeList, PrimeList>,
-                   std::unique_ptr<ConversionPlan<W>>>
-      conversions_;
   mutable std::map<std::pair<PrimeList, std::size_t>, std::unique_ptr<CrtPlan>> crts_;
   mutable std::map<std::size_t, std::unique_ptr<EmbeddingTables>> embeddings_;  // by slots
 };

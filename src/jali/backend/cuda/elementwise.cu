@@ -1,6 +1,7 @@
 // One thread a residue; rows in blockIdx.y, so that a warp reads consecutive words.
 #include "jali/backend/cuda/check.cuh"
 #include "jali/backend/cuda/elementwise.cuh"
+#include "jali/backend/cuda/tile.cuh"
 
 namespace jali::backend::cuda {
 
@@ -30,13 +31,6 @@ __device__ inline Place place(const Shape& s) {
   p.at = (static_cast<std::size_t>(blockIdx.y) << s.log_n) + p.k;
   p.broadcast = (static_cast<std::size_t>(p.limb) << s.log_n) + p.k;
   return p;
-}
-
-/// Index of the NTT-form source of sigma_g: value k is the evaluation at psi^(2 brv(k) + 1).
-__device__ inline unsigned source_ntt(unsigned k, std::uint64_t g, int log_n) {
-  const unsigned e = 2 * (__brev(k) >> (32 - log_n)) + 1;
-  const unsigned target = static_cast<unsigned>((e * g) & ((2ull << log_n) - 1));
-  return __brev((target - 1) / 2) >> (32 - log_n);
 }
 
 template <class W>

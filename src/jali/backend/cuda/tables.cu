@@ -92,13 +92,14 @@ int compute_capability(int device) {
 }  // namespace
 
 template <class W>
-Tables<W>::Tables(const Stream& stream, const Config& config) {
+Tables<W>::Tables(const Stream& stream, const Config& config, int leaf_stages) {
   const auto chosen = static_cast<NttVariant>(chosen_variant(config, "ntt"));
   const int capability = compute_capability(stream.device());
   const std::size_t n = config.n;
   const int log_n = std::countr_zero(n);
   ntt_variant = butterflies<W>(chosen, log_n, capability);
-  const int leaf = log_n - leaf_stages<W>(ntt_variant, log_n);
+  const int leaf =
+      log_n - (leaf_stages != 0 ? leaf_stages : cuda::leaf_stages<W>(ntt_variant, log_n));
   std::vector<Prime> p;
   std::vector<typename W::Twiddle> fwd(config.primes.size() * n), inv(fwd.size());
   std::vector<F> ninv;
@@ -122,7 +123,7 @@ Tables<W>::Tables(const Stream& stream, const Config& config) {
   forward = Constant(stream, fwd.data(), fwd.size() * sizeof(typename W::Twiddle));
   inverse = Constant(stream, inv.data(), inv.size() * sizeof(typename W::Twiddle));
   n_inverse = Constant(stream, ninv.data(), ninv.size() * sizeof(F));
-  if (matrix_products<W>(chosen, capability)) {
+  if (leaf_stages == 0 && matrix_products<W>(chosen, capability)) {
     dense =
         std::make_shared<const DenseTables<W>>(stream, config, roots, chosen == NttVariant::tensor);
   }

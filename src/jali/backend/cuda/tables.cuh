@@ -32,7 +32,7 @@ template <class W>
 struct DenseTables;
 
 /// Twiddles are W::Twiddle[prime][N]: forward[m + i] = psi^brv(m + i), brv over log2 N bits, but in the
-/// last g = leaf_stages stages i = (unit << s) + group lies at group * 2^t + unit, where t is the
+/// last g = leaf stages i = (unit << s) + group lies at group * 2^t + unit, where t is the
 /// first of them and m = 2^(t + s): threads hold consecutive units. inverse holds the inverses.
 template <class W>
 struct Tables {
@@ -45,7 +45,9 @@ struct Tables {
   Constant inverse;    // W::Twiddle[prime][N]
   Constant n_inverse;  // F[prime]
   std::shared_ptr<const DenseTables<W>> dense;  // where matrix products were chosen
-  Tables(const Stream& stream, const Config& config);
+  /// leaf: stages of the last group; 0 for what the config's variant of the transform wants, with all that
+  /// it reads.
+  Tables(const Stream& stream, const Config& config, int leaf = 0);
 };
 
 /// w and its companion modulo q: Shoup's quotient, or w / q.

@@ -10,6 +10,7 @@ namespace jali::backend {
 std::vector<VariantFamily> cuda_variants() {
   return {
       {"ntt", {"auto", "two_pass", "cluster", "on_the_fly", "dense", "tensor"}},  // NttVariant
+      {"conversion", {"auto", "cores", "tensor"}},  // ConversionVariant
   };
 }
 

@@ -14,4 +14,8 @@ void check_variants(const Config& config);
 /// Position in its family's names of what the config chooses; 0, the engine's own choice, by default.
 std::size_t chosen_variant(const Config& config, std::string_view family);
 
+/// Of the lift between bases: inner products on CUDA cores, or of bytes on tensor cores (w32, digits of
+/// up to 15 limbs).
+enum class ConversionVariant { automatic, cores, tensor };
+
 }  // namespace jali::backend::cuda

@@ -213,6 +213,18 @@ class TraceOps final : public Ops {
     run(std::move(r), [&] { inner_->scale_down_pair(out0, out1, x0, x1, addend0, addend1); });
   }
 
+  void rotate(View out0, View out1, View acc0, View acc1, ConstView c0, ConstView c1, u64 g,
+              std::span<const u32> digit_limbs, KeyView key,
+              std::span<const u32> digit_ids) const override {
+    Record r = record("rotate", out0, {c0, c1}, {out0, out1, acc0, acc1});
+    read_key(r, key, digit_ids, acc0.primes.size());
+    r.digits.assign(digit_limbs.begin(), digit_limbs.end());
+    r.galois = g;
+    r.mults = switch_mults(acc0, digit_limbs) + 2 * division_mults(out0, acc0);
+    run(std::move(r),
+        [&] { inner_->rotate(out0, out1, acc0, acc1, c0, c1, g, digit_limbs, key, digit_ids); });
+  }
+
   void from_int64(View out, std::span<const std::int64_t> c) const override {
     Record r = record("from_int64", out, {}, {out});
     extend(r.reads, r.bytes_read, address(c.data()), c.size_bytes());

@@ -1,0 +1,112 @@
+// Mathematics. out = (x A - [x A]_D) / D modulo a prime p of the result is x A D^-1 - l D^-1, l the lift
+// of [x A]_D. The block that finishes l's transform combines the two.
+#include "jali/backend/cuda/check.cuh"
+#include "jali/backend/cuda/division.cuh"
+
+namespace jali::backend::cuda {
+
+namespace {
+
+template <class W, int kM, int kX, bool kDirect>
+__global__ void __launch_bounds__(TilePass<W, kM, kX, false, false>::kThreads)
+    divide_kernel(int log_n, Limbs limbs, unsigned rows, const typename W::Prime* primes,
+                  const typename W::Twiddle* twiddles, const Factor<typename W::R>* keep,
+                  const Factor<typename W::R>* divide, const typename W::Stored* lifted,
+                  DigitTable table, DirectLift<W> direct, Division d) {
+  using T = TilePass<W, kM, kX, false, false>;
+  using Stored = typename W::Stored;
+  using V = Vector<W>;
+  extern __shared__ __align__(16) unsigned char memory[];
+  const unsigned target = blockIdx.z, row = blockIdx.y;
+  const unsigned half = row >= d.batch ? 1 : 0, b = row - half * d.batch;
+  const unsigned index = limbs.prime[target], from = d.source.prime[target];
+  const typename W::Prime prime = primes[index];
+  const T t{reinterpret_cast<typename W::R*>(memory),
+            threadIdx.x,
+            blockIdx.x,
+            log_n,
+            log_n - kM,
+            twiddles + (static_cast<std::size_t>(index) << log_n),
+            prime};
+  const auto* in = lifted + ((static_cast<std::size_t>(target) * rows + row) << log_n);
+  typename W::R x[T::kHeld];
+  if constexpr (kDirect) {
+    const unsigned first = t.place(t.template base<0>());
+    direct.template each<T::kHeld>(
+        table, 0, target, rows, row, log_n, prime,
+        [&](int e) { return first + T::template offset<0>(e); },
+        [&](int e, typename W::R v) { x[e] = v; });
+  } else {
+    t.template each<0>([&](int e, unsigned at) { x[e] = W::load(in[at]); });
+  }
+  t.run(x);
+  t.template put<T::kLast>(x);
+  __syncthreads();
+  const auto keep_factor = keep[target], divide_factor = divide[target];
+  const std::size_t at = (static_cast<std::size_t>(target) * d.batch + b) << log_n;
+  const std::size_t from_at =
+      ((static_cast<std::size_t>(from) * d.batch + b) << log_n) + t.place(0);
+  const auto* kept = static_cast<const Stored*>(half != 0 ? d.x[1] : d.x[0]) + from_at;
+  const auto* addend = static_cast<const Stored*>(half != 0 ? d.addend[1] : d.addend[0]);
+  auto* out = static_cast<Stored*>(half != 0 ? d.out[1] : d.out[0]) + at + t.place(0);
+  t.each_vector([&](unsigned, unsigned i) {
+    V v, k, a;
+    if (from != kSkip) k = *reinterpret_cast<const V*>(kept + i);
+    if (addend != nullptr) {
+      if (d.g == 1) {
+        a = *reinterpret_cast<const V*>(addend + at + t.place(i));
+      } else {
+#pragma unroll
+        for (unsigned c = 0; c < V::kSize; ++c) {
+          a.v[c] = addend[at + source_ntt(t.place(i + c), d.g, log_n)];
+        }
+      }
+    }
+#pragma unroll
+    for (unsigned c = 0; c < V::kSize; ++c) {
+      typename W::R l = t.shared[T::padded(i + c)];
+      W::settle_forward(l, prime);
+      auto r = W::load(W::store(W::mul_lazy(l, divide_factor, prime), prime));
+      if (from != kSkip) {
+        const auto x = W::mul_lazy(W::load(k.v[c]), keep_factor, prime);
+        r = W::add_mod(r, W::load(W::store(x, prime)), prime);
+      }
+      if (addend != nullptr) r = W::add_mod(r, W::load(a.v[c]), prime);
+      v.v[c] = W::store(r, prime);
+    }
+    *reinterpret_cast<V*>(out + i) = v;
+  });
+}
+
+}  // namespace
+
+template <class W>
+void divide(const Engine<W>& engine, const ConversionPlan<W>& plan, const Targets& targets,
+            unsigned rows, const void* y, const void* lifted, const Division& d) {
+  with_passes<W>(engine.log_n, [&]<int kM1, int kX1, int kM2, int kX2>() {
+    using T = TileSize<W, kM2, kX2, false>;
+    auto* kernel = divide_kernel<W, kM2, kX2, false>;
+    if constexpr (kM1 == 0) {
+      if (plan.at_use) kernel = divide_kernel<W, kM2, kX2, true>;
+    }
+    allow_shared(kernel, T::kBytes);
+    kernel<<<dim3(1u << (engine.log_n - T::kLog), rows, targets.count), T::kThreads, T::kBytes,
+             engine.stream.get()>>>(
+        engine.log_n, targets.prime, rows, engine.tables.primes.template as<typename W::Prime>(),
+        engine.tables.forward.template as<typename W::Twiddle>(),
+        plan.keep.template as<Factor<typename W::R>>(),
+        plan.divide.template as<Factor<typename W::R>>(),
+        static_cast<const typename W::Stored*>(lifted), plan.table, direct_lift(plan, y), d);
+    check_launch(engine.stream, "division");
+  });
+}
+
+#define JALI_INSTANTIATE(W)                                                                     \
+  template void divide<W>(const Engine<W>&, const ConversionPlan<W>&, const Targets&, unsigned, \
+                          const void*, const void*, const Division&);
+JALI_INSTANTIATE(W32)
+JALI_INSTANTIATE(W52)
+JALI_INSTANTIATE(W64)
+#undef JALI_INSTANTIATE
+
+}  // namespace jali::backend::cuda

@@ -1,0 +1,423 @@
+// A block finishes the transforms of one tile of every digit's lift to one target and multiplies them
+// with the key's tiles: lifts in NTT form never see device memory.
+#include <cuda_pipeline_primitives.h>
+
+#include <algorithm>
+
+#include "jali/backend/cuda/check.cuh"
+#include "jali/backend/cuda/key_switch.cuh"
+
+namespace jali::backend::cuda {
+
+namespace {
+
+template <class W>
+struct Rows {
+  int log_n;
+  unsigned rows;
+  Targets targets;
+  DigitTable table;
+  const typename W::Prime* primes;
+  const typename W::Twiddle* twiddles;
+  DirectLift<W> direct;
+};
+
+// A tile of a lift in NTT form, in the places of the last group; from memory at `from`, or computed.
+template <class W, bool kDirect, class T>
+__device__ __forceinline__ void finish_lift(const T& t, const Rows<W>& s, unsigned digit,
+                                            unsigned target, unsigned row,
+                                            const typename W::Stored* from,
+                                            typename W::R (&x)[T::kHeld]) {
+  const unsigned first = t.template base<0>();
+  // Of half a row the first stage is done as its residues come.
+  const auto half = [&](int e, typename W::R low, typename W::R high) {
+    W::butterfly(low, high, W::twiddle(t.twiddle[1]), t.prime);
+    x[e] = t.tile == 0 ? low : high;
+  };
+  if constexpr (kDirect) {
+    const auto lifts = [&](unsigned begin, auto&& f) {
+      s.direct.template each<T::kHeld>(
+          s.table, digit, target, s.rows, row, s.log_n, t.prime,
+          [&](int e) { return begin + T::template offset<0>(e); }, f);
+    };
+    if constexpr (T::kFirst == 0) {
+      lifts(t.place(first), [&](int e, typename W::R v) { x[e] = v; });
+    } else {
+      typename W::R low[T::kHeld];
+      lifts(first, [&](int e, typename W::R v) { low[e] = v; });
+      lifts(first + T::kSize, [&](int e, typename W::R v) { half(e, low[e], v); });
+    }
+  } else {
+#pragma unroll
+    for (int e = 0; e < T::kHeld; ++e) {
+      const unsigned at = first + T::template offset<0>(e);
+      if constexpr (T::kFirst == 0) {
+        x[e] = W::load(from[t.place(at)]);
+      } else {
+        half(e, W::load(from[at]), W::load(from[T::kSize + at]));
+      }
+    }
+  }
+  t.run(x);
+#pragma unroll
+  for (int e = 0; e < T::kHeld; ++e) x[e] = settled(x[e], t.prime);
+}
+
+// Sixteen bytes of a key, past L1. `policy`: a key that one ciphertext meets is read once and should not
+// push out of L2 what is read again.
+template <class W>
+__device__ __forceinline__ Vector<W> stream(const typename W::Stored* from, std::uint64_t policy) {
+  Vector<W> v;
+  auto& u = reinterpret_cast<uint4&>(v);
+  asm volatile("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+               : "=r"(u.x), "=r"(u.y), "=r"(u.z), "=r"(u.w)
+               : "l"(from), "l"(policy));
+  return v;
+}
+__device__ __forceinline__ std::uint64_t streaming_policy(bool once) {
+  std::uint64_t policy;
+  if (once) {
+    asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  } else {
+    asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
+  }
+  return policy;
+}
+__device__ __forceinline__ void prefetch(const void* at) {
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
+}
+
+// Residue k of what joins sum `part`; from, from_b: where the rows begin.
+template <class W>
+__device__ __forceinline__ typename W::R joined(const Joining& joining, int part, std::size_t at,
+                                                std::size_t at_b, const typename W::Prime& prime) {
+  const auto read = [](const void* p, std::size_t i) {
+    return W::load(static_cast<const typename W::Stored*>(p)[i]);
+  };
+  if (joining.b0 == nullptr) return read(part == 0 ? joining.a0 : joining.a1, at);
+  typename W::Sum sum;
+  if (part == 0) {
+    W::add(sum, read(joining.a0, at), read(joining.b0, at_b), prime);
+  } else {
+    W::add(sum, read(joining.a0, at), read(joining.b1, at_b), prime);
+    W::add(sum, read(joining.a1, at), read(joining.b0, at_b), prime);
+  }
+  return W::total(sum, prime);
+}
+
+/// slots: tiles of shared memory, one a digit; more digits go in several rounds, whose sums meet in acc.
+/// splits: blocks among which the digits of a tile are shared; each has sums of its own then, one after
+/// the other in acc.
+template <class W, int kM, int kX, int kDone, bool kDirect, bool kJoins>
+__global__ void __launch_bounds__(TilePass<W, kM, kX, false, false>::kThreads,
+                                  1024 / TilePass<W, kM, kX, false, false>::kThreads)
+    lift_product_kernel(Rows<W> s, unsigned slots, unsigned splits, typename W::Stored* acc0,
+                        typename W::Stored* acc1, const typename W::Stored* ext, Source source,
+                        KeyDigits key, Joining joining, Scalars scalars) {
+  using T = TilePass<W, kM, kX, false, false, kDone>;
+  using Stored = typename W::Stored;
+  using R = typename W::R;
+  using V = Vector<W>;
+  constexpr int kV = V::kSize;
+  constexpr unsigned kAtOnce = 4;  // digits whose keys are on their way together
+  extern __shared__ __align__(16) unsigned char memory[];
+  const unsigned row = blockIdx.x, target = blockIdx.z / splits, split = blockIdx.z % splits;
+  const unsigned per_split = (s.table.digits + splits - 1) / splits;
+  const unsigned begin = split * per_split, end = ::min(s.table.digits, begin + per_split);
+  const unsigned index = s.targets.prime.prime[target], own = s.targets.position.prime[target];
+  const typename W::Prime prime = s.primes[index];
+  T t{reinterpret_cast<R*>(memory),
+      threadIdx.x,
+      blockIdx.y,
+      s.log_n,
+      s.log_n - kM,
+      s.twiddles + (static_cast<std::size_t>(index) << s.log_n),
+      prime};
+  const std::size_t base = (static_cast<std::size_t>(target) * s.rows + row) << s.log_n;
+  const std::size_t out_base =
+      base + ((static_cast<std::size_t>(split) * s.targets.count * s.rows) << s.log_n);
+  constexpr bool kStaged = kDone == 0 && !kDirect;  // lifts come to shared memory by themselves
+  const std::size_t digit_size = (static_cast<std::size_t>(s.targets.count) * s.rows) << s.log_n;
+  const std::size_t part_size = static_cast<std::size_t>(key.total_primes) << s.log_n;
+  const auto key_row = [&](unsigned j) {
+    return static_cast<const Stored*>(key.key) +
+           ((2ull * key.id[j] * key.total_primes + index) << s.log_n) + t.place(0);
+  };
+  const auto slot = [&](unsigned j) { return reinterpret_cast<R*>(memory) + j * T::kPadded; };
+  const std::uint64_t policy = streaming_policy(s.rows == 1);
+#pragma unroll 1
+  for (unsigned first = begin; first < end; first += slots) {
+    const unsigned count = ::min(end - first, slots);
+    if (first != begin) __syncthreads();
+    // Everything that will be read sets out now.
+#pragma unroll 1
+    for (unsigned j = 0; j < count; ++j) {
+      if (kStaged && !is_own(s.targets, target, s.table, first + j)) {
+        const auto* from = ext + (first + j) * digit_size + base + t.place(0);
+        t.each_vector([&](unsigned, unsigned i) {
+          __pipeline_memcpy_async(slot(j) + T::padded(i), from + i, 16);
+        });
+      }
+      constexpr unsigned kLine = 128 / sizeof(Stored);
+      for (unsigned at = threadIdx.x * kLine; at < 2 * T::kSize; at += T::kThreads * kLine) {
+        prefetch(key_row(first + j) + (at < T::kSize ? 0 : part_size) + at % T::kSize);
+      }
+    }
+    __pipeline_commit();
+#pragma unroll 1
+    for (unsigned j = 0; j < count; ++j) {
+      if (!is_own(s.targets, target, s.table, first + j)) continue;
+      t.shared = slot(j);
+      t.template put_row<4>(
+          [&](unsigned at) { return source.template get<W>(own, row, at, s.log_n, prime); });
+    }
+    __pipeline_wait_prior(0);
+    __syncthreads();
+#pragma unroll 1
+    for (unsigned j = 0; j < count; ++j) {
+      if (is_own(s.targets, target, s.table, first + j)) continue;
+      t.shared = slot(j);
+      R x[T::kHeld];
+      if constexpr (kStaged) {
+        const auto* words =
+            reinterpret_cast<const Stored*>(t.shared) + T::padded(t.template base<0>());
+#pragma unroll
+        for (int e = 0; e < T::kHeld; ++e) {
+          x[e] = W::load(words[T::padded(T::template offset<0>(e))]);
+        }
+        t.run(x);
+#pragma unroll
+        for (int e = 0; e < T::kHeld; ++e) x[e] = settled(x[e], prime);
+      } else {
+        finish_lift<W, kDirect>(t, s, first + j, target, row, ext + (first + j) * digit_size + base,
+                                x);
+      }
+      t.template put<T::kLast>(x);
+    }
+    __syncthreads();
+#pragma unroll 1
+    for (unsigned i = threadIdx.x * kV; i < T::kSize; i += T::kThreads * kV) {
+      const unsigned k = t.place(i);
+      typename W::Sum sum0[kV], sum1[kV];
+      auto* out0 = reinterpret_cast<V*>(acc0 + out_base + k);
+      auto* out1 = reinterpret_cast<V*>(acc1 + out_base + k);
+      if (first != begin) {
+        const V v0 = *out0, v1 = *out1;
+#pragma unroll
+        for (int c = 0; c < kV; ++c) {
+          sum0[c] = W::sum_of(W::load(v0.v[c])), sum1[c] = W::sum_of(W::load(v1.v[c]));
+        }
+      }
+      int room = W::kTerms - 1;
+#pragma unroll 1
+      for (unsigned j = 0; j < count; j += kAtOnce) {
+        V k0[kAtOnce], k1[kAtOnce];
+#pragma unroll
+        for (unsigned d = 0; d < kAtOnce; ++d) {
+          if (j + d < count) {
+            const auto* from = key_row(first + j + d) + i;
+            k0[d] = stream<W>(from, policy), k1[d] = stream<W>(from + part_size, policy);
+          }
+        }
+#pragma unroll
+        for (unsigned d = 0; d < kAtOnce; ++d) {
+          if (j + d >= count) break;
+          const auto x = *reinterpret_cast<const Sixteen<R>*>(slot(j + d) + T::padded(i));
+          if (room == 0) {
+#pragma unroll
+            for (int c = 0; c < kV; ++c) {
+              sum0[c] = W::sum_of(W::total(sum0[c], prime));
+              sum1[c] = W::sum_of(W::total(sum1[c], prime));
+            }
+            room = W::kTerms - 1;
+          }
+          --room;
+#pragma unroll
+          for (int c = 0; c < kV; ++c) {
+            W::add(sum0[c], x.v[c], W::load(k0[d].v[c]), prime);
+            W::add(sum1[c], x.v[c], W::load(k1[d].v[c]), prime);
+          }
+        }
+      }
+      V v0, v1;
+      const bool joins = kJoins && first + count == end && own != kSkip;
+      const std::size_t at = ((static_cast<std::size_t>(own) * s.rows + row) << s.log_n) + k;
+      const std::size_t at_b =
+          joining.b_broadcast ? (static_cast<std::size_t>(own) << s.log_n) + k : at;
+#pragma unroll
+      for (int c = 0; c < kV; ++c) {
+        R r0 = W::total(sum0[c], prime), r1 = W::total(sum1[c], prime);
+        if (joins) {
+          const R scale = W::load(static_cast<Stored>(scalars.s[own]));
+          typename W::Sum t0 = W::sum_of(r0), t1 = W::sum_of(r1);
+          W::add(t0, joined<W>(joining, 0, at + c, at_b + c, prime), scale, prime);
+          W::add(t1, joined<W>(joining, 1, at + c, at_b + c, prime), scale, prime);
+          r0 = W::total(t0, prime), r1 = W::total(t1, prime);
+        }
+        v0.v[c] = W::store(r0, prime), v1.v[c] = W::store(r1, prime);
+      }
+      *out0 = v0, *out1 = v1;
+    }
+  }
+}
+
+// acc_c = the sums of the splits (+ what joins); parts: (split, target, rows, N) of both.
+template <class W>
+__global__ void add_parts_kernel(Rows<W> s, unsigned splits, typename W::Stored* acc0,
+                                 typename W::Stored* acc1, const typename W::Stored* part0,
+                                 const typename W::Stored* part1, Joining joining,
+                                 Scalars scalars) {
+  const unsigned k = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y, target = blockIdx.z;
+  const unsigned own = s.targets.position.prime[target];
+  const typename W::Prime prime = s.primes[s.targets.prime.prime[target]];
+  const std::size_t at = ((static_cast<std::size_t>(target) * s.rows + row) << s.log_n) + k;
+  const std::size_t part = (static_cast<std::size_t>(s.targets.count) * s.rows) << s.log_n;
+  auto r0 = W::load(part0[at]), r1 = W::load(part1[at]);
+  for (unsigned i = 1; i < splits; ++i) {
+    r0 = W::add_mod(r0, W::load(part0[i * part + at]), prime);
+    r1 = W::add_mod(r1, W::load(part1[i * part + at]), prime);
+  }
+  if (joining.a0 != nullptr && own != kSkip) {
+    const std::size_t a = ((static_cast<std::size_t>(own) * s.rows + row) << s.log_n) + k;
+    const std::size_t b = joining.b_broadcast ? (static_cast<std::size_t>(own) << s.log_n) + k : a;
+    const auto scale = W::load(static_cast<typename W::Stored>(scalars.s[own]));
+    typename W::Sum t0 = W::sum_of(r0), t1 = W::sum_of(r1);
+    W::add(t0, joined<W>(joining, 0, a, b, prime), scale, prime);
+    W::add(t1, joined<W>(joining, 1, a, b, prime), scale, prime);
+    r0 = W::total(t0, prime), r1 = W::total(t1, prime);
+  }
+  acc0[at] = W::store(r0, prime), acc1[at] = W::store(r1, prime);
+}
+
+template <class W, int kM, int kX, bool kDirect>
+__global__ void __launch_bounds__(TilePass<W, kM, kX, false, false>::kThreads)
+    lift_finish_kernel(Rows<W> s, typename W::Stored* ext, Source source) {
+  using T = TilePass<W, kM, kX, false, false>;
+  extern __shared__ __align__(16) unsigned char memory[];
+  const unsigned target = blockIdx.z % s.targets.count, digit = blockIdx.z / s.targets.count;
+  const unsigned index = s.targets.prime.prime[target];
+  const typename W::Prime prime = s.primes[index];
+  const T t{reinterpret_cast<typename W::R*>(memory),
+            threadIdx.x,
+            blockIdx.y,
+            s.log_n,
+            s.log_n - kM,
+            s.twiddles + (static_cast<std::size_t>(index) << s.log_n),
+            prime};
+  auto* out = ext + ((static_cast<std::size_t>(blockIdx.z) * s.rows + blockIdx.x) << s.log_n);
+  if (is_own(s.targets, target, s.table, digit)) {
+    for (unsigned i = threadIdx.x; i < T::kSize; i += T::kThreads) {
+      const auto v = source.template get<W>(s.targets.position.prime[target], blockIdx.x,
+                                            t.place(i), s.log_n, prime);
+      out[t.place(i)] = W::store(v, prime);
+    }
+    return;
+  }
+  typename W::R x[T::kHeld];
+  finish_lift<W, kDirect>(t, s, digit, target, blockIdx.x, out, x);
+  t.template put<T::kLast>(x);
+  __syncthreads();
+  t.each_vector([&](unsigned, unsigned i) {
+    Vector<W> v;
+#pragma unroll
+    for (unsigned c = 0; c < Vector<W>::kSize; ++c) {
+      v.v[c] = W::store(t.shared[T::padded(i) + c], prime);
+    }
+    *reinterpret_cast<Vector<W>*>(out + t.place(i)) = v;
+  });
+}
+
+template <class W>
+Rows<W> rows_of(const Engine<W>& engine, const ConversionPlan<W>& plan, const Targets& targets,
+                unsigned rows, const void* y) {
+  return {engine.log_n,
+          rows,
+          targets,
+          plan.table,
+          engine.tables.primes.template as<typename W::Prime>(),
+          engine.tables.forward.template as<typename W::Twiddle>(),
+          direct_lift(plan, y)};
+}
+
+}  // namespace
+
+template <class W>
+void lift_product(const Engine<W>& engine, const ConversionPlan<W>& plan, const Targets& targets,
+                  unsigned rows, void* acc0, void* acc1, const void* y, void* ext, const Source& x,
+                  const KeyDigits& key, const Joining& joining, const Scalars& scalars) {
+  using S = typename W::Stored;
+  const Rows<W> shape = rows_of(engine, plan, targets, rows, y);
+  with_passes<W>(engine.log_n, [&]<int kM1, int kX1, int kM2, int kX2>() {
+    // Of rows of a single large tile a block takes a half.
+    constexpr int kDone = TileSize<W, kM2, kX2, false>::kThreads > 512 ? 1 : 0;
+    using T = TileSize<W, kM2 - kDone, kX2, false>;
+    const unsigned tiles = 1u << (engine.log_n - T::kLog), digits = plan.table.digits;
+    // Many digits and few blocks: some blocks a tile.
+    const unsigned wanted =
+        std::clamp(2 * engine.processors / (tiles * rows * targets.count), 1u, (digits + 1) / 2);
+    const unsigned per_split = (digits + wanted - 1) / wanted;
+    const unsigned splits = (digits + per_split - 1) / per_split;  // none without a digit
+    // A slot for every digit, unless they take more than a third of an SM's shared memory.
+    const auto slots = std::clamp<unsigned>((74u << 10) / T::kBytes, 1, per_split);
+    const auto launch = [&](auto* kernel, S* out0, S* out1) {
+      allow_shared(kernel, slots * T::kBytes);
+      kernel<<<dim3(rows, tiles, targets.count * splits), T::kThreads, slots * T::kBytes,
+               engine.stream.get()>>>(shape, slots, splits, out0, out1, static_cast<const S*>(ext),
+                                      x, key, joining, scalars);
+      check_launch(engine.stream, "key switch");
+    };
+    const auto choose = [&]<bool kJoins>(S* out0, S* out1) {
+      if constexpr (kM1 == 0) {
+        if (plan.at_use) {
+          return launch(lift_product_kernel<W, kM2 - kDone, kX2, kDone, true, kJoins>, out0, out1);
+        }
+      }
+      launch(lift_product_kernel<W, kM2 - kDone, kX2, kDone, false, kJoins>, out0, out1);
+    };
+    auto *out0 = static_cast<S*>(acc0), *out1 = static_cast<S*>(acc1);
+    if (splits == 1) {
+      return joining.a0 != nullptr ? choose.template operator()<true>(out0, out1)
+                                   : choose.template operator()<false>(out0, out1);
+    }
+    const std::size_t part = (static_cast<std::size_t>(targets.count) * rows * splits)
+                             << engine.log_n;
+    auto parts = engine.scratch.allocate(2 * part * sizeof(S));
+    auto* part0 = static_cast<S*>(parts.data());
+    choose.template operator()<false>(part0, part0 + part);
+    constexpr unsigned kThreads = 256;
+    add_parts_kernel<W>
+        <<<dim3((1u << engine.log_n) / kThreads, rows, targets.count), kThreads, 0,
+           engine.stream.get()>>>(shape, splits, out0, out1, part0, part0 + part, joining, scalars);
+    check_launch(engine.stream, "key switch");
+  });
+}
+
+template <class W>
+void lift_finish(const Engine<W>& engine, const ConversionPlan<W>& plan, const Targets& targets,
+                 unsigned rows, const void* y, void* ext, const Source& x) {
+  with_passes<W>(engine.log_n, [&]<int kM1, int kX1, int kM2, int kX2>() {
+    using T = TileSize<W, kM2, kX2, false>;
+    auto* kernel = lift_finish_kernel<W, kM2, kX2, false>;
+    if constexpr (kM1 == 0) {
+      if (plan.at_use) kernel = lift_finish_kernel<W, kM2, kX2, true>;
+    }
+    allow_shared(kernel, T::kBytes);
+    kernel<<<dim3(rows, 1u << (engine.log_n - T::kLog), plan.table.digits * targets.count),
+             T::kThreads, T::kBytes, engine.stream.get()>>>(
+        rows_of(engine, plan, targets, rows, y), static_cast<typename W::Stored*>(ext), x);
+    check_launch(engine.stream, "lift");
+  });
+}
+
+#define JALI_INSTANTIATE(W)                                                                 \
+  template void lift_product<W>(const Engine<W>&, const ConversionPlan<W>&, const Targets&, \
+                                unsigned, void*, void*, const void*, void*, const Source&,  \
+                                const KeyDigits&, const Joining&, const Scalars&);          \
+  template void lift_finish<W>(const Engine<W>&, const ConversionPlan<W>&, const Targets&,  \
+                               unsigned, const void*, void*, const Source&);
+JALI_INSTANTIATE(W32)
+JALI_INSTANTIATE(W52)
+JALI_INSTANTIATE(W64)
+#undef JALI_INSTANTIATE
+
+}  // namespace jali::backend::cuda

@@ -1,0 +1,49 @@
+// The lift of conversion.cuh on tensor cores, for 32-bit words and digits of up to 15 limbs.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "jali/backend/cuda/engine.cuh"
+
+namespace jali::backend::cuda {
+
+constexpr unsigned kMaxTensorDigits = 64;
+
+/// A row that a digit is lifted to; inverse: of the prime modulo 2^32. row kSkip: none.
+struct Target {
+  std::uint16_t prime, row;
+  std::uint32_t inverse;
+};
+
+/// Groups of four targets of each digit and the matrix of bytes, by value and on the device.
+struct TensorTable {
+  const std::uint32_t* fragments = nullptr;  // [group][lane][step][2 x 2] words of the operands
+  const Target* targets = nullptr;           // [group][4]
+  unsigned splits = 1;  // blocks among which the groups of a digit are shared
+  std::uint16_t first[kMaxTensorDigits] = {}, groups[kMaxTensorDigits] = {};
+};
+
+class TensorPlan {
+ public:
+  TensorPlan() = default;
+  /// Without effect for digits beyond what the kernel takes.
+  TensorPlan(const Stream&, const Config&, const DigitTable&, std::span<const PrimeIndex> from,
+             std::span<const PrimeIndex> to);
+  bool usable() const { return largest_ > 0; }
+  unsigned largest() const { return largest_; }
+  unsigned steps() const { return steps_; }
+  unsigned most_groups() const { return most_groups_; }
+  const TensorTable& table() const { return table_; }
+
+ private:
+  unsigned largest_ = 0, steps_ = 1, most_groups_ = 0;
+  Constant fragments_, targets_;
+  TensorTable table_;
+};
+
+void lift_by_bytes(const Engine<W32>&, const TensorPlan&, const DigitTable&,
+                   const Constant& reciprocal, unsigned targets, unsigned rows, void* ext,
+                   const void* y);
+
+}  // namespace jali::backend::cuda

@@ -1,0 +1,171 @@
+#include <algorithm>
+#include <bit>
+#include <type_traits>
+
+#include "jali/arith/bit_reverse.h"
+#include "jali/arith/modulus.h"
+#include "jali/backend/cuda/switcher.cuh"
+
+namespace jali::backend::cuda {
+
+namespace {
+
+// Position of p, or kSkip.
+std::uint16_t find(std::span<const PrimeIndex> primes, PrimeIndex p) {
+  const auto at = std::find(primes.begin(), primes.end(), p);
+  return at == primes.end() ? kSkip : static_cast<std::uint16_t>(at - primes.begin());
+}
+
+Limbs in_order(unsigned count) {
+  Limbs limbs;
+  for (unsigned i = 0; i < count; ++i) limbs.prime[i] = static_cast<std::uint16_t>(i);
+  return limbs;
+}
+
+Targets targets_of(std::span<const PrimeIndex> to, std::span<const PrimeIndex> own) {
+  Targets t{limbs_of(to), {}, static_cast<unsigned>(to.size())};
+  for (std::size_t i = 0; i < to.size(); ++i) t.position.prime[i] = find(own, to[i]);
+  return t;
+}
+
+}  // namespace
+
+Limbs limbs_of(std::span<const PrimeIndex> primes) {
+  require<Unsupported>(primes.size() <= kMaxLimbs,
+                       "the GPU engine holds polynomials of up to 256 limbs");
+  Limbs out{};
+  std::copy(primes.begin(), primes.end(), out.prime);
+  return out;
+}
+
+template <class W>
+Switcher<W>::Switcher(const Config& config, const Stream& stream, const Tables<W>& tables,
+                      device::Pool& scratch)
+    : config_(config),
+      stream_(stream),
+      tables_(tables),
+      scratch_(scratch),
+      log_n_(std::countr_zero(config.n)) {
+  const int leaf = tile_leaf_stages<W>(log_n_);
+  if (leaf != leaf_stages<W>(tables.ntt_variant, log_n_)) {
+    own_tables_ = std::make_unique<Tables<W>>(stream, config, leaf);
+  }
+  int count = 0;
+  check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, stream.device()),
+        "cudaDeviceGetAttribute");
+  processors_ = static_cast<unsigned>(count);
+  if constexpr (std::is_same_v<W, W32>) {
+    if (log_n_ >= 15) {
+      const std::size_t nodes = std::size_t{1} << (log_n_ - contiguous_stages(log_n_));
+      const std::size_t pages = (config.primes.size() + kTeamPrimes - 1) / kTeamPrimes;
+      std::vector<W32::Twiddle> table(pages * nodes * kTeamPrimes);
+      for (std::size_t i = 0; i < config.primes.size(); ++i) {
+        const arith::Modulus mod(config.primes[i]);
+        for (std::uint32_t node = 0; node < nodes; ++node) {
+          table[(i / kTeamPrimes * nodes + node) * kTeamPrimes + i % kTeamPrimes] =
+              make_factor<W32>(mod.pow(tables.roots[i], arith::bit_reverse(node, log_n_)),
+                               mod.value());
+        }
+      }
+      column_twiddles_ = Constant(stream, table.data(), table.size() * sizeof(W32::Twiddle));
+    }
+  }
+}
+
+template <class W>
+std::size_t Switcher<W>::limb_bytes(std::size_t rows) const {
+  return rows * config_.n * sizeof(typename W::Stored);
+}
+
+template <class W>
+const ConversionPlan<W>& Switcher<W>::plan(std::span<const PrimeIndex> from,
+                                           std::span<const std::uint32_t> digit_limbs,
+                                           std::span<const PrimeIndex> to,
+                                           std::span<const PrimeIndex> multiply) const {
+  const auto list = [](auto span) { return std::vector(span.begin(), span.end()); };
+  std::lock_guard lock(mutex_);
+  auto& plan = plans_[{list(from), list(digit_limbs), list(to), list(multiply)}];
+  if (!plan) {
+    plan = std::make_unique<ConversionPlan<W>>(stream_, config_, from, digit_limbs, to, multiply);
+  }
+  return *plan;
+}
+
+template <class W>
+void Switcher<W>::mod_up(View ext, ConstView x, std::span<const std::uint32_t> digit_limbs) const {
+  const auto& p = plan(x.primes, digit_limbs, ext.primes, {});
+  const auto rows = static_cast<unsigned>(x.batch);
+  const Targets targets = targets_of(ext.primes, x.primes);
+  Source source;
+  source.a[0] = x.data, source.batch = rows;
+  auto y = scratch_.allocate(x.primes.size() * limb_bytes(rows));
+  decompose<W>(engine(), p, source, in_order(p.from_count), rows, y.data());
+  lift<W>(engine(), p, targets, rows, ext.data, y.data());
+  lift_finish<W>(engine(), p, targets, rows, y.data(), ext.data, source);
+}
+
+template <class W>
+void Switcher<W>::key_switch(View acc0, View acc1, const Source& x,
+                             std::span<const PrimeIndex> x_primes,
+                             std::span<const std::uint32_t> digit_limbs, KeyView key,
+                             std::span<const std::uint32_t> digit_ids, const Joining& joining,
+                             std::span<const std::uint64_t> s) const {
+  const unsigned rows = x.batch;
+  const auto& p = plan(x_primes, digit_limbs, acc0.primes, {});  // refuses what is too large
+  const Targets targets = targets_of(acc0.primes, x_primes);
+  KeyDigits digits{key.data, static_cast<unsigned>(config_.primes.size()), {}};
+  std::copy(digit_ids.begin(), digit_ids.end(), digits.id);
+  Scalars scalars{};
+  std::copy(s.begin(), s.end(), scalars.s);
+  auto y = scratch_.allocate(x_primes.size() * limb_bytes(rows));
+  auto ext =
+      scratch_.allocate(p.at_use ? 1 : digit_limbs.size() * targets.count * limb_bytes(rows));
+  decompose<W>(engine(), p, x, in_order(p.from_count), rows, y.data());
+  lift<W>(engine(), p, targets, rows, ext.data(), y.data());
+  lift_product<W>(engine(), p, targets, rows, acc0.data, acc1.data, y.data(), ext.data(), x, digits,
+                  joining, scalars);
+}
+
+template <class W>
+void Switcher<W>::divide(std::span<const View> out, std::span<const ConstView> x,
+                         std::span<const ConstView* const> addend, std::uint64_t g) const {
+  const auto& from = x[0].primes;
+  const auto& to = out[0].primes;
+  PrimeList dropped, added;
+  Limbs dropped_at;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    if (find(to, from[i]) != kSkip) continue;
+    dropped_at.prime[dropped.size()] = static_cast<std::uint16_t>(i);
+    dropped.push_back(from[i]);
+  }
+  for (const PrimeIndex t : to) {
+    if (find(from, t) == kSkip) added.push_back(t);
+  }
+  const std::uint32_t one_digit[] = {static_cast<std::uint32_t>(dropped.size())};
+  const auto& p = plan(dropped, one_digit, to, added);
+  Targets targets{limbs_of(to), {}, static_cast<unsigned>(to.size())};
+  std::fill(std::begin(targets.position.prime), std::end(targets.position.prime), kSkip);
+  Source source;
+  source.batch = static_cast<unsigned>(x[0].batch);
+  Division d{};
+  d.batch = source.batch;
+  d.g = g;
+  for (std::size_t h = 0; h < out.size(); ++h) {
+    source.a[h] = d.x[h] = x[h].data;
+    d.out[h] = out[h].data;
+    d.addend[h] = addend[h] != nullptr ? addend[h]->data : nullptr;
+  }
+  for (std::size_t i = 0; i < to.size(); ++i) d.source.prime[i] = find(from, to[i]);
+  const auto rows = static_cast<unsigned>(out.size()) * d.batch;
+  auto y = scratch_.allocate(std::max<std::size_t>(dropped.size(), 1) * limb_bytes(rows));
+  auto lifted = scratch_.allocate(p.at_use ? 1 : to.size() * limb_bytes(rows));
+  decompose<W>(engine(), p, source, dropped_at, rows, y.data());
+  lift<W>(engine(), p, targets, rows, lifted.data(), y.data());
+  cuda::divide<W>(engine(), p, targets, rows, y.data(), lifted.data(), d);
+}
+
+template class Switcher<W32>;
+template class Switcher<W52>;
+template class Switcher<W64>;
+
+}  // namespace jali::backend::cuda

@@ -1,0 +1,62 @@
+// Key switching and divisions of one engine: which constants, which rows, in which order.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "jali/backend/cuda/division.cuh"
+#include "jali/backend/cuda/key_switch.cuh"
+#include "jali/backend/ops.h"
+
+namespace jali::backend::cuda {
+
+/// Sizes beyond what kernels take by value throw Unsupported.
+Limbs limbs_of(std::span<const PrimeIndex> primes);
+
+template <class W>
+class Switcher {
+ public:
+  Switcher(const Config& config, const Stream& stream, const Tables<W>& tables,
+           device::Pool& scratch);
+
+  void mod_up(View ext, ConstView x, std::span<const std::uint32_t> digit_limbs) const;
+  /// x may be a product of two polynomials that exists nowhere.
+  void key_switch(View acc0, View acc1, const Source& x, std::span<const PrimeIndex> x_primes,
+                  std::span<const std::uint32_t> digit_limbs, KeyView key,
+                  std::span<const std::uint32_t> digit_ids, const Joining& joining,
+                  std::span<const std::uint64_t> s) const;
+  /// One or two halves of the same shape; sigma_g of the addends is added.
+  void divide(std::span<const View> out, std::span<const ConstView> x,
+              std::span<const ConstView* const> addend, std::uint64_t g = 1) const;
+
+ private:
+  using PrimeList = std::vector<PrimeIndex>;
+  std::size_t limb_bytes(std::size_t rows) const;
+  Engine<W> engine() const {
+    return {stream_,         own_tables_ ? *own_tables_ : tables_, scratch_, log_n_, processors_,
+            column_twiddles_};
+  }
+  const ConversionPlan<W>& plan(std::span<const PrimeIndex> from,
+                                std::span<const std::uint32_t> digit_limbs,
+                                std::span<const PrimeIndex> to,
+                                std::span<const PrimeIndex> multiply) const;
+
+  const Config& config_;
+  const Stream& stream_;
+  const Tables<W>& tables_;
+  std::unique_ptr<Tables<W>> own_tables_;  // where the transform's have another layout
+  device::Pool& scratch_;
+  int log_n_;
+  unsigned processors_ = 1;
+  Constant column_twiddles_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::tuple<PrimeList, std::vector<std::uint32_t>, PrimeList, PrimeList>,
+                   std::unique_ptr<ConversionPlan<W>>>
+      plans_;
+};
+
+}  // namespace jali::backend::cuda

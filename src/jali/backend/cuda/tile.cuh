@@ -1,0 +1,308 @@
+// What a thread block does to a tile of a row: some stages of the transform, 16 or 8 residues a thread
+// in registers, exchanged through shared memory between groups of stages. The mathematics and the
+// shapes of passes are those of ntt_two_pass.cuh; here the residues come from and go to wherever a kernel says.
+#pragma once
+
+#include "jali/backend/cuda/check.cuh"
+#include "jali/backend/cuda/ntt.cuh"
+#include "jali/backend/cuda/ntt_variant.cuh"
+
+namespace jali::backend::cuda {
+
+/// Sixteen bytes of residues, as stored or as computed with.
+template <class T>
+struct alignas(16) Sixteen {
+  static constexpr unsigned kSize = 16 / sizeof(T);
+  T v[kSize];
+};
+template <class W>
+using Vector = Sixteen<typename W::Stored>;
+
+/// Primes side by side in the table of the first pass's twiddles for teams: [page][node][prime].
+constexpr unsigned kTeamPrimes = 64;
+
+/// kDone: stages that were done when the residues were loaded (0 or 1): kM stages are what is left of
+/// groups for kM + kDone, which the layout of the twiddles expects.
+/// kTeam: 0, or teams of kTeam threads share a block, each with tiles and a barrier of its own.
+template <class W, int kM, int kX, bool kColumns, bool kInverse, int kDone = 0, int kTeam = 0>
+struct TilePass {
+  using R = typename W::R;
+  static constexpr int kFirst = kDone;
+  static constexpr int kLogHeld = kPassHeld<W>, kHeld = 1 << kLogHeld;
+  static constexpr int kLog = kM + kX;
+  static constexpr unsigned kSize = 1u << kLog, kThreads = kSize >> kLogHeld;
+  static constexpr int kGroups = group_count(kM + kDone, kLogHeld), kLast = kGroups - 1;
+  /// Stages of group k, and before it.
+  static __host__ __device__ constexpr int size_of(int k) {
+    return group_size(kM + kDone, kLogHeld, k) - (k == 0 ? kDone : 0);
+  }
+  static __host__ __device__ constexpr int begin_of(int k) {
+    int u = 0;
+    for (int i = 0; i < k; ++i) u += size_of(i);
+    return u;
+  }
+
+  /// Where element i of the tile lies in shared memory. Contiguous tiles: 16 bytes after every 128, so
+  /// that threads that hold 64 consecutive bytes meet different banks with 16-byte accesses.
+  static __device__ __forceinline__ constexpr unsigned padded(unsigned i) {
+    constexpr int kUnit = sizeof(R) == 4 ? 4 : 3;  // log2 of the words in 64 bytes
+    return i + (kColumns ? (i >> (kUnit + 4)) << kUnit : (i >> (kUnit + 1)) << (kUnit - 2));
+  }
+  /// Words of shared memory that a tile takes.
+  static constexpr unsigned kPadded = kSize + (kColumns ? kSize / 16 : kSize / 8) + 16;
+
+  R* shared;
+  unsigned thread, tile;
+  int log_n;
+  int t0;  // first stage
+  const typename W::Twiddle* __restrict__ twiddle;
+  const typename W::Prime& prime;
+  unsigned team = 0;
+
+  __device__ __forceinline__ void sync() const {
+    if constexpr (kTeam == 0) {
+      __syncthreads();
+    } else {
+      asm volatile("bar.sync %0, %1;" ::"r"(team + 1), "n"(kTeam) : "memory");
+    }
+  }
+
+  /// Where a unit of the group of g stages from stage u lies: its first element in the tile, log2 of
+  /// the distance between its elements, and its node at stage u, counted within the tile.
+  struct Unit {
+    unsigned local, node, gap;
+  };
+  static __device__ __forceinline__ constexpr Unit unit(unsigned unit, int u, int g) {
+    const int gap = kM - u - g;
+    if constexpr (kColumns) {
+      const unsigned column = unit & ((1u << kX) - 1), rest = unit >> kX;
+      const unsigned offset = rest & ((1u << gap) - 1), i = rest >> gap;
+      return {(((i << (gap + g)) + offset) << kX) + column, i, static_cast<unsigned>(gap + kX)};
+    } else {
+      const unsigned offset = unit & ((1u << gap) - 1), rest = unit >> gap;  // rest = (block, i)
+      return {(rest << (gap + g)) + offset, rest, static_cast<unsigned>(gap)};
+    }
+  }
+  /// Place in the row of element `local` of the tile.
+  __device__ __forceinline__ unsigned place(unsigned local) const {
+    if constexpr (kColumns) {
+      return (tile << kX) + spread(local);
+    } else {
+      return (tile << kLog) + local;
+    }
+  }
+  __device__ __forceinline__ unsigned spread(unsigned local) const {
+    return ((local >> kX) << (log_n - kM)) + (local & ((1u << kX) - 1));
+  }
+
+  // Element e of group kK of this thread is element base + offset(e) of the tile. The two have no bit
+  // in common, so that padded and place are sums as well, and what belongs to e is known when compiling.
+  template <int kK>
+  __device__ __forceinline__ unsigned base() const {
+    return unit(thread, begin_of(kK), size_of(kK)).local;
+  }
+  template <int kK>
+  static __device__ __forceinline__ constexpr unsigned offset(int e) {
+    constexpr int kG = size_of(kK), kU = begin_of(kK);
+    const Unit at = unit((e >> kG) * kThreads, kU, kG);
+    return at.local + (static_cast<unsigned>(e & ((1 << kG) - 1)) << at.gap);
+  }
+  /// f(register, place in the row) for the elements of group kK that this thread holds.
+  template <int kK, class F>
+  __device__ __forceinline__ void each(F&& f) const {
+    const unsigned first = place(base<kK>());
+#pragma unroll
+    for (int e = 0; e < kHeld; ++e) {
+      const unsigned o = offset<kK>(e);
+      f(e, first + (kColumns ? spread(o) : o));
+    }
+  }
+  /// f(e, place in the tile) with neighbouring threads at neighbouring places, 16 bytes each.
+  template <class F>
+  __device__ __forceinline__ void each_vector(F&& f) const {
+    constexpr unsigned kV = Vector<W>::kSize;
+#pragma unroll
+    for (unsigned e = 0; e < kHeld / kV; ++e) f(e, (thread + e * kThreads) * kV);
+  }
+
+  template <int kG, int kS>
+  __device__ __forceinline__ void stage(R* x, unsigned t, unsigned node, bool leaf) const {
+    // Leaves are group-major; teams read a table of kTeamPrimes primes side by side.
+    constexpr unsigned kStride = kTeam != 0 ? kTeamPrimes : 1;
+    const auto* w = twiddle + ((1u << (t + kS)) + (leaf ? node : node << kS)) * kStride;
+    const unsigned step = leaf ? 1u << t : kStride;
+    constexpr int kHalf = (1 << kG) >> (kS + 1);
+#pragma unroll
+    for (int p = 0; p < (1 << kG) / 2; ++p) {
+      const int group = p / kHalf, at = group * 2 * kHalf + p % kHalf;
+      const auto f = W::twiddle(w[group * step]);
+      if constexpr (kInverse) {
+        W::template inverse_butterfly<kG - 1 - kS, kG>(x[at], x[at + kHalf], f, prime);
+      } else {
+        W::butterfly(x[at], x[at + kHalf], f, prime);
+      }
+    }
+  }
+  template <int kG, int kS>
+  __device__ __forceinline__ void stages(R* x, unsigned t, unsigned node, bool leaf) const {
+    stage<kG, kS>(x, t, node, leaf);
+    if constexpr (!kInverse && kS + 1 < kG) stages<kG, kS + 1>(x, t, node, leaf);
+    if constexpr (kInverse && kS > 0) stages<kG, kS - 1>(x, t, node, leaf);
+  }
+  template <int kK, int kUnit = 0>
+  __device__ __forceinline__ void compute(R (&x)[kHeld]) const {
+    constexpr int kG = size_of(kK), kU = begin_of(kK);
+    if constexpr (kUnit == 0) {
+#pragma unroll
+      for (int e = 0; e < kHeld; ++e) {
+        if constexpr (kInverse) {
+          W::settle_inverse(x[e], prime);
+        } else {
+          W::settle_forward(x[e], prime);
+        }
+      }
+    }
+    const auto at = unit(thread + kUnit * kThreads, kU, kG);
+    // Contiguous tiles hold 2^kX whole blocks of stage t0.
+    const unsigned node = kColumns ? at.node : (tile << (kX + kU)) + at.node;
+    stages<kG, kInverse ? kG - 1 : 0>(x + (kUnit << kG), static_cast<unsigned>(t0 + kU), node,
+                                      !kColumns && kK == kLast);
+    if constexpr (((kUnit + 1) << kG) < kHeld) compute<kK, kUnit + 1>(x);
+  }
+  template <int kK>
+  __device__ __forceinline__ void put(const R (&x)[kHeld]) const {
+    R* to = shared + padded(base<kK>());
+#pragma unroll
+    for (int e = 0; e < kHeld; ++e) to[padded(offset<kK>(e))] = x[e];
+  }
+  template <int kK>
+  __device__ __forceinline__ void get(R (&x)[kHeld]) const {
+    const R* from = shared + padded(base<kK>());
+#pragma unroll
+    for (int e = 0; e < kHeld; ++e) x[e] = from[padded(offset<kK>(e))];
+  }
+  /// f(place in the row) of element `thread` + e kThreads, neighbours at neighbours; so many at a time.
+  template <int kUnroll, class F>
+  __device__ __forceinline__ void put_row(F&& f) const {
+    R* to = shared + padded(thread);
+#pragma unroll kUnroll
+    for (int e = 0; e < kHeld; ++e) {
+      to[padded(static_cast<unsigned>(e) * kThreads)] = f(place(thread + e * kThreads));
+    }
+  }
+  /// From group kFrom's places, which this thread was the last to read, to group kTo's.
+  template <int kFrom, int kTo>
+  __device__ __forceinline__ void exchange(R (&x)[kHeld]) const {
+    put<kFrom>(x);
+    sync();
+    get<kTo>(x);
+  }
+  /// All stages: group 0's places in, group kLast's out (inverse: the other way round).
+  template <int kK = kInverse ? kLast : 0>
+  __device__ __forceinline__ void run(R (&x)[kHeld]) const {
+    compute<kK>(x);
+    if constexpr (!kInverse && kK < kLast) {
+      exchange<kK, kK + 1>(x);
+      run<kK + 1>(x);
+    }
+    if constexpr (kInverse && kK > 0) {
+      exchange<kK, kK - 1>(x);
+      run<kK - 1>(x);
+    }
+  }
+};
+
+/// A tile without its work, for launches.
+template <class W, int kM, int kX, bool kColumns>
+struct TileSize {
+  using T = TilePass<W, kM, kX, kColumns, false>;
+  static constexpr int kLog = T::kLog;
+  static constexpr unsigned kThreads = T::kThreads, kPadded = T::kPadded;
+  static constexpr std::size_t kBytes = kPadded * sizeof(typename W::R);
+};
+
+/// Blocks may take more than 48 KB of shared memory when asked for.
+template <class Kernel>
+void allow_shared(Kernel* kernel, std::size_t bytes) {
+  if (bytes <= (48 << 10)) return;
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(bytes)),
+        "shared memory of a kernel");
+}
+
+/// Up to here a row is one tile of a block (log2 N).
+template <class W>
+constexpr int single_pass_up_to = sizeof(typename W::Stored) == 4 ? 14 : 13;
+
+/// Stages of the last group of these passes, which the layout of the twiddles depends on.
+template <class W>
+int tile_leaf_stages(int log_n) {
+  return last_group_size(log_n <= single_pass_up_to<W> ? log_n : contiguous_stages(log_n),
+                         kPassHeld<W>);
+}
+
+/// Calls f.operator()<kM1, kX1, kM2, kX2>() with the passes of N = 2^log_n: columns and contiguous
+/// tiles, or kM1 = 0 and one pass.
+template <class W, class F>
+void with_passes(int log_n, F&& f) {
+  constexpr bool kNarrow = sizeof(typename W::Stored) == 4;
+  constexpr int kC = kNarrow ? 4 : 3;  // columns of 64 bytes
+  switch (log_n) {
+    case 10: return f.template operator()<0, 0, 10, 0>();
+    case 11: return f.template operator()<0, 0, 11, 0>();
+    case 12: return f.template operator()<0, 0, 12, 0>();
+    case 13: return f.template operator()<0, 0, 13, 0>();
+    case 14:
+      if constexpr (kNarrow) {
+        return f.template operator()<0, 0, 14, 0>();
+      } else {
+        return f.template operator()<7, kC, 7, kC>();
+      }
+    case 15: return f.template operator()<7, kC, 8, kC>();
+    case 16: return f.template operator()<8, kC, 8, kC>();
+    case 17: return f.template operator()<8, kC, 9, kC - 1>();
+    default: throw InvalidArgument("the GPU engine transforms N = 2^10 to 2^17");
+  }
+}
+
+/// Index of the NTT-form source of sigma_g: value k is the evaluation at psi^(2 brv(k) + 1). An aligned
+/// run of 2^m values comes from an aligned run of 2^m.
+__device__ inline unsigned source_ntt(unsigned k, std::uint64_t g, int log_n) {
+  const unsigned e = 2 * (__brev(k) >> (32 - log_n)) + 1;
+  const unsigned target = static_cast<unsigned>((e * g) & ((2ull << log_n) - 1));
+  return __brev((target - 1) / 2) >> (32 - log_n);
+}
+
+/// A polynomial as kernels read it: sigma_g(a), or sigma_g(a b); up to two halves of `batch` rows a limb.
+struct Source {
+  const void* a[2] = {nullptr, nullptr};
+  const void* b = nullptr;
+  bool b_broadcast = false;
+  std::uint64_t g = 1;
+  unsigned batch = 1;  // of a half
+
+  /// Residue k of row `row` (of both halves) of limb `limb`.
+  template <class W>
+  __device__ __forceinline__ typename W::R get(unsigned limb, unsigned row, unsigned k, int log_n,
+                                               const typename W::Prime& prime) const {
+    using Stored = typename W::Stored;
+    const unsigned half = row >= batch ? 1 : 0, r = row - half * batch;
+    if (g != 1) k = source_ntt(k, g, log_n);
+    const std::size_t at = ((static_cast<std::size_t>(limb) * batch + r) << log_n) + k;
+    const auto x = W::load(static_cast<const Stored*>(half != 0 ? a[1] : a[0])[at]);
+    if (b == nullptr) return x;
+    const std::size_t b_at = b_broadcast ? (static_cast<std::size_t>(limb) << log_n) + k : at;
+    return mul_mod<W>(x, W::load(static_cast<const Stored*>(b)[b_at]), prime);
+  }
+};
+
+/// Lazy to canonical (w52: to a small signed representative), as sums of products take it.
+__device__ inline std::uint32_t settled(std::uint32_t x, const W32::Prime& p) {
+  return W32::reduce4(x, p);
+}
+__device__ inline std::uint64_t settled(std::uint64_t x, const W64::Prime& p) {
+  return W64::reduce4(x, p.q);
+}
+__device__ inline double settled(double x, const W52::Prime& p) { return W52::reduce(x, p); }
+
+}  // namespace jali::backend::cuda

@@ -1,0 +1,156 @@
+// Key switching and divisions of the CUDA engine against the CPU engine, bit for bit.
+#include "gpu_ops.h"
+
+namespace jali::testing {
+namespace {
+
+class GpuSwitch : public GpuOps {
+ protected:
+  Primes all_primes() const { return range(0, static_cast<PrimeIndex>(prime_count())); }
+  /// A key of so many digits: (digit, part, prime, N).
+  Pair fresh_key(std::size_t digits) {
+    Pair key = poison(all_primes(), 1, 2 * digits);
+    std::vector<std::byte> host;
+    for (std::size_t part = 0; part < 2 * digits; ++part) {
+      const Pair p = fresh(all_primes(), 1);
+      host.insert(host.end(), p.host.begin(), p.host.end());
+    }
+    key.host = std::move(host);
+    gpu->memory()->copy_in(key.device.data(), key.host.data(), key.host.size());
+    return key;
+  }
+};
+
+const std::vector<std::vector<std::uint32_t>> kPartitions{
+    {6}, {3, 3}, {2, 2, 2}, {1, 1, 1, 1, 1, 1}, {5, 1}};
+
+TEST_P(GpuSwitch, Lifts) {
+  const Primes level{0, 1, 2, 4, 5, 9}, ext{0, 1, 2, 4, 5, 6, 7, 9};
+  for (const auto& digits : kPartitions) {
+    if (n > (1u << 15) && digits.size() > 3) continue;
+    auto x = fresh(level), lifted = poison(ext, 0, digits.size());
+    cpu->mod_up(lifted.cpu(), x.cpu(), digits), gpu->mod_up(lifted.gpu(), x.gpu(), digits);
+    same(lifted, "mod_up");
+    auto key = fresh_key(digits.size() + 1);
+    std::vector<std::uint32_t> ids(digits.size());
+    std::iota(ids.begin(), ids.end(), 1u);  // the first digit of the key is skipped
+    const backend::KeyView ck{key.host.data(), digits.size() + 1};
+    const backend::KeyView gk{key.device.data(), digits.size() + 1};
+    auto acc0 = poison(ext), acc1 = poison(ext);
+    for (const std::uint64_t g : {std::uint64_t{1}, std::uint64_t{25}}) {
+      for (const bool accumulate : {false, true}) {
+        cpu->key_product(acc0.cpu(), acc1.cpu(), lifted.cpu(), ck, ids, g, accumulate);
+        gpu->key_product(acc0.gpu(), acc1.gpu(), lifted.gpu(), gk, ids, g, accumulate);
+        same(acc0, "key_product 0"), same(acc1, "key_product 1");
+      }
+    }
+  }
+}
+
+TEST_P(GpuSwitch, KeySwitching) {
+  // The own primes first, as what joins wants it, and mixed among the others.
+  for (const auto& [level, ext] :
+       {std::pair(Primes{0, 1, 2, 4, 5, 8}, Primes{0, 1, 2, 4, 5, 8, 9}),
+        std::pair(Primes{0, 1, 2, 4, 5, 9}, Primes{0, 1, 2, 4, 5, 6, 7, 9})}) {
+    for (const auto& digits : kPartitions) {
+      if (n > (1u << 15) && digits.size() > 3) continue;
+      auto x = fresh(level), key = fresh_key(digits.size() + 1);
+      std::vector<std::uint32_t> ids(digits.size());
+      std::iota(ids.begin(), ids.end(), 1u);
+      const backend::KeyView ck{key.host.data(), digits.size() + 1};
+      const backend::KeyView gk{key.device.data(), digits.size() + 1};
+      auto acc0 = poison(ext), acc1 = poison(ext);
+      cpu->key_switch(acc0.cpu(), acc1.cpu(), x.cpu(), digits, ck, ids);
+      gpu->key_switch(acc0.gpu(), acc1.gpu(), x.gpu(), digits, gk, ids);
+      same(acc0, "key_switch 0"), same(acc1, "key_switch 1");
+      if (ext.size() > 7) continue;
+      const auto s = scalars(level);
+      auto a0 = fresh(level), a1 = fresh(level), b0 = fresh(level), b1 = fresh(level);
+      acc0 = poison(ext), acc1 = poison(ext);
+      cpu->key_switch_joined(acc0.cpu(), acc1.cpu(), x.cpu(), digits, ck, ids,
+                             {a0.cpu(), a1.cpu(), s});
+      gpu->key_switch_joined(acc0.gpu(), acc1.gpu(), x.gpu(), digits, gk, ids,
+                             {a0.gpu(), a1.gpu(), s});
+      same(acc0, "key_switch_joined 0"), same(acc1, "key_switch_joined 1");
+      acc0 = poison(ext), acc1 = poison(ext);
+      cpu->tensor_key_switch(acc0.cpu(), acc1.cpu(), a0.cpu(), a1.cpu(), b0.cpu(), b1.cpu(), s,
+                             digits, ck, ids);
+      gpu->tensor_key_switch(acc0.gpu(), acc1.gpu(), a0.gpu(), a1.gpu(), b0.gpu(), b1.gpu(), s,
+                             digits, gk, ids);
+      same(acc0, "tensor_key_switch 0"), same(acc1, "tensor_key_switch 1");
+      auto out0 = poison(level), out1 = poison(level);
+      for (const std::uint64_t g : {std::uint64_t{5}, std::uint64_t{2 * n - 1}}) {
+        cpu->rotate(out0.cpu(), out1.cpu(), acc0.cpu(), acc1.cpu(), a0.cpu(), a1.cpu(), g, digits,
+                    ck, ids);
+        gpu->rotate(out0.gpu(), out1.gpu(), acc0.gpu(), acc1.gpu(), a0.gpu(), a1.gpu(), g, digits,
+                    gk, ids);
+        same(out0, "rotate 0"), same(out1, "rotate 1");
+      }
+    }
+  }
+}
+
+TEST_P(GpuSwitch, Divisions) {
+  const Primes x_primes{0, 1, 2, 4, 6, 7};
+  for (const Primes& to : {Primes{0, 1, 2, 4}, Primes{0, 1, 2, 4, 6}, Primes{0, 1},
+                           Primes{0, 1, 5, 9}, Primes{0, 1, 2, 4, 6, 7}, Primes{1, 3, 8}}) {
+    auto x0 = fresh(x_primes), x1 = fresh(x_primes), extra = fresh(to);
+    auto out0 = poison(to), out1 = poison(to);
+    cpu->scale_down(out0.cpu(), x0.cpu(), nullptr), gpu->scale_down(out0.gpu(), x0.gpu(), nullptr);
+    same(out0, "scale_down");
+    const ConstView ce = extra.cpu(), ge = extra.gpu();
+    cpu->scale_down(out0.cpu(), x0.cpu(), &ce), gpu->scale_down(out0.gpu(), x0.gpu(), &ge);
+    same(out0, "scale_down with addend");
+    out0 = poison(to);
+    cpu->scale_down_pair(out0.cpu(), out1.cpu(), x0.cpu(), x1.cpu(), nullptr, &ce);
+    gpu->scale_down_pair(out0.gpu(), out1.gpu(), x0.gpu(), x1.gpu(), nullptr, &ge);
+    same(out0, "scale_down_pair 0"), same(out1, "scale_down_pair 1");
+    // An addend may be its own output.
+    cpu->scale_down_pair(extra.cpu(), out1.cpu(), x0.cpu(), x1.cpu(), &ce, nullptr);
+    gpu->scale_down_pair(extra.gpu(), out1.gpu(), x0.gpu(), x1.gpu(), &ge, nullptr);
+    same(extra, "scale_down_pair 0"), same(out1, "scale_down_pair 1");
+  }
+}
+
+// Digits of the sizes that parameters have: a dozen limbs, more than a thread holds, single limbs.
+class GpuSwitchWide : public GpuSwitch {
+ protected:
+  static constexpr PrimeIndex kLimbs = 34, kSpecial = 12;
+  std::size_t prime_count() const override { return kLimbs + kSpecial; }
+};
+
+TEST_P(GpuSwitchWide, KeySwitching) {
+  const Primes level = range(0, kLimbs), ext = all_primes();
+  for (const auto& digits : std::vector<std::vector<std::uint32_t>>{
+           {12, 12, 10}, {20, 14}, std::vector<std::uint32_t>(kLimbs, 1)}) {
+    auto x = fresh(level), key = fresh_key(digits.size());
+    std::vector<std::uint32_t> ids(digits.size());
+    std::iota(ids.begin(), ids.end(), 0u);
+    auto acc0 = poison(ext), acc1 = poison(ext), out0 = poison(level), out1 = poison(level);
+    cpu->key_switch(acc0.cpu(), acc1.cpu(), x.cpu(), digits, {key.host.data(), digits.size()}, ids);
+    gpu->key_switch(acc0.gpu(), acc1.gpu(), x.gpu(), digits, {key.device.data(), digits.size()},
+                    ids);
+    same(acc0, "key_switch 0"), same(acc1, "key_switch 1");
+    const ConstView ce = x.cpu(), ge = x.gpu();
+    cpu->scale_down_pair(out0.cpu(), out1.cpu(), acc0.cpu(), acc1.cpu(), &ce, nullptr);
+    gpu->scale_down_pair(out0.gpu(), out1.gpu(), acc0.gpu(), acc1.gpu(), &ge, nullptr);
+    same(out0, "scale_down_pair 0"), same(out1, "scale_down_pair 1");
+  }
+}
+
+std::vector<Case> wide_cases() {
+  std::vector<Case> all;
+  for (const Word word : {Word::w32, Word::w52, Word::w64}) {
+    all.push_back({word, 10, 3});
+    all.push_back({word, 13, 1});
+    all.push_back({word, 14, 1});
+    all.push_back({word, 16, 1});
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GpuSwitchWide, ::testing::ValuesIn(wide_cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(All, GpuSwitch, ::testing::ValuesIn(cases()), case_name);
+
+}  // namespace
+}  // namespace jali::testing
