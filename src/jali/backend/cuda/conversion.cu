@@ -220,7 +220,9 @@ ConversionPlan<W>::ConversionPlan(const Stream& stream, const Config& config,
     if (wanted) tensor = TensorPlan(stream, config, table, from_primes, to);
   }
   // Digits are not empty: 0 limbs (nothing is dropped) go through memory.
-  at_use = !tensor.usable() && config.n <= (std::size_t{1} << single_pass_up_to<W>) &&
+  // The largest tiles leave a thread few registers: single limbs only.
+  const int up_to = single_pass_up_to<W> - (largest_digit > 1 ? 1 : 0);
+  at_use = !tensor.usable() && config.n <= (std::size_t{1} << up_to) &&
            largest_digit <= kDirectLimbs && from_count > 0;
   matrix = Constant(stream, m.data(), m.size() * sizeof(typename W::Stored));
   keep = Constant(stream, keeps.data(), keeps.size() * sizeof(F));

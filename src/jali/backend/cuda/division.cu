@@ -17,13 +17,14 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false, false>::kThreads)
   using Stored = typename W::Stored;
   using V = Vector<W>;
   extern __shared__ __align__(16) unsigned char memory[];
-  const unsigned target = blockIdx.z, row = blockIdx.y;
+  // Lifts from y: the targets of a row follow each other, while y is in L2.
+  const unsigned target = kDirect ? blockIdx.x : blockIdx.z, row = blockIdx.y;
   const unsigned half = row >= d.batch ? 1 : 0, b = row - half * d.batch;
   const unsigned index = limbs.prime[target], from = d.source.prime[target];
   const typename W::Prime prime = primes[index];
   const T t{reinterpret_cast<typename W::R*>(memory),
             threadIdx.x,
-            blockIdx.x,
+            kDirect ? blockIdx.z : blockIdx.x,
             log_n,
             log_n - kM,
             twiddles + (static_cast<std::size_t>(index) << log_n),
@@ -90,8 +91,10 @@ void divide(const Engine<W>& engine, const ConversionPlan<W>& plan, const Target
       if (plan.at_use) kernel = divide_kernel<W, kM2, kX2, true>;
     }
     allow_shared(kernel, T::kBytes);
-    kernel<<<dim3(1u << (engine.log_n - T::kLog), rows, targets.count), T::kThreads, T::kBytes,
-             engine.stream.get()>>>(
+    const unsigned tiles = 1u << (engine.log_n - T::kLog);
+    const dim3 grid =
+        plan.at_use ? dim3(targets.count, rows, tiles) : dim3(tiles, rows, targets.count);
+    kernel<<<grid, T::kThreads, T::kBytes, engine.stream.get()>>>(
         engine.log_n, targets.prime, rows, engine.tables.primes.template as<typename W::Prime>(),
         engine.tables.forward.template as<typename W::Twiddle>(),
         plan.keep.template as<Factor<typename W::R>>(),

@@ -83,10 +83,6 @@ __device__ __forceinline__ std::uint64_t streaming_policy(bool once) {
   }
   return policy;
 }
-__device__ __forceinline__ void prefetch(const void* at) {
-  asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
-}
-
 // Residue k of what joins sum `part`; from, from_b: where the rows begin.
 template <class W>
 __device__ __forceinline__ typename W::R joined(const Joining& joining, int part, std::size_t at,
@@ -105,23 +101,33 @@ __device__ __forceinline__ typename W::R joined(const Joining& joining, int part
   return W::total(sum, prime);
 }
 
+/// Digits share a tile's twiddles: they come to shared memory once, behind the slots.
+template <int kX, int kDone>
+constexpr bool kLocalTwiddles = kX > 0 && kDone == 0;
+
 /// slots: tiles of shared memory, one a digit; more digits go in several rounds, whose sums meet in acc.
 /// splits: blocks among which the digits of a tile are shared; each has sums of its own then, one after
 /// the other in acc.
 template <class W, int kM, int kX, int kDone, bool kDirect, bool kJoins>
 __global__ void __launch_bounds__(TilePass<W, kM, kX, false, false>::kThreads,
-                                  1024 / TilePass<W, kM, kX, false, false>::kThreads)
-    lift_product_kernel(Rows<W> s, unsigned slots, unsigned splits, typename W::Stored* acc0,
-                        typename W::Stored* acc1, const typename W::Stored* ext, Source source,
-                        KeyDigits key, Joining joining, Scalars scalars) {
-  using T = TilePass<W, kM, kX, false, false, kDone>;
+                                  kDone == 1 && kDirect ? 1
+                                  : kX > 0 ? 768 / TilePass<W, kM, kX, false, false>::kThreads
+                                           : 1024 / TilePass<W, kM, kX, false, false>::kThreads)
+    lift_product_kernel(Rows<W> s, bool rows_last, unsigned slots, unsigned splits,
+                        typename W::Stored* acc0, typename W::Stored* acc1,
+                        const typename W::Stored* ext, Source source, KeyDigits key,
+                        Joining joining, Scalars scalars) {
+  constexpr bool kLocal = kLocalTwiddles<kX, kDone>;
+  using T = TilePass<W, kM, kX, false, false, kDone, 0, kLocal>;
   using Stored = typename W::Stored;
   using R = typename W::R;
   using V = Vector<W>;
   constexpr int kV = V::kSize;
   constexpr unsigned kAtOnce = 4;  // digits whose keys are on their way together
   extern __shared__ __align__(16) unsigned char memory[];
-  const unsigned row = blockIdx.x, target = blockIdx.z / splits, split = blockIdx.z % splits;
+  const unsigned row = rows_last ? blockIdx.z : blockIdx.x;
+  const unsigned part_of_target = rows_last ? blockIdx.x : blockIdx.z;
+  const unsigned target = part_of_target / splits, split = part_of_target % splits;
   const unsigned per_split = (s.table.digits + splits - 1) / splits;
   const unsigned begin = split * per_split, end = ::min(s.table.digits, begin + per_split);
   const unsigned index = s.targets.prime.prime[target], own = s.targets.position.prime[target];
@@ -133,6 +139,13 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false, false>::kThreads,
       s.log_n - kM,
       s.twiddles + (static_cast<std::size_t>(index) << s.log_n),
       prime};
+  if constexpr (kLocal) {
+    auto* local =
+        reinterpret_cast<typename W::Twiddle*>(reinterpret_cast<R*>(memory) + slots * T::kPadded);
+    t.fetch_twiddles(t.twiddle, local,
+                     [](auto* to, const auto* from) { __pipeline_memcpy_async(to, from, 16); });
+    t.twiddle = local;
+  }
   const std::size_t base = (static_cast<std::size_t>(target) * s.rows + row) << s.log_n;
   const std::size_t out_base =
       base + ((static_cast<std::size_t>(split) * s.targets.count * s.rows) << s.log_n);
@@ -149,7 +162,7 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false, false>::kThreads,
   for (unsigned first = begin; first < end; first += slots) {
     const unsigned count = ::min(end - first, slots);
     if (first != begin) __syncthreads();
-    // Everything that will be read sets out now.
+    // The lifts set out together.
 #pragma unroll 1
     for (unsigned j = 0; j < count; ++j) {
       if (kStaged && !is_own(s.targets, target, s.table, first + j)) {
@@ -157,10 +170,6 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false, false>::kThreads,
         t.each_vector([&](unsigned, unsigned i) {
           __pipeline_memcpy_async(slot(j) + T::padded(i), from + i, 16);
         });
-      }
-      constexpr unsigned kLine = 128 / sizeof(Stored);
-      for (unsigned at = threadIdx.x * kLine; at < 2 * T::kSize; at += T::kThreads * kLine) {
-        prefetch(key_row(first + j) + (at < T::kSize ? 0 : part_size) + at % T::kSize);
       }
     }
     __pipeline_commit();
@@ -359,11 +368,21 @@ void lift_product(const Engine<W>& engine, const ConversionPlan<W>& plan, const 
     const unsigned splits = (digits + per_split - 1) / per_split;  // none without a digit
     // A slot for every digit, unless they take more than a third of an SM's shared memory.
     const auto slots = std::clamp<unsigned>((74u << 10) / T::kBytes, 1, per_split);
+    // Blocks that run together share a part of the key and their rows differ, or, where L2 holds all of
+    // the key, the other way round.
+    const std::size_t key_bytes = (std::size_t{2} * digits * targets.count * sizeof(S))
+                                  << engine.log_n;
+    const bool rows_last = key_bytes <= (16u << 20);
     const auto launch = [&](auto* kernel, S* out0, S* out1) {
-      allow_shared(kernel, slots * T::kBytes);
-      kernel<<<dim3(rows, tiles, targets.count * splits), T::kThreads, slots * T::kBytes,
-               engine.stream.get()>>>(shape, slots, splits, out0, out1, static_cast<const S*>(ext),
-                                      x, key, joining, scalars);
+      constexpr std::size_t kTable =
+          kLocalTwiddles<kX2, kDone> ? sizeof(typename W::Twiddle) << T::kLog : 0;
+      const std::size_t bytes = slots * T::kBytes + kTable;
+      allow_shared(kernel, bytes);
+      const unsigned parts = targets.count * splits;
+      const dim3 grid = rows_last ? dim3(parts, tiles, rows) : dim3(rows, tiles, parts);
+      kernel<<<grid, T::kThreads, bytes, engine.stream.get()>>>(
+          shape, rows_last, slots, splits, out0, out1, static_cast<const S*>(ext), x, key, joining,
+          scalars);
       check_launch(engine.stream, "key switch");
     };
     const auto choose = [&]<bool kJoins>(S* out0, S* out1) {

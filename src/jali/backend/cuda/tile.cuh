@@ -24,7 +24,9 @@ constexpr unsigned kTeamPrimes = 64;
 /// kDone: stages that were done when the residues were loaded (0 or 1): kM stages are what is left of
 /// groups for kM + kDone, which the layout of the twiddles expects.
 /// kTeam: 0, or teams of kTeam threads share a block, each with tiles and a barrier of its own.
-template <class W, int kM, int kX, bool kColumns, bool kInverse, int kDone = 0, int kTeam = 0>
+/// kLocal: `twiddle` is a copy of what a contiguous tile needs (fetch_twiddles), in shared memory.
+template <class W, int kM, int kX, bool kColumns, bool kInverse, int kDone = 0, int kTeam = 0,
+          bool kLocal = false>
 struct TilePass {
   using R = typename W::R;
   static constexpr int kFirst = kDone;
@@ -117,6 +119,28 @@ struct TilePass {
       f(e, first + (kColumns ? spread(o) : o));
     }
   }
+  /// Twiddles of a contiguous tile: entry 2^(kX + s) + i is node i of the tile's stage s; in the last
+  /// group's stages, which begin at entry `units`, entry F units + i is leaf i of run F, as in the table.
+  static constexpr unsigned kTwiddles = kSize;
+  /// Has them copied to `to`: this thread's share, 16 bytes at a time.
+  template <class Copy>
+  __device__ __forceinline__ void fetch_twiddles(const typename W::Twiddle* table,
+                                                 typename W::Twiddle* to, Copy&& copy) const {
+    constexpr unsigned kPiece = 16 / sizeof(typename W::Twiddle);
+    constexpr int kUnits = kX + begin_of(kLast);
+    static_assert(kLocal && !kColumns && kDone == 0 && (1u << kX) >= kPiece);
+#pragma unroll 4
+    for (unsigned i = thread * kPiece; i < kTwiddles; i += kThreads * kPiece) {
+      if (i < (1u << kX)) continue;
+      const int s = 31 - __clz(static_cast<int>(i));  // i = 2^s + place in its stage
+      const unsigned leaf = i & ((1u << kUnits) - 1);
+      const unsigned from =
+          s < kUnits ? (1u << (t0 + s - kX)) + (tile << s) + (i - (1u << s))
+                     : ((i >> kUnits) << (t0 + begin_of(kLast))) + (tile << kUnits) + leaf;
+      copy(to + i, table + from);
+    }
+  }
+
   /// f(e, place in the tile) with neighbouring threads at neighbouring places, 16 bytes each.
   template <class F>
   __device__ __forceinline__ void each_vector(F&& f) const {
@@ -130,7 +154,11 @@ struct TilePass {
     // Leaves are group-major; teams read a table of kTeamPrimes primes side by side.
     constexpr unsigned kStride = kTeam != 0 ? kTeamPrimes : 1;
     const auto* w = twiddle + ((1u << (t + kS)) + (leaf ? node : node << kS)) * kStride;
-    const unsigned step = leaf ? 1u << t : kStride;
+    unsigned step = leaf ? 1u << t : kStride;
+    if constexpr (kLocal) {  // t counts from the tile's first stage
+      step = leaf ? 1u << (kX + t) : 1;
+      w = twiddle + (leaf ? node + (step << kS) : (node << kS) + (1u << (kX + t + kS)));
+    }
     constexpr int kHalf = (1 << kG) >> (kS + 1);
 #pragma unroll
     for (int p = 0; p < (1 << kG) / 2; ++p) {
@@ -164,8 +192,9 @@ struct TilePass {
     }
     const auto at = unit(thread + kUnit * kThreads, kU, kG);
     // Contiguous tiles hold 2^kX whole blocks of stage t0.
-    const unsigned node = kColumns ? at.node : (tile << (kX + kU)) + at.node;
-    stages<kG, kInverse ? kG - 1 : 0>(x + (kUnit << kG), static_cast<unsigned>(t0 + kU), node,
+    const unsigned node = kColumns || kLocal ? at.node : (tile << (kX + kU)) + at.node;
+    stages<kG, kInverse ? kG - 1 : 0>(x + (kUnit << kG),
+                                      static_cast<unsigned>(kLocal ? kU : t0 + kU), node,
                                       !kColumns && kK == kLast);
     if constexpr (((kUnit + 1) << kG) < kHeld) compute<kK, kUnit + 1>(x);
   }
