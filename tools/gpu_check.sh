@@ -16,7 +16,7 @@ if ! { [ -e /usr/src/googletest/CMakeLists.txt ] || [ -e /usr/include/gtest/gtes
   timeout 10 curl -sfI https://github.com >/dev/null 2>&1 || gtest=OFF
 fi
 cmake -G Ninja -S . -B "$build" -DJALI_CUDA=ON -DJALI_BUILD_TESTS=$gtest -DJALI_BUILD_BENCH=ON >/dev/null
-cmake --build "$build" -j "$jobs" --target bench_gpu_ops bench_gpu_programs
+cmake --build "$build" -j "$jobs" --target bench_gpu_ops bench_gpu_programs bench_gpu_switch
 if [ $gtest = ON ]; then
   tests=$(sed -nE 's/^ *jali_test\(([a-z_]+).*/test_\1/p' tests/gpu/CMakeLists.txt)
   cmake --build "$build" -j "$jobs" --target $tests
@@ -39,5 +39,5 @@ results=bench/results/gpu-$(date +%F).jsonl
 images=${IMAGES:-../shared/data/mnist/mnist_8000.npz}
 "$python" bench/gpu_table.py --out "$results" $([ -e "$images" ] && echo --images "$images")
 commit=$(git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
-for bench in bench_gpu_ops bench_gpu_programs; do "$build/bench/cpp/$bench" "$commit" >>"$results"; done
+for bench in bench_gpu_ops bench_gpu_programs bench_gpu_switch; do "$build/bench/cpp/$bench" "$commit" >>"$results"; done
 say "figures are in $results"
