@@ -43,6 +43,7 @@ class Params:
         precision_bits: float | None = None,
         levels_after: int | None = None,
         order: str = "raise_first",
+        iterations: int | None = None,
         device: str = "cpu",
     ) -> Params:
         """
@@ -63,6 +64,8 @@ class Params:
         levels_after: multiplications between bootstrappings; None for 10.
         order: "raise_first", or "slots_first": more precise, cheaper for real numbers, and due three levels
             before the last.
+        iterations: of Bound.bootstrap, for which precision_bits is that of the result; None for 1. A scale that
+            holds it is chosen, and a level more.
         device: "cpu" or "cuda", the kind that will compute; it decides what word="auto" is, wherever the call
             is made, and nothing else: every device computes with every word.
 
@@ -931,7 +934,12 @@ class EvaluatorCore:
     def prepare(self, plan: MatVec) -> None: ...
     @overload
     def prepare(self, plan: LinearTransform) -> None: ...
-    def bootstrap(self, a: Ciphertext, target_level: int) -> Ciphertext: ...
+    def bootstrap(
+        self, a: Ciphertext, target_level: int, iterations: int, real: bool | None
+    ) -> Ciphertext: ...
+    def bootstrap_pair(
+        self, a: Ciphertext, b: Ciphertext, target_level: int, iterations: int
+    ) -> tuple[Ciphertext, Ciphertext]: ...
     def prepare_bootstrap(self, log_slots: int, real: bool) -> None: ...
     def is_settled(self, a: Ciphertext) -> bool: ...
     def effective_level(self, a: Ciphertext) -> int: ...

@@ -148,10 +148,19 @@ class Evaluator {
 
   int effective_level(const Ciphertext& a) const { return auto_.effective_level(a); }
 
-  Ciphertext bootstrap(const Ciphertext& a, int target_level) const {
-    const bool real = !a.packing.complex_values && server_->params->bootstrap() &&
-                      server_->params->bootstrap()->order == params::BootstrapOrder::slots_first;
-    return bootstrapper({a.log_slots, real})->apply(a, target_level);
+  /// real: whether imaginary parts are dropped; empty: where that costs less and the data is real.
+  Ciphertext bootstrap(const Ciphertext& a, int target_level, int iterations,
+                       std::optional<bool> real) const {
+    const bool cheaper = server_->params->bootstrap() &&
+                         server_->params->bootstrap()->order == params::BootstrapOrder::slots_first;
+    const bool drop = real.value_or(cheaper && !a.packing.complex_values);
+    return bootstrapper({a.log_slots, drop})->apply(a, target_level, {}, iterations);
+  }
+  std::pair<Ciphertext, Ciphertext> bootstrap_pair(const Ciphertext& a, const Ciphertext& b,
+                                                   int target_level, int iterations) const {
+    require<InvalidArgument>(!a.packing.complex_values && !b.packing.complex_values,
+                             "a pair is of real values: bootstrap complex ones one by one");
+    return bootstrapper({a.log_slots, false})->apply_pair(a, b, target_level, iterations);
   }
   /// Encodes the matrices of bootstrapping now.
   void prepare_bootstrap(int log_slots, bool real) const { bootstrapper({log_slots, real}); }
@@ -331,7 +340,10 @@ Names, shapes, bytes and times: no data, nothing secret.)")
            nogil())
       .def("prepare", nb::overload_cast<const LinearTransform&>(&Evaluator::prepare, nb::const_),
            "plan"_a, nogil())
-      .def("bootstrap", &Evaluator::bootstrap, "a"_a, "target_level"_a, nogil())
+      .def("bootstrap", &Evaluator::bootstrap, "a"_a, "target_level"_a, "iterations"_a,
+           "real"_a.none(), nogil())
+      .def("bootstrap_pair", &Evaluator::bootstrap_pair, "a"_a, "b"_a, "target_level"_a,
+           "iterations"_a, nogil())
       .def("prepare_bootstrap", &Evaluator::prepare_bootstrap, "log_slots"_a, "real"_a, nogil())
       .def("is_settled", &Evaluator::is_settled, "a"_a)
       .def("effective_level", &Evaluator::effective_level, "a"_a)

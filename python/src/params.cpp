@@ -60,7 +60,7 @@ Params create(std::optional<int> depth, std::optional<double> scale_bits, std::o
               const std::string& word, int security, std::optional<int> dnum, double integer_bits,
               const std::string& name, bool bootstrap, std::optional<double> precision_bits,
               std::optional<int> levels_after, const std::string& order,
-              const std::string& device) {
+              std::optional<int> iterations, const std::string& device) {
   const bool on_gpu = device == "cuda" || device.starts_with("cuda:");
   require<InvalidArgument>(on_gpu || device == "cpu", [&] {
     return "device must be \"cpu\" or \"cuda\", the kind that will compute, not \"" + device + "\"";
@@ -74,6 +74,7 @@ Params create(std::optional<int> depth, std::optional<double> scale_bits, std::o
     request.precision_bits = precision_bits.value_or(request.precision_bits);
     request.levels_after = levels_after.value_or(request.levels_after);
     request.order = parse_order(order);
+    request.iterations = iterations.value_or(1);
     request.scale_bits = scale_bits.value_or(0);
     request.log_n = log_n.value_or(0);
     request.word = parse_word(word);
@@ -86,8 +87,9 @@ Params create(std::optional<int> depth, std::optional<double> scale_bits, std::o
     }
     return {params::create_with_bootstrap(request)};
   }
-  require<InvalidArgument>(!precision_bits && !levels_after && order == "raise_first",
-                           "precision_bits, levels_after and order are for bootstrap=True");
+  require<InvalidArgument>(
+      !precision_bits && !levels_after && !iterations && order == "raise_first",
+      "precision_bits, levels_after, iterations and order are for bootstrap=True");
   require<InvalidArgument>(depth.has_value(),
                            "give a depth: how many multiplications follow one another");
   params::CkksLiteral literal;
@@ -184,7 +186,8 @@ Make them with Params.create; the same arguments give the same parameters everyw
                   nb::kw_only(), "log_n"_a = nb::none(), "word"_a = "auto", "security"_a = 128,
                   "dnum"_a = nb::none(), "integer_bits"_a = 10.0, "name"_a = "",
                   "bootstrap"_a = false, "precision_bits"_a = nb::none(),
-                  "levels_after"_a = nb::none(), "order"_a = "raise_first", "device"_a = "cpu",
+                  "levels_after"_a = nb::none(), "order"_a = "raise_first",
+                  "iterations"_a = nb::none(), "device"_a = "cpu",
                   R"(Choose moduli and the smallest ring that the security table allows.
 
 depth: multiplications one after the other, >= 0.
@@ -202,6 +205,8 @@ precision_bits: of a bootstrapped value: -log2 of the standard deviation of its 
 levels_after: multiplications between bootstrappings; None for 10.
 order: "raise_first", or "slots_first": more precise, cheaper for real numbers, and due three levels
     before the last.
+iterations: of Bound.bootstrap, for which precision_bits is that of the result; None for 1. A scale that
+    holds it is chosen, and a level more.
 device: "cpu" or "cuda", the kind that will compute; it decides what word="auto" is, wherever the call
     is made, and nothing else: every device computes with every word.
 

@@ -163,7 +163,6 @@ TEST(Bootstrapper, RefusesWhatItCannotDo) {
 
   EXPECT_THROW(BootstrapPlan(world.params, {0}), InvalidArgument);
   EXPECT_THROW(BootstrapPlan(world.params, {10}), InvalidArgument);
-  EXPECT_THROW(BootstrapPlan(world.params, {5, /*real=*/true}), InvalidArgument);
   auto plain = literal_of(c);
   plain.bootstrap.reset();
   EXPECT_THROW(BootstrapPlan(params::CkksParams::create(plain)), InvalidArgument);

@@ -105,7 +105,12 @@ def test_create_refuses_mixtures() -> None:
     for wrong in ({"depth": 3}, {"dnum": 2}, {"integer_bits": 12.0}, {"order": "sideways"}):
         with pytest.raises(jali.InvalidArgument):
             make(**wrong)
-    for wrong in ({"precision_bits": 20}, {"levels_after": 3}, {"order": "slots_first"}):
+    for wrong in (
+        {"precision_bits": 20},
+        {"levels_after": 3},
+        {"order": "slots_first"},
+        {"iterations": 2},
+    ):
         with pytest.raises(jali.InvalidArgument, match="bootstrap=True"):
             ckks.Params.create(2, **wrong)
     with pytest.raises(jali.InvalidArgument, match="depth"):
@@ -119,3 +124,45 @@ def test_presets_are_secure(name: str) -> None:
     assert params.log_qp <= ckks.max_log_qp(params.log_n)
     assert params.bootstraps
     assert params.log2_bootstrap_failure < -100
+
+
+@pytest.mark.parametrize("order", ["raise_first", "slots_first"])
+def test_iterations_double_the_precision(order: str) -> None:
+    params = make(order, precision_bits=34, iterations=2, levels_after=2)
+    client = ckks.Client(params)
+    server = ckks.Evaluator(params, client.evaluation_keys(bootstrap=True))
+    v = np.random.default_rng().uniform(-1, 1, params.slots)
+    x = server.bind(client.encrypt(v, level=params.bootstrap_level))
+    once, twice = x.bootstrap(), x.bootstrap(iterations=2)
+    assert (once.level, twice.level) == (params.depth, params.depth - 1)
+    assert twice.precision_bits > 33.5 > 25 > once.precision_bits
+    error = client.decrypt(twice) - v
+    assert np.sqrt(np.mean(error**2)) < 2.0 ** (1.5 - twice.precision_bits)
+    for wrong in (0, 5, 1.5, True):
+        with pytest.raises(jali.InvalidArgument, match="iterations"):
+            x.bootstrap(iterations=wrong)  # type: ignore[arg-type]
+    with pytest.raises(jali.InvalidArgument, match="target_level"):
+        x.bootstrap(params.depth, iterations=2)
+    with pytest.raises(jali.InvalidArgument, match="iterations"):
+        make(order, precision_bits=40)
+
+
+def test_real_values_alone_and_in_pairs(pair: tuple[ckks.Client, ckks.Evaluator]) -> None:
+    client, server = pair
+    level = client.params.bootstrap_level
+    a, b = np.random.default_rng().uniform(-1, 1, (2, 5))
+    x, y = (server.bind(client.encrypt(v, level=level)) for v in (a, b))
+    for z, v in zip(server.bootstrap_pair(x, y), (a, b), strict=True):
+        assert z.level == client.params.depth
+        assert z.shape == (5,)
+        assert np.max(np.abs(client.decrypt(z) - v)) < 1e-4
+    for z in server.bootstrap_pair(x, y, 2):
+        assert z.level == 2
+    c = server.bind(client.encrypt(a + 1j * b, level=level))
+    dropped = client.decrypt(c.bootstrap(real=True))
+    assert np.max(np.abs(dropped - a)) < 1e-4
+    assert np.max(np.abs(client.decrypt(c.bootstrap(real=False)) - (a + 1j * b))) < 1e-4
+    with pytest.raises(jali.InvalidArgument, match="real"):
+        server.bootstrap_pair(x, c)
+    with pytest.raises(jali.InvalidArgument, match="real"):
+        c.bootstrap(real=1)  # type: ignore[arg-type]

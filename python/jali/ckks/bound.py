@@ -36,6 +36,26 @@ def _number(value: Any) -> complex | None:
     return number
 
 
+def checked_target(target_level: int | None) -> int:
+    """-1, for all levels, or a level from 0."""
+    if target_level is None:
+        return -1
+    if isinstance(target_level, bool) or not isinstance(target_level, (int, np.integer)):
+        raise InvalidArgument(f"target_level is a whole number, not {target_level!r}")
+    if target_level < 0:
+        raise InvalidArgument(f"target_level {target_level} is below 0")
+    return int(target_level)
+
+
+def checked_iterations(iterations: int) -> int:
+    """A number of applications that make one bootstrapping."""
+    if isinstance(iterations, bool) or not isinstance(iterations, (int, np.integer)):
+        raise InvalidArgument(f"iterations is a whole number, not {iterations!r}")
+    if not 1 <= iterations <= 4:
+        raise InvalidArgument(f"iterations must be 1 to 4, not {iterations}")
+    return int(iterations)
+
+
 class Bound:
     """An encrypted vector (n,), or batch of vectors (batch, n), with NumPy's arithmetic.
 
@@ -263,10 +283,16 @@ class Bound:
             raise InvalidArgument("length must be a whole number from 1 to slots")
         return Bound(self._server, self._server._core.with_length(self._ct, int(length)))
 
-    def bootstrap(self, target_level: int | None = None) -> Bound:
+    def bootstrap(
+        self, target_level: int | None = None, *, iterations: int = 1, real: bool | None = None
+    ) -> Bound:
         """The same numbers with their levels restored; nothing secret is needed.
 
         target_level: 1 to params.depth; None for all levels.
+        iterations: 2 to 4 for more precision (Meta-BTS): p bits become 2p - 2, 3p - 4 .., up to what
+            the value itself and the scale hold, at as many times the work and one level less.
+        real: True to drop imaginary parts, False to keep them; None drops those of real data where that
+            saves work (order "slots_first").
 
         Needs parameters made with bootstrap=True and keys of evaluation_keys(bootstrap=...) for
         this value's slots. Numbers should be of modulus up to 1: the error grows with their cube, and a
@@ -274,14 +300,12 @@ class Bound:
         what is left. The first call for a packing encodes its matrices, which takes a while. Raises
         KeyMissing, DepthExhausted below params.bootstrap_level, InvalidArgument.
         """
-        if target_level is None:
-            target_level = -1
-        elif isinstance(target_level, bool) or not isinstance(target_level, (int, np.integer)):
-            raise InvalidArgument(f"target_level is a whole number, not {target_level!r}")
-        elif target_level < 0:
-            raise InvalidArgument(f"target_level {target_level} is below 0")
+        target, times = checked_target(target_level), checked_iterations(iterations)
+        if real is not None and not isinstance(real, (bool, np.bool_)):
+            raise InvalidArgument(f"real is True, False or None, not {real!r}")
         core = self._server._core
-        return Bound(self._server, core.bootstrap(self._settled(), int(target_level)))
+        drop = None if real is None else bool(real)
+        return Bound(self._server, core.bootstrap(self._settled(), target, times, drop))
 
     # --- helpers --------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from jali._jali import (
     Polynomial,
     Trace,
 )
-from jali.ckks.bound import Bound
+from jali.ckks.bound import Bound, checked_iterations, checked_target
 from jali.ckks.client import checked_threads
 from jali.ckks.program import Batcher, Program
 from jali.errors import InvalidArgument
@@ -178,6 +178,19 @@ class Evaluator:
         if not isinstance(polynomial, Polynomial):
             polynomial = Polynomial(polynomial, basis, interval)
         return Bound(self, self._core.polynomial(polynomial, self._own(x)))
+
+    def bootstrap_pair(
+        self, x: Bound, y: Bound, target_level: int | None = None, *, iterations: int = 1
+    ) -> tuple[Bound, Bound]:
+        """Two real values in one bootstrapping, as x + i y: half the work for each.
+
+        Both of one number of slots, batch and level; other arguments and errors as in Bound.bootstrap.
+        Imaginary parts that noise left in one become errors of the other.
+        """
+        first, second = self._core.bootstrap_pair(
+            self._own(x), self._own(y), checked_target(target_level), checked_iterations(iterations)
+        )
+        return Bound(self, first), Bound(self, second)
 
     def program(
         self, function: Callable[..., Bound | Sequence[Bound]], *examples: Bound

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "jali/base/error.h"
 
@@ -19,173 +21,7 @@ using ckks::Ciphertext;
 using params::BootstrapLiteral;
 using params::BootstrapOrder;
 
-constexpr double kTurn = 2 * std::numbers::pi;
-
-const BootstrapLiteral& literal(const CkksParamsPtr& params) {
-  require<InvalidArgument>(params != nullptr && params->bootstrap().has_value(),
-                           "these parameters have no levels for bootstrapping: create them with "
-                           "bootstrap=True");
-  return *params->bootstrap();
-}
-
-circuits::ReductionOptions reduction_options(const BootstrapLiteral& b) {
-  return {b.range, b.degree, b.doublings, b.inverse_sine};
-}
-
 }  // namespace
-
-BootstrapPlan::BootstrapPlan(CkksParamsPtr params, const BootstrapperOptions& options)
-    : params_(std::move(params)),
-      options_(options),
-      reduction_(reduction_options(literal(params_))) {
-  const BootstrapLiteral& b = literal(params_);
-  const int full = params_->log_n() - 1;
-  if (options_.log_slots < 0) options_.log_slots = full;
-  require<InvalidArgument>(options_.log_slots >= 1 && options_.log_slots <= full, [&] {
-    return "bootstrapping serves 2 to 2^" + std::to_string(full) + " slots, not 2^" +
-           std::to_string(options_.log_slots);
-  });
-  const bool raise_first = b.order == BootstrapOrder::raise_first;
-  require<InvalidArgument>(!options_.real || !raise_first,
-                           "dropping imaginary parts is for parameters of the order slots_first");
-  // Few slots leave room for real and imaginary part in one ciphertext.
-  side_by_side_ = raise_first && options_.log_slots < full;
-  q0_ = 1;
-  for (PrimeIndex i : params_->level(0).primes) {
-    q0_ *= static_cast<double>(params_->primes()[i]);
-  }
-  // Primes are not everywhere: q_0 may fall half a bit short of what ratio_bits asks for.
-  entry_scale_ = std::max(q0_ * std::exp2(-b.ratio_bits), params_->level(0).scale);
-  const int depth = params_->depth();
-  const int mod_top = params_->top() - b.cts_levels;
-  const double mod_nominal = params_->level(mod_top).scale;
-  // The reduction's result f = (scale / q_0) message; sin(2 pi x) = 2 pi f keeps the nominal scale.
-  mod_scale_ =
-      raise_first ? mod_nominal * kTurn * std::exp2(-b.ratio_bits) : params_->level(depth).scale;
-
-  // The trace to fewer slots multiplies by (N/2) / slots; t + conj(t) is twice the real part.
-  const double gap = std::ldexp(1, full - options_.log_slots);
-  circuits::DftOptions to_slots;
-  to_slots.levels = std::min(b.cts_levels, options_.log_slots);
-  to_slots.level = mod_top + to_slots.levels;
-  to_slots.log_slots = options_.log_slots;
-  to_slots.factor = reduction_.input_factor() / gap * (side_by_side_ ? 1 : 0.5);
-  to_slots.input_scale = q0_;
-  to_slots.output_scale = mod_nominal;
-  to_slots.side_by_side = side_by_side_;
-  to_slots_.emplace(params_, circuits::Dft::coefficients_to_slots, to_slots);
-
-  circuits::DftOptions to_coefficients;
-  to_coefficients.levels = std::min(b.stc_levels, options_.log_slots);
-  to_coefficients.level = (raise_first ? depth : 0) + to_coefficients.levels;
-  to_coefficients.log_slots = options_.log_slots;
-  // Levels that few slots leave over bring the scale down, so that the matrices get more of theirs.
-  const bool spare = to_coefficients.levels < b.stc_levels;
-  to_coefficients.input_scale = !raise_first ? params_->level(to_coefficients.level).scale
-                                : spare      ? 16 * params_->level(depth).scale
-                                             : mod_scale_;
-  to_coefficients.output_scale = raise_first ? params_->level(depth).scale : entry_scale_;
-  to_coefficients.side_by_side = side_by_side_;
-  to_coefficients_.emplace(params_, circuits::Dft::slots_to_coefficients, to_coefficients);
-}
-
-std::map<int, int> BootstrapPlan::rotation_levels() const {
-  std::map<int, int> levels;
-  const auto add = [&](int steps, int level) {
-    const int r = circuits::signed_rotation(steps, params_->slots());
-    levels[r] = std::max(levels[r], level);
-  };
-  for (const auto* dft : {&*to_slots_, &*to_coefficients_}) {
-    for (const auto& stage : dft->stages()) {
-      for (int r : stage.rotations()) add(r, stage.level());
-    }
-  }
-  for (std::size_t r = std::size_t{1} << options_.log_slots; r < params_->slots(); r *= 2) {
-    add(static_cast<int>(r), to_slots_->level());
-  }
-  return levels;
-}
-
-std::vector<int> BootstrapPlan::rotations() const {
-  std::vector<int> out;
-  for (const auto& [steps, level] : rotation_levels()) out.push_back(steps);
-  return out;
-}
-
-namespace {
-
-struct KeyLevels {
-  std::map<int, int> rotations;
-  int conjugate = rlwe::KeyGenerator::kNone, relinearise = rlwe::KeyGenerator::kNone;
-};
-
-KeyLevels key_levels(const params::CkksParams& params, std::span<const BootstrapPlan> plans,
-                     std::span<const int> rotations, bool conjugate) {
-  KeyLevels out;
-  out.relinearise = params.depth();
-  if (conjugate) out.conjugate = params.depth();
-  const auto add = [&](int steps, int level) {
-    const int r = circuits::signed_rotation(steps, params.slots());
-    if (r != 0) out.rotations[r] = std::max(out.rotations[r], level);
-  };
-  for (int r : rotations) add(r, params.depth());
-  for (const BootstrapPlan& plan : plans) {
-    for (const auto& [steps, level] : plan.rotation_levels()) add(steps, level);
-    out.conjugate = std::max(out.conjugate, plan.conjugation_level());
-    out.relinearise = std::max(out.relinearise, plan.relinearisation_level());
-  }
-  return out;
-}
-
-}  // namespace
-
-rlwe::EvaluationKeys evaluation_keys(rlwe::KeyGenerator& generator, const rlwe::SecretKey& sk,
-                                     std::span<const BootstrapPlan> plans,
-                                     std::span<const int> rotations, bool conjugate) {
-  const KeyLevels levels = key_levels(*sk.params(), plans, rotations, conjugate);
-  auto keys = generator.evaluation_keys(sk, levels.rotations, levels.conjugate, levels.relinearise);
-  if (!plans.empty()) keys.encapsulation = generator.encapsulation_keys(sk);
-  return keys;
-}
-
-std::size_t key_bytes(const params::CkksParams& params, std::span<const BootstrapPlan> plans,
-                      std::span<const int> rotations, bool conjugate) {
-  const KeyLevels levels = key_levels(params, plans, rotations, conjugate);
-  std::size_t total = params.switch_key_bytes(levels.relinearise);
-  for (const auto& [steps, level] : levels.rotations) total += params.switch_key_bytes(level);
-  if (levels.conjugate != rlwe::KeyGenerator::kNone) {
-    total += params.switch_key_bytes(levels.conjugate);
-  }
-  return total + (plans.empty() ? 0 : params.encapsulation_key_bytes());
-}
-
-std::size_t BootstrapPlan::plaintext_bytes() const {
-  return to_slots_->plaintext_bytes() + to_coefficients_->plaintext_bytes();
-}
-
-double BootstrapPlan::max_magnitude() const { return q0_ / entry_scale_ / 8; }
-
-// The first term that the series of arcsin leaves out: with x = (scale / q_0) m and d its degree,
-//   c_{d+2} (2 pi scale / q_0)^(d+1) m^(d+2),   c_3 = 1/6, c_5 = 3/40, c_7 = 15/336, c_9 = 105/3456.
-double BootstrapPlan::sine_term(double m) const {
-  const int d = params_->bootstrap()->inverse_sine;
-  const double c = d == 1 ? 1.0 / 6 : d == 3 ? 3.0 / 40 : d == 5 ? 15.0 / 336 : 105.0 / 3456;
-  return c * std::pow(kTurn * entry_scale_ / q0_, d + 1) * std::pow(m, d + 2);
-}
-
-// The coefficients have sum of squares <= bound^2, hence sum of |.|^p <= bound^p, and a slot is a sum of
-// them, each times a root of unity. In the order slots_first a slot is its own two coefficients.
-double BootstrapPlan::worst_sine_error(double bound) const { return sine_term(bound); }
-
-// Gaussian coefficients: E m^(2p) = (2p - 1)!! E[m^2]^p, p = d + 2.
-double BootstrapPlan::sine_error(double magnitude) const {
-  const auto& b = *params_->bootstrap();
-  const double numbers =
-      b.order == BootstrapOrder::slots_first ? 2 : std::ldexp(2.0, options_.log_slots);
-  double moment = 1;
-  for (int k = 2 * b.inverse_sine + 3; k > 1; k -= 2) moment *= k;
-  return std::sqrt(moment * numbers) * sine_term(magnitude / std::sqrt(numbers));
-}
 
 Bootstrapper::Bootstrapper(std::shared_ptr<const ckks::Evaluator> evaluator, BootstrapPlan plan)
     : evaluator_(std::move(evaluator)), plan_(std::move(plan)) {
@@ -250,7 +86,7 @@ Ciphertext Bootstrapper::reduce(const Ciphertext& t, double scale, const Done& d
   const Ciphertext turned = ev.conjugate(t);
   const Ciphertext real = ev.add(t, turned);
   tell(done, "conjugation");
-  if (plan_.side_by_side_ || plan_.options_.real) {
+  if (plan_.side_by_side_ || (plan_.options_.real && plan_.input_level() > 0)) {
     return plan_.reduction_.apply(ev, real, scale, weight);
   }
   // i (conj(t) - t) is twice the imaginary part.
@@ -259,16 +95,7 @@ Ciphertext Bootstrapper::reduce(const Ciphertext& t, double scale, const Done& d
   return ev.add(ev.vectors(f, 0, t.batch()), ev.multiply_i(ev.vectors(f, t.batch(), t.batch())));
 }
 
-Ciphertext Bootstrapper::apply(const Ciphertext& x, int target_level, const Done& done) const {
-  const auto& ev = *evaluator_;
-  const auto& params = *plan_.params_;
-  const BootstrapLiteral& b = *params.bootstrap();
-  const int depth = params.depth();
-  const int target = target_level < 0 ? depth : target_level;
-  require<InvalidArgument>(target <= depth, [&] {
-    return "target_level " + std::to_string(target) + " is above the " + std::to_string(depth) +
-           " levels of these parameters";
-  });
+void Bootstrapper::check(const Ciphertext& x) const {
   require<InvalidArgument>(x.parts.size() == 2, "bootstrapping takes two parts: relinearise first");
   require<InvalidArgument>(x.log_slots == plan_.options_.log_slots, [&] {
     return "this bootstrapping was set up for 2^" + std::to_string(plan_.options_.log_slots) +
@@ -284,7 +111,139 @@ Ciphertext Bootstrapper::apply(const Ciphertext& x, int target_level, const Done
            " is more than bootstrapping reduces rightly, " + std::to_string(plan_.max_magnitude()) +
            ": scale the values down, or take parameters with more integer_bits and ratio_bits";
   });
+}
 
+int Bootstrapper::checked_target(int target_level, int iterations) const {
+  require<InvalidArgument>(iterations >= 1 && iterations <= kMaxIterations, [&] {
+    return "iterations must be 1 to " + std::to_string(kMaxIterations) + ", not " +
+           std::to_string(iterations);
+  });
+  const int depth = plan_.params_->depth();
+  // The sum of several results takes a level.
+  const int most = iterations == 1 ? depth : depth - 1;
+  require<DepthExhausted>(iterations == 1 || plan_.input_level() < depth - 1, [&] {
+    return "iterated bootstrapping leaves one level less than the " + std::to_string(depth) +
+           " of these parameters, which are due at level " + std::to_string(plan_.input_level()) +
+           ": take parameters with more levels";
+  });
+  require<InvalidArgument>(target_level <= most, [&] {
+    return "target_level " + std::to_string(target_level) + " is above the " +
+           std::to_string(most) + " levels that this bootstrapping restores";
+  });
+  return target_level < 0 ? most : target_level;
+}
+
+Ciphertext Bootstrapper::apply(const Ciphertext& x, int target_level, const Done& done,
+                               int iterations) const {
+  check(x);
+  const int target = checked_target(target_level, iterations);
+  // Imaginary parts that no reduction dropped, or not from all terms of a sum, go at the end:
+  // x/2 + conj(x/2).
+  const bool halve = plan_.options_.real && (plan_.input_level() == 0 || iterations > 1);
+  Ciphertext y = iterations == 1 ? once(x, target, halve ? 0.5 : 1, done)
+                                 : iterated(x, target, halve ? 0.5 : 1, done, iterations);
+  if (halve) y = evaluator_->add(y, evaluator_->conjugate(y));
+  y.estimate.message = x.estimate.message;
+  y.packing = x.packing;
+  return y;
+}
+
+// (x + i y)/2 and its conjugate have the sum x and the difference i y.
+std::pair<Ciphertext, Ciphertext> Bootstrapper::apply_pair(const Ciphertext& x, const Ciphertext& y,
+                                                           int target_level, int iterations) const {
+  const auto& ev = *evaluator_;
+  require<InvalidArgument>(!plan_.options_.real,
+                           "a bootstrapping that drops imaginary parts serves no pairs");
+  check(x);
+  check(y);
+  const int target = checked_target(target_level, iterations);
+  const Ciphertext both = ev.add(x, ev.multiply_i(y));
+  check(both);
+  const Ciphertext half =
+      iterations == 1 ? once(both, target, 0.5, {}) : iterated(both, target, 0.5, {}, iterations);
+  const Ciphertext turned = ev.conjugate(half);
+  std::pair<Ciphertext, Ciphertext> out{ev.add(half, turned), ev.multiply_i(ev.sub(turned, half))};
+  out.first.estimate.message = x.estimate.message;
+  out.first.packing = x.packing;
+  out.second.estimate.message = y.estimate.message;
+  out.second.packing = y.packing;
+  return out;
+}
+
+// Y. Bae, J. H. Cheon, W. Cho, J. Kim, T. Kim, eprint 2022/1167: with y_0 = boot(x) and
+//   y_{i+1} = boot(2^{k_i} (x - y_0 / F_0 - .. - y_i / F_i)),  F_{i+1} = 2^{k_i} F_i,  F_0 = 1,
+// the sum of the y_i / F_i is off by the last one's error over the last factor. k is the precision of a
+// result less two bits, so that what is refreshed has slots of modulus about 1/4.
+Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor, const Done& done,
+                                  int iterations) const {
+  const auto& ev = *evaluator_;
+  const auto& params = *plan_.params_;
+  const int low = plan_.input_level();
+  Ciphertext base;
+  if (low == 0) {
+    double entered = 0;
+    base = enter(x, entered);
+  } else {
+    base = x.level > low ? ev.adjust(x, low, params.level(low).scale) : ev.copy(x);
+  }
+  base.estimate.message = x.estimate.message;
+
+  // Factors by which scales are matched keep 20 bits.
+  const double top_scale = params.level(params.depth()).scale;
+  const double most = std::min(base.scale, top_scale) * 0x1p-21;
+  const double base_scale = base.scale;
+  const bool drop = plan_.options_.real && low > 0;
+  std::vector<Ciphertext> terms;
+  double enlarged = 1;
+  Ciphertext rest = ev.copy(base);
+  while (true) {
+    const double message = rest.estimate.message;
+    Ciphertext y = once(rest, params.depth(), 1, done);
+    const double bits = ev.noise().precision_bits(y.estimate, y.scale);
+    y.scale *= enlarged;
+    y.estimate.message /= enlarged;
+    terms.push_back(std::move(y));
+    if (static_cast<int>(terms.size()) == iterations) break;
+
+    const double error = std::max(std::exp2(-bits), plan_.worst_sine_error(message));
+    const double k = std::floor(std::min(-std::log2(error) - 2, std::log2(most / enlarged)));
+    if (k < 1) break;  // the scale holds no more
+    // The errors that the next result measures are no noise of this one.
+    Ciphertext& last = terms.back();
+    last.estimate.variance = 0;
+    if (drop && terms.size() == 1) {
+      // Imaginary parts that the next application drops must not be enlarged before.
+      base = ev.add(base, ev.conjugate(base));
+      base.scale *= 2;
+    }
+    base = ev.sub(base, ev.adjust(last, base.level, base.scale));
+    const double rms = std::sqrt(2.0) * error;
+    enlarged *= std::exp2(k);
+    const double times = enlarged * base_scale / base.scale;
+    rest = ev.multiply_integer(base, static_cast<std::int64_t>(times));
+    rest.scale = base_scale;
+    rest.estimate.message = rms * std::exp2(k);
+  }
+  const double scale = params.level(target).scale;
+  std::optional<Ciphertext> sum;
+  for (const Ciphertext& y : terms) {
+    Ciphertext at = ev.adjust(y, target, scale * factor);
+    if (sum) {
+      ev.add_inplace(*sum, at);
+    } else {
+      sum = std::move(at);
+    }
+  }
+  sum->scale = scale;
+  return std::move(*sum);
+}
+
+// The message times `factor`, at level target.
+Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
+                              const Done& done) const {
+  const auto& ev = *evaluator_;
+  const auto& params = *plan_.params_;
+  const BootstrapLiteral& b = *params.bootstrap();
   double entered = 0;  // scale of the message at level 0
   Ciphertext low;
   if (b.order == BootstrapOrder::raise_first) {
@@ -302,23 +261,27 @@ Ciphertext Bootstrapper::apply(const Ciphertext& x, int target_level, const Done
   }
 
   const auto& to_slots = *plan_.to_slots_;
-  Ciphertext raised = ev.raise(low, to_slots.level());
+  Ciphertext raised = ev.raise(low, to_slots.level() + (plan_.step_down_ ? 1 : 0));
   // What is reduced is phase / q_0, a number of its own.
   raised.scale = plan_.q0_;
   const double coefficient = std::sqrt((b.weight + 1) / 12.0);
   raised.estimate.message = coefficient * std::sqrt(static_cast<double>(params.n()));
+  if (plan_.step_down_) {
+    raised = ev.adjust(raised, to_slots.level(), to_slots.stages().front().input_scale());
+  }
   raised = trace(std::move(raised));
   tell(done, "raise");
   const Ciphertext slots = to_slots.apply(ev, raised);
   tell(done, "coefficients_to_slots");
-  Ciphertext f = reduce(slots, plan_.mod_scale_ * (plan_.q0_ / entered), done);
+  Ciphertext f = reduce(slots, plan_.mod_scale_ * factor * (plan_.q0_ / entered), done);
   tell(done, "reduction");
   f.scale = plan_.mod_scale_;
   if (b.order == BootstrapOrder::raise_first) {
     const auto& dft = *plan_.to_coefficients_;
     // Its slots are the message's coefficients.
     const double numbers = std::ldexp(2.0, plan_.options_.log_slots);
-    f.estimate.message = x.estimate.message * std::sqrt((plan_.side_by_side_ ? 1 : 2) / numbers);
+    f.estimate.message =
+        factor * x.estimate.message * std::sqrt((plan_.side_by_side_ ? 1 : 2) / numbers);
     if (f.level > dft.level()) {
       f = ev.adjust(f, dft.level(), dft.stages().front().input_scale());
     }
@@ -326,15 +289,10 @@ Ciphertext Bootstrapper::apply(const Ciphertext& x, int target_level, const Done
     tell(done, "slots_to_coefficients");
   }
   f.log_slots = x.log_slots;
-  f.estimate.message = x.estimate.message;
-  const double sine = plan_.sine_error(x.estimate.message) * f.scale;
+  f.estimate.message = factor * x.estimate.message;
+  const double sine = factor * plan_.sine_error(x.estimate.message) * f.scale;
   f.estimate.variance += sine * sine / static_cast<double>(params.n());
-  f.packing = x.packing;
-  if (target < depth) {
-    ckks::Packing packing = f.packing;
-    f = ev.adjust(f, target, params.level(target).scale);
-    f.packing = packing;
-  }
+  if (target < params.depth()) f = ev.adjust(f, target, params.level(target).scale);
   return f;
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "jali/circuits/dft.h"
@@ -18,7 +19,8 @@ using params::CkksParamsPtr;
 
 struct BootstrapperOptions {
   int log_slots = -1;  // of the ciphertexts; -1: all N/2
-  /// slots_first only: the imaginary parts of the slots are dropped, which halves the reduction.
+  /// The imaginary parts of the slots are dropped: with slots_first that halves the reduction, with
+  /// raise_first it costs a conjugation at the end.
   bool real = false;
 };
 
@@ -56,6 +58,7 @@ class BootstrapPlan {
   CkksParamsPtr params_;
   BootstrapperOptions options_;
   bool side_by_side_ = false;
+  bool step_down_ = false;  // one level between raising and the first matrix
   double q0_ = 0;
   double entry_scale_ = 0;  // of the message at level 0
   double mod_scale_ = 0;  // of the result of the reduction, in message units
@@ -82,17 +85,32 @@ class Bootstrapper {
   /// Encodes all diagonals now and keeps them; without it each is encoded whenever it is used.
   void prepare();
 
+  static constexpr int kMaxIterations = 4;
   /// x of two parts, of any scale and batch, at any level from plan().input_level() on. The result
-  /// has level target_level (-1: depth()) and that level's canonical scale.
+  /// has level target_level (-1: the highest) and that level's canonical scale.
   /// Its message is that of x as long as the coefficients of x's polynomial are below 1/2 of q_0 /
   /// scale on entry; with the sine alone the error grows with their cube (see the document). Throws
   /// InvalidArgument when the declared magnitude is above max_magnitude().
+  /// iterations: Meta-BTS. p bits of precision become 2p - 2 of two, at most those of x and of the
+  /// canonical scale; the highest level is then depth() - 1. All is checked before any work.
   /// done is called after each stage with its name, for timing.
   using Done = std::function<void(const char* stage)>;
-  ckks::Ciphertext apply(const ckks::Ciphertext& x, int target_level = -1,
-                         const Done& done = {}) const;
+  ckks::Ciphertext apply(const ckks::Ciphertext& x, int target_level = -1, const Done& done = {},
+                         int iterations = 1) const;
+  /// Two ciphertexts of real slots, of one level and scale, in one bootstrapping: as x + i y. Imaginary
+  /// parts that they had would mix.
+  std::pair<ckks::Ciphertext, ckks::Ciphertext> apply_pair(const ckks::Ciphertext& x,
+                                                           const ckks::Ciphertext& y,
+                                                           int target_level = -1,
+                                                           int iterations = 1) const;
 
  private:
+  void check(const ckks::Ciphertext& x) const;
+  int checked_target(int target_level, int iterations) const;
+  ckks::Ciphertext once(const ckks::Ciphertext& x, int target, double factor,
+                        const Done& done) const;
+  ckks::Ciphertext iterated(const ckks::Ciphertext& x, int target, double factor, const Done& done,
+                            int iterations) const;
   ckks::Ciphertext enter(const ckks::Ciphertext& x, double& entered) const;
   ckks::Ciphertext trace(ckks::Ciphertext x) const;
   ckks::Ciphertext reduce(const ckks::Ciphertext& slots, double scale, const Done& done) const;

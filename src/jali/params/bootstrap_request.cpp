@@ -16,13 +16,17 @@ namespace {
 /// -log2 of what double-precision scales leave of the reduction.
 constexpr double kScalePrecision = 46.5;
 
+/// Of q_0 and P' together: see max_log_sparse_modulus.
+constexpr double kMaxSparseBits = 126;
+
 /// Up to a tenth of a bit, so that literals are readable numbers.
 double tenths(double bits) { return std::ceil(bits * 10 - 1e-6) / 10; }
 
 }  // namespace
 
 CkksLiteral bootstrap_literal(const BootstrapRequest& request, int log_n) {
-  const double p = request.precision_bits;
+  // Every application after the first adds its own bits less two, or less three for safety.
+  const double p = (request.precision_bits + 3 * (request.iterations - 1)) / request.iterations;
   const double n = static_cast<double>(std::size_t{1} << log_n);
   const bool raise_first = request.order == BootstrapOrder::raise_first;
   // A rescale's rounding in the real part of a slot; that of a plaintext.
@@ -36,7 +40,8 @@ CkksLiteral bootstrap_literal(const BootstrapRequest& request, int log_n) {
   l.security = request.security;
   l.word = request.word;
   l.log_n = log_n;
-  l.scale_bits = request.scale_bits > 0 ? request.scale_bits : tenths(p + rounding + 1.5);
+  l.scale_bits =
+      request.scale_bits > 0 ? request.scale_bits : tenths(request.precision_bits + rounding + 1.5);
   BootstrapLiteral& b = l.bootstrap.emplace();
   b.order = request.order;
   b.weight = 32;
@@ -45,11 +50,14 @@ CkksLiteral bootstrap_literal(const BootstrapRequest& request, int log_n) {
   b.doublings = 2;
   b.cts_levels = log_n >= 14 ? 4 : 3;
   b.stc_levels = 3;
-  l.depth = request.levels_after + b.input_level();
+  // The sum of several results takes a level.
+  l.depth = request.levels_after + b.input_level() + (request.iterations > 1 ? 1 : 0);
   // (2 pi)^2 / 6 2^(-2 r) <= 2^-p or, with arcsin, 3/40 (2 pi)^4 2^(-4 r) <= 2^-p: two levels more, and
   // a smaller ratio wherever 53 bits of the scales would show (ModularReduction: 2^-47 2^r).
   b.ratio_bits = tenths((p + 2.8) / 2);
-  if (p + b.ratio_bits + sum > kScalePrecision - 3) {
+  // Likewise where q_0 is large enough for the sparse secret to be short of room.
+  const bool large = l.scale_bits + b.ratio_bits > kMaxSparseBits / 2;
+  if (p + b.ratio_bits + sum > kScalePrecision - 3 || large) {
     b.inverse_sine = 3;
     b.ratio_bits = tenths((p + 6.9) / 4);
   }
@@ -61,13 +69,22 @@ CkksLiteral bootstrap_literal(const BootstrapRequest& request, int log_n) {
   // Each of the matrices is off by 2^-bits of its entries' size, sqrt(2) 2^5 diagonals at 2^-5.
   b.cts_bits = tenths(p + encoding + 8 + b.ratio_bits + sum - (b.mod_bits - q0) / b.cts_levels);
   const double after = b.mod_bits + 2.65 - b.ratio_bits;
-  b.stc_bits = tenths(p + encoding + 3.5 + (after - l.scale_bits) / b.stc_levels);
+  // A scale far above what the reduction leaves is made by these levels' diagonals alone.
+  const double matrices = p + encoding + 3.5;
+  b.stc_bits =
+      tenths(std::max(matrices + (after - l.scale_bits) / b.stc_levels, std::min(matrices, 28.0)));
   return l;
 }
 
 CkksParamsPtr create_with_bootstrap(const BootstrapRequest& request) {
-  require<InvalidArgument>(request.precision_bits >= 5 && request.precision_bits <= 32,
-                           "precision_bits must be 5 to 32: for more, bootstrap twice");
+  require<InvalidArgument>(request.iterations >= 1 && request.iterations <= 4,
+                           "iterations must be 1 to 4");
+  require<InvalidArgument>(
+      request.precision_bits >= 5 && request.precision_bits <= 30 * request.iterations + 2, [&] {
+        return "precision_bits must be 5 to " + std::to_string(30 * request.iterations + 2) +
+               " with iterations=" + std::to_string(request.iterations) +
+               ": for more, take more iterations";
+      });
   require<InvalidArgument>(request.levels_after >= 1 && request.levels_after <= 150,
                            "levels_after must be 1 to 150");
   require<InvalidArgument>(

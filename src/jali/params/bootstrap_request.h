@@ -18,6 +18,9 @@ struct BootstrapRequest {
   std::optional<Word> word{};
   int security = 128;
   std::string name{};
+  /// Applications of which one result is made (Meta-BTS): precision_bits is that of all of them, each has
+  /// a little more than half of it.
+  int iterations = 1;
 };
 
 /// Parameters with a bootstrapping of at least this precision: for slots of modulus up to 1, the

@@ -1,0 +1,185 @@
+// What of bootstrapping depends on parameters and packing alone, and its keys.
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <string>
+#include <utility>
+
+#include "jali/base/error.h"
+#include "jali/bootstrap/bootstrapper.h"
+
+namespace jali::bootstrap {
+namespace {
+
+using params::BootstrapLiteral;
+using params::BootstrapOrder;
+
+constexpr double kTurn = 2 * std::numbers::pi;
+
+const BootstrapLiteral& literal(const CkksParamsPtr& params) {
+  require<InvalidArgument>(params != nullptr && params->bootstrap().has_value(),
+                           "these parameters have no levels for bootstrapping: create them with "
+                           "bootstrap=True");
+  return *params->bootstrap();
+}
+
+circuits::ReductionOptions reduction_options(const BootstrapLiteral& b) {
+  return {b.range, b.degree, b.doublings, b.inverse_sine};
+}
+
+}  // namespace
+
+BootstrapPlan::BootstrapPlan(CkksParamsPtr params, const BootstrapperOptions& options)
+    : params_(std::move(params)),
+      options_(options),
+      reduction_(reduction_options(literal(params_))) {
+  const BootstrapLiteral& b = literal(params_);
+  const int full = params_->log_n() - 1;
+  if (options_.log_slots < 0) options_.log_slots = full;
+  require<InvalidArgument>(options_.log_slots >= 1 && options_.log_slots <= full, [&] {
+    return "bootstrapping serves 2 to 2^" + std::to_string(full) + " slots, not 2^" +
+           std::to_string(options_.log_slots);
+  });
+  const bool raise_first = b.order == BootstrapOrder::raise_first;
+  // Few slots leave room for real and imaginary part in one ciphertext.
+  side_by_side_ = raise_first && options_.log_slots < full;
+  q0_ = 1;
+  for (PrimeIndex i : params_->level(0).primes) {
+    q0_ *= static_cast<double>(params_->primes()[i]);
+  }
+  // Primes are not everywhere: q_0 may fall half a bit short of what ratio_bits asks for.
+  entry_scale_ = std::max(q0_ * std::exp2(-b.ratio_bits), params_->level(0).scale);
+  const int depth = params_->depth();
+  const int mod_top = params_->top() - b.cts_levels;
+  const double mod_nominal = params_->level(mod_top).scale;
+  // The reduction's result f = (scale / q_0) message; sin(2 pi x) = 2 pi f keeps the nominal scale.
+  mod_scale_ =
+      raise_first ? mod_nominal * kTurn * std::exp2(-b.ratio_bits) : params_->level(depth).scale;
+
+  // The trace to fewer slots multiplies by (N/2) / slots; t + conj(t) is twice the real part.
+  const double gap = std::ldexp(1, full - options_.log_slots);
+  circuits::DftOptions to_slots;
+  to_slots.levels = std::min(b.cts_levels, options_.log_slots);
+  to_slots.level = mod_top + to_slots.levels;
+  to_slots.log_slots = options_.log_slots;
+  to_slots.factor = reduction_.input_factor() / gap * (side_by_side_ ? 1 : 0.5);
+  // A level that few slots leave over brings a large q_0 down, so that the matrices need not.
+  step_down_ = to_slots.levels < b.cts_levels && mod_nominal < q0_;
+  to_slots.input_scale = step_down_ ? mod_nominal : q0_;
+  to_slots.output_scale = mod_nominal;
+  to_slots.side_by_side = side_by_side_;
+  to_slots_.emplace(params_, circuits::Dft::coefficients_to_slots, to_slots);
+
+  circuits::DftOptions to_coefficients;
+  to_coefficients.levels = std::min(b.stc_levels, options_.log_slots);
+  to_coefficients.level = (raise_first ? depth : 0) + to_coefficients.levels;
+  to_coefficients.log_slots = options_.log_slots;
+  // Levels that few slots leave over bring the scale down, so that the matrices get more of theirs.
+  const bool spare = to_coefficients.levels < b.stc_levels;
+  to_coefficients.input_scale = !raise_first ? params_->level(to_coefficients.level).scale
+                                : spare      ? 16 * params_->level(depth).scale
+                                             : mod_scale_;
+  to_coefficients.output_scale = raise_first ? params_->level(depth).scale : entry_scale_;
+  to_coefficients.side_by_side = side_by_side_;
+  to_coefficients_.emplace(params_, circuits::Dft::slots_to_coefficients, to_coefficients);
+}
+
+std::map<int, int> BootstrapPlan::rotation_levels() const {
+  std::map<int, int> levels;
+  const auto add = [&](int steps, int level) {
+    const int r = circuits::signed_rotation(steps, params_->slots());
+    levels[r] = std::max(levels[r], level);
+  };
+  for (const auto* dft : {&*to_slots_, &*to_coefficients_}) {
+    for (const auto& stage : dft->stages()) {
+      for (int r : stage.rotations()) add(r, stage.level());
+    }
+  }
+  for (std::size_t r = std::size_t{1} << options_.log_slots; r < params_->slots(); r *= 2) {
+    add(static_cast<int>(r), to_slots_->level());
+  }
+  return levels;
+}
+
+std::vector<int> BootstrapPlan::rotations() const {
+  std::vector<int> out;
+  for (const auto& [steps, level] : rotation_levels()) out.push_back(steps);
+  return out;
+}
+
+namespace {
+
+struct KeyLevels {
+  std::map<int, int> rotations;
+  int conjugate = rlwe::KeyGenerator::kNone, relinearise = rlwe::KeyGenerator::kNone;
+};
+
+KeyLevels key_levels(const params::CkksParams& params, std::span<const BootstrapPlan> plans,
+                     std::span<const int> rotations, bool conjugate) {
+  KeyLevels out;
+  out.relinearise = params.depth();
+  if (conjugate) out.conjugate = params.depth();
+  const auto add = [&](int steps, int level) {
+    const int r = circuits::signed_rotation(steps, params.slots());
+    if (r != 0) out.rotations[r] = std::max(out.rotations[r], level);
+  };
+  for (int r : rotations) add(r, params.depth());
+  for (const BootstrapPlan& plan : plans) {
+    for (const auto& [steps, level] : plan.rotation_levels()) add(steps, level);
+    out.conjugate = std::max(out.conjugate, plan.conjugation_level());
+    out.relinearise = std::max(out.relinearise, plan.relinearisation_level());
+  }
+  return out;
+}
+
+}  // namespace
+
+rlwe::EvaluationKeys evaluation_keys(rlwe::KeyGenerator& generator, const rlwe::SecretKey& sk,
+                                     std::span<const BootstrapPlan> plans,
+                                     std::span<const int> rotations, bool conjugate) {
+  const KeyLevels levels = key_levels(*sk.params(), plans, rotations, conjugate);
+  auto keys = generator.evaluation_keys(sk, levels.rotations, levels.conjugate, levels.relinearise);
+  if (!plans.empty()) keys.encapsulation = generator.encapsulation_keys(sk);
+  return keys;
+}
+
+std::size_t key_bytes(const params::CkksParams& params, std::span<const BootstrapPlan> plans,
+                      std::span<const int> rotations, bool conjugate) {
+  const KeyLevels levels = key_levels(params, plans, rotations, conjugate);
+  std::size_t total = params.switch_key_bytes(levels.relinearise);
+  for (const auto& [steps, level] : levels.rotations) total += params.switch_key_bytes(level);
+  if (levels.conjugate != rlwe::KeyGenerator::kNone) {
+    total += params.switch_key_bytes(levels.conjugate);
+  }
+  return total + (plans.empty() ? 0 : params.encapsulation_key_bytes());
+}
+
+std::size_t BootstrapPlan::plaintext_bytes() const {
+  return to_slots_->plaintext_bytes() + to_coefficients_->plaintext_bytes();
+}
+
+double BootstrapPlan::max_magnitude() const { return q0_ / entry_scale_ / 8; }
+
+// The first term that the series of arcsin leaves out: with x = (scale / q_0) m and d its degree,
+//   c_{d+2} (2 pi scale / q_0)^(d+1) m^(d+2),   c_3 = 1/6, c_5 = 3/40, c_7 = 15/336, c_9 = 105/3456.
+double BootstrapPlan::sine_term(double m) const {
+  const int d = params_->bootstrap()->inverse_sine;
+  const double c = d == 1 ? 1.0 / 6 : d == 3 ? 3.0 / 40 : d == 5 ? 15.0 / 336 : 105.0 / 3456;
+  return c * std::pow(kTurn * entry_scale_ / q0_, d + 1) * std::pow(m, d + 2);
+}
+
+// The coefficients have sum of squares <= bound^2, hence sum of |.|^p <= bound^p, and a slot is a sum of
+// them, each times a root of unity. In the order slots_first a slot is its own two coefficients.
+double BootstrapPlan::worst_sine_error(double bound) const { return sine_term(bound); }
+
+// Gaussian coefficients: E m^(2p) = (2p - 1)!! E[m^2]^p, p = d + 2.
+double BootstrapPlan::sine_error(double magnitude) const {
+  const auto& b = *params_->bootstrap();
+  const double numbers =
+      b.order == BootstrapOrder::slots_first ? 2 : std::ldexp(2.0, options_.log_slots);
+  double moment = 1;
+  for (int k = 2 * b.inverse_sine + 3; k > 1; k -= 2) moment *= k;
+  return std::sqrt(moment * numbers) * sine_term(magnitude / std::sqrt(numbers));
+}
+
+}  // namespace jali::bootstrap
