@@ -160,16 +160,21 @@ class Params:
     def log2_bootstrap_failure(self) -> float:
         """log2 of a bound on the probability that one bootstrapping is wrong."""
 
-    def bootstrap_rotations(self, slots: int = 0) -> list[int]:
+    def bootstrap_rotations(self, slots: int = 0, *, minimum: bool = False) -> list[int]:
         """
         Rotations that bootstrapping of values with this many slots (0: all) needs.
         """
 
     def bootstrap_key_bytes(
-        self, rotations: Sequence[int] = [], conjugate: bool = False, slots: Sequence[int] = [0]
+        self,
+        rotations: Sequence[int] = [],
+        conjugate: bool = False,
+        slots: Sequence[int] = [0],
+        *,
+        minimum: bool = False,
     ) -> int:
         """
-        Bytes of evaluation_keys(rotations, conjugate=..., bootstrap=slots); 0 is all slots.
+        Bytes of evaluation_keys(rotations, conjugate=..., bootstrap=slots, minimum=...); 0 is all slots.
         """
 
     def expanded_key_bytes(
@@ -456,7 +461,12 @@ class ClientCore:
         self, ciphertext: Ciphertext, policy: ReleasePolicy, length: int, complex_values: bool
     ) -> numpy.typing.NDArray[Any]: ...
     def evaluation_keys(
-        self, rotations: Sequence[int], conjugate: bool, relinearise: bool, bootstrap: Sequence[int]
+        self,
+        rotations: Sequence[int],
+        conjugate: bool,
+        relinearise: bool,
+        bootstrap: Sequence[int],
+        minimum: bool = False,
     ) -> EvaluationKeys: ...
     def public_key(self) -> PublicKey: ...
 

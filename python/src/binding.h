@@ -58,7 +58,8 @@ int checked_log_slots(const params::CkksParams& params, std::int64_t slots);
 
 /// One for each number of slots, 0 for all of them.
 std::vector<bootstrap::BootstrapPlan> bootstrap_plans(const params::CkksParamsPtr& params,
-                                                      const std::vector<std::int64_t>& slots);
+                                                      const std::vector<std::int64_t>& slots,
+                                                      bool minimum);
 
 void register_errors(nb::module_& m);
 void bind_params(nb::module_& m);

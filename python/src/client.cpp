@@ -106,13 +106,15 @@ class Client {
 
   /// bootstrap: numbers of slots of the values that will be bootstrapped, 0 for all of them.
   EvaluationKeys evaluation_keys(const std::vector<int>& rotations, bool conjugate,
-                                 bool relinearise,
-                                 const std::vector<std::int64_t>& bootstrap) const {
+                                 bool relinearise, const std::vector<std::int64_t>& bootstrap,
+                                 bool minimum) const {
     rlwe::KeyGenerator generator(params_, ring_);
-    const auto plans = bootstrap_plans(params_, bootstrap);
+    const auto plans = bootstrap_plans(params_, bootstrap, minimum);
+    const auto wanted =
+        minimum ? ckks::composing_rotations(rotations, params_->slots()) : rotations;
     auto keys = plans.empty()
-                    ? generator.evaluation_keys(*secret_, rotations, conjugate, relinearise)
-                    : bootstrap::evaluation_keys(generator, *secret_, plans, rotations, conjugate);
+                    ? generator.evaluation_keys(*secret_, wanted, conjugate, relinearise)
+                    : bootstrap::evaluation_keys(generator, *secret_, plans, wanted, conjugate);
     return {std::make_shared<const rlwe::EvaluationKeys>(std::move(keys))};
   }
 
@@ -214,7 +216,7 @@ Right for circuits whose inputs stay within the magnitudes declared at encryptio
            nb::sig("def release(self, ciphertext: Ciphertext, policy: ReleasePolicy, length: int, "
                    "complex_values: bool) -> numpy.typing.NDArray[typing.Any]"))
       .def("evaluation_keys", &Client::evaluation_keys, "rotations"_a, "conjugate"_a,
-           "relinearise"_a, "bootstrap"_a, nogil())
+           "relinearise"_a, "bootstrap"_a, "minimum"_a = false, nogil())
       .def("public_key", &Client::public_key, nogil());
   nb::class_<Encryptor>(m, "EncryptorCore", "See jali.ckks.Encryptor.")
       .def(nb::init<const PublicKey&, int>(), "key"_a, "threads"_a = 0, nogil())

@@ -225,12 +225,28 @@ class Evaluator {
       const bootstrap::BootstrapperOptions& options) const {
     const std::lock_guard lock(bootstrap_->mutex);
     auto& made = bootstrap_->made[{options.log_slots, options.real}];
-    if (made == nullptr) {
-      auto b = std::make_shared<bootstrap::Bootstrapper>(
+    if (made == nullptr) made = make_bootstrapper(options);
+    return made;
+  }
+  /// With the keys that there are: those for speed, else the fewest.
+  std::shared_ptr<const bootstrap::Bootstrapper> make_bootstrapper(
+      bootstrap::BootstrapperOptions options) const {
+    const auto make = [&] {
+      return std::make_shared<bootstrap::Bootstrapper>(
           server_->evaluator, bootstrap::BootstrapPlan(server_->params, options));
-      b->prepare();
-      made = std::move(b);
+    };
+    std::shared_ptr<bootstrap::Bootstrapper> made;
+    try {
+      made = make();
+    } catch (const KeyMissing&) {
+      options.minimum = true;
+      try {
+        made = make();
+      } catch (const KeyMissing&) {
+      }
+      if (made == nullptr) throw;  // for the keys that are usual
     }
+    made->prepare();
     return made;
   }
 

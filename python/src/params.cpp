@@ -162,10 +162,12 @@ int checked_log_slots(const params::CkksParams& params, std::int64_t slots) {
 }
 
 std::vector<bootstrap::BootstrapPlan> bootstrap_plans(const params::CkksParamsPtr& params,
-                                                      const std::vector<std::int64_t>& slots) {
+                                                      const std::vector<std::int64_t>& slots,
+                                                      bool minimum) {
   std::vector<bootstrap::BootstrapPlan> plans;
   for (const std::int64_t count : slots) {
-    plans.emplace_back(params, bootstrap::BootstrapperOptions{checked_log_slots(*params, count)});
+    plans.emplace_back(params, bootstrap::BootstrapperOptions{checked_log_slots(*params, count),
+                                                              /*real=*/false, minimum});
   }
   return plans;
 }
@@ -292,24 +294,29 @@ Raises InsecureParams or InvalidArgument, saying what would fit.)")
           "log2 of a bound on the probability that one bootstrapping is wrong.")
       .def(
           "bootstrap_rotations",
-          [](const Params& p, std::int64_t slots) {
-            const bootstrap::BootstrapperOptions options{checked_log_slots(*p.ptr, slots)};
+          [](const Params& p, std::int64_t slots, bool minimum) {
+            const bootstrap::BootstrapperOptions options{checked_log_slots(*p.ptr, slots),
+                                                         /*real=*/false, minimum};
             nb::gil_scoped_release release;
             return bootstrap::BootstrapPlan(p.ptr, options).rotations();
           },
-          "slots"_a = 0,
+          "slots"_a = 0, nb::kw_only(), "minimum"_a = false,
           "Rotations that bootstrapping of values with this many slots (0: all) needs.")
       .def(
           "bootstrap_key_bytes",
           [](const Params& p, const std::vector<int>& rotations, bool conjugate,
-             const std::vector<std::int64_t>& slots) {
+             const std::vector<std::int64_t>& slots, bool minimum) {
             nb::gil_scoped_release release;
-            return bootstrap::key_bytes(*p.ptr, bootstrap_plans(p.ptr, slots), rotations,
+            const auto wanted =
+                minimum ? ckks::composing_rotations(rotations, p.ptr->slots()) : rotations;
+            return bootstrap::key_bytes(*p.ptr, bootstrap_plans(p.ptr, slots, minimum), wanted,
                                         conjugate);
           },
           "rotations"_a = std::vector<int>{}, "conjugate"_a = false,
-          "slots"_a = std::vector<std::int64_t>{0},
-          "Bytes of evaluation_keys(rotations, conjugate=..., bootstrap=slots); 0 is all slots.")
+          "slots"_a = std::vector<std::int64_t>{0}, nb::kw_only(), "minimum"_a = false,
+          "Bytes of evaluation_keys(rotations, conjugate=..., bootstrap=slots, minimum=...); 0 is "
+          "all "
+          "slots.")
       .def(
           "expanded_key_bytes",
           [](const Params& p, const std::vector<int>& rotations, bool conjugate, bool relinearise) {

@@ -79,6 +79,17 @@ TEST_P(LinearTransforms, ScatteredStreamed) {
         false);
 }
 
+// One rotation key and at most one more, whatever the diagonals.
+TEST_P(LinearTransforms, FewestKeys) {
+  for (const auto& indices : {std::vector<int>{-6, -4, 0, 2, 4}, {0, 1, 2, 3, 60, 62}, {5}, {0}}) {
+    const auto diagonals = random_diagonals(random_, 64, {indices.begin(), indices.end()});
+    TransformOptions options{.log_slots = 6, .bsgs = {.minimum = true}};
+    LinearTransform transform(make_params(GetParam()), diagonals, options);
+    EXPECT_LE(transform.rotations().size(), 2u);
+    check(GetParam(), diagonals, options, indices.size() % 2 == 0);
+  }
+}
+
 TEST_P(LinearTransforms, OneDiagonal) {
   const std::size_t slots = std::size_t{1} << (GetParam().log_n - 1);
   check(GetParam(), random_diagonals(random_, slots, {37}), {.level = 1}, true);

@@ -166,3 +166,33 @@ def test_real_values_alone_and_in_pairs(pair: tuple[ckks.Client, ckks.Evaluator]
         server.bootstrap_pair(x, c)
     with pytest.raises(jali.InvalidArgument, match="real"):
         c.bootstrap(real=1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("order", ["raise_first", "slots_first"])
+def test_fewest_keys(order: str) -> None:
+    params = make(order)
+    client = ckks.Client(params)
+    wanted = {"rotations": [3, -5, 7], "bootstrap": True}
+    full = client.evaluation_keys(**wanted)
+    few = client.evaluation_keys(**wanted, minimum=True)
+    assert few.nbytes == params.bootstrap_key_bytes([3, -5, 7], minimum=True)
+    assert few.nbytes < 0.5 * full.nbytes
+    assert len(params.bootstrap_rotations(minimum=True)) <= 7
+    server = ckks.Evaluator(params, ckks.EvaluationKeys.from_bytes(few.to_bytes(), params))
+    v = np.random.default_rng().uniform(-1, 1, params.slots)
+    x = server.bind(client.encrypt(v, level=params.bootstrap_level))
+    y = x.bootstrap()
+    assert y.level == params.depth
+    assert np.sqrt(np.mean((client.decrypt(y) - v) ** 2)) < 6 * 2.0**-y.precision_bits
+    for steps in (1, 2, 3, 4, 6, 7, -5, -4, -1, 3 - params.slots):
+        assert np.max(np.abs(client.decrypt(y.rotate(steps)) - np.roll(v, -steps))) < 1e-4
+    with pytest.raises(jali.KeyMissing, match="rotation by"):
+        y.rotate(-2)
+    sparse = server.bind(client.encrypt(v[:8], level=params.bootstrap_level, slots=8))
+    with pytest.raises(jali.KeyMissing, match="bootstrap"):
+        sparse.bootstrap()
+
+
+def test_fewest_keys_of_the_fast_preset() -> None:
+    params = ckks.Params.preset("n16_fast")
+    assert params.bootstrap_key_bytes(minimum=True) < 1.5e9 < 5e9 < params.bootstrap_key_bytes()

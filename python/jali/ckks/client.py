@@ -127,12 +127,16 @@ class Client:
         conjugate: bool = False,
         relinearise: bool = True,
         bootstrap: bool | int | Iterable[int] = False,
+        minimum: bool = False,
     ) -> EvaluationKeys:
         """Public keys for an Evaluator: products, these rotations, conjugation, bootstrapping.
 
         rotations: in slots, of any sign; duplicates are made once and 0 needs none.
         bootstrap: True for values of all slots; a number of slots, or several, for sparse packings.
             Brings the keys for conjugation and products along.
+        minimum: the fewest keys, for small memories: rotations are made of those by powers of two, and
+            bootstrapping has one key a matrix. Evaluators see which they have; results are the same
+            within noise, at several times the key switches.
         The result's nbytes equals params.key_bytes of the same arguments, or with bootstrap
         params.bootstrap_key_bytes: each key is then made for the levels that it is used at.
         """
@@ -143,7 +147,7 @@ class Client:
                 "Params.create(bootstrap=True, levels_after=..., precision_bits=...)"
             )
         return self._core.evaluation_keys(
-            checked_rotations(rotations), conjugate, relinearise, packings
+            checked_rotations(rotations), conjugate, relinearise, packings, minimum
         )
 
     def public_key(self) -> PublicKey:

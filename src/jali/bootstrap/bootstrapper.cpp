@@ -293,7 +293,7 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
   const double sine = factor * plan_.sine_error(x.estimate.message) * f.scale;
   f.estimate.variance += sine * sine / static_cast<double>(params.n());
   if (target < params.depth()) f = ev.adjust(f, target, params.level(target).scale);
-  return f;
+  return plan_.turn_ == 0 ? std::move(f) : ev.rotate(f, plan_.turn_);
 }
 
 }  // namespace jali::bootstrap

@@ -22,6 +22,8 @@ struct BootstrapperOptions {
   /// The imaginary parts of the slots are dropped: with slots_first that halves the reduction, with
   /// raise_first it costs a conjugation at the end.
   bool real = false;
+  /// The fewest rotation keys, one a matrix and one more, at about three times the key switches.
+  bool minimum = false;
 };
 
 /// What of bootstrapping depends on parameters and packing alone: the matrices and the rotations that
@@ -58,6 +60,7 @@ class BootstrapPlan {
   CkksParamsPtr params_;
   BootstrapperOptions options_;
   bool side_by_side_ = false;
+  int turn_ = 0;  // rotation that puts the result's slots where they belong
   bool step_down_ = false;  // one level between raising and the first matrix
   double q0_ = 0;
   double entry_scale_ = 0;  // of the message at level 0

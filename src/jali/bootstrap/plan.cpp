@@ -68,7 +68,7 @@ BootstrapPlan::BootstrapPlan(CkksParamsPtr params, const BootstrapperOptions& op
   to_slots.input_scale = step_down_ ? mod_nominal : q0_;
   to_slots.output_scale = mod_nominal;
   to_slots.side_by_side = side_by_side_;
-  to_slots_.emplace(params_, circuits::Dft::coefficients_to_slots, to_slots);
+  to_slots.bsgs.minimum = options_.minimum;
 
   circuits::DftOptions to_coefficients;
   to_coefficients.levels = std::min(b.stc_levels, options_.log_slots);
@@ -81,7 +81,20 @@ BootstrapPlan::BootstrapPlan(CkksParamsPtr params, const BootstrapperOptions& op
                                              : mod_scale_;
   to_coefficients.output_scale = raise_first ? params_->level(depth).scale : entry_scale_;
   to_coefficients.side_by_side = side_by_side_;
-  to_coefficients_.emplace(params_, circuits::Dft::slots_to_coefficients, to_coefficients);
+  to_coefficients.bsgs.minimum = options_.minimum;
+
+  // A rotation of the slots is an automorphism of the polynomial: raising and reduction do not mind.
+  if (!raise_first) {
+    to_coefficients_.emplace(params_, circuits::Dft::slots_to_coefficients, to_coefficients);
+    to_slots.input_shift = to_coefficients_->shift();
+  }
+  to_slots_.emplace(params_, circuits::Dft::coefficients_to_slots, to_slots);
+  if (raise_first) {
+    to_coefficients.input_shift = to_slots_->shift();
+    to_coefficients_.emplace(params_, circuits::Dft::slots_to_coefficients, to_coefficients);
+  }
+  turn_ = circuits::signed_rotation(-(raise_first ? *to_coefficients_ : *to_slots_).shift(),
+                                    std::size_t{1} << options_.log_slots);
 }
 
 std::map<int, int> BootstrapPlan::rotation_levels() const {
@@ -95,6 +108,7 @@ std::map<int, int> BootstrapPlan::rotation_levels() const {
       for (int r : stage.rotations()) add(r, stage.level());
     }
   }
+  if (turn_ != 0) add(turn_, params_->depth());
   for (std::size_t r = std::size_t{1} << options_.log_slots; r < params_->slots(); r *= 2) {
     add(static_cast<int>(r), to_slots_->level());
   }

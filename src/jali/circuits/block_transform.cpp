@@ -132,7 +132,8 @@ BlockTransform::Diagonal BlockTransform::encode(const ckks::Encoder& encoder, st
   double power = 0;
   for (const auto& e : entries) power += std::norm(e);
   // rot_{-g}: entry s of the encoded diagonal is entry s - g.
-  const auto turn = (giant % static_cast<long>(plan_.slots) + plan_.slots) % plan_.slots;
+  const auto turn =
+      ((giant + plan_.offset) % static_cast<long>(plan_.slots) + plan_.slots) % plan_.slots;
   std::rotate(entries.begin(), entries.end() - static_cast<std::ptrdiff_t>(turn), entries.end());
   return {encoder.encode_over(entries, 1, diagonal_primes(), diagonal_scale_, log_slots_),
           std::sqrt(power / static_cast<double>(plan_.slots))};
@@ -311,6 +312,37 @@ std::vector<Ciphertext> BlockTransform::apply_single(const ckks::Evaluator& eval
   return outputs;
 }
 
+std::vector<Ciphertext> BlockTransform::apply_minimum(const ckks::Evaluator& evaluator,
+                                                      std::span<const Ciphertext* const> inputs,
+                                                      bool rescale) const {
+  Babies<Ciphertext> babies(inputs.size());
+  for (std::size_t i = 0; i < inputs.size(); ++i) babies[i].push_back(evaluator.copy(*inputs[i]));
+  std::vector<Ciphertext> outputs;
+  for (std::size_t o = 0; o < plan_.giants.size(); ++o) {
+    const auto& giants = plan_.giants[o];
+    if (giants.empty()) {
+      outputs.push_back(zero(evaluator, *inputs[0], rescale));
+      continue;
+    }
+    std::optional<Ciphertext> acc;
+    for (std::size_t g = giants.size(); g-- > 0;) {
+      auto inner = std::move(inner_sums(evaluator, o, g, g + 1, babies).front());
+      if (acc) {
+        evaluator.add_inplace(*acc, inner);
+      } else {
+        acc = std::move(inner);
+      }
+      const int next = g > 0 ? giants[g - 1].rotation : 0;
+      for (int at = giants[g].rotation; at > next; at -= plan_.unit) {
+        acc = evaluator.rotate(*acc, plan_.unit);
+      }
+    }
+    if (plan_.offset != 0) acc = evaluator.rotate(*acc, plan_.offset);
+    outputs.push_back(rescale ? evaluator.rescale(*acc) : std::move(*acc));
+  }
+  return outputs;
+}
+
 std::vector<Ciphertext> BlockTransform::apply(const ckks::Evaluator& evaluator,
                                               std::span<const Ciphertext> inputs,
                                               bool rescale) const {
@@ -338,8 +370,9 @@ std::vector<Ciphertext> BlockTransform::apply(const ckks::Evaluator& evaluator,
       at.push_back(&down.back());
     }
   }
-  auto outputs = plan_.hoisting == Hoisting::twice ? apply_twice(evaluator, at, rescale)
-                                                   : apply_single(evaluator, at, rescale);
+  auto outputs = plan_.minimum                       ? apply_minimum(evaluator, at, rescale)
+                 : plan_.hoisting == Hoisting::twice ? apply_twice(evaluator, at, rescale)
+                                                     : apply_single(evaluator, at, rescale);
   // Equal but for rounding of the scales' products.
   if (rescale)
     for (Ciphertext& y : outputs) y.scale = output_scale_;

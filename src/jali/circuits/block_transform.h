@@ -74,6 +74,9 @@ class BlockTransform {
   std::vector<ckks::Ciphertext> apply_single(const ckks::Evaluator& evaluator,
                                              std::span<const ckks::Ciphertext* const> inputs,
                                              bool rescale) const;
+  std::vector<ckks::Ciphertext> apply_minimum(const ckks::Evaluator& evaluator,
+                                              std::span<const ckks::Ciphertext* const> inputs,
+                                              bool rescale) const;
   template <class Operand>
   using Babies = std::vector<std::vector<Operand>>;  // [input][baby]
   template <class Operand>

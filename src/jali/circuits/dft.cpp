@@ -92,6 +92,16 @@ Diagonals weigh_input(const Diagonals& m, std::size_t n, Complex first, Complex 
   return out;
 }
 
+/// rot_out M rot_-in on n slots: entry s of diagonal d, d + out - in now, is entry s + out before.
+Diagonals turn(const Diagonals& m, std::size_t n, std::size_t in, std::size_t out) {
+  Diagonals turned;
+  for (const auto& [d, x] : m) {
+    auto& y = diagonal(turned, static_cast<std::size_t>(d) + out + n - in, n);
+    std::ranges::rotate_copy(x, x.begin() + static_cast<std::ptrdiff_t>(out), y.begin());
+  }
+  return turned;
+}
+
 }  // namespace
 
 std::vector<Diagonals> dft_matrices(Dft direction, int log_slots, int levels, double factor) {
@@ -154,6 +164,23 @@ HomomorphicDft::HomomorphicDft(CkksParamsPtr params, Dft direction, const DftOpt
         matrices[k] = weigh_input(matrices[k], n, 1, i);
       }
     }
+  }
+  if (options.bsgs.minimum) {
+    // Diagonals that begin at 0 leave no rotation for the end.
+    const std::size_t slots = options.side_by_side ? 2 * n : n;
+    const auto wrap = [&](long x) {
+      const auto s = static_cast<long>(slots);
+      return static_cast<std::size_t>(((x % s) + s) % s);
+    };
+    std::size_t at = wrap(options.input_shift);
+    for (auto& m : matrices) {
+      std::set<int> indices;
+      for (const auto& [d, x] : m) indices.insert(d);
+      const std::size_t next = wrap(static_cast<long>(at) - first_diagonal(indices, slots));
+      m = turn(m, slots, at, next);
+      at = next;
+    }
+    shift_ = static_cast<int>(at);
   }
   double scale = first;
   for (int k = 0; k < levels; ++k) {

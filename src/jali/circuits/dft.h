@@ -32,6 +32,9 @@ struct DftOptions {
   /// 2 n slots. coefficients_to_slots gives t with t + conj(t) = (Re w, Im w); slots_to_coefficients
   /// takes (Re w, Im w).
   bool side_by_side = false;
+  /// With the fewest keys (bsgs.minimum) the slots of the input may be rotated by this many, and those of
+  /// the result are by shift(): a stage then needs one rotation key alone.
+  int input_shift = 0;
   BsgsOptions bsgs{};
 };
 
@@ -43,11 +46,14 @@ class HomomorphicDft {
   int output_level() const { return stages_.back().level() - 1; }
   const std::vector<LinearTransform>& stages() const { return stages_; }
   std::vector<int> rotations() const;  // sorted, distinct
+  /// Slot i of the result holds what belongs in slot i + shift(): 0 unless bsgs.minimum.
+  int shift() const { return shift_; }
   std::size_t plaintext_bytes() const;
   void prepare(const ckks::Encoder& encoder);
   ckks::Ciphertext apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x) const;
 
  private:
+  int shift_ = 0;
   std::vector<LinearTransform> stages_;
 };
 

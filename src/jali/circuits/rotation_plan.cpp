@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string>
 
@@ -141,6 +142,11 @@ int signed_rotation(long long steps, std::size_t slots) {
 
 std::vector<int> BsgsPlan::rotations() const {
   std::set<int> all;
+  if (minimum) {
+    all = {signed_rotation(unit, slots), offset};
+    all.erase(0);
+    return {all.begin(), all.end()};
+  }
   for (const auto& b : babies) all.insert(b.begin(), b.end());
   for (const auto& output : giants)
     for (const Giant& g : output) all.insert(g.rotation);
@@ -164,10 +170,65 @@ std::size_t BsgsPlan::hoisted_key_switches() const {
 
 std::size_t BsgsPlan::full_key_switches() const {
   std::size_t total = 0;
+  if (minimum) {
+    for (const auto& output : giants) {
+      if (output.empty() || unit == 0) continue;
+      total += static_cast<std::size_t>(output.back().rotation / unit) + (offset != 0 ? 1 : 0);
+    }
+    return total;
+  }
   for (const auto& output : giants)
     for (const Giant& g : output) total += g.rotation != 0;
   return total;
 }
+
+int first_diagonal(const std::set<int>& indices, std::size_t slots) {
+  if (indices.empty()) return 0;
+  int first = *indices.begin(), before = *indices.rbegin() - static_cast<int>(slots);
+  int widest = first - before;
+  for (int d : indices) {
+    if (d - before > widest) {
+      widest = d - before;
+      first = d;
+    }
+    before = d;
+  }
+  return first;
+}
+
+namespace {
+
+BsgsPlan plan_minimum(const params::CkksParams& params, int level, std::size_t slots,
+                      const BlockDiagonals& diagonals, std::size_t inputs) {
+  std::set<int> all;
+  for (const auto& row : diagonals)
+    for (const auto& block : row) all.insert(block.begin(), block.end());
+  const int first = first_diagonal(all, slots);
+  const auto from_first = [&](int d) {
+    const auto s = static_cast<int>(slots);
+    return (d - first + s) % s;
+  };
+  BsgsPlan plan;
+  plan.slots = slots;
+  plan.minimum = true;
+  plan.hoisting = Hoisting::single;
+  plan.offset = signed_rotation(first, slots);
+  for (int d : all) plan.unit = std::gcd(plan.unit, from_first(d));
+  plan.babies.assign(inputs, {0});
+  for (const auto& row : diagonals) {
+    std::map<int, std::vector<BsgsPlan::Term>> giants;
+    for (std::size_t i = 0; i < inputs; ++i)
+      for (int d : row[i]) giants[from_first(d)].push_back({i, 0, d});
+    auto& out = plan.giants.emplace_back();
+    for (auto& [giant, terms] : giants) out.push_back({giant, std::move(terms)});
+  }
+  const LevelCost cost(params, level);
+  plan.cost = static_cast<double>(plan.full_key_switches()) * cost.rotation() +
+              static_cast<double>(plan.diagonal_count()) * cost.multiply_q;
+  return plan;
+}
+
+}  // namespace
 
 BsgsPlan plan_bsgs(const params::CkksParams& params, int level, std::size_t slots,
                    const BlockDiagonals& diagonals, const BsgsOptions& options) {
@@ -181,6 +242,7 @@ BsgsPlan plan_bsgs(const params::CkksParams& params, int level, std::size_t slot
           return "diagonal " + std::to_string(d) + " is outside [0, " + std::to_string(slots) + ")";
         });
   }
+  if (options.minimum) return plan_minimum(params, level, slots, diagonals, inputs);
   const Choice choice = choose(params, level, slots, diagonals, options);
   BsgsPlan plan;
   plan.slots = slots;

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <optional>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -53,6 +54,11 @@ struct BsgsPlan {
   std::vector<std::vector<int>> babies;  // [input], rotations in (-slots/2, slots/2]
   std::vector<std::vector<Giant>> giants;  // [output], rotation 0 first where there is one
   double cost = 0;  // by LevelCost
+  /// One key for all: y_o = rot_offset( sum_g rot_g(..) ), every g a multiple of unit, by Horner's rule
+  ///   sum_g rot_g(s_g) = s_0 + rot_unit(s_1 + rot_unit(s_2 + ..)),
+  /// without baby steps. Giants ascend from 0 and are not wrapped.
+  bool minimum = false;
+  int unit = 0, offset = 0;
 
   /// Sorted, distinct, without 0.
   std::vector<int> rotations() const;
@@ -65,11 +71,16 @@ struct BsgsPlan {
 struct BsgsOptions {
   Hoisting hoisting = Hoisting::automatic;
   bool streaming = false;  // diagonals are encoded at each use: that counts too
+  bool minimum = false;  // the fewest keys instead of the least time
   std::optional<int> baby_step{};  // giants are multiples of it; empty: chosen
 };
 
 BsgsPlan plan_bsgs(const params::CkksParams& params, int level, std::size_t slots,
                    const BlockDiagonals& diagonals, const BsgsOptions& options = {});
+
+/// The index behind the widest gap of a set of diagonals, cyclically: counted from it they reach least
+/// far.
+int first_diagonal(const std::set<int>& indices, std::size_t slots);
 
 /// Predicted cost of the plan for one block with diagonals 0 .. count - 1.
 double bsgs_cost(const params::CkksParams& params, int level, std::size_t slots, std::size_t count,

@@ -5,10 +5,17 @@
 #include <complex>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "jali/ckks/evaluator.h"
 
 namespace jali::ckks {
+
+/// Rotations by powers of two, each towards its own side, that make up a rotation: binary_steps(5, n) is
+/// {1, 4}, binary_steps(-3, n) {-1, -2}. Steps count modulo slots, to the nearer side.
+std::vector<int> binary_steps(int steps, std::size_t slots);
+/// Those of all of them, sorted and distinct: keys of which any of the rotations is made.
+std::vector<int> composing_rotations(std::span<const int> rotations, std::size_t slots);
 
 /// Operands may have any level, pending relinearisation or pending rescale; results are right up to
 /// noise. Throws DepthExhausted with the depth that would be enough.
@@ -29,6 +36,7 @@ class AutoEvaluator {
                              std::size_t batch = 1) const;
   Ciphertext add_scalar(const Ciphertext& a, std::complex<double> v) const;
   Ciphertext multiply_scalar(const Ciphertext& a, std::complex<double> v) const;
+  /// By its own key, else by those of composing_rotations.
   Ciphertext rotate(const Ciphertext& a, int steps) const;
   Ciphertext conjugate(const Ciphertext& a) const;
   /// Slot i of the result is the sum of slots i .. i + count - 1, cyclically; count a power of two, 0

@@ -1,0 +1,88 @@
+// The fewest keys: the same results within noise, from a fraction of the bytes.
+#include "jali/params/bootstrap_request.h"
+#include "support.h"
+
+namespace jali::bootstrap::testing {
+namespace {
+
+BootstrapLiteral literal(BootstrapOrder order, int cts, int stc, double stc_bits = 45) {
+  BootstrapLiteral b;
+  b.order = order;
+  b.degree = 62;
+  b.doublings = 2;
+  b.inverse_sine = 7;
+  b.cts_levels = cts;
+  b.stc_levels = stc;
+  b.stc_bits = stc_bits;
+  return b;
+}
+
+TEST(MinimumKeys, GiveTheSameResults) {
+  for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
+    for (const Case& c : {Case{"w64", Word::w64, 45, 4, literal(order, 3, 2)},
+                          Case{"w52", Word::w52, 45, 4, literal(order, 2, 3)},
+                          Case{"w32", Word::w32, 50, 3, literal(order, 4, 1, 50)},
+                          Case{"one_level", Word::w52, 45, 3, literal(order, 1, 1)}}) {
+      for (const int log_slots : {9, 8, 4, 1}) {
+        for (const bool real : {false, true}) {
+          if (real && log_slots % 2 == 0) continue;
+          SCOPED_TRACE(c.label + " order " + std::to_string(static_cast<int>(order)) + " slots 2^" +
+                       std::to_string(log_slots));
+          const BootstrapperOptions options{log_slots, real, /*minimum=*/true};
+          World world(c, options, /*prepare=*/log_slots == 9);
+          const auto& params = *world.params;
+          const auto v = world.vector(std::size_t{2} << log_slots, real);
+          const int level = world.bootstrapper->plan().input_level();
+          const auto x = world.encrypt(v, level, 0, 2);
+          for (int target : {-1, level}) {
+            const auto y = world.bootstrapper->apply(x, target);
+            EXPECT_EQ(y.level, target < 0 ? params.depth() : target);
+            const double predicted = world.evaluator->noise().precision_bits(y.estimate, y.scale);
+            const double measured = World::precision(world.decrypt(y), v);
+            EXPECT_GT(predicted, 24);
+            EXPECT_GT(measured, predicted - (log_slots > 7 ? 1 : 3)) << world.seed;
+          }
+          // A key a matrix, one to turn the result, and those of the trace.
+          const auto& b = *params.bootstrap();
+          EXPECT_LE(world.bootstrapper->plan().rotations().size(),
+                    static_cast<std::size_t>(b.cts_levels + b.stc_levels + 1 + 9 - log_slots));
+          const BootstrapPlan full(world.params, {log_slots, real});
+          const BootstrapPlan fewest(world.params, options);
+          const auto key_bytes_of = [&](const BootstrapPlan& plan) {
+            return key_bytes(params, {&plan, 1});
+          };
+          EXPECT_LE(key_bytes_of(fewest), key_bytes_of(full));
+        }
+      }
+    }
+  }
+}
+
+TEST(MinimumKeys, ServeIterationsAndPairs) {
+  World world({"w52", Word::w52, 45, 4, literal(BootstrapOrder::raise_first, 2, 2)},
+              {6, /*real=*/false, /*minimum=*/true});
+  const auto a = world.vector(64, true), b = world.vector(64, true);
+  const auto [y, z] =
+      world.bootstrapper->apply_pair(world.encrypt(a, 1), world.encrypt(b, 1), -1, 2);
+  EXPECT_GT(World::precision(world.decrypt(y), a), 24) << world.seed;
+  EXPECT_GT(World::precision(world.decrypt(z), b), 24) << world.seed;
+}
+
+// Presets: what is told before any key is made.
+TEST(MinimumKeys, TakeAFractionOfTheBytes) {
+  params::BootstrapRequest request;
+  request.precision_bits = 22;
+  request.levels_after = 13;
+  request.scale_bits = 40;
+  request.log_n = 16;
+  const auto params = params::create_with_bootstrap(request);
+  const BootstrapPlan full(params), fewest(params, {-1, false, /*minimum=*/true});
+  const auto bytes = [&](const BootstrapPlan& plan) {
+    return static_cast<double>(key_bytes(*params, {&plan, 1}));
+  };
+  EXPECT_LT(bytes(fewest), 0.25 * bytes(full));
+  EXPECT_LT(bytes(fewest), 1.5e9);
+}
+
+}  // namespace
+}  // namespace jali::bootstrap::testing
