@@ -14,46 +14,6 @@ namespace jali::backend::cuda {
 
 namespace {
 
-// Inverse transform of rows (limb, row) of a source, a pass of it; the last ends with the factors.
-template <class W, int kM, int kX, bool kColumns>
-__global__ void __launch_bounds__(TilePass<W, kM, kX, kColumns, true>::kThreads)
-    inverse_kernel(int log_n, Source source, Limbs from, Limbs limbs, unsigned rows,
-                   const typename W::Prime* primes, const typename W::Twiddle* twiddles,
-                   const Factor<typename W::R>* factor, typename W::Stored* y) {
-  using T = TilePass<W, kM, kX, kColumns, true>;
-  extern __shared__ __align__(16) unsigned char memory[];
-  const unsigned limb = blockIdx.z, index = from.prime[limb];
-  const typename W::Prime prime = primes[index];
-  const T t{reinterpret_cast<typename W::R*>(memory),
-            threadIdx.x,
-            blockIdx.x,
-            log_n,
-            kColumns ? 0 : log_n - kM,
-            twiddles + (static_cast<std::size_t>(index) << log_n),
-            prime};
-  auto* row = y + ((static_cast<std::size_t>(limb) * rows + blockIdx.y) << log_n);
-  typename W::R x[T::kHeld];
-  if constexpr (kColumns) {
-    t.template each<T::kLast>([&](int e, unsigned at) { x[e] = W::load(row[at]); });
-  } else {
-    t.template put_row<T::kHeld>([&](unsigned at) {
-      return source.template get<W>(limbs.prime[limb], blockIdx.y, at, log_n, prime);
-    });
-    __syncthreads();
-    t.template get<T::kLast>(x);
-  }
-  t.run(x);
-  const bool last = kColumns || log_n == kM;
-  t.template each<0>([&](int e, unsigned at) {
-    typename W::R v = x[e];
-    if (last) {
-      W::settle_inverse(v, prime);
-      v = W::mul_lazy(v, factor[limb], prime);
-    }
-    row[at] = W::store(v, prime);
-  });
-}
-
 constexpr unsigned kTargets = 8;  // rows that a thread writes from one reading of the digit
 
 // A digit of up to kHeld limbs stays in registers while a thread computes kTargets rows.
@@ -126,11 +86,11 @@ __global__ void convert_large_kernel(int log_n, Targets targets, DigitTable tabl
 
 // The first pass of the transform, in place or from y.
 template <class W, int kM, int kX, bool kDirect>
-__global__ void __launch_bounds__(TilePass<W, kM, kX, true, false>::kThreads)
+__global__ void __launch_bounds__(TilePass<W, kM, kX, true>::kThreads)
     columns_kernel(int log_n, Targets targets, DigitTable table, unsigned rows,
                    const typename W::Prime* primes, const typename W::Twiddle* twiddles,
                    DirectLift<W> direct, typename W::Stored* ext) {
-  using T = TilePass<W, kM, kX, true, false>;
+  using T = TilePass<W, kM, kX, true>;
   extern __shared__ __align__(16) unsigned char memory[];
   const unsigned target = blockIdx.z % targets.count, digit = blockIdx.z / targets.count;
   if (is_own(targets, target, table, digit)) return;
@@ -230,29 +190,6 @@ ConversionPlan<W>::ConversionPlan(const Stream& stream, const Config& config,
 }
 
 template <class W>
-void decompose(const Engine<W>& engine, const ConversionPlan<W>& plan, const Source& x,
-               const Limbs& limbs, unsigned rows, void* y) {
-  if (plan.from_count == 0) return;
-  const auto& t = engine.tables;
-  const auto launch = [&](auto* kernel, auto pass) {
-    using T = decltype(pass);
-    const dim3 grid(1u << (engine.log_n - T::kLog), rows, plan.from_count);
-    allow_shared(kernel, T::kBytes);
-    kernel<<<grid, T::kThreads, T::kBytes, engine.stream.get()>>>(
-        engine.log_n, x, plan.from, limbs, rows, t.primes.template as<typename W::Prime>(),
-        t.inverse.template as<typename W::Twiddle>(),
-        plan.inverse_hat.template as<Factor<typename W::R>>(), static_cast<typename W::Stored*>(y));
-    check_launch(engine.stream, "decompose");
-  };
-  with_passes<W>(engine.log_n, [&]<int kM1, int kX1, int kM2, int kX2>() {
-    launch(inverse_kernel<W, kM2, kX2, false>, TileSize<W, kM2, kX2, false>{});
-    if constexpr (kM1 > 0) {
-      launch(inverse_kernel<W, kM1, kX1, true>, TileSize<W, kM1, kX1, true>{});
-    }
-  });
-}
-
-template <class W>
 void lift(const Engine<W>& engine, const ConversionPlan<W>& plan, const Targets& targets,
           unsigned rows, void* ext, const void* y) {
   if constexpr (std::is_same_v<W, W32>) {
@@ -304,8 +241,6 @@ void lift(const Engine<W>& engine, const ConversionPlan<W>& plan, const Targets&
 
 #define JALI_INSTANTIATE(W)                                                                   \
   template struct ConversionPlan<W>;                                                          \
-  template void decompose<W>(const Engine<W>&, const ConversionPlan<W>&, const Source&,       \
-                             const Limbs&, unsigned, void*);                                  \
   template void lift<W>(const Engine<W>&, const ConversionPlan<W>&, const Targets&, unsigned, \
                         void*, const void*);
 JALI_INSTANTIATE(W32)

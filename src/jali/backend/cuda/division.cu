@@ -8,12 +8,12 @@ namespace jali::backend::cuda {
 namespace {
 
 template <class W, int kM, int kX, bool kDirect>
-__global__ void __launch_bounds__(TilePass<W, kM, kX, false, false>::kThreads)
+__global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads)
     divide_kernel(int log_n, Limbs limbs, unsigned rows, const typename W::Prime* primes,
                   const typename W::Twiddle* twiddles, const Factor<typename W::R>* keep,
                   const Factor<typename W::R>* divide, const typename W::Stored* lifted,
                   DigitTable table, DirectLift<W> direct, Division d) {
-  using T = TilePass<W, kM, kX, false, false>;
+  using T = TilePass<W, kM, kX, false>;
   using Stored = typename W::Stored;
   using V = Vector<W>;
   extern __shared__ __align__(16) unsigned char memory[];

@@ -20,7 +20,8 @@ struct DigitTable {
 template <class W>
 struct Engine {
   const Stream& stream;
-  const Tables<W>& tables;
+  const Tables<W>& tables;  // as tiles read them
+  const Tables<W>& transforms;  // of the engine's own transform
   device::Pool& scratch;
   int log_n;
   unsigned processors;  // SMs of the GPU

@@ -101,24 +101,24 @@ __device__ __forceinline__ typename W::R joined(const Joining& joining, int part
   return W::total(sum, prime);
 }
 
-/// Digits share a tile's twiddles: they come to shared memory once, behind the slots.
-template <int kX, int kDone>
-constexpr bool kLocalTwiddles = kX > 0 && kDone == 0;
+/// Digits share a tile's twiddles: what is not computed comes to shared memory once, behind the slots.
+template <class W, int kX, int kDone>
+constexpr Leaves kDigitLeaves =
+    kOwnLeaves<W> == Leaves::loaded && kX > 0 && kDone == 0 ? Leaves::local : kOwnLeaves<W>;
 
 /// slots: tiles of shared memory, one a digit; more digits go in several rounds, whose sums meet in acc.
 /// splits: blocks among which the digits of a tile are shared; each has sums of its own then, one after
 /// the other in acc.
 template <class W, int kM, int kX, int kDone, bool kDirect, bool kJoins>
-__global__ void __launch_bounds__(TilePass<W, kM, kX, false, false>::kThreads,
-                                  kDone == 1 && kDirect ? 1
-                                  : kX > 0 ? 768 / TilePass<W, kM, kX, false, false>::kThreads
-                                           : 1024 / TilePass<W, kM, kX, false, false>::kThreads)
+__global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
+                                  kDirect&& kDone == 1 ? 1
+                                                       : (kDirect || kX > 0 ? 768 : 1024) /
+                                                             TilePass<W, kM, kX, false>::kThreads)
     lift_product_kernel(Rows<W> s, bool rows_last, unsigned slots, unsigned splits,
                         typename W::Stored* acc0, typename W::Stored* acc1,
                         const typename W::Stored* ext, Source source, KeyDigits key,
                         Joining joining, Scalars scalars) {
-  constexpr bool kLocal = kLocalTwiddles<kX, kDone>;
-  using T = TilePass<W, kM, kX, false, false, kDone, 0, kLocal>;
+  using T = TilePass<W, kM, kX, false, kDone, 0, kDigitLeaves<W, kX, kDone>>;
   using Stored = typename W::Stored;
   using R = typename W::R;
   using V = Vector<W>;
@@ -139,7 +139,7 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false, false>::kThreads,
       s.log_n - kM,
       s.twiddles + (static_cast<std::size_t>(index) << s.log_n),
       prime};
-  if constexpr (kLocal) {
+  if constexpr (T::kLocal) {
     auto* local =
         reinterpret_cast<typename W::Twiddle*>(reinterpret_cast<R*>(memory) + slots * T::kPadded);
     t.fetch_twiddles(t.twiddle, local,
@@ -177,8 +177,12 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false, false>::kThreads,
     for (unsigned j = 0; j < count; ++j) {
       if (!is_own(s.targets, target, s.table, first + j)) continue;
       t.shared = slot(j);
-      t.template put_row<4>(
-          [&](unsigned at) { return source.template get<W>(own, row, at, s.log_n, prime); });
+      t.each_vector([&](unsigned, unsigned i) {
+        R x[kV];
+        source.template get<W>(own, row, t.place(i), s.log_n, prime, x);
+#pragma unroll
+        for (int c = 0; c < kV; ++c) t.shared[T::padded(i) + c] = x[c];
+      });
     }
     __pipeline_wait_prior(0);
     __syncthreads();
@@ -299,9 +303,9 @@ __global__ void add_parts_kernel(Rows<W> s, unsigned splits, typename W::Stored*
 }
 
 template <class W, int kM, int kX, bool kDirect>
-__global__ void __launch_bounds__(TilePass<W, kM, kX, false, false>::kThreads)
+__global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads)
     lift_finish_kernel(Rows<W> s, typename W::Stored* ext, Source source) {
-  using T = TilePass<W, kM, kX, false, false>;
+  using T = TilePass<W, kM, kX, false>;
   extern __shared__ __align__(16) unsigned char memory[];
   const unsigned target = blockIdx.z % s.targets.count, digit = blockIdx.z / s.targets.count;
   const unsigned index = s.targets.prime.prime[target];
@@ -315,11 +319,12 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false, false>::kThreads)
             prime};
   auto* out = ext + ((static_cast<std::size_t>(blockIdx.z) * s.rows + blockIdx.x) << s.log_n);
   if (is_own(s.targets, target, s.table, digit)) {
-    for (unsigned i = threadIdx.x; i < T::kSize; i += T::kThreads) {
-      const auto v = source.template get<W>(s.targets.position.prime[target], blockIdx.x,
-                                            t.place(i), s.log_n, prime);
-      out[t.place(i)] = W::store(v, prime);
-    }
+    t.each_vector([&](unsigned, unsigned i) {
+      typename W::R x[Vector<W>::kSize];
+      source.template get<W>(s.targets.position.prime[target], blockIdx.x, t.place(i), s.log_n,
+                             prime, x);
+      write_words<W, Vector<W>::kSize>(out + t.place(i), x, prime);
+    });
     return;
   }
   typename W::R x[T::kHeld];
@@ -375,7 +380,7 @@ void lift_product(const Engine<W>& engine, const ConversionPlan<W>& plan, const 
     const bool rows_last = key_bytes <= (16u << 20);
     const auto launch = [&](auto* kernel, S* out0, S* out1) {
       constexpr std::size_t kTable =
-          kLocalTwiddles<kX2, kDone> ? sizeof(typename W::Twiddle) << T::kLog : 0;
+          kDigitLeaves<W, kX2, kDone> == Leaves::local ? sizeof(typename W::Twiddle) << T::kLog : 0;
       const std::size_t bytes = slots * T::kBytes + kTable;
       allow_shared(kernel, bytes);
       const unsigned parts = targets.count * splits;

@@ -58,7 +58,7 @@ __global__ void __launch_bounds__(kTeams* Layout<kM>::kTeam, 1)
                 const W32::Prime* primes, const W32::Twiddle* twiddles, const double* reciprocal,
                 const std::uint32_t* y, std::uint32_t* ext) {
   using L = Layout<kM>;
-  using T = TilePass<W32, kM, kX, true, false, 0, static_cast<int>(L::kTeam)>;
+  using T = TilePass<W32, kM, kX, true, 0, static_cast<int>(L::kTeam)>;
   extern __shared__ __align__(16) std::uint32_t words[];
   const unsigned digit = blockIdx.z, row = blockIdx.y / tensor.splits;
   const unsigned split = blockIdx.y % tensor.splits;
@@ -96,6 +96,11 @@ __global__ void __launch_bounds__(kTeams* Layout<kM>::kTeam, 1)
     slot[q] =
         words + ::min(of_four + 4 * q, count) * L::kLimb + T::unit(unit, 0, T::size_of(0)).local;
   }
+  // Between groups of as many stages a thread writes where it read last, the two ways in turn: nobody else
+  // has to have left.
+  static_assert(T::kGroups == 2);
+  constexpr bool kTurns = T::size_of(0) == T::size_of(1);
+  bool turned = false;
   const unsigned groups = tensor.groups[digit];
   for (unsigned group = split * kTeams + team; group < groups; group += kTeams * tensor.splits) {
     const unsigned at = tensor.first[digit] + group;
@@ -138,8 +143,19 @@ __global__ void __launch_bounds__(kTeams* Layout<kM>::kTeam, 1)
     auto* out =
         ext + (((static_cast<std::size_t>(digit) * targets + target.row) * rows + row) << log_n);
     if constexpr (kTransform) {
-      t.sync();  // the last four targets have left the exchange
-      t.run(x);
+      t.template compute<0>(x);
+      if constexpr (kTurns) {
+        if (turned) {
+          t.template exchange<1, 0>(x);
+        } else {
+          t.template exchange<0, 1>(x);
+        }
+        turned = !turned;
+      } else {
+        t.sync();  // the last four targets have left the exchange
+        t.template exchange<0, 1>(x);
+      }
+      t.template compute<1>(x);
       if (target.row != kSkip) {
         t.template each<T::kLast>([&](int e, unsigned k) { out[k] = W32::store(x[e], prime); });
       }

@@ -37,7 +37,9 @@ class Switcher {
   using PrimeList = std::vector<PrimeIndex>;
   std::size_t limb_bytes(std::size_t rows) const;
   Engine<W> engine() const {
-    return {stream_,         own_tables_ ? *own_tables_ : tables_, scratch_, log_n_, processors_,
+    return {stream_,         own_tables_ ? *own_tables_ : tables_,
+            tables_,         scratch_,
+            log_n_,          processors_,
             column_twiddles_};
   }
   const ConversionPlan<W>& plan(std::span<const PrimeIndex> from,

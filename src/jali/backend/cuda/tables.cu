@@ -101,7 +101,8 @@ Tables<W>::Tables(const Stream& stream, const Config& config, int leaf_stages) {
   const int leaf =
       log_n - (leaf_stages != 0 ? leaf_stages : cuda::leaf_stages<W>(ntt_variant, log_n));
   std::vector<Prime> p;
-  std::vector<typename W::Twiddle> fwd(config.primes.size() * n), inv(fwd.size());
+  std::vector<typename W::Twiddle> fwd(config.primes.size() * n),
+      inv(leaf_stages == 0 ? fwd.size() : 0);
   std::vector<F> ninv;
   for (std::size_t i = 0; i < config.primes.size(); ++i) {
     const std::uint64_t q = config.primes[i];
@@ -114,7 +115,7 @@ Tables<W>::Tables(const Stream& stream, const Config& config, int leaf_stages) {
     for (std::uint32_t e = 0; e < n; ++e) {
       const std::size_t at = i * n + leaf_major(arith::bit_reverse(e, log_n), leaf);
       fwd[at] = make_twiddle<W>(power, q);
-      inv[at] = make_twiddle<W>(ipower, q);
+      if (!inv.empty()) inv[at] = make_twiddle<W>(ipower, q);
       power = mod.mul(power, psi);
       ipower = mod.mul(ipower, ipsi);
     }

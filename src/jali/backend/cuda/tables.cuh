@@ -45,8 +45,8 @@ struct Tables {
   Constant inverse;    // W::Twiddle[prime][N]
   Constant n_inverse;  // F[prime]
   std::shared_ptr<const DenseTables<W>> dense;  // where matrix products were chosen
-  /// leaf: stages of the last group; 0 for what the config's variant of the transform wants, with all that
-  /// it reads.
+  /// leaf: stages of the last group, for forward twiddles alone; 0 for what the config's variant of the
+  /// transform wants, and all that it reads.
   Tables(const Stream& stream, const Config& config, int leaf = 0);
 };
 

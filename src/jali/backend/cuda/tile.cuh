@@ -4,7 +4,7 @@
 #pragma once
 
 #include "jali/backend/cuda/check.cuh"
-#include "jali/backend/cuda/ntt.cuh"
+#include "jali/backend/cuda/ntt_fused.cuh"
 #include "jali/backend/cuda/ntt_variant.cuh"
 
 namespace jali::backend::cuda {
@@ -21,14 +21,22 @@ using Vector = Sixteen<typename W::Stored>;
 /// Primes side by side in the table of the first pass's twiddles for teams: [page][node][prime].
 constexpr unsigned kTeamPrimes = 64;
 
+/// Twiddles of the last group of a contiguous tile: as the table has them; the first of a stage and the
+/// others' factors, for one more product (ntt_butterflies.cuh); from a copy in shared memory of what the
+/// tile needs (fetch_twiddles).
+enum class Leaves { loaded, computed, local };
+/// Products of 32-bit words cost less than reading the table.
+template <class W>
+constexpr Leaves kOwnLeaves = sizeof(typename W::R) == 4 ? Leaves::computed : Leaves::loaded;
+
 /// kDone: stages that were done when the residues were loaded (0 or 1): kM stages are what is left of
 /// groups for kM + kDone, which the layout of the twiddles expects.
 /// kTeam: 0, or teams of kTeam threads share a block, each with tiles and a barrier of its own.
-/// kLocal: `twiddle` is a copy of what a contiguous tile needs (fetch_twiddles), in shared memory.
-template <class W, int kM, int kX, bool kColumns, bool kInverse, int kDone = 0, int kTeam = 0,
-          bool kLocal = false>
+template <class W, int kM, int kX, bool kColumns, int kDone = 0, int kTeam = 0,
+          Leaves kLeaves = kOwnLeaves<W>>
 struct TilePass {
   using R = typename W::R;
+  static constexpr bool kLocal = kLeaves == Leaves::local;
   static constexpr int kFirst = kDone;
   static constexpr int kLogHeld = kPassHeld<W>, kHeld = 1 << kLogHeld;
   static constexpr int kLog = kM + kX;
@@ -149,53 +157,44 @@ struct TilePass {
     for (unsigned e = 0; e < kHeld / kV; ++e) f(e, (thread + e * kThreads) * kV);
   }
 
-  template <int kG, int kS>
-  __device__ __forceinline__ void stage(R* x, unsigned t, unsigned node, bool leaf) const {
+  template <int kG, int kS, bool kLeaf>
+  __device__ __forceinline__ void stage(R* x, unsigned t, unsigned node) const {
+    constexpr bool kComputed = kLeaf && kLeaves == Leaves::computed;
     // Leaves are group-major; teams read a table of kTeamPrimes primes side by side.
     constexpr unsigned kStride = kTeam != 0 ? kTeamPrimes : 1;
-    const auto* w = twiddle + ((1u << (t + kS)) + (leaf ? node : node << kS)) * kStride;
-    unsigned step = leaf ? 1u << t : kStride;
+    const auto* w = twiddle + ((1u << (t + kS)) + (kLeaf ? node : node << kS)) * kStride;
+    unsigned step = kLeaf ? 1u << t : kStride;
     if constexpr (kLocal) {  // t counts from the tile's first stage
-      step = leaf ? 1u << (kX + t) : 1;
-      w = twiddle + (leaf ? node + (step << kS) : (node << kS) + (1u << (kX + t + kS)));
+      step = kLeaf ? 1u << (kX + t) : 1;
+      w = twiddle + (kLeaf ? node + (step << kS) : (node << kS) + (1u << (kX + t + kS)));
     }
     constexpr int kHalf = (1 << kG) >> (kS + 1);
 #pragma unroll
     for (int p = 0; p < (1 << kG) / 2; ++p) {
       const int group = p / kHalf, at = group * 2 * kHalf + p % kHalf;
-      const auto f = W::twiddle(w[group * step]);
-      if constexpr (kInverse) {
-        W::template inverse_butterfly<kG - 1 - kS, kG>(x[at], x[at + kHalf], f, prime);
-      } else {
-        W::butterfly(x[at], x[at + kHalf], f, prime);
+      if (kComputed && group > 0) {
+        x[at + kHalf] = W::times(x[at + kHalf], W::twiddle(twiddle[group]), prime);
       }
+      W::butterfly(x[at], x[at + kHalf], W::twiddle(w[kComputed ? 0 : group * step]), prime);
     }
   }
-  template <int kG, int kS>
-  __device__ __forceinline__ void stages(R* x, unsigned t, unsigned node, bool leaf) const {
-    stage<kG, kS>(x, t, node, leaf);
-    if constexpr (!kInverse && kS + 1 < kG) stages<kG, kS + 1>(x, t, node, leaf);
-    if constexpr (kInverse && kS > 0) stages<kG, kS - 1>(x, t, node, leaf);
+  template <int kG, bool kLeaf, int kS = 0>
+  __device__ __forceinline__ void stages(R* x, unsigned t, unsigned node) const {
+    stage<kG, kS, kLeaf>(x, t, node);
+    if constexpr (kS + 1 < kG) stages<kG, kLeaf, kS + 1>(x, t, node);
   }
   template <int kK, int kUnit = 0>
   __device__ __forceinline__ void compute(R (&x)[kHeld]) const {
     constexpr int kG = size_of(kK), kU = begin_of(kK);
     if constexpr (kUnit == 0) {
 #pragma unroll
-      for (int e = 0; e < kHeld; ++e) {
-        if constexpr (kInverse) {
-          W::settle_inverse(x[e], prime);
-        } else {
-          W::settle_forward(x[e], prime);
-        }
-      }
+      for (int e = 0; e < kHeld; ++e) W::settle_forward(x[e], prime);
     }
     const auto at = unit(thread + kUnit * kThreads, kU, kG);
     // Contiguous tiles hold 2^kX whole blocks of stage t0.
     const unsigned node = kColumns || kLocal ? at.node : (tile << (kX + kU)) + at.node;
-    stages<kG, kInverse ? kG - 1 : 0>(x + (kUnit << kG),
-                                      static_cast<unsigned>(kLocal ? kU : t0 + kU), node,
-                                      !kColumns && kK == kLast);
+    stages<kG, !kColumns && kK == kLast>(x + (kUnit << kG),
+                                         static_cast<unsigned>(kLocal ? kU : t0 + kU), node);
     if constexpr (((kUnit + 1) << kG) < kHeld) compute<kK, kUnit + 1>(x);
   }
   template <int kK>
@@ -210,15 +209,6 @@ struct TilePass {
 #pragma unroll
     for (int e = 0; e < kHeld; ++e) x[e] = from[padded(offset<kK>(e))];
   }
-  /// f(place in the row) of element `thread` + e kThreads, neighbours at neighbours; so many at a time.
-  template <int kUnroll, class F>
-  __device__ __forceinline__ void put_row(F&& f) const {
-    R* to = shared + padded(thread);
-#pragma unroll kUnroll
-    for (int e = 0; e < kHeld; ++e) {
-      to[padded(static_cast<unsigned>(e) * kThreads)] = f(place(thread + e * kThreads));
-    }
-  }
   /// From group kFrom's places, which this thread was the last to read, to group kTo's.
   template <int kFrom, int kTo>
   __device__ __forceinline__ void exchange(R (&x)[kHeld]) const {
@@ -226,17 +216,13 @@ struct TilePass {
     sync();
     get<kTo>(x);
   }
-  /// All stages: group 0's places in, group kLast's out (inverse: the other way round).
-  template <int kK = kInverse ? kLast : 0>
+  /// All stages: group 0's places in, group kLast's out.
+  template <int kK = 0>
   __device__ __forceinline__ void run(R (&x)[kHeld]) const {
     compute<kK>(x);
-    if constexpr (!kInverse && kK < kLast) {
+    if constexpr (kK < kLast) {
       exchange<kK, kK + 1>(x);
       run<kK + 1>(x);
-    }
-    if constexpr (kInverse && kK > 0) {
-      exchange<kK, kK - 1>(x);
-      run<kK - 1>(x);
     }
   }
 };
@@ -244,7 +230,7 @@ struct TilePass {
 /// A tile without its work, for launches.
 template <class W, int kM, int kX, bool kColumns>
 struct TileSize {
-  using T = TilePass<W, kM, kX, kColumns, false>;
+  using T = TilePass<W, kM, kX, kColumns>;
   static constexpr int kLog = T::kLog;
   static constexpr unsigned kThreads = T::kThreads, kPadded = T::kPadded;
   static constexpr std::size_t kBytes = kPadded * sizeof(typename W::R);
@@ -310,18 +296,33 @@ struct Source {
   std::uint64_t g = 1;
   unsigned batch = 1;  // of a half
 
-  /// Residue k of row `row` (of both halves) of limb `limb`.
-  template <class W>
-  __device__ __forceinline__ typename W::R get(unsigned limb, unsigned row, unsigned k, int log_n,
-                                               const typename W::Prime& prime) const {
+  /// Residues k, k + 1, .. of row `row` (of both halves) of limb `limb`; k a multiple of V, at most sixteen
+  /// bytes.
+  template <class W, int V>
+  __device__ __forceinline__ void get(unsigned limb, unsigned row, unsigned k, int log_n,
+                                      const typename W::Prime& prime, typename W::R (&x)[V]) const {
     using Stored = typename W::Stored;
     const unsigned half = row >= batch ? 1 : 0, r = row - half * batch;
-    if (g != 1) k = source_ntt(k, g, log_n);
-    const std::size_t at = ((static_cast<std::size_t>(limb) * batch + r) << log_n) + k;
-    const auto x = W::load(static_cast<const Stored*>(half != 0 ? a[1] : a[0])[at]);
-    if (b == nullptr) return x;
-    const std::size_t b_at = b_broadcast ? (static_cast<std::size_t>(limb) << log_n) + k : at;
-    return mul_mod<W>(x, W::load(static_cast<const Stored*>(b)[b_at]), prime);
+    const std::size_t at = (static_cast<std::size_t>(limb) * batch + r) << log_n;
+    const std::size_t b_at = b_broadcast ? static_cast<std::size_t>(limb) << log_n : at;
+    const unsigned from = g == 1 ? k : source_ntt(k, g, log_n) & ~(V - 1u);
+    read_words<W, V>(static_cast<const Stored*>(half != 0 ? a[1] : a[0]) + at + from, x);
+    if (b != nullptr) {
+      typename W::R y[V];
+      read_words<W, V>(static_cast<const Stored*>(b) + b_at + from, y);
+#pragma unroll
+      for (int i = 0; i < V; ++i) x[i] = mul_mod<W>(x[i], y[i], prime);
+    }
+    if (g == 1) return;
+    typename W::R run[V];
+#pragma unroll
+    for (int i = 0; i < V; ++i) run[i] = x[i];
+#pragma unroll
+    for (int i = 0; i < V; ++i) {
+      const unsigned place = source_ntt(k + i, g, log_n) & (V - 1u);
+#pragma unroll
+      for (int j = 0; j < V; ++j) x[i] = place == static_cast<unsigned>(j) ? run[j] : x[i];
+    }
   }
 };
 

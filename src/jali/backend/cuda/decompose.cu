@@ -1,0 +1,40 @@
+// The inverse transform of a source, wherever its residues come from, ending with y's factors.
+#include "jali/backend/cuda/conversion.cuh"
+#include "jali/backend/cuda/ntt_transform.cuh"
+
+namespace jali::backend::cuda {
+
+namespace {
+
+template <class W>
+struct ReadSource {
+  Source source;
+  Limbs limbs;  // of the source
+  int log_n;
+  template <int V>
+  __device__ __forceinline__ void operator()(const Row<W>& row, int k,
+                                             typename W::R (&x)[V]) const {
+    source.get<W>(limbs.prime[row.limb], row.b, static_cast<unsigned>(k), log_n, row.prime, x);
+  }
+};
+
+}  // namespace
+
+template <class W>
+void decompose(const Engine<W>& engine, const ConversionPlan<W>& plan, const Source& x,
+               const Limbs& limbs, unsigned rows, void* y) {
+  auto* words = static_cast<typename W::Stored*>(y);
+  transform<W, true>(engine.stream, engine.transforms, ReadSource<W>{x, limbs, engine.log_n},
+                     WriteBlock<W>{words}, words, plan.from, plan.from_count, rows, engine.log_n,
+                     plan.inverse_hat.template as<Factor<typename W::R>>());
+}
+
+#define JALI_INSTANTIATE(W)                                                             \
+  template void decompose<W>(const Engine<W>&, const ConversionPlan<W>&, const Source&, \
+                             const Limbs&, unsigned, void*);
+JALI_INSTANTIATE(W32)
+JALI_INSTANTIATE(W52)
+JALI_INSTANTIATE(W64)
+#undef JALI_INSTANTIATE
+
+}  // namespace jali::backend::cuda
