@@ -25,7 +25,6 @@ struct Engine {
   device::Pool& scratch;
   int log_n;
   unsigned processors;  // SMs of the GPU
-  const Constant& column_twiddles;  // of the first of two passes, kTeamPrimes primes side by side
 };
 
 }  // namespace jali::backend::cuda

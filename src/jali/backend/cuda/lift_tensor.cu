@@ -6,12 +6,16 @@
 //
 // A block holds the columns of a digit in shared memory for all its targets. Threads work in teams; a
 // team makes four targets at a time: the product leaves a thread with the sixteen residues of one target
-// that its first radix-16 butterfly of the transform's first pass wants.
+// that its first radix-16 butterfly of the transform's first pass wants. What four targets need of tables
+// is fetched to shared memory while their predecessors are made.
+#include <cuda_pipeline_primitives.h>
+
 #include <algorithm>
 #include <vector>
 
 #include "jali/arith/modulus.h"
 #include "jali/backend/cuda/check.cuh"
+#include "jali/backend/cuda/conversion.cuh"
 #include "jali/backend/cuda/lift_tensor.cuh"
 
 namespace jali::backend::cuda {
@@ -19,16 +23,20 @@ namespace jali::backend::cuda {
 namespace {
 
 constexpr int kX = 3;  // log2 of the columns of a tile: 32 bytes of a row
-constexpr unsigned kTeams = 2;
 
 template <int kM>
 struct Layout {
   static constexpr unsigned kTile = 1u << (kM + kX);
   static constexpr unsigned kTeam = kTile / 4;  // threads: sixteen residues of four targets
   static constexpr unsigned kLimb = kTile + 8;  // words: four limbs on different banks
-  static constexpr unsigned kExchange = kTile + 128 + 8;  // words: four targets on different banks
-  static std::size_t bytes(unsigned limbs) {
-    return 4 * (limbs * std::size_t{kLimb} + kTeams * 4 * kExchange);
+  static constexpr unsigned kExchange = kTile + 112 + 8;  // words: four targets on different banks
+  // Of four targets: twiddles [node][target], operands of two steps, the targets; three of them, as
+  // threads of a team may be a barrier apart.
+  static constexpr unsigned kTwiddles = 8u << kM, kOperands = 256,
+                            kTables = kTwiddles + kOperands + 16;
+  static constexpr unsigned kAhead = 3;
+  static std::size_t bytes(unsigned limbs, unsigned teams) {
+    return 4 * (limbs * std::size_t{kLimb} + teams * (4 * kExchange + kAhead * kTables));
   }
 };
 
@@ -52,11 +60,11 @@ __device__ __forceinline__ std::uint32_t recombine(int c0, int c1, int c2, int c
 }
 
 // kSteps: products of 32 bytes, eight slots each: the limbs and v. kTransform: with the first pass.
-template <int kM, int kSteps, bool kTransform>
+template <int kM, int kSteps, int kTeams, bool kTransform>
 __global__ void __launch_bounds__(kTeams* Layout<kM>::kTeam, 1)
     lift_kernel(int log_n, unsigned rows, unsigned targets, DigitTable table, TensorTable tensor,
-                const W32::Prime* primes, const W32::Twiddle* twiddles, const double* reciprocal,
-                const std::uint32_t* y, std::uint32_t* ext) {
+                const W32::Twiddle* twiddles, const double* reciprocal, const std::uint32_t* y,
+                std::uint32_t* ext) {
   using L = Layout<kM>;
   using T = TilePass<W32, kM, kX, true, 0, static_cast<int>(L::kTeam)>;
   extern __shared__ __align__(16) std::uint32_t words[];
@@ -64,6 +72,37 @@ __global__ void __launch_bounds__(kTeams* Layout<kM>::kTeam, 1)
   const unsigned split = blockIdx.y % tensor.splits;
   const unsigned begin = table.begin[digit], count = table.count[digit];
   const int stride = log_n - kM;  // log2 of the distance of a column's residues
+  const unsigned team = threadIdx.x / L::kTeam, index = threadIdx.x % L::kTeam;
+  std::uint32_t* const exchanges = words + (count + 1) * L::kLimb;
+  std::uint32_t* const ahead =
+      exchanges + kTeams * 4 * L::kExchange + team * L::kAhead * L::kTables;
+  const unsigned groups = tensor.groups[digit], step = kTeams * tensor.splits;
+  unsigned group = split * kTeams + team;
+
+  // A thread fetches two twiddles of one target, whose prime it must have read before.
+  const unsigned fetched = index / (L::kTeam / 4), node = index % (L::kTeam / 4);
+  const auto prime_of = [&](unsigned g) -> unsigned {
+    return g < groups ? tensor.targets[(tensor.first[digit] + g) * 4 + fetched].prime : 0;
+  };
+  const auto fetch = [&](unsigned g, std::uint32_t* to, unsigned prime) {
+    const unsigned at = tensor.first[digit] + g;
+    const auto* from = twiddles + (static_cast<std::size_t>(prime) << log_n);
+    if constexpr (kTransform) {
+#pragma unroll
+      for (unsigned n = node; n < 1u << kM; n += L::kTeam / 4) {
+        __pipeline_memcpy_async(to + 8 * n + 2 * fetched, from + n, 8);
+      }
+    }
+    to += L::kTwiddles;
+    if (index < 32 * kSteps) {
+      __pipeline_memcpy_async(to + 4 * index, tensor.fragments + (at * 32ull * kSteps + index) * 4,
+                              16);
+    } else if (index >= 64 && index < 68) {
+      __pipeline_memcpy_async(to + L::kOperands + 4 * (index - 64),
+                              tensor.targets + at * 4 + (index - 64), 16);
+    }
+  };
+  if (group < groups) fetch(group, ahead, prime_of(group));
 
   // The digit's columns, then v as one more limb.
   constexpr unsigned kThreads = kTeams * L::kTeam, kPieces = L::kTile / 4;
@@ -71,24 +110,23 @@ __global__ void __launch_bounds__(kTeams* Layout<kM>::kTeam, 1)
     const unsigned i = piece / kPieces, at = piece % kPieces * 4;
     const std::size_t from = ((static_cast<std::size_t>(begin + i) * rows + row) << log_n) +
                              ((at >> kX) << stride) + (blockIdx.x << kX) + (at & 7);
-    *reinterpret_cast<uint4*>(words + i * L::kLimb + at) =
-        *reinterpret_cast<const uint4*>(y + from);
+    __pipeline_memcpy_async(words + i * L::kLimb + at, y + from, 16);
   }
+  __pipeline_commit();
+  unsigned coming = prime_of(group + step);
+  __pipeline_wait_prior(0);
   __syncthreads();
   for (unsigned at = threadIdx.x; at < L::kTile; at += kThreads) {
     double s = 0.5;
+#pragma unroll 4
     for (unsigned i = 0; i < count; ++i) {
-      const double x =
-          __hiloint2double(0x43300000, static_cast<int>(words[i * L::kLimb + at])) - 0x1p52;
-      s = __fma_rn(x, reciprocal[begin + i], s);
+      s = __fma_rn(exact_double(words[i * L::kLimb + at]), reciprocal[begin + i], s);
     }
-    words[count * L::kLimb + at] = static_cast<std::uint32_t>(floor(s));
+    words[count * L::kLimb + at] = static_cast<std::uint32_t>(floor_bits(s));
   }
   __syncthreads();
 
-  const unsigned team = threadIdx.x / L::kTeam, index = threadIdx.x % L::kTeam;
   const unsigned lane = index % 32, of_four = lane % 4, unit = index / 32 * 8 + lane / 4;
-  std::uint32_t* exchange = words + (count + 1) * L::kLimb + (team * 4 + of_four) * L::kExchange;
   // Slots of this thread; what has no limb meets zeros.
   const std::uint32_t* slot[2 * kSteps];
 #pragma unroll
@@ -101,19 +139,23 @@ __global__ void __launch_bounds__(kTeams* Layout<kM>::kTeam, 1)
   static_assert(T::kGroups == 2);
   constexpr bool kTurns = T::size_of(0) == T::size_of(1);
   bool turned = false;
-  const unsigned groups = tensor.groups[digit];
-  for (unsigned group = split * kTeams + team; group < groups; group += kTeams * tensor.splits) {
-    const unsigned at = tensor.first[digit] + group;
+  std::uint32_t* now = ahead;
+  for (; group < groups; group += step) {
+    std::uint32_t* const next =
+        now == ahead + (L::kAhead - 1) * L::kTables ? ahead : now + L::kTables;
+    if (group + step < groups) fetch(group + step, next, coming);
+    __pipeline_commit();
+    coming = prime_of(group + 2 * step);
     std::uint32_t b[4 * kSteps];
-    const auto* fragment =
-        reinterpret_cast<const uint4*>(tensor.fragments) + (at * 32 + lane) * kSteps;
+    const auto* operands = reinterpret_cast<const uint4*>(now + L::kTwiddles) + lane * kSteps;
 #pragma unroll
     for (int i = 0; i < kSteps; ++i) {
-      const uint4 f = fragment[i];
+      const uint4 f = operands[i];
       b[4 * i] = f.x, b[4 * i + 1] = f.y, b[4 * i + 2] = f.z, b[4 * i + 3] = f.w;
     }
-    const Target target = tensor.targets[at * 4 + of_four];
-    const W32::Prime prime = primes[target.prime];
+    const Target target =
+        reinterpret_cast<const Target*>(now + L::kTwiddles + L::kOperands)[of_four];
+    const W32::Prime prime{target.q, 0 - 2 * target.q, {}, {}};
     std::uint32_t x[16];
 #pragma unroll
     for (int e = 0; e < 16; e += 2) {
@@ -130,20 +172,13 @@ __global__ void __launch_bounds__(kTeams* Layout<kM>::kTeam, 1)
       x[e] = recombine(c[0], c[1], d[0], d[1], prime.q, target.inverse);
       x[e + 1] = recombine(c[2], c[3], d[2], d[3], prime.q, target.inverse);
     }
-    const T t{exchange,
-              unit,
-              blockIdx.x,
-              log_n,
-              0,
-              twiddles +
-                  (static_cast<std::size_t>(target.prime / kTeamPrimes) << kM) * kTeamPrimes +
-                  target.prime % kTeamPrimes,
-              prime,
-              team};
+    const T t{exchanges + (team * 4 + of_four) * L::kExchange,      unit,  blockIdx.x, log_n, 0,
+              reinterpret_cast<const W32::Twiddle*>(now) + of_four, prime, team};
     auto* out =
         ext + (((static_cast<std::size_t>(digit) * targets + target.row) * rows + row) << log_n);
     if constexpr (kTransform) {
       t.template compute<0>(x);
+      __pipeline_wait_prior(0);  // seen by all after the exchange
       if constexpr (kTurns) {
         if (turned) {
           t.template exchange<1, 0>(x);
@@ -159,9 +194,14 @@ __global__ void __launch_bounds__(kTeams* Layout<kM>::kTeam, 1)
       if (target.row != kSkip) {
         t.template each<T::kLast>([&](int e, unsigned k) { out[k] = W32::store(x[e], prime); });
       }
-    } else if (target.row != kSkip) {
-      t.template each<0>([&](int e, unsigned k) { out[k] = W32::store(x[e], prime); });
+    } else {
+      __pipeline_wait_prior(0);
+      t.sync();
+      if (target.row != kSkip) {
+        t.template each<0>([&](int e, unsigned k) { out[k] = W32::store(x[e], prime); });
+      }
     }
+    now = next;
   }
 }
 
@@ -177,7 +217,11 @@ TensorPlan::TensorPlan(const Stream& stream, const Config& config, const DigitTa
   int shared = 0;  // some GPUs have less than a tile takes
   check(cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, stream.device()),
         "cudaDeviceGetAttribute");
-  if (Layout<8>::bytes(largest + 1) > static_cast<std::size_t>(shared)) return;
+  teams_ = 2;
+  while (teams_ > 0 && Layout<8>::bytes(largest + 1, teams_) > static_cast<std::size_t>(shared)) {
+    --teams_;
+  }
+  if (teams_ == 0) return;
   steps_ = largest < 8 ? 1 : 2;
   std::vector<std::uint32_t> fragments;
   std::vector<Target> targets;
@@ -191,13 +235,14 @@ TensorPlan::TensorPlan(const Stream& stream, const Config& config, const DigitTa
       const auto p = static_cast<std::uint32_t>(config.primes[to[t]]);
       std::uint32_t inverse = p;
       for (int i = 0; i < 4; ++i) inverse *= 2 - p * inverse;
-      list.push_back({to[t], static_cast<std::uint16_t>(t), inverse});
+      list.push_back({p, inverse, to[t], static_cast<std::uint16_t>(t)});
     }
     table_.groups[j] = static_cast<std::uint16_t>((list.size() + 3) / 4);
     most_groups_ = std::max<unsigned>(most_groups_, table_.groups[j]);
     for (std::size_t first = 0; first < list.size(); first += 4) {
       for (std::size_t i = first; i < first + 4; ++i) {
-        targets.push_back(i < list.size() ? list[i] : Target{list[first].prime, kSkip, 0});
+        targets.push_back(i < list.size() ? list[i]
+                                          : Target{list[first].q, 0, list[first].prime, kSkip});
       }
       // Word of slot s, column n of tile h: byte a is byte 2h + n % 2 of the constant of byte a.
       const auto word = [&](unsigned s, unsigned n, unsigned h) -> std::uint32_t {
@@ -239,22 +284,25 @@ void lift_by_bytes(const Engine<W32>& engine, const TensorPlan& plan, const Digi
                    const void* y) {
   const auto launch = [&]<int kM, bool kTransform>() {
     using L = Layout<kM>;
-    auto* kernel =
-        plan.steps() == 1 ? lift_kernel<kM, 1, kTransform> : lift_kernel<kM, 2, kTransform>;
-    const std::size_t bytes = L::bytes(plan.largest() + 1);
-    allow_shared(kernel, bytes);
-    const unsigned tiles = 1u << (engine.log_n - kM - kX);
-    // As many blocks as there are SMs, when a digit has the targets for it.
-    TensorTable tensor = plan.table();
-    const unsigned blocks = std::max(1u, tiles * rows * table.digits);
-    tensor.splits =
-        std::clamp(engine.processors / blocks, 1u, (plan.most_groups() + kTeams - 1) / kTeams);
-    kernel<<<dim3(tiles, rows * tensor.splits, table.digits), kTeams * L::kTeam, bytes,
-             engine.stream.get()>>>(
-        engine.log_n, rows, targets, table, tensor, engine.tables.primes.as<W32::Prime>(),
-        engine.column_twiddles.as<W32::Twiddle>(), reciprocal.as<double>(),
-        static_cast<const std::uint32_t*>(y), static_cast<std::uint32_t*>(ext));
-    check_launch(engine.stream, "lift on tensor cores");
+    const auto with_teams = [&]<int kTeams>() {
+      auto* kernel = plan.steps() == 1 ? lift_kernel<kM, 1, kTeams, kTransform>
+                                       : lift_kernel<kM, 2, kTeams, kTransform>;
+      const std::size_t bytes = L::bytes(plan.largest() + 1, kTeams);
+      allow_shared(kernel, bytes);
+      const unsigned tiles = 1u << (engine.log_n - kM - kX);
+      // As many blocks as there are SMs, when a digit has the targets for it.
+      TensorTable tensor = plan.table();
+      const unsigned blocks = std::max(1u, tiles * rows * table.digits);
+      tensor.splits =
+          std::clamp(engine.processors / blocks, 1u, (plan.most_groups() + kTeams - 1) / kTeams);
+      kernel<<<dim3(tiles, rows * tensor.splits, table.digits), kTeams * L::kTeam, bytes,
+               engine.stream.get()>>>(engine.log_n, rows, targets, table, tensor,
+                                      engine.tables.forward.as<W32::Twiddle>(),
+                                      reciprocal.as<double>(), static_cast<const std::uint32_t*>(y),
+                                      static_cast<std::uint32_t*>(ext));
+      check_launch(engine.stream, "lift on tensor cores");
+    };
+    plan.teams() == 1 ? with_teams.template operator()<1>() : with_teams.template operator()<2>();
   };
   with_passes<W32>(engine.log_n, [&]<int kM1, int kX1, int kM2, int kX2>() {
     if constexpr (kM1 > 0) {

@@ -10,10 +10,10 @@ namespace jali::backend::cuda {
 
 constexpr unsigned kMaxTensorDigits = 64;
 
-/// A row that a digit is lifted to; inverse: of the prime modulo 2^32. row kSkip: none.
-struct Target {
+/// A row that a digit is lifted to; inverse: of q modulo 2^32. row kSkip: none.
+struct alignas(16) Target {
+  std::uint32_t q, inverse;
   std::uint16_t prime, row;
-  std::uint32_t inverse;
 };
 
 /// Groups of four targets of each digit and the matrix of bytes, by value and on the device.
@@ -33,11 +33,12 @@ class TensorPlan {
   bool usable() const { return largest_ > 0; }
   unsigned largest() const { return largest_; }
   unsigned steps() const { return steps_; }
+  unsigned teams() const { return teams_; }
   unsigned most_groups() const { return most_groups_; }
   const TensorTable& table() const { return table_; }
 
  private:
-  unsigned largest_ = 0, steps_ = 1, most_groups_ = 0;
+  unsigned largest_ = 0, steps_ = 1, teams_ = 0, most_groups_ = 0;
   Constant fragments_, targets_;
   TensorTable table_;
 };

@@ -1,9 +1,6 @@
 #include <algorithm>
 #include <bit>
-#include <type_traits>
 
-#include "jali/arith/bit_reverse.h"
-#include "jali/arith/modulus.h"
 #include "jali/backend/cuda/switcher.cuh"
 
 namespace jali::backend::cuda {
@@ -54,22 +51,6 @@ Switcher<W>::Switcher(const Config& config, const Stream& stream, const Tables<W
   check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, stream.device()),
         "cudaDeviceGetAttribute");
   processors_ = static_cast<unsigned>(count);
-  if constexpr (std::is_same_v<W, W32>) {
-    if (log_n_ >= 15) {
-      const std::size_t nodes = std::size_t{1} << (log_n_ - contiguous_stages(log_n_));
-      const std::size_t pages = (config.primes.size() + kTeamPrimes - 1) / kTeamPrimes;
-      std::vector<W32::Twiddle> table(pages * nodes * kTeamPrimes);
-      for (std::size_t i = 0; i < config.primes.size(); ++i) {
-        const arith::Modulus mod(config.primes[i]);
-        for (std::uint32_t node = 0; node < nodes; ++node) {
-          table[(i / kTeamPrimes * nodes + node) * kTeamPrimes + i % kTeamPrimes] =
-              make_factor<W32>(mod.pow(tables.roots[i], arith::bit_reverse(node, log_n_)),
-                               mod.value());
-        }
-      }
-      column_twiddles_ = Constant(stream, table.data(), table.size() * sizeof(W32::Twiddle));
-    }
-  }
 }
 
 template <class W>

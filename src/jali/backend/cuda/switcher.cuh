@@ -37,10 +37,7 @@ class Switcher {
   using PrimeList = std::vector<PrimeIndex>;
   std::size_t limb_bytes(std::size_t rows) const;
   Engine<W> engine() const {
-    return {stream_,         own_tables_ ? *own_tables_ : tables_,
-            tables_,         scratch_,
-            log_n_,          processors_,
-            column_twiddles_};
+    return {stream_, own_tables_ ? *own_tables_ : tables_, tables_, scratch_, log_n_, processors_};
   }
   const ConversionPlan<W>& plan(std::span<const PrimeIndex> from,
                                 std::span<const std::uint32_t> digit_limbs,
@@ -54,7 +51,6 @@ class Switcher {
   device::Pool& scratch_;
   int log_n_;
   unsigned processors_ = 1;
-  Constant column_twiddles_;
   mutable std::mutex mutex_;
   mutable std::map<std::tuple<PrimeList, std::vector<std::uint32_t>, PrimeList, PrimeList>,
                    std::unique_ptr<ConversionPlan<W>>>

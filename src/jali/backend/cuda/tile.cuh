@@ -18,8 +18,8 @@ struct alignas(16) Sixteen {
 template <class W>
 using Vector = Sixteen<typename W::Stored>;
 
-/// Primes side by side in the table of the first pass's twiddles for teams: [page][node][prime].
-constexpr unsigned kTeamPrimes = 64;
+/// Targets of a team, whose twiddles lie side by side: [node][target].
+constexpr unsigned kTeamTargets = 4;
 
 /// Twiddles of the last group of a contiguous tile: as the table has them; the first of a stage and the
 /// others' factors, for one more product (ntt_butterflies.cuh); from a copy in shared memory of what the
@@ -160,8 +160,8 @@ struct TilePass {
   template <int kG, int kS, bool kLeaf>
   __device__ __forceinline__ void stage(R* x, unsigned t, unsigned node) const {
     constexpr bool kComputed = kLeaf && kLeaves == Leaves::computed;
-    // Leaves are group-major; teams read a table of kTeamPrimes primes side by side.
-    constexpr unsigned kStride = kTeam != 0 ? kTeamPrimes : 1;
+    // Leaves are group-major.
+    constexpr unsigned kStride = kTeam != 0 ? kTeamTargets : 1;
     const auto* w = twiddle + ((1u << (t + kS)) + (kLeaf ? node : node << kS)) * kStride;
     unsigned step = kLeaf ? 1u << t : kStride;
     if constexpr (kLocal) {  // t counts from the tile's first stage
