@@ -175,14 +175,13 @@ ConversionPlan<W>::ConversionPlan(const Stream& stream, const Config& config,
   reciprocal = Constant(stream, reciprocals.data(), reciprocals.size() * sizeof(double));
   if constexpr (std::is_same_v<W, W32>) {
     const auto variant = static_cast<ConversionVariant>(chosen_variant(config, "conversion"));
+    const unsigned from_limbs = config.n > (std::size_t{1} << kSinglePassUpTo) ? 3 : 5;
     const bool wanted = variant == ConversionVariant::tensor ||
-                        (variant == ConversionVariant::automatic && largest_digit > kDirectLimbs);
+                        (variant == ConversionVariant::automatic && largest_digit >= from_limbs);
     if (wanted) tensor = TensorPlan(stream, config, table, from_primes, to);
   }
   // Digits are not empty: 0 limbs (nothing is dropped) go through memory.
-  // The largest tiles leave a thread few registers: single limbs only.
-  const int up_to = single_pass_up_to<W> - (largest_digit > 1 ? 1 : 0);
-  at_use = !tensor.usable() && config.n <= (std::size_t{1} << up_to) &&
+  at_use = !tensor.usable() && config.n <= (std::size_t{1} << kSinglePassUpTo) &&
            largest_digit <= kDirectLimbs && from_count > 0;
   matrix = Constant(stream, m.data(), m.size() * sizeof(typename W::Stored));
   keep = Constant(stream, keeps.data(), keeps.size() * sizeof(F));
@@ -212,7 +211,7 @@ void lift(const Engine<W>& engine, const ConversionPlan<W>& plan, const Targets&
   const bool direct = plan.largest_digit <= kDirectLimbs && plan.from_count > 0;
   const unsigned groups = (targets.count + kTargets - 1) / kTargets;
   if (plan.at_use) return;
-  if (direct && engine.log_n > single_pass_up_to<W>) {
+  if (direct && engine.log_n > kSinglePassUpTo) {
   } else if (plan.largest_digit <= 4) {
     convert(convert_kernel<W, 4>, groups);
   } else if (plan.largest_digit <= 8) {

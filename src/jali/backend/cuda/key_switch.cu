@@ -28,35 +28,15 @@ __device__ __forceinline__ void finish_lift(const T& t, const Rows<W>& s, unsign
                                             unsigned target, unsigned row,
                                             const typename W::Stored* from,
                                             typename W::R (&x)[T::kHeld]) {
-  const unsigned first = t.template base<0>();
-  // Of half a row the first stage is done as its residues come.
-  const auto half = [&](int e, typename W::R low, typename W::R high) {
-    W::butterfly(low, high, W::twiddle(t.twiddle[1]), t.prime);
-    x[e] = t.tile == 0 ? low : high;
-  };
+  const unsigned first = t.place(t.template base<0>());
   if constexpr (kDirect) {
-    const auto lifts = [&](unsigned begin, auto&& f) {
-      s.direct.template each<T::kHeld>(
-          s.table, digit, target, s.rows, row, s.log_n, t.prime,
-          [&](int e) { return begin + T::template offset<0>(e); }, f);
-    };
-    if constexpr (T::kFirst == 0) {
-      lifts(t.place(first), [&](int e, typename W::R v) { x[e] = v; });
-    } else {
-      typename W::R low[T::kHeld];
-      lifts(first, [&](int e, typename W::R v) { low[e] = v; });
-      lifts(first + T::kSize, [&](int e, typename W::R v) { half(e, low[e], v); });
-    }
+    s.direct.template each<T::kHeld>(
+        s.table, digit, target, s.rows, row, s.log_n, t.prime,
+        [&](int e) { return first + T::template offset<0>(e); },
+        [&](int e, typename W::R v) { x[e] = v; });
   } else {
 #pragma unroll
-    for (int e = 0; e < T::kHeld; ++e) {
-      const unsigned at = first + T::template offset<0>(e);
-      if constexpr (T::kFirst == 0) {
-        x[e] = W::load(from[t.place(at)]);
-      } else {
-        half(e, W::load(from[at]), W::load(from[T::kSize + at]));
-      }
-    }
+    for (int e = 0; e < T::kHeld; ++e) x[e] = W::load(from[first + T::template offset<0>(e)]);
   }
   t.run(x);
 #pragma unroll
@@ -102,23 +82,22 @@ __device__ __forceinline__ typename W::R joined(const Joining& joining, int part
 }
 
 /// Digits share a tile's twiddles: what is not computed comes to shared memory once, behind the slots.
-template <class W, int kX, int kDone>
+template <class W, int kX>
 constexpr Leaves kDigitLeaves =
-    kOwnLeaves<W> == Leaves::loaded && kX > 0 && kDone == 0 ? Leaves::local : kOwnLeaves<W>;
+    kOwnLeaves<W> == Leaves::loaded && kX > 0 ? Leaves::local : kOwnLeaves<W>;
 
 /// slots: tiles of shared memory, one a digit; more digits go in several rounds, whose sums meet in acc.
 /// splits: blocks among which the digits of a tile are shared; each has sums of its own then, one after
 /// the other in acc.
-template <class W, int kM, int kX, int kDone, bool kDirect, bool kJoins>
+template <class W, int kM, int kX, bool kDirect, bool kJoins>
 __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
-                                  kDirect&& kDone == 1 ? 1
-                                                       : (kDirect || kX > 0 ? 768 : 1024) /
-                                                             TilePass<W, kM, kX, false>::kThreads)
+                                  (kDirect || kX > 0 ? 768 : 1024) /
+                                      TilePass<W, kM, kX, false>::kThreads)
     lift_product_kernel(Rows<W> s, bool rows_last, unsigned slots, unsigned splits,
                         typename W::Stored* acc0, typename W::Stored* acc1,
                         const typename W::Stored* ext, Source source, KeyDigits key,
                         Joining joining, Scalars scalars) {
-  using T = TilePass<W, kM, kX, false, kDone, 0, kDigitLeaves<W, kX, kDone>>;
+  using T = TilePass<W, kM, kX, false, 0, kDigitLeaves<W, kX>>;
   using Stored = typename W::Stored;
   using R = typename W::R;
   using V = Vector<W>;
@@ -149,7 +128,7 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
   const std::size_t base = (static_cast<std::size_t>(target) * s.rows + row) << s.log_n;
   const std::size_t out_base =
       base + ((static_cast<std::size_t>(split) * s.targets.count * s.rows) << s.log_n);
-  constexpr bool kStaged = kDone == 0 && !kDirect;  // lifts come to shared memory by themselves
+  constexpr bool kStaged = !kDirect;  // lifts come to shared memory by themselves
   const std::size_t digit_size = (static_cast<std::size_t>(s.targets.count) * s.rows) << s.log_n;
   const std::size_t part_size = static_cast<std::size_t>(key.total_primes) << s.log_n;
   const auto key_row = [&](unsigned j) {
@@ -158,6 +137,15 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
   };
   const auto slot = [&](unsigned j) { return reinterpret_cast<R*>(memory) + j * T::kPadded; };
   const std::uint64_t policy = streaming_policy(s.rows == 1);
+  if (rows_last && row == 0) {  // a key that L2 holds sets out before the lifts are transformed
+    constexpr unsigned kLine = 128 / sizeof(Stored);
+    const unsigned lines = (end - begin) * 2 * (T::kSize / kLine);
+    for (unsigned i = threadIdx.x; i < lines; i += T::kThreads) {
+      const unsigned part = i / (T::kSize / kLine);
+      asm volatile("prefetch.global.L2 [%0];" ::"l"(
+          key_row(begin + part / 2) + part % 2 * part_size + i % (T::kSize / kLine) * kLine));
+    }
+  }
 #pragma unroll 1
   for (unsigned first = begin; first < end; first += slots) {
     const unsigned count = ::min(end - first, slots);
@@ -362,13 +350,12 @@ void lift_product(const Engine<W>& engine, const ConversionPlan<W>& plan, const 
   using S = typename W::Stored;
   const Rows<W> shape = rows_of(engine, plan, targets, rows, y);
   with_passes<W>(engine.log_n, [&]<int kM1, int kX1, int kM2, int kX2>() {
-    // Of rows of a single large tile a block takes a half.
-    constexpr int kDone = TileSize<W, kM2, kX2, false>::kThreads > 512 ? 1 : 0;
-    using T = TileSize<W, kM2 - kDone, kX2, false>;
+    using T = TileSize<W, kM2, kX2, false>;
     const unsigned tiles = 1u << (engine.log_n - T::kLog), digits = plan.table.digits;
     // Many digits and few blocks: some blocks a tile.
     const unsigned wanted =
-        std::clamp(2 * engine.processors / (tiles * rows * targets.count), 1u, (digits + 1) / 2);
+        std::clamp(768 / T::kThreads * engine.processors / (tiles * rows * targets.count), 1u,
+                   (digits + 1) / 2);
     const unsigned per_split = (digits + wanted - 1) / wanted;
     const unsigned splits = (digits + per_split - 1) / per_split;  // none without a digit
     // A slot for every digit, unless they take more than a third of an SM's shared memory.
@@ -380,7 +367,7 @@ void lift_product(const Engine<W>& engine, const ConversionPlan<W>& plan, const 
     const bool rows_last = key_bytes <= (16u << 20);
     const auto launch = [&](auto* kernel, S* out0, S* out1) {
       constexpr std::size_t kTable =
-          kDigitLeaves<W, kX2, kDone> == Leaves::local ? sizeof(typename W::Twiddle) << T::kLog : 0;
+          kDigitLeaves<W, kX2> == Leaves::local ? sizeof(typename W::Twiddle) << T::kLog : 0;
       const std::size_t bytes = slots * T::kBytes + kTable;
       allow_shared(kernel, bytes);
       const unsigned parts = targets.count * splits;
@@ -393,10 +380,10 @@ void lift_product(const Engine<W>& engine, const ConversionPlan<W>& plan, const 
     const auto choose = [&]<bool kJoins>(S* out0, S* out1) {
       if constexpr (kM1 == 0) {
         if (plan.at_use) {
-          return launch(lift_product_kernel<W, kM2 - kDone, kX2, kDone, true, kJoins>, out0, out1);
+          return launch(lift_product_kernel<W, kM2, kX2, true, kJoins>, out0, out1);
         }
       }
-      launch(lift_product_kernel<W, kM2 - kDone, kX2, kDone, false, kJoins>, out0, out1);
+      launch(lift_product_kernel<W, kM2, kX2, false, kJoins>, out0, out1);
     };
     auto *out0 = static_cast<S*>(acc0), *out1 = static_cast<S*>(acc1);
     if (splits == 1) {

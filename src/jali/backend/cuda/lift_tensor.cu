@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(kTeams* Layout<kM>::kTeam, 1)
                 const W32::Twiddle* twiddles, const double* reciprocal, const std::uint32_t* y,
                 std::uint32_t* ext) {
   using L = Layout<kM>;
-  using T = TilePass<W32, kM, kX, true, 0, static_cast<int>(L::kTeam)>;
+  using T = TilePass<W32, kM, kX, true, static_cast<int>(L::kTeam)>;
   extern __shared__ __align__(16) std::uint32_t words[];
   const unsigned digit = blockIdx.z, row = blockIdx.y / tensor.splits;
   const unsigned split = blockIdx.y % tensor.splits;
@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(kTeams* Layout<kM>::kTeam, 1)
     }
     const Target target =
         reinterpret_cast<const Target*>(now + L::kTwiddles + L::kOperands)[of_four];
-    const W32::Prime prime{target.q, 0 - 2 * target.q, {}, {}};
+    const W32::Prime prime{target.q, target.minus_2q, {}, {}};
     std::uint32_t x[16];
 #pragma unroll
     for (int e = 0; e < 16; e += 2) {
@@ -235,14 +235,14 @@ TensorPlan::TensorPlan(const Stream& stream, const Config& config, const DigitTa
       const auto p = static_cast<std::uint32_t>(config.primes[to[t]]);
       std::uint32_t inverse = p;
       for (int i = 0; i < 4; ++i) inverse *= 2 - p * inverse;
-      list.push_back({p, inverse, to[t], static_cast<std::uint16_t>(t)});
+      list.push_back({p, 0 - 2 * p, inverse, to[t], static_cast<std::uint16_t>(t)});
     }
     table_.groups[j] = static_cast<std::uint16_t>((list.size() + 3) / 4);
     most_groups_ = std::max<unsigned>(most_groups_, table_.groups[j]);
     for (std::size_t first = 0; first < list.size(); first += 4) {
       for (std::size_t i = first; i < first + 4; ++i) {
         targets.push_back(i < list.size() ? list[i]
-                                          : Target{list[first].q, 0, list[first].prime, kSkip});
+                                          : Target{list[first].q, 0, 0, list[first].prime, kSkip});
       }
       // Word of slot s, column n of tile h: byte a is byte 2h + n % 2 of the constant of byte a.
       const auto word = [&](unsigned s, unsigned n, unsigned h) -> std::uint32_t {
@@ -284,15 +284,15 @@ void lift_by_bytes(const Engine<W32>& engine, const TensorPlan& plan, const Digi
                    const void* y) {
   const auto launch = [&]<int kM, bool kTransform>() {
     using L = Layout<kM>;
+    const unsigned tiles = 1u << (engine.log_n - kM - kX);
+    const unsigned blocks = std::max(1u, tiles * rows * table.digits);
     const auto with_teams = [&]<int kTeams>() {
       auto* kernel = plan.steps() == 1 ? lift_kernel<kM, 1, kTeams, kTransform>
                                        : lift_kernel<kM, 2, kTeams, kTransform>;
       const std::size_t bytes = L::bytes(plan.largest() + 1, kTeams);
       allow_shared(kernel, bytes);
-      const unsigned tiles = 1u << (engine.log_n - kM - kX);
       // As many blocks as there are SMs, when a digit has the targets for it.
       TensorTable tensor = plan.table();
-      const unsigned blocks = std::max(1u, tiles * rows * table.digits);
       tensor.splits =
           std::clamp(engine.processors / blocks, 1u, (plan.most_groups() + kTeams - 1) / kTeams);
       kernel<<<dim3(tiles, rows * tensor.splits, table.digits), kTeams * L::kTeam, bytes,
@@ -302,7 +302,9 @@ void lift_by_bytes(const Engine<W32>& engine, const TensorPlan& plan, const Digi
                                       static_cast<std::uint32_t*>(ext));
       check_launch(engine.stream, "lift on tensor cores");
     };
-    plan.teams() == 1 ? with_teams.template operator()<1>() : with_teams.template operator()<2>();
+    const bool spread = blocks * plan.most_groups() <= engine.processors;  // an SM for each team
+    plan.teams() == 1 || spread ? with_teams.template operator()<1>()
+                                : with_teams.template operator()<2>();
   };
   with_passes<W32>(engine.log_n, [&]<int kM1, int kX1, int kM2, int kX2>() {
     if constexpr (kM1 > 0) {

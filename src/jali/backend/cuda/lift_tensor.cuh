@@ -12,7 +12,7 @@ constexpr unsigned kMaxTensorDigits = 64;
 
 /// A row that a digit is lifted to; inverse: of q modulo 2^32. row kSkip: none.
 struct alignas(16) Target {
-  std::uint32_t q, inverse;
+  std::uint32_t q, minus_2q, inverse;
   std::uint16_t prime, row;
 };
 

@@ -29,23 +29,17 @@ enum class Leaves { loaded, computed, local };
 template <class W>
 constexpr Leaves kOwnLeaves = sizeof(typename W::R) == 4 ? Leaves::computed : Leaves::loaded;
 
-/// kDone: stages that were done when the residues were loaded (0 or 1): kM stages are what is left of
-/// groups for kM + kDone, which the layout of the twiddles expects.
 /// kTeam: 0, or teams of kTeam threads share a block, each with tiles and a barrier of its own.
-template <class W, int kM, int kX, bool kColumns, int kDone = 0, int kTeam = 0,
-          Leaves kLeaves = kOwnLeaves<W>>
+template <class W, int kM, int kX, bool kColumns, int kTeam = 0, Leaves kLeaves = kOwnLeaves<W>>
 struct TilePass {
   using R = typename W::R;
   static constexpr bool kLocal = kLeaves == Leaves::local;
-  static constexpr int kFirst = kDone;
   static constexpr int kLogHeld = kPassHeld<W>, kHeld = 1 << kLogHeld;
   static constexpr int kLog = kM + kX;
   static constexpr unsigned kSize = 1u << kLog, kThreads = kSize >> kLogHeld;
-  static constexpr int kGroups = group_count(kM + kDone, kLogHeld), kLast = kGroups - 1;
+  static constexpr int kGroups = group_count(kM, kLogHeld), kLast = kGroups - 1;
   /// Stages of group k, and before it.
-  static __host__ __device__ constexpr int size_of(int k) {
-    return group_size(kM + kDone, kLogHeld, k) - (k == 0 ? kDone : 0);
-  }
+  static __host__ __device__ constexpr int size_of(int k) { return group_size(kM, kLogHeld, k); }
   static __host__ __device__ constexpr int begin_of(int k) {
     int u = 0;
     for (int i = 0; i < k; ++i) u += size_of(i);
@@ -136,7 +130,7 @@ struct TilePass {
                                                  typename W::Twiddle* to, Copy&& copy) const {
     constexpr unsigned kPiece = 16 / sizeof(typename W::Twiddle);
     constexpr int kUnits = kX + begin_of(kLast);
-    static_assert(kLocal && !kColumns && kDone == 0 && (1u << kX) >= kPiece);
+    static_assert(kLocal && !kColumns && (1u << kX) >= kPiece);
 #pragma unroll 4
     for (unsigned i = thread * kPiece; i < kTwiddles; i += kThreads * kPiece) {
       if (i < (1u << kX)) continue;
@@ -246,14 +240,12 @@ void allow_shared(Kernel* kernel, std::size_t bytes) {
 }
 
 /// Up to here a row is one tile of a block (log2 N).
-template <class W>
-constexpr int single_pass_up_to = sizeof(typename W::Stored) == 4 ? 14 : 13;
+constexpr int kSinglePassUpTo = 12;
 
 /// Stages of the last group of these passes, which the layout of the twiddles depends on.
 template <class W>
 int tile_leaf_stages(int log_n) {
-  return last_group_size(log_n <= single_pass_up_to<W> ? log_n : contiguous_stages(log_n),
-                         kPassHeld<W>);
+  return last_group_size(log_n <= kSinglePassUpTo ? log_n : contiguous_stages(log_n), kPassHeld<W>);
 }
 
 /// Calls f.operator()<kM1, kX1, kM2, kX2>() with the passes of N = 2^log_n: columns and contiguous
@@ -266,13 +258,8 @@ void with_passes(int log_n, F&& f) {
     case 10: return f.template operator()<0, 0, 10, 0>();
     case 11: return f.template operator()<0, 0, 11, 0>();
     case 12: return f.template operator()<0, 0, 12, 0>();
-    case 13: return f.template operator()<0, 0, 13, 0>();
-    case 14:
-      if constexpr (kNarrow) {
-        return f.template operator()<0, 0, 14, 0>();
-      } else {
-        return f.template operator()<7, kC, 7, kC>();
-      }
+    case 13: return f.template operator()<6, kC, 7, kC>();
+    case 14: return f.template operator()<7, kC, 7, kC>();
     case 15: return f.template operator()<7, kC, 8, kC>();
     case 16: return f.template operator()<8, kC, 8, kC>();
     case 17: return f.template operator()<8, kC, 9, kC - 1>();
