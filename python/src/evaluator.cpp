@@ -13,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -154,16 +155,18 @@ class Evaluator {
     const bool cheaper = server_->params->bootstrap() &&
                          server_->params->bootstrap()->order == params::BootstrapOrder::slots_first;
     const bool drop = real.value_or(cheaper && !a.packing.complex_values);
-    return bootstrapper({a.log_slots, drop})->apply(a, target_level, {}, iterations);
+    return bootstrapper({a.log_slots, drop}, target_level, iterations)
+        ->apply(a, target_level, {}, iterations);
   }
   std::pair<Ciphertext, Ciphertext> bootstrap_pair(const Ciphertext& a, const Ciphertext& b,
                                                    int target_level, int iterations) const {
     require<InvalidArgument>(!a.packing.complex_values && !b.packing.complex_values,
                              "a pair is of real values: bootstrap complex ones one by one");
-    return bootstrapper({a.log_slots, false})->apply_pair(a, b, target_level, iterations);
+    return bootstrapper({a.log_slots, false}, target_level, iterations)
+        ->apply_pair(a, b, target_level, iterations);
   }
   /// Encodes the matrices of bootstrapping now.
-  void prepare_bootstrap(int log_slots, bool real) const { bootstrapper({log_slots, real}); }
+  void prepare_bootstrap(int log_slots, bool real) const { bootstrapper({log_slots, real}, -1, 1); }
 
  private:
   explicit Evaluator(std::shared_ptr<const Server> server)
@@ -220,12 +223,28 @@ class Evaluator {
     return {v.batch(), v.count(), v.batched(), v.is_complex()};
   }
 
-  /// Made at the first use of a packing, matrices encoded; shared by threads.
+  /// Made at the first use of a packing, matrices encoded; shared by threads. Of those that restore fewer
+  /// levels than all one is kept: the last one used.
   std::shared_ptr<const bootstrap::Bootstrapper> bootstrapper(
-      const bootstrap::BootstrapperOptions& options) const {
+      bootstrap::BootstrapperOptions options, int target_level, int iterations) const {
+    const int depth = server_->params->depth();
+    // The sum of several results takes a level.
+    const int restored = target_level < 0 ? depth : target_level + (iterations > 1 ? 1 : 0);
+    const int least = server_->params->bootstrap()
+                          ? server_->params->bootstrap()->input_level() + (iterations > 1 ? 2 : 0)
+                          : depth;
+    const bool part = least <= restored && restored < depth;
     const std::lock_guard lock(bootstrap_->mutex);
-    auto& made = bootstrap_->made[{options.log_slots, options.real}];
-    if (made == nullptr) made = make_bootstrapper(options);
+    auto& made = bootstrap_->made[{options.log_slots, options.real, part}];
+    if (part) options.target_level = restored;
+    const auto fits = [&] {
+      const int kept = made->plan().options().target_level;
+      return kept == options.target_level;
+    };
+    if (made == nullptr || !fits()) {
+      made.reset();
+      made = make_bootstrapper(options);
+    }
     return made;
   }
   /// With the keys that there are: those for speed, else the fewest.
@@ -252,7 +271,7 @@ class Evaluator {
 
   struct Bootstrappers {
     std::mutex mutex;
-    std::map<std::pair<int, bool>, std::shared_ptr<const bootstrap::Bootstrapper>> made;
+    std::map<std::tuple<int, bool, bool>, std::shared_ptr<const bootstrap::Bootstrapper>> made;
   };
 
   std::shared_ptr<const Server> server_;

@@ -72,6 +72,8 @@ def test_batches_and_target_levels(pair: tuple[ckks.Client, ckks.Evaluator]) -> 
         y = x.bootstrap(target_level=target)
         assert y.level == target
         assert np.max(np.abs(client.decrypt(y) - v)) < 1e-4
+    assert x.bootstrap().level == client.params.depth
+    assert x.bootstrap(2, iterations=2).level == 2
     with pytest.raises(jali.InvalidArgument, match="target_level"):
         x.bootstrap(client.params.depth + 1)
     with pytest.raises(jali.InvalidArgument, match="below 0"):

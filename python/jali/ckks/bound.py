@@ -288,7 +288,8 @@ class Bound:
     ) -> Bound:
         """The same numbers with their levels restored; nothing secret is needed.
 
-        target_level: 1 to params.depth; None for all levels.
+        target_level: 1 to params.depth; None for all levels. Fewer cost less: the work is done at a
+            smaller modulus.
         iterations: 2 to 4 for more precision (Meta-BTS): p bits become 2p - 2, 3p - 4 .., up to what
             the value itself and the scale hold, at as many times the work and one level less.
         real: True to drop imaginary parts, False to keep them; None drops those of real data where that
@@ -297,8 +298,8 @@ class Bound:
         Needs parameters made with bootstrap=True and keys of evaluation_keys(bootstrap=...) for
         this value's slots. Numbers should be of modulus up to 1: the error grows with their cube, and a
         declared magnitude that cannot be right is refused. ``precision_bits`` of the result says
-        what is left. The first call for a packing encodes its matrices, which takes a while. Raises
-        KeyMissing, DepthExhausted below params.bootstrap_level, InvalidArgument.
+        what is left. The first call for a packing encodes its matrices, which takes a while, and so does
+        a call with another target_level than the one before. Raises KeyMissing, DepthExhausted below params.bootstrap_level, InvalidArgument.
         """
         target, times = checked_target(target_level), checked_iterations(iterations)
         if real is not None and not isinstance(real, (bool, np.bool_)):

@@ -26,10 +26,13 @@ using params::BootstrapOrder;
 Bootstrapper::Bootstrapper(std::shared_ptr<const ckks::Evaluator> evaluator, BootstrapPlan plan)
     : evaluator_(std::move(evaluator)), plan_(std::move(plan)) {
   require<InvalidArgument>(evaluator_ != nullptr, "bootstrapping needs an evaluator");
-  require<ParamsMismatch>(evaluator_->params()->hash() == plan_.params_->hash(),
+  require<ParamsMismatch>(evaluator_->params()->hash() == plan_.whole_->hash(),
                           "the plan was made for other parameters than the evaluator's");
   require<KeyMissing>(evaluator_->has_encapsulation(),
                       "no keys for bootstrapping: make the keys with bootstrap=True");
+  inner_ = plan_.params_ == plan_.whole_
+               ? evaluator_
+               : std::make_shared<const ckks::Evaluator>(plan_.params_, *evaluator_);
   for (const auto& [steps, level] : plan_.rotation_levels()) {
     circuits::require_rotations(*evaluator_, {&steps, 1}, "bootstrapping", level);
   }
@@ -45,8 +48,8 @@ Bootstrapper::Bootstrapper(std::shared_ptr<const ckks::Evaluator> evaluator, Boo
 }
 
 void Bootstrapper::prepare() {
-  plan_.to_slots_->prepare(evaluator_->encoder());
-  plan_.to_coefficients_->prepare(evaluator_->encoder());
+  plan_.to_slots_->prepare(inner_->encoder());
+  plan_.to_coefficients_->prepare(inner_->encoder());
 }
 
 // To level 0 at a scale near entry_scale; `entered` is the scale that it has exactly.
@@ -72,7 +75,7 @@ Ciphertext Bootstrapper::enter(const Ciphertext& x, double& entered) const {
 Ciphertext Bootstrapper::trace(Ciphertext x) const {
   const std::size_t slots = std::size_t{1} << plan_.options_.log_slots;
   for (std::size_t r = slots; r < plan_.params_->slots(); r *= 2) {
-    evaluator_->add_inplace(x, evaluator_->rotate(x, static_cast<int>(r)));
+    inner_->add_inplace(x, inner_->rotate(x, static_cast<int>(r)));
   }
   x.log_slots = plan_.packed_log_slots();
   return x;
@@ -81,7 +84,7 @@ Ciphertext Bootstrapper::trace(Ciphertext x) const {
 // f of the coefficients in the slots, x input_factor on the way in, at `scale`; in complex slots unless
 // they lie side by side.
 Ciphertext Bootstrapper::reduce(const Ciphertext& t, double scale, const Done& done) const {
-  const auto& ev = *evaluator_;
+  const auto& ev = *inner_;
   const int weight = plan_.params_->bootstrap()->weight;
   const Ciphertext turned = ev.conjugate(t);
   const Ciphertext real = ev.add(t, turned);
@@ -130,7 +133,8 @@ int Bootstrapper::checked_target(int target_level, int iterations) const {
     return "target_level " + std::to_string(target_level) + " is above the " +
            std::to_string(most) + " levels that this bootstrapping restores";
   });
-  return target_level < 0 ? most : target_level;
+  if (target_level >= 0) return target_level;
+  return plan_.options_.target_level < 0 ? most : std::min(most, plan_.options_.target_level);
 }
 
 Ciphertext Bootstrapper::apply(const Ciphertext& x, int target_level, const Done& done,
@@ -241,18 +245,21 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
 // The message times `factor`, at level target.
 Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
                               const Done& done) const {
-  const auto& ev = *evaluator_;
+  const auto& ev = *inner_;
   const auto& params = *plan_.params_;
   const BootstrapLiteral& b = *params.bootstrap();
   double entered = 0;  // scale of the message at level 0
   Ciphertext low;
   if (b.order == BootstrapOrder::raise_first) {
     low = enter(x, entered);
+    low.params = plan_.params_;
     tell(done, "enter");
   } else {
     const auto& dft = *plan_.to_coefficients_;
     const double canonical = params.level(dft.level()).scale;
-    Ciphertext in = x.level > dft.level() ? ev.adjust(x, dft.level(), canonical) : ev.copy(x);
+    Ciphertext in =
+        x.level > dft.level() ? evaluator_->adjust(x, dft.level(), canonical) : evaluator_->copy(x);
+    in.params = plan_.params_;
     // A scale of its own is a factor to the message, as far as the matrices are concerned.
     entered = plan_.entry_scale_ * (in.scale / canonical);
     in.scale = canonical;
@@ -293,7 +300,9 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
   const double sine = factor * plan_.sine_error(x.estimate.message) * f.scale;
   f.estimate.variance += sine * sine / static_cast<double>(params.n());
   if (target < params.depth()) f = ev.adjust(f, target, params.level(target).scale);
-  return plan_.turn_ == 0 ? std::move(f) : ev.rotate(f, plan_.turn_);
+  if (plan_.turn_ != 0) f = ev.rotate(f, plan_.turn_);
+  f.params = evaluator_->params();
+  return f;
 }
 
 }  // namespace jali::bootstrap

@@ -24,6 +24,9 @@ struct BootstrapperOptions {
   bool real = false;
   /// The fewest rotation keys, one a matrix and one more, at about three times the key switches.
   bool minimum = false;
+  /// The highest level of a result; -1: depth(). Below it the modulus is raised to less, so that everything
+  /// costs less; needs no other keys.
+  int target_level = -1;
 };
 
 /// What of bootstrapping depends on parameters and packing alone: the matrices and the rotations that
@@ -33,13 +36,16 @@ class BootstrapPlan {
   /// Throws InvalidArgument for parameters without bootstrapping and for packings they do not serve.
   BootstrapPlan(CkksParamsPtr params, const BootstrapperOptions& options = {});
 
-  const CkksParamsPtr& params() const { return params_; }
+  /// Those of the ciphertexts.
+  const CkksParamsPtr& params() const { return whole_; }
+  /// The highest level of a result.
+  int depth() const { return params_->depth(); }
   const BootstrapperOptions& options() const { return options_; }
   /// Rotations to make keys for, each with the highest level that it is used at; conjugation,
   /// relinearisation (at these levels) and encapsulation keys are needed, too.
   std::map<int, int> rotation_levels() const;
-  int conjugation_level() const { return to_slots_->output_level(); }
-  int relinearisation_level() const { return to_slots_->output_level(); }
+  int conjugation_level() const { return params_->whole_level(to_slots_->output_level()); }
+  int relinearisation_level() const { return conjugation_level(); }
   std::vector<int> rotations() const;
   std::size_t plaintext_bytes() const;  // that prepare() takes
   /// The lowest level of an input.
@@ -57,7 +63,7 @@ class BootstrapPlan {
 
   double sine_term(double numbers) const;
 
-  CkksParamsPtr params_;
+  CkksParamsPtr whole_, params_;  // params_: of the levels that are restored
   BootstrapperOptions options_;
   bool side_by_side_ = false;
   int turn_ = 0;  // rotation that puts the result's slots where they belong
@@ -118,7 +124,7 @@ class Bootstrapper {
   ckks::Ciphertext trace(ckks::Ciphertext x) const;
   ckks::Ciphertext reduce(const ckks::Ciphertext& slots, double scale, const Done& done) const;
 
-  std::shared_ptr<const ckks::Evaluator> evaluator_;
+  std::shared_ptr<const ckks::Evaluator> evaluator_, inner_;  // of the whole and of the plan's part
   BootstrapPlan plan_;
 };
 

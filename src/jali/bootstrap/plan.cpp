@@ -23,6 +23,18 @@ const BootstrapLiteral& literal(const CkksParamsPtr& params) {
   return *params->bootstrap();
 }
 
+/// The part of the parameters that restores so many levels; all of them where there is none.
+CkksParamsPtr restored(const CkksParamsPtr& params, int target) {
+  const auto& b = literal(params);
+  if (target < 0 || target == params->depth()) return params;
+  require<InvalidArgument>(target <= params->depth() && target >= b.input_level(), [&] {
+    return "target_level must be " + std::to_string(b.input_level()) + " to " +
+           std::to_string(params->depth()) + ", not " + std::to_string(target);
+  });
+  const auto part = params->with_depth(target);
+  return part ? part : params;
+}
+
 circuits::ReductionOptions reduction_options(const BootstrapLiteral& b) {
   return {b.range, b.degree, b.doublings, b.inverse_sine};
 }
@@ -30,7 +42,8 @@ circuits::ReductionOptions reduction_options(const BootstrapLiteral& b) {
 }  // namespace
 
 BootstrapPlan::BootstrapPlan(CkksParamsPtr params, const BootstrapperOptions& options)
-    : params_(std::move(params)),
+    : whole_(std::move(params)),
+      params_(restored(whole_, options.target_level)),
       options_(options),
       reduction_(reduction_options(literal(params_))) {
   const BootstrapLiteral& b = literal(params_);
@@ -101,7 +114,7 @@ std::map<int, int> BootstrapPlan::rotation_levels() const {
   std::map<int, int> levels;
   const auto add = [&](int steps, int level) {
     const int r = circuits::signed_rotation(steps, params_->slots());
-    levels[r] = std::max(levels[r], level);
+    levels[r] = std::max(levels[r], params_->whole_level(level));
   };
   for (const auto* dft : {&*to_slots_, &*to_coefficients_}) {
     for (const auto& stage : dft->stages()) {

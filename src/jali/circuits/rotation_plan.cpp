@@ -119,7 +119,8 @@ Choice choose(const params::CkksParams& params, int level, std::size_t slots,
 }  // namespace
 
 LevelCost::LevelCost(const params::CkksParams& params, int level) {
-  const auto& l = params.level(level);
+  // Of the whole parameters, so that parts of them need the same keys.
+  const auto& l = params.whole().level(params.whole_level(level));
   const auto q = static_cast<double>(l.primes.size());
   const auto p = static_cast<double>(params.p_count());
   const auto digits = static_cast<double>(l.digit_limbs.size());

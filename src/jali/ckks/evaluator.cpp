@@ -18,14 +18,13 @@ std::string to_string(double x) { return std::to_string(x); }
 }  // namespace
 
 Evaluator::Impl::Impl(CkksParamsPtr p, std::shared_ptr<const ring::Ring> r,
-                      std::shared_ptr<const rlwe::EvaluationKeys> k)
+                      std::shared_ptr<const ExpandedKeys> k)
     : params(std::move(p)),
       ring(std::move(r)),
       encoder(params, ring),
       noise(*params),
-      switcher(params, ring) {
-  require<ParamsMismatch>(k == nullptr || k->params->hash() == params->hash(),
-                          "the evaluation keys belong to other parameters");
+      switcher(params, ring),
+      keys(std::move(k)) {
   // The imaginary unit: X^(N/2) is i in every slot, as zeta^(5^j N/2) = i.
   Poly i_poly = ring->zero(params->q_primes(), 1, ring::Form::coeff);
   std::vector<std::int64_t> monomial(params->n(), 0);
@@ -33,20 +32,30 @@ Evaluator::Impl::Impl(CkksParamsPtr p, std::shared_ptr<const ring::Ring> r,
   ring->ops().from_int64(i_poly.view(), monomial);
   ring->to_ntt(i_poly);
   imaginary_unit = std::move(i_poly);
-  if (k != nullptr) {
-    if (k->relinearisation) relinearisation = rlwe::expand(*ring, *params, *k->relinearisation);
-    if (k->encapsulation) {
-      encapsulation = expand_encapsulation(*ring, *params, *k->encapsulation);
-    }
-    for (const auto& [element, key] : k->galois) {
-      galois.emplace(element, rlwe::expand(*ring, *params, key));
-    }
+}
+
+static std::shared_ptr<const ExpandedKeys> expanded(const params::CkksParams& params,
+                                                    const ring::Ring& ring,
+                                                    const rlwe::EvaluationKeys* keys) {
+  auto out = std::make_shared<ExpandedKeys>();
+  if (keys == nullptr) return out;
+  require<ParamsMismatch>(keys->params->hash() == params.hash(),
+                          "the evaluation keys belong to other parameters");
+  if (keys->relinearisation) {
+    out->relinearisation = rlwe::expand(ring, params, *keys->relinearisation);
   }
+  if (keys->encapsulation) {
+    out->encapsulation = expand_encapsulation(ring, params, *keys->encapsulation);
+  }
+  for (const auto& [element, key] : keys->galois) {
+    out->galois.emplace(element, rlwe::expand(ring, params, key));
+  }
+  return out;
 }
 
 const rlwe::ExpandedKey& Evaluator::Impl::galois_key(std::uint64_t element, int level) const {
-  const auto it = galois.find(element);
-  require<KeyMissing>(it != galois.end(), [&] {
+  const auto it = keys->galois.find(element);
+  require<KeyMissing>(it != keys->galois.end(), [&] {
     const std::size_t n = params->n();
     if (element == ring::conjugation_element(n)) {
       return std::string("no key for conjugation: make the keys with conjugate=True");
@@ -124,7 +133,17 @@ void Evaluator::Impl::check_pair(int level_a, double scale_a, int level_b, doubl
 
 Evaluator::Evaluator(CkksParamsPtr params, std::shared_ptr<const ring::Ring> ring,
                      std::shared_ptr<const rlwe::EvaluationKeys> keys)
-    : impl_(std::make_unique<Impl>(std::move(params), std::move(ring), std::move(keys))) {}
+    : impl_(std::make_unique<Impl>(params, ring, expanded(*params, *ring, keys.get()))) {}
+
+static const CkksParamsPtr& checked_part(const CkksParamsPtr& part, const params::CkksParams& of) {
+  require<ParamsMismatch>(part != nullptr && part->whole().hash() == of.hash(),
+                          "these are no part of the evaluator's parameters");
+  return part;
+}
+
+Evaluator::Evaluator(CkksParamsPtr part, const Evaluator& whole)
+    : impl_(std::make_unique<Impl>(checked_part(part, *whole.impl_->params), whole.impl_->ring,
+                                   whole.impl_->keys)) {}
 
 Evaluator::~Evaluator() = default;
 
@@ -139,13 +158,13 @@ bool Evaluator::has_rotation(int steps, int level) const {
 
 bool Evaluator::has_galois(std::uint64_t element, int level) const {
   if (element == 1) return true;
-  const auto key = impl_->galois.find(element);
-  return key != impl_->galois.end() && (key->second.level < 0 || level <= key->second.level);
+  const auto key = impl_->keys->galois.find(element);
+  return key != impl_->keys->galois.end() && impl_->serves(key->second, level);
 }
 
 bool Evaluator::has_relinearisation(int level) const {
-  const auto& key = impl_->relinearisation;
-  return key.has_value() && (key->level < 0 || level <= key->level);
+  const auto& key = impl_->keys->relinearisation;
+  return key.has_value() && impl_->serves(*key, level);
 }
 
 Ciphertext Evaluator::copy(const Ciphertext& a) const {

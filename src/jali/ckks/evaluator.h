@@ -40,6 +40,8 @@ class Evaluator {
  public:
   Evaluator(CkksParamsPtr params, std::shared_ptr<const ring::Ring> ring,
             std::shared_ptr<const rlwe::EvaluationKeys> keys);
+  /// For parameters that with_depth made of `whole`'s, with its keys and engine.
+  Evaluator(CkksParamsPtr part, const Evaluator& whole);
   ~Evaluator();
 
   const CkksParamsPtr& params() const;

@@ -21,30 +21,37 @@ struct Encapsulation {
 Encapsulation expand_encapsulation(const ring::Ring& ring, const params::CkksParams& params,
                                    const rlwe::EncapsulationKeys& keys);
 
+/// Keys as the engine reads them; evaluators of parts of some parameters share those of the whole.
+struct ExpandedKeys {
+  std::optional<rlwe::ExpandedKey> relinearisation;
+  std::map<std::uint64_t, rlwe::ExpandedKey> galois;
+  std::optional<Encapsulation> encapsulation;
+};
+
 struct Evaluator::Impl {
   CkksParamsPtr params;
   std::shared_ptr<const ring::Ring> ring;
   Encoder encoder;
   params::NoiseModel noise;
   rlwe::KeySwitcher switcher;
-  std::optional<rlwe::ExpandedKey> relinearisation;
-  std::map<std::uint64_t, rlwe::ExpandedKey> galois;
-  std::optional<Encapsulation> encapsulation;
+  std::shared_ptr<const ExpandedKeys> keys;
   ring::Poly imaginary_unit;  // X^(N/2) over all q primes, NTT form
 
-  Impl(CkksParamsPtr p, std::shared_ptr<const ring::Ring> r,
-       std::shared_ptr<const rlwe::EvaluationKeys> k);
+  Impl(CkksParamsPtr p, std::shared_ptr<const ring::Ring> r, std::shared_ptr<const ExpandedKeys> k);
 
   /// Keys that serve `level`.
   const rlwe::ExpandedKey& galois_key(std::uint64_t element, int level) const;
   const rlwe::ExpandedKey& relinearisation_key(int level) const {
-    require<KeyMissing>(relinearisation.has_value(),
+    require<KeyMissing>(keys->relinearisation.has_value(),
                         "no relinearisation key: make the keys with relinearise=True");
-    require_serves(*relinearisation, level);
-    return *relinearisation;
+    require_serves(*keys->relinearisation, level);
+    return *keys->relinearisation;
   }
-  static void require_serves(const rlwe::ExpandedKey& key, int level) {
-    require<KeyMissing>(key.level < 0 || level <= key.level, [&] {
+  bool serves(const rlwe::ExpandedKey& key, int level) const {
+    return key.level < 0 || params->whole_level(level) <= key.level;
+  }
+  void require_serves(const rlwe::ExpandedKey& key, int level) const {
+    require<KeyMissing>(serves(key, level), [&] {
       return "a key was made for levels up to " + std::to_string(key.level) +
              " and is needed at level " + std::to_string(level) + ": make it for that level";
     });

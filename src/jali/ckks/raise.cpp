@@ -40,7 +40,7 @@ Encapsulation expand_encapsulation(const ring::Ring& ring, const params::CkksPar
   return out;
 }
 
-bool Evaluator::has_encapsulation() const { return impl_->encapsulation.has_value(); }
+bool Evaluator::has_encapsulation() const { return impl_->keys->encapsulation.has_value(); }
 
 Ciphertext Evaluator::raise(const Ciphertext& a, int level) const {
   impl_->check(a);
@@ -53,9 +53,9 @@ Ciphertext Evaluator::raise(const Ciphertext& a, int level) const {
     return "raise leads to levels " + std::to_string(params.depth() + 1) + " to " +
            std::to_string(params.top()) + ", not " + std::to_string(level);
   });
-  require<KeyMissing>(impl_->encapsulation.has_value(),
+  require<KeyMissing>(impl_->keys->encapsulation.has_value(),
                       "no keys for bootstrapping: make the keys with bootstrap=True");
-  const Encapsulation& key = *impl_->encapsulation;
+  const Encapsulation& key = *impl_->keys->encapsulation;
   const auto& base = params.level(0).primes;
 
   // Under the sparse secret: (c_0, 0) + P'^-1 c_1 (b, a).

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
 #include <set>
 #include <string>
 
@@ -149,6 +150,39 @@ std::shared_ptr<const CkksParams> CkksParamsBuilder::build(const CkksLiteral& li
 
 std::shared_ptr<const CkksParams> CkksParams::create(const CkksLiteral& literal) {
   return CkksParamsBuilder::build(literal, choose(literal));
+}
+
+std::shared_ptr<const CkksParams> CkksParams::with_depth(int depth) const {
+  const auto top_level = static_cast<std::size_t>(this->depth());
+  require<InvalidArgument>(depth >= 0 && depth <= this->depth(), [&] {
+    return "depth must be 0 to " + std::to_string(this->depth()) + ", not " + std::to_string(depth);
+  });
+  if (!bootstrap()) return nullptr;
+  const auto& computed = levels_[top_level].primes;
+  for (std::size_t l = top_level; l < levels_.size(); ++l) {
+    if (!std::ranges::includes(levels_[l].primes, computed)) return nullptr;
+  }
+  std::shared_ptr<CkksParams> out(new CkksParams(*this));
+  out->whole_ = whole_ ? whole_ : shared_from_this();
+  out->literal_.depth = depth;
+  out->levels_.resize(static_cast<std::size_t>(depth) + 1);
+  for (std::size_t l = top_level + 1; l < levels_.size(); ++l) {
+    Level level{.primes = {}, .scale = levels_[l].scale, .log_q = 0, .ratio = levels_[l].ratio};
+    std::vector<PrimeIndex> added;
+    std::ranges::set_difference(levels_[l].primes, computed, std::back_inserter(added));
+    std::ranges::set_union(levels_[static_cast<std::size_t>(depth)].primes, added,
+                           std::back_inserter(level.primes));
+    for (PrimeIndex i : level.primes) {
+      level.log_q += portable_log2(static_cast<double>(primes_[i]));
+    }
+    fill_digits(level, digit_begin_);
+    out->levels_.push_back(std::move(level));
+  }
+  Canonical bytes;
+  for (std::uint8_t byte : out->whole_->hash_) bytes.put(static_cast<std::uint64_t>(byte));
+  bytes.put(static_cast<std::uint64_t>(depth));
+  out->hash_ = bytes.digest();
+  return out;
 }
 
 std::vector<PrimeIndex> CkksParams::key_primes(int level) const {

@@ -45,10 +45,21 @@ struct Level {
   std::vector<std::uint32_t> digit_ids;    // ... and which digit of the key each one is
 };
 
-class CkksParams {
+class CkksParams : public std::enable_shared_from_this<CkksParams> {
  public:
   /// Validates, chooses and freezes. Throws InsecureParams or InvalidArgument with what would fit.
   static std::shared_ptr<const CkksParams> create(const CkksLiteral& literal);
+
+  /// Of the same primes, with fewer levels of a computation: 0 .. depth as they are, above them those of
+  /// bootstrapping without the primes that the levels left out had. Keys of these parameters serve both;
+  /// the hash differs. Null where there is no bootstrapping, or its levels share primes with a
+  /// computation's.
+  std::shared_ptr<const CkksParams> with_depth(int depth) const;
+  /// Those that with_depth was asked of, or these; and the level there that has all primes of one here.
+  const CkksParams& whole() const { return whole_ ? *whole_ : *this; }
+  int whole_level(int level) const {
+    return level <= depth() ? level : level + whole().depth() - depth();
+  }
 
   /// The literal with every choice written in: log_n, word, dnum. create() of it gives the same
   /// parameters.
@@ -128,6 +139,7 @@ class CkksParams {
   std::vector<PrimeIndex> sparse_p_;
   double log_q_ = 0, log_p_ = 0, drift_ = 0;
   double error_std_ = 0;
+  std::shared_ptr<const CkksParams> whole_;
   std::array<std::uint8_t, 32> hash_{};
 };
 

@@ -1,0 +1,105 @@
+// Restoring fewer levels: right, with the same keys, and at less cost.
+#include "jali/backend/trace/trace.h"
+#include "support.h"
+
+namespace jali::bootstrap::testing {
+namespace {
+
+BootstrapLiteral literal(BootstrapOrder order) {
+  BootstrapLiteral b;
+  b.order = order;
+  b.degree = 62;
+  b.doublings = 2;
+  b.inverse_sine = 7;
+  b.cts_levels = 3;
+  b.stc_levels = 2;
+  b.stc_bits = 45;
+  return b;
+}
+
+TEST(TargetLevel, EveryOneIsRight) {
+  for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
+    for (const Word word : {Word::w32, Word::w52, Word::w64}) {
+      Case c{"target", word, word == Word::w32 ? 50.0 : 45.0, 6, literal(order)};
+      if (word == Word::w32) c.bootstrap.stc_bits = 50;
+      for (const bool minimum : {false, true}) {
+        World world(c, {7, false, minimum});
+        const int lowest = world.bootstrapper->plan().input_level();
+        for (int target = lowest; target <= 6; ++target) {
+          SCOPED_TRACE("order " + std::to_string(static_cast<int>(order)) + " " +
+                       std::string(word_name(word)) + " level " + std::to_string(target));
+          // The world's keys are those for all levels.
+          const Bootstrapper some(world.evaluator,
+                                  BootstrapPlan(world.params, {7, false, minimum, target}));
+          for (int level : {lowest, 6}) {
+            const auto v = world.vector(2 * 128);
+            const auto y = some.apply(world.encrypt(v, level, 0, 2));
+            EXPECT_EQ(y.level, target);
+            EXPECT_EQ(y.scale, world.params->level(target).scale);
+            EXPECT_EQ(y.params, world.params);
+            const double predicted = world.evaluator->noise().precision_bits(y.estimate, y.scale);
+            EXPECT_GT(predicted, 24);
+            EXPECT_GT(World::precision(world.decrypt(y), v), predicted - 1.5) << world.seed;
+            if (level == lowest && target > lowest + 1) {  // computing goes on
+              const auto z = world.evaluator->relinearise_rescale(world.evaluator->square(y));
+              std::vector<Complex> squares;
+              for (const auto& x : v) squares.push_back(x * x);
+              EXPECT_GT(World::precision(world.decrypt(z), squares), 22) << world.seed;
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(TargetLevel, CostsLess) {
+  const Case c{"cost", Word::w64, 45, 8, literal(BootstrapOrder::raise_first)};
+  World world(c, {});
+  const auto trace = std::make_shared<backend::Trace>();
+  const auto traced = std::make_shared<const ring::Ring>(
+      std::shared_ptr<const backend::Ops>(backend::make_trace_ops(
+          std::shared_ptr<const backend::Ops>(world.ring, &world.ring->ops()), trace)));
+  rlwe::KeyGenerator keygen(world.params, world.ring);
+  const BootstrapPlan all(world.params);
+  const auto evaluator = std::make_shared<const ckks::Evaluator>(
+      world.params, traced,
+      std::make_shared<const rlwe::EvaluationKeys>(evaluation_keys(keygen, *world.sk, {&all, 1})));
+  const auto x = world.encrypt(world.vector(world.params->slots()), 0);
+  std::vector<double> cost;
+  for (int target = 0; target <= 8; target += 4) {
+    Bootstrapper some(evaluator, BootstrapPlan(world.params, {-1, false, false, target}));
+    some.prepare();
+    trace->clear();
+    some.apply(x);
+    double mults = 0;
+    for (const auto& total : trace->totals()) mults += static_cast<double>(total.mults);
+    cost.push_back(mults);
+  }
+  EXPECT_LT(cost[0], 0.9 * cost[1]);
+  EXPECT_LT(cost[1], 0.9 * cost[2]);
+  RecordProperty("cost_of_none", std::to_string(cost[0] / cost[2]));
+}
+
+TEST(TargetLevel, IsChecked) {
+  World world({"checks", Word::w64, 45, 4, literal(BootstrapOrder::slots_first)}, {5});
+  EXPECT_THROW(BootstrapPlan(world.params, {5, false, false, 5}), InvalidArgument);
+  EXPECT_THROW(BootstrapPlan(world.params, {5, false, false, 1}), InvalidArgument);
+  const Bootstrapper some(world.evaluator, BootstrapPlan(world.params, {5, false, false, 3}));
+  const auto x = world.encrypt(world.vector(32), 2);
+  EXPECT_EQ(some.apply(x, 2).level, 2);
+  EXPECT_THROW(some.apply(x, 4), InvalidArgument);
+  EXPECT_EQ(some.apply(x, -1, {}, 1).level, 3);
+
+  // A part is no parameters of their own: what belongs to one is refused by the other.
+  const auto part = world.params->with_depth(3);
+  ASSERT_NE(part, nullptr);
+  EXPECT_NE(part->hash(), world.params->hash());
+  EXPECT_EQ(part->top(), world.params->top() - 1);
+  World other({"other", Word::w64, 44, 4, literal(BootstrapOrder::slots_first)}, {5});
+  EXPECT_THROW(ckks::Evaluator(part, *other.evaluator), ParamsMismatch);
+  EXPECT_THROW(world.params->with_depth(5), InvalidArgument);
+}
+
+}  // namespace
+}  // namespace jali::bootstrap::testing
