@@ -1,5 +1,5 @@
 // Times of the GPU engine's operations: JSON lines of the shape of `jali bench --json`, medians over
-// repetitions of 20 operations each. Usage: bench_gpu_ops [COMMIT].
+// repetitions of 20 operations each. Usage: bench_gpu_ops [COMMIT [transforms|few_rows|key_switch|integers|sampling ...]].
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -16,10 +16,11 @@ using namespace jali;
 
 namespace {
 
-std::vector<std::uint64_t> make_primes(Word word, int log_n, std::size_t count) {
+std::vector<std::uint64_t> make_primes(Word word, int log_n, std::size_t count, int bits = 0) {
   std::vector<std::uint64_t> primes;
   const std::uint64_t step = std::uint64_t{2} << log_n;
-  for (std::uint64_t q = (std::uint64_t{1} << word_prime_bits(word)) - step + 1;
+  for (std::uint64_t q =
+           (std::uint64_t{1} << (bits != 0 ? bits : word_prime_bits(word))) - step + 1;
        primes.size() < count; q -= step) {
     if (arith::is_prime(q)) primes.push_back(q);
   }
@@ -138,13 +139,121 @@ void measure_key_switch(const char* commit) {
   }
 }
 
+std::vector<PrimeIndex> first_primes(std::size_t count) {
+  std::vector<PrimeIndex> primes(count);
+  for (std::size_t i = 0; i < count; ++i) primes[i] = static_cast<PrimeIndex>(i);
+  return primes;
+}
+std::string shape_of(Word word, int log_n, std::size_t limbs) {
+  return "\"word\": \"" + std::string(word_name(word)) + "\", \"log_n\": " + std::to_string(log_n) +
+         ", \"limbs\": " + std::to_string(limbs);
+}
+
+// Few rows, as single ciphertexts have.
+void measure_few_rows(const char* commit) {
+  for (const Word word : {Word::w32, Word::w52, Word::w64}) {
+    for (const int log_n : {12, 13, 14, 15, 16, 17}) {
+      auto ops = backend::make_cuda_ops(
+          {word, std::size_t{1} << log_n, make_primes(word, log_n, 48), 1, ""});
+      auto pool = device::Pool::create(false, ops->memory());
+      for (const std::size_t limbs : {1, 4, 12, 24, 48}) {
+        const auto primes = first_primes(limbs);
+        auto x = pool->allocate((std::size_t{1} << log_n) * limbs * word_bytes(word));
+        const std::uint8_t seed[32] = {1};
+        const backend::View view{x.data(), primes, 1};
+        ops->sample_uniform(view, seed, 0);
+        for (const bool inverse : {false, true}) {
+          const double us =
+              median_us(*ops, x.data(), [&] { inverse ? ops->intt(view) : ops->ntt(view); });
+          report(inverse ? "intt" : "ntt", shape_of(word, log_n, limbs), 1, us,
+                 2.0 * static_cast<double>(x.bytes()), commit);
+        }
+      }
+    }
+  }
+}
+
+// CRT and its inverse at GIF-FHE's Table IV, integers in the GPU's memory and in the host's.
+void measure_integers(const char* commit) {
+  for (const Word word : {Word::w32, Word::w52, Word::w64}) {
+    for (const auto& [log_n, limbs, bits] :
+         {std::tuple{14, 16, 28}, {15, 32, 28}, {15, 32, word_prime_bits(word)}}) {
+      const std::size_t n = std::size_t{1} << log_n;
+      auto ops = backend::make_cuda_ops({word, n, make_primes(word, log_n, limbs, bits), 1, ""});
+      auto pool = device::Pool::create(false, ops->memory());
+      const auto primes = first_primes(limbs);
+      const std::size_t words = (limbs * static_cast<std::size_t>(bits) + 63) / 64;
+      auto x = pool->allocate(n * limbs * word_bytes(word)), there = pool->allocate(words * n * 8);
+      std::vector<std::uint64_t> here(words * n);
+      const std::span<std::uint64_t> on_device(static_cast<std::uint64_t*>(there.data()),
+                                               words * n);
+      const std::uint8_t seed[32] = {1};
+      const backend::View view{x.data(), primes, 1};
+      ops->sample_uniform(view, seed, 0);
+      const std::string shape =
+          shape_of(word, log_n, limbs) + ", \"prime_bits\": " + std::to_string(bits);
+      const auto bytes = static_cast<double>(x.bytes() + there.bytes());
+      using backend::CrtMethod, backend::IcrtMethod;
+      const auto one = [&](const char* name, auto&& body) {
+        report(name, shape, 1, median_us(*ops, x.data(), body), bytes, commit);
+      };
+      // Without the launches of a stream, which take as long where N is small.
+      const auto graph = [&](const char* name, auto&& body) {
+        constexpr int kTimes = 10;
+        const auto program = ops->capture([&] {
+          for (int i = 0; i < kTimes; ++i) body();
+        });
+        report(name, shape + ", \"graph\": true", 1,
+               median_us(*ops, x.data(), [&] { program->run(); }) / kTimes, bytes, commit);
+      };
+      const auto both = [&](const char* name, auto&& body) { one(name, body), graph(name, body); };
+      both("icrt_product_sum", [&] { ops->icrt(on_device, words, view, IcrtMethod::product_sum); });
+      both("icrt_garner", [&] { ops->icrt(on_device, words, view, IcrtMethod::garner); });
+      one("icrt_to_host", [&] { ops->icrt(here, words, view, IcrtMethod::product_sum); });
+      both("crt_mul", [&] { ops->crt(view, on_device, words, CrtMethod::mul); });
+      both("crt_mod", [&] { ops->crt(view, on_device, words, CrtMethod::mod); });
+      one("crt_from_host", [&] { ops->crt(view, here, words, CrtMethod::mul); });
+    }
+  }
+}
+
+void measure_sampling(const char* commit) {
+  for (const Word word : {Word::w32, Word::w52, Word::w64}) {
+    const int log_n = 16, limbs = word == Word::w32 ? 44 : 24;
+    const std::size_t n = std::size_t{1} << log_n;
+    auto ops = backend::make_cuda_ops({word, n, make_primes(word, log_n, limbs), 1, ""});
+    auto pool = device::Pool::create(false, ops->memory());
+    const auto primes = first_primes(limbs);
+    auto x = pool->allocate(n * limbs * word_bytes(word));
+    const std::uint8_t seed[32] = {1};
+    const backend::View view{x.data(), primes, 1};
+    const auto one = [&](const char* name, auto&& body) {
+      report(name, shape_of(word, log_n, limbs), 1, median_us(*ops, x.data(), body),
+             static_cast<double>(x.bytes()), commit);
+    };
+    one("sample_uniform", [&] { ops->sample_uniform(view, seed, 0); });
+    one("sample_ternary", [&] { ops->sample_small(view, backend::Small::ternary, seed, 0); });
+    one("sample_error", [&] { ops->sample_small(view, backend::Small::error, seed, 0); });
+    const backend::Embedding embedding(n / 2);
+    std::vector<backend::Complex> slots(n / 2, {0.5, -0.25});
+    one("embed", [&] { ops->embed(view, embedding, slots, log_n - 1, 0x1p40); });
+    one("unembed", [&] { ops->unembed(slots, embedding, view, log_n - 1, 0x1p40); });
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   try {
     const char* commit = argc > 1 ? argv[1] : "unknown";
-    measure_transforms(commit);
-    measure_key_switch(commit);
+    const auto wanted = [&](const std::string& part) {
+      return argc <= 2 || std::find(argv + 2, argv + argc, part) != argv + argc;
+    };
+    if (wanted("transforms")) measure_transforms(commit);
+    if (wanted("few_rows")) measure_few_rows(commit);
+    if (wanted("key_switch")) measure_key_switch(commit);
+    if (wanted("integers")) measure_integers(commit);
+    if (wanted("sampling")) measure_sampling(commit);
   } catch (const Error& error) {
     std::fprintf(stderr, "error: %s\n", error.what());
     return 1;

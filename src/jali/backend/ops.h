@@ -238,7 +238,8 @@ class Ops {
 
   /// CRT: out (coefficient form) = integers mod q. Unsigned integers of `words` 64-bit words each,
   /// little end first, laid out (word, batch, coefficient). GIF-FHE section V: mod = Horner with
-  /// Barrett (CRT-MOD), mul = inner product with the precomputed powers of 2^64 (CRT-MUL).
+  /// Barrett (CRT-MOD), mul = inner product with precomputed powers of two (CRT-MUL). The integers, here and
+  /// in icrt, lie in host memory or in memory().
   virtual void crt(View out, std::span<const std::uint64_t> integers, std::size_t words,
                    CrtMethod method) const = 0;
   /// Inverse CRT of coefficient form to integers in [0, Q), Q the product of x's primes; layout as

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "jali/backend/cuda/check.cuh"
+#include "jali/backend/cuda/crt.cuh"
 #include "jali/backend/cuda/elementwise.cuh"
 #include "jali/backend/cuda/embedding.cuh"
 #include "jali/backend/cuda/integers.cuh"
@@ -54,15 +55,18 @@ class CudaOps final : public Ops {
                       std::uint32_t index) const override {
     enter();
     stream_->refuse_recording("drawing random residues");
-    cuda::sample_uniform<W>(*stream_, shape(out), residues_of(out), seed, index, out.data);
+    const Moduli moduli = residues_of(out);
+    auto counts = zeros(uniform_scratch<W>(shape(out), moduli));
+    cuda::sample_uniform<W>(*stream_, shape(out), moduli, seed, index, counts.data(), out.data);
   }
   void sample_small(View out, Small kind, std::span<const std::uint8_t, 32> seed,
                     std::uint64_t stream) const override {
     enter();
     stream_->refuse_recording("drawing random residues");
     auto values = scratch_->allocate(out.batch * config_.n, /*secret=*/true);
-    cuda::sample_small<W>(*stream_, shape(out), residues_of(out), kind, seed, stream, values.data(),
-                          out.data);
+    auto counts = zeros(small_scratch(out.batch * config_.n));
+    cuda::sample_small<W>(*stream_, shape(out), residues_of(out), kind, seed, stream, counts.data(),
+                          values.data(), out.data);
   }
 
   void ntt(View x) const override {
@@ -209,20 +213,26 @@ class CudaOps final : public Ops {
   void crt(View out, std::span<const std::uint64_t> integers, std::size_t words,
            CrtMethod method) const override {
     enter();
-    auto staged = upload(integers.data(), integers.size_bytes());
+    device::Buffer staged;
+    const std::uint64_t* from = integers.data();
+    if (!stream_->owns(from)) {
+      staged = upload(from, integers.size_bytes());
+      from = static_cast<const std::uint64_t*>(staged.data());
+    }
     cuda::crt<W>(*stream_, tables_, crt_plan(out.primes, words), shape(out), limbs(out.primes),
-                 out.data, static_cast<const std::uint64_t*>(staged.data()),
-                 static_cast<unsigned>(words), method);
+                 out.data, from, static_cast<unsigned>(words), method);
   }
   void icrt(std::span<std::uint64_t> integers, std::size_t words, ConstView x,
             IcrtMethod method) const override {
     enter();
-    auto staged = scratch_->allocate(integers.size_bytes());
-    const Shape s{count(x), batch(x), log_n_};
-    cuda::icrt<W>(*stream_, tables_, crt_plan(x.primes, words), s, limbs(x.primes),
-                  static_cast<std::uint64_t*>(staged.data()), static_cast<unsigned>(words), x.data,
-                  method);
-    memory_->copy_out(integers.data(), staged.data(), integers.size_bytes());
+    const bool here = stream_->owns(integers.data());
+    device::Buffer staged;
+    if (!here) staged = scratch_->allocate(integers.size_bytes(), /*secret=*/true);
+    auto* to = here ? integers.data() : static_cast<std::uint64_t*>(staged.data());
+    cuda::icrt<W>(*stream_, tables_, icrt_plan(x.primes, words, method),
+                  {count(x), batch(x), log_n_}, limbs(x.primes), to, static_cast<unsigned>(words),
+                  x.data, method);
+    if (!here) memory_->copy_out(integers.data(), to, integers.size_bytes());
   }
   void embed(View out, const Embedding& embedding, std::span<const Complex> values, int log_slots,
              double factor) const override {
@@ -246,12 +256,13 @@ class CudaOps final : public Ops {
     auto w = scratch_->allocate(slots.size_bytes(), /*secret=*/true);
     auto out = scratch_->allocate(slots.size_bytes(), /*secret=*/true);
     auto* z = static_cast<std::uint64_t*>(integers.data());
-    const CrtPlan& plan = crt_plan(x.primes, words);
+    constexpr auto kMethod = IcrtMethod::product_sum;
+    const IcrtPlan<W>& plan = icrt_plan(x.primes, words, kMethod);
     const Shape s{count(x), batch(x), log_n_};
     cuda::icrt<W>(*stream_, tables_, plan, s, limbs(x.primes), z, static_cast<unsigned>(words),
-                  x.data, IcrtMethod::garner);
+                  x.data, kMethod);
     cuda::unembed(*stream_, embedding_tables(embedding), batch(x), log_n_, log_slots, divisor, z,
-                  plan.modulus.as<std::uint64_t>(), static_cast<unsigned>(words), w.data(),
+                  plan.modulus.template as<std::uint64_t>(), static_cast<unsigned>(words), w.data(),
                   out.data());
     memory_->copy_out(slots.data(), out.data(), slots.size_bytes());
   }
@@ -284,6 +295,11 @@ class CudaOps final : public Ops {
     Moduli moduli;
     for (const PrimeIndex i : out.primes) moduli.push_back({config_.primes[i], i});
     return moduli;
+  }
+  device::Buffer zeros(std::size_t bytes) const {
+    auto block = scratch_->allocate(bytes);
+    memory_->fill(block.data(), 0, bytes);
+    return block;
   }
   device::Buffer upload(const void* host, std::size_t bytes) const {
     auto staged = scratch_->allocate(bytes, /*secret=*/true);  // messages are
@@ -330,6 +346,14 @@ class CudaOps final : public Ops {
     return *plan;
   }
 
+  const IcrtPlan<W>& icrt_plan(std::span<const PrimeIndex> primes, std::size_t words,
+                               IcrtMethod method) const {
+    std::lock_guard lock(mutex_);
+    auto& plan = icrts_[{list(primes), words, method}];
+    if (!plan) plan = std::make_unique<IcrtPlan<W>>(*stream_, config_, primes, words, method);
+    return *plan;
+  }
+
   Config config_;
   GpuOptions options_;
   std::shared_ptr<Stream> stream_;
@@ -340,6 +364,8 @@ class CudaOps final : public Ops {
   int log_n_;
   mutable std::mutex mutex_;
   mutable std::map<std::pair<PrimeList, std::size_t>, std::unique_ptr<CrtPlan>> crts_;
+  mutable std::map<std::tuple<PrimeList, std::size_t, IcrtMethod>, std::unique_ptr<IcrtPlan<W>>>
+      icrts_;
   mutable std::map<std::size_t, std::unique_ptr<EmbeddingTables>> embeddings_;  // by slots
 };
 

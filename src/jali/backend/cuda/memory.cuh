@@ -32,6 +32,8 @@ class Stream {
   /// the device failed before: nothing that this engine holds can be trusted then.
   void enter() const;
   void synchronize() const;
+  /// Whether it points to memory of this device.
+  bool owns(const void* data) const;
 
   /// The answer of a call of the driver that was made for this engine. Throws what fits it; remembers
   /// failures that the device does not come back from.

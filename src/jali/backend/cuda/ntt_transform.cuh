@@ -53,7 +53,17 @@ struct Transform {
   template <int kLogN, bool kComputed>
   void one_pass() const {
     using C = RowChoice<W, kComputed>;
-    using S = RowShape<W, kLogN, C::log_blocks(kLogN), C::held(kLogN), C::per_sm(kLogN), kComputed>;
+    if constexpr (kLogN == 13 || kLogN == 14) {
+      if (tables.ntt_variant != NttVariant::two_pass && limb_count * batch <= kFewRows) {
+        return one_pass<kLogN, kComputed, kLogN - 11>();
+      }
+    }
+    one_pass<kLogN, kComputed, C::log_blocks(kLogN)>();
+  }
+  template <int kLogN, bool kComputed, int kLogBlocks>
+  void one_pass() const {
+    using C = RowChoice<W, kComputed>;
+    using S = RowShape<W, kLogN, kLogBlocks, C::held(kLogN), C::per_sm(kLogN), kComputed>;
     launch(row_kernel<W, S, kInverse, Load, Store>, 1u << S::kLogC, limb_count, S::kThreads,
            S::kBytes, 1u << S::kLogC, load, store, limbs, primes(), twiddles(), n_inverse(),
            scales);

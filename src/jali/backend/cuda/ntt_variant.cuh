@@ -37,6 +37,9 @@ struct RowChoice {
     return log_n <= 13 ? 0 : log_n == 14 ? (kNarrow ? 0 : 1) : 3;
   }
 };
+/// Up to so many rows of 2^13 or 2^14, a row is four or eight blocks: most of the GPU would be idle else.
+constexpr unsigned kFewRows = 48;
+
 /// The engine's own choice, as measured there: computing twiddles pays where loads of 32-bit words bind;
 /// at 2^17 rows of 64-bit words leave an SM one block.
 template <class W>

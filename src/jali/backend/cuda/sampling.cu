@@ -1,7 +1,12 @@
 // One thread makes one ChaCha20 block (RFC 8439, section 2.3), so that consecutive threads hold
-// consecutive pieces of the stream. Samplers that pass over words take the survivors in stream order: a
-// thread's place is the number of survivors in all threads before it.
+// consecutive pieces of the stream, and thread blocks chunks of it. Samplers that pass over words take the
+// survivors in stream order: a thread's place is the number of survivors in all threads before it. Chunks tell
+// how many they have as soon as they know, and wait for those before; they are handed out in order, so that
+// what is waited for is running. A row has as many chunks as it almost surely needs; the last goes on alone
+// should they not do.
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <cstring>
 
 #include "jali/backend/cuda/check.cuh"
@@ -13,7 +18,7 @@ namespace jali::backend::cuda {
 
 namespace {
 
-constexpr unsigned kWarp = 32, kMaxThreads = 1024;
+constexpr unsigned kWarp = 32, kThreads = 128;
 
 struct Key {
   std::uint32_t word[8];
@@ -21,6 +26,7 @@ struct Key {
 struct RowModuli {
   std::uint64_t q[kMaxLimbs];
   std::uint16_t index[kMaxLimbs];
+  std::uint16_t chunks[kMaxLimbs];  // of a row
 };
 
 __device__ inline void quarter(std::uint32_t& a, std::uint32_t& b, std::uint32_t& c,
@@ -68,9 +74,9 @@ __device__ void chacha20(const Key& key, std::uint32_t counter, std::uint64_t no
 
 /// The sum of `count` over the threads before this one; total: over all of the block.
 __device__ unsigned sum_before(unsigned count, unsigned& total) {
-  __shared__ unsigned sums[kMaxThreads / kWarp];
+  __shared__ unsigned sums[kThreads / kWarp];
   const unsigned lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
-  const unsigned warps = blockDim.x / kWarp;
+  constexpr unsigned warps = kThreads / kWarp;
   unsigned sum = count;
 #pragma unroll
   for (unsigned step = 1; step < kWarp; step *= 2) {
@@ -91,23 +97,56 @@ __device__ unsigned sum_before(unsigned count, unsigned& total) {
   return sum - count + (warp == 0 ? 0 : before);
 }
 
+/// The next chunk that nobody has taken.
+__device__ unsigned take(std::uint32_t* ticket) {
+  __shared__ unsigned mine;
+  if (threadIdx.x == 0) mine = atomicAdd(ticket, 1u);
+  __syncthreads();
+  return mine;
+}
+
+/// Says that `chunk` has `total` survivors; how many those before it have.
+__device__ unsigned chunks_before(std::uint32_t* counts, unsigned chunk, unsigned total) {
+  __shared__ unsigned sum;
+  if (threadIdx.x == 0) atomicExch(counts + chunk, total + 1);  // 0 is: not known yet
+  if (threadIdx.x < kWarp) {
+    unsigned before = 0;
+    for (unsigned c = threadIdx.x; c < chunk; c += kWarp) {
+      std::uint32_t count;
+      do {
+        count = *static_cast<volatile std::uint32_t*>(counts + c);
+      } while (count == 0);
+      before += count - 1;
+    }
+    before = __reduce_add_sync(~0u, before);
+    if (threadIdx.x == 0) sum = before;
+  }
+  __syncthreads();
+  return sum;
+}
+
 // Words of 4 bytes below 2^32, else of 8, masked to the length of q, those below q.
 template <class Raw, class Stored>
-__device__ void uniform_row(const Key& key, std::uint64_t nonce, Raw q, unsigned n, Stored* out) {
-  constexpr int kWords = 64 / sizeof(Raw);
+__device__ void uniform_chunk(const Key& key, std::uint64_t nonce, Raw q, unsigned n, Stored* out,
+                              std::uint32_t* counts, unsigned chunk, unsigned chunks) {
+  constexpr unsigned kWords = 64 / sizeof(Raw);
+  // In stream order, then out in order; a word of padding after those of a thread.
+  __shared__ Raw kept[kThreads * (kWords + 1)];
+  const auto place = [](unsigned i) { return i + i / kWords; };
   Raw mask;
   if constexpr (sizeof(Raw) == 4) {
     mask = ~Raw{0} >> __clz(static_cast<int>(q));
   } else {
     mask = ~Raw{0} >> __clzll(static_cast<long long>(q));
   }
-  for (unsigned made = 0, counter = threadIdx.x; made < n; counter += blockDim.x) {
+  unsigned made = 0;
+  for (unsigned now = chunk; now == chunk || made < n; ++now) {
     std::uint32_t x[16];
-    chacha20(key, counter, nonce, x);
+    chacha20(key, now * kThreads + threadIdx.x, nonce, x);
     Raw word[kWords];
     unsigned keep = 0;
 #pragma unroll
-    for (int i = 0; i < kWords; ++i) {
+    for (unsigned i = 0; i < kWords; ++i) {
       if constexpr (sizeof(Raw) == 4) {
         word[i] = x[i] & mask;
       } else {
@@ -116,42 +155,57 @@ __device__ void uniform_row(const Key& key, std::uint64_t nonce, Raw q, unsigned
       keep |= static_cast<unsigned>(word[i] < q) << i;
     }
     unsigned total;
-    unsigned at = made + sum_before(__popc(keep), total);
+    unsigned at = sum_before(__popc(keep), total);
 #pragma unroll
-    for (int i = 0; i < kWords; ++i) {
-      const bool kept = keep >> i & 1;
-      if (kept && at < n) out[at] = static_cast<Stored>(word[i]);
-      at += kept;
+    for (unsigned i = 0; i < kWords; ++i) {
+      if (keep >> i & 1) kept[place(at++)] = word[i];
+    }
+    if (now == chunk) made = chunks_before(counts, chunk, total);
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < total && made + i < n; i += kThreads) {
+      out[made + i] = static_cast<Stored>(kept[place(i)]);
     }
     made += total;
+    if (chunk + 1 < chunks) return;
   }
 }
 
 template <class Stored>
-__global__ void __launch_bounds__(kMaxThreads)
-    uniform_kernel(Shape s, RowModuli moduli, Key key, std::uint32_t index, Stored* out) {
-  const unsigned limb = blockIdx.x / s.batch, b = blockIdx.x % s.batch, n = 1u << s.log_n;
+__global__ void __launch_bounds__(kThreads)
+    uniform_kernel(Shape s, RowModuli moduli, Key key, std::uint32_t index, unsigned most_chunks,
+                   std::uint32_t* scratch, Stored* out) {
+  const unsigned taken = take(scratch), row = taken / most_chunks, chunk = taken % most_chunks;
+  const unsigned limb = row / s.batch, b = row % s.batch, n = 1u << s.log_n;
+  const unsigned chunks = moduli.chunks[limb];
+  if (chunk >= chunks) return;
   const std::uint64_t q = moduli.q[limb];
   const std::uint64_t nonce = (std::uint64_t{index} + b) << 16 | moduli.index[limb];
-  Stored* row = out + (static_cast<std::size_t>(blockIdx.x) << s.log_n);
+  std::uint32_t* counts = scratch + 1 + row * most_chunks;
+  Stored* to = out + (static_cast<std::size_t>(row) << s.log_n);
   if (sizeof(Stored) == 4 || q >> 32 == 0) {
-    uniform_row<std::uint32_t>(key, nonce, static_cast<std::uint32_t>(q), n, row);
+    uniform_chunk<std::uint32_t>(key, nonce, static_cast<std::uint32_t>(q), n, to, counts, chunk,
+                                 chunks);
   } else {
-    uniform_row<std::uint64_t>(key, nonce, q, n, row);
+    uniform_chunk<std::uint64_t>(key, nonce, q, n, to, counts, chunk, chunks);
   }
 }
 
-// A byte below 255 modulo 3, less 1; no branch depends on it. One thread block for the whole stream.
-__global__ void __launch_bounds__(kMaxThreads)
-    ternary_kernel(Key key, std::uint64_t nonce, unsigned count, std::int8_t* out) {
-  for (unsigned made = 0, counter = threadIdx.x; made < count; counter += blockDim.x) {
+// A byte below 255 modulo 3, less 1; no branch depends on its value.
+__global__ void __launch_bounds__(kThreads)
+    ternary_kernel(Key key, std::uint64_t nonce, unsigned count, unsigned chunks,
+                   std::uint32_t* scratch, std::int8_t* out) {
+  const unsigned chunk = take(scratch);
+  unsigned made = 0;
+  for (unsigned now = chunk; now == chunk || made < count; ++now) {
     std::uint32_t x[16];
-    chacha20(key, counter, nonce, x);
+    chacha20(key, now * kThreads + threadIdx.x, nonce, x);
     unsigned kept = 0;
 #pragma unroll
     for (int i = 0; i < 16; ++i) kept += 4 - __popc(__vcmpeq4(x[i], 0xffffffff)) / 8;
     unsigned total;
-    unsigned at = made + sum_before(kept, total);
+    const unsigned before = sum_before(kept, total);
+    if (now == chunk) made = chunks_before(scratch + 1, chunk, total);
+    unsigned at = made + before;
 #pragma unroll
     for (int i = 0; i < 64; ++i) {
       const unsigned byte = x[i / 4] >> 8 * (i % 4) & 255;
@@ -161,6 +215,7 @@ __global__ void __launch_bounds__(kMaxThreads)
       at += keep;
     }
     made += total;
+    if (chunk + 1 < chunks) return;
   }
 }
 
@@ -204,35 +259,66 @@ Key by_value(std::span<const std::uint8_t, 32> seed) {
   return key;
 }
 
-/// Threads that make about `words` words at once.
-unsigned threads_for(std::size_t words, std::size_t a_thread) {
-  const std::size_t threads = (words / a_thread + kWarp - 1) / kWarp * kWarp;
-  return static_cast<unsigned>(std::clamp<std::size_t>(threads, kWarp, kMaxThreads));
+/// Chunks of `words` words each that hold `count` survivors, of which every word is one with chance `p`: some
+/// standard deviations beyond the mean.
+unsigned chunks_for(double count, double p, unsigned words, double deviations) {
+  const double mean = count / p;
+  const double enough = mean + deviations * std::sqrt(mean * (1 - p) / p);
+  return static_cast<unsigned>(std::max(enough, 0.0) / words) + 1;
+}
+template <class W>
+unsigned uniform_chunks(std::uint64_t q, int log_n, double deviations) {
+  const bool narrow = sizeof(typename W::Stored) == 4 || q >> 32 == 0;
+  const double p = static_cast<double>(q) / std::exp2(std::bit_width(q));
+  return chunks_for(std::exp2(log_n), p, kThreads * (narrow ? 16 : 8), deviations);
+}
+unsigned ternary_chunks(std::size_t count, double deviations) {
+  return chunks_for(static_cast<double>(count), 255.0 / 256, kThreads * 64, deviations);
 }
 
 }  // namespace
 
 template <class W>
+std::size_t uniform_scratch(const Shape& s, const Moduli& moduli, double deviations) {
+  unsigned most = 0;
+  for (const auto& m : moduli) most = std::max(most, uniform_chunks<W>(m.q, s.log_n, deviations));
+  return sizeof(std::uint32_t) * (1 + std::size_t{most} * s.limb_count * s.batch);
+}
+
+std::size_t small_scratch(std::size_t count, double deviations) {
+  return sizeof(std::uint32_t) * (1 + ternary_chunks(count, deviations));
+}
+
+template <class W>
 void sample_uniform(const Stream& stream, const Shape& s, const Moduli& moduli,
-                    std::span<const std::uint8_t, 32> seed, std::uint32_t index, void* out) {
+                    std::span<const std::uint8_t, 32> seed, std::uint32_t index, void* scratch,
+                    void* out, double deviations) {
   if (s.limb_count == 0) return;
-  // Twice as many words as residues: enough at once in a short row, whatever the modulus.
-  const std::size_t words = std::size_t{2} << s.log_n;
-  uniform_kernel<<<s.limb_count * s.batch, threads_for(words, 16), 0, stream.get()>>>(
-      s, by_value(moduli), by_value(seed), index, static_cast<typename W::Stored*>(out));
+  RowModuli rows = by_value(moduli);
+  unsigned most = 0;
+  for (std::size_t i = 0; i < moduli.size(); ++i) {
+    const unsigned chunks = uniform_chunks<W>(moduli[i].q, s.log_n, deviations);
+    rows.chunks[i] = static_cast<std::uint16_t>(chunks);
+    most = std::max(most, chunks);
+  }
+  uniform_kernel<<<s.limb_count * s.batch * most, kThreads, 0, stream.get()>>>(
+      s, rows, by_value(seed), index, most, static_cast<std::uint32_t*>(scratch),
+      static_cast<typename W::Stored*>(out));
   check_launch(stream, "sample_uniform");
 }
 
 template <class W>
 void sample_small(const Stream& stream, const Shape& s, const Moduli& moduli, Small kind,
                   std::span<const std::uint8_t, 32> seed, std::uint64_t nonce, void* scratch,
-                  void* out) {
+                  void* integers, void* out, double deviations) {
   using Stored = typename W::Stored;
   const unsigned count = s.batch << s.log_n, threads = 256;
-  auto* values = static_cast<std::int8_t*>(scratch);
+  auto* values = static_cast<std::int8_t*>(integers);
   Key key = by_value(seed);
   if (kind == Small::ternary) {
-    ternary_kernel<<<1, threads_for(count, 64), 0, stream.get()>>>(key, nonce, count, values);
+    const unsigned chunks = ternary_chunks(count, deviations);
+    ternary_kernel<<<chunks, kThreads, 0, stream.get()>>>(
+        key, nonce, count, chunks, static_cast<std::uint32_t*>(scratch), values);
   } else {
     const unsigned blocks = (count / 8 + threads - 1) / threads;
     error_kernel<<<blocks, threads, 0, stream.get()>>>(key, nonce, count, values);
@@ -245,11 +331,14 @@ void sample_small(const Stream& stream, const Shape& s, const Moduli& moduli, Sm
   check_launch(stream, "sample_small");
 }
 
-#define JALI_INSTANTIATE(W)                                                                 \
-  template void sample_uniform<W>(const Stream&, const Shape&, const Moduli&,               \
-                                  std::span<const std::uint8_t, 32>, std::uint32_t, void*); \
-  template void sample_small<W>(const Stream&, const Shape&, const Moduli&, Small,          \
-                                std::span<const std::uint8_t, 32>, std::uint64_t, void*, void*);
+#define JALI_INSTANTIATE(W)                                                                       \
+  template std::size_t uniform_scratch<W>(const Shape&, const Moduli&, double);                   \
+  template void sample_uniform<W>(const Stream&, const Shape&, const Moduli&,                     \
+                                  std::span<const std::uint8_t, 32>, std::uint32_t, void*, void*, \
+                                  double);                                                        \
+  template void sample_small<W>(const Stream&, const Shape&, const Moduli&, Small,                \
+                                std::span<const std::uint8_t, 32>, std::uint64_t, void*, void*,   \
+                                void*, double);
 JALI_INSTANTIATE(W32)
 JALI_INSTANTIATE(W52)
 JALI_INSTANTIATE(W64)

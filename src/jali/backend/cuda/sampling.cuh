@@ -16,16 +16,27 @@ struct SampledModulus {
 };
 using Moduli = std::vector<SampledModulus>;
 
-/// Row (i, b) is random::sample_uniform of stream (index + b) << 16 | moduli[i].index.
+/// How far beyond the mean number of words the first launch reaches, in standard deviations; what is missing
+/// then is made by one thread block.
+constexpr double kDeviations = 6;
+
+/// Row (i, b) is random::sample_uniform of stream (index + b) << 16 | moduli[i].index. scratch: of
+/// uniform_scratch bytes, zeros.
+template <class W>
+std::size_t uniform_scratch(const Shape& shape, const Moduli& moduli,
+                            double deviations = kDeviations);
 template <class W>
 void sample_uniform(const Stream& stream, const Shape& shape, const Moduli& moduli,
-                    std::span<const std::uint8_t, 32> seed, std::uint32_t index, void* out);
+                    std::span<const std::uint8_t, 32> seed, std::uint32_t index, void* scratch,
+                    void* out, double deviations = kDeviations);
 
 /// Row (i, b) is values b N .. of random::sample_ternary or sample_error from `nonce`, modulo
-/// moduli[i], in coefficient form. scratch: batch * N bytes, secret.
+/// moduli[i], in coefficient form. integers: batch * N bytes, secret; scratch: of small_scratch(batch * N)
+/// bytes, zeros, for Small::ternary.
+std::size_t small_scratch(std::size_t count, double deviations = kDeviations);
 template <class W>
 void sample_small(const Stream& stream, const Shape& shape, const Moduli& moduli, Small kind,
                   std::span<const std::uint8_t, 32> seed, std::uint64_t nonce, void* scratch,
-                  void* out);
+                  void* integers, void* out, double deviations = kDeviations);
 
 }  // namespace jali::backend::cuda

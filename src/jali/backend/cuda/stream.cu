@@ -122,6 +122,12 @@ void Stream::synchronize() const {
         "waiting for the GPU");
 }
 
+bool Stream::owns(const void* data) const {
+  cudaPointerAttributes about{};
+  check(cudaPointerGetAttributes(&about, data), "asking where memory lies");
+  return about.type == cudaMemoryTypeDevice && about.device == device_;
+}
+
 void Stream::check(cudaError_t code, const char* what) const {
   if (code == cudaSuccess) [[likely]]
     return;

@@ -1,0 +1,158 @@
+// Every operation at every level with every variant, in batches of 1, 3 and 64: the bits of the CPU.
+#include <functional>
+
+#include "gpu_ops.h"
+
+namespace jali::testing {
+namespace {
+
+/// An operation, asked of one side.
+struct Side {
+  const backend::Ops& ops;
+  bool on_gpu;
+};
+
+class GpuLevels : public GpuOps {
+ protected:
+  static constexpr PrimeIndex kQ = 7, kP = 3;  // P: the last ones
+  static View of(Pair& p, const Side& side) { return side.on_gpu ? p.gpu() : p.cpu(); }
+  backend::KeyView key_of(Pair& key, const Side& side) const {
+    return {of(key, side).data, key.host.size() / bytes(2 * (kQ + kP), 1)};
+  }
+};
+
+TEST_P(GpuLevels, EveryOperationAndVariant) {
+  std::vector<std::pair<std::string, std::unique_ptr<backend::Ops>>> engines;
+  engines.emplace_back("auto", backend::make_cuda_ops(gpu->config()));
+  for (const auto& family : backend::cuda_variants()) {
+    for (const auto& name : family.names) {
+      if (name == family.names.front()) continue;
+      backend::Config config = gpu->config();
+      config.variants = {{family.family, name}};
+      engines.emplace_back(family.family + " " + name, backend::make_cuda_ops(config));
+    }
+  }
+  for (PrimeIndex level = 1; level <= kQ; ++level) {
+    const Primes q = range(0, level);
+    Primes qp = q;
+    for (PrimeIndex i = kQ; i < kQ + kP; ++i) qp.push_back(i);
+    std::vector<std::uint32_t> digits, ids;
+    for (PrimeIndex left = level; left > 0; left -= std::min(left, kP)) {
+      ids.push_back(static_cast<std::uint32_t>(digits.size()));
+      digits.push_back(std::min<PrimeIndex>(left, kP));
+    }
+    Pair key = fresh(range(0, kQ + kP), 2 * digits.size());
+    for (std::size_t part = 0; part < 2 * digits.size(); ++part) {  // laid out as a key
+      const Pair one = fresh(range(0, kQ + kP), 1);
+      std::copy(one.host.begin(), one.host.end(), key.host.begin() + part * one.host.size());
+    }
+    gpu->memory()->copy_in(key.device.data(), key.host.data(), key.host.size());
+    Pair a0 = fresh(q), a1 = fresh(q), b0 = fresh(q), b1 = fresh(q), one = fresh(q, 1);
+    Pair wide0 = fresh(qp), wide1 = fresh(qp);
+    const auto s = scalars(q);
+    const std::uint64_t g = 5;
+
+    // Changes its outputs, which hold the same random residues on both sides.
+    const auto check = [&](const char* what, std::vector<Primes> outputs,
+                           const std::function<void(const Side&, const std::vector<View>&)>& work,
+                           std::size_t blocks = 1) {
+      std::vector<Pair> out;
+      for (const Primes& primes : outputs) {
+        out.push_back(blocks == 1 ? fresh(primes) : poison(primes, 0, blocks));
+      }
+      std::vector<std::vector<std::byte>> before;
+      for (const Pair& p : out) before.push_back(p.host);
+      const auto views = [&](const Side& side) {
+        std::vector<View> v;
+        for (Pair& p : out) v.push_back(of(p, side));
+        return v;
+      };
+      const Side host{*cpu, false};
+      work(host, views(host));
+      for (const auto& [variant, engine] : engines) {
+        SCOPED_TRACE(std::string(what) + ", level " + std::to_string(level) + ", " + variant);
+        for (std::size_t i = 0; i < out.size(); ++i) {
+          gpu->memory()->copy_in(out[i].device.data(), before[i].data(), before[i].size());
+        }
+        gpu->memory()->synchronize();  // the other engine has a stream of its own
+        const Side device{*engine, true};
+        work(device, views(device));
+        engine->memory()->synchronize();
+        for (Pair& p : out) same(p, what);
+        if (HasFatalFailure()) return;
+      }
+    };
+    using Views = std::vector<View>;
+    check("ntt", {q}, [&](const Side& o, const Views& v) { o.ops.ntt(v[0]); });
+    check("intt", {q}, [&](const Side& o, const Views& v) { o.ops.intt(v[0]); });
+    check("element-wise", {q, q, q, q, q, q, q, q}, [&](const Side& o, const Views& v) {
+      o.ops.add(v[0], of(a0, o), of(one, o));
+      o.ops.sub(v[1], of(a0, o), of(b0, o));
+      o.ops.neg(v[2], of(a0, o));
+      o.ops.mul(v[3], of(a0, o), of(one, o));
+      o.ops.mul_add(v[4], of(a0, o), of(b0, o));
+      o.ops.mul_scalar(v[5], of(a0, o), s);
+      o.ops.mul_scalar_add(v[6], of(a0, o), s);
+      o.ops.add_scalar(v[7], of(a0, o), s);
+    });
+    check("sums of products", {q, q, q, q, q, q}, [&](const Side& o, const Views& v) {
+      const ConstView x[] = {of(a0, o), of(a1, o)}, y[] = {of(b0, o), of(one, o)};
+      const std::uint32_t operands[] = {1, 0};
+      const backend::WeightedSum sum{v[1], v[2], operands, y, level % 2 == 0};
+      o.ops.inner_product(v[0], x, y);
+      o.ops.weighted_sums(x, x, std::span(&sum, 1));
+      o.ops.tensor(v[3], v[4], v[5], of(a0, o), of(a1, o), of(b0, o), of(b1, o));
+    });
+    check("automorphisms", {q, q}, [&](const Side& o, const Views& v) {
+      o.ops.automorphism_ntt(v[0], of(a0, o), g);
+      o.ops.automorphism_coeff(v[1], of(a0, o), g);
+    });
+    check(
+        "mod_up", {qp},
+        [&](const Side& o, const Views& v) { o.ops.mod_up(v[0], of(a0, o), digits); },
+        digits.size());
+    check("key_switch", {qp, qp}, [&](const Side& o, const Views& v) {
+      o.ops.key_switch(v[0], v[1], of(a0, o), digits, key_of(key, o), ids);
+    });
+    check("key_switch_joined", {qp, qp}, [&](const Side& o, const Views& v) {
+      o.ops.key_switch_joined(v[0], v[1], of(a0, o), digits, key_of(key, o), ids,
+                              {of(b0, o), of(b1, o), s});
+    });
+    check("tensor_key_switch", {qp, qp}, [&](const Side& o, const Views& v) {
+      o.ops.tensor_key_switch(v[0], v[1], of(a0, o), of(a1, o), of(b0, o), of(b1, o), s, digits,
+                              key_of(key, o), ids);
+    });
+    Pair acc0 = poison(qp), acc1 = poison(qp);
+    check("rotate", {q, q}, [&](const Side& o, const Views& v) {
+      o.ops.rotate(v[0], v[1], of(acc0, o), of(acc1, o), of(a0, o), of(a1, o), g, digits,
+                   key_of(key, o), ids);
+    });
+    check("ModDown", {q, q}, [&](const Side& o, const Views& v) {
+      const ConstView addend = of(b0, o);
+      o.ops.scale_down_pair(v[0], v[1], of(wide0, o), of(wide1, o), &addend, nullptr);
+    });
+    if (level > 1) {
+      const Primes lower = range(0, static_cast<PrimeIndex>(level - 1));
+      check("rescale", {lower},
+            [&](const Side& o, const Views& v) { o.ops.scale_down(v[0], of(a0, o), nullptr); });
+      check("ModDown with rescale", {lower, lower}, [&](const Side& o, const Views& v) {
+        o.ops.scale_down_pair(v[0], v[1], of(wide0, o), of(wide1, o), nullptr, nullptr);
+      });
+    }
+    if (HasFatalFailure()) return;
+  }
+}
+
+std::vector<Case> level_cases() {
+  std::vector<Case> all;
+  for (const Word word : {Word::w32, Word::w52, Word::w64}) {
+    for (const std::size_t batch : {1, 3, 64}) all.push_back({word, 10, batch});
+    all.push_back({word, 14, 1});  // from here on a row may be several blocks or passes
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, GpuLevels, ::testing::ValuesIn(level_cases()), case_name);
+
+}  // namespace
+}  // namespace jali::testing

@@ -1,0 +1,71 @@
+// Samplers whose first launch is too short, as it almost never is: what is missing comes from the same stream.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <random>
+#include <vector>
+
+#include "jali/arith/primes.h"
+#include "jali/backend/cuda/check.cuh"
+#include "jali/backend/cuda/sampling.cuh"
+#include "jali/backend/ops.h"
+
+namespace jali::testing {
+namespace {
+
+using namespace backend::cuda;
+
+TEST(CudaSampling, ShortLaunchesGiveTheSameBits) {
+  if (backend::cuda_device_count() == 0) {
+    GTEST_SKIP() << "no NVIDIA GPU on this machine: the CUDA engine is not tested";
+  }
+  const unsigned number = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(number));
+  std::mt19937_64 random(number);
+  std::array<std::uint8_t, 32> seed;
+  for (auto& byte : seed) byte = static_cast<std::uint8_t>(random());
+  const int log_n = 14;
+  const std::size_t n = std::size_t{1} << log_n, batch = 2;
+  // Below 2^32, words of 4 bytes; above, of 8. Just above a power of two almost half of them are passed over.
+  backend::Config config{Word::w64, n, {}, 2, ""};
+  for (const int bits : {30, 33, 60}) {
+    std::uint64_t q = (std::uint64_t{1} << bits) + 1;
+    while (!arith::is_prime(q)) q += 2 * n;
+    config.primes.push_back(q);
+  }
+  const auto cpu = backend::make_cpu_ops(config);
+  const std::vector<PrimeIndex> primes{0, 1, 2};
+  Moduli moduli;
+  for (const PrimeIndex i : primes) moduli.push_back({config.primes[i], i});
+  const Shape shape{3, batch, log_n};
+  std::vector<std::uint64_t> want(primes.size() * batch * n), got(want.size());
+  const Stream stream(0);
+  const auto block = [&](std::size_t bytes, int byte) {
+    const std::vector<std::uint8_t> content(bytes, static_cast<std::uint8_t>(byte));
+    return Constant(stream, content.data(), bytes);
+  };
+  const auto writable = [](const Constant& c) { return const_cast<char*>(c.as<char>()); };
+  for (const double deviations : {-1000.0, -20.0, 0.0, kDeviations}) {
+    SCOPED_TRACE(deviations);
+    const Constant out = block(want.size() * 8, 0x5a);
+    const auto same = [&](const char* what) {
+      stream.synchronize();
+      check(cudaMemcpy(got.data(), out.as<char>(), got.size() * 8, cudaMemcpyDeviceToHost), "copy");
+      ASSERT_EQ(got, want) << what;
+    };
+    const Constant counts = block(uniform_scratch<W64>(shape, moduli, deviations), 0);
+    sample_uniform<W64>(stream, shape, moduli, seed, 7, writable(counts), writable(out),
+                        deviations);
+    cpu->sample_uniform({want.data(), primes, batch}, seed, 7);
+    same("uniform");
+    const Constant few = block(small_scratch(batch * n, deviations), 0);
+    const Constant integers = block(batch * n, 0x33);
+    sample_small<W64>(stream, shape, moduli, backend::Small::ternary, seed, 9, writable(few),
+                      writable(integers), writable(out), deviations);
+    cpu->sample_small({want.data(), primes, batch}, backend::Small::ternary, seed, 9);
+    same("ternary");
+  }
+}
+
+}  // namespace
+}  // namespace jali::testing
