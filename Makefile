@@ -13,7 +13,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test install build lint cpp-test py-test docs-test cuda gpu-check fuzz sanitize docs \
+.PHONY: help demo test install build lint cpp-test py-test docs-test cuda gpu-check gpu-sanitize fuzz sanitize docs \
   format clean
 export PATH := $(BIN):$(PATH)
 export CMAKE_GENERATOR := Ninja
@@ -35,8 +35,8 @@ demo: install ## install, then classify handwritten digits that the server never
 
 test: lint cpp-test py-test docs-test cuda sanitize fuzz ## install, then every check and test
 	@echo; echo "== summary"
-	@for log in cpp-test sanitize; do printf '%-10s ' $$log; grep -h 'tests passed' $(LOGS)/$$log.txt | tail -1; done
-	@for log in lint docs-test cuda fuzz; do printf '%-10s ' $$log; tail -1 $(LOGS)/$$log.txt; done
+	@for log in cpp-test cuda sanitize; do printf '%-10s ' $$log; grep -h 'tests passed' $(LOGS)/$$log.txt | tail -1; done
+	@for log in lint docs-test fuzz; do printf '%-10s ' $$log; tail -1 $(LOGS)/$$log.txt; done
 	@printf '%-10s ' py-test; tail -1 $(LOGS)/py-test.txt
 
 # --- installing and building ---------------------------------------------------------------------
@@ -85,12 +85,16 @@ $(NVCC): | .venv/tools
 
 cuda: $(NVCC) ## compile the CUDA engine and its tests; they skip where there is no GPU
 	CUDACXX=$(CURDIR)/$(NVCC) cmake -S . -B build/cuda -DJALI_CUDA=ON -DJALI_BUILD_TESTS=ON >/dev/null
-	cmake --build build/cuda --target test_gpu_ops \
+	cmake --build build/cuda --target gpu_tests \
 	  $(call or_say,the CUDA engine does not compile: the lines above name the place)
-	@$(call logged,build/cuda/tests/gpu/test_gpu_ops --gtest_brief=1) $(call or_say,run 'make gpu-check' on the GPU)
+	@$(call logged,ctest --test-dir build/cuda/tests/gpu -j $(JOBS) --output-on-failure --no-tests=error) \
+	  $(call or_say,run 'make gpu-check' on the GPU)
 
 gpu-check: ## on a machine with a GPU and nvcc, without network: tests/gpu, then the engine's figures
 	tools/gpu_check.sh build/gpu $(JOBS)
+
+gpu-sanitize: ## after gpu-check: compute-sanitizer's memcheck and racecheck over every kernel
+	tools/gpu_sanitize.sh build/gpu
 
 # One build serves both: with clang where it works, because libFuzzer comes with it.
 SANITIZED := build/sanitize

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# compute-sanitizer's memcheck and racecheck over every kernel of the engine, at small N: on a machine with an NVIDIA
+# GPU and the CUDA toolkit, after tools/gpu_check.sh (or any build of the target gpu_tests).
+# Usage: tools/gpu_sanitize.sh BUILD [memcheck|racecheck ...]
+set -euo pipefail
+tests=$1/tests/gpu
+shift
+[ $# -gt 0 ] || set -- memcheck racecheck
+sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | tail -1)
+[ -n "$sanitizer" ] || { echo "gpu-sanitize: compute-sanitizer is missing: it comes with the CUDA toolkit" >&2; exit 1; }
+
+# A program and what of it: together they launch every kernel. From N = 2^14 on rows are several blocks or passes.
+work=(
+  "test_gpu_ops *_n10_b3"
+  "test_gpu_levels *_n10_b3:*_n14_b1"
+  "test_gpu_switch */GpuSwitch.*_n10_b1:*/GpuSwitch.*_n14_b1:*/GpuSwitchWide.*_n10_b3"
+  "test_gpu_ntt *_n13_b1:*_n15_b1"
+  "test_gpu_fused_ntt *"
+  "test_gpu_integers *bits_l7_b3:*bits_l33_b1"
+  "test_gpu_sampling *"
+  "test_gpu_variants *"
+  "test_gpu_evaluator *Hoisted*/w32_scale28"
+  "test_gpu_program */GpuProgram.EveryRun*/w32_scale28:*/GpuProgram.Batches*/w32_scale28:*/GpuClient.*/w32_scale28:*/GpuClient.Enc*/n13_w32:GpuFaults.TwoEvaluators*"
+)
+for tool in "$@"; do
+  for item in "${work[@]}"; do
+    read -r program filter <<<"$item"
+    [ -x "$tests/$program" ] || continue
+    echo "gpu-sanitize: $tool $program $filter"
+    "$sanitizer" --tool "$tool" --error-exitcode 9 --print-limit 5 "$tests/$program" --gtest_brief=1 \
+      --gtest_filter="$filter"
+  done
+done
+echo "gpu-sanitize: clean"
