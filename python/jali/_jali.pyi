@@ -1011,6 +1011,7 @@ class EngineBench:
         special: int = 0,
         alpha: int = 1,
         batch: int = 1,
+        prime_bits: int = 0,
         threads: int = 1,
         variants: dict[str, str] = {},
     ) -> None: ...

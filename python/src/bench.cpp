@@ -89,17 +89,18 @@ void bind_bench(nb::module_& m) {
       .def(
           "__init__",
           [](EngineBench* self, const std::string& device, const std::string& word, int log_n,
-             int limbs, int special, int alpha, std::size_t batch, int threads,
+             int limbs, int special, int alpha, std::size_t batch, int prime_bits, int threads,
              const std::map<std::string, std::string>& variants) {
-            new (self) EngineBench(device, word_of(word), {log_n, limbs, special, alpha, batch},
-                                   threads, variants);
+            new (self)
+                EngineBench(device, word_of(word),
+                            {log_n, limbs, special, alpha, batch, prime_bits}, threads, variants);
           },
           "device"_a, "word"_a, nb::kw_only(), "log_n"_a, "limbs"_a = 1, "special"_a = 0,
-          "alpha"_a = 1, "batch"_a = 1, "threads"_a = 1,
+          "alpha"_a = 1, "batch"_a = 1, "prime_bits"_a = 0, "threads"_a = 1,
           "variants"_a = std::map<std::string, std::string>{},
           nb::sig("def __init__(self, device: str, word: str, *, log_n: int, limbs: int = 1, "
-                  "special: int = 0, alpha: int = 1, batch: int = 1, threads: int = 1, "
-                  "variants: dict[str, str] = {}) -> None"))
+                  "special: int = 0, alpha: int = 1, batch: int = 1, prime_bits: int = 0, "
+                  "threads: int = 1, variants: dict[str, str] = {}) -> None"))
       .def_static("operations", &EngineBench::operations, "Names of what it measures.")
       .def_prop_ro("engine", &EngineBench::engine, "Backend and instruction set.")
       .def_prop_ro("prime_bits", &EngineBench::prime_bits, "log2 of the largest prime.")

@@ -25,15 +25,15 @@ namespace {
 constexpr std::size_t kTerms = 8;  // of inner products
 constexpr std::uint64_t kGalois = 5;
 
-/// The largest primes of the word.
-std::vector<std::uint64_t> largest_primes(Word word, std::size_t n, std::size_t count) {
-  const std::uint64_t top = std::uint64_t{1} << word_prime_bits(word);
+/// The largest primes of so many bits.
+std::vector<std::uint64_t> largest_primes(int bits, std::size_t n, std::size_t count) {
+  const std::uint64_t top = std::uint64_t{1} << bits;
   arith::PrimesNear near(top, 2 * n, 1, top);
   std::vector<std::uint64_t> primes;
   while (primes.size() < count) {
     const auto q = near.next();
     require<InvalidArgument>(q.has_value(),
-                             "this word has not as many primes for this ring degree");
+                             "there are not as many primes of this size for this ring degree");
     primes.push_back(*q);
   }
   return primes;
@@ -55,6 +55,8 @@ struct EngineBench::Side {
   std::vector<std::int64_t> integers;         // what host-side operands are made of
   std::vector<double> doubles;
   std::vector<std::uint64_t> words;
+  std::vector<backend::Complex> slots;
+  std::unique_ptr<backend::Embedding> embedding;
   random::Seed seed{};
   std::uint32_t index = 0;
 
@@ -134,6 +136,18 @@ struct EngineBench::Side {
     for (auto& x : integers) x = static_cast<std::int64_t>(numbers());
     for (auto& x : doubles) x = std::nearbyint(static_cast<double>(numbers()) * 0x1p40);
     for (auto& x : words) x = numbers() >> 1;
+    slots.resize(count / 2);
+    const auto unit = [&] { return static_cast<double>(numbers()) * 0x1p-63 - 1; };
+    for (auto& x : slots) x = {unit(), unit()};
+    if (!embedding) embedding = std::make_unique<backend::Embedding>(n() / 2);
+  }
+  int log_slots() const { return shape.log_n - 1; }
+  /// The words in the engine's memory.
+  std::span<std::uint64_t> words_there(bool result) {
+    auto& block = blocks.emplace_back(pool->allocate(words.size() * 8));
+    ops->memory()->copy_in(block.data(), words.data(), block.bytes());
+    if (result) results.emplace_back(block.data(), block.bytes());
+    return {static_cast<std::uint64_t*>(block.data()), words.size()};
   }
 
   using Body = std::function<void(const backend::Ops&)>;
@@ -217,6 +231,20 @@ EngineBench::Side::Body EngineBench::Side::prepare(const std::string& name,
     const View x = operand(q), c0 = result(all), c1 = result(all);
     return [=, this, k = key()](const Ops& o) { o.key_switch(c0, c1, x, digits, k, ids); };
   }
+  if (name == "key_switch_joined") {
+    const View x = operand(q), j0 = operand(q), j1 = operand(q);
+    const View c0 = result(all), c1 = result(all);
+    return [=, this, k = key()](const Ops& o) {
+      o.key_switch_joined(c0, c1, x, digits, k, ids, {j0, j1, scalars});
+    };
+  }
+  if (name == "key_switch_rotate") {
+    const View x0 = operand(q), x1 = operand(q), c0 = empty(all), c1 = empty(all);
+    const View out0 = result(q), out1 = result(q);
+    return [=, this, k = key()](const Ops& o) {
+      o.rotate(out0, out1, c0, c1, x0, x1, kGalois, digits, k, ids);
+    };
+  }
   if (name == "tensor_key_switch") {
     const View a0 = operand(q), a1 = operand(q), b0 = operand(q), b1 = operand(q);
     const View c0 = result(all), c1 = result(all);
@@ -234,7 +262,21 @@ EngineBench::Side::Body EngineBench::Side::prepare(const std::string& name,
   if (name == "sample_uniform") {
     return [this, out = result(q)](const Ops& o) { o.sample_uniform(out, seed, 0); };
   }
+  if (name == "sample_ternary" || name == "sample_error") {
+    const auto kind = name == "sample_error" ? backend::Small::error : backend::Small::ternary;
+    return [=, this, out = result(q)](const Ops& o) { o.sample_small(out, kind, seed, 0); };
+  }
   host_operands();
+  if (name == "embed") {
+    return [this, out = result(q)](const Ops& o) {
+      o.embed(out, *embedding, slots, log_slots(), 0x1p40);
+    };
+  }
+  if (name == "unembed") {
+    return [this, x = operand(q)](const Ops& o) {
+      o.unembed(slots, *embedding, x, log_slots(), 0x1p40);
+    };
+  }
   if (name == "from_int64") {
     return [this, out = result(q)](const Ops& o) { o.from_int64(out, integers); };
   }
@@ -243,12 +285,26 @@ EngineBench::Side::Body EngineBench::Side::prepare(const std::string& name,
   }
   if (name == "crt_mod" || name == "crt_mul") {
     const auto method = name == "crt_mod" ? backend::CrtMethod::mod : backend::CrtMethod::mul;
-    return [=, this, out = result(q)](const Ops& o) { o.crt(out, words, words_of_q(), method); };
+    return [=, this, out = result(q), there = words_there(false)](const Ops& o) {
+      o.crt(out, there, words_of_q(), method);
+    };
   }
   if (name == "icrt_product_sum" || name == "icrt_garner") {
     const auto method =
         name == "icrt_garner" ? backend::IcrtMethod::garner : backend::IcrtMethod::product_sum;
-    return [=, this, x = operand(q)](const Ops& o) { o.icrt(words, words_of_q(), x, method); };
+    return [=, this, x = operand(q), there = words_there(true)](const Ops& o) {
+      o.icrt(there, words_of_q(), x, method);
+    };
+  }
+  if (name == "crt_from_host") {
+    return [this, out = result(q)](const Ops& o) {
+      o.crt(out, words, words_of_q(), backend::CrtMethod::mul);
+    };
+  }
+  if (name == "icrt_to_host") {
+    return [this, x = operand(q)](const Ops& o) {
+      o.icrt(words, words_of_q(), x, backend::IcrtMethod::product_sum);
+    };
   }
   throw InvalidArgument("the engine has no operation \"" + name + "\" to measure");
 }
@@ -272,16 +328,24 @@ std::vector<std::string> EngineBench::operations() {
           "mod_up",
           "key_product",
           "key_switch",
+          "key_switch_joined",
           "tensor_key_switch",
+          "key_switch_rotate",
           "mod_down",
           "drop_last",
           "sample_uniform",
+          "sample_ternary",
+          "sample_error",
+          "embed",
+          "unembed",
           "from_int64",
           "from_double",
           "crt_mod",
           "crt_mul",
           "icrt_product_sum",
-          "icrt_garner"};
+          "icrt_garner",
+          "crt_from_host",
+          "icrt_to_host"};
 }
 
 EngineBench::EngineBench(const std::string& device, Word word, const EngineShape& shape,
@@ -296,8 +360,10 @@ EngineBench::EngineBench(const std::string& device, Word word, const EngineShape
   config.word = word;
   config.n = std::size_t{1} << shape.log_n;
   config.threads = threads;
-  config.primes =
-      largest_primes(word, config.n, static_cast<std::size_t>(shape.limbs + shape.special));
+  require<InvalidArgument>(shape.prime_bits >= 0 && shape.prime_bits <= word_prime_bits(word),
+                           "the word has no primes of so many bits");
+  config.primes = largest_primes(shape.prime_bits == 0 ? word_prime_bits(word) : shape.prime_bits,
+                                 config.n, static_cast<std::size_t>(shape.limbs + shape.special));
   config.variants = std::move(variants);
   const auto side = [&](const std::string& name) {
     return std::make_unique<Side>(
@@ -320,6 +386,7 @@ bool EngineBench::check(const std::string& operation) {
   const random::Seed seed = random::os_seed();
   std::vector<std::vector<std::byte>> wanted;
   std::vector<std::uint64_t> integers;
+  std::vector<backend::Complex> slots;
   for (Side* side : {reference_.get(), side_.get()}) {
     side->prepare(operation, seed)(*side->ops);
     std::vector<std::vector<std::byte>> got;
@@ -330,7 +397,8 @@ bool EngineBench::check(const std::string& operation) {
     if (side == reference_.get()) {
       wanted = std::move(got);
       integers = side->words;  // what icrt writes
-    } else if (got != wanted || side->words != integers) {
+      slots = side->slots;     // and unembed
+    } else if (got != wanted || side->words != integers || side->slots != slots) {
       return false;
     }
   }

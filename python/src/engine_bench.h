@@ -18,6 +18,7 @@ struct EngineShape {
   int special = 0;
   int alpha = 1;
   std::size_t batch = 1;
+  int prime_bits = 0;  // 0: as many as the word has
 };
 
 class EngineBench {

@@ -10,7 +10,7 @@ import pytest
 
 import jali
 from jali import _jali, bench
-from jali.bench import floors, measure, plot, primitives
+from jali.bench import evaluator, floors, measure, plot, primitives
 from jali.bench.registry import BENCHMARKS
 
 FIELDS = [
@@ -44,7 +44,8 @@ def test_list(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["hadd", "cmult", "hmult", "hrotate", "conjugate", "rescale", "client"]
+    "name",
+    ["hadd", "cmult", "hmult", "hrotate", "conjugate", "rescale", "client", *evaluator.OPERATIONS],
 )
 def test_operations(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     rows = lines(capsys, name, "--set", "n13_d5")
@@ -124,7 +125,7 @@ def test_profile_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> N
     )
     out, err = capsys.readouterr()
     assert all(json.loads(line)["name"] == "rotate" for line in out.splitlines())
-    assert "key_switch" in err and "share" in err
+    assert "engine operations" in err and "share" in err
 
 
 def test_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -44,7 +44,7 @@ class Operands:
 
 
 @dataclass
-class _Case:
+class Case:
     """One parameter set with keys, and two vectors over the unit square for every entry of a batch."""
 
     name: str
@@ -59,7 +59,7 @@ class _Case:
     threads: int
 
     @classmethod
-    def all_of(cls, name: str, options: Options, threads: int) -> Iterator[_Case]:
+    def all_of(cls, name: str, options: Options, threads: int) -> Iterator[Case]:
         """One for every batch and level asked for; keys are made once."""
         params = sets.load(name)
         if options.words and params.word not in options.words:
@@ -141,21 +141,19 @@ class _Case:
         )
 
 
-def _on_sets(
+def on_sets(
     name: str, about: str, own: tuple[str, ...] = TABLE_SETS, threads: tuple[int, ...] = (1,)
-) -> Callable[
-    [Callable[[_Case, Options], Iterator[Row]]], Callable[[_Case, Options], Iterator[Row]]
-]:
+) -> Callable[[Callable[[Case, Options], Iterator[Row]]], Callable[[Case, Options], Iterator[Row]]]:
     """Registers a benchmark of one case, to run at every set and number of threads asked for."""
 
     def register(
-        of_case: Callable[[_Case, Options], Iterator[Row]],
-    ) -> Callable[[_Case, Options], Iterator[Row]]:
+        of_case: Callable[[Case, Options], Iterator[Row]],
+    ) -> Callable[[Case, Options], Iterator[Row]]:
         def run(options: Options) -> Iterator[Row]:
             counts = threads[:1] if options.on_gpu() else threads
             for set_name in options.sets or own:
                 for count in (options.threads,) if options.threads else counts:
-                    for case in _Case.all_of(set_name, options, count):
+                    for case in Case.all_of(set_name, options, count):
                         yield from of_case(case, options)
 
         benchmark(name, about)(run)
@@ -169,14 +167,14 @@ def turned(v: Vector) -> Vector:
     return np.roll(v, -1, axis=-1)
 
 
-@_on_sets("hadd", "HADD: sum of two ciphertexts")
-def hadd(c: _Case, options: Options) -> Iterator[Row]:
+@on_sets("hadd", "HADD: sum of two ciphertexts")
+def hadd(c: Case, options: Options) -> Iterator[Row]:
     """TensorFHE's Table II."""
     yield c.measure("hadd", lambda x: x.e.add(x.a, x.b), c.va + c.vb, options)
 
 
-@_on_sets("cmult", "CMULT: product of a ciphertext and an encoded plaintext")
-def cmult(c: _Case, options: Options) -> Iterator[Row]:
+@on_sets("cmult", "CMULT: product of a ciphertext and an encoded plaintext")
+def cmult(c: Case, options: Options) -> Iterator[Row]:
     """TensorFHE's Table II; encoding is not in it, see "client"."""
     plain: dict[ckks.Evaluator, ckks.Plaintext] = {}
 
@@ -188,8 +186,8 @@ def cmult(c: _Case, options: Options) -> Iterator[Row]:
     yield c.measure("cmult", body, c.va * c.vb, options)
 
 
-@_on_sets("hmult", "HMULT: product of two ciphertexts, relinearised")
-def hmult(c: _Case, options: Options) -> Iterator[Row]:
+@on_sets("hmult", "HMULT: product of two ciphertexts, relinearised")
+def hmult(c: Case, options: Options) -> Iterator[Row]:
     """TensorFHE's Table II, which rescales apart."""
 
     def body(x: Operands) -> ckks.Ciphertext:
@@ -198,20 +196,20 @@ def hmult(c: _Case, options: Options) -> Iterator[Row]:
     yield c.measure("hmult", body, c.va * c.vb, options)
 
 
-@_on_sets("hrotate", "HROTATE: rotation by one slot")
-def hrotate(c: _Case, options: Options) -> Iterator[Row]:
+@on_sets("hrotate", "HROTATE: rotation by one slot")
+def hrotate(c: Case, options: Options) -> Iterator[Row]:
     """TensorFHE's Table II."""
     yield c.measure("hrotate", lambda x: x.e.rotate(x.a, 1), turned(c.va), options)
 
 
-@_on_sets("conjugate", "complex conjugation of every slot")
-def conjugate(c: _Case, options: Options) -> Iterator[Row]:
+@on_sets("conjugate", "complex conjugation of every slot")
+def conjugate(c: Case, options: Options) -> Iterator[Row]:
     """The other automorphism."""
     yield c.measure("conjugate", lambda x: x.e.conjugate(x.a), c.va.conj(), options)
 
 
-@_on_sets("rescale", "RESCALE: one level down")
-def rescale(c: _Case, options: Options) -> Iterator[Row]:
+@on_sets("rescale", "RESCALE: one level down")
+def rescale(c: Case, options: Options) -> Iterator[Row]:
     """TensorFHE's Table II."""
     product: dict[ckks.Evaluator, ckks.Ciphertext] = {}
 
@@ -223,13 +221,13 @@ def rescale(c: _Case, options: Options) -> Iterator[Row]:
     yield c.measure("rescale", body, c.va * c.vb, options)
 
 
-@_on_sets(
+@on_sets(
     "hmult_relin_rescale",
     "multiply, relinearise and rescale at the peers' moduli, 1 and 2 threads",
     sets.ANCHORS,
     (1, 2),
 )
-def hmult_relin_rescale(c: _Case, options: Options) -> Iterator[Row]:
+def hmult_relin_rescale(c: Case, options: Options) -> Iterator[Row]:
     """N = 2^14: log Q 285 with three digits, log Q 375 with one special prime."""
 
     def body(x: Operands) -> ckks.Ciphertext:
@@ -238,14 +236,14 @@ def hmult_relin_rescale(c: _Case, options: Options) -> Iterator[Row]:
     yield c.measure("hmult_relin_rescale", body, c.va * c.vb, options)
 
 
-@_on_sets("rotate", "rotation at the peers' moduli, 1 and 2 threads", sets.ANCHORS, (1, 2))
-def rotate(c: _Case, options: Options) -> Iterator[Row]:
+@on_sets("rotate", "rotation at the peers' moduli, 1 and 2 threads", sets.ANCHORS, (1, 2))
+def rotate(c: Case, options: Options) -> Iterator[Row]:
     """As hmult_relin_rescale."""
     yield c.measure("rotate", lambda x: x.e.rotate(x.a, 1), turned(c.va), options)
 
 
-@_on_sets("client", "keygen (one rotation key), encode, decode, encrypt, decrypt with decoding")
-def client(c: _Case, options: Options) -> Iterator[Row]:
+@on_sets("client", "keygen (one rotation key), encode, decode, encrypt, decrypt with decoding")
+def client(c: Case, options: Options) -> Iterator[Row]:
     """The data owner's side."""
     clock = options.clock_of(c.threads)
     about, batch = c.about(clock), c.batch

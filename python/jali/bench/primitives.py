@@ -32,16 +32,24 @@ ABOUT = {
     "mod_up": "lifts of every digit to all primes (ModUp)",
     "key_product": "inner product of lifted digits with a key, automorphism included",
     "key_switch": "ModUp and inner product in one",
+    "key_switch_joined": "the same with a ciphertext added",
     "tensor_key_switch": "tensor product and key switch in one",
+    "key_switch_rotate": "a ciphertext rotated: automorphism, key switch and division by P",
     "mod_down": "division of a ciphertext by P (ModDown)",
     "drop_last": "division of a ciphertext by its last prime",
     "sample_uniform": "uniform residues from a seed",
+    "sample_ternary": "a ternary polynomial from a seed",
+    "sample_error": "an error polynomial from a seed",
+    "embed": "slots of the host to residues (encoding)",
+    "unembed": "residues to slots of the host (decoding)",
     "from_int64": "64-bit integers of the host to residues",
     "from_double": "integers in doubles of the host to residues",
-    "crt_mod": "CRT of large integers of the host by Horner's rule",
-    "crt_mul": "CRT by products with powers of 2^64",
-    "icrt_product_sum": "inverse CRT to the host by sums of products",
+    "crt_mod": "CRT of large integers by Horner's rule",
+    "crt_mul": "CRT by products with powers of two",
+    "icrt_product_sum": "inverse CRT by sums of products",
     "icrt_garner": "inverse CRT in mixed radix",
+    "crt_from_host": "crt_mul of integers in the host's memory",
+    "icrt_to_host": "icrt_product_sum to the host's memory",
 }
 TRANSFORMS = ("ntt", "intt")
 
@@ -55,13 +63,14 @@ BITS = {"w32": 30, "w52": 50, "w64": 61}
 
 @dataclass(frozen=True)
 class Shape:
-    """N, limbs of Q in digits of `alpha`, special primes, batch."""
+    """N, limbs of Q in digits of `alpha`, special primes, batch; bits of a prime, 0 for the word's most."""
 
     log_n: int
     limbs: int
     special: int
     alpha: int
     batch: int
+    prime_bits: int = 0
 
 
 def shape(log_n: int, word: str, batch: int, limbs: int | None = None) -> Shape:
@@ -106,6 +115,7 @@ def measure(
         special=s.special,
         alpha=s.alpha,
         batch=s.batch,
+        prime_bits=s.prime_bits,
         threads=threads,
         variants=variants or {},
     )

@@ -1,0 +1,99 @@
+"""The evaluator's operations that no table of others has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from jali import ckks
+from jali.bench.measure import Row
+from jali.bench.operations import Case, Operands, Vector, on_sets, turned
+from jali.bench.registry import Options
+
+Body = Callable[[Operands, ckks.Plaintext], ckks.Ciphertext]
+SCALAR = 0.25 - 0.5j
+
+
+def _down(x: Operands) -> tuple[int, float]:
+    """One level below x.a's, and that level's scale."""
+    level = x.a.level - 1
+    return level, x.server.params.level(level).scale
+
+
+OPERATIONS: dict[str, tuple[str, Body, Callable[[Vector, Vector], Vector]]] = {
+    "hsub": ("difference of two ciphertexts", lambda x, p: x.e.sub(x.a, x.b), lambda a, b: a - b),
+    "negate": ("negation", lambda x, p: x.e.negate(x.a), lambda a, b: -a),
+    "add_plain": (
+        "sum with an encoded plaintext",
+        lambda x, p: x.e.add_plain(x.a, p),
+        lambda a, b: a + b,
+    ),
+    "sub_plain": (
+        "difference to an encoded plaintext",
+        lambda x, p: x.e.sub_plain(x.a, p),
+        lambda a, b: a - b,
+    ),
+    "add_constant": (
+        "sum with a complex number",
+        lambda x, p: x.e.add_scalar(x.a, SCALAR / 2),
+        lambda a, b: a + SCALAR / 2,
+    ),
+    "multiply_constant": (
+        "product with a complex number",
+        lambda x, p: x.e.multiply_scalar(x.a, SCALAR, x.a.scale),
+        lambda a, b: a * SCALAR,
+    ),
+    "multiply_integer": (
+        "product with an integer",
+        lambda x, p: x.e.multiply_integer(x.a, -1),
+        lambda a, b: -a,
+    ),
+    "multiply_i": ("product with i", lambda x, p: x.e.multiply_i(x.a), lambda a, b: 1j * a),
+    "square": (
+        "square of a ciphertext, relinearised",
+        lambda x, p: x.e.relinearise(x.e.square(x.a)),
+        lambda a, b: a * a,
+    ),
+    "relinearise_rescale": (
+        "product of two ciphertexts, then relinearised and rescaled in one",
+        lambda x, p: x.e.relinearise_rescale(x.e.multiply(x.a, x.b)),
+        lambda a, b: a * b,
+    ),
+    "drop_to": (
+        "limbs of one level dropped",
+        lambda x, p: x.e.drop_to(x.a, x.a.level - 1),
+        lambda a, b: a,
+    ),
+    "adjust": (
+        "one level down to that level's scale",
+        lambda x, p: x.e.adjust(x.a, *_down(x)),
+        lambda a, b: a,
+    ),
+    "rotate_hoisted": (
+        "rotation of a ciphertext that was lifted for it",
+        lambda x, p: x.e.rotate_hoisted(x.e.hoist(x.a), 1),
+        lambda a, b: turned(a),
+    ),
+    "rotate_extended": (
+        "the same without the division by P, then that division",
+        lambda x, p: x.e.reduce(x.e.rotate_extended(x.e.hoist(x.a), 1)),
+        lambda a, b: turned(a),
+    ),
+}
+
+
+def _register(name: str, about: str, body: Body, want: Callable[[Vector, Vector], Vector]) -> None:
+    def of_case(c: Case, options: Options) -> Iterator[Row]:
+        plain: dict[ckks.Evaluator, ckks.Plaintext] = {}
+
+        def on(x: Operands) -> ckks.Ciphertext:
+            if x.server not in plain:
+                plain[x.server] = x.e.encode(c.vb, c.level)
+            return body(x, plain[x.server])
+
+        yield c.measure(name, on, want(c.va, c.vb), options)
+
+    on_sets(name, about)(of_case)
+
+
+for _name, (_about, _body, _want) in OPERATIONS.items():
+    _register(_name, _about, _body, _want)
