@@ -167,8 +167,8 @@ def test_depth_exhausted(one: World) -> None:
 
 def test_missing_keys(one: World) -> None:
     x = one.bind([0.5, 0.25])
-    with pytest.raises(jali.KeyMissing, match="5") as caught:
-        x.rotate(5)
+    with pytest.raises(jali.KeyMissing, match="300") as caught:
+        x.rotate(300)
     assert caught.value.code == "key_missing"
     bare = ckks.Evaluator(one.params)
     y = bare.bind(one.client.encrypt([0.5, 0.25]))

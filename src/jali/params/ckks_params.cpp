@@ -167,7 +167,9 @@ std::shared_ptr<const CkksParams> CkksParams::with_depth(int depth) const {
   out->literal_.depth = depth;
   out->levels_.resize(static_cast<std::size_t>(depth) + 1);
   for (std::size_t l = top_level + 1; l < levels_.size(); ++l) {
-    Level level{.primes = {}, .scale = levels_[l].scale, .log_q = 0, .ratio = levels_[l].ratio};
+    Level level;
+    level.scale = levels_[l].scale;
+    level.ratio = levels_[l].ratio;
     std::vector<PrimeIndex> added;
     std::ranges::set_difference(levels_[l].primes, computed, std::back_inserter(added));
     std::ranges::set_union(levels_[static_cast<std::size_t>(depth)].primes, added,
