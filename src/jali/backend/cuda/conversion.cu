@@ -92,23 +92,25 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, true>::kThreads)
                    DirectLift<W> direct, typename W::Stored* ext) {
   using T = TilePass<W, kM, kX, true>;
   extern __shared__ __align__(16) unsigned char memory[];
-  const unsigned target = blockIdx.z % targets.count, digit = blockIdx.z / targets.count;
+  // The targets of a tile follow each other, while what they are made of is in L2.
+  const unsigned target = blockIdx.x % targets.count, digit = blockIdx.x / targets.count;
+  const unsigned tile = blockIdx.y, b = blockIdx.z;
   if (is_own(targets, target, table, digit)) return;
   const unsigned index = targets.prime.prime[target];
   const typename W::Prime prime = primes[index];
   const T t{reinterpret_cast<typename W::R*>(memory),
             threadIdx.x,
-            blockIdx.x,
+            tile,
             log_n,
             0,
             twiddles + (static_cast<std::size_t>(index) << log_n),
             prime};
-  auto* row = ext + ((static_cast<std::size_t>(blockIdx.z) * rows + blockIdx.y) << log_n);
+  auto* row = ext + ((static_cast<std::size_t>(blockIdx.x) * rows + b) << log_n);
   typename W::R x[T::kHeld];
   if constexpr (kDirect) {
     const unsigned first = t.place(t.template base<0>());
     direct.template each<T::kHeld>(
-        table, digit, target, rows, blockIdx.y, log_n, prime,
+        table, digit, target, rows, b, log_n, prime,
         [&](int e) { return first + t.spread(T::template offset<0>(e)); },
         [&](int e, typename W::R v) { x[e] = v; });
   } else {
@@ -226,7 +228,7 @@ void lift(const Engine<W>& engine, const ConversionPlan<W>& plan, const Targets&
   with_passes<W>(engine.log_n, [&]<int kM1, int kX1, int kM2, int kX2>() {
     if constexpr (kM1 > 0) {
       using T = TileSize<W, kM1, kX1, true>;
-      const dim3 grid(1u << (engine.log_n - T::kLog), rows, plan.table.digits * targets.count);
+      const dim3 grid(plan.table.digits * targets.count, 1u << (engine.log_n - T::kLog), rows);
       auto* kernel =
           direct ? columns_kernel<W, kM1, kX1, true> : columns_kernel<W, kM1, kX1, false>;
       allow_shared(kernel, T::kBytes);

@@ -137,15 +137,6 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
   };
   const auto slot = [&](unsigned j) { return reinterpret_cast<R*>(memory) + j * T::kPadded; };
   const std::uint64_t policy = streaming_policy(s.rows == 1);
-  if (rows_last && row == 0) {  // a key that L2 holds sets out before the lifts are transformed
-    constexpr unsigned kLine = 128 / sizeof(Stored);
-    const unsigned lines = (end - begin) * 2 * (T::kSize / kLine);
-    for (unsigned i = threadIdx.x; i < lines; i += T::kThreads) {
-      const unsigned part = i / (T::kSize / kLine);
-      asm volatile("prefetch.global.L2 [%0];" ::"l"(
-          key_row(begin + part / 2) + part % 2 * part_size + i % (T::kSize / kLine) * kLine));
-    }
-  }
 #pragma unroll 1
   for (unsigned first = begin; first < end; first += slots) {
     const unsigned count = ::min(end - first, slots);
