@@ -122,7 +122,7 @@ class GpuSwitchWide : public GpuSwitch {
 TEST_P(GpuSwitchWide, KeySwitching) {
   const Primes level = range(0, kLimbs), ext = all_primes();
   for (const auto& digits : std::vector<std::vector<std::uint32_t>>{
-           {12, 12, 10}, {20, 14}, std::vector<std::uint32_t>(kLimbs, 1)}) {
+           {12, 12, 10}, {14, 13, 7}, {20, 14}, std::vector<std::uint32_t>(kLimbs, 1)}) {
     auto x = fresh(level), key = fresh_key(digits.size());
     std::vector<std::uint32_t> ids(digits.size());
     std::iota(ids.begin(), ids.end(), 0u);
