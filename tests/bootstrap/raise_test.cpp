@@ -16,7 +16,7 @@ std::vector<double> raised_phase(World& world, const ckks::Ciphertext& x, int le
 }
 
 Case small(Word word, int weight, int range) {
-  Case c{"raise", word, word == Word::w32 ? 50.0 : 45.0, 2};
+  Case c{"raise", word, word == Word::w32 ? 49.0 : 45.0, 2};
   c.bootstrap.weight = weight;
   c.bootstrap.range = range;
   c.bootstrap.cts_levels = c.bootstrap.stc_levels = 1;

@@ -39,13 +39,17 @@ TEST(BootstrapParams, LevelsLieAboveTheComputation) {
       std::vector<double> bits;
       if (order == BootstrapOrder::raise_first) bits.assign(3, b.stc_bits);
       bits.insert(bits.end(), 8, b.mod_bits);
-      bits.insert(bits.end(), 4, b.cts_bits);
+      // Coefficients to slots takes what q_0 is larger than asked for.
+      const double surplus = std::max(0.0, p->level(0).log_q - l.scale_bits - l.integer_bits);
+      bits.insert(bits.end(), 4, b.cts_bits + (word == Word::w32 ? surplus / 4 : 0));
       for (int l = 1; l <= p->top(); ++l) {
         const auto& low = p->level(l - 1);
         const auto& level = p->level(l);
         EXPECT_NEAR(std::log2(level.ratio), level.log_q - low.log_q, 1e-9);
         if (l <= p->depth()) continue;
-        EXPECT_TRUE(std::ranges::includes(level.primes, low.primes));
+        if (word != Word::w32) {
+          EXPECT_TRUE(std::ranges::includes(level.primes, low.primes));
+        }
         EXPECT_NEAR(std::log2(level.ratio), bits[static_cast<std::size_t>(l - 5)], 0.1);
       }
       EXPECT_EQ(p->level(p->top()).primes.size(), p->q_count());

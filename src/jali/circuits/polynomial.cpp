@@ -252,8 +252,23 @@ class Evaluation {
   // Q_level / Q_{level-1}.
   double ratio(int level) const { return evaluator_.params()->level(level).ratio; }
 
+  // Whether limbs of level `high` are all that level `low` has.
+  bool nested(int high, int low) const {
+    const auto& from = evaluator_.params()->level(high).primes;
+    const auto& to = evaluator_.params()->level(low).primes;
+    return std::includes(from.begin(), from.end(), to.begin(), to.end());
+  }
+
+  // Where a level has primes that X^i's own lacks (w32), X^i is divided to it, or to the highest level
+  // from which leaving out limbs leads there: once for all that ask.
   Ciphertext power(std::size_t i, int level) const {
-    return evaluator_.drop_to(powers_.at(i), level);
+    const Ciphertext& own = powers_.at(i);
+    if (nested(own.level, level)) return evaluator_.drop_to(own, level);
+    int start = own.level - 1;
+    while (!nested(start, level)) --start;
+    auto& divided = divided_[{i, start}];
+    if (!divided) divided = evaluator_.adjust(own, start, own.scale);
+    return evaluator_.drop_to(*divided, level);
   }
 
   void make(const PolynomialPlan::Power& p) {
@@ -298,6 +313,7 @@ class Evaluation {
   int top_;
   double message_ = 0;  // of u
   std::map<std::size_t, Ciphertext> powers_;
+  mutable std::map<std::pair<std::size_t, int>, std::optional<Ciphertext>> divided_;
 };
 
 }  // namespace

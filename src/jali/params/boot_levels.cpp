@@ -1,6 +1,8 @@
 // The levels of bootstrapping, above those of a computation.
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <limits>
 
 #include "jali/params/level_table.h"
 #include "jali/params/real.h"
@@ -8,39 +10,212 @@
 namespace jali::params {
 
 double LevelTable::ratio_up(std::size_t l) const {
-  double product = 1;
-  for (PrimeIndex i : levels[l]) {
-    if (!std::ranges::binary_search(levels[l - 1], i)) product *= static_cast<double>(q[i]);
-  }
-  return product;
+  const auto only = [&](std::size_t in, std::size_t not_in) {
+    double product = 1;
+    for (PrimeIndex i : levels[in]) {
+      if (!std::ranges::binary_search(levels[not_in], i)) product *= static_cast<double>(q[i]);
+    }
+    return product;
+  };
+  return only(l, l - 1) / only(l - 1, l);
 }
 
 namespace {
 
-bool add_level(double bits, LevelTable& table, PrimePool& pool) {
-  const auto count = static_cast<int>(std::ceil(bits / pool.max_bits() - 1e-9));
-  if (bits / count < pool.scarce_bits()) return false;
-  std::vector<PrimeIndex> level = table.levels.back();
+/// A level of so many bits; `exchange` is the price, in limbs, of a level below that has primes which it
+/// lacks: what is dropped to that level must be divided.
+struct BootLevel {
+  double bits = 0;
+  double exchange = 0;
+};
+
+/// `surplus`: bits of q_0 above what was asked for. Coefficients to slots starts at the scale q_0, and takes
+/// as many more.
+std::vector<BootLevel> boot_levels(const BootstrapLiteral& b, double surplus = 0) {
+  std::vector<BootLevel> out;
+  if (b.order == BootstrapOrder::raise_first) {
+    out.assign(static_cast<std::size_t>(b.stc_levels), {b.stc_bits, 0.1});
+  }
+  out.insert(out.end(), static_cast<std::size_t>(b.mod_levels()), {b.mod_bits, 4});
+  out.insert(out.end(), static_cast<std::size_t>(b.cts_levels),
+             {b.cts_bits + surplus / b.cts_levels, 0.1});
+  return out;
+}
+
+double log2_of(std::uint64_t prime) { return portable_log2(static_cast<double>(prime)); }
+
+/// `count` primes of `bits` together, new to the table. False when they run out.
+bool take(double bits, int count, LevelTable& table, PrimePool& pool,
+          std::vector<PrimeIndex>& level) {
   double left = bits;
   for (int i = count; i > 0; --i) {
     const auto p = pool.take_near(portable_exp2(left / i));
     if (!p) return false;
-    left -= portable_log2(static_cast<double>(*p));
+    left -= log2_of(*p);
     level.push_back(static_cast<PrimeIndex>(table.q.size()));
     table.q.push_back(*p);
   }
-  if (std::fabs(left) > kMaxDrift) return false;
-  table.levels.push_back(std::move(level));
-  table.scale.push_back(portable_exp2(bits));
+  return std::fabs(left) <= kMaxDrift;
+}
+
+/// As few primes as each level takes, on top of those below.
+bool add_whole(const std::vector<BootLevel>& wanted, LevelTable& table, PrimePool& pool) {
+  for (const BootLevel& l : wanted) {
+    const auto count = static_cast<int>(std::ceil(l.bits / pool.max_bits() - 1e-9));
+    if (l.bits / count < pool.scarce_bits()) return false;
+    std::vector<PrimeIndex> level = table.levels.back();
+    if (!take(l.bits, count, table, pool, level)) return false;
+    table.levels.push_back(std::move(level));
+    table.scale.push_back(portable_exp2(l.bits));
+  }
   return true;
 }
 
-/// The fewest bits that reach those of level 0, from q primes that are not its own: one or two primes
-/// are tried in every combination, more are taken from the smallest.
-std::vector<PrimeIndex> choose_sparse_p(const LevelTable& table) {
+// --- rational levels ----------------------------------------------------------------------------
+// Going up, a level takes `fresh` new mains of equal size and exchanges terminals for a smaller or a
+// larger set, so that both together are its bits. The path is the cheapest in limbs of all levels and of
+// the key, found exactly: what lies above a level depends on its terminals alone.
+
+struct Step {
+  std::uint32_t mask = 0;  // of the terminals that the level has
+  int fresh = 0;
+};
+
+struct Path {
+  double cost = std::numeric_limits<double>::infinity();
+  std::vector<Step> steps;
+};
+
+constexpr int kMaxFresh = 4;
+constexpr double kKeyWeight = 12;  // of a prime of the key, in limbs of one level
+
+Path cheapest_path(const std::vector<BootLevel>& wanted, const std::vector<double>& terminal_bits,
+                   std::uint32_t start, double least, double cap) {
+  const std::size_t masks = std::size_t{1} << terminal_bits.size();
+  std::vector<double> bits(masks, 0);
+  for (std::size_t m = 1; m < masks; ++m) {
+    bits[m] = bits[m & (m - 1)] + terminal_bits[static_cast<std::size_t>(std::countr_zero(m))];
+  }
+  struct Best {
+    double cost = std::numeric_limits<double>::infinity();
+    std::uint32_t from = 0;
+    int fresh = 0;
+  };
+  std::vector<std::vector<Best>> best(wanted.size() + 1, std::vector<Best>(masks));
+  best[0][start].cost = 0;
+  for (std::size_t l = 0; l < wanted.size(); ++l) {
+    const auto above = static_cast<double>(wanted.size() - l);
+    for (std::uint32_t from = 0; from < masks; ++from) {
+      if (std::isinf(best[l][from].cost)) continue;
+      for (std::uint32_t to = 0; to < masks; ++to) {
+        const double missing = wanted[l].bits - bits[to] + bits[from];
+        for (int fresh = 1; fresh <= kMaxFresh; ++fresh) {
+          const double each = missing / fresh;
+          if (each < least || each > cap) continue;
+          const double cost = best[l][from].cost + fresh * (above + kKeyWeight) +
+                              std::popcount(to) + ((from & ~to) != 0 ? wanted[l].exchange : 0);
+          if (cost < best[l + 1][to].cost) best[l + 1][to] = {cost, from, fresh};
+        }
+      }
+    }
+  }
+  Path path;
+  std::uint32_t at = 0;
+  for (std::uint32_t mask = 0; mask < masks; ++mask) {
+    // Terminals that the top lacks are bits of the key for nothing.
+    const double cost = best.back()[mask].cost + kKeyWeight * (bits.back() - bits[mask]) / cap;
+    if (cost < path.cost) path.cost = cost, at = mask;
+  }
+  if (std::isinf(path.cost)) return path;
+  path.steps.resize(wanted.size());
+  for (std::size_t l = wanted.size(); l > 0; --l) {
+    path.steps[l - 1] = {at, best[l][at].fresh};
+    at = best[l][at].from;
+  }
+  return path;
+}
+
+/// Levels of mains near the word's size and terminals: those of the table, and up to two more.
+bool add_rational(const std::vector<BootLevel>& wanted, LevelTable& table, PrimePool& pool) {
+  double total = log2_product(table.q);
+  for (const BootLevel& l : wanted) total += l.bits;
+  const double cap = pool.bits_of_nth_largest(static_cast<int>(total / pool.max_bits()) + 12);
+  const double least = pool.min_bits() + 0.5;
+  constexpr std::size_t kMaxTerminals = 7;
+
+  std::vector<PrimeIndex> index;
+  std::vector<double> bits;
+  std::uint32_t start = 0;
+  for (std::size_t i = 0; i < table.terminals; ++i) {
+    index.push_back(static_cast<PrimeIndex>(i));
+    bits.push_back(log2_of(table.q[i]));
+    if (std::ranges::binary_search(table.levels.back(), index.back())) start |= 1u << i;
+  }
+  std::vector<std::vector<double>> sets{{}};
+  constexpr double kShares[] = {0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9};
+  for (std::size_t a = 0; a < std::size(kShares); ++a) {
+    const auto size = [&](std::size_t i) { return least + kShares[i] * (cap - least); };
+    sets.push_back({size(a)});
+    for (std::size_t b = a; b < std::size(kShares); ++b) sets.push_back({size(a), size(b)});
+  }
+  Path best;
+  std::vector<std::uint64_t> added;
+  for (const auto& sizes : sets) {
+    if (bits.size() + sizes.size() > kMaxTerminals) continue;
+    PrimePool free = pool;
+    std::vector<std::uint64_t> primes;
+    std::vector<double> all = bits;
+    for (double size : sizes) {
+      const auto p = free.take_near(portable_exp2(size));
+      if (!p) break;
+      primes.push_back(*p);
+      all.push_back(log2_of(*p));
+    }
+    if (primes.size() != sizes.size()) continue;
+    Path path = cheapest_path(wanted, all, start, least, cap);
+    path.cost += kKeyWeight * static_cast<double>(primes.size());
+    if (path.cost < best.cost) {
+      best = std::move(path);
+      added = std::move(primes);
+    }
+  }
+  if (best.steps.empty()) return false;
+
+  for (std::uint64_t p : added) {
+    pool.take(p);
+    index.push_back(static_cast<PrimeIndex>(table.q.size()));
+    bits.push_back(log2_of(p));
+    table.q.push_back(p);
+  }
+  std::uint32_t mask = start;
+  std::vector<PrimeIndex> mains;
+  for (PrimeIndex i : table.levels.back()) {
+    if (i >= table.terminals) mains.push_back(i);
+  }
+  for (std::size_t l = 0; l < wanted.size(); ++l) {
+    double left = wanted[l].bits;
+    std::vector<PrimeIndex> level;
+    for (std::size_t i = 0; i < index.size(); ++i) {
+      const bool before = (mask >> i) & 1, after = (best.steps[l].mask >> i) & 1;
+      left -= after && !before ? bits[i] : before && !after ? -bits[i] : 0;
+      if (after) level.push_back(index[i]);
+    }
+    mask = best.steps[l].mask;
+    if (!take(left, best.steps[l].fresh, table, pool, mains)) return false;
+    level.insert(level.end(), mains.begin(), mains.end());
+    std::ranges::sort(level);
+    table.levels.push_back(std::move(level));
+    table.scale.push_back(portable_exp2(wanted[l].bits));
+  }
+  return true;
+}
+
+/// P', from q primes that level 0 has not: the fewest bits that reach those of level 0 and `margin` (the key's
+/// noise is sqrt(N) q_0 / P'). One or two primes are tried in every combination, more are taken from the
+/// smallest.
+std::vector<PrimeIndex> choose_sparse_p(const LevelTable& table, double margin) {
   const auto bits = [&](PrimeIndex i) { return portable_log2(static_cast<double>(table.q[i])); };
-  // The key's noise is q_0 / P' times that of a rescale or so: two bits short do not matter.
-  double need = -2;
+  double need = margin;
   for (PrimeIndex i : table.levels[0]) need += bits(i);
   std::vector<PrimeIndex> free;
   for (std::size_t i = 0; i < table.q.size(); ++i) {
@@ -71,17 +246,21 @@ std::vector<PrimeIndex> choose_sparse_p(const LevelTable& table) {
 
 }  // namespace
 
-bool add_bootstrap_levels(const BootstrapLiteral& bootstrap, LevelTable& table, PrimePool& pool) {
-  std::vector<double> bits;
-  if (bootstrap.order == BootstrapOrder::raise_first) {
-    bits.assign(static_cast<std::size_t>(bootstrap.stc_levels), bootstrap.stc_bits);
+bool add_bootstrap_levels(const BootstrapLiteral& bootstrap, double q0_bits, LevelTable& table,
+                          PrimePool& pool) {
+  double margin = -2;
+  // Larger words waste little by whole primes, and keep levels inside each other.
+  bool done = false;
+  if (pool.word() == Word::w32) {
+    double surplus = -q0_bits;
+    for (PrimeIndex i : table.levels[0]) surplus += log2_of(table.q[i]);
+    margin = 3;
+    done = add_rational(boot_levels(bootstrap, std::max(surplus, 0.0)), table, pool);
+  } else {
+    done = add_whole(boot_levels(bootstrap), table, pool);
   }
-  bits.insert(bits.end(), static_cast<std::size_t>(bootstrap.mod_levels()), bootstrap.mod_bits);
-  bits.insert(bits.end(), static_cast<std::size_t>(bootstrap.cts_levels), bootstrap.cts_bits);
-  for (double b : bits) {
-    if (!add_level(b, table, pool)) return false;
-  }
-  table.sparse_p = choose_sparse_p(table);
+  if (!done) return false;
+  table.sparse_p = choose_sparse_p(table, margin);
   return !table.sparse_p.empty();
 }
 

@@ -48,8 +48,8 @@ CkksLiteral bootstrap_literal(const BootstrapRequest& request, int log_n) {
   b.range = 16;
   b.degree = 62;
   b.doublings = 2;
-  b.cts_levels = log_n >= 14 ? 4 : 3;
-  b.stc_levels = 3;
+  b.cts_levels = request.cts_levels > 0 ? request.cts_levels : log_n >= 14 ? 4 : 3;
+  b.stc_levels = request.stc_levels > 0 ? request.stc_levels : 3;
   // The sum of several results takes a level.
   l.depth = request.levels_after + b.input_level() + (request.iterations > 1 ? 1 : 0);
   // (2 pi)^2 / 6 2^(-2 r) <= 2^-p or, with arcsin, 3/40 (2 pi)^4 2^(-4 r) <= 2^-p: two levels more, and

@@ -17,6 +17,7 @@ struct BootstrapRequest {
   int log_n = 0;          // 0: the smallest that the security table allows
   std::optional<Word> word{};
   int security = 128;
+  int cts_levels = 0, stc_levels = 0;  // of the DFTs; 0: choose
   std::string name{};
   /// Applications of which one result is made (Meta-BTS): precision_bits is that of all of them, each has
   /// a little more than half of it.

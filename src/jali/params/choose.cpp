@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "jali/base/error.h"
+#include "jali/params/real.h"
 #include "jali/params/security.h"
 
 namespace jali::params {
@@ -183,7 +184,12 @@ class Attempt {
       PrimePool pool = fresh_;
       auto table = name_primes(request_, plan, pool);
       if (!table) continue;
-      if (literal_.bootstrap && !add_bootstrap_levels(*literal_.bootstrap, *table, pool)) continue;
+      if (literal_.bootstrap &&
+          !add_bootstrap_levels(*literal_.bootstrap, request_.integer_bits + request_.scale_bits,
+                                *table, pool)) {
+        continue;
+      }
+      if (literal_.bootstrap && literal_.security > 0 && !sparse_fits(*table)) continue;
       if (table->drift > max_drift) {
         strays_.push_back({plan, table->drift});
         continue;
@@ -202,6 +208,17 @@ class Attempt {
       }
       if (++candidates == kCandidates) return;
     }
+  }
+
+  /// Whether the sparse secret's modulus, q_0 P', is one that there is a figure for. With no figure at all
+  /// the refusal that says so comes later.
+  bool sparse_fits(const LevelTable& table) const {
+    const double most = max_log_sparse_modulus(request_.log_n, literal_.bootstrap->weight);
+    double bits = 0;
+    for (const auto* set : {&table.levels[0], &table.sparse_p}) {
+      for (PrimeIndex i : *set) bits += portable_log2(static_cast<double>(table.q[i]));
+    }
+    return most == 0 || bits <= most;
   }
 
   /// The fewest digits for which P fits without much noise; failing that, for which it fits.

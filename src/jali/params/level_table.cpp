@@ -104,6 +104,7 @@ std::optional<LevelTable> name_primes(const LevelRequest& request, const LevelPl
   if (!mains.ok()) return std::nullopt;
 
   table.q = plan.terminals;
+  table.terminals = plan.terminals.size();
   table.q.insert(table.q.end(), mains.primes().begin(), mains.primes().end());
   for (std::size_t l = 0; l < levels; ++l) {
     auto& level = table.levels.emplace_back();

@@ -50,10 +50,11 @@ std::vector<LevelPlan> plan_rational(const LevelRequest& request, const PrimePoo
 
 struct LevelTable {
   std::vector<std::uint64_t> q;                 // terminals, then mains
+  std::size_t terminals = 0;                    // of the levels of a computation
   std::vector<std::vector<PrimeIndex>> levels;  // ascending indices into q, level 0 first
   std::vector<double> scale;                    // canonical scale of every level
   double drift = 0;                             // max over levels of |log2 scale - scale_bits|
-  /// Q_l / Q_{l-1} where level l has all primes of level l - 1.
+  /// Q_l / Q_{l-1}.
   double ratio_up(std::size_t l) const;
   std::vector<PrimeIndex> sparse_p;             // of the sparse secret's key: see CkksParams
 };
@@ -63,9 +64,10 @@ struct LevelTable {
 std::optional<LevelTable> name_primes(const LevelRequest& request, const LevelPlan& plan,
                                       PrimePool& pool);
 
-/// Puts the levels of bootstrapping on top of a table, each of as few primes as its bits take and at its
-/// nominal scale, and chooses sparse_p. False when the primes run out.
-bool add_bootstrap_levels(const BootstrapLiteral& bootstrap, LevelTable& table, PrimePool& pool);
+/// Puts the levels of bootstrapping on top of a table, at their nominal scales, and chooses sparse_p: each
+/// of as few primes as its bits take or, for w32, by exchanging terminals. q0_bits: what level 0 was asked to have. False when the primes run out.
+bool add_bootstrap_levels(const BootstrapLiteral& bootstrap, double q0_bits, LevelTable& table,
+                          PrimePool& pool);
 
 /// Sum of log2 of the primes.
 double log2_product(const std::vector<std::uint64_t>& primes);

@@ -8,7 +8,8 @@
 namespace jali::params {
 
 PrimePool::PrimePool(Word word, int log_n)
-    : m_(std::uint64_t{2} << log_n),
+    : word_(word),
+      m_(std::uint64_t{2} << log_n),
       low_(m_ << 4),
       high_(std::uint64_t{1} << word_prime_bits(word)),
       min_bits_(log_n + 7),

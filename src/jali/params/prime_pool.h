@@ -16,6 +16,7 @@ class PrimePool {
  public:
   PrimePool(Word word, int log_n);
 
+  Word word() const { return word_; }
   /// log2 of the smallest size worth asking for: 2N times 2^6, so that there is a choice ...
   double min_bits() const { return min_bits_; }
   /// ... and where only one or two are needed: 2N times 2^4.
@@ -34,6 +35,7 @@ class PrimePool {
 
  private:
   bool prime(std::uint64_t candidate);
+  Word word_;
   std::uint64_t m_, low_, high_;  // primes = 1 mod m in [low, high)
   double min_bits_, max_bits_;
   std::set<std::uint64_t> taken_;
