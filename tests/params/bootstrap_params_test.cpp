@@ -6,6 +6,7 @@
 
 #include "jali/base/error.h"
 #include "jali/params/ckks_params.h"
+#include "jali/params/presets.h"
 #include "jali/params/security.h"
 
 namespace jali::params {
@@ -62,7 +63,52 @@ TEST(BootstrapParams, LevelsLieAboveTheComputation) {
         extra += std::log2(static_cast<double>(p->primes()[i]));
       }
       EXPECT_GT(extra, p->level(0).log_q - 2.1);
-      EXPECT_LT(extra, p->level(0).log_q + 8);
+      EXPECT_LT(extra, p->level(0).log_q + (word == Word::w32 ? 30 : 8));
+    }
+  }
+}
+
+// Presets on 32-bit words: every level has the bits it was asked for, whatever primes it exchanges; the key at
+// the sparse secret's modulus and PQ stay within their bounds; and no word wastes many limbs.
+TEST(BootstrapParams, PresetsServe32BitWordsToo) {
+  for (const char* name : {"n16_fast", "n16_precise", "n16_real", "n15_small"}) {
+    CkksLiteral l = preset(name);
+    l.word = Word::w32;
+    const auto p = CkksParams::create(l);
+    SCOPED_TRACE(name);
+    const auto& b = *p->bootstrap();
+    EXPECT_EQ(p->word(), Word::w32);
+    EXPECT_EQ(p->security(), 128);
+    EXPECT_LE(p->log_qp(), max_log_qp(p->log_n(), 128));
+    EXPECT_LE(p->max_scale_drift(), 0.1);
+    EXPECT_EQ(CkksParams::create(p->literal())->hash(), p->hash());
+    const double surplus =
+        std::max(0.0, p->level(0).log_q - p->scale_bits() - p->literal().integer_bits);
+    double sparse = p->level(0).log_q;
+    for (PrimeIndex i : p->sparse_p_primes()) {
+      EXPECT_FALSE(std::ranges::binary_search(p->level(0).primes, i));
+      sparse += std::log2(static_cast<double>(p->primes()[i]));
+    }
+    EXPECT_GE(sparse, 2 * p->level(0).log_q);
+    EXPECT_LE(sparse, max_log_sparse_modulus(p->log_n(), b.weight));
+    for (int level = 1; level <= p->top(); ++level) {
+      const auto& at = p->level(level);
+      EXPECT_TRUE(std::ranges::is_sorted(at.primes));
+      double bits = 0;
+      for (PrimeIndex i : at.primes) {
+        EXPECT_LT(i, p->q_count());
+        bits += std::log2(static_cast<double>(p->primes()[i]));
+      }
+      EXPECT_NEAR(bits, at.log_q, 1e-9);
+      EXPECT_NEAR(std::log2(at.ratio), at.log_q - p->level(level - 1).log_q, 1e-9);
+      EXPECT_LE(static_cast<double>(at.primes.size()), at.log_q / 25 + 1);
+      if (level <= p->depth()) continue;
+      const int above = level - p->depth();
+      const int stc = b.order == BootstrapOrder::raise_first ? b.stc_levels : 0;
+      const double wanted = above <= stc                    ? b.stc_bits
+                            : above <= stc + b.mod_levels() ? b.mod_bits
+                                                            : b.cts_bits + surplus / b.cts_levels;
+      EXPECT_NEAR(std::log2(at.ratio), wanted, 0.4) << level;
     }
   }
 }
