@@ -233,14 +233,20 @@ class Evaluation {
       add(evaluator_.multiply(value(product.child, sum_scale / giant.scale), giant));
     }
     std::complex<double> constant = 0;
+    std::vector<const Ciphertext*> powers;
+    std::vector<double> factors;
     for (const auto& [i, a] : node.terms) {
       if (i == 0) {
         constant = a;
-        continue;
+      } else if (a.imag() == 0) {
+        powers.push_back(&holding(i, level));
+        factors.push_back(a.real());
+      } else {
+        const Ciphertext x = power(i, level);
+        add(evaluator_.multiply_scalar(x, a, sum_scale / x.scale));
       }
-      const Ciphertext x = power(i, level);
-      add(evaluator_.multiply_scalar(x, a, sum_scale / x.scale));
     }
+    if (!powers.empty()) add(evaluator_.linear_combination(powers, factors, level, sum_scale));
     require<InternalError>(sum.has_value(), "a node of constants alone");
     if (constant != 0.0) sum = evaluator_.add_scalar(*sum, constant);
     Ciphertext out = evaluator_.relinearise_rescale(*sum);
@@ -259,16 +265,20 @@ class Evaluation {
     return std::includes(from.begin(), from.end(), to.begin(), to.end());
   }
 
-  // Where a level has primes that X^i's own lacks (w32), X^i is divided to it, or to the highest level
-  // from which leaving out limbs leads there: once for all that ask.
-  Ciphertext power(std::size_t i, int level) const {
+  // X^i with all limbs of a level. Where the level has primes that X^i's own lacks (w32), X^i is divided to
+  // it, or to the highest level from which leaving out limbs leads there: once for all that ask.
+  const Ciphertext& holding(std::size_t i, int level) const {
     const Ciphertext& own = powers_.at(i);
-    if (nested(own.level, level)) return evaluator_.drop_to(own, level);
+    if (nested(own.level, level)) return own;
     int start = own.level - 1;
     while (!nested(start, level)) --start;
     auto& divided = divided_[{i, start}];
     if (!divided) divided = evaluator_.adjust(own, start, own.scale);
-    return evaluator_.drop_to(*divided, level);
+    return *divided;
+  }
+
+  Ciphertext power(std::size_t i, int level) const {
+    return evaluator_.drop_to(holding(i, level), level);
   }
 
   void make(const PolynomialPlan::Power& p) {

@@ -91,6 +91,10 @@ class Evaluator {
   Ciphertext relinearise_rescale(const Ciphertext& a) const;
   Ciphertext multiply_relinearise_rescale(const Ciphertext& a, const Ciphertext& b) const;
 
+  /// sum_k a_k x_k at this level and scale. The x_k may lie higher, where they have all limbs of the level.
+  Ciphertext linear_combination(std::span<const Ciphertext* const> x, std::span<const double> a,
+                                int level, double scale) const;
+
   /// Same message and scale at a lower level.
   Ciphertext drop_to(const Ciphertext& a, int level) const;
   /// Brings `a` to (level, scale), level below a's: one multiplication by a constant and one rescale,
