@@ -14,6 +14,7 @@
 #include "jali/backend/cuda/sampling.cuh"
 #include "jali/backend/cuda/switcher.cuh"
 #include "jali/backend/cuda/variants.h"
+#include "jali/backend/cuda/weighted_sums.cuh"
 #include "jali/backend/ops.h"
 #include "jali/device/buffer.h"
 
@@ -105,11 +106,9 @@ class CudaOps final : public Ops {
   void weighted_sums(std::span<const ConstView> a0, std::span<const ConstView> a1,
                      std::span<const WeightedSum> sums) const override {
     enter();
-    for (const WeightedSum& sum : sums) {
-      for (const auto& [out, a] : {std::pair(sum.out0, a0), std::pair(sum.out1, a1)}) {
-        sum_of_products(out, sum.b.size(), sum.accumulate,
-                        [&](std::size_t k) { return std::pair(a[sum.operands[k]], sum.b[k]); });
-      }
+    for (std::size_t first = 0; first < sums.size(); first += kMaxSums) {
+      sum_together(a0, a1,
+                   sums.subspan(first, std::min<std::size_t>(kMaxSums, sums.size() - first)));
     }
   }
   void tensor(View d0, View d1, View d2, ConstView a0, ConstView a1, ConstView b0,
@@ -305,6 +304,38 @@ class CudaOps final : public Ops {
     auto staged = scratch_->allocate(bytes, /*secret=*/true);  // messages are
     memory_->copy_in(staged.data(), host, bytes);
     return staged;
+  }
+  /// Up to kMaxSums sums, as many columns a launch as its parameters hold.
+  void sum_together(std::span<const ConstView> a0, std::span<const ConstView> a1,
+                    std::span<const WeightedSum> sums) const {
+    const View& like = sums[0].out0;
+    std::vector<std::size_t> next(sums.size(), 0);  // terms done
+    for (bool begun = false;; begun = true) {
+      Columns c{};
+      c.sums = static_cast<int>(sums.size());
+      std::map<std::uint32_t, std::uint32_t> columns;  // of an operand, the latest
+      for (std::size_t g = 0; g < sums.size(); ++g) {
+        const WeightedSum& sum = sums[g];
+        c.out0[g] = sum.out0.data;
+        c.out1[g] = sum.out1.data;
+        if (sum.accumulate || begun) c.accumulate |= 1u << g;
+        for (; next[g] < sum.b.size(); ++next[g]) {
+          const std::uint32_t k = sum.operands[next[g]];
+          auto at = columns.find(k);
+          // A second term with the same operand takes another column.
+          if (at == columns.end() || c.b[at->second][g] != nullptr) {
+            if (c.columns == kMaxColumns) break;
+            at = columns.insert_or_assign(k, static_cast<std::uint32_t>(c.columns++)).first;
+            c.a0[at->second] = a0[k].data;
+            c.a1[at->second] = a1[k].data;
+          }
+          c.b[at->second][g] = sum.b[next[g]].data;
+          if (sum.b[next[g]].batch == 1) c.broadcast[at->second] |= 1u << g;
+        }
+      }
+      if (c.columns == 0) return;
+      cuda::weighted_sums<W>(*stream_, tables_, shape(like), limbs(like.primes), c);
+    }
   }
   /// out = [out +] sum_k x y, (x, y) = term(k), as many terms a launch as its parameters hold.
   template <class Term>
