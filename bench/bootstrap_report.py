@@ -1,0 +1,124 @@
+"""Bootstrapping on a GPU: docs/bootstrapping.md and docs/bootstrapping.png from bench/results/NAME.jsonl.
+
+    python bench/bootstrap_report.py NAME
+
+NAME holds the lines of `bench_bootstrap --device cuda`. Needs matplotlib.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+DOCS = HERE.parent / "docs"
+BEGIN, END = (
+    "<!-- bootstrapping: filled from bench/results, never by hand -->\n",
+    "<!-- bootstrapping: end -->",
+)
+COLOURS = {"w32": "#2b7a78", "w52": "#d98324", "w64": "#7d5ba6"}
+CHEDDAR_MS, CHEDDAR_BITS = 23.5, 21.9  # mean error 2.6e-7
+STAGES = (
+    "enter",
+    "slots_to_coefficients",
+    "raise",
+    "coefficients_to_slots",
+    "conjugation",
+    "reduction",
+)
+
+Row = dict[str, Any]
+
+
+def load(name: str) -> list[Row]:
+    """All rows of bootstrapping, the presets' own sizes."""
+    text = (HERE / "results" / f"{name}.jsonl").read_text(encoding="utf-8")
+    rows = [json.loads(line) for line in text.splitlines()]
+    return [row for row in rows if row["name"] == "bootstrap"]
+
+
+def sizes(rows: list[Row]) -> str:
+    """Markdown: a line a row."""
+    lines = [
+        "| preset | word | batch | ms each | mean error | largest | levels left | keys, diagonals | limbs, digits |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        p = row["params"]
+        lines.append(
+            f"| `{row['preset']}` | {p['word']} | {row['batch']} | {row['each_s'] * 1e3:.1f} "
+            f"| {row['mean_error']:.2e} ({row['precision_bits']:.1f} bits) | {row['max_error']:.1e} "
+            f"| {p['levels_left']} | {row['key_gb']:.1f}, {row['plaintext_gb']:.1f} GB "
+            f"| {p['limbs']} + {p['special']}, {p['dnum']} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+def stages(rows: list[Row]) -> str:
+    """Markdown: time, bytes, floor and fraction of each stage, of rows that counted bytes."""
+    lines = [
+        "| preset, word | stage | ms | GB | floor, ms | fraction |",
+        "|---|---|---|---|---|---|",
+    ]
+    for row in rows:
+        for stage in STAGES:
+            s = row["stages"].get(stage, {})
+            if "gb" in s:
+                lines.append(
+                    f"| `{row['preset']}`, {row['params']['word']} | {stage} | {s['s'] * 1e3:.2f} "
+                    f"| {s['gb']:.2f} | {s['floor_s'] * 1e3:.2f} | {s['fraction']:.2f} |"
+                )
+    return "\n".join(lines) + "\n"
+
+
+def picture(rows: list[Row], path: Path) -> None:
+    """Precision against time, a mark a preset and word."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, place = pyplot.subplots(figsize=(7, 4.5))
+    for row in rows:
+        if row["batch"] != 1:
+            continue
+        word = row["params"]["word"]
+        x, y = row["each_s"] * 1e3, row["precision_bits"]
+        place.scatter([x], [y], color=COLOURS[word], zorder=3)
+        label = f"{row['preset']}, {word}"
+        place.annotate(label, (x, y), textcoords="offset points", xytext=(6, 4), fontsize=8)
+    place.scatter([CHEDDAR_MS], [CHEDDAR_BITS], color="#555555", marker="x", zorder=3)
+    place.annotate(
+        "Cheddar",
+        (CHEDDAR_MS, CHEDDAR_BITS),
+        textcoords="offset points",
+        xytext=(6, -10),
+        fontsize=8,
+    )
+    place.set_xscale("log")
+    place.set_xlabel("ms, one ciphertext")
+    place.set_ylabel("precision: -log2 of the mean error of real and imaginary parts")
+    place.grid(True, which="both", linewidth=0.3)
+    figure.tight_layout()
+    figure.savefig(path, dpi=110)
+
+
+def main() -> None:
+    """The command line."""
+    rows = load(sys.argv[1])
+    page = DOCS / "bootstrapping.md"
+    before, rest = page.read_text(encoding="utf-8").split(BEGIN)
+    _, after = rest.split(END)
+    source = (
+        f"{rows[0]['device_name']}, `bench/results/{sys.argv[1]}.jsonl`, commit "
+        f"{rows[0]['commit']}.\n\n"
+    )
+    filled = source + sizes(rows) + "\n" + stages(rows)
+    page.write_text(before + BEGIN + filled + END + after, encoding="utf-8")
+    picture(rows, DOCS / "bootstrapping.png")
+
+
+if __name__ == "__main__":
+    main()
