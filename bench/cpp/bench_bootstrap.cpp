@@ -1,11 +1,11 @@
 // Bootstrapping stage by stage on either device; one JSON object a line, in the shape of `jali bench --json`.
 //   bench_bootstrap [--preset NAME] [--device cpu|cuda] [--word w32|w52|w64] [--batch B] [--reps R]
 //                   [--precision BITS] [--cts LEVELS] [--stc LEVELS] [--dnum D] [--log-n N]
-//                   [--threads T] [--stream] [--bytes] [--profile] [--commit C]
+//                   [--threads T] [--stream] [--bytes] [--operations] [--profile] [--commit C]
 // --precision, --cts, --stc, --dnum: other sizes than the preset's. --log-n: the preset's precision, levels and
 // digits on another ring, without its security. --stream: diagonals are encoded whenever they are used, for
 // little memory. --profile: the kernels of a bootstrapping on a GPU by their times. Prints nothing that was not
-// decrypted first. --bytes: what each stage's operations read and write. On a GPU the time is that of the recorded program, and each stage's that of its operations
+// decrypted first. --bytes: what each stage's operations read and write. On a GPU the time is that of the recorded program (--operations: of its operations one by one), and each stage's that of its operations
 // waited for at the stage's end; a stage's floor is the bytes that its operations read and write, each operand
 // and result once, over the rate of a copy.
 #include <sys/resource.h>
@@ -33,7 +33,7 @@ struct Options {
   int log_n = 0, threads = 1, reps = 1, cts = 0, stc = 0, dnum = 0;
   double precision = 0;
   std::size_t batch = 1;
-  bool stream = false, profile = false, bytes = false;
+  bool stream = false, profile = false, bytes = false, operations = false;
 };
 
 double since(Clock::time_point start) {
@@ -168,7 +168,7 @@ int run(const Options& o) {
   std::vector<double> times;
   Errors errors;
   double predicted = 0, first_s = 0;
-  for (int rep = 0; rep < (cuda ? 3 : o.reps); ++rep) {
+  for (int rep = 0; rep < (cuda && !o.operations ? 3 : o.reps); ++rep) {
     std::map<std::string, Stage> now;
     auto last = Clock::now();
     const auto begin = last;
@@ -191,8 +191,8 @@ int run(const Options& o) {
   const double stream_s = *std::ranges::min_element(times);
   double bandwidth = 0;
   std::size_t program_bytes = 0;
-  if (cuda) {
-    bandwidth = backend::cuda_peak(params->word()).bytes;
+  if (cuda) bandwidth = backend::cuda_peak(params->word()).bytes;
+  if (cuda && !o.operations) {
     ckks::Ciphertext out;
     const auto program = ring->ops().capture([&] { out = bootstrapper.apply(x); });
     times.clear();
@@ -255,13 +255,13 @@ int run(const Options& o) {
       "%.2f, \"key_gb\": %.2f, \"plaintext_gb\": %.2f, \"program_gb\": %.2f, \"peak_gb\": %.2f, "
       "\"setup_s\": {\"parameters\": %.2f, \"engine\": %.2f, \"matrices\": %.2f, \"keys\": %.2f, "
       "\"expanding_keys\": %.2f, \"diagonals\": %.2f, \"first_bootstrap\": %.3f}, "
-      "\"diagonals\": \"%s\", \"commit\": \"%s\", \"stages\": {",
+      "\"diagonals\": \"%s\", \"program\": %s, \"commit\": \"%s\", \"stages\": {",
       -std::log2(errors.mean), errors.mean, errors.worst, predicted,
       static_cast<double>(key_bytes) / 1e9,
       static_cast<double>(bootstrapper.plan().plaintext_bytes()) / 1e9,
       static_cast<double>(program_bytes) / 1e9, peak_gb(), params_s, ring_s, plan_s, keys_s,
       expand_s, prepare_s, first_s, o.stream ? "encoded at each use" : "encoded beforehand",
-      o.commit.c_str());
+      cuda && !o.operations ? "true" : "false", o.commit.c_str());
   bool first = true;
   for (const auto& [name, stage] : stages) {
     std::printf("%s\"%s\": {\"s\": %.6f", first ? "" : ", ", name.c_str(), stage.seconds);
@@ -310,6 +310,8 @@ int main(int argc, char** argv) {
       o.commit = value();
     } else if (option == "--stream") {
       o.stream = true;
+    } else if (option == "--operations") {
+      o.operations = true;
     } else if (option == "--bytes") {
       o.bytes = true;
     } else if (option == "--profile") {

@@ -72,8 +72,14 @@ TEST(BootstrapParams, LevelsLieAboveTheComputation) {
 // the sparse secret's modulus and PQ stay within their bounds; and no word wastes many limbs.
 TEST(BootstrapParams, PresetsServe32BitWordsToo) {
   for (const char* name : {"n16_fast", "n16_precise", "n16_real", "n15_small"}) {
-    CkksLiteral l = preset(name);
-    l.word = Word::w32;
+    BootstrapRequest request;
+    const auto found = std::ranges::find(bootstrap_presets(), name, &BootstrapPreset::name);
+    request.precision_bits = found->precision_bits;
+    request.levels_after = found->levels_after;
+    request.order = found->order;
+    request.scale_bits = found->scale_bits;
+    request.word = Word::w32;
+    const CkksLiteral l = bootstrap_literal(request, found->log_n);
     const auto p = CkksParams::create(l);
     SCOPED_TRACE(name);
     const auto& b = *p->bootstrap();
@@ -89,7 +95,7 @@ TEST(BootstrapParams, PresetsServe32BitWordsToo) {
       EXPECT_FALSE(std::ranges::binary_search(p->level(0).primes, i));
       sparse += std::log2(static_cast<double>(p->primes()[i]));
     }
-    EXPECT_GE(sparse, 2 * p->level(0).log_q);
+    EXPECT_GE(sparse, 2 * p->level(0).log_q - 2);
     EXPECT_LE(sparse, max_log_sparse_modulus(p->log_n(), b.weight));
     for (int level = 1; level <= p->top(); ++level) {
       const auto& at = p->level(level);
@@ -105,9 +111,10 @@ TEST(BootstrapParams, PresetsServe32BitWordsToo) {
       if (level <= p->depth()) continue;
       const int above = level - p->depth();
       const int stc = b.order == BootstrapOrder::raise_first ? b.stc_levels : 0;
-      const double wanted = above <= stc                    ? b.stc_bits
-                            : above <= stc + b.mod_levels() ? b.mod_bits
-                                                            : b.cts_bits + surplus / b.cts_levels;
+      const double wanted = above <= stc ? b.stc_bits
+                            : above <= stc + b.mod_levels()
+                                ? b.mod_bits + b.head_level_bits(stc + b.mod_levels() - above)
+                                : b.cts_bits + surplus / b.cts_levels;
       EXPECT_NEAR(std::log2(at.ratio), wanted, 0.4) << level;
     }
   }
@@ -127,6 +134,7 @@ TEST(BootstrapParams, AreAFunctionOfTheirLiteral) {
   EXPECT_TRUE(changed([](auto& b) { b.degree = 28; }));
   EXPECT_TRUE(changed([](auto& b) { b.doublings = 2; }));
   EXPECT_TRUE(changed([](auto& b) { b.inverse_sine = 3; }));
+  EXPECT_TRUE(changed([](auto& b) { b.head_bits = 4; }));
   EXPECT_TRUE(changed([](auto& b) { b.ratio_bits = 7; }));
   EXPECT_TRUE(changed([](auto& b) { b.cts_levels = 3, b.stc_levels = 4; }));
   CkksLiteral plain = small();
@@ -142,6 +150,8 @@ TEST(BootstrapParams, RefuseWhatCannotWork) {
   };
   refused([](auto& l) { l.bootstrap->degree = 31; });
   refused([](auto& l) { l.bootstrap->degree = 0; });
+  refused([](auto& l) { l.bootstrap->head_bits = 3; });
+  refused([](auto& l) { l.bootstrap->head_bits = 18; });
   refused([](auto& l) { l.bootstrap->doublings = 9; });
   refused([](auto& l) { l.bootstrap->inverse_sine = 2; });
   refused([](auto& l) { l.bootstrap->weight = 0; });

@@ -66,8 +66,8 @@ BootstrapPlan::BootstrapPlan(CkksParamsPtr params, const BootstrapperOptions& op
   const int mod_top = params_->top() - b.cts_levels;
   const double mod_nominal = params_->level(mod_top).scale;
   // The reduction's result f = (scale / q_0) message; sin(2 pi x) = 2 pi f keeps the nominal scale.
-  mod_scale_ =
-      raise_first ? mod_nominal * kTurn * std::exp2(-b.ratio_bits) : params_->level(depth).scale;
+  mod_scale_ = raise_first ? mod_nominal * std::exp2(-b.head_scale_bits(0) - b.ratio_bits) * kTurn
+                           : params_->level(depth).scale;
 
   // The trace to fewer slots multiplies by (N/2) / slots; t + conj(t) is twice the real part.
   const double gap = std::ldexp(1, full - options_.log_slots);

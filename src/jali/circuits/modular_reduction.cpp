@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numbers>
 #include <string>
 #include <utility>
@@ -48,6 +49,24 @@ Polynomial cosine(const ReductionOptions& options) {
                                        static_cast<std::size_t>(options.degree));
   for (std::size_t i = 1; i < p.coefficients.size(); i += 2) p.coefficients[i] = 0;
   return p;
+}
+
+/// The scales that evaluation gives the powers of x, in order.
+std::vector<double> power_scales(const PolynomialPlan& plan, const params::CkksParams& params,
+                                 const ckks::Ciphertext& x) {
+  struct At {
+    int level = 0;
+    double scale = 0;
+  };
+  std::map<std::size_t, At> at{{1, {x.level, x.scale}}};
+  std::vector<double> out;
+  for (const auto& p : plan.powers()) {
+    const At &high = at.at(p.high), &low = at.at(p.low);
+    const int level = std::min(high.level, low.level);
+    out.push_back(high.scale / params.level(level).ratio * low.scale);
+    at[p.index] = {level - 1, out.back()};
+  }
+  return out;
 }
 
 /// visit(integer, probability) for round(x), x of variance (weight + 1) / 12: the Gaussian's.
@@ -111,8 +130,9 @@ ckks::Ciphertext ModularReduction::apply(const ckks::Evaluator& evaluator,
       x.estimate.variance / (x.scale * x.scale) / (input_factor() * input_factor()) +
       wrong * wrong / static_cast<double>(params.n());
   y.estimate.variance =
-      (variance(x.scale, scales, rounding, params.n(), weight) + inside * kTurn * kTurn) * y.scale *
-      y.scale;
+      (variance(power_scales(plan_, params, x), scales, rounding, params.n(), weight) +
+       inside * kTurn * kTurn) *
+      y.scale * y.scale;
   y.estimate.message = 0.1;
   if (bare) {
     y.scale = scale;  // divides by 2 pi
@@ -160,20 +180,22 @@ void sample(int range, double distance, Visit visit) {
 
 }  // namespace
 
-double ModularReduction::variance(double power_scale, const std::vector<double>& scales,
-                                  double rounding, std::size_t n, int weight) const {
+double ModularReduction::variance(const std::vector<double>& power_scales,
+                                  const std::vector<double>& scales, double rounding, std::size_t n,
+                                  int weight) const {
   // Scales are doubles: a constant like the 1 of 2 y^2 - 1 is off by 2^-53, in every slot alike.
   constexpr double kScaleError = 0x1p-53;
   const double constants = kScaleError * kScaleError / static_cast<double>(n);
   const auto rounded = [&](double scale) { return rounding / (scale * scale) + constants; };
-  const double power = rounded(power_scale) / rounded(scales[0]);
+  std::vector<double> powers;
+  for (double scale : power_scales) powers.push_back(rounded(scale) / rounded(scales[0]));
   double total = 0;
   for_integers(options_.range, weight, [&](int integer, double probability) {
     const double u = (integer - 0.25) * input_factor();
     // y_i = cos(2 pi (x - 1/4) 2^(i - r)); the error of y_i grows by 4 y_i at the next doubling.
     double slope = 1, sum = 0;
     for (int i = options_.doublings; i >= 0; --i) {
-      const double gain = i == 0 ? plan_.rounding_gain(u, power) : 1;
+      const double gain = i == 0 ? plan_.rounding_gain(u, powers) : 1;
       sum += slope * slope * gain * rounded(scales[static_cast<std::size_t>(i)]);
       if (i > 0) {
         slope *= 4 * std::cos(kTurn * (integer - 0.25) * std::exp2(i - 1 - options_.doublings));

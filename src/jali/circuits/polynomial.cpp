@@ -155,7 +155,7 @@ std::size_t PolynomialPlan::multiplications() const {
   return total;
 }
 
-double PolynomialPlan::rounding_gain(double u, double power) const {
+double PolynomialPlan::rounding_gain(double u, std::span<const double> powers) const {
   const bool chebyshev = polynomial_.basis == Basis::chebyshev;
   std::map<std::size_t, double> value{{0, 1.0}, {1, u}}, slope;
   for (const Power& p : powers_) {
@@ -183,7 +183,7 @@ double PolynomialPlan::rounding_gain(double u, double power) const {
   for (std::size_t k = powers_.size(); k-- > 0;) {
     const Power& p = powers_[k];
     const double s = slope[p.index];
-    gain += power * s * s;
+    gain += powers[k] * s * s;
     const double factor = chebyshev ? 2 * s : s;
     slope[p.high] += factor * value.at(p.low);
     slope[p.low] += factor * value.at(p.high);

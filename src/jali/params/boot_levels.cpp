@@ -27,6 +27,7 @@ namespace {
 struct BootLevel {
   double bits = 0;
   double exchange = 0;
+  double scale_bits = 0;  // nominal
 };
 
 /// `surplus`: bits of q_0 above what was asked for. Coefficients to slots starts at the scale q_0, and takes
@@ -34,11 +35,13 @@ struct BootLevel {
 std::vector<BootLevel> boot_levels(const BootstrapLiteral& b, double surplus = 0) {
   std::vector<BootLevel> out;
   if (b.order == BootstrapOrder::raise_first) {
-    out.assign(static_cast<std::size_t>(b.stc_levels), {b.stc_bits, 0.1});
+    out.assign(static_cast<std::size_t>(b.stc_levels), {b.stc_bits, 0.1, b.stc_bits});
   }
-  out.insert(out.end(), static_cast<std::size_t>(b.mod_levels()), {b.mod_bits, 4});
+  for (int k = b.mod_levels() - 1; k >= 0; --k) {
+    out.push_back({b.mod_bits + b.head_level_bits(k), 4, b.mod_bits + b.head_scale_bits(k)});
+  }
   out.insert(out.end(), static_cast<std::size_t>(b.cts_levels),
-             {b.cts_bits + surplus / b.cts_levels, 0.1});
+             {b.cts_bits + surplus / b.cts_levels, 0.1, b.cts_bits});
   return out;
 }
 
@@ -66,7 +69,7 @@ bool add_whole(const std::vector<BootLevel>& wanted, LevelTable& table, PrimePoo
     std::vector<PrimeIndex> level = table.levels.back();
     if (!take(l.bits, count, table, pool, level)) return false;
     table.levels.push_back(std::move(level));
-    table.scale.push_back(portable_exp2(l.bits));
+    table.scale.push_back(portable_exp2(l.scale_bits));
   }
   return true;
 }
@@ -135,6 +138,40 @@ Path cheapest_path(const std::vector<BootLevel>& wanted, const std::vector<doubl
   return path;
 }
 
+/// The levels of a path, with primes.
+bool name_path(const std::vector<BootLevel>& wanted, const Path& path,
+               const std::vector<std::uint64_t>& added, std::uint32_t mask, LevelTable& table,
+               PrimePool& pool) {
+  std::vector<PrimeIndex> index;
+  for (std::size_t i = 0; i < table.terminals; ++i) index.push_back(static_cast<PrimeIndex>(i));
+  std::vector<PrimeIndex> mains;
+  for (PrimeIndex i : table.levels.back()) {
+    if (i >= table.terminals) mains.push_back(i);
+  }
+  for (std::uint64_t p : added) {
+    pool.take(p);
+    index.push_back(static_cast<PrimeIndex>(table.q.size()));
+    table.q.push_back(p);
+  }
+  for (std::size_t l = 0; l < wanted.size(); ++l) {
+    double left = wanted[l].bits;
+    std::vector<PrimeIndex> level;
+    for (std::size_t i = 0; i < index.size(); ++i) {
+      const bool before = (mask >> i) & 1, after = (path.steps[l].mask >> i) & 1;
+      const double bits = log2_of(table.q[index[i]]);
+      left -= after && !before ? bits : before && !after ? -bits : 0;
+      if (after) level.push_back(index[i]);
+    }
+    mask = path.steps[l].mask;
+    if (!take(left, path.steps[l].fresh, table, pool, mains)) return false;
+    level.insert(level.end(), mains.begin(), mains.end());
+    std::ranges::sort(level);
+    table.levels.push_back(std::move(level));
+    table.scale.push_back(portable_exp2(wanted[l].scale_bits));
+  }
+  return true;
+}
+
 /// Levels of mains near the word's size and terminals: those of the table, and up to two more.
 bool add_rational(const std::vector<BootLevel>& wanted, LevelTable& table, PrimePool& pool) {
   double total = log2_product(table.q);
@@ -143,13 +180,12 @@ bool add_rational(const std::vector<BootLevel>& wanted, LevelTable& table, Prime
   const double least = pool.min_bits() + 0.5;
   constexpr std::size_t kMaxTerminals = 7;
 
-  std::vector<PrimeIndex> index;
   std::vector<double> bits;
   std::uint32_t start = 0;
   for (std::size_t i = 0; i < table.terminals; ++i) {
-    index.push_back(static_cast<PrimeIndex>(i));
     bits.push_back(log2_of(table.q[i]));
-    if (std::ranges::binary_search(table.levels.back(), index.back())) start |= 1u << i;
+    if (std::ranges::binary_search(table.levels.back(), static_cast<PrimeIndex>(i)))
+      start |= 1u << i;
   }
   std::vector<std::vector<double>> sets{{}};
   constexpr double kShares[] = {0, 0.15, 0.3, 0.45, 0.6, 0.75, 0.9};
@@ -158,8 +194,11 @@ bool add_rational(const std::vector<BootLevel>& wanted, LevelTable& table, Prime
     sets.push_back({size(a)});
     for (std::size_t b = a; b < std::size(kShares); ++b) sets.push_back({size(a), size(b)});
   }
-  Path best;
-  std::vector<std::uint64_t> added;
+  struct Candidate {
+    Path path;
+    std::vector<std::uint64_t> added;
+  };
+  std::vector<Candidate> candidates;
   for (const auto& sizes : sets) {
     if (bits.size() + sizes.size() > kMaxTerminals) continue;
     PrimePool free = pool;
@@ -174,49 +213,30 @@ bool add_rational(const std::vector<BootLevel>& wanted, LevelTable& table, Prime
     if (primes.size() != sizes.size()) continue;
     Path path = cheapest_path(wanted, all, start, least, cap);
     path.cost += kKeyWeight * static_cast<double>(primes.size());
-    if (path.cost < best.cost) {
-      best = std::move(path);
-      added = std::move(primes);
-    }
+    if (!path.steps.empty()) candidates.push_back({std::move(path), std::move(primes)});
   }
-  if (best.steps.empty()) return false;
-
-  for (std::uint64_t p : added) {
-    pool.take(p);
-    index.push_back(static_cast<PrimeIndex>(table.q.size()));
-    bits.push_back(log2_of(p));
-    table.q.push_back(p);
+  std::ranges::stable_sort(candidates,
+                           [](const auto& a, const auto& b) { return a.path.cost < b.path.cost; });
+  // Small primes are few: a path may want one where there is none left.
+  for (const Candidate& c : candidates) {
+    LevelTable made = table;
+    PrimePool free = pool;
+    if (!name_path(wanted, c.path, c.added, start, made, free)) continue;
+    table = std::move(made);
+    pool = std::move(free);
+    return true;
   }
-  std::uint32_t mask = start;
-  std::vector<PrimeIndex> mains;
-  for (PrimeIndex i : table.levels.back()) {
-    if (i >= table.terminals) mains.push_back(i);
-  }
-  for (std::size_t l = 0; l < wanted.size(); ++l) {
-    double left = wanted[l].bits;
-    std::vector<PrimeIndex> level;
-    for (std::size_t i = 0; i < index.size(); ++i) {
-      const bool before = (mask >> i) & 1, after = (best.steps[l].mask >> i) & 1;
-      left -= after && !before ? bits[i] : before && !after ? -bits[i] : 0;
-      if (after) level.push_back(index[i]);
-    }
-    mask = best.steps[l].mask;
-    if (!take(left, best.steps[l].fresh, table, pool, mains)) return false;
-    level.insert(level.end(), mains.begin(), mains.end());
-    std::ranges::sort(level);
-    table.levels.push_back(std::move(level));
-    table.scale.push_back(portable_exp2(wanted[l].bits));
-  }
-  return true;
+  return false;
 }
 
-/// P', from q primes that level 0 has not: the fewest bits that reach those of level 0 and `margin` (the key's
-/// noise is sqrt(N) q_0 / P'). One or two primes are tried in every combination, more are taken from the
+/// P', from q primes that level 0 has not: the fewest bits that reach `least` and, but for two, those of level 0 (the
+/// key's noise is sqrt(N) q_0 / P'). One or two primes are tried in every combination, more are taken from the
 /// smallest.
-std::vector<PrimeIndex> choose_sparse_p(const LevelTable& table, double margin) {
+std::vector<PrimeIndex> choose_sparse_p(const LevelTable& table, double least) {
   const auto bits = [&](PrimeIndex i) { return portable_log2(static_cast<double>(table.q[i])); };
-  double need = margin;
+  double need = -2;
   for (PrimeIndex i : table.levels[0]) need += bits(i);
+  need = std::max(need, least);
   std::vector<PrimeIndex> free;
   for (std::size_t i = 0; i < table.q.size(); ++i) {
     const auto index = static_cast<PrimeIndex>(i);
@@ -248,19 +268,19 @@ std::vector<PrimeIndex> choose_sparse_p(const LevelTable& table, double margin) 
 
 bool add_bootstrap_levels(const BootstrapLiteral& bootstrap, double q0_bits, LevelTable& table,
                           PrimePool& pool) {
-  double margin = -2;
+  double least = 0;
   // Larger words waste little by whole primes, and keep levels inside each other.
   bool done = false;
   if (pool.word() == Word::w32) {
     double surplus = -q0_bits;
     for (PrimeIndex i : table.levels[0]) surplus += log2_of(table.q[i]);
-    margin = 3;
+    least = q0_bits + 3;
     done = add_rational(boot_levels(bootstrap, std::max(surplus, 0.0)), table, pool);
   } else {
     done = add_whole(boot_levels(bootstrap), table, pool);
   }
   if (!done) return false;
-  table.sparse_p = choose_sparse_p(table, margin);
+  table.sparse_p = choose_sparse_p(table, least);
   return !table.sparse_p.empty();
 }
 

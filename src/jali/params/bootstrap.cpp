@@ -22,8 +22,14 @@ int BootstrapLiteral::levels() const {
   return cts_levels + mod_levels() + (order == BootstrapOrder::raise_first ? stc_levels : 0);
 }
 
+double BootstrapLiteral::head_scale_bits(int k) const {
+  return k == 0 ? head_bits / 2 : std::max(0, head_bits - 2 * (k - 1));
+}
+
 double BootstrapLiteral::bits() const {
-  return cts_levels * cts_bits + mod_levels() * mod_bits +
+  double head = 0;
+  for (int k = 0; k < mod_levels(); ++k) head += head_level_bits(k);
+  return cts_levels * cts_bits + mod_levels() * mod_bits + head +
          (order == BootstrapOrder::raise_first ? stc_levels * stc_bits : 0);
 }
 

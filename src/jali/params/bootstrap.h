@@ -26,6 +26,9 @@ struct BootstrapLiteral {
   int cts_levels = 4;  // coefficients to slots
   int stc_levels = 3;  // slots to coefficients
   double cts_bits = 56, mod_bits = 60, stc_bits = 40;  // of each level
+  /// h, even: T_2, whose rounding weighs most in the reduction, has a scale of mod_bits + h, T_4 two bits less,
+  /// and so on down to mod_bits.
+  int head_bits = 0;
 
   /// Levels of the modular reduction.
   int mod_levels() const;
@@ -33,6 +36,10 @@ struct BootstrapLiteral {
   /// slots to coefficients.
   int levels() const;
   double bits() const;  // of all of them together
+  /// log2 of the scale of the input of the reduction's k-th level over 2^mod_bits, k = 0 at the top ...
+  double head_scale_bits(int k) const;
+  /// ... and the bits that this level has above mod_bits: twice this scale over the next.
+  double head_level_bits(int k) const { return 2 * head_scale_bits(k) - head_scale_bits(k + 1); }
   /// The lowest level of an input: 0, or stc_levels with slots_first.
   int input_level() const { return order == BootstrapOrder::slots_first ? stc_levels : 0; }
 

@@ -63,11 +63,16 @@ CkksLiteral bootstrap_literal(const BootstrapRequest& request, int log_n) {
   }
   l.integer_bits = b.ratio_bits;
   const double q0 = l.scale_bits + l.integer_bits;
-  // sin(2 pi x) = 2 pi 2^-r m. Roundings inside the reduction grow by kGain on average.
-  constexpr double kGain = 9.6;
-  b.mod_bits = tenths(p + rounding + kGain + b.ratio_bits - 2.65 + sum + 1);
+  // sin(2 pi x) = 2 pi 2^-r m. Roundings inside the reduction grow by 2^gain on average.
+  // With a head of six bits T_2, T_4 and T_8 weigh as little as the rest: levels of fewer bits, which for
+  // 32-bit words are two whole primes.
+  const bool head = request.word == Word::w32;
+  b.head_bits = head ? 6 : 0;
+  const double gain = head ? 4.9 : 9.6;
+  b.mod_bits = tenths(p + rounding + gain + b.ratio_bits - 2.65 + sum + 1);
   // Each of the matrices is off by 2^-bits of its entries' size, sqrt(2) 2^5 diagonals at 2^-5.
-  b.cts_bits = tenths(p + encoding + 8 + b.ratio_bits + sum - (b.mod_bits - q0) / b.cts_levels);
+  b.cts_bits = tenths(p + encoding + 8 + b.ratio_bits + sum -
+                      (b.mod_bits + b.head_bits / 2.0 - q0) / b.cts_levels);
   const double after = b.mod_bits + 2.65 - b.ratio_bits;
   // A scale far above what the reduction leaves is made by these levels' diagonals alone.
   const double matrices = p + encoding + 3.5;

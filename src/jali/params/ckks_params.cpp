@@ -142,6 +142,7 @@ std::shared_ptr<const CkksParams> CkksParamsBuilder::build(const CkksLiteral& li
       bytes.put(static_cast<std::uint64_t>(x));
     }
     bytes.put(b->ratio_bits);
+    if (b->head_bits != 0) bytes.put(static_cast<std::uint64_t>(b->head_bits));
     bytes.put(params->sparse_p_);
   }
   params->hash_ = bytes.digest();

@@ -39,6 +39,7 @@ Bytes to_bytes(const params::CkksParams& params) {
       writer.u16(static_cast<std::uint16_t>(x));
     }
     for (double x : {b->ratio_bits, b->cts_bits, b->mod_bits, b->stc_bits}) writer.f64(x);
+    if (b->head_bits != 0) writer.u8(static_cast<std::uint8_t>(b->head_bits));
   }
   return writer.finish();
 }
@@ -66,6 +67,10 @@ params::CkksParamsPtr params_from_bytes(std::span<const std::uint8_t> bytes, con
     }
     for (double* x : {&b.ratio_bits, &b.cts_bits, &b.mod_bits, &b.stc_bits}) {
       *x = reader.magnitude("a size of bootstrapping");
+    }
+    if (reader.remaining() > 0) {
+      b.head_bits = reader.u8();
+      reader.check(b.head_bits != 0, "a size of bootstrapping is written that is not there");
     }
     reader.check(b.levels() <= kMaxBootstrapLevels, "its bootstrapping has too many levels");
   }
