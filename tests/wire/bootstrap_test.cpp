@@ -20,6 +20,7 @@ params::CkksLiteral literal(Word word) {
   l.bootstrap->cts_levels = 2;
   l.bootstrap->stc_levels = 1;
   l.bootstrap->stc_bits = l.scale_bits;
+  l.bootstrap->head_bits = word == Word::w32 ? 6 : 0;
   return l;
 }
 
