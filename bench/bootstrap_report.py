@@ -80,7 +80,7 @@ def picture(rows: list[Row], path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, place = pyplot.subplots(figsize=(7, 4.5))
+    figure, place = pyplot.subplots(figsize=(8, 4.5))
     for row in rows:
         if row["batch"] != 1:
             continue
@@ -88,7 +88,13 @@ def picture(rows: list[Row], path: Path) -> None:
         x, y = row["each_s"] * 1e3, row["precision_bits"]
         place.scatter([x], [y], color=COLOURS[word], zorder=3)
         label = f"{row['preset']}, {word}"
-        place.annotate(label, (x, y), textcoords="offset points", xytext=(6, 4), fontsize=8)
+        place.annotate(
+            label,
+            (x, y),
+            textcoords="offset points",
+            xytext=(6, 4 if word == "w32" else -10),
+            fontsize=8,
+        )
     place.scatter([CHEDDAR_MS], [CHEDDAR_BITS], color="#555555", marker="x", zorder=3)
     place.annotate(
         "Cheddar",
@@ -97,9 +103,11 @@ def picture(rows: list[Row], path: Path) -> None:
         xytext=(6, -10),
         fontsize=8,
     )
-    place.set_xscale("log")
-    place.set_xlabel("ms, one ciphertext")
-    place.set_ylabel("precision: -log2 of the mean error of real and imaginary parts")
+    place.set_xlim(0, 1.2 * place.get_xlim()[1])
+    place.set_xlabel(
+        "ms, one ciphertext; precision: -log2 of the mean error of real and imaginary parts"
+    )
+    place.set_ylabel("precision, bits")
     place.grid(True, which="both", linewidth=0.3)
     figure.tight_layout()
     figure.savefig(path, dpi=110)
