@@ -68,7 +68,8 @@ CkksLiteral bootstrap_literal(const BootstrapRequest& request, int log_n) {
   // 32-bit words are two whole primes.
   const bool head = request.word == Word::w32;
   b.head_bits = head ? 6 : 0;
-  const double gain = head ? 4.9 : 9.6;
+  // Without T_2's weight those of powers divided to other levels, and rare large I in single slots, show.
+  const double gain = head ? (raise_first ? 4.9 : 5.7) : 9.6;
   b.mod_bits = tenths(p + rounding + gain + b.ratio_bits - 2.65 + sum + 1);
   // Each of the matrices is off by 2^-bits of its entries' size, sqrt(2) 2^5 diagonals at 2^-5.
   b.cts_bits = tenths(p + encoding + 8 + b.ratio_bits + sum -
