@@ -103,7 +103,8 @@ def picture(rows: list[Row], path: Path) -> None:
         xytext=(6, -10),
         fontsize=8,
     )
-    place.set_xlim(0, 1.2 * place.get_xlim()[1])
+    place.set_xscale("log")
+    place.margins(x=0.2)
     place.set_xlabel(
         "ms, one ciphertext; precision: -log2 of the mean error of real and imaginary parts"
     )
