@@ -1,18 +1,22 @@
 // The side that holds the secret, and public-key encryption.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "arrays.h"
 #include "binding.h"
 #include "bytes.h"
+#include "here.h"
 #include "jali/wire/secret.h"
 #include "packing.h"
+#include "progress.h"
 
 namespace jali::python {
 
@@ -56,30 +60,34 @@ ckks::Ciphertext encrypt_array(const params::CkksParamsPtr& params, const ckks::
 /// Holds the secret key. No method gives it away but secret_to_bytes.
 class Client {
  public:
-  Client(const Params& params, int threads)
-      : params_(params.ptr), ring_(cpu_ring(*params_, threads)) {
-    rlwe::KeyGenerator generator(params_, ring_);
-    adopt(std::make_shared<const rlwe::SecretKey>(generator.secret_key()));
+  Client(const Params& params, int threads, const std::string& device)
+      : params_(params.ptr), host_(cpu_ring(*params_, threads)) {
+    rlwe::KeyGenerator generator(params_, host_);
+    adopt(std::make_shared<const rlwe::SecretKey>(generator.secret_key()), threads, device);
   }
 
-  Client(nb::handle secret, const Params& params, int threads)
-      : params_(params.ptr), ring_(cpu_ring(*params_, threads)) {
+  Client(nb::handle secret, const Params& params, int threads, const std::string& device)
+      : params_(params.ptr), host_(cpu_ring(*params_, threads)) {
     const BytesView view(secret);
     nb::gil_scoped_release release;
     adopt(std::make_shared<const rlwe::SecretKey>(
-        wire::secret_from_bytes(view.span(), params_, *ring_)));
+              wire::secret_from_bytes(view.span(), params_, *host_)),
+          threads, device);
   }
 
   nb::bytes secret_to_bytes() const {
-    return to_python_bytes([&] { return wire::secret_to_bytes(*secret_, *ring_); });
+    return to_python_bytes([&] { return wire::secret_to_bytes(*kept_, *host_); });
   }
+  std::string engine() const { return ring_->ops().name(); }
 
   Params params() const { return {params_}; }
 
   ckks::Ciphertext encrypt(nb::handle values, int level, std::int64_t slots, double magnitude) {
-    return encrypt_array(
-        params_, *encoder_, values, level, slots, magnitude,
-        [&](const ckks::Plaintext& p) { return encryptor_->encrypt(p, magnitude); });
+    return encrypt_array(params_, *encoder_, values, level, slots, magnitude,
+                         [&](const ckks::Plaintext& p) {
+                           ckks::Ciphertext c = encryptor_->encrypt(p, magnitude);
+                           return is_on_host(c) ? std::move(c) : host_copy(c);
+                         });
   }
 
   nb::object decrypt(const ckks::Ciphertext& c, std::size_t length, bool complex_values) const {
@@ -107,33 +115,47 @@ class Client {
   /// bootstrap: numbers of slots of the values that will be bootstrapped, 0 for all of them.
   EvaluationKeys evaluation_keys(const std::vector<int>& rotations, bool conjugate,
                                  bool relinearise, const std::vector<std::int64_t>& bootstrap,
-                                 bool minimum) const {
+                                 bool minimum, const std::optional<Progress>& progress) const {
     rlwe::KeyGenerator generator(params_, ring_);
     const auto plans = bootstrap_plans(params_, bootstrap, minimum);
     const auto wanted =
         minimum ? ckks::composing_rotations(rotations, params_->slots()) : rotations;
-    auto keys = plans.empty()
-                    ? generator.evaluation_keys(*secret_, wanted, conjugate, relinearise)
-                    : bootstrap::evaluation_keys(generator, *secret_, plans, wanted, conjugate);
+    auto keys = plans.empty() ? generator.evaluation_keys(*secret_, wanted, conjugate, relinearise)
+                              : bootstrap::evaluation_keys(generator, *secret_, plans, wanted,
+                                                           conjugate, with_gil(progress));
+    if (!on_host()) keys = rlwe::host_copy(*ring_, keys);
     return {std::make_shared<const rlwe::EvaluationKeys>(std::move(keys))};
   }
 
   PublicKey public_key() const {
     rlwe::KeyGenerator generator(params_, ring_);
-    return {std::make_shared<const rlwe::PublicKey>(generator.public_key(*secret_))};
+    rlwe::PublicKey key = generator.public_key(*secret_);
+    if (!on_host()) key = rlwe::host_copy(*ring_, key);
+    return {std::make_shared<const rlwe::PublicKey>(std::move(key))};
   }
 
  private:
-  void adopt(std::shared_ptr<const rlwe::SecretKey> secret) {
-    secret_ = std::move(secret);
+  bool on_host() const { return ring_->memory().host_accessible(); }
+
+  /// The secret in the host's memory, and where the work is done.
+  void adopt(std::shared_ptr<const rlwe::SecretKey> secret, int threads,
+             const std::string& device) {
+    kept_ = secret_ = std::move(secret);
+    ring_ = device == "cpu"
+                ? host_
+                : ckks::make_ring(*params_, device, threads == 0 ? default_threads() : threads);
+    if (!on_host()) {
+      secret_ = std::make_shared<const rlwe::SecretKey>(
+          wire::secret_from_bytes(wire::secret_to_bytes(*kept_, *host_), params_, *ring_));
+    }
     encoder_ = std::make_unique<ckks::Encoder>(params_, ring_);
     encryptor_ = std::make_unique<ckks::SecretEncryptor>(secret_, ring_);
     decryptor_ = std::make_unique<ckks::Decryptor>(secret_, ring_);
   }
 
   params::CkksParamsPtr params_;
-  std::shared_ptr<const ring::Ring> ring_;
-  std::shared_ptr<const rlwe::SecretKey> secret_;
+  std::shared_ptr<const ring::Ring> host_, ring_;
+  std::shared_ptr<const rlwe::SecretKey> kept_, secret_;  // in the host's memory; where ring_ is
   std::unique_ptr<ckks::Encoder> encoder_;
   std::unique_ptr<ckks::SecretEncryptor> encryptor_;
   std::unique_ptr<ckks::Decryptor> decryptor_;
@@ -201,9 +223,11 @@ statistical_bits: security of the secret key over all of them.)")
 
 Right for circuits whose inputs stay within the magnitudes declared at encryption.)");
   nb::class_<Client>(m, "ClientCore", "See jali.ckks.Client.")
-      .def(nb::init<const Params&, int>(), "params"_a, "threads"_a = 0, nogil())
-      .def(nb::init<nb::handle, const Params&, int>(), "secret"_a.none(), "params"_a,
-           "threads"_a = 0)
+      .def(nb::init<const Params&, int, const std::string&>(), "params"_a, "threads"_a = 0,
+           "device"_a = "cpu", nogil())
+      .def(nb::init<nb::handle, const Params&, int, const std::string&>(), "secret"_a.none(),
+           "params"_a, "threads"_a = 0, "device"_a = "cpu")
+      .def_prop_ro("engine", &Client::engine, "Backend and instruction set.")
       .def("secret_to_bytes", &Client::secret_to_bytes)
       .def_prop_ro("params", &Client::params, "Its parameters.")
       .def("encrypt", &Client::encrypt, "values"_a.none(), "level"_a = -1, "slots"_a = 0,
@@ -216,7 +240,7 @@ Right for circuits whose inputs stay within the magnitudes declared at encryptio
            nb::sig("def release(self, ciphertext: Ciphertext, policy: ReleasePolicy, length: int, "
                    "complex_values: bool) -> numpy.typing.NDArray[typing.Any]"))
       .def("evaluation_keys", &Client::evaluation_keys, "rotations"_a, "conjugate"_a,
-           "relinearise"_a, "bootstrap"_a, "minimum"_a = false, nogil())
+           "relinearise"_a, "bootstrap"_a, "minimum"_a = false, "progress"_a = nb::none(), nogil())
       .def("public_key", &Client::public_key, nogil());
   nb::class_<Encryptor>(m, "EncryptorCore", "See jali.ckks.Encryptor.")
       .def(nb::init<const PublicKey&, int>(), "key"_a, "threads"_a = 0, nogil())

@@ -21,6 +21,7 @@
 #include "circuits.h"
 #include "here.h"
 #include "packing.h"
+#include "progress.h"
 #include "server.h"
 
 namespace jali::python {
@@ -166,7 +167,10 @@ class Evaluator {
         ->apply_pair(a, b, target_level, iterations);
   }
   /// Encodes the matrices of bootstrapping now.
-  void prepare_bootstrap(int log_slots, bool real) const { bootstrapper({log_slots, real}, -1, 1); }
+  void prepare_bootstrap(std::int64_t slots, bool real,
+                         const std::optional<Progress>& progress) const {
+    bootstrapper({checked_log_slots(*server_->params, slots), real}, -1, 1, with_gil(progress));
+  }
 
  private:
   explicit Evaluator(std::shared_ptr<const Server> server)
@@ -226,7 +230,8 @@ class Evaluator {
   /// Made at the first use of a packing, matrices encoded; shared by threads. Of those that restore fewer
   /// levels than all one is kept: the last one used.
   std::shared_ptr<const bootstrap::Bootstrapper> bootstrapper(
-      bootstrap::BootstrapperOptions options, int target_level, int iterations) const {
+      bootstrap::BootstrapperOptions options, int target_level, int iterations,
+      const bootstrap::Bootstrapper::Progress& progress = {}) const {
     const int depth = server_->params->depth();
     // The sum of several results takes a level.
     const int restored = target_level < 0 ? depth : target_level + (iterations > 1 ? 1 : 0);
@@ -243,13 +248,14 @@ class Evaluator {
     };
     if (made == nullptr || !fits()) {
       made.reset();
-      made = make_bootstrapper(options);
+      made = make_bootstrapper(options, progress);
     }
     return made;
   }
   /// With the keys that there are: those for speed, else the fewest.
   std::shared_ptr<const bootstrap::Bootstrapper> make_bootstrapper(
-      bootstrap::BootstrapperOptions options) const {
+      bootstrap::BootstrapperOptions options,
+      const bootstrap::Bootstrapper::Progress& progress) const {
     const auto make = [&] {
       return std::make_shared<bootstrap::Bootstrapper>(
           server_->evaluator, bootstrap::BootstrapPlan(server_->params, options));
@@ -265,7 +271,7 @@ class Evaluator {
       }
       if (made == nullptr) throw;  // for the keys that are usual
     }
-    made->prepare();
+    made->prepare(progress);
     return made;
   }
 
@@ -379,7 +385,8 @@ Names, shapes, bytes and times: no data, nothing secret.)")
            "real"_a.none(), nogil())
       .def("bootstrap_pair", &Evaluator::bootstrap_pair, "a"_a, "b"_a, "target_level"_a,
            "iterations"_a, nogil())
-      .def("prepare_bootstrap", &Evaluator::prepare_bootstrap, "log_slots"_a, "real"_a, nogil())
+      .def("prepare_bootstrap", &Evaluator::prepare_bootstrap, "slots"_a, "real"_a,
+           "progress"_a = nb::none(), nogil())
       .def("is_settled", &Evaluator::is_settled, "a"_a)
       .def("effective_level", &Evaluator::effective_level, "a"_a)
       .def("with_length", &with_length, "a"_a, "length"_a, nogil());

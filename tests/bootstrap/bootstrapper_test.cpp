@@ -98,6 +98,37 @@ TEST_P(Bootstrappers, EveryPackingLevelScaleAndBatch) {
 INSTANTIATE_TEST_SUITE_P(Cases, Bootstrappers, ::testing::ValuesIn(cases()),
                          [](const auto& test_info) { return test_info.param.label; });
 
+/// Every weight of the secret, order, word and some level budgets, on packings of every kind.
+TEST(Bootstrapper, EveryCombination) {
+  struct Secret {
+    int weight, range, degree, doublings;
+  };
+  for (const Secret& s : {Secret{8, 5, 40, 1}, {32, 16, 62, 2}, {192, 30, 62, 3}}) {
+    for (const auto order : {kRaise, kSlots}) {
+      for (const Word word : {Word::w32, Word::w52, Word::w64}) {
+        for (const auto& [cts, stc] : {std::pair{1, 1}, {2, 3}, {4, 2}}) {
+          const double scale = word == Word::w32 ? 50 : 45;
+          Case c{"every", word, scale, stc + 1, precise(order, cts, stc, scale)};
+          c.bootstrap.weight = s.weight;
+          c.bootstrap.range = s.range;
+          c.bootstrap.degree = s.degree;
+          c.bootstrap.doublings = s.doublings;
+          for (const int log_slots : {9, 8, 4, 1}) {
+            SCOPED_TRACE("weight " + std::to_string(s.weight) + " order " +
+                         std::to_string(static_cast<int>(order)) + " " +
+                         std::string(word_name(word)) + " levels " + std::to_string(cts) + ", " +
+                         std::to_string(stc) + " slots 2^" + std::to_string(log_slots));
+            World world(c, {log_slots});
+            const auto v = world.vector(std::size_t{1} << log_slots);
+            const int level = world.bootstrapper->plan().input_level();
+            expect_refreshed(world, world.bootstrapper->apply(world.encrypt(v, level)), v);
+          }
+        }
+      }
+    }
+  }
+}
+
 // slots_first: imaginary parts are dropped on request, noise and all.
 TEST(Bootstrapper, RealSlots) {
   for (int log_slots : {9, 4, 1}) {

@@ -198,3 +198,44 @@ def test_fewest_keys(order: str) -> None:
 def test_fewest_keys_of_the_fast_preset() -> None:
     params = ckks.Params.preset("n16_fast")
     assert params.bootstrap_key_bytes(minimum=True) < 1.5e9 < 5e9 < params.bootstrap_key_bytes()
+
+
+def test_set_up_tells_how_far_it_is() -> None:
+    params = make()
+    client = ckks.Client(params)
+    told: list[tuple[int, int]] = []
+    keys = client.evaluation_keys(bootstrap=True, progress=lambda *at: told.append(at))
+    assert told == [(k + 1, keys.count) for k in range(keys.count)]
+    server = ckks.Evaluator(params, keys)
+    told.clear()
+    server.prepare_bootstrap(progress=lambda *at: told.append(at))
+    assert told == [(k + 1, len(told)) for k in range(len(told))]
+    assert len(told) > 3
+    told.clear()
+    server.prepare_bootstrap(progress=lambda *at: told.append(at))
+    assert told == []  # it is done
+
+    def stop(done: int, total: int) -> None:
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        client.evaluation_keys(bootstrap=True, progress=stop)
+    with pytest.raises(RuntimeError, match="enough"):
+        ckks.Evaluator(params, keys).prepare_bootstrap(progress=stop)
+
+
+def test_a_client_on_another_device() -> None:
+    params = make()
+    client = ckks.Client(params, device="cpu/apart")
+    assert "apart" in client.engine
+    server = ckks.Evaluator(params, client.evaluation_keys([1], bootstrap=True))
+    v = np.random.default_rng().uniform(-1, 1, params.slots)
+    y = server.bind(client.encrypt(v, level=0)).bootstrap()
+    assert np.max(np.abs(client.decrypt(y.rotate(1)) - np.roll(v, -1))) < 1e-4
+    secret = client.secret_to_bytes()
+    for device in ("cpu", "cpu/apart"):
+        again = ckks.Client.from_secret_bytes(secret, params, device=device)
+        assert np.max(np.abs(again.decrypt(y) - v)) < 1e-4
+        assert again.secret_to_bytes() == secret
+    other = ckks.Encryptor(client.public_key()).encrypt(v)
+    assert np.max(np.abs(client.decrypt(other) - v)) < 1e-4

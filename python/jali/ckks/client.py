@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 import numpy as np
@@ -12,6 +12,7 @@ from jali import _jali
 from jali._jali import Ciphertext, EvaluationKeys, Params, PublicKey, ReleasePolicy
 from jali.ckks.bound import Bound
 from jali.errors import InvalidArgument
+from jali.tuning import resolved
 
 __all__ = ["Client", "Encryptor"]
 
@@ -23,23 +24,31 @@ class Client:
 
     params: what both sides agreed on.
     threads: of its computations; None for JALI_NUM_THREADS, else every core.
+    device: where keys are made and numbers encrypted, as for Evaluator. What it gives is in the host's
+        memory whatever the device, the secret key in both. "cpu" unless told otherwise: the machine that
+        holds the key is seldom the one that computes.
     """
 
     __slots__ = ("_core",)
 
-    def __init__(self, params: Params, *, threads: int | None = None) -> None:
-        self._core = _jali.ClientCore(params, checked_threads(threads))
+    def __init__(self, params: Params, *, threads: int | None = None, device: str = "cpu") -> None:
+        self._core = _jali.ClientCore(params, checked_threads(threads), resolved(device))
 
     @classmethod
     def from_secret_bytes(
-        cls, secret: bytes | bytearray | memoryview, params: Params, *, threads: int | None = None
+        cls,
+        secret: bytes | bytearray | memoryview,
+        params: Params,
+        *,
+        threads: int | None = None,
+        device: str = "cpu",
     ) -> Client:
         """The client whose secret_to_bytes gave these bytes.
 
         Raises CorruptData, VersionError or ParamsMismatch; no message tells anything of the key.
         """
         client = cls.__new__(cls)
-        client._core = _jali.ClientCore(secret, params, checked_threads(threads))
+        client._core = _jali.ClientCore(secret, params, checked_threads(threads), resolved(device))
         return client
 
     def secret_to_bytes(self) -> bytes:
@@ -48,6 +57,11 @@ class Client:
         Python does not wipe these bytes after use.
         """
         return self._core.secret_to_bytes()
+
+    @property
+    def engine(self) -> str:
+        """Backend and instruction set, e.g. "cpu/ifma"."""
+        return self._core.engine
 
     @property
     def params(self) -> Params:
@@ -128,6 +142,7 @@ class Client:
         relinearise: bool = True,
         bootstrap: bool | int | Iterable[int] = False,
         minimum: bool = False,
+        progress: Callable[[int, int], object] | None = None,
     ) -> EvaluationKeys:
         """Public keys for an Evaluator: products, these rotations, conjugation, bootstrapping.
 
@@ -137,6 +152,8 @@ class Client:
         minimum: the fewest keys, for small memories: rotations are made of those by powers of two, and
             bootstrapping has one key a matrix. Evaluators see which they have; results are the same
             within noise, at several times the key switches.
+        progress: called after each key of bootstrapping with how many are made and how many there will
+            be; what it raises ends the work.
         The result's nbytes equals params.key_bytes of the same arguments, or with bootstrap
         params.bootstrap_key_bytes: each key is then made for the levels that it is used at.
         """
@@ -147,7 +164,7 @@ class Client:
                 "Params.create(bootstrap=True, levels_after=..., precision_bits=...)"
             )
         return self._core.evaluation_keys(
-            checked_rotations(rotations), conjugate, relinearise, packings, minimum
+            checked_rotations(rotations), conjugate, relinearise, packings, minimum, progress
         )
 
     def public_key(self) -> PublicKey:

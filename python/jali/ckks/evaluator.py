@@ -18,7 +18,7 @@ from jali._jali import (
     Trace,
 )
 from jali.ckks.bound import Bound, checked_iterations, checked_target
-from jali.ckks.client import checked_threads
+from jali.ckks.client import checked_slots, checked_threads
 from jali.ckks.program import Batcher, Program
 from jali.errors import InvalidArgument
 from jali.tuning import chosen, resolved
@@ -178,6 +178,20 @@ class Evaluator:
         if not isinstance(polynomial, Polynomial):
             polynomial = Polynomial(polynomial, basis, interval)
         return Bound(self, self._core.polynomial(polynomial, self._own(x)))
+
+    def prepare_bootstrap(
+        self,
+        slots: int | None = None,
+        *,
+        real: bool = False,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> None:
+        """Encode the matrices of bootstrapping for this packing now, not at the first Bound.bootstrap.
+
+        real: as there; for real data of the order "slots_first" that is True. progress: called after each
+        matrix with how many are done and how many there are. Raises KeyMissing.
+        """
+        self._core.prepare_bootstrap(checked_slots(slots), real, progress)
 
     def bootstrap_pair(
         self, x: Bound, y: Bound, target_level: int | None = None, *, iterations: int = 1

@@ -13,10 +13,6 @@
 namespace jali::bootstrap {
 namespace {
 
-void tell(const Bootstrapper::Done& done, const char* stage) {
-  if (done) done(stage);
-}
-
 using ckks::Ciphertext;
 using params::BootstrapLiteral;
 using params::BootstrapOrder;
@@ -47,9 +43,16 @@ Bootstrapper::Bootstrapper(std::shared_ptr<const ckks::Evaluator> evaluator, Boo
       "with bootstrap=True");
 }
 
-void Bootstrapper::prepare() {
-  plan_.to_slots_->prepare(inner_->encoder());
-  plan_.to_coefficients_->prepare(inner_->encoder());
+void Bootstrapper::prepare(const Progress& progress) {
+  const std::size_t total =
+      plan_.to_slots_->stages().size() + plan_.to_coefficients_->stages().size();
+  std::size_t done = 0;
+  const auto tell = [&] {
+    ++done;
+    if (progress) progress(done, total);
+  };
+  plan_.to_slots_->prepare(inner_->encoder(), tell);
+  plan_.to_coefficients_->prepare(inner_->encoder(), tell);
 }
 
 // To level 0 at a scale near entry_scale; `entered` is the scale that it has exactly.
@@ -88,7 +91,7 @@ Ciphertext Bootstrapper::reduce(const Ciphertext& t, double scale, const Done& d
   const int weight = plan_.params_->bootstrap()->weight;
   const Ciphertext turned = ev.conjugate(t);
   const Ciphertext real = ev.add(t, turned);
-  tell(done, "conjugation");
+  done("conjugation", real);
   if (plan_.side_by_side_ || (plan_.options_.real && plan_.input_level() > 0)) {
     return plan_.reduction_.apply(ev, real, scale, weight);
   }
@@ -253,7 +256,7 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
   if (b.order == BootstrapOrder::raise_first) {
     low = enter(x, entered);
     low.params = plan_.params_;
-    tell(done, "enter");
+    done("enter", low);
   } else {
     const auto& dft = *plan_.to_coefficients_;
     const double canonical = params.level(dft.level()).scale;
@@ -264,7 +267,7 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
     entered = plan_.entry_scale_ * (in.scale / canonical);
     in.scale = canonical;
     low = dft.apply(ev, in);
-    tell(done, "slots_to_coefficients");
+    done("slots_to_coefficients", low);
   }
 
   const auto& to_slots = *plan_.to_slots_;
@@ -277,12 +280,12 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
     raised = ev.adjust(raised, to_slots.level(), to_slots.stages().front().input_scale());
   }
   raised = trace(std::move(raised));
-  tell(done, "raise");
+  done("raise", raised);
   const Ciphertext slots = to_slots.apply(ev, raised);
-  tell(done, "coefficients_to_slots");
+  done("coefficients_to_slots", slots);
   Ciphertext f = reduce(slots, plan_.mod_scale_ * factor * (plan_.q0_ / entered), done);
-  tell(done, "reduction");
   f.scale = plan_.mod_scale_;
+  done("reduction", f);
   if (b.order == BootstrapOrder::raise_first) {
     const auto& dft = *plan_.to_coefficients_;
     // Its slots are the message's coefficients.
@@ -293,7 +296,7 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
       f = ev.adjust(f, dft.level(), dft.stages().front().input_scale());
     }
     f = dft.apply(ev, f);
-    tell(done, "slots_to_coefficients");
+    done("slots_to_coefficients", f);
   }
   f.log_slots = x.log_slots;
   f.estimate.message = factor * x.estimate.message;

@@ -2,6 +2,7 @@
 // depth(). See docs/math/bootstrapping.md.
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <map>
 #include <memory>
@@ -79,10 +80,32 @@ class BootstrapPlan {
 /// the caller's own rotations and products up to depth().
 rlwe::EvaluationKeys evaluation_keys(rlwe::KeyGenerator& generator, const rlwe::SecretKey& sk,
                                      std::span<const BootstrapPlan> plans,
-                                     std::span<const int> rotations = {}, bool conjugate = false);
+                                     std::span<const int> rotations = {}, bool conjugate = false,
+                                     const rlwe::KeyGenerator::Progress& progress = {});
 /// Their bytes, before they are made.
 std::size_t key_bytes(const params::CkksParams& params, std::span<const BootstrapPlan> plans,
                       std::span<const int> rotations = {}, bool conjugate = false);
+
+/// Called after each stage of a bootstrapping with its name, for timing, or with its result too.
+class Done {
+ public:
+  Done() = default;
+  template <class F>
+    requires std::invocable<const F&, const char*, const ckks::Ciphertext&>
+  Done(F call) : call_(std::move(call)) {}  // NOLINT: is what it calls
+  template <class F>
+    requires std::invocable<const F&, const char*>
+  Done(F call)  // NOLINT: as above
+      : call_([call = std::move(call)](const char* stage, const ckks::Ciphertext&) {
+          call(stage);
+        }) {}
+  void operator()(const char* stage, const ckks::Ciphertext& result) const {
+    if (call_) call_(stage, result);
+  }
+
+ private:
+  std::function<void(const char*, const ckks::Ciphertext&)> call_;
+};
 
 /// Needs no secret. All operations are const and may be used from several threads.
 class Bootstrapper {
@@ -92,8 +115,11 @@ class Bootstrapper {
 
   const BootstrapPlan& plan() const { return plan_; }
   /// Encodes all diagonals now and keeps them; without it each is encoded whenever it is used.
-  void prepare();
+  /// progress: called after each matrix with how many are done and how many there are.
+  using Progress = rlwe::KeyGenerator::Progress;
+  void prepare(const Progress& progress = {});
 
+  using Done = bootstrap::Done;
   static constexpr int kMaxIterations = 4;
   /// x of two parts, of any scale and batch, at any level from plan().input_level() on. The result
   /// has level target_level (-1: the highest) and that level's canonical scale.
@@ -102,8 +128,6 @@ class Bootstrapper {
   /// InvalidArgument when the declared magnitude is above max_magnitude().
   /// iterations: Meta-BTS. p bits of precision become 2p - 2 of two, at most those of x and of the
   /// canonical scale; the highest level is then depth() - 1. All is checked before any work.
-  /// done is called after each stage with its name, for timing.
-  using Done = std::function<void(const char* stage)>;
   ckks::Ciphertext apply(const ckks::Ciphertext& x, int target_level = -1, const Done& done = {},
                          int iterations = 1) const;
   /// Two ciphertexts of real slots, of one level and scale, in one bootstrapping: as x + i y. Imaginary

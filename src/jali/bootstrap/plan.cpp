@@ -163,9 +163,11 @@ KeyLevels key_levels(const params::CkksParams& params, std::span<const Bootstrap
 
 rlwe::EvaluationKeys evaluation_keys(rlwe::KeyGenerator& generator, const rlwe::SecretKey& sk,
                                      std::span<const BootstrapPlan> plans,
-                                     std::span<const int> rotations, bool conjugate) {
+                                     std::span<const int> rotations, bool conjugate,
+                                     const rlwe::KeyGenerator::Progress& progress) {
   const KeyLevels levels = key_levels(*sk.params(), plans, rotations, conjugate);
-  auto keys = generator.evaluation_keys(sk, levels.rotations, levels.conjugate, levels.relinearise);
+  auto keys = generator.evaluation_keys(sk, levels.rotations, levels.conjugate, levels.relinearise,
+                                        progress);
   if (!plans.empty()) keys.encapsulation = generator.encapsulation_keys(sk);
   return keys;
 }

@@ -210,8 +210,11 @@ std::size_t HomomorphicDft::plaintext_bytes() const {
   return total;
 }
 
-void HomomorphicDft::prepare(const ckks::Encoder& encoder) {
-  for (auto& stage : stages_) stage.prepare(encoder);
+void HomomorphicDft::prepare(const ckks::Encoder& encoder, const std::function<void()>& done) {
+  for (auto& stage : stages_) {
+    stage.prepare(encoder);
+    if (done) done();
+  }
 }
 
 ckks::Ciphertext HomomorphicDft::apply(const ckks::Evaluator& evaluator,

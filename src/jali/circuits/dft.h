@@ -1,6 +1,7 @@
 // The special DFT between coefficients and slots, factored into any number of levels.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -49,7 +50,8 @@ class HomomorphicDft {
   /// Slot i of the result holds what belongs in slot i + shift(): 0 unless bsgs.minimum.
   int shift() const { return shift_; }
   std::size_t plaintext_bytes() const;
-  void prepare(const ckks::Encoder& encoder);
+  /// done: called after each matrix.
+  void prepare(const ckks::Encoder& encoder, const std::function<void()>& done = {});
   ckks::Ciphertext apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x) const;
 
  private:

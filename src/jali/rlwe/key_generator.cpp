@@ -172,10 +172,9 @@ EvaluationKeys KeyGenerator::evaluation_keys(const SecretKey& sk, std::span<cons
 
 EvaluationKeys KeyGenerator::evaluation_keys(const SecretKey& sk,
                                              const std::map<int, int>& rotations, int conjugate,
-                                             int relinearise) {
+                                             int relinearise, const Progress& progress) {
   EvaluationKeys keys;
   keys.params = params_;
-  if (relinearise != kNone) keys.relinearisation = relinearisation_key(sk, relinearise);
   // Rotations that are the same modulo the slots share a key, for the highest of their levels.
   std::map<std::uint64_t, int> levels;
   const auto add = [&](std::uint64_t element, int level) {
@@ -187,8 +186,19 @@ EvaluationKeys KeyGenerator::evaluation_keys(const SecretKey& sk,
     add(ring::galois_element(ring_->n(), steps), level);
   }
   if (conjugate != kNone) add(ring::conjugation_element(ring_->n()), conjugate);
+  const std::size_t total = levels.size() + (relinearise != kNone ? 1 : 0);
+  std::size_t done = 0;
+  const auto tell = [&] {
+    ++done;
+    if (progress) progress(done, total);
+  };
+  if (relinearise != kNone) {
+    keys.relinearisation = relinearisation_key(sk, relinearise);
+    tell();
+  }
   for (const auto& [element, level] : levels) {
     keys.galois.emplace(element, galois_key(element, sk, level));
+    tell();
   }
   return keys;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -101,8 +102,10 @@ class KeyGenerator {
   /// The same, each key for levels up to one of its own: rotations with their levels, and those of
   /// conjugation and relinearisation (-1: every level; kNone: no key).
   static constexpr int kNone = -2;
+  /// progress: called after each key with how many there are and how many there will be.
+  using Progress = std::function<void(std::size_t done, std::size_t total)>;
   EvaluationKeys evaluation_keys(const SecretKey& sk, const std::map<int, int>& rotations,
-                                 int conjugate, int relinearise);
+                                 int conjugate, int relinearise, const Progress& progress = {});
 
  private:
   params::CkksParamsPtr params_;
