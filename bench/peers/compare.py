@@ -1,6 +1,9 @@
 """Measures Jali beside its peers in one run, alternating, one thread each, and prints the ratios.
 
-    python bench/peers/compare.py [lattigo] [seal] [matvec] --work FOLDER
+    python bench/peers/compare.py [lattigo] [seal] [matvec] [bootstrap] --work FOLDER
+
+bootstrap is Lattigo's default set with 2^15 slots beside Jali's preset of at least its precision; it runs only
+when named, for it takes some minutes and 40 GB of memory.
 
 Run it with a Python that has Jali. The peers are installed from their own registries (Lattigo 6.2.0 as a
 Go module, which needs go on the PATH; TenSEAL, with SEAL inside, from PyPI) into FOLDER, which is made
@@ -34,6 +37,7 @@ from jali.bench.measure import accept, commit, device_name
 
 HERE = Path(__file__).resolve().parent
 TENSEAL = "tenseal==0.3.18"
+BOOTSTRAP = "n16_precise"
 MATVEC = {"matvec_rnnt_fc0": "RNNT-FC0", "matvec_rnnt_lstm": "RNNT-LSTM"}
 
 
@@ -51,6 +55,7 @@ class Peer:
             env={**os.environ, **environment},
         )
         self.about = self._read()
+        self.mean_bits: float | None = None
 
     def _read(self) -> dict[str, Any]:
         assert self._process.stdout is not None
@@ -67,6 +72,7 @@ class Peer:
         answer = self._read()
         if "seconds" not in answer or not answer["error"] < 1e-4:
             raise SystemExit(f"the peer's {operation} is wrong: {answer}")
+        self.mean_bits = answer.get("mean_bits")
         return answer["seconds"], answer["cpu_seconds"]
 
     def close(self) -> None:
@@ -82,7 +88,7 @@ def lattigo(work: Path, modulus: str) -> Peer:
         raise SystemExit("Lattigo needs Go: put go on the PATH, or leave lattigo out")
     folder = work / "lattigo"
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("main.go", "go.mod"):
+    for name in ("main.go", "bootstrap.go", "go.mod"):
         shutil.copy(HERE / "lattigo" / name, folder / name)
     environment = {"GOPATH": str(work / "gopath"), "GOFLAGS": "-modcacherw", "GOMAXPROCS": "1"}
     for command in (["go", "mod", "tidy"], ["go", "build", "-o", "peer", "."]):
@@ -144,6 +150,21 @@ def product(layer: str, *, prepared: bool) -> tuple[ckks.Params, Callable[[], ob
     return params, lambda: server.matvec_blocks(plan, x)
 
 
+def bootstrapping(name: str) -> tuple[ckks.Params, Callable[[], object], float]:
+    """Jali's side of a bootstrapping, checked, and the mean precision in bits of its real and imaginary parts."""
+    params = ckks.Params.preset(name)
+    client = ckks.Client(params)
+    server = ckks.Evaluator(params, client.evaluation_keys(bootstrap=True), "cpu", threads=1)
+    rng = np.random.default_rng()
+    want = rng.uniform(-1, 1, params.slots) + 1j * rng.uniform(-1, 1, params.slots)
+    x = server.bind(client.encrypt(want))
+    y = x.bootstrap()
+    got = client.decrypt(y)
+    accept(name, got, want, y.precision_bits)
+    parts = np.concatenate([(got - want).real, (got - want).imag])
+    return params, x.bootstrap, float(-np.log2(np.mean(np.abs(parts))))
+
+
 def timed(body: Callable[[], object], reps: int) -> tuple[list[float], list[float]]:
     """Wall and processor seconds of `reps` runs."""
     wall, cpu = [], []
@@ -199,6 +220,12 @@ def comparisons(chosen: list[str], work: Path, rounds: int) -> Iterator[dict[str
             for operation, ours in operations.items():
                 yield beside(operation, peer, params, ours, rounds, 10)
             peer.close()
+    if "bootstrap" in chosen:
+        peer = lattigo(work, "bootstrap")
+        params, ours, bits = bootstrapping(BOOTSTRAP)
+        result = beside("bootstrap", peer, params, ours, rounds, 1)
+        yield {**result, "jali_mean_bits": bits, "peer_mean_bits": peer.mean_bits}
+        peer.close()
     if {"seal", "matvec"} & set(chosen):
         peer = seal(work)
         if "seal" in chosen:
@@ -218,14 +245,14 @@ def comparisons(chosen: list[str], work: Path, rounds: int) -> Iterator[dict[str
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", nargs="*", help="lattigo, seal, matvec (all)")
+    parser.add_argument("what", nargs="*", help="lattigo, seal, matvec (all of these), bootstrap")
     parser.add_argument(
         "--work", type=Path, help="where the peers are installed (a temporary folder)"
     )
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     chosen = options.what or ["lattigo", "seal", "matvec"]
-    unknown = set(chosen) - {"lattigo", "seal", "matvec"}
+    unknown = set(chosen) - {"lattigo", "seal", "matvec", "bootstrap"}
     if unknown:
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
     if hasattr(os, "sched_setaffinity"):

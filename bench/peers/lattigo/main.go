@@ -1,6 +1,6 @@
 // Times CKKS operations of Lattigo on one thread. Reads lines "OPERATION REPS" and answers each with
 // one line of JSON: {"op", "seconds": [...], "cpu_seconds": [...], "error": largest slot error of the
-// operation's result}.
+// operation's result, "mean_bits": mean precision of its real and imaginary parts}.
 package main
 
 import (
@@ -24,6 +24,12 @@ type answer struct {
 	Seconds []float64 `json:"seconds"`
 	CPU     []float64 `json:"cpu_seconds"`
 	Error   float64   `json:"error"`
+	Mean    float64   `json:"mean_bits"`
+}
+
+type operation struct {
+	run    func()
+	errors func() []complex128 // of the last run's result, slot by slot
 }
 
 // Processor time of the whole process, in seconds.
@@ -40,22 +46,34 @@ func check(err error) {
 	}
 }
 
-func largestError(got, want []complex128) float64 {
-	worst := 0.0
-	for i := range want {
-		worst = math.Max(worst, cmplx.Abs(got[i]-want[i]))
+func randomSlots(slots int) []complex128 {
+	v := make([]complex128, slots)
+	for i := range v {
+		v[i] = complex(2*rand.Float64()-1, 2*rand.Float64()-1)
 	}
-	return worst
+	return v
 }
 
 func main() {
 	runtime.GOMAXPROCS(1)
+	which := ""
+	if len(os.Args) > 1 {
+		which = os.Args[1]
+	}
+	if which == "bootstrap" {
+		answerLines(bootstrapOperations())
+	} else {
+		answerLines(primitiveOperations(which))
+	}
+}
+
+func primitiveOperations(modulus string) (map[string]operation, string) {
 	// log Q = 60 + 5 * 45 = 285 in six primes, two special primes: three digits.
 	literal := ckks.ParametersLiteral{
 		LogN: 14, LogQ: []int{60, 45, 45, 45, 45, 45}, LogP: []int{60, 60}, LogDefaultScale: 45,
 	}
 	// "one special prime": log Q = 53 + 7 * 46 = 375, log P = 55.
-	if len(os.Args) > 1 && os.Args[1] == "q375" {
+	if modulus == "q375" {
 		literal.LogQ = []int{53, 46, 46, 46, 46, 46, 46, 46}
 		literal.LogP = []int{55}
 		literal.LogDefaultScale = 46
@@ -74,10 +92,7 @@ func main() {
 
 	slots := params.MaxSlots()
 	fresh := func() ([]complex128, *rlwe.Ciphertext) {
-		v := make([]complex128, slots)
-		for i := range v {
-			v[i] = complex(2*rand.Float64()-1, 2*rand.Float64()-1)
-		}
+		v := randomSlots(slots)
 		pt := ckks.NewPlaintext(params, params.MaxLevel())
 		check(encoder.Encode(v, pt))
 		ct, err := encryptor.EncryptNew(pt)
@@ -86,10 +101,13 @@ func main() {
 	}
 	va, a := fresh()
 	vb, b := fresh()
-	decrypt := func(ct *rlwe.Ciphertext) []complex128 {
-		out := make([]complex128, slots)
-		check(encoder.Decode(decryptor.DecryptNew(ct), out))
-		return out
+	errors := func(ct *rlwe.Ciphertext, want []complex128) []complex128 {
+		got := make([]complex128, slots)
+		check(encoder.Decode(decryptor.DecryptNew(ct), got))
+		for i := range got {
+			got[i] -= want[i]
+		}
+		return got
 	}
 	product := make([]complex128, slots)
 	rotated := make([]complex128, slots)
@@ -102,37 +120,47 @@ func main() {
 	tensor := ckks.NewCiphertext(params, 1, params.MaxLevel())
 	scaled := ckks.NewCiphertext(params, 1, params.MaxLevel()-1)
 	turned := ckks.NewCiphertext(params, 1, params.MaxLevel())
-	operations := map[string]func() []complex128{
-		"multiply_relinearise_rescale": func() []complex128 {
-			check(eval.MulRelin(a, b, tensor))
-			check(eval.Rescale(tensor, scaled))
-			return product
+	operations := map[string]operation{
+		"multiply_relinearise_rescale": {
+			run: func() {
+				check(eval.MulRelin(a, b, tensor))
+				check(eval.Rescale(tensor, scaled))
+			},
+			errors: func() []complex128 { return errors(scaled, product) },
 		},
-		"rotate": func() []complex128 {
-			check(eval.Rotate(a, 1, turned))
-			return rotated
+		"rotate": {
+			run:    func() { check(eval.Rotate(a, 1, turned)) },
+			errors: func() []complex128 { return errors(turned, rotated) },
 		},
 	}
-	results := map[string]*rlwe.Ciphertext{"multiply_relinearise_rescale": scaled, "rotate": turned}
-
-	fmt.Printf("{\"ready\": \"lattigo\", \"log_n\": %d, \"log_q\": %.1f, \"log_p\": %.1f}\n",
+	return operations, fmt.Sprintf("{\"ready\": \"lattigo\", \"log_n\": %d, \"log_q\": %.1f, \"log_p\": %.1f}",
 		params.LogN(), params.LogQ(), params.LogP())
+}
+
+func answerLines(operations map[string]operation, about string) {
+	fmt.Println(about)
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
 		var op string
 		var reps int
-		if n, _ := fmt.Sscan(lines.Text(), &op, &reps); n != 2 || operations[op] == nil || reps < 1 {
+		n, _ := fmt.Sscan(lines.Text(), &op, &reps)
+		operation, known := operations[op]
+		if n != 2 || !known || reps < 1 {
 			fmt.Println(`{"error": "expected: OPERATION REPS"}`)
 			continue
 		}
 		out := answer{Op: op}
 		for i := 0; i < reps; i++ {
 			start, cpu := time.Now(), cpuSeconds()
-			operations[op]()
+			operation.run()
 			out.CPU = append(out.CPU, cpuSeconds()-cpu)
 			out.Seconds = append(out.Seconds, time.Since(start).Seconds())
 		}
-		out.Error = largestError(decrypt(results[op]), operations[op]())
+		errors := operation.errors()
+		out.Mean = meanPrecision(errors)
+		for _, e := range errors {
+			out.Error = math.Max(out.Error, cmplx.Abs(e))
+		}
 		text, _ := json.Marshal(out)
 		fmt.Println(string(text))
 	}
