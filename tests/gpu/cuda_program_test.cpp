@@ -1,4 +1,5 @@
 // Programs on the GPU: a graph gives the bits of the CPU, run after run, whatever else runs beside it.
+#include <algorithm>
 #include <atomic>
 #include <thread>
 
@@ -209,6 +210,22 @@ TEST_P(GpuProgram, BatchesGiveWhatOneByOneGives) {
     }
   }
   EXPECT_GT(batcher.curve().size(), 1U);  // larger batches were tried
+}
+
+TEST(GpuPrograms, FillMuchMemory) {
+  JALI_NEEDS_GPU();
+  World w(all_setups().front());
+  const auto ring = gpu_ring(*w.params, {});
+  device::Memory& memory = ring->memory();
+  constexpr std::size_t kBytes = (std::size_t{300} << 20) + 12345;
+  void* data = memory.allocate(kBytes);
+  const auto program = ring->ops().capture([&] { memory.fill(data, 0xa5, kBytes); });
+  memory.fill(data, 0, kBytes);
+  program->run();
+  std::vector<std::uint8_t> host(kBytes);
+  memory.copy_out(host.data(), data, kBytes);
+  memory.free(data, kBytes);
+  EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(host, 0xa5)), kBytes);
 }
 
 INSTANTIATE_TEST_SUITE_P(Setups, GpuProgram, ::testing::ValuesIn(all_setups()),

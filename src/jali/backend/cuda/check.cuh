@@ -11,6 +11,19 @@ namespace jali::backend::cuda {
 /// Calls that belong to no engine's stream. Throws NoDevice, OutOfMemory or DeviceLost.
 void check(cudaError_t code, const char* what);
 
+/// Blocks may take more than 48 KB of shared memory when asked for. What is allowed never shrinks: recorded
+/// launches are held to it when their program is made.
+template <class Kernel>
+void allow_shared(Kernel* kernel, std::size_t bytes) {
+  if (bytes <= (48 << 10)) return;
+  cudaFuncAttributes now{};
+  check(cudaFuncGetAttributes(&now, kernel), "shared memory of a kernel");
+  if (static_cast<std::size_t>(now.maxDynamicSharedSizeBytes) >= bytes) return;
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(bytes)),
+        "shared memory of a kernel");
+}
+
 /// Whether this build has code that a GPU runs: cubins of its generation, or PTX that is not newer.
 bool has_code_for(int device);
 

@@ -414,11 +414,7 @@ void icrt(const Stream& stream, const Tables<W>& t, const IcrtPlan<W>& plan, con
                      : (plan.pieces == 1 ? icrt_kernel<W, kGarner, 1> : icrt_kernel<W, kGarner, 2>);
   const unsigned warps = std::min(kMaxWarps, plan.chunks);
   const std::size_t bytes = IcrtTile::bytes(plan.chunks, warps, plan.rows);
-  if (bytes > (48 << 10)) {
-    stream.check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      static_cast<int>(bytes)),
-                 "shared memory of icrt");
-  }
+  allow_shared(kernel, bytes);
   kernel<<<dim3((1u << s.log_n) / kWarp, s.batch), warps * kWarp, bytes, stream.get()>>>(a, limbs);
   check_launch(stream, "icrt");
 }

@@ -78,7 +78,12 @@ class GpuMemory final : public device::Memory {
   }
   void fill(void* data, std::uint8_t byte, std::size_t bytes) noexcept override {
     cudaSetDevice(stream_->device());
-    cudaMemsetAsync(data, byte, bytes, stream_->get());
+    // In pieces: a graph refuses to fill 180 MB at once (128 MB it takes).
+    constexpr std::size_t kPiece = std::size_t{64} << 20;
+    for (std::size_t at = 0; at < bytes; at += kPiece) {
+      cudaMemsetAsync(static_cast<std::byte*>(data) + at, byte, std::min(kPiece, bytes - at),
+                      stream_->get());
+    }
   }
   void copy(void* to, const void* from, std::size_t bytes) override {
     stream_->enter();

@@ -154,9 +154,7 @@ void dense_ntt(const Stream& stream, const Tables<W>& tables, typename W::Stored
   const DenseMatrices<W>& m = kInverse ? dense.inverse : dense.forward;
   const auto product = [&](auto* kernel, auto tile, const Constant& matrix) {
     const std::size_t bytes = (sizeof(typename W::R) * (kColumns<W> + 1)) << tile.log_in;
-    stream.check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                      static_cast<int>(bytes)),
-                 "shared memory of a dense transform");
+    allow_shared(kernel, bytes);
     const dim3 grid(static_cast<unsigned>((1 << (log_n - tile.log_in)) / kColumns<W>), batch,
                     limb_count);
     kernel<<<grid, kThreads, bytes, stream.get()>>>(

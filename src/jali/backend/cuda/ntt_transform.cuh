@@ -25,11 +25,7 @@ struct Transform {
   template <class Kernel, class... Args>
   void launch(Kernel* kernel, unsigned blocks, unsigned rows, unsigned threads, std::size_t bytes,
               unsigned cluster, const Args&... args) const {
-    if (bytes > (48 << 10)) {
-      stream.check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                        static_cast<int>(bytes)),
-                   "shared memory of a transform");
-    }
+    allow_shared(kernel, bytes);
     cudaLaunchAttribute attribute{};
     attribute.id = cudaLaunchAttributeClusterDimension;
     attribute.val.clusterDim = {cluster, 1, 1};

@@ -230,19 +230,6 @@ struct TileSize {
   static constexpr std::size_t kBytes = kPadded * sizeof(typename W::R);
 };
 
-/// Blocks may take more than 48 KB of shared memory when asked for. What is allowed never shrinks: recorded
-/// launches are held to it when their program is made.
-template <class Kernel>
-void allow_shared(Kernel* kernel, std::size_t bytes) {
-  if (bytes <= (48 << 10)) return;
-  cudaFuncAttributes now{};
-  check(cudaFuncGetAttributes(&now, kernel), "shared memory of a kernel");
-  if (static_cast<std::size_t>(now.maxDynamicSharedSizeBytes) >= bytes) return;
-  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                             static_cast<int>(bytes)),
-        "shared memory of a kernel");
-}
-
 /// Up to here a row is one tile of a block (log2 N).
 constexpr int kSinglePassUpTo = 12;
 
