@@ -196,6 +196,25 @@ TEST(Pool, ARedirectionHoldsForItsThreadAlone) {
   EXPECT_EQ(memory->live, 0);
 }
 
+TEST(Pool, ARedirectionKeepsWhatWasRecorded) {
+  constexpr std::size_t kUnit = std::size_t{1} << 20;
+  auto memory = std::make_shared<CountingMemory>(4 * kUnit);
+  auto pool = Pool::create(false, memory), own = Pool::create(false, memory);
+  pool->allocate(2 * kUnit);  // and back to the cache
+  {
+    Pool::Redirect redirect(pool, own);
+    pool->allocate(kUnit);
+    EXPECT_EQ(own->bytes_cached(), kUnit);
+    Buffer large = pool->allocate(3 * kUnit);  // in the place of what the pool has cached
+    EXPECT_EQ(pool->bytes_cached(), 0U);
+    EXPECT_EQ(own->bytes_cached(), kUnit);
+    EXPECT_THROW(pool->allocate(2 * kUnit), OutOfMemory);
+    EXPECT_EQ(own->bytes_cached(), kUnit);
+  }
+  pool.reset(), own.reset();
+  EXPECT_EQ(memory->live, 0);
+}
+
 TEST(Pool, ThreadsNeverShareABlock) {
   auto memory = std::make_shared<CountingMemory>();
   auto pool = Pool::create(false, memory, /*poison=*/true);

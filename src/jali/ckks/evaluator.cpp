@@ -135,15 +135,15 @@ Evaluator::Evaluator(CkksParamsPtr params, std::shared_ptr<const ring::Ring> rin
                      std::shared_ptr<const rlwe::EvaluationKeys> keys)
     : impl_(std::make_unique<Impl>(params, ring, expanded(*params, *ring, keys.get()))) {}
 
-static const CkksParamsPtr& checked_part(const CkksParamsPtr& part, const params::CkksParams& of) {
+static CkksParamsPtr checked_part(CkksParamsPtr part, const params::CkksParams& of) {
   require<ParamsMismatch>(part != nullptr && part->whole().hash() == of.hash(),
                           "these are no part of the evaluator's parameters");
   return part;
 }
 
 Evaluator::Evaluator(CkksParamsPtr part, const Evaluator& whole)
-    : impl_(std::make_unique<Impl>(checked_part(part, *whole.impl_->params), whole.impl_->ring,
-                                   whole.impl_->keys)) {}
+    : impl_(std::make_unique<Impl>(checked_part(std::move(part), *whole.impl_->params),
+                                   whole.impl_->ring, whole.impl_->keys)) {}
 
 Evaluator::~Evaluator() = default;
 

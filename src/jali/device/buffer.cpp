@@ -73,7 +73,10 @@ Memory& Pool::memory() const { return *state_->memory; }
 Pool::~Pool() { trim(); }
 
 Buffer Pool::allocate(std::size_t bytes, bool secret) {
-  if (redirected()) return state_->redirect_to->allocate(bytes, secret);
+  return (redirected() ? *state_->redirect_to : *this).allocate(bytes, secret, *this);
+}
+
+Buffer Pool::allocate(std::size_t bytes, bool secret, Pool& spare) {
   const std::size_t size = size_class(bytes == 0 ? 1 : bytes);
   void* data = nullptr;
   {
@@ -87,7 +90,7 @@ Buffer Pool::allocate(std::size_t bytes, bool secret) {
   }
   if (data == nullptr) data = state_->memory->allocate(size);
   if (data == nullptr) {  // what is cached may be in the way
-    trim();
+    spare.trim();
     state_->memory->trim();
     data = state_->memory->allocate(size);
   }
@@ -96,7 +99,8 @@ Buffer Pool::allocate(std::size_t bytes, bool secret) {
     if (const std::size_t left = state_->memory->available(); left != kUnknown) {
       message += "; " + readable(left) + " are free, so that a block of at most that would fit";
     }
-    throw OutOfMemory(message + "; " + readable(bytes_in_use()) +
+    const std::size_t elsewhere = &spare == this ? 0 : spare.bytes_in_use();
+    throw OutOfMemory(message + "; " + readable(bytes_in_use() + elsewhere) +
                       " are in use by this engine: free ciphertexts or keys, or use smaller "
                       "batches");
   }

@@ -65,7 +65,8 @@ class Pool : public std::enable_shared_from_this<Pool> {
   Memory& memory() const;
 
   /// While it lives, what the creating thread allocates from `from` comes from `to`, and what it frees
-  /// of `from` is kept until the end: others may not reuse it before.
+  /// of `from` is kept until the end: others may not reuse it before. Where memory is short, what `from` has
+  /// cached is given back, and nothing of `to`: a recorded program goes on using what it freed.
   class Redirect {
    public:
     Redirect(std::shared_ptr<Pool> from, std::shared_ptr<Pool> to);
@@ -80,6 +81,8 @@ class Pool : public std::enable_shared_from_this<Pool> {
  private:
   friend class Buffer;
   Pool(bool wipe, std::shared_ptr<Memory> memory, bool poison);
+  Buffer allocate(std::size_t bytes, bool secret,
+                  Pool& spare);  // gives cached blocks of spare back
   void release(void* data, std::size_t bytes, bool secret) noexcept;
   bool redirected() const noexcept;
   struct State;
