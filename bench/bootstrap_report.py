@@ -80,7 +80,7 @@ def picture(rows: list[Row], path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    figure, place = pyplot.subplots(figsize=(8, 4.5))
+    figure, place = pyplot.subplots(figsize=(11, 5.5))
     for row in rows:
         if row["batch"] != 1:
             continue
@@ -92,16 +92,18 @@ def picture(rows: list[Row], path: Path) -> None:
             label,
             (x, y),
             textcoords="offset points",
-            xytext=(6, 4 if word == "w32" else -10),
-            fontsize=8,
+            xytext=(-6, -10) if word == "w32" else (-2, 6),
+            ha="right" if word == "w32" else "left",
+            fontsize=7,
         )
     place.scatter([CHEDDAR_MS], [CHEDDAR_BITS], color="#555555", marker="x", zorder=3)
     place.annotate(
         "Cheddar",
         (CHEDDAR_MS, CHEDDAR_BITS),
         textcoords="offset points",
-        xytext=(6, -10),
-        fontsize=8,
+        xytext=(-6, -10),
+        ha="right",
+        fontsize=7,
     )
     place.set_xscale("log")
     place.margins(x=0.2)
