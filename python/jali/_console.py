@@ -6,10 +6,10 @@ Results go to standard output, progress to standard error.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 
-__all__ = ["bytes_text", "progress", "seconds_text", "table"]
+__all__ = ["bytes_text", "counter", "progress", "seconds_text", "table"]
 
 Item = TypeVar("Item")
 
@@ -78,3 +78,16 @@ def progress(items: Iterable[Item], what: str, count: int) -> Iterator[Item]:
         sys.stderr.flush()
         yield item
     sys.stderr.write("\r" + " " * (len(what) + 24) + "\r")
+
+
+def counter(what: str) -> Callable[[int, int], None] | None:
+    """A callback that shows how far on a terminal's standard error; None where there is no terminal."""
+    if not sys.stderr.isatty():
+        return None
+
+    def show(done: int, count: int) -> None:
+        text = f"\r{what}: {done}/{count}"
+        sys.stderr.write(text if done < count else "\r" + " " * (len(text) + 8) + "\r")
+        sys.stderr.flush()
+
+    return show

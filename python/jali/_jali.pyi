@@ -157,6 +157,10 @@ class Params:
         """The lowest level from which a value can be bootstrapped."""
 
     @property
+    def bootstrap_order(self) -> str | None:
+        """The order that they were made with, or None."""
+
+    @property
     def log2_bootstrap_failure(self) -> float:
         """log2 of a bound on the probability that one bootstrapping is wrong."""
 
@@ -189,9 +193,12 @@ class Params:
         """
 
     @staticmethod
-    def preset(name: str) -> Params:
+    def preset(name: str, *, word: str = "auto", device: str = "cpu") -> Params:
         """
-        The parameters of a name that presets() lists; raises InvalidArgument for others.
+        The parameters of a name that presets() lists.
+
+        word, device: as in create; "auto" is the word that the preset has for the device. Other words are other
+            parameters. Raises InvalidArgument for other names, and for words that do not serve.
         """
 
     @staticmethod

@@ -58,6 +58,21 @@ def describe(params: ckks.Params, rotations: int = 0) -> dict[str, Any]:
             for level in range(top, -1, -1)
         ],
         "fingerprint": params.fingerprint,
+        "bootstrapping": _bootstrapping(params) if params.bootstraps else None,
+    }
+
+
+def _bootstrapping(params: ckks.Params) -> dict[str, Any]:
+    """What bootstrapping needs, of all slots: keys with one relinearisation and one conjugation key."""
+    return {
+        "order": params.bootstrap_order,
+        "from_level": params.bootstrap_level,
+        "to_level": params.depth,
+        "log2_failure": round(params.log2_bootstrap_failure, 1),
+        "rotation_keys": len(params.bootstrap_rotations()),
+        "all_key_bytes": params.bootstrap_key_bytes(),
+        "fewest_rotation_keys": len(params.bootstrap_rotations(minimum=True)),
+        "fewest_all_key_bytes": params.bootstrap_key_bytes(minimum=True),
     }
 
 
@@ -111,7 +126,23 @@ def _changes(options: argparse.Namespace, params: ckks.Params) -> list[tuple[str
 
 def _asked(options: argparse.Namespace) -> ckks.Params:
     if options.preset is not None:
-        return ckks.Params.preset(options.preset)
+        return ckks.Params.preset(options.preset, word=options.word, device=options.device)
+    if options.levels_after is not None:
+        return ckks.Params.create(
+            bootstrap=True,
+            levels_after=options.levels_after,
+            precision_bits=options.precision_bits,
+            order=options.order,
+            scale_bits=options.scale_bits,
+            log_n=options.log_n,
+            word=options.word,
+            security=options.security,
+            device=options.device,
+        )
+    if options.precision_bits is not None or options.order != "raise_first":
+        raise jali.InvalidArgument(
+            "--precision-bits and --order are of bootstrapping: add --levels-after"
+        )
     return ckks.Params.create(
         depth=options.depth,
         scale_bits=options.scale_bits,
@@ -172,6 +203,26 @@ def run(options: argparse.Namespace) -> int:
             ),
         ],
     )
+    boot = facts["bootstrapping"]
+    if boot is not None:
+        table(
+            "Bootstrapping of all slots",
+            ("", ""),
+            [
+                ("order", boot["order"]),
+                ("levels", f"from {boot['from_level']} to {boot['to_level']}"),
+                ("failure", f"below 2^{boot['log2_failure']:.0f} each"),
+                (
+                    "its keys",
+                    f"{bytes_text(boot['all_key_bytes'])} ({boot['rotation_keys']} rotations)",
+                ),
+                (
+                    "the fewest",
+                    f"{bytes_text(boot['fewest_all_key_bytes'])} "
+                    f"({boot['fewest_rotation_keys']} rotations)",
+                ),
+            ],
+        )
     table(
         "Levels",
         ("level", "log2 q", "primes", "log2 scale"),
@@ -185,7 +236,8 @@ def run(options: argparse.Namespace) -> int:
             for level in facts["levels"]
         ],
     )
-    table("What would change", ("with", "gives"), _changes(options, params))
+    if boot is None:
+        table("What would change", ("with", "gives"), _changes(options, params))
     return 0
 
 

@@ -38,7 +38,19 @@ def _parser() -> argparse.ArgumentParser:
     what = params.add_mutually_exclusive_group(required=True)
     what.add_argument("--depth", type=int, help="multiplications in a row")
     what.add_argument("--preset", metavar="NAME", help="a named set; 'list' names them all")
-    params.add_argument("--scale-bits", type=float, default=40.0, help="log2 of the scale (40)")
+    what.add_argument("--levels-after", type=int, help="multiplications between bootstrappings")
+    params.add_argument(
+        "--scale-bits", type=float, help="log2 of the scale (40; what --precision-bits needs)"
+    )
+    params.add_argument(
+        "--precision-bits", type=float, help="of a bootstrapped value, with --levels-after (20)"
+    )
+    params.add_argument(
+        "--order",
+        choices=["raise_first", "slots_first"],
+        default="raise_first",
+        help="of bootstrapping; slots_first: for real numbers (raise_first)",
+    )
     params.add_argument("--log-n", type=int, help="log2 of the ring degree (smallest secure)")
     params.add_argument("--word", choices=["auto", "w32", "w52", "w64"], default="auto")
     params.add_argument(

@@ -56,15 +56,35 @@ params::CkksParamsPtr with_gpu_word(Request request, const Make& make) {
   return own();  // for its error
 }
 
+bool parse_device(const std::string& device) {
+  const bool on_gpu = device == "cuda" || device.starts_with("cuda:");
+  require<InvalidArgument>(on_gpu || device == "cpu", [&] {
+    return "device must be \"cpu\" or \"cuda\", the kind that will compute, not \"" + device + "\"";
+  });
+  return on_gpu;
+}
+
+Params preset(const std::string& name, const std::string& word, const std::string& device) {
+  const bool on_gpu = parse_device(device);
+  const auto wanted = parse_word(word);
+  nb::gil_scoped_release release;
+  params::CkksLiteral literal = params::preset(name, wanted);
+  // The preset's sizes for a word depend on it: the request is the name.
+  if (!on_gpu || literal.word) return {params::CkksParams::create(literal)};
+  struct Named {
+    std::optional<Word> word;
+  };
+  return {with_gpu_word(Named{}, [&](const Named& n) {
+    return params::CkksParams::create(params::preset(name, n.word));
+  })};
+}
+
 Params create(std::optional<int> depth, std::optional<double> scale_bits, std::optional<int> log_n,
               const std::string& word, int security, std::optional<int> dnum, double integer_bits,
               const std::string& name, bool bootstrap, std::optional<double> precision_bits,
               std::optional<int> levels_after, const std::string& order,
               std::optional<int> iterations, const std::string& device) {
-  const bool on_gpu = device == "cuda" || device.starts_with("cuda:");
-  require<InvalidArgument>(on_gpu || device == "cpu", [&] {
-    return "device must be \"cpu\" or \"cuda\", the kind that will compute, not \"" + device + "\"";
-  });
+  const bool on_gpu = parse_device(device);
   if (bootstrap) {
     require<InvalidArgument>(
         !depth && !dnum && integer_bits == 10.0,
@@ -286,6 +306,14 @@ Raises InsecureParams or InvalidArgument, saying what would fit.)")
           },
           "The lowest level from which a value can be bootstrapped.")
       .def_prop_ro(
+          "bootstrap_order",
+          [](const Params& p) -> std::optional<std::string> {
+            if (!p.ptr->bootstrap()) return std::nullopt;
+            return p.ptr->bootstrap()->order == params::BootstrapOrder::raise_first ? "raise_first"
+                                                                                    : "slots_first";
+          },
+          "The order that they were made with, or None.")
+      .def_prop_ro(
           "log2_bootstrap_failure",
           [](const Params& p) {
             const auto& b = p.ptr->bootstrap();
@@ -326,14 +354,11 @@ Raises InsecureParams or InvalidArgument, saying what would fit.)")
           "Bytes that the same keys take in the memory of an evaluator.")
       .def_prop_ro("fingerprint", &fingerprint,
                    "Hexadecimal hash that every serialised object of these parameters carries.")
-      .def_static(
-          "preset",
-          [](const std::string& name) {
-            nb::gil_scoped_release release;
-            return Params(params::CkksParams::create(params::preset(name)));
-          },
-          "name"_a,
-          "The parameters of a name that presets() lists; raises InvalidArgument for others.")
+      .def_static("preset", &preset, "name"_a, nb::kw_only(), "word"_a = "auto", "device"_a = "cpu",
+                  R"(The parameters of a name that presets() lists.
+
+word, device: as in create; "auto" is the word that the preset has for the device. Other words are other
+    parameters. Raises InvalidArgument for other names, and for words that do not serve.)")
       .def_static(
           "presets",
           [] {

@@ -109,6 +109,19 @@ def test_levels_and_batches(capsys: pytest.CaptureFixture[str]) -> None:
         lines(capsys, "rotate", "--set", "log_n=12,colour=3")
 
 
+def test_bootstrapping(capsys: pytest.CaptureFixture[str]) -> None:
+    asked = "log_n=11,levels_after=2,precision_bits=18,security=0,name=insecure_bench"
+    rows = lines(capsys, "bootstrap", "--set", asked, "--batch", "1", "--batch", "2")
+    rows += lines(capsys, "bootstrap", "--set", f"{asked},order=slots_first", "--word", "w64")
+    assert [row["batch"] for row in rows] == [1, 2, 1]
+    assert rows[2]["params"]["word"] == "w64"
+    for row in rows:
+        about = row["params"]
+        assert row["precision_bits"] > 17
+        assert 0 < about["mean_error"] < about["largest_error"] < 2**-13
+        assert about["key_bytes"] > 0 and about["setup_s"] > 0
+
+
 def test_overhead(capsys: pytest.CaptureFixture[str]) -> None:
     rows = lines(capsys, "overhead")
     assert {row["params"]["operation"] for row in rows} == {

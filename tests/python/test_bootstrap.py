@@ -128,6 +128,23 @@ def test_presets_are_secure(name: str) -> None:
     assert params.log2_bootstrap_failure < -100
 
 
+def test_presets_have_a_word_for_each_device() -> None:
+    own = ckks.Params.preset("n15_small")
+    assert own == ckks.Params.preset("n15_small", device="cpu")
+    on_gpu = ckks.Params.preset("n15_small", device="cuda")
+    assert on_gpu.word == "w32" != own.word
+    assert on_gpu == ckks.Params.preset("n15_small", word="w32")
+    for params in (own, on_gpu):
+        assert params.bootstraps and params.bootstrap_order == "raise_first"
+        assert params.security >= 128
+    assert ckks.Params.preset("n14_d7").bootstrap_order is None
+    assert ckks.Params.preset("n13_d3", word="w64").word == "w64"
+    with pytest.raises(jali.InvalidArgument, match="device"):
+        ckks.Params.preset("n15_small", device="gpu")
+    with pytest.raises(jali.InvalidArgument, match="word"):
+        ckks.Params.preset("n15_small", word="w8")
+
+
 @pytest.mark.parametrize("order", ["raise_first", "slots_first"])
 def test_iterations_double_the_precision(order: str) -> None:
     params = make(order, precision_bits=34, iterations=2, levels_after=2)

@@ -79,6 +79,28 @@ def test_params() -> None:
         assert word in text.stdout
 
 
+def test_params_with_bootstrapping() -> None:
+    asked = ("--levels-after", "2", "--precision-bits", "14")
+    done = run("params", *asked, "--json")
+    assert done.returncode == 0, done.stderr
+    facts = json.loads(done.stdout)
+    params = jali.ckks.Params.create(bootstrap=True, levels_after=2, precision_bits=14)
+    assert facts["fingerprint"] == params.fingerprint
+    assert facts["bootstrapping"] == {
+        "order": "raise_first",
+        "from_level": params.bootstrap_level,
+        "to_level": params.depth,
+        "log2_failure": round(params.log2_bootstrap_failure, 1),
+        "rotation_keys": len(params.bootstrap_rotations()),
+        "all_key_bytes": params.bootstrap_key_bytes(),
+        "fewest_rotation_keys": len(params.bootstrap_rotations(minimum=True)),
+        "fewest_all_key_bytes": params.bootstrap_key_bytes(minimum=True),
+    }
+    assert "Bootstrapping of all slots" in run("params", *asked).stdout
+    plain = json.loads(run("params", "--depth", "2", "--json").stdout)
+    assert plain["bootstrapping"] is None
+
+
 def test_presets() -> None:
     names = json.loads(run("params", "--preset", "list", "--json").stdout)
     assert names == jali.ckks.Params.presets()
@@ -98,6 +120,9 @@ def test_presets() -> None:
         (["params", "--depth", "2", "--word", "w8"], 2, "--word"),
         (["params", "--depth", "2", "--preset", "n14_d7"], 2, "--preset"),
         (["params", "--preset", "no-such"], 1, "n14_d7"),
+        (["params", "--preset", "n14_d7", "--order", "slots_first", "--depth", "2"], 2, "--depth"),
+        (["params", "--depth", "2", "--precision-bits", "14"], 1, "--levels-after"),
+        (["params", "--levels-after", "2", "--precision-bits", "90"], 1, "precision"),
         (["params", "--depth", "-1"], 1, "depth"),
         (["params", "--depth", "9", "--log-n", "12"], 1, "log_n"),
         (["params", "--depth", "9", "--rotations", "-1"], 1, "--rotations"),

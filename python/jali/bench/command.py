@@ -16,7 +16,16 @@ from jali.errors import InvalidArgument
 
 __all__ = ["run"]
 
-MODULES = ("primitives", "operations", "evaluator", "matvec", "demos", "overhead", "words")
+MODULES = (
+    "primitives",
+    "operations",
+    "evaluator",
+    "bootstrap",
+    "matvec",
+    "demos",
+    "overhead",
+    "words",
+)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from jali import ckks
@@ -9,26 +10,39 @@ from jali.errors import InvalidArgument
 
 __all__ = ["ANCHORS", "describe", "load"]
 
-_NUMBERS = {"log_n": int, "depth": int, "scale_bits": float, "dnum": int, "integer_bits": float}
+_PARTS: dict[str, Callable[[str], Any]] = {
+    "log_n": int,
+    "depth": int,
+    "scale_bits": float,
+    "dnum": int,
+    "integer_bits": float,
+    "precision_bits": float,
+    "levels_after": int,
+    "security": int,
+    "word": str,
+    "order": str,
+    "name": str,
+}
 
 # Multiplication, relinearisation and rescaling against Lattigo and SEAL.
 ANCHORS = ("n14_q285_dnum3", "n14_q375_dnum8")
 
 
-def load(name: str) -> ckks.Params:
-    """A preset, or Params.create of "log_n=16,depth=30,scale_bits=40,word=w32"."""
+def load(name: str, *, word: str = "auto", device: str = "cpu") -> ckks.Params:
+    """A preset, or Params.create of "log_n=16,depth=30,scale_bits=40,word=w32"; levels_after and
+    precision_bits are a bootstrapping's. word, device: as in Params.preset."""
     if "=" not in name:
-        return ckks.Params.preset(name)
-    options: dict[str, Any] = {}
+        return ckks.Params.preset(name, word=word, device=device)
+    options: dict[str, Any] = {"word": word, "device": device}
     for item in name.split(","):
         key, _, value = item.partition("=")
         try:
-            options[key] = _NUMBERS[key](value) if key != "word" else value
+            options[key] = _PARTS[key](value)
         except (KeyError, ValueError):
             raise InvalidArgument(
-                f"'{item}' is no part of a parameter set: use {', '.join(_NUMBERS)} and word"
+                f"'{item}' is no part of a parameter set: use {', '.join(_PARTS)}"
             ) from None
-    return ckks.Params.create(**options)
+    return ckks.Params.create(bootstrap="levels_after" in options, **options)
 
 
 def describe(

@@ -6,7 +6,7 @@
 
 namespace jali::params {
 
-CkksLiteral preset(std::string_view name) {
+CkksLiteral preset(std::string_view name, std::optional<Word> word) {
   std::string names;
   for (const Preset& p : presets()) {
     if (p.name == name) {
@@ -15,7 +15,7 @@ CkksLiteral preset(std::string_view name) {
       literal.depth = p.depth;
       literal.scale_bits = p.scale_bits;
       literal.integer_bits = p.integer_bits;
-      literal.word = p.word;
+      literal.word = word ? word : p.word;
       literal.dnum = p.dnum;
       literal.name = std::string(p.name);
       return literal;
@@ -30,6 +30,7 @@ CkksLiteral preset(std::string_view name) {
       request.order = p.order;
       request.scale_bits = p.scale_bits;
       request.name = std::string(p.name);
+      request.word = word;
       return bootstrap_literal(request, p.log_n);
     }
     names += ", " + std::string(p.name);

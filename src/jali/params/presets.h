@@ -71,7 +71,8 @@ inline constexpr BootstrapPreset kBootstrapPresets[] = {
 
 inline constexpr std::span<const BootstrapPreset> bootstrap_presets() { return kBootstrapPresets; }
 
-/// The literal of a preset of either kind. Throws InvalidArgument with the names there are.
-CkksLiteral preset(std::string_view name);
+/// The literal of a preset of either kind. word: instead of the preset's own. Throws InvalidArgument with
+/// the names there are.
+CkksLiteral preset(std::string_view name, std::optional<Word> word = {});
 
 }  // namespace jali::params

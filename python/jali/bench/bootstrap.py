@@ -1,0 +1,88 @@
+"""Bootstrapping: set-up once, then its time and the precision measured beside it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from jali import ckks
+from jali._console import counter
+from jali.bench import profile, sets
+from jali.bench.measure import Row, accept, row, timed
+from jali.bench.registry import Options, benchmark
+
+ON_GPU = ("n16_fast", "n16_precise", "n16_real", "n15_small")
+ON_CPU = ("n15_small",)  # the others take 5 to 10 GB and ten seconds each
+
+
+@benchmark(
+    "bootstrap", "bootstrapping of a full ciphertext: time, precision, set-up, bytes of keys"
+)
+def bootstrap(options: Options) -> Iterator[Row]:
+    """One row a set, word and batch. On a GPU the recorded program is timed."""
+    for name in options.sets or (ON_GPU if options.on_gpu() else ON_CPU):
+        for word in options.words or ("auto",):
+            yield from _of_set(name, word, options)
+
+
+def _of_set(name: str, word: str, options: Options) -> Iterator[Row]:
+    start = time.perf_counter()
+    gpu = options.on_gpu()
+    threads = options.threads or 1
+    params = sets.load(name, word=word, device="cuda" if gpu else "cpu")
+    client = ckks.Client(params, device=options.device if gpu else "cpu", threads=threads)
+    keys = client.evaluation_keys(bootstrap=True, progress=counter(f"{name}: keys"))
+    server = ckks.Evaluator(params, keys, options.device, threads=threads)
+    real = params.bootstrap_order == "slots_first"
+    server.prepare_bootstrap(real=real, progress=counter(f"{name}: matrices"))
+    rng = np.random.default_rng()
+    about = {
+        **sets.describe(name, params, threads),
+        "clock": options.clock_of(threads),
+        "key_bytes": keys.nbytes,
+    }
+    for batch in options.batches or (1,):
+        values = rng.uniform(-1, 1, (batch, params.slots))
+        if not real:  # of modulus up to 1
+            values = (values + 1j * rng.uniform(-1, 1, values.shape)) / np.sqrt(2)
+        x = server.bind(client.encrypt(values, level=params.bootstrap_level))
+        y = x.bootstrap()
+        got = client.decrypt(y, complex=not real).reshape(values.shape)
+        bits = accept(f"bootstrap at {name}", got, values, y.precision_bits)
+        error = np.abs(got - values)
+        about.setdefault("setup_s", round(time.perf_counter() - start, 3))
+        body = _repeated(server, x)
+        again = client.decrypt(body(), complex=not real).reshape(values.shape)
+        accept(f"bootstrap at {name}, once more", again, values, y.precision_bits)
+        if options.profile:
+            profile.kernels(f"bootstrap at {name}", server, x.bootstrap)
+        times = timed(
+            body,
+            seconds=options.seconds,
+            clock=options.clock_of(threads),
+            wait=server.synchronize if gpu else None,
+        )
+        yield row(
+            "bootstrap",
+            server.engine,
+            {**about, "mean_error": float(error.mean()), "largest_error": float(error.max())},
+            times,
+            batch=batch,
+            precision_bits=bits,
+        )
+
+
+def _repeated(server: ckks.Evaluator, x: ckks.Bound) -> Callable[[], ckks.Bound]:
+    """x bootstrapped: by a recorded program on a GPU."""
+    if not server.engine.startswith("cuda"):
+        return x.bootstrap
+    program = server.program(ckks.Bound.bootstrap, x)
+
+    def run() -> ckks.Bound:
+        out = program(x)
+        assert isinstance(out, ckks.Bound)
+        return out
+
+    return run
