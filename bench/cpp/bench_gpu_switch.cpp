@@ -121,26 +121,30 @@ class Bench {
     for (const auto i : level_) s.push_back(random_() % cpu_->config().primes[i]);
     // A rotation: sigma(c0) + P^-1 <digits of sigma(c1), key>.
     const auto rotate = [&](const backend::Ops& ops, auto side) {
-      const backend::KeyView k{side == 0 ? key.host_data() : key.device_data(), digits_.size()};
+      const backend::KeyView k{side == 0 ? key.host_data() : key.device_data(), digits_.size(),
+                               all_};
       const auto v = [&](Operand& x) { return side == 0 ? x.host() : x.device(); };
       ops.rotate(v(out0), v(out1), v(acc0), v(acc1), v(a0), v(a1), 5, digits_, k, ids_);
     };
     // A product, relinearised and rescaled in one division.
     const auto multiply = [&](const backend::Ops& ops, auto side) {
-      const backend::KeyView k{side == 0 ? key.host_data() : key.device_data(), digits_.size()};
+      const backend::KeyView k{side == 0 ? key.host_data() : key.device_data(), digits_.size(),
+                               all_};
       const auto v = [&](Operand& x) { return side == 0 ? x.host() : x.device(); };
       ops.tensor_key_switch(v(acc0), v(acc1), v(a0), v(a1), v(b0), v(b1), s, digits_, k, ids_);
       ops.scale_down_pair(v(down0), v(down1), v(acc0), v(acc1), nullptr, nullptr);
     };
     // What GIF-FHE calls key switching: up to the division by P.
     const auto key_switch = [&](const backend::Ops& ops, auto side) {
-      const backend::KeyView k{side == 0 ? key.host_data() : key.device_data(), digits_.size()};
+      const backend::KeyView k{side == 0 ? key.host_data() : key.device_data(), digits_.size(),
+                               all_};
       const auto v = [&](Operand& x) { return side == 0 ? x.host() : x.device(); };
       ops.key_switch(v(acc0), v(acc1), v(a0), digits_, k, ids_);
       ops.scale_down_pair(v(out0), v(out1), v(acc0), v(acc1), nullptr, nullptr);
     };
     const auto parts = [&](const backend::Ops& ops, auto side) {
-      const backend::KeyView k{side == 0 ? key.host_data() : key.device_data(), digits_.size()};
+      const backend::KeyView k{side == 0 ? key.host_data() : key.device_data(), digits_.size(),
+                               all_};
       const auto v = [&](Operand& x) { return side == 0 ? x.host() : x.device(); };
       ops.key_switch(v(acc0), v(acc1), v(a0), digits_, k, ids_);
     };

@@ -115,7 +115,7 @@ void run(const Options& options) {
   }
   Block key(config, range(0, all), 2 * sizes.size());
   Block ext(config, range(0, all), sizes.size());
-  const backend::KeyView key_view{key.view().data, sizes.size()};
+  const backend::KeyView key_view{key.view().data, sizes.size(), key.view().primes};
   const auto tensor = [&] {
     ops->tensor(d0.view(), d1.view(), d2.view(), a0.view(), a1.view(), b0.view(), b1.view());
   };

@@ -119,7 +119,7 @@ struct EngineBench::Side {
     for (std::size_t i = 0; i < 2 * digits.size(); ++i) {
       ops->sample_uniform({data + i * half, all, 1}, seed, index++);
     }
-    return {data, digits.size()};
+    return {data, digits.size(), all};
   }
   std::size_t words_of_q() const {
     double bits = 0;

@@ -335,6 +335,39 @@ TEST_P(Cross, KeyProductAndKeySwitch) {
   }
 }
 
+// Keys cut to the primes that are used, and to some more, give what the whole key gives.
+TEST_P(Cross, CutKeys) {
+  const PrimeList x_primes = {0, 1, 3}, ext_primes = {0, 1, 3, 8, 11};
+  const Digits digits = {2, 1}, ids = {2, 0};
+  const Key whole(config(), 3, rng_);
+  const Key cut(config(), whole, ext_primes), more(config(), whole, {0, 1, 2, 3, 5, 8, 10, 11});
+  const Block x = transformed(x_primes, 2, Fill::random);
+  const Block c0 = block(x_primes, 2, Fill::random), c1 = block(x_primes, 2, Fill::random);
+  const Block ext = block(ext_primes, 2, Fill::random, digits.size());
+  std::vector<u64> s;
+  for (const PrimeIndex p : x_primes) s.push_back(config().primes[p] - 1 - p);
+  const auto all_of = [&](const Ops& ops, const Key& key) {
+    std::vector<Block> out(8, Block(config(), ext_primes, 2));
+    for (int i = 0; i < 2; ++i) out.emplace_back(config(), x_primes, 2);
+    const KeyView view = key.view();
+    ops.key_product(out[0], out[1], ext, view, ids, 5, false);
+    ops.key_switch(out[2], out[3], x, digits, view, ids);
+    ops.key_switch_joined(out[4], out[5], x, digits, view, ids, {c0, c1, s});
+    ops.tensor_key_switch(out[6], out[7], c0, c1, c1, x, s, digits, view, ids);
+    Block acc0 = out[0], acc1 = out[0];
+    ops.rotate(out[8], out[9], acc0, acc1, c0, c1, 5, digits, view, ids);
+    return out;
+  };
+  const std::vector<Block> want = all_of(engines_.ref(), whole);
+  for (const Key* key : {&whole, &cut, &more}) {
+    engines_.expect_same("cut keys", [&](const Ops& ops) {
+      std::vector<Block> have = all_of(ops, *key);
+      for (std::size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(same(have[i], want[i])) << i;
+      return have;
+    });
+  }
+}
+
 TEST_P(Cross, ScaleDown) {
   struct Case {
     PrimeList from, to;
@@ -516,12 +549,12 @@ TEST_P(CrossLong, SumsOfManyProducts) {
       Digits ids(terms);
       for (std::size_t t = 0; t < terms; ++t) ids[t] = t % 2;
       for (const u64 g : {u64{1}, u64{5}}) {
-        engines.expect_same(describe("key_product terms", terms, "fill", fill, "g", g),
-                            [&](const Ops& ops) {
-                              std::vector<Block> out = {a, b};
-                              ops.key_product(out[0], out[1], ext, {key.data(), 2}, ids, g, true);
-                              return out;
-                            });
+        engines.expect_same(
+            describe("key_product terms", terms, "fill", fill, "g", g), [&](const Ops& ops) {
+              std::vector<Block> out = {a, b};
+              ops.key_product(out[0], out[1], ext, {key.data(), 2, key.primes()}, ids, g, true);
+              return out;
+            });
       }
     }
   }
@@ -719,6 +752,9 @@ TEST(CpuOperations, RefuseWhatWouldGiveWrongAnswers) {
   EXPECT_THROW(ops->mod_up(lacking, x, two), InvalidArgument);
   EXPECT_THROW(ops->key_product(wide, acc, ext, key.view(), unknown_ids, 1, false),
                InvalidArgument);
+  const Key cut(config, key, {0, 1, 3});  // 2 is missing
+  EXPECT_THROW(ops->key_product(wide, acc, ext, cut.view(), ids, 1, false), InvalidArgument);
+  EXPECT_THROW(ops->key_switch(wide, acc, x, two, cut.view(), ids), InvalidArgument);
   EXPECT_THROW(ops->key_product(wide, acc, ext, key.view(), ids, 2, false), InvalidArgument);
   EXPECT_THROW(ops->key_product(wide, wide, ext, key.view(), ids, 1, false), InvalidArgument);
   EXPECT_THROW(ops->key_switch(wide, acc, x, two, key.view(), Digits{0}), InvalidArgument);

@@ -64,20 +64,22 @@ TEST_F(RefContract, ResiduesBelowTheirPrime) {
   Block x = block({0, 1}), y = block({0, 1}), key = block({0, 1, 2, 3}, 1, 2);
   Block ext = block({0, 1, 2}), acc0 = ext, acc1 = ext;
   const u32 one[] = {2}, id[] = {0};
-  EXPECT_NO_THROW(ops_->key_switch(acc0, acc1, x, one, {key.data(), 1}, id));
+  EXPECT_NO_THROW(ops_->key_switch(acc0, acc1, x, one, {key.data(), 1, key.primes()}, id));
   x.set(1, 0, 3, config_.primes[1]);
   EXPECT_THROW(ops_->ntt(Block(x)), InternalError);
   EXPECT_THROW(ops_->intt(Block(x)), InternalError);
   EXPECT_THROW(ops_->add(y, y, x), InternalError);
   EXPECT_THROW(ops_->neg(y, x), InternalError);
   EXPECT_THROW(ops_->mod_up(ext, x, one), InternalError);
-  EXPECT_THROW(ops_->key_switch(acc0, acc1, x, one, {key.data(), 1}, id), InternalError);
+  EXPECT_THROW(ops_->key_switch(acc0, acc1, x, one, {key.data(), 1, key.primes()}, id),
+               InternalError);
   EXPECT_THROW(ops_->mul_add(x, y, y), InternalError);
   Block small = block({0});
   EXPECT_THROW(ops_->scale_down(small, x, nullptr), InternalError);
   x.set(1, 0, 3, config_.primes[1] - 1);
   key.set(0, config_.primes[0]);
-  EXPECT_THROW(ops_->key_switch(acc0, acc1, x, one, {key.data(), 1}, id), InternalError);
+  EXPECT_THROW(ops_->key_switch(acc0, acc1, x, one, {key.data(), 1, key.primes()}, id),
+               InternalError);
 }
 
 TEST_F(RefContract, ElementWise) {
@@ -136,7 +138,16 @@ TEST_F(RefContract, BasisChanges) {
   EXPECT_THROW(ops_->key_product(acc0, acc1, ext, key.view(), unknown, 1, false), InvalidArgument);
   EXPECT_THROW(ops_->key_product(acc0, acc1, ext, key.view(), ids, 4, false), InvalidArgument);
   EXPECT_THROW(ops_->key_product(acc0, acc0, ext, key.view(), ids, 1, false), InvalidArgument);
-  EXPECT_THROW(ops_->key_product(acc0, acc1, ext, {nullptr, 2}, ids, 1, false), InvalidArgument);
+  const Key cut(config_, key, {0, 1, 2});
+  const PrimeList falling = {0, 2, 1}, unlike = {0, 1, 3};
+  const auto over = [&](const PrimeList& list) { return KeyView{key.view().data, 2, list}; };
+  EXPECT_NO_THROW(ops_->key_product(acc0, acc1, ext, cut.view(), ids, 1, false));
+  EXPECT_THROW(ops_->key_product(acc0, acc1, ext, over(falling), ids, 1, false), InvalidArgument);
+  EXPECT_THROW(ops_->key_product(acc0, acc1, ext, over(unlike), ids, 1, false), InvalidArgument);
+  EXPECT_THROW(ops_->key_switch(acc0, acc1, x, digits, over(unlike), ids), InvalidArgument);
+  EXPECT_THROW(ops_->key_product(acc0, acc1, ext, over({}), ids, 1, false), InvalidArgument);
+  EXPECT_THROW(ops_->key_product(acc0, acc1, ext, {nullptr, 2, cut.view().primes}, ids, 1, false),
+               InvalidArgument);
   EXPECT_THROW(ops_->key_switch(acc0, acc1, x, digits, key.view(), single), InvalidArgument);
   EXPECT_THROW(ops_->key_switch(x, acc1, x, digits, key.view(), ids), InvalidArgument);
 

@@ -216,7 +216,20 @@ class Key {
       : digits_(digits), block_(config, range(0, config.primes.size()), 1, 2 * digits) {
     block_.random(rng);
   }
-  KeyView view() const { return {block_.data(), digits_}; }
+  /// The same key over fewer primes.
+  Key(const Config& config, const Key& whole, const PrimeList& primes)
+      : digits_(whole.digits_), block_(config, primes, 1, 2 * digits_) {
+    const std::size_t total = whole.block_.primes().size(), n = config.n;
+    for (std::size_t part = 0; part < 2 * digits_; ++part) {
+      for (std::size_t i = 0; i < primes.size(); ++i) {
+        for (std::size_t k = 0; k < n; ++k) {
+          block_.set((part * primes.size() + i) * n + k,
+                     whole.block_.at((part * total + primes[i]) * n + k));
+        }
+      }
+    }
+  }
+  KeyView view() const { return {block_.data(), digits_, block_.primes()}; }
 
  private:
   std::size_t digits_;

@@ -17,7 +17,7 @@ class GpuLevels : public GpuOps {
   static constexpr PrimeIndex kQ = 7, kP = 3;  // P: the last ones
   static View of(Pair& p, const Side& side) { return side.on_gpu ? p.gpu() : p.cpu(); }
   backend::KeyView key_of(Pair& key, const Side& side) const {
-    return {of(key, side).data, key.host.size() / bytes(2 * (kQ + kP), 1)};
+    return {of(key, side).data, key.host.size() / bytes(2 * key.primes.size(), 1), key.primes};
   }
 };
 
@@ -41,9 +41,9 @@ TEST_P(GpuLevels, EveryOperationAndVariant) {
       ids.push_back(static_cast<std::uint32_t>(digits.size()));
       digits.push_back(std::min<PrimeIndex>(left, kP));
     }
-    Pair key = fresh(range(0, kQ + kP), 2 * digits.size());
+    Pair key = fresh(qp, 2 * digits.size());
     for (std::size_t part = 0; part < 2 * digits.size(); ++part) {  // laid out as a key
-      const Pair one = fresh(range(0, kQ + kP), 1);
+      const Pair one = fresh(qp, 1);
       std::copy(one.host.begin(), one.host.end(), key.host.begin() + part * one.host.size());
     }
     gpu->memory()->copy_in(key.device.data(), key.host.data(), key.host.size());

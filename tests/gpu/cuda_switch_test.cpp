@@ -1,5 +1,6 @@
 // Key switching and divisions of the CUDA engine against the CPU engine, bit for bit.
 #include "gpu_ops.h"
+#include "jali/base/error.h"
 
 namespace jali::testing {
 namespace {
@@ -19,6 +20,19 @@ class GpuSwitch : public GpuOps {
     gpu->memory()->copy_in(key.device.data(), key.host.data(), key.host.size());
     return key;
   }
+  /// The rows of a key over all primes that belong to `primes`, on the GPU.
+  device::Buffer cut(const Pair& key, const Primes& primes) {
+    const std::size_t row = bytes(1, 1), parts = key.host.size() / (row * prime_count());
+    device::Buffer out = pool->allocate(parts * primes.size() * row);
+    auto* to = static_cast<std::byte*>(out.data());
+    for (std::size_t part = 0; part < parts; ++part) {
+      for (const PrimeIndex p : primes) {
+        gpu->memory()->copy_in(to, key.host.data() + (part * prime_count() + p) * row, row);
+        to += row;
+      }
+    }
+    return out;
+  }
 };
 
 const std::vector<std::vector<std::uint32_t>> kPartitions{
@@ -34,8 +48,11 @@ TEST_P(GpuSwitch, Lifts) {
     auto key = fresh_key(digits.size() + 1);
     std::vector<std::uint32_t> ids(digits.size());
     std::iota(ids.begin(), ids.end(), 1u);  // the first digit of the key is skipped
-    const backend::KeyView ck{key.host.data(), digits.size() + 1};
-    const backend::KeyView gk{key.device.data(), digits.size() + 1};
+    // The GPU's is cut to the primes that are used, and one more.
+    const Primes all = all_primes(), some{0, 1, 2, 4, 5, 6, 7, 8, 9};
+    const auto rows = cut(key, some);
+    const backend::KeyView ck{key.host.data(), digits.size() + 1, all};
+    const backend::KeyView gk{rows.data(), digits.size() + 1, some};
     auto acc0 = poison(ext), acc1 = poison(ext);
     for (const std::uint64_t g : {std::uint64_t{1}, std::uint64_t{25}}) {
       for (const bool accumulate : {false, true}) {
@@ -57,8 +74,10 @@ TEST_P(GpuSwitch, KeySwitching) {
       auto x = fresh(level), key = fresh_key(digits.size() + 1);
       std::vector<std::uint32_t> ids(digits.size());
       std::iota(ids.begin(), ids.end(), 1u);
-      const backend::KeyView ck{key.host.data(), digits.size() + 1};
-      const backend::KeyView gk{key.device.data(), digits.size() + 1};
+      const Primes all = all_primes();
+      const auto rows = cut(key, ext);  // the GPU's has the primes that are used, no more
+      const backend::KeyView ck{key.host.data(), digits.size() + 1, all};
+      const backend::KeyView gk{rows.data(), digits.size() + 1, ext};
       auto acc0 = poison(ext), acc1 = poison(ext);
       cpu->key_switch(acc0.cpu(), acc1.cpu(), x.cpu(), digits, ck, ids);
       gpu->key_switch(acc0.gpu(), acc1.gpu(), x.gpu(), digits, gk, ids);
@@ -88,6 +107,17 @@ TEST_P(GpuSwitch, KeySwitching) {
       }
     }
   }
+}
+
+TEST_P(GpuSwitch, RefusesKeysThatLackAPrime) {
+  const Primes level{0, 1}, ext{0, 1, 9}, lacking{0, 1, 2};
+  auto x = fresh(level), key = fresh_key(1), lifted = fresh(ext), acc0 = poison(ext),
+       acc1 = poison(ext);
+  const std::vector<std::uint32_t> digits{2}, ids{0};
+  const backend::KeyView cut{key.device.data(), 1, lacking};
+  EXPECT_THROW(gpu->key_switch(acc0.gpu(), acc1.gpu(), x.gpu(), digits, cut, ids), InvalidArgument);
+  EXPECT_THROW(gpu->key_product(acc0.gpu(), acc1.gpu(), lifted.gpu(), cut, ids, 1, false),
+               InvalidArgument);
 }
 
 TEST_P(GpuSwitch, Divisions) {
@@ -127,9 +157,10 @@ TEST_P(GpuSwitchWide, KeySwitching) {
     std::vector<std::uint32_t> ids(digits.size());
     std::iota(ids.begin(), ids.end(), 0u);
     auto acc0 = poison(ext), acc1 = poison(ext), out0 = poison(level), out1 = poison(level);
-    cpu->key_switch(acc0.cpu(), acc1.cpu(), x.cpu(), digits, {key.host.data(), digits.size()}, ids);
-    gpu->key_switch(acc0.gpu(), acc1.gpu(), x.gpu(), digits, {key.device.data(), digits.size()},
+    cpu->key_switch(acc0.cpu(), acc1.cpu(), x.cpu(), digits, {key.host.data(), digits.size(), ext},
                     ids);
+    gpu->key_switch(acc0.gpu(), acc1.gpu(), x.gpu(), digits,
+                    {key.device.data(), digits.size(), ext}, ids);
     same(acc0, "key_switch 0"), same(acc1, "key_switch 1");
     const ConstView ce = x.cpu(), ge = x.gpu();
     cpu->scale_down_pair(out0.cpu(), out1.cpu(), acc0.cpu(), acc1.cpu(), &ce, nullptr);

@@ -87,6 +87,27 @@ TEST_P(KeysTest, SwitchKeyHoldsPTimesTheGadget) {
   }
 }
 
+TEST_P(KeysTest, ExpandedKeysHoldTheirLevelAlone) {
+  World w(GetParam(), {});
+  for (int level = 0; level <= w.params->top(); ++level) {
+    const auto key = w.keygen->relinearisation_key(*w.sk, level);
+    const auto primes = w.params->key_primes(level);
+    const auto expanded = rlwe::expand(*w.ring, *w.params, key);
+    EXPECT_EQ(expanded.primes, primes);
+    ASSERT_EQ(expanded.digits, w.params->key_digits(level));
+    ASSERT_EQ(expanded.data.bytes(), 2 * (key.bytes() - key.seed.size()));
+    const auto* at = static_cast<const std::byte*>(expanded.data.data());
+    for (std::size_t d = 0; d < expanded.digits; ++d) {
+      const ring::Poly a =
+          rlwe::expand_uniform(*w.ring, key.seed, static_cast<std::uint32_t>(d), primes);
+      for (const ring::Poly* half : {&key.b[d], &a}) {
+        EXPECT_EQ(std::memcmp(at, half->data(), half->bytes()), 0) << "level " << level;
+        at += half->bytes();
+      }
+    }
+  }
+}
+
 TEST_P(KeysTest, EveryLevelSwitchesWithinItsNoise) {
   World w(GetParam(), {});
   const rlwe::KeySwitcher switcher(w.params, w.ring);

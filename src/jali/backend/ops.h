@@ -42,11 +42,12 @@ struct View {
   operator ConstView() const { return {data, primes, batch}; }
 };
 
-/// A switching key in NTT form: residues (digit, part, prime, coefficient), part 0 = b, 1 = a, over
-/// ALL primes of the ring in index order, so that a key serves every level.
+/// A switching key in NTT form: residues (digit, part, position in primes, coefficient), part 0 = b,
+/// 1 = a. It serves every operation whose accumulators have no other primes.
 struct KeyView {
   const void* data = nullptr;
   std::size_t digits = 0;
+  std::span<const PrimeIndex> primes;  // ascending
 };
 
 /// out_c = [out_c +] sum_k a_c[operands[k]] * b[k], c = 0, 1: a ciphertext's two polynomials, weighed by

@@ -79,28 +79,15 @@ ExpandedKey expand(const ring::Ring& ring, const params::CkksParams& params, con
   const auto primes = params.key_primes(key.level);
   require<ParamsMismatch>(key.b.size() == params.key_digits(key.level),
                           "a switching key has another number of digits than its parameters");
-  const std::size_t row_bytes = ring.n() * word_bytes(ring.word());
-  const std::size_t part_bytes = params.all_primes().size() * row_bytes;
-  ExpandedKey out;
-  out.digits = key.b.size();
-  out.level = key.level;
-  out.data = ring.scratch(out.digits * 2 * part_bytes);
+  const std::size_t part_bytes = primes.size() * ring.n() * word_bytes(ring.word());
+  ExpandedKey out{ring.scratch(key.b.size() * 2 * part_bytes), key.b.size(), primes, key.level};
   auto* at = static_cast<std::byte*>(out.data.data());
   for (std::size_t d = 0; d < out.digits; ++d, at += 2 * part_bytes) {
     require<ParamsMismatch>(std::ranges::equal(key.b[d].primes(), primes),
                             "a switching key has other primes than its level needs");
-    if (primes.size() == params.all_primes().size()) {
-      ring.place(at, key.b[d]);
-      ring.ops().sample_uniform({at + part_bytes, primes, 1}, key.seed,
-                                static_cast<std::uint32_t>(d));
-      continue;
-    }
-    const ring::Poly a = expand_uniform(ring, key.seed, static_cast<std::uint32_t>(d), primes);
-    const ring::Poly b = ring.import(key.b[d]);
-    for (std::size_t i = 0; i < primes.size(); ++i) {
-      ring.memory().copy(at + primes[i] * row_bytes, b.row(i), row_bytes);
-      ring.memory().copy(at + part_bytes + primes[i] * row_bytes, a.row(i), row_bytes);
-    }
+    ring.place(at, key.b[d]);
+    ring.ops().sample_uniform({at + part_bytes, primes, 1}, key.seed,
+                              static_cast<std::uint32_t>(d));
   }
   return out;
 }

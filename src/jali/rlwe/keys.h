@@ -69,14 +69,14 @@ struct EvaluationKeys {
   std::size_t bytes() const;
 };
 
-/// A switching key with its uniform halves expanded, as the engine reads it.
-/// Always laid out over all primes; of a key for lower levels the rows of the others are never
-/// written, and on a host never take memory.
+/// A switching key with its uniform halves expanded, as the engine reads it: over the primes of its level
+/// (CkksParams::key_primes), nothing more.
 struct ExpandedKey {
-  device::Buffer data;  // (digit, part, prime, coefficient)
+  device::Buffer data;  // (digit, part, position in primes, coefficient)
   std::size_t digits = 0;
+  std::vector<PrimeIndex> primes;
   int level = -1;  // the highest level that it serves; -1: every one
-  backend::KeyView view() const { return {data.data(), digits}; }
+  backend::KeyView view() const { return {data.data(), digits, primes}; }
 };
 
 class KeyGenerator {

@@ -150,7 +150,7 @@ TEST(Cpu, FoldsLongSums) {
       x.fill(fill, rng), ext.fill(fill, rng);
       Block key_block(config, all, 1, 40);
       key_block.fill(fill, rng);
-      const KeyView key{key_block.data(), 20};
+      const KeyView key{key_block.data(), 20, all};
       std::vector<u32> ids(20);
       std::iota(ids.begin(), ids.end(), u32{0});
       const auto run = [&](const Ops& ops) {

@@ -98,7 +98,7 @@ inline std::vector<Output> every_operation(const Ops& ops, const Config& config,
        {std::vector<u32>{5}, std::vector<u32>{2, 2, 1}, std::vector<u32>{1, 1, 1, 1, 1}}) {
     const std::size_t count = digits.size();
     Block key_block = fresh(all, 1, 2 * (count + 1));
-    const KeyView key{key_block.data(), count + 1};
+    const KeyView key{key_block.data(), count + 1, all};
     std::vector<u32> ids(count);
     std::iota(ids.rbegin(), ids.rend(), u32{0});
     Block ext = blank(all, count);

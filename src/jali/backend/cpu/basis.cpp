@@ -147,6 +147,8 @@ void CpuOps::check_key(ConstView ext, KeyView key, std::span<const std::uint32_t
     require<InvalidArgument>(id < key.digits, "the key has fewer digits than the product needs");
   }
   require<InvalidArgument>(!ext.primes.empty(), "a key product needs at least one prime");
+  require<InvalidArgument>(std::ranges::includes(key.primes, ext.primes),
+                           "the key lacks a prime that the product needs");
 }
 
 CpuOps::Digits CpuOps::cut(ConstView x, std::span<const std::uint32_t> digit_limbs) const {
@@ -214,12 +216,12 @@ void CpuOps::key_product(View acc0, View acc1, ConstView ext, KeyView key,
   require<InvalidArgument>(g % 2 == 1, "an automorphism X -> X^g needs an odd g");
   const std::size_t block = ext.primes.size() * ext.batch * row_bytes_;
   for_rows(acc0, [&](std::size_t i, std::size_t b, const PrimeTables& p) {
-    const std::size_t count = digit_ids.size();
+    const std::size_t count = digit_ids.size(), position = find(key.primes, acc0.primes[i]);
     LocalArray<const void*, 48> rows(3 * count);
     for (std::size_t j = 0; j < count; ++j) {
       rows[j] = row(ext, i, b) + j * block;
-      rows[count + j] = key_row(key, digit_ids[j], 0, acc0.primes[i]);
-      rows[2 * count + j] = key_row(key, digit_ids[j], 1, acc0.primes[i]);
+      rows[count + j] = key_row(key, digit_ids[j], 0, position);
+      rows[2 * count + j] = key_row(key, digit_ids[j], 1, position);
     }
     kernels_.key_dot(row(acc0, i, b), row(acc1, i, b), rows.data(), rows.data() + count,
                      rows.data() + 2 * count, count, accumulate, g % (2 * n_), rev_.data(), n_,
@@ -289,6 +291,7 @@ void CpuOps::switch_key(View acc0, View acc1, View x, std::span<const std::uint3
                        void* out0, void* out1) {
     const PrimeIndex p = acc0.primes[t];
     const std::size_t own = find(x.primes, p), count = last - first;
+    const std::size_t position = find(key.primes, p);
     const auto temporary = scratch_.lend(count * row_bytes_);
     LocalArray<LiftSource, 16> sources(count);
     LocalArray<const void*, 48> rows(3 * count);
@@ -300,8 +303,8 @@ void CpuOps::switch_key(View acc0, View acc1, View x, std::span<const std::uint3
       } else {
         sources[i] = digits.source(j, b, p);
       }
-      rows[count + i] = key_row(key, digit_ids[j], 0, p);
-      rows[2 * count + i] = key_row(key, digit_ids[j], 1, p);
+      rows[count + i] = key_row(key, digit_ids[j], 0, position);
+      rows[2 * count + i] = key_row(key, digit_ids[j], 1, position);
     }
     RowJoin joined;
     if (first == 0 && own != npos && !join.s.empty()) {

@@ -113,9 +113,10 @@ class CpuOps : public Ops {
   std::byte* row(View v, std::size_t limb, std::size_t b) const {
     return static_cast<std::byte*>(v.data) + (limb * v.batch + b) * row_bytes_;
   }
-  const std::byte* key_row(KeyView key, std::size_t digit, std::size_t part, PrimeIndex p) const {
+  const std::byte* key_row(KeyView key, std::size_t digit, std::size_t part,
+                           std::size_t position) const {
     return static_cast<const std::byte*>(key.data) +
-           ((digit * 2 + part) * primes_.size() + p) * row_bytes_;
+           ((digit * 2 + part) * key.primes.size() + position) * row_bytes_;
   }
   const PrimeTables& prime(PrimeIndex p) const { return *primes_[p]; }
 

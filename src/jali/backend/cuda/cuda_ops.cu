@@ -139,9 +139,10 @@ class CudaOps final : public Ops {
     Digits digits{};
     require<Unsupported>(digit_ids.size() <= kMaxLimbs, "more digits than the GPU engine holds");
     for (const auto id : digit_ids) digits.id[digits.count++] = id;
+    digits.limbs = static_cast<unsigned>(key.primes.size());
+    digits.limb = key_limbs(key, acc0.primes);
     cuda::key_product<W>(*stream_, tables_, shape(acc0), limbs(acc0.primes), acc0.data, acc1.data,
-                         ext.data, key.data, digits, static_cast<unsigned>(config_.primes.size()),
-                         g, accumulate);
+                         ext.data, key.data, digits, g, accumulate);
   }
 
   void key_switch(View acc0, View acc1, ConstView x, std::span<const std::uint32_t> digit_limbs,

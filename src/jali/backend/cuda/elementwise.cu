@@ -146,11 +146,9 @@ template <class W>
 __global__ void key_product_kernel(Shape s, Limbs limbs, const typename W::Prime* primes,
                                    typename W::Stored* acc0, typename W::Stored* acc1,
                                    const typename W::Stored* ext, const typename W::Stored* key,
-                                   Digits digits, unsigned total, std::uint64_t g,
-                                   bool accumulate) {
+                                   Digits digits, std::uint64_t g, bool accumulate) {
   const Place p = place(s);
-  const unsigned index = limbs.prime[p.limb];
-  const typename W::Prime prime = primes[index];
+  const typename W::Prime prime = primes[limbs.prime[p.limb]];
   const std::size_t n = std::size_t{1} << s.log_n;
   const std::size_t block = static_cast<std::size_t>(s.limb_count) * s.batch * n;
   const std::size_t from = p.at - p.k + (g == 1 ? p.k : source_ntt(p.k, g, s.log_n));
@@ -162,8 +160,9 @@ __global__ void key_product_kernel(Shape s, Limbs limbs, const typename W::Prime
   int room = W::kTerms - 1;
   for (int j = 0; j < digits.count; ++j) {
     const auto x = W::load(ext[j * block + from]);
-    const auto* row = key + ((2ull * digits.id[j] * total + index) << s.log_n) + p.k;
-    const auto k0 = W::load(row[0]), k1 = W::load(row[static_cast<std::size_t>(total) * n]);
+    const auto* row =
+        key + ((2ull * digits.id[j] * digits.limbs + digits.limb.prime[p.limb]) << s.log_n) + p.k;
+    const auto k0 = W::load(row[0]), k1 = W::load(row[digits.limbs * n]);
     if (room == 0) {
       s0 = W::sum_of(W::total(s0, prime));
       s1 = W::sum_of(W::total(s1, prime));
@@ -261,10 +260,10 @@ void automorphism(const Stream& stream, const Tables<W>& t, const Shape& s, cons
 template <class W>
 void key_product(const Stream& stream, const Tables<W>& t, const Shape& s, const Limbs& limbs,
                  void* acc0, void* acc1, const void* ext, const void* key, const Digits& digits,
-                 unsigned total_primes, std::uint64_t g, bool accumulate) {
+                 std::uint64_t g, bool accumulate) {
   key_product_kernel<W><<<grid_of(s), threads_of(s), 0, stream.get()>>>(
       s, limbs, t.primes.template as<typename W::Prime>(), out_<W>(acc0), out_<W>(acc1), in<W>(ext),
-      in<W>(key), digits, total_primes, g, accumulate);
+      in<W>(key), digits, g, accumulate);
   check_launch(stream, "key_product");
 }
 
@@ -282,8 +281,8 @@ void key_product(const Stream& stream, const Tables<W>& t, const Shape& s, const
   template void automorphism<W>(const Stream&, const Tables<W>&, const Shape&, const Limbs&, bool, \
                                 void*, const void*, std::uint64_t);                                \
   template void key_product<W>(const Stream&, const Tables<W>&, const Shape&, const Limbs&, void*, \
-                               void*, const void*, const void*, const Digits&, unsigned,           \
-                               std::uint64_t, bool);
+                               void*, const void*, const void*, const Digits&, std::uint64_t,      \
+                               bool);
 JALI_INSTANTIATE(W32)
 JALI_INSTANTIATE(W52)
 JALI_INSTANTIATE(W64)

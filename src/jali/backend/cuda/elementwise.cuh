@@ -46,14 +46,16 @@ template <class W>
 void automorphism(const Stream&, const Tables<W>&, const Shape&, const Limbs&, bool ntt_form,
                   void* out, const void* in, std::uint64_t g);
 /// acc_c = (acc_c) + sum_j sigma_g(ext_j) key[ids[j]][c]; ext: (digit, limb, batch, N); key: (digit,
-/// 2, total, N).
+/// 2, limb, N).
 struct Digits {
   std::uint32_t id[kMaxLimbs];
   int count;
+  unsigned limbs;  // of the key
+  Limbs limb;  // of the key, by limb of acc
 };
 template <class W>
 void key_product(const Stream&, const Tables<W>&, const Shape&, const Limbs&, void* acc0,
-                 void* acc1, const void* ext, const void* key, const Digits&, unsigned total_primes,
-                 std::uint64_t g, bool accumulate);
+                 void* acc1, const void* ext, const void* key, const Digits&, std::uint64_t g,
+                 bool accumulate);
 
 }  // namespace jali::backend::cuda

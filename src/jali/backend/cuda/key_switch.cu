@@ -130,10 +130,10 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
       base + ((static_cast<std::size_t>(split) * s.targets.count * s.rows) << s.log_n);
   constexpr bool kStaged = !kDirect;  // lifts come to shared memory by themselves
   const std::size_t digit_size = (static_cast<std::size_t>(s.targets.count) * s.rows) << s.log_n;
-  const std::size_t part_size = static_cast<std::size_t>(key.total_primes) << s.log_n;
+  const std::size_t part_size = static_cast<std::size_t>(key.limbs) << s.log_n;
   const auto key_row = [&](unsigned j) {
     return static_cast<const Stored*>(key.key) +
-           ((2ull * key.id[j] * key.total_primes + index) << s.log_n) + t.place(0);
+           ((2ull * key.id[j] * key.limbs + key.limb.prime[target]) << s.log_n) + t.place(0);
   };
   const auto slot = [&](unsigned j) { return reinterpret_cast<R*>(memory) + j * T::kPadded; };
   const std::uint64_t policy = streaming_policy(s.rows == 1);

@@ -13,10 +13,11 @@ struct Joining {
   bool b_broadcast = false;
 };
 
-/// Digits of a key: (digit, part, prime, N).
+/// Digits of a key: (digit, part, limb, N).
 struct KeyDigits {
   const void* key = nullptr;
-  unsigned total_primes = 0;
+  unsigned limbs = 0;
+  Limbs limb;  // by target
   std::uint32_t id[kMaxDigits] = {};
 };
 

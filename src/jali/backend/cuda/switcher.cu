@@ -35,6 +35,16 @@ Limbs limbs_of(std::span<const PrimeIndex> primes) {
   return out;
 }
 
+Limbs key_limbs(KeyView key, std::span<const PrimeIndex> primes) {
+  Limbs limbs;
+  for (std::size_t i = 0; i < primes.size(); ++i) {
+    limbs.prime[i] = find(key.primes, primes[i]);
+    require<InvalidArgument>(limbs.prime[i] != kSkip,
+                             "the key lacks a prime that the product needs");
+  }
+  return limbs;
+}
+
 template <class W>
 Switcher<W>::Switcher(const Config& config, const Stream& stream, const Tables<W>& tables,
                       device::Pool& scratch)
@@ -94,7 +104,8 @@ void Switcher<W>::key_switch(View acc0, View acc1, const Source& x,
   const unsigned rows = x.batch;
   const auto& p = plan(x_primes, digit_limbs, acc0.primes, {});  // refuses what is too large
   const Targets targets = targets_of(acc0.primes, x_primes);
-  KeyDigits digits{key.data, static_cast<unsigned>(config_.primes.size()), {}};
+  KeyDigits digits{
+      key.data, static_cast<unsigned>(key.primes.size()), key_limbs(key, acc0.primes), {}};
   std::copy(digit_ids.begin(), digit_ids.end(), digits.id);
   Scalars scalars{};
   std::copy(s.begin(), s.end(), scalars.s);

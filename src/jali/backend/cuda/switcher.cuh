@@ -16,6 +16,8 @@ namespace jali::backend::cuda {
 
 /// Sizes beyond what kernels take by value throw Unsupported.
 Limbs limbs_of(std::span<const PrimeIndex> primes);
+/// Where a key holds each of `primes`. A prime that it lacks throws InvalidArgument.
+Limbs key_limbs(KeyView key, std::span<const PrimeIndex> primes);
 
 template <class W>
 class Switcher {

@@ -87,8 +87,10 @@ void Contract::digits(std::span<const std::uint32_t> digit_limbs, std::size_t li
   check(sum == limbs, "the digits do not add up to the limbs");
 }
 
-void Contract::key(KeyView key, std::span<const std::uint32_t> digit_ids) const {
-  check(key.data != nullptr && key.digits > 0, "the key is empty");
+void Contract::key(KeyView key, std::span<const std::uint32_t> digit_ids,
+                   std::span<const PrimeIndex> primes) const {
+  view("the key", {key.data, key.primes, 1}, key.digits);
+  check(is_subset(primes, key.primes), "a prime that the key lacks is asked for");
   check(!digit_ids.empty(), "there is no digit");
   for (const std::uint32_t id : digit_ids) {
     check(id < key.digits, "a digit that the key lacks is asked for");

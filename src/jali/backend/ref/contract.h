@@ -36,7 +36,9 @@ class Contract {
   /// One scalar a limb, each below its prime.
   void scalars(ConstView x, std::span<const std::uint64_t> s) const;
   void digits(std::span<const std::uint32_t> digit_limbs, std::size_t limbs) const;
-  void key(KeyView key, std::span<const std::uint32_t> digit_ids) const;
+  /// It has the digits and the primes that are asked for.
+  void key(KeyView key, std::span<const std::uint32_t> digit_ids,
+           std::span<const PrimeIndex> primes) const;
   void galois(std::uint64_t g) const;
   void length(const char* name, std::size_t have, std::size_t want) const;
   /// The output is each input's very block, or does not touch it.

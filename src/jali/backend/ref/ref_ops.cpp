@@ -1,6 +1,7 @@
 // The oracle: every operation of ops.h spelled out with 128-bit remainders and natural numbers of
 // any size. It refuses every call that breaks the contract, residues that are not below their prime
 // included.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -224,7 +225,7 @@ class RefOps final : public Ops {
   void key_product(View acc0, View acc1, ConstView ext, KeyView key, std::span<const u32> digit_ids,
                    u64 g, bool accumulate) const override {
     const Contract c = contract("key_product");
-    c.key(key, digit_ids);
+    c.key(key, digit_ids, acc0.primes);
     c.view("ext", ext, digit_ids.size());
     c.same_shape(acc0, ext);
     c.galois(g);
@@ -237,7 +238,7 @@ class RefOps final : public Ops {
     const Contract c = contract("key_switch");
     check_mod_up(c, acc0, x, digit_limbs);
     c.length("digit_ids", digit_ids.size(), digit_limbs.size());
-    c.key(key, digit_ids);
+    c.key(key, digit_ids, acc0.primes);
     check_accumulators(c, acc0, acc1, key, c.block("x", x));
     std::vector<std::byte> memory(digit_limbs.size() * c.block("ext", acc0).bytes);
     const View ext{memory.data(), acc0.primes, acc0.batch};
@@ -525,7 +526,9 @@ class RefOps final : public Ops {
   }
 
   Row key_row(KeyView key, std::size_t digit, std::size_t part, PrimeIndex p) const {
-    const std::size_t row = (digit * 2 + part) * config_.primes.size() + p;
+    const auto position =
+        static_cast<std::size_t>(std::ranges::find(key.primes, p) - key.primes.begin());
+    const std::size_t row = (digit * 2 + part) * key.primes.size() + position;
     return load_words(key.data, row * n(), config_.primes[p]);
   }
 
@@ -567,9 +570,7 @@ class RefOps final : public Ops {
     c.view("acc0", acc0);
     c.view("acc1", acc1);
     c.same_shape(acc0, acc1);
-    const std::size_t key_bytes =
-        key.digits * 2 * config_.primes.size() * n() * word_bytes(config_.word);
-    const Block key_block{"the key", key.data, key_bytes};
+    const Block key_block = c.block("the key", {key.data, key.primes, 1}, 2 * key.digits);
     c.apart(c.block("acc0", acc0), {c.block("acc1", acc1), key_block, input});
     c.apart(c.block("acc1", acc1), {key_block, input});
   }

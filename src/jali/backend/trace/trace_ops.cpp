@@ -286,7 +286,7 @@ class TraceOps final : public Ops {
   /// The rows used, of both parts of each digit; the extent begins where the digit does.
   void read_key(Record& r, KeyView key, std::span<const u32> digit_ids,
                 std::size_t used_limbs) const {
-    const std::size_t digit_bytes = 2 * config().primes.size() * row_bytes();
+    const std::size_t digit_bytes = 2 * key.primes.size() * row_bytes();
     for (const u32 id : digit_ids) {
       extend(r.reads, r.bytes_read, address(key.data) + id * digit_bytes,
              2 * used_limbs * row_bytes());
