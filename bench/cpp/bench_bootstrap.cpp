@@ -1,8 +1,9 @@
 // Bootstrapping stage by stage on either device; one JSON object a line, in the shape of `jali bench --json`.
 //   bench_bootstrap [--preset NAME] [--device cpu|cuda] [--word w32|w52|w64] [--batch B] [--reps R]
-//                   [--precision BITS] [--cts LEVELS] [--stc LEVELS] [--dnum D] [--log-n N]
+//                   [--precision BITS] [--order raise_first|slots_first] [--cts LEVELS] [--stc LEVELS]
+//                   [--dnum D] [--log-n N]
 //                   [--threads T] [--stream] [--bytes] [--operations] [--profile] [--commit C]
-// --precision, --cts, --stc, --dnum: other sizes than the preset's. --log-n: the preset's precision, levels and
+// --precision, --order, --cts, --stc, --dnum: other than the preset's. --log-n: the preset's precision, levels and
 // digits on another ring, without its security. --stream: diagonals are encoded whenever they are used, for
 // little memory. --profile: the kernels of a bootstrapping on a GPU by their times. Prints nothing that was not
 // decrypted first. --bytes: what each stage's operations read and write. On a GPU the time is that of the recorded program (--operations: of its operations one by one), and each stage's that of its operations
@@ -29,7 +30,7 @@ using namespace jali;
 using Clock = std::chrono::steady_clock;
 
 struct Options {
-  std::string preset = "n15_small", device = "cpu", word, commit = "unknown";
+  std::string preset = "n15_small", device = "cpu", word, order, commit = "unknown";
   int log_n = 0, threads = 1, reps = 1, cts = 0, stc = 0, dnum = 0;
   double precision = 0;
   std::size_t batch = 1;
@@ -52,7 +53,9 @@ params::CkksParamsPtr make_params(const Options& o) {
     params::BootstrapRequest request;
     request.precision_bits = o.precision > 0 ? o.precision : p.precision_bits;
     request.levels_after = p.levels_after;
-    request.order = p.order;
+    request.order = o.order.empty()            ? p.order
+                    : o.order == "slots_first" ? params::BootstrapOrder::slots_first
+                                               : params::BootstrapOrder::raise_first;
     request.scale_bits = p.scale_bits;
     request.name = o.preset;
     request.cts_levels = o.cts;
@@ -116,7 +119,8 @@ int run(const Options& o) {
   const auto ring = ckks::make_ring(*params, o.device, o.threads);
   const double ring_s = lap();
   const bool cuda = o.device != "cpu";
-  const bool real = params->bootstrap()->order == params::BootstrapOrder::slots_first;
+  const bool slots_first = params->bootstrap()->order == params::BootstrapOrder::slots_first;
+  const bool real = slots_first && o.preset == "n16_real";
   const auto wait = [&] { ring->memory().synchronize(); };
 
   bootstrap::BootstrapPlan plan(params, {-1, real});
@@ -234,16 +238,18 @@ int run(const Options& o) {
       "{\"name\": \"bootstrap\", \"preset\": \"%s\", \"device\": \"%s\", \"device_name\": \"%s\", "
       "\"params\": {\"log_n\": %d, \"slots\": %zu, \"word\": \"%s\", \"log_q\": %.1f, \"log_qp\": "
       "%.1f, "
-      "\"levels_left\": %d, \"dnum\": %zu, \"limbs\": %zu, \"special\": %zu, \"cts_levels\": %d, "
-      "\"stc_levels\": %d, \"threads\": %d}, \"batch\": %zu, \"reps\": %zu, \"median_s\": %.6f, "
+      "\"levels_left\": %d, \"dnum\": %zu, \"limbs\": %zu, \"special\": %zu, \"order\": \"%s\", "
+      "\"real\": %s, \"cts_levels\": %d, \"stc_levels\": %d, \"threads\": %d}, \"batch\": %zu, "
+      "\"reps\": %zu, \"median_s\": %.6f, "
       "\"min_s\": %.6f, \"p95_s\": %.6f, \"each_s\": %.6f, \"stream_s\": %.6f, ",
       o.preset.c_str(), o.device.c_str(),
       cuda ? backend::cuda_device_name().c_str() : ring->ops().name().c_str(), params->log_n(),
       params->slots(), std::string(word_name(params->word())).c_str(), params->log_q(),
       params->log_qp(), params->depth() - params->bootstrap()->input_level(), params->dnum(),
-      params->q_count(), params->p_count(), params->bootstrap()->cts_levels,
-      params->bootstrap()->stc_levels, o.threads, o.batch, times.size(), times[times.size() / 2],
-      times[0], times[times.size() * 95 / 100], times[times.size() / 2] / each, stream_s);
+      params->q_count(), params->p_count(), slots_first ? "slots_first" : "raise_first",
+      real ? "true" : "false", params->bootstrap()->cts_levels, params->bootstrap()->stc_levels,
+      o.threads, o.batch, times.size(), times[times.size() / 2], times[0],
+      times[times.size() * 95 / 100], times[times.size() / 2] / each, stream_s);
   if (bytes > 0 && cuda) {
     std::printf(
         "\"floor_s\": %.6f, \"floor_kind\": \"bytes of the operations\", \"fraction_of_floor\": "
@@ -294,6 +300,8 @@ int main(int argc, char** argv) {
       o.batch = static_cast<std::size_t>(std::atoi(value()));
     } else if (option == "--precision") {
       o.precision = std::atof(value());
+    } else if (option == "--order") {
+      o.order = value();
     } else if (option == "--cts") {
       o.cts = std::atoi(value());
     } else if (option == "--stc") {

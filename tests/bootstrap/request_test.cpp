@@ -1,4 +1,5 @@
 // Parameters built for a precision reach it, and not with much to spare.
+#include "jali/circuits/modular_reduction.h"
 #include "jali/params/bootstrap_request.h"
 #include "support.h"
 
@@ -32,6 +33,31 @@ TEST(BootstrapRequest, ReachesThePrecisionAskedFor) {
         EXPECT_GE(measured, precision - (log_n < 12 ? 0.5 : 0.1)) << world.seed;
         EXPECT_LE(measured, precision + 1.5) << world.seed;
         EXPECT_NEAR(measured, predicted, 1.5) << world.seed;
+      }
+    }
+  }
+}
+
+// The degree is the least of those whose interpolant stays two bits below the precision asked for.
+TEST(BootstrapRequest, TakesNoLargerDegreeThanThePrecisionNeeds) {
+  for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
+    for (double precision = 8; precision <= 30; precision += 2) {
+      params::BootstrapRequest request;
+      request.precision_bits = precision;
+      request.order = order;
+      const auto b = *params::bootstrap_literal(request, 16).bootstrap;
+      const double sum = order == BootstrapOrder::raise_first ? 8 : 0.5;
+      const double most = std::exp2(-(precision + b.ratio_bits + sum + 2));
+      const auto error = [&](int degree) {
+        return circuits::ModularReduction({b.range, degree, b.doublings, b.inverse_sine})
+            .interpolation_error();
+      };
+      SCOPED_TRACE(std::to_string(precision) + " bits, degree " + std::to_string(b.degree));
+      // 53 bits of the coefficients leave 2^-46 at any degree.
+      EXPECT_LT(error(b.degree), std::max(most, 0x1p-45));
+      if (b.degree > 44) {
+        const int less = b.degree == 62 ? 54 : b.degree - 2;
+        EXPECT_GT(error(less), most * (b.degree == 62 ? 0.1 : 0.9));
       }
     }
   }

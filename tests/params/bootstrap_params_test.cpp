@@ -71,7 +71,7 @@ TEST(BootstrapParams, LevelsLieAboveTheComputation) {
 // Presets on 32-bit words: every level has the bits it was asked for, whatever primes it exchanges; the key at
 // the sparse secret's modulus and PQ stay within their bounds; and no word wastes many limbs.
 TEST(BootstrapParams, PresetsServe32BitWordsToo) {
-  for (const char* name : {"n16_fast", "n16_precise", "n16_real", "n15_small"}) {
+  for (const char* name : {"n16_fast", "n16_precise", "n16_real", "n15_small", "n17_deep"}) {
     BootstrapRequest request;
     const auto found = std::ranges::find(bootstrap_presets(), name, &BootstrapPreset::name);
     request.precision_bits = found->precision_bits;

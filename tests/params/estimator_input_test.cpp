@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -36,19 +37,22 @@ std::vector<std::uint64_t> primes_at(const CkksParams& p, std::span<const PrimeI
 std::string describe() {
   std::string out = "[\n";
   std::vector<std::string> entries;
-  const auto add = [&](std::string_view name) {
-    const auto p = CkksParams::create(preset(name));
+  const auto add = [&](std::string name, std::optional<Word> word = {}) {
+    const auto p = CkksParams::create(preset(name, word));
+    if (word) name += " " + std::string(word_name(*word));
     entries.push_back(entry(name, p->n(), "uniform ternary", p->primes().first(p->q_count()),
                             p->primes().subspan(p->q_count())));
     if (!p->bootstrap()) return;
     // Bootstrapping's key to the sparse secret, at its own modulus.
-    entries.push_back(entry(std::string(name) + " sparse", p->n(),
-                            "ternary of weight " + std::to_string(p->bootstrap()->weight),
-                            primes_at(*p, p->level(0).primes),
-                            primes_at(*p, p->sparse_p_primes())));
+    entries.push_back(entry(
+        name + " sparse", p->n(), "ternary of weight " + std::to_string(p->bootstrap()->weight),
+        primes_at(*p, p->level(0).primes), primes_at(*p, p->sparse_p_primes())));
   };
-  for (const Preset& p : presets()) add(p.name);
-  for (const BootstrapPreset& p : bootstrap_presets()) add(p.name);
+  for (const Preset& p : presets()) add(std::string(p.name));
+  for (const BootstrapPreset& p : bootstrap_presets()) {
+    add(std::string(p.name));
+    add(std::string(p.name), Word::w32);
+  }
   for (std::size_t i = 0; i < entries.size(); ++i) {
     out += entries[i] + (i + 1 < entries.size() ? ",\n" : "\n");
   }

@@ -135,7 +135,7 @@ def test_presets_have_a_word_for_each_device() -> None:
     assert on_gpu.word == "w32" != own.word
     assert on_gpu == ckks.Params.preset("n15_small", word="w32")
     for params in (own, on_gpu):
-        assert params.bootstraps and params.bootstrap_order == "raise_first"
+        assert params.bootstraps and params.bootstrap_order == "slots_first"
         assert params.security >= 128
     assert ckks.Params.preset("n14_d7").bootstrap_order is None
     assert ckks.Params.preset("n13_d3", word="w64").word == "w64"

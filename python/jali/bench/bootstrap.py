@@ -35,7 +35,7 @@ def _of_set(name: str, word: str, options: Options) -> Iterator[Row]:
     client = ckks.Client(params, device=options.device if gpu else "cpu", threads=threads)
     keys = client.evaluation_keys(bootstrap=True, progress=counter(f"{name}: keys"))
     server = ckks.Evaluator(params, keys, options.device, threads=threads)
-    real = params.bootstrap_order == "slots_first"
+    real = name.endswith("_real")
     server.prepare_bootstrap(real=real, progress=counter(f"{name}: matrices"))
     rng = np.random.default_rng()
     about = {

@@ -274,7 +274,8 @@ bool add_bootstrap_levels(const BootstrapLiteral& bootstrap, double q0_bits, Lev
   if (pool.word() == Word::w32) {
     double surplus = -q0_bits;
     for (PrimeIndex i : table.levels[0]) surplus += log2_of(table.q[i]);
-    least = q0_bits + 3;
+    // With slots_first the key's noise is in single coefficients, which do not meet in a slot.
+    if (bootstrap.order == BootstrapOrder::raise_first) least = q0_bits + 3;
     done = add_rational(boot_levels(bootstrap, std::max(surplus, 0.0)), table, pool);
   } else {
     done = add_whole(boot_levels(bootstrap), table, pool);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ranges>
 #include <string>
 
 #include "jali/base/error.h"
@@ -15,6 +16,15 @@ namespace {
 
 /// -log2 of what double-precision scales leave of the reduction.
 constexpr double kScalePrecision = 46.5;
+
+/// -log2 of what the interpolant of each degree is off by at most, K = 16 and two doublings, up to what 53 bits of
+/// its coefficients leave (ModularReduction::interpolation_error).
+struct Interpolant {
+  int degree;
+  double bits;
+};
+constexpr Interpolant kInterpolants[] = {{44, 25.3}, {46, 28.8}, {48, 32.5},
+                                         {50, 36.3}, {52, 40.2}, {54, 44}};
 
 /// Of q_0 and P' together: see max_log_sparse_modulus.
 constexpr double kMaxSparseBits = 126;
@@ -46,7 +56,6 @@ CkksLiteral bootstrap_literal(const BootstrapRequest& request, int log_n) {
   b.order = request.order;
   b.weight = 32;
   b.range = 16;
-  b.degree = 62;
   b.doublings = 2;
   b.cts_levels = request.cts_levels > 0 ? request.cts_levels : log_n >= 14 ? 4 : 3;
   b.stc_levels = request.stc_levels > 0 ? request.stc_levels : 3;
@@ -57,9 +66,14 @@ CkksLiteral bootstrap_literal(const BootstrapRequest& request, int log_n) {
   b.ratio_bits = tenths((p + 2.8) / 2);
   // Likewise where q_0 is large enough for the sparse secret to be short of room.
   const bool large = l.scale_bits + b.ratio_bits > kMaxSparseBits / 2;
-  if (p + b.ratio_bits + sum > kScalePrecision - 3 || large) {
+  if (p + b.ratio_bits + sum > kScalePrecision - (raise_first ? 3 : 2.5) || large) {
     b.inverse_sine = 3;
     b.ratio_bits = tenths((p + 6.9) / 4);
+  }
+  // The least degree whose interpolant is inaudible.
+  b.degree = 62;
+  for (const Interpolant& i : std::views::reverse(kInterpolants)) {
+    if (i.bits >= p + b.ratio_bits + sum + 2) b.degree = i.degree;
   }
   l.integer_bits = b.ratio_bits;
   const double q0 = l.scale_bits + l.integer_bits;

@@ -56,17 +56,21 @@ struct BootstrapPreset {
   BootstrapOrder order;
 };
 
+// With slots to coefficients first a slot's error is that of two coefficients, not of all, and each level of the
+// reduction takes 7 bits less.
 inline constexpr BootstrapPreset kBootstrapPresets[] = {
     {"n16_fast", "bootstrapping of 2^15 complex slots in the least time", 16, 22, 13, 40,
-     BootstrapOrder::raise_first},
-    {"n16_precise", "bootstrapping of 2^15 complex slots to 28 bits", 16, 28, 9, 0,
-     BootstrapOrder::raise_first},
+     BootstrapOrder::slots_first},
+    // 43 bits leave 32-bit words a drift of a third of a bit.
+    {"n16_precise", "bootstrapping of 2^15 complex slots to 28 bits", 16, 28, 9, 42.9,
+     BootstrapOrder::slots_first},
     {"n16_real", "bootstrapping of 2^15 real slots, slots to coefficients first", 16, 22, 13, 40,
      BootstrapOrder::slots_first},
     {"n15_small", "bootstrapping in the memory of a small card", 15, 14, 2, 0,
-     BootstrapOrder::raise_first},
-    {"n17_deep", "bootstrapping that leaves many levels", 17, 24, 40, 0,
-     BootstrapOrder::raise_first},
+     BootstrapOrder::slots_first},
+    // The least scale for which 32-bit words have the primes.
+    {"n17_deep", "bootstrapping that leaves many levels", 17, 24, 40, 42.5,
+     BootstrapOrder::slots_first},
 };
 
 inline constexpr std::span<const BootstrapPreset> bootstrap_presets() { return kBootstrapPresets; }
