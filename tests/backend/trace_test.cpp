@@ -104,6 +104,7 @@ std::vector<Block> run_all(const Ops& ops, u64 seed) {
   const std::array<std::uint8_t, 32> bytes = {1, 2, 3};
   into([&](View o) { ops.sample_uniform(o, bytes, 9); });
   into([&](View o) { ops.sample_small(o, Small::ternary, bytes, 9); });
+  into([&](View o) { ops.sample_sparse(o, 5, bytes, 9); });
   into([&](View o) { ops.crt(o, wide, 3, CrtMethod::mul); });
   ops.icrt(wide, 3, a, IcrtMethod::garner);
   out.push_back(block({0}, 2, 3));
@@ -144,6 +145,7 @@ TEST_F(TraceTest, HandsEveryOperationOnAndRecordsIt) {
                                           "from_double",
                                           "sample_uniform",
                                           "sample_small",
+                                          "sample_sparse",
                                           "crt",
                                           "icrt"};
   std::vector<std::string> recorded;

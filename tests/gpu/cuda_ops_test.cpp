@@ -140,6 +140,13 @@ TEST_P(GpuOps, SeedsExpandToTheSameResidues) {
     gpu->sample_small(small.gpu(), kind, key, stream);
     same(small, "sample_small");
   }
+  for (const std::size_t weight : {std::size_t{0}, std::size_t{192}, n}) {
+    auto sparse = poison(range(0, kPrimes));
+    const std::uint64_t stream = random();
+    cpu->sample_sparse(sparse.cpu(), weight, key, stream);
+    gpu->sample_sparse(sparse.gpu(), weight, key, stream);
+    same(sparse, "sample_sparse");
+  }
 }
 
 // Primes just above a power of two pass over almost half of the stream's words.

@@ -1,6 +1,7 @@
 // Samplers whose first launch is too short, as it almost never is: what is missing comes from the same stream.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <random>
 #include <vector>
@@ -8,7 +9,9 @@
 #include "jali/arith/primes.h"
 #include "jali/backend/cuda/check.cuh"
 #include "jali/backend/cuda/sampling.cuh"
+#include "jali/backend/cuda/sparse_secret.cuh"
 #include "jali/backend/ops.h"
+#include "jali/random/prng.h"
 
 namespace jali::testing {
 namespace {
@@ -64,6 +67,53 @@ TEST(CudaSampling, ShortLaunchesGiveTheSameBits) {
                       writable(integers), writable(out), deviations);
     cpu->sample_small({want.data(), primes, batch}, backend::Small::ternary, seed, 9);
     same("ternary");
+  }
+}
+
+// So few bits to sort by that most draws have two words alike, and are drawn again.
+TEST(CudaSampling, SparseSecretsAreDrawnAgain) {
+  if (backend::cuda_device_count() == 0) {
+    GTEST_SKIP() << "no NVIDIA GPU on this machine: the CUDA engine is not tested";
+  }
+  const unsigned number = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(number));
+  std::mt19937_64 random(number);
+  random::Seed seed;
+  for (auto& byte : seed) byte = static_cast<std::uint8_t>(random());
+  const int log_n = 12;
+  const std::size_t n = std::size_t{1} << log_n, weight = 100;
+  const std::uint64_t key_bits = ~std::uint64_t{0}
+                                 << 42;  // of 4096 words two are alike with chance 0.86
+  const Stream stream(0);
+  const std::vector<std::uint8_t> zeros(sparse_scratch(log_n) + n, 0);
+  for (std::uint64_t nonce = 0; nonce < 8; ++nonce) {
+    random::Prng prng(seed, nonce);
+    std::vector<std::uint64_t> words(n);
+    unsigned draws = 0;
+    const auto alike = [](std::uint64_t a, std::uint64_t b) { return a >> 2 == b >> 2; };
+    do {
+      prng.fill({reinterpret_cast<std::uint8_t*>(words.data()), n * 8});
+      for (std::size_t i = 0; i < n; ++i) {
+        words[i] = (words[i] & key_bits) | (i < weight ? 1 + (words[i] & 1) : 0);
+      }
+      std::sort(words.begin(), words.end());
+      ++draws;
+    } while (std::adjacent_find(words.begin(), words.end(), alike) != words.end());
+    const Constant scratch(stream, zeros.data(), zeros.size());
+    auto* at = const_cast<char*>(scratch.as<char>());
+    auto* values = reinterpret_cast<std::int8_t*>(at + sparse_scratch(log_n));
+    for (unsigned draw = 0; draw < draws; ++draw) {
+      sample_sparse(stream, log_n, weight, seed, nonce, draw, at, values, key_bits);
+      stream.synchronize();
+      std::uint32_t same = 7;
+      check(cudaMemcpy(&same, at, sizeof(same), cudaMemcpyDeviceToHost), "copy");
+      EXPECT_EQ(same, draw + 1 < draws ? 1U : 0U) << nonce << ", draw " << draw << " of " << draws;
+    }
+    std::vector<std::int8_t> got(n);
+    check(cudaMemcpy(got.data(), values, n, cudaMemcpyDeviceToHost), "copy");
+    for (std::size_t i = 0; i < n; ++i) {
+      ASSERT_EQ(got[i], static_cast<int>(words[i] & 1) - static_cast<int>(words[i] >> 1 & 1)) << i;
+    }
   }
 }
 

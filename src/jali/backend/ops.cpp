@@ -125,6 +125,21 @@ void Ops::sample_small(View out, Small kind, std::span<const std::uint8_t, 32> s
   random::wipe(values.data(), values.size() * sizeof(std::int64_t));
 }
 
+void Ops::sample_sparse(View out, std::size_t weight, std::span<const std::uint8_t, 32> seed,
+                        std::uint64_t stream) const {
+  random::Seed key;
+  std::copy(seed.begin(), seed.end(), key.begin());
+  const std::size_t n = config().n;
+  std::vector<std::int64_t> values(out.batch * n);
+  for (std::size_t b = 0; b < out.batch; ++b) {
+    random::Prng prng(key, stream + b);
+    random::sample_sparse_ternary(prng, weight, std::span(values).subspan(b * n, n));
+  }
+  random::wipe(key.data(), key.size());
+  from_int64(out, values);
+  random::wipe(values.data(), values.size() * sizeof(std::int64_t));
+}
+
 void Ops::rotate(View out0, View out1, View acc0, View acc1, ConstView c0, ConstView c1,
                  std::uint64_t g, std::span<const std::uint32_t> digit_limbs, KeyView key,
                  std::span<const std::uint32_t> digit_ids) const {

@@ -230,6 +230,9 @@ class Ops {
   /// random::sample_ternary or random::sample_error from `stream` of the seed, modulo primes[i].
   virtual void sample_small(View out, Small kind, std::span<const std::uint8_t, 32> seed,
                             std::uint64_t stream) const;
+  /// The same: row (i, b) is random::sample_sparse_ternary from stream `stream` + b.
+  virtual void sample_sparse(View out, std::size_t weight, std::span<const std::uint8_t, 32> seed,
+                             std::uint64_t stream) const;
 
   // --- between integers and residues ----------------------------------------------------------
   /// out (coefficient form) = c[b * N + k] mod q for signed 64-bit integers; c holds batch * N.

@@ -9,19 +9,6 @@ namespace jali::rlwe {
 
 namespace {
 
-// Small secret integers, wiped on the way out.
-class SecretIntegers {
- public:
-  explicit SecretIntegers(std::size_t n) : values_(n) {}
-  ~SecretIntegers() { random::wipe(values_.data(), values_.size() * sizeof(std::int64_t)); }
-  SecretIntegers(const SecretIntegers&) = delete;
-  SecretIntegers& operator=(const SecretIntegers&) = delete;
-  std::span<std::int64_t> span() { return values_; }
-
- private:
-  std::vector<std::int64_t> values_;
-};
-
 // A fresh small polynomial, NTT form, in memory that is wiped.
 ring::Poly small_poly(const ring::Ring& ring, backend::Small kind, const random::Seed& seed,
                       std::uint64_t stream, std::span<const PrimeIndex> primes) {
@@ -129,15 +116,9 @@ EncapsulationKeys KeyGenerator::encapsulation_keys(const SecretKey& sk) {
                            "bootstrap=True");
   const auto all = params_->all_primes();
   random::Seed secret_seed = next_seed();
-  SecretIntegers integers(ring_->n());
-  {
-    random::Prng prng(secret_seed, 0);
-    random::sample_sparse_ternary(prng, static_cast<std::size_t>(bootstrap->weight),
-                                  integers.span());
-  }
-  random::wipe(secret_seed.data(), secret_seed.size());
   ring::Poly t = ring_->make_secret(all, ring::Form::coeff);
-  ring_->ops().from_int64(t.view(), integers.span());
+  ring_->ops().sample_sparse(t.view(), static_cast<std::size_t>(bootstrap->weight), secret_seed, 0);
+  random::wipe(secret_seed.data(), secret_seed.size());
   ring_->to_ntt(t);
   const SecretKey sparse(params_, std::move(t));
 

@@ -12,6 +12,7 @@
 #include "jali/backend/cuda/ntt.cuh"
 #include "jali/backend/cuda/program.cuh"
 #include "jali/backend/cuda/sampling.cuh"
+#include "jali/backend/cuda/sparse_secret.cuh"
 #include "jali/backend/cuda/switcher.cuh"
 #include "jali/backend/cuda/variants.h"
 #include "jali/backend/cuda/weighted_sums.cuh"
@@ -68,6 +69,25 @@ class CudaOps final : public Ops {
     auto counts = zeros(small_scratch(out.batch * config_.n));
     cuda::sample_small<W>(*stream_, shape(out), residues_of(out), kind, seed, stream, counts.data(),
                           values.data(), out.data);
+  }
+  void sample_sparse(View out, std::size_t weight, std::span<const std::uint8_t, 32> seed,
+                     std::uint64_t stream) const override {
+    enter();
+    stream_->refuse_recording("drawing random residues");
+    require<InvalidArgument>(weight <= config_.n,
+                             "a sparse ternary vector has weight at most its length");
+    auto scratch = scratch_->allocate(sparse_scratch(log_n_), /*secret=*/true);
+    auto values = scratch_->allocate(out.batch * config_.n, /*secret=*/true);
+    auto* integers = static_cast<std::int8_t*>(values.data());
+    for (std::size_t b = 0; b < out.batch; ++b) {
+      std::uint32_t same = 1;
+      for (unsigned draw = 0; same != 0; ++draw) {
+        cuda::sample_sparse(*stream_, log_n_, static_cast<unsigned>(weight), seed, stream + b, draw,
+                            scratch.data(), integers + b * config_.n);
+        memory_->copy_out(&same, scratch.data(), sizeof(same));
+      }
+    }
+    spread<W>(*stream_, shape(out), residues_of(out), integers, out.data);
   }
 
   void ntt(View x) const override {

@@ -1,4 +1,4 @@
-// One thread makes one ChaCha20 block (RFC 8439, section 2.3), so that consecutive threads hold
+// One thread makes one ChaCha20 block, so that consecutive threads hold
 // consecutive pieces of the stream, and thread blocks chunks of it. Samplers that pass over words take the
 // survivors in stream order: a thread's place is the number of survivors in all threads before it. Chunks tell
 // how many they have as soon as they know, and wait for those before; they are handed out in order, so that
@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <cstring>
 
+#include "jali/backend/cuda/chacha.cuh"
 #include "jali/backend/cuda/check.cuh"
 #include "jali/backend/cuda/sampling.cuh"
 #include "jali/base/error.h"
@@ -20,57 +20,11 @@ namespace {
 
 constexpr unsigned kWarp = 32, kThreads = 128;
 
-struct Key {
-  std::uint32_t word[8];
-};
 struct RowModuli {
   std::uint64_t q[kMaxLimbs];
   std::uint16_t index[kMaxLimbs];
   std::uint16_t chunks[kMaxLimbs];  // of a row
 };
-
-__device__ inline void quarter(std::uint32_t& a, std::uint32_t& b, std::uint32_t& c,
-                               std::uint32_t& d) {
-  a += b, d = __byte_perm(d ^ a, 0, 0x1032);
-  c += d, b = __funnelshift_l(b ^ c, b ^ c, 12);
-  a += b, d = __byte_perm(d ^ a, 0, 0x2103);
-  c += d, b = __funnelshift_l(b ^ c, b ^ c, 7);
-}
-
-__device__ void chacha20(const Key& key, std::uint32_t counter, std::uint64_t nonce,
-                         std::uint32_t (&x)[16]) {
-  const std::uint32_t start[16] = {0x61707865,
-                                   0x3320646e,
-                                   0x79622d32,
-                                   0x6b206574,
-                                   key.word[0],
-                                   key.word[1],
-                                   key.word[2],
-                                   key.word[3],
-                                   key.word[4],
-                                   key.word[5],
-                                   key.word[6],
-                                   key.word[7],
-                                   counter,
-                                   static_cast<std::uint32_t>(nonce),
-                                   static_cast<std::uint32_t>(nonce >> 32),
-                                   0};
-#pragma unroll
-  for (int k = 0; k < 16; ++k) x[k] = start[k];
-#pragma unroll 1
-  for (int round = 0; round < 10; ++round) {
-    quarter(x[0], x[4], x[8], x[12]);
-    quarter(x[1], x[5], x[9], x[13]);
-    quarter(x[2], x[6], x[10], x[14]);
-    quarter(x[3], x[7], x[11], x[15]);
-    quarter(x[0], x[5], x[10], x[15]);
-    quarter(x[1], x[6], x[11], x[12]);
-    quarter(x[2], x[7], x[8], x[13]);
-    quarter(x[3], x[4], x[9], x[14]);
-  }
-#pragma unroll
-  for (int k = 0; k < 16; ++k) x[k] += start[k];
-}
 
 /// The sum of `count` over the threads before this one; total: over all of the block.
 __device__ unsigned sum_before(unsigned count, unsigned& total) {
@@ -127,8 +81,8 @@ __device__ unsigned chunks_before(std::uint32_t* counts, unsigned chunk, unsigne
 
 // Words of 4 bytes below 2^32, else of 8, masked to the length of q, those below q.
 template <class Raw, class Stored>
-__device__ void uniform_chunk(const Key& key, std::uint64_t nonce, Raw q, unsigned n, Stored* out,
-                              std::uint32_t* counts, unsigned chunk, unsigned chunks) {
+__device__ void uniform_chunk(const ChachaKey& key, std::uint64_t nonce, Raw q, unsigned n,
+                              Stored* out, std::uint32_t* counts, unsigned chunk, unsigned chunks) {
   constexpr unsigned kWords = 64 / sizeof(Raw);
   // In stream order, then out in order; a word of padding after those of a thread.
   __shared__ Raw kept[kThreads * (kWords + 1)];
@@ -172,8 +126,8 @@ __device__ void uniform_chunk(const Key& key, std::uint64_t nonce, Raw q, unsign
 
 template <class Stored>
 __global__ void __launch_bounds__(kThreads)
-    uniform_kernel(Shape s, RowModuli moduli, Key key, std::uint32_t index, unsigned most_chunks,
-                   std::uint32_t* scratch, Stored* out) {
+    uniform_kernel(Shape s, RowModuli moduli, ChachaKey key, std::uint32_t index,
+                   unsigned most_chunks, std::uint32_t* scratch, Stored* out) {
   const unsigned taken = take(scratch), row = taken / most_chunks, chunk = taken % most_chunks;
   const unsigned limb = row / s.batch, b = row % s.batch, n = 1u << s.log_n;
   const unsigned chunks = moduli.chunks[limb];
@@ -192,7 +146,7 @@ __global__ void __launch_bounds__(kThreads)
 
 // A byte below 255 modulo 3, less 1; no branch depends on its value.
 __global__ void __launch_bounds__(kThreads)
-    ternary_kernel(Key key, std::uint64_t nonce, unsigned count, unsigned chunks,
+    ternary_kernel(ChachaKey key, std::uint64_t nonce, unsigned count, unsigned chunks,
                    std::uint32_t* scratch, std::int8_t* out) {
   const unsigned chunk = take(scratch);
   unsigned made = 0;
@@ -220,7 +174,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 // Of each 64-bit word: ones among bits 0..20 less ones among bits 32..52.
-__global__ void error_kernel(Key key, std::uint64_t nonce, unsigned count, std::int8_t* out) {
+__global__ void error_kernel(ChachaKey key, std::uint64_t nonce, unsigned count, std::int8_t* out) {
   const unsigned counter = blockIdx.x * blockDim.x + threadIdx.x;
   if (counter * 8 >= count) return;
   std::uint32_t x[16];
@@ -251,12 +205,6 @@ RowModuli by_value(const Moduli& moduli) {
     out.index[i] = static_cast<std::uint16_t>(moduli[i].index);
   }
   return out;
-}
-
-Key by_value(std::span<const std::uint8_t, 32> seed) {
-  Key key;
-  std::memcpy(key.word, seed.data(), sizeof(key.word));
-  return key;
 }
 
 /// Chunks of `words` words each that hold `count` survivors, of which every word is one with chance `p`: some
@@ -302,19 +250,29 @@ void sample_uniform(const Stream& stream, const Shape& s, const Moduli& moduli,
     most = std::max(most, chunks);
   }
   uniform_kernel<<<s.limb_count * s.batch * most, kThreads, 0, stream.get()>>>(
-      s, rows, by_value(seed), index, most, static_cast<std::uint32_t*>(scratch),
+      s, rows, key_of(seed), index, most, static_cast<std::uint32_t*>(scratch),
       static_cast<typename W::Stored*>(out));
   check_launch(stream, "sample_uniform");
+}
+
+template <class W>
+void spread(const Stream& stream, const Shape& s, const Moduli& moduli, const std::int8_t* values,
+            void* out) {
+  if (s.limb_count == 0) return;
+  constexpr unsigned kSpread = 256;
+  spread_kernel<<<dim3((1u << s.log_n) / kSpread, s.limb_count * s.batch), kSpread, 0,
+                  stream.get()>>>(s, by_value(moduli), values,
+                                  static_cast<typename W::Stored*>(out));
+  check_launch(stream, "sample_small");
 }
 
 template <class W>
 void sample_small(const Stream& stream, const Shape& s, const Moduli& moduli, Small kind,
                   std::span<const std::uint8_t, 32> seed, std::uint64_t nonce, void* scratch,
                   void* integers, void* out, double deviations) {
-  using Stored = typename W::Stored;
   const unsigned count = s.batch << s.log_n, threads = 256;
   auto* values = static_cast<std::int8_t*>(integers);
-  Key key = by_value(seed);
+  ChachaKey key = key_of(seed);
   if (kind == Small::ternary) {
     const unsigned chunks = ternary_chunks(count, deviations);
     ternary_kernel<<<chunks, kThreads, 0, stream.get()>>>(
@@ -325,10 +283,7 @@ void sample_small(const Stream& stream, const Shape& s, const Moduli& moduli, Sm
   }
   wipe(&key, sizeof(key));
   check_launch(stream, "sample_small");
-  if (s.limb_count == 0) return;
-  spread_kernel<<<dim3((1u << s.log_n) / threads, s.limb_count * s.batch), threads, 0,
-                  stream.get()>>>(s, by_value(moduli), values, static_cast<Stored*>(out));
-  check_launch(stream, "sample_small");
+  spread<W>(stream, s, moduli, values, out);
 }
 
 #define JALI_INSTANTIATE(W)                                                                       \
@@ -336,6 +291,7 @@ void sample_small(const Stream& stream, const Shape& s, const Moduli& moduli, Sm
   template void sample_uniform<W>(const Stream&, const Shape&, const Moduli&,                     \
                                   std::span<const std::uint8_t, 32>, std::uint32_t, void*, void*, \
                                   double);                                                        \
+  template void spread<W>(const Stream&, const Shape&, const Moduli&, const std::int8_t*, void*); \
   template void sample_small<W>(const Stream&, const Shape&, const Moduli&, Small,                \
                                 std::span<const std::uint8_t, 32>, std::uint64_t, void*, void*,   \
                                 void*, double);

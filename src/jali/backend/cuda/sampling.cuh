@@ -39,4 +39,9 @@ void sample_small(const Stream& stream, const Shape& shape, const Moduli& moduli
                   std::span<const std::uint8_t, 32> seed, std::uint64_t nonce, void* scratch,
                   void* integers, void* out, double deviations = kDeviations);
 
+/// Row (i, b) is values b N .. modulo moduli[i].
+template <class W>
+void spread(const Stream& stream, const Shape& shape, const Moduli& moduli,
+            const std::int8_t* values, void* out);
+
 }  // namespace jali::backend::cuda

@@ -50,6 +50,11 @@ class TraceOps final : public Ops {
     run(record("sample_small", out, {}, {out}),
         [&] { inner_->sample_small(out, kind, seed, stream); });
   }
+  void sample_sparse(View out, std::size_t weight, std::span<const std::uint8_t, 32> seed,
+                     std::uint64_t stream) const override {
+    run(record("sample_sparse", out, {}, {out}),
+        [&] { inner_->sample_sparse(out, weight, seed, stream); });
+  }
 
   void ntt(View x) const override {
     Record r = record("ntt", x, {x}, {x});
