@@ -24,8 +24,15 @@ void allow_shared(Kernel* kernel, std::size_t bytes) {
         "shared memory of a kernel");
 }
 
-/// Whether this build has code that a GPU runs: cubins of its generation, or PTX that is not newer.
-bool has_code_for(int device);
+template <class Kernel>
+void allow_wide_clusters(Kernel* kernel) {
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
+        "clusters of a kernel");
+}
+
+/// Generation (major compute capability) of the code of this build that a GPU runs: cubins of its own, or
+/// PTX that is not newer; 0 for none.
+int code_generation(int device);
 
 /// After every launch: throws LaunchFailed or DeviceLost, naming the kernel.
 inline void check_launch(const Stream& stream, const char* kernel) { stream.launched(kernel); }

@@ -3,11 +3,12 @@
 // the sum in double precision as ops.h specifies. Modulo a target prime it is an inner product of
 // the y_i and v with constants: a matrix product over all targets.
 #include <algorithm>
+#include <bit>
 #include <type_traits>
 
 #include "jali/arith/modulus.h"
-#include "jali/backend/cuda/check.cuh"
 #include "jali/backend/cuda/conversion.cuh"
+#include "jali/backend/cuda/launch.cuh"
 #include "jali/backend/cuda/variants.h"
 
 namespace jali::backend::cuda {
@@ -27,6 +28,7 @@ __global__ void convert_kernel(int log_n, Targets targets, DigitTable table, uns
   const std::size_t at = (static_cast<std::size_t>(r) << log_n) + k;
   const std::size_t limb = static_cast<std::size_t>(rows) << log_n;
   const unsigned begin = table.begin[digit], count = table.count[digit];
+  after_predecessor();
   typename W::R y[kHeld];
   double s = 0.5;
 #pragma unroll
@@ -63,6 +65,7 @@ __global__ void convert_large_kernel(int log_n, Targets targets, DigitTable tabl
                                      const typename W::Stored* matrix, typename W::Stored* out,
                                      const typename W::Stored* y_in) {
   const unsigned t = blockIdx.y / rows, r = blockIdx.y % rows, digit = blockIdx.z;
+  after_predecessor();
   if (is_own(targets, t, table, digit)) return;
   const unsigned k = blockIdx.x * blockDim.x + threadIdx.x;
   const std::size_t at = (static_cast<std::size_t>(r) << log_n) + k;
@@ -95,7 +98,7 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, true>::kThreads)
   // The targets of a tile follow each other, while what they are made of is in L2.
   const unsigned target = blockIdx.x % targets.count, digit = blockIdx.x / targets.count;
   const unsigned tile = blockIdx.y, b = blockIdx.z;
-  if (is_own(targets, target, table, digit)) return;
+  if (is_own(targets, target, table, digit)) return after_predecessor();
   const unsigned index = targets.prime.prime[target];
   const typename W::Prime prime = primes[index];
   const T t{reinterpret_cast<typename W::R*>(memory),
@@ -106,6 +109,7 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, true>::kThreads)
             twiddles + (static_cast<std::size_t>(index) << log_n),
             prime};
   auto* row = ext + ((static_cast<std::size_t>(blockIdx.x) * rows + b) << log_n);
+  after_predecessor();
   typename W::R x[T::kHeld];
   if constexpr (kDirect) {
     const unsigned first = t.place(t.template base<0>());
@@ -183,8 +187,8 @@ ConversionPlan<W>::ConversionPlan(const Stream& stream, const Config& config,
     if (wanted) tensor = TensorPlan(stream, config, table, from_primes, to);
   }
   // Digits are not empty: 0 limbs (nothing is dropped) go through memory.
-  at_use = !tensor.usable() && config.n <= (std::size_t{1} << kSinglePassUpTo) &&
-           largest_digit <= kDirectLimbs && from_count > 0;
+  small_digits = !tensor.usable() && largest_digit <= kDirectLimbs && from_count > 0;
+  log_n = std::countr_zero(config.n);
   matrix = Constant(stream, m.data(), m.size() * sizeof(typename W::Stored));
   keep = Constant(stream, keeps.data(), keeps.size() * sizeof(F));
   divide = Constant(stream, divides.data(), divides.size() * sizeof(F));
@@ -205,14 +209,13 @@ void lift(const Engine<W>& engine, const ConversionPlan<W>& plan, const Targets&
   const auto* primes = t.primes.template as<typename W::Prime>();
   const auto convert = [&](auto* kernel, unsigned groups) {
     const dim3 grid((1u << engine.log_n) / kThreads, groups * rows, plan.table.digits);
-    kernel<<<grid, kThreads, 0, engine.stream.get()>>>(
-        engine.log_n, targets, plan.table, rows, primes, plan.reciprocal.template as<double>(),
-        plan.matrix.template as<S>(), static_cast<S*>(ext), static_cast<const S*>(y));
-    check_launch(engine.stream, "lift");
+    launch(engine.stream, "lift", kernel, grid, kThreads, 0, 1, engine.log_n, targets, plan.table,
+           rows, primes, plan.reciprocal.template as<double>(), plan.matrix.template as<S>(),
+           static_cast<S*>(ext), static_cast<const S*>(y));
   };
   const bool direct = plan.largest_digit <= kDirectLimbs && plan.from_count > 0;
   const unsigned groups = (targets.count + kTargets - 1) / kTargets;
-  if (plan.at_use) return;
+  if (plan.at_use(rows)) return;
   if (direct && engine.log_n > kSinglePassUpTo) {
   } else if (plan.largest_digit <= 4) {
     convert(convert_kernel<W, 4>, groups);
@@ -225,17 +228,15 @@ void lift(const Engine<W>& engine, const ConversionPlan<W>& plan, const Targets&
   } else {
     convert(convert_large_kernel<W>, targets.count);
   }
-  with_passes<W>(engine.log_n, [&]<int kM1, int kX1, int kM2, int kX2>() {
+  with_passes<W>(engine.log_n, false, [&]<int kM1, int kX1, int kM2, int kX2>() {
     if constexpr (kM1 > 0) {
       using T = TileSize<W, kM1, kX1, true>;
       const dim3 grid(plan.table.digits * targets.count, 1u << (engine.log_n - T::kLog), rows);
       auto* kernel =
           direct ? columns_kernel<W, kM1, kX1, true> : columns_kernel<W, kM1, kX1, false>;
-      allow_shared(kernel, T::kBytes);
-      kernel<<<grid, T::kThreads, T::kBytes, engine.stream.get()>>>(
-          engine.log_n, targets, plan.table, rows, primes,
-          t.forward.template as<typename W::Twiddle>(), direct_lift(plan, y), static_cast<S*>(ext));
-      check_launch(engine.stream, "columns");
+      launch(engine.stream, "columns", kernel, grid, T::kThreads, T::kBytes, 1, engine.log_n,
+             targets, plan.table, rows, primes, t.forward.template as<typename W::Twiddle>(),
+             direct_lift(plan, y), static_cast<S*>(ext));
     }
   });
 }

@@ -27,8 +27,12 @@ struct ConversionPlan {
   Constant keep;  // F[to]: A / D mod p, of the last digit
   Constant divide;  // F[to]: -1 / D mod p, of the last digit
   TensorPlan tensor;  // usable where the lift goes through tensor cores
+  int log_n = 0;
+  bool small_digits = false;  // up to kDirectLimbs, lifted by no tensor cores
   /// Whether what finishes the transform computes the lift: small digits, transforms of one pass.
-  bool at_use = false;
+  bool at_use(unsigned rows) const {
+    return small_digits && one_tile<W>(log_n, table.digits * to_count * rows);
+  }
   ConversionPlan(const Stream& stream, const Config& config, std::span<const PrimeIndex> from,
                  std::span<const std::uint32_t> digit_limbs, std::span<const PrimeIndex> to,
                  std::span<const PrimeIndex> multiply);

@@ -446,7 +446,7 @@ bool has_cuda() { return true; }
 int cuda_device_count() {
   int count = 0, usable = 0;
   if (cudaGetDeviceCount(&count) != cudaSuccess) return 0;
-  while (usable < count && cuda::has_code_for(usable)) ++usable;
+  while (usable < count && cuda::code_generation(usable) > 0) ++usable;
   return usable;
 }
 

@@ -1,7 +1,7 @@
 // Mathematics. out = (x A - [x A]_D) / D modulo a prime p of the result is x A D^-1 - l D^-1, l the lift
 // of [x A]_D. The block that finishes l's transform combines the two.
-#include "jali/backend/cuda/check.cuh"
 #include "jali/backend/cuda/division.cuh"
+#include "jali/backend/cuda/launch.cuh"
 
 namespace jali::backend::cuda {
 
@@ -30,6 +30,8 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads)
             twiddles + (static_cast<std::size_t>(index) << log_n),
             prime};
   const auto* in = lifted + ((static_cast<std::size_t>(target) * rows + row) << log_n);
+  const auto keep_factor = keep[target], divide_factor = divide[target];
+  after_predecessor();
   typename W::R x[T::kHeld];
   if constexpr (kDirect) {
     const unsigned first = t.place(t.template base<0>());
@@ -43,7 +45,6 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads)
   t.run(x);
   t.template put<T::kLast>(x);
   __syncthreads();
-  const auto keep_factor = keep[target], divide_factor = divide[target];
   const std::size_t at = (static_cast<std::size_t>(target) * d.batch + b) << log_n;
   const std::size_t from_at =
       ((static_cast<std::size_t>(from) * d.batch + b) << log_n) + t.place(0);
@@ -84,23 +85,22 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads)
 template <class W>
 void divide(const Engine<W>& engine, const ConversionPlan<W>& plan, const Targets& targets,
             unsigned rows, const void* y, const void* lifted, const Division& d) {
-  with_passes<W>(engine.log_n, [&]<int kM1, int kX1, int kM2, int kX2>() {
+  const bool at_use = plan.at_use(rows);
+  with_passes<W>(engine.log_n, at_use, [&]<int kM1, int kX1, int kM2, int kX2>() {
     using T = TileSize<W, kM2, kX2, false>;
-    auto* kernel = divide_kernel<W, kM2, kX2, false>;
-    if constexpr (kM1 == 0) {
-      if (plan.at_use) kernel = divide_kernel<W, kM2, kX2, true>;
+    constexpr bool kAlways = kM2 > kSinglePassUpTo;
+    auto* kernel = divide_kernel<W, kM2, kX2, kAlways>;
+    if constexpr (kM1 == 0 && !kAlways) {
+      if (at_use) kernel = divide_kernel<W, kM2, kX2, true>;
     }
-    allow_shared(kernel, T::kBytes);
     const unsigned tiles = 1u << (engine.log_n - T::kLog);
-    const dim3 grid =
-        plan.at_use ? dim3(targets.count, rows, tiles) : dim3(tiles, rows, targets.count);
-    kernel<<<grid, T::kThreads, T::kBytes, engine.stream.get()>>>(
-        engine.log_n, targets.prime, rows, engine.tables.primes.template as<typename W::Prime>(),
-        engine.tables.forward.template as<typename W::Twiddle>(),
-        plan.keep.template as<Factor<typename W::R>>(),
-        plan.divide.template as<Factor<typename W::R>>(),
-        static_cast<const typename W::Stored*>(lifted), plan.table, direct_lift(plan, y), d);
-    check_launch(engine.stream, "division");
+    const dim3 grid = at_use ? dim3(targets.count, rows, tiles) : dim3(tiles, rows, targets.count);
+    launch(engine.stream, "division", kernel, grid, T::kThreads, T::kBytes, 1, engine.log_n,
+           targets.prime, rows, engine.tables.primes.template as<typename W::Prime>(),
+           engine.tables.forward.template as<typename W::Twiddle>(),
+           plan.keep.template as<Factor<typename W::R>>(),
+           plan.divide.template as<Factor<typename W::R>>(),
+           static_cast<const typename W::Stored*>(lifted), plan.table, direct_lift(plan, y), d);
   });
 }
 

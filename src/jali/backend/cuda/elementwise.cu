@@ -1,6 +1,6 @@
 // One thread a residue; rows in blockIdx.y, so that a warp reads consecutive words.
-#include "jali/backend/cuda/check.cuh"
 #include "jali/backend/cuda/elementwise.cuh"
+#include "jali/backend/cuda/launch.cuh"
 #include "jali/backend/cuda/tile.cuh"
 
 namespace jali::backend::cuda {
@@ -17,13 +17,14 @@ unsigned threads_of(const Shape& s) {
   return (1u << s.log_n) < kThreads ? 1u << s.log_n : kThreads;
 }
 
-/// Where a thread works.
+/// Where a thread works, which it may from here on.
 struct Place {
   unsigned limb, b, k;
   std::size_t at;         // in a block of the full batch
   std::size_t broadcast;  // in a block of batch 1
 };
 __device__ inline Place place(const Shape& s) {
+  after_predecessor();
   Place p;
   p.limb = blockIdx.y / s.batch;
   p.b = blockIdx.y % s.batch;
@@ -190,18 +191,17 @@ typename W::Stored* out_(void* p) {
 template <class W>
 void negate(const Stream& stream, const Tables<W>& t, const Shape& s, const Limbs& limbs, void* out,
             const void* a) {
-  negate_kernel<W><<<grid_of(s), threads_of(s), 0, stream.get()>>>(
-      s, limbs, t.primes.template as<typename W::Prime>(), out_<W>(out), in<W>(a));
-  check_launch(stream, "neg");
+  launch(stream, "neg", negate_kernel<W>, grid_of(s), threads_of(s), 0, 1, s, limbs,
+         t.primes.template as<typename W::Prime>(), out_<W>(out), in<W>(a));
 }
 
 template <class W>
 void binary(const Stream& stream, const Tables<W>& t, const Shape& s, const Limbs& limbs, Binary op,
             void* out, const void* a, const void* b, bool b_broadcast) {
   const auto launch = [&](auto* kernel) {
-    kernel<<<grid_of(s), threads_of(s), 0, stream.get()>>>(
-        s, limbs, t.primes.template as<typename W::Prime>(), out_<W>(out), in<W>(a), in<W>(b),
-        b_broadcast);
+    cuda::launch(stream, "element-wise operation", kernel, grid_of(s), threads_of(s), 0, 1, s,
+                 limbs, t.primes.template as<typename W::Prime>(), out_<W>(out), in<W>(a), in<W>(b),
+                 b_broadcast);
   };
   switch (op) {
     case Binary::add: launch(binary_kernel<W, Binary::add>); break;
@@ -209,62 +209,56 @@ void binary(const Stream& stream, const Tables<W>& t, const Shape& s, const Limb
     case Binary::mul: launch(binary_kernel<W, Binary::mul>); break;
     case Binary::mul_add: launch(binary_kernel<W, Binary::mul_add>); break;
   }
-  check_launch(stream, "element-wise operation");
 }
 
 template <class W>
 void by_scalar(const Stream& stream, const Tables<W>& t, const Shape& s, const Limbs& limbs,
                ByScalar op, void* out, const void* a, const Scalars& scalars) {
   const auto launch = [&](auto* kernel) {
-    kernel<<<grid_of(s), threads_of(s), 0, stream.get()>>>(
-        s, limbs, t.primes.template as<typename W::Prime>(), out_<W>(out), in<W>(a), scalars);
+    cuda::launch(stream, "operation with scalars", kernel, grid_of(s), threads_of(s), 0, 1, s,
+                 limbs, t.primes.template as<typename W::Prime>(), out_<W>(out), in<W>(a), scalars);
   };
   switch (op) {
     case ByScalar::add: launch(scalar_kernel<W, ByScalar::add>); break;
     case ByScalar::mul: launch(scalar_kernel<W, ByScalar::mul>); break;
     case ByScalar::mul_add: launch(scalar_kernel<W, ByScalar::mul_add>); break;
   }
-  check_launch(stream, "operation with scalars");
 }
 
 template <class W>
 void inner_product(const Stream& stream, const Tables<W>& t, const Shape& s, const Limbs& limbs,
                    void* out, const Terms& terms, bool accumulate) {
-  inner_product_kernel<W><<<grid_of(s), threads_of(s), 0, stream.get()>>>(
-      s, limbs, t.primes.template as<typename W::Prime>(), out_<W>(out), terms, accumulate);
-  check_launch(stream, "inner_product");
+  launch(stream, "inner_product", inner_product_kernel<W>, grid_of(s), threads_of(s), 0, 1, s,
+         limbs, t.primes.template as<typename W::Prime>(), out_<W>(out), terms, accumulate);
 }
 
 template <class W>
 void tensor(const Stream& stream, const Tables<W>& t, const Shape& s, const Limbs& limbs, void* d0,
             void* d1, void* d2, const void* a0, const void* a1, const void* b0, const void* b1) {
-  tensor_kernel<W><<<grid_of(s), threads_of(s), 0, stream.get()>>>(
-      s, limbs, t.primes.template as<typename W::Prime>(), out_<W>(d0), out_<W>(d1), out_<W>(d2),
-      in<W>(a0), in<W>(a1), in<W>(b0), in<W>(b1));
-  check_launch(stream, "tensor");
+  launch(stream, "tensor", tensor_kernel<W>, grid_of(s), threads_of(s), 0, 1, s, limbs,
+         t.primes.template as<typename W::Prime>(), out_<W>(d0), out_<W>(d1), out_<W>(d2),
+         in<W>(a0), in<W>(a1), in<W>(b0), in<W>(b1));
 }
 
 template <class W>
 void automorphism(const Stream& stream, const Tables<W>& t, const Shape& s, const Limbs& limbs,
                   bool ntt_form, void* out, const void* from, std::uint64_t g) {
   if (ntt_form) {
-    automorphism_ntt_kernel<W>
-        <<<grid_of(s), threads_of(s), 0, stream.get()>>>(s, out_<W>(out), in<W>(from), g);
+    launch(stream, "automorphism", automorphism_ntt_kernel<W>, grid_of(s), threads_of(s), 0, 1, s,
+           out_<W>(out), in<W>(from), g);
   } else {
-    automorphism_coeff_kernel<W><<<grid_of(s), threads_of(s), 0, stream.get()>>>(
-        s, limbs, t.primes.template as<typename W::Prime>(), out_<W>(out), in<W>(from), g);
+    launch(stream, "automorphism", automorphism_coeff_kernel<W>, grid_of(s), threads_of(s), 0, 1, s,
+           limbs, t.primes.template as<typename W::Prime>(), out_<W>(out), in<W>(from), g);
   }
-  check_launch(stream, "automorphism");
 }
 
 template <class W>
 void key_product(const Stream& stream, const Tables<W>& t, const Shape& s, const Limbs& limbs,
                  void* acc0, void* acc1, const void* ext, const void* key, const Digits& digits,
                  std::uint64_t g, bool accumulate) {
-  key_product_kernel<W><<<grid_of(s), threads_of(s), 0, stream.get()>>>(
-      s, limbs, t.primes.template as<typename W::Prime>(), out_<W>(acc0), out_<W>(acc1), in<W>(ext),
-      in<W>(key), digits, g, accumulate);
-  check_launch(stream, "key_product");
+  launch(stream, "key_product", key_product_kernel<W>, grid_of(s), threads_of(s), 0, 1, s, limbs,
+         t.primes.template as<typename W::Prime>(), out_<W>(acc0), out_<W>(acc1), in<W>(ext),
+         in<W>(key), digits, g, accumulate);
 }
 
 #define JALI_INSTANTIATE(W)                                                                        \

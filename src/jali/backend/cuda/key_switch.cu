@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "jali/backend/cuda/check.cuh"
 #include "jali/backend/cuda/key_switch.cuh"
+#include "jali/backend/cuda/launch.cuh"
 
 namespace jali::backend::cuda {
 
@@ -137,6 +137,7 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
   };
   const auto slot = [&](unsigned j) { return reinterpret_cast<R*>(memory) + j * T::kPadded; };
   const std::uint64_t policy = streaming_policy(s.rows == 1);
+  after_predecessor();
 #pragma unroll 1
   for (unsigned first = begin; first < end; first += slots) {
     const unsigned count = ::min(end - first, slots);
@@ -264,6 +265,7 @@ __global__ void add_parts_kernel(Rows<W> s, unsigned splits, typename W::Stored*
   const typename W::Prime prime = s.primes[s.targets.prime.prime[target]];
   const std::size_t at = ((static_cast<std::size_t>(target) * s.rows + row) << s.log_n) + k;
   const std::size_t part = (static_cast<std::size_t>(s.targets.count) * s.rows) << s.log_n;
+  after_predecessor();
   auto r0 = W::load(part0[at]), r1 = W::load(part1[at]);
   for (unsigned i = 1; i < splits; ++i) {
     r0 = W::add_mod(r0, W::load(part0[i * part + at]), prime);
@@ -297,6 +299,7 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads)
             s.twiddles + (static_cast<std::size_t>(index) << s.log_n),
             prime};
   auto* out = ext + ((static_cast<std::size_t>(blockIdx.z) * s.rows + blockIdx.x) << s.log_n);
+  after_predecessor();
   if (is_own(s.targets, target, s.table, digit)) {
     t.each_vector([&](unsigned, unsigned i) {
       typename W::R x[Vector<W>::kSize];
@@ -340,13 +343,14 @@ void lift_product(const Engine<W>& engine, const ConversionPlan<W>& plan, const 
                   const KeyDigits& key, const Joining& joining, const Scalars& scalars) {
   using S = typename W::Stored;
   const Rows<W> shape = rows_of(engine, plan, targets, rows, y);
-  with_passes<W>(engine.log_n, [&]<int kM1, int kX1, int kM2, int kX2>() {
+  const bool at_use = plan.at_use(rows);
+  with_passes<W>(engine.log_n, at_use, [&]<int kM1, int kX1, int kM2, int kX2>() {
     using T = TileSize<W, kM2, kX2, false>;
     const unsigned tiles = 1u << (engine.log_n - T::kLog), digits = plan.table.digits;
     // Many digits and few blocks: some blocks a tile.
-    const unsigned wanted =
-        std::clamp(768 / T::kThreads * engine.processors / (tiles * rows * targets.count), 1u,
-                   (digits + 1) / 2);
+    const unsigned wanted = std::clamp(
+        std::max(1u, 768 / T::kThreads) * engine.processors / (tiles * rows * targets.count), 1u,
+        T::kLog > kSinglePassUpTo ? digits : (digits + 1) / 2);
     const unsigned per_split = (digits + wanted - 1) / wanted;
     const unsigned splits = (digits + per_split - 1) / per_split;  // none without a digit
     // A slot for every digit, unless they take more than a third of an SM's shared memory.
@@ -360,21 +364,19 @@ void lift_product(const Engine<W>& engine, const ConversionPlan<W>& plan, const 
       constexpr std::size_t kTable =
           kDigitLeaves<W, kX2> == Leaves::local ? sizeof(typename W::Twiddle) << T::kLog : 0;
       const std::size_t bytes = slots * T::kBytes + kTable;
-      allow_shared(kernel, bytes);
       const unsigned parts = targets.count * splits;
       const dim3 grid = rows_last ? dim3(parts, tiles, rows) : dim3(rows, tiles, parts);
-      kernel<<<grid, T::kThreads, bytes, engine.stream.get()>>>(
-          shape, rows_last, slots, splits, out0, out1, static_cast<const S*>(ext), x, key, joining,
-          scalars);
-      check_launch(engine.stream, "key switch");
+      cuda::launch(engine.stream, "key switch", kernel, grid, T::kThreads, bytes, 1, shape,
+                   rows_last, slots, splits, out0, out1, static_cast<const S*>(ext), x, key,
+                   joining, scalars);
     };
     const auto choose = [&]<bool kJoins>(S* out0, S* out1) {
       if constexpr (kM1 == 0) {
-        if (plan.at_use) {
-          return launch(lift_product_kernel<W, kM2, kX2, true, kJoins>, out0, out1);
-        }
+        if (at_use) return launch(lift_product_kernel<W, kM2, kX2, true, kJoins>, out0, out1);
       }
-      launch(lift_product_kernel<W, kM2, kX2, false, kJoins>, out0, out1);
+      if constexpr (kM2 <= kSinglePassUpTo) {
+        launch(lift_product_kernel<W, kM2, kX2, false, kJoins>, out0, out1);
+      }
     };
     auto *out0 = static_cast<S*>(acc0), *out1 = static_cast<S*>(acc1);
     if (splits == 1) {
@@ -387,27 +389,27 @@ void lift_product(const Engine<W>& engine, const ConversionPlan<W>& plan, const 
     auto* part0 = static_cast<S*>(parts.data());
     choose.template operator()<false>(part0, part0 + part);
     constexpr unsigned kThreads = 256;
-    add_parts_kernel<W>
-        <<<dim3((1u << engine.log_n) / kThreads, rows, targets.count), kThreads, 0,
-           engine.stream.get()>>>(shape, splits, out0, out1, part0, part0 + part, joining, scalars);
-    check_launch(engine.stream, "key switch");
+    cuda::launch(engine.stream, "key switch", add_parts_kernel<W>,
+                 dim3((1u << engine.log_n) / kThreads, rows, targets.count), kThreads, 0, 1, shape,
+                 splits, out0, out1, part0, part0 + part, joining, scalars);
   });
 }
 
 template <class W>
 void lift_finish(const Engine<W>& engine, const ConversionPlan<W>& plan, const Targets& targets,
                  unsigned rows, const void* y, void* ext, const Source& x) {
-  with_passes<W>(engine.log_n, [&]<int kM1, int kX1, int kM2, int kX2>() {
+  const bool at_use = plan.at_use(rows);
+  with_passes<W>(engine.log_n, at_use, [&]<int kM1, int kX1, int kM2, int kX2>() {
     using T = TileSize<W, kM2, kX2, false>;
-    auto* kernel = lift_finish_kernel<W, kM2, kX2, false>;
-    if constexpr (kM1 == 0) {
-      if (plan.at_use) kernel = lift_finish_kernel<W, kM2, kX2, true>;
+    constexpr bool kAlways = kM2 > kSinglePassUpTo;
+    auto* kernel = lift_finish_kernel<W, kM2, kX2, kAlways>;
+    if constexpr (kM1 == 0 && !kAlways) {
+      if (at_use) kernel = lift_finish_kernel<W, kM2, kX2, true>;
     }
-    allow_shared(kernel, T::kBytes);
-    kernel<<<dim3(rows, 1u << (engine.log_n - T::kLog), plan.table.digits * targets.count),
-             T::kThreads, T::kBytes, engine.stream.get()>>>(
-        rows_of(engine, plan, targets, rows, y), static_cast<typename W::Stored*>(ext), x);
-    check_launch(engine.stream, "lift");
+    launch(engine.stream, "lift", kernel,
+           dim3(rows, 1u << (engine.log_n - T::kLog), plan.table.digits * targets.count),
+           T::kThreads, T::kBytes, 1, rows_of(engine, plan, targets, rows, y),
+           static_cast<typename W::Stored*>(ext), x);
   });
 }
 

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "jali/arith/modulus.h"
-#include "jali/backend/cuda/check.cuh"
 #include "jali/backend/cuda/conversion.cuh"
+#include "jali/backend/cuda/launch.cuh"
 #include "jali/backend/cuda/lift_tensor.cuh"
 
 namespace jali::backend::cuda {
@@ -103,6 +103,7 @@ __global__ void __launch_bounds__(kTeams* Layout<kM>::kTeam, 1)
     }
   };
   if (group < groups) fetch(group, ahead, prime_of(group));
+  after_predecessor();
 
   // The digit's columns, then v as one more limb.
   constexpr unsigned kThreads = kTeams * L::kTeam, kPieces = L::kTile / 4;
@@ -290,23 +291,21 @@ void lift_by_bytes(const Engine<W32>& engine, const TensorPlan& plan, const Digi
       auto* kernel = plan.steps() == 1 ? lift_kernel<kM, 1, kTeams, kTransform>
                                        : lift_kernel<kM, 2, kTeams, kTransform>;
       const std::size_t bytes = L::bytes(plan.largest() + 1, kTeams);
-      allow_shared(kernel, bytes);
       // As many blocks as there are SMs, when a digit has the targets for it.
       TensorTable tensor = plan.table();
       tensor.splits =
           std::clamp(engine.processors / blocks, 1u, (plan.most_groups() + kTeams - 1) / kTeams);
-      kernel<<<dim3(tiles, rows * tensor.splits, table.digits), kTeams * L::kTeam, bytes,
-               engine.stream.get()>>>(engine.log_n, rows, targets, table, tensor,
-                                      engine.tables.forward.as<W32::Twiddle>(),
-                                      reciprocal.as<double>(), static_cast<const std::uint32_t*>(y),
-                                      static_cast<std::uint32_t*>(ext));
-      check_launch(engine.stream, "lift on tensor cores");
+      cuda::launch(engine.stream, "lift on tensor cores", kernel,
+                   dim3(tiles, rows * tensor.splits, table.digits), kTeams * L::kTeam, bytes, 1,
+                   engine.log_n, rows, targets, table, tensor,
+                   engine.tables.forward.as<W32::Twiddle>(), reciprocal.as<double>(),
+                   static_cast<const std::uint32_t*>(y), static_cast<std::uint32_t*>(ext));
     };
     const bool spread = blocks * plan.most_groups() <= engine.processors;  // an SM for each team
     plan.teams() == 1 || spread ? with_teams.template operator()<1>()
                                 : with_teams.template operator()<2>();
   };
-  with_passes<W32>(engine.log_n, [&]<int kM1, int kX1, int kM2, int kX2>() {
+  with_passes<W32>(engine.log_n, false, [&]<int kM1, int kX1, int kM2, int kX2>() {
     if constexpr (kM1 > 0) {
       launch.template operator()<kM1, true>();
     } else {

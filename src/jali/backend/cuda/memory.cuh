@@ -28,6 +28,12 @@ class Stream {
   /// Where work goes that is not recorded.
   cudaStream_t main() const { return stream_; }
   int device() const { return device_; }
+  /// Of the code that runs here (code_generation).
+  int generation() const { return generation_; }
+  /// Whether launch (launch.cuh) lets kernels begin while their predecessors end.
+  bool overlaps() const { return generation_ >= 9; }
+  /// Whether clusters may have 16 blocks, where 8 are what every GPU grants.
+  bool wide_clusters() const { return wide_clusters_; }
   /// Makes the device current for the calling thread; every entry point calls it. Throws DeviceLost when
   /// the device failed before: nothing that this engine holds can be trusted then.
   void enter() const;
@@ -72,7 +78,8 @@ class Stream {
   cudaError_t injected(device::Call kind) const;
   [[noreturn]] void lose(const std::string& message) const;
 
-  int device_ = 0;
+  int device_ = 0, generation_ = 0;
+  bool wide_clusters_ = false;
   cudaStream_t stream_ = nullptr, recorder_ = nullptr;
   std::shared_ptr<device::Faults> faults_;
   mutable std::mutex recording_;

@@ -11,24 +11,43 @@
 
 #include <cuda_runtime.h>
 
+#include "jali/backend/cuda/launch.cuh"
 #include "jali/backend/cuda/ntt_butterflies.cuh"
 #include "jali/backend/cuda/ntt_fused.cuh"
 
 namespace jali::backend::cuda {
 
-/// kPerSm: threads that an SM holds at a time, which decides how many registers each has.
-template <class W, int kLogN_, int kLogC_, int kHeld_, int kPerSm, bool kComputed_ = false>
+/// Blocks that an SM holds at most.
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 860 || __CUDA_ARCH__ == 870)
+constexpr int kMostBlocks = 16;
+#elif defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 890 || __CUDA_ARCH__ >= 1200)
+constexpr int kMostBlocks = 24;
+#else
+constexpr int kMostBlocks = 32;
+#endif
+
+/// kPerSm: threads that an SM holds at a time, which decides how many registers each has. kLeaf: stages of the
+/// last group, as the tables have them.
+template <class W, int kLogN_, int kLogC_, int kHeld_, int kPerSm, bool kComputed_ = false,
+          int kLeaf = last_group_size(kLogN_, kHeld_)>
 struct RowShape {
   static constexpr int kLogN = kLogN_, kLogC = kLogC_, kHeld = kHeld_;
   static constexpr bool kComputed = kComputed_;  // twiddles of the last group
-  static constexpr int kGroups = group_count(kLogN, kHeld), kLast = kGroups - 1;
+  static constexpr int kLast = group_count(kLogN - kLeaf, kHeld);  // index of the last group
   static constexpr int kTile = kLogN - kLogC;  // log2 of the residues of a block
   static constexpr int kLogThreads = kTile - kHeld, kThreads = 1 << kLogThreads;
-  static constexpr int kBlocks = kPerSm / kThreads < 1 ? 1 : kPerSm / kThreads;  // of an SM
+  static constexpr int kBlocks =  // of an SM
+      kPerSm / kThreads < 1             ? 1
+      : kPerSm / kThreads > kMostBlocks ? kMostBlocks
+                                        : kPerSm / kThreads;
   static constexpr int kWord = sizeof(typename W::R);
   static constexpr int kVector = 16 / kWord;
-  static constexpr __host__ __device__ int size(int k) { return group_size(kLogN, kHeld, k); }
-  static constexpr __host__ __device__ int start(int k) { return group_start(kLogN, kHeld, k); }
+  static constexpr __host__ __device__ int size(int k) {
+    return k == kLast ? kLeaf : group_size(kLogN - kLeaf, kHeld, k);
+  }
+  static constexpr __host__ __device__ int start(int k) {
+    return group_start(kLogN - kLeaf, kHeld, k);
+  }
   static constexpr __host__ __device__ int length(int k) { return kLogN - start(k); }  // L_k
   static constexpr __host__ __device__ int gap(int k) { return length(k) - size(k); }
   /// log2 of the threads of a sub-block; below 0 where a thread holds several.
@@ -378,7 +397,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
   extern __shared__ __align__(16) unsigned char shared[];
   const unsigned limb = blockIdx.z, b = blockIdx.y;
   const unsigned index = limbs.prime[limb];
-  if (index == kSkip) return;  // the whole cluster
+  if (index == kSkip) return after_predecessor();  // the whole cluster
   if constexpr (S::kLogC > 0) {
     row_detail::begin_receiving(
         static_cast<unsigned>(__cvta_generic_to_shared(shared)) + S::kBarrier,
@@ -398,6 +417,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
       reinterpret_cast<typename W::R*>(shared),
       S::kLogC == 0 ? 0 : static_cast<int>(row_detail::cluster_rank()),
       static_cast<int>(threadIdx.x)};
+  after_predecessor();
   if constexpr (kInverse) {
     worker.inverse();
   } else {

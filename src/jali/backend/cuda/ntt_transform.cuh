@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "jali/backend/cuda/check.cuh"
+#include "jali/backend/cuda/launch.cuh"
 #include "jali/backend/cuda/ntt_row.cuh"
 #include "jali/backend/cuda/ntt_two_pass.cuh"
 
@@ -25,18 +25,8 @@ struct Transform {
   template <class Kernel, class... Args>
   void launch(Kernel* kernel, unsigned blocks, unsigned rows, unsigned threads, std::size_t bytes,
               unsigned cluster, const Args&... args) const {
-    allow_shared(kernel, bytes);
-    cudaLaunchAttribute attribute{};
-    attribute.id = cudaLaunchAttributeClusterDimension;
-    attribute.val.clusterDim = {cluster, 1, 1};
-    cudaLaunchConfig_t config{};
-    config.gridDim = dim3(blocks, batch, rows);
-    config.blockDim = dim3(threads);
-    config.dynamicSmemBytes = bytes;
-    config.stream = stream.get();
-    config.attrs = &attribute;
-    config.numAttrs = cluster > 1 ? 1 : 0;
-    stream.launched(kInverse ? "intt" : "ntt", cudaLaunchKernelEx(&config, kernel, args...));
+    cuda::launch(stream, kInverse ? "intt" : "ntt", kernel, dim3(blocks, batch, rows), threads,
+                 bytes, cluster, args...);
   }
   const typename W::Prime* primes() const { return tables.primes.template as<typename W::Prime>(); }
   const typename W::Twiddle* twiddles() const {
@@ -49,17 +39,22 @@ struct Transform {
   template <int kLogN, bool kComputed>
   void one_pass() const {
     using C = RowChoice<W, kComputed>;
-    if constexpr (kLogN == 13 || kLogN == 14) {
-      if (tables.ntt_variant != NttVariant::two_pass && limb_count * batch <= kFewRows) {
-        return one_pass<kLogN, kComputed, kLogN - 11>();
+    if constexpr (kLogN == 13 || kLogN == 14 || (kLogN == 16 && C::kNarrow)) {
+      const bool possible =
+          kLogN == 16 ? stream.wide_clusters() : tables.ntt_variant != NttVariant::two_pass;
+      if (possible && limb_count * batch <= kFewRows<kLogN>) {
+        return one_pass<kLogN, kComputed, kFewBlocks<kLogN, C::kNarrow>,
+                        C::kNarrow ? 4 : C::held(kLogN)>();
       }
     }
     one_pass<kLogN, kComputed, C::log_blocks(kLogN)>();
   }
-  template <int kLogN, bool kComputed, int kLogBlocks>
+  template <int kLogN, bool kComputed, int kLogBlocks,
+            int kHeld = RowChoice<W, kComputed>::held(kLogN)>
   void one_pass() const {
     using C = RowChoice<W, kComputed>;
-    using S = RowShape<W, kLogN, kLogBlocks, C::held(kLogN), C::per_sm(kLogN), kComputed>;
+    using S = RowShape<W, kLogN, kLogBlocks, kHeld, C::per_sm(kLogN), kComputed,
+                       last_group_size(kLogN, C::held(kLogN))>;
     launch(row_kernel<W, S, kInverse, Load, Store>, 1u << S::kLogC, limb_count, S::kThreads,
            S::kBytes, 1u << S::kLogC, load, store, limbs, primes(), twiddles(), n_inverse(),
            scales);

@@ -6,6 +6,7 @@
 // Rows go through both passes in chunks that stay in L2.
 #pragma once
 
+#include "jali/backend/cuda/launch.cuh"
 #include "jali/backend/cuda/ntt_butterflies.cuh"
 #include "jali/backend/cuda/ntt_fused.cuh"
 #include "jali/backend/cuda/ntt_variant.cuh"
@@ -180,6 +181,7 @@ __global__ void __launch_bounds__(Tile<W, kM, kX, kColumns>::kThreads,
   extern __shared__ __align__(16) unsigned char shared[];
   const unsigned limb = blockIdx.z + shape.first_limb, b = blockIdx.y;
   const unsigned index = limbs.prime[limb];
+  after_predecessor();
   if (index == kSkip) return;
   const typename W::Prime prime = primes[index];
   const Row<W> row{limb, b, (static_cast<std::size_t>(limb) * gridDim.y + b) << shape.log_n, prime};

@@ -37,8 +37,14 @@ struct RowChoice {
     return log_n <= 13 ? 0 : log_n == 14 ? (kNarrow ? 0 : 1) : 3;
   }
 };
-/// Up to so many rows of 2^13 or 2^14, a row is four or eight blocks: most of the GPU would be idle else.
-constexpr unsigned kFewRows = 48;
+/// Up to so many rows, a row is more blocks (as a power of two), of 16 residues a thread where they are of 32 bits: most of
+/// the GPU would be idle else.
+template <int kLogN>
+constexpr unsigned kFewRows = kLogN == 16 ? 32 : 48;
+template <int kLogN, bool kNarrow>
+constexpr int kFewBlocks = kLogN == 16               ? 4
+                           : kLogN == 13 && !kNarrow ? 2
+                                                     : 3;
 
 /// The engine's own choice, as measured there: computing twiddles pays where loads of 32-bit words bind;
 /// at 2^17 rows of 64-bit words leave an SM one block.

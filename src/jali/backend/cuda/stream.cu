@@ -19,6 +19,25 @@ bool no_device(cudaError_t code) {
          code == cudaErrorSystemDriverMismatch;
 }
 
+// Asked for a kernel as large as those that use such clusters.
+__global__ void __launch_bounds__(256) placeholder_kernel() {}
+bool grants_wide_clusters() {
+  allow_wide_clusters(placeholder_kernel);
+  cudaLaunchAttribute cluster{};
+  cluster.id = cudaLaunchAttributeClusterDimension;
+  cluster.val.clusterDim = {16, 1, 1};
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(16);
+  config.blockDim = dim3(256);
+  config.dynamicSmemBytes = 32 << 10;
+  config.attrs = &cluster;
+  config.numAttrs = 1;
+  int clusters = 0;
+  const auto code = cudaOccupancyMaxActiveClusters(&clusters, placeholder_kernel, &config);
+  cudaGetLastError();
+  return code == cudaSuccess && clusters > 0;
+}
+
 // The context is gone with these: no later call of this process on the device succeeds.
 bool sticky(cudaError_t code) {
   switch (code) {
@@ -53,17 +72,17 @@ std::string lost_advice(const std::string& what) {
 
 }  // namespace
 
-bool has_code_for(int device) {
+int code_generation(int device) {
   int major = 0, minor = 0;
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "device");
   check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "device");
   // What was compiled for, ascending, 900 for 9.0. The last has PTX beside its cubin.
   constexpr int kBuilt[] = {__CUDA_ARCH_LIST__};
   const int own = 100 * major + 10 * minor;
-  bool found = false;
+  int found = 0;
   for (const int built : kBuilt) {
     const bool newest = built == kBuilt[std::size(kBuilt) - 1];
-    found |= built <= own && (built / 100 == major || newest);
+    if (built <= own && (built / 100 == major || newest)) found = built / 100;
   }
   return found;
 }
@@ -90,11 +109,13 @@ Stream::Stream(int device, std::shared_ptr<device::Faults> faults)
     return "cuda:" + std::to_string(device) + " does not exist: this machine has " +
            std::to_string(count) + " GPU(s); use device=\"cpu\"";
   });
-  require<NoDevice>(has_code_for(device), [&] {
+  generation_ = code_generation(device);
+  require<NoDevice>(generation_ > 0, [&] {
     return "this build has no code for the generation of cuda:" + std::to_string(device) +
            ": build with JALI_CUDA_ARCHITECTURES=all, or for its own, or use device=\"cpu\"";
   });
   cuda::check(cudaSetDevice(device), "cudaSetDevice");
+  wide_clusters_ = generation_ >= 9 && grants_wide_clusters();
   cuda::check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
   const cudaError_t code = cudaStreamCreateWithFlags(&recorder_, cudaStreamNonBlocking);
   if (code != cudaSuccess) cudaStreamDestroy(stream_);

@@ -111,7 +111,7 @@ void Switcher<W>::key_switch(View acc0, View acc1, const Source& x,
   std::copy(s.begin(), s.end(), scalars.s);
   auto y = scratch_.allocate(x_primes.size() * limb_bytes(rows));
   auto ext =
-      scratch_.allocate(p.at_use ? 1 : digit_limbs.size() * targets.count * limb_bytes(rows));
+      scratch_.allocate(p.at_use(rows) ? 1 : digit_limbs.size() * targets.count * limb_bytes(rows));
   decompose<W>(engine(), p, x, in_order(p.from_count), rows, y.data());
   lift<W>(engine(), p, targets, rows, ext.data(), y.data());
   lift_product<W>(engine(), p, targets, rows, acc0.data, acc1.data, y.data(), ext.data(), x, digits,
@@ -150,7 +150,7 @@ void Switcher<W>::divide(std::span<const View> out, std::span<const ConstView> x
   for (std::size_t i = 0; i < to.size(); ++i) d.source.prime[i] = find(from, to[i]);
   const auto rows = static_cast<unsigned>(out.size()) * d.batch;
   auto y = scratch_.allocate(std::max<std::size_t>(dropped.size(), 1) * limb_bytes(rows));
-  auto lifted = scratch_.allocate(p.at_use ? 1 : to.size() * limb_bytes(rows));
+  auto lifted = scratch_.allocate(p.at_use(rows) ? 1 : to.size() * limb_bytes(rows));
   decompose<W>(engine(), p, source, dropped_at, rows, y.data());
   lift<W>(engine(), p, targets, rows, lifted.data(), y.data());
   cuda::divide<W>(engine(), p, targets, rows, y.data(), lifted.data(), d);

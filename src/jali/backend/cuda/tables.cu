@@ -94,7 +94,9 @@ int compute_capability(int device) {
 template <class W>
 Tables<W>::Tables(const Stream& stream, const Config& config, int leaf_stages) {
   const auto chosen = static_cast<NttVariant>(chosen_variant(config, "ntt"));
-  const int capability = compute_capability(stream.device());
+  // Clusters are in code of generation 9 and later.
+  const int capability =
+      stream.generation() < 9 ? stream.generation() : compute_capability(stream.device());
   const std::size_t n = config.n;
   const int log_n = std::countr_zero(n);
   ntt_variant = butterflies<W>(chosen, log_n, capability);

@@ -233,18 +233,31 @@ struct TileSize {
 /// Up to here a row is one tile of a block (log2 N).
 constexpr int kSinglePassUpTo = 12;
 
-/// Stages of the last group of these passes, which the layout of the twiddles depends on.
+/// Up to so many rows of 2^13 or 2^14 residues of 32 bits, a block for each is faster than two passes.
+constexpr unsigned kFewTiles = 144;
+/// Whether rows are one tile, where there are so many of them and nothing but their lifts goes in.
+template <class W>
+bool one_tile(int log_n, unsigned rows) {
+  return log_n <= kSinglePassUpTo ||
+         (sizeof(typename W::Stored) == 4 && log_n <= 14 && rows <= kFewTiles);
+}
+
+/// Stages of the last group of these passes, the same for both where there is a choice, which the layout of the twiddles depends on.
 template <class W>
 int tile_leaf_stages(int log_n) {
   return last_group_size(log_n <= kSinglePassUpTo ? log_n : contiguous_stages(log_n), kPassHeld<W>);
 }
 
 /// Calls f.operator()<kM1, kX1, kM2, kX2>() with the passes of N = 2^log_n: columns and contiguous
-/// tiles, or kM1 = 0 and one pass.
+/// tiles, or kM1 = 0 and one pass; one: where there is a choice.
 template <class W, class F>
-void with_passes(int log_n, F&& f) {
+void with_passes(int log_n, bool one, F&& f) {
   constexpr bool kNarrow = sizeof(typename W::Stored) == 4;
   constexpr int kC = kNarrow ? 4 : 3;  // columns of 64 bytes
+  if constexpr (kNarrow) {
+    if (one && log_n == 13) return f.template operator()<0, 0, 13, 0>();
+    if (one && log_n == 14) return f.template operator()<0, 0, 14, 0>();
+  }
   switch (log_n) {
     case 10: return f.template operator()<0, 0, 10, 0>();
     case 11: return f.template operator()<0, 0, 11, 0>();

@@ -1,5 +1,5 @@
 // One thread a residue of all sums of a launch.
-#include "jali/backend/cuda/check.cuh"
+#include "jali/backend/cuda/launch.cuh"
 #include "jali/backend/cuda/weighted_sums.cuh"
 
 namespace jali::backend::cuda {
@@ -17,6 +17,7 @@ __global__ void __launch_bounds__(kThreads)
   const std::size_t at = (static_cast<std::size_t>(blockIdx.y) << s.log_n) + k;
   const std::size_t shared = (static_cast<std::size_t>(limb) << s.log_n) + k;
   const typename W::Prime prime = primes[limbs.prime[limb]];
+  after_predecessor();
   typename W::Sum s0[kSums], s1[kSums];
 #pragma unroll
   for (int g = 0; g < kSums; ++g) {
@@ -67,8 +68,8 @@ void weighted_sums(const Stream& stream, const Tables<W>& t, const Shape& s, con
   const unsigned n = 1u << s.log_n, threads = n < kThreads ? n : kThreads;
   const dim3 grid(n / threads, s.limb_count * s.batch);
   const auto launch = [&](auto* kernel) {
-    kernel<<<grid, threads, 0, stream.get()>>>(s, limbs, t.primes.template as<typename W::Prime>(),
-                                               columns);
+    cuda::launch(stream, "weighted_sums", kernel, grid, threads, 0, 1, s, limbs,
+                 t.primes.template as<typename W::Prime>(), columns);
   };
   if (columns.sums == 1) {
     launch(weighted_sums_kernel<W, 1>);
@@ -79,7 +80,6 @@ void weighted_sums(const Stream& stream, const Tables<W>& t, const Shape& s, con
   } else {
     launch(weighted_sums_kernel<W, 8>);
   }
-  check_launch(stream, "weighted_sums");
 }
 
 #define JALI_INSTANTIATE(W)                                                                   \
