@@ -223,6 +223,57 @@ TEST_P(Cross, WeightedSums) {
   }
 }
 
+TEST_P(Cross, Combinations) {
+  struct Case {
+    std::size_t products, multiples;
+    bool constant;
+  };
+  for (const Case& c : {Case{1, 0, false}, Case{0, 1, true}, Case{1, 1, true}, Case{3, 2, true},
+                        Case{0, 20, false}, Case{9, 17, true}}) {
+    if (large() && c.products > 1) continue;
+    for (const std::size_t batch : {1, 3}) {
+      for (const Fill fill : fills()) {
+        // Operands have the sum's primes, or more around them.
+        const PrimeList primes = scattered(3), more = range(0, kPrimes);
+        std::vector<Block> pool;
+        for (int i = 0; i < 5; ++i) {
+          pool.push_back(block(primes, batch, fill));
+          pool.push_back(block(more, batch, fill));
+        }
+        const auto operand = [&](std::size_t i) -> const Block& { return pool[i % pool.size()]; };
+        std::vector<std::vector<u64>> s;
+        for (std::size_t k = 0; k <= c.multiples; ++k) {
+          s.emplace_back();
+          for (const PrimeIndex p : primes) {
+            const u64 q = config().primes[p];
+            s.back().push_back(fill == Fill::max ? q - 1 : below(rng_, q));
+          }
+        }
+        std::vector<Combination::Product> products;
+        std::vector<Combination::Multiple> multiples;
+        for (std::size_t j = 0; j < c.products; ++j) {
+          const bool wide = j % 3 == 1, square = j == 2;
+          const std::size_t a = 2 * j + wide, b = square ? a : a + 3;
+          products.push_back({operand(a), operand(a + 2), operand(b), operand(b + 2), j % 2 == 0});
+        }
+        for (std::size_t k = 0; k < c.multiples; ++k) {
+          multiples.push_back({operand(k), operand(k + 4), s[k + 1]});
+        }
+        const Combination sum{products, multiples,
+                              c.constant ? std::span<const u64>(s[0]) : std::span<const u64>()};
+        engines_.expect_same(
+            describe("products", c.products, "multiples", c.multiples, "batch", batch, "fill",
+                     fill),
+            [&](const Ops& ops) {
+              std::vector<Block> out(c.products > 0 ? 3 : 2, Block(config(), primes, batch));
+              ops.combine(out[0], out[1], c.products > 0 ? View(out[2]) : View{}, sum);
+              return out;
+            });
+      }
+    }
+  }
+}
+
 TEST_P(Cross, Automorphisms) {
   const u64 order = 2 * n();
   for (const u64 g : {u64{1}, u64{3}, u64{5}, u64{25}, n() - 1, n() + 1, order - 1, order - 5,
@@ -324,6 +375,23 @@ TEST_P(Cross, KeyProductAndKeySwitch) {
               ops.tensor_key_switch(out[2], out[3], c0, c1, e0, e1, s, c.digits, key.view(), c.ids);
               return out;
             });
+        // Joined where it is made, with and without a multiple, and through memory.
+        PrimeList wide = c.x;
+        if (wide.back() + 1u < kPrimes) wide.push_back(static_cast<PrimeIndex>(wide.back() + 1));
+        const Block w0 = block(wide, batch, fill), w1 = block(wide, batch, fill);
+        const Combination::Product products[] = {{c0, c1, w0, w1, true}, {w0, w1, w0, w1, false}};
+        const Combination::Multiple multiples[] = {{w1, w0, s}, {e0, e1, s}};
+        engines_.expect_same("combine_key_switch " + shape, [&](const Ops& ops) {
+          std::vector<Block> out(6, poison);
+          const auto run = [&](std::size_t i, std::size_t p, std::size_t m, bool constant) {
+            ops.combine_key_switch(out[i], out[i + 1],
+                                   {std::span(products).first(p), std::span(multiples).first(m),
+                                    std::span<const u64>(s).first(constant ? s.size() : 0)},
+                                   s, c.digits, key.view(), c.ids);
+          };
+          run(0, 1, 0, true), run(2, 1, 1, true), run(4, 2, 2, false);
+          return out;
+        });
         engines_.expect_same("rotate " + shape, [&](const Ops& ops) {
           std::vector<Block> out = {c0, c0, poison, poison};
           ops.rotate(out[0], out[1], out[2], out[3], c0, c1, 2 * n() - 1, c.digits, key.view(),

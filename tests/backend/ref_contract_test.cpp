@@ -109,6 +109,29 @@ TEST_F(RefContract, ElementWise) {
   EXPECT_THROW(ops_->tensor(out, d1, d2, a, d1, a, a), InvalidArgument);
 }
 
+TEST_F(RefContract, Combinations) {
+  Block d0 = block({0, 2}, 2), d1 = d0, d2 = d0;
+  const Block a = block({0, 1, 2}, 2), b = block({0, 2}, 2), lacks = block({0, 1}, 2),
+              single = block({0, 2}, 1);
+  const std::vector<u64> s = {1, 2}, big = {config_.primes[0], 1}, few = {1};
+  const auto run = [&](const Block& x, const Block& y, const std::vector<u64>& factor,
+                       const std::vector<u64>& constant, bool any = true) {
+    const Combination::Product product{x, x, b, b};
+    const Combination::Multiple multiple{y, y, factor};
+    ops_->combine(d0, d1, d2, {{&product, any ? 1u : 0u}, {&multiple, any ? 1u : 0u}, constant});
+  };
+  EXPECT_NO_THROW(run(a, b, s, s));
+  EXPECT_NO_THROW(run(a, a, s, {}));
+  EXPECT_THROW(run(a, b, s, s, false), InvalidArgument);  // no term
+  EXPECT_THROW(run(lacks, b, s, s), InvalidArgument);
+  EXPECT_THROW(run(a, lacks, s, s), InvalidArgument);
+  EXPECT_THROW(run(single, b, s, s), InvalidArgument);
+  EXPECT_THROW(run(a, b, big, s), InvalidArgument);
+  EXPECT_THROW(run(a, b, s, few), InvalidArgument);
+  EXPECT_THROW(run(d2, b, s, s), InvalidArgument);  // an output
+  EXPECT_THROW(run(a, d0, s, s), InvalidArgument);
+}
+
 TEST_F(RefContract, Overlap) {
   Block memory = block({0, 1, 2}, 1);
   std::byte* start = static_cast<std::byte*>(memory.view().data);

@@ -63,6 +63,12 @@ std::vector<Block> run_all(const Ops& ops, u64 seed) {
   into([&](View o) { ops.tensor(o, d1, d2, a, b, b, a); });
   out.push_back(d1);
   out.push_back(d2);
+  const Combination::Product product{a, b, b, a, true};
+  const Combination::Multiple multiple{b, a, s};
+  const Combination sum{{&product, 1}, {&multiple, 1}, s};
+  into([&](View o) { ops.combine(o, d1, d2, sum); });
+  out.push_back(d1);
+  out.push_back(d2);
   into([&](View o) { ops.automorphism_ntt(o, a, 5); });
   into([&](View o) { ops.automorphism_coeff(o, a, 5); });
   const u32 digits[] = {2, 1}, ids[] = {1, 0};
@@ -79,7 +85,7 @@ std::vector<Block> run_all(const Ops& ops, u64 seed) {
   ops.key_switch_joined(acc0, acc1, a, digits, key.view(), ids, {a, b, s});
   out.push_back(acc0);
   out.push_back(acc1);
-  ops.tensor_key_switch(acc0, acc1, a, b, b, a, s, digits, key.view(), ids);
+  ops.combine_key_switch(acc0, acc1, sum, s, digits, key.view(), ids);
   out.push_back(acc0);
   out.push_back(acc1);
   Block down = block({0, 1, 3});
@@ -131,13 +137,14 @@ TEST_F(TraceTest, HandsEveryOperationOnAndRecordsIt) {
                                           "inner_product",
                                           "weighted_sums",
                                           "tensor",
+                                          "combine",
                                           "automorphism_ntt",
                                           "automorphism_coeff",
                                           "mod_up",
                                           "key_product",
                                           "key_switch",
                                           "key_switch_joined",
-                                          "tensor_key_switch",
+                                          "combine_key_switch",
                                           "scale_down",
                                           "scale_down_pair",
                                           "rotate",
@@ -208,8 +215,12 @@ TEST_F(TraceTest, ShapesBytesAndMultiplications) {
   EXPECT_EQ(by_name["key_switch"].bytes_read, (6 + 2 * 2 * 4) * row);
   EXPECT_EQ(by_name["key_switch_joined"].mults, up.mults + product.mults + 2 * residues);
   EXPECT_EQ(by_name["key_switch_joined"].bytes_read, (3 * 6 + 2 * 2 * 4) * row);
-  EXPECT_EQ(by_name["tensor_key_switch"].mults, up.mults + product.mults + 6 * residues);
-  EXPECT_EQ(by_name["tensor_key_switch"].bytes_read, (4 * 6 + 2 * 2 * 4) * row);
+  EXPECT_EQ(by_name["combine"].mults, 6 * residues);
+  EXPECT_EQ(by_name["combine"].terms, 2U);
+  EXPECT_EQ(by_name["combine"].bytes_read, 6 * 6 * row);
+  EXPECT_EQ(by_name["combine"].bytes_written, 3 * 6 * row);
+  EXPECT_EQ(by_name["combine_key_switch"].mults, up.mults + product.mults + 8 * residues);
+  EXPECT_EQ(by_name["combine_key_switch"].bytes_read, (6 * 6 + 2 * 2 * 4) * row);
   EXPECT_EQ(by_name["scale_down_pair"].mults, 2 * by_name["scale_down"].mults);
   EXPECT_EQ(by_name["scale_down_pair"].bytes_read, (2 * 6 + 6) * row);
   EXPECT_EQ(by_name["rotate"].galois, 5U);

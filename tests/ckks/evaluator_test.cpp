@@ -98,6 +98,36 @@ TEST_P(EvaluatorTest, MultiplyRelineariseRescaleAtEveryLevel) {
   }
 }
 
+TEST_P(EvaluatorTest, CombinationsMatchTheClearAtEveryLevel) {
+  World w(GetParam(), {});
+  for (int level = 1; level <= w.params->depth(); ++level) {
+    const auto x = w.vector(), y = w.vector(), z = w.vector();
+    const auto a = w.encrypt(x, level), b = w.encrypt(y, level);
+    const auto high = w.encrypt(z);  // perhaps without limbs that the level has
+    const double scale = a.scale * b.scale;
+    const auto expect = [&](const ckks::Combination& c, double at, const auto& value) {
+      const auto got = w.evaluator->combine_rescale(c, level, at);
+      EXPECT_EQ(got.level, level - 1);
+      EXPECT_EQ(got.scale, at / w.params->level(level).ratio);
+      w.expect(got, map(x, value), 0.6, 1.6);
+    };
+    expect({{{&a, &b}}, {}, -0.5}, scale, [&](auto j) { return x[j] * y[j] - 0.5; });
+    expect({{{&a, &a, 2}}, {}, -1}, scale / 2, [&](auto j) { return 2.0 * x[j] * x[j] - 1.0; });
+    expect({{{&a, &b, 2}}, {{&high, -1.5}}, {0.25, -0.75}}, scale,
+           [&](auto j) { return 2.0 * x[j] * y[j] - 1.5 * z[j] + Complex(0.25, -0.75); });
+    expect({{{&a, &b}}, {{&high, 0.5}}}, scale, [&](auto j) { return x[j] * y[j] + 0.5 * z[j]; });
+    expect({{{&a, &b}, {&b, &b}}, {{&a, 0.7}, {&high, 0.3}}, 1}, scale,
+           [&](auto j) { return x[j] * y[j] + y[j] * y[j] + 0.7 * x[j] + 0.3 * z[j] + 1.0; });
+    expect({{}, {{&a, -0.7}, {&high, 0.3}, {&high, 1}}, 2}, scale,
+           [&](auto j) { return -0.7 * x[j] + 1.3 * z[j] + 2.0; });
+    EXPECT_THROW(w.evaluator->combine_rescale({}, level, scale), InvalidArgument);
+    EXPECT_THROW(w.evaluator->combine_rescale({{{&a, &b}}}, level, scale * 1.01), ScaleMismatch);
+    EXPECT_THROW(w.evaluator->combine_rescale({{}, {{&a, 1}}}, level + 1, scale), InvalidArgument);
+  }
+  const auto a = w.encrypt(w.vector(), 0);
+  EXPECT_THROW(w.evaluator->combine_rescale({{}, {{&a, 1}}}, 0, a.scale * a.scale), DepthExhausted);
+}
+
 TEST_P(EvaluatorTest, DepthCanBeUsedUp) {
   World w(GetParam(), {});
   auto x = w.vector(0.9);

@@ -86,6 +86,37 @@ TEST_P(GpuOps, WeightedSums) {
   same(q0, "weighted_sums 0"), same(q1, "weighted_sums 1");
 }
 
+TEST_P(GpuOps, Combinations) {
+  const Primes primes{0, 2, 3, 9}, wide{0, 1, 2, 3, 5, 9};
+  std::vector<Pair> pool;
+  for (int i = 0; i < 4; ++i) pool.push_back(fresh(primes)), pool.push_back(fresh(wide));
+  std::vector<std::vector<std::uint64_t>> s;
+  for (int i = 0; i < 21; ++i) s.push_back(scalars(primes));
+  for (const auto& [p, m] : {std::pair{1, 0}, {0, 1}, {1, 1}, {2, 3}, {0, 20}, {9, 17}}) {
+    if (p + m > 5 && n * batch > (1u << 14)) continue;
+    const auto sum = [&](auto side) {
+      std::pair<std::vector<backend::Combination::Product>,
+                std::vector<backend::Combination::Multiple>>
+          out;
+      const auto at = [&](int i) { return side(pool[static_cast<std::size_t>(i) % 8]); };
+      for (int j = 0; j < p; ++j) {
+        out.first.push_back({at(j), at(j + 2), at(j + 5), at(j + 7), j % 2 == 0});
+      }
+      for (int k = 0; k < m; ++k) {
+        out.second.push_back({at(k), at(k + 4), s[static_cast<std::size_t>(k) + 1]});
+      }
+      return out;
+    };
+    const auto on_cpu = sum([](Pair& x) -> ConstView { return x.cpu(); });
+    const auto on_gpu = sum([](Pair& x) -> ConstView { return x.gpu(); });
+    auto d0 = poison(primes), d1 = poison(primes), d2 = poison(primes);
+    cpu->combine(d0.cpu(), d1.cpu(), d2.cpu(), {on_cpu.first, on_cpu.second, s[0]});
+    gpu->combine(d0.gpu(), d1.gpu(), d2.gpu(), {on_gpu.first, on_gpu.second, s[0]});
+    same(d0, "combine 0"), same(d1, "combine 1");
+    if (p > 0) same(d2, "combine 2");
+  }
+}
+
 TEST_P(GpuOps, Automorphisms) {
   const Primes primes{0, 9};
   auto a = fresh(primes), out = poison(primes);

@@ -1,4 +1,6 @@
 // Key switching and divisions of the CUDA engine against the CPU engine, bit for bit.
+#include <tuple>
+
 #include "gpu_ops.h"
 #include "jali/base/error.h"
 
@@ -97,6 +99,28 @@ TEST_P(GpuSwitch, KeySwitching) {
       gpu->tensor_key_switch(acc0.gpu(), acc1.gpu(), a0.gpu(), a1.gpu(), b0.gpu(), b1.gpu(), s,
                              digits, gk, ids);
       same(acc0, "tensor_key_switch 0"), same(acc1, "tensor_key_switch 1");
+      // Operands of the level's primes and of more; one product joined where it is made, more through memory.
+      auto w0 = fresh(all_primes()), w1 = fresh(all_primes());
+      for (const auto& [p, m, constant] :
+           {std::tuple{1u, 0u, true}, {1u, 1u, true}, {1u, 1u, false}, {2u, 2u, true}}) {
+        const auto run = [&, p = p, m = m, constant = constant](const backend::Ops& ops, View to0,
+                                                                View to1, auto side,
+                                                                backend::KeyView k) {
+          const backend::Combination::Product products[] = {
+              {side(a0), side(a1), side(w0), side(w1), true},
+              {side(w1), side(w0), side(b0), side(b1), false}};
+          const backend::Combination::Multiple multiples[] = {{side(w0), side(w1), s},
+                                                              {side(b0), side(a1), s}};
+          ops.combine_key_switch(to0, to1,
+                                 {std::span(products).first(p), std::span(multiples).first(m),
+                                  std::span(s).first(constant ? s.size() : 0)},
+                                 s, digits, k, ids);
+        };
+        acc0 = poison(ext), acc1 = poison(ext);
+        run(*cpu, acc0.cpu(), acc1.cpu(), [](Pair& x) -> ConstView { return x.cpu(); }, ck);
+        run(*gpu, acc0.gpu(), acc1.gpu(), [](Pair& x) -> ConstView { return x.gpu(); }, gk);
+        same(acc0, "combine_key_switch 0"), same(acc1, "combine_key_switch 1");
+      }
       auto out0 = poison(level), out1 = poison(level);
       for (const std::uint64_t g : {std::uint64_t{5}, std::uint64_t{2 * n - 1}}) {
         cpu->rotate(out0.cpu(), out1.cpu(), acc0.cpu(), acc1.cpu(), a0.cpu(), a1.cpu(), g, digits,

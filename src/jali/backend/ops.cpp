@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -73,17 +74,33 @@ void Ops::key_switch_joined(View acc0, View acc1, ConstView x,
   mul_scalar_add({acc1.data, own, acc1.batch}, joined.c1, joined.s);
 }
 
+void Ops::combine_key_switch(View acc0, View acc1, const Combination& c,
+                             std::span<const std::uint64_t> s,
+                             std::span<const std::uint32_t> digit_limbs, KeyView key,
+                             std::span<const std::uint32_t> digit_ids) const {
+  const auto primes = own_primes(acc0, digit_limbs);
+  const std::size_t bytes = primes.size() * acc0.batch * config().n * word_bytes(config().word);
+  const auto pool = this->pool();
+  auto m0 = pool->allocate(bytes), m1 = pool->allocate(bytes), m2 = pool->allocate(bytes);
+  const View d0{m0.data(), primes, acc0.batch}, d1{m1.data(), primes, acc0.batch},
+      d2{m2.data(), primes, acc0.batch};
+  combine(d0, d1, d2, c);
+  key_switch_joined(acc0, acc1, d2, digit_limbs, key, digit_ids, {d0, d1, s});
+}
+
 void Ops::tensor_key_switch(View acc0, View acc1, ConstView a0, ConstView a1, ConstView b0,
                             ConstView b1, std::span<const std::uint64_t> s,
                             std::span<const std::uint32_t> digit_limbs, KeyView key,
                             std::span<const std::uint32_t> digit_ids) const {
-  const std::size_t bytes = a0.primes.size() * a0.batch * config().n * word_bytes(config().word);
-  const auto pool = this->pool();
-  auto m0 = pool->allocate(bytes), m1 = pool->allocate(bytes), m2 = pool->allocate(bytes);
-  const View d0{m0.data(), a0.primes, a0.batch}, d1{m1.data(), a0.primes, a0.batch},
-      d2{m2.data(), a0.primes, a0.batch};
-  tensor(d0, d1, d2, a0, a1, b0, b1);
-  key_switch_joined(acc0, acc1, d2, digit_limbs, key, digit_ids, {d0, d1, s});
+  const Combination::Product product{a0, a1, b0, b1};
+  combine_key_switch(acc0, acc1, {{&product, 1}}, s, digit_limbs, key, digit_ids);
+}
+
+std::span<const PrimeIndex> own_primes(ConstView acc, std::span<const std::uint32_t> digit_limbs) {
+  const auto limbs = std::accumulate(digit_limbs.begin(), digit_limbs.end(), std::size_t{0});
+  require<InvalidArgument>(limbs <= acc.primes.size(),
+                           "the digits of a key switch have more limbs than its result");
+  return acc.primes.first(limbs);
 }
 
 std::unique_ptr<Captured> Ops::capture(std::function<void()> work) const {

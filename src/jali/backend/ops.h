@@ -59,6 +59,24 @@ struct WeightedSum {
   bool accumulate = false;  // add to what out holds
 };
 
+/// A sum of products and multiples of ciphertexts of two parts each,
+///   d = sum_j (1 or 2) a_j b_j + sum_k s_k x_k + constant.
+/// It has three parts, as tensor has them, where there are products, and else two. Operands have its batch and
+/// at least its primes, both parts the same ones: what is beyond the sum's is not read.
+struct Combination {
+  struct Product {
+    ConstView a0, a1, b0, b1;
+    bool twice = false;
+  };
+  struct Multiple {
+    ConstView x0, x1;
+    std::span<const std::uint64_t> s;  // one a limb of the sum, below its prime
+  };
+  std::span<const Product> products;
+  std::span<const Multiple> multiples = {};
+  std::span<const std::uint64_t> constant = {};  // one a limb, to d0 at every index; or none
+};
+
 /// What joins the sum of a key switch before the division by P: acc_c += s_i c_c on limb i. Over the primes
 /// of what is switched.
 struct Joined {
@@ -142,6 +160,10 @@ class Ops {
   virtual void tensor(View d0, View d1, View d2, ConstView a0, ConstView a1, ConstView b0,
                       ConstView b1) const = 0;
 
+  /// d = the combination, of at least one term; d2 is left alone if there is no product. Outputs are none of
+  /// the inputs.
+  virtual void combine(View d0, View d1, View d2, const Combination& c) const = 0;
+
   // --- automorphisms X -> X^g, g odd, modulo 2N; out is not in ---------------------------------
   virtual void automorphism_ntt(View out, ConstView in, std::uint64_t g) const = 0;
   virtual void automorphism_coeff(View out, ConstView in, std::uint64_t g) const = 0;
@@ -180,12 +202,18 @@ class Ops {
                                  std::span<const std::uint32_t> digit_ids,
                                  const Joined& joined) const;
 
-  /// (d0, d1, d2) = tensor(a, b), then key_switch_joined of d2 by d0 and d1, which need not exist in
-  /// memory: a product of ciphertexts up to the division by P.
-  virtual void tensor_key_switch(View acc0, View acc1, ConstView a0, ConstView a1, ConstView b0,
-                                 ConstView b1, std::span<const std::uint64_t> s,
-                                 std::span<const std::uint32_t> digit_limbs, KeyView key,
-                                 std::span<const std::uint32_t> digit_ids) const;
+  /// key_switch_joined of a combination's third part by the other two, none of which need exist in memory:
+  /// products of ciphertexts up to the division by P. c has a product; it is over the first primes of the
+  /// accumulators, as many as digit_limbs adds up to.
+  virtual void combine_key_switch(View acc0, View acc1, const Combination& c,
+                                  std::span<const std::uint64_t> s,
+                                  std::span<const std::uint32_t> digit_limbs, KeyView key,
+                                  std::span<const std::uint32_t> digit_ids) const;
+  /// The same for one product.
+  void tensor_key_switch(View acc0, View acc1, ConstView a0, ConstView a1, ConstView b0,
+                         ConstView b1, std::span<const std::uint64_t> s,
+                         std::span<const std::uint32_t> digit_limbs, KeyView key,
+                         std::span<const std::uint32_t> digit_ids) const;
 
   /// Division with rounding between bases: with D the product of the primes of x that out lacks and
   /// A the product of the primes of out that x lacks (both may be empty), out = (x A - [x A]_D) / D,
@@ -263,6 +291,10 @@ class Ops {
   /// psi of a prime: its primitive 2N-th root, arith::primitive_root(q, 2N): the smallest of them.
   virtual std::uint64_t root(PrimeIndex prime) const = 0;
 };
+
+/// The first primes of acc, as many as digits of these sizes have limbs: those of what is switched where
+/// something joins.
+std::span<const PrimeIndex> own_primes(ConstView acc, std::span<const std::uint32_t> digit_limbs);
 
 /// The config itself, if an engine can be made for it; else throws InvalidArgument, naming what is off.
 Config validated(Config config);

@@ -117,9 +117,10 @@ ckks::Ciphertext ModularReduction::apply(const ckks::Evaluator& evaluator,
   const double shift = -0.25 * input_factor();
   ckks::Ciphertext y = evaluate(evaluator, evaluator.add_scalar(x, shift), plan_, scales[0]);
   for (int i = 1; i <= r; ++i) {
-    ckks::Ciphertext square = evaluator.square(y);
-    square.scale /= 2;
-    square = evaluator.relinearise_rescale(evaluator.add_scalar(square, -1.0));
+    ckks::Combination double_angle;
+    double_angle.products.push_back({&y, &y, 2});
+    double_angle.constant = -1;
+    auto square = evaluator.combine_rescale(double_angle, y.level, y.scale * y.scale / 2);
     square.scale = scales[static_cast<std::size_t>(i)];  // equal but for rounding
     y = std::move(square);
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <deque>
 #include <limits>
 #include <map>
 #include <numbers>
@@ -219,37 +220,26 @@ class Evaluation {
     const int level = top_ - node.depth + 1;
     // Everything meets at this scale, one level above, before one rescale.
     const double sum_scale = scale * ratio(level);
-    std::optional<Ciphertext> sum;
-    const auto add = [&](Ciphertext term) {
-      term.scale = sum_scale;  // equal but for rounding of products of doubles
-      if (!sum) {
-        sum = std::move(term);
-      } else {
-        evaluator_.add_inplace(*sum, term);
-      }
-    };
+    ckks::Combination sum;
+    std::deque<Ciphertext> made;
     for (const auto& product : node.products) {
-      const Ciphertext giant = power(product.giant, level);
-      add(evaluator_.multiply(value(product.child, sum_scale / giant.scale), giant));
+      const Ciphertext& giant = holding(product.giant, level);
+      made.push_back(value(product.child, sum_scale / giant.scale));
+      sum.products.push_back({&made.back(), &giant});
     }
-    std::complex<double> constant = 0;
-    std::vector<const Ciphertext*> powers;
-    std::vector<double> factors;
     for (const auto& [i, a] : node.terms) {
       if (i == 0) {
-        constant = a;
+        sum.constant = a;
       } else if (a.imag() == 0) {
-        powers.push_back(&holding(i, level));
-        factors.push_back(a.real());
+        sum.multiples.push_back({&powers_.at(i), a.real()});
       } else {
-        const Ciphertext x = power(i, level);
-        add(evaluator_.multiply_scalar(x, a, sum_scale / x.scale));
+        const Ciphertext x = evaluator_.drop_to(holding(i, level), level);
+        made.push_back(evaluator_.multiply_scalar(x, a, sum_scale / x.scale));
+        made.back().scale = sum_scale;  // equal but for rounding of products of doubles
+        sum.multiples.push_back({&made.back(), 1});
       }
     }
-    if (!powers.empty()) add(evaluator_.linear_combination(powers, factors, level, sum_scale));
-    require<InternalError>(sum.has_value(), "a node of constants alone");
-    if (constant != 0.0) sum = evaluator_.add_scalar(*sum, constant);
-    Ciphertext out = evaluator_.relinearise_rescale(*sum);
+    Ciphertext out = evaluator_.combine_rescale(sum, level, sum_scale);
     out.scale = scale;
     return out;
   }
@@ -265,7 +255,7 @@ class Evaluation {
     return std::includes(from.begin(), from.end(), to.begin(), to.end());
   }
 
-  // X^i with all limbs of a level. Where the level has primes that X^i's own lacks (w32), X^i is divided to
+  // X^i with all limbs of a level, which it may lie above. Where the level has primes that X^i's own lacks (w32), X^i is divided to
   // it, or to the highest level from which leaving out limbs leads there: once for all that ask.
   const Ciphertext& holding(std::size_t i, int level) const {
     const Ciphertext& own = powers_.at(i);
@@ -277,31 +267,19 @@ class Evaluation {
     return *divided;
   }
 
-  Ciphertext power(std::size_t i, int level) const {
-    return evaluator_.drop_to(holding(i, level), level);
-  }
-
   void make(const PolynomialPlan::Power& p) {
     const int level = std::min(powers_.at(p.high).level, powers_.at(p.low).level);
     require<InternalError>(level >= 1, "a power below level 0");
-    Ciphertext product;
-    if (p.high == p.low) {
-      product = evaluator_.square(powers_.at(p.high));
-    } else {
-      product = evaluator_.multiply(power(p.high, level), power(p.low, level));
+    const Ciphertext &high = holding(p.high, level), &low = holding(p.low, level);
+    const bool chebyshev = plan_.polynomial().basis == Basis::chebyshev;
+    ckks::Combination sum;
+    sum.products.push_back({&high, &low, chebyshev ? 2.0 : 1.0});
+    if (chebyshev && p.high == p.low) {
+      sum.constant = -1;
+    } else if (chebyshev) {
+      sum.multiples.push_back({&powers_.at(p.high - p.low), -1});
     }
-    if (plan_.polynomial().basis == Basis::chebyshev) {
-      product = evaluator_.multiply_integer(product, 2);
-      if (p.high == p.low) {
-        product = evaluator_.add_scalar(product, -1.0);
-      } else {
-        const Ciphertext low = power(p.high - p.low, level);
-        Ciphertext term = evaluator_.multiply_scalar(low, 1.0, product.scale / low.scale);
-        term.scale = product.scale;
-        product = evaluator_.sub(product, term);
-      }
-    }
-    Ciphertext made = evaluator_.relinearise_rescale(product);
+    Ciphertext made = evaluator_.combine_rescale(sum, level, high.scale * low.scale);
     bound_message(made, p.index);
     powers_.emplace(p.index, std::move(made));
   }
@@ -330,6 +308,11 @@ class Evaluation {
 
 Ciphertext evaluate(const Evaluator& evaluator, const Ciphertext& x, const PolynomialPlan& plan,
                     double scale) {
+  return evaluate(evaluator, evaluator.copy(x), plan, scale);
+}
+
+Ciphertext evaluate(const Evaluator& evaluator, Ciphertext&& x, const PolynomialPlan& plan,
+                    double scale) {
   const Polynomial& p = plan.polynomial();
   const int needed = plan.depth_needed();
   require<InvalidArgument>(x.parts.size() == 2, "a polynomial takes two parts: relinearise first");
@@ -346,7 +329,7 @@ Ciphertext evaluate(const Evaluator& evaluator, const Ciphertext& x, const Polyn
     if (scale > 0) zero.scale = scale;
     return evaluator.add_scalar(zero, p.coefficients[0]);
   }
-  Ciphertext u = evaluator.copy(x);
+  Ciphertext u;
   if (p.basis == Basis::chebyshev) {
     const double factor = 2 / (p.b - p.a), shift = -(p.a + p.b) / (p.b - p.a);
     if (plan.interval_takes_level()) {
@@ -356,8 +339,12 @@ Ciphertext evaluate(const Evaluator& evaluator, const Ciphertext& x, const Polyn
           evaluator.multiply_scalar(x, factor, canonical * (canonical / x.scale)));
     } else if (factor != 1) {
       u = evaluator.multiply_integer(x, static_cast<std::int64_t>(factor));
+    } else {
+      u = std::move(x);
     }
     if (shift != 0) u = evaluator.add_scalar(u, shift);
+  } else {
+    u = std::move(x);
   }
   return Evaluation(evaluator, plan, std::move(u)).value(plan.nodes().size() - 1, target);
 }

@@ -89,6 +89,9 @@ class PolynomialPlan {
 /// relinearisation key.
 ckks::Ciphertext evaluate(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
                           const PolynomialPlan& plan, double scale = 0);
+/// The same of an x that is not needed any more.
+ckks::Ciphertext evaluate(const ckks::Evaluator& evaluator, ckks::Ciphertext&& x,
+                          const PolynomialPlan& plan, double scale = 0);
 ckks::Ciphertext evaluate(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
                           const Polynomial& polynomial, double scale = 0);
 

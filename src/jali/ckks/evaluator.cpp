@@ -328,16 +328,26 @@ static void require_finite(std::complex<double> b) {
                            "a constant operand must be finite");
 }
 
+void Evaluator::Impl::require_room(double constant, int level) const {
+  const double bits = std::log2(std::max(std::fabs(constant), 1.0));
+  require<InvalidArgument>(bits < params->level(level).log_q - 1, [&] {
+    return "the constant needs " + to_string(bits) + " bits once scaled and level " +
+           std::to_string(level) + " holds " + to_string(params->level(level).log_q);
+  });
+}
+
+void Evaluator::Impl::add_constant(Estimate& estimate, std::complex<double> b) const {
+  // Rounding of the constant touches one coefficient of N, at most twice.
+  estimate = noise.add(estimate, {0, std::abs(b)});
+  estimate.variance += noise.encoding_variance() * 2 / static_cast<double>(params->n());
+}
+
 Ciphertext Evaluator::add_scalar(const Ciphertext& a, std::complex<double> b) const {
   impl_->check(a);
   require_finite(b);
   const auto& ops = impl_->ring->ops();
   const double re = std::nearbyint(b.real() * a.scale), im = std::nearbyint(b.imag() * a.scale);
-  const double bits = std::log2(std::max({std::fabs(re), std::fabs(im), 1.0}));
-  require<InvalidArgument>(bits < impl_->params->level(a.level).log_q - 1, [&] {
-    return "the constant needs " + to_string(bits) + " bits once scaled and level " +
-           std::to_string(a.level) + " holds " + to_string(impl_->params->level(a.level).log_q);
-  });
+  impl_->require_room(std::max(std::fabs(re), std::fabs(im)), a.level);
   Ciphertext out = impl_->shell(a);
   Poly first = impl_->like(a);
   ops.add_scalar(first.view(), a.parts[0].view(), ring::residues(*impl_->ring, first.primes(), re));
@@ -351,10 +361,7 @@ Ciphertext Evaluator::add_scalar(const Ciphertext& a, std::complex<double> b) co
   for (std::size_t i = 1; i < a.parts.size(); ++i) {
     out.parts.push_back(impl_->ring->copy(a.parts[i]));
   }
-  // Rounding of the constant touches one coefficient of N, at most twice.
-  out.estimate = impl_->noise.add(a.estimate, {0, std::abs(b)});
-  out.estimate.variance +=
-      impl_->noise.encoding_variance() * 2 / static_cast<double>(impl_->params->n());
+  impl_->add_constant(out.estimate, b);
   return out;
 }
 
@@ -480,14 +487,12 @@ Ciphertext Evaluator::rescale(const Ciphertext& a) const {
   return out;
 }
 
-// Division of a key switch's sum by P and the last primes of the level; out: the metadata before it.
-static Ciphertext reduced(const Evaluator::Impl& impl, const rlwe::Accumulator& acc,
-                          Ciphertext out) {
-  const double ratio = impl.ratio(out.level, out.level - 1);
-  out.parts = impl.switcher.reduce_pair(acc.c0, acc.c1, out.level - 1);
-  out.estimate = impl.noise.relinearise_rescale(out.estimate, out.level, ratio);
+Ciphertext Evaluator::Impl::reduced(const rlwe::Accumulator& acc, Ciphertext out) const {
+  const double quotient = ratio(out.level, out.level - 1);
+  out.parts = switcher.reduce_pair(acc.c0, acc.c1, out.level - 1);
+  out.estimate = noise.relinearise_rescale(out.estimate, out.level, quotient);
   out.level -= 1;
-  out.scale /= ratio;
+  out.scale /= quotient;
   return out;
 }
 
@@ -497,15 +502,17 @@ Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
   impl_->require_level(a.level, 1);
   const auto acc = impl_->switcher.switch_joined(a.parts[0], a.parts[1], a.parts[2], a.level,
                                                  impl_->relinearisation_key(a.level));
-  return reduced(*impl_, acc, impl_->shell(a));
+  return impl_->reduced(acc, impl_->shell(a));
 }
 
 Ciphertext Evaluator::multiply_relinearise_rescale(const Ciphertext& a, const Ciphertext& b) const {
   Ciphertext out = product_shell(*impl_, a, b);
   impl_->require_level(a.level, 1);
-  const auto acc = impl_->switcher.switch_product(a.parts[0], a.parts[1], b.parts[0], b.parts[1],
-                                                  a.level, impl_->relinearisation_key(a.level));
-  return reduced(*impl_, acc, std::move(out));
+  const backend::Combination::Product product{a.parts[0].view(), a.parts[1].view(),
+                                              b.parts[0].view(), b.parts[1].view()};
+  const auto acc = impl_->switcher.switch_combination({{&product, 1}}, a.batch(), a.level,
+                                                      impl_->relinearisation_key(a.level));
+  return impl_->reduced(acc, std::move(out));
 }
 
 // --- levels -------------------------------------------------------------------------------------
@@ -550,11 +557,19 @@ Ciphertext Evaluator::adjust(const Ciphertext& a, int level, double scale) const
                                   " by level " + std::to_string(level) + ": rescale first";
                          });
   Ciphertext out = impl_->shell(a);
-  for (const auto& part : a.parts) {
-    Poly multiplied = nested ? impl_->ring->select(part, above) : impl_->ring->copy(part);
-    impl_->ring->ops().mul_scalar(multiplied.view(), multiplied.view(),
-                                  ring::residues(*impl_->ring, multiplied.primes(), factor));
-    out.parts.push_back(impl_->switcher.reduce(multiplied, level));
+  const auto& primes = nested ? above : from;
+  const auto residues = ring::residues(*impl_->ring, primes, factor);
+  const auto multiply = [&](const Poly& x0, const Poly& x1) {
+    const backend::Combination::Multiple term{x0.view(), x1.view(), residues};
+    std::vector<Poly> d;
+    for (int i = 0; i < 2; ++i) d.push_back(impl_->ring->make(primes, a.batch()));
+    impl_->ring->ops().combine(d[0].view(), d[1].view(), {}, {{}, {&term, 1}});
+    return d;
+  };
+  const auto pair = multiply(a.parts[0], a.parts[1]);
+  out.parts = impl_->switcher.reduce_pair(pair[0], pair[1], level);
+  for (std::size_t i = 2; i < a.parts.size(); ++i) {
+    out.parts.push_back(impl_->switcher.reduce(multiply(a.parts[i], a.parts[i])[0], level));
   }
   out.level = level;
   out.scale = scale;

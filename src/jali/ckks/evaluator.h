@@ -34,6 +34,22 @@ struct Extended {
   Estimate estimate;  // in units without the factor P
 };
 
+/// sum factor a b + sum factor x + constant, of ciphertexts of two parts.
+struct Combination {
+  struct Product {
+    const Ciphertext* a;
+    const Ciphertext* b;
+    double factor = 1;  // 1 or 2
+  };
+  struct Multiple {
+    const Ciphertext* x;
+    double factor;
+  };
+  std::vector<Product> products{};
+  std::vector<Multiple> multiples{};
+  std::complex<double> constant{};
+};
+
 /// All operations are const and may be used from several threads. Levels of two operands must be
 /// equal (drop_to brings one down), scales equal to within 2^-20 relative; violations throw.
 class Evaluator {
@@ -91,9 +107,10 @@ class Evaluator {
   Ciphertext relinearise_rescale(const Ciphertext& a) const;
   Ciphertext multiply_relinearise_rescale(const Ciphertext& a, const Ciphertext& b) const;
 
-  /// sum_k a_k x_k at this level and scale. The x_k may lie higher, where they have all limbs of the level.
-  Ciphertext linear_combination(std::span<const Ciphertext* const> x, std::span<const double> a,
-                                int level, double scale) const;
+  /// The combination made at this level and scale, relinearised and rescaled to the level below, in one
+  /// division. Operands may lie higher: factors of products where they have all limbs of the level,
+  /// multiples anywhere. A product's scale is that of the sum, or, for a factor of 2, twice that.
+  Ciphertext combine_rescale(const Combination& c, int level, double scale) const;
 
   /// Same message and scale at a lower level.
   Ciphertext drop_to(const Ciphertext& a, int level) const;

@@ -79,6 +79,12 @@ struct Evaluator::Impl {
 
   Ciphertext shell(const Ciphertext& a) const;  // a's metadata without parts, seed and packing
   ring::Poly like(const Ciphertext& a) const;   // uninitialised, of a's shape
+  /// Throws where a constant of this size, scaled, does not fit the level.
+  void require_room(double constant, int level) const;
+  /// What a constant adds to what is known of a ciphertext.
+  void add_constant(Estimate& estimate, std::complex<double> b) const;
+  /// Division of a key switch's sum by P and the last primes of the level; out: the metadata before it.
+  Ciphertext reduced(const rlwe::Accumulator& acc, Ciphertext out) const;
   double scale_error_variance(double message, double scale_a, double scale_b) const;
 };
 

@@ -62,15 +62,14 @@ Accumulator KeySwitcher::switch_joined(const ring::Poly& c0, const ring::Poly& c
   return acc;
 }
 
-Accumulator KeySwitcher::switch_product(const ring::Poly& a0, const ring::Poly& a1,
-                                        const ring::Poly& b0, const ring::Poly& b1, int level,
-                                        const ExpandedKey& key) const {
+Accumulator KeySwitcher::switch_combination(const backend::Combination& c, std::size_t batch,
+                                            int level, const ExpandedKey& key) const {
   const auto primes = extended_primes(level);
   const auto& at = params_->level(level);
-  Accumulator acc{ring_->make(primes, a0.batch()), ring_->make(primes, a0.batch())};
-  ring_->ops().tensor_key_switch(acc.c0.view(), acc.c1.view(), a0.view(), a1.view(), b0.view(),
-                                 b1.view(), p_mod_q_[static_cast<std::size_t>(level)],
-                                 at.digit_limbs, key.view(), at.digit_ids);
+  Accumulator acc{ring_->make(primes, batch), ring_->make(primes, batch)};
+  ring_->ops().combine_key_switch(acc.c0.view(), acc.c1.view(), c,
+                                  p_mod_q_[static_cast<std::size_t>(level)], at.digit_limbs,
+                                  key.view(), at.digit_ids);
   return acc;
 }
 

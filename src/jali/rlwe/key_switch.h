@@ -38,9 +38,9 @@ class KeySwitcher {
   /// switch_key of c2, plus P c0 and P c1.
   Accumulator switch_joined(const ring::Poly& c0, const ring::Poly& c1, const ring::Poly& c2,
                             int level, const ExpandedKey& key) const;
-  /// switch_joined of the tensor product (a0, a1) x (b0, b1).
-  Accumulator switch_product(const ring::Poly& a0, const ring::Poly& a1, const ring::Poly& b0,
-                             const ring::Poly& b1, int level, const ExpandedKey& key) const;
+  /// switch_joined of a combination that has a product.
+  Accumulator switch_combination(const backend::Combination& c, std::size_t batch, int level,
+                                 const ExpandedKey& key) const;
 
   /// sigma_g(c0) + P^-1 <digits of sigma_g(c1), key>, and the other half: a ciphertext under sigma_g, back
   /// under its own key.

@@ -248,20 +248,46 @@ void CpuOps::key_switch_joined(View acc0, View acc1, ConstView x,
   }
   check_scalars(switched, joined.s);
   switch_key(acc0, acc1, switched, digit_limbs, key, digit_ids,
-             {joined.c0, joined.c1, {}, {}, joined.s, false});
+             {joined.c0, joined.c1, nullptr, joined.s});
 }
 
-void CpuOps::tensor_key_switch(View acc0, View acc1, ConstView a0, ConstView a1, ConstView b0,
-                               ConstView b1, std::span<const std::uint64_t> s,
-                               std::span<const std::uint32_t> digit_limbs, KeyView key,
-                               std::span<const std::uint32_t> digit_ids) const {
-  check(a0);
-  const auto lease = scratch_.lend(a0.primes.size() * a0.batch * row_bytes_);
-  const View d2{lease.data(), a0.primes, a0.batch};
-  check_same(d2, a1), check_same(d2, b0), check_same(d2, b1);
-  for (const ConstView& in : {a0, a1, b0, b1}) check_apart(acc0, in), check_apart(acc1, in);
-  check_scalars(d2, s);
-  switch_key(acc0, acc1, d2, digit_limbs, key, digit_ids, {a0, a1, b0, b1, s, true});
+void CpuOps::combine_key_switch(View acc0, View acc1, const Combination& c,
+                                std::span<const std::uint64_t> s,
+                                std::span<const std::uint32_t> digit_limbs, KeyView key,
+                                std::span<const std::uint32_t> digit_ids) const {
+  if (c.products.size() != 1 || c.multiples.size() > 1) {  // read once, written, read again
+    return Ops::combine_key_switch(acc0, acc1, c, s, digit_limbs, key, digit_ids);
+  }
+  const auto primes = own_primes(acc0, digit_limbs);
+  const auto lease = scratch_.lend(primes.size() * acc0.batch * row_bytes_);
+  const View d2{lease.data(), primes, acc0.batch};
+  check_terms(d2, c), check_scalars(d2, s);
+  const auto& p = c.products[0];
+  for (const ConstView& in : {p.a0, p.a1, p.b0, p.b1}) check_apart(acc0, in), check_apart(acc1, in);
+  for (const auto& m : c.multiples) {
+    for (const ConstView& in : {m.x0, m.x1}) check_apart(acc0, in), check_apart(acc1, in);
+  }
+  switch_key(acc0, acc1, d2, digit_limbs, key, digit_ids, {{}, {}, &c, s});
+}
+
+RowJoin CpuOps::joining(const Join& join, PrimeIndex p, std::size_t own, std::size_t b) const {
+  RowJoin out;
+  out.factor = join.s[own];
+  if (join.c == nullptr) {
+    out.a0 = row(join.c0, own, b), out.a1 = row(join.c1, own, b);
+    return out;
+  }
+  const auto& product = join.c->products[0];
+  const arith::Modulus& mod = prime(p).mod;
+  out.a0 = row_of(product.a0, p, b), out.a1 = row_of(product.a1, p, b);
+  out.b0 = row_of(product.b0, p, b), out.b1 = row_of(product.b1, p, b);
+  if (product.twice) out.factor = mod.add(out.factor, out.factor);
+  for (const auto& m : join.c->multiples) {
+    out.x0 = row_of(m.x0, p, b), out.x1 = row_of(m.x1, p, b);
+    out.x_factor = mod.mul(m.s[own], join.s[own]);
+  }
+  if (!join.c->constant.empty()) out.constant = mod.mul(join.c->constant[own], join.s[own]);
+  return out;
 }
 
 void CpuOps::switch_key(View acc0, View acc1, View x, std::span<const std::uint32_t> digit_limbs,
@@ -280,10 +306,12 @@ void CpuOps::switch_key(View acc0, View acc1, View x, std::span<const std::uint3
   const auto lease = scratch_.lend(digits.bytes());
   digits.place(lease.data());
   decompose(digits, x, [&](std::size_t i, std::size_t b, const PrimeTables& p) {
-    if (!join.product) return;
-    const void* a1 = row(join.a1, i, b);
-    const void* b1 = row(join.b1, i, b);
-    kernels_.dot(row(x, i, b), &a1, &b1, 1, nullptr, n_, p.row);
+    if (join.c == nullptr) return;
+    const auto& product = join.c->products[0];
+    const void* const a1 = row_of(product.a1, x.primes[i], b);
+    const void* const b1 = row_of(product.b1, x.primes[i], b);
+    const void *const left[] = {a1, a1}, *const right[] = {b1, b1};
+    kernels_.dot(row(x, i, b), left, right, product.twice ? 2 : 1, nullptr, n_, p.row);
   });
 
   // The digits [first, last) of row (t, b) into out0 and out1.
@@ -307,10 +335,7 @@ void CpuOps::switch_key(View acc0, View acc1, View x, std::span<const std::uint3
       rows[2 * count + i] = key_row(key, digit_ids[j], 1, position);
     }
     RowJoin joined;
-    if (first == 0 && own != npos && !join.s.empty()) {
-      joined = {row(join.a0, own, b), row(join.a1, own, b), nullptr, nullptr, join.s[own]};
-      if (join.product) joined.b0 = row(join.b0, own, b), joined.b1 = row(join.b1, own, b);
-    }
+    if (first == 0 && own != npos && !join.s.empty()) joined = joining(join, p, own, b);
     kernels_.lift_key_dot(out0, out1, temporary.data(), sources.data(), rows.data(),
                           rows.data() + count, rows.data() + 2 * count, count, joined,
                           prime(p).ntt);

@@ -78,6 +78,22 @@ void CpuOps::check_scalars(ConstView out, std::span<const std::uint64_t> s) cons
   }
 }
 
+void CpuOps::check_terms(ConstView sum, const Combination& c) const {
+  const auto operand = [&](ConstView x) {
+    check(x);
+    require<InvalidArgument>(x.batch == sum.batch && std::ranges::includes(x.primes, sum.primes),
+                             "an operand of a combination has the sum's batch and its primes");
+  };
+  require<InvalidArgument>(!c.products.empty() || !c.multiples.empty(),
+                           "a combination needs at least one term");
+  for (const auto& p : c.products) operand(p.a0), operand(p.a1), operand(p.b0), operand(p.b1);
+  for (const auto& m : c.multiples) {
+    operand(m.x0), operand(m.x1);
+    check_scalars(sum, m.s);
+  }
+  if (!c.constant.empty()) check_scalars(sum, c.constant);
+}
+
 // --- transforms and element-wise operations ------------------------------------------------------
 
 void CpuOps::ntt(View x) const {
@@ -248,6 +264,38 @@ void CpuOps::tensor(View d0, View d1, View d2, ConstView a0, ConstView a1, Const
   for_rows(d0, [&](std::size_t i, std::size_t k, const PrimeTables& p) {
     kernels_.tensor(row(d0, i, k), row(d1, i, k), row(d2, i, k), row(a0, i, k), row(a1, i, k),
                     row(b0, i, k), row(b1, i, k), n_, p.row);
+  });
+}
+
+void CpuOps::combine(View d0, View d1, View d2, const Combination& c) const {
+  check(d0), check_same(d0, d1), check_terms(d0, c);
+  const bool three = !c.products.empty();
+  if (three) check_same(d0, d2);
+  std::vector<ConstView> outputs = {d0, d1};
+  if (three) outputs.push_back(d2);
+  for (const ConstView& out : outputs) {
+    for (const auto& p : c.products) {
+      for (const ConstView& in : {p.a0, p.a1, p.b0, p.b1}) check_apart(out, in);
+    }
+    for (const auto& m : c.multiples) check_apart(out, m.x0), check_apart(out, m.x1);
+  }
+  for_rows(d0, [&](std::size_t i, std::size_t b, const PrimeTables& tables) {
+    const PrimeIndex prime = d0.primes[i];
+    std::vector<RowTerms::Product> products;
+    std::vector<RowTerms::Multiple> multiples;
+    for (const auto& p : c.products) {
+      for (int times = 0; times < (p.twice ? 2 : 1); ++times) {
+        products.push_back({row_of(p.a0, prime, b), row_of(p.a1, prime, b), row_of(p.b0, prime, b),
+                            row_of(p.b1, prime, b)});
+      }
+    }
+    for (const auto& m : c.multiples) {
+      multiples.push_back({row_of(m.x0, prime, b), row_of(m.x1, prime, b), m.s[i]});
+    }
+    kernels_.combine(row(d0, i, b), row(d1, i, b), three ? row(d2, i, b) : nullptr,
+                     {products.data(), products.size(), multiples.data(), multiples.size(),
+                      c.constant.empty() ? 0 : c.constant[i]},
+                     n_, tables.row);
   });
 }
 

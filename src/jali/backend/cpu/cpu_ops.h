@@ -1,6 +1,7 @@
 // The cpu backend: composes row kernels, in parallel over (limb, batch) rows.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -58,6 +59,7 @@ class CpuOps : public Ops {
                      std::span<const WeightedSum> sums) const override;
   void tensor(View d0, View d1, View d2, ConstView a0, ConstView a1, ConstView b0,
               ConstView b1) const override;
+  void combine(View d0, View d1, View d2, const Combination& c) const override;
   void automorphism_ntt(View out, ConstView in, std::uint64_t g) const override;
   void automorphism_coeff(View out, ConstView in, std::uint64_t g) const override;
   void mod_up(View ext, ConstView x, std::span<const std::uint32_t> digit_limbs) const override;
@@ -70,10 +72,10 @@ class CpuOps : public Ops {
                          std::span<const std::uint32_t> digit_limbs, KeyView key,
                          std::span<const std::uint32_t> digit_ids,
                          const Joined& joined) const override;
-  void tensor_key_switch(View acc0, View acc1, ConstView a0, ConstView a1, ConstView b0,
-                         ConstView b1, std::span<const std::uint64_t> s,
-                         std::span<const std::uint32_t> digit_limbs, KeyView key,
-                         std::span<const std::uint32_t> digit_ids) const override;
+  void combine_key_switch(View acc0, View acc1, const Combination& c,
+                          std::span<const std::uint64_t> s,
+                          std::span<const std::uint32_t> digit_limbs, KeyView key,
+                          std::span<const std::uint32_t> digit_ids) const override;
   void scale_down(View out, ConstView x, const ConstView* addend) const override;
   void scale_down_pair(View out0, View out1, ConstView x0, ConstView x1, const ConstView* addend0,
                        const ConstView* addend1) const override;
@@ -95,13 +97,14 @@ class CpuOps : public Ops {
   /// scale_down of blocks of the same primes and batch, their rows together.
   void divide(std::span<const Half> halves) const;
   struct Digits;
-  /// What joins a key switch: s times a0 and a1 or, if there is a b, times the first two parts of a
-  /// tensor product, whose third part is switched and still to be written.
+  /// What joins a key switch: s times c0 and c1 or, if there is a combination, s times its first two parts,
+  /// its third being switched and still to be written. It has one product and at most one multiple.
   struct Join {
-    ConstView a0, a1, b0, b1;
+    ConstView c0, c1;
+    const Combination* c = nullptr;
     std::span<const std::uint64_t> s;  // empty: nothing joins
-    bool product = false;
   };
+  RowJoin joining(const Join& join, PrimeIndex p, std::size_t own, std::size_t b) const;
   void switch_key(View acc0, View acc1, View x, std::span<const std::uint32_t> digit_limbs,
                   KeyView key, std::span<const std::uint32_t> digit_ids, const Join& join) const;
 
@@ -109,6 +112,11 @@ class CpuOps : public Ops {
     // A block of batch 1 serves every batch entry.
     return static_cast<const std::byte*>(v.data) +
            (limb * v.batch + (v.batch == 1 ? 0 : b)) * row_bytes_;
+  }
+  /// The row of a prime that v has.
+  const std::byte* row_of(ConstView v, PrimeIndex p, std::size_t b) const {
+    const auto at = std::ranges::lower_bound(v.primes, p) - v.primes.begin();
+    return row(v, static_cast<std::size_t>(at), b);
   }
   std::byte* row(View v, std::size_t limb, std::size_t b) const {
     return static_cast<std::byte*>(v.data) + (limb * v.batch + b) * row_bytes_;
@@ -133,6 +141,7 @@ class CpuOps : public Ops {
   void check_same(ConstView out, ConstView in, bool broadcast = false) const;
   /// An output that is written while `in` is still read must not be `in`.
   void check_apart(ConstView out, ConstView in) const;
+  void check_terms(ConstView sum, const Combination& c) const;
   void check_scalars(ConstView out, std::span<const std::uint64_t> s) const;
   void check_digits(ConstView x, std::span<const std::uint32_t> digit_limbs) const;
   void check_key(ConstView ext_primes, KeyView key, std::span<const std::uint32_t> ids) const;

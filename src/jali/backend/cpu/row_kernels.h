@@ -47,13 +47,34 @@ struct LiftSource {
 };
 
 /// What joins a row of a key switch: factor a0 and factor a1 or, if there is a b, factor a0 b0 and
-/// factor (a0 b1 + a1 b0); without a, nothing. factor < q.
+/// factor (a0 b1 + a1 b0); without a, nothing. If there is an x, x_factor x0 and x_factor x1 too. The
+/// constant joins the first row. All < q.
 struct RowJoin {
   const void* a0 = nullptr;
   const void* a1 = nullptr;
   const void* b0 = nullptr;
   const void* b1 = nullptr;
   std::uint64_t factor = 0;
+  const void* x0 = nullptr;
+  const void* x1 = nullptr;
+  std::uint64_t x_factor = 0;
+  std::uint64_t constant = 0;
+};
+
+/// Rows of a combination: products (a0 b0, a0 b1 + a1 b0, a1 b1), then multiples s x0, s x1, and a constant.
+struct RowTerms {
+  struct Product {
+    const void *a0, *a1, *b0, *b1;
+  };
+  struct Multiple {
+    const void *x0, *x1;
+    std::uint64_t s;
+  };
+  const Product* products = nullptr;
+  std::size_t product_count = 0;
+  const Multiple* multiples = nullptr;
+  std::size_t multiple_count = 0;
+  std::uint64_t constant = 0;
 };
 
 struct RowKernels {
@@ -80,6 +101,9 @@ struct RowKernels {
               const void* init, std::size_t n, const PrimeRow& p) = nullptr;
   void (*tensor)(void* d0, void* d1, void* d2, const void* a0, const void* a1, const void* b0,
                  const void* b1, std::size_t n, const PrimeRow& p) = nullptr;
+  /// d2 is written if there are products.
+  void (*combine)(void* d0, void* d1, void* d2, const RowTerms& terms, std::size_t n,
+                  const PrimeRow& p) = nullptr;
   /// v = floor(1/2 + sum_k y[k] inverse[k]) by fused multiply-adds in order, count < 2^15.
   void (*round_sum)(std::uint16_t* v, const void* const* y, const double* inverse,
                     std::size_t count, std::size_t n) = nullptr;

@@ -129,6 +129,44 @@ struct Rows {
     }
   }
 
+  static void combine(void* d0, void* d1, void* d2, const RowTerms& terms, std::size_t n,
+                      const PrimeRow& prime) {
+    const Prime p(prime);
+    for (std::size_t k = 0; k < n; k += W) {
+      Acc r0 = V::acc_set(V::set1(terms.constant)), r1 = V::acc_set(V::set1(0)), r2 = r1;
+      std::size_t left = kMaxProducts;
+      const auto take = [&](std::size_t products) {
+        if (left < products) {
+          r0 = V::acc_set(acc_reduce(r0, p));
+          r1 = V::acc_set(acc_reduce(r1, p));
+          r2 = V::acc_set(acc_reduce(r2, p));
+          left = kMaxProducts;
+        }
+        left -= products;
+      };
+      for (std::size_t i = 0; i < terms.product_count; ++i) {
+        const RowTerms::Product& t = terms.products[i];
+        const R x0 = V::load(row(t.a0) + k), x1 = V::load(row(t.a1) + k);
+        const R y0 = V::load(row(t.b0) + k), y1 = V::load(row(t.b1) + k);
+        take(2);
+        V::acc_mul(r0, x0, y0);
+        V::acc_mul(r1, x0, y1);
+        V::acc_mul(r1, x1, y0);
+        V::acc_mul(r2, x1, y1);
+      }
+      for (std::size_t i = 0; i < terms.multiple_count; ++i) {
+        const RowTerms::Multiple& t = terms.multiples[i];
+        const R s = V::set1(t.s);
+        take(1);
+        V::acc_mul_broadcast(r0, V::load(row(t.x0) + k), s);
+        V::acc_mul_broadcast(r1, V::load(row(t.x1) + k), s);
+      }
+      V::store(row(d0) + k, acc_reduce(r0, p));
+      V::store(row(d1) + k, acc_reduce(r1, p));
+      if (terms.product_count != 0) V::store(row(d2) + k, acc_reduce(r2, p));
+    }
+  }
+
   static void round_sum(std::uint16_t* v, const void* const* y, const double* inverse,
                         std::size_t count, std::size_t n) {
     for (std::size_t k = 0; k < n; k += W) {
@@ -321,8 +359,9 @@ struct Rows {
     }
   }
 
-  JALI_INLINE static void begin_join(Acc& r0, Acc& r1, const RowJoin& join, R factor, std::size_t k,
-                                     const Prime& p) {
+  /// At most two products a sum.
+  JALI_INLINE static void begin_join(Acc& r0, Acc& r1, const RowJoin& join, R factor, R x_factor,
+                                     std::size_t k, const Prime& p) {
     R x0 = V::load(row(join.a0) + k), x1 = V::load(row(join.a1) + k);
     if (join.b0 != nullptr) {
       const R y0 = V::load(row(join.b0) + k), y1 = V::load(row(join.b1) + k);
@@ -335,6 +374,9 @@ struct Rows {
     }
     V::acc_mul_broadcast(r0, x0, factor);
     V::acc_mul_broadcast(r1, x1, factor);
+    if (join.x0 == nullptr) return;
+    V::acc_mul_broadcast(r0, V::load(row(join.x0) + k), x_factor);
+    V::acc_mul_broadcast(r1, V::load(row(join.x1) + k), x_factor);
   }
 
   /// The digits are taken in groups whose rows the second-level cache holds.
@@ -353,7 +395,8 @@ struct Rows {
                                  const void* const* key1, std::size_t count, const RowJoin& join,
                                  bool accumulate, const NttTable& table) {
     const Prime p(*table.prime);
-    const R factor = V::set1(join.factor);
+    const R factor = V::set1(join.factor), x_factor = V::set1(join.x_factor);
+    const R constant = V::set1(join.constant);
     auto transform = Ntt<V>::make_row(table);
     const std::size_t n = table.n, chunks = Ntt<V>::chunks(n), len = n / chunks;
     for (std::size_t i = 0; i < count; ++i) {
@@ -373,10 +416,10 @@ struct Rows {
         if (own[i] == nullptr) Ntt<V>::finish(row(temporary) + i * n, c, transform);
       }
       for (std::size_t k = c * len; k < (c + 1) * len; k += W) {
-        Acc r0 = V::acc_set(accumulate ? V::load(row(out0) + k) : V::set1(0));
+        Acc r0 = V::acc_set(accumulate ? V::load(row(out0) + k) : constant);
         Acc r1 = V::acc_set(accumulate ? V::load(row(out1) + k) : V::set1(0));
-        if (join.a0 != nullptr && !accumulate) begin_join(r0, r1, join, factor, k, p);
-        for (std::size_t i = 0, left = kMaxProducts - 1; i < count; ++i, --left) {
+        if (join.a0 != nullptr && !accumulate) begin_join(r0, r1, join, factor, x_factor, k, p);
+        for (std::size_t i = 0, left = kMaxProducts - 2; i < count; ++i, --left) {
           if (left == 0) {
             r0 = V::acc_set(acc_reduce(r0, p));
             r1 = V::acc_set(acc_reduce(r1, p));
@@ -446,6 +489,7 @@ struct Rows {
     k.add_scalar = add_scalar;
     k.dot = dot;
     k.tensor = tensor;
+    k.combine = combine;
     k.round_sum = round_sum;
     k.lift = lift;
     k.lift_combine = lift_combine;

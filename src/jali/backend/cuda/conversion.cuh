@@ -113,11 +113,10 @@ struct DirectLift {
   }
 };
 
-/// y: (from, rows, N): [x (D/q_i)^-1]_{q_i} in coefficient form, limb i of the digits being limb
-/// limbs.prime[i] of x (NTT form).
+/// y: (from, rows, N): [x (D/q_i)^-1]_{q_i} in coefficient form, of the limbs of x
+/// (NTT form).
 template <class W>
-void decompose(const Engine<W>&, const ConversionPlan<W>&, const Source& x, const Limbs& limbs,
-               unsigned rows, void* y);
+void decompose(const Engine<W>&, const ConversionPlan<W>&, const Source& x, unsigned rows, void* y);
 template <class W>
 DirectLift<W> direct_lift(const ConversionPlan<W>& plan, const void* y) {
   using S = typename W::Stored;

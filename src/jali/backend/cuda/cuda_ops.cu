@@ -4,7 +4,9 @@
 #include <mutex>
 #include <tuple>
 
+#include "jali/arith/modulus.h"
 #include "jali/backend/cuda/check.cuh"
+#include "jali/backend/cuda/combination.cuh"
 #include "jali/backend/cuda/crt.cuh"
 #include "jali/backend/cuda/elementwise.cuh"
 #include "jali/backend/cuda/embedding.cuh"
@@ -138,6 +140,34 @@ class CudaOps final : public Ops {
                     a0.data, a1.data, b0.data, b1.data);
   }
 
+  void combine(View d0, View d1, View d2, const Combination& c) const override {
+    enter();
+    const auto p_count = c.products.size(), m_count = c.multiples.size();
+    for (std::size_t p = 0, m = 0; p < p_count || m < m_count;) {
+      CombinationTerms<W> terms{};
+      terms.three = p_count > 0;
+      terms.accumulate = p + m > 0;
+      for (; p < p_count && terms.products < kMaxProducts; ++p) {
+        const Combination::Product& from = c.products[p];
+        const int j = terms.products++;
+        terms.a0[j] = words(from.a0), terms.a1[j] = words(from.a1);
+        terms.b0[j] = words(from.b0), terms.b1[j] = words(from.b1);
+        place(terms.at_a[j], d0, from.a0), place(terms.at_b[j], d0, from.b0);
+        if (from.twice) terms.twice |= static_cast<std::uint8_t>(1u << j);
+      }
+      for (; m < m_count && terms.multiples < kMaxMultiples; ++m) {
+        const Combination::Multiple& from = c.multiples[m];
+        const int j = terms.multiples++;
+        terms.x0[j] = words(from.x0), terms.x1[j] = words(from.x1);
+        place(terms.at_x[j], d0, from.x0);
+        std::copy(from.s.begin(), from.s.end(), terms.s[j]);
+      }
+      std::copy(c.constant.begin(), c.constant.end(), terms.constant);
+      cuda::combine<W>(*stream_, tables_, shape(d0), limbs(d0.primes), d0.data, d1.data, d2.data,
+                       terms);
+    }
+  }
+
   void automorphism_ntt(View out, ConstView in, std::uint64_t g) const override {
     enter();
     automorphism<W>(*stream_, tables_, shape(out), limbs(out.primes), true, out.data, in.data, g);
@@ -168,7 +198,8 @@ class CudaOps final : public Ops {
   void key_switch(View acc0, View acc1, ConstView x, std::span<const std::uint32_t> digit_limbs,
                   KeyView key, std::span<const std::uint32_t> digit_ids) const override {
     enter();
-    switcher_.key_switch(acc0, acc1, source(x), x.primes, digit_limbs, key, digit_ids, {}, {});
+    switcher_.key_switch(acc0, acc1, source(x), x.primes, digit_limbs, key, digit_ids, {},
+                         kNothing);
   }
   void key_switch_joined(View acc0, View acc1, ConstView x,
                          std::span<const std::uint32_t> digit_limbs, KeyView key,
@@ -176,20 +207,40 @@ class CudaOps final : public Ops {
                          const Joined& joined) const override {
     enter();
     check_first(acc0, x);
+    JoinFactors<W> factors{};
+    std::copy(joined.s.begin(), joined.s.end(), factors.s);
     switcher_.key_switch(acc0, acc1, source(x), x.primes, digit_limbs, key, digit_ids,
-                         {joined.c0.data, joined.c1.data, nullptr, nullptr, false}, joined.s);
+                         {joined.c0.data, joined.c1.data}, factors);
   }
-  void tensor_key_switch(View acc0, View acc1, ConstView a0, ConstView a1, ConstView b0,
-                         ConstView b1, std::span<const std::uint64_t> s,
-                         std::span<const std::uint32_t> digit_limbs, KeyView key,
-                         std::span<const std::uint32_t> digit_ids) const override {
+  void combine_key_switch(View acc0, View acc1, const Combination& c,
+                          std::span<const std::uint64_t> s,
+                          std::span<const std::uint32_t> digit_limbs, KeyView key,
+                          std::span<const std::uint32_t> digit_ids) const override {
+    if (c.products.size() != 1 || c.multiples.size() > 1) {  // better read once
+      return Ops::combine_key_switch(acc0, acc1, c, s, digit_limbs, key, digit_ids);
+    }
     enter();
-    check_first(acc0, a0);
-    Source d2 = source(a1);
-    d2.b = b1.data;
-    d2.b_broadcast = b1.batch == 1 && a1.batch > 1;
-    switcher_.key_switch(acc0, acc1, d2, a0.primes, digit_limbs, key, digit_ids,
-                         {a0.data, a1.data, b0.data, b1.data, d2.b_broadcast}, s);
+    const auto primes = own_primes(acc0, digit_limbs);
+    const Combination::Product& p = c.products[0];
+    Source d2;
+    d2.a[0] = p.a1.data, d2.b = p.b1.data, d2.twice = p.twice, d2.batch = batch(acc0);
+    d2.at = positions(primes, p.a1.primes), d2.at_b = positions(primes, p.b1.primes);
+    Joining joining{p.a0.data, p.a1.data, p.b0.data, p.b1.data};
+    JoinFactors<W> factors{};
+    for (std::size_t i = 0; i < primes.size(); ++i) {
+      const arith::Modulus mod(config_.primes[primes[i]]);
+      factors.s[i] = static_cast<Stored>(p.twice ? mod.add(s[i], s[i]) : s[i]);
+      if (!c.multiples.empty())
+        factors.x[i] = static_cast<Stored>(mod.mul(c.multiples[0].s[i], s[i]));
+      if (!c.constant.empty())
+        factors.constant[i] = static_cast<Stored>(mod.mul(c.constant[i], s[i]));
+    }
+    if (!c.multiples.empty()) {
+      const Combination::Multiple& m = c.multiples[0];
+      joining.x0 = m.x0.data, joining.x1 = m.x1.data;
+      joining.at_x = positions(primes, m.x0.primes);
+    }
+    switcher_.key_switch(acc0, acc1, d2, primes, digit_limbs, key, digit_ids, joining, factors);
   }
 
   void scale_down(View out, ConstView x, const ConstView* addend) const override {
@@ -211,7 +262,7 @@ class CudaOps final : public Ops {
     enter();
     Source turned = source(c1);
     turned.g = g;
-    switcher_.key_switch(acc0, acc1, turned, c1.primes, digit_limbs, key, digit_ids, {}, {});
+    switcher_.key_switch(acc0, acc1, turned, c1.primes, digit_limbs, key, digit_ids, {}, kNothing);
     const View out[] = {out0, out1};
     const ConstView acc[] = {acc0, acc1};
     const ConstView* const addend[] = {&c0, nullptr};
@@ -288,8 +339,16 @@ class CudaOps final : public Ops {
   }
 
  private:
+  static constexpr JoinFactors<W> kNothing{};
   void enter() const { stream_->enter(); }
   static Stored* data(View x) { return static_cast<Stored*>(x.data); }
+  static const Stored* words(ConstView x) { return static_cast<const Stored*>(x.data); }
+  /// Where the limbs of the sum lie in an operand.
+  static void place(std::uint8_t (&to)[kMaxLimbs], View sum, ConstView operand) {
+    const Limbs at = positions(sum.primes, operand.primes);
+    for (std::size_t i = 0; i < sum.primes.size(); ++i)
+      to[i] = static_cast<std::uint8_t>(at.prime[i]);
+  }
   template <class V>
   static unsigned count(const V& x) {
     return static_cast<unsigned>(x.primes.size());
@@ -300,12 +359,6 @@ class CudaOps final : public Ops {
   }
   Shape shape(View out) const { return {count(out), batch(out), log_n_}; }
   static Limbs limbs(std::span<const PrimeIndex> primes) { return limbs_of(primes); }
-  static Source source(ConstView x) {
-    Source s;
-    s.a[0] = x.data;
-    s.batch = batch(x);
-    return s;
-  }
   static void check_first(View acc, ConstView x) {
     require<InvalidArgument>(x.primes.size() <= acc.primes.size() &&
                                  std::ranges::equal(x.primes, acc.primes.first(x.primes.size())),

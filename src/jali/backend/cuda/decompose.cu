@@ -9,12 +9,11 @@ namespace {
 template <class W>
 struct ReadSource {
   Source source;
-  Limbs limbs;  // of the source
   int log_n;
   template <int V>
   __device__ __forceinline__ void operator()(const Row<W>& row, int k,
                                              typename W::R (&x)[V]) const {
-    source.get<W>(limbs.prime[row.limb], row.b, static_cast<unsigned>(k), log_n, row.prime, x);
+    source.get<W>(row.limb, row.b, static_cast<unsigned>(k), log_n, row.prime, x);
   }
 };
 
@@ -22,16 +21,16 @@ struct ReadSource {
 
 template <class W>
 void decompose(const Engine<W>& engine, const ConversionPlan<W>& plan, const Source& x,
-               const Limbs& limbs, unsigned rows, void* y) {
+               unsigned rows, void* y) {
   auto* words = static_cast<typename W::Stored*>(y);
-  transform<W, true>(engine.stream, engine.transforms, ReadSource<W>{x, limbs, engine.log_n},
+  transform<W, true>(engine.stream, engine.transforms, ReadSource<W>{x, engine.log_n},
                      WriteBlock<W>{words}, words, plan.from, plan.from_count, rows, engine.log_n,
                      plan.inverse_hat.template as<Factor<typename W::R>>());
 }
 
-#define JALI_INSTANTIATE(W)                                                             \
-  template void decompose<W>(const Engine<W>&, const ConversionPlan<W>&, const Source&, \
-                             const Limbs&, unsigned, void*);
+#define JALI_INSTANTIATE(W)                                                                       \
+  template void decompose<W>(const Engine<W>&, const ConversionPlan<W>&, const Source&, unsigned, \
+                             void*);
 JALI_INSTANTIATE(W32)
 JALI_INSTANTIATE(W52)
 JALI_INSTANTIATE(W64)

@@ -63,22 +63,51 @@ __device__ __forceinline__ std::uint64_t streaming_policy(bool once) {
   }
   return policy;
 }
-// Residue k of what joins sum `part`; from, from_b: where the rows begin.
-template <class W>
-__device__ __forceinline__ typename W::R joined(const Joining& joining, int part, std::size_t at,
-                                                std::size_t at_b, const typename W::Prime& prime) {
-  const auto read = [](const void* p, std::size_t i) {
-    return W::load(static_cast<const typename W::Stored*>(p)[i]);
+// Adds what joins residues k, k + 1, .. of limb `own` of x to those of both sums.
+template <class W, int V>
+__device__ __forceinline__ void join(const Joining& joining, const JoinFactors<W>& factors,
+                                     const Source& source, unsigned own, unsigned row, unsigned k,
+                                     int log_n, const typename W::Prime& prime,
+                                     typename W::R (&r0)[V], typename W::R (&r1)[V]) {
+  using R = typename W::R;
+  const auto read = [&](const void* p, const Limbs& at, R(&x)[V]) {
+    const std::size_t limb = at.prime[own];
+    read_words<W, V>(
+        static_cast<const typename W::Stored*>(p) + ((limb * source.batch + row) << log_n) + k, x);
   };
-  if (joining.b0 == nullptr) return read(part == 0 ? joining.a0 : joining.a1, at);
-  typename W::Sum sum;
-  if (part == 0) {
-    W::add(sum, read(joining.a0, at), read(joining.b0, at_b), prime);
-  } else {
-    W::add(sum, read(joining.a0, at), read(joining.b1, at_b), prime);
-    W::add(sum, read(joining.a1, at), read(joining.b0, at_b), prime);
+  const R scale = W::load(factors.s[own]), constant = W::load(factors.constant[own]);
+  R a0[V], a1[V];
+  read(joining.a0, source.at, a0), read(joining.a1, source.at, a1);
+  if (joining.b0 != nullptr) {
+    R b0[V], b1[V];
+    read(joining.b0, source.at_b, b0), read(joining.b1, source.at_b, b1);
+#pragma unroll
+    for (int i = 0; i < V; ++i) {
+      typename W::Sum cross;
+      W::add(cross, a0[i], b1[i], prime);
+      W::add(cross, a1[i], b0[i], prime);
+      a0[i] = mul_mod<W>(a0[i], b0[i], prime);
+      a1[i] = W::total(cross, prime);
+    }
   }
-  return W::total(sum, prime);
+  typename W::Sum t0[V], t1[V];
+#pragma unroll
+  for (int i = 0; i < V; ++i) {
+    t0[i] = W::sum_of(W::add_mod(r0[i], constant, prime)), t1[i] = W::sum_of(r1[i]);
+    W::add(t0[i], a0[i], scale, prime);
+    W::add(t1[i], a1[i], scale, prime);
+  }
+  if (joining.x0 != nullptr) {
+    const R factor = W::load(factors.x[own]);
+    read(joining.x0, joining.at_x, a0), read(joining.x1, joining.at_x, a1);
+#pragma unroll
+    for (int i = 0; i < V; ++i) {
+      W::add(t0[i], a0[i], factor, prime);
+      W::add(t1[i], a1[i], factor, prime);
+    }
+  }
+#pragma unroll
+  for (int i = 0; i < V; ++i) r0[i] = W::total(t0[i], prime), r1[i] = W::total(t1[i], prime);
 }
 
 /// Digits share a tile's twiddles: what is not computed comes to shared memory once, behind the slots.
@@ -96,7 +125,7 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
     lift_product_kernel(Rows<W> s, bool rows_last, unsigned slots, unsigned splits,
                         typename W::Stored* acc0, typename W::Stored* acc1,
                         const typename W::Stored* ext, Source source, KeyDigits key,
-                        Joining joining, Scalars scalars) {
+                        Joining joining, JoinFactors<W> factors) {
   using T = TilePass<W, kM, kX, false, 0, kDigitLeaves<W, kX>>;
   using Stored = typename W::Stored;
   using R = typename W::R;
@@ -232,22 +261,18 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
           }
         }
       }
-      V v0, v1;
-      const bool joins = kJoins && first + count == end && own != kSkip;
-      const std::size_t at = ((static_cast<std::size_t>(own) * s.rows + row) << s.log_n) + k;
-      const std::size_t at_b =
-          joining.b_broadcast ? (static_cast<std::size_t>(own) << s.log_n) + k : at;
+      R r0[kV], r1[kV];
 #pragma unroll
       for (int c = 0; c < kV; ++c) {
-        R r0 = W::total(sum0[c], prime), r1 = W::total(sum1[c], prime);
-        if (joins) {
-          const R scale = W::load(static_cast<Stored>(scalars.s[own]));
-          typename W::Sum t0 = W::sum_of(r0), t1 = W::sum_of(r1);
-          W::add(t0, joined<W>(joining, 0, at + c, at_b + c, prime), scale, prime);
-          W::add(t1, joined<W>(joining, 1, at + c, at_b + c, prime), scale, prime);
-          r0 = W::total(t0, prime), r1 = W::total(t1, prime);
-        }
-        v0.v[c] = W::store(r0, prime), v1.v[c] = W::store(r1, prime);
+        r0[c] = W::total(sum0[c], prime), r1[c] = W::total(sum1[c], prime);
+      }
+      if (kJoins && first + count == end && own != kSkip) {
+        join<W>(joining, factors, source, own, row, k, s.log_n, prime, r0, r1);
+      }
+      V v0, v1;
+#pragma unroll
+      for (int c = 0; c < kV; ++c) {
+        v0.v[c] = W::store(r0[c], prime), v1.v[c] = W::store(r1[c], prime);
       }
       *out0 = v0, *out1 = v1;
     }
@@ -258,29 +283,23 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
 template <class W>
 __global__ void add_parts_kernel(Rows<W> s, unsigned splits, typename W::Stored* acc0,
                                  typename W::Stored* acc1, const typename W::Stored* part0,
-                                 const typename W::Stored* part1, Joining joining,
-                                 Scalars scalars) {
+                                 const typename W::Stored* part1, Source source, Joining joining,
+                                 JoinFactors<W> factors) {
   const unsigned k = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y, target = blockIdx.z;
   const unsigned own = s.targets.position.prime[target];
   const typename W::Prime prime = s.primes[s.targets.prime.prime[target]];
   const std::size_t at = ((static_cast<std::size_t>(target) * s.rows + row) << s.log_n) + k;
   const std::size_t part = (static_cast<std::size_t>(s.targets.count) * s.rows) << s.log_n;
   after_predecessor();
-  auto r0 = W::load(part0[at]), r1 = W::load(part1[at]);
+  typename W::R r0[] = {W::load(part0[at])}, r1[] = {W::load(part1[at])};
   for (unsigned i = 1; i < splits; ++i) {
-    r0 = W::add_mod(r0, W::load(part0[i * part + at]), prime);
-    r1 = W::add_mod(r1, W::load(part1[i * part + at]), prime);
+    r0[0] = W::add_mod(r0[0], W::load(part0[i * part + at]), prime);
+    r1[0] = W::add_mod(r1[0], W::load(part1[i * part + at]), prime);
   }
   if (joining.a0 != nullptr && own != kSkip) {
-    const std::size_t a = ((static_cast<std::size_t>(own) * s.rows + row) << s.log_n) + k;
-    const std::size_t b = joining.b_broadcast ? (static_cast<std::size_t>(own) << s.log_n) + k : a;
-    const auto scale = W::load(static_cast<typename W::Stored>(scalars.s[own]));
-    typename W::Sum t0 = W::sum_of(r0), t1 = W::sum_of(r1);
-    W::add(t0, joined<W>(joining, 0, a, b, prime), scale, prime);
-    W::add(t1, joined<W>(joining, 1, a, b, prime), scale, prime);
-    r0 = W::total(t0, prime), r1 = W::total(t1, prime);
+    join<W>(joining, factors, source, own, row, k, s.log_n, prime, r0, r1);
   }
-  acc0[at] = W::store(r0, prime), acc1[at] = W::store(r1, prime);
+  acc0[at] = W::store(r0[0], prime), acc1[at] = W::store(r1[0], prime);
 }
 
 template <class W, int kM, int kX, bool kDirect>
@@ -340,7 +359,7 @@ Rows<W> rows_of(const Engine<W>& engine, const ConversionPlan<W>& plan, const Ta
 template <class W>
 void lift_product(const Engine<W>& engine, const ConversionPlan<W>& plan, const Targets& targets,
                   unsigned rows, void* acc0, void* acc1, const void* y, void* ext, const Source& x,
-                  const KeyDigits& key, const Joining& joining, const Scalars& scalars) {
+                  const KeyDigits& key, const Joining& joining, const JoinFactors<W>& factors) {
   using S = typename W::Stored;
   const Rows<W> shape = rows_of(engine, plan, targets, rows, y);
   const bool at_use = plan.at_use(rows);
@@ -368,7 +387,7 @@ void lift_product(const Engine<W>& engine, const ConversionPlan<W>& plan, const 
       const dim3 grid = rows_last ? dim3(parts, tiles, rows) : dim3(rows, tiles, parts);
       cuda::launch(engine.stream, "key switch", kernel, grid, T::kThreads, bytes, 1, shape,
                    rows_last, slots, splits, out0, out1, static_cast<const S*>(ext), x, key,
-                   joining, scalars);
+                   joining, factors);
     };
     const auto choose = [&]<bool kJoins>(S* out0, S* out1) {
       if constexpr (kM1 == 0) {
@@ -391,7 +410,7 @@ void lift_product(const Engine<W>& engine, const ConversionPlan<W>& plan, const 
     constexpr unsigned kThreads = 256;
     cuda::launch(engine.stream, "key switch", add_parts_kernel<W>,
                  dim3((1u << engine.log_n) / kThreads, rows, targets.count), kThreads, 0, 1, shape,
-                 splits, out0, out1, part0, part0 + part, joining, scalars);
+                 splits, out0, out1, part0, part0 + part, x, joining, factors);
   });
 }
 
@@ -416,7 +435,7 @@ void lift_finish(const Engine<W>& engine, const ConversionPlan<W>& plan, const T
 #define JALI_INSTANTIATE(W)                                                                 \
   template void lift_product<W>(const Engine<W>&, const ConversionPlan<W>&, const Targets&, \
                                 unsigned, void*, void*, const void*, void*, const Source&,  \
-                                const KeyDigits&, const Joining&, const Scalars&);          \
+                                const KeyDigits&, const Joining&, const JoinFactors<W>&);   \
   template void lift_finish<W>(const Engine<W>&, const ConversionPlan<W>&, const Targets&,  \
                                unsigned, const void*, void*, const Source&);
 JALI_INSTANTIATE(W32)

@@ -5,12 +5,18 @@
 
 namespace jali::backend::cuda {
 
-/// What joins the sums on the limbs that x has: s_i c_c, or with b0 given s_i times
-/// (a0 b0, a0 b1 + a1 b0), c_c = a_c.
+/// What joins the sums on the limbs that x has: s a_c, or with a b s (a0 b0, a0 b1 + a1 b0); with an x
+/// x_c too, by a factor of its own; and a constant to the first sum. a and b lie as in the source that is switched.
 struct Joining {
   const void *a0 = nullptr, *a1 = nullptr;  // null: nothing joins
   const void *b0 = nullptr, *b1 = nullptr;
-  bool b_broadcast = false;
+  const void *x0 = nullptr, *x1 = nullptr;
+  Limbs at_x;  // where the limbs lie in x
+};
+/// One a limb each.
+template <class W>
+struct JoinFactors {
+  typename W::Stored s[kMaxLimbs], x[kMaxLimbs], constant[kMaxLimbs];
 };
 
 /// Digits of a key: (digit, part, limb, N).
@@ -26,7 +32,7 @@ struct KeyDigits {
 template <class W>
 void lift_product(const Engine<W>&, const ConversionPlan<W>&, const Targets&, unsigned rows,
                   void* acc0, void* acc1, const void* y, void* ext, const Source& x,
-                  const KeyDigits& key, const Joining& joining, const Scalars& s);
+                  const KeyDigits& key, const Joining& joining, const JoinFactors<W>& factors);
 
 /// ext from what lift leaves to NTT form, own rows copied from x.
 template <class W>

@@ -13,16 +13,8 @@ std::uint16_t find(std::span<const PrimeIndex> primes, PrimeIndex p) {
   return at == primes.end() ? kSkip : static_cast<std::uint16_t>(at - primes.begin());
 }
 
-Limbs in_order(unsigned count) {
-  Limbs limbs;
-  for (unsigned i = 0; i < count; ++i) limbs.prime[i] = static_cast<std::uint16_t>(i);
-  return limbs;
-}
-
 Targets targets_of(std::span<const PrimeIndex> to, std::span<const PrimeIndex> own) {
-  Targets t{limbs_of(to), {}, static_cast<unsigned>(to.size())};
-  for (std::size_t i = 0; i < to.size(); ++i) t.position.prime[i] = find(own, to[i]);
-  return t;
+  return {limbs_of(to), positions(to, own), static_cast<unsigned>(to.size())};
 }
 
 }  // namespace
@@ -35,14 +27,28 @@ Limbs limbs_of(std::span<const PrimeIndex> primes) {
   return out;
 }
 
+Limbs positions(std::span<const PrimeIndex> primes, std::span<const PrimeIndex> in) {
+  require<Unsupported>(primes.size() <= kMaxLimbs && in.size() <= kMaxLimbs,
+                       "the GPU engine holds polynomials of up to 256 limbs");
+  Limbs out{};
+  for (std::size_t i = 0; i < primes.size(); ++i) out.prime[i] = find(in, primes[i]);
+  return out;
+}
+
 Limbs key_limbs(KeyView key, std::span<const PrimeIndex> primes) {
-  Limbs limbs;
-  for (std::size_t i = 0; i < primes.size(); ++i) {
-    limbs.prime[i] = find(key.primes, primes[i]);
-    require<InvalidArgument>(limbs.prime[i] != kSkip,
-                             "the key lacks a prime that the product needs");
-  }
+  const Limbs limbs = positions(primes, key.primes);
+  require<InvalidArgument>(
+      std::find(limbs.prime, limbs.prime + primes.size(), kSkip) == limbs.prime + primes.size(),
+      "the key lacks a prime that the product needs");
   return limbs;
+}
+
+Source source(ConstView x) {
+  Source s;
+  s.a[0] = x.data;
+  s.batch = static_cast<unsigned>(x.batch);
+  s.at = positions(x.primes, x.primes);
+  return s;
 }
 
 template <class W>
@@ -87,12 +93,11 @@ void Switcher<W>::mod_up(View ext, ConstView x, std::span<const std::uint32_t> d
   const auto& p = plan(x.primes, digit_limbs, ext.primes, {});
   const auto rows = static_cast<unsigned>(x.batch);
   const Targets targets = targets_of(ext.primes, x.primes);
-  Source source;
-  source.a[0] = x.data, source.batch = rows;
+  const Source from = source(x);
   auto y = scratch_.allocate(x.primes.size() * limb_bytes(rows));
-  decompose<W>(engine(), p, source, in_order(p.from_count), rows, y.data());
+  decompose<W>(engine(), p, from, rows, y.data());
   lift<W>(engine(), p, targets, rows, ext.data, y.data());
-  lift_finish<W>(engine(), p, targets, rows, y.data(), ext.data, source);
+  lift_finish<W>(engine(), p, targets, rows, y.data(), ext.data, from);
 }
 
 template <class W>
@@ -100,22 +105,20 @@ void Switcher<W>::key_switch(View acc0, View acc1, const Source& x,
                              std::span<const PrimeIndex> x_primes,
                              std::span<const std::uint32_t> digit_limbs, KeyView key,
                              std::span<const std::uint32_t> digit_ids, const Joining& joining,
-                             std::span<const std::uint64_t> s) const {
+                             const JoinFactors<W>& factors) const {
   const unsigned rows = x.batch;
   const auto& p = plan(x_primes, digit_limbs, acc0.primes, {});  // refuses what is too large
   const Targets targets = targets_of(acc0.primes, x_primes);
   KeyDigits digits{
       key.data, static_cast<unsigned>(key.primes.size()), key_limbs(key, acc0.primes), {}};
   std::copy(digit_ids.begin(), digit_ids.end(), digits.id);
-  Scalars scalars{};
-  std::copy(s.begin(), s.end(), scalars.s);
   auto y = scratch_.allocate(x_primes.size() * limb_bytes(rows));
   auto ext =
       scratch_.allocate(p.at_use(rows) ? 1 : digit_limbs.size() * targets.count * limb_bytes(rows));
-  decompose<W>(engine(), p, x, in_order(p.from_count), rows, y.data());
+  decompose<W>(engine(), p, x, rows, y.data());
   lift<W>(engine(), p, targets, rows, ext.data(), y.data());
   lift_product<W>(engine(), p, targets, rows, acc0.data, acc1.data, y.data(), ext.data(), x, digits,
-                  joining, scalars);
+                  joining, factors);
 }
 
 template <class W>
@@ -124,10 +127,10 @@ void Switcher<W>::divide(std::span<const View> out, std::span<const ConstView> x
   const auto& from = x[0].primes;
   const auto& to = out[0].primes;
   PrimeList dropped, added;
-  Limbs dropped_at;
+  Source source;
   for (std::size_t i = 0; i < from.size(); ++i) {
     if (find(to, from[i]) != kSkip) continue;
-    dropped_at.prime[dropped.size()] = static_cast<std::uint16_t>(i);
+    source.at.prime[dropped.size()] = static_cast<std::uint16_t>(i);
     dropped.push_back(from[i]);
   }
   for (const PrimeIndex t : to) {
@@ -137,7 +140,6 @@ void Switcher<W>::divide(std::span<const View> out, std::span<const ConstView> x
   const auto& p = plan(dropped, one_digit, to, added);
   Targets targets{limbs_of(to), {}, static_cast<unsigned>(to.size())};
   std::fill(std::begin(targets.position.prime), std::end(targets.position.prime), kSkip);
-  Source source;
   source.batch = static_cast<unsigned>(x[0].batch);
   Division d{};
   d.batch = source.batch;
@@ -151,7 +153,7 @@ void Switcher<W>::divide(std::span<const View> out, std::span<const ConstView> x
   const auto rows = static_cast<unsigned>(out.size()) * d.batch;
   auto y = scratch_.allocate(std::max<std::size_t>(dropped.size(), 1) * limb_bytes(rows));
   auto lifted = scratch_.allocate(p.at_use(rows) ? 1 : to.size() * limb_bytes(rows));
-  decompose<W>(engine(), p, source, dropped_at, rows, y.data());
+  decompose<W>(engine(), p, source, rows, y.data());
   lift<W>(engine(), p, targets, rows, lifted.data(), y.data());
   cuda::divide<W>(engine(), p, targets, rows, y.data(), lifted.data(), d);
 }

@@ -19,6 +19,11 @@ Limbs limbs_of(std::span<const PrimeIndex> primes);
 /// Where a key holds each of `primes`. A prime that it lacks throws InvalidArgument.
 Limbs key_limbs(KeyView key, std::span<const PrimeIndex> primes);
 
+/// Where each of `primes` lies in `in`, or kSkip.
+Limbs positions(std::span<const PrimeIndex> primes, std::span<const PrimeIndex> in);
+/// A polynomial as it lies.
+Source source(ConstView x);
+
 template <class W>
 class Switcher {
  public:
@@ -30,7 +35,7 @@ class Switcher {
   void key_switch(View acc0, View acc1, const Source& x, std::span<const PrimeIndex> x_primes,
                   std::span<const std::uint32_t> digit_limbs, KeyView key,
                   std::span<const std::uint32_t> digit_ids, const Joining& joining,
-                  std::span<const std::uint64_t> s) const;
+                  const JoinFactors<W>& factors) const;
   /// One or two halves of the same shape; sigma_g of the addends is added.
   void divide(std::span<const View> out, std::span<const ConstView> x,
               std::span<const ConstView* const> addend, std::uint64_t g = 1) const;

@@ -279,13 +279,14 @@ __device__ inline unsigned source_ntt(unsigned k, std::uint64_t g, int log_n) {
   return __brev((target - 1) / 2) >> (32 - log_n);
 }
 
-/// A polynomial as kernels read it: sigma_g(a), or sigma_g(a b); up to two halves of `batch` rows a limb.
+/// A polynomial as kernels read it: sigma_g(a), or a b or 2 a b; up to two halves of `batch` rows a limb.
 struct Source {
   const void* a[2] = {nullptr, nullptr};
   const void* b = nullptr;
-  bool b_broadcast = false;
+  bool twice = false;
   std::uint64_t g = 1;
   unsigned batch = 1;  // of a half
+  Limbs at, at_b;  // where its limbs lie in a, in b
 
   /// Residues k, k + 1, .. of row `row` (of both halves) of limb `limb`; k a multiple of V, at most sixteen
   /// bytes.
@@ -294,15 +295,20 @@ struct Source {
                                       const typename W::Prime& prime, typename W::R (&x)[V]) const {
     using Stored = typename W::Stored;
     const unsigned half = row >= batch ? 1 : 0, r = row - half * batch;
-    const std::size_t at = (static_cast<std::size_t>(limb) * batch + r) << log_n;
-    const std::size_t b_at = b_broadcast ? static_cast<std::size_t>(limb) << log_n : at;
+    const auto begin = [&](const Limbs& limbs) {
+      return (static_cast<std::size_t>(limbs.prime[limb]) * batch + r) << log_n;
+    };
     const unsigned from = g == 1 ? k : source_ntt(k, g, log_n) & ~(V - 1u);
-    read_words<W, V>(static_cast<const Stored*>(half != 0 ? a[1] : a[0]) + at + from, x);
+    read_words<W, V>(static_cast<const Stored*>(half != 0 ? a[1] : a[0]) + begin(at) + from, x);
     if (b != nullptr) {
       typename W::R y[V];
-      read_words<W, V>(static_cast<const Stored*>(b) + b_at + from, y);
+      read_words<W, V>(static_cast<const Stored*>(b) + begin(at_b) + k, y);
 #pragma unroll
-      for (int i = 0; i < V; ++i) x[i] = mul_mod<W>(x[i], y[i], prime);
+      for (int i = 0; i < V; ++i) {
+        x[i] = mul_mod<W>(x[i], y[i], prime);
+        if (twice) x[i] = W::add_mod(x[i], x[i], prime);
+      }
+      return;
     }
     if (g == 1) return;
     typename W::R run[V];

@@ -201,6 +201,66 @@ class RefOps final : public Ops {
     });
   }
 
+  void combine(View d0, View d1, View d2, const Combination& sum) const override {
+    const Contract c = contract("combine");
+    const bool three = !sum.products.empty();
+    if (!three && sum.multiples.empty()) c.fail("there is no term");
+    c.view("d0", d0);
+    c.view("d1", d1);
+    c.same_shape(d0, d1);
+    c.apart(c.block("d0", d0), {c.block("d1", d1)});
+    if (three) {
+      c.view("d2", d2);
+      c.same_shape(d0, d2);
+      c.apart(c.block("d2", d2), {c.block("d0", d0), c.block("d1", d1)});
+    }
+    const auto operand = [&](ConstView x) {
+      c.view("an operand", x);
+      c.same_batch(d0, x);
+      if (!is_subset(d0.primes, x.primes)) c.fail("an operand lacks primes of the sum");
+      c.apart(c.block("d0", d0), {c.block("an operand", x)});
+      c.apart(c.block("d1", d1), {c.block("an operand", x)});
+      if (three) c.apart(c.block("d2", d2), {c.block("an operand", x)});
+    };
+    for (const auto& p : sum.products) {
+      operand(p.a0), operand(p.a1), operand(p.b0), operand(p.b1);
+      c.same_primes(p.a0, p.a1), c.same_primes(p.b0, p.b1);
+    }
+    for (const auto& m : sum.multiples) {
+      operand(m.x0), operand(m.x1);
+      c.same_primes(m.x0, m.x1);
+      c.scalars(d0, m.s);
+    }
+    if (!sum.constant.empty()) c.scalars(d0, sum.constant);
+    for_rows(d0, [&](std::size_t i, std::size_t j, u64 q) {
+      const auto load_limb = [&](ConstView x) {
+        const auto at = std::find(x.primes.begin(), x.primes.end(), d0.primes[i]);
+        return load(x, static_cast<std::size_t>(at - x.primes.begin()), j);
+      };
+      Row r0(n(), sum.constant.empty() ? 0 : sum.constant[i]), r1(n()), r2(n());
+      const auto add_to = [&](Row& r, const Row& x, const Row& y) {
+        for (std::size_t k = 0; k < n(); ++k) r[k] = ref::add(r[k], ref::mul(x[k], y[k], q), q);
+      };
+      for (const auto& p : sum.products) {
+        const Row x0 = load_limb(p.a0), x1 = load_limb(p.a1);
+        const Row y0 = load_limb(p.b0), y1 = load_limb(p.b1);
+        for (int times = 0; times < (p.twice ? 2 : 1); ++times) {
+          add_to(r0, x0, y0);
+          add_to(r1, x0, y1), add_to(r1, x1, y0);
+          add_to(r2, x1, y1);
+        }
+      }
+      for (const auto& m : sum.multiples) {
+        const Row s(n(), m.s[i]);
+        add_to(r0, load_limb(m.x0), s);
+        add_to(r1, load_limb(m.x1), s);
+      }
+      store(d0, i, j, r0);
+      store(d1, i, j, r1);
+      if (three) store(d2, i, j, r2);
+    });
+  }
+
   void automorphism_ntt(View out, ConstView in, u64 g) const override {
     check_automorphism(contract("automorphism_ntt"), out, in, g);
     for_rows(out, [&](std::size_t i, std::size_t j, u64) {

@@ -29,7 +29,8 @@ struct Record {
   std::vector<PrimeIndex> primes_out;  // of the output; empty for icrt
   std::size_t batch = 1;               // of the output
   std::vector<std::uint32_t> digits;   // limbs of each digit; key_product: the digit ids
-  std::size_t terms = 1;  // inner_product, weighted_sums: number of products; crt, icrt: words
+  std::size_t terms =
+      1;  // inner_product, weighted_sums: number of products; combinations: of terms; crt, icrt: words
   std::uint64_t galois = 1;  // automorphisms and key_product
   bool accumulate = false;  // the output is read as well
   std::vector<Extent> reads;

@@ -140,6 +140,14 @@ class TraceOps final : public Ops {
     run(std::move(r), [&] { inner_->tensor(d0, d1, d2, a0, a1, b0, b1); });
   }
 
+  void combine(View d0, View d1, View d2, const Combination& c) const override {
+    Record r = record("combine", d0, {}, {d0, d1});
+    if (!c.products.empty()) write(r, d2);
+    r.primes_in = r.primes_out;
+    read_terms(r, d0, c);
+    run(std::move(r), [&] { inner_->combine(d0, d1, d2, c); });
+  }
+
   void automorphism_ntt(View out, ConstView in, u64 g) const override {
     Record r = record("automorphism_ntt", out, {in}, {out});
     r.galois = g;
@@ -192,16 +200,18 @@ class TraceOps final : public Ops {
     run(std::move(r),
         [&] { inner_->key_switch_joined(acc0, acc1, x, digit_limbs, key, digit_ids, joined); });
   }
-  void tensor_key_switch(View acc0, View acc1, ConstView a0, ConstView a1, ConstView b0,
-                         ConstView b1, std::span<const u64> s, std::span<const u32> digit_limbs,
-                         KeyView key, std::span<const u32> digit_ids) const override {
-    Record r = record("tensor_key_switch", acc0, {a0, a1, b0, b1}, {acc0, acc1});
+  void combine_key_switch(View acc0, View acc1, const Combination& c, std::span<const u64> s,
+                          std::span<const u32> digit_limbs, KeyView key,
+                          std::span<const u32> digit_ids) const override {
+    const ConstView own{acc0.data, own_primes(acc0, digit_limbs), acc0.batch};
+    Record r = record("combine_key_switch", acc0, {}, {acc0, acc1});
+    r.primes_in.assign(own.primes.begin(), own.primes.end());
+    read_terms(r, own, c);
     read_key(r, key, digit_ids, acc0.primes.size());
     r.digits.assign(digit_limbs.begin(), digit_limbs.end());
-    r.mults = switch_mults(acc0, digit_limbs) + 6 * residues(a0);
-    run(std::move(r), [&] {
-      inner_->tensor_key_switch(acc0, acc1, a0, a1, b0, b1, s, digit_limbs, key, digit_ids);
-    });
+    r.mults += switch_mults(acc0, digit_limbs) + 2 * residues(own);
+    run(std::move(r),
+        [&] { inner_->combine_key_switch(acc0, acc1, c, s, digit_limbs, key, digit_ids); });
   }
   void scale_down(View out, ConstView x, const ConstView* addend) const override {
     Record r = record("scale_down", out, {x}, {out});
@@ -287,6 +297,18 @@ class TraceOps final : public Ops {
   }
   void write(Record& r, ConstView x, std::size_t blocks = 1) const {
     extend(r.writes, r.bytes_written, address(x.data), blocks * limbs(x) * row_bytes());
+  }
+  /// The rows of the sum's primes, of every operand; the extent begins where the operand does.
+  void read_terms(Record& r, ConstView sum, const Combination& c) const {
+    const auto operand = [&](ConstView x) {
+      extend(r.reads, r.bytes_read, address(x.data), limbs(sum) * row_bytes());
+    };
+    for (const auto& p : c.products) {
+      operand(p.a0), operand(p.a1), operand(p.b0), operand(p.b1);
+    }
+    for (const auto& m : c.multiples) operand(m.x0), operand(m.x1);
+    r.terms = c.products.size() + c.multiples.size();
+    r.mults += (4 * c.products.size() + 2 * c.multiples.size()) * residues(sum);
   }
   /// The rows used, of both parts of each digit; the extent begins where the digit does.
   void read_key(Record& r, KeyView key, std::span<const u32> digit_ids,

@@ -1,0 +1,195 @@
+// Sums of products and multiples of ciphertexts: every operand is read once, where it lies, and one
+// division serves relinearisation and rescaling.
+#include <algorithm>
+#include <cmath>
+#include <deque>
+
+#include "jali/base/error.h"
+#include "jali/ckks/evaluator_impl.h"
+
+namespace jali::ckks {
+
+namespace {
+
+using Primes = std::vector<PrimeIndex>;
+
+bool holds(std::span<const PrimeIndex> primes, std::span<const PrimeIndex> all) {
+  return std::ranges::includes(primes, all);
+}
+
+/// product of `primes` / product of `by`; what both have is left out.
+double quotient(const ring::Ring& ring, std::span<const PrimeIndex> primes,
+                std::span<const PrimeIndex> by) {
+  double q = 1;
+  for (const PrimeIndex p : primes) {
+    if (!std::ranges::binary_search(by, p)) q *= static_cast<double>(ring.prime(p));
+  }
+  for (const PrimeIndex p : by) {
+    if (!std::ranges::binary_search(primes, p)) q /= static_cast<double>(ring.prime(p));
+  }
+  return q;
+}
+
+/// Those of `has` from which a division leads to `want` without loss: all that both have, and others until
+/// the modulus is no smaller. Nothing where `has` is too small.
+Primes base_of(const ring::Ring& ring, std::span<const PrimeIndex> has,
+               std::span<const PrimeIndex> want) {
+  Primes base;
+  std::ranges::set_intersection(has, want, std::back_inserter(base));
+  for (const PrimeIndex p : has) {
+    if (quotient(ring, base, want) >= 1) break;
+    if (!std::ranges::binary_search(want, p)) {
+      base.insert(std::ranges::upper_bound(base, p), p);
+    }
+  }
+  return quotient(ring, base, want) >= 1 ? base : Primes{};
+}
+
+/// Multiples that come to the level of the sum together: what they have in common, and the base there.
+struct Group {
+  Primes common, base;
+  std::vector<Combination::Multiple> members;
+};
+
+/// A combination as engines take it.
+struct Terms {
+  std::vector<backend::Combination::Product> products;
+  std::vector<backend::Combination::Multiple> multiples;
+  std::vector<std::uint64_t> constant;
+  std::deque<std::vector<std::uint64_t>> factors;
+  std::deque<std::vector<ring::Poly>> divided;  // what groups have come to
+
+  backend::Combination view() const { return {products, multiples, constant}; }
+  void add(const std::vector<ring::Poly>& x, std::vector<std::uint64_t> s) {
+    factors.push_back(std::move(s));
+    multiples.push_back({x[0].view(), x[1].view(), factors.back()});
+  }
+};
+
+// factor x at `scale` times `enlarged` as an integer multiple; adds what is known of it to `sum`.
+double integer_multiple(const Evaluator::Impl& impl, const Combination::Multiple& m, double scale,
+                        double enlarged, std::optional<Estimate>& sum) {
+  const double wanted = m.factor * (scale / m.x->scale) * enlarged, factor = std::nearbyint(wanted);
+  Estimate term =
+      impl.noise.multiply_constant(m.x->estimate, std::fabs(m.factor), std::fabs(factor));
+  term.variance +=
+      impl.scale_error_variance(m.x->estimate.message, m.x->scale * std::fabs(factor - wanted), 0);
+  sum = sum ? impl.noise.add(*sum, term) : term;
+  return factor;
+}
+
+std::vector<ring::Poly> make_pair(const ring::Ring& ring, std::span<const PrimeIndex> primes,
+                                  std::size_t batch) {
+  std::vector<ring::Poly> out;
+  for (int i = 0; i < 2; ++i) out.push_back(ring.make(primes, batch));
+  return out;
+}
+
+}  // namespace
+
+Ciphertext Evaluator::combine_rescale(const Combination& c, int level, double scale) const {
+  const Impl& impl = *impl_;
+  const ring::Ring& ring = *impl.ring;
+  require<InvalidArgument>(!c.products.empty() || !c.multiples.empty(),
+                           "a combination needs at least one term");
+  impl.require_level(level, 1);
+  const Ciphertext& first = c.products.empty() ? *c.multiples[0].x : *c.products[0].a;
+  const std::size_t batch = first.batch();
+  const auto check = [&](const Ciphertext& x) {
+    impl.check(x);
+    require<InvalidArgument>(x.parts.size() == 2 && x.batch() == batch && x.level >= level,
+                             "terms of a combination have two parts, equal batches and no level "
+                             "below that of the sum");
+  };
+  check(first);
+  const auto& primes = impl.params->level(level).primes;
+  Ciphertext out = impl.shell(first);
+  out.level = level;
+  out.scale = scale;
+  Terms terms;
+  std::optional<Estimate> estimate;
+
+  for (const auto& [a, b, factor] : c.products) {
+    check(*a), check(*b);
+    require<InvalidArgument>(holds(impl.params->level(a->level).primes, primes) &&
+                                 holds(impl.params->level(b->level).primes, primes),
+                             "a factor lacks limbs of the level asked for: adjust");
+    const double own = a->scale * b->scale, exact = factor * scale / own;
+    const double integer = std::nearbyint(exact);
+    require<ScaleMismatch>(
+        (integer == 1 || integer == 2) && std::fabs(exact / integer - 1) < 0x1p-20,
+        "a product's scale is not that of the sum, nor half of it");
+    terms.products.push_back({a->parts[0].view(), a->parts[1].view(), b->parts[0].view(),
+                              b->parts[1].view(), integer == 2});
+    Estimate term = impl.noise.multiply(a->estimate, a->scale, b->estimate, b->scale);
+    if (a == b) {  // as in square
+      const double message = a->estimate.message * a->scale;
+      term.variance += 2 * message * message * a->estimate.variance;
+    }
+    term = impl.noise.multiply_constant(term, factor, integer);
+    estimate = estimate ? impl.noise.add(*estimate, term) : term;
+    out.log_slots = std::max({out.log_slots, a->log_slots, b->log_slots});
+  }
+
+  std::vector<Group> groups;
+  for (const auto& m : c.multiples) {
+    check(*m.x);
+    require<InvalidArgument>(std::isfinite(m.factor), "a constant operand must be finite");
+    out.log_slots = std::max(out.log_slots, m.x->log_slots);
+    const auto& has = impl.params->level(m.x->level).primes;
+    if (holds(has, primes)) {
+      const double factor = integer_multiple(impl, m, scale, 1, estimate);
+      terms.add(m.x->parts, ring::residues(ring, primes, factor));
+      continue;
+    }
+    const auto joins = [&](Group& group) {
+      Primes common;
+      std::ranges::set_intersection(group.common, has, std::back_inserter(common));
+      Primes base = base_of(ring, common, primes);
+      if (base.empty()) return false;
+      group.common = std::move(common), group.base = std::move(base);
+      group.members.push_back(m);
+      return true;
+    };
+    if (!std::ranges::any_of(groups, joins)) {
+      groups.push_back({has, base_of(ring, has, primes), {m}});
+      require<InternalError>(!groups.back().base.empty(), "a level above has a smaller modulus");
+    }
+  }
+  for (const Group& group : groups) {
+    const double enlarged = quotient(ring, group.base, primes);
+    Terms members;
+    std::optional<Estimate> sum;
+    for (const auto& m : group.members) {
+      const double factor = integer_multiple(impl, m, scale, enlarged, sum);
+      members.add(m.x->parts, ring::residues(ring, group.base, factor));
+    }
+    auto d = make_pair(ring, group.base, batch);
+    ring.ops().combine(d[0].view(), d[1].view(), {}, members.view());
+    terms.divided.push_back(impl.switcher.reduce_pair(d[0], d[1], level));
+    terms.add(terms.divided.back(), ring::residues(ring, primes, std::int64_t{1}));
+    const Estimate term = impl.noise.rescale(*sum, enlarged);
+    estimate = estimate ? impl.noise.add(*estimate, term) : term;
+  }
+
+  if (const double re = std::nearbyint(c.constant.real() * scale); re != 0) {
+    impl.require_room(re, level);
+    terms.constant = ring::residues(ring, primes, re);
+    impl.add_constant(*estimate, c.constant.real());
+  }
+  out.estimate = *estimate;
+
+  if (!c.products.empty() && c.constant.imag() == 0) {
+    return impl.reduced(impl.switcher.switch_combination(terms.view(), batch, level,
+                                                         impl.relinearisation_key(level)),
+                        std::move(out));
+  }
+  out.parts = make_pair(ring, primes, batch);
+  if (!c.products.empty()) out.parts.push_back(ring.make(primes, batch));
+  ring.ops().combine(out.parts[0].view(), out.parts[1].view(),
+                     c.products.empty() ? backend::View{} : out.parts[2].view(), terms.view());
+  if (c.constant.imag() != 0) out = add_scalar(out, {0, c.constant.imag()});
+  return relinearise_rescale(out);
+}
+
+}  // namespace jali::ckks
