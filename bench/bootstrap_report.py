@@ -42,15 +42,17 @@ def load(name: str) -> list[Row]:
 def sizes(rows: list[Row]) -> str:
     """Markdown: a line a row."""
     lines = [
-        "| preset | word | batch | ms each | mean error | largest | levels left | keys, diagonals | limbs, digits |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| preset | word | batch | ms each | mean error | largest | levels left | keys: sent; on the device | diagonals; program | limbs, digits |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         p = row["params"]
+        held = row.get("device_gb", {})  # older rows do not say
+        keys = f"{row['key_gb']:.1f}; {held['keys']:.1f} GB" if held else f"{row['key_gb']:.1f} GB"
         lines.append(
             f"| `{row['preset']}` | {p['word']} | {row['batch']} | {row['each_s'] * 1e3:.1f} "
             f"| {row['mean_error']:.2e} ({row['precision_bits']:.1f} bits) | {row['max_error']:.1e} "
-            f"| {p['levels_left']} | {row['key_gb']:.1f}, {row['plaintext_gb']:.1f} GB "
+            f"| {p['levels_left']} | {keys} | {row['plaintext_gb']:.1f}; {row['program_gb']:.1f} GB "
             f"| {p['limbs']} + {p['special']}, {p['dnum']} |"
         )
     return "\n".join(lines) + "\n"

@@ -1,11 +1,11 @@
 // Bootstrapping stage by stage on either device; one JSON object a line, in the shape of `jali bench --json`.
 //   bench_bootstrap [--preset NAME] [--device cpu|cuda] [--word w32|w52|w64] [--batch B] [--reps R]
 //                   [--precision BITS] [--order raise_first|slots_first] [--cts LEVELS] [--stc LEVELS]
-//                   [--dnum D] [--log-n N]
+//                   [--dnum D] [--log-n N] [--minimum]
 //                   [--threads T] [--stream] [--bytes] [--operations] [--profile] [--commit C]
 // --precision, --order, --cts, --stc, --dnum: other than the preset's. --log-n: the preset's precision, levels and
-// digits on another ring, without its security. --stream: diagonals are encoded whenever they are used, for
-// little memory. --profile: the kernels of a bootstrapping on a GPU by their times. Prints nothing that was not
+// digits on another ring, without its security. --minimum: the fewest keys. --stream: diagonals are encoded
+// whenever they are used, for little memory. --profile: the kernels of a bootstrapping on a GPU by their times. Prints nothing that was not
 // decrypted first. --bytes: what each stage's operations read and write. On a GPU the time is that of the recorded program (--operations: of its operations one by one), and each stage's that of its operations
 // waited for at the stage's end; a stage's floor is the bytes that its operations read and write, each operand
 // and result once, over the rate of a copy.
@@ -34,7 +34,7 @@ struct Options {
   int log_n = 0, threads = 1, reps = 1, cts = 0, stc = 0, dnum = 0;
   double precision = 0;
   std::size_t batch = 1;
-  bool stream = false, profile = false, bytes = false, operations = false;
+  bool minimum = false, stream = false, profile = false, bytes = false, operations = false;
 };
 
 double since(Clock::time_point start) {
@@ -123,7 +123,7 @@ int run(const Options& o) {
   const bool real = slots_first && o.preset == "n16_real";
   const auto wait = [&] { ring->memory().synchronize(); };
 
-  bootstrap::BootstrapPlan plan(params, {-1, real});
+  bootstrap::BootstrapPlan plan(params, {-1, real, o.minimum});
   const double plan_s = lap();
   rlwe::KeyGenerator generator(params, ring);
   const auto sk = std::make_shared<const rlwe::SecretKey>(generator.secret_key());
@@ -133,13 +133,16 @@ int run(const Options& o) {
       bootstrap::evaluation_keys(generator, *sk, {&plan, 1}));
   wait();
   const double keys_s = lap();
+  // What the engine's memory holds: expanded keys, diagonals, and the most at once from then on.
+  const auto held = [&] { return static_cast<double>(ring->ops().pool()->bytes_in_use()); };
+  const double before_keys = held();
   evaluator = std::make_shared<const ckks::Evaluator>(params, ring, keys);
   wait();
-  const double expand_s = lap();
+  const double expand_s = lap(), key_device_bytes = held() - before_keys;
   bootstrap::Bootstrapper bootstrapper(evaluator, std::move(plan));
   if (!o.stream) bootstrapper.prepare();
   wait();
-  const double prepare_s = lap();
+  const double prepare_s = lap(), diagonal_device_bytes = held() - before_keys - key_device_bytes;
 
   std::mt19937_64 random(std::random_device{}());
   std::uniform_real_distribution<double> uniform(-1, 1);
@@ -192,6 +195,7 @@ int run(const Options& o) {
   }
   if (o.bytes) count_bytes(bootstrapper.plan(), ring, keys, x, stages);
   keys.reset();
+  const double peak_device_bytes = static_cast<double>(ring->ops().pool()->peak_bytes());
   const double stream_s = *std::ranges::min_element(times);
   double bandwidth = 0;
   std::size_t program_bytes = 0;
@@ -259,14 +263,17 @@ int run(const Options& o) {
   std::printf(
       "\"precision_bits\": %.2f, \"mean_error\": %.3e, \"max_error\": %.3e, \"predicted_bits\": "
       "%.2f, \"key_gb\": %.2f, \"plaintext_gb\": %.2f, \"program_gb\": %.2f, \"peak_gb\": %.2f, "
+      "\"device_gb\": {\"keys\": %.3f, \"diagonals\": %.3f, \"most\": %.2f}, \"keys\": \"%s\", "
       "\"setup_s\": {\"parameters\": %.2f, \"engine\": %.2f, \"matrices\": %.2f, \"keys\": %.2f, "
       "\"expanding_keys\": %.2f, \"diagonals\": %.2f, \"first_bootstrap\": %.3f}, "
       "\"diagonals\": \"%s\", \"program\": %s, \"commit\": \"%s\", \"stages\": {",
       -std::log2(errors.mean), errors.mean, errors.worst, predicted,
       static_cast<double>(key_bytes) / 1e9,
       static_cast<double>(bootstrapper.plan().plaintext_bytes()) / 1e9,
-      static_cast<double>(program_bytes) / 1e9, peak_gb(), params_s, ring_s, plan_s, keys_s,
-      expand_s, prepare_s, first_s, o.stream ? "encoded at each use" : "encoded beforehand",
+      static_cast<double>(program_bytes) / 1e9, peak_gb(), key_device_bytes / 1e9,
+      diagonal_device_bytes / 1e9, peak_device_bytes / 1e9, o.minimum ? "minimum" : "all", params_s,
+      ring_s, plan_s, keys_s, expand_s, prepare_s, first_s,
+      o.stream ? "encoded at each use" : "encoded beforehand",
       cuda && !o.operations ? "true" : "false", o.commit.c_str());
   bool first = true;
   for (const auto& [name, stage] : stages) {
@@ -316,6 +323,8 @@ int main(int argc, char** argv) {
       o.reps = std::atoi(value());
     } else if (option == "--commit") {
       o.commit = value();
+    } else if (option == "--minimum") {
+      o.minimum = true;
     } else if (option == "--stream") {
       o.stream = true;
     } else if (option == "--operations") {

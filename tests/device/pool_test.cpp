@@ -215,9 +215,64 @@ TEST(Pool, ARedirectionKeepsWhatWasRecorded) {
   EXPECT_EQ(memory->live, 0);
 }
 
-TEST(Pool, ThreadsNeverShareABlock) {
+TEST(Pool, RegionsHoldWhatIsInUseAtOnce) {
+  constexpr std::size_t kUnit = std::size_t{1} << 20;
+  auto memory = std::make_shared<CountingMemory>(6 * kUnit);
+  auto pool = Pool::of_regions(4 * kUnit, memory);
+  {
+    Buffer a = pool->allocate(kUnit), b = pool->allocate(2 * kUnit), c = pool->allocate(1000);
+    EXPECT_EQ(memory->live, 1);
+    EXPECT_EQ(memory->used, 4 * kUnit);
+    EXPECT_EQ(pool->bytes_in_use(), 3 * kUnit + 1024);
+    EXPECT_EQ(pool->bytes_cached(), kUnit - 1024);
+    const void* first = a.data();
+    a = Buffer(), b = Buffer();
+    Buffer joined = pool->allocate(3 * kUnit);  // where both were
+    EXPECT_EQ(joined.data(), first);
+    EXPECT_EQ(memory->live, 1);
+    Buffer more = pool->allocate(kUnit);  // a region of its own
+    EXPECT_EQ(memory->used, 5 * kUnit);
+    EXPECT_THROW(pool->allocate(2 * kUnit), OutOfMemory);
+    Buffer small = pool->allocate(kUnit - 2048);  // what is left of the first
+    EXPECT_EQ(memory->used, 5 * kUnit);
+    EXPECT_EQ(pool->bytes_in_use() + pool->bytes_cached(), 5 * kUnit);
+    more = Buffer();
+    pool->trim();  // the first is in use
+    EXPECT_EQ(memory->used, 4 * kUnit);
+  }
+  EXPECT_EQ(pool->bytes_in_use(), 0U);
+  EXPECT_EQ(pool->bytes_cached(), 4 * kUnit);
+  pool->trim();
+  EXPECT_EQ(memory->live, 0);
+  // A first region that the memory does not have is smaller.
+  pool = Pool::of_regions(7 * kUnit, memory);
+  Buffer a = pool->allocate(5 * kUnit);
+  EXPECT_EQ(memory->used, 5 * kUnit);
+}
+
+TEST(Pool, TellsThePeakOfSomeWork) {
+  auto pool = Pool::create();
+  {
+    const Buffer before = pool->allocate(8192);
+  }
+  const Buffer held = pool->allocate(1024);
+  EXPECT_EQ(pool->peak_of([&] {
+    const Buffer a = pool->allocate(2048);
+    {
+      const Buffer b = pool->allocate(1024);
+    }
+    const Buffer c = pool->allocate(1024);
+  }),
+            3072U);
+  EXPECT_EQ(pool->peak_bytes(), 8192U);
+}
+
+class PoolThreads : public ::testing::TestWithParam<bool> {};
+
+TEST_P(PoolThreads, NeverShareABlock) {
   auto memory = std::make_shared<CountingMemory>();
-  auto pool = Pool::create(false, memory, /*poison=*/true);
+  auto pool = GetParam() ? Pool::of_regions(1 << 16, memory, /*poison=*/true)
+                         : Pool::create(false, memory, /*poison=*/true);
   std::vector<std::thread> threads;
   std::atomic<int> bad = 0;
   for (int t = 0; t < 4; ++t) {
@@ -243,6 +298,8 @@ TEST(Pool, ThreadsNeverShareABlock) {
   pool.reset();
   EXPECT_EQ(memory->live, 0);
 }
+
+INSTANTIATE_TEST_SUITE_P(Pools, PoolThreads, ::testing::Bool());
 
 TEST(Memory, GathersAndScatters) {
   auto memory = device::host_memory();

@@ -11,18 +11,21 @@
 #include <vector>
 
 #include "jali/base/error.h"
+#include "jali/device/arena.h"
 
 namespace jali::device {
 
 namespace {
 
 constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kRegionAlignment = 512;
+constexpr std::size_t kLaterRegions = 16;  // the first is so many times as large
 
-// Sizes are rounded to a sixteenth of their power of two, so that a freed block fits many requests
-// and at most 1/16 is wasted.
+// Sizes are rounded to a sixteenth of their power of two, at most a mebibyte, so that a freed block fits
+// many requests and at most 1/16 is wasted.
 std::size_t size_class(std::size_t bytes) {
   std::size_t granule = kAlignment;
-  while (granule * 32 < bytes) granule *= 2;
+  while (granule * 32 < bytes && granule < (std::size_t{1} << 20)) granule *= 2;
   return (bytes + granule - 1) / granule * granule;
 }
 
@@ -42,9 +45,12 @@ std::string readable(std::size_t bytes) {
 
 struct Pool::State {
   bool wipe = false, poison = false;
+  bool joins = false;  // blocks are of regions, in the arena; else they are kept by size
+  std::size_t region = 0, later_regions = 0;  // bytes of the next one, of those after it
   std::shared_ptr<Memory> memory;
   mutable std::mutex mutex;
   std::unordered_map<std::size_t, std::vector<void*>> free[2];  // by size; those of secrets apart
+  Arena arena;
   std::size_t in_use = 0, cached = 0, peak = 0;
   // A thread that allocates elsewhere for now, and what it freed meanwhile; only that thread uses them.
   std::atomic<std::thread::id> redirected;
@@ -68,6 +74,15 @@ std::shared_ptr<Pool> Pool::create(bool wipe, std::shared_ptr<Memory> memory, bo
   return std::shared_ptr<Pool>(new Pool(wipe, std::move(memory), poison));
 }
 
+std::shared_ptr<Pool> Pool::of_regions(std::size_t first, std::shared_ptr<Memory> memory,
+                                       bool poison) {
+  auto pool = create(false, std::move(memory), poison);
+  pool->state_->joins = true;
+  pool->state_->region = first;
+  pool->state_->later_regions = first / kLaterRegions;
+  return pool;
+}
+
 Memory& Pool::memory() const { return *state_->memory; }
 
 Pool::~Pool() { trim(); }
@@ -76,23 +91,46 @@ Buffer Pool::allocate(std::size_t bytes, bool secret) {
   return (redirected() ? *state_->redirect_to : *this).allocate(bytes, secret, *this);
 }
 
+std::size_t Pool::rounded(std::size_t bytes) const noexcept {
+  if (!state_->joins) return size_class(bytes == 0 ? 1 : bytes);
+  return (std::max<std::size_t>(bytes, 1) + kRegionAlignment - 1) / kRegionAlignment *
+         kRegionAlignment;
+}
+
+void* Pool::take(std::size_t size, bool secret) {
+  std::lock_guard lock(state_->mutex);
+  if (state_->joins) return state_->arena.take(size);
+  auto& blocks = state_->free[secret];
+  const auto it = blocks.find(size);
+  if (it == blocks.end() || it->second.empty()) return nullptr;
+  void* data = it->second.back();
+  it->second.pop_back();
+  state_->cached -= size;
+  return data;
+}
+
+void* Pool::extend(std::size_t size, std::size_t region) {
+  void* data = state_->memory->allocate(region);
+  if (!state_->joins || data == nullptr) return data;
+  std::lock_guard lock(state_->mutex);
+  state_->region = state_->later_regions;
+  state_->arena.add({data, region});
+  return state_->arena.take(size);
+}
+
 Buffer Pool::allocate(std::size_t bytes, bool secret, Pool& spare) {
-  const std::size_t size = size_class(bytes == 0 ? 1 : bytes);
-  void* data = nullptr;
-  {
+  const std::size_t size = rounded(bytes);
+  void* data = take(size, secret);
+  const auto region = [&] {
     std::lock_guard lock(state_->mutex);
-    auto& blocks = state_->free[secret];
-    if (auto it = blocks.find(size); it != blocks.end() && !it->second.empty()) {
-      data = it->second.back();
-      it->second.pop_back();
-      state_->cached -= size;
-    }
-  }
-  if (data == nullptr) data = state_->memory->allocate(size);
+    return std::max(size, state_->region);
+  };
+  if (data == nullptr) data = extend(size, region());
   if (data == nullptr) {  // what is cached may be in the way
     spare.trim();
     state_->memory->trim();
-    data = state_->memory->allocate(size);
+    data = extend(size, region());
+    if (data == nullptr && state_->joins) data = extend(size, size);
   }
   if (data == nullptr) {
     std::string message = "could not allocate " + readable(size);
@@ -119,12 +157,13 @@ void Pool::release(void* data, std::size_t bytes, bool secret) noexcept {
     state_->deferred.push_back({data, bytes, secret});
     return;
   }
-  const std::size_t size = size_class(bytes == 0 ? 1 : bytes);
+  const std::size_t size = rounded(bytes);
   if (state_->wipe || secret) state_->memory->wipe(data, size);
   if (state_->poison) state_->memory->fill(data, kPoison, size);
   std::lock_guard lock(state_->mutex);
   state_->in_use -= size;
   try {
+    if (state_->joins) return state_->arena.give(data, size);
     state_->free[secret][size].push_back(data);
     state_->cached += size;
   } catch (...) {
@@ -141,6 +180,9 @@ void Pool::trim() noexcept {
     kind.clear();
   }
   state_->cached = 0;
+  for (const auto& region : state_->arena.release()) {
+    state_->memory->free(region.data, region.bytes);
+  }
 }
 
 std::size_t Pool::bytes_in_use() const {
@@ -150,7 +192,7 @@ std::size_t Pool::bytes_in_use() const {
 
 std::size_t Pool::bytes_cached() const {
   std::lock_guard lock(state_->mutex);
-  return state_->cached;
+  return state_->cached + state_->arena.free_bytes();
 }
 
 std::size_t Pool::peak_bytes() const {
@@ -161,6 +203,16 @@ std::size_t Pool::peak_bytes() const {
 void Pool::reset_peak() {
   std::lock_guard lock(state_->mutex);
   state_->peak = state_->in_use;
+}
+
+std::size_t Pool::peak_of(const std::function<void()>& work) {
+  const std::size_t before = bytes_in_use(), peak = peak_bytes();
+  reset_peak();
+  work();
+  std::lock_guard lock(state_->mutex);
+  const std::size_t most = state_->peak;
+  state_->peak = std::max(most, peak);
+  return most - before;
 }
 
 Pool::Redirect::Redirect(std::shared_ptr<Pool> from, std::shared_ptr<Pool> to)

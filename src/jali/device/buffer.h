@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "jali/device/memory.h"
@@ -49,6 +50,10 @@ class Pool : public std::enable_shared_from_this<Pool> {
   static std::shared_ptr<Pool> create(bool wipe = false,
                                       std::shared_ptr<Memory> memory = host_memory(),
                                       bool poison = false);
+  /// Cuts blocks from regions, in which freed ones join their neighbours: keeps little more than what is in
+  /// use at once, of whatever sizes. first: bytes of the first region; later ones are smaller.
+  static std::shared_ptr<Pool> of_regions(std::size_t first, std::shared_ptr<Memory> memory,
+                                          bool poison = false);
   static constexpr std::uint8_t kPoison = 0xff;  // no residue: all words lie above every modulus
   ~Pool();
 
@@ -62,6 +67,8 @@ class Pool : public std::enable_shared_from_this<Pool> {
   /// The largest bytes_in_use since the last reset_peak.
   std::size_t peak_bytes() const;
   void reset_peak();
+  /// The most that is in use at once while work runs, beyond what was before.
+  std::size_t peak_of(const std::function<void()>& work);
   Memory& memory() const;
 
   /// While it lives, what the creating thread allocates from `from` comes from `to`, and what it frees
@@ -83,6 +90,10 @@ class Pool : public std::enable_shared_from_this<Pool> {
   Pool(bool wipe, std::shared_ptr<Memory> memory, bool poison);
   Buffer allocate(std::size_t bytes, bool secret,
                   Pool& spare);  // gives cached blocks of spare back
+  void* take(std::size_t size, bool secret);  // of what is cached, or null
+  /// A block of new memory: all of it, or the first of a region of so many bytes. Or null.
+  void* extend(std::size_t size, std::size_t region);
+  std::size_t rounded(std::size_t bytes) const noexcept;
   void release(void* data, std::size_t bytes, bool secret) noexcept;
   bool redirected() const noexcept;
   struct State;

@@ -50,8 +50,7 @@ class CudaOps final : public Ops {
   std::shared_ptr<device::Pool> pool() const override { return scratch_; }
   std::unique_ptr<Captured> capture(std::function<void()> work) const override {
     enter();
-    return record_program(stream_, scratch_, device::Pool::create(false, memory_, options_.poison),
-                          std::move(work));
+    return record_program(stream_, scratch_, memory_, options_.poison, std::move(work));
   }
   std::uint64_t root(PrimeIndex prime) const override { return tables_.roots.at(prime); }
 

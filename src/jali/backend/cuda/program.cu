@@ -45,10 +45,11 @@ class Graph final : public Captured {
 
 std::unique_ptr<Captured> record_program(std::shared_ptr<const Stream> stream,
                                          const std::shared_ptr<device::Pool>& pool,
-                                         std::shared_ptr<device::Pool> own,
+                                         std::shared_ptr<device::Memory> memory, bool poison,
                                          const std::function<void()>& work) {
   require<InvalidArgument>(!stream->recording(), "a program cannot be made inside another one");
-  work();
+  const std::size_t most = pool->peak_of(work);
+  auto own = device::Pool::of_regions(most, std::move(memory), poison);
   auto graph = std::make_unique<Graph>(stream, own);
   std::lock_guard lock(stream->recording_mutex());
   device::Pool::Redirect redirect(pool, std::move(own));
