@@ -122,6 +122,21 @@ TEST_P(GpuLevels, EveryOperationAndVariant) {
       o.ops.tensor_key_switch(v[0], v[1], of(a0, o), of(a1, o), of(b0, o), of(b1, o), s, digits,
                               key_of(key, o), ids);
     });
+    // Operands of this level and of all primes.
+    const auto with_sum = [&](const Side& o, const auto& call) {
+      const backend::Combination::Product product{of(a0, o), of(a1, o), of(wide0, o), of(wide1, o),
+                                                  level % 2 == 0};
+      const backend::Combination::Multiple multiple{of(wide1, o), of(wide0, o), s};
+      call(backend::Combination{{&product, 1}, {&multiple, 1}, s});
+    };
+    check("combine", {q, q, q}, [&](const Side& o, const Views& v) {
+      with_sum(o, [&](const auto& sum) { o.ops.combine(v[0], v[1], v[2], sum); });
+    });
+    check("combine_key_switch", {qp, qp}, [&](const Side& o, const Views& v) {
+      with_sum(o, [&](const auto& sum) {
+        o.ops.combine_key_switch(v[0], v[1], sum, s, digits, key_of(key, o), ids);
+      });
+    });
     Pair acc0 = poison(qp), acc1 = poison(qp);
     check("rotate", {q, q}, [&](const Side& o, const Views& v) {
       o.ops.rotate(v[0], v[1], of(acc0, o), of(acc1, o), of(a0, o), of(a1, o), g, digits,

@@ -88,6 +88,15 @@ inline std::vector<Output> every_operation(const Ops& ops, const Config& config,
     keep("tensor 0", std::move(d0)), keep("tensor 1", std::move(d1)),
         keep("tensor 2", std::move(d2));
   }
+  {
+    Block d0 = blank(some), d1 = blank(some), d2 = blank(some);
+    const Block wide = fresh(all, batch);
+    const Combination::Product products[] = {{a, b, wide, wide, true}, {c, c, c, c, false}};
+    const Combination::Multiple multiples[] = {{wide, wide, s}, {b, d, s}};
+    ops.combine(d0, d1, d2, {products, multiples, s});
+    keep("combine 0", std::move(d0)), keep("combine 1", std::move(d1)),
+        keep("combine 2", std::move(d2));
+  }
   for (const u64 g :
        {u64{1}, u64{5}, u64{25}, u64{2} * config.n - 1, below(rng, config.n) * 2 + 1}) {
     apart("automorphism_ntt", [&](Block& x) { ops.automorphism_ntt(x, a, g); });
