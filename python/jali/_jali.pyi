@@ -181,6 +181,18 @@ class Params:
         Bytes of evaluation_keys(rotations, conjugate=..., bootstrap=slots, minimum=...); 0 is all slots.
         """
 
+    def expanded_bootstrap_key_bytes(
+        self,
+        rotations: Sequence[int] = [],
+        conjugate: bool = False,
+        slots: Sequence[int] = [0],
+        *,
+        minimum: bool = False,
+    ) -> int:
+        """
+        Bytes that the same keys take in the memory of an evaluator, on a GPU or not.
+        """
+
     def expanded_key_bytes(
         self, rotations: Sequence[int] = [], conjugate: bool = False, relinearise: bool = True
     ) -> int:

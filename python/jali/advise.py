@@ -71,8 +71,10 @@ def _bootstrapping(params: ckks.Params) -> dict[str, Any]:
         "log2_failure": round(params.log2_bootstrap_failure, 1),
         "rotation_keys": len(params.bootstrap_rotations()),
         "all_key_bytes": params.bootstrap_key_bytes(),
+        "all_key_bytes_expanded": params.expanded_bootstrap_key_bytes(),
         "fewest_rotation_keys": len(params.bootstrap_rotations(minimum=True)),
         "fewest_all_key_bytes": params.bootstrap_key_bytes(minimum=True),
+        "fewest_all_key_bytes_expanded": params.expanded_bootstrap_key_bytes(minimum=True),
     }
 
 
@@ -214,12 +216,14 @@ def run(options: argparse.Namespace) -> int:
                 ("failure", f"below 2^{boot['log2_failure']:.0f} each"),
                 (
                     "its keys",
-                    f"{bytes_text(boot['all_key_bytes'])} ({boot['rotation_keys']} rotations)",
+                    f"{bytes_text(boot['all_key_bytes'])} ({boot['rotation_keys']} rotations), "
+                    f"{bytes_text(boot['all_key_bytes_expanded'])} in an evaluator's memory",
                 ),
                 (
                     "the fewest",
                     f"{bytes_text(boot['fewest_all_key_bytes'])} "
-                    f"({boot['fewest_rotation_keys']} rotations)",
+                    f"({boot['fewest_rotation_keys']} rotations), "
+                    f"{bytes_text(boot['fewest_all_key_bytes_expanded'])} there",
                 ),
             ],
         )

@@ -346,6 +346,19 @@ Raises InsecureParams or InvalidArgument, saying what would fit.)")
           "all "
           "slots.")
       .def(
+          "expanded_bootstrap_key_bytes",
+          [](const Params& p, const std::vector<int>& rotations, bool conjugate,
+             const std::vector<std::int64_t>& slots, bool minimum) {
+            nb::gil_scoped_release release;
+            const auto wanted =
+                minimum ? ckks::composing_rotations(rotations, p.ptr->slots()) : rotations;
+            return bootstrap::expanded_key_bytes(*p.ptr, bootstrap_plans(p.ptr, slots, minimum),
+                                                 wanted, conjugate);
+          },
+          "rotations"_a = std::vector<int>{}, "conjugate"_a = false,
+          "slots"_a = std::vector<std::int64_t>{0}, nb::kw_only(), "minimum"_a = false,
+          "Bytes that the same keys take in the memory of an evaluator, on a GPU or not.")
+      .def(
           "expanded_key_bytes",
           [](const Params& p, const std::vector<int>& rotations, bool conjugate, bool relinearise) {
             return p.ptr->expanded_key_bytes(rotations, conjugate, relinearise);

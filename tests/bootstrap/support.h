@@ -57,6 +57,12 @@ struct World {
     sk = std::make_shared<const rlwe::SecretKey>(keygen.secret_key());
     auto keys = evaluation_keys(keygen, *sk, {&plan, 1});
     EXPECT_EQ(keys.bytes(), key_bytes(*params, {&plan, 1}));
+    std::size_t expanded = 2 * (keys.encapsulation->bytes() - 2 * sizeof(random::Seed));
+    expanded += rlwe::expand(*ring, *params, *keys.relinearisation).data.bytes();
+    for (const auto& [element, key] : keys.galois) {
+      expanded += rlwe::expand(*ring, *params, key).data.bytes();
+    }
+    EXPECT_EQ(expanded, expanded_key_bytes(*params, {&plan, 1}));
     evaluator = std::make_shared<const ckks::Evaluator>(
         params, ring, std::make_shared<const rlwe::EvaluationKeys>(std::move(keys)));
     bootstrapper = std::make_unique<Bootstrapper>(evaluator, std::move(plan));

@@ -213,8 +213,12 @@ def test_fewest_keys(order: str) -> None:
 
 
 def test_fewest_keys_of_the_fast_preset() -> None:
-    params = ckks.Params.preset("n16_fast")
-    assert params.bootstrap_key_bytes(minimum=True) < 1.5e9 < 5e9 < params.bootstrap_key_bytes()
+    for device in ("cpu", "cuda"):
+        params = ckks.Params.preset("n16_fast", device=device)
+        assert 4 * params.bootstrap_key_bytes(minimum=True) < params.bootstrap_key_bytes()
+        assert params.bootstrap_key_bytes() < params.expanded_bootstrap_key_bytes() / 1.99
+    assert params.expanded_bootstrap_key_bytes() < 6e9
+    assert params.expanded_bootstrap_key_bytes(minimum=True) < 1.5e9
 
 
 def test_set_up_tells_how_far_it_is() -> None:

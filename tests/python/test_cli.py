@@ -93,8 +93,10 @@ def test_params_with_bootstrapping() -> None:
         "log2_failure": round(params.log2_bootstrap_failure, 1),
         "rotation_keys": len(params.bootstrap_rotations()),
         "all_key_bytes": params.bootstrap_key_bytes(),
+        "all_key_bytes_expanded": params.expanded_bootstrap_key_bytes(),
         "fewest_rotation_keys": len(params.bootstrap_rotations(minimum=True)),
         "fewest_all_key_bytes": params.bootstrap_key_bytes(minimum=True),
+        "fewest_all_key_bytes_expanded": params.expanded_bootstrap_key_bytes(minimum=True),
     }
     assert "Bootstrapping of all slots" in run("params", *asked).stdout
     plain = json.loads(run("params", "--depth", "2", "--json").stdout)

@@ -183,6 +183,15 @@ std::size_t key_bytes(const params::CkksParams& params, std::span<const Bootstra
   return total + (plans.empty() ? 0 : params.encapsulation_key_bytes());
 }
 
+std::size_t expanded_key_bytes(const params::CkksParams& params,
+                               std::span<const BootstrapPlan> plans, std::span<const int> rotations,
+                               bool conjugate) {
+  const KeyLevels levels = key_levels(params, plans, rotations, conjugate);
+  std::size_t seeds = 1 + levels.rotations.size() + (plans.empty() ? 0 : 2);
+  if (levels.conjugate != rlwe::KeyGenerator::kNone) ++seeds;
+  return 2 * (key_bytes(params, plans, rotations, conjugate) - seeds * sizeof(random::Seed));
+}
+
 std::size_t BootstrapPlan::plaintext_bytes() const {
   return to_slots_->plaintext_bytes() + to_coefficients_->plaintext_bytes();
 }
