@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <initializer_list>
 #include <random>
 #include <vector>
 
@@ -56,13 +57,9 @@ struct WordOf<W64> {
   static constexpr Word value = Word::w64;
 };
 
+// A transform with a load and a store of its own is the operations one after the other.
 template <class W>
-class FusedNtt : public ::testing::Test {};
-using Words = ::testing::Types<W32, W52, W64>;
-TYPED_TEST_SUITE(FusedNtt, Words);
-
-TYPED_TEST(FusedNtt, IsTheOperationsOneAfterTheOther) {
-  using W = TypeParam;
+void compare(std::initializer_list<int> sizes) {
   using Stored = typename W::Stored;
   if (backend::cuda_device_count() == 0) {
     GTEST_SKIP() << "no NVIDIA GPU on this machine: the CUDA engine is not tested";
@@ -70,7 +67,7 @@ TYPED_TEST(FusedNtt, IsTheOperationsOneAfterTheOther) {
   const unsigned seed = std::random_device{}();
   std::mt19937_64 random(seed);
   for (const char* variant : {"auto", "two_pass", "cluster", "on_the_fly", "dense"}) {
-    for (const int log_n : {10, 12, 13, 14, 15, 16, 17}) {
+    for (const int log_n : sizes) {
       SCOPED_TRACE(std::string(variant) + ", log N " + std::to_string(log_n) + ", seed " +
                    std::to_string(seed));
       backend::Config config{WordOf<W>::value, std::size_t{1} << log_n, {}, 2, ""};
@@ -134,6 +131,15 @@ TYPED_TEST(FusedNtt, IsTheOperationsOneAfterTheOther) {
     }
   }
 }
+
+template <class W>
+class FusedNtt : public ::testing::Test {};
+using Words = ::testing::Types<W32, W52, W64>;
+TYPED_TEST_SUITE(FusedNtt, Words);
+
+TYPED_TEST(FusedNtt, SmallRows) { compare<TypeParam>({10, 12, 13}); }
+TYPED_TEST(FusedNtt, MiddleRows) { compare<TypeParam>({14, 15}); }
+TYPED_TEST(FusedNtt, LargeRows) { compare<TypeParam>({16, 17}); }
 
 }  // namespace
 }  // namespace jali::testing

@@ -228,6 +228,22 @@ TEST(GpuPrograms, FillMuchMemory) {
   EXPECT_EQ(static_cast<std::size_t>(std::ranges::count(host, 0xa5)), kBytes);
 }
 
+TEST(GpuPrograms, TimesItsSteps) {
+  JALI_NEEDS_GPU();
+  World w(all_setups().front());
+  const auto ring = gpu_ring(*w.params, {});
+  const ckks::Evaluator gpu(w.params, ring, w.keys);
+  const Ciphertext a = gpu.bring(w.encrypt(w.vector()));
+  Ciphertext out;
+  const auto program = ring->ops().capture([&] { out = gpu.rotate(a, 1); });
+  const auto steps = program->steps();
+  EXPECT_GE(steps.size(), 4U);  // inverse, product, inverse, division at least
+  for (const auto& step : steps) {
+    EXPECT_FALSE(step.name.empty());
+    EXPECT_GT(step.seconds, 0) << step.name;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Setups, GpuProgram, ::testing::ValuesIn(all_setups()),
                          [](const auto& info) { return info.param.label; });
 
