@@ -40,7 +40,7 @@ struct RowChoice {
 /// Up to so many rows, a row is more blocks (as a power of two), of 16 residues a thread where they are of 32 bits: most of
 /// the GPU would be idle else.
 template <int kLogN>
-constexpr unsigned kFewRows = kLogN == 16 ? 32 : 48;
+constexpr unsigned kFewRows = kLogN == 16 ? 64 : 48;
 template <int kLogN, bool kNarrow>
 constexpr int kFewBlocks = kLogN == 16               ? 4
                            : kLogN == 13 && !kNarrow ? 2
