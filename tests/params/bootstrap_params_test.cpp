@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <random>
+#include <string>
+#include <utility>
 
 #include "jali/base/error.h"
 #include "jali/params/ckks_params.h"
@@ -116,6 +118,21 @@ TEST(BootstrapParams, PresetsServe32BitWordsToo) {
                                 ? b.mod_bits + b.head_level_bits(stc + b.mod_levels() - above)
                                 : b.cts_bits + surplus / b.cts_levels;
       EXPECT_NEAR(std::log2(at.ratio), wanted, 0.4) << level;
+    }
+  }
+}
+
+TEST(BootstrapParams, PresetsHaveTheShapesThatTheirDataSay) {
+  for (const BootstrapPreset& preset : bootstrap_presets()) {
+    for (const auto& [word, shape] : {std::pair{Word::w32, preset.w32}, {Word::w52, preset.w52}}) {
+      const auto p = CkksParams::create(params::preset(preset.name, word));
+      SCOPED_TRACE(std::string(preset.name) + " " + std::string(word_name(word)));
+      EXPECT_EQ(p->word(), word);
+      EXPECT_EQ(p->q_count(), shape.limbs);
+      EXPECT_EQ(p->p_count(), shape.special);
+      EXPECT_EQ(p->dnum(), shape.digits);
+      EXPECT_EQ(p->depth() - p->bootstrap()->input_level(), preset.levels_after);
+      EXPECT_GE(p->security(), 128);
     }
   }
 }

@@ -39,7 +39,7 @@ std::string describe() {
   std::vector<std::string> entries;
   const auto add = [&](std::string name, std::optional<Word> word = {}) {
     const auto p = CkksParams::create(preset(name, word));
-    if (word) name += " " + std::string(word_name(*word));
+    if (word) name.append(" ").append(word_name(*word));
     entries.push_back(entry(name, p->n(), "uniform ternary", p->primes().first(p->q_count()),
                             p->primes().subspan(p->q_count())));
     if (!p->bootstrap()) return;

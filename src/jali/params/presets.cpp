@@ -30,7 +30,7 @@ CkksLiteral preset(std::string_view name, std::optional<Word> word) {
       request.order = p.order;
       request.scale_bits = p.scale_bits;
       request.name = std::string(p.name);
-      request.word = word;
+      request.word = word ? word : p.word;
       return bootstrap_literal(request, p.log_n);
     }
     names += ", " + std::string(p.name);

@@ -45,6 +45,11 @@ inline constexpr Preset kPresets[] = {
 
 inline constexpr std::span<const Preset> presets() { return kPresets; }
 
+/// What a word makes of a preset: limbs of Q and of P, digits of key switching.
+struct Shape {
+  std::size_t limbs, special, digits;
+};
+
 /// A named bootstrapping: create_with_bootstrap of these, at 128 bits.
 struct BootstrapPreset {
   std::string_view name;
@@ -54,24 +59,29 @@ struct BootstrapPreset {
   int levels_after;
   double scale_bits;  // 0: what the precision needs
   BootstrapOrder order;
+  std::optional<Word> word;  // empty: the device's
+  Shape w32, w52;
 };
 
 // With slots to coefficients first a slot's error is that of two coefficients, not of all, and each level of the
-// reduction takes 7 bits less.
+// reduction takes 7 bits less. Scales: 43 bits would leave 32-bit words a drift of a third of a bit; 42.5 is the
+// least for which they have primes at 2^17, where 40 levels of 40 bits take more near 27 bits than there are.
+// Times, precision and bytes of both words: docs/bootstrapping.md.
+// clang-format off
 inline constexpr BootstrapPreset kBootstrapPresets[] = {
-    {"n16_fast", "bootstrapping of 2^15 complex slots in the least time", 16, 22, 13, 40,
-     BootstrapOrder::slots_first},
-    // 43 bits leave 32-bit words a drift of a third of a bit.
-    {"n16_precise", "bootstrapping of 2^15 complex slots to 28 bits", 16, 28, 9, 42.9,
-     BootstrapOrder::slots_first},
-    {"n16_real", "bootstrapping of 2^15 real slots, slots to coefficients first", 16, 22, 13, 40,
-     BootstrapOrder::slots_first},
-    {"n15_small", "bootstrapping in the memory of a small card", 15, 14, 2, 0,
-     BootstrapOrder::slots_first},
-    // The least scale for which 32-bit words have the primes.
-    {"n17_deep", "bootstrapping that leaves many levels", 17, 24, 40, 42.5,
-     BootstrapOrder::slots_first},
+    {"n16_fast", "bootstrapping of 2^15 complex slots in the least time",
+     16, 22, 13, 40, BootstrapOrder::slots_first, {}, {48, 12, 4}, {38, 7, 4}},
+    {"n16_precise", "bootstrapping of 2^15 complex slots to 28 bits",
+     16, 28, 9, 42.9, BootstrapOrder::slots_first, {}, {47, 12, 4}, {38, 8, 4}},
+    {"n16_real", "bootstrapping of 2^15 real slots, imaginary parts dropped",
+     16, 22, 13, 40, BootstrapOrder::slots_first, {}, {48, 12, 4}, {38, 7, 4}},
+    {"n15_small", "bootstrapping in the memory of a small card",
+     15, 14, 2, 0, BootstrapOrder::slots_first, {}, {26, 6, 5}, {18, 4, 4}},
+    // On a GPU too w52 is faster: digits of 30 limbs are too large for its lift of 32-bit words.
+    {"n17_deep", "bootstrapping that leaves many levels",
+     17, 24, 40, 42.5, BootstrapOrder::slots_first, Word::w52, {91, 30, 3}, {69, 18, 3}},
 };
+// clang-format on
 
 inline constexpr std::span<const BootstrapPreset> bootstrap_presets() { return kBootstrapPresets; }
 
