@@ -227,6 +227,27 @@ EngineBench::Side::Body EngineBench::Side::prepare(const std::string& name,
     return
         [=, this, k = key()](const Ops& o) { o.key_product(c0, c1, ext, k, ids, kGalois, false); };
   }
+  if (name == "rotated_sums") {  // a baby step is each term, a giant step each sum
+    const View ext = lifted(false), c0 = operand(q), c1 = operand(q);
+    std::vector<ConstView> b;
+    std::vector<std::pair<View, View>> out;
+    for (std::size_t k = 0; k < kTerms; ++k) b.push_back(operand(all));
+    for (int g = 0; g < 4; ++g) out.emplace_back(result(all), result(all));
+    return [=, this, k = key()](const Ops& o) {
+      static constexpr std::uint32_t kAll[kTerms] = {0, 1, 2, 3, 4, 5, 6, 7};
+      std::vector<backend::Rotated> rotations(kTerms, {ext, c0, c1, kGalois, k});
+      std::vector<backend::WeightedSum> sums;
+      for (const auto& [out0, out1] : out) sums.push_back({out0, out1, kAll, b, false});
+      o.rotated_sums(rotations, ids, scalars, sums);
+    };
+  }
+  if (name == "outer_sum") {
+    const View x0 = operand(all), x1 = operand(all), c0 = result(all), c1 = result(all);
+    return [=, this, k = key()](const Ops& o) {
+      const std::vector<backend::Turned> terms(4, {x0, x1, kGalois, k});
+      o.outer_sum(c0, c1, terms, digits, ids, false);
+    };
+  }
   if (name == "key_switch") {
     const View x = operand(q), c0 = result(all), c1 = result(all);
     return [=, this, k = key()](const Ops& o) { o.key_switch(c0, c1, x, digits, k, ids); };
@@ -327,6 +348,8 @@ std::vector<std::string> EngineBench::operations() {
           "automorphism_coeff",
           "mod_up",
           "key_product",
+          "rotated_sums",
+          "outer_sum",
           "key_switch",
           "key_switch_joined",
           "tensor_key_switch",

@@ -274,6 +274,85 @@ TEST_P(Cross, Combinations) {
   }
 }
 
+TEST_P(Cross, RotatedSums) {
+  const PrimeList level = {0, 1, 3, 4}, ext = {0, 1, 3, 4, 10, 11};
+  const Digits digits = {2, 1, 1}, ids = {3, 0, 2};
+  const Key first(config(), 4, rng_), second(config(), 4, rng_);
+  std::vector<u64> s;
+  for (const PrimeIndex p : level) s.push_back(below(rng_, config().primes[p]));
+  for (const std::size_t batch : {1, 3}) {
+    if (large() && batch == 3) continue;
+    for (const Fill fill : {Fill::random, Fill::max}) {
+      const Block c0 = block(level, batch, fill), c1 = block(level, batch, fill);
+      const Block d0 = block(level, batch, fill), d1 = block(level, batch, fill);
+      const Block up = block(ext, batch, fill, 3), other = block(ext, batch, fill, 3);
+      const std::vector<Rotated> operands = {{up, c0, c1, 5, first.view()},
+                                             {{}, c0, c1, 1, {}},
+                                             {up, c0, c1, 2 * n() - 1, second.view()},
+                                             {other, d0, d1, n() + 1, first.view()},
+                                             {other, d0, d1, 25, second.view()}};
+      std::vector<Block> b;
+      for (std::size_t t = 0; t < 5; ++t) b.push_back(block(ext, t % 2 == 0 ? 1 : batch, fill));
+      for (const std::size_t count : {1, 3, 20}) {
+        if (large() && count > 3) continue;
+        // Sums of different lengths, operands several times; every other one accumulates.
+        std::vector<std::vector<u32>> which(count);
+        std::vector<std::vector<ConstView>> weights(count);
+        for (std::size_t g = 0; g < count; ++g) {
+          const std::size_t terms = g == 1 ? 70 : g % 5 + 1;
+          for (std::size_t t = 0; t < terms; ++t) {
+            which[g].push_back(static_cast<u32>((t * 3 + g) % 5));
+            weights[g].push_back(b[(t + g) % 5]);
+          }
+        }
+        const Block before = block(ext, batch, fill);
+        engines_.expect_same(
+            describe("sums", count, "batch", batch, "fill", fill), [&](const Ops& ops) {
+              std::vector<Block> out;
+              for (std::size_t g = 0; g < 2 * count; ++g) {
+                out.push_back(g % 4 < 2 ? Block(config(), ext, batch) : before);
+              }
+              std::vector<WeightedSum> sums;
+              for (std::size_t g = 0; g < count; ++g) {
+                sums.push_back({out[2 * g], out[2 * g + 1], which[g], weights[g], g % 2 == 1});
+              }
+              ops.rotated_sums(operands, ids, s, sums);
+              return out;
+            });
+      }
+    }
+  }
+}
+
+TEST_P(Cross, OuterSums) {
+  const PrimeList level = {0, 1, 3, 4}, ext = {0, 1, 3, 4, 10, 11};
+  const Digits digits = {2, 1, 1}, ids = {3, 0, 2};
+  const Key first(config(), 4, rng_), second(config(), 4, rng_);
+  for (const std::size_t batch : {1, 3}) {
+    if (large() && batch == 3) continue;
+    for (const Fill fill : {Fill::random, Fill::max}) {
+      std::vector<Block> x;
+      for (int k = 0; k < 4; ++k) x.push_back(block(ext, batch, fill));
+      const std::vector<Turned> terms = {{x[0], x[1], 5, first.view()},
+                                         {x[1], x[2], 2 * n() - 1, second.view()},
+                                         {x[3], x[0], 1, first.view()}};
+      const Block start = block(ext, batch, fill);
+      for (const std::size_t count : {1, 3}) {
+        for (const bool accumulate : {false, true}) {
+          engines_.expect_same(
+              describe("terms", count, "batch", batch, "fill", fill, "accumulate", accumulate),
+              [&](const Ops& ops) {
+                std::vector<Block> out(2, accumulate ? start : Block(config(), ext, batch));
+                ops.outer_sum(out[0], out[1], std::span(terms).first(count), digits, ids,
+                              accumulate);
+                return out;
+              });
+        }
+      }
+    }
+  }
+}
+
 TEST_P(Cross, Automorphisms) {
   const u64 order = 2 * n();
   for (const u64 g : {u64{1}, u64{3}, u64{5}, u64{25}, n() - 1, n() + 1, order - 1, order - 5,

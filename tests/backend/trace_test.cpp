@@ -79,6 +79,13 @@ std::vector<Block> run_all(const Ops& ops, u64 seed) {
   out.push_back(ext);
   out.push_back(acc0);
   out.push_back(acc1);
+  const Rotated rotated[] = {{ext, a, b, 5, key.view()}, {{}, a, b, 1, {}}};
+  const ConstView weights[] = {acc0, acc1};
+  Block sum0 = acc0, sum1 = acc1;
+  const WeightedSum inner{sum0, sum1, operands, weights, true};
+  ops.rotated_sums(rotated, ids, s, {&inner, 1});
+  out.push_back(sum0);
+  out.push_back(sum1);
   ops.key_switch(acc0, acc1, a, digits, key.view(), ids);
   out.push_back(acc0);
   out.push_back(acc1);
@@ -96,6 +103,11 @@ std::vector<Block> run_all(const Ops& ops, u64 seed) {
   ops.scale_down_pair(down, down1, a, b, nullptr, &addend);
   out.push_back(down);
   out.push_back(down1);
+  const Block x0 = block({0, 1, 2, 4}), x1 = block({0, 1, 2, 4});
+  const Turned turns[] = {{x0, x1, 5, key.view()}, {x1, x0, 3, key.view()}};
+  ops.outer_sum(acc0, acc1, turns, digits, ids, true);
+  out.push_back(acc0);
+  out.push_back(acc1);
   Block turned = a, turned1 = a;
   ops.rotate(turned, turned1, acc0, acc1, a, b, 5, digits, key.view(), ids);
   out.push_back(turned);
@@ -142,11 +154,13 @@ TEST_F(TraceTest, HandsEveryOperationOnAndRecordsIt) {
                                           "automorphism_coeff",
                                           "mod_up",
                                           "key_product",
+                                          "rotated_sums",
                                           "key_switch",
                                           "key_switch_joined",
                                           "combine_key_switch",
                                           "scale_down",
                                           "scale_down_pair",
+                                          "outer_sum",
                                           "rotate",
                                           "from_int64",
                                           "from_double",
@@ -211,6 +225,11 @@ TEST_F(TraceTest, ShapesBytesAndMultiplications) {
   EXPECT_EQ(product.mults, 2U * 2 * 4 * 2 * kN);
   EXPECT_EQ(product.galois, 3U);
   EXPECT_EQ(product.bytes_read, (16 + 2 * 2 * 4 + 2 * 8) * row);  // ext, key, accumulators
+  // One rotation, one ciphertext as it is; ext, c0, c1, key, weights, accumulators.
+  EXPECT_EQ(by_name["rotated_sums"].mults, product.mults + 3 * residues + 4U * 4 * 2 * kN);
+  EXPECT_EQ(by_name["rotated_sums"].terms, 2U);
+  EXPECT_EQ(by_name["rotated_sums"].bytes_read, (16 + 2 * 6 + 2 * 2 * 4 + 2 * 8 + 2 * 8) * row);
+  EXPECT_EQ(by_name["rotated_sums"].bytes_written, 2 * 8 * row);
   EXPECT_EQ(by_name["key_switch"].mults, up.mults + product.mults);
   EXPECT_EQ(by_name["key_switch"].bytes_read, (6 + 2 * 2 * 4) * row);
   EXPECT_EQ(by_name["key_switch_joined"].mults, up.mults + product.mults + 2 * residues);
@@ -223,6 +242,11 @@ TEST_F(TraceTest, ShapesBytesAndMultiplications) {
   EXPECT_EQ(by_name["combine_key_switch"].bytes_read, (6 * 6 + 2 * 2 * 4) * row);
   EXPECT_EQ(by_name["scale_down_pair"].mults, 2 * by_name["scale_down"].mults);
   EXPECT_EQ(by_name["scale_down_pair"].bytes_read, (2 * 6 + 6) * row);
+  EXPECT_EQ(by_name["outer_sum"].terms, 2U);
+  EXPECT_EQ(by_name["outer_sum"].digits, (std::vector<u32>{2, 1}));
+  EXPECT_EQ(by_name["outer_sum"].bytes_read, (2 * 8 + 2 * (2 * 8 + 2 * 2 * 4)) * row);
+  EXPECT_EQ(by_name["outer_sum"].bytes_written, 2 * 8 * row);
+  EXPECT_GT(by_name["outer_sum"].mults, 2 * by_name["key_switch"].mults);
   EXPECT_EQ(by_name["rotate"].galois, 5U);
   EXPECT_EQ(by_name["rotate"].digits, (std::vector<u32>{2, 1}));
   EXPECT_EQ(by_name["rotate"].bytes_read, (2 * 6 + 2 * 2 * 4) * row);

@@ -211,6 +211,18 @@ TEST_P(EvaluatorTest, ExtendedSumsMatchTheClear) {
   const auto inner8 = rotated(inner, 8, slots);
   w.expect(w.evaluator->reduce_rescale(total), map(x, [&](auto j) { return inner[j] + inner8[j]; }),
            0.6, 1.5);
+  // Rotations of several at once, one by nothing; and of the sum itself.
+  ckks::Extended many;
+  const ckks::Extended* terms[] = {&sum, &sum, &sum};
+  const int steps[] = {8, 0, 1};
+  w.evaluator->rotate_accumulate(many, terms, steps);
+  const auto inner1 = rotated(inner, 1, slots);
+  const auto all = map(x, [&](auto j) { return inner[j] + inner8[j] + inner1[j]; });
+  w.expect(w.evaluator->reduce_rescale(many), all, 0.5, 1.6);
+  w.evaluator->rotate_accumulate(many, many, 1);
+  const auto turned = rotated(all, 1, slots);
+  w.expect(w.evaluator->reduce_rescale(many), map(x, [&](auto j) { return all[j] + turned[j]; }),
+           0.5, 1.7);
 }
 
 TEST_P(EvaluatorTest, DropAndAdjustKeepTheMessage) {

@@ -144,6 +144,103 @@ TEST_P(GpuSwitch, RefusesKeysThatLackAPrime) {
                InvalidArgument);
 }
 
+TEST_P(GpuSwitch, RotatedSums) {
+  const Primes level{0, 1, 2, 8}, ext{0, 1, 2, 8, 9};
+  for (const std::size_t digits : {1, 3, 9}) {
+    if (n * batch > (1u << 14) && digits > 3) continue;
+    auto key = fresh_key(digits + 1), other = fresh_key(digits + 1);
+    std::vector<std::uint32_t> ids(digits);
+    std::iota(ids.begin(), ids.end(), 1u);
+    // On the GPU one is cut to the primes that are used, and one more.
+    const Primes all = all_primes(), some{0, 1, 2, 4, 8, 9};
+    const auto rows = cut(other, some);
+    auto c0 = fresh(level), c1 = fresh(level), d0 = fresh(level);
+    auto up = poison(ext, 0, digits);
+    const std::vector<std::uint32_t> sizes = digits == 1   ? std::vector<std::uint32_t>{4}
+                                             : digits == 3 ? std::vector<std::uint32_t>{2, 1, 1}
+                                                           : std::vector<std::uint32_t>{};
+    if (sizes.empty()) {  // more digits than limbs: any residues serve
+      std::vector<std::byte> host;
+      for (std::size_t j = 0; j < digits; ++j) {
+        const Pair p = fresh(ext);
+        host.insert(host.end(), p.host.begin(), p.host.end());
+      }
+      up.host = std::move(host);
+      gpu->memory()->copy_in(up.device.data(), up.host.data(), up.host.size());
+    } else {
+      cpu->mod_up(up.cpu(), c1.cpu(), sizes), gpu->mod_up(up.gpu(), c1.gpu(), sizes);
+    }
+    const auto s = scalars(level);
+    std::vector<backend::Rotated> on_cpu, on_gpu;
+    const std::vector<std::uint64_t> turns{5, 1, 2 * n - 1, n + 1, 25};
+    for (std::size_t k = 0; k < turns.size(); ++k) {
+      auto& half = k % 2 == 0 ? c0 : d0;
+      const bool whole = k % 3 == 0;
+      const backend::KeyView ck{whole ? key.host.data() : other.host.data(), digits + 1, all};
+      const backend::KeyView gk{whole ? key.device.data() : rows.data(), digits + 1,
+                                whole ? all : some};
+      on_cpu.push_back({up.cpu(), half.cpu(), c1.cpu(), turns[k], ck});
+      on_gpu.push_back({up.gpu(), half.gpu(), c1.gpu(), turns[k], gk});
+    }
+    std::vector<Pair> weights;
+    for (int k = 0; k < 3; ++k) weights.push_back(fresh(ext, k == 1 ? 1 : 0));
+    // Every number of sums that has a kernel of its own, and more; more terms than a launch takes.
+    for (const std::size_t count : {1, 3, 6, 11, 18}) {
+      if (n * batch > (1u << 14) && count > 6) continue;
+      std::vector<Pair> outs;
+      std::vector<std::vector<std::uint32_t>> which(count);
+      std::vector<std::vector<ConstView>> cb(count), gb(count);
+      for (std::size_t g = 0; g < count; ++g) {
+        for (int half = 0; half < 2; ++half) outs.push_back(g % 2 == 0 ? poison(ext) : fresh(ext));
+        for (std::size_t t = 0; t < (g == 2 ? 200 : g % 4 + 1); ++t) {
+          which[g].push_back(static_cast<std::uint32_t>((t + g) % turns.size()));
+          cb[g].push_back(weights[(t + g) % 3].cpu()), gb[g].push_back(weights[(t + g) % 3].gpu());
+        }
+      }
+      std::vector<backend::WeightedSum> sums_cpu, sums_gpu;
+      for (std::size_t g = 0; g < count; ++g) {
+        auto &o0 = outs[2 * g], &o1 = outs[2 * g + 1];
+        sums_cpu.push_back({o0.cpu(), o1.cpu(), which[g], cb[g], g % 2 == 1});
+        sums_gpu.push_back({o0.gpu(), o1.gpu(), which[g], gb[g], g % 2 == 1});
+      }
+      cpu->rotated_sums(on_cpu, ids, s, sums_cpu), gpu->rotated_sums(on_gpu, ids, s, sums_gpu);
+      for (Pair& out : outs) same(out, "rotated_sums");
+    }
+  }
+}
+
+TEST_P(GpuSwitch, OuterSums) {
+  const Primes level = range(0, 7), ext = all_primes();
+  for (const auto& digits :
+       std::vector<std::vector<std::uint32_t>>{{7}, {3, 3, 1}, {1, 1, 1, 1, 1, 1, 1}}) {
+    if (n * batch > (1u << 14) && digits.size() == 1) continue;
+    std::vector<std::uint32_t> ids(digits.size());
+    std::iota(ids.begin(), ids.end(), 1u);
+    std::vector<Pair> keys, halves;
+    for (int k = 0; k < 2; ++k) keys.push_back(fresh_key(digits.size() + 1));
+    for (int k = 0; k < 3; ++k) halves.push_back(fresh(ext));
+    // As many terms as a launch takes, and more.
+    for (const std::size_t count : {1, 3, 10}) {
+      if (n * batch > (1u << 14) && count == 10) continue;
+      std::vector<backend::Turned> on_cpu, on_gpu;
+      const std::vector<std::uint64_t> turns{5, 2 * n - 1, 1, n + 1};
+      for (std::size_t k = 0; k < count; ++k) {
+        auto &x0 = halves[k % 3], &x1 = halves[(k + 1) % 3], &key = keys[k % 2];
+        const std::size_t keyed = digits.size() + 1;
+        on_cpu.push_back({x0.cpu(), x1.cpu(), turns[k % 4], {key.host.data(), keyed, ext}});
+        on_gpu.push_back({x0.gpu(), x1.gpu(), turns[k % 4], {key.device.data(), keyed, ext}});
+      }
+      for (const bool accumulate : {false, true}) {
+        auto acc0 = accumulate ? fresh(ext) : poison(ext);
+        auto acc1 = accumulate ? fresh(ext) : poison(ext);
+        cpu->outer_sum(acc0.cpu(), acc1.cpu(), on_cpu, digits, ids, accumulate);
+        gpu->outer_sum(acc0.gpu(), acc1.gpu(), on_gpu, digits, ids, accumulate);
+        same(acc0, "outer_sum 0"), same(acc1, "outer_sum 1");
+      }
+    }
+  }
+}
+
 TEST_P(GpuSwitch, Divisions) {
   const Primes x_primes{0, 1, 2, 4, 6, 7};
   for (const Primes& to : {Primes{0, 1, 2, 4}, Primes{0, 1, 2, 4, 6}, Primes{0, 1},

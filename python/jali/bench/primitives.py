@@ -31,6 +31,8 @@ ABOUT = {
     "automorphism_coeff": "automorphism of coefficients",
     "mod_up": "lifts of every digit to all primes (ModUp)",
     "key_product": "inner product of lifted digits with a key, automorphism included",
+    "rotated_sums": "four weighted sums of eight hoisted rotations",
+    "outer_sum": "four giant steps of a linear transform: divisions by P, rotations, their sum",
     "key_switch": "ModUp and inner product in one",
     "key_switch_joined": "the same with a ciphertext added",
     "tensor_key_switch": "tensor product and key switch in one",

@@ -103,6 +103,72 @@ std::span<const PrimeIndex> own_primes(ConstView acc, std::span<const std::uint3
   return acc.primes.first(limbs);
 }
 
+void Ops::rotated_sums(std::span<const Rotated> operands, std::span<const std::uint32_t> digit_ids,
+                       std::span<const std::uint64_t> s, std::span<const WeightedSum> sums) const {
+  if (sums.empty()) return;
+  const auto primes = sums[0].out0.primes;
+  const std::size_t batch = sums[0].out0.batch;
+  const std::size_t limb_bytes = batch * config().n * word_bytes(config().word);
+  const auto pool = this->pool();
+  std::vector<device::Buffer> blocks;
+  const auto block = [&](std::span<const PrimeIndex> of) {
+    blocks.push_back(pool->allocate(std::max<std::size_t>(1, of.size()) * limb_bytes));
+    return View{blocks.back().data(), of, batch};
+  };
+  std::vector<ConstView> a0, a1;
+  for (const Rotated& x : operands) {
+    const auto own = x.c0.primes;
+    require<InvalidArgument>(
+        own.size() <= primes.size() && std::ranges::equal(own, primes.first(own.size())),
+        "what is rotated needs the first primes of the sums");
+    const View r0 = block(primes), r1 = block(primes);
+    if (x.g == 1) {
+      for (const auto& [r, c] : {std::pair(r0, x.c0), std::pair(r1, x.c1)}) {
+        mul_scalar({r.data, own, batch}, c, s);
+        const std::size_t done = own.size() * limb_bytes;
+        memory()->fill(static_cast<std::byte*>(r.data) + done, 0,
+                       primes.size() * limb_bytes - done);
+      }
+    } else {
+      const View turned = block(own);
+      key_product(r0, r1, x.ext, x.key, digit_ids, x.g, false);
+      automorphism_ntt(turned, x.c0, x.g);
+      mul_scalar_add({r0.data, own, batch}, turned, s);
+    }
+    a0.push_back(r0);
+    a1.push_back(r1);
+  }
+  weighted_sums(a0, a1, sums);
+}
+
+void Ops::outer_sum(View acc0, View acc1, std::span<const Turned> terms,
+                    std::span<const std::uint32_t> digit_limbs,
+                    std::span<const std::uint32_t> digit_ids, bool accumulate) const {
+  const std::size_t limbs = std::reduce(digit_limbs.begin(), digit_limbs.end(), std::size_t{0});
+  require<InvalidArgument>(!terms.empty() && limbs >= 1 && limbs <= acc0.primes.size(),
+                           "an outer sum needs terms, and the first primes of its results");
+  const auto level = acc0.primes.first(limbs);
+  const std::size_t limb_bytes = acc0.batch * config().n * word_bytes(config().word);
+  const auto pool = this->pool();
+  std::vector<device::Buffer> blocks;
+  const auto block = [&](std::span<const PrimeIndex> of) {
+    blocks.push_back(pool->allocate(of.size() * limb_bytes));
+    return View{blocks.back().data(), of, acc0.batch};
+  };
+  const View y = block(level), turned = block(level);
+  const View t0 = block(acc0.primes), t1 = block(acc0.primes);
+  for (const Turned& x : terms) {
+    scale_down(y, x.x1, nullptr);
+    automorphism_ntt(turned, y, x.g);
+    key_switch(accumulate ? t0 : acc0, accumulate ? t1 : acc1, turned, digit_limbs, x.key,
+               digit_ids);
+    if (accumulate) add(acc0, acc0, t0), add(acc1, acc1, t1);
+    automorphism_ntt(t0, x.x0, x.g);
+    add(acc0, acc0, t0);
+    accumulate = true;
+  }
+}
+
 std::unique_ptr<Captured> Ops::capture(std::function<void()> work) const {
   work();
   return std::make_unique<Rerun>(std::move(work));

@@ -77,6 +77,24 @@ struct Combination {
   std::span<const std::uint64_t> constant = {};  // one a limb, to d0 at every index; or none
 };
 
+/// An operand that is nowhere in memory: a ciphertext (c0, c1) under sigma_g, times P,
+///   key_product(ext, key, g) + (s sigma_g(c0), 0), or for g = 1 (s c0, s c1),
+/// ext the digits of c1 and s = [P] on the limbs that c0 has. See Ops::rotated_sums.
+struct Rotated {
+  ConstView ext;  // as mod_up writes it; not read for g = 1, nor is the key
+  ConstView c0, c1;
+  std::uint64_t g = 1;
+  KeyView key;
+};
+
+/// A term of an outer sum: a ciphertext times P, over the primes of a level and of P, under sigma_g,
+///   (sigma_g(x0), 0) + key_switch(sigma_g(y)), y = scale_down(x1) to the primes of the level.
+struct Turned {
+  ConstView x0, x1;
+  std::uint64_t g = 1;
+  KeyView key;
+};
+
 /// What joins the sum of a key switch before the division by P: acc_c += s_i c_c on limb i. Over the primes
 /// of what is switched.
 struct Joined {
@@ -190,6 +208,13 @@ class Ops {
                            std::span<const std::uint32_t> digit_ids, std::uint64_t g,
                            bool accumulate) const = 0;
 
+  /// weighted_sums of operands that are made while they are weighed. digit_ids: of ext, for all keys;
+  /// s: one a limb of c0, whose primes are the first of the sums' and the same for all operands.
+  virtual void rotated_sums(std::span<const Rotated> operands,
+                            std::span<const std::uint32_t> digit_ids,
+                            std::span<const std::uint64_t> s,
+                            std::span<const WeightedSum> sums) const;
+
   /// mod_up and key_product in one, without the intermediate in memory; same result.
   virtual void key_switch(View acc0, View acc1, ConstView x,
                           std::span<const std::uint32_t> digit_limbs, KeyView key,
@@ -235,6 +260,12 @@ class Ops {
   virtual void rotate(View out0, View out1, View acc0, View acc1, ConstView c0, ConstView c1,
                       std::uint64_t g, std::span<const std::uint32_t> digit_limbs, KeyView key,
                       std::span<const std::uint32_t> digit_ids) const;
+
+  /// The outer sum of a baby-step giant-step block, acc = [acc +] the sum of the terms, at least one. The
+  /// digits are those of the level, whose primes are the first of acc. No output is an input.
+  virtual void outer_sum(View acc0, View acc1, std::span<const Turned> terms,
+                         std::span<const std::uint32_t> digit_limbs,
+                         std::span<const std::uint32_t> digit_ids, bool accumulate) const;
 
   // --- memory and random residues ---------------------------------------------------------------
   /// Where this engine's views point. The host's unless an engine says otherwise.

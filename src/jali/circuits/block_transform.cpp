@@ -14,6 +14,7 @@ namespace {
 
 using ckks::Ciphertext;
 using ckks::Extended;
+using ckks::Rotation;
 
 // Diagonals that are encoded for one use are weighed a few at a time, while they are in cache.
 constexpr std::size_t kStreamed = 4;
@@ -27,28 +28,52 @@ ring::Poly& part(Ciphertext& x, std::size_t c) { return x.parts[c]; }
 const ring::Poly& part(const Extended& x, std::size_t c) { return c == 0 ? x.c0 : x.c1; }
 ring::Poly& part(Extended& x, std::size_t c) { return c == 0 ? x.c0 : x.c1; }
 
-// The metadata of x, with two polynomials of its shape, uninitialised.
-Ciphertext blank(const ring::Ring& ring, const Ciphertext& x) {
+// The metadata of x, with two polynomials over `primes`, uninitialised.
+Ciphertext blank(const ring::Ring& ring, const Ciphertext& x, std::span<const PrimeIndex> primes) {
   Ciphertext out;
   out.params = x.params;
   out.level = x.level;
   out.scale = x.scale;
   out.log_slots = x.log_slots;
-  for (std::size_t c = 0; c < 2; ++c) {
-    out.parts.push_back(ring.make(x.parts[c].primes(), x.batch()));
-  }
+  for (std::size_t c = 0; c < 2; ++c) out.parts.push_back(ring.make(primes, x.batch()));
   return out;
 }
-
-Extended blank(const ring::Ring& ring, const Extended& x) {
+Extended blank(const ring::Ring& ring, const Extended& x, std::span<const PrimeIndex> primes) {
   Extended out;
   out.params = x.params;
   out.level = x.level;
   out.scale = x.scale;
   out.log_slots = x.log_slots;
-  out.c0 = ring.make(x.c0.primes(), x.c0.batch());
-  out.c1 = ring.make(x.c1.primes(), x.c1.batch());
+  out.c0 = ring.make(primes, x.c0.batch());
+  out.c1 = ring.make(primes, x.c1.batch());
   return out;
+}
+Extended blank(const ring::Ring& ring, const Rotation& x, std::span<const PrimeIndex> primes) {
+  Extended out;
+  out.params = x.source->params;
+  out.level = x.source->level;
+  out.scale = x.scale;
+  out.log_slots = x.source->log_slots;
+  out.c0 = ring.make(primes, x.source->batch());
+  out.c1 = ring.make(primes, x.source->batch());
+  return out;
+}
+
+template <class Operand>
+void weigh(const ckks::Evaluator& evaluator, std::span<const Operand* const> operands,
+           std::span<const backend::WeightedSum> sums) {
+  if constexpr (std::is_same_v<Operand, Rotation>) {
+    std::vector<Rotation> rotations;
+    for (const Rotation* x : operands) rotations.push_back(*x);
+    evaluator.rotated_sums(rotations, sums);
+  } else {
+    std::vector<backend::ConstView> a0, a1;
+    for (const Operand* x : operands) {
+      a0.push_back(part(*x, 0).view());
+      a1.push_back(part(*x, 1).view());
+    }
+    evaluator.ring()->ops().weighted_sums(a0, a1, sums);
+  }
 }
 
 }  // namespace
@@ -154,25 +179,20 @@ void BlockTransform::prepare(const ckks::Encoder& encoder) {
 // The inner sums of giant steps [first, last) of an output: encoded diagonals all at once, others a
 // few at a time.
 template <class Operand>
-std::vector<Operand> BlockTransform::inner_sums(const ckks::Evaluator& evaluator,
-                                                std::size_t output, std::size_t first,
-                                                std::size_t last,
-                                                const Babies<Operand>& babies) const {
+std::vector<BlockTransform::SumOf<Operand>> BlockTransform::inner_sums(
+    const ckks::Evaluator& evaluator, std::size_t output, std::size_t first, std::size_t last,
+    const Babies<Operand>& babies) const {
   const ring::Ring& ring = *evaluator.ring();
   const params::NoiseModel& noise = evaluator.noise();
-  std::vector<backend::ConstView> a0, a1;
+  std::vector<const Operand*> operands;
   std::vector<std::size_t> offset;
-  const Operand* any = nullptr;
   for (const auto& row : babies) {
-    offset.push_back(a0.size());
-    for (const Operand& x : row) {
-      a0.push_back(part(x, 0).view());
-      a1.push_back(part(x, 1).view());
-      any = &x;
-    }
+    offset.push_back(operands.size());
+    for (const Operand& x : row) operands.push_back(&x);
   }
-  std::vector<Operand> out;
-  for (std::size_t g = first; g < last; ++g) out.push_back(blank(ring, *any));
+  const auto primes = diagonal_primes();
+  std::vector<SumOf<Operand>> out;
+  for (std::size_t g = first; g < last; ++g) out.push_back(blank(ring, *operands[0], primes));
 
   // Sparse packing: only every (N/2 / slots)-th coefficient of a diagonal is rounded.
   const double rounding = noise.encoding_variance() * static_cast<double>(plan_.slots) /
@@ -190,7 +210,7 @@ std::vector<Operand> BlockTransform::inner_sums(const ckks::Evaluator& evaluator
       const auto& giant = plan_.giants[output][g];
       const std::size_t end =
           prepared() ? giant.terms.size() : std::min(begin + kStreamed, giant.terms.size());
-      Operand& sum = out[g - first];
+      auto& sum = out[g - first];
       Terms& list = terms[g - first];
       for (std::size_t t = begin; t < end; ++t) {
         const auto& term = giant.terms[t];
@@ -211,7 +231,7 @@ std::vector<Operand> BlockTransform::inner_sums(const ckks::Evaluator& evaluator
           {part(sum, 0).view(), part(sum, 1).view(), list.operands, list.weights, begin > 0});
     }
     if (sums.empty()) break;
-    ring.ops().weighted_sums(a0, a1, sums);
+    weigh<Operand>(evaluator, operands, sums);
     if (prepared()) break;
   }
   return out;
@@ -221,11 +241,14 @@ template <class Operand, class Use>
 void BlockTransform::for_inner_sums(const ckks::Evaluator& evaluator, std::size_t output,
                                     const Babies<Operand>& babies, Use use) const {
   const auto& giants = plan_.giants[output];
-  const std::size_t stride = prepared() ? kTogether : 1;
+  // Rotations are made again for every pass.
+  const std::size_t stride = !prepared()                         ? 1
+                             : std::is_same_v<Operand, Rotation> ? giants.size()
+                                                                 : kTogether;
   for (std::size_t first = 0; first < giants.size(); first += stride) {
     const std::size_t last = std::min(first + stride, giants.size());
-    auto sums = inner_sums(evaluator, output, first, last, babies);
-    for (std::size_t g = first; g < last; ++g) use(std::move(sums[g - first]), giants[g].rotation);
+    use(inner_sums(evaluator, output, first, last, babies),
+        std::span(giants).subspan(first, last - first));
   }
 }
 
@@ -238,32 +261,54 @@ ckks::Ciphertext BlockTransform::zero(const ckks::Evaluator& evaluator, const Ci
 std::vector<Ciphertext> BlockTransform::apply_twice(const ckks::Evaluator& evaluator,
                                                     std::span<const Ciphertext* const> inputs,
                                                     bool rescale) const {
-  Babies<Extended> babies(inputs.size());
+  std::vector<ckks::Hoisted> hoisted(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const auto& rotations = plan_.babies[i];
-    std::optional<ckks::Hoisted> hoisted;
-    for (int r : rotations) {
-      if (r == 0) {
-        babies[i].push_back(evaluator.extend(*inputs[i]));
-        continue;
-      }
-      if (!hoisted) hoisted = evaluator.hoist(*inputs[i]);
-      babies[i].push_back(evaluator.rotate_extended(*hoisted, r));
-    }
+    const bool turns = std::ranges::any_of(plan_.babies[i], [](int r) { return r != 0; });
+    if (turns) hoisted[i] = evaluator.hoist(*inputs[i]);
+    hoisted[i].source = inputs[i];
   }
+  const auto babies = [&](auto make) {
+    Babies<decltype(make(hoisted[0], 0))> all(inputs.size());
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      for (int r : plan_.babies[i]) all[i].push_back(make(hoisted[i], r));
+    }
+    return all;
+  };
+  // Rotations that are not kept are made again for every output.
+  if (prepared() && plan_.giants.size() == 1) {
+    return turn_sums(
+        evaluator, inputs,
+        babies([&](const ckks::Hoisted& x, int r) { return evaluator.rotation(x, r); }), rescale);
+  }
+  return turn_sums(evaluator, inputs, babies([&](const ckks::Hoisted& x, int r) {
+                     return evaluator.rotate_extended(x, r);
+                   }),
+                   rescale);
+}
+
+template <class Operand>
+std::vector<Ciphertext> BlockTransform::turn_sums(const ckks::Evaluator& evaluator,
+                                                  std::span<const Ciphertext* const> inputs,
+                                                  const Babies<Operand>& babies,
+                                                  bool rescale) const {
   std::vector<Ciphertext> outputs;
   for (std::size_t o = 0; o < plan_.giants.size(); ++o) {
     std::optional<Extended> acc;
-    for_inner_sums(evaluator, o, babies, [&](Extended inner, int rotation) {
-      if (!acc && rotation == 0) {
-        acc = std::move(inner);
-      } else if (!acc) {
-        const Ciphertext reduced = evaluator.reduce(inner);
-        acc = evaluator.rotate_extended(evaluator.hoist(reduced), rotation);
-      } else {
-        evaluator.rotate_accumulate(*acc, inner, rotation);
-      }
-    });
+    for_inner_sums(evaluator, o, babies,
+                   [&](std::vector<Extended> inner, std::span<const BsgsPlan::Giant> giants) {
+                     std::vector<const Extended*> turned;
+                     std::vector<int> steps;
+                     if (!acc) acc.emplace();
+                     for (std::size_t g = 0; g < giants.size(); ++g) {
+                       if (giants[g].rotation == 0 && acc->c0.empty()) {
+                         acc = std::move(inner[g]);
+                         continue;
+                       }
+                       turned.push_back(&inner[g]);
+                       steps.push_back(giants[g].rotation);
+                     }
+                     if (!turned.empty()) evaluator.rotate_accumulate(*acc, turned, steps);
+                   });
     outputs.push_back(!acc      ? zero(evaluator, *inputs[0], rescale)
                       : rescale ? evaluator.reduce_rescale(*acc)
                                 : evaluator.reduce(*acc));
@@ -298,15 +343,19 @@ std::vector<Ciphertext> BlockTransform::apply_single(const ckks::Evaluator& eval
       continue;
     }
     std::optional<Extended> acc;
-    for_inner_sums(evaluator, o, babies, [&](Ciphertext inner, int rotation) {
-      if (giants.size() == 1 && rotation == 0) {
-        outputs.push_back(rescale ? evaluator.rescale(inner) : std::move(inner));
-      } else if (!acc) {
-        acc = turned(inner, rotation);
-      } else {
-        evaluator.add_inplace(*acc, turned(inner, rotation));
-      }
-    });
+    for_inner_sums(
+        evaluator, o, babies,
+        [&](std::vector<Ciphertext> inner, std::span<const BsgsPlan::Giant> made) {
+          for (std::size_t g = 0; g < made.size(); ++g) {
+            if (giants.size() == 1 && made[g].rotation == 0) {
+              outputs.push_back(rescale ? evaluator.rescale(inner[g]) : std::move(inner[g]));
+            } else if (!acc) {
+              acc = turned(inner[g], made[g].rotation);
+            } else {
+              evaluator.add_inplace(*acc, turned(inner[g], made[g].rotation));
+            }
+          }
+        });
     if (acc) outputs.push_back(rescale ? evaluator.reduce_rescale(*acc) : evaluator.reduce(*acc));
   }
   return outputs;

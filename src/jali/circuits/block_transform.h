@@ -5,6 +5,7 @@
 #include <complex>
 #include <functional>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 #include "jali/circuits/rotation_plan.h"
@@ -80,10 +81,18 @@ class BlockTransform {
   template <class Operand>
   using Babies = std::vector<std::vector<Operand>>;  // [input][baby]
   template <class Operand>
-  std::vector<Operand> inner_sums(const ckks::Evaluator& evaluator, std::size_t output,
-                                  std::size_t first, std::size_t last,
-                                  const Babies<Operand>& babies) const;
-  /// use(inner sum, rotation) for every giant step of an output, in order.
+  using SumOf =
+      std::conditional_t<std::is_same_v<Operand, ckks::Rotation>, ckks::Extended, Operand>;
+  template <class Operand>
+  std::vector<SumOf<Operand>> inner_sums(const ckks::Evaluator& evaluator, std::size_t output,
+                                         std::size_t first, std::size_t last,
+                                         const Babies<Operand>& babies) const;
+  /// What is left of apply_twice from the baby steps on.
+  template <class Operand>
+  std::vector<ckks::Ciphertext> turn_sums(const ckks::Evaluator& evaluator,
+                                          std::span<const ckks::Ciphertext* const> inputs,
+                                          const Babies<Operand>& babies, bool rescale) const;
+  /// use(inner sums, their giant steps) for all giant steps of an output, in order, some at a time.
   template <class Operand, class Use>
   void for_inner_sums(const ckks::Evaluator& evaluator, std::size_t output,
                       const Babies<Operand>& babies, Use use) const;

@@ -23,6 +23,14 @@ struct Hoisted {
   backend::ConstView view() const { return {ext.data(), primes, source->batch()}; }
 };
 
+/// A rotation times P that is made where it is used, by Evaluator::rotated_sums.
+struct Rotation {
+  const Ciphertext* source = nullptr;  // must outlive this, as its Hoisted must
+  backend::Rotated view;
+  double scale = 1;
+  Estimate estimate;  // without the factor P
+};
+
 /// A ciphertext over Q_level * P, before division by P: sums of rotations need one division only
 /// (double hoisting).
 struct Extended {
@@ -133,6 +141,11 @@ class Evaluator {
   Ciphertext rotate_hoisted(const Hoisted& a, int steps) const;
   Extended rotate_extended(const Hoisted& a, int steps) const;  // steps 0: P times the source
   Extended extend(const Ciphertext& a) const;                   // P times a
+  /// What rotate_extended would make. For steps 0 a Hoisted needs no more than its source.
+  Rotation rotation(const Hoisted& a, int steps) const;
+  /// Ops::rotated_sums over the primes of the rotations' level and of P; estimates are the caller's.
+  void rotated_sums(std::span<const Rotation> rotations,
+                    std::span<const backend::WeightedSum> sums) const;
   Ciphertext reduce(const Extended& a) const;                   // division by P
   Ciphertext reduce_rescale(const Extended& a) const;           // division by P and one level
   /// sum_k a[k] * diagonal[k], diagonals over the level's primes and P at `scale`.
@@ -142,6 +155,9 @@ class Evaluator {
   void add_inplace(Extended& a, const Extended& b) const;
   /// acc += the rotation of a, before division by P; only a's second part is divided on the way.
   void rotate_accumulate(Extended& acc, const Extended& a, int steps) const;
+  /// The same for many; an empty acc becomes their sum.
+  void rotate_accumulate(Extended& acc, std::span<const Extended* const> a,
+                         std::span<const int> steps) const;
 
   struct Impl;
 

@@ -115,6 +115,32 @@ Extended Evaluator::rotate_extended(const Hoisted& a, int steps) const {
   return out;
 }
 
+Rotation Evaluator::rotation(const Hoisted& a, int steps) const {
+  check_hoisted(*impl_, a);
+  const Ciphertext& source = *a.source;
+  Rotation out{&source, {}, source.scale, source.estimate};
+  out.view.c0 = source.parts[0].view();
+  out.view.c1 = source.parts[1].view();
+  out.view.g = ring::galois_element(impl_->params->n(), steps);
+  if (out.view.g == 1) return out;
+  out.view.ext = a.view();
+  out.view.key = impl_->galois_key(out.view.g, source.level).view();
+  out.estimate.variance += impl_->noise.key_product_variance(source.level);
+  return out;
+}
+
+void Evaluator::rotated_sums(std::span<const Rotation> rotations,
+                             std::span<const backend::WeightedSum> sums) const {
+  require<InvalidArgument>(!rotations.empty(), "sums of rotations need a rotation");
+  std::vector<backend::Rotated> views;
+  for (const Rotation& r : rotations) {
+    impl_->check_pair(rotations[0].source->level, rotations[0].scale, r.source->level, r.scale,
+                      rotations[0].source->batch(), r.source->batch(), true);
+    views.push_back(r.view);
+  }
+  impl_->switcher.rotated_sums(views, rotations[0].source->level, sums);
+}
+
 Ciphertext Evaluator::reduce(const Extended& a) const {
   check_extended(*impl_, a);
   Ciphertext out;
@@ -184,29 +210,65 @@ void Evaluator::add_inplace(Extended& a, const Extended& b) const {
 
 void Evaluator::rotate_accumulate(Extended& acc, const Extended& a, int steps) const {
   check_extended(*impl_, acc);
-  check_extended(*impl_, a);
-  check_batches(acc, a);
-  impl_->check_pair(acc.level, acc.scale, a.level, a.scale, acc.c0.batch(), a.c0.batch(), true);
-  const std::uint64_t g = ring::galois_element(impl_->params->n(), steps);
-  if (g == 1) {
-    add_inplace(acc, a);
-    return;
+  const Extended* one[] = {&a};
+  rotate_accumulate(acc, one, {&steps, 1});
+}
+
+void Evaluator::rotate_accumulate(Extended& acc, std::span<const Extended* const> a,
+                                  std::span<const int> steps) const {
+  require<InvalidArgument>(!a.empty() && a.size() == steps.size(),
+                           "rotate_accumulate needs one rotation an operand, at least one");
+  const auto copied = [&](const Extended& x) {
+    Extended out = copy_shell(x);
+    out.c0 = impl_->ring->copy(x.c0);
+    out.c1 = impl_->ring->copy(x.c1);
+    return out;
+  };
+  // What is read while acc is written must not be acc.
+  std::vector<Extended> copies;
+  copies.reserve(a.size());
+  std::vector<const Extended*> turning, still;
+  std::vector<backend::Turned> terms;
+  for (std::size_t k = 0; k < a.size(); ++k) {
+    check_extended(*impl_, *a[k]);
+    const Extended& like = acc.c0.empty() ? *a[0] : acc;
+    check_batches(like, *a[k]);
+    impl_->check_pair(like.level, like.scale, a[k]->level, a[k]->scale, like.c0.batch(),
+                      a[k]->c0.batch(), true);
+    const Extended& x = a[k] == &acc ? copies.emplace_back(copied(acc)) : *a[k];
+    const std::uint64_t g = ring::galois_element(impl_->params->n(), steps[k]);
+    if (g == 1) {
+      still.push_back(&x);
+      continue;
+    }
+    // sigma(c0) stays over Q P; sigma(c1) is divided by P, switched, and joins before its division.
+    terms.push_back({x.c0.view(), x.c1.view(), g, impl_->galois_key(g, x.level).view()});
+    turning.push_back(&x);
   }
-  // sigma(c0) stays over Q P; sigma(c1) is divided by P, switched, and joins before its division.
-  const auto& ops = impl_->ring->ops();
-  const auto& key = impl_->galois_key(g, a.level);
-  const ring::Poly c1 = impl_->switcher.reduce(a.c1, a.level);
-  const auto ext = impl_->switcher.mod_up(c1, a.level);
-  ring::Poly turned = impl_->ring->make(a.c0.primes(), a.c0.batch());
-  ops.automorphism_ntt(turned.view(), a.c0.view(), g);  // before acc changes: it may be a itself
-  Estimate rotated = a.estimate;
-  rotated.variance += impl_->noise.key_switch_variance(a.level);
+  for (const Extended* x : still) {
+    if (acc.c0.empty()) {
+      acc = copied(*x);
+    } else {
+      add_inplace(acc, *x);
+    }
+  }
+  if (terms.empty()) return;
+  const bool accumulate = !acc.c0.empty();
+  if (!accumulate) {
+    acc = copy_shell(*turning[0]);
+    acc.estimate = {};
+    acc.c0 = impl_->ring->make(turning[0]->c0.primes(), turning[0]->c0.batch());
+    acc.c1 = impl_->ring->make(turning[0]->c1.primes(), turning[0]->c1.batch());
+  }
+  for (std::size_t k = 0; k < turning.size(); ++k) {
+    Estimate rotated = turning[k]->estimate;
+    rotated.variance += impl_->noise.key_switch_variance(acc.level);
+    acc.estimate = k == 0 && !accumulate ? rotated : impl_->noise.add(acc.estimate, rotated);
+  }
   rlwe::Accumulator sum{std::move(acc.c0), std::move(acc.c1)};
-  impl_->switcher.product_accumulate(sum, ext, a.level, key, g);
+  impl_->switcher.outer_sum(sum, terms, acc.level, accumulate);
   acc.c0 = std::move(sum.c0);
   acc.c1 = std::move(sum.c1);
-  ops.add(acc.c0.view(), acc.c0.view(), turned.view());
-  acc.estimate = impl_->noise.add(acc.estimate, rotated);
 }
 
 }  // namespace jali::ckks

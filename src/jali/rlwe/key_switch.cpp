@@ -41,6 +41,12 @@ void KeySwitcher::product_accumulate(Accumulator& acc, const device::Buffer& ext
                            params_->level(level).digit_ids, g, /*accumulate=*/true);
 }
 
+void KeySwitcher::rotated_sums(std::span<const backend::Rotated> operands, int level,
+                               std::span<const backend::WeightedSum> sums) const {
+  ring_->ops().rotated_sums(operands, params_->level(level).digit_ids,
+                            p_mod_q_[static_cast<std::size_t>(level)], sums);
+}
+
 Accumulator KeySwitcher::switch_key(const ring::Poly& x, int level, const ExpandedKey& key) const {
   const auto primes = extended_primes(level);
   const auto& at = params_->level(level);
@@ -84,6 +90,13 @@ std::vector<ring::Poly> KeySwitcher::rotate(const ring::Poly& c0, const ring::Po
   ring_->ops().rotate(out[0].view(), out[1].view(), acc.c0.view(), acc.c1.view(), c0.view(),
                       c1.view(), g, at.digit_limbs, key.view(), at.digit_ids);
   return out;
+}
+
+void KeySwitcher::outer_sum(Accumulator& acc, std::span<const backend::Turned> terms, int level,
+                            bool accumulate) const {
+  const auto& at = params_->level(level);
+  ring_->ops().outer_sum(acc.c0.view(), acc.c1.view(), terms, at.digit_limbs, at.digit_ids,
+                         accumulate);
 }
 
 void KeySwitcher::add_times_p(ring::Poly& x, const ring::Poly& c, int level) const {

@@ -33,6 +33,9 @@ class KeySwitcher {
   /// acc += the same.
   void product_accumulate(Accumulator& acc, const device::Buffer& ext, int level,
                           const ExpandedKey& key, std::uint64_t g) const;
+  /// Ops::rotated_sums over extended_primes(level).
+  void rotated_sums(std::span<const backend::Rotated> operands, int level,
+                    std::span<const backend::WeightedSum> sums) const;
   /// mod_up and product in one.
   Accumulator switch_key(const ring::Poly& x, int level, const ExpandedKey& key) const;
   /// switch_key of c2, plus P c0 and P c1.
@@ -46,6 +49,10 @@ class KeySwitcher {
   /// under its own key.
   std::vector<ring::Poly> rotate(const ring::Poly& c0, const ring::Poly& c1, std::uint64_t g,
                                  int level, const ExpandedKey& key) const;
+
+  /// Ops::outer_sum over extended_primes(level), into acc, which has its shape.
+  void outer_sum(Accumulator& acc, std::span<const backend::Turned> terms, int level,
+                 bool accumulate) const;
 
   /// x += P c, x over extended_primes(level), c over the level's primes: c joins the sum before the
   /// division by P.

@@ -118,6 +118,31 @@ inline std::vector<Output> every_operation(const Ops& ops, const Config& config,
       ops.key_product(acc0, acc1, ext, key, ids, g, true);
       keep("key_product 0", std::move(acc0)), keep("key_product 1", std::move(acc1));
     }
+    {
+      const PrimeList extended = {0, 2, 3, 5, 6, 7};
+      const Block up = fresh(extended, batch, count);
+      const std::vector<Rotated> operands = {{up, b, c, 5, key},
+                                             {{}, b, c, 1, {}},
+                                             {up, b, c, u64{2} * config.n - 1, key},
+                                             {up, c, d, below(rng, config.n) * 2 + 1, key}};
+      const Block weight = fresh(extended, 1), own = fresh(extended, batch);
+      const std::vector<u32> one = {2}, many = {0, 1, 2, 3, 3, 0};
+      const std::vector<ConstView> w = {weight}, ws = {own, weight, own, weight, own, own};
+      Block s0 = blank(extended), s1 = blank(extended), t0 = own, t1 = own;
+      const std::vector<WeightedSum> sums = {{s0, s1, one, w, false}, {t0, t1, many, ws, true}};
+      ops.rotated_sums(operands, ids, s, sums);
+      keep("rotated_sums 0", std::move(s0)), keep("rotated_sums 1", std::move(s1));
+      keep("rotated_sums 2", std::move(t0)), keep("rotated_sums 3", std::move(t1));
+    }
+    {
+      const PrimeList extended = {0, 2, 3, 5, 6, 7};
+      const Block x0 = fresh(extended, batch), x1 = fresh(extended, batch);
+      const std::vector<Turned> terms = {{x0, x1, 5, key}, {x1, x0, u64{2} * config.n - 1, key}};
+      Block acc0 = blank(extended), acc1 = blank(extended);
+      ops.outer_sum(acc0, acc1, terms, digits, ids, false);
+      ops.outer_sum(acc0, acc1, {terms.data(), 1}, digits, ids, true);
+      keep("outer_sum 0", std::move(acc0)), keep("outer_sum 1", std::move(acc1));
+    }
     keep("mod_up", std::move(ext));
     Block acc0 = blank(all), acc1 = blank(all);
     ops.key_switch(acc0, acc1, a, digits, key, ids);

@@ -1,5 +1,6 @@
 // Basis changes: lifts of digits, key switching, division between bases.
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 
 #include "jali/backend/cpu/cpu_ops.h"
@@ -229,6 +230,70 @@ void CpuOps::key_product(View acc0, View acc1, ConstView ext, KeyView key,
   });
 }
 
+void CpuOps::rotated_sums(std::span<const Rotated> operands,
+                          std::span<const std::uint32_t> digit_ids,
+                          std::span<const std::uint64_t> s,
+                          std::span<const WeightedSum> sums) const {
+  if (sums.empty()) return;
+  const View shape = sums[0].out0;
+  const std::size_t count = operands.size(), digits = digit_ids.size(), limbs = s.size();
+  check(shape), check_sums(shape, sums, count);
+  require<InvalidArgument>(limbs <= shape.primes.size(),
+                           "what is rotated needs the first primes of the sums");
+  const ConstView own{shape.data, shape.primes.first(limbs), shape.batch};
+  check_scalars(own, s);
+  const auto turns = scratch_.lend(count * kernels_.turn_bytes);
+  for (std::size_t k = 0; k < count; ++k) {
+    const Rotated& x = operands[k];
+    check_same(own, x.c0);
+    require<InvalidArgument>(x.g % 2 == 1, "an automorphism X -> X^g needs an odd g");
+    if (x.g == 1) {
+      check_same(own, x.c1);
+    } else {
+      check_same(shape, x.ext), check_key(shape, x.key, digit_ids);
+      kernels_.make_turn(turns.data() + k * kernels_.turn_bytes, x.g % (2 * n_), rev_.data(), n_);
+    }
+  }
+  // Pieces of all rotations stay in the second-level cache until the last sum has read them.
+  constexpr std::size_t kCacheBytes = std::size_t{1} << 17;
+  const std::size_t word = row_bytes_ / n_;
+  std::size_t piece = n_, terms = 0;
+  while (piece > 128 && 2 * count * piece * word > kCacheBytes) piece /= 2;
+  for (const WeightedSum& sum : sums) terms += sum.b.size();
+  for_rows(shape, [&](std::size_t i, std::size_t b, const PrimeTables& p) {
+    const auto temporary = scratch_.lend(2 * count * piece * word);
+    std::vector<RowRotation> rotations(count);
+    std::vector<const void*> rows(3 * count * digits + terms);
+    const void** at = rows.data();
+    for (std::size_t k = 0; k < count; ++k) {
+      const Rotated& x = operands[k];
+      RowRotation& r = rotations[k];
+      if (i < limbs) r.c0 = row(x.c0, i, b);
+      if (x.g == 1) {
+        if (i < limbs) r.c1 = row(x.c1, i, b);
+        continue;
+      }
+      r.turn = turns.data() + k * kernels_.turn_bytes;
+      r.ext = at, r.key0 = at + digits, r.key1 = at + 2 * digits;
+      const std::size_t position = find(x.key.primes, shape.primes[i]);
+      for (std::size_t j = 0; j < digits; ++j, ++at) {
+        at[0] = row(x.ext, j * shape.primes.size() + i, b);
+        at[digits] = key_row(x.key, digit_ids[j], 0, position);
+        at[2 * digits] = key_row(x.key, digit_ids[j], 1, position);
+      }
+      at += 2 * digits;
+    }
+    std::vector<RowSum> weighed;
+    for (const WeightedSum& sum : sums) {
+      weighed.push_back({row(sum.out0, i, b), row(sum.out1, i, b), at, sum.operands.data(),
+                         sum.b.size(), sum.accumulate});
+      for (const ConstView& v : sum.b) *at++ = row(v, i, b);
+    }
+    kernels_.rotated_sums(rotations.data(), count, digits, i < limbs ? s[i] : 0, weighed.data(),
+                          weighed.size(), temporary.data(), piece, n_, p.row);
+  });
+}
+
 void CpuOps::key_switch(View acc0, View acc1, ConstView x,
                         std::span<const std::uint32_t> digit_limbs, KeyView key,
                         std::span<const std::uint32_t> digit_ids) const {
@@ -336,6 +401,10 @@ void CpuOps::switch_key(View acc0, View acc1, View x, std::span<const std::uint3
     }
     RowJoin joined;
     if (first == 0 && own != npos && !join.s.empty()) joined = joining(join, p, own, b);
+    if (first == 0 && join.accumulate) {
+      joined = {};
+      joined.a0 = row(acc0, t, b), joined.a1 = row(acc1, t, b), joined.factor = 1;
+    }
     kernels_.lift_key_dot(out0, out1, temporary.data(), sources.data(), rows.data(),
                           rows.data() + count, rows.data() + 2 * count, count, joined,
                           prime(p).ntt);
@@ -373,6 +442,41 @@ void CpuOps::switch_key(View acc0, View acc1, View x, std::span<const std::uint3
       kernels_.add(out, out, part(i, piece, task % 2), n_, prime(acc0.primes[t]).row);
     }
   });
+}
+
+void CpuOps::outer_sum(View acc0, View acc1, std::span<const Turned> terms,
+                       std::span<const std::uint32_t> digit_limbs,
+                       std::span<const std::uint32_t> digit_ids, bool accumulate) const {
+  const std::size_t limbs = std::reduce(digit_limbs.begin(), digit_limbs.end(), std::size_t{0});
+  check(acc0), check_same(acc0, acc1), check_apart(acc0, acc1);
+  require<InvalidArgument>(!terms.empty() && limbs >= 1 && limbs <= acc0.primes.size(),
+                           "an outer sum needs terms, and the first primes of its results");
+  const auto level = acc0.primes.first(limbs);
+  const auto memory = scratch_.lend(2 * limbs * acc0.batch * row_bytes_);
+  const View y{memory.data(), level, acc0.batch},
+      turned{memory.data() + limbs * acc0.batch * row_bytes_, level, acc0.batch};
+  for (const Turned& x : terms) {
+    for (const ConstView& v : {x.x0, x.x1}) {
+      check_same(acc0, v), check_apart(acc0, v), check_apart(acc1, v);
+    }
+    require<InvalidArgument>(x.g % 2 == 1, "an automorphism X -> X^g needs an odd g");
+    scale_down(y, x.x1, nullptr);
+    for_rows(acc0, [&](std::size_t i, std::size_t b, const PrimeTables& p) {
+      const auto lease = scratch_.lend(row_bytes_);
+      void* to = accumulate ? lease.data() : row(acc0, i, b);
+      kernels_.automorphism(to, row(x.x0, i, b), x.g % (2 * n_), rev_.data(), n_);
+      if (accumulate) {
+        kernels_.add(row(acc0, i, b), row(acc0, i, b), to, n_, p.row);
+      } else {
+        std::memset(row(acc1, i, b), 0, row_bytes_);
+      }
+    });
+    automorphism_ntt(turned, y, x.g);
+    Join join;
+    join.accumulate = true;
+    switch_key(acc0, acc1, turned, digit_limbs, x.key, digit_ids, join);
+    accumulate = true;
+  }
 }
 
 void CpuOps::scale_down(View out, ConstView x, const ConstView* addend) const {

@@ -197,6 +197,19 @@ void CpuOps::inner_product(View out, std::span<const ConstView> a,
   });
 }
 
+void CpuOps::check_sums(ConstView shape, std::span<const WeightedSum> sums,
+                        std::size_t operands) const {
+  for (const WeightedSum& sum : sums) {
+    check_same(shape, sum.out0), check_same(shape, sum.out1);
+    require<InvalidArgument>(!sum.b.empty() && sum.b.size() == sum.operands.size(),
+                             "a weighted sum needs as many weights as operands, at least one");
+    for (const ConstView& v : sum.b) check_same(shape, v, true);
+    for (const std::uint32_t k : sum.operands) {
+      require<InvalidArgument>(k < operands, "a weighted sum names an operand that is not there");
+    }
+  }
+}
+
 void CpuOps::weighted_sums(std::span<const ConstView> a0, std::span<const ConstView> a1,
                            std::span<const WeightedSum> sums) const {
   if (sums.empty()) return;
@@ -205,15 +218,7 @@ void CpuOps::weighted_sums(std::span<const ConstView> a0, std::span<const ConstV
   require<InvalidArgument>(a0.size() == a1.size(), "weighted sums need as many a1 as a0");
   for (const ConstView& v : a0) check_same(shape, v);
   for (const ConstView& v : a1) check_same(shape, v);
-  for (const WeightedSum& sum : sums) {
-    check_same(shape, sum.out0), check_same(shape, sum.out1);
-    require<InvalidArgument>(!sum.b.empty() && sum.b.size() == sum.operands.size(),
-                             "a weighted sum needs as many weights as operands, at least one");
-    for (const ConstView& v : sum.b) check_same(shape, v, true);
-    for (const std::uint32_t k : sum.operands) {
-      require<InvalidArgument>(k < a0.size(), "a weighted sum names an operand that is not there");
-    }
-  }
+  check_sums(shape, sums, a0.size());
   // Every weight is read from memory once. The operands are read once too: a piece of all of them is
   // gathered where the second-level cache holds it (rows lie at multiples of large powers of two, and
   // would push each other out), and used by all sums.

@@ -57,6 +57,9 @@ class CpuOps : public Ops {
                      std::span<const ConstView> b) const override;
   void weighted_sums(std::span<const ConstView> a0, std::span<const ConstView> a1,
                      std::span<const WeightedSum> sums) const override;
+  void rotated_sums(std::span<const Rotated> operands, std::span<const std::uint32_t> digit_ids,
+                    std::span<const std::uint64_t> s,
+                    std::span<const WeightedSum> sums) const override;
   void tensor(View d0, View d1, View d2, ConstView a0, ConstView a1, ConstView b0,
               ConstView b1) const override;
   void combine(View d0, View d1, View d2, const Combination& c) const override;
@@ -76,6 +79,9 @@ class CpuOps : public Ops {
                           std::span<const std::uint64_t> s,
                           std::span<const std::uint32_t> digit_limbs, KeyView key,
                           std::span<const std::uint32_t> digit_ids) const override;
+  void outer_sum(View acc0, View acc1, std::span<const Turned> terms,
+                 std::span<const std::uint32_t> digit_limbs,
+                 std::span<const std::uint32_t> digit_ids, bool accumulate) const override;
   void scale_down(View out, ConstView x, const ConstView* addend) const override;
   void scale_down_pair(View out0, View out1, ConstView x0, ConstView x1, const ConstView* addend0,
                        const ConstView* addend1) const override;
@@ -103,6 +109,7 @@ class CpuOps : public Ops {
     ConstView c0, c1;
     const Combination* c = nullptr;
     std::span<const std::uint64_t> s;  // empty: nothing joins
+    bool accumulate = false;  // instead: the accumulators join, on all their limbs
   };
   RowJoin joining(const Join& join, PrimeIndex p, std::size_t own, std::size_t b) const;
   void switch_key(View acc0, View acc1, View x, std::span<const std::uint32_t> digit_limbs,
@@ -142,6 +149,7 @@ class CpuOps : public Ops {
   /// An output that is written while `in` is still read must not be `in`.
   void check_apart(ConstView out, ConstView in) const;
   void check_terms(ConstView sum, const Combination& c) const;
+  void check_sums(ConstView shape, std::span<const WeightedSum> sums, std::size_t operands) const;
   void check_scalars(ConstView out, std::span<const std::uint64_t> s) const;
   void check_digits(ConstView x, std::span<const std::uint32_t> digit_limbs) const;
   void check_key(ConstView ext_primes, KeyView key, std::span<const std::uint32_t> ids) const;

@@ -77,6 +77,27 @@ struct RowTerms {
   std::uint64_t constant = 0;
 };
 
+/// A row of a ciphertext under sigma, times P: sum_j sigma(ext[j]) key_c[j] + factor sigma(c0) in the first
+/// half; without ext, factor c_c. turn: of sigma; c0, c1: null on limbs that the ciphertext lacks.
+struct RowRotation {
+  const void* turn = nullptr;
+  const void* const* ext = nullptr;
+  const void* const* key0 = nullptr;
+  const void* const* key1 = nullptr;
+  const void* c0 = nullptr;
+  const void* c1 = nullptr;
+};
+
+/// out_c = [out_c +] sum_k operand_c[operands[k]] weights[k].
+struct RowSum {
+  void* out0 = nullptr;
+  void* out1 = nullptr;
+  const void* const* weights = nullptr;
+  const std::uint32_t* operands = nullptr;
+  std::size_t count = 0;
+  bool accumulate = false;
+};
+
 struct RowKernels {
   const char* isa = "";
   std::size_t lanes = 1;
@@ -121,6 +142,15 @@ struct RowKernels {
   void (*key_dot)(void* out0, void* out1, const void* const* ext, const void* const* key0,
                   const void* const* key1, std::size_t count, bool accumulate, std::uint64_t g,
                   const std::uint32_t* rev, std::size_t n, const PrimeRow& p) = nullptr;
+  /// Constants of sigma_g in turn_bytes at `turn`, 64-byte aligned; rev as above and alive as long.
+  void (*make_turn)(void* turn, std::uint64_t g, const std::uint32_t* rev, std::size_t n) = nullptr;
+  std::size_t turn_bytes = 0;
+  /// Sums of rotations by `digits` digits. temporary: 2 pieces of `piece` words, a power of two of at least
+  /// 64, a rotation: all rotations of a piece of the row are made there, then weighed.
+  void (*rotated_sums)(const RowRotation* rotations, std::size_t count, std::size_t digits,
+                       std::uint64_t factor, const RowSum* sums, std::size_t sum_count,
+                       void* temporary, std::size_t piece, std::size_t n,
+                       const PrimeRow& p) = nullptr;
   /// For measurement alone: `rounds` times butterfly_pairs vectors of butterflies on as many pairs of
   /// vectors, which stay in registers. values: the pairs, in [0, q); they come back in [0, 2Lq).
   void (*butterflies)(void* values, std::size_t rounds, const PrimeRow& p) = nullptr;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <new>
 
 #include "jali/backend/cpu/inline.h"
 #include "jali/backend/cpu/ntt_impl.h"
@@ -359,6 +360,88 @@ struct Rows {
     }
   }
 
+  static void make_turn(void* turn, std::uint64_t g, const std::uint32_t* rev, std::size_t n) {
+    new (turn) Automorphism(g, rev, n);
+  }
+
+  /// Words [at, at + piece) of a rotation to out0, out1. The keys of `next`, from next_at on, are on their
+  /// way meanwhile: their rows are read once, in more streams than the hardware foresees.
+  JALI_INLINE static void rotate_piece(T* out0, T* out1, const RowRotation& r, std::size_t digits,
+                                       std::uint64_t factor, std::size_t at, std::size_t piece,
+                                       const RowRotation* next, std::size_t next_at,
+                                       const Prime& p) {
+    const R s = V::set1(factor);
+    if (r.ext == nullptr) {
+      for (std::size_t k = 0; k < piece; k += W) {
+        Acc r0 = V::acc_set(V::set1(0)), r1 = r0;
+        if (r.c0 != nullptr) V::acc_mul_broadcast(r0, V::load(row(r.c0) + at + k), s);
+        if (r.c1 != nullptr) V::acc_mul_broadcast(r1, V::load(row(r.c1) + at + k), s);
+        V::store(out0 + k, acc_reduce(r0, p));
+        V::store(out1 + k, acc_reduce(r1, p));
+      }
+      return;
+    }
+    const auto& sigma = *static_cast<const Automorphism*>(r.turn);
+    const bool ahead = next != nullptr && next->ext != nullptr;
+    for (std::size_t k = 0; k < piece; k += W) {
+      if (ahead) {
+        for (std::size_t j = 0; j < digits; ++j) {
+          __builtin_prefetch(row(next->key0[j]) + next_at + k, 0, 2);
+          __builtin_prefetch(row(next->key1[j]) + next_at + k, 0, 2);
+        }
+      }
+      const auto from = sigma.place((at + k) / W);
+      Acc r0 = V::acc_set(V::set1(0)), r1 = r0;
+      if (r.c0 != nullptr) V::acc_mul_broadcast(r0, sigma.load(row(r.c0), from), s);
+      for (std::size_t j = 0, left = kMaxProducts - 1; j < digits; ++j, --left) {
+        if (left == 0) {
+          r0 = V::acc_set(acc_reduce(r0, p));
+          r1 = V::acc_set(acc_reduce(r1, p));
+          left = kMaxProducts;
+        }
+        const R x = sigma.load(row(r.ext[j]), from);
+        V::acc_mul(r0, x, V::load(row(r.key0[j]) + at + k));
+        V::acc_mul(r1, x, V::load(row(r.key1[j]) + at + k));
+      }
+      V::store(out0 + k, acc_reduce(r0, p));
+      V::store(out1 + k, acc_reduce(r1, p));
+    }
+  }
+
+  static void rotated_sums(const RowRotation* rotations, std::size_t count, std::size_t digits,
+                           std::uint64_t factor, const RowSum* sums, std::size_t sum_count,
+                           void* temporary, std::size_t piece, std::size_t n,
+                           const PrimeRow& prime) {
+    constexpr std::size_t kChunk = 60;  // terms whose addresses are at hand
+    const void *x[kChunk], *y0[kChunk], *y1[kChunk];
+    const Prime p(prime);
+    const auto operand = [&](std::size_t k, std::size_t c) {
+      return row(temporary) + (2 * k + c) * piece;
+    };
+    for (std::size_t at = 0; at < n; at += piece) {
+      for (std::size_t k = 0; k < count; ++k) {
+        const bool last = k + 1 == count;
+        const std::size_t next_at = last ? at + piece : at;
+        const RowRotation* next = next_at < n ? &rotations[last ? 0 : k + 1] : nullptr;
+        rotate_piece(operand(k, 0), operand(k, 1), rotations[k], digits, factor, at, piece, next,
+                     next_at, p);
+      }
+      for (std::size_t g = 0; g < sum_count; ++g) {
+        const RowSum& sum = sums[g];
+        for (std::size_t done = 0; done < sum.count; done += kChunk) {
+          const std::size_t terms = std::min(kChunk, sum.count - done);
+          for (std::size_t i = 0; i < terms; ++i) {
+            x[i] = row(sum.weights[done + i]) + at;
+            y0[i] = operand(sum.operands[done + i], 0);
+            y1[i] = operand(sum.operands[done + i], 1);
+          }
+          dot_pairs(row(sum.out0) + at, row(sum.out1) + at, x, y0, y1, terms,
+                    sum.accumulate || done > 0, piece, p);
+        }
+      }
+    }
+  }
+
   /// At most two products a sum.
   JALI_INLINE static void begin_join(Acc& r0, Acc& r1, const RowJoin& join, R factor, R x_factor,
                                      std::size_t k, const Prime& p) {
@@ -496,6 +579,9 @@ struct Rows {
     k.lift_key_dot = lift_key_dot;
     k.key_dot = key_dot;
     k.automorphism = automorphism;
+    k.make_turn = make_turn;
+    k.turn_bytes = (sizeof(Automorphism) + 63) / 64 * 64;
+    k.rotated_sums = rotated_sums;
     k.butterflies = butterflies;
     k.butterfly_pairs = kButterflyPairs;
     k.from_int64 = from_int64;

@@ -13,6 +13,7 @@
 #include "jali/backend/cuda/integers.cuh"
 #include "jali/backend/cuda/ntt.cuh"
 #include "jali/backend/cuda/program.cuh"
+#include "jali/backend/cuda/rotated_sums.cuh"
 #include "jali/backend/cuda/sampling.cuh"
 #include "jali/backend/cuda/sparse_secret.cuh"
 #include "jali/backend/cuda/switcher.cuh"
@@ -130,6 +131,15 @@ class CudaOps final : public Ops {
     for (std::size_t first = 0; first < sums.size(); first += kMaxSums) {
       sum_together(a0, a1,
                    sums.subspan(first, std::min<std::size_t>(kMaxSums, sums.size() - first)));
+    }
+  }
+  void rotated_sums(std::span<const Rotated> operands, std::span<const std::uint32_t> digit_ids,
+                    std::span<const std::uint64_t> s,
+                    std::span<const WeightedSum> sums) const override {
+    enter();
+    for (std::size_t first = 0; first < sums.size(); first += kMaxRotatedSums) {
+      const std::size_t count = std::min<std::size_t>(kMaxRotatedSums, sums.size() - first);
+      rotate_together(operands, digit_ids, s, sums.subspan(first, count));
     }
   }
   void tensor(View d0, View d1, View d2, ConstView a0, ConstView a1, ConstView b0,
@@ -260,12 +270,26 @@ class CudaOps final : public Ops {
               std::span<const std::uint32_t> digit_ids) const override {
     enter();
     Source turned = source(c1);
-    turned.g = g;
+    turned.g[0] = turn(g);
     switcher_.key_switch(acc0, acc1, turned, c1.primes, digit_limbs, key, digit_ids, {}, kNothing);
     const View out[] = {out0, out1};
     const ConstView acc[] = {acc0, acc1};
     const ConstView* const addend[] = {&c0, nullptr};
     switcher_.divide(out, acc, addend, g);
+  }
+
+  void outer_sum(View acc0, View acc1, std::span<const Turned> terms,
+                 std::span<const std::uint32_t> digit_limbs,
+                 std::span<const std::uint32_t> digit_ids, bool accumulate) const override {
+    enter();
+    const std::size_t most = switcher_.outer_terms(acc0, digit_limbs);
+    if (most == 0) {
+      return Ops::outer_sum(acc0, acc1, terms, digit_limbs, digit_ids, accumulate);
+    }
+    for (std::size_t first = 0; first < terms.size(); first += most) {
+      switcher_.outer_sum(acc0, acc1, terms.subspan(first, std::min(most, terms.size() - first)),
+                          digit_limbs, digit_ids, accumulate || first > 0);
+    }
   }
 
   void from_int64(View out, std::span<const std::int64_t> c) const override {
@@ -358,6 +382,9 @@ class CudaOps final : public Ops {
   }
   Shape shape(View out) const { return {count(out), batch(out), log_n_}; }
   static Limbs limbs(std::span<const PrimeIndex> primes) { return limbs_of(primes); }
+  std::uint32_t turn(std::uint64_t g) const {
+    return static_cast<std::uint32_t>(g % (2 * config_.n));
+  }
   static void check_first(View acc, ConstView x) {
     require<InvalidArgument>(x.primes.size() <= acc.primes.size() &&
                                  std::ranges::equal(x.primes, acc.primes.first(x.primes.size())),
@@ -378,6 +405,33 @@ class CudaOps final : public Ops {
     memory_->copy_in(staged.data(), host, bytes);
     return staged;
   }
+  /// Terms of up to 64 sums, from next[g] on, to columns of a launch, an operand each: open(column, operand),
+  /// put(column, g, weight). Returns how many columns there are, at most `capacity`.
+  template <class Open, class Put>
+  static int place_terms(std::span<const WeightedSum> sums, std::vector<std::size_t>& next,
+                         int capacity, Open&& open, Put&& put) {
+    struct Column {
+      int at = -1;
+      std::uint64_t taken = 0;  // bit g: has a term of sum g
+    };
+    std::map<std::uint32_t, Column> latest;  // of an operand
+    int columns = 0;
+    for (std::size_t g = 0; g < sums.size(); ++g) {
+      for (; next[g] < sums[g].b.size(); ++next[g]) {
+        const std::uint32_t operand = sums[g].operands[next[g]];
+        Column& c = latest[operand];
+        // A second term with the same operand takes another column.
+        if (c.at < 0 || c.taken >> g & 1) {
+          if (columns == capacity) break;
+          c = {columns++, 0};
+          open(c.at, operand);
+        }
+        c.taken |= std::uint64_t{1} << g;
+        put(c.at, g, sums[g].b[next[g]]);
+      }
+    }
+    return columns;
+  }
   /// Up to kMaxSums sums, as many columns a launch as its parameters hold.
   void sum_together(std::span<const ConstView> a0, std::span<const ConstView> a1,
                     std::span<const WeightedSum> sums) const {
@@ -386,28 +440,59 @@ class CudaOps final : public Ops {
     for (bool begun = false;; begun = true) {
       Columns c{};
       c.sums = static_cast<int>(sums.size());
-      std::map<std::uint32_t, std::uint32_t> columns;  // of an operand, the latest
       for (std::size_t g = 0; g < sums.size(); ++g) {
-        const WeightedSum& sum = sums[g];
-        c.out0[g] = sum.out0.data;
-        c.out1[g] = sum.out1.data;
-        if (sum.accumulate || begun) c.accumulate |= 1u << g;
-        for (; next[g] < sum.b.size(); ++next[g]) {
-          const std::uint32_t k = sum.operands[next[g]];
-          auto at = columns.find(k);
-          // A second term with the same operand takes another column.
-          if (at == columns.end() || c.b[at->second][g] != nullptr) {
-            if (c.columns == kMaxColumns) break;
-            at = columns.insert_or_assign(k, static_cast<std::uint32_t>(c.columns++)).first;
-            c.a0[at->second] = a0[k].data;
-            c.a1[at->second] = a1[k].data;
-          }
-          c.b[at->second][g] = sum.b[next[g]].data;
-          if (sum.b[next[g]].batch == 1) c.broadcast[at->second] |= 1u << g;
-        }
+        c.out0[g] = sums[g].out0.data;
+        c.out1[g] = sums[g].out1.data;
+        if (sums[g].accumulate || begun) c.accumulate |= 1u << g;
       }
+      c.columns = place_terms(
+          sums, next, kMaxColumns,
+          [&](int i, std::uint32_t k) { c.a0[i] = a0[k].data, c.a1[i] = a1[k].data; },
+          [&](int i, std::size_t g, const ConstView& b) {
+            c.b[i][g] = b.data;
+            if (b.batch == 1) c.broadcast[i] |= 1u << g;
+          });
       if (c.columns == 0) return;
       cuda::weighted_sums<W>(*stream_, tables_, shape(like), limbs(like.primes), c);
+    }
+  }
+  /// The same for up to kMaxRotatedSums sums of rotations.
+  void rotate_together(std::span<const Rotated> operands, std::span<const std::uint32_t> digit_ids,
+                       std::span<const std::uint64_t> s, std::span<const WeightedSum> sums) const {
+    const View& like = sums[0].out0;
+    require<Unsupported>(digit_ids.size() <= kMaxDigits, "the GPU engine holds up to 128 digits");
+    KeyDigits ids;
+    std::copy(digit_ids.begin(), digit_ids.end(), ids.id);
+    Scalars scalars{};
+    std::copy(s.begin(), s.end(), scalars.s);
+    std::vector<std::size_t> next(sums.size(), 0);
+    for (bool begun = false;; begun = true) {
+      Rotations r{};
+      r.sums = static_cast<int>(sums.size());
+      r.digits = static_cast<int>(digit_ids.size());
+      r.own_limbs = static_cast<unsigned>(s.size());
+      for (std::size_t g = 0; g < sums.size(); ++g) {
+        r.out0[g] = sums[g].out0.data;
+        r.out1[g] = sums[g].out1.data;
+        if (sums[g].accumulate || begun) r.accumulate |= 1u << g;
+      }
+      r.rotations = place_terms(
+          sums, next, kMaxRotations,
+          [&](int i, std::uint32_t k) {
+            const Rotated& x = operands[k];
+            check_first(like, x.c0);
+            r.ext[i] = x.ext.data, r.c0[i] = x.c0.data, r.c1[i] = x.c1.data;
+            r.key[i] = x.key.data, r.g[i] = turn(x.g);
+            if (r.g[i] == 1) return;
+            r.key_limbs[i] = static_cast<unsigned>(x.key.primes.size());
+            place_key(x.key, like.primes, r.limb[i]);
+          },
+          [&](int i, std::size_t g, const ConstView& b) {
+            r.b[i][g] = b.data;
+            if (b.batch == 1) r.broadcast[i] |= 1u << g;
+          });
+      if (r.rotations == 0) return;
+      cuda::rotated_sums<W>(*stream_, tables_, shape(like), limbs(like.primes), r, ids, scalars);
     }
   }
   /// out = [out +] sum_k x y, (x, y) = term(k), as many terms a launch as its parameters hold.

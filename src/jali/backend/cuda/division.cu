@@ -12,14 +12,14 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads)
     divide_kernel(int log_n, Limbs limbs, unsigned rows, const typename W::Prime* primes,
                   const typename W::Twiddle* twiddles, const Factor<typename W::R>* keep,
                   const Factor<typename W::R>* divide, const typename W::Stored* lifted,
-                  DigitTable table, DirectLift<W> direct, Division d) {
+                  DigitTable table, DirectLift<W> direct, const __grid_constant__ Division d) {
   using T = TilePass<W, kM, kX, false>;
   using Stored = typename W::Stored;
   using V = Vector<W>;
   extern __shared__ __align__(16) unsigned char memory[];
   // Lifts from y: the targets of a row follow each other, while y is in L2.
   const unsigned target = kDirect ? blockIdx.x : blockIdx.z, row = blockIdx.y;
-  const unsigned half = row >= d.batch ? 1 : 0, b = row - half * d.batch;
+  const unsigned part = part_of(row, d.batch), b = row - part * d.batch;
   const unsigned index = limbs.prime[target], from = d.source.prime[target];
   const typename W::Prime prime = primes[index];
   const T t{reinterpret_cast<typename W::R*>(memory),
@@ -48,9 +48,9 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads)
   const std::size_t at = (static_cast<std::size_t>(target) * d.batch + b) << log_n;
   const std::size_t from_at =
       ((static_cast<std::size_t>(from) * d.batch + b) << log_n) + t.place(0);
-  const auto* kept = static_cast<const Stored*>(half != 0 ? d.x[1] : d.x[0]) + from_at;
-  const auto* addend = static_cast<const Stored*>(half != 0 ? d.addend[1] : d.addend[0]);
-  auto* out = static_cast<Stored*>(half != 0 ? d.out[1] : d.out[0]) + at + t.place(0);
+  const auto* kept = static_cast<const Stored*>(d.x[part]) + from_at;
+  const auto* addend = static_cast<const Stored*>(d.addend[part]);
+  auto* out = static_cast<Stored*>(d.out[part]) + at + t.place(0);
   t.each_vector([&](unsigned, unsigned i) {
     V v, k, a;
     if (from != kSkip) k = *reinterpret_cast<const V*>(kept + i);

@@ -5,17 +5,17 @@
 
 namespace jali::backend::cuda {
 
-/// Up to two halves of a ciphertext. addend may be null.
+/// Up to kMaxParts polynomials. addend may be null.
 struct Division {
-  void* out[2];
-  const void* x[2];
-  const void* addend[2];
+  void* out[kMaxParts];
+  const void* x[kMaxParts];
+  const void* addend[kMaxParts];
   std::uint64_t g;  // of the addends' automorphism
-  unsigned batch;   // rows of a limb in a half
+  unsigned batch;   // rows of a limb in a part
   Limbs source;     // limb of x of an output's limb, kSkip for none
 };
 
-/// out_t = x_{source[t]} keep_t + lifted_t divide_t (+ sigma_g(addend_t)); lifted: (target, halves * batch, N) as
+/// out_t = x_{source[t]} keep_t + lifted_t divide_t (+ sigma_g(addend_t)); lifted: (target, parts * batch, N) as
 /// lift leaves it, or had from y.
 template <class W>
 void divide(const Engine<W>&, const ConversionPlan<W>&, const Targets&, unsigned rows,

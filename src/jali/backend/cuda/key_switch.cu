@@ -115,17 +115,24 @@ template <class W, int kX>
 constexpr Leaves kDigitLeaves =
     kOwnLeaves<W> == Leaves::loaded && kX > 0 ? Leaves::local : kOwnLeaves<W>;
 
+/// What becomes of the sums: nothing else; something joins (Joining); they are one of an outer sum's.
+enum class Then { nothing, joins, outer };
+
 /// slots: tiles of shared memory, one a digit; more digits go in several rounds, whose sums meet in acc.
 /// splits: blocks among which the digits of a tile are shared; each has sums of its own then, one after
 /// the other in acc.
-template <class W, int kM, int kX, bool kDirect, bool kJoins>
+template <class W, int kM, int kX, bool kDirect, Then kThen>
 __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
                                   (kDirect || kX > 0 ? 768 : 1024) /
                                       TilePass<W, kM, kX, false>::kThreads)
     lift_product_kernel(Rows<W> s, bool rows_last, unsigned slots, unsigned splits,
                         typename W::Stored* acc0, typename W::Stored* acc1,
-                        const typename W::Stored* ext, Source source, KeyDigits key,
-                        Joining joining, JoinFactors<W> factors) {
+                        const typename W::Stored* ext, const __grid_constant__ Source source,
+                        const __grid_constant__ KeyDigits key,
+                        const __grid_constant__ Joining joining,
+                        const __grid_constant__ JoinFactors<W> factors,
+                        const __grid_constant__ OuterTerms outer) {
+  constexpr bool kOuter = kThen == Then::outer;
   using T = TilePass<W, kM, kX, false, 0, kDigitLeaves<W, kX>>;
   using Stored = typename W::Stored;
   using R = typename W::R;
@@ -154,23 +161,33 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
                      [](auto* to, const auto* from) { __pipeline_memcpy_async(to, from, 16); });
     t.twiddle = local;
   }
-  const std::size_t base = (static_cast<std::size_t>(target) * s.rows + row) << s.log_n;
-  const std::size_t out_base =
-      base + ((static_cast<std::size_t>(split) * s.targets.count * s.rows) << s.log_n);
+  const unsigned batch = kOuter ? source.batch : s.rows;  // rows of a sum
+  const std::size_t out_base = (static_cast<std::size_t>(target) * batch + row +
+                                static_cast<std::size_t>(split) * s.targets.count * batch)
+                               << s.log_n;
   constexpr bool kStaged = !kDirect;  // lifts come to shared memory by themselves
   const std::size_t digit_size = (static_cast<std::size_t>(s.targets.count) * s.rows) << s.log_n;
-  const std::size_t part_size = static_cast<std::size_t>(key.limbs) << s.log_n;
-  const auto key_row = [&](unsigned j) {
-    return static_cast<const Stored*>(key.key) +
-           ((2ull * key.id[j] * key.limbs + key.limb.prime[target]) << s.log_n) + t.place(0);
-  };
   const auto slot = [&](unsigned j) { return reinterpret_cast<R*>(memory) + j * T::kPadded; };
-  const std::uint64_t policy = streaming_policy(s.rows == 1);
+  const std::uint64_t policy = streaming_policy(batch == 1);
+  const unsigned per_term = (end - begin + slots - 1) / slots;
+  const unsigned rounds = kOuter ? outer.count * per_term : per_term;
   after_predecessor();
 #pragma unroll 1
-  for (unsigned first = begin; first < end; first += slots) {
+  for (unsigned round = 0; round < rounds; ++round) {
+    const unsigned term = kOuter ? round / per_term : 0;
+    const unsigned first = begin + (round - term * per_term) * slots;
     const unsigned count = ::min(end - first, slots);
-    if (first != begin) __syncthreads();
+    const unsigned from_row = kOuter ? term * batch + row : row;
+    const std::size_t base = (static_cast<std::size_t>(target) * s.rows + from_row) << s.log_n;
+    const unsigned limbs = kOuter ? outer.limbs[term] : key.limbs;
+    const unsigned limb = kOuter ? outer.limb[term][target] : key.limb.prime[target];
+    const std::size_t part_size = static_cast<std::size_t>(limbs) << s.log_n;
+    const auto key_row = [&](unsigned j) {
+      return static_cast<const Stored*>(kOuter ? outer.key[term] : key.key) +
+             ((2ull * key.id[j] * limbs + limb) << s.log_n) + t.place(0);
+    };
+    const bool fresh = round == 0 && !(kOuter && outer.accumulate);
+    if (round != 0) __syncthreads();
     // The lifts set out together.
 #pragma unroll 1
     for (unsigned j = 0; j < count; ++j) {
@@ -188,7 +205,7 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
       t.shared = slot(j);
       t.each_vector([&](unsigned, unsigned i) {
         R x[kV];
-        source.template get<W>(own, row, t.place(i), s.log_n, prime, x);
+        source.template get<W>(own, from_row, t.place(i), s.log_n, prime, x);
 #pragma unroll
         for (int c = 0; c < kV; ++c) t.shared[T::padded(i) + c] = x[c];
       });
@@ -211,8 +228,8 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
 #pragma unroll
         for (int e = 0; e < T::kHeld; ++e) x[e] = settled(x[e], prime);
       } else {
-        finish_lift<W, kDirect>(t, s, first + j, target, row, ext + (first + j) * digit_size + base,
-                                x);
+        finish_lift<W, kDirect>(t, s, first + j, target, from_row,
+                                ext + (first + j) * digit_size + base, x);
       }
       t.template put<T::kLast>(x);
     }
@@ -223,7 +240,7 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
       typename W::Sum sum0[kV], sum1[kV];
       auto* out0 = reinterpret_cast<V*>(acc0 + out_base + k);
       auto* out1 = reinterpret_cast<V*>(acc1 + out_base + k);
-      if (first != begin) {
+      if (!fresh) {
         const V v0 = *out0, v1 = *out1;
 #pragma unroll
         for (int c = 0; c < kV; ++c) {
@@ -266,8 +283,16 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
       for (int c = 0; c < kV; ++c) {
         r0[c] = W::total(sum0[c], prime), r1[c] = W::total(sum1[c], prime);
       }
-      if (kJoins && first + count == end && own != kSkip) {
+      if (kThen == Then::joins && first + count == end && own != kSkip) {
         join<W>(joining, factors, source, own, row, k, s.log_n, prime, r0, r1);
+      }
+      if (kOuter && first + count == end) {
+        const auto* x0 = static_cast<const Stored*>(outer.x0[term]) + out_base;
+#pragma unroll
+        for (int c = 0; c < kV; ++c) {
+          const auto x = W::load(x0[source_ntt(k + c, outer.g[term], s.log_n)]);
+          r0[c] = W::add_mod(r0[c], x, prime);
+        }
       }
       V v0, v1;
 #pragma unroll
@@ -304,7 +329,7 @@ __global__ void add_parts_kernel(Rows<W> s, unsigned splits, typename W::Stored*
 
 template <class W, int kM, int kX, bool kDirect>
 __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads)
-    lift_finish_kernel(Rows<W> s, typename W::Stored* ext, Source source) {
+    lift_finish_kernel(Rows<W> s, typename W::Stored* ext, const __grid_constant__ Source source) {
   using T = TilePass<W, kM, kX, false>;
   extern __shared__ __align__(16) unsigned char memory[];
   const unsigned target = blockIdx.z % s.targets.count, digit = blockIdx.z / s.targets.count;
@@ -342,6 +367,16 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads)
   });
 }
 
+/// Shared memory of what kDigitLeaves has there.
+template <class W, int kX, int kLog>
+constexpr std::size_t kDigitTable =
+    kDigitLeaves<W, kX> == Leaves::local ? sizeof(typename W::Twiddle) << kLog : 0;
+
+/// A slot for every digit, unless they take more than a third of an SM's shared memory.
+unsigned slots_of(std::size_t tile_bytes, unsigned digits) {
+  return std::clamp<unsigned>(static_cast<unsigned>((74u << 10) / tile_bytes), 1, digits);
+}
+
 template <class W>
 Rows<W> rows_of(const Engine<W>& engine, const ConversionPlan<W>& plan, const Targets& targets,
                 unsigned rows, const void* y) {
@@ -355,6 +390,43 @@ Rows<W> rows_of(const Engine<W>& engine, const ConversionPlan<W>& plan, const Ta
 }
 
 }  // namespace
+
+template <class W>
+std::size_t outer_blocks(int log_n, std::size_t limbs, std::size_t batch) {
+  std::size_t tiles = 0;
+  with_passes<W>(log_n, false, [&]<int kM1, int kX1, int kM2, int kX2>() {
+    tiles = std::size_t{1} << (log_n - TileSize<W, kM2, kX2, false>::kLog);
+  });
+  return tiles * limbs * batch;
+}
+
+template <class W>
+void lift_product_outer(const Engine<W>& engine, const ConversionPlan<W>& plan,
+                        const Targets& targets, void* acc0, void* acc1, const void* y, void* ext,
+                        const Source& x, const KeyDigits& key, const OuterTerms& outer) {
+  using S = typename W::Stored;
+  const unsigned rows = x.batch * outer.count;
+  const Rows<W> shape = rows_of(engine, plan, targets, rows, y);
+  const bool at_use = plan.at_use(rows);
+  with_passes<W>(engine.log_n, at_use, [&]<int kM1, int kX1, int kM2, int kX2>() {
+    using T = TileSize<W, kM2, kX2, false>;
+    const unsigned tiles = 1u << (engine.log_n - T::kLog);
+    const unsigned slots = slots_of(T::kBytes, plan.table.digits);
+    const auto launch = [&](auto* kernel) {
+      const std::size_t bytes = slots * T::kBytes + kDigitTable<W, kX2, T::kLog>;
+      cuda::launch(engine.stream, "outer sum", kernel, dim3(x.batch, tiles, targets.count),
+                   T::kThreads, bytes, 1, shape, /*rows_last=*/false, slots, /*splits=*/1u,
+                   static_cast<S*>(acc0), static_cast<S*>(acc1), static_cast<const S*>(ext), x, key,
+                   Joining{}, JoinFactors<W>{}, outer);
+    };
+    if constexpr (kM1 == 0) {
+      if (at_use) return launch(lift_product_kernel<W, kM2, kX2, true, Then::outer>);
+    }
+    if constexpr (kM2 <= kSinglePassUpTo) {
+      launch(lift_product_kernel<W, kM2, kX2, false, Then::outer>);
+    }
+  });
+}
 
 template <class W>
 void lift_product(const Engine<W>& engine, const ConversionPlan<W>& plan, const Targets& targets,
@@ -372,41 +444,38 @@ void lift_product(const Engine<W>& engine, const ConversionPlan<W>& plan, const 
         T::kLog > kSinglePassUpTo ? digits : (digits + 1) / 2);
     const unsigned per_split = (digits + wanted - 1) / wanted;
     const unsigned splits = (digits + per_split - 1) / per_split;  // none without a digit
-    // A slot for every digit, unless they take more than a third of an SM's shared memory.
-    const auto slots = std::clamp<unsigned>((74u << 10) / T::kBytes, 1, per_split);
+    const auto slots = slots_of(T::kBytes, per_split);
     // Blocks that run together share a part of the key and their rows differ, or, where L2 holds all of
     // the key, the other way round.
     const std::size_t key_bytes = (std::size_t{2} * digits * targets.count * sizeof(S))
                                   << engine.log_n;
     const bool rows_last = key_bytes <= (16u << 20);
     const auto launch = [&](auto* kernel, S* out0, S* out1) {
-      constexpr std::size_t kTable =
-          kDigitLeaves<W, kX2> == Leaves::local ? sizeof(typename W::Twiddle) << T::kLog : 0;
-      const std::size_t bytes = slots * T::kBytes + kTable;
+      const std::size_t bytes = slots * T::kBytes + kDigitTable<W, kX2, T::kLog>;
       const unsigned parts = targets.count * splits;
       const dim3 grid = rows_last ? dim3(parts, tiles, rows) : dim3(rows, tiles, parts);
       cuda::launch(engine.stream, "key switch", kernel, grid, T::kThreads, bytes, 1, shape,
                    rows_last, slots, splits, out0, out1, static_cast<const S*>(ext), x, key,
-                   joining, factors);
+                   joining, factors, OuterTerms{});
     };
-    const auto choose = [&]<bool kJoins>(S* out0, S* out1) {
+    const auto choose = [&]<Then kThen>(S* out0, S* out1) {
       if constexpr (kM1 == 0) {
-        if (at_use) return launch(lift_product_kernel<W, kM2, kX2, true, kJoins>, out0, out1);
+        if (at_use) return launch(lift_product_kernel<W, kM2, kX2, true, kThen>, out0, out1);
       }
       if constexpr (kM2 <= kSinglePassUpTo) {
-        launch(lift_product_kernel<W, kM2, kX2, false, kJoins>, out0, out1);
+        launch(lift_product_kernel<W, kM2, kX2, false, kThen>, out0, out1);
       }
     };
     auto *out0 = static_cast<S*>(acc0), *out1 = static_cast<S*>(acc1);
     if (splits == 1) {
-      return joining.a0 != nullptr ? choose.template operator()<true>(out0, out1)
-                                   : choose.template operator()<false>(out0, out1);
+      return joining.a0 != nullptr ? choose.template operator()<Then::joins>(out0, out1)
+                                   : choose.template operator()<Then::nothing>(out0, out1);
     }
     const std::size_t part = (static_cast<std::size_t>(targets.count) * rows * splits)
                              << engine.log_n;
     auto parts = engine.scratch.allocate(2 * part * sizeof(S));
     auto* part0 = static_cast<S*>(parts.data());
-    choose.template operator()<false>(part0, part0 + part);
+    choose.template operator()<Then::nothing>(part0, part0 + part);
     constexpr unsigned kThreads = 256;
     cuda::launch(engine.stream, "key switch", add_parts_kernel<W>,
                  dim3((1u << engine.log_n) / kThreads, rows, targets.count), kThreads, 0, 1, shape,
@@ -432,11 +501,15 @@ void lift_finish(const Engine<W>& engine, const ConversionPlan<W>& plan, const T
   });
 }
 
-#define JALI_INSTANTIATE(W)                                                                 \
-  template void lift_product<W>(const Engine<W>&, const ConversionPlan<W>&, const Targets&, \
-                                unsigned, void*, void*, const void*, void*, const Source&,  \
-                                const KeyDigits&, const Joining&, const JoinFactors<W>&);   \
-  template void lift_finish<W>(const Engine<W>&, const ConversionPlan<W>&, const Targets&,  \
+#define JALI_INSTANTIATE(W)                                                                       \
+  template void lift_product<W>(const Engine<W>&, const ConversionPlan<W>&, const Targets&,       \
+                                unsigned, void*, void*, const void*, void*, const Source&,        \
+                                const KeyDigits&, const Joining&, const JoinFactors<W>&);         \
+  template void lift_product_outer<W>(const Engine<W>&, const ConversionPlan<W>&, const Targets&, \
+                                      void*, void*, const void*, void*, const Source&,            \
+                                      const KeyDigits&, const OuterTerms&);                       \
+  template std::size_t outer_blocks<W>(int, std::size_t, std::size_t);                            \
+  template void lift_finish<W>(const Engine<W>&, const ConversionPlan<W>&, const Targets&,        \
                                unsigned, const void*, void*, const Source&);
 JALI_INSTANTIATE(W32)
 JALI_INSTANTIATE(W52)

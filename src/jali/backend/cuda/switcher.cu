@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "jali/backend/cuda/switcher.cuh"
 
@@ -49,6 +50,13 @@ Source source(ConstView x) {
   s.batch = static_cast<unsigned>(x.batch);
   s.at = positions(x.primes, x.primes);
   return s;
+}
+
+void place_key(KeyView key, std::span<const PrimeIndex> primes, std::uint8_t (&limb)[kMaxLimbs]) {
+  require<Unsupported>(key.primes.size() <= kMaxLimbs,
+                       "the GPU engine holds keys of up to 256 limbs");
+  const Limbs at = key_limbs(key, primes);
+  for (std::size_t i = 0; i < primes.size(); ++i) limb[i] = static_cast<std::uint8_t>(at.prime[i]);
 }
 
 template <class W>
@@ -119,6 +127,61 @@ void Switcher<W>::key_switch(View acc0, View acc1, const Source& x,
   lift<W>(engine(), p, targets, rows, ext.data(), y.data());
   lift_product<W>(engine(), p, targets, rows, acc0.data, acc1.data, y.data(), ext.data(), x, digits,
                   joining, factors);
+}
+
+template <class W>
+std::size_t Switcher<W>::outer_terms(View acc, std::span<const std::uint32_t> digit_limbs) const {
+  // A block goes through all terms: there must be blocks for all processors.
+  const std::size_t limbs = acc.primes.size();
+  if (outer_blocks<W>(log_n_, limbs, acc.batch) < processors_) return 0;
+  constexpr std::size_t kBytes = std::size_t{512} << 20;  // of lifts at a time
+  const std::size_t bytes = digit_limbs.size() * limbs * limb_bytes(acc.batch);
+  return std::clamp<std::size_t>(kBytes / bytes, 1, kMaxParts);
+}
+
+template <class W>
+void Switcher<W>::outer_sum(View acc0, View acc1, std::span<const Turned> terms,
+                            std::span<const std::uint32_t> digit_limbs,
+                            std::span<const std::uint32_t> digit_ids, bool accumulate) const {
+  const std::size_t limbs = std::reduce(digit_limbs.begin(), digit_limbs.end(), std::size_t{0});
+  require<InvalidArgument>(limbs >= 1 && limbs <= acc0.primes.size(),
+                           "an outer sum needs the first primes of its results");
+  const auto level = acc0.primes.first(limbs);
+  const std::size_t size = limbs * limb_bytes(acc0.batch);
+  auto divided = scratch_.allocate(terms.size() * size);
+  std::vector<View> y;
+  std::vector<ConstView> x1;
+  const std::vector<const ConstView*> nothing(terms.size(), nullptr);
+  Source source;
+  source.batch = static_cast<unsigned>(acc0.batch);
+  source.at = positions(level, level);
+  OuterTerms outer{};
+  outer.count = static_cast<unsigned>(terms.size());
+  outer.accumulate = accumulate;
+  for (std::size_t k = 0; k < terms.size(); ++k) {
+    void* at = static_cast<std::byte*>(divided.data()) + k * size;
+    y.push_back({at, level, acc0.batch});
+    x1.push_back(terms[k].x1);
+    source.a[k] = at;
+    source.g[k] = outer.g[k] = static_cast<std::uint32_t>(terms[k].g % (2 * config_.n));
+    outer.x0[k] = terms[k].x0.data;
+    outer.key[k] = terms[k].key.data;
+    outer.limbs[k] = static_cast<unsigned>(terms[k].key.primes.size());
+    place_key(terms[k].key, acc0.primes, outer.limb[k]);
+  }
+  divide(y, x1, nothing);
+  const auto& p = plan(level, digit_limbs, acc0.primes, {});
+  const Targets targets = targets_of(acc0.primes, level);
+  const auto rows = static_cast<unsigned>(terms.size() * acc0.batch);
+  KeyDigits digits;
+  std::copy(digit_ids.begin(), digit_ids.end(), digits.id);
+  auto lifted = scratch_.allocate(limbs * limb_bytes(rows));
+  auto ext =
+      scratch_.allocate(p.at_use(rows) ? 1 : digit_limbs.size() * targets.count * limb_bytes(rows));
+  decompose<W>(engine(), p, source, rows, lifted.data());
+  lift<W>(engine(), p, targets, rows, ext.data(), lifted.data());
+  lift_product_outer<W>(engine(), p, targets, acc0.data, acc1.data, lifted.data(), ext.data(),
+                        source, digits, outer);
 }
 
 template <class W>

@@ -18,6 +18,8 @@ namespace jali::backend::cuda {
 Limbs limbs_of(std::span<const PrimeIndex> primes);
 /// Where a key holds each of `primes`. A prime that it lacks throws InvalidArgument.
 Limbs key_limbs(KeyView key, std::span<const PrimeIndex> primes);
+/// The same in bytes, for kernels that take many keys.
+void place_key(KeyView key, std::span<const PrimeIndex> primes, std::uint8_t (&limb)[kMaxLimbs]);
 
 /// Where each of `primes` lies in `in`, or kSkip.
 Limbs positions(std::span<const PrimeIndex> primes, std::span<const PrimeIndex> in);
@@ -36,7 +38,12 @@ class Switcher {
                   std::span<const std::uint32_t> digit_limbs, KeyView key,
                   std::span<const std::uint32_t> digit_ids, const Joining& joining,
                   const JoinFactors<W>& factors) const;
-  /// One or two halves of the same shape; sigma_g of the addends is added.
+  /// How many terms outer_sum takes at a time; 0 where shapes are too small for it.
+  std::size_t outer_terms(View acc, std::span<const std::uint32_t> digit_limbs) const;
+  void outer_sum(View acc0, View acc1, std::span<const Turned> terms,
+                 std::span<const std::uint32_t> digit_limbs,
+                 std::span<const std::uint32_t> digit_ids, bool accumulate) const;
+  /// Up to kMaxParts polynomials of the same shape; sigma_g of the addends is added.
   void divide(std::span<const View> out, std::span<const ConstView> x,
               std::span<const ConstView* const> addend, std::uint64_t g = 1) const;
 

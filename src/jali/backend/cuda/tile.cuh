@@ -279,27 +279,35 @@ __device__ inline unsigned source_ntt(unsigned k, std::uint64_t g, int log_n) {
   return __brev((target - 1) / 2) >> (32 - log_n);
 }
 
-/// A polynomial as kernels read it: sigma_g(a), or a b or 2 a b; up to two halves of `batch` rows a limb.
+/// Polynomials that go through a kernel together.
+constexpr unsigned kMaxParts = 8;
+__device__ __forceinline__ unsigned part_of(unsigned row, unsigned batch) {
+  return row < batch ? 0 : row < 2 * batch ? 1 : row / batch;
+}
+
+/// Polynomials as kernels read them: sigma_g(a), or a b or 2 a b; each part has `batch` rows a limb and an
+/// automorphism of its own.
 struct Source {
-  const void* a[2] = {nullptr, nullptr};
+  const void* a[kMaxParts] = {};
   const void* b = nullptr;
   bool twice = false;
-  std::uint64_t g = 1;
-  unsigned batch = 1;  // of a half
+  std::uint32_t g[kMaxParts] = {1, 1, 1, 1, 1, 1, 1, 1};
+  unsigned batch = 1;  // of a part
   Limbs at, at_b;  // where its limbs lie in a, in b
 
-  /// Residues k, k + 1, .. of row `row` (of both halves) of limb `limb`; k a multiple of V, at most sixteen
+  /// Residues k, k + 1, .. of row `row` (of all parts) of limb `limb`; k a multiple of V, at most sixteen
   /// bytes.
   template <class W, int V>
   __device__ __forceinline__ void get(unsigned limb, unsigned row, unsigned k, int log_n,
                                       const typename W::Prime& prime, typename W::R (&x)[V]) const {
     using Stored = typename W::Stored;
-    const unsigned half = row >= batch ? 1 : 0, r = row - half * batch;
+    const unsigned part = part_of(row, batch), r = row - part * batch;
     const auto begin = [&](const Limbs& limbs) {
       return (static_cast<std::size_t>(limbs.prime[limb]) * batch + r) << log_n;
     };
-    const unsigned from = g == 1 ? k : source_ntt(k, g, log_n) & ~(V - 1u);
-    read_words<W, V>(static_cast<const Stored*>(half != 0 ? a[1] : a[0]) + begin(at) + from, x);
+    const std::uint64_t turn = g[part];
+    const unsigned from = turn == 1 ? k : source_ntt(k, turn, log_n) & ~(V - 1u);
+    read_words<W, V>(static_cast<const Stored*>(a[part]) + begin(at) + from, x);
     if (b != nullptr) {
       typename W::R y[V];
       read_words<W, V>(static_cast<const Stored*>(b) + begin(at_b) + k, y);
@@ -310,13 +318,13 @@ struct Source {
       }
       return;
     }
-    if (g == 1) return;
+    if (turn == 1) return;
     typename W::R run[V];
 #pragma unroll
     for (int i = 0; i < V; ++i) run[i] = x[i];
 #pragma unroll
     for (int i = 0; i < V; ++i) {
-      const unsigned place = source_ntt(k + i, g, log_n) & (V - 1u);
+      const unsigned place = source_ntt(k + i, turn, log_n) & (V - 1u);
 #pragma unroll
       for (int j = 0; j < V; ++j) x[i] = place == static_cast<unsigned>(j) ? run[j] : x[i];
     }

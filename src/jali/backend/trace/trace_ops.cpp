@@ -118,19 +118,7 @@ class TraceOps final : public Ops {
     r.primes_in = r.primes_out;
     for (const ConstView& v : a0) read(r, v);
     for (const ConstView& v : a1) read(r, v);
-    r.terms = 0;
-    for (const WeightedSum& sum : sums) {
-      for (const ConstView& v : sum.b) read(r, v);
-      if (sum.accumulate) {
-        read(r, sum.out0);
-        read(r, sum.out1);
-        r.accumulate = true;
-      }
-      write(r, sum.out0);
-      write(r, sum.out1);
-      r.terms += sum.b.size();
-      r.mults += 2 * sum.b.size() * residues(sum.out0);
-    }
+    weigh(r, sums);
     run(std::move(r), [&] { inner_->weighted_sums(a0, a1, sums); });
   }
   void tensor(View d0, View d1, View d2, ConstView a0, ConstView a1, ConstView b0,
@@ -182,6 +170,30 @@ class TraceOps final : public Ops {
     r.mults = acc0.batch * cost::key_product(n(), digit_ids.size(), acc0.primes.size());
     run(std::move(r), [&] { inner_->key_product(acc0, acc1, ext, key, digit_ids, g, accumulate); });
   }
+  void rotated_sums(std::span<const Rotated> operands, std::span<const u32> digit_ids,
+                    std::span<const u64> s, std::span<const WeightedSum> sums) const override {
+    const ConstView shape = sums.empty() ? ConstView{} : ConstView(sums[0].out0);
+    Record r = record("rotated_sums", shape, {}, {});
+    r.primes_in = r.primes_out;
+    r.digits.assign(digit_ids.begin(), digit_ids.end());
+    const std::size_t limbs = shape.primes.size();
+    const void* before = nullptr;  // rotations of one ciphertext follow each other and read it once
+    for (const Rotated& x : operands) {
+      const bool again = x.c0.data == before;
+      before = x.c0.data;
+      if (!again) read(r, x.c0);
+      if (x.g == 1) {
+        read(r, x.c1);
+        r.mults += 2 * residues(x.c0);
+        continue;
+      }
+      if (!again) read(r, x.ext, digit_ids.size());
+      read_key(r, x.key, digit_ids, limbs);
+      r.mults += shape.batch * cost::key_product(n(), digit_ids.size(), limbs) + residues(x.c0);
+    }
+    weigh(r, sums);
+    run(std::move(r), [&] { inner_->rotated_sums(operands, digit_ids, s, sums); });
+  }
   void key_switch(View acc0, View acc1, ConstView x, std::span<const u32> digit_limbs, KeyView key,
                   std::span<const u32> digit_ids) const override {
     Record r = record("key_switch", acc0, {x}, {acc0, acc1});
@@ -212,6 +224,31 @@ class TraceOps final : public Ops {
     r.mults += switch_mults(acc0, digit_limbs) + 2 * residues(own);
     run(std::move(r),
         [&] { inner_->combine_key_switch(acc0, acc1, c, s, digit_limbs, key, digit_ids); });
+  }
+  void outer_sum(View acc0, View acc1, std::span<const Turned> terms,
+                 std::span<const u32> digit_limbs, std::span<const u32> digit_ids,
+                 bool accumulate) const override {
+    Record r = record("outer_sum", acc0, {}, {acc0, acc1});
+    r.primes_in = r.primes_out;
+    r.digits.assign(digit_limbs.begin(), digit_limbs.end());
+    r.terms = terms.size();
+    r.accumulate = accumulate;
+    if (accumulate) {
+      read(r, acc0);
+      read(r, acc1);
+    }
+    std::size_t limbs = 0;
+    for (const u32 count : digit_limbs) limbs += count;
+    const ConstView level{nullptr, acc0.primes.first(std::min(limbs, acc0.primes.size())),
+                          acc0.batch};
+    for (const Turned& x : terms) {
+      read(r, x.x0);
+      read(r, x.x1);
+      read_key(r, x.key, digit_ids, acc0.primes.size());
+      r.mults += division_mults(level, x.x1) + switch_mults(acc0, digit_limbs);
+    }
+    run(std::move(r),
+        [&] { inner_->outer_sum(acc0, acc1, terms, digit_limbs, digit_ids, accumulate); });
   }
   void scale_down(View out, ConstView x, const ConstView* addend) const override {
     Record r = record("scale_down", out, {x}, {out});
@@ -317,6 +354,23 @@ class TraceOps final : public Ops {
     for (const u32 id : digit_ids) {
       extend(r.reads, r.bytes_read, address(key.data) + id * digit_bytes,
              2 * used_limbs * row_bytes());
+    }
+  }
+
+  /// What is the same for all weighted sums.
+  void weigh(Record& r, std::span<const WeightedSum> sums) const {
+    r.terms = 0;
+    for (const WeightedSum& sum : sums) {
+      for (const ConstView& v : sum.b) read(r, v);
+      if (sum.accumulate) {
+        read(r, sum.out0);
+        read(r, sum.out1);
+        r.accumulate = true;
+      }
+      write(r, sum.out0);
+      write(r, sum.out1);
+      r.terms += sum.b.size();
+      r.mults += 2 * sum.b.size() * residues(sum.out0);
     }
   }
 
