@@ -210,9 +210,10 @@ std::size_t HomomorphicDft::plaintext_bytes() const {
   return total;
 }
 
-void HomomorphicDft::prepare(const ckks::Encoder& encoder, const std::function<void()>& done) {
+void HomomorphicDft::prepare(const ckks::Encoder& encoder, const std::function<void()>& done,
+                             Hoisting hoisting) {
   for (auto& stage : stages_) {
-    stage.prepare(encoder);
+    stage.prepare(encoder, hoisting);
     if (done) done();
   }
 }
