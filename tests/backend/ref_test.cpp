@@ -208,10 +208,10 @@ TEST_P(KnownAnswers, KeyProduct) {
   for (std::size_t i = 0; i < ext.size(); ++i) ext.set(i, i < ext.size() / 2 ? 2 : 3);
   Block acc0(config_, {0, 2}, 1), acc1(config_, {0, 2}, 1);
   const u32 ids[] = {1, 0};
-  ops_->key_product(acc0, acc1, ext, {key.data(), 2}, ids, 1, false);
+  ops_->key_product(acc0, acc1, ext, {key.data(), 2, key.primes()}, ids, 1, false);
   EXPECT_TRUE(same(acc0, constant({0, 2}, {20 - 17, 2 * 12 + 3 * 2})));
   EXPECT_TRUE(same(acc1, constant({0, 2}, {2 * 11 + 3 * 1 - 17, 2 * 13 + 3 * 3})));
-  ops_->key_product(acc0, acc1, ext, {key.data(), 2}, ids, 5, true);
+  ops_->key_product(acc0, acc1, ext, {key.data(), 2, key.primes()}, ids, 5, true);
   EXPECT_TRUE(same(acc0, constant({0, 2}, {6, 60})));
 }
 
