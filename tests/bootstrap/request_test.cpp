@@ -29,8 +29,9 @@ TEST(BootstrapRequest, ReachesThePrecisionAskedFor) {
         const double predicted = world.evaluator->noise().precision_bits(y.estimate, y.scale);
         SCOPED_TRACE(std::to_string(precision) + " bits at log_n " + std::to_string(log_n) +
                      (order == BootstrapOrder::raise_first ? " raise_first" : " slots_first"));
-        // One key's noise in a small ring is not the average key's.
-        EXPECT_GE(measured, precision - (log_n < 12 ? 0.5 : 0.1)) << world.seed;
+        // One key's noise in a small ring is not the average key's: of 12,000 keys at N = 2^10 the least was
+        // 0.15 below, the standard deviation 0.06.
+        EXPECT_GE(measured, precision - (log_n < 12 ? 0.3 : 0.1)) << world.seed;
         EXPECT_LE(measured, precision + 1.5) << world.seed;
         EXPECT_NEAR(measured, predicted, 1.5) << world.seed;
       }
