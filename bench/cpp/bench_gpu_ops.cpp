@@ -128,7 +128,7 @@ void measure_key_switch(const char* commit) {
     const auto part = [&](auto&& f) { return median_us(*ops, out.data(), f); };
     const double ks = part([&] {
       ops->key_switch({acc0.data(), all, 1}, {acc1.data(), all, 1}, {x.data(), level, 1}, digits,
-                      {key.data(), digits.size()}, ids);
+                      {key.data(), digits.size(), all}, ids);
     });
     const double down =
         part([&] { ops->scale_down({out.data(), level, 1}, {acc0.data(), all, 1}, nullptr); });

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <ranges>
 #include <string>
 
 #include "jali/base/error.h"
@@ -71,10 +70,10 @@ CkksLiteral bootstrap_literal(const BootstrapRequest& request, int log_n) {
     b.ratio_bits = tenths((p + 6.9) / 4);
   }
   // The least degree whose interpolant is inaudible.
-  b.degree = 62;
-  for (const Interpolant& i : std::views::reverse(kInterpolants)) {
-    if (i.bits >= p + b.ratio_bits + sum + 2) b.degree = i.degree;
-  }
+  const double needed = p + b.ratio_bits + sum + 2;
+  const auto* enough =
+      std::ranges::find_if(kInterpolants, [&](const Interpolant& i) { return i.bits >= needed; });
+  b.degree = enough != std::ranges::end(kInterpolants) ? enough->degree : 62;
   l.integer_bits = b.ratio_bits;
   const double q0 = l.scale_bits + l.integer_bits;
   // sin(2 pi x) = 2 pi 2^-r m. Roundings inside the reduction grow by 2^gain on average.
