@@ -32,6 +32,12 @@ STAGES = (
 Row = dict[str, Any]
 
 
+def _named(row: dict[str, Any]) -> str:
+    """The preset, and whether it ran with the fewest keys."""
+    fewest = ", fewest keys" if row.get("keys") == "minimum" else ""
+    return f"`{row['preset']}`{fewest}"
+
+
 def load(name: str) -> list[Row]:
     """All rows of bootstrapping, the presets' own sizes."""
     text = (HERE / "results" / f"{name}.jsonl").read_text(encoding="utf-8")
@@ -50,7 +56,7 @@ def sizes(rows: list[Row]) -> str:
         held = row.get("device_gb", {})  # older rows do not say
         keys = f"{row['key_gb']:.1f}; {held['keys']:.1f} GB" if held else f"{row['key_gb']:.1f} GB"
         lines.append(
-            f"| `{row['preset']}` | {p['word']} | {row['batch']} | {row['each_s'] * 1e3:.1f} "
+            f"| {_named(row)} | {p['word']} | {row['batch']} | {row['each_s'] * 1e3:.1f} "
             f"| {row['mean_error']:.2e} ({row['precision_bits']:.1f} bits) | {row['max_error']:.1e} "
             f"| {p['levels_left']} | {keys} | {row['plaintext_gb']:.1f}; {row['program_gb']:.1f} GB "
             f"| {p['limbs']} + {p['special']}, {p['dnum']} |"

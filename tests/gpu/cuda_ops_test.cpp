@@ -92,7 +92,8 @@ TEST_P(GpuOps, Combinations) {
   for (int i = 0; i < 4; ++i) pool.push_back(fresh(primes)), pool.push_back(fresh(wide));
   std::vector<std::vector<std::uint64_t>> s;
   for (int i = 0; i < 21; ++i) s.push_back(scalars(primes));
-  for (const auto& [p, m] : {std::pair{1, 0}, {0, 1}, {1, 1}, {2, 3}, {0, 20}, {9, 17}}) {
+  for (const auto& terms : {std::pair{1, 0}, {0, 1}, {1, 1}, {2, 3}, {0, 20}, {9, 17}}) {
+    const int p = terms.first, m = terms.second;  // not bound: lambdas name them
     if (p + m > 5 && n * batch > (1u << 14)) continue;
     const auto sum = [&](auto side) {
       std::pair<std::vector<backend::Combination::Product>,
