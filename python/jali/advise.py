@@ -129,24 +129,19 @@ def _changes(options: argparse.Namespace, params: ckks.Params) -> list[tuple[str
 def _asked(options: argparse.Namespace) -> ckks.Params:
     if options.preset is not None:
         return ckks.Params.preset(options.preset, word=options.word, device=options.device)
+    wanted: dict[str, Any] = {"depth": options.depth}
     if options.levels_after is not None:
-        return ckks.Params.create(
-            bootstrap=True,
-            levels_after=options.levels_after,
-            precision_bits=options.precision_bits,
-            order=options.order,
-            scale_bits=options.scale_bits,
-            log_n=options.log_n,
-            word=options.word,
-            security=options.security,
-            device=options.device,
-        )
-    if options.precision_bits is not None or options.order != "raise_first":
+        wanted = {
+            "bootstrap": True,
+            "levels_after": options.levels_after,
+            "precision_bits": options.precision_bits,
+            "order": options.order,
+        }
+    elif options.precision_bits is not None or options.order != "raise_first":
         raise jali.InvalidArgument(
             "--precision-bits and --order are of bootstrapping: add --levels-after"
         )
     return ckks.Params.create(
-        depth=options.depth,
         scale_bits=options.scale_bits,
         log_n=options.log_n,
         word=options.word,
@@ -154,6 +149,7 @@ def _asked(options: argparse.Namespace) -> ckks.Params:
         dnum=options.dnum,
         integer_bits=options.integer_bits,
         device=options.device,
+        **wanted,
     )
 
 

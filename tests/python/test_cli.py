@@ -125,6 +125,7 @@ def test_presets() -> None:
         (["params", "--preset", "n14_d7", "--order", "slots_first", "--depth", "2"], 2, "--depth"),
         (["params", "--depth", "2", "--precision-bits", "14"], 1, "--levels-after"),
         (["params", "--levels-after", "2", "--precision-bits", "90"], 1, "precision"),
+        (["params", "--levels-after", "2", "--dnum", "3"], 1, "dnum"),
         (["params", "--depth", "-1"], 1, "depth"),
         (["params", "--depth", "9", "--log-n", "12"], 1, "log_n"),
         (["params", "--depth", "9", "--rotations", "-1"], 1, "--rotations"),
