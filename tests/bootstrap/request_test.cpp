@@ -1,4 +1,6 @@
 // Parameters built for a precision reach it, and not with much to spare.
+#include <algorithm>
+
 #include "jali/circuits/modular_reduction.h"
 #include "jali/params/bootstrap_request.h"
 #include "support.h"
@@ -39,8 +41,9 @@ TEST(BootstrapRequest, ReachesThePrecisionAskedFor) {
   }
 }
 
-// The degree is the least of those whose interpolant stays two bits below the precision asked for.
-TEST(BootstrapRequest, TakesNoLargerDegreeThanThePrecisionNeeds) {
+// The cosine is the cheapest of those that stay a bit and a half below the precision asked for.
+TEST(BootstrapRequest, TakesNoDearerCosineThanThePrecisionNeeds) {
+  constexpr std::pair<int, int> kCosines[] = {{24, 3}, {26, 3}, {28, 3}, {30, 3}, {50, 2}, {52, 2}};
   for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
     for (double precision = 8; precision <= 30; precision += 2) {
       params::BootstrapRequest request;
@@ -48,17 +51,18 @@ TEST(BootstrapRequest, TakesNoLargerDegreeThanThePrecisionNeeds) {
       request.order = order;
       const auto b = *params::bootstrap_literal(request, 16).bootstrap;
       const double sum = order == BootstrapOrder::raise_first ? 8 : 0.5;
-      const double most = std::exp2(-(precision + b.ratio_bits + sum + 2));
-      const auto error = [&](int degree) {
-        return circuits::ModularReduction({b.range, degree, b.doublings, b.inverse_sine})
-            .interpolation_error();
+      const double most = std::exp2(-(precision + b.ratio_bits + sum + 1.5));
+      const auto error = [&](int degree, int doublings) {
+        return circuits::ModularReduction({b.range, degree, doublings, b.inverse_sine, b.weight})
+            .interpolation_error_rms(b.weight);
       };
       SCOPED_TRACE(std::to_string(precision) + " bits, degree " + std::to_string(b.degree));
-      // 53 bits of the coefficients leave 2^-46 at any degree.
-      EXPECT_LT(error(b.degree), std::max(most, 0x1p-45));
-      if (b.degree > 44) {
-        const int less = b.degree == 62 ? 54 : b.degree - 2;
-        EXPECT_GT(error(less), most * (b.degree == 62 ? 0.1 : 0.9));
+      EXPECT_LT(error(b.degree, b.doublings), 1.05 * most);
+      const auto* taken = std::ranges::find(kCosines, std::pair(b.degree, b.doublings));
+      ASSERT_NE(taken, std::ranges::end(kCosines));
+      if (taken != std::ranges::begin(kCosines)) {
+        const auto [degree, doublings] = *std::prev(taken);
+        EXPECT_GT(error(degree, doublings), 0.9 * most);
       }
     }
   }

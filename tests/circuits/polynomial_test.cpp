@@ -1,6 +1,7 @@
 #include "jali/circuits/polynomial.h"
 
 #include <map>
+#include <numbers>
 
 #include "support.h"
 
@@ -198,6 +199,38 @@ TEST(Polynomial, Intervals) {
     EXPECT_EQ(plan.depth_needed(), 4 + c.level);
     check(world, p, plan.depth_needed(), c.a, c.b);
   }
+}
+
+// A polynomial is its own fit, whatever the weights; of another function the residual, weighed twice, is orthogonal
+// to every polynomial of the degree, and small where the weight is large.
+TEST(Polynomial, FitIsTheLeastSquares) {
+  const auto weight = [](double x) { return std::exp(-2 * x * x); };
+  const auto cube = chebyshev_fit([](double x) { return x * x * x - x; }, weight, -1, 3, 5);
+  for (double x : {-1.0, -0.3, 0.8, 3.0}) EXPECT_NEAR(cube(x).real(), x * x * x - x, 1e-12);
+
+  const auto f = [](double x) { return std::cos(3 * x); };
+  const std::size_t degree = 9;
+  const auto fit = chebyshev_fit(f, weight, -2, 2, degree);
+  const auto even = chebyshev_interpolate(f, -2, 2, degree);
+  const std::size_t nodes = 2 * (degree + 1);
+  std::vector<double> sums(degree + 1, 0.0);
+  for (std::size_t k = 0; k < nodes; ++k) {
+    const double angle =
+        std::numbers::pi * (static_cast<double>(k) + 0.5) / static_cast<double>(nodes);
+    const double x = 2 * std::cos(angle);
+    const double off = (fit(x).real() - f(x)) * weight(x) * weight(x);
+    for (std::size_t j = 0; j <= degree; ++j)
+      sums[j] += off * std::cos(static_cast<double>(j) * angle);
+  }
+  for (double sum : sums) EXPECT_NEAR(sum, 0, 1e-13);
+  double near = 0, near_even = 0;
+  for (double x = -0.5; x <= 0.5; x += 0.01) {
+    near = std::max(near, std::fabs(fit(x).real() - f(x)));
+    near_even = std::max(near_even, std::fabs(even(x).real() - f(x)));
+  }
+  EXPECT_LT(near, near_even / 4);
+  EXPECT_THROW(chebyshev_fit(f, weight, 1, 1, 3), InvalidArgument);
+  EXPECT_THROW(chebyshev_fit(f, [](double) { return 0.0; }, 0, 1, 3), InvalidArgument);
 }
 
 TEST(Polynomial, InterpolationConverges) {

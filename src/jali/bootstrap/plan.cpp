@@ -36,7 +36,7 @@ CkksParamsPtr restored(const CkksParamsPtr& params, int target) {
 }
 
 circuits::ReductionOptions reduction_options(const BootstrapLiteral& b) {
-  return {b.range, b.degree, b.doublings, b.inverse_sine};
+  return {b.range, b.degree, b.doublings, b.inverse_sine, b.weight};
 }
 
 }  // namespace

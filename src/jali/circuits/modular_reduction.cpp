@@ -38,15 +38,27 @@ void check(const ReductionOptions& options) {
                            "a modular reduction needs a range of at least 1, an even degree and 0 "
                            "to 16 doublings");
   const int s = options.inverse_sine;
+  require<InvalidArgument>(options.weight >= 0, "a weight is not negative");
   require<InvalidArgument>(s == 1 || s == 3 || s == 5 || s == 7,
                            "inverse_sine must be 1 (none), 3, 5 or 7");
 }
 
+/// The Gaussian of the variance of x, (weight + 1) / 12; 1 at 0.
+double density(double x, int weight) { return std::exp(-6 * x * x / (weight + 1)); }
+
 Polynomial cosine(const ReductionOptions& options) {
   check(options);
   const double reach = kTurn * (options.range + 0.25) * std::exp2(-options.doublings);
-  Polynomial p = chebyshev_interpolate([&](double u) { return std::cos(reach * u); }, -1, 1,
-                                       static_cast<std::size_t>(options.degree));
+  const auto f = [&](double u) { return std::cos(reach * u); };
+  const auto degree = static_cast<std::size_t>(options.degree);
+  Polynomial p = options.weight == 0 ? chebyshev_interpolate(f, -1, 1, degree)
+                                     : chebyshev_fit(
+                                           f,
+                                           [&](double u) {
+                                             const double x = u * (options.range + 0.25);
+                                             return std::pow(density(x, options.weight), 0.25);
+                                           },
+                                           -1, 1, degree);
   for (std::size_t i = 1; i < p.coefficients.size(); i += 2) p.coefficients[i] = 0;
   return p;
 }
@@ -69,13 +81,12 @@ std::vector<double> power_scales(const PolynomialPlan& plan, const params::CkksP
   return out;
 }
 
-/// visit(integer, probability) for round(x), x of variance (weight + 1) / 12: the Gaussian's.
+/// visit(integer, probability) for round(x).
 template <class Visit>
 void for_integers(int range, int weight, Visit visit) {
-  const double variance = (weight + 1) / 12.0;
   double total = 0;
-  for (int i = -range; i <= range; ++i) total += std::exp(-i * i / (2 * variance));
-  for (int i = -range; i <= range; ++i) visit(i, std::exp(-i * i / (2 * variance)) / total);
+  for (int i = -range; i <= range; ++i) total += density(i, weight);
+  for (int i = -range; i <= range; ++i) visit(i, density(i, weight) / total);
 }
 
 }  // namespace

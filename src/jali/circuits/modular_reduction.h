@@ -14,10 +14,13 @@ struct ReductionOptions {
   int degree = 30;  // of the interpolant; even
   int doublings = 3;  // r
   int inverse_sine = 1;  // degree of the series of arcsin: 1 (none), 3, 5 or 7
+  /// x is a sum of weight + 1 numbers uniform in [-1/2, 1/2), and the rarer it is, the more its cosine may be
+  /// off; 0: no x is rarer than others.
+  int weight = 0;
 };
 
 /// With u = (x - 1/4) / (K + 1/4):
-///   y_0 = p(u) = cos(2 pi (x - 1/4) / 2^r),  y_{i+1} = 2 y_i^2 - 1,  y_r = cos(2 pi (x - 1/4)) = sin(2 pi x).
+///   y_0 = p(u) ~ cos(2 pi (x - 1/4) / 2^r),  y_{i+1} = 2 y_i^2 - 1,  y_r = cos(2 pi (x - 1/4)) = sin(2 pi x).
 class ModularReduction {
  public:
   explicit ModularReduction(const ReductionOptions& options);

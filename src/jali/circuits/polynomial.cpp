@@ -7,6 +7,7 @@
 #include <limits>
 #include <map>
 #include <numbers>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <utility>
@@ -379,6 +380,53 @@ Polynomial chebyshev_interpolate(const std::function<double(double)>& f, double 
       sum += values[k] * std::cos(static_cast<double>(j) * angle(k));
     p.coefficients[j] = sum * (j == 0 ? 1 : 2) / static_cast<double>(count);
   }
+  return p;
+}
+
+Polynomial chebyshev_fit(const std::function<double(double)>& f,
+                         const std::function<double(double)>& weight, double a, double b,
+                         std::size_t degree) {
+  require<InvalidArgument>(std::isfinite(a) && std::isfinite(b) && a < b,
+                           "an interval [a, b] needs a < b");
+  using Column = std::vector<long double>;
+  const std::size_t count = degree + 1, nodes = 2 * count;
+  const auto dot = [](const Column& x, const Column& y) {
+    return std::inner_product(x.begin(), x.end(), y.begin(), 0.0L);
+  };
+  // Columns w(x) T_j(x), and last w(x) f(x), which the others are taken from one after the other (modified
+  // Gram-Schmidt): a triangular system is left, in the norms and products.
+  std::vector<Column> columns(count + 1, Column(nodes));
+  for (std::size_t k = 0; k < nodes; ++k) {
+    const long double angle = std::numbers::pi_v<long double> *
+                              (static_cast<long double>(k) + 0.5L) /
+                              static_cast<long double>(nodes);
+    const auto x = static_cast<double>((a + b) / 2 + (b - a) / 2 * std::cos(angle));
+    const long double w = weight(x);
+    for (std::size_t j = 0; j < count; ++j) {
+      columns[j][k] = w * std::cos(static_cast<long double>(j) * angle);
+    }
+    columns[count][k] = w * f(x);
+    require<InvalidArgument>(std::isfinite(columns[count][k]) && w > 0,
+                             "the function is not finite on [a, b], or its weight not positive");
+  }
+  std::vector<Column> triangle(count, Column(count + 1));
+  for (std::size_t i = 0; i < count; ++i) {
+    const long double square = dot(columns[i], columns[i]);
+    for (std::size_t j = i + 1; j <= count; ++j) {
+      const long double r = triangle[i][j] = dot(columns[i], columns[j]) / square;
+      for (std::size_t k = 0; k < nodes; ++k) columns[j][k] -= r * columns[i][k];
+    }
+  }
+  Column solution(count);
+  for (std::size_t i = count; i-- > 0;) {
+    solution[i] = triangle[i][count];
+    for (std::size_t j = i + 1; j < count; ++j) solution[i] -= triangle[i][j] * solution[j];
+  }
+  Polynomial p;
+  p.basis = Basis::chebyshev;
+  p.a = a;
+  p.b = b;
+  p.coefficients.assign(solution.begin(), solution.end());
   return p;
 }
 

@@ -100,4 +100,10 @@ ckks::Ciphertext evaluate(const ckks::Evaluator& evaluator, const ckks::Cipherte
 Polynomial chebyshev_interpolate(const std::function<double(double)>& f, double a, double b,
                                  std::size_t degree);
 
+/// The polynomial of this degree with the least sum of squares of weight(x) (p(x) - f(x)) over the Chebyshev
+/// nodes of twice as many: closer than the interpolant where the weight is large, less close elsewhere.
+Polynomial chebyshev_fit(const std::function<double(double)>& f,
+                         const std::function<double(double)>& weight, double a, double b,
+                         std::size_t degree);
+
 }  // namespace jali::circuits

@@ -19,7 +19,7 @@ struct BootstrapLiteral {
   int weight =
       32;  // h: non-zero coefficients of the sparse secret that the modulus is raised under
   int range = 16;  // K: the reduction is right for |phase / q_0| <= K
-  int degree = 30;  // of the Chebyshev interpolant of the cosine; even
+  int degree = 30;  // of the polynomial for the cosine; even
   int doublings = 3;  // cos 2x = 2 cos^2 x - 1, so many times
   int inverse_sine = 1;  // degree of the series of arcsin put behind the sine: 1 (none), 3, 5 or 7
   double ratio_bits = 8;  // log2 of q_0 over the scale on entry; at most integer_bits

@@ -16,17 +16,20 @@ namespace {
 /// -log2 of what double-precision scales leave of the reduction.
 constexpr double kScalePrecision = 46.5;
 
-/// -log2 of what the interpolant of each degree is off by at most, K = 16 and two doublings, up to what 53 bits of
-/// its coefficients leave (ModularReduction::interpolation_error).
-struct Interpolant {
-  int degree;
+/// Reductions of eight levels for K = 16, the cheapest first, and -log2 of the root mean square over I of what their
+/// cosine is off by (ModularReduction::interpolation_error_rms(32)), up to what 53 bits of the coefficients leave.
+struct Cosine {
+  int degree, doublings;
   double bits;
 };
-constexpr Interpolant kInterpolants[] = {{44, 25.3}, {46, 28.8}, {48, 32.5},
-                                         {50, 36.3}, {52, 40.2}, {54, 44}};
+constexpr Cosine kCosines[] = {{24, 3, 26.4}, {26, 3, 30.6}, {28, 3, 35},
+                               {30, 3, 39.5}, {50, 2, 46},   {52, 2, 50}};
 
 /// Of q_0 and P' together: see max_log_sparse_modulus.
 constexpr double kMaxSparseBits = 126;
+
+/// Two primes of a 32-bit word, which are below 2^30 and not all of one size.
+constexpr double kTwoPrimes = 59.4;
 
 /// Up to a tenth of a bit, so that literals are readable numbers.
 double tenths(double bits) { return std::ceil(bits * 10 - 1e-6) / 10; }
@@ -55,7 +58,6 @@ CkksLiteral bootstrap_literal(const BootstrapRequest& request, int log_n) {
   b.order = request.order;
   b.weight = 32;
   b.range = 16;
-  b.doublings = 2;
   b.cts_levels = request.cts_levels > 0 ? request.cts_levels : log_n >= 14 ? 4 : 3;
   b.stc_levels = request.stc_levels > 0 ? request.stc_levels : 3;
   // The sum of several results takes a level.
@@ -69,21 +71,32 @@ CkksLiteral bootstrap_literal(const BootstrapRequest& request, int log_n) {
     b.inverse_sine = 3;
     b.ratio_bits = tenths((p + 6.9) / 4);
   }
-  // The least degree whose interpolant is inaudible.
-  const double needed = p + b.ratio_bits + sum + 2;
-  const auto* enough =
-      std::ranges::find_if(kInterpolants, [&](const Interpolant& i) { return i.bits >= needed; });
-  b.degree = enough != std::ranges::end(kInterpolants) ? enough->degree : 62;
+  // The cheapest cosine that is inaudible.
+  const double needed = p + b.ratio_bits + sum + 1.5;
+  const auto* last = std::ranges::prev(std::ranges::end(kCosines));
+  const auto* enough = std::ranges::find_if(std::ranges::begin(kCosines), last,
+                                            [&](const Cosine& c) { return c.bits >= needed; });
+  b.degree = enough->degree;
+  b.doublings = enough->doublings;
   l.integer_bits = b.ratio_bits;
   const double q0 = l.scale_bits + l.integer_bits;
   // sin(2 pi x) = 2 pi 2^-r m. Roundings inside the reduction grow by 2^gain on average.
   // With a head of six bits T_2, T_4 and T_8 weigh as little as the rest: levels of fewer bits, which for
-  // 32-bit words are two whole primes.
-  const bool head = request.word == Word::w32;
-  b.head_bits = head ? 6 : 0;
+  // 32-bit words are two whole primes. With four they weigh a little more, but the largest level, of T_4, may be two
+  // primes as well: then the levels lie inside each other, and nothing is divided to be added.
+  const bool small_word = request.word == Word::w32;
+  const auto level_bits = [&](double gain) {
+    return tenths(p + rounding + gain + b.ratio_bits - 2.65 + sum + 1);
+  };
   // Without T_2's weight those of powers divided to other levels, and rare large I in single slots, show.
-  const double gain = head ? (raise_first ? 4.9 : 5.7) : 9.6;
-  b.mod_bits = tenths(p + rounding + gain + b.ratio_bits - 2.65 + sum + 1);
+  const double gain = raise_first ? 4.9 : b.doublings == 3 ? 6 : 5.7;
+  b.head_bits = small_word ? 6 : 0;
+  b.mod_bits = level_bits(small_word ? gain : 9.6);
+  if (const double bits = level_bits(6.5);
+      small_word && b.mod_bits + 8 > kTwoPrimes && bits + 6 <= kTwoPrimes) {
+    b.head_bits = 4;
+    b.mod_bits = bits;
+  }
   // Each of the matrices is off by 2^-bits of its entries' size, sqrt(2) 2^5 diagonals at 2^-5.
   b.cts_bits = tenths(p + encoding + 8 + b.ratio_bits + sum -
                       (b.mod_bits + b.head_bits / 2.0 - q0) / b.cts_levels);
