@@ -54,15 +54,6 @@ void check(const Scheme& scheme, const Diagonals& diagonals, TransformOptions op
   // slot shows only the 2 * slots of them that it is made of.)
   const double shown = std::sqrt(static_cast<double>(slots) / static_cast<double>(params->slots()));
   if (!transform.rotations().empty()) world.expect(y, expected, 0.5 * shown);
-  if (!prepared) return;
-  // The same rotations serve either way of hoisting.
-  for (const Hoisting hoisting : {Hoisting::single, Hoisting::twice}) {
-    transform.prepare(world.encoder(), hoisting);
-    EXPECT_EQ(transform.rotations(), rotations);
-    const auto again =
-        transform.apply(*world.evaluator, world.encrypt(x, options.level, log_slots, batch));
-    expect_near(world, again, expected, scheme.label);
-  }
 }
 
 class LinearTransforms : public ::testing::TestWithParam<Scheme> {

@@ -51,11 +51,8 @@ void Bootstrapper::prepare(const Progress& progress) {
     ++done;
     if (progress) progress(done, total);
   };
-  // A baby step that is divided by P is several launches of a few limbs each: a GPU reads more rather.
-  const auto hoisting = inner_->ring()->memory().host_accessible() ? circuits::Hoisting::automatic
-                                                                   : circuits::Hoisting::twice;
-  plan_.to_slots_->prepare(inner_->encoder(), tell, hoisting);
-  plan_.to_coefficients_->prepare(inner_->encoder(), tell, hoisting);
+  plan_.to_slots_->prepare(inner_->encoder(), tell);
+  plan_.to_coefficients_->prepare(inner_->encoder(), tell);
 }
 
 // To level 0 at a scale near entry_scale; `entered` is the scale that it has exactly.

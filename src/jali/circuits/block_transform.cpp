@@ -164,8 +164,7 @@ BlockTransform::Diagonal BlockTransform::encode(const ckks::Encoder& encoder, st
           std::sqrt(power / static_cast<double>(plan_.slots))};
 }
 
-void BlockTransform::prepare(const ckks::Encoder& encoder, Hoisting hoisting) {
-  if (hoisting != Hoisting::automatic && !plan_.minimum) plan_.hoisting = hoisting;
+void BlockTransform::prepare(const ckks::Encoder& encoder) {
   std::vector<std::vector<std::vector<Diagonal>>> encoded(plan_.giants.size());
   for (std::size_t o = 0; o < plan_.giants.size(); ++o) {
     for (const auto& giant : plan_.giants[o]) {

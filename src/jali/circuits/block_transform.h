@@ -49,9 +49,8 @@ class BlockTransform {
   std::size_t plaintext_bytes() const;
 
   /// Encodes every diagonal and keeps it. Without it each is encoded whenever it is used: little
-  /// memory, more time. Not to be called while another thread applies. Where everything stays over QP
-  /// (Hoisting::twice), more is read and less launched; the rotations are those of the plan either way.
-  void prepare(const ckks::Encoder& encoder, Hoisting hoisting = Hoisting::automatic);
+  /// memory, more time. Not to be called while another thread applies.
+  void prepare(const ckks::Encoder& encoder);
   bool prepared() const { return !encoded_.empty(); }
 
   /// inputs: one ciphertext each, of any one batch; above the level they are brought down. rescale

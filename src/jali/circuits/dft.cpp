@@ -118,8 +118,8 @@ std::vector<Diagonals> dft_matrices(Dft direction, int log_slots, int levels, do
   std::vector<Diagonals> out;
   int stage = 0;
   for (int level = 0; level < levels; ++level) {
-    // Later matrices lie lower, where more diagonals cost less.
-    const int count = (log_slots + level) / levels;
+    // Those that have the longest butterflies wrap around: 2^count diagonals, where others have twice as many.
+    const int count = (log_slots + (inverse ? levels - 1 - level : level)) / levels;
     Diagonals m;
     diagonal(m, 0, n).assign(n, each);
     for (int i = 0; i < count; ++i, ++stage) {
@@ -210,10 +210,9 @@ std::size_t HomomorphicDft::plaintext_bytes() const {
   return total;
 }
 
-void HomomorphicDft::prepare(const ckks::Encoder& encoder, const std::function<void()>& done,
-                             Hoisting hoisting) {
+void HomomorphicDft::prepare(const ckks::Encoder& encoder, const std::function<void()>& done) {
   for (auto& stage : stages_) {
-    stage.prepare(encoder, hoisting);
+    stage.prepare(encoder);
     if (done) done();
   }
 }

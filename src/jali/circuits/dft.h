@@ -50,9 +50,8 @@ class HomomorphicDft {
   /// Slot i of the result holds what belongs in slot i + shift(): 0 unless bsgs.minimum.
   int shift() const { return shift_; }
   std::size_t plaintext_bytes() const;
-  /// done: called after each matrix. hoisting: see BlockTransform::prepare.
-  void prepare(const ckks::Encoder& encoder, const std::function<void()>& done = {},
-               Hoisting hoisting = Hoisting::automatic);
+  /// done: called after each matrix.
+  void prepare(const ckks::Encoder& encoder, const std::function<void()>& done = {});
   ckks::Ciphertext apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x) const;
 
  private:

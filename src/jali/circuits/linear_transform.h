@@ -32,9 +32,7 @@ class LinearTransform {
   std::size_t key_bytes() const;  // of its rotation keys, as sent
   std::size_t plaintext_bytes() const { return blocks_.plaintext_bytes(); }
   /// Encodes the diagonals once and for all; without it they are encoded at each use.
-  void prepare(const ckks::Encoder& encoder, Hoisting hoisting = Hoisting::automatic) {
-    blocks_.prepare(encoder, hoisting);
-  }
+  void prepare(const ckks::Encoder& encoder) { blocks_.prepare(encoder); }
   ckks::Ciphertext apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x) const;
 
  private:

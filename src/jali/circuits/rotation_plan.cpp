@@ -95,7 +95,8 @@ Choice choose(const params::CkksParams& params, int level, std::size_t slots,
     const Counts c = count(diagonals, step, shift, slots);
     for (Hoisting h : {Hoisting::twice, Hoisting::single}) {
       if (options.hoisting != Hoisting::automatic && options.hoisting != h) continue;
-      const double total = cost_of(c, cost, h, options.streaming);
+      const double total =
+          cost_of(c, cost, h, options.streaming) + options.launches * static_cast<double>(c.giants);
       if (total < best.cost) best = {step, shift, h, total};
     }
   };

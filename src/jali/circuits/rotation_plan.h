@@ -72,6 +72,7 @@ struct BsgsOptions {
   Hoisting hoisting = Hoisting::automatic;
   bool streaming = false;  // diagonals are encoded at each use: that counts too
   bool minimum = false;  // the fewest keys instead of the least time
+  double launches = 0;  // what a giant step costs besides, in transforms: its launches on a GPU
   std::optional<int> baby_step{};  // giants are multiples of it; empty: chosen
 };
 
