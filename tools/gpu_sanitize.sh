@@ -4,7 +4,7 @@
 # The launches of a stream run one after the other under it: what begins too early is left to the tests themselves.
 # Usage: tools/gpu_sanitize.sh BUILD [memcheck|racecheck ...]
 set -euo pipefail
-shards=$(($(nproc) < 8 ? $(nproc) : 8))
+shards=$(($(nproc) < 16 ? $(nproc) : 16))
 tests=$1/tests/gpu
 shift
 [ $# -gt 0 ] || set -- memcheck racecheck
