@@ -6,6 +6,7 @@
 set -euo pipefail
 build=$1 jobs=${2:-$(nproc)}
 python=${PYTHON:-python3}
+shards=$((jobs < 8 ? jobs : 8))
 say() { echo "gpu-check: $*"; }
 
 command -v nvidia-smi >/dev/null && nvidia-smi --query-gpu=name,driver_version --format=csv,noheader ||
@@ -20,7 +21,14 @@ cmake --build "$build" -j "$jobs" --target bench_gpu_ops bench_gpu_programs benc
 if [ $gtest = ON ]; then
   tests=$(sed -nE 's/^ *jali_test\(([a-z_]+).*/test_\1/p' tests/gpu/CMakeLists.txt)
   cmake --build "$build" -j "$jobs" --target $tests
-  for test in $tests; do "$build/tests/gpu/$test" --gtest_brief=1; done
+  for test in $tests; do  # in parts beside each other: most of the time is the host's
+    parts=()
+    for ((part = 0; part < shards; ++part)); do
+      GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$part "$build/tests/gpu/$test" --gtest_brief=1 &
+      parts+=($!)
+    done
+    for part in "${parts[@]}"; do wait "$part"; done
+  done
 else
   say "tests/gpu are left out: GoogleTest is neither in /usr/src/googletest nor installed (Debian: libgtest-dev)"
 fi
