@@ -2,22 +2,9 @@
 #pragma once
 
 #include "jali/backend/cuda/conversion.cuh"
+#include "jali/backend/cuda/joining.cuh"
 
 namespace jali::backend::cuda {
-
-/// What joins the sums on the limbs that x has: s a_c, or with a b s (a0 b0, a0 b1 + a1 b0); with an x
-/// x_c too, by a factor of its own; and a constant to the first sum. a and b lie as in the source that is switched.
-struct Joining {
-  const void *a0 = nullptr, *a1 = nullptr;  // null: nothing joins
-  const void *b0 = nullptr, *b1 = nullptr;
-  const void *x0 = nullptr, *x1 = nullptr;
-  Limbs at_x;  // where the limbs lie in x
-};
-/// One a limb each.
-template <class W>
-struct JoinFactors {
-  typename W::Stored s[kMaxLimbs], x[kMaxLimbs], constant[kMaxLimbs];
-};
 
 /// Digits of a key: (digit, part, limb, N).
 struct KeyDigits {
