@@ -290,6 +290,20 @@ TEST_P(GpuSwitchWide, KeySwitching) {
   }
 }
 
+// By few limbs, of so many rows that each is a block where it fits one.
+TEST_P(GpuSwitchWide, Divisions) {
+  const Primes all = all_primes();
+  auto x0 = fresh(all), x1 = fresh(all);
+  for (const std::size_t dropped : {1, 3, 4}) {
+    const Primes to(all.begin(), all.end() - static_cast<std::ptrdiff_t>(dropped));
+    auto extra = fresh(to), out0 = poison(to), out1 = poison(to);
+    const ConstView ce = extra.cpu(), ge = extra.gpu();
+    cpu->scale_down_pair(out0.cpu(), out1.cpu(), x0.cpu(), x1.cpu(), nullptr, &ce);
+    gpu->scale_down_pair(out0.gpu(), out1.gpu(), x0.gpu(), x1.gpu(), nullptr, &ge);
+    same(out0, "scale_down_pair 0"), same(out1, "scale_down_pair 1");
+  }
+}
+
 std::vector<Case> wide_cases() {
   std::vector<Case> all;
   for (const Word word : {Word::w32, Word::w52, Word::w64}) {

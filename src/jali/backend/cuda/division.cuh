@@ -21,4 +21,11 @@ template <class W>
 void divide(const Engine<W>&, const ConversionPlan<W>&, const Targets&, unsigned rows,
             const void* y, const void* lifted, const Division&);
 
+/// The same in one launch (division_rows.cu), without lift: of 32-bit words where rows are of one pass and digits small.
+template <class W>
+bool divides_by_rows(const Engine<W>&, const ConversionPlan<W>&);
+template <class W>
+void divide_rows(const Engine<W>&, const ConversionPlan<W>&, const Targets&, unsigned rows,
+                 const void* y, const Division&);
+
 }  // namespace jali::backend::cuda

@@ -10,6 +10,14 @@
 //     __device__ void operator()(const Row<W>& row, int k, const typename W::R (&x)[V]) const;
 //   };
 //
+// For rows of one pass a Load may have, instead, all residues of a thread at once, x[r] of place k(r):
+//     template <int kCount, class K>
+//     __device__ void whole(const Row<W>& row, K&& k, typename W::R (&x)[kCount]) const;
+// and a type LimbsFirst, where blocks of one batch entry's limbs should follow each other.
+// A Store may read words of its own before it is called, which it is then given as one more argument:
+//     template <int V>
+//     __device__ Words<V> ahead(const Row<W>& row, int k) const;
+//
 // Both meet the V residues k, k + 1, .., k + V - 1 of a row: V words are up to 16 bytes and k is a
 // multiple of V, so read_words and write_words move them at once. load may leave any values below 2q
 // (w32, w64) or within (-8q, 8q) (w52); store is given lazy values, which W::store makes canonical.

@@ -262,11 +262,35 @@ struct RowWorker {
   // f(vector, place in the row) for the warp's piece of the tile, a vector a thread in turn.
   template <class F>
   __device__ __forceinline__ void each_vector(F&& f) const {
-    const int begin = (thread >> 5 << (S::kHeld + 5)) + (thread & 31) * kV;
+    const int begin = piece();
     R* at = shared + S::place(begin);
 #pragma unroll
     for (int i = 0; i < kCount; i += kV) {
       f(vector(at[S::place(i << 5)]), (rank << S::kTile) + begin + (i << 5));
+    }
+  }
+  __device__ __forceinline__ int piece() const {
+    return (thread >> 5 << (S::kHeld + 5)) + (thread & 31) * kV;
+  }
+  // The same of the store's own words, which are asked for half a row of vectors at a time.
+  __device__ __forceinline__ void store_ahead() const {
+    constexpr int kHalf = kCount / 2;
+    const int begin = piece(), place = (rank << S::kTile) + begin;
+    const R* at = shared + S::place(begin);
+#pragma unroll
+    for (int half = 0; half < kCount; half += kHalf) {
+      decltype(store.template ahead<kV>(row, 0)) words[kHalf / kV];
+#pragma unroll
+      for (int i = 0; i < kHalf; i += kV) {
+        words[i / kV] = store.template ahead<kV>(row, place + ((half + i) << 5));
+      }
+      if (half == 0) __syncwarp();
+#pragma unroll
+      for (int i = 0; i < kHalf; i += kV) {
+        R out[kV];
+        unpack(vector(at[S::place((half + i) << 5)]), out);
+        store(row, place + ((half + i) << 5), out, words[i / kV]);
+      }
     }
   }
 
@@ -306,20 +330,29 @@ struct RowWorker {
   __device__ __forceinline__ void forward() const {
     R x[kCount];
     const int first = base<0>();
+    constexpr auto kPlace = [](int) { return 0; };
+    if constexpr (requires { load.template whole<kCount>(row, kPlace, x); }) {
+      load.template whole<kCount>(row, [&](int r) { return first + S::offset(0, r); }, x);
+    } else {
 #pragma unroll
-    for (int r = 0; r < kCount; ++r) {
-      R one[1];
-      load(row, first + S::offset(0, r), one);
-      x[r] = one[0];
+      for (int r = 0; r < kCount; ++r) {
+        R one[1];
+        load(row, first + S::offset(0, r), one);
+        x[r] = one[0];
+      }
     }
     forward_from<0>(x);
     put<kLast>(x);
-    __syncwarp();
-    each_vector([&](const Vector& v, int k) {
-      R out[kV];
-      unpack(v, out);
-      store(row, k, out);
-    });
+    if constexpr (requires { store.template ahead<kV>(row, 0); }) {
+      store_ahead();
+    } else {
+      __syncwarp();
+      each_vector([&](const Vector& v, int k) {
+        R out[kV];
+        unpack(v, out);
+        store(row, k, out);
+      });
+    }
   }
 
   // --- inverse ---
@@ -387,15 +420,19 @@ struct RowWorker {
   }
 };
 
-/// Blocks (rank in the row, batch entry, limb). scales: a factor a limb for the inverse's last step, or
+/// Blocks (rank in the row, batch entry, limb), or the last two in the other order. scales: a factor a limb for the inverse's last step, or
 /// null for N^-1 from n_inverse, a factor a prime.
 template <class W, class S, bool kInverse, class Load, class Store>
 __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
-    row_kernel(Load load, Store store, Limbs limbs, const typename W::Prime* primes,
+    row_kernel(const __grid_constant__ Load load, const __grid_constant__ Store store,
+               const __grid_constant__ Limbs limbs, const typename W::Prime* primes,
                const typename W::Twiddle* twiddles, const Factor<typename W::R>* n_inverse,
                const Factor<typename W::R>* scales) {
   extern __shared__ __align__(16) unsigned char shared[];
-  const unsigned limb = blockIdx.z, b = blockIdx.y;
+  constexpr bool kLimbsFirst = requires { typename Load::LimbsFirst; };
+  const unsigned limb = kLimbsFirst ? blockIdx.y : blockIdx.z;
+  const unsigned b = kLimbsFirst ? blockIdx.z : blockIdx.y;
+  const unsigned batch = kLimbsFirst ? gridDim.z : gridDim.y;
   const unsigned index = limbs.prime[limb];
   if (index == kSkip) return after_predecessor();  // the whole cluster
   if constexpr (S::kLogC > 0) {
@@ -405,7 +442,7 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
     if constexpr (!kInverse) row_detail::cluster_arrive_relaxed();
   }
   const typename W::Prime prime = primes[index];
-  const Row<W> row{limb, b, (static_cast<std::size_t>(limb) * gridDim.y + b) << S::kLogN, prime};
+  const Row<W> row{limb, b, (static_cast<std::size_t>(limb) * batch + b) << S::kLogN, prime};
   Factor<typename W::R> scale{};
   if constexpr (kInverse) scale = scales != nullptr ? scales[limb] : n_inverse[index];
   const RowWorker<W, S, kInverse, Load, Store> worker{

@@ -25,8 +25,9 @@ struct Transform {
   template <class Kernel, class... Args>
   void launch(Kernel* kernel, unsigned blocks, unsigned rows, unsigned threads, std::size_t bytes,
               unsigned cluster, const Args&... args) const {
-    cuda::launch(stream, kInverse ? "intt" : "ntt", kernel, dim3(blocks, batch, rows), threads,
-                 bytes, cluster, args...);
+    dim3 grid(blocks, batch, rows);
+    if constexpr (requires { typename Load::LimbsFirst; }) std::swap(grid.y, grid.z);
+    cuda::launch(stream, kInverse ? "intt" : "ntt", kernel, grid, threads, bytes, cluster, args...);
   }
   const typename W::Prime* primes() const { return tables.primes.template as<typename W::Prime>(); }
   const typename W::Twiddle* twiddles() const {
@@ -88,6 +89,11 @@ struct Transform {
       }
     }
   }
+  /// By the kernel of the engine's own choice.
+  template <int kLogN>
+  void once() const {
+    one_pass<kLogN, own_choice<W>(kLogN) == NttVariant::on_the_fly>();
+  }
   template <int kLogN>
   void run() const {
     if constexpr (kLogN >= kTwoPassFrom) {
@@ -119,6 +125,30 @@ void transform(const Stream& stream, const Tables<W>& tables, const Load& load, 
     case 16: return t.template run<16>();
     case 17: return t.template run<17>();
     default: throw InvalidArgument("the GPU engine transforms N = 2^10 to 2^17");
+  }
+}
+
+/// Whether transform_once() is possible: for a load and a store that must not meet a second pass, where a
+/// row is one block, or few are several. Only the engine's own choice is compiled for them.
+constexpr int kOnceUpTo = 14;
+template <class W>
+bool transforms_once(const Tables<W>& tables, int log_n) {
+  return log_n <= kOnceUpTo && tables.ntt_variant == own_choice<W>(log_n);
+}
+template <class W, class Load, class Store>
+void transform_once(const Stream& stream, const Tables<W>& tables, const Load& load,
+                    const Store& store, const Limbs& limbs, unsigned limb_count, unsigned batch,
+                    int log_n) {
+  if (limb_count == 0) return;
+  const Transform<W, false, Load, Store> t{stream, tables,     load,  store,  nullptr,
+                                           limbs,  limb_count, batch, nullptr};
+  switch (log_n) {
+    case 10: return t.template once<10>();
+    case 11: return t.template once<11>();
+    case 12: return t.template once<12>();
+    case 13: return t.template once<13>();
+    case 14: return t.template once<14>();
+    default: throw InvalidArgument("rows of one pass have N = 2^10 to 2^14");
   }
 }
 

@@ -215,8 +215,11 @@ void Switcher<W>::divide(std::span<const View> out, std::span<const ConstView> x
   for (std::size_t i = 0; i < to.size(); ++i) d.source.prime[i] = find(from, to[i]);
   const auto rows = static_cast<unsigned>(out.size()) * d.batch;
   auto y = scratch_.allocate(std::max<std::size_t>(dropped.size(), 1) * limb_bytes(rows));
-  auto lifted = scratch_.allocate(p.at_use(rows) ? 1 : to.size() * limb_bytes(rows));
   decompose<W>(engine(), p, source, rows, y.data());
+  if (divides_by_rows<W>(engine(), p)) {
+    return divide_rows<W>(engine(), p, targets, rows, y.data(), d);
+  }
+  auto lifted = scratch_.allocate(p.at_use(rows) ? 1 : to.size() * limb_bytes(rows));
   lift<W>(engine(), p, targets, rows, lifted.data(), y.data());
   cuda::divide<W>(engine(), p, targets, rows, y.data(), lifted.data(), d);
 }

@@ -1,0 +1,150 @@
+// Mathematics: division.cu. One launch: a row of the transform is lifted where it is read and divided where
+// it is written, so that lifts never see memory.
+#include "jali/backend/cuda/division.cuh"
+#include "jali/backend/cuda/ntt_transform.cuh"
+
+namespace jali::backend::cuda {
+
+namespace {
+
+template <class W>
+struct LiftLoad {
+  using R = typename W::R;
+  using Stored = typename W::Stored;
+  /// The targets of a row follow each other, while y is in L2.
+  using LimbsFirst = void;
+  DirectLift<W> direct;
+  unsigned count, rows;
+  int log_n;
+
+  // Some residues at a time, so that sums stay in registers.
+  template <int kCount, class K>
+  __device__ __forceinline__ void whole(const Row<W>& row, K&& k, R (&x)[kCount]) const {
+    constexpr int kPart = 8;
+    static_assert(kDirectLimbs < W::kTerms);
+    const Stored* factors = direct.matrix + row.limb * (count + 1);
+    const std::size_t limb = static_cast<std::size_t>(rows) << log_n;
+#pragma unroll
+    for (int part = 0; part < kCount; part += kPart) {
+      const Stored* from = direct.y + (static_cast<std::size_t>(row.b) << log_n);
+      typename W::Sum sum[kPart];
+      double s[kPart];
+#pragma unroll
+      for (int e = 0; e < kPart; ++e) s[e] = 0.5;
+#pragma unroll 1
+      for (unsigned i = 0; i < count; ++i, from += limb) {
+        const R factor = W::load(factors[i]);
+        const double inverse = direct.reciprocal[i];
+#pragma unroll
+        for (int e = 0; e < kPart; ++e) {
+          const R residue = W::load(from[k(part + e)]);
+          s[e] = __fma_rn(exact_double(residue), inverse, s[e]);
+          W::add(sum[e], residue, factor, row.prime);
+        }
+      }
+      const R factor = W::load(factors[count]);
+#pragma unroll
+      for (int e = 0; e < kPart; ++e) {
+        W::add(sum[e], W::load(static_cast<Stored>(floor_bits(s[e]))), factor, row.prime);
+        x[part + e] = W::total(sum[e], row.prime);
+      }
+      __syncwarp();  // later loads stay behind it
+    }
+  }
+};
+
+template <class W>
+struct DivideStore {
+  using R = typename W::R;
+  using Stored = typename W::Stored;
+  Division d;
+  const Factor<R>*keep, *divide;
+  int log_n;
+
+  template <int V>
+  struct alignas(sizeof(Stored) * V) Words {
+    Stored w[V];
+  };
+  template <int V>
+  struct Ahead {
+    Words<V> kept, addend;
+    Factor<R> keep, divide;
+  };
+  template <int V>
+  __device__ __forceinline__ Ahead<V> ahead(const Row<W>& row, int k) const {
+    const unsigned part = part_of(row.b, d.batch), b = row.b - part * d.batch;
+    const unsigned from = d.source.prime[row.limb];
+    Ahead<V> a;
+    a.keep = keep[row.limb], a.divide = divide[row.limb];
+    if (from != kSkip) {
+      const auto* x = static_cast<const Stored*>(d.x[part]);
+      a.kept = *reinterpret_cast<const Words<V>*>(
+          x + ((static_cast<std::size_t>(from) * d.batch + b) << log_n) + k);
+    }
+    if (const auto* addend = static_cast<const Stored*>(d.addend[part]); addend != nullptr) {
+      addend += (static_cast<std::size_t>(row.limb) * d.batch + b) << log_n;
+      if (d.g == 1) {
+        a.addend = *reinterpret_cast<const Words<V>*>(addend + k);
+      } else {
+#pragma unroll
+        for (int c = 0; c < V; ++c) {
+          a.addend.w[c] = addend[source_ntt(static_cast<unsigned>(k + c), d.g, log_n)];
+        }
+      }
+    }
+    return a;
+  }
+  template <int V>
+  __device__ __forceinline__ void operator()(const Row<W>& row, int k, const R (&x)[V],
+                                             const Ahead<V>& a) const {
+    const unsigned part = part_of(row.b, d.batch), b = row.b - part * d.batch;
+    Words<V> out;
+#pragma unroll
+    for (int c = 0; c < V; ++c) {
+      R r = x[c];
+      W::settle_forward(r, row.prime);
+      r = W::load(W::store(W::mul_lazy(r, a.divide, row.prime), row.prime));
+      if (d.source.prime[row.limb] != kSkip) {
+        const R kept = W::mul_lazy(W::load(a.kept.w[c]), a.keep, row.prime);
+        r = W::add_mod(r, W::load(W::store(kept, row.prime)), row.prime);
+      }
+      if (d.addend[part] != nullptr) r = W::add_mod(r, W::load(a.addend.w[c]), row.prime);
+      out.w[c] = W::store(r, row.prime);
+    }
+    auto* to = static_cast<Stored*>(d.out[part]) +
+               ((static_cast<std::size_t>(row.limb) * d.batch + b) << log_n) + k;
+    *reinterpret_cast<Words<V>*>(to) = out;
+  }
+};
+
+}  // namespace
+
+template <class W>
+bool divides_by_rows(const Engine<W>& engine, const ConversionPlan<W>& plan) {
+  return sizeof(typename W::R) == 4 && plan.from_count > 0 && plan.largest_digit <= kDirectLimbs &&
+         transforms_once(engine.transforms, engine.log_n);
+}
+
+template <class W>
+void divide_rows(const Engine<W>& engine, const ConversionPlan<W>& plan, const Targets& targets,
+                 unsigned rows, const void* y, const Division& d) {
+  using F = Factor<typename W::R>;
+  if constexpr (sizeof(typename W::R) == 4) {
+    transform_once<W>(
+        engine.stream, engine.transforms,
+        LiftLoad<W>{direct_lift(plan, y), plan.largest_digit, rows, engine.log_n},
+        DivideStore<W>{d, plan.keep.template as<F>(), plan.divide.template as<F>(), engine.log_n},
+        targets.prime, targets.count, rows, engine.log_n);
+  }
+}
+
+#define JALI_INSTANTIATE(W)                                                                \
+  template bool divides_by_rows<W>(const Engine<W>&, const ConversionPlan<W>&);            \
+  template void divide_rows<W>(const Engine<W>&, const ConversionPlan<W>&, const Targets&, \
+                               unsigned, const void*, const Division&);
+JALI_INSTANTIATE(W32)
+JALI_INSTANTIATE(W52)
+JALI_INSTANTIATE(W64)
+#undef JALI_INSTANTIATE
+
+}  // namespace jali::backend::cuda
