@@ -272,8 +272,14 @@ class GpuSwitchWide : public GpuSwitch {
 
 TEST_P(GpuSwitchWide, KeySwitching) {
   const Primes level = range(0, kLimbs), ext = all_primes();
-  for (const auto& digits : std::vector<std::vector<std::uint32_t>>{
-           {12, 12, 10}, {14, 13, 7}, {20, 14}, std::vector<std::uint32_t>(kLimbs, 1)}) {
+  std::vector<std::vector<std::uint32_t>> partitions{
+      {12, 12, 10}, {14, 13, 7}, {20, 14}, std::vector<std::uint32_t>(kLimbs, 1)};
+  // Of every shape that the lift on tensor cores has.
+  if (cpu->config().word == Word::w32) {
+    partitions.insert(partitions.end(),
+                      {{10, 9, 8, 7}, {16, 15, 3}, {17, 17}, {31, 3}, {32, 2}, {kLimbs}});
+  }
+  for (const auto& digits : partitions) {
     auto x = fresh(level), key = fresh_key(digits.size());
     std::vector<std::uint32_t> ids(digits.size());
     std::iota(ids.begin(), ids.end(), 0u);
@@ -312,6 +318,9 @@ std::vector<Case> wide_cases() {
     all.push_back({word, 14, 1});
     all.push_back({word, 16, 1});
   }
+  all.push_back({Word::w32, 13, 3});
+  all.push_back({Word::w32, 15, 1});
+  all.push_back({Word::w32, 17, 1});
   return all;
 }
 

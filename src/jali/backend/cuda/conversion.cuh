@@ -124,7 +124,8 @@ DirectLift<W> direct_lift(const ConversionPlan<W>& plan, const void* y) {
           plan.matrix.template as<S>()};
 }
 /// ext: (digit, target, rows, N), coefficient form or, where a transform has two passes, after the
-/// first of them. Own rows are left alone; nothing is done for a plan whose lifts are had at use.
+/// first of them, there in any range that the second may start from. Own rows are left alone; nothing
+/// is done for a plan whose lifts are had at use.
 template <class W>
 void lift(const Engine<W>&, const ConversionPlan<W>&, const Targets&, unsigned rows, void* ext,
           const void* y);

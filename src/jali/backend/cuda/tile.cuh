@@ -18,9 +18,6 @@ struct alignas(16) Sixteen {
 template <class W>
 using Vector = Sixteen<typename W::Stored>;
 
-/// Targets of a team, whose twiddles lie side by side: [node][target].
-constexpr unsigned kTeamTargets = 4;
-
 /// Twiddles of the last group of a contiguous tile: as the table has them; the first of a stage and the
 /// others' factors, for one more product (ntt_butterflies.cuh); from a copy in shared memory of what the
 /// tile needs (fetch_twiddles).
@@ -151,13 +148,12 @@ struct TilePass {
     for (unsigned e = 0; e < kHeld / kV; ++e) f(e, (thread + e * kThreads) * kV);
   }
 
-  template <int kG, int kS, bool kLeaf>
+  template <int kG, int kS, bool kLeaf, bool kSmall>
   __device__ __forceinline__ void stage(R* x, unsigned t, unsigned node) const {
     constexpr bool kComputed = kLeaf && kLeaves == Leaves::computed;
     // Leaves are group-major.
-    constexpr unsigned kStride = kTeam != 0 ? kTeamTargets : 1;
-    const auto* w = twiddle + ((1u << (t + kS)) + (kLeaf ? node : node << kS)) * kStride;
-    unsigned step = kLeaf ? 1u << t : kStride;
+    const auto* w = twiddle + (1u << (t + kS)) + (kLeaf ? node : node << kS);
+    unsigned step = kLeaf ? 1u << t : 1;
     if constexpr (kLocal) {  // t counts from the tile's first stage
       step = kLeaf ? 1u << (kX + t) : 1;
       w = twiddle + (kLeaf ? node + (step << kS) : (node << kS) + (1u << (kX + t + kS)));
@@ -169,15 +165,21 @@ struct TilePass {
       if (kComputed && group > 0) {
         x[at + kHalf] = W::times(x[at + kHalf], W::twiddle(twiddle[group]), prime);
       }
-      W::butterfly(x[at], x[at + kHalf], W::twiddle(w[kComputed ? 0 : group * step]), prime);
+      const auto f = W::twiddle(w[kComputed ? 0 : group * step]);
+      if constexpr (kSmall) {
+        W::first_butterfly(x[at], x[at + kHalf], f, prime);
+      } else {
+        W::butterfly(x[at], x[at + kHalf], f, prime);
+      }
     }
   }
-  template <int kG, bool kLeaf, int kS = 0>
+  template <int kG, bool kLeaf, bool kSmall, int kS = 0>
   __device__ __forceinline__ void stages(R* x, unsigned t, unsigned node) const {
-    stage<kG, kS, kLeaf>(x, t, node);
-    if constexpr (kS + 1 < kG) stages<kG, kLeaf, kS + 1>(x, t, node);
+    stage<kG, kS, kLeaf, kSmall && kS == 0>(x, t, node);
+    if constexpr (kS + 1 < kG) stages<kG, kLeaf, kSmall, kS + 1>(x, t, node);
   }
-  template <int kK, int kUnit = 0>
+  /// kSmall: from residues in [0, 2 q).
+  template <int kK, int kUnit = 0, bool kSmall = false>
   __device__ __forceinline__ void compute(R (&x)[kHeld]) const {
     constexpr int kG = size_of(kK), kU = begin_of(kK);
     if constexpr (kUnit == 0) {
@@ -187,9 +189,9 @@ struct TilePass {
     const auto at = unit(thread + kUnit * kThreads, kU, kG);
     // Contiguous tiles hold 2^kX whole blocks of stage t0.
     const unsigned node = kColumns || kLocal ? at.node : (tile << (kX + kU)) + at.node;
-    stages<kG, !kColumns && kK == kLast>(x + (kUnit << kG),
-                                         static_cast<unsigned>(kLocal ? kU : t0 + kU), node);
-    if constexpr (((kUnit + 1) << kG) < kHeld) compute<kK, kUnit + 1>(x);
+    stages<kG, !kColumns && kK == kLast, kSmall>(
+        x + (kUnit << kG), static_cast<unsigned>(kLocal ? kU : t0 + kU), node);
+    if constexpr (((kUnit + 1) << kG) < kHeld) compute<kK, kUnit + 1, kSmall>(x);
   }
   template <int kK>
   __device__ __forceinline__ void put(const R (&x)[kHeld]) const {

@@ -55,6 +55,12 @@ struct W32 {
     x = u + v;
     y = u - v - p.minus_2q;
   }
+  // The same from x in [0, 2q), of any y.
+  static __device__ void first_butterfly(R& x, R& y, Factor<R> f, const Prime& p) {
+    const R u = x, v = mul_lazy(y, f, p);
+    x = u + v;
+    y = u - v - p.minus_2q;
+  }
   // x, y in [0, 2q) -> x + y, (x - y) w in [0, 2q), at any stage of a group
   template <int, int>
   static __device__ void inverse_butterfly(R& x, R& y, Factor<R> f, const Prime& p) {

@@ -1,0 +1,123 @@
+// What a block of lift_tensor.cu has in shared memory: the columns of a digit, where four targets exchange, and
+// tables.
+#pragma once
+
+#include "jali/backend/cuda/conversion.cuh"
+
+namespace jali::backend::cuda {
+
+// 2^kX columns of 2^kM residues are a tile; kQuads: fours of limbs, v among them.
+template <int kM, int kX, int kQuads>
+struct Layout {
+  static constexpr unsigned kTile = 1u << (kM + kX);
+  static constexpr unsigned kTeam = kTile / 4;  // threads: sixteen residues of four targets
+  // Limbs lie as a product's operand wants them: eight in four planes of pairs, [thread][two residues][limb i,
+  // i + 4][2], and what is left over, up to eight with v, in planes of one. The words between planes, and an
+  // order of the pairs that differs between neighbours, keep a load's threads on different banks.
+  static constexpr unsigned kEights = (kQuads - 1) / 2, kTail = kQuads - 2 * kEights;
+  static constexpr unsigned kPair = 2 * kTile + 4, kSingle = kTile + 2;
+  static constexpr unsigned kSingles = 4 * kEights * kPair;  // where planes of one begin
+  static __device__ constexpr unsigned in_pair(unsigned unit, unsigned e) {
+    return unit * 32 + (((e >> 1) ^ ((unit & 1) << 2)) << 2) + (e & 1);
+  }
+  static __device__ constexpr unsigned in_single(unsigned unit, unsigned e) {
+    return unit * 16 + (((e >> 1) ^ ((unit & 2) << 1)) << 1) + (e & 1);
+  }
+  static constexpr unsigned kExchange =
+      kTile + kTile / 16 - 8;  // words: four targets on different banks
+  // Of four targets: twiddles, operands of the product, the targets; three of them, as threads of a team
+  // may be a barrier apart.
+  static constexpr unsigned kRow = (2u << kM) + 4;  // words: twiddles of a target
+  static constexpr unsigned kOperands = 4 * kRow, kTargets = kOperands + 64 * kQuads,
+                            kTables = kTargets + 16;
+  static constexpr unsigned kAhead = 3;
+  static __host__ __device__ constexpr unsigned columns(unsigned planes) {
+    return (kSingles + (planes - 8 * kEights) * kSingle + 3) / 4 * 4;
+  }
+  static std::size_t bytes(unsigned planes, unsigned teams) {
+    return std::size_t{4} * (columns(planes) + 4 * kExchange + teams * kAhead * kTables);
+  }
+};
+
+// The columns of `count` limbs: four(limb, place in the tile) are residues of four neighbouring columns.
+template <class L, class T, unsigned kThreads, class Four>
+__device__ __forceinline__ void load_columns(std::uint32_t* words, unsigned count, Four&& four) {
+  constexpr unsigned kFours = L::kTile / 64;  // units of four threads
+  const auto place = [](unsigned units, unsigned e) {
+    return T::unit(4 * units, 0, T::size_of(0)).local + T::template offset<0>(static_cast<int>(e));
+  };
+  const auto part = [](const uint4& v, unsigned k) {
+    return k == 0 ? v.x : k == 1 ? v.y : k == 2 ? v.z : v.w;
+  };
+  constexpr unsigned kPairs = 4 * L::kEights * kFours * 8, kSingles = 4 * L::kTail * kFours * 8;
+  if constexpr (L::kEights > 0) {
+#pragma unroll
+    for (unsigned at = threadIdx.x; at < kPairs; at += kThreads) {
+      const unsigned e = at % 8 * 2, units = at / 8 % kFours, plane = at / (8 * kFours);
+      const unsigned limb = plane / 4 * 8 + plane % 4;
+      if (limb >= count) break;
+      const bool both = limb + 4 < count;
+      const unsigned k0 = place(units, e), k1 = place(units, e + 1);
+      const uint4 a0 = four(limb, k0), a1 = four(limb, k1);
+      const uint4 b0 = both ? four(limb + 4, k0) : uint4{},
+                  b1 = both ? four(limb + 4, k1) : uint4{};
+#pragma unroll
+      for (unsigned k = 0; k < 4; ++k) {
+        *reinterpret_cast<uint4*>(words + plane * L::kPair + L::in_pair(4 * units + k, e)) = {
+            part(a0, k), part(a1, k), part(b0, k), part(b1, k)};
+      }
+    }
+  }
+#pragma unroll
+  for (unsigned at = threadIdx.x; at < kSingles; at += kThreads) {
+    const unsigned e = at % 8 * 2, units = at / 8 % kFours, plane = at / (8 * kFours);
+    if (8 * L::kEights + plane >= count) break;
+    const uint4 a0 = four(8 * L::kEights + plane, place(units, e));
+    const uint4 a1 = four(8 * L::kEights + plane, place(units, e + 1));
+#pragma unroll
+    for (unsigned k = 0; k < 4; ++k) {
+      *reinterpret_cast<uint2*>(words + L::kSingles + plane * L::kSingle +
+                                L::in_single(4 * units + k, e)) = {part(a0, k), part(a1, k)};
+    }
+  }
+}
+
+// v of each residue, as limb `slot`.
+template <class L, unsigned kThreads>
+__device__ __forceinline__ void add_quotients(std::uint32_t* words, unsigned count, unsigned slot,
+                                              const double* reciprocal) {
+  for (unsigned at = threadIdx.x; at < L::kTile / 2; at += kThreads) {
+    const unsigned unit = at / 8, e = at % 8 * 2;
+    double s0 = 0.5, s1 = 0.5;
+    const auto add = [&](unsigned limb, std::uint32_t y0, std::uint32_t y1) {
+      if (limb >= count) return;
+      s0 = __fma_rn(exact_double(y0), reciprocal[limb], s0);
+      s1 = __fma_rn(exact_double(y1), reciprocal[limb], s1);
+    };
+#pragma unroll
+    for (int i = 0; i < static_cast<int>(L::kEights); ++i) {
+      uint4 a[4];
+#pragma unroll
+      for (unsigned d = 0; d < 4; ++d) {
+        a[d] =
+            *reinterpret_cast<const uint4*>(words + (4 * i + d) * L::kPair + L::in_pair(unit, e));
+      }
+#pragma unroll
+      for (unsigned d = 0; d < 4; ++d) add(8 * i + d, a[d].x, a[d].y);
+#pragma unroll
+      for (unsigned d = 0; d < 4; ++d) add(8 * i + 4 + d, a[d].z, a[d].w);
+    }
+#pragma unroll
+    for (unsigned d = 0; d < 4 * L::kTail; ++d) {
+      if (8 * L::kEights + d >= count) break;
+      const uint2 a = *reinterpret_cast<const uint2*>(words + L::kSingles + d * L::kSingle +
+                                                      L::in_single(unit, e));
+      add(8 * L::kEights + d, a.x, a.y);
+    }
+    *reinterpret_cast<uint2*>(words + L::kSingles + (slot - 8 * L::kEights) * L::kSingle +
+                              L::in_single(unit, e)) = {static_cast<std::uint32_t>(floor_bits(s0)),
+                                                        static_cast<std::uint32_t>(floor_bits(s1))};
+  }
+}
+
+}  // namespace jali::backend::cuda
