@@ -138,7 +138,7 @@ def test_presets_have_a_word_for_each_device() -> None:
     for params in (own, on_gpu):
         assert params.bootstraps and params.bootstrap_order == "slots_first"
         assert params.security >= 128
-    assert ckks.Params.preset("n17_deep", device="cuda").word == "w52"
+    assert ckks.Params.preset("n17_deep", device="cuda").word == "w32"
     assert ckks.Params.preset("n14_d7").bootstrap_order is None
     assert ckks.Params.preset("n13_d3", word="w64").word == "w64"
     with pytest.raises(jali.InvalidArgument, match="device"):

@@ -77,9 +77,8 @@ inline constexpr BootstrapPreset kBootstrapPresets[] = {
      16, 22, 13, 40, BootstrapOrder::slots_first, {}, {48, 12, 4}, {38, 7, 4}},
     {"n15_small", "bootstrapping in the memory of a small card",
      15, 14, 2, 0, BootstrapOrder::slots_first, {}, {26, 6, 5}, {18, 4, 4}},
-    // On a GPU too w52 is faster: digits of 30 limbs are too large for its lift of 32-bit words.
     {"n17_deep", "bootstrapping that leaves many levels",
-     17, 24, 40, 42.5, BootstrapOrder::slots_first, Word::w52, {91, 30, 3}, {69, 18, 3}},
+     17, 24, 40, 42.5, BootstrapOrder::slots_first, {}, {91, 30, 3}, {69, 18, 3}},
 };
 // clang-format on
 
