@@ -157,6 +157,11 @@ class CpuOps : public Ops {
   std::shared_ptr<const Lift> lift(std::span<const PrimeIndex> digit) const;
   std::shared_ptr<const Division> division(const PrimeSet& dropped, const PrimeSet& added) const;
   Digits cut(ConstView x, std::span<const std::uint32_t> digit_limbs) const;
+  /// Rows that are lifted from a digit together, for it to be read from afar once; their transforms, begun,
+  /// should not leave the caches.
+  std::size_t lift_rows() const {
+    return std::clamp<std::size_t>((std::size_t{1} << 20) / row_bytes_, 1, 4);
+  }
   /// Fills the y and v rows of every digit of x, for all batch entries. make_row(limb, batch entry, tables)
   /// runs before a row of x is read.
   template <class MakeRow>

@@ -23,34 +23,70 @@ std::vector<std::uint64_t> node_twiddles(const arith::Modulus& mod, std::uint64_
   return twiddle;
 }
 
+/// What the tables of a prime have, in words: nodes, then omegas and twists of either direction.
+struct Sizes {
+  Sizes(std::size_t n, std::size_t lanes)
+      : nodes(2 * n / lanes),
+        omegas(2 * (lanes - 1) * lanes),
+        twists(lanes == 1 ? 0 : 2 * n / lanes) {}
+  std::size_t all() const { return nodes + 2 * (omegas + twists); }
+  std::size_t nodes, omegas, twists;
+};
+
 template <class T>
-void fill(const std::vector<std::uint64_t>& twiddle, std::size_t lanes, const PrimeTables& prime,
-          T* nodes, T* leaves) {
+NttTable fill(const std::vector<std::uint64_t>& twiddle, std::size_t lanes,
+              const PrimeTables& prime, T* at) {
   const std::size_t n = twiddle.size();
+  const Sizes sizes(n, lanes);
+  const int log_n = std::countr_zero(n), log_lanes = std::countr_zero(lanes);
+  NttTable table;
+  table.n = n, table.prime = &prime.row, table.twiddles = at;
   for (std::size_t i = 0; i < n / lanes; ++i) {
     const ShoupConstant w = prime.constant(twiddle[i]);
-    nodes[2 * i] = static_cast<T>(w.value);
-    nodes[2 * i + 1] = static_cast<T>(w.quotient);
+    *at++ = static_cast<T>(w.value);
+    *at++ = static_cast<T>(w.quotient);
   }
-  for (std::size_t block = 0; block < n / (lanes * lanes); ++block) {
-    for (std::size_t width = 1; width < lanes; width *= 2) {
-      for (std::size_t s = 0; s < width; ++s, leaves += 2 * lanes) {
-        for (std::size_t l = 0; l < lanes; ++l) {
-          const ShoupConstant w =
-              prime.constant(twiddle[(n / lanes + block * lanes + l) * width + s]);
-          leaves[l] = static_cast<T>(w.value);
-          leaves[lanes + l] = static_cast<T>(w.quotient);
-        }
+  if (lanes == 1) return table;
+  const auto psi_to = [&](std::size_t e) {  // psi^n = -1
+    const std::uint64_t w = twiddle[arith::bit_reverse(static_cast<std::uint32_t>(e % n), log_n)];
+    return e / n % 2 == 0 ? w : prime.mod.neg(w);
+  };
+  const auto put = [&](const auto& exponent) {
+    for (std::size_t l = 0; l < lanes; ++l) {
+      const ShoupConstant w = prime.constant(psi_to(exponent(static_cast<std::uint32_t>(l))));
+      at[l] = static_cast<T>(w.value);
+      at[lanes + l] = static_cast<T>(w.quotient);
+    }
+    at += 2 * lanes;
+  };
+  for (const bool inverse : {false, true}) {
+    NttTable::Leaves& leaves = inverse ? table.inverse_leaves : table.leaves;
+    leaves.omegas = at;
+    for (int k = 0; k < log_lanes; ++k) {
+      for (std::uint32_t s = 0; s < std::uint32_t{1} << k; ++s) {
+        const std::uint32_t mine = inverse ? (1u << k) - 1 - s : s;
+        put([&](std::uint32_t l) -> std::size_t {
+          const std::size_t e =
+              (std::size_t{arith::bit_reverse(l, log_lanes)} << (log_n - k - log_lanes)) +
+              (std::size_t{arith::bit_reverse(mine, k)} << (log_n - k));
+          return inverse ? n - e : e;
+        });
       }
     }
+    leaves.twists = at;
+    const std::size_t blocks = n / (lanes * lanes);
+    for (std::uint32_t b = 0; b < blocks; ++b) {
+      const std::size_t t = 1 + 2 * std::size_t{arith::bit_reverse(b, std::countr_zero(blocks))};
+      put([&](std::uint32_t l) { return inverse ? 2 * n - l * t : l * t; });
+    }
   }
+  return table;
 }
 
 }  // namespace
 
 std::size_t PrimeTables::table_bytes(std::size_t n, const RowKernels& kernels) {
-  // 2 n / lanes words of nodes, lanes - 1 times as many of leaves.
-  return 2 * n * static_cast<std::size_t>(kernels.word_bytes);
+  return Sizes(n, kernels.lanes).all() * static_cast<std::size_t>(kernels.word_bytes);
 }
 
 PrimeTables::PrimeTables(std::uint64_t q, std::size_t n, const RowKernels& kernels,
@@ -68,17 +104,9 @@ PrimeTables::PrimeTables(std::uint64_t q, std::size_t n, const RowKernels& kerne
   root_of_node_1_ = twiddle[1];
   unscaled = intt_scale(1);
 
-  const auto word_bytes = static_cast<std::size_t>(kernels.word_bytes);
-  const std::size_t lanes = kernels.lanes;
-  std::byte* leaves = memory + 2 * (n / lanes) * word_bytes;
-  if (word_bytes == 4) {
-    fill(twiddle, lanes, *this, reinterpret_cast<std::uint32_t*>(memory),
-         reinterpret_cast<std::uint32_t*>(leaves));
-  } else {
-    fill(twiddle, lanes, *this, reinterpret_cast<std::uint64_t*>(memory),
-         reinterpret_cast<std::uint64_t*>(leaves));
-  }
-  ntt = {n, &row, memory, leaves};
+  ntt = kernels.word_bytes == 4
+            ? fill(twiddle, kernels.lanes, *this, reinterpret_cast<std::uint32_t*>(memory))
+            : fill(twiddle, kernels.lanes, *this, reinterpret_cast<std::uint64_t*>(memory));
 }
 
 InttScale PrimeTables::intt_scale(std::uint64_t c) const {

@@ -25,10 +25,17 @@ struct PrimeRow {
 /// children of i at 2i and 2i + 1. The inverse twiddle of a node is minus the twiddle of its mirror
 /// image in the same level, so that one table serves both ways.
 struct NttTable {
+  /// The last log2(lanes) levels, see ntt_impl.h: for level k, s < 2^k a vector of omegas and one of their
+  /// quotients; for each block a vector of powers and one of quotients.
+  struct Leaves {
+    const void* omegas = nullptr;
+    const void* twists = nullptr;
+  };
+
   std::size_t n = 0;
   const PrimeRow* prime = nullptr;
   const void* twiddles = nullptr;  // value, quotient of node i at words 2i, 2i + 1, i < n / lanes
-  const void* leaves = nullptr;  // the last log2(lanes) levels, see ntt_impl.h
+  Leaves leaves, inverse_leaves;
 };
 
 /// Factors of the last stage of the inverse: c / n for the sum, c psi^(N/2) / n for the difference.
@@ -38,9 +45,10 @@ struct InttScale {
 };
 
 /// sum_k y[k] factors[k] + v factors[count] in coefficient form: the lift of a digit to a prime.
-/// y[k] are residues of other primes of the same word, factors are below the prime.
+/// y[k] are residues of other primes of the same word, factors are below the prime. All y are packed
+/// (ntt_impl.h): `count` rows of memory, in the order of intt_packed.
 struct LiftSource {
-  const void* const* y = nullptr;
+  const void* y = nullptr;
   std::size_t count = 0;
   const std::uint16_t* v = nullptr;
   const std::uint64_t* factors = nullptr;
@@ -108,6 +116,10 @@ struct RowKernels {
   /// dst = c intt(src), c in the scale.
   void (*intt)(void* dst, const void* src, const NttTable& table, const InttScale& scale) = nullptr;
 
+  /// The same to the place of a limb among the packed limbs of its digit. temporary: a row.
+  void (*intt_packed)(void* packed, std::size_t limb, std::size_t limbs, void* temporary,
+                      const void* src, const NttTable& table, const InttScale& scale) = nullptr;
+
   void (*add)(void* out, const void* a, const void* b, std::size_t n, const PrimeRow& p) = nullptr;
   void (*sub)(void* out, const void* a, const void* b, std::size_t n, const PrimeRow& p) = nullptr;
   void (*neg)(void* out, const void* a, std::size_t n, const PrimeRow& p) = nullptr;
@@ -125,19 +137,22 @@ struct RowKernels {
   /// d2 is written if there are products.
   void (*combine)(void* d0, void* d1, void* d2, const RowTerms& terms, std::size_t n,
                   const PrimeRow& p) = nullptr;
-  /// v = floor(1/2 + sum_k y[k] inverse[k]) by fused multiply-adds in order, count < 2^15.
-  void (*round_sum)(std::uint16_t* v, const void* const* y, const double* inverse,
-                    std::size_t count, std::size_t n) = nullptr;
-  /// out = the lift, transformed.
-  void (*lift)(void* out, const LiftSource& source, const NttTable& table) = nullptr;
-  /// out = the lift, transformed, + x s + addend; x or addend may be null. temporary: a row.
-  void (*lift_combine)(void* out, void* temporary, const LiftSource& source, const void* x,
-                       ShoupConstant s, const void* addend, const NttTable& table) = nullptr;
-  /// out_c = join_c + sum_k ext_k key_c[k], ext_k = own[k] or, where that is null, lift k transformed.
-  /// temporary: count rows, one after the other.
-  void (*lift_key_dot)(void* out0, void* out1, void* temporary, const LiftSource* sources,
-                       const void* const* own, const void* const* key0, const void* const* key1,
-                       std::size_t count, const RowJoin& join, const NttTable& table) = nullptr;
+  /// v = floor(1/2 + sum_k y[k] inverse[k]) by fused multiply-adds in order, y packed, count < 2^15.
+  void (*round_sum)(std::uint16_t* v, const void* y, const double* inverse, std::size_t count,
+                    std::size_t n) = nullptr;
+  /// out[i] = lift i, its transform begun. Lifts of the same y read it from afar once.
+  void (*begin_lifts)(void* const* out, const LiftSource* sources, const NttTable* const* tables,
+                      std::size_t count) = nullptr;
+  /// out = the lift begun there, transformed.
+  void (*finish_lift)(void* out, const NttTable& table) = nullptr;
+  /// out = the lift begun, which is overwritten, transformed, + x s + addend; x or addend may be null.
+  void (*lift_combine)(void* out, void* begun, const void* x, ShoupConstant s, const void* addend,
+                       const NttTable& table) = nullptr;
+  /// out_c = join_c + sum_k ext_k key_c[k], ext_k = own[k] or, where that is null, the lift begun[k],
+  /// which is overwritten, transformed. With accumulate out_c takes the place of join_c.
+  void (*lift_key_dot)(void* out0, void* out1, void* const* begun, const void* const* own,
+                       const void* const* key0, const void* const* key1, std::size_t count,
+                       const RowJoin& join, bool accumulate, const NttTable& table) = nullptr;
   /// out_c = [out_c +] sum_k sigma_g(ext[k]) key_c[k]. rev: bit reversal of n / lanes indices.
   void (*key_dot)(void* out0, void* out1, const void* const* ext, const void* const* key0,
                   const void* const* key1, std::size_t count, bool accumulate, std::uint64_t g,

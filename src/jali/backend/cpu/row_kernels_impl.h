@@ -168,14 +168,18 @@ struct Rows {
     }
   }
 
-  static void round_sum(std::uint16_t* v, const void* const* y, const double* inverse,
-                        std::size_t count, std::size_t n) {
-    for (std::size_t k = 0; k < n; k += W) {
-      F s = V::f_set1(0.5);
-      for (std::size_t i = 0; i < count; ++i) {
-        s = V::f_fma(V::load(row(y[i]) + k), V::f_set1(inverse[i]), s);
+  static void round_sum(std::uint16_t* v, const void* y, const double* inverse, std::size_t count,
+                        std::size_t n) {
+    const std::size_t stride = Ntt<V>::columns(n), radix = n / stride;
+    const T* from = row(y);
+    for (std::size_t at = 0; at < stride; at += W, from += (count - 1) * radix * W) {
+      for (std::size_t k = 0; k < radix; ++k, from += W) {
+        F s = V::f_set1(0.5);
+        for (std::size_t i = 0; i < count; ++i) {
+          s = V::f_fma(V::load(from + i * radix * W), V::f_set1(inverse[i]), s);
+        }
+        V::store_floor(v + at + k * stride, s);
       }
-      V::store_floor(v + k, s);
     }
   }
 
@@ -192,17 +196,18 @@ struct Rows {
         acc[k] = V::acc_set(V::set1(0));
         V::acc_mul_broadcast(acc[k], V::load_small(source.v + at + k * stride), last);
       }
+      const T* y = row(source.y) + at * source.count * count;
+      const std::size_t ahead = 2 * W * source.count * count;
       for (std::size_t i = 0, left = kMaxProducts - 1; i < source.count; ++i, --left) {
         if (left == 0) {
           for (int k = 0; k < count; ++k) acc[k] = V::acc_set(acc_reduce(acc[k], p));
           left = kMaxProducts;
         }
         const R factor = V::set1(source.factors[i]);
-        const T* y = row(source.y[i]) + at;
 #pragma GCC unroll 16
-        for (int k = 0; k < count; ++k) {
-          __builtin_prefetch(y + k * stride + kAhead, 0, 3);
-          V::acc_mul_broadcast(acc[k], V::load(y + k * stride), factor);
+        for (int k = 0; k < count; ++k, y += W) {
+          __builtin_prefetch(y + ahead);
+          V::acc_mul_broadcast(acc[k], V::load(y), factor);
         }
       }
 #pragma GCC unroll 16
@@ -210,22 +215,36 @@ struct Rows {
     }
   };
 
-  static void lift(void* out, const LiftSource& source, const NttTable& table) {
+  /// Columns of all rows in turn: the y are read from afar once.
+  static void begin_lifts(void* const* out, const LiftSource* sources,
+                          const NttTable* const* tables, std::size_t count) {
+    constexpr std::size_t kColumns = 256 / sizeof(T);
+    if (count == 0) return;
+    const std::size_t columns = Ntt<V>::columns(tables[0]->n);
+    for (std::size_t at = 0; at < columns; at += kColumns) {
+      for (std::size_t i = 0; i < count; ++i) {
+        Ntt<V>::begin(row(out[i]), FromLift{sources[i], Prime(*tables[i]->prime)}, at,
+                      at + kColumns, *tables[i]);
+      }
+    }
+  }
+  static void finish_lift(void* out, const NttTable& table) {
     const auto transform = Ntt<V>::make_row(table);
-    Ntt<V>::forward_node(row(out), FromLift{source, Prime(*table.prime)}, table.n, 1, transform);
+    for (std::size_t c = 0; c < Ntt<V>::chunks(table.n); ++c) {
+      Ntt<V>::finish(row(out), c, transform);
+    }
   }
 
-  static void lift_combine(void* out, void* temporary, const LiftSource& source, const void* x,
-                           ShoupConstant s, const void* addend, const NttTable& table) {
+  static void lift_combine(void* out, void* begun, const void* x, ShoupConstant s,
+                           const void* addend, const NttTable& table) {
     const Prime p(*table.prime);
     const R w = V::set1(s.value), quotient = V::set1(s.quotient);
     const auto transform = Ntt<V>::make_row(table);
-    Ntt<V>::begin(row(temporary), FromLift{source, Prime(*table.prime)}, transform);
     const std::size_t chunks = Ntt<V>::chunks(table.n), len = table.n / chunks;
     for (std::size_t c = 0; c < chunks; ++c) {
-      Ntt<V>::finish(row(temporary), c, transform);
+      Ntt<V>::finish(row(begun), c, transform);
       for (std::size_t k = c * len; k < (c + 1) * len; k += W) {
-        R r = V::load(row(temporary) + k);
+        R r = V::load(row(begun) + k);
         if (x != nullptr) {
           const R t = canonical(V::mul_lazy(V::load(row(x) + k), w, quotient, p.q), p);
           r = reduce_once(V::add(r, t), p.q);
@@ -462,31 +481,14 @@ struct Rows {
     V::acc_mul_broadcast(r1, V::load(row(join.x1) + k), x_factor);
   }
 
-  /// The digits are taken in groups whose rows the second-level cache holds.
-  static void lift_key_dot(void* out0, void* out1, void* temporary, const LiftSource* sources,
-                           const void* const* own, const void* const* key0, const void* const* key1,
-                           std::size_t count, const RowJoin& join, const NttTable& table) {
-    constexpr std::size_t kGroupBytes = std::size_t{256} << 10;
-    const std::size_t group = std::max<std::size_t>(1, kGroupBytes / (table.n * sizeof(T)));
-    for (std::size_t i = 0; i < count; i += group) {
-      lift_key_dot_group(out0, out1, temporary, sources + i, own + i, key0 + i, key1 + i,
-                         std::min(group, count - i), join, /*accumulate=*/i != 0, table);
-    }
-  }
-  static void lift_key_dot_group(void* out0, void* out1, void* temporary, const LiftSource* sources,
-                                 const void* const* own, const void* const* key0,
-                                 const void* const* key1, std::size_t count, const RowJoin& join,
-                                 bool accumulate, const NttTable& table) {
+  static void lift_key_dot(void* out0, void* out1, void* const* begun, const void* const* own,
+                           const void* const* key0, const void* const* key1, std::size_t count,
+                           const RowJoin& join, bool accumulate, const NttTable& table) {
     const Prime p(*table.prime);
     const R factor = V::set1(join.factor), x_factor = V::set1(join.x_factor);
     const R constant = V::set1(join.constant);
     auto transform = Ntt<V>::make_row(table);
     const std::size_t n = table.n, chunks = Ntt<V>::chunks(n), len = n / chunks;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (own[i] == nullptr) {
-        Ntt<V>::begin(row(temporary) + i * n, FromLift{sources[i], p}, transform);
-      }
-    }
     for (std::size_t c = 0; c < chunks; ++c) {
       Prefetch prefetch;
       for (std::size_t i = 0; i < count && prefetch.streams < Prefetch::kMaxStreams; ++i) {
@@ -496,7 +498,7 @@ struct Rows {
       prefetch.bytes = len * sizeof(T);
       transform.prefetch = &prefetch;
       for (std::size_t i = 0; i < count; ++i) {
-        if (own[i] == nullptr) Ntt<V>::finish(row(temporary) + i * n, c, transform);
+        if (own[i] == nullptr) Ntt<V>::finish(row(begun[i]), c, transform);
       }
       for (std::size_t k = c * len; k < (c + 1) * len; k += W) {
         Acc r0 = V::acc_set(accumulate ? V::load(row(out0) + k) : constant);
@@ -508,7 +510,7 @@ struct Rows {
             r1 = V::acc_set(acc_reduce(r1, p));
             left = kMaxProducts;
           }
-          const T* ext = own[i] != nullptr ? row(own[i]) : row(temporary) + i * n;
+          const T* ext = own[i] != nullptr ? row(own[i]) : row(begun[i]);
           const R x = V::load(ext + k);
           V::acc_mul(r0, x, V::load(row(key0[i]) + k));
           V::acc_mul(r1, x, V::load(row(key1[i]) + k));
@@ -574,7 +576,9 @@ struct Rows {
     k.tensor = tensor;
     k.combine = combine;
     k.round_sum = round_sum;
-    k.lift = lift;
+    k.intt_packed = Ntt<V>::intt_packed;
+    k.begin_lifts = begin_lifts;
+    k.finish_lift = finish_lift;
     k.lift_combine = lift_combine;
     k.lift_key_dot = lift_key_dot;
     k.key_dot = key_dot;
