@@ -81,6 +81,34 @@ def stages(rows: list[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _around(place: Any, x: float, y: float) -> Any:
+    """The box of a mark, in pixels."""
+    from matplotlib.transforms import Bbox
+
+    across, up = place.transData.transform((x, y))
+    return Bbox.from_bounds(across - 6, up - 6, 12, 12)
+
+
+def _labelled(place: Any, label: str, x: float, y: float, taken: list[Any]) -> Any:
+    """A label beside a mark, where it hides nothing that is taken; its box."""
+    text = place.annotate(label, (x, y), xytext=(0, 0), textcoords="offset points", fontsize=7)
+    for away in (0, 9, 18, 27, 36):
+        for across, up in (
+            (7, -2),
+            (-7, -2),
+            (7, away + 4),
+            (-7, away + 4),
+            (7, -8 - away),
+            (-7, -8 - away),
+        ):
+            text.set_position((across, up))
+            text.set_horizontalalignment("left" if across > 0 else "right")
+            box = text.get_window_extent()
+            if not any(box.overlaps(other) for other in taken):
+                return box
+    return text.get_window_extent()
+
+
 def picture(rows: list[Row], path: Path) -> None:
     """Precision against time, a mark a preset and word."""
     import matplotlib
@@ -89,30 +117,14 @@ def picture(rows: list[Row], path: Path) -> None:
     from matplotlib import pyplot
 
     figure, place = pyplot.subplots(figsize=(11, 5.5))
+    marks = [("Cheddar", CHEDDAR_MS, CHEDDAR_BITS, "#555555", "x")]
     for row in rows:
-        if row["batch"] != 1:
-            continue
-        word = row["params"]["word"]
-        x, y = row["each_s"] * 1e3, row["precision_bits"]
-        place.scatter([x], [y], color=COLOURS[word], zorder=3)
-        label = f"{row['preset']}, {word}"
-        place.annotate(
-            label,
-            (x, y),
-            textcoords="offset points",
-            xytext=(-6, -10) if word == "w32" else (-2, 6),
-            ha="right" if word == "w32" else "left",
-            fontsize=7,
-        )
-    place.scatter([CHEDDAR_MS], [CHEDDAR_BITS], color="#555555", marker="x", zorder=3)
-    place.annotate(
-        "Cheddar",
-        (CHEDDAR_MS, CHEDDAR_BITS),
-        textcoords="offset points",
-        xytext=(-6, -10),
-        ha="right",
-        fontsize=7,
-    )
+        if row["batch"] == 1:
+            word = row["params"]["word"]
+            label = f"{_named(row).replace('`', '')}, {word}"
+            marks.append((label, row["each_s"] * 1e3, row["precision_bits"], COLOURS[word], "o"))
+    for _, x, y, colour, mark in marks:
+        place.scatter([x], [y], color=colour, marker=mark, zorder=3)
     place.set_xscale("log")
     place.margins(x=0.2)
     place.set_xlabel(
@@ -121,6 +133,10 @@ def picture(rows: list[Row], path: Path) -> None:
     place.set_ylabel("precision, bits")
     place.grid(True, which="both", linewidth=0.3)
     figure.tight_layout()
+    figure.canvas.draw()  # places are known now
+    taken = [_around(place, x, y) for _, x, y, _, _ in marks]
+    for label, x, y, _, _ in marks:
+        taken.append(_labelled(place, label, x, y, taken))
     figure.savefig(path, dpi=110)
 
 

@@ -45,8 +45,7 @@ fi
 
 mkdir -p bench/results
 results=bench/results/gpu-$(date +%F).jsonl
-images=${IMAGES:-../shared/data/mnist/mnist_8000.npz}
-"$python" bench/gpu_table.py --out "$results" $([ -e "$images" ] && echo --images "$images")
+"$python" bench/gpu_table.py --out "$results" ${IMAGES:+--images "$IMAGES"}
 commit=$(git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
 for bench in bench_gpu_ops bench_gpu_programs bench_gpu_switch; do "$build/bench/cpp/$bench" "$commit" >>"$results"; done
 say "figures are in $results"

@@ -288,15 +288,16 @@ class Bound:
     ) -> Bound:
         """The same numbers with their levels restored; nothing secret is needed.
 
-        target_level: 1 to params.depth; None for all levels. Fewer cost less: the work is done at a
-            smaller modulus.
+        target_level: max(1, params.bootstrap_level) to params.depth, one less if iterated; None for all
+            levels. Fewer cost less: the work is done at a smaller modulus.
         iterations: 2 to 4 for more precision (Meta-BTS): p bits become 2p - 2, 3p - 4 .., up to what
             the value itself and the scale hold, at as many times the work and one level less.
         real: True to drop imaginary parts, False to keep them; None drops those of real data where that
             saves work (order "slots_first").
 
         Needs parameters made with bootstrap=True and keys of evaluation_keys(bootstrap=...) for
-        this value's slots. Numbers should be of modulus up to 1: the error grows with their cube, and a
+        this value's slots. Numbers should be of modulus up to 1: the error grows with their
+        cube, or with their (a + 2)-th power behind an arcsin of degree a, and a
         declared magnitude that cannot be right is refused. ``precision_bits`` of the result says
         what is left. The first call for a packing encodes its matrices, which takes a while, and so does
         a call with another target_level than the one before. Raises KeyMissing, DepthExhausted below params.bootstrap_level, InvalidArgument.
