@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::size_t kTerms = 8;  // of inner products
 constexpr std::uint64_t kGalois = 5;
+constexpr std::size_t kWeight = 32;  // of sparse secrets
 
 /// The largest primes of so many bits.
 std::vector<std::uint64_t> largest_primes(int bits, std::size_t n, std::size_t count) {
@@ -273,6 +274,41 @@ EngineBench::Side::Body EngineBench::Side::prepare(const std::string& name,
       o.tensor_key_switch(c0, c1, a0, a1, b0, b1, scalars, digits, k, ids);
     };
   }
+  if (name == "combine" ||
+      name == "combine_key_switch") {  // two products, eight multiples, a constant
+    const auto pairs = [&](std::size_t count) {
+      std::vector<std::pair<View, View>> out;
+      for (std::size_t k = 0; k < count; ++k) {
+        const View x0 = operand(q), x1 = operand(q);
+        out.emplace_back(x0, x1);
+      }
+      return out;
+    };
+    const auto factors = pairs(4), terms = pairs(kTerms);
+    const auto sum_of = [=, this](const auto& body) {
+      std::vector<backend::Combination::Product> products;
+      for (std::size_t k = 0; k < factors.size(); k += 2) {
+        const auto& [a0, a1] = factors[k];
+        const auto& [b0, b1] = factors[k + 1];
+        products.push_back({a0, a1, b0, b1, k == 0});
+      }
+      std::vector<backend::Combination::Multiple> multiples;
+      for (const auto& [x0, x1] : terms) multiples.push_back({x0, x1, scalars});
+      body(backend::Combination{products, multiples, scalars});
+    };
+    if (name == "combine") {
+      const View d0 = result(q), d1 = result(q), d2 = result(q);
+      return [=](const Ops& o) {
+        sum_of([&](const backend::Combination& c) { o.combine(d0, d1, d2, c); });
+      };
+    }
+    const View c0 = result(all), c1 = result(all);
+    return [=, this, k = key()](const Ops& o) {
+      sum_of([&](const backend::Combination& c) {
+        o.combine_key_switch(c0, c1, c, scalars, digits, k, ids);
+      });
+    };
+  }
   if (name == "mod_down" || name == "drop_last") {
     const bool down = name == "mod_down";
     const View x0 = operand(down ? std::span<const PrimeIndex>(all) : q);
@@ -286,6 +322,9 @@ EngineBench::Side::Body EngineBench::Side::prepare(const std::string& name,
   if (name == "sample_ternary" || name == "sample_error") {
     const auto kind = name == "sample_error" ? backend::Small::error : backend::Small::ternary;
     return [=, this, out = result(q)](const Ops& o) { o.sample_small(out, kind, seed, 0); };
+  }
+  if (name == "sample_sparse") {
+    return [this, out = result(q)](const Ops& o) { o.sample_sparse(out, kWeight, seed, 0); };
   }
   host_operands();
   if (name == "embed") {
@@ -344,6 +383,7 @@ std::vector<std::string> EngineBench::operations() {
           "inner_product",
           "weighted_sums",
           "tensor",
+          "combine",
           "automorphism_ntt",
           "automorphism_coeff",
           "mod_up",
@@ -353,12 +393,14 @@ std::vector<std::string> EngineBench::operations() {
           "key_switch",
           "key_switch_joined",
           "tensor_key_switch",
+          "combine_key_switch",
           "key_switch_rotate",
           "mod_down",
           "drop_last",
           "sample_uniform",
           "sample_ternary",
           "sample_error",
+          "sample_sparse",
           "embed",
           "unembed",
           "from_int64",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import jali
-from jali import _jali, bench
+from jali import _jali, bench, ckks
 from jali.bench import evaluator, floors, measure, plot, primitives
 from jali.bench.registry import BENCHMARKS
 
@@ -77,9 +78,49 @@ def test_primitives(name: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert row["floor_s"] is None or row["floor_s"] > 0
 
 
+# Operations that are measured under other names than their own.
+MEASURED_AS = {
+    "rotate": {"key_switch_rotate"},
+    "scale_down": {"mod_down", "drop_last"},
+    "scale_down_pair": {"mod_down", "drop_last"},
+    "sample_small": {"sample_ternary", "sample_error"},
+    "crt": {"crt_mod", "crt_mul", "crt_from_host"},
+    "icrt": {"icrt_product_sum", "icrt_garner", "icrt_to_host"},
+}
+
+
 def test_every_operation_of_the_engine_is_a_benchmark() -> None:
-    assert set(primitives.ABOUT) == set(_jali.EngineBench.operations())
-    assert {"ntt", "key_switch", "mod_up", "crt_mul"} <= set(BENCHMARKS)
+    header = Path(__file__).parents[2] / "src" / "jali" / "backend" / "ops.h"
+    waist = header.read_text().partition("class Ops {")[2].partition("\n};")[0]
+    # Operations write where they are told and return nothing; what returns something describes the engine.
+    operations = set(re.findall(r"^  (?:virtual )?void (\w+)\(", waist, re.MULTILINE))
+    assert {"ntt", "combine", "tensor_key_switch", *MEASURED_AS} <= operations
+    expected = {name for op in operations for name in MEASURED_AS.get(op, {op})}
+    assert set(_jali.EngineBench.operations()) == expected
+    assert set(primitives.ABOUT) == expected
+    assert expected <= set(BENCHMARKS)
+
+
+def test_rows_of_the_client_name_the_engine_that_was_timed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    devices = []
+
+    class Elsewhere(ckks.Client):
+        engine = "cpu/elsewhere"
+
+        def __init__(
+            self, params: ckks.Params, *, threads: int | None = None, device: str = "cpu"
+        ) -> None:
+            devices.append(device)
+            super().__init__(params, threads=threads, device=device)
+
+    monkeypatch.setattr(ckks, "Client", Elsewhere)
+    rows = lines(capsys, "client", "--set", "n13_d5", "--level", "1", "--device", "auto")
+    timed_there = {row["name"] for row in rows if row["params"]["engine"] == "cpu/elsewhere"}
+    assert timed_there == {"keygen", "encrypt", "decrypt"}
+    assert {row["name"] for row in rows} - timed_there == {"encode", "decode"}  # the evaluator's
+    assert devices[-1] == "auto"  # as was asked for
 
 
 def test_a_wrong_engine_has_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:

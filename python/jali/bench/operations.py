@@ -247,11 +247,12 @@ def client(c: Case, options: Options) -> Iterator[Row]:
     """The data owner's side."""
     clock = options.clock_of(c.threads)
     about, batch = c.about(clock), c.batch
-    engine, wanted = c.evaluator.engine, options.seconds
-    owner = ckks.Client(c.params, threads=c.threads)
+    wanted = options.seconds
+    owner = ckks.Client(c.params, threads=c.threads, device=options.device)
 
     key = owner.evaluation_keys(rotations=[1], relinearise=False)
     server = ckks.Evaluator(c.params, key, options.device, threads=c.threads)
+    mine, its = owner.engine, server.engine  # that the rows are of
     fresh = owner.encrypt(c.va, level=c.level)
     rotated = server.explicit.rotate(fresh, 1)
     bits = accept(
@@ -260,20 +261,25 @@ def client(c: Case, options: Options) -> Iterator[Row]:
     times = timed(
         lambda: owner.evaluation_keys(rotations=[1], relinearise=False), seconds=wanted, clock=clock
     )
-    yield row("keygen", engine, {**about, "key_bytes": key.nbytes}, times, precision_bits=bits)
+    yield row("keygen", mine, {**about, "key_bytes": key.nbytes}, times, precision_bits=bits)
 
     plain = server.explicit.encode(c.va, c.level)
     # Rounding the coefficients: the error that params.scale leaves, without any encryption's.
     bits = accept(
         "encode", server.explicit.decode(plain).reshape(c.va.shape), c.va, fresh.precision_bits
     )
-    times = timed(lambda: server.explicit.encode(c.va, c.level), seconds=wanted, clock=clock)
-    yield row("encode", engine, about, times, precision_bits=bits, batch=batch)
+    times = timed(
+        lambda: server.explicit.encode(c.va, c.level),
+        seconds=wanted,
+        clock=clock,
+        wait=server.synchronize if options.on_gpu() else None,
+    )
+    yield row("encode", its, about, times, precision_bits=bits, batch=batch)
     times = timed(lambda: server.explicit.decode(plain), seconds=wanted, clock=clock)
-    yield row("decode", engine, about, times, precision_bits=bits, batch=batch)
+    yield row("decode", its, about, times, precision_bits=bits, batch=batch)
 
     bits = accept("encrypt", owner.decrypt(fresh, complex=True), c.va, fresh.precision_bits)
     times = timed(lambda: owner.encrypt(c.va, level=c.level), seconds=wanted, clock=clock)
-    yield row("encrypt", engine, about, times, precision_bits=bits, batch=batch)
+    yield row("encrypt", mine, about, times, precision_bits=bits, batch=batch)
     times = timed(lambda: owner.decrypt(fresh, complex=True), seconds=wanted, clock=clock)
-    yield row("decrypt", engine, about, times, precision_bits=bits, batch=batch)
+    yield row("decrypt", mine, about, times, precision_bits=bits, batch=batch)
