@@ -63,10 +63,10 @@ struct BootstrapPreset {
   Shape w32, w52;
 };
 
-// With slots to coefficients first a slot's error is that of two coefficients, not of all, and each level of the
-// reduction takes 7 bits less. Scales: 43 bits would leave 32-bit words a drift of a third of a bit; 42.5 is the
-// least for which they have primes at 2^17, where 40 levels of 40 bits take more near 27 bits than there are.
-// Times, precision and bytes of both words: docs/bootstrapping.md.
+// With slots to coefficients first a slot's error is that of two coefficients, not of all. Scales: 43 bits would leave
+// 32-bit words a drift of a third of a bit; 42.5 is the least for which they have primes at 2^17, where 40 levels of 40
+// bits take more near 27 bits than there are.
+// What each word makes of them: presets/NAME.toml. Times and precision: docs/bootstrapping.md.
 // clang-format off
 inline constexpr BootstrapPreset kBootstrapPresets[] = {
     {"n16_fast", "bootstrapping of 2^15 complex slots in the least time",
