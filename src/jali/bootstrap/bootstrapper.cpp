@@ -195,7 +195,7 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
   }
   base.estimate.message = x.estimate.message;
 
-  // Factors by which scales are matched keep 20 bits.
+  // Scales are matched by integers: one of 2^21 is off by 2^-22 of itself when rounded, adjust wants less than 2^-20.
   const double top_scale = params.level(params.depth()).scale;
   const double most = std::min(base.scale, top_scale) * 0x1p-21;
   const double base_scale = base.scale;

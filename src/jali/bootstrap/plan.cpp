@@ -84,7 +84,8 @@ BootstrapPlan::BootstrapPlan(CkksParamsPtr params, const BootstrapperOptions& op
   // Baby steps that stay over QP are weighed as they are made, which the model of costs does not know: on few limbs,
   // too, that is faster on CPUs and GPUs.
   to_slots.bsgs.hoisting = circuits::Hoisting::twice;
-  to_slots.bsgs.launches = 20;  // an H100's ten kernels of few limbs
+  // The ten kernels of a giant step on an H100, however few limbs they work on.
+  to_slots.bsgs.launches = 20;
   to_slots.bsgs.minimum = options_.minimum;
 
   circuits::DftOptions to_coefficients;

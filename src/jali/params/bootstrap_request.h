@@ -9,12 +9,11 @@ namespace jali::params {
 
 struct BootstrapRequest {
   double precision_bits = 20;  // of a bootstrapped slot: see below
-  int levels_after =
-      10;  // multiplications that the result allows (with slots_first: before the next
-                          // bootstrapping is due)
+  /// Multiplications that the result allows (with slots_first: before the next bootstrapping is due).
+  int levels_after = 10;
   BootstrapOrder order = BootstrapOrder::raise_first;
   double scale_bits = 0;  // 0: what the precision needs
-  int log_n = 0;          // 0: the smallest that the security table allows
+  int log_n = 0;  // 0: the smallest that the security table allows
   std::optional<Word> word{};
   int security = 128;
   int cts_levels = 0, stc_levels = 0;  // of the DFTs; 0: choose
