@@ -225,8 +225,8 @@ bootstrap: with levels for Bound.bootstrap on top; instead of depth, dnum and in
 precision_bits: of a bootstrapped value: -log2 of the standard deviation of its error, for numbers up to
     1; None for 20.
 levels_after: multiplications between bootstrappings; None for 10.
-order: "raise_first", or "slots_first": more precise, cheaper for real numbers, and due three levels
-    before the last.
+order: "raise_first", which serves values of every level, or "slots_first", which all presets have: more
+    precise and cheaper, most of all for real numbers, but due three levels before the last.
 iterations: of Bound.bootstrap, for which precision_bits is that of the result; None for 1. A scale that
     holds it is chosen, and a level more.
 device: "cpu" or "cuda", the kind that will compute; it decides what word="auto" is, wherever the call
