@@ -17,7 +17,8 @@ if ! { [ -e /usr/src/googletest/CMakeLists.txt ] || [ -e /usr/include/gtest/gtes
   timeout 10 curl -sfI https://github.com >/dev/null 2>&1 || gtest=OFF
 fi
 cmake -G Ninja -S . -B "$build" -DJALI_CUDA=ON -DJALI_BUILD_TESTS=$gtest -DJALI_BUILD_BENCH=ON >/dev/null
-cmake --build "$build" -j "$jobs" --target bench_gpu_ops bench_gpu_programs bench_gpu_switch
+cmake --build "$build" -j "$jobs" --target bench_gpu_ops bench_gpu_programs bench_gpu_switch \
+  bench_bootstrap bootstrap_many
 if [ $gtest = ON ]; then
   tests=$(sed -nE 's/^ *jali_test\(([a-z_]+).*/test_\1/p' tests/gpu/CMakeLists.txt)
   cmake --build "$build" -j "$jobs" --target $tests
@@ -48,4 +49,11 @@ results=bench/results/gpu-$(date +%F).jsonl
 "$python" bench/gpu_table.py --out "$results" ${IMAGES:+--images "$IMAGES"}
 commit=$(git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
 for bench in bench_gpu_ops bench_gpu_programs bench_gpu_switch; do "$build/bench/cpp/$bench" "$commit" >>"$results"; done
+# Every preset's circuit and more on small rings, each result compared in the clear; then the presets themselves.
+"$build/bench/cpp/bootstrap_many" --device cuda --count 3000 >>"$results"
+for preset in n15_small n16_fast n16_precise n16_real n17_deep; do
+  status=0
+  "$build/bench/cpp/bench_bootstrap" --device cuda --word w32 --preset $preset --commit "$commit" >>"$results" || status=$?
+  case $status in 0) ;; 3) say "$preset is left out: this GPU's memory is too small" ;; *) exit $status ;; esac
+done
 say "figures are in $results"

@@ -8,7 +8,7 @@
 // whenever they are used, for little memory. --profile: the kernels of a bootstrapping on a GPU by their times. Prints nothing that was not
 // decrypted first. --bytes: what each stage's operations read and write. On a GPU the time is that of the recorded program (--operations: of its operations one by one), and each stage's that of its operations
 // waited for at the stage's end; a stage's floor is the bytes that its operations read and write, each operand
-// and result once, over the rate of a copy.
+// and result once, over the rate of a copy. Exit status 3 where the memory is too small.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -340,6 +340,9 @@ int main(int argc, char** argv) {
   }
   try {
     return run(o);
+  } catch (const OutOfMemory& error) {
+    std::fprintf(stderr, "%s: %s\n", o.preset.c_str(), error.what());
+    return 3;
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;
