@@ -161,6 +161,14 @@ class Params:
         """The order that they were made with, or None."""
 
     @property
+    def bootstrap_max_magnitude(self) -> float:
+        """
+        The largest declared magnitude that Bound.bootstrap takes, at least 1; 0 without bootstrapping.
+
+        Numbers of this size lose at most 2^-10 of themselves, or what numbers of 1 lose where that is more.
+        """
+
+    @property
     def log2_bootstrap_failure(self) -> float:
         """log2 of a bound on the probability that one bootstrapping is wrong."""
 
@@ -982,6 +990,7 @@ class EvaluatorCore:
     def is_settled(self, a: Ciphertext) -> bool: ...
     def effective_level(self, a: Ciphertext) -> int: ...
     def with_length(self, a: Ciphertext, length: int) -> Ciphertext: ...
+    def with_magnitude(self, a: Ciphertext, magnitude: float) -> Ciphertext: ...
 
 class ProgramCore:
     """See jali.ckks.Program."""

@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -49,6 +50,15 @@ ckks::Ciphertext encrypt_array(const params::CkksParamsPtr& params, const ckks::
   const ckks::Plaintext plaintext =
       v.is_complex() ? encoder.encode(v.complex(), v.batch(), level, scale, log_slots)
                      : encoder.encode(v.real(), v.batch(), level, scale, log_slots);
+  if (params->bootstrap()) {
+    double largest = 0;
+    if (v.is_complex()) {
+      for (const auto& z : v.complex()) largest = std::max(largest, std::abs(z));
+    } else {
+      for (const double x : v.real()) largest = std::max(largest, std::fabs(x));
+    }
+    ckks::check_declared(*params, largest, magnitude);
+  }
   ckks::Ciphertext out = encrypt(plaintext);
   out.packing.length = v.count() == capacity ? 0 : static_cast<std::uint32_t>(v.count());
   out.packing.batched = v.batched();

@@ -325,6 +325,15 @@ Ciphertext with_length(const Evaluator& e, const Ciphertext& a, std::size_t leng
   return out;
 }
 
+Ciphertext with_magnitude(const Evaluator& e, const Ciphertext& a, double magnitude) {
+  require<InvalidArgument>(std::isfinite(magnitude) && magnitude > 0,
+                           "magnitude must be a positive number: the size of the values at large");
+  Ciphertext out = e.explicit_evaluator()->copy(a);
+  out.packing = a.packing;
+  out.estimate.message = magnitude;
+  return out;
+}
+
 }  // namespace
 
 void bind_evaluator(nb::module_& m) {
@@ -389,7 +398,8 @@ Names, shapes, bytes and times: no data, nothing secret.)")
            "progress"_a = nb::none(), nogil())
       .def("is_settled", &Evaluator::is_settled, "a"_a)
       .def("effective_level", &Evaluator::effective_level, "a"_a)
-      .def("with_length", &with_length, "a"_a, "length"_a, nogil());
+      .def("with_length", &with_length, "a"_a, "length"_a, nogil())
+      .def("with_magnitude", &with_magnitude, "a"_a, "magnitude"_a, nogil());
 }
 
 }  // namespace jali::python

@@ -314,6 +314,15 @@ Raises InsecureParams or InvalidArgument, saying what would fit.)")
           },
           "The order that they were made with, or None.")
       .def_prop_ro(
+          "bootstrap_max_magnitude",
+          [](const Params& p) {
+            if (!p.ptr->bootstrap()) return 0.0;
+            return bootstrap::BootstrapPlan(p.ptr, {/*log_slots=*/1}).max_magnitude();
+          },
+          R"(The largest declared magnitude that Bound.bootstrap takes, at least 1; 0 without bootstrapping.
+
+Numbers of this size lose at most 2^-10 of themselves, or what numbers of 1 lose where that is more.)")
+      .def_prop_ro(
           "log2_bootstrap_failure",
           [](const Params& p) {
             const auto& b = p.ptr->bootstrap();

@@ -160,6 +160,43 @@ TEST(Bootstrapper, SineErrorIsBounded) {
   }
 }
 
+// At the largest magnitude that is taken every slot still keeps all but 2^-10 of itself, and with slots_first one slot
+// of kPeak times the others' size all but a tenth.
+TEST(Bootstrapper, TakesMagnitudesThatTheSineHolds) {
+  for (const auto order : {kRaise, kSlots}) {
+    for (int inverse_sine : {1, 3, 5, 7}) {
+      SCOPED_TRACE(inverse_sine);
+      BootstrapLiteral b = precise(order, 2, 2);
+      b.inverse_sine = inverse_sine;
+      World world({"limit", Word::w64, 45, 2 + b.input_level(), b}, {});
+      const auto& plan = world.bootstrapper->plan();
+      const double most = plan.max_magnitude();
+      EXPECT_GT(most, 2);
+      EXPECT_LE(plan.worst_sine_error(most), 1.001 * 0x1p-10 * most);
+      std::vector<Complex> v(world.params->slots(), most);
+      const auto apply = [&](double magnitude) {
+        const double scale = world.params->level(b.input_level()).scale;
+        const int level = b.input_level();
+        return world.decrypt(world.bootstrapper->apply(world.encryptor->encrypt(
+            world.evaluator->encoder().encode(v, 1, level, scale), magnitude)));
+      };
+      EXPECT_LT(jali::testing::max_error(apply(most), v), 1.05 * 0x1p-10 * most);
+      EXPECT_THROW(apply(1.001 * most), InvalidArgument);
+      v[5] *= params::kPeak;
+      const auto got = apply(most);
+      if (order == kSlots) EXPECT_LT(std::abs(got[5] - v[5]), 0.1 * std::abs(v[5]));
+      // The encryptor knows the slots' root mean square.
+      EXPECT_THROW(apply(most / 1.01 / params::kPeak), InvalidArgument);
+    }
+  }
+  // Few bits: 1 is taken, whatever it loses.
+  BootstrapLiteral coarse = precise(kSlots, 2, 2);
+  coarse.inverse_sine = 1;
+  coarse.ratio_bits = 5;
+  const auto params = params::CkksParams::create(literal_of({"coarse", Word::w64, 45, 4, coarse}));
+  EXPECT_EQ(BootstrapPlan(params).max_magnitude(), 1);
+}
+
 // On random messages it is what the estimate adds for it.
 TEST(Bootstrapper, SineErrorIsPredicted) {
   for (const auto& [order, log_slots] : {std::pair{kRaise, 6}, {kRaise, 9}, {kSlots, 9}}) {

@@ -81,6 +81,86 @@ def test_batches_and_target_levels(pair: tuple[ckks.Client, ckks.Evaluator]) -> 
         x.bootstrap(-1)
 
 
+def test_magnitudes_up_to_the_limit(pair: tuple[ckks.Client, ckks.Evaluator]) -> None:
+    # docs/math/bootstrapping.md, "Range": of numbers of size m the sine loses m 2^-10 (m / most)^2.
+    client, server = pair
+    level, most = client.params.bootstrap_level, client.params.bootstrap_max_magnitude
+    assert most > 16
+    for size in (*(2.0**k for k in range(int(np.log2(most)) + 1)), 0.999 * most):
+        v = np.full(client.params.slots, size)
+        y = server.bind(client.encrypt(v, level=level, magnitude=size)).bootstrap()
+        error = client.decrypt(y) - v
+        lost = 2**-10 * size * (size / most) ** 2
+        noise = 2.0**-19
+        assert np.max(np.abs(error)) < 1.02 * lost + 12 * noise
+        assert abs(np.mean(error)) < 1.02 * lost + noise
+        if lost > 100 * noise:
+            assert abs(np.mean(error)) > 0.9 * lost
+    loud = client.encrypt(v, level=level, magnitude=1.001 * most)
+    with pytest.raises(jali.InvalidArgument, match="magnitude"):
+        server.bind(loud).bootstrap()
+
+
+def test_numbers_beyond_what_was_declared(pair: tuple[ckks.Client, ckks.Evaluator]) -> None:
+    client, server = pair
+    public = ckks.Encryptor(client.public_key())
+    one = np.zeros(client.params.slots)
+    for side in (client, public):
+        for large in (
+            np.full(client.params.slots, 1e4),
+            [1.0, -8.01],
+            [5.7 + 5.7j],
+            [[0.5], [9.0]],
+        ):
+            with pytest.raises(jali.InvalidArgument, match="magnitude=") as caught:
+                side.encrypt(large)
+            assert "10000" not in str(caught.value)  # nothing of the data
+        one[7] = 3000.0  # one slot alone
+        with pytest.raises(jali.InvalidArgument, match="magnitude="):
+            side.encrypt(one)
+        quiet, full = side.encrypt([1e-3] * 4), side.encrypt([8.0] * 4)
+        assert quiet.precision_bits == full.precision_bits  # neither does the estimate
+        loud = side.encrypt(np.full(4, 1e4), level=client.params.bootstrap_level, magnitude=1e4)
+        with pytest.raises(jali.InvalidArgument, match="magnitude"):
+            server.bind(loud).bootstrap()
+    # Eight times the magnitude is taken, and what the sine leaves of it is near.
+    one[7] = 8.0
+    x = server.bind(client.encrypt(one, level=client.params.bootstrap_level))
+    assert np.max(np.abs(client.decrypt(x.bootstrap()) - one)) < 8 * 2**-10
+    # Without bootstrapping only the estimate would be off.
+    plain = ckks.Client(ckks.Params.create(2, log_n=11, security=0, name="insecure_test"))
+    assert plain.decrypt(plain.encrypt([100.0]))[0] == pytest.approx(100)
+
+
+def test_sums_of_equal_numbers(pair: tuple[ckks.Client, ckks.Evaluator]) -> None:
+    client, server = pair
+    level, most = client.params.bootstrap_level, client.params.bootstrap_max_magnitude
+    times = int(np.log2(most)) + 1  # 2^times is beyond it
+    x = server.bind(client.encrypt(np.full(client.params.slots, 2.0**-10), level=level))
+    doubled = summed = x
+    for k in range(times):
+        if k == times - 1:
+            doubled.bootstrap(), summed.bootstrap()
+        doubled, summed = doubled + doubled, summed.sum(2)
+    for large in (doubled, summed):
+        with pytest.raises(jali.InvalidArgument, match="magnitude"):
+            large.bootstrap()
+        # Who knows better says so.
+        known = large.with_magnitude(0.5)
+        assert known.precision_bits == large.precision_bits
+        error = client.decrypt(known.bootstrap()) - 2.0 ** (times - 10)
+        assert np.max(np.abs(error)) < 1e-4
+    # Zeros past a vector's end are no terms.
+    one = server.bind(client.encrypt([1.0], level=level, magnitude=0.99 * most))
+    assert abs(client.decrypt(one.sum(2).bootstrap())[0] - 1) < 1e-4
+    two = server.bind(client.encrypt([1.0, 1.0], level=level, magnitude=0.99 * most))
+    with pytest.raises(jali.InvalidArgument, match="magnitude"):
+        two.sum(2).bootstrap()
+    for wrong in (0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(jali.InvalidArgument, match="magnitude"):
+            x.with_magnitude(wrong)
+
+
 def test_says_what_is_missing() -> None:
     params = make()
     client = ckks.Client(params)

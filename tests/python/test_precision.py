@@ -15,6 +15,7 @@ Real = NDArray[np.float64]
 CASES: dict[str, tuple[Callable[..., ckks.Bound], Callable[..., Real]]] = {
     "fresh": (lambda x, y, c: x, lambda a, b, c: a),
     "sum": (lambda x, y, c: x + y, lambda a, b, c: a + b),
+    "doubled": (lambda x, y, c: x + x, lambda a, b, c: a + a),
     "product": (lambda x, y, c: x * y, lambda a, b, c: a * b),
     "square": (lambda x, y, c: x * x, lambda a, b, c: a * a),
     "plain product": (lambda x, y, c: x * c, lambda a, b, c: a * c),

@@ -283,6 +283,15 @@ class Bound:
             raise InvalidArgument("length must be a whole number from 1 to slots")
         return Bound(self._server, self._server._core.with_length(self._ct, int(length)))
 
+    def with_magnitude(self, magnitude: float) -> Bound:
+        """The same numbers, of which estimates assume this root mean square.
+
+        For computed values whose size you know better than the estimate: that of products and polynomials
+        is an average, that of ``sum`` holds for equal numbers. Declare it for the kind of data:
+        bootstrapping makes other numbers of those far above it.
+        """
+        return Bound(self._server, self._server._core.with_magnitude(self._ct, float(magnitude)))
+
     def bootstrap(
         self, target_level: int | None = None, *, iterations: int = 1, real: bool | None = None
     ) -> Bound:
@@ -296,9 +305,11 @@ class Bound:
             saves work (order "slots_first").
 
         Needs parameters made with bootstrap=True and keys of evaluation_keys(bootstrap=...) for
-        this value's slots. Numbers should be of modulus up to 1: the error grows with their
-        cube, or with their (a + 2)-th power behind an arcsin of degree a, and a
-        declared magnitude that cannot be right is refused. ``precision_bits`` of the result says
+        this value's slots. Numbers should be of modulus up to 1: the part of larger ones that is lost
+        grows with their square, or a higher power where parameters of many bits take arcsin behind the
+        sine, and a declared magnitude above params.bootstrap_max_magnitude is refused. The magnitude of a
+        computed value is an estimate: ``x + x`` and ``sum`` count terms as equal, other sums as
+        independent; see ``with_magnitude``. ``precision_bits`` of the result says
         what is left. The first call for a packing encodes its matrices, which takes a while, and so does
         a call with another target_level than the one before. Raises KeyMissing, DepthExhausted below params.bootstrap_level, InvalidArgument.
         """

@@ -82,10 +82,13 @@ class Client:
         slots: a power of two, n <= slots <= params.slots, for sparse packing: rotations then wrap
             around within this many slots. None for params.slots.
         magnitude: the root mean square of the numbers that estimates of precision shall assume. It
-            travels in the clear, so declare it beforehand and do not compute it from the data.
+            travels in the clear, so declare it beforehand and do not compute it from the data. Where
+            the parameters bootstrap, a number of more than 8 times this modulus is refused: the
+            declaration is all that bootstrapping sees of how large numbers are.
 
         Complex arrays are decrypted to complex ones. Raises InvalidArgument for other shapes, types
-        that are not numeric, numbers that are not finite or too large for the level.
+        that are not numeric, numbers that are not finite or too large for the level, or beyond what
+        was declared.
         """
         return self._core.encrypt(values, checked_level(level), checked_slots(slots), magnitude)
 

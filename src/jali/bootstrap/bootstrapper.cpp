@@ -114,8 +114,8 @@ void Bootstrapper::check(const Ciphertext& x) const {
   });
   require<InvalidArgument>(x.estimate.message <= plan_.max_magnitude(), [&] {
     return "the declared magnitude " + std::to_string(x.estimate.message) +
-           " is more than bootstrapping reduces rightly, " + std::to_string(plan_.max_magnitude()) +
-           ": scale the values down, or take parameters with more integer_bits and ratio_bits";
+           " is more than these parameters bootstrap, " + std::to_string(plan_.max_magnitude()) +
+           ": multiply the values by a constant below 1 before and by its inverse behind";
   });
 }
 
@@ -164,8 +164,8 @@ std::pair<Ciphertext, Ciphertext> Bootstrapper::apply_pair(const Ciphertext& x, 
   check(x);
   check(y);
   const int target = checked_target(target_level, iterations);
+  // Of magnitude sqrt(2) where each has 1; what is reduced are each one's numbers.
   const Ciphertext both = ev.add(x, ev.multiply_i(y));
-  check(both);
   const Ciphertext half =
       iterations == 1 ? once(both, target, 0.5, {}) : iterated(both, target, 0.5, {}, iterations);
   const Ciphertext turned = ev.conjugate(half);

@@ -51,7 +51,8 @@ class BootstrapPlan {
   std::size_t plaintext_bytes() const;  // that prepare() takes
   /// The lowest level of an input.
   int input_level() const { return params_->bootstrap()->input_level(); }
-  /// Root mean square of the slots, in message units, up to which ciphertexts are taken.
+  /// Declared magnitude, in message units, up to which ciphertexts are taken: slots of this size lose at most 2^-10 of
+  /// themselves to the sine (or what they lose at 1, where that is more).
   double max_magnitude() const;
   /// How far a slot can be off because sin(2 pi x) is not 2 pi x, for any message of slots at most
   /// `bound`; and its root mean square for slots of this root mean square, independent and complex.

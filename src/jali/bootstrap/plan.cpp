@@ -201,10 +201,22 @@ std::size_t BootstrapPlan::plaintext_bytes() const {
   return to_slots_->plaintext_bytes() + to_coefficients_->plaintext_bytes();
 }
 
-double BootstrapPlan::max_magnitude() const { return q0_ / entry_scale_ / 8; }
+// theta = 2 pi (scale / q_0) m is the angle of a number m, and sine_term(m) / m = c theta^(d+1) the part of it that is
+// lost: at most 2^-10 up to theta = (2^-10 / c)^(1/(d+1)). Raised first, what is reduced are coefficients, none above
+// the slots' root mean square. Else it is the slots: one of kPeak times the root mean square keeps an angle of pi/4.
+// Where 1 itself loses more than 2^-10, that is what was asked for.
+double BootstrapPlan::max_magnitude() const {
+  const auto& b = *params_->bootstrap();
+  const double turn = q0_ / entry_scale_;  // the m of theta = 2 pi
+  const double lost = sine_term(turn) / turn;
+  double most = turn * std::pow(0x1p-10 / lost, 1.0 / (b.inverse_sine + 1));
+  if (b.order == BootstrapOrder::slots_first) most = std::min(most, turn / 8 / params::kPeak);
+  return std::max(most, 1.0);
+}
 
 // The first term that the series of arcsin leaves out: with x = (scale / q_0) m and d its degree,
 //   c_{d+2} (2 pi scale / q_0)^(d+1) m^(d+2),   c_3 = 1/6, c_5 = 3/40, c_7 = 15/336, c_9 = 105/3456.
+// The terms behind it are less than what (sin theta)^(d+2) is below theta^(d+2): up to pi/4 it bounds all of them.
 double BootstrapPlan::sine_term(double m) const {
   const int d = params_->bootstrap()->inverse_sine;
   const double c = d == 1 ? 1.0 / 6 : d == 3 ? 3.0 / 40 : d == 5 ? 15.0 / 336 : 105.0 / 3456;

@@ -244,6 +244,10 @@ Ciphertext AutoEvaluator::sum(const Ciphertext& a, std::size_t count) const {
   for (std::size_t step = 1; step < count; step *= 2) {
     evaluator_->add_inplace(x, evaluator_->rotate(x, static_cast<int>(step)));
   }
+  // Not as of independent numbers: n of root mean square m add up to n m at most (Cauchy and Schwarz).
+  const bool zeros = a.packing.padded && a.packing.length > 0;
+  const std::size_t terms = zeros ? std::min<std::size_t>(count, a.packing.length) : count;
+  x.estimate.message = a.estimate.message * static_cast<double>(terms);
   return x;
 }
 

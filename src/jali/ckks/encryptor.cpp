@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cmath>
+#include <string>
 #include <utility>
 
 #include "jali/base/error.h"
@@ -30,9 +31,10 @@ Ciphertext shell(const Plaintext& plaintext) {
   return out;
 }
 
-void check_magnitude(double magnitude) {
+void check_magnitude(const Plaintext& plaintext, double magnitude) {
   require<InvalidArgument>(std::isfinite(magnitude) && magnitude >= 0,
                            "magnitude must be a finite number from 0");
+  check_declared(*plaintext.params, plaintext.message, magnitude);
 }
 
 template <std::size_t count>
@@ -50,13 +52,23 @@ void check_same(const CkksParamsPtr& a, const CkksParamsPtr& b) {
 
 }  // namespace
 
+void check_declared(const params::CkksParams& params, double largest, double magnitude) {
+  require<InvalidArgument>(!params.bootstrap() || largest <= params::kPeak * magnitude, [&] {
+    return "a number is above " + std::to_string(params::kPeak * magnitude) +
+           ", 8 times the declared magnitude, which bootstrapping would make another number of: "
+           "pass "
+           "magnitude=, the root mean square of this kind of numbers and at least an eighth of the "
+           "largest";
+  });
+}
+
 SecretEncryptor::SecretEncryptor(std::shared_ptr<const rlwe::SecretKey> sk,
                                  std::shared_ptr<const ring::Ring> ring,
                                  std::optional<random::Seed> seed)
     : sk_(std::move(sk)), ring_(std::move(ring)), seeds_(seed ? *seed : random::os_seed(), 0) {}
 
 Ciphertext SecretEncryptor::encrypt(const Plaintext& plaintext, double magnitude) {
-  check_magnitude(magnitude);
+  check_magnitude(plaintext, magnitude);
   check_same(plaintext.params, sk_->params());
   const auto& ops = ring_->ops();
   const auto primes = plaintext.poly.primes();
@@ -90,7 +102,7 @@ PublicEncryptor::PublicEncryptor(std::shared_ptr<const rlwe::PublicKey> pk,
       seeds_(seed ? *seed : random::os_seed(), 0) {}
 
 Ciphertext PublicEncryptor::encrypt(const Plaintext& plaintext, double magnitude) {
-  check_magnitude(magnitude);
+  check_magnitude(plaintext, magnitude);
   check_same(plaintext.params, pk_->params);
   const auto& ops = ring_->ops();
   const auto primes = plaintext.poly.primes();

@@ -14,7 +14,11 @@ namespace jali::ckks {
 // magnitude: the root mean square of the slots that the noise estimate shall assume. It travels with
 // the ciphertext in the clear, so it is declared beforehand and never computed from the data.
 
-// encrypt may be called from several threads.
+/// Throws InvalidArgument if the parameters bootstrap and the largest number is above kPeak times the declared
+/// magnitude. Says nothing of its size.
+void check_declared(const params::CkksParams& params, double largest, double magnitude);
+
+// encrypt may be called from several threads; it holds the slots' root mean square to check_declared.
 
 /// Encrypts under the secret key (half the bytes: the uniform part travels as a seed).
 class SecretEncryptor {

@@ -204,6 +204,13 @@ namespace {
 
 enum class Sign { plus, minus };
 
+// The terms of a + a are not independent: noise and message double. (Those of a - a cancel: less than is said.)
+Estimate sum_estimate(const params::NoiseModel& noise, const Ciphertext& a, const Ciphertext& b,
+                      Sign sign) {
+  if (&a == &b && sign == Sign::plus) return noise.multiply_constant(a.estimate, 2, 2);
+  return noise.add(a.estimate, b.estimate);
+}
+
 }  // namespace
 
 static Ciphertext combine(const Evaluator::Impl& impl, const Ciphertext& a, const Ciphertext& b,
@@ -234,7 +241,7 @@ static Ciphertext combine(const Evaluator::Impl& impl, const Ciphertext& a, cons
     out.parts.push_back(std::move(part));
   }
   out.log_slots = std::max(a.log_slots, b.log_slots);
-  out.estimate = impl.noise.add(a.estimate, b.estimate);
+  out.estimate = sum_estimate(impl.noise, a, b, sign);
   out.estimate.variance += impl.scale_error_variance(b.estimate.message, a.scale, b.scale);
   return out;
 }
@@ -272,7 +279,7 @@ void Evaluator::add_inplace(Ciphertext& a, const Ciphertext& b) const {
   a.seed.reset();
   a.log_slots = std::max(a.log_slots, b.log_slots);
   const double mismatch = impl_->scale_error_variance(b.estimate.message, a.scale, b.scale);
-  a.estimate = impl_->noise.add(a.estimate, b.estimate);
+  a.estimate = sum_estimate(impl_->noise, a, b, Sign::plus);
   a.estimate.variance += mismatch;
 }
 

@@ -8,6 +8,10 @@
 
 namespace jali::params {
 
+/// So many times the declared magnitude is the most that a number may be where parameters bootstrap. Of 2^17 Gaussian
+/// numbers none is above 8 times their root mean square but with probability 2^-32.
+inline constexpr double kPeak = 8;
+
 /// What is publicly known of a ciphertext. It travels with it in the clear: it depends on declared
 /// magnitudes and on the operations alone, never on the encrypted data.
 struct Estimate {
