@@ -17,6 +17,7 @@
 #include "jali/backend/ops.h"
 #include "jali/backend/ref/modular.h"
 #include "jali/backend/ref/natural.h"
+#include "sanitized.h"
 
 namespace jali::backend::test {
 
@@ -24,19 +25,6 @@ using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 using ref::Natural;
 using PrimeList = std::vector<PrimeIndex>;
-
-/// Sanitizers make the oracle ten times slower: tests then keep to the shapes that reach all code.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-inline constexpr bool kSanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-inline constexpr bool kSanitized = true;
-#else
-inline constexpr bool kSanitized = false;
-#endif
-#else
-inline constexpr bool kSanitized = false;
-#endif
 
 /// Fresh on every run; JALI_TEST_SEED repeats one.
 inline u64 test_seed() {

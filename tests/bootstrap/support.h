@@ -3,6 +3,7 @@
 
 #include "../ckks/fixture.h"
 #include "jali/bootstrap/bootstrapper.h"
+#include "jali/params/presets.h"
 
 namespace jali::bootstrap::testing {
 
@@ -31,6 +32,25 @@ inline params::CkksLiteral literal_of(const Case& s) {
   literal.log_n = s.log_n;
   literal.word = s.word;
   literal.bootstrap = s.bootstrap;
+  return literal;
+}
+
+/// A preset's circuit on a small ring, with its cosine, heads and digits, and fewer levels left.
+inline params::CkksLiteral shipped(const params::BootstrapPreset& p, BootstrapOrder order,
+                                   Word word, int cts_levels = 4, int stc_levels = 3,
+                                   int log_n = 10) {
+  params::BootstrapRequest request;
+  request.precision_bits = p.precision_bits;
+  request.levels_after = 2;
+  request.order = order;
+  request.scale_bits = p.scale_bits;
+  request.word = word;
+  request.security = 0;
+  request.name = "insecure_test";
+  request.cts_levels = cts_levels;
+  request.stc_levels = stc_levels;
+  auto literal = params::bootstrap_literal(request, log_n);
+  literal.dnum = static_cast<int>((word == Word::w32 ? p.w32 : p.w52).digits);
   return literal;
 }
 

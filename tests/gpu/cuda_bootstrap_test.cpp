@@ -1,7 +1,6 @@
 // Bootstrapping on the GPU gives the CPU's bits after every stage, and run after run as a program.
 #include "../bootstrap/support.h"
 #include "jali/ckks/program.h"
-#include "jali/params/presets.h"
 #include "support.h"
 
 namespace jali::bootstrap::testing {
@@ -18,27 +17,9 @@ struct GpuCase {
 
 void PrintTo(const GpuCase& c, std::ostream* out) { *out << c.label; }
 
-constexpr int kLogN = 10;
-
-/// A preset's circuit on a small ring: its cosine, levels, heads and digits, of fewer levels left.
-params::CkksLiteral shipped(const params::BootstrapPreset& p, BootstrapOrder order, Word word) {
-  params::BootstrapRequest request;
-  request.precision_bits = p.precision_bits;
-  request.levels_after = 2;
-  request.order = order;
-  request.scale_bits = p.scale_bits;
-  request.word = word;
-  request.security = 0;
-  request.name = "insecure_test";
-  request.cts_levels = 4;
-  auto literal = params::bootstrap_literal(request, kLogN);
-  literal.dnum = static_cast<int>((word == Word::w32 ? p.w32 : p.w52).digits);
-  return literal;
-}
-
 /// Two doublings and arcsin, all levels of one size.
 params::CkksLiteral with_arcsin(BootstrapOrder order, Word word) {
-  Case c{"", word, word == Word::w32 ? 50.0 : 45.0, 4, {}, kLogN};
+  Case c{"", word, word == Word::w32 ? 50.0 : 45.0, 4, {}};
   c.bootstrap.order = order;
   c.bootstrap.degree = 62;
   c.bootstrap.doublings = 2;

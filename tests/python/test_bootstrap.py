@@ -65,6 +65,25 @@ def test_restores_levels(
     assert np.max(np.abs(client.decrypt(y) - v)) < 1e-3
 
 
+@pytest.mark.parametrize("word", ["w32", "w52", "w64"])
+@pytest.mark.parametrize("order", ["raise_first", "slots_first"])
+@pytest.mark.parametrize("slots", [None, 32])
+def test_every_word(word: str, order: str, slots: int | None) -> None:
+    params = make(order, word=word, precision_bits=22, scale_bits=40, log_n=10)
+    assert params.word == word
+    client = ckks.Client(params)
+    server = ckks.Evaluator(params, client.evaluation_keys(bootstrap=slots or True))
+    rng = np.random.default_rng()
+    v = rng.uniform(-1, 1, (2, slots or params.slots, 2)) @ [1, 1j]
+    x = server.bind(client.encrypt(v, level=params.bootstrap_level, slots=slots))
+    y = x.bootstrap()
+    assert y.level == params.depth
+    assert y.precision_bits > 21
+    error = client.decrypt(y) - v
+    measured = -np.log2(np.sqrt(np.mean(np.abs(error) ** 2) / 2))
+    assert y.precision_bits - 1.5 < measured < y.precision_bits + 3
+
+
 def test_batches_and_target_levels(pair: tuple[ckks.Client, ckks.Evaluator]) -> None:
     client, server = pair
     v = np.random.default_rng().uniform(-1, 1, (2, 5))
