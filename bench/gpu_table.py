@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from jali.bench import sets
-from jali.bench.measure import Row
+from jali.bench.measure import Row, commit
 from jali.bench.primitives import Shape, measure
 from jali.bench.registry import BENCHMARKS, Options
 
@@ -151,7 +151,8 @@ def demo(images: Path, device: str) -> Iterator[Line]:
         value = seconds if unit == "s" else 1 / seconds
         met = value <= target if unit == "s" else value >= target
         about = {"what": f"mnist demo, {what}", "value": value, "unit": unit}
-        yield {"name": "jali demo mnist", **about, "target": target, "met": met, **result}
+        state = {"target": target, "met": met, "commit": commit()}
+        yield {"name": "jali demo mnist", **about, **state, **result}
 
 
 def everything(options: Options, images: Path | None) -> Iterator[Line]:

@@ -171,12 +171,12 @@ struct Rows {
   static void round_sum(std::uint16_t* v, const void* y, const double* inverse, std::size_t count,
                         std::size_t n) {
     const std::size_t stride = Ntt<V>::columns(n), radix = n / stride;
-    const T* from = row(y);
-    for (std::size_t at = 0; at < stride; at += W, from += (count - 1) * radix * W) {
-      for (std::size_t k = 0; k < radix; ++k, from += W) {
+    for (std::size_t at = 0; at < stride; at += W) {
+      const T* from = row(y) + at * count * radix;
+      for (std::size_t k = 0; k < radix; ++k) {
         F s = V::f_set1(0.5);
         for (std::size_t i = 0; i < count; ++i) {
-          s = V::f_fma(V::load(from + i * radix * W), V::f_set1(inverse[i]), s);
+          s = V::f_fma(V::load(from + (i * radix + k) * W), V::f_set1(inverse[i]), s);
         }
         V::store_floor(v + at + k * stride, s);
       }
