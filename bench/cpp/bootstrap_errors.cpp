@@ -1,11 +1,12 @@
 // The error of bootstrapping after each of its stages, measured and predicted, on a small ring.
-//   bootstrap_errors [--log-n N] [--precision P] [--batch B]
+//   bootstrap_errors [--log-n N] [--precision P] [--batch B] [--order raise_first] [--word w32]
 // Bits are -log2 of the standard deviation that the error would have in the real part of a slot of the result if all
-// later stages were exact: what a stage adds is the difference of the squares. A table for people; order
-// raise_first, all slots.
+// later stages were exact: what a stage adds is the difference of the squares. A table for people; all slots, the circuits
+// of presets: order slots_first unless told otherwise.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <random>
 #include <string>
 #include <vector>
@@ -23,11 +24,14 @@ std::size_t reversed(std::size_t k, int bits) {
   return out;
 }
 
-int run(int log_n, double precision, std::size_t batch) {
+int run(int log_n, double precision, std::size_t batch, params::BootstrapOrder order,
+        std::optional<Word> word) {
   params::BootstrapRequest request;
   request.precision_bits = precision;
   request.levels_after = 3;
   request.log_n = log_n;
+  request.order = order;
+  request.word = word;
   request.security = 0;
   request.name = "insecure_errors";
   const auto params = params::create_with_bootstrap(request);
@@ -52,14 +56,27 @@ int run(int log_n, double precision, std::size_t batch) {
     ring->to_coeff(poly);
     return ring::to_doubles(*ring, poly, scale);
   };
-  // The message's coefficients, to far more bits than any stage keeps.
-  const double fine = 0x1p60;
-  const auto m =
-      coefficients(evaluator->encoder().encode(v, batch, params->depth(), fine).poly, fine);
+  // The coefficients that are raised, to far more bits than any stage keeps: the message's, or with slots_first its
+  // slots in bit-reversed order, x_k + i x_{k + N/2}.
+  const bool raise_first = order == params::BootstrapOrder::raise_first;
+  std::vector<double> m(batch * n);
+  if (raise_first) {
+    const double fine = 0x1p60;
+    m = coefficients(evaluator->encoder().encode(v, batch, params->depth(), fine).poly, fine);
+  } else {
+    for (std::size_t i = 0; i < batch; ++i) {
+      for (std::size_t k = 0; k < half; ++k) {
+        const Complex z = v[i * half + reversed(k, log_n - 1)];
+        m[i * n + k] = z.real();
+        m[i * n + k + half] = z.imag();
+      }
+    }
+  }
 
   double q0 = 1;
   for (PrimeIndex i : params->level(0).primes) q0 *= static_cast<double>(params->primes()[i]);
   const double slot = std::sqrt(static_cast<double>(n) / 2);  // a slot adds N coefficients' errors
+  const double sum = raise_first ? slot : 1;
   double entry = 0;  // scale at level 0
   std::vector<double> whole;  // the integers of x = I + D m / q_0
   const auto show = [&](const char* stage, double measured, double predicted) {
@@ -72,20 +89,20 @@ int run(int log_n, double precision, std::size_t batch) {
   };
   /// From the estimate of a ciphertext whose coefficients are the message's.
   const auto of_coefficients = [&](const ckks::Ciphertext& c, double scale) {
-    return std::sqrt(c.estimate.variance) / scale * slot;
+    return std::sqrt(c.estimate.variance) / scale * sum;
   };
   // From that of one whose slots are: a slot's real part has N/2 times a coefficient's variance.
   const auto of_slots = [&](const ckks::Ciphertext& c, double scale) {
-    return slot * std::sqrt(c.estimate.variance) / scale * slot;
+    return slot * std::sqrt(c.estimate.variance) / scale * sum;
   };
   const auto shown = [&](const char* name, const ckks::Ciphertext& c) {
     const std::string stage = name;
     std::vector<double> error(m.size());
-    if (stage == "enter") {
+    if (stage == (raise_first ? "enter" : "slots_to_coefficients")) {
       entry = c.scale;
       const auto got = coefficients(decryptor.decrypt(c).poly, c.scale);
       for (std::size_t k = 0; k < m.size(); ++k) error[k] = got[k] - m[k];
-      show(name, rms(error) * slot, of_coefficients(c, c.scale));
+      show(name, rms(error) * sum, of_coefficients(c, c.scale));
     } else if (stage == "raise") {
       const auto got = coefficients(decryptor.decrypt(c).poly, q0);
       whole.resize(m.size());
@@ -93,7 +110,7 @@ int run(int log_n, double precision, std::size_t batch) {
         whole[k] = std::round(got[k] - m[k] * (entry / q0));
         error[k] = (got[k] - whole[k]) * (q0 / entry) - m[k];
       }
-      show(name, rms(error) * slot, of_coefficients(c, entry));
+      show(name, rms(error) * sum, of_coefficients(c, entry));
     } else if (stage == "coefficients_to_slots" || stage == "reduction") {
       const bool reduced = stage == "reduction";
       const auto got = evaluator->encoder().decode(decryptor.decrypt(c));
@@ -109,13 +126,17 @@ int run(int log_n, double precision, std::size_t batch) {
           error[at + half] = w.imag() - i1 - m[at + half];
         }
       }
-      show(name, rms(error) * slot, of_slots(c, c.scale / factor));
+      show(name, rms(error) * sum, of_slots(c, c.scale / factor));
     }
   };
+  const int level = b.input_level() + 1;
   const auto x = evaluator->copy(ckks::SecretEncryptor(sk, ring).encrypt(
-      evaluator->encoder().encode(v, batch, 1, params->level(1).scale), 0.82));
-  std::printf("N = 2^%d, %.0f bits asked for, word %s, %zu ciphertexts\n", log_n, precision,
-              std::string(word_name(params->word())).c_str(), batch);
+      evaluator->encoder().encode(v, batch, level, params->level(level).scale), 0.82));
+  std::printf(
+      "N = 2^%d, %.0f bits asked for, %s, word %s, degree %d, %d doublings, head %d, %zu "
+      "ciphertexts\n",
+      log_n, precision, raise_first ? "raise_first" : "slots_first",
+      std::string(word_name(params->word())).c_str(), b.degree, b.doublings, b.head_bits, batch);
   std::printf("%-24s %10s %10s\n", "after", "measured", "predicted");
   const auto y = bootstrapper.apply(x, -1, bootstrap::Done(shown));
   const auto got = evaluator->encoder().decode(decryptor.decrypt(y));
@@ -124,8 +145,7 @@ int run(int log_n, double precision, std::size_t batch) {
     error.push_back(got[j].real() - v[j].real());
     error.push_back(got[j].imag() - v[j].imag());
   }
-  show("slots_to_coefficients", rms(error),
-       std::exp2(-evaluator->noise().precision_bits(y.estimate, y.scale)));
+  show("result", rms(error), std::exp2(-evaluator->noise().precision_bits(y.estimate, y.scale)));
   std::printf("%-24s %10s %10.2f\n", "of which the sine", "",
               -std::log2(bootstrapper.plan().sine_error(0.82) / std::sqrt(2.0)));
   return 0;
@@ -137,6 +157,8 @@ int main(int argc, char** argv) {
   int log_n = 12;
   double precision = 22;
   std::size_t batch = 4;
+  auto order = params::BootstrapOrder::slots_first;
+  std::optional<Word> word;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string option = argv[i];
     if (option == "--log-n") {
@@ -145,13 +167,17 @@ int main(int argc, char** argv) {
       precision = std::atof(argv[i + 1]);
     } else if (option == "--batch") {
       batch = std::strtoul(argv[i + 1], nullptr, 10);
+    } else if (option == "--order" && std::string(argv[i + 1]) == "raise_first") {
+      order = params::BootstrapOrder::raise_first;
+    } else if (option == "--word" && std::string(argv[i + 1]) == "w32") {
+      word = Word::w32;
     } else {
       std::fprintf(stderr, "unknown option %s\n", argv[i]);
       return 2;
     }
   }
   try {
-    return run(log_n, precision, batch);
+    return run(log_n, precision, batch, order, word);
   } catch (const Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;
