@@ -25,7 +25,7 @@ def main() -> None:
     print(
         f"{params.slots} slots, levels {params.bootstrap_level} to {params.depth}, "
         f"{keys.nbytes / 2**20:.0f} MiB of keys, "
-        f"wrong with probability 2^{params.log2_bootstrap_failure:.0f} at most"
+        f"off by 1/64 in a slot with probability 2^{params.log2_bootstrap_beyond(1 / 64):.0f} at most"
     )
 
     values = np.exp(2j * np.pi * np.random.default_rng().uniform(size=params.slots))

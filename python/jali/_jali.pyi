@@ -170,7 +170,14 @@ class Params:
 
     @property
     def log2_bootstrap_failure(self) -> float:
-        """log2 of a bound on the probability that one bootstrapping is wrong."""
+        """
+        log2 of a bound on the probability that one bootstrapping loses a coefficient: that its phase leaves the range of the reduction. log2_bootstrap_beyond has that of smaller errors.
+        """
+
+    def log2_bootstrap_beyond(self, error: float, slots: int = 0) -> float:
+        """
+        log2 of a bound on the probability that one bootstrapping of values with this many slots (0: all) is off by more than error in the real or imaginary part of some slot because the reduction is less exact for rare integers, noise apart. -1e6: never. With raise_first the error is that of one coefficient, which adds to all slots.
+        """
 
     def bootstrap_rotations(self, slots: int = 0, *, minimum: bool = False) -> list[int]:
         """

@@ -62,6 +62,16 @@ def describe(params: ckks.Params, rotations: int = 0) -> dict[str, Any]:
     }
 
 
+# Errors of a slot that a probability is stated for, as -log2.
+TAIL_BITS = (4, 8, 12, 16, 20)
+
+
+def _below(log2: float) -> str:
+    if log2 <= -1e5:
+        return "never"
+    return f"below 2^{log2:.0f} each" if log2 < 0 else "as a rule"
+
+
 def _bootstrapping(params: ckks.Params) -> dict[str, Any]:
     """What bootstrapping needs, of all slots: keys with one relinearisation and one conjugation key."""
     return {
@@ -69,6 +79,9 @@ def _bootstrapping(params: ckks.Params) -> dict[str, Any]:
         "from_level": params.bootstrap_level,
         "to_level": params.depth,
         "log2_failure": round(params.log2_bootstrap_failure, 1),
+        "log2_beyond": {
+            f"2^-{bits}": round(params.log2_bootstrap_beyond(2.0**-bits), 1) for bits in TAIL_BITS
+        },
         "rotation_keys": len(params.bootstrap_rotations()),
         "all_key_bytes": params.bootstrap_key_bytes(),
         "all_key_bytes_expanded": params.expanded_bootstrap_key_bytes(),
@@ -209,7 +222,11 @@ def run(options: argparse.Namespace) -> int:
             [
                 ("order", boot["order"]),
                 ("levels", f"from {boot['from_level']} to {boot['to_level']}"),
-                ("failure", f"below 2^{boot['log2_failure']:.0f} each"),
+                ("a coefficient lost", f"below 2^{boot['log2_failure']:.0f} each"),
+                *(
+                    (f"a slot off by over {error}", _below(log2))
+                    for error, log2 in boot["log2_beyond"].items()
+                ),
                 (
                     "its keys",
                     f"{bytes_text(boot['all_key_bytes'])} ({boot['rotation_keys']} rotations), "

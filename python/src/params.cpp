@@ -328,7 +328,22 @@ Numbers of this size lose at most 2^-10 of themselves, or what numbers of 1 lose
             const auto& b = p.ptr->bootstrap();
             return b ? params::log2_bootstrap_failure(b->weight, b->range, p.ptr->n()) : -1e6;
           },
-          "log2 of a bound on the probability that one bootstrapping is wrong.")
+          "log2 of a bound on the probability that one bootstrapping loses a coefficient: that its "
+          "phase leaves "
+          "the range of the reduction. log2_bootstrap_beyond has that of smaller errors.")
+      .def(
+          "log2_bootstrap_beyond",
+          [](const Params& p, double error, std::int64_t slots) {
+            return bootstrap::log2_beyond(*p.ptr, error, checked_log_slots(*p.ptr, slots));
+          },
+          "error"_a, "slots"_a = 0,
+          "log2 of a bound on the probability that one bootstrapping of values with this many "
+          "slots (0: all) is "
+          "off by more than error in the real or imaginary part of some slot because the reduction "
+          "is less exact "
+          "for rare integers, noise apart. -1e6: never. With raise_first the error is that of one "
+          "coefficient, "
+          "which adds to all slots.")
       .def(
           "bootstrap_rotations",
           [](const Params& p, std::int64_t slots, bool minimum) {

@@ -225,7 +225,17 @@ def test_presets_are_secure(name: str) -> None:
     assert params.security >= 128
     assert params.log_qp <= ckks.max_log_qp(params.log_n)
     assert params.bootstraps
-    assert params.log2_bootstrap_failure < -100
+    assert params.log2_bootstrap_failure < -128
+    # Rare integers: the larger an error, the rarer it is, and none above 1/64 is likelier than 2^-20.
+    beyond = [params.log2_bootstrap_beyond(2.0**-bits) for bits in range(1, 36)]
+    assert beyond == sorted(beyond)
+    assert beyond[5] < -20 and beyond[-1] == 0
+    assert (
+        params.log2_bootstrap_beyond(2.0**-8, slots=2)
+        < params.log2_bootstrap_beyond(2.0**-8) + 1e-9
+    )
+    with pytest.raises(jali.InvalidArgument, match="positive"):
+        params.log2_bootstrap_beyond(0)
 
 
 def test_presets_have_a_word_for_each_device() -> None:

@@ -91,6 +91,10 @@ def test_params_with_bootstrapping() -> None:
         "from_level": params.bootstrap_level,
         "to_level": params.depth,
         "log2_failure": round(params.log2_bootstrap_failure, 1),
+        "log2_beyond": {
+            f"2^-{bits}": round(params.log2_bootstrap_beyond(2.0**-bits), 1)
+            for bits in (4, 8, 12, 16, 20)
+        },
         "rotation_keys": len(params.bootstrap_rotations()),
         "all_key_bytes": params.bootstrap_key_bytes(),
         "all_key_bytes_expanded": params.expanded_bootstrap_key_bytes(),

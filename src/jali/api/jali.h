@@ -5,6 +5,7 @@
 #include "jali/api/threads.h"
 #include "jali/base/error.h"
 #include "jali/bootstrap/bootstrapper.h"
+#include "jali/bootstrap/failure.h"
 #include "jali/circuits/dft.h"
 #include "jali/circuits/linear_transform.h"
 #include "jali/circuits/matvec.h"

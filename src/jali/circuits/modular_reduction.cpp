@@ -240,14 +240,28 @@ double ModularReduction::interpolation_error_rms(int weight) const {
   return std::sqrt(total);
 }
 
+// Against what the exact sine would give.
+double ModularReduction::cosine_error(int integer, double offset) const {
+  const Real sine = std::sin(2 * std::numbers::pi_v<Real> * static_cast<Real>(offset));
+  const Real y = reduce(options_, cosine_, arcsine_, integer + static_cast<Real>(offset));
+  return static_cast<double>(std::fabs(y - horner(arcsine_, sine)));
+}
+
 double ModularReduction::interpolation_error() const {
-  constexpr Real turn = 2 * std::numbers::pi_v<Real>;
-  Real worst = 0;
+  double worst = 0;
   sample(options_.range, 0.01, [&](int integer, Real offset) {
-    const Real y = reduce(options_, cosine_, arcsine_, integer + offset);
-    worst = std::max(worst, std::fabs(y - horner(arcsine_, std::sin(turn * offset))));
+    worst = std::max(worst, cosine_error(integer, static_cast<double>(offset)));
   });
-  return static_cast<double>(worst);
+  return worst;
+}
+
+double ModularReduction::interpolation_error_at(int integer, double distance) const {
+  double worst = 0;
+  for (int j = -8; j <= 8; ++j) {
+    const double offset = distance * j / 8;
+    worst = std::max({worst, cosine_error(integer, offset), cosine_error(-integer, offset)});
+  }
+  return worst;
 }
 
 }  // namespace jali::circuits

@@ -1,4 +1,4 @@
-// x - round(x) for x near an integer: the sine 1/(2 pi) sin(2 pi x), by a Chebyshev interpolant of a
+// x - round(x) for x near an integer: the sine 1/(2 pi) sin(2 pi x), by a polynomial in the Chebyshev basis for a
 // cosine, double-angle steps, and where asked for the series of arcsin (Han and Ki 2020; Bossuat et al.
 // 2021; Lee et al. 2021).
 #pragma once
@@ -11,11 +11,11 @@ namespace jali::circuits {
 
 struct ReductionOptions {
   int range = 16;  // K: |x| <= K
-  int degree = 30;  // of the interpolant; even
+  int degree = 30;  // of the polynomial for the cosine; even
   int doublings = 3;  // r
   int inverse_sine = 1;  // degree of the series of arcsin: 1 (none), 3, 5 or 7
-  /// x is a sum of weight + 1 numbers uniform in [-1/2, 1/2), and the rarer it is, the more its cosine may be
-  /// off; 0: no x is rarer than others.
+  /// x is a sum of weight + 1 numbers uniform in [-1/2, 1/2): the polynomial is a least-squares fit that may be off
+  /// the more, the rarer x is. 0: no x is rarer than others, and it is the interpolant at the Chebyshev nodes.
   int weight = 0;
 };
 
@@ -32,7 +32,7 @@ class ModularReduction {
   /// x - round(x), up to error(): real slots, |x| <= K. x holds x input_factor() at any scale; the
   /// result lies levels() lower at exactly `scale`.
   /// The estimate takes x for a sum of `weight` + 1 numbers uniform in [-1/2, 1/2), nearly an integer, and
-  /// counts the noise of x, all roundings and the interpolant's error, not that of the sine.
+  /// counts the noise of x, all roundings and the cosine's error, not that of the sine.
   ckks::Ciphertext apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x, double scale,
                          int weight) const;
 
@@ -40,9 +40,11 @@ class ModularReduction {
   double operator()(double x) const;
   /// max |f(x) - (x - round(x))| over |x| <= K within `distance` of an integer.
   double error(double distance) const;
-  /// The same without what the sine itself is off: that of the interpolant alone.
+  /// The same without what the sine itself is off: that of the cosine's polynomial alone.
   double interpolation_error() const;
-  /// Its root mean square over sums as above.
+  /// The same within `distance` of `integer` and of its negative.
+  double interpolation_error_at(int integer, double distance) const;
+  /// Its root mean square over sums of weight + 1 such numbers.
   double interpolation_error_rms(int weight) const;
 
  private:
@@ -52,6 +54,8 @@ class ModularReduction {
   /// after doubling i.
   double variance(const std::vector<double>& power_scales, const std::vector<double>& scales,
                   double rounding, std::size_t n, int weight) const;
+
+  double cosine_error(int integer, double offset) const;
 
   Polynomial cosine_, arcsine_;
   PolynomialPlan plan_;

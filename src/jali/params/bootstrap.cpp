@@ -33,7 +33,7 @@ double BootstrapLiteral::bits() const {
          (order == BootstrapOrder::raise_first ? stc_levels * stc_bits : 0);
 }
 
-double log2_bootstrap_failure(int weight, int range, std::size_t count) {
+double log2_bootstrap_failure(int weight, double range, std::size_t count) {
   const double terms = weight + 1;
   if (2 * range >= terms) return -1e6;  // the sum cannot get there
   // ln of the bound at t, convex in t: ln(sinh(t/2) / (t/2)) = t/2 + ln((1 - e^-t) / t).

@@ -49,7 +49,7 @@ struct BootstrapLiteral {
 /// log2 of a bound on the probability that any of `count` coefficients of a raised ciphertext leaves
 /// [-K, K]: phase / q_0 is a sum of h + 1 numbers uniform in [-1/2, 1/2), and by Chernoff
 ///   P(|sum| >= K) <= 2 min_t exp(-t K) (sinh(t/2) / (t/2))^(h+1).
-double log2_bootstrap_failure(int weight, int range, std::size_t count);
+double log2_bootstrap_failure(int weight, double range, std::size_t count);
 
 /// The most log2(q_0 P') that a sparse secret of this weight may meet at 128 bits; 0 where there is no
 /// figure. See docs/security.md.

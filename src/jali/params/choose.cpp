@@ -16,8 +16,8 @@ namespace jali::params {
 namespace {
 
 constexpr double kUnbounded = 1e9;
-/// log2 of the largest probability of failure that parameters may have.
-constexpr double kMaxLogFailure = -40;
+/// log2 of the largest probability that parameters may have of a coefficient beyond the range K.
+constexpr double kMaxLogFailure = -128;
 
 /// 3 -> "3", 37.5 -> "37.5".
 std::string number(double x) {

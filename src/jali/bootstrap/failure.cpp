@@ -1,0 +1,32 @@
+#include "jali/bootstrap/failure.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "jali/base/error.h"
+#include "jali/circuits/modular_reduction.h"
+
+namespace jali::bootstrap {
+
+// I is the integer at which the density of a sum of h + 1 uniform numbers is taken; that is convex in the tail, so
+// P(|I| >= i) <= P(|sum| >= i - 1/2).
+double log2_beyond(const params::CkksParams& params, double error, int log_slots) {
+  require<InvalidArgument>(params.bootstrap().has_value(),
+                           "these parameters have no levels for bootstrapping: create them with "
+                           "bootstrap=True");
+  require<InvalidArgument>(error > 0, "the error of a bootstrapping is positive");
+  const auto& b = *params.bootstrap();
+  const auto& bottom = params.level(0);
+  const double ratio = std::min(std::exp2(b.ratio_bits), std::exp2(bottom.log_q) / bottom.scale);
+  const circuits::ModularReduction reduction(
+      {b.range, b.degree, b.doublings, b.inverse_sine, b.weight});
+  int least = 0;
+  while (least <= b.range && reduction.interpolation_error_at(least, 1 / ratio) * ratio <= error) {
+    ++least;
+  }
+  if (least == 0) return 0;  // even the most frequent one
+  const std::size_t count = log_slots < 0 ? params.n() : std::size_t{2} << log_slots;
+  return std::min(0.0, params::log2_bootstrap_failure(b.weight, least - 0.5, count));
+}
+
+}  // namespace jali::bootstrap
