@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "jali/bootstrap/bootstrapper.h"
+#include "jali/bootstrap/failure.h"
 #include "jali/params/presets.h"
 
 namespace jali::bootstrap {
@@ -52,6 +53,17 @@ struct Facts {
   }
 };
 
+// Errors of a slot that rare integers make, each with its probability.
+std::string beyond(const params::CkksParams& params) {
+  std::string out;
+  for (const int bits : {4, 8, 12, 16, 20}) {
+    const double log = log2_beyond(params, std::exp2(-bits));
+    out += (out.empty() ? "" : ", ") + ("\"2^-" + std::to_string(bits)) +
+           "\" = " + (log <= -1e5 ? "-inf" : fixed(log, 1));
+  }
+  return "log2_beyond = {" + out + "}\n";
+}
+
 std::string section(const Facts& f) {
   std::ostringstream out;
   out << "\n[" << word_name(f.params->word()) << "]\n"
@@ -63,7 +75,7 @@ std::string section(const Facts& f) {
       << "sparse_log_q0p = " << fixed(f.log_sparse, 1) << "\n"
       << "range = " << f.circuit.range << "  # K\n"
       << "log2_failure = " << fixed(f.log_failure, 1) << "\n"
-      << "degree = " << f.circuit.degree << "\n"
+      << beyond(*f.params) << "degree = " << f.circuit.degree << "\n"
       << "doublings = " << f.circuit.doublings << "\n"
       << "inverse_sine = " << f.circuit.inverse_sine << "\n"
       << "levels = {coefficients_to_slots = " << f.circuit.cts_levels
@@ -91,6 +103,9 @@ std::string file_of(const BootstrapPreset& p, const Facts& w32, const Facts& w52
       << "levels_left = " << p.levels_after << "\n"
       << "# The probability that a coefficient of a raised ciphertext leaves [-K, K]; log2_failure "
          "is its log2.\n"
+      << "# log2_beyond: that the reduction is off by more in some slot, because it is less exact "
+         "for rare integers;\n"
+         "# -inf: in none, 0: as a rule.\n"
       << "failure = \"2 N min_t exp(-t K) (sinh(t/2) / (t/2))^(h+1)\"\n"
       << section(w32) << section(w52);
   return out.str();
