@@ -50,7 +50,7 @@ class ModularReduction {
  private:
   ReductionOptions options_;
   /// The coefficients' variance of sin(2 pi x) over the square of its scale: roundings of variance
-  /// `rounding` at power_scales for the powers, scales[0] for the rest of the interpolant and scales[i]
+  /// `rounding` at power_scales for the powers, scales[0] for the rest of the polynomial and scales[i]
   /// after doubling i.
   double variance(const std::vector<double>& power_scales, const std::vector<double>& scales,
                   double rounding, std::size_t n, int weight) const;

@@ -87,7 +87,7 @@ void check_bootstrap(const CkksLiteral& l) {
   require<InvalidArgument>(
       b.head_bits >= 0 && b.head_bits <= 16 && b.head_bits % 2 == 0 &&
           b.head_bits <= 2 * static_cast<int>(std::bit_width(static_cast<unsigned>(b.degree))) - 4,
-      "head_bits must be even, 0 to 16, and small enough for the interpolant's powers");
+      "head_bits must be even, 0 to 16, and small enough for the cosine's powers");
   for (double bits : {b.cts_bits, b.mod_bits, b.stc_bits}) {
     require<InvalidArgument>(bits >= 20 && bits <= 120, [&] {
       return "levels of bootstrapping take 20 to 120 bits each, not " + number(bits);

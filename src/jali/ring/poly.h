@@ -58,7 +58,6 @@ class Poly {
 
   backend::View view() { return {data(), primes_, batch_}; }
   backend::ConstView view() const { return {data(), primes_, batch_}; }
-  backend::ConstView cview() const { return view(); }
   /// The first `count` limbs.
   backend::View head(std::size_t count) {
     return {data(), std::span<const PrimeIndex>(primes_).first(count), batch_};
