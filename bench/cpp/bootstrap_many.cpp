@@ -1,5 +1,6 @@
 // Thousands of bootstrappings on a small ring, every slot of every one compared in the clear.
 //   bootstrap_many [--device D] [--log-n N] [--count C] [--batch B] [--preset NAME [--word w32|w52|w64]]
+//     [--commit HASH]
 // One JSON object a configuration and line: how many, how many failed (a slot beyond 20 predicted standard
 // deviations and the sine's bound), the worst slot in predicted standard deviations, precision measured and
 // predicted. The rings protect nobody: on them are every preset's circuit in both its words, and other orders, words,
@@ -82,7 +83,7 @@ std::vector<Configuration> small_rings(int log_n) {
 
 /// How many failed.
 std::size_t run(const Configuration& c, const std::string& device, std::size_t count,
-                std::size_t batch) {
+                std::size_t batch, const std::string& commit) {
   const auto params = params::CkksParams::create(c.literal);
   const int log_n = params->log_n();
   const auto ring = ckks::make_ring(*params, device, 2);
@@ -140,12 +141,13 @@ std::size_t run(const Configuration& c, const std::string& device, std::size_t c
       "{\"log_n\": %d, \"slots\": %zu, \"word\": \"%s\", \"weight\": %d, \"range\": %d, "
       "\"minimum\": %s, \"iterations\": %d}, \"batch\": %zu, \"count\": %zu, \"failed\": %zu, "
       "\"log2_failure_bound\": %.1f, \"worst_deviations\": %.2f, \"precision_bits\": %.2f, "
-      "\"predicted_bits\": %.2f, \"seconds\": %.2f}\n",
+      "\"predicted_bits\": %.2f, \"seconds\": %.2f, \"commit\": \"%s\"}\n",
       c.name.c_str(), ring->ops().name().c_str(), log_n, slots,
       std::string(word_name(params->word())).c_str(), b.weight, b.range,
       c.minimum ? "true" : "false", c.iterations, batch, done, failed,
       one + std::log2(static_cast<double>(done * static_cast<std::size_t>(c.iterations))), worst,
-      -std::log2(std::sqrt(sum / static_cast<double>(done * slots))), predicted, seconds);
+      -std::log2(std::sqrt(sum / static_cast<double>(done * slots))), predicted, seconds,
+      commit.c_str());
   std::fflush(stdout);
   return failed;
 }
@@ -153,7 +155,7 @@ std::size_t run(const Configuration& c, const std::string& device, std::size_t c
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string device = "auto", preset, word;
+  std::string device = "auto", preset, word, commit = "unknown";
   int log_n = 11;
   std::size_t count = 10000, batch = 64;
   for (int i = 1; i < argc; ++i) {
@@ -171,6 +173,8 @@ int main(int argc, char** argv) {
       preset = value;
     } else if (option == "--word") {
       word = value;
+    } else if (option == "--commit") {
+      commit = value;
     } else {
       std::fprintf(stderr, "unknown option %s\n", argv[i - 1]);
       return 2;
@@ -192,7 +196,7 @@ int main(int argc, char** argv) {
   std::size_t failed = 0;
   for (const Configuration& c : configurations) {
     try {
-      failed += run(c, device, (count - 1) / configurations.size() + 1, batch);
+      failed += run(c, device, (count - 1) / configurations.size() + 1, batch, commit);
     } catch (const Error& error) {
       std::fprintf(stderr, "%s: %s\n", c.name.c_str(), error.what());
       ++failed;

@@ -25,6 +25,7 @@ struct Case {
   Word word;
   int log_n;
   std::size_t batch;
+  PrimeIndex level = 0;  // limbs of ciphertexts, where a test takes one level alone
 };
 
 inline std::vector<Case> cases() {
@@ -43,7 +44,8 @@ inline std::vector<Case> cases() {
 
 inline std::string case_name(const ::testing::TestParamInfo<Case>& info) {
   return std::string(word_name(info.param.word)) + "_n" + std::to_string(info.param.log_n) + "_b" +
-         std::to_string(info.param.batch);
+         std::to_string(info.param.batch) +
+         (info.param.level == 0 ? "" : "_l" + std::to_string(info.param.level));
 }
 
 inline std::vector<std::uint64_t> make_primes(Word word, int log_n, std::size_t count) {
@@ -81,6 +83,26 @@ class GpuOps : public ::testing::TestWithParam<Case> {
     pool = device::Pool::create(false, gpu->memory());
     seed = std::random_device{}();
     random.seed(seed);
+  }
+
+  /// The engine's own choice, and an engine for every other variant, of one family if that is named.
+  struct Variant {
+    std::string name;
+    std::unique_ptr<backend::Ops> ops;
+  };
+  std::vector<Variant> every_variant(const std::string& of = {}) const {
+    std::vector<Variant> all;
+    all.push_back({"auto", backend::make_cuda_ops(gpu->config())});
+    for (const auto& family : backend::cuda_variants()) {
+      if (!of.empty() && family.family != of) continue;
+      for (const auto& name : family.names) {
+        if (name == family.names.front()) continue;
+        backend::Config config = gpu->config();
+        config.variants = {{family.family, name}};
+        all.push_back({family.family + " " + name, backend::make_cuda_ops(config)});
+      }
+    }
+    return all;
   }
 
   /// The same residues on both sides.

@@ -11,6 +11,7 @@ sys.path.insert(0, str(ROOT / "tools"))
 
 import check_files  # noqa: E402
 import check_layers  # noqa: E402
+import check_ops  # noqa: E402
 
 
 def plant(root: Path, files: dict[str, str]) -> Path:
@@ -97,6 +98,28 @@ def test_files(tmp_path: Path, name: str, text: str, bad: bool) -> None:
     assert bool(list(check_files.check(repository(tmp_path, {name: text})))) == bad
 
 
+def test_ops_refuse_an_operation_that_the_gpu_test_lacks(tmp_path: Path) -> None:
+    header = """class Ops {
+  virtual std::string name() const = 0;
+  virtual void ntt(View x) const = 0;
+  virtual std::unique_ptr<Captured> capture(std::function<void()> work) const;
+  virtual void outer_sum(View acc0, std::span<const Turned> terms,
+                         bool accumulate) const;
+};
+class Elsewhere {
+  virtual void other() const = 0;
+};
+"""
+    test = "o.ops.ntt(v[0]); o.ops\n.capture([] {}); ops.outer_sum(v[0], terms, false);"
+    plant(tmp_path, {check_ops.OPS: header, check_ops.TEST: test})
+    assert ["outer_sum" in line for line in check_ops.check(tmp_path)] == [True]
+    plant(tmp_path, {check_ops.TEST: test.replace(" ops.", " o.ops.")})
+    assert check_ops.check(tmp_path) == []
+    plant(tmp_path, {check_ops.OPS: "class Ops {};\n"})
+    assert check_ops.check(tmp_path)
+    assert check_ops.check(ROOT) == []
+
+
 def test_headers_refuse_one_that_needs_another(tmp_path: Path) -> None:
     checker = [sys.executable, str(ROOT / "tools" / "check_headers.py"), str(tmp_path)]
     plant(
@@ -108,6 +131,54 @@ def test_headers_refuse_one_that_needs_another(tmp_path: Path) -> None:
     done = subprocess.run(checker, capture_output=True, text=True, check=False)
     assert done.returncode == 1
     assert "1 of 2" in done.stdout
+
+
+STUBS = (
+    "bench_gpu_ops",
+    "bench_gpu_programs",
+    "bench_gpu_switch",
+    "bench_bootstrap",
+    "bootstrap_many",
+)
+
+
+@pytest.mark.parametrize(
+    ("tools", "test_status", "allow", "status"),
+    [(True, 0, "", 0), (False, 0, "", 4), (False, 0, "1", 0), (True, 1, "1", 1)],
+)
+def test_gpu_check_fails_where_tests_are_left_out_or_fail(
+    tmp_path: Path, tools: bool, test_status: int, allow: str, status: int
+) -> None:
+    def command(name: str, text: str) -> None:
+        plant(tmp_path, {name: "#!/bin/bash\n" + text})
+        (tmp_path / name).chmod(0o755)
+
+    for name in ("nvidia-smi", "cmake", "git"):
+        command(f"bin/{name}", "exit 0\n")
+    command("bin/python", f'[[ "$*" != *pytest* ]] || exit {0 if tools else 1}\n')
+    command("build/tests/gpu/test_gpu_x", f"exit {test_status}\n")
+    for name in STUBS:
+        command(f"build/bench/cpp/{name}", 'echo "$0 $*"\n')
+    plant(tmp_path, {"tests/gpu/CMakeLists.txt": "jali_test(gpu_x SOURCES x.cpp)\n"})
+    done = subprocess.run(
+        ["bash", str(ROOT / "tools" / "gpu_check.sh"), "build", "2"],
+        cwd=tmp_path,
+        env={
+            "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin",
+            "PYTHON": str(tmp_path / "bin" / "python"),
+            "GTest_DIR": "here",
+            "ALLOW_SKIPS": allow,
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status, done.stdout + done.stderr
+    if test_status == 0:
+        last = done.stdout.split("figures are in")[1]
+        assert ("Python tests are left out" in last) == (not tools)
+    else:
+        assert "figures are in" not in done.stdout
 
 
 DOCUMENT = """
