@@ -154,6 +154,19 @@ class Bench {
             multiply);
     measure("keyswitch", {&out0, &out1}, kb + 3 * in, key_switch);
     measure("keyproduct", {&acc0, &acc1}, kb + in + 2 * static_cast<double>(acc0.bytes()), parts);
+    // The uniform half of the key: from its seed, and moved within memory, which reads and writes it.
+    if (set_.log_n < 16 || set_.batch > 1) return;
+    Operand half(*gpu_, *pool_, all_, 1, digits_.size(), random_);
+    const std::vector<std::uint8_t> seed(32, static_cast<std::uint8_t>(random_()));
+    const double bytes = static_cast<double>(half.bytes());
+    measure("keyexpand", {&half}, bytes, [&](const backend::Ops& ops, auto side) {
+      void* to = side == 0 ? half.host_data() : half.device_data();
+      ops.sample_uniform({to, all_, digits_.size()}, std::span<const std::uint8_t, 32>(seed), 0);
+    });
+    measure("keycopy", {&half}, 2 * bytes, [&](const backend::Ops& ops, auto side) {
+      if (side == 0) return void(std::memcpy(half.host_data(), key.host_data(), half.bytes()));
+      ops.memory()->copy(half.device_data(), key.device_data(), half.bytes());
+    });
   }
 
  private:
@@ -189,11 +202,12 @@ class Bench {
         "\"%s\", \"word\": \"%s\", \"log_n\": %d, \"limbs\": %d, \"alpha\": %d, \"special\": %d, "
         "\"dropped\": %d}, \"batch\": %zu, \"reps\": %zu, \"median_s\": %.9f, \"min_s\": %.9f, "
         "\"p95_s\": %.9f, \"floor_s\": %.9f, \"floor_kind\": \"every byte once at 2.84 TB/s\", "
-        "\"fraction_of_floor\": %.3f, \"commit\": \"%s\"}\n",
+        "\"fraction_of_floor\": %.3f, \"bytes\": %.0f, \"bytes_per_s\": %.4g, \"commit\": "
+        "\"%s\"}\n",
         name.c_str(), backend::cuda_device_name().c_str(), set_.name,
         std::string(word_name(set_.word)).c_str(), set_.log_n, set_.limbs, set_.alpha, set_.special,
         set_.drop, set_.batch, times.size(), median, times.front(), times[times.size() * 95 / 100],
-        floor, floor / median, options_.commit);
+        floor, floor / median, bytes, bytes / median, options_.commit);
     std::fflush(stdout);
   }
 
@@ -244,7 +258,8 @@ int main(int argc, char** argv) {
   try {
     for (const Set& set : kSets) {
       const bool wanted = [&] {
-        for (const char* name : {"hrotate/", "hmult/", "keyswitch/", "keyproduct/"}) {
+        for (const char* name :
+             {"hrotate/", "hmult/", "keyswitch/", "keyproduct/", "keyexpand/", "keycopy/"}) {
           if ((name + std::string(set.name)).find(options.filter) != std::string::npos) return true;
         }
         return false;
