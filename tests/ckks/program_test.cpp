@@ -1,7 +1,9 @@
 // Programs and batches on the CPU: the results are those of the function itself.
 #include "jali/ckks/program.h"
 
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 #include "fixture.h"
 #include "jali/ckks/batcher.h"
@@ -164,6 +166,37 @@ TEST_P(CkksProgram, ABatchThatDoesNotFitIsHalved) {
   ckks::Batcher never(w.evaluator,
                       [&](const Ciphertext&) -> Ciphertext { throw OutOfMemory("not even one"); });
   EXPECT_THROW(never.run(pointers), OutOfMemory);
+}
+
+// Each doubling of the batch halves the time a ciphertext: memory alone ends the growth.
+TEST(CkksBatcher, TheBatchIsChosenFromMemoryToo) {
+  World w(all_setups().front());
+  std::vector<Ciphertext> in;
+  std::vector<const Ciphertext*> pointers;
+  for (int i = 0; i < 32; ++i) in.push_back(w.encrypt(w.vector()));
+  for (const auto& c : in) pointers.push_back(&c);
+  const auto largest = [&](std::size_t memory, std::size_t* one = nullptr) {
+    ckks::Batcher batcher(
+        w.evaluator,
+        [&](const Ciphertext& x) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(20));
+          return w.evaluator->negate(x);
+        },
+        /*max_batch=*/8, memory);
+    batcher.run(pointers);
+    const auto curve = batcher.curve();
+    if (one != nullptr) *one = curve.front().bytes;
+    for (const auto& point : curve) EXPECT_TRUE(memory == 0 || point.bytes <= memory);
+    return curve.back().batch;
+  };
+  std::size_t one = 0;
+  EXPECT_EQ(largest(0, &one), 8U);
+  ASSERT_GT(one, 0U);
+  EXPECT_EQ(largest(16 * one), 8U);
+  const std::size_t some = largest(4 * one);
+  EXPECT_GT(some, 1U);
+  EXPECT_LT(some, 8U);
+  EXPECT_EQ(largest(2 * one), 1U);
 }
 
 INSTANTIATE_TEST_SUITE_P(Setups, CkksProgram, ::testing::ValuesIn(all_setups()),

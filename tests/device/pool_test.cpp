@@ -105,6 +105,20 @@ TEST(Pool, ABlockOutlivesTheHandlesOfItsPool) {
   EXPECT_EQ(memory->live, 0);
 }
 
+TEST(Memory, SaysWhatWasAskedAndWhatWouldFit) {
+  EXPECT_EQ(
+      device::not_allocated(3 << 19, 1 << 10, "tables"),
+      "could not allocate 1.5 MiB (1572864 bytes) for tables; 1.0 KiB (1024 bytes) are free, so "
+      "that a block of at most that would fit");
+  EXPECT_EQ(device::not_allocated(5, device::kUnknown), "could not allocate 5 bytes");
+  EXPECT_EQ(device::not_allocated(device::kUnknown, 0, "a program").find("kUnknown"),
+            std::string::npos);
+#ifdef __linux__
+  EXPECT_GT(device::host_memory()->available(), std::size_t{1} << 20);
+  EXPECT_LT(device::host_memory()->available(), std::size_t{1} << 50);
+#endif
+}
+
 TEST(Pool, OutOfMemoryNamesWhatWasAskedAndWhatWouldFit) {
   auto memory = std::make_shared<CountingMemory>(std::size_t{1} << 20);
   auto pool = Pool::create(false, memory);

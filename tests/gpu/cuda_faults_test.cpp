@@ -1,5 +1,6 @@
 // What a GPU rarely does on its own: memory that runs out, launches that fail, a device that is lost.
 #include <atomic>
+#include <map>
 #include <regex>
 #include <string>
 #include <thread>
@@ -88,6 +89,49 @@ TEST_F(GpuFaults, MemoryThatRunsOutAnywhereLeavesNothingBehind) {
   EXPECT_GT(failed, 3);
 }
 
+// Tables, what copies pass through, and programs lie outside the pool.
+TEST_F(GpuFaults, AnEngineOrAProgramWithoutMemoryNamesWhatWouldFit) {
+  const std::regex said(
+      "^could not allocate ([1-9][0-9.]* [a-zA-Z]+.*|memory of a size that the driver does not "
+      "name "
+      "for making a program); [1-9][0-9.]* [a-zA-Z]+.* are free, so that a block of at most that "
+      "would fit[;:] ");
+  std::map<std::string, int> failed;
+  const auto fails = [&](const auto& what) {
+    try {
+      what();
+    } catch (const OutOfMemory& error) {
+      const std::string text = error.what();
+      EXPECT_TRUE(std::regex_search(text, said)) << text;
+      for (const char* of : {"constants of the engine", "copies", "making a program", "in use"}) {
+        failed[of] += text.find(of) != std::string::npos;
+      }
+      return true;
+    }
+    return false;
+  };
+  const auto faults = std::make_shared<Plan>();
+  for (int k = 0;; k += 1 + k / 8) {
+    faults->arm(Call::allocate, Fault::out_of_memory, k);
+    if (!fails([&] {
+          const ckks::Evaluator fresh(w->params, gpu_ring(*w->params, {.faults = faults}), w->keys);
+          fresh.send_back(work(fresh, fresh.bring(a)));
+        })) {
+      break;
+    }
+  }
+  Ciphertext out;
+  for (int k = 0;; ++k) {
+    plan->arm(Call::allocate, Fault::out_of_memory, k);
+    const bool failing = fails([&] { ring->ops().capture([&] { out = work(*gpu, b); }); });
+    plan->mend();
+    expect_usable();
+    if (!failing) break;
+  }
+  for (const auto& [of, times] : failed) EXPECT_GT(times, 0) << of;
+  EXPECT_EQ(failed.size(), 4U);
+}
+
 TEST_F(GpuFaults, ALaunchThatFailsNamesItsKernelAndTheEngineGoesOn) {
   plan->arm(Call::launch, Fault::none, 0);
   work(*gpu, b);
@@ -166,11 +210,29 @@ TEST_F(GpuFaults, AFailureWhileAProgramIsRecordedLeavesTheEngineUsable) {
 }
 
 TEST_F(GpuFaults, ACapOnMemoryIsKept) {
-  const auto small = gpu_ring(*w->params, {.memory_cap = std::size_t{8} << 20});
+  constexpr std::size_t kCap = (std::size_t{8} << 20) + 12345;
+  const auto small = gpu_ring(*w->params, {.memory_cap = kCap});
   std::vector<ring::Poly> held;
-  EXPECT_THROW(for (int i = 0; i < 1000; ++i) held.push_back(small->make(w->params->q_primes(), 4)),
-               OutOfMemory);
-  EXPECT_LE(small->pool()->bytes_in_use(), std::size_t{8} << 20);
+  std::string text;
+  try {
+    for (int i = 0; i < 1000; ++i) held.push_back(small->make(w->params->q_primes(), 4));
+    FAIL() << "1000 blocks in 8 MiB";
+  } catch (const OutOfMemory& error) {
+    text = error.what();
+  }
+  // A block of what it says is free does fit, and no larger one.
+  std::smatch sizes;
+  ASSERT_TRUE(std::regex_search(
+      text, sizes, std::regex("([0-9]+) bytes\\)?; .*?([0-9]+) bytes\\)? are free, so that")))
+      << text;
+  EXPECT_GE(std::stoull(sizes[1]), held[0].bytes()) << text;
+  const std::size_t free = std::stoull(sizes[2]);
+  EXPECT_LT(free, held[0].bytes()) << text;
+  void* const fits = small->memory().allocate(free);
+  EXPECT_NE(fits, nullptr) << text;
+  EXPECT_EQ(small->memory().allocate(1), nullptr) << text;
+  small->memory().free(fits, free);
+  EXPECT_LE(small->pool()->bytes_in_use(), kCap);
   EXPECT_GT(small->pool()->bytes_in_use(), std::size_t{7} << 20);
   held.clear();
   EXPECT_NO_THROW(small->make(w->params->q_primes(), 4));

@@ -1,6 +1,7 @@
 // Programs on the GPU: a graph gives the bits of the CPU, run after run, whatever else runs beside it.
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 #include "jali/ckks/batcher.h"
@@ -210,6 +211,45 @@ TEST_P(GpuProgram, BatchesGiveWhatOneByOneGives) {
     }
   }
   EXPECT_GT(batcher.curve().size(), 1U);  // larger batches were tried
+}
+
+// Each doubling of the batch halves the time a ciphertext: the cap alone ends the growth.
+TEST(GpuPrograms, ABatchIsChosenFromTheMemoryOfTheEngine) {
+  JALI_NEEDS_GPU();
+  World w(all_setups().front());
+  std::vector<Ciphertext> in;
+  std::vector<const Ciphertext*> pointers;
+  for (int i = 0; i < 50; ++i) in.push_back(w.encrypt(w.vector()));
+  for (const auto& c : in) pointers.push_back(&c);
+  const std::size_t one = 2 * in[0].parts[0].bytes();
+  std::size_t own = 0;  // what the evaluator keeps
+  const auto largest = [&](std::size_t cap) {
+    const auto gpu = std::make_shared<const ckks::Evaluator>(
+        w.params, gpu_ring(*w.params, {.memory_cap = cap}), w.keys);
+    std::size_t most = 0;
+    ckks::Batcher batcher(
+        gpu,
+        [&](const Ciphertext& x) {
+          std::this_thread::sleep_for(std::chrono::milliseconds(20));
+          most = std::max(most, x.batch());
+          return gpu->negate(x);
+        },
+        /*max_batch=*/16);
+    auto got = batcher.run(pointers);
+    EXPECT_LE(gpu->ring()->pool()->peak_bytes(), cap == 0 ? SIZE_MAX : cap);
+    for (std::size_t i = 0; i < in.size(); ++i) {
+      expect_same(w.evaluator->negate(in[i]), gpu->send_back(got[i]), "batcher",
+                  static_cast<int>(i), w.seed);
+    }
+    got.clear();
+    own = gpu->ring()->pool()->bytes_in_use();
+    return most;
+  };
+  EXPECT_EQ(largest(0), 16U);
+  // The results take 50 of them, a batch of b takes 2 b at its peak, and 60% more have to be free.
+  const std::size_t capped = largest(own + 80 * one);
+  EXPECT_GT(capped, 1U);
+  EXPECT_LT(capped, 16U);
 }
 
 TEST(GpuPrograms, FillMuchMemory) {

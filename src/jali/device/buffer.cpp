@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdio>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -27,18 +26,6 @@ std::size_t size_class(std::size_t bytes) {
   std::size_t granule = kAlignment;
   while (granule * 32 < bytes && granule < (std::size_t{1} << 20)) granule *= 2;
   return (bytes + granule - 1) / granule * granule;
-}
-
-// 1234567 -> "1.2 MiB (1234567 bytes)"
-std::string readable(std::size_t bytes) {
-  constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
-  double value = static_cast<double>(bytes);
-  int unit = 0;
-  for (; value >= 1024 && unit < 4; ++unit) value /= 1024;
-  char text[64];
-  std::snprintf(text, sizeof(text), unit == 0 ? "%.0f %s" : "%.1f %s (%zu bytes)", value,
-                kUnits[unit], bytes);
-  return text;
 }
 
 }  // namespace
@@ -133,12 +120,9 @@ Buffer Pool::allocate(std::size_t bytes, bool secret, Pool& spare) {
     if (data == nullptr && state_->joins) data = extend(size, size);
   }
   if (data == nullptr) {
-    std::string message = "could not allocate " + readable(size);
-    if (const std::size_t left = state_->memory->available(); left != kUnknown) {
-      message += "; " + readable(left) + " are free, so that a block of at most that would fit";
-    }
     const std::size_t elsewhere = &spare == this ? 0 : spare.bytes_in_use();
-    throw OutOfMemory(message + "; " + readable(bytes_in_use() + elsewhere) +
+    throw OutOfMemory(not_allocated(size, state_->memory->available()) + "; " +
+                      readable_bytes(bytes_in_use() + elsewhere) +
                       " are in use by this engine: free ciphertexts or keys, or use smaller "
                       "batches");
   }

@@ -1,7 +1,9 @@
 #include "jali/device/memory.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 
 #ifdef __linux__
 #include <sys/mman.h>
@@ -40,6 +42,14 @@ class HostMemory final : public Memory {
   void copy_out(void* host, const void* from, std::size_t bytes) override {
     std::memcpy(host, from, bytes);
   }
+  std::size_t available() const override {
+    std::ifstream info("/proc/meminfo");  // Linux; "MemAvailable:  12345 kB"
+    for (std::string name, rest; info >> name; std::getline(info, rest)) {
+      std::size_t kib = 0;
+      if (name == "MemAvailable:" && info >> kib) return kib << 10;
+    }
+    return kUnknown;
+  }
   bool host_accessible() const override { return true; }
 };
 
@@ -67,6 +77,27 @@ void Memory::scatter(std::span<void* const> to, const void* from, std::size_t by
     copy_rows(to[k], bytes, static_cast<const std::byte*>(from) + k * bytes, to.size() * bytes,
               bytes, rows);
   }
+}
+
+std::string readable_bytes(std::size_t bytes) {
+  constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB"};
+  double value = static_cast<double>(bytes);
+  int unit = 0;
+  for (; value >= 1024 && unit < 4; ++unit) value /= 1024;
+  char text[64];
+  std::snprintf(text, sizeof(text), unit == 0 ? "%.0f %s" : "%.1f %s (%zu bytes)", value,
+                kUnits[unit], bytes);
+  return text;
+}
+
+std::string not_allocated(std::size_t asked, std::size_t free, const std::string& what) {
+  std::string text = "could not allocate ";
+  text +=
+      asked == kUnknown ? "memory of a size that the driver does not name" : readable_bytes(asked);
+  if (!what.empty()) text += " for " + what;
+  if (free == kUnknown) return text;
+  return text + "; " + readable_bytes(free) +
+         " are free, so that a block of at most that would fit";
 }
 
 std::shared_ptr<Memory> host_memory() { return std::make_shared<HostMemory>(); }

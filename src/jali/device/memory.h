@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <span>
+#include <string>
 
 namespace jali::device {
 
@@ -51,5 +52,11 @@ class Memory {
 };
 
 std::shared_ptr<Memory> host_memory();
+
+/// How OutOfMemory begins: "could not allocate 1.2 MiB (1234567 bytes) for WHAT; 1.0 MiB (1048576 bytes) are
+/// free, so that a block of at most that would fit". Without what is kUnknown, or empty.
+std::string not_allocated(std::size_t asked, std::size_t free, const std::string& what = {});
+/// 1234567 -> "1.2 MiB (1234567 bytes)"
+std::string readable_bytes(std::size_t bytes);
 
 }  // namespace jali::device

@@ -11,8 +11,8 @@ AlignedBlock::AlignedBlock(std::shared_ptr<device::Memory> memory, std::size_t b
     : memory_(std::move(memory)), bytes_((bytes + 63) / 64 * 64) {
   data_ = static_cast<std::byte*>(memory_->allocate(bytes_));
   require<OutOfMemory>(data_ != nullptr, [&] {
-    return "no memory for " + std::to_string(bytes) +
-           " bytes of tables or working space: use smaller batches or a smaller ring";
+    return device::not_allocated(bytes_, memory_->available(), "tables or working space") +
+           ": use smaller batches or a smaller ring";
   });
 }
 

@@ -8,8 +8,9 @@
 
 namespace jali::backend::cuda {
 
-/// Calls that belong to no engine's stream. Throws NoDevice, OutOfMemory or DeviceLost.
-void check(cudaError_t code, const char* what);
+/// Calls that belong to no engine's stream. Throws NoDevice, OutOfMemory (asked: bytes of the GPU's memory)
+/// or DeviceLost.
+void check(cudaError_t code, const char* what, std::size_t asked = device::kUnknown);
 
 /// Blocks may take more than 48 KB of shared memory when asked for. What is allowed never shrinks: recorded
 /// launches are held to it when their program is made.

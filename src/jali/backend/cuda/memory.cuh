@@ -42,8 +42,8 @@ class Stream {
   bool owns(const void* data) const;
 
   /// The answer of a call of the driver that was made for this engine. Throws what fits it; remembers
-  /// failures that the device does not come back from.
-  void check(cudaError_t code, const char* what) const;
+  /// failures that the device does not come back from. asked: bytes of the GPU's memory.
+  void check(cudaError_t code, const char* what, std::size_t asked = device::kUnknown) const;
   /// The same for a call that faults may be put into: `call` is made unless the fault stands for it.
   template <class F>
   cudaError_t ask(device::Call kind, F&& call) const {

@@ -85,7 +85,8 @@ CudaPeak measure(Word word, int device) {
   constants(static_cast<typename W::Stored>((std::uint64_t{1} << (word_prime_bits(word) - 1)) + 1),
             p, w);
   void* memory = nullptr;
-  check(cudaMallocAsync(&memory, 2 * kCopied, stream.get()), "room to measure the GPU's memory");
+  check(cudaMallocAsync(&memory, 2 * kCopied, stream.get()), "measuring the GPU's memory",
+        2 * kCopied);
   const unsigned blocks = kBlocksPerSm * static_cast<unsigned>(sms);
   const double computing = least_seconds(stream, [&] {
     butterflies<W><<<blocks, kThreads, 0, stream.get()>>>(static_cast<typename W::Stored*>(memory),

@@ -19,7 +19,9 @@ class Graph final : public Captured {
 
   void instantiate(cudaGraph_t recorded) {
     recorded_ = recorded;
-    stream_->check(cudaGraphInstantiate(&graph_, recorded, 0), "making a program");
+    stream_->check(stream_->ask(device::Call::allocate,
+                                [&] { return cudaGraphInstantiate(&graph_, recorded, 0); }),
+                   "making a program");
     stream_->check(cudaGraphUpload(graph_, stream_->main()), "making a program");
   }
   void run() override {

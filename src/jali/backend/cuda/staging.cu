@@ -3,6 +3,7 @@
 
 #include "jali/backend/cuda/check.cuh"
 #include "jali/backend/cuda/staging.cuh"
+#include "jali/base/error.h"
 #include "jali/base/wipe.h"
 
 namespace jali::backend::cuda {
@@ -25,7 +26,17 @@ Staging::Slot& Staging::next() {
     stream_->check(cudaEventCreateWithFlags(&slot.done, cudaEventDisableTiming), "cudaEventCreate");
   }
   if (slot.data == nullptr) {
-    stream_->check(cudaHostAlloc(&slot.data, kBytes, cudaHostAllocDefault), "pinned host memory");
+    const cudaError_t code = stream_->ask(device::Call::allocate, [&] {
+      return cudaHostAlloc(&slot.data, kBytes, cudaHostAllocDefault);
+    });
+    if (code == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      throw OutOfMemory(device::not_allocated(kBytes, device::host_memory()->available(),
+                                              "copies, of the host's pinned memory") +
+                        ": end programs that hold the host's memory, or raise the limit on locked "
+                        "memory (ulimit -l)");
+    }
+    stream_->check(code, "pinned host memory");
   } else {
     stream_->check(cudaEventSynchronize(slot.done), "waiting for a copy");
   }

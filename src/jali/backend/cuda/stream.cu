@@ -87,16 +87,16 @@ int code_generation(int device) {
   return found;
 }
 
-void check(cudaError_t code, const char* what) {
+void check(cudaError_t code, const char* what, std::size_t asked) {
   if (code == cudaSuccess) [[likely]]
     return;
   if (no_device(code)) throw_no_device(what, code);
   if (sticky(code)) throw DeviceLost(lost_advice(describe(what, code)));
   if (code == cudaErrorMemoryAllocation) {
     std::size_t free = 0, total = 0;
-    cudaMemGetInfo(&free, &total);
-    throw OutOfMemory(describe(what, code) + "; " + std::to_string(free >> 20) + " of " +
-                      std::to_string(total >> 20) + " MiB of the GPU are free");
+    if (cudaMemGetInfo(&free, &total) != cudaSuccess) free = device::kUnknown;
+    throw OutOfMemory(device::not_allocated(asked, free, what) +
+                      ": free ciphertexts, keys or programs, or use smaller batches");
   }
   throw InternalError(describe(what, code));
 }
@@ -149,12 +149,12 @@ bool Stream::owns(const void* data) const {
   return about.type == cudaMemoryTypeDevice && about.device == device_;
 }
 
-void Stream::check(cudaError_t code, const char* what) const {
+void Stream::check(cudaError_t code, const char* what, std::size_t asked) const {
   if (code == cudaSuccess) [[likely]]
     return;
   cudaGetLastError();  // errors that pass are not to be seen again by the next launch
   if (sticky(code) || no_device(code)) lose(describe(what, code));
-  cuda::check(code, what);
+  cuda::check(code, what, asked);
 }
 
 void Stream::launched(const char* kernel, cudaError_t answer) const {

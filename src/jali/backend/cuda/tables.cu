@@ -13,9 +13,9 @@ namespace jali::backend::cuda {
 
 Constant::Constant(const Stream& stream, const void* host, std::size_t bytes) {
   stream.enter();
-  stream.check(stream.ask(device::Call::allocate,
-                          [&] { return cudaMalloc(&data_, bytes == 0 ? 1 : bytes); }),
-               "constants of the engine");
+  const std::size_t size = bytes == 0 ? 1 : bytes;
+  stream.check(stream.ask(device::Call::allocate, [&] { return cudaMalloc(&data_, size); }),
+               "constants of the engine", size);
   // From pageable memory: `host` has been read when this returns.
   stream.check(cudaMemcpyAsync(data_, host, bytes, cudaMemcpyHostToDevice, stream.main()),
                "constants of the engine");
