@@ -32,24 +32,28 @@ work=(
 # What takes racecheck too long. Of rows of 2^16 it sees transforms, lifts, divisions and every operation at one level.
 left_out="racecheck of bootstrappings, of key switches and sums on rows of 2^16 and 2^17, of batches of 64"
 missing=
+parts=()  # tool, program, filter, in how many parts, which
 for tool in "$@"; do
   for item in "${work[@]}"; do
     read -r tools program filter <<<"$item"
     [ $tools = both ] || [ $tools = $tool ] || continue
     [ -x "$tests/$program" ] || { missing+=" $program" && continue; }
-    echo "gpu-sanitize: $tool $program $filter"
-    # In parts beside each other: most of the time is the host's. Some call no kernel.
     count=$("$tests/$program" --gtest_list_tests --gtest_filter="$filter" | grep -c '^  ')
-    count=$((count < shards ? count : shards))
-    parts=()
-    for ((part = 0; part < count; ++part)); do
-      GTEST_TOTAL_SHARDS=$count GTEST_SHARD_INDEX=$part \
-        "$sanitizer" --tool "$tool" --require-cuda-init no --error-exitcode 9 --print-limit 5 \
-        "$tests/$program" --gtest_brief=1 --gtest_filter="$filter" &
-      parts+=($!)
-    done
-    for part in "${parts[@]}"; do wait "$part"; done
+    count=$((count < 2 * shards ? count : 2 * shards))
+    for ((part = 0; part < count; ++part)); do parts+=("$tool $program $filter $count $part"); done
   done
 done
+check() {  # one part; all of its output at once
+  local out status=0
+  out=$(GTEST_TOTAL_SHARDS=$4 GTEST_SHARD_INDEX=$5 "$sanitizer" --tool "$1" --require-cuda-init no \
+    --error-exitcode 9 --print-limit 5 "$tests/$2" --gtest_brief=1 --gtest_filter="$3" 2>&1) || status=$?
+  echo "gpu-sanitize: $1 $2 $3, part $5 of $4: $([ $status = 0 ] && echo clean || echo "exit $status")"
+  [ $status = 0 ] || { echo "$out"; return 1; }
+}
+export -f check
+export sanitizer tests
+# Beside each other, as most of the time is the host's. Some call no kernel.
+printf '%s\n' "${parts[@]}" | xargs -P "$shards" -L 1 bash -c 'check "$@"' check ||
+  { echo "gpu-sanitize: not clean: see the parts above that end with an exit status" >&2; exit 1; }
 [ -z "$missing" ] || { echo "gpu-sanitize: clean, but not built:$missing" >&2; exit 4; }
 echo "gpu-sanitize: clean; left out: $left_out"

@@ -1,5 +1,5 @@
-// What a block of lift_tensor.cu has in shared memory: the columns of a digit, where four targets exchange, and
-// tables.
+// What a block of lift_tensor.cu has in shared memory: the columns of a digit, where the four targets of
+// a team exchange, and tables.
 #pragma once
 
 #include "jali/backend/cuda/conversion.cuh"
@@ -35,7 +35,7 @@ struct Layout {
     return (kSingles + (planes - 8 * kEights) * kSingle + 3) / 4 * 4;
   }
   static std::size_t bytes(unsigned planes, unsigned teams) {
-    return std::size_t{4} * (columns(planes) + 4 * kExchange + teams * kAhead * kTables);
+    return std::size_t{4} * (columns(planes) + teams * (4 * kExchange + kAhead * kTables));
   }
 };
 

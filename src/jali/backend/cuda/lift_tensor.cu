@@ -76,8 +76,9 @@ __global__ void __launch_bounds__(kTeams* Layout<kM, kX, kQuads>::kTeam, 1)
   const unsigned split = blockIdx.y % tensor.splits;
   const unsigned begin = table.begin[digit], count = table.count[digit];
   const unsigned team = threadIdx.x / L::kTeam, index = threadIdx.x % L::kTeam;
-  std::uint32_t* const exchange = words + L::columns(planes);
-  std::uint32_t* const ahead = exchange + 4 * L::kExchange + team * L::kAhead * L::kTables;
+  std::uint32_t* const exchange = words + L::columns(planes) + team * 4 * L::kExchange;
+  std::uint32_t* const ahead =
+      words + L::columns(planes) + kTeams * 4 * L::kExchange + team * L::kAhead * L::kTables;
   const unsigned groups = tensor.groups[digit], step = kTeams * tensor.splits;
   unsigned group = split * kTeams + team;
 
@@ -134,16 +135,14 @@ __global__ void __launch_bounds__(kTeams* Layout<kM, kX, kQuads>::kTeam, 1)
   const auto* const first_tail = single(of_four);
   const auto* const last_tail =
       single(::min(of_four + 4 * (L::kTail - 1), planes - 8 * L::kEights - 1));
-  // Two teams take turns at the product, which shared memory bounds, and at the place where they exchange. One
-  // writes, between groups of as many stages, where it read last, the two ways in turn: nobody else has to have left.
+  // One team writes, between groups of as many stages, where it read last, the two ways in turn: nobody else has to
+  // have left.
   static_assert(T::kGroups == 2);
   constexpr bool kTurns = kTeams == 1 && T::size_of(0) == T::size_of(1);
   bool turned = false;
-  Turns<2 * L::kTeam> product{kTeams + 1, team}, exchanging{kTeams + 3, team};
-  if (kTeams == 2 && team == 1) {
-    product.pass();
-    if (kTransform) exchanging.pass();
-  }
+  // Two teams take turns at the product, which shared memory bounds.
+  Turns<2 * L::kTeam> product{kTeams + 1, team};
+  if (kTeams == 2 && team == 1) product.pass();
   std::uint32_t* now = ahead;
   for (; group < groups; group += step) {
     std::uint32_t* const next =
@@ -210,10 +209,6 @@ __global__ void __launch_bounds__(kTeams* Layout<kM, kX, kQuads>::kTeam, 1)
           t.template exchange<0, 1>(x);
         }
         turned = !turned;
-      } else if constexpr (kTeams == 2) {
-        exchanging.take();
-        t.template exchange<0, 1>(x);
-        exchanging.pass();
       } else {
         t.sync();  // the last four targets have left the exchange
         t.template exchange<0, 1>(x);
@@ -241,10 +236,7 @@ __global__ void __launch_bounds__(kTeams* Layout<kM, kX, kQuads>::kTeam, 1)
       const unsigned from = split * kTeams + t;
       return from < groups ? (groups - from + step - 1) / step : 0;
     };
-    if ((steps(0) == steps(1)) == (team == 0)) {
-      product.take();
-      if (kTransform) exchanging.take();
-    }
+    if ((steps(0) == steps(1)) == (team == 0)) product.take();
   }
 }
 
