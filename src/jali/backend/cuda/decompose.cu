@@ -10,10 +10,14 @@ template <class W>
 struct ReadSource {
   Source source;
   int log_n;
+  template <class F>
+  __device__ __forceinline__ void reading(const Row<W>& row, F&& f) const {
+    source.reading<W>(row.limb, row.b, log_n, row.prime, f);
+  }
   template <int V>
   __device__ __forceinline__ void operator()(const Row<W>& row, int k,
                                              typename W::R (&x)[V]) const {
-    source.get<W>(row.limb, row.b, static_cast<unsigned>(k), log_n, row.prime, x);
+    reading(row, [&](const auto& read) { read(static_cast<unsigned>(k), x); });
   }
 };
 

@@ -23,12 +23,14 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads)
   auto* out = ext + ((static_cast<std::size_t>(blockIdx.z) * s.rows + blockIdx.x) << s.log_n);
   after_predecessor();
   if (is_own(s.targets, target, s.table, digit)) {
-    t.each_vector([&](unsigned, unsigned i) {
-      typename W::R x[Vector<W>::kSize];
-      source.template get<W>(s.targets.position.prime[target], blockIdx.x, t.place(i), s.log_n,
-                             prime, x);
-      write_words<W, Vector<W>::kSize>(out + t.place(i), x, prime);
-    });
+    source.template reading<W>(
+        s.targets.position.prime[target], blockIdx.x, s.log_n, prime, [&](const auto& read) {
+          constexpr unsigned kV = Vector<W>::kSize;
+          typename W::R x[T::kHeld / kV][kV];
+          t.each_vector([&](unsigned e, unsigned i) { read(t.place(i), x[e]); });
+          t.each_vector(
+              [&](unsigned e, unsigned i) { write_words<W, kV>(out + t.place(i), x[e], prime); });
+        });
     return;
   }
   typename W::R x[T::kHeld];

@@ -176,11 +176,13 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
     for (unsigned j = 0; j < count; ++j) {
       if (!is_own(s.targets, target, s.table, first + j)) continue;
       t.shared = slot(j);
-      t.each_vector([&](unsigned, unsigned i) {
-        R x[kV];
-        source.template get<W>(own, from_row, t.place(i), s.log_n, prime, x);
+      source.template reading<W>(own, from_row, s.log_n, prime, [&](const auto& read) {
+        R x[T::kHeld / kV][kV];
+        t.each_vector([&](unsigned e, unsigned i) { read(t.place(i), x[e]); });
+        t.each_vector([&](unsigned e, unsigned i) {
 #pragma unroll
-        for (int c = 0; c < kV; ++c) t.shared[T::padded(i) + c] = x[c];
+          for (int c = 0; c < kV; ++c) t.shared[T::padded(i) + c] = x[e][c];
+        });
       });
     }
     __pipeline_wait_prior(0);

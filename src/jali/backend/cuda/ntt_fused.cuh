@@ -13,6 +13,9 @@
 // For rows of one pass a Load may have, instead, all residues of a thread at once, x[r] of place k(r):
 //     template <int kCount, class K>
 //     __device__ void whole(const Row<W>& row, K&& k, typename W::R (&x)[kCount]) const;
+// and for an inverse, where it reads in one of several ways, f(read) with the one that the row wants, read(k, x):
+//     template <class F>
+//     __device__ void reading(const Row<W>& row, F&& f) const;
 // and a type LimbsFirst, where blocks of one batch entry's limbs should follow each other.
 // A Store may read words of its own before it is called, which it is then given as one more argument:
 //     template <int V>

@@ -402,11 +402,22 @@ struct RowWorker {
   }
   __device__ __forceinline__ void inverse() const {
     R x[kCount];
-    each_vector([&](Vector& v, int k) {
-      R in[kV];
-      load(row, k, in);
-      v = pack(in);
-    });
+    const auto fetch = [&](const auto& read) {
+      Vector held[kCount / kV];  // all of them before the first is put
+      int i = 0;
+      each_vector([&](Vector&, int k) {
+        R in[kV];
+        read(static_cast<unsigned>(k), in);
+        held[i++] = pack(in);
+      });
+      i = 0;
+      each_vector([&](Vector& v, int) { v = held[i++]; });
+    };
+    if constexpr (requires { load.reading(row, fetch); }) {
+      load.reading(row, fetch);
+    } else {
+      fetch([&](unsigned k, R(&in)[kV]) { load(row, static_cast<int>(k), in); });
+    }
     __syncwarp();
     get<kLast>(x);
     inverse_from<kLast>(x);

@@ -297,38 +297,48 @@ struct Source {
   unsigned batch = 1;  // of a part
   Limbs at, at_b;  // where its limbs lie in a, in b
 
-  /// Residues k, k + 1, .. of row `row` (of all parts) of limb `limb`; k a multiple of V, at most sixteen
-  /// bytes.
-  template <class W, int V>
-  __device__ __forceinline__ void get(unsigned limb, unsigned row, unsigned k, int log_n,
-                                      const typename W::Prime& prime, typename W::R (&x)[V]) const {
+  /// f(read): read(k, x) has residues k, k + 1, .. of row `row` (of all parts) of limb `limb`; k a multiple
+  /// of V, at most sixteen bytes. What the source is of is asked once, so that a thread's reads set out together.
+  template <class W, class F>
+  __device__ __forceinline__ void reading(unsigned limb, unsigned row, int log_n,
+                                          const typename W::Prime& prime, F&& f) const {
     using Stored = typename W::Stored;
+    using R = typename W::R;
     const unsigned part = part_of(row, batch), r = row - part * batch;
-    const auto begin = [&](const Limbs& limbs) {
-      return (static_cast<std::size_t>(limbs.prime[limb]) * batch + r) << log_n;
+    const auto begin = [&](const void* p, const Limbs& limbs) {
+      return static_cast<const Stored*>(p) +
+             ((static_cast<std::size_t>(limbs.prime[limb]) * batch + r) << log_n);
     };
+    const Stored* from = begin(a[part], at);
     const std::uint64_t turn = g[part];
-    const unsigned from = turn == 1 ? k : source_ntt(k, turn, log_n) & ~(V - 1u);
-    read_words<W, V>(static_cast<const Stored*>(a[part]) + begin(at) + from, x);
     if (b != nullptr) {
-      typename W::R y[V];
-      read_words<W, V>(static_cast<const Stored*>(b) + begin(at_b) + k, y);
+      const Stored* other = begin(b, at_b);
+      const auto product = [&]<int V>(unsigned k, R(&x)[V]) {
+        R y[V];
+        read_words<W, V>(from + k, x), read_words<W, V>(other + k, y);
 #pragma unroll
-      for (int i = 0; i < V; ++i) {
-        x[i] = mul_mod<W>(x[i], y[i], prime);
-        if (twice) x[i] = W::add_mod(x[i], x[i], prime);
-      }
-      return;
-    }
-    if (turn == 1) return;
-    typename W::R run[V];
+        for (int i = 0; i < V; ++i) x[i] = mul_mod<W>(x[i], y[i], prime);
+      };
+      if (!twice) return f(product);
+      f([&]<int V>(unsigned k, R(&x)[V]) {
+        product(k, x);
 #pragma unroll
-    for (int i = 0; i < V; ++i) run[i] = x[i];
+        for (int i = 0; i < V; ++i) x[i] = W::add_mod(x[i], x[i], prime);
+      });
+    } else if (turn == 1) {
+      f([&]<int V>(unsigned k, R(&x)[V]) { read_words<W, V>(from + k, x); });
+    } else {
+      f([&]<int V>(unsigned k, R(&x)[V]) {
+        R run[V];
+        read_words<W, V>(from + (source_ntt(k, turn, log_n) & ~(V - 1u)), run);
 #pragma unroll
-    for (int i = 0; i < V; ++i) {
-      const unsigned place = source_ntt(k + i, turn, log_n) & (V - 1u);
+        for (int i = 0; i < V; ++i) {
+          const unsigned place = source_ntt(k + i, turn, log_n) & (V - 1u);
+          x[i] = run[0];
 #pragma unroll
-      for (int j = 0; j < V; ++j) x[i] = place == static_cast<unsigned>(j) ? run[j] : x[i];
+          for (int j = 1; j < V; ++j) x[i] = place == static_cast<unsigned>(j) ? run[j] : x[i];
+        }
+      });
     }
   }
 };
