@@ -228,7 +228,7 @@ levels_after: multiplications between bootstrappings; None for 10.
 order: "raise_first", which serves values of every level, or "slots_first", which all presets have: more
     precise and cheaper, most of all for real numbers, but due three levels before the last.
 iterations: of Bound.bootstrap, for which precision_bits is that of the result; None for 1. A scale that
-    holds it is chosen, and a level more.
+    holds it is chosen, and a level more. 50 bits are the most.
 device: "cpu" or "cuda", the kind that will compute; it decides what word="auto" is, wherever the call
     is made, and nothing else: every device computes with every word.
 

@@ -226,7 +226,7 @@ TEST(Bootstrapper, RefusesWhatItCannotDo) {
   loud.estimate.message = 1.01 * world.bootstrapper->plan().max_magnitude();
   EXPECT_THROW(world.bootstrapper->apply(loud), InvalidArgument);
   // At level 0 a large scale leaves no room above the message.
-  const auto tall = world.encrypt(v, 0, 0x1p54);
+  const auto tall = world.encrypt(v, 0, 0x1p56);
   EXPECT_THROW(world.bootstrapper->apply(tall), ScaleMismatch);
 
   EXPECT_THROW(BootstrapPlan(world.params, {0}), InvalidArgument);

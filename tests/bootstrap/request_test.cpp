@@ -68,6 +68,34 @@ TEST(BootstrapRequest, TakesNoDearerCosineThanThePrecisionNeeds) {
   }
 }
 
+// Few bits ask for levels and scales below the least there are, and for primes so small that q_0 is far larger than
+// asked for; large scales for more than one prime at level 0. The precision is there all the same.
+TEST(BootstrapRequest, ReachesFewBitsAndOddScales) {
+  for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
+    for (const Word word : {Word::w32, Word::w52, Word::w64}) {
+      for (const auto& [precision, scale] : {std::pair{5.0, 0.0}, {8.0, 0.0}, {20.0, 55.0}}) {
+        params::BootstrapRequest request;
+        request.precision_bits = precision;
+        request.scale_bits = scale;
+        request.levels_after = 2;
+        request.order = order;
+        request.word = word;
+        request.log_n = 11;
+        request.security = 0;
+        request.name = "insecure_test";
+        SCOPED_TRACE(std::to_string(precision) + " bits, scale " + std::to_string(scale) + " " +
+                     std::string(word_name(word)) +
+                     (order == BootstrapOrder::raise_first ? " raise_first" : " slots_first"));
+        World world(params::create_with_bootstrap(request), {});
+        const auto v = world.vector(world.params->slots());
+        const int level = world.params->bootstrap()->input_level();
+        const auto y = world.bootstrapper->apply(world.encrypt(v, level));
+        EXPECT_GT(World::precision(world.decrypt(y), v), precision - 0.3) << world.seed;
+      }
+    }
+  }
+}
+
 // Twice the precision within the security table: 40 bits at N = 2^16, the sparse secret's modulus too.
 TEST(BootstrapRequest, FindsSecureParametersForTwoApplications) {
   params::BootstrapRequest request;
@@ -86,6 +114,17 @@ TEST(BootstrapRequest, RefusesWhatItCannotDo) {
   EXPECT_THROW(params::create_with_bootstrap(request), InvalidArgument);
   request.iterations = 0;
   EXPECT_THROW(params::create_with_bootstrap(request), InvalidArgument);
+  // Numbers are doubles, whatever the number of applications.
+  request.precision_bits = 51;
+  request.iterations = 4;
+  EXPECT_THROW(params::create_with_bootstrap(request), InvalidArgument);
+  // A scale that cannot hold the precision, told before anything is made of it.
+  request = {};
+  request.log_n = 16;
+  request.scale_bits = 30;
+  EXPECT_THROW(params::create_with_bootstrap(request), InvalidArgument);
+  request.scale_bits = 34.5;
+  EXPECT_NO_THROW(params::create_with_bootstrap(request));
   request = {};
   request.levels_after = 0;
   EXPECT_THROW(params::create_with_bootstrap(request), InvalidArgument);

@@ -38,13 +38,6 @@ TEST_P(ShippedCircuits, EveryCombination) {
           World world(params, {log_slots});
           const auto v = world.vector(std::size_t{1} << log_slots);
           const int level = world.bootstrapper->plan().input_level();
-          // One of the levels of slots to coefficients serves two slots, and what the others leave is too much for a scale
-          // of 20 bits. Refused, not wrong.
-          if (preset.name == "n15_small" && order == BootstrapOrder::raise_first &&
-              word != Word::w32 && log_slots == 1) {
-            EXPECT_THROW(world.bootstrapper->apply(world.encrypt(v, level)), ScaleMismatch);
-            continue;
-          }
           const auto y = world.bootstrapper->apply(world.encrypt(v, level));
           EXPECT_EQ(y.level, params->depth());
           EXPECT_EQ(y.log_slots, log_slots);
@@ -53,7 +46,11 @@ TEST_P(ShippedCircuits, EveryCombination) {
           const bool many =
               v.size() >= 256;  // else one key's noise may be far from the average key's
           EXPECT_GT(measured, predicted - (many ? 1 : 3)) << "seed " << world.seed;
-          EXPECT_LT(measured, predicted + (many ? 2.5 : 6)) << "seed " << world.seed;
+          // What the sine takes of two slots is little where their numbers happen to be small.
+          EXPECT_LT(measured, predicted + (many            ? 2.5
+                                           : log_slots > 1 ? 6
+                                                           : 10))
+              << "seed " << world.seed;
           // Few levels, and few slots, cost some of what the preset has in full.
           EXPECT_GT(predicted, preset.precision_bits - (log_slots > 1 ? 0.8 : 2.5));
         }

@@ -1,5 +1,6 @@
 // Restoring fewer levels: right, with the same keys, and at less cost.
 #include "jali/backend/trace/trace.h"
+#include "jali/params/bootstrap_request.h"
 #include "support.h"
 
 namespace jali::bootstrap::testing {
@@ -51,6 +52,46 @@ TEST(TargetLevel, EveryOneIsRight) {
       }
     }
   }
+}
+
+// Rational levels: those of a part lead from one to the next as the whole's do, or there is no such part. With keys cut
+// to the part as well.
+TEST(TargetLevel, EveryOneOfRationalLevelsIsRight) {
+  int parts = 0, none = 0;
+  for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
+    for (const auto& [precision, cts, stc] :
+         {std::array{5, 1, 3}, {12, 3, 3}, {20, 3, 3}, {24, 4, 2}, {31, 6, 1}}) {
+      params::BootstrapRequest request;
+      request.order = order;
+      request.word = Word::w32;
+      request.precision_bits = precision;
+      request.cts_levels = cts;
+      request.stc_levels = stc;
+      request.levels_after = 5;
+      request.log_n = 10;
+      request.security = 0;
+      request.name = "insecure_test";
+      const auto params = params::create_with_bootstrap(request);
+      const int lowest = params->bootstrap()->input_level();
+      for (int target = lowest; target <= params->depth(); ++target) {
+        SCOPED_TRACE("order " + std::to_string(static_cast<int>(order)) + " bits " +
+                     std::to_string(precision) + " level " + std::to_string(target));
+        const auto part = params->with_depth(target);
+        (part ? parts : none) += 1;
+        for (int l = target + 1; part && l <= part->top(); ++l) {
+          EXPECT_NEAR(part->level(l).log_q - part->level(l - 1).log_q,
+                      std::log2(part->level(l).ratio), 1e-9);
+        }
+        World world(params, {9, false, false, target});
+        const auto v = world.vector(params->slots());
+        const auto y = world.bootstrapper->apply(world.encrypt(v, lowest));
+        EXPECT_EQ(y.level, target);
+        EXPECT_GT(World::precision(world.decrypt(y), v), precision - 1.5) << world.seed;
+      }
+    }
+  }
+  EXPECT_GT(parts, 10);
+  EXPECT_GT(none, 0);
 }
 
 TEST(TargetLevel, CostsLess) {

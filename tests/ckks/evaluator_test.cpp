@@ -229,6 +229,9 @@ TEST_P(EvaluatorTest, DropAndAdjustKeepTheMessage) {
   World w(GetParam(), {});
   const auto x = w.vector();
   const auto a = w.encrypt(x);
+  const auto product = w.evaluator->multiply(a, a);
+  std::vector<Complex> squares;
+  for (const Complex& z : x) squares.push_back(z * z);
   for (int level = 0; level < w.params->depth(); ++level) {
     const auto dropped = w.evaluator->drop_to(a, level);
     EXPECT_EQ(dropped.level, level);
@@ -237,6 +240,11 @@ TEST_P(EvaluatorTest, DropAndAdjustKeepTheMessage) {
     const auto adjusted = w.evaluator->adjust(a, level, scale);
     EXPECT_EQ(adjusted.scale, scale);
     w.expect(adjusted, x, 0.8, 1.25);
+    if (level + 2 > w.params->depth()) continue;
+    // A product that was not rescaled: the last level alone leaves no factor, all of them do.
+    const auto low = w.evaluator->adjust(product, level, scale);
+    EXPECT_EQ(low.scale, scale);
+    w.expect(low, squares, 0.5, 1.7);
   }
 }
 

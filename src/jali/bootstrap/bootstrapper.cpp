@@ -17,6 +17,9 @@ using ckks::Ciphertext;
 using params::BootstrapLiteral;
 using params::BootstrapOrder;
 
+/// Of an integer that brings a scale down within the circuit, where a relative error is one of every multiple of q_0.
+constexpr double kNear = 0x1p-46;
+
 }  // namespace
 
 Bootstrapper::Bootstrapper(std::shared_ptr<const ckks::Evaluator> evaluator, BootstrapPlan plan)
@@ -62,10 +65,10 @@ Ciphertext Bootstrapper::enter(const Ciphertext& x, double& entered) const {
     entered = target;
     return evaluator_->adjust(x, 0, target);
   }
-  const double factor = std::floor(target / x.scale * (1 + 0x1p-40));
-  require<ScaleMismatch>(factor >= 1 && factor < 0x1p62, [&] {
+  const double factor = std::max(std::floor(target / x.scale * (1 + 0x1p-40)), 1.0);
+  require<ScaleMismatch>(factor < 0x1p62, [&] {
     return "a scale of 2^" + std::to_string(std::log2(x.scale)) +
-           " at level 0 leaves too little room for bootstrapping: it takes up to 2^" +
+           " at level 0 holds no message: bootstrapping brings it to 2^" +
            std::to_string(std::log2(target));
   });
   Ciphertext out = evaluator_->multiply_integer(x, static_cast<std::int64_t>(factor));
@@ -116,6 +119,17 @@ void Bootstrapper::check(const Ciphertext& x) const {
     return "the declared magnitude " + std::to_string(x.estimate.message) +
            " is more than these parameters bootstrap, " + std::to_string(plan_.max_magnitude()) +
            ": multiply the values by a constant below 1 before and by its inverse behind";
+  });
+  // At the lowest level nothing divides: a scale above the canonical one makes numbers as much larger.
+  if (x.level > plan_.input_level()) return;
+  const double usual =
+      plan_.input_level() == 0 ? plan_.entry_scale_ : plan_.params_->level(x.level).scale;
+  require<ScaleMismatch>(x.scale / usual * x.estimate.message <= plan_.max_magnitude(), [&] {
+    return "a scale of 2^" + std::to_string(std::log2(x.scale)) + " at level " +
+           std::to_string(x.level) +
+           " leaves too little room for bootstrapping: it takes up to 2^" +
+           std::to_string(std::log2(usual * plan_.max_magnitude() / x.estimate.message)) +
+           " for the declared magnitude";
   });
 }
 
@@ -180,7 +194,8 @@ std::pair<Ciphertext, Ciphertext> Bootstrapper::apply_pair(const Ciphertext& x, 
 // Y. Bae, J. H. Cheon, W. Cho, J. Kim, T. Kim, eprint 2022/1167: with y_0 = boot(x) and
 //   y_{i+1} = boot(2^{k_i} (x - y_0 / F_0 - .. - y_i / F_i)),  F_{i+1} = 2^{k_i} F_i,  F_0 = 1,
 // the sum of the y_i / F_i is off by the last one's error over the last factor. k is the precision of a
-// result less two bits, so that what is refreshed has slots of modulus about 1/4.
+// result less two bits, so that what is refreshed has slots of modulus about 1/4. The largest of them are ten times
+// that, and what the sine takes of those is enlarged next: with arcsin, a fifth power or more, it is three bits.
 Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor, const Done& done,
                                   int iterations) const {
   const auto& ev = *evaluator_;
@@ -199,7 +214,10 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
   const double top_scale = params.level(params.depth()).scale;
   const double most = std::min(base.scale, top_scale) * 0x1p-21;
   const double base_scale = base.scale;
+  // Of the numbers that are reduced, by a scale that is not the usual one.
+  const double drift = base_scale / (low == 0 ? plan_.entry_scale_ : params.level(low).scale);
   const bool drop = plan_.options_.real && low > 0;
+  const double margin = params.bootstrap()->inverse_sine > 1 ? 3 : 2;
   std::vector<Ciphertext> terms;
   double enlarged = 1;
   Ciphertext rest = ev.copy(base);
@@ -212,8 +230,9 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
     terms.push_back(std::move(y));
     if (static_cast<int>(terms.size()) == iterations) break;
 
-    const double error = std::max(std::exp2(-bits), plan_.worst_sine_error(message));
-    const double k = std::floor(std::min(-std::log2(error) - 2, std::log2(most / enlarged)));
+    const double error =
+        std::max(std::exp2(-bits), plan_.worst_sine_error(drift * message) / drift);
+    const double k = std::floor(std::min(-std::log2(error) - margin, std::log2(most / enlarged)));
     if (k < 1) break;  // the scale holds no more
     // The errors that the next result measures are no noise of this one.
     Ciphertext& last = terms.back();
@@ -271,13 +290,13 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
   }
 
   const auto& to_slots = *plan_.to_slots_;
-  Ciphertext raised = ev.raise(low, to_slots.level() + (plan_.step_down_ ? 1 : 0));
+  Ciphertext raised = ev.raise(low, plan_.raised_level_);
   // What is reduced is phase / q_0, a number of its own.
   raised.scale = plan_.q0_;
   const double coefficient = std::sqrt((b.weight + 1) / 12.0);
   raised.estimate.message = coefficient * std::sqrt(static_cast<double>(params.n()));
-  if (plan_.step_down_) {
-    raised = ev.adjust(raised, to_slots.level(), to_slots.stages().front().input_scale());
+  if (raised.level > to_slots.level()) {
+    raised = ev.adjust(raised, to_slots.level(), to_slots.stages().front().input_scale(), kNear);
   }
   raised = trace(std::move(raised));
   done("raise", raised);
@@ -293,14 +312,15 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
     f.estimate.message =
         factor * x.estimate.message * std::sqrt((plan_.side_by_side_ ? 1 : 2) / numbers);
     if (f.level > dft.level()) {
-      f = ev.adjust(f, dft.level(), dft.stages().front().input_scale());
+      f = ev.adjust(f, dft.level(), dft.stages().front().input_scale(), kNear);
     }
     f = dft.apply(ev, f);
     done("slots_to_coefficients", f);
   }
   f.log_slots = x.log_slots;
   f.estimate.message = factor * x.estimate.message;
-  const double sine = factor * plan_.sine_error(x.estimate.message) * f.scale;
+  const double drift = entered / plan_.entry_scale_;
+  const double sine = factor * plan_.sine_error(drift * x.estimate.message) / drift * f.scale;
   f.estimate.variance += sine * sine / static_cast<double>(params.n());
   if (target < params.depth()) f = ev.adjust(f, target, params.level(target).scale);
   if (plan_.turn_ != 0) f = ev.rotate(f, plan_.turn_);

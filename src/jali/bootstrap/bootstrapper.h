@@ -69,7 +69,7 @@ class BootstrapPlan {
   BootstrapperOptions options_;
   bool side_by_side_ = false;
   int turn_ = 0;  // rotation that puts the result's slots where they belong
-  bool step_down_ = false;  // one level between raising and the first matrix
+  int raised_level_ = 0;  // that of the first matrix, or above it where few slots leave levels over
   double q0_ = 0;
   double entry_scale_ = 0;  // of the message at level 0
   double mod_scale_ = 0;  // of the result of the reduction, in message units

@@ -23,7 +23,7 @@ const BootstrapLiteral& literal(const CkksParamsPtr& params) {
   return *params->bootstrap();
 }
 
-/// The part of the parameters that restores so many levels; all of them where there is none.
+/// The part of the parameters that restores so many levels, or the next more that there is a part for.
 CkksParamsPtr restored(const CkksParamsPtr& params, int target) {
   const auto& b = literal(params);
   if (target < 0 || target == params->depth()) return params;
@@ -31,8 +31,29 @@ CkksParamsPtr restored(const CkksParamsPtr& params, int target) {
     return "target_level must be " + std::to_string(b.input_level()) + " to " +
            std::to_string(params->depth()) + ", not " + std::to_string(target);
   });
-  const auto part = params->with_depth(target);
-  return part ? part : params;
+  for (int depth = target; depth < params->depth(); ++depth) {
+    if (auto part = params->with_depth(depth)) return part;
+  }
+  return params;
+}
+
+/// Where a ciphertext of this scale comes to before a matrix at `level` when few slots leave the levels up to `top`
+/// over: from `from`, at `scale`. The factor that does it is an integer, wrong by 2^-f of itself where it has f bits, f
+/// at least those of `precision` and at least the 19 that adjust asks for.
+struct Descent {
+  int from = 0;
+  double scale = 0;
+};
+Descent descent(const params::CkksParams& params, int top, int level, double scale, double wanted,
+                double precision) {
+  const double least = std::clamp(precision, 0x1p19, 0x1p46);
+  double ratio = 1;
+  for (int l = level + 1; l <= top; ++l) {
+    ratio *= params.level(l).ratio;
+    if (wanted / scale * ratio >= least) return {l, wanted};
+  }
+  // Not as far as wanted: the matrices take the rest.
+  return {top, scale / ratio * least};
 }
 
 circuits::ReductionOptions reduction_options(const BootstrapLiteral& b) {
@@ -76,9 +97,18 @@ BootstrapPlan::BootstrapPlan(CkksParamsPtr params, const BootstrapperOptions& op
   to_slots.level = mod_top + to_slots.levels;
   to_slots.log_slots = options_.log_slots;
   to_slots.factor = reduction_.input_factor() / gap * (side_by_side_ ? 1 : 0.5);
-  // A level that few slots leave over brings a large q_0 down, so that the matrices need not.
-  step_down_ = to_slots.levels < b.cts_levels && mod_nominal < q0_;
-  to_slots.input_scale = step_down_ ? mod_nominal : q0_;
+  // Levels that few slots leave over bring a large q_0 down, so that the matrices need not. The reduction's roundings,
+  // which it enlarges by 2^4.9 and more, bound what is worth while.
+  const double worth = mod_nominal /
+                       std::sqrt(static_cast<double>(params_->n()) / 2 *
+                                 params::NoiseModel(*params_).rescale_variance()) /
+                       4;
+  raised_level_ = to_slots.level;
+  to_slots.input_scale = q0_;
+  if (to_slots.levels < b.cts_levels && mod_nominal < q0_) {
+    const Descent down = descent(*params_, params_->top(), to_slots.level, q0_, mod_nominal, worth);
+    if (down.scale < q0_) raised_level_ = down.from, to_slots.input_scale = down.scale;
+  }
   to_slots.output_scale = mod_nominal;
   to_slots.side_by_side = side_by_side_;
   // Baby steps that stay over QP are weighed as they are made, which the model of costs does not know: on few limbs,
@@ -95,8 +125,11 @@ BootstrapPlan::BootstrapPlan(CkksParamsPtr params, const BootstrapperOptions& op
   // Levels that few slots leave over bring the scale down, so that the matrices get more of theirs.
   const bool spare = to_coefficients.levels < b.stc_levels;
   to_coefficients.input_scale = !raise_first ? params_->level(to_coefficients.level).scale
-                                : spare      ? 16 * params_->level(depth).scale
-                                             : mod_scale_;
+                                : spare
+                                    ? descent(*params_, depth + b.stc_levels, to_coefficients.level,
+                                              mod_scale_, 16 * params_->level(depth).scale, 1)
+                                          .scale
+                                    : mod_scale_;
   to_coefficients.output_scale = raise_first ? params_->level(depth).scale : entry_scale_;
   to_coefficients.side_by_side = side_by_side_;
   to_coefficients.bsgs = to_slots.bsgs;

@@ -542,27 +542,34 @@ Ciphertext Evaluator::drop_to(const Ciphertext& a, int level) const {
   return out;
 }
 
-Ciphertext Evaluator::adjust(const Ciphertext& a, int level, double scale) const {
+Ciphertext Evaluator::adjust(const Ciphertext& a, int level, double scale, double near) const {
   impl_->check(a);
   require<InvalidArgument>(level >= 0 && level < a.level, [&] {
     return "adjust needs a lower level than " + std::to_string(a.level) + ", not " +
            std::to_string(level);
   });
   require<InvalidArgument>(std::isfinite(scale) && scale > 0, "the scale must be positive");
-  // One factor and one division: from the level just above when its limbs are at hand.
+  // One factor, an integer, and one division: from the level just above when its limbs are at hand and leave the
+  // factor enough bits, else from a's.
   const auto& from = impl_->params->level(a.level).primes;
   const auto& above = impl_->params->level(level + 1).primes;
-  const bool nested =
-      level + 1 < a.level && std::includes(from.begin(), from.end(), above.begin(), above.end());
+  const auto exact_factor = [&](int start) { return scale / a.scale * impl_->ratio(start, level); };
+  // Off by 2^-20 of the message, or by 8 units of the result: its division rounds by more in every slot.
+  const double most_off = std::max(0x1p-20, 8 / scale);
+  const auto precise = [&](double exact, double off) {
+    const double integer = std::nearbyint(exact);
+    return integer >= 1 && std::fabs(integer / exact - 1) < off;
+  };
+  const bool nested = level + 1 < a.level &&
+                      std::includes(from.begin(), from.end(), above.begin(), above.end()) &&
+                      precise(exact_factor(level + 1), std::min(near, most_off));
   const int start = nested ? level + 1 : a.level;
+  require<ScaleMismatch>(precise(exact_factor(start), most_off), [&] {
+    return "a scale of 2^" + to_string(std::log2(a.scale)) + " cannot be brought to 2^" +
+           to_string(std::log2(scale)) + " by level " + std::to_string(level) + ": rescale first";
+  });
   const double ratio = impl_->ratio(start, level);
-  const double factor = std::nearbyint(scale / a.scale * ratio);
-  require<ScaleMismatch>(factor >= 1 && std::fabs(factor / (scale / a.scale * ratio) - 1) < 0x1p-20,
-                         [&] {
-                           return "a scale of 2^" + to_string(std::log2(a.scale)) +
-                                  " cannot be brought to 2^" + to_string(std::log2(scale)) +
-                                  " by level " + std::to_string(level) + ": rescale first";
-                         });
+  const double factor = std::nearbyint(exact_factor(start));
   Ciphertext out = impl_->shell(a);
   const auto& primes = nested ? above : from;
   const auto residues = ring::residues(*impl_->ring, primes, factor);
@@ -583,6 +590,7 @@ Ciphertext Evaluator::adjust(const Ciphertext& a, int level, double scale) const
   const double exact = a.scale * factor / ratio;
   out.estimate = impl_->noise.multiply_constant(a.estimate, 1, factor);
   out.estimate = impl_->noise.rescale(out.estimate, ratio);
+  if (a.parts.size() == 3) out.estimate.variance += impl_->noise.square_rescale_variance();
   out.estimate.variance += impl_->scale_error_variance(a.estimate.message, exact, scale);
   return out;
 }

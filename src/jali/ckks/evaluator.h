@@ -123,8 +123,10 @@ class Evaluator {
   /// Same message and scale at a lower level.
   Ciphertext drop_to(const Ciphertext& a, int level) const;
   /// Brings `a` to (level, scale), level below a's: one multiplication by a constant and one rescale,
-  /// so that scales match to rounding.
-  Ciphertext adjust(const Ciphertext& a, int level, double scale) const;
+  /// so that scales match to rounding. The constant is an integer, off by at most 2^-20 of itself (of small scales,
+  /// by less than the rescale's rounding); where one that starts at level + 1 is off by more than `near`, it starts
+  /// at a's level.
+  Ciphertext adjust(const Ciphertext& a, int level, double scale, double near = 1) const;
 
   /// From level 0 to a level above params().depth(): phase + q_0 I modulo the larger modulus, with I
   /// small integers; scale and estimate are of the phase. For bootstrap::Bootstrapper. Throws KeyMissing

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <string>
 
 #include "jali/base/error.h"
@@ -34,14 +35,31 @@ constexpr double kMaxSparseBits = 126;
 /// Two primes of a 32-bit word, which are below 2^30 and not all of one size.
 constexpr double kTwoPrimes = 59.4;
 
+/// What doubles leave, of 53 bits.
+constexpr int kMostPrecision = 50;
+/// Of one of several applications.
+constexpr double kLeastOfSeveral = 10;
+
+/// Of every level of bootstrapping, and of a scale; more than few bits of precision need.
+constexpr double kLeastLevelBits = 20, kLeastScaleBits = 15;
+
+/// 3 -> "3", 37.5 -> "37.5".
+std::string number(double x) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof(buffer), "%.6g", x);
+  return buffer;
+}
+
 /// Up to a tenth of a bit, so that literals are readable numbers.
 double tenths(double bits) { return std::ceil(bits * 10 - 1e-6) / 10; }
+double level_tenths(double bits) { return std::max(tenths(bits), kLeastLevelBits); }
 
 }  // namespace
 
 CkksLiteral bootstrap_literal(const BootstrapRequest& request, int log_n) {
-  // Every application after the first adds its own bits less two, or less three for safety.
-  const double p = (request.precision_bits + 3 * (request.iterations - 1)) / request.iterations;
+  // Every application after the first adds its own bits less two, or less three for safety: too little of few bits.
+  double p = std::max((request.precision_bits + 3 * (request.iterations - 1)) / request.iterations,
+                      std::min(request.precision_bits, kLeastOfSeveral));
   const double n = static_cast<double>(std::size_t{1} << log_n);
   const bool raise_first = request.order == BootstrapOrder::raise_first;
   // A rescale's rounding in the real part of a slot; that of a plaintext.
@@ -55,8 +73,19 @@ CkksLiteral bootstrap_literal(const BootstrapRequest& request, int log_n) {
   l.security = request.security;
   l.word = request.word;
   l.log_n = log_n;
-  l.scale_bits =
-      request.scale_bits > 0 ? request.scale_bits : tenths(request.precision_bits + rounding + 1.5);
+  const double needed_scale = tenths(request.precision_bits + rounding + 1);
+  require<InvalidArgument>(request.scale_bits == 0 || request.scale_bits >= needed_scale, [&] {
+    return "a scale of " + number(request.scale_bits) + " bits holds no " +
+           number(request.precision_bits) + " bits of precision at log_n " + std::to_string(log_n) +
+           ": ask for scale_bits of " + number(needed_scale) + " or more, or leave them out";
+  });
+  l.scale_bits = request.scale_bits > 0
+                     ? request.scale_bits
+                     : std::max(tenths(request.precision_bits + rounding + 1.5), kLeastScaleBits);
+  // Bootstrapper: a term is enlarged by 2^(scale_bits - 21) at most.
+  if (request.scale_bits == 0 && request.precision_bits > p) {
+    l.scale_bits = std::max(l.scale_bits, tenths(request.precision_bits - p + 24));
+  }
   BootstrapLiteral& b = l.bootstrap.emplace();
   b.order = request.order;
   b.weight = 32;
@@ -72,6 +101,7 @@ CkksLiteral bootstrap_literal(const BootstrapRequest& request, int log_n) {
   const bool large = l.scale_bits + b.ratio_bits > kMaxSparseBits / 2;
   if (p + b.ratio_bits + sum > kScalePrecision - (raise_first ? 3 : 2.5) || large) {
     b.inverse_sine = 3;
+    p += 1 - 1.0 / request.iterations;  // there it is a bit less
     b.ratio_bits = tenths((p + 6.9) / 4);
   }
   // The cheapest cosine that is inaudible.
@@ -90,7 +120,7 @@ CkksLiteral bootstrap_literal(const BootstrapRequest& request, int log_n) {
   // primes as well: then the levels lie inside each other, and nothing is divided to be added.
   const bool small_word = request.word == Word::w32;
   const auto level_bits = [&](double gain) {
-    return tenths(p + rounding + gain + b.ratio_bits - 2.65 + sum + 1);
+    return level_tenths(p + rounding + gain + b.ratio_bits - 2.65 + sum + 1);
   };
   // With a head T_2 no longer outweighs two parts that this average leaves out: roundings of powers that are divided
   // to come to other levels, and large I, rare but each in a slot of its own. Raised first a slot is a sum of all
@@ -103,42 +133,67 @@ CkksLiteral bootstrap_literal(const BootstrapRequest& request, int log_n) {
     b.head_bits = 4;
     b.mod_bits = bits;
   }
-  // Each of the matrices is off by 2^-bits of its entries' size, sqrt(2) 2^5 diagonals at 2^-5.
-  b.cts_bits = tenths(p + encoding + 8 + b.ratio_bits + sum -
-                      (b.mod_bits + b.head_bits / 2.0 - q0) / b.cts_levels);
+  // Each of the matrices is off by 2^-bits of its entries' size, sqrt(2) 2^5 diagonals at 2^-5. A product of more than
+  // four stages of butterflies has as many more diagonals as it makes the message smaller.
+  const int stages = (log_n - 1 + b.cts_levels - 1) / b.cts_levels;
+  b.cts_bits = level_tenths(p + encoding + 8 + (stages > 4 ? stages - 3 : 0) + b.ratio_bits + sum -
+                            (b.mod_bits + b.head_bits / 2.0 - q0) / b.cts_levels);
   const double after = b.mod_bits + 2.65 - b.ratio_bits;
   // A scale far above what the reduction leaves is made by these levels' diagonals alone.
   const double matrices = p + encoding + 3.5;
-  b.stc_bits =
-      tenths(std::max(matrices + (after - l.scale_bits) / b.stc_levels, std::min(matrices, 28.0)));
+  b.stc_bits = level_tenths(
+      std::max(matrices + (after - l.scale_bits) / b.stc_levels, std::min(matrices, 28.0)));
   return l;
 }
+
+namespace {
+
+/// Where primes of whole words are few, q_0 is larger than was asked for. Coefficients to slots starts at this scale and
+/// takes as many bits more (of 32-bit words boot_levels does so).
+CkksParamsPtr created(CkksLiteral literal) {
+  BootstrapLiteral& b = *literal.bootstrap;
+  const double wanted = b.cts_bits;
+  CkksParamsPtr params = CkksParams::create(literal);
+  // More bits may be made of other primes, and q_0 with them.
+  double given = 1;
+  for (int tries = 0; tries < 4 && params->word() != Word::w32; ++tries) {
+    const double surplus = params->level(0).log_q - literal.scale_bits - literal.integer_bits;
+    if (surplus <= given) break;
+    given = surplus;
+    b.cts_bits = std::min(tenths(wanted + surplus / b.cts_levels), 120.0);
+    params = CkksParams::create(literal);
+  }
+  return params;
+}
+
+}  // namespace
 
 CkksParamsPtr create_with_bootstrap(const BootstrapRequest& request) {
   require<InvalidArgument>(request.iterations >= 1 && request.iterations <= 4,
                            "iterations must be 1 to 4");
-  require<InvalidArgument>(
-      request.precision_bits >= 5 && request.precision_bits <= 30 * request.iterations + 2, [&] {
-        return "precision_bits must be 5 to " + std::to_string(30 * request.iterations + 2) +
-               " with iterations=" + std::to_string(request.iterations) +
-               ": for more, take more iterations";
-      });
+  const int most_bits = std::min(30 * request.iterations + 2, kMostPrecision);
+  require<InvalidArgument>(request.precision_bits >= 5 && request.precision_bits <= most_bits, [&] {
+    return "precision_bits must be 5 to " + std::to_string(most_bits) +
+           " with iterations=" + std::to_string(request.iterations) +
+           (most_bits < kMostPrecision ? ": for more, take more iterations"
+                                       : ": numbers and scales are doubles");
+  });
   require<InvalidArgument>(request.levels_after >= 1 && request.levels_after <= 150,
                            "levels_after must be 1 to 150");
   require<InvalidArgument>(
       request.scale_bits == 0 || (request.scale_bits >= 15 && request.scale_bits <= 120),
       "scale_bits must be 15 to 120");
-  if (request.log_n != 0) return CkksParams::create(bootstrap_literal(request, request.log_n));
+  if (request.log_n != 0) return created(bootstrap_literal(request, request.log_n));
   require<InvalidArgument>(request.security != 0,
                            "security 0 leaves nothing to choose log_n by: give log_n");
   for (int log_n = 15; log_n < kMaxLogN; ++log_n) {
     try {
-      return CkksParams::create(bootstrap_literal(request, log_n));
+      return created(bootstrap_literal(request, log_n));
     } catch (const InsecureParams&) {
       continue;  // a larger ring holds more
     }
   }
-  return CkksParams::create(bootstrap_literal(request, kMaxLogN));
+  return created(bootstrap_literal(request, kMaxLogN));
 }
 
 }  // namespace jali::params

@@ -19,14 +19,14 @@ struct BootstrapRequest {
   int cts_levels = 0, stc_levels = 0;  // of the DFTs; 0: choose
   std::string name{};
   /// Applications of which one result is made (Meta-BTS): precision_bits is that of all of them, each has
-  /// a little more than half of it.
+  /// a little more than half of it. At most 50 bits: numbers and scales are doubles.
   int iterations = 1;
 };
 
 /// Parameters with a bootstrapping of at least this precision: for slots of modulus up to 1, the
 /// standard deviation of the error's real part is at most 2^-precision_bits on random vectors, and what
 /// the sine is off stays below that for every vector. Throws InsecureParams or InvalidArgument, saying
-/// what would fit.
+/// what would fit; also where scale_bits cannot hold the precision.
 CkksParamsPtr create_with_bootstrap(const BootstrapRequest& request);
 
 /// The literal for a ring, before any prime is chosen.

@@ -159,9 +159,14 @@ std::shared_ptr<const CkksParams> CkksParams::with_depth(int depth) const {
     return "depth must be 0 to " + std::to_string(this->depth()) + ", not " + std::to_string(depth);
   });
   if (!bootstrap()) return nullptr;
+  // Every level above loses the same primes, so that what leads from one to the next stays.
   const auto& computed = levels_[top_level].primes;
+  const auto& kept = levels_[static_cast<std::size_t>(depth)].primes;
+  if (!std::ranges::includes(computed, kept)) return nullptr;
+  std::vector<PrimeIndex> lost;
+  std::ranges::set_difference(computed, kept, std::back_inserter(lost));
   for (std::size_t l = top_level; l < levels_.size(); ++l) {
-    if (!std::ranges::includes(levels_[l].primes, computed)) return nullptr;
+    if (!std::ranges::includes(levels_[l].primes, lost)) return nullptr;
   }
   std::shared_ptr<CkksParams> out(new CkksParams(*this));
   out->whole_ = whole_ ? whole_ : shared_from_this();
@@ -171,10 +176,7 @@ std::shared_ptr<const CkksParams> CkksParams::with_depth(int depth) const {
     Level level;
     level.scale = levels_[l].scale;
     level.ratio = levels_[l].ratio;
-    std::vector<PrimeIndex> added;
-    std::ranges::set_difference(levels_[l].primes, computed, std::back_inserter(added));
-    std::ranges::set_union(levels_[static_cast<std::size_t>(depth)].primes, added,
-                           std::back_inserter(level.primes));
+    std::ranges::set_difference(levels_[l].primes, lost, std::back_inserter(level.primes));
     for (PrimeIndex i : level.primes) {
       level.log_q += portable_log2(static_cast<double>(primes_[i]));
     }

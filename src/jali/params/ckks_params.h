@@ -52,8 +52,8 @@ class CkksParams : public std::enable_shared_from_this<CkksParams> {
 
   /// Of the same primes, with fewer levels of a computation: 0 .. depth as they are, above them those of
   /// bootstrapping without the primes that the levels left out had. Keys of these parameters serve both;
-  /// the hash differs. Null where there is no bootstrapping, or its levels share primes with a
-  /// computation's.
+  /// the hash differs. Null where there is no bootstrapping, or some of its levels lack a prime that the levels left
+  /// out have, or level `depth` has one that the highest lacks (rational rescaling).
   std::shared_ptr<const CkksParams> with_depth(int depth) const;
   /// Those that with_depth was asked of, or these; and the level there that has all primes of one here.
   const CkksParams& whole() const { return whole_ ? *whole_ : *this; }

@@ -1,0 +1,196 @@
+// Combinations drawn at random of everything that a request and an application can be told: none throws once its keys
+// are made, and each is as precise as its estimate says and as was asked.
+#include "../backend/sanitized.h"
+#include "jali/params/bootstrap_request.h"
+#include "support.h"
+
+namespace jali::bootstrap::testing {
+namespace {
+
+class Draw {
+ public:
+  explicit Draw(std::uint64_t seed) : random_(seed) {}
+  int in(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
+  bool one_in(int n) { return in(1, n) == 1; }
+
+ private:
+  std::mt19937_64 random_;
+};
+
+struct Drawn {
+  params::BootstrapRequest request;
+  int weight = 32;
+  BootstrapperOptions options;
+  std::string label;
+};
+
+Drawn drawn(Draw& d) {
+  Drawn out;
+  auto& r = out.request;
+  r.log_n = 10;
+  r.security = 0;
+  r.name = "insecure_test";
+  r.order = d.one_in(2) ? BootstrapOrder::raise_first : BootstrapOrder::slots_first;
+  r.word = std::array{Word::w32, Word::w52, Word::w64}[static_cast<std::size_t>(d.in(0, 2))];
+  r.iterations = d.one_in(3) ? d.in(2, 4) : 1;
+  r.precision_bits = d.in(5, std::min(50, 30 * r.iterations + 2));
+  r.cts_levels = d.one_in(3) ? 0 : d.in(1, 8);
+  r.stc_levels = d.one_in(3) ? 0 : d.in(1, 8);
+  r.levels_after = d.in(1, 3);
+  if (d.one_in(4)) r.scale_bits = std::max(d.in(20, 60), static_cast<int>(r.precision_bits) + 9);
+  out.weight = std::array{8, 16, 24, 32, 32, 32}[static_cast<std::size_t>(d.in(0, 5))];
+  out.options.log_slots = d.one_in(4) ? 9 : d.in(1, 9);
+  out.options.real = d.one_in(4);
+  out.options.minimum = d.one_in(4);
+  out.label = std::to_string(r.precision_bits) + " bits, " + std::to_string(r.iterations) +
+              " iterations, order " + std::to_string(static_cast<int>(r.order)) + " " +
+              std::string(word_name(*r.word)) + ", scale " + std::to_string(r.scale_bits) +
+              ", levels " + std::to_string(r.cts_levels) + ", " + std::to_string(r.stc_levels) +
+              ", " + std::to_string(r.levels_after) + ", weight " + std::to_string(out.weight) +
+              ", slots 2^" + std::to_string(out.options.log_slots) +
+              (out.options.real ? ", real" : "") + (out.options.minimum ? ", minimum" : "");
+  return out;
+}
+
+/// What doubles hold of a decrypted slot.
+constexpr double kDoubles = 51;
+
+void expect_precise(World& world, const ckks::Ciphertext& y, const std::vector<Complex>& v,
+                    double asked) {
+  const double predicted =
+      std::min(world.evaluator->noise().precision_bits(y.estimate, y.scale), kDoubles);
+  const bool many = v.size() >= 256;  // else one key's noise may be far from the average key's
+  EXPECT_GT(World::precision(world.decrypt(y), v), predicted - (many ? 1.5 : 5));
+  EXPECT_GT(predicted, asked - (v.size() > 4 ? 1.5 : 3));
+}
+
+TEST(Combinations, AreRightOrRefusedBeforeAnyKey) {
+  const unsigned seed = std::random_device{}();
+  Draw d(seed);
+  const int count = backend::test::kSanitized ? 4 : 80;
+  int refused = 0;
+  for (int k = 0; k < count; ++k) {
+    const Drawn c = drawn(d);
+    SCOPED_TRACE("seed " + std::to_string(seed) + ": " + c.label);
+    params::CkksParamsPtr params;
+    try {
+      params = params::create_with_bootstrap(c.request);
+      if (c.weight != 32) {
+        auto literal = params->literal();
+        literal.bootstrap->weight = c.weight;
+        params = params::CkksParams::create(literal);
+      }
+    } catch (const InvalidArgument&) {
+      ++refused;  // so small a ring has few primes of 15 bits
+      continue;
+    }
+    auto options = c.options;
+    const int lowest = params->bootstrap()->input_level();
+    // Where an application has levels left over, and several at once.
+    if (d.one_in(4)) options.target_level = d.in(lowest, params->depth());
+    World world(params, options);
+    const auto& plan = world.bootstrapper->plan();
+    for (int times : {c.request.iterations, 1, d.in(1, 4)}) {
+      if (times > 1 && lowest >= plan.depth() - 1) times = 1;
+      const int most = plan.depth() - (times > 1 ? 1 : 0);
+      const int target = d.one_in(2) ? -1 : d.in(lowest, most);
+      const int from = d.one_in(2) ? lowest : d.in(lowest, params->depth());
+      const std::size_t batch = d.one_in(4) ? 2 : 1;
+      const double own =
+          d.one_in(4) ? 0.01 * d.in(60, 120) : 1;  // a scale that is not the canonical one
+      const double scale = own * params->level(from).scale;
+      const double asked = times == c.request.iterations && own == 1 ? c.request.precision_bits : 0;
+      const std::size_t slots = batch << options.log_slots;
+      SCOPED_TRACE(std::to_string(times) + " times to " + std::to_string(target) + " from " +
+                   std::to_string(from) + ", scale times " + std::to_string(own));
+      const bool pair = !options.real && d.one_in(4);
+      auto v = world.vector(slots, pair);
+      const auto x = world.encrypt(v, from, scale, batch);
+      if (pair) {
+        const auto w = world.vector(slots, true);
+        const auto [y, z] =
+            world.bootstrapper->apply_pair(x, world.encrypt(w, from, scale, batch), target, times);
+        expect_precise(world, y, v, 0);
+        expect_precise(world, z, w, 0);
+      } else {
+        const auto y = world.bootstrapper->apply(x, target, {}, times);
+        if (target >= 0) {
+          EXPECT_EQ(y.level, target);
+        } else {
+          EXPECT_EQ(y.level,
+                    options.target_level < 0 ? most : std::min(most, options.target_level));
+        }
+        if (options.real) {
+          for (auto& s : v) s = s.real();
+        }
+        expect_precise(world, y, v, asked);
+      }
+    }
+  }
+  EXPECT_LE(refused, count / 4);
+}
+
+// Level by level what used to be refused after keys were made: all levels of a DFT for few slots, scales and moduli
+// far apart.
+TEST(Combinations, FewSlotsLeaveLevelsOver) {
+  for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
+    for (const Word word : {Word::w32, Word::w52, Word::w64}) {
+      for (const double precision : {5.0, 12.0, 28.0}) {
+        for (const int levels : {3, 6}) {
+          params::BootstrapRequest r;
+          r.log_n = 10;
+          r.security = 0;
+          r.name = "insecure_test";
+          r.order = order;
+          r.word = word;
+          r.precision_bits = precision;
+          r.levels_after = 1;
+          r.cts_levels = r.stc_levels = levels;
+          const auto params = params::create_with_bootstrap(r);
+          for (const int log_slots : {1, 2, 5}) {
+            SCOPED_TRACE("order " + std::to_string(static_cast<int>(order)) + " " +
+                         std::string(word_name(word)) + ", bits " + std::to_string(precision) +
+                         ", levels " + std::to_string(levels) + ", slots 2^" +
+                         std::to_string(log_slots));
+            World world(params, {log_slots});
+            const auto v = world.vector(std::size_t{1} << log_slots);
+            const int level = params->bootstrap()->input_level();
+            expect_precise(world, world.bootstrapper->apply(world.encrypt(v, level)), v, precision);
+          }
+        }
+      }
+    }
+  }
+}
+
+// At the lowest level a scale above the canonical one makes numbers larger, which is counted; beyond the sine's reach
+// it is refused.
+TEST(Combinations, AScaleIsPartOfTheMagnitude) {
+  for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
+    params::BootstrapRequest r;
+    r.log_n = 10;
+    r.security = 0;
+    r.name = "insecure_test";
+    r.order = order;
+    r.precision_bits = 20;
+    r.levels_after = 2;
+    World world(params::create_with_bootstrap(r), {});
+    const auto& plan = world.bootstrapper->plan();
+    const int level = plan.input_level();
+    const double room = plan.max_magnitude() / jali::testing::kMagnitude;
+    const double usual = world.params->level(level).scale;
+    const auto v = world.vector(world.params->slots());
+    for (const double times : {0.1, 1.0, 4.0, 16.0}) {
+      SCOPED_TRACE(times);
+      ASSERT_LT(times, room);
+      expect_precise(world, world.bootstrapper->apply(world.encrypt(v, level, times * usual)), v,
+                     0);
+    }
+    // q_0 has a little more room than was asked for.
+    EXPECT_THROW(world.bootstrapper->apply(world.encrypt(v, level, 2.1 * room * usual)),
+                 ScaleMismatch);
+  }
+}
+
+}  // namespace
+}  // namespace jali::bootstrap::testing
