@@ -227,8 +227,8 @@ class Evaluator {
     return {v.batch(), v.count(), v.batched(), v.is_complex()};
   }
 
-  /// Made at the first use of a packing, matrices encoded; shared by threads. Of those that restore fewer
-  /// levels than all one is kept: the last one used.
+  /// Made at the first use of a packing and a number of levels, matrices encoded; shared by threads. All are kept:
+  /// recorded programs read their matrices.
   std::shared_ptr<const bootstrap::Bootstrapper> bootstrapper(
       bootstrap::BootstrapperOptions options, int target_level, int iterations,
       const bootstrap::Bootstrapper::Progress& progress = {}) const {
@@ -238,18 +238,10 @@ class Evaluator {
     const int least = server_->params->bootstrap()
                           ? server_->params->bootstrap()->input_level() + (iterations > 1 ? 2 : 0)
                           : depth;
-    const bool part = least <= restored && restored < depth;
+    if (least <= restored && restored < depth) options.target_level = restored;
     const std::lock_guard lock(bootstrap_->mutex);
-    auto& made = bootstrap_->made[{options.log_slots, options.real, part}];
-    if (part) options.target_level = restored;
-    const auto fits = [&] {
-      const int kept = made->plan().options().target_level;
-      return kept == options.target_level;
-    };
-    if (made == nullptr || !fits()) {
-      made.reset();
-      made = make_bootstrapper(options, progress);
-    }
+    auto& made = bootstrap_->made[{options.log_slots, options.real, options.target_level}];
+    if (made == nullptr) made = make_bootstrapper(options, progress);
     return made;
   }
   /// With the keys that there are: those for speed, else the fewest.
@@ -277,7 +269,7 @@ class Evaluator {
 
   struct Bootstrappers {
     std::mutex mutex;
-    std::map<std::tuple<int, bool, bool>, std::shared_ptr<const bootstrap::Bootstrapper>> made;
+    std::map<std::tuple<int, bool, int>, std::shared_ptr<const bootstrap::Bootstrapper>> made;
   };
 
   std::shared_ptr<const Server> server_;

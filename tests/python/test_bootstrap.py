@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import jali
-from jali import ckks
+from jali import _jali, ckks
 
 
 def make(order: str = "raise_first", **more: object) -> ckks.Params:
@@ -296,6 +296,61 @@ def test_real_values_alone_and_in_pairs(pair: tuple[ckks.Client, ckks.Evaluator]
         server.bootstrap_pair(x, c)
     with pytest.raises(jali.InvalidArgument, match="real"):
         c.bootstrap(real=1)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("word", ["w32", "w52", "w64"])
+@pytest.mark.parametrize("order", ["raise_first", "slots_first"])
+@pytest.mark.parametrize("slots", [2, 8, None])
+@pytest.mark.parametrize("minimum", [False, True])
+def test_every_combination(word: str, order: str, slots: int | None, minimum: bool) -> None:
+    """Targets, applications, pairs, real and complex data, few slots and fewest keys, together."""
+    params = make(order, word=word, precision_bits=14, levels_after=4, iterations=2, log_n=10)
+    client = ckks.Client(params)
+    rng = np.random.default_rng()
+    low, count = params.bootstrap_level, slots or params.slots
+    keys = client.evaluation_keys(bootstrap=slots or True, minimum=minimum)
+    assert keys.nbytes == params.bootstrap_key_bytes(slots=[slots or 0], minimum=minimum)
+    server = ckks.Evaluator(params, keys)
+
+    def fresh(v: np.ndarray) -> ckks.Bound:
+        return server.bind(client.encrypt(v, level=low, slots=slots))
+
+    def right(y: ckks.Bound, v: np.ndarray, level: int) -> None:
+        assert y.level == level
+        error = client.decrypt(y, complex=np.iscomplexobj(v)) - v
+        slack = 3 if count > 8 else 5
+        assert np.sqrt(np.mean(np.abs(error) ** 2)) < 2.0 ** (slack - y.precision_bits)
+        assert y.precision_bits > 7
+
+    a, b = rng.uniform(-1, 1, (2, count))
+    c = (a + 1j * b) / np.sqrt(2)
+    for times in (1, 2):
+        most = params.depth - (times > 1)
+        # Twice, and one after the other: parts are kept.
+        for target in (None, max(low, 1), most, max(low, 1)):
+            level = most if target is None else target
+            right(fresh(c).bootstrap(target, iterations=times), c, level)
+            right(fresh(a).bootstrap(target, iterations=times, real=True), a, level)
+            x, y = server.bootstrap_pair(fresh(a), fresh(b), target, iterations=times)
+            right(x, a, level), right(y, b, level)
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_programs_keep_the_matrices_of_their_level(device: str) -> None:
+    if device == "cuda" and _jali.cuda_device_count() == 0:
+        pytest.skip("no NVIDIA GPU on this machine, or a build without CUDA")
+    params = make("slots_first", word="w52", levels_after=4)
+    client = ckks.Client(params)
+    server = ckks.Evaluator(params, client.evaluation_keys(bootstrap=True), device=device)
+    v = np.random.default_rng().uniform(-1, 1, params.slots)
+    low = params.bootstrap_level
+    x = server.bind(client.encrypt(v, level=low))
+    program = server.program(lambda z: z.bootstrap(low), x)
+    for target in range(low + 1, params.depth):
+        assert x.bootstrap(target).level == target  # others than the program's
+    y = program(x)
+    assert isinstance(y, ckks.Bound) and y.level == low
+    assert np.max(np.abs(client.decrypt(y) - v)) < 1e-4
 
 
 @pytest.mark.parametrize("order", ["raise_first", "slots_first"])

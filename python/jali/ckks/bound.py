@@ -299,7 +299,7 @@ class Bound:
 
         target_level: max(1, params.bootstrap_level) to params.depth, one less if iterated; None for all
             levels. Fewer cost less: the work is done at a smaller modulus.
-        iterations: 2 to 4 for more precision (Meta-BTS): p bits become 2p - 2, 3p - 4 .., up to what
+        iterations: 2 to 4 for more precision (Meta-BTS): p bits become about 2p - 2, 3p - 4 .., up to what
             the value itself and the scale hold, at as many times the work and one level less.
         real: True to drop imaginary parts, False to keep them; None drops those of real data where that
             saves work (order "slots_first").
@@ -311,7 +311,8 @@ class Bound:
         computed value is an estimate: ``x + x`` and ``sum`` count terms as equal, other sums as
         independent; see ``with_magnitude``. ``precision_bits`` of the result says
         what is left. The first call for a packing encodes its matrices, which takes a while, and so does
-        a call with another target_level than the one before. Raises KeyMissing, DepthExhausted below params.bootstrap_level, InvalidArgument.
+        the first with each target_level: the evaluator keeps them all. Raises KeyMissing, DepthExhausted below
+        params.bootstrap_level, InvalidArgument.
         """
         target, times = checked_target(target_level), checked_iterations(iterations)
         if real is not None and not isinstance(real, (bool, np.bool_)):
