@@ -161,6 +161,8 @@ def test_bootstrapping(capsys: pytest.CaptureFixture[str]) -> None:
         assert row["precision_bits"] > 17
         assert 0 < about["mean_error"] < about["largest_error"] < 2**-13
         assert about["key_bytes"] > 0 and about["setup_s"] > 0
+        assert 0 < row["fraction_of_floor"] < 1
+    assert rows[1]["floor_s"] == pytest.approx(2 * rows[0]["floor_s"])
 
 
 def test_overhead(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from jali import ckks
 from jali._console import counter
-from jali.bench import profile, sets
+from jali.bench import floors, profile, sets
 from jali.bench.measure import Row, accept, row, timed
 from jali.bench.registry import Options, benchmark
 
@@ -34,8 +34,12 @@ def _of_set(name: str, word: str, options: Options) -> Iterator[Row]:
     params = sets.load(name, word=word, device="cuda" if gpu else "cpu")
     client = ckks.Client(params, device=options.device if gpu else "cpu", threads=threads)
     keys = client.evaluation_keys(bootstrap=True, progress=counter(f"{name}: keys"))
-    server = ckks.Evaluator(params, keys, options.device, threads=threads)
     real = name.endswith("_real")
+    batches = options.batches or (1,)
+    before = time.perf_counter()
+    needs = _needs(client, keys, real, batches, options, threads)
+    start += time.perf_counter() - before  # no part of the set-up
+    server = ckks.Evaluator(params, keys, options.device, threads=threads)
     server.prepare_bootstrap(real=real, progress=counter(f"{name}: matrices"))
     rng = np.random.default_rng()
     about = {
@@ -43,7 +47,7 @@ def _of_set(name: str, word: str, options: Options) -> Iterator[Row]:
         "clock": options.clock_of(threads),
         "key_bytes": keys.nbytes,
     }
-    for batch in options.batches or (1,):
+    for batch in batches:
         values = rng.uniform(-1, 1, (batch, params.slots))
         if not real:  # of modulus up to 1
             values = (values + 1j * rng.uniform(-1, 1, values.shape)) / np.sqrt(2)
@@ -70,8 +74,37 @@ def _of_set(name: str, word: str, options: Options) -> Iterator[Row]:
             {**about, "mean_error": float(error.mean()), "largest_error": float(error.max())},
             times,
             batch=batch,
+            floor=floors.of(needs[batch][0], needs[batch][1], params.word, server.engine, threads),
             precision_bits=bits,
         )
+
+
+def _needs(
+    client: ckks.Client,
+    keys: ckks.EvaluationKeys,
+    real: bool,
+    batches: tuple[int, ...],
+    options: Options,
+    threads: int,
+) -> dict[int, tuple[float, float]]:
+    """Multiplications and bytes of each batch, from a trace: an evaluator of its own, gone before the one that
+    is timed is made."""
+    params = client.params
+    recorder = ckks.Evaluator(params, keys, options.device, threads=threads, trace=True)
+    recorder.prepare_bootstrap(real=real)
+    trace = recorder.trace
+    assert trace is not None
+    found: dict[int, tuple[float, float]] = {}
+    for batch in batches:
+        zeros = np.zeros((batch, params.slots), dtype=float if real else complex)
+        x = recorder.bind(client.encrypt(zeros, level=params.bootstrap_level))._settled()
+        bound = ckks.Bound(recorder, x)
+        trace.clear()
+        bound.bootstrap()
+        mults = float(sum(total["mults"] for total in trace.totals().values()))
+        found[batch] = (mults, floors.compulsory_bytes(trace))
+        trace.clear()
+    return found
 
 
 def _repeated(server: ckks.Evaluator, x: ckks.Bound) -> Callable[[], ckks.Bound]:
