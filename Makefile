@@ -48,9 +48,9 @@ test: lint cpp-test py-test docs-test cuda sanitize fuzz ## install, then every 
 	  $(call or_say,pip could not reach a package index; see the lines above)
 	@touch $@
 
-# $(call pip_install,EXTRAS,CMAKE DEFINITIONS)
-pip_install = $(BIN)/python -m pip install -q --no-build-isolation -C build-dir=$(RELEASE) \
-  $(addprefix -C cmake.define.,$(2)) '.[$(1)]' \
+# $(call pip_install,EXTRAS,CMAKE DEFINITIONS); Debian 12's pip knows no -C.
+pip_install = $(BIN)/python -m pip install -q --no-build-isolation --config-settings=build-dir=$(RELEASE) \
+  $(addprefix --config-settings=cmake.define.,$(2)) '.[$(1)]' \
   $(call or_say,the lines above name the cause; a C++20 compiler is GCC 11 or Clang 14 at least (set CXX))
 
 install: .venv/tools ## the package and what the demos need, into .venv
@@ -117,7 +117,7 @@ fuzz: sanitized ## every loader fuzzed for FUZZ_SECONDS (by libFuzzer where ther
 
 # --- the rest ------------------------------------------------------------------------------------
 docs: build ## the documents and the Python reference as a site in build/site
-	$(BIN)/python -m pip install -q '.[docs]' --no-build-isolation -C build-dir=$(RELEASE)
+	$(BIN)/python -m pip install -q '.[docs]' --no-build-isolation --config-settings=build-dir=$(RELEASE)
 	mkdocs build -q --strict -d build/site && pdoc -o build/site/api jali
 
 format: build ## put every file into the house format

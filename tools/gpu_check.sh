@@ -38,8 +38,8 @@ else
 fi
 
 "$python" -m pip install -q --no-build-isolation --no-deps --no-index --upgrade --target "$build/site" \
-  -C build-dir="$build" -C build.targets=_jali -C cmake.define.JALI_CUDA=ON \
-  -C cmake.define.JALI_BUILD_TESTS=$gtest -C cmake.define.JALI_BUILD_BENCH=ON .
+  --config-settings=build-dir="$build" --config-settings=build.targets=_jali --config-settings=cmake.define.JALI_CUDA=ON \
+  --config-settings=cmake.define.JALI_BUILD_TESTS=$gtest --config-settings=cmake.define.JALI_BUILD_BENCH=ON .
 export PYTHONPATH=$PWD/$build/site
 if "$python" -c 'import pytest, hypothesis' 2>/dev/null; then
   JALI_DEVICE=cuda "$python" -m pytest -q tests/python
