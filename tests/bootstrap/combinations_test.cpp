@@ -67,7 +67,7 @@ void expect_precise(World& world, const ckks::Ciphertext& y, const std::vector<C
 TEST(Combinations, AreRightOrRefusedBeforeAnyKey) {
   const unsigned seed = std::random_device{}();
   Draw d(seed);
-  const int count = backend::test::kSanitized ? 4 : 80;
+  const int count = backend::test::kSanitized ? 4 : 32;
   int refused = 0;
   for (int k = 0; k < count; ++k) {
     const Drawn c = drawn(d);
@@ -160,6 +160,41 @@ TEST(Combinations, FewSlotsLeaveLevelsOver) {
         }
       }
     }
+  }
+}
+
+// Sizes that used to be too small: P' below q_0 where levels of slots to coefficients have about as many bits, and
+// applications that a given scale lets be enlarged by less than they were sized for.
+TEST(Combinations, SizesMeetWhatIsAskedFor) {
+  const auto expect = [](double precision, int stc_levels, int iterations, double scale_bits,
+                         Word word) {
+    SCOPED_TRACE(std::to_string(precision) + " bits, levels " + std::to_string(stc_levels) + ", " +
+                 std::to_string(iterations) + " iterations, " + std::string(word_name(word)));
+    params::BootstrapRequest r;
+    r.log_n = 10;
+    r.security = 0;
+    r.name = "insecure_test";
+    r.order = BootstrapOrder::raise_first;
+    r.word = word;
+    r.precision_bits = precision;
+    r.stc_levels = stc_levels;
+    r.levels_after = 2;
+    r.iterations = iterations;
+    r.scale_bits = scale_bits;
+    World world(params::create_with_bootstrap(r), {});
+    const auto v = world.vector(world.params->slots());
+    const auto y = world.bootstrapper->apply(world.encrypt(v, 1), -1, {}, iterations);
+    EXPECT_GT(world.evaluator->noise().precision_bits(y.estimate, y.scale), precision - 0.6);
+    expect_precise(world, y, v, precision);
+  };
+  for (const Word word : {Word::w52, Word::w64}) {
+    for (const int stc_levels : {1, 2, 3, 4}) {
+      for (const double precision : {8.0, 9.0, 10.0, 14.0}) {
+        expect(precision, stc_levels, 1, 0, word);
+      }
+    }
+    expect(20, 3, 3, 29, word);
+    expect(20, 3, 2, 32, word);
   }
 }
 

@@ -194,8 +194,8 @@ std::pair<Ciphertext, Ciphertext> Bootstrapper::apply_pair(const Ciphertext& x, 
 // Y. Bae, J. H. Cheon, W. Cho, J. Kim, T. Kim, eprint 2022/1167: with y_0 = boot(x) and
 //   y_{i+1} = boot(2^{k_i} (x - y_0 / F_0 - .. - y_i / F_i)),  F_{i+1} = 2^{k_i} F_i,  F_0 = 1,
 // the sum of the y_i / F_i is off by the last one's error over the last factor. k is the precision of a
-// result less two bits, so that what is refreshed has slots of modulus about 1/4. The largest of them are ten times
-// that, and what the sine takes of those is enlarged next: with arcsin, a fifth power or more, it is three bits.
+// result less three bits, so that what is refreshed has slots of modulus about 1/8. The largest are twelve times that,
+// and of a number m the sine takes some m^3 2^-p, which is enlarged next to m^3 / 8: less than m up to 2.8.
 Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor, const Done& done,
                                   int iterations) const {
   const auto& ev = *evaluator_;
@@ -217,7 +217,6 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
   // Of the numbers that are reduced, by a scale that is not the usual one.
   const double drift = base_scale / (low == 0 ? plan_.entry_scale_ : params.level(low).scale);
   const bool drop = plan_.options_.real && low > 0;
-  const double margin = params.bootstrap()->inverse_sine > 1 ? 3 : 2;
   std::vector<Ciphertext> terms;
   double enlarged = 1;
   Ciphertext rest = ev.copy(base);
@@ -232,7 +231,7 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
 
     const double error =
         std::max(std::exp2(-bits), plan_.worst_sine_error(drift * message) / drift);
-    const double k = std::floor(std::min(-std::log2(error) - margin, std::log2(most / enlarged)));
+    const double k = std::floor(std::min(-std::log2(error) - 3, std::log2(most / enlarged)));
     if (k < 1) break;  // the scale holds no more
     // The errors that the next result measures are no noise of this one.
     Ciphertext& last = terms.back();

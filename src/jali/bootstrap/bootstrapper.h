@@ -131,7 +131,7 @@ class Bootstrapper {
   /// Its message is that of x as long as the coefficients of x's polynomial are below 1/2 of q_0 /
   /// scale on entry; with the sine alone the error grows with their cube (see the document). Throws
   /// InvalidArgument when the declared magnitude is above max_magnitude().
-  /// iterations: Meta-BTS. p bits of precision become 2p - 2 of two, at most those of x and of the
+  /// iterations: Meta-BTS. p bits of precision become 2p - 3 of two, at most those of x and of the
   /// canonical scale; the highest level is then depth() - 1. All is checked before any work.
   ckks::Ciphertext apply(const ckks::Ciphertext& x, int target_level = -1, const Done& done = {},
                          int iterations = 1) const;

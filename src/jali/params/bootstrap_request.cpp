@@ -8,6 +8,7 @@
 #include <string>
 
 #include "jali/base/error.h"
+#include "jali/params/noise.h"
 #include "jali/params/real.h"
 #include "jali/params/security.h"
 
@@ -54,12 +55,17 @@ std::string number(double x) {
 double tenths(double bits) { return std::ceil(bits * 10 - 1e-6) / 10; }
 double level_tenths(double bits) { return std::max(tenths(bits), kLeastLevelBits); }
 
+/// Of each of several applications: every one after the first adds its own bits less three, and less what is cut off to
+/// a whole number; too little of few bits.
+double application_bits(const BootstrapRequest& request) {
+  return std::max((request.precision_bits + 4 * (request.iterations - 1)) / request.iterations,
+                  std::min(request.precision_bits, kLeastOfSeveral));
+}
+
 }  // namespace
 
 CkksLiteral bootstrap_literal(const BootstrapRequest& request, int log_n) {
-  // Every application after the first adds its own bits less two, or less three for safety: too little of few bits.
-  double p = std::max((request.precision_bits + 3 * (request.iterations - 1)) / request.iterations,
-                      std::min(request.precision_bits, kLeastOfSeveral));
+  double p = application_bits(request);
   const double n = static_cast<double>(std::size_t{1} << log_n);
   const bool raise_first = request.order == BootstrapOrder::raise_first;
   // A rescale's rounding in the real part of a slot; that of a plaintext.
@@ -82,9 +88,12 @@ CkksLiteral bootstrap_literal(const BootstrapRequest& request, int log_n) {
   l.scale_bits = request.scale_bits > 0
                      ? request.scale_bits
                      : std::max(tenths(request.precision_bits + rounding + 1.5), kLeastScaleBits);
-  // Bootstrapper: a term is enlarged by 2^(scale_bits - 21) at most.
-  if (request.scale_bits == 0 && request.precision_bits > p) {
-    l.scale_bits = std::max(l.scale_bits, tenths(request.precision_bits - p + 24));
+  // Bootstrapper: a term is enlarged by 2^(scale_bits - 21) at most, and one application gives the rest.
+  if (request.precision_bits > p) {
+    if (request.scale_bits == 0) {
+      l.scale_bits = std::max(l.scale_bits, tenths(request.precision_bits - p + 24));
+    }
+    p = std::clamp(request.precision_bits - (l.scale_bits - 24), p, request.precision_bits);
   }
   BootstrapLiteral& b = l.bootstrap.emplace();
   b.order = request.order;
@@ -101,7 +110,6 @@ CkksLiteral bootstrap_literal(const BootstrapRequest& request, int log_n) {
   const bool large = l.scale_bits + b.ratio_bits > kMaxSparseBits / 2;
   if (p + b.ratio_bits + sum > kScalePrecision - (raise_first ? 3 : 2.5) || large) {
     b.inverse_sine = 3;
-    p += 1 - 1.0 / request.iterations;  // there it is a bit less
     b.ratio_bits = tenths((p + 6.9) / 4);
   }
   // The cheapest cosine that is inaudible.
@@ -150,7 +158,7 @@ namespace {
 
 /// Where primes of whole words are few, q_0 is larger than was asked for. Coefficients to slots starts at this scale and
 /// takes as many bits more (of 32-bit words boot_levels does so).
-CkksParamsPtr created(CkksLiteral literal) {
+CkksParamsPtr created(CkksLiteral literal, double precision_bits) {
   BootstrapLiteral& b = *literal.bootstrap;
   const double wanted = b.cts_bits;
   CkksParamsPtr params = CkksParams::create(literal);
@@ -162,6 +170,22 @@ CkksParamsPtr created(CkksLiteral literal) {
     given = surplus;
     b.cts_bits = std::min(tenths(wanted + surplus / b.cts_levels), 120.0);
     params = CkksParams::create(literal);
+  }
+  // P' is of primes that are there, and may be two bits below q_0. Raised first, its key's noise meets in slots: where
+  // that shows, a level of slots to coefficients has the prime for it, three bits above q_0.
+  const auto entered = [](const CkksParams& of) {
+    const double scale = of.level(0).log_q - of.bootstrap()->ratio_bits;
+    const NoiseModel noise(of);
+    return noise.precision_bits({noise.encapsulation_variance(), 1}, std::exp2(scale));
+  };
+  if (b.order == BootstrapOrder::raise_first && params->word() != Word::w32 &&
+      entered(*params) < precision_bits + 1) {
+    b.stc_bits = std::max(b.stc_bits, tenths(params->level(0).log_q + 3));
+    try {
+      const CkksParamsPtr other = CkksParams::create(literal);
+      if (entered(*other) > entered(*params)) return other;
+    } catch (const Error&) {  // no room for it, or no prime: the estimate says what is left
+    }
   }
   return params;
 }
@@ -183,17 +207,20 @@ CkksParamsPtr create_with_bootstrap(const BootstrapRequest& request) {
   require<InvalidArgument>(
       request.scale_bits == 0 || (request.scale_bits >= 15 && request.scale_bits <= 120),
       "scale_bits must be 15 to 120");
-  if (request.log_n != 0) return created(bootstrap_literal(request, request.log_n));
+  const double precision = application_bits(request);
+  if (request.log_n != 0) {
+    return created(bootstrap_literal(request, request.log_n), precision);
+  }
   require<InvalidArgument>(request.security != 0,
                            "security 0 leaves nothing to choose log_n by: give log_n");
   for (int log_n = 15; log_n < kMaxLogN; ++log_n) {
     try {
-      return created(bootstrap_literal(request, log_n));
+      return created(bootstrap_literal(request, log_n), precision);
     } catch (const InsecureParams&) {
       continue;  // a larger ring holds more
     }
   }
-  return created(bootstrap_literal(request, kMaxLogN));
+  return created(bootstrap_literal(request, kMaxLogN), precision);
 }
 
 }  // namespace jali::params
