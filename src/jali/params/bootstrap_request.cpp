@@ -181,11 +181,14 @@ CkksParamsPtr created(CkksLiteral literal, double precision_bits) {
   if (b.order == BootstrapOrder::raise_first && params->word() != Word::w32 &&
       entered(*params) < precision_bits + 1) {
     b.stc_bits = std::max(b.stc_bits, tenths(params->level(0).log_q + 3));
-    try {
-      const CkksParamsPtr other = CkksParams::create(literal);
-      if (entered(*other) > entered(*params)) return other;
-    } catch (const Error&) {  // no room for it, or no prime: the estimate says what is left
-    }
+    const auto other = [&]() -> CkksParamsPtr {
+      try {
+        return CkksParams::create(literal);
+      } catch (const Error&) {
+        return nullptr;  // no room for it, or no prime: the estimate says what is left
+      }
+    }();
+    if (other && entered(*other) > entered(*params)) return other;
   }
   return params;
 }
