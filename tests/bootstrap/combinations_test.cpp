@@ -137,13 +137,7 @@ TEST(Combinations, FewSlotsLeaveLevelsOver) {
     for (const Word word : {Word::w32, Word::w52, Word::w64}) {
       for (const double precision : {5.0, 12.0, 28.0}) {
         for (const int levels : {3, 6}) {
-          params::BootstrapRequest r;
-          r.log_n = 10;
-          r.security = 0;
-          r.name = "insecure_test";
-          r.order = order;
-          r.word = word;
-          r.precision_bits = precision;
+          auto r = small_request(order, word, precision);
           r.levels_after = 1;
           r.cts_levels = r.stc_levels = levels;
           const auto params = params::create_with_bootstrap(r);
@@ -170,15 +164,8 @@ TEST(Combinations, SizesMeetWhatIsAskedFor) {
                          Word word) {
     SCOPED_TRACE(std::to_string(precision) + " bits, levels " + std::to_string(stc_levels) + ", " +
                  std::to_string(iterations) + " iterations, " + std::string(word_name(word)));
-    params::BootstrapRequest r;
-    r.log_n = 10;
-    r.security = 0;
-    r.name = "insecure_test";
-    r.order = BootstrapOrder::raise_first;
-    r.word = word;
-    r.precision_bits = precision;
+    auto r = small_request(BootstrapOrder::raise_first, word, precision);
     r.stc_levels = stc_levels;
-    r.levels_after = 2;
     r.iterations = iterations;
     r.scale_bits = scale_bits;
     World world(params::create_with_bootstrap(r), {});
@@ -202,14 +189,7 @@ TEST(Combinations, SizesMeetWhatIsAskedFor) {
 // it is refused.
 TEST(Combinations, AScaleIsPartOfTheMagnitude) {
   for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
-    params::BootstrapRequest r;
-    r.log_n = 10;
-    r.security = 0;
-    r.name = "insecure_test";
-    r.order = order;
-    r.precision_bits = 20;
-    r.levels_after = 2;
-    World world(params::create_with_bootstrap(r), {});
+    World world(params::create_with_bootstrap(small_request(order, {}, 20)), {});
     const auto& plan = world.bootstrapper->plan();
     const int level = plan.input_level();
     const double room = plan.max_magnitude() / jali::testing::kMagnitude;

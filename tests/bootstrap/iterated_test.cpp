@@ -9,15 +9,8 @@ using jali::testing::max_error;
 
 params::CkksParamsPtr made(BootstrapOrder order, double precision, int iterations, Word word,
                            int log_n = 11) {
-  params::BootstrapRequest request;
-  request.order = order;
-  request.precision_bits = precision;
+  auto request = small_request(order, word, precision, log_n);
   request.iterations = iterations;
-  request.levels_after = 2;
-  request.log_n = log_n;
-  request.word = word;
-  request.security = 0;
-  request.name = "insecure_test";
   return params::create_with_bootstrap(request);
 }
 

@@ -12,13 +12,7 @@ TEST(BootstrapRequest, ReachesThePrecisionAskedFor) {
   for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
     for (const int log_n : {10, 12}) {
       for (const double precision : {12.0, 20.0, 20.5, 28.0}) {
-        params::BootstrapRequest request;
-        request.precision_bits = precision;
-        request.levels_after = 2;
-        request.order = order;
-        request.log_n = log_n;
-        request.security = 0;
-        request.name = "insecure_test";
+        auto request = small_request(order, {}, precision, log_n);
         // One of them on 32-bit words, whose sizes are others.
         if (precision == 20.5) request.word = Word::w32;
         const auto params = params::create_with_bootstrap(request);
@@ -74,15 +68,8 @@ TEST(BootstrapRequest, ReachesFewBitsAndOddScales) {
   for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
     for (const Word word : {Word::w32, Word::w52, Word::w64}) {
       for (const auto& [precision, scale] : {std::pair{5.0, 0.0}, {8.0, 0.0}, {20.0, 55.0}}) {
-        params::BootstrapRequest request;
-        request.precision_bits = precision;
+        auto request = small_request(order, word, precision, 11);
         request.scale_bits = scale;
-        request.levels_after = 2;
-        request.order = order;
-        request.word = word;
-        request.log_n = 11;
-        request.security = 0;
-        request.name = "insecure_test";
         SCOPED_TRACE(std::to_string(precision) + " bits, scale " + std::to_string(scale) + " " +
                      std::string(word_name(word)) +
                      (order == BootstrapOrder::raise_first ? " raise_first" : " slots_first"));

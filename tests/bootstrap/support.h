@@ -35,18 +35,26 @@ inline params::CkksLiteral literal_of(const Case& s) {
   return literal;
 }
 
+/// Asks for two levels left on a small ring.
+inline params::BootstrapRequest small_request(BootstrapOrder order, std::optional<Word> word,
+                                              double precision_bits, int log_n = 10) {
+  params::BootstrapRequest request;
+  request.name = "insecure_test";
+  request.security = 0;
+  request.log_n = log_n;
+  request.order = order;
+  request.word = word;
+  request.precision_bits = precision_bits;
+  request.levels_after = 2;
+  return request;
+}
+
 /// A preset's circuit on a small ring, with its cosine, heads and digits, and fewer levels left.
 inline params::CkksLiteral shipped(const params::BootstrapPreset& p, BootstrapOrder order,
                                    Word word, int cts_levels = 4, int stc_levels = 3,
                                    int log_n = 10) {
-  params::BootstrapRequest request;
-  request.precision_bits = p.precision_bits;
-  request.levels_after = 2;
-  request.order = order;
+  auto request = small_request(order, word, p.precision_bits, log_n);
   request.scale_bits = p.scale_bits;
-  request.word = word;
-  request.security = 0;
-  request.name = "insecure_test";
   request.cts_levels = cts_levels;
   request.stc_levels = stc_levels;
   auto literal = params::bootstrap_literal(request, log_n);

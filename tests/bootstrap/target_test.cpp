@@ -61,16 +61,10 @@ TEST(TargetLevel, EveryOneOfRationalLevelsIsRight) {
   for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
     for (const auto& [precision, cts, stc] :
          {std::array{5, 1, 3}, {12, 3, 3}, {20, 3, 3}, {24, 4, 2}, {31, 6, 1}}) {
-      params::BootstrapRequest request;
-      request.order = order;
-      request.word = Word::w32;
-      request.precision_bits = precision;
+      auto request = small_request(order, Word::w32, precision);
       request.cts_levels = cts;
       request.stc_levels = stc;
       request.levels_after = 5;
-      request.log_n = 10;
-      request.security = 0;
-      request.name = "insecure_test";
       const auto params = params::create_with_bootstrap(request);
       const int lowest = params->bootstrap()->input_level();
       for (int target = lowest; target <= params->depth(); ++target) {
