@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-MAX_BYTES = 1_000_000
+import checking
+
+MAX_BYTES = 400_000
 BIG_ALLOWED: frozenset[str] = frozenset()  # paths that may be larger, each with a reason beside it
 DATA = re.compile(r"ubyte|\.(?:csv|parquet|pt|pth|onnx|h5|pkl|pickle|whl|gz|zip|so|a|o)$")
 # A home or work folder of one machine. Written so that this line does not match itself.
@@ -49,14 +50,5 @@ def check(root: Path) -> Iterator[str]:
                 yield f"{name}:{line}: {what}: {match.group().decode(errors='replace')!r}"
 
 
-def main() -> int:
-    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
-    violations = list(check(root))
-    for line in violations:
-        print(line)
-    print(f"files: {len(violations)} violations" if violations else "files: ok")
-    return 1 if violations else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    checking.run("files", check)

@@ -19,6 +19,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import checking
+
 ROOMS = {
     "base": 0,
     "arith": 1,
@@ -152,14 +154,5 @@ def check(root: Path) -> list[str]:
     return found + list(check_links(root, includes)) + list(check_python(root))
 
 
-def main() -> int:
-    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
-    violations = check(root)
-    for line in violations:
-        print(line)
-    print(f"layers: {len(violations)} violations" if violations else "layers: ok")
-    return 1 if violations else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    checking.run("layers", check)

@@ -8,8 +8,9 @@ level, in every word, batch and variant. Usage: tools/check_ops.py [ROOT]. Exit 
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
+
+import checking
 
 OPS = "src/jali/backend/ops.h"
 TEST = "tests/gpu/cuda_levels_test.cpp"
@@ -32,14 +33,5 @@ def check(root: Path) -> list[str]:
     return [f"{TEST}: {name} of {OPS} is not called" for name in sorted(wanted - called)]
 
 
-def main() -> int:
-    root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
-    violations = check(root)
-    for line in violations:
-        print(line)
-    print(f"ops: {len(violations)} not tested on the GPU" if violations else "ops: ok")
-    return 1 if violations else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    checking.run("ops", check)

@@ -253,6 +253,31 @@ def max_log_qp(log_n: int, security: int = 128) -> float:
     Ternary secrets, error of standard deviation 3.19, classical attacks (eprint 2024/463, Table 5.2).
     """
 
+class Trace:
+    """
+    Every backend operation that an Evaluator ran, in order.
+
+    Names, shapes, bytes and times: no data, nothing secret.
+    """
+
+    def json_lines(self) -> str:
+        """
+        One JSON object a line and operation: op, n, word, primes, batch, digits, bytes, mults, seconds.
+        """
+
+    def summary(self) -> str:
+        """A table of the totals of each kind of operation."""
+
+    def totals(self) -> dict[str, dict[str, float]]:
+        """
+        count, bytes_read, bytes_written, mults, stream_bytes, complex_butterflies and seconds by operation.
+        """
+
+    def clear(self) -> None:
+        """Forget all records."""
+
+    def __len__(self) -> int: ...
+
 class Plaintext:
     """An encoded vector, or batch of vectors."""
 
@@ -477,7 +502,9 @@ class ClientCore:
     """See jali.ckks.Client."""
 
     @overload
-    def __init__(self, params: Params, threads: int = 0, device: str = "cpu") -> None: ...
+    def __init__(
+        self, params: Params, threads: int = 0, device: str = "cpu", trace: bool = False
+    ) -> None: ...
     @overload
     def __init__(
         self, secret: object | None, params: Params, threads: int = 0, device: str = "cpu"
@@ -485,6 +512,10 @@ class ClientCore:
     @property
     def engine(self) -> str:
         """Backend and instruction set."""
+
+    @property
+    def trace(self) -> Trace | None:
+        """The recording, or None without one."""
 
     def secret_to_bytes(self) -> bytes: ...
     @property
@@ -899,29 +930,6 @@ class Polynomial:
 
     def __repr__(self) -> str: ...
 
-class Trace:
-    """
-    Every backend operation that an Evaluator ran, in order.
-
-    Names, shapes, bytes and times: no data, nothing secret.
-    """
-
-    def json_lines(self) -> str:
-        """
-        One JSON object a line and operation: op, n, word, primes, batch, digits, bytes, mults, seconds.
-        """
-
-    def summary(self) -> str:
-        """A table of the totals of each kind of operation."""
-
-    def totals(self) -> dict[str, dict[str, float]]:
-        """count, bytes_read, bytes_written, mults and seconds by operation."""
-
-    def clear(self) -> None:
-        """Forget all records."""
-
-    def __len__(self) -> int: ...
-
 class EvaluatorCore:
     """See jali.ckks.Evaluator."""
 
@@ -1032,6 +1040,17 @@ def butterfly_rate(word: str, isa: str = "") -> float:
     Butterflies a second that one thread does on registers, measured now; isa: "" for the best.
     """
 
+def complex_butterfly_rate(isa: str = "") -> float:
+    """The same for butterflies of complex doubles."""
+
+def read_rate(isa: str, bytes: int) -> float:
+    """
+    Bytes a second that one thread reads of a block of so many, over and over.
+    """
+
+def stream_rate() -> float:
+    """Bytes of a ChaCha20 stream a second that one thread makes."""
+
 def cuda_peak(word: str, device: int = 0) -> tuple[float, float]:
     """
     Butterflies a second on registers, and bytes read plus written a second by a copy: of a whole GPU, measured now.
@@ -1078,7 +1097,7 @@ class EngineBench:
 
     def cost(self, operation: str) -> dict[str, float]:
         """
-        mults: modular multiplications of the definition; bytes: every operand and result once.
+        mults: modular multiplications of the definition; bytes: every operand and result once; in_place: of these, what is written where it was read; stream_bytes: of ChaCha20; complex_butterflies: of the embedding.
         """
 
     def run(self, operation: str, seconds: float) -> list[float]:

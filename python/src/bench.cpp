@@ -12,6 +12,7 @@
 #include "engine_bench.h"
 #include "here.h"
 #include "jali/backend/ops.h"
+#include "jali/backend/peak.h"
 
 namespace jali::python {
 
@@ -31,6 +32,9 @@ nb::dict cost_of(EngineBench& bench, const std::string& operation) {
   nb::dict out;
   out["mults"] = cost.mults;
   out["bytes"] = cost.bytes;
+  out["in_place"] = cost.in_place;
+  out["stream_bytes"] = cost.stream_bytes;
+  out["complex_butterflies"] = cost.complex_butterflies;
   return out;
 }
 
@@ -59,6 +63,7 @@ double loop_seconds(const Explicit& e, const std::string& operation, const ckks:
 }  // namespace
 
 void bind_bench(nb::module_& m) {
+  using nogil = nb::call_guard<nb::gil_scoped_release>;
   m.def(
       "butterfly_rate",
       [](const std::string& word, const std::string& isa) {
@@ -68,6 +73,12 @@ void bind_bench(nb::module_& m) {
       "word"_a, "isa"_a = "",
       "Butterflies a second that one thread does on registers, measured now; isa: \"\" for the "
       "best.");
+  m.def("complex_butterfly_rate", &backend::cpu_complex_butterfly_rate, "isa"_a = "", nogil(),
+        "The same for butterflies of complex doubles.");
+  m.def("read_rate", &backend::cpu_read_rate, "isa"_a, "bytes"_a, nogil(),
+        "Bytes a second that one thread reads of a block of so many, over and over.");
+  m.def("stream_rate", &backend::cpu_stream_rate, nogil(),
+        "Bytes of a ChaCha20 stream a second that one thread makes.");
   m.def(
       "cuda_peak",
       [](const std::string& word, int device) {
@@ -82,8 +93,7 @@ void bind_bench(nb::module_& m) {
       "Butterflies a second on registers, and bytes read plus written a second by a copy: of a "
       "whole "
       "GPU, measured now.");
-  m.def("loop_seconds", &loop_seconds, "explicit"_a, "operation"_a, "a"_a, "count"_a,
-        nb::call_guard<nb::gil_scoped_release>(),
+  m.def("loop_seconds", &loop_seconds, "explicit"_a, "operation"_a, "a"_a, "count"_a, nogil(),
         "Seconds of one of `count` calls of add, negate or conjugate, made by C++.");
   nb::class_<EngineBench>(m, "EngineBench", "The engine's operations one by one.")
       .def(
@@ -104,14 +114,15 @@ void bind_bench(nb::module_& m) {
       .def_static("operations", &EngineBench::operations, "Names of what it measures.")
       .def_prop_ro("engine", &EngineBench::engine, "Backend and instruction set.")
       .def_prop_ro("prime_bits", &EngineBench::prime_bits, "log2 of the largest prime.")
-      .def("check", &EngineBench::check, "operation"_a, nb::call_guard<nb::gil_scoped_release>(),
+      .def("check", &EngineBench::check, "operation"_a, nogil(),
            "Whether it writes the bytes that a reference engine writes, on fresh random residues.")
       .def(
           "cost", &cost_of, "operation"_a,
           nb::sig("def cost(self, operation: str) -> dict[str, float]"),
-          "mults: modular multiplications of the definition; bytes: every operand and result once.")
-      .def("run", &EngineBench::run, "operation"_a, "seconds"_a,
-           nb::call_guard<nb::gil_scoped_release>(),
+          "mults: modular multiplications of the definition; bytes: every operand and result once; "
+          "in_place: of these, what is written where it was read; stream_bytes: of ChaCha20; "
+          "complex_butterflies: of the embedding.")
+      .def("run", &EngineBench::run, "operation"_a, "seconds"_a, nogil(),
            "Seconds of one operation, over and over, for about this long.");
 }
 

@@ -69,6 +69,7 @@ void bind_explicit(nb::module_& m);
 void bind_circuits(nb::module_& m);
 void bind_evaluator(nb::module_& m);
 void bind_program(nb::module_& m);
+void bind_trace(nb::module_& m);
 void bind_bench(nb::module_& m);
 
 }  // namespace jali::python

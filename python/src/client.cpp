@@ -18,6 +18,7 @@
 #include "jali/wire/secret.h"
 #include "packing.h"
 #include "progress.h"
+#include "trace.h"
 
 namespace jali::python {
 
@@ -70,8 +71,11 @@ ckks::Ciphertext encrypt_array(const params::CkksParamsPtr& params, const ckks::
 /// Holds the secret key. No method gives it away but secret_to_bytes.
 class Client {
  public:
-  Client(const Params& params, int threads, const std::string& device)
-      : params_(params.ptr), host_(cpu_ring(*params_, threads)) {
+  /// trace: whether what the device does from then on is recorded (benchmarks).
+  Client(const Params& params, int threads, const std::string& device, bool trace)
+      : params_(params.ptr),
+        host_(cpu_ring(*params_, threads)),
+        trace_(trace ? std::make_shared<backend::Trace>() : nullptr) {
     rlwe::KeyGenerator generator(params_, host_);
     adopt(std::make_shared<const rlwe::SecretKey>(generator.secret_key()), threads, device);
   }
@@ -89,6 +93,10 @@ class Client {
     return to_python_bytes([&] { return wire::secret_to_bytes(*kept_, *host_); });
   }
   std::string engine() const { return ring_->ops().name(); }
+  std::optional<Trace> trace() const {
+    if (trace_ == nullptr) return std::nullopt;
+    return Trace{trace_};
+  }
 
   Params params() const { return {params_}; }
 
@@ -154,6 +162,7 @@ class Client {
     ring_ = device == "cpu"
                 ? host_
                 : ckks::make_ring(*params_, device, threads == 0 ? default_threads() : threads);
+    if (trace_ != nullptr) ring_ = traced(ring_, trace_);
     if (!on_host()) {
       secret_ = std::make_shared<const rlwe::SecretKey>(
           wire::secret_from_bytes(wire::secret_to_bytes(*kept_, *host_), params_, *ring_));
@@ -165,6 +174,7 @@ class Client {
 
   params::CkksParamsPtr params_;
   std::shared_ptr<const ring::Ring> host_, ring_;
+  std::shared_ptr<backend::Trace> trace_;  // null without one
   std::shared_ptr<const rlwe::SecretKey> kept_, secret_;  // in the host's memory; where ring_ is
   std::unique_ptr<ckks::Encoder> encoder_;
   std::unique_ptr<ckks::SecretEncryptor> encryptor_;
@@ -233,11 +243,12 @@ statistical_bits: security of the secret key over all of them.)")
 
 Right for circuits whose inputs stay within the magnitudes declared at encryption.)");
   nb::class_<Client>(m, "ClientCore", "See jali.ckks.Client.")
-      .def(nb::init<const Params&, int, const std::string&>(), "params"_a, "threads"_a = 0,
-           "device"_a = "cpu", nogil())
+      .def(nb::init<const Params&, int, const std::string&, bool>(), "params"_a, "threads"_a = 0,
+           "device"_a = "cpu", "trace"_a = false, nogil())
       .def(nb::init<nb::handle, const Params&, int, const std::string&>(), "secret"_a.none(),
            "params"_a, "threads"_a = 0, "device"_a = "cpu")
       .def_prop_ro("engine", &Client::engine, "Backend and instruction set.")
+      .def_prop_ro("trace", &Client::trace, "The recording, or None without one.")
       .def("secret_to_bytes", &Client::secret_to_bytes)
       .def_prop_ro("params", &Client::params, "Its parameters.")
       .def("encrypt", &Client::encrypt, "values"_a.none(), "level"_a = -1, "slots"_a = 0,

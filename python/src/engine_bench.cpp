@@ -477,9 +477,17 @@ EngineBench::Cost EngineBench::cost(const std::string& operation) {
   const auto body = side_->prepare(operation, {});
   body(*backend::make_trace_ops(side_->ops, trace));
   Cost cost;
-  for (const auto& total : trace->totals()) {
-    cost.mults += static_cast<double>(total.mults);
-    cost.bytes += static_cast<double>(total.bytes_read + total.bytes_written);
+  for (const auto& r : trace->records()) {
+    cost.mults += static_cast<double>(r.mults);
+    cost.bytes += static_cast<double>(r.bytes_read + r.bytes_written);
+    for (const auto& written : r.writes) {
+      const auto read = std::ranges::find(r.reads, written.address, &backend::Extent::address);
+      if (read != r.reads.end()) {
+        cost.in_place += static_cast<double>(std::min(read->bytes, written.bytes));
+      }
+    }
+    cost.stream_bytes += static_cast<double>(r.stream_bytes);
+    cost.complex_butterflies += static_cast<double>(r.complex_butterflies);
   }
   return cost;
 }

@@ -38,6 +38,9 @@ class EngineBench {
   struct Cost {
     double mults = 0;  // modular multiplications of its definition
     double bytes = 0;  // every operand and result once
+    double in_place = 0;  // of these, what is written where it was read
+    double stream_bytes = 0;  // of ChaCha20
+    double complex_butterflies = 0;  // of the embedding
   };
   Cost cost(const std::string& operation);
   /// Seconds of one operation, over and over for about `seconds`. On a device of its own, a figure is the

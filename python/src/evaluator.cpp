@@ -23,6 +23,7 @@
 #include "packing.h"
 #include "progress.h"
 #include "server.h"
+#include "trace.h"
 
 namespace jali::python {
 
@@ -30,10 +31,6 @@ using namespace nb::literals;
 using ckks::Ciphertext;
 
 namespace {
-
-struct Trace {
-  std::shared_ptr<backend::Trace> ptr;
-};
 
 class Evaluator {
  public:
@@ -187,9 +184,7 @@ class Evaluator {
     server->engine = server->ring->ops().name();
     if (trace) {
       server->trace = std::make_shared<backend::Trace>();
-      std::shared_ptr<const backend::Ops> inner(server->ring, &server->ring->ops());
-      server->ring = std::make_shared<const ring::Ring>(std::shared_ptr<const backend::Ops>(
-          backend::make_trace_ops(std::move(inner), server->trace)));
+      server->ring = traced(server->ring, server->trace);
     }
     server->probe = server->ring->scratch(64);
     std::shared_ptr<const rlwe::EvaluationKeys> held;
@@ -277,20 +272,6 @@ class Evaluator {
   std::unique_ptr<Bootstrappers> bootstrap_ = std::make_unique<Bootstrappers>();
 };
 
-nb::dict totals(const Trace& t) {
-  nb::dict out;
-  for (const auto& total : t.ptr->totals()) {
-    nb::dict entry;
-    entry["count"] = total.count;
-    entry["bytes_read"] = total.bytes_read;
-    entry["bytes_written"] = total.bytes_written;
-    entry["mults"] = total.mults;
-    entry["seconds"] = total.seconds;
-    out[total.op.c_str()] = entry;
-  }
-  return out;
-}
-
 /// Steps of the engine that a function of Python asks for: (name, seconds), on a GPU its kernels.
 std::vector<std::pair<std::string, double>> steps(const Evaluator& e, nb::callable function) {
   const auto captured = e.server().ring->ops().capture([&] {
@@ -330,21 +311,6 @@ Ciphertext with_magnitude(const Evaluator& e, const Ciphertext& a, double magnit
 
 void bind_evaluator(nb::module_& m) {
   using nogil = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<Trace>(m, "Trace", R"(Every backend operation that an Evaluator ran, in order.
-
-Names, shapes, bytes and times: no data, nothing secret.)")
-      .def(
-          "json_lines", [](const Trace& t) { return t.ptr->json_lines(); }, nogil(),
-          "One JSON object a line and operation: op, n, word, primes, batch, digits, bytes, mults, "
-          "seconds.")
-      .def(
-          "summary", [](const Trace& t) { return t.ptr->summary(); }, nogil(),
-          "A table of the totals of each kind of operation.")
-      .def("totals", &totals, nb::sig("def totals(self) -> dict[str, dict[str, float]]"),
-           "count, bytes_read, bytes_written, mults and seconds by operation.")
-      .def(
-          "clear", [](const Trace& t) { t.ptr->clear(); }, "Forget all records.")
-      .def("__len__", [](const Trace& t) { return t.ptr->size(); });
   nb::class_<Evaluator>(m, "EvaluatorCore", "See jali.ckks.Evaluator.")
       .def(nb::init<const Params&, std::optional<EvaluationKeys>, const std::string&, int, bool,
                     const std::map<std::string, std::string>&>(),

@@ -41,6 +41,7 @@ NB_MODULE(_jali, m) {
   m.doc() = "The compiled core of Jali. Use the package jali, which wraps it.";
   register_errors(m);
   bind_params(m);
+  bind_trace(m);
   bind_values(m);
   bind_client(m);
   bind_explicit(m);

@@ -2,9 +2,11 @@
 #include "jali/backend/trace/trace.h"
 
 #include <array>
+#include <bit>
 #include <map>
 #include <thread>
 
+#include "jali/backend/embedding.h"
 #include "jali/backend/trace/cost.h"
 #include "jali/base/error.h"
 #include "support.h"
@@ -124,6 +126,15 @@ std::vector<Block> run_all(const Ops& ops, u64 seed) {
   into([&](View o) { ops.sample_small(o, Small::ternary, bytes, 9); });
   into([&](View o) { ops.sample_sparse(o, 5, bytes, 9); });
   into([&](View o) { ops.crt(o, wide, 3, CrtMethod::mul); });
+  const Embedding embedding(kN / 2);
+  std::vector<Complex> slots(kN, {0.5, -1});
+  into([&](View o) { ops.embed(o, embedding, slots, 3, 0x1p20); });
+  ops.unembed(slots, embedding, a, 3, 0x1p20);
+  for (std::size_t i = 0; i < wide.size(); ++i) {
+    wide[i] = std::bit_cast<u64>(i % 2 == 0 ? slots[i / 2 % kN].real() : slots[i / 2 % kN].imag());
+  }
+  out.push_back(block({0}, 2, 3));
+  for (std::size_t i = 0; i < wide.size(); ++i) out.back().set(i, wide[i]);
   ops.icrt(wide, 3, a, IcrtMethod::garner);
   out.push_back(block({0}, 2, 3));
   for (std::size_t i = 0; i < wide.size(); ++i) out.back().set(i, wide[i]);
@@ -168,6 +179,8 @@ TEST_F(TraceTest, HandsEveryOperationOnAndRecordsIt) {
                                           "sample_small",
                                           "sample_sparse",
                                           "crt",
+                                          "embed",
+                                          "unembed",
                                           "icrt"};
   std::vector<std::string> recorded;
   for (const Record& r : trace_->records()) {
@@ -258,6 +271,41 @@ TEST_F(TraceTest, ShapesBytesAndMultiplications) {
   EXPECT_EQ(by_name["crt"].terms, 3U);
   EXPECT_EQ(by_name["icrt"].bytes_written, 3 * 2 * row);
   EXPECT_TRUE(by_name["icrt"].primes_out.empty());
+  // Slots of 16 bytes, two vectors of 8; three butterflies deep.
+  EXPECT_EQ(by_name["embed"].mults, residues);
+  EXPECT_EQ(by_name["embed"].complex_butterflies, 2U * 4 * 3);
+  EXPECT_EQ(by_name["embed"].bytes_read, 2U * 8 * 16);
+  EXPECT_EQ(by_name["embed"].bytes_written, 6 * row);
+  EXPECT_EQ(by_name["unembed"].terms, 3U);  // 64-bit words of Q
+  EXPECT_EQ(by_name["unembed"].mults, 4 * residues);
+  EXPECT_EQ(by_name["unembed"].complex_butterflies, 2U * 4 * 3);
+  EXPECT_EQ(by_name["unembed"].bytes_read, 6 * row);
+  EXPECT_EQ(by_name["unembed"].bytes_written, 2U * 8 * 16);
+}
+
+TEST_F(TraceTest, BytesOfTheStream) {
+  Block x(config_, {0, 1, 2}, 2);
+  const std::array<std::uint8_t, 32> seed = {1, 2, 3};
+  const auto bytes = [&] { return last().stream_bytes; };
+  ops_->sample_uniform(x, seed, 0);  // 8 bytes for a 61-bit prime
+  ASSERT_LT(config_.primes[2], u64{1} << 32);
+  EXPECT_EQ(bytes(), (8U + 8 + 4) * 2 * kN);
+  ops_->sample_small(x, Small::ternary, seed, 0);  // once for all primes
+  EXPECT_EQ(bytes(), 2U * kN);
+  ops_->sample_small(x, Small::error, seed, 0);
+  EXPECT_EQ(bytes(), 2U * kN * 8);
+  ops_->sample_sparse(x, 3, seed, 0);
+  EXPECT_EQ(bytes(), 2U * kN * 8);
+  ops_->intt(x);
+  EXPECT_EQ(bytes(), 0U);
+  const auto narrow =
+      make_trace_ops(make_ref_ops({Word::w64, kN, primes_for(Word::w32, kN, 2), 1, ""}), trace_);
+  Block y(narrow->config(), {0, 1}, 1);
+  narrow->sample_uniform(y, seed, 0);
+  EXPECT_EQ(bytes(), 2U * kN * 4);
+  u64 sum = 0;
+  for (const Total& total : trace_->totals()) sum += total.stream_bytes;
+  EXPECT_EQ(sum, (20U * 2 + 2 + 2 * 8 + 2 * 8 + 2 * 4) * kN);
 }
 
 TEST_F(TraceTest, ExtentsShowDependencies) {
@@ -292,7 +340,8 @@ TEST_F(TraceTest, JsonLines) {
                       "\"primes_out\": [0, 3], \"batch\": 2, \"digits\": [], \"terms\": 1, "
                       "\"galois\": 1, \"accumulate\": false, \"reads\": [["),
             0U);
-  EXPECT_NE(text.find("\"bytes_read\": 512, \"bytes_written\": 512, \"mults\": 128, \"seconds\": "),
+  EXPECT_NE(text.find("\"bytes_read\": 512, \"bytes_written\": 512, \"mults\": 128, "
+                      "\"stream_bytes\": 0, \"complex_butterflies\": 0, \"seconds\": "),
             std::string::npos);
 }
 

@@ -74,7 +74,7 @@ def _of_set(name: str, word: str, options: Options) -> Iterator[Row]:
             {**about, "mean_error": float(error.mean()), "largest_error": float(error.max())},
             times,
             batch=batch,
-            floor=floors.of(needs[batch][0], needs[batch][1], params.word, server.engine, threads),
+            floor=floors.of(needs[batch], params.word, server.engine, threads),
             precision_bits=bits,
         )
 
@@ -86,23 +86,22 @@ def _needs(
     batches: tuple[int, ...],
     options: Options,
     threads: int,
-) -> dict[int, tuple[float, float]]:
-    """Multiplications and bytes of each batch, from a trace: an evaluator of its own, gone before the one that
+) -> dict[int, floors.Work]:
+    """What each batch cannot do without, from a trace: an evaluator of its own, gone before the one that
     is timed is made."""
     params = client.params
     recorder = ckks.Evaluator(params, keys, options.device, threads=threads, trace=True)
     recorder.prepare_bootstrap(real=real)
     trace = recorder.trace
     assert trace is not None
-    found: dict[int, tuple[float, float]] = {}
+    found: dict[int, floors.Work] = {}
     for batch in batches:
         zeros = np.zeros((batch, params.slots), dtype=float if real else complex)
         x = recorder.bind(client.encrypt(zeros, level=params.bootstrap_level))._settled()
         bound = ckks.Bound(recorder, x)
         trace.clear()
         bound.bootstrap()
-        mults = float(sum(total["mults"] for total in trace.totals().values()))
-        found[batch] = (mults, floors.compulsory_bytes(trace))
+        found[batch] = floors.work_of(trace)
         trace.clear()
     return found
 

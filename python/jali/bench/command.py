@@ -19,6 +19,7 @@ __all__ = ["run"]
 MODULES = (
     "primitives",
     "operations",
+    "client",
     "evaluator",
     "bootstrap",
     "matvec",

@@ -8,9 +8,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from jali.bench.measure import Row, row, timed
+from jali import _jali, ckks
+from jali.bench import floors
+from jali.bench.measure import Floor, Row, row, timed
 from jali.bench.registry import Options, benchmark
 from jali.demo import data, network, roles
+from jali.demo.packing import Program
 from jali.errors import InternalError, InvalidArgument
 
 
@@ -27,6 +30,7 @@ def _demo(name: str, images: npt.NDArray[np.generic], options: Options) -> Row:
     worst = float(np.abs(client.decrypt(reply) - plain).max())
     if not worst < 0.05:
         raise InternalError(f"demo_{name}: a logit is off by {worst:.2e}")
+    floor = _floor(program, client, image, options)
     clock = options.clock_of(server.threads)
     times = timed(
         lambda: client.decrypt(server(client.encrypt(image))), seconds=options.seconds, clock=clock
@@ -41,7 +45,29 @@ def _demo(name: str, images: npt.NDArray[np.generic], options: Options) -> Row:
         "bytes_down": len(reply),
     }
     bits = float(-np.log2(worst))
-    return row(f"demo_{name}", server.engine, about, times, precision_bits=bits)
+    return row(f"demo_{name}", server.engine, about, times, floor=floor, precision_bits=bits)
+
+
+def _floor(
+    program: Program, client: roles.Client, image: npt.NDArray[np.generic], options: Options
+) -> Floor:
+    """The owner's floor and the server's, one after the other."""
+    params, word = client.params, client.params.word
+    server = roles.Server(
+        program, *client.public_bytes(), device=options.device, threads=options.threads, trace=True
+    )
+    owner = _jali.ClientCore(params, options.threads or 0, "cpu", True)
+    assert server.trace is not None and owner.trace is not None
+    server.trace.clear()
+    owner.trace.clear()
+    reply = server.evaluate(owner.encrypt(program.pack(image), magnitude=roles.MAGNITUDE))
+    owner.decrypt(reply, params.slots, False)
+    host = ckks.Client(params, threads=options.threads).engine
+    parts = [
+        floors.of(floors.work_of(owner.trace), word, host, server.threads),
+        floors.of(floors.work_of(server.trace), word, server.engine, server.threads),
+    ]
+    return Floor(sum(part.seconds for part in parts), ", then ".join(part.kind for part in parts))
 
 
 @benchmark("demo_digits", "one image of 'jali demo digits': encrypt, evaluate, decrypt")

@@ -1,24 +1,40 @@
 """Floors: what no implementation can beat on this machine. Derived in docs/performance.md.
 
-On a CPU, the modular multiplications that an operation cannot do without over the rate at which the threads do
-them on registers. On a GPU the bytes that must cross its memory, once each, over the rate of a copy; for
-transforms the butterflies over their rate where that is longer. (Products of base conversion and with keys are sums:
-they cost less than butterflies.) All rates are measured in the run.
+On a CPU, the arithmetic that an operation cannot do without over the rate at which the threads do it on
+registers, or its bytes over the rate at which they are read from the caches, where that is longer. On a GPU the
+bytes that must cross its memory, once each, over the rate of a copy; for transforms the butterflies over their
+rate where that is longer. (Products of base conversion and with keys are sums: they cost less than butterflies.)
+All rates are measured in the run.
 """
 
 from __future__ import annotations
 
 import functools
 import json
+from dataclasses import dataclass
 
 from jali import _jali
 from jali._jali import Trace
 from jali.bench.measure import Floor
 
-__all__ = ["compulsory_bytes", "of", "of_trace", "rate"]
+__all__ = ["Work", "of", "rate", "work_of"]
 
 ON_REGISTERS = "modular multiplications on registers"
+ARITHMETIC = "arithmetic on registers"
 IN_MEMORY = "every byte once"
+LEAST, MOST = 15, 26  # log2 of the blocks whose reading is measured
+
+
+@dataclass(frozen=True)
+class Work:
+    """What an operation cannot do without: modular multiplications; bytes read and bytes written, and of these
+    what is written where it was read; bytes of ChaCha20; butterflies of the embedding."""
+
+    mults: float = 0
+    bytes: float = 0
+    in_place: float = 0
+    stream_bytes: float = 0
+    complex_butterflies: float = 0
 
 
 @functools.cache
@@ -29,37 +45,60 @@ def rate(word: str, isa: str) -> float:
 
 
 @functools.cache
+def _complex_rate(isa: str) -> float:
+    return _jali.complex_butterfly_rate(isa)
+
+
+@functools.cache
+def _stream_rate() -> float:
+    return _jali.stream_rate()
+
+
+@functools.cache
+def _read_rates(isa: str) -> list[float]:
+    """Of blocks from 2^LEAST to 2^MOST bytes."""
+    return [_jali.read_rate(isa, 1 << k) for k in range(LEAST, MOST + 1)]
+
+
+def _read_rate(isa: str, count: float) -> float:
+    """The best of all blocks of at least about half of so many bytes: of what exceeds a cache, a part may still be
+    found there."""
+    k = max(int(count), 1).bit_length() - 2
+    return max(_read_rates(isa)[min(max(k, LEAST), MOST) - LEAST :])
+
+
+@functools.cache
 def _gpu_rates(word: str, device: int) -> tuple[float, float]:
     """Butterflies and bytes a second."""
     return _jali.cuda_peak(word, device)
 
 
-def of(
-    mults: float,
-    bytes_moved: float,
-    word: str,
-    engine: str,
-    threads: int,
-    *,
-    transform: bool = False,
-) -> Floor | None:
-    """The floor of so many modular multiplications and bytes. engine: e.g. "cpu/ifma", "cuda:0"; transform:
-    whether the multiplications are butterflies."""
+def of(work: Work, word: str, engine: str, threads: int, *, transform: bool = False) -> Floor:
+    """The floor of so much work. engine: e.g. "cpu/ifma", "cuda:0"; transform: whether the multiplications
+    are butterflies."""
     if engine.startswith("cuda"):
         butterflies, bandwidth = _gpu_rates(word, int(engine.partition(":")[2] or 0))
-        computing = mults / butterflies if transform else 0.0
-        moving = bytes_moved / bandwidth
-        if computing > moving:
-            return Floor(computing, ON_REGISTERS)
-        return Floor(moving, f"{IN_MEMORY} at {bandwidth / 1e12:.2f} TB/s")
-    if mults == 0:
-        return None
-    isa = engine.partition("/")[2].replace("apart", "")
-    return Floor(mults / (rate(word, isa) * threads), ON_REGISTERS)
+        computing, kind = work.mults / butterflies if transform else 0.0, ON_REGISTERS
+        bytes_moved = work.bytes
+    else:
+        isa = engine.partition("/")[2].replace("apart", "")
+        computing, kind = work.mults / rate(word, isa), ON_REGISTERS
+        if work.stream_bytes or work.complex_butterflies:
+            computing += work.stream_bytes / _stream_rate()
+            computing += work.complex_butterflies / _complex_rate(isa)
+            kind = ARITHMETIC
+        computing /= threads
+        bytes_moved = work.bytes - work.in_place  # a line that was read is there to be written
+        bandwidth = threads * _read_rate(isa, bytes_moved / threads)
+    moving = bytes_moved / bandwidth
+    if computing > moving:
+        return Floor(computing, kind)
+    return Floor(moving, f"{IN_MEMORY} at {bandwidth / 1e12:.2f} TB/s")
 
 
-def compulsory_bytes(trace: Trace) -> int:
-    """Bytes of operands that no operation of the trace made, and of results that none of them read again."""
+def _compulsory_bytes(trace: Trace) -> tuple[int, int]:
+    """Bytes of operands that no operation of the trace made and of results that none of them read again, and
+    of these, what is written where it was read."""
     made: dict[int, int] = {}
     used: dict[int, int] = {}
     fresh: set[int] = set()
@@ -73,10 +112,20 @@ def compulsory_bytes(trace: Trace) -> int:
         for address, count in record["writes"]:
             made[address] = count
             fresh.add(address)
-    return sum(used.values()) + sum(made[address] for address in fresh)
+    in_place = sum(min(used[address], made[address]) for address in fresh & used.keys())
+    return sum(used.values()) + sum(made[address] for address in fresh), in_place
 
 
-def of_trace(trace: Trace, word: str, engine: str, threads: int) -> Floor | None:
-    """The floor of what a trace recorded."""
-    mults = sum(total["mults"] for total in trace.totals().values())
-    return of(mults, compulsory_bytes(trace), word, engine, threads)
+def work_of(trace: Trace) -> Work:
+    """What a trace recorded."""
+    totals = trace.totals().values()
+
+    def total(key: str) -> float:
+        return float(sum(t[key] for t in totals))
+
+    return Work(
+        total("mults"),
+        *_compulsory_bytes(trace),
+        total("stream_bytes"),
+        total("complex_butterflies"),
+    )

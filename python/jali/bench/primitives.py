@@ -128,10 +128,8 @@ def measure(
         raise InternalError(
             f"{name} at N = 2^{s.log_n}, {word}, on {case.engine}: the result is wrong"
         )
-    cost = case.cost(name)
-    floor = floors.of(
-        cost["mults"], cost["bytes"], word, case.engine, threads, transform=name in TRANSFORMS
-    )
+    work = floors.Work(**case.cost(name))
+    floor = floors.of(work, word, case.engine, threads, transform=name in TRANSFORMS)
     params = {
         "log_n": s.log_n,
         "word": word,

@@ -93,10 +93,11 @@ class Server:
         *,
         device: str = "auto",
         threads: int | None = None,
+        trace: bool = False,
     ) -> None:
         self._params = ckks.Params.from_bytes(params)
         public = ckks.EvaluationKeys.from_bytes(keys, self._params)
-        self._evaluator = ckks.Evaluator(self._params, public, device, threads=threads)
+        self._evaluator = ckks.Evaluator(self._params, public, device, threads=threads, trace=trace)
         self.threads, self.engine = self._evaluator.threads, self._evaluator.engine
         self._run = self._evaluator.explicit
         self._lock = threading.Lock()
@@ -118,12 +119,21 @@ class Server:
         bias = self._run.encode(step.bias, level - 1, below.scale)
         return _EncodedLinear(giants, step.sum_rotations(), bias)
 
+    @property
+    def trace(self) -> ckks.Trace | None:
+        """The recording, or None without one."""
+        return self._evaluator.trace
+
     def __call__(self, request: bytes) -> bytes:
         """The bytes of encrypted images to the bytes of encrypted logits."""
         x = ckks.Ciphertext.from_bytes(request, self._params)
         if self._evaluator.device != "cuda":
-            return _network(self._run, self._steps, x).to_bytes()
+            return self.evaluate(x).to_bytes()
         return self._on_gpu(self._evaluator.bind(x)).ciphertext.to_bytes()
+
+    def evaluate(self, x: ckks.Ciphertext) -> ckks.Ciphertext:
+        """The network, operation by operation."""
+        return _network(self._run, self._steps, x)
 
     def _on_gpu(self, x: ckks.Bound) -> ckks.Bound:
         """The network as one CUDA graph for each size of batch, recorded at its first request."""

@@ -1,11 +1,12 @@
 #include "jali/backend/cpu/isa.h"
+#include "jali/backend/cpu/peak_impl.h"
 #include "jali/backend/cpu/row_kernels_impl.h"
 #include "jali/backend/cpu/vec_avx2.h"
 
 namespace jali::backend::cpu {
 
 RowKernels avx2_kernels(Word word) {
-  return word == Word::w32 ? Rows<Avx2W32>::table() : Rows<Avx2W64>::table();
+  return Peak<32>::in(word == Word::w32 ? Rows<Avx2W32>::table() : Rows<Avx2W64>::table());
 }
 
 }  // namespace jali::backend::cpu

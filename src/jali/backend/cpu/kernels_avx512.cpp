@@ -1,11 +1,12 @@
 #include "jali/backend/cpu/isa.h"
+#include "jali/backend/cpu/peak_impl.h"
 #include "jali/backend/cpu/row_kernels_impl.h"
 #include "jali/backend/cpu/vec_avx512.h"
 
 namespace jali::backend::cpu {
 
 RowKernels avx512_kernels(Word word) {
-  return word == Word::w32 ? Rows<Avx512W32>::table() : Rows<Avx512W64>::table();
+  return Peak<64>::in(word == Word::w32 ? Rows<Avx512W32>::table() : Rows<Avx512W64>::table());
 }
 
 }  // namespace jali::backend::cpu

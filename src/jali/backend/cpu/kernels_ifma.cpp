@@ -1,9 +1,10 @@
 #include "jali/backend/cpu/isa.h"
+#include "jali/backend/cpu/peak_impl.h"
 #include "jali/backend/cpu/row_kernels_impl.h"
 #include "jali/backend/cpu/vec_avx512.h"
 
 namespace jali::backend::cpu {
 
-RowKernels ifma_kernels() { return Rows<IfmaW52>::table(); }
+RowKernels ifma_kernels() { return Peak<64>::in(Rows<IfmaW52>::table()); }
 
 }  // namespace jali::backend::cpu

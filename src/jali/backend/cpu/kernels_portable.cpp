@@ -1,11 +1,12 @@
 #include "jali/backend/cpu/isa.h"
+#include "jali/backend/cpu/peak_impl.h"
 #include "jali/backend/cpu/row_kernels_impl.h"
 #include "jali/backend/cpu/vec_scalar.h"
 
 namespace jali::backend::cpu {
 
 RowKernels portable_kernels(Word word) {
-  return word == Word::w32 ? Rows<ScalarW32>::table() : Rows<ScalarW64>::table();
+  return Peak<16>::in(word == Word::w32 ? Rows<ScalarW32>::table() : Rows<ScalarW64>::table());
 }
 
 }  // namespace jali::backend::cpu

@@ -170,6 +170,11 @@ struct RowKernels {
   /// vectors, which stay in registers. values: the pairs, in [0, q); they come back in [0, 2Lq).
   void (*butterflies)(void* values, std::size_t rounds, const PrimeRow& p) = nullptr;
   std::size_t butterfly_pairs = 0;
+  /// The same for complex_pairs butterflies of complex doubles. values: complex_doubles of them, 64-byte aligned.
+  void (*complex_butterflies)(double* values, std::size_t rounds) = nullptr;
+  std::size_t complex_pairs = 0, complex_doubles = 0;
+  /// Reads every byte, of a 64-byte aligned block of a multiple of 512.
+  std::uint64_t (*read)(const void* block, std::size_t bytes) = nullptr;
   /// out = c mod q.
   void (*from_int64)(void* out, const std::int64_t* c, std::size_t n, const PrimeRow& p) = nullptr;
   /// out = sigma_g(in) in NTT form; out is not in.

@@ -42,4 +42,10 @@ u64 icrt_garner(std::size_t n, std::size_t limbs, std::size_t words) {
   return (limbs * (limbs - 1) / 2 + limbs * words) * n;
 }
 
+u64 embedding(std::size_t slots) { return slots / 2 * static_cast<u64>(std::countr_zero(slots)); }
+
+u64 uniform_bytes(std::size_t count, u64 q) { return count * (q >> 32 == 0 ? 4 : 8); }
+u64 ternary_bytes(std::size_t count) { return count; }
+u64 error_bytes(std::size_t count) { return 8 * count; }
+
 }  // namespace jali::backend::cost

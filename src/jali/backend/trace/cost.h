@@ -35,4 +35,15 @@ std::uint64_t crt(std::size_t n, std::size_t limbs, std::size_t words);
 std::uint64_t icrt_product_sum(std::size_t n, std::size_t limbs, std::size_t words);
 std::uint64_t icrt_garner(std::size_t n, std::size_t limbs, std::size_t words);
 
+/// Butterflies of complex doubles between `slots` slots and their coefficients: slots/2 log2 slots.
+std::uint64_t embedding(std::size_t slots);
+
+// Bytes of ChaCha20 that `count` values take at least: what rejection passes over comes on top.
+/// Uniform residues below q: words of 4 bytes below 2^32, else of 8.
+std::uint64_t uniform_bytes(std::size_t count, std::uint64_t q);
+/// A byte for a ternary coefficient.
+std::uint64_t ternary_bytes(std::size_t count);
+/// 8 bytes for an error, or for the key by which a sparse secret's coefficient is sorted.
+std::uint64_t error_bytes(std::size_t count);
+
 }  // namespace jali::backend::cost

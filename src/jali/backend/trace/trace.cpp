@@ -50,7 +50,9 @@ void write_json(std::string& out, const Record& r) {
   write_list(out, r.writes, extent);
   out += ", \"bytes_read\": " + std::to_string(r.bytes_read) +
          ", \"bytes_written\": " + std::to_string(r.bytes_written) +
-         ", \"mults\": " + std::to_string(r.mults);
+         ", \"mults\": " + std::to_string(r.mults) +
+         ", \"stream_bytes\": " + std::to_string(r.stream_bytes) +
+         ", \"complex_butterflies\": " + std::to_string(r.complex_butterflies);
   format(out, ", \"seconds\": %.9g}\n", r.seconds);
 }
 
@@ -86,6 +88,8 @@ std::vector<Total> Trace::totals() const {
     t.bytes_read += r.bytes_read;
     t.bytes_written += r.bytes_written;
     t.mults += r.mults;
+    t.stream_bytes += r.stream_bytes;
+    t.complex_butterflies += r.complex_butterflies;
     t.seconds += r.seconds;
   }
   std::vector<Total> totals;

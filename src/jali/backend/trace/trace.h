@@ -38,6 +38,8 @@ struct Record {
   std::uint64_t bytes_read = 0;  // sum of reads: each operand once, no intermediates
   std::uint64_t bytes_written = 0;  // sum of writes
   std::uint64_t mults = 0;  // modular multiplications by the formulas of cost.h
+  std::uint64_t stream_bytes = 0;  // of ChaCha20 that sampling cannot do without
+  std::uint64_t complex_butterflies = 0;  // of the embedding
   double seconds = 0;  // wall time of the call
 };
 
@@ -48,6 +50,8 @@ struct Total {
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_written = 0;
   std::uint64_t mults = 0;
+  std::uint64_t stream_bytes = 0;
+  std::uint64_t complex_butterflies = 0;
   double seconds = 0;
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "jali/backend/embedding.h"
 #include "jali/backend/ops.h"
 #include "jali/backend/trace/cost.h"
 #include "jali/backend/trace/trace.h"
@@ -42,18 +43,24 @@ class TraceOps final : public Ops {
   std::shared_ptr<device::Pool> pool() const override { return inner_->pool(); }
   void sample_uniform(View out, std::span<const std::uint8_t, 32> seed,
                       std::uint32_t index) const override {
-    run(record("sample_uniform", out, {}, {out}),
-        [&] { inner_->sample_uniform(out, seed, index); });
+    Record r = record("sample_uniform", out, {}, {out});
+    for (const PrimeIndex i : out.primes) {
+      r.stream_bytes += cost::uniform_bytes(out.batch * n(), config().primes[i]);
+    }
+    run(std::move(r), [&] { inner_->sample_uniform(out, seed, index); });
   }
   void sample_small(View out, Small kind, std::span<const std::uint8_t, 32> seed,
                     u64 stream) const override {
-    run(record("sample_small", out, {}, {out}),
-        [&] { inner_->sample_small(out, kind, seed, stream); });
+    Record r = record("sample_small", out, {}, {out});
+    r.stream_bytes = kind == Small::ternary ? cost::ternary_bytes(out.batch * n())
+                                            : cost::error_bytes(out.batch * n());
+    run(std::move(r), [&] { inner_->sample_small(out, kind, seed, stream); });
   }
   void sample_sparse(View out, std::size_t weight, std::span<const std::uint8_t, 32> seed,
                      std::uint64_t stream) const override {
-    run(record("sample_sparse", out, {}, {out}),
-        [&] { inner_->sample_sparse(out, weight, seed, stream); });
+    Record r = record("sample_sparse", out, {}, {out});
+    r.stream_bytes = cost::error_bytes(out.batch * n());
+    run(std::move(r), [&] { inner_->sample_sparse(out, weight, seed, stream); });
   }
 
   void ntt(View x) const override {
@@ -306,6 +313,25 @@ class TraceOps final : public Ops {
                              ? cost::icrt_garner(n(), x.primes.size(), words)
                              : cost::icrt_product_sum(n(), x.primes.size(), words));
     run(std::move(r), [&] { inner_->icrt(integers, words, x, method); });
+  }
+  void embed(View out, const Embedding& embedding, std::span<const Complex> values, int log_slots,
+             double factor) const override {
+    Record r = record("embed", out, {}, {out});
+    extend(r.reads, r.bytes_read, address(values.data()), values.size_bytes());
+    r.mults = residues(out);
+    r.complex_butterflies = out.batch * cost::embedding(std::size_t{1} << log_slots);
+    run(std::move(r), [&] { inner_->embed(out, embedding, values, log_slots, factor); });
+  }
+  void unembed(std::span<Complex> slots, const Embedding& embedding, ConstView x, int log_slots,
+               double divisor) const override {
+    Record r = record("unembed", {nullptr, {}, x.batch}, {x}, {});
+    extend(r.writes, r.bytes_written, address(slots.data()), slots.size_bytes());
+    std::vector<u64> primes;
+    for (const PrimeIndex i : x.primes) primes.push_back(config().primes[i]);
+    r.terms = product_words(primes).size();
+    r.mults = x.batch * cost::icrt_product_sum(n(), primes.size(), r.terms);
+    r.complex_butterflies = x.batch * cost::embedding(std::size_t{1} << log_slots);
+    run(std::move(r), [&] { inner_->unembed(slots, embedding, x, log_slots, divisor); });
   }
 
  private:

@@ -1,0 +1,47 @@
+#include "trace.h"
+
+#include <nanobind/stl/string.h>
+
+namespace jali::python {
+
+namespace {
+
+nb::dict totals(const Trace& t) {
+  nb::dict out;
+  for (const auto& total : t.ptr->totals()) {
+    nb::dict entry;
+    entry["count"] = total.count;
+    entry["bytes_read"] = total.bytes_read;
+    entry["bytes_written"] = total.bytes_written;
+    entry["mults"] = total.mults;
+    entry["stream_bytes"] = total.stream_bytes;
+    entry["complex_butterflies"] = total.complex_butterflies;
+    entry["seconds"] = total.seconds;
+    out[total.op.c_str()] = entry;
+  }
+  return out;
+}
+
+}  // namespace
+
+void bind_trace(nb::module_& m) {
+  using nogil = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<Trace>(m, "Trace", R"(Every backend operation that an Evaluator ran, in order.
+
+Names, shapes, bytes and times: no data, nothing secret.)")
+      .def(
+          "json_lines", [](const Trace& t) { return t.ptr->json_lines(); }, nogil(),
+          "One JSON object a line and operation: op, n, word, primes, batch, digits, bytes, mults, "
+          "seconds.")
+      .def(
+          "summary", [](const Trace& t) { return t.ptr->summary(); }, nogil(),
+          "A table of the totals of each kind of operation.")
+      .def("totals", &totals, nb::sig("def totals(self) -> dict[str, dict[str, float]]"),
+           "count, bytes_read, bytes_written, mults, stream_bytes, complex_butterflies and seconds "
+           "by operation.")
+      .def(
+          "clear", [](const Trace& t) { t.ptr->clear(); }, "Forget all records.")
+      .def("__len__", [](const Trace& t) { return t.ptr->size(); });
+}
+
+}  // namespace jali::python

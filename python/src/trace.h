@@ -1,0 +1,24 @@
+// The recording of an engine's operations, as Python holds it.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "binding.h"
+#include "jali/backend/trace/trace.h"
+
+namespace jali::python {
+
+struct Trace {
+  std::shared_ptr<backend::Trace> ptr;
+};
+
+/// The same ring, every operation of which is recorded in `sink`.
+inline std::shared_ptr<const ring::Ring> traced(const std::shared_ptr<const ring::Ring>& ring,
+                                                std::shared_ptr<backend::Trace> sink) {
+  std::shared_ptr<const backend::Ops> inner(ring, &ring->ops());
+  return std::make_shared<const ring::Ring>(std::shared_ptr<const backend::Ops>(
+      backend::make_trace_ops(std::move(inner), std::move(sink))));
+}
+
+}  // namespace jali::python
