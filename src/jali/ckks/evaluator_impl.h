@@ -1,4 +1,4 @@
-// What evaluator.cpp and extended.cpp share.
+// What the files of the evaluator share.
 #pragma once
 
 #include <cmath>

@@ -6,7 +6,7 @@
 namespace jali::backend::cpu {
 
 RowKernels avx2_kernels(Word word) {
-  return Peak<32>::in(word == Word::w32 ? Rows<Avx2W32>::table() : Rows<Avx2W64>::table());
+  return Peak<32>::in(word == Word::w32 ? row_kernels<Avx2W32>() : row_kernels<Avx2W64>());
 }
 
 }  // namespace jali::backend::cpu

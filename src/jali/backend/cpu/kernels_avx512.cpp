@@ -6,7 +6,7 @@
 namespace jali::backend::cpu {
 
 RowKernels avx512_kernels(Word word) {
-  return Peak<64>::in(word == Word::w32 ? Rows<Avx512W32>::table() : Rows<Avx512W64>::table());
+  return Peak<64>::in(word == Word::w32 ? row_kernels<Avx512W32>() : row_kernels<Avx512W64>());
 }
 
 }  // namespace jali::backend::cpu

@@ -5,6 +5,6 @@
 
 namespace jali::backend::cpu {
 
-RowKernels ifma_kernels() { return Peak<64>::in(Rows<IfmaW52>::table()); }
+RowKernels ifma_kernels() { return Peak<64>::in(row_kernels<IfmaW52>()); }
 
 }  // namespace jali::backend::cpu

@@ -6,7 +6,7 @@
 namespace jali::backend::cpu {
 
 RowKernels portable_kernels(Word word) {
-  return Peak<16>::in(word == Word::w32 ? Rows<ScalarW32>::table() : Rows<ScalarW64>::table());
+  return Peak<16>::in(word == Word::w32 ? row_kernels<ScalarW32>() : row_kernels<ScalarW64>());
 }
 
 }  // namespace jali::backend::cpu

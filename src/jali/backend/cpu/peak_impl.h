@@ -1,13 +1,50 @@
-// Loops that measure what a core does at most, over vectors of `bytes` bytes. Compiled once per
-// instruction set, hence the anonymous namespace.
+// Loops that measure what a core does at most. Compiled once per instruction set, hence the anonymous namespace.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "jali/backend/cpu/row_kernels.h"
+#include "jali/backend/cpu/row_base.h"
 
 namespace jali::backend::cpu {
+
+/// Of the transform, over a vector class V.
+template <class V>
+struct Butterflies : RowBase<V> {
+  using typename RowBase<V>::R;
+  using typename RowBase<V>::Prime;
+  using RowBase<V>::W;
+  using RowBase<V>::reduce_once;
+  using RowBase<V>::row;
+
+  /// Enough independent butterflies to hide the latency of one, few enough for the registers there are.
+  static constexpr std::size_t kPairs = sizeof(R) == 64 ? 12 : 6;
+  /// x, y in [0, 2Lq): x reduced to [0, Lq), then x + w y and x - w y + Lq, as in the transform.
+  static void run(void* values, std::size_t rounds, const PrimeRow& prime) {
+    const Prime p(prime);
+    R x[kPairs], y[kPairs];
+#pragma GCC unroll 12
+    for (std::size_t k = 0; k < kPairs; ++k) {
+      x[k] = V::load(row(values) + 2 * k * W);
+      y[k] = V::load(row(values) + (2 * k + 1) * W);
+    }
+    for (std::size_t r = 0; r < rounds; ++r) {
+#pragma GCC unroll 12
+      for (std::size_t k = 0; k < kPairs; ++k) {
+        x[k] = reduce_once(x[k], p.lq);
+        const R t = V::mul_lazy(y[k], p.beta, p.beta_quotient, p.q);
+        y[k] = V::sub(V::add(x[k], p.lq), t);
+        x[k] = V::add(x[k], t);
+      }
+    }
+#pragma GCC unroll 12
+    for (std::size_t k = 0; k < kPairs; ++k) {
+      V::store(row(values) + 2 * k * W, x[k]);
+      V::store(row(values) + (2 * k + 1) * W, y[k]);
+    }
+  }
+};
+
 namespace {
 
 template <class T, std::size_t bytes>
@@ -15,6 +52,7 @@ struct VectorOf {
   using type [[gnu::vector_size(bytes)]] = T;
 };
 
+/// Over vectors of `bytes` bytes.
 template <std::size_t bytes>
 struct Peak {
   using Doubles = typename VectorOf<double, bytes>::type;

@@ -1,5 +1,5 @@
 // The kernels that differ between instruction sets: each works on one row of N residues (or a few
-// rows in step). They are written once (row_kernels_impl.h, ntt_impl.h) over a small vector class
+// rows in step). They are written once (row_*.h, ntt_impl.h) over a small vector class
 // and compiled once per instruction set; everything else of the backend is plain code over this
 // table. Rows are void*: words of 4 (w32) or 8 bytes. n is a power of two, at least 2^10.
 // Inputs are in [0, q), outputs are in [0, q): that makes all sets agree bit for bit.

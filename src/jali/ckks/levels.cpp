@@ -1,0 +1,97 @@
+// From one level to a lower one.
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "jali/base/error.h"
+#include "jali/ckks/evaluator_impl.h"
+
+namespace jali::ckks {
+
+Ciphertext Evaluator::rescale(const Ciphertext& a) const {
+  impl_->check(a);
+  impl_->require_level(a.level, 1);
+  const double ratio = impl_->ratio(a.level, a.level - 1);
+  Ciphertext out = impl_->shell(a);
+  out.parts = impl_->switcher.reduce_pair(a.parts[0], a.parts[1], a.level - 1);
+  if (a.parts.size() == 3) out.parts.push_back(impl_->switcher.reduce(a.parts[2], a.level - 1));
+  out.level = a.level - 1;
+  out.scale = a.scale / ratio;
+  out.estimate = impl_->noise.rescale(a.estimate, ratio);
+  if (a.parts.size() == 3) out.estimate.variance += impl_->noise.square_rescale_variance();
+  return out;
+}
+
+Ciphertext Evaluator::drop_to(const Ciphertext& a, int level) const {
+  impl_->check(a);
+  require<InvalidArgument>(level >= 0 && level <= a.level, [&] {
+    return "cannot drop from level " + std::to_string(a.level) + " to " + std::to_string(level);
+  });
+  if (level == a.level) return copy(a);
+  const auto& from = impl_->params->level(a.level).primes;
+  const auto& to = impl_->params->level(level).primes;
+  if (!std::includes(from.begin(), from.end(), to.begin(), to.end())) {
+    // Small words: the lower level has primes the upper one lacks.
+    return adjust(a, level, a.scale);
+  }
+  Ciphertext out = impl_->shell(a);
+  for (const auto& part : a.parts) out.parts.push_back(impl_->ring->select(part, to));
+  out.level = level;
+  return out;
+}
+
+Ciphertext Evaluator::adjust(const Ciphertext& a, int level, double scale, double near) const {
+  impl_->check(a);
+  require<InvalidArgument>(level >= 0 && level < a.level, [&] {
+    return "adjust needs a lower level than " + std::to_string(a.level) + ", not " +
+           std::to_string(level);
+  });
+  require<InvalidArgument>(std::isfinite(scale) && scale > 0, "the scale must be positive");
+  // One factor, an integer, and one division: from the level just above when its limbs are at hand and leave the
+  // factor enough bits, else from a's.
+  const auto& from = impl_->params->level(a.level).primes;
+  const auto& above = impl_->params->level(level + 1).primes;
+  const auto exact_factor = [&](int start) { return scale / a.scale * impl_->ratio(start, level); };
+  // Off by 2^-20 of the message, or by 8 units of the result: its division rounds by more in every slot.
+  const double most_off = std::max(0x1p-20, 8 / scale);
+  const auto precise = [&](double exact, double off) {
+    const double integer = std::nearbyint(exact);
+    return integer >= 1 && std::fabs(integer / exact - 1) < off;
+  };
+  const bool nested = level + 1 < a.level &&
+                      std::includes(from.begin(), from.end(), above.begin(), above.end()) &&
+                      precise(exact_factor(level + 1), std::min(near, most_off));
+  const int start = nested ? level + 1 : a.level;
+  require<ScaleMismatch>(precise(exact_factor(start), most_off), [&] {
+    return "a scale of 2^" + std::to_string(std::log2(a.scale)) + " cannot be brought to 2^" +
+           std::to_string(std::log2(scale)) + " by level " + std::to_string(level) +
+           ": rescale first";
+  });
+  const double ratio = impl_->ratio(start, level);
+  const double factor = std::nearbyint(exact_factor(start));
+  Ciphertext out = impl_->shell(a);
+  const auto& primes = nested ? above : from;
+  const auto residues = ring::residues(*impl_->ring, primes, factor);
+  const auto multiply = [&](const ring::Poly& x0, const ring::Poly& x1) {
+    const backend::Combination::Multiple term{x0.view(), x1.view(), residues};
+    std::vector<ring::Poly> d;
+    for (int i = 0; i < 2; ++i) d.push_back(impl_->ring->make(primes, a.batch()));
+    impl_->ring->ops().combine(d[0].view(), d[1].view(), {}, {{}, {&term, 1}});
+    return d;
+  };
+  const auto pair = multiply(a.parts[0], a.parts[1]);
+  out.parts = impl_->switcher.reduce_pair(pair[0], pair[1], level);
+  for (std::size_t i = 2; i < a.parts.size(); ++i) {
+    out.parts.push_back(impl_->switcher.reduce(multiply(a.parts[i], a.parts[i])[0], level));
+  }
+  out.level = level;
+  out.scale = scale;
+  const double exact = a.scale * factor / ratio;
+  out.estimate = impl_->noise.multiply_constant(a.estimate, 1, factor);
+  out.estimate = impl_->noise.rescale(out.estimate, ratio);
+  if (a.parts.size() == 3) out.estimate.variance += impl_->noise.square_rescale_variance();
+  out.estimate.variance += impl_->scale_error_variance(a.estimate.message, exact, scale);
+  return out;
+}
+
+}  // namespace jali::ckks

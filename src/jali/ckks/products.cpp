@@ -1,0 +1,123 @@
+// Products with plaintexts and ciphertexts, and what switches a key: relinearisation, rotation.
+#include <algorithm>
+
+#include "jali/base/error.h"
+#include "jali/ckks/evaluator_impl.h"
+
+namespace jali::ckks {
+
+namespace {
+
+using ring::Poly;
+
+}  // namespace
+
+Ciphertext Evaluator::multiply_plain(const Ciphertext& a, const Plaintext& b) const {
+  impl_->check(a);
+  impl_->check(b);
+  impl_->check_pair(a.level, a.scale, b.level, b.scale, a.batch(), b.poly.batch(), false);
+  Ciphertext out = impl_->shell(a);
+  for (const auto& part : a.parts) {
+    Poly product = impl_->like(a);
+    impl_->ring->ops().mul(product.view(), part.view(), b.poly.view());
+    out.parts.push_back(std::move(product));
+  }
+  out.scale = a.scale * b.scale;
+  out.log_slots = std::max(a.log_slots, b.log_slots);
+  out.estimate = impl_->noise.multiply_plain(a.estimate, a.scale, b.message, b.scale);
+  return out;
+}
+
+// A product's metadata, its operands checked.
+static Ciphertext product_shell(const Evaluator::Impl& impl, const Ciphertext& a,
+                                const Ciphertext& b) {
+  impl.check(a);
+  impl.check(b);
+  impl.check_pair(a.level, a.scale, b.level, b.scale, a.batch(), b.batch(), false);
+  require<InvalidArgument>(a.parts.size() == 2 && b.parts.size() == 2,
+                           "relinearise the operands of a product first");
+  require<InvalidArgument>(a.batch() == b.batch(), "the operands of a product need equal batches");
+  Ciphertext out = impl.shell(a);
+  out.scale = a.scale * b.scale;
+  out.log_slots = std::max(a.log_slots, b.log_slots);
+  out.estimate = impl.noise.multiply(a.estimate, a.scale, b.estimate, b.scale);
+  return out;
+}
+
+Ciphertext Evaluator::multiply(const Ciphertext& a, const Ciphertext& b) const {
+  Ciphertext out = product_shell(*impl_, a, b);
+  for (int i = 0; i < 3; ++i) out.parts.push_back(impl_->like(a));
+  impl_->ring->ops().tensor(out.parts[0].view(), out.parts[1].view(), out.parts[2].view(),
+                            a.parts[0].view(), a.parts[1].view(), b.parts[0].view(),
+                            b.parts[1].view());
+  return out;
+}
+
+Ciphertext Evaluator::square(const Ciphertext& a) const {
+  Ciphertext out = multiply(a, a);
+  // The two cross terms m e are one and the same: their sum has four times the variance of one, not
+  // twice.
+  const double message = a.estimate.message * a.scale;
+  out.estimate.variance += 2 * message * message * a.estimate.variance;
+  return out;
+}
+
+Ciphertext Evaluator::relinearise(const Ciphertext& a) const {
+  if (a.parts.size() == 2) return copy(a);
+  impl_->check(a);
+  const auto acc =
+      impl_->switcher.switch_key(a.parts[2], a.level, impl_->relinearisation_key(a.level));
+  Ciphertext out = impl_->shell(a);
+  out.parts = impl_->switcher.reduce_pair(acc.c0, acc.c1, a.level, &a.parts[0], &a.parts[1]);
+  out.estimate = impl_->noise.relinearise(a.estimate, a.level);
+  return out;
+}
+
+Ciphertext Evaluator::Impl::reduced(const rlwe::Accumulator& acc, Ciphertext out) const {
+  const double quotient = ratio(out.level, out.level - 1);
+  out.parts = switcher.reduce_pair(acc.c0, acc.c1, out.level - 1);
+  out.estimate = noise.relinearise_rescale(out.estimate, out.level, quotient);
+  out.level -= 1;
+  out.scale /= quotient;
+  return out;
+}
+
+Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
+  if (a.parts.size() == 2) return rescale(a);
+  impl_->check(a);
+  impl_->require_level(a.level, 1);
+  const auto acc = impl_->switcher.switch_joined(a.parts[0], a.parts[1], a.parts[2], a.level,
+                                                 impl_->relinearisation_key(a.level));
+  return impl_->reduced(acc, impl_->shell(a));
+}
+
+Ciphertext Evaluator::multiply_relinearise_rescale(const Ciphertext& a, const Ciphertext& b) const {
+  Ciphertext out = product_shell(*impl_, a, b);
+  impl_->require_level(a.level, 1);
+  const backend::Combination::Product product{a.parts[0].view(), a.parts[1].view(),
+                                              b.parts[0].view(), b.parts[1].view()};
+  const auto acc = impl_->switcher.switch_combination({{&product, 1}}, a.batch(), a.level,
+                                                      impl_->relinearisation_key(a.level));
+  return impl_->reduced(acc, std::move(out));
+}
+
+Ciphertext Evaluator::automorphism(const Ciphertext& a, std::uint64_t element) const {
+  impl_->check(a);
+  require<InvalidArgument>(a.parts.size() == 2, "relinearise before an automorphism");
+  if (element == 1) return copy(a);
+  const auto& key = impl_->galois_key(element, a.level);
+  Ciphertext out = impl_->shell(a);
+  out.parts = impl_->switcher.rotate(a.parts[0], a.parts[1], element, a.level, key);
+  out.estimate = impl_->noise.rotate(a.estimate, a.level);
+  return out;
+}
+
+Ciphertext Evaluator::rotate(const Ciphertext& a, int steps) const {
+  return automorphism(a, ring::galois_element(impl_->params->n(), steps));
+}
+
+Ciphertext Evaluator::conjugate(const Ciphertext& a) const {
+  return automorphism(a, ring::conjugation_element(impl_->params->n()));
+}
+
+}  // namespace jali::ckks

@@ -1,0 +1,125 @@
+// Sums and differences of ciphertexts, and of a ciphertext and a plaintext.
+#include <algorithm>
+#include <cmath>
+
+#include "jali/base/error.h"
+#include "jali/ckks/evaluator_impl.h"
+
+namespace jali::ckks {
+
+namespace {
+
+using ring::Poly;
+
+enum class Sign { plus, minus };
+
+// The terms of a + a are not independent: noise and message double. (Those of a - a cancel: less than is said.)
+Estimate sum_estimate(const params::NoiseModel& noise, const Ciphertext& a, const Ciphertext& b,
+                      Sign sign) {
+  if (&a == &b && sign == Sign::plus) return noise.multiply_constant(a.estimate, 2, 2);
+  return noise.add(a.estimate, b.estimate);
+}
+
+}  // namespace
+
+static Ciphertext combine(const Evaluator::Impl& impl, const Ciphertext& a, const Ciphertext& b,
+                          Sign sign) {
+  impl.check(a);
+  impl.check(b);
+  impl.check_pair(a.level, a.scale, b.level, b.scale, a.batch(), b.batch(), true);
+  const auto& ops = impl.ring->ops();
+  Ciphertext out = impl.shell(a);
+  const std::size_t parts = std::max(a.parts.size(), b.parts.size());
+  for (std::size_t i = 0; i < parts; ++i) {
+    Poly part = impl.like(a);
+    if (i >= b.parts.size()) {
+      part = impl.ring->copy(a.parts[i]);
+    } else if (i >= a.parts.size()) {
+      // 0 +- b, b possibly of batch 1
+      part = impl.ring->zero(a.parts[0].primes(), a.batch());
+      if (sign == Sign::plus) {
+        ops.add(part.view(), part.view(), b.parts[i].view());
+      } else {
+        ops.sub(part.view(), part.view(), b.parts[i].view());
+      }
+    } else if (sign == Sign::plus) {
+      ops.add(part.view(), a.parts[i].view(), b.parts[i].view());
+    } else {
+      ops.sub(part.view(), a.parts[i].view(), b.parts[i].view());
+    }
+    out.parts.push_back(std::move(part));
+  }
+  out.log_slots = std::max(a.log_slots, b.log_slots);
+  out.estimate = sum_estimate(impl.noise, a, b, sign);
+  out.estimate.variance += impl.scale_error_variance(b.estimate.message, a.scale, b.scale);
+  return out;
+}
+
+Ciphertext Evaluator::add(const Ciphertext& a, const Ciphertext& b) const {
+  return combine(*impl_, a, b, Sign::plus);
+}
+
+Ciphertext Evaluator::sub(const Ciphertext& a, const Ciphertext& b) const {
+  return combine(*impl_, a, b, Sign::minus);
+}
+
+Ciphertext Evaluator::negate(const Ciphertext& a) const {
+  impl_->check(a);
+  Ciphertext out = impl_->shell(a);
+  for (const auto& part : a.parts) {
+    Poly negated = impl_->like(a);
+    impl_->ring->ops().neg(negated.view(), part.view());
+    out.parts.push_back(std::move(negated));
+  }
+  return out;
+}
+
+void Evaluator::add_inplace(Ciphertext& a, const Ciphertext& b) const {
+  if (a.parts.size() < b.parts.size()) {
+    a = add(a, b);
+    return;
+  }
+  impl_->check(a);
+  impl_->check(b);
+  impl_->check_pair(a.level, a.scale, b.level, b.scale, a.batch(), b.batch(), true);
+  for (std::size_t i = 0; i < b.parts.size(); ++i) {
+    impl_->ring->ops().add(a.parts[i].view(), a.parts[i].view(), b.parts[i].view());
+  }
+  a.seed.reset();
+  a.log_slots = std::max(a.log_slots, b.log_slots);
+  const double mismatch = impl_->scale_error_variance(b.estimate.message, a.scale, b.scale);
+  a.estimate = sum_estimate(impl_->noise, a, b, Sign::plus);
+  a.estimate.variance += mismatch;
+}
+
+static Ciphertext combine_plain(const Evaluator::Impl& impl, const Ciphertext& a,
+                                const Plaintext& b, Sign sign) {
+  impl.check(a);
+  impl.check(b);
+  impl.check_pair(a.level, a.scale, b.level, b.scale, a.batch(), b.poly.batch(), true);
+  const auto& ops = impl.ring->ops();
+  Ciphertext out = impl.shell(a);
+  Poly first = impl.like(a);
+  if (sign == Sign::plus) {
+    ops.add(first.view(), a.parts[0].view(), b.poly.view());
+  } else {
+    ops.sub(first.view(), a.parts[0].view(), b.poly.view());
+  }
+  out.parts.push_back(std::move(first));
+  for (std::size_t i = 1; i < a.parts.size(); ++i) out.parts.push_back(impl.ring->copy(a.parts[i]));
+  out.log_slots = std::max(a.log_slots, b.log_slots);
+  const Estimate plain{impl.noise.encoding_variance(), b.message};
+  out.estimate = impl.noise.add(a.estimate, plain);
+  out.estimate.variance += impl.scale_error_variance(b.message, a.scale, b.scale);
+  return out;
+}
+
+Ciphertext Evaluator::add_plain(const Ciphertext& a, const Plaintext& b) const {
+  return combine_plain(*impl_, a, b, Sign::plus);
+}
+
+Ciphertext Evaluator::sub_plain(const Ciphertext& a, const Plaintext& b) const {
+  return combine_plain(*impl_, a, b, Sign::minus);
+}
+
+}  // namespace jali::ckks
