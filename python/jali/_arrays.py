@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import numpy.typing as npt
 
@@ -20,6 +22,8 @@ def as_vectors(values: npt.ArrayLike, what: str = "values") -> Vectors:
         array = np.asarray(values)
     except (ValueError, TypeError) as error:
         raise InvalidArgument(f"{what} are not an array of numbers: {error}") from None
+    if "numpy.ma" in sys.modules and np.ma.is_masked(values):
+        raise InvalidArgument(f"{what} have masked entries: give filled(number) of them")
     kind = array.dtype.kind
     if kind not in "biufc":
         raise InvalidArgument(

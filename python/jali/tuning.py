@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from jali import _jali
+from jali.errors import InvalidArgument
 
 __all__ = ["Choices", "cache_file", "chosen", "families", "key", "resolved", "text", "write"]
 
@@ -120,6 +121,10 @@ def write(device: str, found: dict[str, dict[str, Choices]]) -> Path:
 
 def resolved(device: str) -> str:
     """ "cpu" or "cuda:K" of a device's name; other names as they are."""
+    if not isinstance(device, str):
+        raise InvalidArgument(
+            f'device must be a name such as "auto", "cpu" or "cuda:0", not {device!r}'
+        )
     if device == "auto":
         device = os.environ.get("JALI_DEVICE") or (
             "cuda" if _jali.cuda_device_count() > 0 else "cpu"

@@ -121,6 +121,7 @@ class Client {
   nb::object release(const ckks::Ciphertext& c, const ckks::ReleasePolicy& policy,
                      std::size_t length, bool complex_values) const {
     require_same(*params_, *c.params, "the ciphertext is");
+    ckks::flooding_std(policy, std::size_t{1} << c.log_slots);  // refuses a policy before any work
     std::vector<std::complex<double>> values;
     {
       nb::gil_scoped_release release;

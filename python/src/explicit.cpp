@@ -234,10 +234,14 @@ slots: a power of two for sparse packing; 0 for all N/2.)")
           "a"_a, "b"_a, "scale"_a, nogil(), "a times a number encoded at `scale`; scales multiply.")
       .def(
           "multiply_integer",
-          [](const Explicit& e, const Ciphertext& a, std::int64_t b) {
-            return with(e->multiply_integer(e.here(a), b), a.packing);
+          [](const Explicit& e, const Ciphertext& a, nb::int_ b) {
+            std::int64_t factor = 0;
+            require<InvalidArgument>(nb::try_cast(b, factor),
+                                     "the integer is beyond 64 bits: use multiply_scalar");
+            nb::gil_scoped_release release;
+            return with(e->multiply_integer(e.here(a), factor), a.packing);
           },
-          "a"_a, "b"_a, nogil(), "a times an integer: exact, the scale stays.")
+          "a"_a, "b"_a, "a times an integer: exact, the scale stays.")
       .def(
           "multiply_i",
           [](const Explicit& e, const Ciphertext& a) {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "arguments.h"
 #include "binding.h"
 #include "bytes.h"
 #include "jali/params/presets.h"
@@ -79,27 +80,33 @@ Params preset(const std::string& name, const std::string& word, const std::strin
   })};
 }
 
-Params create(std::optional<int> depth, std::optional<double> scale_bits, std::optional<int> log_n,
-              const std::string& word, int security, std::optional<int> dnum, double integer_bits,
-              const std::string& name, bool bootstrap, std::optional<double> precision_bits,
-              std::optional<int> levels_after, const std::string& order,
-              std::optional<int> iterations, const std::string& device) {
-  const bool on_gpu = parse_device(device);
-  if (bootstrap) {
+/// The arguments of Params.create as Python gives them.
+struct Asked {
+  std::optional<int> depth, log_n, dnum, levels_after, iterations;
+  std::optional<double> scale_bits, precision_bits;
+  std::string word, name, order, device;
+  int security;
+  double integer_bits;
+  bool bootstrap;
+};
+
+Params create(const Asked& a) {
+  const bool on_gpu = parse_device(a.device);
+  if (a.bootstrap) {
     require<InvalidArgument>(
-        !depth && !dnum && integer_bits == 10.0,
+        !a.depth && !a.dnum && a.integer_bits == 10.0,
         "with bootstrap=True give levels_after instead of depth, and leave dnum "
         "and integer_bits to it");
     params::BootstrapRequest request;
-    request.precision_bits = precision_bits.value_or(request.precision_bits);
-    request.levels_after = levels_after.value_or(request.levels_after);
-    request.order = parse_order(order);
-    request.iterations = iterations.value_or(1);
-    request.scale_bits = scale_bits.value_or(0);
-    request.log_n = log_n.value_or(0);
-    request.word = parse_word(word);
-    request.security = security;
-    request.name = name;
+    request.precision_bits = a.precision_bits.value_or(request.precision_bits);
+    request.levels_after = a.levels_after.value_or(request.levels_after);
+    request.order = parse_order(a.order);
+    request.iterations = a.iterations.value_or(1);
+    request.scale_bits = a.scale_bits.value_or(0);
+    request.log_n = a.log_n.value_or(0);
+    request.word = parse_word(a.word);
+    request.security = a.security;
+    request.name = a.name;
     nb::gil_scoped_release release;
     if (on_gpu && !request.word) {
       return {
@@ -108,24 +115,49 @@ Params create(std::optional<int> depth, std::optional<double> scale_bits, std::o
     return {params::create_with_bootstrap(request)};
   }
   require<InvalidArgument>(
-      !precision_bits && !levels_after && !iterations && order == "raise_first",
+      !a.precision_bits && !a.levels_after && !a.iterations && a.order == "raise_first",
       "precision_bits, levels_after, iterations and order are for bootstrap=True");
-  require<InvalidArgument>(depth.has_value(),
+  require<InvalidArgument>(a.depth.has_value(),
                            "give a depth: how many multiplications follow one another");
+  require<InvalidArgument>(a.dnum.value_or(1) >= 1, "dnum must be positive, or left out");
   params::CkksLiteral literal;
-  literal.depth = *depth;
-  literal.scale_bits = scale_bits.value_or(40.0);
-  literal.log_n = log_n.value_or(0);
-  literal.word = parse_word(word);
-  literal.security = security;
-  literal.dnum = dnum.value_or(0);
-  literal.integer_bits = integer_bits;
-  literal.name = name;
+  literal.depth = *a.depth;
+  literal.scale_bits = a.scale_bits.value_or(40.0);
+  literal.log_n = a.log_n.value_or(0);
+  literal.word = parse_word(a.word);
+  literal.security = a.security;
+  literal.dnum = a.dnum.value_or(0);
+  literal.integer_bits = a.integer_bits;
+  literal.name = a.name;
   nb::gil_scoped_release release;
   if (on_gpu && !literal.word) {
     return {with_gpu_word(literal, [](const auto& l) { return params::CkksParams::create(l); })};
   }
   return {params::CkksParams::create(literal)};
+}
+
+/// With what is wrong by name, where nanobind would print the whole signature.
+Params create_checked(nb::handle depth, nb::handle scale_bits, nb::handle log_n, nb::handle word,
+                      nb::handle security, nb::handle dnum, nb::handle integer_bits,
+                      nb::handle name, nb::handle bootstrap, nb::handle precision_bits,
+                      nb::handle levels_after, nb::handle order, nb::handle iterations,
+                      nb::handle device) {
+  Asked a;
+  a.depth = whole(depth, "depth");
+  a.scale_bits = real(scale_bits, "scale_bits");
+  a.log_n = whole(log_n, "log_n");
+  a.word = text(word, "word");
+  a.security = whole(security, "security").value_or(128);
+  a.dnum = whole(dnum, "dnum");
+  a.integer_bits = real(integer_bits, "integer_bits").value_or(10.0);
+  a.name = text(name, "name");
+  a.bootstrap = flag(bootstrap, "bootstrap");
+  a.precision_bits = real(precision_bits, "precision_bits");
+  a.levels_after = whole(levels_after, "levels_after");
+  a.order = text(order, "order");
+  a.iterations = whole(iterations, "iterations");
+  a.device = text(device, "device");
+  return create(a);
 }
 
 std::string fingerprint(const Params& self) {
@@ -204,13 +236,21 @@ void bind_params(nb::module_& m) {
   nb::class_<Params>(m, "Params", R"(CKKS parameters: immutable, validated, safe to share.
 
 Make them with Params.create; the same arguments give the same parameters everywhere.)")
-      .def_static("create", &create, "depth"_a = nb::none(), "scale_bits"_a = nb::none(),
-                  nb::kw_only(), "log_n"_a = nb::none(), "word"_a = "auto", "security"_a = 128,
-                  "dnum"_a = nb::none(), "integer_bits"_a = 10.0, "name"_a = "",
-                  "bootstrap"_a = false, "precision_bits"_a = nb::none(),
-                  "levels_after"_a = nb::none(), "order"_a = "raise_first",
-                  "iterations"_a = nb::none(), "device"_a = "cpu",
-                  R"(Choose moduli and the smallest ring that the security table allows.
+      .def_static(
+          "create", &create_checked, "depth"_a.none() = nb::none(),
+          "scale_bits"_a.none() = nb::none(), nb::kw_only(), "log_n"_a.none() = nb::none(),
+          "word"_a.none() = "auto", "security"_a.none() = 128, "dnum"_a.none() = nb::none(),
+          "integer_bits"_a.none() = 10.0, "name"_a.none() = "", "bootstrap"_a.none() = false,
+          "precision_bits"_a.none() = nb::none(), "levels_after"_a.none() = nb::none(),
+          "order"_a.none() = "raise_first", "iterations"_a.none() = nb::none(),
+          "device"_a.none() = "cpu",
+          nb::sig("def create(depth: int | None = None, scale_bits: float | None = None, *, "
+                  "log_n: int | None = None, word: str = 'auto', security: int = 128, "
+                  "dnum: int | None = None, integer_bits: float = 10.0, name: str = '', "
+                  "bootstrap: bool = False, precision_bits: float | None = None, "
+                  "levels_after: int | None = None, order: str = 'raise_first', "
+                  "iterations: int | None = None, device: str = 'cpu') -> Params"),
+          R"(Choose moduli and the smallest ring that the security table allows.
 
 depth: multiplications one after the other, >= 0.
 scale_bits: log2 of the scale: about scale_bits - log_n / 2 - 6 bits of precision remain. None for

@@ -196,6 +196,29 @@ def test_wrong_arguments(arguments: list[str], words: str) -> None:
         demo.main(arguments)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["--device", "abacus"], jali.NoDevice),
+        (["--png", "missing/digits.png"], jali.InvalidArgument),
+        (["--png", "."], jali.InvalidArgument),
+    ],
+)
+def test_what_would_fail_at_the_end_fails_before_any_work(
+    arguments: list[str],
+    error: type[jali.Error],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def never() -> None:
+        raise AssertionError("images were read")
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(data, "load_digits", never)
+    with pytest.raises(error):
+        demo.main(["digits", *arguments])
+
+
 def test_missing_packages_are_named() -> None:
     """Without scikit-learn or Pillow the error says what to install."""
     code = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -118,6 +119,108 @@ def test_bad_arguments(one: World) -> None:
         print("call", i)
         with pytest.raises(jali.InvalidArgument):
             call()
+
+
+@dataclass(frozen=True)
+class Call:
+    """What a user may write by mistake, and words of the sentence that tells."""
+
+    make: Callable[[World], Any]
+    words: str
+
+
+def blob(one: World) -> bytes:
+    return one.client.encrypt([1.0]).to_bytes()
+
+
+POLICY = ckks.ReleasePolicy
+MISTAKES = {
+    "float depth": Call(lambda w: ckks.Params.create(depth=2.5), "depth must be a whole .* 2.5"),
+    "text depth": Call(lambda w: ckks.Params.create("2"), "depth must be a whole number, not '2'"),
+    "huge depth": Call(lambda w: ckks.Params.create(2**40), "depth .* not 1099511627776"),
+    "bool depth": Call(lambda w: ckks.Params.create(True), "depth .* not True"),
+    "text scale": Call(lambda w: ckks.Params.create(2, "40"), "scale_bits must be a number"),
+    "list scale": Call(lambda w: ckks.Params.create(2, [40]), "scale_bits must be a number"),
+    "word by bits": Call(lambda w: ckks.Params.create(2, word=32), "word must be a string, not 32"),
+    "text bootstrap": Call(lambda w: ckks.Params.create(bootstrap="yes"), "bootstrap must be True"),
+    "no digits": Call(lambda w: ckks.Params.create(2, dnum=0), "dnum must be positive"),
+    "client of nothing": Call(lambda w: ckks.Client(None), "ckks.Params, not NoneType"),
+    "client of a name": Call(lambda w: ckks.Client("n14_d7"), "ckks.Params, not str"),
+    "secret without": Call(
+        lambda w: ckks.Client.from_secret_bytes(w.client.secret_to_bytes(), 3), "ckks.Params"
+    ),
+    "device by number": Call(lambda w: ckks.Client(w.params, device=0), "device .* not 0"),
+    "no device": Call(lambda w: ckks.Evaluator(w.params, w.keys, None), "device .* not None"),
+    "keys are a client": Call(lambda w: ckks.Evaluator(w.params, w.client), "Keys, not Client"),
+    "keys are bytes": Call(
+        lambda w: ckks.Evaluator(w.params, w.keys.to_bytes()), "not bytes: .*from_bytes"
+    ),
+    "keys are public": Call(
+        lambda w: ckks.Evaluator(w.params, w.client.public_key()), "EvaluationKeys, not PublicKey"
+    ),
+    "swapped": Call(lambda w: ckks.Evaluator(w.keys, w.params), "Params, not EvaluationKeys"),
+    "encryptor of keys": Call(lambda w: ckks.Encryptor(w.keys), "ckks.PublicKey"),
+    "masked": Call(lambda w: w.client.encrypt(np.ma.array([1.0, 2], mask=[0, 1])), "masked"),
+    "text magnitude": Call(lambda w: w.client.encrypt([1], magnitude="big"), "magnitude .*'big'"),
+    "huge magnitude": Call(lambda w: w.client.encrypt([1], magnitude=10**400), "magnitude must"),
+    "huge slots": Call(lambda w: w.client.encrypt([1], slots=2**70), "slots must be a power of"),
+    "float length": Call(lambda w: w.client.decrypt(w.bind([1.0]), length=1.5), "length .* 1.5"),
+    "text length": Call(lambda w: w.client.decrypt(w.bind([1.0]), length="3"), "length .* '3'"),
+    "text complex": Call(lambda w: w.client.decrypt(w.bind([1.0]), complex="yes"), "complex must"),
+    "release below 0": Call(
+        lambda w: w.client.release(w.bind([1.0]), policy=POLICY(error_bound=-1.0)),
+        "error_bound > 0",
+    ),
+    "slots by float": Call(lambda w: w.client.evaluation_keys(bootstrap=1.5), "bootstrap takes"),
+    "slots by name": Call(lambda w: w.client.evaluation_keys(bootstrap="all"), "bootstrap takes"),
+    "text conjugate": Call(lambda w: w.client.evaluation_keys(conjugate="yes"), "conjugate must"),
+    "progress bar": Call(lambda w: w.client.evaluation_keys(progress=3), "progress must be a fun"),
+    "magnitude of text": Call(lambda w: w.bind([1.0]).with_magnitude("1"), "magnitude must be"),
+    "program of nothing": Call(lambda w: w.server.program(None, w.bind([1.0])), "give a function"),
+    "map of nothing": Call(lambda w: w.server.map(None, [w.bind([1.0])]), "give a function"),
+    "text batch": Call(lambda w: w.server.batcher(abs, max_batch="2"), "max_batch must be"),
+    "huge integer": Call(
+        lambda w: w.server.explicit.multiply_integer(w.client.encrypt([1.0]), 2**70),
+        "beyond 64 bits: use multiply_scalar",
+    ),
+    "half a sum": Call(lambda w: ckks.sum_rotations(2.5), "count must be a power of two"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_mistakes_are_named(one: World, mistake: str) -> None:
+    with pytest.raises(jali.InvalidArgument, match=MISTAKES[mistake].words):
+        MISTAKES[mistake].make(one)
+
+
+def test_numbers_of_numpy_are_numbers(one: World) -> None:
+    made = ckks.Params.create(np.int64(DEPTH), np.float32(40), log_n=np.uint8(14))
+    assert made.depth == DEPTH and made.log_n == 14
+    client = one.client
+    encrypted = client.encrypt([1.0, 2.0], magnitude=np.float32(2), level=np.int8(1))
+    shown = client.decrypt(encrypted, length=np.int64(1), complex=np.bool_(True))
+    assert shown.shape == (1,) and shown.dtype == np.complex128
+    unmasked = client.encrypt(np.ma.array([1.0, 2.0]))
+    assert np.allclose(client.decrypt(unmasked), [1, 2], atol=1e-5)
+
+
+def test_what_encrypted_values_cannot_do(one: World) -> None:
+    x = one.bind([1.0, 2.0])
+    for call in (lambda: x < 1, lambda: x >= x, lambda: x > 1, lambda: x == 1, lambda: x != 1):
+        with pytest.raises(jali.Unsupported, match="cannot be compared"):
+            call()
+    for divide in (lambda: 1 / x, lambda: x / x, lambda: [1.0, 2.0] / x):
+        with pytest.raises(jali.Unsupported, match="inverse"):
+            divide()
+
+
+def test_wrong_bytes_say_what_they_are(one: World) -> None:
+    with pytest.raises(jali.CorruptData, match="a set of evaluation keys, not a ciphertext"):
+        ckks.Ciphertext.from_bytes(one.keys.to_bytes(), one.params)
+    with pytest.raises(jali.CorruptData, match="a ciphertext, not a secret key"):
+        ckks.Client.from_secret_bytes(blob(one), one.params)
+    with pytest.raises(jali.LimitExceeded, match="limit of 10: raise max_bytes"):
+        ckks.Ciphertext.from_bytes(blob(one), one.params, max_bytes=10)
 
 
 def test_numbers_that_outgrow_the_modulus(one: World) -> None:

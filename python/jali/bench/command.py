@@ -33,7 +33,10 @@ def _parser() -> argparse.ArgumentParser:
     from jali.cli import _Parser
 
     parser = _Parser(prog="jali bench", description="Benchmarks, each checked in the same run.")
-    parser.add_argument("name", help="a benchmark, 'list' for their names, 'all' for all of them")
+    parser.add_argument(
+        "name",
+        help="a benchmark, 'list' for their names, 'all' for all of them; 'plot FILE...' draws kept lines",
+    )
     parser.add_argument("--device", default="auto", help="auto, cpu, cpu/avx2 .., cuda (auto)")
     parser.add_argument(
         "--threads", type=int, metavar="T", help="(one, unless the benchmark says otherwise)"

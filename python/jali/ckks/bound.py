@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, Union
 import numpy as np
 import numpy.typing as npt
 
+from jali import _checks
 from jali._jali import Ciphertext, MatVec
 from jali.errors import InvalidArgument, Unsupported
 
@@ -184,11 +185,14 @@ class Bound:
 
     __rmul__ = __mul__
 
+    def __rtruediv__(self, other: object) -> NoReturn:
+        raise Unsupported(
+            "division by an encrypted value: approximate its inverse with Evaluator.polynomial"
+        )
+
     def __truediv__(self, other: Operand) -> Bound:
         if isinstance(other, Bound):
-            raise Unsupported(
-                "division by an encrypted value: approximate its inverse with Evaluator.polynomial"
-            )
+            other.__rtruediv__(self)
         number = _number(other)
         if number is not None:
             if number == 0:
@@ -290,7 +294,9 @@ class Bound:
         is an average, that of ``sum`` holds for equal numbers. Declare it for the kind of data:
         bootstrapping makes other numbers of those far above it.
         """
-        return Bound(self._server, self._server._core.with_magnitude(self._ct, float(magnitude)))
+        return Bound(
+            self._server, self._server._core.with_magnitude(self._ct, _checks.magnitude(magnitude))
+        )
 
     def bootstrap(
         self, target_level: int | None = None, *, iterations: int = 1, real: bool | None = None
@@ -359,6 +365,7 @@ class Bound:
     def __eq__(self, other: object) -> NoReturn:
         raise Unsupported("encrypted values cannot be compared: decrypt them first")
 
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__
     __hash__ = object.__hash__
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:

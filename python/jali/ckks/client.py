@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from jali import _jali
+from jali import _checks, _jali
 from jali._jali import Ciphertext, EvaluationKeys, Params, PublicKey, ReleasePolicy
 from jali.ckks.bound import Bound
 from jali.errors import InvalidArgument
@@ -32,6 +32,7 @@ class Client:
     __slots__ = ("_core",)
 
     def __init__(self, params: Params, *, threads: int | None = None, device: str = "cpu") -> None:
+        _checks.instance(params, Params, "params")
         self._core = _jali.ClientCore(params, checked_threads(threads), resolved(device))
 
     @classmethod
@@ -47,6 +48,7 @@ class Client:
 
         Raises CorruptData, VersionError or ParamsMismatch; no message tells anything of the key.
         """
+        _checks.instance(params, Params, "params")
         client = cls.__new__(cls)
         client._core = _jali.ClientCore(secret, params, checked_threads(threads), resolved(device))
         return client
@@ -90,7 +92,9 @@ class Client:
         that are not numeric, numbers that are not finite or too large for the level, or beyond what
         was declared.
         """
-        return self._core.encrypt(values, checked_level(level), checked_slots(slots), magnitude)
+        return self._core.encrypt(
+            values, checked_level(level), checked_slots(slots), _checks.magnitude(magnitude)
+        )
 
     def decrypt(
         self,
@@ -166,8 +170,15 @@ class Client:
                 "these parameters have no levels for bootstrapping: use "
                 "Params.create(bootstrap=True, levels_after=..., precision_bits=...)"
             )
+        if progress is not None and not callable(progress):
+            raise InvalidArgument(f"progress must be a function of two numbers, not {progress!r}")
         return self._core.evaluation_keys(
-            checked_rotations(rotations), conjugate, relinearise, packings, minimum, progress
+            checked_rotations(rotations),
+            _checks.flag(conjugate, "conjugate"),
+            _checks.flag(relinearise, "relinearise"),
+            packings,
+            _checks.flag(minimum, "minimum"),
+            progress,
         )
 
     def public_key(self) -> PublicKey:
@@ -190,6 +201,7 @@ class Encryptor:
     __slots__ = ("_core",)
 
     def __init__(self, key: PublicKey, *, threads: int | None = None) -> None:
+        _checks.instance(key, PublicKey, "key", ": the client's public_key()")
         self._core = _jali.EncryptorCore(key, checked_threads(threads))
 
     @property
@@ -206,7 +218,9 @@ class Encryptor:
         magnitude: float = 1.0,
     ) -> Ciphertext:
         """As Client.encrypt."""
-        return self._core.encrypt(values, checked_level(level), checked_slots(slots), magnitude)
+        return self._core.encrypt(
+            values, checked_level(level), checked_slots(slots), _checks.magnitude(magnitude)
+        )
 
     def __repr__(self) -> str:
         return f"Encryptor({self.params!r})"
@@ -219,10 +233,15 @@ def _shown(
     ciphertext = value.ciphertext if isinstance(value, Bound) else value
     if not isinstance(ciphertext, Ciphertext):
         raise InvalidArgument(f"give a Ciphertext or a Bound, not {type(value).__name__}")
-    shown = ciphertext.length if length is None else length
-    if not 1 <= shown <= ciphertext.slots:
-        raise InvalidArgument(f"length {shown} is outside 1 to {ciphertext.slots}")
-    return ciphertext, shown, ciphertext.is_complex if complex is None else complex
+    message = f"length must be a whole number from 1 to {ciphertext.slots}"
+    shown = _checks.whole(ciphertext.length if length is None else length, 1, message)
+    if shown > ciphertext.slots:
+        raise InvalidArgument(f"{message}, not {shown}")
+    return (
+        ciphertext,
+        shown,
+        ciphertext.is_complex if complex is None else _checks.flag(complex, "complex"),
+    )
 
 
 def checked_packings(bootstrap: bool | int | Iterable[int]) -> list[int]:
@@ -231,39 +250,34 @@ def checked_packings(bootstrap: bool | int | Iterable[int]) -> list[int]:
         return [0] if bootstrap else []
     if isinstance(bootstrap, (int, np.integer)):
         bootstrap = [int(bootstrap)]
-    slots = [int(n) for n in bootstrap]
-    if any(n < 2 for n in slots):
-        raise InvalidArgument("bootstrap takes True, or numbers of slots from 2")
-    return slots
+    message = "bootstrap takes True, or numbers of slots from 2"
+    try:
+        return [_checks.whole(n, 2, message) for n in bootstrap]
+    except TypeError:
+        raise InvalidArgument(f"{message}, not {bootstrap!r}") from None
 
 
 def checked_threads(threads: int | None) -> int:
     """0, for "choose", or a number of threads."""
     if threads is None:
         return 0
-    if isinstance(threads, bool) or not isinstance(threads, (int, np.integer)) or threads < 1:
-        raise InvalidArgument(
-            "threads must be a whole number of at least 1, or None for every core"
-        )
-    return int(threads)
+    return _checks.whole(
+        threads, 1, "threads must be a whole number of at least 1, or None for every core"
+    )
 
 
 def checked_level(level: int | None) -> int:
     """-1, for the top, or a level from 0."""
     if level is None:
         return -1
-    if isinstance(level, bool) or not isinstance(level, (int, np.integer)) or level < 0:
-        raise InvalidArgument("level must be a whole number from 0 to params.depth, or None")
-    return int(level)
+    return _checks.whole(level, 0, "level must be a whole number from 0 to params.depth, or None")
 
 
 def checked_slots(slots: int | None) -> int:
     """0, for all, or a number of slots."""
     if slots is None:
         return 0
-    if isinstance(slots, bool) or not isinstance(slots, (int, np.integer)) or slots < 1:
-        raise InvalidArgument("slots must be a power of two from 1 to params.slots, or None")
-    return int(slots)
+    return _checks.whole(slots, 1, "slots must be a power of two from 1 to params.slots, or None")
 
 
 def checked_rotations(rotations: Iterable[int]) -> list[int]:

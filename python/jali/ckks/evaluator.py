@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy.typing as npt
 
-from jali import _jali
+from jali import _checks, _jali
 from jali._jali import (
     Ciphertext,
     EvaluationKeys,
@@ -28,7 +28,8 @@ __all__ = ["Evaluator", "sum_rotations"]
 
 def sum_rotations(count: int) -> list[int]:
     """The rotations that Bound.sum(count) needs: 1, 2, 4 .. count / 2. count: a power of two."""
-    if count < 1 or count & (count - 1):
+    count = _checks.whole(count, 1, "count must be a power of two")
+    if count & (count - 1):
         raise InvalidArgument(f"count {count} is not a power of two")
     return [1 << k for k in range(count.bit_length() - 1)]
 
@@ -63,6 +64,11 @@ class Evaluator:
         trace: bool = False,
         variants: Mapping[str, str] | None = None,
     ) -> None:
+        _checks.instance(params, Params, "params")
+        if keys is not None:
+            _checks.instance(
+                keys, EvaluationKeys, "keys", ": EvaluationKeys.from_bytes reads bytes"
+            )
         self._params = params
         device = resolved(device)
         if variants is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from jali import _jali
+from jali import _checks, _jali
 from jali._jali import Ciphertext
 from jali.ckks.bound import Bound
 from jali.errors import InvalidArgument
@@ -19,6 +19,13 @@ __all__ = ["BatchPoint", "Batcher", "Program"]
 def _results(server: Evaluator, value: Bound | Sequence[Bound]) -> list[Ciphertext]:
     values: Sequence[Any] = value if isinstance(value, (list, tuple)) else [value]
     return [server._own(v) for v in values]
+
+
+def _callable(function: object) -> None:
+    if not callable(function):
+        raise InvalidArgument(
+            f"give a function of bound values to record, not {type(function).__name__}"
+        )
 
 
 class Program:
@@ -37,6 +44,7 @@ class Program:
         function: Callable[..., Bound | Sequence[Bound]],
         examples: Sequence[Bound],
     ) -> None:
+        _callable(function)
         single = [True]  # not self: the core holds the function, and would hold itself
 
         def on_ciphertexts(inputs: Sequence[Ciphertext]) -> list[Ciphertext]:
@@ -81,8 +89,9 @@ class Batcher:
     def __init__(
         self, server: Evaluator, function: Callable[[Bound], Bound], max_batch: int | None
     ) -> None:
-        if max_batch is not None and max_batch < 1:
-            raise InvalidArgument("max_batch must be at least 1")
+        _callable(function)
+        if max_batch is not None:
+            max_batch = _checks.whole(max_batch, 1, "max_batch must be at least 1, or None")
         self._server = server
 
         def on_ciphertexts(inputs: Sequence[Ciphertext]) -> list[Ciphertext]:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from jali import ckks
 from jali._console import bytes_text, progress, seconds_text, table
 from jali.demo import data, network, roles, show
 from jali.demo.network import Array, Network
@@ -97,6 +98,10 @@ def run(argv: Sequence[str] | None) -> int:
         value = getattr(options, name)
         if value is not None and value < 1:
             raise InvalidArgument(f"--{name} must be at least 1")
+    # What would fail at the end fails now.
+    ckks.Evaluator(ckks.Params.preset("n12_d1"), None, options.device)
+    if options.png is not None:
+        show.check_png(options.png)
     images = _images(options).first(options.limit)
     model = network.load(options.name)
     say = (lambda *_: None) if options.json else print

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import numpy.typing as npt
 
 from jali.errors import InvalidArgument, Unsupported
 
-__all__ = ["digits_text", "write_png"]
+__all__ = ["check_png", "digits_text", "write_png"]
 
 _QUADRANTS = " ▘▝▀▖▌▞▛▗▚▐▜▄▙▟█"  # bit 0: upper left, 1: upper right, 2: lower left, 3: lower right
 _SHADES = " ░▒▓█"
@@ -57,6 +58,20 @@ def digits_text(images: npt.NDArray[np.float64], captions: list[str], *, columns
     return "\n".join(rows)
 
 
+def _pillow() -> None:
+    try:
+        import PIL.Image  # noqa: F401
+    except ModuleNotFoundError:
+        raise Unsupported("--png needs Pillow: pip install 'jali[demo]'") from None
+
+
+def check_png(path: Path) -> None:
+    """Raises what write_png would, where it can be known before there is anything to draw."""
+    _pillow()
+    if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise InvalidArgument(f"{path}: cannot write the picture: give a file in a folder of yours")
+
+
 def write_png(
     path: Path,
     images: npt.NDArray[np.float64],
@@ -69,10 +84,9 @@ def write_png(
 
     images: (n, side, side) with pixels in [0, 1]; the first `most` are drawn.
     """
-    try:
-        from PIL import Image, ImageDraw, ImageFont
-    except ModuleNotFoundError:
-        raise Unsupported("--png needs Pillow: pip install 'jali[demo]'") from None
+    _pillow()
+    from PIL import Image, ImageDraw, ImageFont
+
     cell, text, columns = 56, 18, 20
     images = images[:most]
     columns = min(columns, len(images))

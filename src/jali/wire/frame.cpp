@@ -27,16 +27,16 @@ const char* kind_name(Kind kind) noexcept {
     case Kind::ciphertext: return "ciphertext";
     case Kind::public_key: return "public key";
     case Kind::switch_key: return "switching key";
-    case Kind::evaluation_keys: return "evaluation-key set";
+    case Kind::evaluation_keys: return "set of evaluation keys";
     case Kind::secret_key: return "secret key";
   }
-  return "object of an unknown kind";
+  return "kind of object that this build does not know";
 }
 
 Frame open_frame(std::span<const std::uint8_t> bytes, const Limits& limits) {
   require<LimitExceeded>(bytes.size() <= limits.max_bytes, [&] {
     return cannot_read(std::to_string(bytes.size()) + " bytes are more than the limit of " +
-                       std::to_string(limits.max_bytes) + ": raise Limits::max_bytes to read them");
+                       std::to_string(limits.max_bytes) + ": raise max_bytes to read them");
   });
   require<CorruptData>(bytes.size() >= kFrameBytes, [&] {
     return cannot_read("they are " + std::to_string(bytes.size()) +

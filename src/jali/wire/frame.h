@@ -38,7 +38,7 @@ enum class Kind : std::uint8_t {
   secret_key = 16,
 };
 
-/// "ciphertext", ...; "object of an unknown kind" for other values.
+/// "ciphertext", ...; and words for a kind that is not known.
 const char* kind_name(Kind kind) noexcept;
 
 /// What a loader may spend.

@@ -49,7 +49,7 @@ void Reader::charge(std::uint64_t bytes) {
   require<LimitExceeded>(bytes <= memory_left_, [&] {
     return cannot_read("it would take more memory than the limit allows (" + std::to_string(bytes) +
                        " bytes more, " + std::to_string(memory_left_) +
-                       " left): raise Limits::max_bytes to read it");
+                       " left): raise max_bytes to read it");
   });
   memory_left_ -= bytes;
 }

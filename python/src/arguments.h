@@ -1,0 +1,62 @@
+// Arguments of any type of Python, checked one by one, so that an error names the one that is wrong.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "jali/base/error.h"
+
+namespace jali::python {
+
+namespace nb = nanobind;
+
+/// Throws InvalidArgument: "depth must be a whole number, not '2'".
+[[noreturn]] inline void refuse(const char* what, const char* kind, nb::handle value) {
+  throw InvalidArgument(std::string(what) + " must be " + kind + ", not " +
+                        nb::repr(value).c_str());
+}
+
+/// A whole number, numpy's too; nothing for None.
+inline std::optional<int> whole(nb::handle value, const char* what) {
+  if (value.is_none()) return std::nullopt;
+  if (PyBool_Check(value.ptr()) || !PyIndex_Check(value.ptr())) {
+    refuse(what, "a whole number", value);
+  }
+  const auto index = nb::steal(PyNumber_Index(value.ptr()));
+  if (!index.is_valid()) throw nb::python_error();
+  int overflow = 0;
+  const long number = PyLong_AsLongAndOverflow(index.ptr(), &overflow);
+  if (overflow != 0 || number > std::numeric_limits<int>::max() ||
+      number < std::numeric_limits<int>::min()) {
+    refuse(what, "a whole number of 32 bits", value);
+  }
+  return static_cast<int>(number);
+}
+
+/// A number, numpy's too; nothing for None.
+inline std::optional<double> real(nb::handle value, const char* what) {
+  if (value.is_none()) return std::nullopt;
+  const bool text = PyUnicode_Check(value.ptr()) || PyBytes_Check(value.ptr());
+  const double number = text || PyBool_Check(value.ptr()) ? -1 : PyFloat_AsDouble(value.ptr());
+  if (text || PyBool_Check(value.ptr()) || PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    refuse(what, "a number", value);
+  }
+  return number;
+}
+
+inline std::string text(nb::handle value, const char* what) {
+  std::string out;
+  if (!nb::try_cast(value, out, false)) refuse(what, "a string", value);
+  return out;
+}
+
+inline bool flag(nb::handle value, const char* what) {
+  if (!PyBool_Check(value.ptr())) refuse(what, "True or False", value);
+  return value.ptr() == Py_True;
+}
+
+}  // namespace jali::python
