@@ -1,10 +1,10 @@
 // Bootstrapping stage by stage on either device; one JSON object a line, in the shape of `jali bench --json`.
 //   bench_bootstrap [--preset NAME] [--device cpu|cuda] [--word w32|w52|w64] [--batch B] [--reps R]
 //                   [--precision BITS] [--order raise_first|slots_first] [--cts LEVELS] [--stc LEVELS]
-//                   [--dnum D] [--log-n N] [--minimum]
+//                   [--dnum D] [--log-n N] [--minimum] [--target LEVEL]
 //                   [--threads T] [--stream] [--bytes] [--operations] [--profile] [--commit C]
 // --precision, --order, --cts, --stc, --dnum: other than the preset's. --log-n: the preset's precision, levels and
-// digits on another ring, without its security. --minimum: the fewest keys. --stream: diagonals are encoded
+// digits on another ring, without its security. --minimum: the fewest keys. --target: restores levels up to this one. --stream: diagonals are encoded
 // whenever they are used, for little memory. --profile: the kernels of a bootstrapping on a GPU by their times. Prints nothing that was not
 // decrypted first. --bytes: what each stage's operations read and write. On a GPU the time is that of the recorded program (--operations: of its operations one by one), and each stage's that of its operations
 // waited for at the stage's end; a stage's floor is the bytes that its operations read and write, each operand
@@ -31,7 +31,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Options {
   std::string preset = "n15_small", device = "cpu", word, order, commit = "unknown";
-  int log_n = 0, threads = 1, reps = 1, cts = 0, stc = 0, dnum = 0;
+  int log_n = 0, threads = 1, reps = 1, cts = 0, stc = 0, dnum = 0, target = -1;
   double precision = 0;
   std::size_t batch = 1;
   bool minimum = false, stream = false, profile = false, bytes = false, operations = false;
@@ -123,8 +123,11 @@ int run(const Options& o) {
   const bool real = slots_first && o.preset == "n16_real";
   const auto wait = [&] { ring->memory().synchronize(); };
 
-  bootstrap::BootstrapPlan plan(params, {-1, real, o.minimum});
+  bootstrap::BootstrapPlan plan(params, {-1, real, o.minimum, o.target});
   const double plan_s = lap();
+  const int depth = plan.depth();
+  const auto part = params->with_depth(depth);
+  const params::CkksParams& restored = part ? *part : *params;
   rlwe::KeyGenerator generator(params, ring);
   const auto sk = std::make_shared<const rlwe::SecretKey>(generator.secret_key());
   const std::size_t key_bytes = bootstrap::key_bytes(*params, {&plan, 1});
@@ -242,18 +245,20 @@ int run(const Options& o) {
       "{\"name\": \"bootstrap\", \"preset\": \"%s\", \"device\": \"%s\", \"device_name\": \"%s\", "
       "\"params\": {\"log_n\": %d, \"slots\": %zu, \"word\": \"%s\", \"log_q\": %.1f, \"log_qp\": "
       "%.1f, "
-      "\"levels_left\": %d, \"dnum\": %zu, \"limbs\": %zu, \"special\": %zu, \"order\": \"%s\", "
+      "\"levels_left\": %d, \"target_level\": %d, \"dnum\": %zu, \"limbs\": %zu, \"special\": %zu, "
+      "\"order\": \"%s\", "
       "\"real\": %s, \"cts_levels\": %d, \"stc_levels\": %d, \"threads\": %d}, \"batch\": %zu, "
       "\"reps\": %zu, \"median_s\": %.6f, "
       "\"min_s\": %.6f, \"p95_s\": %.6f, \"each_s\": %.6f, \"stream_s\": %.6f, ",
       o.preset.c_str(), o.device.c_str(),
       cuda ? backend::cuda_device_name().c_str() : ring->ops().name().c_str(), params->log_n(),
       params->slots(), std::string(word_name(params->word())).c_str(), params->log_q(),
-      params->log_qp(), params->depth() - params->bootstrap()->input_level(), params->dnum(),
-      params->q_count(), params->p_count(), slots_first ? "slots_first" : "raise_first",
-      real ? "true" : "false", params->bootstrap()->cts_levels, params->bootstrap()->stc_levels,
-      o.threads, o.batch, times.size(), times[times.size() / 2], times[0],
-      times[times.size() * 95 / 100], times[times.size() / 2] / each, stream_s);
+      params->log_qp(), depth - params->bootstrap()->input_level(), depth, params->dnum(),
+      restored.level(restored.top()).primes.size(), params->p_count(),
+      slots_first ? "slots_first" : "raise_first", real ? "true" : "false",
+      params->bootstrap()->cts_levels, params->bootstrap()->stc_levels, o.threads, o.batch,
+      times.size(), times[times.size() / 2], times[0], times[times.size() * 95 / 100],
+      times[times.size() / 2] / each, stream_s);
   if (bytes > 0 && cuda) {
     std::printf(
         "\"floor_s\": %.6f, \"floor_kind\": \"bytes of the operations\", \"fraction_of_floor\": "
@@ -317,6 +322,8 @@ int main(int argc, char** argv) {
       o.dnum = std::atoi(value());
     } else if (option == "--log-n") {
       o.log_n = std::atoi(value());
+    } else if (option == "--target") {
+      o.target = std::atoi(value());
     } else if (option == "--threads") {
       o.threads = std::atoi(value());
     } else if (option == "--reps") {

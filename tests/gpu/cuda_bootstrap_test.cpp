@@ -39,6 +39,10 @@ std::vector<GpuCase> cases() {
       for (const auto& p : params::bootstrap_presets()) {
         const bool real = p.name == "n16_real";
         out.push_back({std::string(p.name) + label, shipped(p, order, word), {-1, real}});
+        const auto params = params::CkksParams::create(shipped(p, order, word));
+        const int lowest = params->bootstrap()->input_level();
+        out.push_back(
+            {std::string(p.name) + "_part" + label, params->literal(), {-1, real, false, lowest}});
         if (p.name != "n16_fast") continue;
         out.push_back({"sparse" + label, shipped(p, order, word), {5}});
         out.push_back({"minimum" + label, shipped(p, order, word), {-1, false, true}});
@@ -93,15 +97,17 @@ TEST_P(GpuBootstrap, GivesTheBitsOfTheCpu) {
     if (batch == 3) gpu.prepare();
     const Ciphertext x = fresh(batch);
     std::vector<Stage> want, got;
+    // Stages of a part belong to it and not to the evaluator; its result does.
+    const bool whole = plan.depth() == params->depth();
     const Ciphertext y = cpu.apply(x, -1, [&](const char* name, const Ciphertext& result) {
-      want.push_back({name, on_cpu->copy(result)});
+      if (whole) want.push_back({name, on_cpu->copy(result)});
     });
     const Ciphertext z =
         gpu.apply(on_gpu->bring(x), -1, [&](const char* name, const Ciphertext& result) {
-          got.push_back({name, on_gpu->send_back(result)});
+          if (whole) got.push_back({name, on_gpu->send_back(result)});
         });
     ASSERT_EQ(got.size(), want.size());
-    ASSERT_GE(want.size(), 4U);
+    if (whole) ASSERT_GE(want.size(), 4U);
     for (std::size_t i = 0; i < want.size(); ++i) {
       ASSERT_EQ(got[i].name, want[i].name);
       expect_same(want[i].result, got[i].result, want[i].name.c_str(), static_cast<int>(batch),

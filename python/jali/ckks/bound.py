@@ -304,8 +304,7 @@ class Bound:
         """The same numbers with their levels restored; nothing secret is needed.
 
         target_level: max(1, params.bootstrap_level) to params.depth, one less if iterated; None for all
-            levels. Fewer cost less, as the work is done at a smaller modulus, where the primes allow it: with
-            32-bit words they rarely do, and the cost is that of all levels.
+            levels. Fewer cost less, as the work is done at a smaller modulus.
         iterations: 2 to 4 for more precision (Meta-BTS): p bits become about 2p - 3, 3p - 6 .., up to what
             the value itself and the scale hold, at as many times the work and one level less.
         real: True to drop imaginary parts, False to keep them; None drops those of real data where that

@@ -9,21 +9,9 @@
 
 namespace jali::params {
 
-double LevelTable::ratio_up(std::size_t l) const {
-  const auto only = [&](std::size_t in, std::size_t not_in) {
-    double product = 1;
-    for (PrimeIndex i : levels[in]) {
-      if (!std::ranges::binary_search(levels[not_in], i)) product *= static_cast<double>(q[i]);
-    }
-    return product;
-  };
-  return only(l, l - 1) / only(l - 1, l);
-}
-
 namespace {
 
-/// A level of so many bits; `exchange` is the price, in limbs, of a level below that has primes which it
-/// lacks: what is dropped to that level must be divided.
+/// A level of so many bits, and its exchange_price.
 struct BootLevel {
   double bits = 0;
   double exchange = 0;
@@ -35,13 +23,15 @@ struct BootLevel {
 std::vector<BootLevel> boot_levels(const BootstrapLiteral& b, double surplus = 0) {
   std::vector<BootLevel> out;
   if (b.order == BootstrapOrder::raise_first) {
-    out.assign(static_cast<std::size_t>(b.stc_levels), {b.stc_bits, 0.1, b.stc_bits});
+    out.assign(static_cast<std::size_t>(b.stc_levels),
+               {b.stc_bits, exchange_price(true), b.stc_bits});
   }
   for (int k = b.mod_levels() - 1; k >= 0; --k) {
-    out.push_back({b.mod_bits + b.head_level_bits(k), 4, b.mod_bits + b.head_scale_bits(k)});
+    out.push_back({b.mod_bits + b.head_level_bits(k), exchange_price(false),
+                   b.mod_bits + b.head_scale_bits(k)});
   }
   out.insert(out.end(), static_cast<std::size_t>(b.cts_levels),
-             {b.cts_bits + surplus / b.cts_levels, 0.1, b.cts_bits});
+             {b.cts_bits + surplus / b.cts_levels, exchange_price(true), b.cts_bits});
   return out;
 }
 

@@ -10,6 +10,7 @@
 #include "jali/base/error.h"
 #include "jali/base/hash.h"
 #include "jali/params/choose.h"
+#include "jali/params/part_levels.h"
 #include "jali/params/real.h"
 #include "jali/params/security.h"
 
@@ -88,7 +89,7 @@ std::shared_ptr<const CkksParams> CkksParamsBuilder::build(const CkksLiteral& li
       level.log_q += portable_log2(static_cast<double>(table.q[i]));
     }
     if (static_cast<int>(l) > literal.depth) {
-      level.ratio = table.ratio_up(l);
+      level.ratio = modulus_ratio(table.q, table.levels[l], table.levels[l - 1]);
     } else if (l > 0) {
       // By the recursion of the canonical scales, so that products rescale to them exactly.
       level.ratio = level.scale / table.scale[l - 1] * level.scale;
@@ -153,39 +154,71 @@ std::shared_ptr<const CkksParams> CkksParams::create(const CkksLiteral& literal)
   return CkksParamsBuilder::build(literal, choose(literal));
 }
 
+namespace {
+
+/// The levels above those of a computation without the primes that its levels above `depth` added: what leads from one
+/// to the next stays. Empty where one of them lacks such a prime, or level `depth` has one that the highest lacks.
+std::vector<std::vector<PrimeIndex>> without_lost(const CkksParams& whole, int depth) {
+  const auto& computed = whole.level(whole.depth()).primes;
+  const auto& kept = whole.level(depth).primes;
+  if (!std::ranges::includes(computed, kept)) return {};
+  std::vector<PrimeIndex> lost;
+  std::ranges::set_difference(computed, kept, std::back_inserter(lost));
+  std::vector<std::vector<PrimeIndex>> out;
+  for (int l = whole.depth() + 1; l <= whole.top(); ++l) {
+    const auto& primes = whole.level(l).primes;
+    if (!std::ranges::includes(primes, lost)) return {};
+    std::ranges::set_difference(primes, lost, std::back_inserter(out.emplace_back()));
+  }
+  return out;
+}
+
+/// Scales of the powers T_1, T_2, T_4 .. of the reduction, from the last one upwards: T_{2i} has the square of T_i's over the
+/// ratio, so that an error of a ratio is halved from level to level here, where it would be doubled downwards.
+void fit_power_scales(const BootstrapLiteral& b, std::vector<Level>& levels) {
+  const auto first = levels.size() - 1 - static_cast<std::size_t>(b.cts_levels);
+  const auto squares =
+      static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(b.degree))) - 1;
+  for (std::size_t l = first - squares + 1; l <= first; ++l) {
+    levels[l].scale = std::sqrt(levels[l - 1].scale * levels[l].ratio);
+  }
+}
+
+}  // namespace
+
 std::shared_ptr<const CkksParams> CkksParams::with_depth(int depth) const {
-  const auto top_level = static_cast<std::size_t>(this->depth());
   require<InvalidArgument>(depth >= 0 && depth <= this->depth(), [&] {
     return "depth must be 0 to " + std::to_string(this->depth()) + ", not " + std::to_string(depth);
   });
   if (!bootstrap()) return nullptr;
-  // Every level above loses the same primes, so that what leads from one to the next stays.
-  const auto& computed = levels_[top_level].primes;
-  const auto& kept = levels_[static_cast<std::size_t>(depth)].primes;
-  if (!std::ranges::includes(computed, kept)) return nullptr;
-  std::vector<PrimeIndex> lost;
-  std::ranges::set_difference(computed, kept, std::back_inserter(lost));
-  for (std::size_t l = top_level; l < levels_.size(); ++l) {
-    if (!std::ranges::includes(levels_[l].primes, lost)) return nullptr;
-  }
+  if (whole_) return whole_->with_depth(depth);
+  auto above = without_lost(*this, depth);
+  const bool same_steps = !above.empty();
+  if (!same_steps) above = part_levels(*this, depth);
+  if (above.empty()) return nullptr;
+
   std::shared_ptr<CkksParams> out(new CkksParams(*this));
-  out->whole_ = whole_ ? whole_ : shared_from_this();
+  out->whole_ = shared_from_this();
   out->literal_.depth = depth;
   out->levels_.resize(static_cast<std::size_t>(depth) + 1);
-  for (std::size_t l = top_level + 1; l < levels_.size(); ++l) {
+  Canonical bytes;
+  for (std::uint8_t byte : hash_) bytes.put(static_cast<std::uint64_t>(byte));
+  bytes.put(static_cast<std::uint64_t>(depth));
+  for (std::size_t j = 0; j < above.size(); ++j) {
+    const Level& same = levels_[static_cast<std::size_t>(this->depth()) + 1 + j];
     Level level;
-    level.scale = levels_[l].scale;
-    level.ratio = levels_[l].ratio;
-    std::ranges::set_difference(levels_[l].primes, lost, std::back_inserter(level.primes));
+    level.scale = same.scale;
+    level.ratio =
+        same_steps ? same.ratio : modulus_ratio(primes_, above[j], out->levels_.back().primes);
+    level.primes = std::move(above[j]);
     for (PrimeIndex i : level.primes) {
       level.log_q += portable_log2(static_cast<double>(primes_[i]));
     }
     fill_digits(level, digit_begin_);
+    if (!same_steps) bytes.put(level.primes);
     out->levels_.push_back(std::move(level));
   }
-  Canonical bytes;
-  for (std::uint8_t byte : out->whole_->hash_) bytes.put(static_cast<std::uint64_t>(byte));
-  bytes.put(static_cast<std::uint64_t>(depth));
+  if (!same_steps) fit_power_scales(*literal_.bootstrap, out->levels_);
   out->hash_ = bytes.digest();
   return out;
 }

@@ -13,6 +13,18 @@ double log2_product(const std::vector<std::uint64_t>& primes) {
   return sum;
 }
 
+double modulus_ratio(std::span<const std::uint64_t> q, std::span<const PrimeIndex> above,
+                     std::span<const PrimeIndex> below) {
+  const auto only = [&](std::span<const PrimeIndex> in, std::span<const PrimeIndex> not_in) {
+    double product = 1;
+    for (PrimeIndex i : in) {
+      if (!std::ranges::binary_search(not_in, i)) product *= static_cast<double>(q[i]);
+    }
+    return product;
+  };
+  return only(above, below) / only(below, above);
+}
+
 namespace {
 
 double log2_of(std::uint64_t prime) { return portable_log2(static_cast<double>(prime)); }

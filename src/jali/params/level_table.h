@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "jali/arith/word.h"
@@ -54,8 +55,6 @@ struct LevelTable {
   std::vector<std::vector<PrimeIndex>> levels;  // ascending indices into q, level 0 first
   std::vector<double> scale;                    // canonical scale of every level
   double drift = 0;                             // max over levels of |log2 scale - scale_bits|
-  /// Q_l / Q_{l-1}.
-  double ratio_up(std::size_t l) const;
   std::vector<PrimeIndex> sparse_p;             // of the sparse secret's key: see CkksParams
 };
 
@@ -68,6 +67,14 @@ std::optional<LevelTable> name_primes(const LevelRequest& request, const LevelPl
 /// of as few primes as its bits take or, for w32, by exchanging terminals. q0_bits: what level 0 was asked to have. False when the primes run out.
 bool add_bootstrap_levels(const BootstrapLiteral& bootstrap, double q0_bits, LevelTable& table,
                           PrimePool& pool);
+
+/// What a level below with primes that a level of bootstrapping lacks costs it, in limbs: what is dropped to that level must be
+/// divided. Powers of the reduction are; matrices follow one another.
+inline constexpr double exchange_price(bool matrix) { return matrix ? 0.1 : 4; }
+
+/// Q of one level over Q of another, given their primes' indices into q.
+double modulus_ratio(std::span<const std::uint64_t> q, std::span<const PrimeIndex> above,
+                     std::span<const PrimeIndex> below);
 
 /// Sum of log2 of the primes.
 double log2_product(const std::vector<std::uint64_t>& primes);
