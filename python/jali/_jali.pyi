@@ -262,7 +262,7 @@ class Trace:
 
     def json_lines(self) -> str:
         """
-        One JSON object a line and operation: op, n, word, primes, batch, digits, bytes, mults, seconds.
+        One JSON object a line and operation: op, n, word, primes, batch, digits, bytes, mults, stream_bytes, complex_butterflies, seconds.
         """
 
     def summary(self) -> str:

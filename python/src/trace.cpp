@@ -32,7 +32,7 @@ Names, shapes, bytes and times: no data, nothing secret.)")
       .def(
           "json_lines", [](const Trace& t) { return t.ptr->json_lines(); }, nogil(),
           "One JSON object a line and operation: op, n, word, primes, batch, digits, bytes, mults, "
-          "seconds.")
+          "stream_bytes, complex_butterflies, seconds.")
       .def(
           "summary", [](const Trace& t) { return t.ptr->summary(); }, nogil(),
           "A table of the totals of each kind of operation.")
