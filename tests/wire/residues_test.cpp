@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <random>
+#include <span>
 #include <vector>
 
 namespace jali::wire {
@@ -61,6 +63,48 @@ TEST(Residues, PackAsDefinedAndUnpackAgain) {
   }
 }
 
+TEST(Residues, EveryWidthPacksInItsPlaceAndNowhereElse) {
+  const unsigned seed = std::random_device{}();
+  std::mt19937_64 random(seed);
+  constexpr std::uint8_t kFill = 0xa5;
+  for (unsigned bits = 1; bits <= 62; ++bits) {
+    // The least and the largest modulus of this width, and one between.
+    const std::uint64_t half = std::uint64_t{1} << (bits - 1);
+    for (const std::uint64_t q : {half + 1, half + 1 + random() % half, 2 * half}) {
+      for (const std::size_t n : {64, 192, 320}) {
+        SCOPED_TRACE(testing::Message()
+                     << bits << " bits, q " << q << ", n " << n << ", seed " << seed);
+        std::vector<std::uint64_t> row(n);
+        for (auto& x : row) x = random() % q;
+        row[n / 2] = row[n - 1] = q - 1;
+        const auto want = pack_slowly(row, bits);
+        // At an odd address, with bytes before and behind it.
+        std::vector<std::uint8_t> bytes(want.size() + 17, kFill);
+        const auto inside = std::span(bytes).subspan(3, want.size());
+        pack_row(row.data(), Word::w64, n, q, inside);
+        ASSERT_TRUE(std::ranges::equal(inside, want));
+        EXPECT_EQ(std::ranges::count(bytes, kFill), 17 + std::ranges::count(want, kFill));
+        std::vector<std::uint64_t> back(n + 1, 7);
+        EXPECT_TRUE(unpack_row(inside, Word::w64, n, q, back.data()));
+        EXPECT_EQ(back[n], 7U);
+        back.pop_back();
+        EXPECT_EQ(back, row);
+        // No byte beyond the row is read: an exact copy, where sanitizers see its ends.
+        const std::vector<std::uint8_t> exact(want);
+        EXPECT_TRUE(unpack_row(exact, Word::w64, n, q, back.data()));
+        if (bits > 32) continue;
+        std::vector<std::uint32_t> narrow(row.begin(), row.end());
+        std::vector<std::uint8_t> again(want.size());
+        pack_row(narrow.data(), Word::w32, n, q, again);
+        EXPECT_EQ(again, want);
+        std::vector<std::uint32_t> narrow_back(n);
+        EXPECT_TRUE(unpack_row(again, Word::w32, n, q, narrow_back.data()));
+        EXPECT_EQ(narrow_back, narrow);
+      }
+    }
+  }
+}
+
 TEST(Residues, RefusesEveryResidueThatIsNotBelowItsPrime) {
   constexpr std::size_t n = 128;
   for (const std::uint64_t q : kModuli) {
@@ -71,7 +115,12 @@ TEST(Residues, RefusesEveryResidueThatIsNotBelowItsPrime) {
         std::vector<std::uint64_t> row(n, q - 1);
         row[at] = bad;
         std::vector<std::uint64_t> back(n);
-        EXPECT_FALSE(unpack_row(pack_slowly(row, bits), Word::w64, n, q, back.data()))
+        const auto bytes = pack_slowly(row, bits);
+        EXPECT_FALSE(unpack_row(bytes, Word::w64, n, q, back.data()))
+            << "q " << q << ", index " << at;
+        if (bits > 32) continue;
+        std::vector<std::uint32_t> narrow(n);
+        EXPECT_FALSE(unpack_row(bytes, Word::w32, n, q, narrow.data()))
             << "q " << q << ", index " << at;
       }
     }

@@ -1,8 +1,10 @@
 #include "jali/wire/residues.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "jali/base/error.h"
 
@@ -10,49 +12,100 @@ namespace jali::wire {
 
 namespace {
 
-constexpr std::size_t kGroup = 64;  // residues that fill whole 64-bit words at any width
+constexpr std::size_t kRow = 64;   // rows are multiples of so many residues
+constexpr std::size_t kGroup = 8;  // residues that fill whole bytes at any width
+constexpr unsigned kMaxBits = 62;
 
 unsigned width(std::uint64_t q) { return std::max(1, static_cast<int>(std::bit_width(q - 1))); }
 
 void check_sizes(std::size_t n, std::uint64_t q, std::size_t bytes) {
-  require<InternalError>(n % kGroup == 0 && q > 1 && bytes == packed_row_bytes(n, q),
+  require<InternalError>(n % kRow == 0 && q > 1 && bytes == packed_row_bytes(n, q),
                          "pack_row: the row and its bytes differ in size");
 }
 
-// Residue i of a group lies at bits [i width, (i + 1) width): the low part in word p / 64, the rest, if
-// any, in the next; (x >> 1) >> (63 - s) is x >> (64 - s) without a shift by 64.
-template <class T>
-void pack(const T* row, std::size_t n, std::uint64_t q, std::uint8_t* out) {
-  const unsigned bits = width(q);
-  for (std::size_t i = 0; i < n; i += kGroup, out += 8 * bits) {
-    std::uint64_t words[kGroup + 1] = {};
-    for (std::size_t k = 0; k < kGroup; ++k) {
-      const std::size_t p = k * bits, at = p / 64, s = p % 64;
-      const std::uint64_t x = row[i + k];
-      words[at] |= x << s;
-      words[at + 1] |= (x >> 1) >> (63 - s);
+/// Residues of `bits` bits, in groups of eight: residue k of a group lies at bits [k bits, (k + 1) bits) of
+/// its `bits` bytes. All shifts are constants. Words are read and written where they lie inside the group,
+/// so that the last one may begin before the one before it ends.
+template <unsigned bits, class T>
+struct Packing {
+  static constexpr std::size_t kBytes = std::min(bits, 8u);  // of a word in memory
+  static constexpr std::size_t kWords = (bits + 7) / 8;
+  static constexpr std::size_t word_at(std::size_t byte) { return std::min(byte, bits - kBytes); }
+
+  /// The bits of residue k that a word from bit `from` on holds.
+  template <std::size_t from, std::size_t k>
+  static std::uint64_t part(const T* row) {
+    constexpr std::size_t at = k * bits;
+    if constexpr (at >= from + 64 || at + bits <= from) {
+      return 0;
+    } else if constexpr (at >= from) {
+      return std::uint64_t{row[k]} << (at - from);
+    } else {
+      return std::uint64_t{row[k]} >> (from - at);
     }
-    std::memcpy(out, words, 8 * bits);
   }
+  template <std::size_t w>
+  static void store_word(const T* row, std::uint8_t* out) {
+    constexpr std::size_t byte = word_at(8 * w);
+    const auto word = [&]<std::size_t... k>(std::index_sequence<k...>) {
+      return (part<8 * byte, k>(row) | ...);
+    }(std::make_index_sequence<kGroup>());
+    std::memcpy(out + byte, &word, kBytes);
+  }
+  static void pack(const T* row, std::size_t n, std::uint8_t* out) {
+    for (std::size_t i = 0; i < n; i += kGroup, out += bits) {
+      [&]<std::size_t... w>(std::index_sequence<w...>) {
+        (store_word<w>(row + i, out), ...);
+      }(std::make_index_sequence<kWords>());
+    }
+  }
+
+  template <std::size_t k>
+  static std::uint64_t load(const std::uint8_t* in) {
+    constexpr std::size_t byte = word_at(k * bits / 8), shift = k * bits - 8 * byte;
+    std::uint64_t x = 0;
+    std::memcpy(&x, in + byte, kBytes);
+    x >>= shift;
+    if constexpr (shift + bits > 64) x |= std::uint64_t{in[byte + 8]} << (64 - shift);
+    return x & (~std::uint64_t{0} >> (64 - bits));
+  }
+  /// last: the largest residue. Bit 63 of last - x is set where x is larger, as both are below 2^63.
+  static bool unpack(const std::uint8_t* in, std::size_t n, std::uint64_t last, T* row) {
+    std::uint64_t below = 0;
+    for (std::size_t i = 0; i < n; i += kGroup, in += bits) {
+      [&]<std::size_t... k>(std::index_sequence<k...>) {
+        const std::uint64_t x[kGroup] = {load<k>(in)...};
+        ((row[i + k] = static_cast<T>(x[k]), below |= last - x[k]), ...);
+      }(std::make_index_sequence<kGroup>());
+    }
+    return below >> 63 == 0;
+  }
+};
+
+template <class T>
+struct Functions {
+  void (*pack)(const T* row, std::size_t n, std::uint8_t* out);
+  bool (*unpack)(const std::uint8_t* in, std::size_t n, std::uint64_t last, T* row);
+};
+
+/// Of residues of so many bits.
+template <class T>
+const Functions<T>& functions(unsigned bits) {
+  static constexpr auto kTable = []<unsigned... below>(std::integer_sequence<unsigned, below...>) {
+    return std::array{Functions<T>{Packing<below + 1, T>::pack, Packing<below + 1, T>::unpack}...};
+  }(std::make_integer_sequence<unsigned, std::min<unsigned>(8 * sizeof(T), kMaxBits)>());
+  require<InternalError>(bits <= kTable.size(), "pack_row: the modulus is too large for its word");
+  return kTable[bits - 1];
 }
 
 template <class T>
-bool unpack(const std::uint8_t* in, std::size_t n, std::uint64_t q, T* row) {
-  const unsigned bits = width(q);
-  const std::uint64_t mask = ~std::uint64_t{0} >> (64 - bits);
-  std::uint64_t too_large = 0;
-  for (std::size_t i = 0; i < n; i += kGroup, in += 8 * bits) {
-    std::uint64_t words[kGroup + 1];
-    std::memcpy(words, in, 8 * bits);
-    words[bits] = 0;
-    for (std::size_t k = 0; k < kGroup; ++k) {
-      const std::size_t p = k * bits, at = p / 64, s = p % 64;
-      const std::uint64_t x = (words[at] >> s | (words[at + 1] << 1) << (63 - s)) & mask;
-      too_large |= x >= q;
-      row[i + k] = static_cast<T>(x);
-    }
-  }
-  return too_large == 0;
+void pack(const void* row, std::size_t n, std::uint64_t q, std::uint8_t* out) {
+  functions<T>(width(q)).pack(static_cast<const T*>(row), n, out);
+}
+
+template <class T>
+bool unpack(const std::uint8_t* in, std::size_t n, std::uint64_t q, void* row) {
+  return functions<T>(width(q)).unpack(in, n, q - 1, static_cast<T*>(row));
 }
 
 }  // namespace
@@ -63,17 +116,17 @@ void pack_row(const void* row, Word word, std::size_t n, std::uint64_t q,
               std::span<std::uint8_t> out) {
   check_sizes(n, q, out.size());
   if (word == Word::w32) {
-    pack(static_cast<const std::uint32_t*>(row), n, q, out.data());
+    pack<std::uint32_t>(row, n, q, out.data());
   } else {
-    pack(static_cast<const std::uint64_t*>(row), n, q, out.data());
+    pack<std::uint64_t>(row, n, q, out.data());
   }
 }
 
 bool unpack_row(std::span<const std::uint8_t> in, Word word, std::size_t n, std::uint64_t q,
                 void* row) {
   check_sizes(n, q, in.size());
-  return word == Word::w32 ? unpack(in.data(), n, q, static_cast<std::uint32_t*>(row))
-                           : unpack(in.data(), n, q, static_cast<std::uint64_t*>(row));
+  return word == Word::w32 ? unpack<std::uint32_t>(in.data(), n, q, row)
+                           : unpack<std::uint64_t>(in.data(), n, q, row);
 }
 
 }  // namespace jali::wire
