@@ -91,6 +91,10 @@ class CpuOps : public Ops {
            CrtMethod method) const override;
   void icrt(std::span<std::uint64_t> integers, std::size_t words, ConstView x,
             IcrtMethod method) const override;
+  void embed(View out, const Embedding& embedding, std::span<const Complex> values, int log_slots,
+             double factor) const override;
+  void unembed(std::span<Complex> slots, const Embedding& embedding, ConstView x, int log_slots,
+               double divisor) const override;
   std::uint64_t root(PrimeIndex prime) const override;
 
  private:
@@ -134,6 +138,11 @@ class CpuOps : public Ops {
            ((digit * 2 + part) * key.primes.size() + position) * row_bytes_;
   }
   const PrimeTables& prime(PrimeIndex p) const { return *primes_[p]; }
+  std::vector<const PrimeTables*> tables_of(std::span<const PrimeIndex> primes) const {
+    std::vector<const PrimeTables*> out;
+    for (const PrimeIndex p : primes) out.push_back(&prime(p));
+    return out;
+  }
 
   /// body(limb, batch entry, tables of the limb's prime) for every row of a shape.
   template <class Body>

@@ -175,6 +175,11 @@ struct RowKernels {
   std::size_t complex_pairs = 0, complex_doubles = 0;
   /// Reads every byte, of a 64-byte aligned block of a multiple of 512.
   std::uint64_t (*read)(const void* block, std::size_t bytes) = nullptr;
+  /// Butterflies of the embedding of backend/embedding.h on parts apart, 64-byte aligned; twiddles as there.
+  void (*embedding_forward)(double* re, double* im, const double* twiddle,
+                            std::size_t slots) = nullptr;
+  void (*embedding_backward)(double* re, double* im, const double* twiddle,
+                             std::size_t slots) = nullptr;
   /// out = c mod q.
   void (*from_int64)(void* out, const std::int64_t* c, std::size_t n, const PrimeRow& p) = nullptr;
   /// out = sigma_g(in) in NTT form; out is not in.
