@@ -85,6 +85,11 @@ def test_primitives(name: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert_has_a_floor(row)
 
 
+def test_decoding_at_a_modulus_beyond_doubles(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = lines(capsys, "unembed", "--log-n", "11", "--limbs", "41")
+    assert len(rows) == 3
+
+
 # Operations that are measured under other names than their own.
 MEASURED_AS = {
     "rotate": {"key_switch_rotate"},
@@ -170,7 +175,11 @@ def test_bootstrapping(capsys: pytest.CaptureFixture[str]) -> None:
         assert 0 < about["mean_error"] < about["largest_error"] < 2**-13
         assert about["key_bytes"] > 0 and about["setup_s"] > 0
         assert 0 < row["fraction_of_floor"] < 1
-    assert rows[1]["floor_s"] == pytest.approx(2 * rows[0]["floor_s"])
+    one, two = rows[0]["floor_s"], rows[1]["floor_s"]
+    if rows[0]["device"] == "cuda":  # bytes: the keys are read once for both
+        assert one < two < 2 * one
+    else:
+        assert two == pytest.approx(2 * one)
 
 
 def test_overhead(capsys: pytest.CaptureFixture[str]) -> None:
