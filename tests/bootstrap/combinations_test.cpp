@@ -130,6 +130,19 @@ TEST(Combinations, AreRightOrRefusedBeforeAnyKey) {
   EXPECT_LE(refused, count / 4);
 }
 
+// Few bits of 32-bit words: at level 0 a scale of 16 bits may be 66 below what is raised.
+TEST(Combinations, FewBitsEnterALargeModulus) {
+  auto request = small_request(BootstrapOrder::raise_first, Word::w32, 7);
+  request.cts_levels = 4;
+  request.levels_after = 8;
+  World world(params::create_with_bootstrap(request), {8});
+  const params::Level& lowest = world.params->level(0);
+  ASSERT_GT(lowest.log_q - std::log2(lowest.scale), 62 + request.precision_bits);
+  const auto v = world.vector(256);
+  const auto y = world.bootstrapper->apply(world.encrypt(v, 0));
+  expect_precise(world, y, v, request.precision_bits);
+}
+
 // Level by level what used to be refused after keys were made: all levels of a DFT for few slots, scales and moduli
 // far apart.
 TEST(Combinations, FewSlotsLeaveLevelsOver) {

@@ -96,8 +96,10 @@ TEST(TargetLevel, EveryOneOfRationalLevelsIsRight) {
   EXPECT_LT(none, 5);
 }
 
-TEST(TargetLevel, CostsLess) {
-  const Case c{"cost", Word::w64, 45, 8, literal(BootstrapOrder::raise_first)};
+class TargetLevelCost : public ::testing::TestWithParam<Word> {};
+
+TEST_P(TargetLevelCost, Falls) {
+  const Case c{"cost", GetParam(), 45, 8, literal(BootstrapOrder::raise_first)};
   World world(c, {});
   const auto trace = std::make_shared<backend::Trace>();
   const auto traced = std::make_shared<const ring::Ring>(
@@ -123,6 +125,9 @@ TEST(TargetLevel, CostsLess) {
   EXPECT_LT(cost[1], 0.9 * cost[2]);
   RecordProperty("cost_of_none", std::to_string(cost[0] / cost[2]));
 }
+
+INSTANTIATE_TEST_SUITE_P(Words, TargetLevelCost, ::testing::Values(Word::w32, Word::w64),
+                         [](const auto& test) { return std::string(word_name(test.param)); });
 
 TEST(TargetLevel, IsChecked) {
   World world({"checks", Word::w64, 45, 4, literal(BootstrapOrder::slots_first)}, {5});

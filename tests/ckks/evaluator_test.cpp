@@ -248,6 +248,27 @@ TEST_P(EvaluatorTest, DropAndAdjustKeepTheMessage) {
   }
 }
 
+// Q_a / Q_level is no double, and of 32-bit words the level just above often has primes that a's lacks.
+TEST_P(EvaluatorTest, DropAndAdjustReachAnyDepth) {
+  Scheme deep = GetParam();
+  deep.depth = 44;
+  deep.log_n = 12;  // small words have few primes at larger ones
+  World w(deep, {});
+  for (int from = deep.depth; from > 3; from -= 3) {
+    const auto x = w.vector();
+    const auto a = w.encrypt(x, from);
+    for (int level = 0; level < from; level += 1 + level / 2) {
+      const double scale = w.params->level(level).scale * 1.001;
+      for (const auto& low :
+           {w.evaluator->adjust(a, level, scale), w.evaluator->drop_to(a, level)}) {
+        EXPECT_EQ(low.level, level);
+        EXPECT_TRUE(std::isfinite(low.estimate.variance)) << from << " to " << level;
+        w.expect(low, x, 0.8, 1.25);
+      }
+    }
+  }
+}
+
 TEST_P(EvaluatorTest, MismatchesAreErrors) {
   World w(GetParam(), {1});
   const auto x = w.vector();

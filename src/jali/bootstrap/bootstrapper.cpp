@@ -65,14 +65,18 @@ Ciphertext Bootstrapper::enter(const Ciphertext& x, double& entered) const {
     entered = target;
     return evaluator_->adjust(x, 0, target);
   }
-  const double factor = std::max(std::floor(target / x.scale * (1 + 0x1p-40)), 1.0);
-  require<ScaleMismatch>(factor < 0x1p62, [&] {
+  double factor = std::max(std::floor(target / x.scale * (1 + 0x1p-40)), 1.0);
+  // Where q_0 is far larger than asked for, by two integers of up to 61 bits.
+  const int more = std::max(std::ilogb(factor) - 61, 0);
+  require<ScaleMismatch>(more < 62, [&] {
     return "a scale of 2^" + std::to_string(std::log2(x.scale)) +
            " at level 0 holds no message: bootstrapping brings it to 2^" +
            std::to_string(std::log2(target));
   });
+  factor = std::floor(std::ldexp(factor, -more));
   Ciphertext out = evaluator_->multiply_integer(x, static_cast<std::int64_t>(factor));
-  out.scale = entered = x.scale * factor;
+  if (more > 0) out = evaluator_->multiply_integer(out, std::int64_t{1} << more);
+  out.scale = entered = x.scale * std::ldexp(factor, more);
   out.estimate.message = x.estimate.message;
   return out;
 }

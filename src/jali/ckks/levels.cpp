@@ -7,6 +7,12 @@
 #include "jali/ckks/evaluator_impl.h"
 
 namespace jali::ckks {
+namespace {
+
+/// Of a constant: see ring::residues.
+constexpr double kMaxFactor = 0x1p1000;
+
+}  // namespace
 
 Ciphertext Evaluator::rescale(const Ciphertext& a) const {
   impl_->check(a);
@@ -50,7 +56,6 @@ Ciphertext Evaluator::adjust(const Ciphertext& a, int level, double scale, doubl
   // One factor, an integer, and one division: from the level just above when its limbs are at hand and leave the
   // factor enough bits, else from a's.
   const auto& from = impl_->params->level(a.level).primes;
-  const auto& above = impl_->params->level(level + 1).primes;
   const auto exact_factor = [&](int start) { return scale / a.scale * impl_->ratio(start, level); };
   // Off by 2^-20 of the message, or by 8 units of the result: its division rounds by more in every slot.
   const double most_off = std::max(0x1p-20, 8 / scale);
@@ -58,10 +63,20 @@ Ciphertext Evaluator::adjust(const Ciphertext& a, int level, double scale, doubl
     const double integer = std::nearbyint(exact);
     return integer >= 1 && std::fabs(integer / exact - 1) < off;
   };
+  const auto& above = impl_->params->level(level + 1).primes;
   const bool nested = level + 1 < a.level &&
                       std::includes(from.begin(), from.end(), above.begin(), above.end()) &&
                       precise(exact_factor(level + 1), std::min(near, most_off));
   const int start = nested ? level + 1 : a.level;
+  if (!(exact_factor(start) < kMaxFactor)) {
+    // So far down that no double holds it: as far as one does first.
+    int middle = level + 1;
+    while (!(impl_->ratio(a.level, middle) < kMaxFactor)) ++middle;
+    require<ScaleMismatch>(middle < a.level, [&] {
+      return "a scale of 2^" + std::to_string(std::log2(scale)) + " is too large: rescale first";
+    });
+    return adjust(adjust(a, middle, a.scale), level, scale, near);
+  }
   require<ScaleMismatch>(precise(exact_factor(start), most_off), [&] {
     return "a scale of 2^" + std::to_string(std::log2(a.scale)) + " cannot be brought to 2^" +
            std::to_string(std::log2(scale)) + " by level " + std::to_string(level) +
@@ -70,7 +85,7 @@ Ciphertext Evaluator::adjust(const Ciphertext& a, int level, double scale, doubl
   const double ratio = impl_->ratio(start, level);
   const double factor = std::nearbyint(exact_factor(start));
   Ciphertext out = impl_->shell(a);
-  const auto& primes = nested ? above : from;
+  const auto& primes = impl_->params->level(start).primes;
   const auto residues = ring::residues(*impl_->ring, primes, factor);
   const auto multiply = [&](const ring::Poly& x0, const ring::Poly& x1) {
     const backend::Combination::Multiple term{x0.view(), x1.view(), residues};
@@ -86,9 +101,10 @@ Ciphertext Evaluator::adjust(const Ciphertext& a, int level, double scale, doubl
   }
   out.level = level;
   out.scale = scale;
-  const double exact = a.scale * factor / ratio;
-  out.estimate = impl_->noise.multiply_constant(a.estimate, 1, factor);
-  out.estimate = impl_->noise.rescale(out.estimate, ratio);
+  // Together: the square of either may be no double.
+  const double times = factor / ratio, exact = a.scale * times;
+  out.estimate = impl_->noise.multiply_constant(a.estimate, 1, times);
+  out.estimate = impl_->noise.rescale(out.estimate, 1);
   if (a.parts.size() == 3) out.estimate.variance += impl_->noise.square_rescale_variance();
   out.estimate.variance += impl_->scale_error_variance(a.estimate.message, exact, scale);
   return out;
