@@ -326,10 +326,7 @@ class TraceOps final : public Ops {
                double divisor) const override {
     Record r = record("unembed", {nullptr, {}, x.batch}, {x}, {});
     extend(r.writes, r.bytes_written, address(slots.data()), slots.size_bytes());
-    std::vector<u64> primes;
-    for (const PrimeIndex i : x.primes) primes.push_back(config().primes[i]);
-    r.terms = product_words(primes).size();
-    r.mults = x.batch * cost::icrt_product_sum(n(), primes.size(), r.terms);
+    r.mults = residues(x);  // small integers take no more than one for each residue
     r.complex_butterflies = x.batch * cost::embedding(std::size_t{1} << log_slots);
     run(std::move(r), [&] { inner_->unembed(slots, embedding, x, log_slots, divisor); });
   }
