@@ -6,19 +6,17 @@
 
 #include "jali/arith/modulus.h"
 #include "jali/backend/cuda/check.cuh"
-#include "jali/backend/cuda/combination.cuh"
 #include "jali/backend/cuda/crt.cuh"
 #include "jali/backend/cuda/elementwise.cuh"
 #include "jali/backend/cuda/embedding.cuh"
 #include "jali/backend/cuda/integers.cuh"
 #include "jali/backend/cuda/ntt.cuh"
 #include "jali/backend/cuda/program.cuh"
-#include "jali/backend/cuda/rotated_sums.cuh"
 #include "jali/backend/cuda/sampling.cuh"
 #include "jali/backend/cuda/sparse_secret.cuh"
+#include "jali/backend/cuda/sums.cuh"
 #include "jali/backend/cuda/switcher.cuh"
 #include "jali/backend/cuda/variants.h"
-#include "jali/backend/cuda/weighted_sums.cuh"
 #include "jali/backend/ops.h"
 #include "jali/device/buffer.h"
 
@@ -43,7 +41,8 @@ class CudaOps final : public Ops {
         scratch_(device::Pool::create(false, memory_, options.poison)),
         tables_(*stream_, config_),
         switcher_(config_, *stream_, tables_, *scratch_),
-        log_n_(std::countr_zero(config_.n)) {}
+        log_n_(std::countr_zero(config_.n)),
+        sums_(*stream_, tables_, log_n_) {}
 
   std::string name() const override { return "cuda:" + std::to_string(stream_->device()); }
   const Config& config() const override { return config_; }
@@ -123,24 +122,18 @@ class CudaOps final : public Ops {
   void inner_product(View out, std::span<const ConstView> a,
                      std::span<const ConstView> b) const override {
     enter();
-    sum_of_products(out, a.size(), false, [&](std::size_t k) { return std::pair(a[k], b[k]); });
+    sums_.products(out, a, b);
   }
   void weighted_sums(std::span<const ConstView> a0, std::span<const ConstView> a1,
                      std::span<const WeightedSum> sums) const override {
     enter();
-    for (std::size_t first = 0; first < sums.size(); first += kMaxSums) {
-      sum_together(a0, a1,
-                   sums.subspan(first, std::min<std::size_t>(kMaxSums, sums.size() - first)));
-    }
+    sums_.weighted(a0, a1, sums);
   }
   void rotated_sums(std::span<const Rotated> operands, std::span<const std::uint32_t> digit_ids,
                     std::span<const std::uint64_t> s,
                     std::span<const WeightedSum> sums) const override {
     enter();
-    for (std::size_t first = 0; first < sums.size(); first += kMaxRotatedSums) {
-      const std::size_t count = std::min<std::size_t>(kMaxRotatedSums, sums.size() - first);
-      rotate_together(operands, digit_ids, s, sums.subspan(first, count));
-    }
+    sums_.rotated(operands, digit_ids, s, sums);
   }
   void tensor(View d0, View d1, View d2, ConstView a0, ConstView a1, ConstView b0,
               ConstView b1) const override {
@@ -151,30 +144,7 @@ class CudaOps final : public Ops {
 
   void combine(View d0, View d1, View d2, const Combination& c) const override {
     enter();
-    const auto p_count = c.products.size(), m_count = c.multiples.size();
-    for (std::size_t p = 0, m = 0; p < p_count || m < m_count;) {
-      CombinationTerms<W> terms{};
-      terms.three = p_count > 0;
-      terms.accumulate = p + m > 0;
-      for (; p < p_count && terms.products < kMaxProducts; ++p) {
-        const Combination::Product& from = c.products[p];
-        const int j = terms.products++;
-        terms.a0[j] = words(from.a0), terms.a1[j] = words(from.a1);
-        terms.b0[j] = words(from.b0), terms.b1[j] = words(from.b1);
-        place(terms.at_a[j], d0, from.a0), place(terms.at_b[j], d0, from.b0);
-        if (from.twice) terms.twice |= static_cast<std::uint8_t>(1u << j);
-      }
-      for (; m < m_count && terms.multiples < kMaxMultiples; ++m) {
-        const Combination::Multiple& from = c.multiples[m];
-        const int j = terms.multiples++;
-        terms.x0[j] = words(from.x0), terms.x1[j] = words(from.x1);
-        place(terms.at_x[j], d0, from.x0);
-        std::copy(from.s.begin(), from.s.end(), terms.s[j]);
-      }
-      std::copy(c.constant.begin(), c.constant.end(), terms.constant);
-      cuda::combine<W>(*stream_, tables_, shape(d0), limbs(d0.primes), d0.data, d1.data, d2.data,
-                       terms);
-    }
+    sums_.combine(d0, d1, d2, c);
   }
 
   void automorphism_ntt(View out, ConstView in, std::uint64_t g) const override {
@@ -365,13 +335,6 @@ class CudaOps final : public Ops {
   static constexpr JoinFactors<W> kNothing{};
   void enter() const { stream_->enter(); }
   static Stored* data(View x) { return static_cast<Stored*>(x.data); }
-  static const Stored* words(ConstView x) { return static_cast<const Stored*>(x.data); }
-  /// Where the limbs of the sum lie in an operand.
-  static void place(std::uint8_t (&to)[kMaxLimbs], View sum, ConstView operand) {
-    const Limbs at = positions(sum.primes, operand.primes);
-    for (std::size_t i = 0; i < sum.primes.size(); ++i)
-      to[i] = static_cast<std::uint8_t>(at.prime[i]);
-  }
   template <class V>
   static unsigned count(const V& x) {
     return static_cast<unsigned>(x.primes.size());
@@ -384,11 +347,6 @@ class CudaOps final : public Ops {
   static Limbs limbs(std::span<const PrimeIndex> primes) { return limbs_of(primes); }
   std::uint32_t turn(std::uint64_t g) const {
     return static_cast<std::uint32_t>(g % (2 * config_.n));
-  }
-  static void check_first(View acc, ConstView x) {
-    require<InvalidArgument>(x.primes.size() <= acc.primes.size() &&
-                                 std::ranges::equal(x.primes, acc.primes.first(x.primes.size())),
-                             "what joins a key switch needs the first primes of the accumulators");
   }
   Moduli residues_of(View out) const {
     Moduli moduli;
@@ -404,112 +362,6 @@ class CudaOps final : public Ops {
     auto staged = scratch_->allocate(bytes, /*secret=*/true);  // messages are
     memory_->copy_in(staged.data(), host, bytes);
     return staged;
-  }
-  /// Terms of up to 64 sums, from next[g] on, to columns of a launch, an operand each: open(column, operand),
-  /// put(column, g, weight). Returns how many columns there are, at most `capacity`.
-  template <class Open, class Put>
-  static int place_terms(std::span<const WeightedSum> sums, std::vector<std::size_t>& next,
-                         int capacity, Open&& open, Put&& put) {
-    struct Column {
-      int at = -1;
-      std::uint64_t taken = 0;  // bit g: has a term of sum g
-    };
-    std::map<std::uint32_t, Column> latest;  // of an operand
-    int columns = 0;
-    for (std::size_t g = 0; g < sums.size(); ++g) {
-      for (; next[g] < sums[g].b.size(); ++next[g]) {
-        const std::uint32_t operand = sums[g].operands[next[g]];
-        Column& c = latest[operand];
-        // A second term with the same operand takes another column.
-        if (c.at < 0 || c.taken >> g & 1) {
-          if (columns == capacity) break;
-          c = {columns++, 0};
-          open(c.at, operand);
-        }
-        c.taken |= std::uint64_t{1} << g;
-        put(c.at, g, sums[g].b[next[g]]);
-      }
-    }
-    return columns;
-  }
-  /// Up to kMaxSums sums, as many columns a launch as its parameters hold.
-  void sum_together(std::span<const ConstView> a0, std::span<const ConstView> a1,
-                    std::span<const WeightedSum> sums) const {
-    const View& like = sums[0].out0;
-    std::vector<std::size_t> next(sums.size(), 0);  // terms done
-    for (bool begun = false;; begun = true) {
-      Columns c{};
-      c.sums = static_cast<int>(sums.size());
-      for (std::size_t g = 0; g < sums.size(); ++g) {
-        c.out0[g] = sums[g].out0.data;
-        c.out1[g] = sums[g].out1.data;
-        if (sums[g].accumulate || begun) c.accumulate |= 1u << g;
-      }
-      c.columns = place_terms(
-          sums, next, kMaxColumns,
-          [&](int i, std::uint32_t k) { c.a0[i] = a0[k].data, c.a1[i] = a1[k].data; },
-          [&](int i, std::size_t g, const ConstView& b) {
-            c.b[i][g] = b.data;
-            if (b.batch == 1) c.broadcast[i] |= 1u << g;
-          });
-      if (c.columns == 0) return;
-      cuda::weighted_sums<W>(*stream_, tables_, shape(like), limbs(like.primes), c);
-    }
-  }
-  /// The same for up to kMaxRotatedSums sums of rotations.
-  void rotate_together(std::span<const Rotated> operands, std::span<const std::uint32_t> digit_ids,
-                       std::span<const std::uint64_t> s, std::span<const WeightedSum> sums) const {
-    const View& like = sums[0].out0;
-    require<Unsupported>(digit_ids.size() <= kMaxDigits, "the GPU engine holds up to 128 digits");
-    KeyDigits ids;
-    std::copy(digit_ids.begin(), digit_ids.end(), ids.id);
-    Scalars scalars{};
-    std::copy(s.begin(), s.end(), scalars.s);
-    std::vector<std::size_t> next(sums.size(), 0);
-    for (bool begun = false;; begun = true) {
-      Rotations r{};
-      r.sums = static_cast<int>(sums.size());
-      r.digits = static_cast<int>(digit_ids.size());
-      r.own_limbs = static_cast<unsigned>(s.size());
-      for (std::size_t g = 0; g < sums.size(); ++g) {
-        r.out0[g] = sums[g].out0.data;
-        r.out1[g] = sums[g].out1.data;
-        if (sums[g].accumulate || begun) r.accumulate |= 1u << g;
-      }
-      r.rotations = place_terms(
-          sums, next, kMaxRotations,
-          [&](int i, std::uint32_t k) {
-            const Rotated& x = operands[k];
-            check_first(like, x.c0);
-            r.ext[i] = x.ext.data, r.c0[i] = x.c0.data, r.c1[i] = x.c1.data;
-            r.key[i] = x.key.data, r.g[i] = turn(x.g);
-            if (r.g[i] == 1) return;
-            r.key_limbs[i] = static_cast<unsigned>(x.key.primes.size());
-            place_key(x.key, like.primes, r.limb[i]);
-          },
-          [&](int i, std::size_t g, const ConstView& b) {
-            r.b[i][g] = b.data;
-            if (b.batch == 1) r.broadcast[i] |= 1u << g;
-          });
-      if (r.rotations == 0) return;
-      cuda::rotated_sums<W>(*stream_, tables_, shape(like), limbs(like.primes), r, ids, scalars);
-    }
-  }
-  /// out = [out +] sum_k x y, (x, y) = term(k), as many terms a launch as its parameters hold.
-  template <class Term>
-  void sum_of_products(View out, std::size_t count, bool accumulate, Term&& term) const {
-    for (std::size_t begin = 0; begin < count; begin += kMaxTerms) {
-      Terms terms{};
-      for (std::size_t k = begin; k < std::min(count, begin + kMaxTerms); ++k) {
-        const auto [x, y] = term(k);
-        terms.a[terms.count] = x.data;
-        terms.b[terms.count] = y.data;
-        terms.b_broadcast[terms.count] = y.batch == 1 && out.batch > 1;
-        ++terms.count;
-      }
-      cuda::inner_product<W>(*stream_, tables_, shape(out), limbs(out.primes), out.data, terms,
-                             accumulate || begin != 0);
-    }
   }
   void run(Binary op, View out, ConstView a, ConstView b) const {
     enter();
@@ -551,6 +403,7 @@ class CudaOps final : public Ops {
   Tables<W> tables_;
   Switcher<W> switcher_;
   int log_n_;
+  Sums<W> sums_;
   mutable std::mutex mutex_;
   mutable std::map<std::pair<PrimeList, std::size_t>, std::unique_ptr<CrtPlan>> crts_;
   mutable std::map<std::tuple<PrimeList, std::size_t, IcrtMethod>, std::unique_ptr<IcrtPlan<W>>>

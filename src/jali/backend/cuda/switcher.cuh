@@ -10,21 +10,9 @@
 
 #include "jali/backend/cuda/division.cuh"
 #include "jali/backend/cuda/key_switch.cuh"
-#include "jali/backend/ops.h"
+#include "jali/backend/cuda/views.cuh"
 
 namespace jali::backend::cuda {
-
-/// Sizes beyond what kernels take by value throw Unsupported.
-Limbs limbs_of(std::span<const PrimeIndex> primes);
-/// Where a key holds each of `primes`. A prime that it lacks throws InvalidArgument.
-Limbs key_limbs(KeyView key, std::span<const PrimeIndex> primes);
-/// The same in bytes, for kernels that take many keys.
-void place_key(KeyView key, std::span<const PrimeIndex> primes, std::uint8_t (&limb)[kMaxLimbs]);
-
-/// Where each of `primes` lies in `in`, or kSkip.
-Limbs positions(std::span<const PrimeIndex> primes, std::span<const PrimeIndex> in);
-/// A polynomial as it lies.
-Source source(ConstView x);
 
 template <class W>
 class Switcher {
