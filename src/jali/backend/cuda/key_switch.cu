@@ -49,12 +49,12 @@ void lift_product(const Engine<W>& engine, const ConversionPlan<W>& plan, const 
         T::kLog > kSinglePassUpTo ? digits : (digits + 1) / 2);
     const unsigned per_split = (digits + wanted - 1) / wanted;
     const unsigned splits = (digits + per_split - 1) / per_split;  // none without a digit
-    const auto slots = slots_of(T::kBytes, per_split);
+    const auto slots = slots_of<W, kM2>(T::kBytes, per_split);
     // Where a tile is a row, sums through memory were as fast.
     const bool meets =
         kM1 > 0 && clusters && splits > 1 && splits <= kMostMeet && slots == per_split;
-    // Blocks that run together share a part of the key and their rows differ, or, where L2 holds all of
-    // the key, the other way round.
+    // Blocks that run together share a target of the key and their tiles and rows differ, or, where L2 holds
+    // all of the key, their targets differ.
     const std::size_t key_bytes = (std::size_t{2} * digits * targets.count * sizeof(S))
                                   << engine.log_n;
     const bool rows_last = meets || key_bytes <= (16u << 20);
@@ -62,7 +62,7 @@ void lift_product(const Engine<W>& engine, const ConversionPlan<W>& plan, const 
       const std::size_t bytes =
           (meets ? std::max(slots, 2u) : slots) * T::kBytes + kDigitTable<W, kX2, T::kLog>;
       const unsigned parts = targets.count * splits;
-      const dim3 grid = rows_last ? dim3(parts, tiles, rows) : dim3(rows, tiles, parts);
+      const dim3 grid = rows_last ? dim3(parts, tiles, rows) : dim3(tiles, rows, parts);
       cuda::launch(engine.stream, "key switch", kernel, grid, T::kThreads, bytes,
                    meets ? splits : 1, shape, rows_last, slots, splits, out0, out1,
                    static_cast<const S*>(ext), x, key, joining, factors, OuterTerms{});

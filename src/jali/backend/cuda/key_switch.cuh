@@ -38,7 +38,7 @@ template <class W>
 void lift_product_outer(const Engine<W>&, const ConversionPlan<W>&, const Targets&, void* acc0,
                         void* acc1, const void* y, void* ext, const Source& x, const KeyDigits& key,
                         const OuterTerms&);
-/// The thread blocks that it has.
+/// The thread blocks that it has, halves counted as such.
 template <class W>
 std::size_t outer_blocks(int log_n, std::size_t limbs, std::size_t batch);
 

@@ -66,6 +66,13 @@ __device__ __forceinline__ std::uint64_t streaming_policy(bool once) {
   }
   return policy;
 }
+// Sixteen bytes to shared memory that nobody reads again, so that L2 keeps what is read next.
+__device__ __forceinline__ void fetch_last(void* to, const void* from, std::uint64_t policy) {
+  asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(
+                   static_cast<unsigned>(__cvta_generic_to_shared(to))),
+               "l"(from), "l"(policy)
+               : "memory");
+}
 // Sixteen bytes of the shared memory of another block of the cluster.
 template <class R>
 __device__ __forceinline__ Sixteen<R> read_remote(const R* from, unsigned rank) {
@@ -112,7 +119,8 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
   constexpr int kV = V::kSize;
   constexpr unsigned kAtOnce = 4;  // digits whose keys are on their way together
   extern __shared__ __align__(16) unsigned char memory[];
-  const unsigned row = rows_last ? blockIdx.z : blockIdx.x;
+  const unsigned row = rows_last ? blockIdx.z : blockIdx.y;
+  const unsigned tile = rows_last ? blockIdx.y : blockIdx.x;
   const unsigned part_of_target = rows_last ? blockIdx.x : blockIdx.z;
   const unsigned target = part_of_target / splits, split = part_of_target % splits;
   const unsigned per_split = (s.table.digits + splits - 1) / splits;
@@ -121,7 +129,7 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
   const typename W::Prime prime = s.primes[index];
   T t{reinterpret_cast<R*>(memory),
       threadIdx.x,
-      blockIdx.y,
+      tile,
       s.log_n,
       s.log_n - kM,
       s.twiddles + (static_cast<std::size_t>(index) << s.log_n),
@@ -141,7 +149,7 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
   constexpr bool kStaged = !kDirect;  // lifts come to shared memory by themselves
   const std::size_t digit_size = (static_cast<std::size_t>(s.targets.count) * s.rows) << s.log_n;
   const auto slot = [&](unsigned j) { return reinterpret_cast<R*>(memory) + j * T::kPadded; };
-  const std::uint64_t policy = streaming_policy(batch == 1);
+  const std::uint64_t policy = streaming_policy(batch == 1), last = streaming_policy(true);
   const unsigned per_term = (end - begin + slots - 1) / slots;
   const unsigned rounds = kOuter ? outer.count * per_term : per_term;
   after_predecessor();
@@ -166,9 +174,8 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
     for (unsigned j = 0; j < count; ++j) {
       if (kStaged && !is_own(s.targets, target, s.table, first + j)) {
         const auto* from = ext + (first + j) * digit_size + base + t.place(0);
-        t.each_vector([&](unsigned, unsigned i) {
-          __pipeline_memcpy_async(slot(j) + T::padded(i), from + i, 16);
-        });
+        t.each_vector(
+            [&](unsigned, unsigned i) { fetch_last(slot(j) + T::padded(i), from + i, last); });
       }
     }
     __pipeline_commit();
@@ -318,9 +325,11 @@ template <class W, int kX, int kLog>
 constexpr std::size_t kDigitTable =
     kDigitLeaves<W, kX> == Leaves::local ? sizeof(typename W::Twiddle) << kLog : 0;
 
-/// A slot for every digit, unless they take more than a third of an SM's shared memory.
-inline unsigned slots_of(std::size_t tile_bytes, unsigned digits) {
-  return std::clamp<unsigned>(static_cast<unsigned>((74u << 10) / tile_bytes), 1, digits);
+/// A slot for every digit, unless they take more than a third of an SM's shared memory, or a sixth.
+template <class W, int kM>
+unsigned slots_of(std::size_t tile_bytes, unsigned digits) {
+  constexpr std::size_t kMost = (std::size_t{74} << 10) >> kHalved<W, kM>;
+  return std::clamp<unsigned>(static_cast<unsigned>(kMost / tile_bytes), 1, digits);
 }
 
 template <class W>

@@ -7,7 +7,7 @@ template <class W>
 std::size_t outer_blocks(int log_n, std::size_t limbs, std::size_t batch) {
   std::size_t tiles = 0;
   with_passes<W>(log_n, false, [&]<int kM1, int kX1, int kM2, int kX2>() {
-    tiles = std::size_t{1} << (log_n - TileSize<W, kM2, kX2, false>::kLog);
+    tiles = std::size_t{1} << (log_n - TileSize<W, kM2, kX2, false>::kLog - kHalved<W, kM2>);
   });
   return tiles * limbs * batch;
 }
@@ -23,10 +23,10 @@ void lift_product_outer(const Engine<W>& engine, const ConversionPlan<W>& plan,
   with_passes<W>(engine.log_n, at_use, [&]<int kM1, int kX1, int kM2, int kX2>() {
     using T = TileSize<W, kM2, kX2, false>;
     const unsigned tiles = 1u << (engine.log_n - T::kLog);
-    const unsigned slots = slots_of(T::kBytes, plan.table.digits);
+    const unsigned slots = slots_of<W, kM2>(T::kBytes, plan.table.digits);
     const auto launch = [&](auto* kernel) {
       const std::size_t bytes = slots * T::kBytes + kDigitTable<W, kX2, T::kLog>;
-      cuda::launch(engine.stream, "outer sum", kernel, dim3(x.batch, tiles, targets.count),
+      cuda::launch(engine.stream, "outer sum", kernel, dim3(tiles, x.batch, targets.count),
                    T::kThreads, bytes, 1, shape, /*rows_last=*/false, slots, /*splits=*/1u,
                    static_cast<S*>(acc0), static_cast<S*>(acc1), static_cast<const S*>(ext), x, key,
                    Joining{}, JoinFactors<W>{}, outer);

@@ -250,6 +250,11 @@ int tile_leaf_stages(int log_n) {
   return last_group_size(log_n <= kSinglePassUpTo ? log_n : contiguous_stages(log_n), kPassHeld<W>);
 }
 
+/// Whether contiguous tiles have half the rows, and blocks half the threads, of what columns have: twice as many blocks
+/// of an SM fill each other's gaps.
+template <class W, int kM>
+constexpr bool kHalved = kM == 8 && sizeof(typename W::Stored) == 4;
+
 /// Calls f.operator()<kM1, kX1, kM2, kX2>() with the passes of N = 2^log_n: columns and contiguous
 /// tiles, or kM1 = 0 and one pass; one: where there is a choice.
 template <class W, class F>
@@ -266,8 +271,8 @@ void with_passes(int log_n, bool one, F&& f) {
     case 12: return f.template operator()<0, 0, 12, 0>();
     case 13: return f.template operator()<6, kC, 7, kC>();
     case 14: return f.template operator()<7, kC, 7, kC>();
-    case 15: return f.template operator()<7, kC, 8, kC>();
-    case 16: return f.template operator()<8, kC, 8, kC>();
+    case 15: return f.template operator()<7, kC, 8, kC - kHalved<W, 8>>();
+    case 16: return f.template operator()<8, kC, 8, kC - kHalved<W, 8>>();
     case 17: return f.template operator()<8, kC, 9, kC - 1>();
     default: throw InvalidArgument("the GPU engine transforms N = 2^10 to 2^17");
   }
