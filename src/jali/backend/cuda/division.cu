@@ -67,15 +67,8 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads)
     }
 #pragma unroll
     for (unsigned c = 0; c < V::kSize; ++c) {
-      typename W::R l = t.shared[T::padded(i + c)];
-      W::settle_forward(l, prime);
-      auto r = W::load(W::store(W::mul_lazy(l, divide_factor, prime), prime));
-      if (from != kSkip) {
-        const auto x = W::mul_lazy(W::load(k.v[c]), keep_factor, prime);
-        r = W::add_mod(r, W::load(W::store(x, prime)), prime);
-      }
-      if (addend != nullptr) r = W::add_mod(r, W::load(a.v[c]), prime);
-      v.v[c] = W::store(r, prime);
+      v.v[c] = divided<W>(t.shared[T::padded(i + c)], divide_factor, from != kSkip, k.v[c],
+                          keep_factor, addend != nullptr, a.v[c], prime);
     }
     *reinterpret_cast<V*>(out + i) = v;
   });

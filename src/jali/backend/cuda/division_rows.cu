@@ -101,15 +101,8 @@ struct DivideStore {
     Words<V> out;
 #pragma unroll
     for (int c = 0; c < V; ++c) {
-      R r = x[c];
-      W::settle_forward(r, row.prime);
-      r = W::load(W::store(W::mul_lazy(r, a.divide, row.prime), row.prime));
-      if (d.source.prime[row.limb] != kSkip) {
-        const R kept = W::mul_lazy(W::load(a.kept.w[c]), a.keep, row.prime);
-        r = W::add_mod(r, W::load(W::store(kept, row.prime)), row.prime);
-      }
-      if (d.addend[part] != nullptr) r = W::add_mod(r, W::load(a.addend.w[c]), row.prime);
-      out.w[c] = W::store(r, row.prime);
+      out.w[c] = divided<W>(x[c], a.divide, d.source.prime[row.limb] != kSkip, a.kept.w[c], a.keep,
+                            d.addend[part] != nullptr, a.addend.w[c], row.prime);
     }
     auto* to = static_cast<Stored*>(d.out[part]) +
                ((static_cast<std::size_t>(row.limb) * d.batch + b) << log_n) + k;
