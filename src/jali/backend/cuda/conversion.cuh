@@ -125,9 +125,9 @@ DirectLift<W> direct_lift(const ConversionPlan<W>& plan, const void* y) {
 }
 /// ext: (digit, target, rows, N), coefficient form or, where a transform has two passes, after the
 /// first of them, there in any range that the second may start from. Own rows are left alone; nothing
-/// is done for a plan whose lifts are had at use.
+/// is done for a plan whose lifts are had at use. stay: in L2, for who reads them next, and for the last time.
 template <class W>
 void lift(const Engine<W>&, const ConversionPlan<W>&, const Targets&, unsigned rows, void* ext,
-          const void* y);
+          const void* y, bool stay);
 
 }  // namespace jali::backend::cuda

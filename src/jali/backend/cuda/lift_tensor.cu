@@ -48,6 +48,22 @@ __device__ __forceinline__ std::uint32_t recombine(int c0, int c1, int c2, int c
   return low + (high << 16) + __umulhi(t, ratio) * minus_p;
 }
 
+// What L2 does with what is stored: it gives everything else up first, or not.
+__device__ __forceinline__ std::uint64_t storing_policy(bool stays) {
+  std::uint64_t policy;
+  if (stays) {
+    asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+  } else {
+    asm("createpolicy.fractional.L2::evict_normal.b64 %0, 1.0;" : "=l"(policy));
+  }
+  return policy;
+}
+__device__ __forceinline__ void store_hinted(std::uint32_t* to, std::uint32_t x,
+                                             std::uint64_t policy) {
+  asm volatile("st.global.L2::cache_hint.u32 [%0], %1, %2;" ::"l"(to), "r"(x), "l"(policy)
+               : "memory");
+}
+
 /// Two teams of kThreads threads together, one at a time; named barriers `first`, `first` + 1.
 template <unsigned kThreads>
 struct Turns {
@@ -65,7 +81,7 @@ template <int kLogN, int kM, int kX, int kQuads, int kTeams>
 __global__ void __launch_bounds__(kTeams* Layout<kM, kX, kQuads>::kTeam, 1)
     lift_kernel(int runtime_log_n, unsigned rows, unsigned targets, unsigned planes,
                 DigitTable table, TensorTable tensor, const W32::Twiddle* twiddles,
-                const double* reciprocal, const std::uint32_t* y, std::uint32_t* ext) {
+                const double* reciprocal, const std::uint32_t* y, std::uint32_t* ext, bool stay) {
   constexpr bool kTransform = kLogN > 0;
   using L = Layout<kM, kX, kQuads>;
   using T = TilePass<W32, kM, kX, true, static_cast<int>(L::kTeam)>;
@@ -110,6 +126,7 @@ __global__ void __launch_bounds__(kTeams* Layout<kM, kX, kQuads>::kTeam, 1)
   };
   if (group < groups) fetch(group, ahead, prime_of(group));
   after_predecessor();
+  const std::uint64_t policy = storing_policy(stay);
 
   constexpr unsigned kThreads = kTeams * L::kTeam;
   load_columns<L, T, kThreads>(words, count, [&](unsigned limb, unsigned local) {
@@ -217,7 +234,9 @@ __global__ void __launch_bounds__(kTeams* Layout<kM, kX, kQuads>::kTeam, 1)
       // In [0, 4 p), as the second pass may start from.
       if (target.row != kSkip) {
 #pragma unroll
-        for (int e = 0; e < 16; ++e) out[t.spread(T::template offset<kOut>(e))] = x[e];
+        for (int e = 0; e < 16; ++e) {
+          store_hinted(out + t.spread(T::template offset<kOut>(e)), x[e], policy);
+        }
       }
     } else {
       __pipeline_wait_prior(0);
@@ -333,7 +352,7 @@ TensorPlan::TensorPlan(const Stream& stream, const Config& config, const DigitTa
 
 void lift_by_bytes(const Engine<W32>& engine, const TensorPlan& plan, const DigitTable& table,
                    const Constant& reciprocal, unsigned targets, unsigned rows, void* ext,
-                   const void* y) {
+                   const void* y, bool stay) {
   const auto launch = [&]<int kLogN, int kM, int kX, int kQuads, int kTeams>() {
     using L = Layout<kM, kX, kQuads>;
     const unsigned tiles = 1u << (engine.log_n - kM - kX);
@@ -346,7 +365,7 @@ void lift_by_bytes(const Engine<W32>& engine, const TensorPlan& plan, const Digi
                  dim3(tiles, rows * tensor.splits, table.digits), kTeams * L::kTeam,
                  L::bytes(plan.planes(), kTeams), 1, engine.log_n, rows, targets, plan.planes(),
                  table, tensor, engine.tables.forward.as<W32::Twiddle>(), reciprocal.as<double>(),
-                 static_cast<const std::uint32_t*>(y), static_cast<std::uint32_t*>(ext));
+                 static_cast<const std::uint32_t*>(y), static_cast<std::uint32_t*>(ext), stay);
   };
   with_passes<W32>(engine.log_n, false, [&]<int kM1, int kX1, int kM2, int kX2>() {
     constexpr int kM = kM1 > 0 ? kM1 : 7, kLogN = kM1 > 0 ? kM1 + kM2 : 0;

@@ -44,8 +44,9 @@ class TensorPlan {
   TensorTable table_;
 };
 
+/// stay: as lift has it.
 void lift_by_bytes(const Engine<W32>&, const TensorPlan&, const DigitTable&,
                    const Constant& reciprocal, unsigned targets, unsigned rows, void* ext,
-                   const void* y);
+                   const void* y, bool stay);
 
 }  // namespace jali::backend::cuda

@@ -30,6 +30,9 @@ Switcher<W>::Switcher(const Config& config, const Stream& stream, const Tables<W
   check(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, stream.device()),
         "cudaDeviceGetAttribute");
   processors_ = static_cast<unsigned>(count);
+  check(cudaDeviceGetAttribute(&count, cudaDevAttrL2CacheSize, stream.device()),
+        "cudaDeviceGetAttribute");
+  l2_bytes_ = static_cast<std::size_t>(count);
 }
 
 template <class W>
@@ -59,7 +62,7 @@ void Switcher<W>::mod_up(View ext, ConstView x, std::span<const std::uint32_t> d
   const Source from = source(x);
   auto y = scratch_.allocate(x.primes.size() * limb_bytes(rows));
   decompose<W>(engine(), p, from, rows, y.data());
-  lift<W>(engine(), p, targets, rows, ext.data, y.data());
+  lift<W>(engine(), p, targets, rows, ext.data, y.data(), /*stay=*/false);
   lift_finish<W>(engine(), p, targets, rows, y.data(), ext.data, from);
 }
 
@@ -79,7 +82,8 @@ void Switcher<W>::key_switch(View acc0, View acc1, const Source& x,
   auto ext =
       scratch_.allocate(p.at_use(rows) ? 1 : digit_limbs.size() * targets.count * limb_bytes(rows));
   decompose<W>(engine(), p, x, rows, y.data());
-  lift<W>(engine(), p, targets, rows, ext.data(), y.data());
+  lift<W>(engine(), p, targets, rows, ext.data(), y.data(),
+          stay(digit_limbs.size() * targets.count - x_primes.size(), rows));
   lift_product<W>(engine(), p, targets, rows, acc0.data, acc1.data, y.data(), ext.data(), x, digits,
                   joining, factors);
 }
@@ -134,7 +138,8 @@ void Switcher<W>::outer_sum(View acc0, View acc1, std::span<const Turned> terms,
   auto ext =
       scratch_.allocate(p.at_use(rows) ? 1 : digit_limbs.size() * targets.count * limb_bytes(rows));
   decompose<W>(engine(), p, source, rows, lifted.data());
-  lift<W>(engine(), p, targets, rows, ext.data(), lifted.data());
+  lift<W>(engine(), p, targets, rows, ext.data(), lifted.data(),
+          stay(digit_limbs.size() * targets.count - limbs, rows));
   lift_product_outer<W>(engine(), p, targets, acc0.data, acc1.data, lifted.data(), ext.data(),
                         source, digits, outer);
 }
@@ -175,7 +180,7 @@ void Switcher<W>::divide(std::span<const View> out, std::span<const ConstView> x
     return divide_rows<W>(engine(), p, targets, rows, y.data(), d);
   }
   auto lifted = scratch_.allocate(p.at_use(rows) ? 1 : to.size() * limb_bytes(rows));
-  lift<W>(engine(), p, targets, rows, lifted.data(), y.data());
+  lift<W>(engine(), p, targets, rows, lifted.data(), y.data(), stay(to.size(), rows));
   cuda::divide<W>(engine(), p, targets, rows, y.data(), lifted.data(), d);
 }
 

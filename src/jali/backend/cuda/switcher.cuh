@@ -38,6 +38,10 @@ class Switcher {
  private:
   using PrimeList = std::vector<PrimeIndex>;
   std::size_t limb_bytes(std::size_t rows) const;
+  /// Whether so many lifted limbs can wait in L2 until they are read.
+  bool stay(std::size_t limbs, unsigned rows) const {
+    return limbs * limb_bytes(rows) <= l2_bytes_;
+  }
   Engine<W> engine() const {
     return {stream_, own_tables_ ? *own_tables_ : tables_, tables_, scratch_, log_n_, processors_};
   }
@@ -53,6 +57,7 @@ class Switcher {
   device::Pool& scratch_;
   int log_n_;
   unsigned processors_ = 1;
+  std::size_t l2_bytes_ = 0;
   mutable std::mutex mutex_;
   mutable std::map<std::tuple<PrimeList, std::vector<std::uint32_t>, PrimeList, PrimeList>,
                    std::unique_ptr<ConversionPlan<W>>>
