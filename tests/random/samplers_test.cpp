@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "jali/base/hash.h"
 #include "jali/random/gaussian_table.h"
 #include "jali/random/prng.h"
+#include "jali/random/uniform_kernel.h"
 
 namespace jali::random {
 namespace {
@@ -152,6 +154,35 @@ TEST(Uniform, FollowsItsDefinitionWordByWord) {
     check_uniform_against_oracle<std::uint64_t>(q);
     if (q < (1ull << 32)) check_uniform_against_oracle<std::uint32_t>(q);
   }
+}
+
+template <class Raw, class Out>
+void check_kernels_keep_the_same() {
+  std::mt19937_64 random(std::random_device{}());
+  for (const unsigned bits : {1u, 2u, 20u, 31u, 32u, 33u, 50u, 61u}) {
+    if (bits > 8 * sizeof(Raw)) break;
+    const Raw mask = static_cast<Raw>(~Raw{0}) >> (8 * sizeof(Raw) - bits);
+    for (const Raw bound : {Raw{1}, static_cast<Raw>(mask / 2 + 1), mask}) {
+      for (std::size_t count = 0; count < 100; ++count) {
+        std::vector<Raw> x(count);
+        for (Raw& word : x) word = static_cast<Raw>(random());
+        std::vector<Out> want(count + 1, 77), have = want;
+        const std::size_t kept = keep_below_portable(x.data(), count, mask, bound, want.data());
+        ASSERT_EQ((keep_below_best<Raw, Out>()(x.data(), count, mask, bound, have.data())), kept);
+        ASSERT_EQ(have[count], Out{77}) << "wrote past the end";
+        want.resize(kept), have.resize(kept);
+        ASSERT_EQ(have, want) << bits << " bits, bound " << bound << ", count " << count;
+        ASSERT_EQ(kept, static_cast<std::size_t>(std::ranges::count_if(
+                            x, [&](Raw word) { return (word & mask) < bound; })));
+      }
+    }
+  }
+}
+
+TEST(Uniform, EveryKernelKeepsTheSameWords) {
+  check_kernels_keep_the_same<std::uint32_t, std::uint32_t>();
+  check_kernels_keep_the_same<std::uint32_t, std::uint64_t>();
+  check_kernels_keep_the_same<std::uint64_t, std::uint64_t>();
 }
 
 TEST(Uniform, IsUniform) {

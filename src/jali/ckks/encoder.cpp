@@ -107,7 +107,12 @@ Plaintext Encoder::encode(std::span<const double> values, std::size_t batch, int
 }
 
 std::vector<Complex> Encoder::decode(const Plaintext& plaintext) const {
-  ring::Poly poly = ring_->copy(plaintext.poly);
+  return decode(Plaintext{plaintext.params, ring_->copy(plaintext.poly), plaintext.level,
+                          plaintext.scale, plaintext.log_slots, plaintext.message});
+}
+
+std::vector<Complex> Encoder::decode(Plaintext&& plaintext) const {
+  ring::Poly poly = std::move(plaintext.poly);
   ring_->to_coeff(poly);
   std::vector<Complex> out(poly.batch() << plaintext.log_slots);
   ring_->ops().unembed(out, embedding_, poly.view(), plaintext.log_slots, plaintext.scale);

@@ -29,6 +29,7 @@ class Encoder {
 
   /// (batch, 2^log_slots).
   std::vector<std::complex<double>> decode(const Plaintext& plaintext) const;
+  std::vector<std::complex<double>> decode(Plaintext&& plaintext) const;
 
  private:
   CkksParamsPtr params_;

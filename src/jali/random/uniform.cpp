@@ -3,6 +3,7 @@
 
 #include "jali/base/error.h"
 #include "jali/random/prng.h"
+#include "jali/random/uniform_kernel.h"
 
 namespace jali::random {
 
@@ -16,16 +17,13 @@ void uniform(Prng& prng, std::uint64_t q, std::span<Out> out) {
   constexpr std::size_t kChunk = 4096 / sizeof(Raw);
   const Raw bound = static_cast<Raw>(q);
   const Raw mask = static_cast<Raw>(~Raw{0}) >> std::countl_zero(bound);
+  static KeepBelowFn<Raw, Out>* const keep = keep_below_best<Raw, Out>();
   alignas(64) Raw raw[kChunk];
   std::size_t made = 0;
   while (made < out.size()) {
     const std::size_t count = std::min(kChunk, out.size() - made);
     prng.fill({reinterpret_cast<std::uint8_t*>(raw), count * sizeof(Raw)});
-    for (std::size_t i = 0; i < count; ++i) {
-      const Raw x = raw[i] & mask;
-      out[made] = static_cast<Out>(x);
-      made += x < bound;
-    }
+    made += keep(raw, count, mask, bound, out.data() + made);
   }
 }
 
