@@ -54,7 +54,8 @@ void narrow_doubles(double* out, const T* digits, std::span<const PrimeTables* c
       v[k] = v[k] * q + static_cast<std::int64_t>(digits[i * kBlock + k]);
     }
   }
-  for (std::size_t k = 0; k < kBlock; ++k) out[k] = static_cast<double>(v[k] - half) / divisor;
+  for (std::size_t k = 0; k < kBlock; ++k) out[k] = static_cast<double>(v[k] - half);
+  for (std::size_t k = 0; k < kBlock; ++k) out[k] /= divisor;  // by itself: on vectors
 }
 
 /// The same below 2^126. Words are rounded one by one, as in centred_doubles.

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <type_traits>
 
+#include "jali/backend/cpu/inline.h"
 #include "jali/backend/cpu/row_kernels.h"
 
 namespace jali::backend::cpu {
@@ -13,7 +15,6 @@ namespace {
 template <std::size_t bytes>
 struct EmbeddingRows {
   using Vector [[gnu::vector_size(bytes)]] = double;
-  using Single [[gnu::vector_size(sizeof(double))]] = double;
 
   /// Parts of one vector of numbers.
   template <class V>
@@ -26,7 +27,8 @@ struct EmbeddingRows {
 
   /// lo + w hi, lo - w hi.
   template <class V>
-  static void forward_node(Parts<V> lo, Parts<V> hi, double w_re, double w_im, std::size_t count) {
+  JALI_INLINE static void forward_node(Parts<V> lo, Parts<V> hi, double w_re, double w_im,
+                                       std::size_t count) {
     for (std::size_t k = 0; k < count; ++k) {
       const V re = hi.re[k] * w_re - hi.im[k] * w_im, im = hi.re[k] * w_im + hi.im[k] * w_re;
       const V u = lo.re[k], v = lo.im[k];
@@ -36,7 +38,8 @@ struct EmbeddingRows {
   }
   /// lo + hi, (lo - hi) w.
   template <class V>
-  static void backward_node(Parts<V> lo, Parts<V> hi, double w_re, double w_im, std::size_t count) {
+  JALI_INLINE static void backward_node(Parts<V> lo, Parts<V> hi, double w_re, double w_im,
+                                        std::size_t count) {
     for (std::size_t k = 0; k < count; ++k) {
       const V re = lo.re[k] - hi.re[k], im = lo.im[k] - hi.im[k];
       lo.re[k] = lo.re[k] + hi.re[k], lo.im[k] = lo.im[k] + hi.im[k];
@@ -44,10 +47,10 @@ struct EmbeddingRows {
     }
   }
 
-  template <class V, bool forwards>
-  static void level(double* re, double* im, const double* twiddle, std::size_t nodes,
-                    std::size_t half) {
-    const std::size_t count = half * sizeof(double) / sizeof(V);
+  /// count: vectors of a half, a number or a constant.
+  template <class V, bool forwards, class Count>
+  static void level(double* re, double* im, const double* twiddle, std::size_t nodes, Count count) {
+    const std::size_t half = count * sizeof(V) / sizeof(double);
     for (std::size_t i = 0; i < nodes; ++i) {
       const Parts<V> lo(re, im, 2 * i * half), hi(re, im, (2 * i + 1) * half);
       const double w_re = twiddle[2 * (nodes + i)], w_im = twiddle[2 * (nodes + i) + 1];
@@ -61,10 +64,15 @@ struct EmbeddingRows {
   template <bool forwards>
   static void level(double* re, double* im, const double* twiddle, std::size_t nodes,
                     std::size_t half) {
-    if (half * sizeof(double) >= bytes) {
-      level<Vector, forwards>(re, im, twiddle, nodes, half);
+    constexpr std::size_t kLanes = bytes / sizeof(double);
+    if (half >= kLanes) {
+      level<Vector, forwards>(re, im, twiddle, nodes, half / kLanes);
+    } else if (half == 4) {
+      level<double, forwards>(re, im, twiddle, nodes, std::integral_constant<std::size_t, 4>());
+    } else if (half == 2) {
+      level<double, forwards>(re, im, twiddle, nodes, std::integral_constant<std::size_t, 2>());
     } else {
-      level<Single, forwards>(re, im, twiddle, nodes, half);
+      level<double, forwards>(re, im, twiddle, nodes, std::integral_constant<std::size_t, 1>());
     }
   }
 
