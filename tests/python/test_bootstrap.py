@@ -100,6 +100,26 @@ def test_batches_and_target_levels(pair: tuple[ckks.Client, ckks.Evaluator]) -> 
         x.bootstrap(-1)
 
 
+@pytest.mark.parametrize("word", ["w32", "w52"])
+def test_fewer_levels_cost_less(word: str) -> None:
+    params = make("slots_first", word=word, scale_bits=40, levels_after=6)
+    client = ckks.Client(params)
+    server = ckks.Evaluator(params, client.evaluation_keys(bootstrap=True), trace=True)
+    v = np.random.default_rng().uniform(-1, 1, params.slots)
+    x = server.bind(client.encrypt(v, level=params.bootstrap_level))
+    trace = server.trace
+    assert trace is not None
+    costs, precision = [], []
+    for target in (params.bootstrap_level, params.bootstrap_level + 3, params.depth):
+        x.bootstrap(target)  # makes the matrices
+        trace.clear()
+        y = x.bootstrap(target)
+        costs.append(sum(total["mults"] for total in trace.totals().values()))
+        precision.append(-np.log2(np.std(client.decrypt(y) - v)))
+    assert costs[0] < 0.95 * costs[1] < 0.9 * costs[2]
+    assert np.max(precision) - np.min(precision) < 0.5
+
+
 def test_magnitudes_up_to_the_limit(pair: tuple[ckks.Client, ckks.Evaluator]) -> None:
     # docs/math/bootstrapping.md, "Range": of numbers of size m the sine loses m 2^-10 (m / most)^2.
     client, server = pair
