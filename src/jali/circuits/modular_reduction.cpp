@@ -63,20 +63,30 @@ Polynomial cosine(const ReductionOptions& options) {
   return p;
 }
 
-/// The scales that evaluation gives the powers of x, in order.
-std::vector<double> power_scales(const PolynomialPlan& plan, const params::CkksParams& params,
-                                 const ckks::Ciphertext& x) {
+/// The scales that evaluation gives the powers of x and the nodes, in order, for a result at `scale`.
+struct PlanScales {
+  std::vector<double> powers, nodes;
+};
+PlanScales plan_scales(const PolynomialPlan& plan, const params::CkksParams& params,
+                       const ckks::Ciphertext& x, double scale) {
   struct At {
     int level = 0;
     double scale = 0;
   };
   std::map<std::size_t, At> at{{1, {x.level, x.scale}}};
-  std::vector<double> out;
+  PlanScales out;
   for (const auto& p : plan.powers()) {
     const At &high = at.at(p.high), &low = at.at(p.low);
     const int level = std::min(high.level, low.level);
-    out.push_back(high.scale / params.level(level).ratio * low.scale);
-    at[p.index] = {level - 1, out.back()};
+    out.powers.push_back(high.scale / params.level(level).ratio * low.scale);
+    at[p.index] = {level - 1, out.powers.back()};
+  }
+  // A product with a power of a larger scale leaves its child a smaller one. Parents come behind their children.
+  out.nodes.assign(plan.nodes().size(), scale);
+  for (std::size_t k = plan.nodes().size(); k-- > 0;) {
+    const auto& node = plan.nodes()[k];
+    const double sum = out.nodes[k] * params.level(x.level - node.depth + 1).ratio;
+    for (const auto& p : node.products) out.nodes[p.child] = sum / at.at(p.giant).scale;
   }
   return out;
 }
@@ -142,9 +152,7 @@ ckks::Ciphertext ModularReduction::apply(const ckks::Evaluator& evaluator,
       x.estimate.variance / (x.scale * x.scale) / (input_factor() * input_factor()) +
       wrong * wrong / static_cast<double>(params.n());
   y.estimate.variance =
-      (variance(power_scales(plan_, params, x), scales, rounding, params.n(), weight) +
-       inside * kTurn * kTurn) *
-      y.scale * y.scale;
+      (variance(params, x, scales, rounding, weight) + inside * kTurn * kTurn) * y.scale * y.scale;
   y.estimate.message = 0.1;
   if (bare) {
     y.scale = scale;  // divides by 2 pi
@@ -192,23 +200,26 @@ void sample(int range, double distance, Visit visit) {
 
 }  // namespace
 
-double ModularReduction::variance(const std::vector<double>& power_scales,
-                                  const std::vector<double>& scales, double rounding, std::size_t n,
+double ModularReduction::variance(const params::CkksParams& params, const ckks::Ciphertext& x,
+                                  const std::vector<double>& scales, double rounding,
                                   int weight) const {
   // Scales are doubles: a constant like the 1 of 2 y^2 - 1 is off by 2^-53, in every slot alike.
   constexpr double kScaleError = 0x1p-53;
-  const double constants = kScaleError * kScaleError / static_cast<double>(n);
+  const double constants = kScaleError * kScaleError / static_cast<double>(params.n());
   const auto rounded = [&](double scale) { return rounding / (scale * scale) + constants; };
-  std::vector<double> powers;
-  for (double scale : power_scales) powers.push_back(rounded(scale) / rounded(scales[0]));
+  PlanScales variances = plan_scales(plan_, params, x, scales[0]);
+  for (auto* list : {&variances.powers, &variances.nodes}) {
+    for (double& scale : *list) scale = rounded(scale);
+  }
   double total = 0;
   for_integers(options_.range, weight, [&](int integer, double probability) {
     const double u = (integer - 0.25) * input_factor();
     // y_i = cos(2 pi (x - 1/4) 2^(i - r)); the error of y_i grows by 4 y_i at the next doubling.
     double slope = 1, sum = 0;
     for (int i = options_.doublings; i >= 0; --i) {
-      const double gain = i == 0 ? plan_.rounding_gain(u, powers) : 1;
-      sum += slope * slope * gain * rounded(scales[static_cast<std::size_t>(i)]);
+      sum += slope * slope *
+             (i == 0 ? plan_.rounding_gain(u, variances.powers, variances.nodes)
+                     : rounded(scales[static_cast<std::size_t>(i)]));
       if (i > 0) {
         slope *= 4 * std::cos(kTurn * (integer - 0.25) * std::exp2(i - 1 - options_.doublings));
       }

@@ -49,11 +49,10 @@ class ModularReduction {
 
  private:
   ReductionOptions options_;
-  /// The coefficients' variance of sin(2 pi x) over the square of its scale: roundings of variance
-  /// `rounding` at power_scales for the powers, scales[0] for the rest of the polynomial and scales[i]
-  /// after doubling i.
-  double variance(const std::vector<double>& power_scales, const std::vector<double>& scales,
-                  double rounding, std::size_t n, int weight) const;
+  /// The coefficients' variance of sin(2 pi x) over the square of its scale: roundings of variance `rounding` of every
+  /// power and node of the polynomial at its scale, and at scales[i] after doubling i; scales[0] is the polynomial's.
+  double variance(const params::CkksParams& params, const ckks::Ciphertext& x,
+                  const std::vector<double>& scales, double rounding, int weight) const;
 
   double cosine_error(int integer, double offset) const;
 

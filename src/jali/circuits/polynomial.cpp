@@ -157,7 +157,8 @@ std::size_t PolynomialPlan::multiplications() const {
   return total;
 }
 
-double PolynomialPlan::rounding_gain(double u, std::span<const double> powers) const {
+double PolynomialPlan::rounding_gain(double u, std::span<const double> powers,
+                                     std::span<const double> nodes) const {
   const bool chebyshev = polynomial_.basis == Basis::chebyshev;
   std::map<std::size_t, double> value{{0, 1.0}, {1, u}}, slope;
   for (const Power& p : powers_) {
@@ -175,7 +176,7 @@ double PolynomialPlan::rounding_gain(double u, std::span<const double> powers) c
   if (!nodes_.empty()) node_slope.back() = 1;
   for (std::size_t k = nodes_.size(); k-- > 0;) {
     const double s = node_slope[k];
-    gain += s * s;
+    gain += nodes[k] * s * s;
     for (const auto& [i, a] : nodes_[k].terms) slope[i] += s * a.real();
     for (const Product& p : nodes_[k].products) {
       node_slope[p.child] += s * value.at(p.giant);
