@@ -17,16 +17,16 @@ namespace {
 void round(std::int64_t* out, std::size_t gap, const double* x, std::size_t count, double factor) {
   constexpr double kShift = 0x1.8p52;
   const auto bits = [](double d) {
-    std::int64_t i;
-    std::memcpy(&i, &d, sizeof(i));
-    return i;
+    std::uint64_t u;
+    std::memcpy(&u, &d, sizeof(u));
+    return u;
   };
-  const std::int64_t origin = bits(kShift);
+  const std::uint64_t origin = bits(kShift);
   bool large = false;
   for (std::size_t k = 0; k < count; ++k) {
     const double scaled = x[k] * factor;
     large |= !(std::fabs(scaled) < 0x1p51);
-    out[k * gap] = bits(scaled + kShift) - origin;
+    out[k * gap] = static_cast<std::int64_t>(bits(scaled + kShift) - origin);
   }
   for (std::size_t k = 0; large && k < count; ++k) {
     out[k * gap] = static_cast<std::int64_t>(std::nearbyint(x[k] * factor));
