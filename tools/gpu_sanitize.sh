@@ -2,6 +2,7 @@
 # compute-sanitizer's memcheck and racecheck over every kernel of the engine: on a machine with an NVIDIA
 # GPU and the CUDA toolkit, after tools/gpu_check.sh (or any build of the target gpu_tests).
 # The launches of a stream run one after the other under it: what begins too early is left to the tests themselves.
+# Takes about 15 minutes of an H100 and 16 cores for racecheck. Tests see JALI_GPU_TESTS=brief (tests/gpu/brief.h).
 # Usage: tools/gpu_sanitize.sh BUILD [racecheck|memcheck ...]
 set -euo pipefail
 shards=$(($(nproc) < 16 ? $(nproc) : 16))
