@@ -1103,6 +1103,9 @@ class EngineBench:
     def run(self, operation: str, seconds: float) -> list[float]:
         """Seconds of one operation, over and over, for about this long."""
 
+    def steps(self, operation: str) -> list[tuple[str, float]]:
+        """Its kernels on a GPU and the time of each alone; empty on a CPU."""
+
 def build_info() -> dict[str, Any]:
     """
     Facts about this build: version, compiler, whether a CUDA backend is in it.
@@ -1117,6 +1120,9 @@ def cuda_device_count() -> int:
     """
     NVIDIA GPUs that device="cuda" can use; 0 without a driver or in a build without it.
     """
+
+def cuda_trouble() -> str:
+    """Why that is 0 where there are a driver and a GPU; else empty."""
 
 def cuda_device_name(device: int = 0) -> str:
     """Its name, e.g. NVIDIA H100 80GB HBM3; empty where there is none."""

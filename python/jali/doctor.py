@@ -105,6 +105,7 @@ def examine() -> dict[str, Any]:
         "devices": _devices(),
         "device_names": [_jali.cuda_device_name(k) for k in range(_jali.cuda_device_count())],
         "cuda": build["cuda"],
+        "cuda_trouble": _jali.cuda_trouble(),
         "tuned": {device: _tuned(device) for device in _devices()},
         "extras": {
             extra: {package: _has(package) for package in packages}
@@ -160,6 +161,8 @@ def _cuda_text(report: dict[str, Any]) -> str:
     if found:
         names = zip(found, report["device_names"], strict=True)
         return ", ".join(f"{device} ({name})" for device, name in names)
+    if report["cuda_trouble"]:
+        return f"NOT USED: {report['cuda_trouble']}"
     if report["cuda"]:
         return "none found (no NVIDIA GPU, or no driver)"
     return "not in this build (it is built where nvcc is found: on the PATH, CUDA_HOME, or PyPI)"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -54,6 +55,8 @@ def chosen(device: str, word: str, log_n: int) -> Choices:
         changed = path.stat().st_mtime_ns
     except OSError:
         return {}
+    if device != "cpu" and not re.fullmatch(r"cuda:\d{1,3}", device):
+        return {}  # the engine refuses it
     return _read(path, changed).get(key(device), {}).get(word, {}).get(str(log_n), {})
 
 
@@ -126,10 +129,21 @@ def resolved(device: str) -> str:
             f'device must be a name such as "auto", "cpu" or "cuda:0", not {device!r}'
         )
     if device == "auto":
-        device = os.environ.get("JALI_DEVICE") or (
-            "cuda" if _jali.cuda_device_count() > 0 else "cpu"
-        )
+        device = os.environ.get("JALI_DEVICE") or _best()
     return "cuda:0" if device == "cuda" else device
+
+
+def _best() -> str:
+    """The first GPU, or the CPU; warns of a GPU that is here and cannot be used."""
+    if _jali.cuda_device_count() > 0:
+        return "cuda"
+    if trouble := _jali.cuda_trouble():
+        warnings.warn(
+            f"computing on the CPU, though there is a GPU: {trouble} or JALI_DEVICE=cpu",
+            RuntimeWarning,
+            stacklevel=4,  # who made an Evaluator
+        )
+    return "cpu"
 
 
 def text(choices: Choices) -> str:

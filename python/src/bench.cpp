@@ -123,7 +123,19 @@ void bind_bench(nb::module_& m) {
           "in_place: of these, what is written where it was read; stream_bytes: of ChaCha20; "
           "complex_butterflies: of the embedding.")
       .def("run", &EngineBench::run, "operation"_a, "seconds"_a, nogil(),
-           "Seconds of one operation, over and over, for about this long.");
+           "Seconds of one operation, over and over, for about this long.")
+      .def(
+          "steps",
+          [](EngineBench& bench, const std::string& operation) {
+            std::vector<std::pair<std::string, double>> out;
+            for (const auto& step : bench.steps(operation)) {
+              out.emplace_back(step.name, step.seconds);
+            }
+            return out;
+          },
+          "operation"_a, nogil(),
+          nb::sig("def steps(self, operation: str) -> list[tuple[str, float]]"),
+          "Its kernels on a GPU and the time of each alone; empty on a CPU.");
 }
 
 }  // namespace jali::python

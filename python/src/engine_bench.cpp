@@ -515,4 +515,9 @@ std::vector<double> EngineBench::run(const std::string& operation, double second
   return times;
 }
 
+std::vector<backend::StepTime> EngineBench::steps(const std::string& operation) {
+  const auto body = side_->prepare(operation, {});
+  return side_->ops->capture([&] { body(*side_->ops); })->steps();
+}
+
 }  // namespace jali::python

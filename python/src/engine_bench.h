@@ -46,6 +46,8 @@ class EngineBench {
   /// Seconds of one operation, over and over for about `seconds`. On a device of its own, a figure is the
   /// mean of as many as fill some milliseconds, waited for at their end.
   std::vector<double> run(const std::string& operation, double seconds);
+  /// Its kernels on a GPU, each timed alone; nothing on a CPU. Throws InvalidArgument where the host takes part.
+  std::vector<backend::StepTime> steps(const std::string& operation);
 
  private:
   struct Side;

@@ -55,6 +55,8 @@ NB_MODULE(_jali, m) {
         "Instruction sets of the cpu device that this machine can run, best first.");
   m.def("cuda_device_count", &jali::backend::cuda_device_count,
         "NVIDIA GPUs that device=\"cuda\" can use; 0 without a driver or in a build without it.");
+  m.def("cuda_trouble", &jali::backend::cuda_trouble,
+        "Why that is 0 where there are a driver and a GPU; else empty.");
   m.def("cuda_device_name", &jali::backend::cuda_device_name, nb::arg("device") = 0,
         "Its name, e.g. NVIDIA H100 80GB HBM3; empty where there is none.");
   m.def(

@@ -6,6 +6,7 @@ The other tests run as a whole on a device by JALI_DEVICE=cuda.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -13,7 +14,7 @@ import pytest
 from conftest import World, assert_close
 
 import jali
-from jali import _jali, ckks
+from jali import _jali, ckks, cli, tuning
 
 
 @pytest.fixture(params=["cpu/apart", "cuda"])
@@ -189,6 +190,26 @@ def test_foreign_objects_are_refused_before_they_cross(one: World, device: str) 
         e.add_plain(one.client.encrypt([1.0]), foreign.encode([1.0]))
     with pytest.raises(jali.ParamsMismatch):
         e.reduce(foreign.extend(stranger.encrypt([1.0])))
+
+
+def test_a_gpu_that_cannot_be_used_is_named(
+    one: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv("JALI_DEVICE", raising=False)
+    monkeypatch.setattr(_jali, "cuda_device_count", lambda: 0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert ckks.Evaluator(one.params, device="cpu").device == "cpu"
+        if not _jali.cuda_trouble():
+            tuning.resolved("auto")
+    says = "this build has no code for the generation of cuda:0"
+    monkeypatch.setattr(_jali, "cuda_trouble", lambda: says)
+    with pytest.warns(RuntimeWarning, match=f"on the CPU, though there is a GPU: {says}") as caught:
+        assert tuning.resolved("auto") == "cpu"
+        ckks.Evaluator(one.params)
+    assert caught[1].filename == __file__  # who made it
+    assert cli.main(["doctor"]) == 0
+    assert f"NOT USED: {says}" in capsys.readouterr().out
 
 
 def test_auto_is_what_the_environment_says(one: World, monkeypatch: pytest.MonkeyPatch) -> None:

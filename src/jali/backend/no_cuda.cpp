@@ -25,6 +25,8 @@ bool has_cuda() { return false; }
 
 int cuda_device_count() { return 0; }
 
+std::string cuda_trouble() { return {}; }
+
 std::string cuda_device_name(int) { return {}; }
 
 }  // namespace jali::backend

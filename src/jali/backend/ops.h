@@ -359,6 +359,8 @@ std::unique_ptr<Ops> make_cuda_ops(Config config, const GpuOptions& options);
 bool has_cuda();
 /// NVIDIA GPUs that make_cuda_ops can use, 0 .. count - 1; 0 without a driver, the engine or code for them.
 int cuda_device_count();
+/// Why that is 0 where there are a driver and a GPU: what make_cuda_ops would throw; else empty.
+std::string cuda_trouble();
 /// What a GPU does at most, measured now: butterflies a second on registers, and bytes read plus written
 /// a second when its memory is copied. Floors of operations divide by these.
 struct CudaPeak {

@@ -440,6 +440,18 @@ int cuda_device_count() {
   return usable;
 }
 
+std::string cuda_trouble() {
+  int driver = 0, count = 0;  // the driver is 0 where there is none
+  if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) return {};
+  if (cudaGetDeviceCount(&count) == cudaErrorNoDevice || cuda_device_count() > 0) return {};
+  try {
+    const cuda::Stream first(0);
+    return {};
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
 std::string cuda_device_name(int device) {
   cudaDeviceProp properties{};
   return cudaGetDeviceProperties(&properties, device) == cudaSuccess ? properties.name : "";

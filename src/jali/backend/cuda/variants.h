@@ -15,7 +15,7 @@ void check_variants(const Config& config);
 std::size_t chosen_variant(const Config& config, std::string_view family);
 
 /// Of the lift between bases: inner products on CUDA cores, or of bytes on tensor cores (w32, digits of
-/// up to 15 limbs).
+/// up to 35 limbs).
 enum class ConversionVariant { automatic, cores, tensor };
 
 }  // namespace jali::backend::cuda
