@@ -53,11 +53,24 @@ def test_tune_keeps_what_an_evaluator_reads(
     assert f"w52, log N 12: isa={isas[-1]}" in capsys.readouterr().out
 
 
-def test_tune_measures_and_checks(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["--device", "cpu", "--word", "w32", "--log-n", "11", "--seconds", "0.001"]
-    assert tune.main(command) == 0
-    assert "tried" in capsys.readouterr().out
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_tune_measures_and_checks(
+    cache: Path, capsys: pytest.CaptureFixture[str], device: str
+) -> None:
+    if device == "cuda" and _jali.cuda_device_count() == 0:
+        pytest.skip("no NVIDIA GPU on this machine, or a build without CUDA")
+    command = ["--device", device, "--word", "w32", "--log-n", "11", "--seconds", "0.001"]
+    assert tune.main([*command, "--json"]) == 0
+    (ring,) = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    families = tuning.families(device)
+    assert set(ring["seconds"]) == {
+        f"{family}={name}" for family, names in families.items() for name in names
+    }
     assert "w32" in next(iter(json.loads(cache.read_text())["devices"].values()))
+    params = ckks.Params.create(
+        depth=0, scale_bits=25, log_n=11, word="w32", security=0, name="insecure_test"
+    )
+    assert ckks.Evaluator(params, None, device).variants == ring["chosen"]
 
 
 def test_results_do_not_depend_on_the_choice(cache: Path, one: World) -> None:
@@ -110,6 +123,13 @@ def test_variants_of_a_user(one: World, cache: Path) -> None:
         for name in _jali.cuda_variants()["ntt"]:
             server = ckks.Evaluator(one.params, None, "cuda", variants={"ntt": name})
             assert server.variants == {"ntt": name}
+
+
+def test_wrong_devices_are_refused_by_name(one: World, cache: Path) -> None:
+    keep(cache, {"isa": "portable"}, one)
+    for device in ("cuda:x", "cuda:", "cuda:-1", "cuda:99999999999999999999"):
+        with pytest.raises(jali.Error, match="cuda"):
+            ckks.Evaluator(one.params, None, device)
 
 
 def test_wrong_options(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
