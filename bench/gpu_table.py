@@ -19,9 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from jali.bench import sets
-from jali.bench.measure import Row, commit
+from jali.bench.measure import Row, commit, device_name
 from jali.bench.primitives import Shape, measure
 from jali.bench.registry import BENCHMARKS, Options
+from jali.errors import Error
 
 for _module in ("primitives", "operations", "overhead"):
     importlib.import_module(f"jali.bench.{_module}")
@@ -151,7 +152,8 @@ def demo(images: Path, device: str) -> Iterator[Line]:
         value = seconds if unit == "s" else 1 / seconds
         met = value <= target if unit == "s" else value >= target
         about = {"what": f"mnist demo, {what}", "value": value, "unit": unit}
-        state = {"target": target, "met": met, "commit": commit()}
+        name = device_name(result["device"])
+        state = {"target": target, "met": met, "device_name": name, "commit": commit()}
         yield {"name": "jali demo mnist", **about, **state, **result}
 
 
@@ -168,6 +170,20 @@ def shown(value: float, unit: str) -> str:
     return f"{value * 1e6:,.1f} us" if unit == "s" else f"{value:,.0f} {unit}"
 
 
+def report(lines: Iterator[Line], out: Path | None) -> None:
+    """Keeps lines as they come, and shows each beside its target."""
+    for result in lines:
+        if out is not None:
+            with out.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(result) + "\n")
+        figure, target = (
+            "" if result[k] is None else shown(result[k], result["unit"])
+            for k in ("value", "target")
+        )
+        verdict = {True: "met", False: "short of", None: ""}[result["met"]]
+        print(f"{result['what']:<70} {figure:>22}  {verdict} {target}", flush=True)
+
+
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -177,16 +193,10 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="JSON lines are appended here")
     arguments = parser.parse_args()
     options = Options(device=arguments.device, seconds=arguments.seconds)
-    for result in everything(options, arguments.images):
-        if arguments.out is not None:
-            with arguments.out.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(result) + "\n")
-        figure, target = (
-            "" if result[k] is None else shown(result[k], result["unit"])
-            for k in ("value", "target")
-        )
-        verdict = {True: "met", False: "short of", None: ""}[result["met"]]
-        print(f"{result['what']:<70} {figure:>22}  {verdict} {target}", flush=True)
+    try:
+        report(everything(options, arguments.images), arguments.out)
+    except Error as error:
+        sys.exit(f"error: {error}")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # On a machine with an NVIDIA GPU, nvcc, CMake, Ninja, nanobind and scikit-build-core; needs no network. Builds
 # what is not built, runs tests/gpu and the Python tests on the GPU, and only if they pass takes the figures of
-# bench/gpu_table.py: JSON lines with device and commit in bench/results/.
+# bench/gpu_table.py and the comparison of words: JSON lines with device and commit in bench/results/.
 # Tests that cannot run here are named again at the end, with exit status 4 unless ALLOW_SKIPS=1.
-# Usage: tools/gpu_check.sh BUILD [JOBS]; IMAGES=FILE adds the mnist demo.
+# Usage: tools/gpu_check.sh BUILD [JOBS]; IMAGES=FILE adds the mnist demo. JALI_CUDA_ARCHITECTURES: as in
+# cmake/cuda.cmake; what the GPUs here have by default.
 set -euo pipefail
 build=$1 jobs=${2:-$(nproc)}
 python=${PYTHON:-python3}
@@ -12,14 +13,31 @@ say() { echo "gpu-check: $*"; }
 left_out=()
 leave_out() { left_out+=("$*") && say "$*"; }
 
+lacks() { say "$*" >&2; exit 1; }
 command -v nvidia-smi >/dev/null && nvidia-smi --query-gpu=name,driver_version --format=csv,noheader ||
-  { say "no NVIDIA GPU or driver on this machine: nvidia-smi does not answer" >&2; exit 1; }
+  lacks "no NVIDIA GPU or driver on this machine (nvidia-smi does not answer): install the driver, or run this where" \
+    "there is a GPU; 'make cuda' compiles the engine and its tests anywhere"
+[ -n "${CUDACXX:-}" ] || command -v nvcc >/dev/null || [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ] ||
+  "$python" -c 'import nvidia.cu13' 2>/dev/null ||
+  lacks "nvcc was not found: put the CUDA toolkit's bin on the PATH, or set CUDA_HOME or CUDACXX"
+for tool in cmake ninja; do
+  command -v $tool >/dev/null || lacks "$tool was not found: $python -m pip install $tool, or your system's package"
+done
+for module in pip numpy nanobind scikit_build_core; do
+  "$python" -c "import $module" 2>/dev/null ||
+    lacks "$python has no $module: $python -m pip install ${module//_/-} (PYTHON=... names another Python)"
+done
+# The generation of the GPU that is here, unless told otherwise; the development build's is 9.0.
+architectures=${JALI_CUDA_ARCHITECTURES:-$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null |
+  tr -d . | grep -xE '[0-9]+' | sort -u | paste -sd ';' || true)}
+architectures=${architectures:-90}
 
 gtest=ON
 if ! { [ -e /usr/src/googletest/CMakeLists.txt ] || [ -e /usr/include/gtest/gtest.h ] || [ -n "${GTest_DIR:-}" ]; }; then
   timeout 10 curl -sfI https://github.com >/dev/null 2>&1 || gtest=OFF
 fi
-cmake -G Ninja -S . -B "$build" -DJALI_CUDA=ON -DJALI_BUILD_TESTS=$gtest -DJALI_BUILD_BENCH=ON >/dev/null
+cmake -G Ninja -S . -B "$build" -DJALI_CUDA=ON "-DJALI_CUDA_ARCHITECTURES=$architectures" -DJALI_BUILD_TESTS=$gtest \
+  -DJALI_BUILD_BENCH=ON >/dev/null
 cmake --build "$build" -j "$jobs" --target bench_gpu_ops bench_gpu_programs bench_gpu_switch \
   bench_bootstrap bootstrap_many
 if [ $gtest = ON ]; then
@@ -39,6 +57,7 @@ fi
 
 "$python" -m pip install -q --no-build-isolation --no-deps --no-index --upgrade --target "$build/site" \
   --config-settings=build-dir="$build" --config-settings=build.targets=_jali --config-settings=cmake.define.JALI_CUDA=ON \
+  "--config-settings=cmake.define.JALI_CUDA_ARCHITECTURES=$architectures" \
   --config-settings=cmake.define.JALI_BUILD_TESTS=$gtest --config-settings=cmake.define.JALI_BUILD_BENCH=ON .
 export PYTHONPATH=$PWD/$build/site
 if "$python" -c 'import pytest, hypothesis' 2>/dev/null; then
@@ -50,6 +69,7 @@ fi
 mkdir -p bench/results
 results=bench/results/gpu-$(date +%F).jsonl
 "$python" bench/gpu_table.py --out "$results" ${IMAGES:+--images "$IMAGES"}
+"$python" -m jali bench words --device cuda --seconds 0.05 --json >>"$results"
 commit=$(git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
 for bench in bench_gpu_ops bench_gpu_programs bench_gpu_switch; do "$build/bench/cpp/$bench" "$commit" >>"$results"; done
 # Every preset's circuit and more on small rings, each result compared in the clear; then the presets themselves.

@@ -9,7 +9,9 @@ shards=$(($(nproc) < 16 ? $(nproc) : 16))
 tests=$1/tests/gpu
 shift
 [ $# -gt 0 ] || set -- racecheck memcheck
-sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | tail -1)
+command -v nvidia-smi >/dev/null && nvidia-smi -L | grep -q GPU ||
+  { echo "gpu-sanitize: no NVIDIA GPU or driver on this machine: run this where 'make gpu-check' runs" >&2; exit 1; }
+sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | tail -1) || true
 [ -n "$sanitizer" ] || { echo "gpu-sanitize: compute-sanitizer is missing: it comes with the CUDA toolkit" >&2; exit 1; }
 
 # Tools, a program and what of it: together they launch every kernel, and each kernel of rows of 2^16 and 2^17 that

@@ -137,13 +137,16 @@ std::size_t run(const Configuration& c, const std::string& device, std::size_t c
                          ? params::log2_bootstrap_failure(b.weight, b.range, params->n())
                          : bootstrap::log2_beyond(*params, 20 * std::exp2(-predicted), log_slots);
   std::printf(
-      "{\"name\": \"bootstrap_many\", \"configuration\": \"%s\", \"device\": \"%s\", \"params\": "
-      "{\"log_n\": %d, \"slots\": %zu, \"word\": \"%s\", \"weight\": %d, \"range\": %d, "
+      "{\"name\": \"bootstrap_many\", \"configuration\": \"%s\", \"device\": \"%s\", "
+      "\"device_name\": \"%s\", \"params\": {\"log_n\": %d, \"slots\": %zu, \"word\": \"%s\", "
+      "\"weight\": %d, \"range\": %d, "
       "\"minimum\": %s, \"iterations\": %d}, \"batch\": %zu, \"count\": %zu, \"failed\": %zu, "
       "\"log2_failure_bound\": %.1f, \"worst_deviations\": %.2f, \"precision_bits\": %.2f, "
       "\"predicted_bits\": %.2f, \"seconds\": %.2f, \"commit\": \"%s\"}\n",
-      c.name.c_str(), ring->ops().name().c_str(), log_n, slots,
-      std::string(word_name(params->word())).c_str(), b.weight, b.range,
+      c.name.c_str(), ring->ops().name().c_str(),
+      ring->ops().name().starts_with("cuda") ? backend::cuda_device_name().c_str()
+                                             : ring->ops().name().c_str(),
+      log_n, slots, std::string(word_name(params->word())).c_str(), b.weight, b.range,
       c.minimum ? "true" : "false", c.iterations, batch, done, failed,
       one + std::log2(static_cast<double>(done * static_cast<std::size_t>(c.iterations))), worst,
       -std::log2(std::sqrt(sum / static_cast<double>(done * slots))), predicted, seconds,
