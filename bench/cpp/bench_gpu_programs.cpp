@@ -25,9 +25,14 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// Median and least of `reps` groups of `group` calls, a call.
-std::pair<double, double> measure(const ring::Ring& ring, int group,
-                                  const std::function<void()>& body, int reps = 9) {
+/// Seconds of a call, the whole batch.
+struct Times {
+  double median, least;
+  int reps;
+};
+
+// Of `reps` groups of `group` calls.
+Times measure(const ring::Ring& ring, int group, const std::function<void()>& body, int reps = 9) {
   body();
   ring.memory().synchronize();
   std::vector<double> times;
@@ -38,17 +43,18 @@ std::pair<double, double> measure(const ring::Ring& ring, int group,
     times.push_back(seconds_since(start) / group);
   }
   std::sort(times.begin(), times.end());
-  return {times[times.size() / 2], times[0]};
+  return {times[times.size() / 2], times[0], reps};
 }
 
 void report(const std::string& name, const params::CkksParams& p, const std::string& more,
-            std::size_t batch, std::pair<double, double> time) {
+            std::size_t batch, const Times& times) {
   std::printf(
       "{\"name\": \"%s\", \"device\": \"cuda\", \"device_name\": \"%s\", \"params\": {\"word\": "
-      "\"%s\", \"log_n\": %d%s}, \"batch\": %zu, \"reps\": 9, \"median_s\": %.8f, \"min_s\": %.8f, "
+      "\"%s\", \"log_n\": %d%s}, \"batch\": %zu, \"reps\": %d, \"median_s\": %.8f, \"min_s\": "
+      "%.8f, "
       "\"commit\": \"%s\"}\n",
       name.c_str(), backend::cuda_device_name().c_str(), std::string(word_name(p.word())).c_str(),
-      p.log_n(), more.c_str(), batch, time.first, time.second, commit);
+      p.log_n(), more.c_str(), batch, times.reps, times.median, times.least, commit);
   std::fflush(stdout);
 }
 
@@ -106,7 +112,7 @@ void client(const params::CkksParamsPtr& p, Side& cpu, Side& gpu) {
                gpu.evaluator->send_back(c));
   const ckks::Decryptor open(gpu.sk, gpu.ring);
   const std::string limbs = ", \"limbs\": " + std::to_string(p->level(top).primes.size());
-  report("keygen_3_keys_first", *p, limbs, 1, {gpu.key_seconds, gpu.key_seconds});
+  report("keygen_3_keys_first", *p, limbs, 1, {gpu.key_seconds, gpu.key_seconds, 1});
   const int one[] = {1};
   report("keygen_2_keys", *p, limbs, 1,
          measure(*gpu.ring, 1, [&] { gpu.keygen->evaluation_keys(*gpu.sk, one); }, 5));
@@ -170,15 +176,17 @@ void batches(const params::CkksParamsPtr& p, Side& cpu, Side& gpu, std::size_t c
                gpu.evaluator->send_back(got[count / 2]));
   const std::string limbs = ", \"limbs\": " + std::to_string(p->level(top).primes.size());
   for (const auto& point : batcher.curve()) {
+    const double seconds = point.seconds * static_cast<double>(point.batch);
     report("hmult_batched", *p, limbs + ", \"bytes\": " + std::to_string(point.bytes), point.batch,
-           {point.seconds, point.seconds});
+           {seconds, seconds, point.runs});
   }
   gpu.ring->memory().synchronize();
   const auto start = Clock::now();
   batcher.run(inputs);
   gpu.ring->memory().synchronize();
-  const double each = seconds_since(start) / static_cast<double>(count);
-  report("hmult_batcher", *p, limbs, batcher.batch(), {each, each});
+  const double seconds =
+      seconds_since(start) * static_cast<double>(batcher.batch()) / static_cast<double>(count);
+  report("hmult_batcher", *p, limbs, batcher.batch(), {seconds, seconds, 1});
 }
 
 }  // namespace

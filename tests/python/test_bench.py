@@ -113,6 +113,16 @@ def test_every_operation_of_the_engine_is_a_benchmark() -> None:
     assert expected <= set(BENCHMARKS)
 
 
+def test_every_operation_of_an_evaluator_is_in_a_benchmark() -> None:
+    sources = Path(evaluator.__file__).parent.glob("*.py")
+    called = set(re.findall(r"\be\.(\w+)\(", "".join(file.read_text() for file in sources)))
+    methods = {name for name in dir(ckks.explicit.ExplicitEvaluator) if not name.startswith("_")}
+    # Facts and copies; "client" times the evaluator's encoder and decoder.
+    others = {"params", "has_rotation", "is_here", "bring", "send_back", "encode", "decode"}
+    assert {"add", "reduce_rescale", *others} <= methods
+    assert methods - others <= called
+
+
 def test_rows_of_the_client_name_the_engine_that_was_timed(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,8 +207,15 @@ def test_profile_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> N
         bench.main(["rotate", "--set", "n13_d5", "--seconds", "0.001", "--profile", "--json"]) == 0
     )
     out, err = capsys.readouterr()
-    assert all(json.loads(line)["name"] == "rotate" for line in out.splitlines())
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert all(row["name"] == "rotate" for row in rows)
     assert "engine operations" in err and "share" in err
+    on_gpu = rows[0]["device"] == "cuda"
+    assert ("kernels, each alone" in err) == on_gpu
+    for name, says in (("key_switch", "kernels, each alone"), ("sample_uniform", "the host")):
+        asked = ("--log-n", "11", "--limbs", "3", "--seconds", "0.001", "--profile", "--json")
+        assert bench.main([name, *asked]) == 0
+        assert (says in capsys.readouterr().err) == on_gpu
 
 
 def test_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -211,6 +228,19 @@ def test_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "batch": 2,
         "log_n": 0,
     }
+    # Against N with the most limbs that were measured at each, the faster of two alike.
+    at = [(12, 3, 2.0), (13, 6, 8.0), (13, 6, 5.0), (14, 11, 9.0), (14, 3, 1.0)]
+    made = [
+        {
+            **rows[0],
+            "batch": 2,
+            "median_s": s,
+            "params": {"word": "w32", "log_n": n, "limbs": limbs},
+        }
+        for n, limbs, s in at
+    ]
+    ((label, points),) = plot.series(made, "log_n").items()
+    assert points == [(12, 1.0), (13, 2.5), (14, 4.5)] and "batch=2 limbs=3..11" in label
     for bad in ("nonsense", "", "[1]"):
         other = tmp_path / "bad.jsonl"
         other.write_text(bad)

@@ -61,7 +61,7 @@ def _of_set(name: str, word: str, options: Options) -> Iterator[Row]:
         again = client.decrypt(body(), complex=not real).reshape(values.shape)
         accept(f"bootstrap at {name}, once more", again, values, y.precision_bits)
         if options.profile:
-            profile.kernels(f"bootstrap at {name}", server, x.bootstrap)
+            profile.kernels(f"bootstrap at {name}", server._core.steps(x.bootstrap))
         times = timed(
             body,
             seconds=options.seconds,

@@ -61,7 +61,9 @@ def _parser() -> argparse.ArgumentParser:
         "--word", action="append", default=[], choices=["w32", "w52", "w64"], help="only this word"
     )
     parser.add_argument(
-        "--profile", action="store_true", help="also where the time of an operation goes"
+        "--profile",
+        action="store_true",
+        help="also where the time of an operation goes: the engine's operations, and a GPU's kernels",
     )
     parser.add_argument(
         "--seconds", type=float, default=1.0, metavar="S", help="time spent on a figure (1)"

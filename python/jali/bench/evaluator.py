@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
-from jali import ckks
+from jali import _jali, ckks
 from jali.bench.measure import Row
 from jali.bench.operations import Case, Operands, Vector, on_sets, turned
 from jali.bench.registry import Options
 
-Body = Callable[[Operands, ckks.Plaintext], ckks.Ciphertext]
 SCALAR = 0.25 - 0.5j
+
+
+class Weights(NamedTuple):
+    """The second vector, encoded beforehand."""
+
+    plain: ckks.Plaintext
+    diagonal: _jali.Diagonal  # over the primes of P as well
+
+
+Body = Callable[[Operands, Weights], ckks.Ciphertext]
 
 
 def _down(x: Operands) -> tuple[int, float]:
@@ -19,17 +29,31 @@ def _down(x: Operands) -> tuple[int, float]:
     return level, x.server.params.level(level).scale
 
 
+def _weigh(x: Operands, p: Weights) -> ckks.Ciphertext:
+    """(a + a rotated by one) b, with one division at the end."""
+    terms = [x.e.extend(x.a), x.e.rotate_extended(x.e.hoist(x.a), 1)]
+    return x.e.reduce_rescale(x.e.multiply_accumulate(terms, [p.diagonal, p.diagonal]))
+
+
+def _accumulate(x: Operands, p: Weights) -> ckks.Ciphertext:
+    """a rotated by one, a and b summed before the division by P."""
+    total = x.e.extend(x.b)
+    x.e.add_extended(total, x.e.extend(x.a))
+    x.e.rotate_accumulate(total, x.e.extend(x.a), 1)
+    return x.e.reduce(total)
+
+
 OPERATIONS: dict[str, tuple[str, Body, Callable[[Vector, Vector], Vector]]] = {
     "hsub": ("difference of two ciphertexts", lambda x, p: x.e.sub(x.a, x.b), lambda a, b: a - b),
     "negate": ("negation", lambda x, p: x.e.negate(x.a), lambda a, b: -a),
     "add_plain": (
         "sum with an encoded plaintext",
-        lambda x, p: x.e.add_plain(x.a, p),
+        lambda x, p: x.e.add_plain(x.a, p.plain),
         lambda a, b: a + b,
     ),
     "sub_plain": (
         "difference to an encoded plaintext",
-        lambda x, p: x.e.sub_plain(x.a, p),
+        lambda x, p: x.e.sub_plain(x.a, p.plain),
         lambda a, b: a - b,
     ),
     "add_constant": (
@@ -78,17 +102,34 @@ OPERATIONS: dict[str, tuple[str, Body, Callable[[Vector, Vector], Vector]]] = {
         lambda x, p: x.e.reduce(x.e.rotate_extended(x.e.hoist(x.a), 1)),
         lambda a, b: turned(a),
     ),
+    "multiply_accumulate": (
+        "sum of two rotations weighed by a plaintext, divided by P and one level at once",
+        _weigh,
+        lambda a, b: (a + turned(a)) * b[:1],  # one diagonal for a whole batch
+    ),
+    "rotate_accumulate": (
+        "sum of two ciphertexts and a rotation before the division by P",
+        _accumulate,
+        lambda a, b: a + b + turned(a),
+    ),
+    "sum_of_slots": (
+        "each slot and the next (Bound.sum of two)",
+        lambda x, p: x.server.bind(x.a).sum(2)._settled(),
+        lambda a, b: a + turned(a),
+    ),
 }
 
 
 def _register(name: str, about: str, body: Body, want: Callable[[Vector, Vector], Vector]) -> None:
     def of_case(c: Case, options: Options) -> Iterator[Row]:
-        plain: dict[ckks.Evaluator, ckks.Plaintext] = {}
+        weights: dict[ckks.Evaluator, Weights] = {}
 
         def on(x: Operands) -> ckks.Ciphertext:
-            if x.server not in plain:
-                plain[x.server] = x.e.encode(c.vb, c.level)
-            return body(x, plain[x.server])
+            if x.server not in weights:
+                plain = x.e.encode(c.vb, c.level)
+                diagonal = x.e.encode_diagonal(c.vb[0], c.level, x.a.scale)
+                weights[x.server] = Weights(plain, diagonal)
+            return body(x, weights[x.server])
 
         yield c.measure(name, on, want(c.va, c.vb), options)
 

@@ -124,7 +124,7 @@ class Case:
         shown = self.client.decrypt(got, complex=True, length=self.params.slots)
         bits = accept(f"{name} at {self.name}", shown.reshape(want.shape), want, got.precision_bits)
         if options.profile:
-            profile.kernels(f"{name} at {self.name}", self.evaluator, lambda: body(x))
+            profile.kernels(f"{name} at {self.name}", self.evaluator._core.steps(lambda: body(x)))
         clock = options.clock_of(self.threads)
         times = timed(
             lambda: body(x),

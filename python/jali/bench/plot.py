@@ -52,16 +52,15 @@ def _value(row: dict[str, Any], axis: str) -> float | None:
 
 def series(rows: list[dict[str, Any]], axis: str) -> Lines:
     """Seconds a ciphertext against one axis, for every operation that has several points along it while all
-    else stays the same."""
-    groups: dict[tuple[Any, ...], dict[float, float]] = defaultdict(dict)
+    else stays the same; against N at the most limbs measured for each, as limbs grow with it."""
+    groups: dict[tuple[Any, ...], dict[float, tuple[float, float]]] = defaultdict(dict)
     for row in rows:
         at = _value(row, axis)
         if at is None:
             continue
         fixed = {"batch": row["batch"], **{k: row["params"].get(k) for k in ("limbs", "log_n")}}
         del fixed[axis]
-        if axis == "log_n":  # limbs grow with N
-            del fixed["limbs"]
+        fewer = -(fixed.pop("limbs") or 0) if axis == "log_n" else 0
         where = (
             row["name"],
             row["device"],
@@ -69,13 +68,18 @@ def series(rows: list[dict[str, Any]], axis: str) -> Lines:
             row["params"].get("threads"),
         )
         key = (*where, *fixed.items())
-        seconds = row["median_s"] / row["batch"]
-        groups[key][at] = min(seconds, groups[key].get(at, seconds))
+        found = (fewer, row["median_s"] / row["batch"])
+        groups[key][at] = min(found, groups[key].get(at, found))
     lines: Lines = {}
     for (name, device, word, _, *rest), points in groups.items():
         if len(points) > 1:
             about = " ".join(f"{k}={v}" for k, v in rest if v is not None)
-            lines[f"{name} {word} {device} {about}".strip()] = sorted(points.items())
+            most = sorted(-fewer for fewer, _ in points.values() if fewer)
+            if most:
+                about += f" limbs={most[0]}" + (f"..{most[-1]}" if most[-1] > most[0] else "")
+            lines[" ".join(filter(None, (name, word, device, about)))] = [
+                (at, seconds) for at, (_, seconds) in sorted(points.items())
+            ]
     return lines
 
 
@@ -102,7 +106,7 @@ def run(argv: Sequence[str]) -> int:
         from matplotlib import pyplot
     except ImportError:
         raise Unsupported("plots need matplotlib: pip install 'jali[bench]'") from None
-    figure, axes = pyplot.subplots(1, len(panels), figsize=(7 * len(panels), 5.5), squeeze=False)
+    figure, axes = pyplot.subplots(1, len(panels), figsize=(7 * len(panels), 5), squeeze=False)
     for place, (axis, lines) in zip(axes[0], panels.items(), strict=True):
         for label, points in sorted(lines.items()):
             place.plot(*zip(*points, strict=True), marker="o", markersize=3, label=label)
@@ -112,10 +116,9 @@ def run(argv: Sequence[str]) -> int:
         if axis == "batch":
             place.set_xscale("log", base=2)
         place.grid(True, which="both", linewidth=0.3)
-        place.legend(fontsize=6)
+        place.legend(fontsize=6, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.12))
     names = sorted({r["device_name"] for r in rows if "device_name" in r})
     figure.suptitle(", ".join(names), fontsize=9)
-    figure.tight_layout()
-    figure.savefig(options.out, dpi=120)
+    figure.savefig(options.out, dpi=120, bbox_inches="tight")  # legends below may be long
     print(f"wrote {options.out}")
     return 0

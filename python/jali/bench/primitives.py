@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from jali import _jali
-from jali.bench import floors
+from jali.bench import floors, profile
 from jali.bench.measure import Row, row
 from jali.bench.registry import Options, benchmark
-from jali.errors import InternalError
+from jali.errors import InternalError, InvalidArgument
 
 WORDS = ("w32", "w52", "w64")
 
@@ -128,6 +129,8 @@ def measure(
         raise InternalError(
             f"{name} at N = 2^{s.log_n}, {word}, on {case.engine}: the result is wrong"
         )
+    if options.profile:
+        _profile(case, name, f"{name}, {word}, N = 2^{s.log_n}, {s.limbs} limbs x {s.batch}")
     work = floors.Work(**case.cost(name))
     floor = floors.of(work, word, case.engine, threads, transform=name in TRANSFORMS)
     params = {
@@ -142,6 +145,14 @@ def measure(
     }
     times = case.run(name, options.seconds)
     return row(name, case.engine, params, times, batch=s.batch, floor=floor)
+
+
+def _profile(case: _jali.EngineBench, name: str, title: str) -> None:
+    """Its kernels on a GPU, to standard error."""
+    try:
+        profile.kernels(title, case.steps(name))
+    except InvalidArgument:  # it copies from or to the host, or draws random residues
+        print(f"{title}: the host takes part, so kernels are not timed one by one", file=sys.stderr)
 
 
 def _register(name: str, about: str) -> Callable[[Options], Iterator[Row]]:

@@ -38,10 +38,10 @@ def operations(title: str, recorder: ckks.Evaluator, body: Callable[[], object])
     _print(f"{title}: engine operations, each waited for", rows, f"{'MB':>9}{'M mults':>9}")
 
 
-def kernels(title: str, server: ckks.Evaluator, body: Callable[[], object]) -> None:
+def kernels(title: str, steps: Iterable[tuple[str, float]]) -> None:
     """The same for the kernels of a GPU, each measured alone with warm caches; nothing on a CPU."""
     totals: dict[str, list[float]] = defaultdict(list)
-    for name, seconds in server._core.steps(body):
+    for name, seconds in steps:
         totals[name].append(seconds)
     if totals:
         rows = [(name, len(times), sum(times), "") for name, times in totals.items()]
