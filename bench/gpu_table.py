@@ -89,15 +89,23 @@ def ciphertexts(options: Options) -> Iterator[Line]:
 
 
 def tensorfhe(options: Options) -> Iterator[Line]:
-    """HMULT a second at TensorFHE's sets, at the best batch."""
-    for name, target in (("n12", 2e6), ("n13", 5e5), ("n14", 1e5)):
-        rows = [
-            one("hmult", options, sets=(f"tensorfhe_{name}",), batches=(batch,))
-            for batch in (64, 256, 512)
-        ]
-        best = max(rows, key=lambda row: row.batch / row.median_s)
-        about = f"HMULT, TensorFHE's set at N = 2^{name[1:]}, batch {best.batch}"
-        yield line(best, about, best.batch / best.median_s, "HMULT/s", target)
+    """HMULT a second on TensorFHE's 106, 214 and 430 bits, at the best batch: a digit a limb, and P as large as
+    those bits leave room for."""
+    grouped = "log_n={},depth={},scale_bits={},dnum={},integer_bits=1,word=w32"
+    for log_n, target, names in (
+        (12, 2e6, ("tensorfhe_n12",)),
+        (13, 5e5, ("tensorfhe_n13", grouped.format(13, 5, 26, 3))),
+        (14, 1e5, ("tensorfhe_n14", grouped.format(14, 11, 28, 4))),
+    ):
+        for name in names:
+            rows = [
+                one("hmult", options, sets=(name,), batches=(batch,))
+                for batch in ((128, 512, 1024) if log_n == 12 else (128, 512))
+            ]
+            best = max(rows, key=lambda row: row.batch / row.median_s)
+            digits = f"{best.params['limbs']} limbs in {best.params['dnum']} digits"
+            about = f"HMULT, N = 2^{log_n}, {digits}, batch {best.batch}"
+            yield line(best, about, best.batch / best.median_s, "HMULT/s", target)
 
 
 def gif_fhe(options: Options) -> Iterator[Line]:
