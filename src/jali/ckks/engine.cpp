@@ -11,7 +11,7 @@ std::unique_ptr<backend::Ops> make_engine(backend::Config config, std::string de
   if (device == "cpu/apart") return backend::make_apart_ops(std::move(config));
   if (device == "auto" && backend::cuda_device_count() > 0) device = "cuda";
   if (device == "cuda" || device.starts_with("cuda:")) {
-    const std::string number = device.size() > 5 ? device.substr(5) : "0";
+    const std::string number = device == "cuda" ? "0" : device.substr(5);
     require<InvalidArgument>(
         !number.empty() && number.size() < 4 &&
             number.find_first_not_of("0123456789") == std::string::npos,
