@@ -3,6 +3,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <memory>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -91,6 +92,14 @@ class Program {
   std::unique_ptr<ckks::Program> program_;
 };
 
+/// What a smaller batch may mend, as the core's errors, so that its Batcher tries one; else nothing.
+void rethrow_too_large(const nb::python_error& error) {
+  const nb::object unsupported = nb::module_::import_("jali.errors").attr("Unsupported");
+  const auto message = [&] { return std::string(nb::str(error.value()).c_str()); };
+  if (error.matches(PyExc_MemoryError)) throw OutOfMemory(message());
+  if (error.matches(unsupported)) throw Unsupported(message());
+}
+
 class Batcher {
  public:
   Batcher(const Explicit& e, Function function, std::size_t max_batch)
@@ -99,7 +108,15 @@ class Batcher {
     batcher_ = std::make_unique<ckks::Batcher>(
         evaluator,
         [callback = callback_, evaluator](const Ciphertext& input) {
-          auto results = (*callback)(*evaluator, std::span(&input, 1));
+          auto results = [&] {
+            try {
+              return (*callback)(*evaluator, std::span(&input, 1));
+            } catch (const nb::python_error& error) {
+              nb::gil_scoped_acquire gil;
+              rethrow_too_large(error);
+              throw;
+            }
+          }();
           require<InvalidArgument>(results.size() == 1,
                                    "a batched function must return one ciphertext");
           return std::move(results[0]);

@@ -150,22 +150,35 @@ TEST_P(CkksProgram, ABatchThatDoesNotFitIsHalved) {
   std::vector<const Ciphertext*> pointers;
   for (int i = 0; i < 16; ++i) in.push_back(w.encrypt(w.vector()));
   for (const auto& c : in) pointers.push_back(&c);
-  std::size_t refused = 0;
-  ckks::Batcher batcher(w.evaluator, [&](const Ciphertext& x) {
-    if (x.batch() > 2) {
-      ++refused;
-      throw OutOfMemory("more than two");
-    }
-    return e.negate(x);
-  });
-  const auto got = batcher.run(pointers);
-  ASSERT_EQ(got.size(), in.size());
-  for (std::size_t i = 0; i < in.size(); ++i) EXPECT_TRUE(same_bits(got[i], e.negate(in[i])));
-  EXPECT_LE(refused, 2U);
-  EXPECT_LE(batcher.batch(), 2U);
+  for (const bool memory : {true, false}) {
+    std::size_t refused = 0;
+    ckks::Batcher batcher(w.evaluator, [&](const Ciphertext& x) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // two gain, so four are tried
+      if (x.batch() > 2) {
+        ++refused;
+        if (memory) throw OutOfMemory("more than two");
+        throw Unsupported("more than two");
+      }
+      return e.negate(x);
+    });
+    const auto got = batcher.run(pointers);
+    ASSERT_EQ(got.size(), in.size());
+    for (std::size_t i = 0; i < in.size(); ++i) EXPECT_TRUE(same_bits(got[i], e.negate(in[i])));
+    EXPECT_GE(refused, 1U);
+    EXPECT_LE(refused, 2U);
+    EXPECT_LE(batcher.batch(), 2U);
+  }
   ckks::Batcher never(w.evaluator,
                       [&](const Ciphertext&) -> Ciphertext { throw OutOfMemory("not even one"); });
   EXPECT_THROW(never.run(pointers), OutOfMemory);
+  std::size_t wrong = 0;  // what a smaller batch does not mend
+  ckks::Batcher failing(w.evaluator, [&](const Ciphertext& x) {
+    if (x.batch() == 1) return e.negate(x);
+    ++wrong;
+    throw InvalidArgument("more than one");
+  });
+  EXPECT_THROW(failing.run(pointers), InvalidArgument);
+  EXPECT_EQ(wrong, 1U);
 }
 
 // Each doubling of the batch halves the time a ciphertext: memory alone ends the growth.

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import threading
+import time
 import weakref
 
 import numpy as np
 import pytest
 
+import jali
 from jali import _jali, ckks
 from jali.errors import InvalidArgument
 
@@ -128,6 +130,36 @@ def test_map_gives_what_one_by_one_gives(world):
         server.map(lambda x: x, [pairs[0][1], pairs[1][1] * pairs[1][1]])
     with pytest.raises(InvalidArgument, match="max_batch"):
         server.batcher(function, max_batch=0)
+
+
+@pytest.mark.parametrize("kind", [jali.OutOfMemory, jali.Unsupported, MemoryError])
+def test_map_halves_a_batch_that_is_too_large(world, kind):
+    client, server = world
+    rng = np.random.default_rng()
+    pairs = [bound(client, server, rng, (7,)) for _ in range(16)]
+    refused = []
+
+    def function(x):
+        time.sleep(0.02)  # two gain, so four are tried
+        if x.shape[0] > 2:
+            refused.append(x.shape[0])
+            raise kind("more than two")
+        return -x
+
+    batcher = server.batcher(function)
+    for (v, _), y in zip(pairs, batcher([b for _, b in pairs]), strict=True):
+        np.testing.assert_allclose(client.decrypt(y), -v, atol=1e-6)
+    assert refused == [4]
+    assert batcher.batch <= 2
+
+    def never(x):
+        raise kind("not even one")
+
+    with pytest.raises(kind, match="not even one"):
+        server.map(never, [b for _, b in pairs])
+    # Other errors are the function's own.
+    with pytest.raises(ZeroDivisionError):
+        server.map(lambda x: x * (1 / 0), [b for _, b in pairs])
 
 
 def test_program_that_its_own_function_can_reach_is_collected(world):

@@ -12,6 +12,10 @@ The owner of the data makes a ``Client``, which holds the secret key; whoever co
 A ciphertext is a vector of ``params.slots`` numbers, or a batch of such vectors. A shorter vector
 lies in the first slots, with zeros behind it; its length is remembered so that decryption shows
 just that much. Arithmetic follows NumPy's shapes, rotation and sums act on all slots.
+
+On a GPU limbs times batch is at most 65,535, limbs being those of the level and, in a product of ciphertexts or a
+rotation, of the keys' special primes: a larger batch raises ``Unsupported``, which names the largest.
+``Evaluator.map`` keeps its batches below that.
 """
 
 from __future__ import annotations

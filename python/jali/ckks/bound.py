@@ -67,7 +67,8 @@ class Bound:
     interpreter's lock and may be used from several threads. Made by Evaluator.bind.
 
     Raises DepthExhausted, with the depth that would be enough, KeyMissing, naming the key, and
-    InvalidArgument for shapes that do not fit.
+    InvalidArgument for shapes that do not fit. On a GPU, Unsupported for batches of more than 65,535 rows (limbs times
+    batch), naming the largest.
     """
 
     __slots__ = ("_ct", "_server")

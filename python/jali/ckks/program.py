@@ -81,7 +81,8 @@ class Batcher:
     """One function over many values, in batches that suit the machine; made by Evaluator.batcher.
 
     Batches of 1, 2, 4, ... are tried on the work itself, as long as memory allows and the time of a
-    ciphertext falls; the best is kept for later calls. The function sees values of shape (batch, n).
+    ciphertext falls; the best is kept for later calls. A batch that is refused, for its memory (OutOfMemory)
+    or its size (Unsupported), is halved. The function sees values of shape (batch, n).
     """
 
     __slots__ = ("_core", "_server")

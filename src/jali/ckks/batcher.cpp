@@ -198,8 +198,10 @@ std::vector<Ciphertext> Batcher::run(std::span<const Ciphertext* const> inputs) 
     const std::size_t kept = out.size();
     try {
       run_batch(inputs.subspan(kept, batch), out);
-    } catch (const OutOfMemory&) {
-      if (batch == 1) throw;
+    } catch (const Error& error) {
+      const ErrorCode code = error.code();  // unsupported: more rows than a GPU's launches take
+      const bool smaller = code == ErrorCode::out_of_memory || code == ErrorCode::unsupported;
+      if (batch == 1 || !smaller) throw;
       limit_ = batch / 2;
       std::erase_if(curve_, [&](const Point& p) { return p.batch > limit_; });
     }

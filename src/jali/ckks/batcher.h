@@ -38,7 +38,8 @@ class Batcher {
           std::size_t memory = 0);
 
   /// inputs: of batch 1, in any memory, alike as stack() asks. Results in order, on the device. A batch
-  /// that does not fit after all is halved and tried again.
+  /// that does not fit after all (OutOfMemory), or is too large for the engine (Unsupported), is halved and tried
+  /// again.
   std::vector<Ciphertext> run(std::span<const Ciphertext* const> inputs);
 
   /// The batch in use; 0 before anything was measured.
@@ -55,7 +56,7 @@ class Batcher {
   const std::size_t max_batch_, memory_;
   mutable std::mutex mutex_;
   std::vector<Point> curve_;  // by batch
-  std::size_t limit_;  // no batch above it fits
+  std::size_t limit_;  // no batch above it is tried
 };
 
 }  // namespace jali::ckks

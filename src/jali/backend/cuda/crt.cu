@@ -383,7 +383,7 @@ void crt(const Stream& stream, const Tables<W>& t, const CrtPlan& plan, const Sh
         s, limbs, primes, to, integers, words);
   } else {
     const unsigned groups = (s.limb_count + kGroup - 1) / kGroup;
-    const bool many = (s.batch * groups << s.log_n) > 2 * kFewThreads;
+    const bool many = (std::size_t{s.batch} * groups << s.log_n) > 2 * kFewThreads;
     auto* kernel = plan.pieces == 1 ? (many ? crt_mul_kernel<W, 1, 2> : crt_mul_kernel<W, 1, 1>)
                                     : (many ? crt_mul_kernel<W, 2, 2> : crt_mul_kernel<W, 2, 1>);
     kernel<<<dim3(blocks, s.batch, many ? (groups + 1) / 2 : groups), kThreads, 0, stream.get()>>>(

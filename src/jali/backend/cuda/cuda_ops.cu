@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <bit>
+#include <cstdint>
 #include <map>
 #include <mutex>
+#include <string>
 #include <tuple>
 
 #include "jali/arith/modulus.h"
@@ -56,7 +58,7 @@ class CudaOps final : public Ops {
 
   void sample_uniform(View out, std::span<const std::uint8_t, 32> seed,
                       std::uint32_t index) const override {
-    enter();
+    enter(out);
     stream_->refuse_recording("drawing random residues");
     const Moduli moduli = residues_of(out);
     auto counts = zeros(uniform_scratch<W>(shape(out), moduli));
@@ -64,8 +66,13 @@ class CudaOps final : public Ops {
   }
   void sample_small(View out, Small kind, std::span<const std::uint8_t, 32> seed,
                     std::uint64_t stream) const override {
-    enter();
+    enter(out);
     stream_->refuse_recording("drawing random residues");
+    require<Unsupported>(out.batch <= (UINT32_MAX >> log_n_), [&] {  // as its kernels count
+      return "the GPU engine draws less than 2^32 small numbers at once, and a batch of " +
+             std::to_string(out.batch) + " has " + std::to_string(out.batch * config_.n) +
+             ": split the batch, into parts of up to " + std::to_string(UINT32_MAX >> log_n_);
+    });
     auto values = scratch_->allocate(out.batch * config_.n, /*secret=*/true);
     auto counts = zeros(small_scratch(out.batch * config_.n));
     cuda::sample_small<W>(*stream_, shape(out), residues_of(out), kind, seed, stream, counts.data(),
@@ -73,7 +80,7 @@ class CudaOps final : public Ops {
   }
   void sample_sparse(View out, std::size_t weight, std::span<const std::uint8_t, 32> seed,
                      std::uint64_t stream) const override {
-    enter();
+    enter(out);
     stream_->refuse_recording("drawing random residues");
     require<InvalidArgument>(weight <= config_.n,
                              "a sparse ternary vector has weight at most its length");
@@ -92,11 +99,11 @@ class CudaOps final : public Ops {
   }
 
   void ntt(View x) const override {
-    enter();
+    enter(x);
     cuda::ntt<W>(*stream_, tables_, data(x), limbs(x.primes), count(x), batch(x), log_n_);
   }
   void intt(View x) const override {
-    enter();
+    enter(x);
     cuda::intt<W>(*stream_, tables_, data(x), limbs(x.primes), count(x), batch(x), log_n_);
   }
 
@@ -107,7 +114,7 @@ class CudaOps final : public Ops {
     run(Binary::mul_add, acc, a, b);
   }
   void neg(View out, ConstView a) const override {
-    enter();
+    enter(out);
     negate<W>(*stream_, tables_, shape(out), limbs(out.primes), out.data, a.data);
   }
   void mul_scalar(View out, ConstView a, std::span<const std::uint64_t> s) const override {
@@ -121,50 +128,52 @@ class CudaOps final : public Ops {
   }
   void inner_product(View out, std::span<const ConstView> a,
                      std::span<const ConstView> b) const override {
-    enter();
+    enter(out);
     sums_.products(out, a, b);
   }
   void weighted_sums(std::span<const ConstView> a0, std::span<const ConstView> a1,
                      std::span<const WeightedSum> sums) const override {
+    for (const WeightedSum& sum : sums) check_rows(sum.out0);
     enter();
     sums_.weighted(a0, a1, sums);
   }
   void rotated_sums(std::span<const Rotated> operands, std::span<const std::uint32_t> digit_ids,
                     std::span<const std::uint64_t> s,
                     std::span<const WeightedSum> sums) const override {
+    for (const WeightedSum& sum : sums) check_rows(sum.out0);
     enter();
     sums_.rotated(operands, digit_ids, s, sums);
   }
   void tensor(View d0, View d1, View d2, ConstView a0, ConstView a1, ConstView b0,
               ConstView b1) const override {
-    enter();
+    enter(d0);
     cuda::tensor<W>(*stream_, tables_, shape(d0), limbs(d0.primes), d0.data, d1.data, d2.data,
                     a0.data, a1.data, b0.data, b1.data);
   }
 
   void combine(View d0, View d1, View d2, const Combination& c) const override {
-    enter();
+    enter(d0);
     sums_.combine(d0, d1, d2, c);
   }
 
   void automorphism_ntt(View out, ConstView in, std::uint64_t g) const override {
-    enter();
+    enter(out);
     automorphism<W>(*stream_, tables_, shape(out), limbs(out.primes), true, out.data, in.data, g);
   }
   void automorphism_coeff(View out, ConstView in, std::uint64_t g) const override {
-    enter();
+    enter(out);
     automorphism<W>(*stream_, tables_, shape(out), limbs(out.primes), false, out.data, in.data, g);
   }
 
   void mod_up(View ext, ConstView x, std::span<const std::uint32_t> digit_limbs) const override {
-    enter();
+    enter(ext);
     switcher_.mod_up(ext, x, digit_limbs);
   }
 
   void key_product(View acc0, View acc1, ConstView ext, KeyView key,
                    std::span<const std::uint32_t> digit_ids, std::uint64_t g,
                    bool accumulate) const override {
-    enter();
+    enter(acc0);
     Digits digits{};
     require<Unsupported>(digit_ids.size() <= kMaxLimbs, "more digits than the GPU engine holds");
     for (const auto id : digit_ids) digits.id[digits.count++] = id;
@@ -176,7 +185,7 @@ class CudaOps final : public Ops {
 
   void key_switch(View acc0, View acc1, ConstView x, std::span<const std::uint32_t> digit_limbs,
                   KeyView key, std::span<const std::uint32_t> digit_ids) const override {
-    enter();
+    enter(acc0);
     switcher_.key_switch(acc0, acc1, source(x), x.primes, digit_limbs, key, digit_ids, {},
                          kNothing);
   }
@@ -184,7 +193,7 @@ class CudaOps final : public Ops {
                          std::span<const std::uint32_t> digit_limbs, KeyView key,
                          std::span<const std::uint32_t> digit_ids,
                          const Joined& joined) const override {
-    enter();
+    enter(acc0);
     check_first(acc0, x);
     JoinFactors<W> factors{};
     std::copy(joined.s.begin(), joined.s.end(), factors.s);
@@ -195,10 +204,10 @@ class CudaOps final : public Ops {
                           std::span<const std::uint64_t> s,
                           std::span<const std::uint32_t> digit_limbs, KeyView key,
                           std::span<const std::uint32_t> digit_ids) const override {
+    enter(acc0);
     if (c.products.size() != 1 || c.multiples.size() > 1) {  // better read once
       return Ops::combine_key_switch(acc0, acc1, c, s, digit_limbs, key, digit_ids);
     }
-    enter();
     const auto primes = own_primes(acc0, digit_limbs);
     const Combination::Product& p = c.products[0];
     Source d2;
@@ -223,12 +232,12 @@ class CudaOps final : public Ops {
   }
 
   void scale_down(View out, ConstView x, const ConstView* addend) const override {
-    enter();
+    enter(out);
     switcher_.divide({&out, 1}, {&x, 1}, {&addend, 1});
   }
   void scale_down_pair(View out0, View out1, ConstView x0, ConstView x1, const ConstView* addend0,
                        const ConstView* addend1) const override {
-    enter();
+    enter(out0);
     const View out[] = {out0, out1};
     const ConstView x[] = {x0, x1};
     const ConstView* const addend[] = {addend0, addend1};
@@ -238,7 +247,7 @@ class CudaOps final : public Ops {
   void rotate(View out0, View out1, View acc0, View acc1, ConstView c0, ConstView c1,
               std::uint64_t g, std::span<const std::uint32_t> digit_limbs, KeyView key,
               std::span<const std::uint32_t> digit_ids) const override {
-    enter();
+    enter(acc0);
     Source turned = source(c1);
     turned.g[0] = turn(g);
     switcher_.key_switch(acc0, acc1, turned, c1.primes, digit_limbs, key, digit_ids, {}, kNothing);
@@ -251,7 +260,7 @@ class CudaOps final : public Ops {
   void outer_sum(View acc0, View acc1, std::span<const Turned> terms,
                  std::span<const std::uint32_t> digit_limbs,
                  std::span<const std::uint32_t> digit_ids, bool accumulate) const override {
-    enter();
+    enter(acc0);
     const std::size_t most = switcher_.outer_terms(acc0, digit_limbs);
     if (most == 0) {
       return Ops::outer_sum(acc0, acc1, terms, digit_limbs, digit_ids, accumulate);
@@ -263,20 +272,20 @@ class CudaOps final : public Ops {
   }
 
   void from_int64(View out, std::span<const std::int64_t> c) const override {
-    enter();
+    enter(out);
     auto staged = upload(c.data(), c.size_bytes());
     cuda::from_int64<W>(*stream_, tables_, shape(out), limbs(out.primes), out.data,
                         static_cast<const std::int64_t*>(staged.data()));
   }
   void from_double(View out, std::span<const double> c) const override {
-    enter();
+    enter(out);
     auto staged = upload(c.data(), c.size_bytes());
     cuda::from_double<W>(*stream_, tables_, shape(out), limbs(out.primes), out.data,
                          static_cast<const double*>(staged.data()));
   }
   void crt(View out, std::span<const std::uint64_t> integers, std::size_t words,
            CrtMethod method) const override {
-    enter();
+    enter(out);
     device::Buffer staged;
     const std::uint64_t* from = integers.data();
     if (!stream_->owns(from)) {
@@ -288,7 +297,7 @@ class CudaOps final : public Ops {
   }
   void icrt(std::span<std::uint64_t> integers, std::size_t words, ConstView x,
             IcrtMethod method) const override {
-    enter();
+    enter(x);
     const bool here = stream_->owns(integers.data());
     device::Buffer staged;
     if (!here) staged = scratch_->allocate(integers.size_bytes(), /*secret=*/true);
@@ -300,7 +309,7 @@ class CudaOps final : public Ops {
   }
   void embed(View out, const Embedding& embedding, std::span<const Complex> values, int log_slots,
              double factor) const override {
-    enter();
+    enter(out);
     auto staged = upload(values.data(), values.size_bytes());
     auto w = scratch_->allocate((out.batch << log_slots) * sizeof(Complex), /*secret=*/true);
     auto integers = scratch_->allocate(out.batch * config_.n * 8, /*secret=*/true);
@@ -312,7 +321,7 @@ class CudaOps final : public Ops {
   }
   void unembed(std::span<Complex> slots, const Embedding& embedding, ConstView x, int log_slots,
                double divisor) const override {
-    enter();
+    enter(x);
     std::vector<std::uint64_t> primes;
     for (const PrimeIndex i : x.primes) primes.push_back(config_.primes[i]);
     const std::size_t words = product_words(primes).size();
@@ -333,7 +342,12 @@ class CudaOps final : public Ops {
 
  private:
   static constexpr JoinFactors<W> kNothing{};
-  void enter() const { stream_->enter(); }
+  /// Of every operation, with what its launches have the rows of.
+  template <class... V>
+  void enter(const V&... views) const {
+    (check_rows(views), ...);
+    stream_->enter();
+  }
   static Stored* data(View x) { return static_cast<Stored*>(x.data); }
   template <class V>
   static unsigned count(const V& x) {
@@ -364,12 +378,12 @@ class CudaOps final : public Ops {
     return staged;
   }
   void run(Binary op, View out, ConstView a, ConstView b) const {
-    enter();
+    enter(out);
     binary<W>(*stream_, tables_, shape(out), limbs(out.primes), op, out.data, a.data, b.data,
               b.batch == 1 && out.batch > 1);
   }
   void run(ByScalar op, View out, ConstView a, std::span<const std::uint64_t> s) const {
-    enter();
+    enter(out);
     Scalars scalars{};
     for (std::size_t i = 0; i < s.size(); ++i) scalars.s[i] = s[i];
     by_scalar<W>(*stream_, tables_, shape(out), limbs(out.primes), op, out.data, a.data, scalars);

@@ -95,7 +95,8 @@ std::size_t Switcher<W>::outer_terms(View acc, std::span<const std::uint32_t> di
   if (outer_blocks<W>(log_n_, limbs, acc.batch) < processors_) return 0;
   constexpr std::size_t kBytes = std::size_t{512} << 20;  // of lifts at a time
   const std::size_t bytes = digit_limbs.size() * limbs * limb_bytes(acc.batch);
-  return std::clamp<std::size_t>(kBytes / bytes, 1, kMaxParts);
+  const std::size_t rows = kMaxRows / (limbs * acc.batch);  // the terms' share launches
+  return std::clamp<std::size_t>(std::min(kBytes / bytes, rows), 1, kMaxParts);
 }
 
 template <class W>
@@ -149,6 +150,12 @@ void Switcher<W>::divide(std::span<const View> out, std::span<const ConstView> x
                          std::span<const ConstView* const> addend, std::uint64_t g) const {
   const auto& from = x[0].primes;
   const auto& to = out[0].primes;
+  if (out.size() > 1 && out.size() * to.size() * x[0].batch > kMaxRows) {  // of a launch
+    for (std::size_t h = 0; h < out.size(); ++h) {
+      divide(out.subspan(h, 1), x.subspan(h, 1), addend.subspan(h, 1), g);
+    }
+    return;
+  }
   PrimeList dropped, added;
   Source source;
   for (std::size_t i = 0; i < from.size(); ++i) {

@@ -1,9 +1,21 @@
 #include <algorithm>
+#include <string>
 
 #include "jali/backend/cuda/views.cuh"
 #include "jali/base/error.h"
 
 namespace jali::backend::cuda {
+
+void check_rows(ConstView x) {
+  const std::size_t limbs = std::max<std::size_t>(x.primes.size(), 1), most = kMaxRows / limbs;
+  require<Unsupported>(x.batch <= most, [&] {
+    return "the GPU engine takes up to " + std::to_string(kMaxRows) +
+           " rows of residues at once, and a batch of " + std::to_string(x.batch) + " with " +
+           std::to_string(limbs) + (limbs == 1 ? " limb has " : " limbs has ") +
+           std::to_string(limbs * x.batch) + ": split the batch, into parts of up to " +
+           std::to_string(most);
+  });
+}
 
 std::uint16_t find(std::span<const PrimeIndex> primes, PrimeIndex p) {
   const auto at = std::find(primes.begin(), primes.end(), p);

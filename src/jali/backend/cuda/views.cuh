@@ -8,6 +8,13 @@
 
 namespace jali::backend::cuda {
 
+/// Most blocks of a launch along y or z on any GPU, where kernels have the rows (limb, batch) of a polynomial.
+/// What an operation writes has at most so many; then none of its launches has more (Switcher takes its parts
+/// and terms apart where they would), and 32 bits hold every count of blocks.
+constexpr std::size_t kMaxRows = 65535;
+/// Throws Unsupported for more.
+void check_rows(ConstView x);
+
 /// The place of p, or kSkip.
 std::uint16_t find(std::span<const PrimeIndex> primes, PrimeIndex p);
 /// Sizes beyond what kernels take by value throw Unsupported.
