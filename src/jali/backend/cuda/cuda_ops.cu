@@ -51,7 +51,7 @@ class CudaOps final : public Ops {
   std::shared_ptr<device::Memory> memory() const override { return memory_; }
   std::shared_ptr<device::Pool> pool() const override { return scratch_; }
   std::unique_ptr<Captured> capture(std::function<void()> work) const override {
-    enter();
+    stream_->enter();
     return record_program(stream_, scratch_, memory_, options_.poison, std::move(work));
   }
   std::uint64_t root(PrimeIndex prime) const override { return tables_.roots.at(prime); }
@@ -133,15 +133,13 @@ class CudaOps final : public Ops {
   }
   void weighted_sums(std::span<const ConstView> a0, std::span<const ConstView> a1,
                      std::span<const WeightedSum> sums) const override {
-    for (const WeightedSum& sum : sums) check_rows(sum.out0);
-    enter();
+    enter(sums);
     sums_.weighted(a0, a1, sums);
   }
   void rotated_sums(std::span<const Rotated> operands, std::span<const std::uint32_t> digit_ids,
                     std::span<const std::uint64_t> s,
                     std::span<const WeightedSum> sums) const override {
-    for (const WeightedSum& sum : sums) check_rows(sum.out0);
-    enter();
+    enter(sums);
     sums_.rotated(operands, digit_ids, s, sums);
   }
   void tensor(View d0, View d1, View d2, ConstView a0, ConstView a1, ConstView b0,
@@ -342,10 +340,13 @@ class CudaOps final : public Ops {
 
  private:
   static constexpr JoinFactors<W> kNothing{};
-  /// Of every operation, with what its launches have the rows of.
-  template <class... V>
-  void enter(const V&... views) const {
-    (check_rows(views), ...);
+  /// Every operation begins so, with what its launches have the rows of.
+  void enter(ConstView rows) const {
+    check_rows(rows);
+    stream_->enter();
+  }
+  void enter(std::span<const WeightedSum> sums) const {
+    for (const WeightedSum& sum : sums) check_rows(sum.out0);
     stream_->enter();
   }
   static Stored* data(View x) { return static_cast<Stored*>(x.data); }
