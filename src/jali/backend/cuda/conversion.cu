@@ -196,11 +196,11 @@ ConversionPlan<W>::ConversionPlan(const Stream& stream, const Config& config,
 
 template <class W>
 void lift(const Engine<W>& engine, const ConversionPlan<W>& plan, const Targets& targets,
-          unsigned rows, void* ext, const void* y, bool stay) {
+          unsigned rows, void* ext, const void* y, bool stay, bool begin) {
   if constexpr (std::is_same_v<W, W32>) {
     if (plan.tensor.usable()) {
       return lift_by_bytes(engine, plan.tensor, plan.table, plan.reciprocal, targets.count, rows,
-                           ext, y, stay);
+                           ext, y, stay, begin);
     }
   }
   using S = typename W::Stored;
@@ -244,7 +244,7 @@ void lift(const Engine<W>& engine, const ConversionPlan<W>& plan, const Targets&
 #define JALI_INSTANTIATE(W)                                                                   \
   template struct ConversionPlan<W>;                                                          \
   template void lift<W>(const Engine<W>&, const ConversionPlan<W>&, const Targets&, unsigned, \
-                        void*, const void*, bool);
+                        void*, const void*, bool, bool);
 JALI_INSTANTIATE(W32)
 JALI_INSTANTIATE(W52)
 JALI_INSTANTIATE(W64)

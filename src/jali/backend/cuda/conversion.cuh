@@ -126,8 +126,9 @@ DirectLift<W> direct_lift(const ConversionPlan<W>& plan, const void* y) {
 /// ext: (digit, target, rows, N), coefficient form or, where a transform has two passes, after the
 /// first of them, there in any range that the second may start from. Own rows are left alone; nothing
 /// is done for a plan whose lifts are had at use. stay: in L2, for who reads them next, and for the last time.
+/// begin: false for coefficient form in any case, where the plan is one for tensor cores.
 template <class W>
 void lift(const Engine<W>&, const ConversionPlan<W>&, const Targets&, unsigned rows, void* ext,
-          const void* y, bool stay);
+          const void* y, bool stay, bool begin = true);
 
 }  // namespace jali::backend::cuda

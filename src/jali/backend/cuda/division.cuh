@@ -46,4 +46,11 @@ template <class W>
 void divide_rows(const Engine<W>&, const ConversionPlan<W>&, const Targets&, unsigned rows,
                  const void* y, const Division&);
 
+/// The same of lifts in coefficient form, and whether few long rows are better divided so than by divide().
+template <class W>
+bool divides_few_rows(const Engine<W>&, const ConversionPlan<W>&, unsigned rows);
+template <class W>
+void divide_few_rows(const Engine<W>&, const ConversionPlan<W>&, const Targets&, unsigned rows,
+                     const void* lifted, const Division&);
+
 }  // namespace jali::backend::cuda

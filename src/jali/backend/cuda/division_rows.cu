@@ -110,6 +110,8 @@ struct DivideStore {
   }
 };
 
+constexpr int kFew = 16;  // log2 of the rows' length where few are divided by themselves
+
 }  // namespace
 
 template <class W>
@@ -131,9 +133,34 @@ void divide_rows(const Engine<W>& engine, const ConversionPlan<W>& plan, const T
   }
 }
 
-#define JALI_INSTANTIATE(W)                                                                \
-  template bool divides_by_rows<W>(const Engine<W>&, const ConversionPlan<W>&);            \
-  template void divide_rows<W>(const Engine<W>&, const ConversionPlan<W>&, const Targets&, \
+template <class W>
+bool divides_few_rows(const Engine<W>& engine, const ConversionPlan<W>& plan, unsigned rows) {
+  return plan.tensor.usable() && engine.log_n == kFew && engine.stream.wide_clusters() &&
+         engine.transforms.ntt_variant == own_choice<W>(kFew) &&
+         plan.to_count * rows <= kFewRows<kFew>;
+}
+
+template <class W>
+void divide_few_rows(const Engine<W>& engine, const ConversionPlan<W>& plan, const Targets& targets,
+                     unsigned rows, const void* lifted, const Division& d) {
+  using F = Factor<typename W::R>;
+  if constexpr (std::is_same_v<W, W32>) {
+    const ReadBlock<W> load{static_cast<const typename W::Stored*>(lifted)};
+    const DivideStore<W> store{d, plan.keep.template as<F>(), plan.divide.template as<F>(),
+                               engine.log_n};
+    const Transform<W, false, ReadBlock<W>, DivideStore<W>> t{
+        engine.stream, engine.transforms, load, store,  nullptr,
+        targets.prime, targets.count,     rows, nullptr};
+    t.template one_pass<kFew, true, kFewBlocks<kFew, true>, 4>();
+  }
+}
+
+#define JALI_INSTANTIATE(W)                                                                    \
+  template bool divides_by_rows<W>(const Engine<W>&, const ConversionPlan<W>&);                \
+  template bool divides_few_rows<W>(const Engine<W>&, const ConversionPlan<W>&, unsigned);     \
+  template void divide_few_rows<W>(const Engine<W>&, const ConversionPlan<W>&, const Targets&, \
+                                   unsigned, const void*, const Division&);                    \
+  template void divide_rows<W>(const Engine<W>&, const ConversionPlan<W>&, const Targets&,     \
                                unsigned, const void*, const Division&);
 JALI_INSTANTIATE(W32)
 JALI_INSTANTIATE(W52)

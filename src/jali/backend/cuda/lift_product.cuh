@@ -82,7 +82,7 @@ __device__ __forceinline__ Sixteen<R> read_remote(const R* from, unsigned rank) 
   const auto at = static_cast<unsigned>(__cvta_generic_to_shared(from));
   asm volatile("ld.shared::cluster.v4.u32 {%0, %1, %2, %3}, [%4];"
                : "=r"(u.x), "=r"(u.y), "=r"(u.z), "=r"(u.w)
-               : "r"(row_detail::remote(at, static_cast<int>(rank)))
+               : "r"(cluster::remote(at, static_cast<int>(rank)))
                : "memory");
 #endif
   return v;
@@ -293,8 +293,8 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
     }
   }
   if constexpr (kThen == Then::meets) {
-    row_detail::cluster_arrive();
-    row_detail::cluster_wait();
+    cluster::arrive();
+    cluster::wait();
 #pragma unroll 1
     for (unsigned i = (split * T::kThreads + threadIdx.x) * kV; i < T::kSize;
          i += splits * T::kThreads * kV) {
@@ -315,8 +315,8 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
       write_words<W, kV>(acc0 + out_base + k, r0, prime);
       write_words<W, kV>(acc1 + out_base + k, r1, prime);
     }
-    row_detail::cluster_arrive();  // nobody leaves while others read its sums
-    row_detail::cluster_wait();
+    cluster::arrive();  // nobody leaves while others read its sums
+    cluster::wait();
   }
 }
 

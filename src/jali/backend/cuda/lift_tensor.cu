@@ -352,7 +352,7 @@ TensorPlan::TensorPlan(const Stream& stream, const Config& config, const DigitTa
 
 void lift_by_bytes(const Engine<W32>& engine, const TensorPlan& plan, const DigitTable& table,
                    const Constant& reciprocal, unsigned targets, unsigned rows, void* ext,
-                   const void* y, bool stay) {
+                   const void* y, bool stay, bool begin) {
   const auto launch = [&]<int kLogN, int kM, int kX, int kQuads, int kTeams>() {
     using L = Layout<kM, kX, kQuads>;
     const unsigned tiles = 1u << (engine.log_n - kM - kX);
@@ -368,14 +368,19 @@ void lift_by_bytes(const Engine<W32>& engine, const TensorPlan& plan, const Digi
                  static_cast<const std::uint32_t*>(y), static_cast<std::uint32_t*>(ext), stay);
   };
   with_passes<W32>(engine.log_n, false, [&]<int kM1, int kX1, int kM2, int kX2>() {
-    constexpr int kM = kM1 > 0 ? kM1 : 7, kLogN = kM1 > 0 ? kM1 + kM2 : 0;
-    with_shape(plan.planes(), [&]<int kX, int kQuads>() {
-      const unsigned tiles = 1u << (engine.log_n - kM - kX);
-      const bool spread = tiles * rows * table.digits * plan.most_groups() <=
-                          engine.processors;  // an SM for each team
-      plan.teams() == 1 || spread ? launch.template operator()<kLogN, kM, kX, kQuads, 1>()
-                                  : launch.template operator()<kLogN, kM, kX, kQuads, 2>();
-    });
+    const auto choose = [&]<int kLogN, int kM>() {
+      with_shape(plan.planes(), [&]<int kX, int kQuads>() {
+        const unsigned tiles = 1u << (engine.log_n - kM - kX);
+        const bool spread = tiles * rows * table.digits * plan.most_groups() <=
+                            engine.processors;  // an SM for each team
+        plan.teams() == 1 || spread ? launch.template operator()<kLogN, kM, kX, kQuads, 1>()
+                                    : launch.template operator()<kLogN, kM, kX, kQuads, 2>();
+      });
+    };
+    if constexpr (kM1 > 0) {
+      if (begin) return choose.template operator()<kM1 + kM2, kM1>();
+    }
+    choose.template operator()<0, 7>();
   });
 }
 

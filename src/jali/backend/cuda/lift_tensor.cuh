@@ -44,9 +44,9 @@ class TensorPlan {
   TensorTable table_;
 };
 
-/// stay: as lift has it.
+/// stay, begin: as lift has them.
 void lift_by_bytes(const Engine<W32>&, const TensorPlan&, const DigitTable&,
                    const Constant& reciprocal, unsigned targets, unsigned rows, void* ext,
-                   const void* y, bool stay);
+                   const void* y, bool stay, bool begin);
 
 }  // namespace jali::backend::cuda

@@ -7,13 +7,16 @@
 namespace jali::backend::cuda {
 
 /// How a group reads its twiddles (tables.cuh): as they are; where threads hold neighbouring blocks, leaves
-/// side by side for the threads; or the first of them alone, the others computed.
-enum class Twiddles { shared, leaves, computed };
+/// side by side for the threads; or the first of them alone, the others computed; the same from a block's own copy.
+enum class Twiddles { shared, leaves, computed, fetched };
+/// Of such a copy the entries that all blocks have alike: the table's first.
+constexpr int kAlike = 16;
 
 // A twiddle of stage t + s of a group of the blocks `node` of stage t.
 template <class W, Twiddles kFrom>
 __device__ __forceinline__ typename W::Twiddle twiddle_at(
     const typename W::Twiddle* __restrict__ table, int t, int s, int node, int group) {
+  if constexpr (kFrom == Twiddles::fetched) return table[kAlike + (s << t) + node];
   const int first = 1 << (t + s);
   if constexpr (kFrom == Twiddles::shared) return table[first + (node << s) + group];
   return table[first + (group << t) + node];
@@ -27,7 +30,7 @@ __device__ __forceinline__ void stage(typename W::R* x, int t, int node,
                                       const typename W::Twiddle* __restrict__ table,
                                       const typename W::Prime& prime) {
   constexpr int kHalf = (1 << kG) >> (kS + 1);
-  constexpr bool kComputed = kFrom == Twiddles::computed;
+  constexpr bool kComputed = kFrom == Twiddles::computed || kFrom == Twiddles::fetched;
 #pragma unroll
   for (int p = 0; p < (1 << kG) / 2; ++p) {
     const int group = p / kHalf, at = group * 2 * kHalf + p % kHalf;

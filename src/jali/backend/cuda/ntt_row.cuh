@@ -9,8 +9,10 @@
 // shared memory to write 16 bytes a thread.
 #pragma once
 
+#include <cuda_pipeline_primitives.h>
 #include <cuda_runtime.h>
 
+#include "jali/backend/cuda/cluster.cuh"
 #include "jali/backend/cuda/launch.cuh"
 #include "jali/backend/cuda/ntt_butterflies.cuh"
 #include "jali/backend/cuda/ntt_fused.cuh"
@@ -71,96 +73,23 @@ struct RowShape {
   }
   static constexpr std::size_t kBarrier =  // where a cluster's barrier lies, after the tile
       (static_cast<std::size_t>(kWord) * place((1 << kTile) - 1) + kWord + 7) / 8 * 8;
-  static constexpr std::size_t kBytes = kBarrier + (kLogC > 0 ? 8 : 0);
+  /// Few rows wait for what they read: their blocks fetch the twiddles that they need before anything else, as
+  /// [kAlike] of the table's first, [stage][2^kTree] of the last group's (the first of each block of 2^kLeaf),
+  /// and the stages between as in a table of 2^kTree.
+  static constexpr bool kFetches = kComputed && kLogC > 0 && kHeld == 4;
+  static constexpr int kTree =
+      start(kLast) - kLogC;  // log2 of the tile's blocks where the last group begins
+  static constexpr int kBetween = kAlike + (kLeaf << kTree);
+  static constexpr std::size_t kTwiddles = (kBarrier + (kLogC > 0 ? 8 : 0) + 15) / 16 * 16;
+  static constexpr std::size_t kBytes =
+      kFetches ? kTwiddles + (kBetween + (1 << kTree)) * sizeof(typename W::Twiddle)
+               : kBarrier + (kLogC > 0 ? 8 : 0);
   /// Place in the row of register r of group k, less the thread's base.
   static constexpr __host__ __device__ int offset(int k, int r) {
     const int g = size(k);
     return ((r & ((1 << g) - 1)) << gap(k)) + ((r >> g) << unit_step(k));
   }
 };
-
-namespace row_detail {
-
-__device__ __forceinline__ void cluster_arrive() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-#endif
-}
-// Without waiting for stores: begin_receiving has a fence of its own.
-__device__ __forceinline__ void cluster_arrive_relaxed() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
-#endif
-}
-__device__ __forceinline__ void cluster_wait() {
-#if __CUDA_ARCH__ >= 900
-  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-#endif
-}
-__device__ __forceinline__ unsigned cluster_rank() {
-  unsigned rank = 0;
-#if __CUDA_ARCH__ >= 900
-  asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
-#endif
-  return rank;
-}
-/// The address of a block's shared memory as seen by the blocks of its cluster.
-__device__ __forceinline__ unsigned remote(unsigned shared, int rank) {
-  unsigned at = shared;
-#if __CUDA_ARCH__ >= 900
-  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(at) : "r"(shared), "r"(rank));
-#endif
-  return at;
-}
-// Residues travel by asynchronous stores that the receiving block's barrier counts in bytes: a block waits
-// for what it is to receive and for nothing else. Called by all threads.
-__device__ __forceinline__ void begin_receiving(unsigned barrier, unsigned bytes) {
-#if __CUDA_ARCH__ >= 900
-  if (threadIdx.x == 0) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
-    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-  }
-  __syncwarp();
-  if (threadIdx.x == 0) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
-                 : "memory");
-  }
-  __syncwarp();
-#endif
-}
-__device__ __forceinline__ void received(unsigned barrier) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile(
-      "{\n"
-      ".reg .pred done;\n"
-      "again:\n"
-      "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], 0;\n"
-      "@!done bra again;\n"
-      "}" ::"r"(barrier)
-      : "memory");
-#endif
-}
-__device__ __forceinline__ void send(unsigned at, unsigned barrier, std::uint32_t x) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile(
-      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u32 [%0], %1, [%2];" ::"r"(at),
-      "r"(x), "r"(barrier)
-      : "memory");
-#endif
-}
-__device__ __forceinline__ void send(unsigned at, unsigned barrier, std::uint64_t x) {
-#if __CUDA_ARCH__ >= 900
-  asm volatile(
-      "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.u64 [%0], %1, [%2];" ::"r"(at),
-      "l"(x), "r"(barrier)
-      : "memory");
-#endif
-}
-__device__ __forceinline__ void send(unsigned at, unsigned barrier, double x) {
-  send(at, barrier, static_cast<std::uint64_t>(__double_as_longlong(x)));
-}
-
-}  // namespace row_detail
 
 /// What one thread does for one row.
 template <class W, class S, bool kInverse, class Load, class Store>
@@ -197,13 +126,54 @@ struct RowWorker {
     constexpr Twiddles kFrom = k < kLast      ? Twiddles::shared
                                : S::kComputed ? Twiddles::computed
                                               : Twiddles::leaves;
-    int node = 0;
+    int node = 0;  // in the tile
     if constexpr (k > 0) {
-      node = (rank << (S::kTile - S::length(k))) + (base<k>() >> S::length(k)) +
-             (S::offset(k, kUnit << kG) >> S::length(k));
+      node = (base<k>() >> S::length(k)) + (S::offset(k, kUnit << kG) >> S::length(k));
     }
-    stages<W, kInverse, kFrom, kG>(x + (kUnit << kG), S::start(k), node, twiddle, row.prime);
+    auto* const unit = x + (kUnit << kG);
+    if constexpr (!S::kFetches) {
+      if constexpr (k > 0) node += rank << (S::kTile - S::length(k));
+      stages<W, kInverse, kFrom, kG>(unit, S::start(k), node, twiddle, row.prime);
+    } else if constexpr (k == 0) {
+      stages<W, kInverse, kFrom, kG>(unit, 0, 0, fetched(), row.prime);
+    } else if constexpr (k < kLast) {
+      stages<W, kInverse, kFrom, kG>(unit, S::start(k) - S::kLogC, node, fetched() + S::kBetween,
+                                     row.prime);
+    } else {
+      stages<W, kInverse, Twiddles::fetched, kG>(unit, S::kTree, node, fetched(), row.prime);
+    }
     if constexpr (((kUnit + 1) << kG) < kCount) compute<k, kUnit + 1>(x);
+  }
+
+  __device__ __forceinline__ typename W::Twiddle* fetched() const {
+    return reinterpret_cast<typename W::Twiddle*>(reinterpret_cast<unsigned char*>(shared) +
+                                                  S::kTwiddles);
+  }
+  __device__ __forceinline__ void fetch_twiddles() const {
+    constexpr int kFrom = S::start(kLast), kPairs = S::size(kLast) << (S::kTree - 1);
+    static_assert(sizeof(typename W::Twiddle) == 8 && S::size(0) <= 4 && S::size(kLast) <= 4);
+    auto* const to = fetched();
+#pragma unroll
+    for (int i = thread; i < kPairs; i += S::kThreads) {
+      const int s = i >> (S::kTree - 1), at = 2 * (i & ((1 << (S::kTree - 1)) - 1));
+      __pipeline_memcpy_async(to + kAlike + (s << S::kTree) + at,
+                              twiddle + (1 << (kFrom + s)) + (rank << S::kTree) + at, 16);
+    }
+#pragma unroll
+    for (int i = thread; i < 1 << S::kTree; i += S::kThreads) {
+      if (i == 0) continue;
+      const int s = 31 - __clz(i);  // of the tile
+      __pipeline_memcpy_async(to + S::kBetween + i,
+                              twiddle + (1 << (S::kLogC + s)) + (rank << s) + i - (1 << s), 8);
+    }
+    if (thread < kAlike / 2) __pipeline_memcpy_async(to + 2 * thread, twiddle + 2 * thread, 16);
+    __pipeline_commit();
+  }
+  static __device__ __forceinline__ void twiddles_fetched() {
+    if constexpr (S::kFetches) {
+      __pipeline_wait_prior(0);
+      __syncthreads();
+    }
   }
 
   template <int k>
@@ -300,9 +270,9 @@ struct RowWorker {
       put<0>(x);
       meet<0>();
     } else {
-      using namespace row_detail;
+      using namespace cluster;
       const auto at = static_cast<unsigned>(__cvta_generic_to_shared(shared + S::place(base<0>())));
-      cluster_wait();  // every block has begun
+      wait();  // every block has begun
 #pragma unroll
       for (int r = 0; r < kCount; ++r) {
         constexpr int kMask = (1 << S::kTile) - 1;
@@ -341,6 +311,7 @@ struct RowWorker {
         x[r] = one[0];
       }
     }
+    twiddles_fetched();
     forward_from<0>(x);
     put<kLast>(x);
     if constexpr (requires { store.template ahead<kV>(row, 0); }) {
@@ -363,12 +334,12 @@ struct RowWorker {
       get<0>(x);
     } else {
       // Block r takes columns [r K, (r + 1) K) of the 2^g sub-blocks, K = 2^kColumns, in rows of K.
-      using namespace row_detail;
+      using namespace cluster;
       constexpr int kColumns = S::gap(0) - S::kLogC;
       const int i = base<1>() + (rank << S::kTile);
       const auto at = static_cast<unsigned>(__cvta_generic_to_shared(
           shared + S::place((i >> S::gap(0) << kColumns) + (i & ((1 << kColumns) - 1)))));
-      cluster_wait();  // every block has read its tile
+      wait();  // every block has read its tile
 #pragma unroll
       for (int r = 0; r < kCount; ++r) {
         const int offset = S::offset(1, r);
@@ -387,7 +358,7 @@ struct RowWorker {
   }
   template <int k>
   __device__ __forceinline__ void inverse_from(R (&x)[kCount]) const {
-    if constexpr (k == 1 && S::kLogC > 0) row_detail::cluster_arrive();
+    if constexpr (k == 1 && S::kLogC > 0) cluster::arrive();
     compute<k>(x);
     if constexpr (k > 0) {
       if constexpr (k == 1) {
@@ -419,6 +390,7 @@ struct RowWorker {
       fetch([&](unsigned k, R(&in)[kV]) { load(row, static_cast<int>(k), in); });
     }
     __syncwarp();
+    twiddles_fetched();
     get<kLast>(x);
     inverse_from<kLast>(x);
     const int first = base<0>();
@@ -447,10 +419,9 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
   const unsigned index = limbs.prime[limb];
   if (index == kSkip) return after_predecessor();  // the whole cluster
   if constexpr (S::kLogC > 0) {
-    row_detail::begin_receiving(
-        static_cast<unsigned>(__cvta_generic_to_shared(shared)) + S::kBarrier,
-        S::kWord << S::kTile);
-    if constexpr (!kInverse) row_detail::cluster_arrive_relaxed();
+    cluster::begin_receiving(static_cast<unsigned>(__cvta_generic_to_shared(shared)) + S::kBarrier,
+                             S::kWord << S::kTile);
+    if constexpr (!kInverse) cluster::arrive_relaxed();
   }
   const typename W::Prime prime = primes[index];
   const Row<W> row{limb, b, (static_cast<std::size_t>(limb) * batch + b) << S::kLogN, prime};
@@ -463,8 +434,9 @@ __global__ void __launch_bounds__(S::kThreads, S::kBlocks)
       twiddles + (static_cast<std::size_t>(index) << S::kLogN),
       scale,
       reinterpret_cast<typename W::R*>(shared),
-      S::kLogC == 0 ? 0 : static_cast<int>(row_detail::cluster_rank()),
+      S::kLogC == 0 ? 0 : static_cast<int>(cluster::rank()),
       static_cast<int>(threadIdx.x)};
+  if constexpr (S::kFetches) worker.fetch_twiddles();
   after_predecessor();
   if constexpr (kInverse) {
     worker.inverse();

@@ -187,6 +187,10 @@ void Switcher<W>::divide(std::span<const View> out, std::span<const ConstView> x
     return divide_rows<W>(engine(), p, targets, rows, y.data(), d);
   }
   auto lifted = scratch_.allocate(p.at_use(rows) ? 1 : to.size() * limb_bytes(rows));
+  if (divides_few_rows<W>(engine(), p, rows)) {
+    lift<W>(engine(), p, targets, rows, lifted.data(), y.data(), /*stay=*/false, /*begin=*/false);
+    return divide_few_rows<W>(engine(), p, targets, rows, lifted.data(), d);
+  }
   lift<W>(engine(), p, targets, rows, lifted.data(), y.data(), stay(to.size(), rows));
   cuda::divide<W>(engine(), p, targets, rows, y.data(), lifted.data(), d);
 }
