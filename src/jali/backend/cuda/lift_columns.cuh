@@ -39,50 +39,80 @@ struct Layout {
   }
 };
 
-// The columns of `count` limbs: four(limb, place in the tile) are residues of four neighbouring columns.
+// The columns of `count` limbs: four(limb, place in the tile) are residues of four neighbouring columns. A thread's
+// reads set out together, but for pairs beyond two.
 template <class L, class T, unsigned kThreads, class Four>
 __device__ __forceinline__ void load_columns(std::uint32_t* words, unsigned count, Four&& four) {
   constexpr unsigned kFours = L::kTile / 64;  // units of four threads
-  const auto place = [](unsigned units, unsigned e) {
-    return T::unit(4 * units, 0, T::size_of(0)).local + T::template offset<0>(static_cast<int>(e));
-  };
+  constexpr int kPairs = 4 * L::kEights * kFours * 8 / kThreads,
+                kSingles = 4 * L::kTail * kFours * 8 / kThreads;
+  static_assert(kPairs * kThreads == 4 * L::kEights * kFours * 8);
+  static_assert(kSingles * kThreads == 4 * L::kTail * kFours * 8);
   const auto part = [](const uint4& v, unsigned k) {
     return k == 0 ? v.x : k == 1 ? v.y : k == 2 ? v.z : v.w;
   };
-  constexpr unsigned kPairs = 4 * L::kEights * kFours * 8, kSingles = 4 * L::kTail * kFours * 8;
-  if constexpr (L::kEights > 0) {
+  // Step `step` of this thread: a plane, units, and residues e, e + 1 of a unit.
+  struct At {
+    unsigned plane, units, e;
+  };
+  const auto at = [](int step) -> At {
+    const unsigned i = static_cast<unsigned>(step) * kThreads + threadIdx.x;
+    return {i / (8 * kFours), i / 8 % kFours, i % 8 * 2};
+  };
+  struct Two {
+    uint4 a, b;
+  };
+  const auto two = [&](unsigned limb, const At& w) -> Two {
+    if (limb >= count) return {};
+    const auto place = [&](unsigned e) {
+      return T::unit(4 * w.units, 0, T::size_of(0)).local +
+             T::template offset<0>(static_cast<int>(e));
+    };
+    return {four(limb, place(w.e)), four(limb, place(w.e + 1))};
+  };
+  const auto limb_of_pair = [](unsigned plane) { return plane / 4 * 8 + plane % 4; };
+  struct Pair {
+    Two first, second;
+  };
+  const auto pair = [&](int step) -> Pair {
+    const At w = at(step);
+    const unsigned limb = limb_of_pair(w.plane);
+    return {two(limb, w), two(limb + 4, w)};
+  };
+  Pair next{};
+  if constexpr (kPairs > 0) next = pair(0);
+  Two singles[kSingles];
 #pragma unroll
-    for (unsigned at = threadIdx.x; at < kPairs; at += kThreads) {
-      const unsigned e = at % 8 * 2, units = at / 8 % kFours, plane = at / (8 * kFours);
-      const unsigned limb = plane / 4 * 8 + plane % 4;
-      if (limb >= count) break;
-      const bool both = limb + 4 < count;
-      const unsigned k0 = place(units, e), k1 = place(units, e + 1);
-      const uint4 a0 = four(limb, k0), a1 = four(limb, k1);
-      const uint4 b0 = both ? four(limb + 4, k0) : uint4{},
-                  b1 = both ? four(limb + 4, k1) : uint4{};
+  for (int i = 0; i < kSingles; ++i) {
+    const At w = at(i);
+    singles[i] = two(8 * L::kEights + w.plane, w);
+  }
 #pragma unroll
-      for (unsigned k = 0; k < 4; ++k) {
-        *reinterpret_cast<uint4*>(words + plane * L::kPair + L::in_pair(4 * units + k, e)) = {
-            part(a0, k), part(a1, k), part(b0, k), part(b1, k)};
-      }
+  for (int i = 0; i < kPairs; ++i) {
+    const Pair now = next;
+    if (i + 1 < kPairs) next = pair(i + 1);
+    const At w = at(i);
+    if (limb_of_pair(w.plane) >= count) continue;
+#pragma unroll
+    for (unsigned k = 0; k < 4; ++k) {
+      *reinterpret_cast<uint4*>(words + w.plane * L::kPair + L::in_pair(4 * w.units + k, w.e)) = {
+          part(now.first.a, k), part(now.first.b, k), part(now.second.a, k), part(now.second.b, k)};
     }
   }
 #pragma unroll
-  for (unsigned at = threadIdx.x; at < kSingles; at += kThreads) {
-    const unsigned e = at % 8 * 2, units = at / 8 % kFours, plane = at / (8 * kFours);
-    if (8 * L::kEights + plane >= count) break;
-    const uint4 a0 = four(8 * L::kEights + plane, place(units, e));
-    const uint4 a1 = four(8 * L::kEights + plane, place(units, e + 1));
+  for (int i = 0; i < kSingles; ++i) {
+    const At w = at(i);
+    if (8 * L::kEights + w.plane >= count) continue;
 #pragma unroll
     for (unsigned k = 0; k < 4; ++k) {
-      *reinterpret_cast<uint2*>(words + L::kSingles + plane * L::kSingle +
-                                L::in_single(4 * units + k, e)) = {part(a0, k), part(a1, k)};
+      *reinterpret_cast<uint2*>(words + L::kSingles + w.plane * L::kSingle +
+                                L::in_single(4 * w.units + k, w.e)) = {part(singles[i].a, k),
+                                                                       part(singles[i].b, k)};
     }
   }
 }
 
-// v of each residue, as limb `slot`.
+// v of each residue, as limb `slot`; reciprocal: in shared memory.
 template <class L, unsigned kThreads>
 __device__ __forceinline__ void add_quotients(std::uint32_t* words, unsigned count, unsigned slot,
                                               const double* reciprocal) {

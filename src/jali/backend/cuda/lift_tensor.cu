@@ -125,6 +125,9 @@ __global__ void __launch_bounds__(kTeams* Layout<kM, kX, kQuads>::kTeam, 1)
     }
   };
   if (group < groups) fetch(group, ahead, prime_of(group));
+  auto* const inverse =
+      reinterpret_cast<double*>(words + L::columns(planes));  // until the first exchange
+  if (threadIdx.x < count) inverse[threadIdx.x] = reciprocal[begin + threadIdx.x];
   after_predecessor();
   const std::uint64_t policy = storing_policy(stay);
 
@@ -139,7 +142,7 @@ __global__ void __launch_bounds__(kTeams* Layout<kM, kX, kQuads>::kTeam, 1)
   __pipeline_commit();
   __pipeline_wait_prior(0);
   __syncthreads();
-  add_quotients<L, kThreads>(words, count, planes - 1, reciprocal + begin);
+  add_quotients<L, kThreads>(words, count, planes - 1, inverse);
   __syncthreads();
 
   const unsigned lane = index % 32, of_four = lane % 4, unit = index / 32 * 8 + lane / 4;
