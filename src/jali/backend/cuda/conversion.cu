@@ -147,7 +147,7 @@ ConversionPlan<W>::ConversionPlan(const Stream& stream, const Config& config,
   std::copy(from_primes.begin(), from_primes.end(), from.prime);
   std::vector<F> hats, keeps, divides;
   std::vector<double> reciprocals;
-  std::vector<typename W::Stored> m;
+  std::vector<typename W::Stored> m, halves;
   std::size_t begin = 0;
   for (const std::uint32_t count : digit_limbs) {
     const auto digit = from_primes.subspan(begin, count);
@@ -164,6 +164,7 @@ ConversionPlan<W>::ConversionPlan(const Stream& stream, const Config& config,
       hats.push_back(
           make_factor<W>(mod.mul(mod.inverse(hat), product(multiply, mod)), mod.value()));
       reciprocals.push_back(1.0 / static_cast<double>(mod.value()));
+      halves.push_back(static_cast<typename W::Stored>((mod.value() - 1) / 2));
     }
     for (const PrimeIndex t : to) {
       const arith::Modulus mod(config.primes[t]);
@@ -179,6 +180,7 @@ ConversionPlan<W>::ConversionPlan(const Stream& stream, const Config& config,
   }
   inverse_hat = Constant(stream, hats.data(), hats.size() * sizeof(F));
   reciprocal = Constant(stream, reciprocals.data(), reciprocals.size() * sizeof(double));
+  half = Constant(stream, halves.data(), halves.size() * sizeof(typename W::Stored));
   if constexpr (std::is_same_v<W, W32>) {
     const auto variant = static_cast<ConversionVariant>(chosen_variant(config, "conversion"));
     const unsigned from_limbs = config.n > (std::size_t{1} << kSinglePassUpTo) ? 3 : 5;

@@ -23,6 +23,7 @@ struct ConversionPlan {
   Limbs from{};  // primes of the digits' limbs
   Constant inverse_hat;  // F[from]: N^-1 A (D/q_i)^-1 mod q_i
   Constant reciprocal;  // double[from]: 1 / q_i
+  Constant half;  // Stored[from]: (q_i - 1) / 2
   Constant matrix;  // Stored[digit][to][count + 1]: D/q_i mod p, last -D mod p
   Constant keep;  // F[to]: A / D mod p, of the last digit
   Constant divide;  // F[to]: -1 / D mod p, of the last digit
@@ -68,7 +69,25 @@ struct DirectLift {
   const typename W::Stored* y = nullptr;  // null: lifts are in memory
   const double* reciprocal = nullptr;
   const typename W::Stored* matrix = nullptr;
+  const typename W::Stored* half = nullptr;
 
+  /// Of one limb below 2^32 v is y > (q - 1) / 2, exactly: y / q is at least 1 / (2 q) off one half, and doubles within 2^-52.
+  /// Lazy values.
+  template <int kCount, class K, class F>
+  __device__ __forceinline__ void each_of_one(const DigitTable& table, unsigned digit,
+                                              unsigned target, unsigned rows, unsigned row,
+                                              int log_n, const typename W::Prime& prime, K&& k,
+                                              F&& f) const {
+    const unsigned limb = table.begin[digit];
+    const auto minus_q = W::load(matrix[table.matrix[digit] + 2 * target + 1]);
+    const auto most = half[limb];
+    const auto* from = y + ((static_cast<std::size_t>(limb) * rows + row) << log_n);
+#pragma unroll
+    for (int e = 0; e < kCount; ++e) {
+      const auto x = from[k(e)];
+      f(e, W::reduce(x + (x > most ? minus_q : 0), prime));
+    }
+  }
   /// f(e, lift at k(e)) for e < kCount, of a row of y.
   template <int kCount, int kLimbs, class K, class F>
   __device__ __forceinline__ void each_of(const DigitTable& table, unsigned digit, unsigned target,
@@ -104,7 +123,12 @@ struct DirectLift {
                                        unsigned rows, unsigned row, int log_n,
                                        const typename W::Prime& prime, K&& k, F&& f) const {
     switch (table.count[digit]) {
-      case 1: return each_of<kCount, 1>(table, digit, target, rows, row, log_n, prime, k, f);
+      case 1:
+        if constexpr (sizeof(typename W::Stored) == 4) {
+          return each_of_one<kCount>(table, digit, target, rows, row, log_n, prime, k, f);
+        } else {
+          return each_of<kCount, 1>(table, digit, target, rows, row, log_n, prime, k, f);
+        }
       case 2: return each_of<kCount, 2>(table, digit, target, rows, row, log_n, prime, k, f);
       case 3: return each_of<kCount, 3>(table, digit, target, rows, row, log_n, prime, k, f);
       case 4: return each_of<kCount, 4>(table, digit, target, rows, row, log_n, prime, k, f);
@@ -121,7 +145,7 @@ template <class W>
 DirectLift<W> direct_lift(const ConversionPlan<W>& plan, const void* y) {
   using S = typename W::Stored;
   return {static_cast<const S*>(y), plan.reciprocal.template as<double>(),
-          plan.matrix.template as<S>()};
+          plan.matrix.template as<S>(), plan.half.template as<S>()};
 }
 /// ext: (digit, target, rows, N), coefficient form or, where a transform has two passes, after the
 /// first of them, there in any range that the second may start from. Own rows are left alone; nothing

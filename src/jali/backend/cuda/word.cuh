@@ -44,6 +44,7 @@ struct W32 {
     return least(x, x - p.q);
   }
   // [0, 2q) for any x.
+  static __device__ R reduce(R x, const Prime& p) { return x - __umulhi(x, p.one.companion) * p.q; }
   static __device__ R mul_lazy(R x, Factor<R> f, const Prime& p) {
     return x * f.w - __umulhi(x, f.companion) * p.q;
   }
