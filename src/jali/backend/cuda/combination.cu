@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(kThreads)
   const auto finish = [&](typename W::Stored* d, const typename W::Sum(&sum)[kV]) {
     V v;
 #pragma unroll
-    for (unsigned i = 0; i < kV; ++i) v.v[i] = W::store(W::total(sum[i], prime), prime);
+    for (unsigned i = 0; i < kV; ++i) v.v[i] = W::canonical(W::total(sum[i], prime));
     *reinterpret_cast<V*>(d + at) = v;
   };
   finish(d0, s0), finish(d1, s1);

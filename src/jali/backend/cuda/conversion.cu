@@ -54,7 +54,7 @@ __global__ void convert_kernel(int log_n, Targets targets, DigitTable table, uns
         if ((i + 2) % W::kFold == 0) sum = W::sum_of(W::total(sum, prime));
       }
     }
-    block[t * limb + at] = W::store(W::total(sum, prime), prime);
+    block[t * limb + at] = W::canonical(W::total(sum, prime));
   }
 }
 
@@ -84,7 +84,7 @@ __global__ void convert_large_kernel(int log_n, Targets targets, DigitTable tabl
   }
   W::add(sum, W::load(static_cast<typename W::Stored>(floor_bits(s))), W::load(row[count]), prime);
   out[(static_cast<std::size_t>(digit) * targets.count + t) * limb + at] =
-      W::store(W::total(sum, prime), prime);
+      W::canonical(W::total(sum, prime));
 }
 
 // The first pass of the transform, in place or from y.
@@ -121,7 +121,10 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, true>::kThreads)
     t.template each<0>([&](int e, unsigned at) { x[e] = W::load(row[at]); });
   }
   t.run(x);
-  t.template each<T::kLast>([&](int e, unsigned at) { row[at] = W::store(x[e], prime); });
+  // Words below 4 q serve the second pass as they are.
+  t.template each<T::kLast>([&](int e, unsigned at) {
+    row[at] = sizeof(typename W::R) == 4 ? W::canonical(x[e]) : W::store(x[e], prime);
+  });
 }
 
 }  // namespace

@@ -71,24 +71,7 @@ struct DirectLift {
   const typename W::Stored* matrix = nullptr;
   const typename W::Stored* half = nullptr;
 
-  /// Of one limb below 2^32 v is y > (q - 1) / 2, exactly: y / q is at least 1 / (2 q) off one half, and doubles within 2^-52.
-  /// Lazy values.
-  template <int kCount, class K, class F>
-  __device__ __forceinline__ void each_of_one(const DigitTable& table, unsigned digit,
-                                              unsigned target, unsigned rows, unsigned row,
-                                              int log_n, const typename W::Prime& prime, K&& k,
-                                              F&& f) const {
-    const unsigned limb = table.begin[digit];
-    const auto minus_q = W::load(matrix[table.matrix[digit] + 2 * target + 1]);
-    const auto most = half[limb];
-    const auto* from = y + ((static_cast<std::size_t>(limb) * rows + row) << log_n);
-#pragma unroll
-    for (int e = 0; e < kCount; ++e) {
-      const auto x = from[k(e)];
-      f(e, W::reduce(x + (x > most ? minus_q : 0), prime));
-    }
-  }
-  /// f(e, lift at k(e)) for e < kCount, of a row of y.
+  /// f(e, lift at k(e)) for e < kCount, of a row of y. Lazy values.
   template <int kCount, int kLimbs, class K, class F>
   __device__ __forceinline__ void each_of(const DigitTable& table, unsigned digit, unsigned target,
                                           unsigned rows, unsigned row, int log_n,
@@ -115,7 +98,22 @@ struct DirectLift {
         if ((i + 1) % W::kFold == 0) sum = W::sum_of(W::total(sum, prime));
       }
       W::add(sum, W::load(static_cast<typename W::Stored>(floor_bits(s))), factor[kLimbs], prime);
-      f(e, W::total(sum, prime));
+      f(e, W::total_lazy(sum, prime));
+    }
+  }
+  /// The same of a digit of one limb below 2^32, where v is y > (q - 1) / 2, exactly: y / q is at least 1 / (2 q) off one
+  /// half, and doubles within 2^-52. minus_q: -q mod p.
+  template <int kCount, class K, class F>
+  __device__ __forceinline__ void each_of_one(unsigned limb, typename W::Stored minus_q,
+                                              unsigned rows, unsigned row, int log_n,
+                                              const typename W::Prime& prime, K&& k, F&& f) const {
+    static_assert(sizeof(typename W::Stored) == 4);
+    const auto most = half[limb];
+    const auto* from = y + ((static_cast<std::size_t>(limb) * rows + row) << log_n);
+#pragma unroll
+    for (int e = 0; e < kCount; ++e) {
+      const auto x = from[k(e)];
+      f(e, W::reduce(x + (x > most ? minus_q : 0), prime));
     }
   }
   template <int kCount, class K, class F>
@@ -125,7 +123,8 @@ struct DirectLift {
     switch (table.count[digit]) {
       case 1:
         if constexpr (sizeof(typename W::Stored) == 4) {
-          return each_of_one<kCount>(table, digit, target, rows, row, log_n, prime, k, f);
+          const auto minus_q = matrix[table.matrix[digit] + 2 * target + 1];
+          return each_of_one<kCount>(table.begin[digit], minus_q, rows, row, log_n, prime, k, f);
         } else {
           return each_of<kCount, 1>(table, digit, target, rows, row, log_n, prime, k, f);
         }

@@ -15,7 +15,7 @@ struct Division {
   Limbs source;     // limb of x of an output's limb, kSkip for none
 };
 
-/// A residue: lift divide (+ kept keep) (+ addend), as the two are there.
+/// A residue: lift divide (+ kept keep) (+ addend), as the two are there; canonical addends.
 template <class W>
 __device__ __forceinline__ typename W::Stored divided(typename W::R lift,
                                                       const Factor<typename W::R>& divide,
@@ -24,13 +24,10 @@ __device__ __forceinline__ typename W::Stored divided(typename W::R lift,
                                                       bool has_addend, typename W::Stored addend,
                                                       const typename W::Prime& prime) {
   W::settle_forward(lift, prime);
-  auto r = W::load(W::store(W::mul_lazy(lift, divide, prime), prime));
-  if (has_kept) {
-    const auto x = W::mul_lazy(W::load(kept), keep, prime);
-    r = W::add_mod(r, W::load(W::store(x, prime)), prime);
-  }
-  if (has_addend) r = W::add_mod(r, W::load(addend), prime);
-  return W::store(r, prime);
+  auto r = W::mul_lazy(lift, divide, prime);
+  if (has_kept) r += W::mul_lazy(W::load(kept), keep, prime);
+  const auto sum = W::store(r, prime);
+  return has_addend ? W::canonical(W::add_mod(W::load(sum), W::load(addend), prime)) : sum;
 }
 
 /// out_t = x_{source[t]} keep_t + lifted_t divide_t (+ sigma_g(addend_t)); lifted: (target, parts * batch, N) as

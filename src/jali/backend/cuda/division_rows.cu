@@ -7,7 +7,8 @@ namespace jali::backend::cuda {
 
 namespace {
 
-template <class W>
+/// kLimbs: of the digit, up to two; 0: `count`.
+template <class W, int kLimbs>
 struct LiftLoad {
   using R = typename W::R;
   using Stored = typename W::Stored;
@@ -20,33 +21,51 @@ struct LiftLoad {
   // Some residues at a time, so that sums stay in registers.
   template <int kCount, class K>
   __device__ __forceinline__ void whole(const Row<W>& row, K&& k, R (&x)[kCount]) const {
+    const Stored* factors = direct.matrix + row.limb * (count + 1);
+    if constexpr (kLimbs == 1) {
+      return direct.template each_of_one<kCount>(0, factors[1], rows, row.b, log_n, row.prime, k,
+                                                 [&](int e, R v) { x[e] = v; });
+    }
     constexpr int kPart = 8;
     static_assert(kDirectLimbs < W::kTerms);
-    const Stored* factors = direct.matrix + row.limb * (count + 1);
     const std::size_t limb = static_cast<std::size_t>(rows) << log_n;
 #pragma unroll
     for (int part = 0; part < kCount; part += kPart) {
       const Stored* from = direct.y + (static_cast<std::size_t>(row.b) << log_n);
+      Stored y[kPart][kLimbs == 0 ? 1 : kLimbs];
+      const auto fetch = [&](int i) {
+#pragma unroll
+        for (int e = 0; e < kPart; ++e) y[e][i] = from[k(part + e)];
+        from += limb;
+      };
       typename W::Sum sum[kPart];
       double s[kPart];
 #pragma unroll
       for (int e = 0; e < kPart; ++e) s[e] = 0.5;
-#pragma unroll 1
-      for (unsigned i = 0; i < count; ++i, from += limb) {
+      const auto add = [&](unsigned i, int at) {
         const R factor = W::load(factors[i]);
         const double inverse = direct.reciprocal[i];
 #pragma unroll
         for (int e = 0; e < kPart; ++e) {
-          const R residue = W::load(from[k(part + e)]);
+          const R residue = W::load(y[e][at]);
           s[e] = __fma_rn(exact_double(residue), inverse, s[e]);
           W::add(sum[e], residue, factor, row.prime);
         }
+      };
+      if constexpr (kLimbs == 0) {
+#pragma unroll 1
+        for (unsigned i = 0; i < count; ++i) fetch(0), add(i, 0);
+      } else {
+#pragma unroll
+        for (int i = 0; i < kLimbs; ++i) fetch(i);
+#pragma unroll
+        for (int i = 0; i < kLimbs; ++i) add(static_cast<unsigned>(i), i);
       }
       const R factor = W::load(factors[count]);
 #pragma unroll
       for (int e = 0; e < kPart; ++e) {
         W::add(sum[e], W::load(static_cast<Stored>(floor_bits(s[e]))), factor, row.prime);
-        x[part + e] = W::total(sum[e], row.prime);
+        x[part + e] = W::total_lazy(sum[e], row.prime);
       }
       __syncwarp();  // later loads stay behind it
     }
@@ -125,11 +144,19 @@ void divide_rows(const Engine<W>& engine, const ConversionPlan<W>& plan, const T
                  unsigned rows, const void* y, const Division& d) {
   using F = Factor<typename W::R>;
   if constexpr (sizeof(typename W::R) == 4) {
-    transform_once<W>(
-        engine.stream, engine.transforms,
-        LiftLoad<W>{direct_lift(plan, y), plan.largest_digit, rows, engine.log_n},
-        DivideStore<W>{d, plan.keep.template as<F>(), plan.divide.template as<F>(), engine.log_n},
-        targets.prime, targets.count, rows, engine.log_n);
+    const DivideStore<W> store{d, plan.keep.template as<F>(), plan.divide.template as<F>(),
+                               engine.log_n};
+    const auto divide = [&]<int kLimbs>() {
+      transform_once<W>(
+          engine.stream, engine.transforms,
+          LiftLoad<W, kLimbs>{direct_lift(plan, y), plan.largest_digit, rows, engine.log_n}, store,
+          targets.prime, targets.count, rows, engine.log_n);
+    };
+    switch (plan.largest_digit) {
+      case 1: return divide.template operator()<1>();
+      case 2: return divide.template operator()<2>();
+      default: return divide.template operator()<0>();
+    }
   }
 }
 

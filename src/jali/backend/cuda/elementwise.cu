@@ -101,7 +101,7 @@ __global__ void inner_product_kernel(Shape s, Limbs limbs, const typename W::Pri
     W::add(sum, x, y, prime);
     --room;
   }
-  out[p.at] = W::store(W::total(sum, prime), prime);
+  out[p.at] = W::canonical(W::total(sum, prime));
 }
 
 template <class W>
@@ -117,9 +117,9 @@ __global__ void tensor_kernel(Shape s, Limbs limbs, const typename W::Prime* pri
   typename W::Sum cross;
   W::add(cross, x0, y1, prime);
   W::add(cross, x1, y0, prime);
-  d0[p.at] = W::store(mul_mod<W>(x0, y0, prime), prime);
-  d1[p.at] = W::store(W::total(cross, prime), prime);
-  d2[p.at] = W::store(mul_mod<W>(x1, y1, prime), prime);
+  d0[p.at] = W::canonical(mul_mod<W>(x0, y0, prime));
+  d1[p.at] = W::canonical(W::total(cross, prime));
+  d2[p.at] = W::canonical(mul_mod<W>(x1, y1, prime));
 }
 
 template <class W>
@@ -173,8 +173,8 @@ __global__ void key_product_kernel(Shape s, Limbs limbs, const typename W::Prime
     W::add(s1, x, k1, prime);
     --room;
   }
-  acc0[p.at] = W::store(W::total(s0, prime), prime);
-  acc1[p.at] = W::store(W::total(s1, prime), prime);
+  acc0[p.at] = W::canonical(W::total(s0, prime));
+  acc1[p.at] = W::canonical(W::total(s1, prime));
 }
 
 template <class W>

@@ -27,7 +27,7 @@ __global__ void add_parts_kernel(Rows<W> s, unsigned splits, typename W::Stored*
   if (joining.a0 != nullptr && own != kSkip) {
     join<W>(joining, factors, source, own, row, k, s.log_n, prime, r0, r1);
   }
-  acc0[at] = W::store(r0[0], prime), acc1[at] = W::store(r1[0], prime);
+  acc0[at] = W::canonical(r0[0]), acc1[at] = W::canonical(r1[0]);
 }
 
 }  // namespace

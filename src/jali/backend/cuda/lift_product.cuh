@@ -287,7 +287,7 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
       V v0, v1;
 #pragma unroll
       for (int c = 0; c < kV; ++c) {
-        v0.v[c] = W::store(r0[c], prime), v1.v[c] = W::store(r1[c], prime);
+        v0.v[c] = W::canonical(r0[c]), v1.v[c] = W::canonical(r1[c]);
       }
       *out0 = v0, *out1 = v1;
     }

@@ -181,7 +181,7 @@ __global__ void __launch_bounds__(kTeams* Layout<kM, kX, kQuads>::kTeam, 1)
       b[2 * kQuads - 2] = f.x, b[2 * kQuads - 1] = f.y;
     }
     const Target target = reinterpret_cast<const Target*>(now + L::kTargets)[of_four];
-    const W32::Prime prime{target.q, target.minus_2q, {}, {}};
+    const W32::Prime prime{target.q, target.minus_2q, {}, {}, 0};
     std::uint32_t x[16];
     if (kTeams == 2) product.take();
 #pragma unroll

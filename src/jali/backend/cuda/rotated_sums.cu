@@ -125,8 +125,8 @@ __global__ void __launch_bounds__(kThreads, kBlocks<W, kSums>)
 #pragma unroll
   for (int g = 0; g < kSums; ++g) {
     if (g >= r.sums) break;
-    static_cast<Stored*>(r.out0[g])[row + k] = W::store(W::total(s0[g], prime), prime);
-    static_cast<Stored*>(r.out1[g])[row + k] = W::store(W::total(s1[g], prime), prime);
+    static_cast<Stored*>(r.out0[g])[row + k] = W::canonical(W::total(s0[g], prime));
+    static_cast<Stored*>(r.out1[g])[row + k] = W::canonical(W::total(s1[g], prime));
   }
 }
 

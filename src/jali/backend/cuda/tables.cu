@@ -70,7 +70,8 @@ typename W::Prime make_prime(std::uint64_t q, const arith::Modulus& mod);
 template <>
 W32::Prime make_prime<W32>(std::uint64_t q, const arith::Modulus&) {
   return {static_cast<std::uint32_t>(q), static_cast<std::uint32_t>(0 - 2 * q),
-          make_factor<W32>((std::uint64_t{1} << 32) % q, q), make_factor<W32>(1, q)};
+          make_factor<W32>((std::uint64_t{1} << 32) % q, q), make_factor<W32>(1, q),
+          static_cast<std::uint32_t>(~std::uint64_t{0} / q)};  // q is no power of two
 }
 template <>
 W64::Prime make_prime<W64>(std::uint64_t q, const arith::Modulus& mod) {

@@ -54,8 +54,8 @@ __global__ void __launch_bounds__(kThreads)
 #pragma unroll
   for (int g = 0; g < kSums; ++g) {
     if (g < c.sums) {
-      static_cast<Stored*>(c.out0[g])[at] = W::store(W::total(s0[g], prime), prime);
-      static_cast<Stored*>(c.out1[g])[at] = W::store(W::total(s1[g], prime), prime);
+      static_cast<Stored*>(c.out0[g])[at] = W::canonical(W::total(s0[g], prime));
+      static_cast<Stored*>(c.out1[g])[at] = W::canonical(W::total(s1[g], prime));
     }
   }
 }

@@ -1,7 +1,7 @@
 // Modular arithmetic on the device, one policy a word. A policy works on a register type R:
 //   w32: unsigned 32-bit, Shoup; w64: unsigned 64-bit, Shoup; w52: FP64 fused multiply-add.
 // "Lazy" values of w32 and w64 lie in [0, 4q); of w52 in (-4q, 4q), exact as q < 2^50. Stored residues
-// are canonical, in [0, q).
+// are canonical, in [0, q); canonical() stores what is so already.
 #pragma once
 
 #include <cstdint>
@@ -35,9 +35,11 @@ struct W32 {
     R q, minus_2q;  // -2q modulo 2^32: one instruction adds it and takes the minimum
     Factor<R> beta;  // 2^32 mod q
     Factor<R> one;  // 1, floor(2^32 / q)
+    R low;  // floor(2^64 / q) modulo 2^32: one.companion is its upper half
   };
 
   static __device__ R load(Stored x) { return x; }
+  static __device__ Stored canonical(R x) { return x; }
   static __device__ Stored store(R x, const Prime& p) { return reduce4(x, p); }
   static __device__ R reduce4(R x, const Prime& p) {
     x = least(x, x + p.minus_2q);
@@ -80,10 +82,15 @@ struct W32 {
   static constexpr int kTerms = 15;  // products in a sum that total() takes
   static constexpr unsigned kFold = kTerms - 1;
   static __device__ void add(Sum& s, R a, R b, const Prime&) { s.s += std::uint64_t{a} * b; }
+  // [0, 4q): of s floor(2^64 / q) / 2^64, less than one below s / q, three fractions are left out. Modulo 2^32.
+  static __device__ R total_lazy(const Sum& s, const Prime& p) {
+    const R high = static_cast<R>(s.s >> 32), low = static_cast<R>(s.s);
+    const R quotient =
+        __umulhi(high, p.low) + high * p.one.companion + __umulhi(low, p.one.companion);
+    return low - quotient * p.q;
+  }
   static __device__ R total(const Sum& s, const Prime& p) {  // canonical
-    return reduce4(
-        mul_lazy(static_cast<R>(s.s >> 32), p.beta, p) + mul_lazy(static_cast<R>(s.s), p.one, p),
-        p);
+    return reduce4(total_lazy(s, p), p);
   }
   static __device__ Sum sum_of(R x) { return {x}; }
   static __device__ R add_mod(R a, R b, const Prime& p) { return least(a + b, a + b - p.q); }
@@ -103,6 +110,7 @@ struct W64 {
   };
 
   static __device__ R load(Stored x) { return x; }
+  static __device__ Stored canonical(R x) { return x; }
   static __device__ Stored store(R x, const Prime& p) { return reduce4(x, p.q); }
   static __device__ R reduce4(R x, R q) {
     x = least(x, x - 2 * q);
@@ -137,9 +145,10 @@ struct W64 {
     s.lo += lo;
     s.hi += __umul64hi(a, b) + (s.lo < lo);
   }
-  static __device__ R total(const Sum& s, const Prime& p) {
-    return reduce4(mul_lazy(s.hi, p.beta, p) + mul_lazy(s.lo, p.one, p), p.q);
+  static __device__ R total_lazy(const Sum& s, const Prime& p) {
+    return mul_lazy(s.hi, p.beta, p) + mul_lazy(s.lo, p.one, p);
   }
+  static __device__ R total(const Sum& s, const Prime& p) { return reduce4(total_lazy(s, p), p.q); }
   static __device__ Sum sum_of(R x) { return {x, 0}; }
   static __device__ R add_mod(R a, R b, const Prime& p) { return least(a + b, a + b - p.q); }
   static __device__ R sub_mod(R a, R b, const Prime& p) { return least(a - b, a - b + p.q); }
@@ -162,6 +171,7 @@ struct W52 {
   static __device__ Stored to_bits(R x) {
     return static_cast<Stored>(__double_as_longlong(x + 0x1p52)) & 0x000fffffffffffffull;
   }
+  static __device__ Stored canonical(R x) { return to_bits(x); }
   static __device__ Stored store(R x, const Prime& p) {
     x = reduce(x, p);
     return to_bits(x < 0 ? x + p.q : x);
@@ -205,6 +215,7 @@ struct W52 {
   static constexpr int kTerms = 4;
   static constexpr unsigned kFold = kTerms - 1;
   static __device__ void add(Sum& s, R a, R b, const Prime& p) { s.s += mul(a, b, p); }
+  static __device__ R total_lazy(const Sum& s, const Prime& p) { return reduce(s.s, p); }
   static __device__ R total(const Sum& s, const Prime& p) {
     const R x = reduce(s.s, p);
     return x < 0 ? x + p.q : x;
