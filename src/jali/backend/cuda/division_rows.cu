@@ -1,5 +1,5 @@
 // Mathematics: division.cu. One launch: a row of the transform is lifted where it is read and divided where
-// it is written, so that lifts never see memory.
+// it is written, so that lifts never see memory. Few long rows have lifts from memory, and are divided likewise.
 #include "jali/backend/cuda/division.cuh"
 #include "jali/backend/cuda/ntt_transform.cuh"
 
@@ -7,7 +7,7 @@ namespace jali::backend::cuda {
 
 namespace {
 
-/// kLimbs: of the digit, up to two; 0: `count`.
+/// kLimbs: of the digit, up to two, read together; 0: `count`, one after the other (more would spill).
 template <class W, int kLimbs>
 struct LiftLoad {
   using R = typename W::R;
@@ -129,7 +129,7 @@ struct DivideStore {
   }
 };
 
-constexpr int kFew = 16;  // log2 of the rows' length where few are divided by themselves
+constexpr int kFew = 16;  // log2 of the rows' length where few are divided so
 
 }  // namespace
 
