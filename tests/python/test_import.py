@@ -1,10 +1,15 @@
-"""The base package needs NumPy and nothing else."""
+"""The base package needs NumPy and nothing else, and leaves the rest of the process alone."""
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import textwrap
+
+import pytest
+
+from jali import _jali
 
 BLOCKED = """
     import sys
@@ -57,3 +62,10 @@ def test_import_loads_no_more_than_it_needs() -> None:
             assert name not in sys.modules, name
     """)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux" or not shutil.which("nm"), reason="needs Linux's nm")
+def test_extension_gives_the_process_its_entry_alone() -> None:
+    listing = ["nm", "--dynamic", "--defined-only", "--format=posix", _jali.__file__]
+    symbols = subprocess.run(listing, capture_output=True, text=True, check=True).stdout
+    assert [line.split()[0] for line in symbols.splitlines()] == ["PyInit__jali"]

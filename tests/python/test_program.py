@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import gc
-import re
 import threading
 import time
 import weakref
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -161,9 +159,7 @@ def test_map_halves_a_batch_that_is_too_large(world, kind):
     batcher = server.batcher(function)
     for (v, _), y in zip(pairs, batcher([b for _, b in pairs]), strict=True):
         np.testing.assert_allclose(client.decrypt(y), -v, atol=1e-6)
-    memory = Path("/proc/meminfo")  # on Linux
-    free = re.findall("MemAvailable.*", memory.read_text() if memory.exists() else "")
-    assert refused == [4], (seen, batcher.curve, free)
+    assert refused == [4], (seen, batcher.curve)
     assert batcher.batch <= 2
 
 
