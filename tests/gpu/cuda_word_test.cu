@@ -1,11 +1,13 @@
-// Sums of products of 32-bit residues against their definition, at the ends of their range.
+// Sums of products against their definition, at the ends of their range.
 #include <gtest/gtest.h>
 
 #include <random>
+#include <type_traits>
 #include <vector>
 
 #include "jali/arith/primes.h"
 #include "jali/backend/cuda/check.cuh"
+#include "jali/backend/cuda/reduce.cuh"
 #include "jali/backend/cuda/tables.cuh"
 #include "jali/backend/ops.h"
 
@@ -21,19 +23,32 @@ __global__ void total_kernel(const W32::Prime* primes, const std::uint64_t* sums
   out[at] = {W32::total({sums[at]}, prime), W32::total_lazy({sums[at]}, prime)};
 }
 
-TEST(CudaWord, TotalsOfAnySumAreRight) {
-  if (backend::cuda_device_count() == 0) {
-    GTEST_SKIP() << "no NVIDIA GPU on this machine: the CUDA engine is not tested";
-  }
-  constexpr std::size_t kSums = 1024;
-  backend::Config config{Word::w32, 1024, {}, 2, ""};
-  for (int bits = 14; bits <= 30; ++bits) {  // the largest prime of each size
+/// The largest prime of each size.
+backend::Config config_of(Word word, int most_bits) {
+  backend::Config config{word, 1024, {}, 2, ""};
+  for (int bits = 14; bits <= most_bits; ++bits) {
     for (auto q = (std::uint64_t{1} << bits) - 2047;; q -= 2048) {
       if (!arith::is_prime(q)) continue;
       config.primes.push_back(q);
       break;
     }
   }
+  return config;
+}
+
+template <class T>
+std::vector<T> fetch(const Constant& from, std::size_t count) {
+  std::vector<T> to(count);
+  check(cudaMemcpy(to.data(), from.as<T>(), count * sizeof(T), cudaMemcpyDeviceToHost), "copy");
+  return to;
+}
+
+TEST(CudaWord, TotalsOfAnySumAreRight) {
+  if (backend::cuda_device_count() == 0) {
+    GTEST_SKIP() << "no NVIDIA GPU on this machine: the CUDA engine is not tested";
+  }
+  constexpr std::size_t kSums = 1024;
+  const backend::Config config = config_of(Word::w32, 30);
   const unsigned seed = std::random_device{}();
   SCOPED_TRACE("seed " + std::to_string(seed));
   std::mt19937_64 random(seed);
@@ -66,14 +81,69 @@ TEST(CudaWord, TotalsOfAnySumAreRight) {
   total_kernel<<<static_cast<unsigned>(config.primes.size()), kSums, 0, stream.get()>>>(
       tables.primes.as<W32::Prime>(), in.as<std::uint64_t>(), const_cast<uint2*>(out.as<uint2>()));
   stream.synchronize();
-  std::vector<uint2> got(sums.size());
-  check(cudaMemcpy(got.data(), out.as<uint2>(), got.size() * sizeof(uint2), cudaMemcpyDeviceToHost),
-        "copy");
+  const auto got = fetch<uint2>(out, sums.size());
   for (std::size_t i = 0; i < sums.size(); ++i) {
     const std::uint64_t q = config.primes[i / kSums];
     ASSERT_EQ(got[i].x, sums[i] % q) << sums[i] << " modulo " << q;
     ASSERT_LT(got[i].y, 4 * q) << sums[i];
     ASSERT_EQ(got[i].y % q, sums[i] % q) << sums[i];
+  }
+}
+
+// out[prime][sum]
+template <class W>
+__global__ void total96_kernel(const typename W::Prime* primes, const Sum96* sums,
+                               std::uint64_t* out) {
+  const auto prime = primes[blockIdx.x];
+  out[blockIdx.x * blockDim.x + threadIdx.x] = W::canonical(total(sums[threadIdx.x], prime));
+}
+
+template <class W>
+class CudaWordSums : public ::testing::Test {};
+using Words = ::testing::Types<W32, W52, W64>;
+TYPED_TEST_SUITE(CudaWordSums, Words);
+
+TYPED_TEST(CudaWordSums, OfAnySizeAreReduced) {
+  using W = TypeParam;
+  if (backend::cuda_device_count() == 0) {
+    GTEST_SKIP() << "no NVIDIA GPU on this machine: the CUDA engine is not tested";
+  }
+  constexpr bool kIsW32 = std::is_same_v<W, W32>;
+  const auto config = config_of(kIsW32                   ? Word::w32
+                                : std::is_same_v<W, W52> ? Word::w52
+                                                         : Word::w64,
+                                kIsW32 ? 30 : 32);
+  const unsigned seed = std::random_device{}();
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  std::mt19937_64 random(seed);
+  std::vector<Sum96> sums;
+  const std::uint32_t ends[] = {0, 1, 127, ~0U - 1, ~0U};  // 2^64 - 1 and more meets every carry
+  for (const auto a : ends) {
+    for (const auto b : ends) {
+      for (const auto c : ends) sums.push_back({{a, b, c}});
+    }
+  }
+  const auto word = [&] { return static_cast<std::uint32_t>(random()); };
+  while (sums.size() < 512) sums.push_back({{word(), word(), word()}});
+  while (sums.size() < 1024) sums.push_back({{word(), ~0U, word()}});
+  const Stream stream(0);
+  const Tables<W> tables(stream, config);
+  const std::vector<std::uint64_t> poison(config.primes.size() * sums.size(), 0x5a5a5a5a5a5a5a5a);
+  const Constant in(stream, sums.data(), sums.size() * sizeof(Sum96));
+  const Constant out(stream, poison.data(), poison.size() * sizeof(poison[0]));
+  total96_kernel<W>
+      <<<static_cast<unsigned>(config.primes.size()), static_cast<unsigned>(sums.size()), 0,
+         stream.get()>>>(tables.primes.template as<typename W::Prime>(), in.as<Sum96>(),
+                         const_cast<std::uint64_t*>(out.as<std::uint64_t>()));
+  stream.synchronize();
+  const auto got = fetch<std::uint64_t>(out, poison.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const std::uint64_t q = config.primes[i / sums.size()];
+    const Sum96& s = sums[i % sums.size()];
+    const auto high = static_cast<unsigned __int128>(s.w[2]) << 64;
+    const auto all = high | static_cast<std::uint64_t>(s.w[1]) << 32 | s.w[0];
+    ASSERT_EQ(got[i], static_cast<std::uint64_t>(all % q))
+        << s.w[2] << ", " << s.w[1] << ", " << s.w[0] << " modulo " << q;
   }
 }
 

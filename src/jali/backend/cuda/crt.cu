@@ -10,8 +10,8 @@
 #include <algorithm>
 
 #include "jali/arith/modulus.h"
-#include "jali/backend/cuda/check.cuh"
 #include "jali/backend/cuda/crt.cuh"
+#include "jali/backend/cuda/launch.cuh"
 #include "jali/backend/cuda/reduce.cuh"
 
 namespace jali::backend::cuda {
@@ -29,6 +29,7 @@ using u64 = std::uint64_t;
 template <class W>
 __global__ void crt_mod_kernel(Shape s, Limbs limbs, const typename W::Prime* primes,
                                typename W::Stored* out, const u64* integers, unsigned words) {
+  after_predecessor();
   const unsigned t = blockIdx.z, b = blockIdx.y;
   const typename W::Prime prime = primes[limbs.prime[t]];
   const unsigned k = blockIdx.x * blockDim.x + threadIdx.x;
@@ -50,6 +51,7 @@ __global__ void __launch_bounds__(kThreads)
     crt_mul_kernel(Shape s, Limbs limbs, const typename W::Prime* primes,
                    const uint4* __restrict__ powers, typename W::Stored* out,
                    const u64* __restrict__ integers, unsigned words) {
+  after_predecessor();
   const unsigned first = blockIdx.z * kVectors, groups = (s.limb_count + kGroup - 1) / kGroup;
   const unsigned k = blockIdx.x * blockDim.x + threadIdx.x;
   const std::size_t at = (static_cast<std::size_t>(blockIdx.y) << s.log_n) + k;
@@ -58,7 +60,7 @@ __global__ void __launch_bounds__(kThreads)
   const uint4* power[kVectors];
 #pragma unroll
   for (unsigned v = 0; v < kVectors; ++v) power[v] = powers + min(first + v, groups - 1) * row;
-  Sum96 sum[kVectors][2][kGroup];
+  Sum96 sum[kVectors][kPieces][kGroup];
 #pragma unroll 4
   for (unsigned w = 0; w < words; ++w) {
     const u64 x = integers[w * stride + at];
@@ -85,7 +87,12 @@ __global__ void __launch_bounds__(kThreads)
       const unsigned limb = (first + v) * kGroup + i;
       if (limb >= s.limb_count) return;
       const typename W::Prime prime = primes[limbs.prime[limb]];
-      out[limb * stride + at] = W::store(total(sum[v][0][i], sum[v][1][i], prime), prime);
+      const auto& low = sum[v][0][i];
+      if constexpr (kPieces == 1) {
+        out[limb * stride + at] = W::canonical(total(low, prime));
+      } else {
+        out[limb * stride + at] = W::canonical(total(low, sum[v][1][i], prime));
+      }
     }
   }
 }
@@ -147,6 +154,7 @@ struct IcrtTile {
 template <class W, IcrtMethod kMethod, int kPieces>
 __global__ void __launch_bounds__(kMaxWarps* kWarp, 6) icrt_kernel(Icrt<W> a, Limbs limbs) {
   extern __shared__ __align__(16) unsigned char shared[];
+  after_predecessor();
   const unsigned lane = threadIdx.x % kWarp, warp = threadIdx.x / kWarp;
   const unsigned warps = blockDim.x / kWarp, count = a.s.limb_count;
   const IcrtTile tile(shared, a.chunks, warps);
@@ -379,17 +387,16 @@ void crt(const Stream& stream, const Tables<W>& t, const CrtPlan& plan, const Sh
   auto* to = static_cast<typename W::Stored*>(out);
   const unsigned blocks = (1u << s.log_n) / kThreads;
   if (method == CrtMethod::mod) {
-    crt_mod_kernel<W><<<dim3(blocks, s.batch, s.limb_count), kThreads, 0, stream.get()>>>(
-        s, limbs, primes, to, integers, words);
+    launch(stream, "crt", crt_mod_kernel<W>, dim3(blocks, s.batch, s.limb_count), kThreads, 0, 1, s,
+           limbs, primes, to, integers, words);
   } else {
     const unsigned groups = (s.limb_count + kGroup - 1) / kGroup;
     const bool many = (std::size_t{s.batch} * groups << s.log_n) > 2 * kFewThreads;
     auto* kernel = plan.pieces == 1 ? (many ? crt_mul_kernel<W, 1, 2> : crt_mul_kernel<W, 1, 1>)
                                     : (many ? crt_mul_kernel<W, 2, 2> : crt_mul_kernel<W, 2, 1>);
-    kernel<<<dim3(blocks, s.batch, many ? (groups + 1) / 2 : groups), kThreads, 0, stream.get()>>>(
-        s, limbs, primes, plan.powers.as<uint4>(), to, integers, words);
+    launch(stream, "crt", kernel, dim3(blocks, s.batch, many ? (groups + 1) / 2 : groups), kThreads,
+           0, 1, s, limbs, primes, plan.powers.as<uint4>(), to, integers, words);
   }
-  check_launch(stream, "crt");
 }
 
 template <class W>
@@ -414,9 +421,8 @@ void icrt(const Stream& stream, const Tables<W>& t, const IcrtPlan<W>& plan, con
                      : (plan.pieces == 1 ? icrt_kernel<W, kGarner, 1> : icrt_kernel<W, kGarner, 2>);
   const unsigned warps = std::min(kMaxWarps, plan.chunks);
   const std::size_t bytes = IcrtTile::bytes(plan.chunks, warps, plan.rows);
-  allow_shared(kernel, bytes);
-  kernel<<<dim3((1u << s.log_n) / kWarp, s.batch), warps * kWarp, bytes, stream.get()>>>(a, limbs);
-  check_launch(stream, "icrt");
+  launch(stream, "icrt", kernel, dim3((1u << s.log_n) / kWarp, s.batch), warps * kWarp, bytes, 1, a,
+         limbs);
 }
 
 #define JALI_INSTANTIATE(W)                                                                \

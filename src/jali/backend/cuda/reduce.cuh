@@ -52,13 +52,24 @@ struct Sum96 {
   __device__ std::uint64_t high() const { return w[1] | static_cast<std::uint64_t>(w[2]) << 32; }
 };
 
+/// a mod q, canonical; q < 2^32.
+__device__ inline W32::R total(const Sum96& a, const W32::Prime& p) {
+  const std::uint64_t high = W32::total_lazy({a.high()}, p);  // below 4q, so 2^32
+  return from_u64(high << 32 | a.w[0], p);
+}
+__device__ inline W64::R total(const Sum96& a, const W64::Prime& p) {
+  const auto q = static_cast<std::uint32_t>(p.q), beta = static_cast<std::uint32_t>(p.beta.w);
+  const std::uint64_t above = static_cast<std::uint64_t>(a.w[2]) * beta;  // 2^64 a.w[2]
+  std::uint64_t s = a.low() + above;
+  if (s < above) s += beta;  // below 2^64: s was below `above`, that is below (2^32 - 1)^2
+  s -= __umul64hi(s, p.one.companion) * q;  // [0, 2q)
+  return least(s, s - q);
+}
+
 /// (a + 2^32 b) mod q, canonical.
 __device__ inline W32::R total(const Sum96& a, const Sum96& b, const W32::Prime& p) {
-  const auto horner = [&](W32::R high, std::uint32_t low) {
-    return from_u64(static_cast<std::uint64_t>(high) << 32 | low, p);
-  };
-  const W32::R r = horner(from_u64(b.high(), p), b.w[0]);  // b
-  return W32::add_mod(horner(r, 0), horner(from_u64(a.high(), p), a.w[0]), p);
+  const std::uint64_t high = total(b, p);
+  return W32::add_mod(from_u64(high << 32, p), total(a, p), p);
 }
 __device__ inline W64::R total(const Sum96& a, const Sum96& b, const W64::Prime& p) {
   const std::uint64_t low = a.low() + (static_cast<std::uint64_t>(b.w[0]) << 32);
@@ -72,5 +83,6 @@ __device__ inline W52::R total(const Sum96& a, const Sum96& b, const W52::Prime&
   W52::add(s, from_u64(high, p), mul_mod<W52>(beta, beta, p), p);
   return W52::total(s, p);
 }
+__device__ inline W52::R total(const Sum96& a, const W52::Prime& p) { return total(a, Sum96{}, p); }
 
 }  // namespace jali::backend::cuda
