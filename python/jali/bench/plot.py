@@ -107,7 +107,9 @@ def run(argv: Sequence[str]) -> int:
     except ImportError:
         raise Unsupported("plots need matplotlib: pip install 'jali[bench]'") from None
     figure, axes = pyplot.subplots(1, len(panels), figsize=(7 * len(panels), 5), squeeze=False)
+    styles = pyplot.cycler(linestyle=["-", "--", ":", "-."]) * pyplot.rcParams["axes.prop_cycle"]
     for place, (axis, lines) in zip(axes[0], panels.items(), strict=True):
+        place.set_prop_cycle(styles)  # no two of forty alike
         for label, points in sorted(lines.items()):
             place.plot(*zip(*points, strict=True), marker="o", markersize=3, label=label)
         place.set_xlabel(AXES[axis])
