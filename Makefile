@@ -90,7 +90,7 @@ cuda: $(NVCC) ## compile the CUDA engine and its tests; they skip where there is
 	@$(call logged,ctest --test-dir build/cuda/tests/gpu -j $(JOBS) --output-on-failure --no-tests=error) \
 	  $(call or_say,run 'make gpu-check' on the GPU)
 
-gpu-check: ## where there are a GPU and nvcc, without network: tests/gpu, figures (ALLOW_SKIPS=1: though tests are left out)
+gpu-check: ## where there are a GPU and nvcc, without network: tests/gpu, figures (ALLOW_SKIPS=1: though GoogleTest lacks)
 	tools/gpu_check.sh build/gpu $(JOBS)
 
 gpu-sanitize: ## after gpu-check: compute-sanitizer's memcheck and racecheck over every kernel

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# On a machine with an NVIDIA GPU, nvcc, CMake, Ninja, nanobind and scikit-build-core; needs no network. Builds
-# what is not built, runs tests/gpu and the Python tests on the GPU, and only if they pass takes the figures of
-# bench/gpu_table.py and the comparison of words: JSON lines with device and commit in bench/results/.
-# Tests that cannot run here are named again at the end, with exit status 4 unless ALLOW_SKIPS=1.
+# On a machine with an NVIDIA GPU, nvcc, CMake, nanobind and NumPy; needs no network. Builds what is not built, runs
+# tests/gpu and the Python tests on the GPU, and only if they pass takes the figures of bench/gpu_table.py and
+# the comparison of words: JSON lines with device and commit in bench/results/. What cannot run here is named again
+# at the end: Python tests for want of pytest or hypothesis; tests/gpu, for want of GoogleTest, with exit status 4
+# unless ALLOW_SKIPS=1.
 # Usage: tools/gpu_check.sh BUILD [JOBS]; IMAGES=FILE adds the mnist demo. JALI_CUDA_ARCHITECTURES: as in
 # cmake/cuda.cmake; what the GPUs here have by default.
 set -euo pipefail
@@ -10,7 +11,7 @@ build=$1 jobs=${2:-$(nproc)}
 python=${PYTHON:-python3}
 shards=$((jobs < 8 ? jobs : 8))
 say() { echo "gpu-check: $*"; }
-left_out=()
+left_out=() incomplete=0
 leave_out() { left_out+=("$*") && say "$*"; }
 
 lacks() { say "$*" >&2; exit 1; }
@@ -20,25 +21,28 @@ command -v nvidia-smi >/dev/null && nvidia-smi --query-gpu=name,driver_version -
 [ -n "${CUDACXX:-}" ] || command -v nvcc >/dev/null || [ -x "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" ] ||
   "$python" -c 'import nvidia.cu13' 2>/dev/null ||
   lacks "nvcc was not found: put the CUDA toolkit's bin on the PATH, or set CUDA_HOME or CUDACXX"
-for tool in cmake ninja; do
-  command -v $tool >/dev/null || lacks "$tool was not found: $python -m pip install $tool, or your system's package"
-done
-for module in pip numpy nanobind scikit_build_core; do
+command -v cmake >/dev/null || lacks "cmake was not found: $python -m pip install cmake, or your system's package"
+for module in numpy nanobind; do
   "$python" -c "import $module" 2>/dev/null ||
-    lacks "$python has no $module: $python -m pip install ${module//_/-} (PYTHON=... names another Python)"
+    lacks "$python has no $module: $python -m pip install $module (PYTHON=... names another Python)"
 done
+# CMake's own generator is slower, and does.
+if command -v ninja >/dev/null; then export CMAKE_GENERATOR=Ninja; else unset CMAKE_GENERATOR; fi
 # The generation of the GPU that is here, unless told otherwise; the development build's is 9.0.
 architectures=${JALI_CUDA_ARCHITECTURES:-$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null |
   tr -d . | grep -xE '[0-9]+' | sort -u | paste -sd ';' || true)}
 architectures=${architectures:-90}
 
 gtest=ON
-if ! { [ -e /usr/src/googletest/CMakeLists.txt ] || [ -e /usr/include/gtest/gtest.h ] || [ -n "${GTest_DIR:-}" ]; }; then
+root=${GTest_ROOT:-/usr}
+if ! { [ -e "$root/src/googletest/CMakeLists.txt" ] || [ -e "$root/include/gtest/gtest.h" ] ||
+  [ -n "${GTest_DIR:-}" ]; }; then
   timeout 10 curl -sfI https://github.com >/dev/null 2>&1 || gtest=OFF
 fi
-cmake -G Ninja -S . -B "$build" -DJALI_CUDA=ON "-DJALI_CUDA_ARCHITECTURES=$architectures" -DJALI_BUILD_TESTS=$gtest \
-  -DJALI_BUILD_BENCH=ON >/dev/null
-cmake --build "$build" -j "$jobs" --target bench_gpu_ops bench_gpu_programs bench_gpu_switch \
+interpreter=$("$python" -c 'import sys; print(sys.executable)')
+cmake -S . -B "$build" -DJALI_CUDA=ON "-DJALI_CUDA_ARCHITECTURES=$architectures" -DJALI_BUILD_TESTS=$gtest \
+  -DJALI_BUILD_BENCH=ON -DJALI_BUILD_PYTHON=ON "-DPython_EXECUTABLE=$interpreter" >/dev/null
+cmake --build "$build" -j "$jobs" --target _jali bench_gpu_ops bench_gpu_programs bench_gpu_switch \
   bench_bootstrap bootstrap_many
 if [ $gtest = ON ]; then
   tests=$(sed -nE 's/^ *jali_test\(([a-z_]+).*/test_\1/p' tests/gpu/CMakeLists.txt)
@@ -52,18 +56,23 @@ if [ $gtest = ON ]; then
     for part in "${parts[@]}"; do wait "$part"; done
   done
 else
-  leave_out "tests/gpu are left out: GoogleTest is neither in /usr/src/googletest nor installed (Debian: libgtest-dev)"
+  incomplete=1
+  leave_out "tests/gpu are left out: GoogleTest is neither in $root/src/googletest nor installed (Debian: libgtest-dev)"
 fi
 
-"$python" -m pip install -q --no-build-isolation --no-deps --no-index --upgrade --target "$build/site" \
-  --config-settings=build-dir="$build" --config-settings=build.targets=_jali --config-settings=cmake.define.JALI_CUDA=ON \
-  "--config-settings=cmake.define.JALI_CUDA_ARCHITECTURES=$architectures" \
-  --config-settings=cmake.define.JALI_BUILD_TESTS=$gtest --config-settings=cmake.define.JALI_BUILD_BENCH=ON .
-export PYTHONPATH=$PWD/$build/site
-if "$python" -c 'import pytest, hypothesis' 2>/dev/null; then
-  JALI_DEVICE=cuda "$python" -m pytest -q tests/python
+site=$PWD/$build/site
+rm -rf "$site" && mkdir -p "$site" && cp -r python/jali "$site"
+cmake --install "$build" --component python --prefix "$site" >/dev/null
+export PYTHONPATH=$site
+if "$python" -c 'import pytest' 2>/dev/null; then
+  ignored=()
+  if ! "$python" -c 'import hypothesis' 2>/dev/null; then
+    for file in $(grep -l '^from hypothesis' tests/python/*.py); do ignored+=("--ignore=$file"); done
+    leave_out "Python tests are left out (${ignored[*]}): hypothesis is missing for $python"
+  fi
+  JALI_DEVICE=cuda "$python" -m pytest -q tests/python "${ignored[@]}"
 else
-  leave_out "the Python tests are left out: pytest or hypothesis is missing for $python"
+  leave_out "the Python tests are left out: pytest is missing for $python"
 fi
 
 mkdir -p bench/results
@@ -80,7 +89,6 @@ for preset in n15_small n16_fast n16_precise n16_real n17_deep; do
   case $status in 0) ;; 3) say "$preset is left out: this GPU's memory is too small" ;; *) exit $status ;; esac
 done
 say "figures are in $results"
-if [ ${#left_out[@]} -gt 0 ]; then
-  for what in "${left_out[@]}"; do say "$what"; done
-  [ "${ALLOW_SKIPS:-0}" = 1 ] || { say "FAILED: not everything was tested; ALLOW_SKIPS=1 lets that pass" >&2; exit 4; }
-fi
+for what in "${left_out[@]}"; do say "$what"; done
+[ $incomplete = 0 ] || [ "${ALLOW_SKIPS:-0}" = 1 ] ||
+  { say "FAILED: tests/gpu did not run; ALLOW_SKIPS=1 lets that pass" >&2; exit 4; }

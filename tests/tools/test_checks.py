@@ -143,11 +143,19 @@ STUBS = (
 
 
 @pytest.mark.parametrize(
-    ("tools", "test_status", "allow", "status"),
-    [(True, 0, "", 0), (False, 0, "", 4), (False, 0, "1", 0), (True, 1, "1", 1)],
+    ("lacking", "test_status", "allow", "status"),
+    [
+        ("", 0, "", 0),
+        ("", 1, "1", 1),
+        ("pytest", 0, "", 0),
+        ("hypothesis", 0, "", 0),
+        ("gtest", 0, "", 4),
+        ("gtest", 0, "1", 0),
+        ("numpy", 0, "1", 1),
+    ],
 )
-def test_gpu_check_fails_where_tests_are_left_out_or_fail(
-    tmp_path: Path, tools: bool, test_status: int, allow: str, status: int
+def test_gpu_check_says_what_is_left_out_and_fails_for_tests_of_the_gpu(
+    tmp_path: Path, lacking: str, test_status: int, allow: str, status: int
 ) -> None:
     def command(name: str, text: str) -> None:
         plant(tmp_path, {name: "#!/bin/bash\n" + text})
@@ -155,18 +163,29 @@ def test_gpu_check_fails_where_tests_are_left_out_or_fail(
 
     for name in ("nvidia-smi", "cmake", "git"):
         command(f"bin/{name}", "exit 0\n")
-    command("bin/python", f'[[ "$*" != *pytest* ]] || exit {0 if tools else 1}\n')
+    command("bin/curl", "exit 1\n")
+    command("bin/python", f'echo "ran $*"; [[ "$*" != *import*{lacking or "nothing"}* ]]\n')
     command("build/tests/gpu/test_gpu_x", f"exit {test_status}\n")
     for name in STUBS:
         command(f"build/bench/cpp/{name}", 'echo "$0 $*"\n')
-    plant(tmp_path, {"tests/gpu/CMakeLists.txt": "jali_test(gpu_x SOURCES x.cpp)\n"})
+    plant(
+        tmp_path,
+        {
+            "tests/gpu/CMakeLists.txt": "jali_test(gpu_x SOURCES x.cpp)\n",
+            "tests/python/test_some.py": "from hypothesis import given\n",
+            "tests/python/test_rest.py": "",
+            "python/jali/__init__.py": "",
+            "build/site/jali/left_from_before.py": "",
+        },
+    )
     done = subprocess.run(
         ["bash", str(ROOT / "tools" / "gpu_check.sh"), "build", "2"],
         cwd=tmp_path,
         env={
             "PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin",
             "PYTHON": str(tmp_path / "bin" / "python"),
-            "GTest_DIR": "here",
+            "GTest_ROOT": str(tmp_path),
+            "GTest_DIR": "" if lacking == "gtest" else "here",
             "ALLOW_SKIPS": allow,
         },
         capture_output=True,
@@ -174,11 +193,16 @@ def test_gpu_check_fails_where_tests_are_left_out_or_fail(
         check=False,
     )
     assert done.returncode == status, done.stdout + done.stderr
-    if test_status == 0:
-        last = done.stdout.split("figures are in")[1]
-        assert ("Python tests are left out" in last) == (not tools)
-    else:
+    if lacking == "numpy" or test_status:
         assert "figures are in" not in done.stdout
+        return
+    assert [p.name for p in (tmp_path / "build/site/jali").iterdir()] == ["__init__.py"]
+    assert ("-m pytest -q tests/python" in done.stdout) == (lacking != "pytest")
+    assert ("--ignore=tests/python/test_some.py" in done.stdout) == (lacking == "hypothesis")
+    assert "--ignore=tests/python/test_rest.py" not in done.stdout
+    last = done.stdout.split("figures are in")[1]
+    assert ("left out" in last) == bool(lacking)
+    assert {"gtest": "tests/gpu are"}.get(lacking, lacking) in last
 
 
 DOCUMENT = """

@@ -107,9 +107,10 @@ def run(argv: Sequence[str]) -> int:
     except ImportError:
         raise Unsupported("plots need matplotlib: pip install 'jali[bench]'") from None
     figure, axes = pyplot.subplots(1, len(panels), figsize=(7 * len(panels), 5), squeeze=False)
-    styles = pyplot.cycler(linestyle=["-", "--", ":", "-."]) * pyplot.rcParams["axes.prop_cycle"]
+    strokes, colours = ("-", "--", ":", "-."), pyplot.rcParams["axes.prop_cycle"].by_key()["color"]
+    styles = {"color": [*colours] * 4, "linestyle": [s for s in strokes for _ in colours]}
     for place, (axis, lines) in zip(axes[0], panels.items(), strict=True):
-        place.set_prop_cycle(styles)  # no two of forty alike
+        place.set_prop_cycle(**styles)  # no two of forty alike
         for label, points in sorted(lines.items()):
             place.plot(*zip(*points, strict=True), marker="o", markersize=3, label=label)
         place.set_xlabel(AXES[axis])
