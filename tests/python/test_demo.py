@@ -213,6 +213,8 @@ def test_what_would_fail_at_the_end_fails_before_any_work(
     def never() -> None:
         raise AssertionError("images were read")
 
+    if "--png" in arguments:
+        pytest.importorskip("PIL.Image", reason="Pillow is not installed")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(data, "load_digits", never)
     with pytest.raises(error):
