@@ -9,12 +9,20 @@ BIN := $(CURDIR)/.venv/bin
 RELEASE := build/release
 LOGS := build/logs
 
+# What `make test` and `make check` run, in this order.
+CHECKS := lint cpp-test py-test docs-test cuda sanitize tsan fuzz
+# `make test` takes a share of a check where the whole takes long; `make check`, and a check run alone, all of it.
+SHARE := whole
+test: SHARE := brief
+test: FUZZ_SECONDS := 10
+# $(call share,BRIEF,WHOLE)
+share = $(if $(filter brief,$(SHARE)),$(1),$(2))
+
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test install build lint cpp-test py-test docs-test cuda gpu-check gpu-sanitize fuzz sanitize docs \
-  format clean
+.PHONY: help demo test check summary install build $(CHECKS) gpu-check gpu-sanitize docs format clean
 export PATH := $(BIN):$(PATH)
 export CMAKE_GENERATOR := Ninja
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
@@ -22,7 +30,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 # $(call or_say,WHAT TO DO): ends a recipe line that may fail.
 or_say = || { echo "make $@ failed: $(1)" >&2; exit 1; }
-# $(call logged,COMMAND): runs it, and keeps what it printed for the summary of `make test`.
+# $(call logged,COMMAND): runs it, and keeps what it printed for the summary.
 logged = mkdir -p $(LOGS); { $(1); } 2>&1 | tee $(LOGS)/$@.txt
 CXX_SOURCES = find src tests fuzz python -name '*.h' -o -name '*.cpp'
 PY_SOURCES = python tests tools examples bench
@@ -33,11 +41,11 @@ help: ## this list
 demo: install ## install, then classify handwritten digits that the server never sees
 	$(BIN)/jali demo digits $(call or_say,run '.venv/bin/jali doctor' and read its advice)
 
-test: lint cpp-test py-test docs-test cuda sanitize fuzz ## install, then every check and test
-	@echo; echo "== summary"
-	@for log in cpp-test cuda sanitize; do printf '%-10s ' $$log; grep -h 'tests passed' $(LOGS)/$$log.txt | tail -1; done
-	@for log in lint docs-test fuzz; do printf '%-10s ' $$log; tail -1 $(LOGS)/$$log.txt; done
-	@printf '%-10s ' py-test; tail -1 $(LOGS)/py-test.txt
+test: $(CHECKS) summary ## install, then a share of every check, in 25 minutes on 2 cores: what CI runs on every change
+check: $(CHECKS) summary ## install, then all of every check, in hours: before a release
+summary:
+	@echo; echo "== $(SHARE) share of every check"
+	@for log in $(CHECKS); do printf '%-10s ' $$log; tail -1 $(LOGS)/$$log.txt; done
 
 # --- installing and building ---------------------------------------------------------------------
 .venv/tools: pyproject.toml
@@ -65,11 +73,12 @@ lint: build ## layers, headers, formats, clang-tidy, ruff, mypy
 	@$(call logged,tools/lint.sh $(RELEASE) $(JOBS)) $(call or_say,'make format' mends formats; the rest is named above)
 
 cpp-test: build ## the C++ tests
-	@$(call logged,ctest --test-dir $(RELEASE) -j $(JOBS) --output-on-failure --no-tests=error) \
+	@$(call logged,tools/ctest.sh $(RELEASE) $(JOBS) $(call share,-LE long)) \
 	  $(call or_say,repeat one test with $(RELEASE)/tests/ROOM/test_ROOM --gtest_filter=NAME)
 
 py-test: build ## the Python tests
-	@$(call logged,python -m pytest) $(call or_say,repeat one test with .venv/bin/python -m pytest -k NAME)
+	@$(call logged,python -m pytest $(call share,-m 'not long')) \
+	  $(call or_say,repeat one test with .venv/bin/python -m pytest -k NAME)
 
 docs-test: build ## every code block of the documents and every script of examples/
 	@$(call logged,python tools/run_docs.py README.md CONTRIBUTING.md docs examples --build $(RELEASE)) \
@@ -84,10 +93,11 @@ $(NVCC): | .venv/tools
 	@chmod -R u+x build/nvcc/nvidia/cu13/bin build/nvcc/nvidia/cu13/nvvm/bin
 
 cuda: $(NVCC) ## compile the CUDA engine and its tests; they skip where there is no GPU
-	CUDACXX=$(CURDIR)/$(NVCC) cmake -S . -B build/cuda -DJALI_CUDA=ON -DJALI_BUILD_TESTS=ON >/dev/null
+	CUDACXX=$(CURDIR)/$(NVCC) cmake -S . -B build/cuda -DJALI_CUDA=ON -DJALI_BUILD_TESTS=ON \
+	  -DJALI_WERROR=$(WERROR) >/dev/null
 	cmake --build build/cuda --target gpu_tests \
 	  $(call or_say,the CUDA engine does not compile: the lines above name the place)
-	@$(call logged,ctest --test-dir build/cuda/tests/gpu -j $(JOBS) --output-on-failure --no-tests=error) \
+	@$(call logged,tools/ctest.sh build/cuda/tests/gpu $(JOBS)) \
 	  $(call or_say,run 'make gpu-check' on the GPU)
 
 gpu-check: ## where there are a GPU and nvcc, without network: tests/gpu, figures (ALLOW_SKIPS=1: though GoogleTest lacks)
@@ -96,24 +106,41 @@ gpu-check: ## where there are a GPU and nvcc, without network: tests/gpu, figure
 gpu-sanitize: ## after gpu-check: compute-sanitizer's memcheck and racecheck over every kernel
 	tools/gpu_sanitize.sh build/gpu
 
-# One build serves both: with clang where it works, because libFuzzer comes with it.
-SANITIZED := build/sanitize
-SANITIZED_CXX = $(shell echo 'int main() {}' | clang++ -fsanitize=address,undefined -x c++ - -o /dev/null \
+# With clang where it works, because libFuzzer comes with it.
+SANITIZER_CXX = $(shell echo 'int main() {}' | clang++ -fsanitize=address,undefined -x c++ - -o /dev/null \
   2>/dev/null && echo clang++ || echo $${CXX:-c++})
-.PHONY: sanitized
-sanitized: .venv/tools
-	cmake -S . -B $(SANITIZED) -DCMAKE_CXX_COMPILER=$(SANITIZED_CXX) -DCMAKE_BUILD_TYPE=None \
-	  -DCMAKE_CXX_FLAGS="-O1 -g1" "-DJALI_SANITIZE=address;undefined" \
-	  -DJALI_BUILD_TESTS=ON -DJALI_BUILD_FUZZ=ON >/dev/null
-	cmake --build $(SANITIZED)
+# $(call sanitizing,FOLDER,SANITIZERS,CMAKE DEFINITIONS,TARGETS)
+define sanitizing
+cmake -S . -B $(1) -DCMAKE_CXX_COMPILER=$(SANITIZER_CXX) -DCMAKE_BUILD_TYPE=None -DCMAKE_CXX_FLAGS="-O1 -g1" \
+  "-DJALI_SANITIZE=$(2)" -DJALI_BUILD_TESTS=ON $(3) >/dev/null
+cmake --build $(1) --target $(4)
+endef
+# $(call programs,NAMES): ctest's choice of these test programs.
+empty :=
+programs = -R '^($(subst $(empty) ,|,$(strip $(1))))[.]'
 
-sanitize: sanitized ## the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
-	@$(call logged,ctest --test-dir $(SANITIZED) -j $(JOBS) --output-on-failure --no-tests=error) \
+# The brief share: the rooms that take bytes and addresses apart.
+ASAN := build/sanitize
+ASAN_TESTS = $(call share,base random device primes arith_reductions ring wire)
+.PHONY: asan
+asan: .venv/tools  # one build for the tests and the fuzzers
+	$(call sanitizing,$(ASAN),address;undefined,-DJALI_BUILD_FUZZ=ON,$(if $(ASAN_TESTS),$(ASAN_TESTS:%=test_%) fuzzers,all))
+
+sanitize: asan ## the C++ tests under AddressSanitizer and UndefinedBehaviorSanitizer
+	@$(call logged,tools/ctest.sh $(ASAN) $(JOBS) $(if $(ASAN_TESTS),$(call programs,$(ASAN_TESTS)))) \
 	  $(call or_say,the sanitizer's report is above)
 
-fuzz: sanitized ## every loader fuzzed for FUZZ_SECONDS (by libFuzzer where there is clang)
-	@$(call logged,tools/fuzz.sh $(SANITIZED) $(FUZZ_SECONDS) $(JOBS)) \
-	  $(call or_say,the input that failed is under $(SANITIZED)/findings)
+# The programs whose tests start threads; the brief share: the pools of threads and of memory.
+TSAN := build/tsan
+TSAN_TESTS = backend_cpu device $(call share,,api backend_cross backend_trace ckks)
+tsan: .venv/tools ## the concurrent C++ tests under ThreadSanitizer
+	$(call sanitizing,$(TSAN),thread,,$(TSAN_TESTS:%=test_%))
+	@$(call logged,tools/ctest.sh $(TSAN) $(JOBS) $(call programs,$(TSAN_TESTS))) \
+	  $(call or_say,the sanitizer's report is above)
+
+fuzz: asan ## every loader fuzzed for FUZZ_SECONDS (by libFuzzer where there is clang)
+	@$(call logged,tools/fuzz.sh $(ASAN) $(FUZZ_SECONDS) $(JOBS)) \
+	  $(call or_say,the input that failed is under $(ASAN)/findings)
 
 # --- the rest ------------------------------------------------------------------------------------
 docs: build ## the documents and the Python reference as a site in build/site

@@ -1,0 +1,128 @@
+"""`make test` and `make check`: what each runs is what CONTRIBUTING.md says, and CI runs the first."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+
+def commands(target: str) -> dict[str, str]:
+    """Of each check that the target runs, the command whose output is kept."""
+    done = subprocess.run(
+        ["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    kept = re.findall(r"\{ (.+); \} 2>&1 \| tee build/logs/([a-z-]+)\.txt", done.stdout)
+    return {name: command for command, name in kept}
+
+
+def documented() -> dict[str, tuple[str, str]]:
+    """Of each check in CONTRIBUTING.md's table, its share of `make test` and of `make check`."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = text.split("| check |")[1].split("\n\n")[0]
+    rows = re.findall(r"^\| `([a-z-]+)` \| (.+?) \| (.+?) \|$", table, re.MULTILINE)
+    return {name: (brief, whole) for name, brief, whole in rows}
+
+
+@pytest.mark.parametrize("target", ["test", "check"])
+def test_every_documented_check_runs_and_no_other(target: str) -> None:
+    assert sorted(commands(target)) == sorted(documented())
+
+
+def test_shares_differ_where_the_table_says_so() -> None:
+    brief, whole = commands("test"), commands("check")
+    for name, (in_test, in_check) in documented().items():
+        assert (in_test == in_check) == (brief[name] == whole[name]), name
+        if name in ("sanitize", "tsan", "cpp-test", "py-test"):
+            assert whole[name] == commands(name)[name], f"make {name} alone takes the whole"
+    assert " -LE long" in brief["cpp-test"] and "-m 'not long'" in brief["py-test"]
+    assert all("long" not in command for command in whole.values())
+
+
+def stubs(folder: Path, **scripts: str) -> None:
+    folder.mkdir()
+    for name, text in scripts.items():
+        (folder / name.replace("_", "-")).write_text("#!/bin/bash\n" + text)
+        (folder / name.replace("_", "-")).chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "clang", "runs", "installs"),
+    [
+        ([], 0, "test", set()),
+        ([], 1, "test", {"clang", "libclang-rt-dev"}),
+        (["check"], 0, "check", {"valgrind"}),
+    ],
+)
+def test_ci_runs_make_test_and_installs_what_it_needs(
+    tmp_path: Path, arguments: list[str], clang: int, runs: str, installs: set[str]
+) -> None:
+    # A PATH of stubs and of what the shell itself needs; this clang may lack its sanitizers.
+    stubs(
+        tmp_path / "bin",
+        make='echo "make $*"\n',
+        apt_get='echo "apt-get $*"\n',
+        id="echo 0\n",
+        ccache="",
+        **{"c++": "", "clang++": f"exit {clang}\n"},
+    )
+    for tool in ("bash", "dirname"):
+        (tmp_path / "bin" / tool).symlink_to(f"/bin/{tool}")
+    done = subprocess.run(
+        ["/bin/bash", str(ROOT / ".ci" / "run"), *arguments],
+        env={"PATH": str(tmp_path / "bin")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = done.stdout.splitlines()
+    assert lines[-1] == f"make {runs} WERROR=ON"
+    installed = {p for line in lines if " install " in line for p in line.split()[5:]}
+    assert installed - {"libgtest-dev"} == installs
+
+
+@pytest.mark.parametrize(
+    ("status", "log", "says"),
+    [
+        (0, "[  PASSED  ] 5 tests.\n[  PASSED  ] 1 test.\n", "6 tests passed, 0 skipped"),
+        (
+            0,
+            "[  PASSED  ] 0 tests.\n[  SKIPPED ] 3 tests, listed below:\n[  SKIPPED ] A.B\n",
+            "0 tests passed, 3 skipped",
+        ),
+        (0, "nothing ran\n", None),
+        (8, "[  PASSED  ] 5 tests.\n", None),
+    ],
+)
+def test_ctest_counts_tests_and_fails_where_one_does(
+    tmp_path: Path, status: int, log: str, says: str | None
+) -> None:
+    stubs(tmp_path / "bin", ctest=f"exit {status}\n")
+    file = tmp_path / "Testing" / "Temporary" / "LastTest.log"
+    file.parent.mkdir(parents=True)
+    file.write_text(log)
+    done = subprocess.run(
+        ["bash", str(ROOT / "tools" / "ctest.sh"), str(tmp_path), "2"],
+        env={"PATH": f"{tmp_path / 'bin'}:/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode == 0) == (says is not None)
+    assert says is None or done.stdout.splitlines()[-1] == says
+
+
+def test_every_part_of_a_long_filter_names_tests() -> None:
+    """A filter that names nothing would leave long tests to `make test`, unseen."""
+    for lists in (ROOT / "tests").rglob("CMakeLists.txt"):
+        sources = "".join(f.read_text(encoding="utf-8") for f in lists.parent.glob("*.cpp"))
+        tests = re.findall(r"^TEST(?:_[PF])?\((\w+),\s*(\w+)\)", sources, re.MULTILINE)
+        for filter_ in re.findall(r'LONG "?([^"\s)]+)', lists.read_text(encoding="utf-8")):
+            for part in filter_.split(":"):
+                # Parametrised tests are Instance/Suite.Name/parameter.
+                pattern = re.escape(part).replace(r"\*", ".*")
+                names = [f"{i}{suite}.{name}{p}" for suite, name in tests
+                         for i, p in (("", ""), ("Any/", "/any"))]  # fmt: skip
+                assert any(re.fullmatch(pattern, name) for name in names), (lists, part)
