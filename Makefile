@@ -130,9 +130,9 @@ sanitize: asan ## the C++ tests under AddressSanitizer and UndefinedBehaviorSani
 	@$(call logged,tools/ctest.sh $(ASAN) $(JOBS) $(if $(ASAN_TESTS),$(call programs,$(ASAN_TESTS)))) \
 	  $(call or_say,the sanitizer's report is above)
 
-# The programs whose tests start threads; the brief share: the pools of threads and of memory.
+# The programs whose tests start threads; the brief share: the pools of threads and of memory, and seeds.
 TSAN := build/tsan
-TSAN_TESTS = backend_cpu device $(call share,,api backend_cross backend_trace ckks)
+TSAN_TESTS = backend_cpu base device random $(call share,,api backend_cross backend_trace ckks)
 tsan: .venv/tools ## the concurrent C++ tests under ThreadSanitizer
 	$(call sanitizing,$(TSAN),thread,,$(TSAN_TESTS:%=test_%))
 	@$(call logged,tools/ctest.sh $(TSAN) $(JOBS) $(call programs,$(TSAN_TESTS))) \

@@ -114,6 +114,22 @@ def test_ctest_counts_tests_and_fails_where_one_does(
     assert says is None or done.stdout.splitlines()[-1] == says
 
 
+def test_thread_sanitizer_sees_every_program_that_starts_threads() -> None:
+    threaded = set()
+    for lists in (ROOT / "tests").rglob("CMakeLists.txt"):
+        if lists.parent.name == "gpu":
+            continue  # ThreadSanitizer does not know the driver
+        programs = re.findall(r"jali_test\((\w+)([^)]*)\)", lists.read_text(encoding="utf-8"))
+        for name, rest in programs:
+            for source in re.findall(r"\w+\.cpp", rest):
+                text = (lists.parent / source).read_text(encoding="utf-8")
+                if re.search(r"std::(j?thread|async)\b", text):
+                    threaded.add(name)
+    assert threaded >= {"backend_cpu", "device"}
+    chosen = re.search(r"-R '\^\((.+)\)\[", commands("check")["tsan"])
+    assert chosen and threaded <= set(chosen[1].split("|"))
+
+
 def test_every_part_of_a_long_filter_names_tests() -> None:
     """A filter that names nothing would leave long tests to `make test`, unseen."""
     for lists in (ROOT / "tests").rglob("CMakeLists.txt"):
