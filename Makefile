@@ -11,6 +11,8 @@ LOGS := build/logs
 
 # What `make test` and `make check` run, in this order.
 CHECKS := lint cpp-test py-test docs-test cuda sanitize tsan fuzz
+# What `make check` runs besides.
+ONLY_CHECK :=
 # `make test` takes a share of a check where the whole takes long; `make check`, and a check run alone, all of it.
 SHARE := whole
 test: SHARE := brief
@@ -22,7 +24,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test check summary install build $(CHECKS) gpu-check gpu-sanitize docs format clean
+.PHONY: help demo test check summary install build $(CHECKS) $(ONLY_CHECK) gpu-check gpu-sanitize docs format clean
 export PATH := $(BIN):$(PATH)
 export CMAKE_GENERATOR := Ninja
 export CMAKE_BUILD_PARALLEL_LEVEL := $(JOBS)
@@ -42,10 +44,10 @@ demo: install ## install, then classify handwritten digits that the server never
 	$(BIN)/jali demo digits $(call or_say,run '.venv/bin/jali doctor' and read its advice)
 
 test: $(CHECKS) summary ## install, then a share of every check, in 25 minutes on 2 cores: what CI runs on every change
-check: $(CHECKS) summary ## install, then all of every check, in hours: before a release
+check: $(CHECKS) $(ONLY_CHECK) summary ## install, then all of every check: before a release
 summary:
 	@echo; echo "== $(SHARE) share of every check"
-	@for log in $(CHECKS); do printf '%-10s ' $$log; tail -1 $(LOGS)/$$log.txt; done
+	@for log in $(CHECKS) $(call share,,$(ONLY_CHECK)); do printf '%-10s ' $$log; tail -1 $(LOGS)/$$log.txt; done
 
 # --- installing and building ---------------------------------------------------------------------
 .venv/tools: pyproject.toml
