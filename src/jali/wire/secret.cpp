@@ -40,7 +40,7 @@ rlwe::SecretKey secret_from_bytes(std::span<const std::uint8_t> bytes,
   const auto in = reader.raw(params->n() / 4);
   reader.finish();
   reader.charge(params->n() * sizeof(std::int64_t));
-  std::vector<std::int64_t, WipingAllocator<std::int64_t>> s(params->n());
+  SecretVector<std::int64_t> s(params->n());
   unsigned invalid = 0;
   for (std::size_t k = 0; k < s.size(); ++k) {
     const unsigned code = in[k / 4] >> (2 * (k % 4)) & 3;
