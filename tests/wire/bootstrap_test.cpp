@@ -40,7 +40,7 @@ void expect_equal(const ring::Poly& a, const ring::Poly& b) {
 TEST(BootstrapBytes, ParametersAndKeysComeBack) {
   for (const Word word : {Word::w32, Word::w52, Word::w64}) {
     const Objects o(literal(word));
-    const auto params = params_from_bytes(to_bytes(*o.params));
+    const auto params = params_from_bytes(to_bytes(*o.params), testing::kAnySecurity);
     EXPECT_EQ(params->hash(), o.params->hash());
     EXPECT_EQ(params->bootstrap(), o.params->bootstrap());
     const auto keys = keys_of(o);
@@ -73,7 +73,9 @@ TEST(BootstrapBytes, DamageIsRefused) {
     } catch (const Error&) {
     }
   };
-  const auto load_params = [](const Bytes& b) { return to_bytes(*params_from_bytes(b)); };
+  const auto load_params = [](const Bytes& b) {
+    return to_bytes(*params_from_bytes(b, testing::kAnySecurity));
+  };
   const auto load_keys = [&](const Bytes& b) {
     return to_bytes(from_bytes<rlwe::EvaluationKeys>(b, o.params, *o.ring));
   };
