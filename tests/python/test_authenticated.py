@@ -125,7 +125,7 @@ def test_a_request_is_no_reply(key: bytes, sealed: bytes) -> None:
 
 def test_wrong_arguments_are_named(key: bytes, sealed: bytes) -> None:
     for bad in (b"", key[:31], key + b"\0"):
-        with pytest.raises(jali.InvalidArgument, match="32 bytes.*new_key"):
+        with pytest.raises(jali.InvalidArgument, match=r"32 bytes.*new_key"):
             authenticated.seal_reply(bad, REPLY, request=REQUEST, place=PLACE)
     with pytest.raises(jali.InvalidArgument, match="key must be bytes"):
         authenticated.seal_reply("k" * 32, REPLY, request=REQUEST, place=PLACE)  # type: ignore[arg-type]

@@ -320,13 +320,13 @@ TEST(HostileParams, NumbersThatAreNone) {
 
 TEST(HostileParams, NamesAreText) {
   CkksLiteral l;
-  for (const std::string good : {"", "plain", "Größe 2^14", "パラメータ", "\xf0\x9f\x94\x91"}) {
+  for (const char* good : {"", "plain", "Größe 2^14", "パラメータ", "\xf0\x9f\x94\x91"}) {
     l.name = good;
     const auto made = CkksParams::create(l);
     EXPECT_EQ(params_from_bytes(to_bytes(*made))->literal().name, good);
   }
   const auto made = CkksParams::create(CkksLiteral{});
-  for (const std::string bad :
+  for (const std::string& bad :
        {std::string("\xff"), std::string("a\nb"), std::string("\0", 1), std::string("\x1b[2J"),
         std::string("\x7f"), std::string("\xc2\x85"), std::string("\xc0\xaf"), std::string("\x80"),
         std::string("\xe2\x82"), std::string("\xed\xa0\x80"), std::string("\xf4\x90\x80\x80"),
