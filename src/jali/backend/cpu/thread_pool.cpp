@@ -51,10 +51,13 @@ class ThreadPool::Crew {
 };
 
 ThreadPool::Crew::Crew(int workers, const Start& start) {
-  try {
-    workers_.reserve(static_cast<std::size_t>(workers));
-    for (int i = 0; i < workers; ++i) workers_.push_back(start([this] { worker(); }));
-  } catch (...) {  // a limit on threads, or no memory for a stack: those that run are enough
+  workers_.reserve(static_cast<std::size_t>(workers));
+  for (int i = 0; i < workers; ++i) {
+    try {
+      workers_.push_back(start([this] { worker(); }));
+    } catch (...) {  // a limit on threads, or no memory for a stack
+      break;
+    }
   }
 }
 

@@ -50,7 +50,7 @@ class ThreadPool {
 
   std::unique_ptr<Crew> crew_;  // null without workers
   // A child cannot join what it lacks, nor destroy what its parent's workers sleep on: it forgets them.
-  AtFork at_fork_{{{}, {}, [this] { static_cast<void>(crew_.release()); }}};
+  AtFork at_fork_{{{}, {}, [this] { [[maybe_unused]] Crew* left = crew_.release(); }}};
 };
 
 }  // namespace jali::backend::cpu
