@@ -15,7 +15,7 @@ import checking
 OPS = "src/jali/backend/ops.h"
 TEST = "tests/gpu/cuda_levels_test.cpp"
 # They describe an engine and compute nothing.
-DESCRIBING = {"name", "config", "memory", "pool"}
+DESCRIBING = {"name", "config", "memory", "pool", "threads"}
 VIRTUAL = re.compile(r"^  virtual [^;{(~]*?(\w+)\(", re.MULTILINE)
 CALL = re.compile(r"\bo\.ops\s*\.(\w+)\(")
 

@@ -106,8 +106,8 @@ def main(argv: Sequence[str]) -> int:
         else:
             shown = ", ".join(f"{name} {seconds_text(taken)}" for name, taken in tried.items())
             rows.append((word, log_n, tuning.text(best), shown))
-    path = tuning.write(device, found)
     if not options.json:
         table(f"Choices for {tuning.key(device)}", ("word", "log N", "chosen", "tried"), rows)
+    path = tuning.write(device, found)
     print(f"wrote {path}", file=sys.stderr)
     return 0

@@ -6,6 +6,7 @@ They lie in the user's cache folder, by device and version of Jali; an Evaluator
 
 from __future__ import annotations
 
+import copy
 import functools
 import json
 import os
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from jali import _jali
-from jali.errors import InvalidArgument
+from jali.errors import InvalidArgument, Unsupported
 
 __all__ = ["Choices", "cache_file", "chosen", "families", "key", "resolved", "text", "write"]
 
@@ -50,10 +51,10 @@ def chosen(device: str, word: str, log_n: int) -> Choices:
 
     Warns, once, of a file that cannot be used; the engine's own choices serve then.
     """
-    path = cache_file()
     try:
+        path = cache_file()
         changed = path.stat().st_mtime_ns
-    except OSError:
+    except (OSError, RuntimeError):  # no file, or nobody's home
         return {}
     if device != "cpu" and not re.fullmatch(r"cuda:\d{1,3}", device):
         return {}  # the engine refuses it
@@ -66,9 +67,10 @@ def _read(path: Path, changed: int) -> dict[str, dict[str, dict[str, Choices]]]:
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         return _checked(content)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else error
         warnings.warn(
-            f"{path} cannot be used ({error}), so every engine makes its own choices: run 'jali tune' "
+            f"{path} cannot be used ({why}), so every engine makes its own choices: run 'jali tune' "
             "again, or delete the file",
             RuntimeWarning,
             stacklevel=2,
@@ -105,21 +107,38 @@ def _items(value: Any) -> Iterator[tuple[str, Any]]:
 
 
 def write(device: str, found: dict[str, dict[str, Choices]]) -> Path:
-    """Adds a device's choices to the file; what is damaged there is replaced."""
+    """Adds a device's choices to the file, in folders made for it; what is damaged there is replaced.
+
+    Raises Unsupported where it cannot be written; it is as it was then, and nothing lies beside it.
+    """
     path = cache_file()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        devices = dict(_read(path, path.stat().st_mtime_ns)) if path.exists() else {}
-    mine = devices.setdefault(key(device), {})
-    for word, rings in found.items():
-        mine.setdefault(word, {}).update(rings)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_suffix(f".{os.getpid()}")
-    beside.write_text(
-        json.dumps({"format": FORMAT, "devices": devices}, indent=1), encoding="utf-8"
-    )
-    beside.replace(path)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            known = _read(path, path.stat().st_mtime_ns) if path.exists() else {}
+        devices = copy.deepcopy(known)  # others read that one
+        mine = devices.setdefault(key(device), {})
+        for word, rings in found.items():
+            mine.setdefault(word, {}).update(rings)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _replace(path, json.dumps({"format": FORMAT, "devices": devices}, indent=1))
+    except OSError as error:
+        raise Unsupported(
+            f"{path} cannot be written ({error.strerror or error}): make room for it there, or name another "
+            "folder in XDG_CACHE_HOME"
+        ) from None
     return path
+
+
+def _replace(path: Path, text: str) -> None:
+    """The file with a new content, or, after an error, with the old one."""
+    beside = path.with_suffix(f".{os.getpid()}")
+    try:
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
 
 
 def resolved(device: str) -> str:

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "jali/api/jali.h"
+#include "jali/base/at_fork.h"
 
 // Holders of polynomials move only; std::vector<Poly> hides that from the type traits.
 template <>
@@ -35,7 +36,7 @@ class Params {
 
  private:
   struct Lazy {
-    std::mutex mutex;
+    ForkSafe<std::mutex> mutex;
     std::shared_ptr<const ring::Ring> ring;
   };
   std::shared_ptr<Lazy> lazy_ = std::make_shared<Lazy>();

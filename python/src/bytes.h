@@ -4,6 +4,7 @@
 #include <nanobind/nanobind.h>
 
 #include <cstdint>
+#include <new>
 #include <span>
 
 #include "jali/base/error.h"
@@ -42,7 +43,13 @@ nb::bytes to_python_bytes(const Make& make) {
     nb::gil_scoped_release release;
     bytes = make();
   }
-  return nb::bytes(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  PyObject* made = PyBytes_FromStringAndSize(reinterpret_cast<const char*>(bytes.data()),
+                                             static_cast<Py_ssize_t>(bytes.size()));
+  if (made == nullptr) {  // a bare MemoryError
+    PyErr_Clear();
+    throw std::bad_alloc();
+  }
+  return nb::steal<nb::bytes>(made);
 }
 
 }  // namespace jali::python

@@ -2,11 +2,12 @@
 #pragma once
 
 #include <memory>
-#include <shared_mutex>
 #include <utility>
 #include <vector>
 
 #include "binding.h"
+#include "interrupts.h"
+#include "jali/base/turns.h"
 #include "jali/circuits/linear_transform.h"
 #include "jali/circuits/matvec.h"
 #include "jali/circuits/polynomial.h"
@@ -24,14 +25,14 @@ class Plan {
 
   void prepare(const Server& server) {
     require_same(*params, *server.params, "the plan is");
-    const std::unique_lock lock(mutex_);
+    const Turns::Turn turn = turns_.take();
     circuit_.prepare(server.evaluator->encoder());
     prepared_ = server.ring;
   }
   template <class... Args>
   auto apply(const Server& server, Args&&... args) const {
     require_same(*params, *server.params, "the plan is");
-    const std::shared_lock lock(mutex_);
+    const Turns::Turn turn = turns_.share();
     require<InvalidArgument>(
         prepared_ == nullptr || prepared_->shares_memory(*server.ring),
         "the plan was prepared by an evaluator of another device: prepare() it "
@@ -46,7 +47,7 @@ class Plan {
  private:
   Circuit circuit_;
   std::shared_ptr<const ring::Ring> prepared_;  // where its encoded matrix lives
-  mutable std::shared_mutex mutex_;
+  mutable Turns turns_{"this plan", interrupts()};
 };
 
 struct MatVec {

@@ -15,6 +15,7 @@
 #include "binding.h"
 #include "bytes.h"
 #include "here.h"
+#include "interrupts.h"
 #include "jali/wire/secret.h"
 #include "packing.h"
 #include "progress.h"
@@ -27,7 +28,8 @@ using namespace nb::literals;
 namespace {
 
 std::shared_ptr<const ring::Ring> cpu_ring(const params::CkksParams& params, int threads) {
-  return ckks::make_ring(params, "cpu", threads == 0 ? default_threads() : threads);
+  return ckks::make_ring(params, "cpu", threads == 0 ? default_threads() : threads, {},
+                         interrupts());
 }
 
 /// Encodes and encrypts arrays with any encryptor; the part that both ways of encryption share.
@@ -162,7 +164,8 @@ class Client {
     kept_ = secret_ = std::move(secret);
     ring_ = device == "cpu"
                 ? host_
-                : ckks::make_ring(*params_, device, threads == 0 ? default_threads() : threads);
+                : ckks::make_ring(*params_, device, threads == 0 ? default_threads() : threads, {},
+                                  interrupts());
     if (trace_ != nullptr) ring_ = traced(ring_, trace_);
     if (!on_host()) {
       secret_ = std::make_shared<const rlwe::SecretKey>(

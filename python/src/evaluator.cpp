@@ -10,7 +10,6 @@
 #include <cmath>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -20,6 +19,8 @@
 #include "arrays.h"
 #include "circuits.h"
 #include "here.h"
+#include "interrupts.h"
+#include "jali/base/turns.h"
 #include "packing.h"
 #include "progress.h"
 #include "server.h"
@@ -41,7 +42,7 @@ class Evaluator {
   const Server& server() const { return *server_; }
   Params params() const { return {server_->params}; }
   std::string engine() const { return server_->engine; }
-  int threads() const { return server_->ring->ops().config().threads; }
+  int threads() const { return server_->ring->ops().threads(); }
   Explicit explicit_evaluator() const { return {server_}; }
   std::optional<Trace> trace() const {
     if (server_->trace == nullptr) return std::nullopt;
@@ -179,8 +180,8 @@ class Evaluator {
                                              const std::map<std::string, std::string>& variants) {
     auto server = std::make_shared<Server>();
     server->params = params;
-    server->ring =
-        ckks::make_ring(*params, device, threads == 0 ? default_threads() : threads, variants);
+    server->ring = ckks::make_ring(*params, device, threads == 0 ? default_threads() : threads,
+                                   variants, interrupts());
     server->engine = server->ring->ops().name();
     if (trace) {
       server->trace = std::make_shared<backend::Trace>();
@@ -234,7 +235,7 @@ class Evaluator {
                           ? server_->params->bootstrap()->input_level() + (iterations > 1 ? 2 : 0)
                           : depth;
     if (least <= restored && restored < depth) options.target_level = restored;
-    const std::lock_guard lock(bootstrap_->mutex);
+    const Turns::Turn turn = bootstrap_->turns.take();
     auto& made = bootstrap_->made[{options.log_slots, options.real, options.target_level}];
     if (made == nullptr) made = make_bootstrapper(options, progress);
     return made;
@@ -263,7 +264,7 @@ class Evaluator {
   }
 
   struct Bootstrappers {
-    std::mutex mutex;
+    Turns turns{"the set-up of bootstrapping", interrupts()};
     std::map<std::tuple<int, bool, int>, std::shared_ptr<const bootstrap::Bootstrapper>> made;
   };
 

@@ -13,6 +13,7 @@
 #include "arguments.h"
 #include "binding.h"
 #include "bytes.h"
+#include "interrupts.h"
 #include "jali/params/presets.h"
 #include "jali/wire/ckks.h"
 
@@ -183,9 +184,14 @@ std::string repr(const Params& self) {
 }  // namespace
 
 std::shared_ptr<const ring::Ring> Params::ring() const {
-  const std::lock_guard lock(lazy_->mutex);
-  if (lazy_->ring == nullptr) lazy_->ring = ckks::make_ring(*ptr, "cpu", 1);
-  return lazy_->ring;
+  const auto kept = [&](const std::shared_ptr<const ring::Ring>& made) {
+    const std::lock_guard lock(lazy_->mutex);
+    if (lazy_->ring == nullptr) lazy_->ring = made;
+    return lazy_->ring;
+  };
+  if (auto ring = kept(nullptr)) return ring;
+  // Made without the lock; of two threads that make one, the first one's is kept.
+  return kept(ckks::make_ring(*ptr, "cpu", 1, {}, interrupts()));
 }
 
 void require_same(const params::CkksParams& expected, const params::CkksParams& given,

@@ -17,8 +17,10 @@ struct Trace {
 inline std::shared_ptr<const ring::Ring> traced(const std::shared_ptr<const ring::Ring>& ring,
                                                 std::shared_ptr<backend::Trace> sink) {
   std::shared_ptr<const backend::Ops> inner(ring, &ring->ops());
-  return std::make_shared<const ring::Ring>(std::shared_ptr<const backend::Ops>(
-      backend::make_trace_ops(std::move(inner), std::move(sink))));
+  return std::make_shared<const ring::Ring>(
+      std::shared_ptr<const backend::Ops>(
+          backend::make_trace_ops(std::move(inner), std::move(sink))),
+      ring->checkpoint());
 }
 
 }  // namespace jali::python

@@ -10,6 +10,7 @@
 #include "binding.h"
 #include "bytes.h"
 #include "here.h"
+#include "interrupts.h"
 #include "jali/wire/ckks.h"
 #include "packing.h"
 
@@ -184,7 +185,7 @@ Holds nothing secret. To compute with it, bind it to an Evaluator.)")
       .def(
           "to_bytes",
           [](const EvaluationKeys& x) {
-            return to_python_bytes([&] { return wire::to_bytes(*x.ptr); });
+            return to_python_bytes([&] { return wire::to_bytes(*x.ptr, interrupts()); });
           },
           kToBytes)
       .def_static(

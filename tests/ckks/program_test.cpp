@@ -51,6 +51,71 @@ TEST_P(CkksProgram, GivesWhatTheFunctionGives) {
   }
 }
 
+TEST_P(CkksProgram, ItsFunctionCannotRunIt) {
+  World w(GetParam());
+  const Ciphertext x = w.encrypt(w.vector());
+  const Ciphertext* inputs[] = {&x};
+  std::unique_ptr<ckks::Program> program;
+  const auto f = [&](std::span<const Ciphertext> in) {
+    std::vector<Ciphertext> out;
+    if (program != nullptr) return program->run(inputs);
+    out.push_back(w.evaluator->copy(in[0]));
+    return out;
+  };
+  program = std::make_unique<ckks::Program>(w.evaluator, f, inputs);
+  for (int i = 0; i < 2; ++i) EXPECT_THROW(program->run(inputs), InvalidArgument);
+
+  std::unique_ptr<ckks::Batcher> batcher;
+  batcher = std::make_unique<ckks::Batcher>(
+      w.evaluator, [&](const Ciphertext&) { return std::move(batcher->run(inputs)[0]); });
+  for (int i = 0; i < 2; ++i) EXPECT_THROW(batcher->run(inputs), InvalidArgument);
+  EXPECT_EQ(batcher->batch(), 0U);
+}
+
+// Ended before its k-th polynomial, for every k: keys, an evaluator and a program's run.
+TEST_P(CkksProgram, WorkThatACheckpointEndedIsDoneRightLater) {
+  struct Ended {};
+  World w(GetParam());
+  int left = -1;  // polynomials until the end; negative: none
+  const auto ring = ckks::make_ring(*w.params, "cpu", 2, {}, [&] {
+    if (left >= 0 && left-- == 0) throw Ended();
+  });
+  // What each try gives when it is not ended.
+  const auto until_done = [&](const auto& work) {
+    for (int k = 0;; ++k) {
+      left = k;
+      try {
+        auto done = work();
+        EXPECT_GT(k, 2);
+        left = -1;
+        return done;
+      } catch (const Ended&) {
+      }
+    }
+  };
+  const int rotations[] = {1};
+  rlwe::KeyGenerator generator(w.params, ring);
+  const auto keys = std::make_shared<const rlwe::EvaluationKeys>(
+      until_done([&] { return generator.evaluation_keys(*w.sk, rotations); }));
+  const auto evaluator =
+      until_done([&] { return std::make_shared<const ckks::Evaluator>(w.params, ring, keys); });
+  const auto v = w.vector();
+  const Ciphertext x = w.encrypt(v);
+  const Ciphertext* inputs[] = {&x};
+  ckks::Program program(
+      evaluator,
+      [&](std::span<const Ciphertext> in) {
+        std::vector<Ciphertext> out;
+        out.push_back(evaluator->multiply_relinearise_rescale(evaluator->rotate(in[0], 1), in[0]));
+        return out;
+      },
+      inputs);
+  const auto out = until_done([&] { return program.run(inputs); });
+  auto expected = v;
+  for (std::size_t i = 0; i < v.size(); ++i) expected[i] = v[i] * v[(i + 1) % v.size()];
+  w.expect(out[0], expected);
+}
+
 TEST_P(CkksProgram, RefusesInputsOfAnotherShape) {
   World w(GetParam());
   const auto& e = *w.evaluator;

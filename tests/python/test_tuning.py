@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import resource
+import signal
 import warnings
 from pathlib import Path
 
@@ -96,6 +98,8 @@ def test_results_do_not_depend_on_the_choice(cache: Path, one: World) -> None:
         '{"format": 1, "devices": {"x, 2 cores, jali 0": {"w99": {"12": {}}}}}',
         '{"format": 1, "devices": {"x, 2 cores, jali 0": {"w52": {"12": {"isa": 1}}}}}',
         '{"format": 1, "devices": {"x, 2 cores, jali VERSION": {"w52": {"12": {"isa": "abacus"}}}}}',
+        "[" * 100_000 + "]" * 100_000,
+        '{"format": 1, "devices": {"x, 2 cores, jali 0": ' + "[" * 900 + "]" * 900 + "}}",
     ],
 )
 def test_a_damaged_file_is_refused_with_a_warning(cache: Path, one: World, damage: str) -> None:
@@ -130,6 +134,60 @@ def test_wrong_devices_are_refused_by_name(one: World, cache: Path) -> None:
     for device in ("cuda:x", "cuda:", "cuda:-1", "cuda:99999999999999999999"):
         with pytest.raises(jali.InvalidArgument, match="cuda:0"):
             ckks.Evaluator(one.params, None, device)
+
+
+def test_a_full_disk_leaves_what_was_there(cache: Path, one: World) -> None:
+    keep(cache, {"isa": "portable"}, one)
+    before = cache.read_bytes()
+    found = {one.params.word: {str(one.params.log_n): {"isa": "avx2"}}}
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    try:  # nothing can be written behind the first 10 bytes
+        resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
+        with pytest.raises(jali.Unsupported, match="make room for it there") as caught:
+            tuning.write("cpu", found)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert str(cache) in str(caught.value)
+    assert cache.read_bytes() == before and list(cache.parent.iterdir()) == [cache]
+    # Nor does this process believe what it could not keep.
+    assert tuning.chosen("cpu", one.params.word, one.params.log_n) == {"isa": "portable"}
+
+
+def test_an_interrupt_leaves_what_was_there(
+    cache: Path, one: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keep(cache, {"isa": "portable"}, one)
+    before = cache.read_bytes()
+
+    def interrupted(path: Path, target: Path) -> Path:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        keep(cache, {"isa": "avx2"}, one)
+    assert cache.read_bytes() == before and list(cache.parent.iterdir()) == [cache]
+
+
+def test_folders_are_made_or_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["tune", "--device", "cpu", "--word", "w52", "--log-n", "12"]
+    monkeypatch.setattr(tune, "_time", lambda *_: 1.0)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "not" / "there" / "yet"))
+    assert cli.main(command) == 0
+    assert (tmp_path / "not" / "there" / "yet" / "jali" / "tune.json").exists()
+    (tmp_path / "file").touch()
+    (tmp_path / "folder" / "jali" / "tune.json").mkdir(parents=True)
+    for where in ("file", "file/below", "folder"):
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / where))
+        capsys.readouterr()
+        assert cli.main(command) == 1
+        printed = capsys.readouterr()
+        assert "name another folder in XDG_CACHE_HOME" in printed.err
+        assert "w52" in printed.out  # what was measured is not lost
+    assert [x.name for x in (tmp_path / "folder" / "jali").iterdir()] == ["tune.json"]
 
 
 def test_wrong_options(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:

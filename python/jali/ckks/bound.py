@@ -37,6 +37,14 @@ def _number(value: Any) -> complex | None:
     return number
 
 
+def _power(known: dict[int, Bound], n: int) -> Bound:
+    """The n-th power at depth ceil(log2 n), with the smaller ones of ``known``, where it is kept."""
+    if n not in known:
+        half = _power(known, n - n // 2)
+        known[n] = half * half if n % 2 == 0 else half * _power(known, n // 2)
+    return known[n]
+
+
 def checked_target(target_level: int | None) -> int:
     """-1, for all levels, or a level from 0."""
     if target_level is None:
@@ -217,15 +225,7 @@ class Bound:
             )
         if exponent < 1:
             raise InvalidArgument(f"the exponent {exponent} is below 1")
-        powers: dict[int, Bound] = {1: self}
-
-        def power(n: int) -> Bound:  # depth ceil(log2 n)
-            if n not in powers:
-                half = power(n - n // 2)
-                powers[n] = half * half if n % 2 == 0 else half * power(n // 2)
-            return powers[n]
-
-        return power(int(exponent))
+        return _power({1: self}, int(exponent))
 
     def __rmatmul__(self, matrix: Any) -> Bound:
         """matrix @ self: a clear real matrix (m, n) times this vector of length n, one level down.

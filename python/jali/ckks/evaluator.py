@@ -104,7 +104,7 @@ class Evaluator:
 
     @property
     def threads(self) -> int:
-        """Threads that one operation may use."""
+        """Threads that work on one operation: fewer than asked for where the system gives fewer, 1 in a fork's child."""
         return self._core.threads
 
     @property

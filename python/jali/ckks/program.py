@@ -33,7 +33,8 @@ class Program:
 
     On a GPU it is one CUDA graph with memory of its own: a call costs one launch instead of one for
     every kernel. Elsewhere the function runs again. Calls take values shaped like the examples (level,
-    batch, length, no more noise) and raise InvalidArgument for others. Threads take turns.
+    batch, length, no more noise) and raise InvalidArgument for others, and for a call from its own function.
+    Threads take turns.
     """
 
     __slots__ = ("_core", "_server", "_single")
@@ -82,7 +83,8 @@ class Batcher:
 
     Batches of 1, 2, 4, ... are tried on the work itself, as long as memory allows and the time of a
     ciphertext falls; the best is kept for later calls. A batch that is refused, for its memory (OutOfMemory)
-    or its size (Unsupported), is halved. The function sees values of shape (batch, n).
+    or its size (Unsupported), is halved. The function sees values of shape (batch, n). A call from it is refused
+    (InvalidArgument); threads take turns.
     """
 
     __slots__ = ("_core", "_server")

@@ -150,6 +150,8 @@ class Ops {
 
   virtual std::string name() const = 0;  // "ref", "cpu/ifma", ...
   virtual const Config& config() const = 0;
+  /// Of the host that work on an operation: config().threads, or those that the system gave.
+  virtual int threads() const { return config().threads; }
 
   // --- transforms, in place -----------------------------------------------------------------
   virtual void ntt(View x) const = 0;  // coefficient -> NTT form

@@ -324,10 +324,10 @@ ckks::Plaintext MatVec::encode_bias(const ckks::Encoder& encoder, std::size_t bl
 
 void MatVec::prepare(const ckks::Encoder& encoder) {
   transform_->prepare(encoder);
-  encoded_bias_.clear();
-  if (!bias_.empty())
-    for (std::size_t b = 0; b < blocks_.size(); ++b)
-      encoded_bias_.push_back(encode_bias(encoder, b));
+  if (bias_.empty()) return;
+  decltype(encoded_bias_) encoded;  // all or none
+  for (std::size_t b = 0; b < blocks_.size(); ++b) encoded.push_back(encode_bias(encoder, b));
+  encoded_bias_ = std::move(encoded);
 }
 
 std::vector<ckks::Ciphertext> MatVec::apply(const ckks::Evaluator& evaluator,

@@ -123,7 +123,8 @@ Batcher::Batcher(std::shared_ptr<const Evaluator> evaluator, Function function,
       function_(std::move(function)),
       max_batch_(max_batch == 0 ? std::numeric_limits<std::size_t>::max() : max_batch),
       memory_(memory),
-      limit_(max_batch_) {}
+      limit_(max_batch_),
+      turns_("this batcher", evaluator_->ring()->checkpoint()) {}
 
 std::size_t Batcher::batch() const {
   std::lock_guard lock(mutex_);
@@ -175,10 +176,14 @@ void Batcher::run_batch(std::span<const Ciphertext* const> inputs, std::vector<C
   std::vector<Ciphertext> parts = split(*evaluator_, result, ones);
   memory.synchronize();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  Point& point = at(inputs.size());
-  point.seconds = std::min(point.seconds, seconds / static_cast<double>(inputs.size()));
-  ++point.runs;
-  point.bytes = std::max(point.bytes, pool.peak_bytes() - std::min(before, pool.peak_bytes()));
+  const std::size_t peak = std::max(before, pool.peak_bytes());
+  {
+    std::lock_guard lock(mutex_);
+    Point& point = at(inputs.size());
+    point.seconds = std::min(point.seconds, seconds / static_cast<double>(inputs.size()));
+    ++point.runs;
+    point.bytes = std::max(point.bytes, peak - before);
+  }
   for (Ciphertext& part : parts) {
     part.packing.batched = inputs[0]->packing.batched;
     out.push_back(std::move(part));
@@ -186,7 +191,7 @@ void Batcher::run_batch(std::span<const Ciphertext* const> inputs, std::vector<C
 }
 
 std::vector<Ciphertext> Batcher::run(std::span<const Ciphertext* const> inputs) {
-  std::lock_guard lock(mutex_);
+  const Turns::Turn turn = turns_.take();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     require<InvalidArgument>(inputs[i]->batch() == 1,
                              "the ciphertexts to batch must have a batch of 1 each");
@@ -203,6 +208,7 @@ std::vector<Ciphertext> Batcher::run(std::span<const Ciphertext* const> inputs) 
       const bool smaller = code == ErrorCode::out_of_memory || code == ErrorCode::unsupported;
       if (batch == 1 || !smaller) throw;
       limit_ = batch / 2;
+      std::lock_guard lock(mutex_);
       std::erase_if(curve_, [&](const Point& p) { return p.batch > limit_; });
     }
   }

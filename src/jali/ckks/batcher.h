@@ -8,6 +8,8 @@
 #include <span>
 #include <vector>
 
+#include "jali/base/at_fork.h"
+#include "jali/base/turns.h"
 #include "jali/ckks/evaluator.h"
 
 namespace jali::ckks {
@@ -39,7 +41,7 @@ class Batcher {
 
   /// inputs: of batch 1, in any memory, alike as stack() asks. Results in order, on the device. A batch
   /// that does not fit after all (OutOfMemory), or is too large for the engine (Unsupported), is halved and tried
-  /// again.
+  /// again. Throws InvalidArgument for a call from its own function. Threads take turns.
   std::vector<Ciphertext> run(std::span<const Ciphertext* const> inputs);
 
   /// The batch in use; 0 before anything was measured.
@@ -54,9 +56,10 @@ class Batcher {
   const std::shared_ptr<const Evaluator> evaluator_;
   const Function function_;
   const std::size_t max_batch_, memory_;
-  mutable std::mutex mutex_;
-  std::vector<Point> curve_;  // by batch
   std::size_t limit_;  // no batch above it is tried
+  std::vector<Point> curve_;  // by batch
+  Turns turns_;  // at run
+  mutable ForkSafe<std::mutex> mutex_;  // of curve_, which only a run changes
 };
 
 }  // namespace jali::ckks

@@ -30,7 +30,8 @@ std::unique_ptr<backend::Ops> make_engine(backend::Config config, std::string de
 
 std::shared_ptr<const ring::Ring> make_ring(const params::CkksParams& params,
                                             const std::string& device, int threads,
-                                            std::map<std::string, std::string> variants) {
+                                            std::map<std::string, std::string> variants,
+                                            Checkpoint checkpoint) {
   backend::Config config;
   config.word = params.word();
   config.n = params.n();
@@ -38,7 +39,8 @@ std::shared_ptr<const ring::Ring> make_ring(const params::CkksParams& params,
   config.threads = threads;
   config.variants = std::move(variants);
   return std::make_shared<const ring::Ring>(
-      std::shared_ptr<const backend::Ops>(make_engine(std::move(config), device)));
+      std::shared_ptr<const backend::Ops>(make_engine(std::move(config), device)),
+      std::move(checkpoint));
 }
 
 }  // namespace jali::ckks

@@ -21,7 +21,9 @@ constexpr double kRounding = 1 + 0x1p-30;
 
 Program::Program(std::shared_ptr<const Evaluator> evaluator, CiphertextFunction function,
                  std::span<const Ciphertext* const> examples)
-    : evaluator_(std::move(evaluator)), function_(std::move(function)) {
+    : evaluator_(std::move(evaluator)),
+      function_(std::move(function)),
+      turns_("this program", evaluator_->ring()->checkpoint()) {
   for (const Ciphertext* example : examples) inputs_.push_back(evaluator_->bring(*example));
   captured_ =
       evaluator_->ring()->ops().capture([this] { outputs_ = function_(std::as_const(inputs_)); });
@@ -78,7 +80,7 @@ std::vector<Ciphertext> Program::run(std::span<const Ciphertext* const> inputs) 
            std::to_string(inputs.size());
   });
   for (std::size_t i = 0; i < inputs.size(); ++i) check(i, *inputs[i]);
-  std::lock_guard lock(mutex_);
+  const Turns::Turn turn = turns_.take();
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     for (std::size_t part = 0; part < inputs_[i].parts.size(); ++part) {
       evaluator_->ring()->place(inputs_[i].parts[part].data(), inputs[i]->parts[part]);

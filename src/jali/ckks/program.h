@@ -3,10 +3,10 @@
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
+#include "jali/base/turns.h"
 #include "jali/ckks/evaluator.h"
 
 namespace jali::ckks {
@@ -29,7 +29,8 @@ class Program {
   Program& operator=(const Program&) = delete;
 
   /// inputs: in any memory, shaped like the examples and with no more noise than they have. The results
-  /// are on the device. Throws InvalidArgument, naming what differs. Threads take turns.
+  /// are on the device. Throws InvalidArgument, naming what differs, and for a call from its own function. Threads
+  /// take turns.
   std::vector<Ciphertext> run(std::span<const Ciphertext* const> inputs);
   std::size_t arity() const { return inputs_.size(); }
   /// Memory of the device that it keeps, its inputs included.
@@ -40,7 +41,7 @@ class Program {
 
   const std::shared_ptr<const Evaluator> evaluator_;
   const CiphertextFunction function_;
-  std::mutex mutex_;
+  Turns turns_;
   std::vector<Ciphertext> inputs_, outputs_;  // the blocks that the graph reads and writes
   std::unique_ptr<backend::Captured> captured_;
 };

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "jali/base/at_fork.h"
 #include "jali/base/error.h"
 #include "jali/device/arena.h"
 
@@ -35,7 +36,7 @@ struct Pool::State {
   bool joins = false;  // blocks are of regions, in the arena; else they are kept by size
   std::size_t region = 0, later_regions = 0;  // bytes of the next one, of those after it
   std::shared_ptr<Memory> memory;
-  mutable std::mutex mutex;
+  mutable ForkSafe<std::mutex> mutex;
   std::unordered_map<std::size_t, std::vector<void*>> free[2];  // by size; those of secrets apart
   Arena arena;
   std::size_t in_use = 0, cached = 0, peak = 0;

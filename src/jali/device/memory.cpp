@@ -1,5 +1,6 @@
 #include "jali/device/memory.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -7,6 +8,8 @@
 
 #ifdef __linux__
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 #endif
 
 namespace jali::device {
@@ -43,12 +46,24 @@ class HostMemory final : public Memory {
     std::memcpy(host, from, bytes);
   }
   std::size_t available() const override {
+    std::size_t free = kUnknown;
     std::ifstream info("/proc/meminfo");  // Linux; "MemAvailable:  12345 kB"
     for (std::string name, rest; info >> name; std::getline(info, rest)) {
       std::size_t kib = 0;
-      if (name == "MemAvailable:" && info >> kib) return kib << 10;
+      if (name != "MemAvailable:" || !(info >> kib)) continue;
+      free = kib << 10;
+      break;
     }
-    return kUnknown;
+#ifdef __linux__
+    rlimit limit{};
+    std::size_t pages = 0;  // the first number is of the whole address space
+    if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+        std::ifstream("/proc/self/statm") >> pages) {
+      const std::size_t used = pages * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+      free = std::min(free, limit.rlim_cur - std::min<std::size_t>(used, limit.rlim_cur));
+    }
+#endif
+    return free;
   }
   bool host_accessible() const override { return true; }
 };

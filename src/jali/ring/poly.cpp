@@ -6,16 +6,21 @@
 
 namespace jali::ring {
 
-Ring::Ring(std::shared_ptr<const backend::Ops> ops)
-    : ops_(std::move(ops)), pool_(ops_->pool()), host_pool_(device::Pool::create()) {}
+Ring::Ring(std::shared_ptr<const backend::Ops> ops, Checkpoint checkpoint)
+    : ops_(std::move(ops)),
+      pool_(ops_->pool()),
+      host_pool_(device::Pool::create()),
+      checkpoint_(std::move(checkpoint)) {}
 
 Poly Ring::make(std::span<const PrimeIndex> primes, std::size_t batch, Form form) const {
   require<InvalidArgument>(batch > 0, "a polynomial block needs a batch of at least 1");
+  if (checkpoint_) checkpoint_();
   const std::size_t bytes = primes.size() * batch * n() * word_bytes(word());
   return Poly(pool_->allocate(bytes), {primes.begin(), primes.end()}, n(), batch, word(), form);
 }
 
 Poly Ring::make_secret(std::span<const PrimeIndex> primes, Form form, std::size_t batch) const {
+  if (checkpoint_) checkpoint_();
   const std::size_t bytes = primes.size() * batch * n() * word_bytes(word());
   return Poly(pool_->allocate(bytes, /*secret=*/true), {primes.begin(), primes.end()}, n(), batch,
               word(), form);

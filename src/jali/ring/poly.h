@@ -10,6 +10,7 @@
 
 #include "jali/arith/word.h"
 #include "jali/backend/ops.h"
+#include "jali/base/checkpoint.h"
 #include "jali/device/buffer.h"
 
 namespace jali::ring {
@@ -76,9 +77,12 @@ class Poly {
 /// safe to share between threads.
 class Ring {
  public:
-  explicit Ring(std::shared_ptr<const backend::Ops> ops);
+  /// checkpoint: called, if given, before a polynomial is made, so many times a second in all long work. What it
+  /// throws ends the work, and leaves what running out of memory there would leave.
+  explicit Ring(std::shared_ptr<const backend::Ops> ops, Checkpoint checkpoint = {});
 
   const backend::Ops& ops() const { return *ops_; }
+  const Checkpoint& checkpoint() const { return checkpoint_; }
   std::size_t n() const { return ops_->config().n; }
   Word word() const { return ops_->config().word; }
   std::span<const std::uint64_t> primes() const { return ops_->config().primes; }
@@ -125,6 +129,7 @@ class Ring {
   std::shared_ptr<const backend::Ops> ops_;
   std::shared_ptr<device::Pool> pool_;
   std::shared_ptr<device::Pool> host_pool_;
+  Checkpoint checkpoint_;
 };
 
 /// Small constants as one residue a limb.

@@ -76,6 +76,7 @@ EvaluationKeys host_copy(const ring::Ring& ring, const EvaluationKeys& keys) {
 }
 
 ExpandedKey expand(const ring::Ring& ring, const params::CkksParams& params, const SwitchKey& key) {
+  if (ring.checkpoint()) ring.checkpoint()();
   const auto primes = params.key_primes(key.level);
   require<ParamsMismatch>(key.b.size() == params.key_digits(key.level),
                           "a switching key has another number of digits than its parameters");

@@ -325,7 +325,7 @@ rlwe::EncapsulationKeys read_encapsulation(Reader& reader, const CkksParams& par
 
 }  // namespace
 
-Bytes to_bytes(const EvaluationKeys& keys) {
+Bytes to_bytes(const EvaluationKeys& keys, const Checkpoint& checkpoint) {
   const CkksParams& params = params_of(keys.params);
   const bool levels = has_levels(keys);
   std::size_t bytes = 5 + (keys.encapsulation ? encapsulation_bytes(params) : 0);
@@ -345,6 +345,7 @@ Bytes to_bytes(const EvaluationKeys& keys) {
     write_switch_key(writer, *keys.relinearisation, params);
   }
   for (const auto& [element, key] : keys.galois) {
+    if (checkpoint) checkpoint();
     writer.u64(element);
     write_level(key);
     write_switch_key(writer, key, params);

@@ -29,7 +29,8 @@ Bytes to_bytes(const ckks::Plaintext& plaintext);
 Bytes to_bytes(const ckks::Ciphertext& ciphertext);
 Bytes to_bytes(const rlwe::PublicKey& key);
 Bytes to_bytes(const rlwe::SwitchKey& key, const params::CkksParams& params);
-Bytes to_bytes(const rlwe::EvaluationKeys& keys);
+/// checkpoint: called between keys.
+Bytes to_bytes(const rlwe::EvaluationKeys& keys, const Checkpoint& checkpoint = {});
 
 params::CkksParamsPtr params_from_bytes(std::span<const std::uint8_t> bytes,
                                         const Limits& limits = {});

@@ -21,7 +21,7 @@ std::uint64_t product_mod(const Values& primes, std::size_t skip, const arith::M
 
 /// The value in a cache under a key, made if it is missing.
 template <class Map, class Key, class Make>
-typename Map::mapped_type cached(std::shared_mutex& mutex, Map& map, const Key& key,
+typename Map::mapped_type cached(ForkSafe<std::shared_mutex>& mutex, Map& map, const Key& key,
                                  const Make& make) {
   {
     const std::shared_lock lock(mutex);

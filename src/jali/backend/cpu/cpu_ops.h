@@ -14,6 +14,7 @@
 #include "jali/backend/cpu/scratch.h"
 #include "jali/backend/cpu/thread_pool.h"
 #include "jali/backend/ops.h"
+#include "jali/base/at_fork.h"
 
 namespace jali::backend::cpu {
 
@@ -42,6 +43,7 @@ class CpuOps : public Ops {
 
   std::string name() const override { return name_; }
   const Config& config() const override { return config_; }
+  int threads() const override { return pool_.threads(); }
 
   void ntt(View x) const override;
   void intt(View x) const override;
@@ -186,7 +188,7 @@ class CpuOps : public Ops {
   std::vector<std::uint32_t> rev_;  // bit reversal of n / lanes indices
   mutable ThreadPool pool_;
   mutable ScratchPool scratch_{device::host_memory()};
-  mutable std::shared_mutex cache_mutex_;
+  mutable ForkSafe<std::shared_mutex> cache_mutex_;
   mutable std::map<PrimeSet, std::shared_ptr<const Lift>> lifts_;
   mutable std::map<std::pair<PrimeSet, PrimeSet>, std::shared_ptr<const Division>> divisions_;
 };

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "jali/base/at_fork.h"
 #include "jali/device/memory.h"
 
 namespace jali::backend::cpu {
@@ -51,7 +52,7 @@ class ScratchPool {
  private:
   void give_back(AlignedBlock block) noexcept;
   std::shared_ptr<device::Memory> memory_;
-  std::mutex mutex_;
+  ForkSafe<std::mutex> mutex_;
   std::vector<AlignedBlock> free_;
 };
 

@@ -1,5 +1,13 @@
 #include "jali/backend/cpu/thread_pool.h"
 
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <utility>
+#include <vector>
+
 namespace jali::backend::cpu {
 namespace {
 
@@ -15,12 +23,45 @@ void pause() {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) {
-  workers_.reserve(static_cast<std::size_t>(threads - 1));
-  for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { worker(); });
+/// The workers, and what they share with whoever calls them.
+class ThreadPool::Crew {
+ public:
+  Crew(int workers, const Start& start);
+  ~Crew();
+  Crew(const Crew&) = delete;
+  Crew& operator=(const Crew&) = delete;
+  std::size_t size() const { return workers_.size(); }
+  void run(const Job& job);
+
+ private:
+  void work(const Job& job);
+  void worker();
+
+  std::vector<std::thread> workers_;
+  std::mutex caller_;  // held by the caller that has the workers
+  std::mutex mutex_;   // guards sleeping and waking
+  std::condition_variable wake_;
+  Job job_;
+  std::exception_ptr error_;                  // guarded by mutex_
+  std::atomic<std::uint64_t> generation_{0};  // of the job; odd generations tell to stop
+  std::atomic<std::size_t> next_{0};
+  std::atomic<bool> open_{false};  // the job takes workers
+  std::atomic<int> active_{0};     // workers that are, or may be, in the job
+  std::atomic<int> sleeping_{0};
+};
+
+ThreadPool::Crew::Crew(int workers, const Start& start) {
+  workers_.reserve(static_cast<std::size_t>(workers));
+  for (int i = 0; i < workers; ++i) {
+    try {
+      workers_.push_back(start([this] { worker(); }));
+    } catch (...) {  // a limit on threads, or no memory for a stack
+      break;
+    }
+  }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::Crew::~Crew() {
   {
     const std::lock_guard lock(mutex_);
     generation_.fetch_add(1);
@@ -29,7 +70,7 @@ ThreadPool::~ThreadPool() {
   for (std::thread& worker : workers_) worker.join();
 }
 
-void ThreadPool::work(const Job& job) {
+void ThreadPool::Crew::work(const Job& job) {
   for (std::size_t i; (i = next_.fetch_add(1, std::memory_order_relaxed)) < job.count;) {
     try {
       job.call(job.body, i);
@@ -40,7 +81,7 @@ void ThreadPool::work(const Job& job) {
   }
 }
 
-void ThreadPool::run(const Job& job) {
+void ThreadPool::Crew::run(const Job& job) {
   const std::unique_lock has_workers(caller_, std::try_to_lock);
   if (!has_workers) {
     for (std::size_t i = 0; i < job.count; ++i) job.call(job.body, i);
@@ -71,7 +112,7 @@ void ThreadPool::run(const Job& job) {
   if (error) std::rethrow_exception(error);
 }
 
-void ThreadPool::worker() {
+void ThreadPool::Crew::worker() {
   std::uint64_t seen = 0;
   while (true) {
     std::uint64_t now = generation_.load(std::memory_order_acquire);
@@ -95,5 +136,19 @@ void ThreadPool::worker() {
     active_.fetch_sub(1);
   }
 }
+
+ThreadPool::ThreadPool(int threads, const Start& start) {
+  if (threads == 1) return;
+  crew_ = std::make_unique<Crew>(threads - 1, start);
+  if (crew_->size() == 0) crew_.reset();
+}
+
+ThreadPool::~ThreadPool() = default;
+
+int ThreadPool::threads() const {
+  return crew_ == nullptr ? 1 : static_cast<int>(crew_->size()) + 1;
+}
+
+void ThreadPool::run(const Job& job) { crew_->run(job); }
 
 }  // namespace jali::backend::cpu

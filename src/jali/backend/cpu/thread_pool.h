@@ -1,33 +1,37 @@
 // Workers of one Ops instance: a parallel loop over rows, nothing more.
 #pragma once
 
-#include <atomic>
-#include <condition_variable>
 #include <cstddef>
-#include <cstdint>
-#include <exception>
-#include <mutex>
+#include <functional>
+#include <memory>
 #include <thread>
 #include <type_traits>
-#include <vector>
+
+#include "jali/base/at_fork.h"
 
 namespace jali::backend::cpu {
 
 class ThreadPool {
  public:
-  /// threads >= 1 counts the caller, so that a pool of 1 starts none.
-  explicit ThreadPool(int threads);
+  /// Starts a thread that does work(); may throw.
+  using Start = std::function<std::thread(std::function<void()> work)>;
+
+  /// threads >= 1 counts the caller, so that a pool of 1 starts none. Where the system gives no more threads,
+  /// the pool has those that it got.
+  explicit ThreadPool(
+      int threads, const Start& start = [](auto work) { return std::thread(std::move(work)); });
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  int threads() const { return static_cast<int>(workers_.size()) + 1; }
+  /// That work, the caller included: 1 in a child process, which has no workers.
+  int threads() const;
 
   /// body(i) for i in [0, count), in any order; returns when all are done. Rethrows the first
   /// exception. One caller at a time has the workers; a caller that finds them taken works alone.
   template <class Body>
   void parallel(std::size_t count, const Body& body) {
-    if (workers_.empty() || count < 2) {
+    if (crew_ == nullptr || count < 2) {
       for (std::size_t i = 0; i < count; ++i) body(i);
       return;
     }
@@ -40,22 +44,13 @@ class ThreadPool {
     void (*call)(const void* body, std::size_t i) = nullptr;
     const void* body = nullptr;
   };
+  class Crew;
 
   void run(const Job& job);
-  void work(const Job& job);
-  void worker();
 
-  std::vector<std::thread> workers_;
-  std::mutex caller_;  // held by the caller that has the workers
-  std::mutex mutex_;   // guards sleeping and waking
-  std::condition_variable wake_;
-  Job job_;
-  std::exception_ptr error_;                 // guarded by mutex_
-  std::atomic<std::uint64_t> generation_{0};  // of the job; odd generations tell to stop
-  std::atomic<std::size_t> next_{0};
-  std::atomic<bool> open_{false};   // the job takes workers
-  std::atomic<int> active_{0};      // workers that are, or may be, in the job
-  std::atomic<int> sleeping_{0};
+  std::unique_ptr<Crew> crew_;  // null without workers
+  // A child cannot join what it lacks, nor destroy what its parent's workers sleep on: it forgets them.
+  AtFork at_fork_{{{}, {}, [this] { [[maybe_unused]] Crew* left = crew_.release(); }}};
 };
 
 }  // namespace jali::backend::cpu

@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 
+#include "jali/base/at_fork.h"
 #include "jali/device/faults.h"
 #include "jali/device/memory.h"
 
@@ -87,6 +88,8 @@ class Stream {
   mutable std::atomic<bool> lost_ = false;
   mutable std::mutex lost_mutex_;
   mutable std::string lost_message_;
+  bool forked_ = false;  // a child has no GPU of its parent's
+  AtFork at_fork_;
 };
 
 /// cap: bytes that it hands out at most; 0 for as many as the GPU has.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "jali/backend/ops.h"
+#include "jali/base/at_fork.h"
 
 namespace jali::backend {
 
@@ -71,7 +72,7 @@ class Trace {
   std::string summary() const;
 
  private:
-  mutable std::mutex mutex_;
+  mutable ForkSafe<std::mutex> mutex_;
   std::vector<Record> records_;
 };
 

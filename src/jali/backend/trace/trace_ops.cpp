@@ -37,6 +37,7 @@ class TraceOps final : public Ops {
 
   std::string name() const override { return "trace(" + inner_->name() + ")"; }
   const Config& config() const override { return inner_->config(); }
+  int threads() const override { return inner_->threads(); }
   u64 root(PrimeIndex prime) const override { return inner_->root(prime); }
 
   std::shared_ptr<device::Memory> memory() const override { return inner_->memory(); }

@@ -1,0 +1,48 @@
+// Forks. A child process has the memory of its parent and one of its threads: a lock that another thread
+// held stays locked there for ever, half-done work stays half done, and no worker answers.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <new>
+
+namespace jali {
+
+/// What an object does when its process is forked. As the last member it is registered once the object is
+/// whole. The functions run in the forking thread and throw nothing.
+class AtFork {
+ public:
+  struct Actions {
+    std::function<void()> before = {}, in_parent = {}, in_child = {};
+  };
+  explicit AtFork(Actions actions);
+  ~AtFork();  // waits for a fork under way
+  AtFork(const AtFork&) = delete;
+  AtFork& operator=(const AtFork&) = delete;
+
+ private:
+  friend class AtForkList;
+  Actions actions_;
+  AtFork *before_ = nullptr, *behind_ = nullptr;  // its neighbours in the list
+};
+
+/// A mutex that a child finds free, and what it guards whole: a fork waits for whoever holds it. So it is for
+/// moments, in which no other lock is taken and nobody is waited for.
+template <class Mutex>
+class ForkSafe {
+ public:
+  ForkSafe() = default;
+  void lock() { mutex_.lock(); }
+  void unlock() { mutex_.unlock(); }
+  void lock_shared() { mutex_.lock_shared(); }
+  void unlock_shared() { mutex_.unlock_shared(); }
+
+ private:
+  Mutex mutex_;
+  AtFork at_fork_{
+      {[this] { mutex_.lock(); }, [this] { mutex_.unlock(); },
+       // Locked by a thread of the parent, so that no thread of the child may unlock it.
+       [this] { new (&mutex_) Mutex; }}};
+};
+
+}  // namespace jali

@@ -1,0 +1,147 @@
+"""Ctrl-C, and every other signal, in long work: heard while it goes on, and harmless to what is interrupted."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+from alone import run
+
+WORLD = """
+params = ckks.Params.create(bootstrap=True, precision_bits=20, levels_after=3, log_n=12, security=0,
+                            name="insecure_test", order="slots_first")
+client = ckks.Client(params, threads=2)
+matrix = np.eye(params.slots // 2)
+matrix[:, : params.slots // 8] = 0.001
+plan = ckks.MatVec(matrix, params, bias=np.ones(len(matrix)))
+keys = client.evaluation_keys(plan.rotations, bootstrap=True)
+server = ckks.Evaluator(params, keys, "cpu", threads=2)
+blob = keys.to_bytes()
+v = np.linspace(-1, 1, params.slots)
+x = server.bind(client.encrypt(v, level=params.bootstrap_level))
+program = server.program(lambda a: a.bootstrap(), x)
+batcher = server.batcher(lambda a: a.bootstrap(), max_batch=2)
+works = {
+    "keys": lambda: client.evaluation_keys(range(1, 40)),
+    "evaluator": lambda: ckks.Evaluator(params, keys, "cpu"),
+    "load": lambda: ckks.EvaluationKeys.from_bytes(blob, params),
+    "bytes": lambda: keys.to_bytes(),
+    "prepare": lambda: server.prepare(plan),
+    "set-up": lambda: ckks.Evaluator(params, keys, "cpu").prepare_bootstrap(),
+    "bootstrap": lambda: x.bootstrap(),
+    "program": lambda: program(x),
+    "batcher": lambda: batcher([x, x, x]),
+    "encrypt": lambda: client.encrypt(np.ones((300, params.slots))),
+}
+"""
+
+
+def test_signals_are_heard_while_the_core_works() -> None:
+    """Between two instructions of Python a handler runs once, however many signals came; within one it runs again."""
+    out = run(
+        WORLD
+        + dedent("""
+        heard = 0
+        def count(*_):
+            global heard
+            heard += 1
+        signal.signal(signal.SIGALRM, count)
+        wide = server.bind(client.encrypt(np.ones((8, params.slots)), level=params.bootstrap_level))
+        many = server.program(lambda a: a.bootstrap(), wide)
+        long = {
+            "keys": lambda: client.evaluation_keys(range(1, 100)),
+            "prepare": works["prepare"],
+            "set-up": works["set-up"],
+            "bootstrap": lambda: wide.bootstrap(),
+            "program": lambda: many(wide),
+        }
+        for name, work in long.items():
+            # At the first instruction, within the call, and behind it. Again where the machine was quick.
+            for _ in range(200):
+                heard = 0
+                signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
+                work()
+                signal.setitimer(signal.ITIMER_REAL, 0)
+                if heard > 2:
+                    print(name)
+                    break
+        """),
+        600,
+    )
+    assert out.split() == ["keys", "prepare", "set-up", "bootstrap", "program"]
+
+
+def test_what_was_interrupted_works_on() -> None:
+    """Ctrl-C at a random moment of every kind of work, many times; then all of them are done right."""
+    run(
+        WORLD
+        + dedent("""
+        import random
+        seed = random.randrange(2**32)
+        print("seed", seed)
+        random.seed(seed)
+        class Stop(Exception):
+            pass
+        def stop(*_):
+            raise Stop
+        signal.signal(signal.SIGALRM, stop)
+        stopped = 0
+        for name, work in works.items():
+            start = time.perf_counter()
+            work()
+            taken = time.perf_counter() - start
+            for _ in range(8):
+                try:
+                    try:
+                        signal.setitimer(signal.ITIMER_REAL, random.uniform(0.001, taken))
+                        work()
+                    finally:
+                        signal.setitimer(signal.ITIMER_REAL, 0)
+                except Stop:
+                    stopped += 1
+        assert stopped > 0
+        def near(value, expected):
+            return np.max(np.abs(client.decrypt(value)[: len(expected)] - expected)) < 1e-3
+        assert near(works["bootstrap"](), v) and near(works["program"](), v)
+        assert all(near(y, v) for y in works["batcher"]())
+        assert ckks.Evaluator(params, works["load"](), "cpu").bind(x.ciphertext).level == x.level
+        again = ckks.Evaluator(params, works["keys"](), "cpu")
+        assert near(again.bind(x.ciphertext).rotate(2), np.roll(v, -2))
+        w = np.linspace(-1, 1, len(matrix))
+        server.prepare(plan)
+        (packed,) = plan.pack(w)
+        y = server.matvec(plan, server.bind(client.encrypt(packed)))
+        assert np.max(np.abs(plan.unpack([client.decrypt(y, length=params.slots)]) - (matrix @ w + 1))) < 1e-2
+        """),
+        600,
+    )
+
+
+def test_a_thread_that_waits_for_its_turn_hears_too() -> None:
+    run(
+        """
+        params, client, keys = small()
+        server = ckks.Evaluator(params, keys, "cpu")
+        x = server.bind(client.encrypt(np.ones(16)))
+        release, inside = threading.Event(), threading.Event()
+        def function(a):
+            inside.set()
+            release.wait()
+            return a
+        release.set()
+        program = server.program(function, x)
+        release.clear()
+        inside.clear()
+        thread = threading.Thread(target=program, args=(x,))
+        thread.start()
+        inside.wait()
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+        try:
+            program(x)
+        except KeyboardInterrupt:
+            print("heard")
+        release.set()
+        thread.join()
+        program(x)
+        """
+    )
