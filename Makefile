@@ -13,7 +13,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test install build lint cpp-test py-test docs-test cuda gpu-check gpu-sanitize fuzz sanitize docs \
+.PHONY: help demo test install build lint cpp-test py-test docs-test cuda gpu-check gpu-sanitize fuzz sanitize timing docs \
   format clean
 export PATH := $(BIN):$(PATH)
 export CMAKE_GENERATOR := Ninja
@@ -114,6 +114,16 @@ sanitize: sanitized ## the C++ tests under AddressSanitizer and UndefinedBehavio
 fuzz: sanitized ## every loader fuzzed for FUZZ_SECONDS (by libFuzzer where there is clang)
 	@$(call logged,tools/fuzz.sh $(SANITIZED) $(FUZZ_SECONDS) $(JOBS)) \
 	  $(call or_say,the input that failed is under $(SANITIZED)/findings)
+
+# Optimised as a release, but that memcheck is told where a secret may decide (base/declassify.h).
+TIMING := build/timing
+timing: .venv/tools ## what time tells of secrets: branches and addresses under valgrind, decryption under a t-test
+	@command -v valgrind >/dev/null $(call or_say,it needs valgrind and its headers (Debian: apt install valgrind))
+	cmake -S . -B $(TIMING) -DJALI_BUILD_TIMING=ON >/dev/null \
+	  $(call or_say,it needs valgrind and its headers (Debian: apt install valgrind))
+	cmake --build $(TIMING) --target timing
+	@$(call logged,tools/timing.sh $(TIMING)/tests/timing) \
+	  $(call or_say,docs/security.md says what must not depend on a secret)
 
 # --- the rest ------------------------------------------------------------------------------------
 docs: build ## the documents and the Python reference as a site in build/site

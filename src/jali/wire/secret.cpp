@@ -1,5 +1,6 @@
 #include "jali/wire/secret.h"
 
+#include "jali/base/declassify.h"
 #include "jali/base/error.h"
 #include "jali/wire/poly.h"
 #include "jali/wire/reader.h"
@@ -29,6 +30,7 @@ SecretBytes secret_to_bytes(const rlwe::SecretKey& key, const ring::Ring& ring) 
     }
     out[i] = static_cast<std::uint8_t>(byte);
   }
+  declassify(other);  // 0, or there is no key to protect
   require<InvalidArgument>(other == 0, "cannot write a secret key that is not ternary");
   return writer.finish();
 }
@@ -47,6 +49,7 @@ rlwe::SecretKey secret_from_bytes(std::span<const std::uint8_t> bytes,
     invalid |= code & code >> 1;
     s[k] = static_cast<std::int64_t>(code & 1) - static_cast<std::int64_t>(code >> 1);
   }
+  declassify(invalid);
   reader.check(invalid == 0, "a coefficient is not ternary");
   charge_poly(reader, ring, params->all_primes().size(), 1);
   ring::Poly poly = ring.make_secret(params->all_primes(), ring::Form::coeff);
