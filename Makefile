@@ -12,7 +12,7 @@ LOGS := build/logs
 # What `make test` and `make check` run, in this order.
 CHECKS := lint cpp-test py-test docs-test cuda sanitize tsan fuzz
 # What `make check` runs besides.
-ONLY_CHECK :=
+ONLY_CHECK := timing
 # `make test` takes a share of a check where the whole takes long; `make check`, and a check run alone, all of it.
 SHARE := whole
 test: SHARE := brief
@@ -145,6 +145,16 @@ tsan: .venv/tools ## the concurrent C++ tests under ThreadSanitizer
 fuzz: asan ## every loader fuzzed for FUZZ_SECONDS (by libFuzzer where there is clang)
 	@$(call logged,tools/fuzz.sh $(ASAN) $(FUZZ_SECONDS) $(JOBS)) \
 	  $(call or_say,the input that failed is under $(ASAN)/findings)
+
+# Optimised as a release, but that memcheck is told where a secret may decide (base/declassify.h).
+TIMING := build/timing
+timing: .venv/tools ## what time tells of secrets: branches and addresses under valgrind, decryption under a t-test
+	@command -v valgrind >/dev/null $(call or_say,it needs valgrind and its headers (Debian: apt install valgrind))
+	cmake -S . -B $(TIMING) -DJALI_BUILD_TIMING=ON >/dev/null \
+	  $(call or_say,it needs valgrind and its headers (Debian: apt install valgrind))
+	cmake --build $(TIMING) --target timing
+	@$(call logged,tools/timing.sh $(TIMING)/tests/timing) \
+	  $(call or_say,docs/security.md says what must not depend on a secret)
 
 # --- the rest ------------------------------------------------------------------------------------
 docs: build ## the documents and the Python reference as a site in build/site

@@ -16,6 +16,7 @@
 #include "bytes.h"
 #include "here.h"
 #include "interrupts.h"
+#include "jali/base/wipe.h"
 #include "jali/wire/secret.h"
 #include "packing.h"
 #include "progress.h"
@@ -113,6 +114,7 @@ class Client {
   nb::object decrypt(const ckks::Ciphertext& c, std::size_t length, bool complex_values) const {
     require_same(*params_, *c.params, "the ciphertext is");
     std::vector<std::complex<double>> values;
+    const WipedAtEnd wiped(values);
     {
       nb::gil_scoped_release release;
       values = encoder_->decode(decryptor_->decrypt(c));
@@ -125,6 +127,7 @@ class Client {
     require_same(*params_, *c.params, "the ciphertext is");
     ckks::flooding_std(policy, std::size_t{1} << c.log_slots);  // refuses a policy before any work
     std::vector<std::complex<double>> values;
+    const WipedAtEnd wiped(values);
     {
       nb::gil_scoped_release release;
       values = encoder_->decode(decryptor_->decrypt(c));

@@ -10,6 +10,7 @@
 
 #include "arrays.h"
 #include "here.h"
+#include "jali/base/wipe.h"
 #include "packing.h"
 #include "server.h"
 
@@ -173,6 +174,7 @@ slots: a power of two for sparse packing; 0 for all N/2.)")
           [](const Explicit& e, const Plaintext& a) {
             require_same(*e.server->params, *a.params, "the plaintext is");
             std::vector<std::complex<double>> values;
+            const WipedAtEnd wiped(values);
             {
               nb::gil_scoped_release release;
               values = e->encoder().decode(e.here(a));

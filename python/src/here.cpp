@@ -8,7 +8,7 @@ namespace {
 
 /// x in the host's memory.
 ring::Poly on_host(const ring::Poly& x) {
-  ring::Poly out(device::Pool::create()->allocate(x.bytes()),
+  ring::Poly out(device::Pool::create()->allocate(x.bytes(), x.buffer().secret()),
                  {x.primes().begin(), x.primes().end()}, x.n(), x.batch(), x.word(), x.form());
   x.buffer().copy_out(out.data());
   return out;

@@ -75,13 +75,13 @@ void Embedding::backward(Complex* x, std::size_t slots) const {
   }
 }
 
-std::vector<double> embed(const Embedding& embedding, std::span<const Complex> values,
-                          std::size_t batch, std::size_t n, int log_slots, double factor) {
+SecretVector<double> embed(const Embedding& embedding, std::span<const Complex> values,
+                           std::size_t batch, std::size_t n, int log_slots, double factor) {
   const std::size_t slots = std::size_t{1} << log_slots, gap = n / 2 / slots;
   const std::size_t count = values.size() / batch;
   const auto& leaf = embedding.leaf[static_cast<std::size_t>(log_slots)];
-  std::vector<double> coefficients(batch * n, 0.0);
-  std::vector<Complex> w(slots);
+  SecretVector<double> coefficients(batch * n, 0.0);
+  SecretVector<Complex> w(slots);
   for (std::size_t b = 0; b < batch; ++b) {
     std::fill(w.begin(), w.end(), Complex{});
     for (std::size_t j = 0; j < count; ++j) w[leaf[j]] = values[b * count + j];
@@ -99,7 +99,7 @@ void unembed(const Embedding& embedding, std::span<const double> coefficients, s
              std::size_t n, int log_slots, std::span<Complex> slots_out) {
   const std::size_t slots = std::size_t{1} << log_slots, gap = n / 2 / slots;
   const auto& leaf = embedding.leaf[static_cast<std::size_t>(log_slots)];
-  std::vector<Complex> w(slots);
+  SecretVector<Complex> w(slots);
   for (std::size_t b = 0; b < batch; ++b) {
     const double* in = coefficients.data() + b * n;
     for (std::size_t k = 0; k < slots; ++k) w[k] = {in[k * gap], in[k * gap + n / 2]};
@@ -122,11 +122,11 @@ std::vector<std::uint64_t> product_words(std::span<const std::uint64_t> primes) 
   return words;
 }
 
-std::vector<double> centred_doubles(std::span<const std::uint64_t> integers, std::size_t count,
-                                    std::span<const std::uint64_t> q_words, double divisor) {
+SecretVector<double> centred_doubles(std::span<const std::uint64_t> integers, std::size_t count,
+                                     std::span<const std::uint64_t> q_words, double divisor) {
   const std::size_t words = q_words.size();
-  std::vector<double> out(count);
-  std::vector<std::uint64_t> v(words), difference(words);
+  SecretVector<double> out(count);
+  SecretVector<std::uint64_t> v(words), difference(words);
   for (std::size_t k = 0; k < count; ++k) {
     for (std::size_t w = 0; w < words; ++w) v[w] = integers[w * count + k];
     // Q - value, and whether value is in the upper half of [0, Q).

@@ -16,6 +16,8 @@
 #include <span>
 #include <vector>
 
+#include "jali/base/secret_vector.h"
+
 namespace jali::backend {
 
 using Complex = std::complex<double>;
@@ -36,8 +38,8 @@ struct Embedding {
 
 /// round(factor w) of the inverse embedding of `batch` vectors in values, one after the other, zeros behind
 /// them; coefficients (batch, n), zero between those of fewer slots than n/2.
-std::vector<double> embed(const Embedding& embedding, std::span<const Complex> values,
-                          std::size_t batch, std::size_t n, int log_slots, double factor);
+SecretVector<double> embed(const Embedding& embedding, std::span<const Complex> values,
+                           std::size_t batch, std::size_t n, int log_slots, double factor);
 /// The slots of coefficients (batch, n).
 void unembed(const Embedding& embedding, std::span<const double> coefficients, std::size_t batch,
              std::size_t n, int log_slots, std::span<Complex> slots);
@@ -46,7 +48,7 @@ void unembed(const Embedding& embedding, std::span<const double> coefficients, s
 std::vector<std::uint64_t> product_words(std::span<const std::uint64_t> primes);
 /// v / divisor as doubles, v the centred value in [-Q/2, Q/2) of integers in [0, Q) laid out (word,
 /// count). Exact to 2^-52 relative.
-std::vector<double> centred_doubles(std::span<const std::uint64_t> integers, std::size_t count,
-                                    std::span<const std::uint64_t> q_words, double divisor);
+SecretVector<double> centred_doubles(std::span<const std::uint64_t> integers, std::size_t count,
+                                     std::span<const std::uint64_t> q_words, double divisor);
 
 }  // namespace jali::backend

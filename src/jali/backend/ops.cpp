@@ -178,7 +178,7 @@ std::unique_ptr<Captured> Ops::capture(std::function<void()> work) const {
 void Ops::embed(View out, const Embedding& embedding, std::span<const Complex> values,
                 int log_slots, double factor) const {
   const auto c = backend::embed(embedding, values, out.batch, config().n, log_slots, factor);
-  from_int64(out, std::vector<std::int64_t>(c.begin(), c.end()));
+  from_int64(out, SecretVector<std::int64_t>(c.begin(), c.end()));
 }
 
 void Ops::unembed(std::span<Complex> slots, const Embedding& embedding, ConstView x, int log_slots,
@@ -187,7 +187,7 @@ void Ops::unembed(std::span<Complex> slots, const Embedding& embedding, ConstVie
   std::vector<std::uint64_t> primes;
   for (const PrimeIndex i : x.primes) primes.push_back(config().primes[i]);
   const auto q_words = product_words(primes);
-  std::vector<std::uint64_t> integers(q_words.size() * count);
+  SecretVector<std::uint64_t> integers(q_words.size() * count);
   icrt(integers, q_words.size(), x, IcrtMethod::garner);
   backend::unembed(embedding, centred_doubles(integers, count, q_words, divisor), x.batch,
                    config().n, log_slots, slots);

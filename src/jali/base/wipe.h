@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <vector>
 
 namespace jali {
 
@@ -12,5 +13,18 @@ inline void wipe(void* data, std::size_t bytes) noexcept {
   if (bytes > 0) std::memset(data, 0, bytes);
   asm volatile("" : : "r"(data) : "memory");
 }
+
+/// Wipes a vector that belongs to somebody else, as it is when this dies, exceptions included.
+template <class T>
+class WipedAtEnd {
+ public:
+  explicit WipedAtEnd(std::vector<T>& values) : values_(values) {}
+  WipedAtEnd(const WipedAtEnd&) = delete;
+  WipedAtEnd& operator=(const WipedAtEnd&) = delete;
+  ~WipedAtEnd() { wipe(values_.data(), values_.size() * sizeof(T)); }
+
+ private:
+  std::vector<T>& values_;
+};
 
 }  // namespace jali

@@ -4,7 +4,9 @@
 #include <cmath>
 #include <string>
 
+#include "jali/base/declassify.h"
 #include "jali/base/error.h"
+#include "jali/base/secret_vector.h"
 
 namespace jali::ckks {
 
@@ -16,6 +18,22 @@ double product_bits(const ring::Ring& ring, std::span<const PrimeIndex> primes) 
   double bits = 0;
   for (const PrimeIndex i : primes) bits += std::log2(static_cast<double>(ring.prime(i)));
   return bits;
+}
+
+/// A bound on the coefficients of every vector of a batch, before the scale: the sum of the magnitudes, of the
+/// vector where it is largest. Not finite if some value is not. Without a branch, as values are a message.
+double sum_of_magnitudes(std::span<const Complex> values, std::size_t batch) {
+  const std::size_t count = values.size() / batch;
+  double sum = 0;
+  for (std::size_t b = 0; b < batch; ++b) {
+    double own = 0;
+    for (const Complex z : values.subspan(b * count, count)) {
+      own += std::fabs(z.real()) + std::fabs(z.imag());
+    }
+    sum = sum < own ? own : sum;
+    sum += 0 * own;  // not a number if own is not finite
+  }
+  return sum;
 }
 
 double root_mean_square(std::span<const Complex> values) {
@@ -47,24 +65,23 @@ ring::Poly Encoder::encode_over(std::span<const Complex> values, std::size_t bat
   });
   require<InvalidArgument>(std::isfinite(scale) && scale > 0, "the scale must be positive");
 
-  double sum = 0;  // of magnitudes, of the vector where it is largest
-  for (std::size_t b = 0; b < batch; ++b) {
-    double own = 0;
-    for (const Complex z : values.subspan(b * count, count)) {
-      require<InvalidArgument>(std::isfinite(z.real()) && std::isfinite(z.imag()),
-                               "values to encode must be finite");
-      own += std::fabs(z.real()) + std::fabs(z.imag());
-    }
-    sum = std::max(sum, own);
-  }
   const double factor = scale / static_cast<double>(slots);
   const double capacity = product_bits(*ring_, primes) - 1;
-  ring::Poly poly = ring_->make(primes, batch, ring::Form::coeff);
-  // No coefficient exceeds the sum of the slots' magnitudes times the factor (and a rounding).
-  if (const double bound = 1.001 * sum * factor + 1;
-      bound < 0x1p62 && std::log2(bound) < capacity) {
+  ring::Poly poly = ring_->make_secret(primes, ring::Form::coeff, batch);
+  // No coefficient exceeds the sum of the slots' magnitudes times the factor (and a rounding). That they
+  // all fit is what the time of encoding tells; those that may not, and values that are not finite, take
+  // another way, on which it tells more.
+  const double bound = 1.001 * sum_of_magnitudes(values, batch) * factor + 1;
+  const bool fits = bound < std::exp2(std::min(capacity, 62.0));
+  declassify(fits);
+  if (fits) {
     ring_->ops().embed(poly.view(), embedding_, values, log_slots, factor);
   } else {
+    require<InvalidArgument>(
+        std::ranges::all_of(
+            values,
+            [](const Complex z) { return std::isfinite(z.real()) && std::isfinite(z.imag()); }),
+        "values to encode must be finite");
     const auto coefficients = backend::embed(embedding_, values, batch, n, log_slots, factor);
     double largest = 0;
     for (const double c : coefficients) largest = std::max(largest, std::fabs(c));
@@ -102,7 +119,7 @@ Plaintext Encoder::encode(std::span<const Complex> values, std::size_t batch, in
 
 Plaintext Encoder::encode(std::span<const double> values, std::size_t batch, int level,
                           double scale, int log_slots) const {
-  const std::vector<Complex> complex(values.begin(), values.end());
+  const SecretVector<Complex> complex(values.begin(), values.end());
   return encode(std::span<const Complex>(complex), batch, level, scale, log_slots);
 }
 

@@ -27,7 +27,8 @@ class Encoder {
   ring::Poly encode_over(std::span<const std::complex<double>> values, std::size_t batch,
                          std::span<const PrimeIndex> primes, double scale, int log_slots) const;
 
-  /// (batch, 2^log_slots).
+  /// (batch, 2^log_slots). Neither the time that this takes nor the memory that it leaves tells what is decoded;
+  /// what it returns is the caller's to wipe (base/wipe.h).
   std::vector<std::complex<double>> decode(const Plaintext& plaintext) const;
   std::vector<std::complex<double>> decode(Plaintext&& plaintext) const;
 

@@ -129,9 +129,11 @@ Plaintext Decryptor::decrypt(const Ciphertext& ciphertext) const {
   const auto primes = ciphertext.parts[0].primes();
   const ring::Poly s = sk_->at(*ring_, primes);
 
-  // Horner in s: ((c2 s) + c1) s + c0. Parts on another device are fetched.
+  // Horner in s: ((c2 s) + c1) s + c0, in memory that is wiped. Parts on another device are fetched.
+  const ring::Poly& last = ciphertext.parts.back();
   Plaintext out;
-  out.poly = ring_->import(ciphertext.parts.back());
+  out.poly = ring_->make_secret(last.primes(), ring::Form::ntt, last.batch());
+  ring_->place(out.poly.data(), last);
   for (std::size_t part = ciphertext.parts.size() - 1; part-- > 0;) {
     ops.mul(out.poly.view(), out.poly.view(), s.view());
     const ring::Poly& next = ciphertext.parts[part];

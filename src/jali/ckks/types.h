@@ -19,7 +19,7 @@ using params::Estimate;
 /// An encoded vector: integers, scale times the message after the inverse embedding.
 struct Plaintext {
   CkksParamsPtr params;
-  ring::Poly poly;    // NTT form over the primes of `level`
+  ring::Poly poly;    // NTT form over the primes of `level`, in memory that is wiped
   int level = 0;
   double scale = 1;
   int log_slots = 0;  // slots are repeated when fewer than N/2 (sparse packing)

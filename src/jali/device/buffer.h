@@ -26,6 +26,7 @@ class Buffer {
   void* data() noexcept { return data_; }
   const void* data() const noexcept { return data_; }
   std::size_t bytes() const noexcept { return bytes_; }
+  bool secret() const noexcept { return secret_; }
   /// Whether the host may dereference data().
   bool host_accessible() const noexcept;
   /// The memory it lies in; null for an empty one.

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "jali/base/declassify.h"
 #include "jali/base/error.h"
 #include "jali/base/secret_vector.h"
 #include "jali/random/prng.h"
@@ -22,6 +23,7 @@ void sample_ternary(Prng& prng, std::span<std::int64_t> out) {
       const unsigned third = x * 171 >> 9;  // floor(x / 3) for x < 256
       out[made] = static_cast<std::int64_t>(x - 3 * third) - 1;
       made += x != 255;
+      declassify(made);
     }
   }
 }
@@ -70,6 +72,7 @@ void sample_sparse_ternary(Prng& prng, std::size_t weight, std::span<std::int64_
     std::uint64_t equal = 0;
     for (std::size_t i = 1; i < n; ++i) equal |= (words[i - 1] >> 2) == (words[i] >> 2);
     distinct = equal == 0;
+    declassify(distinct);
   }
   for (std::size_t i = 0; i < n; ++i) {
     out[i] = static_cast<std::int64_t>(words[i] & 1) - static_cast<std::int64_t>(words[i] >> 1 & 1);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "jali/base/declassify.h"
 #include "jali/base/error.h"
 #include "jali/random/prng.h"
 #include "jali/random/uniform_kernel.h"
@@ -23,6 +24,7 @@ void uniform(Prng& prng, std::uint64_t q, std::span<Out> out) {
   while (made < out.size()) {
     const std::size_t count = std::min(kChunk, out.size() - made);
     prng.fill({reinterpret_cast<std::uint8_t*>(raw), count * sizeof(Raw)});
+    declassify(raw, count * sizeof(Raw));  // the uniform half of keys and ciphertexts is public
     made += keep(raw, count, mask, bound, out.data() + made);
   }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "jali/base/error.h"
+#include "jali/base/secret_vector.h"
 
 namespace jali::ring {
 
@@ -32,14 +33,19 @@ Poly Ring::zero(std::span<const PrimeIndex> primes, std::size_t batch, Form form
   return x;
 }
 
+Poly Ring::make_like(const Poly& x, std::span<const PrimeIndex> primes) const {
+  return x.buffer().secret() ? make_secret(primes, x.form(), x.batch())
+                             : make(primes, x.batch(), x.form());
+}
+
 Poly Ring::copy(const Poly& x) const {
-  Poly out = make(x.primes(), x.batch(), x.form());
+  Poly out = make_like(x, x.primes());
   memory().copy(out.data(), x.data(), x.bytes());
   return out;
 }
 
 Poly Ring::import(const Poly& x) const {
-  Poly out = make(x.primes(), x.batch(), x.form());
+  Poly out = make_like(x, x.primes());
   place(out.data(), x);
   return out;
 }
@@ -50,21 +56,21 @@ void Ring::place(void* to, const Poly& x) const {
   } else if (x.buffer().host_accessible()) {
     memory().copy_in(to, x.data(), x.bytes());
   } else if (!memory().copy_from(*x.buffer().memory(), to, x.data(), x.bytes())) {
-    std::vector<std::byte> host(x.bytes());
+    SecretVector<std::byte> host(x.bytes());
     x.buffer().copy_out(host.data());
     memory().copy_in(to, host.data(), host.size());
   }
 }
 
 Poly Ring::host_copy(const Poly& x) const {
-  Poly out(host_pool_->allocate(x.bytes()), {x.primes().begin(), x.primes().end()}, x.n(),
-           x.batch(), x.word(), x.form());
+  Poly out(host_pool_->allocate(x.bytes(), x.buffer().secret()),
+           {x.primes().begin(), x.primes().end()}, x.n(), x.batch(), x.word(), x.form());
   x.buffer().copy_out(out.data());
   return out;
 }
 
 Poly Ring::select(const Poly& x, std::span<const PrimeIndex> primes) const {
-  Poly out = make(primes, x.batch(), x.form());
+  Poly out = make_like(x, primes);
   const std::size_t limb_bytes = x.batch() * x.row_bytes();
   const auto has = x.primes();
   for (std::size_t i = 0; i < primes.size();) {  // runs of limbs are copied at once

@@ -88,6 +88,8 @@ class Ring {
   std::span<const std::uint64_t> primes() const { return ops_->config().primes; }
   std::uint64_t prime(PrimeIndex i) const { return ops_->config().primes[i]; }
 
+  // Copies, wherever they are made, are secret where what they are of is.
+
   /// Uninitialised.
   Poly make(std::span<const PrimeIndex> primes, std::size_t batch = 1, Form form = Form::ntt) const;
   Poly zero(std::span<const PrimeIndex> primes, std::size_t batch = 1, Form form = Form::ntt) const;
@@ -126,6 +128,7 @@ class Ring {
   void to_coeff(Poly& x) const;
 
  private:
+  Poly make_like(const Poly& x, std::span<const PrimeIndex> primes) const;  // uninitialised
   std::shared_ptr<const backend::Ops> ops_;
   std::shared_ptr<device::Pool> pool_;
   std::shared_ptr<device::Pool> host_pool_;

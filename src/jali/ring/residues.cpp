@@ -75,9 +75,10 @@ std::vector<double> to_doubles(const Ring& ring, const Poly& x, double divisor) 
   std::vector<std::uint64_t> primes;
   for (const PrimeIndex i : x.primes()) primes.push_back(ring.prime(i));
   const auto q_words = backend::product_words(primes);
-  std::vector<std::uint64_t> integers(q_words.size() * count);
+  SecretVector<std::uint64_t> integers(q_words.size() * count);
   ring.ops().icrt(integers, q_words.size(), x.view(), backend::IcrtMethod::garner);
-  return backend::centred_doubles(integers, count, q_words, divisor);
+  const auto out = backend::centred_doubles(integers, count, q_words, divisor);
+  return {out.begin(), out.end()};
 }
 
 }  // namespace jali::ring

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "jali/base/declassify.h"
 #include "jali/base/error.h"
 #include "jali/wire/poly.h"
 #include "jali/wire/reader.h"
@@ -32,6 +33,7 @@ SecretBytes secret_to_bytes(const rlwe::SecretKey& key, const ring::Ring& ring) 
     }
     out[i] = static_cast<std::uint8_t>(byte);
   }
+  declassify(other);  // 0, or there is no key to protect
   require<InvalidArgument>(other == 0, "cannot write a secret key that is not ternary");
   return writer.finish();
 }
@@ -68,6 +70,7 @@ rlwe::SecretKey secret_from_bytes(std::span<const std::uint8_t> bytes,
   }
   // One answer for both, so that it says nothing else about the key.
   const unsigned refused = invalid | static_cast<unsigned>(!plausible(s.size(), plus, minus));
+  declassify(refused);
   reader.check(refused == 0, "it is not a uniform ternary secret");
   charge_poly(reader, ring, params->all_primes().size(), 1);
   ring::Poly poly = ring.make_secret(params->all_primes(), ring::Form::coeff);

@@ -1,35 +1,27 @@
 // Between slots and residues.
 #include "jali/backend/embedding.h"
 
-#include <atomic>
-#include <cmath>
+#include <bit>
 #include <cstring>
 
 #include "jali/backend/cpu/cpu_ops.h"
 #include "jali/backend/cpu/mixed_radix.h"
-#include "jali/base/error.h"
 
 namespace jali::backend::cpu {
 namespace {
 
-/// out[k gap] = round(x[k] factor), ties to even, |x[k] factor| below 2^62. Below 2^51 a sum with 1.5 2^52
-/// rounds, and its low bits are the integer.
+/// out[k gap] = round(x[k] factor), ties to even, |x[k] factor| below 2^62, by one sequence of instructions for
+/// all, as x may be a message. The number is high + low, high its next multiple of 2^20, so that both
+/// high / 2^20 and low are below 2^51, where a sum with 1.5 2^52 rounds and its low bits are the integer.
 void round(std::int64_t* out, std::size_t gap, const double* x, std::size_t count, double factor) {
-  constexpr double kShift = 0x1.8p52;
-  const auto bits = [](double d) {
-    std::uint64_t u;
-    std::memcpy(&u, &d, sizeof(u));
-    return u;
-  };
-  const std::uint64_t origin = bits(kShift);
-  bool large = false;
+  constexpr double kShift = 0x1.8p52, kHighShift = 0x1.8p72;
+  constexpr auto kOrigin = std::bit_cast<std::uint64_t>(kShift);
+  const auto integer = [](double d) { return std::bit_cast<std::uint64_t>(d + kShift) - kOrigin; };
   for (std::size_t k = 0; k < count; ++k) {
     const double scaled = x[k] * factor;
-    large |= !(std::fabs(scaled) < 0x1p51);
-    out[k * gap] = static_cast<std::int64_t>(bits(scaled + kShift) - origin);
-  }
-  for (std::size_t k = 0; large && k < count; ++k) {
-    out[k * gap] = static_cast<std::int64_t>(std::nearbyint(x[k] * factor));
+    const double high = (scaled + kHighShift) - kHighShift;
+    out[k * gap] =
+        static_cast<std::int64_t>((integer(high * 0x1p-20) << 20) + integer(scaled - high));
   }
 }
 
@@ -45,10 +37,10 @@ void CpuOps::embed(View out, const Embedding& embedding, std::span<const Complex
   const std::size_t slots = std::size_t{1} << log_slots, gap = n_ / 2 / slots;
   const std::size_t count = values.size() / out.batch;
   const auto& leaf = embedding.leaf[static_cast<std::size_t>(log_slots)];
-  const auto integers = scratch_.lend(out.batch * n_ * sizeof(std::int64_t));
+  const auto integers = scratch_.lend_secret(out.batch * n_ * sizeof(std::int64_t));
   auto* const c = reinterpret_cast<std::int64_t*>(integers.data());
   pool_.parallel(out.batch, [&](std::size_t b) {
-    const auto lease = scratch_.lend(n_ * sizeof(double));
+    const auto lease = scratch_.lend_secret(n_ * sizeof(double));
     auto* const re = reinterpret_cast<double*>(lease.data());
     double* const im = re + slots;
     if (count < slots) std::memset(re, 0, 2 * slots * sizeof(double));
@@ -68,21 +60,19 @@ void CpuOps::embed(View out, const Embedding& embedding, std::span<const Complex
 void CpuOps::unembed(std::span<Complex> slots_out, const Embedding& embedding, ConstView x,
                      int log_slots, double divisor) const {
   check(x);
-  const SmallIntegers small(tables_of(x.primes), kernels_);
+  const CentredDoubles doubles_of(tables_of(x.primes), kernels_);
   const std::size_t word = word_bytes(config_.word), count = x.batch * n_;
-  const auto doubles = scratch_.lend(count * sizeof(double));
+  const auto doubles = scratch_.lend_secret(count * sizeof(double));
   auto* const centred = reinterpret_cast<double*>(doubles.data());
-  std::atomic<bool> all_small = true;
   pool_.parallel(count / kBlock, [&](std::size_t block) {
     const std::size_t k = block * kBlock;
     std::vector<const std::byte*> rows;
     for (std::size_t i = 0; i < x.primes.size(); ++i) {
       rows.push_back(row(x, i, k / n_) + k % n_ * word);
     }
-    const auto lease = scratch_.lend(small.scratch_bytes());
-    if (!small.centred(centred + k, rows, divisor, lease.data())) all_small = false;
+    const auto lease = scratch_.lend_secret(doubles_of.scratch_bytes());
+    doubles_of(centred + k, rows, divisor, lease.data());
   });
-  if (!all_small) return Ops::unembed(slots_out, embedding, x, log_slots, divisor);
 
   const std::size_t slots = std::size_t{1} << log_slots, gap = n_ / 2 / slots;
   const auto& leaf = embedding.leaf[static_cast<std::size_t>(log_slots)];

@@ -112,14 +112,16 @@ void CpuOps::icrt(std::span<std::uint64_t> integers, std::size_t words, ConstVie
   const std::size_t word = word_bytes(config_.word), row_block = kBlock * word;
   pool_.parallel(stride / kBlock, [&](std::size_t block) {
     const std::size_t k = block * kBlock;
-    const auto lease = scratch_.lend(std::max<std::size_t>(limbs, 1) * row_block);
+    const auto lease = scratch_.lend_secret(std::max<std::size_t>(limbs, 1) * row_block +
+                                            words * MixedRadix::kLanes * sizeof(std::uint64_t));
     for (std::size_t i = 0; i < limbs; ++i) {
       std::memcpy(lease.data() + i * row_block, row(x, i, k / n_) + k % n_ * word, row_block);
     }
     std::uint64_t* const out = integers.data() + k;
     if (garner) {
       radix.digits(lease.data());
-      radix.compose(out, words, stride, lease.data());
+      auto* const work = reinterpret_cast<std::uint64_t*>(lease.data() + limbs * row_block);
+      radix.compose(out, words, stride, lease.data(), work);
     } else if (word == 4) {
       sums.compose<std::uint32_t>(out, words, stride, lease.data());
     } else {

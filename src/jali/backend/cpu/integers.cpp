@@ -52,7 +52,7 @@ void CpuOps::from_double(View out, std::span<const double> c) const {
     largest = std::max(largest, std::fabs(x));
   }
   if (largest < 0x1p63) {
-    const auto lease = scratch_.lend(c.size() * sizeof(std::int64_t));
+    const auto lease = scratch_.lend_secret(c.size() * sizeof(std::int64_t));
     auto* integers = reinterpret_cast<std::int64_t*>(lease.data());
     for (std::size_t k = 0; k < c.size(); ++k) integers[k] = static_cast<std::int64_t>(c[k]);
     from_int64(out, {integers, c.size()});

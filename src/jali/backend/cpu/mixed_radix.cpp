@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
+#include "jali/arith/wide.h"
 #include "jali/backend/embedding.h"
 
 namespace jali::backend::cpu {
@@ -18,80 +18,41 @@ std::vector<std::uint64_t> values(std::span<const PrimeTables* const> primes) {
   return q;
 }
 
-/// How many of the first primes have a product below 2^126.
-std::size_t head_of(const std::vector<const PrimeTables*>& primes) {
-  std::size_t count = 0;
-  for (int bits = 0; count < primes.size(); ++count) {
-    bits += std::bit_width(primes[count]->row.q);
-    if (bits > 126) break;
-  }
-  return count;
-}
+// Integers of a block, word w of integer k at x[w kBlock + k], without a branch. Carries and borrows are the
+// top bits of sums of masks, which compilers keep on vectors.
 
-std::uint64_t word(const std::byte* row, std::size_t k, bool narrow) {
-  return narrow ? reinterpret_cast<const std::uint32_t*>(row)[k]
-                : reinterpret_cast<const std::uint64_t*>(row)[k];
-}
-
-bool all_zero(const std::byte* row, std::size_t bytes) {
-  std::uint64_t any = 0;
-  for (std::size_t i = 0; i < bytes; i += 8) {
-    std::uint64_t x;
-    std::memcpy(&x, row + i, 8);
-    any |= x;
-  }
-  return any == 0;
-}
-
-/// out[k] = (d_0 + d_1 q_0 + .. - half) / divisor, the integers below 2^63.
-template <class T>
-void narrow_doubles(double* out, const T* digits, std::span<const PrimeTables* const> primes,
-                    std::int64_t half, double divisor) {
-  std::int64_t v[kBlock] = {};
-  for (std::size_t i = primes.size(); i-- > 0;) {
-    const auto q = static_cast<std::int64_t>(primes[i]->row.q);
+/// x -= m.
+void subtract(std::uint64_t* x, std::span<const std::uint64_t> m, std::uint64_t* borrow) {
+  std::fill_n(borrow, kBlock, 0);
+  for (const std::uint64_t word : m) {
     for (std::size_t k = 0; k < kBlock; ++k) {
-      v[k] = v[k] * q + static_cast<std::int64_t>(digits[i * kBlock + k]);
+      const std::uint64_t a = x[k], t = a - word - borrow[k];
+      borrow[k] = ((~a & word) | (~(a ^ word) & t)) >> 63;
+      x[k] = t;
     }
-  }
-  for (std::size_t k = 0; k < kBlock; ++k) out[k] = static_cast<double>(v[k] - half);
-  for (std::size_t k = 0; k < kBlock; ++k) out[k] /= divisor;  // by itself: on vectors
-}
-
-/// The same below 2^126. Words are rounded one by one, as in centred_doubles.
-template <class T>
-void wide_doubles(double* out, const T* digits, std::span<const PrimeTables* const> primes,
-                  uint128 half, double divisor) {
-  constexpr uint128 kSign = uint128{1} << 63;
-  for (std::size_t k = 0; k < kBlock; ++k) {
-    uint128 v = 0;
-    for (std::size_t i = primes.size(); i-- > 0;) {
-      v = v * primes[i]->row.q + digits[i * kBlock + k];
-    }
-    v -= half;  // signed from here on
-    double x;
-    if ((v + kSign) >> 64 == 0) {
-      x = static_cast<double>(static_cast<std::int64_t>(v));
-    } else {
-      const bool negative = v >> 127 != 0;
-      if (negative) v = 0 - v;
-      x = static_cast<double>(static_cast<std::uint64_t>(v >> 64)) * 0x1p64 +
-          static_cast<double>(static_cast<std::uint64_t>(v));
-      if (negative) x = -x;
-    }
-    out[k] = x / divisor;
+    x += kBlock;
   }
 }
 
-template <class T>
-void doubles(double* out, const std::byte* digits, std::span<const PrimeTables* const> primes,
-             uint128 product, uint128 half, double divisor) {
-  const T* const d = reinterpret_cast<const T*>(digits);
-  if (product >> 63 == 0) {
-    narrow_doubles(out, d, primes, static_cast<std::int64_t>(half), divisor);
-  } else {
-    wide_doubles(out, d, primes, half, divisor);
+/// x = |x|, of two's complements; sign becomes 1 where x was below zero, and else 0.
+void magnitudes(std::uint64_t* x, std::size_t words, std::uint64_t* sign) {
+  std::uint64_t carry[kBlock];
+  for (std::size_t k = 0; k < kBlock; ++k) carry[k] = sign[k] = x[(words - 1) * kBlock + k] >> 63;
+  for (std::size_t w = 0; w < words; ++w, x += kBlock) {
+    for (std::size_t k = 0; k < kBlock; ++k) {
+      const std::uint64_t a = x[k] ^ (0 - sign[k]), t = a + carry[k];
+      carry[k] = (a & ~t) >> 63;  // from all ones to zero
+      x[k] = t;
+    }
   }
+}
+
+/// The double next to x, ties to even, as a conversion gives it, which is a branch without AVX-512. Both halves
+/// are exact, (2^84 + 2^32 high) - (2^84 + 2^52) and 2^52 + low, so that their sum alone is rounded.
+double nearest(std::uint64_t x) {
+  const auto high = std::bit_cast<double>(x >> 32 | std::bit_cast<std::uint64_t>(0x1p84));
+  const auto low = std::bit_cast<double>((x & 0xffffffff) | std::bit_cast<std::uint64_t>(0x1p52));
+  return (high - (0x1p84 + 0x1p52)) + low;
 }
 
 }  // namespace
@@ -111,7 +72,14 @@ MixedRadix::MixedRadix(std::vector<const PrimeTables*> primes, const RowKernels&
     for (std::size_t j = 0; j < i; ++j) {
       factors.push_back(primes_[i]->constant(mod.neg(mod.mul(c, product[j]))));
     }
-    words_.push_back(product_words(std::span(q).subspan(i)).size());
+  }
+  for (std::size_t i = 0, end = 0; i < q.size(); i = end) {
+    std::uint64_t product = 1;
+    for (uint128 more = q[i]; more >> 64 == 0; more = uint128{product} * q[end]) {
+      product = static_cast<std::uint64_t>(more);
+      if (++end == q.size()) break;
+    }
+    groups_.push_back({i, end, product, product_words(std::span(q).subspan(i)).size()});
   }
 }
 
@@ -126,69 +94,87 @@ void MixedRadix::digits(std::byte* rows) const {
   }
 }
 
-void MixedRadix::compose(std::uint64_t* out, std::size_t words, std::size_t stride,
-                         const std::byte* rows) const {
-  const bool narrow = kernels_.word_bytes == 4;
-  const std::size_t bytes = kBlock * static_cast<std::size_t>(kernels_.word_bytes);
-  for (std::size_t w = 0; w < words; ++w) std::fill_n(out + w * stride, kBlock, 0);
-  std::uint64_t carry[kBlock];
-  for (std::size_t i = primes_.size(); i-- > 0;) {  // x q_i + d_i
-    const std::uint64_t q = primes_[i]->row.q;
-    for (std::size_t k = 0; k < kBlock; ++k) carry[k] = word(rows + i * bytes, k, narrow);
-    for (std::size_t w = 0; w < words_[i]; ++w) {
-      std::uint64_t* const x = out + w * stride;
-      for (std::size_t k = 0; k < kBlock; ++k) {
-        const uint128 t = uint128{x[k]} * q + carry[k];
-        x[k] = static_cast<std::uint64_t>(t);
-        carry[k] = static_cast<std::uint64_t>(t >> 64);
+// kLanes integers at once, whose carries do not wait for each other; word w of integer j is x[w kLanes + j].
+template <class T, std::size_t fixed_words>
+void MixedRadix::compose(std::uint64_t* out, std::size_t words, std::size_t stride, const T* digits,
+                         std::uint64_t* work) const {
+  std::uint64_t few[std::max<std::size_t>(fixed_words, 1) * kLanes];
+  std::uint64_t* const x = fixed_words > 0 ? few : work;
+  if constexpr (fixed_words > 0) words = fixed_words;
+  for (std::size_t k = 0; k < kBlock; k += kLanes) {
+    std::fill_n(x, words * kLanes, 0);
+    for (std::size_t g = groups_.size(); g-- > 0;) {  // x product + digit
+      const auto [begin, end, product, above] = groups_[g];
+      std::uint64_t carry[kLanes];
+      for (std::size_t j = 0; j < kLanes; ++j) carry[j] = digits[(end - 1) * kBlock + k + j];
+      for (std::size_t i = end - 1; i-- > begin;) {
+        const std::uint64_t q = primes_[i]->row.q;
+        for (std::size_t j = 0; j < kLanes; ++j) {
+          carry[j] = carry[j] * q + digits[i * kBlock + k + j];
+        }
+      }
+      for (std::size_t w = 0; w < (fixed_words > 0 ? fixed_words : above); ++w) {
+        for (std::size_t j = 0; j < kLanes; ++j) {
+          const uint128 t = uint128{x[w * kLanes + j]} * product + carry[j];
+          x[w * kLanes + j] = static_cast<std::uint64_t>(t);
+          carry[j] = static_cast<std::uint64_t>(t >> 64);
+        }
       }
     }
+    for (std::size_t w = 0; w < words; ++w) {
+      for (std::size_t j = 0; j < kLanes; ++j) out[w * stride + k + j] = x[w * kLanes + j];
+    }
   }
 }
 
-SmallIntegers::SmallIntegers(const std::vector<const PrimeTables*>& primes,
-                             const RowKernels& kernels)
+void MixedRadix::compose(std::uint64_t* out, std::size_t words, std::size_t stride,
+                         const std::byte* rows, std::uint64_t* work) const {
+  const auto of = [&]<class T>(const T* digits) {
+    if (words == 1) return compose<T, 1>(out, words, stride, digits, work);
+    if (words == 2) return compose<T, 2>(out, words, stride, digits, work);
+    compose<T, 0>(out, words, stride, digits, work);
+  };
+  if (kernels_.word_bytes == 4) {
+    of(reinterpret_cast<const std::uint32_t*>(rows));
+  } else {
+    of(reinterpret_cast<const std::uint64_t*>(rows));
+  }
+}
+
+CentredDoubles::CentredDoubles(const std::vector<const PrimeTables*>& primes,
+                               const RowKernels& kernels)
     : primes_(primes),
       kernels_(kernels),
-      head_(head_of(primes)),
-      radix_({primes.begin(), primes.begin() + static_cast<std::ptrdiff_t>(head_)}, kernels) {
-  for (std::size_t i = 0; i < head_; ++i) product_ *= primes[i]->row.q;
-  half_ = product_ / 2;
-  for (std::size_t i = 0; i < primes.size(); ++i) {
-    const arith::Modulus& mod = primes[i]->mod;
-    shift_.push_back(mod.reduce(half_));
-    auto& factors = factors_.emplace_back();
-    std::uint64_t product = 1;
-    for (std::size_t j = 0; i >= head_ && j < head_; ++j) {
-      factors.push_back(primes[i]->constant(mod.neg(product)));
-      product = mod.mul(product, mod.reduce(primes[j]->row.q));
-    }
+      radix_(primes, kernels),
+      half_(product_words(values(primes))) {
+  for (std::size_t w = 0; w < half_.size(); ++w) {
+    half_[w] = half_[w] >> 1 | (w + 1 < half_.size() ? half_[w + 1] << 63 : 0);
   }
+  for (const PrimeTables* p : primes) shift_.push_back(p->row.q / 2);  // 2 M = Q - 1 is -1
 }
 
-bool SmallIntegers::centred(double* out, std::span<const std::byte* const> rows, double divisor,
-                            std::byte* scratch) const {
+void CentredDoubles::operator()(double* out, std::span<const std::byte* const> rows, double divisor,
+                                std::byte* scratch) const {
   const std::size_t bytes = kBlock * static_cast<std::size_t>(kernels_.word_bytes);
-  const auto shifted = [&](std::size_t i, std::byte* to) {
-    kernels_.add_scalar(to, rows[i], shift_[i], kBlock, primes_[i]->row);
-    return to;
-  };
-  for (std::size_t i = 0; i < head_; ++i) shifted(i, scratch + i * bytes);
+  const std::size_t words = half_.size();
+  auto* const v = reinterpret_cast<std::uint64_t*>(scratch + primes_.size() * bytes);
+  std::uint64_t* const carry = v + words * kBlock;
+  for (std::size_t i = 0; i < primes_.size(); ++i) {
+    kernels_.add_scalar(scratch + i * bytes, rows[i], shift_[i], kBlock, primes_[i]->row);
+  }
   radix_.digits(scratch);
-  for (std::size_t i = head_; i < primes_.size(); ++i) {
-    std::byte* const rest = shifted(i, scratch + head_ * bytes);
-    for (std::size_t j = 0; j < head_; ++j) {
-      kernels_.mul_scalar_add(rest, scratch + j * bytes, factors_[i][j], kBlock, primes_[i]->row);
-    }
-    if (!all_zero(rest, bytes)) return false;
+  radix_.compose(v, words, kBlock, scratch, carry + kBlock);
+  subtract(v, half_, carry);
+  std::uint64_t* const sign = carry;
+  magnitudes(v, words, sign);
+  std::fill_n(out, kBlock, 0.0);
+  for (std::size_t w = words; w-- > 0;) {
+    for (std::size_t k = 0; k < kBlock; ++k) out[k] = out[k] * 0x1p64 + nearest(v[w * kBlock + k]);
   }
-  const auto head = std::span(primes_).first(head_);
-  if (kernels_.word_bytes == 4) {
-    doubles<std::uint32_t>(out, scratch, head, product_, half_, divisor);
-  } else {
-    doubles<std::uint64_t>(out, scratch, head, product_, half_, divisor);
+  for (std::size_t k = 0; k < kBlock; ++k) {
+    const auto size = std::bit_cast<std::uint64_t>(out[k]);
+    out[k] = std::bit_cast<double>(size | sign[k] << 63) / divisor;
   }
-  return true;
 }
 
 }  // namespace jali::backend::cpu

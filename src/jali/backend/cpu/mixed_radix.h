@@ -6,7 +6,6 @@
 #include <span>
 #include <vector>
 
-#include "jali/arith/wide.h"
 #include "jali/backend/cpu/prime_tables.h"
 
 namespace jali::backend::cpu {
@@ -18,46 +17,60 @@ inline constexpr std::size_t kBlock = 256;
 ///   d_i = c_i x_i + sum_{j<i} f_ij d_j mod q_i,  c_i = (q_0 .. q_(i-1))^-1,  f_ij = -c_i q_0 .. q_(j-1).
 class MixedRadix {
  public:
+  static constexpr std::size_t kLanes = 4;
+
   MixedRadix(std::vector<const PrimeTables*> primes, const RowKernels& kernels);
 
   /// Residues to digits in place: a row of kBlock words for each prime.
   void digits(std::byte* rows) const;
   /// The integers of digits: word w of integer k to out[w stride + k], `words` of them, which must hold the
-  /// product of the primes.
-  void compose(std::uint64_t* out, std::size_t words, std::size_t stride,
-               const std::byte* rows) const;
+  /// product of the primes. work: kLanes times as many words.
+  void compose(std::uint64_t* out, std::size_t words, std::size_t stride, const std::byte* rows,
+               std::uint64_t* work) const;
 
  private:
   std::vector<const PrimeTables*> primes_;
   const RowKernels& kernels_;
   std::vector<ShoupConstant> inverse_;               // c_i
   std::vector<std::vector<ShoupConstant>> factors_;  // f_ij
-  std::vector<std::size_t> words_;                   // that hold q_i q_(i+1) ..
+  /// Digits i .. end - 1 as one, d_i + d_(i+1) q_i + .., below their product, which is below 2^64.
+  struct Group {
+    std::size_t begin, end;
+    std::uint64_t product;
+    std::size_t words;  // that hold this and all groups above
+  };
+  template <class T, std::size_t fixed_words>
+  void compose(std::uint64_t* out, std::size_t words, std::size_t stride, const T* digits,
+               std::uint64_t* work) const;
+  std::vector<Group> groups_;
 };
 
-/// Centred integers that are far smaller than the product of all primes, as decoded coefficients are. With D
-/// the product of the first primes, as many as stay below 2^126, and M = floor(D / 2), v is in [-M, D - M) if
-/// and only if the digits of v + M end with those primes: the other residues tell.
-class SmallIntegers {
+/// Centred integers of residues as doubles, v / divisor as in centred_doubles. v may be what was decrypted: the
+/// instructions and addresses depend on the primes alone. With M = floor(Q / 2), v + M lies in [0, Q) and is
+/// what the mixed radix gives; v, in two's complement, fits the words of Q, as Q is odd.
+///
+/// Subnormal numbers, which slow many processors down, do not occur: a v other than 0 is at least 1, and divisors
+/// are far below 2^1022. Beyond 2^1024 doubles are infinite, which SSE and AVX take like any other.
+class CentredDoubles {
  public:
-  SmallIntegers(const std::vector<const PrimeTables*>& primes, const RowKernels& kernels);
+  CentredDoubles(const std::vector<const PrimeTables*>& primes, const RowKernels& kernels);
 
-  /// out[k] = v / divisor as in centred_doubles. rows: of kBlock residues, one for each prime. Returns false,
-  /// and leaves out undefined, if some v is not in the range. scratch: scratch_bytes() of it.
-  bool centred(double* out, std::span<const std::byte* const> rows, double divisor,
-               std::byte* scratch) const;
+  /// out: kBlock of them. rows: of kBlock residues, one for each prime. scratch: scratch_bytes() of it.
+  void operator()(double* out, std::span<const std::byte* const> rows, double divisor,
+                  std::byte* scratch) const;
   std::size_t scratch_bytes() const {
-    return (head_ + 1) * kBlock * static_cast<std::size_t>(kernels_.word_bytes);
+    return (primes_.size() * static_cast<std::size_t>(kernels_.word_bytes) +
+            (half_.size() + 1) * sizeof(std::uint64_t)) *
+               kBlock +
+           half_.size() * MixedRadix::kLanes * sizeof(std::uint64_t);
   }
 
  private:
   std::vector<const PrimeTables*> primes_;
   const RowKernels& kernels_;
-  std::size_t head_;  // of the primes of D
-  arith::uint128 product_ = 1, half_ = 0;  // D, M
   MixedRadix radix_;
-  std::vector<std::uint64_t> shift_;                 // M mod q_i
-  std::vector<std::vector<ShoupConstant>> factors_;  // beyond the head: -q_0 .. q_(j-1) mod q_i
+  std::vector<std::uint64_t> half_;  // M, as many words as hold Q
+  std::vector<std::uint64_t> shift_;  // M mod q_i
 };
 
 }  // namespace jali::backend::cpu

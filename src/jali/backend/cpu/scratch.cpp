@@ -34,7 +34,7 @@ AlignedBlock::~AlignedBlock() {
   memory_->free(data_, bytes_);
 }
 
-ScratchPool::Lease ScratchPool::lend(std::size_t bytes) {
+AlignedBlock ScratchPool::take(std::size_t bytes) {
   {
     const std::lock_guard lock(mutex_);
     for (AlignedBlock& block : free_) {
@@ -42,14 +42,14 @@ ScratchPool::Lease ScratchPool::lend(std::size_t bytes) {
         std::swap(block, free_.back());
         AlignedBlock taken = std::move(free_.back());
         free_.pop_back();
-        return {*this, std::move(taken)};
+        return taken;
       }
     }
     // None is large enough: replace the smallest rather than hoard all sizes.
     if (!free_.empty()) free_.pop_back();
     free_.reserve(free_.capacity() + 1);
   }
-  return {*this, AlignedBlock(memory_, bytes)};
+  return {memory_, bytes};
 }
 
 void ScratchPool::give_back(AlignedBlock block) noexcept {

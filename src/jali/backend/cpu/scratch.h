@@ -9,11 +9,12 @@
 #include <vector>
 
 #include "jali/base/at_fork.h"
+#include "jali/base/wipe.h"
 #include "jali/device/memory.h"
 
 namespace jali::backend::cpu {
 
-/// Host memory, 64-byte aligned, wiped when it dies: residues of a secret may have passed through.
+/// Host memory, 64-byte aligned, wiped when it dies.
 class AlignedBlock {
  public:
   AlignedBlock() = default;
@@ -36,8 +37,12 @@ class ScratchPool {
 
   class Lease {
    public:
-    Lease(ScratchPool& pool, AlignedBlock block) : pool_(pool), block_(std::move(block)) {}
-    ~Lease() { pool_.give_back(std::move(block_)); }
+    Lease(ScratchPool& pool, AlignedBlock block, std::size_t secret_bytes)
+        : pool_(pool), block_(std::move(block)), secret_bytes_(secret_bytes) {}
+    ~Lease() {
+      wipe(block_.data(), secret_bytes_);
+      pool_.give_back(std::move(block_));
+    }
     Lease(const Lease&) = delete;
     Lease& operator=(const Lease&) = delete;
     std::byte* data() const { return block_.data(); }
@@ -45,11 +50,15 @@ class ScratchPool {
    private:
     ScratchPool& pool_;
     AlignedBlock block_;
+    std::size_t secret_bytes_;
   };
 
-  Lease lend(std::size_t bytes);
+  Lease lend(std::size_t bytes) { return {*this, take(bytes), 0}; }
+  /// Wiped when it is given back: for what was decrypted or will be encrypted.
+  Lease lend_secret(std::size_t bytes) { return {*this, take(bytes), bytes}; }
 
  private:
+  AlignedBlock take(std::size_t bytes);
   void give_back(AlignedBlock block) noexcept;
   std::shared_ptr<device::Memory> memory_;
   ForkSafe<std::mutex> mutex_;

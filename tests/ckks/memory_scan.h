@@ -1,0 +1,79 @@
+// What an attacker finds who reads all memory of this process.
+#pragma once
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <span>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "jali/base/wipe.h"
+
+namespace jali::testing {
+
+/// 64-bit words to look for, kept in a disguise, so that this does not find itself.
+class MemoryScan {
+ public:
+  /// The words of some memory, but small ones, which are everywhere.
+  void learn(const void* data, std::size_t bytes) {
+    for (std::size_t i = 0; i + 8 <= bytes; i += 8) {
+      std::uint64_t word;
+      std::memcpy(&word, static_cast<const std::byte*>(data) + i, 8);
+      if (word >> 36 != 0 && (word & 0xffffffff) >> 16 != 0) {
+        masked_.insert(word ^ kMask);
+        wipe(&word, sizeof(word));
+      }
+    }
+  }
+  std::size_t size() const { return masked_.size(); }
+
+  /// How many of the words lie behind another of them anywhere in memory that can be written: a single one may be
+  /// chance. Registers that finished functions put on the stack are not looked for.
+  std::size_t found() const {
+    clear_stack();
+    std::vector<std::uint64_t> chunk(std::size_t{1} << 13);
+    const auto* const own = reinterpret_cast<const std::byte*>(chunk.data());
+    std::size_t count = 0;
+    const int memory = open("/proc/self/mem", O_RDONLY);
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);) {
+      unsigned long begin = 0, end = 0;
+      char access[5] = {};
+      if (std::sscanf(line.c_str(), "%lx-%lx %4s", &begin, &end, access) != 3) continue;
+      // A sanitizer's shadow is no memory of the program's, and terabytes of it.
+      if (access[1] != 'w' || end - begin > (1UL << 32)) continue;
+      for (unsigned long at = begin; at < end; at += chunk.size() * 8) {
+        const ssize_t got = pread(memory, chunk.data(), std::min(chunk.size() * 8, end - at),
+                                  static_cast<off_t>(at));
+        bool before = false;
+        for (ssize_t i = 0; i < got / 8; ++i) {
+          const auto* const address = reinterpret_cast<const std::byte*>(at) + 8 * i;
+          if (address >= own && address < own + chunk.size() * 8) continue;
+          const bool here = masked_.contains(chunk[static_cast<std::size_t>(i)] ^ kMask);
+          count += here && before;
+          before = here;
+        }
+      }
+    }
+    close(memory);
+    wipe(chunk.data(), chunk.size() * 8);
+    return count;
+  }
+
+ private:
+  /// Below this frame.
+  [[gnu::noinline]] static void clear_stack() {
+    volatile std::uint8_t below[1 << 16];
+    for (auto& byte : below) byte = 0;
+  }
+  static constexpr std::uint64_t kMask = 0x5bd1e9955bd1e995;
+  std::unordered_set<std::uint64_t> masked_;
+};
+
+}  // namespace jali::testing

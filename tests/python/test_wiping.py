@@ -1,0 +1,105 @@
+"""What a client decrypted is gone from its memory once the caller dropped it.
+
+A process of its own decrypts, hands the numbers over a pipe and overwrites its arrays; then all of its memory is read.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+CLIENT = """
+import os, sys
+import numpy as np
+from jali import ckks
+
+params = ckks.Params.create(depth=3, scale_bits=40, word=sys.argv[1])
+client = ckks.Client(params, threads=2)
+server = ckks.Evaluator(params, client.evaluation_keys(relinearise=False), threads=1).explicit
+rng = np.random.default_rng()
+
+def hand_over(array):
+    view = memoryview(array).cast("B")
+    while len(view):
+        view = view[os.write(1, view):]
+
+def secret(n):
+    return client.encrypt(rng.uniform(-1, 1, n))
+
+n = params.slots
+for decrypt in (
+    lambda: client.decrypt(secret(n)),
+    lambda: client.decrypt(client.encrypt(rng.uniform(-1, 1, n) + 0.5j)),
+    lambda: client.decrypt(secret((3, n // 2))),
+    lambda: server.decode(server.encode(rng.uniform(-1, 1, n))),
+):
+    for keep in (False, True):
+        out = decrypt()
+        hand_over(out)
+        if keep:
+            kept = out
+        else:
+            out.fill(0)
+        del out
+        os.write(1, b".")
+        sys.stdin.readline()
+"""
+
+REGISTERS = (
+    64  # numbers that may lie on a stack, where registers were saved: a buffer has thousands
+)
+
+
+def count_in_memory(pid: int, numbers: npt.NDArray[np.uint64]) -> int:
+    """How many of the words lie anywhere in the memory of a process that can be written."""
+    numbers = np.sort(numbers)
+    count = 0
+    with Path(f"/proc/{pid}/mem").open("rb", buffering=0) as memory:
+        for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+            begin, end, access = re.match(r"(\w+)-(\w+) (\S+)", line).groups()  # type: ignore[union-attr]
+            if "w" not in access:
+                continue
+            memory.seek(int(begin, 16))
+            try:
+                block = memory.read(int(end, 16) - int(begin, 16))
+            except OSError:
+                continue  # of a device
+            words = np.frombuffer(block[: len(block) // 8 * 8], np.uint64)
+            at = np.minimum(np.searchsorted(numbers, words), len(numbers) - 1)
+            count += int((numbers[at] == words).sum())
+    return count
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs Linux's /proc")
+@pytest.mark.parametrize("word", ["w32", "w52"])
+def test_decrypted_numbers_do_not_stay_in_memory(word: str) -> None:
+    """Of a vector of real and complex numbers, a batch, and a decoded plaintext."""
+    with subprocess.Popen(
+        [sys.executable, "-c", CLIENT, word], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdin and child.stdout
+        from jali import ckks
+
+        n = ckks.Params.create(depth=3, scale_bits=40, word=word).slots
+        for what, bytes_ in [
+            ("real", 8 * n),
+            ("complex", 16 * n),
+            ("batch", 12 * n),
+            ("decoded", 16 * n),
+        ]:
+            for kept in (False, True):
+                numbers = np.frombuffer(child.stdout.read(bytes_), np.uint64)
+                assert len(numbers) == bytes_ // 8 and child.stdout.read(1) == b"."
+                found = count_in_memory(child.pid, numbers[numbers >> np.uint64(32) != 0])
+                if kept:  # the scan sees what is there
+                    assert found >= n / 2
+                else:
+                    assert found <= REGISTERS, f"{found} of {len(numbers)} numbers are left: {what}"
+                child.stdin.write(b"\n")
+                child.stdin.flush()
