@@ -84,6 +84,12 @@ TEST_P(EncoderTest, RefusesWhatItCannotHold) {
   EXPECT_THROW(encode({1}, w.params->depth() + 1, scale, 2), InvalidArgument);
   EXPECT_THROW(encode({1}, -1, scale, 2), InvalidArgument);
   EXPECT_THROW(encode({1}, 0, -1, 2), InvalidArgument);
+  const double most = std::exp2(w.params->level(0).log_q + 64);  // what a loader takes
+  EXPECT_NO_THROW(encode({1e-30}, 0, most * 0.99, 2));
+  EXPECT_NO_THROW(encode({1}, 0, 0x1p-64, 2));
+  for (const double bad : {most * 1.01, 0x1p-65, 5e-324, double(INFINITY), double(NAN)}) {
+    EXPECT_THROW(encode({1e-30}, 0, bad, 2), InvalidArgument) << bad;
+  }
   EXPECT_THROW(encode({1}, 0, scale, w.params->log_n()), InvalidArgument);
 }
 

@@ -102,6 +102,7 @@ Ciphertext Evaluator::combine_rescale(const Combination& c, int level, double sc
                              "below that of the sum");
   };
   check(first);
+  impl.require_scale(scale, level);
   const auto& primes = impl.params->level(level).primes;
   Ciphertext out = impl.shell(first);
   out.level = level;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "jali/base/error.h"
+#include "jali/ckks/scale.h"
 
 namespace jali::ckks {
 
@@ -86,6 +87,10 @@ Plaintext Encoder::encode(std::span<const Complex> values, std::size_t batch, in
                           double scale, int log_slots) const {
   require<InvalidArgument>(level >= 0 && level <= params_->top(), [&] {
     return "level " + std::to_string(level) + " is not in 0.." + std::to_string(params_->top());
+  });
+  require<InvalidArgument>(is_plausible_scale(scale, params_->level(level)), [&] {
+    return "the scale must be positive and fit level " + std::to_string(level) +
+           ": its modulus has " + std::to_string(params_->level(level).log_q) + " bits";
   });
   if (log_slots < 0) log_slots = params_->log_n() - 1;
   Plaintext out;

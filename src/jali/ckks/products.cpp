@@ -16,6 +16,7 @@ Ciphertext Evaluator::multiply_plain(const Ciphertext& a, const Plaintext& b) co
   impl_->check(a);
   impl_->check(b);
   impl_->check_pair(a.level, a.scale, b.level, b.scale, a.batch(), b.poly.batch(), false);
+  impl_->require_scale(a.scale * b.scale, a.level);
   Ciphertext out = impl_->shell(a);
   for (const auto& part : a.parts) {
     Poly product = impl_->like(a);
@@ -37,6 +38,7 @@ static Ciphertext product_shell(const Evaluator::Impl& impl, const Ciphertext& a
   require<InvalidArgument>(a.parts.size() == 2 && b.parts.size() == 2,
                            "relinearise the operands of a product first");
   require<InvalidArgument>(a.batch() == b.batch(), "the operands of a product need equal batches");
+  impl.require_scale(a.scale * b.scale, a.level);
   Ciphertext out = impl.shell(a);
   out.scale = a.scale * b.scale;
   out.log_slots = std::max(a.log_slots, b.log_slots);
@@ -75,6 +77,7 @@ Ciphertext Evaluator::relinearise(const Ciphertext& a) const {
 
 Ciphertext Evaluator::Impl::reduced(const rlwe::Accumulator& acc, Ciphertext out) const {
   const double quotient = ratio(out.level, out.level - 1);
+  require_scale(out.scale / quotient, out.level - 1);
   out.parts = switcher.reduce_pair(acc.c0, acc.c1, out.level - 1);
   out.estimate = noise.relinearise_rescale(out.estimate, out.level, quotient);
   out.level -= 1;

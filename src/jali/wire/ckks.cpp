@@ -6,6 +6,7 @@
 
 #include "jali/base/checked.h"
 #include "jali/base/error.h"
+#include "jali/ckks/scale.h"
 #include "jali/random/prng.h"
 #include "jali/wire/poly.h"
 #include "jali/wire/reader.h"
@@ -40,9 +41,7 @@ const char* problem(const Shape& shape, const CkksParams& params) {
   if (shape.level < 0 || shape.level > params.depth()) return "its level does not exist";
   if (shape.log_slots < 0 || shape.log_slots >= params.log_n()) return "its slots are too many";
   if (shape.batch == 0 || shape.batch > 0xffffffff) return "its batch is empty or too large";
-  // A product before rescaling may exceed the modulus; beyond 2^64 times it nothing makes sense.
-  if (!std::isfinite(shape.scale) || shape.scale < 0x1p-64 ||
-      std::log2(shape.scale) > params.level(shape.level).log_q + 64) {
+  if (!ckks::is_plausible_scale(shape.scale, params.level(shape.level))) {
     return "its scale is not plausible";
   }
   return nullptr;
@@ -180,7 +179,8 @@ Ciphertext from_bytes(Input bytes, const CkksParamsPtr& params, const ring::Ring
   out.estimate.variance = reader.magnitude("its noise estimate");
   out.estimate.message = reader.magnitude("its message magnitude");
   out.packing.length = reader.u32();
-  reader.check(out.packing.length <= params->slots(), "its vectors are longer than the slots");
+  reader.check(out.packing.length <= std::size_t{1} << out.log_slots,
+               "its vectors are longer than its slots");
   const std::uint8_t packing = reader.u8();
   reader.check(packing <= (kBatched | kComplex | kPadded), "its packing is unknown");
   out.packing.batched = (packing & kBatched) != 0;
