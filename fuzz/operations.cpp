@@ -167,6 +167,14 @@ class Run {
                                  in.once_in(2) ? x.scale : scale(), x.log_slots);
   }
 
+#ifdef JALI_FUZZ_BOOTSTRAP
+  /// As bootstrapping was set up for.
+  void pack(Ciphertext& x) const {
+    x.log_slots = world.bootstrapper->plan().options().log_slots;
+    x.packing.length = 0;
+  }
+#endif
+
   /// Looks at a result. Operands stay where they are until it is settled.
   void keep(Ciphertext x) {
     examine(x);
@@ -537,14 +545,14 @@ constexpr Operation kOperationsOfAll[] = {
     {"bootstrap",
      [](Run& r) {
        Ciphertext x = r.ev().copy(r.any());
-       if (!r.in.once_in(3)) x.log_slots = r.world.bootstrapper->plan().options().log_slots;
+       if (!r.in.once_in(3)) r.pack(x);
        const int iterations = r.in.once_in(4) ? static_cast<int>(r.in.below(6)) : 1;
        r.keep(r.world.bootstrapper->apply(x, r.in.once_in(2) ? -1 : r.level(), {}, iterations));
      }},
     {"bootstrap a pair",
      [](Run& r) {
        Ciphertext x = r.ev().copy(r.any()), y = r.ev().copy(r.any());
-       x.log_slots = y.log_slots = r.world.bootstrapper->plan().options().log_slots;
+       r.pack(x), r.pack(y);
        auto both = r.world.bootstrapper->apply_pair(x, y, r.in.once_in(2) ? -1 : r.level());
        r.keep(std::move(both.first));
        r.keep(std::move(both.second));

@@ -123,7 +123,7 @@ Ciphertext Evaluator::combine_rescale(const Combination& c, int level, double sc
     terms.products.push_back({a->parts[0].view(), a->parts[1].view(), b->parts[0].view(),
                               b->parts[1].view(), integer == 2});
     Estimate term = impl.noise.multiply(a->estimate, a->scale, b->estimate, b->scale);
-    if (a == b) {  // as in square
+    if (a == b && a->estimate.variance > 0) {  // as in square
       const double message = a->estimate.message * a->scale;
       term.variance += 2 * message * message * a->estimate.variance;
     }

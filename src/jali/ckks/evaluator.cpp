@@ -103,6 +103,7 @@ ring::Poly Evaluator::Impl::like(const Ciphertext& a) const {
 double Evaluator::Impl::scale_error_variance(double message, double scale_a, double scale_b) const {
   // A relative difference d of the scales is an error d m scale in every slot; N coefficients share
   // the slots' variance.
+  if (scale_a == scale_b || message == 0) return 0;  // of an infinite message, too
   const double error = message * (scale_a - scale_b);
   return error * error / static_cast<double>(params->n());
 }

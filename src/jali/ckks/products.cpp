@@ -60,7 +60,9 @@ Ciphertext Evaluator::square(const Ciphertext& a) const {
   // The two cross terms m e are one and the same: their sum has four times the variance of one, not
   // twice.
   const double message = a.estimate.message * a.scale;
-  out.estimate.variance += 2 * message * message * a.estimate.variance;
+  if (a.estimate.variance > 0) {
+    out.estimate.variance += 2 * message * message * a.estimate.variance;
+  }
   return out;
 }
 

@@ -136,8 +136,8 @@ Bytes to_bytes(const Ciphertext& x) {
   const Shape shape{x.level, x.log_slots, x.batch(), x.scale};
   require<InvalidArgument>(
       problem(shape, params) == nullptr && (x.parts.size() == 2 || x.parts.size() == 3) &&
-          (!x.seed || x.parts.size() == 2),
-      "cannot write this ciphertext: its level, scale or parts are out of range");
+          (!x.seed || x.parts.size() == 2) && x.packing.length <= std::size_t{1} << x.log_slots,
+      "cannot write this ciphertext: its level, scale, parts or length are out of range");
   const auto& primes = params.level(shape.level).primes;
   require<InvalidArgument>(is_magnitude(x.estimate.variance) && is_magnitude(x.estimate.message),
                            "cannot write this ciphertext: its noise estimate is not finite");
