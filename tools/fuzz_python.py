@@ -165,6 +165,11 @@ class Case:
 
     def array(self, *lengths: int) -> Any:
         """A vector or batch of one of the lengths, or hostile."""
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            return self._array(*lengths)
+
+    def _array(self, *lengths: int) -> Any:
         n = self.random.choice(lengths) if lengths else 8
         values: Any = np.linspace(-1, 1, max(n, 1))[:n]
         if self.rare(0.2):

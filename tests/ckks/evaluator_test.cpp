@@ -333,6 +333,44 @@ TEST_P(EvaluatorTest, ScalesThatHoldNoMessageAreRefused) {
   EXPECT_LE(std::log2(x.scale), w.params->level(top).log_q + 64);
 }
 
+// What a sender says of noise and magnitude may be anything finite; an infinity times nothing is no number, and
+// what is compared with no number is never refused.
+TEST_P(EvaluatorTest, EstimatesStayNumbers) {
+  World w(GetParam(), {1});
+  const auto& ev = *w.evaluator;
+  for (const double variance : {0.0, 5e-324, 1.7e308}) {
+    for (const double message : {0.0, 5e-324, 1.7e308}) {
+      auto a = w.encrypt(w.vector()), b = w.encrypt(w.vector());
+      a.estimate.variance = variance, a.estimate.message = message;
+      const auto expect_numbers = [&](const ckks::Ciphertext& x, const char* what) {
+        EXPECT_FALSE(std::isnan(x.estimate.variance)) << what << variance << message;
+        EXPECT_FALSE(std::isnan(x.estimate.message)) << what << variance << message;
+        EXPECT_FALSE(std::isnan(ev.noise().precision_bits(x.estimate, x.scale))) << what;
+      };
+      for (int k = 0; k < 3; ++k) {  // the second time from infinities
+        expect_numbers(ev.multiply_integer(a, 0), "times 0: ");
+        expect_numbers(ev.multiply_scalar(a, 0, a.scale), "times 0: ");
+        expect_numbers(ev.add(a, b), "sum: ");
+        expect_numbers(ev.sub(b, a), "difference: ");
+        b.estimate = {0, 0};
+        expect_numbers(ev.multiply(a, b), "product: ");
+        expect_numbers(ev.adjust(a, 0, w.params->level(0).scale), "adjusted: ");
+        ckks::Combination sum;
+        sum.products.push_back({&a, &a});
+        sum.multiples.push_back({&a, 0});
+        expect_numbers(ev.combine_rescale(sum, w.params->depth(), a.scale * a.scale),
+                       "combination: ");
+        const auto square = ev.square(a);
+        expect_numbers(square, "square: ");
+        expect_numbers(ev.rescale(square), "rescaled: ");
+        a.estimate = ev.add(a, a).estimate;
+        if (k == 1) a.estimate = square.estimate;
+        expect_numbers(a, "itself: ");
+      }
+    }
+  }
+}
+
 TEST_P(EvaluatorTest, LevelsThatAreNotThereAreRefused) {
   World w(GetParam(), {1});
   const auto a = w.encrypt(w.vector());

@@ -183,6 +183,13 @@ MISTAKES = {
         lambda w: w.server.explicit.multiply_integer(w.client.encrypt([1.0]), 2**70),
         "beyond 64 bits: use multiply_scalar",
     ),
+    "thousands of digits": Call(
+        lambda w: w.client.encrypt([1.0], slots=10**5000), "not a number of thousands of digits"
+    ),
+    "thousands of digits in C++": Call(
+        lambda w: ckks.Params.create(10**5000), "depth .* not a number of thousands of digits"
+    ),
+    "a long power": Call(lambda w: w.bind([1.0]) ** 10**400, "depth of an exponent of 1329 bits"),
     "half a sum": Call(lambda w: ckks.sum_rotations(2.5), "count must be a power of two"),
 }
 
