@@ -205,9 +205,10 @@ class Bound:
         divisor = np.asarray(array)
         if divisor.dtype.kind in "biufc" and not np.all(divisor):
             raise InvalidArgument("division by an array that holds a zero")
-        inverse: npt.NDArray[Any] = np.reciprocal(
-            divisor.astype(np.result_type(divisor, np.float64))
-        )
+        with np.errstate(all="ignore"):  # an infinite inverse is refused below
+            inverse: npt.NDArray[Any] = np.reciprocal(
+                divisor.astype(np.result_type(divisor, np.float64))
+            )
         return self * inverse
 
     def __pow__(self, exponent: int) -> Bound:
@@ -257,7 +258,9 @@ class Bound:
         zeros behind it.
         """
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)):
-            raise InvalidArgument(f"a rotation is a whole number of slots, not {_checks.shown(steps)}")
+            raise InvalidArgument(
+                f"a rotation is a whole number of slots, not {_checks.shown(steps)}"
+            )
         folded = int(steps)
         if abs(folded) >= self.slots:
             folded %= self.slots
