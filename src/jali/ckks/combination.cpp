@@ -123,9 +123,10 @@ Ciphertext Evaluator::combine_rescale(const Combination& c, int level, double sc
     terms.products.push_back({a->parts[0].view(), a->parts[1].view(), b->parts[0].view(),
                               b->parts[1].view(), integer == 2});
     Estimate term = impl.noise.multiply(a->estimate, a->scale, b->estimate, b->scale);
-    if (a == b && a->estimate.variance > 0) {  // as in square
+    if (a == b) {  // as in square
       const double message = a->estimate.message * a->scale;
-      term.variance += 2 * message * message * a->estimate.variance;
+      const double power = 2 * message * message;
+      if (power > 0 && a->estimate.variance > 0) term.variance += power * a->estimate.variance;
     }
     term = impl.noise.multiply_constant(term, factor, integer);
     estimate = estimate ? impl.noise.add(*estimate, term) : term;

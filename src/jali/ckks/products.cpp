@@ -60,8 +60,9 @@ Ciphertext Evaluator::square(const Ciphertext& a) const {
   // The two cross terms m e are one and the same: their sum has four times the variance of one, not
   // twice.
   const double message = a.estimate.message * a.scale;
-  if (a.estimate.variance > 0) {
-    out.estimate.variance += 2 * message * message * a.estimate.variance;
+  const double power = 2 * message * message;
+  if (power > 0 && a.estimate.variance > 0) {  // an infinity times nothing is no number
+    out.estimate.variance += power * a.estimate.variance;
   }
   return out;
 }
