@@ -10,23 +10,26 @@ from multiprocessing.connection import Connection
 import numpy as np
 
 import jali
-from jali import ckks
+from jali import authenticated, ckks
 
 COUNT = 1024
 
 
-def serve(wire: Connection) -> None:
-    """The server: bytes in, bytes out."""
+def serve(wire: Connection, key: bytes) -> None:
+    """The server: bytes in, bytes out. The key seals replies; it decrypts nothing."""
     params = ckks.Params.from_bytes(wire.recv_bytes())
     # Loading checks every byte: lengths before memory is taken, residues against their moduli, and
     # that the object belongs to these parameters. What does not pass is a jali.Error.
     keys = ckks.EvaluationKeys.from_bytes(wire.recv_bytes(), params)
     server = ckks.Evaluator(params, keys)
-    x = server.bind(ckks.Ciphertext.from_bytes(wire.recv_bytes(), params))
+    request = wire.recv_bytes()
+    x = server.bind(ckks.Ciphertext.from_bytes(request, params))
     mean = x.sum(COUNT) * (1 / COUNT)
     mean_of_squares = (x * x).sum(COUNT) * (1 / COUNT)
-    wire.send_bytes(mean.ciphertext.to_bytes())
-    wire.send_bytes((mean_of_squares - mean * mean).ciphertext.to_bytes())
+    answers = {"mean": mean, "variance": mean_of_squares - mean * mean}
+    for place, answer in answers.items():
+        reply = answer.ciphertext.to_bytes()
+        wire.send_bytes(authenticated.seal_reply(key, reply, request=request, place=place))
 
 
 def main() -> None:
@@ -35,8 +38,10 @@ def main() -> None:
     client = ckks.Client(params)
     values = np.random.default_rng().normal(0.3, 0.5, COUNT)
 
+    # Whoever sits on the wire cannot exchange a reply for another one without this key.
+    key = authenticated.new_key()
     ours, theirs = multiprocessing.get_context("spawn").Pipe()
-    server = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs,))
+    server = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs, key))
     server.start()
     theirs.close()
 
@@ -46,7 +51,10 @@ def main() -> None:
     sent = [params.to_bytes(), keys.to_bytes(), encrypted.to_bytes()]
     for blob in sent:
         ours.send_bytes(blob)
-    received = [ours.recv_bytes(), ours.recv_bytes()]
+    received = [
+        authenticated.open_reply(key, ours.recv_bytes(), request=sent[-1], place=place)
+        for place in ("mean", "variance")
+    ]
     server.join()
 
     mean, variance = (

@@ -20,7 +20,8 @@ namespace {
 
 using namespace jali;
 
-constexpr wire::Limits kLimits{std::size_t{1} << 22};
+constexpr wire::Limits kLimits{std::size_t{1} << 22,
+                               0};  // the sets of parameters here are insecure
 
 struct World {
   testing::Objects objects;

@@ -9,6 +9,7 @@ from __future__ import annotations
 from jali import ckks
 from jali._jali import build_info
 from jali.errors import (
+    AuthenticationError,
     CorruptData,
     DepthExhausted,
     DeviceLost,
@@ -30,6 +31,7 @@ from jali.errors import (
 __version__: str = build_info()["version"]
 
 __all__ = [
+    "AuthenticationError",
     "CorruptData",
     "DepthExhausted",
     "DeviceLost",

@@ -236,9 +236,18 @@ class Params:
         """Bytes from which from_bytes makes the same parameters anywhere."""
 
     @staticmethod
-    def from_bytes(data: bytes | bytearray | memoryview) -> Params:
+    def from_bytes(
+        data: bytes | bytearray | memoryview, *, security: int = 128, search: bool = False
+    ) -> Params:
         """
-        Raises CorruptData or VersionError for anything that to_bytes did not make.
+        The parameters that to_bytes wrote, on any machine, in milliseconds.
+
+        security: the least that is taken, 128, 192 or 256 bits; 0 also takes parameters for experiments.
+        search: whether parameters whose levels took a search, written before the result was part of the bytes, are
+            searched again, which may take minutes: for bytes of your own.
+
+        Raises InsecureParams for less security, CorruptData, VersionError, ParamsMismatch or LimitExceeded for anything
+        that to_bytes did not make.
         """
 
     def __reduce__(self) -> tuple[Any, ...]: ...

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 __all__ = [
+    "AuthenticationError",
     "CorruptData",
     "DepthExhausted",
     "DeviceLost",
@@ -73,6 +74,12 @@ class CorruptData(Error):
     """Bytes that are not a well-formed object."""
 
     code = "corrupt_data"
+
+
+class AuthenticationError(Error):
+    """Bytes that do not come from whom, or for what, they claim."""
+
+    code = "authentication"
 
 
 class VersionError(Error):

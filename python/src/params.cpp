@@ -458,14 +458,25 @@ word, device: as in create; "auto" is the word that the preset has for the devic
           "Bytes from which from_bytes makes the same parameters anywhere.")
       .def_static(
           "from_bytes",
-          [](nb::handle data) {
+          [](nb::handle data, int security, bool search) {
             const BytesView view(data);
             nb::gil_scoped_release release;
-            return Params(wire::params_from_bytes(view.span()));
+            wire::Limits limits;
+            limits.min_security = security;
+            limits.search = search;
+            return Params(wire::params_from_bytes(view.span(), limits));
           },
-          "data"_a.none(),
-          nb::sig("def from_bytes(data: bytes | bytearray | memoryview) -> Params"),
-          "Raises CorruptData or VersionError for anything that to_bytes did not make.")
+          "data"_a.none(), nb::kw_only(), "security"_a = 128, "search"_a = false,
+          nb::sig("def from_bytes(data: bytes | bytearray | memoryview, *, security: int = 128, "
+                  "search: bool = False) -> Params"),
+          R"(The parameters that to_bytes wrote, on any machine, in milliseconds.
+
+security: the least that is taken, 128, 192 or 256 bits; 0 also takes parameters for experiments.
+search: whether parameters whose levels took a search, written before the result was part of the bytes, are
+    searched again, which may take minutes: for bytes of your own.
+
+Raises InsecureParams for less security, CorruptData, VersionError, ParamsMismatch or LimitExceeded for anything
+that to_bytes did not make.)")
       .def(
           "__reduce__",
           [](nb::handle self) {

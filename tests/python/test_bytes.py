@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import pickle
+import re
 import struct
 import subprocess
 import sys
@@ -144,6 +146,106 @@ def test_limits(one: World) -> None:
     blob = one.client.encrypt([1.0]).to_bytes()
     with pytest.raises(jali.LimitExceeded):
         ckks.Ciphertext.from_bytes(blob, one.params, max_bytes=len(blob) // 2)
+
+
+def sealed(blob: bytes, payload: bytes) -> bytes:
+    """The frame of blob around another payload, with a checksum that is right."""
+    body = blob[:40] + len(payload).to_bytes(8, "little") + payload
+    return body + hashlib.sha256(body).digest()[:16]
+
+
+def payload(blob: bytes) -> bytes:
+    """What a frame holds."""
+    return blob[48:-16]
+
+
+def test_parameters_below_the_demanded_security_are_refused() -> None:
+    weak = ckks.Params.create(depth=3, scale_bits=40, log_n=10, security=0, name="insecure_test")
+    with pytest.raises(jali.InsecureParams, match="security is 0 bits, and 128 were demanded"):
+        ckks.Params.from_bytes(weak.to_bytes())
+    assert ckks.Params.from_bytes(weak.to_bytes(), security=0) == weak
+    assert pickle.loads(pickle.dumps(weak)) == weak
+    strong = ckks.Params.create(depth=1, scale_bits=30, log_n=12)
+    assert ckks.Params.from_bytes(strong.to_bytes(), security=strong.security) == strong
+    with pytest.raises(jali.InsecureParams, match="256 were demanded"):
+        ckks.Params.from_bytes(strong.to_bytes(), security=256)
+    for security in (-1, 1, 127, 1024):
+        with pytest.raises(jali.InvalidArgument, match="128, 192 or 256"):
+            ckks.Params.from_bytes(strong.to_bytes(), security=security)
+
+
+def test_refused_parameters_give_no_advice(one: World) -> None:
+    blob = one.params.to_bytes()
+    for at, value in ((0, 60), (0, 200), (0, 201), (4, 1), (4, 1000), (2, 192), (6, 11), (7, 0)):
+        fields = bytearray(payload(blob))
+        fields[at : at + 2] = (
+            value.to_bytes(2, "little") if at < 6 else bytes([value, fields[at + 1]])
+        )
+        with pytest.raises(jali.Error) as caught:
+            ckks.Params.from_bytes(sealed(blob, bytes(fields)))
+        assert not re.search(r"\buse\b|leave|ask for|smaller|Params\.create", str(caught.value))
+
+
+def test_searched_parameters_say_what_was_found() -> None:
+    params = ckks.Params.create(depth=3, scale_bits=38, log_n=13, word="w32")
+    blob = params.to_bytes()
+    assert ckks.Params.from_bytes(blob) == params
+    old = sealed(blob, payload(blob)[:-2])
+    with pytest.raises(jali.LimitExceeded, match="searched"):
+        ckks.Params.from_bytes(old)
+    assert ckks.Params.from_bytes(old, search=True) == params
+
+
+def test_names_in_bytes_are_text(one: World) -> None:
+    blob = one.params.to_bytes()
+    fields = payload(blob)
+    assert fields[24] == 0
+    for name in (b"\xff", b"line\nbreak", b"\x1b[2J", b"nul\0", b"\xc0\xaf"):
+        with pytest.raises(jali.CorruptData, match="name"):
+            ckks.Params.from_bytes(
+                sealed(blob, fields[:24] + bytes([len(name)]) + name + fields[25:])
+            )
+    with pytest.raises(jali.InvalidArgument, match="name"):
+        ckks.Params.create(depth=1, name="line\nbreak")
+    named = ckks.Params.create(depth=1, name="Größe 2¹²")
+    assert ckks.Params.from_bytes(named.to_bytes()).name == "Größe 2¹²"
+
+
+def test_numbers_that_are_none_are_refused(one: World) -> None:
+    cipher = one.client.encrypt([1.0], level=0).to_bytes()
+    plain = one.server.explicit.encode([1.0], level=0).to_bytes()
+    bad = [math.nan, math.inf, -math.inf, -1.0, -0.0, -5e-324]
+    for blob, load, places in (
+        (cipher, LOADERS["ciphertext"][1], (7, 17, 25)),
+        (plain, LOADERS["plaintext"][1], (7, 15)),
+        (one.params.to_bytes(), LOADERS["params"][1], (8, 16)),
+    ):
+        for at in places:
+            for value in bad:
+                fields = bytearray(payload(blob))
+                fields[at : at + 8] = struct.pack("<d", value)
+                with pytest.raises(jali.CorruptData):
+                    load(one, sealed(blob, bytes(fields)))
+
+
+def test_keys_that_hide_nothing_are_refused(one: World) -> None:
+    secret = one.client.secret_to_bytes()
+    for byte in (0x00, 0x55, 0xAA, 0x99, 0x11):
+        with pytest.raises(jali.CorruptData, match="not a uniform ternary secret"):
+            ckks.Client.from_secret_bytes(
+                sealed(secret, bytes([byte]) * len(payload(secret))), one.params
+            )
+    public = one.client.public_key().to_bytes()
+    empty = payload(public)[:32] + bytes(len(payload(public)) - 32)
+    with pytest.raises(jali.CorruptData, match="hides nothing"):
+        ckks.PublicKey.from_bytes(sealed(public, empty), one.params)
+    keys = one.client.evaluation_keys(rotations=[1]).to_bytes()
+    row = len(payload(keys)) // 100
+    for start in (5 + 32, len(payload(keys)) - 4 * row):
+        fields = bytearray(payload(keys))
+        fields[start : start + 4 * row] = bytes(4 * row)
+        with pytest.raises(jali.CorruptData, match="hides nothing"):
+            ckks.EvaluationKeys.from_bytes(sealed(keys, bytes(fields)), one.params)
 
 
 SERVER = """

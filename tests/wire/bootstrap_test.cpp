@@ -40,7 +40,7 @@ void expect_equal(const ring::Poly& a, const ring::Poly& b) {
 TEST(BootstrapBytes, ParametersAndKeysComeBack) {
   for (const Word word : {Word::w32, Word::w52, Word::w64}) {
     const Objects o(literal(word));
-    const auto params = params_from_bytes(to_bytes(*o.params));
+    const auto params = params_from_bytes(to_bytes(*o.params), testing::kAnySecurity);
     EXPECT_EQ(params->hash(), o.params->hash());
     EXPECT_EQ(params->bootstrap(), o.params->bootstrap());
     const auto keys = keys_of(o);
@@ -61,6 +61,22 @@ TEST(BootstrapBytes, ParametersAndKeysComeBack) {
   }
 }
 
+TEST(BootstrapBytes, KeysWithAConstantRowAreRefused) {
+  for (const Word word : {Word::w32, Word::w64}) {
+    const Objects o(literal(word));
+    const Bytes valid = to_bytes(keys_of(o));
+    const auto load = [&](const Bytes& b) {
+      return from_bytes<rlwe::EvaluationKeys>(b, o.params, *o.ring);
+    };
+    for (const bool sparse : {true, false}) {
+      auto keys = load(valid);
+      ring::Poly& b = sparse ? keys.encapsulation->to_sparse : keys.encapsulation->to_dense;
+      std::memset(b.row(b.primes().size() - 1), 0, b.row_bytes());
+      EXPECT_THROW(load(to_bytes(keys)), CorruptData);
+    }
+  }
+}
+
 // What is read is refused, or is exactly what was written: no byte is ignored.
 TEST(BootstrapBytes, DamageIsRefused) {
   const unsigned seed = std::random_device{}();
@@ -73,7 +89,9 @@ TEST(BootstrapBytes, DamageIsRefused) {
     } catch (const Error&) {
     }
   };
-  const auto load_params = [](const Bytes& b) { return to_bytes(*params_from_bytes(b)); };
+  const auto load_params = [](const Bytes& b) {
+    return to_bytes(*params_from_bytes(b, testing::kAnySecurity));
+  };
   const auto load_keys = [&](const Bytes& b) {
     return to_bytes(from_bytes<rlwe::EvaluationKeys>(b, o.params, *o.ring));
   };

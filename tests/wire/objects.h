@@ -18,6 +18,9 @@
 
 namespace jali::testing {
 
+/// Tests' parameters are insecure.
+inline constexpr wire::Limits kAnySecurity{.min_security = 0};
+
 inline params::CkksLiteral small_literal(Word word, double scale_bits, int depth, int dnum = 0) {
   params::CkksLiteral literal;
   literal.name = "insecure_wire";

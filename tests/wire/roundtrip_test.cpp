@@ -56,7 +56,7 @@ void expect_equal(const ring::Poly& a, const ring::Poly& b) {
 
 TEST_P(RoundTrip, Params) {
   const Bytes bytes = to_bytes(*o.params);
-  const auto back = params_from_bytes(bytes);
+  const auto back = params_from_bytes(bytes, testing::kAnySecurity);
   EXPECT_EQ(back->hash(), o.params->hash());
   EXPECT_EQ(back->literal().name, o.params->literal().name);
   EXPECT_TRUE(std::ranges::equal(back->primes(), o.params->primes()));
@@ -158,7 +158,7 @@ TEST_P(RoundTrip, SecretKey) {
 // A client's bytes, computed on by a server that has only bytes, read by the client.
 TEST_P(RoundTrip, ComputesThroughBytes) {
   const int top = o.params->depth();
-  const auto params = params_from_bytes(to_bytes(*o.params));
+  const auto params = params_from_bytes(to_bytes(*o.params), testing::kAnySecurity);
   const auto ring = ckks::make_ring(*params);
   auto keys = std::make_shared<rlwe::EvaluationKeys>(
       from_bytes<rlwe::EvaluationKeys>(to_bytes(*o.keys), params, *ring));

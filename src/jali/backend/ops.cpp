@@ -10,8 +10,9 @@
 
 #include "jali/arith/primes.h"
 #include "jali/base/error.h"
+#include "jali/base/secret_vector.h"
 #include "jali/device/buffer.h"
-#include "jali/random/prng.h"
+#include "jali/random/secret_seed.h"
 
 namespace jali::backend {
 
@@ -194,33 +195,27 @@ void Ops::unembed(std::span<Complex> slots, const Embedding& embedding, ConstVie
 
 void Ops::sample_small(View out, Small kind, std::span<const std::uint8_t, 32> seed,
                        std::uint64_t stream) const {
-  random::Seed key;
-  std::copy(seed.begin(), seed.end(), key.begin());
-  random::Prng prng(key, stream);
-  random::wipe(key.data(), key.size());
-  std::vector<std::int64_t> values(out.batch * config().n);
+  const random::SecretSeed key(seed);
+  random::Prng prng(key.bytes(), stream);
+  SecretVector<std::int64_t> values(out.batch * config().n);
   if (kind == Small::ternary) {
     random::sample_ternary(prng, values);
   } else {
     random::sample_error(prng, values);
   }
   from_int64(out, values);
-  random::wipe(values.data(), values.size() * sizeof(std::int64_t));
 }
 
 void Ops::sample_sparse(View out, std::size_t weight, std::span<const std::uint8_t, 32> seed,
                         std::uint64_t stream) const {
-  random::Seed key;
-  std::copy(seed.begin(), seed.end(), key.begin());
+  const random::SecretSeed key(seed);
   const std::size_t n = config().n;
-  std::vector<std::int64_t> values(out.batch * n);
+  SecretVector<std::int64_t> values(out.batch * n);
   for (std::size_t b = 0; b < out.batch; ++b) {
-    random::Prng prng(key, stream + b);
+    random::Prng prng(key.bytes(), stream + b);
     random::sample_sparse_ternary(prng, weight, std::span(values).subspan(b * n, n));
   }
-  random::wipe(key.data(), key.size());
   from_int64(out, values);
-  random::wipe(values.data(), values.size() * sizeof(std::int64_t));
 }
 
 void Ops::rotate(View out0, View out1, View acc0, View acc1, ConstView c0, ConstView c1,

@@ -1,6 +1,5 @@
 #include "jali/ckks/encryptor.h"
 
-#include <array>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -14,10 +13,10 @@ namespace {
 using backend::Small;
 
 // Fresh small polynomials, NTT form, in memory that is wiped block by block.
-ring::Poly small_poly(const ring::Ring& ring, const random::Seed& seed, std::uint64_t stream,
+ring::Poly small_poly(const ring::Ring& ring, const random::SecretSeed& seed, std::uint64_t stream,
                       std::span<const PrimeIndex> primes, std::size_t batch, Small kind) {
   ring::Poly out = ring.make_secret(primes, ring::Form::coeff, batch);
-  ring.ops().sample_small(out.view(), kind, seed, stream);
+  ring.ops().sample_small(out.view(), kind, seed.bytes(), stream);
   ring.to_ntt(out);
   return out;
 }
@@ -35,14 +34,6 @@ void check_magnitude(const Plaintext& plaintext, double magnitude) {
   require<InvalidArgument>(std::isfinite(magnitude) && magnitude >= 0,
                            "magnitude must be a finite number from 0");
   check_declared(*plaintext.params, plaintext.message, magnitude);
-}
-
-template <std::size_t count>
-std::array<random::Seed, count> draw(random::Prng& prng, std::mutex& mutex) {
-  const std::lock_guard lock(mutex);
-  std::array<random::Seed, count> seeds;
-  for (random::Seed& seed : seeds) prng.fill(seed);
-  return seeds;
 }
 
 void check_same(const CkksParamsPtr& a, const CkksParamsPtr& b) {
@@ -64,8 +55,8 @@ void check_declared(const params::CkksParams& params, double largest, double mag
 
 SecretEncryptor::SecretEncryptor(std::shared_ptr<const rlwe::SecretKey> sk,
                                  std::shared_ptr<const ring::Ring> ring,
-                                 std::optional<random::Seed> seed)
-    : sk_(std::move(sk)), ring_(std::move(ring)), seeds_(seed ? *seed : random::os_seed(), 0) {}
+                                 const std::optional<random::Seed>& seed)
+    : sk_(std::move(sk)), ring_(std::move(ring)), seeds_(seed, random::SeedSource::Order::bytes) {}
 
 Ciphertext SecretEncryptor::encrypt(const Plaintext& plaintext, double magnitude) {
   check_magnitude(plaintext, magnitude);
@@ -73,13 +64,12 @@ Ciphertext SecretEncryptor::encrypt(const Plaintext& plaintext, double magnitude
   const auto& ops = ring_->ops();
   const auto primes = plaintext.poly.primes();
   const std::size_t batch = plaintext.poly.batch();
-  auto [uniform_seed, error_seed] = draw<2>(seeds_, mutex_);
+  const random::Seed uniform_seed = seeds_.next().bytes();
 
   // (m + e - a s, a)
   ring::Poly a = rlwe::expand_uniform(*ring_, uniform_seed, 0, primes, batch);
   const ring::Poly s = sk_->at(*ring_, primes);
-  const ring::Poly e = small_poly(*ring_, error_seed, 0, primes, batch, Small::error);
-  random::wipe(error_seed.data(), error_seed.size());
+  const ring::Poly e = small_poly(*ring_, seeds_.next(), 0, primes, batch, Small::error);
   ring::Poly b = ring_->make(primes, batch);
   ops.mul(b.view(), a.view(), s.view());
   ops.sub(b.view(), e.view(), b.view());
@@ -95,11 +85,11 @@ Ciphertext SecretEncryptor::encrypt(const Plaintext& plaintext, double magnitude
 
 PublicEncryptor::PublicEncryptor(std::shared_ptr<const rlwe::PublicKey> pk,
                                  std::shared_ptr<const ring::Ring> ring,
-                                 std::optional<random::Seed> seed)
+                                 const std::optional<random::Seed>& seed)
     : pk_(std::move(pk)),
       ring_(std::move(ring)),
       a_(rlwe::expand_a(*ring_, *pk_->params, *pk_)),
-      seeds_(seed ? *seed : random::os_seed(), 0) {}
+      seeds_(seed, random::SeedSource::Order::bytes) {}
 
 Ciphertext PublicEncryptor::encrypt(const Plaintext& plaintext, double magnitude) {
   check_magnitude(plaintext, magnitude);
@@ -107,7 +97,7 @@ Ciphertext PublicEncryptor::encrypt(const Plaintext& plaintext, double magnitude
   const auto& ops = ring_->ops();
   const auto primes = plaintext.poly.primes();
   const std::size_t batch = plaintext.poly.batch();
-  auto [seed] = draw<1>(seeds_, mutex_);
+  const random::SecretSeed seed = seeds_.next();
 
   // (v b + e0 + m, v a + e1)
   const ring::Poly v = small_poly(*ring_, seed, 0, primes, batch, Small::ternary);
@@ -122,7 +112,6 @@ Ciphertext PublicEncryptor::encrypt(const Plaintext& plaintext, double magnitude
     ops.add(public_part.view(), public_part.view(), c.view());
     out.parts.push_back(std::move(public_part));
   }
-  random::wipe(seed.data(), seed.size());
   ops.add(out.parts[0].view(), out.parts[0].view(), plaintext.poly.view());
   out.estimate = params::NoiseModel(*out.params).fresh_public(magnitude);
   return out;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -19,34 +18,35 @@ namespace jali::ckks {
 void check_declared(const params::CkksParams& params, double largest, double magnitude);
 
 // encrypt may be called from several threads; it holds the slots' root mean square to check_declared.
+// seed: empty, so that every encryption draws its randomness from the operating system and keeps nothing of it;
+// a given one makes encryptions reproducible, for tests. A process that was forked then repeats them, and
+// two messages under one seed are open to everybody (random::SeedSource).
 
 /// Encrypts under the secret key (half the bytes: the uniform part travels as a seed).
 class SecretEncryptor {
  public:
   SecretEncryptor(std::shared_ptr<const rlwe::SecretKey> sk, std::shared_ptr<const ring::Ring> ring,
-                  std::optional<random::Seed> seed = std::nullopt);
+                  const std::optional<random::Seed>& seed = std::nullopt);
   Ciphertext encrypt(const Plaintext& plaintext, double magnitude = 1);
 
  private:
   std::shared_ptr<const rlwe::SecretKey> sk_;
   std::shared_ptr<const ring::Ring> ring_;
-  random::Prng seeds_;
-  std::mutex mutex_;  // of seeds_
+  random::SeedSource seeds_;
 };
 
 /// Encrypts under the public key.
 class PublicEncryptor {
  public:
   PublicEncryptor(std::shared_ptr<const rlwe::PublicKey> pk, std::shared_ptr<const ring::Ring> ring,
-                  std::optional<random::Seed> seed = std::nullopt);
+                  const std::optional<random::Seed>& seed = std::nullopt);
   Ciphertext encrypt(const Plaintext& plaintext, double magnitude = 1);
 
  private:
   std::shared_ptr<const rlwe::PublicKey> pk_;
   std::shared_ptr<const ring::Ring> ring_;
   ring::Poly a_;
-  random::Prng seeds_;
-  std::mutex mutex_;  // of seeds_
+  random::SeedSource seeds_;
 };
 
 class Decryptor {

@@ -162,8 +162,9 @@ bool name_path(const std::vector<BootLevel>& wanted, const Path& path,
   return true;
 }
 
-/// Levels of mains near the word's size and terminals: those of the table, and up to two more.
-bool add_rational(const std::vector<BootLevel>& wanted, LevelTable& table, PrimePool& pool) {
+/// Levels of mains near the word's size and terminals: those of the table, and up to two more; `only` one number of these.
+bool add_rational(const std::vector<BootLevel>& wanted, LevelTable& table, PrimePool& pool,
+                  std::optional<std::uint8_t> only) {
   double total = log2_product(table.q);
   for (const BootLevel& l : wanted) total += l.bits;
   const double cap = pool.bits_of_nth_largest(static_cast<int>(total / pool.max_bits()) + 12);
@@ -187,9 +188,12 @@ bool add_rational(const std::vector<BootLevel>& wanted, LevelTable& table, Prime
   struct Candidate {
     Path path;
     std::vector<std::uint64_t> added;
+    std::uint8_t number = 0;
   };
   std::vector<Candidate> candidates;
-  for (const auto& sizes : sets) {
+  for (std::size_t number = 0; number < sets.size(); ++number) {
+    const auto& sizes = sets[number];
+    if (only && *only != number) continue;
     if (bits.size() + sizes.size() > kMaxTerminals) continue;
     PrimePool free = pool;
     std::vector<std::uint64_t> primes;
@@ -203,7 +207,9 @@ bool add_rational(const std::vector<BootLevel>& wanted, LevelTable& table, Prime
     if (primes.size() != sizes.size()) continue;
     Path path = cheapest_path(wanted, all, start, least, cap);
     path.cost += kKeyWeight * static_cast<double>(primes.size());
-    if (!path.steps.empty()) candidates.push_back({std::move(path), std::move(primes)});
+    if (!path.steps.empty()) {
+      candidates.push_back({std::move(path), std::move(primes), static_cast<std::uint8_t>(number)});
+    }
   }
   std::ranges::stable_sort(candidates,
                            [](const auto& a, const auto& b) { return a.path.cost < b.path.cost; });
@@ -213,6 +219,7 @@ bool add_rational(const std::vector<BootLevel>& wanted, LevelTable& table, Prime
     PrimePool free = pool;
     if (!name_path(wanted, c.path, c.added, start, made, free)) continue;
     table = std::move(made);
+    table.added = c.number;
     pool = std::move(free);
     return true;
   }
@@ -257,7 +264,7 @@ std::vector<PrimeIndex> choose_sparse_p(const LevelTable& table, double least) {
 }  // namespace
 
 bool add_bootstrap_levels(const BootstrapLiteral& bootstrap, double q0_bits, LevelTable& table,
-                          PrimePool& pool) {
+                          PrimePool& pool, std::optional<std::uint8_t> only) {
   double least = 0;
   // Larger words waste little by whole primes, and keep levels inside each other.
   bool done = false;
@@ -266,9 +273,9 @@ bool add_bootstrap_levels(const BootstrapLiteral& bootstrap, double q0_bits, Lev
     for (PrimeIndex i : table.levels[0]) surplus += log2_of(table.q[i]);
     // With slots_first the key's noise is in single coefficients, which do not meet in a slot.
     if (bootstrap.order == BootstrapOrder::raise_first) least = q0_bits + 3;
-    done = add_rational(boot_levels(bootstrap, std::max(surplus, 0.0)), table, pool);
+    done = add_rational(boot_levels(bootstrap, std::max(surplus, 0.0)), table, pool, only);
   } else {
-    done = add_whole(boot_levels(bootstrap), table, pool);
+    done = only.value_or(0) == 0 && add_whole(boot_levels(bootstrap), table, pool);
   }
   if (!done) return false;
   table.sparse_p = choose_sparse_p(table, least);

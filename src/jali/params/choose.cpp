@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "jali/base/error.h"
+#include "jali/params/name.h"
 #include "jali/params/real.h"
 #include "jali/params/security.h"
 
@@ -27,6 +28,8 @@ std::string number(double x) {
 }
 
 void check_ranges(const CkksLiteral& l) {
+  require<InvalidArgument>(
+      is_name(l.name), "the name must be UTF-8 without control characters: use letters and digits");
   require<InvalidArgument>(l.depth >= 0 && l.depth <= 200, [&] {
     return "depth must be 0 to 200, not " + std::to_string(l.depth);
   });
@@ -137,8 +140,8 @@ class Attempt {
         return true;
       }
     }
-    for (const auto& [shortfall, max_drift] :
-         {std::pair{0.0, kGoodDrift}, {0.09, kGoodDrift}, {0.3, kMaxDrift}}) {
+    for (std::size_t shortfall = 0; shortfall < std::size(kShortfalls); ++shortfall) {
+      const double max_drift = shortfall + 1 < std::size(kShortfalls) ? kGoodDrift : kMaxDrift;
       std::vector<LevelPlan> plans = plan_rational(request_, fresh_, shortfall);
       if (shortfall == 0) {
         auto whole = plan_whole(request_, fresh_);
@@ -157,6 +160,13 @@ class Attempt {
       if (best_) return true;
     }
     return false;
+  }
+
+  /// The plan of these numbers, whatever others there are.
+  bool numbered(const PlanNumbers& numbers) {
+    const auto plan = plan_numbered(request_, fresh_, numbers.levels);
+    if (plan) consider({*plan}, kMaxDrift, numbers.bootstrap);
+    return best_ && best_->choice.plan == numbers;
   }
 
   std::optional<Choice> choice() const {
@@ -180,7 +190,8 @@ class Attempt {
   };
 
   /// Keeps the cheapest of the first plans that have primes, a small drift and a P that fits.
-  void consider(const std::vector<LevelPlan>& plans, double max_drift) {
+  void consider(const std::vector<LevelPlan>& plans, double max_drift,
+                std::optional<std::uint8_t> terminals = std::nullopt) {
     int candidates = 0;
     for (const LevelPlan& plan : plans) {
       const double least =
@@ -191,7 +202,7 @@ class Attempt {
       if (!table) continue;
       if (literal_.bootstrap &&
           !add_bootstrap_levels(*literal_.bootstrap, request_.integer_bits + request_.scale_bits,
-                                *table, pool)) {
+                                *table, pool, terminals)) {
         continue;
       }
       if (literal_.bootstrap && literal_.security > 0 && !sparse_fits(*table)) continue;
@@ -209,7 +220,9 @@ class Attempt {
           static_cast<double>((gadget->dnum() + 2) * (table->q.size() + gadget->p.size())) *
           (1 + table->drift);
       if (!best_ || cost < best_->cost) {
-        best_ = Found{{request_.log_n, request_.word, std::move(*table), std::move(*gadget)}, cost};
+        const PlanNumbers numbers{plan.number, table->added};
+        best_ = Found{
+            {request_.log_n, request_.word, std::move(*table), std::move(*gadget), numbers}, cost};
       }
       if (++candidates == kCandidates) return;
     }
@@ -312,6 +325,7 @@ Outcome search(const CkksLiteral& l) {
       if (outcome.choice) break;
       attempt.simple();
       take(attempt);
+      if (outcome.choice) outcome.choice->plan.reset();
     }
     // A table that does not fit the bound is not made to fit by more primes.
     if (outcome.has_levels) continue;
@@ -414,6 +428,33 @@ Choice choose(const CkksLiteral& literal) {
   Outcome outcome = search(literal);
   if (!outcome.choice) refuse(literal, outcome);
   return std::move(*outcome.choice);
+}
+
+Choice choose_written(const CkksLiteral& literal, std::optional<PlanNumbers> plan, bool search) {
+  check_ranges(literal);
+  check_bootstrap(literal);
+  require<InvalidArgument>(literal.log_n != 0 && literal.word && literal.dnum != 0,
+                           "a choice is left open");
+  const double max_bits = bound(literal, literal.log_n);
+  const auto too_large = [&] {
+    return "the moduli are larger than security " + std::to_string(literal.security) +
+           " allows at log_n " + std::to_string(literal.log_n);
+  };
+  // From the sizes alone, before there is any prime. P is at least as large as the average digit.
+  const double least_q = q_bits(literal) - kLevel0Slack - kMaxDrift;
+  require<InsecureParams>(least_q * (1 + 1.0 / literal.dnum) <= max_bits, too_large);
+  Attempt attempt(literal, literal.log_n, *literal.word, max_bits);
+  if (attempt.simple()) {
+    require<InvalidArgument>(!plan, "a plan is written where none is needed");
+    Choice choice = std::move(*attempt.choice());
+    choice.plan.reset();
+    return choice;
+  }
+  require<InsecureParams>(!attempt.has_levels(), too_large);
+  require<LimitExceeded>(plan || search, "the plan of the levels is not written");
+  require<InvalidArgument>(plan ? attempt.numbered(*plan) : attempt.any(),
+                           "there are no primes for these levels");
+  return std::move(*attempt.choice());
 }
 
 }  // namespace jali::params

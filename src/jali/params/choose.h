@@ -12,10 +12,14 @@ struct Choice {
   Word word = Word::w64;
   LevelTable table;
   Gadget gadget;
+  std::optional<PlanNumbers> plan;  // CkksParams::plan
 };
 
 /// The smallest ring that the security table allows and the word that serves it best, or those that
 /// the literal asks for. Throws InvalidArgument or InsecureParams with what would fit.
 Choice choose(const CkksLiteral& literal);
+
+/// See CkksParams::create_written.
+Choice choose_written(const CkksLiteral& literal, std::optional<PlanNumbers> plan, bool search);
 
 }  // namespace jali::params

@@ -61,13 +61,15 @@ class Canonical {
 
 std::shared_ptr<const CkksParams> CkksParamsBuilder::build(const CkksLiteral& literal,
                                                            const Choice& choice) {
-  const auto& [chosen_log_n, word, table, gadget] = choice;
+  const auto& [chosen_log_n, word, table, gadget, plan] = choice;
   const int log_n = chosen_log_n;  // lambdas of C++20 in older Clang capture no bindings
   std::shared_ptr<CkksParams> params(new CkksParams);
   params->literal_ = literal;
+  params->literal_.integer_bits += 0.0;  // -0 is 0
   params->literal_.log_n = log_n;
   params->literal_.word = word;
   params->literal_.dnum = static_cast<int>(gadget.dnum());
+  params->plan_ = plan;
   params->log_n_ = log_n;
   params->word_ = word;
   params->q_count_ = table.q.size();
@@ -125,7 +127,7 @@ std::shared_ptr<const CkksParams> CkksParamsBuilder::build(const CkksLiteral& li
   bytes.put(static_cast<std::uint64_t>(log_n));
   bytes.put(static_cast<std::uint64_t>(word));
   bytes.put(literal.scale_bits);
-  bytes.put(literal.integer_bits);
+  bytes.put(params->literal_.integer_bits);
   bytes.put(params->error_std_ * params->error_std_);
   bytes.put(static_cast<std::uint64_t>(params->q_count_));
   bytes.put(params->primes_);
@@ -152,6 +154,12 @@ std::shared_ptr<const CkksParams> CkksParamsBuilder::build(const CkksLiteral& li
 
 std::shared_ptr<const CkksParams> CkksParams::create(const CkksLiteral& literal) {
   return CkksParamsBuilder::build(literal, choose(literal));
+}
+
+std::shared_ptr<const CkksParams> CkksParams::create_written(const CkksLiteral& literal,
+                                                             std::optional<PlanNumbers> plan,
+                                                             bool search) {
+  return CkksParamsBuilder::build(literal, choose_written(literal, plan, search));
 }
 
 namespace {

@@ -35,6 +35,15 @@ struct CkksLiteral {
   std::optional<BootstrapLiteral> bootstrap{};
 };
 
+/// Which of the tables of levels that the search goes through was taken: the plan of a computation's levels
+/// and, of 32-bit words, the terminals that bootstrapping adds. With it a literal's table is made again
+/// without a search. The numbers are part of the format (docs/math/levels.md).
+struct PlanNumbers {
+  std::uint8_t levels = 0;
+  std::uint8_t bootstrap = 0;
+  bool operator==(const PlanNumbers&) const = default;
+};
+
 /// The limbs and the canonical scale of one level.
 struct Level {
   std::vector<PrimeIndex> primes;   // ascending; not necessarily a prefix (rational rescaling)
@@ -50,6 +59,13 @@ class CkksParams : public std::enable_shared_from_this<CkksParams> {
   /// Validates, chooses and freezes. Throws InsecureParams or InvalidArgument with what would fit.
   static std::shared_ptr<const CkksParams> create(const CkksLiteral& literal);
 
+  /// Of a literal with every choice written in and, where one is needed, its plan: what create() made, without a
+  /// search, in work that is bounded before it starts. Throws InvalidArgument or InsecureParams, which say no
+  /// more than what is wrong. `search`: where a plan is needed and not there it is searched for, as create() does.
+  static std::shared_ptr<const CkksParams> create_written(const CkksLiteral& literal,
+                                                          std::optional<PlanNumbers> plan,
+                                                          bool search = false);
+
   /// Of the same primes, with fewer levels of a computation: 0 .. depth as they are, above them those of
   /// bootstrapping without the primes that the levels left out had. Keys of these parameters serve both;
   /// the hash differs. Null where there is no bootstrapping, or some of its levels lack a prime that the levels left
@@ -64,6 +80,8 @@ class CkksParams : public std::enable_shared_from_this<CkksParams> {
   /// The literal with every choice written in: log_n, word, dnum. create() of it gives the same
   /// parameters.
   const CkksLiteral& literal() const { return literal_; }
+  /// Empty where the levels are the first that are tried, one prime each.
+  const std::optional<PlanNumbers>& plan() const { return plan_; }
   int log_n() const { return log_n_; }
   std::size_t n() const { return std::size_t{1} << log_n_; }
   std::size_t slots() const { return n() / 2; }
@@ -134,6 +152,7 @@ class CkksParams : public std::enable_shared_from_this<CkksParams> {
   friend struct CkksParamsBuilder;
   [[noreturn]] void refuse_level(int l) const;
   CkksLiteral literal_;
+  std::optional<PlanNumbers> plan_;
   int log_n_ = 0;
   Word word_ = Word::w64;
   int security_ = 0;

@@ -23,9 +23,18 @@ std::vector<std::size_t> split(const std::vector<double>& bits, std::size_t coun
   for (std::size_t d = 0; d < count; ++d) {
     std::vector<double> next(n + 1, std::numeric_limits<double>::infinity());
     for (std::size_t i = d + 1; i <= n; ++i) {
-      for (std::size_t j = d; j < i; ++j) {
-        next[i] = std::min(next[i], std::max(best[j], sum[i] - sum[j]));
+      // best grows with j and the last run shrinks: the least larger one is where they cross.
+      std::size_t low = d, high = i - 1;
+      while (low < high) {
+        const std::size_t j = (low + high) / 2;
+        if (best[j] < sum[i] - sum[j]) {
+          low = j + 1;
+        } else {
+          high = j;
+        }
       }
+      next[i] = std::max(best[low], sum[i] - sum[low]);
+      if (low > d) next[i] = std::min(next[i], std::max(best[low - 1], sum[i] - sum[low - 1]));
     }
     best = std::move(next);
   }

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "jali/params/level_table.h"
 #include "jali/params/real.h"
@@ -61,6 +62,7 @@ struct Search {
   std::vector<std::uint64_t> terminals;
   std::vector<double> mask_bits;  // sum over a mask
   std::vector<double> mask_short;  // sum of shortfalls, cap - bits
+  std::vector<std::pair<double, std::uint32_t>> by_bits;  // mask_bits and its mask, ascending
 
   Search(const LevelRequest& r, double cap_bits, double least, double target_bits,
          std::vector<std::uint64_t> primes)
@@ -78,6 +80,8 @@ struct Search {
       mask_bits[m] = mask_bits[m & (m - 1)] + b;
       mask_short[m] = mask_short[m & (m - 1)] + cap - b;
     }
+    for (std::uint32_t m = 0; m < masks; ++m) by_bits.emplace_back(mask_bits[m], m);
+    std::ranges::sort(by_bits);
   }
 
   std::vector<Node> step(const std::vector<Node>& nodes, int level) const;
@@ -104,17 +108,27 @@ std::vector<Node> Search::step(const std::vector<Node>& nodes, int level) const 
     for (std::size_t i = 0; i < node.bits.size(); ++i) sum[i + 1] = sum[i] + node.bits[i];
     const double net = 2 * node.log_scale - target;
     const int out_low = std::max({0, node.out - kMaxMainsStep, node.fresh - kMaxBack});
-    for (std::uint32_t mask = 0; mask < mask_bits.size(); ++mask) {
-      const double exchanged = mask_bits[node.mask] - mask_bits[mask];
-      for (int out = out_low; out <= node.fresh + kMaxMainsStep; ++out) {
-        const int named = std::min(out, node.fresh);
-        const double known = exchanged + sum[static_cast<std::size_t>(named)] -
+    for (int out = out_low; out <= node.fresh + kMaxMainsStep; ++out) {
+      const int k = out - node.fresh;
+      const int named = std::min(out, node.fresh);
+      const double back =
+          (node.fresh - named) * cap - sum.back() + sum[static_cast<std::size_t>(named)];
+      // The masks that leave a fresh main a size, or a rescale without one its error; the slack is for rounding.
+      const double rest = mask_bits[node.mask] + sum[static_cast<std::size_t>(named)] -
+                          sum[static_cast<std::size_t>(node.out)] - net;
+      const double least = rest + (k > 0 ? k * min_bits : -kInexact) - 1e-6;
+      const double most = rest + (k > 0 ? k * cap : kInexact) + 1e-6;
+      for (auto at = std::ranges::lower_bound(by_bits, std::pair(least, std::uint32_t{0}));
+           at != by_bits.end() && at->first <= most; ++at) {
+        const std::uint32_t mask = at->second;
+        const double known = mask_bits[node.mask] - mask_bits[mask] +
+                             sum[static_cast<std::size_t>(named)] -
                              sum[static_cast<std::size_t>(node.out)];
-        const double back =
-            (node.fresh - named) * cap - sum.back() + sum[static_cast<std::size_t>(named)];
         Move move{
             node.price + mask_short[mask] + back, target, 0, static_cast<int>(index), out, mask};
-        const int k = out - node.fresh;
+        auto& [first, second] = buckets[mask * (kMaxBack + std::size_t{1}) +
+                                        static_cast<std::size_t>(node.fresh - named)];
+        if (move.price >= second.price) continue;  // what follows only adds to it
         if (k > 0) {
           move.fresh_bits = (net - known) / k;
           if (move.fresh_bits > cap || move.fresh_bits < min_bits) continue;
@@ -124,8 +138,6 @@ std::vector<Node> Search::step(const std::vector<Node>& nodes, int level) const 
           if (std::abs(move.log_scale - target) > kInexact) continue;
           move.price += kInexactPrice;
         }
-        auto& [first, second] = buckets[mask * (kMaxBack + std::size_t{1}) +
-                                        static_cast<std::size_t>(node.fresh - named)];
         if (move.price < first.price) {
           second = first;
           first = move;
@@ -135,17 +147,18 @@ std::vector<Node> Search::step(const std::vector<Node>& nodes, int level) const 
       }
     }
   }
-  std::vector<Move> moves;
+  std::vector<std::pair<double, const Move*>> moves;  // equal prices in the order of the buckets
   for (const auto& pair : buckets) {
     for (const Move& move : pair) {
-      if (move.parent >= 0) moves.push_back(move);
+      if (move.parent >= 0) moves.emplace_back(move.price, &move);
     }
   }
-  std::stable_sort(moves.begin(), moves.end(),
-                   [](const Move& a, const Move& b) { return a.price < b.price; });
-  if (moves.size() > kBeam) moves.resize(kBeam, none);
+  const std::size_t kept = std::min(moves.size(), kBeam);
+  std::partial_sort(moves.begin(), moves.begin() + static_cast<std::ptrdiff_t>(kept), moves.end());
+  moves.resize(kept);
   std::vector<Node> next;
-  for (const Move& move : moves) {
+  for (const auto& [price, chosen] : moves) {
+    const Move& move = *chosen;
     const Node& parent = nodes[static_cast<std::size_t>(move.parent)];
     const int fresh = std::max(parent.fresh, move.out);
     Node node{move.mask, fresh, move.out, move.log_scale, move.price, move.parent, parent.bits};
@@ -233,6 +246,7 @@ std::vector<LevelPlan> plan_whole(const LevelRequest& request, const PrimePool& 
       plan.main_bits.assign(static_cast<std::size_t>(count),
                             std::clamp(bits0 / count, pool.scarce_bits(), pool.max_bits()));
       plan.main_bits.resize(static_cast<std::size_t>(plan.mains.back()), s / per_level);
+      plan.number = static_cast<std::uint8_t>(2 * (per_level - k) + extra);
       finish(plan, s);
       plans.push_back(std::move(plan));
     }
@@ -240,33 +254,86 @@ std::vector<LevelPlan> plan_whole(const LevelRequest& request, const PrimePool& 
   return plans;
 }
 
-std::vector<LevelPlan> plan_rational(const LevelRequest& request, const PrimePool& pool,
-                                     double shortfall) {
-  const double total = request.integer_bits + (request.depth + 1) * request.scale_bits;
-  const double cap = pool.bits_of_nth_largest(static_cast<int>(total / pool.max_bits()) + 6);
-  const double least = pool.min_bits() + 0.5;
-  const double target = request.scale_bits - shortfall;
-  std::vector<LevelPlan> plans;
-  // Up to six terminals: some as small as there are, the others of one of a few sizes.
+namespace {
+
+/// Terminals to try: `small` as small as there are, `other` of the size least + share (cap - least).
+struct TerminalSet {
+  double share = 0;
+  int small = 0, other = 0;
+};
+
+/// Up to six terminals: some as small as there are, the others of one of a few sizes.
+std::vector<TerminalSet> terminal_sets() {
+  std::vector<TerminalSet> sets;
   for (double share : {0.0, 0.2, 0.4, 0.8, 1.0}) {
     for (int small = 1; small <= kMaxTerminals; ++small) {
       for (int other = share == 0 ? 0 : 1; other <= (share == 0 ? 0 : kMaxTerminals - small);
            ++other) {
-        PrimePool free = pool;
-        std::vector<std::uint64_t> terminals;
-        for (int i = 0; i < small + other; ++i) {
-          const double bits = least + (i < small ? 0 : (cap - 0.1 - least) * share);
-          if (const auto p = free.take_near(portable_exp2(bits))) terminals.push_back(*p);
-        }
-        if (std::ssize(terminals) != small + other) continue;
-        const Search search(request, cap, least, target, std::move(terminals));
-        if (auto plan = search.run()) plans.push_back(std::move(*plan));
+        sets.push_back({share, small, other});
       }
+    }
+  }
+  return sets;
+}
+
+constexpr std::size_t kWholePlans = 4, kTerminalSets = 66;
+static_assert(kWholePlans + std::size(kShortfalls) * kTerminalSets <= 256, "a number is one byte");
+
+/// Bits of the largest mains: there are more primes of this size than the levels take.
+double largest_mains(const LevelRequest& request, const PrimePool& pool) {
+  const double total = request.integer_bits + (request.depth + 1) * request.scale_bits;
+  return pool.bits_of_nth_largest(static_cast<int>(total / pool.max_bits()) + 6);
+}
+
+/// The rational plan of one set of terminals.
+std::optional<LevelPlan> plan_with(const LevelRequest& request, const PrimePool& pool, double cap,
+                                   std::size_t shortfall, std::size_t set) {
+  const double least = pool.min_bits() + 0.5;
+  const double target = request.scale_bits - kShortfalls[shortfall];
+  const TerminalSet wanted = terminal_sets()[set];
+  PrimePool free = pool;
+  std::vector<std::uint64_t> terminals;
+  for (int i = 0; i < wanted.small + wanted.other; ++i) {
+    const double bits = least + (i < wanted.small ? 0 : (cap - 0.1 - least) * wanted.share);
+    const auto p = free.take_near(portable_exp2(bits));
+    if (!p) return std::nullopt;
+    terminals.push_back(*p);
+  }
+  auto plan = Search(request, cap, least, target, std::move(terminals)).run();
+  if (plan) {
+    plan->number = static_cast<std::uint8_t>(kWholePlans + shortfall * kTerminalSets + set);
+  }
+  return plan;
+}
+
+}  // namespace
+
+std::vector<LevelPlan> plan_rational(const LevelRequest& request, const PrimePool& pool,
+                                     std::size_t shortfall) {
+  const double cap = largest_mains(request, pool);
+  std::vector<LevelPlan> plans;
+  for (std::size_t set = 0; set < kTerminalSets; ++set) {
+    if (auto plan = plan_with(request, pool, cap, shortfall, set)) {
+      plans.push_back(std::move(*plan));
     }
   }
   std::stable_sort(plans.begin(), plans.end(),
                    [](const LevelPlan& a, const LevelPlan& b) { return a.cost < b.cost; });
   return plans;
+}
+
+std::optional<LevelPlan> plan_numbered(const LevelRequest& request, const PrimePool& pool,
+                                       std::uint8_t number) {
+  if (number < kWholePlans) {
+    for (LevelPlan& plan : plan_whole(request, pool)) {
+      if (plan.number == number) return std::move(plan);
+    }
+    return std::nullopt;
+  }
+  const std::size_t rational = number - kWholePlans;
+  if (rational >= std::size(kShortfalls) * kTerminalSets) return std::nullopt;
+  return plan_with(request, pool, largest_mains(request, pool), rational / kTerminalSets,
+                   rational % kTerminalSets);
 }
 
 }  // namespace jali::params

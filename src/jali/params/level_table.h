@@ -18,6 +18,10 @@ inline constexpr double kLevel0Slack = 0.25;
 inline constexpr double kGoodDrift = 0.1;
 inline constexpr double kMaxDrift = 0.5;
 
+/// Bits below scale_bits that the scales of rational plans aim at, in the order in which they are tried: where the
+/// word has hardly enough primes, levels a little narrower than asked for exist when those asked for do not.
+inline constexpr double kShortfalls[] = {0, 0.09, 0.3};
+
 struct LevelRequest {
   Word word = Word::w64;
   int log_n = 0;
@@ -38,16 +42,20 @@ struct LevelPlan {
   double log_u = 0;                      // bits of all primes
   double largest = 0;                    // bits of the largest prime
   double cost = 0;                       // the order of preference
+  std::uint8_t number = 0;               // PlanNumbers::levels
 };
 
 /// Plans with k primes a level, the least k and the fewest primes first.
 std::vector<LevelPlan> plan_whole(const LevelRequest& request, const PrimePool& pool);
 
 /// Plans with terminals, fewest limbs first, by beam search: see level_plan.cpp. They aim at scales
-/// `shortfall` bits below scale_bits: where the word has hardly enough primes, levels a little
-/// narrower than asked for exist when those asked for do not.
+/// kShortfalls[shortfall] bits below scale_bits.
 std::vector<LevelPlan> plan_rational(const LevelRequest& request, const PrimePool& pool,
-                                     double shortfall);
+                                     std::size_t shortfall);
+
+/// The plan of a number alone: one beam search at most. Empty when there is none.
+std::optional<LevelPlan> plan_numbered(const LevelRequest& request, const PrimePool& pool,
+                                       std::uint8_t number);
 
 struct LevelTable {
   std::vector<std::uint64_t> q;                 // terminals, then mains
@@ -56,6 +64,7 @@ struct LevelTable {
   std::vector<double> scale;                    // canonical scale of every level
   double drift = 0;                             // max over levels of |log2 scale - scale_bits|
   std::vector<PrimeIndex> sparse_p;             // of the sparse secret's key: see CkksParams
+  std::uint8_t added = 0;                       // PlanNumbers::bootstrap
 };
 
 /// Chooses the primes of a plan from the top, each rescale correcting the error of the one before.
@@ -65,8 +74,9 @@ std::optional<LevelTable> name_primes(const LevelRequest& request, const LevelPl
 
 /// Puts the levels of bootstrapping on top of a table, at their nominal scales, and chooses sparse_p: each
 /// of as few primes as its bits take or, for w32, by exchanging terminals. q0_bits: what level 0 was asked to have. False when the primes run out.
+/// only: the terminals of this number alone, PlanNumbers::bootstrap.
 bool add_bootstrap_levels(const BootstrapLiteral& bootstrap, double q0_bits, LevelTable& table,
-                          PrimePool& pool);
+                          PrimePool& pool, std::optional<std::uint8_t> only = std::nullopt);
 
 /// What a level below with primes that a level of bootstrapping lacks costs it, in limbs: what is dropped to that level must be
 /// divided. Powers of the reduction are; matrices follow one another.

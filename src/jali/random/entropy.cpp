@@ -6,10 +6,14 @@
 
 namespace jali::random {
 
+void os_fill(std::span<std::uint8_t> out) {
+  require<InternalError>(getentropy(out.data(), out.size()) == 0,
+                         "the operating system gave no random bytes (getentropy failed)");
+}
+
 Seed os_seed() {
   Seed seed;
-  require<InternalError>(getentropy(seed.data(), seed.size()) == 0,
-                         "the operating system gave no random bytes (getentropy failed)");
+  os_fill(seed);
   return seed;
 }
 

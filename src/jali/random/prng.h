@@ -12,7 +12,10 @@ namespace jali::random {
 
 using Seed = std::array<std::uint8_t, 32>;
 
-/// 32 bytes from the operating system. Throws Error(internal) when it gives none.
+/// At most 256 bytes from the operating system, asked anew at every call: nothing is kept for the next.
+/// Throws InternalError when it gives none.
+void os_fill(std::span<std::uint8_t> out);
+/// 32 of them. For secrets that must not stay in memory, see SecretSeed.
 Seed os_seed();
 
 using jali::wipe;

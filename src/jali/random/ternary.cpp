@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <bit>
-#include <vector>
 
 #include "jali/base/error.h"
+#include "jali/base/secret_vector.h"
 #include "jali/random/prng.h"
 #include "jali/random/secret_array.h"
 
@@ -57,7 +57,7 @@ void sample_sparse_ternary(Prng& prng, std::size_t weight, std::span<std::int64_
   const std::size_t n = out.size();
   require<InvalidArgument>(weight <= n, "a sparse ternary vector has weight at most its length");
   if (n == 0) return;
-  std::vector<std::uint64_t> words(std::bit_ceil(n));
+  SecretVector<std::uint64_t> words(std::bit_ceil(n));
   bool distinct = false;
   while (!distinct) {
     prng.fill({reinterpret_cast<std::uint8_t*>(words.data()), n * sizeof(std::uint64_t)});
@@ -74,7 +74,6 @@ void sample_sparse_ternary(Prng& prng, std::size_t weight, std::span<std::int64_
   for (std::size_t i = 0; i < n; ++i) {
     out[i] = static_cast<std::int64_t>(words[i] & 1) - static_cast<std::int64_t>(words[i] >> 1 & 1);
   }
-  wipe(words.data(), words.size() * sizeof(std::uint64_t));
 }
 
 }  // namespace jali::random

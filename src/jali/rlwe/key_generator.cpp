@@ -10,15 +10,15 @@ namespace jali::rlwe {
 namespace {
 
 // A fresh small polynomial, NTT form, in memory that is wiped.
-ring::Poly small_poly(const ring::Ring& ring, backend::Small kind, const random::Seed& seed,
+ring::Poly small_poly(const ring::Ring& ring, backend::Small kind, const random::SecretSeed& seed,
                       std::uint64_t stream, std::span<const PrimeIndex> primes) {
   ring::Poly out = ring.make_secret(primes, ring::Form::coeff);
-  ring.ops().sample_small(out.view(), kind, seed, stream);
+  ring.ops().sample_small(out.view(), kind, seed.bytes(), stream);
   ring.to_ntt(out);
   return out;
 }
 
-ring::Poly error_poly(const ring::Ring& ring, const random::Seed& seed, std::uint64_t stream,
+ring::Poly error_poly(const ring::Ring& ring, const random::SecretSeed& seed, std::uint64_t stream,
                       std::span<const PrimeIndex> primes) {
   return small_poly(ring, backend::Small::error, seed, stream, primes);
 }
@@ -35,41 +35,28 @@ ring::Poly rlwe_zero(const ring::Ring& ring, const ring::Poly& a, const ring::Po
 }  // namespace
 
 KeyGenerator::KeyGenerator(params::CkksParamsPtr params, std::shared_ptr<const ring::Ring> ring,
-                           std::optional<random::Seed> seed)
-    : params_(std::move(params)), ring_(std::move(ring)) {
-  root_ = seed ? *seed : random::os_seed();
-}
-
-KeyGenerator::~KeyGenerator() { random::wipe(root_.data(), root_.size()); }
-
-random::Seed KeyGenerator::next_seed() {
-  random::Seed seed;
-  random::Prng prng(root_, counter_++);
-  prng.fill(seed);
-  return seed;
-}
+                           const std::optional<random::Seed>& seed)
+    : params_(std::move(params)),
+      ring_(std::move(ring)),
+      seeds_(seed, random::SeedSource::Order::streams) {}
 
 SecretKey KeyGenerator::secret_key() {
-  random::Seed seed = next_seed();
-  ring::Poly poly = small_poly(*ring_, backend::Small::ternary, seed, 0, params_->all_primes());
-  random::wipe(seed.data(), seed.size());
-  return SecretKey(params_, std::move(poly));
+  return SecretKey(params_, small_poly(*ring_, backend::Small::ternary, seeds_.next(), 0,
+                                       params_->all_primes()));
 }
 
 PublicKey KeyGenerator::public_key(const SecretKey& sk) {
-  PublicKey pk{params_, next_seed(), {}};
+  PublicKey pk{params_, seeds_.next().bytes(), {}};
   const ring::Poly s = sk.at(*ring_, params_->q_primes());
-  random::Seed error_seed = next_seed();
-  const ring::Poly e = error_poly(*ring_, error_seed, 0, params_->q_primes());
-  random::wipe(error_seed.data(), error_seed.size());
+  const ring::Poly e = error_poly(*ring_, seeds_.next(), 0, params_->q_primes());
   pk.b = rlwe_zero(*ring_, expand_a(*ring_, *params_, pk), s, e);
   return pk;
 }
 
 SwitchKey KeyGenerator::switch_key(const ring::Poly& s_from, const SecretKey& sk, int level) {
-  SwitchKey key{next_seed(), {}, level >= params_->top() ? -1 : level};
+  SwitchKey key{seeds_.next().bytes(), {}, level >= params_->top() ? -1 : level};
   const auto primes = params_->key_primes(key.level);
-  random::Seed error_seed = next_seed();
+  const random::SecretSeed error_seed = seeds_.next();
   const ring::Poly s = sk.at(*ring_, primes);
   const auto p_mod_q = ring::product_residues(*ring_, primes, params_->p_primes());
   for (std::size_t d = 0; d < params_->key_digits(key.level); ++d) {
@@ -91,7 +78,6 @@ SwitchKey KeyGenerator::switch_key(const ring::Poly& s_from, const SecretKey& sk
                                 std::span(p_mod_q).subspan(begin, count));
     key.b.push_back(std::move(b));
   }
-  random::wipe(error_seed.data(), error_seed.size());
   return key;
 }
 
@@ -115,10 +101,9 @@ EncapsulationKeys KeyGenerator::encapsulation_keys(const SecretKey& sk) {
                            "these parameters have no levels for bootstrapping: create them with "
                            "bootstrap=True");
   const auto all = params_->all_primes();
-  random::Seed secret_seed = next_seed();
   ring::Poly t = ring_->make_secret(all, ring::Form::coeff);
-  ring_->ops().sample_sparse(t.view(), static_cast<std::size_t>(bootstrap->weight), secret_seed, 0);
-  random::wipe(secret_seed.data(), secret_seed.size());
+  ring_->ops().sample_sparse(t.view(), static_cast<std::size_t>(bootstrap->weight),
+                             seeds_.next().bytes(), 0);
   ring_->to_ntt(t);
   const SecretKey sparse(params_, std::move(t));
 
@@ -126,9 +111,7 @@ EncapsulationKeys KeyGenerator::encapsulation_keys(const SecretKey& sk) {
   const auto encrypt = [&](const SecretKey& to, const SecretKey& from,
                            std::span<const PrimeIndex> primes, std::span<const PrimeIndex> factor,
                            const random::Seed& seed) {
-    random::Seed error_seed = next_seed();
-    const ring::Poly e = error_poly(*ring_, error_seed, 0, primes);
-    random::wipe(error_seed.data(), error_seed.size());
+    const ring::Poly e = error_poly(*ring_, seeds_.next(), 0, primes);
     ring::Poly b =
         rlwe_zero(*ring_, expand_uniform(*ring_, seed, 0, primes), to.at(*ring_, primes), e);
     ring_->ops().mul_scalar_add(b.view(), from.at(*ring_, primes).view(),
@@ -136,10 +119,10 @@ EncapsulationKeys KeyGenerator::encapsulation_keys(const SecretKey& sk) {
     return b;
   };
   EncapsulationKeys keys;
-  keys.to_sparse_seed = next_seed();
+  keys.to_sparse_seed = seeds_.next().bytes();
   keys.to_sparse = encrypt(sparse, sk, sparse_key_primes(*params_), params_->sparse_p_primes(),
                            keys.to_sparse_seed);
-  keys.to_dense_seed = next_seed();
+  keys.to_dense_seed = seeds_.next().bytes();
   keys.to_dense = encrypt(sk, sparse, all, params_->p_primes(), keys.to_dense_seed);
   return keys;
 }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "jali/params/ckks_params.h"
-#include "jali/random/prng.h"
+#include "jali/random/secret_seed.h"
 #include "jali/ring/poly.h"
 
 namespace jali::rlwe {
@@ -81,12 +81,10 @@ struct ExpandedKey {
 
 class KeyGenerator {
  public:
-  /// seed: empty for one from the operating system; a given one makes keys reproducible (tests).
+  /// seed: empty, so that every key draws its own from the operating system and nothing of them is kept; a given one
+  /// makes the keys reproducible, for tests (random::SeedSource says what that costs).
   KeyGenerator(params::CkksParamsPtr params, std::shared_ptr<const ring::Ring> ring,
-               std::optional<random::Seed> seed = std::nullopt);
-  ~KeyGenerator();
-  KeyGenerator(const KeyGenerator&) = delete;
-  KeyGenerator& operator=(const KeyGenerator&) = delete;
+               const std::optional<random::Seed>& seed = std::nullopt);
 
   SecretKey secret_key();
   PublicKey public_key(const SecretKey& sk);
@@ -110,9 +108,7 @@ class KeyGenerator {
  private:
   params::CkksParamsPtr params_;
   std::shared_ptr<const ring::Ring> ring_;
-  random::Seed root_{};
-  std::uint64_t counter_ = 0;
-  random::Seed next_seed();
+  random::SeedSource seeds_;
 };
 
 /// Keys that were made in a device's memory, in the host's: for bytes.

@@ -8,6 +8,7 @@
 #include "jali/base/error.h"
 #include "jali/ckks/scale.h"
 #include "jali/random/prng.h"
+#include "jali/wire/degenerate.h"
 #include "jali/wire/poly.h"
 #include "jali/wire/reader.h"
 #include "jali/wire/writer.h"
@@ -67,7 +68,7 @@ Shape read_shape(Reader& reader, const CkksParams& params) {
   return shape;
 }
 
-bool is_magnitude(double x) { return std::isfinite(x) && x >= 0; }
+bool is_magnitude(double x) { return std::isfinite(x) && !std::signbit(x); }
 
 const CkksParams& params_of(const CkksParamsPtr& params) {
   require<InvalidArgument>(params != nullptr, "cannot write an object without parameters");
@@ -162,6 +163,8 @@ Bytes to_bytes(const Ciphertext& x) {
   return writer.finish();
 }
 
+// No ciphertext is degenerate: one that hides nothing, such as 0 = x - x, is what a circuit may give, and loading it
+// discloses nothing.
 template <>
 Ciphertext from_bytes(Input bytes, const CkksParamsPtr& params, const ring::Ring& ring,
                       const Limits& limits) {
@@ -220,6 +223,7 @@ PublicKey from_bytes(Input bytes, const CkksParamsPtr& params, const ring::Ring&
   reader.copy_to(out.seed);
   out.b = read_poly(reader, ring, *params, params->q_primes(), 1);
   reader.finish();
+  check_public_key(reader, ring, out);
   return out;
 }
 
@@ -249,6 +253,7 @@ SwitchKey read_switch_key(Reader& reader, const CkksParams& params, const ring::
   key.b.reserve(params.key_digits(level));
   for (std::size_t d = 0; d < params.key_digits(level); ++d) {
     key.b.push_back(read_poly(reader, ring, params, primes, 1));
+    check_not_constant(reader, key.b.back());
   }
   return key;
 }
@@ -313,6 +318,8 @@ rlwe::EncapsulationKeys read_encapsulation(Reader& reader, const CkksParams& par
   keys.to_sparse = read_poly(reader, ring, params, rlwe::sparse_key_primes(params), 1);
   reader.copy_to(keys.to_dense_seed);
   keys.to_dense = read_poly(reader, ring, params, params.all_primes(), 1);
+  check_not_constant(reader, keys.to_sparse);
+  check_not_constant(reader, keys.to_dense);
   return keys;
 }
 

@@ -46,6 +46,11 @@ struct Limits {
   /// Bound on the input, and apart from it on the memory of the loaded object (residues as the engine
   /// holds them, which takes up to 5 times the bytes sent). Checked before anything is allocated.
   std::size_t max_bytes = std::size_t{1} << 32;
+  /// The least security of parameters that are read: 128, 192 or 256, or 0 for any.
+  int min_security = 128;
+  /// Whether parameters that were written without the plan of their levels are searched for it, which may take
+  /// minutes. For bytes of one's own.
+  bool search = false;
 };
 
 struct Frame {

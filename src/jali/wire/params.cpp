@@ -1,4 +1,5 @@
 #include <string>
+#include <string_view>
 
 #include "jali/base/error.h"
 #include "jali/wire/ckks.h"
@@ -14,10 +15,16 @@ constexpr std::size_t kMaxName = 255;
 constexpr double kMaxModulusBits = 8192;
 constexpr int kMaxBootstrapLevels = 64;
 
+/// The first part of a sentence of params/, which is what is wrong; what would do follows after a colon and is for
+/// those who choose parameters.
+std::string without_advice(std::string_view sentence) {
+  return std::string(sentence.substr(0, sentence.find(": ")));
+}
+
 }  // namespace
 
-// The literal with every choice made; the rest follows from it, and the hash in the header says
-// whether it came out the same.
+// The literal with every choice made and, where there is one, the number of its plan; the rest follows from
+// them, and the hash in the header says whether it came out the same.
 Bytes to_bytes(const params::CkksParams& params) {
   const params::CkksLiteral& literal = params.literal();
   require<InvalidArgument>(literal.name.size() <= kMaxName,
@@ -41,10 +48,20 @@ Bytes to_bytes(const params::CkksParams& params) {
     for (double x : {b->ratio_bits, b->cts_bits, b->mod_bits, b->stc_bits}) writer.f64(x);
     if (b->head_bits != 0) writer.u8(static_cast<std::uint8_t>(b->head_bits));
   }
+  if (const auto& plan = params.plan()) {
+    writer.u8(plan->levels);
+    writer.u8(plan->bootstrap);
+  }
   return writer.finish();
 }
 
+// The work is bounded before any is done: every number has a range, the sizes alone have to fit the security
+// table, and then one table of levels is made, the one that is written. Nothing is searched for, and nothing
+// that would fit is looked for when this does not.
 params::CkksParamsPtr params_from_bytes(std::span<const std::uint8_t> bytes, const Limits& limits) {
+  require<InvalidArgument>(limits.min_security == 0 || limits.min_security == 128 ||
+                               limits.min_security == 192 || limits.min_security == 256,
+                           "security must be 128, 192 or 256, or 0 for any");
   const Frame frame = open_frame(bytes, Kind::params, limits);
   Reader reader(frame, limits);
   params::CkksLiteral literal;
@@ -56,7 +73,8 @@ params::CkksParamsPtr params_from_bytes(std::span<const std::uint8_t> bytes, con
   literal.scale_bits = reader.magnitude("the scale");
   literal.integer_bits = reader.magnitude("the room for the integer part");
   const auto name = reader.raw(reader.u8());
-  if (reader.remaining() > 0) {
+  constexpr std::size_t kPlanBytes = 2;
+  if (reader.remaining() > kPlanBytes) {
     auto& b = literal.bootstrap.emplace();
     const std::uint8_t order = reader.u8();
     reader.check(order <= 1, "its order of bootstrapping is unknown");
@@ -68,11 +86,17 @@ params::CkksParamsPtr params_from_bytes(std::span<const std::uint8_t> bytes, con
     for (double* x : {&b.ratio_bits, &b.cts_bits, &b.mod_bits, &b.stc_bits}) {
       *x = reader.magnitude("a size of bootstrapping");
     }
-    if (reader.remaining() > 0) {
+    if (reader.remaining() % kPlanBytes != 0) {
       b.head_bits = reader.u8();
       reader.check(b.head_bits != 0, "a size of bootstrapping is written that is not there");
     }
     reader.check(b.levels() <= kMaxBootstrapLevels, "its bootstrapping has too many levels");
+  }
+  std::optional<params::PlanNumbers> plan;
+  if (reader.remaining() > 0) {
+    plan.emplace();
+    plan->levels = reader.u8();
+    plan->bootstrap = reader.u8();
   }
   reader.finish();
   reader.check(word <= static_cast<std::uint8_t>(Word::w64), "its word is unknown");
@@ -83,15 +107,29 @@ params::CkksParamsPtr params_from_bytes(std::span<const std::uint8_t> bytes, con
                "its modulus is larger than any ring can use");
   literal.word = static_cast<Word>(word);
   literal.name.assign(name.begin(), name.end());
+  const auto demand = [&](int security) {
+    require<InsecureParams>(security >= limits.min_security, [&] {
+      return "cannot read a parameter set: its security is " + std::to_string(security) +
+             " bits, and " + std::to_string(limits.min_security) + " were demanded";
+    });
+  };
+  if (literal.security == 0) demand(0);
   params::CkksParamsPtr params;
   try {
-    params = params::CkksParams::create(literal);
+    params = params::CkksParams::create_written(literal, plan, limits.search);
+  } catch (const LimitExceeded&) {
+    throw LimitExceeded(
+        "cannot read a parameter set: the plan of its levels is not written and would have to be "
+        "searched for, "
+        "which only search allows");
   } catch (const Error& error) {
-    reader.fail(error.what());
+    reader.fail(without_advice(error.what()));
   }
   require<ParamsMismatch>(params->hash() == frame.params_hash,
                           "cannot read a parameter set: what it describes has other moduli in this "
                           "build than where it was made");
+  // The table may grant more than was asked for; a sparse secret's modulus is held to what was asked.
+  demand(literal.bootstrap ? literal.security : literal.security == 0 ? 0 : params->security());
   return params;
 }
 

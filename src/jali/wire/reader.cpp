@@ -41,7 +41,7 @@ bool Reader::flag() {
 
 double Reader::magnitude(const char* name) {
   const double x = f64();
-  if (!(std::isfinite(x) && x >= 0)) fail(std::string(name) + " is negative or not finite");
+  if (!std::isfinite(x) || std::signbit(x)) fail(std::string(name) + " is negative or not finite");
   return x;
 }
 

@@ -24,7 +24,7 @@ class Reader {
   double f64() { return number<double>(); }
   /// A byte that is 0 or 1.
   bool flag();
-  /// Finite and >= 0.
+  /// Finite and >= 0, and not -0, which is 0 in other bytes.
   double magnitude(const char* name);
   /// The next `count` bytes; a count beyond the end is CorruptData.
   std::span<const std::uint8_t> raw(std::uint64_t count);

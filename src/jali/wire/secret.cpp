@@ -1,5 +1,8 @@
 #include "jali/wire/secret.h"
 
+#include <cmath>
+#include <numbers>
+
 #include "jali/base/error.h"
 #include "jali/wire/poly.h"
 #include "jali/wire/reader.h"
@@ -33,6 +36,19 @@ SecretBytes secret_to_bytes(const rlwe::SecretKey& key, const ring::Ring& ring) 
   return writer.finish();
 }
 
+namespace {
+
+// A uniform ternary secret has N/3 coefficients of each kind, give or take: by Hoeffding any of the three counts is
+// further than t from it with probability at most 6 exp(-2 t^2 / N), which is 2^-128 for this t.
+bool plausible(std::size_t n, std::size_t plus, std::size_t minus) {
+  const auto count = static_cast<double>(n);
+  const double t = std::sqrt(count * (128 + std::log2(6.0)) * std::numbers::ln2 / 2);
+  const auto off = [&](std::size_t x) { return std::abs(static_cast<double>(x) - count / 3); };
+  return (off(plus) <= t) & (off(minus) <= t) & (off(n - plus - minus) <= t);
+}
+
+}  // namespace
+
 rlwe::SecretKey secret_from_bytes(std::span<const std::uint8_t> bytes,
                                   const params::CkksParamsPtr& params, const ring::Ring& ring,
                                   const Limits& limits) {
@@ -40,14 +56,19 @@ rlwe::SecretKey secret_from_bytes(std::span<const std::uint8_t> bytes,
   const auto in = reader.raw(params->n() / 4);
   reader.finish();
   reader.charge(params->n() * sizeof(std::int64_t));
-  std::vector<std::int64_t, WipingAllocator<std::int64_t>> s(params->n());
+  SecretVector<std::int64_t> s(params->n());
   unsigned invalid = 0;
+  std::size_t plus = 0, minus = 0;
   for (std::size_t k = 0; k < s.size(); ++k) {
     const unsigned code = in[k / 4] >> (2 * (k % 4)) & 3;
     invalid |= code & code >> 1;
+    plus += code & 1;
+    minus += code >> 1;
     s[k] = static_cast<std::int64_t>(code & 1) - static_cast<std::int64_t>(code >> 1);
   }
-  reader.check(invalid == 0, "a coefficient is not ternary");
+  // One answer for both, so that it says nothing else about the key.
+  const unsigned refused = invalid | static_cast<unsigned>(!plausible(s.size(), plus, minus));
+  reader.check(refused == 0, "it is not a uniform ternary secret");
   charge_poly(reader, ring, params->all_primes().size(), 1);
   ring::Poly poly = ring.make_secret(params->all_primes(), ring::Form::coeff);
   ring.ops().from_int64(poly.view(), s);

@@ -1,0 +1,87 @@
+"""Replies bound to their requests: for an honest server whose replies travel over wires that it cannot trust.
+
+Client and server share a key (``new_key``). The server seals each reply with the request that it answers and the
+place that it has among the answers; the client opens it with the same. What was changed, exchanged, replayed or
+made by anybody without the key is refused before it is read as a ciphertext. It says nothing about what the
+server computed: whoever has the key can seal anything.
+
+The tag is HMAC-SHA256 over the fields below, each after its length as 8 bytes, so that no two lists of fields
+give the same bytes. It comes first, 32 bytes, then the reply as it was.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+
+from jali.errors import AuthenticationError, InvalidArgument
+
+__all__ = ["KEY_BYTES", "TAG_BYTES", "new_key", "open_reply", "seal_reply"]
+
+KEY_BYTES = 32
+TAG_BYTES = 32
+
+_PURPOSE = b"jali authenticated reply"
+_VERSION = b"1"
+_DIRECTION = b"server to client"
+
+Bytes = bytes | bytearray | memoryview
+
+
+def new_key() -> bytes:
+    """A key from the operating system, for one client and one server."""
+    return secrets.token_bytes(KEY_BYTES)
+
+
+def seal_reply(key: Bytes, reply: Bytes, *, request: Bytes, place: str | int) -> bytes:
+    """The reply and before it a tag that binds it to the request's bytes and to its place.
+
+    request: all bytes of the request, or an identifier that never comes twice under this key.
+    place: which of the request's answers it is, as a name or an index.
+    """
+    body = _bytes("reply", reply)
+    return _tag(key, body, request, place) + body
+
+
+def open_reply(key: Bytes, sealed: Bytes, *, request: Bytes, place: str | int) -> bytes:
+    """The reply that seal_reply sealed with the same key, request and place.
+
+    Raises AuthenticationError for anything else.
+    """
+    data = _bytes("sealed", sealed)
+    tag, body = data[:TAG_BYTES], data[TAG_BYTES:]
+    if not hmac.compare_digest(tag, _tag(key, body, request, place)):
+        raise AuthenticationError(
+            "these bytes are not the reply to this request at this place: ask again, and do not read them"
+        )
+    return body
+
+
+def _tag(key: Bytes, reply: bytes, request: Bytes, place: str | int) -> bytes:
+    secret = _bytes("key", key)
+    if len(secret) != KEY_BYTES:
+        raise InvalidArgument(
+            f"key must be {KEY_BYTES} bytes, not {len(secret)}: make it with new_key()"
+        )
+    # A request is as long as its ciphertexts: its hash stands for it.
+    asked = hashlib.sha256(_bytes("request", request)).digest()
+    mac = hmac.new(secret, digestmod=hashlib.sha256)
+    for field in (_PURPOSE, _VERSION, _DIRECTION, asked, _place(place), reply):
+        mac.update(len(field).to_bytes(8, "little"))
+        mac.update(field)
+    return mac.digest()
+
+
+def _place(place: str | int) -> bytes:
+    if isinstance(place, str):
+        return b"name " + place.encode("utf-8", "surrogatepass")
+    if isinstance(place, int) and not isinstance(place, bool):
+        return b"index " + str(place).encode()
+    raise InvalidArgument(f"place must be a name or an index, not {type(place).__name__}")
+
+
+def _bytes(name: str, data: Bytes) -> bytes:
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise InvalidArgument(f"{name} must be bytes, not {type(data).__name__}")
+    return bytes(data)

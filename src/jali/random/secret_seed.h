@@ -1,0 +1,59 @@
+// Seeds of secrets, and where they come from.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "jali/random/prng.h"
+
+namespace jali::random {
+
+/// A seed that is wiped when it dies, exceptions included. To copy one is to copy its bytes().
+class SecretSeed {
+ public:
+  SecretSeed() = default;
+  explicit SecretSeed(std::span<const std::uint8_t, 32> bytes) {
+    std::ranges::copy(bytes, bytes_.begin());
+  }
+  SecretSeed(SecretSeed&& other) noexcept : bytes_(other.bytes_) { other.wipe_bytes(); }
+  SecretSeed& operator=(SecretSeed&&) = delete;
+  SecretSeed(const SecretSeed&) = delete;
+  SecretSeed& operator=(const SecretSeed&) = delete;
+  ~SecretSeed() { wipe_bytes(); }
+
+  Seed& bytes() { return bytes_; }
+  const Seed& bytes() const { return bytes_; }
+
+ private:
+  void wipe_bytes() noexcept { wipe(bytes_.data(), bytes_.size()); }
+  Seed bytes_{};
+};
+
+/// The seeds of an object that encrypts or makes keys.
+///
+/// Without a root, each is drawn from the operating system when it is asked for and nothing of it is kept: forked
+/// processes, threads and restored copies of a process get different ones, and reading the object's
+/// memory later opens nothing that was made before.
+///
+/// With a root, they follow from it in order. That is for tests and for keys that must be made again: a
+/// forked process repeats them, and whoever knows the root knows every secret that was made of them.
+class SeedSource {
+ public:
+  /// Which bytes of the root's expansion are seed k: the first 32 of stream k, or those of stream 0 from 32 k on.
+  enum class Order : std::uint8_t { streams, bytes };
+
+  SeedSource(const std::optional<Seed>& root, Order order);
+
+  /// May be called from several threads. Throws InternalError when the operating system gives no bytes.
+  SecretSeed next();
+
+ private:
+  std::optional<SecretSeed> root_;
+  Order order_;
+  std::atomic<std::uint64_t> given_{0};  // seeds that followed from the root
+};
+
+}  // namespace jali::random
