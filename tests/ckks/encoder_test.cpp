@@ -79,6 +79,9 @@ TEST_P(EncoderTest, RefusesWhatItCannotHold) {
   EXPECT_THROW(encode(std::vector<Complex>(w.params->slots() + 1), 0, scale, -1), InvalidArgument);
   EXPECT_THROW(encode({1, 2, 3}, 0, scale, 1), InvalidArgument);
   EXPECT_THROW(encode({NAN}, 0, scale, 2), InvalidArgument);
+  const std::vector<Complex> none;  // 2^31 vectors of none would be terabytes of zeros
+  EXPECT_THROW(w.encoder().encode(none, std::size_t{1} << 31, 0, scale, 2), InvalidArgument);
+  EXPECT_NO_THROW(w.encoder().encode(none, 1, 0, scale, 2));
   EXPECT_THROW(encode({Complex(0, INFINITY)}, 0, scale, 2), InvalidArgument);
   EXPECT_THROW(encode({1e9}, 0, scale, 2), InvalidArgument);
   EXPECT_THROW(encode({1}, w.params->depth() + 1, scale, 2), InvalidArgument);

@@ -39,8 +39,10 @@ ring::Poly Encoder::encode_over(std::span<const Complex> values, std::size_t bat
     return "log_slots must be below log_n = " + std::to_string(params_->log_n());
   });
   const std::size_t slots = std::size_t{1} << log_slots;
-  require<InvalidArgument>(batch > 0 && values.size() % batch == 0,
-                           "the values must be `batch` vectors of equal length");
+  // Of no numbers at all a batch could be of any size.
+  require<InvalidArgument>(
+      batch > 0 && values.size() % batch == 0 && (batch == 1 || !values.empty()),
+      "the values must be `batch` vectors of equal length");
   const std::size_t count = values.size() / batch;
   require<InvalidArgument>(count <= slots, [&] {
     return "a vector of " + std::to_string(count) + " values does not fit " +
