@@ -30,6 +30,7 @@ clang_tidy() {
 step "layers" python tools/check_layers.py
 step "files" python tools/check_files.py
 step "ops" python tools/check_ops.py
+step "fuzz" python tools/check_fuzz.py
 step "headers" python tools/check_headers.py
 step "clang-format" clang_format
 step "ruff" ruff check -q "${python_sources[@]}"

@@ -10,6 +10,15 @@ import numpy as np
 from jali.errors import InvalidArgument
 
 
+def shown(value: Any) -> str:
+    """A value in an error's sentence: its repr, cut short."""
+    try:
+        text = repr(value)
+    except ValueError:  # Python writes out no number of more than 4300 digits
+        return "a number of thousands of digits"
+    return text if len(text) <= 100 else f"{text[:97]}..."
+
+
 def instance(value: object, kind: type, what: str, instead: str = "") -> None:
     """Raises InvalidArgument unless value is of a kind of jali.ckks."""
     if not isinstance(value, kind):
@@ -21,16 +30,16 @@ def instance(value: object, kind: type, what: str, instead: str = "") -> None:
 def whole(value: Any, least: int, message: str) -> int:
     """A whole number, NumPy's too, of at least `least`."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        raise InvalidArgument(f"{message}, not {value!r}")
+        raise InvalidArgument(f"{message}, not {shown(value)}")
     if not least <= value < 1 << 62:
-        raise InvalidArgument(f"{message}, not {value}")
+        raise InvalidArgument(f"{message}, not {shown(value)}")
     return int(value)
 
 
 def flag(value: Any, what: str) -> bool:
     """True or False."""
     if not isinstance(value, (bool, np.bool_)):
-        raise InvalidArgument(f"{what} must be True or False, not {value!r}")
+        raise InvalidArgument(f"{what} must be True or False, not {shown(value)}")
     return bool(value)
 
 
@@ -44,6 +53,6 @@ def magnitude(value: Any) -> float:
             number = math.inf
     if not 0 < number < math.inf:
         raise InvalidArgument(
-            f"magnitude must be a positive number, the size of the values at large, not {value!r}"
+            f"magnitude must be a positive number, the size of the values at large, not {shown(value)}"
         )
     return number

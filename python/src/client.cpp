@@ -119,7 +119,7 @@ class Client {
       nb::gil_scoped_release release;
       values = encoder_->decode(decryptor_->decrypt(c));
     }
-    return to_numpy(values, c.batch(), length, c.packing.batched, complex_values);
+    return to_numpy(values, c.batch(), length, is_batched(c), complex_values);
   }
 
   nb::object release(const ckks::Ciphertext& c, const ckks::ReleasePolicy& policy,
@@ -133,7 +133,7 @@ class Client {
       values = encoder_->decode(decryptor_->decrypt(c));
       ckks::flood(values, policy);
     }
-    return to_numpy(values, c.batch(), length, c.packing.batched, complex_values);
+    return to_numpy(values, c.batch(), length, is_batched(c), complex_values);
   }
 
   /// bootstrap: numbers of slots of the values that will be bootstrapped, 0 for all of them.

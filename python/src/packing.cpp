@@ -58,6 +58,8 @@ std::size_t length_of(const Ciphertext& a) {
   return a.packing.length == 0 ? slots_of(a) : a.packing.length;
 }
 
+bool is_batched(const Ciphertext& a) { return a.packing.batched || a.batch() > 1; }
+
 Packing of_sum(const Ciphertext& a, const Ciphertext& b) {
   Packing out = merge(a, b);
   out.padded = out.length != 0 && a.packing.padded && b.packing.padded;

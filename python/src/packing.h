@@ -11,6 +11,8 @@ namespace jali::python {
 
 /// Slots of a vector of `a` that count.
 std::size_t length_of(const ckks::Ciphertext& a);
+/// Whether the batch is an axis of its own: several vectors always are, whatever a sender said of them.
+bool is_batched(const ckks::Ciphertext& a);
 
 /// Of a + b, a - b. Lengths must be equal, or one of them all slots. Throws InvalidArgument.
 ckks::Packing of_sum(const ckks::Ciphertext& a, const ckks::Ciphertext& b);

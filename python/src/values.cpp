@@ -50,7 +50,7 @@ nb::bytes bytes_from(const T& x) {
 }
 
 nb::tuple shape(const ckks::Ciphertext& c) {
-  if (c.packing.batched) return nb::make_tuple(c.batch(), length_of(c));
+  if (is_batched(c)) return nb::make_tuple(c.batch(), length_of(c));
   return nb::make_tuple(length_of(c));
 }
 

@@ -79,11 +79,20 @@ TEST_P(EncoderTest, RefusesWhatItCannotHold) {
   EXPECT_THROW(encode(std::vector<Complex>(w.params->slots() + 1), 0, scale, -1), InvalidArgument);
   EXPECT_THROW(encode({1, 2, 3}, 0, scale, 1), InvalidArgument);
   EXPECT_THROW(encode({NAN}, 0, scale, 2), InvalidArgument);
+  const std::vector<Complex> none;  // 2^31 vectors of none would be terabytes of zeros
+  EXPECT_THROW(w.encoder().encode(none, std::size_t{1} << 31, 0, scale, 2), InvalidArgument);
+  EXPECT_NO_THROW(w.encoder().encode(none, 1, 0, scale, 2));
   EXPECT_THROW(encode({Complex(0, INFINITY)}, 0, scale, 2), InvalidArgument);
   EXPECT_THROW(encode({1e9}, 0, scale, 2), InvalidArgument);
   EXPECT_THROW(encode({1}, w.params->depth() + 1, scale, 2), InvalidArgument);
   EXPECT_THROW(encode({1}, -1, scale, 2), InvalidArgument);
   EXPECT_THROW(encode({1}, 0, -1, 2), InvalidArgument);
+  const double most = std::exp2(w.params->level(0).log_q + 64);  // what a loader takes
+  EXPECT_NO_THROW(encode({1e-30}, 0, most * 0.99, 2));
+  EXPECT_NO_THROW(encode({1}, 0, 0x1p-64, 2));
+  for (const double bad : {most * 1.01, 0x1p-65, 5e-324, double(INFINITY), double(NAN)}) {
+    EXPECT_THROW(encode({1e-30}, 0, bad, 2), InvalidArgument) << bad;
+  }
   EXPECT_THROW(encode({1}, 0, scale, w.params->log_n()), InvalidArgument);
 }
 

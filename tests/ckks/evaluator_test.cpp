@@ -1,6 +1,8 @@
 // Every operation of the explicit evaluator against the clear, its noise within the formula's
 // interval from above and from below, at every level, for every word.
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "fixture.h"
 
@@ -291,6 +293,97 @@ TEST_P(EvaluatorTest, MismatchesAreErrors) {
   const ckks::Evaluator no_keys(w.params, w.ring, nullptr);
   EXPECT_THROW(no_keys.relinearise(raw), KeyMissing);
   EXPECT_THROW(no_keys.conjugate(a), KeyMissing);
+}
+
+// A hostile scale, or products that were never rescaled, must not become one that is infinite or zero, nor one
+// that no loader takes.
+TEST_P(EvaluatorTest, ScalesThatHoldNoMessageAreRefused) {
+  World w(GetParam(), {1});
+  const auto& ev = *w.evaluator;
+  const int top = w.params->depth();
+  auto large = w.encrypt(w.vector()), small = ev.copy(large);
+  large.scale = std::exp2(w.params->level(top).log_q + 63);
+  small.scale = 0x1p-64;
+  const auto plain = w.encoder().encode(w.vector(), 1, top, w.params->level(top).scale);
+  EXPECT_THROW(ev.multiply(large, large), ScaleMismatch);
+  EXPECT_THROW(ev.square(large), ScaleMismatch);
+  EXPECT_THROW(ev.multiply_relinearise_rescale(large, large), ScaleMismatch);
+  EXPECT_THROW(ev.multiply_plain(large, plain), ScaleMismatch);
+  EXPECT_THROW(ev.multiply_scalar(large, 0.5, 4), ScaleMismatch);
+  EXPECT_THROW(ev.drop_to(large, 0), ScaleMismatch);
+  EXPECT_THROW(ev.multiply(small, small), ScaleMismatch);
+  EXPECT_THROW(ev.rescale(small), ScaleMismatch);
+  EXPECT_THROW(ev.adjust(w.encrypt(w.vector()), 0, 0x1p-65), ScaleMismatch);
+  const auto extended = ev.extend(small);
+  EXPECT_THROW(ev.reduce_rescale(extended), ScaleMismatch);
+  ckks::Combination sum;
+  sum.multiples.push_back({&large, 1});
+  for (const double scale : {large.scale * 4, 0x1p-65, 0.0, double(INFINITY), double(NAN)}) {
+    EXPECT_THROW(ev.combine_rescale(sum, top, scale), ScaleMismatch) << scale;
+  }
+  // Unrescaled products, one after the other, as far as the modulus goes and no further.
+  auto x = w.encrypt(w.vector());
+  for (int k = 0; k < 40; ++k) {
+    try {
+      x = ev.relinearise(ev.square(x));
+    } catch (const ScaleMismatch&) {
+      break;
+    }
+  }
+  EXPECT_LE(std::log2(x.scale), w.params->level(top).log_q + 64);
+}
+
+// What a sender says of noise and magnitude may be anything finite; an infinity times nothing is no number, and
+// what is compared with no number is never refused.
+TEST_P(EvaluatorTest, EstimatesStayNumbers) {
+  World w(GetParam(), {1});
+  const auto& ev = *w.evaluator;
+  for (const double variance : {0.0, 5e-324, 1.7e308}) {
+    for (const double message : {0.0, 5e-324, 1.7e308}) {
+      auto a = w.encrypt(w.vector()), b = w.encrypt(w.vector());
+      a.estimate.variance = variance, a.estimate.message = message;
+      const auto expect_numbers = [&](const ckks::Ciphertext& x, const char* what) {
+        EXPECT_FALSE(std::isnan(x.estimate.variance)) << what << variance << message;
+        EXPECT_FALSE(std::isnan(x.estimate.message)) << what << variance << message;
+        EXPECT_FALSE(std::isnan(ev.noise().precision_bits(x.estimate, x.scale))) << what;
+      };
+      for (int k = 0; k < 3; ++k) {  // the second time from infinities
+        expect_numbers(ev.multiply_integer(a, 0), "times 0: ");
+        expect_numbers(ev.multiply_scalar(a, 0, a.scale), "times 0: ");
+        expect_numbers(ev.add(a, b), "sum: ");
+        expect_numbers(ev.sub(b, a), "difference: ");
+        b.estimate = {0, 0};
+        expect_numbers(ev.multiply(a, b), "product: ");
+        expect_numbers(ev.adjust(a, 0, w.params->level(0).scale), "adjusted: ");
+        ckks::Combination sum;
+        sum.products.push_back({&a, &a});
+        sum.multiples.push_back({&a, 0});
+        expect_numbers(ev.combine_rescale(sum, w.params->depth(), a.scale * a.scale),
+                       "combination: ");
+        const auto square = ev.square(a);
+        expect_numbers(square, "square: ");
+        expect_numbers(ev.rescale(square), "rescaled: ");
+        a.estimate = ev.add(a, a).estimate;
+        if (k == 1) a.estimate = square.estimate;
+        expect_numbers(a, "itself: ");
+      }
+    }
+  }
+}
+
+TEST_P(EvaluatorTest, LevelsThatAreNotThereAreRefused) {
+  World w(GetParam(), {1});
+  const auto a = w.encrypt(w.vector());
+  const double scale = w.params->level(0).scale;
+  constexpr int kMost = std::numeric_limits<int>::max(), kLeast = std::numeric_limits<int>::min();
+  ckks::Combination sum;
+  sum.multiples.push_back({&a, 1});
+  for (const int level : {w.params->top() + 1, kMost, -1, kLeast}) {
+    EXPECT_THROW(w.params->level(level), InvalidArgument) << level;
+    EXPECT_THROW(w.evaluator->drop_to(a, level), InvalidArgument) << level;
+    EXPECT_THROW(w.evaluator->adjust(a, level, scale), InvalidArgument) << level;
+    EXPECT_THROW(w.evaluator->combine_rescale(sum, level, scale), Error) << level;
+  }
 }
 
 TEST_P(EvaluatorTest, EveryEngineGivesTheSameBits) {

@@ -61,7 +61,7 @@ TEST(ReleaseTest, FloodingHasTheStatedDeviation) {
 
 TEST(ReleaseTest, RefusesAPolicyThatProtectsNothing) {
   std::vector<Complex> slots(4);
-  for (const double bound : {0.0, -1.0, double(NAN), double(INFINITY)}) {
+  for (const double bound : {0.0, -1.0, double(NAN), double(INFINITY), 1.7e308, 5e-324}) {
     ckks::ReleasePolicy policy;
     policy.error_bound = bound;
     EXPECT_THROW(ckks::flood(slots, policy), InvalidArgument);

@@ -276,3 +276,25 @@ def test_two_processes(world: World, rng: np.random.Generator) -> None:
     assert done.returncode == 0, done.stderr.decode()
     y = world.server.bind(ckks.Ciphertext.from_bytes(done.stdout, world.params))
     assert_close(world, y, np.roll(v * v + 0.25, -1))
+
+
+def resealed(data: bytes, at: int, form: str, value: Any) -> bytes:
+    """The object with a field of its payload changed and a checksum that fits: what anybody can make."""
+    changed = bytearray(data)
+    struct.pack_into(form, changed, 48 + at, value)
+    changed[-16:] = hashlib.sha256(changed[:-16]).digest()[:16]
+    return bytes(changed)
+
+
+def test_several_vectors_are_shown_whatever_their_sender_says_of_them(one: World) -> None:
+    data = one.client.encrypt([[1.0, 2.0], [3.0, 4.0]]).to_bytes()
+    quiet = ckks.Ciphertext.from_bytes(resealed(data, 37, "<B", 0), one.params)  # no batch, it says
+    assert quiet.shape == (2, 2)
+    assert np.allclose(one.client.decrypt(quiet), [[1, 2], [3, 4]], atol=1e-5)
+
+
+def test_vectors_are_no_longer_than_their_slots(one: World) -> None:
+    data = one.client.encrypt([1.0, 2.0], slots=8).to_bytes()
+    assert ckks.Ciphertext.from_bytes(resealed(data, 33, "<I", 8), one.params).shape == (8,)
+    with pytest.raises(jali.CorruptData, match="longer than its slots"):
+        ckks.Ciphertext.from_bytes(resealed(data, 33, "<I", 9), one.params)

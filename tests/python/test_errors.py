@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -61,6 +62,10 @@ def test_bad_operands(one: World) -> None:
             x + operand  # type: ignore[operator]
         with pytest.raises(TypeError):
             operand * x  # type: ignore[operator]
+    for bad in (lambda: x / 5e-324, lambda: x / [5e-324, 1.0]):  # an inverse that no double holds
+        with warnings.catch_warnings(), pytest.raises(jali.InvalidArgument):
+            warnings.simplefilter("error")  # which NumPy would write on the terminal
+            bad()
     for bad in (lambda: x / 0, lambda: x / [1, 0], lambda: x**0, lambda: x**-1, lambda: x**0.5):
         with pytest.raises(jali.InvalidArgument):
             bad()
@@ -183,6 +188,13 @@ MISTAKES = {
         lambda w: w.server.explicit.multiply_integer(w.client.encrypt([1.0]), 2**70),
         "beyond 64 bits: use multiply_scalar",
     ),
+    "thousands of digits": Call(
+        lambda w: w.client.encrypt([1.0], slots=10**5000), "not a number of thousands of digits"
+    ),
+    "thousands of digits in C++": Call(
+        lambda w: ckks.Params.create(10**5000), "depth .* not a number of thousands of digits"
+    ),
+    "a long power": Call(lambda w: w.bind([1.0]) ** 10**400, "depth of an exponent of 1329 bits"),
     "half a sum": Call(lambda w: ckks.sum_rotations(2.5), "count must be a power of two"),
 }
 

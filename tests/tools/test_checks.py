@@ -10,6 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 
 import check_files  # noqa: E402
+import check_fuzz  # noqa: E402
 import check_layers  # noqa: E402
 import check_ops  # noqa: E402
 
@@ -118,6 +119,25 @@ class Elsewhere {
     plant(tmp_path, {check_ops.OPS: "class Ops {};\n"})
     assert check_ops.check(tmp_path)
     assert check_ops.check(ROOT) == []
+
+
+def test_fuzz_refuses_a_method_that_the_target_lacks(tmp_path: Path) -> None:
+    plant(tmp_path, {name: (ROOT / name).read_text() for name in set(check_fuzz.CLASSES.values())})
+    target = (ROOT / check_fuzz.TARGET).read_text()
+    plant(tmp_path, {check_fuzz.TARGET: target})
+    assert check_fuzz.check(tmp_path) == []
+    plant(tmp_path, {check_fuzz.TARGET: target.replace("automatic->square(", "ev().square(")})
+    assert ["AutoEvaluator::square" in line for line in check_fuzz.check(tmp_path)] == [True]
+    header = "src/jali/ckks/evaluator.h"
+    text = (ROOT / header).read_text()
+    declared = (
+        "\n  std::vector<Ciphertext> cube(const Ciphertext& a,\n    int b) const;\n  // HMULT"
+    )
+    plant(tmp_path, {check_fuzz.TARGET: target, header: text.replace("\n  // HMULT", declared)})
+    assert ["Evaluator::cube" in line for line in check_fuzz.check(tmp_path)] == [True]
+    plant(tmp_path, {header: text.replace("class Evaluator {", "struct Evaluator {")})
+    assert any("can read" in line for line in check_fuzz.check(tmp_path))
+    assert check_fuzz.check(ROOT) == []
 
 
 def test_headers_refuse_one_that_needs_another(tmp_path: Path) -> None:

@@ -196,6 +196,11 @@ TEST(WriterErrors, ObjectsThatNoEvaluatorMakesAreRefused) {
   x = o.ciphertext(1);
   x.params = nullptr;
   EXPECT_THROW(to_bytes(x), InvalidArgument);
+  x = o.ciphertext(0, 1, 3);
+  x.packing.length = 8;
+  EXPECT_NO_THROW(to_bytes(x));
+  x.packing.length = 9;  // of 8 slots: no loader takes it
+  EXPECT_THROW(to_bytes(x), InvalidArgument);
   EXPECT_THROW(to_bytes(ckks::Plaintext{}), InvalidArgument);
   EXPECT_THROW(to_bytes(rlwe::SwitchKey{}, *o.params), InvalidArgument);
   ring::Poly two = o.ring->zero(o.params->all_primes(), 1, ring::Form::coeff);

@@ -260,6 +260,9 @@ TEST_P(Tamper, FieldsOutOfRange) {
     for (const std::uint32_t length : {513u, 1024u, 0x80000000u, 0xffffffffu}) {
       expect_refused(l, patched(l.valid, 33, length), "length");
     }
+    const Bytes sparse = patched(l.valid, 2, std::uint8_t{3});
+    EXPECT_EQ(judge(l, o, patched(sparse, 33, std::uint32_t{8}), "all slots"), Outcome::accepted);
+    expect_refused(l, patched(sparse, 33, std::uint32_t{9}), "length beyond the slots");
     for (const std::uint8_t packing : {8, 16, 128, 255}) {
       expect_refused(l, patched(l.valid, 37, packing), "packing");
     }

@@ -50,18 +50,18 @@ def checked_target(target_level: int | None) -> int:
     if target_level is None:
         return -1
     if isinstance(target_level, bool) or not isinstance(target_level, (int, np.integer)):
-        raise InvalidArgument(f"target_level is a whole number, not {target_level!r}")
+        raise InvalidArgument(f"target_level is a whole number, not {_checks.shown(target_level)}")
     if target_level < 0:
-        raise InvalidArgument(f"target_level {target_level} is below 0")
+        raise InvalidArgument(f"target_level {_checks.shown(target_level)} is below 0")
     return int(target_level)
 
 
 def checked_iterations(iterations: int) -> int:
     """A number of applications that make one bootstrapping."""
     if isinstance(iterations, bool) or not isinstance(iterations, (int, np.integer)):
-        raise InvalidArgument(f"iterations is a whole number, not {iterations!r}")
+        raise InvalidArgument(f"iterations is a whole number, not {_checks.shown(iterations)}")
     if not 1 <= iterations <= 4:
-        raise InvalidArgument(f"iterations must be 1 to 4, not {iterations}")
+        raise InvalidArgument(f"iterations must be 1 to 4, not {_checks.shown(iterations)}")
     return int(iterations)
 
 
@@ -213,9 +213,10 @@ class Bound:
         divisor = np.asarray(array)
         if divisor.dtype.kind in "biufc" and not np.all(divisor):
             raise InvalidArgument("division by an array that holds a zero")
-        inverse: npt.NDArray[Any] = np.reciprocal(
-            divisor.astype(np.result_type(divisor, np.float64))
-        )
+        with np.errstate(all="ignore"):  # an infinite inverse is refused below
+            inverse: npt.NDArray[Any] = np.reciprocal(
+                divisor.astype(np.result_type(divisor, np.float64))
+            )
         return self * inverse
 
     def __pow__(self, exponent: int) -> Bound:
@@ -224,7 +225,11 @@ class Bound:
                 "an exponent is a whole number from 1; for other powers see Evaluator.polynomial"
             )
         if exponent < 1:
-            raise InvalidArgument(f"the exponent {exponent} is below 1")
+            raise InvalidArgument(f"the exponent {_checks.shown(exponent)} is below 1")
+        if int(exponent).bit_length() > 200:  # Params.create makes no more levels
+            raise InvalidArgument(
+                f"no parameters have the depth of an exponent of {int(exponent).bit_length()} bits"
+            )
         return _power({1: self}, int(exponent))
 
     def __rmatmul__(self, matrix: Any) -> Bound:
@@ -253,7 +258,9 @@ class Bound:
         zeros behind it.
         """
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)):
-            raise InvalidArgument(f"a rotation is a whole number of slots, not {steps!r}")
+            raise InvalidArgument(
+                f"a rotation is a whole number of slots, not {_checks.shown(steps)}"
+            )
         folded = int(steps)
         if abs(folded) >= self.slots:
             folded %= self.slots
@@ -278,7 +285,7 @@ class Bound:
             raise InvalidArgument("count must be a power of two from 1 to slots, or None for all")
         elif count & (count - 1):
             raise InvalidArgument(
-                f"count {count} is not a power of two: pad the vector with zeros to the next one"
+                f"count {_checks.shown(count)} is not a power of two: pad the vector with zeros to the next one"
             )
         return Bound(self._server, self._server._core.sum(self._ct, int(count)))
 
@@ -323,7 +330,7 @@ class Bound:
         """
         target, times = checked_target(target_level), checked_iterations(iterations)
         if real is not None and not isinstance(real, (bool, np.bool_)):
-            raise InvalidArgument(f"real is True, False or None, not {real!r}")
+            raise InvalidArgument(f"real is True, False or None, not {_checks.shown(real)}")
         core = self._server._core
         drop = None if real is None else bool(real)
         return Bound(self._server, core.bootstrap(self._settled(), target, times, drop))

@@ -171,7 +171,9 @@ class Client:
                 "Params.create(bootstrap=True, levels_after=..., precision_bits=...)"
             )
         if progress is not None and not callable(progress):
-            raise InvalidArgument(f"progress must be a function of two numbers, not {progress!r}")
+            raise InvalidArgument(
+                f"progress must be a function of two numbers, not {_checks.shown(progress)}"
+            )
         return self._core.evaluation_keys(
             checked_rotations(rotations),
             _checks.flag(conjugate, "conjugate"),
@@ -254,7 +256,7 @@ def checked_packings(bootstrap: bool | int | Iterable[int]) -> list[int]:
     try:
         return [_checks.whole(n, 2, message) for n in bootstrap]
     except TypeError:
-        raise InvalidArgument(f"{message}, not {bootstrap!r}") from None
+        raise InvalidArgument(f"{message}, not {_checks.shown(bootstrap)}") from None
 
 
 def checked_threads(threads: int | None) -> int:
@@ -288,7 +290,11 @@ def checked_rotations(rotations: Iterable[int]) -> list[int]:
         raise InvalidArgument("rotations must be a sequence of whole numbers") from None
     for step in steps:
         if isinstance(step, bool) or not isinstance(step, (int, np.integer)):
-            raise InvalidArgument(f"a rotation is a whole number of slots, not {step!r}")
+            raise InvalidArgument(
+                f"a rotation is a whole number of slots, not {_checks.shown(step)}"
+            )
         if not -(2**30) <= step <= 2**30:
-            raise InvalidArgument(f"rotation {step} is out of range: rotations repeat after slots")
+            raise InvalidArgument(
+                f"rotation {_checks.shown(step)} is out of range: rotations repeat after slots"
+            )
     return [int(step) for step in steps]

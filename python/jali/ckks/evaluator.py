@@ -30,7 +30,7 @@ def sum_rotations(count: int) -> list[int]:
     """The rotations that Bound.sum(count) needs: 1, 2, 4 .. count / 2. count: a power of two."""
     count = _checks.whole(count, 1, "count must be a power of two")
     if count & (count - 1):
-        raise InvalidArgument(f"count {count} is not a power of two")
+        raise InvalidArgument(f"count {_checks.shown(count)} is not a power of two")
     return [1 << k for k in range(count.bit_length() - 1)]
 
 

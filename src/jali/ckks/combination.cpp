@@ -102,6 +102,7 @@ Ciphertext Evaluator::combine_rescale(const Combination& c, int level, double sc
                              "below that of the sum");
   };
   check(first);
+  impl.require_scale(scale, level);
   const auto& primes = impl.params->level(level).primes;
   Ciphertext out = impl.shell(first);
   out.level = level;
@@ -124,7 +125,8 @@ Ciphertext Evaluator::combine_rescale(const Combination& c, int level, double sc
     Estimate term = impl.noise.multiply(a->estimate, a->scale, b->estimate, b->scale);
     if (a == b) {  // as in square
       const double message = a->estimate.message * a->scale;
-      term.variance += 2 * message * message * a->estimate.variance;
+      const double power = 2 * message * message;
+      if (power > 0 && a->estimate.variance > 0) term.variance += power * a->estimate.variance;
     }
     term = impl.noise.multiply_constant(term, factor, integer);
     estimate = estimate ? impl.noise.add(*estimate, term) : term;

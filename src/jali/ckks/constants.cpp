@@ -78,6 +78,7 @@ Ciphertext Evaluator::multiply_scalar(const Ciphertext& a, std::complex<double> 
   impl_->check(a);
   require_finite(b);
   require<InvalidArgument>(std::isfinite(scale) && scale >= 1, "the scale must be at least 1");
+  impl_->require_scale(a.scale * scale, a.level);
   const double re = std::nearbyint(b.real() * scale), im = std::nearbyint(b.imag() * scale);
   Ciphertext out = impl_->shell(a);
   for (const auto& part : a.parts) {

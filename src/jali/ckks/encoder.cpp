@@ -7,6 +7,7 @@
 #include "jali/base/declassify.h"
 #include "jali/base/error.h"
 #include "jali/base/secret_vector.h"
+#include "jali/ckks/scale.h"
 
 namespace jali::ckks {
 
@@ -56,8 +57,10 @@ ring::Poly Encoder::encode_over(std::span<const Complex> values, std::size_t bat
     return "log_slots must be below log_n = " + std::to_string(params_->log_n());
   });
   const std::size_t slots = std::size_t{1} << log_slots;
-  require<InvalidArgument>(batch > 0 && values.size() % batch == 0,
-                           "the values must be `batch` vectors of equal length");
+  // Of no numbers at all a batch could be of any size.
+  require<InvalidArgument>(
+      batch > 0 && values.size() % batch == 0 && (batch == 1 || !values.empty()),
+      "the values must be `batch` vectors of equal length");
   const std::size_t count = values.size() / batch;
   require<InvalidArgument>(count <= slots, [&] {
     return "a vector of " + std::to_string(count) + " values does not fit " +
@@ -103,6 +106,10 @@ Plaintext Encoder::encode(std::span<const Complex> values, std::size_t batch, in
                           double scale, int log_slots) const {
   require<InvalidArgument>(level >= 0 && level <= params_->top(), [&] {
     return "level " + std::to_string(level) + " is not in 0.." + std::to_string(params_->top());
+  });
+  require<InvalidArgument>(is_plausible_scale(scale, params_->level(level)), [&] {
+    return "the scale must be positive and fit level " + std::to_string(level) +
+           ": its modulus has " + std::to_string(params_->level(level).log_q) + " bits";
   });
   if (log_slots < 0) log_slots = params_->log_n() - 1;
   Plaintext out;

@@ -6,6 +6,7 @@
 
 #include "jali/base/error.h"
 #include "jali/ckks/evaluator_impl.h"
+#include "jali/ckks/scale.h"
 
 namespace jali::ckks {
 
@@ -102,6 +103,7 @@ ring::Poly Evaluator::Impl::like(const Ciphertext& a) const {
 double Evaluator::Impl::scale_error_variance(double message, double scale_a, double scale_b) const {
   // A relative difference d of the scales is an error d m scale in every slot; N coefficients share
   // the slots' variance.
+  if (scale_a == scale_b || message == 0) return 0;  // of an infinite message, too
   const double error = message * (scale_a - scale_b);
   return error * error / static_cast<double>(params->n());
 }
@@ -120,6 +122,15 @@ void Evaluator::Impl::check_pair(int level_a, double scale_a, int level_b, doubl
   require<ScaleMismatch>(!scales_matter || std::fabs(scale_a / scale_b - 1) < 0x1p-20, [&] {
     return "operands have scales 2^" + std::to_string(std::log2(scale_a)) + " and 2^" +
            std::to_string(std::log2(scale_b)) + ": rescale or adjust one to the other";
+  });
+}
+
+void Evaluator::Impl::require_scale(double scale, int level) const {
+  require<ScaleMismatch>(is_plausible_scale(scale, params->level(level)), [&] {
+    return "a result of scale 2^" + std::to_string(std::log2(scale)) + " at level " +
+           std::to_string(level) + ", whose modulus has " +
+           std::to_string(params->level(level).log_q) +
+           " bits, holds no message: rescale between products, and no more often";
   });
 }
 

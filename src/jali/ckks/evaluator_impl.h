@@ -79,6 +79,8 @@ struct Evaluator::Impl {
 
   Ciphertext shell(const Ciphertext& a) const;  // a's metadata without parts, seed and packing
   ring::Poly like(const Ciphertext& a) const;   // uninitialised, of a's shape
+  /// Throws where no object of this level has such a scale: a hostile one, or products never rescaled.
+  void require_scale(double scale, int level) const;
   /// Throws where a constant of this size, scaled, does not fit the level.
   void require_room(double constant, int level) const;
   /// What a constant adds to what is known of a ciphertext.

@@ -143,6 +143,7 @@ void Evaluator::rotated_sums(std::span<const Rotation> rotations,
 
 Ciphertext Evaluator::reduce(const Extended& a) const {
   check_extended(*impl_, a);
+  impl_->require_scale(a.scale, a.level);
   Ciphertext out;
   out.params = impl_->params;
   out.level = a.level;
@@ -158,6 +159,7 @@ Ciphertext Evaluator::reduce_rescale(const Extended& a) const {
   check_extended(*impl_, a);
   impl_->require_level(a.level, 1);
   const double ratio = impl_->ratio(a.level, a.level - 1);
+  impl_->require_scale(a.scale / ratio, a.level - 1);
   Ciphertext out;
   out.params = impl_->params;
   out.level = a.level - 1;
@@ -174,6 +176,7 @@ Extended Evaluator::multiply_accumulate(std::span<const Extended* const> a,
   require<InvalidArgument>(!a.empty() && a.size() == diagonals.size(),
                            "multiply_accumulate needs one diagonal an operand, at least one");
   const Extended& first = *a[0];
+  impl_->require_scale(first.scale * scale, first.level);
   Extended out = copy_shell(first);
   std::vector<backend::ConstView> c0, c1, plain;
   Estimate sum{0, 0};

@@ -18,6 +18,7 @@ Ciphertext Evaluator::rescale(const Ciphertext& a) const {
   impl_->check(a);
   impl_->require_level(a.level, 1);
   const double ratio = impl_->ratio(a.level, a.level - 1);
+  impl_->require_scale(a.scale / ratio, a.level - 1);
   Ciphertext out = impl_->shell(a);
   out.parts = impl_->switcher.reduce_pair(a.parts[0], a.parts[1], a.level - 1);
   if (a.parts.size() == 3) out.parts.push_back(impl_->switcher.reduce(a.parts[2], a.level - 1));
@@ -40,6 +41,7 @@ Ciphertext Evaluator::drop_to(const Ciphertext& a, int level) const {
     // Small words: the lower level has primes the upper one lacks.
     return adjust(a, level, a.scale);
   }
+  impl_->require_scale(a.scale, level);
   Ciphertext out = impl_->shell(a);
   for (const auto& part : a.parts) out.parts.push_back(impl_->ring->select(part, to));
   out.level = level;
@@ -53,6 +55,7 @@ Ciphertext Evaluator::adjust(const Ciphertext& a, int level, double scale, doubl
            std::to_string(level);
   });
   require<InvalidArgument>(std::isfinite(scale) && scale > 0, "the scale must be positive");
+  impl_->require_scale(scale, level);
   // One factor, an integer, and one division: from the level just above when its limbs are at hand and leave the
   // factor enough bits, else from a's.
   const auto& from = impl_->params->level(a.level).primes;

@@ -16,6 +16,7 @@ Ciphertext Evaluator::multiply_plain(const Ciphertext& a, const Plaintext& b) co
   impl_->check(a);
   impl_->check(b);
   impl_->check_pair(a.level, a.scale, b.level, b.scale, a.batch(), b.poly.batch(), false);
+  impl_->require_scale(a.scale * b.scale, a.level);
   Ciphertext out = impl_->shell(a);
   for (const auto& part : a.parts) {
     Poly product = impl_->like(a);
@@ -37,6 +38,7 @@ static Ciphertext product_shell(const Evaluator::Impl& impl, const Ciphertext& a
   require<InvalidArgument>(a.parts.size() == 2 && b.parts.size() == 2,
                            "relinearise the operands of a product first");
   require<InvalidArgument>(a.batch() == b.batch(), "the operands of a product need equal batches");
+  impl.require_scale(a.scale * b.scale, a.level);
   Ciphertext out = impl.shell(a);
   out.scale = a.scale * b.scale;
   out.log_slots = std::max(a.log_slots, b.log_slots);
@@ -58,7 +60,10 @@ Ciphertext Evaluator::square(const Ciphertext& a) const {
   // The two cross terms m e are one and the same: their sum has four times the variance of one, not
   // twice.
   const double message = a.estimate.message * a.scale;
-  out.estimate.variance += 2 * message * message * a.estimate.variance;
+  const double power = 2 * message * message;
+  if (power > 0 && a.estimate.variance > 0) {  // an infinity times nothing is no number
+    out.estimate.variance += power * a.estimate.variance;
+  }
   return out;
 }
 
@@ -75,6 +80,7 @@ Ciphertext Evaluator::relinearise(const Ciphertext& a) const {
 
 Ciphertext Evaluator::Impl::reduced(const rlwe::Accumulator& acc, Ciphertext out) const {
   const double quotient = ratio(out.level, out.level - 1);
+  require_scale(out.scale / quotient, out.level - 1);
   out.parts = switcher.reduce_pair(acc.c0, acc.c1, out.level - 1);
   out.estimate = noise.relinearise_rescale(out.estimate, out.level, quotient);
   out.level -= 1;

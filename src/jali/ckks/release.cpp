@@ -13,8 +13,13 @@ double flooding_std(const ReleasePolicy& policy, std::size_t slots) {
                            "releases must be at least 1: how many decryptions will be shared");
   require<InvalidArgument>(policy.statistical_bits >= 20 && policy.statistical_bits <= 128,
                            "statistical_bits must be between 20 and 128");
-  return policy.error_bound * std::sqrt(12 * policy.releases * static_cast<double>(slots)) *
-         std::exp2(policy.statistical_bits / 2.0);
+  const double std = policy.error_bound *
+                     std::sqrt(12 * policy.releases * static_cast<double>(slots)) *
+                     std::exp2(policy.statistical_bits / 2.0);
+  // flood divides numbers by 2^-40 of it.
+  require<InvalidArgument>(std > 0x1p-800 && std < 0x1p800,
+                           "error_bound and releases ask for noise that no double holds");
+  return std;
 }
 
 void flood(std::vector<std::complex<double>>& slots, const ReleasePolicy& policy,

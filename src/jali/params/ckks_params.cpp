@@ -231,6 +231,11 @@ std::shared_ptr<const CkksParams> CkksParams::with_depth(int depth) const {
   return out;
 }
 
+void CkksParams::refuse_level(int l) const {
+  throw InvalidArgument("level " + std::to_string(l) +
+                        " does not exist: these parameters have 0 to " + std::to_string(top()));
+}
+
 std::vector<PrimeIndex> CkksParams::key_primes(int level) const {
   if (level < 0 || level >= top()) return indices_;
   std::set<PrimeIndex> all;

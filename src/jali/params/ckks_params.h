@@ -108,7 +108,12 @@ class CkksParams : public std::enable_shared_from_this<CkksParams> {
   /// scale(depth) = 2^scale_bits and scale(l-1) = scale(l)^2 prod(level l-1) / prod(level l), rounded to
   /// double; all are within max_scale_drift() of 2^scale_bits. Levels above depth() are those of
   /// bootstrapping: their scales are free and `scale` is the nominal one.
-  const Level& level(int l) const { return levels_.at(static_cast<std::size_t>(l)); }
+  /// Throws InvalidArgument where there is no such level.
+  const Level& level(int l) const {
+    if (l < 0 || l > top()) [[unlikely]]
+      refuse_level(l);
+    return levels_[static_cast<std::size_t>(l)];
+  }
   /// max |log2 scale(l) - scale_bits| over the levels.
   double max_scale_drift() const { return drift_; }
   /// Number of digits of a switching key; digit d holds q primes [digit_begin(d), digit_begin(d+1)).
@@ -145,6 +150,7 @@ class CkksParams : public std::enable_shared_from_this<CkksParams> {
  private:
   CkksParams() = default;
   friend struct CkksParamsBuilder;
+  [[noreturn]] void refuse_level(int l) const;
   CkksLiteral literal_;
   std::optional<PlanNumbers> plan_;
   int log_n_ = 0;

@@ -5,6 +5,13 @@
 
 namespace jali::params {
 
+namespace {
+
+// a b, and 0 where either is: figures that outgrow a double are infinite, and never no number.
+double times(double a, double b) { return a == 0 || b == 0 ? 0 : a * b; }
+
+}  // namespace
+
 NoiseModel::NoiseModel(const CkksParams& params)
     : n_(params.n()),
       h_(2.0 * static_cast<double>(params.n()) / 3.0),
@@ -72,9 +79,9 @@ Estimate NoiseModel::add(const Estimate& a, const Estimate& b) const {
 Estimate NoiseModel::multiply(const Estimate& a, double sa, const Estimate& b, double sb) const {
   const double ma = a.message * sa;
   const double mb = b.message * sb;
-  const double variance = ma * ma * b.variance + mb * mb * a.variance +
-                          static_cast<double>(n_) * a.variance * b.variance;
-  return {variance, a.message * b.message};
+  const double variance = times(ma * ma, b.variance) + times(mb * mb, a.variance) +
+                          static_cast<double>(n_) * times(a.variance, b.variance);
+  return {variance, times(a.message, b.message)};
 }
 
 Estimate NoiseModel::multiply_plain(const Estimate& a, double sa, double message, double sb) const {
@@ -83,7 +90,7 @@ Estimate NoiseModel::multiply_plain(const Estimate& a, double sa, double message
 
 Estimate NoiseModel::multiply_constant(const Estimate& a, double factor_abs,
                                        double integer_abs) const {
-  return {a.variance * integer_abs * integer_abs, a.message * factor_abs};
+  return {times(times(a.variance, integer_abs), integer_abs), times(a.message, factor_abs)};
 }
 
 Estimate NoiseModel::relinearise(const Estimate& a, int level) const {

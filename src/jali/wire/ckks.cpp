@@ -6,6 +6,7 @@
 
 #include "jali/base/checked.h"
 #include "jali/base/error.h"
+#include "jali/ckks/scale.h"
 #include "jali/random/prng.h"
 #include "jali/wire/degenerate.h"
 #include "jali/wire/poly.h"
@@ -41,9 +42,7 @@ const char* problem(const Shape& shape, const CkksParams& params) {
   if (shape.level < 0 || shape.level > params.depth()) return "its level does not exist";
   if (shape.log_slots < 0 || shape.log_slots >= params.log_n()) return "its slots are too many";
   if (shape.batch == 0 || shape.batch > 0xffffffff) return "its batch is empty or too large";
-  // A product before rescaling may exceed the modulus; beyond 2^64 times it nothing makes sense.
-  if (!std::isfinite(shape.scale) || shape.scale < 0x1p-64 ||
-      std::log2(shape.scale) > params.level(shape.level).log_q + 64) {
+  if (!ckks::is_plausible_scale(shape.scale, params.level(shape.level))) {
     return "its scale is not plausible";
   }
   return nullptr;
@@ -138,8 +137,8 @@ Bytes to_bytes(const Ciphertext& x) {
   const Shape shape{x.level, x.log_slots, x.batch(), x.scale};
   require<InvalidArgument>(
       problem(shape, params) == nullptr && (x.parts.size() == 2 || x.parts.size() == 3) &&
-          (!x.seed || x.parts.size() == 2),
-      "cannot write this ciphertext: its level, scale or parts are out of range");
+          (!x.seed || x.parts.size() == 2) && x.packing.length <= std::size_t{1} << x.log_slots,
+      "cannot write this ciphertext: its level, scale, parts or length are out of range");
   const auto& primes = params.level(shape.level).primes;
   require<InvalidArgument>(is_magnitude(x.estimate.variance) && is_magnitude(x.estimate.message),
                            "cannot write this ciphertext: its noise estimate is not finite");
@@ -183,7 +182,8 @@ Ciphertext from_bytes(Input bytes, const CkksParamsPtr& params, const ring::Ring
   out.estimate.variance = reader.magnitude("its noise estimate");
   out.estimate.message = reader.magnitude("its message magnitude");
   out.packing.length = reader.u32();
-  reader.check(out.packing.length <= params->slots(), "its vectors are longer than the slots");
+  reader.check(out.packing.length <= std::size_t{1} << out.log_slots,
+               "its vectors are longer than its slots");
   const std::uint8_t packing = reader.u8();
   reader.check(packing <= (kBatched | kComplex | kPadded), "its packing is unknown");
   out.packing.batched = (packing & kBatched) != 0;

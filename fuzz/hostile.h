@@ -1,0 +1,236 @@
+// Objects with valid checksums and hostile content, described by a few bytes: what a loader accepts although
+// no honest program wrote it. Most fields are honest in most objects, so that operations get past their first
+// checks.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <iterator>
+#include <limits>
+#include <optional>
+
+#include "jali/base/error.h"
+#include "jali/wire/frame.h"
+#include "objects.h"
+
+namespace jali::fuzz {
+
+/// The bytes of an input, one after the other; zeros behind its end.
+class Stream {
+ public:
+  explicit Stream(std::span<const std::uint8_t> bytes) : rest_(bytes) {}
+  bool empty() const { return rest_.empty(); }
+
+  template <class T>
+  T read() {
+    T x{};
+    const std::size_t count = std::min(sizeof(T), rest_.size());
+    std::memcpy(&x, rest_.data(), count);
+    rest_ = rest_.subspan(count);
+    return x;
+  }
+  std::uint8_t byte() { return read<std::uint8_t>(); }
+  std::size_t below(std::size_t n) { return byte() % n; }
+  bool once_in(std::size_t n) { return below(n) == n - 1; }
+
+  /// Any double, most often one at which something changes.
+  double number() {
+    constexpr double kInfinity = std::numeric_limits<double>::infinity();
+    constexpr double kNumbers[] = {
+        0,       -0.0,      1,          -1,
+        0.5,     0.75,      2,          -3,
+        16,      17,        1e-3,       0x1p-20,
+        0x1p20,  0x1p40,    0x1p-40,    0x1.8p52,
+        0x1p62,  -0x1p63,   0x1p64,     0x1p120,
+        0x1p-64, 1e-300,    5e-324,     1e300,
+        1.7e308, kInfinity, -kInfinity, std::numeric_limits<double>::quiet_NaN()};
+    const std::size_t k = byte();
+    if (k >= 240) return std::bit_cast<double>(read<std::uint64_t>());
+    if (k >= 128) return kNumbers[k % std::size(kNumbers)];
+    return (static_cast<double>(k) - 64) / 64;
+  }
+  std::complex<double> complex() {
+    const double re = number();
+    return {re, once_in(3) ? number() : 0};
+  }
+  int integer() {
+    constexpr int kIntegers[] = {0,
+                                 1,
+                                 -1,
+                                 2,
+                                 3,
+                                 4,
+                                 5,
+                                 16,
+                                 -16,
+                                 256,
+                                 511,
+                                 512,
+                                 513,
+                                 1 << 20,
+                                 -512,
+                                 1023,
+                                 1024,
+                                 2047,
+                                 65535,
+                                 std::numeric_limits<int>::max(),
+                                 std::numeric_limits<int>::min()};
+    const std::size_t k = byte();
+    return k >= 248 ? read<std::int32_t>() : kIntegers[k % std::size(kIntegers)];
+  }
+  random::Seed seed() { return testing::test_seed(byte()); }
+
+ private:
+  std::span<const std::uint8_t> rest_;
+};
+
+/// Keys, a hostile peer's parameters, and what reads what the peer sends.
+class Forger {
+ public:
+  explicit Forger(const testing::Objects& objects) : o_(objects) {}
+
+  /// Empty where the loader refuses it, as it does most often when bytes were changed.
+  std::optional<ckks::Ciphertext> ciphertext(Stream& in) const {
+    ckks::Ciphertext x;
+    x.params = o_.params;
+    x.level = level(in);
+    x.log_slots = log_slots(in);
+    x.scale = scale(in, x.level);
+    x.estimate.variance = in.once_in(3) ? in.number() : 11;
+    x.estimate.message = in.once_in(3) ? in.number() : 1;
+    if (in.once_in(3)) {
+      constexpr std::uint32_t kLengths[] = {1, 3, 100, 511, 512, 513, 0xffffffff};
+      x.packing.length = kLengths[in.below(std::size(kLengths))];
+      x.packing.batched = in.once_in(2);
+      x.packing.complex_values = in.once_in(2);
+      x.packing.padded = in.once_in(2);
+    }
+    const std::size_t batch = in.once_in(4) ? 1 + in.below(5) : 1;
+    const std::size_t parts = in.once_in(4) ? 3 : 2;
+    const auto& primes = o_.params->level(x.level).primes;
+    for (std::size_t i = 0; i < parts; ++i) x.parts.push_back(poly(in, primes, batch));
+    if (parts == 2 && in.once_in(3)) {
+      x.seed = in.seed();
+      x.parts[1] = rlwe::expand_uniform(*o_.ring, *x.seed, 0, primes, batch);
+    }
+    return through_bytes(in, x);
+  }
+
+  std::optional<ckks::Plaintext> plaintext(Stream& in) const {
+    ckks::Plaintext x;
+    x.params = o_.params;
+    x.level = level(in);
+    x.log_slots = log_slots(in);
+    x.scale = scale(in, x.level);
+    x.message = in.once_in(3) ? in.number() : 1;
+    x.poly = poly(in, o_.params->level(x.level).primes, in.once_in(4) ? 1 + in.below(5) : 1);
+    return through_bytes(in, x);
+  }
+
+  std::optional<rlwe::PublicKey> public_key(Stream& in) const {
+    rlwe::PublicKey x;
+    x.params = o_.params;
+    x.seed = in.seed();
+    x.b = poly(in, o_.params->q_primes(), 1);
+    return through_bytes(in, x);
+  }
+
+  std::optional<rlwe::EvaluationKeys> evaluation_keys(Stream& in) const {
+    rlwe::EvaluationKeys x;
+    x.params = o_.params;
+    if (!in.once_in(4)) x.relinearisation = switch_key(in);
+    for (std::size_t k = in.below(4); k > 0; --k) {
+      const auto element = in.once_in(3) ? 2 * std::uint64_t{in.read<std::uint16_t>()} + 1
+                                         : ring::galois_element(o_.params->n(), in.integer());
+      x.galois.insert_or_assign(element, switch_key(in));
+    }
+    return through_bytes(in, x);
+  }
+
+ private:
+  int level(Stream& in) const { return o_.params->depth() - static_cast<int>(in.below(5)) / 2; }
+
+  int log_slots(Stream& in) const {
+    const int most = o_.params->log_n() - 1;
+    return in.once_in(4) ? static_cast<int>(in.below(static_cast<std::size_t>(most) + 2)) : most;
+  }
+
+  double scale(Stream& in, int level) const {
+    const params::Level& l = o_.params->level(level);
+    const double edge = std::exp2(l.log_q + 64);
+    const double scales[] = {l.scale * l.scale,
+                             0x1p-64,
+                             0x1p-63,
+                             edge * (1 - 0x1p-40),
+                             1,
+                             l.scale / 2,
+                             l.scale * 2,
+                             l.scale * (1 + 0x1p-21),
+                             edge,
+                             std::exp2(l.log_q),
+                             l.scale * (1 + 0x1p-19),
+                             l.scale * 0x1p-70,
+                             0x1p-65,
+                             5e-324};
+    const std::size_t k = in.byte();
+    if (k < 144) return l.scale;
+    return k < 240 ? scales[k % std::size(scales)] : in.number();
+  }
+
+  // Zero, the largest residues, or anything.
+  ring::Poly poly(Stream& in, std::span<const PrimeIndex> primes, std::size_t batch) const {
+    const std::size_t kind = in.below(8);
+    ring::Poly x = o_.ring->zero(primes, batch);
+    if (kind >= 2) return rlwe::expand_uniform(*o_.ring, in.seed(), 0, primes, batch);
+    if (kind == 1) {
+      ring::Poly one = o_.ring->zero(primes, batch);
+      o_.ring->ops().add_scalar(x.view(), one.view(),
+                                ring::residues(*o_.ring, primes, std::int64_t{-1}));
+    }
+    return x;
+  }
+
+  rlwe::SwitchKey switch_key(Stream& in) const {
+    if (!in.once_in(3)) {  // an honest one, perhaps for another element
+      return wire::from_bytes<rlwe::SwitchKey>(wire::to_bytes(o_.switch_key, *o_.params), o_.params,
+                                               *o_.ring);
+    }
+    rlwe::SwitchKey x;
+    if (in.once_in(2))
+      x.level = static_cast<int>(in.below(static_cast<std::size_t>(o_.params->top()) + 1));
+    x.seed = in.seed();
+    if (x.level >= o_.params->top()) return x;
+    for (std::size_t d = 0; d < o_.params->key_digits(x.level); ++d) {
+      x.b.push_back(poly(in, o_.params->key_primes(x.level), 1));
+    }
+    return x;
+  }
+
+  // Written, changed here and there among the fields, sealed again, and read.
+  template <class T>
+  std::optional<T> through_bytes(Stream& in, const T& x) const {
+    try {
+      wire::Bytes bytes = wire::to_bytes(x);
+      if (in.once_in(4)) {
+        for (std::size_t changes = 1 + in.below(3); changes > 0; --changes) {
+          const std::size_t room = bytes.size() - wire::kFrameBytes;
+          const std::size_t at = in.byte() % std::min<std::size_t>(room, 96);
+          const double value = in.number();
+          const std::size_t width = std::min(std::size_t{1} << in.below(4), room - at);
+          std::memcpy(bytes.data() + wire::kHeaderBytes + at, &value, width);
+        }
+        wire::seal_frame(bytes);
+      }
+      return wire::from_bytes<T>(bytes, o_.params, *o_.ring, {std::size_t{1} << 22});
+    } catch (
+        const Error&) {  // what writing and reading may throw is held by the loaders' own targets
+      return std::nullopt;
+    }
+  }
+
+  const testing::Objects& o_;
+};
+
+}  // namespace jali::fuzz

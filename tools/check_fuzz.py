@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+"""Refuses public methods of the evaluators that fuzz/operations.cpp does not call.
+
+What a loader accepts is used in every operation there; a new one that is not, is not fuzzed. Usage:
+tools/check_fuzz.py [ROOT]. Exit status 1 with one line a violation.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import checking
+
+TARGET = "fuzz/operations.cpp"
+CLASSES = {
+    "Evaluator": "src/jali/ckks/evaluator.h",
+    "AutoEvaluator": "src/jali/ckks/auto_evaluator.h",
+    "Encoder": "src/jali/ckks/encoder.h",
+    "SecretEncryptor": "src/jali/ckks/encryptor.h",
+    "PublicEncryptor": "src/jali/ckks/encryptor.h",
+    "Decryptor": "src/jali/ckks/encryptor.h",
+    "Program": "src/jali/ckks/program.h",
+    "Batcher": "src/jali/ckks/batcher.h",
+    "Bootstrapper": "src/jali/bootstrap/bootstrapper.h",
+    "LinearTransform": "src/jali/circuits/linear_transform.h",
+    "MatVec": "src/jali/circuits/matvec.h",
+    "SlotSum": "src/jali/circuits/slot_sum.h",
+}
+# They take nothing hostile: facts about an object, plans that are made before any ciphertext is read, and the
+# engine's own views, which a prepared LinearTransform makes.
+EXEMPT = {
+    "Evaluator": {"params", "ring", "rotation", "rotated_sums"},
+    "AutoEvaluator": {"explicit_evaluator"},
+    "Program": {"arity", "bytes"},
+    "Batcher": {"batch", "curve"},
+    "LinearTransform": {"level", "input_scale", "plan", "key_bytes", "plaintext_bytes"},
+    "MatVec": {
+        *(
+            "rows",
+            "columns",
+            "level",
+            "input_layout",
+            "output_layout",
+            "blocks",
+            "plan",
+            "key_bytes",
+        ),
+        *("plaintext_bytes", "working_bytes", "cost", "prepare", "pack", "unpack"),
+    },
+    "SlotSum": {"rotations", "steps", "cost"},
+}
+# A method of the class's own level of braces: two spaces, a type, a name, a parenthesis.
+METHOD = re.compile(
+    r"^  (?!explicit |friend |using |return )[\w:][^;{}()=]*?[ &*>](\w+)\(", re.MULTILINE
+)
+# What the target calls them by, where others have methods of the same names.
+RECEIVERS = {"Evaluator": r"ev\(\)", "AutoEvaluator": "automatic", "Bootstrapper": "bootstrapper"}
+
+
+def calls(text: str, receiver: str) -> set[str]:
+    """Names of the methods that are called of a receiver."""
+    return set(re.findall(rf"{receiver}\s*(?:\.|->)\s*(\w+)\(", text))
+
+
+def methods(text: str, name: str) -> set[str]:
+    """Public methods of a class in a header."""
+    body = re.split(rf"^class {name} {{", text, flags=re.MULTILINE)[-1].split("\n};", 1)[0]
+    public = "".join(
+        part.split(" private:", 1)[0]
+        for part in re.split(r"^ public:", body, flags=re.MULTILINE)[1:]
+    )
+    return set(METHOD.findall(public)) - {"operator"}
+
+
+def check(root: Path) -> list[str]:
+    target = (root / TARGET).read_text(encoding="utf-8")
+    out = []
+    for name, header in CLASSES.items():
+        found = methods((root / header).read_text(encoding="utf-8"), name)
+        if not found:
+            out.append(f"{header}: class {name} has no methods that this check can read")
+        called = calls(target, RECEIVERS.get(name, ""))
+        missing = sorted(found - EXEMPT.get(name, set()) - called)
+        out += [f"{TARGET}: {name}::{method} of {header} is not called" for method in missing]
+    return out
+
+
+if __name__ == "__main__":
+    checking.run("fuzz", check)
