@@ -29,7 +29,8 @@ def main() -> None:
     )
 
     values = np.exp(2j * np.pi * np.random.default_rng().uniform(size=params.slots))
-    x = server.bind(client.encrypt(values))
+    # No number is larger than 1, and so no product: bootstrapping takes no numbers that might be too large.
+    x = server.bind(client.encrypt(values, peak=1.0))
     for step in range(STEPS):
         if x.level == params.bootstrap_level:
             start = time.perf_counter()

@@ -100,6 +100,9 @@ class Forger {
     x.scale = scale(in, x.level);
     x.estimate.variance = in.once_in(3) ? in.number() : 11;
     x.estimate.message = in.once_in(3) ? in.number() : 1;
+    x.estimate.peak = in.once_in(3) ? in.number() : 8;
+    x.estimate.error = in.once_in(3) ? in.number() : 5000;
+    x.estimate.noise = in.once_in(3) ? in.number() : 3000;
     if (in.once_in(3)) {
       constexpr std::uint32_t kLengths[] = {1, 3, 100, 511, 512, 513, 0xffffffff};
       x.packing.length = kLengths[in.below(std::size(kLengths))];
@@ -125,6 +128,7 @@ class Forger {
     x.log_slots = log_slots(in);
     x.scale = scale(in, x.level);
     x.message = in.once_in(3) ? in.number() : 1;
+    x.peak = in.once_in(3) ? in.number() : 8;
     x.poly = poly(in, o_.params->level(x.level).primes, in.once_in(4) ? 1 + in.below(5) : 1);
     return through_bytes(in, x);
   }

@@ -200,6 +200,10 @@ class Run {
     };
     figure(x.estimate.variance, "the variance");
     figure(x.estimate.message, "the magnitude");
+    figure(x.estimate.peak, "the peak");
+    figure(x.estimate.error, "the bound on the error");
+    figure(x.estimate.noise, "the bound on the noise");
+    figure(ckks::worst_case_noise(x), "the worst noise");
     figure(ev().noise().precision_bits(x.estimate, x.scale), "the precision");
     const double worst = ckks::worst_case_error(x);
     figure(worst, "the worst error");
@@ -503,16 +507,18 @@ constexpr Operation kOperationsOfAll[] = {
     {"decryption",
      [](Run& r) {
        const Ciphertext& x = r.any();
-       auto slots = r.ev().encoder().decode(r.world.decryptor.decrypt(x));
+       const auto slots = r.ev().encoder().decode(r.world.decryptor.decrypt(x));
        for (const Complex z : slots) {
          if (std::isnan(z.real()) || std::isnan(z.imag())) stop("a decrypted slot is not a number");
        }
        ckks::ReleasePolicy policy;
-       policy.error_bound = r.in.once_in(2) ? ckks::worst_case_error(x) : r.in.number();
+       if (r.in.once_in(2)) policy.origin = ckks::BoundOrigin::derived;
+       policy.error_bound = r.in.once_in(2) ? ckks::worst_case_noise(x) : r.in.number();
+       policy.largest = r.in.once_in(2) ? x.estimate.peak : r.in.number();
        if (r.in.once_in(3)) policy.releases = r.in.number();
        if (r.in.once_in(3)) policy.statistical_bits = r.in.integer();
-       ckks::flood(slots, policy, r.in.seed());
-       for (const Complex z : slots) {
+       for (const Complex z : ckks::release(r.world.decryptor, r.ev().encoder(), *r.world.o.ring, x,
+                                            policy, r.in.seed())) {
          if (std::isnan(z.real()) || std::isnan(z.imag())) stop("a released slot is not a number");
        }
      }},

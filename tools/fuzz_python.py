@@ -49,8 +49,11 @@ CIPHERTEXT = {
     "seeded": (16, "<B"),
     "variance": (17, "<d"),
     "message": (25, "<d"),
-    "length": (33, "<I"),
-    "packing": (37, "<B"),
+    "peak": (33, "<d"),
+    "error": (41, "<d"),
+    "noise": (49, "<d"),
+    "length": (57, "<I"),
+    "packing": (61, "<B"),
 }
 PLAINTEXT = {name: CIPHERTEXT[name] for name in ("level", "log_slots", "batch", "scale")}
 DOUBLES = [0.0, -0.0, 5e-324, 1e-300, 2.0**-64, 2.0**-63, 1e-9, 1.0, 2.0, 1e9, 2.0**40, 2.0**80,
@@ -300,6 +303,7 @@ class Case:
         elif isinstance(result, ckks.Ciphertext):
             assert not math.isnan(result.precision_bits), "the precision is not a number"
             assert not math.isnan(ckks.worst_case_error(result)), "the bound is not a number"
+            assert not math.isnan(ckks.worst_case_noise(result)), "the bound is not a number"
             self.read(ckks.Ciphertext, result.to_bytes())
             self.replace(self.ciphertexts, result)
         elif isinstance(result, ckks.Plaintext):
@@ -630,18 +634,22 @@ def decrypt(c: Case) -> Any:
     )
 
 
-@operation("Client.release", "ReleasePolicy.*", "ckks.worst_case_error")
+@operation("Client.release", "ReleasePolicy.*", "ckks.worst_case_error", "ckks.worst_case_noise")
 def release(c: Case) -> Any:
     """The numbers inside, to be shared."""
     x = c.ciphertext()
-    bound = ckks.worst_case_error(x) if c.rare(0.5) else c.number()
+    bound = ckks.worst_case_noise(x) if c.rare(0.5) else c.number()
     policy = ckks.ReleasePolicy(
+        origin=c.random.choice(["derived", "declared"])
+        if not c.rare()
+        else c.random.choice(OTHERS),
         error_bound=bound,
+        largest=8.0 if c.rare(0.7) else c.number(),
         releases=1.0 if c.rare(0.7) else c.number(),
         statistical_bits=c.integer(40),
     )
     assert repr(policy)
-    policy.noise_std(c.integer(8))
+    policy.noise_std(c.integer(8), c.integer(1))
     return c.world.client.release(x, policy=policy)
 
 

@@ -56,3 +56,15 @@ def magnitude(value: Any) -> float:
             f"magnitude must be a positive number, the size of the values at large, not {shown(value)}"
         )
     return number
+
+
+def peak(value: Any) -> float:
+    """The largest modulus that numbers can have, or 0 for None."""
+    if value is None:
+        return 0.0
+    try:
+        return magnitude(value)
+    except InvalidArgument:
+        raise InvalidArgument(
+            f"peak must be a positive number, the largest that any value can be, or None, not {value!r}"
+        ) from None

@@ -472,18 +472,39 @@ class ReleasePolicy:
     """
     What the owner declares before results are shared.
 
-    error_bound: a bound on |error| of every slot that holds for all inputs of the circuit, in message
-        units; see worst_case_error.
+    origin: where the bound on the error comes from. "derived": from the ciphertext itself, which was encrypted and
+        computed on in this process; one that was read from bytes is refused. "declared": from the holder, who knows
+        the circuit and has checked that the reply is its server's (jali.authenticated): whoever can change a reply
+        chooses its error.
+    error_bound: a bound on the noise of every slot that holds for all inputs of the circuit, in message
+        units; see worst_case_noise. None where it is derived.
+    largest: no result of the circuit is larger, in message units. None where the bound is derived: the ciphertext's
+        own.
     releases: decryptions under this key that will be released in all, the repeated ones included.
-    statistical_bits: security of the secret key over all of them.
+    statistical_bits: whoever chooses the inputs and sees all releases tells which of two computations with equal
+        exact results was done with an advantage of at most 2^-statistical_bits, 20 to 100.
     """
 
     def __init__(
-        self, *, error_bound: float, releases: float = 1.0, statistical_bits: int = 40
+        self,
+        *,
+        origin: str,
+        error_bound: float | None = None,
+        largest: float | None = None,
+        releases: float = 1.0,
+        statistical_bits: int = 40,
     ) -> None: ...
     @property
+    def origin(self) -> str:
+        """Where the bound comes from."""
+
+    @property
     def error_bound(self) -> float:
-        """Bound on a slot's error."""
+        """Bound on a slot's noise; 0 where it is the ciphertext's own."""
+
+    @property
+    def largest(self) -> float:
+        """Bound on a result; 0 where it is the ciphertext's own."""
 
     @property
     def releases(self) -> float:
@@ -491,20 +512,32 @@ class ReleasePolicy:
 
     @property
     def statistical_bits(self) -> int:
-        """Bits of security."""
+        """Bits of the distinguishing advantage."""
 
-    def noise_std(self, slots: int) -> float:
+    def noise_std(self, slots: int, batch: int = 1) -> float:
         """
-        Standard deviation of the noise that release adds to each part of a slot.
+        Standard deviation of the noise that release adds to the real and to the imaginary part of every slot.
+
+        slots: of each vector of the ciphertext (its ``slots``, not its length).
+        batch: vectors in it: all of them are one release, and their noise grows with its square root.
         """
 
     def __repr__(self) -> str: ...
 
+def worst_case_noise(ciphertext: Ciphertext) -> float:
+    """
+    A bound on the part of every slot's error that depends on keys or on what was drawn: what release hides.
+
+    Of a ciphertext that was read from bytes it is the sender's word. See worst_case_error.
+    """
+
 def worst_case_error(ciphertext: Ciphertext) -> float:
     """
-    A bound on |error| of a slot by the ciphertext's own estimate, at failure probability 2^-128.
+    A bound on |error| of every slot by what the ciphertext says of itself.
 
-    Right for circuits whose inputs stay within the magnitudes declared at encryption.
+    It holds for all inputs within what was declared of them (magnitude=, peak=), and fails with probability at most 2^-128,
+    or where bootstrapping fails. Infinity where no bound is known: where a polynomial's input may leave its interval, say.
+    Of a ciphertext that was read from bytes it is the sender's word.
     """
 
 class ClientCore:
@@ -532,7 +565,12 @@ class ClientCore:
         """Its parameters."""
 
     def encrypt(
-        self, values: object | None, level: int = -1, slots: int = 0, magnitude: float = 1.0
+        self,
+        values: object | None,
+        level: int = -1,
+        slots: int = 0,
+        magnitude: float = 1.0,
+        peak: float = 0.0,
     ) -> Ciphertext: ...
     def decrypt(
         self, ciphertext: Ciphertext, length: int, complex_values: bool
@@ -560,7 +598,12 @@ class EncryptorCore:
         """Its parameters."""
 
     def encrypt(
-        self, values: object | None, level: int = -1, slots: int = 0, magnitude: float = 1.0
+        self,
+        values: object | None,
+        level: int = -1,
+        slots: int = 0,
+        magnitude: float = 1.0,
+        peak: float = 0.0,
     ) -> Ciphertext: ...
 
 class Hoisted:
@@ -1014,7 +1057,7 @@ class EvaluatorCore:
     def is_settled(self, a: Ciphertext) -> bool: ...
     def effective_level(self, a: Ciphertext) -> int: ...
     def with_length(self, a: Ciphertext, length: int) -> Ciphertext: ...
-    def with_magnitude(self, a: Ciphertext, magnitude: float) -> Ciphertext: ...
+    def with_magnitude(self, a: Ciphertext, magnitude: float, peak: float = 0.0) -> Ciphertext: ...
 
 class ProgramCore:
     """See jali.ckks.Program."""

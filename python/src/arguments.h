@@ -3,11 +3,13 @@
 
 #include <nanobind/nanobind.h>
 
+#include <cmath>
 #include <limits>
 #include <optional>
 #include <string>
 
 #include "jali/base/error.h"
+#include "jali/params/noise.h"
 
 namespace jali::python {
 
@@ -58,6 +60,15 @@ inline std::string text(nb::handle value, const char* what) {
 inline bool flag(nb::handle value, const char* what) {
   if (!PyBool_Check(value.ptr())) refuse(what, "True or False", value);
   return value.ptr() == Py_True;
+}
+
+/// peak 0: 8 times the magnitude.
+inline jali::params::Declared checked_declared(double magnitude, double peak) {
+  require<InvalidArgument>(std::isfinite(magnitude) && magnitude > 0,
+                           "magnitude must be a positive number: the size of the values at large");
+  require<InvalidArgument>(std::isfinite(peak) && (peak == 0 || peak >= magnitude),
+                           "peak must be a number of at least the magnitude: no value is larger");
+  return peak == 0 ? jali::params::Declared(magnitude) : jali::params::Declared(magnitude, peak);
 }
 
 }  // namespace jali::python

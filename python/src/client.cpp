@@ -11,12 +11,14 @@
 #include <string>
 #include <vector>
 
+#include "arguments.h"
 #include "arrays.h"
 #include "binding.h"
 #include "bytes.h"
 #include "here.h"
 #include "interrupts.h"
 #include "jali/base/wipe.h"
+#include "jali/ckks/release.h"
 #include "jali/wire/secret.h"
 #include "packing.h"
 #include "progress.h"
@@ -36,7 +38,7 @@ std::shared_ptr<const ring::Ring> cpu_ring(const params::CkksParams& params, int
 /// Encodes and encrypts arrays with any encryptor; the part that both ways of encryption share.
 template <class Encrypt>
 ckks::Ciphertext encrypt_array(const params::CkksParamsPtr& params, const ckks::Encoder& encoder,
-                               nb::handle values, int level, std::int64_t slots, double magnitude,
+                               nb::handle values, int level, std::int64_t slots,
                                const Encrypt& encrypt) {
   const Vectors v(values);
   level = checked_level(*params, level);
@@ -47,22 +49,11 @@ ckks::Ciphertext encrypt_array(const params::CkksParamsPtr& params, const ckks::
            std::to_string(capacity) +
            " slots: split it into rows of a batch, or use a larger log_n";
   });
-  require<InvalidArgument>(std::isfinite(magnitude) && magnitude > 0,
-                           "magnitude must be a positive number: the size of the values at large");
   const double scale = params->level(level).scale;
   nb::gil_scoped_release release;
   const ckks::Plaintext plaintext =
       v.is_complex() ? encoder.encode(v.complex(), v.batch(), level, scale, log_slots)
                      : encoder.encode(v.real(), v.batch(), level, scale, log_slots);
-  if (params->bootstrap()) {
-    double largest = 0;
-    if (v.is_complex()) {
-      for (const auto& z : v.complex()) largest = std::max(largest, std::abs(z));
-    } else {
-      for (const double x : v.real()) largest = std::max(largest, std::fabs(x));
-    }
-    ckks::check_declared(*params, largest, magnitude);
-  }
   ckks::Ciphertext out = encrypt(plaintext);
   out.packing.length = v.count() == capacity ? 0 : static_cast<std::uint32_t>(v.count());
   out.packing.batched = v.batched();
@@ -103,12 +94,13 @@ class Client {
 
   Params params() const { return {params_}; }
 
-  ckks::Ciphertext encrypt(nb::handle values, int level, std::int64_t slots, double magnitude) {
-    return encrypt_array(params_, *encoder_, values, level, slots, magnitude,
-                         [&](const ckks::Plaintext& p) {
-                           ckks::Ciphertext c = encryptor_->encrypt(p, magnitude);
-                           return is_on_host(c) ? std::move(c) : host_copy(c);
-                         });
+  ckks::Ciphertext encrypt(nb::handle values, int level, std::int64_t slots, double magnitude,
+                           double peak) {
+    const params::Declared declared = checked_declared(magnitude, peak);
+    return encrypt_array(params_, *encoder_, values, level, slots, [&](const ckks::Plaintext& p) {
+      ckks::Ciphertext c = encryptor_->encrypt(p, declared);
+      return is_on_host(c) ? std::move(c) : host_copy(c);
+    });
   }
 
   nb::object decrypt(const ckks::Ciphertext& c, std::size_t length, bool complex_values) const {
@@ -125,13 +117,11 @@ class Client {
   nb::object release(const ckks::Ciphertext& c, const ckks::ReleasePolicy& policy,
                      std::size_t length, bool complex_values) const {
     require_same(*params_, *c.params, "the ciphertext is");
-    ckks::flooding_std(policy, std::size_t{1} << c.log_slots);  // refuses a policy before any work
     std::vector<std::complex<double>> values;
     const WipedAtEnd wiped(values);
     {
       nb::gil_scoped_release release;
-      values = encoder_->decode(decryptor_->decrypt(c));
-      ckks::flood(values, policy);
+      values = ckks::release(*decryptor_, *encoder_, *ring_, c, policy);
     }
     return to_numpy(values, c.batch(), length, is_batched(c), complex_values);
   }
@@ -198,10 +188,11 @@ class Encryptor {
 
   Params params() const { return {params_}; }
 
-  ckks::Ciphertext encrypt(nb::handle values, int level, std::int64_t slots, double magnitude) {
-    return encrypt_array(
-        params_, encoder_, values, level, slots, magnitude,
-        [&](const ckks::Plaintext& p) { return encryptor_.encrypt(p, magnitude); });
+  ckks::Ciphertext encrypt(nb::handle values, int level, std::int64_t slots, double magnitude,
+                           double peak) {
+    const params::Declared declared = checked_declared(magnitude, peak);
+    return encrypt_array(params_, encoder_, values, level, slots,
+                         [&](const ckks::Plaintext& p) { return encryptor_.encrypt(p, declared); });
   }
 
  private:
@@ -218,37 +209,92 @@ void bind_client(nb::module_& m) {
   nb::class_<ckks::ReleasePolicy>(m, "ReleasePolicy",
                                   R"(What the owner declares before results are shared.
 
-error_bound: a bound on |error| of every slot that holds for all inputs of the circuit, in message
-    units; see worst_case_error.
+origin: where the bound on the error comes from. "derived": from the ciphertext itself, which was encrypted and
+    computed on in this process; one that was read from bytes is refused. "declared": from the holder, who knows
+    the circuit and has checked that the reply is its server's (jali.authenticated): whoever can change a reply
+    chooses its error.
+error_bound: a bound on the noise of every slot that holds for all inputs of the circuit, in message
+    units; see worst_case_noise. None where it is derived.
+largest: no result of the circuit is larger, in message units. None where the bound is derived: the ciphertext's
+    own.
 releases: decryptions under this key that will be released in all, the repeated ones included.
-statistical_bits: security of the secret key over all of them.)")
+statistical_bits: whoever chooses the inputs and sees all releases tells which of two computations with equal
+    exact results was done with an advantage of at most 2^-statistical_bits, 20 to 100.)")
       .def(
           "__init__",
-          [](ckks::ReleasePolicy* self, double error_bound, double releases, int statistical_bits) {
-            new (self) ckks::ReleasePolicy{error_bound, releases, statistical_bits};
+          [](ckks::ReleasePolicy* self, nb::handle origin, nb::handle error_bound,
+             nb::handle largest, double releases, int statistical_bits) {
+            const std::string from = origin.is_none() ? "" : text(origin, "origin");
+            require<InvalidArgument>(
+                from == "derived" || from == "declared",
+                "say where the bound on the error comes from: origin=\"derived\" for what was "
+                "computed in this process, origin=\"declared\" with error_bound= and largest= for "
+                "the authenticated reply of a server");
+            ckks::ReleasePolicy policy{
+                from == "derived" ? ckks::BoundOrigin::derived : ckks::BoundOrigin::declared,
+                real(error_bound, "error_bound").value_or(0), real(largest, "largest").value_or(0),
+                releases, statistical_bits};
+            const bool derived = policy.origin == ckks::BoundOrigin::derived;
+            ckks::ReleasePolicy checked =
+                policy;  // what is left open is taken from the ciphertext later
+            if (derived && error_bound.is_none()) checked.error_bound = 1;
+            if (derived && largest.is_none()) checked.largest = 1;
+            ckks::check(checked);
+            new (self) ckks::ReleasePolicy(policy);
           },
-          nb::kw_only(), "error_bound"_a, "releases"_a = 1.0, "statistical_bits"_a = 40)
-      .def_ro("error_bound", &ckks::ReleasePolicy::error_bound, "Bound on a slot's error.")
+          nb::kw_only(), "origin"_a = nb::none(), "error_bound"_a = nb::none(),
+          "largest"_a = nb::none(), "releases"_a = 1.0, "statistical_bits"_a = 40,
+          nb::sig(
+              "def __init__(self, *, origin: str, error_bound: float | None = None, "
+              "largest: float | None = None, releases: float = 1.0, statistical_bits: int = 40) "
+              "-> None"))
+      .def_prop_ro(
+          "origin",
+          [](const ckks::ReleasePolicy& p) {
+            return p.origin == ckks::BoundOrigin::derived ? "derived" : "declared";
+          },
+          "Where the bound comes from.")
+      .def_ro("error_bound", &ckks::ReleasePolicy::error_bound,
+              "Bound on a slot's noise; 0 where it is the ciphertext's own.")
+      .def_ro("largest", &ckks::ReleasePolicy::largest,
+              "Bound on a result; 0 where it is the ciphertext's own.")
       .def_ro("releases", &ckks::ReleasePolicy::releases, "Releases in all.")
-      .def_ro("statistical_bits", &ckks::ReleasePolicy::statistical_bits, "Bits of security.")
+      .def_ro("statistical_bits", &ckks::ReleasePolicy::statistical_bits,
+              "Bits of the distinguishing advantage.")
       .def(
           "noise_std",
-          [](const ckks::ReleasePolicy& p, std::size_t slots) {
-            return ckks::flooding_std(p, slots);
+          [](const ckks::ReleasePolicy& p, std::size_t slots, std::size_t batch) {
+            require<InvalidArgument>(p.error_bound > 0,
+                                     "the bound is taken from the ciphertext: noise_std needs a "
+                                     "policy with error_bound=");
+            require<InvalidArgument>(slots > 0 && batch > 0, "slots and batch are numbers from 1");
+            return ckks::flooding_std(p, slots, batch);
           },
-          "slots"_a, "Standard deviation of the noise that release adds to each part of a slot.")
+          "slots"_a, "batch"_a = 1,
+          R"(Standard deviation of the noise that release adds to the real and to the imaginary part of every slot.
+
+slots: of each vector of the ciphertext (its ``slots``, not its length).
+batch: vectors in it: all of them are one release, and their noise grows with its square root.)")
       .def("__repr__", [](const ckks::ReleasePolicy& p) {
-        char text[120];
+        char text[160];
         std::snprintf(text, sizeof(text),
-                      "ReleasePolicy(error_bound=%g, releases=%g, statistical_bits=%d)",
-                      p.error_bound, p.releases, p.statistical_bits);
+                      "ReleasePolicy(origin='%s', error_bound=%g, largest=%g, releases=%g, "
+                      "statistical_bits=%d)",
+                      p.origin == ckks::BoundOrigin::derived ? "derived" : "declared",
+                      p.error_bound, p.largest, p.releases, p.statistical_bits);
         return std::string(text);
       });
   m.def(
-      "worst_case_error", &ckks::worst_case_error, "ciphertext"_a,
-      R"(A bound on |error| of a slot by the ciphertext's own estimate, at failure probability 2^-128.
+      "worst_case_noise", &ckks::worst_case_noise, "ciphertext"_a,
+      R"(A bound on the part of every slot's error that depends on keys or on what was drawn: what release hides.
 
-Right for circuits whose inputs stay within the magnitudes declared at encryption.)");
+Of a ciphertext that was read from bytes it is the sender's word. See worst_case_error.)");
+  m.def("worst_case_error", &ckks::worst_case_error, "ciphertext"_a,
+        R"(A bound on |error| of every slot by what the ciphertext says of itself.
+
+It holds for all inputs within what was declared of them (magnitude=, peak=), and fails with probability at most 2^-128,
+or where bootstrapping fails. Infinity where no bound is known: where a polynomial's input may leave its interval, say.
+Of a ciphertext that was read from bytes it is the sender's word.)");
   nb::class_<Client>(m, "ClientCore", "See jali.ckks.Client.")
       .def(nb::init<const Params&, int, const std::string&, bool>(), "params"_a, "threads"_a = 0,
            "device"_a = "cpu", "trace"_a = false, nogil())
@@ -259,7 +305,7 @@ Right for circuits whose inputs stay within the magnitudes declared at encryptio
       .def("secret_to_bytes", &Client::secret_to_bytes)
       .def_prop_ro("params", &Client::params, "Its parameters.")
       .def("encrypt", &Client::encrypt, "values"_a.none(), "level"_a = -1, "slots"_a = 0,
-           "magnitude"_a = 1.0)
+           "magnitude"_a = 1.0, "peak"_a = 0.0)
       .def(
           "decrypt", &Client::decrypt, "ciphertext"_a, "length"_a, "complex_values"_a,
           nb::sig("def decrypt(self, ciphertext: Ciphertext, length: int, complex_values: bool) -> "
@@ -274,7 +320,7 @@ Right for circuits whose inputs stay within the magnitudes declared at encryptio
       .def(nb::init<const PublicKey&, int>(), "key"_a, "threads"_a = 0, nogil())
       .def_prop_ro("params", &Encryptor::params, "Its parameters.")
       .def("encrypt", &Encryptor::encrypt, "values"_a.none(), "level"_a = -1, "slots"_a = 0,
-           "magnitude"_a = 1.0);
+           "magnitude"_a = 1.0, "peak"_a = 0.0);
 }
 
 }  // namespace jali::python

@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "arguments.h"
 #include "arrays.h"
 #include "circuits.h"
 #include "here.h"
@@ -299,12 +300,12 @@ Ciphertext with_length(const Evaluator& e, const Ciphertext& a, std::size_t leng
   return out;
 }
 
-Ciphertext with_magnitude(const Evaluator& e, const Ciphertext& a, double magnitude) {
-  require<InvalidArgument>(std::isfinite(magnitude) && magnitude > 0,
-                           "magnitude must be a positive number: the size of the values at large");
+Ciphertext with_magnitude(const Evaluator& e, const Ciphertext& a, double magnitude, double peak) {
+  const params::Declared declared = checked_declared(magnitude, peak);
   Ciphertext out = e.explicit_evaluator()->copy(a);
   out.packing = a.packing;
-  out.estimate.message = magnitude;
+  out.estimate.message = declared.magnitude;
+  out.estimate.peak = declared.peak;
   return out;
 }
 
@@ -358,7 +359,7 @@ void bind_evaluator(nb::module_& m) {
       .def("is_settled", &Evaluator::is_settled, "a"_a)
       .def("effective_level", &Evaluator::effective_level, "a"_a)
       .def("with_length", &with_length, "a"_a, "length"_a, nogil())
-      .def("with_magnitude", &with_magnitude, "a"_a, "magnitude"_a, nogil());
+      .def("with_magnitude", &with_magnitude, "a"_a, "magnitude"_a, "peak"_a = 0.0, nogil());
 }
 
 }  // namespace jali::python

@@ -74,12 +74,16 @@ Diagonal encode_diagonal(const Explicit& e, nb::handle values, int level, double
   const auto special = server.params->p_primes();
   all.insert(all.end(), special.begin(), special.end());
   double square = 0;
-  for (const auto& x : numbers) square += std::norm(x);
+  double largest = 0;
+  for (const auto& x : numbers) {
+    square += std::norm(x);
+    largest = std::max(largest, std::abs(x));
+  }
   // The root mean square over all slots: those past the vector are zero.
   const double slots = static_cast<double>(server.params->slots() * v.batch());
   return {server.params,
           server.evaluator->encoder().encode_over(numbers, v.batch(), all, scale, -1), scale,
-          std::sqrt(square / slots)};
+          std::sqrt(square / slots), largest};
 }
 
 Sum multiply_accumulate(const Explicit& e, const std::vector<const Sum*>& a,
@@ -90,13 +94,14 @@ Sum multiply_accumulate(const Explicit& e, const std::vector<const Sum*>& a,
   std::vector<Here<Diagonal>> weights;
   values.reserve(a.size());
   weights.reserve(a.size());
-  double message = 0;
+  double message = 0, peak = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
     require<InvalidArgument>(a[i] != nullptr && diagonals[i] != nullptr, "an operand is None");
     require_same(*e.server->params, *diagonals[i]->params, "a diagonal is");
     require<ScaleMismatch>(diagonals[i]->scale == diagonals[0]->scale,
                            "encode every diagonal at the same scale");
     message = std::max(message, diagonals[i]->message);
+    peak = std::max(peak, diagonals[i]->peak);
   }
   nb::gil_scoped_release release;
   std::vector<const Extended*> operands;
@@ -105,7 +110,7 @@ Sum multiply_accumulate(const Explicit& e, const std::vector<const Sum*>& a,
     operands.push_back(&*values.emplace_back(*e.server, a[i]->value));
     polys.push_back(&weights.emplace_back(*e.server, *diagonals[i])->poly);
   }
-  return {e->multiply_accumulate(operands, polys, diagonals[0]->scale, message),
+  return {e->multiply_accumulate(operands, polys, diagonals[0]->scale, message, peak),
           unpadded(a[0]->packing)};
 }
 

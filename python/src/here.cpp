@@ -22,12 +22,12 @@ ckks::Ciphertext bring(const Server& server, const ckks::Ciphertext& x) {
 
 ckks::Plaintext bring(const Server& server, const ckks::Plaintext& x) {
   require_same(*server.params, *x.params, "the plaintext is");
-  return {x.params, server.ring->import(x.poly), x.level, x.scale, x.log_slots, x.message};
+  return {x.params, server.ring->import(x.poly), x.level, x.scale, x.log_slots, x.message, x.peak};
 }
 
 Diagonal bring(const Server& server, const Diagonal& x) {
   require_same(*server.params, *x.params, "a diagonal is");
-  return {x.params, server.ring->import(x.poly), x.scale, x.message};
+  return {x.params, server.ring->import(x.poly), x.scale, x.message, x.peak};
 }
 
 ckks::Extended bring(const Server& server, const ckks::Extended& x) {
@@ -53,7 +53,7 @@ ckks::Ciphertext host_copy(const ckks::Ciphertext& x) {
 }
 
 ckks::Plaintext host_copy(const ckks::Plaintext& x) {
-  return {x.params, on_host(x.poly), x.level, x.scale, x.log_slots, x.message};
+  return {x.params, on_host(x.poly), x.level, x.scale, x.log_slots, x.message, x.peak};
 }
 
 }  // namespace jali::python

@@ -20,6 +20,7 @@ struct Diagonal {
   ring::Poly poly;
   double scale = 1;
   double message = 1;
+  double peak = 0;
 };
 
 inline bool is_here(const Server& s, const ckks::Ciphertext& x) { return s.evaluator->is_here(x); }

@@ -55,7 +55,7 @@ TEST(Raise, AddsSmallMultiplesOfTheModulus) {
         EXPECT_LE(worst, (weight + 1) / 2.0);
         // What it adds is what the noise model says, from both sides.
         const double predicted =
-            world.evaluator->noise().encapsulation_variance() / (x.scale * x.scale);
+            world.evaluator->noise().encapsulation().variance / (x.scale * x.scale);
         EXPECT_NEAR(std::log2(error / static_cast<double>(high.size()) / predicted), 0, 0.6)
             << world.seed;
       }

@@ -7,6 +7,7 @@
 
 #include "../ckks/fixture.h"
 #include "jali/circuits/rotation_plan.h"
+#include "jali/ckks/release.h"
 
 namespace jali::circuits::testing {
 
@@ -36,16 +37,20 @@ std::vector<T> rotate(const std::vector<T>& x, long long steps) {
   return out;
 }
 
-/// A bound on |slot error| that a right result exceeds with probability below 2^-40, with a factor of
+/// What |slot error| exceeds with probability below 2^-40 by the expected variance, with a factor of
 /// two for what the average-case estimate neglects; and floating-point error of the oracle.
 inline double bound(const World& world, const ckks::Ciphertext& c) {
-  return 2 * world.evaluator->noise().worst_case_slot_error(c.estimate, c.scale, 40) + 1e-11;
+  const double n = static_cast<double>(world.params->n());
+  return 2 * params::slot_tail(world.params->log_n(), 40) * std::sqrt(n * c.estimate.variance) /
+             c.scale +
+         1e-11;
 }
 
 inline void expect_near(World& world, const ckks::Ciphertext& c,
                         const std::vector<Complex>& expected, const std::string& what) {
   const double error = jali::testing::max_error(world.decrypt(c), expected);
   EXPECT_LE(error, bound(world, c)) << what << ", seed " << world.seed;
+  EXPECT_LE(error, ckks::worst_case_error(c)) << what << ", seed " << world.seed;
   // The bound itself must mean something.
   EXPECT_LT(bound(world, c), 0.05) << what;
 }

@@ -57,15 +57,36 @@ TEST_P(EncryptorTest, NothingOfTheMessageTravelsBesideTheCiphertext) {
   const auto encode = [&](const std::vector<Complex>& z) {
     return w.encoder().encode(z, 1, 0, w.params->level(0).scale);
   };
-  const auto small = encode(w.vector(1e-3)), large = encode(w.vector(50));
+  const auto small = encode(w.vector(1e-3)), large = encode(w.vector(5));
   const auto same = [](const ckks::Ciphertext& a, const ckks::Ciphertext& b) {
     EXPECT_EQ(a.estimate.variance, b.estimate.variance);
     EXPECT_EQ(a.estimate.message, b.estimate.message);
+    EXPECT_EQ(a.estimate.peak, b.estimate.peak);
+    EXPECT_EQ(a.estimate.error, b.estimate.error);
+    EXPECT_EQ(a.estimate.noise, b.estimate.noise);
     EXPECT_EQ(a.scale, b.scale);
     EXPECT_EQ(a.log_slots, b.log_slots);
   };
   same(w.encryptor->encrypt(small), w.encryptor->encrypt(large));
   same(anyone.encrypt(small), anyone.encrypt(large));
+}
+
+TEST_P(EncryptorTest, RefusesNumbersBeyondTheDeclaredPeak) {
+  World w(GetParam(), {});
+  const auto encode = [&](Complex largest) {
+    auto z = w.vector(0.5);
+    z.back() = largest;
+    return w.encoder().encode(z, 1, 0, w.params->level(0).scale);
+  };
+  EXPECT_THROW(w.encryptor->encrypt(encode(8.1)), InvalidArgument);
+  EXPECT_THROW(w.encryptor->encrypt(encode({0, -8.1})), InvalidArgument);
+  EXPECT_THROW(w.encryptor->encrypt(encode(1.1), {0.5, 1}), InvalidArgument);
+  EXPECT_NO_THROW(w.encryptor->encrypt(encode(8.1), 2));
+  EXPECT_NO_THROW(w.encryptor->encrypt(encode(1.1), {0.5, 1.1}));
+  for (const double bad : {-1.0, double(NAN), double(INFINITY)}) {
+    EXPECT_THROW(w.encryptor->encrypt(encode(0.5), bad), InvalidArgument);
+    EXPECT_THROW(w.encryptor->encrypt(encode(0.5), {1, bad}), InvalidArgument);
+  }
 }
 
 TEST_P(EncryptorTest, AnotherKeyReadsNothing) {

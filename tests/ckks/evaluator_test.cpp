@@ -202,13 +202,15 @@ TEST_P(EvaluatorTest, ExtendedSumsMatchTheClear) {
   const auto p1 = w.encoder().encode_over(d1, 1, hoisted.primes, scale, -1);
   const ckks::Extended* operands[] = {&r0, &r1};
   const ring::Poly* diagonals[] = {&p0, &p1};
-  auto sum = w.evaluator->multiply_accumulate(operands, diagonals, scale, std::sqrt(2.0 / 3));
+  auto sum = w.evaluator->multiply_accumulate(operands, diagonals, scale, std::sqrt(2.0 / 3),
+                                              std::sqrt(2.0));
   const auto x1 = rotated(x, 1, slots);
   const auto inner = map(x, [&](auto j) { return x[j] * d0[j] + x1[j] * d1[j]; });
   w.expect(w.evaluator->reduce(sum), inner, 0.7, 1.4);
   w.expect(w.evaluator->reduce_rescale(sum), inner, 0.7, 1.4);
   // sum + rotation of sum by 8
-  auto total = w.evaluator->multiply_accumulate(operands, diagonals, scale, std::sqrt(2.0 / 3));
+  auto total = w.evaluator->multiply_accumulate(operands, diagonals, scale, std::sqrt(2.0 / 3),
+                                                std::sqrt(2.0));
   w.evaluator->rotate_accumulate(total, sum, 8);
   const auto inner8 = rotated(inner, 8, slots);
   w.expect(w.evaluator->reduce_rescale(total), map(x, [&](auto j) { return inner[j] + inner8[j]; }),

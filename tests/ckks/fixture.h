@@ -16,6 +16,7 @@
 #include "jali/ckks/encryptor.h"
 #include "jali/ckks/engine.h"
 #include "jali/ckks/evaluator.h"
+#include "jali/ckks/release.h"
 #include "jali/rlwe/keys.h"
 
 namespace jali::testing {
@@ -97,10 +98,10 @@ struct World {
   }
 
   ckks::Ciphertext encrypt(const std::vector<Complex>& v, int level = -1, int log_slots = -1,
-                           std::size_t batch = 1) {
+                           std::size_t batch = 1, params::Declared declared = kMagnitude) {
     if (level < 0) level = params->depth();
     return encryptor->encrypt(
-        encoder().encode(v, batch, level, params->level(level).scale, log_slots), kMagnitude);
+        encoder().encode(v, batch, level, params->level(level).scale, log_slots), declared);
   }
 
   std::vector<Complex> decrypt(const ckks::Ciphertext& c) {
@@ -123,6 +124,11 @@ struct World {
     const double ratio = noise_ratio(c, expected);
     EXPECT_GT(ratio, low) << "seed " << seed;
     EXPECT_LT(ratio, high) << "seed " << seed;
+    const double bound = ckks::worst_case_error(c);
+    const auto got = decrypt(c);
+    for (std::size_t j = 0; j < got.size(); ++j) {
+      ASSERT_LE(std::abs(got[j] - expected[j]), bound) << "slot " << j << ", seed " << seed;
+    }
   }
 };
 

@@ -68,9 +68,10 @@ class Draws {
         {"seed of a switching key",
          [this] { return bytes(w_.keygen->galois_key(5, *w_.sk).seed); }},
         {"noise of a release",
-         [] {
-           std::vector<Complex> slots(8);
-           ckks::flood(slots, {.error_bound = 1e-6});
+         [this] {
+           ckks::ReleasePolicy policy{.origin = ckks::BoundOrigin::derived, .statistical_bits = 20};
+           const auto slots =
+               ckks::release(*w_.decryptor, w_.encoder(), *w_.ring, released_, policy);
            ForkedBytes out;
            append(out, slots.data(), slots.size() * sizeof(Complex));
            return out;
@@ -87,6 +88,7 @@ class Draws {
   static ForkedBytes bytes(const random::Seed& seed) { return {seed.begin(), seed.end()}; }
 
   World w_{kSmall, {}};
+  ckks::Ciphertext released_{w_.encrypt(w_.vector())};
   ckks::Plaintext zero_;
   std::shared_ptr<const rlwe::PublicKey> pk_;
   ckks::PublicEncryptor anyone_;

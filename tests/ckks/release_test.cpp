@@ -1,12 +1,37 @@
-// Released decryptions: the recovery of the key that works on raw values fails on flooded ones.
+// Released decryptions: the recovery of the key that works on raw values fails on released ones, also when the reply was
+// altered on its way.
 #include "jali/ckks/release.h"
 
 #include <cstring>
 
 #include "fixture.h"
+#include "jali/ring/poly.h"
 
 namespace jali::testing {
 namespace {
+
+using ckks::BoundOrigin;
+using ckks::ReleasePolicy;
+
+/// A scale that leaves room for the noise.
+Scheme wide() { return {"", Word::w64, 80, 2}; }
+
+std::vector<Complex> release(World& w, const ckks::Ciphertext& c, const ReleasePolicy& policy) {
+  return ckks::release(*w.decryptor, w.encoder(), *w.ring, c, policy);
+}
+
+ReleasePolicy derived() {
+  ReleasePolicy policy;
+  policy.origin = BoundOrigin::derived;
+  return policy;
+}
+
+/// The same ciphertext as it comes back from bytes, every word of it the sender's.
+ckks::Ciphertext received(World& w, const ckks::Ciphertext& c) {
+  ckks::Ciphertext out = w.evaluator->copy(c);
+  out.estimate.derived = false;
+  return out;
+}
 
 // Li and Micciancio 2021: from the decoded slots of a fresh ciphertext the attacker rounds back to
 // the exact plaintext m', and m' - c0 = c1 s gives the key.
@@ -22,54 +47,200 @@ bool key_is_recovered(World& w, const ckks::Ciphertext& c, const std::vector<Com
 }
 
 TEST(ReleaseTest, RawDecryptionGivesTheKeyAwayAndReleaseDoesNot) {
-  World w({"", Word::w52, 40}, {});
-  const auto c = w.encrypt(w.vector());
-  auto shown = w.decrypt(c);
-  EXPECT_TRUE(key_is_recovered(w, c, shown)) << "the attack itself no longer works";
-  ckks::ReleasePolicy policy;
-  policy.error_bound = ckks::worst_case_error(c);
-  ckks::flood(shown, policy);
-  EXPECT_FALSE(key_is_recovered(w, c, shown));
+  World narrow({"", Word::w52, 40}, {});
+  const auto c = narrow.encrypt(narrow.vector());
+  EXPECT_TRUE(key_is_recovered(narrow, c, narrow.decrypt(c)))
+      << "the attack itself no longer works";
+  ReleasePolicy policy = derived();
+  policy.statistical_bits = 20;
+  EXPECT_FALSE(key_is_recovered(narrow, c, release(narrow, c, policy)));
 }
 
-TEST(ReleaseTest, WorstCaseBoundsTheMeasuredError) {
-  World w({"", Word::w52, 40}, {});
-  for (int round = 0; round < 20; ++round) {
-    const auto z = w.vector();
-    auto c = w.encrypt(z);
-    EXPECT_LT(max_error(w.decrypt(c), z), ckks::worst_case_error(c)) << "seed " << w.seed;
+TEST(ReleaseTest, KeepsThePrecisionThatTheScaleHasLeft) {
+  World w(wide(), {});
+  const auto z = w.vector();
+  const auto c = w.encrypt(z);
+  ReleasePolicy policy = derived();
+  const auto shown = release(w, c, policy);
+  policy.error_bound = ckks::worst_case_noise(c);
+  const double std = ckks::flooding_std(policy, z.size());
+  EXPECT_LT(std, 0x1p-12);
+  EXPECT_LT(max_error(shown, z), 8 * std);
+}
+
+// The reply's 8 bytes of scale were changed: the noise, in units of the scaled integers, would be 2^70 times too small.
+TEST(ReleaseTest, AScaleThatIsNotTheLevelsIsRefused) {
+  World w(wide(), {});
+  auto c = received(w, w.encrypt(w.vector()));
+  ReleasePolicy policy;
+  policy.error_bound = 2 * ckks::worst_case_noise(c);
+  policy.largest = 16;
+  EXPECT_NO_THROW(release(w, c, policy));
+  for (const double factor : {0x1p-70, 0x1p-1, 1 + 0x1p-30, 2.0, 0x1p70}) {
+    auto altered = received(w, c);
+    altered.scale *= factor;
+    EXPECT_THROW(release(w, altered, policy), InvalidArgument) << factor;
   }
+}
+
+// What the bytes say of the error would set the noise.
+TEST(ReleaseTest, AnErrorThatNoComputationHasIsRefused) {
+  World w(wide(), {});
+  const auto c = received(w, w.encrypt(w.vector()));
+  ReleasePolicy policy;
+  policy.error_bound = 2 * ckks::worst_case_noise(c);
+  policy.largest = 16;
+  const auto altered = [&](auto change) {
+    auto x = received(w, c);
+    change(x.estimate);
+    return x;
+  };
+  for (const double tiny : {0.0, 1e-300, 1.0}) {
+    EXPECT_THROW(release(w, altered([&](auto& e) { e.variance = tiny; }), policy), InvalidArgument);
+    EXPECT_THROW(release(w, altered([&](auto& e) { e.noise = tiny; }), policy), InvalidArgument);
+  }
+  EXPECT_THROW(release(w, altered([](auto& e) { e.peak = params::kUnbounded; }), policy),
+               InvalidArgument);
+  EXPECT_THROW(release(w, altered([](auto& e) { e.error = e.noise = params::kUnbounded; }), policy),
+               InvalidArgument);
+  // A larger error than the holder declared is that of another circuit.
+  EXPECT_THROW(release(w, altered([](auto& e) { e.error *= 4, e.noise *= 4; }), policy),
+               InvalidArgument);
+  EXPECT_THROW(release(w, altered([](auto& e) { e.peak = 17; }), policy), InvalidArgument);
+}
+
+TEST(ReleaseTest, ABoundIsDerivedOnlyFromWhatWasComputedHere) {
+  World w(wide(), {});
+  const auto z = w.vector();
+  const auto c = w.encrypt(z);
+  const auto product = w.automatic->normalise(w.automatic->square(c));
+  EXPECT_NO_THROW(release(w, product, derived()));
+  EXPECT_THROW(release(w, received(w, c), derived()), InvalidArgument);
+  // Also where one operand only came from bytes.
+  const auto mixed = w.automatic->add(c, received(w, c));
+  EXPECT_THROW(release(w, mixed, derived()), InvalidArgument);
+  const auto mixed_product = w.automatic->normalise(w.automatic->multiply(c, received(w, c)));
+  EXPECT_THROW(release(w, mixed_product, derived()), InvalidArgument);
+}
+
+TEST(ReleaseTest, ResultsBeyondTheDeclaredRangeAreRefused) {
+  World w(wide(), {});
+  auto c = w.encrypt(w.vector());
+  ReleasePolicy policy;
+  policy.error_bound = ckks::worst_case_noise(c);
+  policy.largest = 0.01;
+  c.estimate.peak = c.estimate.message = 0.01;  // a lie, as altered bytes may tell it
+  EXPECT_THROW(release(w, c, policy), InvalidArgument);
+  // Decrypted with another key.
+  World other(wide(), {});
+  ReleasePolicy usual = derived();
+  EXPECT_THROW(ckks::release(*other.decryptor, w.encoder(), *w.ring, w.encrypt(w.vector()), usual),
+               InvalidArgument);
+}
+
+TEST(ReleaseTest, NoiseThatTheLevelCannotHoldIsRefusedBeforeAnyWork) {
+  World w(wide(), {});
+  const auto c = w.encrypt(w.vector());
+  ReleasePolicy policy = derived();
+  policy.statistical_bits = 100;
+  policy.releases = 1e30;
+  EXPECT_THROW(release(w, c, policy), InvalidArgument);
 }
 
 TEST(ReleaseTest, FloodingHasTheStatedDeviation) {
-  ckks::ReleasePolicy policy;
-  policy.error_bound = 1e-9;
+  World w(wide(), {});
+  const std::size_t batch = 3, slots = w.params->slots();
+  const auto z = w.vector(1, batch * slots);
+  const auto c = w.encrypt(z, -1, -1, batch);
+  ReleasePolicy policy = derived();
   policy.releases = 4;
-  std::vector<Complex> slots(1 << 14, Complex(0.25, -3));
-  const double stated = ckks::flooding_std(policy, slots.size());
-  EXPECT_DOUBLE_EQ(stated, 1e-9 * std::sqrt(12.0 * 4 * 16384) * std::exp2(20.0));
-  ckks::flood(slots, policy);
-  double sum = 0, sum2 = 0;
-  for (const auto& z : slots) {
-    sum += z.real() - 0.25;
-    sum2 += (z.real() - 0.25) * (z.real() - 0.25);
+  policy.error_bound = ckks::worst_case_noise(c);
+  const double stated = ckks::flooding_std(policy, slots, batch);
+  EXPECT_DOUBLE_EQ(
+      stated, policy.error_bound * std::sqrt(4.0 * batch * static_cast<double>(slots)) * 0x1p40);
+  double sum2 = 0;
+  Complex sum = 0;
+  int count = 0;
+  for (int round = 0; round < 10; ++round) {
+    const auto shown = release(w, c, policy);
+    for (std::size_t j = 0; j < shown.size(); ++j) {
+      sum += shown[j] - z[j];
+      sum2 += std::norm(shown[j] - z[j]);
+      count += 2;
+    }
   }
-  const double n = static_cast<double>(slots.size());
-  EXPECT_NEAR(std::sqrt(sum2 / n) / stated, 1, 0.04);  // 7 standard deviations of the estimate
-  EXPECT_LT(std::fabs(sum / n), 7 * stated / std::sqrt(n));
+  EXPECT_NEAR(std::sqrt(sum2 / count) / stated, 1,
+              7 / std::sqrt(2.0 * count));  // 7 standard deviations
+  EXPECT_LT(std::abs(sum), 10 * stated * std::sqrt(static_cast<double>(count)));
+  // Sparse packing: the noise is that of its own slots.
+  const auto few = w.encrypt(w.vector(1, 8), -1, 3);
+  ReleasePolicy small = derived();
+  small.error_bound = ckks::worst_case_noise(few);
+  const auto clear = w.decrypt(few);
+  double few2 = 0;
+  const int rounds = 400;
+  for (int round = 0; round < rounds; ++round) {
+    const auto shown = release(w, few, small);
+    for (std::size_t j = 0; j < 8; ++j) few2 += std::norm(shown[j] - clear[j]);
+  }
+  EXPECT_NEAR(std::sqrt(few2 / (rounds * 16)) / ckks::flooding_std(small, 8), 1,
+              7 / std::sqrt(rounds * 32.0));
+}
+
+// The best distinguisher there is, on the worst error that the bound allows, adds up to less than was stated: of two
+// computations with equal exact results one has the error d and one -d. Likelihoods compare the projections on d.
+TEST(ReleaseTest, TheAdvantageIsWhatIsStated) {
+  World w(wide(), {});
+  const std::size_t slots = 8, releases = 4;
+  for (const int bits : {1, 2, 3, 4}) {
+    ReleasePolicy policy;
+    policy.statistical_bits = bits;
+    policy.releases = static_cast<double>(releases);
+    policy.error_bound = 1;
+    const double error = 0x1p30;
+    const double std = ckks::coefficient_std(policy, error, 1);
+    // |d| = error over the 2 slots coefficients of a vector, spread evenly.
+    const double each = error / std::sqrt(2.0 * slots);
+    random::Prng prng(random::os_seed(), 0);
+    const int trials = 20000;
+    int right = 0;
+    std::vector<std::int64_t> low(2 * slots * releases), high(low.size());
+    for (int t = 0; t < trials; ++t) {
+      const bool minus = (w.random() & 1) != 0;
+      const int shift = random::sample_wide_gaussian(prng, std, low, high);
+      double projection = 0;
+      for (std::size_t k = 0; k < low.size(); ++k) {
+        projection += static_cast<double>(low[k]) +
+                      std::ldexp(static_cast<double>(high[k]), shift) + (minus ? -each : each);
+      }
+      right += (projection < 0) == minus ? 1 : 0;
+    }
+    // Pr[right] = (1 + advantage) / 2.
+    const double advantage = 2.0 * right / trials - 1, deviation = 1 / std::sqrt(trials);
+    EXPECT_LT(advantage, std::exp2(-bits) + 5 * deviation) << bits << " bits, seed " << w.seed;
+    // It is a statement about something: less than half of the bits are given away in slack.
+    if (bits <= 3) {
+      EXPECT_GT(advantage, std::exp2(-bits) / 2 - 5 * deviation) << bits;
+    }
+  }
 }
 
 TEST(ReleaseTest, RefusesAPolicyThatProtectsNothing) {
-  std::vector<Complex> slots(4);
-  for (const double bound : {0.0, -1.0, double(NAN), double(INFINITY), 1.7e308, 5e-324}) {
-    ckks::ReleasePolicy policy;
-    policy.error_bound = bound;
-    EXPECT_THROW(ckks::flood(slots, policy), InvalidArgument);
+  ReleasePolicy good;
+  good.error_bound = good.largest = 1;
+  EXPECT_NO_THROW(ckks::check(good));
+  const auto refused = [&](auto change) {
+    ReleasePolicy policy = good;
+    change(policy);
+    EXPECT_THROW(ckks::check(policy), InvalidArgument);
+  };
+  for (const double bad : {0.0, -1.0, double(NAN), double(INFINITY)}) {
+    refused([&](auto& p) { p.error_bound = bad; });
+    refused([&](auto& p) { p.largest = bad; });
+    refused([&](auto& p) { p.releases = bad; });
   }
-  ckks::ReleasePolicy weak;
-  weak.error_bound = 1;
-  weak.statistical_bits = 2;
-  EXPECT_THROW(ckks::flood(slots, weak), InvalidArgument);
+  refused([](auto& p) { p.statistical_bits = 2; });
+  refused([](auto& p) { p.statistical_bits = 101; });
 }
 
 }  // namespace

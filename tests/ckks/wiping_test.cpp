@@ -79,7 +79,7 @@ TEST_P(WipingTest, EncryptionLeavesNothingOfTheMessage) {
     for (auto& x : real) x *= magnitude;
     ckks::Plaintext plain = w.encoder().encode(values, 1, top, scale);
     learn(scan, plain.poly);
-    const auto c = w.encryptor->encrypt(plain);
+    const auto c = w.encryptor->encrypt(plain, {magnitude, 2 * magnitude});
     plain = w.encoder().encode(std::span<const double>(real), 1, top, scale);
     learn(scan, plain.poly);
     learn(scan, values);

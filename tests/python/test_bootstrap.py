@@ -48,7 +48,8 @@ def test_restores_levels(
     v = rng.uniform(-1, 1, length)
     if kind is complex:
         v = (v + 1j * rng.uniform(-1, 1, length)) / np.sqrt(2)
-    x = server.bind(client.encrypt(v, level=params.bootstrap_level, slots=slots))
+    # No product of such numbers is larger than 1 either.
+    x = server.bind(client.encrypt(v, level=params.bootstrap_level, slots=slots, peak=1.0))
     y = x.bootstrap()
     assert y.level == params.depth
     assert y.shape == x.shape
@@ -166,9 +167,6 @@ def test_numbers_beyond_what_was_declared(pair: tuple[ckks.Client, ckks.Evaluato
     one[7] = 8.0
     x = server.bind(client.encrypt(one, level=client.params.bootstrap_level))
     assert np.max(np.abs(client.decrypt(x.bootstrap()) - one)) < 8 * 2**-10
-    # Without bootstrapping only the estimate would be off.
-    plain = ckks.Client(ckks.Params.create(2, log_n=11, security=0, name="insecure_test"))
-    assert plain.decrypt(plain.encrypt([100.0]))[0] == pytest.approx(100)
 
 
 def test_sums_of_equal_numbers(pair: tuple[ckks.Client, ckks.Evaluator]) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import struct
+
 import numpy as np
 import pytest
 from conftest import ROTATIONS, World, assert_close
@@ -58,21 +61,74 @@ def test_other_keys_decrypt_nothing(one: World) -> None:
     assert np.abs(stranger.decrypt(one.client.encrypt([0.5]), length=one.params.slots)).max() > 1e3
 
 
-def test_release_hides_the_error(world: World, rng: np.random.Generator) -> None:
-    v = rng.uniform(-1, 1, world.params.slots)
-    x = world.bind(v)
+@pytest.fixture(scope="module")
+def wide() -> World:
+    """Scales that leave room for the noise of a release."""
+    params = ckks.Params.create(depth=1, scale_bits=80, integer_bits=20)
+    client = ckks.Client(params, threads=1)
+    keys = client.evaluation_keys()
+    return World(params, client, keys, ckks.Evaluator(params, keys, threads=1))
+
+
+def test_release_hides_the_error(wide: World, rng: np.random.Generator) -> None:
+    v = rng.uniform(-1, 1, (3, wide.params.slots))
+    x = wide.bind(v, magnitude=0.6, peak=1.0)
     y = x * x
-    bound = ckks.worst_case_error(y.ciphertext)
-    error = world.client.decrypt(y) - v * v
-    assert np.abs(error).max() < bound
-    policy = ckks.ReleasePolicy(error_bound=bound, releases=4, statistical_bits=20)
-    std = policy.noise_std(y.slots)
-    assert std >= bound * np.sqrt(12 * 4 * y.slots) * 2**10 * 0.999
-    first = world.client.release(y, policy=policy) - v * v
-    second = world.client.release(y, policy=policy) - v * v
+    bound = ckks.worst_case_noise(y.ciphertext)
+    policy = ckks.ReleasePolicy(origin="derived", error_bound=bound, releases=4)
+    std = policy.noise_std(y.slots, 3)
+    assert std == pytest.approx(bound * np.sqrt(4 * 3 * y.slots) * 2**40)
+    first = wide.client.release(y, policy=policy) - v * v
+    second = wide.client.release(y, policy=policy) - v * v
     for noise in (first, second, (first - second) / np.sqrt(2)):  # fresh each time
-        assert 0.9 * std < np.std(noise) < 1.1 * std
-    assert world.client.release(y, policy=policy, complex=True).dtype == np.complex128
+        assert 0.95 * std < np.std(noise) < 1.05 * std
+    assert std < 2**-12
+    assert wide.client.release(y, policy=policy, complex=True).dtype == np.complex128
+
+
+def test_a_release_says_where_its_bound_comes_from(wide: World) -> None:
+    x = wide.bind([0.5], peak=1.0)
+    with pytest.raises(jali.InvalidArgument, match="origin"):
+        ckks.ReleasePolicy(error_bound=1e-6)  # type: ignore[call-arg]
+    derived = ckks.ReleasePolicy(origin="derived")
+    assert wide.client.release(x, policy=derived) == pytest.approx([0.5], abs=0.01)
+    back = ckks.Ciphertext.from_bytes(x.ciphertext.to_bytes(), wide.params)
+    with pytest.raises(jali.InvalidArgument, match="bytes"):
+        wide.client.release(back, policy=derived)
+    with pytest.raises(jali.InvalidArgument, match="bytes"):
+        wide.client.release(x + wide.server.bind(back), policy=derived)
+    for missing in ({"error_bound": 1e-6}, {"largest": 1.0}, {}):
+        with pytest.raises(jali.InvalidArgument):
+            ckks.ReleasePolicy(origin="declared", **missing)
+    # The holder runs the circuit, learns its bound, and declares it for the server's reply.
+    declared = ckks.ReleasePolicy(
+        origin="declared", error_bound=ckks.worst_case_noise(x.ciphertext), largest=1.0
+    )
+    assert wide.client.release(back, policy=declared) == pytest.approx([0.5], abs=0.01)
+
+
+def test_a_reply_with_another_scale_or_error_is_not_released(wide: World) -> None:
+    """Its 8 bytes of scale, or those of its error, would set the noise: the key was in such a result."""
+    x = wide.bind([0.5], peak=1.0)
+    blob = bytearray(x.ciphertext.to_bytes())
+    declared = ckks.ReleasePolicy(
+        origin="declared", error_bound=2 * ckks.worst_case_noise(x.ciphertext), largest=1.0
+    )
+    shape = 48 + 2 + 1 + 4  # level, slots and batch, then the scale
+    fields = {"scale": shape, "variance": shape + 8 + 2, "noise": shape + 8 + 2 + 32}
+    for name, offset in fields.items():
+        for factor in (2.0**-70, 1e-300):
+            altered = bytearray(blob)
+            (value,) = struct.unpack_from("<d", altered, offset)
+            struct.pack_into("<d", altered, offset, value * factor)
+            altered[-16:] = hashlib.sha256(altered[:-16]).digest()[:16]
+            try:
+                reply = ckks.Ciphertext.from_bytes(bytes(altered), wide.params)
+            except jali.CorruptData:
+                assert name == "scale"  # below 2^-64 nothing makes sense
+                continue
+            with pytest.raises(jali.InvalidArgument):
+                wide.client.release(reply, policy=declared)
 
 
 def test_release_needs_a_policy(one: World) -> None:
@@ -83,7 +139,19 @@ def test_release_needs_a_policy(one: World) -> None:
         one.client.release(x, policy=None)  # type: ignore[arg-type]
     for bound in (0.0, -1.0, float("nan"), float("inf")):
         with pytest.raises(jali.InvalidArgument):
-            one.client.release(x, policy=ckks.ReleasePolicy(error_bound=bound))
+            ckks.ReleasePolicy(origin="declared", error_bound=bound, largest=1.0)
+
+
+def test_numbers_beyond_the_declared_peak_are_refused(one: World) -> None:
+    with pytest.raises(jali.InvalidArgument, match="peak"):
+        one.client.encrypt([0.5, 8.5])
+    with pytest.raises(jali.InvalidArgument, match="peak"):
+        one.client.encrypt([0.5, -1.5], peak=1.0)
+    for peak in (0.0, -1.0, float("nan"), float("inf"), 0.5, "1", True):
+        with pytest.raises(jali.InvalidArgument):
+            one.client.encrypt([0.5], peak=peak)  # type: ignore[arg-type]
+    x = one.client.encrypt([0.5, 90.0], magnitude=20.0)
+    assert one.client.decrypt(x) == pytest.approx([0.5, 90.0], abs=1e-3)
 
 
 def test_parameters_tell_the_truth(world: World) -> None:

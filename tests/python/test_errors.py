@@ -173,7 +173,9 @@ MISTAKES = {
     "text length": Call(lambda w: w.client.decrypt(w.bind([1.0]), length="3"), "length .* '3'"),
     "text complex": Call(lambda w: w.client.decrypt(w.bind([1.0]), complex="yes"), "complex must"),
     "release below 0": Call(
-        lambda w: w.client.release(w.bind([1.0]), policy=POLICY(error_bound=-1.0)),
+        lambda w: w.client.release(
+            w.bind([1.0]), policy=POLICY(origin="declared", error_bound=-1.0, largest=1.0)
+        ),
         "error_bound > 0",
     ),
     "slots by float": Call(lambda w: w.client.evaluation_keys(bootstrap=1.5), "bootstrap takes"),

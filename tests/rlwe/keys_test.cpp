@@ -135,7 +135,7 @@ TEST_P(KeysTest, EveryLevelSwitchesWithinItsNoise) {
     ops.mul(s2x.view(), s2x.view(), s.view());
     ops.sub(e.view(), e.view(), s2x.view());
     const double sd = deviation(small_coefficients(w, e));
-    const double predicted = std::sqrt(w.evaluator->noise().key_switch_variance(level));
+    const double predicted = std::sqrt(w.evaluator->noise().key_switch(level).variance);
     EXPECT_GT(sd, 0.7 * predicted) << "level " << level;
     EXPECT_LT(sd, 1.4 * predicted) << "level " << level;
   }

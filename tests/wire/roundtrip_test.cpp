@@ -69,13 +69,14 @@ TEST_P(RoundTrip, Plaintexts) {
     for (const std::size_t batch : {1, 3}) {
       const ckks::Plaintext x = o.plaintext(level, batch, level == 0 ? 4 : -1);
       const Bytes bytes = to_bytes(x);
-      EXPECT_EQ(bytes.size(), kFrameBytes + 23 + batch * poly_bytes(o.params->level(level).primes));
+      EXPECT_EQ(bytes.size(), kFrameBytes + 31 + batch * poly_bytes(o.params->level(level).primes));
       const auto back = from_bytes<ckks::Plaintext>(bytes, o.params, *o.ring);
       expect_equal(back.poly, x.poly);
       EXPECT_EQ(back.level, x.level);
       EXPECT_EQ(back.scale, x.scale);
       EXPECT_EQ(back.log_slots, x.log_slots);
       EXPECT_EQ(back.message, x.message);
+      EXPECT_EQ(back.peak, x.peak);
       EXPECT_EQ(back.params, o.params);
       EXPECT_EQ(to_bytes(back), bytes);
     }
@@ -86,7 +87,7 @@ TEST_P(RoundTrip, Ciphertexts) {
   const auto check = [&](const ckks::Ciphertext& x, bool seeded, std::size_t parts) {
     const Bytes bytes = to_bytes(x);
     const std::size_t polys = seeded ? 1 : parts;
-    EXPECT_EQ(bytes.size(), kFrameBytes + 38 + (seeded ? 32 : 0) +
+    EXPECT_EQ(bytes.size(), kFrameBytes + 62 + (seeded ? 32 : 0) +
                                 polys * x.batch() * poly_bytes(o.params->level(x.level).primes));
     const auto back = from_bytes<ckks::Ciphertext>(bytes, o.params, *o.ring);
     ASSERT_EQ(back.parts.size(), parts);
@@ -96,6 +97,11 @@ TEST_P(RoundTrip, Ciphertexts) {
     EXPECT_EQ(back.log_slots, x.log_slots);
     EXPECT_EQ(back.estimate.variance, x.estimate.variance);
     EXPECT_EQ(back.estimate.message, x.estimate.message);
+    EXPECT_EQ(back.estimate.peak, x.estimate.peak);
+    EXPECT_EQ(back.estimate.error, x.estimate.error);
+    EXPECT_EQ(back.estimate.noise, x.estimate.noise);
+    EXPECT_TRUE(x.estimate.derived);
+    EXPECT_FALSE(back.estimate.derived) << "bytes are the sender's word";
     EXPECT_EQ(back.seed, x.seed);
     EXPECT_EQ(back.packing.length, x.packing.length);
     EXPECT_EQ(back.packing.batched, x.packing.batched);

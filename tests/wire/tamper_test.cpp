@@ -210,7 +210,7 @@ TEST_P(Tamper, ResiduesNotBelowTheirPrimes) {
   for (const Loader& l : loaders) {
     if (l.name == "params") continue;
     // 16 bytes of ones cover a whole residue, which is then 2^bits - 1. No offset falls into a seed.
-    const std::size_t first = l.name == "evaluation_keys" || l.name == "switch_key" ? 48 : 80;
+    const std::size_t first = l.name == "evaluation_keys" || l.name == "switch_key" ? 48 : 104;
     const std::size_t last = payload_of(l.valid).size() - 16;
     for (const std::size_t at : {first, (first + last) / 2 + 64, last}) {
       Bytes bad = l.valid;
@@ -241,6 +241,7 @@ TEST_P(Tamper, FieldsOutOfRange) {
   }
   for (const double bad : {-1.0, -1e-300, kNan, kInf, -kInf}) {
     expect_refused(loader("plaintext"), patched(loader("plaintext").valid, 15, bad), "message");
+    expect_refused(loader("plaintext"), patched(loader("plaintext").valid, 23, bad), "peak");
   }
   for (const char* name : {"ciphertext_fresh", "ciphertext_product"}) {
     const Loader& l = loader(name);
@@ -256,15 +257,18 @@ TEST_P(Tamper, FieldsOutOfRange) {
     for (const double bad : {-1.0, -1e-300, kNan, kInf, -kInf}) {
       expect_refused(l, patched(l.valid, 17, bad), "variance");
       expect_refused(l, patched(l.valid, 25, bad), "message");
+      expect_refused(l, patched(l.valid, 33, bad), "peak");
+      expect_refused(l, patched(l.valid, 41, bad), "error");
+      expect_refused(l, patched(l.valid, 49, bad), "noise");
     }
     for (const std::uint32_t length : {513u, 1024u, 0x80000000u, 0xffffffffu}) {
-      expect_refused(l, patched(l.valid, 33, length), "length");
+      expect_refused(l, patched(l.valid, 57, length), "length");
     }
     const Bytes sparse = patched(l.valid, 2, std::uint8_t{3});
-    EXPECT_EQ(judge(l, o, patched(sparse, 33, std::uint32_t{8}), "all slots"), Outcome::accepted);
-    expect_refused(l, patched(sparse, 33, std::uint32_t{9}), "length beyond the slots");
+    EXPECT_EQ(judge(l, o, patched(sparse, 57, std::uint32_t{8}), "all slots"), Outcome::accepted);
+    expect_refused(l, patched(sparse, 57, std::uint32_t{9}), "length beyond the slots");
     for (const std::uint8_t packing : {8, 16, 128, 255}) {
-      expect_refused(l, patched(l.valid, 37, packing), "packing");
+      expect_refused(l, patched(l.valid, 61, packing), "packing");
     }
   }
   const Loader& keys = loader("evaluation_keys");

@@ -35,15 +35,15 @@ struct Vector {
 };
 
 const Vector kVectors[] = {
-    {"ciphertext_fresh", "44dcd78db3dde1516a195bb7c9fbd0ba"},
-    {"ciphertext_fresh_w32", "f93d879888c03380e1c8175165619a0f"},
-    {"ciphertext_fresh_w64", "42618411f115ef1d8fb6009ae7845d24"},
-    {"ciphertext_product", "f4f9bf6325a35c90f9458f73124e73fd"},
+    {"ciphertext_fresh", "54343eaca251309e7dfd5e137db1ad8c"},
+    {"ciphertext_fresh_w32", "512ea022ceefaf80ee83d2beaa3c7e99"},
+    {"ciphertext_fresh_w64", "2e7ec5210157cf779065589c29dd478b"},
+    {"ciphertext_product", "123099014fabe3b772518c5b52b0062b"},
     {"evaluation_keys", "744f67e10eb2ad9b2c7e041de59d61e7"},
     {"params", "5dfdb4afe0231882a63449708226f855"},
     {"params_w32", "bb5175a712132b43f090a2f64a768c5d"},
     {"params_w64", "6fc2da5f24ec50b36cc80e25906998c8"},
-    {"plaintext", "7491543f202702823f09a2b396e5b164"},
+    {"plaintext", "ca4eafcd7fec4d80087ba8eac3d8919e"},
     {"public_key", "14b1b186a46441270f2abfd9983cc6ce"},
     {"secret_key", "a8f0e76fbec7284252555dec6e663620"},
     {"switch_key", "9c4ef1b3ee18854217b908a40de46afb"},

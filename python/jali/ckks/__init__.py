@@ -35,6 +35,7 @@ from jali._jali import (
     Trace,
     max_log_qp,
     worst_case_error,
+    worst_case_noise,
 )
 from jali.ckks.bound import Bound
 from jali.ckks.client import Client, Encryptor
@@ -64,4 +65,5 @@ __all__ = [
     "max_log_qp",
     "sum_rotations",
     "worst_case_error",
+    "worst_case_noise",
 ]

@@ -211,7 +211,9 @@ class Bound:
         if array is None:
             return NotImplemented
         divisor = np.asarray(array)
-        if divisor.dtype.kind in "biufc" and not np.all(divisor):
+        if divisor.dtype.kind not in "biufc":
+            return self * divisor  # which says what is wrong with it
+        if not np.all(divisor):
             raise InvalidArgument("division by an array that holds a zero")
         with np.errstate(all="ignore"):  # an infinite inverse is refused below
             inverse: npt.NDArray[Any] = np.reciprocal(
@@ -295,15 +297,18 @@ class Bound:
             raise InvalidArgument("length must be a whole number from 1 to slots")
         return Bound(self._server, self._server._core.with_length(self._ct, int(length)))
 
-    def with_magnitude(self, magnitude: float) -> Bound:
-        """The same numbers, of which estimates assume this root mean square.
+    def with_magnitude(self, magnitude: float, *, peak: float | None = None) -> Bound:
+        """The same numbers, of which estimates assume this root mean square and this peak.
 
         For computed values whose size you know better than the estimate: that of products and polynomials
-        is an average, that of ``sum`` holds for equal numbers. Declare it for the kind of data:
-        bootstrapping makes other numbers of those far above it.
+        is an average, that of ``sum`` holds for equal numbers; peaks multiply and add up. peak: the largest
+        modulus, None for 8 times the magnitude. Declare both for the kind of data: bounds on errors rest on
+        the peak, and bootstrapping makes other numbers of those far above it.
         """
+        core = self._server._core
         return Bound(
-            self._server, self._server._core.with_magnitude(self._ct, _checks.magnitude(magnitude))
+            self._server,
+            core.with_magnitude(self._ct, _checks.magnitude(magnitude), _checks.peak(peak)),
         )
 
     def bootstrap(

@@ -77,23 +77,28 @@ class Client:
         level: int | None = None,
         slots: int | None = None,
         magnitude: float = 1.0,
+        peak: float | None = None,
     ) -> Ciphertext:
         """Encrypt a vector (n,) or a batch of vectors (batch, n) of numbers, n <= slots.
 
         level: 0 to params.depth, how many multiplications it will have; None for all.
         slots: a power of two, n <= slots <= params.slots, for sparse packing: rotations then wrap
             around within this many slots. None for params.slots.
-        magnitude: the root mean square of the numbers that estimates of precision shall assume. It
-            travels in the clear, so declare it beforehand and do not compute it from the data. Where
-            the parameters bootstrap, a number of more than 8 times this modulus is refused: the
-            declaration is all that bootstrapping sees of how large numbers are.
+        magnitude: the root mean square of the numbers that estimates of precision shall assume.
+        peak: the largest modulus that any of them can have, which bounds on errors rest on; None for 8
+            times the magnitude. A number above it is refused. Both travel in the clear, so declare them
+            beforehand for this kind of numbers and do not compute them from the data.
 
         Complex arrays are decrypted to complex ones. Raises InvalidArgument for other shapes, types
         that are not numeric, numbers that are not finite or too large for the level, or beyond what
         was declared.
         """
         return self._core.encrypt(
-            values, checked_level(level), checked_slots(slots), _checks.magnitude(magnitude)
+            values,
+            checked_level(level),
+            checked_slots(slots),
+            _checks.magnitude(magnitude),
+            _checks.peak(peak),
         )
 
     def decrypt(
@@ -127,16 +132,20 @@ class Client:
         """The numbers inside in the form that may be shared: drowned in fresh noise.
 
         The error of a plain decryption carries information about the secret key (Li and Micciancio
-        2021). The policy declares the circuit's worst error and how many results will be shared;
-        the noise, of standard deviation policy.noise_std(value.slots), hides the error to the
-        security that the policy names. Every call counts as one release, for the same ciphertext too.
+        2021). The policy declares the circuit's worst error, or has it derived, and how many results
+        will be shared; the noise, of standard deviation policy.noise_std(value.slots, batch), hides the
+        error to the security that the policy names. Every call counts as one release, for the same
+        ciphertext too.
 
-        Other arguments and errors as in ``decrypt``; raises InvalidArgument for a policy whose
-        bound is not positive.
+        Other arguments as in ``decrypt``. Raises InvalidArgument for ciphertexts that no computation
+        gives (another scale than that of their level, an error too small), for bounds that are larger
+        than the policy's, for a derived bound of what was read from bytes, where the level has no room
+        for the noise, and for results beyond what was declared. None of these errors must reach an
+        untrusted peer.
         """
         if not isinstance(policy, ReleasePolicy):
             raise InvalidArgument(
-                "policy must be a ckks.ReleasePolicy: declare the circuit's error_bound"
+                "policy must be a ckks.ReleasePolicy: it says where the bound on the error comes from"
             )
         ciphertext, shown, as_complex = _shown(value, complex, length)
         return self._core.release(ciphertext, policy, shown, as_complex)
@@ -218,10 +227,15 @@ class Encryptor:
         level: int | None = None,
         slots: int | None = None,
         magnitude: float = 1.0,
+        peak: float | None = None,
     ) -> Ciphertext:
         """As Client.encrypt."""
         return self._core.encrypt(
-            values, checked_level(level), checked_slots(slots), _checks.magnitude(magnitude)
+            values,
+            checked_level(level),
+            checked_slots(slots),
+            _checks.magnitude(magnitude),
+            _checks.peak(peak),
         )
 
     def __repr__(self) -> str:

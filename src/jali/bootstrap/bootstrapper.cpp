@@ -58,6 +58,18 @@ void Bootstrapper::prepare(const Progress& progress) {
   plan_.to_coefficients_->prepare(inner_->encoder(), tell);
 }
 
+namespace {
+
+/// y holds the numbers of x.
+void known_as(Ciphertext& y, const Ciphertext& x) {
+  y.estimate.message = x.estimate.message;
+  y.estimate.message_spread = x.estimate.message_spread;
+  y.estimate.peak = x.estimate.peak;
+  y.estimate.lineage = x.estimate.lineage;
+}
+
+}  // namespace
+
 // To level 0 at a scale near entry_scale; `entered` is the scale that it has exactly.
 Ciphertext Bootstrapper::enter(const Ciphertext& x, double& entered) const {
   const double target = plan_.entry_scale_;
@@ -78,6 +90,7 @@ Ciphertext Bootstrapper::enter(const Ciphertext& x, double& entered) const {
   if (more > 0) out = evaluator_->multiply_integer(out, std::int64_t{1} << more);
   out.scale = entered = x.scale * std::ldexp(factor, more);
   out.estimate.message = x.estimate.message;
+  out.estimate.peak = x.estimate.peak;
   return out;
 }
 
@@ -124,6 +137,14 @@ void Bootstrapper::check(const Ciphertext& x) const {
            " is more than these parameters bootstrap, " + std::to_string(plan_.max_magnitude()) +
            ": multiply the values by a constant below 1 before and by its inverse behind";
   });
+  require<InvalidArgument>(x.estimate.peak <= params::kPeak * plan_.max_magnitude(), [&] {
+    return "numbers of up to " + std::to_string(x.estimate.peak) +
+           " by what was declared are more than these parameters bootstrap, " +
+           std::to_string(params::kPeak * plan_.max_magnitude()) +
+           ": declare a smaller peak when encrypting, or, where what was computed is known to be "
+           "smaller, say so with "
+           "with_magnitude";
+  });
   // At the lowest level nothing divides: a scale above the canonical one makes numbers as much larger.
   if (x.level > plan_.input_level()) return;
   const double usual =
@@ -168,7 +189,7 @@ Ciphertext Bootstrapper::apply(const Ciphertext& x, int target_level, const Done
   Ciphertext y = iterations == 1 ? once(x, target, halve ? 0.5 : 1, done)
                                  : iterated(x, target, halve ? 0.5 : 1, done, iterations);
   if (halve) y = evaluator_->add(y, evaluator_->conjugate(y));
-  y.estimate.message = x.estimate.message;
+  known_as(y, x);
   y.packing = x.packing;
   return y;
 }
@@ -188,9 +209,9 @@ std::pair<Ciphertext, Ciphertext> Bootstrapper::apply_pair(const Ciphertext& x, 
       iterations == 1 ? once(both, target, 0.5, {}) : iterated(both, target, 0.5, {}, iterations);
   const Ciphertext turned = ev.conjugate(half);
   std::pair<Ciphertext, Ciphertext> out{ev.add(half, turned), ev.multiply_i(ev.sub(turned, half))};
-  out.first.estimate.message = x.estimate.message;
+  known_as(out.first, x);
   out.first.packing = x.packing;
-  out.second.estimate.message = y.estimate.message;
+  known_as(out.second, y);
   out.second.packing = y.packing;
   return out;
 }
@@ -212,7 +233,7 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
   } else {
     base = x.level > low ? ev.adjust(x, low, params.level(low).scale) : ev.copy(x);
   }
-  base.estimate.message = x.estimate.message;
+  known_as(base, x);
 
   // Scales are matched by integers: one of 2^21 is off by 2^-22 of itself when rounded, adjust wants less than 2^-20.
   const double top_scale = params.level(params.depth()).scale;
@@ -230,6 +251,7 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
     const double bits = ev.noise().precision_bits(y.estimate, y.scale);
     y.scale *= enlarged;
     y.estimate.message /= enlarged;
+    y.estimate.peak /= enlarged;
     terms.push_back(std::move(y));
     if (static_cast<int>(terms.size()) == iterations) break;
 
@@ -239,7 +261,10 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
     if (k < 1) break;  // the scale holds no more
     // The errors that the next result measures are no noise of this one.
     Ciphertext& last = terms.back();
+    const double off =
+        last.estimate.error / last.scale;  // before it was enlarged, times `enlarged`
     last.estimate.variance = 0;
+    last.estimate.error = last.estimate.noise = 0;
     if (drop && terms.size() == 1) {
       // Imaginary parts that the next application drops must not be enlarged before.
       base = ev.add(base, ev.conjugate(base));
@@ -252,6 +277,7 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
     rest = ev.multiply_integer(base, static_cast<std::int64_t>(times));
     rest.scale = base_scale;
     rest.estimate.message = rms * std::exp2(k);
+    rest.estimate.peak = std::min(off * enlarged, params::kUnbounded);
   }
   const double scale = params.level(target).scale;
   std::optional<Ciphertext> sum;
@@ -298,6 +324,9 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
   raised.scale = plan_.q0_;
   const double coefficient = std::sqrt((b.weight + 1) / 12.0);
   raised.estimate.message = coefficient * std::sqrt(static_cast<double>(params.n()));
+  raised.estimate.peak = (b.range + 1) * static_cast<double>(params.n());
+  raised.estimate.lineage = {};  // other numbers, and no equal ones
+  raised.estimate.message_spread = raised.estimate.variance_spread = 1;
   if (raised.level > to_slots.level()) {
     raised = ev.adjust(raised, to_slots.level(), to_slots.stages().front().input_scale(), kNear);
   }
@@ -307,6 +336,8 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
   done("coefficients_to_slots", slots);
   Ciphertext f = reduce(slots, plan_.mod_scale_ * factor * (plan_.q0_ / entered), done);
   f.scale = plan_.mod_scale_;
+  // Coefficients are no larger than the largest slot, and complex slots hold two.
+  f.estimate.peak = 2 * factor * x.estimate.peak;
   done("reduction", f);
   if (b.order == BootstrapOrder::raise_first) {
     const auto& dft = *plan_.to_coefficients_;
@@ -322,9 +353,11 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
   }
   f.log_slots = x.log_slots;
   f.estimate.message = factor * x.estimate.message;
+  f.estimate.peak = factor * x.estimate.peak;
   const double drift = entered / plan_.entry_scale_;
   const double sine = factor * plan_.sine_error(drift * x.estimate.message) / drift * f.scale;
-  f.estimate.variance += sine * sine / static_cast<double>(params.n());
+  const double worst = factor * plan_.worst_sine_error(drift * x.estimate.peak) / drift * f.scale;
+  f.estimate += params::Noise{sine * sine / static_cast<double>(params.n()), worst};
   if (target < params.depth()) f = ev.adjust(f, target, params.level(target).scale);
   if (plan_.turn_ != 0) f = ev.rotate(f, plan_.turn_);
   f.params = evaluator_->params();

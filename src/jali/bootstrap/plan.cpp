@@ -101,7 +101,7 @@ BootstrapPlan::BootstrapPlan(CkksParamsPtr params, const BootstrapperOptions& op
   // which it enlarges by 2^4.9 and more, bound what is worth while.
   const double worth = mod_nominal /
                        std::sqrt(static_cast<double>(params_->n()) / 2 *
-                                 params::NoiseModel(*params_).rescale_variance()) /
+                                 params::NoiseModel(*params_).rounding().variance) /
                        4;
   raised_level_ = to_slots.level;
   to_slots.input_scale = q0_;
@@ -258,7 +258,10 @@ double BootstrapPlan::sine_term(double m) const {
 
 // The coefficients have sum of squares <= bound^2, hence sum of |.|^p <= bound^p, and a slot is a sum of
 // them, each times a root of unity. In the order slots_first a slot is its own two coefficients.
-double BootstrapPlan::worst_sine_error(double bound) const { return sine_term(bound); }
+// Beyond pi/4 nothing is known.
+double BootstrapPlan::worst_sine_error(double bound) const {
+  return kTurn * (entry_scale_ / q0_) * bound > kTurn / 8 ? params::kUnbounded : sine_term(bound);
+}
 
 // Gaussian coefficients: E m^(2p) = (2p - 1)!! E[m^2]^p, p = d + 2.
 double BootstrapPlan::sine_error(double magnitude) const {

@@ -154,14 +154,17 @@ BlockTransform::Diagonal BlockTransform::encode(const ckks::Encoder& encoder, st
                                                 int giant, const BsgsPlan::Term& term) const {
   std::vector<std::complex<double>> entries(plan_.slots);
   fill_(output, term.input, term.diagonal, entries);
-  double power = 0;
-  for (const auto& e : entries) power += std::norm(e);
+  double power = 0, peak = 0;
+  for (const auto& e : entries) {
+    power += std::norm(e);
+    peak = std::max(peak, std::abs(e));
+  }
   // rot_{-g}: entry s of the encoded diagonal is entry s - g.
   const auto turn =
       ((giant + plan_.offset) % static_cast<long>(plan_.slots) + plan_.slots) % plan_.slots;
   std::rotate(entries.begin(), entries.end() - static_cast<std::ptrdiff_t>(turn), entries.end());
   return {encoder.encode_over(entries, 1, diagonal_primes(), diagonal_scale_, log_slots_),
-          std::sqrt(power / static_cast<double>(plan_.slots))};
+          std::sqrt(power / static_cast<double>(plan_.slots)), peak};
 }
 
 void BlockTransform::prepare(const ckks::Encoder& encoder) {
@@ -195,8 +198,7 @@ std::vector<BlockTransform::SumOf<Operand>> BlockTransform::inner_sums(
   for (std::size_t g = first; g < last; ++g) out.push_back(blank(ring, *operands[0], primes));
 
   // Sparse packing: only every (N/2 / slots)-th coefficient of a diagonal is rounded.
-  const double rounding = noise.encoding_variance() * static_cast<double>(plan_.slots) /
-                          static_cast<double>(params_->slots());
+  const double density = static_cast<double>(plan_.slots) / static_cast<double>(params_->slots());
   struct Terms {
     std::vector<std::uint32_t> operands;
     std::vector<backend::ConstView> weights;
@@ -221,8 +223,12 @@ std::vector<BlockTransform::SumOf<Operand>> BlockTransform::inner_sums(
         const Operand& x = babies[term.input][term.baby];
         list.operands.push_back(static_cast<std::uint32_t>(offset[term.input] + term.baby));
         list.weights.push_back(d.poly.view());
-        const auto weighed =
-            noise.multiply(x.estimate, x.scale, {rounding, d.message}, diagonal_scale_);
+        const params::Noise rounded =
+            noise.encoding(d.message, d.peak, diagonal_scale_, log_slots_);
+        const auto weighed = noise.multiply(
+            x.estimate, x.scale,
+            {rounded.variance * density, d.message, d.peak, rounded.bound, /*noise=*/0},
+            diagonal_scale_);
         sum.estimate = t == 0 ? weighed : noise.add(sum.estimate, weighed);
         sum.scale = x.scale * diagonal_scale_;
       }

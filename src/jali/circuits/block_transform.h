@@ -65,6 +65,7 @@ class BlockTransform {
   struct Diagonal {
     ring::Poly poly;
     double message = 0;  // root mean square of its entries
+    double peak = 0;     // the largest modulus
   };
   std::vector<PrimeIndex> diagonal_primes() const;
   Diagonal encode(const ckks::Encoder& encoder, std::size_t output, int giant,

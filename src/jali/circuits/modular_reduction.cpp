@@ -136,7 +136,9 @@ ckks::Ciphertext ModularReduction::apply(const ckks::Evaluator& evaluator,
   }
 
   const double shift = -0.25 * input_factor();
-  ckks::Ciphertext y = evaluate(evaluator, evaluator.add_scalar(x, shift), plan_, scales[0]);
+  ckks::Ciphertext u = evaluator.add_scalar(x, shift);
+  u.estimate.peak = 1;  // |x| <= K is what was promised
+  ckks::Ciphertext y = evaluate(evaluator, std::move(u), plan_, scales[0]);
   for (int i = 1; i <= r; ++i) {
     ckks::Combination double_angle;
     double_angle.products.push_back({&y, &y, 2});
@@ -146,14 +148,26 @@ ckks::Ciphertext ModularReduction::apply(const ckks::Evaluator& evaluator,
     y = std::move(square);
   }
   // The slope of x -> sin(2 pi x) is 2 pi at every integer, whatever it is inside.
-  const double rounding = evaluator.noise().rescale_variance();
+  const params::Noise rounding = evaluator.noise().rounding();
   const double wrong = interpolation_error_rms(weight);
   const double inside =
       x.estimate.variance / (x.scale * x.scale) / (input_factor() * input_factor()) +
       wrong * wrong / static_cast<double>(params.n());
   y.estimate.variance =
-      (variance(params, x, scales, rounding, weight) + inside * kTurn * kTurn) * y.scale * y.scale;
+      (variance(params, x, scales, rounding.variance, weight) + inside * kTurn * kTurn) * y.scale *
+      y.scale;
+  // Products are relinearised before they are divided.
+  const params::Noise product = evaluator.noise().key_product(x.level);
+  double least_ratio = params.level(x.level).ratio;
+  for (int l = x.level; l > end; --l) least_ratio = std::min(least_ratio, params.level(l).ratio);
+  const double each = rounding.bound + product.bound / least_ratio;
+  const double entered = x.estimate.error / x.scale / input_factor() + interpolation_error();
+  y.estimate.error =
+      std::min((bound(params, x, scales, each) + entered * kTurn) * y.scale, params::kUnbounded);
+  y.estimate.noise = y.estimate.error;
   y.estimate.message = 0.1;
+  y.estimate.message_spread = y.estimate.variance_spread = 1;
+  y.estimate.peak = 1;
   if (bare) {
     y.scale = scale;  // divides by 2 pi
     return y;
@@ -227,6 +241,31 @@ double ModularReduction::variance(const params::CkksParams& params, const ckks::
     total += probability * sum;
   });
   return total;
+}
+
+// Slopes are those at the integers: the numbers inside are small against a turn, and a quarter more allows for them.
+double ModularReduction::bound(const params::CkksParams& params, const ckks::Ciphertext& x,
+                               const std::vector<double>& scales, double rounding) const {
+  constexpr double kScaleError = 0x1p-53, kNearIntegers = 1.25;
+  const auto rounded = [&](double scale) { return rounding / scale + kScaleError; };
+  PlanScales bounds = plan_scales(plan_, params, x, scales[0]);
+  for (auto* list : {&bounds.powers, &bounds.nodes}) {
+    for (double& scale : *list) scale = rounded(scale);
+  }
+  double worst = 0;
+  for (int integer = -options_.range; integer <= options_.range; ++integer) {
+    const double u = (integer - 0.25) * input_factor();
+    double slope = 1, sum = 0;
+    for (int i = options_.doublings; i >= 0; --i) {
+      sum += std::fabs(slope) * (i == 0 ? plan_.rounding_gain(u, bounds.powers, bounds.nodes, 1)
+                                        : rounded(scales[static_cast<std::size_t>(i)]));
+      if (i > 0) {
+        slope *= 4 * std::cos(kTurn * (integer - 0.25) * std::exp2(i - 1 - options_.doublings));
+      }
+    }
+    worst = std::max(worst, sum);
+  }
+  return kNearIntegers * worst;
 }
 
 double ModularReduction::operator()(double x) const {

@@ -53,6 +53,9 @@ class ModularReduction {
   /// power and node of the polynomial at its scale, and at scales[i] after doubling i; scales[0] is the polynomial's.
   double variance(const params::CkksParams& params, const ckks::Ciphertext& x,
                   const std::vector<double>& scales, double rounding, int weight) const;
+  /// A bound on every slot's error of sin(2 pi x) likewise, each rounding within `rounding`.
+  double bound(const params::CkksParams& params, const ckks::Ciphertext& x,
+               const std::vector<double>& scales, double rounding) const;
 
   double cosine_error(int integer, double offset) const;
 

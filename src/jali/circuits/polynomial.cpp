@@ -158,7 +158,7 @@ std::size_t PolynomialPlan::multiplications() const {
 }
 
 double PolynomialPlan::rounding_gain(double u, std::span<const double> powers,
-                                     std::span<const double> nodes) const {
+                                     std::span<const double> nodes, int exponent) const {
   const bool chebyshev = polynomial_.basis == Basis::chebyshev;
   std::map<std::size_t, double> value{{0, 1.0}, {1, u}}, slope;
   for (const Power& p : powers_) {
@@ -172,11 +172,14 @@ double PolynomialPlan::rounding_gain(double u, std::span<const double> powers,
       node_value[k] += node_value[p.child] * value.at(p.giant);
     }
   }
+  const auto weight = [&](double slope) {
+    return exponent == 1 ? std::fabs(slope) : slope * slope;
+  };
   double gain = 0;
   if (!nodes_.empty()) node_slope.back() = 1;
   for (std::size_t k = nodes_.size(); k-- > 0;) {
     const double s = node_slope[k];
-    gain += nodes[k] * s * s;
+    gain += nodes[k] * weight(s);
     for (const auto& [i, a] : nodes_[k].terms) slope[i] += s * a.real();
     for (const Product& p : nodes_[k].products) {
       node_slope[p.child] += s * value.at(p.giant);
@@ -186,7 +189,7 @@ double PolynomialPlan::rounding_gain(double u, std::span<const double> powers,
   for (std::size_t k = powers_.size(); k-- > 0;) {
     const Power& p = powers_[k];
     const double s = slope[p.index];
-    gain += powers[k] * s * s;
+    gain += powers[k] * weight(s);
     const double factor = chebyshev ? 2 * s : s;
     slope[p.high] += factor * value.at(p.low);
     slope[p.low] += factor * value.at(p.high);
@@ -210,7 +213,9 @@ class Evaluation {
  public:
   Evaluation(const Evaluator& evaluator, const PolynomialPlan& plan, Ciphertext u)
       : evaluator_(evaluator), plan_(plan), top_(u.level) {
+    u.estimate.lineage = {};  // what powers of it come to is known below
     message_ = u.estimate.message;
+    peak_ = std::max(u.estimate.peak, 1.0);
     bound_message(u, 1);
     powers_.emplace(1, std::move(u));
     for (const auto& power : plan.powers()) make(power);
@@ -290,8 +295,12 @@ class Evaluation {
   // squares multiply up. Here |T_i| <= 1, as on the interval; and |x^i| <= A^i, with A = sqrt(3) m as
   // for x uniform in [-A, A], but no more than 1 unless m is.
   void bound_message(Ciphertext& x, std::size_t i) const {
+    x.estimate.message_spread = 1;
     if (plan_.polynomial().basis == Basis::chebyshev) {
       x.estimate.message = std::min(x.estimate.message, 1.0);
+      // T_i grows like this beyond its interval; u is not above peak_.
+      const double reach = static_cast<double>(i) * std::acosh(peak_);
+      x.estimate.peak = reach < 600 ? std::cosh(reach) : params::kUnbounded;
     } else if (i > 1) {
       const double a = std::min(std::numbers::sqrt3 * message_, std::max(message_, 1.0));
       x.estimate.message = std::pow(a, static_cast<double>(i));
@@ -302,9 +311,22 @@ class Evaluation {
   const PolynomialPlan& plan_;
   int top_;
   double message_ = 0;  // of u
+  double peak_ = 1;     // of u, at least 1
   std::map<std::size_t, Ciphertext> powers_;
   mutable std::map<std::pair<std::size_t, int>, std::optional<Ciphertext>> divided_;
 };
+
+/// No |p| is larger for |u| <= peak: the sum of the coefficients' moduli, each times its power or T_i at the end.
+double largest_value(const Polynomial& p, double peak) {
+  double sum = 0;
+  const double reach = std::acosh(std::max(peak, 1.0));
+  for (std::size_t i = 0; i < p.coefficients.size(); ++i) {
+    const auto k = static_cast<double>(i);
+    sum += std::abs(p.coefficients[i]) *
+           (p.basis == Basis::power ? std::pow(peak, k) : std::cosh(std::min(k * reach, 600.0)));
+  }
+  return sum < params::kUnbounded ? sum : params::kUnbounded;
+}
 
 }  // namespace
 
@@ -332,6 +354,7 @@ Ciphertext evaluate(const Evaluator& evaluator, Ciphertext&& x, const Polynomial
     return evaluator.add_scalar(zero, p.coefficients[0]);
   }
   Ciphertext u;
+  const double peak = x.estimate.peak;
   if (p.basis == Basis::chebyshev) {
     const double factor = 2 / (p.b - p.a), shift = -(p.a + p.b) / (p.b - p.a);
     if (plan.interval_takes_level()) {
@@ -345,10 +368,16 @@ Ciphertext evaluate(const Evaluator& evaluator, Ciphertext&& x, const Polynomial
       u = std::move(x);
     }
     if (shift != 0) u = evaluator.add_scalar(u, shift);
+    // Numbers that are no larger than the interval's ends are taken to lie in it: of an interval that is not symmetric
+    // that is the caller's word.
+    if (peak <= std::max(std::fabs(p.a), std::fabs(p.b))) u.estimate.peak = 1;
   } else {
     u = std::move(x);
   }
-  return Evaluation(evaluator, plan, std::move(u)).value(plan.nodes().size() - 1, target);
+  const double largest = largest_value(p, u.estimate.peak);
+  Ciphertext out = Evaluation(evaluator, plan, std::move(u)).value(plan.nodes().size() - 1, target);
+  out.estimate.peak = std::min(out.estimate.peak, largest);
+  return out;
 }
 
 Ciphertext evaluate(const Evaluator& evaluator, const Ciphertext& x, const Polynomial& polynomial,

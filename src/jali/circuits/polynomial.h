@@ -61,10 +61,11 @@ class PolynomialPlan {
   const std::vector<Power>& powers() const { return powers_; }  // in an order that can be computed
   const std::vector<Node>& nodes() const { return nodes_; }  // the root is the last
   std::size_t multiplications() const;  // ciphertext by ciphertext
-  /// The variance of the result at u when the powers and the nodes, in order, get independent errors of these
-  /// variances: the sum of the squares of its derivatives by them. u: on [-1, 1] for Chebyshev.
-  double rounding_gain(double u, std::span<const double> powers,
-                       std::span<const double> nodes) const;
+  /// What errors of the powers and the nodes, in order, come to in the result at u: the sum of |derivative|^exponent
+  /// times them. With exponent 2 the variance of independent errors of these variances, with exponent 1 a bound for
+  /// errors within these bounds. u: on [-1, 1] for Chebyshev.
+  double rounding_gain(double u, std::span<const double> powers, std::span<const double> nodes,
+                       int exponent = 2) const;
   std::size_t relinearisations() const;
 
  private:

@@ -42,7 +42,7 @@ double cost_of(const std::vector<SlotSum::Step>& steps, const LevelCost& cost) {
 
 SlotSum::SlotSum(CkksParamsPtr params, std::size_t stride, std::size_t count, int level,
                  int log_slots, int radix)
-    : stride_(stride), log_slots_(log_slots < 0 ? params->log_n() - 1 : log_slots) {
+    : stride_(stride), count_(count), log_slots_(log_slots < 0 ? params->log_n() - 1 : log_slots) {
   require<InvalidArgument>(log_slots_ < params->log_n(), [&] {
     return "log_slots " + std::to_string(log_slots_) + " is above " +
            std::to_string(params->log_n() - 1);
@@ -125,7 +125,11 @@ ckks::Ciphertext SlotSum::run(const ckks::Evaluator& evaluator, const ckks::Ciph
     rescaled = rescale && i + 1 == steps_.size();
     partial = rescaled ? evaluator.reduce_rescale(*sum) : evaluator.reduce(*sum);
   }
-  if (rescale && !rescaled) return evaluator.rescale(partial);
+  if (rescale && !rescaled) partial = evaluator.rescale(partial);
+  // The numbers of one vector may be equal (Cauchy and Schwarz).
+  partial.estimate.message = x.estimate.message * static_cast<double>(count_);
+  partial.estimate.peak =
+      std::min(partial.estimate.peak, x.estimate.peak * static_cast<double>(count_));
   return partial;
 }
 

@@ -39,6 +39,7 @@ class SlotSum {
   int rotation(std::size_t multiple) const;
 
   std::size_t stride_ = 1;
+  std::size_t count_ = 1;
   std::size_t slots_ = 0;
   int log_slots_ = 0;
   std::vector<Step> steps_;

@@ -248,6 +248,9 @@ Ciphertext AutoEvaluator::sum(const Ciphertext& a, std::size_t count) const {
   const bool zeros = a.packing.padded && a.packing.length > 0;
   const std::size_t terms = zeros ? std::min<std::size_t>(count, a.packing.length) : count;
   x.estimate.message = a.estimate.message * static_cast<double>(terms);
+  x.estimate.message_spread = a.estimate.message_spread;
+  x.estimate.variance_spread = a.estimate.variance_spread;  // no error is added twice
+  x.estimate.peak = std::min(x.estimate.peak, a.estimate.peak * static_cast<double>(terms));
   return x;
 }
 

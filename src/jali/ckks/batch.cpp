@@ -30,8 +30,7 @@ Ciphertext Evaluator::stack(const Ciphertext& a, const Ciphertext& b) const {
     copy_rows(*impl_->ring, out.parts[c], 0, a.parts[c], 0, a.batch());
     copy_rows(*impl_->ring, out.parts[c], a.batch(), b.parts[c], 0, b.batch());
   }
-  out.estimate.variance = std::max(a.estimate.variance, b.estimate.variance);
-  out.estimate.message = std::max(a.estimate.message, b.estimate.message);
+  out.estimate.cover(b.estimate);
   return out;
 }
 

@@ -60,8 +60,7 @@ Ciphertext stack(const Evaluator& evaluator, std::span<const Ciphertext* const> 
   Ciphertext out = shell(first);
   out.packing.batched = true;
   for (const Ciphertext* input : inputs) {
-    out.estimate.variance = std::max(out.estimate.variance, input->estimate.variance);
-    out.estimate.message = std::max(out.estimate.message, input->estimate.message);
+    out.estimate.cover(input->estimate);
   }
   for (std::size_t part = 0; part < first.parts.size(); ++part) {
     ring::Poly all = ring.make(first.parts[part].primes(), batch);

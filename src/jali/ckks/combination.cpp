@@ -71,9 +71,8 @@ double integer_multiple(const Evaluator::Impl& impl, const Combination::Multiple
                         double enlarged, std::optional<Estimate>& sum) {
   const double wanted = m.factor * (scale / m.x->scale) * enlarged, factor = std::nearbyint(wanted);
   Estimate term =
-      impl.noise.multiply_constant(m.x->estimate, std::fabs(m.factor), std::fabs(factor));
-  term.variance +=
-      impl.scale_error_variance(m.x->estimate.message, m.x->scale * std::fabs(factor - wanted), 0);
+      impl.noise.multiply_constant(impl.known(*m.x), std::fabs(m.factor), std::fabs(factor));
+  term += impl.scale_mismatch(m.x->estimate, m.x->scale * std::fabs(factor - wanted), 0);
   sum = sum ? impl.noise.add(*sum, term) : term;
   return factor;
 }
@@ -122,13 +121,7 @@ Ciphertext Evaluator::combine_rescale(const Combination& c, int level, double sc
         "a product's scale is not that of the sum, nor half of it");
     terms.products.push_back({a->parts[0].view(), a->parts[1].view(), b->parts[0].view(),
                               b->parts[1].view(), integer == 2});
-    Estimate term = impl.noise.multiply(a->estimate, a->scale, b->estimate, b->scale);
-    if (a == b) {  // as in square
-      const double message = a->estimate.message * a->scale;
-      const double power = 2 * message * message;
-      if (power > 0 && a->estimate.variance > 0) term.variance += power * a->estimate.variance;
-    }
-    term = impl.noise.multiply_constant(term, factor, integer);
+    const Estimate term = impl.noise.multiply_constant(impl.product(*a, *b), factor, integer);
     estimate = estimate ? impl.noise.add(*estimate, term) : term;
     out.log_slots = std::max({out.log_slots, a->log_slots, b->log_slots});
   }
@@ -177,7 +170,7 @@ Ciphertext Evaluator::combine_rescale(const Combination& c, int level, double sc
   if (const double re = std::nearbyint(c.constant.real() * scale); re != 0) {
     impl.require_room(re, level);
     terms.constant = ring::residues(ring, primes, re);
-    impl.add_constant(*estimate, c.constant.real());
+    impl.add_constant(*estimate, c.constant.real(), scale);
   }
   out.estimate = *estimate;
 

@@ -44,10 +44,12 @@ void Evaluator::Impl::require_room(double constant, int level) const {
   });
 }
 
-void Evaluator::Impl::add_constant(Estimate& estimate, std::complex<double> b) const {
-  // Rounding of the constant touches one coefficient of N, at most twice.
-  estimate = noise.add(estimate, {0, std::abs(b)});
-  estimate.variance += noise.encoding_variance() * 2 / static_cast<double>(params->n());
+void Evaluator::Impl::add_constant(Estimate& estimate, std::complex<double> b, double scale) const {
+  const params::Noise rounded = noise.constant(std::abs(b), scale);
+  const params::Lineage lineage = estimate.lineage;
+  estimate =
+      noise.add(estimate, {rounded.variance, std::abs(b), std::abs(b), rounded.bound, /*noise=*/0});
+  estimate.lineage = lineage;
 }
 
 Ciphertext Evaluator::add_scalar(const Ciphertext& a, std::complex<double> b) const {
@@ -69,7 +71,7 @@ Ciphertext Evaluator::add_scalar(const Ciphertext& a, std::complex<double> b) co
   for (std::size_t i = 1; i < a.parts.size(); ++i) {
     out.parts.push_back(impl_->ring->copy(a.parts[i]));
   }
-  impl_->add_constant(out.estimate, b);
+  impl_->add_constant(out.estimate, b, a.scale);
   return out;
 }
 
@@ -86,8 +88,8 @@ Ciphertext Evaluator::multiply_scalar(const Ciphertext& a, std::complex<double> 
   }
   out.scale = a.scale * scale;
   const double rounding = std::hypot(re - b.real() * scale, im - b.imag() * scale);
-  out.estimate = impl_->noise.multiply_constant(a.estimate, std::abs(b), std::hypot(re, im));
-  out.estimate.variance += impl_->scale_error_variance(a.estimate.message, a.scale * rounding, 0);
+  out.estimate = impl_->noise.multiply_constant(out.estimate, std::abs(b), std::hypot(re, im));
+  out.estimate += impl_->scale_mismatch(a.estimate, a.scale * rounding, 0);
   return out;
 }
 
@@ -101,7 +103,7 @@ Ciphertext Evaluator::multiply_integer(const Ciphertext& a, std::int64_t b) cons
     out.parts.push_back(std::move(product));
   }
   const double magnitude = std::fabs(static_cast<double>(b));
-  out.estimate = impl_->noise.multiply_constant(a.estimate, magnitude, magnitude);
+  out.estimate = impl_->noise.multiply_constant(out.estimate, magnitude, magnitude);
   return out;
 }
 

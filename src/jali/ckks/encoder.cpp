@@ -43,6 +43,12 @@ double root_mean_square(std::span<const Complex> values) {
   return values.empty() ? 0 : std::sqrt(sum / static_cast<double>(values.size()));
 }
 
+double largest_modulus(std::span<const Complex> values) {
+  double largest = 0;
+  for (const Complex& z : values) largest = std::max(largest, std::abs(z));
+  return largest;
+}
+
 }  // namespace
 
 Encoder::Encoder(CkksParamsPtr params, std::shared_ptr<const ring::Ring> ring)
@@ -121,6 +127,7 @@ Plaintext Encoder::encode(std::span<const Complex> values, std::size_t batch, in
   // Padding is part of the message: the mean is over all slots.
   const double slots = std::ldexp(1.0, log_slots) * static_cast<double>(batch);
   out.message = root_mean_square(values) * std::sqrt(static_cast<double>(values.size()) / slots);
+  out.peak = largest_modulus(values);
   return out;
 }
 
@@ -132,7 +139,7 @@ Plaintext Encoder::encode(std::span<const double> values, std::size_t batch, int
 
 std::vector<Complex> Encoder::decode(const Plaintext& plaintext) const {
   return decode(Plaintext{plaintext.params, ring_->copy(plaintext.poly), plaintext.level,
-                          plaintext.scale, plaintext.log_slots, plaintext.message});
+                          plaintext.scale, plaintext.log_slots, plaintext.message, plaintext.peak});
 }
 
 std::vector<Complex> Encoder::decode(Plaintext&& plaintext) const {

@@ -1,6 +1,8 @@
 #include "jali/ckks/encryptor.h"
 
+#include <array>
 #include <cmath>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -30,10 +32,13 @@ Ciphertext shell(const Plaintext& plaintext) {
   return out;
 }
 
-void check_magnitude(const Plaintext& plaintext, double magnitude) {
-  require<InvalidArgument>(std::isfinite(magnitude) && magnitude >= 0,
-                           "magnitude must be a finite number from 0");
-  check_declared(*plaintext.params, plaintext.message, magnitude);
+/// A number of its own for every encryption.
+params::Lineage fresh_lineage() {
+  std::array<std::uint8_t, sizeof(params::Lineage::root)> bytes;
+  random::os_fill(bytes);
+  std::uint64_t root = 0;
+  std::memcpy(&root, bytes.data(), bytes.size());
+  return params::lineage_of(root);
 }
 
 void check_same(const CkksParamsPtr& a, const CkksParamsPtr& b) {
@@ -43,13 +48,16 @@ void check_same(const CkksParamsPtr& a, const CkksParamsPtr& b) {
 
 }  // namespace
 
-void check_declared(const params::CkksParams& params, double largest, double magnitude) {
-  require<InvalidArgument>(!params.bootstrap() || largest <= params::kPeak * magnitude, [&] {
-    return "a number is above " + std::to_string(params::kPeak * magnitude) +
-           ", 8 times the declared magnitude, which bootstrapping would make another number of: "
-           "pass "
-           "magnitude=, the root mean square of this kind of numbers and at least an eighth of the "
-           "largest";
+void check_declared(double largest, const params::Declared& declared) {
+  const auto [magnitude, peak] = declared;
+  require<InvalidArgument>(
+      std::isfinite(magnitude) && magnitude >= 0 && std::isfinite(peak) && peak >= 0,
+      "magnitude and peak must be finite numbers from 0");
+  require<InvalidArgument>(largest <= peak, [&] {
+    return "a number is above the declared peak of " + std::to_string(peak) +
+           ": pass magnitude=, the root mean square of this kind of numbers, and peak=, the "
+           "largest that "
+           "any of them can be (8 times the magnitude unless it is given)";
   });
 }
 
@@ -58,8 +66,8 @@ SecretEncryptor::SecretEncryptor(std::shared_ptr<const rlwe::SecretKey> sk,
                                  const std::optional<random::Seed>& seed)
     : sk_(std::move(sk)), ring_(std::move(ring)), seeds_(seed, random::SeedSource::Order::bytes) {}
 
-Ciphertext SecretEncryptor::encrypt(const Plaintext& plaintext, double magnitude) {
-  check_magnitude(plaintext, magnitude);
+Ciphertext SecretEncryptor::encrypt(const Plaintext& plaintext, const params::Declared& declared) {
+  check_declared(plaintext.peak, declared);
   check_same(plaintext.params, sk_->params());
   const auto& ops = ring_->ops();
   const auto primes = plaintext.poly.primes();
@@ -79,7 +87,8 @@ Ciphertext SecretEncryptor::encrypt(const Plaintext& plaintext, double magnitude
   out.parts.push_back(std::move(b));
   out.parts.push_back(std::move(a));
   out.seed = uniform_seed;
-  out.estimate = params::NoiseModel(*out.params).fresh_secret(magnitude);
+  out.estimate = params::NoiseModel(*out.params).fresh_secret(declared, out.scale, out.log_slots);
+  out.estimate.lineage = fresh_lineage();
   return out;
 }
 
@@ -91,8 +100,8 @@ PublicEncryptor::PublicEncryptor(std::shared_ptr<const rlwe::PublicKey> pk,
       a_(rlwe::expand_a(*ring_, *pk_->params, *pk_)),
       seeds_(seed, random::SeedSource::Order::bytes) {}
 
-Ciphertext PublicEncryptor::encrypt(const Plaintext& plaintext, double magnitude) {
-  check_magnitude(plaintext, magnitude);
+Ciphertext PublicEncryptor::encrypt(const Plaintext& plaintext, const params::Declared& declared) {
+  check_declared(plaintext.peak, declared);
   check_same(plaintext.params, pk_->params);
   const auto& ops = ring_->ops();
   const auto primes = plaintext.poly.primes();
@@ -113,7 +122,8 @@ Ciphertext PublicEncryptor::encrypt(const Plaintext& plaintext, double magnitude
     out.parts.push_back(std::move(public_part));
   }
   ops.add(out.parts[0].view(), out.parts[0].view(), plaintext.poly.view());
-  out.estimate = params::NoiseModel(*out.params).fresh_public(magnitude);
+  out.estimate = params::NoiseModel(*out.params).fresh_public(declared, out.scale, out.log_slots);
+  out.estimate.lineage = fresh_lineage();
   return out;
 }
 
@@ -145,6 +155,7 @@ Plaintext Decryptor::decrypt(const Ciphertext& ciphertext) const {
   out.scale = ciphertext.scale;
   out.log_slots = ciphertext.log_slots;
   out.message = ciphertext.estimate.message;
+  out.peak = ciphertext.estimate.peak;
   return out;
 }
 

@@ -10,14 +10,12 @@
 
 namespace jali::ckks {
 
-// magnitude: the root mean square of the slots that the noise estimate shall assume. It travels with
-// the ciphertext in the clear, so it is declared beforehand and never computed from the data.
+// What is declared of the numbers is what estimates and bounds assume. It travels with the ciphertext in the clear, so it
+// is declared beforehand and never computed from the data. encrypt may be called from several threads.
 
-/// Throws InvalidArgument if the parameters bootstrap and the largest number is above kPeak times the declared
-/// magnitude. Says nothing of its size.
-void check_declared(const params::CkksParams& params, double largest, double magnitude);
+/// Throws InvalidArgument if the largest number is above the declared peak. Says nothing of its size.
+void check_declared(double largest, const params::Declared& declared);
 
-// encrypt may be called from several threads; it holds the slots' root mean square to check_declared.
 // seed: empty, so that every encryption draws its randomness from the operating system and keeps nothing of it;
 // a given one makes encryptions reproducible, for tests. A process that was forked then repeats them, and
 // two messages under one seed are open to everybody (random::SeedSource).
@@ -27,7 +25,7 @@ class SecretEncryptor {
  public:
   SecretEncryptor(std::shared_ptr<const rlwe::SecretKey> sk, std::shared_ptr<const ring::Ring> ring,
                   const std::optional<random::Seed>& seed = std::nullopt);
-  Ciphertext encrypt(const Plaintext& plaintext, double magnitude = 1);
+  Ciphertext encrypt(const Plaintext& plaintext, const params::Declared& declared = {});
 
  private:
   std::shared_ptr<const rlwe::SecretKey> sk_;
@@ -40,7 +38,7 @@ class PublicEncryptor {
  public:
   PublicEncryptor(std::shared_ptr<const rlwe::PublicKey> pk, std::shared_ptr<const ring::Ring> ring,
                   const std::optional<random::Seed>& seed = std::nullopt);
-  Ciphertext encrypt(const Plaintext& plaintext, double magnitude = 1);
+  Ciphertext encrypt(const Plaintext& plaintext, const params::Declared& declared = {});
 
  private:
   std::shared_ptr<const rlwe::PublicKey> pk_;

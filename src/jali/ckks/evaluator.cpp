@@ -92,7 +92,7 @@ Ciphertext Evaluator::Impl::shell(const Ciphertext& a) const {
   out.level = a.level;
   out.scale = a.scale;
   out.log_slots = a.log_slots;
-  out.estimate = a.estimate;
+  out.estimate = known(a);
   return out;
 }
 
@@ -100,12 +100,30 @@ ring::Poly Evaluator::Impl::like(const Ciphertext& a) const {
   return ring->make(a.parts[0].primes(), a.batch());
 }
 
-double Evaluator::Impl::scale_error_variance(double message, double scale_a, double scale_b) const {
-  // A relative difference d of the scales is an error d m scale in every slot; N coefficients share
-  // the slots' variance.
-  if (scale_a == scale_b || message == 0) return 0;  // of an infinite message, too
-  const double error = message * (scale_a - scale_b);
-  return error * error / static_cast<double>(params->n());
+Estimate Evaluator::Impl::known(const Estimate& a, double scale, int level) const {
+  Estimate out = a;
+  if (!params::fits(a, scale, params->level(level).log_q))
+    out.error = out.noise = params::kUnbounded;
+  return out;
+}
+
+Estimate Evaluator::Impl::product(const Ciphertext& a, const Ciphertext& b) const {
+  if (&a != &b || a.estimate.lineage.root != 0) {
+    return noise.multiply(known(a), a.scale, known(b), b.scale);
+  }
+  // The square of numbers of which nobody knows where they come from.
+  Estimate x = known(a);
+  x.lineage = params::lineage_of(1);
+  Estimate out = noise.multiply(x, a.scale, x, b.scale);
+  out.lineage = {};
+  return out;
+}
+
+Estimate Evaluator::Impl::known(const Plaintext& b) const {
+  const params::Noise rounded = noise.encoding(b.message, b.peak, b.scale, b.log_slots);
+  Estimate out{rounded.variance, b.message, b.peak, rounded.bound, /*noise=*/0};
+  out.lineage = params::lineage_of(b.message, b.peak);
+  return out;
 }
 
 void Evaluator::Impl::check_pair(int level_a, double scale_a, int level_b, double scale_b,

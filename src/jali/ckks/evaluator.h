@@ -150,10 +150,10 @@ class Evaluator {
                     std::span<const backend::WeightedSum> sums) const;
   Ciphertext reduce(const Extended& a) const;                   // division by P
   Ciphertext reduce_rescale(const Extended& a) const;           // division by P and one level
-  /// sum_k a[k] * diagonal[k], diagonals over the level's primes and P at `scale`.
+  /// sum_k a[k] * diagonal[k], diagonals over the level's primes and P at `scale`; message and peak: of their entries.
   Extended multiply_accumulate(std::span<const Extended* const> a,
                                std::span<const ring::Poly* const> diagonals, double scale,
-                               double message) const;
+                               double message, double peak) const;
   void add_inplace(Extended& a, const Extended& b) const;
   /// acc += the rotation of a, before division by P; only a's second part is divided on the way.
   void rotate_accumulate(Extended& acc, const Extended& a, int steps) const;

@@ -84,10 +84,21 @@ struct Evaluator::Impl {
   /// Throws where a constant of this size, scaled, does not fit the level.
   void require_room(double constant, int level) const;
   /// What a constant adds to what is known of a ciphertext.
-  void add_constant(Estimate& estimate, std::complex<double> b) const;
+  void add_constant(Estimate& estimate, std::complex<double> b, double scale) const;
   /// Division of a key switch's sum by P and the last primes of the level; out: the metadata before it.
   Ciphertext reduced(const rlwe::Accumulator& acc, Ciphertext out) const;
-  double scale_error_variance(double message, double scale_a, double scale_b) const;
+  /// What is known of an operand: without a bound where its numbers may not fit its level.
+  Estimate known(const Estimate& a, double scale, int level) const;
+  Estimate known(const Ciphertext& a) const { return known(a.estimate, a.scale, a.level); }
+  Estimate known(const Extended& a) const { return known(a.estimate, a.scale, a.level); }
+  /// What is known of a product of the two, which may be one.
+  Estimate product(const Ciphertext& a, const Ciphertext& b) const;
+  /// What is known of a plaintext as an operand.
+  Estimate known(const Plaintext& b) const;
+  /// Of b's numbers, at scale_b, where they are taken to be at scale_a.
+  params::Noise scale_mismatch(const Estimate& b, double scale_a, double scale_b) const {
+    return noise.scale_mismatch(b.message, b.peak, scale_a - scale_b);
+  }
 };
 
 }  // namespace jali::ckks

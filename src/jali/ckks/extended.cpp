@@ -16,7 +16,7 @@ Extended extended_shell(const Evaluator::Impl& impl, const Ciphertext& a) {
   out.level = a.level;
   out.scale = a.scale;
   out.log_slots = a.log_slots;
-  out.estimate = a.estimate;
+  out.estimate = impl.known(a);
   return out;
 }
 
@@ -81,7 +81,7 @@ Ciphertext Evaluator::rotate_hoisted(const Hoisted& a, int steps) const {
   impl_->ring->ops().automorphism_ntt(turned.view(), source.parts[0].view(), g);
   Ciphertext out = impl_->shell(source);
   out.parts = impl_->switcher.reduce_pair(acc.c0, acc.c1, source.level, &turned);
-  out.estimate = impl_->noise.rotate(source.estimate, source.level);
+  out.estimate = impl_->noise.rotate(out.estimate, source.level, g);
   return out;
 }
 
@@ -111,21 +111,23 @@ Extended Evaluator::rotate_extended(const Hoisted& a, int steps) const {
   out.c0 = std::move(acc.c0);
   out.c1 = std::move(acc.c1);
   // The division by P is still to come: its rounding is counted by reduce.
-  out.estimate.variance += impl_->noise.key_product_variance(source.level);
+  out.estimate += impl_->noise.key_product(source.level);
+  out.estimate.lineage = {};
   return out;
 }
 
 Rotation Evaluator::rotation(const Hoisted& a, int steps) const {
   check_hoisted(*impl_, a);
   const Ciphertext& source = *a.source;
-  Rotation out{&source, {}, source.scale, source.estimate};
+  Rotation out{&source, {}, source.scale, impl_->known(source)};
   out.view.c0 = source.parts[0].view();
   out.view.c1 = source.parts[1].view();
   out.view.g = ring::galois_element(impl_->params->n(), steps);
   if (out.view.g == 1) return out;
   out.view.ext = a.view();
   out.view.key = impl_->galois_key(out.view.g, source.level).view();
-  out.estimate.variance += impl_->noise.key_product_variance(source.level);
+  out.estimate += impl_->noise.key_product(source.level);
+  out.estimate.lineage = {};
   return out;
 }
 
@@ -149,8 +151,8 @@ Ciphertext Evaluator::reduce(const Extended& a) const {
   out.level = a.level;
   out.scale = a.scale;
   out.log_slots = a.log_slots;
-  out.estimate = a.estimate;
-  out.estimate.variance += impl_->noise.rescale_variance();
+  out.estimate = impl_->known(a);
+  out.estimate += impl_->noise.rounding();
   out.parts = impl_->switcher.reduce_pair(a.c0, a.c1, a.level);
   return out;
 }
@@ -165,21 +167,23 @@ Ciphertext Evaluator::reduce_rescale(const Extended& a) const {
   out.level = a.level - 1;
   out.scale = a.scale / ratio;
   out.log_slots = a.log_slots;
-  out.estimate = impl_->noise.rescale(a.estimate, ratio);
+  out.estimate = impl_->noise.rescale(impl_->known(a), ratio);
   out.parts = impl_->switcher.reduce_pair(a.c0, a.c1, a.level - 1);
   return out;
 }
 
 Extended Evaluator::multiply_accumulate(std::span<const Extended* const> a,
                                         std::span<const ring::Poly* const> diagonals, double scale,
-                                        double message) const {
+                                        double message, double peak) const {
   require<InvalidArgument>(!a.empty() && a.size() == diagonals.size(),
                            "multiply_accumulate needs one diagonal an operand, at least one");
   const Extended& first = *a[0];
   impl_->require_scale(first.scale * scale, first.level);
   Extended out = copy_shell(first);
   std::vector<backend::ConstView> c0, c1, plain;
-  Estimate sum{0, 0};
+  const params::Noise rounded = impl_->noise.encoding(message, peak, scale, a[0]->log_slots);
+  const Estimate diagonal{rounded.variance, message, peak, rounded.bound, /*noise=*/0};
+  std::optional<Estimate> sum;
   for (std::size_t k = 0; k < a.size(); ++k) {
     check_extended(*impl_, *a[k]);
     check_batches(first, *a[k]);
@@ -189,15 +193,16 @@ Extended Evaluator::multiply_accumulate(std::span<const Extended* const> a,
     c0.push_back(a[k]->c0.view());
     c1.push_back(a[k]->c1.view());
     plain.push_back(diagonals[k]->view());
-    sum = impl_->noise.add(
-        sum, impl_->noise.multiply_plain(a[k]->estimate, a[k]->scale, message, scale));
+    const Estimate weighed =
+        impl_->noise.multiply(impl_->known(*a[k]), a[k]->scale, diagonal, scale);
+    sum = sum ? impl_->noise.add(*sum, weighed) : weighed;
   }
   out.c0 = impl_->ring->make(first.c0.primes(), first.c0.batch());
   out.c1 = impl_->ring->make(first.c1.primes(), first.c1.batch());
   impl_->ring->ops().inner_product(out.c0.view(), c0, plain);
   impl_->ring->ops().inner_product(out.c1.view(), c1, plain);
   out.scale = first.scale * scale;
-  out.estimate = sum;
+  out.estimate = *sum;
   return out;
 }
 
@@ -259,13 +264,13 @@ void Evaluator::rotate_accumulate(Extended& acc, std::span<const Extended* const
   const bool accumulate = !acc.c0.empty();
   if (!accumulate) {
     acc = copy_shell(*turning[0]);
-    acc.estimate = {};
     acc.c0 = impl_->ring->make(turning[0]->c0.primes(), turning[0]->c0.batch());
     acc.c1 = impl_->ring->make(turning[0]->c1.primes(), turning[0]->c1.batch());
   }
   for (std::size_t k = 0; k < turning.size(); ++k) {
     Estimate rotated = turning[k]->estimate;
-    rotated.variance += impl_->noise.key_switch_variance(acc.level);
+    rotated += impl_->noise.key_switch(acc.level);
+    rotated.lineage = {};
     acc.estimate = k == 0 && !accumulate ? rotated : impl_->noise.add(acc.estimate, rotated);
   }
   rlwe::Accumulator sum{std::move(acc.c0), std::move(acc.c1)};

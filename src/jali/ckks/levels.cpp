@@ -24,8 +24,8 @@ Ciphertext Evaluator::rescale(const Ciphertext& a) const {
   if (a.parts.size() == 3) out.parts.push_back(impl_->switcher.reduce(a.parts[2], a.level - 1));
   out.level = a.level - 1;
   out.scale = a.scale / ratio;
-  out.estimate = impl_->noise.rescale(a.estimate, ratio);
-  if (a.parts.size() == 3) out.estimate.variance += impl_->noise.square_rescale_variance();
+  out.estimate = impl_->noise.rescale(out.estimate, ratio);
+  if (a.parts.size() == 3) out.estimate += impl_->noise.square_rounding();
   return out;
 }
 
@@ -106,10 +106,10 @@ Ciphertext Evaluator::adjust(const Ciphertext& a, int level, double scale, doubl
   out.scale = scale;
   // Together: the square of either may be no double.
   const double times = factor / ratio, exact = a.scale * times;
-  out.estimate = impl_->noise.multiply_constant(a.estimate, 1, times);
+  out.estimate = impl_->noise.multiply_constant(out.estimate, 1, times);
   out.estimate = impl_->noise.rescale(out.estimate, 1);
-  if (a.parts.size() == 3) out.estimate.variance += impl_->noise.square_rescale_variance();
-  out.estimate.variance += impl_->scale_error_variance(a.estimate.message, exact, scale);
+  if (a.parts.size() == 3) out.estimate += impl_->noise.square_rounding();
+  out.estimate += impl_->scale_mismatch(a.estimate, exact, scale);
   return out;
 }
 

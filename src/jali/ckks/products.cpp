@@ -25,7 +25,7 @@ Ciphertext Evaluator::multiply_plain(const Ciphertext& a, const Plaintext& b) co
   }
   out.scale = a.scale * b.scale;
   out.log_slots = std::max(a.log_slots, b.log_slots);
-  out.estimate = impl_->noise.multiply_plain(a.estimate, a.scale, b.message, b.scale);
+  out.estimate = impl_->noise.multiply(impl_->known(a), a.scale, impl_->known(b), b.scale);
   return out;
 }
 
@@ -42,7 +42,7 @@ static Ciphertext product_shell(const Evaluator::Impl& impl, const Ciphertext& a
   Ciphertext out = impl.shell(a);
   out.scale = a.scale * b.scale;
   out.log_slots = std::max(a.log_slots, b.log_slots);
-  out.estimate = impl.noise.multiply(a.estimate, a.scale, b.estimate, b.scale);
+  out.estimate = impl.product(a, b);
   return out;
 }
 
@@ -55,17 +55,7 @@ Ciphertext Evaluator::multiply(const Ciphertext& a, const Ciphertext& b) const {
   return out;
 }
 
-Ciphertext Evaluator::square(const Ciphertext& a) const {
-  Ciphertext out = multiply(a, a);
-  // The two cross terms m e are one and the same: their sum has four times the variance of one, not
-  // twice.
-  const double message = a.estimate.message * a.scale;
-  const double power = 2 * message * message;
-  if (power > 0 && a.estimate.variance > 0) {  // an infinity times nothing is no number
-    out.estimate.variance += power * a.estimate.variance;
-  }
-  return out;
-}
+Ciphertext Evaluator::square(const Ciphertext& a) const { return multiply(a, a); }
 
 Ciphertext Evaluator::relinearise(const Ciphertext& a) const {
   if (a.parts.size() == 2) return copy(a);
@@ -74,13 +64,14 @@ Ciphertext Evaluator::relinearise(const Ciphertext& a) const {
       impl_->switcher.switch_key(a.parts[2], a.level, impl_->relinearisation_key(a.level));
   Ciphertext out = impl_->shell(a);
   out.parts = impl_->switcher.reduce_pair(acc.c0, acc.c1, a.level, &a.parts[0], &a.parts[1]);
-  out.estimate = impl_->noise.relinearise(a.estimate, a.level);
+  out.estimate = impl_->noise.relinearise(out.estimate, a.level);
   return out;
 }
 
 Ciphertext Evaluator::Impl::reduced(const rlwe::Accumulator& acc, Ciphertext out) const {
   const double quotient = ratio(out.level, out.level - 1);
   require_scale(out.scale / quotient, out.level - 1);
+  out.estimate = known(out);
   out.parts = switcher.reduce_pair(acc.c0, acc.c1, out.level - 1);
   out.estimate = noise.relinearise_rescale(out.estimate, out.level, quotient);
   out.level -= 1;
@@ -114,7 +105,7 @@ Ciphertext Evaluator::automorphism(const Ciphertext& a, std::uint64_t element) c
   const auto& key = impl_->galois_key(element, a.level);
   Ciphertext out = impl_->shell(a);
   out.parts = impl_->switcher.rotate(a.parts[0], a.parts[1], element, a.level, key);
-  out.estimate = impl_->noise.rotate(a.estimate, a.level);
+  out.estimate = impl_->noise.rotate(out.estimate, a.level, element);
   return out;
 }
 

@@ -1,5 +1,6 @@
 #include "jali/ckks/program.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -58,7 +59,10 @@ void Program::check(std::size_t index, const Ciphertext& input) const {
   });
   require<InvalidArgument>(
       input.estimate.variance <= example.estimate.variance * kRounding &&
-          input.estimate.message <= example.estimate.message * kRounding,
+          input.estimate.message <= example.estimate.message * kRounding &&
+          input.estimate.error <= example.estimate.error * kRounding &&
+          input.estimate.noise <= example.estimate.noise * kRounding &&
+          input.estimate.peak <= example.estimate.peak * kRounding,
       [&] {
         return "input " + std::to_string(index) +
                " of the program has more noise or a larger magnitude than its example, for which "
@@ -88,7 +92,12 @@ std::vector<Ciphertext> Program::run(std::span<const Ciphertext* const> inputs) 
   }
   captured_->run();
   std::vector<Ciphertext> out;
-  for (const Ciphertext& a : outputs_) out.push_back(evaluator_->copy(a));
+  const bool derived =
+      std::ranges::all_of(inputs, [](const Ciphertext* x) { return x->estimate.derived; });
+  for (const Ciphertext& a : outputs_) {
+    out.push_back(evaluator_->copy(a));
+    out.back().estimate.derived = derived && a.estimate.derived;
+  }
   return out;
 }
 

@@ -81,7 +81,7 @@ Ciphertext Evaluator::raise(const Ciphertext& a, int level) const {
   ops.scale_down_pair(out.parts[0].view(), out.parts[1].view(), y0.view(), y1.view(), &addend,
                       nullptr);
   out.level = level;
-  out.estimate.variance += impl_->noise.encapsulation_variance();
+  out.estimate += impl_->noise.encapsulation();
   return out;
 }
 

@@ -13,11 +13,18 @@ using ring::Poly;
 
 enum class Sign { plus, minus };
 
-// The terms of a + a are not independent: noise and message double. (Those of a - a cancel: less than is said.)
-Estimate sum_estimate(const params::NoiseModel& noise, const Ciphertext& a, const Ciphertext& b,
+// The terms of a + a are not independent: noise and message double. Those of a - a cancel, which is not counted: they
+// are taken for independent.
+Estimate sum_estimate(const Evaluator::Impl& impl, const Ciphertext& a, const Ciphertext& b,
                       Sign sign) {
-  if (&a == &b && sign == Sign::plus) return noise.multiply_constant(a.estimate, 2, 2);
-  return noise.add(a.estimate, b.estimate);
+  const Estimate x = impl.known(a);
+  if (sign == Sign::minus) {
+    Estimate negative = impl.known(b);
+    negative.lineage.root = ~negative.lineage.root;  // other numbers, of which as much is known
+    if (impl.known(b).lineage.root == 0) negative.lineage = {};
+    return impl.noise.add(x, negative);
+  }
+  return &a == &b ? impl.noise.multiply_constant(x, 2, 2) : impl.noise.add(x, impl.known(b));
 }
 
 }  // namespace
@@ -50,8 +57,8 @@ static Ciphertext combine(const Evaluator::Impl& impl, const Ciphertext& a, cons
     out.parts.push_back(std::move(part));
   }
   out.log_slots = std::max(a.log_slots, b.log_slots);
-  out.estimate = sum_estimate(impl.noise, a, b, sign);
-  out.estimate.variance += impl.scale_error_variance(b.estimate.message, a.scale, b.scale);
+  out.estimate = sum_estimate(impl, a, b, sign);
+  out.estimate += impl.scale_mismatch(b.estimate, a.scale, b.scale);
   return out;
 }
 
@@ -87,9 +94,9 @@ void Evaluator::add_inplace(Ciphertext& a, const Ciphertext& b) const {
   }
   a.seed.reset();
   a.log_slots = std::max(a.log_slots, b.log_slots);
-  const double mismatch = impl_->scale_error_variance(b.estimate.message, a.scale, b.scale);
-  a.estimate = sum_estimate(impl_->noise, a, b, Sign::plus);
-  a.estimate.variance += mismatch;
+  const params::Noise mismatch = impl_->scale_mismatch(b.estimate, a.scale, b.scale);
+  a.estimate = sum_estimate(*impl_, a, b, Sign::plus);
+  a.estimate += mismatch;
 }
 
 static Ciphertext combine_plain(const Evaluator::Impl& impl, const Ciphertext& a,
@@ -108,9 +115,9 @@ static Ciphertext combine_plain(const Evaluator::Impl& impl, const Ciphertext& a
   out.parts.push_back(std::move(first));
   for (std::size_t i = 1; i < a.parts.size(); ++i) out.parts.push_back(impl.ring->copy(a.parts[i]));
   out.log_slots = std::max(a.log_slots, b.log_slots);
-  const Estimate plain{impl.noise.encoding_variance(), b.message};
-  out.estimate = impl.noise.add(a.estimate, plain);
-  out.estimate.variance += impl.scale_error_variance(b.message, a.scale, b.scale);
+  const Estimate plain = impl.known(b);
+  out.estimate = impl.noise.add(impl.known(a), plain);
+  out.estimate += impl.scale_mismatch(plain, a.scale, b.scale);
   return out;
 }
 

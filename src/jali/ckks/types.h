@@ -24,6 +24,7 @@ struct Plaintext {
   double scale = 1;
   int log_slots = 0;  // slots are repeated when fewer than N/2 (sparse packing)
   double message = 1;  // root mean square of the slots; as secret as they are
+  double peak = 0;  // the largest modulus of a slot; likewise
 };
 
 /// How the owner packed a ciphertext: what decryption shows of it. Operations of the evaluators work

@@ -176,7 +176,7 @@ CkksParamsPtr created(CkksLiteral literal, double precision_bits) {
   const auto entered = [](const CkksParams& of) {
     const double scale = of.level(0).log_q - of.bootstrap()->ratio_bits;
     const NoiseModel noise(of);
-    return noise.precision_bits({noise.encapsulation_variance(), 1}, std::exp2(scale));
+    return noise.precision_bits({noise.encapsulation().variance, 1}, std::exp2(scale));
   };
   if (b.order == BootstrapOrder::raise_first && params->word() != Word::w32 &&
       entered(*params) < precision_bits + 1) {

@@ -1,37 +1,165 @@
 // Derivations and sources: docs/noise.md.
 #include "jali/params/noise.h"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <limits>
+#include <numbers>
 
 namespace jali::params {
 
 namespace {
 
-// a b, and 0 where either is: figures that outgrow a double are infinite, and never no number.
+/// Half a unit in the last place of 1.
+constexpr double kDouble = 0x1p-53;
+
+/// Scales and ratios are doubles: a product, its division and what it is taken to be equal to are off by less.
+constexpr double kScales = 16 * kDouble;
+
+/// a b, and 0 where either is: averages that outgrow a double are infinite, and never no number.
 double times(double a, double b) { return a == 0 || b == 0 ? 0 : a * b; }
+
+/// Bounds stay numbers: what is not known to be bounded is not multiplied to infinity, nor by 0 to NaN.
+double saturated(double bound) { return bound < kUnbounded ? bound : kUnbounded; }
+
+double saturated_product(double a, double b) { return a == 0 || b == 0 ? 0 : saturated(a * b); }
+
+/// log2 of E x^(2k) / E[x^2]^k of a normal number: (2k - 1)!! = (2k)! / (2^k k!).
+double log2_normal_moment(double k) {
+  return (std::lgamma(2 * k + 1) - std::lgamma(k + 1)) / std::log(2.0) - k;
+}
+
+/// sqrt(E x^(2i + 2j) / (E x^(2i) E x^(2j))) for x a product of `degree` normal numbers.
+double moment_ratio(double i, double j, double degree) {
+  const double bits = log2_normal_moment(i + j) - log2_normal_moment(i) - log2_normal_moment(j);
+  return std::exp2(std::min(degree * bits / 2, 900.0));
+}
+
+/// Numbers of one root, wherever they were moved, and those in the same places.
+bool kin(const Lineage& a, const Lineage& b) { return a.root != 0 && a.root == b.root; }
+/// How many times larger; nothing is where there is nothing.
+double ratio(double spread, double average) {
+  return average > 0 && std::isfinite(average) && spread > average
+             ? std::min(spread / average, kUnbounded)
+             : 1;
+}
+
+bool same(const Lineage& a, const Lineage& b) { return kin(a, b) && a.turn == b.turn; }
+
+/// More is as good as this.
+std::uint32_t capped(std::uint64_t x) {
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(x, 1 << 16));
+}
+
+/// The finaliser of SplitMix64.
+std::uint64_t mix(std::uint64_t x) {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+/// Of what is made of both, in any order: a root of its own.
+Lineage joined(const Lineage& a, const Lineage& b, std::uint64_t degree) {
+  if (a.root == 0 || b.root == 0) return {};
+  const auto one = [&](const Lineage& l) { return mix(mix(l.root + l.power) + l.turn); };
+  const std::uint64_t root = mix(one(a) + one(b) + degree);
+  return {std::max<std::uint64_t>(root, 1), 1, 1, capped(degree), a.inputs | b.inputs};
+}
+
+std::uint64_t degree_of(const Lineage& a) { return std::uint64_t{a.degree} * a.power; }
 
 }  // namespace
 
+Lineage lineage_of(std::uint64_t root) {
+  return {std::max<std::uint64_t>(root, 1), 1, 1, 1, std::uint64_t{1} << (mix(root) & 63)};
+}
+
+Lineage lineage_of(double message, double peak) {
+  return lineage_of(
+      mix(mix(std::bit_cast<std::uint64_t>(message)) + std::bit_cast<std::uint64_t>(peak)));
+}
+
+Estimate& Estimate::operator+=(const Noise& added) {
+  const double spread = variance * variance_spread + added.variance;
+  variance += added.variance;
+  variance_spread = ratio(spread, variance);
+  error = saturated(error + added.bound);
+  if (added.random) noise = saturated(noise + added.bound);
+  return *this;
+}
+
+void Estimate::cover(const Estimate& other) {
+  variance = std::max(variance, other.variance);
+  message = std::max(message, other.message);
+  peak = std::max(peak, other.peak);
+  error = std::max(error, other.error);
+  noise = std::max(noise, other.noise);
+  derived = derived && other.derived;
+  if (!same(lineage, other.lineage)) lineage = {};
+  message_spread = std::max(message_spread, other.message_spread);
+  variance_spread = std::max(variance_spread, other.variance_spread);
+}
+
+// A slot is z = sum_i c_i zeta^i, zeta of order 2N. For any direction, sum_i Re(exp(i a) zeta^i)^2 = N / 2, so that with
+// independent sub-Gaussian c_i of variance proxy 1 the part of z in it is above t with probability at most
+// exp(-t^2 / N). Sixteen directions find all but cos(pi / 16) of |z|:
+//   P(some |slot| > tail sqrt(N)) <= 16 (N / 2) exp(-tail^2 cos^2(pi / 16)) = 2^-bits.
+// Uniform ternary numbers, centred binomial ones and roundings uniform in [-1/2, 1/2) have their variance as proxy.
+double slot_tail(int log_n, double bits) {
+  return std::sqrt(std::log(2.0) * (bits + 3 + log_n)) / std::cos(std::numbers::pi / 16);
+}
+
+bool fits(const Estimate& a, double scale, double log_q) {
+  const double phase = saturated_product(a.peak, scale) + a.error;
+  return phase < kUnbounded && std::log2(std::max(phase, 1.0)) < log_q - 1;
+}
+
 NoiseModel::NoiseModel(const CkksParams& params)
-    : n_(params.n()),
+    : tail_(slot_tail(params.log_n(), kSourceBits)),
+      n_(params.n()),
       h_(2.0 * static_cast<double>(params.n()) / 3.0),
       sigma_(params.error_std()),
       params_(&params) {}
 
 // c0 + c1 s = m + e.
-Estimate NoiseModel::fresh_secret(double message) const {
-  return {sigma_ * sigma_ + encoding_variance(), message};
+Estimate NoiseModel::fresh_secret(const Declared& declared, double scale, int log_slots) const {
+  Estimate out{0, declared.magnitude, declared.peak, 0, 0};
+  out += Noise{sigma_ * sigma_, tail_ * sigma_ * std::sqrt(static_cast<double>(n_))};
+  out += encoding(declared.magnitude, declared.peak, scale, log_slots);
+  return out;
 }
 
-// c0 + c1 s = m + v e_pk + e0 + e1 s, v and s uniform ternary.
-Estimate NoiseModel::fresh_public(double message) const {
-  return {sigma_ * sigma_ * (1 + 2 * h_) + encoding_variance(), message};
+// c0 + c1 s = m + v e_pk + e0 + e1 s, v and s uniform ternary: products of slots, each within its own bound.
+Estimate NoiseModel::fresh_public(const Declared& declared, double scale, int log_slots) const {
+  Estimate out = fresh_secret(declared, scale, log_slots);
+  const double both = 2 * sigma_ * sigma_ * h_;
+  out += Noise{both, 2 * tail_ * tail_ * sigma_ * std::sqrt(static_cast<double>(n_) * h_)};
+  return out;
 }
 
-double NoiseModel::encoding_variance() const { return 1.0 / 12; }
+// No coefficient is rounded by more than 1/2, and there are two for each slot: at most one unit for each of them in a
+// slot, whatever the numbers are. The transform rounds L times, each time within 5 units of 2^-53 of the vector's
+// Euclidean norm (a product of complex numbers and a sum; twiddles are rounded, too); the factor once more.
+Noise NoiseModel::encoding(double message, double peak, double scale, int log_slots) const {
+  const double rounds = log_slots + 2, slots = std::ldexp(1.0, log_slots);
+  const double doubles = kDouble * message * scale;
+  return {
+      1.0 / 12 + rounds * doubles * doubles / static_cast<double>(n_),
+      saturated(slots + 5 * kDouble * rounds * std::sqrt(slots) * saturated_product(peak, scale)),
+      false};
+}
 
-// (sum_j lift_j e_j) / P with lift_j uniform in [-D_j / 2, D_j / 2).
-double NoiseModel::key_product_variance(int level) const {
+// Rounded in two coefficients at most, the constant and that of X^(N/2).
+Noise NoiseModel::constant(double size, double scale) const {
+  const double doubles = kDouble * size * scale;
+  return {(1.0 / 6 + doubles * doubles) / static_cast<double>(n_), std::sqrt(0.5) + 2 * doubles,
+          false};
+}
+
+// (sum_j lift_j e_j) / P with lift_j uniform in [-D_j / 2, D_j / 2). With the lifts given, a slot is a sum of the e_j
+// weighed with the slots of lift_j, each at most tail sqrt(N / 12) D_j: tail times as much together.
+Noise NoiseModel::key_product(int level) const {
   const Level& l = params_->level(level);
   double sum = 0;
   std::size_t i = 0;
@@ -42,83 +170,200 @@ double NoiseModel::key_product_variance(int level) const {
     }
     sum += std::exp2(2 * (log_digit - params_->log_p()));
   }
-  return sum * static_cast<double>(n_) * sigma_ * sigma_ / 12;
+  const double n = static_cast<double>(n_), variance = sum * n * sigma_ * sigma_ / 12;
+  return {variance, tail_ * tail_ * std::sqrt(n * variance)};
 }
 
-double NoiseModel::key_switch_variance(int level) const {
-  return key_product_variance(level) + rescale_variance();
+Noise NoiseModel::key_switch(int level) const {
+  const Noise product = key_product(level), rounded = rounding();
+  return {product.variance + rounded.variance, product.bound + rounded.bound};
 }
 
 // r0 + r1 s, r uniform in [-1/2, 1/2).
-double NoiseModel::rescale_variance() const { return (1 + h_) / 12; }
+Noise NoiseModel::rounding() const {
+  const double one = tail_ * std::sqrt(static_cast<double>(n_) / 12);
+  return {(1 + h_) / 12, one * (1 + tail_ * std::sqrt(h_))};
+}
 
-// r2 s^2. (s^2)_k sums N/2 products 2 s_i s_j of variance 4 (2/3)^2: 8N/9 = 4h/3.
-double NoiseModel::square_rescale_variance() const {
-  return static_cast<double>(n_) * (4 * h_ / 3) / 12;
+// r2 s^2. (s^2)_k sums N/2 products 2 s_i s_j of variance 4 (2/3)^2: 8N/9 = 4h/3. A slot of s^2 is the square of one.
+Noise NoiseModel::square_rounding() const {
+  const double n = static_cast<double>(n_);
+  return {n * (4 * h_ / 3) / 12, tail_ * std::sqrt(n / 12) * tail_ * tail_ * h_};
 }
 
 // q_0 / P' and q_0 / P times the noise of a one-digit key, and both roundings: (1 + h_t) / 12 under the
-// sparse secret, (1 + h) / 12 under the dense one.
-double NoiseModel::encapsulation_variance() const {
-  if (!params_->bootstrap()) return 0;
+// sparse secret, (1 + h) / 12 under the dense one. A slot of the sparse secret is at most its weight.
+Noise NoiseModel::encapsulation() const {
+  if (!params_->bootstrap()) return {};
   double log_small = 0;
   for (PrimeIndex i : params_->sparse_p_primes()) {
     log_small += std::log2(static_cast<double>(params_->primes()[i]));
   }
-  const double log_q0 = params_->level(0).log_q;
-  const double key = static_cast<double>(n_) * sigma_ * sigma_ / 12;
-  return key * (std::exp2(2 * (log_q0 - log_small)) + std::exp2(2 * (log_q0 - params_->log_p()))) +
-         (1.0 + params_->bootstrap()->weight) / 12 + rescale_variance();
+  const double log_q0 = params_->level(0).log_q, weight = params_->bootstrap()->weight;
+  const double n = static_cast<double>(n_), key = n * sigma_ * sigma_ / 12;
+  const double small = std::exp2(log_q0 - log_small), large = std::exp2(log_q0 - params_->log_p());
+  const Noise dense = rounding();
+  return {key * (small * small + large * large) + (1 + weight) / 12 + dense.variance,
+          tail_ * tail_ * std::sqrt(n * key) * (small + large) +
+              tail_ * std::sqrt(n / 12) * (1 + weight) + dense.bound};
 }
 
+// An error of `difference` times the message in every slot; N coefficients share the slots' variance.
+Noise NoiseModel::scale_mismatch(double message, double peak, double difference) const {
+  const double error = times(message, difference);
+  return {error * error / static_cast<double>(n_), saturated_product(peak, std::fabs(difference)),
+          false};
+}
+
+// The same numbers add up; others by their squares. Bounds add up always.
 Estimate NoiseModel::add(const Estimate& a, const Estimate& b) const {
-  return {a.variance + b.variance, std::hypot(a.message, b.message)};
+  Estimate out;
+  if (same(a.lineage, b.lineage) && a.lineage.power == b.lineage.power) {
+    out.message = a.message + b.message;
+  } else {
+    out.message = std::hypot(a.message, b.message);
+  }
+  if (same(a.lineage, b.lineage)) {
+    const double deviation = std::sqrt(a.variance) + std::sqrt(b.variance);
+    out.variance = deviation * deviation;
+  } else {
+    out.variance = a.variance + b.variance;
+  }
+  out.lineage =
+      same(a.lineage, b.lineage) && a.lineage.power == b.lineage.power
+          ? a.lineage
+          : joined(a.lineage, b.lineage, std::max(degree_of(a.lineage), degree_of(b.lineage)));
+  // If different numbers were equal, those of one vector too (Cauchy and Schwarz). Those of which nobody knows where they
+  // come from, as the terms of linear transforms, are not.
+  const double ma = a.message * a.message_spread, mb = b.message * b.message_spread;
+  const double va = a.variance * a.variance_spread, vb = b.variance * b.variance_spread;
+  const bool known = a.lineage.root != 0 && b.lineage.root != 0;
+  const double deviation = std::sqrt(va) + std::sqrt(vb);
+  out.message_spread = ratio(known ? ma + mb : std::hypot(ma, mb), out.message);
+  out.variance_spread = ratio(known ? deviation * deviation : va + vb, out.variance);
+  out.peak = saturated(a.peak + b.peak);
+  out.error = saturated(a.error + b.error);
+  out.noise = saturated(a.noise + b.noise);
+  out.derived = a.derived && b.derived;
+  return out;
 }
 
-// e = m1 e2 + m2 e1 + e1 e2, slot by slot; slots have N times the coefficients' variance.
+// e = m1 e2 + m2 e1 + e1 e2, slot by slot; slots have N times the coefficients' variance. For powers i and j of one
+// x both are multiples of x^(i + j - 1) times the error of x, so that they add up. What else is expected takes |x|
+// for constant, as it is for signs. If x is normal with root mean square m, E x^(2i + 2j) = r(i, j)^2 E[x^(2i)] E[x^(2j)],
+// and the deviation of m1 e2 is
+//   sqrt(E[x^(2i) x^(2j - 2)]) j dev(e) = r(i, j - 1) m1 dev(e2).
 Estimate NoiseModel::multiply(const Estimate& a, double sa, const Estimate& b, double sb) const {
-  const double ma = a.message * sa;
-  const double mb = b.message * sb;
-  const double variance = times(ma * ma, b.variance) + times(mb * mb, a.variance) +
-                          static_cast<double>(n_) * times(a.variance, b.variance);
-  return {variance, times(a.message, b.message)};
-}
-
-Estimate NoiseModel::multiply_plain(const Estimate& a, double sa, double message, double sb) const {
-  return multiply(a, sa, {encoding_variance(), message}, sb);
+  Estimate out;
+  out.peak = saturated_product(a.peak, b.peak);
+  if (same(a.lineage, b.lineage)) {
+    out.lineage = a.lineage;
+    out.lineage.power = capped(std::uint64_t{a.lineage.power} + b.lineage.power);
+  } else {
+    out.lineage = joined(a.lineage, b.lineage, degree_of(a.lineage) + degree_of(b.lineage));
+  }
+  struct Average {
+    double message, variance;
+  };
+  // one: whether the factors are powers i and j of the same numbers; degree: of so many normal ones, or 0.
+  const auto average = [&](const Average& x, const Average& y, bool one, double i, double j,
+                           double degree) -> Average {
+    const auto r = [&](double k, double l) { return one ? moment_ratio(k, l, degree) : 1; };
+    const double first =
+        times(std::min(times(x.message, r(i, j - 1)), a.peak) * sa, std::sqrt(y.variance));
+    const double second =
+        times(std::min(times(y.message, r(j, i - 1)), b.peak) * sb, std::sqrt(x.variance));
+    const double sum = one ? (first + second) * (first + second) : first * first + second * second;
+    return {std::min(times(times(x.message, y.message), r(i, j)), out.peak),
+            sum + static_cast<double>(n_) * times(x.variance, y.variance)};
+  };
+  const Average expected = average({a.message, a.variance}, {b.message, b.variance},
+                                   same(a.lineage, b.lineage), a.lineage.power, b.lineage.power, 0);
+  // Of normal numbers, those of one vector equal to each other; products that share a factor are taken for powers of it.
+  const bool powers = kin(a.lineage, b.lineage);
+  const bool shared = powers || (a.lineage.inputs & b.lineage.inputs) != 0;
+  const Average spread =
+      average({times(a.message, a.message_spread), times(a.variance, a.variance_spread)},
+              {times(b.message, b.message_spread), times(b.variance, b.variance_spread)}, shared,
+              static_cast<double>(powers ? a.lineage.power : degree_of(a.lineage)),
+              static_cast<double>(powers ? b.lineage.power : degree_of(b.lineage)),
+              powers ? a.lineage.degree : 1);
+  out.message = expected.message;
+  out.variance = expected.variance;
+  out.message_spread = ratio(spread.message, expected.message);
+  out.variance_spread = ratio(spread.variance, expected.variance);
+  const double pa = saturated_product(a.peak, sa), pb = saturated_product(b.peak, sb);
+  out.error = saturated(saturated_product(pa, b.error) + saturated_product(pb, a.error) +
+                        saturated_product(a.error, b.error) +
+                        kScales * saturated_product(out.peak, sa * sb));
+  // What is multiplied is the message with all of its error.
+  out.noise = std::min(out.error, saturated(saturated_product(pa + a.error, b.noise) +
+                                            saturated_product(pb + b.error, a.noise)));
+  out.derived = a.derived && b.derived;
+  return out;
 }
 
 Estimate NoiseModel::multiply_constant(const Estimate& a, double factor_abs,
                                        double integer_abs) const {
-  return {times(times(a.variance, integer_abs), integer_abs), times(a.message, factor_abs)};
+  Estimate out = a;
+  out.variance = times(times(a.variance, integer_abs), integer_abs);
+  out.message = times(a.message, factor_abs);
+  out.peak = saturated_product(a.peak, factor_abs);
+  out.error = saturated_product(a.error, integer_abs);
+  out.noise = saturated_product(a.noise, integer_abs);
+  return out;
 }
 
 Estimate NoiseModel::relinearise(const Estimate& a, int level) const {
-  return {a.variance + key_switch_variance(level), a.message};
+  Estimate out = a;
+  out += key_switch(level);
+  return out;
 }
 
-Estimate NoiseModel::rotate(const Estimate& a, int level) const { return relinearise(a, level); }
+Estimate NoiseModel::rotate(const Estimate& a, int level, std::uint64_t galois_element) const {
+  Estimate out = relinearise(a, level);
+  out.lineage.turn = out.lineage.turn * galois_element % (2 * n_);
+  return out;
+}
 
 Estimate NoiseModel::relinearise_rescale(const Estimate& a, int level, double ratio) const {
-  return rescale({a.variance + key_product_variance(level), a.message}, ratio);
+  Estimate out = a;
+  out += key_product(level);
+  return rescale(out, ratio);
 }
 
 Estimate NoiseModel::rescale(const Estimate& a, double ratio) const {
-  return {a.variance / (ratio * ratio) + rescale_variance(), a.message};
+  Estimate out = a;
+  out.variance /= ratio * ratio;
+  out.error /= ratio;
+  out.noise /= ratio;
+  out += rounding();
+  return out;
 }
 
-// The real part of a slot has half of the slot's variance.
+// The real part of a slot has half of the slot's variance. Decoding rounds to doubles, as encoding does.
 double NoiseModel::precision_bits(const Estimate& a, double scale) const {
-  return std::log2(scale) - std::log2(static_cast<double>(n_) * a.variance / 2) / 2;
+  const double doubles = kDouble * a.message, rounds = params_->log_n() + 1;
+  constexpr double kMost = 8;  // 1.5 bits of a standard deviation
+  const double variance = a.variance * std::max(1.0, a.variance_spread / kMost);
+  const double noise = std::sqrt(static_cast<double>(n_) * variance) / scale;
+  return -std::log2(std::hypot(noise, doubles * std::sqrt(rounds))) + 0.5;
 }
 
-// A slot's error z is circular Gaussian, P(|z| > t) = exp(-t^2 / E|z|^2), E|z|^2 = N var / scale^2;
-// over N/2 slots: t^2 = E|z|^2 ln(2) (kappa + log2(N / 2)).
-double NoiseModel::worst_case_slot_error(const Estimate& a, double scale,
-                                         double log2_inverse_probability) const {
-  const double n = static_cast<double>(n_);
-  return std::sqrt(n * a.variance * std::log(2.0) * (log2_inverse_probability + std::log2(n / 2))) /
-         scale;
+double NoiseModel::worst_case_error(const Estimate& a, double scale, int level) const {
+  if (a.error >= kUnbounded || !fits(a, scale, params_->level(level).log_q)) {
+    return std::numeric_limits<double>::infinity();
+  }
+  const double rounds = params_->log_n() + 1, slots = static_cast<double>(n_) / 2;
+  const double error = a.error / scale;
+  return error + 5 * kDouble * rounds * std::sqrt(slots) * (a.peak + error);
+}
+
+double NoiseModel::worst_case_noise(const Estimate& a, double scale, int level) const {
+  if (a.noise >= kUnbounded || !fits(a, scale, params_->level(level).log_q)) {
+    return std::numeric_limits<double>::infinity();
+  }
+  return a.noise / scale;
 }
 
 }  // namespace jali::params

@@ -14,15 +14,15 @@ namespace jali::random {
 // x of deviation s and y of deviation t = 8, both discrete Gaussians over Z, x + z y is one of
 // deviation sqrt(s^2 + z^2 t^2) up to a factor in [(1-e)/(1+e), (1+e)/(1-e)] a point, if
 //   z^2 / s^2 + 1 / t^2 <= 2 pi / eta_e(Z)^2,   eta_e(Z)^2 <= ln(2 (1 + 1/e)) / pi;
-// for e = 2^-64 the right side is 0.438, so that z <= 0.649 s is enough. Distance of a sum of up to
-// 26 terms: each term's table costs at most 76 entries * 2^-64 (rounding) and each sum 2^-63, in
-// all below 26 * 78 * 2^-64 < 2^-52.
+// for e = 2^-112 the right side is 0.252, so that z <= 0.486 s is enough. Distance of a sum of up to
+// 32 terms: each term's table costs at most 110 entries * 2^-128 (rounding) and each sum 2^-111, in
+// all below 32 * 2^-110 = 2^-105.
 // Everything that depends on a secret is integer arithmetic without branches or look-ups.
 
 namespace {
 
 constexpr double kBaseStd = 8;
-constexpr double kMaxRatio = 0.649;
+constexpr double kMaxRatio = 0.486;
 
 struct Plan {
   std::vector<std::int64_t> factors;  // of the terms; the first is 1
@@ -50,28 +50,36 @@ double gaussian_std(double std) { return make_plan(std).std; }
 
 void sample_gaussian(Prng& prng, double std, std::span<std::int64_t> out) {
   __extension__ using Wide = __int128;
+  __extension__ using Bits = unsigned __int128;
   constexpr std::size_t kChunk = 256;
-  constexpr std::size_t kLanes = 16;  // independent counts that stay in registers
+  constexpr std::size_t kLanes = 8;  // independent counts that stay in registers
   constexpr Wide kMax = std::numeric_limits<std::int64_t>::max();
   const Plan plan = make_plan(std);
-  SecretArray<std::uint64_t, kChunk> raw;
+  SecretArray<std::uint64_t, 2 * kChunk> raw;
   SecretArray<std::int64_t, kChunk> small;
   SecretArray<Wide, kChunk> sum;
   while (!out.empty()) {
     const std::size_t count = std::min(kChunk, out.size());
     for (std::size_t i = 0; i < count; ++i) sum[i] = 0;
     for (const std::int64_t factor : plan.factors) {
-      raw.fill(prng, count);
-      for (std::size_t i = count; i < kChunk; ++i) raw[i] = 0;
+      raw.fill(prng, 2 * count);
+      for (std::size_t i = 2 * count; i < 2 * kChunk; ++i) raw[i] = 0;
       for (std::size_t i = 0; i < count; i += kLanes) {
-        // |x| is the number of tail probabilities above 63 random bits; bit 63 is the sign.
-        std::uint64_t size[kLanes] = {}, bits[kLanes];
-        for (std::size_t j = 0; j < kLanes; ++j) bits[j] = raw[i + j] << 1 >> 1;
-        for (const std::uint64_t tail : kGaussianTail) {
-          for (std::size_t j = 0; j < kLanes; ++j) size[j] += (bits[j] - tail) >> 63;
+        // |x| is the number of tail probabilities above 127 random bits; bit 127 is the sign.
+        std::uint64_t size[kLanes] = {};
+        Bits bits[kLanes];
+        for (std::size_t j = 0; j < kLanes; ++j) {
+          const std::uint64_t* word = &raw[2 * (i + j)];
+          bits[j] = Bits{word[1] << 1 >> 1} << 64 | word[0];
+        }
+        for (const auto& [high, low] : kGaussianTail) {
+          const Bits tail = Bits{high} << 64 | low;
+          for (std::size_t j = 0; j < kLanes; ++j) {
+            size[j] += static_cast<std::uint64_t>((bits[j] - tail) >> 127);
+          }
         }
         for (std::size_t j = 0; j < kLanes; ++j) {
-          const std::uint64_t minus = std::uint64_t{0} - (raw[i + j] >> 63);
+          const std::uint64_t minus = std::uint64_t{0} - (raw[2 * (i + j) + 1] >> 63);
           small[i + j] = static_cast<std::int64_t>((size[j] ^ minus) - minus);
         }
       }
@@ -84,6 +92,23 @@ void sample_gaussian(Prng& prng, double std, std::span<std::int64_t> out) {
     }
     out = out.subspan(count);
   }
+}
+
+// The same convolution once more, with z = 2^shift at most a quarter of the low part's deviation.
+int sample_wide_gaussian(Prng& prng, double std, std::span<std::int64_t> low,
+                         std::span<std::int64_t> high) {
+  require<InvalidArgument>(std > 0 && std <= kMaxWideStd && low.size() == high.size(),
+                           "the standard deviation of wide noise must lie in (0, 2^108]");
+  if (std <= 0x1p56) {
+    sample_gaussian(prng, std, low);
+    std::fill(high.begin(), high.end(), 0);
+    return 0;
+  }
+  constexpr int kShift = 50;
+  constexpr double kLow = 0x1p52;
+  sample_gaussian(prng, kLow, low);
+  sample_gaussian(prng, std::ldexp(std, -kShift), high);
+  return kShift;
 }
 
 }  // namespace jali::random

@@ -64,9 +64,14 @@ void sample_sparse_ternary(Prng& prng, std::size_t weight, std::span<std::int64_
 inline constexpr double kErrorStd = 3.24037034920393;
 void sample_error(Prng& prng, std::span<std::int64_t> out);
 /// Discrete Gaussian over the integers for noise flooding, of standard deviation gaussian_std(std)
-/// >= std; within statistical distance 2^-52 a coefficient (2^-49 above 2^59, where values beyond
+/// >= std; within statistical distance 2^-105 a coefficient up to 2^59 (2^-49 above, where values beyond
 /// the range of 64 bits are clamped). Throws InvalidArgument unless 0 < std <= 2^60.
 void sample_gaussian(Prng& prng, double std, std::span<std::int64_t> out);
+/// low + 2^k high, a discrete Gaussian of at least this standard deviation, and within 2^-103 of it; returns k, 0 where high
+/// is zero. Throws InvalidArgument unless 0 < std <= kMaxWideStd.
+inline constexpr double kMaxWideStd = 0x1p108;
+int sample_wide_gaussian(Prng& prng, double std, std::span<std::int64_t> low,
+                         std::span<std::int64_t> high);
 /// The standard deviation that sample_gaussian really gives: 8 for std <= 8, else in
 /// [std, std (1 + 8 / std + 32 / std^2)].
 double gaussian_std(double std);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <string>
 
 #include "jali/base/checked.h"
@@ -83,13 +84,14 @@ Bytes to_bytes(const Plaintext& plaintext) {
   const CkksParams& params = params_of(plaintext.params);
   const Shape shape{plaintext.level, plaintext.log_slots, plaintext.poly.batch(), plaintext.scale};
   require<InvalidArgument>(problem(shape, params) == nullptr, "cannot write this plaintext");
-  require<InvalidArgument>(is_magnitude(plaintext.message),
+  require<InvalidArgument>(is_magnitude(plaintext.message) && is_magnitude(plaintext.peak),
                            "cannot write this plaintext: its magnitude is not finite");
   const auto& primes = params.level(shape.level).primes;
   Writer writer(Kind::plaintext, params.hash(),
-                kShapeBytes + 8 + packed_poly_bytes(params, primes, shape.batch));
+                kShapeBytes + 16 + packed_poly_bytes(params, primes, shape.batch));
   write_shape(writer, shape, params);
   writer.f64(plaintext.message);
+  writer.f64(plaintext.peak);
   write_poly(writer, params, primes, shape.batch, plaintext.poly);
   return writer.finish();
 }
@@ -105,6 +107,7 @@ Plaintext from_bytes(Input bytes, const CkksParamsPtr& params, const ring::Ring&
   out.log_slots = shape.log_slots;
   out.scale = shape.scale;
   out.message = reader.magnitude("its message magnitude");
+  out.peak = reader.magnitude("its largest number");
   out.poly = read_poly(reader, ring, *params, params->level(shape.level).primes, shape.batch);
   reader.finish();
   return out;
@@ -140,16 +143,21 @@ Bytes to_bytes(const Ciphertext& x) {
           (!x.seed || x.parts.size() == 2) && x.packing.length <= std::size_t{1} << x.log_slots,
       "cannot write this ciphertext: its level, scale, parts or length are out of range");
   const auto& primes = params.level(shape.level).primes;
-  require<InvalidArgument>(is_magnitude(x.estimate.variance) && is_magnitude(x.estimate.message),
+  require<InvalidArgument>(is_magnitude(x.estimate.variance) && is_magnitude(x.estimate.message) &&
+                               is_magnitude(x.estimate.peak) && is_magnitude(x.estimate.error) &&
+                               is_magnitude(x.estimate.noise),
                            "cannot write this ciphertext: its noise estimate is not finite");
   const std::size_t sent = x.seed ? 1 : x.parts.size();
   Writer writer(Kind::ciphertext, params.hash(),
-                kShapeBytes + 64 + sent * packed_poly_bytes(params, primes, shape.batch));
+                kShapeBytes + 88 + sent * packed_poly_bytes(params, primes, shape.batch));
   write_shape(writer, shape, params);
   writer.u8(static_cast<std::uint8_t>(x.parts.size()));
   writer.u8(x.seed ? 1 : 0);
   writer.f64(x.estimate.variance);
   writer.f64(x.estimate.message);
+  writer.f64(x.estimate.peak);
+  writer.f64(x.estimate.error);
+  writer.f64(x.estimate.noise);
   writer.u32(x.packing.length);
   writer.u8((x.packing.batched ? kBatched : 0) | (x.packing.complex_values ? kComplex : 0) |
             (x.packing.padded ? kPadded : 0));
@@ -181,6 +189,15 @@ Ciphertext from_bytes(Input bytes, const CkksParamsPtr& params, const ring::Ring
   reader.check(parts == 2 || (parts == 3 && !seeded), "its number of parts is wrong");
   out.estimate.variance = reader.magnitude("its noise estimate");
   out.estimate.message = reader.magnitude("its message magnitude");
+  out.estimate.peak = reader.magnitude("the bound on its numbers");
+  out.estimate.error = reader.magnitude("the bound on its error");
+  out.estimate.noise = reader.magnitude("the bound on its noise");
+  reader.check(out.estimate.noise <= out.estimate.error, "its noise is larger than its error");
+  out.estimate.derived = false;
+  // The checksum at the end says which bytes these are.
+  std::uint64_t root = 0;
+  std::memcpy(&root, bytes.last(sizeof(root)).data(), sizeof(root));
+  out.estimate.lineage = params::lineage_of(root);
   out.packing.length = reader.u32();
   reader.check(out.packing.length <= std::size_t{1} << out.log_slots,
                "its vectors are longer than its slots");
