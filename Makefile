@@ -75,11 +75,11 @@ lint: build ## layers, headers, formats, clang-tidy, ruff, mypy
 	@$(call logged,tools/lint.sh $(RELEASE) $(JOBS)) $(call or_say,'make format' mends formats; the rest is named above)
 
 cpp-test: build ## the C++ tests
-	@$(call logged,tools/ctest.sh $(RELEASE) $(JOBS) $(call share,-LE long)) \
+	@$(call logged,$(call share,,JALI_PROGRAMS=40000 )tools/ctest.sh $(RELEASE) $(JOBS) $(call share,-LE long)) \
 	  $(call or_say,repeat one test with $(RELEASE)/tests/ROOM/test_ROOM --gtest_filter=NAME)
 
 py-test: build ## the Python tests
-	@$(call logged,python -m pytest $(call share,-m 'not long')) \
+	@$(call logged,$(call share,,JALI_FUZZ_SECONDS=$(FUZZ_SECONDS) )python -m pytest $(call share,-m 'not long')) \
 	  $(call or_say,repeat one test with .venv/bin/python -m pytest -k NAME)
 
 docs-test: build ## every code block of the documents and every script of examples/

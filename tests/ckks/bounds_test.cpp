@@ -7,7 +7,7 @@
 namespace jali::testing {
 namespace {
 
-/// JALI_PROGRAMS: how many programs; `make check` runs 100,000.
+/// JALI_PROGRAMS: how many programs a word; `make check` runs 40,000.
 int programs() {
   const char* text = std::getenv("JALI_PROGRAMS");
   return text == nullptr ? 1500 : std::max(1, std::atoi(text));

@@ -62,14 +62,14 @@ void Staging::copy_in(void* to, const void* host, std::size_t bytes) {
 
 void Staging::copy_out(void* host, const void* from, std::size_t bytes) {
   std::lock_guard lock(mutex_);
-  // One piece crosses the bus while the one before is copied on the host.
-  const std::byte* pending = nullptr;
+  // One piece crosses the bus while the one before is copied on the host. It may be what was decrypted.
   std::size_t pending_at = 0, pending_count = 0;
   const auto drain = [&](Slot& slot) {
     stream_->check(
         stream_->ask(device::Call::synchronize, [&] { return cudaEventSynchronize(slot.done); }),
         "download");
-    std::memcpy(static_cast<std::byte*>(host) + pending_at, pending, pending_count);
+    std::memcpy(static_cast<std::byte*>(host) + pending_at, slot.data, pending_count);
+    wipe(slot.data, pending_count);
   };
   Slot* last = nullptr;
   for (std::size_t at = 0; at < bytes; at += kBytes) {
@@ -85,7 +85,6 @@ void Staging::copy_out(void* host, const void* from, std::size_t bytes) {
     stream_->check(cudaEventRecord(slot.done, stream_->main()), "cudaEventRecord");
     if (last != nullptr) drain(*last);
     last = &slot;
-    pending = static_cast<const std::byte*>(slot.data);
     pending_at = at;
     pending_count = count;
   }

@@ -21,7 +21,7 @@ class Staging {
 
   /// Returns when `host` may change: the bytes are on their way.
   void copy_in(void* to, const void* host, std::size_t bytes);
-  /// Returns when the bytes are there.
+  /// Returns when the bytes are there, and nowhere else on the host.
   void copy_out(void* host, const void* from, std::size_t bytes);
 
  private:
