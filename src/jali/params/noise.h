@@ -9,16 +9,15 @@
 
 namespace jali::params {
 
-/// So many times the declared magnitude is the most that a number may be where parameters bootstrap. Of 2^17 Gaussian
-/// numbers none is above 8 times their root mean square but with probability 2^-32.
+/// The peak of numbers of which the root mean square alone is declared, in units of that. Of 2^17 Gaussian numbers none is
+/// above 8 times their root mean square but with probability 2^-32.
 inline constexpr double kPeak = 8;
 
 /// A bound of this size says that nothing is known; bounds do not grow beyond it.
 inline constexpr double kUnbounded = 1e300;
 
-/// Every bound on an error holds but with probability 2^-128. Each source of noise may be beyond its own bound with
-/// probability 2^-160, which leaves room for 2^32 sources in what one ciphertext came from.
-inline constexpr double kBoundBits = 128;
+/// Each source of noise is beyond its own bound with probability at most 2^-160. A bound on an error that came from 2^32
+/// sources holds but with probability 2^-128.
 inline constexpr double kSourceBits = 160;
 
 /// What the owner of the numbers declares of them, beforehand and never computed from the data.
@@ -27,8 +26,8 @@ struct Declared {
   double peak = kPeak;  // none of them is larger
 
   Declared() = default;
-  Declared(double rms)
-      : Declared(rms, kPeak * rms) {}  // NOLINT: the usual declaration is one number
+  // NOLINTNEXTLINE(google-explicit-constructor): the usual declaration is one number
+  Declared(double rms) : Declared(rms, kPeak * rms) {}
   Declared(double rms, double largest) : magnitude(rms), peak(largest) {}
 };
 
@@ -59,8 +58,7 @@ Lineage lineage_of(double message, double peak);
 /// What is publicly known of a ciphertext. It travels with it in the clear: it depends on declared
 /// magnitudes and on the operations alone, never on the encrypted data.
 struct Estimate {
-  double variance =
-      0;  // of one coefficient of the error, in units of the scaled integers, expected
+  double variance = 0;  // of one coefficient of the error, in scaled integers, expected
   double message = 1;   // root mean square of the slots, in message units, expected
   double peak = kUnbounded;  // no slot of the message is larger, in message units
   double error = kUnbounded;  // no slot of the error is larger, in units of the scaled integers
