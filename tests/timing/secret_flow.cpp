@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "client.h"
+#include "jali/ckks/release.h"
 #include "jali/wire/secret.h"
 
 namespace jali::timing {
@@ -66,6 +67,7 @@ class Cases {
     for (const int level : {params_->top(), params_->top() / 2, 0}) {
       for (const int log_slots : {kLogN - 1, 3}) decryption(level, log_slots);
     }
+    release();
     bytes();
   }
 
@@ -152,6 +154,31 @@ class Cases {
               return all_hidden(values.data(), values.size() * sizeof(Complex));
             });
     }
+  }
+
+  // What is decrypted is garbage here, and refused, after the noise is in it.
+  void release() {
+    const auto sk = hidden_key();
+    ckks::Ciphertext c;
+    c.params = params_;
+    c.level = params_->top();
+    c.scale = params_->level(c.level).scale;
+    c.log_slots = 3;
+    c.estimate = params::NoiseModel(*params_).fresh_secret({1, 8}, c.scale, c.log_slots);
+    const auto primes = params_->level(c.level).primes;
+    for (int part = 0; part < 2; ++part) {
+      c.parts.push_back(rlwe::expand_uniform(*ring_, fresh_seed(random_), 0, primes));
+    }
+    check(label_ + "release", [&] {
+      try {
+        const ckks::Decryptor decryptor(sk, ring_);
+        const ckks::ReleasePolicy policy{.origin = ckks::BoundOrigin::derived,
+                                         .statistical_bits = 20};
+        ckks::release(decryptor, encoder_, *ring_, c, policy, hidden_seed());
+      } catch (const InvalidArgument&) {
+      }
+      return true;
+    });
   }
 
   void bytes() {

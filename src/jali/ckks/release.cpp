@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <string>
 
+#include "jali/base/declassify.h"
 #include "jali/base/error.h"
 #include "jali/base/secret_vector.h"
 #include "jali/random/secret_seed.h"
@@ -151,6 +152,7 @@ std::vector<std::complex<double>> release(const Decryptor& decryptor, const Enco
         random::SeedSource(seed, random::SeedSource::Order::streams).next());
   ring.to_ntt(plaintext.poly);
   std::vector<std::complex<double>> slots = encoder.decode(std::move(plaintext));
+  declassify(slots.data(), slots.size() * sizeof(slots[0]));  // from here on they may be shared
   // With the noise in it, so that a refusal tells no more than the result would.
   const std::size_t count = std::size_t{1} << ciphertext.log_slots;
   const double most = p.largest * (1 + 0x1p-20) + p.error_bound +
