@@ -15,11 +15,12 @@ for level in range(params.depth, -1, -1):
     entry = params.level(level)
     print(f"level {level}: log2 Q = {entry.log_q:6.1f}, scale = 2^{np.log2(entry.scale):.4f}")
 
-# Estimates of noise assume numbers of about 1 in size unless another magnitude is declared: they
-# travel in the clear, and must not depend on the data.
+# Estimates of noise assume numbers of about 1 in size, none above 8, unless another magnitude and another
+# peak are declared: they travel in the clear, and must not depend on the data. Of the 8th power of numbers that
+# may be as large as 8 little is known; the peak says that these are not.
 rng = np.random.default_rng()
 values = rng.choice([-1, 1], params.slots) * rng.uniform(0.9, 1.1, params.slots)
-x = server.bind(client.encrypt(values))
+x = server.bind(client.encrypt(values, peak=1.1))
 assert x.level == params.depth
 
 # A product takes one level: its scale, the product of two scales, is divided by one level's modulus.

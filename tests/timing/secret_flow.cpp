@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "client.h"
+#include "jali/base/error.h"
 #include "jali/ckks/release.h"
 #include "jali/wire/secret.h"
 
