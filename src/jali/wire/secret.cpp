@@ -1,5 +1,6 @@
 #include "jali/wire/secret.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -42,11 +43,14 @@ namespace {
 
 // A uniform ternary secret has N/3 coefficients of each kind, give or take: by Hoeffding any of the three counts is
 // further than t from it with probability at most 6 exp(-2 t^2 / N), which is 2^-128 for this t.
-bool plausible(std::size_t n, std::size_t plus, std::size_t minus) {
+/// 0, or 1 if a count is further; a difference below 0 has its highest bit set.
+std::uint64_t implausible(std::uint64_t n, std::uint64_t plus, std::uint64_t minus) {
   const auto count = static_cast<double>(n);
   const double t = std::sqrt(count * (128 + std::log2(6.0)) * std::numbers::ln2 / 2);
-  const auto off = [&](std::size_t x) { return std::abs(static_cast<double>(x) - count / 3); };
-  return (off(plus) <= t) & (off(minus) <= t) & (off(n - plus - minus) <= t);
+  const auto least = static_cast<std::uint64_t>(std::max(0.0, std::ceil(count / 3 - t)));
+  const auto most = static_cast<std::uint64_t>(std::floor(count / 3 + t));
+  const auto off = [&](std::uint64_t x) { return ((x - least) | (most - x)) >> 63; };
+  return off(plus) | off(minus) | off(n - plus - minus);
 }
 
 }  // namespace
@@ -69,7 +73,7 @@ rlwe::SecretKey secret_from_bytes(std::span<const std::uint8_t> bytes,
     s[k] = static_cast<std::int64_t>(code & 1) - static_cast<std::int64_t>(code >> 1);
   }
   // One answer for both, so that it says nothing else about the key.
-  const unsigned refused = invalid | static_cast<unsigned>(!plausible(s.size(), plus, minus));
+  const std::uint64_t refused = invalid | implausible(s.size(), plus, minus);
   declassify(refused);
   reader.check(refused == 0, "it is not a uniform ternary secret");
   charge_poly(reader, ring, params->all_primes().size(), 1);
