@@ -50,7 +50,7 @@ void check_same(const CkksParamsPtr& a, const CkksParamsPtr& b) {
 }  // namespace
 
 void check_declared(double largest, const params::Declared& declared) {
-  const auto [magnitude, peak] = declared;
+  const double magnitude = declared.magnitude, peak = declared.peak;
   require<InvalidArgument>(
       std::isfinite(magnitude) && magnitude >= 0 && std::isfinite(peak) && peak >= 0,
       "magnitude and peak must be finite numbers from 0");
