@@ -359,7 +359,7 @@ constexpr Operation kOperationsOfAll[] = {
                                                                 primes, scale, x.log_slots);
        const ring::Poly* diagonals[] = {&diagonal, &diagonal};
        const ckks::Extended product =
-           r.ev().multiply_accumulate(both, diagonals, scale, r.in.number());
+           r.ev().multiply_accumulate(both, diagonals, scale, r.in.number(), r.in.number());
        r.keep(r.ev().reduce(r.in.once_in(2) ? sum : product));
        r.keep(r.ev().reduce_rescale(r.in.once_in(2) ? sum : product));
      }},
