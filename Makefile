@@ -133,12 +133,12 @@ sanitize: asan ## the C++ tests under AddressSanitizer and UndefinedBehaviorSani
 	  $(call or_say,the sanitizer's report is above)
 
 # The programs whose tests start threads; the brief share: the pools of threads and of memory, and seeds, without the
-# tests that hold every operation to an oracle, which is slow there.
+# tests that hold every operation to an oracle, which is slow there. ThreadSanitizer does not follow threads across a fork.
 TSAN := build/tsan
 TSAN_TESTS = backend_cpu base device random $(call share,,api backend_cross backend_trace ckks)
 tsan: .venv/tools ## the concurrent C++ tests under ThreadSanitizer
 	$(call sanitizing,$(TSAN),thread,,$(TSAN_TESTS:%=test_%))
-	@$(call logged,$(call share,GTEST_FILTER='-*Agrees*:*Keeps*:*Folds*' )tools/ctest.sh $(TSAN) $(JOBS) \
+	@$(call logged,GTEST_FILTER='-*Fork*$(call share,:*Agrees*:*Keeps*:*Folds*)' tools/ctest.sh $(TSAN) $(JOBS) \
 	  $(call programs,$(TSAN_TESTS))) \
 	  $(call or_say,the sanitizer's report is above)
 
