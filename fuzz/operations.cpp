@@ -326,7 +326,8 @@ constexpr Operation kOperationsOfAll[] = {
     {"raise",
      [](Run& r) {
        const Ciphertext& x = r.any();
-       r.keep(r.ev().raise(x, r.world.o.params->depth() + r.level()));
+       const int level = r.level(), depth = r.world.o.params->depth();
+       r.keep(r.ev().raise(x, level < depth ? depth + level : level));
      }},
     {"rotate",
      [](Run& r) {

@@ -74,7 +74,8 @@ class CkksParams : public std::enable_shared_from_this<CkksParams> {
   /// Those that with_depth was asked of, or these; and the level there that has all primes of one here.
   const CkksParams& whole() const { return whole_ ? *whole_ : *this; }
   int whole_level(int level) const {
-    return level <= depth() ? level : level + whole().depth() - depth();
+    // A level that is not there is none there either.
+    return level <= depth() || level > top() ? level : level + whole().depth() - depth();
   }
 
   /// The literal with every choice written in: log_n, word, dnum. create() of it gives the same
