@@ -143,7 +143,7 @@ tsan: .venv/tools ## the concurrent C++ tests under ThreadSanitizer
 	  $(call or_say,the sanitizer's report is above)
 
 fuzz: asan ## every loader fuzzed for FUZZ_SECONDS (by libFuzzer where there is clang)
-	@$(call logged,tools/fuzz.sh $(ASAN) $(FUZZ_SECONDS) $(JOBS)) \
+	@$(call logged,tools/fuzz.sh $(ASAN) $(FUZZ_SECONDS) $(JOBS) $(call share,1)) \
 	  $(call or_say,the input that failed is under $(ASAN)/findings)
 
 # Optimised as a release, but that memcheck is told where a secret may decide (base/declassify.h).

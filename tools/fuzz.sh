@@ -1,17 +1,19 @@
 #!/usr/bin/env bash
-# Runs every fuzz target of a build folder, JOBS at a time. Usage: tools/fuzz.sh BUILD SECONDS JOBS
+# Runs every fuzz target of a build folder, JOBS at a time. Usage: tools/fuzz.sh BUILD SECONDS JOBS [SEED]
+# With a seed every run tries the same inputs from the start, as many as the seconds allow.
 set -euo pipefail
-export build=$1 seconds=$2
+export build=$1 seconds=$2 seed=${4:-}
 jobs=$3
 
 mkdir -p $build/findings
 run_one() {
   target=$1 name=$(basename "$1")
   corpus=$build/corpus/$name
+  [ -z "$seed" ] || rm -rf "$corpus"
   mkdir -p "$corpus"
   seeds=fuzz/corpus/${name#fuzz_}
   [ -d "$seeds" ] || seeds=
-  if "$target" -max_total_time="$seconds" -max_len=131072 -rss_limit_mb=2048 -timeout=60 -print_final_stats=1 -verbosity=0 \
+  if "$target" -max_total_time="$seconds" -max_len=131072 -rss_limit_mb=2048 -timeout=60 -print_final_stats=1 -verbosity=0 ${seed:+-seed=$seed} \
       -artifact_prefix="$build/findings/$name-" "$corpus" $seeds >"$build/$name.log" 2>&1; then
     echo "$name: ok, $(grep -o 'number_of_executed_units: .*' "$build/$name.log" | grep -o '[0-9]*') inputs"
   else
