@@ -70,7 +70,10 @@ def test_ci_runs_make_test_and_installs_what_it_needs(
         apt_get='echo "apt-get $*"\n',
         id="echo 0\n",
         ccache="",
-        **{"c++": "", "clang++": f"exit {clang}\n"},
+        **{
+            "c++": "",
+            "clang++": f"while read -r _; do :; done\nexit {clang}\n",
+        },  # reads the program
     )
     for tool in ("bash", "dirname"):
         (tmp_path / "bin" / tool).symlink_to(f"/bin/{tool}")
