@@ -1,6 +1,7 @@
 // Hoisting: many automorphisms of one ciphertext share its digits, and sums of their results share
 // one division by P (Halevi and Shoup 2018; Bossuat et al. 2021, "double hoisting").
 #include <algorithm>
+#include <cmath>
 
 #include "jali/base/error.h"
 #include "jali/ckks/evaluator.h"
@@ -177,6 +178,9 @@ Extended Evaluator::multiply_accumulate(std::span<const Extended* const> a,
                                         double message, double peak) const {
   require<InvalidArgument>(!a.empty() && a.size() == diagonals.size(),
                            "multiply_accumulate needs one diagonal an operand, at least one");
+  require<InvalidArgument>(
+      std::isfinite(message) && message >= 0 && std::isfinite(peak) && peak >= 0,
+      "message and peak of the diagonals must be finite numbers from 0");
   const Extended& first = *a[0];
   impl_->require_scale(first.scale * scale, first.level);
   Extended out = copy_shell(first);
