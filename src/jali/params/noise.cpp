@@ -125,7 +125,7 @@ NoiseModel::NoiseModel(const CkksParams& params)
 
 // c0 + c1 s = m + e.
 Estimate NoiseModel::fresh_secret(const Declared& declared, double scale, int log_slots) const {
-  Estimate out{0, declared.magnitude, declared.peak, 0, 0};
+  Estimate out{0, declared.magnitude + 0.0, declared.peak + 0.0, 0, 0};  // -0 has no bytes
   out += Noise{sigma_ * sigma_, tail_ * sigma_ * std::sqrt(static_cast<double>(n_))};
   out += encoding(declared.magnitude, declared.peak, scale, log_slots);
   return out;
