@@ -133,7 +133,9 @@ sanitize: asan ## the C++ tests under AddressSanitizer and UndefinedBehaviorSani
 	  $(call or_say,the sanitizer's report is above)
 
 # The programs whose tests start threads; the brief share: the pools of threads and of memory, and seeds, without the
-# tests that hold every operation to an oracle, which is slow there. ThreadSanitizer does not follow threads across a fork.
+# tests that hold every operation to an oracle, which is slow there. ThreadSanitizer does not follow threads across a
+# fork. It also reports a fork's own order of locks: a fork takes all of them under one lock (base/at_fork.cpp), which
+# makes any order safe, but ThreadSanitizer does not take that lock into account.
 TSAN := build/tsan
 TSAN_TESTS = backend_cpu base device random $(call share,,api backend_cross backend_trace ckks)
 tsan: .venv/tools ## the concurrent C++ tests under ThreadSanitizer

@@ -69,15 +69,16 @@ bool parse_device(const std::string& device) {
 Params preset(const std::string& name, const std::string& word, const std::string& device) {
   const bool on_gpu = parse_device(device);
   const auto wanted = parse_word(word);
+  const Checkpoint checkpoint = interrupts();
   nb::gil_scoped_release release;
   params::CkksLiteral literal = params::preset(name, wanted);
   // The preset's sizes for a word depend on it: the request is the name.
-  if (!on_gpu || literal.word) return {params::CkksParams::create(literal)};
+  if (!on_gpu || literal.word) return {params::CkksParams::create(literal, checkpoint)};
   struct Named {
     std::optional<Word> word;
   };
   return {with_gpu_word(Named{}, [&](const Named& n) {
-    return params::CkksParams::create(params::preset(name, n.word));
+    return params::CkksParams::create(params::preset(name, n.word), checkpoint);
   })};
 }
 
@@ -93,6 +94,7 @@ struct Asked {
 
 Params create(const Asked& a) {
   const bool on_gpu = parse_device(a.device);
+  const Checkpoint checkpoint = interrupts();
   if (a.bootstrap) {
     require<InvalidArgument>(
         !a.depth && !a.dnum && a.integer_bits == 10.0,
@@ -110,10 +112,10 @@ Params create(const Asked& a) {
     request.name = a.name;
     nb::gil_scoped_release release;
     if (on_gpu && !request.word) {
-      return {
-          with_gpu_word(request, [](const auto& r) { return params::create_with_bootstrap(r); })};
+      return {with_gpu_word(
+          request, [&](const auto& r) { return params::create_with_bootstrap(r, checkpoint); })};
     }
-    return {params::create_with_bootstrap(request)};
+    return {params::create_with_bootstrap(request, checkpoint)};
   }
   require<InvalidArgument>(
       !a.precision_bits && !a.levels_after && !a.iterations && a.order == "raise_first",
@@ -132,9 +134,10 @@ Params create(const Asked& a) {
   literal.name = a.name;
   nb::gil_scoped_release release;
   if (on_gpu && !literal.word) {
-    return {with_gpu_word(literal, [](const auto& l) { return params::CkksParams::create(l); })};
+    return {with_gpu_word(
+        literal, [&](const auto& l) { return params::CkksParams::create(l, checkpoint); })};
   }
-  return {params::CkksParams::create(literal)};
+  return {params::CkksParams::create(literal, checkpoint)};
 }
 
 /// With what is wrong by name, where nanobind would print the whole signature.

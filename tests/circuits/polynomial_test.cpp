@@ -1,5 +1,6 @@
 #include "jali/circuits/polynomial.h"
 
+#include <limits>
 #include <map>
 #include <numbers>
 
@@ -274,6 +275,16 @@ TEST(Polynomial, GivenScalesAndConstants) {
   EXPECT_EQ(constant.level, c.level);
   EXPECT_LE(jali::testing::max_error(world.decrypt(constant), std::vector<Complex>(x.size(), 0.75)),
             1e-9);
+  // A constant is written at a scale, too.
+  EXPECT_EQ(evaluate(*world.evaluator, y, {{0.75}, Basis::power}).scale,
+            world.params->level(y.level).scale);
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const double bad : {-scale, kNan, kInfinity, 1e-300, 1e300}) {
+    EXPECT_THROW(evaluate(*world.evaluator, c, p, bad), InvalidArgument) << bad;
+    EXPECT_THROW(evaluate(*world.evaluator, c, {{0.75}, Basis::power}, bad), InvalidArgument)
+        << bad;
+  }
 }
 
 TEST(Polynomial, SaysWhatIsMissing) {

@@ -40,6 +40,7 @@ def test_signals_are_heard_while_the_core_works() -> None:
     out = run(
         WORLD
         + dedent("""
+        import contextlib
         heard = 0
         def count(*_):
             global heard
@@ -47,7 +48,11 @@ def test_signals_are_heard_while_the_core_works() -> None:
         signal.signal(signal.SIGALRM, count)
         wide = server.bind(client.encrypt(np.ones((8, params.slots)), level=params.bootstrap_level))
         many = server.program(lambda a: a.bootstrap(), wide)
+        def refused():
+            with contextlib.suppress(jali.InsecureParams):
+                ckks.Params.create(bootstrap=True, levels_after=100, precision_bits=50, iterations=2)
         long = {
+            "parameters": refused,
             "keys": lambda: client.evaluation_keys(range(1, 100)),
             "prepare": works["prepare"],
             "set-up": works["set-up"],
@@ -67,7 +72,7 @@ def test_signals_are_heard_while_the_core_works() -> None:
         """),
         600,
     )
-    assert out.split() == ["keys", "prepare", "set-up", "bootstrap", "program"]
+    assert out.split() == ["parameters", "keys", "prepare", "set-up", "bootstrap", "program"]
 
 
 def test_what_was_interrupted_works_on() -> None:

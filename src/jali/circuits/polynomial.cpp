@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "jali/base/error.h"
+#include "jali/ckks/scale.h"
 
 namespace jali::circuits {
 namespace {
@@ -347,10 +348,15 @@ Ciphertext evaluate(const Evaluator& evaluator, Ciphertext&& x, const Polynomial
            ": Params.create(depth=" + std::to_string(depth + needed - x.level) +
            ") would be enough";
   });
-  const double target = scale > 0 ? scale : evaluator.params()->level(x.level - needed).scale;
+  const params::Level& last = evaluator.params()->level(x.level - needed);
+  require<InvalidArgument>(scale == 0 || ckks::is_plausible_scale(scale, last), [&] {
+    return "a polynomial's scale is 0 (that of its level) or between 2^-64 and 2^" +
+           std::to_string(static_cast<int>(last.log_q) + 64) + ", not " + std::to_string(scale);
+  });
+  const double target = scale == 0 ? last.scale : scale;
   if (p.degree() == 0) {
     Ciphertext zero = evaluator.multiply_integer(x, 0);
-    if (scale > 0) zero.scale = scale;
+    zero.scale = target;
     return evaluator.add_scalar(zero, p.coefficients[0]);
   }
   Ciphertext u;

@@ -81,13 +81,13 @@ class PolynomialPlan {
 };
 
 /// p(x) on every slot; x of two parts at any level and scale. The result lies plan.depth_needed()
-/// levels lower, at exactly that level's canonical scale, or at `scale` when it is given.
+/// levels lower, at exactly that level's canonical scale, or at `scale` if that is not 0.
 /// The estimate is that of inputs at the ends of the interval (of 1 and -1, or of the declared root
 /// mean square, for powers), where errors grow most: pessimistic by up to a bit and a half a level for
 /// inputs spread evenly.
 /// A constant polynomial takes no level and does not hide its value (it depends on no input).
-/// Throws DepthExhausted with the depth that would be enough, KeyMissing without a
-/// relinearisation key.
+/// Throws DepthExhausted with the depth that would be enough, KeyMissing without a relinearisation key,
+/// InvalidArgument for a scale that no ciphertext of that level may have (ckks/scale.h).
 ckks::Ciphertext evaluate(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
                           const PolynomialPlan& plan, double scale = 0);
 /// The same of an x that is not needed any more.

@@ -158,10 +158,10 @@ namespace {
 
 /// Where primes of whole words are few, q_0 is larger than was asked for. Coefficients to slots starts at this scale and
 /// takes as many bits more (of 32-bit words boot_levels does so).
-CkksParamsPtr created(CkksLiteral literal, double precision_bits) {
+CkksParamsPtr created(CkksLiteral literal, double precision_bits, const Checkpoint& checkpoint) {
   BootstrapLiteral& b = *literal.bootstrap;
   const double wanted = b.cts_bits;
-  CkksParamsPtr params = CkksParams::create(literal);
+  CkksParamsPtr params = CkksParams::create(literal, checkpoint);
   // More bits may be made of other primes, and q_0 with them.
   double given = 1;
   for (int tries = 0; tries < 4 && params->word() != Word::w32; ++tries) {
@@ -169,7 +169,7 @@ CkksParamsPtr created(CkksLiteral literal, double precision_bits) {
     if (surplus <= given) break;
     given = surplus;
     b.cts_bits = std::min(tenths(wanted + surplus / b.cts_levels), 120.0);
-    params = CkksParams::create(literal);
+    params = CkksParams::create(literal, checkpoint);
   }
   // P' is of primes that are there, and may be two bits below q_0. Raised first, its key's noise meets in slots: where
   // that shows, a level of slots to coefficients has the prime for it, three bits above q_0.
@@ -183,7 +183,7 @@ CkksParamsPtr created(CkksLiteral literal, double precision_bits) {
     b.stc_bits = std::max(b.stc_bits, tenths(params->level(0).log_q + 3));
     const auto other = [&]() -> CkksParamsPtr {
       try {
-        return CkksParams::create(literal);
+        return CkksParams::create(literal, checkpoint);
       } catch (const Error&) {
         return nullptr;  // no room for it, or no prime: the estimate says what is left
       }
@@ -195,7 +195,7 @@ CkksParamsPtr created(CkksLiteral literal, double precision_bits) {
 
 }  // namespace
 
-CkksParamsPtr create_with_bootstrap(const BootstrapRequest& request) {
+CkksParamsPtr create_with_bootstrap(const BootstrapRequest& request, const Checkpoint& checkpoint) {
   require<InvalidArgument>(request.iterations >= 1 && request.iterations <= 4,
                            "iterations must be 1 to 4");
   const int most_bits = std::min(30 * request.iterations + 2, kMostPrecision);
@@ -212,18 +212,18 @@ CkksParamsPtr create_with_bootstrap(const BootstrapRequest& request) {
       "scale_bits must be 15 to 120");
   const double precision = application_bits(request);
   if (request.log_n != 0) {
-    return created(bootstrap_literal(request, request.log_n), precision);
+    return created(bootstrap_literal(request, request.log_n), precision, checkpoint);
   }
   require<InvalidArgument>(request.security != 0,
                            "security 0 leaves nothing to choose log_n by: give log_n");
   for (int log_n = 15; log_n < kMaxLogN; ++log_n) {
     try {
-      return created(bootstrap_literal(request, log_n), precision);
+      return created(bootstrap_literal(request, log_n), precision, checkpoint);
     } catch (const InsecureParams&) {
       continue;  // a larger ring holds more
     }
   }
-  return created(bootstrap_literal(request, kMaxLogN), precision);
+  return created(bootstrap_literal(request, kMaxLogN), precision, checkpoint);
 }
 
 }  // namespace jali::params

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "jali/base/checkpoint.h"
 #include "jali/params/ckks_params.h"
 
 namespace jali::params {
@@ -27,7 +28,8 @@ struct BootstrapRequest {
 /// standard deviation of the error's real part is at most 2^-precision_bits on random vectors, and what
 /// the sine is off stays below that for every vector. Throws InsecureParams or InvalidArgument, saying
 /// what would fit; also where scale_bits cannot hold the precision.
-CkksParamsPtr create_with_bootstrap(const BootstrapRequest& request);
+CkksParamsPtr create_with_bootstrap(const BootstrapRequest& request,
+                                    const Checkpoint& checkpoint = {});
 
 /// The literal for a ring, before any prime is chosen.
 CkksLiteral bootstrap_literal(const BootstrapRequest& request, int log_n);

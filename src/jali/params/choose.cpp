@@ -113,8 +113,9 @@ void check_bootstrap(const CkksLiteral& l) {
 /// Finds parameters of one ring and word, or what they would take.
 class Attempt {
  public:
-  Attempt(const CkksLiteral& l, int log_n, Word word, double max_bits)
+  Attempt(const CkksLiteral& l, int log_n, Word word, double max_bits, const Checkpoint& checkpoint)
       : literal_(l),
+        checkpoint_(checkpoint),
         request_{word, log_n, l.depth, l.scale_bits, l.integer_bits},
         max_bits_(max_bits),
         dnum_(static_cast<std::size_t>(l.dnum)),
@@ -194,6 +195,7 @@ class Attempt {
                 std::optional<std::uint8_t> terminals = std::nullopt) {
     int candidates = 0;
     for (const LevelPlan& plan : plans) {
+      if (checkpoint_) checkpoint_();
       const double least =
           plan.log_u + plan.largest + (literal_.bootstrap ? literal_.bootstrap->bits() : 0);
       if (least > max_bits_ + 1 && has_levels_ && smallest_log_qp_ <= least) continue;
@@ -262,6 +264,7 @@ class Attempt {
   }
 
   CkksLiteral literal_;
+  Checkpoint checkpoint_;
   LevelRequest request_;
   double max_bits_;
   std::size_t dnum_;  // 0: choose
@@ -303,7 +306,7 @@ struct Outcome {
   std::size_t limbs = 0;
 };
 
-Outcome search(const CkksLiteral& l) {
+Outcome search(const CkksLiteral& l, const Checkpoint& checkpoint) {
   Outcome outcome;
   const int low = l.log_n != 0 ? l.log_n : kMinLogN;
   const int high = l.log_n != 0 ? l.log_n : kMaxLogN;
@@ -312,7 +315,9 @@ Outcome search(const CkksLiteral& l) {
     outcome = Outcome{};
     outcome.tried = true;
     std::vector<Attempt> attempts;
-    for (Word word : words(l)) attempts.emplace_back(l, log_n, word, bound(l, log_n));
+    for (Word word : words(l)) {
+      attempts.emplace_back(l, log_n, word, bound(l, log_n), checkpoint);
+    }
     const auto take = [&](const Attempt& attempt) {
       outcome.choice = attempt.choice();
       if (attempt.has_levels() && !outcome.has_levels) {
@@ -339,7 +344,8 @@ Outcome search(const CkksLiteral& l) {
 }
 
 /// Why nothing serves `l`, and what would.
-[[noreturn]] void refuse(const CkksLiteral& l, const Outcome& outcome) {
+[[noreturn]] void refuse(const CkksLiteral& l, const Outcome& outcome,
+                         const Checkpoint& checkpoint) {
   const int log_n = l.log_n != 0 ? l.log_n : kMaxLogN;
   const double max_bits = bound(l, log_n);
   const std::string scale = number(l.scale_bits);
@@ -355,7 +361,8 @@ Outcome search(const CkksLiteral& l) {
     for (Word word : {Word::w52, Word::w64}) {
       CkksLiteral other = l;
       other.word = word;
-      if (search(other).choice) ways += "word=\"" + std::string(word_name(word)) + "\" or ";
+      if (search(other, checkpoint).choice)
+        ways += "word=\"" + std::string(word_name(word)) + "\" or ";
     }
     throw InvalidArgument("the primes of " + tried + " are too few at log_n " +
                           std::to_string(log_n) + " for " + std::to_string(l.depth) +
@@ -373,7 +380,7 @@ Outcome search(const CkksLiteral& l) {
   if (l.dnum != 0) {
     CkksLiteral free_digits = l;
     free_digits.dnum = 0;
-    if (auto fits = search(free_digits).choice) {
+    if (auto fits = search(free_digits, checkpoint).choice) {
       throw InsecureParams("with dnum " + std::to_string(l.dnum) +
                            " the key-switching modulus takes log PQ past the " + number(max_bits) +
                            " bits that security " + std::to_string(l.security) +
@@ -391,7 +398,7 @@ Outcome search(const CkksLiteral& l) {
   if (l.log_n != 0) {
     CkksLiteral free = l;
     free.log_n = 0;
-    if (auto fits = search(free).choice) {
+    if (auto fits = search(free, checkpoint).choice) {
       ways.push_back("leave log_n out (gives " + std::to_string(fits->log_n) + ")");
     }
   }
@@ -402,7 +409,7 @@ Outcome search(const CkksLiteral& l) {
   for (int s = static_cast<int>(std::ceil(l.scale_bits)) - 1; s >= 20; --s) {
     CkksLiteral smaller = l;
     smaller.scale_bits = s;
-    if (plausible(smaller) && search(smaller).choice) {
+    if (plausible(smaller) && search(smaller, checkpoint).choice) {
       ways.push_back("use scale_bits <= " + number(s));
       break;
     }
@@ -410,7 +417,7 @@ Outcome search(const CkksLiteral& l) {
   for (int depth = l.depth - 1; depth >= 0; --depth) {
     CkksLiteral smaller = l;
     smaller.depth = depth;
-    if (plausible(smaller) && search(smaller).choice) {
+    if (plausible(smaller) && search(smaller, checkpoint).choice) {
       ways.push_back("use depth <= " + std::to_string(depth));
       break;
     }
@@ -422,11 +429,11 @@ Outcome search(const CkksLiteral& l) {
 
 }  // namespace
 
-Choice choose(const CkksLiteral& literal) {
+Choice choose(const CkksLiteral& literal, const Checkpoint& checkpoint) {
   check_ranges(literal);
   check_bootstrap(literal);
-  Outcome outcome = search(literal);
-  if (!outcome.choice) refuse(literal, outcome);
+  Outcome outcome = search(literal, checkpoint);
+  if (!outcome.choice) refuse(literal, outcome, checkpoint);
   return std::move(*outcome.choice);
 }
 
@@ -443,7 +450,7 @@ Choice choose_written(const CkksLiteral& literal, std::optional<PlanNumbers> pla
   // From the sizes alone, before there is any prime. P is at least as large as the average digit.
   const double least_q = q_bits(literal) - kLevel0Slack - kMaxDrift;
   require<InsecureParams>(least_q * (1 + 1.0 / literal.dnum) <= max_bits, too_large);
-  Attempt attempt(literal, literal.log_n, *literal.word, max_bits);
+  Attempt attempt(literal, literal.log_n, *literal.word, max_bits, {});
   if (attempt.simple()) {
     require<InvalidArgument>(!plan, "a plan is written where none is needed");
     Choice choice = std::move(*attempt.choice());

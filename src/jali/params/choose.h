@@ -1,6 +1,7 @@
 // From a literal to a ring, a word, levels and key-switching moduli. See docs/math/levels.md.
 #pragma once
 
+#include "jali/base/checkpoint.h"
 #include "jali/params/ckks_params.h"
 #include "jali/params/gadget.h"
 #include "jali/params/level_table.h"
@@ -16,8 +17,9 @@ struct Choice {
 };
 
 /// The smallest ring that the security table allows and the word that serves it best, or those that
-/// the literal asks for. Throws InvalidArgument or InsecureParams with what would fit.
-Choice choose(const CkksLiteral& literal);
+/// the literal asks for. Throws InvalidArgument or InsecureParams with what would fit; finding that out may take
+/// seconds, in which `checkpoint` is called.
+Choice choose(const CkksLiteral& literal, const Checkpoint& checkpoint = {});
 
 /// See CkksParams::create_written.
 Choice choose_written(const CkksLiteral& literal, std::optional<PlanNumbers> plan, bool search);

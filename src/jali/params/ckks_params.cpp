@@ -152,8 +152,9 @@ std::shared_ptr<const CkksParams> CkksParamsBuilder::build(const CkksLiteral& li
   return params;
 }
 
-std::shared_ptr<const CkksParams> CkksParams::create(const CkksLiteral& literal) {
-  return CkksParamsBuilder::build(literal, choose(literal));
+std::shared_ptr<const CkksParams> CkksParams::create(const CkksLiteral& literal,
+                                                     const Checkpoint& checkpoint) {
+  return CkksParamsBuilder::build(literal, choose(literal, checkpoint));
 }
 
 std::shared_ptr<const CkksParams> CkksParams::create_written(const CkksLiteral& literal,

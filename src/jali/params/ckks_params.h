@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "jali/arith/word.h"
+#include "jali/base/checkpoint.h"
 #include "jali/params/bootstrap.h"
 
 namespace jali::params {
@@ -57,7 +58,8 @@ struct Level {
 class CkksParams : public std::enable_shared_from_this<CkksParams> {
  public:
   /// Validates, chooses and freezes. Throws InsecureParams or InvalidArgument with what would fit.
-  static std::shared_ptr<const CkksParams> create(const CkksLiteral& literal);
+  static std::shared_ptr<const CkksParams> create(const CkksLiteral& literal,
+                                                  const Checkpoint& checkpoint = {});
 
   /// Of a literal with every choice written in and, where one is needed, its plan: what create() made, without a
   /// search, in work that is bounded before it starts. Throws InvalidArgument or InsecureParams, which say no
