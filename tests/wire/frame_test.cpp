@@ -84,6 +84,19 @@ TEST(Frame, EveryBitIsCovered) {
   }
 }
 
+TEST(Frame, LongOnesCanBeEndedBetweenPieces) {
+  std::vector<std::uint8_t> bytes = sample(), whole(std::size_t{40} << 20, 3);
+  std::copy_n(bytes.begin(), kHeaderBytes, whole.begin());
+  int calls = 0;
+  seal_frame(whole, [&] { ++calls; });
+  EXPECT_EQ(calls, 3);
+  const Digest digest = hash256(std::span(whole).first(whole.size() - kChecksumBytes));
+  EXPECT_TRUE(std::equal(whole.end() - kChecksumBytes, whole.end(), digest.begin()));
+  open_frame(whole, {}, [&] { ++calls; });
+  EXPECT_EQ(calls, 6);
+  EXPECT_THROW(open_frame(whole, {}, [] { throw Unsupported("stop"); }), Unsupported);
+}
+
 TEST(Frame, TellsWhatIsWrong) {
   const auto expect = [](std::vector<std::uint8_t> bytes, ErrorCode code, Limits limits = {}) {
     try {

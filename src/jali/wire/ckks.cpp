@@ -368,7 +368,7 @@ Bytes to_bytes(const EvaluationKeys& keys, const Checkpoint& checkpoint) {
     write_switch_key(writer, key, params);
   }
   if (keys.encapsulation) write_encapsulation(writer, *keys.encapsulation, params);
-  return writer.finish();
+  return writer.finish(checkpoint);
 }
 
 template <>

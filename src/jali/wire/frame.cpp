@@ -19,6 +19,19 @@ constexpr std::uint8_t kMagic[4] = {'J', 'A', 'L', 'I'};
 
 std::string cannot_read(const std::string& why) { return "cannot read these bytes: " + why; }
 
+/// Keys have gigabytes: hashed in pieces of some 10 milliseconds each.
+Digest digest_of(std::span<const std::uint8_t> bytes, const Checkpoint& checkpoint) {
+  constexpr std::size_t kPiece = std::size_t{1} << 24;
+  Hash256 hash;
+  while (!bytes.empty()) {
+    if (checkpoint) checkpoint();
+    const auto piece = bytes.first(std::min(kPiece, bytes.size()));
+    hash.update(piece);
+    bytes = bytes.subspan(piece.size());
+  }
+  return hash.digest();
+}
+
 }  // namespace
 
 const char* kind_name(Kind kind) noexcept {
@@ -34,7 +47,8 @@ const char* kind_name(Kind kind) noexcept {
   return "kind of object that this build does not know";
 }
 
-Frame open_frame(std::span<const std::uint8_t> bytes, const Limits& limits) {
+Frame open_frame(std::span<const std::uint8_t> bytes, const Limits& limits,
+                 const Checkpoint& checkpoint) {
   require<LimitExceeded>(bytes.size() <= limits.max_bytes, [&] {
     return cannot_read(std::to_string(bytes.size()) + " bytes are more than the limit of " +
                        std::to_string(limits.max_bytes) + ": raise max_bytes to read them");
@@ -60,7 +74,7 @@ Frame open_frame(std::span<const std::uint8_t> bytes, const Limits& limits) {
                        " bytes, the header says " + std::to_string(length));
   });
   const auto body = bytes.first(bytes.size() - kChecksumBytes);
-  const Digest digest = hash256(body);
+  const Digest digest = digest_of(body, checkpoint);
   unsigned difference = 0;  // of all bytes, as they may be of a secret key
   for (std::size_t i = 0; i < kChecksumBytes; ++i) difference |= digest[i] ^ bytes[body.size() + i];
   declassify(difference);
@@ -73,8 +87,9 @@ Frame open_frame(std::span<const std::uint8_t> bytes, const Limits& limits) {
   return frame;
 }
 
-Frame open_frame(std::span<const std::uint8_t> bytes, Kind expected, const Limits& limits) {
-  const Frame frame = open_frame(bytes, limits);
+Frame open_frame(std::span<const std::uint8_t> bytes, Kind expected, const Limits& limits,
+                 const Checkpoint& checkpoint) {
+  const Frame frame = open_frame(bytes, limits, checkpoint);
   require<CorruptData>(frame.kind == expected, [&] {
     return cannot_read(std::string("they are a ") + kind_name(frame.kind) + ", not a " +
                        kind_name(expected));
@@ -82,11 +97,11 @@ Frame open_frame(std::span<const std::uint8_t> bytes, Kind expected, const Limit
   return frame;
 }
 
-void seal_frame(std::span<std::uint8_t> bytes) {
+void seal_frame(std::span<std::uint8_t> bytes, const Checkpoint& checkpoint) {
   require<InternalError>(bytes.size() >= kFrameBytes, "seal_frame: too short for a frame");
   const std::uint64_t length = bytes.size() - kFrameBytes;
   std::memcpy(&bytes[40], &length, sizeof(length));
-  const Digest digest = hash256(bytes.first(bytes.size() - kChecksumBytes));
+  const Digest digest = digest_of(bytes.first(bytes.size() - kChecksumBytes), checkpoint);
   std::copy_n(digest.begin(), kChecksumBytes, bytes.end() - kChecksumBytes);
 }
 

@@ -19,6 +19,8 @@
 #include <cstdint>
 #include <span>
 
+#include "jali/base/checkpoint.h"
+
 namespace jali::wire {
 
 inline constexpr std::uint16_t kFormatVersion = 1;
@@ -60,13 +62,15 @@ struct Frame {
 };
 
 /// Checks magic, version, length and checksum. Throws CorruptData, VersionError or LimitExceeded.
-/// Costs one pass over the bytes and allocates nothing.
-Frame open_frame(std::span<const std::uint8_t> bytes, const Limits& limits);
+/// Costs one pass over the bytes, in which `checkpoint` is called, and allocates nothing.
+Frame open_frame(std::span<const std::uint8_t> bytes, const Limits& limits,
+                 const Checkpoint& checkpoint = {});
 /// The same for an object of one kind: another one is CorruptData.
-Frame open_frame(std::span<const std::uint8_t> bytes, Kind expected, const Limits& limits);
+Frame open_frame(std::span<const std::uint8_t> bytes, Kind expected, const Limits& limits,
+                 const Checkpoint& checkpoint = {});
 
 /// Writes length and checksum into a frame whose header and payload are in place: bytes is the whole
 /// frame, at least kFrameBytes long.
-void seal_frame(std::span<std::uint8_t> bytes);
+void seal_frame(std::span<std::uint8_t> bytes, const Checkpoint& checkpoint = {});
 
 }  // namespace jali::wire

@@ -62,7 +62,7 @@ Reader open_object(std::span<const std::uint8_t> bytes, Kind kind, const params:
   require<ParamsMismatch>(ring.word() == params.word() && ring.n() == params.n() &&
                               std::ranges::equal(ring.primes(), params.primes()),
                           "the ring and the parameters to read an object with differ");
-  const Frame frame = open_frame(bytes, kind, limits);
+  const Frame frame = open_frame(bytes, kind, limits, ring.checkpoint());
   require<ParamsMismatch>(frame.params_hash == params.hash(), [&] {
     return std::string("cannot read a ") + kind_name(kind) +
            ": it was made for other parameters; read it with those it was made for";

@@ -40,9 +40,9 @@ class BasicWriter {
   }
 
   /// The finished frame. The writer is empty afterwards.
-  Bytes finish() {
+  Bytes finish(const Checkpoint& checkpoint = {}) {
     extend(kChecksumBytes);
-    seal_frame(bytes_);
+    seal_frame(bytes_, checkpoint);
     return std::move(bytes_);
   }
 
