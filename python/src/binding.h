@@ -69,7 +69,7 @@ void bind_client(nb::module_& m);
 void bind_explicit(nb::module_& m);
 void bind_circuits(nb::module_& m);
 void bind_evaluator(nb::module_& m);
-void bind_program(nb::module_& m);
+void bind_captured(nb::module_& m);
 void bind_trace(nb::module_& m);
 void bind_bench(nb::module_& m);
 

@@ -47,7 +47,7 @@ NB_MODULE(_jali, m) {
   bind_explicit(m);
   bind_circuits(m);
   bind_evaluator(m);
-  bind_program(m);
+  bind_captured(m);
   bind_bench(m);
   m.def("build_info", &build_info, nb::sig("def build_info() -> dict[str, typing.Any]"),
         "Facts about this build: version, compiler, whether a CUDA backend is in it.");

@@ -113,7 +113,7 @@ OPERATIONS: dict[str, tuple[str, Body, Callable[[Vector, Vector], Vector]]] = {
         lambda a, b: a + b + turned(a),
     ),
     "sum_of_slots": (
-        "each slot and the next (Bound.sum of two)",
+        "each slot and the next (EncryptedArray.sum of two)",
         lambda x, p: x.server.bind(x.a).sum(2)._settled(),
         lambda a, b: a + turned(a),
     ),

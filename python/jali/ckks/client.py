@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from jali import _checks, _jali
 from jali._jali import Ciphertext, EvaluationKeys, Params, PublicKey, ReleasePolicy
-from jali.ckks.bound import Bound
+from jali.ckks.array import EncryptedArray
 from jali.errors import InvalidArgument
 from jali.tuning import resolved
 
@@ -103,7 +103,7 @@ class Client:
 
     def decrypt(
         self,
-        value: Ciphertext | Bound,
+        value: Ciphertext | EncryptedArray,
         *,
         complex: bool | None = None,
         length: int | None = None,
@@ -123,7 +123,7 @@ class Client:
 
     def release(
         self,
-        value: Ciphertext | Bound,
+        value: Ciphertext | EncryptedArray,
         *,
         policy: ReleasePolicy,
         complex: bool | None = None,
@@ -243,12 +243,12 @@ class Encryptor:
 
 
 def _shown(
-    value: Ciphertext | Bound, complex: bool | None, length: int | None
+    value: Ciphertext | EncryptedArray, complex: bool | None, length: int | None
 ) -> tuple[Ciphertext, int, bool]:
     """The ciphertext of a value, the slots to show, and whether as complex numbers."""
-    ciphertext = value.ciphertext if isinstance(value, Bound) else value
+    ciphertext = value.ciphertext if isinstance(value, EncryptedArray) else value
     if not isinstance(ciphertext, Ciphertext):
-        raise InvalidArgument(f"give a Ciphertext or a Bound, not {type(value).__name__}")
+        raise InvalidArgument(f"give a Ciphertext or an EncryptedArray, not {type(value).__name__}")
     message = f"length must be a whole number from 1 to {ciphertext.slots}"
     shown = _checks.whole(ciphertext.length if length is None else length, 1, message)
     if shown > ciphertext.slots:

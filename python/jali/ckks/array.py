@@ -15,10 +15,10 @@ from jali.errors import InvalidArgument, Unsupported
 if TYPE_CHECKING:
     from jali.ckks.evaluator import Evaluator
 
-__all__ = ["Bound"]
+__all__ = ["EncryptedArray"]
 
-#: What may stand beside a Bound in arithmetic.
-Operand = Union["Bound", complex, npt.NDArray[Any], list[Any], tuple[Any, ...]]
+#: What may stand beside an EncryptedArray in arithmetic.
+Operand = Union["EncryptedArray", complex, npt.NDArray[Any], list[Any], tuple[Any, ...]]
 
 
 def _number(value: Any) -> complex | None:
@@ -37,7 +37,7 @@ def _number(value: Any) -> complex | None:
     return number
 
 
-def _power(known: dict[int, Bound], n: int) -> Bound:
+def _power(known: dict[int, EncryptedArray], n: int) -> EncryptedArray:
     """The n-th power at depth ceil(log2 n), with the smaller ones of ``known``, where it is kept."""
     if n not in known:
         half = _power(known, n - n // 2)
@@ -65,10 +65,10 @@ def checked_iterations(iterations: int) -> int:
     return int(iterations)
 
 
-class Bound:
+class EncryptedArray:
     """An encrypted vector (n,), or batch of vectors (batch, n), with NumPy's arithmetic.
 
-    ``+ - *`` take other Bound values of the same evaluator, arrays and numbers on either side;
+    ``+ - *`` take other encrypted arrays of the same evaluator, arrays and numbers on either side;
     ``/`` takes numbers and arrays on the right; ``**`` takes whole numbers from 1. Relinearisation,
     rescaling and levels are taken care of: a product of ciphertexts, or with an array or a number
     that is not a small whole one, costs one level. Values are immutable; operations release the
@@ -139,58 +139,58 @@ class Bound:
         return self.shape[0]
 
     def __repr__(self) -> str:
-        return f"Bound(shape={self.shape}, level={self.level}, scale=2^{math.log2(self.scale):.2f})"
+        return f"EncryptedArray(shape={self.shape}, level={self.level}, scale=2^{math.log2(self.scale):.2f})"
 
     # --- arithmetic -----------------------------------------------------------------------------
 
-    def __add__(self, other: Operand) -> Bound:
+    def __add__(self, other: Operand) -> EncryptedArray:
         core = self._server._core
-        if isinstance(other, Bound):
-            return Bound(self._server, core.add(self._ct, self._beside(other)._ct))
+        if isinstance(other, EncryptedArray):
+            return EncryptedArray(self._server, core.add(self._ct, self._beside(other)._ct))
         number = _number(other)
         if number is not None:
-            return Bound(self._server, core.add_scalar(self._ct, number))
+            return EncryptedArray(self._server, core.add_scalar(self._ct, number))
         array = self._array(other)
         if array is None:
             return NotImplemented
-        return Bound(self._server, core.add_array(self._ct, array))
+        return EncryptedArray(self._server, core.add_array(self._ct, array))
 
     __radd__ = __add__
 
-    def __sub__(self, other: Operand) -> Bound:
+    def __sub__(self, other: Operand) -> EncryptedArray:
         core = self._server._core
-        if isinstance(other, Bound):
-            return Bound(self._server, core.sub(self._ct, self._beside(other)._ct))
+        if isinstance(other, EncryptedArray):
+            return EncryptedArray(self._server, core.sub(self._ct, self._beside(other)._ct))
         number = _number(other)
         if number is not None:
-            return Bound(self._server, core.add_scalar(self._ct, -number))
+            return EncryptedArray(self._server, core.add_scalar(self._ct, -number))
         array = self._array(other)
         if array is None:
             return NotImplemented
-        return Bound(self._server, core.add_array(self._ct, array, True))
+        return EncryptedArray(self._server, core.add_array(self._ct, array, True))
 
-    def __rsub__(self, other: Operand) -> Bound:
+    def __rsub__(self, other: Operand) -> EncryptedArray:
         return -self + other
 
-    def __neg__(self) -> Bound:
-        return Bound(self._server, self._server._core.negate(self._ct))
+    def __neg__(self) -> EncryptedArray:
+        return EncryptedArray(self._server, self._server._core.negate(self._ct))
 
-    def __pos__(self) -> Bound:
+    def __pos__(self) -> EncryptedArray:
         return self
 
-    def __mul__(self, other: Operand) -> Bound:
+    def __mul__(self, other: Operand) -> EncryptedArray:
         core = self._server._core
-        if isinstance(other, Bound):
-            return Bound(
+        if isinstance(other, EncryptedArray):
+            return EncryptedArray(
                 self._server, core.multiply(self._settled(), self._beside(other)._settled())
             )
         number = _number(other)
         if number is not None:
-            return Bound(self._server, core.multiply_scalar(self._ct, number))
+            return EncryptedArray(self._server, core.multiply_scalar(self._ct, number))
         array = self._array(other)
         if array is None:
             return NotImplemented
-        return Bound(self._server, core.multiply_array(self._settled(), array))
+        return EncryptedArray(self._server, core.multiply_array(self._settled(), array))
 
     __rmul__ = __mul__
 
@@ -199,8 +199,8 @@ class Bound:
             "division by an encrypted value: approximate its inverse with Evaluator.polynomial"
         )
 
-    def __truediv__(self, other: Operand) -> Bound:
-        if isinstance(other, Bound):
+    def __truediv__(self, other: Operand) -> EncryptedArray:
+        if isinstance(other, EncryptedArray):
             other.__rtruediv__(self)
         number = _number(other)
         if number is not None:
@@ -221,7 +221,7 @@ class Bound:
             )
         return self * inverse
 
-    def __pow__(self, exponent: int) -> Bound:
+    def __pow__(self, exponent: int) -> EncryptedArray:
         if isinstance(exponent, bool) or not isinstance(exponent, (int, np.integer)):
             raise InvalidArgument(
                 "an exponent is a whole number from 1; for other powers see Evaluator.polynomial"
@@ -234,7 +234,7 @@ class Bound:
             )
         return _power({1: self}, int(exponent))
 
-    def __rmatmul__(self, matrix: Any) -> Bound:
+    def __rmatmul__(self, matrix: Any) -> EncryptedArray:
         """matrix @ self: a clear real matrix (m, n) times this vector of length n, one level down.
 
         Convenient; it plans and encodes the matrix at each use. Needs the rotations of
@@ -253,7 +253,7 @@ class Bound:
 
     # --- movement of slots ----------------------------------------------------------------------
 
-    def rotate(self, steps: int) -> Bound:
+    def rotate(self, steps: int) -> EncryptedArray:
         """Slot i of the result is slot i + steps, around all ``slots``: numpy.roll by -steps.
 
         Needs the evaluation key of this rotation. A vector shorter than ``slots`` moves through the
@@ -266,15 +266,15 @@ class Bound:
         folded = int(steps)
         if abs(folded) >= self.slots:
             folded %= self.slots
-        return Bound(self._server, self._server._core.rotate(self._settled(), folded))
+        return EncryptedArray(self._server, self._server._core.rotate(self._settled(), folded))
 
-    def conj(self) -> Bound:
+    def conj(self) -> EncryptedArray:
         """The complex conjugate of every number. Needs the conjugation key."""
-        return Bound(self._server, self._server._core.conjugate(self._settled()))
+        return EncryptedArray(self._server, self._server._core.conjugate(self._settled()))
 
     conjugate = conj
 
-    def sum(self, count: int | None = None) -> Bound:
+    def sum(self, count: int | None = None) -> EncryptedArray:
         """Slot i of the result is the sum of slots i to i + count - 1, around all ``slots``.
 
         count: a power of two up to ``slots``; None for all of them: every slot then holds the sum of
@@ -289,15 +289,15 @@ class Bound:
             raise InvalidArgument(
                 f"count {_checks.shown(count)} is not a power of two: pad the vector with zeros to the next one"
             )
-        return Bound(self._server, self._server._core.sum(self._ct, int(count)))
+        return EncryptedArray(self._server, self._server._core.sum(self._ct, int(count)))
 
-    def with_length(self, length: int) -> Bound:
+    def with_length(self, length: int) -> EncryptedArray:
         """The same slots, of which decryption shows the first ``length``."""
         if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 1:
             raise InvalidArgument("length must be a whole number from 1 to slots")
-        return Bound(self._server, self._server._core.with_length(self._ct, int(length)))
+        return EncryptedArray(self._server, self._server._core.with_length(self._ct, int(length)))
 
-    def with_magnitude(self, magnitude: float, *, peak: float | None = None) -> Bound:
+    def with_magnitude(self, magnitude: float, *, peak: float | None = None) -> EncryptedArray:
         """The same numbers, of which estimates assume this root mean square and this peak.
 
         For computed values whose size you know better than the estimate: that of products and polynomials
@@ -306,14 +306,14 @@ class Bound:
         the peak, and bootstrapping makes other numbers of those far above it.
         """
         core = self._server._core
-        return Bound(
+        return EncryptedArray(
             self._server,
             core.with_magnitude(self._ct, _checks.magnitude(magnitude), _checks.peak(peak)),
         )
 
     def bootstrap(
         self, target_level: int | None = None, *, iterations: int = 1, real: bool | None = None
-    ) -> Bound:
+    ) -> EncryptedArray:
         """The same numbers with their levels restored; nothing secret is needed.
 
         target_level: max(1, params.bootstrap_level) to params.depth, one less if iterated; None for all
@@ -338,7 +338,7 @@ class Bound:
             raise InvalidArgument(f"real is True, False or None, not {_checks.shown(real)}")
         core = self._server._core
         drop = None if real is None else bool(real)
-        return Bound(self._server, core.bootstrap(self._settled(), target, times, drop))
+        return EncryptedArray(self._server, core.bootstrap(self._settled(), target, times, drop))
 
     # --- helpers --------------------------------------------------------------------------------
 
@@ -349,7 +349,7 @@ class Bound:
             self._ct = self._server._core.normalise(self._ct)
         return self._ct
 
-    def _beside(self, other: Bound) -> Bound:
+    def _beside(self, other: EncryptedArray) -> EncryptedArray:
         if other._server is not self._server:
             raise InvalidArgument(
                 "the operands are bound to different evaluators: bind both to the same one"
@@ -387,4 +387,4 @@ class Bound:
         raise Unsupported("the slots of an encrypted value cannot be taken one by one")
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("send value.ciphertext.to_bytes() instead of pickling a bound value")
+        raise TypeError("send value.ciphertext.to_bytes() instead of pickling an encrypted array")

@@ -1,4 +1,4 @@
-// Programs and batches of the automatic evaluator: functions of Python that the core records or repeats.
+// Captured functions and batches of the automatic evaluator: functions of Python that the core records or repeats.
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -67,13 +67,13 @@ PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse<T>)},
                        {Py_tp_clear, reinterpret_cast<void*>(clear<T>)},
                        {0, nullptr}};
 
-class Program {
+class Captured {
  public:
-  Program(const Explicit& e, Function function, const std::vector<const Ciphertext*>& examples)
+  Captured(const Explicit& e, Function function, const std::vector<const Ciphertext*>& examples)
       : evaluator_(e.server->evaluator),
         callback_(std::make_shared<Callback>(std::move(function))) {
     nb::gil_scoped_release release;
-    program_ = std::make_unique<ckks::Program>(
+    captured_ = std::make_unique<ckks::Program>(
         evaluator_,
         [callback = callback_, evaluator = evaluator_.get()](std::span<const Ciphertext> inputs) {
           return (*callback)(*evaluator, inputs);
@@ -81,15 +81,15 @@ class Program {
         examples);
   }
   std::vector<Ciphertext> run(const std::vector<const Ciphertext*>& inputs) const {
-    return program_->run(inputs);
+    return captured_->run(inputs);
   }
-  std::size_t bytes() const { return program_->bytes(); }
+  std::size_t bytes() const { return captured_->bytes(); }
   Callback& callback() { return *callback_; }
 
  private:
   std::shared_ptr<const ckks::Evaluator> evaluator_;
   std::shared_ptr<Callback> callback_;
-  std::unique_ptr<ckks::Program> program_;
+  std::unique_ptr<ckks::Program> captured_;
 };
 
 /// What a smaller batch may mend, as the core's errors, so that its Batcher tries one; else nothing.
@@ -141,13 +141,14 @@ class Batcher {
 
 }  // namespace
 
-void bind_program(nb::module_& m) {
+void bind_captured(nb::module_& m) {
   using nogil = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<Program>(m, "ProgramCore", nb::type_slots(slots<Program>), "See jali.ckks.Program.")
+  nb::class_<Captured>(m, "CapturedCore", nb::type_slots(slots<Captured>),
+                       "See jali.ckks.Captured.")
       .def(nb::init<const Explicit&, Function, const std::vector<const Ciphertext*>&>(),
            "evaluator"_a, "function"_a, "examples"_a)
-      .def("run", &Program::run, "inputs"_a, nogil())
-      .def_prop_ro("nbytes", &Program::bytes, "Memory of the device that it keeps.");
+      .def("run", &Captured::run, "inputs"_a, nogil())
+      .def_prop_ro("nbytes", &Captured::bytes, "Memory of the device that it keeps.");
   nb::class_<Batcher>(m, "BatcherCore", nb::type_slots(slots<Batcher>), "See jali.ckks.Batcher.")
       .def(nb::init<const Explicit&, Function, std::size_t>(), "evaluator"_a, "function"_a,
            "max_batch"_a)

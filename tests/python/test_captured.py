@@ -1,4 +1,4 @@
-"""Programs and batches through the Python face."""
+"""Captured functions and batches through the Python face."""
 
 from __future__ import annotations
 
@@ -25,88 +25,88 @@ def world(request):
     return client, server
 
 
-def bound(client, server, rng, shape=None):
+def encrypted(client, server, rng, shape=None):
     values = rng.uniform(-1, 1, shape or server.params.slots)
     return values, server.bind(client.encrypt(values))
 
 
-def test_program_gives_what_the_function_gives(world):
+def test_captured_gives_what_the_function_gives(world):
     client, server = world
     rng = np.random.default_rng()
-    _, x = bound(client, server, rng)
-    _, y = bound(client, server, rng)
+    _, x = encrypted(client, server, rng)
+    _, y = encrypted(client, server, rng)
 
     def function(a, b):
         return (a * b + 0.25).rotate(1), a - b
 
-    program = server.program(function, x, y)
-    assert program.nbytes > 0
+    captured = server.capture(function, x, y)
+    assert captured.nbytes > 0
     for _ in range(3):
-        v, a = bound(client, server, rng)
-        w, b = bound(client, server, rng)
-        first, second = program(a, b)
+        v, a = encrypted(client, server, rng)
+        w, b = encrypted(client, server, rng)
+        first, second = captured(a, b)
         np.testing.assert_allclose(client.decrypt(first), np.roll(v * w + 0.25, -1), atol=1e-6)
         np.testing.assert_allclose(client.decrypt(second), v - w, atol=1e-6)
 
 
-def test_program_of_one_result_gives_it_alone(world):
+def test_captured_function_of_one_result_gives_it_alone(world):
     client, server = world
-    v, x = bound(client, server, np.random.default_rng())
-    program = server.program(lambda a: a * a, x)
-    np.testing.assert_allclose(client.decrypt(program(x)), v * v, atol=1e-6)
-    threads = [threading.Thread(target=lambda: program(x)) for _ in range(4)]
+    v, x = encrypted(client, server, np.random.default_rng())
+    captured = server.capture(lambda a: a * a, x)
+    np.testing.assert_allclose(client.decrypt(captured(x)), v * v, atol=1e-6)
+    threads = [threading.Thread(target=lambda: captured(x)) for _ in range(4)]
     for t in threads:
         t.start()
     for t in threads:
         t.join()
 
 
-def test_program_refuses_other_shapes_and_passes_errors_on(world):
+def test_captured_refuses_other_shapes_and_passes_errors_on(world):
     client, server = world
     rng = np.random.default_rng()
-    _, x = bound(client, server, rng)
-    program = server.program(lambda a: a + a, x)
+    _, x = encrypted(client, server, rng)
+    captured = server.capture(lambda a: a + a, x)
     with pytest.raises(InvalidArgument, match="level"):
-        program(x * x)
+        captured(x * x)
     with pytest.raises(InvalidArgument, match="batch"):
-        program(bound(client, server, rng, (2, server.params.slots))[1])
+        captured(encrypted(client, server, rng, (2, server.params.slots))[1])
     with pytest.raises(InvalidArgument, match="packed"):
-        program(bound(client, server, rng, (5,))[1])
+        captured(encrypted(client, server, rng, (5,))[1])
     with pytest.raises(InvalidArgument, match="takes 1"):
-        program(x, x)
+        captured(x, x)
     with pytest.raises(ZeroDivisionError):
-        server.program(lambda a: a + 1 / 0, x)
+        server.capture(lambda a: a + 1 / 0, x)
     with pytest.raises(InvalidArgument):
-        server.program(lambda a: 3.0, x)
+        server.capture(lambda a: 3.0, x)
 
 
-def test_program_refuses_arrays_on_a_gpu(world):
+def test_captured_refuses_arrays_on_a_gpu(world):
     client, server = world
-    v, x = bound(client, server, np.random.default_rng())
+    v, x = encrypted(client, server, np.random.default_rng())
     weights = np.ones(server.params.slots)
     if server.device == "cuda":
         with pytest.raises(InvalidArgument, match="encode plaintexts"):
-            server.program(lambda a: a * weights, x)
+            server.capture(lambda a: a * weights, x)
     else:
         np.testing.assert_allclose(
-            client.decrypt(server.program(lambda a: a * weights, x)(x)), v, atol=1e-6
+            client.decrypt(server.capture(lambda a: a * weights, x)(x)), v, atol=1e-6
         )
-    # Encoded before, by hand, it is a constant of the program.
+    # Encoded before, by hand, it is a constant of the captured function.
     level = x.ciphertext.level
     plain = server.explicit.encode(weights / 2, level=level)
-    program = server.program(
+    captured = server.capture(
         lambda a: server.bind(
             server.explicit.rescale(server.explicit.multiply_plain(a._settled(), plain))
         ),
         x,
     )
-    np.testing.assert_allclose(client.decrypt(program(x)), v / 2, atol=1e-6)
+    np.testing.assert_allclose(client.decrypt(captured(x)), v / 2, atol=1e-6)
 
 
 def test_map_gives_what_one_by_one_gives(world):
     client, server = world
     rng = np.random.default_rng()
-    pairs = [bound(client, server, rng, (7,)) for _ in range(13)]
+    pairs = [encrypted(client, server, rng, (7,)) for _ in range(13)]
     weights = rng.uniform(-1, 1, 7)
     shapes = []
 
@@ -136,7 +136,7 @@ def test_map_gives_what_one_by_one_gives(world):
 def test_map_halves_a_batch_that_is_too_large(world, kind):
     client, server = world
     rng = np.random.default_rng()
-    pairs = [bound(client, server, rng, (7,)) for _ in range(16)]
+    pairs = [encrypted(client, server, rng, (7,)) for _ in range(16)]
     seen, refused = [], []
 
     def function(x):
@@ -163,19 +163,19 @@ def test_map_halves_a_batch_that_is_too_large(world, kind):
     assert batcher.batch <= 2
 
 
-def test_program_that_its_own_function_can_reach_is_collected(world):
+def test_captured_that_its_own_function_can_reach_is_collected(world):
     class Anchor:
         """Something that a weak reference can watch."""
 
     def make():
         client, server = world
-        _, x = bound(client, server, np.random.default_rng())
+        _, x = encrypted(client, server, np.random.default_rng())
         holder = {"anchor": Anchor()}
 
         def function(a):
             return a + a if holder else a
 
-        holder["program"] = server.program(function, x)
+        holder["captured"] = server.capture(function, x)
         holder["batcher"] = server.batcher(function)
         return weakref.ref(holder["anchor"])
 

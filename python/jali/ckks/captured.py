@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jali import _checks, _jali
 from jali._jali import Ciphertext
-from jali.ckks.bound import Bound
+from jali.ckks.array import EncryptedArray
 from jali.errors import InvalidArgument
 
 if TYPE_CHECKING:
     from jali.ckks.evaluator import Evaluator
 
-__all__ = ["BatchPoint", "Batcher", "Program"]
+__all__ = ["BatchPoint", "Batcher", "Captured"]
 
 
-def _results(server: Evaluator, value: Bound | Sequence[Bound]) -> list[Ciphertext]:
+def _results(
+    server: Evaluator, value: EncryptedArray | Sequence[EncryptedArray]
+) -> list[Ciphertext]:
     values: Sequence[Any] = value if isinstance(value, (list, tuple)) else [value]
     return [server._own(v) for v in values]
 
@@ -24,12 +26,12 @@ def _results(server: Evaluator, value: Bound | Sequence[Bound]) -> list[Cipherte
 def _callable(function: object) -> None:
     if not callable(function):
         raise InvalidArgument(
-            f"give a function of bound values to record, not {type(function).__name__}"
+            f"give a function of encrypted arrays to record, not {type(function).__name__}"
         )
 
 
-class Program:
-    """A function of bound values with its shapes fixed; made by Evaluator.program.
+class Captured:
+    """A function of encrypted arrays with its shapes fixed; made by Evaluator.capture.
 
     On a GPU it is one CUDA graph with memory of its own: a call costs one launch instead of one for
     every kernel. Elsewhere the function runs again. Calls take values shaped like the examples (level,
@@ -42,26 +44,26 @@ class Program:
     def __init__(
         self,
         server: Evaluator,
-        function: Callable[..., Bound | Sequence[Bound]],
-        examples: Sequence[Bound],
+        function: Callable[..., EncryptedArray | Sequence[EncryptedArray]],
+        examples: Sequence[EncryptedArray],
     ) -> None:
         _callable(function)
         single = [True]  # not self: the core holds the function, and would hold itself
 
         def on_ciphertexts(inputs: Sequence[Ciphertext]) -> list[Ciphertext]:
-            out = function(*(Bound(server, c) for c in inputs))
-            single[0] = isinstance(out, Bound)
+            out = function(*(EncryptedArray(server, c) for c in inputs))
+            single[0] = isinstance(out, EncryptedArray)
             return _results(server, out)
 
         settled = [server._own(v) for v in examples]
         self._server = server
-        self._core = _jali.ProgramCore(server.explicit, on_ciphertexts, settled)
+        self._core = _jali.CapturedCore(server.explicit, on_ciphertexts, settled)
         self._single = single[0]
 
-    def __call__(self, *inputs: Bound) -> Bound | tuple[Bound, ...]:
+    def __call__(self, *inputs: EncryptedArray) -> EncryptedArray | tuple[EncryptedArray, ...]:
         """What the function gives for these inputs: one value, or a tuple where it gives several."""
         out = self._core.run([self._server._own(v) for v in inputs])
-        bound = tuple(Bound(self._server, c) for c in out)
+        bound = tuple(EncryptedArray(self._server, c) for c in out)
         return bound[0] if self._single else bound
 
     @property
@@ -90,7 +92,10 @@ class Batcher:
     __slots__ = ("_core", "_server")
 
     def __init__(
-        self, server: Evaluator, function: Callable[[Bound], Bound], max_batch: int | None
+        self,
+        server: Evaluator,
+        function: Callable[[EncryptedArray], EncryptedArray],
+        max_batch: int | None,
     ) -> None:
         _callable(function)
         if max_batch is not None:
@@ -98,14 +103,14 @@ class Batcher:
         self._server = server
 
         def on_ciphertexts(inputs: Sequence[Ciphertext]) -> list[Ciphertext]:
-            return _results(server, function(Bound(server, inputs[0])))
+            return _results(server, function(EncryptedArray(server, inputs[0])))
 
         self._core = _jali.BatcherCore(server.explicit, on_ciphertexts, max_batch or 0)
 
-    def __call__(self, values: Iterable[Bound]) -> list[Bound]:
+    def __call__(self, values: Iterable[EncryptedArray]) -> list[EncryptedArray]:
         """The function of every value, in order. The values are vectors alike in level and length."""
         inputs = [self._server._own(v) for v in values]
-        return [Bound(self._server, c) for c in self._core.run(inputs)]
+        return [EncryptedArray(self._server, c) for c in self._core.run(inputs)]
 
     @property
     def batch(self) -> int:
