@@ -5,6 +5,8 @@ C++: a file of src/jali/ROOM includes "jali/OTHER/..." only when OTHER has a sma
 or is ROOM itself; rooms of equal number are strangers. The folders of backend/ are strangers to each
 other; each may include backend/*.h. A room links, directly or through what it links, every room that
 it includes, and links nothing that it may not include.
+Secrets: what touches a secret key lies in folders secret/ and in libraries jali_ROOM_secret. Only these, and
+api/jali.h with jali_api, include and link them, so that an evaluating program cannot come to hold such code.
 Python: modules of python/jali import the standard library, numpy and jali at the top level; anything
 else only inside a function (extras). Their imports of each other, those inside functions included, have no
 circle; those for type checkers alone are free.
@@ -40,6 +42,7 @@ ROOMS = {
     "wire": 9,
     "api": 10,
 }
+EVERYTHING = ("src/jali/api/jali.h", "api")  # the header and the library that hold the secret half too
 ENGINES = ("ref", "cpu", "cuda", "trace")  # folders of backend/
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*"(jali/[^"]+)"', re.MULTILINE)
@@ -88,6 +91,8 @@ def check_includes(root: Path, includes: dict[str, set[str]]) -> Iterator[str]:
             includes.setdefault(user[0], set()).add(used[0])
             if not allowed(user, used):
                 yield f'{name}: {"/".join(filter(None, user))} may not include "{path}"'
+            if "/secret/" in path and "/secret/" not in name and name not in EVERYTHING:
+                yield f'{name}: only files of secret/ may include "{path}"'
         for path in RELATIVE.findall(text):
             yield f'{name}: write "{path}" as "jali/..." from the source root'
 
@@ -109,6 +114,12 @@ def check_links(root: Path, includes: dict[str, set[str]]) -> Iterator[str]:
                 seen_as = used if user[0] == used[0] and user[1] else (used[0], "")
                 if not allowed(user, seen_as):
                     yield f"{name}: jali_{target} may not link jali_{dep}"
+                if (
+                    dep.endswith("_secret")
+                    and not target.endswith("_secret")
+                    and target not in EVERYTHING
+                ):
+                    yield f"{name}: only libraries of secrets may link jali_{dep}, not jali_{target}"
 
     def reach(room: str, seen: set[str]) -> set[str]:
         for dep in links.get(room, ()):

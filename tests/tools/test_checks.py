@@ -33,6 +33,11 @@ GOOD = {
     "src/jali/random/CMakeLists.txt": "jali_room(random SOURCES prng.cpp DEPS jali_base)",
     "src/jali/ring/poly.h": '#include "jali/backend/ops.h"\n#include "jali/random/prng.h"\n',
     "src/jali/ring/CMakeLists.txt": "jali_room(ring SOURCES poly.cpp DEPS jali_backend jali_random)",
+    "src/jali/rlwe/secret/key.h": '#include "jali/rlwe/secret/other.h"\n',
+    "src/jali/rlwe/CMakeLists.txt": "jali_room(rlwe SOURCES x.cpp)\n"
+    "jali_room(rlwe_secret SOURCES secret/key.cpp DEPS jali_rlwe)",
+    "src/jali/api/jali.h": '#include "jali/rlwe/secret/key.h"\n',
+    "src/jali/api/CMakeLists.txt": "target_link_libraries(jali_api INTERFACE jali_rlwe_secret)",
     "python/jali/__init__.py": "import numpy\nfrom . import _jali\n\ndef f():\n    import sklearn\n",
     "python/jali/low.py": "if TYPE_CHECKING:\n    from jali import high\n",
     "python/jali/middle.py": "from jali.low import f\n",
@@ -67,6 +72,16 @@ def test_layers_accept_a_good_tree(tmp_path: Path) -> None:
             "src/jali/random/CMakeLists.txt",
             "jali_room(random SOURCES e.cpp)\ntarget_link_libraries(jali_random PUBLIC jali_device)",
             "jali_random may not link jali_device",
+        ),
+        (
+            "src/jali/ckks/x.h",
+            '#include "jali/rlwe/secret/secret_key.h"\n',
+            "only files of secret/ may include",
+        ),
+        (
+            "src/jali/ckks/CMakeLists.txt",
+            "jali_room(ckks SOURCES x.cpp DEPS jali_rlwe_secret)",
+            "only libraries of secrets may link jali_rlwe_secret",
         ),
         (
             "python/jali/x.py",

@@ -7,7 +7,7 @@
 #include "jali/base/secret_vector.h"
 #include "jali/params/ckks_params.h"
 #include "jali/ring/poly.h"
-#include "jali/rlwe/keys.h"
+#include "jali/rlwe/secret/secret_key.h"
 #include "jali/wire/frame.h"
 
 namespace jali::wire {

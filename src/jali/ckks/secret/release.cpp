@@ -1,4 +1,4 @@
-#include "jali/ckks/release.h"
+#include "jali/ckks/secret/release.h"
 
 #include <algorithm>
 #include <cmath>
@@ -8,6 +8,7 @@
 #include "jali/base/declassify.h"
 #include "jali/base/error.h"
 #include "jali/base/secret_vector.h"
+#include "jali/ckks/bounds.h"
 #include "jali/random/secret_seed.h"
 
 namespace jali::ckks {
@@ -167,18 +168,6 @@ std::vector<std::complex<double>> release(const Decryptor& decryptor, const Enco
            "key. Do not tell an untrusted peer of this error";
   });
   return slots;
-}
-
-double worst_case_noise(const Ciphertext& ciphertext) {
-  require<InvalidArgument>(ciphertext.params != nullptr, "an empty ciphertext has no noise");
-  return params::NoiseModel(*ciphertext.params)
-      .worst_case_noise(ciphertext.estimate, ciphertext.scale, ciphertext.level);
-}
-
-double worst_case_error(const Ciphertext& ciphertext) {
-  require<InvalidArgument>(ciphertext.params != nullptr, "an empty ciphertext has no error");
-  return params::NoiseModel(*ciphertext.params)
-      .worst_case_error(ciphertext.estimate, ciphertext.scale, ciphertext.level);
 }
 
 }  // namespace jali::ckks

@@ -1,4 +1,4 @@
-#include "jali/wire/secret.h"
+#include "jali/wire/secret/secret_key.h"
 
 #include <algorithm>
 #include <cmath>

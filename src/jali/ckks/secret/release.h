@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "jali/ckks/encoder.h"
-#include "jali/ckks/encryptor.h"
+#include "jali/ckks/secret/decryptor.h"
+#include "jali/random/secret_seed.h"
 
 namespace jali::ckks {
 
@@ -68,12 +69,5 @@ std::vector<std::complex<double>> release(const Decryptor& decryptor, const Enco
                                           const ring::Ring& ring, const Ciphertext& ciphertext,
                                           const ReleasePolicy& policy,
                                           const std::optional<random::Seed>& seed = std::nullopt);
-
-/// A bound on that part of a slot's error that depends on keys or on what was drawn: what release has to hide.
-double worst_case_noise(const Ciphertext& ciphertext);
-
-/// A bound on the modulus of every slot's error, for inputs within what was declared of them, that fails with
-/// probability at most 2^-128 (and where bootstrapping fails). Infinity where no bound is known.
-double worst_case_error(const Ciphertext& ciphertext);
 
 }  // namespace jali::ckks

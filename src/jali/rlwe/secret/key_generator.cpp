@@ -1,9 +1,10 @@
 // Key generation. Everything derived from the secret lives in memory that is wiped.
+#include "jali/rlwe/secret/key_generator.h"
+
 #include <algorithm>
 #include <vector>
 
 #include "jali/base/error.h"
-#include "jali/rlwe/keys.h"
 
 namespace jali::rlwe {
 
@@ -131,7 +132,7 @@ EvaluationKeys KeyGenerator::evaluation_keys(const SecretKey& sk, std::span<cons
                                              bool conjugate, bool relinearise) {
   std::map<int, int> levels;
   for (const int steps : rotations) levels.emplace(steps, -1);
-  return evaluation_keys(sk, levels, conjugate ? -1 : kNone, relinearise ? -1 : kNone);
+  return evaluation_keys(sk, levels, conjugate ? -1 : kNoKey, relinearise ? -1 : kNoKey);
 }
 
 EvaluationKeys KeyGenerator::evaluation_keys(const SecretKey& sk,
@@ -149,14 +150,14 @@ EvaluationKeys KeyGenerator::evaluation_keys(const SecretKey& sk,
   for (const auto& [steps, level] : rotations) {
     add(ring::galois_element(ring_->n(), steps), level);
   }
-  if (conjugate != kNone) add(ring::conjugation_element(ring_->n()), conjugate);
-  const std::size_t total = levels.size() + (relinearise != kNone ? 1 : 0);
+  if (conjugate != kNoKey) add(ring::conjugation_element(ring_->n()), conjugate);
+  const std::size_t total = levels.size() + (relinearise != kNoKey ? 1 : 0);
   std::size_t done = 0;
   const auto tell = [&] {
     ++done;
     if (progress) progress(done, total);
   };
-  if (relinearise != kNone) {
+  if (relinearise != kNoKey) {
     keys.relinearisation = relinearisation_key(sk, relinearise);
     tell();
   }
