@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jali import ckks
+from jali import _jali, ckks
 from jali._console import bytes_text, progress, seconds_text, table
 from jali.demo import data, network, roles, show
 from jali.demo.network import Array, Network
@@ -110,6 +110,7 @@ def run(argv: Sequence[str] | None) -> int:
     ready = time.perf_counter() - started - waited
     say(f"{len(images.images)} images from {images.source}")
     say(f"client: {session.client.params}")
+    say(f"server: {_device_text(session.server)}")
     say(
         f"client -> server, once: {bytes_text(session.key_bytes)} of public keys "
         f"({len(session.program.rotations())} rotations); ready in {seconds_text(ready)}"
@@ -128,6 +129,14 @@ def run(argv: Sequence[str] | None) -> int:
     if options.png is not None:
         print(f"wrote {options.png}")
     return 0
+
+
+def _device_text(server: roles.Server) -> str:
+    """The device that computes, e.g. "cuda:0 (NVIDIA GeForce RTX 4090)"."""
+    kind, _, index = server.engine.partition(":")
+    if kind == "cuda":
+        return f"{server.engine} ({_jali.cuda_device_name(int(index or 0))})"
+    return f"{server.engine}, {server.threads} threads"
 
 
 def _images(options: argparse.Namespace) -> data.Images:
@@ -268,8 +277,7 @@ def _report(
         (
             "time an image",
             f"{seconds_text(result.seconds_per_image)}, of which the server "
-            f"{seconds_text(result.server_seconds_per_image)} on {result.device}, "
-            f"{result.threads} threads",
+            f"{seconds_text(result.server_seconds_per_image)} on {result.device}",
         ),
         ("client to server, an image", bytes_text(result.bytes_up)),
         ("server to client, an image", bytes_text(result.bytes_down)),
