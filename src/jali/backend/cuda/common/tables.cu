@@ -7,7 +7,7 @@
 #include "jali/backend/cuda/check.cuh"
 #include "jali/backend/cuda/common/tables.cuh"
 #include "jali/backend/cuda/common/variants.h"
-#include "jali/backend/cuda/variants/dense_ntt.cuh"
+#include "jali/backend/cuda/ntt/other_transform.cuh"
 
 namespace jali::backend::cuda {
 
@@ -127,10 +127,7 @@ Tables<W>::Tables(const Stream& stream, const Config& config, int leaf_stages) {
   forward = Constant(stream, fwd.data(), fwd.size() * sizeof(typename W::Twiddle));
   inverse = Constant(stream, inv.data(), inv.size() * sizeof(typename W::Twiddle));
   n_inverse = Constant(stream, ninv.data(), ninv.size() * sizeof(F));
-  if (leaf_stages == 0 && matrix_products<W>(chosen, capability)) {
-    dense =
-        std::make_shared<const DenseTables<W>>(stream, config, roots, chosen == NttVariant::tensor);
-  }
+  if (leaf_stages == 0) other = other_transform<W>(stream, chosen, capability, config, roots);
 }
 
 template struct Tables<W32>;

@@ -29,7 +29,7 @@ class Constant {
 };
 
 template <class W>
-struct DenseTables;
+class OtherTransform;
 
 /// Twiddles are W::Twiddle[prime][N]: forward[m + i] = psi^brv(m + i), brv over log2 N bits, but in the
 /// last g = leaf stages i = (unit << s) + group lies at group * 2^t + unit, where t is the
@@ -44,7 +44,7 @@ struct Tables {
   Constant forward;    // W::Twiddle[prime][N]
   Constant inverse;    // W::Twiddle[prime][N]
   Constant n_inverse;  // F[prime]
-  std::shared_ptr<const DenseTables<W>> dense;  // where matrix products were chosen
+  std::shared_ptr<const OtherTransform<W>> other;  // of variants/, if one was chosen
   /// leaf: stages of the last group, for forward twiddles alone; 0 for what the config's variant of the
   /// transform wants, and all that it reads.
   Tables(const Stream& stream, const Config& config, int leaf = 0);

@@ -1,37 +1,35 @@
 // ntt and intt from and to a block, compiled a file a word.
 #pragma once
 
+#include "jali/backend/cuda/ntt/other_transform.cuh"
 #include "jali/backend/cuda/ntt/transform.cuh"
-#include "jali/backend/cuda/variants/dense_ntt.cuh"
 
 namespace jali::backend::cuda {
 
-/// Launches matrix products where they were chosen, and says so.
-template <class W, bool kInverse>
-bool launch_products(const Stream& stream, const Tables<W>& tables, typename W::Stored* data,
-                     const Limbs& limbs, unsigned limb_count, unsigned batch, int log_n) {
-  if (!tables.dense || limb_count == 0) return false;
-  if constexpr (std::is_same_v<W, W32>) {
-    if (tables.dense->tensor) {
-      tensor_ntt<kInverse>(stream, tables, data, limbs, limb_count, batch, log_n);
-      return true;
-    }
-  }
-  dense_ntt<W, kInverse>(stream, tables, data, limbs, limb_count, batch, log_n);
-  return true;
+template <class W>
+void run_other(const Stream& stream, const Tables<W>& tables, bool inverse,
+               typename W::Stored* data, const Limbs& limbs, unsigned limb_count, unsigned batch,
+               int log_n) {
+  if (limb_count == 0) return;
+  tables.other->run(stream, tables.primes.template as<typename W::Prime>(), inverse, data, limbs,
+                    limb_count, batch, log_n);
 }
 
 template <class W>
 void ntt(const Stream& stream, const Tables<W>& tables, typename W::Stored* data,
          const Limbs& limbs, unsigned limb_count, unsigned batch, int log_n) {
-  if (launch_products<W, false>(stream, tables, data, limbs, limb_count, batch, log_n)) return;
+  if (tables.other) {
+    return run_other<W>(stream, tables, false, data, limbs, limb_count, batch, log_n);
+  }
   transform<W, false>(stream, tables, ReadBlock<W>{data}, WriteBlock<W>{data}, data, limbs,
                       limb_count, batch, log_n);
 }
 template <class W>
 void intt(const Stream& stream, const Tables<W>& tables, typename W::Stored* data,
           const Limbs& limbs, unsigned limb_count, unsigned batch, int log_n) {
-  if (launch_products<W, true>(stream, tables, data, limbs, limb_count, batch, log_n)) return;
+  if (tables.other) {
+    return run_other<W>(stream, tables, true, data, limbs, limb_count, batch, log_n);
+  }
   transform<W, true>(stream, tables, ReadBlock<W>{data}, WriteBlock<W>{data}, data, limbs,
                      limb_count, batch, log_n);
 }

@@ -83,11 +83,5 @@ constexpr NttVariant butterflies(NttVariant chosen, int log_n, int capability) {
   return chosen == NttVariant::cluster || chosen == NttVariant::on_the_fly ? chosen
                                                                            : own_choice<W>(log_n);
 }
-/// Whether matrix products stand behind it.
-template <class W>
-constexpr bool matrix_products(NttVariant chosen, int capability) {
-  return chosen == NttVariant::dense ||
-         (chosen == NttVariant::tensor && sizeof(typename W::R) == 4 && capability >= 8);
-}
 
 }  // namespace jali::backend::cuda

@@ -5,7 +5,6 @@
 #include "jali/arith/bit_reverse.h"
 #include "jali/arith/modulus.h"
 #include "jali/backend/cuda/check.cuh"
-#include "jali/backend/cuda/ntt/ntt.cuh"
 #include "jali/backend/cuda/variants/dense_ntt.cuh"
 
 namespace jali::backend::cuda {
@@ -139,27 +138,26 @@ DenseMatrices<W> matrices(const Stream& stream, const Config& config,
 
 template <class W>
 DenseTables<W>::DenseTables(const Stream& stream, const Config& config,
-                            std::span<const std::uint64_t> roots, bool for_tensor)
+                            std::span<const std::uint64_t> roots, bool bytes)
     : log_rows(std::countr_zero(config.n) / 2),
       log_columns(std::countr_zero(config.n) - log_rows),
-      tensor(for_tensor),
-      forward(matrices<W>(stream, config, roots, log_rows, log_columns, false, tensor)),
-      inverse(matrices<W>(stream, config, roots, log_rows, log_columns, true, tensor)) {}
+      forward(matrices<W>(stream, config, roots, log_rows, log_columns, false, bytes)),
+      inverse(matrices<W>(stream, config, roots, log_rows, log_columns, true, bytes)) {}
 
 template <class W, bool kInverse>
-void dense_ntt(const Stream& stream, const Tables<W>& tables, typename W::Stored* data,
-               const Limbs& limbs, unsigned limb_count, unsigned batch, int log_n) {
+void dense_ntt(const Stream& stream, const DenseTables<W>& dense, const typename W::Prime* primes,
+               typename W::Stored* data, const Limbs& limbs, unsigned limb_count, unsigned batch,
+               int log_n) {
   using Stored = typename W::Stored;
-  const DenseTables<W>& dense = *tables.dense;
   const DenseMatrices<W>& m = kInverse ? dense.inverse : dense.forward;
   const auto product = [&](auto* kernel, auto tile, const Constant& matrix) {
     const std::size_t bytes = (sizeof(typename W::R) * (kColumns<W> + 1)) << tile.log_in;
     allow_shared(kernel, bytes);
     const dim3 grid(static_cast<unsigned>((1 << (log_n - tile.log_in)) / kColumns<W>), batch,
                     limb_count);
-    kernel<<<grid, kThreads, bytes, stream.get()>>>(
-        data, tile, limbs, tables.primes.template as<typename W::Prime>(),
-        matrix.template as<Stored>(), m.twist.template as<Factor<typename W::R>>());
+    kernel<<<grid, kThreads, bytes, stream.get()>>>(data, tile, limbs, primes,
+                                                    matrix.template as<Stored>(),
+                                                    m.twist.template as<Factor<typename W::R>>());
     check_launch(stream, "dense ntt");
   };
   const DenseTile<true> across{log_n, dense.log_rows};
@@ -169,12 +167,12 @@ void dense_ntt(const Stream& stream, const Tables<W>& tables, typename W::Stored
   if constexpr (kInverse) product(dense_kernel<W, true, true>, across, m.rows);
 }
 
-#define JALI_INSTANTIATE(W)                                                                    \
-  template struct DenseTables<W>;                                                              \
-  template void dense_ntt<W, false>(const Stream&, const Tables<W>&, W::Stored*, const Limbs&, \
-                                    unsigned, unsigned, int);                                  \
-  template void dense_ntt<W, true>(const Stream&, const Tables<W>&, W::Stored*, const Limbs&,  \
-                                   unsigned, unsigned, int);
+#define JALI_INSTANTIATE(W)                                                                \
+  template struct DenseTables<W>;                                                          \
+  template void dense_ntt<W, false>(const Stream&, const DenseTables<W>&, const W::Prime*, \
+                                    W::Stored*, const Limbs&, unsigned, unsigned, int);    \
+  template void dense_ntt<W, true>(const Stream&, const DenseTables<W>&, const W::Prime*,  \
+                                   W::Stored*, const Limbs&, unsigned, unsigned, int);
 JALI_INSTANTIATE(W32)
 JALI_INSTANTIATE(W52)
 JALI_INSTANTIATE(W64)

@@ -10,11 +10,10 @@
 #include <span>
 #include <vector>
 
+#include "jali/backend/cuda/common/shape.cuh"
 #include "jali/backend/cuda/common/tables.cuh"
 
 namespace jali::backend::cuda {
-
-struct Limbs;
 
 /// One direction's matrices of every prime.
 template <class W>
@@ -29,20 +28,22 @@ struct DenseMatrices {
 template <class W>
 struct DenseTables {
   int log_rows, log_columns;
-  bool tensor;  // for tensor cores
   DenseMatrices<W> forward, inverse;
+  /// bytes: with what tensor cores multiply.
   DenseTables(const Stream& stream, const Config& config, std::span<const std::uint64_t> roots,
-              bool tensor);
+              bool bytes);
 };
 
 /// Both products on CUDA cores, in place.
 template <class W, bool kInverse>
-void dense_ntt(const Stream& stream, const Tables<W>& tables, typename W::Stored* data,
-               const Limbs& limbs, unsigned limb_count, unsigned batch, int log_n);
+void dense_ntt(const Stream& stream, const DenseTables<W>& dense, const typename W::Prime* primes,
+               typename W::Stored* data, const Limbs& limbs, unsigned limb_count, unsigned batch,
+               int log_n);
 /// The same on INT8 tensor cores.
 template <bool kInverse>
-void tensor_ntt(const Stream& stream, const Tables<W32>& tables, std::uint32_t* data,
-                const Limbs& limbs, unsigned limb_count, unsigned batch, int log_n);
+void tensor_ntt(const Stream& stream, const DenseTables<W32>& dense, const W32::Prime* primes,
+                std::uint32_t* data, const Limbs& limbs, unsigned limb_count, unsigned batch,
+                int log_n);
 
 /// A tile of a matrix product: all 2^log_in inputs of some columns. Columns of the row-wise product are
 /// neighbours in memory (kAcross), those of the other are runs of 2^log_in words.

@@ -6,7 +6,6 @@
 // Kernel. A block splits all inputs of 16 columns into bytes in shared memory. A warp computes 16 outputs
 // of the 16 columns by mma.m16n8k32 (u8 x u8 -> s32), 32 of them for 32 inputs, in 7 accumulators each.
 #include "jali/backend/cuda/check.cuh"
-#include "jali/backend/cuda/ntt/ntt.cuh"
 #include "jali/backend/cuda/variants/dense_ntt.cuh"
 
 namespace jali::backend::cuda {
@@ -113,17 +112,16 @@ __global__ void __launch_bounds__(kThreads)
 }  // namespace
 
 template <bool kInverse>
-void tensor_ntt(const Stream& stream, const Tables<W32>& tables, std::uint32_t* data,
-                const Limbs& limbs, unsigned limb_count, unsigned batch, int log_n) {
-  const DenseTables<W32>& dense = *tables.dense;
+void tensor_ntt(const Stream& stream, const DenseTables<W32>& dense, const W32::Prime* primes,
+                std::uint32_t* data, const Limbs& limbs, unsigned limb_count, unsigned batch,
+                int log_n) {
   const DenseMatrices<W32>& m = kInverse ? dense.inverse : dense.forward;
   const auto product = [&](auto* kernel, auto tile, const Constant& matrix) {
     const std::size_t bytes = static_cast<std::size_t>(4 * kColumns) * ((1 << tile.log_in) + 16);
     const dim3 grid(static_cast<unsigned>((1 << (log_n - tile.log_in)) / kColumns), batch,
                     limb_count);
     kernel<<<grid, kThreads, bytes, stream.get()>>>(
-        data, tile, limbs, tables.primes.as<W32::Prime>(), matrix.as<std::uint8_t>(),
-        m.twist.as<Factor<std::uint32_t>>());
+        data, tile, limbs, primes, matrix.as<std::uint8_t>(), m.twist.as<Factor<std::uint32_t>>());
     check_launch(stream, "tensor ntt");
   };
   const DenseTile<true> across{log_n, dense.log_rows};
@@ -133,9 +131,9 @@ void tensor_ntt(const Stream& stream, const Tables<W32>& tables, std::uint32_t* 
   if constexpr (kInverse) product(tensor_kernel<true, true>, across, m.row_bytes);
 }
 
-template void tensor_ntt<false>(const Stream&, const Tables<W32>&, std::uint32_t*, const Limbs&,
-                                unsigned, unsigned, int);
-template void tensor_ntt<true>(const Stream&, const Tables<W32>&, std::uint32_t*, const Limbs&,
-                               unsigned, unsigned, int);
+template void tensor_ntt<false>(const Stream&, const DenseTables<W32>&, const W32::Prime*,
+                                std::uint32_t*, const Limbs&, unsigned, unsigned, int);
+template void tensor_ntt<true>(const Stream&, const DenseTables<W32>&, const W32::Prime*,
+                               std::uint32_t*, const Limbs&, unsigned, unsigned, int);
 
 }  // namespace jali::backend::cuda
