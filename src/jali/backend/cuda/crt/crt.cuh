@@ -1,11 +1,20 @@
-// CRT and its inverse as in GIF-FHE, section V: CRT-MOD (Horner), CRT-MUL (inner product with powers of
-// two), ICRT-C (sum of multiples of Q/q_i), ICRT-G (Garner's mixed radix).
+// CRT and its inverse as in GIF-FHE, section V: CRT-MUL (inner product with powers of two) and ICRT-C (sum of multiples of
+// Q/q_i) here, CRT-MOD (Horner) and ICRT-G (Garner's mixed radix) in variants/.
 #pragma once
+
+#include <span>
+#include <vector>
 
 #include "jali/backend/cuda/common/shape.cuh"
 #include "jali/backend/cuda/common/tables.cuh"
 
 namespace jali::backend::cuda {
+
+/// Throws Unsupported for integers of more words than kernels hold.
+void check_crt_words(std::size_t words);
+std::vector<std::uint64_t> primes_of(const Config& config, std::span<const PrimeIndex> primes);
+/// 32-bit words of a residue, 1 or 2.
+int pieces_of(const std::vector<std::uint64_t>& primes);
 
 /// Constants of CRT for a list of primes.
 struct CrtPlan {
