@@ -15,8 +15,6 @@ namespace jali::backend::cuda {
 
 namespace {
 
-constexpr unsigned kTargets = 8;  // rows that a thread writes from one reading of the digit
-
 // A digit of up to kHeld limbs stays in registers while a thread computes kTargets rows.
 template <class W, int kHeld>
 __global__ void base_conversion_kernel(int log_n, Targets targets, DigitTable table, unsigned rows,
@@ -189,9 +187,9 @@ BaseConversionPlan<W>::BaseConversionPlan(const Stream& stream, const Config& co
   half = Constant(stream, halves.data(), halves.size() * sizeof(typename W::Stored));
   if constexpr (std::is_same_v<W, W32>) {
     const auto variant = static_cast<ConversionVariant>(chosen_variant(config, "conversion"));
-    const unsigned from_limbs = config.n > (std::size_t{1} << kSinglePassUpTo) ? 3 : 5;
     const bool wanted = variant == ConversionVariant::tensor ||
-                        (variant == ConversionVariant::automatic && largest_digit >= from_limbs);
+                        (variant == ConversionVariant::automatic &&
+                         largest_digit >= tensor_core_limbs(std::countr_zero(config.n)));
     if (wanted) tensor = TensorPlan(stream, config, table, from_primes, to);
   }
   // Digits are not empty: 0 limbs (nothing is dropped) go through memory.
@@ -213,13 +211,12 @@ void convert_base(const Engine<W>& engine, const BaseConversionPlan<W>& plan,
     }
   }
   using S = typename W::Stored;
-  constexpr unsigned kThreads = 256;
   const auto& t = engine.tables;
   const auto* primes = t.primes.template as<typename W::Prime>();
   const auto convert = [&](auto* kernel, unsigned groups) {
-    const dim3 grid((1u << engine.log_n) / kThreads, groups * rows, plan.table.digits);
-    launch(engine.stream, "base conversion", kernel, grid, kThreads, 0, 1, engine.log_n, targets,
-           plan.table, rows, primes, plan.reciprocal.template as<double>(),
+    const dim3 grid((1u << engine.log_n) / kBlockThreads, groups * rows, plan.table.digits);
+    launch(engine.stream, "base conversion", kernel, grid, kBlockThreads, 0, 1, engine.log_n,
+           targets, plan.table, rows, primes, plan.reciprocal.template as<double>(),
            plan.matrix.template as<S>(), static_cast<S*>(ext), static_cast<const S*>(y));
   };
   const bool direct = plan.largest_digit <= kDirectLimbs && plan.from_count > 0;

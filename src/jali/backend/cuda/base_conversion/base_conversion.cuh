@@ -69,8 +69,7 @@ __device__ inline std::uint64_t floor_bits(double s) {
          0x000fffffffffffffull;
 }
 
-/// Lifts of small digits, computed where they are used. Digits of up to kDirectLimbs limbs.
-constexpr unsigned kDirectLimbs = 4;
+/// Conversions of digits of up to kDirectLimbs limbs, computed where they are used.
 template <class W>
 struct DirectConversion {
   const typename W::Stored* y = nullptr;  // null: conversions are in memory

@@ -1,18 +1,18 @@
 // Kernels with one thread a residue; rows in blockIdx.y, so that a warp reads consecutive words.
 #pragma once
 
+#include "jali/backend/cuda/common/launch_choices.cuh"
 #include "jali/backend/cuda/common/shape.cuh"
 #include "jali/backend/cuda/launch.cuh"
 
 namespace jali::backend::cuda {
 
-constexpr unsigned kRowThreads = 256;
 inline dim3 grid_of(const Shape& s) {
   const unsigned n = 1u << s.log_n;
-  return dim3(n < kRowThreads ? 1 : n / kRowThreads, s.limb_count * s.batch);
+  return dim3(n < kBlockThreads ? 1 : n / kBlockThreads, s.limb_count * s.batch);
 }
 inline unsigned threads_of(const Shape& s) {
-  return (1u << s.log_n) < kRowThreads ? 1u << s.log_n : kRowThreads;
+  return (1u << s.log_n) < kBlockThreads ? 1u << s.log_n : kBlockThreads;
 }
 
 /// Where a thread works, which it may from here on.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "jali/arith/modulus.h"
+#include "jali/backend/cuda/common/launch_choices.cuh"
 #include "jali/backend/cuda/common/reduce.cuh"
 #include "jali/backend/cuda/crt/crt.cuh"
 #include "jali/backend/cuda/launch.cuh"
@@ -12,16 +13,14 @@ namespace jali::backend::cuda {
 
 namespace {
 
-constexpr unsigned kThreads = 128;
 constexpr unsigned kGroup = 4;  // limbs of a vector of constants
-constexpr unsigned kFewThreads = 1 << 16;  // leave much of a GPU idle
 
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
 /// kVectors * kGroup limbs a thread.
 template <class W, int kPieces, int kVectors>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kIntegerThreads)
     crt_mul_kernel(Shape s, Limbs limbs, const typename W::Prime* primes,
                    const uint4* __restrict__ powers, typename W::Stored* out,
                    const u64* __restrict__ integers, unsigned words) {
@@ -117,13 +116,13 @@ void crt(const Stream& stream, const Tables<W>& t, const CrtPlan& plan, const Sh
   using Prime = typename W::Prime;
   const auto* primes = t.primes.template as<Prime>();
   auto* to = static_cast<typename W::Stored*>(out);
-  const unsigned blocks = (1u << s.log_n) / kThreads;
+  const unsigned blocks = (1u << s.log_n) / kIntegerThreads;
   const unsigned groups = (s.limb_count + kGroup - 1) / kGroup;
   const bool many = (std::size_t{s.batch} * groups << s.log_n) > 2 * kFewThreads;
   auto* kernel = plan.pieces == 1 ? (many ? crt_mul_kernel<W, 1, 2> : crt_mul_kernel<W, 1, 1>)
                                   : (many ? crt_mul_kernel<W, 2, 2> : crt_mul_kernel<W, 2, 1>);
-  launch(stream, "crt", kernel, dim3(blocks, s.batch, many ? (groups + 1) / 2 : groups), kThreads,
-         0, 1, s, limbs, primes, plan.powers.as<uint4>(), to, integers, words);
+  launch(stream, "crt", kernel, dim3(blocks, s.batch, many ? (groups + 1) / 2 : groups),
+         kIntegerThreads, 0, 1, s, limbs, primes, plan.powers.as<uint4>(), to, integers, words);
 }
 
 #define JALI_INSTANTIATE(W)                                                           \

@@ -1,12 +1,11 @@
 #include "jali/backend/cuda/check.cuh"
+#include "jali/backend/cuda/common/launch_choices.cuh"
 #include "jali/backend/cuda/common/reduce.cuh"
 #include "jali/backend/cuda/crt/integers.cuh"
 
 namespace jali::backend::cuda {
 
 namespace {
-
-constexpr unsigned kThreads = 128;
 
 template <class W>
 __device__ typename W::R negate_if(bool negative, typename W::R x, const typename W::Prime& p) {
@@ -48,7 +47,7 @@ __global__ void from_double_kernel(Shape s, Limbs limbs, const typename W::Prime
 }
 
 dim3 grid_of(const Shape& s, unsigned rows) {
-  return dim3(((1u << s.log_n) + kThreads - 1) / kThreads, rows);
+  return dim3(((1u << s.log_n) + kIntegerThreads - 1) / kIntegerThreads, rows);
 }
 
 }  // namespace
@@ -56,7 +55,7 @@ dim3 grid_of(const Shape& s, unsigned rows) {
 template <class W>
 void from_int64(const Stream& stream, const Tables<W>& t, const Shape& s, const Limbs& limbs,
                 void* out, const std::int64_t* c) {
-  from_int64_kernel<W><<<grid_of(s, s.limb_count * s.batch), kThreads, 0, stream.get()>>>(
+  from_int64_kernel<W><<<grid_of(s, s.limb_count * s.batch), kIntegerThreads, 0, stream.get()>>>(
       s, limbs, t.primes.template as<typename W::Prime>(), static_cast<typename W::Stored*>(out),
       c);
   check_launch(stream, "from_int64");
@@ -65,7 +64,7 @@ void from_int64(const Stream& stream, const Tables<W>& t, const Shape& s, const 
 template <class W>
 void from_double(const Stream& stream, const Tables<W>& t, const Shape& s, const Limbs& limbs,
                  void* out, const double* c) {
-  from_double_kernel<W><<<grid_of(s, s.limb_count * s.batch), kThreads, 0, stream.get()>>>(
+  from_double_kernel<W><<<grid_of(s, s.limb_count * s.batch), kIntegerThreads, 0, stream.get()>>>(
       s, limbs, t.primes.template as<typename W::Prime>(), static_cast<typename W::Stored*>(out),
       c);
   check_launch(stream, "from_double");

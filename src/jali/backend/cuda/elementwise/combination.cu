@@ -1,4 +1,5 @@
 // One thread sixteen bytes of every part.
+#include "jali/backend/cuda/common/launch_choices.cuh"
 #include "jali/backend/cuda/elementwise/combination.cuh"
 #include "jali/backend/cuda/launch.cuh"
 #include "jali/backend/cuda/ntt/tile.cuh"
@@ -7,10 +8,8 @@ namespace jali::backend::cuda {
 
 namespace {
 
-constexpr unsigned kThreads = 256;
-
 template <class W, bool kThree>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kBlockThreads)
     combine_kernel(Shape s, Limbs limbs, const typename W::Prime* primes, typename W::Stored* d0,
                    typename W::Stored* d1, typename W::Stored* d2,
                    const __grid_constant__ CombinationTerms<W> c) {
@@ -98,7 +97,7 @@ void combine(const Stream& stream, const Tables<W>& t, const Shape& s, const Lim
              void* d1, void* d2, const CombinationTerms<W>& c) {
   using Stored = typename W::Stored;
   const unsigned vectors = (1u << s.log_n) / Vector<W>::kSize;
-  const unsigned threads = vectors < kThreads ? vectors : kThreads;
+  const unsigned threads = vectors < kBlockThreads ? vectors : kBlockThreads;
   auto* kernel = c.three ? combine_kernel<W, true> : combine_kernel<W, false>;
   launch(stream, "combine", kernel, dim3(vectors / threads, s.limb_count * s.batch), threads, 0, 1,
          s, limbs, t.primes.template as<typename W::Prime>(), static_cast<Stored*>(d0),

@@ -5,8 +5,6 @@ namespace jali::backend::cuda {
 
 namespace {
 
-constexpr unsigned kMostMeet = 8;  // blocks of a cluster on every GPU that has them
-
 // acc_c = the sums of the splits (+ the scaled addend); parts: (split, target, rows, N) of both.
 template <class W>
 __global__ void add_splits_kernel(Rows<W> s, unsigned splits, typename W::Stored* acc0,
@@ -45,9 +43,9 @@ void mod_up_key_product(const Engine<W>& engine, const BaseConversionPlan<W>& pl
     const unsigned tiles = 1u << (engine.log_n - T::kLog), digits = plan.table.digits;
     // Many digits and few blocks: some blocks a tile, in a cluster where there are such.
     const bool clusters = engine.transforms.ntt_variant != NttVariant::two_pass;
-    const unsigned wanted = std::clamp(
-        std::max(1u, 768 / T::kThreads) * engine.processors / (tiles * rows * targets.count), 1u,
-        T::kLog > kSinglePassUpTo ? digits : (digits + 1) / 2);
+    const unsigned wanted = std::clamp(std::max(1u, kThreadsWanted / T::kThreads) *
+                                           engine.processors / (tiles * rows * targets.count),
+                                       1u, T::kLog > kSinglePassUpTo ? digits : (digits + 1) / 2);
     const unsigned per_split = (digits + wanted - 1) / wanted;
     const unsigned splits = (digits + per_split - 1) / per_split;  // none without a digit
     const auto slots = slots_of<W, kM2>(T::kBytes, per_split);
@@ -58,7 +56,7 @@ void mod_up_key_product(const Engine<W>& engine, const BaseConversionPlan<W>& pl
     // all of the key, their targets differ.
     const std::size_t key_bytes = (std::size_t{2} * digits * targets.count * sizeof(S))
                                   << engine.log_n;
-    const bool rows_last = meets || key_bytes <= (16u << 20);
+    const bool rows_last = meets || key_bytes <= kKeyInL2;
     const auto launch = [&](auto* kernel, S* out0, S* out1) {
       const std::size_t bytes =
           (meets ? std::max(slots, 2u) : slots) * T::kBytes + kDigitTable<W, kX2, T::kLog>;
@@ -89,10 +87,9 @@ void mod_up_key_product(const Engine<W>& engine, const BaseConversionPlan<W>& pl
     auto parts = engine.scratch.allocate(2 * part * sizeof(S));
     auto* part0 = static_cast<S*>(parts.data());
     choose.template operator()<Then::nothing>(part0, part0 + part);
-    constexpr unsigned kThreads = 256;
     cuda::launch(engine.stream, "key product", add_splits_kernel<W>,
-                 dim3((1u << engine.log_n) / kThreads, rows, targets.count), kThreads, 0, 1, shape,
-                 splits, out0, out1, part0, part0 + part, x, addend, factors);
+                 dim3((1u << engine.log_n) / kBlockThreads, rows, targets.count), kBlockThreads, 0,
+                 1, shape, splits, out0, out1, part0, part0 + part, x, addend, factors);
   });
 }
 

@@ -118,7 +118,6 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
   using R = typename W::R;
   using V = Vector<W>;
   constexpr int kV = V::kSize;
-  constexpr unsigned kAtOnce = 4;  // digits whose keys are on their way together
   extern __shared__ __align__(16) unsigned char memory[];
   const unsigned row = rows_last ? blockIdx.z : blockIdx.y;
   const unsigned tile = rows_last ? blockIdx.y : blockIdx.x;
@@ -233,17 +232,17 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
       }
       int room = W::kTerms - 1;
 #pragma unroll 1
-      for (unsigned j = 0; j < count; j += kAtOnce) {
-        V k0[kAtOnce], k1[kAtOnce];
+      for (unsigned j = 0; j < count; j += kKeysAtOnce) {
+        V k0[kKeysAtOnce], k1[kKeysAtOnce];
 #pragma unroll
-        for (unsigned d = 0; d < kAtOnce; ++d) {
+        for (unsigned d = 0; d < kKeysAtOnce; ++d) {
           if (j + d < count) {
             const auto* from = key_row(first + j + d) + i;
             k0[d] = streamed<W>(from, policy), k1[d] = streamed<W>(from + part_size, policy);
           }
         }
 #pragma unroll
-        for (unsigned d = 0; d < kAtOnce; ++d) {
+        for (unsigned d = 0; d < kKeysAtOnce; ++d) {
           if (j + d >= count) break;
           const auto x = *reinterpret_cast<const Sixteen<R>*>(slot(j + d) + T::padded(i));
           if (room == 0) {
@@ -327,10 +326,10 @@ template <class W, int kX, int kLog>
 constexpr std::size_t kDigitTable =
     kDigitLeaves<W, kX> == Leaves::local ? sizeof(typename W::Twiddle) << kLog : 0;
 
-/// A slot for every digit, unless they take more than a third of an SM's shared memory, or a sixth.
+/// A slot for every digit, unless they take more than kTileBytes.
 template <class W, int kM>
 unsigned slots_of(std::size_t tile_bytes, unsigned digits) {
-  constexpr std::size_t kMost = (std::size_t{74} << 10) >> kHalved<W, kM>;
+  constexpr std::size_t kMost = kTileBytes >> kHalved<W, kM>;
   return std::clamp<unsigned>(static_cast<unsigned>(kMost / tile_bytes), 1, digits);
 }
 

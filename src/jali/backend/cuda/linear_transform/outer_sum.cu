@@ -56,10 +56,9 @@ std::size_t KeySwitcher<W>::outer_terms(View acc,
   // A block goes through all terms: there must be blocks for all processors.
   const std::size_t limbs = acc.primes.size();
   if (outer_blocks<W>(log_n_, limbs, acc.batch) < processors_) return 0;
-  constexpr std::size_t kBytes = std::size_t{512} << 20;  // of converted digits at a time
   const std::size_t bytes = digit_limbs.size() * limbs * limb_bytes(acc.batch);
   const std::size_t rows = kMaxRows / (limbs * acc.batch);  // the terms' share launches
-  return std::clamp<std::size_t>(std::min(kBytes / bytes, rows), 1, kMaxParts);
+  return std::clamp<std::size_t>(std::min(kGiantStepBytes / bytes, rows), 1, kMaxParts);
 }
 
 template <class W>

@@ -1,15 +1,13 @@
 // A thread makes one residue of every rotation in turn and keeps the sums in registers. Blocks go limb by
 // limb: a limb's digits are read from L2 by all rotations but the first, keys and weights once. A warp's 32
 // residues come from 32 neighbours of a digit, permuted: single words cost no more than vectors.
+#include "jali/backend/cuda/common/launch_choices.cuh"
 #include "jali/backend/cuda/launch.cuh"
 #include "jali/backend/cuda/linear_transform/rotated_sums.cuh"
 
 namespace jali::backend::cuda {
 
 namespace {
-
-constexpr unsigned kThreads = 256;
-constexpr int kAtOnce = 6;  // digits whose keys are on their way together
 
 // A word that is read once, past L1 and first to leave L2.
 __device__ __forceinline__ std::uint32_t read_once(const std::uint32_t* from,
@@ -29,14 +27,8 @@ __device__ __forceinline__ std::uint64_t read_once(const std::uint64_t* from,
   return x;
 }
 
-/// Blocks an SM, for as many loads on their way as memory takes.
 template <class W, int kSums>
-constexpr unsigned kBlocks = sizeof(typename W::Stored) > 4 ? 1
-                             : kSums <= 4                   ? 4
-                                                            : 2;
-
-template <class W, int kSums>
-__global__ void __launch_bounds__(kThreads, kBlocks<W, kSums>)
+__global__ void __launch_bounds__(kBlockThreads, kRotatedBlocks<W, kSums>)
     rotated_sums_kernel(Shape s, const __grid_constant__ Limbs limbs,
                         const typename W::Prime* primes, const __grid_constant__ Rotations r,
                         const __grid_constant__ KeyDigits ids,
@@ -44,7 +36,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks<W, kSums>)
   using Stored = typename W::Stored;
   using R = typename W::R;
   const unsigned entry = blockIdx.x, limb = blockIdx.z;
-  const unsigned k = blockIdx.y * kThreads + threadIdx.x;
+  const unsigned k = blockIdx.y * kBlockThreads + threadIdx.x;
   const std::size_t shared = static_cast<std::size_t>(limb) << s.log_n;
   const std::size_t row = (static_cast<std::size_t>(limb) * s.batch + entry) << s.log_n;
   const std::size_t block = (static_cast<std::size_t>(s.limb_count) * s.batch) << s.log_n;
@@ -93,10 +85,10 @@ __global__ void __launch_bounds__(kThreads, kBlocks<W, kSums>)
       const auto* key = word(r.key[i], (static_cast<std::size_t>(r.limb[i][limb]) << s.log_n) + k);
       int inner = W::kTerms - 1;
 #pragma unroll 1
-      for (int first = 0; first < r.digits; first += kAtOnce) {
-        Stored x[kAtOnce], k0[kAtOnce], k1[kAtOnce];
+      for (int first = 0; first < r.digits; first += kRotatedAtOnce) {
+        Stored x[kRotatedAtOnce], k0[kRotatedAtOnce], k1[kRotatedAtOnce];
 #pragma unroll
-        for (int j = 0; j < kAtOnce; ++j) {
+        for (int j = 0; j < kRotatedAtOnce; ++j) {
           if (first + j >= r.digits) break;
           const auto* digit = key + 2 * ids.id[first + j] * half;
           k0[j] = read_once(digit, policy);
@@ -104,7 +96,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks<W, kSums>)
           x[j] = ext[(first + j) * block];
         }
 #pragma unroll
-        for (int j = 0; j < kAtOnce; ++j) {
+        for (int j = 0; j < kRotatedAtOnce; ++j) {
           if (first + j >= r.digits) break;
           if (inner == 0) fold(x0), fold(x1);
           W::add(x0, W::load(x[j]), W::load(k0[j]), prime);
@@ -136,8 +128,8 @@ template <class W>
 void rotated_sums(const Stream& stream, const Tables<W>& t, const Shape& s, const Limbs& limbs,
                   const Rotations& rotations, const KeyDigits& ids, const Scalars& scalars) {
   const auto launch = [&](auto* kernel) {
-    const dim3 grid(s.batch, (1u << s.log_n) / kThreads, s.limb_count);
-    cuda::launch(stream, "rotated_sums", kernel, grid, kThreads, 0, 1, s, limbs,
+    const dim3 grid(s.batch, (1u << s.log_n) / kBlockThreads, s.limb_count);
+    cuda::launch(stream, "rotated_sums", kernel, grid, kBlockThreads, 0, 1, s, limbs,
                  t.primes.template as<typename W::Prime>(), rotations, ids, scalars);
   };
   if (rotations.sums <= 2) {

@@ -1,4 +1,5 @@
 // One thread a residue of all sums of a launch.
+#include "jali/backend/cuda/common/launch_choices.cuh"
 #include "jali/backend/cuda/launch.cuh"
 #include "jali/backend/cuda/linear_transform/weighted_sums.cuh"
 
@@ -6,10 +7,8 @@ namespace jali::backend::cuda {
 
 namespace {
 
-constexpr unsigned kThreads = 256;
-
 template <class W, int kSums>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kBlockThreads)
     weighted_sums_kernel(Shape s, Limbs limbs, const typename W::Prime* primes,
                          const __grid_constant__ Columns c) {
   using Stored = typename W::Stored;
@@ -65,7 +64,7 @@ __global__ void __launch_bounds__(kThreads)
 template <class W>
 void weighted_sums(const Stream& stream, const Tables<W>& t, const Shape& s, const Limbs& limbs,
                    const Columns& columns) {
-  const unsigned n = 1u << s.log_n, threads = n < kThreads ? n : kThreads;
+  const unsigned n = 1u << s.log_n, threads = n < kBlockThreads ? n : kBlockThreads;
   const dim3 grid(n / threads, s.limb_count * s.batch);
   const auto launch = [&](auto* kernel) {
     cuda::launch(stream, "weighted_sums", kernel, grid, threads, 0, 1, s, limbs,

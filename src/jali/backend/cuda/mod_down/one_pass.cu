@@ -129,8 +129,6 @@ struct ModDownStore {
   }
 };
 
-constexpr int kFew = 16;  // log2 of the rows' length where few are divided so
-
 }  // namespace
 
 template <class W>
@@ -164,9 +162,9 @@ void mod_down_in_one_pass(const Engine<W>& engine, const BaseConversionPlan<W>& 
 template <class W>
 bool mod_down_has_few_rows(const Engine<W>& engine, const BaseConversionPlan<W>& plan,
                            unsigned rows) {
-  return plan.tensor.usable() && engine.log_n == kFew && engine.stream.wide_clusters() &&
-         engine.transforms.ntt_variant == own_choice<W>(kFew) &&
-         plan.to_count * rows <= kFewRows<kFew>;
+  return plan.tensor.usable() && engine.log_n == kFewLongRows && engine.stream.wide_clusters() &&
+         engine.transforms.ntt_variant == own_choice<W>(kFewLongRows) &&
+         plan.to_count * rows <= kFewRows<kFewLongRows>;
 }
 
 template <class W>
@@ -181,7 +179,7 @@ void mod_down_few_rows(const Engine<W>& engine, const BaseConversionPlan<W>& pla
     const Transform<W, false, ReadBlock<W>, ModDownStore<W>> t{
         engine.stream, engine.transforms, load, store,  nullptr,
         targets.prime, targets.count,     rows, nullptr};
-    t.template one_pass<kFew, true, kFewBlocks<kFew, true>, 4>();
+    t.template one_pass<kFewLongRows, true, kFewBlocks<kFewLongRows, true>, 4>();
   }
 }
 

@@ -232,28 +232,12 @@ struct TileSize {
   static constexpr std::size_t kBytes = kPadded * sizeof(typename W::R);
 };
 
-/// Up to here a row is one tile of a block (log2 N).
-constexpr int kSinglePassUpTo = 12;
-
-/// Up to so many rows of 2^13 or 2^14 residues of 32 bits, a block for each is faster than two passes.
-constexpr unsigned kFewTiles = 144;
-/// Whether a row is one tile, if there are so many rows and they are computed by base conversion.
-template <class W>
-bool one_tile(int log_n, unsigned rows) {
-  return log_n <= kSinglePassUpTo ||
-         (sizeof(typename W::Stored) == 4 && log_n <= 14 && rows <= kFewTiles);
-}
-
-/// Stages of the last group of these passes, the same for both where there is a choice, which the layout of the twiddles depends on.
+/// Stages of the last group of these passes, which the layout of the twiddles depends on: the same for both, if there is
+/// a choice.
 template <class W>
 int tile_leaf_stages(int log_n) {
   return last_group_size(log_n <= kSinglePassUpTo ? log_n : contiguous_stages(log_n), kPassHeld<W>);
 }
-
-/// Whether contiguous tiles have half the rows, and blocks half the threads, of what columns have: twice as many blocks
-/// of an SM fill each other's gaps.
-template <class W, int kM>
-constexpr bool kHalved = kM == 8 && sizeof(typename W::Stored) == 4;
 
 /// Calls f.operator()<kM1, kX1, kM2, kX2>() with the passes of N = 2^log_n: columns and contiguous
 /// tiles, or kM1 = 0 and one pass; one: where there is a choice.

@@ -77,7 +77,7 @@ struct Transform {
     const WriteBlock<W> write{work};
     // Chunks of limbs that stay in L2 between the passes.
     const std::size_t limb_bytes = (sizeof(Stored) * batch) << kLogN;
-    const auto chunk = static_cast<unsigned>(std::max<std::size_t>(1, (32u << 20) / limb_bytes));
+    const auto chunk = static_cast<unsigned>(std::max<std::size_t>(1, kTwoPassChunk / limb_bytes));
     for (unsigned first = 0; first < limb_count; first += chunk) {
       const unsigned count = std::min(chunk, limb_count - first);
       if constexpr (!kInverse) {

@@ -3,7 +3,7 @@
 
 #include <type_traits>
 
-#include "jali/backend/cuda/common/word.cuh"
+#include "jali/backend/cuda/common/launch_choices.cuh"
 #include "jali/backend/cuda/ntt/stage_groups.cuh"
 
 namespace jali::backend::cuda {
@@ -18,49 +18,12 @@ enum class NttVariant {
   tensor,       // variants/tensor_ntt.cu: the same on INT8 tensor cores; w32
 };
 
-constexpr int kTwoPassFrom = 14;
-
-/// Shape of the kernel of one pass, as powers of two: residues a thread holds, threads an SM, blocks a
-/// row; kComputed: for twiddles computed on the fly. What was fastest on an H100.
-template <class W, bool kComputed>
-struct RowChoice {
-  static constexpr bool kNarrow = sizeof(typename W::R) == 4;
-  static constexpr int held(int log_n) {
-    if (!kNarrow) return log_n >= (std::is_same_v<W, W52> ? 13 : 14) ? 5 : 3;
-    return log_n == 17 ? 6 : kComputed || log_n >= 13 ? 5 : 4;
-  }
-  static constexpr int per_sm(int log_n) {
-    if (!kNarrow) return held(log_n) == 3 ? 1024 : 512;
-    return log_n == 17 ? 512 : !kComputed && (log_n == 13 || log_n == 15) ? 768 : 1024;
-  }
-  static constexpr int log_blocks(int log_n) {
-    return log_n <= 13 ? 0 : log_n == 14 ? (kNarrow ? 0 : 1) : 3;
-  }
-};
-/// Up to so many rows, a row is more blocks (as a power of two), of 16 residues a thread where they are of 32 bits: most of
-/// the GPU would be idle else.
-template <int kLogN>
-constexpr unsigned kFewRows = kLogN == 16 ? 64 : 48;
-template <int kLogN, bool kNarrow>
-constexpr int kFewBlocks = kLogN == 16               ? 4
-                           : kLogN == 13 && !kNarrow ? 2
-                                                     : 3;
-
-/// The engine's own choice, as measured there: computing twiddles pays where loads of 32-bit words bind;
+/// The engine's own choice (measured, as launch_choices.cuh): computing twiddles pays where loads of 32-bit words bind;
 /// at 2^17 rows of 64-bit words leave an SM one block.
 template <class W>
 constexpr NttVariant own_choice(int log_n) {
   if (std::is_same_v<W, W64> && log_n == 17) return NttVariant::two_pass;
   return sizeof(typename W::R) == 4 && log_n <= 16 ? NttVariant::on_the_fly : NttVariant::cluster;
-}
-
-/// Residues a thread holds in the kernels of two passes, as a power of two: what 64 registers have room
-/// for.
-template <class W>
-constexpr int kPassHeld = sizeof(typename W::R) == 4 ? 4 : 3;
-/// Stages of the pass over contiguous tiles.
-__host__ __device__ constexpr int contiguous_stages(int log_n) {
-  return log_n <= 14 ? 7 : log_n == 17 ? 9 : 8;
 }
 
 /// Stages of the last group of a variant's kernels.

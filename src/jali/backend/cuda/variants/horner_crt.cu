@@ -1,12 +1,11 @@
 // CRT-MOD of GIF-FHE, section V: an integer of several words modulo q, from its highest word down,
 //   r = (r 2^64 + word) mod q.
+#include "jali/backend/cuda/common/launch_choices.cuh"
 #include "jali/backend/cuda/variants/crt_variants.cuh"
 
 namespace jali::backend::cuda {
 
 namespace {
-
-constexpr unsigned kThreads = 128;
 
 template <class W>
 __global__ void horner_crt_kernel(Shape s, Limbs limbs, const typename W::Prime* primes,
@@ -34,9 +33,9 @@ template <class W>
 void crt_by_horner(const Stream& stream, const Tables<W>& t, const Shape& s, const Limbs& limbs,
                    void* out, const std::uint64_t* integers, unsigned words) {
   launch(stream, "crt", horner_crt_kernel<W>,
-         dim3((1u << s.log_n) / kThreads, s.batch, s.limb_count), kThreads, 0, 1, s, limbs,
-         t.primes.template as<typename W::Prime>(), static_cast<typename W::Stored*>(out), integers,
-         words);
+         dim3((1u << s.log_n) / kIntegerThreads, s.batch, s.limb_count), kIntegerThreads, 0, 1, s,
+         limbs, t.primes.template as<typename W::Prime>(), static_cast<typename W::Stored*>(out),
+         integers, words);
 }
 
 #define JALI_INSTANTIATE(W)                                                                   \
