@@ -201,28 +201,28 @@ BaseConversionPlan<W>::BaseConversionPlan(const Stream& stream, const Config& co
 }
 
 template <class W>
-void convert_base(const Engine<W>& engine, const BaseConversionPlan<W>& plan,
+void convert_base(const Context<W>& context, const BaseConversionPlan<W>& plan,
                   const Targets& targets, unsigned rows, void* ext, const void* y, bool stay,
                   bool begin) {
   if constexpr (std::is_same_v<W, W32>) {
     if (plan.tensor.usable()) {
-      return convert_on_tensor_cores(engine, plan.tensor, plan.table, plan.reciprocal,
+      return convert_on_tensor_cores(context, plan.tensor, plan.table, plan.reciprocal,
                                      targets.count, rows, ext, y, stay, begin);
     }
   }
   using S = typename W::Stored;
-  const auto& t = engine.tables;
+  const auto& t = context.tables;
   const auto* primes = t.primes.template as<typename W::Prime>();
   const auto convert = [&](auto* kernel, unsigned groups) {
-    const dim3 grid((1u << engine.log_n) / kBlockThreads, groups * rows, plan.table.digits);
-    launch(engine.stream, "base conversion", kernel, grid, kBlockThreads, 0, 1, engine.log_n,
+    const dim3 grid((1u << context.log_n) / kBlockThreads, groups * rows, plan.table.digits);
+    launch(context.stream, "base conversion", kernel, grid, kBlockThreads, 0, 1, context.log_n,
            targets, plan.table, rows, primes, plan.reciprocal.template as<double>(),
            plan.matrix.template as<S>(), static_cast<S*>(ext), static_cast<const S*>(y));
   };
   const bool direct = plan.largest_digit <= kDirectLimbs && plan.from_count > 0;
   const unsigned groups = (targets.count + kTargets - 1) / kTargets;
   if (plan.at_use(rows)) return;
-  if (direct && engine.log_n > kSinglePassUpTo) {
+  if (direct && context.log_n > kSinglePassUpTo) {
   } else if (plan.largest_digit <= 4) {
     convert(base_conversion_kernel<W, 4>, groups);
   } else if (plan.largest_digit <= 8) {
@@ -234,23 +234,23 @@ void convert_base(const Engine<W>& engine, const BaseConversionPlan<W>& plan,
   } else {
     convert(base_conversion_large_kernel<W>, targets.count);
   }
-  with_passes<W>(engine.log_n, false, [&]<int kM1, int kX1, int kM2, int kX2>() {
+  with_passes<W>(context.log_n, false, [&]<int kM1, int kX1, int kM2, int kX2>() {
     if constexpr (kM1 > 0) {
       using T = TileSize<W, kM1, kX1, true>;
-      const dim3 grid(plan.table.digits * targets.count, 1u << (engine.log_n - T::kLog), rows);
+      const dim3 grid(plan.table.digits * targets.count, 1u << (context.log_n - T::kLog), rows);
       auto* kernel = direct ? base_conversion_columns_kernel<W, kM1, kX1, true>
                             : base_conversion_columns_kernel<W, kM1, kX1, false>;
-      launch(engine.stream, "base conversion, first pass", kernel, grid, T::kThreads, T::kBytes, 1,
-             engine.log_n, targets, plan.table, rows, primes,
+      launch(context.stream, "base conversion, first pass", kernel, grid, T::kThreads, T::kBytes, 1,
+             context.log_n, targets, plan.table, rows, primes,
              t.forward.template as<typename W::Twiddle>(), direct_conversion(plan, y),
              static_cast<S*>(ext));
     }
   });
 }
 
-#define JALI_INSTANTIATE(W)                                                                     \
-  template struct BaseConversionPlan<W>;                                                        \
-  template void convert_base<W>(const Engine<W>&, const BaseConversionPlan<W>&, const Targets&, \
+#define JALI_INSTANTIATE(W)                                                                      \
+  template struct BaseConversionPlan<W>;                                                         \
+  template void convert_base<W>(const Context<W>&, const BaseConversionPlan<W>&, const Targets&, \
                                 unsigned, void*, const void*, bool, bool);
 JALI_INSTANTIATE(W32)
 JALI_INSTANTIATE(W52)

@@ -13,7 +13,7 @@
 
 #include "jali/backend/cuda/base_conversion/digit_table.cuh"
 #include "jali/backend/cuda/base_conversion/tensor_cores.cuh"
-#include "jali/backend/cuda/common/engine.cuh"
+#include "jali/backend/cuda/common/context.cuh"
 #include "jali/backend/cuda/common/source.cuh"
 #include "jali/backend/cuda/ntt/tile.cuh"
 
@@ -145,7 +145,7 @@ struct DirectConversion {
 /// y: (from, rows, N): [x (D/q_i)^-1]_{q_i} in coefficient form, of the limbs of x
 /// (NTT form).
 template <class W>
-void decompose(const Engine<W>&, const BaseConversionPlan<W>&, const Source& x, unsigned rows,
+void decompose(const Context<W>&, const BaseConversionPlan<W>&, const Source& x, unsigned rows,
                void* y);
 template <class W>
 DirectConversion<W> direct_conversion(const BaseConversionPlan<W>& plan, const void* y) {
@@ -159,7 +159,7 @@ DirectConversion<W> direct_conversion(const BaseConversionPlan<W>& plan, const v
 /// the next kernel reads them for the last time. begin: if false and tensor cores do the conversion, the result is
 /// in coefficient form in any case.
 template <class W>
-void convert_base(const Engine<W>&, const BaseConversionPlan<W>&, const Targets&, unsigned rows,
+void convert_base(const Context<W>&, const BaseConversionPlan<W>&, const Targets&, unsigned rows,
                   void* ext, const void* y, bool stay, bool begin = true);
 
 }  // namespace jali::backend::cuda

@@ -24,16 +24,16 @@ struct ReadSource {
 }  // namespace
 
 template <class W>
-void decompose(const Engine<W>& engine, const BaseConversionPlan<W>& plan, const Source& x,
+void decompose(const Context<W>& context, const BaseConversionPlan<W>& plan, const Source& x,
                unsigned rows, void* y) {
   auto* words = static_cast<typename W::Stored*>(y);
-  transform<W, true>(engine.stream, engine.transforms, ReadSource<W>{x, engine.log_n},
-                     WriteBlock<W>{words}, words, plan.from, plan.from_count, rows, engine.log_n,
+  transform<W, true>(context.stream, context.transforms, ReadSource<W>{x, context.log_n},
+                     WriteBlock<W>{words}, words, plan.from, plan.from_count, rows, context.log_n,
                      plan.inverse_hat.template as<Factor<typename W::R>>());
 }
 
-#define JALI_INSTANTIATE(W)                                                                 \
-  template void decompose<W>(const Engine<W>&, const BaseConversionPlan<W>&, const Source&, \
+#define JALI_INSTANTIATE(W)                                                                  \
+  template void decompose<W>(const Context<W>&, const BaseConversionPlan<W>&, const Source&, \
                              unsigned, void*);
 JALI_INSTANTIATE(W32)
 JALI_INSTANTIATE(W52)

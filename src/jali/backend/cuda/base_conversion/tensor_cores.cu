@@ -354,30 +354,30 @@ TensorPlan::TensorPlan(const Stream& stream, const Config& config, const DigitTa
   planes_ = planes;
 }
 
-void convert_on_tensor_cores(const Engine<W32>& engine, const TensorPlan& plan,
+void convert_on_tensor_cores(const Context<W32>& context, const TensorPlan& plan,
                              const DigitTable& table, const Constant& reciprocal, unsigned targets,
                              unsigned rows, void* ext, const void* y, bool stay, bool begin) {
   const auto launch = [&]<int kLogN, int kM, int kX, int kQuads, int kTeams>() {
     using L = Layout<kM, kX, kQuads>;
-    const unsigned tiles = 1u << (engine.log_n - kM - kX);
+    const unsigned tiles = 1u << (context.log_n - kM - kX);
     const unsigned blocks = std::max(1u, tiles * rows * table.digits);
     // As many blocks as there are SMs, when a digit has the targets for it.
     TensorTable tensor = plan.table();
     tensor.splits =
-        std::clamp(engine.processors / blocks, 1u, (plan.most_groups() + kTeams - 1) / kTeams);
-    cuda::launch(engine.stream, "base conversion on tensor cores",
+        std::clamp(context.processors / blocks, 1u, (plan.most_groups() + kTeams - 1) / kTeams);
+    cuda::launch(context.stream, "base conversion on tensor cores",
                  base_conversion_tensor_kernel<kLogN, kM, kX, kQuads, kTeams>,
                  dim3(tiles, rows * tensor.splits, table.digits), kTeams * L::kTeam,
-                 L::bytes(plan.planes(), kTeams), 1, engine.log_n, rows, targets, plan.planes(),
-                 table, tensor, engine.tables.forward.as<W32::Twiddle>(), reciprocal.as<double>(),
+                 L::bytes(plan.planes(), kTeams), 1, context.log_n, rows, targets, plan.planes(),
+                 table, tensor, context.tables.forward.as<W32::Twiddle>(), reciprocal.as<double>(),
                  static_cast<const std::uint32_t*>(y), static_cast<std::uint32_t*>(ext), stay);
   };
-  with_passes<W32>(engine.log_n, false, [&]<int kM1, int kX1, int kM2, int kX2>() {
+  with_passes<W32>(context.log_n, false, [&]<int kM1, int kX1, int kM2, int kX2>() {
     const auto choose = [&]<int kLogN, int kM>() {
       with_shape(plan.planes(), [&]<int kX, int kQuads>() {
-        const unsigned tiles = 1u << (engine.log_n - kM - kX);
+        const unsigned tiles = 1u << (context.log_n - kM - kX);
         const bool spread = tiles * rows * table.digits * plan.most_groups() <=
-                            engine.processors;  // an SM for each team
+                            context.processors;  // an SM for each team
         plan.teams() == 1 || spread ? launch.template operator()<kLogN, kM, kX, kQuads, 1>()
                                     : launch.template operator()<kLogN, kM, kX, kQuads, 2>();
       });

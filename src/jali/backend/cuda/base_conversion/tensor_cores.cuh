@@ -5,7 +5,7 @@
 #include <span>
 
 #include "jali/backend/cuda/base_conversion/digit_table.cuh"
-#include "jali/backend/cuda/common/engine.cuh"
+#include "jali/backend/cuda/common/context.cuh"
 
 namespace jali::backend::cuda {
 
@@ -46,7 +46,7 @@ class TensorPlan {
 };
 
 /// stay, begin: as for convert_base.
-void convert_on_tensor_cores(const Engine<W32>&, const TensorPlan&, const DigitTable&,
+void convert_on_tensor_cores(const Context<W32>&, const TensorPlan&, const DigitTable&,
                              const Constant& reciprocal, unsigned targets, unsigned rows, void* ext,
                              const void* y, bool stay, bool begin);
 

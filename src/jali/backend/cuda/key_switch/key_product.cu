@@ -31,20 +31,20 @@ __global__ void add_splits_kernel(Rows<W> s, unsigned splits, typename W::Stored
 }  // namespace
 
 template <class W>
-void mod_up_key_product(const Engine<W>& engine, const BaseConversionPlan<W>& plan,
+void mod_up_key_product(const Context<W>& context, const BaseConversionPlan<W>& plan,
                         const Targets& targets, unsigned rows, void* acc0, void* acc1,
                         const void* y, void* ext, const Source& x, const KeyDigits& key,
                         const ScaledAddend& addend, const AddendFactors<W>& factors) {
   using S = typename W::Stored;
-  const Rows<W> shape = rows_of(engine, plan, targets, rows, y);
+  const Rows<W> shape = rows_of(context, plan, targets, rows, y);
   const bool at_use = plan.at_use(rows);
-  with_passes<W>(engine.log_n, at_use, [&]<int kM1, int kX1, int kM2, int kX2>() {
+  with_passes<W>(context.log_n, at_use, [&]<int kM1, int kX1, int kM2, int kX2>() {
     using T = TileSize<W, kM2, kX2, false>;
-    const unsigned tiles = 1u << (engine.log_n - T::kLog), digits = plan.table.digits;
+    const unsigned tiles = 1u << (context.log_n - T::kLog), digits = plan.table.digits;
     // Many digits and few blocks: some blocks a tile, in a cluster where there are such.
-    const bool clusters = engine.transforms.ntt_variant != NttVariant::two_pass;
+    const bool clusters = context.transforms.ntt_variant != NttVariant::two_pass;
     const unsigned wanted = std::clamp(std::max(1u, kThreadsWanted / T::kThreads) *
-                                           engine.processors / (tiles * rows * targets.count),
+                                           context.processors / (tiles * rows * targets.count),
                                        1u, T::kLog > kSinglePassUpTo ? digits : (digits + 1) / 2);
     const unsigned per_split = (digits + wanted - 1) / wanted;
     const unsigned splits = (digits + per_split - 1) / per_split;  // none without a digit
@@ -55,14 +55,14 @@ void mod_up_key_product(const Engine<W>& engine, const BaseConversionPlan<W>& pl
     // Blocks that run together share a target of the key and their tiles and rows differ, or, where L2 holds
     // all of the key, their targets differ.
     const std::size_t key_bytes = (std::size_t{2} * digits * targets.count * sizeof(S))
-                                  << engine.log_n;
+                                  << context.log_n;
     const bool rows_last = meets || key_bytes <= kKeyInL2;
     const auto launch = [&](auto* kernel, S* out0, S* out1) {
       const std::size_t bytes =
           (meets ? std::max(slots, 2u) : slots) * T::kBytes + kDigitTable<W, kX2, T::kLog>;
       const unsigned parts = targets.count * splits;
       const dim3 grid = rows_last ? dim3(parts, tiles, rows) : dim3(tiles, rows, parts);
-      cuda::launch(engine.stream, "key product", kernel, grid, T::kThreads, bytes,
+      cuda::launch(context.stream, "key product", kernel, grid, T::kThreads, bytes,
                    meets ? splits : 1, shape, rows_last, slots, splits, out0, out1,
                    static_cast<const S*>(ext), x, key, addend, factors, OuterTerms{});
     };
@@ -83,18 +83,18 @@ void mod_up_key_product(const Engine<W>& engine, const BaseConversionPlan<W>& pl
                                   : choose.template operator()<Then::nothing>(out0, out1);
     }
     const std::size_t part = (static_cast<std::size_t>(targets.count) * rows * splits)
-                             << engine.log_n;
-    auto parts = engine.scratch.allocate(2 * part * sizeof(S));
+                             << context.log_n;
+    auto parts = context.scratch.allocate(2 * part * sizeof(S));
     auto* part0 = static_cast<S*>(parts.data());
     choose.template operator()<Then::nothing>(part0, part0 + part);
-    cuda::launch(engine.stream, "key product", add_splits_kernel<W>,
-                 dim3((1u << engine.log_n) / kBlockThreads, rows, targets.count), kBlockThreads, 0,
+    cuda::launch(context.stream, "key product", add_splits_kernel<W>,
+                 dim3((1u << context.log_n) / kBlockThreads, rows, targets.count), kBlockThreads, 0,
                  1, shape, splits, out0, out1, part0, part0 + part, x, addend, factors);
   });
 }
 
 #define JALI_INSTANTIATE(W)                                                                       \
-  template void mod_up_key_product<W>(const Engine<W>&, const BaseConversionPlan<W>&,             \
+  template void mod_up_key_product<W>(const Context<W>&, const BaseConversionPlan<W>&,            \
                                       const Targets&, unsigned, void*, void*, const void*, void*, \
                                       const Source&, const KeyDigits&, const ScaledAddend&,       \
                                       const AddendFactors<W>&);

@@ -29,7 +29,7 @@ struct OuterTerms {
 /// sum_j ext_j key[id[j]][c] (+ the scaled addend). ext: as convert_base leaves it; a digit's own limbs are
 /// read from x.
 template <class W>
-void mod_up_key_product(const Engine<W>&, const BaseConversionPlan<W>&, const Targets&,
+void mod_up_key_product(const Context<W>&, const BaseConversionPlan<W>&, const Targets&,
                         unsigned rows, void* acc0, void* acc1, const void* y, void* ext,
                         const Source& x, const KeyDigits& key, const ScaledAddend& addend,
                         const AddendFactors<W>& factors);
@@ -37,7 +37,7 @@ void mod_up_key_product(const Engine<W>&, const BaseConversionPlan<W>&, const Ta
 /// Finishes ModUp for those who want the digits themselves: ext goes from what convert_base leaves to NTT form,
 /// and a digit's own limbs are copied from x.
 template <class W>
-void finish_mod_up(const Engine<W>&, const BaseConversionPlan<W>&, const Targets&, unsigned rows,
+void finish_mod_up(const Context<W>&, const BaseConversionPlan<W>&, const Targets&, unsigned rows,
                    const void* y, void* ext, const Source& x);
 
 }  // namespace jali::backend::cuda

@@ -334,14 +334,14 @@ unsigned slots_of(std::size_t tile_bytes, unsigned digits) {
 }
 
 template <class W>
-Rows<W> rows_of(const Engine<W>& engine, const BaseConversionPlan<W>& plan, const Targets& targets,
-                unsigned rows, const void* y) {
-  return {engine.log_n,
+Rows<W> rows_of(const Context<W>& context, const BaseConversionPlan<W>& plan,
+                const Targets& targets, unsigned rows, const void* y) {
+  return {context.log_n,
           rows,
           targets,
           plan.table,
-          engine.tables.primes.template as<typename W::Prime>(),
-          engine.tables.forward.template as<typename W::Twiddle>(),
+          context.tables.primes.template as<typename W::Prime>(),
+          context.tables.forward.template as<typename W::Twiddle>(),
           direct_conversion(plan, y)};
 }
 

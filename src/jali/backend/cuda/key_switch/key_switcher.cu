@@ -55,9 +55,9 @@ void KeySwitcher<W>::mod_up(View ext, ConstView x,
   const Targets targets = targets_of(ext.primes, x.primes);
   const Source from = source(x);
   auto y = scratch_.allocate(x.primes.size() * limb_bytes(rows));
-  decompose<W>(engine(), p, from, rows, y.data());
-  convert_base<W>(engine(), p, targets, rows, ext.data, y.data(), /*stay=*/false);
-  finish_mod_up<W>(engine(), p, targets, rows, y.data(), ext.data, from);
+  decompose<W>(context(), p, from, rows, y.data());
+  convert_base<W>(context(), p, targets, rows, ext.data, y.data(), /*stay=*/false);
+  finish_mod_up<W>(context(), p, targets, rows, y.data(), ext.data, from);
 }
 
 template <class W>
@@ -75,10 +75,10 @@ void KeySwitcher<W>::key_switch(View acc0, View acc1, const Source& x,
   auto y = scratch_.allocate(x_primes.size() * limb_bytes(rows));
   auto ext =
       scratch_.allocate(p.at_use(rows) ? 1 : digit_limbs.size() * targets.count * limb_bytes(rows));
-  decompose<W>(engine(), p, x, rows, y.data());
-  convert_base<W>(engine(), p, targets, rows, ext.data(), y.data(),
+  decompose<W>(context(), p, x, rows, y.data());
+  convert_base<W>(context(), p, targets, rows, ext.data(), y.data(),
                   stay(digit_limbs.size() * targets.count - x_primes.size(), rows));
-  mod_up_key_product<W>(engine(), p, targets, rows, acc0.data, acc1.data, y.data(), ext.data(), x,
+  mod_up_key_product<W>(context(), p, targets, rows, acc0.data, acc1.data, y.data(), ext.data(), x,
                         digits, addend, factors);
 }
 

@@ -48,7 +48,7 @@ class KeySwitcher {
   bool stay(std::size_t limbs, unsigned rows) const {
     return limbs * limb_bytes(rows) <= l2_bytes_;
   }
-  Engine<W> engine() const {
+  Context<W> context() const {
     return {stream_, own_tables_ ? *own_tables_ : tables_, tables_, scratch_, log_n_, processors_};
   }
   const BaseConversionPlan<W>& plan(std::span<const PrimeIndex> from,

@@ -50,26 +50,26 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads)
 }  // namespace
 
 template <class W>
-void finish_mod_up(const Engine<W>& engine, const BaseConversionPlan<W>& plan,
+void finish_mod_up(const Context<W>& context, const BaseConversionPlan<W>& plan,
                    const Targets& targets, unsigned rows, const void* y, void* ext,
                    const Source& x) {
   const bool at_use = plan.at_use(rows);
-  with_passes<W>(engine.log_n, at_use, [&]<int kM1, int kX1, int kM2, int kX2>() {
+  with_passes<W>(context.log_n, at_use, [&]<int kM1, int kX1, int kM2, int kX2>() {
     using T = TileSize<W, kM2, kX2, false>;
     constexpr bool kAlways = kM2 > kSinglePassUpTo;
     auto* kernel = mod_up_kernel<W, kM2, kX2, kAlways>;
     if constexpr (kM1 == 0 && !kAlways) {
       if (at_use) kernel = mod_up_kernel<W, kM2, kX2, true>;
     }
-    launch(engine.stream, "ModUp", kernel,
-           dim3(rows, 1u << (engine.log_n - T::kLog), plan.table.digits * targets.count),
-           T::kThreads, T::kBytes, 1, rows_of(engine, plan, targets, rows, y),
+    launch(context.stream, "ModUp", kernel,
+           dim3(rows, 1u << (context.log_n - T::kLog), plan.table.digits * targets.count),
+           T::kThreads, T::kBytes, 1, rows_of(context, plan, targets, rows, y),
            static_cast<typename W::Stored*>(ext), x);
   });
 }
 
-#define JALI_INSTANTIATE(W)                                                                      \
-  template void finish_mod_up<W>(const Engine<W>&, const BaseConversionPlan<W>&, const Targets&, \
+#define JALI_INSTANTIATE(W)                                                                       \
+  template void finish_mod_up<W>(const Context<W>&, const BaseConversionPlan<W>&, const Targets&, \
                                  unsigned, const void*, void*, const Source&);
 JALI_INSTANTIATE(W32)
 JALI_INSTANTIATE(W52)

@@ -21,20 +21,20 @@ std::size_t outer_blocks(int log_n, std::size_t limbs, std::size_t batch) {
 }
 
 template <class W>
-void launch_outer_sum(const Engine<W>& engine, const BaseConversionPlan<W>& plan,
+void launch_outer_sum(const Context<W>& context, const BaseConversionPlan<W>& plan,
                       const Targets& targets, void* acc0, void* acc1, const void* y, void* ext,
                       const Source& x, const KeyDigits& key, const OuterTerms& outer) {
   using S = typename W::Stored;
   const unsigned rows = x.batch * outer.count;
-  const Rows<W> shape = rows_of(engine, plan, targets, rows, y);
+  const Rows<W> shape = rows_of(context, plan, targets, rows, y);
   const bool at_use = plan.at_use(rows);
-  with_passes<W>(engine.log_n, at_use, [&]<int kM1, int kX1, int kM2, int kX2>() {
+  with_passes<W>(context.log_n, at_use, [&]<int kM1, int kX1, int kM2, int kX2>() {
     using T = TileSize<W, kM2, kX2, false>;
-    const unsigned tiles = 1u << (engine.log_n - T::kLog);
+    const unsigned tiles = 1u << (context.log_n - T::kLog);
     const unsigned slots = slots_of<W, kM2>(T::kBytes, plan.table.digits);
     const auto launch = [&](auto* kernel) {
       const std::size_t bytes = slots * T::kBytes + kDigitTable<W, kX2, T::kLog>;
-      cuda::launch(engine.stream, "outer sum", kernel, dim3(tiles, x.batch, targets.count),
+      cuda::launch(context.stream, "outer sum", kernel, dim3(tiles, x.batch, targets.count),
                    T::kThreads, bytes, 1, shape, /*rows_last=*/false, slots, /*splits=*/1u,
                    static_cast<S*>(acc0), static_cast<S*>(acc1), static_cast<const S*>(ext), x, key,
                    ScaledAddend{}, AddendFactors<W>{}, outer);
@@ -100,10 +100,10 @@ void KeySwitcher<W>::outer_sum(View acc0, View acc1, std::span<const Turned> ter
   auto digit_rows = scratch_.allocate(limbs * limb_bytes(rows));
   auto ext =
       scratch_.allocate(p.at_use(rows) ? 1 : digit_limbs.size() * targets.count * limb_bytes(rows));
-  decompose<W>(engine(), p, source, rows, digit_rows.data());
-  convert_base<W>(engine(), p, targets, rows, ext.data(), digit_rows.data(),
+  decompose<W>(context(), p, source, rows, digit_rows.data());
+  convert_base<W>(context(), p, targets, rows, ext.data(), digit_rows.data(),
                   stay(digit_limbs.size() * targets.count - limbs, rows));
-  launch_outer_sum<W>(engine(), p, targets, acc0.data, acc1.data, digit_rows.data(), ext.data(),
+  launch_outer_sum<W>(context(), p, targets, acc0.data, acc1.data, digit_rows.data(), ext.data(),
                       source, digits, outer);
 }
 

@@ -79,22 +79,22 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads)
 }
 
 template <class W>
-void launch_mod_down(const Engine<W>& engine, const BaseConversionPlan<W>& plan,
+void launch_mod_down(const Context<W>& context, const BaseConversionPlan<W>& plan,
                      const Targets& targets, unsigned rows, const void* y, const void* converted,
                      const ModDownView& d) {
   const bool at_use = plan.at_use(rows);
-  with_passes<W>(engine.log_n, at_use, [&]<int kM1, int kX1, int kM2, int kX2>() {
+  with_passes<W>(context.log_n, at_use, [&]<int kM1, int kX1, int kM2, int kX2>() {
     using T = TileSize<W, kM2, kX2, false>;
     constexpr bool kAlways = kM2 > kSinglePassUpTo;
     auto* kernel = mod_down_kernel<W, kM2, kX2, kAlways>;
     if constexpr (kM1 == 0 && !kAlways) {
       if (at_use) kernel = mod_down_kernel<W, kM2, kX2, true>;
     }
-    const unsigned tiles = 1u << (engine.log_n - T::kLog);
+    const unsigned tiles = 1u << (context.log_n - T::kLog);
     const dim3 grid = at_use ? dim3(targets.count, rows, tiles) : dim3(tiles, rows, targets.count);
-    launch(engine.stream, "ModDown", kernel, grid, T::kThreads, T::kBytes, 1, engine.log_n,
-           targets.prime, rows, engine.tables.primes.template as<typename W::Prime>(),
-           engine.tables.forward.template as<typename W::Twiddle>(),
+    launch(context.stream, "ModDown", kernel, grid, T::kThreads, T::kBytes, 1, context.log_n,
+           targets.prime, rows, context.tables.primes.template as<typename W::Prime>(),
+           context.tables.forward.template as<typename W::Twiddle>(),
            plan.keep.template as<Factor<typename W::R>>(),
            plan.divide.template as<Factor<typename W::R>>(),
            static_cast<const typename W::Stored*>(converted), plan.table,
@@ -141,18 +141,18 @@ void KeySwitcher<W>::mod_down(std::span<const View> out, std::span<const ConstVi
   for (std::size_t i = 0; i < to.size(); ++i) d.source.prime[i] = find(from, to[i]);
   const auto rows = static_cast<unsigned>(out.size()) * d.batch;
   auto y = scratch_.allocate(std::max<std::size_t>(dropped.size(), 1) * limb_bytes(rows));
-  decompose<W>(engine(), p, source, rows, y.data());
-  if (mod_down_takes_one_pass<W>(engine(), p)) {
-    return mod_down_in_one_pass<W>(engine(), p, targets, rows, y.data(), d);
+  decompose<W>(context(), p, source, rows, y.data());
+  if (mod_down_takes_one_pass<W>(context(), p)) {
+    return mod_down_in_one_pass<W>(context(), p, targets, rows, y.data(), d);
   }
   auto converted = scratch_.allocate(p.at_use(rows) ? 1 : to.size() * limb_bytes(rows));
-  if (mod_down_has_few_rows<W>(engine(), p, rows)) {
-    convert_base<W>(engine(), p, targets, rows, converted.data(), y.data(), /*stay=*/false,
+  if (mod_down_has_few_rows<W>(context(), p, rows)) {
+    convert_base<W>(context(), p, targets, rows, converted.data(), y.data(), /*stay=*/false,
                     /*begin=*/false);
-    return mod_down_few_rows<W>(engine(), p, targets, rows, converted.data(), d);
+    return mod_down_few_rows<W>(context(), p, targets, rows, converted.data(), d);
   }
-  convert_base<W>(engine(), p, targets, rows, converted.data(), y.data(), stay(to.size(), rows));
-  launch_mod_down<W>(engine(), p, targets, rows, y.data(), converted.data(), d);
+  convert_base<W>(context(), p, targets, rows, converted.data(), y.data(), stay(to.size(), rows));
+  launch_mod_down<W>(context(), p, targets, rows, y.data(), converted.data(), d);
 }
 
 #define JALI_INSTANTIATE(W)                                                                 \

@@ -33,16 +33,16 @@ __device__ __forceinline__ typename W::Stored mod_down_residue(
 /// ModDown in one launch (one_pass.cu), without convert_base: for 32-bit words, if a transform takes one pass and few
 /// limbs are dropped.
 template <class W>
-bool mod_down_takes_one_pass(const Engine<W>&, const BaseConversionPlan<W>&);
+bool mod_down_takes_one_pass(const Context<W>&, const BaseConversionPlan<W>&);
 template <class W>
-void mod_down_in_one_pass(const Engine<W>&, const BaseConversionPlan<W>&, const Targets&,
+void mod_down_in_one_pass(const Context<W>&, const BaseConversionPlan<W>&, const Targets&,
                           unsigned rows, const void* y, const ModDownView&);
 
 /// ModDown for few long rows, input in coefficient form; and whether it is faster than mod_down().
 template <class W>
-bool mod_down_has_few_rows(const Engine<W>&, const BaseConversionPlan<W>&, unsigned rows);
+bool mod_down_has_few_rows(const Context<W>&, const BaseConversionPlan<W>&, unsigned rows);
 template <class W>
-void mod_down_few_rows(const Engine<W>&, const BaseConversionPlan<W>&, const Targets&,
+void mod_down_few_rows(const Context<W>&, const BaseConversionPlan<W>&, const Targets&,
                        unsigned rows, const void* converted, const ModDownView&);
 
 }  // namespace jali::backend::cuda

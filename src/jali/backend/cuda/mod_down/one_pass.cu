@@ -132,24 +132,24 @@ struct ModDownStore {
 }  // namespace
 
 template <class W>
-bool mod_down_takes_one_pass(const Engine<W>& engine, const BaseConversionPlan<W>& plan) {
+bool mod_down_takes_one_pass(const Context<W>& context, const BaseConversionPlan<W>& plan) {
   return sizeof(typename W::R) == 4 && plan.from_count > 0 && plan.largest_digit <= kDirectLimbs &&
-         transforms_once(engine.transforms, engine.log_n);
+         transforms_once(context.transforms, context.log_n);
 }
 
 template <class W>
-void mod_down_in_one_pass(const Engine<W>& engine, const BaseConversionPlan<W>& plan,
+void mod_down_in_one_pass(const Context<W>& context, const BaseConversionPlan<W>& plan,
                           const Targets& targets, unsigned rows, const void* y,
                           const ModDownView& d) {
   using F = Factor<typename W::R>;
   if constexpr (sizeof(typename W::R) == 4) {
     const ModDownStore<W> store{d, plan.keep.template as<F>(), plan.divide.template as<F>(),
-                                engine.log_n};
+                                context.log_n};
     const auto divide = [&]<int kLimbs>() {
-      transform_once<W>(engine.stream, engine.transforms,
+      transform_once<W>(context.stream, context.transforms,
                         ConversionLoad<W, kLimbs>{direct_conversion(plan, y), plan.largest_digit,
-                                                  rows, engine.log_n},
-                        store, targets.prime, targets.count, rows, engine.log_n);
+                                                  rows, context.log_n},
+                        store, targets.prime, targets.count, rows, context.log_n);
     };
     switch (plan.largest_digit) {
       case 1: return divide.template operator()<1>();
@@ -160,36 +160,36 @@ void mod_down_in_one_pass(const Engine<W>& engine, const BaseConversionPlan<W>& 
 }
 
 template <class W>
-bool mod_down_has_few_rows(const Engine<W>& engine, const BaseConversionPlan<W>& plan,
+bool mod_down_has_few_rows(const Context<W>& context, const BaseConversionPlan<W>& plan,
                            unsigned rows) {
-  return plan.tensor.usable() && engine.log_n == kFewLongRows && engine.stream.wide_clusters() &&
-         engine.transforms.ntt_variant == own_choice<W>(kFewLongRows) &&
+  return plan.tensor.usable() && context.log_n == kFewLongRows && context.stream.wide_clusters() &&
+         context.transforms.ntt_variant == own_choice<W>(kFewLongRows) &&
          plan.to_count * rows <= kFewRows<kFewLongRows>;
 }
 
 template <class W>
-void mod_down_few_rows(const Engine<W>& engine, const BaseConversionPlan<W>& plan,
+void mod_down_few_rows(const Context<W>& context, const BaseConversionPlan<W>& plan,
                        const Targets& targets, unsigned rows, const void* converted,
                        const ModDownView& d) {
   using F = Factor<typename W::R>;
   if constexpr (std::is_same_v<W, W32>) {
     const ReadBlock<W> load{static_cast<const typename W::Stored*>(converted)};
     const ModDownStore<W> store{d, plan.keep.template as<F>(), plan.divide.template as<F>(),
-                                engine.log_n};
+                                context.log_n};
     const Transform<W, false, ReadBlock<W>, ModDownStore<W>> t{
-        engine.stream, engine.transforms, load, store,  nullptr,
-        targets.prime, targets.count,     rows, nullptr};
+        context.stream, context.transforms, load, store,  nullptr,
+        targets.prime,  targets.count,      rows, nullptr};
     t.template one_pass<kFewLongRows, true, kFewBlocks<kFewLongRows, true>, 4>();
   }
 }
 
 #define JALI_INSTANTIATE(W)                                                                      \
-  template bool mod_down_takes_one_pass<W>(const Engine<W>&, const BaseConversionPlan<W>&);      \
-  template bool mod_down_has_few_rows<W>(const Engine<W>&, const BaseConversionPlan<W>&,         \
+  template bool mod_down_takes_one_pass<W>(const Context<W>&, const BaseConversionPlan<W>&);     \
+  template bool mod_down_has_few_rows<W>(const Context<W>&, const BaseConversionPlan<W>&,        \
                                          unsigned);                                              \
-  template void mod_down_few_rows<W>(const Engine<W>&, const BaseConversionPlan<W>&,             \
+  template void mod_down_few_rows<W>(const Context<W>&, const BaseConversionPlan<W>&,            \
                                      const Targets&, unsigned, const void*, const ModDownView&); \
-  template void mod_down_in_one_pass<W>(const Engine<W>&, const BaseConversionPlan<W>&,          \
+  template void mod_down_in_one_pass<W>(const Context<W>&, const BaseConversionPlan<W>&,         \
                                         const Targets&, unsigned, const void*,                   \
                                         const ModDownView&);
 JALI_INSTANTIATE(W32)

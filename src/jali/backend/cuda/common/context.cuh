@@ -9,7 +9,7 @@ namespace jali::backend::cuda {
 
 /// What the operations of one engine share.
 template <class W>
-struct Engine {
+struct Context {
   const Stream& stream;
   const Tables<W>& tables;  // as tiles read them
   const Tables<W>& transforms;  // of the engine's own transform
