@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "jali/arith/primes.h"
-#include "jali/backend/cuda/check.cuh"
+#include "jali/device/cuda/check.cuh"
 #include "jali/backend/cuda/common/reduce.cuh"
 #include "jali/backend/cuda/common/tables.cuh"
 #include "jali/backend/ops.h"

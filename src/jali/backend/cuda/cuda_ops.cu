@@ -7,7 +7,6 @@
 #include <tuple>
 
 #include "jali/arith/modulus.h"
-#include "jali/backend/cuda/check.cuh"
 #include "jali/backend/cuda/common/variants.h"
 #include "jali/backend/cuda/crt/crt.cuh"
 #include "jali/backend/cuda/crt/integers.cuh"
@@ -17,11 +16,11 @@
 #include "jali/backend/cuda/key_switch/key_switcher.cuh"
 #include "jali/backend/cuda/linear_transform/sums.cuh"
 #include "jali/backend/cuda/ntt/ntt.cuh"
-#include "jali/backend/cuda/program.cuh"
 #include "jali/backend/cuda/sampling/sampling.cuh"
 #include "jali/backend/cuda/sampling/sparse_secret.cuh"
 #include "jali/backend/ops.h"
 #include "jali/device/buffer.h"
+#include "jali/device/cuda/device.cuh"
 
 namespace jali::backend::cuda {
 
@@ -36,25 +35,19 @@ class CudaOps final : public Ops {
  public:
   using Stored = typename W::Stored;
 
-  CudaOps(Config config, const GpuOptions& options)
-      : config_(validated(std::move(config))),
-        options_(options),
-        stream_(std::make_shared<Stream>(options.device, options.faults)),
-        memory_(make_memory(stream_, options.memory_cap)),
-        scratch_(device::Pool::create(false, memory_, options.poison)),
+  CudaOps(Config config, const std::shared_ptr<device::Device>& device)
+      : Ops(device),
+        config_(validated(std::move(config))),
+        stream_(device::cuda::as_gpu(device)->cuda_stream()),
+        memory_(device->memory()),
+        scratch_(device->pool()),
         tables_(*stream_, config_),
         key_switcher_(config_, *stream_, tables_, *scratch_),
         log_n_(std::countr_zero(config_.n)),
         sums_(*stream_, tables_, log_n_) {}
 
-  std::string name() const override { return "cuda:" + std::to_string(stream_->device()); }
+  std::string name() const override { return device()->name(); }
   const Config& config() const override { return config_; }
-  std::shared_ptr<device::Memory> memory() const override { return memory_; }
-  std::shared_ptr<device::Pool> pool() const override { return scratch_; }
-  std::unique_ptr<Captured> capture(std::function<void()> work) const override {
-    stream_->enter();
-    return record_program(stream_, scratch_, memory_, options_.poison, std::move(work));
-  }
   std::uint64_t root(PrimeIndex prime) const override { return tables_.roots.at(prime); }
 
   void sample_uniform(View out, std::span<const std::uint8_t, 32> seed,
@@ -414,8 +407,7 @@ class CudaOps final : public Ops {
   }
 
   Config config_;
-  GpuOptions options_;
-  std::shared_ptr<Stream> stream_;
+  std::shared_ptr<const Stream> stream_;
   std::shared_ptr<device::Memory> memory_;
   std::shared_ptr<device::Pool> scratch_;
   Tables<W> tables_;
@@ -441,38 +433,17 @@ std::unique_ptr<Ops> make_cuda_ops(Config config, int device) {
 
 std::unique_ptr<Ops> make_cuda_ops(Config config, const GpuOptions& options) {
   cuda::check_variants(config);
+  return make_cuda_ops(std::move(config), device::gpu_device(options));
+}
+
+std::unique_ptr<Ops> make_cuda_ops(Config config, std::shared_ptr<device::Device> device) {
+  cuda::check_variants(config);
   switch (config.word) {
-    case Word::w32: return std::make_unique<cuda::CudaOps<cuda::W32>>(std::move(config), options);
-    case Word::w52: return std::make_unique<cuda::CudaOps<cuda::W52>>(std::move(config), options);
-    case Word::w64: return std::make_unique<cuda::CudaOps<cuda::W64>>(std::move(config), options);
+    case Word::w32: return std::make_unique<cuda::CudaOps<cuda::W32>>(std::move(config), device);
+    case Word::w52: return std::make_unique<cuda::CudaOps<cuda::W52>>(std::move(config), device);
+    case Word::w64: return std::make_unique<cuda::CudaOps<cuda::W64>>(std::move(config), device);
   }
   throw InvalidArgument("unknown word");
-}
-
-bool has_cuda() { return true; }
-
-int cuda_device_count() {
-  int count = 0, usable = 0;
-  if (cudaGetDeviceCount(&count) != cudaSuccess) return 0;
-  while (usable < count && cuda::code_generation(usable) > 0) ++usable;
-  return usable;
-}
-
-std::string cuda_trouble() {
-  int driver = 0, count = 0;  // the driver is 0 where there is none
-  if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) return {};
-  if (cudaGetDeviceCount(&count) == cudaErrorNoDevice || cuda_device_count() > 0) return {};
-  try {
-    const cuda::Stream first(0);
-    return {};
-  } catch (const Error& error) {
-    return error.what();
-  }
-}
-
-std::string cuda_device_name(int device) {
-  cudaDeviceProp properties{};
-  return cudaGetDeviceProperties(&properties, device) == cudaSuccess ? properties.name : "";
 }
 
 }  // namespace jali::backend

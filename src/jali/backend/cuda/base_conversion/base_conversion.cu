@@ -9,7 +9,7 @@
 #include "jali/arith/modulus.h"
 #include "jali/backend/cuda/base_conversion/base_conversion.cuh"
 #include "jali/backend/cuda/common/variants.h"
-#include "jali/backend/cuda/launch.cuh"
+#include "jali/backend/cuda/common/device.cuh"
 
 namespace jali::backend::cuda {
 

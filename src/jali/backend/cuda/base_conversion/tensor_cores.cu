@@ -17,7 +17,7 @@
 #include "jali/backend/cuda/base_conversion/base_conversion.cuh"
 #include "jali/backend/cuda/base_conversion/tensor_columns.cuh"
 #include "jali/backend/cuda/base_conversion/tensor_cores.cuh"
-#include "jali/backend/cuda/launch.cuh"
+#include "jali/backend/cuda/common/device.cuh"
 
 namespace jali::backend::cuda {
 

@@ -2,9 +2,8 @@
 #include <algorithm>
 #include <vector>
 
-#include "jali/backend/cuda/check.cuh"
+#include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/common/word.cuh"
-#include "jali/backend/cuda/memory.cuh"
 #include "jali/backend/ops.h"
 
 namespace jali::backend {

@@ -1,9 +1,9 @@
 // Kernels with one thread a residue; rows in blockIdx.y, so that a warp reads consecutive words.
 #pragma once
 
+#include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/common/launch_choices.cuh"
 #include "jali/backend/cuda/common/shape.cuh"
-#include "jali/backend/cuda/launch.cuh"
 
 namespace jali::backend::cuda {
 

@@ -4,30 +4,12 @@
 #include "jali/arith/bit_reverse.h"
 #include "jali/arith/modulus.h"
 #include "jali/arith/primes.h"
-#include "jali/backend/cuda/check.cuh"
+#include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/common/tables.cuh"
 #include "jali/backend/cuda/common/variants.h"
 #include "jali/backend/cuda/ntt/other_transform.cuh"
 
 namespace jali::backend::cuda {
-
-Constant::Constant(const Stream& stream, const void* host, std::size_t bytes) {
-  stream.enter();
-  const std::size_t size = bytes == 0 ? 1 : bytes;
-  stream.check(stream.ask(device::Call::allocate, [&] { return cudaMalloc(&data_, size); }),
-               "constants of the engine", size);
-  // From pageable memory: `host` has been read when this returns.
-  stream.check(cudaMemcpyAsync(data_, host, bytes, cudaMemcpyHostToDevice, stream.main()),
-               "constants of the engine");
-}
-Constant::~Constant() {
-  if (data_ != nullptr) cudaFree(data_);
-}
-Constant::Constant(Constant&& other) noexcept : data_(std::exchange(other.data_, nullptr)) {}
-Constant& Constant::operator=(Constant&& other) noexcept {
-  std::swap(data_, other.data_);
-  return *this;
-}
 
 template <>
 Factor<W32::R> make_factor<W32>(std::uint64_t w, std::uint64_t q) {

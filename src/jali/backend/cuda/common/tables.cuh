@@ -4,29 +4,12 @@
 #include <memory>
 #include <vector>
 
+#include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/common/word.cuh"
-#include "jali/backend/cuda/memory.cuh"
 #include "jali/backend/cuda/ntt/variant.cuh"
 #include "jali/backend/ops.h"
 
 namespace jali::backend::cuda {
-
-/// A block of device memory of fixed content.
-class Constant {
- public:
-  Constant() = default;
-  Constant(const Stream& stream, const void* host, std::size_t bytes);
-  ~Constant();
-  Constant(Constant&& other) noexcept;
-  Constant& operator=(Constant&& other) noexcept;
-  template <class T>
-  const T* as() const {
-    return static_cast<const T*>(data_);
-  }
-
- private:
-  void* data_ = nullptr;
-};
 
 template <class W>
 class OtherTransform;

@@ -8,7 +8,7 @@
 
 #include "jali/backend/cuda/common/reduce.cuh"
 #include "jali/backend/cuda/crt/crt.cuh"
-#include "jali/backend/cuda/launch.cuh"
+#include "jali/backend/cuda/common/device.cuh"
 
 namespace jali::backend::cuda {
 

@@ -1,4 +1,4 @@
-#include "jali/backend/cuda/check.cuh"
+#include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/common/launch_choices.cuh"
 #include "jali/backend/cuda/common/reduce.cuh"
 #include "jali/backend/cuda/crt/integers.cuh"

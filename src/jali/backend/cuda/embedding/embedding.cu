@@ -3,7 +3,7 @@
 // those of the host's loops.
 #include <algorithm>
 
-#include "jali/backend/cuda/check.cuh"
+#include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/embedding/embedding.cuh"
 
 namespace jali::backend::cuda {

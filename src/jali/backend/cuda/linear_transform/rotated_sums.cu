@@ -2,7 +2,7 @@
 // limb: a limb's digits are read from L2 by all rotations but the first, keys and weights once. A warp's 32
 // residues come from 32 neighbours of a digit, permuted: single words cost no more than vectors.
 #include "jali/backend/cuda/common/launch_choices.cuh"
-#include "jali/backend/cuda/launch.cuh"
+#include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/linear_transform/rotated_sums.cuh"
 
 namespace jali::backend::cuda {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "jali/backend/cuda/key_switch/key_switcher.cuh"
-#include "jali/backend/cuda/launch.cuh"
+#include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/mod_down/mod_down.cuh"
 
 namespace jali::backend::cuda {

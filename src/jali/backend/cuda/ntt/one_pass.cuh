@@ -13,7 +13,7 @@
 #include <cuda_runtime.h>
 
 #include "jali/backend/cuda/common/cluster.cuh"
-#include "jali/backend/cuda/launch.cuh"
+#include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/ntt/butterflies.cuh"
 #include "jali/backend/cuda/ntt/load_store.cuh"
 

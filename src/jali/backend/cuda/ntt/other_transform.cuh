@@ -7,7 +7,7 @@
 #include <span>
 
 #include "jali/backend/cuda/common/shape.cuh"
-#include "jali/backend/cuda/memory.cuh"
+#include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/ntt/variant.cuh"
 #include "jali/backend/ops.h"
 

@@ -3,7 +3,7 @@
 // shapes of passes are those of two_pass.cuh; here the residues come from and go to wherever a kernel says.
 #pragma once
 
-#include "jali/backend/cuda/check.cuh"
+#include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/ntt/load_store.cuh"
 #include "jali/backend/cuda/ntt/variant.cuh"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "jali/backend/cuda/launch.cuh"
+#include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/ntt/one_pass.cuh"
 #include "jali/backend/cuda/ntt/two_pass.cuh"
 

@@ -6,7 +6,7 @@
 // Rows go through both passes in chunks that stay in L2.
 #pragma once
 
-#include "jali/backend/cuda/launch.cuh"
+#include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/ntt/butterflies.cuh"
 #include "jali/backend/cuda/ntt/load_store.cuh"
 #include "jali/backend/cuda/ntt/variant.cuh"

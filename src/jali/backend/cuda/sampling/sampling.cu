@@ -8,7 +8,7 @@
 #include <bit>
 #include <cmath>
 
-#include "jali/backend/cuda/check.cuh"
+#include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/sampling/chacha.cuh"
 #include "jali/backend/cuda/sampling/sampling.cuh"
 #include "jali/base/error.h"

@@ -3,7 +3,7 @@
 // shared memory, the others a launch each.
 #include <algorithm>
 
-#include "jali/backend/cuda/check.cuh"
+#include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/sampling/chacha.cuh"
 #include "jali/backend/cuda/sampling/sparse_secret.cuh"
 #include "jali/base/wipe.h"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <span>
 
-#include "jali/backend/cuda/memory.cuh"
+#include "jali/backend/cuda/common/device.cuh"
 
 namespace jali::backend::cuda {
 

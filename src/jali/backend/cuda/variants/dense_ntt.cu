@@ -4,7 +4,7 @@
 // columns with sums that are reduced once in W::kFold products.
 #include "jali/arith/bit_reverse.h"
 #include "jali/arith/modulus.h"
-#include "jali/backend/cuda/check.cuh"
+#include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/variants/dense_ntt.cuh"
 
 namespace jali::backend::cuda {

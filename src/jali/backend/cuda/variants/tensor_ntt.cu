@@ -5,7 +5,7 @@
 //
 // Kernel. A block splits all inputs of 16 columns into bytes in shared memory. A warp computes 16 outputs
 // of the 16 columns by mma.m16n8k32 (u8 x u8 -> s32), 32 of them for 32 inputs, in 7 accumulators each.
-#include "jali/backend/cuda/check.cuh"
+#include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/variants/dense_ntt.cuh"
 
 namespace jali::backend::cuda {

@@ -5,12 +5,12 @@
 
 #include <vector>
 
-#include "jali/backend/cuda/memory.cuh"
-#include "jali/backend/ops.h"
+#include "jali/device/cuda/stream.cuh"
+#include "jali/device/graph.h"
 
-namespace jali::backend::cuda {
+namespace jali::device::cuda {
 
 /// Every node of the graph by name, in the order of recording, each run over and over by itself.
 std::vector<StepTime> step_times(const Stream& stream, cudaGraph_t graph);
 
-}  // namespace jali::backend::cuda
+}  // namespace jali::device::cuda

@@ -1,4 +1,4 @@
-// The stream of an engine, and GPU memory ordered with it.
+// The stream of a GPU, and memory ordered with it.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -12,15 +12,16 @@
 #include "jali/base/at_fork.h"
 #include "jali/device/faults.h"
 #include "jali/device/memory.h"
+#include "jali/device/stream.h"
 
-namespace jali::backend::cuda {
+namespace jali::device::cuda {
 
-/// A stream and the device it is on. Everything of one engine runs on one stream, but for a thread
-/// that records a program: its work goes to the recording.
-class Stream {
+/// A stream and the GPU it is on. All work of one device runs on one stream, but for a thread that records: its work
+/// goes to the recording.
+class Stream final : public device::Stream {
  public:
   explicit Stream(int device, std::shared_ptr<device::Faults> faults = nullptr);  // throws NoDevice
-  ~Stream();
+  ~Stream() override;
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
@@ -36,13 +37,13 @@ class Stream {
   /// Whether clusters may have 16 blocks, where 8 are what every GPU grants.
   bool wide_clusters() const { return wide_clusters_; }
   /// Makes the device current for the calling thread; every entry point calls it. Throws DeviceLost when
-  /// the device failed before: nothing that this engine holds can be trusted then.
+  /// the device failed before: nothing that its engines hold can be trusted then.
   void enter() const;
-  void synchronize() const;
+  void synchronize() const override;
   /// Whether it points to memory of this device.
   bool owns(const void* data) const;
 
-  /// The answer of a call of the driver that was made for this engine. Throws what fits it; remembers
+  /// The answer of a call of the driver that was made for this device. Throws what fits it; remembers
   /// failures that the device does not come back from. asked: bytes of the GPU's memory.
   void check(cudaError_t code, const char* what, std::size_t asked = device::kUnknown) const;
   /// The same for a call that faults may be put into: `call` is made unless the fault stands for it.
@@ -55,11 +56,9 @@ class Stream {
   void launched(const char* kernel, cudaError_t code = cudaGetLastError()) const;
 
   /// Whether the calling thread is recording.
-  bool recording() const {
+  bool recording() const override {
     return recording_thread_.load(std::memory_order_acquire) == std::this_thread::get_id();
   }
-  /// Throws InvalidArgument when it is: `what` cannot be part of a program.
-  void refuse_recording(const char* what) const;
   /// Records what the calling thread asks of the stream until end(). One thread at a time: its maker
   /// holds recording_mutex() from before until after.
   class Recording {
@@ -96,4 +95,4 @@ class Stream {
 std::shared_ptr<device::Memory> make_memory(std::shared_ptr<const Stream> stream,
                                             std::size_t cap = 0);
 
-}  // namespace jali::backend::cuda
+}  // namespace jali::device::cuda

@@ -8,9 +8,9 @@
 #include <memory>
 #include <mutex>
 
-#include "jali/backend/cuda/memory.cuh"
+#include "jali/device/cuda/stream.cuh"
 
-namespace jali::backend::cuda {
+namespace jali::device::cuda {
 
 class Staging {
  public:
@@ -38,4 +38,4 @@ class Staging {
   std::size_t turn_ = 0;
 };
 
-}  // namespace jali::backend::cuda
+}  // namespace jali::device::cuda

@@ -1,9 +1,9 @@
 #include <iterator>
 
-#include "jali/backend/cuda/check.cuh"
+#include "jali/device/cuda/check.cuh"
 #include "jali/base/error.h"
 
-namespace jali::backend::cuda {
+namespace jali::device::cuda {
 
 namespace {
 
@@ -201,14 +201,6 @@ void Stream::lose(const std::string& message) const {
   throw DeviceLost(lost_message_);
 }
 
-void Stream::refuse_recording(const char* what) const {
-  require<InvalidArgument>(!recording(), [&] {
-    return std::string(what) +
-           " cannot be part of a program, which runs again without the host: encode plaintexts and "
-           "encrypt before, decrypt after";
-  });
-}
-
 Stream::Recording::Recording(const Stream& stream) : stream_(stream) {
   stream_.enter();
   // Relaxed: allocations of blocks go to the main stream meanwhile.
@@ -233,4 +225,4 @@ cudaGraph_t Stream::Recording::end() {
   return graph;
 }
 
-}  // namespace jali::backend::cuda
+}  // namespace jali::device::cuda

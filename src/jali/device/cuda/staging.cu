@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "jali/backend/cuda/check.cuh"
-#include "jali/backend/cuda/staging.cuh"
+#include "jali/device/cuda/check.cuh"
+#include "jali/device/cuda/staging.cuh"
 #include "jali/base/error.h"
 #include "jali/base/wipe.h"
 
-namespace jali::backend::cuda {
+namespace jali::device::cuda {
 
 Staging::~Staging() {
   cudaSetDevice(stream_->device());
@@ -91,4 +91,4 @@ void Staging::copy_out(void* host, const void* from, std::size_t bytes) {
   if (last != nullptr) drain(*last);
 }
 
-}  // namespace jali::backend::cuda
+}  // namespace jali::device::cuda

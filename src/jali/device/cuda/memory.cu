@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <atomic>
 
-#include "jali/backend/cuda/check.cuh"
-#include "jali/backend/cuda/staging.cuh"
+#include "jali/device/cuda/check.cuh"
+#include "jali/device/cuda/staging.cuh"
 #include "jali/base/error.h"
 
-namespace jali::backend::cuda {
+namespace jali::device::cuda {
 
 namespace {
 
@@ -227,4 +227,4 @@ std::shared_ptr<device::Memory> make_memory(std::shared_ptr<const Stream> stream
   return std::make_shared<GpuMemory>(std::move(stream), cap);
 }
 
-}  // namespace jali::backend::cuda
+}  // namespace jali::device::cuda

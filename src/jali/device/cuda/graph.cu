@@ -1,17 +1,17 @@
-#include "jali/backend/cuda/check.cuh"
-#include "jali/backend/cuda/profile.cuh"
-#include "jali/backend/cuda/program.cuh"
 #include "jali/base/error.h"
+#include "jali/device/cuda/check.cuh"
+#include "jali/device/cuda/graph.cuh"
+#include "jali/device/cuda/profile.cuh"
 
-namespace jali::backend::cuda {
+namespace jali::device::cuda {
 
 namespace {
 
-class Graph final : public Captured {
+class CudaGraph final : public Graph {
  public:
-  Graph(std::shared_ptr<const Stream> stream, std::shared_ptr<device::Pool> own)
+  CudaGraph(std::shared_ptr<const Stream> stream, std::shared_ptr<device::Pool> own)
       : stream_(std::move(stream)), own_(std::move(own)) {}
-  ~Graph() override {
+  ~CudaGraph() override {
     cudaSetDevice(stream_->device());
     if (graph_ != nullptr) cudaGraphExecDestroy(graph_);
     if (recorded_ != nullptr) cudaGraphDestroy(recorded_);
@@ -45,14 +45,14 @@ class Graph final : public Captured {
 
 }  // namespace
 
-std::unique_ptr<Captured> record_program(std::shared_ptr<const Stream> stream,
-                                         const std::shared_ptr<device::Pool>& pool,
-                                         std::shared_ptr<device::Memory> memory, bool poison,
-                                         const std::function<void()>& work) {
+std::unique_ptr<Graph> record_graph(std::shared_ptr<const Stream> stream,
+                                    const std::shared_ptr<device::Pool>& pool,
+                                    std::shared_ptr<device::Memory> memory, bool poison,
+                                    const std::function<void()>& work) {
   require<InvalidArgument>(!stream->recording(), "a program cannot be made inside another one");
   const std::size_t most = pool->peak_of(work);
   auto own = device::Pool::of_regions(most, std::move(memory), poison);
-  auto graph = std::make_unique<Graph>(stream, own);
+  auto graph = std::make_unique<CudaGraph>(stream, own);
   std::lock_guard lock(stream->recording_mutex());
   device::Pool::Redirect redirect(pool, std::move(own));
   Stream::Recording recording(*stream);
@@ -61,4 +61,4 @@ std::unique_ptr<Captured> record_program(std::shared_ptr<const Stream> stream,
   return graph;
 }
 
-}  // namespace jali::backend::cuda
+}  // namespace jali::device::cuda

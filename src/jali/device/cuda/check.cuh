@@ -3,10 +3,10 @@
 
 #include <cuda_runtime.h>
 
-#include "jali/backend/cuda/memory.cuh"
+#include "jali/device/cuda/stream.cuh"
 #include "jali/base/error.h"
 
-namespace jali::backend::cuda {
+namespace jali::device::cuda {
 
 /// Calls that belong to no engine's stream. Throws NoDevice, OutOfMemory (asked: bytes of the GPU's memory)
 /// or DeviceLost.
@@ -38,4 +38,4 @@ int code_generation(int device);
 /// After every launch: throws LaunchFailed or DeviceLost, naming the kernel.
 inline void check_launch(const Stream& stream, const char* kernel) { stream.launched(kernel); }
 
-}  // namespace jali::backend::cuda
+}  // namespace jali::device::cuda

@@ -8,9 +8,9 @@
 
 #include <utility>
 
-#include "jali/backend/cuda/check.cuh"
+#include "jali/device/cuda/check.cuh"
 
-namespace jali::backend::cuda {
+namespace jali::device::cuda {
 
 __device__ __forceinline__ void after_predecessor() {
 #if __CUDA_ARCH__ >= 900
@@ -43,4 +43,4 @@ void launch(const Stream& stream, const char* what, void (*kernel)(Parameters...
   stream.launched(what, cudaLaunchKernelEx(&config, kernel, std::forward<Args>(args)...));
 }
 
-}  // namespace jali::backend::cuda
+}  // namespace jali::device::cuda

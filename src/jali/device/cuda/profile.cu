@@ -5,10 +5,10 @@
 #include <memory>
 #include <string>
 
-#include "jali/backend/cuda/check.cuh"
-#include "jali/backend/cuda/profile.cuh"
+#include "jali/device/cuda/check.cuh"
+#include "jali/device/cuda/profile.cuh"
 
-namespace jali::backend::cuda {
+namespace jali::device::cuda {
 
 namespace {
 
@@ -20,7 +20,8 @@ std::string readable(const char* mangled) {
   const std::unique_ptr<char, decltype(&std::free)> text(
       abi::__cxa_demangle(mangled, nullptr, nullptr, &status), &std::free);
   std::string name = status == 0 ? text.get() : mangled;
-  for (const char* part : {"void ", "jali::backend::cuda::", "(anonymous namespace)::"}) {
+  for (const char* part :
+       {"void ", "jali::backend::cuda::", "jali::device::cuda::", "(anonymous namespace)::"}) {
     for (std::size_t at = name.find(part); at != std::string::npos; at = name.find(part)) {
       name.erase(at, std::string(part).size());
     }
@@ -126,4 +127,4 @@ std::vector<StepTime> step_times(const Stream& stream, cudaGraph_t graph) {
   return steps;
 }
 
-}  // namespace jali::backend::cuda
+}  // namespace jali::device::cuda
