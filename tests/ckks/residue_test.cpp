@@ -44,7 +44,7 @@ class ResidueTest : public ::testing::TestWithParam<Scheme> {
   }
   ckks::Plaintext zero() {
     return w_.encoder().encode(std::vector<Complex>(w_.params->slots()), 1, 0,
-                               w_.params->level(0).scale);
+                               w_.params->scale(0));
   }
   World w_{GetParam(), {}};
   const random::Seed root_ = random::os_seed();
@@ -99,7 +99,7 @@ TEST_P(ResidueTest, OfAPublicKeyEncryption) {
 TEST_P(ResidueTest, OfAnEncryptionThatFails) {
   const int top = w_.params->depth();
   const auto plaintext = w_.encoder().encode(std::vector<Complex>(w_.params->slots()), 1, top,
-                                             w_.params->level(top).scale);
+                                             w_.params->scale(top));
   const auto wanted = needles([&](Secrets& s) {
     const random::Seed seed = expanded(root_, 0, 0);
     s.add_seed("seed", seed);

@@ -55,7 +55,7 @@ TEST(Vectors, FilesAreUnchanged) {
 
 class Version1 : public ::testing::Test {
  protected:
-  params::CkksParamsPtr params = params_from_bytes(read("params"), testing::kAnySecurity);
+  ckks::ParamsPtr params = params_from_bytes(read("params"), testing::kAnySecurity);
   std::shared_ptr<const ring::Ring> ring = ckks::make_ring(*params);
   std::shared_ptr<const rlwe::SecretKey> sk =
       std::make_shared<rlwe::SecretKey>(secret_from_bytes(read("secret_key"), params, *ring));
@@ -110,7 +110,7 @@ TEST_F(Version1, MeansWhatItMeant) {
   auto pk = std::make_shared<rlwe::PublicKey>(
       from_bytes<rlwe::PublicKey>(read("public_key"), params, *ring));
   ckks::PublicEncryptor encryptor(pk, ring);
-  const auto plain = ckks::Encoder(params, ring).encode(want, 1, 0, params->level(0).scale);
+  const auto plain = ckks::Encoder(params, ring).encode(want, 1, 0, params->scale(0));
   expect(encryptor.encrypt(plain), [&](std::size_t i) { return want[i]; }, 1e-4);
   const auto small = from_bytes<ckks::Plaintext>(read("plaintext"), params, *ring);
   const auto decoded = ckks::Encoder(params, ring).decode(small);

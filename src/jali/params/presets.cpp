@@ -6,11 +6,11 @@
 
 namespace jali::params {
 
-CkksLiteral preset(std::string_view name, std::optional<Word> word) {
+ckks::Literal preset(std::string_view name, std::optional<Word> word) {
   std::string names;
   for (const Preset& p : presets()) {
     if (p.name == name) {
-      CkksLiteral literal;
+      ckks::Literal literal;
       literal.log_n = p.log_n;
       literal.depth = p.depth;
       literal.scale_bits = p.scale_bits;

@@ -86,6 +86,6 @@ inline constexpr std::span<const BootstrapPreset> bootstrap_presets() { return k
 
 /// The literal of a preset of either kind. word: instead of the preset's own. Throws InvalidArgument with
 /// the names there are.
-CkksLiteral preset(std::string_view name, std::optional<Word> word = {});
+ckks::Literal preset(std::string_view name, std::optional<Word> word = {});
 
 }  // namespace jali::params

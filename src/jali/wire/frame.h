@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "jali/base/checkpoint.h"
 
@@ -28,6 +29,7 @@ inline constexpr std::size_t kHeaderBytes = 48;
 inline constexpr std::size_t kChecksumBytes = 16;
 inline constexpr std::size_t kFrameBytes = kHeaderBytes + kChecksumBytes;
 
+using Bytes = std::vector<std::uint8_t>;
 using ParamsHash = std::array<std::uint8_t, 32>;
 
 enum class Kind : std::uint8_t {

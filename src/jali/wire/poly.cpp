@@ -8,14 +8,14 @@
 
 namespace jali::wire {
 
-std::size_t packed_poly_bytes(const params::CkksParams& params, std::span<const PrimeIndex> primes,
+std::size_t packed_poly_bytes(const rlwe::Params& params, std::span<const PrimeIndex> primes,
                               std::size_t batch) {
   std::size_t row = 0;
   for (const PrimeIndex i : primes) row += packed_row_bytes(params.n(), params.primes()[i]);
   return checked_mul<LimitExceeded>(row, batch);
 }
 
-void write_poly(Writer& writer, const params::CkksParams& params,
+void write_poly(Writer& writer, const rlwe::Params& params,
                 std::span<const PrimeIndex> primes, std::size_t batch, const ring::Poly& x) {
   require<InvalidArgument>(x.buffer().host_accessible(),
                            "the object is in a device's memory: send it back to the host first");
@@ -40,7 +40,7 @@ void charge_poly(Reader& reader, const ring::Ring& ring, std::size_t limbs, std:
   reader.charge(bytes + bytes / 16 + 256);
 }
 
-ring::Poly read_poly(Reader& reader, const ring::Ring& ring, const params::CkksParams& params,
+ring::Poly read_poly(Reader& reader, const ring::Ring& ring, const rlwe::Params& params,
                      std::span<const PrimeIndex> primes, std::size_t batch) {
   const std::size_t one = packed_poly_bytes(params, primes, 1);
   reader.check(batch <= reader.remaining() / one, "it ends before its residues do");
@@ -57,7 +57,7 @@ ring::Poly read_poly(Reader& reader, const ring::Ring& ring, const params::CkksP
   return x;
 }
 
-Reader open_object(std::span<const std::uint8_t> bytes, Kind kind, const params::CkksParams& params,
+Reader open_object(std::span<const std::uint8_t> bytes, Kind kind, const rlwe::Params& params,
                    const ring::Ring& ring, const Limits& limits) {
   require<ParamsMismatch>(ring.word() == params.word() && ring.n() == params.n() &&
                               std::ranges::equal(ring.primes(), params.primes()),

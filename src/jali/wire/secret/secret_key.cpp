@@ -16,7 +16,7 @@ namespace jali::wire {
 // branch or address depends on a coefficient.
 
 SecretBytes secret_to_bytes(const rlwe::SecretKey& key, const ring::Ring& ring) {
-  const params::CkksParams& params = *key.params();
+  const rlwe::Params& params = *key.params();
   const PrimeIndex first = params.all_primes()[0];
   const std::uint64_t q = params.primes()[first];
   ring::Poly s = key.at(ring, {&first, 1});
@@ -56,7 +56,7 @@ std::uint64_t implausible(std::uint64_t n, std::uint64_t plus, std::uint64_t min
 }  // namespace
 
 rlwe::SecretKey secret_from_bytes(std::span<const std::uint8_t> bytes,
-                                  const params::CkksParamsPtr& params, const ring::Ring& ring,
+                                  const rlwe::ParamsPtr& params, const ring::Ring& ring,
                                   const Limits& limits) {
   Reader reader = open_object(bytes, Kind::secret_key, *params, ring, limits);
   const auto in = reader.raw(params->n() / 4);
