@@ -37,7 +37,7 @@ ckks::Literal written(int log_n, Word word, int depth, double scale_bits, int dn
 // As docs/format.md has it, whether there are such parameters or not.
 Bytes bytes_of(const ckks::Literal& l, std::optional<PlanNumbers> plan = std::nullopt,
                const ParamsHash& hash = {}) {
-  Writer w(Kind::params, hash, 128);
+  Writer w(kCkksParams, hash, 128);
   w.u16(static_cast<std::uint16_t>(l.depth));
   w.u16(static_cast<std::uint16_t>(l.security));
   w.u16(static_cast<std::uint16_t>(l.dnum));

@@ -81,7 +81,7 @@ Bytes to_bytes(const Plaintext& plaintext) {
   require<InvalidArgument>(is_magnitude(plaintext.message) && is_magnitude(plaintext.peak),
                            "cannot write this plaintext: its magnitude is not finite");
   const auto& primes = params.level(shape.level).primes;
-  Writer writer(Kind::plaintext, params.hash(),
+  Writer writer(kCkksPlaintext, params.hash(),
                 kShapeBytes + 16 + packed_poly_bytes(params, primes, shape.batch));
   write_shape(writer, shape, params);
   writer.f64(plaintext.message);
@@ -93,7 +93,7 @@ Bytes to_bytes(const Plaintext& plaintext) {
 template <>
 Plaintext from_bytes(Input bytes, const ParamsPtr& params, const ring::Ring& ring,
                      const Limits& limits) {
-  Reader reader = open_object(bytes, Kind::plaintext, *params, ring, limits);
+  Reader reader = open_object(bytes, kCkksPlaintext, *params, ring, limits);
   const Shape shape = read_shape(reader, *params);
   Plaintext out;
   out.params = params;
@@ -142,7 +142,7 @@ Bytes to_bytes(const Ciphertext& x) {
                                is_magnitude(x.estimate.noise),
                            "cannot write this ciphertext: its noise estimate is not finite");
   const std::size_t sent = x.seed ? 1 : x.parts.size();
-  Writer writer(Kind::ciphertext, params.hash(),
+  Writer writer(kCkksCiphertext, params.hash(),
                 kShapeBytes + 88 + sent * packed_poly_bytes(params, primes, shape.batch));
   write_shape(writer, shape, params);
   writer.u8(static_cast<std::uint8_t>(x.parts.size()));
@@ -170,7 +170,7 @@ Bytes to_bytes(const Ciphertext& x) {
 template <>
 Ciphertext from_bytes(Input bytes, const ParamsPtr& params, const ring::Ring& ring,
                       const Limits& limits) {
-  Reader reader = open_object(bytes, Kind::ciphertext, *params, ring, limits);
+  Reader reader = open_object(bytes, kCkksCiphertext, *params, ring, limits);
   const Shape shape = read_shape(reader, *params);
   const auto& primes = params->level(shape.level).primes;
   Ciphertext out;

@@ -14,6 +14,11 @@
 
 namespace jali::wire {
 
+inline constexpr Scheme kCkks{2};
+inline constexpr Kind kCkksParams{kCkks, Object::params};
+inline constexpr Kind kCkksPlaintext{kCkks, Object::plaintext};
+inline constexpr Kind kCkksCiphertext{kCkks, Object::ciphertext};
+
 /// Throws InvalidArgument on objects that no evaluator makes: wrong form, level, batch or parts.
 Bytes to_bytes(const ckks::Params& params);
 Bytes to_bytes(const ckks::Plaintext& plaintext);

@@ -29,7 +29,7 @@ Bytes to_bytes(const ckks::Params& params) {
   const ckks::Literal& literal = params.literal();
   require<InvalidArgument>(literal.name.size() <= kMaxName,
                            "cannot write parameters whose name is longer than 255 bytes");
-  Writer writer(Kind::params, params.hash(), 64 + literal.name.size());
+  Writer writer(kCkksParams, params.hash(), 64 + literal.name.size());
   writer.u16(static_cast<std::uint16_t>(params.depth()));
   writer.u16(static_cast<std::uint16_t>(literal.security));
   writer.u16(static_cast<std::uint16_t>(params.dnum()));
@@ -62,7 +62,7 @@ ckks::ParamsPtr params_from_bytes(std::span<const std::uint8_t> bytes, const Lim
   require<InvalidArgument>(limits.min_security == 0 || limits.min_security == 128 ||
                                limits.min_security == 192 || limits.min_security == 256,
                            "security must be 128, 192 or 256, or 0 for any");
-  const Frame frame = open_frame(bytes, Kind::params, limits);
+  const Frame frame = open_frame(bytes, kCkksParams, limits);
   Reader reader(frame, limits);
   ckks::Literal literal;
   literal.depth = reader.u16();

@@ -28,7 +28,7 @@ const rlwe::Params& params_of(const rlwe::ParamsPtr& params) {
 Bytes to_bytes(const PublicKey& key) {
   const rlwe::Params& params = params_of(key.params);
   const auto primes = params.q_primes();
-  Writer writer(Kind::public_key, params.hash(),
+  Writer writer(kPublicKey, params.hash(),
                 key.seed.size() + packed_poly_bytes(params, primes, 1));
   writer.raw(key.seed);
   write_poly(writer, params, primes, 1, key.b);
@@ -38,7 +38,7 @@ Bytes to_bytes(const PublicKey& key) {
 template <>
 PublicKey from_bytes(Input bytes, const rlwe::ParamsPtr& params, const ring::Ring& ring,
                      const Limits& limits) {
-  Reader reader = open_object(bytes, Kind::public_key, *params, ring, limits);
+  Reader reader = open_object(bytes, kPublicKey, *params, ring, limits);
   PublicKey out;
   out.params = params;
   reader.copy_to(out.seed);
@@ -83,7 +83,7 @@ SwitchKey read_switch_key(Reader& reader, const rlwe::Params& params, const ring
 
 Bytes to_bytes(const SwitchKey& key, const rlwe::Params& params) {
   require<InvalidArgument>(key.level < 0, "a key for some levels is written with its set of keys");
-  Writer writer(Kind::switch_key, params.hash(), switch_key_bytes(params));
+  Writer writer(kSwitchKey, params.hash(), switch_key_bytes(params));
   write_switch_key(writer, key, params);
   return writer.finish();
 }
@@ -91,7 +91,7 @@ Bytes to_bytes(const SwitchKey& key, const rlwe::Params& params) {
 template <>
 SwitchKey from_bytes(Input bytes, const rlwe::ParamsPtr& params, const ring::Ring& ring,
                      const Limits& limits) {
-  Reader reader = open_object(bytes, Kind::switch_key, *params, ring, limits);
+  Reader reader = open_object(bytes, kSwitchKey, *params, ring, limits);
   SwitchKey out = read_switch_key(reader, *params, ring);
   reader.finish();
   return out;
@@ -154,7 +154,7 @@ Bytes to_bytes(const EvaluationKeys& keys, const Checkpoint& checkpoint) {
   for (const auto& [element, key] : keys.galois) {
     bytes = checked_add(bytes, 10 + switch_key_bytes(params, key.level));
   }
-  Writer writer(Kind::evaluation_keys, params.hash(), bytes);
+  Writer writer(kEvaluationKeys, params.hash(), bytes);
   writer.u8((keys.relinearisation ? kRelinearisation : 0) |
             (keys.encapsulation ? kEncapsulation : 0) | (levels ? kLevels : 0));
   const auto write_level = [&](const SwitchKey& key) {
@@ -178,7 +178,7 @@ Bytes to_bytes(const EvaluationKeys& keys, const Checkpoint& checkpoint) {
 template <>
 EvaluationKeys from_bytes(Input bytes, const rlwe::ParamsPtr& params, const ring::Ring& ring,
                           const Limits& limits) {
-  Reader reader = open_object(bytes, Kind::evaluation_keys, *params, ring, limits);
+  Reader reader = open_object(bytes, kEvaluationKeys, *params, ring, limits);
   EvaluationKeys out;
   out.params = params;
   const std::uint8_t flags = reader.u8();

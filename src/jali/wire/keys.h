@@ -19,6 +19,10 @@
 
 namespace jali::wire {
 
+inline constexpr Kind kPublicKey{Scheme::rlwe, Object::public_key};
+inline constexpr Kind kSwitchKey{Scheme::rlwe, Object::switch_key};
+inline constexpr Kind kEvaluationKeys{Scheme::rlwe, Object::evaluation_keys};
+
 /// Throws InvalidArgument on objects that no key generator makes: wrong form, level, batch or digits.
 Bytes to_bytes(const rlwe::PublicKey& key);
 Bytes to_bytes(const rlwe::SwitchKey& key, const rlwe::Params& params);

@@ -64,7 +64,7 @@ Reader open_object(std::span<const std::uint8_t> bytes, Kind kind, const rlwe::P
                           "the ring and the parameters to read an object with differ");
   const Frame frame = open_frame(bytes, kind, limits, ring.checkpoint());
   require<ParamsMismatch>(frame.params_hash == params.hash(), [&] {
-    return std::string("cannot read a ") + kind_name(kind) +
+    return std::string("cannot read a ") + object_name(kind.object) +
            ": it was made for other parameters; read it with those it was made for";
   });
   return Reader(frame, limits);

@@ -12,6 +12,8 @@
 
 namespace jali::wire {
 
+inline constexpr Kind kSecretKey{Scheme::rlwe, Object::secret_key};
+
 /// Bytes that are wiped when they die. Copies into other containers are the caller's to protect.
 using SecretBytes = SecretVector<std::uint8_t>;
 
