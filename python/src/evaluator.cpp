@@ -1,4 +1,4 @@
-// The automatic evaluator behind Bound values.
+// The automatic evaluator behind EncryptedArray.
 #include <nanobind/stl/complex.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
@@ -225,7 +225,7 @@ class Evaluator {
   }
 
   /// Made at the first use of a packing and a number of levels, matrices encoded; shared by threads. All are kept:
-  /// recorded programs read their matrices.
+  /// captured functions read their matrices.
   std::shared_ptr<const bootstrap::Bootstrapper> bootstrapper(
       bootstrap::BootstrapperOptions options, int target_level, int iterations,
       const jali::Progress& progress = {}) const {

@@ -9,7 +9,10 @@
 
 #include "jali/ckks/encoder.h"
 #include "jali/ckks/engine.h"
-#include "jali/rlwe/keys.h"
+#include "jali/ckks/secret/decryptor.h"
+#include "jali/ckks/secret/encryptor.h"
+#include "jali/rlwe/secret/key_generator.h"
+#include "jali/rlwe/secret/secret_key.h"
 
 namespace jali::timing {
 

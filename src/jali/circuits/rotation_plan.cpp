@@ -269,11 +269,4 @@ BsgsPlan plan_bsgs(const ckks::Params& params, int level, std::size_t slots,
   return plan;
 }
 
-double bsgs_cost(const ckks::Params& params, int level, std::size_t slots, std::size_t count,
-                 const BsgsOptions& options) {
-  std::vector<int> all(count);
-  for (std::size_t d = 0; d < count; ++d) all[d] = static_cast<int>(d);
-  return choose(params, level, slots, {{std::move(all)}}, options).cost;
-}
-
 }  // namespace jali::circuits
