@@ -46,7 +46,8 @@ ROOMS = {
 # Rooms and files that know no scheme: what they say of keys, polynomials and bytes holds for all of them.
 NEUTRAL = ("ring/", "rlwe/", "device/", "wire/", "params/rlwe_params.")
 SCHEMES = re.compile("ckks|tfhe", re.IGNORECASE)
-EVERYTHING = ("src/jali/api/jali.h", "api")  # the header and the library that hold the secret half too
+# The header and the library that hold the secret half too.
+EVERYTHING = ("src/jali/api/jali.h", "api")
 # Folders of a room that are strangers to each other: engines, and the devices that they compute on.
 FOLDERS = {"backend": ("ref", "cpu", "cuda", "trace"), "device": ("cuda",)}
 

@@ -154,9 +154,8 @@ int run(const Options& o) {
   const int level = params->bootstrap()->input_level();
   ckks::SecretEncryptor encryptor(sk, ring);
   const ckks::Decryptor decryptor(sk, ring);
-  const auto x =
-      encryptor.encrypt(evaluator->encoder().encode(v, o.batch, level, params->scale(level)),
-                        real ? 0.58 : 0.82);
+  const auto x = encryptor.encrypt(
+      evaluator->encoder().encode(v, o.batch, level, params->scale(level)), real ? 0.58 : 0.82);
   wait();
 
   const auto check = [&](const ckks::Ciphertext& y) {

@@ -34,7 +34,7 @@ struct Configuration {
 
 /// A circuit on a small ring.
 ckks::Literal small(BootstrapOrder order, Word word, double precision, int log_n,
-                          double scale_bits = 0, int iterations = 1, int cts_levels = 0) {
+                    double scale_bits = 0, int iterations = 1, int cts_levels = 0) {
   params::BootstrapRequest request;
   request.precision_bits = precision;
   request.levels_after = 2;

@@ -51,8 +51,7 @@ struct PublicKey {
 };
 
 /// Throws ParamsMismatch, naming `what`, unless both are the same parameters.
-void require_same(const ckks::Params& expected, const ckks::Params& given,
-                  const char* what);
+void require_same(const ckks::Params& expected, const ckks::Params& given, const char* what);
 
 /// level or, when it is negative, the top one; throws InvalidArgument outside 0 .. depth.
 int checked_level(const ckks::Params& params, int level);

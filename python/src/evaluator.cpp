@@ -243,8 +243,7 @@ class Evaluator {
   }
   /// With the keys that there are: those for speed, else the fewest.
   std::shared_ptr<const bootstrap::Bootstrapper> make_bootstrapper(
-      bootstrap::BootstrapperOptions options,
-      const jali::Progress& progress) const {
+      bootstrap::BootstrapperOptions options, const jali::Progress& progress) const {
     const auto make = [&] {
       return std::make_shared<bootstrap::Bootstrapper>(
           server_->evaluator, bootstrap::BootstrapPlan(server_->params, options));

@@ -134,8 +134,8 @@ Params create(const Asked& a) {
   literal.name = a.name;
   nb::gil_scoped_release release;
   if (on_gpu && !literal.word) {
-    return {with_gpu_word(
-        literal, [&](const auto& l) { return ckks::Params::create(l, checkpoint); })};
+    return {
+        with_gpu_word(literal, [&](const auto& l) { return ckks::Params::create(l, checkpoint); })};
   }
   return {ckks::Params::create(literal, checkpoint)};
 }
@@ -197,8 +197,7 @@ std::shared_ptr<const ring::Ring> Params::ring() const {
   return kept(ckks::make_ring(*ptr, "cpu", 1, {}, interrupts()));
 }
 
-void require_same(const ckks::Params& expected, const ckks::Params& given,
-                  const char* what) {
+void require_same(const ckks::Params& expected, const ckks::Params& given, const char* what) {
   require<ParamsMismatch>(&expected == &given || expected.hash() == given.hash(), [&] {
     return std::string(what) +
            " of other parameters: make both sides from the same Params (its bytes "

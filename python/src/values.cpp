@@ -141,7 +141,7 @@ Holds nothing secret. To compute with it, bind it to an Evaluator.)")
           "from_bytes",
           [](nb::handle data, const Params& params, std::size_t max_bytes) {
             return PublicKey{std::make_shared<const rlwe::PublicKey>(
-                load<rlwe::PublicKey>(data, params, max_bytes)),
+                                 load<rlwe::PublicKey>(data, params, max_bytes)),
                              params.ptr};
           },
           "data"_a.none(), "params"_a, nb::kw_only(), "max_bytes"_a = kMaxBytes,
@@ -155,8 +155,7 @@ Holds nothing secret. To compute with it, bind it to an Evaluator.)")
   nb::class_<EvaluationKeys>(m, "EvaluationKeys",
                              "The public keys that an evaluator needs: relinearisation, rotations.")
       .def_prop_ro(
-          "params", [](const EvaluationKeys& k) { return Params{k.params}; },
-          "Their parameters.")
+          "params", [](const EvaluationKeys& k) { return Params{k.params}; }, "Their parameters.")
       .def_prop_ro(
           "nbytes", [](const EvaluationKeys& k) { return k.ptr->bytes(); },
           "Bytes; equal to Params.key_bytes of the same rotations.")
@@ -193,7 +192,7 @@ Holds nothing secret. To compute with it, bind it to an Evaluator.)")
           "from_bytes",
           [](nb::handle data, const Params& params, std::size_t max_bytes) {
             return EvaluationKeys{std::make_shared<const rlwe::EvaluationKeys>(
-                load<rlwe::EvaluationKeys>(data, params, max_bytes)),
+                                      load<rlwe::EvaluationKeys>(data, params, max_bytes)),
                                   params.ptr};
           },
           "data"_a.none(), "params"_a, nb::kw_only(), "max_bytes"_a = kMaxBytes,

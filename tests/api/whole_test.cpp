@@ -32,9 +32,8 @@ TEST(Whole, EncryptComputeSendDecrypt) {
     for (double& v : values) v = uniform(numbers);
     const int rotations[] = {1};
     const auto sent_keys = wire::to_bytes(generator.evaluation_keys(*secret, rotations));
-    const auto sent = wire::to_bytes(
-        encryptor.encrypt(encoder.encode(std::span<const double>(values), 1, params->depth(),
-                                         params->scale(params->depth()))));
+    const auto sent = wire::to_bytes(encryptor.encrypt(encoder.encode(
+        std::span<const double>(values), 1, params->depth(), params->scale(params->depth()))));
 
     // Whoever computes.
     const auto keys = std::make_shared<const rlwe::EvaluationKeys>(

@@ -218,8 +218,8 @@ TEST(Bootstrapper, RefusesWhatItCannotDo) {
   const auto v = world.vector(32);
   const auto x = world.encrypt(v, 1);
   EXPECT_THROW(world.bootstrapper->apply(x, 4), InvalidArgument);
-  auto wide = world.encryptor->encrypt(
-      world.evaluator->encoder().encode(v, 1, 1, world.params->scale(1)));
+  auto wide =
+      world.encryptor->encrypt(world.evaluator->encoder().encode(v, 1, 1, world.params->scale(1)));
   EXPECT_THROW(world.bootstrapper->apply(wide), InvalidArgument);
   EXPECT_THROW(world.bootstrapper->apply(world.evaluator->square(x)), InvalidArgument);
   auto loud = world.evaluator->copy(x);

@@ -136,7 +136,8 @@ TEST(Combinations, FewBitsEnterALargeModulus) {
   request.cts_levels = 4;
   request.levels_after = 8;
   World world(params::create_with_bootstrap(request), {8});
-  ASSERT_GT(world.params->level(0).log_q - std::log2(world.params->scale(0)), 62 + request.precision_bits);
+  ASSERT_GT(world.params->level(0).log_q - std::log2(world.params->scale(0)),
+            62 + request.precision_bits);
   const auto v = world.vector(256);
   const auto y = world.bootstrapper->apply(world.encrypt(v, 0));
   expect_precise(world, y, v, request.precision_bits);

@@ -8,7 +8,7 @@ namespace {
 using jali::testing::max_error;
 
 ckks::ParamsPtr made(BootstrapOrder order, double precision, int iterations, Word word,
-                           int log_n = 11) {
+                     int log_n = 11) {
   auto request = small_request(order, word, precision, log_n);
   request.iterations = iterations;
   return params::create_with_bootstrap(request);

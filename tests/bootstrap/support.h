@@ -55,9 +55,8 @@ inline params::BootstrapRequest small_request(BootstrapOrder order, std::optiona
 }
 
 /// A preset's circuit on a small ring, with its cosine, heads and digits, and fewer levels left.
-inline ckks::Literal shipped(const params::BootstrapPreset& p, BootstrapOrder order,
-                                   Word word, int cts_levels = 4, int stc_levels = 3,
-                                   int log_n = 10) {
+inline ckks::Literal shipped(const params::BootstrapPreset& p, BootstrapOrder order, Word word,
+                             int cts_levels = 4, int stc_levels = 3, int log_n = 10) {
   auto request = small_request(order, word, p.precision_bits, log_n);
   request.scale_bits = p.scale_bits;
   request.cts_levels = cts_levels;

@@ -53,8 +53,8 @@ TEST_P(EncoderTest, RoundTripsEveryLevelAndBatch) {
 TEST_P(EncoderTest, PadsWithZeros) {
   World w(GetParam(), {});
   const std::vector<double> z{1.5, -2.25, 3};
-  const auto back = w.encoder().decode(
-      w.encoder().encode(std::span<const double>(z), 1, 0, w.params->scale(0)));
+  const auto back =
+      w.encoder().decode(w.encoder().encode(std::span<const double>(z), 1, 0, w.params->scale(0)));
   ASSERT_EQ(back.size(), w.params->slots());
   for (std::size_t j = 0; j < back.size(); ++j) {
     EXPECT_NEAR(back[j].real(), j < 3 ? z[j] : 0, 1e-4);

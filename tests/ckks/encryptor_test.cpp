@@ -23,8 +23,8 @@ TEST_P(EncryptorTest, PublicKeyEncryptionHasItsNoise) {
   ckks::PublicEncryptor encryptor(pk, w.ring);
   for (int level = 0; level <= w.params->depth(); ++level) {
     const auto z = w.vector();
-    const auto c = encryptor.encrypt(w.encoder().encode(z, 1, level, w.params->scale(level)),
-                                     kMagnitude);
+    const auto c =
+        encryptor.encrypt(w.encoder().encode(z, 1, level, w.params->scale(level)), kMagnitude);
     w.expect(c, z, 0.85, 1.15);
   }
 }

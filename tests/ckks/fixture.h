@@ -104,8 +104,8 @@ struct World {
   ckks::Ciphertext encrypt(const std::vector<Complex>& v, int level = -1, int log_slots = -1,
                            std::size_t batch = 1, params::Declared declared = kMagnitude) {
     if (level < 0) level = params->depth();
-    return encryptor->encrypt(
-        encoder().encode(v, batch, level, params->scale(level), log_slots), declared);
+    return encryptor->encrypt(encoder().encode(v, batch, level, params->scale(level), log_slots),
+                              declared);
   }
 
   std::vector<Complex> decrypt(const ckks::Ciphertext& c) {

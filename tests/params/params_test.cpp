@@ -126,7 +126,7 @@ TEST(Params, EveryWordScaleAndRing) {
         const int most = static_cast<int>(bits / (scale_bits * 1.2));
         if (bits < 0) continue;
         ckks::Literal l = literal(static_cast<int>(rng() % static_cast<unsigned>(most + 1)),
-                                scale_bits, log_n, word);
+                                  scale_bits, log_n, word);
         l.integer_bits = integer_bits;
         const std::string trace =
             "seed " + std::to_string(seed) + ", " + std::string(word_name(word)) + " log_n " +
@@ -196,7 +196,8 @@ TEST(Params, DefaultsChooseTheSmallestRingAndTheFastWord) {
     const auto p = ckks::Params::create(literal(depth, 40));
     EXPECT_EQ(p->word(), Word::w52);
     if (p->log_n() > 10) {
-      EXPECT_THROW(ckks::Params::create(literal(depth, 40, p->log_n() - 1)), InsecureParams) << depth;
+      EXPECT_THROW(ckks::Params::create(literal(depth, 40, p->log_n() - 1)), InsecureParams)
+          << depth;
     }
     for (int l = 1; l <= depth; ++l) {
       EXPECT_EQ(p->level(l).primes.size(), p->level(l - 1).primes.size() + 1);

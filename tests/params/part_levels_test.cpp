@@ -14,8 +14,7 @@ namespace {
 
 /// log2 of how much larger a level's ratio is than the whole's.
 double ratio_error(const ckks::Params& part, int level) {
-  return std::log2(part.ratio(level)) -
-         std::log2(part.whole().ratio(part.whole_level(level)));
+  return std::log2(part.ratio(level)) - std::log2(part.whole().ratio(part.whole_level(level)));
 }
 
 bool is_matrix(const ckks::Params& params, int level) {

@@ -18,9 +18,9 @@
 namespace jali::wire {
 namespace {
 
-using params::BootstrapLiteral;
 using ckks::Literal;
 using ckks::Params;
+using params::BootstrapLiteral;
 using params::PlanNumbers;
 using testing::kAnySecurity;
 
@@ -158,21 +158,22 @@ TEST(HostileParams, EverySearchedPresetIsReadWithoutASearch) {
 }
 
 TEST(HostileParams, RefusalsGiveNoAdvice) {
-  ckks::Literal bootstrapping = ckks::Params::create(params::preset("n15_small", Word::w52))->literal();
+  ckks::Literal bootstrapping =
+      ckks::Params::create(params::preset("n15_small", Word::w52))->literal();
   ckks::Literal ratio = bootstrapping, range = bootstrapping, weight = bootstrapping;
   ratio.bootstrap->ratio_bits = ratio.integer_bits + 1;
   range.bootstrap->range = 4;
   weight.bootstrap->weight = 8;
   std::vector<ckks::Literal> hostile = {written(12, Word::w52, 9, 40, 3),
-                                      written(13, Word::w64, 3, 38, 1),
-                                      written(16, Word::w32, 30, 40, 60),
-                                      written(17, Word::w32, 180, 18, 3),
-                                      written(15, Word::w52, 14, 40, 2),
-                                      written(14, Word::w64, 250, 40, 3),
-                                      written(14, Word::w64, 2, 4, 3),
-                                      ratio,
-                                      range,
-                                      weight};
+                                        written(13, Word::w64, 3, 38, 1),
+                                        written(16, Word::w32, 30, 40, 60),
+                                        written(17, Word::w32, 180, 18, 3),
+                                        written(15, Word::w52, 14, 40, 2),
+                                        written(14, Word::w64, 250, 40, 3),
+                                        written(14, Word::w64, 2, 4, 3),
+                                        ratio,
+                                        range,
+                                        weight};
   for (const ckks::Literal& l : hostile) {
     for (const auto& plan : {std::optional<PlanNumbers>(), std::optional(PlanNumbers{4, 0})}) {
       try {

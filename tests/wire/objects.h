@@ -73,8 +73,8 @@ struct Objects {
   }
   ckks::Plaintext plaintext(int level, std::size_t batch = 1, int log_slots = -1) const {
     const std::size_t slots = log_slots < 0 ? params->slots() : std::size_t{1} << log_slots;
-    return evaluator->encoder().encode(values(batch * slots), batch, level,
-                                       params->scale(level), log_slots);
+    return evaluator->encoder().encode(values(batch * slots), batch, level, params->scale(level),
+                                       log_slots);
   }
   ckks::Ciphertext ciphertext(int level, std::size_t batch = 1, int log_slots = -1) const {
     ckks::SecretEncryptor encryptor(sk, ring, test_seed(2));

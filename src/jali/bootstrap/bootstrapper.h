@@ -90,8 +90,7 @@ KeyLevels key_levels(const ckks::Params& params, std::span<const BootstrapPlan> 
 std::size_t key_bytes(const ckks::Params& params, std::span<const BootstrapPlan> plans,
                       std::span<const int> rotations = {}, bool conjugate = false);
 /// What they take in the memory of an evaluator, on a host or a GPU: uniform halves come from no seed there.
-std::size_t expanded_key_bytes(const ckks::Params& params,
-                               std::span<const BootstrapPlan> plans,
+std::size_t expanded_key_bytes(const ckks::Params& params, std::span<const BootstrapPlan> plans,
                                std::span<const int> rotations = {}, bool conjugate = false);
 
 /// Called after each stage of a bootstrapping with its name, for timing, or with its result too.

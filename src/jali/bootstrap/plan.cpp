@@ -201,9 +201,8 @@ std::size_t key_bytes(const ckks::Params& params, std::span<const BootstrapPlan>
   return total + (plans.empty() ? 0 : params.encapsulation_key_bytes());
 }
 
-std::size_t expanded_key_bytes(const ckks::Params& params,
-                               std::span<const BootstrapPlan> plans, std::span<const int> rotations,
-                               bool conjugate) {
+std::size_t expanded_key_bytes(const ckks::Params& params, std::span<const BootstrapPlan> plans,
+                               std::span<const int> rotations, bool conjugate) {
   const KeyLevels levels = key_levels(params, plans, rotations, conjugate);
   std::size_t seeds = 1 + levels.rotations.size() + (plans.empty() ? 0 : 2);
   if (levels.conjugate != rlwe::kNoKey) ++seeds;

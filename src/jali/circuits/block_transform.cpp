@@ -128,8 +128,7 @@ BlockTransform::BlockTransform(ckks::ParamsPtr params, const BlockDiagonals& dia
     return "log_slots " + std::to_string(log_slots_) + " is above " + std::to_string(full);
   });
   input_scale_ = options.input_scale > 0 ? options.input_scale : params_->scale(level_);
-  output_scale_ =
-      options.output_scale > 0 ? options.output_scale : params_->scale(level_ - 1);
+  output_scale_ = options.output_scale > 0 ? options.output_scale : params_->scale(level_ - 1);
   diagonal_scale_ = output_scale_ * (params_->ratio(level_) / input_scale_);
   require<ScaleMismatch>(diagonal_scale_ >= 2, [&] {
     return "an input scale of 2^" + std::to_string(std::log2(input_scale_)) +

@@ -27,8 +27,7 @@ Evaluator::Impl::Impl(ParamsPtr p, std::shared_ptr<const ring::Ring> r,
   imaginary_unit = std::move(i_poly);
 }
 
-static std::shared_ptr<const ExpandedKeys> expanded(const Params& params,
-                                                    const ring::Ring& ring,
+static std::shared_ptr<const ExpandedKeys> expanded(const Params& params, const ring::Ring& ring,
                                                     const rlwe::EvaluationKeys* keys) {
   auto out = std::make_shared<ExpandedKeys>();
   if (keys == nullptr) return out;

@@ -24,9 +24,9 @@ Program::Program(std::shared_ptr<const Evaluator> evaluator, CiphertextFunction 
                  std::span<const Ciphertext* const> examples)
     : evaluator_(std::move(evaluator)), function_(std::move(function)) {
   for (const Ciphertext* example : examples) inputs_.push_back(evaluator_->bring(*example));
-  recording_ = std::make_unique<ring::Recording>(
-      evaluator_->ring(), "this captured function",
-      [this] { outputs_ = function_(std::as_const(inputs_)); });
+  recording_ =
+      std::make_unique<ring::Recording>(evaluator_->ring(), "this captured function",
+                                        [this] { outputs_ = function_(std::as_const(inputs_)); });
   for (const Ciphertext& a : outputs_) {
     require<InvalidArgument>(
         !a.parts.empty() && evaluator_->is_here(a),

@@ -158,7 +158,8 @@ namespace {
 
 /// Where primes of whole words are few, q_0 is larger than was asked for. Coefficients to slots starts at this scale and
 /// takes as many bits more (of 32-bit words boot_levels does so).
-ckks::ParamsPtr created(ckks::Literal literal, double precision_bits, const Checkpoint& checkpoint) {
+ckks::ParamsPtr created(ckks::Literal literal, double precision_bits,
+                        const Checkpoint& checkpoint) {
   BootstrapLiteral& b = *literal.bootstrap;
   const double wanted = b.cts_bits;
   ckks::ParamsPtr params = ckks::Params::create(literal, checkpoint);
@@ -195,7 +196,8 @@ ckks::ParamsPtr created(ckks::Literal literal, double precision_bits, const Chec
 
 }  // namespace
 
-ckks::ParamsPtr create_with_bootstrap(const BootstrapRequest& request, const Checkpoint& checkpoint) {
+ckks::ParamsPtr create_with_bootstrap(const BootstrapRequest& request,
+                                      const Checkpoint& checkpoint) {
   require<InvalidArgument>(request.iterations >= 1 && request.iterations <= 4,
                            "iterations must be 1 to 4");
   const int most_bits = std::min(30 * request.iterations + 2, kMostPrecision);

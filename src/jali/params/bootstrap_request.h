@@ -29,7 +29,7 @@ struct BootstrapRequest {
 /// the sine is off stays below that for every vector. Throws InsecureParams or InvalidArgument, saying
 /// what would fit; also where scale_bits cannot hold the precision.
 ckks::ParamsPtr create_with_bootstrap(const BootstrapRequest& request,
-                                    const Checkpoint& checkpoint = {});
+                                      const Checkpoint& checkpoint = {});
 
 /// The literal for a ring, before any prime is chosen.
 ckks::Literal bootstrap_literal(const BootstrapRequest& request, int log_n);

@@ -113,7 +113,8 @@ void check_bootstrap(const ckks::Literal& l) {
 /// Finds parameters of one ring and word, or what they would take.
 class Attempt {
  public:
-  Attempt(const ckks::Literal& l, int log_n, Word word, double max_bits, const Checkpoint& checkpoint)
+  Attempt(const ckks::Literal& l, int log_n, Word word, double max_bits,
+          const Checkpoint& checkpoint)
       : literal_(l),
         checkpoint_(checkpoint),
         request_{word, log_n, l.depth, l.scale_bits, l.integer_bits},

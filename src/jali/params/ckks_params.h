@@ -58,14 +58,14 @@ class Params : public rlwe::Params, public std::enable_shared_from_this<Params> 
  public:
   /// Validates, chooses and freezes. Throws InsecureParams or InvalidArgument with what would fit.
   static std::shared_ptr<const Params> create(const Literal& literal,
-                                                  const Checkpoint& checkpoint = {});
+                                              const Checkpoint& checkpoint = {});
 
   /// Of a literal with every choice written in and, where one is needed, its plan: what create() made, without a
   /// search, in work that is bounded before it starts. Throws InvalidArgument or InsecureParams, which say no
   /// more than what is wrong. `search`: where a plan is needed and not there it is searched for, as create() does.
   static std::shared_ptr<const Params> create_written(const Literal& literal,
-                                                          std::optional<PlanNumbers> plan,
-                                                          bool search = false);
+                                                      std::optional<PlanNumbers> plan,
+                                                      bool search = false);
 
   /// Of the same primes, with fewer levels of a computation: 0 .. depth as they are, above them those of
   /// bootstrapping without the primes that the levels left out had. Keys of these parameters serve both;

@@ -46,10 +46,9 @@ Params::Params(const ParamsSpec& spec)
       log_q_(log2_product(spec.q)),
       log_p_(log2_product(spec.p)),
       hash_(spec.hash) {
-  require<InvalidArgument>(
-      log_n_ >= params::kMinLogN && log_n_ <= params::kMaxLogN && !spec.q.empty() &&
-          !spec.levels.empty(),
-      "parameters need log_n from 10 to 17, primes and at least one level");
+  require<InvalidArgument>(log_n_ >= params::kMinLogN && log_n_ <= params::kMaxLogN &&
+                               !spec.q.empty() && !spec.levels.empty(),
+                           "parameters need log_n from 10 to 17, primes and at least one level");
   require<InvalidArgument>(
       digit_begin_.size() >= 2 && digit_begin_.front() == 0 && digit_begin_.back() == q_count_ &&
           std::ranges::adjacent_find(digit_begin_, std::ranges::greater_equal{}) ==
@@ -134,8 +133,7 @@ std::size_t Params::encapsulation_key_bytes() const {
 
 std::size_t Params::expanded_key_bytes(std::span<const int> rotations, bool conjugate,
                                        bool relinearise) const {
-  return key_count(n(), rotations, conjugate, relinearise) * 2 *
-         (switch_key_bytes() - kSeedBytes);
+  return key_count(n(), rotations, conjugate, relinearise) * 2 * (switch_key_bytes() - kSeedBytes);
 }
 
 }  // namespace jali::rlwe

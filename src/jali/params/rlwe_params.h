@@ -19,9 +19,9 @@ inline constexpr double kErrorVariance = 10.5;
 /// The limbs of one level.
 struct Level {
   std::vector<PrimeIndex> primes;  // ascending; not necessarily a prefix of the q primes
-  double log_q = 0;                // log2 of the product of its primes
+  double log_q = 0;  // log2 of the product of its primes
   std::vector<std::uint32_t> digit_limbs;  // sizes of the consecutive digits of this level ...
-  std::vector<std::uint32_t> digit_ids;    // ... and which digit of the key each one is
+  std::vector<std::uint32_t> digit_ids;  // ... and which digit of the key each one is
 };
 
 using ParamsHash = std::array<std::uint8_t, 32>;
@@ -30,13 +30,13 @@ using ParamsHash = std::array<std::uint8_t, 32>;
 struct ParamsSpec {
   int log_n = 0;
   Word word = Word::w64;
-  std::vector<std::uint64_t> q, p;                // distinct primes, 1 modulo 2N
-  std::vector<std::vector<PrimeIndex>> levels;    // ascending indices into q, level 0 first
-  std::vector<std::size_t> digit_begin;           // 0, ..., q.size(): where digits of keys begin
-  int sparse_weight = 0;                          // see Params::sparse_weight
-  std::vector<PrimeIndex> sparse_p;               // see Params::sparse_p_primes
-  int security = 0;                               // that the table must grant; 0: any
-  ParamsHash hash{};                              // see Params::hash
+  std::vector<std::uint64_t> q, p;  // distinct primes, 1 modulo 2N
+  std::vector<std::vector<PrimeIndex>> levels;  // ascending indices into q, level 0 first
+  std::vector<std::size_t> digit_begin;  // 0, ..., q.size(): where digits of keys begin
+  int sparse_weight = 0;  // see Params::sparse_weight
+  std::vector<PrimeIndex> sparse_p;  // see Params::sparse_p_primes
+  int security = 0;  // that the table must grant; 0: any
+  ParamsHash hash{};  // see Params::hash
 };
 
 /// Immutable. N, the word, the primes of Q and P, the levels as sets of primes, the digits of key switching, and what

@@ -38,8 +38,7 @@ std::vector<PrimeIndex> sparse_key_primes(const Params& params) {
   return primes;
 }
 
-ring::Poly expand_a(const ring::Ring& ring, const Params& params,
-                    const PublicKey& key) {
+ring::Poly expand_a(const ring::Ring& ring, const Params& params, const PublicKey& key) {
   return expand_uniform(ring, key.seed, 0, params.q_primes());
 }
 

@@ -27,7 +27,7 @@ struct PublicKey {
 struct SwitchKey {
   random::Seed seed{};
   std::vector<ring::Poly> b;  // one per digit
-  int level = -1;             // -1: every level
+  int level = -1;  // -1: every level
   std::size_t bytes() const;  // b halves and seed
 };
 

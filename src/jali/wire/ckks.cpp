@@ -15,8 +15,8 @@
 namespace jali::wire {
 
 using ckks::Ciphertext;
-using ckks::Plaintext;
 using ckks::ParamsPtr;
+using ckks::Plaintext;
 using Input = std::span<const std::uint8_t>;
 
 namespace {

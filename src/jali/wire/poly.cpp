@@ -15,8 +15,8 @@ std::size_t packed_poly_bytes(const rlwe::Params& params, std::span<const PrimeI
   return checked_mul<LimitExceeded>(row, batch);
 }
 
-void write_poly(Writer& writer, const rlwe::Params& params,
-                std::span<const PrimeIndex> primes, std::size_t batch, const ring::Poly& x) {
+void write_poly(Writer& writer, const rlwe::Params& params, std::span<const PrimeIndex> primes,
+                std::size_t batch, const ring::Poly& x) {
   require<InvalidArgument>(x.buffer().host_accessible(),
                            "the object is in a device's memory: send it back to the host first");
   require<InvalidArgument>(

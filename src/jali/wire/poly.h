@@ -19,8 +19,8 @@ std::size_t packed_poly_bytes(const rlwe::Params& params, std::span<const PrimeI
                               std::size_t batch);
 
 /// Throws InvalidArgument unless x is in NTT form over exactly these primes with this batch.
-void write_poly(Writer& writer, const rlwe::Params& params,
-                std::span<const PrimeIndex> primes, std::size_t batch, const ring::Poly& x);
+void write_poly(Writer& writer, const rlwe::Params& params, std::span<const PrimeIndex> primes,
+                std::size_t batch, const ring::Poly& x);
 
 /// The size is compared with what is left, and the memory with the limit, before allocation.
 ring::Poly read_poly(Reader& reader, const ring::Ring& ring, const rlwe::Params& params,

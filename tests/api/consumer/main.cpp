@@ -17,8 +17,7 @@ int main() {
   const jali::ckks::AutoEvaluator server(
       std::make_shared<const jali::ckks::Evaluator>(params, ring, keys));
   const double half[] = {0.5};
-  const auto plaintext =
-      encoder.encode(std::span<const double>(half), 1, 1, params->scale(1));
+  const auto plaintext = encoder.encode(std::span<const double>(half), 1, 1, params->scale(1));
   const auto x = jali::ckks::SecretEncryptor(secret, ring).encrypt(plaintext);
   const auto y = encoder.decode(
       jali::ckks::Decryptor(secret, ring).decrypt(server.normalise(server.multiply(x, x))));

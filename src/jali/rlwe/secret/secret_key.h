@@ -12,8 +12,7 @@ namespace jali::rlwe {
 /// Uniform ternary secret over all primes, NTT form, in memory that is wiped. Cannot be printed.
 class SecretKey {
  public:
-  SecretKey(ParamsPtr params, ring::Poly s)
-      : params_(std::move(params)), s_(std::move(s)) {}
+  SecretKey(ParamsPtr params, ring::Poly s) : params_(std::move(params)), s_(std::move(s)) {}
   const ParamsPtr& params() const { return params_; }
   const ring::Poly& poly() const { return s_; }  // NTT form over params().all_primes()
   /// The limbs of s at `primes`, again in memory that is wiped.
