@@ -162,24 +162,24 @@ class Forger {
   }
 
   double scale(Stream& in, int level) const {
-    const params::Level& l = o_.params->level(level);
-    const double edge = std::exp2(l.log_q + 64);
-    const double scales[] = {l.scale * l.scale,
+    const rlwe::Level& l = o_.params->level(level);
+    const double edge = std::exp2(l.log_q + 64), scale = o_.params->scale(level);
+    const double scales[] = {scale * scale,
                              0x1p-64,
                              0x1p-63,
                              edge * (1 - 0x1p-40),
                              1,
-                             l.scale / 2,
-                             l.scale * 2,
-                             l.scale * (1 + 0x1p-21),
+                             scale / 2,
+                             scale * 2,
+                             scale * (1 + 0x1p-21),
                              edge,
                              std::exp2(l.log_q),
-                             l.scale * (1 + 0x1p-19),
-                             l.scale * 0x1p-70,
+                             scale * (1 + 0x1p-19),
+                             scale * 0x1p-70,
                              0x1p-65,
                              5e-324};
     const std::size_t k = in.byte();
-    if (k < 144) return l.scale;
+    if (k < 144) return scale;
     return k < 240 ? scales[k % std::size(scales)] : in.number();
   }
 

@@ -27,7 +27,7 @@ struct World {
   testing::Objects objects;
   std::vector<testing::Loader> loaders;  // of this target: a kind may have several valid examples
 
-  explicit World(const params::CkksLiteral& literal) : objects(literal, {1}, /*conjugate=*/false) {
+  explicit World(const ckks::Literal& literal) : objects(literal, {1}, /*conjugate=*/false) {
     for (auto& loader : testing::all_loaders(objects)) {
       if (loader.name.starts_with(JALI_FUZZ_LOADER)) loaders.push_back(std::move(loader));
     }

@@ -44,7 +44,7 @@ const char* operation = "loading";
   __builtin_trap();
 }
 
-params::CkksLiteral literal_of(Word word) {
+ckks::Literal literal_of(Word word) {
   auto literal = testing::small_literal(word, word == Word::w64 ? 50 : 40, 3);
   if (kBootstrap) {
     literal.scale_bits = word == Word::w32 ? 50 : 40;
@@ -146,7 +146,7 @@ class Run {
     return in.once_in(4) ? static_cast<std::size_t>(in.integer()) : in.below(9);
   }
   double scale() {
-    return in.once_in(3) ? in.number() : world.o.params->level(static_cast<int>(in.below(4))).scale;
+    return in.once_in(3) ? in.number() : world.o.params->scale(static_cast<int>(in.below(4)));
   }
 
   std::vector<Complex> vector(const Ciphertext& x) {

@@ -5,6 +5,7 @@ C++: a file of src/jali/ROOM includes "jali/OTHER/..." only when OTHER has a sma
 or is ROOM itself; rooms of equal number are strangers. The folders of backend/ are strangers to each
 other; each may include backend/*.h, and device/NAME/ if it is backend/NAME/: nobody else may. A room links, directly or through what it links, every room that
 it includes, and links nothing that it may not include.
+Schemes: files of ring/, rlwe/, device/ and wire/ name no scheme, but those whose own names do (wire/ckks.cpp).
 Secrets: what touches a secret key lies in folders secret/ and in libraries jali_ROOM_secret. Only these, and
 api/jali.h with jali_api, include and link them, so that an evaluating program cannot come to hold such code.
 Python: modules of python/jali import the standard library, numpy and jali at the top level; anything
@@ -42,10 +43,15 @@ ROOMS = {
     "wire": 9,
     "api": 10,
 }
-EVERYTHING = ("src/jali/api/jali.h", "api")  # the header and the library that hold the secret half too
+# Rooms and files that know no scheme: what they say of keys, polynomials and bytes holds for all of them.
+NEUTRAL = ("ring/", "rlwe/", "device/", "wire/", "params/rlwe_params.")
+SCHEMES = re.compile("ckks|tfhe", re.IGNORECASE)
+# The header and the library that hold the secret half too.
+EVERYTHING = ("src/jali/api/jali.h", "api")
 # Folders of a room that are strangers to each other: engines, and the devices that they compute on.
 FOLDERS = {"backend": ("ref", "cpu", "cuda", "trace"), "device": ("cuda",)}
 
+SOURCES = (".h", ".cpp", ".cc", ".cu", ".cuh", ".inc")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"(jali/[^"]+)"', re.MULTILINE)
 RELATIVE = re.compile(r'^\s*#\s*include\s*"(?!jali/)([^"]+)"', re.MULTILINE)
 ROOM_CALL = re.compile(r"jali_room\s*\(\s*(\w+)([^)]*)\)")
@@ -82,7 +88,7 @@ def allowed(user: tuple[str, str], used: tuple[str, str]) -> bool:
 
 def check_includes(root: Path, includes: dict[str, set[str]]) -> Iterator[str]:
     for file in sorted((root / "src" / "jali").rglob("*")):
-        if file.suffix not in (".h", ".cpp", ".cc", ".cu", ".cuh", ".inc"):
+        if file.suffix not in SOURCES:
             continue
         name = file.relative_to(root).as_posix()
         text = file.read_text(encoding="utf-8")
@@ -96,6 +102,20 @@ def check_includes(root: Path, includes: dict[str, set[str]]) -> Iterator[str]:
                 yield f'{name}: only files of secret/ may include "{path}"'
         for path in RELATIVE.findall(text):
             yield f'{name}: write "{path}" as "jali/..." from the source root'
+
+
+def check_neutral(root: Path) -> Iterator[str]:
+    house = root / "src" / "jali"
+    for file in sorted(house.rglob("*")):
+        name = file.relative_to(house).as_posix()
+        if not name.startswith(NEUTRAL) or file.suffix not in SOURCES or SCHEMES.search(file.name):
+            continue
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+            if SCHEMES.search(line):
+                yield (
+                    f"src/jali/{name}:{number}: names a scheme; write it for all of them, or in a file that "
+                    "the scheme's name begins"
+                )
 
 
 def check_links(root: Path, includes: dict[str, set[str]]) -> Iterator[str]:
@@ -226,7 +246,7 @@ def check_python(root: Path) -> Iterator[str]:
 
 def check(root: Path) -> list[str]:
     includes: dict[str, set[str]] = {}
-    found = list(check_includes(root, includes))
+    found = list(check_includes(root, includes)) + list(check_neutral(root))
     found += [*check_links(root, includes), *check_python(root), *check_circles(root)]
     return found
 

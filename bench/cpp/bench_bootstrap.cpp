@@ -47,7 +47,7 @@ double peak_gb() {
   return static_cast<double>(usage.ru_maxrss) * 1024 / 1e9;
 }
 
-params::CkksParamsPtr make_params(const Options& o) {
+ckks::ParamsPtr make_params(const Options& o) {
   for (const auto& p : params::bootstrap_presets()) {
     if (p.name != o.preset) continue;
     params::BootstrapRequest request;
@@ -63,16 +63,16 @@ params::CkksParamsPtr make_params(const Options& o) {
     if (!o.word.empty()) {
       request.word = o.word == "w32" ? Word::w32 : o.word == "w52" ? Word::w52 : Word::w64;
     }
-    params::CkksLiteral literal = params::bootstrap_literal(request, p.log_n);
+    ckks::Literal literal = params::bootstrap_literal(request, p.log_n);
     literal.dnum = o.dnum;
-    if (o.log_n == 0) return params::CkksParams::create(literal);
+    if (o.log_n == 0) return ckks::Params::create(literal);
     // As many digits as the preset has, which without a bound on log PQ would be one.
-    const int digits = static_cast<int>(params::CkksParams::create(literal)->dnum());
+    const int digits = static_cast<int>(ckks::Params::create(literal)->dnum());
     request.security = 0;
     request.name = "insecure_" + o.preset;
     literal = params::bootstrap_literal(request, o.log_n);
     literal.dnum = digits;
-    return params::CkksParams::create(literal);
+    return ckks::Params::create(literal);
   }
   throw InvalidArgument("no bootstrapping preset " + o.preset);
 }
@@ -127,7 +127,7 @@ int run(const Options& o) {
   const double plan_s = lap();
   const int depth = plan.depth();
   const auto part = params->with_depth(depth);
-  const params::CkksParams& restored = part ? *part : *params;
+  const ckks::Params& restored = part ? *part : *params;
   rlwe::KeyGenerator generator(params, ring);
   const auto sk = std::make_shared<const rlwe::SecretKey>(generator.secret_key());
   const std::size_t key_bytes = bootstrap::key_bytes(*params, {&plan, 1});
@@ -154,9 +154,8 @@ int run(const Options& o) {
   const int level = params->bootstrap()->input_level();
   ckks::SecretEncryptor encryptor(sk, ring);
   const ckks::Decryptor decryptor(sk, ring);
-  const auto x =
-      encryptor.encrypt(evaluator->encoder().encode(v, o.batch, level, params->level(level).scale),
-                        real ? 0.58 : 0.82);
+  const auto x = encryptor.encrypt(
+      evaluator->encoder().encode(v, o.batch, level, params->scale(level)), real ? 0.58 : 0.82);
   wait();
 
   const auto check = [&](const ckks::Ciphertext& y) {

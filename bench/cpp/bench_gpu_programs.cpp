@@ -49,7 +49,7 @@ Times measure(const ring::Ring& ring, int group, const std::function<void()>& bo
   return {times[times.size() / 2], times[0], reps};
 }
 
-void report(const std::string& name, const params::CkksParams& p, const std::string& more,
+void report(const std::string& name, const ckks::Params& p, const std::string& more,
             std::size_t batch, const Times& times) {
   std::printf(
       "{\"name\": \"%s\", \"device\": \"cuda\", \"device_name\": \"%s\", \"params\": {\"word\": "
@@ -79,7 +79,7 @@ struct Side {
   std::unique_ptr<ckks::SecretEncryptor> encryptor;
   double key_seconds = 0;
 
-  Side(const params::CkksParamsPtr& p, const char* device) : ring(ckks::make_ring(*p, device, 2)) {
+  Side(const ckks::ParamsPtr& p, const char* device) : ring(ckks::make_ring(*p, device, 2)) {
     keygen = std::make_unique<rlwe::KeyGenerator>(p, ring, random::Seed{1});
     const auto start = Clock::now();
     sk = std::make_shared<const rlwe::SecretKey>(keygen->secret_key());
@@ -92,8 +92,8 @@ struct Side {
   }
 };
 
-params::CkksParamsPtr create(Word word, int log_n, int depth, double scale_bits, int dnum) {
-  params::CkksLiteral literal;
+ckks::ParamsPtr create(Word word, int log_n, int depth, double scale_bits, int dnum) {
+  ckks::Literal literal;
   literal.name = "insecure_bench";
   literal.security = 0;
   literal.word = word;
@@ -101,12 +101,12 @@ params::CkksParamsPtr create(Word word, int log_n, int depth, double scale_bits,
   literal.depth = depth;
   literal.scale_bits = scale_bits;
   literal.dnum = dnum;
-  return params::CkksParams::create(literal);
+  return ckks::Params::create(literal);
 }
 
-void client(const params::CkksParamsPtr& p, Side& cpu, Side& gpu) {
+void client(const ckks::ParamsPtr& p, Side& cpu, Side& gpu) {
   const int top = p->depth();
-  const double scale = p->level(top).scale;
+  const double scale = p->scale(top);
   std::vector<std::complex<double>> z(p->slots());
   for (std::size_t j = 0; j < z.size(); ++j) z[j] = {1.0 / (1.0 + static_cast<double>(j)), 0.5};
   const auto plain = gpu.evaluator->encoder().encode(z, 1, top, scale);
@@ -140,11 +140,11 @@ void client(const params::CkksParamsPtr& p, Side& cpu, Side& gpu) {
 
 using One = std::function<ckks::Ciphertext(const ckks::Evaluator&, const ckks::Ciphertext&)>;
 
-void programs(const params::CkksParamsPtr& p, Side& cpu, Side& gpu, int level, const char* name,
+void programs(const ckks::ParamsPtr& p, Side& cpu, Side& gpu, int level, const char* name,
               const One& f) {
   std::vector<std::complex<double>> z(p->slots(), {0.5, 0.25});
   const auto host =
-      cpu.encryptor->encrypt(cpu.evaluator->encoder().encode(z, 1, level, p->level(level).scale));
+      cpu.encryptor->encrypt(cpu.evaluator->encoder().encode(z, 1, level, p->scale(level)));
   const auto here = gpu.evaluator->bring(host);
   const ckks::Ciphertext* inputs[] = {&here};
   ckks::Program program(
@@ -164,11 +164,11 @@ void programs(const params::CkksParamsPtr& p, Side& cpu, Side& gpu, int level, c
          measure(*gpu.ring, 20, [&] { program.run(inputs); }));
 }
 
-void batches(const params::CkksParamsPtr& p, Side& cpu, Side& gpu, std::size_t count) {
+void batches(const ckks::ParamsPtr& p, Side& cpu, Side& gpu, std::size_t count) {
   const int top = p->depth();
   std::vector<std::complex<double>> z(p->slots(), {0.5, 0.25});
   const auto host =
-      cpu.encryptor->encrypt(cpu.evaluator->encoder().encode(z, 1, top, p->level(top).scale));
+      cpu.encryptor->encrypt(cpu.evaluator->encoder().encode(z, 1, top, p->scale(top)));
   const auto here = gpu.evaluator->bring(host);
   const std::vector<const ckks::Ciphertext*> inputs(count, &here);
   ckks::Batcher batcher(gpu.evaluator, [&](const ckks::Ciphertext& x) {

@@ -131,7 +131,7 @@ int run(int log_n, double precision, std::size_t batch, params::BootstrapOrder o
   };
   const int level = b.input_level() + 1;
   const auto x = evaluator->copy(ckks::SecretEncryptor(sk, ring).encrypt(
-      evaluator->encoder().encode(v, batch, level, params->level(level).scale), 0.82));
+      evaluator->encoder().encode(v, batch, level, params->scale(level)), 0.82));
   std::printf(
       "N = 2^%d, %.0f bits asked for, %s, word %s, degree %d, %d doublings, head %d, %zu "
       "ciphertexts\n",

@@ -26,15 +26,15 @@ using Complex = std::complex<double>;
 
 struct Configuration {
   std::string name;
-  params::CkksLiteral literal;
+  ckks::Literal literal;
   int sparse = 0;  // log2 of N/2 over the slots
   bool real = false, minimum = false;
   int iterations = 1;
 };
 
 /// A circuit on a small ring.
-params::CkksLiteral small(BootstrapOrder order, Word word, double precision, int log_n,
-                          double scale_bits = 0, int iterations = 1, int cts_levels = 0) {
+ckks::Literal small(BootstrapOrder order, Word word, double precision, int log_n,
+                    double scale_bits = 0, int iterations = 1, int cts_levels = 0) {
   params::BootstrapRequest request;
   request.precision_bits = precision;
   request.levels_after = 2;
@@ -49,7 +49,7 @@ params::CkksLiteral small(BootstrapOrder order, Word word, double precision, int
 }
 
 /// A preset's cosine, levels, heads and digits on a small ring, with fewer levels left.
-params::CkksLiteral small(const params::BootstrapPreset& p, Word word, int log_n) {
+ckks::Literal small(const params::BootstrapPreset& p, Word word, int log_n) {
   auto literal = small(p.order, word, p.precision_bits, log_n, p.scale_bits, 1,
                        params::preset(p.name, word).bootstrap->cts_levels);
   literal.dnum = static_cast<int>((word == Word::w32 ? p.w32 : p.w52).digits);
@@ -84,7 +84,7 @@ std::vector<Configuration> small_rings(int log_n) {
 /// How many failed.
 std::size_t run(const Configuration& c, const std::string& device, std::size_t count,
                 std::size_t batch, const std::string& commit) {
-  const auto params = params::CkksParams::create(c.literal);
+  const auto params = ckks::Params::create(c.literal);
   const int log_n = params->log_n();
   const auto ring = ckks::make_ring(*params, device, 2);
   const int log_slots = log_n - 1 - c.sparse;
@@ -111,7 +111,7 @@ std::size_t run(const Configuration& c, const std::string& device, std::size_t c
   while (done < count) {
     for (auto& z : v) z = {uniform(random), c.real ? 0 : uniform(random)};
     const auto x = encryptor.encrypt(
-        evaluator->encoder().encode(v, batch, level, params->level(level).scale, log_slots),
+        evaluator->encoder().encode(v, batch, level, params->scale(level), log_slots),
         c.real ? 0.58 : 0.82);
     const auto y = bootstrapper.apply(x, -1, {}, c.iterations);
     predicted = evaluator->noise().precision_bits(y.estimate, y.scale);

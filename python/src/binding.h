@@ -28,9 +28,9 @@ namespace nb = nanobind;
 class Params {
  public:
   Params() = default;
-  Params(params::CkksParamsPtr params) : ptr(std::move(params)) {}  // NOLINT: is what it holds
+  Params(ckks::ParamsPtr params) : ptr(std::move(params)) {}  // NOLINT: is what it holds
 
-  params::CkksParamsPtr ptr;
+  ckks::ParamsPtr ptr;
   /// A ring for loading objects, made at the first call and shared by all copies of this handle.
   std::shared_ptr<const ring::Ring> ring() const;
 
@@ -43,22 +43,23 @@ class Params {
 };
 struct EvaluationKeys {
   std::shared_ptr<const rlwe::EvaluationKeys> ptr;
+  ckks::ParamsPtr params;
 };
 struct PublicKey {
   std::shared_ptr<const rlwe::PublicKey> ptr;
+  ckks::ParamsPtr params;
 };
 
 /// Throws ParamsMismatch, naming `what`, unless both are the same parameters.
-void require_same(const params::CkksParams& expected, const params::CkksParams& given,
-                  const char* what);
+void require_same(const ckks::Params& expected, const ckks::Params& given, const char* what);
 
 /// level or, when it is negative, the top one; throws InvalidArgument outside 0 .. depth.
-int checked_level(const params::CkksParams& params, int level);
+int checked_level(const ckks::Params& params, int level);
 /// log2 of a slot count; 0 means N/2. Throws InvalidArgument unless a power of two up to N/2.
-int checked_log_slots(const params::CkksParams& params, std::int64_t slots);
+int checked_log_slots(const ckks::Params& params, std::int64_t slots);
 
 /// One for each number of slots, 0 for all of them.
-std::vector<bootstrap::BootstrapPlan> bootstrap_plans(const params::CkksParamsPtr& params,
+std::vector<bootstrap::BootstrapPlan> bootstrap_plans(const ckks::ParamsPtr& params,
                                                       const std::vector<std::int64_t>& slots,
                                                       bool minimum);
 

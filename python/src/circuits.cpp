@@ -46,7 +46,7 @@ const char* hoisting_name(circuits::Hoisting hoisting) {
   return hoisting == circuits::Hoisting::single ? "single" : "twice";
 }
 
-int level_of(const params::CkksParams& params, std::optional<int> level) {
+int level_of(const ckks::Params& params, std::optional<int> level) {
   require<InvalidArgument>(level.value_or(0) >= 0, "levels begin at 0");
   return checked_level(params, level.value_or(-1));
 }
@@ -249,10 +249,10 @@ Ciphertext apply(const Server& server, const LinearTransform& self, const Cipher
 Ciphertext apply(const Server& server, const Polynomial& self, const Ciphertext& x) {
   // Larger ones wrap around the modulus unnoticed. (Smaller ones may exceed the result's, where sums
   // cancel.)
-  const params::Level& level = server.params->level(x.level);
+  const rlwe::Level& level = server.params->level(x.level);
   for (const auto& c : self.plan->polynomial().coefficients) {
     require<InvalidArgument>(
-        std::log2(std::abs(c)) + std::log2(level.scale) < level.log_q - 1,
+        std::log2(std::abs(c)) + std::log2(server.params->scale(x.level)) < level.log_q - 1,
         "a coefficient is too large for the level of the input: scale it down");
   }
   Ciphertext out = circuits::evaluate(*server.evaluator, x, *self.plan);

@@ -20,7 +20,7 @@ template <class Circuit>
 class Plan {
  public:
   template <class... Args>
-  explicit Plan(params::CkksParamsPtr params, Args&&... args)
+  explicit Plan(ckks::ParamsPtr params, Args&&... args)
       : params(std::move(params)), circuit_(std::forward<Args>(args)...) {}
 
   void prepare(const Server& server) {
@@ -42,7 +42,7 @@ class Plan {
   const Circuit& operator*() const { return circuit_; }
   const Circuit* operator->() const { return &circuit_; }
 
-  const params::CkksParamsPtr params;
+  const ckks::ParamsPtr params;
 
  private:
   Circuit circuit_;

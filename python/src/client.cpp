@@ -36,14 +36,14 @@ using namespace nb::literals;
 
 namespace {
 
-std::shared_ptr<const ring::Ring> cpu_ring(const params::CkksParams& params, int threads) {
+std::shared_ptr<const ring::Ring> cpu_ring(const ckks::Params& params, int threads) {
   return ckks::make_ring(params, "cpu", threads == 0 ? default_threads() : threads, {},
                          interrupts());
 }
 
 /// Encodes and encrypts arrays with any encryptor; the part that both ways of encryption share.
 template <class Encrypt>
-ckks::Ciphertext encrypt_array(const params::CkksParamsPtr& params, const ckks::Encoder& encoder,
+ckks::Ciphertext encrypt_array(const ckks::ParamsPtr& params, const ckks::Encoder& encoder,
                                nb::handle values, int level, std::int64_t slots,
                                const Encrypt& encrypt) {
   const Vectors v(values);
@@ -55,7 +55,7 @@ ckks::Ciphertext encrypt_array(const params::CkksParamsPtr& params, const ckks::
            std::to_string(capacity) +
            " slots: split it into rows of a batch, or use a larger log_n";
   });
-  const double scale = params->level(level).scale;
+  const double scale = params->scale(level);
   nb::gil_scoped_release release;
   const ckks::Plaintext plaintext =
       v.is_complex() ? encoder.encode(v.complex(), v.batch(), level, scale, log_slots)
@@ -144,14 +144,14 @@ class Client {
                               : bootstrap::evaluation_keys(generator, *secret_, plans, wanted,
                                                            conjugate, with_gil(progress));
     if (!on_host()) keys = rlwe::host_copy(*ring_, keys);
-    return {std::make_shared<const rlwe::EvaluationKeys>(std::move(keys))};
+    return {std::make_shared<const rlwe::EvaluationKeys>(std::move(keys)), params_};
   }
 
   PublicKey public_key() const {
     rlwe::KeyGenerator generator(params_, ring_);
     rlwe::PublicKey key = generator.public_key(*secret_);
     if (!on_host()) key = rlwe::host_copy(*ring_, key);
-    return {std::make_shared<const rlwe::PublicKey>(std::move(key))};
+    return {std::make_shared<const rlwe::PublicKey>(std::move(key)), params_};
   }
 
  private:
@@ -175,7 +175,7 @@ class Client {
     decryptor_ = std::make_unique<ckks::Decryptor>(secret_, ring_);
   }
 
-  params::CkksParamsPtr params_;
+  ckks::ParamsPtr params_;
   std::shared_ptr<const ring::Ring> host_, ring_;
   std::shared_ptr<backend::Trace> trace_;  // null without one
   std::shared_ptr<const rlwe::SecretKey> kept_, secret_;  // in the host's memory; where ring_ is
@@ -187,7 +187,7 @@ class Client {
 class Encryptor {
  public:
   Encryptor(const PublicKey& key, int threads)
-      : params_(key.ptr->params),
+      : params_(key.params),
         ring_(cpu_ring(*params_, threads)),
         encoder_(params_, ring_),
         encryptor_(key.ptr, ring_) {}
@@ -202,7 +202,7 @@ class Encryptor {
   }
 
  private:
-  params::CkksParamsPtr params_;
+  ckks::ParamsPtr params_;
   std::shared_ptr<const ring::Ring> ring_;
   ckks::Encoder encoder_;
   ckks::PublicEncryptor encryptor_;

@@ -132,7 +132,7 @@ class Evaluator {
   /// Whether it is what normalise gives: two parts, no rescale owed.
   bool is_settled(const Ciphertext& a) const {
     return a.parts.size() == 2 && auto_.effective_level(a) == a.level &&
-           (a.level == 0 || std::fabs(a.scale / a.params->level(a.level).scale - 1) < 0x1p-45);
+           (a.level == 0 || std::fabs(a.scale / a.params->scale(a.level) - 1) < 0x1p-45);
   }
   std::vector<Ciphertext> matvec(const MatVec& plan,
                                  const std::vector<const Ciphertext*>& x) const {
@@ -175,7 +175,7 @@ class Evaluator {
   explicit Evaluator(std::shared_ptr<const Server> server)
       : server_(std::move(server)), auto_(server_->evaluator) {}
 
-  static std::shared_ptr<const Server> build(const params::CkksParamsPtr& params,
+  static std::shared_ptr<const Server> build(const ckks::ParamsPtr& params,
                                              std::optional<EvaluationKeys> keys,
                                              const std::string& device, int threads, bool trace,
                                              const std::map<std::string, std::string>& variants) {
@@ -191,7 +191,7 @@ class Evaluator {
     server->probe = server->ring->scratch(64);
     std::shared_ptr<const rlwe::EvaluationKeys> held;
     if (keys) {
-      require_same(*params, *keys->ptr->params, "the evaluation keys are");
+      require_same(*params, *keys->params, "the evaluation keys are");
       held = keys->ptr;
     } else {
       auto none = std::make_shared<rlwe::EvaluationKeys>();
@@ -206,8 +206,8 @@ class Evaluator {
   /// its modulus unnoticed.
   void require_fits(const Ciphertext& a, double factor) const {
     const int level = std::max(auto_.effective_level(a) - 1, 0);
-    const params::Level& l = a.params->level(level);
-    const double bits = std::log2(factor) + std::log2(l.scale);
+    const rlwe::Level& l = a.params->level(level);
+    const double bits = std::log2(factor) + std::log2(a.params->scale(level));
     require<InvalidArgument>(!(bits >= l.log_q - 1), [&] {
       return "the factor " + std::to_string(factor) + " is too large: scaled it needs " +
              std::to_string(bits) + " bits, and level " + std::to_string(level) + " holds " +
@@ -243,8 +243,7 @@ class Evaluator {
   }
   /// With the keys that there are: those for speed, else the fewest.
   std::shared_ptr<const bootstrap::Bootstrapper> make_bootstrapper(
-      bootstrap::BootstrapperOptions options,
-      const jali::Progress& progress) const {
+      bootstrap::BootstrapperOptions options, const jali::Progress& progress) const {
     const auto make = [&] {
       return std::make_shared<bootstrap::Bootstrapper>(
           server_->evaluator, bootstrap::BootstrapPlan(server_->params, options));

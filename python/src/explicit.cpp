@@ -121,7 +121,7 @@ Plaintext encode_array(const Server& server, nb::handle values, int level, doubl
   const Vectors v(values);
   level = checked_level(*server.params, level);
   const int log_slots = checked_log_slots(*server.params, slots);
-  if (scale == 0) scale = server.params->level(level).scale;
+  if (scale == 0) scale = server.params->scale(level);
   require<InvalidArgument>(std::isfinite(scale) && scale >= 1,
                            "scale must be a number of at least 1");
   nb::gil_scoped_release release;

@@ -16,7 +16,7 @@ struct Sum {
 
 /// A plaintext diagonal over the primes of a level and P, for double hoisting.
 struct Diagonal {
-  params::CkksParamsPtr params;
+  ckks::ParamsPtr params;
   ring::Poly poly;
   double scale = 1;
   double message = 1;

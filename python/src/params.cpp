@@ -40,9 +40,9 @@ params::BootstrapOrder parse_order(const std::string& order) {
 /// make(request) with the word that a GPU computes fastest with (docs/words.md), unless that serves nothing
 /// or takes a larger ring than the request's own choice.
 template <class Request, class Make>
-params::CkksParamsPtr with_gpu_word(Request request, const Make& make) {
-  const auto own = [&]() -> params::CkksParamsPtr { return make(request); };
-  const auto attempt = [&]() -> params::CkksParamsPtr {
+ckks::ParamsPtr with_gpu_word(Request request, const Make& make) {
+  const auto own = [&]() -> ckks::ParamsPtr { return make(request); };
+  const auto attempt = [&]() -> ckks::ParamsPtr {
     try {
       return own();
     } catch (const Error&) {
@@ -71,14 +71,14 @@ Params preset(const std::string& name, const std::string& word, const std::strin
   const auto wanted = parse_word(word);
   const Checkpoint checkpoint = interrupts();
   nb::gil_scoped_release release;
-  params::CkksLiteral literal = params::preset(name, wanted);
+  ckks::Literal literal = params::preset(name, wanted);
   // The preset's sizes for a word depend on it: the request is the name.
-  if (!on_gpu || literal.word) return {params::CkksParams::create(literal, checkpoint)};
+  if (!on_gpu || literal.word) return {ckks::Params::create(literal, checkpoint)};
   struct Named {
     std::optional<Word> word;
   };
   return {with_gpu_word(Named{}, [&](const Named& n) {
-    return params::CkksParams::create(params::preset(name, n.word), checkpoint);
+    return ckks::Params::create(params::preset(name, n.word), checkpoint);
   })};
 }
 
@@ -123,7 +123,7 @@ Params create(const Asked& a) {
   require<InvalidArgument>(a.depth.has_value(),
                            "give a depth: how many multiplications follow one another");
   require<InvalidArgument>(a.dnum.value_or(1) >= 1, "dnum must be positive, or left out");
-  params::CkksLiteral literal;
+  ckks::Literal literal;
   literal.depth = *a.depth;
   literal.scale_bits = a.scale_bits.value_or(40.0);
   literal.log_n = a.log_n.value_or(0);
@@ -134,10 +134,10 @@ Params create(const Asked& a) {
   literal.name = a.name;
   nb::gil_scoped_release release;
   if (on_gpu && !literal.word) {
-    return {with_gpu_word(
-        literal, [&](const auto& l) { return params::CkksParams::create(l, checkpoint); })};
+    return {
+        with_gpu_word(literal, [&](const auto& l) { return ckks::Params::create(l, checkpoint); })};
   }
-  return {params::CkksParams::create(literal, checkpoint)};
+  return {ckks::Params::create(literal, checkpoint)};
 }
 
 /// With what is wrong by name, where nanobind would print the whole signature.
@@ -197,8 +197,7 @@ std::shared_ptr<const ring::Ring> Params::ring() const {
   return kept(ckks::make_ring(*ptr, "cpu", 1, {}, interrupts()));
 }
 
-void require_same(const params::CkksParams& expected, const params::CkksParams& given,
-                  const char* what) {
+void require_same(const ckks::Params& expected, const ckks::Params& given, const char* what) {
   require<ParamsMismatch>(&expected == &given || expected.hash() == given.hash(), [&] {
     return std::string(what) +
            " of other parameters: make both sides from the same Params (its bytes "
@@ -206,14 +205,14 @@ void require_same(const params::CkksParams& expected, const params::CkksParams& 
   });
 }
 
-int checked_level(const params::CkksParams& params, int level) {
+int checked_level(const ckks::Params& params, int level) {
   require<InvalidArgument>(level >= -1 && level <= params.depth(), [&] {
     return "level " + std::to_string(level) + " is outside 0 to " + std::to_string(params.depth());
   });
   return level < 0 ? params.depth() : level;
 }
 
-int checked_log_slots(const params::CkksParams& params, std::int64_t slots) {
+int checked_log_slots(const ckks::Params& params, std::int64_t slots) {
   if (slots == 0) return params.log_n() - 1;
   const auto count = static_cast<std::uint64_t>(slots);
   require<InvalidArgument>(slots > 0 && std::has_single_bit(count) && count <= params.slots(), [&] {
@@ -222,7 +221,7 @@ int checked_log_slots(const params::CkksParams& params, std::int64_t slots) {
   return std::countr_zero(count);
 }
 
-std::vector<bootstrap::BootstrapPlan> bootstrap_plans(const params::CkksParamsPtr& params,
+std::vector<bootstrap::BootstrapPlan> bootstrap_plans(const ckks::ParamsPtr& params,
                                                       const std::vector<std::int64_t>& slots,
                                                       bool minimum) {
   std::vector<bootstrap::BootstrapPlan> plans;
@@ -233,14 +232,21 @@ std::vector<bootstrap::BootstrapPlan> bootstrap_plans(const params::CkksParamsPt
   return plans;
 }
 
+namespace {
+
+/// A level as Python sees it.
+struct Level {
+  double scale = 0, log_q = 0;
+  std::vector<int> primes;
+};
+
+}  // namespace
+
 void bind_params(nb::module_& m) {
-  nb::class_<params::Level>(m, "Level", "The moduli of one level of CKKS parameters.")
-      .def_ro("scale", &params::Level::scale, "Canonical scale of a ciphertext at this level.")
-      .def_ro("log_q", &params::Level::log_q, "log2 of the product of its primes.")
-      .def_prop_ro(
-          "primes",
-          [](const params::Level& l) { return std::vector<int>(l.primes.begin(), l.primes.end()); },
-          "Indices into Params.primes.");
+  nb::class_<Level>(m, "Level", "The moduli of one level of CKKS parameters.")
+      .def_ro("scale", &Level::scale, "Canonical scale of a ciphertext at this level.")
+      .def_ro("log_q", &Level::log_q, "log2 of the product of its primes.")
+      .def_ro("primes", &Level::primes, "Indices into Params.primes.");
 
   nb::class_<Params>(m, "Params", R"(CKKS parameters: immutable, validated, safe to share.
 
@@ -306,7 +312,7 @@ Raises InsecureParams or InvalidArgument, saying what would fit.)")
           "word", [](const Params& p) { return std::string(word_name(p.ptr->word())); },
           "How residues are stored: 'w32', 'w52' or 'w64'.")
       .def_prop_ro(
-          "scale", [](const Params& p) { return p.ptr->level(p.ptr->depth()).scale; },
+          "scale", [](const Params& p) { return p.ptr->scale(p.ptr->depth()); },
           "Scale of a fresh ciphertext.")
       .def_prop_ro(
           "scale_bits", [](const Params& p) { return p.ptr->scale_bits(); },
@@ -335,7 +341,8 @@ Raises InsecureParams or InvalidArgument, saying what would fit.)")
           "level",
           [](const Params& p, int level) {
             require<InvalidArgument>(level >= 0, "levels begin at 0");
-            return p.ptr->level(checked_level(*p.ptr, level));
+            const rlwe::Level& l = p.ptr->level(checked_level(*p.ptr, level));
+            return Level{p.ptr->scale(level), l.log_q, {l.primes.begin(), l.primes.end()}};
           },
           "level"_a, "The moduli and the canonical scale of a level, 0 to depth.")
       .def(

@@ -10,7 +10,7 @@
 namespace jali::python {
 
 struct Server {
-  params::CkksParamsPtr params;
+  ckks::ParamsPtr params;
   std::shared_ptr<const ring::Ring> ring;
   std::shared_ptr<const ckks::Evaluator> evaluator;
   std::string engine;                     // name of the backend, also when it is traced

@@ -127,7 +127,7 @@ Holds nothing secret. To compute with it, bind it to an Evaluator.)")
 
   nb::class_<PublicKey>(m, "PublicKey", "A key that encrypts and does not decrypt.")
       .def_prop_ro(
-          "params", [](const PublicKey& k) { return Params{k.ptr->params}; }, "Its parameters.")
+          "params", [](const PublicKey& k) { return Params{k.params}; }, "Its parameters.")
       .def_prop_ro(
           "nbytes", [](const PublicKey& k) { return k.ptr->b.bytes() + sizeof(k.ptr->seed); },
           "Bytes of its one stored half and its seed.")
@@ -141,7 +141,8 @@ Holds nothing secret. To compute with it, bind it to an Evaluator.)")
           "from_bytes",
           [](nb::handle data, const Params& params, std::size_t max_bytes) {
             return PublicKey{std::make_shared<const rlwe::PublicKey>(
-                load<rlwe::PublicKey>(data, params, max_bytes))};
+                                 load<rlwe::PublicKey>(data, params, max_bytes)),
+                             params.ptr};
           },
           "data"_a.none(), "params"_a, nb::kw_only(), "max_bytes"_a = kMaxBytes,
           nb::sig("def from_bytes(data: bytes | bytearray | memoryview, params: Params, *, "
@@ -154,8 +155,7 @@ Holds nothing secret. To compute with it, bind it to an Evaluator.)")
   nb::class_<EvaluationKeys>(m, "EvaluationKeys",
                              "The public keys that an evaluator needs: relinearisation, rotations.")
       .def_prop_ro(
-          "params", [](const EvaluationKeys& k) { return Params{k.ptr->params}; },
-          "Their parameters.")
+          "params", [](const EvaluationKeys& k) { return Params{k.params}; }, "Their parameters.")
       .def_prop_ro(
           "nbytes", [](const EvaluationKeys& k) { return k.ptr->bytes(); },
           "Bytes; equal to Params.key_bytes of the same rotations.")
@@ -192,7 +192,8 @@ Holds nothing secret. To compute with it, bind it to an Evaluator.)")
           "from_bytes",
           [](nb::handle data, const Params& params, std::size_t max_bytes) {
             return EvaluationKeys{std::make_shared<const rlwe::EvaluationKeys>(
-                load<rlwe::EvaluationKeys>(data, params, max_bytes))};
+                                      load<rlwe::EvaluationKeys>(data, params, max_bytes)),
+                                  params.ptr};
           },
           "data"_a.none(), "params"_a, nb::kw_only(), "max_bytes"_a = kMaxBytes,
           nb::sig("def from_bytes(data: bytes | bytearray | memoryview, params: Params, *, "

@@ -17,10 +17,10 @@ TEST(Whole, EncryptComputeSendDecrypt) {
   std::mt19937_64 numbers(seed);
   std::uniform_real_distribution<double> uniform(-1, 1);
   for (const Word word : {Word::w32, Word::w52, Word::w64}) {
-    params::CkksLiteral literal;
+    ckks::Literal literal;
     literal.depth = 2;
     literal.word = word;
-    const auto params = params::CkksParams::create(literal);
+    const auto params = ckks::Params::create(literal);
     const auto ring = ckks::make_ring(*params, "auto", default_threads());
 
     // The owner of the data.
@@ -32,9 +32,8 @@ TEST(Whole, EncryptComputeSendDecrypt) {
     for (double& v : values) v = uniform(numbers);
     const int rotations[] = {1};
     const auto sent_keys = wire::to_bytes(generator.evaluation_keys(*secret, rotations));
-    const auto sent = wire::to_bytes(
-        encryptor.encrypt(encoder.encode(std::span<const double>(values), 1, params->depth(),
-                                         params->level(params->depth()).scale)));
+    const auto sent = wire::to_bytes(encryptor.encrypt(encoder.encode(
+        std::span<const double>(values), 1, params->depth(), params->scale(params->depth()))));
 
     // Whoever computes.
     const auto keys = std::make_shared<const rlwe::EvaluationKeys>(

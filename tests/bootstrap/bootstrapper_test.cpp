@@ -49,7 +49,7 @@ std::vector<Case> cases() {
 /// average is over enough slots) from below.
 void expect_refreshed(World& world, const ckks::Ciphertext& y, const std::vector<Complex>& v) {
   const auto& params = *world.params;
-  EXPECT_EQ(y.scale, params.level(y.level).scale);
+  EXPECT_EQ(y.scale, params.scale(y.level));
   EXPECT_EQ(y.parts.size(), 2u);
   const double predicted = world.evaluator->noise().precision_bits(y.estimate, y.scale);
   const auto got = world.decrypt(y);
@@ -75,7 +75,7 @@ TEST_P(Bootstrappers, EveryPackingLevelScaleAndBatch) {
       // A scale off the canonical one is the message's, not an error.
       const double drift = level == lowest ? 0.83 : 1;
       const auto v = world.vector(slots);
-      const auto x = world.encrypt(v, level, params.level(level).scale * drift);
+      const auto x = world.encrypt(v, level, params.scale(level) * drift);
       const auto y = world.bootstrapper->apply(x);
       EXPECT_EQ(y.level, params.depth());
       EXPECT_EQ(y.log_slots, log_slots);
@@ -175,7 +175,7 @@ TEST(Bootstrapper, TakesMagnitudesThatTheSineHolds) {
       EXPECT_LE(plan.worst_sine_error(most), 1.001 * 0x1p-10 * most);
       std::vector<Complex> v(world.params->slots(), most);
       const auto apply = [&](double magnitude) {
-        const double scale = world.params->level(b.input_level()).scale;
+        const double scale = world.params->scale(b.input_level());
         const int level = b.input_level();
         return world.decrypt(world.bootstrapper->apply(world.encryptor->encrypt(
             world.evaluator->encoder().encode(v, 1, level, scale), magnitude)));
@@ -193,7 +193,7 @@ TEST(Bootstrapper, TakesMagnitudesThatTheSineHolds) {
   BootstrapLiteral coarse = precise(kSlots, 2, 2);
   coarse.inverse_sine = 1;
   coarse.ratio_bits = 5;
-  const auto params = params::CkksParams::create(literal_of({"coarse", Word::w64, 45, 4, coarse}));
+  const auto params = ckks::Params::create(literal_of({"coarse", Word::w64, 45, 4, coarse}));
   EXPECT_EQ(BootstrapPlan(params).max_magnitude(), 1);
 }
 
@@ -218,8 +218,8 @@ TEST(Bootstrapper, RefusesWhatItCannotDo) {
   const auto v = world.vector(32);
   const auto x = world.encrypt(v, 1);
   EXPECT_THROW(world.bootstrapper->apply(x, 4), InvalidArgument);
-  auto wide = world.encryptor->encrypt(
-      world.evaluator->encoder().encode(v, 1, 1, world.params->level(1).scale));
+  auto wide =
+      world.encryptor->encrypt(world.evaluator->encoder().encode(v, 1, 1, world.params->scale(1)));
   EXPECT_THROW(world.bootstrapper->apply(wide), InvalidArgument);
   EXPECT_THROW(world.bootstrapper->apply(world.evaluator->square(x)), InvalidArgument);
   auto loud = world.evaluator->copy(x);
@@ -233,14 +233,14 @@ TEST(Bootstrapper, RefusesWhatItCannotDo) {
   EXPECT_THROW(BootstrapPlan(world.params, {10}), InvalidArgument);
   auto plain = literal_of(c);
   plain.bootstrap.reset();
-  EXPECT_THROW(BootstrapPlan(params::CkksParams::create(plain)), InvalidArgument);
+  EXPECT_THROW(BootstrapPlan(ckks::Params::create(plain)), InvalidArgument);
   World slots({"late", Word::w64, 45, 4, precise(kSlots, 2, 2)}, {5});
   EXPECT_THROW(slots.bootstrapper->apply(slots.encrypt(v, 1)), DepthExhausted);
 }
 
 TEST(Bootstrapper, NamesMissingKeys) {
   const Case c{"keys", Word::w64, 45, 3, precise(kRaise, 2, 2)};
-  const auto params = params::CkksParams::create(literal_of(c));
+  const auto params = ckks::Params::create(literal_of(c));
   const auto ring = ckks::make_ring(*params);
   rlwe::KeyGenerator keygen(params, ring);
   const auto sk = keygen.secret_key();

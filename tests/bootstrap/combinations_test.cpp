@@ -72,13 +72,13 @@ TEST(Combinations, AreRightOrRefusedBeforeAnyKey) {
   for (int k = 0; k < count; ++k) {
     const Drawn c = drawn(d);
     SCOPED_TRACE("seed " + std::to_string(seed) + ": " + c.label);
-    params::CkksParamsPtr params;
+    ckks::ParamsPtr params;
     try {
       params = params::create_with_bootstrap(c.request);
       if (c.weight != 32) {
         auto literal = params->literal();
         literal.bootstrap->weight = c.weight;
-        params = params::CkksParams::create(literal);
+        params = ckks::Params::create(literal);
       }
     } catch (const InvalidArgument&) {
       ++refused;  // so small a ring has few primes of 15 bits
@@ -98,7 +98,7 @@ TEST(Combinations, AreRightOrRefusedBeforeAnyKey) {
       const std::size_t batch = d.one_in(4) ? 2 : 1;
       const double own =
           d.one_in(4) ? 0.01 * d.in(60, 120) : 1;  // a scale that is not the canonical one
-      const double scale = own * params->level(from).scale;
+      const double scale = own * params->scale(from);
       const double asked = times == c.request.iterations && own == 1 ? c.request.precision_bits : 0;
       const std::size_t slots = batch << options.log_slots;
       SCOPED_TRACE(std::to_string(times) + " times to " + std::to_string(target) + " from " +
@@ -136,8 +136,8 @@ TEST(Combinations, FewBitsEnterALargeModulus) {
   request.cts_levels = 4;
   request.levels_after = 8;
   World world(params::create_with_bootstrap(request), {8});
-  const params::Level& lowest = world.params->level(0);
-  ASSERT_GT(lowest.log_q - std::log2(lowest.scale), 62 + request.precision_bits);
+  ASSERT_GT(world.params->level(0).log_q - std::log2(world.params->scale(0)),
+            62 + request.precision_bits);
   const auto v = world.vector(256);
   const auto y = world.bootstrapper->apply(world.encrypt(v, 0));
   expect_precise(world, y, v, request.precision_bits);
@@ -206,7 +206,7 @@ TEST(Combinations, AScaleIsPartOfTheMagnitude) {
     const auto& plan = world.bootstrapper->plan();
     const int level = plan.input_level();
     const double room = plan.max_magnitude() / jali::testing::kMagnitude;
-    const double usual = world.params->level(level).scale;
+    const double usual = world.params->scale(level);
     const auto v = world.vector(world.params->slots());
     for (const double times : {0.1, 1.0, 4.0, 16.0}) {
       SCOPED_TRACE(times);

@@ -114,9 +114,9 @@ TEST(Failure, RareIntegersAreOffAsOftenAsTheBoundSays) {
 
 // Of presets: the least |I| that is off by more, as in the table of docs/math/bootstrapping.md times 2^ratio_bits.
 TEST(Failure, OfPresetsIsThatOfTheirCosine) {
-  const auto n16 = params::CkksParams::create(params::preset("n16_fast"));
-  const auto n15 = params::CkksParams::create(params::preset("n15_small"));
-  const auto at = [](const params::CkksParams& p, int i) {
+  const auto n16 = ckks::Params::create(params::preset("n16_fast"));
+  const auto n15 = ckks::Params::create(params::preset("n15_small"));
+  const auto at = [](const ckks::Params& p, int i) {
     return params::log2_bootstrap_failure(32, i - 0.5, p.n());
   };
   EXPECT_EQ(log2_beyond(*n16, 0x1p-18), at(*n16, 12));
@@ -131,8 +131,8 @@ TEST(Failure, OfPresetsIsThatOfTheirCosine) {
   // Of half the slots half as likely.
   EXPECT_NEAR(log2_beyond(*n16, 0x1p-16, 14), log2_beyond(*n16, 0x1p-16) - 1, 1e-9);
   EXPECT_THROW(log2_beyond(*n16, 0), InvalidArgument);
-  params::CkksLiteral plain = params::preset("n13_d3");
-  EXPECT_THROW(log2_beyond(*params::CkksParams::create(plain), 1), InvalidArgument);
+  ckks::Literal plain = params::preset("n13_d3");
+  EXPECT_THROW(log2_beyond(*ckks::Params::create(plain), 1), InvalidArgument);
 }
 
 }  // namespace

@@ -7,8 +7,8 @@ namespace {
 
 using jali::testing::max_error;
 
-params::CkksParamsPtr made(BootstrapOrder order, double precision, int iterations, Word word,
-                           int log_n = 11) {
+ckks::ParamsPtr made(BootstrapOrder order, double precision, int iterations, Word word,
+                     int log_n = 11) {
   auto request = small_request(order, word, precision, log_n);
   request.iterations = iterations;
   return params::create_with_bootstrap(request);
@@ -49,7 +49,7 @@ TEST(Iterated, MultipliesPrecision) {
       const auto y = world.bootstrapper->apply(x, -1, {}, t.iterations);
       EXPECT_EQ(y.level, params.depth() - 1);
       EXPECT_EQ(y.level - lowest, 2);
-      EXPECT_EQ(y.scale, params.level(y.level).scale);
+      EXPECT_EQ(y.scale, params.scale(y.level));
       const double one = World::precision(world.decrypt(once), v);
       const double all = World::precision(world.decrypt(y), v);
       EXPECT_LT(one, t.precision * 0.75);
@@ -132,7 +132,7 @@ TEST(Real, TwoVectorsTravelTogether) {
         const int top = world.params->depth() - (iterations > 1 ? 1 : 0);
         for (const auto* out : {&y, &z}) {
           EXPECT_EQ(out->level, top);
-          EXPECT_EQ(out->scale, world.params->level(top).scale);
+          EXPECT_EQ(out->scale, world.params->scale(top));
           EXPECT_NEAR(out->estimate.message, jali::testing::kMagnitude, 1e-12);
           EXPECT_GT(predicted(world, *out), precision - 1.5);
         }

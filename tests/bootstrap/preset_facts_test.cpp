@@ -26,7 +26,7 @@ std::string fixed(double value, int digits) {
 
 // What one word makes of a preset.
 struct Facts {
-  params::CkksParamsPtr params;
+  ckks::ParamsPtr params;
   params::BootstrapLiteral circuit;
   double log_failure, log_sparse;
   struct Keys {
@@ -34,7 +34,7 @@ struct Facts {
   } full, fewest;
 
   Facts(const BootstrapPreset& preset, Word word)
-      : params(params::CkksParams::create(params::preset(preset.name, word))),
+      : params(ckks::Params::create(params::preset(preset.name, word))),
         circuit(*params->bootstrap()),
         log_failure(params::log2_bootstrap_failure(circuit.weight, circuit.range, params->n())),
         log_sparse(params->level(0).log_q),
@@ -54,7 +54,7 @@ struct Facts {
 };
 
 // Errors of a slot that rare integers make, each with its probability.
-std::string beyond(const params::CkksParams& params) {
+std::string beyond(const ckks::Params& params) {
   std::string out;
   for (const int bits : {4, 8, 12, 16, 20}) {
     const double log = log2_beyond(params, std::exp2(-bits));
@@ -92,7 +92,8 @@ std::string file_of(const BootstrapPreset& p, const Facts& w32, const Facts& w52
   const bool first = p.order == params::BootstrapOrder::slots_first;
   std::ostringstream out;
   out << "# The preset " << p.name
-      << ": the build reads [request], and of each word limbs, special primes and digits. tests/bootstrap\n"
+      << ": the build reads [request], and of each word limbs, special primes and digits. "
+         "tests/bootstrap\n"
          "# holds every line to what the request makes.\n"
       << "[request]\n"
       << "purpose = \"" << p.purpose << "\"\n"

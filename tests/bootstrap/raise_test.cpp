@@ -34,7 +34,7 @@ TEST(Raise, AddsSmallMultiplesOfTheModulus) {
         literal.scale_bits = 40;
         literal.integer_bits = 8;
       }
-      World world(params::CkksParams::create(literal), {});
+      World world(ckks::Params::create(literal), {});
       const auto& params = *world.params;
       for (int level : {params.depth() + 1, params.top()}) {
         const auto v = world.vector(params.slots());
@@ -74,7 +74,7 @@ TEST(Raise, RefusesWhatItCannotDo) {
   EXPECT_THROW(keyless.raise(x, world.params->top()), KeyMissing);
   auto plain = literal_of(small(Word::w64, 32, 16));
   plain.bootstrap.reset();
-  const auto params = params::CkksParams::create(plain);
+  const auto params = ckks::Params::create(plain);
   const auto ring = ckks::make_ring(*params);
   rlwe::KeyGenerator keygen(params, ring);
   EXPECT_THROW(keygen.encapsulation_keys(keygen.secret_key()), InvalidArgument);

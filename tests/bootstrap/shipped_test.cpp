@@ -30,7 +30,7 @@ TEST_P(ShippedCircuits, EveryCombination) {
         literal.bootstrap->weight = weight;
         heads += literal.bootstrap->head_bits > 0;
         arcsin += literal.bootstrap->inverse_sine > 1;
-        const auto params = params::CkksParams::create(literal);
+        const auto params = ckks::Params::create(literal);
         for (const int log_slots : {9, 8, 4, 1}) {
           SCOPED_TRACE(std::string(preset.name) + " levels " + std::to_string(cts) + ", " +
                        std::to_string(stc) + " weight " + std::to_string(weight) + " slots 2^" +

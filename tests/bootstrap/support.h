@@ -3,6 +3,7 @@
 
 #include "../ckks/fixture.h"
 #include "jali/bootstrap/bootstrapper.h"
+#include "jali/bootstrap/secret/evaluation_keys.h"
 #include "jali/ckks/secret/decryptor.h"
 #include "jali/ckks/secret/encryptor.h"
 #include "jali/params/presets.h"
@@ -26,8 +27,8 @@ struct Case {
 
 inline void PrintTo(const Case& s, std::ostream* out) { *out << s.label; }
 
-inline params::CkksLiteral literal_of(const Case& s) {
-  params::CkksLiteral literal;
+inline ckks::Literal literal_of(const Case& s) {
+  ckks::Literal literal;
   literal.name = "insecure_test";
   literal.security = 0;
   literal.depth = s.depth;
@@ -54,9 +55,8 @@ inline params::BootstrapRequest small_request(BootstrapOrder order, std::optiona
 }
 
 /// A preset's circuit on a small ring, with its cosine, heads and digits, and fewer levels left.
-inline params::CkksLiteral shipped(const params::BootstrapPreset& p, BootstrapOrder order,
-                                   Word word, int cts_levels = 4, int stc_levels = 3,
-                                   int log_n = 10) {
+inline ckks::Literal shipped(const params::BootstrapPreset& p, BootstrapOrder order, Word word,
+                             int cts_levels = 4, int stc_levels = 3, int log_n = 10) {
   auto request = small_request(order, word, p.precision_bits, log_n);
   request.scale_bits = p.scale_bits;
   request.cts_levels = cts_levels;
@@ -68,7 +68,7 @@ inline params::CkksLiteral shipped(const params::BootstrapPreset& p, BootstrapOr
 
 /// Keys for one packing, and the bootstrapper.
 struct World {
-  params::CkksParamsPtr params;
+  ckks::ParamsPtr params;
   std::shared_ptr<const ring::Ring> ring;
   std::shared_ptr<const rlwe::SecretKey> sk;
   std::shared_ptr<const ckks::Evaluator> evaluator;
@@ -79,9 +79,9 @@ struct World {
   std::mt19937_64 random{seed};
 
   World(const Case& setup, const BootstrapperOptions& options, bool prepare = false)
-      : World(params::CkksParams::create(literal_of(setup)), options, prepare) {}
+      : World(ckks::Params::create(literal_of(setup)), options, prepare) {}
 
-  World(params::CkksParamsPtr made, const BootstrapperOptions& options, bool prepare = false)
+  World(ckks::ParamsPtr made, const BootstrapperOptions& options, bool prepare = false)
       : params(std::move(made)) {
     ring = ckks::make_ring(*params, "cpu", 1);
     BootstrapPlan plan(params, options);
@@ -113,7 +113,7 @@ struct World {
   ckks::Ciphertext encrypt(const std::vector<Complex>& v, int level, double scale = 0,
                            std::size_t batch = 1) {
     const int log_slots = bootstrapper->plan().options().log_slots;
-    if (scale == 0) scale = params->level(level).scale;
+    if (scale == 0) scale = params->scale(level);
     return encryptor->encrypt(evaluator->encoder().encode(v, batch, level, scale, log_slots),
                               jali::testing::kMagnitude);
   }

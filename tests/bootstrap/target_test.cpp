@@ -36,7 +36,7 @@ TEST(TargetLevel, EveryOneIsRight) {
             const auto v = world.vector(2 * 128);
             const auto y = some.apply(world.encrypt(v, level, 0, 2));
             EXPECT_EQ(y.level, target);
-            EXPECT_EQ(y.scale, world.params->level(target).scale);
+            EXPECT_EQ(y.scale, world.params->scale(target));
             EXPECT_EQ(y.params, world.params);
             const double predicted = world.evaluator->noise().precision_bits(y.estimate, y.scale);
             EXPECT_GT(predicted, 24);
@@ -72,7 +72,7 @@ TEST(TargetLevel, EveryOneOfRationalLevelsIsRight) {
       const auto bits = [&](World& world, const Bootstrapper& bootstrapper, int target) {
         const auto y = bootstrapper.apply(world.encrypt(v, lowest));
         EXPECT_EQ(y.level, target);
-        EXPECT_EQ(y.scale, params->level(target).scale);
+        EXPECT_EQ(y.scale, params->scale(target));
         return std::pair(world.evaluator->noise().precision_bits(y.estimate, y.scale),
                          World::precision(world.decrypt(y), v));
       };

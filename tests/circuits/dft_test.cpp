@@ -133,7 +133,7 @@ TEST_P(HomomorphicDfts, IsThePlainDft) {
           forward ? z : times(bit_reversed(w), 1 / std::sqrt(static_cast<double>(n)));
       const auto y = dft.apply(*world.evaluator, world.encrypt(input, -1, log_slots));
       EXPECT_EQ(y.level, dft.output_level());
-      EXPECT_EQ(y.scale, params->level(y.level).scale);
+      EXPECT_EQ(y.scale, params->scale(y.level));
       expect_near(world, y, expected,
                   scheme.label + " slots 2^" + std::to_string(log_slots) + " levels " +
                       std::to_string(levels));

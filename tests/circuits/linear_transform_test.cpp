@@ -41,7 +41,7 @@ void check(const Scheme& scheme, const Diagonals& diagonals, TransformOptions op
   const auto y =
       transform.apply(*world.evaluator, world.encrypt(x, options.level, log_slots, batch));
   EXPECT_EQ(y.level, transform.level() - 1);
-  EXPECT_EQ(y.scale, params->level(y.level).scale);
+  EXPECT_EQ(y.scale, params->scale(y.level));
   EXPECT_EQ(y.parts.size(), 2u);
   std::vector<Complex> expected;
   for (std::size_t b = 0; b < batch; ++b) {
@@ -186,13 +186,13 @@ TEST(LinearTransform, AnyInputScaleLandsOnTheCanonicalOne) {
   const auto params = make_params(scheme);
   std::mt19937_64 random(std::random_device{}());
   const auto diagonals = random_diagonals(random, 512, {0, 3});
-  const double scale = 1.37 * params->level(2).scale;
+  const double scale = 1.37 * params->scale(2);
   LinearTransform transform(params, diagonals, {.input_scale = scale});
   World world(scheme, transform.rotations());
   const auto x = world.vector();
   const auto c = world.encryptor->encrypt(world.encoder().encode(x, 1, 2, scale));
   const auto y = transform.apply(*world.evaluator, c);
-  EXPECT_EQ(y.scale, params->level(1).scale);
+  EXPECT_EQ(y.scale, params->scale(1));
   expect_near(world, y, clear(diagonals, x), "scale");
   EXPECT_THROW(transform.apply(*world.evaluator, world.encrypt(x)), ScaleMismatch);
 }

@@ -42,7 +42,7 @@ std::vector<ckks::Ciphertext> encrypt(World& world, const std::vector<std::vecto
   std::vector<ckks::Ciphertext> out;
   for (const auto& slots : packed)
     out.push_back(world.encryptor->encrypt(
-        world.encoder().encode(slots, batch, level, world.params->level(level).scale, log_slots)));
+        world.encoder().encode(slots, batch, level, world.params->scale(level), log_slots)));
   return out;
 }
 
@@ -85,7 +85,7 @@ void check(const Scheme& scheme, const Problem& p, MatVecOptions options = {}, b
   double tolerance = 0;
   for (const auto& c_out : y) {
     EXPECT_EQ(c_out.level, product.level() - 1);
-    EXPECT_EQ(c_out.scale, params->level(c_out.level).scale);
+    EXPECT_EQ(c_out.scale, params->scale(c_out.level));
     tolerance = std::max(tolerance, bound(world, c_out));
   }
   EXPECT_LT(tolerance, 0.05);

@@ -102,7 +102,7 @@ TEST_P(ModularReductions, ComputesItsFunction) {
       expected.emplace_back(f(z.real()));
     }
     const int level = world.params->depth() - 1;  // not the top
-    const double scale = world.params->level(level - f.levels()).scale * 1.25;
+    const double scale = world.params->scale(level - f.levels()) * 1.25;
     const auto y = f.apply(*world.evaluator, world.encrypt(inputs, level), scale, weight);
     EXPECT_EQ(y.level, level - f.levels());
     EXPECT_EQ(y.scale, scale);

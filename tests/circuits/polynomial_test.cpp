@@ -135,7 +135,7 @@ void check(World& world, const Polynomial& p, int level, double a = -1, double b
   const PolynomialPlan plan(p);
   const auto y = evaluate(*world.evaluator, c, plan);
   EXPECT_EQ(y.level, level - plan.depth_needed());
-  EXPECT_EQ(y.scale, world.params->level(y.level).scale);
+  EXPECT_EQ(y.scale, world.params->scale(y.level));
   EXPECT_EQ(y.parts.size(), 2u);
   std::vector<Complex> expected;
   for (const auto& z : x) expected.push_back(p(z));
@@ -264,7 +264,7 @@ TEST(Polynomial, GivenScalesAndConstants) {
   World world({"scales", Word::w64, 50, 3, 10}, {});
   const auto x = world.vector(0.7);
   const auto c = world.encrypt(x);
-  const double scale = 1.25 * world.params->level(1).scale;
+  const double scale = 1.25 * world.params->scale(1);
   const Polynomial p{{0.5, -0.25, Complex(0.1, 0.2)}, Basis::power};
   const auto y = evaluate(*world.evaluator, c, p, scale);
   EXPECT_EQ(y.scale, scale);
@@ -277,7 +277,7 @@ TEST(Polynomial, GivenScalesAndConstants) {
             1e-9);
   // A constant is written at a scale, too.
   EXPECT_EQ(evaluate(*world.evaluator, y, {{0.75}, Basis::power}).scale,
-            world.params->level(y.level).scale);
+            world.params->scale(y.level));
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   for (const double bad : {-scale, kNan, kInfinity, 1e-300, 1e300}) {

@@ -46,7 +46,7 @@ TEST_P(SlotSums, RescaleOnTheWay) {
     World world(GetParam(), sum.rotations());
     const auto x = world.vector(1, 64);
     const auto c = world.encrypt(x, -1, 6);
-    const auto product = world.evaluator->multiply_scalar(c, 0.75, params->level(c.level).scale);
+    const auto product = world.evaluator->multiply_scalar(c, 0.75, params->scale(c.level));
     const auto y = sum.apply_rescale(*world.evaluator, product);
     EXPECT_EQ(y.level, c.level - 1);
     auto expected = clear(x, 4, count);

@@ -16,8 +16,8 @@ using jali::testing::Complex;
 using jali::testing::Scheme;
 using jali::testing::World;
 
-inline params::CkksParamsPtr make_params(const Scheme& s) {
-  return params::CkksParams::create(jali::testing::insecure_literal(s));
+inline ckks::ParamsPtr make_params(const Scheme& s) {
+  return ckks::Params::create(jali::testing::insecure_literal(s));
 }
 
 /// A scheme of every word; rational levels among them.

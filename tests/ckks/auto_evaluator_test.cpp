@@ -22,7 +22,7 @@ TEST_P(AutoEvaluatorTest, SumOfProductsOwesOneRelinearisation) {
   EXPECT_EQ(e.effective_level(lazy), w.params->depth() - 1);
   const auto settled = e.normalise(lazy);
   EXPECT_EQ(settled.parts.size(), 2u);
-  EXPECT_EQ(settled.scale, w.params->level(settled.level).scale);
+  EXPECT_EQ(settled.scale, w.params->scale(settled.level));
   std::vector<Complex> expected(x.size());
   for (std::size_t j = 0; j < x.size(); ++j) expected[j] = x[j] * y[j] + x[j] * x[j];
   EXPECT_LT(max_error(w.decrypt(lazy), expected), tolerance());

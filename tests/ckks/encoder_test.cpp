@@ -27,7 +27,7 @@ TEST_P(EncoderTest, SlotsAreTheEvaluationsAtPowersOfFive) {
   for (const int log_slots : {0, 3, w.params->log_n() - 1}) {
     const std::size_t slots = std::size_t{1} << log_slots;
     const auto z = w.vector(1, slots);
-    const double scale = w.params->level(1).scale;
+    const double scale = w.params->scale(1);
     const auto plain = w.encoder().encode(z, 1, 1, scale, log_slots);
     ring::Poly poly = w.ring->copy(plain.poly);
     w.ring->to_coeff(poly);
@@ -44,7 +44,7 @@ TEST_P(EncoderTest, RoundTripsEveryLevelAndBatch) {
   World w(GetParam(), {});
   for (int level = 0; level <= w.params->depth(); ++level) {
     const auto z = w.vector(1, 3 * 16);
-    const double scale = w.params->level(level).scale;
+    const double scale = w.params->scale(level);
     const auto back = w.encoder().decode(w.encoder().encode(z, 3, level, scale, 4));
     EXPECT_LT(max_error(back, z), 64 / scale) << "level " << level << ", seed " << w.seed;
   }
@@ -53,8 +53,8 @@ TEST_P(EncoderTest, RoundTripsEveryLevelAndBatch) {
 TEST_P(EncoderTest, PadsWithZeros) {
   World w(GetParam(), {});
   const std::vector<double> z{1.5, -2.25, 3};
-  const auto back = w.encoder().decode(
-      w.encoder().encode(std::span<const double>(z), 1, 0, w.params->level(0).scale));
+  const auto back =
+      w.encoder().decode(w.encoder().encode(std::span<const double>(z), 1, 0, w.params->scale(0)));
   ASSERT_EQ(back.size(), w.params->slots());
   for (std::size_t j = 0; j < back.size(); ++j) {
     EXPECT_NEAR(back[j].real(), j < 3 ? z[j] : 0, 1e-4);
@@ -72,7 +72,7 @@ TEST_P(EncoderTest, BigScalesGoThroughDoubles) {
 
 TEST_P(EncoderTest, RefusesWhatItCannotHold) {
   World w(GetParam(), {});
-  const double scale = w.params->level(0).scale;
+  const double scale = w.params->scale(0);
   const auto encode = [&](std::vector<Complex> z, int level, double s, int log_slots) {
     return w.encoder().encode(z, 1, level, s, log_slots);
   };

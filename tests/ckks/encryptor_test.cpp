@@ -23,8 +23,8 @@ TEST_P(EncryptorTest, PublicKeyEncryptionHasItsNoise) {
   ckks::PublicEncryptor encryptor(pk, w.ring);
   for (int level = 0; level <= w.params->depth(); ++level) {
     const auto z = w.vector();
-    const auto c = encryptor.encrypt(w.encoder().encode(z, 1, level, w.params->level(level).scale),
-                                     kMagnitude);
+    const auto c =
+        encryptor.encrypt(w.encoder().encode(z, 1, level, w.params->scale(level)), kMagnitude);
     w.expect(c, z, 0.85, 1.15);
   }
 }
@@ -55,7 +55,7 @@ TEST_P(EncryptorTest, NothingOfTheMessageTravelsBesideTheCiphertext) {
   const auto pk = std::make_shared<const rlwe::PublicKey>(w.keygen->public_key(*w.sk));
   ckks::PublicEncryptor anyone(pk, w.ring);
   const auto encode = [&](const std::vector<Complex>& z) {
-    return w.encoder().encode(z, 1, 0, w.params->level(0).scale);
+    return w.encoder().encode(z, 1, 0, w.params->scale(0));
   };
   const auto small = encode(w.vector(1e-3)), large = encode(w.vector(5));
   const auto same = [](const ckks::Ciphertext& a, const ckks::Ciphertext& b) {
@@ -76,7 +76,7 @@ TEST_P(EncryptorTest, RefusesNumbersBeyondTheDeclaredPeak) {
   const auto encode = [&](Complex largest) {
     auto z = w.vector(0.5);
     z.back() = largest;
-    return w.encoder().encode(z, 1, 0, w.params->level(0).scale);
+    return w.encoder().encode(z, 1, 0, w.params->scale(0));
   };
   EXPECT_THROW(w.encryptor->encrypt(encode(8.1)), InvalidArgument);
   EXPECT_THROW(w.encryptor->encrypt(encode({0, -8.1})), InvalidArgument);

@@ -48,7 +48,7 @@ TEST_P(EvaluatorTest, PlainOperands) {
   for (int level = 1; level <= w.params->depth(); ++level) {
     const auto x = w.vector(), y = w.vector();
     const auto a = w.encrypt(x, level);
-    const double scale = w.params->level(level).scale;
+    const double scale = w.params->scale(level);
     const auto p = w.encoder().encode(y, 1, level, scale);
     w.expect(w.evaluator->add_plain(a, p), map(x, [&](auto j) { return x[j] + y[j]; }), 0.85, 1.2);
     w.expect(w.evaluator->sub_plain(a, p), map(x, [&](auto j) { return x[j] - y[j]; }), 0.85, 1.2);
@@ -56,7 +56,7 @@ TEST_P(EvaluatorTest, PlainOperands) {
     w.expect(product, map(x, [&](auto j) { return x[j] * y[j]; }), 0.8, 1.25);
     const auto lower = w.evaluator->rescale(product);
     EXPECT_EQ(lower.level, level - 1);
-    EXPECT_NEAR(lower.scale / w.params->level(level - 1).scale, 1, 1e-12);
+    EXPECT_NEAR(lower.scale / w.params->scale(level - 1), 1, 1e-12);
     w.expect(lower, map(x, [&](auto j) { return x[j] * y[j]; }), 0.8, 1.25);
   }
 }
@@ -68,7 +68,7 @@ TEST_P(EvaluatorTest, Scalars) {
   const auto a = w.encrypt(x);
   for (const Complex s : {Complex(0.375), Complex(-1.7), Complex(0.25, -0.6), Complex(0, 1)}) {
     w.expect(w.evaluator->add_scalar(a, s), map(x, [&](auto j) { return x[j] + s; }), 0.85, 1.2);
-    const auto product = w.evaluator->multiply_scalar(a, s, w.params->level(top).scale);
+    const auto product = w.evaluator->multiply_scalar(a, s, w.params->scale(top));
     w.expect(product, map(x, [&](auto j) { return x[j] * s; }), 0.8, 1.25);
     w.expect(w.evaluator->rescale(product), map(x, [&](auto j) { return x[j] * s; }), 0.8, 1.25);
   }
@@ -94,7 +94,7 @@ TEST_P(EvaluatorTest, MultiplyRelineariseRescaleAtEveryLevel) {
     w.expect(w.evaluator->rescale(two), expected, 0.7, 1.4);
     const auto merged = w.evaluator->multiply_relinearise_rescale(a, b);
     EXPECT_EQ(merged.level, level - 1);
-    EXPECT_NEAR(merged.scale / w.params->level(level - 1).scale, 1, 1e-12);
+    EXPECT_NEAR(merged.scale / w.params->scale(level - 1), 1, 1e-12);
     w.expect(merged, expected, 0.7, 1.4);
     w.expect(w.evaluator->square(a), map(x, [&](auto j) { return x[j] * x[j]; }), 0.6, 1.6);
   }
@@ -110,7 +110,7 @@ TEST_P(EvaluatorTest, CombinationsMatchTheClearAtEveryLevel) {
     const auto expect = [&](const ckks::Combination& c, double at, const auto& value) {
       const auto got = w.evaluator->combine_rescale(c, level, at);
       EXPECT_EQ(got.level, level - 1);
-      EXPECT_EQ(got.scale, at / w.params->level(level).ratio);
+      EXPECT_EQ(got.scale, at / w.params->ratio(level));
       w.expect(got, map(x, value), 0.6, 1.6);
     };
     expect({{{&a, &b}}, {}, -0.5}, scale, [&](auto j) { return x[j] * y[j] - 0.5; });
@@ -197,7 +197,7 @@ TEST_P(EvaluatorTest, ExtendedSumsMatchTheClear) {
   const auto a = w.encrypt(x);
   const auto hoisted = w.evaluator->hoist(a);
   const auto r0 = w.evaluator->extend(a), r1 = w.evaluator->rotate_extended(hoisted, 1);
-  const double scale = w.params->level(a.level).scale;
+  const double scale = w.params->scale(a.level);
   const auto p0 = w.encoder().encode_over(d0, 1, hoisted.primes, scale, -1);
   const auto p1 = w.encoder().encode_over(d1, 1, hoisted.primes, scale, -1);
   const ckks::Extended* operands[] = {&r0, &r1};
@@ -240,7 +240,7 @@ TEST_P(EvaluatorTest, DropAndAdjustKeepTheMessage) {
     const auto dropped = w.evaluator->drop_to(a, level);
     EXPECT_EQ(dropped.level, level);
     w.expect(dropped, x, 0.8, 1.25);
-    const double scale = w.params->level(level).scale * 1.001;
+    const double scale = w.params->scale(level) * 1.001;
     const auto adjusted = w.evaluator->adjust(a, level, scale);
     EXPECT_EQ(adjusted.scale, scale);
     w.expect(adjusted, x, 0.8, 1.25);
@@ -262,7 +262,7 @@ TEST_P(EvaluatorTest, DropAndAdjustReachAnyDepth) {
     const auto x = w.vector();
     const auto a = w.encrypt(x, from);
     for (int level = 0; level < from; level += 1 + level / 2) {
-      const double scale = w.params->level(level).scale * 1.001;
+      const double scale = w.params->scale(level) * 1.001;
       for (const auto& low :
            {w.evaluator->adjust(a, level, scale), w.evaluator->drop_to(a, level)}) {
         EXPECT_EQ(low.level, level);
@@ -306,7 +306,7 @@ TEST_P(EvaluatorTest, ScalesThatHoldNoMessageAreRefused) {
   auto large = w.encrypt(w.vector()), small = ev.copy(large);
   large.scale = std::exp2(w.params->level(top).log_q + 63);
   small.scale = 0x1p-64;
-  const auto plain = w.encoder().encode(w.vector(), 1, top, w.params->level(top).scale);
+  const auto plain = w.encoder().encode(w.vector(), 1, top, w.params->scale(top));
   EXPECT_THROW(ev.multiply(large, large), ScaleMismatch);
   EXPECT_THROW(ev.square(large), ScaleMismatch);
   EXPECT_THROW(ev.multiply_relinearise_rescale(large, large), ScaleMismatch);
@@ -356,7 +356,7 @@ TEST_P(EvaluatorTest, EstimatesStayNumbers) {
         expect_numbers(ev.sub(b, a), "difference: ");
         b.estimate = {0, 0};
         expect_numbers(ev.multiply(a, b), "product: ");
-        expect_numbers(ev.adjust(a, 0, w.params->level(0).scale), "adjusted: ");
+        expect_numbers(ev.adjust(a, 0, w.params->scale(0)), "adjusted: ");
         ckks::Combination sum;
         sum.products.push_back({&a, &a});
         sum.multiples.push_back({&a, 0});
@@ -376,7 +376,7 @@ TEST_P(EvaluatorTest, EstimatesStayNumbers) {
 TEST_P(EvaluatorTest, LevelsThatAreNotThereAreRefused) {
   World w(GetParam(), {1});
   const auto a = w.encrypt(w.vector());
-  const double scale = w.params->level(0).scale;
+  const double scale = w.params->scale(0);
   constexpr int kMost = std::numeric_limits<int>::max(), kLeast = std::numeric_limits<int>::min();
   ckks::Combination sum;
   sum.multiples.push_back({&a, 1});

@@ -41,8 +41,8 @@ inline void PrintTo(const Scheme& s, std::ostream* out) { *out << s.label; }
 /// Root mean square of World::vector(1).
 inline constexpr double kMagnitude = 0.816496580927726;
 
-inline params::CkksLiteral insecure_literal(const Scheme& s) {
-  params::CkksLiteral literal;
+inline ckks::Literal insecure_literal(const Scheme& s) {
+  ckks::Literal literal;
   literal.name = "insecure_test";
   literal.security = 0;
   literal.depth = s.depth;
@@ -65,7 +65,7 @@ inline std::vector<Scheme> all_setups() {
 
 /// Keys, encoder and evaluators over one parameter set.
 struct World {
-  params::CkksParamsPtr params;
+  ckks::ParamsPtr params;
   std::shared_ptr<const ring::Ring> ring;
   std::shared_ptr<rlwe::KeyGenerator> keygen;
   std::shared_ptr<const rlwe::SecretKey> sk;
@@ -79,7 +79,7 @@ struct World {
 
   explicit World(const Scheme& setup, std::vector<int> rotations = {1, 2, 4, 8, -3, 17},
                  const std::string& device = "cpu", int threads = 1)
-      : params(params::CkksParams::create(insecure_literal(setup))) {
+      : params(ckks::Params::create(insecure_literal(setup))) {
     ring = ckks::make_ring(*params, device, threads);
     keygen = std::make_shared<rlwe::KeyGenerator>(params, ring);
     sk = std::make_shared<const rlwe::SecretKey>(keygen->secret_key());
@@ -104,8 +104,8 @@ struct World {
   ckks::Ciphertext encrypt(const std::vector<Complex>& v, int level = -1, int log_slots = -1,
                            std::size_t batch = 1, params::Declared declared = kMagnitude) {
     if (level < 0) level = params->depth();
-    return encryptor->encrypt(
-        encoder().encode(v, batch, level, params->level(level).scale, log_slots), declared);
+    return encryptor->encrypt(encoder().encode(v, batch, level, params->scale(level), log_slots),
+                              declared);
   }
 
   std::vector<Complex> decrypt(const ckks::Ciphertext& c) {

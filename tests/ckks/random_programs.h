@@ -94,7 +94,7 @@ class RandomPrograms {
     const int level = world_.params->depth();
     Exact exact(v.begin(), v.end());
     return {world_.encryptor->encrypt(
-                world_.encoder().encode(v, 1, level, world_.params->level(level).scale), declared),
+                world_.encoder().encode(v, 1, level, world_.params->scale(level)), declared),
             exact};
   }
 

@@ -40,7 +40,7 @@ class Draws {
 
   Draws()
       : zero_(w_.encoder().encode(std::vector<Complex>(w_.params->slots()), 1, 0,
-                                  w_.params->level(0).scale)),
+                                  w_.params->scale(0))),
         pk_(std::make_shared<const rlwe::PublicKey>(w_.keygen->public_key(*w_.sk))),
         anyone_(pk_, w_.ring) {}
 
@@ -160,7 +160,7 @@ TEST(Randomness, NoSeedRepeatsInThreads) {
   constexpr std::size_t kThreads = 4, kEach = 250;
   World w(kSmall, {});
   const auto zero =
-      w.encoder().encode(std::vector<Complex>(w.params->slots()), 1, 0, w.params->level(0).scale);
+      w.encoder().encode(std::vector<Complex>(w.params->slots()), 1, 0, w.params->scale(0));
   EXPECT_EQ(seeds_by_threads(*w.encryptor, zero, kThreads, kEach).size(), kThreads * kEach);
   // A given seed's expansion is used up in order, whoever asks: nothing of it twice either.
   ckks::SecretEncryptor seeded(w.sk, w.ring, random::os_seed());
@@ -171,7 +171,7 @@ TEST(Randomness, NoSeedRepeatsInThreads) {
 TEST(Randomness, FollowsFromAGivenSeed) {
   World w(kSmall, {});
   const auto zero =
-      w.encoder().encode(std::vector<Complex>(w.params->slots()), 1, 0, w.params->level(0).scale);
+      w.encoder().encode(std::vector<Complex>(w.params->slots()), 1, 0, w.params->scale(0));
   const random::Seed root = random::os_seed();
   std::vector<random::Seed> expansion(6);
   random::Prng prng(root, 0);

@@ -43,8 +43,7 @@ class ResidueTest : public ::testing::TestWithParam<Scheme> {
     if (backend::test::kSanitized) GTEST_SKIP() << kNotSearched;
   }
   ckks::Plaintext zero() {
-    return w_.encoder().encode(std::vector<Complex>(w_.params->slots()), 1, 0,
-                               w_.params->level(0).scale);
+    return w_.encoder().encode(std::vector<Complex>(w_.params->slots()), 1, 0, w_.params->scale(0));
   }
   World w_{GetParam(), {}};
   const random::Seed root_ = random::os_seed();
@@ -98,8 +97,8 @@ TEST_P(ResidueTest, OfAPublicKeyEncryption) {
 // The key lacks limbs, which shows when v has been drawn.
 TEST_P(ResidueTest, OfAnEncryptionThatFails) {
   const int top = w_.params->depth();
-  const auto plaintext = w_.encoder().encode(std::vector<Complex>(w_.params->slots()), 1, top,
-                                             w_.params->level(top).scale);
+  const auto plaintext =
+      w_.encoder().encode(std::vector<Complex>(w_.params->slots()), 1, top, w_.params->scale(top));
   const auto wanted = needles([&](Secrets& s) {
     const random::Seed seed = expanded(root_, 0, 0);
     s.add_seed("seed", seed);

@@ -74,7 +74,7 @@ TEST_P(WipingTest, EncryptionLeavesNothingOfTheMessage) {
   learn(scan, values);
   learn(scan, real);
   const int top = w.params->depth();
-  const double scale = w.params->level(top).scale;
+  const double scale = w.params->scale(top);
   // The second is near the end of what the level holds, which is another way through the encoder.
   for (const double magnitude :
        {1.0, std::exp2(w.params->level(top).log_q - std::log2(scale) - 5)}) {

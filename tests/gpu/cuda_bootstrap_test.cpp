@@ -11,14 +11,14 @@ using jali::testing::expect_same;
 
 struct GpuCase {
   std::string label;
-  params::CkksLiteral literal;
+  ckks::Literal literal;
   BootstrapperOptions options{};
 };
 
 void PrintTo(const GpuCase& c, std::ostream* out) { *out << c.label; }
 
 /// Two doublings and arcsin, all levels of one size.
-params::CkksLiteral with_arcsin(BootstrapOrder order, Word word) {
+ckks::Literal with_arcsin(BootstrapOrder order, Word word) {
   Case c{"", word, word == Word::w32 ? 50.0 : 45.0, 4, {}};
   c.bootstrap.order = order;
   c.bootstrap.degree = 62;
@@ -39,7 +39,7 @@ std::vector<GpuCase> cases() {
       for (const auto& p : params::bootstrap_presets()) {
         const bool real = p.name == "n16_real";
         out.push_back({std::string(p.name) + label, shipped(p, order, word), {-1, real}});
-        const auto params = params::CkksParams::create(shipped(p, order, word));
+        const auto params = ckks::Params::create(shipped(p, order, word));
         const int lowest = params->bootstrap()->input_level();
         out.push_back(
             {std::string(p.name) + "_part" + label, params->literal(), {-1, real, false, lowest}});
@@ -65,7 +65,7 @@ struct Stage {
 
 TEST_P(GpuBootstrap, GivesTheBitsOfTheCpu) {
   const GpuCase& c = GetParam();
-  const auto params = params::CkksParams::create(c.literal);
+  const auto params = ckks::Params::create(c.literal);
   const auto ring = ckks::make_ring(*params, "cpu", 1);
   const BootstrapPlan plan(params, c.options);
   rlwe::KeyGenerator keygen(params, ring);
@@ -88,7 +88,7 @@ TEST_P(GpuBootstrap, GivesTheBitsOfTheCpu) {
     std::vector<Complex> v(batch << log_slots);
     for (auto& z : v) z = {uniform(random), c.options.real ? 0 : uniform(random)};
     return encryptor.encrypt(
-        on_cpu->encoder().encode(v, batch, level, params->level(level).scale, log_slots),
+        on_cpu->encoder().encode(v, batch, level, params->scale(level), log_slots),
         jali::testing::kMagnitude);
   };
 

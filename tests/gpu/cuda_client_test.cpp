@@ -63,7 +63,7 @@ TEST_P(GpuClient, EncodingAndDecodingGiveTheSameBits) {
         const std::size_t slots = std::size_t{1} << log_slots;
         for (const std::size_t count : {slots, (slots + 1) / 2}) {
           auto z = w->vector(1, batch * count);
-          const double scale = w->params->level(level).scale;
+          const double scale = w->params->scale(level);
           const auto a = on_cpu.encode(z, batch, level, scale, log_slots);
           const auto b = on_gpu.encode(z, batch, level, scale, log_slots);
           same(a.poly, b.poly, "encoding");
@@ -93,8 +93,8 @@ TEST_P(GpuClient, EncryptionAndDecryptionGiveTheSameBits) {
   const int top = w->params->depth();
   for (const std::size_t batch : batches()) {
     const auto z = w->vector(1, batch * w->params->slots());
-    const auto a = encode_cpu.encode(z, batch, top, w->params->level(top).scale);
-    const auto b = encode_gpu.encode(z, batch, top, w->params->level(top).scale);
+    const auto a = encode_cpu.encode(z, batch, top, w->params->scale(top));
+    const auto b = encode_gpu.encode(z, batch, top, w->params->scale(top));
     const auto check = [&](const Ciphertext& x, const Ciphertext& y) {
       for (std::size_t i = 0; i < 2; ++i) same(x.parts[i], y.parts[i], "ciphertext");
       const auto u = encode_cpu.decode(open_cpu.decrypt(x));

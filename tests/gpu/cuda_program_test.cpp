@@ -39,7 +39,7 @@ TEST_P(GpuProgram, EveryRunGivesTheBitsOfTheCpu) {
     const auto gpu = std::make_shared<const ckks::Evaluator>(w.params, ring, w.keys);
     const auto z = w.vector();
     const int top = w.params->depth();
-    const double scale = w.params->level(top).scale;
+    const double scale = w.params->scale(top);
     const auto on_cpu = w.encoder().encode(z, 1, top, scale);
     const auto on_gpu =
         std::make_shared<const ckks::Plaintext>(gpu->encoder().encode(z, 1, top, scale));

@@ -8,7 +8,7 @@
 namespace jali::testing {
 
 /// The ring of some parameters on the GPU, set up as asked.
-inline std::shared_ptr<const ring::Ring> gpu_ring(const params::CkksParams& params,
+inline std::shared_ptr<const ring::Ring> gpu_ring(const ckks::Params& params,
                                                   const backend::GpuOptions& options) {
   const backend::Config config{
       params.word(), params.n(), {params.primes().begin(), params.primes().end()}, 1, ""};

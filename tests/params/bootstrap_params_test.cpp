@@ -14,8 +14,8 @@
 namespace jali::params {
 namespace {
 
-CkksLiteral small(Word word = Word::w64) {
-  CkksLiteral l;
+ckks::Literal small(Word word = Word::w64) {
+  ckks::Literal l;
   l.name = "insecure_test";
   l.security = 0;
   l.log_n = 10;
@@ -31,9 +31,9 @@ CkksLiteral small(Word word = Word::w64) {
 TEST(BootstrapParams, LevelsLieAboveTheComputation) {
   for (Word word : {Word::w64, Word::w52, Word::w32}) {
     for (auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
-      CkksLiteral l = small(word);
+      ckks::Literal l = small(word);
       l.bootstrap->order = order;
-      const auto p = CkksParams::create(l);
+      const auto p = ckks::Params::create(l);
       const auto& b = *p->bootstrap();
       EXPECT_EQ(p->depth(), 4);
       EXPECT_EQ(b.mod_levels(), 8);
@@ -48,16 +48,16 @@ TEST(BootstrapParams, LevelsLieAboveTheComputation) {
       for (int l = 1; l <= p->top(); ++l) {
         const auto& low = p->level(l - 1);
         const auto& level = p->level(l);
-        EXPECT_NEAR(std::log2(level.ratio), level.log_q - low.log_q, 1e-9);
+        EXPECT_NEAR(std::log2(p->ratio(l)), level.log_q - low.log_q, 1e-9);
         if (l <= p->depth()) continue;
         if (word != Word::w32) {
           EXPECT_TRUE(std::ranges::includes(level.primes, low.primes));
         }
-        EXPECT_NEAR(std::log2(level.ratio), bits[static_cast<std::size_t>(l - 5)], 0.1);
+        EXPECT_NEAR(std::log2(p->ratio(l)), bits[static_cast<std::size_t>(l - 5)], 0.1);
       }
       EXPECT_EQ(p->level(p->top()).primes.size(), p->q_count());
       // A computation's own levels are what they are without bootstrapping.
-      EXPECT_EQ(p->level(p->depth()).scale, std::exp2(l.scale_bits));
+      EXPECT_EQ(p->scale(p->depth()), std::exp2(l.scale_bits));
       // The sparse secret's modulus: P' about q_0, of primes that q_0 has not.
       double extra = 0;
       for (PrimeIndex i : p->sparse_p_primes()) {
@@ -81,15 +81,15 @@ TEST(BootstrapParams, PresetsServe32BitWordsToo) {
     request.order = found->order;
     request.scale_bits = found->scale_bits;
     request.word = Word::w32;
-    const CkksLiteral l = bootstrap_literal(request, found->log_n);
-    const auto p = CkksParams::create(l);
+    const ckks::Literal l = bootstrap_literal(request, found->log_n);
+    const auto p = ckks::Params::create(l);
     SCOPED_TRACE(name);
     const auto& b = *p->bootstrap();
     EXPECT_EQ(p->word(), Word::w32);
     EXPECT_EQ(p->security(), 128);
     EXPECT_LE(p->log_qp(), max_log_qp(p->log_n(), 128));
     EXPECT_LE(p->max_scale_drift(), 0.1);
-    EXPECT_EQ(CkksParams::create(p->literal())->hash(), p->hash());
+    EXPECT_EQ(ckks::Params::create(p->literal())->hash(), p->hash());
     const double surplus =
         std::max(0.0, p->level(0).log_q - p->scale_bits() - p->literal().integer_bits);
     double sparse = p->level(0).log_q;
@@ -108,7 +108,7 @@ TEST(BootstrapParams, PresetsServe32BitWordsToo) {
         bits += std::log2(static_cast<double>(p->primes()[i]));
       }
       EXPECT_NEAR(bits, at.log_q, 1e-9);
-      EXPECT_NEAR(std::log2(at.ratio), at.log_q - p->level(level - 1).log_q, 1e-9);
+      EXPECT_NEAR(std::log2(p->ratio(level)), at.log_q - p->level(level - 1).log_q, 1e-9);
       EXPECT_LE(static_cast<double>(at.primes.size()), at.log_q / 25 + 1);
       if (level <= p->depth()) continue;
       const int above = level - p->depth();
@@ -117,7 +117,7 @@ TEST(BootstrapParams, PresetsServe32BitWordsToo) {
                             : above <= stc + b.mod_levels()
                                 ? b.mod_bits + b.head_level_bits(stc + b.mod_levels() - above)
                                 : b.cts_bits + surplus / b.cts_levels;
-      EXPECT_NEAR(std::log2(at.ratio), wanted, 0.4) << level;
+      EXPECT_NEAR(std::log2(p->ratio(level)), wanted, 0.4) << level;
     }
   }
 }
@@ -125,7 +125,7 @@ TEST(BootstrapParams, PresetsServe32BitWordsToo) {
 TEST(BootstrapParams, PresetsHaveTheShapesThatTheirDataSay) {
   for (const BootstrapPreset& preset : bootstrap_presets()) {
     for (const auto& [word, shape] : {std::pair{Word::w32, preset.w32}, {Word::w52, preset.w52}}) {
-      const auto p = CkksParams::create(params::preset(preset.name, word));
+      const auto p = ckks::Params::create(params::preset(preset.name, word));
       SCOPED_TRACE(std::string(preset.name) + " " + std::string(word_name(word)));
       EXPECT_EQ(p->word(), word);
       EXPECT_EQ(p->q_count(), shape.limbs);
@@ -138,12 +138,12 @@ TEST(BootstrapParams, PresetsHaveTheShapesThatTheirDataSay) {
 }
 
 TEST(BootstrapParams, AreAFunctionOfTheirLiteral) {
-  const auto p = CkksParams::create(small());
-  EXPECT_EQ(CkksParams::create(p->literal())->hash(), p->hash());
+  const auto p = ckks::Params::create(small());
+  EXPECT_EQ(ckks::Params::create(p->literal())->hash(), p->hash());
   const auto changed = [&](auto change) {
-    CkksLiteral l = small();
+    ckks::Literal l = small();
     change(*l.bootstrap);
-    return CkksParams::create(l)->hash() != p->hash();
+    return ckks::Params::create(l)->hash() != p->hash();
   };
   EXPECT_TRUE(changed([](auto& b) { b.order = BootstrapOrder::slots_first; }));
   EXPECT_TRUE(changed([](auto& b) { b.weight = 31; }));
@@ -154,16 +154,16 @@ TEST(BootstrapParams, AreAFunctionOfTheirLiteral) {
   EXPECT_TRUE(changed([](auto& b) { b.head_bits = 4; }));
   EXPECT_TRUE(changed([](auto& b) { b.ratio_bits = 7; }));
   EXPECT_TRUE(changed([](auto& b) { b.cts_levels = 3, b.stc_levels = 4; }));
-  CkksLiteral plain = small();
+  ckks::Literal plain = small();
   plain.bootstrap.reset();
-  EXPECT_NE(CkksParams::create(plain)->hash(), p->hash());
+  EXPECT_NE(ckks::Params::create(plain)->hash(), p->hash());
 }
 
 TEST(BootstrapParams, RefuseWhatCannotWork) {
   const auto refused = [](auto change) {
-    CkksLiteral l = small();
+    ckks::Literal l = small();
     change(l);
-    EXPECT_THROW(CkksParams::create(l), InvalidArgument);
+    EXPECT_THROW(ckks::Params::create(l), InvalidArgument);
   };
   refused([](auto& l) { l.bootstrap->degree = 31; });
   refused([](auto& l) { l.bootstrap->degree = 0; });
@@ -188,7 +188,7 @@ TEST(BootstrapParams, RefuseWhatCannotWork) {
 // Secure parameters: the table holds for PQ, the sparse secret has its own modulus and bound, and a
 // range that fails too often is refused.
 TEST(BootstrapParams, HoldTheSecurityOfEveryKey) {
-  CkksLiteral l;
+  ckks::Literal l;
   l.log_n = 15;
   l.depth = 1;
   l.scale_bits = 30;
@@ -197,7 +197,7 @@ TEST(BootstrapParams, HoldTheSecurityOfEveryKey) {
   l.bootstrap->mod_bits = 48;
   l.bootstrap->cts_bits = 48;
   l.bootstrap->stc_bits = 33;
-  const auto p = CkksParams::create(l);
+  const auto p = ckks::Params::create(l);
   EXPECT_EQ(p->security(), 128);
   EXPECT_LE(p->log_qp(), 868);
   double small_bits = p->level(0).log_q;
@@ -206,20 +206,20 @@ TEST(BootstrapParams, HoldTheSecurityOfEveryKey) {
   }
   EXPECT_LE(small_bits, max_log_sparse_modulus(15, 32));
 
-  CkksLiteral light = l;
+  ckks::Literal light = l;
   light.bootstrap->weight = 16;
-  EXPECT_THROW(CkksParams::create(light), InsecureParams);
-  CkksLiteral strong = l;
+  EXPECT_THROW(ckks::Params::create(light), InsecureParams);
+  ckks::Literal strong = l;
   strong.security = 192;
-  EXPECT_THROW(CkksParams::create(strong), InsecureParams);
-  CkksLiteral narrow = l;
+  EXPECT_THROW(ckks::Params::create(strong), InsecureParams);
+  ckks::Literal narrow = l;
   narrow.bootstrap->range = 10;
-  EXPECT_THROW(CkksParams::create(narrow), InvalidArgument);
-  CkksLiteral deep = l;
+  EXPECT_THROW(ckks::Params::create(narrow), InvalidArgument);
+  ckks::Literal deep = l;
   deep.depth = 10;
-  EXPECT_THROW(CkksParams::create(deep), InsecureParams);
+  EXPECT_THROW(ckks::Params::create(deep), InsecureParams);
   deep.log_n = 0;
-  EXPECT_EQ(CkksParams::create(deep)->log_n(), 16);
+  EXPECT_EQ(ckks::Params::create(deep)->log_n(), 16);
 }
 
 // The bound holds for sums drawn at random, and is not far off.

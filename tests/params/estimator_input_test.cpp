@@ -28,7 +28,7 @@ std::string entry(std::string_view name, std::size_t n, std::string_view secret,
 }
 
 // The primes of these indices.
-std::vector<std::uint64_t> primes_at(const CkksParams& p, std::span<const PrimeIndex> indices) {
+std::vector<std::uint64_t> primes_at(const ckks::Params& p, std::span<const PrimeIndex> indices) {
   std::vector<std::uint64_t> out;
   for (PrimeIndex i : indices) out.push_back(p.primes()[i]);
   return out;
@@ -38,7 +38,7 @@ std::string describe() {
   std::string out = "[\n";
   std::vector<std::string> entries;
   const auto add = [&](std::string name, std::optional<Word> word = {}) {
-    const auto p = CkksParams::create(preset(name, word));
+    const auto p = ckks::Params::create(preset(name, word));
     if (word) name.append(" ").append(word_name(*word));
     entries.push_back(entry(name, p->n(), "uniform ternary", p->primes().first(p->q_count()),
                             p->primes().subspan(p->q_count())));

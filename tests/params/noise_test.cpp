@@ -22,8 +22,8 @@ constexpr std::size_t kN = 1024;
 using Poly = std::vector<Int>;
 using Real = std::vector<double>;
 
-CkksParamsPtr small_params(int depth, double scale_bits, double integer_bits, int dnum) {
-  CkksLiteral l;
+ckks::ParamsPtr small_params(int depth, double scale_bits, double integer_bits, int dnum) {
+  ckks::Literal l;
   l.name = "insecure_noise_test";
   l.security = 0;
   l.log_n = 10;
@@ -32,7 +32,7 @@ CkksParamsPtr small_params(int depth, double scale_bits, double integer_bits, in
   l.integer_bits = integer_bits;
   l.dnum = dnum;
   l.word = Word::w32;
-  return CkksParams::create(l);
+  return ckks::Params::create(l);
 }
 
 /// [x]_m in [-m/2, m/2).
@@ -192,8 +192,8 @@ TEST_F(Noise, Rescale) {
 }
 
 /// Switches x from s' to s with keys made and used on integers modulo P Q_l; gives the error.
-Real switch_error(const CkksParams& params, int level, Random& random) {
-  const Level& l = params.level(level);
+Real switch_error(const ckks::Params& params, int level, Random& random) {
+  const rlwe::Level& l = params.level(level);
   Int q = 1, p = 1;
   for (PrimeIndex i : l.primes) q *= static_cast<Int>(params.primes()[i]);
   for (PrimeIndex i : params.p_primes()) p *= static_cast<Int>(params.primes()[i]);
@@ -250,7 +250,7 @@ Real switch_error(const CkksParams& params, int level, Random& random) {
   return error;
 }
 
-void expect_key_switch(const CkksParams& params, int level, Random& random, std::uint64_t seed) {
+void expect_key_switch(const ckks::Params& params, int level, Random& random, std::uint64_t seed) {
   const NoiseModel model(params);
   Measured measured;
   for (int t = 0; t < kTrials; ++t) measured.add(switch_error(params, level, random));

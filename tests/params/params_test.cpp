@@ -19,8 +19,8 @@
 namespace jali::params {
 namespace {
 
-CkksLiteral literal(int depth, double scale_bits, int log_n = 0, std::optional<Word> word = {}) {
-  CkksLiteral l;
+ckks::Literal literal(int depth, double scale_bits, int log_n = 0, std::optional<Word> word = {}) {
+  ckks::Literal l;
   l.depth = depth;
   l.scale_bits = scale_bits;
   l.log_n = log_n;
@@ -29,7 +29,7 @@ CkksLiteral literal(int depth, double scale_bits, int log_n = 0, std::optional<W
 }
 
 /// Everything that every parameter set must satisfy, recomputed from the object alone.
-void check(const CkksParams& p) {
+void check(const ckks::Params& p) {
   const std::uint64_t m = 2 * p.n();
   const std::set<std::uint64_t> distinct(p.primes().begin(), p.primes().end());
   ASSERT_EQ(distinct.size(), p.primes().size());
@@ -66,10 +66,10 @@ void check(const CkksParams& p) {
     ASSERT_LE(bits, p.log_p());
   }
 
-  ASSERT_DOUBLE_EQ(p.level(p.depth()).scale, std::exp2(p.scale_bits()));
+  ASSERT_DOUBLE_EQ(p.scale(p.depth()), std::exp2(p.scale_bits()));
   std::set<PrimeIndex> used;
   for (int l = 0; l <= p.depth(); ++l) {
-    const Level& level = p.level(l);
+    const rlwe::Level& level = p.level(l);
     ASSERT_FALSE(level.primes.empty());
     ASSERT_TRUE(std::is_sorted(level.primes.begin(), level.primes.end()));
     ASSERT_LT(level.primes.back(), p.q_count());
@@ -79,7 +79,7 @@ void check(const CkksParams& p) {
     double bits = 0;
     for (PrimeIndex i : level.primes) bits += std::log2(static_cast<double>(p.primes()[i]));
     ASSERT_NEAR(level.log_q, bits, 1e-9);
-    ASSERT_LE(std::abs(std::log2(level.scale) - p.scale_bits()), p.max_scale_drift() + 1e-9);
+    ASSERT_LE(std::abs(std::log2(p.scale(l)) - p.scale_bits()), p.max_scale_drift() + 1e-9);
     // The digits of the level partition its primes.
     ASSERT_EQ(level.digit_ids.size(), level.digit_limbs.size());
     ASSERT_TRUE(std::is_sorted(level.digit_ids.begin(), level.digit_ids.end()));
@@ -94,8 +94,8 @@ void check(const CkksParams& p) {
     ASSERT_EQ(k, level.primes.size());
     if (l > 0) {
       // scale(l-1) = scale(l)^2 Q_{l-1} / Q_l
-      const double step = 2 * std::log2(level.scale) + p.level(l - 1).log_q - level.log_q;
-      ASSERT_NEAR(std::log2(p.level(l - 1).scale), step, 1e-9);
+      const double step = 2 * std::log2(p.scale(l)) + p.level(l - 1).log_q - level.log_q;
+      ASSERT_NEAR(std::log2(p.scale(l - 1)), step, 1e-9);
     }
   }
   ASSERT_EQ(used.size(), p.q_count()) << "a prime that no level uses";
@@ -106,7 +106,7 @@ void check(const CkksParams& p) {
 TEST(Params, DefaultIsSound) {
   for (int depth : {0, 1, 2, 5, 7, 9, 14, 20, 30}) {
     SCOPED_TRACE(depth);
-    const auto p = CkksParams::create(literal(depth, 40));
+    const auto p = ckks::Params::create(literal(depth, 40));
     EXPECT_EQ(p->depth(), depth);
     check(*p);
   }
@@ -125,8 +125,8 @@ TEST(Params, EveryWordScaleAndRing) {
         const double bits = max_log_qp(log_n, 128) - integer_bits - 2 * scale_bits - 40;
         const int most = static_cast<int>(bits / (scale_bits * 1.2));
         if (bits < 0) continue;
-        CkksLiteral l = literal(static_cast<int>(rng() % static_cast<unsigned>(most + 1)),
-                                scale_bits, log_n, word);
+        ckks::Literal l = literal(static_cast<int>(rng() % static_cast<unsigned>(most + 1)),
+                                  scale_bits, log_n, word);
         l.integer_bits = integer_bits;
         const std::string trace =
             "seed " + std::to_string(seed) + ", " + std::string(word_name(word)) + " log_n " +
@@ -139,14 +139,14 @@ TEST(Params, EveryWordScaleAndRing) {
         const bool scarce = spread > 0.02 || scale_bits < log_n + 8 ||
                             (word == Word::w32 && (log_n >= 16 || scale_bits < log_n + 10));
         try {
-          const auto p = CkksParams::create(l);
+          const auto p = ckks::Params::create(l);
           ++made;
           check(*p);
           ASSERT_EQ(p->log_n(), log_n);
           ASSERT_EQ(p->word(), word);
           ASSERT_EQ(p->depth(), l.depth);
           // The literal of the result is canonical: it makes the same parameters.
-          ASSERT_EQ(CkksParams::create(p->literal())->hash(), p->hash());
+          ASSERT_EQ(ckks::Params::create(p->literal())->hash(), p->hash());
         } catch (const InvalidArgument& e) {
           ASSERT_TRUE(scarce) << e.what();
         } catch (const InsecureParams& e) {
@@ -166,25 +166,25 @@ TEST(Params, ScalesStayClose) {
     for (int log_n : {13, 14, 15, 16, 17}) {
       for (double scale : {30.0, 40.0, 45.0, 55.0}) {
         if (max_log_qp(log_n, 128) < 4 * scale) continue;
-        const auto p = CkksParams::create(literal(1, scale, log_n, word));
+        const auto p = ckks::Params::create(literal(1, scale, log_n, word));
         EXPECT_LE(p->max_scale_drift(), 0.1) << word_name(word) << log_n << " " << scale;
       }
     }
   }
   for (int depth : {5, 7}) {
-    EXPECT_LE(CkksParams::create(literal(depth, 40, 14, Word::w32))->max_scale_drift(), 0.1);
+    EXPECT_LE(ckks::Params::create(literal(depth, 40, 14, Word::w32))->max_scale_drift(), 0.1);
   }
   for (int depth : {10, 20, 30}) {
-    EXPECT_LE(CkksParams::create(literal(depth, 40, 16, Word::w32))->max_scale_drift(), 0.1);
+    EXPECT_LE(ckks::Params::create(literal(depth, 40, 16, Word::w32))->max_scale_drift(), 0.1);
   }
   // Errors are corrected, not handed on: one prime a level near 40 bits leaves 2^40 by no more than
   // the distance between primes.
-  EXPECT_LE(CkksParams::create(literal(30, 40, 16))->max_scale_drift(), 1e-3);
+  EXPECT_LE(ckks::Params::create(literal(30, 40, 16))->max_scale_drift(), 1e-3);
 }
 
 TEST(Params, RationalTablesAreCompact) {
   // 40-bit levels of 30-bit words: limbs stay within a quarter of log Q / 30.
-  const auto p = CkksParams::create(literal(30, 40, 16, Word::w32));
+  const auto p = ckks::Params::create(literal(30, 40, 16, Word::w32));
   for (int l = 5; l <= 30; ++l) {
     EXPECT_LE(static_cast<double>(p->level(l).primes.size()), 1.25 * p->level(l).log_q / 30 + 1);
   }
@@ -193,40 +193,41 @@ TEST(Params, RationalTablesAreCompact) {
 
 TEST(Params, DefaultsChooseTheSmallestRingAndTheFastWord) {
   for (int depth = 0; depth <= 20; ++depth) {
-    const auto p = CkksParams::create(literal(depth, 40));
+    const auto p = ckks::Params::create(literal(depth, 40));
     EXPECT_EQ(p->word(), Word::w52);
     if (p->log_n() > 10) {
-      EXPECT_THROW(CkksParams::create(literal(depth, 40, p->log_n() - 1)), InsecureParams) << depth;
+      EXPECT_THROW(ckks::Params::create(literal(depth, 40, p->log_n() - 1)), InsecureParams)
+          << depth;
     }
     for (int l = 1; l <= depth; ++l) {
       EXPECT_EQ(p->level(l).primes.size(), p->level(l - 1).primes.size() + 1);
     }
   }
-  EXPECT_EQ(CkksParams::create(literal(3, 55))->word(), Word::w64);
-  EXPECT_EQ(CkksParams::create(literal(7, 40))->log_n(), 14);
-  EXPECT_EQ(CkksParams::create(literal(14, 40))->log_n(), 15);
+  EXPECT_EQ(ckks::Params::create(literal(3, 55))->word(), Word::w64);
+  EXPECT_EQ(ckks::Params::create(literal(7, 40))->log_n(), 14);
+  EXPECT_EQ(ckks::Params::create(literal(14, 40))->log_n(), 15);
 }
 
 TEST(Params, DigitsAreTheFewestThatFit) {
-  const auto p = CkksParams::create(literal(7, 40, 14));
+  const auto p = ckks::Params::create(literal(7, 40, 14));
   for (int dnum = 1; dnum < static_cast<int>(p->dnum()); ++dnum) {
-    CkksLiteral l = literal(7, 40, 14);
+    ckks::Literal l = literal(7, 40, 14);
     l.dnum = dnum;
-    EXPECT_THROW(CkksParams::create(l), InsecureParams) << dnum;
+    EXPECT_THROW(ckks::Params::create(l), InsecureParams) << dnum;
   }
   for (int dnum = static_cast<int>(p->dnum()); dnum <= 8; ++dnum) {
-    CkksLiteral l = literal(7, 40, 14);
+    ckks::Literal l = literal(7, 40, 14);
     l.dnum = dnum;
-    const auto q = CkksParams::create(l);
+    const auto q = ckks::Params::create(l);
     EXPECT_EQ(q->dnum(), static_cast<std::size_t>(dnum));
     check(*q);
   }
 }
 
 template <class E>
-std::string message_of(const CkksLiteral& l) {
+std::string message_of(const ckks::Literal& l) {
   try {
-    CkksParams::create(l);
+    ckks::Params::create(l);
   } catch (const E& e) {
     return e.what();
   } catch (const Error& e) {
@@ -246,8 +247,8 @@ std::string message_of(const CkksLiteral& l) {
 TEST(Params, ErrorsSayWhatToChange) {
   EXPECT_SAYS(InsecureParams, literal(9, 40, 14), "depth 9", "scale_bits 40", "430",
               "leave log_n out (gives 15)", "use scale_bits <= 38", "use depth <= 8");
-  EXPECT_NO_THROW(CkksParams::create(literal(9, 38, 14)));
-  EXPECT_NO_THROW(CkksParams::create(literal(8, 40, 14)));
+  EXPECT_NO_THROW(ckks::Params::create(literal(9, 38, 14)));
+  EXPECT_NO_THROW(ckks::Params::create(literal(8, 40, 14)));
   EXPECT_SAYS(InsecureParams, literal(100, 40), "3523", "use depth <= ");
   EXPECT_SAYS(InvalidArgument, literal(-1, 40), "depth must be");
   EXPECT_SAYS(InvalidArgument, literal(201, 40), "depth must be");
@@ -259,7 +260,7 @@ TEST(Params, ErrorsSayWhatToChange) {
   EXPECT_SAYS(InvalidArgument, literal(1, 40, -1), "log_n must be");
   EXPECT_SAYS(InvalidArgument, literal(1, 40, 14, static_cast<Word>(7)), "word must be");
   EXPECT_SAYS(InvalidArgument, literal(20, 37, 17, Word::w32), "word=\"w52\"");
-  CkksLiteral l = literal(7, 40, 14);
+  ckks::Literal l = literal(7, 40, 14);
   l.integer_bits = -1;
   EXPECT_SAYS(InvalidArgument, l, "integer_bits must be");
   l = literal(7, 40, 14);
@@ -275,7 +276,7 @@ TEST(Params, ErrorsSayWhatToChange) {
 }
 
 TEST(Params, OnlyAnInsecureNameGoesBelowTheTable) {
-  CkksLiteral l = literal(9, 40, 14);
+  ckks::Literal l = literal(9, 40, 14);
   l.security = 0;
   EXPECT_SAYS(InsecureParams, l, "insecure_");
   l.name = "not_insecure_";
@@ -284,21 +285,21 @@ TEST(Params, OnlyAnInsecureNameGoesBelowTheTable) {
   l.log_n = 0;
   EXPECT_SAYS(InvalidArgument, l, "give log_n");
   l.log_n = 10;
-  const auto p = CkksParams::create(l);
+  const auto p = ckks::Params::create(l);
   EXPECT_EQ(p->security(), 0);
   check(*p);
   // The name alone changes nothing.
-  CkksLiteral named = literal(9, 40, 14);
+  ckks::Literal named = literal(9, 40, 14);
   named.name = "insecure_test";
-  EXPECT_THROW(CkksParams::create(named), InsecureParams);
+  EXPECT_THROW(ckks::Params::create(named), InsecureParams);
 }
 
 TEST(Params, HigherSecurity) {
   int last = 0;
   for (int security : {128, 192, 256}) {
-    CkksLiteral l = literal(5, 35);
+    ckks::Literal l = literal(5, 35);
     l.security = security;
-    const auto p = CkksParams::create(l);
+    const auto p = ckks::Params::create(l);
     EXPECT_GE(p->security(), security);
     EXPECT_GE(p->log_n(), last);
     last = p->log_n();
@@ -342,18 +343,18 @@ TEST(Presets, AreSoundAndAsNamed) {
   for (const Preset& preset_data : presets()) {
     SCOPED_TRACE(preset_data.name);
     EXPECT_TRUE(names.insert(preset_data.name).second);
-    const auto p = CkksParams::create(preset(preset_data.name));
+    const auto p = ckks::Params::create(preset(preset_data.name));
     check(*p);
     EXPECT_GE(p->security(), 128);
     EXPECT_EQ(p->log_n(), preset_data.log_n);
     EXPECT_EQ(p->depth(), preset_data.depth);
   }
-  const auto grouped = CkksParams::create(preset("n14_q285_dnum3"));
+  const auto grouped = ckks::Params::create(preset("n14_q285_dnum3"));
   EXPECT_NEAR(grouped->log_q(), 285, 0.5);
   EXPECT_EQ(grouped->q_count(), 6u);
   EXPECT_EQ(grouped->p_count(), 2u);
   EXPECT_EQ(grouped->dnum(), 3u);
-  const auto single = CkksParams::create(preset("n14_q375_dnum8"));
+  const auto single = ckks::Params::create(preset("n14_q375_dnum8"));
   EXPECT_NEAR(single->log_q(), 375, 0.5);
   EXPECT_EQ(single->q_count(), 8u);
   EXPECT_EQ(single->p_count(), 1u);
@@ -416,28 +417,28 @@ TEST(Params, KnownAnswers) {
       {3, 36, 17, Word::w64, 1, "b065a3ef0cf3c9e861fd3a96f7806f2aaa355b2c15c84a4846fb55c0acc831a4"},
   };
   for (const Known& k : known) {
-    CkksLiteral l = literal(k.depth, k.scale_bits, k.log_n, k.word);
+    ckks::Literal l = literal(k.depth, k.scale_bits, k.log_n, k.word);
     l.dnum = k.dnum;
-    EXPECT_EQ(hex(CkksParams::create(l)->hash()), k.hash)
+    EXPECT_EQ(hex(ckks::Params::create(l)->hash()), k.hash)
         << k.depth << " " << k.scale_bits << " " << k.log_n;
   }
 }
 
 TEST(Params, HashTellsParametersApart) {
-  const auto a = CkksParams::create(literal(3, 40, 14));
-  CkksLiteral named = literal(3, 40, 14);
+  const auto a = ckks::Params::create(literal(3, 40, 14));
+  ckks::Literal named = literal(3, 40, 14);
   named.name = "another name";
-  EXPECT_EQ(a->hash(), CkksParams::create(named)->hash());
+  EXPECT_EQ(a->hash(), ckks::Params::create(named)->hash());
   std::set<std::string> hashes{hex(a->hash())};
-  const auto differs = [&](const CkksLiteral& l) {
-    return hashes.insert(hex(CkksParams::create(l)->hash())).second;
+  const auto differs = [&](const ckks::Literal& l) {
+    return hashes.insert(hex(ckks::Params::create(l)->hash())).second;
   };
   EXPECT_TRUE(differs(literal(4, 40, 14)));
   EXPECT_TRUE(differs(literal(3, 40.5, 14)));
   EXPECT_TRUE(differs(literal(3, 40, 15)));
   EXPECT_TRUE(differs(literal(3, 40, 14, Word::w64)));
   EXPECT_TRUE(differs(literal(3, 40, 14, Word::w32)));
-  CkksLiteral l = literal(3, 40, 14);
+  ckks::Literal l = literal(3, 40, 14);
   l.integer_bits = 8;
   EXPECT_TRUE(differs(l));
   l = literal(3, 40, 14);
@@ -446,7 +447,7 @@ TEST(Params, HashTellsParametersApart) {
 }
 
 TEST(Params, KeyBytes) {
-  const auto p = CkksParams::create(literal(7, 40, 14));
+  const auto p = ckks::Params::create(literal(7, 40, 14));
   const std::size_t one = p->dnum() * p->primes().size() * p->n() * word_bytes(p->word()) + 32;
   EXPECT_EQ(p->switch_key_bytes(), one);
   const int slots = static_cast<int>(p->slots());

@@ -13,40 +13,39 @@ namespace jali::params {
 namespace {
 
 /// log2 of how much larger a level's ratio is than the whole's.
-double ratio_error(const CkksParams& part, int level) {
-  return std::log2(part.level(level).ratio) -
-         std::log2(part.whole().level(part.whole_level(level)).ratio);
+double ratio_error(const ckks::Params& part, int level) {
+  return std::log2(part.ratio(level)) - std::log2(part.whole().ratio(part.whole_level(level)));
 }
 
-bool is_matrix(const CkksParams& params, int level) {
+bool is_matrix(const ckks::Params& params, int level) {
   const auto& b = *params.bootstrap();
   const int above = level - params.depth();
   const int stc = b.order == BootstrapOrder::raise_first ? b.stc_levels : 0;
   return above <= stc || above > stc + b.mod_levels();
 }
 
-std::size_t boot_limbs(const CkksParams& params) {
+std::size_t boot_limbs(const ckks::Params& params) {
   std::size_t sum = 0;
   for (int l = params.depth() + 1; l <= params.top(); ++l) sum += params.level(l).primes.size();
   return sum;
 }
 
 // What holds of every part, whatever the whole.
-void check_part(const CkksParams& part, const CkksParams& whole, int depth) {
+void check_part(const ckks::Params& part, const ckks::Params& whole, int depth) {
   ASSERT_EQ(part.depth(), depth);
   ASSERT_EQ(part.top() - part.depth(), whole.top() - whole.depth());
   EXPECT_EQ(&part.whole(), &whole);
   EXPECT_TRUE(std::ranges::equal(part.sparse_p_primes(), whole.sparse_p_primes()));
   for (int l = 0; l <= depth; ++l) {
     EXPECT_EQ(part.level(l).primes, whole.level(l).primes);
-    EXPECT_EQ(part.level(l).scale, whole.level(l).scale);
-    EXPECT_EQ(part.level(l).ratio, whole.level(l).ratio);
+    EXPECT_EQ(part.scale(l), whole.scale(l));
+    EXPECT_EQ(part.ratio(l), whole.ratio(l));
   }
   for (int l = depth + 1; l <= part.top(); ++l) {
     SCOPED_TRACE("level " + std::to_string(l));
-    const Level& level = part.level(l);
+    const rlwe::Level& level = part.level(l);
     const int same = part.whole_level(l);
-    const Level& there = whole.level(same);
+    const rlwe::Level& there = whole.level(same);
     // Keys for the whole's level have these primes and digits.
     EXPECT_TRUE(std::ranges::is_sorted(level.primes));
     EXPECT_EQ(std::ranges::adjacent_find(level.primes), level.primes.end());
@@ -64,26 +63,26 @@ void check_part(const CkksParams& part, const CkksParams& whole, int depth) {
     EXPECT_EQ(limbs, level.primes.size());
     EXPECT_LE(level.primes.size(), there.primes.size());
     // Steps are the whole's, but for little; those of matrices may be larger.
-    EXPECT_NEAR(level.log_q - part.level(l - 1).log_q, std::log2(level.ratio), 1e-9);
+    EXPECT_NEAR(level.log_q - part.level(l - 1).log_q, std::log2(part.ratio(l)), 1e-9);
     const double error = ratio_error(part, l);
     EXPECT_GE(error, is_matrix(part, l) ? -0.2 : -0.5);
     if (!is_matrix(part, l)) {
       EXPECT_LE(error, 1.5);
-      EXPECT_NEAR(std::log2(level.scale), std::log2(there.scale), 0.75);
+      EXPECT_NEAR(std::log2(part.scale(l)), std::log2(whole.scale(same)), 0.75);
     }
   }
   // T_2, T_4 .. of the reduction come out at the scales of their levels.
   const auto& b = *part.bootstrap();
   for (int l = part.top() - b.cts_levels, power = 2; power <= b.degree; --l, power *= 2) {
-    const Level &from = part.level(l), &to = part.level(l - 1);
-    EXPECT_NEAR(std::log2(from.scale * from.scale / from.ratio / to.scale), 0, 0.05);
+    const double scale = part.scale(l);
+    EXPECT_NEAR(std::log2(scale * scale / part.ratio(l) / part.scale(l - 1)), 0, 0.05);
   }
 }
 
 TEST(PartLevels, EveryDepthOfEveryPresetHasThem) {
   for (const BootstrapPreset& p : bootstrap_presets()) {
     for (const Word word : {Word::w32, Word::w52}) {
-      const auto whole = CkksParams::create(preset(p.name, word));
+      const auto whole = ckks::Params::create(preset(p.name, word));
       std::set<std::array<std::uint8_t, 32>> hashes{whole->hash()};
       std::size_t limbs = boot_limbs(*whole);
       for (int depth = whole->depth() - 1; depth >= whole->bootstrap()->input_level(); --depth) {
@@ -103,8 +102,8 @@ TEST(PartLevels, EveryDepthOfEveryPresetHasThem) {
 // At a cost near that of the levels themselves: limbs fall as bits do.
 TEST(PartLevels, CostAsMuchLessAsTheyAreSmaller) {
   for (const BootstrapPreset& p : bootstrap_presets()) {
-    const auto whole = CkksParams::create(preset(p.name, Word::w32));
-    const auto bits = [](const CkksParams& params) {
+    const auto whole = ckks::Params::create(preset(p.name, Word::w32));
+    const auto bits = [](const ckks::Params& params) {
       double sum = 0;
       for (int l = params.depth() + 1; l <= params.top(); ++l) sum += params.level(l).log_q;
       return sum;
@@ -121,7 +120,7 @@ TEST(PartLevels, CostAsMuchLessAsTheyAreSmaller) {
 }
 
 TEST(PartLevels, AreAFunctionOfTheWholeAndTheDepth) {
-  const auto whole = CkksParams::create(preset("n16_fast", Word::w32));
+  const auto whole = ckks::Params::create(preset("n16_fast", Word::w32));
   const auto some = whole->with_depth(7), fewer = whole->with_depth(5);
   EXPECT_EQ(some->hash(), whole->with_depth(7)->hash());
   // A part of a part is the whole's: keys are the whole's.
@@ -129,7 +128,7 @@ TEST(PartLevels, AreAFunctionOfTheWholeAndTheDepth) {
   EXPECT_EQ(again->hash(), fewer->hash());
   EXPECT_EQ(&again->whole(), whole.get());
   EXPECT_THROW(some->with_depth(8), InvalidArgument);
-  EXPECT_EQ(CkksParams::create(preset("n16_d30"))->with_depth(3), nullptr);
+  EXPECT_EQ(ckks::Params::create(preset("n16_d30"))->with_depth(3), nullptr);
 }
 
 // Of what create_with_bootstrap builds few have none: as a rule a depth of one less, where 32-bit primes hardly come in

@@ -9,7 +9,10 @@
 
 #include "jali/ckks/encoder.h"
 #include "jali/ckks/engine.h"
-#include "jali/rlwe/keys.h"
+#include "jali/ckks/secret/decryptor.h"
+#include "jali/ckks/secret/encryptor.h"
+#include "jali/rlwe/secret/key_generator.h"
+#include "jali/rlwe/secret/secret_key.h"
 
 namespace jali::timing {
 
@@ -34,15 +37,15 @@ inline std::vector<Scheme> schemes() {
   };
 }
 
-inline params::CkksParamsPtr make_params(const Scheme& scheme, int log_n) {
-  params::CkksLiteral literal;
+inline ckks::ParamsPtr make_params(const Scheme& scheme, int log_n) {
+  ckks::Literal literal;
   literal.name = "insecure_timing";
   literal.security = 0;
   literal.depth = scheme.depth;
   literal.scale_bits = scheme.scale_bits;
   literal.log_n = log_n;
   literal.word = scheme.word;
-  return params::CkksParams::create(literal);
+  return ckks::Params::create(literal);
 }
 
 inline std::vector<Complex> uniform_vector(std::mt19937_64& random, std::size_t count) {

@@ -56,7 +56,7 @@ class Client {
   ckks::Ciphertext make(Content content, int level) {
     const auto values = uniform_vector(random_, params_->slots());
     ckks::Ciphertext c =
-        encryptor_.encrypt(encoder_.encode(values, 1, level, params_->level(level).scale));
+        encryptor_.encrypt(encoder_.encode(values, 1, level, params_->scale(level)));
     if (content == Content::message) return c;
     if (content == Content::garbage) {
       c.parts[0] = rlwe::expand_uniform(*ring_, fresh_seed(random_), 0, c.parts[1].primes());
@@ -93,7 +93,7 @@ class Client {
   }
 
   std::mt19937_64 random_{std::random_device{}()};
-  params::CkksParamsPtr params_;
+  ckks::ParamsPtr params_;
   std::shared_ptr<const ring::Ring> ring_;
   std::shared_ptr<const rlwe::SecretKey> sk_;
   ckks::Encoder encoder_;

@@ -123,7 +123,7 @@ class Cases {
       hide(values.data(), values.size() * sizeof(Complex));
       ckks::Plaintext plain;
       check(label_ + "encode 2^" + std::to_string(log_slots) + " slots", [&] {
-        plain = encoder_.encode(values, 1, level, params_->level(level).scale, log_slots);
+        plain = encoder_.encode(values, 1, level, params_->scale(level), log_slots);
         return all_hidden(plain.poly.data(), plain.poly.bytes());
       });
       check(label_ + "encrypt under the secret key", [&] {
@@ -147,7 +147,7 @@ class Cases {
     ckks::Ciphertext c;
     c.params = params_;
     c.level = level;
-    c.scale = params_->level(level).scale;
+    c.scale = params_->scale(level);
     c.log_slots = log_slots;
     const auto primes = params_->level(level).primes;
     for (std::size_t parts = 0; parts < 3; ++parts) {
@@ -168,7 +168,7 @@ class Cases {
     ckks::Ciphertext c;
     c.params = params_;
     c.level = params_->top();
-    c.scale = params_->level(c.level).scale;
+    c.scale = params_->scale(c.level);
     c.log_slots = 3;
     c.estimate = params::NoiseModel(*params_).fresh_secret({1, 8}, c.scale, c.log_slots);
     const auto primes = params_->level(c.level).primes;
@@ -202,7 +202,7 @@ class Cases {
 
   std::mt19937_64 random_{std::random_device{}()};
   std::string label_;
-  params::CkksParamsPtr params_;
+  ckks::ParamsPtr params_;
   std::shared_ptr<const ring::Ring> ring_;
   ckks::Encoder encoder_;
 };

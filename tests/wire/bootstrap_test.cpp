@@ -14,7 +14,7 @@ namespace {
 using jali::testing::Loader;
 using jali::testing::Objects;
 
-params::CkksLiteral literal(Word word) {
+ckks::Literal literal(Word word) {
   auto l = jali::testing::small_literal(word, word == Word::w32 ? 50 : 40, 2);
   l.bootstrap.emplace();
   l.bootstrap->cts_levels = 2;

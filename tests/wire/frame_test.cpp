@@ -15,6 +15,10 @@
 namespace jali::wire {
 namespace {
 
+// The frame knows no scheme.
+constexpr Scheme kScheme{7};
+constexpr Kind kPlaintext{kScheme, Object::plaintext};
+
 ParamsHash some_hash() {
   ParamsHash hash;
   for (std::size_t i = 0; i < hash.size(); ++i) hash[i] = static_cast<std::uint8_t>(200 - i);
@@ -22,7 +26,7 @@ ParamsHash some_hash() {
 }
 
 std::vector<std::uint8_t> sample() {
-  Writer writer(Kind::plaintext, some_hash(), 0);
+  Writer writer(kPlaintext, some_hash(), 0);
   writer.u8(0x12);
   writer.u16(0x3456);
   writer.u32(0x789abcde);
@@ -36,7 +40,7 @@ std::vector<std::uint8_t> sample() {
 
 TEST(Frame, LayoutIsAsDocumented) {
   const auto bytes = sample();
-  const std::vector<std::uint8_t> start = {'J', 'A', 'L', 'I', 1, 0, 2, 0};
+  const std::vector<std::uint8_t> start = {'J', 'A', 'L', 'I', 1, 0, 7, 2};
   ASSERT_EQ(bytes.size(), 48u + 30 + 16);
   EXPECT_TRUE(std::equal(start.begin(), start.end(), bytes.begin()));
   EXPECT_EQ(std::memcmp(some_hash().data(), &bytes[8], 32), 0);
@@ -55,7 +59,7 @@ TEST(Frame, LayoutIsAsDocumented) {
 
 TEST(Frame, ReaderGivesBackWhatWasWritten) {
   const auto bytes = sample();
-  const Frame frame = open_frame(bytes, Kind::plaintext, {});
+  const Frame frame = open_frame(bytes, kPlaintext, {});
   EXPECT_EQ(frame.params_hash, some_hash());
   Reader reader(frame, {});
   EXPECT_EQ(reader.u8(), 0x12);
@@ -100,7 +104,7 @@ TEST(Frame, LongOnesCanBeEndedBetweenPieces) {
 TEST(Frame, TellsWhatIsWrong) {
   const auto expect = [](std::vector<std::uint8_t> bytes, ErrorCode code, Limits limits = {}) {
     try {
-      open_frame(bytes, Kind::plaintext, limits);
+      open_frame(bytes, kPlaintext, limits);
       ADD_FAILURE() << "accepted";
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), code) << error.what();
@@ -112,10 +116,15 @@ TEST(Frame, TellsWhatIsWrong) {
   bytes[4] = 2;
   expect(bytes, ErrorCode::version);  // recognised before anything else of a later format is judged
   bytes = sample();
-  bytes[6] = static_cast<std::uint8_t>(Kind::secret_key);
+  bytes[7] = static_cast<std::uint8_t>(Object::secret_key);
   seal_frame(bytes);
   expect(bytes, ErrorCode::corrupt_data);
-  EXPECT_EQ(open_frame(bytes, {}).kind, Kind::secret_key);
+  EXPECT_EQ(open_frame(bytes, {}).kind, (Kind{kScheme, Object::secret_key}));
+  bytes = sample();
+  bytes[6] = 8;
+  seal_frame(bytes);
+  expect(bytes, ErrorCode::corrupt_data);  // the same object of another scheme
+  EXPECT_EQ(open_frame(bytes, {}).kind, (Kind{Scheme{8}, Object::plaintext}));
   bytes = sample();
   bytes.push_back(0);
   expect(bytes, ErrorCode::corrupt_data);
@@ -128,7 +137,7 @@ TEST(Frame, TellsWhatIsWrong) {
 }
 
 TEST(Reader, ChecksFlagsMagnitudesAndMemory) {
-  Writer writer(Kind::ciphertext, some_hash(), 0);
+  Writer writer(kPlaintext, some_hash(), 0);
   for (const std::uint8_t x : {0, 1, 2}) writer.u8(x);
   for (const double x : {0.0, 1e300, -1e-300, HUGE_VAL, std::nan("")}) writer.f64(x);
   const auto bytes = writer.finish();

@@ -18,14 +18,14 @@
 namespace jali::wire {
 namespace {
 
+using ckks::Literal;
+using ckks::Params;
 using params::BootstrapLiteral;
-using params::CkksLiteral;
-using params::CkksParams;
 using params::PlanNumbers;
 using testing::kAnySecurity;
 
-CkksLiteral written(int log_n, Word word, int depth, double scale_bits, int dnum) {
-  CkksLiteral l;
+ckks::Literal written(int log_n, Word word, int depth, double scale_bits, int dnum) {
+  ckks::Literal l;
   l.log_n = log_n;
   l.word = word;
   l.depth = depth;
@@ -35,9 +35,9 @@ CkksLiteral written(int log_n, Word word, int depth, double scale_bits, int dnum
 }
 
 // As docs/format.md has it, whether there are such parameters or not.
-Bytes bytes_of(const CkksLiteral& l, std::optional<PlanNumbers> plan = std::nullopt,
+Bytes bytes_of(const ckks::Literal& l, std::optional<PlanNumbers> plan = std::nullopt,
                const ParamsHash& hash = {}) {
-  Writer w(Kind::params, hash, 128);
+  Writer w(kCkksParams, hash, 128);
   w.u16(static_cast<std::uint16_t>(l.depth));
   w.u16(static_cast<std::uint16_t>(l.security));
   w.u16(static_cast<std::uint16_t>(l.dnum));
@@ -64,7 +64,7 @@ Bytes bytes_of(const CkksLiteral& l, std::optional<PlanNumbers> plan = std::null
   return w.finish();
 }
 
-Bytes bytes_of(const CkksParams& p, std::optional<PlanNumbers> plan) {
+Bytes bytes_of(const ckks::Params& p, std::optional<PlanNumbers> plan) {
   return bytes_of(p.literal(), plan, p.hash());
 }
 
@@ -129,7 +129,7 @@ TEST(HostileParams, RefusingChangedParametersDoesLittleWork) {
   std::vector<Bytes> valid;
   for (const Word word : {Word::w32, Word::w52, Word::w64}) {
     for (const char* name : {"n13_d3", "n16_d30", "tensorfhe_n16", "n15_small", "n16_fast"}) {
-      valid.push_back(to_bytes(*CkksParams::create(params::preset(name, word))));
+      valid.push_back(to_bytes(*ckks::Params::create(params::preset(name, word))));
     }
   }
   for (int k = 0; k < 3000; ++k) {
@@ -147,7 +147,7 @@ TEST(HostileParams, RefusingChangedParametersDoesLittleWork) {
 TEST(HostileParams, EverySearchedPresetIsReadWithoutASearch) {
   for (const auto& p : params::bootstrap_presets()) {
     for (const Word word : {Word::w32, Word::w52}) {
-      const auto made = CkksParams::create(params::preset(p.name, word));
+      const auto made = ckks::Params::create(params::preset(p.name, word));
       const Bytes bytes = to_bytes(*made);
       expect_little_work(bytes, std::string(p.name));
       const auto read = params_from_bytes(bytes);
@@ -158,22 +158,23 @@ TEST(HostileParams, EverySearchedPresetIsReadWithoutASearch) {
 }
 
 TEST(HostileParams, RefusalsGiveNoAdvice) {
-  CkksLiteral bootstrapping = CkksParams::create(params::preset("n15_small", Word::w52))->literal();
-  CkksLiteral ratio = bootstrapping, range = bootstrapping, weight = bootstrapping;
+  ckks::Literal bootstrapping =
+      ckks::Params::create(params::preset("n15_small", Word::w52))->literal();
+  ckks::Literal ratio = bootstrapping, range = bootstrapping, weight = bootstrapping;
   ratio.bootstrap->ratio_bits = ratio.integer_bits + 1;
   range.bootstrap->range = 4;
   weight.bootstrap->weight = 8;
-  std::vector<CkksLiteral> hostile = {written(12, Word::w52, 9, 40, 3),
-                                      written(13, Word::w64, 3, 38, 1),
-                                      written(16, Word::w32, 30, 40, 60),
-                                      written(17, Word::w32, 180, 18, 3),
-                                      written(15, Word::w52, 14, 40, 2),
-                                      written(14, Word::w64, 250, 40, 3),
-                                      written(14, Word::w64, 2, 4, 3),
-                                      ratio,
-                                      range,
-                                      weight};
-  for (const CkksLiteral& l : hostile) {
+  std::vector<ckks::Literal> hostile = {written(12, Word::w52, 9, 40, 3),
+                                        written(13, Word::w64, 3, 38, 1),
+                                        written(16, Word::w32, 30, 40, 60),
+                                        written(17, Word::w32, 180, 18, 3),
+                                        written(15, Word::w52, 14, 40, 2),
+                                        written(14, Word::w64, 250, 40, 3),
+                                        written(14, Word::w64, 2, 4, 3),
+                                        ratio,
+                                        range,
+                                        weight};
+  for (const ckks::Literal& l : hostile) {
     for (const auto& plan : {std::optional<PlanNumbers>(), std::optional(PlanNumbers{4, 0})}) {
       try {
         params_from_bytes(bytes_of(l, plan));
@@ -194,7 +195,7 @@ TEST(HostileParams, RefusalsGiveNoAdvice) {
 
 TEST(HostileParams, APlanIsTheOneThatWasFoundOrIsRefused) {
   for (const auto& [name, word] : {std::pair{"n13_d3", Word::w32}, {"n15_small", Word::w32}}) {
-    const auto made = CkksParams::create(params::preset(name, word));
+    const auto made = ckks::Params::create(params::preset(name, word));
     ASSERT_TRUE(made->plan().has_value()) << name;
     std::size_t same = 0;
     for (int levels = 0; levels < 256; ++levels) {
@@ -217,7 +218,7 @@ TEST(HostileParams, APlanIsTheOneThatWasFoundOrIsRefused) {
 }
 
 TEST(HostileParams, ParametersWithoutTheirPlanAreSearchedOnRequestAlone) {
-  const auto made = CkksParams::create(params::preset("n13_d3", Word::w32));
+  const auto made = ckks::Params::create(params::preset("n13_d3", Word::w32));
   const Bytes old = bytes_of(*made, std::nullopt);
   EXPECT_NE(refusal<LimitExceeded>(old).find("plan"), std::string::npos);
   Limits limits;
@@ -228,7 +229,7 @@ TEST(HostileParams, ParametersWithoutTheirPlanAreSearchedOnRequestAlone) {
 }
 
 TEST(HostileParams, APlanThatNobodyNeedsIsNotCanonical) {
-  const auto made = CkksParams::create(params::preset("n14_d7", Word::w52));
+  const auto made = ckks::Params::create(params::preset("n14_d7", Word::w52));
   ASSERT_FALSE(made->plan().has_value());
   for (const std::uint8_t levels : {0, 1, 4, 201, 202, 255}) {
     refusal<CorruptData>(bytes_of(*made, PlanNumbers{levels, 0}));
@@ -244,20 +245,20 @@ Limits at_least(int security) {
 }
 
 TEST(HostileParams, LessSecurityThanDemandedIsRefused) {
-  CkksLiteral weak = testing::small_literal(Word::w52, 40, 1);
-  const Bytes insecure = to_bytes(*CkksParams::create(weak));
+  ckks::Literal weak = testing::small_literal(Word::w52, 40, 1);
+  const Bytes insecure = to_bytes(*ckks::Params::create(weak));
   EXPECT_NE(refusal<InsecureParams>(insecure).find("security is 0"), std::string::npos);
   refusal<InsecureParams>(insecure, at_least(192));
   EXPECT_EQ(params_from_bytes(insecure, at_least(0))->security(), 0);
   // What says of itself that it is for experiments is refused even where the table would grant 128 bits.
   weak.log_n = 14;
-  ASSERT_GE(CkksParams::create(weak)->security(), 128);
-  refusal<InsecureParams>(to_bytes(*CkksParams::create(weak)));
+  ASSERT_GE(ckks::Params::create(weak)->security(), 128);
+  refusal<InsecureParams>(to_bytes(*ckks::Params::create(weak)));
 
-  CkksLiteral l;
+  ckks::Literal l;
   for (const int security : {128, 192, 256}) {
     l.security = security;
-    const auto made = CkksParams::create(l);
+    const auto made = ckks::Params::create(l);
     for (const int demanded : {0, 128, 192, 256}) {
       if (demanded > made->security()) {
         const std::string what = refusal<InsecureParams>(to_bytes(*made), at_least(demanded));
@@ -274,16 +275,16 @@ TEST(HostileParams, LessSecurityThanDemandedIsRefused) {
 
 TEST(HostileParams, BytesCannotClaimSecurity) {
   // The same moduli, whose hash does not hold the security, with a claim that they do not keep.
-  CkksLiteral weak = testing::small_literal(Word::w52, 40, 1);
-  const auto made = CkksParams::create(weak);
+  ckks::Literal weak = testing::small_literal(Word::w52, 40, 1);
+  const auto made = ckks::Params::create(weak);
   for (const int claim : {128, 192, 256}) {
-    CkksLiteral l = made->literal();
+    ckks::Literal l = made->literal();
     l.security = claim;
     refusal<CorruptData>(bytes_of(l, made->plan(), made->hash()));
     refusal<CorruptData>(bytes_of(l, made->plan(), made->hash()), kAnySecurity);
   }
   // A sparse secret's modulus is held to 128 bits alone, whatever the table grants the rest.
-  const auto boot = CkksParams::create(params::preset("n15_small", Word::w52));
+  const auto boot = ckks::Params::create(params::preset("n15_small", Word::w52));
   EXPECT_EQ(params_from_bytes(to_bytes(*boot))->hash(), boot->hash());
   refusal<InsecureParams>(to_bytes(*boot), at_least(192));
 }
@@ -291,41 +292,41 @@ TEST(HostileParams, BytesCannotClaimSecurity) {
 // --- numbers and names ------------------------------------------------------------------------------------------------
 
 TEST(HostileParams, NumbersThatAreNone) {
-  const auto made = CkksParams::create(params::preset("n15_small", Word::w52));
+  const auto made = ckks::Params::create(params::preset("n15_small", Word::w52));
   using Limit = std::numeric_limits<double>;
   for (const double bad :
        {-0.0, -1.0, Limit::quiet_NaN(), Limit::signaling_NaN(), Limit::infinity(),
         -Limit::infinity(), Limit::max(), -Limit::denorm_min()}) {
     const auto with = [&](auto&& set) {
-      CkksLiteral l = made->literal();
+      ckks::Literal l = made->literal();
       set(l);
       return bytes_of(l, made->plan(), made->hash());
     };
-    refusal<CorruptData>(with([&](CkksLiteral& l) { l.scale_bits = bad; }));
-    refusal<CorruptData>(with([&](CkksLiteral& l) { l.integer_bits = bad; }));
-    refusal<CorruptData>(with([&](CkksLiteral& l) { l.bootstrap->ratio_bits = bad; }));
-    refusal<CorruptData>(with([&](CkksLiteral& l) { l.bootstrap->cts_bits = bad; }));
-    refusal<CorruptData>(with([&](CkksLiteral& l) { l.bootstrap->mod_bits = bad; }));
-    refusal<CorruptData>(with([&](CkksLiteral& l) { l.bootstrap->stc_bits = bad; }));
+    refusal<CorruptData>(with([&](ckks::Literal& l) { l.scale_bits = bad; }));
+    refusal<CorruptData>(with([&](ckks::Literal& l) { l.integer_bits = bad; }));
+    refusal<CorruptData>(with([&](ckks::Literal& l) { l.bootstrap->ratio_bits = bad; }));
+    refusal<CorruptData>(with([&](ckks::Literal& l) { l.bootstrap->cts_bits = bad; }));
+    refusal<CorruptData>(with([&](ckks::Literal& l) { l.bootstrap->mod_bits = bad; }));
+    refusal<CorruptData>(with([&](ckks::Literal& l) { l.bootstrap->stc_bits = bad; }));
   }
   // -0 given by a caller is 0, so that what is written is read.
-  CkksLiteral zero;
+  ckks::Literal zero;
   zero.integer_bits = 0;
-  CkksLiteral minus = zero;
+  ckks::Literal minus = zero;
   minus.integer_bits = -0.0;
-  const auto a = CkksParams::create(zero), b = CkksParams::create(minus);
+  const auto a = ckks::Params::create(zero), b = ckks::Params::create(minus);
   EXPECT_EQ(a->hash(), b->hash());
   EXPECT_EQ(to_bytes(*b), to_bytes(*a));
 }
 
 TEST(HostileParams, NamesAreText) {
-  CkksLiteral l;
+  ckks::Literal l;
   for (const char* good : {"", "plain", "Größe 2^14", "パラメータ", "\xf0\x9f\x94\x91"}) {
     l.name = good;
-    const auto made = CkksParams::create(l);
+    const auto made = ckks::Params::create(l);
     EXPECT_EQ(params_from_bytes(to_bytes(*made))->literal().name, good);
   }
-  const auto made = CkksParams::create(CkksLiteral{});
+  const auto made = ckks::Params::create(ckks::Literal{});
   for (const std::string& bad :
        {std::string("\xff"), std::string("a\nb"), std::string("\0", 1), std::string("\x1b[2J"),
         std::string("\x7f"), std::string("\xc2\x85"), std::string("\xc0\xaf"), std::string("\x80"),
@@ -334,7 +335,7 @@ TEST(HostileParams, NamesAreText) {
     l = made->literal();
     l.name = bad;
     refusal<CorruptData>(bytes_of(l, made->plan(), made->hash()));
-    EXPECT_THROW(CkksParams::create(l), InvalidArgument);
+    EXPECT_THROW(ckks::Params::create(l), InvalidArgument);
   }
 }
 

@@ -24,8 +24,8 @@ namespace jali::testing {
 /// Tests' parameters are insecure.
 inline constexpr wire::Limits kAnySecurity{.min_security = 0};
 
-inline params::CkksLiteral small_literal(Word word, double scale_bits, int depth, int dnum = 0) {
-  params::CkksLiteral literal;
+inline ckks::Literal small_literal(Word word, double scale_bits, int depth, int dnum = 0) {
+  ckks::Literal literal;
   literal.name = "insecure_wire";
   literal.security = 0;
   literal.depth = depth;
@@ -44,7 +44,7 @@ inline random::Seed test_seed(std::uint8_t x) {
 
 /// Keys and objects of one parameter set, from fixed seeds.
 struct Objects {
-  params::CkksParamsPtr params;
+  ckks::ParamsPtr params;
   std::shared_ptr<const ring::Ring> ring;
   std::shared_ptr<const rlwe::SecretKey> sk;
   rlwe::PublicKey pk;
@@ -52,9 +52,9 @@ struct Objects {
   std::shared_ptr<const rlwe::EvaluationKeys> keys;
   std::shared_ptr<const ckks::Evaluator> evaluator;
 
-  explicit Objects(const params::CkksLiteral& literal, const std::vector<int>& rotations = {1, -1},
+  explicit Objects(const ckks::Literal& literal, const std::vector<int>& rotations = {1, -1},
                    bool conjugate = true)
-      : params(params::CkksParams::create(literal)), ring(ckks::make_ring(*params)) {
+      : params(ckks::Params::create(literal)), ring(ckks::make_ring(*params)) {
     rlwe::KeyGenerator keygen(params, ring, test_seed(1));
     sk = std::make_shared<const rlwe::SecretKey>(keygen.secret_key());
     pk = keygen.public_key(*sk);
@@ -73,8 +73,8 @@ struct Objects {
   }
   ckks::Plaintext plaintext(int level, std::size_t batch = 1, int log_slots = -1) const {
     const std::size_t slots = log_slots < 0 ? params->slots() : std::size_t{1} << log_slots;
-    return evaluator->encoder().encode(values(batch * slots), batch, level,
-                                       params->level(level).scale, log_slots);
+    return evaluator->encoder().encode(values(batch * slots), batch, level, params->scale(level),
+                                       log_slots);
   }
   ckks::Ciphertext ciphertext(int level, std::size_t batch = 1, int log_slots = -1) const {
     ckks::SecretEncryptor encryptor(sk, ring, test_seed(2));
@@ -95,7 +95,7 @@ inline std::vector<Loader> all_loaders(const Objects& o) {
   using wire::Bytes;
   using wire::Limits;
   using Input = std::span<const std::uint8_t>;
-  const params::CkksParamsPtr params = o.params;
+  const ckks::ParamsPtr params = o.params;
   const auto object = [params]<class T>(std::type_identity<T>) {
     return [params](Input in, const ring::Ring& ring, const Limits& limits) -> Bytes {
       const T x = wire::from_bytes<T>(in, params, ring, limits);

@@ -231,8 +231,8 @@ TEST(Privacy, FieldsInTheClearDoNotDependOnTheMessage) {
   ckks::SecretEncryptor encryptor(o.sk, o.ring);
   const std::vector<std::complex<double>> zeros(o.params->slots()), ones(o.params->slots(), 1.0);
   const auto header = [&](const std::vector<std::complex<double>>& v) {
-    const Bytes bytes = to_bytes(
-        encryptor.encrypt(o.evaluator->encoder().encode(v, 1, 1, o.params->level(1).scale)));
+    const Bytes bytes =
+        to_bytes(encryptor.encrypt(o.evaluator->encoder().encode(v, 1, 1, o.params->scale(1))));
     return Bytes(bytes.begin(), bytes.begin() + kHeaderBytes + 38);  // up to the seed
   };
   EXPECT_EQ(header(zeros), header(ones));

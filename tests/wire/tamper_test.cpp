@@ -190,7 +190,7 @@ TEST_P(Tamper, Exchanged) {
     const bool same = theirs.params->hash() == o.params->hash();
     for (const Loader& given : all_loaders(theirs)) {
       for (const Loader& l : loaders) {
-        const bool kind = given.valid[6] == l.valid[6];
+        const bool kind = std::equal(&given.valid[6], &given.valid[8], &l.valid[6]);  // and scheme
         const bool fits = kind && (same || l.name == "params");
         if (fits) {
           EXPECT_EQ(judge(l, o, given.valid, given.name), Outcome::accepted);

@@ -35,18 +35,18 @@ struct Vector {
 };
 
 const Vector kVectors[] = {
-    {"ciphertext_fresh", "54343eaca251309e7dfd5e137db1ad8c"},
-    {"ciphertext_fresh_w32", "512ea022ceefaf80ee83d2beaa3c7e99"},
-    {"ciphertext_fresh_w64", "2e7ec5210157cf779065589c29dd478b"},
-    {"ciphertext_product", "123099014fabe3b772518c5b52b0062b"},
-    {"evaluation_keys", "744f67e10eb2ad9b2c7e041de59d61e7"},
-    {"params", "5dfdb4afe0231882a63449708226f855"},
-    {"params_w32", "bb5175a712132b43f090a2f64a768c5d"},
-    {"params_w64", "6fc2da5f24ec50b36cc80e25906998c8"},
-    {"plaintext", "ca4eafcd7fec4d80087ba8eac3d8919e"},
-    {"public_key", "14b1b186a46441270f2abfd9983cc6ce"},
-    {"secret_key", "a8f0e76fbec7284252555dec6e663620"},
-    {"switch_key", "9c4ef1b3ee18854217b908a40de46afb"},
+    {"ciphertext_fresh", "1449a9b32898374bd60bac90d159277b"},
+    {"ciphertext_fresh_w32", "8d51888029b0737c7af5d054b4a5f191"},
+    {"ciphertext_fresh_w64", "87cf0bd7e2380b12a03480d06deb14d6"},
+    {"ciphertext_product", "3dbd32b85e7fc7ddd18cd43324b491df"},
+    {"evaluation_keys", "b7861a32efdefdd9a8017c46450c2aea"},
+    {"params", "df2542ed458df77e82b5de8f9e4b9149"},
+    {"params_w32", "57a71f5771c11407ff16dae4fd3524b6"},
+    {"params_w64", "5dfe4e23a17bb3c69fddedd35591ec1e"},
+    {"plaintext", "57db90c3a96f16409f7e2a545969561a"},
+    {"public_key", "b717a9b706af271fd022d901d4130672"},
+    {"secret_key", "e041e5f035abe60fd37a45d59c4f9022"},
+    {"switch_key", "9fe037bd0b3058e371885830d7f251a5"},
 };
 
 TEST(Vectors, FilesAreUnchanged) {
@@ -55,7 +55,7 @@ TEST(Vectors, FilesAreUnchanged) {
 
 class Version1 : public ::testing::Test {
  protected:
-  params::CkksParamsPtr params = params_from_bytes(read("params"), testing::kAnySecurity);
+  ckks::ParamsPtr params = params_from_bytes(read("params"), testing::kAnySecurity);
   std::shared_ptr<const ring::Ring> ring = ckks::make_ring(*params);
   std::shared_ptr<const rlwe::SecretKey> sk =
       std::make_shared<rlwe::SecretKey>(secret_from_bytes(read("secret_key"), params, *ring));
@@ -110,7 +110,7 @@ TEST_F(Version1, MeansWhatItMeant) {
   auto pk = std::make_shared<rlwe::PublicKey>(
       from_bytes<rlwe::PublicKey>(read("public_key"), params, *ring));
   ckks::PublicEncryptor encryptor(pk, ring);
-  const auto plain = ckks::Encoder(params, ring).encode(want, 1, 0, params->level(0).scale);
+  const auto plain = ckks::Encoder(params, ring).encode(want, 1, 0, params->scale(0));
   expect(encryptor.encrypt(plain), [&](std::size_t i) { return want[i]; }, 1e-4);
   const auto small = from_bytes<ckks::Plaintext>(read("plaintext"), params, *ring);
   const auto decoded = ckks::Encoder(params, ring).decode(small);

@@ -24,6 +24,7 @@
 #include "jali/params/ckks_params.h"
 #include "jali/params/noise.h"
 #include "jali/params/presets.h"
+#include "jali/params/security.h"
 #include "jali/rlwe/keys.h"
 #include "jali/wire/ckks.h"
 // IWYU pragma: end_exports

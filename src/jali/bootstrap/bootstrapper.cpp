@@ -148,7 +148,7 @@ void Bootstrapper::check(const Ciphertext& x) const {
   // At the lowest level nothing divides: a scale above the canonical one makes numbers as much larger.
   if (x.level > plan_.input_level()) return;
   const double usual =
-      plan_.input_level() == 0 ? plan_.entry_scale_ : plan_.params_->level(x.level).scale;
+      plan_.input_level() == 0 ? plan_.entry_scale_ : plan_.params_->scale(x.level);
   require<ScaleMismatch>(x.scale / usual * x.estimate.message <= plan_.max_magnitude(), [&] {
     return "a scale of 2^" + std::to_string(std::log2(x.scale)) + " at level " +
            std::to_string(x.level) +
@@ -231,16 +231,16 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
     double entered = 0;
     base = enter(x, entered);
   } else {
-    base = x.level > low ? ev.adjust(x, low, params.level(low).scale) : ev.copy(x);
+    base = x.level > low ? ev.adjust(x, low, params.scale(low)) : ev.copy(x);
   }
   known_as(base, x);
 
   // Scales are matched by integers: one of 2^21 is off by 2^-22 of itself when rounded, adjust wants less than 2^-20.
-  const double top_scale = params.level(params.depth()).scale;
+  const double top_scale = params.scale(params.depth());
   const double most = std::min(base.scale, top_scale) * 0x1p-21;
   const double base_scale = base.scale;
   // Of the numbers that are reduced, by a scale that is not the usual one.
-  const double drift = base_scale / (low == 0 ? plan_.entry_scale_ : params.level(low).scale);
+  const double drift = base_scale / (low == 0 ? plan_.entry_scale_ : params.scale(low));
   const bool drop = plan_.options_.real && low > 0;
   std::vector<Ciphertext> terms;
   double enlarged = 1;
@@ -279,7 +279,7 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
     rest.estimate.message = rms * std::exp2(k);
     rest.estimate.peak = std::min(off * enlarged, params::kUnbounded);
   }
-  const double scale = params.level(target).scale;
+  const double scale = params.scale(target);
   std::optional<Ciphertext> sum;
   for (const Ciphertext& y : terms) {
     Ciphertext at = ev.adjust(y, target, scale * factor);
@@ -307,7 +307,7 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
     done("enter", low);
   } else {
     const auto& dft = *plan_.to_coefficients_;
-    const double canonical = params.level(dft.level()).scale;
+    const double canonical = params.scale(dft.level());
     Ciphertext in =
         x.level > dft.level() ? evaluator_->adjust(x, dft.level(), canonical) : evaluator_->copy(x);
     in.params = plan_.params_;
@@ -358,7 +358,7 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
   const double sine = factor * plan_.sine_error(drift * x.estimate.message) / drift * f.scale;
   const double worst = factor * plan_.worst_sine_error(drift * x.estimate.peak) / drift * f.scale;
   f.estimate += params::Noise{sine * sine / static_cast<double>(params.n()), worst};
-  if (target < params.depth()) f = ev.adjust(f, target, params.level(target).scale);
+  if (target < params.depth()) f = ev.adjust(f, target, params.scale(target));
   if (plan_.turn_ != 0) f = ev.rotate(f, plan_.turn_);
   f.params = evaluator_->params();
   return f;

@@ -17,7 +17,7 @@
 
 namespace jali::bootstrap {
 
-using params::CkksParamsPtr;
+using ckks::ParamsPtr;
 
 struct BootstrapperOptions {
   int log_slots = -1;  // of the ciphertexts; -1: all N/2
@@ -36,10 +36,10 @@ struct BootstrapperOptions {
 class BootstrapPlan {
  public:
   /// Throws InvalidArgument for parameters without bootstrapping and for packings they do not serve.
-  BootstrapPlan(CkksParamsPtr params, const BootstrapperOptions& options = {});
+  BootstrapPlan(ckks::ParamsPtr params, const BootstrapperOptions& options = {});
 
   /// Those of the ciphertexts.
-  const CkksParamsPtr& params() const { return whole_; }
+  const ckks::ParamsPtr& params() const { return whole_; }
   /// The highest level of a result.
   int depth() const { return params_->depth(); }
   const BootstrapperOptions& options() const { return options_; }
@@ -66,7 +66,7 @@ class BootstrapPlan {
 
   double sine_term(double numbers) const;
 
-  CkksParamsPtr whole_, params_;  // params_: of the levels that are restored
+  ckks::ParamsPtr whole_, params_;  // params_: of the levels that are restored
   BootstrapperOptions options_;
   bool side_by_side_ = false;
   int turn_ = 0;  // rotation that puts the result's slots where they belong
@@ -84,14 +84,13 @@ struct KeyLevels {
   std::map<int, int> rotations;
   int conjugate = rlwe::kNoKey, relinearise = rlwe::kNoKey;
 };
-KeyLevels key_levels(const params::CkksParams& params, std::span<const BootstrapPlan> plans,
+KeyLevels key_levels(const ckks::Params& params, std::span<const BootstrapPlan> plans,
                      std::span<const int> rotations = {}, bool conjugate = false);
 /// Bytes of these keys, before they are made (bootstrap/secret/evaluation_keys.h).
-std::size_t key_bytes(const params::CkksParams& params, std::span<const BootstrapPlan> plans,
+std::size_t key_bytes(const ckks::Params& params, std::span<const BootstrapPlan> plans,
                       std::span<const int> rotations = {}, bool conjugate = false);
 /// What they take in the memory of an evaluator, on a host or a GPU: uniform halves come from no seed there.
-std::size_t expanded_key_bytes(const params::CkksParams& params,
-                               std::span<const BootstrapPlan> plans,
+std::size_t expanded_key_bytes(const ckks::Params& params, std::span<const BootstrapPlan> plans,
                                std::span<const int> rotations = {}, bool conjugate = false);
 
 /// Called after each stage of a bootstrapping with its name, for timing, or with its result too.

@@ -10,14 +10,14 @@ namespace jali::bootstrap {
 
 // I is the integer at which the density of a sum of h + 1 uniform numbers is taken; that is convex in the tail, so
 // P(|I| >= i) <= P(|sum| >= i - 1/2).
-double log2_beyond(const params::CkksParams& params, double error, int log_slots) {
+double log2_beyond(const ckks::Params& params, double error, int log_slots) {
   require<InvalidArgument>(params.bootstrap().has_value(),
                            "these parameters have no levels for bootstrapping: create them with "
                            "bootstrap=True");
   require<InvalidArgument>(error > 0, "the error of a bootstrapping is positive");
   const auto& b = *params.bootstrap();
-  const auto& bottom = params.level(0);
-  const double ratio = std::min(std::exp2(b.ratio_bits), std::exp2(bottom.log_q) / bottom.scale);
+  const double ratio =
+      std::min(std::exp2(b.ratio_bits), std::exp2(params.level(0).log_q) / params.scale(0));
   const circuits::ModularReduction reduction(
       {b.range, b.degree, b.doublings, b.inverse_sine, b.weight});
   int least = 0;

@@ -10,6 +10,6 @@ namespace jali::bootstrap {
 /// the message; any error counts |I| > K, where it is lost. With slots_first a coefficient is the real or imaginary
 /// part of a slot, with raise_first it adds to all slots. Noise and what the sine itself is off come on top.
 ///   sum over both signs and 2^(log_slots + 1) coefficients of P(|I| >= i), i the least with a larger error.
-double log2_beyond(const params::CkksParams& params, double error, int log_slots = -1);
+double log2_beyond(const ckks::Params& params, double error, int log_slots = -1);
 
 }  // namespace jali::bootstrap

@@ -16,7 +16,7 @@ using params::BootstrapOrder;
 
 constexpr double kTurn = 2 * std::numbers::pi;
 
-const BootstrapLiteral& literal(const CkksParamsPtr& params) {
+const BootstrapLiteral& literal(const ckks::ParamsPtr& params) {
   require<InvalidArgument>(params != nullptr && params->bootstrap().has_value(),
                            "these parameters have no levels for bootstrapping: create them with "
                            "bootstrap=True");
@@ -24,7 +24,7 @@ const BootstrapLiteral& literal(const CkksParamsPtr& params) {
 }
 
 /// The part of the parameters that restores so many levels, or the next more that there is a part for.
-CkksParamsPtr restored(const CkksParamsPtr& params, int target) {
+ckks::ParamsPtr restored(const ckks::ParamsPtr& params, int target) {
   const auto& b = literal(params);
   if (target < 0 || target == params->depth()) return params;
   require<InvalidArgument>(target <= params->depth() && target >= b.input_level(), [&] {
@@ -44,12 +44,12 @@ struct Descent {
   int from = 0;
   double scale = 0;
 };
-Descent descent(const params::CkksParams& params, int top, int level, double scale, double wanted,
+Descent descent(const ckks::Params& params, int top, int level, double scale, double wanted,
                 double precision) {
   const double least = std::clamp(precision, 0x1p19, 0x1p46);
   double ratio = 1;
   for (int l = level + 1; l <= top; ++l) {
-    ratio *= params.level(l).ratio;
+    ratio *= params.ratio(l);
     if (wanted / scale * ratio >= least) return {l, wanted};
   }
   // Not as far as wanted: the matrices take the rest.
@@ -62,7 +62,7 @@ circuits::ReductionOptions reduction_options(const BootstrapLiteral& b) {
 
 }  // namespace
 
-BootstrapPlan::BootstrapPlan(CkksParamsPtr params, const BootstrapperOptions& options)
+BootstrapPlan::BootstrapPlan(ckks::ParamsPtr params, const BootstrapperOptions& options)
     : whole_(std::move(params)),
       params_(restored(whole_, options.target_level)),
       options_(options),
@@ -82,13 +82,13 @@ BootstrapPlan::BootstrapPlan(CkksParamsPtr params, const BootstrapperOptions& op
     q0_ *= static_cast<double>(params_->primes()[i]);
   }
   // Primes are not everywhere: q_0 may fall half a bit short of what ratio_bits asks for.
-  entry_scale_ = std::max(q0_ * std::exp2(-b.ratio_bits), params_->level(0).scale);
+  entry_scale_ = std::max(q0_ * std::exp2(-b.ratio_bits), params_->scale(0));
   const int depth = params_->depth();
   const int mod_top = params_->top() - b.cts_levels;
-  const double mod_nominal = params_->level(mod_top).scale;
+  const double mod_nominal = params_->scale(mod_top);
   // The reduction's result f = (scale / q_0) message; sin(2 pi x) = 2 pi f keeps the nominal scale.
   mod_scale_ = raise_first ? mod_nominal * std::exp2(-b.head_scale_bits(0) - b.ratio_bits) * kTurn
-                           : params_->level(depth).scale;
+                           : params_->scale(depth);
 
   // The trace to fewer slots multiplies by (N/2) / slots; t + conj(t) is twice the real part.
   const double gap = std::ldexp(1, full - options_.log_slots);
@@ -124,13 +124,13 @@ BootstrapPlan::BootstrapPlan(CkksParamsPtr params, const BootstrapperOptions& op
   to_coefficients.log_slots = options_.log_slots;
   // Levels that few slots leave over bring the scale down, so that the matrices get more of theirs.
   const bool spare = to_coefficients.levels < b.stc_levels;
-  to_coefficients.input_scale = !raise_first ? params_->level(to_coefficients.level).scale
+  to_coefficients.input_scale = !raise_first ? params_->scale(to_coefficients.level)
                                 : spare
                                     ? descent(*params_, depth + b.stc_levels, to_coefficients.level,
-                                              mod_scale_, 16 * params_->level(depth).scale, 1)
+                                              mod_scale_, 16 * params_->scale(depth), 1)
                                           .scale
                                     : mod_scale_;
-  to_coefficients.output_scale = raise_first ? params_->level(depth).scale : entry_scale_;
+  to_coefficients.output_scale = raise_first ? params_->scale(depth) : entry_scale_;
   to_coefficients.side_by_side = side_by_side_;
   to_coefficients.bsgs = to_slots.bsgs;
 
@@ -172,7 +172,7 @@ std::vector<int> BootstrapPlan::rotations() const {
   return out;
 }
 
-KeyLevels key_levels(const params::CkksParams& params, std::span<const BootstrapPlan> plans,
+KeyLevels key_levels(const ckks::Params& params, std::span<const BootstrapPlan> plans,
                      std::span<const int> rotations, bool conjugate) {
   KeyLevels out;
   out.relinearise = params.depth();
@@ -190,7 +190,7 @@ KeyLevels key_levels(const params::CkksParams& params, std::span<const Bootstrap
   return out;
 }
 
-std::size_t key_bytes(const params::CkksParams& params, std::span<const BootstrapPlan> plans,
+std::size_t key_bytes(const ckks::Params& params, std::span<const BootstrapPlan> plans,
                       std::span<const int> rotations, bool conjugate) {
   const KeyLevels levels = key_levels(params, plans, rotations, conjugate);
   std::size_t total = params.switch_key_bytes(levels.relinearise);
@@ -201,9 +201,8 @@ std::size_t key_bytes(const params::CkksParams& params, std::span<const Bootstra
   return total + (plans.empty() ? 0 : params.encapsulation_key_bytes());
 }
 
-std::size_t expanded_key_bytes(const params::CkksParams& params,
-                               std::span<const BootstrapPlan> plans, std::span<const int> rotations,
-                               bool conjugate) {
+std::size_t expanded_key_bytes(const ckks::Params& params, std::span<const BootstrapPlan> plans,
+                               std::span<const int> rotations, bool conjugate) {
   const KeyLevels levels = key_levels(params, plans, rotations, conjugate);
   std::size_t seeds = 1 + levels.rotations.size() + (plans.empty() ? 0 : 2);
   if (levels.conjugate != rlwe::kNoKey) ++seeds;

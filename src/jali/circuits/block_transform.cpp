@@ -110,7 +110,7 @@ Ciphertext bring_down(const ckks::Evaluator& evaluator, const Ciphertext& a, int
   return evaluator.copy(a);
 }
 
-BlockTransform::BlockTransform(CkksParamsPtr params, const BlockDiagonals& diagonals, Fill fill,
+BlockTransform::BlockTransform(ckks::ParamsPtr params, const BlockDiagonals& diagonals, Fill fill,
                                const TransformOptions& options)
     : params_(std::move(params)), fill_(std::move(fill)) {
   level_ = options.level < 0 ? params_->depth() : options.level;
@@ -127,10 +127,9 @@ BlockTransform::BlockTransform(CkksParamsPtr params, const BlockDiagonals& diago
   require<InvalidArgument>(log_slots_ <= full, [&] {
     return "log_slots " + std::to_string(log_slots_) + " is above " + std::to_string(full);
   });
-  input_scale_ = options.input_scale > 0 ? options.input_scale : params_->level(level_).scale;
-  output_scale_ =
-      options.output_scale > 0 ? options.output_scale : params_->level(level_ - 1).scale;
-  diagonal_scale_ = output_scale_ * (params_->level(level_).ratio / input_scale_);
+  input_scale_ = options.input_scale > 0 ? options.input_scale : params_->scale(level_);
+  output_scale_ = options.output_scale > 0 ? options.output_scale : params_->scale(level_ - 1);
+  diagonal_scale_ = output_scale_ * (params_->ratio(level_) / input_scale_);
   require<ScaleMismatch>(diagonal_scale_ >= 2, [&] {
     return "an input scale of 2^" + std::to_string(std::log2(input_scale_)) +
            " leaves no room for the diagonals: rescale the input first";

@@ -13,7 +13,7 @@
 
 namespace jali::circuits {
 
-using params::CkksParamsPtr;
+using ckks::ParamsPtr;
 
 struct TransformOptions {
   int level = -1;          // of the inputs; -1: the top
@@ -34,10 +34,10 @@ class BlockTransform {
   using Fill = std::function<void(std::size_t output, std::size_t input, int diagonal,
                                   std::span<std::complex<double>> entries)>;
 
-  BlockTransform(CkksParamsPtr params, const BlockDiagonals& diagonals, Fill fill,
+  BlockTransform(ckks::ParamsPtr params, const BlockDiagonals& diagonals, Fill fill,
                  const TransformOptions& options = {});
 
-  const CkksParamsPtr& params() const { return params_; }
+  const ckks::ParamsPtr& params() const { return params_; }
   int level() const { return level_; }
   int log_slots() const { return log_slots_; }
   std::size_t slots() const { return plan_.slots; }
@@ -99,7 +99,7 @@ class BlockTransform {
   ckks::Ciphertext zero(const ckks::Evaluator& evaluator, const ckks::Ciphertext& like,
                         bool rescale) const;
 
-  CkksParamsPtr params_;
+  ckks::ParamsPtr params_;
   Fill fill_;
   int level_ = 0;
   int log_slots_ = 0;

@@ -131,7 +131,7 @@ std::vector<Diagonals> dft_matrices(Dft direction, int log_slots, int levels, do
   return out;
 }
 
-HomomorphicDft::HomomorphicDft(CkksParamsPtr params, Dft direction, const DftOptions& options) {
+HomomorphicDft::HomomorphicDft(ckks::ParamsPtr params, Dft direction, const DftOptions& options) {
   const int full = params->log_n() - 1;
   const int log_slots = options.log_slots < 0 ? full : options.log_slots;
   require<InvalidArgument>(log_slots <= full - (options.side_by_side ? 1 : 0), [&] {
@@ -145,9 +145,9 @@ HomomorphicDft::HomomorphicDft(CkksParamsPtr params, Dft direction, const DftOpt
     return "the DFT takes " + std::to_string(levels) + " levels, its input has " +
            std::to_string(level) + ": give it fewer levels, or more depth";
   });
-  const double first = options.input_scale > 0 ? options.input_scale : params->level(level).scale;
+  const double first = options.input_scale > 0 ? options.input_scale : params->scale(level);
   const double last =
-      options.output_scale > 0 ? options.output_scale : params->level(level - levels).scale;
+      options.output_scale > 0 ? options.output_scale : params->scale(level - levels);
 
   const bool to_slots = direction == Dft::coefficients_to_slots;
   auto matrices = dft_matrices(direction, log_slots, levels, options.factor);

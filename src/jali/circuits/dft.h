@@ -41,7 +41,7 @@ struct DftOptions {
 
 class HomomorphicDft {
  public:
-  HomomorphicDft(CkksParamsPtr params, Dft direction, const DftOptions& options);
+  HomomorphicDft(ckks::ParamsPtr params, Dft direction, const DftOptions& options);
 
   int level() const { return stages_.front().level(); }
   int output_level() const { return stages_.back().level() - 1; }

@@ -40,7 +40,7 @@ Diagonals canonical(const Diagonals& diagonals, std::size_t slots) {
   return out;
 }
 
-BlockTransform make_blocks(CkksParamsPtr params, Diagonals diagonals,
+BlockTransform make_blocks(ckks::ParamsPtr params, Diagonals diagonals,
                            const TransformOptions& options) {
   const int log_slots = options.log_slots < 0 ? params->log_n() - 1 : options.log_slots;
   require<InvalidArgument>(log_slots < params->log_n(), [&] {
@@ -76,7 +76,7 @@ Diagonals diagonals_of(std::span<const std::complex<double>> matrix, std::size_t
   return out;
 }
 
-LinearTransform::LinearTransform(CkksParamsPtr params, Diagonals diagonals,
+LinearTransform::LinearTransform(ckks::ParamsPtr params, Diagonals diagonals,
                                  const TransformOptions& options)
     : blocks_(make_blocks(std::move(params), std::move(diagonals), options)) {}
 

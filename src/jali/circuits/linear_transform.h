@@ -23,7 +23,8 @@ class LinearTransform {
  public:
   /// Throws InvalidArgument for sizes, indices, or numbers that are not finite; DepthExhausted at
   /// level 0.
-  LinearTransform(CkksParamsPtr params, Diagonals diagonals, const TransformOptions& options = {});
+  LinearTransform(ckks::ParamsPtr params, Diagonals diagonals,
+                  const TransformOptions& options = {});
 
   int level() const { return blocks_.level(); }
   double input_scale() const { return blocks_.input_scale(); }

@@ -105,7 +105,7 @@ std::vector<std::vector<int>> indices(const std::vector<Cover>& covers) {
 
 class Planner {
  public:
-  Planner(const CkksParamsPtr& params, int level, int log_slots, const BsgsOptions& bsgs)
+  Planner(const ckks::ParamsPtr& params, int level, int log_slots, const BsgsOptions& bsgs)
       : params_(params), level_(level), log_slots_(log_slots), bsgs_(bsgs) {}
 
   // The cheapest layout and rotate-and-sum for a vector of n elements that the client packs.
@@ -172,7 +172,7 @@ class Planner {
            SlotSum(params_, stride, count, level_, log_slots_).cost();
   }
 
-  CkksParamsPtr params_;
+  ckks::ParamsPtr params_;
   int level_, log_slots_;
   BsgsOptions bsgs_;
 };
@@ -202,7 +202,7 @@ struct MatVec::Source {
   }
 };
 
-MatVec::MatVec(std::vector<double> matrix, std::size_t m, std::size_t n, CkksParamsPtr params,
+MatVec::MatVec(std::vector<double> matrix, std::size_t m, std::size_t n, ckks::ParamsPtr params,
                const MatVecOptions& options)
     : bias_(options.bias) {
   require<InvalidArgument>(m > 0 && n > 0 && matrix.size() == m * n, [&] {
@@ -318,7 +318,7 @@ ckks::Plaintext MatVec::encode_bias(const ckks::Encoder& encoder, std::size_t bl
     const auto e = output_.element[block][s];
     if (e != kNothing) values[s] = bias_[static_cast<std::size_t>(e)];
   }
-  return encoder.encode(values, 1, level, transform_->params()->level(level).scale,
+  return encoder.encode(values, 1, level, transform_->params()->scale(level),
                         transform_->log_slots());
 }
 
@@ -335,7 +335,7 @@ std::vector<ckks::Ciphertext> MatVec::apply(const ckks::Evaluator& evaluator,
   require_rotations(evaluator, rotations(), "the matrix-vector product");
   const bool summed = std::ranges::any_of(blocks_, [](const Block& b) { return b.count > 1; });
   auto y = transform_->apply(evaluator, x, !summed);
-  const double scale = transform_->params()->level(transform_->level() - 1).scale;
+  const double scale = transform_->params()->scale(transform_->level() - 1);
   for (std::size_t b = 0; b < y.size(); ++b) {
     if (summed) {
       y[b] = sums_[b].apply_rescale(evaluator, y[b]);

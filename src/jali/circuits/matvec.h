@@ -46,7 +46,7 @@ class MatVec {
   };
 
   /// matrix: m x n, row after row. Throws InvalidArgument, DepthExhausted.
-  MatVec(std::vector<double> matrix, std::size_t m, std::size_t n, CkksParamsPtr params,
+  MatVec(std::vector<double> matrix, std::size_t m, std::size_t n, ckks::ParamsPtr params,
          const MatVecOptions& options = {});
 
   std::size_t rows() const;

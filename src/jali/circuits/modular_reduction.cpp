@@ -67,7 +67,7 @@ Polynomial cosine(const ReductionOptions& options) {
 struct PlanScales {
   std::vector<double> powers, nodes;
 };
-PlanScales plan_scales(const PolynomialPlan& plan, const params::CkksParams& params,
+PlanScales plan_scales(const PolynomialPlan& plan, const ckks::Params& params,
                        const ckks::Ciphertext& x, double scale) {
   struct At {
     int level = 0;
@@ -78,14 +78,14 @@ PlanScales plan_scales(const PolynomialPlan& plan, const params::CkksParams& par
   for (const auto& p : plan.powers()) {
     const At &high = at.at(p.high), &low = at.at(p.low);
     const int level = std::min(high.level, low.level);
-    out.powers.push_back(high.scale / params.level(level).ratio * low.scale);
+    out.powers.push_back(high.scale / params.ratio(level) * low.scale);
     at[p.index] = {level - 1, out.powers.back()};
   }
   // A product with a power of a larger scale leaves its child a smaller one. Parents come behind their children.
   out.nodes.assign(plan.nodes().size(), scale);
   for (std::size_t k = plan.nodes().size(); k-- > 0;) {
     const auto& node = plan.nodes()[k];
-    const double sum = out.nodes[k] * params.level(x.level - node.depth + 1).ratio;
+    const double sum = out.nodes[k] * params.ratio(x.level - node.depth + 1);
     for (const auto& p : node.products) out.nodes[p.child] = sum / at.at(p.giant).scale;
   }
   return out;
@@ -129,10 +129,10 @@ ckks::Ciphertext ModularReduction::apply(const ckks::Evaluator& evaluator,
   // Scales from the result upwards. A doubled square is the square at half the scale.
   const bool bare = options_.inverse_sine == 1;
   std::vector<double> scales(static_cast<std::size_t>(r) + 1);
-  scales.back() = bare ? scale / kTurn : params.level(end).ratio;
+  scales.back() = bare ? scale / kTurn : params.ratio(end);
   for (int i = r; i > 0; --i) {
     scales[static_cast<std::size_t>(i) - 1] =
-        std::sqrt(2 * scales[static_cast<std::size_t>(i)] * params.level(end + r - i + 1).ratio);
+        std::sqrt(2 * scales[static_cast<std::size_t>(i)] * params.ratio(end + r - i + 1));
   }
 
   const double shift = -0.25 * input_factor();
@@ -158,8 +158,8 @@ ckks::Ciphertext ModularReduction::apply(const ckks::Evaluator& evaluator,
       y.scale;
   // Products are relinearised before they are divided.
   const params::Noise product = evaluator.noise().key_product(x.level);
-  double least_ratio = params.level(x.level).ratio;
-  for (int l = x.level; l > end; --l) least_ratio = std::min(least_ratio, params.level(l).ratio);
+  double least_ratio = params.ratio(x.level);
+  for (int l = x.level; l > end; --l) least_ratio = std::min(least_ratio, params.ratio(l));
   const double each = rounding.bound + product.bound / least_ratio;
   const double entered = x.estimate.error / x.scale / input_factor() + interpolation_error();
   y.estimate.error =
@@ -214,7 +214,7 @@ void sample(int range, double distance, Visit visit) {
 
 }  // namespace
 
-double ModularReduction::variance(const params::CkksParams& params, const ckks::Ciphertext& x,
+double ModularReduction::variance(const ckks::Params& params, const ckks::Ciphertext& x,
                                   const std::vector<double>& scales, double rounding,
                                   int weight) const {
   // Scales are doubles: a constant like the 1 of 2 y^2 - 1 is off by 2^-53, in every slot alike.
@@ -244,7 +244,7 @@ double ModularReduction::variance(const params::CkksParams& params, const ckks::
 }
 
 // Slopes are those at the integers: the numbers inside are small against a turn, and a quarter more allows for them.
-double ModularReduction::bound(const params::CkksParams& params, const ckks::Ciphertext& x,
+double ModularReduction::bound(const ckks::Params& params, const ckks::Ciphertext& x,
                                const std::vector<double>& scales, double rounding) const {
   constexpr double kScaleError = 0x1p-53, kNearIntegers = 1.25;
   const auto rounded = [&](double scale) { return rounding / scale + kScaleError; };

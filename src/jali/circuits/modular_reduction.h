@@ -51,10 +51,10 @@ class ModularReduction {
   ReductionOptions options_;
   /// The coefficients' variance of sin(2 pi x) over the square of its scale: roundings of variance `rounding` of every
   /// power and node of the polynomial at its scale, and at scales[i] after doubling i; scales[0] is the polynomial's.
-  double variance(const params::CkksParams& params, const ckks::Ciphertext& x,
+  double variance(const ckks::Params& params, const ckks::Ciphertext& x,
                   const std::vector<double>& scales, double rounding, int weight) const;
   /// A bound on every slot's error of sin(2 pi x) likewise, each rounding within `rounding`.
-  double bound(const params::CkksParams& params, const ckks::Ciphertext& x,
+  double bound(const ckks::Params& params, const ckks::Ciphertext& x,
                const std::vector<double>& scales, double rounding) const;
 
   double cosine_error(int integer, double offset) const;

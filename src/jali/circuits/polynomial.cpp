@@ -254,7 +254,7 @@ class Evaluation {
 
  private:
   // Q_level / Q_{level-1}.
-  double ratio(int level) const { return evaluator_.params()->level(level).ratio; }
+  double ratio(int level) const { return evaluator_.params()->ratio(level); }
 
   // Whether limbs of level `high` are all that level `low` has.
   bool nested(int high, int low) const {
@@ -348,12 +348,12 @@ Ciphertext evaluate(const Evaluator& evaluator, Ciphertext&& x, const Polynomial
            ": Params.create(depth=" + std::to_string(depth + needed - x.level) +
            ") would be enough";
   });
-  const params::Level& last = evaluator.params()->level(x.level - needed);
+  const rlwe::Level& last = evaluator.params()->level(x.level - needed);
   require<InvalidArgument>(scale == 0 || ckks::is_plausible_scale(scale, last), [&] {
     return "a polynomial's scale is 0 (that of its level) or between 2^-64 and 2^" +
            std::to_string(static_cast<int>(last.log_q) + 64) + ", not " + std::to_string(scale);
   });
-  const double target = scale == 0 ? last.scale : scale;
+  const double target = scale == 0 ? evaluator.params()->scale(x.level - needed) : scale;
   if (p.degree() == 0) {
     Ciphertext zero = evaluator.multiply_integer(x, 0);
     zero.scale = target;
@@ -365,7 +365,7 @@ Ciphertext evaluate(const Evaluator& evaluator, Ciphertext&& x, const Polynomial
     const double factor = 2 / (p.b - p.a), shift = -(p.a + p.b) / (p.b - p.a);
     if (plan.interval_takes_level()) {
       const auto& params = *evaluator.params();
-      const double canonical = params.level(x.level).scale;
+      const double canonical = params.scale(x.level);
       u = evaluator.rescale(
           evaluator.multiply_scalar(x, factor, canonical * (canonical / x.scale)));
     } else if (factor != 1) {

@@ -87,7 +87,7 @@ struct Choice {
   double cost = std::numeric_limits<double>::infinity();
 };
 
-Choice choose(const params::CkksParams& params, int level, std::size_t slots,
+Choice choose(const ckks::Params& params, int level, std::size_t slots,
               const BlockDiagonals& diagonals, const BsgsOptions& options) {
   const LevelCost cost(params, level);
   Choice best;
@@ -119,7 +119,7 @@ Choice choose(const params::CkksParams& params, int level, std::size_t slots,
 
 }  // namespace
 
-LevelCost::LevelCost(const params::CkksParams& params, int level) {
+LevelCost::LevelCost(const ckks::Params& params, int level) {
   // Of the whole parameters, so that parts of them need the same keys.
   const auto& l = params.whole().level(params.whole_level(level));
   const auto q = static_cast<double>(l.primes.size());
@@ -200,7 +200,7 @@ int first_diagonal(const std::set<int>& indices, std::size_t slots) {
 
 namespace {
 
-BsgsPlan plan_minimum(const params::CkksParams& params, int level, std::size_t slots,
+BsgsPlan plan_minimum(const ckks::Params& params, int level, std::size_t slots,
                       const BlockDiagonals& diagonals, std::size_t inputs) {
   std::set<int> all;
   for (const auto& row : diagonals)
@@ -232,7 +232,7 @@ BsgsPlan plan_minimum(const params::CkksParams& params, int level, std::size_t s
 
 }  // namespace
 
-BsgsPlan plan_bsgs(const params::CkksParams& params, int level, std::size_t slots,
+BsgsPlan plan_bsgs(const ckks::Params& params, int level, std::size_t slots,
                    const BlockDiagonals& diagonals, const BsgsOptions& options) {
   const std::size_t inputs = diagonals.empty() ? 0 : diagonals[0].size();
   require<InvalidArgument>(inputs > 0, "a transform needs at least one input and one output");

@@ -29,7 +29,7 @@ struct LevelCost {
   double encode_q = 0;  // encoding a diagonal over Q ...
   double encode_qp = 0;  // ... over Q and P
 
-  LevelCost(const params::CkksParams& params, int level);
+  LevelCost(const ckks::Params& params, int level);
   double rotation() const { return hoist + product + 2 * mod_down; }
 };
 
@@ -76,7 +76,7 @@ struct BsgsOptions {
   std::optional<int> baby_step{};  // giants are multiples of it; empty: chosen
 };
 
-BsgsPlan plan_bsgs(const params::CkksParams& params, int level, std::size_t slots,
+BsgsPlan plan_bsgs(const ckks::Params& params, int level, std::size_t slots,
                    const BlockDiagonals& diagonals, const BsgsOptions& options = {});
 
 /// The index behind the widest gap of a set of diagonals, cyclically: counted from it they reach least

@@ -40,7 +40,7 @@ double cost_of(const std::vector<SlotSum::Step>& steps, const LevelCost& cost) {
 
 }  // namespace
 
-SlotSum::SlotSum(CkksParamsPtr params, std::size_t stride, std::size_t count, int level,
+SlotSum::SlotSum(ckks::ParamsPtr params, std::size_t stride, std::size_t count, int level,
                  int log_slots, int radix)
     : stride_(stride), count_(count), log_slots_(log_slots < 0 ? params->log_n() - 1 : log_slots) {
   require<InvalidArgument>(log_slots_ < params->log_n(), [&] {

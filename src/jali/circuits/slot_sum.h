@@ -21,7 +21,7 @@ class SlotSum {
 
   /// radix: 2, 4, or 8 addends a step, 2 needing the fewest keys; 0: the fastest at `level`.
   /// count * stride must not exceed the number of slots.
-  SlotSum(CkksParamsPtr params, std::size_t stride, std::size_t count, int level = -1,
+  SlotSum(ckks::ParamsPtr params, std::size_t stride, std::size_t count, int level = -1,
           int log_slots = -1, int radix = 0);
 
   std::vector<int> rotations() const;

@@ -18,7 +18,7 @@ namespace {
 // Scales are products of doubles: equal up to rounding.
 bool close(double a, double b) { return std::fabs(a / b - 1) < 0x1p-45; }
 
-double canonical(const Evaluator& e, int level) { return e.params()->level(level).scale; }
+double canonical(const Evaluator& e, int level) { return e.params()->scale(level); }
 
 bool pending(const Evaluator& e, const Ciphertext& a) {
   return a.scale > canonical(e, a.level) * std::sqrt(canonical(e, a.level));
@@ -38,7 +38,7 @@ bool pending(const Evaluator& e, const Ciphertext& a) {
   literal.log_n = 0;
   literal.dnum = 0;
   try {
-    advice += " gives log_n " + std::to_string(params::CkksParams::create(literal)->log_n());
+    advice += " gives log_n " + std::to_string(Params::create(literal)->log_n());
   } catch (const Error&) {
     advice += ", but no ring holds that at this scale: lower scale_bits";
   }

@@ -1,16 +1,13 @@
-// Many independent ciphertexts through one function, in batches that suit the machine (the API layer of
-// TensorFHE): a batch shares keys, twiddles and launches, until memory or the caches are full.
+// Many independent ciphertexts through one function, in batches that suit the machine: see ring/batching.h.
 #pragma once
 
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
-#include "jali/base/at_fork.h"
-#include "jali/base/turns.h"
 #include "jali/ckks/evaluator.h"
+#include "jali/ring/batching.h"
 
 namespace jali::ckks {
 
@@ -27,13 +24,7 @@ class Batcher {
  public:
   /// From a ciphertext of any batch to one of the same batch, on the evaluator's device.
   using Function = std::function<Ciphertext(const Ciphertext&)>;
-  /// What was measured: the least time a ciphertext took in such a batch, and its memory at the peak.
-  struct Point {
-    std::size_t batch = 1;
-    double seconds = 0;
-    std::size_t bytes = 0;
-    int runs = 0;
-  };
+  using Point = ring::Batching::Point;
 
   /// max_batch: 0 for as large as is good. memory: bytes that it may use; 0 for what is free.
   Batcher(std::shared_ptr<const Evaluator> evaluator, Function function, std::size_t max_batch = 0,
@@ -45,21 +36,13 @@ class Batcher {
   std::vector<Ciphertext> run(std::span<const Ciphertext* const> inputs);
 
   /// The batch in use; 0 before anything was measured.
-  std::size_t batch() const;
-  std::vector<Point> curve() const;
+  std::size_t batch() const { return batching_.batch(); }
+  std::vector<Point> curve() const { return batching_.curve(); }
 
  private:
-  Point& at(std::size_t batch);
-  std::size_t choose(std::size_t waiting) const;
-  void run_batch(std::span<const Ciphertext* const> inputs, std::vector<Ciphertext>& out);
-
   const std::shared_ptr<const Evaluator> evaluator_;
   const Function function_;
-  const std::size_t max_batch_, memory_;
-  std::size_t limit_;  // no batch above it is tried
-  std::vector<Point> curve_;  // by batch
-  Turns turns_;  // at run
-  mutable ForkSafe<std::mutex> mutex_;  // of curve_, which only a run changes
+  ring::Batching batching_;
 };
 
 }  // namespace jali::ckks

@@ -55,7 +55,7 @@ double largest_modulus(std::span<const Complex> values) {
 
 }  // namespace
 
-Encoder::Encoder(CkksParamsPtr params, std::shared_ptr<const ring::Ring> ring)
+Encoder::Encoder(ParamsPtr params, std::shared_ptr<const ring::Ring> ring)
     : params_(std::move(params)), ring_(std::move(ring)), embedding_(params_->slots()) {}
 
 ring::Poly Encoder::encode_over(std::span<const Complex> values, std::size_t batch,

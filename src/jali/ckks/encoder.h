@@ -13,7 +13,7 @@ namespace jali::ckks {
 
 class Encoder {
  public:
-  Encoder(CkksParamsPtr params, std::shared_ptr<const ring::Ring> ring);
+  Encoder(ParamsPtr params, std::shared_ptr<const ring::Ring> ring);
 
   /// values: batch vectors of `count` numbers, one after the other. count <= N/2; the vector is padded
   /// with zeros to 2^log_slots (log_slots < 0: the full N/2). Fewer slots than N/2 are packed
@@ -33,7 +33,7 @@ class Encoder {
   std::vector<std::complex<double>> decode(Plaintext&& plaintext) const;
 
  private:
-  CkksParamsPtr params_;
+  ParamsPtr params_;
   std::shared_ptr<const ring::Ring> ring_;
   backend::Embedding embedding_;
 };

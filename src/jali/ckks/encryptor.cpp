@@ -39,8 +39,8 @@ params::Lineage fresh_lineage() {
   return params::lineage_of(root);
 }
 
-void check_same(const CkksParamsPtr& a, const CkksParamsPtr& b) {
-  require<ParamsMismatch>(a == b || a->hash() == b->hash(),
+void check_same(const rlwe::Params& a, const rlwe::Params& b) {
+  require<ParamsMismatch>(&a == &b || a.hash() == b.hash(),
                           "the plaintext and the key belong to different parameters");
 }
 
@@ -69,7 +69,7 @@ PublicEncryptor::PublicEncryptor(std::shared_ptr<const rlwe::PublicKey> pk,
 
 Ciphertext PublicEncryptor::encrypt(const Plaintext& plaintext, const params::Declared& declared) {
   check_declared(plaintext.peak, declared);
-  check_same(plaintext.params, pk_->params);
+  check_same(*plaintext.params, *pk_->params);
   const auto& ops = ring_->ops();
   const auto primes = plaintext.poly.primes();
   const std::size_t batch = plaintext.poly.batch();

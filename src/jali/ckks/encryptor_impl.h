@@ -22,6 +22,6 @@ Ciphertext shell(const Plaintext& plaintext);
 params::Lineage fresh_lineage();
 
 /// Throws ParamsMismatch unless a plaintext (or ciphertext) and a key have the same parameters.
-void check_same(const CkksParamsPtr& a, const CkksParamsPtr& b);
+void check_same(const rlwe::Params& a, const rlwe::Params& b);
 
 }  // namespace jali::ckks

@@ -24,8 +24,8 @@ std::unique_ptr<backend::Ops> make_engine(backend::Config config, std::string de
   return backend::make_cpu_ops(std::move(config));
 }
 
-std::shared_ptr<const ring::Ring> make_ring(const params::CkksParams& params,
-                                            const std::string& device, int threads,
+std::shared_ptr<const ring::Ring> make_ring(const Params& params, const std::string& device,
+                                            int threads,
                                             std::map<std::string, std::string> variants,
                                             Checkpoint checkpoint) {
   backend::Config config;

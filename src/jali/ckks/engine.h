@@ -16,8 +16,8 @@ namespace jali::ckks {
 /// Throws NoDevice for a device that this build or machine lacks.
 std::unique_ptr<backend::Ops> make_engine(backend::Config config, std::string device);
 /// The same for the primes of params. threads >= 1, for the CPU; variants: see backend::Config; checkpoint: see ring::Ring.
-std::shared_ptr<const ring::Ring> make_ring(const params::CkksParams& params,
-                                            const std::string& device = "cpu", int threads = 1,
+std::shared_ptr<const ring::Ring> make_ring(const Params& params, const std::string& device = "cpu",
+                                            int threads = 1,
                                             std::map<std::string, std::string> variants = {},
                                             Checkpoint checkpoint = {});
 

@@ -10,7 +10,7 @@
 
 namespace jali::ckks {
 
-Evaluator::Impl::Impl(CkksParamsPtr p, std::shared_ptr<const ring::Ring> r,
+Evaluator::Impl::Impl(ParamsPtr p, std::shared_ptr<const ring::Ring> r,
                       std::shared_ptr<const ExpandedKeys> k)
     : params(std::move(p)),
       ring(std::move(r)),
@@ -27,8 +27,7 @@ Evaluator::Impl::Impl(CkksParamsPtr p, std::shared_ptr<const ring::Ring> r,
   imaginary_unit = std::move(i_poly);
 }
 
-static std::shared_ptr<const ExpandedKeys> expanded(const params::CkksParams& params,
-                                                    const ring::Ring& ring,
+static std::shared_ptr<const ExpandedKeys> expanded(const Params& params, const ring::Ring& ring,
                                                     const rlwe::EvaluationKeys* keys) {
   auto out = std::make_shared<ExpandedKeys>();
   if (keys == nullptr) return out;
@@ -152,23 +151,23 @@ void Evaluator::Impl::require_scale(double scale, int level) const {
   });
 }
 
-Evaluator::Evaluator(CkksParamsPtr params, std::shared_ptr<const ring::Ring> ring,
+Evaluator::Evaluator(ParamsPtr params, std::shared_ptr<const ring::Ring> ring,
                      std::shared_ptr<const rlwe::EvaluationKeys> keys)
     : impl_(std::make_unique<Impl>(params, ring, expanded(*params, *ring, keys.get()))) {}
 
-static CkksParamsPtr checked_part(CkksParamsPtr part, const params::CkksParams& of) {
+static ParamsPtr checked_part(ParamsPtr part, const Params& of) {
   require<ParamsMismatch>(part != nullptr && part->whole().hash() == of.hash(),
                           "these are no part of the evaluator's parameters");
   return part;
 }
 
-Evaluator::Evaluator(CkksParamsPtr part, const Evaluator& whole)
+Evaluator::Evaluator(ParamsPtr part, const Evaluator& whole)
     : impl_(std::make_unique<Impl>(checked_part(std::move(part), *whole.impl_->params),
                                    whole.impl_->ring, whole.impl_->keys)) {}
 
 Evaluator::~Evaluator() = default;
 
-const CkksParamsPtr& Evaluator::params() const { return impl_->params; }
+const ParamsPtr& Evaluator::params() const { return impl_->params; }
 const std::shared_ptr<const ring::Ring>& Evaluator::ring() const { return impl_->ring; }
 const Encoder& Evaluator::encoder() const { return impl_->encoder; }
 const params::NoiseModel& Evaluator::noise() const { return impl_->noise; }

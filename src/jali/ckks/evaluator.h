@@ -34,7 +34,7 @@ struct Rotation {
 /// A ciphertext over Q_level * P, before division by P: sums of rotations need one division only
 /// (double hoisting).
 struct Extended {
-  CkksParamsPtr params;
+  ParamsPtr params;
   ring::Poly c0, c1;  // over the level's primes, then P; carry a factor P
   int level = 0;
   double scale = 1;
@@ -62,13 +62,13 @@ struct Combination {
 /// equal (drop_to brings one down), scales equal to within 2^-20 relative; violations throw.
 class Evaluator {
  public:
-  Evaluator(CkksParamsPtr params, std::shared_ptr<const ring::Ring> ring,
+  Evaluator(ParamsPtr params, std::shared_ptr<const ring::Ring> ring,
             std::shared_ptr<const rlwe::EvaluationKeys> keys);
   /// For parameters that with_depth made of `whole`'s, with its keys and engine.
-  Evaluator(CkksParamsPtr part, const Evaluator& whole);
+  Evaluator(ParamsPtr part, const Evaluator& whole);
   ~Evaluator();
 
-  const CkksParamsPtr& params() const;
+  const ParamsPtr& params() const;
   const std::shared_ptr<const ring::Ring>& ring() const;
   const Encoder& encoder() const;
   const params::NoiseModel& noise() const;

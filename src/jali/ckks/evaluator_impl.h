@@ -18,7 +18,7 @@ struct Encapsulation {
   ring::Poly dense_b, dense_a;    // over all primes
 };
 
-Encapsulation expand_encapsulation(const ring::Ring& ring, const params::CkksParams& params,
+Encapsulation expand_encapsulation(const ring::Ring& ring, const Params& params,
                                    const rlwe::EncapsulationKeys& keys);
 
 /// Keys as the engine reads them; evaluators of parts of some parameters share those of the whole.
@@ -29,7 +29,7 @@ struct ExpandedKeys {
 };
 
 struct Evaluator::Impl {
-  CkksParamsPtr params;
+  ParamsPtr params;
   std::shared_ptr<const ring::Ring> ring;
   Encoder encoder;
   params::NoiseModel noise;
@@ -37,7 +37,7 @@ struct Evaluator::Impl {
   std::shared_ptr<const ExpandedKeys> keys;
   ring::Poly imaginary_unit;  // X^(N/2) over all q primes, NTT form
 
-  Impl(CkksParamsPtr p, std::shared_ptr<const ring::Ring> r, std::shared_ptr<const ExpandedKeys> k);
+  Impl(ParamsPtr p, std::shared_ptr<const ring::Ring> r, std::shared_ptr<const ExpandedKeys> k);
 
   /// Keys that serve `level`.
   const rlwe::ExpandedKey& galois_key(std::uint64_t element, int level) const;
@@ -73,7 +73,7 @@ struct Evaluator::Impl {
   /// Q_from / Q_to as a number.
   double ratio(int from, int to) const {
     double product = 1;
-    for (int l = from; l > to; --l) product *= params->level(l).ratio;
+    for (int l = from; l > to; --l) product *= params->ratio(l);
     return product;
   }
 

@@ -22,12 +22,11 @@ constexpr double kRounding = 1 + 0x1p-30;
 
 Program::Program(std::shared_ptr<const Evaluator> evaluator, CiphertextFunction function,
                  std::span<const Ciphertext* const> examples)
-    : evaluator_(std::move(evaluator)),
-      function_(std::move(function)),
-      turns_("this captured function", evaluator_->ring()->checkpoint()) {
+    : evaluator_(std::move(evaluator)), function_(std::move(function)) {
   for (const Ciphertext* example : examples) inputs_.push_back(evaluator_->bring(*example));
-  captured_ =
-      evaluator_->ring()->ops().capture([this] { outputs_ = function_(std::as_const(inputs_)); });
+  recording_ =
+      std::make_unique<ring::Recording>(evaluator_->ring(), "this captured function",
+                                        [this] { outputs_ = function_(std::as_const(inputs_)); });
   for (const Ciphertext& a : outputs_) {
     require<InvalidArgument>(
         !a.parts.empty() && evaluator_->is_here(a),
@@ -73,7 +72,7 @@ void Program::check(std::size_t index, const Ciphertext& input) const {
 }
 
 std::size_t Program::bytes() const {
-  std::size_t total = captured_->bytes();
+  std::size_t total = recording_->bytes();
   for (const Ciphertext& input : inputs_) {
     for (const auto& part : input.parts) total += part.bytes();
   }
@@ -86,20 +85,21 @@ std::vector<Ciphertext> Program::run(std::span<const Ciphertext* const> inputs) 
            std::to_string(inputs.size());
   });
   for (std::size_t i = 0; i < inputs.size(); ++i) check(i, *inputs[i]);
-  const Turns::Turn turn = turns_.take();
+  std::vector<ring::Recording::Input> blocks;
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     for (std::size_t part = 0; part < inputs_[i].parts.size(); ++part) {
-      evaluator_->ring()->place(inputs_[i].parts[part].data(), inputs[i]->parts[part]);
+      blocks.push_back({&inputs_[i].parts[part], &inputs[i]->parts[part]});
     }
   }
-  captured_->run();
-  std::vector<Ciphertext> out;
   const bool derived =
       std::ranges::all_of(inputs, [](const Ciphertext* x) { return x->estimate.derived; });
-  for (const Ciphertext& a : outputs_) {
-    out.push_back(evaluator_->copy(a));
-    out.back().estimate.derived = derived && a.estimate.derived;
-  }
+  std::vector<Ciphertext> out;
+  recording_->run(blocks, [&] {
+    for (const Ciphertext& a : outputs_) {
+      out.push_back(evaluator_->copy(a));
+      out.back().estimate.derived = derived && a.estimate.derived;
+    }
+  });
   return out;
 }
 

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "jali/base/turns.h"
 #include "jali/ckks/evaluator.h"
+#include "jali/ring/recording.h"
 
 namespace jali::ckks {
 
@@ -41,9 +41,8 @@ class Program {
 
   const std::shared_ptr<const Evaluator> evaluator_;
   const CiphertextFunction function_;
-  Turns turns_;
-  std::vector<Ciphertext> inputs_, outputs_;  // the blocks that the graph reads and writes
-  std::unique_ptr<backend::Captured> captured_;
+  std::vector<Ciphertext> inputs_, outputs_;  // the blocks that the recording reads and writes
+  std::unique_ptr<ring::Recording> recording_;
 };
 
 }  // namespace jali::ckks

@@ -29,7 +29,7 @@ Poly lift(const ring::Ring& ring, const Poly& x, std::span<const PrimeIndex> pri
 
 }  // namespace
 
-Encapsulation expand_encapsulation(const ring::Ring& ring, const params::CkksParams& params,
+Encapsulation expand_encapsulation(const ring::Ring& ring, const Params& params,
                                    const rlwe::EncapsulationKeys& keys) {
   Encapsulation out;
   out.sparse_b = ring.import(keys.to_sparse);

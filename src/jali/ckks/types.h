@@ -13,12 +13,11 @@
 
 namespace jali::ckks {
 
-using params::CkksParamsPtr;
 using params::Estimate;
 
 /// An encoded vector: integers, scale times the message after the inverse embedding.
 struct Plaintext {
-  CkksParamsPtr params;
+  ParamsPtr params;
   ring::Poly poly;    // NTT form over the primes of `level`, in memory that is wiped
   int level = 0;
   double scale = 1;
@@ -38,7 +37,7 @@ struct Packing {
 
 /// parts[0] + parts[1] s (+ parts[2] s^2) = scale * message + error, modulo the primes of `level`.
 struct Ciphertext {
-  CkksParamsPtr params;
+  ParamsPtr params;
   std::vector<ring::Poly> parts;  // 2, or 3 before relinearisation; NTT form
   int level = 0;
   double scale = 1;

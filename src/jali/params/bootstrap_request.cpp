@@ -64,7 +64,7 @@ double application_bits(const BootstrapRequest& request) {
 
 }  // namespace
 
-CkksLiteral bootstrap_literal(const BootstrapRequest& request, int log_n) {
+ckks::Literal bootstrap_literal(const BootstrapRequest& request, int log_n) {
   double p = application_bits(request);
   const double n = static_cast<double>(std::size_t{1} << log_n);
   const bool raise_first = request.order == BootstrapOrder::raise_first;
@@ -74,7 +74,7 @@ CkksLiteral bootstrap_literal(const BootstrapRequest& request, int log_n) {
   // Errors of the coefficients add up in a slot; with slots_first the reduction acts on the slots.
   const double sum = raise_first ? log_n / 2.0 : 0.5;
 
-  CkksLiteral l;
+  ckks::Literal l;
   l.name = request.name;
   l.security = request.security;
   l.word = request.word;
@@ -158,10 +158,11 @@ namespace {
 
 /// Where primes of whole words are few, q_0 is larger than was asked for. Coefficients to slots starts at this scale and
 /// takes as many bits more (of 32-bit words boot_levels does so).
-CkksParamsPtr created(CkksLiteral literal, double precision_bits, const Checkpoint& checkpoint) {
+ckks::ParamsPtr created(ckks::Literal literal, double precision_bits,
+                        const Checkpoint& checkpoint) {
   BootstrapLiteral& b = *literal.bootstrap;
   const double wanted = b.cts_bits;
-  CkksParamsPtr params = CkksParams::create(literal, checkpoint);
+  ckks::ParamsPtr params = ckks::Params::create(literal, checkpoint);
   // More bits may be made of other primes, and q_0 with them.
   double given = 1;
   for (int tries = 0; tries < 4 && params->word() != Word::w32; ++tries) {
@@ -169,11 +170,11 @@ CkksParamsPtr created(CkksLiteral literal, double precision_bits, const Checkpoi
     if (surplus <= given) break;
     given = surplus;
     b.cts_bits = std::min(tenths(wanted + surplus / b.cts_levels), 120.0);
-    params = CkksParams::create(literal, checkpoint);
+    params = ckks::Params::create(literal, checkpoint);
   }
   // P' is of primes that are there, and may be two bits below q_0. Raised first, its key's noise meets in slots: where
   // that shows, a level of slots to coefficients has the prime for it, three bits above q_0.
-  const auto entered = [](const CkksParams& of) {
+  const auto entered = [](const ckks::Params& of) {
     const double scale = of.level(0).log_q - of.bootstrap()->ratio_bits;
     const NoiseModel noise(of);
     return noise.precision_bits({noise.encapsulation().variance, 1}, std::exp2(scale));
@@ -181,9 +182,9 @@ CkksParamsPtr created(CkksLiteral literal, double precision_bits, const Checkpoi
   if (b.order == BootstrapOrder::raise_first && params->word() != Word::w32 &&
       entered(*params) < precision_bits + 1) {
     b.stc_bits = std::max(b.stc_bits, tenths(params->level(0).log_q + 3));
-    const auto other = [&]() -> CkksParamsPtr {
+    const auto other = [&]() -> ckks::ParamsPtr {
       try {
-        return CkksParams::create(literal, checkpoint);
+        return ckks::Params::create(literal, checkpoint);
       } catch (const Error&) {
         return nullptr;  // no room for it, or no prime: the estimate says what is left
       }
@@ -195,7 +196,8 @@ CkksParamsPtr created(CkksLiteral literal, double precision_bits, const Checkpoi
 
 }  // namespace
 
-CkksParamsPtr create_with_bootstrap(const BootstrapRequest& request, const Checkpoint& checkpoint) {
+ckks::ParamsPtr create_with_bootstrap(const BootstrapRequest& request,
+                                      const Checkpoint& checkpoint) {
   require<InvalidArgument>(request.iterations >= 1 && request.iterations <= 4,
                            "iterations must be 1 to 4");
   const int most_bits = std::min(30 * request.iterations + 2, kMostPrecision);

@@ -28,10 +28,10 @@ struct BootstrapRequest {
 /// standard deviation of the error's real part is at most 2^-precision_bits on random vectors, and what
 /// the sine is off stays below that for every vector. Throws InsecureParams or InvalidArgument, saying
 /// what would fit; also where scale_bits cannot hold the precision.
-CkksParamsPtr create_with_bootstrap(const BootstrapRequest& request,
-                                    const Checkpoint& checkpoint = {});
+ckks::ParamsPtr create_with_bootstrap(const BootstrapRequest& request,
+                                      const Checkpoint& checkpoint = {});
 
 /// The literal for a ring, before any prime is chosen.
-CkksLiteral bootstrap_literal(const BootstrapRequest& request, int log_n);
+ckks::Literal bootstrap_literal(const BootstrapRequest& request, int log_n);
 
 }  // namespace jali::params

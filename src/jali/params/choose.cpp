@@ -27,7 +27,7 @@ std::string number(double x) {
   return buffer;
 }
 
-void check_ranges(const CkksLiteral& l) {
+void check_ranges(const ckks::Literal& l) {
   require<InvalidArgument>(
       is_name(l.name), "the name must be UTF-8 without control characters: use letters and digits");
   require<InvalidArgument>(l.depth >= 0 && l.depth <= 200, [&] {
@@ -59,7 +59,7 @@ void check_ranges(const CkksLiteral& l) {
 
 bool one_of(int x, std::initializer_list<int> list) { return std::ranges::count(list, x) != 0; }
 
-void check_bootstrap(const CkksLiteral& l) {
+void check_bootstrap(const ckks::Literal& l) {
   if (!l.bootstrap) return;
   const BootstrapLiteral& b = *l.bootstrap;
   require<InvalidArgument>(
@@ -113,7 +113,8 @@ void check_bootstrap(const CkksLiteral& l) {
 /// Finds parameters of one ring and word, or what they would take.
 class Attempt {
  public:
-  Attempt(const CkksLiteral& l, int log_n, Word word, double max_bits, const Checkpoint& checkpoint)
+  Attempt(const ckks::Literal& l, int log_n, Word word, double max_bits,
+          const Checkpoint& checkpoint)
       : literal_(l),
         checkpoint_(checkpoint),
         request_{word, log_n, l.depth, l.scale_bits, l.integer_bits},
@@ -263,7 +264,7 @@ class Attempt {
     return best;
   }
 
-  CkksLiteral literal_;
+  ckks::Literal literal_;
   Checkpoint checkpoint_;
   LevelRequest request_;
   double max_bits_;
@@ -276,23 +277,23 @@ class Attempt {
   std::size_t fewest_limbs_ = 0;
 };
 
-double bound(const CkksLiteral& l, int log_n) {
+double bound(const ckks::Literal& l, int log_n) {
   return l.security == 0 ? kUnbounded : max_log_qp(log_n, l.security);
 }
 
 /// Bits of Q, nearly.
-double q_bits(const CkksLiteral& l) {
+double q_bits(const ckks::Literal& l) {
   return l.integer_bits + (l.depth + 1) * l.scale_bits + (l.bootstrap ? l.bootstrap->bits() : 0);
 }
 
 /// Cheap necessary condition: Q, and a P not smaller than the largest prime.
-bool hopeless(const CkksLiteral& l, int log_n) {
+bool hopeless(const ckks::Literal& l, int log_n) {
   return q_bits(l) - kLevel0Slack - kMaxDrift > bound(l, log_n);
 }
 
 /// The words to try, best first. One prime a level is fastest, so w52 serves scales up to 50 bits
 /// and w64 those above.
-std::vector<Word> words(const CkksLiteral& l) {
+std::vector<Word> words(const ckks::Literal& l) {
   if (l.word) return {*l.word};
   if (l.scale_bits <= word_prime_bits(Word::w52)) return {Word::w52, Word::w64};
   return {Word::w64};
@@ -306,7 +307,7 @@ struct Outcome {
   std::size_t limbs = 0;
 };
 
-Outcome search(const CkksLiteral& l, const Checkpoint& checkpoint) {
+Outcome search(const ckks::Literal& l, const Checkpoint& checkpoint) {
   Outcome outcome;
   const int low = l.log_n != 0 ? l.log_n : kMinLogN;
   const int high = l.log_n != 0 ? l.log_n : kMaxLogN;
@@ -344,7 +345,7 @@ Outcome search(const CkksLiteral& l, const Checkpoint& checkpoint) {
 }
 
 /// Why nothing serves `l`, and what would.
-[[noreturn]] void refuse(const CkksLiteral& l, const Outcome& outcome,
+[[noreturn]] void refuse(const ckks::Literal& l, const Outcome& outcome,
                          const Checkpoint& checkpoint) {
   const int log_n = l.log_n != 0 ? l.log_n : kMaxLogN;
   const double max_bits = bound(l, log_n);
@@ -359,7 +360,7 @@ Outcome search(const CkksLiteral& l, const Checkpoint& checkpoint) {
   if (outcome.tried && !outcome.has_levels) {
     std::string ways;
     for (Word word : {Word::w52, Word::w64}) {
-      CkksLiteral other = l;
+      ckks::Literal other = l;
       other.word = word;
       if (search(other, checkpoint).choice)
         ways += "word=\"" + std::string(word_name(word)) + "\" or ";
@@ -378,7 +379,7 @@ Outcome search(const CkksLiteral& l, const Checkpoint& checkpoint) {
   std::string message = "the circuit needs more than is secure: depth " + std::to_string(l.depth) +
                         " at scale_bits " + scale;
   if (l.dnum != 0) {
-    CkksLiteral free_digits = l;
+    ckks::Literal free_digits = l;
     free_digits.dnum = 0;
     if (auto fits = search(free_digits, checkpoint).choice) {
       throw InsecureParams("with dnum " + std::to_string(l.dnum) +
@@ -396,18 +397,18 @@ Outcome search(const CkksLiteral& l, const Checkpoint& checkpoint) {
              std::to_string(l.security) + ": ";
   std::vector<std::string> ways;
   if (l.log_n != 0) {
-    CkksLiteral free = l;
+    ckks::Literal free = l;
     free.log_n = 0;
     if (auto fits = search(free, checkpoint).choice) {
       ways.push_back("leave log_n out (gives " + std::to_string(fits->log_n) + ")");
     }
   }
   // Not worth a search: Q and one prime of the scale's size exceed the bound.
-  const auto plausible = [&](const CkksLiteral& c) {
+  const auto plausible = [&](const ckks::Literal& c) {
     return q_bits(c) + c.scale_bits - 1 <= max_bits;
   };
   for (int s = static_cast<int>(std::ceil(l.scale_bits)) - 1; s >= 20; --s) {
-    CkksLiteral smaller = l;
+    ckks::Literal smaller = l;
     smaller.scale_bits = s;
     if (plausible(smaller) && search(smaller, checkpoint).choice) {
       ways.push_back("use scale_bits <= " + number(s));
@@ -415,7 +416,7 @@ Outcome search(const CkksLiteral& l, const Checkpoint& checkpoint) {
     }
   }
   for (int depth = l.depth - 1; depth >= 0; --depth) {
-    CkksLiteral smaller = l;
+    ckks::Literal smaller = l;
     smaller.depth = depth;
     if (plausible(smaller) && search(smaller, checkpoint).choice) {
       ways.push_back("use depth <= " + std::to_string(depth));
@@ -429,7 +430,7 @@ Outcome search(const CkksLiteral& l, const Checkpoint& checkpoint) {
 
 }  // namespace
 
-Choice choose(const CkksLiteral& literal, const Checkpoint& checkpoint) {
+Choice choose(const ckks::Literal& literal, const Checkpoint& checkpoint) {
   check_ranges(literal);
   check_bootstrap(literal);
   Outcome outcome = search(literal, checkpoint);
@@ -437,7 +438,7 @@ Choice choose(const CkksLiteral& literal, const Checkpoint& checkpoint) {
   return std::move(*outcome.choice);
 }
 
-Choice choose_written(const CkksLiteral& literal, std::optional<PlanNumbers> plan, bool search) {
+Choice choose_written(const ckks::Literal& literal, std::optional<PlanNumbers> plan, bool search) {
   check_ranges(literal);
   check_bootstrap(literal);
   require<InvalidArgument>(literal.log_n != 0 && literal.word && literal.dnum != 0,

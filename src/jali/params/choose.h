@@ -13,15 +13,15 @@ struct Choice {
   Word word = Word::w64;
   LevelTable table;
   Gadget gadget;
-  std::optional<PlanNumbers> plan;  // CkksParams::plan
+  std::optional<PlanNumbers> plan;  // ckks::Params::plan
 };
 
 /// The smallest ring that the security table allows and the word that serves it best, or those that
 /// the literal asks for. Throws InvalidArgument or InsecureParams with what would fit; finding that out may take
 /// seconds, in which `checkpoint` is called.
-Choice choose(const CkksLiteral& literal, const Checkpoint& checkpoint = {});
+Choice choose(const ckks::Literal& literal, const Checkpoint& checkpoint = {});
 
-/// See CkksParams::create_written.
-Choice choose_written(const CkksLiteral& literal, std::optional<PlanNumbers> plan, bool search);
+/// See ckks::Params::create_written.
+Choice choose_written(const ckks::Literal& literal, std::optional<PlanNumbers> plan, bool search);
 
 }  // namespace jali::params

@@ -14,30 +14,15 @@
 #include "jali/params/real.h"
 #include "jali/params/security.h"
 
-namespace jali::params {
+namespace jali::ckks {
 
-struct CkksParamsBuilder {
-  static std::shared_ptr<const CkksParams> build(const CkksLiteral& literal, const Choice& choice);
+using namespace params;
+
+struct ParamsBuilder {
+  static ParamsPtr build(const Literal& literal, const Choice& choice);
 };
 
 namespace {
-
-constexpr std::size_t kSeedBytes = 32;
-
-/// Digits of one level: the digits of the key that hold any of its primes.
-void fill_digits(Level& level, const std::vector<std::size_t>& digit_begin) {
-  std::size_t d = 0;
-  std::size_t previous = digit_begin.size();
-  for (PrimeIndex i : level.primes) {
-    while (i >= digit_begin[d + 1]) ++d;
-    if (d != previous) {
-      level.digit_ids.push_back(static_cast<std::uint32_t>(d));
-      level.digit_limbs.push_back(0);
-      previous = d;
-    }
-    ++level.digit_limbs.back();
-  }
-}
 
 /// Canonical bytes: every number as 8 bytes, little end first; vectors after their length.
 class Canonical {
@@ -57,85 +42,44 @@ class Canonical {
   std::vector<std::uint8_t> bytes_;
 };
 
-}  // namespace
+/// The sparse secret's own key, at its own modulus.
+void check_sparse(const Literal& literal, int log_n, const LevelTable& table) {
+  if (!literal.bootstrap || literal.security == 0) return;
+  std::vector<std::uint64_t> small;
+  for (PrimeIndex i : table.levels[0]) small.push_back(table.q[i]);
+  for (PrimeIndex i : table.sparse_p) small.push_back(table.q[i]);
+  const double most = max_log_sparse_modulus(log_n, literal.bootstrap->weight);
+  require<InsecureParams>(
+      literal.security == 128 && product_bits(small) <= static_cast<int>(most), [&] {
+        return "a sparse secret of weight " + std::to_string(literal.bootstrap->weight) +
+               " would be used at a modulus of " + std::to_string(product_bits(small)) +
+               " bits, and at log_n " + std::to_string(log_n) + " and security " +
+               std::to_string(literal.security) + " there is a figure for " +
+               std::to_string(literal.security == 128 ? static_cast<int>(most) : 0) +
+               ": use log_n >= 15, weight >= 32, security 128, and fewer integer_bits";
+      });
+}
 
-std::shared_ptr<const CkksParams> CkksParamsBuilder::build(const CkksLiteral& literal,
-                                                           const Choice& choice) {
-  const auto& [chosen_log_n, word, table, gadget, plan] = choice;
-  const int log_n = chosen_log_n;  // lambdas of C++20 in older Clang capture no bindings
-  std::shared_ptr<CkksParams> params(new CkksParams);
-  params->literal_ = literal;
-  params->literal_.integer_bits += 0.0;  // -0 is 0
-  params->literal_.log_n = log_n;
-  params->literal_.word = word;
-  params->literal_.dnum = static_cast<int>(gadget.dnum());
-  params->plan_ = plan;
-  params->log_n_ = log_n;
-  params->word_ = word;
-  params->q_count_ = table.q.size();
-  params->primes_ = table.q;
-  params->primes_.insert(params->primes_.end(), gadget.p.begin(), gadget.p.end());
-  for (std::size_t i = 0; i < params->primes_.size(); ++i) {
-    params->indices_.push_back(static_cast<PrimeIndex>(i));
-  }
-  params->digit_begin_ = gadget.digit_begin;
-  params->drift_ = table.drift;
-  params->log_q_ = log2_product(table.q);
-  params->log_p_ = log2_product(gadget.p);
-  params->error_std_ = std::sqrt(kErrorVariance);
-  for (std::size_t l = 0; l < table.levels.size(); ++l) {
-    Level& level = params->levels_.emplace_back();
-    level.primes = table.levels[l];
-    level.scale = table.scale[l];
-    for (PrimeIndex i : level.primes) {
-      level.log_q += portable_log2(static_cast<double>(table.q[i]));
-    }
-    if (static_cast<int>(l) > literal.depth) {
-      level.ratio = modulus_ratio(table.q, table.levels[l], table.levels[l - 1]);
-    } else if (l > 0) {
-      // By the recursion of the canonical scales, so that products rescale to them exactly.
-      level.ratio = level.scale / table.scale[l - 1] * level.scale;
-    }
-    fill_digits(level, gadget.digit_begin);
-  }
-  params->sparse_p_ = table.sparse_p;
-
-  // The decision, on integers: whatever chose the primes, nothing insecure leaves here unnamed.
-  params->security_ = granted_security(params->primes_, log_n);
-  require<InsecureParams>(params->security_ >= literal.security,
-                          "the moduli chosen exceed the security table: please report");
-
-  if (literal.bootstrap && literal.security > 0) {
-    // The sparse secret's own key, at its own modulus.
-    std::vector<std::uint64_t> small;
-    for (PrimeIndex i : table.levels[0]) small.push_back(table.q[i]);
-    for (PrimeIndex i : table.sparse_p) small.push_back(table.q[i]);
-    const double most = max_log_sparse_modulus(log_n, literal.bootstrap->weight);
-    require<InsecureParams>(
-        literal.security == 128 && product_bits(small) <= static_cast<int>(most), [&] {
-          return "a sparse secret of weight " + std::to_string(literal.bootstrap->weight) +
-                 " would be used at a modulus of " + std::to_string(product_bits(small)) +
-                 " bits, and at log_n " + std::to_string(log_n) + " and security " +
-                 std::to_string(literal.security) + " there is a figure for " +
-                 std::to_string(literal.security == 128 ? static_cast<int>(most) : 0) +
-                 ": use log_n >= 15, weight >= 32, security 128, and fewer integer_bits";
-        });
-  }
-
+/// SHA-256 of everything that computation depends on (not of the name).
+rlwe::ParamsHash hash_of(const Literal& literal, const rlwe::ParamsSpec& spec,
+                         const std::vector<double>& scales) {
   Canonical bytes;
   bytes.put(std::uint64_t{1});  // version of this list
-  bytes.put(static_cast<std::uint64_t>(log_n));
-  bytes.put(static_cast<std::uint64_t>(word));
+  bytes.put(static_cast<std::uint64_t>(spec.log_n));
+  bytes.put(static_cast<std::uint64_t>(spec.word));
   bytes.put(literal.scale_bits);
-  bytes.put(params->literal_.integer_bits);
-  bytes.put(params->error_std_ * params->error_std_);
-  bytes.put(static_cast<std::uint64_t>(params->q_count_));
-  bytes.put(params->primes_);
-  bytes.put(params->digit_begin_);
-  bytes.put(static_cast<std::uint64_t>(params->levels_.size()));
-  for (const Level& level : params->levels_) {
-    bytes.put(level.primes);
-    bytes.put(level.scale);
+  bytes.put(literal.integer_bits);
+  const double std = std::sqrt(rlwe::kErrorVariance);
+  bytes.put(std * std);
+  bytes.put(static_cast<std::uint64_t>(spec.q.size()));
+  std::vector<std::uint64_t> primes = spec.q;
+  primes.insert(primes.end(), spec.p.begin(), spec.p.end());
+  bytes.put(primes);
+  bytes.put(spec.digit_begin);
+  bytes.put(static_cast<std::uint64_t>(spec.levels.size()));
+  for (std::size_t l = 0; l < spec.levels.size(); ++l) {
+    bytes.put(spec.levels[l]);
+    bytes.put(scales[l]);
   }
   if (const auto& b = literal.bootstrap) {
     bytes.put(static_cast<std::uint64_t>(literal.depth));
@@ -146,28 +90,63 @@ std::shared_ptr<const CkksParams> CkksParamsBuilder::build(const CkksLiteral& li
     }
     bytes.put(b->ratio_bits);
     if (b->head_bits != 0) bytes.put(static_cast<std::uint64_t>(b->head_bits));
-    bytes.put(params->sparse_p_);
+    bytes.put(spec.sparse_p);
   }
-  params->hash_ = bytes.digest();
+  return bytes.digest();
+}
+
+}  // namespace
+
+ParamsPtr ParamsBuilder::build(const Literal& asked, const Choice& choice) {
+  const LevelTable& table = choice.table;
+  Literal literal = asked;
+  literal.integer_bits += 0.0;  // -0 is 0
+  literal.log_n = choice.log_n;
+  literal.word = choice.word;
+  literal.dnum = static_cast<int>(choice.gadget.dnum());
+  rlwe::ParamsSpec spec;
+  spec.log_n = choice.log_n;
+  spec.word = choice.word;
+  spec.q = table.q;
+  spec.p = choice.gadget.p;
+  spec.levels = table.levels;
+  spec.digit_begin = choice.gadget.digit_begin;
+  spec.sparse_weight = literal.bootstrap ? literal.bootstrap->weight : 0;
+  spec.sparse_p = table.sparse_p;
+  spec.security = literal.security;
+  spec.hash = hash_of(literal, spec, table.scale);
+  std::shared_ptr<Params> params(new Params(spec));
+  check_sparse(literal, choice.log_n, table);
+  params->literal_ = std::move(literal);
+  params->plan_ = choice.plan;
+  params->drift_ = table.drift;
+  for (std::size_t l = 0; l < table.levels.size(); ++l) {
+    auto& [scale, ratio] = params->scales_.emplace_back();
+    scale = table.scale[l];
+    if (static_cast<int>(l) > asked.depth) {
+      ratio = modulus_ratio(table.q, table.levels[l], table.levels[l - 1]);
+    } else if (l > 0) {
+      // By the recursion of the canonical scales, so that products rescale to them exactly.
+      ratio = scale / table.scale[l - 1] * scale;
+    }
+  }
   return params;
 }
 
-std::shared_ptr<const CkksParams> CkksParams::create(const CkksLiteral& literal,
-                                                     const Checkpoint& checkpoint) {
-  return CkksParamsBuilder::build(literal, choose(literal, checkpoint));
+ParamsPtr Params::create(const Literal& literal, const Checkpoint& checkpoint) {
+  return ParamsBuilder::build(literal, choose(literal, checkpoint));
 }
 
-std::shared_ptr<const CkksParams> CkksParams::create_written(const CkksLiteral& literal,
-                                                             std::optional<PlanNumbers> plan,
-                                                             bool search) {
-  return CkksParamsBuilder::build(literal, choose_written(literal, plan, search));
+ParamsPtr Params::create_written(const Literal& literal, std::optional<PlanNumbers> plan,
+                                 bool search) {
+  return ParamsBuilder::build(literal, choose_written(literal, plan, search));
 }
 
 namespace {
 
 /// The levels above those of a computation without the primes that its levels above `depth` added: what leads from one
 /// to the next stays. Empty where one of them lacks such a prime, or level `depth` has one that the highest lacks.
-std::vector<std::vector<PrimeIndex>> without_lost(const CkksParams& whole, int depth) {
+std::vector<std::vector<PrimeIndex>> without_lost(const Params& whole, int depth) {
   const auto& computed = whole.level(whole.depth()).primes;
   const auto& kept = whole.level(depth).primes;
   if (!std::ranges::includes(computed, kept)) return {};
@@ -184,7 +163,8 @@ std::vector<std::vector<PrimeIndex>> without_lost(const CkksParams& whole, int d
 
 /// Scales of the powers T_1, T_2, T_4 .. of the reduction, from the last one upwards: T_{2i} has the square of T_i's over the
 /// ratio, so that an error of a ratio is halved from level to level here, where it would be doubled downwards.
-void fit_power_scales(const BootstrapLiteral& b, std::vector<Level>& levels) {
+template <class Scales>
+void fit_power_scales(const BootstrapLiteral& b, Scales& levels) {
   const auto first = levels.size() - 1 - static_cast<std::size_t>(b.cts_levels);
   const auto squares =
       static_cast<std::size_t>(std::bit_width(static_cast<unsigned>(b.degree))) - 1;
@@ -195,7 +175,7 @@ void fit_power_scales(const BootstrapLiteral& b, std::vector<Level>& levels) {
 
 }  // namespace
 
-std::shared_ptr<const CkksParams> CkksParams::with_depth(int depth) const {
+ParamsPtr Params::with_depth(int depth) const {
   require<InvalidArgument>(depth >= 0 && depth <= this->depth(), [&] {
     return "depth must be 0 to " + std::to_string(this->depth()) + ", not " + std::to_string(depth);
   });
@@ -206,90 +186,25 @@ std::shared_ptr<const CkksParams> CkksParams::with_depth(int depth) const {
   if (!same_steps) above = part_levels(*this, depth);
   if (above.empty()) return nullptr;
 
-  std::shared_ptr<CkksParams> out(new CkksParams(*this));
+  std::shared_ptr<Params> out(new Params(*this));
   out->whole_ = shared_from_this();
   out->literal_.depth = depth;
-  out->levels_.resize(static_cast<std::size_t>(depth) + 1);
+  const std::size_t kept = static_cast<std::size_t>(depth) + 1;
+  out->scales_.resize(kept);
   Canonical bytes;
-  for (std::uint8_t byte : hash_) bytes.put(static_cast<std::uint64_t>(byte));
+  for (std::uint8_t byte : hash()) bytes.put(static_cast<std::uint64_t>(byte));
   bytes.put(static_cast<std::uint64_t>(depth));
   for (std::size_t j = 0; j < above.size(); ++j) {
-    const Level& same = levels_[static_cast<std::size_t>(this->depth()) + 1 + j];
-    Level level;
-    level.scale = same.scale;
-    level.ratio =
-        same_steps ? same.ratio : modulus_ratio(primes_, above[j], out->levels_.back().primes);
-    level.primes = std::move(above[j]);
-    for (PrimeIndex i : level.primes) {
-      level.log_q += portable_log2(static_cast<double>(primes_[i]));
+    LevelScale at = scales_[static_cast<std::size_t>(this->depth()) + 1 + j];
+    if (!same_steps) {
+      at.ratio = modulus_ratio(primes(), above[j], j == 0 ? level(depth).primes : above[j - 1]);
+      bytes.put(above[j]);
     }
-    fill_digits(level, digit_begin_);
-    if (!same_steps) bytes.put(level.primes);
-    out->levels_.push_back(std::move(level));
+    out->scales_.push_back(at);
   }
-  if (!same_steps) fit_power_scales(*literal_.bootstrap, out->levels_);
-  out->hash_ = bytes.digest();
+  if (!same_steps) fit_power_scales(*literal_.bootstrap, out->scales_);
+  out->replace_levels(kept, above, bytes.digest());
   return out;
 }
 
-void CkksParams::refuse_level(int l) const {
-  throw InvalidArgument("level " + std::to_string(l) +
-                        " does not exist: these parameters have 0 to " + std::to_string(top()));
-}
-
-std::vector<PrimeIndex> CkksParams::key_primes(int level) const {
-  if (level < 0 || level >= top()) return indices_;
-  std::set<PrimeIndex> all;
-  for (int l = 0; l <= level; ++l)
-    all.insert(levels_[static_cast<std::size_t>(l)].primes.begin(),
-               levels_[static_cast<std::size_t>(l)].primes.end());
-  std::vector<PrimeIndex> out(all.begin(), all.end());
-  out.insert(out.end(), p_primes().begin(), p_primes().end());
-  return out;
-}
-
-std::size_t CkksParams::key_digits(int level) const {
-  if (level < 0 || level >= top()) return dnum();
-  std::uint32_t most = 0;
-  for (int l = 0; l <= level; ++l) {
-    most = std::max(most, levels_[static_cast<std::size_t>(l)].digit_ids.back());
-  }
-  return most + 1;
-}
-
-std::size_t CkksParams::switch_key_bytes(int level) const {
-  return key_digits(level) * key_primes(level).size() * n() * word_bytes(word_) + kSeedBytes;
-}
-
-namespace {
-
-std::size_t key_count(std::size_t slots, std::span<const int> rotations, bool conjugate,
-                      bool relinearise) {
-  std::set<std::int64_t> distinct;
-  const auto period = static_cast<std::int64_t>(slots);
-  for (int r : rotations) {
-    const std::int64_t reduced = ((r % period) + period) % period;
-    if (reduced != 0) distinct.insert(reduced);
-  }
-  return distinct.size() + (conjugate ? 1 : 0) + (relinearise ? 1 : 0);
-}
-
-}  // namespace
-
-std::size_t CkksParams::key_bytes(std::span<const int> rotations, bool conjugate,
-                                  bool relinearise) const {
-  return key_count(slots(), rotations, conjugate, relinearise) * switch_key_bytes();
-}
-
-std::size_t CkksParams::encapsulation_key_bytes() const {
-  const std::size_t rows = levels_[0].primes.size() + sparse_p_.size() + primes_.size();
-  return rows * n() * word_bytes(word_) + 2 * kSeedBytes;
-}
-
-std::size_t CkksParams::expanded_key_bytes(std::span<const int> rotations, bool conjugate,
-                                           bool relinearise) const {
-  return key_count(slots(), rotations, conjugate, relinearise) * 2 *
-         (switch_key_bytes() - kSeedBytes);
-}
-
-}  // namespace jali::params
+}  // namespace jali::ckks

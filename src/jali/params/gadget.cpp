@@ -71,7 +71,7 @@ std::optional<Gadget> choose_gadget(std::span<const std::uint64_t> q, std::size_
   const auto noise_ratio = [&](double log_p) {
     double sum = 0;
     for (double b : digit_bits) sum += portable_exp2(std::max(2 * (b - log_p), -900.0));
-    return sum * degree * kErrorVariance / (1 + 2 * degree / 3);
+    return sum * degree * rlwe::kErrorVariance / (1 + 2 * degree / 3);
   };
   // Four bits more than the largest digit make key switching inaudible up to dnum about 16.
   constexpr double kMargin = 4;

@@ -63,7 +63,7 @@ struct LevelTable {
   std::vector<std::vector<PrimeIndex>> levels;  // ascending indices into q, level 0 first
   std::vector<double> scale;                    // canonical scale of every level
   double drift = 0;                             // max over levels of |log2 scale - scale_bits|
-  std::vector<PrimeIndex> sparse_p;             // of the sparse secret's key: see CkksParams
+  std::vector<PrimeIndex> sparse_p;             // of the sparse secret's key: see ckks::Params
   std::uint8_t added = 0;                       // PlanNumbers::bootstrap
 };
 

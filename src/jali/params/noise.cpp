@@ -116,7 +116,7 @@ bool fits(const Estimate& a, double scale, double log_q) {
   return phase < kUnbounded && std::log2(std::max(phase, 1.0)) < log_q - 1;
 }
 
-NoiseModel::NoiseModel(const CkksParams& params)
+NoiseModel::NoiseModel(const ckks::Params& params)
     : tail_(slot_tail(params.log_n(), kSourceBits)),
       n_(params.n()),
       h_(2.0 * static_cast<double>(params.n()) / 3.0),
@@ -161,7 +161,7 @@ Noise NoiseModel::constant(double size, double scale) const {
 // (sum_j lift_j e_j) / P with lift_j uniform in [-D_j / 2, D_j / 2). With the lifts given, a slot is a sum of the e_j
 // weighed with the slots of lift_j, each at most tail sqrt(N / 12) D_j: tail times as much together.
 Noise NoiseModel::key_product(int level) const {
-  const Level& l = params_->level(level);
+  const rlwe::Level& l = params_->level(level);
   double sum = 0;
   std::size_t i = 0;
   for (std::uint32_t limbs : l.digit_limbs) {

@@ -87,7 +87,7 @@ double slot_tail(int log_n, double bits);
 /// expected number of non-zero coefficients of the secret (2N/3, uniform ternary).
 class NoiseModel {
  public:
-  explicit NoiseModel(const CkksParams& params);
+  explicit NoiseModel(const ckks::Params& params);
 
   /// Encryptions of numbers encoded at `scale` in 2^log_slots slots; the encoding's errors are counted.
   Estimate fresh_secret(const Declared& declared, double scale, int log_slots) const;
@@ -131,7 +131,7 @@ class NoiseModel {
   std::size_t n_ = 0;
   double h_ = 0;
   double sigma_ = 0;
-  const CkksParams* params_ = nullptr;
+  const ckks::Params* params_ = nullptr;
 };
 
 }  // namespace jali::params

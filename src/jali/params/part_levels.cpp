@@ -63,7 +63,7 @@ struct Change {
 
 class Planner {
  public:
-  Planner(const CkksParams& whole, const Room& room);
+  Planner(const ckks::Params& whole, const Room& room);
   /// The sets of every level above `depth`; empty for none.
   std::vector<Set> plan(int depth) const;
 
@@ -77,7 +77,7 @@ class Planner {
   void reach(std::vector<Candidate>& level, const Wanted& wanted,
              const std::vector<Candidate>& below) const;
 
-  const CkksParams& whole_;
+  const ckks::Params& whole_;
   Room room_;
   std::vector<double> bits_;  // of every prime of Q
   std::vector<PrimeIndex> terminals_;
@@ -85,7 +85,7 @@ class Planner {
   std::vector<Wanted> wanted_;
 };
 
-Planner::Planner(const CkksParams& whole, const Room& room)
+Planner::Planner(const ckks::Params& whole, const Room& room)
     : whole_(whole), room_(room), digits_(whole.dnum()) {
   for (PrimeIndex i : whole.q_primes()) {
     bits_.push_back(portable_log2(static_cast<double>(whole.primes()[i])));
@@ -109,7 +109,7 @@ Planner::Planner(const CkksParams& whole, const Room& room)
   const int reduction = whole.depth() + (b.order == BootstrapOrder::raise_first ? b.stc_levels : 0);
   for (int l = whole.depth() + 1; l <= whole.top(); ++l) {
     Wanted& w = wanted_.emplace_back();
-    w.bits = portable_log2(whole.level(l).ratio);
+    w.bits = portable_log2(whole.ratio(l));
     w.matrix = l <= reduction || l > reduction + b.mod_levels();
     w.limbs = whole.level(l).primes.size();
     for (PrimeIndex i : whole.key_primes(l)) {
@@ -243,7 +243,7 @@ std::vector<Set> Planner::plan(int depth) const {
 
 }  // namespace
 
-std::vector<std::vector<PrimeIndex>> part_levels(const CkksParams& whole, int depth) {
+std::vector<std::vector<PrimeIndex>> part_levels(const ckks::Params& whole, int depth) {
   if (whole.q_count() > kMaxPrimes) return {};
   for (const Room& room : kRooms) {
     const auto sets = Planner(whole, room).plan(depth);

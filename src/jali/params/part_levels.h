@@ -11,6 +11,6 @@ namespace jali::params {
 /// as the whole has above its own depth, each within a third of a bit as much larger than the one below as it is
 /// there, and of primes that keys for the whole's level have. By rational levels, where leaving out the same primes
 /// everywhere does not lead there. Empty where there are none.
-std::vector<std::vector<PrimeIndex>> part_levels(const CkksParams& whole, int depth);
+std::vector<std::vector<PrimeIndex>> part_levels(const ckks::Params& whole, int depth);
 
 }  // namespace jali::params

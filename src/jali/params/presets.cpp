@@ -19,11 +19,11 @@ constexpr BootstrapPreset kBootstrapPresets[] = {
 std::span<const Preset> presets() { return kPresets; }
 std::span<const BootstrapPreset> bootstrap_presets() { return kBootstrapPresets; }
 
-CkksLiteral preset(std::string_view name, std::optional<Word> word) {
+ckks::Literal preset(std::string_view name, std::optional<Word> word) {
   std::string names;
   for (const Preset& p : presets()) {
     if (p.name == name) {
-      CkksLiteral literal;
+      ckks::Literal literal;
       literal.log_n = p.log_n;
       literal.depth = p.depth;
       literal.scale_bits = p.scale_bits;

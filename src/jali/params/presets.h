@@ -19,7 +19,7 @@ struct Preset {
   double scale_bits;
   double integer_bits;
   std::optional<Word> word;  // empty: the default for the scale
-  int dnum;                  // 0: chosen
+  int dnum;  // 0: chosen
 };
 
 /// presets/without_bootstrapping.toml.
@@ -51,6 +51,6 @@ std::span<const BootstrapPreset> bootstrap_presets();
 
 /// The literal of a preset of either kind. word: instead of the preset's own. Throws InvalidArgument with
 /// the names there are.
-CkksLiteral preset(std::string_view name, std::optional<Word> word = {});
+ckks::Literal preset(std::string_view name, std::optional<Word> word = {});
 
 }  // namespace jali::params

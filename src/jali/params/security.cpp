@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "jali/base/error.h"
-#include "jali/params/ckks_params.h"
 
 namespace jali::params {
 

@@ -19,6 +19,10 @@ inline constexpr SecurityRow kSecurityTable[] = {
     {14, 430, 297, 230}, {15, 868, 597, 462}, {16, 1747, 1199, 929}, {17, 3523, 2411, 1866},
 };
 
+/// Largest log2(PQ) for ternary secrets, sigma 3.19, classical (eprint 2024/463, Table 5.2);
+/// 0 where the table has no entry. security: 128, 192 or 256.
+double max_log_qp(int log_n, int security);
+
 /// Number of bits of the product of `factors`: floor(log2) + 1. Exact (big integers).
 int product_bits(std::span<const std::uint64_t> factors);
 

@@ -2,7 +2,7 @@
 
 namespace jali::rlwe {
 
-KeySwitcher::KeySwitcher(params::CkksParamsPtr params, std::shared_ptr<const ring::Ring> ring)
+KeySwitcher::KeySwitcher(ParamsPtr params, std::shared_ptr<const ring::Ring> ring)
     : params_(std::move(params)), ring_(std::move(ring)) {
   const auto p = params_->p_primes();
   for (int l = 0; l <= params_->top(); ++l) {

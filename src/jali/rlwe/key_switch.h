@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "jali/params/ckks_params.h"
+#include "jali/params/rlwe_params.h"
 #include "jali/ring/poly.h"
 #include "jali/rlwe/keys.h"
 
@@ -19,7 +19,7 @@ struct Accumulator {
 
 class KeySwitcher {
  public:
-  KeySwitcher(params::CkksParamsPtr params, std::shared_ptr<const ring::Ring> ring);
+  KeySwitcher(ParamsPtr params, std::shared_ptr<const ring::Ring> ring);
 
   /// The primes of a level followed by P.
   std::span<const PrimeIndex> extended_primes(int level) const;
@@ -65,7 +65,7 @@ class KeySwitcher {
                                       const ring::Poly* addend1 = nullptr) const;
 
  private:
-  params::CkksParamsPtr params_;
+  ParamsPtr params_;
   std::shared_ptr<const ring::Ring> ring_;
   std::vector<std::vector<PrimeIndex>> extended_;  // by level
   std::vector<std::vector<std::uint64_t>> p_mod_q_;  // [P]_q by level

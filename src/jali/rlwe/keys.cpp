@@ -30,7 +30,7 @@ ring::Poly expand_uniform(const ring::Ring& ring, const random::Seed& seed, std:
   return a;
 }
 
-std::vector<PrimeIndex> sparse_key_primes(const params::CkksParams& params) {
+std::vector<PrimeIndex> sparse_key_primes(const Params& params) {
   std::vector<PrimeIndex> primes = params.level(0).primes;
   const auto extra = params.sparse_p_primes();
   primes.insert(primes.end(), extra.begin(), extra.end());
@@ -38,8 +38,7 @@ std::vector<PrimeIndex> sparse_key_primes(const params::CkksParams& params) {
   return primes;
 }
 
-ring::Poly expand_a(const ring::Ring& ring, const params::CkksParams& params,
-                    const PublicKey& key) {
+ring::Poly expand_a(const ring::Ring& ring, const Params& params, const PublicKey& key) {
   return expand_uniform(ring, key.seed, 0, params.q_primes());
 }
 
@@ -65,7 +64,7 @@ EvaluationKeys host_copy(const ring::Ring& ring, const EvaluationKeys& keys) {
   return out;
 }
 
-ExpandedKey expand(const ring::Ring& ring, const params::CkksParams& params, const SwitchKey& key) {
+ExpandedKey expand(const ring::Ring& ring, const Params& params, const SwitchKey& key) {
   if (ring.checkpoint()) ring.checkpoint()();
   const auto primes = params.key_primes(key.level);
   require<ParamsMismatch>(key.b.size() == params.key_digits(key.level),

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "jali/params/ckks_params.h"
+#include "jali/params/rlwe_params.h"
 #include "jali/random/secret_seed.h"
 #include "jali/ring/poly.h"
 
@@ -16,22 +16,22 @@ namespace jali::rlwe {
 
 /// (b, a) with b = -a s + e over the q primes, NTT form; a is expanded from the seed.
 struct PublicKey {
-  params::CkksParamsPtr params;
+  ParamsPtr params;
   random::Seed seed{};
   ring::Poly b;
 };
 
 /// Key that switches s' to s: for digit d, b_d = -a_d s + e_d + P g_d s', NTT form; g_d = 1 modulo the
 /// primes of digit d and 0 modulo the other q primes. a_d comes from the seed. A key for the levels
-/// up to `level` has no other primes and digits than these need (CkksParams::key_primes).
+/// up to `level` has no other primes and digits than these need (Params::key_primes).
 struct SwitchKey {
   random::Seed seed{};
   std::vector<ring::Poly> b;  // one per digit
-  int level = -1;             // -1: every level
+  int level = -1;  // -1: every level
   std::size_t bytes() const;  // b halves and seed
 };
 
-/// To and from a sparse secret t of CkksParams::bootstrap's weight, under which a modulus is raised
+/// To and from a sparse secret t of weight Params::sparse_weight(), under which a modulus is raised
 /// (Bossuat, Troncoso-Pastoriza and Hubaux 2022). Each is one pair, for one digit.
 struct EncapsulationKeys {
   /// b = -a t + e + P' s over level 0 and sparse_p_primes(), P' their product: the only thing ever
@@ -49,7 +49,7 @@ inline constexpr int kNoKey = -2;
 
 /// Everything public that an evaluator needs. Keys by Galois element.
 struct EvaluationKeys {
-  params::CkksParamsPtr params;
+  ParamsPtr params;
   std::optional<SwitchKey> relinearisation;
   std::map<std::uint64_t, SwitchKey> galois;
   std::optional<EncapsulationKeys> encapsulation;
@@ -57,7 +57,7 @@ struct EvaluationKeys {
 };
 
 /// A switching key with its uniform halves expanded, as the engine reads it: over the primes of its level
-/// (CkksParams::key_primes), nothing more.
+/// (Params::key_primes), nothing more.
 struct ExpandedKey {
   device::Buffer data;  // (digit, part, position in primes, coefficient)
   std::size_t digits = 0;
@@ -71,11 +71,11 @@ PublicKey host_copy(const ring::Ring& ring, const PublicKey& key);
 SwitchKey host_copy(const ring::Ring& ring, const SwitchKey& key);
 EvaluationKeys host_copy(const ring::Ring& ring, const EvaluationKeys& keys);
 
-ExpandedKey expand(const ring::Ring& ring, const params::CkksParams& params, const SwitchKey& key);
+ExpandedKey expand(const ring::Ring& ring, const Params& params, const SwitchKey& key);
 /// The primes of EncapsulationKeys::to_sparse, ascending: level 0 and sparse_p_primes().
-std::vector<PrimeIndex> sparse_key_primes(const params::CkksParams& params);
+std::vector<PrimeIndex> sparse_key_primes(const Params& params);
 /// The uniform half of a public key.
-ring::Poly expand_a(const ring::Ring& ring, const params::CkksParams& params, const PublicKey& key);
+ring::Poly expand_a(const ring::Ring& ring, const Params& params, const PublicKey& key);
 /// Uniform polynomials from a seed over `primes`, NTT form: row (i, b) is sample_uniform of stream
 /// (index + b) << 16 | primes[i].
 ring::Poly expand_uniform(const ring::Ring& ring, const random::Seed& seed, std::uint32_t index,

@@ -34,15 +34,15 @@ Digest digest_of(std::span<const std::uint8_t> bytes, const Checkpoint& checkpoi
 
 }  // namespace
 
-const char* kind_name(Kind kind) noexcept {
-  switch (kind) {
-    case Kind::params: return "parameter set";
-    case Kind::plaintext: return "plaintext";
-    case Kind::ciphertext: return "ciphertext";
-    case Kind::public_key: return "public key";
-    case Kind::switch_key: return "switching key";
-    case Kind::evaluation_keys: return "set of evaluation keys";
-    case Kind::secret_key: return "secret key";
+const char* object_name(Object object) noexcept {
+  switch (object) {
+    case Object::params: return "parameter set";
+    case Object::plaintext: return "plaintext";
+    case Object::ciphertext: return "ciphertext";
+    case Object::public_key: return "public key";
+    case Object::switch_key: return "switching key";
+    case Object::evaluation_keys: return "set of evaluation keys";
+    case Object::secret_key: return "secret key";
   }
   return "kind of object that this build does not know";
 }
@@ -66,7 +66,6 @@ Frame open_frame(std::span<const std::uint8_t> bytes, const Limits& limits,
                        ", this build reads version " + std::to_string(kFormatVersion) +
                        ": use the release of Jali that wrote them");
   });
-  require<CorruptData>(bytes[7] == 0, [] { return cannot_read("a reserved byte is not zero"); });
   std::uint64_t length = 0;
   std::memcpy(&length, &bytes[40], sizeof(length));
   require<CorruptData>(length == bytes.size() - kFrameBytes, [&] {
@@ -81,7 +80,7 @@ Frame open_frame(std::span<const std::uint8_t> bytes, const Limits& limits,
   require<CorruptData>(difference == 0,
                        [] { return cannot_read("the checksum is wrong: they were damaged"); });
   Frame frame;
-  frame.kind = static_cast<Kind>(bytes[6]);
+  frame.kind = {static_cast<Scheme>(bytes[6]), static_cast<Object>(bytes[7])};
   std::copy_n(bytes.begin() + 8, frame.params_hash.size(), frame.params_hash.begin());
   frame.payload = body.subspan(kHeaderBytes);
   return frame;
@@ -91,8 +90,9 @@ Frame open_frame(std::span<const std::uint8_t> bytes, Kind expected, const Limit
                  const Checkpoint& checkpoint) {
   const Frame frame = open_frame(bytes, limits, checkpoint);
   require<CorruptData>(frame.kind == expected, [&] {
-    return cannot_read(std::string("they are a ") + kind_name(frame.kind) + ", not a " +
-                       kind_name(expected));
+    const std::string of = frame.kind.object == expected.object ? " of another scheme" : "";
+    return cannot_read(std::string("they are a ") + object_name(frame.kind.object) + of +
+                       ", not a " + object_name(expected.object));
   });
   return frame;
 }

@@ -3,8 +3,8 @@
 //   offset  bytes  field (integers little end first)
 //        0      4  magic "JALI"
 //        4      2  format version
-//        6      1  kind
-//        7      1  zero
+//        6      1  scheme
+//        7      1  what of it: a ciphertext, a key, ...
 //        8     32  hash of the parameters
 //       40      8  payload length L
 //       48      L  payload
@@ -18,6 +18,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "jali/base/checkpoint.h"
 
@@ -28,9 +29,11 @@ inline constexpr std::size_t kHeaderBytes = 48;
 inline constexpr std::size_t kChecksumBytes = 16;
 inline constexpr std::size_t kFrameBytes = kHeaderBytes + kChecksumBytes;
 
+using Bytes = std::vector<std::uint8_t>;
 using ParamsHash = std::array<std::uint8_t, 32>;
 
-enum class Kind : std::uint8_t {
+/// What an object is, whatever its scheme.
+enum class Object : std::uint8_t {
   params = 1,
   plaintext = 2,
   ciphertext = 3,
@@ -40,8 +43,18 @@ enum class Kind : std::uint8_t {
   secret_key = 16,
 };
 
-/// "ciphertext", ...; and words for a kind that is not known.
-const char* kind_name(Kind kind) noexcept;
+/// Whose object it is: rlwe for what all schemes over RLWE share. A scheme's own number stands where its kinds do
+/// (wire/SCHEME.h).
+enum class Scheme : std::uint8_t { rlwe = 1 };
+
+struct Kind {
+  Scheme scheme{};
+  Object object{};
+  bool operator==(const Kind&) const = default;
+};
+
+/// "ciphertext", ...; and words for an object that is not known.
+const char* object_name(Object object) noexcept;
 
 /// What a loader may spend.
 struct Limits {
@@ -56,7 +69,7 @@ struct Limits {
 };
 
 struct Frame {
-  Kind kind = Kind::params;
+  Kind kind;
   ParamsHash params_hash{};
   std::span<const std::uint8_t> payload;
 };

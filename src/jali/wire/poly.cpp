@@ -8,15 +8,15 @@
 
 namespace jali::wire {
 
-std::size_t packed_poly_bytes(const params::CkksParams& params, std::span<const PrimeIndex> primes,
+std::size_t packed_poly_bytes(const rlwe::Params& params, std::span<const PrimeIndex> primes,
                               std::size_t batch) {
   std::size_t row = 0;
   for (const PrimeIndex i : primes) row += packed_row_bytes(params.n(), params.primes()[i]);
   return checked_mul<LimitExceeded>(row, batch);
 }
 
-void write_poly(Writer& writer, const params::CkksParams& params,
-                std::span<const PrimeIndex> primes, std::size_t batch, const ring::Poly& x) {
+void write_poly(Writer& writer, const rlwe::Params& params, std::span<const PrimeIndex> primes,
+                std::size_t batch, const ring::Poly& x) {
   require<InvalidArgument>(x.buffer().host_accessible(),
                            "the object is in a device's memory: send it back to the host first");
   require<InvalidArgument>(
@@ -40,7 +40,7 @@ void charge_poly(Reader& reader, const ring::Ring& ring, std::size_t limbs, std:
   reader.charge(bytes + bytes / 16 + 256);
 }
 
-ring::Poly read_poly(Reader& reader, const ring::Ring& ring, const params::CkksParams& params,
+ring::Poly read_poly(Reader& reader, const ring::Ring& ring, const rlwe::Params& params,
                      std::span<const PrimeIndex> primes, std::size_t batch) {
   const std::size_t one = packed_poly_bytes(params, primes, 1);
   reader.check(batch <= reader.remaining() / one, "it ends before its residues do");
@@ -57,14 +57,14 @@ ring::Poly read_poly(Reader& reader, const ring::Ring& ring, const params::CkksP
   return x;
 }
 
-Reader open_object(std::span<const std::uint8_t> bytes, Kind kind, const params::CkksParams& params,
+Reader open_object(std::span<const std::uint8_t> bytes, Kind kind, const rlwe::Params& params,
                    const ring::Ring& ring, const Limits& limits) {
   require<ParamsMismatch>(ring.word() == params.word() && ring.n() == params.n() &&
                               std::ranges::equal(ring.primes(), params.primes()),
                           "the ring and the parameters to read an object with differ");
   const Frame frame = open_frame(bytes, kind, limits, ring.checkpoint());
   require<ParamsMismatch>(frame.params_hash == params.hash(), [&] {
-    return std::string("cannot read a ") + kind_name(kind) +
+    return std::string("cannot read a ") + object_name(kind.object) +
            ": it was made for other parameters; read it with those it was made for";
   });
   return Reader(frame, limits);

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "jali/arith/word.h"
-#include "jali/params/ckks_params.h"
+#include "jali/params/rlwe_params.h"
 #include "jali/ring/poly.h"
 #include "jali/wire/reader.h"
 #include "jali/wire/residues.h"
@@ -15,15 +15,15 @@
 namespace jali::wire {
 
 /// Bytes of one polynomial.
-std::size_t packed_poly_bytes(const params::CkksParams& params, std::span<const PrimeIndex> primes,
+std::size_t packed_poly_bytes(const rlwe::Params& params, std::span<const PrimeIndex> primes,
                               std::size_t batch);
 
 /// Throws InvalidArgument unless x is in NTT form over exactly these primes with this batch.
-void write_poly(Writer& writer, const params::CkksParams& params,
-                std::span<const PrimeIndex> primes, std::size_t batch, const ring::Poly& x);
+void write_poly(Writer& writer, const rlwe::Params& params, std::span<const PrimeIndex> primes,
+                std::size_t batch, const ring::Poly& x);
 
 /// The size is compared with what is left, and the memory with the limit, before allocation.
-ring::Poly read_poly(Reader& reader, const ring::Ring& ring, const params::CkksParams& params,
+ring::Poly read_poly(Reader& reader, const ring::Ring& ring, const rlwe::Params& params,
                      std::span<const PrimeIndex> primes, std::size_t batch);
 
 /// Charges the memory that a polynomial takes.
@@ -31,7 +31,7 @@ void charge_poly(Reader& reader, const ring::Ring& ring, std::size_t limbs, std:
 
 /// Opens the frame of an object of these parameters. Throws ParamsMismatch if it belongs to others, or
 /// if the ring does.
-Reader open_object(std::span<const std::uint8_t> bytes, Kind kind, const params::CkksParams& params,
+Reader open_object(std::span<const std::uint8_t> bytes, Kind kind, const rlwe::Params& params,
                    const ring::Ring& ring, const Limits& limits);
 
 }  // namespace jali::wire

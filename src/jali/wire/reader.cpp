@@ -8,7 +8,7 @@
 namespace jali::wire {
 
 std::string Reader::cannot_read(const std::string& why) const {
-  return std::string("cannot read a ") + kind_name(kind_) + ": " + why;
+  return std::string("cannot read a ") + object_name(kind_.object) + ": " + why;
 }
 
 void Reader::fail(const std::string& why) const { throw CorruptData(cannot_read(why)); }

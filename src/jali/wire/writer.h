@@ -20,8 +20,8 @@ class BasicWriter {
     bytes_.reserve(kFrameBytes + payload_bytes);
     for (const char c : {'J', 'A', 'L', 'I'}) u8(static_cast<std::uint8_t>(c));
     u16(kFormatVersion);
-    u8(static_cast<std::uint8_t>(kind));
-    u8(0);
+    u8(static_cast<std::uint8_t>(kind.scheme));
+    u8(static_cast<std::uint8_t>(kind.object));
     raw(params_hash);
     u64(0);
   }

@@ -5,9 +5,9 @@
 #include "jali/api/jali.h"
 
 int main() {
-  jali::params::CkksLiteral literal;
+  jali::ckks::Literal literal;
   literal.depth = 1;
-  const auto params = jali::params::CkksParams::create(literal);
+  const auto params = jali::ckks::Params::create(literal);
   const auto ring = jali::ckks::make_ring(*params, "cpu", jali::default_threads());
   jali::rlwe::KeyGenerator generator(params, ring);
   const auto secret = std::make_shared<const jali::rlwe::SecretKey>(generator.secret_key());
@@ -17,8 +17,7 @@ int main() {
   const jali::ckks::AutoEvaluator server(
       std::make_shared<const jali::ckks::Evaluator>(params, ring, keys));
   const double half[] = {0.5};
-  const auto plaintext =
-      encoder.encode(std::span<const double>(half), 1, 1, params->level(1).scale);
+  const auto plaintext = encoder.encode(std::span<const double>(half), 1, 1, params->scale(1));
   const auto x = jali::ckks::SecretEncryptor(secret, ring).encrypt(plaintext);
   const auto y = encoder.decode(
       jali::ckks::Decryptor(secret, ring).decrypt(server.normalise(server.multiply(x, x))));

@@ -12,7 +12,7 @@ Decryptor::Decryptor(std::shared_ptr<const rlwe::SecretKey> sk,
     : sk_(std::move(sk)), ring_(std::move(ring)) {}
 
 Plaintext Decryptor::decrypt(const Ciphertext& ciphertext) const {
-  check_same(ciphertext.params, sk_->params());
+  check_same(*ciphertext.params, *sk_->params());
   require<InvalidArgument>(ciphertext.parts.size() == 2 || ciphertext.parts.size() == 3,
                            "a ciphertext has 2 or 3 parts");
   const auto& ops = ring_->ops();

@@ -16,7 +16,7 @@ SecretEncryptor::SecretEncryptor(std::shared_ptr<const rlwe::SecretKey> sk,
 
 Ciphertext SecretEncryptor::encrypt(const Plaintext& plaintext, const params::Declared& declared) {
   check_declared(plaintext.peak, declared);
-  check_same(plaintext.params, sk_->params());
+  check_same(*plaintext.params, *sk_->params());
   const auto& ops = ring_->ops();
   const auto primes = plaintext.poly.primes();
   const std::size_t batch = plaintext.poly.batch();

@@ -34,7 +34,7 @@ params::Noise least_noise(const Ciphertext& c) {
 
 void check_canonical(const Ciphertext& c) {
   require<InvalidArgument>(c.parts.size() == 2, "release takes two parts: relinearise first");
-  const double scale = c.params->level(c.level).scale;
+  const double scale = c.params->scale(c.level);
   require<InvalidArgument>(c.level <= c.params->depth() && std::fabs(c.scale / scale - 1) < 0x1p-45,
                            [&] {
                              return "release takes ciphertexts at the scale of their level, 2^" +

@@ -35,7 +35,7 @@ ring::Poly rlwe_zero(const ring::Ring& ring, const ring::Poly& a, const ring::Po
 
 }  // namespace
 
-KeyGenerator::KeyGenerator(params::CkksParamsPtr params, std::shared_ptr<const ring::Ring> ring,
+KeyGenerator::KeyGenerator(ParamsPtr params, std::shared_ptr<const ring::Ring> ring,
                            const std::optional<random::Seed>& seed)
     : params_(std::move(params)),
       ring_(std::move(ring)),
@@ -97,13 +97,12 @@ SwitchKey KeyGenerator::galois_key(std::uint64_t galois_element, const SecretKey
 }
 
 EncapsulationKeys KeyGenerator::encapsulation_keys(const SecretKey& sk) {
-  const auto& bootstrap = params_->bootstrap();
-  require<InvalidArgument>(bootstrap.has_value(),
+  require<InvalidArgument>(params_->sparse_weight() > 0,
                            "these parameters have no levels for bootstrapping: create them with "
                            "bootstrap=True");
   const auto all = params_->all_primes();
   ring::Poly t = ring_->make_secret(all, ring::Form::coeff);
-  ring_->ops().sample_sparse(t.view(), static_cast<std::size_t>(bootstrap->weight),
+  ring_->ops().sample_sparse(t.view(), static_cast<std::size_t>(params_->sparse_weight()),
                              seeds_.next().bytes(), 0);
   ring_->to_ntt(t);
   const SecretKey sparse(params_, std::move(t));

@@ -8,7 +8,7 @@
 #include <span>
 
 #include "jali/base/progress.h"
-#include "jali/params/ckks_params.h"
+#include "jali/params/rlwe_params.h"
 #include "jali/random/secret_seed.h"
 #include "jali/ring/poly.h"
 #include "jali/rlwe/keys.h"
@@ -20,7 +20,7 @@ class KeyGenerator {
  public:
   /// seed: empty, so that every key draws its own from the operating system and nothing of them is kept; a given one
   /// makes the keys reproducible, for tests (random::SeedSource says what that costs).
-  KeyGenerator(params::CkksParamsPtr params, std::shared_ptr<const ring::Ring> ring,
+  KeyGenerator(ParamsPtr params, std::shared_ptr<const ring::Ring> ring,
                const std::optional<random::Seed>& seed = std::nullopt);
 
   SecretKey secret_key();
@@ -29,7 +29,8 @@ class KeyGenerator {
   SwitchKey switch_key(const ring::Poly& s_from, const SecretKey& sk, int level = -1);
   SwitchKey relinearisation_key(const SecretKey& sk, int level = -1);
   SwitchKey galois_key(std::uint64_t galois_element, const SecretKey& sk, int level = -1);
-  /// Draws a sparse secret and forgets it. Throws InvalidArgument for parameters without bootstrapping.
+  /// Draws a sparse secret and forgets it. Throws InvalidArgument for parameters without one: they have
+  /// no bootstrapping.
   EncapsulationKeys encapsulation_keys(const SecretKey& sk);
   /// rotations: in slots, any sign, 0 ignored, duplicates made once.
   EvaluationKeys evaluation_keys(const SecretKey& sk, std::span<const int> rotations,
@@ -40,7 +41,7 @@ class KeyGenerator {
                                  int conjugate, int relinearise, const Progress& progress = {});
 
  private:
-  params::CkksParamsPtr params_;
+  ParamsPtr params_;
   std::shared_ptr<const ring::Ring> ring_;
   random::SeedSource seeds_;
 };

@@ -4,7 +4,7 @@
 #include <span>
 #include <utility>
 
-#include "jali/params/ckks_params.h"
+#include "jali/params/rlwe_params.h"
 #include "jali/ring/poly.h"
 
 namespace jali::rlwe {
@@ -12,15 +12,14 @@ namespace jali::rlwe {
 /// Uniform ternary secret over all primes, NTT form, in memory that is wiped. Cannot be printed.
 class SecretKey {
  public:
-  SecretKey(params::CkksParamsPtr params, ring::Poly s)
-      : params_(std::move(params)), s_(std::move(s)) {}
-  const params::CkksParamsPtr& params() const { return params_; }
+  SecretKey(ParamsPtr params, ring::Poly s) : params_(std::move(params)), s_(std::move(s)) {}
+  const ParamsPtr& params() const { return params_; }
   const ring::Poly& poly() const { return s_; }  // NTT form over params().all_primes()
   /// The limbs of s at `primes`, again in memory that is wiped.
   ring::Poly at(const ring::Ring& ring, std::span<const PrimeIndex> primes) const;
 
  private:
-  params::CkksParamsPtr params_;
+  ParamsPtr params_;
   ring::Poly s_;
 };
 

@@ -16,12 +16,12 @@ namespace jali::wire {
 // branch or address depends on a coefficient.
 
 SecretBytes secret_to_bytes(const rlwe::SecretKey& key, const ring::Ring& ring) {
-  const params::CkksParams& params = *key.params();
+  const rlwe::Params& params = *key.params();
   const PrimeIndex first = params.all_primes()[0];
   const std::uint64_t q = params.primes()[first];
   ring::Poly s = key.at(ring, {&first, 1});
   ring.to_coeff(s);
-  BasicWriter<SecretBytes> writer(Kind::secret_key, params.hash(), params.n() / 4);
+  BasicWriter<SecretBytes> writer(kSecretKey, params.hash(), params.n() / 4);
   const auto out = writer.extend(params.n() / 4);
   std::uint64_t other = 0;
   for (std::size_t i = 0; i < out.size(); ++i) {
@@ -56,9 +56,9 @@ std::uint64_t implausible(std::uint64_t n, std::uint64_t plus, std::uint64_t min
 }  // namespace
 
 rlwe::SecretKey secret_from_bytes(std::span<const std::uint8_t> bytes,
-                                  const params::CkksParamsPtr& params, const ring::Ring& ring,
+                                  const rlwe::ParamsPtr& params, const ring::Ring& ring,
                                   const Limits& limits) {
-  Reader reader = open_object(bytes, Kind::secret_key, *params, ring, limits);
+  Reader reader = open_object(bytes, kSecretKey, *params, ring, limits);
   const auto in = reader.raw(params->n() / 4);
   reader.finish();
   reader.charge(params->n() * sizeof(std::int64_t));

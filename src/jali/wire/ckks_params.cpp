@@ -25,11 +25,11 @@ std::string without_advice(std::string_view sentence) {
 
 // The literal with every choice made and, where there is one, the number of its plan; the rest follows from
 // them, and the hash in the header says whether it came out the same.
-Bytes to_bytes(const params::CkksParams& params) {
-  const params::CkksLiteral& literal = params.literal();
+Bytes to_bytes(const ckks::Params& params) {
+  const ckks::Literal& literal = params.literal();
   require<InvalidArgument>(literal.name.size() <= kMaxName,
                            "cannot write parameters whose name is longer than 255 bytes");
-  Writer writer(Kind::params, params.hash(), 64 + literal.name.size());
+  Writer writer(kCkksParams, params.hash(), 64 + literal.name.size());
   writer.u16(static_cast<std::uint16_t>(params.depth()));
   writer.u16(static_cast<std::uint16_t>(literal.security));
   writer.u16(static_cast<std::uint16_t>(params.dnum()));
@@ -58,13 +58,13 @@ Bytes to_bytes(const params::CkksParams& params) {
 // The work is bounded before any is done: every number has a range, the sizes alone have to fit the security
 // table, and then one table of levels is made, the one that is written. Nothing is searched for, and nothing
 // that would fit is looked for when this does not.
-params::CkksParamsPtr params_from_bytes(std::span<const std::uint8_t> bytes, const Limits& limits) {
+ckks::ParamsPtr params_from_bytes(std::span<const std::uint8_t> bytes, const Limits& limits) {
   require<InvalidArgument>(limits.min_security == 0 || limits.min_security == 128 ||
                                limits.min_security == 192 || limits.min_security == 256,
                            "security must be 128, 192 or 256, or 0 for any");
-  const Frame frame = open_frame(bytes, Kind::params, limits);
+  const Frame frame = open_frame(bytes, kCkksParams, limits);
   Reader reader(frame, limits);
-  params::CkksLiteral literal;
+  ckks::Literal literal;
   literal.depth = reader.u16();
   literal.security = reader.u16();
   literal.dnum = reader.u16();
@@ -114,9 +114,9 @@ params::CkksParamsPtr params_from_bytes(std::span<const std::uint8_t> bytes, con
     });
   };
   if (literal.security == 0) demand(0);
-  params::CkksParamsPtr params;
+  ckks::ParamsPtr params;
   try {
-    params = params::CkksParams::create_written(literal, plan, limits.search);
+    params = ckks::Params::create_written(literal, plan, limits.search);
   } catch (const LimitExceeded&) {
     throw LimitExceeded(
         "cannot read a parameter set: the plan of its levels is not written and would have to be "

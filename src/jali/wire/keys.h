@@ -1,0 +1,52 @@
+// Bytes of public keys; secret keys are in wire/secret/secret_key.h. docs/format.md has the format.
+//
+// Reading is safe on any input: sizes are compared with the bytes at hand and with the limits before
+// memory is taken, every number is checked against the parameters, every residue against its prime,
+// and nothing may follow the end. Every failure is one jali::Error: CorruptData, VersionError,
+// ParamsMismatch (made for other parameters) or LimitExceeded; OutOfMemory if the machine has less than
+// the limits allow. Nothing is authenticated: see wire/frame.h.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <span>
+
+#include "jali/base/checkpoint.h"
+#include "jali/params/rlwe_params.h"
+#include "jali/ring/poly.h"
+#include "jali/rlwe/keys.h"
+#include "jali/wire/frame.h"
+
+namespace jali::wire {
+
+inline constexpr Kind kPublicKey{Scheme::rlwe, Object::public_key};
+inline constexpr Kind kSwitchKey{Scheme::rlwe, Object::switch_key};
+inline constexpr Kind kEvaluationKeys{Scheme::rlwe, Object::evaluation_keys};
+
+/// Throws InvalidArgument on objects that no key generator makes: wrong form, level, batch or digits.
+Bytes to_bytes(const rlwe::PublicKey& key);
+Bytes to_bytes(const rlwe::SwitchKey& key, const rlwe::Params& params);
+/// checkpoint: called between keys.
+Bytes to_bytes(const rlwe::EvaluationKeys& keys, const Checkpoint& checkpoint = {});
+
+template <class T>
+concept PublicKeys = std::same_as<T, rlwe::PublicKey> || std::same_as<T, rlwe::SwitchKey> ||
+                     std::same_as<T, rlwe::EvaluationKeys>;
+
+/// T: rlwe::PublicKey, rlwe::SwitchKey or rlwe::EvaluationKeys.
+/// Polynomials come from `ring`, which must be one of `params`.
+template <PublicKeys T>
+T from_bytes(std::span<const std::uint8_t> bytes, const rlwe::ParamsPtr& params,
+             const ring::Ring& ring, const Limits& limits = {});
+
+template <>
+rlwe::PublicKey from_bytes(std::span<const std::uint8_t> bytes, const rlwe::ParamsPtr& params,
+                           const ring::Ring& ring, const Limits& limits);
+template <>
+rlwe::SwitchKey from_bytes(std::span<const std::uint8_t> bytes, const rlwe::ParamsPtr& params,
+                           const ring::Ring& ring, const Limits& limits);
+template <>
+rlwe::EvaluationKeys from_bytes(std::span<const std::uint8_t> bytes, const rlwe::ParamsPtr& params,
+                                const ring::Ring& ring, const Limits& limits);
+
+}  // namespace jali::wire
