@@ -6,7 +6,8 @@ or is ROOM itself; rooms of equal number are strangers. The folders of backend/ 
 other; each may include backend/*.h. A room links, directly or through what it links, every room that
 it includes, and links nothing that it may not include.
 Python: modules of python/jali import the standard library, numpy and jali at the top level; anything
-else only inside a function (extras).
+else only inside a function (extras). Their imports of each other, those inside functions included, have no
+circle; those for type checkers alone are free.
 
 Usage: tools/check_layers.py [ROOT]. Exit status 1 with one line a violation.
 """
@@ -137,6 +138,69 @@ def top_level_imports(tree: ast.Module) -> Iterator[tuple[int, str, int]]:
             pending.extend(ast.iter_child_nodes(node))
 
 
+def module_name(file: Path, package: Path) -> str:
+    parts = file.relative_to(package.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def jali_imports(tree: ast.Module, name: str, is_package: bool, modules: set[str]) -> set[str]:
+    """The modules of the package that a module imports, wherever in it."""
+    found: set[str] = set()
+    pending: list[ast.AST] = list(tree.body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            source = node.module or ""
+            if node.level:
+                above = name.split(".")[: None if is_package and node.level == 1 else -node.level]
+                source = ".".join([*above, *filter(None, [source])])
+            found |= {
+                inner if (inner := f"{source}.{alias.name}") in modules else source
+                for alias in node.names
+            }
+        elif isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            pending.extend(node.orelse)
+        else:
+            pending.extend(ast.iter_child_nodes(node))
+    return found & modules - {name}
+
+
+def check_circles(root: Path) -> Iterator[str]:
+    """One line for each set of modules that reach each other by imports."""
+    package = root / "python" / "jali"
+    files = {module_name(file, package): file for file in sorted(package.rglob("*.py"))}
+    imports = {
+        name: jali_imports(
+            ast.parse(file.read_text(encoding="utf-8")),
+            name,
+            file.name == "__init__.py",
+            set(files),
+        )
+        for name, file in files.items()
+    }
+
+    def circle(start: str) -> list[str]:
+        """The shortest way from a module to itself; empty if there is none."""
+        ways = [[start, used] for used in sorted(imports[start])]
+        seen = set(imports[start])
+        for way in ways:
+            if way[-1] == start:
+                return way
+            for used in sorted(imports[way[-1]] - (seen - {start})):
+                seen.add(used)
+                ways.append([*way, used])
+        return []
+
+    told: set[str] = set()
+    for name in files:
+        way = [] if name in told else circle(name)
+        if way:
+            told |= set(way)
+            yield f"python: {' imports '.join(way)}: a circle; move what both need to a module below"
+
+
 def check_python(root: Path) -> Iterator[str]:
     known = sys.stdlib_module_names | {"numpy", "jali"}
     for file in sorted((root / "python" / "jali").rglob("*.py")):
@@ -151,7 +215,8 @@ def check_python(root: Path) -> Iterator[str]:
 def check(root: Path) -> list[str]:
     includes: dict[str, set[str]] = {}
     found = list(check_includes(root, includes))
-    return found + list(check_links(root, includes)) + list(check_python(root))
+    found += [*check_links(root, includes), *check_python(root), *check_circles(root)]
+    return found
 
 
 if __name__ == "__main__":

@@ -63,6 +63,7 @@ std::vector<bootstrap::BootstrapPlan> bootstrap_plans(const params::CkksParamsPt
                                                       bool minimum);
 
 void register_errors(nb::module_& m);
+void bind_device(nb::module_& m);
 void bind_params(nb::module_& m);
 void bind_values(nb::module_& m);
 void bind_client(nb::module_& m);

@@ -489,7 +489,7 @@ that to_bytes did not make.)")
       .def(
           "__reduce__",
           [](nb::handle self) {
-            return nb::make_tuple(nb::module_::import_("jali._pickle").attr("params"),
+            return nb::make_tuple(nb::module_::import_("jali.ckks.pickled").attr("params"),
                                   nb::make_tuple(self.attr("to_bytes")()));
           },
           nb::sig("def __reduce__(self) -> tuple[typing.Any, ...]"))

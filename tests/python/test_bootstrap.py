@@ -355,7 +355,7 @@ def test_every_combination(word: str, order: str, slots: int | None, minimum: bo
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_captured_functions_keep_the_matrices_of_their_level(device: str) -> None:
-    if device == "cuda" and _jali.cuda_device_count() == 0:
+    if device == "cuda" and _jali.device.cuda_device_count() == 0:
         pytest.skip("no NVIDIA GPU on this machine, or a build without CUDA")
     params = make("slots_first", word="w52", levels_after=4)
     client = ckks.Client(params)

@@ -17,7 +17,7 @@ from jali.errors import InvalidArgument
 
 @pytest.fixture(scope="module", params=["cpu", "cuda"])
 def world(request):
-    if request.param == "cuda" and _jali.cuda_device_count() == 0:
+    if request.param == "cuda" and _jali.device.cuda_device_count() == 0:
         pytest.skip("no NVIDIA GPU on this machine, or a build without CUDA")
     params = ckks.Params.create(depth=3, scale_bits=40, log_n=10, security=0, name="insecure_test")
     client = ckks.Client(params)

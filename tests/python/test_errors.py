@@ -313,7 +313,7 @@ def test_other_parameters(one: World) -> None:
 
 
 def test_devices(one: World) -> None:
-    count = _jali.cuda_device_count()
+    count = _jali.device.cuda_device_count()
     for name in ("cuda", "cuda:1") if count == 0 else (f"cuda:{count}",):
         with pytest.raises(jali.NoDevice) as caught:
             ckks.Evaluator(one.params, device=name)

@@ -26,7 +26,7 @@ DATA = {"Level", "Layout", "Trace", "BatchPoint"}  # they hold facts and take no
 
 
 def public_methods(kind: type) -> set[str]:
-    """Names that the class itself defines, operators among them."""
+    """Names that the class or a base of jali's defines, operators among them."""
     inherited = {
         "__new__",
         "__doc__",
@@ -38,7 +38,9 @@ def public_methods(kind: type) -> set[str]:
     inherited |= {"__firstlineno__", "__static_attributes__"}
     return {
         name
-        for name in vars(kind)
+        for base in kind.__mro__
+        if base.__module__.startswith("jali")
+        for name in vars(base)
         if name not in inherited and (not name.startswith("_") or name.startswith("__"))
     }
 

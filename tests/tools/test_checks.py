@@ -34,6 +34,9 @@ GOOD = {
     "src/jali/ring/poly.h": '#include "jali/backend/ops.h"\n#include "jali/random/prng.h"\n',
     "src/jali/ring/CMakeLists.txt": "jali_room(ring SOURCES poly.cpp DEPS jali_backend jali_random)",
     "python/jali/__init__.py": "import numpy\nfrom . import _jali\n\ndef f():\n    import sklearn\n",
+    "python/jali/low.py": "if TYPE_CHECKING:\n    from jali import high\n",
+    "python/jali/middle.py": "from jali.low import f\n",
+    "python/jali/high.py": "from .middle import f\nfrom jali import low\n",
 }
 
 
@@ -71,6 +74,9 @@ def test_layers_accept_a_good_tree(tmp_path: Path) -> None:
             "sklearn",
         ),
         ("python/jali/ckks/y.py", "from torch import nn\n", "torch"),
+        ("python/jali/low.py", "from jali import high\n", "a circle"),
+        ("python/jali/low.py", "def f():\n    import jali.high\n", "a circle"),
+        ("python/jali/low.py", "from . import middle\n", "jali.low imports jali.middle"),
     ],
 )
 def test_layers_refuse(tmp_path: Path, file: str, text: str, what: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from jali import ckks
-from jali._console import counter
+from jali._core.console import counter
 from jali.bench import floors, profile, sets
 from jali.bench.measure import Row, accept, row, timed
 from jali.bench.registry import Options, benchmark

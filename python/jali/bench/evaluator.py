@@ -17,7 +17,7 @@ class Weights(NamedTuple):
     """The second vector, encoded beforehand."""
 
     plain: ckks.Plaintext
-    diagonal: _jali.Diagonal  # over the primes of P as well
+    diagonal: _jali.ckks.Diagonal  # over the primes of P as well
 
 
 Body = Callable[[Operands, Weights], ckks.Ciphertext]

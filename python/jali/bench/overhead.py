@@ -39,7 +39,7 @@ def overhead(options: Options) -> Iterator[Row]:
         times: list[float] = []
         end = time.perf_counter() + options.seconds
         while not times or time.perf_counter() < end:
-            inner = _jali.loop_seconds(e, operation, a, CALLS)
+            inner = _jali.bench.loop_seconds(e, operation, a, CALLS)
             server.synchronize()
             start = time.perf_counter()
             for _ in range(CALLS):

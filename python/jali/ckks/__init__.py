@@ -20,7 +20,7 @@ rotation, of the keys' special primes: a larger batch raises ``Unsupported``, wh
 
 from __future__ import annotations
 
-from jali._jali import (
+from jali._jali.ckks import (
     Ciphertext,
     EvaluationKeys,
     Layout,

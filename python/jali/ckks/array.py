@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, Union
 import numpy as np
 import numpy.typing as npt
 
-from jali import _checks
-from jali._jali import Ciphertext, MatVec
+from jali._core import array as arrays
+from jali._core import checks
+from jali._core.array import Encrypted
+from jali._jali.ckks import Ciphertext, MatVec
 from jali.errors import InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
@@ -21,51 +23,27 @@ __all__ = ["EncryptedArray"]
 Operand = Union["EncryptedArray", complex, npt.NDArray[Any], list[Any], tuple[Any, ...]]
 
 
-def _number(value: Any) -> complex | None:
-    """A finite number, or None for what is no number. Raises InvalidArgument for NaN and infinity."""
-    if isinstance(value, (float, int, complex, np.number, np.bool_)):
-        try:
-            number = complex(value)
-        except OverflowError:
-            raise InvalidArgument("the number is too large") from None
-    elif isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "biufc":
-        number = complex(value.item())
-    else:
-        return None
-    if not (math.isfinite(number.real) and math.isfinite(number.imag)):
-        raise InvalidArgument("the number is a NaN or an infinity: replace it first")
-    return number
-
-
-def _power(known: dict[int, EncryptedArray], n: int) -> EncryptedArray:
-    """The n-th power at depth ceil(log2 n), with the smaller ones of ``known``, where it is kept."""
-    if n not in known:
-        half = _power(known, n - n // 2)
-        known[n] = half * half if n % 2 == 0 else half * _power(known, n // 2)
-    return known[n]
-
-
 def checked_target(target_level: int | None) -> int:
     """-1, for all levels, or a level from 0."""
     if target_level is None:
         return -1
     if isinstance(target_level, bool) or not isinstance(target_level, (int, np.integer)):
-        raise InvalidArgument(f"target_level is a whole number, not {_checks.shown(target_level)}")
+        raise InvalidArgument(f"target_level is a whole number, not {checks.shown(target_level)}")
     if target_level < 0:
-        raise InvalidArgument(f"target_level {_checks.shown(target_level)} is below 0")
+        raise InvalidArgument(f"target_level {checks.shown(target_level)} is below 0")
     return int(target_level)
 
 
 def checked_iterations(iterations: int) -> int:
     """A number of applications that make one bootstrapping."""
     if isinstance(iterations, bool) or not isinstance(iterations, (int, np.integer)):
-        raise InvalidArgument(f"iterations is a whole number, not {_checks.shown(iterations)}")
+        raise InvalidArgument(f"iterations is a whole number, not {checks.shown(iterations)}")
     if not 1 <= iterations <= 4:
-        raise InvalidArgument(f"iterations must be 1 to 4, not {_checks.shown(iterations)}")
+        raise InvalidArgument(f"iterations must be 1 to 4, not {checks.shown(iterations)}")
     return int(iterations)
 
 
-class EncryptedArray:
+class EncryptedArray(Encrypted):
     """An encrypted vector (n,), or batch of vectors (batch, n), with NumPy's arithmetic.
 
     ``+ - *`` take other encrypted arrays of the same evaluator, arrays and numbers on either side;
@@ -80,7 +58,6 @@ class EncryptedArray:
     """
 
     __slots__ = ("_ct", "_server")
-    __array_ufunc__ = None  # arrays on the left give way to the operators below
 
     def __init__(self, server: Evaluator, ciphertext: Ciphertext) -> None:
         self._server = server
@@ -125,19 +102,6 @@ class EncryptedArray:
         """(length,), or (batch, length)."""
         return self._ct.shape
 
-    @property
-    def ndim(self) -> int:
-        """1, or 2 for a batch."""
-        return len(self.shape)
-
-    @property
-    def size(self) -> int:
-        """Numbers that decryption shows."""
-        return math.prod(self.shape)
-
-    def __len__(self) -> int:
-        return self.shape[0]
-
     def __repr__(self) -> str:
         return f"EncryptedArray(shape={self.shape}, level={self.level}, scale=2^{math.log2(self.scale):.2f})"
 
@@ -147,10 +111,10 @@ class EncryptedArray:
         core = self._server._core
         if isinstance(other, EncryptedArray):
             return EncryptedArray(self._server, core.add(self._ct, self._beside(other)._ct))
-        number = _number(other)
-        if number is not None:
-            return EncryptedArray(self._server, core.add_scalar(self._ct, number))
-        array = self._array(other)
+        value = arrays.number(other)
+        if value is not None:
+            return EncryptedArray(self._server, core.add_scalar(self._ct, value))
+        array = arrays.operand(other, self.shape[-1])
         if array is None:
             return NotImplemented
         return EncryptedArray(self._server, core.add_array(self._ct, array))
@@ -161,10 +125,10 @@ class EncryptedArray:
         core = self._server._core
         if isinstance(other, EncryptedArray):
             return EncryptedArray(self._server, core.sub(self._ct, self._beside(other)._ct))
-        number = _number(other)
-        if number is not None:
-            return EncryptedArray(self._server, core.add_scalar(self._ct, -number))
-        array = self._array(other)
+        value = arrays.number(other)
+        if value is not None:
+            return EncryptedArray(self._server, core.add_scalar(self._ct, -value))
+        array = arrays.operand(other, self.shape[-1])
         if array is None:
             return NotImplemented
         return EncryptedArray(self._server, core.add_array(self._ct, array, True))
@@ -184,10 +148,10 @@ class EncryptedArray:
             return EncryptedArray(
                 self._server, core.multiply(self._settled(), self._beside(other)._settled())
             )
-        number = _number(other)
-        if number is not None:
-            return EncryptedArray(self._server, core.multiply_scalar(self._ct, number))
-        array = self._array(other)
+        value = arrays.number(other)
+        if value is not None:
+            return EncryptedArray(self._server, core.multiply_scalar(self._ct, value))
+        array = arrays.operand(other, self.shape[-1])
         if array is None:
             return NotImplemented
         return EncryptedArray(self._server, core.multiply_array(self._settled(), array))
@@ -202,12 +166,12 @@ class EncryptedArray:
     def __truediv__(self, other: Operand) -> EncryptedArray:
         if isinstance(other, EncryptedArray):
             other.__rtruediv__(self)
-        number = _number(other)
-        if number is not None:
-            if number == 0:
+        value = arrays.number(other)
+        if value is not None:
+            if value == 0:
                 raise InvalidArgument("division by zero")
-            return self * (1 / number)
-        array = self._array(other)
+            return self * (1 / value)
+        array = arrays.operand(other, self.shape[-1])
         if array is None:
             return NotImplemented
         divisor = np.asarray(array)
@@ -222,17 +186,8 @@ class EncryptedArray:
         return self * inverse
 
     def __pow__(self, exponent: int) -> EncryptedArray:
-        if isinstance(exponent, bool) or not isinstance(exponent, (int, np.integer)):
-            raise InvalidArgument(
-                "an exponent is a whole number from 1; for other powers see Evaluator.polynomial"
-            )
-        if exponent < 1:
-            raise InvalidArgument(f"the exponent {_checks.shown(exponent)} is below 1")
-        if int(exponent).bit_length() > 200:  # Params.create makes no more levels
-            raise InvalidArgument(
-                f"no parameters have the depth of an exponent of {int(exponent).bit_length()} bits"
-            )
-        return _power({1: self}, int(exponent))
+        result: EncryptedArray = arrays.power({1: self}, arrays.exponent(exponent))
+        return result
 
     def __rmatmul__(self, matrix: Any) -> EncryptedArray:
         """matrix @ self: a clear real matrix (m, n) times this vector of length n, one level down.
@@ -261,7 +216,7 @@ class EncryptedArray:
         """
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)):
             raise InvalidArgument(
-                f"a rotation is a whole number of slots, not {_checks.shown(steps)}"
+                f"a rotation is a whole number of slots, not {checks.shown(steps)}"
             )
         folded = int(steps)
         if abs(folded) >= self.slots:
@@ -287,7 +242,7 @@ class EncryptedArray:
             raise InvalidArgument("count must be a power of two from 1 to slots, or None for all")
         elif count & (count - 1):
             raise InvalidArgument(
-                f"count {_checks.shown(count)} is not a power of two: pad the vector with zeros to the next one"
+                f"count {checks.shown(count)} is not a power of two: pad the vector with zeros to the next one"
             )
         return EncryptedArray(self._server, self._server._core.sum(self._ct, int(count)))
 
@@ -308,7 +263,7 @@ class EncryptedArray:
         core = self._server._core
         return EncryptedArray(
             self._server,
-            core.with_magnitude(self._ct, _checks.magnitude(magnitude), _checks.peak(peak)),
+            core.with_magnitude(self._ct, checks.magnitude(magnitude), checks.peak(peak)),
         )
 
     def bootstrap(
@@ -335,7 +290,7 @@ class EncryptedArray:
         """
         target, times = checked_target(target_level), checked_iterations(iterations)
         if real is not None and not isinstance(real, (bool, np.bool_)):
-            raise InvalidArgument(f"real is True, False or None, not {_checks.shown(real)}")
+            raise InvalidArgument(f"real is True, False or None, not {checks.shown(real)}")
         core = self._server._core
         drop = None if real is None else bool(real)
         return EncryptedArray(self._server, core.bootstrap(self._settled(), target, times, drop))
@@ -355,36 +310,3 @@ class EncryptedArray:
                 "the operands are bound to different evaluators: bind both to the same one"
             )
         return other
-
-    def _array(self, other: Any) -> npt.NDArray[Any] | None:
-        """An operand as an array whose rows are as long as this vector or its slots; None for what
-        is no array."""
-        if not isinstance(other, (np.ndarray, list, tuple)):
-            return None
-        try:
-            array = np.asarray(other)
-        except (ValueError, TypeError) as error:
-            raise InvalidArgument(f"the operand is not an array of numbers: {error}") from None
-        if array.ndim in (1, 2) and array.shape[-1] == 1 and self.shape[-1] != 1:
-            array = np.broadcast_to(array, (*array.shape[:-1], self.shape[-1]))  # as NumPy does
-        return array
-
-    # --- what an encrypted value cannot do --------------------------------------------------------
-
-    def __bool__(self) -> NoReturn:
-        raise Unsupported("an encrypted value has no truth value: decrypt it first")
-
-    def __eq__(self, other: object) -> NoReturn:
-        raise Unsupported("encrypted values cannot be compared: decrypt them first")
-
-    __lt__ = __le__ = __gt__ = __ge__ = __eq__
-    __hash__ = object.__hash__
-
-    def __array__(self, *_: Any, **__: Any) -> NoReturn:
-        raise Unsupported("an encrypted value is not an array: decrypt it first")
-
-    def __iter__(self) -> NoReturn:
-        raise Unsupported("the slots of an encrypted value cannot be taken one by one")
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("send value.ciphertext.to_bytes() instead of pickling an encrypted array")

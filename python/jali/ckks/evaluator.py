@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy.typing as npt
 
-from jali import _checks, _jali
-from jali._jali import (
+from jali._core import checks
+from jali._core.tuning import chosen
+from jali._jali import ckks as _ckks
+from jali._jali.ckks import (
     Ciphertext,
     EvaluationKeys,
     ExplicitEvaluator,
@@ -19,18 +21,18 @@ from jali._jali import (
 )
 from jali.ckks.array import EncryptedArray, checked_iterations, checked_target
 from jali.ckks.captured import Batcher, Captured
-from jali.ckks.client import checked_slots, checked_threads
+from jali.ckks.client import checked_slots
+from jali.device import checked_threads, resolved
 from jali.errors import InvalidArgument
-from jali.tuning import chosen, resolved
 
 __all__ = ["Evaluator", "sum_rotations"]
 
 
 def sum_rotations(count: int) -> list[int]:
     """The rotations that EncryptedArray.sum(count) needs: 1, 2, 4 .. count / 2. count: a power of two."""
-    count = _checks.whole(count, 1, "count must be a power of two")
+    count = checks.whole(count, 1, "count must be a power of two")
     if count & (count - 1):
-        raise InvalidArgument(f"count {_checks.shown(count)} is not a power of two")
+        raise InvalidArgument(f"count {checks.shown(count)} is not a power of two")
     return [1 << k for k in range(count.bit_length() - 1)]
 
 
@@ -64,11 +66,9 @@ class Evaluator:
         trace: bool = False,
         variants: Mapping[str, str] | None = None,
     ) -> None:
-        _checks.instance(params, Params, "params")
+        checks.instance(params, Params, "params")
         if keys is not None:
-            _checks.instance(
-                keys, EvaluationKeys, "keys", ": EvaluationKeys.from_bytes reads bytes"
-            )
+            checks.instance(keys, EvaluationKeys, "keys", ": EvaluationKeys.from_bytes reads bytes")
         self._params = params
         device = resolved(device)
         if variants is None:
@@ -78,7 +78,7 @@ class Evaluator:
         engine_variants = dict(variants)
         if device == "cpu" and "isa" in engine_variants:
             device = f"cpu/{engine_variants.pop('isa')}"
-        self._core = _jali.EvaluatorCore(
+        self._core = _ckks.EvaluatorCore(
             params, keys, device, checked_threads(threads), trace, engine_variants
         )
 
@@ -247,6 +247,23 @@ class Evaluator:
     ) -> list[EncryptedArray]:
         """function of every value, several at a time: ``batcher(function)(values)``."""
         return self.batcher(function, max_batch=max_batch)(values)
+
+    # --- what jali._core.capture asks for ---------------------------------------------------------
+
+    def _array(self, ciphertext: Ciphertext) -> EncryptedArray:
+        return EncryptedArray(self, ciphertext)
+
+    def _captured(
+        self,
+        function: Callable[[Sequence[Ciphertext]], list[Ciphertext]],
+        examples: Sequence[Ciphertext],
+    ) -> _ckks.CapturedCore:
+        return _ckks.CapturedCore(self.explicit, function, examples)
+
+    def _batcher(
+        self, function: Callable[[Sequence[Ciphertext]], list[Ciphertext]], max_batch: int
+    ) -> _ckks.BatcherCore:
+        return _ckks.BatcherCore(self.explicit, function, max_batch)
 
     def _own(self, value: EncryptedArray) -> Ciphertext:
         if not isinstance(value, EncryptedArray):

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
 import importlib
 import json
 import sys
 from collections.abc import Sequence
 
-from jali._console import seconds_text, table
+from jali._core.console import seconds_text, table
 from jali.bench.measure import CLOCKS, Row
 from jali.bench.registry import BENCHMARKS, Benchmark, Options
+from jali.cli.parser import Parser
 from jali.errors import InvalidArgument
 
-__all__ = ["run"]
+__all__ = ["main"]
 
 MODULES = (
     "primitives",
@@ -25,14 +25,13 @@ MODULES = (
     "matvec",
     "demos",
     "overhead",
+    "importing",
     "words",
 )
 
 
-def _parser() -> argparse.ArgumentParser:
-    from jali.cli import _Parser
-
-    parser = _Parser(prog="jali bench", description="Benchmarks, each checked in the same run.")
+def _parser() -> Parser:
+    parser = Parser(prog="jali bench", description="Benchmarks, each checked in the same run.")
     parser.add_argument(
         "name",
         help="a benchmark, 'list' for their names, 'all' for all of them; 'plot FILE...' draws kept lines",
@@ -87,7 +86,7 @@ def _chosen(name: str, images: str | None) -> list[Benchmark]:
     return [BENCHMARKS[name]]
 
 
-def run(argv: Sequence[str] | None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Parse, measure, print. Raises jali.Error for wrong names and wrong results."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["plot"]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from jali._jali import Params
+from jali._jali.ckks import Params
 
 
 def params(data: bytes) -> Params:

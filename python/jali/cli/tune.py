@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
-from jali import _jali, tuning
-from jali._console import seconds_text, table
+from jali import device as devices
+from jali._core import tuning
+from jali._core.console import seconds_text, table
+from jali._core.tuning import WORDS, Choices, families
 from jali.bench.primitives import measure, shape
 from jali.bench.registry import Options
+from jali.cli.parser import Parser
 from jali.errors import InvalidArgument, NoDevice
-from jali.tuning import WORDS, Choices, families
 
 __all__ = ["main", "tune"]
 
@@ -65,9 +66,7 @@ def _time(device: str, word: str, log_n: int, choices: Choices, seconds: float) 
 
 def main(argv: Sequence[str]) -> int:
     """The command ``jali tune``."""
-    from jali.cli import _Parser
-
-    parser = _Parser(
+    parser = Parser(
         prog="jali tune",
         description="Measure an engine's implementations on this machine and keep the choice.",
     )
@@ -78,9 +77,9 @@ def main(argv: Sequence[str]) -> int:
     )
     parser.add_argument("--seconds", type=float, default=0.1, metavar="S", help="a figure (0.1)")
     parser.add_argument("--json", action="store_true", help="print one JSON object a ring")
-    options: argparse.Namespace = parser.parse_args(list(argv))
-    device = tuning.resolved(options.device)
-    there = ["cpu", *(f"cuda:{k}" for k in range(_jali.cuda_device_count()))]
+    options = parser.parse_args(list(argv))
+    device = devices.resolved(options.device)
+    there = devices.available()
     if device not in there:
         raise NoDevice(
             f"there is no device {device} to measure: use {' or '.join(there)}; 'jali doctor' says why"

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
+from collections.abc import Sequence
 from typing import Any
 
 import jali
 from jali import ckks
-from jali._console import bytes_text, table
+from jali._core.console import bytes_text, table
+from jali.cli.parser import Parser
 
-__all__ = ["describe", "run"]
+__all__ = ["describe", "main"]
 
 
 def _word_bytes(params: ckks.Params) -> int:
@@ -166,8 +169,45 @@ def _asked(options: argparse.Namespace) -> ckks.Params:
     )
 
 
-def run(options: argparse.Namespace) -> int:
-    """The command."""
+def _parser() -> Parser:
+    parser = Parser(
+        prog="jali params", description="Parameters for a circuit: ring, levels, key sizes."
+    )
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--depth", type=int, help="multiplications in a row")
+    what.add_argument("--preset", metavar="NAME", help="a named set; 'list' names them all")
+    what.add_argument("--levels-after", type=int, help="multiplications between bootstrappings")
+    parser.add_argument(
+        "--scale-bits", type=float, help="log2 of the scale (40; what --precision-bits needs)"
+    )
+    parser.add_argument(
+        "--precision-bits", type=float, help="of a bootstrapped value, with --levels-after (20)"
+    )
+    parser.add_argument(
+        "--order",
+        choices=["raise_first", "slots_first"],
+        default="raise_first",
+        help="of bootstrapping: raise_first serves values of every level; slots_first, which all presets "
+        "have, is more precise and cheaper but due three levels before the last (raise_first)",
+    )
+    parser.add_argument("--log-n", type=int, help="log2 of the ring degree (smallest secure)")
+    parser.add_argument("--word", choices=["auto", "w32", "w52", "w64"], default="auto")
+    parser.add_argument(
+        "--device", choices=["cpu", "cuda"], default="cpu", help="that will compute (cpu)"
+    )
+    parser.add_argument("--security", type=int, choices=[128, 192, 256], default=128)
+    parser.add_argument("--dnum", type=int, help="digits of key switching (chosen)")
+    parser.add_argument(
+        "--integer-bits", type=float, default=10.0, help="room above the scale (10)"
+    )
+    parser.add_argument("--rotations", type=int, default=0, help="count of rotation keys (0)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    return parser
+
+
+def main(argv: Sequence[str]) -> int:
+    """The command ``jali params``."""
+    options = _parser().parse_args(list(argv))
     if not 0 <= options.rotations <= 1 << 16:
         raise jali.InvalidArgument("--rotations must be from 0 to 65536")
     if options.preset == "list":
@@ -248,7 +288,7 @@ def run(options: argparse.Namespace) -> int:
                 level["level"],
                 f"{level['log_q']:.1f}",
                 level["primes"],
-                f"{_log2(level['scale']):.4f}",
+                f"{math.log2(level['scale']):.4f}",
             )
             for level in facts["levels"]
         ],
@@ -256,9 +296,3 @@ def run(options: argparse.Namespace) -> int:
     if boot is None:
         table("What would change", ("with", "gives"), _changes(options, params))
     return 0
-
-
-def _log2(value: float) -> float:
-    import math
-
-    return math.log2(value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib.metadata
 import importlib.util
 import json
@@ -10,15 +9,19 @@ import platform
 import re
 import sys
 import time
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 import jali
-from jali import _jali, ckks, tuning
-from jali._console import seconds_text, table
+from jali import ckks, device
+from jali._core import tuning
+from jali._core.console import seconds_text, table
+from jali._jali import device as _device
+from jali.cli.parser import Parser
 
-__all__ = ["examine", "fix_for", "run", "self_test"]
+__all__ = ["examine", "fix_for", "main", "self_test"]
 
 _MODULES = {"scikit-learn": "sklearn", "pillow": "PIL"}  # where the import is named otherwise
 _FALLBACK = {"demo": ["scikit-learn", "pillow"], "bench": ["matplotlib"]}  # of an unpacked checkout
@@ -91,22 +94,22 @@ def self_test() -> dict[str, Any]:
 def examine() -> dict[str, Any]:
     """Everything that the command shows, as plain data."""
     build = jali.build_info()
-    isas = _jali.cpu_isas()
+    isas = _device.cpu_isas()
     report: dict[str, Any] = {
         "jali": build["version"],
         "compiler": build["compiler"],
         "python": platform.python_version(),
         "numpy": np.__version__,
         "platform": f"{platform.system()} {platform.machine()}",
-        "processor": _processor(),
+        "processor": device.processor() or "unknown",
         "isas": isas,
         "isa_chosen": isas[0],
-        "threads": _jali.default_threads(),
-        "devices": _devices(),
-        "device_names": [_jali.cuda_device_name(k) for k in range(_jali.cuda_device_count())],
+        "threads": _device.default_threads(),
+        "devices": device.available(),
+        "device_names": [_device.cuda_device_name(k) for k in range(_device.cuda_device_count())],
         "cuda": build["cuda"],
-        "cuda_trouble": _jali.cuda_trouble(),
-        "tuned": {device: _tuned(device) for device in _devices()},
+        "cuda_trouble": _device.cuda_trouble(),
+        "tuned": {name: _tuned(name) for name in device.available()},
         "extras": {
             extra: {package: _has(package) for package in packages}
             for extra, packages in _extras().items()
@@ -119,17 +122,13 @@ def examine() -> dict[str, Any]:
     return report
 
 
-def _devices() -> list[str]:
-    return ["cpu", *(f"cuda:{k}" for k in range(_jali.cuda_device_count()))]
-
-
-def _tuned(device: str) -> dict[str, dict[str, str]]:
+def _tuned(name: str) -> dict[str, dict[str, str]]:
     """The choices of jali tune for each word and ring that it measured."""
     return {
         f"{word}, log N {log_n}": choices
         for word in tuning.WORDS
         for log_n in range(10, 18)
-        if (choices := tuning.chosen(device, word, log_n))
+        if (choices := tuning.chosen(name, word, log_n))
     }
 
 
@@ -138,29 +137,18 @@ def _tuned_text(report: dict[str, Any]) -> str:
     if not path.exists():
         return "no: 'jali tune' measures the engines' implementations on this machine"
     parts = [
-        f"{device}: {ring}: {tuning.text(choices)}"
-        for device, rings in report["tuned"].items()
+        f"{name}: {ring}: {tuning.text(choices)}"
+        for name, rings in report["tuned"].items()
         for ring, choices in rings.items()
     ]
     return f"{path}: " + ("; ".join(parts) or "the engines' own choices")
 
 
-def _processor() -> str:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as lines:
-            for line in lines:
-                if line.startswith("model name"):
-                    return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or "unknown"
-
-
 def _cuda_text(report: dict[str, Any]) -> str:
-    found = [device for device in report["devices"] if device != "cpu"]
+    found = [name for name in report["devices"] if name != "cpu"]
     if found:
-        names = zip(found, report["device_names"], strict=True)
-        return ", ".join(f"{device} ({name})" for device, name in names)
+        models = zip(found, report["device_names"], strict=True)
+        return ", ".join(f"{name} ({model})" for name, model in models)
     if report["cuda_trouble"]:
         return f"NOT USED: {report['cuda_trouble']}"
     if report["cuda"]:
@@ -168,8 +156,11 @@ def _cuda_text(report: dict[str, Any]) -> str:
     return "not in this build (it is built where nvcc is found: on the PATH, CUDA_HOME, or PyPI)"
 
 
-def run(options: argparse.Namespace) -> int:
-    """The command; 1 if the self-test fails."""
+def main(argv: Sequence[str]) -> int:
+    """The command ``jali doctor``; 1 if the self-test fails."""
+    parser = Parser(prog="jali doctor", description="What this installation can do, a self-test.")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    options = parser.parse_args(list(argv))
     report = examine()
     test = report["self_test"]
     if options.json:

@@ -16,10 +16,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from jali import _jali
-from jali.errors import InvalidArgument, Unsupported
+from jali import device as devices
+from jali._jali import build_info
+from jali._jali import device as _device
+from jali.errors import Unsupported
 
-__all__ = ["Choices", "cache_file", "chosen", "families", "key", "resolved", "text", "write"]
+__all__ = ["Choices", "cache_file", "chosen", "families", "key", "text", "write"]
 
 FORMAT = 1
 WORDS = ("w32", "w52", "w64")
@@ -35,15 +37,13 @@ def cache_file() -> Path:
 def families(device: str) -> dict[str, list[str]]:
     """What there is to choose on "cpu" or a "cuda" device; the first name is the engine's own choice."""
     if device.startswith("cuda"):
-        return {name: list(variants) for name, variants in _jali.cuda_variants().items()}
-    return {"isa": ["auto", *_jali.cpu_isas()]}
+        return {name: list(variants) for name, variants in _device.cuda_variants().items()}
+    return {"isa": ["auto", *_device.cpu_isas()]}
 
 
 def key(device: str) -> str:
     """A device's name and the version that measured on it."""
-    from jali.bench.measure import device_name
-
-    return f"{device_name(device)}, jali {_jali.build_info()['version']}"
+    return f"{devices.name(device)}, jali {build_info()['version']}"
 
 
 def chosen(device: str, word: str, log_n: int) -> Choices:
@@ -87,7 +87,7 @@ def _checked(content: Any) -> dict[str, dict[str, dict[str, Choices]]]:
         raise ValueError("it names no devices")
     for key, words in devices.items():
         known = families("cpu" if "core" in key else "cuda")
-        current = key.endswith(f"jali {_jali.build_info()['version']}")
+        current = key.endswith(f"jali {build_info()['version']}")
         for word, rings in _items(words):
             for log_n, choices in _items(rings):
                 if word not in WORDS or not log_n.isdecimal():
@@ -139,30 +139,6 @@ def _replace(path: Path, text: str) -> None:
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
-
-
-def resolved(device: str) -> str:
-    """ "cpu" or "cuda:K" of a device's name; other names as they are."""
-    if not isinstance(device, str):
-        raise InvalidArgument(
-            f'device must be a name such as "auto", "cpu" or "cuda:0", not {device!r}'
-        )
-    if device == "auto":
-        device = os.environ.get("JALI_DEVICE") or _best()
-    return "cuda:0" if device == "cuda" else device
-
-
-def _best() -> str:
-    """The first GPU, or the CPU; warns of a GPU that is here and cannot be used."""
-    if _jali.cuda_device_count() > 0:
-        return "cuda"
-    if trouble := _jali.cuda_trouble():
-        warnings.warn(
-            f"computing on the CPU, though there is a GPU: {trouble} or JALI_DEVICE=cpu",
-            RuntimeWarning,
-            stacklevel=4,  # who made an Evaluator
-        )
-    return "cpu"
 
 
 def text(choices: Choices) -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import sys
 import time
+from argparse import Namespace
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
@@ -17,12 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from jali import ckks
-from jali._console import bytes_text, progress, seconds_text, table
+from jali._core.console import bytes_text, progress, seconds_text, table
+from jali.cli.parser import Parser
 from jali.demo import data, network, roles, show
 from jali.demo.network import Array, Network
 from jali.errors import InvalidArgument
 
-__all__ = ["Result", "run"]
+__all__ = ["Result", "main"]
 
 DRAWN = 10
 
@@ -58,10 +59,8 @@ class Result:
     params: dict[str, Any]
 
 
-def _parser() -> argparse.ArgumentParser:
-    from jali.cli import _Parser
-
-    parser = _Parser(
+def _parser() -> Parser:
+    parser = Parser(
         prog="jali demo", description="Encrypted inference on handwritten digits, end to end."
     )
     parser.add_argument(
@@ -90,7 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def run(argv: Sequence[str] | None) -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Parse, classify, report. Raises jali.Error with what to change."""
     started = time.perf_counter()
     options = _parser().parse_args(argv)
@@ -130,7 +129,7 @@ def run(argv: Sequence[str] | None) -> int:
     return 0
 
 
-def _images(options: argparse.Namespace) -> data.Images:
+def _images(options: Namespace) -> data.Images:
     if options.name == "digits":
         if options.images is not None or options.labels is not None:
             raise InvalidArgument("'jali demo digits' has its own images: --images goes with mnist")
@@ -154,7 +153,7 @@ class _Timing:
 class _Session:
     """Client and server, and what passes between them."""
 
-    def __init__(self, model: Network, options: argparse.Namespace) -> None:
+    def __init__(self, model: Network, options: Namespace) -> None:
         self.program = roles.plan(model)
         # Several workers keep the cores busy by themselves.
         alone = options.workers == 1
@@ -197,7 +196,7 @@ def _result(
     timing: _Timing,
     session: _Session,
     ready: float,
-    options: argparse.Namespace,
+    options: Namespace,
 ) -> Result:
     n = len(labels)
     params = session.client.params

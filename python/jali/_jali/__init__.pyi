@@ -1,0 +1,10 @@
+"""The compiled core of Jali. Use the package jali, which wraps it."""
+
+from typing import Any
+
+from jali._jali import bench as bench, ckks as ckks, device as device
+
+def build_info() -> dict[str, Any]:
+    """
+    Facts about this build: version, compiler, whether a CUDA backend is in it.
+    """
