@@ -20,7 +20,6 @@
 #include "jali/base/wipe.h"
 #include "jali/ckks/release.h"
 #include "jali/wire/secret.h"
-#include "packing.h"
 #include "progress.h"
 #include "trace.h"
 
@@ -43,22 +42,15 @@ ckks::Ciphertext encrypt_array(const params::CkksParamsPtr& params, const ckks::
   const Vectors v(values);
   level = checked_level(*params, level);
   const int log_slots = checked_log_slots(*params, slots);
-  const std::size_t capacity = std::size_t{1} << log_slots;
-  require<InvalidArgument>(v.count() <= capacity, [&] {
-    return "a vector of " + std::to_string(v.count()) + " numbers does not fit " +
-           std::to_string(capacity) +
-           " slots: split it into rows of a batch, or use a larger log_n";
-  });
+  const ckks::Packing packing =
+      ckks::packing_of_fresh(v.count(), log_slots, v.batched(), v.is_complex());
   const double scale = params->level(level).scale;
   nb::gil_scoped_release release;
   const ckks::Plaintext plaintext =
       v.is_complex() ? encoder.encode(v.complex(), v.batch(), level, scale, log_slots)
                      : encoder.encode(v.real(), v.batch(), level, scale, log_slots);
   ckks::Ciphertext out = encrypt(plaintext);
-  out.packing.length = v.count() == capacity ? 0 : static_cast<std::uint32_t>(v.count());
-  out.packing.batched = v.batched();
-  out.packing.complex_values = v.is_complex();
-  out.packing.padded = v.count() < capacity;
+  out.packing = packing;
   return out;
 }
 
@@ -111,7 +103,7 @@ class Client {
       nb::gil_scoped_release release;
       values = encoder_->decode(decryptor_->decrypt(c));
     }
-    return to_numpy(values, c.batch(), length, is_batched(c), complex_values);
+    return to_numpy(values, c.batch(), length, ckks::is_batched(c), complex_values);
   }
 
   nb::object release(const ckks::Ciphertext& c, const ckks::ReleasePolicy& policy,
@@ -123,7 +115,7 @@ class Client {
       nb::gil_scoped_release release;
       values = ckks::release(*decryptor_, *encoder_, *ring_, c, policy);
     }
-    return to_numpy(values, c.batch(), length, is_batched(c), complex_values);
+    return to_numpy(values, c.batch(), length, ckks::is_batched(c), complex_values);
   }
 
   /// bootstrap: numbers of slots of the values that will be bootstrapped, 0 for all of them.
