@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "jali/base/error.h"
-#include "jali/ckks/encryptor.h"
 #include "jali/ckks/engine.h"
-#include "jali/rlwe/keys.h"
+#include "jali/ckks/secret/encryptor.h"
+#include "jali/rlwe/secret/key_generator.h"
 #include "jali/wire/ckks.h"
 
 namespace jali::bench {

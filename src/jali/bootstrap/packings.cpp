@@ -26,13 +26,13 @@ std::pair<Ciphertext, Ciphertext> Packings::apply_pair(const Ciphertext& a, cons
       ->apply_pair(a, b, target_level, iterations);
 }
 
-void Packings::prepare(int log_slots, bool real, const Bootstrapper::Progress& progress) const {
+void Packings::prepare(int log_slots, bool real, const Progress& progress) const {
   at({log_slots, real}, -1, 1, progress);
 }
 
 std::shared_ptr<const Bootstrapper> Packings::at(BootstrapperOptions options, int target_level,
                                                  int iterations,
-                                                 const Bootstrapper::Progress& progress) const {
+                                                 const Progress& progress) const {
   const auto& params = *evaluator_->params();
   const int depth = params.depth();
   // The sum of several results takes a level.
@@ -47,7 +47,7 @@ std::shared_ptr<const Bootstrapper> Packings::at(BootstrapperOptions options, in
 }
 
 std::shared_ptr<const Bootstrapper> Packings::make(BootstrapperOptions options,
-                                                   const Bootstrapper::Progress& progress) const {
+                                                   const Progress& progress) const {
   const auto construct = [&] {
     return std::make_shared<Bootstrapper>(evaluator_, BootstrapPlan(evaluator_->params(), options));
   };

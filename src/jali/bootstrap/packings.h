@@ -31,14 +31,14 @@ class Packings {
                                                            int target_level = -1,
                                                            int iterations = 1) const;
   /// Makes the one for the highest level now.
-  void prepare(int log_slots, bool real, const Bootstrapper::Progress& progress = {}) const;
+  void prepare(int log_slots, bool real, const Progress& progress = {}) const;
 
  private:
   std::shared_ptr<const Bootstrapper> at(BootstrapperOptions options, int target_level,
                                          int iterations,
-                                         const Bootstrapper::Progress& progress = {}) const;
+                                         const Progress& progress = {}) const;
   std::shared_ptr<const Bootstrapper> make(BootstrapperOptions options,
-                                           const Bootstrapper::Progress& progress) const;
+                                           const Progress& progress) const;
 
   const std::shared_ptr<const ckks::Evaluator> evaluator_;
   mutable Turns turns_;
