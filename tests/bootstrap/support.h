@@ -3,6 +3,7 @@
 
 #include "../ckks/fixture.h"
 #include "jali/bootstrap/bootstrapper.h"
+#include "jali/bootstrap/secret/evaluation_keys.h"
 #include "jali/ckks/secret/decryptor.h"
 #include "jali/ckks/secret/encryptor.h"
 #include "jali/params/presets.h"

@@ -31,8 +31,7 @@ void Packings::prepare(int log_slots, bool real, const Progress& progress) const
 }
 
 std::shared_ptr<const Bootstrapper> Packings::at(BootstrapperOptions options, int target_level,
-                                                 int iterations,
-                                                 const Progress& progress) const {
+                                                 int iterations, const Progress& progress) const {
   const auto& params = *evaluator_->params();
   const int depth = params.depth();
   // The sum of several results takes a level.

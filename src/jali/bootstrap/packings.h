@@ -35,8 +35,7 @@ class Packings {
 
  private:
   std::shared_ptr<const Bootstrapper> at(BootstrapperOptions options, int target_level,
-                                         int iterations,
-                                         const Progress& progress = {}) const;
+                                         int iterations, const Progress& progress = {}) const;
   std::shared_ptr<const Bootstrapper> make(BootstrapperOptions options,
                                            const Progress& progress) const;
 
