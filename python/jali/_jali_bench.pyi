@@ -1,4 +1,4 @@
-"""What benchmarks measure below ciphertexts."""
+"""What benchmarks measure below the level of ciphertexts."""
 
 def butterfly_rate(word: str, isa: str = "") -> float:
     """
