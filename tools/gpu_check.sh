@@ -37,8 +37,8 @@ fi
 interpreter=$("$python" -c 'import sys; print(sys.executable)')
 cmake -S . -B "$build" -DJALI_CUDA=ON "-DJALI_CUDA_ARCHITECTURES=${JALI_CUDA_ARCHITECTURES:-native}" -DJALI_BUILD_TESTS=$gtest \
   -DJALI_BUILD_BENCH=ON -DJALI_BUILD_PYTHON=ON "-DPython_EXECUTABLE=$interpreter" >/dev/null
-cmake --build "$build" -j "$jobs" --target _jali bench_gpu_ops bench_gpu_programs bench_gpu_switch \
-  bench_bootstrap bootstrap_many
+cmake --build "$build" -j "$jobs" --target _jali _jali_bench bench_gpu_programs bench_bootstrap \
+  bootstrap_many
 if [ $gtest = ON ]; then
   tests=$(sed -nE 's/^ *jali_test\(([a-z_]+).*/test_\1/p' tests/gpu/CMakeLists.txt)
   cmake --build "$build" -j "$jobs" --target $tests
@@ -73,9 +73,11 @@ fi
 mkdir -p bench/results
 results=bench/results/gpu-$(date +%F).jsonl
 "$python" bench/gpu_table.py --out "$results" ${IMAGES:+--images "$IMAGES"}
-"$python" -m jali bench words --device cuda --seconds 0.05 --json >>"$results"
+for bench in words switch; do
+  "$python" -m jali bench $bench --device cuda --seconds 0.05 --json >>"$results"
+done
 commit=$(git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
-for bench in bench_gpu_ops bench_gpu_programs bench_gpu_switch; do "$build/bench/cpp/$bench" "$commit" >>"$results"; done
+"$build/bench/cpp/bench_gpu_programs" "$commit" >>"$results"
 # Every preset's circuit and more on small rings, each result compared in the clear; then the presets themselves.
 "$build/bench/cpp/bootstrap_many" --device cuda --count 3000 --commit "$commit" >>"$results"
 for preset in n15_small n16_fast n16_precise n16_real n17_deep; do

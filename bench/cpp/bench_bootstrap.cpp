@@ -21,12 +21,14 @@
 #include <string>
 #include <vector>
 
+#include "bench/cpp/json.h"
 #include "jali/api/jali.h"
 #include "jali/backend/trace/trace.h"
 
 namespace {
 
 using namespace jali;
+using bench::Json;
 using Clock = std::chrono::steady_clock;
 
 struct Options {
@@ -240,57 +242,77 @@ int run(const Options& o) {
   double bytes = 0;
   for (const auto& [name, stage] : stages) bytes += stage.bytes;
   const auto each = static_cast<double>(o.batch);
-  std::printf(
-      "{\"name\": \"bootstrap\", \"preset\": \"%s\", \"device\": \"%s\", \"device_name\": \"%s\", "
-      "\"params\": {\"log_n\": %d, \"slots\": %zu, \"word\": \"%s\", \"log_q\": %.1f, \"log_qp\": "
-      "%.1f, "
-      "\"levels_left\": %d, \"target_level\": %d, \"dnum\": %zu, \"limbs\": %zu, \"special\": %zu, "
-      "\"order\": \"%s\", "
-      "\"real\": %s, \"cts_levels\": %d, \"stc_levels\": %d, \"threads\": %d}, \"batch\": %zu, "
-      "\"reps\": %zu, \"median_s\": %.6f, "
-      "\"min_s\": %.6f, \"p95_s\": %.6f, \"each_s\": %.6f, \"stream_s\": %.6f, ",
-      o.preset.c_str(), o.device.c_str(),
-      cuda ? backend::cuda_device_name().c_str() : ring->ops().name().c_str(), params->log_n(),
-      params->slots(), std::string(word_name(params->word())).c_str(), params->log_q(),
-      params->log_qp(), depth - params->bootstrap()->input_level(), depth, params->dnum(),
-      restored.level(restored.top()).primes.size(), params->p_count(),
-      slots_first ? "slots_first" : "raise_first", real ? "true" : "false",
-      params->bootstrap()->cts_levels, params->bootstrap()->stc_levels, o.threads, o.batch,
-      times.size(), times[times.size() / 2], times[0], times[times.size() * 95 / 100],
-      times[times.size() / 2] / each, stream_s);
+  const auto& boot = *params->bootstrap();
+  Json about;
+  about.set("log_n", params->log_n())
+      .set("slots", params->slots())
+      .set("word", word_name(params->word()))
+      .set("log_q", params->log_q())
+      .set("log_qp", params->log_qp())
+      .set("levels_left", depth - boot.input_level())
+      .set("target_level", depth)
+      .set("dnum", params->dnum())
+      .set("limbs", restored.level(restored.top()).primes.size())
+      .set("special", params->p_count())
+      .set("order", slots_first ? "slots_first" : "raise_first")
+      .set("real", real)
+      .set("cts_levels", boot.cts_levels)
+      .set("stc_levels", boot.stc_levels)
+      .set("threads", o.threads);
+  Json row;
+  row.set("name", "bootstrap")
+      .set("preset", o.preset)
+      .set("device", o.device)
+      .set("device_name", cuda ? backend::cuda_device_name() : ring->ops().name())
+      .set("params", about)
+      .set("batch", o.batch)
+      .set("reps", times.size())
+      .set("median_s", times[times.size() / 2])
+      .set("min_s", times[0])
+      .set("p95_s", times[times.size() * 95 / 100])
+      .set("each_s", times[times.size() / 2] / each)
+      .set("stream_s", stream_s);
   if (bytes > 0 && cuda) {
-    std::printf(
-        "\"floor_s\": %.6f, \"floor_kind\": \"bytes of the operations\", \"fraction_of_floor\": "
-        "%.3f, ",
-        bytes / bandwidth, bytes / bandwidth / times[0]);
+    row.set("floor_s", bytes / bandwidth)
+        .set("floor_kind", "bytes of the operations")
+        .set("fraction_of_floor", bytes / bandwidth / times[0]);
   }
-  std::printf(
-      "\"precision_bits\": %.2f, \"mean_error\": %.3e, \"max_error\": %.3e, \"predicted_bits\": "
-      "%.2f, \"key_gb\": %.2f, \"plaintext_gb\": %.2f, \"program_gb\": %.2f, \"peak_gb\": %.2f, "
-      "\"device_gb\": {\"keys\": %.3f, \"diagonals\": %.3f, \"most\": %.2f}, \"keys\": \"%s\", "
-      "\"setup_s\": {\"parameters\": %.2f, \"engine\": %.2f, \"matrices\": %.2f, \"keys\": %.2f, "
-      "\"expanding_keys\": %.2f, \"diagonals\": %.2f, \"first_bootstrap\": %.3f}, "
-      "\"diagonals\": \"%s\", \"program\": %s, \"commit\": \"%s\", \"stages\": {",
-      -std::log2(errors.mean), errors.mean, errors.worst, predicted,
-      static_cast<double>(key_bytes) / 1e9,
-      static_cast<double>(bootstrapper.plan().plaintext_bytes()) / 1e9,
-      static_cast<double>(program_bytes) / 1e9, peak_gb(), key_device_bytes / 1e9,
-      diagonal_device_bytes / 1e9, peak_device_bytes / 1e9, o.minimum ? "minimum" : "all", params_s,
-      ring_s, plan_s, keys_s, expand_s, prepare_s, first_s,
-      o.stream ? "encoded at each use" : "encoded beforehand",
-      cuda && !o.operations ? "true" : "false", o.commit.c_str());
-  bool first = true;
+  row.set("precision_bits", -std::log2(errors.mean))
+      .set("mean_error", errors.mean)
+      .set("max_error", errors.worst)
+      .set("predicted_bits", predicted)
+      .set("key_gb", static_cast<double>(key_bytes) / 1e9)
+      .set("plaintext_gb", static_cast<double>(bootstrapper.plan().plaintext_bytes()) / 1e9)
+      .set("program_gb", static_cast<double>(program_bytes) / 1e9)
+      .set("peak_gb", peak_gb())
+      .set("device_gb", Json()
+                            .set("keys", key_device_bytes / 1e9)
+                            .set("diagonals", diagonal_device_bytes / 1e9)
+                            .set("most", peak_device_bytes / 1e9))
+      .set("keys", o.minimum ? "minimum" : "all")
+      .set("setup_s", Json()
+                          .set("parameters", params_s)
+                          .set("engine", ring_s)
+                          .set("matrices", plan_s)
+                          .set("keys", keys_s)
+                          .set("expanding_keys", expand_s)
+                          .set("diagonals", prepare_s)
+                          .set("first_bootstrap", first_s))
+      .set("diagonals", o.stream ? "encoded at each use" : "encoded beforehand")
+      .set("program", cuda && !o.operations)
+      .set("commit", o.commit);
+  Json of_stages;
   for (const auto& [name, stage] : stages) {
-    std::printf("%s\"%s\": {\"s\": %.6f", first ? "" : ", ", name.c_str(), stage.seconds);
-    if (stage.bytes > 0) std::printf(", \"gb\": %.3f", stage.bytes / 1e9);
+    Json one;
+    one.set("s", stage.seconds);
+    if (stage.bytes > 0) one.set("gb", stage.bytes / 1e9);
     if (stage.bytes > 0 && cuda) {
       const double floor = stage.bytes / bandwidth;
-      std::printf(", \"floor_s\": %.6f, \"fraction\": %.3f", floor, floor / stage.seconds);
+      one.set("floor_s", floor).set("fraction", floor / stage.seconds);
     }
-    std::printf("}");
-    first = false;
+    of_stages.set(name, one);
   }
-  std::printf("}}\n");
+  row.set("stages", of_stages).print();
   return 0;
 }
 

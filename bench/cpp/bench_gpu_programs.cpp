@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/cpp/json.h"
 #include "jali/base/error.h"
 #include "jali/ckks/batcher.h"
 #include "jali/ckks/engine.h"
@@ -18,6 +19,7 @@
 #include "jali/rlwe/secret/secret_key.h"
 
 using namespace jali;
+using bench::Json;
 using Clock = std::chrono::steady_clock;
 
 namespace {
@@ -49,16 +51,22 @@ Times measure(const ring::Ring& ring, int group, const std::function<void()>& bo
   return {times[times.size() / 2], times[0], reps};
 }
 
-void report(const std::string& name, const ckks::Params& p, const std::string& more,
+/// more: besides word and log_n.
+void report(const std::string& name, const ckks::Params& p, const Json& more,
             std::size_t batch, const Times& times) {
-  std::printf(
-      "{\"name\": \"%s\", \"device\": \"cuda\", \"device_name\": \"%s\", \"params\": {\"word\": "
-      "\"%s\", \"log_n\": %d%s}, \"batch\": %zu, \"reps\": %d, \"median_s\": %.8f, \"min_s\": "
-      "%.8f, "
-      "\"commit\": \"%s\"}\n",
-      name.c_str(), backend::cuda_device_name().c_str(), std::string(word_name(p.word())).c_str(),
-      p.log_n(), more.c_str(), batch, times.reps, times.median, times.least, commit);
-  std::fflush(stdout);
+  Json about;
+  about.set("word", word_name(p.word())).set("log_n", p.log_n()).append(more);
+  Json()
+      .set("name", name)
+      .set("device", "cuda")
+      .set("device_name", backend::cuda_device_name())
+      .set("params", about)
+      .set("batch", batch)
+      .set("reps", times.reps)
+      .set("median_s", times.median)
+      .set("min_s", times.least)
+      .set("commit", commit)
+      .print();
 }
 
 void require_same(const ckks::Ciphertext& a, const ckks::Ciphertext& b) {
@@ -114,14 +122,14 @@ void client(const ckks::ParamsPtr& p, Side& cpu, Side& gpu) {
   require_same(cpu.encryptor->encrypt(cpu.evaluator->encoder().encode(z, 1, top, scale)),
                gpu.evaluator->send_back(c));
   const ckks::Decryptor open(gpu.sk, gpu.ring);
-  const std::string limbs = ", \"limbs\": " + std::to_string(p->level(top).primes.size());
+  const Json limbs = Json().set("limbs", p->level(top).primes.size());
   report("keygen_3_keys_first", *p, limbs, 1, {gpu.key_seconds, gpu.key_seconds, 1});
   const int one[] = {1};
   report("keygen_2_keys", *p, limbs, 1,
          measure(*gpu.ring, 1, [&] { gpu.keygen->evaluation_keys(*gpu.sk, one); }, 5));
   auto a = gpu.ring->make(p->all_primes());
   const random::Seed seed{};
-  report("sample_uniform", *p, ", \"limbs\": " + std::to_string(p->all_primes().size()), 1,
+  report("sample_uniform", *p, Json().set("limbs", p->all_primes().size()), 1,
          measure(*gpu.ring, 20, [&] { gpu.ring->sample_uniform(a, seed, 0); }));
   report("sample_ternary", *p, limbs, 1, measure(*gpu.ring, 20, [&] {
            gpu.ring->ops().sample_small(a.view(), backend::Small::ternary, seed, 0);
@@ -157,7 +165,7 @@ void programs(const ckks::ParamsPtr& p, Side& cpu, Side& gpu, int level, const c
       inputs);
   const auto want = f(*cpu.evaluator, host);
   require_same(want, gpu.evaluator->send_back(program.run(inputs)[0]));
-  const std::string limbs = ", \"limbs\": " + std::to_string(p->level(level).primes.size());
+  const Json limbs = Json().set("limbs", p->level(level).primes.size());
   report(std::string(name) + "_stream", *p, limbs, 1,
          measure(*gpu.ring, 20, [&] { f(*gpu.evaluator, here); }));
   report(std::string(name) + "_program", *p, limbs, 1,
@@ -177,10 +185,10 @@ void batches(const ckks::ParamsPtr& p, Side& cpu, Side& gpu, std::size_t count) 
   const auto got = batcher.run(inputs);
   require_same(cpu.evaluator->multiply_relinearise_rescale(host, host),
                gpu.evaluator->send_back(got[count / 2]));
-  const std::string limbs = ", \"limbs\": " + std::to_string(p->level(top).primes.size());
+  const Json limbs = Json().set("limbs", p->level(top).primes.size());
   for (const auto& point : batcher.curve()) {
     const double seconds = point.seconds * static_cast<double>(point.batch);
-    report("hmult_batched", *p, limbs + ", \"bytes\": " + std::to_string(point.bytes), point.batch,
+    report("hmult_batched", *p, Json(limbs).set("bytes", point.bytes), point.batch,
            {seconds, seconds, point.runs});
   }
   gpu.ring->memory().synchronize();

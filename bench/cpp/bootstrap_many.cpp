@@ -15,11 +15,13 @@
 #include <string>
 #include <vector>
 
+#include "bench/cpp/json.h"
 #include "jali/api/jali.h"
 
 namespace {
 
 using namespace jali;
+using bench::Json;
 using params::BootstrapOrder;
 using Clock = std::chrono::steady_clock;
 using Complex = std::complex<double>;
@@ -136,22 +138,31 @@ std::size_t run(const Configuration& c, const std::string& device, std::size_t c
   const double one = c.iterations > 1
                          ? params::log2_bootstrap_failure(b.weight, b.range, params->n())
                          : bootstrap::log2_beyond(*params, 20 * std::exp2(-predicted), log_slots);
-  std::printf(
-      "{\"name\": \"bootstrap_many\", \"configuration\": \"%s\", \"device\": \"%s\", "
-      "\"device_name\": \"%s\", \"params\": {\"log_n\": %d, \"slots\": %zu, \"word\": \"%s\", "
-      "\"weight\": %d, \"range\": %d, "
-      "\"minimum\": %s, \"iterations\": %d}, \"batch\": %zu, \"count\": %zu, \"failed\": %zu, "
-      "\"log2_failure_bound\": %.1f, \"worst_deviations\": %.2f, \"precision_bits\": %.2f, "
-      "\"predicted_bits\": %.2f, \"seconds\": %.2f, \"commit\": \"%s\"}\n",
-      c.name.c_str(), ring->ops().name().c_str(),
-      ring->ops().name().starts_with("cuda") ? backend::cuda_device_name().c_str()
-                                             : ring->ops().name().c_str(),
-      log_n, slots, std::string(word_name(params->word())).c_str(), b.weight, b.range,
-      c.minimum ? "true" : "false", c.iterations, batch, done, failed,
-      one + std::log2(static_cast<double>(done * static_cast<std::size_t>(c.iterations))), worst,
-      -std::log2(std::sqrt(sum / static_cast<double>(done * slots))), predicted, seconds,
-      commit.c_str());
-  std::fflush(stdout);
+  const auto engine = ring->ops().name();
+  Json()
+      .set("name", "bootstrap_many")
+      .set("configuration", c.name)
+      .set("device", engine)
+      .set("device_name", engine.starts_with("cuda") ? backend::cuda_device_name() : engine)
+      .set("params", Json()
+                         .set("log_n", log_n)
+                         .set("slots", slots)
+                         .set("word", word_name(params->word()))
+                         .set("weight", b.weight)
+                         .set("range", b.range)
+                         .set("minimum", c.minimum)
+                         .set("iterations", c.iterations))
+      .set("batch", batch)
+      .set("count", done)
+      .set("failed", failed)
+      .set("log2_failure_bound",
+           one + std::log2(static_cast<double>(done * static_cast<std::size_t>(c.iterations))))
+      .set("worst_deviations", worst)
+      .set("precision_bits", -std::log2(std::sqrt(sum / static_cast<double>(done * slots))))
+      .set("predicted_bits", predicted)
+      .set("seconds", seconds)
+      .set("commit", commit)
+      .print();
   return failed;
 }
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-import platform
 import warnings
-from pathlib import Path
 
 from jali._core import checks
 from jali._jali import device as _device
@@ -62,6 +60,8 @@ def name(device: str = "cpu") -> str:
     """A GPU's name; or the processor's model, and how many cores this process may use."""
     if device.startswith("cuda"):
         return _device.cuda_device_name(int(device.partition(":")[2] or 0))
+    import platform
+
     model = processor() or platform.machine()
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return f"{model}, {cores} core{'' if cores == 1 else 's'}"
@@ -69,11 +69,14 @@ def name(device: str = "cpu") -> str:
 
 def processor() -> str:
     """The processor's model; empty where the system does not tell."""
+    import platform
+
     try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            key, _, value = line.partition(":")
-            if key.strip() == "model name":
-                return value.strip()
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            for line in lines:
+                key, _, value = line.partition(":")
+                if key.strip() == "model name":
+                    return value.strip()
     except OSError:
         pass
     return platform.processor()

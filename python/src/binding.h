@@ -73,6 +73,5 @@ void bind_circuits(nb::module_& m);
 void bind_evaluator(nb::module_& m);
 void bind_captured(nb::module_& m);
 void bind_trace(nb::module_& m);
-void bind_bench(nb::module_& m);
 
 }  // namespace jali::python

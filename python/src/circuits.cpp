@@ -15,13 +15,12 @@
 #include <string>
 
 #include "arrays.h"
-#include "packing.h"
+#include "interrupts.h"
 
 namespace jali::python {
 
 using namespace nb::literals;
 using circuits::Layout;
-using ckks::Ciphertext;
 
 namespace {
 
@@ -82,8 +81,8 @@ MatVec make_matvec(nb::handle matrix, const Params& params, std::optional<int> l
   std::vector<double> numbers(m.real().begin(), m.real().end());
   const std::size_t rows = m.batch(), columns = m.count();
   nb::gil_scoped_release release;
-  return {std::make_shared<Plan<circuits::MatVec>>(params.ptr, std::move(numbers), rows, columns,
-                                                   params.ptr, options)};
+  return {std::make_shared<circuits::Shared<circuits::MatVec>>(
+      params.ptr, interrupts(), std::move(numbers), rows, columns, params.ptr, options)};
 }
 
 nb::object pack(const MatVec& self, nb::handle values) {
@@ -160,8 +159,8 @@ LinearTransform make_transform(const Params& params, nb::dict diagonals, std::op
     numbers[index].assign(entries.begin(), entries.end());
   }
   nb::gil_scoped_release release;
-  return {std::make_shared<Plan<circuits::LinearTransform>>(params.ptr, params.ptr,
-                                                            std::move(numbers), options),
+  return {std::make_shared<circuits::Shared<circuits::LinearTransform>>(
+              params.ptr, interrupts(), params.ptr, std::move(numbers), options),
           complex_values};
 }
 
@@ -176,15 +175,13 @@ LinearTransform transform_from_matrix(nb::handle matrix, const Params& params,
   nb::gil_scoped_release release;
   std::vector<std::complex<double>> store;
   auto diagonals = circuits::diagonals_of(m.as_complex(store), m.count());
-  return {std::make_shared<Plan<circuits::LinearTransform>>(params.ptr, params.ptr,
-                                                            std::move(diagonals), options),
+  return {std::make_shared<circuits::Shared<circuits::LinearTransform>>(
+              params.ptr, interrupts(), params.ptr, std::move(diagonals), options),
           m.is_complex()};
 }
 
-Polynomial from_coefficients(circuits::Polynomial p) {
-  const bool complex_values =
-      std::ranges::any_of(p.coefficients, [](const auto& c) { return c.imag() != 0; });
-  return {std::make_shared<const circuits::PolynomialPlan>(p), complex_values};
+Polynomial from_coefficients(const circuits::Polynomial& p) {
+  return {std::make_shared<const circuits::PolynomialPlan>(p)};
 }
 
 Polynomial make_polynomial(nb::handle coefficients, const std::string& basis,
@@ -201,65 +198,10 @@ Polynomial make_polynomial(nb::handle coefficients, const std::string& basis,
   std::vector<std::complex<double>> store;
   const auto numbers = v.as_complex(store);
   p.coefficients.assign(numbers.begin(), numbers.end());
-  return from_coefficients(std::move(p));
+  return from_coefficients(p);
 }
 
 }  // namespace
-
-std::vector<Ciphertext> apply(const Server& server, const MatVec& self,
-                              const std::vector<const Ciphertext*>& x) {
-  require_same(*self.plan->params, *server.params, "the plan is");
-  const auto& plan = **self.plan;
-  require<InvalidArgument>(x.size() == plan.input_layout().ciphertexts(), [&] {
-    return "the product takes " + std::to_string(plan.input_layout().ciphertexts()) +
-           " ciphertexts, not " + std::to_string(x.size());
-  });
-  std::vector<Ciphertext> inputs;
-  for (const Ciphertext* one : x) {
-    require<InvalidArgument>(one != nullptr, "an operand is None");
-    require<InvalidArgument>(!one->packing.complex_values, "MatVec takes real vectors");
-    // Zeros where the layout wants elements: the vector was encrypted as it was, not as pack() lays it.
-    const auto& element = plan.input_layout().element[inputs.size()];
-    const auto last = std::find_if(element.rbegin(), element.rend(),
-                                   [](auto index) { return index != circuits::kNothing; });
-    require<InvalidArgument>(
-        !one->packing.padded || length_of(*one) >= static_cast<std::size_t>(element.rend() - last),
-        "the vector does not lie as the plan expects: encrypt what its pack() gives, or make the "
-        "plan "
-        "with layout=\"natural\"");
-    inputs.push_back(server.evaluator->copy(*one));
-  }
-  auto outputs = self.plan->apply(server, std::span<const Ciphertext>(inputs));
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const auto rows = plan.blocks()[i].rows;
-    const std::size_t slots = std::size_t{1} << outputs[i].log_slots;
-    outputs[i].packing.batched = x[0]->packing.batched;
-    outputs[i].packing.length = rows == slots ? 0 : static_cast<std::uint32_t>(rows);
-  }
-  return outputs;
-}
-
-Ciphertext apply(const Server& server, const LinearTransform& self, const Ciphertext& x) {
-  Ciphertext out = self.plan->apply(server, x);
-  out.packing.batched = x.packing.batched;
-  out.packing.complex_values = x.packing.complex_values || self.complex_values;
-  return out;  // of all slots: the transform mixes them
-}
-
-Ciphertext apply(const Server& server, const Polynomial& self, const Ciphertext& x) {
-  // Larger ones wrap around the modulus unnoticed. (Smaller ones may exceed the result's, where sums
-  // cancel.)
-  const rlwe::Level& level = server.params->level(x.level);
-  for (const auto& c : self.plan->polynomial().coefficients) {
-    require<InvalidArgument>(
-        std::log2(std::abs(c)) + std::log2(server.params->scale(x.level)) < level.log_q - 1,
-        "a coefficient is too large for the level of the input: scale it down");
-  }
-  Ciphertext out = circuits::evaluate(*server.evaluator, x, *self.plan);
-  out.packing = of_moved(x);
-  out.packing.complex_values = x.packing.complex_values || self.complex_values;
-  return out;
-}
 
 void bind_circuits(nb::module_& m) {
   nb::class_<Layout>(m, "Layout", "Which element of a vector each slot of some ciphertexts holds.")

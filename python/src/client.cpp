@@ -26,7 +26,6 @@
 #include "jali/rlwe/secret/key_generator.h"
 #include "jali/rlwe/secret/secret_key.h"
 #include "jali/wire/secret/secret_key.h"
-#include "packing.h"
 #include "progress.h"
 #include "trace.h"
 
@@ -49,22 +48,15 @@ ckks::Ciphertext encrypt_array(const ckks::ParamsPtr& params, const ckks::Encode
   const Vectors v(values);
   level = checked_level(*params, level);
   const int log_slots = checked_log_slots(*params, slots);
-  const std::size_t capacity = std::size_t{1} << log_slots;
-  require<InvalidArgument>(v.count() <= capacity, [&] {
-    return "a vector of " + std::to_string(v.count()) + " numbers does not fit " +
-           std::to_string(capacity) +
-           " slots: split it into rows of a batch, or use a larger log_n";
-  });
+  const ckks::Packing packing =
+      ckks::packing_of_fresh(v.count(), log_slots, v.batched(), v.is_complex());
   const double scale = params->scale(level);
   nb::gil_scoped_release release;
   const ckks::Plaintext plaintext =
       v.is_complex() ? encoder.encode(v.complex(), v.batch(), level, scale, log_slots)
                      : encoder.encode(v.real(), v.batch(), level, scale, log_slots);
   ckks::Ciphertext out = encrypt(plaintext);
-  out.packing.length = v.count() == capacity ? 0 : static_cast<std::uint32_t>(v.count());
-  out.packing.batched = v.batched();
-  out.packing.complex_values = v.is_complex();
-  out.packing.padded = v.count() < capacity;
+  out.packing = packing;
   return out;
 }
 
@@ -117,7 +109,7 @@ class Client {
       nb::gil_scoped_release release;
       values = encoder_->decode(decryptor_->decrypt(c));
     }
-    return to_numpy(values, c.batch(), length, is_batched(c), complex_values);
+    return to_numpy(values, c.batch(), length, ckks::is_batched(c), complex_values);
   }
 
   nb::object release(const ckks::Ciphertext& c, const ckks::ReleasePolicy& policy,
@@ -129,7 +121,7 @@ class Client {
       nb::gil_scoped_release release;
       values = ckks::release(*decryptor_, *encoder_, *ring_, c, policy);
     }
-    return to_numpy(values, c.batch(), length, is_batched(c), complex_values);
+    return to_numpy(values, c.batch(), length, ckks::is_batched(c), complex_values);
   }
 
   /// bootstrap: numbers of slots of the values that will be bootstrapped, 0 for all of them.

@@ -6,13 +6,12 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <algorithm>
-#include <cmath>
+#include <complex>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -21,8 +20,6 @@
 #include "circuits.h"
 #include "here.h"
 #include "interrupts.h"
-#include "jali/base/turns.h"
-#include "packing.h"
 #include "progress.h"
 #include "server.h"
 #include "trace.h"
@@ -63,117 +60,49 @@ class Evaluator {
 
   void synchronize() const { server_->synchronize(); }
 
-  Ciphertext add(const Ciphertext& a, const Ciphertext& b) const {
-    const ckks::Packing packing = of_sum(a, b);
-    return with(auto_.add(a, b), packing);
-  }
-  Ciphertext sub(const Ciphertext& a, const Ciphertext& b) const {
-    const ckks::Packing packing = of_sum(a, b);
-    return with(auto_.sub(a, b), packing);
-  }
-  Ciphertext negate(const Ciphertext& a) const { return with(auto_.negate(a), a.packing); }
-  Ciphertext multiply(const Ciphertext& a, const Ciphertext& b) const {
-    if (&a == &b) return with(auto_.square(a), a.packing);
-    const ckks::Packing packing = of_product(a, b);
-    return with(auto_.multiply(a, b), packing);
-  }
-  Ciphertext add_scalar(const Ciphertext& a, std::complex<double> b) const {
-    return with(auto_.add_scalar(a, b), of_scalar_sum(a, b == 0.0, b.imag() != 0));
-  }
-  Ciphertext multiply_scalar(const Ciphertext& a, std::complex<double> b) const {
-    require_fits(a, std::abs(b));
-    return with(auto_.multiply_scalar(a, b), of_scalar_product(a, b.imag() != 0));
-  }
-  Ciphertext rotate(const Ciphertext& a, int steps) const {
-    return with(auto_.rotate(a, steps), steps == 0 ? a.packing : of_moved(a));
-  }
-  Ciphertext conjugate(const Ciphertext& a) const { return with(auto_.conjugate(a), a.packing); }
-  Ciphertext normalise(const Ciphertext& a) const { return with(auto_.normalise(a), a.packing); }
+  const ckks::ArrayEvaluator& arrays() const { return arrays_; }
 
-  Ciphertext sum(const Ciphertext& a, std::size_t count) const {
-    const std::size_t slots = std::size_t{1} << a.log_slots;
-    require<InvalidArgument>(count <= slots, [&] {
-      return "sum over " + std::to_string(count) + " slots of a ciphertext that has " +
-             std::to_string(slots);
+  Ciphertext add_array(const Ciphertext& a, nb::handle values, bool negate) const {
+    return with_numbers(values, [&](const ckks::Numbers& b) {
+      return negate ? arrays_.sub_numbers(a, b) : arrays_.add_numbers(a, b);
     });
-    require<InvalidArgument>(count != 0 || a.packing.length == 0 || a.packing.padded, [&] {
-      return "slots past the vector's length of " + std::to_string(a.packing.length) +
-             " are no longer zero (a number was added, or slots were rotated): name the number "
-             "of slots in sum(), or multiply by ones of the vector's length first";
-    });
-    return with(auto_.sum(a, count), of_moved(a));
-  }
-
-  Ciphertext add_array(const Ciphertext& a, nb::handle values, bool negate_array) const {
-    const Vectors v(values, "the array's numbers");
-    const ckks::Packing packing = of_sum(a, plain(v));
-    nb::gil_scoped_release release;
-    std::vector<std::complex<double>> store;
-    auto numbers = v.as_complex(store);
-    if (negate_array) {
-      if (store.empty()) store.assign(numbers.begin(), numbers.end());
-      for (auto& x : store) x = -x;
-      numbers = store;
-    }
-    return with(auto_.add_vector(a, numbers, v.batch()), packing);
   }
   Ciphertext multiply_array(const Ciphertext& a, nb::handle values) const {
-    const Vectors v(values, "the array's numbers");
-    const ckks::Packing packing = of_product(a, plain(v));
-    nb::gil_scoped_release release;
-    std::vector<std::complex<double>> store;
-    const auto numbers = v.as_complex(store);
-    double largest = 0;
-    for (const auto& x : numbers) largest = std::max(largest, std::abs(x));
-    require_fits(a, largest);
-    return with(auto_.multiply_vector(a, numbers, v.batch()), packing);
+    return with_numbers(values,
+                        [&](const ckks::Numbers& b) { return arrays_.multiply_numbers(a, b); });
   }
 
-  /// Whether it is what normalise gives: two parts, no rescale owed.
-  bool is_settled(const Ciphertext& a) const {
-    return a.parts.size() == 2 && auto_.effective_level(a) == a.level &&
-           (a.level == 0 || std::fabs(a.scale / a.params->scale(a.level) - 1) < 0x1p-45);
-  }
   std::vector<Ciphertext> matvec(const MatVec& plan,
                                  const std::vector<const Ciphertext*>& x) const {
-    return apply(*server_, plan, x);
+    return circuits::apply(*server_->evaluator, *plan.plan, x);
   }
   Ciphertext linear_transform(const LinearTransform& plan, const Ciphertext& x) const {
-    return apply(*server_, plan, x);
+    return circuits::apply(*server_->evaluator, *plan.plan, plan.complex_values, x);
   }
   Ciphertext polynomial(const Polynomial& plan, const Ciphertext& x) const {
-    return apply(*server_, plan, x);
+    return circuits::apply(*server_->evaluator, *plan.plan, x);
   }
-  void prepare(const MatVec& plan) const { plan.plan->prepare(*server_); }
-  void prepare(const LinearTransform& plan) const { plan.plan->prepare(*server_); }
+  void prepare(const MatVec& plan) const { plan.plan->prepare(*server_->evaluator); }
+  void prepare(const LinearTransform& plan) const { plan.plan->prepare(*server_->evaluator); }
 
-  int effective_level(const Ciphertext& a) const { return auto_.effective_level(a); }
-
-  /// real: whether imaginary parts are dropped; empty: where that costs less and the data is real.
   Ciphertext bootstrap(const Ciphertext& a, int target_level, int iterations,
                        std::optional<bool> real) const {
-    const bool cheaper = server_->params->bootstrap() &&
-                         server_->params->bootstrap()->order == params::BootstrapOrder::slots_first;
-    const bool drop = real.value_or(cheaper && !a.packing.complex_values);
-    return bootstrapper({a.log_slots, drop}, target_level, iterations)
-        ->apply(a, target_level, {}, iterations);
+    return bootstrap_->apply(a, target_level, iterations, real);
   }
   std::pair<Ciphertext, Ciphertext> bootstrap_pair(const Ciphertext& a, const Ciphertext& b,
                                                    int target_level, int iterations) const {
-    require<InvalidArgument>(!a.packing.complex_values && !b.packing.complex_values,
-                             "a pair is of real values: bootstrap complex ones one by one");
-    return bootstrapper({a.log_slots, false}, target_level, iterations)
-        ->apply_pair(a, b, target_level, iterations);
+    return bootstrap_->apply_pair(a, b, target_level, iterations);
   }
-  /// Encodes the matrices of bootstrapping now.
   void prepare_bootstrap(std::int64_t slots, bool real,
                          const std::optional<Progress>& progress) const {
-    bootstrapper({checked_log_slots(*server_->params, slots), real}, -1, 1, with_gil(progress));
+    bootstrap_->prepare(checked_log_slots(*server_->params, slots), real, with_gil(progress));
   }
 
  private:
   explicit Evaluator(std::shared_ptr<const Server> server)
-      : server_(std::move(server)), auto_(server_->evaluator) {}
+      : server_(std::move(server)),
+        arrays_(server_->evaluator),
+        bootstrap_(std::make_unique<bootstrap::Packings>(server_->evaluator)) {}
 
   static std::shared_ptr<const Server> build(const ckks::ParamsPtr& params,
                                              std::optional<EvaluationKeys> keys,
@@ -202,75 +131,18 @@ class Evaluator {
     return server;
   }
 
-  /// A product with a factor that is itself too large for the level of the result would wrap around
-  /// its modulus unnoticed.
-  void require_fits(const Ciphertext& a, double factor) const {
-    const int level = std::max(auto_.effective_level(a) - 1, 0);
-    const rlwe::Level& l = a.params->level(level);
-    const double bits = std::log2(factor) + std::log2(a.params->scale(level));
-    require<InvalidArgument>(!(bits >= l.log_q - 1), [&] {
-      return "the factor " + std::to_string(factor) + " is too large: scaled it needs " +
-             std::to_string(bits) + " bits, and level " + std::to_string(level) + " holds " +
-             std::to_string(l.log_q - 1) +
-             ": scale down what is multiplied, or multiply at a higher "
-             "level";
-    });
+  /// work on the numbers of an array of Python, without the interpreter's lock.
+  template <class Work>
+  static Ciphertext with_numbers(nb::handle values, const Work& work) {
+    const Vectors v(values, "the array's numbers");
+    const nb::gil_scoped_release release;
+    std::vector<std::complex<double>> store;
+    return work(ckks::Numbers{v.as_complex(store), v.batch(), v.batched(), v.is_complex()});
   }
-  static Ciphertext with(Ciphertext out, const ckks::Packing& packing) {
-    out.packing = packing;
-    return out;
-  }
-  static Plain plain(const Vectors& v) {
-    return {v.batch(), v.count(), v.batched(), v.is_complex()};
-  }
-
-  /// Made at the first use of a packing and a number of levels, matrices encoded; shared by threads. All are kept:
-  /// captured functions read their matrices.
-  std::shared_ptr<const bootstrap::Bootstrapper> bootstrapper(
-      bootstrap::BootstrapperOptions options, int target_level, int iterations,
-      const jali::Progress& progress = {}) const {
-    const int depth = server_->params->depth();
-    // The sum of several results takes a level.
-    const int restored = target_level < 0 ? depth : target_level + (iterations > 1 ? 1 : 0);
-    const int least = server_->params->bootstrap()
-                          ? server_->params->bootstrap()->input_level() + (iterations > 1 ? 2 : 0)
-                          : depth;
-    if (least <= restored && restored < depth) options.target_level = restored;
-    const Turns::Turn turn = bootstrap_->turns.take();
-    auto& made = bootstrap_->made[{options.log_slots, options.real, options.target_level}];
-    if (made == nullptr) made = make_bootstrapper(options, progress);
-    return made;
-  }
-  /// With the keys that there are: those for speed, else the fewest.
-  std::shared_ptr<const bootstrap::Bootstrapper> make_bootstrapper(
-      bootstrap::BootstrapperOptions options, const jali::Progress& progress) const {
-    const auto make = [&] {
-      return std::make_shared<bootstrap::Bootstrapper>(
-          server_->evaluator, bootstrap::BootstrapPlan(server_->params, options));
-    };
-    std::shared_ptr<bootstrap::Bootstrapper> made;
-    try {
-      made = make();
-    } catch (const KeyMissing&) {
-      options.minimum = true;
-      try {
-        made = make();
-      } catch (const KeyMissing&) {
-      }
-      if (made == nullptr) throw;  // for the keys that are usual
-    }
-    made->prepare(progress);
-    return made;
-  }
-
-  struct Bootstrappers {
-    Turns turns{"the set-up of bootstrapping", interrupts()};
-    std::map<std::tuple<int, bool, int>, std::shared_ptr<const bootstrap::Bootstrapper>> made;
-  };
 
   std::shared_ptr<const Server> server_;
-  ckks::AutoEvaluator auto_;
-  std::unique_ptr<Bootstrappers> bootstrap_ = std::make_unique<Bootstrappers>();
+  ckks::ArrayEvaluator arrays_;
+  std::unique_ptr<bootstrap::Packings> bootstrap_;
 };
 
 /// Steps of the engine that a function of Python asks for: (name, seconds), on a GPU its kernels.
@@ -285,27 +157,14 @@ std::vector<std::pair<std::string, double>> steps(const Evaluator& e, nb::callab
   return out;
 }
 
-/// The same ciphertext showing the first `length` slots.
-Ciphertext with_length(const Evaluator& e, const Ciphertext& a, std::size_t length) {
-  const std::size_t slots = std::size_t{1} << a.log_slots;
-  require<InvalidArgument>(length >= 1 && length <= slots, [&] {
-    return "length " + std::to_string(length) + " is outside 1 to " + std::to_string(slots);
-  });
-  Ciphertext out = e.explicit_evaluator()->copy(a);
-  const bool still_padded = a.packing.padded && length >= length_of(a);
-  out.packing = a.packing;
-  out.packing.length = length == slots ? 0 : static_cast<std::uint32_t>(length);
-  out.packing.padded = still_padded && length < slots;
-  return out;
+/// An operation of ArrayEvaluator as a method of Evaluator.
+template <auto operation, class R, class... Args>
+auto forwarding(R (ckks::ArrayEvaluator::*)(Args...) const) {
+  return [](const Evaluator& e, Args... args) -> R { return (e.arrays().*operation)(args...); };
 }
-
-Ciphertext with_magnitude(const Evaluator& e, const Ciphertext& a, double magnitude, double peak) {
-  const params::Declared declared = checked_declared(magnitude, peak);
-  Ciphertext out = e.explicit_evaluator()->copy(a);
-  out.packing = a.packing;
-  out.estimate.message = declared.magnitude;
-  out.estimate.peak = declared.peak;
-  return out;
+template <auto operation>
+auto on_arrays() {
+  return forwarding<operation>(operation);
 }
 
 }  // namespace
@@ -330,18 +189,19 @@ void bind_evaluator(nb::module_& m) {
       .def("steps", &steps, "function"_a,
            nb::sig("def steps(self, function: collections.abc.Callable[[], object]) -> "
                    "list[tuple[str, float]]"))
-      .def("add", &Evaluator::add, "a"_a, "b"_a, nogil())
-      .def("sub", &Evaluator::sub, "a"_a, "b"_a, nogil())
-      .def("negate", &Evaluator::negate, "a"_a, nogil())
-      .def("multiply", &Evaluator::multiply, "a"_a, "b"_a, nogil())
-      .def("add_scalar", &Evaluator::add_scalar, "a"_a, "b"_a, nogil())
-      .def("multiply_scalar", &Evaluator::multiply_scalar, "a"_a, "b"_a, nogil())
+      .def("add", on_arrays<&ckks::ArrayEvaluator::add>(), "a"_a, "b"_a, nogil())
+      .def("sub", on_arrays<&ckks::ArrayEvaluator::sub>(), "a"_a, "b"_a, nogil())
+      .def("negate", on_arrays<&ckks::ArrayEvaluator::negate>(), "a"_a, nogil())
+      .def("multiply", on_arrays<&ckks::ArrayEvaluator::multiply>(), "a"_a, "b"_a, nogil())
+      .def("add_scalar", on_arrays<&ckks::ArrayEvaluator::add_scalar>(), "a"_a, "b"_a, nogil())
+      .def("multiply_scalar", on_arrays<&ckks::ArrayEvaluator::multiply_scalar>(), "a"_a, "b"_a,
+           nogil())
       .def("add_array", &Evaluator::add_array, "a"_a, "values"_a.none(), "negate_array"_a = false)
       .def("multiply_array", &Evaluator::multiply_array, "a"_a, "values"_a.none())
-      .def("rotate", &Evaluator::rotate, "a"_a, "steps"_a, nogil())
-      .def("conjugate", &Evaluator::conjugate, "a"_a, nogil())
-      .def("sum", &Evaluator::sum, "a"_a, "count"_a, nogil())
-      .def("normalise", &Evaluator::normalise, "a"_a, nogil())
+      .def("rotate", on_arrays<&ckks::ArrayEvaluator::rotate>(), "a"_a, "steps"_a, nogil())
+      .def("conjugate", on_arrays<&ckks::ArrayEvaluator::conjugate>(), "a"_a, nogil())
+      .def("sum", on_arrays<&ckks::ArrayEvaluator::sum>(), "a"_a, "count"_a, nogil())
+      .def("normalise", on_arrays<&ckks::ArrayEvaluator::normalise>(), "a"_a, nogil())
       .def("matvec", &Evaluator::matvec, "plan"_a, "x"_a, nogil())
       .def("linear_transform", &Evaluator::linear_transform, "plan"_a, "x"_a, nogil())
       .def("polynomial", &Evaluator::polynomial, "plan"_a, "x"_a, nogil())
@@ -355,10 +215,16 @@ void bind_evaluator(nb::module_& m) {
            "iterations"_a, nogil())
       .def("prepare_bootstrap", &Evaluator::prepare_bootstrap, "slots"_a, "real"_a,
            "progress"_a = nb::none(), nogil())
-      .def("is_settled", &Evaluator::is_settled, "a"_a)
-      .def("effective_level", &Evaluator::effective_level, "a"_a)
-      .def("with_length", &with_length, "a"_a, "length"_a, nogil())
-      .def("with_magnitude", &with_magnitude, "a"_a, "magnitude"_a, "peak"_a = 0.0, nogil());
+      .def("is_settled", on_arrays<&ckks::ArrayEvaluator::is_settled>(), "a"_a)
+      .def("effective_level", on_arrays<&ckks::ArrayEvaluator::effective_level>(), "a"_a)
+      .def("with_length", on_arrays<&ckks::ArrayEvaluator::with_length>(), "a"_a, "length"_a,
+           nogil())
+      .def(
+          "with_magnitude",
+          [](const Evaluator& e, const Ciphertext& a, double magnitude, double peak) {
+            return e.arrays().with_magnitude(a, checked_declared(magnitude, peak));
+          },
+          "a"_a, "magnitude"_a, "peak"_a = 0.0, nogil());
 }
 
 }  // namespace jali::python

@@ -11,7 +11,6 @@
 #include "arrays.h"
 #include "here.h"
 #include "jali/base/wipe.h"
-#include "packing.h"
 #include "server.h"
 
 namespace jali::python {
@@ -40,23 +39,6 @@ Digits hoist(const Explicit& e, const Ciphertext& a) {
 
 Ciphertext with(Ciphertext out, const Packing& packing) {
   out.packing = packing;
-  return out;
-}
-
-/// Operands of the explicit evaluator say less about themselves than arrays do: keep the packing
-/// when it is the same, else show all slots.
-Packing joined(const Ciphertext& a, const Ciphertext& b) {
-  Packing out = a.packing;
-  if (a.packing.length != b.packing.length) out.length = 0;
-  out.batched = a.packing.batched || b.packing.batched;
-  out.complex_values = a.packing.complex_values || b.packing.complex_values;
-  out.padded = out.length != 0 && a.packing.padded && b.packing.padded;
-  return out;
-}
-
-Packing unpadded(const Packing& a) {
-  Packing out = a;
-  out.padded = false;
   return out;
 }
 
@@ -111,7 +93,7 @@ Sum multiply_accumulate(const Explicit& e, const std::vector<const Sum*>& a,
     polys.push_back(&weights.emplace_back(*e.server, *diagonals[i])->poly);
   }
   return {e->multiply_accumulate(operands, polys, diagonals[0]->scale, message, peak),
-          unpadded(a[0]->packing)};
+          ckks::packing_of_moved(a[0]->packing)};
 }
 
 }  // namespace
@@ -193,13 +175,13 @@ slots: a power of two for sparse packing; 0 for all N/2.)")
       .def(
           "add",
           [](const Explicit& e, const Ciphertext& a, const Ciphertext& b) {
-            return with(e->add(e.here(a), e.here(b)), joined(a, b));
+            return with(e->add(e.here(a), e.here(b)), ckks::packing_of_joined(a, b));
           },
           "a"_a, "b"_a, nogil(), "a + b.")
       .def(
           "sub",
           [](const Explicit& e, const Ciphertext& a, const Ciphertext& b) {
-            return with(e->sub(e.here(a), e.here(b)), joined(a, b));
+            return with(e->sub(e.here(a), e.here(b)), ckks::packing_of_joined(a, b));
           },
           "a"_a, "b"_a, nogil(), "a - b.")
       .def(
@@ -211,19 +193,19 @@ slots: a power of two for sparse packing; 0 for all N/2.)")
       .def(
           "add_plain",
           [](const Explicit& e, const Ciphertext& a, const Plaintext& b) {
-            return with(e->add_plain(e.here(a), e.here(b)), unpadded(a.packing));
+            return with(e->add_plain(e.here(a), e.here(b)), ckks::packing_of_moved(a.packing));
           },
           "a"_a, "b"_a, nogil(), "a + b for an encoded b of the same level and scale.")
       .def(
           "sub_plain",
           [](const Explicit& e, const Ciphertext& a, const Plaintext& b) {
-            return with(e->sub_plain(e.here(a), e.here(b)), unpadded(a.packing));
+            return with(e->sub_plain(e.here(a), e.here(b)), ckks::packing_of_moved(a.packing));
           },
           "a"_a, "b"_a, nogil(), "a - b for an encoded b of the same level and scale.")
       .def(
           "add_scalar",
           [](const Explicit& e, const Ciphertext& a, std::complex<double> b) {
-            return with(e->add_scalar(e.here(a), b), of_scalar_sum(a, b == 0.0, b.imag() != 0));
+            return with(e->add_scalar(e.here(a), b), ckks::packing_of_sum(a, b));
           },
           "a"_a, "b"_a, nogil(), "a plus a number in every slot.")
       .def(
@@ -235,8 +217,7 @@ slots: a power of two for sparse packing; 0 for all N/2.)")
       .def(
           "multiply_scalar",
           [](const Explicit& e, const Ciphertext& a, std::complex<double> b, double scale) {
-            return with(e->multiply_scalar(e.here(a), b, scale),
-                        of_scalar_product(a, b.imag() != 0));
+            return with(e->multiply_scalar(e.here(a), b, scale), ckks::packing_of_product(a, b));
           },
           "a"_a, "b"_a, "scale"_a, nogil(), "a times a number encoded at `scale`; scales multiply.")
       .def(
@@ -252,13 +233,14 @@ slots: a power of two for sparse packing; 0 for all N/2.)")
       .def(
           "multiply_i",
           [](const Explicit& e, const Ciphertext& a) {
-            return with(e->multiply_i(e.here(a)), of_scalar_product(a, true));
+            return with(e->multiply_i(e.here(a)),
+                        ckks::packing_of_product(a, std::complex<double>(0, 1)));
           },
           "a"_a, nogil(), "a times the imaginary unit: exact, the scale stays.")
       .def(
           "multiply",
           [](const Explicit& e, const Ciphertext& a, const Ciphertext& b) {
-            return with(e->multiply(e.here(a), e.here(b)), joined(a, b));
+            return with(e->multiply(e.here(a), e.here(b)), ckks::packing_of_joined(a, b));
           },
           "a"_a, "b"_a, nogil(), "a * b in three parts; scales multiply.")
       .def(
@@ -288,7 +270,8 @@ slots: a power of two for sparse packing; 0 for all N/2.)")
       .def(
           "multiply_relinearise_rescale",
           [](const Explicit& e, const Ciphertext& a, const Ciphertext& b) {
-            return with(e->multiply_relinearise_rescale(e.here(a), e.here(b)), joined(a, b));
+            return with(e->multiply_relinearise_rescale(e.here(a), e.here(b)),
+                        ckks::packing_of_joined(a, b));
           },
           "a"_a, "b"_a, nogil(), "The product in two parts, one level down.")
       .def(
@@ -307,7 +290,7 @@ slots: a power of two for sparse packing; 0 for all N/2.)")
       .def(
           "rotate",
           [](const Explicit& e, const Ciphertext& a, int steps) {
-            return with(e->rotate(e.here(a), steps), unpadded(a.packing));
+            return with(e->rotate(e.here(a), steps), ckks::packing_of_moved(a.packing));
           },
           "a"_a, "steps"_a, nogil(), "Slot i of the result is slot i + steps of a.")
       .def(
@@ -320,13 +303,15 @@ slots: a power of two for sparse packing; 0 for all N/2.)")
       .def(
           "rotate_hoisted",
           [](const Explicit& e, const Digits& a, int steps) {
-            return with(e->rotate_hoisted(a.value, steps), unpadded(a.value.source->packing));
+            return with(e->rotate_hoisted(a.value, steps),
+                        ckks::packing_of_moved(a.value.source->packing));
           },
           "a"_a, "steps"_a, nogil(), "rotate of the source, cheaper.")
       .def(
           "rotate_extended",
           [](const Explicit& e, const Digits& a, int steps) {
-            return Sum{e->rotate_extended(a.value, steps), unpadded(a.value.source->packing)};
+            return Sum{e->rotate_extended(a.value, steps),
+                       ckks::packing_of_moved(a.value.source->packing)};
           },
           "a"_a, "steps"_a, nogil(),
           "rotate of the source without the division by P; steps 0 for none.")

@@ -45,6 +45,4 @@ NB_MODULE(_jali, m) {
   bind_circuits(ckks);
   bind_evaluator(ckks);
   bind_captured(ckks);
-  nb::module_ bench = m.def_submodule("bench", "What benchmarks measure below ciphertexts.");
-  bind_bench(bench);
 }

@@ -12,7 +12,6 @@
 #include "here.h"
 #include "interrupts.h"
 #include "jali/wire/ckks.h"
-#include "packing.h"
 
 namespace jali::python {
 
@@ -50,8 +49,8 @@ nb::bytes bytes_from(const T& x) {
 }
 
 nb::tuple shape(const ckks::Ciphertext& c) {
-  if (is_batched(c)) return nb::make_tuple(c.batch(), length_of(c));
-  return nb::make_tuple(length_of(c));
+  if (ckks::is_batched(c)) return nb::make_tuple(c.batch(), ckks::length_of(c));
+  return nb::make_tuple(ckks::length_of(c));
 }
 
 std::string repr(const ckks::Ciphertext& c) {
@@ -102,7 +101,7 @@ Holds nothing secret. To compute with it, bind it to an Evaluator.)")
           "Numbers in each vector, those past its length included.")
       .def_prop_ro(
           "batch", [](const ckks::Ciphertext& c) { return c.batch(); }, "Vectors in the batch.")
-      .def_prop_ro("length", &length_of, "Slots of each vector that decryption shows.")
+      .def_prop_ro("length", &ckks::length_of, "Slots of each vector that decryption shows.")
       .def_prop_ro("shape", &shape, nb::sig("def shape(self) -> tuple[int, ...]"),
                    "(length,), or (batch, length).")
       .def_prop_ro(

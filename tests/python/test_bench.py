@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +14,7 @@ import pytest
 
 import jali
 from jali import _jali, ckks
-from jali.bench import client, evaluator, floors, measure, plot, primitives, sets
+from jali.bench import client, evaluator, floors, measure, native, plot, sets, switch
 from jali.bench.floors import Work
 from jali.bench.operations import Case
 from jali.bench.registry import BENCHMARKS, Options
@@ -76,7 +78,7 @@ def test_anchors_run_on_one_and_two_threads(capsys: pytest.CaptureFixture[str]) 
     assert [row["params"]["threads"] for row in rows] == ([1] if on_gpu else [1, 2])
 
 
-@pytest.mark.parametrize("name", list(primitives.ABOUT))
+@pytest.mark.parametrize("name", [name for name, _ in native.EngineBench.operations()])
 def test_primitives(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     rows = lines(capsys, name, "--log-n", "11", "--limbs", "3", "--batch", "2")
     assert [row["params"]["word"] for row in rows] == ["w32", "w52", "w64"]
@@ -109,8 +111,7 @@ def test_every_operation_of_the_engine_is_a_benchmark() -> None:
     operations = set(re.findall(r"^  (?:virtual )?void (\w+)\(", waist, re.MULTILINE))
     assert {"ntt", "combine", "tensor_key_switch", *MEASURED_AS} <= operations
     expected = {name for op in operations for name in MEASURED_AS.get(op, {op})}
-    assert set(_jali.bench.EngineBench.operations()) == expected
-    assert set(primitives.ABOUT) == expected
+    assert {name for name, _ in native.EngineBench.operations()} == expected
     assert expected <= set(BENCHMARKS)
 
 
@@ -148,11 +149,11 @@ def test_rows_of_the_client_name_the_engine_that_was_timed(
 
 
 def test_a_wrong_engine_has_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Wrong(_jali.bench.EngineBench):
+    class Wrong(native.EngineBench):
         def check(self, operation: str) -> bool:
             return False
 
-    monkeypatch.setattr(_jali.bench, "EngineBench", Wrong)
+    monkeypatch.setattr(native, "EngineBench", Wrong)
     with pytest.raises(jali.InternalError, match="wrong"):
         command.main(["ntt", "--log-n", "11", "--seconds", "0.001"])
 
@@ -195,13 +196,39 @@ def test_bootstrapping(capsys: pytest.CaptureFixture[str]) -> None:
         assert two == pytest.approx(2 * one)
 
 
+def test_switch(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = lines(capsys, "switch", "--set", "gif_13")
+    assert [row["name"] for row in rows] == list(switch.OPERATIONS)
+    assert all(row["params"]["set"] == "gif_13" and row["params"]["limbs"] == 8 for row in rows)
+
+
+def test_import_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = lines(capsys, "import")
+    assert [row["params"]["module"] for row in rows] == ["jali", "numpy"]
+    assert all(row["min_s"] > 0 for row in rows)
+
+
+def test_an_installation_without_the_extension_says_how_to_build_it() -> None:
+    code = (
+        "import sys; sys.modules['jali._jali_bench'] = None\n"
+        "from jali.cli import main\n"
+        "raise SystemExit(main(sys.argv[1:]))"
+    )
+    for words in (["bench", "list"], ["tune", "--device", "cpu"]):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *words], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 1
+        assert "JALI_BENCH_MODULE=ON" in done.stderr and done.stderr.startswith("error: ")
+
+
 def test_overhead(capsys: pytest.CaptureFixture[str]) -> None:
     rows = lines(capsys, "overhead")
     assert {row["params"]["operation"] for row in rows} == {
         "add",
         "negate",
-        "bound_add",
-        "bound_negate",
+        "array_add",
+        "array_negate",
     }
 
 
@@ -275,6 +302,8 @@ def test_unknown_names() -> None:
         command.main(["hadd", "--set", "nothing"])
     with pytest.raises(jali.InvalidArgument, match="--threads"):
         command.main(["hadd", "--threads", "0"])
+    with pytest.raises(jali.InvalidArgument, match="FAMILY=NAME"):
+        command.main(["ntt", "--variant", "two_pass"])
 
 
 def test_wrong_results_have_no_figure() -> None:
@@ -309,11 +338,11 @@ def test_a_floor_counts_work() -> None:
 def test_rates_are_measured_for_every_instruction_set() -> None:
     for isa in _jali.device.cpu_isas():
         for log_bytes in (9, 12, 20):
-            assert 1e8 < _jali.bench.read_rate(isa, 1 << log_bytes) < 1e13
-        assert 1e6 < _jali.bench.complex_butterfly_rate(isa) < 1e13
-    assert 1e6 < _jali.bench.stream_rate() < 1e13
+            assert 1e8 < native.read_rate(isa, 1 << log_bytes) < 1e13
+        assert 1e6 < native.complex_butterfly_rate(isa) < 1e13
+    assert 1e6 < native.stream_rate() < 1e13
     with pytest.raises(jali.Error):
-        _jali.bench.read_rate("nothing", 4096)
+        native.read_rate("nothing", 4096)
 
 
 @pytest.mark.parametrize("word", ["w32", "w52"])

@@ -12,7 +12,7 @@ import pytest
 
 import jali
 
-STUBS = Path(__file__).parents[2] / "python" / "jali" / "_jali"
+PACKAGE = Path(__file__).parents[2] / "python" / "jali"
 
 
 def normal(text: str) -> str:
@@ -26,17 +26,24 @@ def normal(text: str) -> str:
 
 def test_stubs_match_the_extension(tmp_path: Path) -> None:
     pytest.importorskip("nanobind", reason="nanobind makes the stub")
-    command = [sys.executable, "-m", "nanobind.stubgen", "-q", "-r", "-m", "jali._jali"]
+    command = [sys.executable, "-m", "nanobind.stubgen", "-q", "-r"]
+    modules = ["-m", "jali._jali", "-m", "jali._jali_bench"]
     done = subprocess.run(
-        [*command, "-O", str(tmp_path)],
+        [*command, *modules, "-O", str(tmp_path)],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    made = {file.name: normal(file.read_text()) for file in tmp_path.rglob("*.pyi")}
-    assert made == {file.name: normal(file.read_text()) for file in STUBS.glob("*.pyi")}, (
-        "python -m nanobind.stubgen -r -m jali._jali -O python/jali, then ruff format it"
+
+    def stubs(folder: Path) -> dict[str, str]:
+        return {
+            str(file.relative_to(folder)): normal(file.read_text())
+            for file in folder.rglob("*.pyi")
+        }
+
+    assert stubs(tmp_path) == stubs(PACKAGE), (
+        "python -m nanobind.stubgen -r -m jali._jali -m jali._jali_bench -O python/jali, then ruff format it"
     )
 
 

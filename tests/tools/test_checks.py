@@ -190,13 +190,7 @@ def test_headers_refuse_one_that_needs_another(tmp_path: Path) -> None:
     assert "b.h" in done.stdout and "headers: 1 violations" in done.stdout
 
 
-STUBS = (
-    "bench_gpu_ops",
-    "bench_gpu_programs",
-    "bench_gpu_switch",
-    "bench_bootstrap",
-    "bootstrap_many",
-)
+STUBS = ("bench_gpu_programs", "bench_bootstrap", "bootstrap_many")
 
 
 @pytest.mark.parametrize(

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import copy
 import functools
-import json
 import os
 import re
 import warnings
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jali import device as devices
 from jali._jali import build_info
 from jali._jali import device as _device
 from jali.errors import Unsupported
+
+# This and json are imported where they are used: `import jali` needs neither.
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["Choices", "cache_file", "chosen", "families", "key", "text", "write"]
 
@@ -30,6 +32,8 @@ Choices = dict[str, str]  # by family
 
 def cache_file() -> Path:
     """$XDG_CACHE_HOME/jali/tune.json."""
+    from pathlib import Path
+
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "jali" / "tune.json"
 
@@ -64,6 +68,8 @@ def chosen(device: str, word: str, log_n: int) -> Choices:
 @functools.lru_cache(maxsize=1)
 def _read(path: Path, changed: int) -> dict[str, dict[str, dict[str, Choices]]]:
     """The choices by device, word and log2 N."""
+    import json
+
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
         return _checked(content)
@@ -111,6 +117,8 @@ def write(device: str, found: dict[str, dict[str, Choices]]) -> Path:
 
     Raises Unsupported where it cannot be written; it is as it was then, and nothing lies beside it.
     """
+    import json
+
     path = cache_file()
     try:
         with warnings.catch_warnings():

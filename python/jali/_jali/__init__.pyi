@@ -2,9 +2,7 @@
 
 from typing import Any
 
-from . import bench as bench
-from . import ckks as ckks
-from . import device as device
+from jali._jali import ckks as ckks, device as device
 
 def build_info() -> dict[str, Any]:
     """

@@ -98,16 +98,16 @@ def _needs(
     for batch in batches:
         zeros = np.zeros((batch, params.slots), dtype=float if real else complex)
         x = recorder.bind(client.encrypt(zeros, level=params.bootstrap_level))._settled()
-        bound = ckks.EncryptedArray(recorder, x)
+        array = ckks.EncryptedArray(recorder, x)
         trace.clear()
-        bound.bootstrap()
+        array.bootstrap()
         found[batch] = floors.work_of(trace)
         trace.clear()
     return found
 
 
 def _repeated(server: ckks.Evaluator, x: ckks.EncryptedArray) -> Callable[[], ckks.EncryptedArray]:
-    """x bootstrapped: by a recorded captured on a GPU."""
+    """x bootstrapped: by a captured function on a GPU."""
     if not server.engine.startswith("cuda"):
         return x.bootstrap
     captured = server.capture(ckks.EncryptedArray.bootstrap, x)

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from jali import _jali, ckks
+from jali import ckks
+from jali.bench import native
 from jali.bench.measure import Row, accept, row
 from jali.bench.registry import Options, benchmark
 
@@ -27,11 +28,12 @@ def overhead(options: Options) -> Iterator[Row]:
     values = np.random.default_rng().uniform(-1, 1, params.slots)
     x = server.bind(client.encrypt(values))
     e, a = server.explicit, x._settled()
+    loop = native.CallLoop(params.to_bytes(), options.resolved_device())
     cases: dict[str, tuple[str, Callable[[], ckks.Ciphertext | ckks.EncryptedArray], Vector]] = {
         "add": ("add", lambda: e.add(a, a), 2 * values),
         "negate": ("negate", lambda: e.negate(a), -values),
-        "bound_add": ("add", lambda: x + x, 2 * values),
-        "bound_negate": ("negate", lambda: -x, -values),
+        "array_add": ("add", lambda: x + x, 2 * values),
+        "array_negate": ("negate", lambda: -x, -values),
     }
     for name, (operation, body, want) in cases.items():
         result = body()
@@ -39,7 +41,7 @@ def overhead(options: Options) -> Iterator[Row]:
         times: list[float] = []
         end = time.perf_counter() + options.seconds
         while not times or time.perf_counter() < end:
-            inner = _jali.bench.loop_seconds(e, operation, a, CALLS)
+            inner = loop.seconds(operation, CALLS)
             server.synchronize()
             start = time.perf_counter()
             for _ in range(CALLS):

@@ -6,57 +6,13 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from jali import _jali
-from jali.bench import floors, profile
+from jali.bench import floors, native, profile
 from jali.bench.measure import Row, row
 from jali.bench.registry import Options, benchmark
 from jali.errors import InternalError, InvalidArgument
 
 WORDS = ("w32", "w52", "w64")
 
-ABOUT = {
-    "ntt": "number-theoretic transform: coefficients to values",
-    "intt": "its inverse",
-    "add": "sum of two polynomials",
-    "sub": "their difference",
-    "neg": "negation",
-    "mul": "product of two polynomials, value by value",
-    "mul_add": "the same added to a third",
-    "mul_scalar": "product with one constant a limb",
-    "mul_scalar_add": "the same added to another polynomial",
-    "add_scalar": "sum with one constant a limb",
-    "inner_product": "sum of eight products",
-    "weighted_sums": "the same for both halves of a ciphertext",
-    "tensor": "tensor product of two ciphertexts",
-    "combine": "sum of two products of ciphertexts, eight multiples and a constant",
-    "automorphism_ntt": "automorphism of values",
-    "automorphism_coeff": "automorphism of coefficients",
-    "mod_up": "lifts of every digit to all primes (ModUp)",
-    "key_product": "inner product of lifted digits with a key, automorphism included",
-    "rotated_sums": "four weighted sums of eight hoisted rotations",
-    "outer_sum": "four giant steps of a linear transform: divisions by P, rotations, their sum",
-    "key_switch": "ModUp and inner product in one",
-    "key_switch_joined": "the same with a ciphertext added",
-    "tensor_key_switch": "tensor product and key switch in one",
-    "combine_key_switch": "such a sum and its key switch in one",
-    "key_switch_rotate": "a ciphertext rotated: automorphism, key switch and division by P",
-    "mod_down": "division of a ciphertext by P (ModDown)",
-    "drop_last": "division of a ciphertext by its last prime",
-    "sample_uniform": "uniform residues from a seed",
-    "sample_ternary": "a ternary polynomial from a seed",
-    "sample_error": "an error polynomial from a seed",
-    "sample_sparse": "a ternary polynomial of 32 non-zero coefficients from a seed",
-    "embed": "slots of the host to residues (encoding)",
-    "unembed": "residues to slots of the host (decoding)",
-    "from_int64": "64-bit integers of the host to residues",
-    "from_double": "integers in doubles of the host to residues",
-    "crt_mod": "CRT of large integers by Horner's rule",
-    "crt_mul": "CRT by products with powers of two",
-    "icrt_product_sum": "inverse CRT by sums of products",
-    "icrt_garner": "inverse CRT in mixed radix",
-    "crt_from_host": "crt_mul of integers in the host's memory",
-    "icrt_to_host": "icrt_product_sum to the host's memory",
-}
 TRANSFORMS = ("ntt", "intt")
 
 # log2 of N -> bits of Q: within the security table beside P.
@@ -113,7 +69,8 @@ def measure(
 ) -> Row:
     """One operation at one shape. Raises InternalError for a wrong result."""
     threads = options.threads or 1
-    case = _jali.bench.EngineBench(
+    variants = {**options.variants, **(variants or {})}
+    case = native.EngineBench(
         options.resolved_device(),
         word,
         log_n=s.log_n,
@@ -123,7 +80,7 @@ def measure(
         batch=s.batch,
         prime_bits=s.prime_bits,
         threads=threads,
-        variants=variants or {},
+        variants=variants,
     )
     if check and not case.check(name):
         raise InternalError(
@@ -147,7 +104,7 @@ def measure(
     return row(name, case.engine, params, times, batch=s.batch, floor=floor)
 
 
-def _profile(case: _jali.bench.EngineBench, name: str, title: str) -> None:
+def _profile(case: native.EngineBench, name: str, title: str) -> None:
     """Its kernels on a GPU, to standard error."""
     try:
         profile.kernels(title, case.steps(name))
@@ -165,5 +122,5 @@ def _register(name: str, about: str) -> Callable[[Options], Iterator[Row]]:
     return benchmark(name, about)(run)
 
 
-for _name, _about in ABOUT.items():
+for _name, _about in native.EngineBench.operations():
     _register(_name, _about)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from jali import device as devices
@@ -18,7 +18,8 @@ class Options:
 
     threads: None for one thread, unless the benchmark says otherwise. seconds: about how long each figure
     is measured. images: the file of images for the mnist demo. clock: as in jali.bench.measure.timed;
-    figures of several threads are always wall times. profile: also where the time goes.
+    figures of several threads are always wall times. variants: implementations by family, for the engine's
+    operations. profile: also where the time goes.
     """
 
     device: str = "auto"
@@ -32,6 +33,7 @@ class Options:
     words: tuple[str, ...] = ()
     log_ns: tuple[int, ...] = ()
     limbs: tuple[int, ...] = ()
+    variants: Mapping[str, str] = dataclasses.field(default_factory=dict)
     profile: bool = False
 
     def with_sets(self, *sets: str) -> Options:

@@ -27,6 +27,7 @@ MODULES = (
     "overhead",
     "importing",
     "words",
+    "switch",
 )
 
 
@@ -60,6 +61,13 @@ def _parser() -> Parser:
         "--word", action="append", default=[], choices=["w32", "w52", "w64"], help="only this word"
     )
     parser.add_argument(
+        "--variant",
+        action="append",
+        default=[],
+        metavar="FAMILY=NAME",
+        help="of the engine's operations: an implementation, e.g. ntt=two_pass (the engine's own)",
+    )
+    parser.add_argument(
         "--profile",
         action="store_true",
         help="also where the time of an operation goes: the engine's operations, and a GPU's kernels",
@@ -76,6 +84,15 @@ def _parser() -> Parser:
     parser.add_argument("--images", metavar="FILE", help="images for demo_mnist")
     parser.add_argument("--json", action="store_true", help="print one JSON object a line")
     return parser
+
+
+def _variants(given: Sequence[str]) -> dict[str, str]:
+    """The implementations by family."""
+    pairs = [text.partition("=") for text in given]
+    for family, _, name in pairs:
+        if not family or not name:
+            raise InvalidArgument("--variant takes FAMILY=NAME, e.g. ntt=two_pass")
+    return {family: name for family, _, name in pairs}
 
 
 def _chosen(name: str, images: str | None) -> list[Benchmark]:
@@ -118,6 +135,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         words=tuple(arguments.word),
         log_ns=tuple(arguments.log_n),
         limbs=tuple(arguments.limbs),
+        variants=_variants(arguments.variant),
         profile=arguments.profile,
     )
     for chosen in _chosen(arguments.name, arguments.images):

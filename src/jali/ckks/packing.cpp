@@ -1,13 +1,11 @@
-#include "packing.h"
+#include "jali/ckks/packing.h"
 
+#include <cstdint>
 #include <string>
 
 #include "jali/base/error.h"
 
-namespace jali::python {
-
-using ckks::Ciphertext;
-using ckks::Packing;
+namespace jali::ckks {
 
 namespace {
 
@@ -34,10 +32,10 @@ Packing merge(const Ciphertext& a, const Ciphertext& b) {
   return out;
 }
 
-Packing merge(const Ciphertext& a, const Plain& b) {
+Packing merge(const Ciphertext& a, const Numbers& b) {
   const std::size_t la = length_of(a);
-  require<InvalidArgument>(b.count == la || b.count == slots_of(a), [&] {
-    return "the array has the length " + std::to_string(b.count) + ", the ciphertext " +
+  require<InvalidArgument>(b.count() == la || b.count() == slots_of(a), [&] {
+    return "the array has the length " + std::to_string(b.count()) + ", the ciphertext " +
            std::to_string(la) + " of " + std::to_string(slots_of(a)) +
            " slots: give an array of one of these two lengths, or a number";
   });
@@ -46,7 +44,7 @@ Packing merge(const Ciphertext& a, const Plain& b) {
            std::to_string(a.batch()) + ": give one row, or one for each";
   });
   Packing out = a.packing;
-  if (b.count != la) out.length = 0;
+  if (b.count() != la) out.length = 0;
   out.batched = a.packing.batched || b.batched;
   out.complex_values = a.packing.complex_values || b.complex_values;
   return out;
@@ -60,47 +58,66 @@ std::size_t length_of(const Ciphertext& a) {
 
 bool is_batched(const Ciphertext& a) { return a.packing.batched || a.batch() > 1; }
 
-Packing of_sum(const Ciphertext& a, const Ciphertext& b) {
+Packing packing_of_fresh(std::size_t count, int log_slots, bool batched, bool complex_values) {
+  const std::size_t slots = std::size_t{1} << log_slots;
+  require<InvalidArgument>(count <= slots, [&] {
+    return "a vector of " + std::to_string(count) + " numbers does not fit " +
+           std::to_string(slots) + " slots: split it into rows of a batch, or use a larger log_n";
+  });
+  return {count == slots ? 0 : static_cast<std::uint32_t>(count), batched, complex_values,
+          count < slots};
+}
+
+Packing packing_of_sum(const Ciphertext& a, const Ciphertext& b) {
   Packing out = merge(a, b);
   out.padded = out.length != 0 && a.packing.padded && b.packing.padded;
   return out;
 }
 
-Packing of_product(const Ciphertext& a, const Ciphertext& b) {
+Packing packing_of_product(const Ciphertext& a, const Ciphertext& b) {
   Packing out = merge(a, b);
   out.padded = out.length != 0 && (a.packing.padded || b.packing.padded);
   return out;
 }
 
-Packing of_sum(const Ciphertext& a, const Plain& b) {
+Packing packing_of_sum(const Ciphertext& a, const Numbers& b) {
   Packing out = merge(a, b);
   out.padded = out.length != 0 && a.packing.padded;
   return out;
 }
 
-Packing of_product(const Ciphertext& a, const Plain& b) {
+Packing packing_of_product(const Ciphertext& a, const Numbers& b) {
   Packing out = merge(a, b);
   out.padded = out.length != 0;  // the array is zero past its end
   return out;
 }
 
-Packing of_scalar_sum(const Ciphertext& a, bool zero, bool complex_value) {
+Packing packing_of_sum(const Ciphertext& a, std::complex<double> b) {
   Packing out = a.packing;
-  out.padded = a.packing.padded && zero;
-  out.complex_values = a.packing.complex_values || complex_value;
+  out.padded = a.packing.padded && b == 0.0;
+  out.complex_values = a.packing.complex_values || b.imag() != 0;
   return out;
 }
 
-Packing of_scalar_product(const Ciphertext& a, bool complex_value) {
+Packing packing_of_product(const Ciphertext& a, std::complex<double> b) {
   Packing out = a.packing;
-  out.complex_values = a.packing.complex_values || complex_value;
+  out.complex_values = a.packing.complex_values || b.imag() != 0;
   return out;
 }
 
-Packing of_moved(const Ciphertext& a) {
-  Packing out = a.packing;
+Packing packing_of_moved(const Packing& a) {
+  Packing out = a;
   out.padded = false;
   return out;
 }
 
-}  // namespace jali::python
+Packing packing_of_joined(const Ciphertext& a, const Ciphertext& b) {
+  Packing out = a.packing;
+  if (a.packing.length != b.packing.length) out.length = 0;
+  out.batched = a.packing.batched || b.packing.batched;
+  out.complex_values = a.packing.complex_values || b.packing.complex_values;
+  out.padded = out.length != 0 && a.packing.padded && b.packing.padded;
+  return out;
+}
+
+}  // namespace jali::ckks

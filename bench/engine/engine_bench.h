@@ -6,35 +6,21 @@
 #include <string>
 #include <vector>
 
-#include "jali/backend/ops.h"
+#include "bench/engine/operations.h"
 
-namespace jali::python {
-
-/// What an operation works on: ciphertext polynomials of `limbs` primes in digits of `alpha`, and `special`
-/// primes for P.
-struct EngineShape {
-  int log_n = 14;
-  int limbs = 1;
-  int special = 0;
-  int alpha = 1;
-  std::size_t batch = 1;
-  int prime_bits = 0;  // 0: as many as the word has
-};
+namespace jali::bench {
 
 class EngineBench {
  public:
-  EngineBench(const std::string& device, Word word, const EngineShape& shape, int threads,
+  EngineBench(const std::string& device, Word word, const Shape& shape, int threads,
               std::map<std::string, std::string> variants);
-  ~EngineBench();
-  EngineBench(const EngineBench&) = delete;
-  EngineBench& operator=(const EngineBench&) = delete;
 
-  std::string engine() const;
+  std::string engine() const { return measured_->ops->name(); }
+  /// log2 of the largest prime.
   double prime_bits() const;
-  static std::vector<std::string> operations();
   /// Whether every byte that the operation writes is what the reference engine writes: the portable CPU
   /// engine for a CPU, the CPU engine for a GPU. Inputs are fresh and random.
-  bool check(const std::string& operation);
+  bool check(const std::string& name);
   struct Cost {
     double mults = 0;  // modular multiplications of its definition
     double bytes = 0;  // every operand and result once
@@ -42,17 +28,17 @@ class EngineBench {
     double stream_bytes = 0;  // of ChaCha20
     double complex_butterflies = 0;  // of the embedding
   };
-  Cost cost(const std::string& operation);
+  Cost cost(const std::string& name);
   /// Seconds of one operation, over and over for about `seconds`. On a device of its own, a figure is the
   /// mean of as many as fill some milliseconds, waited for at their end.
-  std::vector<double> run(const std::string& operation, double seconds);
+  std::vector<double> run(const std::string& name, double seconds);
   /// Its kernels on a GPU, each timed alone; nothing on a CPU. Throws InvalidArgument where the host takes part.
-  std::vector<backend::StepTime> steps(const std::string& operation);
+  std::vector<backend::StepTime> steps(const std::string& name);
 
  private:
-  struct Side;
-  EngineShape shape_;
-  std::unique_ptr<Side> side_, reference_;
+  Body prepare(Operands& side, const std::string& name, const random::Seed& seed);
+
+  std::unique_ptr<Operands> measured_, reference_;
 };
 
-}  // namespace jali::python
+}  // namespace jali::bench

@@ -1,22 +1,25 @@
-// What jali.bench measures below the level of ciphertexts.
+// The extension module jali._jali_bench: what jali.bench measures below the level of ciphertexts. Built beside
+// jali._jali, which holds none of it.
+#include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include <chrono>
 #include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include "engine_bench.h"
-#include "here.h"
-#include "jali/backend/ops.h"
+#include "bench/engine/call_loop.h"
+#include "bench/engine/engine_bench.h"
 #include "jali/backend/peak.h"
+#include "python/src/binding.h"
+#include "python/src/bytes.h"
 
-namespace jali::python {
+namespace nb = nanobind;
 
-using namespace nb::literals;
+namespace jali::bench {
 
 namespace {
 
@@ -38,31 +41,17 @@ nb::dict cost_of(EngineBench& bench, const std::string& operation) {
   return out;
 }
 
-/// Seconds of one call of an evaluator's operation from C++, back to back: what the same calls from
-/// Python are held against.
-double loop_seconds(const Explicit& e, const std::string& operation, const ckks::Ciphertext& a,
-                    int count) {
-  require<InvalidArgument>(count >= 1, "count must be at least 1");
-  const auto x = e.here(a);
-  const auto once = [&] {
-    if (operation == "add") {
-      e->add(x, x);
-    } else if (operation == "negate") {
-      e->negate(x);
-    } else if (operation == "conjugate") {
-      e->conjugate(x);
-    } else {
-      throw InvalidArgument("unknown operation: use add, negate or conjugate");
-    }
-  };
-  const auto begin = std::chrono::steady_clock::now();
-  for (int i = 0; i < count; ++i) once();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / count;
-}
-
 }  // namespace
 
-void bind_bench(nb::module_& m) {
+}  // namespace jali::bench
+
+NB_MODULE(_jali_bench, m) {
+  using namespace jali::bench;
+  using namespace nb::literals;
+  using jali::Word;
+  namespace backend = jali::backend;
+  m.doc() = "What benchmarks measure below the level of ciphertexts.";
+  jali::python::register_errors(m);
   using nogil = nb::call_guard<nb::gil_scoped_release>;
   m.def(
       "butterfly_rate",
@@ -93,8 +82,16 @@ void bind_bench(nb::module_& m) {
       "Butterflies a second on registers, and bytes read plus written a second by a copy: of a "
       "whole "
       "GPU, measured now.");
-  m.def("loop_seconds", &loop_seconds, "explicit"_a, "operation"_a, "a"_a, "count"_a, nogil(),
-        "Seconds of one of `count` calls of add, negate or conjugate, made by C++.");
+  nb::class_<CallLoop>(m, "CallLoop", "Calls of an evaluator's operations from C++, back to back.")
+      .def(
+          "__init__",
+          [](CallLoop* self, nb::handle params, const std::string& device) {
+            const jali::python::BytesView view(params);
+            new (self) CallLoop(view.span(), device);
+          },
+          "params"_a, "device"_a, nb::sig("def __init__(self, params: bytes, device: str) -> None"))
+      .def("seconds", &CallLoop::seconds, "operation"_a, "count"_a, nogil(),
+           "Seconds of one of `count` calls of add or negate.");
   nb::class_<EngineBench>(m, "EngineBench", "The engine's operations one by one.")
       .def(
           "__init__",
@@ -111,7 +108,14 @@ void bind_bench(nb::module_& m) {
           nb::sig("def __init__(self, device: str, word: str, *, log_n: int, limbs: int = 1, "
                   "special: int = 0, alpha: int = 1, batch: int = 1, prime_bits: int = 0, "
                   "threads: int = 1, variants: dict[str, str] = {}) -> None"))
-      .def_static("operations", &EngineBench::operations, "Names of what it measures.")
+      .def_static(
+          "operations",
+          [] {
+            std::vector<std::pair<std::string, std::string>> out;
+            for (const auto& o : operations()) out.emplace_back(o.name, o.about);
+            return out;
+          },
+          "Names of what it measures, and what each is.")
       .def_prop_ro("engine", &EngineBench::engine, "Backend and instruction set.")
       .def_prop_ro("prime_bits", &EngineBench::prime_bits, "log2 of the largest prime.")
       .def("check", &EngineBench::check, "operation"_a, nogil(),
@@ -137,5 +141,3 @@ void bind_bench(nb::module_& m) {
           nb::sig("def steps(self, operation: str) -> list[tuple[str, float]]"),
           "Its kernels on a GPU and the time of each alone; empty on a CPU.");
 }
-
-}  // namespace jali::python

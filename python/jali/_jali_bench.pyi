@@ -1,6 +1,4 @@
-"""What benchmarks measure below ciphertexts."""
-
-from .ckks import Ciphertext, ExplicitEvaluator
+"""What benchmarks measure below the level of ciphertexts."""
 
 def butterfly_rate(word: str, isa: str = "") -> float:
     """
@@ -23,10 +21,12 @@ def cuda_peak(word: str, device: int = 0) -> tuple[float, float]:
     Butterflies a second on registers, and bytes read plus written a second by a copy: of a whole GPU, measured now.
     """
 
-def loop_seconds(explicit: ExplicitEvaluator, operation: str, a: Ciphertext, count: int) -> float:
-    """
-    Seconds of one of `count` calls of add, negate or conjugate, made by C++.
-    """
+class CallLoop:
+    """Calls of an evaluator's operations from C++, back to back."""
+
+    def __init__(self, params: bytes, device: str) -> None: ...
+    def seconds(self, operation: str, count: int) -> float:
+        """Seconds of one of `count` calls of add or negate."""
 
 class EngineBench:
     """The engine's operations one by one."""
@@ -46,8 +46,8 @@ class EngineBench:
         variants: dict[str, str] = {},
     ) -> None: ...
     @staticmethod
-    def operations() -> list[str]:
-        """Names of what it measures."""
+    def operations() -> list[tuple[str, str]]:
+        """Names of what it measures, and what each is."""
 
     @property
     def engine(self) -> str:

@@ -1,0 +1,117 @@
+#include "bench/engine/engine_bench.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+#include "jali/backend/trace/trace.h"
+#include "jali/base/error.h"
+#include "jali/ckks/engine.h"
+
+namespace jali::bench {
+
+EngineBench::EngineBench(const std::string& device, Word word, const Shape& shape, int threads,
+                         std::map<std::string, std::string> variants) {
+  require<InvalidArgument>(shape.log_n >= 10 && shape.log_n <= 17, "log_n must be 10 to 17");
+  require<InvalidArgument>(
+      shape.limbs >= 1 && shape.special >= 0 && shape.alpha >= 1 &&
+          shape.limbs + shape.special <= 250 && shape.batch >= 1,
+      "limbs, alpha and batch must be at least 1, limbs and special at most 250");
+  require<InvalidArgument>(shape.prime_bits >= 0 && shape.prime_bits <= word_prime_bits(word),
+                           "the word has no primes of so many bits");
+  backend::Config config;
+  config.word = word;
+  config.n = std::size_t{1} << shape.log_n;
+  config.threads = threads;
+  config.primes = largest_primes(shape.prime_bits == 0 ? word_prime_bits(word) : shape.prime_bits,
+                                 config.n, static_cast<std::size_t>(shape.limbs + shape.special));
+  config.variants = std::move(variants);
+  const auto side = [&](const std::string& name) {
+    return std::make_unique<Operands>(
+        std::shared_ptr<const backend::Ops>(ckks::make_engine(config, name)), shape);
+  };
+  measured_ = side(device);
+  config.variants.clear();
+  reference_ = side(measured_->ops->memory()->host_accessible() ? "cpu/portable" : "cpu");
+}
+
+double EngineBench::prime_bits() const {
+  return std::log2(static_cast<double>(measured_->ops->config().primes[0]));
+}
+
+Body EngineBench::prepare(Operands& side, const std::string& name, const random::Seed& seed) {
+  const Operation& found = operation(name);
+  side.start(seed);
+  return found.prepare(side);
+}
+
+bool EngineBench::check(const std::string& name) {
+  const random::Seed seed = random::os_seed();
+  std::vector<std::vector<std::byte>> wanted;
+  for (Operands* side : {reference_.get(), measured_.get()}) {
+    prepare(*side, name, seed)(*side->ops);
+    std::vector<std::vector<std::byte>> got;
+    for (const auto& [data, bytes] : side->results()) {
+      got.emplace_back(bytes);
+      side->ops->memory()->copy_out(got.back().data(), data, bytes);
+    }
+    if (side == reference_.get()) {
+      wanted = std::move(got);
+    } else if (got != wanted || side->words != reference_->words ||  // what icrt writes
+               side->slots != reference_->slots) {                   // and unembed
+      return false;
+    }
+  }
+  reference_->release();
+  return true;
+}
+
+EngineBench::Cost EngineBench::cost(const std::string& name) {
+  const auto trace = std::make_shared<backend::Trace>();
+  const auto body = prepare(*measured_, name, {});
+  body(*backend::make_trace_ops(measured_->ops, trace));
+  Cost cost;
+  for (const auto& r : trace->records()) {
+    cost.mults += static_cast<double>(r.mults);
+    cost.bytes += static_cast<double>(r.bytes_read + r.bytes_written);
+    for (const auto& written : r.writes) {
+      const auto read = std::ranges::find(r.reads, written.address, &backend::Extent::address);
+      if (read != r.reads.end()) {
+        cost.in_place += static_cast<double>(std::min(read->bytes, written.bytes));
+      }
+    }
+    cost.stream_bytes += static_cast<double>(r.stream_bytes);
+    cost.complex_butterflies += static_cast<double>(r.complex_butterflies);
+  }
+  return cost;
+}
+
+std::vector<double> EngineBench::run(const std::string& name, double seconds) {
+  using Clock = std::chrono::steady_clock;
+  const auto since = [](Clock::time_point t) {
+    return std::chrono::duration<double>(Clock::now() - t).count();
+  };
+  const auto body = prepare(*measured_, name, {});
+  const bool away = !measured_->ops->memory()->host_accessible();
+  const auto some = [&](int count) {
+    const auto begin = Clock::now();
+    for (int i = 0; i < count; ++i) body(*measured_->ops);
+    if (away) measured_->finish();
+    return since(begin) / count;
+  };
+  some(3);  // tables, pools
+  const int count = away ? std::clamp(static_cast<int>(5e-3 / some(1)), 4, 500) : 1;
+  std::vector<double> times;
+  for (const auto start = Clock::now(); times.empty() || since(start) < seconds;) {
+    times.push_back(some(count));
+  }
+  return times;
+}
+
+std::vector<backend::StepTime> EngineBench::steps(const std::string& name) {
+  const auto body = prepare(*measured_, name, {});
+  return measured_->ops->capture([&] { body(*measured_->ops); })->steps();
+}
+
+}  // namespace jali::bench

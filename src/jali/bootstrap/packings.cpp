@@ -1,0 +1,68 @@
+#include "jali/bootstrap/packings.h"
+
+#include "jali/base/error.h"
+
+namespace jali::bootstrap {
+
+using ckks::Ciphertext;
+
+Packings::Packings(std::shared_ptr<const ckks::Evaluator> evaluator)
+    : evaluator_(std::move(evaluator)),
+      turns_("the set-up of bootstrapping", evaluator_->ring()->checkpoint()) {}
+
+Ciphertext Packings::apply(const Ciphertext& a, int target_level, int iterations,
+                           std::optional<bool> real) const {
+  const auto& bootstrap = evaluator_->params()->bootstrap();
+  const bool cheaper = bootstrap && bootstrap->order == params::BootstrapOrder::slots_first;
+  const bool drop = real.value_or(cheaper && !a.packing.complex_values);
+  return at({a.log_slots, drop}, target_level, iterations)->apply(a, target_level, {}, iterations);
+}
+
+std::pair<Ciphertext, Ciphertext> Packings::apply_pair(const Ciphertext& a, const Ciphertext& b,
+                                                       int target_level, int iterations) const {
+  require<InvalidArgument>(!a.packing.complex_values && !b.packing.complex_values,
+                           "a pair is of real values: bootstrap complex ones one by one");
+  return at({a.log_slots, false}, target_level, iterations)
+      ->apply_pair(a, b, target_level, iterations);
+}
+
+void Packings::prepare(int log_slots, bool real, const Progress& progress) const {
+  at({log_slots, real}, -1, 1, progress);
+}
+
+std::shared_ptr<const Bootstrapper> Packings::at(BootstrapperOptions options, int target_level,
+                                                 int iterations, const Progress& progress) const {
+  const auto& params = *evaluator_->params();
+  const int depth = params.depth();
+  // The sum of several results takes a level.
+  const int restored = target_level < 0 ? depth : target_level + (iterations > 1 ? 1 : 0);
+  const int least =
+      params.bootstrap() ? params.bootstrap()->input_level() + (iterations > 1 ? 2 : 0) : depth;
+  if (least <= restored && restored < depth) options.target_level = restored;
+  const Turns::Turn turn = turns_.take();
+  auto& made = made_[{options.log_slots, options.real, options.target_level}];
+  if (made == nullptr) made = make(options, progress);
+  return made;
+}
+
+std::shared_ptr<const Bootstrapper> Packings::make(BootstrapperOptions options,
+                                                   const Progress& progress) const {
+  const auto construct = [&] {
+    return std::make_shared<Bootstrapper>(evaluator_, BootstrapPlan(evaluator_->params(), options));
+  };
+  std::shared_ptr<Bootstrapper> made;
+  try {
+    made = construct();
+  } catch (const KeyMissing&) {
+    options.minimum = true;
+    try {
+      made = construct();
+    } catch (const KeyMissing&) {
+    }
+    if (made == nullptr) throw;  // for the keys that are usual
+  }
+  made->prepare(progress);
+  return made;
+}
+
+}  // namespace jali::bootstrap

@@ -1,0 +1,62 @@
+// A circuit that several threads use: applied by many at a time, prepared by one.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "jali/base/error.h"
+#include "jali/base/turns.h"
+#include "jali/ckks/evaluator.h"
+
+namespace jali::circuits {
+
+/// Circuit: has prepare(encoder), which encodes its matrix in the memory of the encoder's device, and
+/// apply(evaluator, ...). Both throw ParamsMismatch for an evaluator of other parameters, and refuse as Turns does.
+template <class Circuit>
+class Shared {
+ public:
+  /// wait: called ten times a second by threads that wait; what it throws ends that.
+  template <class... Args>
+  explicit Shared(ckks::ParamsPtr params, Checkpoint wait, Args&&... args)
+      : params_(std::move(params)),
+        circuit_(std::forward<Args>(args)...),
+        turns_("this plan", std::move(wait)) {}
+
+  void prepare(const ckks::Evaluator& evaluator) {
+    require_same(evaluator);
+    const Turns::Turn turn = turns_.take();
+    circuit_.prepare(evaluator.encoder());
+    prepared_ = evaluator.ring();
+  }
+
+  /// Throws InvalidArgument if it was prepared for the memory of another device.
+  template <class... Args>
+  auto apply(const ckks::Evaluator& evaluator, Args&&... args) const {
+    require_same(evaluator);
+    const Turns::Turn turn = turns_.share();
+    require<InvalidArgument>(
+        prepared_ == nullptr || prepared_->shares_memory(*evaluator.ring()),
+        "the plan was prepared by an evaluator of another device: prepare() it with this one, or "
+        "make a plan for each");
+    return circuit_.apply(evaluator, std::forward<Args>(args)...);
+  }
+
+  const Circuit& operator*() const { return circuit_; }
+  const Circuit* operator->() const { return &circuit_; }
+
+  /// Throws ParamsMismatch for an evaluator of other parameters.
+  void require_same(const ckks::Evaluator& evaluator) const {
+    require<ParamsMismatch>(
+        params_->hash() == evaluator.params()->hash(),
+        "the plan is of other parameters: make both sides from the same Params (its bytes or the "
+        "same arguments to Params.create)");
+  }
+
+ private:
+  const ckks::ParamsPtr params_;
+  Circuit circuit_;
+  std::shared_ptr<const ring::Ring> prepared_;  // where its encoded matrix lives
+  mutable Turns turns_;
+};
+
+}  // namespace jali::circuits

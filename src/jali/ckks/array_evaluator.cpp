@@ -1,0 +1,137 @@
+#include "jali/ckks/array_evaluator.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "jali/base/error.h"
+
+namespace jali::ckks {
+
+namespace {
+
+Ciphertext with(Ciphertext out, const Packing& packing) {
+  out.packing = packing;
+  return out;
+}
+
+}  // namespace
+
+ArrayEvaluator::ArrayEvaluator(std::shared_ptr<const Evaluator> evaluator)
+    : automatic_(std::move(evaluator)) {}
+
+Ciphertext ArrayEvaluator::add(const Ciphertext& a, const Ciphertext& b) const {
+  const Packing packing = packing_of_sum(a, b);
+  return with(automatic_.add(a, b), packing);
+}
+
+Ciphertext ArrayEvaluator::sub(const Ciphertext& a, const Ciphertext& b) const {
+  const Packing packing = packing_of_sum(a, b);
+  return with(automatic_.sub(a, b), packing);
+}
+
+Ciphertext ArrayEvaluator::negate(const Ciphertext& a) const {
+  return with(automatic_.negate(a), a.packing);
+}
+
+Ciphertext ArrayEvaluator::multiply(const Ciphertext& a, const Ciphertext& b) const {
+  if (&a == &b) return with(automatic_.square(a), a.packing);
+  const Packing packing = packing_of_product(a, b);
+  return with(automatic_.multiply(a, b), packing);
+}
+
+Ciphertext ArrayEvaluator::add_numbers(const Ciphertext& a, const Numbers& b) const {
+  const Packing packing = packing_of_sum(a, b);
+  return with(automatic_.add_vector(a, b.values, b.batch), packing);
+}
+
+Ciphertext ArrayEvaluator::sub_numbers(const Ciphertext& a, const Numbers& b) const {
+  const Packing packing = packing_of_sum(a, b);
+  std::vector<std::complex<double>> negated(b.values.size());
+  std::ranges::transform(b.values, negated.begin(), [](const auto& x) { return -x; });
+  return with(automatic_.add_vector(a, negated, b.batch), packing);
+}
+
+Ciphertext ArrayEvaluator::multiply_numbers(const Ciphertext& a, const Numbers& b) const {
+  const Packing packing = packing_of_product(a, b);
+  double largest = 0;
+  for (const auto& x : b.values) largest = std::max(largest, std::abs(x));
+  require_fits(a, largest);
+  return with(automatic_.multiply_vector(a, b.values, b.batch), packing);
+}
+
+Ciphertext ArrayEvaluator::add_scalar(const Ciphertext& a, std::complex<double> b) const {
+  return with(automatic_.add_scalar(a, b), packing_of_sum(a, b));
+}
+
+Ciphertext ArrayEvaluator::multiply_scalar(const Ciphertext& a, std::complex<double> b) const {
+  require_fits(a, std::abs(b));
+  return with(automatic_.multiply_scalar(a, b), packing_of_product(a, b));
+}
+
+Ciphertext ArrayEvaluator::rotate(const Ciphertext& a, int steps) const {
+  return with(automatic_.rotate(a, steps), steps == 0 ? a.packing : packing_of_moved(a.packing));
+}
+
+Ciphertext ArrayEvaluator::conjugate(const Ciphertext& a) const {
+  return with(automatic_.conjugate(a), a.packing);
+}
+
+Ciphertext ArrayEvaluator::sum(const Ciphertext& a, std::size_t count) const {
+  const std::size_t slots = std::size_t{1} << a.log_slots;
+  require<InvalidArgument>(count <= slots, [&] {
+    return "sum over " + std::to_string(count) + " slots of a ciphertext that has " +
+           std::to_string(slots);
+  });
+  require<InvalidArgument>(count != 0 || a.packing.length == 0 || a.packing.padded, [&] {
+    return "slots past the vector's length of " + std::to_string(a.packing.length) +
+           " are no longer zero (a number was added, or slots were rotated): name the number "
+           "of slots in sum(), or multiply by ones of the vector's length first";
+  });
+  return with(automatic_.sum(a, count), packing_of_moved(a.packing));
+}
+
+Ciphertext ArrayEvaluator::normalise(const Ciphertext& a) const {
+  return with(automatic_.normalise(a), a.packing);
+}
+
+bool ArrayEvaluator::is_settled(const Ciphertext& a) const {
+  return a.parts.size() == 2 && automatic_.effective_level(a) == a.level &&
+         (a.level == 0 || std::fabs(a.scale / a.params->scale(a.level) - 1) < 0x1p-45);
+}
+
+Ciphertext ArrayEvaluator::with_length(const Ciphertext& a, std::size_t length) const {
+  const std::size_t slots = std::size_t{1} << a.log_slots;
+  require<InvalidArgument>(length >= 1 && length <= slots, [&] {
+    return "length " + std::to_string(length) + " is outside 1 to " + std::to_string(slots);
+  });
+  Packing packing = a.packing;
+  packing.padded = a.packing.padded && length >= length_of(a) && length < slots;
+  packing.length = length == slots ? 0 : static_cast<std::uint32_t>(length);
+  return with(explicit_evaluator().copy(a), packing);
+}
+
+Ciphertext ArrayEvaluator::with_magnitude(const Ciphertext& a,
+                                          const params::Declared& declared) const {
+  Ciphertext out = with(explicit_evaluator().copy(a), a.packing);
+  out.estimate.message = declared.magnitude;
+  out.estimate.peak = declared.peak;
+  return out;
+}
+
+void ArrayEvaluator::require_fits(const Ciphertext& a, double factor) const {
+  const int level = std::max(automatic_.effective_level(a) - 1, 0);
+  const rlwe::Level& l = a.params->level(level);
+  const double bits = std::log2(factor) + std::log2(a.params->scale(level));
+  require<InvalidArgument>(!(bits >= l.log_q - 1), [&] {
+    return "the factor " + std::to_string(factor) + " is too large: scaled it needs " +
+           std::to_string(bits) + " bits, and level " + std::to_string(level) + " holds " +
+           std::to_string(l.log_q - 1) +
+           ": scale down what is multiplied, or multiply at a higher level";
+  });
+}
+
+}  // namespace jali::ckks

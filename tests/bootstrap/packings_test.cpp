@@ -1,0 +1,108 @@
+// Bootstrapping of whatever packing comes: made once, by the keys that there are.
+#include "jali/bootstrap/packings.h"
+
+#include <thread>
+
+#include "jali/params/bootstrap_request.h"
+#include "support.h"
+
+namespace jali::bootstrap::testing {
+namespace {
+
+Case quick(BootstrapOrder order) {
+  BootstrapLiteral b;
+  b.order = order;
+  b.degree = 62;
+  b.doublings = 2;
+  b.inverse_sine = 7;
+  b.cts_levels = 3;
+  b.stc_levels = 2;
+  b.stc_bits = 45;
+  return {"w64", Word::w64, 45, 3, b};
+}
+
+void expect_near(World& world, const ckks::Ciphertext& y, const std::vector<Complex>& v) {
+  const double predicted = world.evaluator->noise().precision_bits(y.estimate, y.scale);
+  EXPECT_GT(World::precision(world.decrypt(y), v), predicted - 1) << world.seed;
+}
+
+TEST(Packings, AreMadeAtTheirFirstUse) {
+  World world(quick(BootstrapOrder::raise_first), {9});
+  const Packings packings(world.evaluator);
+  int told = 0;
+  packings.prepare(9, false, [&](std::size_t, std::size_t) { ++told; });
+  EXPECT_GT(told, 0);
+  const int first = told;
+  packings.prepare(9, false, [&](std::size_t, std::size_t) { ++told; });
+  EXPECT_EQ(told, first) << "it was made already";
+  const int lowest = world.bootstrapper->plan().input_level(), depth = world.params->depth();
+  const auto v = world.vector(512);
+  const auto x = world.encrypt(v, lowest);
+  for (const int target : {-1, depth, lowest}) {
+    const auto y = packings.apply(x, target);
+    EXPECT_EQ(y.level, target < 0 ? depth : target);
+    expect_near(world, y, v);
+  }
+}
+
+TEST(Packings, DropImaginaryPartsIfThatCostsLess) {
+  for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
+    World world(quick(order), {9});
+    const Packings packings(world.evaluator);
+    const int lowest = world.bootstrapper->plan().input_level();
+    const auto v = world.vector(512), parts = [&] {
+      auto out = v;
+      for (auto& z : out) z = z.real();
+      return out;
+    }();
+    auto x = world.encrypt(v, lowest);
+    const bool dropped = order == BootstrapOrder::slots_first;
+    expect_near(world, packings.apply(x), dropped ? parts : v);
+    expect_near(world, packings.apply(x, -1, 1, true), parts);
+    x.packing.complex_values = true;
+    expect_near(world, packings.apply(x), v);
+    EXPECT_THROW(packings.apply_pair(x, x), InvalidArgument);
+  }
+}
+
+TEST(Packings, TakeTwoRealVectorsAtOnce) {
+  World world(quick(BootstrapOrder::raise_first), {9});
+  const Packings packings(world.evaluator);
+  const int lowest = world.bootstrapper->plan().input_level();
+  const auto v = world.vector(512, /*real=*/true), w = world.vector(512, true);
+  const auto [x, y] =
+      packings.apply_pair(world.encrypt(v, lowest), world.encrypt(w, lowest), lowest);
+  EXPECT_EQ(x.level, lowest);
+  expect_near(world, x, v);
+  expect_near(world, y, w);
+}
+
+TEST(Packings, UseTheFewestKeysIfThereAreNoOthers) {
+  BootstrapperOptions fewest{9};
+  fewest.minimum = true;
+  World world(quick(BootstrapOrder::raise_first), fewest);
+  const Packings packings(world.evaluator);
+  const auto v = world.vector(512);
+  expect_near(world, packings.apply(world.encrypt(v, world.bootstrapper->plan().input_level())), v);
+  // Without any, the usual ones are named.
+  const auto none = std::make_shared<rlwe::EvaluationKeys>();
+  none->params = world.params;
+  const Packings without(std::make_shared<const ckks::Evaluator>(world.params, world.ring, none));
+  EXPECT_THROW(without.prepare(9, false), KeyMissing);
+  EXPECT_THROW(without.prepare(9, false), KeyMissing) << "nothing was kept of the first";
+}
+
+TEST(Packings, AreMadeByOneThreadAndUsedByMany) {
+  World world(quick(BootstrapOrder::raise_first), {9});
+  const Packings packings(world.evaluator);
+  const auto v = world.vector(512);
+  const auto x = world.encrypt(v, world.bootstrapper->plan().input_level());
+  std::vector<ckks::Ciphertext> results(3);
+  std::vector<std::thread> threads;
+  for (auto& result : results) threads.emplace_back([&] { result = packings.apply(x); });
+  for (auto& thread : threads) thread.join();
+  for (const auto& result : results) expect_near(world, result, v);
+}
+
+}  // namespace
+}  // namespace jali::bootstrap::testing

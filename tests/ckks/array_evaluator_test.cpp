@@ -1,0 +1,112 @@
+// The automatic evaluator over vectors of known length.
+#include "jali/ckks/array_evaluator.h"
+
+#include "fixture.h"
+
+namespace jali::ckks {
+namespace {
+
+using jali::testing::Complex;
+using jali::testing::max_error;
+using jali::testing::Scheme;
+using jali::testing::World;
+
+class Arrays : public ::testing::TestWithParam<Scheme> {
+ protected:
+  World w{GetParam(), {1, 2, 4, 8}};
+  const ArrayEvaluator e{w.evaluator};
+  const double tolerance = std::exp2(18 - GetParam().scale_bits);
+
+  /// A vector in the first slots, as a client would encrypt it.
+  Ciphertext encrypt(const std::vector<Complex>& v, int log_slots) {
+    auto padded = v;
+    padded.resize(std::size_t{1} << log_slots);
+    Ciphertext out = w.encrypt(padded, -1, log_slots);
+    out.packing = packing_of_fresh(v.size(), log_slots, false, true);
+    return out;
+  }
+  void expect_shown(const Ciphertext& c, const std::vector<Complex>& expected) {
+    auto got = w.decrypt(c);
+    ASSERT_EQ(length_of(c), expected.size());
+    got.resize(expected.size());
+    EXPECT_LT(max_error(got, expected), tolerance) << "seed " << w.seed;
+  }
+};
+
+TEST_P(Arrays, KnowWhatResultsShow) {
+  const auto x = w.vector(1, 5), y = w.vector(1, 5);
+  const auto a = encrypt(x, 4), b = encrypt(y, 4);
+  std::vector<Complex> sum(5), difference(5), product(5), square(5), scaled(5), less(5);
+  for (std::size_t j = 0; j < 5; ++j) {
+    sum[j] = x[j] + y[j];
+    difference[j] = x[j] - y[j];
+    product[j] = x[j] * y[j];
+    square[j] = x[j] * x[j];
+    scaled[j] = 0.5 * x[j];
+    less[j] = y[j] - x[j];
+  }
+  expect_shown(e.add(a, b), sum);
+  expect_shown(e.sub(a, b), difference);
+  expect_shown(e.normalise(e.multiply(a, b)), product);
+  expect_shown(e.normalise(e.multiply(a, a)), square);
+  expect_shown(e.normalise(e.multiply_scalar(a, 0.5)), scaled);
+  const Numbers numbers{y, 1, false, true};
+  expect_shown(e.add_numbers(a, numbers), sum);
+  expect_shown(e.sub_numbers(a, numbers), difference);
+  expect_shown(e.normalise(e.multiply_numbers(a, numbers)), product);
+  expect_shown(e.add_numbers(e.negate(a), numbers), less);
+  EXPECT_TRUE(e.normalise(e.multiply(a, b)).packing.padded);
+  EXPECT_THROW(e.add(a, encrypt(w.vector(1, 6), 4)), InvalidArgument);
+}
+
+TEST_P(Arrays, SumTheVectorWhereZerosFollowIt) {
+  const auto x = w.vector(1, 5);
+  const auto a = encrypt(x, 4);
+  Complex total = 0;
+  for (const auto& z : x) total += z;
+  expect_shown(e.sum(a), std::vector<Complex>(5, total));
+  EXPECT_THROW(e.sum(e.add_scalar(a, 1)), InvalidArgument);
+  EXPECT_THROW(e.sum(e.rotate(a, 1)), InvalidArgument);
+  EXPECT_THROW(e.sum(a, 32), InvalidArgument);
+  expect_shown(e.sum(e.with_length(e.add_scalar(a, 1), 16), 16),
+               std::vector<Complex>(16, total + 16.0));
+}
+
+TEST_P(Arrays, ShowAnotherLengthOrMagnitude) {
+  const auto x = w.vector(1, 5);
+  const auto a = encrypt(x, 4);
+  expect_shown(e.with_length(a, 2), {x[0], x[1]});
+  EXPECT_FALSE(e.with_length(a, 2).packing.padded) << "the third number follows";
+  EXPECT_TRUE(e.with_length(a, 6).packing.padded);
+  EXPECT_FALSE(e.with_length(a, 16).packing.padded);
+  EXPECT_THROW(e.with_length(a, 0), InvalidArgument);
+  EXPECT_THROW(e.with_length(a, 17), InvalidArgument);
+  const auto declared = e.with_magnitude(a, {0.25, 0.5});
+  EXPECT_EQ(declared.estimate.message, 0.25);
+  EXPECT_EQ(declared.estimate.peak, 0.5);
+  EXPECT_EQ(declared.packing.length, 5u);
+}
+
+TEST_P(Arrays, OweOrAreSettled) {
+  const auto a = encrypt(w.vector(1, 5), 4);
+  EXPECT_TRUE(e.is_settled(a));
+  const auto product = e.multiply(a, a);
+  EXPECT_FALSE(e.is_settled(product));
+  EXPECT_TRUE(e.is_settled(e.normalise(product)));
+}
+
+TEST_P(Arrays, RefuseFactorsThatWouldWrapAround) {
+  const auto a = encrypt(w.vector(1, 5), 4);
+  EXPECT_THROW(e.multiply_scalar(a, 1e90), InvalidArgument);
+  const std::vector<Complex> large(5, 1e90);
+  EXPECT_THROW(e.multiply_numbers(a, Numbers{large}), InvalidArgument);
+}
+
+INSTANTIATE_TEST_SUITE_P(Words, Arrays,
+                         ::testing::Values(Scheme{"w32_28", Word::w32, 28},
+                                           Scheme{"w52_40", Word::w52, 40},
+                                           Scheme{"w64_50", Word::w64, 50}),
+                         [](const auto& info) { return info.param.label; });
+
+}  // namespace
+}  // namespace jali::ckks
