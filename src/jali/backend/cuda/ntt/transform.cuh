@@ -62,7 +62,7 @@ struct Transform {
   }
   template <int kM, int kX, bool kColumns, class L, class S>
   void pass(int log_n, unsigned first, unsigned count, const L& from, const S& to) const {
-    using T = Tile<W, kM, kX, kColumns>;
+    using T = TileSize<W, kM, kX, kColumns>;
     const PassShape shape{log_n, kColumns ? 0 : log_n - kM, first};
     launch(pass_kernel<W, kM, kX, kColumns, kInverse, L, S>, 1u << (log_n - T::kLog), count,
            T::kThreads, T::kBytes, 1, from, to, shape, limbs, primes(), twiddles(), n_inverse(),
