@@ -66,7 +66,11 @@ def test_layers_accept_a_good_tree(tmp_path: Path) -> None:
         ("src/jali/ring/x.cpp", '#include "jali/device/cuda/y.cuh"\n', "ring may not"),
         ("src/jali/device/x.cpp", '#include "jali/device/cuda/y.cuh"\n', "device may not"),
         ("src/jali/backend/x.cpp", '#include "jali/device/cuda/y.cuh"\n', "backend may not"),
-        ("src/jali/backend/cpu/x.cpp", '#include "jali/device/cuda/y.cuh"\n', "backend/cpu may not"),
+        (
+            "src/jali/backend/cpu/x.cpp",
+            '#include "jali/device/cuda/y.cuh"\n',
+            "backend/cpu may not",
+        ),
         ("src/jali/ckks/x.cpp", '#include "jali/jali.h"\n', "ckks may not"),
         ("src/jali/ring/x.cpp", '#include "poly.h"\n', 'as "jali/..."'),
         ("src/jali/attic/x.cpp", '#include "jali/base/error.h"\n', "attic may not"),

@@ -1,4 +1,4 @@
-// What the views of an operation become as parameters of kernels.
+// From the views of an operation to the parameters of kernels.
 #pragma once
 
 #include <span>
