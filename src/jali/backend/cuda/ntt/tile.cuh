@@ -267,7 +267,7 @@ int tile_leaf_stages(int log_n) {
 }
 
 /// Calls f.operator()<kM1, kX1, kM2, kX2>() with the passes of N = 2^log_n: columns and contiguous
-/// tiles, or kM1 = 0 and one pass; one: where there is a choice.
+/// tiles, or kM1 = 0 and one pass. one: take one pass if there is a choice.
 template <class W, class F>
 void with_passes(int log_n, bool one, F&& f) {
   constexpr bool kNarrow = sizeof(typename W::Stored) == 4;
