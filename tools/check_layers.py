@@ -42,10 +42,7 @@ ROOMS = {
     "wire": 9,
     "api": 10,
 }
-EVERYTHING = (
-    "src/jali/api/jali.h",
-    "api",
-)  # the header and the library that hold the secret half too
+EVERYTHING = ("src/jali/api/jali.h", "api")  # the header and the library that hold the secret half too
 # Folders of a room that are strangers to each other: engines, and the devices that they compute on.
 FOLDERS = {"backend": ("ref", "cpu", "cuda", "trace"), "device": ("cuda",)}
 
