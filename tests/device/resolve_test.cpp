@@ -30,9 +30,28 @@ class Folder {
   std::filesystem::path path_;
 };
 
+Surroundings around(const std::string& wanted, int gpus, const std::string& trouble = {},
+                    const std::string& file = {}) {
+  return {wanted, [=] { return gpus; }, [=] { return trouble; }, file};
+}
+
+/// Whose driver must not be woken.
+Surroundings unseen(const std::string& wanted) {
+  return {wanted,
+          [] {
+            ADD_FAILURE() << "asked for GPUs";
+            return 0;
+          },
+          [] {
+            ADD_FAILURE() << "asked for GPUs";
+            return std::string();
+          },
+          {}};
+}
+
 TEST(Resolve, AutoIsWhatTheEnvironmentNamesElseTheBestThereIs) {
   const auto device = [](const std::string& name, const std::string& wanted, int gpus) {
-    return resolve(name, {wanted, gpus, "", ""}).device;
+    return resolve(name, around(wanted, gpus)).device;
   };
   EXPECT_EQ(device("auto", "", 0), "cpu");
   EXPECT_EQ(device("auto", "", 2), "cuda:0");
@@ -45,23 +64,24 @@ TEST(Resolve, AutoIsWhatTheEnvironmentNamesElseTheBestThereIs) {
 
 TEST(Resolve, ANameWinsOverTheEnvironment) {
   for (const char* name : {"cpu", "cuda:0", "cuda:12", "cpu/avx2", "ref", "abacus"}) {
-    EXPECT_EQ(resolve(name, {"cuda:7", 8, "", ""}).device, name);
+    EXPECT_EQ(resolve(name, unseen("cuda:7")).device, name);
+    EXPECT_EQ(resolve("auto", unseen(name)).device, name);
   }
-  EXPECT_EQ(resolve("cuda", {"cpu", 0, "", ""}).device, "cuda:0");
+  EXPECT_EQ(resolve("cuda", unseen("cpu")).device, "cuda:0");
 }
 
 TEST(Resolve, WarnsOfAGpuThatCannotBeUsed) {
-  const Surroundings around{"", 0, "no code for the generation of cuda:0: use device=\"cpu\"", ""};
-  const auto best = resolve("auto", around);
+  const auto here = around("", 0, "no code for the generation of cuda:0: use device=\"cpu\"");
+  const auto best = resolve("auto", here);
   EXPECT_EQ(best.device, "cpu");
   EXPECT_NE(best.warning.find("no code for the generation"), std::string::npos);
-  EXPECT_EQ(resolve("cpu", around).warning, "");
+  EXPECT_EQ(resolve("cpu", here).warning, "");
 }
 
 TEST(Resolve, RefusesWhatIsNoNumberOfAGpu) {
   for (const char* name : {"cuda:", "cuda:x", "cuda:-1", "cuda:1.5", "cuda:12345"}) {
-    EXPECT_THROW(resolve(name, {"", 1, "", ""}), InvalidArgument) << name;
-    EXPECT_THROW(resolve("auto", {name, 1, "", ""}), InvalidArgument) << name;
+    EXPECT_THROW(resolve(name, unseen("")), InvalidArgument) << name;
+    EXPECT_THROW(resolve("auto", unseen(name)), InvalidArgument) << name;
   }
   EXPECT_EQ(gpu_number("cuda:17"), 17);
   EXPECT_EQ(gpu_number("cuda"), 0);
@@ -76,18 +96,18 @@ TEST(Resolve, TakesWhatTheTuningFileSays) {
   tuning.choose(hardware("cuda:0"), "w32", 16, {{"ntt", "cluster"}, {"conversion", "tensor"}});
   tuning.choose("another machine", "w64", 12, {{"isa", "avx2"}});
   tuning.write(file);
-  const Surroundings around{"", 1, "", file.string()};
-  const auto cpu = resolve("cpu", "w52", 14, around);
+  const auto here = around("", 1, "", file.string());
+  const auto cpu = resolve("cpu", "w52", 14, here);
   EXPECT_EQ(cpu.device, "cpu/portable");
   EXPECT_TRUE(cpu.variants.empty());
-  const auto gpu = resolve("auto", "w32", 16, around);
+  const auto gpu = resolve("auto", "w32", 16, here);
   EXPECT_EQ(gpu.device, "cuda:0");
   EXPECT_EQ(gpu.variants, (Choices{{"ntt", "cluster"}, {"conversion", "tensor"}}));
   // What was not measured, or is asked for by name, is left alone.
-  EXPECT_EQ(resolve("cpu", "w52", 15, around).device, "cpu");
-  EXPECT_EQ(resolve("cpu", "w64", 12, around).device, "cpu");
-  EXPECT_EQ(resolve("cpu/avx2", "w52", 14, around).device, "cpu/avx2");
-  EXPECT_EQ(resolve("ref", "w52", 14, around).device, "ref");
+  EXPECT_EQ(resolve("cpu", "w52", 15, here).device, "cpu");
+  EXPECT_EQ(resolve("cpu", "w64", 12, here).device, "cpu");
+  EXPECT_EQ(resolve("cpu/avx2", "w52", 14, here).device, "cpu/avx2");
+  EXPECT_EQ(resolve("ref", "w52", 14, here).device, "ref");
 }
 
 TEST(Tuning, KeepsWhatItHad) {
@@ -125,7 +145,7 @@ TEST(Tuning, NamesTheLineOfADamagedFile) {
     } catch (const InvalidArgument& error) {
       EXPECT_NE(std::string(error.what()).find(line), std::string::npos) << error.what();
     }
-    const auto r = resolve("cpu", "w32", 14, {"", 0, "", file.string()});
+    const auto r = resolve("cpu", "w32", 14, around("", 0, "", file.string()));
     EXPECT_EQ(r.device, "cpu");
     EXPECT_NE(r.warning.find("run 'jali tune' again"), std::string::npos) << r.warning;
   }

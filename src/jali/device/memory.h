@@ -45,7 +45,7 @@ class Memory {
   virtual void synchronize() {}
   /// Gives what the driver keeps for reuse back to the system.
   virtual void trim() noexcept {}
-  /// Bytes that allocate could still give, all in all; kUnknown where the system does not say.
+  /// Bytes that allocate could still give, all in all; kUnknown if the system does not say.
   virtual std::size_t available() const { return kUnknown; }
   /// Whether the host may dereference its pointers.
   virtual bool host_accessible() const = 0;

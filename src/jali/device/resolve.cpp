@@ -10,7 +10,7 @@ namespace jali::device {
 
 Surroundings Surroundings::here() {
   const char* const wanted = std::getenv("JALI_DEVICE");
-  return {wanted == nullptr ? "" : wanted, cuda_device_count(), cuda_trouble(),
+  return {wanted == nullptr ? "" : wanted, cuda_device_count, cuda_trouble,
           device::tuning_file().string()};
 }
 
@@ -30,13 +30,13 @@ Resolved resolve(const std::string& name, const Surroundings& around) {
   if (name == "auto") {
     if (!around.wanted.empty() && around.wanted != "auto") {
       r.device = around.wanted;
-    } else if (around.gpus > 0) {
+    } else if (around.gpus() > 0) {
       r.device = "cuda";
     } else {
       r.device = "cpu";
-      if (!around.trouble.empty()) {
-        r.warning = "computing on the CPU, though there is a GPU: " + around.trouble +
-                    " or JALI_DEVICE=cpu";
+      if (const std::string trouble = around.trouble(); !trouble.empty()) {
+        r.warning =
+            "computing on the CPU, though there is a GPU: " + trouble + " or JALI_DEVICE=cpu";
       }
     }
   }

@@ -1,17 +1,19 @@
 // Which device a name means.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 
 namespace jali::device {
 
-/// What resolve looks at.
+/// What resolve looks at. It asks for GPUs only if nothing names a device: asking wakes their driver, which a process that
+/// forks must not do before.
 struct Surroundings {
   std::string wanted;  // the environment's JALI_DEVICE; may be empty
-  int gpus = 0;  // cuda_device_count()
-  std::string trouble;  // cuda_trouble()
+  std::function<int()> gpus;  // cuda_device_count
+  std::function<std::string()> trouble;  // cuda_trouble
   std::string tuning_file;  // may be empty, or name no file
 
   /// Those of this process on this machine.

@@ -1,4 +1,4 @@
-// CUDA's return codes as errors of ours.
+// CUDA's return codes become Jali's errors.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,12 +8,12 @@
 
 namespace jali::device::cuda {
 
-/// Calls that belong to no engine's stream. Throws NoDevice, OutOfMemory (asked: bytes of the GPU's memory)
+/// For calls that belong to no stream. Throws NoDevice, OutOfMemory (asked: bytes of the GPU's memory)
 /// or DeviceLost.
 void check(cudaError_t code, const char* what, std::size_t asked = device::kUnknown);
 
-/// Blocks may take more than 48 KB of shared memory when asked for. What is allowed never shrinks: recorded
-/// launches are held to it when their program is made.
+/// A kernel whose blocks take more than 48 KB of shared memory has to ask for it. What is allowed never shrinks: a
+/// recorded launch is checked against it when its graph is made.
 template <class Kernel>
 void allow_shared(Kernel* kernel, std::size_t bytes) {
   if (bytes <= (48 << 10)) return;
@@ -31,8 +31,8 @@ void allow_wide_clusters(Kernel* kernel) {
         "clusters of a kernel");
 }
 
-/// Generation (major compute capability) of the code of this build that a GPU runs: cubins of its own, or
-/// PTX that is not newer; 0 for none.
+/// The generation (major compute capability) of this build's code that a GPU runs: a cubin for its own generation, or
+/// PTX that is not newer. 0 if there is none.
 int code_generation(int device);
 
 /// After every launch: throws LaunchFailed or DeviceLost, naming the kernel.

@@ -50,7 +50,7 @@ int cuda_device_count() {
 }
 
 std::string cuda_trouble() {
-  int driver = 0, count = 0;  // the driver is 0 where there is none
+  int driver = 0, count = 0;  // the driver is 0 if there is none
   if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) return {};
   if (cudaGetDeviceCount(&count) == cudaErrorNoDevice || cuda_device_count() > 0) return {};
   try {

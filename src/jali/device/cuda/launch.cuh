@@ -1,9 +1,9 @@
 // Launches of kernels that begin while their predecessor in the stream ends (compute capability 9).
 //
 // Every thread of such a kernel calls after_predecessor(), whatever it does, before it writes anything or reads what
-// its predecessor may have written. Before that it finds what was written before its predecessor, so constants and
-// keys: it begins when all blocks of its predecessor have ended, and they had waited for theirs. It could begin
-// sooner (griddepcontrol.launch_dependents), but then its blocks crowd on the SMs that are free first.
+// its predecessor may have written. Data written before the predecessor was launched, such as constants and keys, may be
+// read without waiting: a kernel begins when all blocks of its predecessor have ended, and they had waited for theirs.
+// It could begin sooner (griddepcontrol.launch_dependents), but then its blocks crowd on the SMs that are free first.
 #pragma once
 
 #include <utility>

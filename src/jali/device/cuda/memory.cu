@@ -199,7 +199,7 @@ class GpuMemory final : public device::Memory {
   void copied(cudaError_t code) const {
     stream_->check(stream_->ask(Call::copy, [&] { return code; }), "copy");
   }
-  /// Opens the source's pool to this device. False where the GPUs have no way to each other.
+  /// Opens the source's pool to this device. False if the GPUs have no way to each other.
   bool reach(GpuMemory& source) const {
     int can = 0;
     if (cudaDeviceCanAccessPeer(&can, stream_->device(), source.stream_->device()) != cudaSuccess) {

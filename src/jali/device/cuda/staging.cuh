@@ -1,4 +1,4 @@
-// Pinned host memory that copies between host and GPU pass through, so that they run beside the host.
+// Copies between host and GPU go through pinned host memory, so that the host does not wait for them.
 #pragma once
 
 #include <cuda_runtime.h>

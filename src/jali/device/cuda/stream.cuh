@@ -34,7 +34,7 @@ class Stream final : public device::Stream {
   int generation() const { return generation_; }
   /// Whether launch (launch.cuh) lets kernels begin while their predecessors end.
   bool overlaps() const { return generation_ >= 9; }
-  /// Whether clusters may have 16 blocks, where 8 are what every GPU grants.
+  /// Whether clusters may have 16 blocks; every GPU with clusters grants 8.
   bool wide_clusters() const { return wide_clusters_; }
   /// Makes the device current for the calling thread; every entry point calls it. Throws DeviceLost when
   /// the device failed before: nothing that its engines hold can be trusted then.

@@ -107,7 +107,7 @@ struct DirectConversion {
       f(e, W::total_lazy(sum, prime));
     }
   }
-  /// The same of a digit of one limb below 2^32, where v is y > (q - 1) / 2, exactly: y / q is at least 1 / (2 q) off one
+  /// The same for a digit of one limb below 2^32. There v is exactly y > (q - 1) / 2: y / q is at least 1 / (2 q) off one
   /// half, and doubles within 2^-52. minus_q: -q mod p.
   template <int kCount, class K, class F>
   __device__ __forceinline__ void each_of_one(unsigned limb, typename W::Stored minus_q,
@@ -153,7 +153,7 @@ DirectConversion<W> direct_conversion(const BaseConversionPlan<W>& plan, const v
   return {static_cast<const S*>(y), plan.reciprocal.template as<double>(),
           plan.matrix.template as<S>(), plan.half.template as<S>()};
 }
-/// ext: (digit, target, rows, N), coefficient form or, where a transform has two passes, after the
+/// ext: (digit, target, rows, N), in coefficient form or, if a transform has two passes, after the
 /// first of them, there in any range that the second may start from. Own rows are left alone; nothing
 /// is done for a plan whose conversions are computed at use (at_use). stay: the results should stay in L2, where
 /// the next kernel reads them for the last time. begin: if false and tensor cores do the conversion, the result is

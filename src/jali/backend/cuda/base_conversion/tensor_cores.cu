@@ -156,8 +156,8 @@ __global__ void __launch_bounds__(kTeams* Layout<kM, kX, kQuads>::kTeam, 1)
   const auto* const first_tail = single(of_four);
   const auto* const last_tail =
       single(::min(of_four + 4 * (L::kTail - 1), planes - 8 * L::kEights - 1));
-  // One team writes, between groups of as many stages, where it read last, the two ways in turn: nobody else has to
-  // have left.
+  // A team alone in its block exchanges in both directions in turn, if both groups have as many stages: it writes to the
+  // places that it read last, so that no thread has to wait until others have read theirs.
   static_assert(T::kGroups == 2);
   constexpr bool kTurns = kTeams == 1 && T::size_of(0) == T::size_of(1);
   bool turned = false;

@@ -1,4 +1,4 @@
-// What a GPU can do at most: butterflies on registers, and bytes copied within its memory.
+// The rates that a GPU cannot pass, measured: butterflies on registers, and bytes copied within its memory.
 #include <algorithm>
 #include <vector>
 

@@ -32,7 +32,8 @@ struct Source {
   Limbs at, at_b;  // where its limbs lie in a, in b
 
   /// f(read): read(k, x) has residues k, k + 1, .. of row `row` (of all parts) of limb `limb`; k a multiple
-  /// of V, at most sixteen bytes. What the source is of is asked once, so that a thread's reads set out together.
+  /// of V, at most sixteen bytes. Which kind of source it is, is decided once, so that a
+  /// thread's reads start together.
   template <class W, class F>
   __device__ __forceinline__ void reading(unsigned limb, unsigned row, int log_n,
                                           const typename W::Prime& prime, F&& f) const {

@@ -1,4 +1,4 @@
-// What the views of an operation become as parameters of kernels.
+// From the views of an operation to the parameters of kernels.
 #pragma once
 
 #include <span>
@@ -9,9 +9,9 @@
 
 namespace jali::backend::cuda {
 
-/// Most blocks of a launch along y or z on any GPU, where kernels have the rows (limb, batch) of a polynomial.
+/// Most blocks of a launch along y or z on any GPU: kernels have the rows (limb, batch) of a polynomial there.
 /// What an operation writes has at most so many; then none of its launches has more (KeySwitcher takes its parts
-/// and terms apart where they would), and 32 bits hold every count of blocks.
+/// and terms apart if they would), and 32 bits hold every count of blocks.
 constexpr std::size_t kMaxRows = 65535;
 /// Throws Unsupported for more.
 void check_rows(ConstView x);

@@ -1,4 +1,4 @@
-// Machine integers to residues.
+// Machine integers (64-bit, or doubles that hold integers) to residues.
 #pragma once
 
 #include "jali/backend/cuda/common/shape.cuh"

@@ -32,7 +32,7 @@ class KeySwitcher {
                   std::span<const std::uint32_t> digit_limbs, KeyView key,
                   std::span<const std::uint32_t> digit_ids, const ScaledAddend& addend,
                   const AddendFactors<W>& factors) const;
-  /// How many terms outer_sum takes at a time; 0 where shapes are too small for it.
+  /// How many terms outer_sum takes at a time; 0 if shapes are too small for it.
   std::size_t outer_terms(View acc, std::span<const std::uint32_t> digit_limbs) const;
   void outer_sum(View acc0, View acc1, std::span<const Turned> terms,
                  std::span<const std::uint32_t> digit_limbs,
@@ -59,7 +59,7 @@ class KeySwitcher {
   const Config& config_;
   const Stream& stream_;
   const Tables<W>& tables_;
-  std::unique_ptr<Tables<W>> own_tables_;  // where the transform's have another layout
+  std::unique_ptr<Tables<W>> own_tables_;  // if those of the transform have another layout
   device::Pool& scratch_;
   int log_n_;
   unsigned processors_ = 1;

@@ -12,11 +12,11 @@ namespace jali::backend::cuda {
 
 constexpr int kMaxRotations = 32, kMaxRotatedSums = 16;
 
-/// One launch. b is null where a sum has no term with a rotation.
+/// One launch. b is null if a sum has no term with a rotation.
 struct Rotations {
   const void* ext[kMaxRotations];  // (digit, limb, batch, N)
   const void* c0[kMaxRotations];   // (own limb, batch, N)
-  const void* c1[kMaxRotations];   // read where g is 1
+  const void* c1[kMaxRotations];   // read if g is 1
   const void* key[kMaxRotations];  // (digit, part, limb, N)
   unsigned key_limbs[kMaxRotations];
   std::uint8_t limb[kMaxRotations][kMaxLimbs];  // of a key by limb of the sums

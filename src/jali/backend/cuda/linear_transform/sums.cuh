@@ -1,4 +1,4 @@
-// Sums over any number of operands, in launches of as many terms as their parameters hold.
+// Sums over any number of operands. A launch takes as many terms as its parameters hold; the rest go to further launches.
 #pragma once
 
 #include <span>

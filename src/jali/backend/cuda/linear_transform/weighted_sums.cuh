@@ -11,7 +11,7 @@ namespace jali::backend::cuda {
 
 constexpr int kMaxSums = 8, kMaxColumns = 32;
 
-/// One launch. A column is an operand; b is null where a sum has no term with it.
+/// One launch. A column is an operand; b is null if a sum has no term with it.
 struct Columns {
   const void* a0[kMaxColumns];
   const void* a1[kMaxColumns];

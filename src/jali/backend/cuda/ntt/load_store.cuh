@@ -1,4 +1,4 @@
-// How a transform meets memory. Its first reading and its last writing of every residue are function
+// How a transform reads and writes memory. Its first reading and its last writing of every residue are function
 // objects, so that work on single residues (scaling, base conversion, sums) needs no pass of its own.
 //
 //   struct Load {   // every residue that goes in, once
@@ -10,18 +10,18 @@
 //     __device__ void operator()(const Row<W>& row, int k, const typename W::R (&x)[V]) const;
 //   };
 //
-// For rows of one pass a Load may have, instead, all residues of a thread at once, x[r] of place k(r):
+// If rows take one pass, a Load may instead read all residues of a thread at once, x[r] from place k(r):
 //     template <int kCount, class K>
 //     __device__ void whole(const Row<W>& row, K&& k, typename W::R (&x)[kCount]) const;
-// and for an inverse, where it reads in one of several ways, f(read) with the one that the row wants, read(k, x):
+// For an inverse, a Load that reads in one of several ways may decide once a row: it calls f(read), and read(k, x) reads:
 //     template <class F>
 //     __device__ void reading(const Row<W>& row, F&& f) const;
-// and a type LimbsFirst, where blocks of one batch entry's limbs should follow each other.
-// A Store may read words of its own before it is called, which it is then given as one more argument:
+// A Load with a type LimbsFirst has the limbs of one batch entry follow each other in the order of blocks.
+// A Store may read words of its own before it is called; it is then given them as one more argument:
 //     template <int V>
 //     __device__ Words<V> ahead(const Row<W>& row, int k) const;
 //
-// Both meet the V residues k, k + 1, .., k + V - 1 of a row: V words are up to 16 bytes and k is a
+// Both take the V residues k, k + 1, .., k + V - 1 of a row: V words are up to 16 bytes and k is a
 // multiple of V, so read_words and write_words move them at once. load may leave any values below 2q
 // (w32, w64) or within (-8q, 8q) (w52); store is given lazy values, which W::store makes canonical.
 // Every residue of a row is loaded before any of the row is stored: a block may be transformed in place.

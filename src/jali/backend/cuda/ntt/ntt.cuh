@@ -1,5 +1,5 @@
-// The negacyclic transform on the GPU: what the rest of the engine calls. transform (transform.cuh)
-// is the same with the first reading and the last writing of every residue in the caller's hands.
+// The negacyclic transform on the GPU, in place. transform (transform.cuh) is the same with a load and a store of the
+// caller's.
 #pragma once
 
 #include <cstdint>

@@ -52,7 +52,7 @@ struct RowShape {
   }
   static constexpr __host__ __device__ int length(int k) { return kLogN - start(k); }  // L_k
   static constexpr __host__ __device__ int gap(int k) { return length(k) - size(k); }
-  /// log2 of the threads of a sub-block; below 0 where a thread holds several.
+  /// log2 of the threads of a sub-block; below 0 if a thread holds several.
   static constexpr __host__ __device__ int threads(int k) { return length(k) - kHeld; }
   /// Of a thread's units in group k, the distance, log2.
   static constexpr __host__ __device__ int unit_step(int k) {

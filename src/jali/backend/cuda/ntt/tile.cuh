@@ -1,9 +1,14 @@
-// What a thread block does to a tile of a row: some stages of the transform, 16 or 8 residues a thread
-// in registers, exchanged through shared memory between groups of stages. The mathematics and the
-// shapes of passes are those of two_pass.cuh; here the residues come from and go to wherever a kernel says.
+// Mathematics: butterflies.cuh.
+//
+// What a thread block does to a tile of a row: some stages of the transform, 16 or 8 residues a thread in registers, in
+// groups of stages between which the tile is exchanged through shared memory. The first stages of a row work on tiles of
+// columns (element row * stride + column), the others on the contiguous blocks that are left. The residues come from and
+// go to wherever a kernel says: two_pass.cuh is the transform in two passes over such tiles, base_conversion/,
+// key_switch/ and mod_down/ put work of their own before and after a pass.
 #pragma once
 
 #include "jali/backend/cuda/common/device.cuh"
+#include "jali/backend/cuda/ntt/butterflies.cuh"
 #include "jali/backend/cuda/ntt/load_store.cuh"
 #include "jali/backend/cuda/ntt/variant.cuh"
 
@@ -221,6 +226,28 @@ struct TilePass {
       run<kK + 1>(x);
     }
   }
+
+  /// The inverse of compute, with a table of inverse twiddles as it is.
+  template <int kK, int kUnit = 0>
+  __device__ __forceinline__ void compute_inverse(R (&x)[kHeld]) const {
+    static_assert(kLeaves == Leaves::loaded);
+    constexpr int kG = size_of(kK), kU = begin_of(kK);
+    if constexpr (kUnit == 0) settle<W, true>(x, prime);
+    const auto at = unit(thread + kUnit * kThreads, kU, kG);
+    const unsigned node = kColumns ? at.node : (tile << (kX + kU)) + at.node;
+    cuda::stages<W, true, !kColumns && kK == kLast ? Twiddles::leaves : Twiddles::shared, kG>(
+        x + (kUnit << kG), t0 + kU, static_cast<int>(node), twiddle, prime);
+    if constexpr (((kUnit + 1) << kG) < kHeld) compute_inverse<kK, kUnit + 1>(x);
+  }
+  /// The inverse of run: group kLast's places in, group 0's out.
+  template <int kK = kLast>
+  __device__ __forceinline__ void run_inverse(R (&x)[kHeld]) const {
+    compute_inverse<kK>(x);
+    if constexpr (kK > 0) {
+      exchange<kK, kK - 1>(x);
+      run_inverse<kK - 1>(x);
+    }
+  }
 };
 
 /// A tile without its work, for launches.
@@ -240,7 +267,7 @@ int tile_leaf_stages(int log_n) {
 }
 
 /// Calls f.operator()<kM1, kX1, kM2, kX2>() with the passes of N = 2^log_n: columns and contiguous
-/// tiles, or kM1 = 0 and one pass; one: where there is a choice.
+/// tiles, or kM1 = 0 and one pass. one: take one pass if there is a choice.
 template <class W, class F>
 void with_passes(int log_n, bool one, F&& f) {
   constexpr bool kNarrow = sizeof(typename W::Stored) == 4;

@@ -1,5 +1,5 @@
-// The transform with the caller's load and store (load_store.cuh); who includes this file compiles the
-// kernels for them.
+// The transform with the caller's load and store (load_store.cuh). A file that includes this one compiles the kernels for
+// its own loads and stores.
 #pragma once
 
 #include <algorithm>
@@ -62,7 +62,7 @@ struct Transform {
   }
   template <int kM, int kX, bool kColumns, class L, class S>
   void pass(int log_n, unsigned first, unsigned count, const L& from, const S& to) const {
-    using T = Tile<W, kM, kX, kColumns>;
+    using T = TileSize<W, kM, kX, kColumns>;
     const PassShape shape{log_n, kColumns ? 0 : log_n - kM, first};
     launch(pass_kernel<W, kM, kX, kColumns, kInverse, L, S>, 1u << (log_n - T::kLog), count,
            T::kThreads, T::kBytes, 1, from, to, shape, limbs, primes(), twiddles(), n_inverse(),
@@ -128,8 +128,8 @@ void transform(const Stream& stream, const Tables<W>& tables, const Load& load, 
   }
 }
 
-/// Whether transform_once() is possible: for a load and a store that must not meet a second pass, where a
-/// row is one block, or few are several. Only the engine's own choice is compiled for them.
+/// Whether transform_once() is possible. It is for a load and a store that must see every residue exactly once in one
+/// kernel, so a row has to take one pass. Only the engine's own choice of kernel is compiled for them.
 constexpr int kOnceUpTo = 14;
 template <class W>
 bool transforms_once(const Tables<W>& tables, int log_n) {

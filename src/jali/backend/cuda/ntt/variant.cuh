@@ -18,7 +18,7 @@ enum class NttVariant {
   tensor,       // variants/tensor_ntt.cu: the same on INT8 tensor cores; w32
 };
 
-/// The engine's own choice (measured, as launch_choices.cuh): computing twiddles pays where loads of 32-bit words bind;
+/// The engine's own choice (measured, as launch_choices.cuh): computing twiddles pays if loads of 32-bit words are the bound;
 /// at 2^17 rows of 64-bit words leave an SM one block.
 template <class W>
 constexpr NttVariant own_choice(int log_n) {

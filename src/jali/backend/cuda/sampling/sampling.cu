@@ -1,9 +1,8 @@
-// One thread makes one ChaCha20 block, so that consecutive threads hold
-// consecutive pieces of the stream, and thread blocks chunks of it. Samplers that pass over words take the
-// survivors in stream order: a thread's place is the number of survivors in all threads before it. Chunks tell
-// how many they have as soon as they know, and wait for those before; they are handed out in order, so that
-// what is waited for is running. A row has as many chunks as it almost surely needs; the last goes on alone
-// should they not do.
+// One thread makes one ChaCha20 block: consecutive threads hold consecutive pieces of the stream, and thread blocks hold
+// chunks of it. Samplers that reject words take the accepted ones in stream order: a thread's place is the number of words
+// that all threads before it accepted. A chunk publishes its count as soon as it is known and waits for those of the chunks
+// before it; chunks are handed out in order, so that those it waits for are running. A row has as many chunks as it almost
+// surely needs; if they are too few, the last chunk goes on alone.
 #include <algorithm>
 #include <bit>
 #include <cmath>
