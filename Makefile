@@ -40,7 +40,7 @@ or_say = || { echo "make $@ failed: $(1)" >&2; exit 1; }
 # $(call logged,COMMAND): runs it, and keeps what it printed for the summary.
 logged = mkdir -p $(LOGS); { $(1); } 2>&1 | tee $(LOGS)/$@.txt
 CXX_SOURCES = find src tests fuzz python -name '*.h' -o -name '*.cpp'
-PY_SOURCES = python tests tools examples bench
+PY_SOURCES = python tests tools examples bench docs
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | column -ts "$$(printf '\t')"
@@ -166,9 +166,14 @@ timing: .venv/tools ## what time tells of secrets: branches and addresses under 
 	  $(call or_say,docs/security.md says what must not depend on a secret)
 
 # --- the rest ------------------------------------------------------------------------------------
-docs: build ## the documents and the Python reference as a site in build/site
-	$(BIN)/python -m pip install -q '.[docs]' --no-build-isolation --config-settings=build-dir=$(RELEASE)
-	mkdocs build -q --strict -d build/site && pdoc -o build/site/api jali
+docs: build ## the site in build/site: the documents, what the examples print, the Python and C++ reference, search
+	@command -v doxygen >/dev/null $(call or_say,the C++ reference needs doxygen (Debian: apt install doxygen))
+	$(BIN)/python -m pip install -q '.[docs]' --no-build-isolation --config-settings=build-dir=$(RELEASE) \
+	  $(call or_say,pip could not reach a package index; see the lines above)
+	rm -rf build/site docs/reference/generated
+	sphinx-build -q -W --keep-going -b html -d build/doctrees docs build/site \
+	  $(call or_say,the lines above name the document)
+	python tools/check_site.py build/site
 
 format: build ## put every file into the house format
 	$(CXX_SOURCES) | xargs clang-format -i

@@ -6,7 +6,7 @@ set -uo pipefail
 build=$1 jobs=${2:-2} without=${3:-}
 python_sources=(python tests tools)
 cxx_folders=(src tests)
-for folder in examples bench; do [ -d $folder ] && python_sources+=($folder); done
+for folder in examples bench docs; do [ -d $folder ] && python_sources+=($folder); done
 for folder in fuzz python bench; do [ -d $folder ] && cxx_folders+=($folder); done
 cxx_sources() { find "${cxx_folders[@]}" -name '*.h' -o -name '*.cpp'; }
 

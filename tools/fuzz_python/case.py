@@ -40,7 +40,7 @@ class Case:
         self.log(
             f"case {number}: {self.world.params.word}{' with bootstrapping' if bootstrap else ''}"
         )
-        self.values: list[ckks.Bound] = []
+        self.values: list[ckks.EncryptedArray] = []
         self.ciphertexts: list[ckks.Ciphertext] = []
         self.plaintexts: list[ckks.Plaintext] = []
 
@@ -178,7 +178,7 @@ class Case:
         assert repr(loaded) and loaded.params == self.world.params
         return loaded
 
-    def value(self) -> ckks.Bound:
+    def value(self) -> ckks.EncryptedArray:
         """One of the values."""
         return self.random.choice(self.values)
 
@@ -191,7 +191,7 @@ class Case:
         if isinstance(result, (list, tuple)):
             for one in result:
                 self.keep(one)
-        elif isinstance(result, ckks.Bound):
+        elif isinstance(result, ckks.EncryptedArray):
             assert repr(result) and result.size == math.prod(result.shape)
             assert result.evaluator is self.server and len(result) == result.shape[0]
             assert result.ndim in (1, 2) and result.shape[-1] <= result.slots

@@ -86,12 +86,12 @@ def polynomial(c: Case) -> Any:
     return c.server.polynomial(c.value(), coefficients, basis=basis, interval=interval)
 
 
-@operation("Evaluator.program", "Program.*")
-def program(c: Case) -> Any:
+@operation("Evaluator.capture", "Captured.*")
+def capture(c: Case) -> Any:
     """A recorded function, for the example and for another value."""
     number = c.number()
     x, y = c.value(), c.value()
-    recorded = c.server.program(lambda v: [v * v, v + number][c.random.randrange(2) :], x)
+    recorded = c.server.capture(lambda v: [v * v, v + number][c.random.randrange(2) :], x)
     assert recorded.nbytes >= 0
     return recorded(y if c.rare(0.5) else x)
 
