@@ -3,11 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <bit>
-#include <cstdlib>
 #include <random>
 #include <utility>
 #include <vector>
 
+#include "../seeded.h"
 #include "jali/arith/barrett.h"
 #include "jali/arith/bit_reverse.h"
 #include "jali/arith/modulus.h"
@@ -20,18 +20,6 @@ namespace {
 
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
-
-/// Fresh on every run; JALI_TEST_SEED repeats one.
-u64 test_seed() {
-  if (const char* given = std::getenv("JALI_TEST_SEED")) return std::strtoull(given, nullptr, 0);
-  std::random_device device;
-  return (u64{device()} << 32) | device();
-}
-
-#define JALI_SEEDED(rng)              \
-  const u64 rng##_seed = test_seed(); \
-  std::mt19937_64 rng(rng##_seed);    \
-  SCOPED_TRACE("JALI_TEST_SEED=" + std::to_string(rng##_seed))
 
 /// Primes of a word: the largest, a middle one, a small one.
 std::vector<u64> primes_of(Word word) {

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "../seeded.h"
 #include "jali/backend/ops.h"
 #include "jali/backend/ref/modular.h"
 #include "jali/backend/ref/natural.h"
@@ -23,20 +24,9 @@ namespace jali::backend::test {
 
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
+using jali::test::test_seed;
 using ref::Natural;
 using PrimeList = std::vector<PrimeIndex>;
-
-/// Fresh on every run; JALI_TEST_SEED repeats one.
-inline u64 test_seed() {
-  if (const char* given = std::getenv("JALI_TEST_SEED")) return std::strtoull(given, nullptr, 0);
-  std::random_device device;
-  return (u64{device()} << 32) | device();
-}
-
-#define JALI_SEEDED(rng)              \
-  const u64 rng##_seed = test_seed(); \
-  std::mt19937_64 rng(rng##_seed);    \
-  SCOPED_TRACE("JALI_TEST_SEED=" + std::to_string(rng##_seed))
 
 inline u64 below(std::mt19937_64& rng, u64 bound) {
   return std::uniform_int_distribution<u64>(0, bound - 1)(rng);

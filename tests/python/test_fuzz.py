@@ -1,12 +1,13 @@
 """Hostile objects and arguments through every public operation: briefly, and nothing public is left out.
 
-A longer run: JALI_FUZZ_SECONDS=60 python -m pytest tests/python/test_fuzz.py, or tools/fuzz_python.py itself.
+A longer run: JALI_FUZZ_SECONDS=60 python -m pytest tests/python/test_fuzz.py, or tools/fuzz_python itself.
 """
 
 from __future__ import annotations
 
 import inspect
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -91,7 +92,7 @@ def test_fields_lie_where_the_fuzzer_changes_them() -> None:
 
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, str(TOOLS / "fuzz_python.py"), *arguments],
+        [sys.executable, str(TOOLS / "fuzz_python"), *arguments],
         capture_output=True,
         text=True,
         check=False,
@@ -110,9 +111,11 @@ def test_hostile_programs() -> None:
 @pytest.mark.parametrize("failure", ["raise RuntimeError('planted')", "import os; os.abort()"])
 def test_failures_are_told_with_their_seed_and_steps(tmp_path: Path, failure: str) -> None:
     """Of an exception of another kind, and of a process that dies."""
-    text = (TOOLS / "fuzz_python.py").read_text(encoding="utf-8")
-    copy = tmp_path / "fuzz_python.py"
-    copy.write_text(text.replace('    """Rotation."""\n', f'    """Rotation."""\n    {failure}\n'))
+    copy = shutil.copytree(TOOLS / "fuzz_python", tmp_path / "fuzz_python")
+    text = (copy / "arrays.py").read_text(encoding="utf-8")
+    (copy / "arrays.py").write_text(
+        text.replace('    """Rotation."""\n', f'    """Rotation."""\n    {failure}\n')
+    )
     done = subprocess.run(
         [sys.executable, str(copy), "--seed", "5", "--cases", "200"],
         capture_output=True,

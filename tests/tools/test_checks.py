@@ -177,19 +177,6 @@ def test_fuzz_refuses_a_method_that_the_target_lacks(tmp_path: Path) -> None:
     assert check_fuzz.check(ROOT) == []
 
 
-def test_headers_refuse_one_that_needs_another(tmp_path: Path) -> None:
-    checker = [sys.executable, str(ROOT / "tools" / "check_headers.py"), str(tmp_path)]
-    plant(
-        tmp_path,
-        {"src/jali/base/a.h": "#pragma once\n#include <vector>\nusing A = std::vector<int>;\n"},
-    )
-    assert subprocess.run(checker, capture_output=True, check=False).returncode == 0
-    plant(tmp_path, {"src/jali/base/b.h": "#pragma once\ninline A b() { return {}; }\n"})
-    done = subprocess.run(checker, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert "b.h" in done.stdout and "headers: 1 violations" in done.stdout
-
-
 STUBS = ("bench_gpu_programs", "bench_bootstrap", "bootstrap_many")
 
 

@@ -15,7 +15,7 @@ def commands(target: str) -> dict[str, str]:
         ["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True
     )
     kept = re.findall(r"\{ (.+); \} 2>&1 \| tee build/logs/([a-z-]+)\.txt", done.stdout)
-    compiled = re.findall(r"-DJALI_CUDA_ARCHITECTURES=\w+", done.stdout)
+    compiled = re.findall(r"-DJALI_CUDA_ARCHITECTURES=\S+", done.stdout)
     return {name: command + "".join(compiled * (name == "cuda")) for command, name in kept}
 
 
@@ -45,7 +45,7 @@ def test_shares_differ_where_the_table_says_so() -> None:
     assert " -LE long" in brief["cpp-test"] and "-m 'not long'" in brief["py-test"]
     assert all("long" not in command for command in whole.values())
     assert "without-clang-tidy" in brief["lint"] and "without" not in whole["lint"]
-    assert "ARCHITECTURES=native" in brief["cuda"] and "ARCHITECTURES=all" in whole["cuda"]
+    assert "ARCHITECTURES=all" in whole["cuda"]
 
 
 def stubs(folder: Path, **scripts: str) -> None:

@@ -1,0 +1,139 @@
+"""Operations of encrypted arrays."""
+
+from __future__ import annotations
+
+import copy
+import math
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from fuzz_python.case import Case
+from fuzz_python.registry import operation
+
+
+def operand(c: Case) -> Any:
+    """What may stand beside a value."""
+    kind = c.random.randrange(3)
+    if kind == 0:
+        return c.value()
+    return c.number() if kind == 1 else c.array(8, c.world.params.slots, 1, 3)
+
+
+@operation("EncryptedArray.__add__", "EncryptedArray.__radd__")
+def add(c: Case) -> Any:
+    """x + y."""
+    return c.value() + operand(c) if c.rare(0.5) else operand(c) + c.value()
+
+
+@operation("EncryptedArray.__sub__", "EncryptedArray.__rsub__")
+def sub(c: Case) -> Any:
+    """x - y."""
+    return c.value() - operand(c) if c.rare(0.5) else operand(c) - c.value()
+
+
+@operation("EncryptedArray.__mul__", "EncryptedArray.__rmul__")
+def mul(c: Case) -> Any:
+    """x * y."""
+    return c.value() * operand(c) if c.rare(0.5) else operand(c) * c.value()
+
+
+@operation("EncryptedArray.__truediv__", "EncryptedArray.__rtruediv__")
+def div(c: Case) -> Any:
+    """x / y."""
+    return c.value() / operand(c) if c.rare(0.9) else operand(c) / c.value()
+
+
+@operation("EncryptedArray.__pow__")
+def power(c: Case) -> Any:
+    """x ** n."""
+    return c.value() ** c.integer(1, 2, 3, 4)
+
+
+@operation("EncryptedArray.__neg__", "EncryptedArray.__pos__")
+def negate(c: Case) -> Any:
+    """-x."""
+    return -(+c.value())
+
+
+@operation("EncryptedArray.__rmatmul__")
+def matmul(c: Case) -> Any:
+    """matrix @ x."""
+    x = c.value()
+    n = min(x.shape[-1], 16)
+    matrix = c.array(n) if c.rare(0.3) else np.full((3, n), 0.5)
+    return matrix @ x
+
+
+@operation("EncryptedArray.rotate")
+def rotate(c: Case) -> Any:
+    """Rotation."""
+    return c.value().rotate(c.integer(0, 1, -1, 2, 3, 8, 300))
+
+
+@operation("EncryptedArray.conj", "EncryptedArray.conjugate")
+def conj(c: Case) -> Any:
+    """Conjugation."""
+    return c.value().conj()
+
+
+@operation("EncryptedArray.sum")
+def total(c: Case) -> Any:
+    """Sums of slots."""
+    return c.value().sum(None if c.rare(0.5) else c.integer(1, 2, 8, 512))
+
+
+@operation("EncryptedArray.with_length")
+def with_length(c: Case) -> Any:
+    """Another length."""
+    return c.value().with_length(c.integer(1, 2, 8, 512))
+
+
+@operation("EncryptedArray.with_magnitude")
+def with_magnitude(c: Case) -> Any:
+    """Another magnitude."""
+    return c.value().with_magnitude(c.number())
+
+
+@operation("EncryptedArray.bootstrap", "Evaluator.bootstrap_pair", "Evaluator.prepare_bootstrap")
+def bootstrap(c: Case) -> Any:
+    """Levels restored, where there are such levels."""
+    x = c.value()
+    if c.rare(0.1):
+        c.server.prepare_bootstrap(c.integer(8))
+    target = None if c.rare(0.7) else c.integer(0, 1, 2)
+    if c.rare(0.3):
+        return c.server.bootstrap_pair(x, c.value(), target)
+    return x.bootstrap(target, iterations=c.integer(1, 1, 1, 2), real=c.random.choice([None, True]))
+
+
+@operation(
+    "EncryptedArray.ciphertext", "EncryptedArray.level", "EncryptedArray.scale", "EncryptedArray.slots", "EncryptedArray.shape", "EncryptedArray.ndim",
+    "EncryptedArray.size", "EncryptedArray.evaluator", "EncryptedArray.__len__", "EncryptedArray.__repr__", "EncryptedArray.precision_bits",
+    "EncryptedArray.__init__",
+)  # fmt: skip
+def facts(c: Case) -> Any:
+    """What is known of a value."""
+    x = c.value()
+    assert not math.isnan(x.precision_bits)
+    return x.ciphertext
+
+
+@operation(
+    "EncryptedArray.__bool__", "EncryptedArray.__eq__", "EncryptedArray.__lt__", "EncryptedArray.__le__", "EncryptedArray.__gt__", "EncryptedArray.__ge__",
+    "EncryptedArray.__array__", "EncryptedArray.__iter__", "EncryptedArray.__reduce__", "EncryptedArray.__hash__", "Client.__reduce__",
+)  # fmt: skip
+def refusals(c: Case) -> None:
+    """What values cannot do, they do not."""
+    x = c.value()
+    hash(x)
+    refused: list[Callable[[], Any]] = [
+        lambda: bool(x), lambda: x == x, lambda: x < 1, lambda: x <= 1, lambda: x > 1, lambda: x >= 1,
+        lambda: np.asarray(x), lambda: list(x), lambda: pickle.dumps(x), lambda: copy.copy(x),
+        lambda: pickle.dumps(c.world.client), lambda: pickle.dumps(c.ciphertext()),
+    ]  # fmt: skip
+    call = c.random.choice(refused)
+    call()
+    raise AssertionError("what must be refused was done")
