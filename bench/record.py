@@ -19,7 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from jali.bench.measure import commit, device_name
+from jali import device
+from jali.bench.measure import commit
 
 HERE = Path(__file__).resolve().parent
 DEMO_IMAGES = 200
@@ -49,7 +50,7 @@ def everything(options: argparse.Namespace, scratch: Path) -> Iterator[dict]:
     jali = [sys.executable, "-m", "jali"]
     images = ["--images", str(held_out(options.images, scratch))] if options.images else []
     demos = [["digits"], *([["mnist", *images]] if images else [])]
-    about = {"device_name": device_name(), "commit": commit()}
+    about = {"device_name": device.name(), "commit": commit()}
     for demo in demos:
         for result in lines(*jali, "demo", *demo, "--limit", str(DEMO_IMAGES), "--json"):
             yield {"name": f"jali demo {demo[0]}", **about, **result}
