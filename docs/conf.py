@@ -121,14 +121,19 @@ INTERNAL = {"arith", "at_fork"}  # rooms and headers that no program outside the
 
 
 def headers() -> dict[str, list[Path]]:
-    """{room: its headers, relative to src}, the uppermost room first; engines' own headers are left out."""
+    """{room: its headers, relative to src}, the uppermost room first; those of engines and devices are left out."""
     source = ROOT / "src"
     found: dict[str, list[Path]] = {}
     for room in sorted(
         set(check_layers.ROOMS) - INTERNAL, key=lambda r: (-check_layers.ROOMS[r], r)
     ):
-        names = [h.relative_to(source) for h in sorted((source / "jali" / room).glob("*.h"))]
-        found[room] = [h for h in names if not h.stem.endswith("_impl") and h.stem not in INTERNAL]
+        folder = source / "jali" / room
+        every = sorted([*folder.glob("*.h"), *folder.glob("secret/*.h")])
+        found[room] = [
+            h.relative_to(source)
+            for h in every
+            if not h.stem.endswith("_impl") and h.stem not in INTERNAL
+        ]
     return {room: names for room, names in found.items() if names}
 
 
@@ -180,12 +185,12 @@ def write_cpp_pages(found: dict[str, list[Path]]) -> None:
     pages: dict[Path, str] = {}
     for room, names in found.items():
         folder = GENERATED / "cpp"
-        entries = "\n".join(f"{room}/{name.stem}" for name in names)
+        entries = "\n".join(name.relative_to("jali").with_suffix("").as_posix() for name in names)
         pages[folder / f"{room}.md"] = (
             f"# {room}/\n\n```{{toctree}}\n:maxdepth: 1\n\n{entries}\n```\n"
         )
         for name in names:
-            pages[folder / room / f"{name.stem}.md"] = (
+            pages[folder / name.relative_to("jali").with_suffix(".md")] = (
                 f"# {name.as_posix()}\n\n```{{doxygenfile}} {name.as_posix()}\n"
                 f":project: jali\n```\n"
             )

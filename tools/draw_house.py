@@ -95,7 +95,7 @@ def draw(root: Path) -> str:
             room: textwrap.wrap(short(room, holds), max(18, int((wide - 2 * PAD) / 6.6)))
             for room, holds in found
         }
-        engines = check_layers.ENGINES if any(room == "backend" for room, _ in found) else ()
+        engines = check_layers.FOLDERS["backend"] if any(r == "backend" for r, _ in found) else ()
         high = TITLE + LINE * max(len(lines) for lines in wrapped.values()) + 16
         high += 42 if engines else 0
         parts.append(words(14, y + high / 2 + 6, number, 17, QUIET, "bold"))

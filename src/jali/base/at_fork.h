@@ -8,8 +8,8 @@
 
 namespace jali {
 
-/// What an object does when its process is forked. As the last member it is registered once the object is
-/// whole. The functions run in the forking thread and throw nothing.
+/// What an object does when its process is forked. It must be the object's last member, so that it is registered when
+/// the object is complete. The functions run in the forking thread and throw nothing.
 class AtFork {
  public:
   struct Actions {
@@ -26,8 +26,8 @@ class AtFork {
   AtFork *before_ = nullptr, *behind_ = nullptr;  // its neighbours in the list
 };
 
-/// A mutex that a child finds free, and what it guards whole: a fork waits for whoever holds it. So it is for
-/// moments, in which no other lock is taken and nobody is waited for.
+/// A mutex that is free in a child, with complete data behind it, because a fork waits for the thread that holds it.
+/// Hold it only for a moment, take no other lock meanwhile, and wait for nobody.
 template <class Mutex>
 class ForkSafe {
  public:

@@ -5,8 +5,8 @@
 
 namespace jali {
 
-/// Called between pieces of work, each far below a second; it decides itself how often it looks. What it throws
-/// ends the work. Null: nothing does.
+/// A function that is called between pieces of work, each of them far shorter than a second. It decides itself how
+/// often it looks for a reason to stop. If it throws, the work ends. If it is null, nothing ends the work.
 using Checkpoint = std::function<void()>;
 
 }  // namespace jali

@@ -12,11 +12,12 @@
 
 namespace jali {
 
-/// A lock for work that takes long: one thread at a time, or several that share. A thread that would wait for
-/// itself is refused, and so is a child process where a thread of its parent would be waited for.
+/// A lock for work that takes long: one thread holds it at a time, or several threads share it. A thread that
+/// would wait for itself is refused. So is a child process that would wait for a thread of its parent.
 class Turns {
  public:
-  /// what: for sentences, e.g. "this program". wait: called ten times a second by who waits; what it throws ends that.
+  /// what: a name for error messages, e.g. "this program". wait: a waiting thread calls it ten times a second; if it
+  /// throws, the waiting ends.
   explicit Turns(std::string what, Checkpoint wait = {});
 
   class Turn {
@@ -33,8 +34,8 @@ class Turns {
     Turns* of_;
     bool shared_;
   };
-  /// Waits for its turn. Throws InvalidArgument where this thread has it already, Unsupported in a child process
-  /// whose parent had it.
+  /// Waits for its turn. Throws InvalidArgument if this thread has it already, Unsupported in a child process
+  /// if the parent had it at the fork.
   [[nodiscard]] Turn take() { return take(false); }
   [[nodiscard]] Turn share() { return take(true); }
 

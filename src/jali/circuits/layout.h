@@ -8,7 +8,7 @@
 
 namespace jali::circuits {
 
-/// What a slot holds that is no element of the vector: zero, or anything at all of bounded size.
+/// What a slot holds if it holds no element of the vector: zero, or any number of bounded size.
 inline constexpr std::int32_t kNothing = -1;
 
 /// Elements 0 .. size - 1 of a vector on the slots of ciphertexts; an element may lie in many slots.
@@ -18,13 +18,13 @@ struct Layout {
   std::vector<std::vector<std::int32_t>> element;  // [ciphertext][slot], or kNothing
 
   std::size_t ciphertexts() const { return element.size(); }
-  /// Every element in at least one slot, all indices in range. Throws InvalidArgument otherwise.
+  /// Throws InvalidArgument unless every element lies in at least one slot and all indices are in range.
   void check() const;
   /// The smallest power of two by which every ciphertext may be rotated without a change.
   std::size_t period() const;
 
   /// vectors: batch vectors of `size` numbers, one after the other. Result: for each ciphertext its
-  /// batch x slots numbers; zero where the layout says kNothing.
+  /// batch x slots numbers; a slot for which the layout says kNothing gets zero.
   std::vector<std::vector<double>> pack(std::span<const double> vectors,
                                         std::size_t batch = 1) const;
   /// Inverse of pack from the first slot that holds each element.

@@ -61,9 +61,9 @@ class PolynomialPlan {
   const std::vector<Power>& powers() const { return powers_; }  // in an order that can be computed
   const std::vector<Node>& nodes() const { return nodes_; }  // the root is the last
   std::size_t multiplications() const;  // ciphertext by ciphertext
-  /// What errors of the powers and the nodes, in order, come to in the result at u: the sum of |derivative|^exponent
-  /// times them. With exponent 2 the variance of independent errors of these variances, with exponent 1 a bound for
-  /// errors within these bounds. u: on [-1, 1] for Chebyshev.
+  /// What errors of the powers and the nodes, in this order, become in the result at u: the sum of
+  /// |derivative|^exponent times them. With exponent 2, variances of independent errors give the variance of the
+  /// result. With exponent 1, bounds of errors give a bound. u: on [-1, 1] for Chebyshev.
   double rounding_gain(double u, std::span<const double> powers, std::span<const double> nodes,
                        int exponent = 2) const;
   std::size_t relinearisations() const;
@@ -82,15 +82,14 @@ class PolynomialPlan {
 
 /// p(x) on every slot; x of two parts at any level and scale. The result lies plan.depth_needed()
 /// levels lower, at exactly that level's canonical scale, or at `scale` if that is not 0.
-/// The estimate is that of inputs at the ends of the interval (of 1 and -1, or of the declared root
-/// mean square, for powers), where errors grow most: pessimistic by up to a bit and a half a level for
-/// inputs spread evenly.
+/// The estimate is that of inputs at the ends of the interval, where errors grow most. (For powers: of 1 and -1, or
+/// of the declared root mean square.) For inputs spread evenly it is pessimistic by up to a bit and a half a level.
 /// A constant polynomial takes no level and does not hide its value (it depends on no input).
 /// Throws DepthExhausted with the depth that would be enough, KeyMissing without a relinearisation key,
 /// InvalidArgument for a scale that no ciphertext of that level may have (ckks/scale.h).
 ckks::Ciphertext evaluate(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
                           const PolynomialPlan& plan, double scale = 0);
-/// The same of an x that is not needed any more.
+/// The same, if x is not needed any more.
 ckks::Ciphertext evaluate(const ckks::Evaluator& evaluator, ckks::Ciphertext&& x,
                           const PolynomialPlan& plan, double scale = 0);
 ckks::Ciphertext evaluate(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
@@ -101,8 +100,8 @@ ckks::Ciphertext evaluate(const ckks::Evaluator& evaluator, const ckks::Cipherte
 Polynomial chebyshev_interpolate(const std::function<double(double)>& f, double a, double b,
                                  std::size_t degree);
 
-/// The polynomial of this degree with the least sum of squares of weight(x) (p(x) - f(x)) over the Chebyshev
-/// nodes of twice as many: closer than the interpolant where the weight is large, less close elsewhere.
+/// The polynomial of this degree with the least sum of squares of weight(x) (p(x) - f(x)) over twice as many
+/// Chebyshev nodes. It is closer to f than the interpolant if the weight is large, and less close elsewhere.
 Polynomial chebyshev_fit(const std::function<double(double)>& f,
                          const std::function<double(double)>& weight, double a, double b,
                          std::size_t degree);

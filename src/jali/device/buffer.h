@@ -42,8 +42,8 @@ class Buffer {
   bool secret_ = false;
 };
 
-/// Thread-safe pool. A block outlives every handle to its pool that the caller drops. Freed blocks are
-/// reused in the order of the memory's own operations: all users of one memory are on one stream.
+/// A thread-safe pool of blocks. A block stays valid after its pool's handles are gone. Freed blocks are reused in
+/// the order of the memory's own operations, because all users of one memory are on one stream.
 class Pool : public std::enable_shared_from_this<Pool> {
  public:
   /// wipe: every block is overwritten before it is reused or returned to the system (for secrets).
@@ -51,15 +51,15 @@ class Pool : public std::enable_shared_from_this<Pool> {
   static std::shared_ptr<Pool> create(bool wipe = false,
                                       std::shared_ptr<Memory> memory = host_memory(),
                                       bool poison = false);
-  /// Cuts blocks from regions, in which freed ones join their neighbours: keeps little more than what is in
-  /// use at once, of whatever sizes. first: bytes of the first region; later ones are smaller.
+  /// Cuts blocks from regions, in which freed blocks join their neighbours. Whatever the sizes of blocks, the pool
+  /// keeps little more memory than is in use at once. first: bytes of the first region; later ones are smaller.
   static std::shared_ptr<Pool> of_regions(std::size_t first, std::shared_ptr<Memory> memory,
                                           bool poison = false);
   static constexpr std::uint8_t kPoison = 0xff;  // no residue: all words lie above every modulus
   ~Pool();
 
-  /// Throws OutOfMemory, naming the size asked for, what is free and what would fit; cached blocks are
-  /// given back before that. secret: this block is wiped before it is reused.
+  /// If memory is short, cached blocks are given back first. Then throws OutOfMemory, which names the size asked for,
+  /// what is free and what would fit. secret: this block is wiped before it is reused.
   Buffer allocate(std::size_t bytes, bool secret = false);
   /// Gives cached free blocks back to the system.
   void trim() noexcept;
@@ -72,9 +72,9 @@ class Pool : public std::enable_shared_from_this<Pool> {
   std::size_t peak_of(const std::function<void()>& work);
   Memory& memory() const;
 
-  /// While it lives, what the creating thread allocates from `from` comes from `to`, and what it frees
-  /// of `from` is kept until the end: others may not reuse it before. Where memory is short, what `from` has
-  /// cached is given back, and nothing of `to`: a recorded program goes on using what it freed.
+  /// While it lives, what the creating thread allocates from `from` comes from `to`. What the thread frees of `from`
+  /// is kept until the end, because others may not reuse it before. If memory is short, what `from` has cached is given
+  /// back, and nothing of `to`, because a recorded program goes on using what it freed.
   class Redirect {
    public:
     Redirect(std::shared_ptr<Pool> from, std::shared_ptr<Pool> to);

@@ -20,13 +20,13 @@ struct Gadget {
   std::size_t dnum() const { return digit_begin.size() - 1; }
 };
 
-/// The most noise, over a rescale's, that spares another special prime (and that another digit
-/// spares): 16 in variance costs 2 bits on a sum of the two.
+/// If key switching adds at most so many times a rescale's variance, no special prime and no digit is added to reduce
+/// it. A factor of 16 costs 2 bits of precision on the sum of the two.
 inline constexpr double kGoodNoiseRatio = 16;
 
-/// Splits q into exactly `dnum` runs, the largest product as small as can be, and chooses P at least
-/// as large as the largest of them with log2(PQ) <= max_bits. Empty when it does not fit. The
-/// primes of P are free ones of `pool`.
+/// Splits q into exactly `dnum` runs such that the largest product is as small as possible, and chooses P at least as
+/// large as that product, with log2(PQ) <= max_bits. Empty if it does not fit. The primes of P are free ones of
+/// `pool`.
 std::optional<Gadget> choose_gadget(std::span<const std::uint64_t> q, std::size_t dnum,
                                     double max_bits, std::size_t n, const PrimePool& pool);
 

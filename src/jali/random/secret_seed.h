@@ -34,12 +34,12 @@ class SecretSeed {
 
 /// The seeds of an object that encrypts or makes keys.
 ///
-/// Without a root, each is drawn from the operating system when it is asked for and nothing of it is kept: forked
-/// processes, threads and restored copies of a process get different ones, and reading the object's
-/// memory later opens nothing that was made before.
+/// Without a root, each seed is drawn from the operating system when it is asked for, and nothing of it is kept. Forked
+/// processes, threads and restored copies of a process therefore get different seeds, and reading the object's memory
+/// later opens nothing that was made before.
 ///
-/// With a root, they follow from it in order. That is for tests and for keys that must be made again: a
-/// forked process repeats them, and whoever knows the root knows every secret that was made of them.
+/// With a root, the seeds follow from it in order. That is for tests and for keys that must be made again. A forked
+/// process repeats them, and everybody who knows the root knows every secret that was made from them.
 class SeedSource {
  public:
   /// Which bytes of the root's expansion are seed k: the first 32 of stream k, or those of stream 0 from 32 k on.

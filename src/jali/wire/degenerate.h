@@ -12,8 +12,9 @@ namespace jali::wire {
 /// key, b = -a s + e + .., a row is so with probability q^-(N-1).
 void check_not_constant(const Reader& reader, const ring::Poly& b);
 
-/// The same, and if b, b + a or b - a has small coefficients modulo any prime, as where s is 0, 1 or -1: whoever knows a
-/// then reads what is encrypted. An honest key is refused with probability below 2^-128.
+/// Throws for the same reason, and also if b, b + a or b - a has small coefficients modulo any prime, which is so if s is
+/// 0, 1 or -1. Everybody who knows a could then read what is encrypted. An honest key is refused with probability below
+/// 2^-128.
 void check_public_key(Reader& reader, const ring::Ring& ring, const rlwe::PublicKey& key);
 
 }  // namespace jali::wire

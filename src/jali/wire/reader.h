@@ -31,8 +31,8 @@ class Reader {
   void copy_to(std::span<std::uint8_t> out);
 
   std::size_t remaining() const { return rest_.size(); }
-  /// To be called before memory of `bytes` is allocated for the object: throws LimitExceeded when all
-  /// such memory would exceed the limit.
+  /// Call this before memory of `bytes` is allocated for the object. Throws LimitExceeded if all such memory
+  /// together would exceed the limit.
   void charge(std::uint64_t bytes);
   /// Throws CorruptData, "cannot read a ciphertext: " + why, unless the condition holds.
   void check(bool condition, const char* why) const;

@@ -33,9 +33,9 @@ struct ReleasePolicy {
   double largest = 0;
   /// How many decryptions under this key will be released in all.
   double releases = 1;
-  /// Nobody who chooses the inputs and sees all releases tells by them, better than by guessing, which of two
-  /// computations with equal exact results was done, but with an advantage of 2^-statistical_bits. Exact is what the
-  /// encoded numbers come to: the roundings of encodings depend on no key.
+  /// An attacker chooses all inputs, sees all releases, and has to tell which of two computations with equal exact
+  /// results was done. The advantage over guessing is at most 2^-statistical_bits. Exact is what the encoded numbers
+  /// come to, because the roundings of encodings depend on no key.
   int statistical_bits = 40;
 };
 
@@ -60,11 +60,14 @@ double flooding_std(const ReleasePolicy& policy, std::size_t slots, std::size_t 
 /// The slots of a ciphertext in the form that may be shared. The noise is added to the decrypted polynomial's
 /// coefficients as integers: what decoding rounds comes after it and tells nothing.
 ///
-/// Throws InvalidArgument, before anything is decrypted, for a ciphertext that is not in canonical form (two parts, the
-/// scale of its level, a declared magnitude, an error that its parameters make possible), for one whose own bounds are
-/// larger than the policy's, for one read from bytes where the policy's bound is to be derived, and where the level has
-/// no room for the noise; after it for results that are larger than was declared.
-/// seed: of the noise, for tests; from the operating system when empty.
+/// Throws InvalidArgument before anything is decrypted
+/// - if the ciphertext is not in canonical form: two parts, the scale of its level, a declared magnitude, and an error
+///   that its parameters make possible;
+/// - if its own bounds are larger than the policy's;
+/// - if it was read from bytes and the policy's bound is to be derived;
+/// - if the level has no room for the noise.
+/// After decryption, throws InvalidArgument if a result is larger than was declared.
+/// seed: of the noise, for tests. If it is empty, the operating system gives one.
 std::vector<std::complex<double>> release(const Decryptor& decryptor, const Encoder& encoder,
                                           const ring::Ring& ring, const Ciphertext& ciphertext,
                                           const ReleasePolicy& policy,
