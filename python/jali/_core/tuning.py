@@ -19,7 +19,8 @@ from jali._jali import build_info
 from jali._jali import device as _device
 from jali.errors import Unsupported
 
-# This and json are imported where they are used: `import jali` needs neither.
+# `import jali` needs neither this nor json, and an Evaluator only if there is a file: a process may have given up the
+# rights to import by then.
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -34,8 +35,12 @@ def cache_file() -> Path:
     """$XDG_CACHE_HOME/jali/tune.json."""
     from pathlib import Path
 
-    base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "jali" / "tune.json"
+    return Path(_cache_path())
+
+
+def _cache_path() -> str:
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return os.path.join(base, "jali", "tune.json")
 
 
 def families(device: str) -> dict[str, list[str]]:
@@ -56,9 +61,9 @@ def chosen(device: str, word: str, log_n: int) -> Choices:
     Warns, once, of a file that cannot be used; the engine's own choices serve then.
     """
     try:
-        path = cache_file()
-        changed = path.stat().st_mtime_ns
-    except (OSError, RuntimeError):  # no file, or nobody's home
+        path = _cache_path()
+        changed = os.stat(path).st_mtime_ns
+    except OSError:  # no file
         return {}
     if device != "cpu" and not re.fullmatch(r"cuda:\d{1,3}", device):
         return {}  # the engine refuses it
@@ -66,12 +71,13 @@ def chosen(device: str, word: str, log_n: int) -> Choices:
 
 
 @functools.lru_cache(maxsize=1)
-def _read(path: Path, changed: int) -> dict[str, dict[str, dict[str, Choices]]]:
+def _read(path: str, changed: int) -> dict[str, dict[str, dict[str, Choices]]]:
     """The choices by device, word and log2 N."""
     import json
 
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        with open(path, encoding="utf-8") as file:
+            content = json.load(file)
         return _checked(content)
     except (OSError, ValueError, RecursionError) as error:
         why = "it is nested too deeply" if isinstance(error, RecursionError) else error
@@ -123,7 +129,7 @@ def write(device: str, found: dict[str, dict[str, Choices]]) -> Path:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            known = _read(path, path.stat().st_mtime_ns) if path.exists() else {}
+            known = _read(str(path), path.stat().st_mtime_ns) if path.exists() else {}
         devices = copy.deepcopy(known)  # others read that one
         mine = devices.setdefault(key(device), {})
         for word, rings in found.items():
