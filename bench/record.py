@@ -3,8 +3,8 @@
     python bench/record.py NAME [--images FILE] [--peers FOLDER] [--seconds S]
 
 Run it with a Python that has Jali, on a quiet machine. --images: the .npz that tools/train/train_mnist.py was
-given; the mnist demo runs on its last images, which training never saw. --peers: also run bench/peers/compare.py, which installs the peers in FOLDER. Then `python bench/report.py NAME` fills
-the tables of the README.
+given; the mnist demo runs on its last images, which training never saw. --peers: also run bench/peers/compare.py, which installs the peers in FOLDER. Then `python bench/report.py NAME GPU` fills
+the table of the README.
 """
 
 from __future__ import annotations

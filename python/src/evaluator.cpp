@@ -228,7 +228,7 @@ class Evaluator {
   /// captured functions read their matrices.
   std::shared_ptr<const bootstrap::Bootstrapper> bootstrapper(
       bootstrap::BootstrapperOptions options, int target_level, int iterations,
-      const bootstrap::Bootstrapper::Progress& progress = {}) const {
+      const jali::Progress& progress = {}) const {
     const int depth = server_->params->depth();
     // The sum of several results takes a level.
     const int restored = target_level < 0 ? depth : target_level + (iterations > 1 ? 1 : 0);
@@ -244,7 +244,7 @@ class Evaluator {
   /// With the keys that there are: those for speed, else the fewest.
   std::shared_ptr<const bootstrap::Bootstrapper> make_bootstrapper(
       bootstrap::BootstrapperOptions options,
-      const bootstrap::Bootstrapper::Progress& progress) const {
+      const jali::Progress& progress) const {
     const auto make = [&] {
       return std::make_shared<bootstrap::Bootstrapper>(
           server_->evaluator, bootstrap::BootstrapPlan(server_->params, options));

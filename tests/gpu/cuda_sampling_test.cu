@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "jali/arith/primes.h"
-#include "jali/backend/cuda/check.cuh"
-#include "jali/backend/cuda/sampling.cuh"
-#include "jali/backend/cuda/sparse_secret.cuh"
+#include "jali/device/cuda/check.cuh"
+#include "jali/backend/cuda/sampling/sampling.cuh"
+#include "jali/backend/cuda/sampling/sparse_secret.cuh"
 #include "jali/backend/ops.h"
 #include "jali/random/prng.h"
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "jali/arith/primes.h"
-#include "jali/backend/cuda/check.cuh"
-#include "jali/backend/cuda/reduce.cuh"
-#include "jali/backend/cuda/tables.cuh"
+#include "jali/device/cuda/check.cuh"
+#include "jali/backend/cuda/common/reduce.cuh"
+#include "jali/backend/cuda/common/tables.cuh"
 #include "jali/backend/ops.h"
 
 namespace jali::testing {

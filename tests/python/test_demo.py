@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import struct
 import subprocess
 import sys
@@ -109,6 +110,12 @@ def test_digits_command_for_people(capsys: pytest.CaptureFixture[str], tmp_path:
     out = capsys.readouterr().out
     for word in ("accuracy", "agreement", "client to server", "server to client", "time an image"):
         assert word in out
+    device = (
+        r"cuda:\d+ \(NVIDIA .+\)"
+        if jali.ckks.Evaluator(jali.ckks.Params.preset("n12_d1"), None).device == "cuda"
+        else r"cpu/\w+, \d+ threads"
+    )
+    assert re.search(rf"^server: {device}$", out, re.MULTILINE)
     with image.open(png) as picture:
         assert picture.format == "PNG"
         assert picture.size[0] == 7 * 56

@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from jali import ckks
 from jali._core.console import bytes_text, progress, seconds_text, table
+from jali._jali import device as _device
 from jali.cli.parser import Parser
 from jali.demo import data, network, roles, show
 from jali.demo.network import Array, Network
@@ -109,6 +110,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     ready = time.perf_counter() - started - waited
     say(f"{len(images.images)} images from {images.source}")
     say(f"client: {session.client.params}")
+    say(f"server: {_device_text(session.server)}")
     say(
         f"client -> server, once: {bytes_text(session.key_bytes)} of public keys "
         f"({len(session.program.rotations())} rotations); ready in {seconds_text(ready)}"
@@ -127,6 +129,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.png is not None:
         print(f"wrote {options.png}")
     return 0
+
+
+def _device_text(server: roles.Server) -> str:
+    """The device that computes, e.g. "cuda:0 (NVIDIA GeForce RTX 4090)"."""
+    kind, _, index = server.engine.partition(":")
+    if kind == "cuda":
+        return f"{server.engine} ({_device.cuda_device_name(int(index or 0))})"
+    return f"{server.engine}, {server.threads} threads"
 
 
 def _images(options: Namespace) -> data.Images:
@@ -267,8 +277,7 @@ def _report(
         (
             "time an image",
             f"{seconds_text(result.seconds_per_image)}, of which the server "
-            f"{seconds_text(result.server_seconds_per_image)} on {result.device}, "
-            f"{result.threads} threads",
+            f"{seconds_text(result.server_seconds_per_image)} on {result.device}",
         ),
         ("client to server, an image", bytes_text(result.bytes_up)),
         ("server to client, an image", bytes_text(result.bytes_down)),

@@ -20,15 +20,6 @@ namespace {
 
 constexpr int kMaxThreads = 1024;
 
-class Rerun final : public Captured {
- public:
-  explicit Rerun(std::function<void()> work) : work_(std::move(work)) {}
-  void run() override { work_(); }
-
- private:
-  const std::function<void()> work_;
-};
-
 }  // namespace
 
 Config validated(Config config) {
@@ -168,11 +159,6 @@ void Ops::outer_sum(View acc0, View acc1, std::span<const Turned> terms,
     add(acc0, acc0, t0);
     accumulate = true;
   }
-}
-
-std::unique_ptr<Captured> Ops::capture(std::function<void()> work) const {
-  work();
-  return std::make_unique<Rerun>(std::move(work));
 }
 
 void Ops::embed(View out, const Embedding& embedding, std::span<const Complex> values,

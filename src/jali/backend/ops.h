@@ -19,12 +19,15 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "jali/arith/word.h"
 #include "jali/backend/embedding.h"
 #include "jali/device/buffer.h"
+#include "jali/device/device.h"
 #include "jali/device/faults.h"
+#include "jali/device/gpu.h"
 #include "jali/device/memory.h"
 
 namespace jali::backend {
@@ -120,23 +123,8 @@ struct VariantFamily {
   std::vector<std::string> names;  // the first is the default: "auto", the engine's own choice
 };
 
-/// A step of a recorded sequence, e.g. a kernel of a GPU, and the time that it takes alone.
-struct StepTime {
-  std::string name;
-  double seconds = 0;
-};
-
-/// A sequence of operations that runs again on the same blocks. Not for use by two threads at once.
-class Captured {
- public:
-  virtual ~Captured() = default;
-  virtual void run() = 0;
-  /// Memory of the device that it keeps.
-  virtual std::size_t bytes() const { return 0; }
-  /// Each step of it, measured now with warm caches; what its blocks hold is undefined until the next
-  /// run. Empty where an engine has no such steps.
-  virtual std::vector<StepTime> steps() { return {}; }
-};
+using Captured = device::Graph;
+using device::StepTime;
 
 /// Distributions of secrets and errors.
 enum class Small { ternary, error };
@@ -146,6 +134,11 @@ enum class IcrtMethod { product_sum, garner };
 
 class Ops {
  public:
+  /// device: borrowed; other engines may share it.
+  explicit Ops(std::shared_ptr<device::Device> device = device::host_device())
+      : device_(std::move(device)) {}
+  Ops(const Ops&) = delete;
+  Ops& operator=(const Ops&) = delete;
   virtual ~Ops() = default;
 
   virtual std::string name() const = 0;  // "ref", "cpu/ifma", ...
@@ -270,18 +263,15 @@ class Ops {
                          std::span<const std::uint32_t> digit_ids, bool accumulate) const;
 
   // --- memory and random residues ---------------------------------------------------------------
-  /// Where this engine's views point. The host's unless an engine says otherwise.
-  virtual std::shared_ptr<device::Memory> memory() const { return device::host_memory(); }
-  /// Where its blocks come from; every user of an engine shares the one that it has.
-  virtual std::shared_ptr<device::Pool> pool() const {
-    return device::Pool::create(/*wipe=*/false, memory());
+  const std::shared_ptr<device::Device>& device() const { return device_; }
+  /// Where this engine's views point: the device's memory.
+  const std::shared_ptr<device::Memory>& memory() const { return device_->memory(); }
+  /// Where its blocks come from: the device's pool.
+  const std::shared_ptr<device::Pool>& pool() const { return device_->pool(); }
+  /// Device::record of the device.
+  virtual std::unique_ptr<Captured> capture(std::function<void()> work) const {
+    return device_->record(std::move(work));
   }
-  /// The operations that `work` asks for, to run again. work runs once or twice before this returns; what
-  /// it leaves in blocks is undefined until Captured::run, and blocks that it allocates from pool() and
-  /// keeps are written by every run. Here it is simply called again; the CUDA engine plays back a graph
-  /// that has the addresses and constants of the last call. work may then neither copy between host
-  /// and device nor draw random residues (InvalidArgument).
-  virtual std::unique_ptr<Captured> capture(std::function<void()> work) const;
   /// Uniform residues expanded from a seed: row (i, b) is random::sample_uniform from stream
   /// (index + b) << 16 | primes[i] of the seed. The same on every engine: seeds travel.
   virtual void sample_uniform(View out, std::span<const std::uint8_t, 32> seed,
@@ -323,6 +313,9 @@ class Ops {
 
   /// psi of a prime: its primitive 2N-th root, arith::primitive_root(q, 2N): the smallest of them.
   virtual std::uint64_t root(PrimeIndex prime) const = 0;
+
+ private:
+  const std::shared_ptr<device::Device> device_;
 };
 
 /// The first primes of acc, as many as digits of these sizes have limbs: those of what is switched where
@@ -333,6 +326,8 @@ std::span<const PrimeIndex> own_primes(ConstView acc, std::span<const std::uint3
 Config validated(Config config);
 /// cpu/: throws Unsupported if config.isa names a set this machine lacks.
 std::unique_ptr<Ops> make_cpu_ops(Config config);
+/// The same on a device that other engines share: the host (device::host_device), or InvalidArgument.
+std::unique_ptr<Ops> make_cpu_ops(Config config, std::shared_ptr<device::Device> device);
 /// cpu/ with memory of its own that the host may not touch, as a GPU has: for tests of what crosses.
 std::unique_ptr<Ops> make_apart_ops(Config config);
 /// Instruction sets this machine can run, best first, e.g. {"ifma", "avx512", "avx2", "portable"}.
@@ -349,20 +344,14 @@ std::unique_ptr<Ops> make_cuda_ops(Config config, int device = 0);
 /// What Config::variants may choose on a GPU; empty in a build without the CUDA engine. A variant that
 /// does not serve a word, a ring degree or a GPU gives way to the engine's own choice there.
 std::vector<VariantFamily> cuda_variants();
-/// How a GPU engine may be set up.
-struct GpuOptions {
-  int device = 0;
-  std::size_t memory_cap = 0;  // bytes that its blocks may take; 0: all that the GPU has
-  bool poison = false;  // freed blocks are overwritten (tests)
-  std::shared_ptr<device::Faults> faults = nullptr;  // put into its calls of the driver (tests)
-};
+using device::GpuOptions;
 std::unique_ptr<Ops> make_cuda_ops(Config config, const GpuOptions& options);
-/// Whether this build has the CUDA engine.
-bool has_cuda();
-/// NVIDIA GPUs that make_cuda_ops can use, 0 .. count - 1; 0 without a driver, the engine or code for them.
-int cuda_device_count();
-/// Why that is 0 where there are a driver and a GPU: what make_cuda_ops would throw; else empty.
-std::string cuda_trouble();
+/// The same on a GPU that other engines share (device::gpu_device), or InvalidArgument for another device.
+std::unique_ptr<Ops> make_cuda_ops(Config config, std::shared_ptr<device::Device> device);
+using device::cuda_device_count;
+using device::cuda_device_name;
+using device::cuda_trouble;
+using device::has_cuda;
 /// What a GPU does at most, measured now: butterflies a second on registers, and bytes read plus written
 /// a second when its memory is copied. Floors of operations divide by these.
 struct CudaPeak {
@@ -370,7 +359,5 @@ struct CudaPeak {
   double bytes = 0;
 };
 CudaPeak cuda_peak(Word word, int device = 0);
-/// Name of a GPU, e.g. "NVIDIA H100 80GB HBM3"; empty where there is none.
-std::string cuda_device_name(int device = 0);
 
 }  // namespace jali::backend

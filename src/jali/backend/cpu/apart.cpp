@@ -30,12 +30,9 @@ class ApartMemory final : public device::Memory {
 
 class ApartOps final : public cpu::CpuOps {
  public:
-  explicit ApartOps(Config config) : CpuOps(std::move(config)) {}
+  explicit ApartOps(Config config)
+      : CpuOps(std::move(config), device::host_device(std::make_shared<ApartMemory>())) {}
   std::string name() const override { return "cpu/apart"; }
-  std::shared_ptr<device::Memory> memory() const override { return memory_; }
-
- private:
-  std::shared_ptr<device::Memory> memory_ = std::make_shared<ApartMemory>();
 };
 
 }  // namespace

@@ -16,10 +16,18 @@ std::unique_ptr<Ops> make_cpu_ops(Config config) {
   return std::make_unique<cpu::CpuOps>(std::move(config));
 }
 
+std::unique_ptr<Ops> make_cpu_ops(Config config, std::shared_ptr<device::Device> device) {
+  require<InvalidArgument>(device != nullptr && device->memory()->host_accessible(),
+                           "a CPU engine needs a device whose memory is the host's "
+                           "(device::host_device)");
+  return std::make_unique<cpu::CpuOps>(std::move(config), std::move(device));
+}
+
 namespace cpu {
 
-CpuOps::CpuOps(Config config)
-    : config_(validated(std::move(config))),
+CpuOps::CpuOps(Config config, std::shared_ptr<device::Device> device)
+    : Ops(std::move(device)),
+      config_(validated(std::move(config))),
       kernels_(select_kernels(config_.isa, config_.word)),
       n_(config_.n),
       row_bytes_(n_ * word_bytes(config_.word)),

@@ -39,7 +39,7 @@ struct Division {
 
 class CpuOps : public Ops {
  public:
-  explicit CpuOps(Config config);
+  explicit CpuOps(Config config, std::shared_ptr<device::Device> device = device::host_device());
 
   std::string name() const override { return name_; }
   const Config& config() const override { return config_; }

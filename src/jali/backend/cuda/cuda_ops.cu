@@ -7,20 +7,20 @@
 #include <tuple>
 
 #include "jali/arith/modulus.h"
-#include "jali/backend/cuda/check.cuh"
-#include "jali/backend/cuda/crt.cuh"
-#include "jali/backend/cuda/elementwise.cuh"
-#include "jali/backend/cuda/embedding.cuh"
-#include "jali/backend/cuda/integers.cuh"
-#include "jali/backend/cuda/ntt.cuh"
-#include "jali/backend/cuda/program.cuh"
-#include "jali/backend/cuda/sampling.cuh"
-#include "jali/backend/cuda/sparse_secret.cuh"
-#include "jali/backend/cuda/sums.cuh"
-#include "jali/backend/cuda/switcher.cuh"
-#include "jali/backend/cuda/variants.h"
+#include "jali/backend/cuda/common/variants.h"
+#include "jali/backend/cuda/crt/crt.cuh"
+#include "jali/backend/cuda/crt/integers.cuh"
+#include "jali/backend/cuda/elementwise/elementwise.cuh"
+#include "jali/backend/cuda/embedding/embedding.cuh"
+#include "jali/backend/cuda/key_switch/hoisted.cuh"
+#include "jali/backend/cuda/key_switch/key_switcher.cuh"
+#include "jali/backend/cuda/linear_transform/sums.cuh"
+#include "jali/backend/cuda/ntt/ntt.cuh"
+#include "jali/backend/cuda/sampling/sampling.cuh"
+#include "jali/backend/cuda/sampling/sparse_secret.cuh"
 #include "jali/backend/ops.h"
 #include "jali/device/buffer.h"
+#include "jali/device/cuda/device.cuh"
 
 namespace jali::backend::cuda {
 
@@ -35,25 +35,19 @@ class CudaOps final : public Ops {
  public:
   using Stored = typename W::Stored;
 
-  CudaOps(Config config, const GpuOptions& options)
-      : config_(validated(std::move(config))),
-        options_(options),
-        stream_(std::make_shared<Stream>(options.device, options.faults)),
-        memory_(make_memory(stream_, options.memory_cap)),
-        scratch_(device::Pool::create(false, memory_, options.poison)),
+  CudaOps(Config config, const std::shared_ptr<device::Device>& device)
+      : Ops(device),
+        config_(validated(std::move(config))),
+        stream_(device::cuda::as_gpu(device)->cuda_stream()),
+        memory_(device->memory()),
+        scratch_(device->pool()),
         tables_(*stream_, config_),
-        switcher_(config_, *stream_, tables_, *scratch_),
+        key_switcher_(config_, *stream_, tables_, *scratch_),
         log_n_(std::countr_zero(config_.n)),
         sums_(*stream_, tables_, log_n_) {}
 
-  std::string name() const override { return "cuda:" + std::to_string(stream_->device()); }
+  std::string name() const override { return device()->name(); }
   const Config& config() const override { return config_; }
-  std::shared_ptr<device::Memory> memory() const override { return memory_; }
-  std::shared_ptr<device::Pool> pool() const override { return scratch_; }
-  std::unique_ptr<Captured> capture(std::function<void()> work) const override {
-    stream_->enter();
-    return record_program(stream_, scratch_, memory_, options_.poison, std::move(work));
-  }
   std::uint64_t root(PrimeIndex prime) const override { return tables_.roots.at(prime); }
 
   void sample_uniform(View out, std::span<const std::uint8_t, 32> seed,
@@ -165,7 +159,7 @@ class CudaOps final : public Ops {
 
   void mod_up(View ext, ConstView x, std::span<const std::uint32_t> digit_limbs) const override {
     enter(ext);
-    switcher_.mod_up(ext, x, digit_limbs);
+    key_switcher_.mod_up(ext, x, digit_limbs);
   }
 
   void key_product(View acc0, View acc1, ConstView ext, KeyView key,
@@ -177,15 +171,15 @@ class CudaOps final : public Ops {
     for (const auto id : digit_ids) digits.id[digits.count++] = id;
     digits.limbs = static_cast<unsigned>(key.primes.size());
     digits.limb = key_limbs(key, acc0.primes);
-    cuda::key_product<W>(*stream_, tables_, shape(acc0), limbs(acc0.primes), acc0.data, acc1.data,
-                         ext.data, key.data, digits, g, accumulate);
+    cuda::hoisted_key_product<W>(*stream_, tables_, shape(acc0), limbs(acc0.primes), acc0.data,
+                                 acc1.data, ext.data, key.data, digits, g, accumulate);
   }
 
   void key_switch(View acc0, View acc1, ConstView x, std::span<const std::uint32_t> digit_limbs,
                   KeyView key, std::span<const std::uint32_t> digit_ids) const override {
     enter(acc0);
-    switcher_.key_switch(acc0, acc1, source(x), x.primes, digit_limbs, key, digit_ids, {},
-                         kNothing);
+    key_switcher_.key_switch(acc0, acc1, source(x), x.primes, digit_limbs, key, digit_ids, {},
+                             kNothing);
   }
   void key_switch_joined(View acc0, View acc1, ConstView x,
                          std::span<const std::uint32_t> digit_limbs, KeyView key,
@@ -193,10 +187,10 @@ class CudaOps final : public Ops {
                          const Joined& joined) const override {
     enter(acc0);
     check_first(acc0, x);
-    JoinFactors<W> factors{};
+    AddendFactors<W> factors{};
     std::copy(joined.s.begin(), joined.s.end(), factors.s);
-    switcher_.key_switch(acc0, acc1, source(x), x.primes, digit_limbs, key, digit_ids,
-                         {joined.c0.data, joined.c1.data}, factors);
+    key_switcher_.key_switch(acc0, acc1, source(x), x.primes, digit_limbs, key, digit_ids,
+                             {joined.c0.data, joined.c1.data}, factors);
   }
   void combine_key_switch(View acc0, View acc1, const Combination& c,
                           std::span<const std::uint64_t> s,
@@ -211,8 +205,8 @@ class CudaOps final : public Ops {
     Source d2;
     d2.a[0] = p.a1.data, d2.b = p.b1.data, d2.twice = p.twice, d2.batch = batch(acc0);
     d2.at = positions(primes, p.a1.primes), d2.at_b = positions(primes, p.b1.primes);
-    Joining joining{p.a0.data, p.a1.data, p.b0.data, p.b1.data};
-    JoinFactors<W> factors{};
+    ScaledAddend addend{p.a0.data, p.a1.data, p.b0.data, p.b1.data};
+    AddendFactors<W> factors{};
     for (std::size_t i = 0; i < primes.size(); ++i) {
       const arith::Modulus mod(config_.primes[primes[i]]);
       factors.s[i] = static_cast<Stored>(p.twice ? mod.add(s[i], s[i]) : s[i]);
@@ -223,15 +217,15 @@ class CudaOps final : public Ops {
     }
     if (!c.multiples.empty()) {
       const Combination::Multiple& m = c.multiples[0];
-      joining.x0 = m.x0.data, joining.x1 = m.x1.data;
-      joining.at_x = positions(primes, m.x0.primes);
+      addend.x0 = m.x0.data, addend.x1 = m.x1.data;
+      addend.at_x = positions(primes, m.x0.primes);
     }
-    switcher_.key_switch(acc0, acc1, d2, primes, digit_limbs, key, digit_ids, joining, factors);
+    key_switcher_.key_switch(acc0, acc1, d2, primes, digit_limbs, key, digit_ids, addend, factors);
   }
 
   void scale_down(View out, ConstView x, const ConstView* addend) const override {
     enter(out);
-    switcher_.divide({&out, 1}, {&x, 1}, {&addend, 1});
+    key_switcher_.mod_down({&out, 1}, {&x, 1}, {&addend, 1});
   }
   void scale_down_pair(View out0, View out1, ConstView x0, ConstView x1, const ConstView* addend0,
                        const ConstView* addend1) const override {
@@ -239,7 +233,7 @@ class CudaOps final : public Ops {
     const View out[] = {out0, out1};
     const ConstView x[] = {x0, x1};
     const ConstView* const addend[] = {addend0, addend1};
-    switcher_.divide(out, x, addend);
+    key_switcher_.mod_down(out, x, addend);
   }
 
   void rotate(View out0, View out1, View acc0, View acc1, ConstView c0, ConstView c1,
@@ -248,24 +242,26 @@ class CudaOps final : public Ops {
     enter(acc0);
     Source turned = source(c1);
     turned.g[0] = turn(g);
-    switcher_.key_switch(acc0, acc1, turned, c1.primes, digit_limbs, key, digit_ids, {}, kNothing);
+    key_switcher_.key_switch(acc0, acc1, turned, c1.primes, digit_limbs, key, digit_ids, {},
+                             kNothing);
     const View out[] = {out0, out1};
     const ConstView acc[] = {acc0, acc1};
     const ConstView* const addend[] = {&c0, nullptr};
-    switcher_.divide(out, acc, addend, g);
+    key_switcher_.mod_down(out, acc, addend, g);
   }
 
   void outer_sum(View acc0, View acc1, std::span<const Turned> terms,
                  std::span<const std::uint32_t> digit_limbs,
                  std::span<const std::uint32_t> digit_ids, bool accumulate) const override {
     enter(acc0);
-    const std::size_t most = switcher_.outer_terms(acc0, digit_limbs);
+    const std::size_t most = key_switcher_.outer_terms(acc0, digit_limbs);
     if (most == 0) {
       return Ops::outer_sum(acc0, acc1, terms, digit_limbs, digit_ids, accumulate);
     }
     for (std::size_t first = 0; first < terms.size(); first += most) {
-      switcher_.outer_sum(acc0, acc1, terms.subspan(first, std::min(most, terms.size() - first)),
-                          digit_limbs, digit_ids, accumulate || first > 0);
+      key_switcher_.outer_sum(acc0, acc1,
+                              terms.subspan(first, std::min(most, terms.size() - first)),
+                              digit_limbs, digit_ids, accumulate || first > 0);
     }
   }
 
@@ -339,7 +335,7 @@ class CudaOps final : public Ops {
   }
 
  private:
-  static constexpr JoinFactors<W> kNothing{};
+  static constexpr AddendFactors<W> kNothing{};
   /// Every operation begins so, with what its launches have the rows of.
   void enter(ConstView rows) const {
     check_rows(rows);
@@ -411,12 +407,11 @@ class CudaOps final : public Ops {
   }
 
   Config config_;
-  GpuOptions options_;
-  std::shared_ptr<Stream> stream_;
+  std::shared_ptr<const Stream> stream_;
   std::shared_ptr<device::Memory> memory_;
   std::shared_ptr<device::Pool> scratch_;
   Tables<W> tables_;
-  Switcher<W> switcher_;
+  KeySwitcher<W> key_switcher_;
   int log_n_;
   Sums<W> sums_;
   mutable std::mutex mutex_;
@@ -438,38 +433,17 @@ std::unique_ptr<Ops> make_cuda_ops(Config config, int device) {
 
 std::unique_ptr<Ops> make_cuda_ops(Config config, const GpuOptions& options) {
   cuda::check_variants(config);
+  return make_cuda_ops(std::move(config), device::gpu_device(options));
+}
+
+std::unique_ptr<Ops> make_cuda_ops(Config config, std::shared_ptr<device::Device> device) {
+  cuda::check_variants(config);
   switch (config.word) {
-    case Word::w32: return std::make_unique<cuda::CudaOps<cuda::W32>>(std::move(config), options);
-    case Word::w52: return std::make_unique<cuda::CudaOps<cuda::W52>>(std::move(config), options);
-    case Word::w64: return std::make_unique<cuda::CudaOps<cuda::W64>>(std::move(config), options);
+    case Word::w32: return std::make_unique<cuda::CudaOps<cuda::W32>>(std::move(config), device);
+    case Word::w52: return std::make_unique<cuda::CudaOps<cuda::W52>>(std::move(config), device);
+    case Word::w64: return std::make_unique<cuda::CudaOps<cuda::W64>>(std::move(config), device);
   }
   throw InvalidArgument("unknown word");
-}
-
-bool has_cuda() { return true; }
-
-int cuda_device_count() {
-  int count = 0, usable = 0;
-  if (cudaGetDeviceCount(&count) != cudaSuccess) return 0;
-  while (usable < count && cuda::code_generation(usable) > 0) ++usable;
-  return usable;
-}
-
-std::string cuda_trouble() {
-  int driver = 0, count = 0;  // the driver is 0 where there is none
-  if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) return {};
-  if (cudaGetDeviceCount(&count) == cudaErrorNoDevice || cuda_device_count() > 0) return {};
-  try {
-    const cuda::Stream first(0);
-    return {};
-  } catch (const Error& error) {
-    return error.what();
-  }
-}
-
-std::string cuda_device_name(int device) {
-  cudaDeviceProp properties{};
-  return cudaGetDeviceProperties(&properties, device) == cudaSuccess ? properties.name : "";
 }
 
 }  // namespace jali::backend

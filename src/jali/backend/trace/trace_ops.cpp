@@ -28,7 +28,7 @@ std::size_t common(Primes a, Primes b) {
 class TraceOps final : public Ops {
  public:
   TraceOps(std::shared_ptr<const Ops> inner, std::shared_ptr<Trace> sink)
-      : inner_(std::move(inner)), sink_(std::move(sink)) {
+      : Ops(inner->device()), inner_(std::move(inner)), sink_(std::move(sink)) {
     const auto memory = inner_->memory();
     if (!memory->host_accessible()) {
       probe_ = device::Pool::create(false, memory)->allocate(1);
@@ -38,10 +38,12 @@ class TraceOps final : public Ops {
   std::string name() const override { return "trace(" + inner_->name() + ")"; }
   const Config& config() const override { return inner_->config(); }
   int threads() const override { return inner_->threads(); }
+  /// Called again instead of played back, so that every run is recorded here.
+  std::unique_ptr<Captured> capture(std::function<void()> work) const override {
+    return device::host_device()->record(std::move(work));
+  }
   u64 root(PrimeIndex prime) const override { return inner_->root(prime); }
 
-  std::shared_ptr<device::Memory> memory() const override { return inner_->memory(); }
-  std::shared_ptr<device::Pool> pool() const override { return inner_->pool(); }
   void sample_uniform(View out, std::span<const std::uint8_t, 32> seed,
                       std::uint32_t index) const override {
     Record r = record("sample_uniform", out, {}, {out});
