@@ -1,4 +1,5 @@
 // Whatever the levels and the pending work of the operands, results are right.
+#include <cstring>
 #include <functional>
 
 #include "fixture.h"
@@ -27,6 +28,60 @@ TEST_P(AutoEvaluatorTest, SumOfProductsOwesOneRelinearisation) {
   for (std::size_t j = 0; j < x.size(); ++j) expected[j] = x[j] * y[j] + x[j] * x[j];
   EXPECT_LT(max_error(w.decrypt(lazy), expected), tolerance());
   EXPECT_LT(max_error(w.decrypt(settled), expected), tolerance());
+}
+
+// A sum of products that is computed at once has the bits and the estimate of one that is computed step by step.
+TEST_P(AutoEvaluatorTest, ProductsToBeComputedGiveTheSameBits) {
+  World w(GetParam(), {});
+  const auto& e = *w.automatic;
+  const auto factor = [&](int level) {
+    return std::make_shared<const ckks::Ciphertext>(w.encrypt(w.vector(0.7), level));
+  };
+  const auto a = factor(-1), b = factor(-1), low = factor(w.params->depth() - 1);
+  const auto same = [](const ring::Poly& x, const ring::Poly& y) {
+    return x.bytes() == y.bytes() && std::memcmp(x.data(), y.data(), x.bytes()) == 0;
+  };
+  const auto expect_same = [&](const ckks::ProductSum& sum, const ckks::Ciphertext& steps) {
+    const auto at_once = e.settle(sum), expected = e.normalise(steps);
+    EXPECT_EQ(at_once.level, sum.level() - 1);
+    EXPECT_EQ(at_once.scale, expected.scale);
+    ASSERT_EQ(at_once.parts.size(), 2u);
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(same(at_once.parts[i], expected.parts[i])) << i;
+    EXPECT_EQ(e.expand(sum).parts.size(), 3u);
+    const auto expanded = e.normalise(e.expand(sum));
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(same(expanded.parts[i], expected.parts[i])) << i;
+    EXPECT_NEAR(at_once.estimate.variance / expected.estimate.variance, 1, 1e-12);
+    EXPECT_NEAR(at_once.estimate.error / expected.estimate.error, 1, 1e-12);
+    EXPECT_EQ(at_once.estimate.peak, expected.estimate.peak);
+  };
+  expect_same(e.product(a, b), e.multiply(*a, *b));
+  expect_same(e.product(a, a), e.square(*a));
+  expect_same(e.product(a, low), e.multiply(*a, *low));
+  auto sum = e.join(e.product(a, b), e.product(b, b));
+  sum.constant = 0.25;
+  expect_same(sum, e.add_scalar(e.add(e.multiply(*a, *b), e.square(*b)), 0.25));
+  sum.constant = Complex(0.25, -0.5);
+  expect_same(sum, e.add_scalar(e.add(e.multiply(*a, *b), e.square(*b)), sum.constant));
+  // Factors that are not settled themselves.
+  const auto raw = std::make_shared<const ckks::Ciphertext>(e.multiply(*a, *b));
+  expect_same(e.product(raw, a), e.multiply(*raw, *a));
+  expect_same(e.product(raw, raw), e.square(*raw));
+}
+
+TEST_P(AutoEvaluatorTest, ProductsToBeComputedAreCheckedAtOnce) {
+  World w(GetParam(), {});
+  const auto& e = *w.automatic;
+  const auto a = std::make_shared<const ckks::Ciphertext>(w.encrypt(w.vector()));
+  const auto zero = std::make_shared<const ckks::Ciphertext>(w.encrypt(w.vector(), 0));
+  EXPECT_THROW((void)e.product(a, zero), DepthExhausted);
+  const auto two = std::make_shared<const ckks::Ciphertext>(w.evaluator->stack(*a, *a));
+  EXPECT_THROW((void)e.product(a, two), InvalidArgument);
+  const auto low = std::make_shared<const ckks::Ciphertext>(w.encrypt(w.vector(), 1));
+  auto sum = e.product(a, a);
+  EXPECT_FALSE(e.can_join(sum, e.product(low, low)));
+  EXPECT_THROW((void)e.join(sum, e.product(low, low)), InvalidArgument);
+  for (std::size_t k = 1; k < e.kMostProducts; ++k) sum = e.join(sum, e.product(a, a));
+  EXPECT_FALSE(e.can_join(sum, e.product(a, a)));
 }
 
 TEST_P(AutoEvaluatorTest, RandomProgramsMatchTheClear) {

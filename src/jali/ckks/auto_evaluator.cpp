@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -62,6 +63,8 @@ class Operand {
     owned_ = std::move(a);
     current_ = &owned_;
   }
+  bool is_replaced() const { return current_ == &owned_; }
+  Ciphertext take() { return std::move(owned_); }
 
  private:
   Ciphertext owned_;
@@ -69,7 +72,7 @@ class Operand {
 };
 
 // Two parts at a canonical scale.
-void settle(const Evaluator& e, Operand& a) {
+void settle_operand(const Evaluator& e, Operand& a) {
   const bool rescale = pending(e, *a);
   if (rescale) require_level(e, *a);
   if (a->parts.size() == 3) {
@@ -96,8 +99,8 @@ void descend(const Evaluator& e, Operand& a, int level) {
 
 void align(const Evaluator& e, Operand& a, Operand& b) {
   if (a->level == b->level && close(a->scale, b->scale)) return;
-  settle(e, a);
-  settle(e, b);
+  settle_operand(e, a);
+  settle_operand(e, b);
   const int level = std::min(a->level, b->level);
   descend(e, a, level);
   descend(e, b, level);
@@ -159,8 +162,8 @@ Ciphertext AutoEvaluator::negate(const Ciphertext& a) const { return evaluator_-
 Ciphertext AutoEvaluator::multiply(const Ciphertext& a, const Ciphertext& b) const {
   if (&a == &b) return square(a);
   Operand x(a), y(b);
-  settle(*evaluator_, x);
-  settle(*evaluator_, y);
+  settle_operand(*evaluator_, x);
+  settle_operand(*evaluator_, y);
   const int level = std::min(x->level, y->level);
   descend(*evaluator_, x, level);
   descend(*evaluator_, y, level);
@@ -170,9 +173,65 @@ Ciphertext AutoEvaluator::multiply(const Ciphertext& a, const Ciphertext& b) con
 
 Ciphertext AutoEvaluator::square(const Ciphertext& a) const {
   Operand x(a);
-  settle(*evaluator_, x);
+  settle_operand(*evaluator_, x);
   require_level(*evaluator_, *x);
   return evaluator_->square(*x);
+}
+
+ProductSum AutoEvaluator::product(const ProductSum::Factor& a, const ProductSum::Factor& b) const {
+  const Evaluator& e = *evaluator_;
+  Operand x(*a), y(*b);
+  const bool square = a == b;
+  settle_operand(e, x);
+  if (!square) settle_operand(e, y);
+  const int level = square ? x->level : std::min(x->level, y->level);
+  descend(e, x, level);
+  if (!square) descend(e, y, level);
+  require_level(e, *x);
+  require<InvalidArgument>(a->batch() == b->batch(),
+                           "the operands of a product need equal batches");
+  const auto factor = [](Operand& operand, const ProductSum::Factor& given) {
+    return operand.is_replaced() ? std::make_shared<const Ciphertext>(operand.take()) : given;
+  };
+  ProductSum out;
+  const auto first = factor(x, a);
+  out.products.emplace_back(first, square ? first : factor(y, b));
+  return out;
+}
+
+bool AutoEvaluator::can_join(const ProductSum& a, const ProductSum& b) {
+  return a.level() == b.level() && a.batch() == b.batch() &&
+         a.products.size() + b.products.size() <= kMostProducts;
+}
+
+ProductSum AutoEvaluator::join(ProductSum a, const ProductSum& b) {
+  require<InvalidArgument>(can_join(a, b),
+                           "sums of products need equal levels and batches to be one sum");
+  a.products.insert(a.products.end(), b.products.begin(), b.products.end());
+  a.constant += b.constant;
+  return a;
+}
+
+Ciphertext AutoEvaluator::settle(const ProductSum& a) const {
+  if (a.constant.imag() != 0) return normalise(expand(a));  // no engine adds it on the way
+  Combination sum;
+  for (const auto& [x, y] : a.products) sum.products.push_back({x.get(), y.get()});
+  sum.constant = a.constant;
+  const auto& [x, y] = a.products[0];
+  return evaluator_->combine_rescale(sum, a.level(), x->scale * y->scale);
+}
+
+Ciphertext AutoEvaluator::expand(const ProductSum& a) const {
+  std::optional<Ciphertext> out;
+  for (const auto& [x, y] : a.products) {
+    Ciphertext term = evaluator_->multiply(*x, *y);
+    if (out) {
+      evaluator_->add_inplace(*out, term);
+    } else {
+      out = std::move(term);
+    }
+  }
+  return a.constant == 0.0 ? std::move(*out) : evaluator_->add_scalar(*out, a.constant);
 }
 
 Ciphertext AutoEvaluator::add_vector(const Ciphertext& a, std::span<const std::complex<double>> v,
@@ -185,7 +244,7 @@ Ciphertext AutoEvaluator::multiply_vector(const Ciphertext& a,
                                           std::span<const std::complex<double>> v,
                                           std::size_t batch) const {
   Operand x(a);
-  settle(*evaluator_, x);
+  settle_operand(*evaluator_, x);
   require_level(*evaluator_, *x);
   const Plaintext plain =
       evaluator_->encoder().encode(v, batch, x->level, factor_scale(*evaluator_, *x), x->log_slots);
@@ -206,14 +265,14 @@ Ciphertext AutoEvaluator::multiply_scalar(const Ciphertext& a, std::complex<doub
     return evaluator_->multiply_integer(evaluator_->multiply_i(a), static_cast<std::int64_t>(im));
   }
   Operand x(a);
-  settle(*evaluator_, x);
+  settle_operand(*evaluator_, x);
   require_level(*evaluator_, *x);
   return evaluator_->multiply_scalar(*x, v, factor_scale(*evaluator_, *x));
 }
 
 Ciphertext AutoEvaluator::rotate(const Ciphertext& a, int steps) const {
   Operand x(a);
-  settle(*evaluator_, x);
+  settle_operand(*evaluator_, x);
   if (!evaluator_->has_rotation(steps, (*x).level)) {
     const auto parts = binary_steps(steps, evaluator_->params()->slots());
     const bool all =
@@ -229,7 +288,7 @@ Ciphertext AutoEvaluator::rotate(const Ciphertext& a, int steps) const {
 
 Ciphertext AutoEvaluator::conjugate(const Ciphertext& a) const {
   Operand x(a);
-  settle(*evaluator_, x);
+  settle_operand(*evaluator_, x);
   return evaluator_->conjugate(*x);
 }
 
@@ -256,7 +315,7 @@ Ciphertext AutoEvaluator::sum(const Ciphertext& a, std::size_t count) const {
 
 Ciphertext AutoEvaluator::normalise(const Ciphertext& a) const {
   Operand x(a);
-  settle(*evaluator_, x);
+  settle_operand(*evaluator_, x);
   return evaluator_->copy(*x);
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "jali/ckks/evaluator.h"
+#include "jali/ckks/product_sum.h"
 
 namespace jali::ckks {
 
@@ -29,6 +30,22 @@ class AutoEvaluator {
   Ciphertext negate(const Ciphertext& a) const;
   Ciphertext multiply(const Ciphertext& a, const Ciphertext& b) const;
   Ciphertext square(const Ciphertext& a) const;
+
+  /// The product a b, still to be computed. Levels, scales and batches are checked and brought together now: what
+  /// multiply throws, this throws.
+  ProductSum product(const ProductSum::Factor& a, const ProductSum::Factor& b) const;
+  /// Whether a + b can be one sum of products: equal levels and batches, and at most kMostProducts products.
+  static bool can_join(const ProductSum& a, const ProductSum& b);
+  static constexpr std::size_t kMostProducts =
+      8;  // whose factors stay in memory until the sum is computed
+  /// a + b, still to be computed. Throws InvalidArgument if they cannot join.
+  static ProductSum join(ProductSum a, const ProductSum& b);
+  /// The value: two parts, the canonical scale of the level below, by one key switch and one division.
+  /// The bits are those of normalise(expand(a)).
+  Ciphertext settle(const ProductSum& a) const;
+  /// The value in three parts at the square of the canonical scale, as multiply and add give it.
+  Ciphertext expand(const ProductSum& a) const;
+
   // Plain operands: a vector is `batch` (1 or the ciphertext's) vectors of `count` numbers.
   Ciphertext add_vector(const Ciphertext& a, std::span<const std::complex<double>> v,
                         std::size_t batch = 1) const;

@@ -1,0 +1,32 @@
+// A sum of products of ciphertexts that is still to be computed.
+#pragma once
+
+#include <complex>
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "jali/ckks/types.h"
+
+namespace jali::ckks {
+
+/// sum_k a_k b_k + constant. AutoEvaluator computes it when it is known what follows: if the value itself is wanted,
+/// in one operation with the relinearisation and the rescaling (settle), so that the three parts of the products are
+/// never written; if it is added to something else that is not relinearised yet, in three parts (expand).
+/// Made by AutoEvaluator::product. It keeps its factors alive.
+struct ProductSum {
+  using Factor = std::shared_ptr<const Ciphertext>;
+
+  /// At least one. All factors have two parts, the canonical scale of `level`, and equal batches.
+  std::vector<std::pair<Factor, Factor>> products;
+  std::complex<double> constant{};
+  Packing packing;
+
+  /// The level of the factors; the settled sum is one level lower.
+  int level() const { return products[0].first->level; }
+  std::size_t batch() const { return products[0].first->batch(); }
+  int log_slots() const { return products[0].first->log_slots; }
+};
+
+}  // namespace jali::ckks
