@@ -5,6 +5,8 @@
 #include "fixture.h"
 #include "jali/base/wipe.h"
 #include "memory_scan.h"
+#include "process_memory.h"
+#include "sanitized.h"
 
 namespace jali::testing {
 namespace {
@@ -33,6 +35,7 @@ TEST(MemoryScan, FindsWhatIsKeptOrFreedAsItIs) {
 
 // Of a message and of garbage, at every level, with two threads, full and sparse.
 TEST_P(WipingTest, DecryptionLeavesNothing) {
+  if (backend::test::kSanitized) GTEST_SKIP() << kNotSearched;
   World w(GetParam(), {}, "cpu", 2);
   for (const int log_slots : {w.params->log_n() - 1, 4}) {
     for (int level = w.params->depth(); level >= 0; level -= w.params->depth()) {
