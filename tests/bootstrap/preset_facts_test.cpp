@@ -92,7 +92,8 @@ std::string file_of(const BootstrapPreset& p, const Facts& w32, const Facts& w52
   const bool first = p.order == params::BootstrapOrder::slots_first;
   std::ostringstream out;
   out << "# The preset " << p.name
-      << ": the build reads [request], and of each word limbs, special primes and digits. tests/bootstrap\n"
+      << ": the build reads [request], and of each word limbs, special primes and digits. "
+         "tests/bootstrap\n"
          "# holds every line to what the request makes.\n"
       << "[request]\n"
       << "purpose = \"" << p.purpose << "\"\n"

@@ -19,7 +19,7 @@ struct Preset {
   double scale_bits;
   double integer_bits;
   std::optional<Word> word;  // empty: the default for the scale
-  int dnum;                  // 0: chosen
+  int dnum;  // 0: chosen
 };
 
 /// presets/without_bootstrapping.toml.
