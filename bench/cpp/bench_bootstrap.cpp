@@ -89,7 +89,7 @@ void count_bytes(const bootstrap::BootstrapPlan& plan,
                  std::map<std::string, Stage>& stages) {
   const auto trace = std::make_shared<backend::Trace>();
   const auto traced = std::make_shared<const ring::Ring>(
-      std::shared_ptr<const backend::Ops>(backend::make_trace_ops({ring, &ring->ops()}, trace)));
+      backend::make_trace_engine({ring, &ring->engine()}, trace));
   bootstrap::Bootstrapper bootstrapper(
       std::make_shared<const ckks::Evaluator>(plan.params(), traced, keys),
       bootstrap::BootstrapPlan(plan.params(), plan.options()));
@@ -137,7 +137,7 @@ int run(const Options& o) {
   wait();
   const double keys_s = lap();
   // What the engine's memory holds: expanded keys, diagonals, and the most at once from then on.
-  const auto held = [&] { return static_cast<double>(ring->ops().pool()->bytes_in_use()); };
+  const auto held = [&] { return static_cast<double>(ring->engine().pool()->bytes_in_use()); };
   const double before_keys = held();
   evaluator = std::make_shared<const ckks::Evaluator>(params, ring, keys);
   wait();
@@ -198,14 +198,14 @@ int run(const Options& o) {
   }
   if (o.bytes) count_bytes(bootstrapper.plan(), ring, keys, x, stages);
   keys.reset();
-  const double peak_device_bytes = static_cast<double>(ring->ops().pool()->peak_bytes());
+  const double peak_device_bytes = static_cast<double>(ring->engine().pool()->peak_bytes());
   const double stream_s = *std::ranges::min_element(times);
   double bandwidth = 0;
   std::size_t program_bytes = 0;
   if (cuda) bandwidth = backend::cuda_peak(params->word()).bytes;
   if (cuda && !o.operations) {
     ckks::Ciphertext out;
-    const auto program = ring->ops().capture([&] { out = bootstrapper.apply(x); });
+    const auto program = ring->engine().capture([&] { out = bootstrapper.apply(x); });
     times.clear();
     for (int rep = 0; rep < std::max(o.reps, 5); ++rep) {
       const auto begin = Clock::now();
@@ -251,7 +251,7 @@ int run(const Options& o) {
       "\"reps\": %zu, \"median_s\": %.6f, "
       "\"min_s\": %.6f, \"p95_s\": %.6f, \"each_s\": %.6f, \"stream_s\": %.6f, ",
       o.preset.c_str(), o.device.c_str(),
-      cuda ? backend::cuda_device_name().c_str() : ring->ops().name().c_str(), params->log_n(),
+      cuda ? backend::cuda_device_name().c_str() : ring->engine().name().c_str(), params->log_n(),
       params->slots(), std::string(word_name(params->word())).c_str(), params->log_q(),
       params->log_qp(), depth - params->bootstrap()->input_level(), depth, params->dnum(),
       restored.level(restored.top()).primes.size(), params->p_count(),

@@ -28,15 +28,15 @@ std::vector<std::uint64_t> make_primes(Word word, int log_n, std::size_t count, 
 }
 
 template <class F>
-double median_us(backend::Ops& ops, void* probe, F&& body) {
+double median_us(backend::Engine& engine, void* probe, F&& body) {
   char byte = 0;
   for (int i = 0; i < 3; ++i) body();
-  ops.memory()->copy_out(&byte, probe, 1);
+  engine.memory()->copy_out(&byte, probe, 1);
   std::vector<double> times;
   for (int rep = 0; rep < 9; ++rep) {
     const auto start = std::chrono::steady_clock::now();
     for (int i = 0; i < 20; ++i) body();
-    ops.memory()->copy_out(&byte, probe, 1);
+    engine.memory()->copy_out(&byte, probe, 1);
     times.push_back(
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
   }
@@ -72,26 +72,27 @@ void measure_transforms(const char* commit) {
           backend::Config config{word, std::size_t{1} << log_n, make_primes(word, log_n, limbs), 1,
                                  ""};
           config.variants["ntt"] = variant;
-          auto ops = backend::make_cuda_ops(config);
-          auto pool = device::Pool::create(false, ops->memory());
+          auto engine = backend::make_cuda_engine(config);
+          auto pool = device::Pool::create(false, engine->memory());
           std::vector<PrimeIndex> primes(limbs);
           for (int i = 0; i < limbs; ++i) primes[i] = static_cast<PrimeIndex>(i);
           auto x = pool->allocate((std::size_t{1} << log_n) * limbs * batch * word_bytes(word));
           const backend::View view{x.data(), primes, static_cast<std::size_t>(batch)};
           // Residues of one row a limb, over and over.
           const std::uint8_t seed[32] = {1};
-          ops->sample_uniform({x.data(), primes, 1}, seed, 0);
+          engine->ring().sample_uniform({x.data(), primes, 1}, seed, 0);
           for (std::size_t done = x.bytes() / batch; done < x.bytes(); done *= 2) {
-            ops->memory()->copy(static_cast<std::byte*>(x.data()) + done, x.data(),
-                                std::min(done, x.bytes() - done));
+            engine->memory()->copy(static_cast<std::byte*>(x.data()) + done, x.data(),
+                                   std::min(done, x.bytes() - done));
           }
           const std::string params = "\"word\": \"" + std::string(word_name(word)) +
                                      "\", \"log_n\": " + std::to_string(log_n) +
                                      ", \"limbs\": " + std::to_string(limbs) + ", \"variant\": \"" +
                                      variant + "\"";
           for (const bool inverse : {false, true}) {
-            const double us =
-                median_us(*ops, x.data(), [&] { inverse ? ops->intt(view) : ops->ntt(view); });
+            const double us = median_us(*engine, x.data(), [&] {
+              inverse ? engine->ring().intt(view) : engine->ring().ntt(view);
+            });
             report(inverse ? "intt" : "ntt", params, static_cast<std::size_t>(batch), us,
                    2.0 * static_cast<double>(x.bytes()), commit);
           }
@@ -105,8 +106,9 @@ void measure_key_switch(const char* commit) {
   // One key switch at N = 2^16, alpha = 12, W32.
   for (const int q : {41, 22, 11}) {
     const int alpha = 12, total = q + alpha;
-    auto ops = backend::make_cuda_ops({Word::w32, 65536, make_primes(Word::w32, 16, total), 1, ""});
-    auto pool = device::Pool::create(false, ops->memory());
+    auto engine =
+        backend::make_cuda_engine({Word::w32, 65536, make_primes(Word::w32, 16, total), 1, ""});
+    auto pool = device::Pool::create(false, engine->memory());
     std::vector<PrimeIndex> all(total);
     for (int i = 0; i < total; ++i) all[i] = static_cast<PrimeIndex>(i);
     const std::span<const PrimeIndex> level(all.data(), q);
@@ -120,18 +122,18 @@ void measure_key_switch(const char* commit) {
     auto acc0 = pool->allocate(total * row), acc1 = pool->allocate(total * row);
     auto out = pool->allocate(q * row);
     const std::uint8_t seed[32] = {1};
-    ops->sample_uniform({x.data(), level, 1}, seed, 0);
+    engine->ring().sample_uniform({x.data(), level, 1}, seed, 0);
     for (std::size_t part = 0; part < 2 * digits.size(); ++part) {
       auto* at = static_cast<std::byte*>(key.data()) + part * total * row;
-      ops->sample_uniform({at, all, 1}, seed, static_cast<std::uint32_t>(part + 1));
+      engine->ring().sample_uniform({at, all, 1}, seed, static_cast<std::uint32_t>(part + 1));
     }
-    const auto part = [&](auto&& f) { return median_us(*ops, out.data(), f); };
+    const auto part = [&](auto&& f) { return median_us(*engine, out.data(), f); };
     const double ks = part([&] {
-      ops->key_switch({acc0.data(), all, 1}, {acc1.data(), all, 1}, {x.data(), level, 1}, digits,
-                      {key.data(), digits.size(), all}, ids);
+      engine->rlwe().key_switch({acc0.data(), all, 1}, {acc1.data(), all, 1}, {x.data(), level, 1},
+                                digits, {key.data(), digits.size(), all}, ids);
     });
-    const double down =
-        part([&] { ops->scale_down({out.data(), level, 1}, {acc0.data(), all, 1}, nullptr); });
+    const double down = part(
+        [&] { engine->rlwe().scale_down({out.data(), level, 1}, {acc0.data(), all, 1}, nullptr); });
     const auto bytes = static_cast<double>(key.bytes() + 3 * q * row);
     report("hrotate_engine",
            "\"word\": \"w32\", \"log_n\": 16, \"limbs\": " + std::to_string(q) + ", \"alpha\": 12",
@@ -153,18 +155,19 @@ std::string shape_of(Word word, int log_n, std::size_t limbs) {
 void measure_few_rows(const char* commit) {
   for (const Word word : {Word::w32, Word::w52, Word::w64}) {
     for (const int log_n : {12, 13, 14, 15, 16, 17}) {
-      auto ops = backend::make_cuda_ops(
+      auto engine = backend::make_cuda_engine(
           {word, std::size_t{1} << log_n, make_primes(word, log_n, 48), 1, ""});
-      auto pool = device::Pool::create(false, ops->memory());
+      auto pool = device::Pool::create(false, engine->memory());
       for (const std::size_t limbs : {1, 4, 12, 24, 48}) {
         const auto primes = first_primes(limbs);
         auto x = pool->allocate((std::size_t{1} << log_n) * limbs * word_bytes(word));
         const std::uint8_t seed[32] = {1};
         const backend::View view{x.data(), primes, 1};
-        ops->sample_uniform(view, seed, 0);
+        engine->ring().sample_uniform(view, seed, 0);
         for (const bool inverse : {false, true}) {
-          const double us =
-              median_us(*ops, x.data(), [&] { inverse ? ops->intt(view) : ops->ntt(view); });
+          const double us = median_us(*engine, x.data(), [&] {
+            inverse ? engine->ring().intt(view) : engine->ring().ntt(view);
+          });
           report(inverse ? "intt" : "ntt", shape_of(word, log_n, limbs), 1, us,
                  2.0 * static_cast<double>(x.bytes()), commit);
         }
@@ -179,8 +182,9 @@ void measure_integers(const char* commit) {
     for (const auto& [log_n, limbs, bits] :
          {std::tuple{14, 16, 28}, {15, 32, 28}, {15, 32, word_prime_bits(word)}}) {
       const std::size_t n = std::size_t{1} << log_n;
-      auto ops = backend::make_cuda_ops({word, n, make_primes(word, log_n, limbs, bits), 1, ""});
-      auto pool = device::Pool::create(false, ops->memory());
+      auto engine =
+          backend::make_cuda_engine({word, n, make_primes(word, log_n, limbs, bits), 1, ""});
+      auto pool = device::Pool::create(false, engine->memory());
       const auto primes = first_primes(limbs);
       const std::size_t words = (limbs * static_cast<std::size_t>(bits) + 63) / 64;
       auto x = pool->allocate(n * limbs * word_bytes(word)), there = pool->allocate(words * n * 8);
@@ -189,30 +193,31 @@ void measure_integers(const char* commit) {
                                                words * n);
       const std::uint8_t seed[32] = {1};
       const backend::View view{x.data(), primes, 1};
-      ops->sample_uniform(view, seed, 0);
+      engine->ring().sample_uniform(view, seed, 0);
       const std::string shape =
           shape_of(word, log_n, limbs) + ", \"prime_bits\": " + std::to_string(bits);
       const auto bytes = static_cast<double>(x.bytes() + there.bytes());
       using backend::CrtMethod, backend::IcrtMethod;
       const auto one = [&](const char* name, auto&& body) {
-        report(name, shape, 1, median_us(*ops, x.data(), body), bytes, commit);
+        report(name, shape, 1, median_us(*engine, x.data(), body), bytes, commit);
       };
       // Without the launches of a stream, which take as long where N is small.
       const auto graph = [&](const char* name, auto&& body) {
         constexpr int kTimes = 10;
-        const auto program = ops->capture([&] {
+        const auto program = engine->capture([&] {
           for (int i = 0; i < kTimes; ++i) body();
         });
         report(name, shape + ", \"graph\": true", 1,
-               median_us(*ops, x.data(), [&] { program->run(); }) / kTimes, bytes, commit);
+               median_us(*engine, x.data(), [&] { program->run(); }) / kTimes, bytes, commit);
       };
       const auto both = [&](const char* name, auto&& body) { one(name, body), graph(name, body); };
-      both("icrt_product_sum", [&] { ops->icrt(on_device, words, view, IcrtMethod::product_sum); });
-      both("icrt_garner", [&] { ops->icrt(on_device, words, view, IcrtMethod::garner); });
-      one("icrt_to_host", [&] { ops->icrt(here, words, view, IcrtMethod::product_sum); });
-      both("crt_mul", [&] { ops->crt(view, on_device, words, CrtMethod::mul); });
-      both("crt_mod", [&] { ops->crt(view, on_device, words, CrtMethod::mod); });
-      one("crt_from_host", [&] { ops->crt(view, here, words, CrtMethod::mul); });
+      both("icrt_product_sum",
+           [&] { engine->ring().icrt(on_device, words, view, IcrtMethod::product_sum); });
+      both("icrt_garner", [&] { engine->ring().icrt(on_device, words, view, IcrtMethod::garner); });
+      one("icrt_to_host", [&] { engine->ring().icrt(here, words, view, IcrtMethod::product_sum); });
+      both("crt_mul", [&] { engine->ring().crt(view, on_device, words, CrtMethod::mul); });
+      both("crt_mod", [&] { engine->ring().crt(view, on_device, words, CrtMethod::mod); });
+      one("crt_from_host", [&] { engine->ring().crt(view, here, words, CrtMethod::mul); });
     }
   }
 }
@@ -221,23 +226,24 @@ void measure_sampling(const char* commit) {
   for (const Word word : {Word::w32, Word::w52, Word::w64}) {
     const int log_n = 16, limbs = word == Word::w32 ? 44 : 24;
     const std::size_t n = std::size_t{1} << log_n;
-    auto ops = backend::make_cuda_ops({word, n, make_primes(word, log_n, limbs), 1, ""});
-    auto pool = device::Pool::create(false, ops->memory());
+    auto engine = backend::make_cuda_engine({word, n, make_primes(word, log_n, limbs), 1, ""});
+    auto pool = device::Pool::create(false, engine->memory());
     const auto primes = first_primes(limbs);
     auto x = pool->allocate(n * limbs * word_bytes(word));
     const std::uint8_t seed[32] = {1};
     const backend::View view{x.data(), primes, 1};
     const auto one = [&](const char* name, auto&& body) {
-      report(name, shape_of(word, log_n, limbs), 1, median_us(*ops, x.data(), body),
+      report(name, shape_of(word, log_n, limbs), 1, median_us(*engine, x.data(), body),
              static_cast<double>(x.bytes()), commit);
     };
-    one("sample_uniform", [&] { ops->sample_uniform(view, seed, 0); });
-    one("sample_ternary", [&] { ops->sample_small(view, backend::Small::ternary, seed, 0); });
-    one("sample_error", [&] { ops->sample_small(view, backend::Small::error, seed, 0); });
+    one("sample_uniform", [&] { engine->ring().sample_uniform(view, seed, 0); });
+    one("sample_ternary",
+        [&] { engine->ring().sample_small(view, backend::Small::ternary, seed, 0); });
+    one("sample_error", [&] { engine->ring().sample_small(view, backend::Small::error, seed, 0); });
     const backend::Embedding embedding(n / 2);
     std::vector<backend::Complex> slots(n / 2, {0.5, -0.25});
-    one("embed", [&] { ops->embed(view, embedding, slots, log_n - 1, 0x1p40); });
-    one("unembed", [&] { ops->unembed(slots, embedding, view, log_n - 1, 0x1p40); });
+    one("embed", [&] { engine->embedding().embed(view, embedding, slots, log_n - 1, 0x1p40); });
+    one("unembed", [&] { engine->embedding().unembed(slots, embedding, view, log_n - 1, 0x1p40); });
   }
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "jali/backend/engines.h"
 #include "jali/base/error.h"
 #include "jali/ckks/batcher.h"
 #include "jali/ckks/encryptor.h"

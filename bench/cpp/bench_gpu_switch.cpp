@@ -47,7 +47,7 @@ std::vector<std::uint64_t> make_primes(int bits, int log_n, std::size_t count) {
 // The same residues on the host, for a batch of one, and on the device, for all entries alike.
 class Operand {
  public:
-  Operand(const backend::Ops& gpu, device::Pool& pool, std::span<const PrimeIndex> primes,
+  Operand(const backend::Engine& gpu, device::Pool& pool, std::span<const PrimeIndex> primes,
           std::size_t batch, std::size_t blocks, std::mt19937_64& random)
       : primes_(primes), batch_(batch) {
     const auto& config = gpu.config();
@@ -73,7 +73,7 @@ class Operand {
   void* device_data() { return device_.data(); }
   std::size_t bytes() const { return device_.bytes(); }
   /// Whether every entry on the device is what the host has.
-  bool same(const backend::Ops& gpu) const {
+  bool same(const backend::Engine& gpu) const {
     const std::size_t row = host_.size() / primes_.size();
     std::vector<std::byte> got(row * batch_);
     for (std::size_t i = 0; i < primes_.size(); ++i) {
@@ -99,9 +99,9 @@ class Bench {
       : set_(set), options_(options), total_(set.limbs + set.special) {
     backend::Config config{set.word, std::size_t{1} << set.log_n,
                            make_primes(set.prime_bits, set.log_n, total_), 2, ""};
-    cpu_ = backend::make_cpu_ops(config);
+    cpu_ = backend::make_cpu_engine(config);
     config.variants = options.variants;
-    gpu_ = backend::make_cuda_ops(config);
+    gpu_ = backend::make_cuda_engine(config);
     pool_ = device::Pool::create(false, gpu_->memory());
     for (std::size_t i = 0; i < total_; ++i) all_.push_back(static_cast<PrimeIndex>(i));
     level_ = std::span(all_).first(set.limbs);
@@ -120,33 +120,34 @@ class Bench {
     std::vector<std::uint64_t> s;
     for (const auto i : level_) s.push_back(random_() % cpu_->config().primes[i]);
     // A rotation: sigma(c0) + P^-1 <digits of sigma(c1), key>.
-    const auto rotate = [&](const backend::Ops& ops, auto side) {
+    const auto rotate = [&](const backend::Engine& engine, auto side) {
       const backend::KeyView k{side == 0 ? key.host_data() : key.device_data(), digits_.size(),
                                all_};
       const auto v = [&](Operand& x) { return side == 0 ? x.host() : x.device(); };
-      ops.rotate(v(out0), v(out1), v(acc0), v(acc1), v(a0), v(a1), 5, digits_, k, ids_);
+      engine.rlwe().rotate(v(out0), v(out1), v(acc0), v(acc1), v(a0), v(a1), 5, digits_, k, ids_);
     };
     // A product, relinearised and rescaled in one division.
-    const auto multiply = [&](const backend::Ops& ops, auto side) {
+    const auto multiply = [&](const backend::Engine& engine, auto side) {
       const backend::KeyView k{side == 0 ? key.host_data() : key.device_data(), digits_.size(),
                                all_};
       const auto v = [&](Operand& x) { return side == 0 ? x.host() : x.device(); };
-      ops.tensor_key_switch(v(acc0), v(acc1), v(a0), v(a1), v(b0), v(b1), s, digits_, k, ids_);
-      ops.scale_down_pair(v(down0), v(down1), v(acc0), v(acc1), nullptr, nullptr);
+      const backend::Combination::Product product{v(a0), v(a1), v(b0), v(b1)};
+      engine.rlwe().combine_key_switch(v(acc0), v(acc1), {{&product, 1}}, s, digits_, k, ids_);
+      engine.rlwe().scale_down_pair(v(down0), v(down1), v(acc0), v(acc1), nullptr, nullptr);
     };
     // What GIF-FHE calls key switching: up to the division by P.
-    const auto key_switch = [&](const backend::Ops& ops, auto side) {
+    const auto key_switch = [&](const backend::Engine& engine, auto side) {
       const backend::KeyView k{side == 0 ? key.host_data() : key.device_data(), digits_.size(),
                                all_};
       const auto v = [&](Operand& x) { return side == 0 ? x.host() : x.device(); };
-      ops.key_switch(v(acc0), v(acc1), v(a0), digits_, k, ids_);
-      ops.scale_down_pair(v(out0), v(out1), v(acc0), v(acc1), nullptr, nullptr);
+      engine.rlwe().key_switch(v(acc0), v(acc1), v(a0), digits_, k, ids_);
+      engine.rlwe().scale_down_pair(v(out0), v(out1), v(acc0), v(acc1), nullptr, nullptr);
     };
-    const auto parts = [&](const backend::Ops& ops, auto side) {
+    const auto parts = [&](const backend::Engine& engine, auto side) {
       const backend::KeyView k{side == 0 ? key.host_data() : key.device_data(), digits_.size(),
                                all_};
       const auto v = [&](Operand& x) { return side == 0 ? x.host() : x.device(); };
-      ops.key_switch(v(acc0), v(acc1), v(a0), digits_, k, ids_);
+      engine.rlwe().key_switch(v(acc0), v(acc1), v(a0), digits_, k, ids_);
     };
     const double in = static_cast<double>(a0.bytes()), kb = static_cast<double>(key.bytes());
     measure("hrotate", {&out0, &out1}, kb + 4 * in, rotate);
@@ -159,13 +160,14 @@ class Bench {
     Operand half(*gpu_, *pool_, all_, 1, digits_.size(), random_);
     const std::vector<std::uint8_t> seed(32, static_cast<std::uint8_t>(random_()));
     const double bytes = static_cast<double>(half.bytes());
-    measure("keyexpand", {&half}, bytes, [&](const backend::Ops& ops, auto side) {
+    measure("keyexpand", {&half}, bytes, [&](const backend::Engine& engine, auto side) {
       void* to = side == 0 ? half.host_data() : half.device_data();
-      ops.sample_uniform({to, all_, digits_.size()}, std::span<const std::uint8_t, 32>(seed), 0);
+      engine.ring().sample_uniform({to, all_, digits_.size()},
+                                   std::span<const std::uint8_t, 32>(seed), 0);
     });
-    measure("keycopy", {&half}, 2 * bytes, [&](const backend::Ops& ops, auto side) {
+    measure("keycopy", {&half}, 2 * bytes, [&](const backend::Engine& engine, auto side) {
       if (side == 0) return void(std::memcpy(half.host_data(), key.host_data(), half.bytes()));
-      ops.memory()->copy(half.device_data(), key.device_data(), half.bytes());
+      engine.memory()->copy(half.device_data(), key.device_data(), half.bytes());
     });
   }
 
@@ -214,7 +216,7 @@ class Bench {
   Set set_;
   Options options_;
   std::size_t total_;
-  std::unique_ptr<backend::Ops> cpu_, gpu_;
+  std::unique_ptr<backend::Engine> cpu_, gpu_;
   std::shared_ptr<device::Pool> pool_;
   std::vector<PrimeIndex> all_;
   std::span<const PrimeIndex> level_, down_;

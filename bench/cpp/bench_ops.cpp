@@ -56,7 +56,7 @@ std::vector<PrimeIndex> range(std::size_t from, std::size_t to) {
   return list;
 }
 
-void report(const Options& options, const backend::Ops& ops, const std::string& name,
+void report(const Options& options, const backend::Engine& engine, const std::string& name,
             std::size_t limbs, const std::function<void()>& body) {
   if (!options.only.empty() && options.only != name) return;
   body();
@@ -74,8 +74,9 @@ void report(const Options& options, const backend::Ops& ops, const std::string& 
       "%d, "
       "\"word\": \"%s\", \"limbs\": %zu, \"threads\": %d}, \"batch\": 1, \"reps\": %zu, "
       "\"median_s\": %.4g, \"min_s\": %.4g, \"p95_s\": %.4g}\n",
-      name.c_str(), ops.name().c_str(), options.log_n, options.word.c_str(), limbs, options.threads,
-      seconds.size(), seconds[seconds.size() / 2], seconds[0], seconds[seconds.size() * 95 / 100]);
+      name.c_str(), engine.name().c_str(), options.log_n, options.word.c_str(), limbs,
+      options.threads, seconds.size(), seconds[seconds.size() / 2], seconds[0],
+      seconds[seconds.size() * 95 / 100]);
   std::fflush(stdout);
 }
 
@@ -94,13 +95,15 @@ void run(const Options& options) {
                                                                          : 58),
                          2 * config.n, 1, std::uint64_t{1} << word_prime_bits(config.word));
   while (config.primes.size() < all) config.primes.push_back(near.next().value());
-  const auto ops = backend::make_cpu_ops(config);
+  const auto engine = backend::make_cpu_engine(config);
 
   Block one(config, range(0, 1)), other(config, range(0, 1)), product(config, range(0, 1));
-  report(options, *ops, "ntt", 1, [&] { ops->ntt(one.view()); });
-  report(options, *ops, "intt", 1, [&] { ops->intt(one.view()); });
-  report(options, *ops, "add", 1, [&] { ops->add(product.view(), one.view(), other.view()); });
-  report(options, *ops, "mul", 1, [&] { ops->mul(product.view(), one.view(), other.view()); });
+  report(options, *engine, "ntt", 1, [&] { engine->ring().ntt(one.view()); });
+  report(options, *engine, "intt", 1, [&] { engine->ring().intt(one.view()); });
+  report(options, *engine, "add", 1,
+         [&] { engine->ring().add(product.view(), one.view(), other.view()); });
+  report(options, *engine, "mul", 1,
+         [&] { engine->ring().mul(product.view(), one.view(), other.view()); });
 
   const auto block = [&](std::size_t limbs) { return Block(config, range(0, limbs)); };
   Block a0 = block(kept), a1 = block(kept), b0 = block(kept), b1 = block(kept);
@@ -117,28 +120,31 @@ void run(const Options& options) {
   Block ext(config, range(0, all), sizes.size());
   const backend::KeyView key_view{key.view().data, sizes.size(), key.view().primes};
   const auto tensor = [&] {
-    ops->tensor(d0.view(), d1.view(), d2.view(), a0.view(), a1.view(), b0.view(), b1.view());
+    engine->rlwe().tensor(d0.view(), d1.view(), d2.view(), a0.view(), a1.view(), b0.view(),
+                          b1.view());
   };
   const auto key_switch = [&] {
-    ops->key_switch(e0.view(), e1.view(), d2.view(), sizes, key_view, ids);
+    engine->rlwe().key_switch(e0.view(), e1.view(), d2.view(), sizes, key_view, ids);
   };
   const auto mod_down = [&](Block& out, Block& in, Block& addend) {
     const ConstView view = addend.view();
-    ops->scale_down(out.view(), in.view(), &view);
+    engine->rlwe().scale_down(out.view(), in.view(), &view);
   };
   const auto rescale = [&](Block& out, Block& in) {
-    ops->scale_down(out.view(), in.view(), nullptr);
+    engine->rlwe().scale_down(out.view(), in.view(), nullptr);
   };
-  report(options, *ops, "tensor", kept, tensor);
-  report(options, *ops, "key_switch", kept, key_switch);
-  report(options, *ops, "mod_up", kept, [&] { ops->mod_up(ext.view(), d2.view(), sizes); });
-  report(options, *ops, "key_product", all,
-         [&] { ops->key_product(e0.view(), e1.view(), ext.view(), key_view, ids, 5, false); });
-  report(options, *ops, "mod_down", kept, [&] { mod_down(d0, e0, a0); });
-  report(options, *ops, "rescale", kept, [&] { rescale(lower0, a0); });
-  report(options, *ops, "automorphism_ntt", kept,
-         [&] { ops->automorphism_ntt(d0.view(), a0.view(), 5); });
-  report(options, *ops, "hmult_relin_rescale", kept, [&] {
+  report(options, *engine, "tensor", kept, tensor);
+  report(options, *engine, "key_switch", kept, key_switch);
+  report(options, *engine, "mod_up", kept,
+         [&] { engine->rlwe().mod_up(ext.view(), d2.view(), sizes); });
+  report(options, *engine, "key_product", all, [&] {
+    engine->rlwe().key_product(e0.view(), e1.view(), ext.view(), key_view, ids, 5, false);
+  });
+  report(options, *engine, "mod_down", kept, [&] { mod_down(d0, e0, a0); });
+  report(options, *engine, "rescale", kept, [&] { rescale(lower0, a0); });
+  report(options, *engine, "automorphism_ntt", kept,
+         [&] { engine->ring().automorphism_ntt(d0.view(), a0.view(), 5); });
+  report(options, *engine, "hmult_relin_rescale", kept, [&] {
     tensor();
     key_switch();
     mod_down(b0, e0, d0);
@@ -146,14 +152,14 @@ void run(const Options& options) {
     rescale(lower0, b0);
     rescale(lower1, b1);
   });
-  report(options, *ops, "hmult_relin_rescale_merged", kept, [&] {
+  report(options, *engine, "hmult_relin_rescale_merged", kept, [&] {
     // (key switch + P (d0, d1)) / (P q_last) in one division.
     std::vector<std::uint64_t> p(kept, 12345);
     tensor();
     key_switch();
     View top0{e0.view().data, d0.view().primes, 1}, top1{e1.view().data, d1.view().primes, 1};
-    ops->mul_scalar_add(top0, d0.view(), p);
-    ops->mul_scalar_add(top1, d1.view(), p);
+    engine->ring().mul_scalar_add(top0, d0.view(), p);
+    engine->ring().mul_scalar_add(top1, d1.view(), p);
     rescale(lower0, e0);
     rescale(lower1, e1);
   });
@@ -163,16 +169,19 @@ void run(const Options& options) {
     integers[k] = static_cast<std::int64_t>(k * 0x9E3779B97F4A7C15u) >> 20;
     reals[k] = static_cast<double>(integers[k]);
   }
-  report(options, *ops, "from_int64", kept, [&] { ops->from_int64(a0.view(), integers); });
-  report(options, *ops, "from_double", kept, [&] { ops->from_double(a0.view(), reals); });
+  report(options, *engine, "from_int64", kept,
+         [&] { engine->ring().from_int64(a0.view(), integers); });
+  report(options, *engine, "from_double", kept,
+         [&] { engine->ring().from_double(a0.view(), reals); });
   std::vector<std::uint64_t> wide(6 * config.n);
   for (const bool first : {true, false}) {
-    report(options, *ops, first ? "icrt_product_sum" : "icrt_garner", kept, [&] {
-      ops->icrt(wide, 6, a0.view(),
-                first ? backend::IcrtMethod::product_sum : backend::IcrtMethod::garner);
+    report(options, *engine, first ? "icrt_product_sum" : "icrt_garner", kept, [&] {
+      engine->ring().icrt(wide, 6, a0.view(),
+                          first ? backend::IcrtMethod::product_sum : backend::IcrtMethod::garner);
     });
-    report(options, *ops, first ? "crt_mod" : "crt_mul", kept, [&] {
-      ops->crt(a0.view(), wide, 6, first ? backend::CrtMethod::mod : backend::CrtMethod::mul);
+    report(options, *engine, first ? "crt_mod" : "crt_mul", kept, [&] {
+      engine->ring().crt(a0.view(), wide, 6,
+                         first ? backend::CrtMethod::mod : backend::CrtMethod::mul);
     });
   }
 }

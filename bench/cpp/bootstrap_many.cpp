@@ -143,9 +143,9 @@ std::size_t run(const Configuration& c, const std::string& device, std::size_t c
       "\"minimum\": %s, \"iterations\": %d}, \"batch\": %zu, \"count\": %zu, \"failed\": %zu, "
       "\"log2_failure_bound\": %.1f, \"worst_deviations\": %.2f, \"precision_bits\": %.2f, "
       "\"predicted_bits\": %.2f, \"seconds\": %.2f, \"commit\": \"%s\"}\n",
-      c.name.c_str(), ring->ops().name().c_str(),
-      ring->ops().name().starts_with("cuda") ? backend::cuda_device_name().c_str()
-                                             : ring->ops().name().c_str(),
+      c.name.c_str(), ring->engine().name().c_str(),
+      ring->engine().name().starts_with("cuda") ? backend::cuda_device_name().c_str()
+                                                : ring->engine().name().c_str(),
       log_n, slots, std::string(word_name(params->word())).c_str(), b.weight, b.range,
       c.minimum ? "true" : "false", c.iterations, batch, done, failed,
       one + std::log2(static_cast<double>(done * static_cast<std::size_t>(c.iterations))), worst,

@@ -11,7 +11,7 @@
 
 #include "engine_bench.h"
 #include "here.h"
-#include "jali/backend/ops.h"
+#include "jali/backend/engines.h"
 #include "jali/backend/peak.h"
 
 namespace jali::python {

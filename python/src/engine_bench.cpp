@@ -9,6 +9,9 @@
 #include <utility>
 
 #include "jali/arith/primes.h"
+#include "jali/backend/embedding_ops.h"
+#include "jali/backend/ring_ops.h"
+#include "jali/backend/rlwe_ops.h"
 #include "jali/backend/trace/trace.h"
 #include "jali/base/error.h"
 #include "jali/ckks/engine.h"
@@ -45,7 +48,7 @@ std::vector<std::uint64_t> largest_primes(int bits, std::size_t n, std::size_t c
 /// One engine, and the operands of one operation in its memory.
 struct EngineBench::Side {
   EngineShape shape;
-  std::shared_ptr<const backend::Ops> ops;
+  std::shared_ptr<const backend::Engine> engine;
   std::shared_ptr<device::Pool> pool;
   std::vector<PrimeIndex> all;                // of Q, then of P
   std::span<const PrimeIndex> q;              // of Q
@@ -61,9 +64,9 @@ struct EngineBench::Side {
   random::Seed seed{};
   std::uint32_t index = 0;
 
-  Side(std::shared_ptr<const backend::Ops> engine, const EngineShape& of)
-      : shape(of), ops(std::move(engine)), pool(device::Pool::create(false, ops->memory())) {
-    for (std::size_t i = 0; i < ops->config().primes.size(); ++i) {
+  Side(std::shared_ptr<const backend::Engine> on, const EngineShape& of)
+      : shape(of), engine(std::move(on)), pool(device::Pool::create(false, engine->memory())) {
+    for (std::size_t i = 0; i < engine->config().primes.size(); ++i) {
       all.push_back(static_cast<PrimeIndex>(i));
     }
     q = std::span<const PrimeIndex>(all).first(static_cast<std::size_t>(shape.limbs));
@@ -71,12 +74,12 @@ struct EngineBench::Side {
       ids.push_back(static_cast<std::uint32_t>(ids.size()));
       digits.push_back(static_cast<std::uint32_t>(std::min(left, shape.alpha)));
     }
-    for (const PrimeIndex i : q) scalars.push_back(ops->config().primes[i] / 3);
+    for (const PrimeIndex i : q) scalars.push_back(engine->config().primes[i] / 3);
   }
 
-  std::size_t n() const { return ops->config().n; }
+  std::size_t n() const { return engine->config().n; }
   std::size_t bytes(std::span<const PrimeIndex> primes) const {
-    return primes.size() * shape.batch * n() * word_bytes(ops->config().word);
+    return primes.size() * shape.batch * n() * word_bytes(engine->config().word);
   }
   View empty(std::span<const PrimeIndex> primes) {
     return {blocks.emplace_back(pool->allocate(bytes(primes))).data(), primes, shape.batch};
@@ -84,7 +87,7 @@ struct EngineBench::Side {
   /// Random residues, the same on every engine.
   View operand(std::span<const PrimeIndex> primes) {
     const View out = empty(primes);
-    ops->sample_uniform(out, seed, index);
+    engine->ring().sample_uniform(out, seed, index);
     index += static_cast<std::uint32_t>(shape.batch);
     return out;
   }
@@ -92,7 +95,7 @@ struct EngineBench::Side {
   View result(std::span<const PrimeIndex> primes) {
     const View out = empty(primes);
     const std::vector<std::byte> poison(bytes(primes), std::byte{0xff});
-    ops->memory()->copy_in(out.data, poison.data(), poison.size());
+    engine->memory()->copy_in(out.data, poison.data(), poison.size());
     results.emplace_back(out.data, poison.size());
     return out;
   }
@@ -107,24 +110,24 @@ struct EngineBench::Side {
     const View out{blocks.emplace_back(pool->allocate(digits.size() * one)).data(), all,
                    shape.batch};
     for (std::size_t d = 0; d < digits.size(); ++d) {
-      ops->sample_uniform({static_cast<std::byte*>(out.data) + d * one, all, shape.batch}, seed,
-                          index += static_cast<std::uint32_t>(shape.batch));
+      engine->ring().sample_uniform({static_cast<std::byte*>(out.data) + d * one, all, shape.batch},
+                                    seed, index += static_cast<std::uint32_t>(shape.batch));
     }
     if (written) results.emplace_back(out.data, digits.size() * one);
     return out;
   }
   backend::KeyView key() {
-    const std::size_t half = all.size() * n() * word_bytes(ops->config().word);
+    const std::size_t half = all.size() * n() * word_bytes(engine->config().word);
     auto* data = static_cast<std::byte*>(
         blocks.emplace_back(pool->allocate(2 * digits.size() * half)).data());
     for (std::size_t i = 0; i < 2 * digits.size(); ++i) {
-      ops->sample_uniform({data + i * half, all, 1}, seed, index++);
+      engine->ring().sample_uniform({data + i * half, all, 1}, seed, index++);
     }
     return {data, digits.size(), all};
   }
   std::size_t words_of_q() const {
     double bits = 0;
-    for (const PrimeIndex i : q) bits += std::log2(static_cast<double>(ops->config().primes[i]));
+    for (const PrimeIndex i : q) bits += std::log2(static_cast<double>(engine->config().primes[i]));
     return static_cast<std::size_t>(bits / 64) + 1;
   }
   /// random (the same on every engine) integers for the operands that come from the host.
@@ -146,51 +149,53 @@ struct EngineBench::Side {
   /// The words in the engine's memory.
   std::span<std::uint64_t> words_there(bool result) {
     auto& block = blocks.emplace_back(pool->allocate(words.size() * 8));
-    ops->memory()->copy_in(block.data(), words.data(), block.bytes());
+    engine->memory()->copy_in(block.data(), words.data(), block.bytes());
     if (result) results.emplace_back(block.data(), block.bytes());
     return {static_cast<std::uint64_t*>(block.data()), words.size()};
   }
 
-  using Body = std::function<void(const backend::Ops&)>;
+  using Body = std::function<void(const backend::Engine&)>;
   Body prepare(const std::string& name, const random::Seed& from);
   void finish() const {
     char byte = 0;
-    ops->memory()->copy_out(&byte, blocks.front().data(), 1);
+    engine->memory()->copy_out(&byte, blocks.front().data(), 1);
   }
 };
 
 EngineBench::Side::Body EngineBench::Side::prepare(const std::string& name,
                                                    const random::Seed& from) {
-  using Ops = backend::Ops;
+  using backend::Engine, backend::RingOps;
   blocks.clear();
   results.clear();
   seed = from;
   index = 0;
   const auto q_but_last = q.first(std::max<std::size_t>(q.size() - 1, 1));
-  if (name == "ntt") return [x = changed(q)](const Ops& o) { o.ntt(x); };
-  if (name == "intt") return [x = changed(q)](const Ops& o) { o.intt(x); };
-  const auto binary = [&](void (Ops::*op)(View, ConstView, ConstView) const,
-                          bool in_place) -> Body {
-    const View a = operand(q), b = operand(q), out = in_place ? changed(q) : result(q);
-    return [=](const Ops& o) { (o.*op)(out, a, b); };
+  if (name == "ntt") return [x = changed(q)](const Engine& o) { o.ring().ntt(x); };
+  if (name == "intt") return [x = changed(q)](const Engine& o) { o.ring().intt(x); };
+  const auto binary = [&](void (RingOps::*op)(View, ConstView, ConstView) const) -> Body {
+    const View a = operand(q), b = operand(q), out = result(q);
+    return [=](const Engine& o) { (o.ring().*op)(out, a, b); };
   };
-  if (name == "add") return binary(&Ops::add, false);
-  if (name == "sub") return binary(&Ops::sub, false);
-  if (name == "mul") return binary(&Ops::mul, false);
-  if (name == "mul_add") return binary(&Ops::mul_add, true);
+  if (name == "add") return binary(&RingOps::add);
+  if (name == "sub") return binary(&RingOps::sub);
+  if (name == "mul") return binary(&RingOps::mul);
   if (name == "neg") {
-    return [a = operand(q), out = result(q)](const Ops& o) { o.neg(out, a); };
+    return [a = operand(q), out = result(q)](const Engine& o) { o.ring().neg(out, a); };
   }
   if (name == "mul_scalar") {
-    return [this, a = operand(q), out = result(q)](const Ops& o) { o.mul_scalar(out, a, scalars); };
+    return [this, a = operand(q), out = result(q)](const Engine& o) {
+      o.ring().mul_scalar(out, a, scalars);
+    };
   }
   if (name == "mul_scalar_add") {
-    return [this, a = operand(q), out = changed(q)](const Ops& o) {
-      o.mul_scalar_add(out, a, scalars);
+    return [this, a = operand(q), out = changed(q)](const Engine& o) {
+      o.ring().mul_scalar_add(out, a, scalars);
     };
   }
   if (name == "add_scalar") {
-    return [this, a = operand(q), out = result(q)](const Ops& o) { o.add_scalar(out, a, scalars); };
+    return [this, a = operand(q), out = result(q)](const Engine& o) {
+      o.ring().add_scalar(out, a, scalars);
+    };
   }
   if (name == "inner_product" || name == "weighted_sums") {
     std::vector<ConstView> a0, a1, b;
@@ -199,34 +204,36 @@ EngineBench::Side::Body EngineBench::Side::prepare(const std::string& name,
       b.push_back(operand(q));
     }
     const View out0 = result(q);
-    if (name == "inner_product") return [=](const Ops& o) { o.inner_product(out0, a0, b); };
+    if (name == "inner_product")
+      return [=](const Engine& o) { o.ring().inner_product(out0, a0, b); };
     for (std::size_t k = 0; k < kTerms; ++k) a1.push_back(operand(q));
     const View out1 = result(q);
-    return [=](const Ops& o) {
+    return [=](const Engine& o) {
       static constexpr std::uint32_t kAll[kTerms] = {0, 1, 2, 3, 4, 5, 6, 7};
       const backend::WeightedSum sum{out0, out1, kAll, b, false};
-      o.weighted_sums(a0, a1, std::span(&sum, 1));
+      o.rlwe().weighted_sums(a0, a1, std::span(&sum, 1));
     };
   }
   if (name == "tensor") {
     const View a0 = operand(q), a1 = operand(q), b0 = operand(q), b1 = operand(q);
     const View d0 = result(q), d1 = result(q), d2 = result(q);
-    return [=](const Ops& o) { o.tensor(d0, d1, d2, a0, a1, b0, b1); };
+    return [=](const Engine& o) { o.rlwe().tensor(d0, d1, d2, a0, a1, b0, b1); };
   }
   if (name == "automorphism_ntt") {
-    return [a = operand(q), out = result(q)](const Ops& o) { o.automorphism_ntt(out, a, kGalois); };
-  }
-  if (name == "automorphism_coeff") {
-    return
-        [a = operand(q), out = result(q)](const Ops& o) { o.automorphism_coeff(out, a, kGalois); };
+    return [a = operand(q), out = result(q)](const Engine& o) {
+      o.ring().automorphism_ntt(out, a, kGalois);
+    };
   }
   if (name == "mod_up") {
-    return [this, x = operand(q), out = lifted(true)](const Ops& o) { o.mod_up(out, x, digits); };
+    return [this, x = operand(q), out = lifted(true)](const Engine& o) {
+      o.rlwe().mod_up(out, x, digits);
+    };
   }
   if (name == "key_product") {
     const View ext = lifted(false), c0 = result(all), c1 = result(all);
-    return
-        [=, this, k = key()](const Ops& o) { o.key_product(c0, c1, ext, k, ids, kGalois, false); };
+    return [=, this, k = key()](const Engine& o) {
+      o.rlwe().key_product(c0, c1, ext, k, ids, kGalois, false);
+    };
   }
   if (name == "rotated_sums") {  // a baby step is each term, a giant step each sum
     const View ext = lifted(false), c0 = operand(q), c1 = operand(q);
@@ -234,44 +241,46 @@ EngineBench::Side::Body EngineBench::Side::prepare(const std::string& name,
     std::vector<std::pair<View, View>> out;
     for (std::size_t k = 0; k < kTerms; ++k) b.push_back(operand(all));
     for (int g = 0; g < 4; ++g) out.emplace_back(result(all), result(all));
-    return [=, this, k = key()](const Ops& o) {
+    return [=, this, k = key()](const Engine& o) {
       static constexpr std::uint32_t kAll[kTerms] = {0, 1, 2, 3, 4, 5, 6, 7};
       std::vector<backend::Rotated> rotations(kTerms, {ext, c0, c1, kGalois, k});
       std::vector<backend::WeightedSum> sums;
       for (const auto& [out0, out1] : out) sums.push_back({out0, out1, kAll, b, false});
-      o.rotated_sums(rotations, ids, scalars, sums);
+      o.rlwe().rotated_sums(rotations, ids, scalars, sums);
     };
   }
   if (name == "outer_sum") {
     const View x0 = operand(all), x1 = operand(all), c0 = result(all), c1 = result(all);
-    return [=, this, k = key()](const Ops& o) {
+    return [=, this, k = key()](const Engine& o) {
       const std::vector<backend::Turned> terms(4, {x0, x1, kGalois, k});
-      o.outer_sum(c0, c1, terms, digits, ids, false);
+      o.rlwe().outer_sum(c0, c1, terms, digits, ids, false);
     };
   }
   if (name == "key_switch") {
     const View x = operand(q), c0 = result(all), c1 = result(all);
-    return [=, this, k = key()](const Ops& o) { o.key_switch(c0, c1, x, digits, k, ids); };
+    return
+        [=, this, k = key()](const Engine& o) { o.rlwe().key_switch(c0, c1, x, digits, k, ids); };
   }
   if (name == "key_switch_joined") {
     const View x = operand(q), j0 = operand(q), j1 = operand(q);
     const View c0 = result(all), c1 = result(all);
-    return [=, this, k = key()](const Ops& o) {
-      o.key_switch_joined(c0, c1, x, digits, k, ids, {j0, j1, scalars});
+    return [=, this, k = key()](const Engine& o) {
+      o.rlwe().key_switch_joined(c0, c1, x, digits, k, ids, {j0, j1, scalars});
     };
   }
   if (name == "key_switch_rotate") {
     const View x0 = operand(q), x1 = operand(q), c0 = empty(all), c1 = empty(all);
     const View out0 = result(q), out1 = result(q);
-    return [=, this, k = key()](const Ops& o) {
-      o.rotate(out0, out1, c0, c1, x0, x1, kGalois, digits, k, ids);
+    return [=, this, k = key()](const Engine& o) {
+      o.rlwe().rotate(out0, out1, c0, c1, x0, x1, kGalois, digits, k, ids);
     };
   }
   if (name == "tensor_key_switch") {
     const View a0 = operand(q), a1 = operand(q), b0 = operand(q), b1 = operand(q);
     const View c0 = result(all), c1 = result(all);
-    return [=, this, k = key()](const Ops& o) {
-      o.tensor_key_switch(c0, c1, a0, a1, b0, b1, scalars, digits, k, ids);
+    return [=, this, k = key()](const Engine& o) {
+      const backend::Combination::Product product{a0, a1, b0, b1};
+      o.rlwe().combine_key_switch(c0, c1, {{&product, 1}}, scalars, digits, k, ids);
     };
   }
   if (name == "combine" ||
@@ -298,14 +307,14 @@ EngineBench::Side::Body EngineBench::Side::prepare(const std::string& name,
     };
     if (name == "combine") {
       const View d0 = result(q), d1 = result(q), d2 = result(q);
-      return [=](const Ops& o) {
-        sum_of([&](const backend::Combination& c) { o.combine(d0, d1, d2, c); });
+      return [=](const Engine& o) {
+        sum_of([&](const backend::Combination& c) { o.rlwe().combine(d0, d1, d2, c); });
       };
     }
     const View c0 = result(all), c1 = result(all);
-    return [=, this, k = key()](const Ops& o) {
+    return [=, this, k = key()](const Engine& o) {
       sum_of([&](const backend::Combination& c) {
-        o.combine_key_switch(c0, c1, c, scalars, digits, k, ids);
+        o.rlwe().combine_key_switch(c0, c1, c, scalars, digits, k, ids);
       });
     };
   }
@@ -314,57 +323,61 @@ EngineBench::Side::Body EngineBench::Side::prepare(const std::string& name,
     const View x0 = operand(down ? std::span<const PrimeIndex>(all) : q);
     const View x1 = operand(x0.primes);
     const View out0 = result(down ? q : q_but_last), out1 = result(out0.primes);
-    return [=](const Ops& o) { o.scale_down_pair(out0, out1, x0, x1, nullptr, nullptr); };
+    return [=](const Engine& o) { o.rlwe().scale_down_pair(out0, out1, x0, x1, nullptr, nullptr); };
   }
   if (name == "sample_uniform") {
-    return [this, out = result(q)](const Ops& o) { o.sample_uniform(out, seed, 0); };
+    return [this, out = result(q)](const Engine& o) { o.ring().sample_uniform(out, seed, 0); };
   }
   if (name == "sample_ternary" || name == "sample_error") {
     const auto kind = name == "sample_error" ? backend::Small::error : backend::Small::ternary;
-    return [=, this, out = result(q)](const Ops& o) { o.sample_small(out, kind, seed, 0); };
+    return
+        [=, this, out = result(q)](const Engine& o) { o.ring().sample_small(out, kind, seed, 0); };
   }
   if (name == "sample_sparse") {
-    return [this, out = result(q)](const Ops& o) { o.sample_sparse(out, kWeight, seed, 0); };
+    return
+        [this, out = result(q)](const Engine& o) { o.ring().sample_sparse(out, kWeight, seed, 0); };
   }
   host_operands();
   if (name == "embed") {
-    return [this, out = result(q)](const Ops& o) {
-      o.embed(out, *embedding, slots, log_slots(), 0x1p40);
+    return [this, out = result(q)](const Engine& o) {
+      o.embedding().embed(out, *embedding, slots, log_slots(), 0x1p40);
     };
   }
   if (name == "unembed") {
     // Of coefficients as decryption gives them: what fills Q is beyond the range of doubles.
     const View x = empty(q);
-    ops->from_double(x, doubles);
-    return [=, this](const Ops& o) { o.unembed(slots, *embedding, x, log_slots(), 0x1p40); };
+    engine->ring().from_double(x, doubles);
+    return [=, this](const Engine& o) {
+      o.embedding().unembed(slots, *embedding, x, log_slots(), 0x1p40);
+    };
   }
   if (name == "from_int64") {
-    return [this, out = result(q)](const Ops& o) { o.from_int64(out, integers); };
+    return [this, out = result(q)](const Engine& o) { o.ring().from_int64(out, integers); };
   }
   if (name == "from_double") {
-    return [this, out = result(q)](const Ops& o) { o.from_double(out, doubles); };
+    return [this, out = result(q)](const Engine& o) { o.ring().from_double(out, doubles); };
   }
   if (name == "crt_mod" || name == "crt_mul") {
     const auto method = name == "crt_mod" ? backend::CrtMethod::mod : backend::CrtMethod::mul;
-    return [=, this, out = result(q), there = words_there(false)](const Ops& o) {
-      o.crt(out, there, words_of_q(), method);
+    return [=, this, out = result(q), there = words_there(false)](const Engine& o) {
+      o.ring().crt(out, there, words_of_q(), method);
     };
   }
   if (name == "icrt_product_sum" || name == "icrt_garner") {
     const auto method =
         name == "icrt_garner" ? backend::IcrtMethod::garner : backend::IcrtMethod::product_sum;
-    return [=, this, x = operand(q), there = words_there(true)](const Ops& o) {
-      o.icrt(there, words_of_q(), x, method);
+    return [=, this, x = operand(q), there = words_there(true)](const Engine& o) {
+      o.ring().icrt(there, words_of_q(), x, method);
     };
   }
   if (name == "crt_from_host") {
-    return [this, out = result(q)](const Ops& o) {
-      o.crt(out, words, words_of_q(), backend::CrtMethod::mul);
+    return [this, out = result(q)](const Engine& o) {
+      o.ring().crt(out, words, words_of_q(), backend::CrtMethod::mul);
     };
   }
   if (name == "icrt_to_host") {
-    return [this, x = operand(q)](const Ops& o) {
-      o.icrt(words, words_of_q(), x, backend::IcrtMethod::product_sum);
+    return [this, x = operand(q)](const Engine& o) {
+      o.ring().icrt(words, words_of_q(), x, backend::IcrtMethod::product_sum);
     };
   }
   throw InvalidArgument("the engine has no operation \"" + name + "\" to measure");
@@ -377,7 +390,6 @@ std::vector<std::string> EngineBench::operations() {
           "sub",
           "neg",
           "mul",
-          "mul_add",
           "mul_scalar",
           "mul_scalar_add",
           "add_scalar",
@@ -386,7 +398,6 @@ std::vector<std::string> EngineBench::operations() {
           "tensor",
           "combine",
           "automorphism_ntt",
-          "automorphism_coeff",
           "mod_up",
           "key_product",
           "rotated_sums",
@@ -433,19 +444,19 @@ EngineBench::EngineBench(const std::string& device, Word word, const EngineShape
   config.variants = std::move(variants);
   const auto side = [&](const std::string& name) {
     return std::make_unique<Side>(
-        std::shared_ptr<const backend::Ops>(ckks::make_engine(config, name)), shape);
+        std::shared_ptr<const backend::Engine>(ckks::make_engine(config, name)), shape);
   };
   side_ = side(device);
   config.variants.clear();
-  reference_ = side(side_->ops->memory()->host_accessible() ? "cpu/portable" : "cpu");
+  reference_ = side(side_->engine->memory()->host_accessible() ? "cpu/portable" : "cpu");
 }
 
 EngineBench::~EngineBench() = default;
 
-std::string EngineBench::engine() const { return side_->ops->name(); }
+std::string EngineBench::engine() const { return side_->engine->name(); }
 
 double EngineBench::prime_bits() const {
-  return std::log2(static_cast<double>(side_->ops->config().primes[0]));
+  return std::log2(static_cast<double>(side_->engine->config().primes[0]));
 }
 
 bool EngineBench::check(const std::string& operation) {
@@ -454,11 +465,11 @@ bool EngineBench::check(const std::string& operation) {
   std::vector<std::uint64_t> integers;
   std::vector<backend::Complex> slots;
   for (Side* side : {reference_.get(), side_.get()}) {
-    side->prepare(operation, seed)(*side->ops);
+    side->prepare(operation, seed)(*side->engine);
     std::vector<std::vector<std::byte>> got;
     for (const auto& [data, bytes] : side->results) {
       got.emplace_back(bytes);
-      side->ops->memory()->copy_out(got.back().data(), data, bytes);
+      side->engine->memory()->copy_out(got.back().data(), data, bytes);
     }
     if (side == reference_.get()) {
       wanted = std::move(got);
@@ -476,7 +487,7 @@ bool EngineBench::check(const std::string& operation) {
 EngineBench::Cost EngineBench::cost(const std::string& operation) {
   const auto trace = std::make_shared<backend::Trace>();
   const auto body = side_->prepare(operation, {});
-  body(*backend::make_trace_ops(side_->ops, trace));
+  body(*backend::make_trace_engine(side_->engine, trace));
   Cost cost;
   for (const auto& r : trace->records()) {
     cost.mults += static_cast<double>(r.mults);
@@ -499,10 +510,10 @@ std::vector<double> EngineBench::run(const std::string& operation, double second
     return std::chrono::duration<double>(Clock::now() - t).count();
   };
   const auto body = side_->prepare(operation, {});
-  const bool away = !side_->ops->memory()->host_accessible();
+  const bool away = !side_->engine->memory()->host_accessible();
   const auto some = [&](int count) {
     const auto begin = Clock::now();
-    for (int i = 0; i < count; ++i) body(*side_->ops);
+    for (int i = 0; i < count; ++i) body(*side_->engine);
     if (away) side_->finish();
     return since(begin) / count;
   };
@@ -517,7 +528,7 @@ std::vector<double> EngineBench::run(const std::string& operation, double second
 
 std::vector<backend::StepTime> EngineBench::steps(const std::string& operation) {
   const auto body = side_->prepare(operation, {});
-  return side_->ops->capture([&] { body(*side_->ops); })->steps();
+  return side_->engine->capture([&] { body(*side_->engine); })->steps();
 }
 
 }  // namespace jali::python

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "jali/backend/ops.h"
+#include "jali/backend/engine.h"
 
 namespace jali::python {
 

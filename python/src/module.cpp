@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "binding.h"
+#include "jali/backend/engines.h"
 
 namespace jali::python {
 

@@ -26,8 +26,8 @@ Program::Program(std::shared_ptr<const Evaluator> evaluator, CiphertextFunction 
       function_(std::move(function)),
       turns_("this program", evaluator_->ring()->checkpoint()) {
   for (const Ciphertext* example : examples) inputs_.push_back(evaluator_->bring(*example));
-  captured_ =
-      evaluator_->ring()->ops().capture([this] { outputs_ = function_(std::as_const(inputs_)); });
+  captured_ = evaluator_->ring()->engine().capture(
+      [this] { outputs_ = function_(std::as_const(inputs_)); });
   for (const Ciphertext& a : outputs_) {
     require<InvalidArgument>(!a.parts.empty() && evaluator_->is_here(a),
                              "a program's results must be ciphertexts of its own evaluator");

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "jali/backend/engine.h"
 #include "jali/base/turns.h"
 #include "jali/ckks/evaluator.h"
 
