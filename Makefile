@@ -35,7 +35,7 @@ or_say = || { echo "make $@ failed: $(1)" >&2; exit 1; }
 # $(call logged,COMMAND): runs it, and keeps what it printed for the summary.
 logged = mkdir -p $(LOGS); { $(1); } 2>&1 | tee $(LOGS)/$@.txt
 CXX_SOURCES = find src tests fuzz python -name '*.h' -o -name '*.cpp'
-PY_SOURCES = python tests tools examples bench
+PY_SOURCES = python tests tools examples bench docs
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | column -ts "$$(printf '\t')"
@@ -58,8 +58,13 @@ summary:
 	  $(call or_say,pip could not reach a package index; see the lines above)
 	@touch $@
 
-# $(call pip_install,EXTRAS,CMAKE DEFINITIONS); Debian 12's pip knows no -C.
-pip_install = $(BIN)/python -m pip install -q --no-build-isolation --config-settings=build-dir=$(RELEASE) \
+# nvcc from PyPI lies apart from .venv, so that what `make install` puts there is what a user has.
+NVCC_FOLDER := build/nvcc
+
+# $(call pip_install,EXTRAS,CMAKE DEFINITIONS); Debian 12's pip knows no -C. If this machine has an NVIDIA GPU, the
+# GPU engine is built too.
+pip_install = CUDACXX=$$(tools/nvcc.sh if-needed $(BIN)/python $(NVCC_FOLDER)) \
+  $(BIN)/python -m pip install -q --no-build-isolation --config-settings=build-dir=$(RELEASE) \
   $(addprefix --config-settings=cmake.define.,$(2)) '.[$(1)]' \
   $(call or_say,the lines above name the cause; a C++20 compiler is GCC 11 or Clang 14 at least (set CXX))
 
@@ -72,7 +77,7 @@ build: .venv/tools ## the same with the C++ tests and the developers' tools
 
 # --- checks --------------------------------------------------------------------------------------
 lint: build ## layers, headers, formats, clang-tidy, ruff, mypy
-	@$(call logged,tools/lint.sh $(RELEASE) $(JOBS)) $(call or_say,'make format' mends formats; the rest is named above)
+	@$(call logged,tools/lint.sh $(RELEASE) $(JOBS) $(call share,without-clang-tidy)) $(call or_say,'make format' mends formats; the rest is named above)
 
 cpp-test: build ## the C++ tests
 	@$(call logged,$(call share,,JALI_PROGRAMS=40000 )tools/ctest.sh $(RELEASE) $(JOBS) $(call share,-LE long)) \
@@ -86,17 +91,12 @@ docs-test: build ## every code block of the documents and every script of exampl
 	@$(call logged,python tools/run_docs.py README.md CONTRIBUTING.md docs examples --build $(RELEASE)) \
 	  $(call or_say,the document and line are named above)
 
-# nvcc from PyPI lies apart from .venv, so that `make install` stays what it is on a user's machine.
-NVCC := build/nvcc/nvidia/cu13/bin/nvcc
-$(NVCC): | .venv/tools
-	$(BIN)/python -m pip install -q --no-deps --target build/nvcc $(patsubst %,'%==13.0.*',nvidia-cuda-nvcc \
-	  nvidia-cuda-crt nvidia-nvvm nvidia-cuda-runtime nvidia-cuda-cccl) \
-	  $(call or_say,pip could not reach a package index; see the lines above)
-	@chmod -R u+x build/nvcc/nvidia/cu13/bin build/nvcc/nvidia/cu13/nvvm/bin
-
-cuda: $(NVCC) ## compile the CUDA engine and its tests; they skip where there is no GPU
-	CUDACXX=$(CURDIR)/$(NVCC) cmake -S . -B build/cuda -DJALI_CUDA=ON -DJALI_BUILD_TESTS=ON \
-	  -DJALI_WERROR=$(WERROR) >/dev/null
+# For the GPUs of this machine, or an H100 if there is none; the whole, for every GPU from Ampere on.
+cuda: .venv/tools ## compile the CUDA engine and its tests; they skip if there is no GPU
+	nvcc=$$(tools/nvcc.sh always $(BIN)/python $(NVCC_FOLDER)) \
+	  $(call or_say,pip could not reach a package index; see the lines above); \
+	CUDACXX=$$nvcc cmake -S . -B build/cuda -DJALI_CUDA=ON -DJALI_CUDA_ARCHITECTURES=$(call share,native,all) \
+	  -DJALI_BUILD_TESTS=ON -DJALI_WERROR=$(WERROR) >/dev/null
 	cmake --build build/cuda --target gpu_tests \
 	  $(call or_say,the CUDA engine does not compile: the lines above name the place)
 	@$(call logged,tools/ctest.sh build/cuda/tests/gpu $(JOBS)) \
@@ -159,9 +159,14 @@ timing: .venv/tools ## what time tells of secrets: branches and addresses under 
 	  $(call or_say,docs/security.md says what must not depend on a secret)
 
 # --- the rest ------------------------------------------------------------------------------------
-docs: build ## the documents and the Python reference as a site in build/site
-	$(BIN)/python -m pip install -q '.[docs]' --no-build-isolation --config-settings=build-dir=$(RELEASE)
-	mkdocs build -q --strict -d build/site && pdoc -o build/site/api jali
+docs: build ## the site in build/site: the documents, what the examples print, the Python and C++ reference, search
+	@command -v doxygen >/dev/null $(call or_say,the C++ reference needs doxygen (Debian: apt install doxygen))
+	$(BIN)/python -m pip install -q '.[docs]' --no-build-isolation --config-settings=build-dir=$(RELEASE) \
+	  $(call or_say,pip could not reach a package index; see the lines above)
+	rm -rf build/site docs/reference/generated
+	sphinx-build -q -W --keep-going -b html -d build/doctrees docs build/site \
+	  $(call or_say,the lines above name the document)
+	python tools/check_site.py build/site
 
 format: build ## put every file into the house format
 	$(CXX_SOURCES) | xargs clang-format -i

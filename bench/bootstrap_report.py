@@ -1,8 +1,8 @@
-"""Bootstrapping on a GPU: docs/bootstrapping.md and docs/bootstrapping.png from bench/results/NAME.jsonl.
+"""Bootstrapping on a GPU: the tables of docs/bootstrapping.md from bench/results/NAME.jsonl.
 
     python bench/bootstrap_report.py NAME
 
-NAME holds the lines of `bench_bootstrap --device cuda`. Needs matplotlib.
+NAME holds the lines of `bench_bootstrap --device cuda`. bench/pictures.py draws the chart.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ BEGIN, END = (
     "<!-- bootstrapping: filled from bench/results, never by hand -->\n",
     "<!-- bootstrapping: end -->",
 )
-COLOURS = {"w32": "#2b7a78", "w52": "#d98324", "w64": "#7d5ba6"}
-CHEDDAR_MS, CHEDDAR_BITS = 23.5, 21.9  # mean error 2.6e-7
 STAGES = (
     "enter",
     "slots_to_coefficients",
@@ -81,65 +79,6 @@ def stages(rows: list[Row]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _around(place: Any, x: float, y: float) -> Any:
-    """The box of a mark, in pixels."""
-    from matplotlib.transforms import Bbox
-
-    across, up = place.transData.transform((x, y))
-    return Bbox.from_bounds(across - 6, up - 6, 12, 12)
-
-
-def _labelled(place: Any, label: str, x: float, y: float, taken: list[Any]) -> Any:
-    """A label beside a mark, where it hides nothing that is taken; its box."""
-    text = place.annotate(label, (x, y), xytext=(0, 0), textcoords="offset points", fontsize=7)
-    for away in (0, 9, 18, 27, 36):
-        for across, up in (
-            (7, -2),
-            (-7, -2),
-            (7, away + 4),
-            (-7, away + 4),
-            (7, -8 - away),
-            (-7, -8 - away),
-        ):
-            text.set_position((across, up))
-            text.set_horizontalalignment("left" if across > 0 else "right")
-            box = text.get_window_extent()
-            if not any(box.overlaps(other) for other in taken):
-                return box
-    return text.get_window_extent()
-
-
-def picture(rows: list[Row], path: Path) -> None:
-    """Precision against time, a mark a preset and word."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, place = pyplot.subplots(figsize=(11, 5.5))
-    marks = [("Cheddar", CHEDDAR_MS, CHEDDAR_BITS, "#555555", "x")]
-    for row in rows:
-        if row["batch"] == 1:
-            word = row["params"]["word"]
-            label = f"{_named(row).replace('`', '')}, {word}"
-            marks.append((label, row["each_s"] * 1e3, row["precision_bits"], COLOURS[word], "o"))
-    for _, x, y, colour, mark in marks:
-        place.scatter([x], [y], color=colour, marker=mark, zorder=3)
-    place.set_xscale("log")
-    place.margins(x=0.2)
-    place.set_xlabel(
-        "ms, one ciphertext; precision: -log2 of the mean error of real and imaginary parts"
-    )
-    place.set_ylabel("precision, bits")
-    place.grid(True, which="both", linewidth=0.3)
-    figure.tight_layout()
-    figure.canvas.draw()  # places are known now
-    taken = [_around(place, x, y) for _, x, y, _, _ in marks]
-    for label, x, y, _, _ in marks:
-        taken.append(_labelled(place, label, x, y, taken))
-    figure.savefig(path, dpi=110)
-
-
 def main() -> None:
     """The command line."""
     rows = load(sys.argv[1])
@@ -152,7 +91,6 @@ def main() -> None:
     )
     filled = source + sizes(rows) + "\n" + stages(rows)
     page.write_text(before + BEGIN + filled + END + after, encoding="utf-8")
-    picture(rows, DOCS / "bootstrapping.png")
 
 
 if __name__ == "__main__":

@@ -18,8 +18,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from jali import device as devices
 from jali.bench import sets
-from jali.bench.measure import Row, commit, device_name
+from jali.bench.measure import Row, commit
 from jali.bench.primitives import Shape, measure
 from jali.bench.registry import BENCHMARKS, Options
 from jali.errors import Error
@@ -160,7 +161,7 @@ def demo(images: Path, device: str) -> Iterator[Line]:
         value = seconds if unit == "s" else 1 / seconds
         met = value <= target if unit == "s" else value >= target
         about = {"what": f"mnist demo, {what}", "value": value, "unit": unit}
-        name = device_name(result["device"])
+        name = devices.name(result["device"])
         state = {"target": target, "met": met, "device_name": name, "commit": commit()}
         yield {"name": "jali demo mnist", **about, **state, **result}
 

@@ -3,8 +3,8 @@
     python bench/record.py NAME [--images FILE] [--peers FOLDER] [--seconds S]
 
 Run it with a Python that has Jali, on a quiet machine. --images: the .npz that tools/train/train_mnist.py was
-given; the mnist demo runs on its last images, which training never saw. --peers: also run bench/peers/compare.py, which installs the peers in FOLDER. Then `python bench/report.py NAME` fills
-the tables of the README.
+given; the mnist demo runs on its last images, which training never saw. --peers: also run bench/peers/compare.py, which installs the peers in FOLDER. Then `python bench/report.py NAME GPU` fills
+the table of the README.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from jali.bench.measure import commit, device_name
+from jali import device
+from jali.bench.measure import commit
 
 HERE = Path(__file__).resolve().parent
 DEMO_IMAGES = 200
@@ -49,7 +50,7 @@ def everything(options: argparse.Namespace, scratch: Path) -> Iterator[dict]:
     jali = [sys.executable, "-m", "jali"]
     images = ["--images", str(held_out(options.images, scratch))] if options.images else []
     demos = [["digits"], *([["mnist", *images]] if images else [])]
-    about = {"device_name": device_name(), "commit": commit()}
+    about = {"device_name": device.name(), "commit": commit()}
     for demo in demos:
         for result in lines(*jali, "demo", *demo, "--limit", str(DEMO_IMAGES), "--json"):
             yield {"name": f"jali demo {demo[0]}", **about, **result}

@@ -1,6 +1,8 @@
-"""Fills the README's table of figures from bench/results/NAME.jsonl.
+"""Fills the README's table of figures from bench/results.
 
-python bench/report.py NAME
+    python bench/report.py CPU GPU
+
+CPU names the file of `record.py` without .jsonl, GPU the beginning of the names of the files of `make gpu-check`.
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ BEGIN, END = "<!-- figures: filled from bench/results, never by hand -->\n", "<!
 
 
 def ms(seconds: float) -> str:
-    """Milliseconds with three digits."""
-    return f"{seconds * 1e3:.3g} ms"
+    """Milliseconds, or seconds from a second on, with three digits."""
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
 
 
 def demos(results: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
@@ -33,48 +35,77 @@ def demos(results: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
             f"{100 * r['agreement_with_plain']:.0f} % of {r['images']}"
         )
         size = f"{r['bytes_up'] / 1e3:.0f} kB up, {r['bytes_down'] / 1e3:.0f} kB down"
-        about = f"{demo}, images not trained on: time an image, accuracy, agreement with the plain model ({size})"
+        about = f"`jali demo {demo}` on two cores: time an image, accuracy, agreement with the plain model ({size})"
         yield about, figure, f"jali demo {demo}{files} --limit {r['images']} --json"
 
 
-def anchors(results: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
-    """The operations that peers are compared on, on one thread."""
-    words = {"hmult_relin_rescale": "multiply + relinearise + rescale", "rotate": "rotate"}
-    for r in results:
-        if r["name"] in words and r["params"]["threads"] == 1:
-            p = r["params"]
-            about = (
-                f"{words[r['name']]}, N = 2^{p['log_n']}, log Q {p['log_q']:.0f}, "
-                f"{p['special']} special prime{'s' if p['special'] > 1 else ''}, one thread"
-            )
-            yield about, ms(r["min_s"]), f"jali bench {r['name']}"
-
-
 def peers(results: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
-    """Ratios of the same run."""
+    """A row an operation: Jali's time, and each peer's of the same run."""
+    names = {"lattigo": "Lattigo 6.2.0", "seal": "SEAL through TenSEAL"}
+    operations = {
+        "multiply_relinearise_rescale": "multiply, relinearise, rescale",
+        "rotate": "rotate",
+        "matvec_rnnt_fc0": "matrix-vector product, 512 x 1344",
+        "matvec_rnnt_lstm": "matrix-vector product, 1024 x 2048",
+    }
+    beside: dict[str, list[dict[str, Any]]] = {}
     for r in results:
         if r["name"].startswith("beside "):
-            name = {"lattigo": "Lattigo 6.2.0", "seal": "SEAL through TenSEAL"}[r["peer"]["ready"]]
-            operation = r["name"].removeprefix("beside ").replace("_", " ")
-            about = f"times as fast as {name}: {operation}, log Q {r['params']['log_q']:.0f}"
-            yield about, f"{r['ratio']:.1f}", "bench/peers/compare.py"
+            operation = operations[r["name"].removeprefix("beside ")]
+            p = r["params"]
+            about = f"{operation}, N = 2^{p['log_n']}, log Q {p['log_q']:.0f}, one thread"
+            beside.setdefault(about, []).append(r)
+    for about, runs in beside.items():
+        ours = max(r["jali_s"] for r in runs)  # the slower, if there were several runs
+        theirs = ", ".join(
+            f"{names[r['peer']['ready']]} {ms(r['peer_s'])} ({r['peer_s'] / ours:.3g} times)"
+            for r in runs
+        )
+        yield about, f"{ms(ours)}; {theirs}", "bench/peers/compare.py"
 
 
-def table(results: list[dict[str, Any]]) -> str:
+def gpu(name: str) -> Iterator[tuple[str, str, str]]:
+    """Rows of one GPU: `make gpu-check` writes NAME-table.jsonl and NAME-bootstrap.jsonl."""
+    device = ""
+    for r in load(f"{name}-bootstrap"):
+        if r["params"]["word"] == "w32" and r["batch"] == 1 and r.get("keys") == "all":
+            device = r["device_name"].removeprefix("NVIDIA ").removesuffix(" 80GB HBM3")
+            about = f"bootstrapping `{r['preset']}`, {r['params']['slots']} slots, {r['params']['levels_left']} levels left, {device}"
+            yield about, f"{ms(r['each_s'])}, {r['precision_bits']:.1f} bits", "make gpu-check"
+    for r in load(f"{name}-table"):
+        if r["name"] in ("rotate", "hmult_relin_rescale") and r["batch"] == 1:
+            yield (
+                f"{r['what'].removesuffix(', batch 1')}, {device}",
+                f"{r['value'] * 1e6:.0f} us",
+                "make gpu-check",
+            )
+        if r["name"] == "jali demo mnist":
+            figure = f"{r['value']:.0f} {r['unit']}" if r["unit"] != "s" else ms(r["value"])
+            yield f"{r['what']}, {device}", figure, "make gpu-check"
+
+
+def load(name: str) -> list[dict[str, Any]]:
+    """The lines of bench/results/NAME.jsonl."""
+    text = (HERE / "results" / f"{name}.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def table(cpu: str, gpu_name: str) -> str:
     """Markdown."""
-    rows = [*demos(results), *anchors(results), *peers(results)]
+    results = load(cpu)
+    rows = [*demos(results), *peers(results), *gpu(gpu_name)]
     lines = ["| what | figure | repeat with |", "|---|---|---|"]
     return "\n".join(lines + [f"| {a} | {b} | `{c}` |" for a, b, c in rows]) + "\n"
 
 
 def main() -> None:
     """The command line."""
-    path = HERE / "results" / f"{sys.argv[1]}.jsonl"
-    results = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     text = README.read_text(encoding="utf-8")
     before, rest = text.split(BEGIN)
     _, after = rest.split(END)
-    README.write_text(before + BEGIN + table(results) + END + after, encoding="utf-8")
+    README.write_text(
+        before + BEGIN + table(sys.argv[1], sys.argv[2]) + END + after, encoding="utf-8"
+    )
 
 
 if __name__ == "__main__":

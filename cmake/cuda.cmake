@@ -3,11 +3,12 @@
 set(JALI_CUDA "AUTO" CACHE STRING "Build the CUDA engine: ON, OFF, or AUTO (when nvcc is found)")
 # Release wheels: cubins for every generation from Ampere on, and PTX of the last for those to come.
 set(JALI_CUDA_RELEASE 80-real 86-real 89-real 90-real 100-real 120)
-set(JALI_CUDA_ARCHITECTURES "90" CACHE STRING
-    "GPU architectures to build for: CMake's list, or \"all\" for what release wheels have")
+set(JALI_CUDA_ARCHITECTURES "native" CACHE STRING
+    "GPU architectures to build for: \"native\" for the GPUs of this machine, \"all\" for what release wheels have, or CMake's list")
+include(cmake/cuda_architectures.cmake)
 set(JALI_HAVE_CUDA OFF)
 if(NOT JALI_CUDA STREQUAL "OFF")
-  if(NOT CMAKE_CUDA_COMPILER AND DEFINED ENV{CUDACXX})
+  if(NOT CMAKE_CUDA_COMPILER AND NOT "$ENV{CUDACXX}" STREQUAL "")
     set(CMAKE_CUDA_COMPILER $ENV{CUDACXX})
   endif()
   if(NOT CMAKE_CUDA_COMPILER)
@@ -32,6 +33,8 @@ if(NOT JALI_CUDA STREQUAL "OFF")
     endif()
     if(JALI_CUDA_ARCHITECTURES STREQUAL "all")
       set(CMAKE_CUDA_ARCHITECTURES ${JALI_CUDA_RELEASE})
+    elseif(JALI_CUDA_ARCHITECTURES STREQUAL "native")
+      jali_cuda_architectures(CMAKE_CUDA_ARCHITECTURES ${CMAKE_CUDA_COMPILER})
     else()
       set(CMAKE_CUDA_ARCHITECTURES ${JALI_CUDA_ARCHITECTURES})
     endif()
@@ -41,6 +44,7 @@ if(NOT JALI_CUDA STREQUAL "OFF")
       set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
     endif()
     set(JALI_HAVE_CUDA ON)
+    message(STATUS "The CUDA engine is built by ${CMAKE_CUDA_COMPILER} for ${CMAKE_CUDA_ARCHITECTURES}")
   elseif(JALI_CUDA STREQUAL "ON")
     message(FATAL_ERROR "JALI_CUDA is ON and nvcc was not found: put it on the PATH, set CUDA_HOME, or "
                         "install the PyPI packages nvidia-cuda-nvcc, nvidia-cuda-crt, nvidia-nvvm, "

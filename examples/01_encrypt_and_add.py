@@ -27,7 +27,7 @@ weights = rng.uniform(-1, 1, params.slots)
 x = server.bind(client.encrypt(heights))
 y = server.bind(client.encrypt(weights))
 
-# Bound ciphertexts read like numpy arrays: with each other, with arrays and with numbers.
+# Encrypted arrays read like NumPy arrays: with each other, with arrays and with numbers.
 results = {
     "x + y": (x + y, heights + weights),
     "x - 2 y": (x - 2 * y, heights - 2 * weights),

@@ -3,10 +3,13 @@
 
 C++: a file of src/jali/ROOM includes "jali/OTHER/..." only when OTHER has a smaller number in ROOMS
 or is ROOM itself; rooms of equal number are strangers. The folders of backend/ are strangers to each
-other; each may include backend/*.h. A room links, directly or through what it links, every room that
+other; each may include backend/*.h, and device/NAME/ if it is backend/NAME/: nobody else may. A room links, directly or through what it links, every room that
 it includes, and links nothing that it may not include.
+Secrets: what touches a secret key lies in folders secret/ and in libraries jali_ROOM_secret. Only these, and
+api/jali.h with jali_api, include and link them, so that an evaluating program cannot come to hold such code.
 Python: modules of python/jali import the standard library, numpy and jali at the top level; anything
-else only inside a function (extras).
+else only inside a function (extras). Their imports of each other, those inside functions included, have no
+circle; those for type checkers alone are free.
 
 Usage: tools/check_layers.py [ROOT]. Exit status 1 with one line a violation.
 """
@@ -39,7 +42,9 @@ ROOMS = {
     "wire": 9,
     "api": 10,
 }
-ENGINES = ("ref", "cpu", "cuda", "trace")  # folders of backend/
+EVERYTHING = ("src/jali/api/jali.h", "api")  # the header and the library that hold the secret half too
+# Folders of a room that are strangers to each other: engines, and the devices that they compute on.
+FOLDERS = {"backend": ("ref", "cpu", "cuda", "trace"), "device": ("cuda",)}
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*"(jali/[^"]+)"', re.MULTILINE)
 RELATIVE = re.compile(r'^\s*#\s*include\s*"(?!jali/)([^"]+)"', re.MULTILINE)
@@ -48,31 +53,31 @@ LINK_CALL = re.compile(r"target_link_libraries\s*\(\s*jali_(\w+)([^)]*)\)")
 
 
 def place(path: str) -> tuple[str, str]:
-    """(room, engine) of a path "jali/..."; engine is "" outside the folders of backend/."""
+    """(room, folder) of a path "jali/..."; folder is "" outside the folders of rooms in FOLDERS."""
     parts = path.split("/")
     if len(parts) == 2:
         return "api", ""  # jali/jali.h
-    engine = parts[2] if parts[1] == "backend" and len(parts) > 3 else ""
-    return parts[1], engine
+    folder = parts[2] if parts[1] in FOLDERS and len(parts) > 3 else ""
+    return parts[1], folder
 
 
 def target_place(name: str) -> tuple[str, str]:
-    """(room, engine) of a CMake target name without its "jali_", e.g. backend_cpu."""
+    """(room, folder) of a CMake target name without its "jali_", e.g. backend_cpu."""
     room, _, rest = name.partition("_")
-    return (room, rest if rest in ENGINES else "") if room in ROOMS else (name, "")
+    return (room, rest if rest in FOLDERS.get(room, ()) else "") if room in ROOMS else (name, "")
 
 
 def allowed(user: tuple[str, str], used: tuple[str, str]) -> bool:
-    room, engine = user
-    other, other_engine = used
+    room, folder = user
+    other, other_folder = used
     if room not in ROOMS or other not in ROOMS:
         return False
     if room == other:
-        return other_engine in ("", engine)
+        return other_folder in ("", folder)
     if ROOMS[other] >= ROOMS[room]:
         return False
-    # The engines of backend/ are seen through engines.h alone.
-    return not other_engine
+    # The engines of backend/ are seen through engines.h alone, and devices by the engine of their name.
+    return other_folder in ("", folder)
 
 
 def check_includes(root: Path, includes: dict[str, set[str]]) -> Iterator[str]:
@@ -87,6 +92,8 @@ def check_includes(root: Path, includes: dict[str, set[str]]) -> Iterator[str]:
             includes.setdefault(user[0], set()).add(used[0])
             if not allowed(user, used):
                 yield f'{name}: {"/".join(filter(None, user))} may not include "{path}"'
+            if "/secret/" in path and "/secret/" not in name and name not in EVERYTHING:
+                yield f'{name}: only files of secret/ may include "{path}"'
         for path in RELATIVE.findall(text):
             yield f'{name}: write "{path}" as "jali/..." from the source root'
 
@@ -108,6 +115,12 @@ def check_links(root: Path, includes: dict[str, set[str]]) -> Iterator[str]:
                 seen_as = used if user[0] == used[0] and user[1] else (used[0], "")
                 if not allowed(user, seen_as):
                     yield f"{name}: jali_{target} may not link jali_{dep}"
+                if (
+                    dep.endswith("_secret")
+                    and not target.endswith("_secret")
+                    and target not in EVERYTHING
+                ):
+                    yield f"{name}: only libraries of secrets may link jali_{dep}, not jali_{target}"
 
     def reach(room: str, seen: set[str]) -> set[str]:
         for dep in links.get(room, ()):
@@ -137,6 +150,69 @@ def top_level_imports(tree: ast.Module) -> Iterator[tuple[int, str, int]]:
             pending.extend(ast.iter_child_nodes(node))
 
 
+def module_name(file: Path, package: Path) -> str:
+    parts = file.relative_to(package.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def jali_imports(tree: ast.Module, name: str, is_package: bool, modules: set[str]) -> set[str]:
+    """The modules of the package that a module imports, wherever in it."""
+    found: set[str] = set()
+    pending: list[ast.AST] = list(tree.body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            source = node.module or ""
+            if node.level:
+                above = name.split(".")[: None if is_package and node.level == 1 else -node.level]
+                source = ".".join([*above, *filter(None, [source])])
+            found |= {
+                inner if (inner := f"{source}.{alias.name}") in modules else source
+                for alias in node.names
+            }
+        elif isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            pending.extend(node.orelse)
+        else:
+            pending.extend(ast.iter_child_nodes(node))
+    return found & modules - {name}
+
+
+def check_circles(root: Path) -> Iterator[str]:
+    """One line for each set of modules that reach each other by imports."""
+    package = root / "python" / "jali"
+    files = {module_name(file, package): file for file in sorted(package.rglob("*.py"))}
+    imports = {
+        name: jali_imports(
+            ast.parse(file.read_text(encoding="utf-8")),
+            name,
+            file.name == "__init__.py",
+            set(files),
+        )
+        for name, file in files.items()
+    }
+
+    def circle(start: str) -> list[str]:
+        """The shortest way from a module to itself; empty if there is none."""
+        ways = [[start, used] for used in sorted(imports[start])]
+        seen = set(imports[start])
+        for way in ways:
+            if way[-1] == start:
+                return way
+            for used in sorted(imports[way[-1]] - (seen - {start})):
+                seen.add(used)
+                ways.append([*way, used])
+        return []
+
+    told: set[str] = set()
+    for name in files:
+        way = [] if name in told else circle(name)
+        if way:
+            told |= set(way)
+            yield f"python: {' imports '.join(way)}: a circle; move what both need to a module below"
+
+
 def check_python(root: Path) -> Iterator[str]:
     known = sys.stdlib_module_names | {"numpy", "jali"}
     for file in sorted((root / "python" / "jali").rglob("*.py")):
@@ -151,7 +227,8 @@ def check_python(root: Path) -> Iterator[str]:
 def check(root: Path) -> list[str]:
     includes: dict[str, set[str]] = {}
     found = list(check_includes(root, includes))
-    return found + list(check_links(root, includes)) + list(check_python(root))
+    found += [*check_links(root, includes), *check_python(root), *check_circles(root)]
+    return found
 
 
 if __name__ == "__main__":

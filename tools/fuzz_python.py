@@ -142,7 +142,7 @@ class Case:
         self.log(
             f"case {number}: {self.world.params.word}{' with bootstrapping' if bootstrap else ''}"
         )
-        self.values: list[ckks.Bound] = []
+        self.values: list[ckks.EncryptedArray] = []
         self.ciphertexts: list[ckks.Ciphertext] = []
         self.plaintexts: list[ckks.Plaintext] = []
 
@@ -280,7 +280,7 @@ class Case:
         assert repr(loaded) and loaded.params == self.world.params
         return loaded
 
-    def value(self) -> ckks.Bound:
+    def value(self) -> ckks.EncryptedArray:
         """One of the values."""
         return self.random.choice(self.values)
 
@@ -293,7 +293,7 @@ class Case:
         if isinstance(result, (list, tuple)):
             for one in result:
                 self.keep(one)
-        elif isinstance(result, ckks.Bound):
+        elif isinstance(result, ckks.EncryptedArray):
             assert repr(result) and result.size == math.prod(result.shape)
             assert result.evaluator is self.server and len(result) == result.shape[0]
             assert result.ndim in (1, 2) and result.shape[-1] <= result.slots
@@ -372,7 +372,7 @@ EXEMPT = {
 }
 
 
-# --- Bound ---------------------------------------------------------------------------------------
+# --- EncryptedArray ---------------------------------------------------------------------------------------
 
 
 def operand(c: Case) -> Any:
@@ -383,43 +383,43 @@ def operand(c: Case) -> Any:
     return c.number() if kind == 1 else c.array(8, c.world.params.slots, 1, 3)
 
 
-@operation("Bound.__add__", "Bound.__radd__")
+@operation("EncryptedArray.__add__", "EncryptedArray.__radd__")
 def add(c: Case) -> Any:
     """x + y."""
     return c.value() + operand(c) if c.rare(0.5) else operand(c) + c.value()
 
 
-@operation("Bound.__sub__", "Bound.__rsub__")
+@operation("EncryptedArray.__sub__", "EncryptedArray.__rsub__")
 def sub(c: Case) -> Any:
     """x - y."""
     return c.value() - operand(c) if c.rare(0.5) else operand(c) - c.value()
 
 
-@operation("Bound.__mul__", "Bound.__rmul__")
+@operation("EncryptedArray.__mul__", "EncryptedArray.__rmul__")
 def mul(c: Case) -> Any:
     """x * y."""
     return c.value() * operand(c) if c.rare(0.5) else operand(c) * c.value()
 
 
-@operation("Bound.__truediv__", "Bound.__rtruediv__")
+@operation("EncryptedArray.__truediv__", "EncryptedArray.__rtruediv__")
 def div(c: Case) -> Any:
     """x / y."""
     return c.value() / operand(c) if c.rare(0.9) else operand(c) / c.value()
 
 
-@operation("Bound.__pow__")
+@operation("EncryptedArray.__pow__")
 def power(c: Case) -> Any:
     """x ** n."""
     return c.value() ** c.integer(1, 2, 3, 4)
 
 
-@operation("Bound.__neg__", "Bound.__pos__")
+@operation("EncryptedArray.__neg__", "EncryptedArray.__pos__")
 def negate(c: Case) -> Any:
     """-x."""
     return -(+c.value())
 
 
-@operation("Bound.__rmatmul__")
+@operation("EncryptedArray.__rmatmul__")
 def matmul(c: Case) -> Any:
     """matrix @ x."""
     x = c.value()
@@ -428,37 +428,37 @@ def matmul(c: Case) -> Any:
     return matrix @ x
 
 
-@operation("Bound.rotate")
+@operation("EncryptedArray.rotate")
 def rotate(c: Case) -> Any:
     """Rotation."""
     return c.value().rotate(c.integer(0, 1, -1, 2, 3, 8, 300))
 
 
-@operation("Bound.conj", "Bound.conjugate")
+@operation("EncryptedArray.conj", "EncryptedArray.conjugate")
 def conj(c: Case) -> Any:
     """Conjugation."""
     return c.value().conj()
 
 
-@operation("Bound.sum")
+@operation("EncryptedArray.sum")
 def total(c: Case) -> Any:
     """Sums of slots."""
     return c.value().sum(None if c.rare(0.5) else c.integer(1, 2, 8, 512))
 
 
-@operation("Bound.with_length")
+@operation("EncryptedArray.with_length")
 def with_length(c: Case) -> Any:
     """Another length."""
     return c.value().with_length(c.integer(1, 2, 8, 512))
 
 
-@operation("Bound.with_magnitude")
+@operation("EncryptedArray.with_magnitude")
 def with_magnitude(c: Case) -> Any:
     """Another magnitude."""
     return c.value().with_magnitude(c.number())
 
 
-@operation("Bound.bootstrap", "Evaluator.bootstrap_pair", "Evaluator.prepare_bootstrap")
+@operation("EncryptedArray.bootstrap", "Evaluator.bootstrap_pair", "Evaluator.prepare_bootstrap")
 def bootstrap(c: Case) -> Any:
     """Levels restored, where there are such levels."""
     x = c.value()
@@ -471,9 +471,9 @@ def bootstrap(c: Case) -> Any:
 
 
 @operation(
-    "Bound.ciphertext", "Bound.level", "Bound.scale", "Bound.slots", "Bound.shape", "Bound.ndim",
-    "Bound.size", "Bound.evaluator", "Bound.__len__", "Bound.__repr__", "Bound.precision_bits",
-    "Bound.__init__",
+    "EncryptedArray.ciphertext", "EncryptedArray.level", "EncryptedArray.scale", "EncryptedArray.slots", "EncryptedArray.shape", "EncryptedArray.ndim",
+    "EncryptedArray.size", "EncryptedArray.evaluator", "EncryptedArray.__len__", "EncryptedArray.__repr__", "EncryptedArray.precision_bits",
+    "EncryptedArray.__init__",
 )  # fmt: skip
 def facts(c: Case) -> Any:
     """What is known of a value."""
@@ -483,8 +483,8 @@ def facts(c: Case) -> Any:
 
 
 @operation(
-    "Bound.__bool__", "Bound.__eq__", "Bound.__lt__", "Bound.__le__", "Bound.__gt__", "Bound.__ge__",
-    "Bound.__array__", "Bound.__iter__", "Bound.__reduce__", "Bound.__hash__", "Client.__reduce__",
+    "EncryptedArray.__bool__", "EncryptedArray.__eq__", "EncryptedArray.__lt__", "EncryptedArray.__le__", "EncryptedArray.__gt__", "EncryptedArray.__ge__",
+    "EncryptedArray.__array__", "EncryptedArray.__iter__", "EncryptedArray.__reduce__", "EncryptedArray.__hash__", "Client.__reduce__",
 )  # fmt: skip
 def refusals(c: Case) -> None:
     """What values cannot do, they do not."""
@@ -576,12 +576,12 @@ def polynomial(c: Case) -> Any:
     return c.server.polynomial(c.value(), coefficients, basis=basis, interval=interval)
 
 
-@operation("Evaluator.program", "Program.*")
-def program(c: Case) -> Any:
+@operation("Evaluator.capture", "Captured.*")
+def capture(c: Case) -> Any:
     """A recorded function, for the example and for another value."""
     number = c.number()
     x, y = c.value(), c.value()
-    recorded = c.server.program(lambda v: [v * v, v + number][c.random.randrange(2) :], x)
+    recorded = c.server.capture(lambda v: [v * v, v + number][c.random.randrange(2) :], x)
     assert recorded.nbytes >= 0
     return recorded(y if c.rare(0.5) else x)
 

@@ -5,7 +5,7 @@
 # at the end: Python tests for want of pytest or hypothesis; tests/gpu, for want of GoogleTest, with exit status 4
 # unless ALLOW_SKIPS=1.
 # Usage: tools/gpu_check.sh BUILD [JOBS]; IMAGES=FILE adds the mnist demo. JALI_CUDA_ARCHITECTURES: as in
-# cmake/cuda.cmake; what the GPUs here have by default.
+# cmake/cuda.cmake; native by default.
 set -euo pipefail
 build=$1 jobs=${2:-$(nproc)}
 python=${PYTHON:-python3}
@@ -28,11 +28,6 @@ for module in numpy nanobind; do
 done
 # CMake's own generator is slower, and does.
 if command -v ninja >/dev/null; then export CMAKE_GENERATOR=Ninja; else unset CMAKE_GENERATOR; fi
-# The generation of the GPU that is here, unless told otherwise; the development build's is 9.0.
-architectures=${JALI_CUDA_ARCHITECTURES:-$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null |
-  tr -d . | grep -xE '[0-9]+' | sort -u | paste -sd ';' || true)}
-architectures=${architectures:-90}
-
 gtest=ON
 root=${GTest_ROOT:-/usr}
 if ! { [ -e "$root/src/googletest/CMakeLists.txt" ] || [ -e "$root/include/gtest/gtest.h" ] ||
@@ -40,7 +35,7 @@ if ! { [ -e "$root/src/googletest/CMakeLists.txt" ] || [ -e "$root/include/gtest
   timeout 10 curl -sfI https://github.com >/dev/null 2>&1 || gtest=OFF
 fi
 interpreter=$("$python" -c 'import sys; print(sys.executable)')
-cmake -S . -B "$build" -DJALI_CUDA=ON "-DJALI_CUDA_ARCHITECTURES=$architectures" -DJALI_BUILD_TESTS=$gtest \
+cmake -S . -B "$build" -DJALI_CUDA=ON "-DJALI_CUDA_ARCHITECTURES=${JALI_CUDA_ARCHITECTURES:-native}" -DJALI_BUILD_TESTS=$gtest \
   -DJALI_BUILD_BENCH=ON -DJALI_BUILD_PYTHON=ON "-DPython_EXECUTABLE=$interpreter" >/dev/null
 cmake --build "$build" -j "$jobs" --target _jali bench_gpu_ops bench_gpu_programs bench_gpu_switch \
   bench_bootstrap bootstrap_many

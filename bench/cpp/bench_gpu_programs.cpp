@@ -11,9 +11,12 @@
 #include "jali/backend/engines.h"
 #include "jali/base/error.h"
 #include "jali/ckks/batcher.h"
-#include "jali/ckks/encryptor.h"
 #include "jali/ckks/engine.h"
 #include "jali/ckks/program.h"
+#include "jali/ckks/secret/decryptor.h"
+#include "jali/ckks/secret/encryptor.h"
+#include "jali/rlwe/secret/key_generator.h"
+#include "jali/rlwe/secret/secret_key.h"
 
 using namespace jali;
 using Clock = std::chrono::steady_clock;

@@ -32,8 +32,9 @@ from typing import Any
 import numpy as np
 
 from jali import ckks
+from jali import device as devices
 from jali.bench import matvec, sets
-from jali.bench.measure import accept, commit, device_name
+from jali.bench.measure import accept, commit
 
 HERE = Path(__file__).resolve().parent
 TENSEAL = "tenseal==0.3.18"
@@ -193,7 +194,7 @@ def beside(
     return {
         "name": name,
         "peer": peer.about,
-        "device_name": device_name(),
+        "device_name": devices.name(),
         "params": {k: v for k, v in sets.describe("", params, 1).items() if k != "set"},
         "jali_s": min(jali_cpu),
         "peer_s": min(peer_cpu),

@@ -17,7 +17,7 @@ namespace nb = nanobind;
 
 /// Throws InvalidArgument: "depth must be a whole number, not '2'".
 [[noreturn]] inline void refuse(const char* what, const char* kind, nb::handle value) {
-  const auto shown = nb::module_::import_("jali._checks").attr("shown")(value);
+  const auto shown = nb::module_::import_("jali._core.checks").attr("shown")(value);
   throw InvalidArgument(std::string(what) + " must be " + kind + ", not " +
                         nb::cast<std::string>(shown));
 }

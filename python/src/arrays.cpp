@@ -21,7 +21,7 @@ nb::object own(std::unique_ptr<T[]> data, std::size_t batch, std::size_t length,
 }  // namespace
 
 Vectors::Vectors(nb::handle values, const char* what) {
-  nb::object array = nb::module_::import_("jali._arrays").attr("as_vectors")(values, what);
+  nb::object array = nb::module_::import_("jali._core.arrays").attr("as_vectors")(values, what);
   if (!nb::try_cast(array, real_, false)) {
     complex_ = nb::cast<decltype(complex_)>(array, false);
   }

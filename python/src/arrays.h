@@ -19,7 +19,7 @@ namespace nb = nanobind;
 class Vectors {
  public:
   /// Accepts what numpy.asarray does, 1-D or 2-D, of booleans, integers, floats or complex numbers.
-  /// Throws InvalidArgument (through jali._arrays.as_vectors) for anything else.
+  /// Throws InvalidArgument (through jali._core.arrays.as_vectors) for anything else.
   explicit Vectors(nb::handle values, const char* what = "values");
 
   bool is_complex() const { return complex_.is_valid(); }

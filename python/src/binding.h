@@ -63,13 +63,14 @@ std::vector<bootstrap::BootstrapPlan> bootstrap_plans(const params::CkksParamsPt
                                                       bool minimum);
 
 void register_errors(nb::module_& m);
+void bind_device(nb::module_& m);
 void bind_params(nb::module_& m);
 void bind_values(nb::module_& m);
 void bind_client(nb::module_& m);
 void bind_explicit(nb::module_& m);
 void bind_circuits(nb::module_& m);
 void bind_evaluator(nb::module_& m);
-void bind_program(nb::module_& m);
+void bind_captured(nb::module_& m);
 void bind_trace(nb::module_& m);
 void bind_bench(nb::module_& m);
 

@@ -1,4 +1,4 @@
-// The automatic evaluator behind Bound values.
+// The automatic evaluator behind EncryptedArray.
 #include <nanobind/stl/complex.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
@@ -225,10 +225,10 @@ class Evaluator {
   }
 
   /// Made at the first use of a packing and a number of levels, matrices encoded; shared by threads. All are kept:
-  /// recorded programs read their matrices.
+  /// captured functions read their matrices.
   std::shared_ptr<const bootstrap::Bootstrapper> bootstrapper(
       bootstrap::BootstrapperOptions options, int target_level, int iterations,
-      const bootstrap::Bootstrapper::Progress& progress = {}) const {
+      const jali::Progress& progress = {}) const {
     const int depth = server_->params->depth();
     // The sum of several results takes a level.
     const int restored = target_level < 0 ? depth : target_level + (iterations > 1 ? 1 : 0);
@@ -243,8 +243,7 @@ class Evaluator {
   }
   /// With the keys that there are: those for speed, else the fewest.
   std::shared_ptr<const bootstrap::Bootstrapper> make_bootstrapper(
-      bootstrap::BootstrapperOptions options,
-      const bootstrap::Bootstrapper::Progress& progress) const {
+      bootstrap::BootstrapperOptions options, const jali::Progress& progress) const {
     const auto make = [&] {
       return std::make_shared<bootstrap::Bootstrapper>(
           server_->evaluator, bootstrap::BootstrapPlan(server_->params, options));

@@ -270,13 +270,13 @@ security: 128, 192 or 256 bits, classical, by the table of eprint 2024/463; 0 on
     begins with "insecure_".
 dnum: digits of key switching at the top level; None to choose.
 integer_bits: room above the scale at level 0: decrypted values stay below 2^(integer_bits - 1).
-bootstrap: with levels for Bound.bootstrap on top; instead of depth, dnum and integer_bits:
+bootstrap: with levels for EncryptedArray.bootstrap on top; instead of depth, dnum and integer_bits:
 precision_bits: of a bootstrapped value: -log2 of the standard deviation of its error, for numbers up to
     1; None for 20.
 levels_after: multiplications between bootstrappings; None for 10.
 order: "raise_first", which serves values of every level, or "slots_first", which all presets have: more
     precise and cheaper, most of all for real numbers, but due three levels before the last.
-iterations: of Bound.bootstrap, for which precision_bits is that of the result; None for 1. A scale that
+iterations: of EncryptedArray.bootstrap, for which precision_bits is that of the result; None for 1. A scale that
     holds it is chosen, and a level more. 50 bits are the most.
 device: "cpu" or "cuda", the kind that will compute; it decides what word="auto" is, wherever the call
     is made, and nothing else: every device computes with every word.
@@ -368,7 +368,7 @@ Raises InsecureParams or InvalidArgument, saying what would fit.)")
             if (!p.ptr->bootstrap()) return 0.0;
             return bootstrap::BootstrapPlan(p.ptr, {/*log_slots=*/1}).max_magnitude();
           },
-          R"(The largest declared magnitude that Bound.bootstrap takes, at least 1; 0 without bootstrapping.
+          R"(The largest declared magnitude that EncryptedArray.bootstrap takes, at least 1; 0 without bootstrapping.
 
 Numbers of this size lose at most 2^-10 of themselves, or what numbers of 1 lose where that is more.)")
       .def_prop_ro(
@@ -489,7 +489,7 @@ that to_bytes did not make.)")
       .def(
           "__reduce__",
           [](nb::handle self) {
-            return nb::make_tuple(nb::module_::import_("jali._pickle").attr("params"),
+            return nb::make_tuple(nb::module_::import_("jali.ckks.pickled").attr("params"),
                                   nb::make_tuple(self.attr("to_bytes")()));
           },
           nb::sig("def __reduce__(self) -> tuple[typing.Any, ...]"))

@@ -1,5 +1,5 @@
-// src/jali/params/presets/NAME.toml and the table of docs/bootstrapping.md say what each bootstrapping preset is and
-// costs. They are data for readers, so they are held to the presets here.
+// A preset is read from the table [request] of src/jali/params/presets/NAME.toml. What the file says beside it, and the
+// table of docs/bootstrapping.md, are for readers, so they are held here to what the request makes.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -91,16 +91,22 @@ std::string section(const Facts& f) {
 std::string file_of(const BootstrapPreset& p, const Facts& w32, const Facts& w52) {
   const bool first = p.order == params::BootstrapOrder::slots_first;
   std::ostringstream out;
-  out << "# What the preset " << p.name
-      << " of presets.h makes; tests/bootstrap holds every line to it.\n"
+  out << "# The preset " << p.name
+      << ": the build reads [request], and of each word limbs, special primes and digits. "
+         "tests/bootstrap\n"
+         "# holds every line to what the request makes.\n"
+      << "[request]\n"
       << "purpose = \"" << p.purpose << "\"\n"
-      << "security = " << w52.params->security() << "\n"
       << "log_n = " << p.log_n << "\n"
       << "order = \"" << (first ? "slots_first" : "raise_first") << "\"\n"
-      << "precision_bits = " << fixed(p.precision_bits, 0) << "\n"
+      << "precision_bits = " << p.precision_bits << "\n"
+      << "levels_after = " << p.levels_after << "\n";
+  if (p.scale_bits > 0) out << "scale_bits = " << p.scale_bits << "\n";
+  if (p.word) out << "word = \"" << word_name(*p.word) << "\"\n";
+  out << "\n[made]\n"
+      << "security = " << w52.params->security() << "\n"
       << "scale_bits = " << fixed(w52.params->scale_bits(), 2) << "\n"
       << "from_level = " << w52.circuit.input_level() << "\n"
-      << "levels_left = " << p.levels_after << "\n"
       << "# The probability that a coefficient of a raised ciphertext leaves [-K, K]; log2_failure "
          "is its log2.\n"
       << "# log2_beyond: that the reduction is off by more in some slot, because it is less exact "

@@ -3,7 +3,12 @@
 
 #include "../ckks/fixture.h"
 #include "jali/bootstrap/bootstrapper.h"
+#include "jali/bootstrap/secret/evaluation_keys.h"
+#include "jali/ckks/secret/decryptor.h"
+#include "jali/ckks/secret/encryptor.h"
 #include "jali/params/presets.h"
+#include "jali/rlwe/secret/key_generator.h"
+#include "jali/rlwe/secret/secret_key.h"
 
 namespace jali::bootstrap::testing {
 

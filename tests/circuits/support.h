@@ -7,7 +7,8 @@
 
 #include "../ckks/fixture.h"
 #include "jali/circuits/rotation_plan.h"
-#include "jali/ckks/release.h"
+#include "jali/ckks/bounds.h"
+#include "jali/ckks/secret/release.h"
 
 namespace jali::circuits::testing {
 

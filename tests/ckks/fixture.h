@@ -12,12 +12,16 @@
 
 #include "jali/base/error.h"
 #include "jali/ckks/auto_evaluator.h"
+#include "jali/ckks/bounds.h"
 #include "jali/ckks/encoder.h"
-#include "jali/ckks/encryptor.h"
 #include "jali/ckks/engine.h"
 #include "jali/ckks/evaluator.h"
-#include "jali/ckks/release.h"
+#include "jali/ckks/secret/decryptor.h"
+#include "jali/ckks/secret/encryptor.h"
+#include "jali/ckks/secret/release.h"
 #include "jali/rlwe/keys.h"
+#include "jali/rlwe/secret/key_generator.h"
+#include "jali/rlwe/secret/secret_key.h"
 
 namespace jali::testing {
 

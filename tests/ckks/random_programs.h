@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "fixture.h"
-#include "jali/ckks/release.h"
+#include "jali/ckks/bounds.h"
+#include "jali/ckks/secret/release.h"
 
 namespace jali::testing {
 

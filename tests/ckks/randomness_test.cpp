@@ -9,7 +9,10 @@
 
 #include "fixture.h"
 #include "forked.h"
-#include "jali/ckks/release.h"
+#include "jali/ckks/encryptor.h"
+#include "jali/ckks/secret/encryptor.h"
+#include "jali/ckks/secret/release.h"
+#include "jali/rlwe/secret/key_generator.h"
 
 namespace jali::testing {
 namespace {

@@ -1,10 +1,11 @@
 // Released decryptions: the recovery of the key that works on raw values fails on released ones, also when the reply was
 // altered on its way.
-#include "jali/ckks/release.h"
+#include "jali/ckks/secret/release.h"
 
 #include <cstring>
 
 #include "fixture.h"
+#include "jali/ckks/bounds.h"
 #include "jali/ring/poly.h"
 
 namespace jali::testing {

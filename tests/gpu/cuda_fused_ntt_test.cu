@@ -9,7 +9,7 @@
 
 #include "jali/arith/modulus.h"
 #include "jali/arith/primes.h"
-#include "jali/backend/cuda/ntt_transform.cuh"
+#include "jali/backend/cuda/ntt/transform.cuh"
 #include "jali/backend/ops.h"
 
 namespace jali::testing {

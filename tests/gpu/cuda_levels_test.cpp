@@ -22,10 +22,13 @@ class GpuLevels : public GpuOps {
   backend::KeyView key_of(Pair& key, const Side& side) const {
     return {of(key, side).data, key.host.size() / bytes(2 * key.primes.size(), 1), key.primes};
   }
+  void every_operation(const std::vector<Variant>& engines);
 };
 
-TEST_P(GpuLevels, EveryOperationAndVariant) {
-  const auto engines = every_variant();
+TEST_P(GpuLevels, EveryOperationAndVariant) { every_operation(every_variant()); }
+TEST_P(GpuLevels, EveryOperationByOtherVariants) { every_operation(other_variants()); }
+
+void GpuLevels::every_operation(const std::vector<Variant>& engines) {
   const backend::Embedding embedding(n / 2);
   const PrimeIndex level = GetParam().level;
   const Primes q = range(0, level);

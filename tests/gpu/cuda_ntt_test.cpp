@@ -76,13 +76,14 @@ class GpuNtt : public ::testing::TestWithParam<Case> {
     }
     return data;
   }
-  /// f(engine) for every variant.
+  static bool never_chosen(const std::string& name) { return name == "dense" || name == "tensor"; }
+  /// f(engine) for every variant that the engine may choose, or that it never chooses (backend/cuda/variants/).
   template <class F>
-  void each_variant(F&& f) {
+  void each_variant(bool others, F&& f) {
     for (const auto& family : backend::cuda_variants()) {
       if (family.family != "ntt") continue;
       for (const auto& name : family.names) {
-        if (brief(config.n) && config.n > (1u << 16) && (name == "dense" || name == "tensor")) {
+        if (never_chosen(name) != others || (others && brief(config.n) && config.n > (1u << 16))) {
           continue;
         }
         SCOPED_TRACE("variant " + name + ", seed " + std::to_string(seed));
@@ -95,13 +96,18 @@ class GpuNtt : public ::testing::TestWithParam<Case> {
     }
   }
 
+  void is_the_cpu_transform(bool others);
+  void leaves_rows_out(bool others);
+
   backend::Config config;
   std::unique_ptr<backend::Engine> cpu;
   unsigned seed = 0;
   std::mt19937_64 random;
 };
 
-TEST_P(GpuNtt, EveryVariantIsTheCpuTransform) {
+TEST_P(GpuNtt, EveryVariantIsTheCpuTransform) { is_the_cpu_transform(false); }
+TEST_P(GpuNtt, OtherVariantsAreTheCpuTransform) { is_the_cpu_transform(true); }
+void GpuNtt::is_the_cpu_transform(bool others) {
   const std::size_t batch = GetParam().batch;
   // Fewer limbs where rows are many and long.
   std::vector<PrimeIndex> limbs{0, 2, 3, 5};
@@ -111,7 +117,7 @@ TEST_P(GpuNtt, EveryVariantIsTheCpuTransform) {
   auto values = x, coefficients = x;
   cpu->ring().ntt({values.data(), limbs, batch});
   cpu->ring().intt({coefficients.data(), limbs, batch});
-  each_variant([&](backend::Engine& gpu, device::Pool& pool) {
+  each_variant(others, [&](backend::Engine& gpu, device::Pool& pool) {
     const std::size_t margin = 4096;  // no word around the block may change
     auto block = pool.allocate(x.size() + 2 * margin);
     const std::vector<std::byte> poison(block.bytes(), std::byte{0x5a});
@@ -131,7 +137,9 @@ TEST_P(GpuNtt, EveryVariantIsTheCpuTransform) {
 }
 
 // mod_up transforms the rows of a block but those of a digit's own limbs.
-TEST_P(GpuNtt, EveryVariantLeavesRowsOut) {
+TEST_P(GpuNtt, EveryVariantLeavesRowsOut) { leaves_rows_out(false); }
+TEST_P(GpuNtt, OtherVariantsLeaveRowsOut) { leaves_rows_out(true); }
+void GpuNtt::leaves_rows_out(bool others) {
   if (GetParam().batch == 64) GTEST_SKIP() << "covered by smaller batches";
   const std::size_t batch = GetParam().batch;
   const std::vector<PrimeIndex> limbs{0, 2, 3}, to{0, 1, 2, 3, 5};
@@ -139,7 +147,7 @@ TEST_P(GpuNtt, EveryVariantLeavesRowsOut) {
   const auto x = fresh(limbs, batch);
   std::vector<std::byte> want(bytes(digits.size() * to.size() * batch));
   cpu->rlwe().mod_up({want.data(), to, batch}, {x.data(), limbs, batch}, digits);
-  each_variant([&](backend::Engine& gpu, device::Pool& pool) {
+  each_variant(others, [&](backend::Engine& gpu, device::Pool& pool) {
     auto in = pool.allocate(x.size()), out = pool.allocate(want.size());
     std::vector<std::byte> got(want.size(), std::byte{0x33});
     gpu.memory()->copy_in(in.data(), x.data(), x.size());

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "jali/arith/primes.h"
-#include "jali/backend/cuda/check.cuh"
-#include "jali/backend/cuda/sampling.cuh"
-#include "jali/backend/cuda/sparse_secret.cuh"
+#include "jali/backend/cuda/sampling/sampling.cuh"
+#include "jali/backend/cuda/sampling/sparse_secret.cuh"
 #include "jali/backend/ops.h"
+#include "jali/device/cuda/check.cuh"
 #include "jali/random/prng.h"
 
 namespace jali::testing {

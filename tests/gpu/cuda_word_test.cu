@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "jali/arith/primes.h"
-#include "jali/backend/cuda/check.cuh"
-#include "jali/backend/cuda/reduce.cuh"
-#include "jali/backend/cuda/tables.cuh"
+#include "jali/backend/cuda/common/reduce.cuh"
+#include "jali/backend/cuda/common/tables.cuh"
 #include "jali/backend/ops.h"
+#include "jali/device/cuda/check.cuh"
 
 namespace jali::testing {
 namespace {

@@ -27,7 +27,7 @@ class World:
     server: ckks.Evaluator
     cache: dict[str, Any] = field(default_factory=dict)
 
-    def bind(self, values: Any, **options: Any) -> ckks.Bound:
+    def bind(self, values: Any, **options: Any) -> ckks.EncryptedArray:
         """Fresh encrypted values."""
         return self.server.bind(self.client.encrypt(values, **options))
 
@@ -78,7 +78,7 @@ def rng() -> Iterator[np.random.Generator]:
 
 def assert_close(
     world: World,
-    value: ckks.Bound,
+    value: ckks.EncryptedArray,
     expected: Any,
     *,
     slack_bits: float = 1.0,

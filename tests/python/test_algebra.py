@@ -25,7 +25,7 @@ def test_every_operator(world: World, rng: np.random.Generator, complex_values: 
     a, b, c = draw(), draw(), draw()
     x, y = world.bind(a), world.bind(b)
     k = 0.37 - 0.2j if complex_values else 0.37
-    results: list[tuple[ckks.Bound, Any]] = [
+    results: list[tuple[ckks.EncryptedArray, Any]] = [
         (x + y, a + b),
         (x - y, a - b),
         (x * y, a * b),

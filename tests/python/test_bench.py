@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import jali
-from jali import _jali, bench, ckks
+from jali import _jali, ckks
 from jali.bench import client, evaluator, floors, measure, plot, primitives, sets
 from jali.bench.floors import Work
 from jali.bench.operations import Case
 from jali.bench.registry import BENCHMARKS, Options
+from jali.cli import bench as command
 
 FIELDS = [
     "name",
@@ -36,7 +37,7 @@ FIELDS = [
 
 
 def lines(capsys: pytest.CaptureFixture[str], *arguments: str) -> list[dict]:
-    assert bench.main([*arguments, "--seconds", "0.001", "--json"]) == 0
+    assert command.main([*arguments, "--seconds", "0.001", "--json"]) == 0
     return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
@@ -46,7 +47,7 @@ def assert_has_a_floor(row: dict) -> None:
 
 
 def test_list(capsys: pytest.CaptureFixture[str]) -> None:
-    assert bench.main(["list"]) == 0
+    assert command.main(["list"]) == 0
     names = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
     assert names == list(BENCHMARKS)
     assert {"ntt", "hmult_relin_rescale", "rotate", "matvec", "demo_digits", "client"} <= set(names)
@@ -109,7 +110,7 @@ def test_every_operation_of_the_engine_is_a_benchmark() -> None:
     operations = set(re.findall(r"^  virtual void (\w+)\(", waist, re.MULTILINE))
     assert {"ntt", "combine", "embed", *MEASURED_AS} <= operations
     expected = {name for op in operations for name in MEASURED_AS.get(op, {op})}
-    assert set(_jali.EngineBench.operations()) == expected
+    assert set(_jali.bench.EngineBench.operations()) == expected
     assert set(primitives.ABOUT) == expected
     assert expected <= set(BENCHMARKS)
 
@@ -148,13 +149,13 @@ def test_rows_of_the_client_name_the_engine_that_was_timed(
 
 
 def test_a_wrong_engine_has_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Wrong(_jali.EngineBench):
+    class Wrong(_jali.bench.EngineBench):
         def check(self, operation: str) -> bool:
             return False
 
-    monkeypatch.setattr(_jali, "EngineBench", Wrong)
+    monkeypatch.setattr(_jali.bench, "EngineBench", Wrong)
     with pytest.raises(jali.InternalError, match="wrong"):
-        bench.main(["ntt", "--log-n", "11", "--seconds", "0.001"])
+        command.main(["ntt", "--log-n", "11", "--seconds", "0.001"])
 
 
 def test_levels_and_batches(capsys: pytest.CaptureFixture[str]) -> None:
@@ -207,7 +208,8 @@ def test_overhead(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_profile_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert (
-        bench.main(["rotate", "--set", "n13_d5", "--seconds", "0.001", "--profile", "--json"]) == 0
+        command.main(["rotate", "--set", "n13_d5", "--seconds", "0.001", "--profile", "--json"])
+        == 0
     )
     out, err = capsys.readouterr()
     rows = [json.loads(line) for line in out.splitlines()]
@@ -217,7 +219,7 @@ def test_profile_goes_to_standard_error(capsys: pytest.CaptureFixture[str]) -> N
     assert ("kernels, each alone" in err) == on_gpu
     for name, says in (("key_switch", "kernels, each alone"), ("sample_uniform", "the host")):
         asked = ("--log-n", "11", "--limbs", "3", "--seconds", "0.001", "--profile", "--json")
-        assert bench.main([name, *asked]) == 0
+        assert command.main([name, *asked]) == 0
         assert (says in capsys.readouterr().err) == on_gpu
 
 
@@ -248,12 +250,12 @@ def test_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         other = tmp_path / "bad.jsonl"
         other.write_text(bad)
         with pytest.raises(jali.InvalidArgument):
-            bench.main(["plot", str(other)])
+            command.main(["plot", str(other)])
     with pytest.raises(jali.InvalidArgument):
-        bench.main(["plot", str(tmp_path / "missing")])
+        command.main(["plot", str(tmp_path / "missing")])
     image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
-    assert bench.main(["plot", str(file), "-o", str(tmp_path / "rows.png")]) == 0
+    assert command.main(["plot", str(file), "-o", str(tmp_path / "rows.png")]) == 0
     with image.open(tmp_path / "rows.png") as picture:
         assert picture.format == "PNG"
 
@@ -269,11 +271,11 @@ def test_matvec_on_a_small_layer() -> None:
 
 def test_unknown_names() -> None:
     with pytest.raises(jali.InvalidArgument, match="list"):
-        bench.main(["nothing"])
+        command.main(["nothing"])
     with pytest.raises(jali.InvalidArgument, match="n13_d5"):
-        bench.main(["hadd", "--set", "nothing"])
+        command.main(["hadd", "--set", "nothing"])
     with pytest.raises(jali.InvalidArgument, match="--threads"):
-        bench.main(["hadd", "--threads", "0"])
+        command.main(["hadd", "--threads", "0"])
 
 
 def test_wrong_results_have_no_figure() -> None:
@@ -306,13 +308,13 @@ def test_a_floor_counts_work() -> None:
 
 
 def test_rates_are_measured_for_every_instruction_set() -> None:
-    for isa in _jali.cpu_isas():
+    for isa in _jali.device.cpu_isas():
         for log_bytes in (9, 12, 20):
-            assert 1e8 < _jali.read_rate(isa, 1 << log_bytes) < 1e13
-        assert 1e6 < _jali.complex_butterfly_rate(isa) < 1e13
-    assert 1e6 < _jali.stream_rate() < 1e13
+            assert 1e8 < _jali.bench.read_rate(isa, 1 << log_bytes) < 1e13
+        assert 1e6 < _jali.bench.complex_butterfly_rate(isa) < 1e13
+    assert 1e6 < _jali.bench.stream_rate() < 1e13
     with pytest.raises(jali.Error):
-        _jali.read_rate("nothing", 4096)
+        _jali.bench.read_rate("nothing", 4096)
 
 
 @pytest.mark.parametrize("word", ["w32", "w52"])

@@ -330,10 +330,10 @@ def test_every_combination(word: str, order: str, slots: int | None, minimum: bo
     assert keys.nbytes == params.bootstrap_key_bytes(slots=[slots or 0], minimum=minimum)
     server = ckks.Evaluator(params, keys)
 
-    def fresh(v: np.ndarray) -> ckks.Bound:
+    def fresh(v: np.ndarray) -> ckks.EncryptedArray:
         return server.bind(client.encrypt(v, level=low, slots=slots))
 
-    def right(y: ckks.Bound, v: np.ndarray, level: int) -> None:
+    def right(y: ckks.EncryptedArray, v: np.ndarray, level: int) -> None:
         assert y.level == level
         error = client.decrypt(y, complex=np.iscomplexobj(v)) - v
         slack = 3 if count > 8 else 5
@@ -354,8 +354,8 @@ def test_every_combination(word: str, order: str, slots: int | None, minimum: bo
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_programs_keep_the_matrices_of_their_level(device: str) -> None:
-    if device == "cuda" and _jali.cuda_device_count() == 0:
+def test_captured_functions_keep_the_matrices_of_their_level(device: str) -> None:
+    if device == "cuda" and _jali.device.cuda_device_count() == 0:
         pytest.skip("no NVIDIA GPU on this machine, or a build without CUDA")
     params = make("slots_first", word="w52", levels_after=4)
     client = ckks.Client(params)
@@ -363,11 +363,11 @@ def test_programs_keep_the_matrices_of_their_level(device: str) -> None:
     v = np.random.default_rng().uniform(-1, 1, params.slots)
     low = params.bootstrap_level
     x = server.bind(client.encrypt(v, level=low))
-    program = server.program(lambda z: z.bootstrap(low), x)
+    captured = server.capture(lambda z: z.bootstrap(low), x)
     for target in range(low + 1, params.depth):
-        assert x.bootstrap(target).level == target  # others than the program's
-    y = program(x)
-    assert isinstance(y, ckks.Bound) and y.level == low
+        assert x.bootstrap(target).level == target  # others than the captured function's
+    y = captured(x)
+    assert isinstance(y, ckks.EncryptedArray) and y.level == low
     assert np.max(np.abs(client.decrypt(y) - v)) < 1e-4
 
 

@@ -12,7 +12,8 @@ from typing import NoReturn
 import pytest
 
 import jali
-from jali import cli, doctor
+from jali import cli
+from jali.cli import doctor
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
@@ -151,8 +152,8 @@ def test_dispatch_and_interruption(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     seen: list[Sequence[str]] = []
-    module = types.ModuleType("jali.demo")
-    monkeypatch.setitem(sys.modules, "jali.demo", module)
+    module = types.ModuleType("jali.cli.demo")
+    monkeypatch.setitem(sys.modules, "jali.cli.demo", module)
 
     def works(arguments: Sequence[str]) -> None:
         seen.append(arguments)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import struct
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 import jali
-from jali import demo
+from jali.cli import demo as command
 from jali.demo import data, network, roles, show
 
 SHARED = Path(__file__).parents[3] / "shared" / "data" / "mnist" / "mnist_8000.npz"
@@ -84,7 +85,7 @@ def test_digits_command_prints_one_object(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     pytest.importorskip("sklearn", reason="scikit-learn is not installed")
-    assert demo.main(["digits", "--limit", "12", "--json"]) == 0
+    assert command.main(["digits", "--limit", "12", "--json"]) == 0
     out = capsys.readouterr().out
     result = json.loads(out)
     assert out.count("\n") == 1
@@ -101,12 +102,20 @@ def test_digits_command_for_people(capsys: pytest.CaptureFixture[str], tmp_path:
     image = pytest.importorskip("PIL.Image", reason="Pillow is not installed")
     png = tmp_path / "digits.png"
     assert (
-        demo.main(["digits", "--limit", "7", "--batch", "2", "--workers", "3", "--png", str(png)])
+        command.main(
+            ["digits", "--limit", "7", "--batch", "2", "--workers", "3", "--png", str(png)]
+        )
         == 0
     )
     out = capsys.readouterr().out
     for word in ("accuracy", "agreement", "client to server", "server to client", "time an image"):
         assert word in out
+    device = (
+        r"cuda:\d+ \(NVIDIA .+\)"
+        if jali.ckks.Evaluator(jali.ckks.Params.preset("n12_d1"), None).device == "cuda"
+        else r"cpu/\w+, \d+ threads"
+    )
+    assert re.search(rf"^server: {device}$", out, re.MULTILINE)
     with image.open(png) as picture:
         assert picture.format == "PNG"
         assert picture.size[0] == 7 * 56
@@ -133,7 +142,7 @@ def test_mnist_files(tmp_path: Path) -> None:
         np.testing.assert_array_equal(loaded.labels, labels)
     with pytest.raises(jali.InvalidArgument, match="--labels"):
         data.load_mnist(zipped)
-    assert demo.main(["mnist", "--images", str(npz), "--limit", "2", "--json"]) == 0
+    assert command.main(["mnist", "--images", str(npz), "--limit", "2", "--json"]) == 0
 
 
 def bad_files(folder: Path) -> dict[str, Path]:
@@ -193,7 +202,7 @@ def test_bad_files_give_one_clean_error(tmp_path: Path) -> None:
 )
 def test_wrong_arguments(arguments: list[str], words: str) -> None:
     with pytest.raises(jali.InvalidArgument, match=words):
-        demo.main(arguments)
+        command.main(arguments)
 
 
 @pytest.mark.parametrize(
@@ -218,7 +227,7 @@ def test_what_would_fail_at_the_end_fails_before_any_work(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(data, "load_digits", never)
     with pytest.raises(error):
-        demo.main(["digits", *arguments])
+        command.main(["digits", *arguments])
 
 
 def test_missing_packages_are_named() -> None:
@@ -255,5 +264,5 @@ def test_mnist_on_held_out_images(capsys: pytest.CaptureFixture[str], tmp_path: 
     assert right.mean() >= 0.97
     file = tmp_path / "held_out.npz"
     np.savez(file, images=images[:10], labels=labels[:10])
-    assert demo.main(["mnist", "--images", str(file), "--json"]) == 0
+    assert command.main(["mnist", "--images", str(file), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["agreement_with_plain"] == 1

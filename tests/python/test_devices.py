@@ -14,14 +14,15 @@ import pytest
 from conftest import World, assert_close
 
 import jali
-from jali import _jali, ckks, cli, tuning
+from jali import _jali, ckks, cli
+from jali import device as devices
 
 
 @pytest.fixture(params=["cpu/apart", "cuda"])
 def device(request: pytest.FixtureRequest) -> str:
     """Each device whose memory is not the host's."""
     name: str = request.param
-    if name == "cuda" and _jali.cuda_device_count() == 0:
+    if name == "cuda" and _jali.device.cuda_device_count() == 0:
         pytest.skip("no NVIDIA GPU on this machine, or a build without CUDA")
     return name
 
@@ -196,16 +197,16 @@ def test_a_gpu_that_cannot_be_used_is_named(
     one: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("JALI_DEVICE", raising=False)
-    monkeypatch.setattr(_jali, "cuda_device_count", lambda: 0)
+    monkeypatch.setattr(_jali.device, "cuda_device_count", lambda: 0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert ckks.Evaluator(one.params, device="cpu").device == "cpu"
-        if not _jali.cuda_trouble():
-            tuning.resolved("auto")
+        if not _jali.device.cuda_trouble():
+            devices.resolved("auto")
     says = "this build has no code for the generation of cuda:0"
-    monkeypatch.setattr(_jali, "cuda_trouble", lambda: says)
+    monkeypatch.setattr(_jali.device, "cuda_trouble", lambda: says)
     with pytest.warns(RuntimeWarning, match=f"on the CPU, though there is a GPU: {says}") as caught:
-        assert tuning.resolved("auto") == "cpu"
+        assert devices.resolved("auto") == "cpu"
         ckks.Evaluator(one.params)
     assert caught[1].filename == __file__  # who made it
     assert cli.main(["doctor"]) == 0
@@ -214,7 +215,7 @@ def test_a_gpu_that_cannot_be_used_is_named(
 
 def test_auto_is_what_the_environment_says(one: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JALI_DEVICE", raising=False)
-    best = "cuda" if _jali.cuda_device_count() else "cpu"
+    best = "cuda" if _jali.device.cuda_device_count() else "cpu"
     assert ckks.Evaluator(one.params).device == best
     monkeypatch.setenv("JALI_DEVICE", "cpu/portable")
     assert ckks.Evaluator(one.params).engine == "cpu/portable"

@@ -183,7 +183,7 @@ MISTAKES = {
     "text conjugate": Call(lambda w: w.client.evaluation_keys(conjugate="yes"), "conjugate must"),
     "progress bar": Call(lambda w: w.client.evaluation_keys(progress=3), "progress must be a fun"),
     "magnitude of text": Call(lambda w: w.bind([1.0]).with_magnitude("1"), "magnitude must be"),
-    "program of nothing": Call(lambda w: w.server.program(None, w.bind([1.0])), "give a function"),
+    "capture of nothing": Call(lambda w: w.server.capture(None, w.bind([1.0])), "give a function"),
     "map of nothing": Call(lambda w: w.server.map(None, [w.bind([1.0])]), "give a function"),
     "text batch": Call(lambda w: w.server.batcher(abs, max_batch="2"), "max_batch must be"),
     "huge integer": Call(
@@ -313,7 +313,7 @@ def test_other_parameters(one: World) -> None:
 
 
 def test_devices(one: World) -> None:
-    count = _jali.cuda_device_count()
+    count = _jali.device.cuda_device_count()
     for name in ("cuda", "cuda:1") if count == 0 else (f"cuda:{count}",):
         with pytest.raises(jali.NoDevice) as caught:
             ckks.Evaluator(one.params, device=name)

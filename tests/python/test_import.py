@@ -58,7 +58,7 @@ def test_command_line_without_extras() -> None:
 def test_import_loads_no_more_than_it_needs() -> None:
     done = run("""
         import jali
-        for name in ("argparse", "importlib.metadata", "multiprocessing", "jali.cli", "jali.doctor"):
+        for name in ("argparse", "importlib.metadata", "multiprocessing", "jali.cli", "jali.demo", "jali.bench"):
             assert name not in sys.modules, name
     """)
     assert done.returncode == 0, done.stderr

@@ -18,7 +18,7 @@ server = ckks.Evaluator(params, keys, "cpu", threads=2)
 blob = keys.to_bytes()
 v = np.linspace(-1, 1, params.slots)
 x = server.bind(client.encrypt(v, level=params.bootstrap_level))
-program = server.program(lambda a: a.bootstrap(), x)
+captured = server.capture(lambda a: a.bootstrap(), x)
 batcher = server.batcher(lambda a: a.bootstrap(), max_batch=2)
 works = {
     "keys": lambda: client.evaluation_keys(range(1, 40)),
@@ -28,7 +28,7 @@ works = {
     "prepare": lambda: server.prepare(plan),
     "set-up": lambda: ckks.Evaluator(params, keys, "cpu").prepare_bootstrap(),
     "bootstrap": lambda: x.bootstrap(),
-    "program": lambda: program(x),
+    "captured": lambda: captured(x),
     "batcher": lambda: batcher([x, x, x]),
     "encrypt": lambda: client.encrypt(np.ones((300, params.slots))),
 }
@@ -47,7 +47,7 @@ def test_signals_are_heard_while_the_core_works() -> None:
             heard += 1
         signal.signal(signal.SIGALRM, count)
         wide = server.bind(client.encrypt(np.ones((8, params.slots)), level=params.bootstrap_level))
-        many = server.program(lambda a: a.bootstrap(), wide)
+        many = server.capture(lambda a: a.bootstrap(), wide)
         def refused():
             with contextlib.suppress(jali.InsecureParams):
                 ckks.Params.create(bootstrap=True, levels_after=100, precision_bits=50, iterations=2)
@@ -57,7 +57,7 @@ def test_signals_are_heard_while_the_core_works() -> None:
             "prepare": works["prepare"],
             "set-up": works["set-up"],
             "bootstrap": lambda: wide.bootstrap(),
-            "program": lambda: many(wide),
+            "captured": lambda: many(wide),
         }
         for name, work in long.items():
             # At the first instruction, within the call, and behind it. Again where the machine was quick.
@@ -72,7 +72,7 @@ def test_signals_are_heard_while_the_core_works() -> None:
         """),
         600,
     )
-    assert out.split() == ["parameters", "keys", "prepare", "set-up", "bootstrap", "program"]
+    assert out.split() == ["parameters", "keys", "prepare", "set-up", "bootstrap", "captured"]
 
 
 def test_what_was_interrupted_works_on() -> None:
@@ -106,7 +106,7 @@ def test_what_was_interrupted_works_on() -> None:
         assert stopped > 0
         def near(value, expected):
             return np.max(np.abs(client.decrypt(value)[: len(expected)] - expected)) < 1e-3
-        assert near(works["bootstrap"](), v) and near(works["program"](), v)
+        assert near(works["bootstrap"](), v) and near(works["captured"](), v)
         assert all(near(y, v) for y in works["batcher"]())
         assert ckks.Evaluator(params, works["load"](), "cpu").bind(x.ciphertext).level == x.level
         again = ckks.Evaluator(params, works["keys"](), "cpu")
@@ -133,20 +133,20 @@ def test_a_thread_that_waits_for_its_turn_hears_too() -> None:
             release.wait()
             return a
         release.set()
-        program = server.program(function, x)
+        captured = server.capture(function, x)
         release.clear()
         inside.clear()
-        thread = threading.Thread(target=program, args=(x,))
+        thread = threading.Thread(target=captured, args=(x,))
         thread.start()
         inside.wait()
         signal.setitimer(signal.ITIMER_REAL, 0.3)
         signal.signal(signal.SIGALRM, signal.default_int_handler)
         try:
-            program(x)
+            captured(x)
         except KeyboardInterrupt:
             print("heard")
         release.set()
         thread.join()
-        program(x)
+        captured(x)
         """
     )

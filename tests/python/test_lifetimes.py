@@ -14,10 +14,10 @@ from jali import ckks
 
 HEAVY = (
     ckks.Ciphertext,
-    ckks.Bound,
+    ckks.EncryptedArray,
     ckks.Evaluator,
     ckks.EvaluationKeys,
-    ckks.Program,
+    ckks.Captured,
     ckks.Batcher,
 )
 
@@ -64,7 +64,7 @@ def test_no_operation_keeps_a_value_in_a_cycle(
         lambda: [x.rotate(1), x.conj(), x.sum(32), x.with_length(4), x.with_magnitude(0.5)],
         lambda: [server.linear_transform(plan, x), server.polynomial(x, square)],
         lambda: server.prepare(plan),
-        lambda: server.program(lambda a: a * a, x)(y),
+        lambda: server.capture(lambda a: a * a, x)(y),
         lambda: server.map(lambda a: a * a, [x, y]),
         lambda: server.batcher(lambda a: a + a)([x, y]),
         lambda: ckks.Ciphertext.from_bytes(x.ciphertext.to_bytes(), one.params),
@@ -77,7 +77,7 @@ def test_no_operation_keeps_a_value_in_a_cycle(
         lambda: x**0,
         lambda: x + one.bind(v),
         lambda: ckks.Evaluator(one.params, None, "cpu").bind(x.ciphertext).rotate(1),
-        lambda: server.program(lambda a: 1 / 0, x),
+        lambda: server.capture(lambda a: 1 / 0, x),
         lambda: server.map(lambda a: 1 / 0, [x, y]),
     ):
         with pytest.raises((jali.Error, ZeroDivisionError)):

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from jali import ckks
 
 Real = NDArray[np.float64]
-CASES: dict[str, tuple[Callable[..., ckks.Bound], Callable[..., Real]]] = {
+CASES: dict[str, tuple[Callable[..., ckks.EncryptedArray], Callable[..., Real]]] = {
     "fresh": (lambda x, y, c: x, lambda a, b, c: a),
     "sum": (lambda x, y, c: x + y, lambda a, b, c: a + b),
     "doubled": (lambda x, y, c: x + x, lambda a, b, c: a + a),

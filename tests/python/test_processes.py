@@ -62,14 +62,14 @@ def test_children_of_a_process_whose_threads_compute() -> None:
         server = ckks.Evaluator(params, keys, "cpu", threads=2, trace=True)
         plan = ckks.LinearTransform(params, {0: np.ones(params.slots)})
         x = server.bind(client.encrypt(np.ones(16)))
-        program = server.program(lambda a: a * a + a, x)
+        captured = server.capture(lambda a: a * a + a, x)
         batcher = server.batcher(lambda a: a * a)
         stop = False
         def work():
             while not stop:
                 right(client, server)
                 server.trace.clear()
-                program(x)
+                captured(x)
                 server.prepare(plan)
                 batcher([x, x])
         threads = [threading.Thread(target=work) for _ in range(3)]
@@ -81,7 +81,7 @@ def test_children_of_a_process_whose_threads_compute() -> None:
             child = os.fork()
             if child == 0:
                 good = right(client, server)
-                for use in (lambda: program(x), lambda: server.linear_transform(plan, x), lambda: batcher([x])):
+                for use in (lambda: captured(x), lambda: server.linear_transform(plan, x), lambda: batcher([x])):
                     try:
                         use()
                     except jali.Unsupported as error:
@@ -139,26 +139,26 @@ def test_a_function_that_calls_itself_is_refused() -> None:
         server = ckks.Evaluator(params, keys, "cpu")
         x = server.bind(client.encrypt(np.ones(16)))
         box = {}
-        def program_of_itself(a):
-            return box["program"](a) if "program" in box else a + a
-        box["program"] = server.program(program_of_itself, x)
+        def function_of_itself(a):
+            return box["captured"](a) if "captured" in box else a + a
+        box["captured"] = server.capture(function_of_itself, x)
         def batcher_of_itself(a):
             return box["batcher"]([a])[0]
         box["batcher"] = server.batcher(batcher_of_itself)
-        for call in (lambda: box["program"](x), lambda: box["batcher"]([x])):
+        for call in (lambda: box["captured"](x), lambda: box["batcher"]([x])):
             try:
                 call()
             except jali.InvalidArgument as error:
                 print(error)
-        # Functions that use other programs and batchers are none of that.
-        double = server.program(lambda a: a + a, x)
-        thrice = server.program(lambda a: double(a) + a, x)
+        # Functions that use other captured functions and batchers are none of that.
+        double = server.capture(lambda a: a + a, x)
+        thrice = server.capture(lambda a: double(a) + a, x)
         assert np.allclose(client.decrypt(thrice(x)), 3, atol=1e-3)
         assert np.allclose(client.decrypt(server.map(lambda a: server.map(lambda b: b + b, [a])[0], [x])[0]), 2)
         """
     )
     assert out.count("is at work in this very thread") == 2
-    assert "this program" in out and "this batcher" in out
+    assert "this captured function" in out and "this batcher" in out
 
 
 def test_what_a_batcher_measured_is_told_while_it_runs() -> None:

@@ -1,4 +1,4 @@
-"""The committed stub of the extension is what its signatures say."""
+"""The committed stubs of the extension are what its signatures say."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 import jali
 
-STUB = Path(__file__).parents[2] / "python" / "jali" / "_jali.pyi"
+STUBS = Path(__file__).parents[2] / "python" / "jali" / "_jali"
 
 
 def normal(text: str) -> str:
@@ -24,18 +24,19 @@ def normal(text: str) -> str:
     return ast.dump(tree, indent=1)
 
 
-def test_stub_matches_the_extension(tmp_path: Path) -> None:
+def test_stubs_match_the_extension(tmp_path: Path) -> None:
     pytest.importorskip("nanobind", reason="nanobind makes the stub")
-    made = tmp_path / "_jali.pyi"
+    command = [sys.executable, "-m", "nanobind.stubgen", "-q", "-r", "-m", "jali._jali"]
     done = subprocess.run(
-        [sys.executable, "-m", "nanobind.stubgen", "-q", "-m", "jali._jali", "-o", str(made)],
+        [*command, "-O", str(tmp_path)],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert normal(made.read_text()) == normal(STUB.read_text()), (
-        "python -m nanobind.stubgen -m jali._jali -o python/jali/_jali.pyi, then ruff format it"
+    made = {file.name: normal(file.read_text()) for file in tmp_path.rglob("*.pyi")}
+    assert made == {file.name: normal(file.read_text()) for file in STUBS.glob("*.pyi")}, (
+        "python -m nanobind.stubgen -r -m jali._jali -O python/jali, then ruff format it"
     )
 
 

@@ -23,7 +23,7 @@ def test_many_threads_share_everything(world: World, rng: np.random.Generator) -
     )
     constant = shared.bind(world.client.encrypt(np.full(256, 0.5)))
 
-    def work(v: np.ndarray) -> tuple[ckks.Bound, ckks.Bound]:
+    def work(v: np.ndarray) -> tuple[ckks.EncryptedArray, ckks.EncryptedArray]:
         x = shared.bind(world.client.encrypt(v))
         y = (x * x + constant * x).conj()
         packed = shared.bind(world.client.encrypt(plan.pack(v)[0]))

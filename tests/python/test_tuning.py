@@ -13,7 +13,9 @@ import pytest
 from conftest import World
 
 import jali
-from jali import _jali, ckks, cli, tune, tuning
+from jali import _jali, ckks, cli
+from jali._core import tuning
+from jali.cli import tune
 
 
 @pytest.fixture
@@ -33,7 +35,7 @@ def test_tune_keeps_what_an_evaluator_reads(
     cache: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # A clock of our own: avx2 or the last in the list is fastest by far.
-    isas = _jali.cpu_isas()
+    isas = _jali.device.cpu_isas()
     monkeypatch.setattr(
         tune,
         "_time",
@@ -59,7 +61,7 @@ def test_tune_keeps_what_an_evaluator_reads(
 def test_tune_measures_and_checks(
     cache: Path, capsys: pytest.CaptureFixture[str], device: str
 ) -> None:
-    if device == "cuda" and _jali.cuda_device_count() == 0:
+    if device == "cuda" and _jali.device.cuda_device_count() == 0:
         pytest.skip("no NVIDIA GPU on this machine, or a build without CUDA")
     command = ["--device", device, "--word", "w32", "--log-n", "11", "--seconds", "0.001"]
     assert tune.main([*command, "--json"]) == 0
@@ -78,7 +80,7 @@ def test_tune_measures_and_checks(
 def test_results_do_not_depend_on_the_choice(cache: Path, one: World) -> None:
     x = one.client.encrypt(np.linspace(-1, 1, 8))
     blobs = set()
-    for isa in _jali.cpu_isas():
+    for isa in _jali.device.cpu_isas():
         keep(cache, {"isa": isa}, one)
         server = ckks.Evaluator(one.params, one.keys, "cpu")
         assert server.variants == {"isa": isa}
@@ -121,10 +123,10 @@ def test_variants_of_a_user(one: World, cache: Path) -> None:
     assert ckks.Evaluator(one.params, None, "ref").variants == {}
     with pytest.raises(jali.Unsupported, match="abacus"):
         ckks.Evaluator(one.params, None, "cpu", variants={"isa": "abacus"})
-    if _jali.cuda_device_count():
+    if _jali.device.cuda_device_count():
         with pytest.raises(jali.InvalidArgument, match="abacus"):
             ckks.Evaluator(one.params, None, "cuda", variants={"ntt": "abacus"})
-        for name in _jali.cuda_variants()["ntt"]:
+        for name in _jali.device.cuda_variants()["ntt"]:
             server = ckks.Evaluator(one.params, None, "cuda", variants={"ntt": name})
             assert server.variants == {"ntt": name}
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "jali/ckks/encoder.h"
-#include "jali/ckks/encryptor.h"
 #include "jali/ckks/engine.h"
 #include "jali/rlwe/keys.h"
 

@@ -14,8 +14,13 @@
 
 #include "client.h"
 #include "jali/base/error.h"
-#include "jali/ckks/release.h"
-#include "jali/wire/secret.h"
+#include "jali/ckks/encryptor.h"
+#include "jali/ckks/secret/decryptor.h"
+#include "jali/ckks/secret/encryptor.h"
+#include "jali/ckks/secret/release.h"
+#include "jali/rlwe/secret/key_generator.h"
+#include "jali/rlwe/secret/secret_key.h"
+#include "jali/wire/secret/secret_key.h"
 
 namespace jali::timing {
 namespace {

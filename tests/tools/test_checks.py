@@ -28,12 +28,24 @@ GOOD = {
     "src/jali/base/CMakeLists.txt": "jali_room(base SOURCES error.cpp)",
     "src/jali/backend/ops.h": '#include "jali/base/error.h"\n',
     "src/jali/backend/cpu/ntt.cpp": '#include "jali/backend/ops.h"\n#include "jali/backend/cpu/ntt.h"\n',
-    "src/jali/backend/CMakeLists.txt": "jali_room(backend SOURCES x.cpp DEPS jali_base)",
+    "src/jali/backend/CMakeLists.txt": "jali_room(backend SOURCES x.cpp DEPS jali_base jali_device)",
     "src/jali/random/prng.h": "",
     "src/jali/random/CMakeLists.txt": "jali_room(random SOURCES prng.cpp DEPS jali_base)",
+    "src/jali/device/pool.h": "",
+    "src/jali/device/CMakeLists.txt": "jali_room(device SOURCES pool.cpp DEPS jali_base)",
+    "src/jali/device/cuda/stream.cuh": '#include "jali/device/pool.h"\n',
+    "src/jali/backend/cuda/ntt/ntt.cu": '#include "jali/device/cuda/stream.cuh"\n',
     "src/jali/ring/poly.h": '#include "jali/backend/ops.h"\n#include "jali/random/prng.h"\n',
     "src/jali/ring/CMakeLists.txt": "jali_room(ring SOURCES poly.cpp DEPS jali_backend jali_random)",
+    "src/jali/rlwe/secret/key.h": '#include "jali/rlwe/secret/other.h"\n',
+    "src/jali/rlwe/CMakeLists.txt": "jali_room(rlwe SOURCES x.cpp)\n"
+    "jali_room(rlwe_secret SOURCES secret/key.cpp DEPS jali_rlwe)",
+    "src/jali/api/jali.h": '#include "jali/rlwe/secret/key.h"\n',
+    "src/jali/api/CMakeLists.txt": "target_link_libraries(jali_api INTERFACE jali_rlwe_secret)",
     "python/jali/__init__.py": "import numpy\nfrom . import _jali\n\ndef f():\n    import sklearn\n",
+    "python/jali/low.py": "if TYPE_CHECKING:\n    from jali import high\n",
+    "python/jali/middle.py": "from jali.low import f\n",
+    "python/jali/high.py": "from .middle import f\nfrom jali import low\n",
 }
 
 
@@ -51,6 +63,10 @@ def test_layers_accept_a_good_tree(tmp_path: Path) -> None:
         ("src/jali/backend/cpu/x.cpp", '#include "jali/backend/ref/y.h"\n', "backend/cpu may not"),
         ("src/jali/backend/x.cpp", '#include "jali/backend/ref/y.h"\n', "backend may not"),
         ("src/jali/ring/x.cpp", '#include "jali/backend/cpu/y.h"\n', "ring may not"),
+        ("src/jali/ring/x.cpp", '#include "jali/device/cuda/y.cuh"\n', "ring may not"),
+        ("src/jali/device/x.cpp", '#include "jali/device/cuda/y.cuh"\n', "device may not"),
+        ("src/jali/backend/x.cpp", '#include "jali/device/cuda/y.cuh"\n', "backend may not"),
+        ("src/jali/backend/cpu/x.cpp", '#include "jali/device/cuda/y.cuh"\n', "backend/cpu may not"),
         ("src/jali/ckks/x.cpp", '#include "jali/jali.h"\n', "ckks may not"),
         ("src/jali/ring/x.cpp", '#include "poly.h"\n', 'as "jali/..."'),
         ("src/jali/attic/x.cpp", '#include "jali/base/error.h"\n', "attic may not"),
@@ -66,11 +82,24 @@ def test_layers_accept_a_good_tree(tmp_path: Path) -> None:
             "jali_random may not link jali_device",
         ),
         (
+            "src/jali/ckks/x.h",
+            '#include "jali/rlwe/secret/secret_key.h"\n',
+            "only files of secret/ may include",
+        ),
+        (
+            "src/jali/ckks/CMakeLists.txt",
+            "jali_room(ckks SOURCES x.cpp DEPS jali_rlwe_secret)",
+            "only libraries of secrets may link jali_rlwe_secret",
+        ),
+        (
             "python/jali/x.py",
             "try:\n    import sklearn.svm\nexcept ImportError:\n    pass\n",
             "sklearn",
         ),
         ("python/jali/ckks/y.py", "from torch import nn\n", "torch"),
+        ("python/jali/low.py", "from jali import high\n", "a circle"),
+        ("python/jali/low.py", "def f():\n    import jali.high\n", "a circle"),
+        ("python/jali/low.py", "from . import middle\n", "jali.low imports jali.middle"),
     ],
 )
 def test_layers_refuse(tmp_path: Path, file: str, text: str, what: str) -> None:

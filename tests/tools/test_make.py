@@ -10,12 +10,13 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def commands(target: str) -> dict[str, str]:
-    """Of each check that the target runs, the command whose output is kept."""
+    """Of each check that the target runs, the command whose output is kept, and for which GPUs the CUDA check compiles."""
     done = subprocess.run(
         ["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True
     )
     kept = re.findall(r"\{ (.+); \} 2>&1 \| tee build/logs/([a-z-]+)\.txt", done.stdout)
-    return {name: command for command, name in kept}
+    compiled = re.findall(r"-DJALI_CUDA_ARCHITECTURES=\w+", done.stdout)
+    return {name: command + "".join(compiled * (name == "cuda")) for command, name in kept}
 
 
 def documented() -> dict[str, tuple[str, str]]:
@@ -43,6 +44,8 @@ def test_shares_differ_where_the_table_says_so() -> None:
             assert whole[name] == commands(name)[name], f"make {name} alone takes the whole"
     assert " -LE long" in brief["cpp-test"] and "-m 'not long'" in brief["py-test"]
     assert all("long" not in command for command in whole.values())
+    assert "without-clang-tidy" in brief["lint"] and "without" not in whole["lint"]
+    assert "ARCHITECTURES=native" in brief["cuda"] and "ARCHITECTURES=all" in whole["cuda"]
 
 
 def stubs(folder: Path, **scripts: str) -> None:

@@ -9,12 +9,15 @@
 #include <vector>
 
 #include "jali/ckks/encoder.h"
-#include "jali/ckks/encryptor.h"
 #include "jali/ckks/engine.h"
 #include "jali/ckks/evaluator.h"
+#include "jali/ckks/secret/decryptor.h"
+#include "jali/ckks/secret/encryptor.h"
 #include "jali/rlwe/keys.h"
+#include "jali/rlwe/secret/key_generator.h"
+#include "jali/rlwe/secret/secret_key.h"
 #include "jali/wire/ckks.h"
-#include "jali/wire/secret.h"
+#include "jali/wire/secret/secret_key.h"
 
 namespace jali::testing {
 

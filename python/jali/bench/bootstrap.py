@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from jali import ckks
-from jali._console import counter
+from jali._core.console import counter
 from jali.bench import floors, profile, sets
 from jali.bench.measure import Row, accept, row, timed
 from jali.bench.registry import Options, benchmark
@@ -21,7 +21,7 @@ ON_CPU = ("n15_small",)  # the others take 5 to 10 GB and ten seconds each
     "bootstrap", "bootstrapping of a full ciphertext: time, precision, set-up, bytes of keys"
 )
 def bootstrap(options: Options) -> Iterator[Row]:
-    """One row a set, word and batch. On a GPU the recorded program is timed."""
+    """One row a set, word and batch. On a GPU the recorded captured is timed."""
     for name in options.sets or (ON_GPU if options.on_gpu() else ON_CPU):
         for word in options.words or ("auto",):
             yield from _of_set(name, word, options)
@@ -98,7 +98,7 @@ def _needs(
     for batch in batches:
         zeros = np.zeros((batch, params.slots), dtype=float if real else complex)
         x = recorder.bind(client.encrypt(zeros, level=params.bootstrap_level))._settled()
-        bound = ckks.Bound(recorder, x)
+        bound = ckks.EncryptedArray(recorder, x)
         trace.clear()
         bound.bootstrap()
         found[batch] = floors.work_of(trace)
@@ -106,15 +106,15 @@ def _needs(
     return found
 
 
-def _repeated(server: ckks.Evaluator, x: ckks.Bound) -> Callable[[], ckks.Bound]:
-    """x bootstrapped: by a recorded program on a GPU."""
+def _repeated(server: ckks.Evaluator, x: ckks.EncryptedArray) -> Callable[[], ckks.EncryptedArray]:
+    """x bootstrapped: by a recorded captured on a GPU."""
     if not server.engine.startswith("cuda"):
         return x.bootstrap
-    program = server.program(ckks.Bound.bootstrap, x)
+    captured = server.capture(ckks.EncryptedArray.bootstrap, x)
 
-    def run() -> ckks.Bound:
-        out = program(x)
-        assert isinstance(out, ckks.Bound)
+    def run() -> ckks.EncryptedArray:
+        out = captured(x)
+        assert isinstance(out, ckks.EncryptedArray)
         return out
 
     return run

@@ -35,7 +35,7 @@ class Step:
     about: dict[str, Any] = field(default_factory=dict)
 
 
-def _recorded(trace: _jali.Trace | None, body: Callable[[], object]) -> Work:
+def _recorded(trace: _jali.ckks.Trace | None, body: Callable[[], object]) -> Work:
     assert trace is not None
     trace.clear()
     body()
@@ -48,7 +48,7 @@ def _steps(c: Case, options: Options) -> Iterator[Step]:
     server = ckks.Evaluator(c.params, key, options.device, threads=c.threads)
     mine, its, e = owner.engine, server.engine, server.explicit
     # The same two, recorded; its own secret makes no difference to what is done.
-    twin = _jali.ClientCore(c.params, c.threads, options.device_or_auto(), True)
+    twin = _jali.ckks.ClientCore(c.params, c.threads, options.resolved_device(), True)
     recorder = ckks.Evaluator(c.params, None, options.device, threads=c.threads, trace=True)
 
     fresh, plain = owner.encrypt(c.va, level=c.level), e.encode(c.va, c.level)

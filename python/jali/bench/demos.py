@@ -56,7 +56,7 @@ def _floor(
     server = roles.Server(
         program, *client.public_bytes(), device=options.device, threads=options.threads, trace=True
     )
-    owner = _jali.ClientCore(params, options.threads or 0, "cpu", True)
+    owner = _jali.ckks.ClientCore(params, options.threads or 0, "cpu", True)
     assert server.trace is not None and owner.trace is not None
     server.trace.clear()
     owner.trace.clear()

@@ -17,7 +17,7 @@ class Weights(NamedTuple):
     """The second vector, encoded beforehand."""
 
     plain: ckks.Plaintext
-    diagonal: _jali.Diagonal  # over the primes of P as well
+    diagonal: _jali.ckks.Diagonal  # over the primes of P as well
 
 
 Body = Callable[[Operands, Weights], ckks.Ciphertext]
@@ -113,7 +113,7 @@ OPERATIONS: dict[str, tuple[str, Body, Callable[[Vector, Vector], Vector]]] = {
         lambda a, b: a + b + turned(a),
     ),
     "sum_of_slots": (
-        "each slot and the next (Bound.sum of two)",
+        "each slot and the next (EncryptedArray.sum of two)",
         lambda x, p: x.server.bind(x.a).sum(2)._settled(),
         lambda a, b: a + turned(a),
     ),

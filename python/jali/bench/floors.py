@@ -14,7 +14,7 @@ import json
 from dataclasses import dataclass
 
 from jali import _jali
-from jali._jali import Trace
+from jali._jali.ckks import Trace
 from jali.bench.measure import Floor
 
 __all__ = ["Work", "of", "rate", "work_of"]
@@ -41,23 +41,23 @@ class Work:
 def rate(word: str, isa: str) -> float:
     """Butterflies a second of one thread on registers, measured: each is one modular multiplication by a
     constant, an addition and a subtraction."""
-    return float(_jali.butterfly_rate(word, isa))
+    return float(_jali.bench.butterfly_rate(word, isa))
 
 
 @functools.cache
 def _complex_rate(isa: str) -> float:
-    return _jali.complex_butterfly_rate(isa)
+    return _jali.bench.complex_butterfly_rate(isa)
 
 
 @functools.cache
 def _stream_rate() -> float:
-    return _jali.stream_rate()
+    return _jali.bench.stream_rate()
 
 
 @functools.cache
 def _read_rates(isa: str) -> list[float]:
     """Of blocks from 2^LEAST to 2^MOST bytes."""
-    return [_jali.read_rate(isa, 1 << k) for k in range(LEAST, MOST + 1)]
+    return [_jali.bench.read_rate(isa, 1 << k) for k in range(LEAST, MOST + 1)]
 
 
 def _read_rate(isa: str, count: float) -> float:
@@ -70,7 +70,7 @@ def _read_rate(isa: str, count: float) -> float:
 @functools.cache
 def _gpu_rates(word: str, device: int) -> tuple[float, float]:
     """Butterflies and bytes a second."""
-    return _jali.cuda_peak(word, device)
+    return _jali.bench.cuda_peak(word, device)
 
 
 def of(work: Work, word: str, engine: str, threads: int, *, transform: bool = False) -> Floor:

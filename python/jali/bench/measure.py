@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
-import platform
 import subprocess
 import time
 from collections.abc import Callable
@@ -15,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jali import _jali
+from jali import device
 from jali.errors import InternalError
 
-__all__ = ["CLOCKS", "Floor", "Row", "accept", "commit", "device_name", "row", "timed"]
+__all__ = ["CLOCKS", "Floor", "Row", "accept", "commit", "row", "timed"]
 
 
 @dataclass(frozen=True)
@@ -117,7 +115,7 @@ def row(
     return Row(
         name=name,
         device=engine.split("/")[0].split(":")[0],
-        device_name=device_name(engine),
+        device_name=device.name(engine),
         params={**params, "engine": engine},
         batch=batch,
         reps=len(times),
@@ -152,24 +150,6 @@ def accept(
             f"{what}: the result is off by {worst:.2e}, {predicted_bits:.1f} bits were predicted"
         )
     return float(-np.log2(max(float(np.std(parts)), 1e-300)))
-
-
-@functools.cache
-def device_name(engine: str = "cpu") -> str:
-    """A GPU's name; or the processor's model, and how many cores this process may use."""
-    if engine.startswith("cuda"):
-        return _jali.cuda_device_name(int(engine.partition(":")[2] or 0))
-    name = platform.processor() or platform.machine()
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            key, _, value = line.partition(":")
-            if key.strip() == "model name":
-                name = value.strip()
-                break
-    except OSError:
-        pass
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return f"{name}, {cores} core{'' if cores == 1 else 's'}"
 
 
 @functools.cache

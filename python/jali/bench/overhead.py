@@ -20,14 +20,14 @@ CALLS = 200  # between two waits: fewer than a GPU's queue holds
 
 @benchmark("overhead", "what Python adds to one operation: calls from Python less calls from C++")
 def overhead(options: Options) -> Iterator[Row]:
-    """x + y of bound values, and add and negate of the explicit evaluator."""
+    """x + y of encrypted arrays, and add and negate of the explicit evaluator."""
     params = ckks.Params.create(depth=0, scale_bits=20, integer_bits=4, log_n=LOG_N, word="w52")
     client = ckks.Client(params, threads=1)
     server = ckks.Evaluator(params, None, options.device, threads=1)
     values = np.random.default_rng().uniform(-1, 1, params.slots)
     x = server.bind(client.encrypt(values))
     e, a = server.explicit, x._settled()
-    cases: dict[str, tuple[str, Callable[[], ckks.Ciphertext | ckks.Bound], Vector]] = {
+    cases: dict[str, tuple[str, Callable[[], ckks.Ciphertext | ckks.EncryptedArray], Vector]] = {
         "add": ("add", lambda: e.add(a, a), 2 * values),
         "negate": ("negate", lambda: e.negate(a), -values),
         "bound_add": ("add", lambda: x + x, 2 * values),
@@ -39,7 +39,7 @@ def overhead(options: Options) -> Iterator[Row]:
         times: list[float] = []
         end = time.perf_counter() + options.seconds
         while not times or time.perf_counter() < end:
-            inner = _jali.loop_seconds(e, operation, a, CALLS)
+            inner = _jali.bench.loop_seconds(e, operation, a, CALLS)
             server.synchronize()
             start = time.perf_counter()
             for _ in range(CALLS):

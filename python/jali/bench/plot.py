@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from jali.cli.parser import Parser
 from jali.errors import InvalidArgument, Unsupported
 
 __all__ = ["read", "run", "series"]
@@ -85,9 +86,7 @@ def series(rows: list[dict[str, Any]], axis: str) -> Lines:
 
 def run(argv: Sequence[str]) -> int:
     """The command."""
-    from jali.cli import _Parser
-
-    parser = _Parser(prog="jali bench plot", description="A picture of benchmark results.")
+    parser = Parser(prog="jali bench plot", description="A picture of benchmark results.")
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="JSON lines")
     parser.add_argument("-o", "--out", type=Path, default=Path("bench.png"), metavar="PNG")
     parser.add_argument("--name", action="append", default=[], help="only this operation")

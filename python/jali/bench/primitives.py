@@ -111,8 +111,8 @@ def measure(
 ) -> Row:
     """One operation at one shape. Raises InternalError for a wrong result."""
     threads = options.threads or 1
-    case = _jali.EngineBench(
-        options.device_or_auto(),
+    case = _jali.bench.EngineBench(
+        options.resolved_device(),
         word,
         log_n=s.log_n,
         limbs=s.limbs,
@@ -145,7 +145,7 @@ def measure(
     return row(name, case.engine, params, times, batch=s.batch, floor=floor)
 
 
-def _profile(case: _jali.EngineBench, name: str, title: str) -> None:
+def _profile(case: _jali.bench.EngineBench, name: str, title: str) -> None:
     """Its kernels on a GPU, to standard error."""
     try:
         profile.kernels(title, case.steps(name))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from jali import _jali
+from jali import device as devices
 from jali.bench.measure import Row
 
 __all__ = ["BENCHMARKS", "Benchmark", "Options", "benchmark"]
@@ -39,14 +38,13 @@ class Options:
         """The same on other parameter sets, and nothing else of one set's."""
         return dataclasses.replace(self, sets=sets, levels=())
 
-    def device_or_auto(self) -> str:
-        """The device, or what JALI_DEVICE says of "auto"."""
-        return os.environ.get("JALI_DEVICE") or "auto" if self.device == "auto" else self.device
+    def resolved_device(self) -> str:
+        """The device that "auto" stands for, or the one that was named."""
+        return devices.resolved(self.device)
 
     def on_gpu(self) -> bool:
         """Whether the device will be a GPU."""
-        name = self.device_or_auto()
-        return name.startswith("cuda") or (name == "auto" and _jali.cuda_device_count() > 0)
+        return self.resolved_device().startswith("cuda")
 
     def clock_of(self, threads: int) -> str:
         """The clock for a figure of so many threads."""

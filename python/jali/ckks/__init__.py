@@ -20,7 +20,7 @@ rotation, of the keys' special primes: a larger batch raises ``Unsupported``, wh
 
 from __future__ import annotations
 
-from jali._jali import (
+from jali._jali.ckks import (
     Ciphertext,
     EvaluationKeys,
     Layout,
@@ -37,17 +37,18 @@ from jali._jali import (
     worst_case_error,
     worst_case_noise,
 )
-from jali.ckks.bound import Bound
+from jali.ckks.array import EncryptedArray
+from jali.ckks.captured import Batcher, BatchPoint, Captured
 from jali.ckks.client import Client, Encryptor
 from jali.ckks.evaluator import Evaluator, sum_rotations
-from jali.ckks.program import Batcher, BatchPoint, Program
 
 __all__ = [
     "BatchPoint",
     "Batcher",
-    "Bound",
+    "Captured",
     "Ciphertext",
     "Client",
+    "EncryptedArray",
     "Encryptor",
     "EvaluationKeys",
     "Evaluator",
@@ -58,7 +59,6 @@ __all__ = [
     "Params",
     "Plaintext",
     "Polynomial",
-    "Program",
     "PublicKey",
     "ReleasePolicy",
     "Trace",

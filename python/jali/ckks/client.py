@@ -8,11 +8,12 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from jali import _checks, _jali
-from jali._jali import Ciphertext, EvaluationKeys, Params, PublicKey, ReleasePolicy
-from jali.ckks.bound import Bound
+from jali._core import checks
+from jali._jali import ckks as _ckks
+from jali._jali.ckks import Ciphertext, EvaluationKeys, Params, PublicKey, ReleasePolicy
+from jali.ckks.array import EncryptedArray
+from jali.device import checked_threads, resolved
 from jali.errors import InvalidArgument
-from jali.tuning import resolved
 
 __all__ = ["Client", "Encryptor"]
 
@@ -32,8 +33,8 @@ class Client:
     __slots__ = ("_core",)
 
     def __init__(self, params: Params, *, threads: int | None = None, device: str = "cpu") -> None:
-        _checks.instance(params, Params, "params")
-        self._core = _jali.ClientCore(params, checked_threads(threads), resolved(device))
+        checks.instance(params, Params, "params")
+        self._core = _ckks.ClientCore(params, checked_threads(threads), resolved(device))
 
     @classmethod
     def from_secret_bytes(
@@ -48,9 +49,9 @@ class Client:
 
         Raises CorruptData, VersionError or ParamsMismatch; no message tells anything of the key.
         """
-        _checks.instance(params, Params, "params")
+        checks.instance(params, Params, "params")
         client = cls.__new__(cls)
-        client._core = _jali.ClientCore(secret, params, checked_threads(threads), resolved(device))
+        client._core = _ckks.ClientCore(secret, params, checked_threads(threads), resolved(device))
         return client
 
     def secret_to_bytes(self) -> bytes:
@@ -97,13 +98,13 @@ class Client:
             values,
             checked_level(level),
             checked_slots(slots),
-            _checks.magnitude(magnitude),
-            _checks.peak(peak),
+            checks.magnitude(magnitude),
+            checks.peak(peak),
         )
 
     def decrypt(
         self,
-        value: Ciphertext | Bound,
+        value: Ciphertext | EncryptedArray,
         *,
         complex: bool | None = None,
         length: int | None = None,
@@ -123,7 +124,7 @@ class Client:
 
     def release(
         self,
-        value: Ciphertext | Bound,
+        value: Ciphertext | EncryptedArray,
         *,
         policy: ReleasePolicy,
         complex: bool | None = None,
@@ -181,14 +182,14 @@ class Client:
             )
         if progress is not None and not callable(progress):
             raise InvalidArgument(
-                f"progress must be a function of two numbers, not {_checks.shown(progress)}"
+                f"progress must be a function of two numbers, not {checks.shown(progress)}"
             )
         return self._core.evaluation_keys(
             checked_rotations(rotations),
-            _checks.flag(conjugate, "conjugate"),
-            _checks.flag(relinearise, "relinearise"),
+            checks.flag(conjugate, "conjugate"),
+            checks.flag(relinearise, "relinearise"),
             packings,
-            _checks.flag(minimum, "minimum"),
+            checks.flag(minimum, "minimum"),
             progress,
         )
 
@@ -212,8 +213,8 @@ class Encryptor:
     __slots__ = ("_core",)
 
     def __init__(self, key: PublicKey, *, threads: int | None = None) -> None:
-        _checks.instance(key, PublicKey, "key", ": the client's public_key()")
-        self._core = _jali.EncryptorCore(key, checked_threads(threads))
+        checks.instance(key, PublicKey, "key", ": the client's public_key()")
+        self._core = _ckks.EncryptorCore(key, checked_threads(threads))
 
     @property
     def params(self) -> Params:
@@ -234,8 +235,8 @@ class Encryptor:
             values,
             checked_level(level),
             checked_slots(slots),
-            _checks.magnitude(magnitude),
-            _checks.peak(peak),
+            checks.magnitude(magnitude),
+            checks.peak(peak),
         )
 
     def __repr__(self) -> str:
@@ -243,20 +244,20 @@ class Encryptor:
 
 
 def _shown(
-    value: Ciphertext | Bound, complex: bool | None, length: int | None
+    value: Ciphertext | EncryptedArray, complex: bool | None, length: int | None
 ) -> tuple[Ciphertext, int, bool]:
     """The ciphertext of a value, the slots to show, and whether as complex numbers."""
-    ciphertext = value.ciphertext if isinstance(value, Bound) else value
+    ciphertext = value.ciphertext if isinstance(value, EncryptedArray) else value
     if not isinstance(ciphertext, Ciphertext):
-        raise InvalidArgument(f"give a Ciphertext or a Bound, not {type(value).__name__}")
+        raise InvalidArgument(f"give a Ciphertext or an EncryptedArray, not {type(value).__name__}")
     message = f"length must be a whole number from 1 to {ciphertext.slots}"
-    shown = _checks.whole(ciphertext.length if length is None else length, 1, message)
+    shown = checks.whole(ciphertext.length if length is None else length, 1, message)
     if shown > ciphertext.slots:
         raise InvalidArgument(f"{message}, not {shown}")
     return (
         ciphertext,
         shown,
-        ciphertext.is_complex if complex is None else _checks.flag(complex, "complex"),
+        ciphertext.is_complex if complex is None else checks.flag(complex, "complex"),
     )
 
 
@@ -268,32 +269,23 @@ def checked_packings(bootstrap: bool | int | Iterable[int]) -> list[int]:
         bootstrap = [int(bootstrap)]
     message = "bootstrap takes True, or numbers of slots from 2"
     try:
-        return [_checks.whole(n, 2, message) for n in bootstrap]
+        return [checks.whole(n, 2, message) for n in bootstrap]
     except TypeError:
-        raise InvalidArgument(f"{message}, not {_checks.shown(bootstrap)}") from None
-
-
-def checked_threads(threads: int | None) -> int:
-    """0, for "choose", or a number of threads."""
-    if threads is None:
-        return 0
-    return _checks.whole(
-        threads, 1, "threads must be a whole number of at least 1, or None for every core"
-    )
+        raise InvalidArgument(f"{message}, not {checks.shown(bootstrap)}") from None
 
 
 def checked_level(level: int | None) -> int:
     """-1, for the top, or a level from 0."""
     if level is None:
         return -1
-    return _checks.whole(level, 0, "level must be a whole number from 0 to params.depth, or None")
+    return checks.whole(level, 0, "level must be a whole number from 0 to params.depth, or None")
 
 
 def checked_slots(slots: int | None) -> int:
     """0, for all, or a number of slots."""
     if slots is None:
         return 0
-    return _checks.whole(slots, 1, "slots must be a power of two from 1 to params.slots, or None")
+    return checks.whole(slots, 1, "slots must be a power of two from 1 to params.slots, or None")
 
 
 def checked_rotations(rotations: Iterable[int]) -> list[int]:
@@ -305,10 +297,10 @@ def checked_rotations(rotations: Iterable[int]) -> list[int]:
     for step in steps:
         if isinstance(step, bool) or not isinstance(step, (int, np.integer)):
             raise InvalidArgument(
-                f"a rotation is a whole number of slots, not {_checks.shown(step)}"
+                f"a rotation is a whole number of slots, not {checks.shown(step)}"
             )
         if not -(2**30) <= step <= 2**30:
             raise InvalidArgument(
-                f"rotation {_checks.shown(step)} is out of range: rotations repeat after slots"
+                f"rotation {checks.shown(step)} is out of range: rotations repeat after slots"
             )
     return [int(step) for step in steps]

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy.typing as npt
 
-from jali import _checks, _jali
-from jali._jali import (
+from jali._core import checks
+from jali._core.tuning import chosen
+from jali._jali import ckks as _ckks
+from jali._jali.ckks import (
     Ciphertext,
     EvaluationKeys,
     ExplicitEvaluator,
@@ -17,20 +19,20 @@ from jali._jali import (
     Polynomial,
     Trace,
 )
-from jali.ckks.bound import Bound, checked_iterations, checked_target
-from jali.ckks.client import checked_slots, checked_threads
-from jali.ckks.program import Batcher, Program
+from jali.ckks.array import EncryptedArray, checked_iterations, checked_target
+from jali.ckks.captured import Batcher, Captured
+from jali.ckks.client import checked_slots
+from jali.device import checked_threads, resolved
 from jali.errors import InvalidArgument
-from jali.tuning import chosen, resolved
 
 __all__ = ["Evaluator", "sum_rotations"]
 
 
 def sum_rotations(count: int) -> list[int]:
-    """The rotations that Bound.sum(count) needs: 1, 2, 4 .. count / 2. count: a power of two."""
-    count = _checks.whole(count, 1, "count must be a power of two")
+    """The rotations that EncryptedArray.sum(count) needs: 1, 2, 4 .. count / 2. count: a power of two."""
+    count = checks.whole(count, 1, "count must be a power of two")
     if count & (count - 1):
-        raise InvalidArgument(f"count {_checks.shown(count)} is not a power of two")
+        raise InvalidArgument(f"count {checks.shown(count)} is not a power of two")
     return [1 << k for k in range(count.bit_length() - 1)]
 
 
@@ -64,11 +66,9 @@ class Evaluator:
         trace: bool = False,
         variants: Mapping[str, str] | None = None,
     ) -> None:
-        _checks.instance(params, Params, "params")
+        checks.instance(params, Params, "params")
         if keys is not None:
-            _checks.instance(
-                keys, EvaluationKeys, "keys", ": EvaluationKeys.from_bytes reads bytes"
-            )
+            checks.instance(keys, EvaluationKeys, "keys", ": EvaluationKeys.from_bytes reads bytes")
         self._params = params
         device = resolved(device)
         if variants is None:
@@ -78,7 +78,7 @@ class Evaluator:
         engine_variants = dict(variants)
         if device == "cpu" and "isa" in engine_variants:
             device = f"cpu/{engine_variants.pop('isa')}"
-        self._core = _jali.EvaluatorCore(
+        self._core = _ckks.EvaluatorCore(
             params, keys, device, checked_threads(threads), trace, engine_variants
         )
 
@@ -121,16 +121,16 @@ class Evaluator:
         """Wait until a GPU has done everything asked of it: operations return before they are done."""
         self._core.synchronize()
 
-    def bind(self, ciphertext: Ciphertext | Bound) -> Bound:
+    def bind(self, ciphertext: Ciphertext | EncryptedArray) -> EncryptedArray:
         """A value that computes with this evaluator. Raises ParamsMismatch for other parameters."""
-        if isinstance(ciphertext, Bound):
+        if isinstance(ciphertext, EncryptedArray):
             ciphertext = ciphertext.ciphertext
         if not isinstance(ciphertext, Ciphertext):
             raise InvalidArgument(f"bind takes a Ciphertext, not {type(ciphertext).__name__}")
         self._core.check(ciphertext)
         if not self._core.is_here(ciphertext):
             ciphertext = self._core.bring(ciphertext)
-        return Bound(self, ciphertext)
+        return EncryptedArray(self, ciphertext)
 
     def prepare(self, plan: MatVec | LinearTransform) -> None:
         """Encode a plan's matrix now, once, instead of at each use; takes plan.plaintext_bytes."""
@@ -138,7 +138,7 @@ class Evaluator:
             raise InvalidArgument("prepare takes a MatVec or a LinearTransform")
         self._core.prepare(plan)
 
-    def matvec(self, plan: MatVec, x: Bound | Sequence[Bound]) -> Bound:
+    def matvec(self, plan: MatVec, x: EncryptedArray | Sequence[EncryptedArray]) -> EncryptedArray:
         """The plan's matrix times x (+ bias), one level down; shows plan.rows numbers.
 
         x: the encryption of plan.pack(vector), several where the layout takes several ciphertexts.
@@ -152,27 +152,29 @@ class Evaluator:
             )
         return outputs[0]
 
-    def matvec_blocks(self, plan: MatVec, x: Bound | Sequence[Bound]) -> list[Bound]:
+    def matvec_blocks(
+        self, plan: MatVec, x: EncryptedArray | Sequence[EncryptedArray]
+    ) -> list[EncryptedArray]:
         """As matvec, for outputs longer than the slots: one value for each block of rows."""
         if not isinstance(plan, MatVec):
             raise InvalidArgument("matvec takes a ckks.MatVec: make one from the matrix first")
-        inputs = [self._own(v) for v in ([x] if isinstance(x, Bound) else x)]
-        return [Bound(self, c) for c in self._core.matvec(plan, inputs)]
+        inputs = [self._own(v) for v in ([x] if isinstance(x, EncryptedArray) else x)]
+        return [EncryptedArray(self, c) for c in self._core.matvec(plan, inputs)]
 
-    def linear_transform(self, plan: LinearTransform, x: Bound) -> Bound:
+    def linear_transform(self, plan: LinearTransform, x: EncryptedArray) -> EncryptedArray:
         """The plan's linear map of the slots of x, one level down. Errors as in matvec."""
         if not isinstance(plan, LinearTransform):
             raise InvalidArgument("linear_transform takes a ckks.LinearTransform")
-        return Bound(self, self._core.linear_transform(plan, self._own(x)))
+        return EncryptedArray(self, self._core.linear_transform(plan, self._own(x)))
 
     def polynomial(
         self,
-        x: Bound,
+        x: EncryptedArray,
         polynomial: Polynomial | npt.ArrayLike,
         *,
         basis: str = "power",
         interval: tuple[float, float] = (-1.0, 1.0),
-    ) -> Bound:
+    ) -> EncryptedArray:
         """A polynomial on every slot, at the fewest levels: ceil(log2(degree + 1)).
 
         polynomial: a ckks.Polynomial, or coefficients with the constant first, of x^i ("power") or
@@ -183,7 +185,7 @@ class Evaluator:
         """
         if not isinstance(polynomial, Polynomial):
             polynomial = Polynomial(polynomial, basis, interval)
-        return Bound(self, self._core.polynomial(polynomial, self._own(x)))
+        return EncryptedArray(self, self._core.polynomial(polynomial, self._own(x)))
 
     def prepare_bootstrap(
         self,
@@ -192,7 +194,7 @@ class Evaluator:
         real: bool = False,
         progress: Callable[[int, int], object] | None = None,
     ) -> None:
-        """Encode the matrices of bootstrapping for this packing now, not at the first Bound.bootstrap.
+        """Encode the matrices of bootstrapping for this packing now, not at the first EncryptedArray.bootstrap.
 
         real: as there; for real data of the order "slots_first" that is True. progress: called after each
         matrix with how many are done and how many there are. Raises KeyMissing.
@@ -200,48 +202,72 @@ class Evaluator:
         self._core.prepare_bootstrap(checked_slots(slots), real, progress)
 
     def bootstrap_pair(
-        self, x: Bound, y: Bound, target_level: int | None = None, *, iterations: int = 1
-    ) -> tuple[Bound, Bound]:
+        self,
+        x: EncryptedArray,
+        y: EncryptedArray,
+        target_level: int | None = None,
+        *,
+        iterations: int = 1,
+    ) -> tuple[EncryptedArray, EncryptedArray]:
         """Two real values in one bootstrapping, as x + i y: half the work for each.
 
-        Both of one number of slots, batch and level; other arguments and errors as in Bound.bootstrap.
+        Both of one number of slots, batch and level; other arguments and errors as in EncryptedArray.bootstrap.
         Imaginary parts that noise left in one become errors of the other.
         """
         first, second = self._core.bootstrap_pair(
             self._own(x), self._own(y), checked_target(target_level), checked_iterations(iterations)
         )
-        return Bound(self, first), Bound(self, second)
+        return EncryptedArray(self, first), EncryptedArray(self, second)
 
-    def program(
-        self, function: Callable[..., Bound | Sequence[Bound]], *examples: Bound
-    ) -> Program:
+    def capture(
+        self,
+        function: Callable[..., EncryptedArray | Sequence[EncryptedArray]],
+        *examples: EncryptedArray,
+    ) -> Captured:
         """The function recorded for inputs like the examples; call the result with such inputs.
 
-        function: of as many bound values, giving one or several; it must do the same at every call. On a
+        function: of as many encrypted arrays, giving one or several; it must do the same at every call. On a
             GPU it must not use arrays: prepare plans, or encode with ``explicit``, before. Raises
             InvalidArgument for what cannot be recorded.
         """
-        return Program(self, function, examples)
+        return Captured(self, function, examples)
 
     def batcher(
-        self, function: Callable[[Bound], Bound], *, max_batch: int | None = None
+        self, function: Callable[[EncryptedArray], EncryptedArray], *, max_batch: int | None = None
     ) -> Batcher:
         """The function for many values, in batches of the size measured best; see Batcher."""
         return Batcher(self, function, max_batch)
 
     def map(
         self,
-        function: Callable[[Bound], Bound],
-        values: Iterable[Bound],
+        function: Callable[[EncryptedArray], EncryptedArray],
+        values: Iterable[EncryptedArray],
         *,
         max_batch: int | None = None,
-    ) -> list[Bound]:
+    ) -> list[EncryptedArray]:
         """function of every value, several at a time: ``batcher(function)(values)``."""
         return self.batcher(function, max_batch=max_batch)(values)
 
-    def _own(self, value: Bound) -> Ciphertext:
-        if not isinstance(value, Bound):
-            raise InvalidArgument(f"this takes a bound value, not {type(value).__name__}")
+    # --- what jali._core.capture asks for ---------------------------------------------------------
+
+    def _array(self, ciphertext: Ciphertext) -> EncryptedArray:
+        return EncryptedArray(self, ciphertext)
+
+    def _captured(
+        self,
+        function: Callable[[Sequence[Ciphertext]], list[Ciphertext]],
+        examples: Sequence[Ciphertext],
+    ) -> _ckks.CapturedCore:
+        return _ckks.CapturedCore(self.explicit, function, examples)
+
+    def _batcher(
+        self, function: Callable[[Sequence[Ciphertext]], list[Ciphertext]], max_batch: int
+    ) -> _ckks.BatcherCore:
+        return _ckks.BatcherCore(self.explicit, function, max_batch)
+
+    def _own(self, value: EncryptedArray) -> Ciphertext:
+        if not isinstance(value, EncryptedArray):
+            raise InvalidArgument(f"this takes an encrypted array, not {type(value).__name__}")
         if value.evaluator is not self:
             raise InvalidArgument("the value is bound to another evaluator: bind it to this one")
         return value._settled()

@@ -5,6 +5,6 @@ Here nothing is relinearised, rescaled or brought to a common level unless it is
 
 from __future__ import annotations
 
-from jali._jali import Diagonal, ExplicitEvaluator, Extended, Hoisted
+from jali._jali.ckks import Diagonal, ExplicitEvaluator, Extended, Hoisted
 
 __all__ = ["Diagonal", "ExplicitEvaluator", "Extended", "Hoisted"]

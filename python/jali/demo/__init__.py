@@ -4,16 +4,3 @@ A client encrypts handwritten digits, a server that has no secret key runs a tra
 the client decrypts the answer. `network` is the plain model, `packing` how it lies on slots, `roles`
 the two parties; `tools/train` in the repository trained the weights.
 """
-
-from __future__ import annotations
-
-from collections.abc import Sequence
-
-__all__ = ["main"]
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run ``jali demo ARGV``; returns the exit code. Raises jali.Error with what to change."""
-    from jali.demo import command
-
-    return command.run(argv)

@@ -26,7 +26,7 @@ SCALE_BITS = 28.5
 WORD = "w32"
 INTEGER_BITS = 8.0  # logits and the unread slots beside them stay below 32
 GAINS = (8.0, 2.0, 2.0, 1.0)  # measured best: see jali.demo.packing, "Ranges"
-KEPT_PROGRAMS = 4  # sizes of batch that a server on a GPU keeps ready
+KEPT_CAPTURED = 4  # sizes of batch that a server on a GPU keeps ready
 MAGNITUDE = 3.0  # root mean square of pixels times their gain, declared for any image
 
 
@@ -101,7 +101,7 @@ class Server:
         self.threads, self.engine = self._evaluator.threads, self._evaluator.engine
         self._run = self._evaluator.explicit
         self._lock = threading.Lock()
-        self._programs: dict[int, ckks.Program] = {}  # on a GPU, by batch
+        self._captured: dict[int, ckks.Captured] = {}  # on a GPU, by batch
         self._steps: list[_EncodedLinear | None] = []  # None: a square
         level = self._params.depth
         for step in program.steps:
@@ -135,22 +135,22 @@ class Server:
         """The network, operation by operation."""
         return _network(self._run, self._steps, x)
 
-    def _on_gpu(self, x: ckks.Bound) -> ckks.Bound:
+    def _on_gpu(self, x: ckks.EncryptedArray) -> ckks.EncryptedArray:
         """The network as one CUDA graph for each size of batch, recorded at its first request."""
         batch = x._settled().batch
         with self._lock:
-            program = self._programs.get(batch)
-            if program is None:
-                if len(self._programs) == KEPT_PROGRAMS:
-                    del self._programs[next(iter(self._programs))]
-                # Of its parts alone: a program that held this server would never be dropped.
+            captured = self._captured.get(batch)
+            if captured is None:
+                if len(self._captured) == KEPT_CAPTURED:
+                    del self._captured[next(iter(self._captured))]
+                # Of its parts alone: a captured function that held this server would never be dropped.
                 bind, run, steps = self._evaluator.bind, self._run, self._steps
-                program = self._evaluator.program(
+                captured = self._evaluator.capture(
                     lambda y: bind(_network(run, steps, y._settled())), x
                 )
-                self._programs[batch] = program
-        result = program(x)
-        assert isinstance(result, ckks.Bound)
+                self._captured[batch] = captured
+        result = captured(x)
+        assert isinstance(result, ckks.EncryptedArray)
         return result
 
 

@@ -1,31 +1,14 @@
-// The one header of the installed library: everything a program needs, from the errors up.
+// The one header of the installed library: everything a program needs, from the errors up. A program that only
+// computes on ciphertexts needs no more than jali/api/server.h.
 #pragma once
 
 // IWYU pragma: begin_exports
-#include "jali/api/threads.h"
-#include "jali/backend/engines.h"
-#include "jali/base/error.h"
-#include "jali/bootstrap/bootstrapper.h"
-#include "jali/bootstrap/failure.h"
-#include "jali/circuits/dft.h"
-#include "jali/circuits/linear_transform.h"
-#include "jali/circuits/matvec.h"
-#include "jali/circuits/modular_reduction.h"
-#include "jali/circuits/polynomial.h"
-#include "jali/circuits/slot_sum.h"
-#include "jali/ckks/auto_evaluator.h"
-#include "jali/ckks/batcher.h"
-#include "jali/ckks/encoder.h"
-#include "jali/ckks/encryptor.h"
-#include "jali/ckks/engine.h"
-#include "jali/ckks/evaluator.h"
-#include "jali/ckks/program.h"
-#include "jali/ckks/release.h"
-#include "jali/ckks/types.h"
-#include "jali/params/ckks_params.h"
-#include "jali/params/noise.h"
-#include "jali/params/presets.h"
-#include "jali/rlwe/keys.h"
-#include "jali/wire/ckks.h"
-#include "jali/wire/secret.h"
+#include "jali/api/server.h"
+#include "jali/bootstrap/secret/evaluation_keys.h"
+#include "jali/ckks/secret/decryptor.h"
+#include "jali/ckks/secret/encryptor.h"
+#include "jali/ckks/secret/release.h"
+#include "jali/rlwe/secret/key_generator.h"
+#include "jali/rlwe/secret/secret_key.h"
+#include "jali/wire/secret/secret_key.h"
 // IWYU pragma: end_exports

@@ -31,17 +31,4 @@ constexpr std::uint64_t mul_shoup(std::uint64_t x, ShoupConstant w, std::uint64_
   return r >= q ? r - q : r;
 }
 
-/// The same with beta = 2^32, for any x < 2^32; q < 2^31: x w mod q in [0, 2q).
-constexpr std::uint32_t mul_shoup_lazy32(std::uint32_t x, ShoupConstant w, std::uint32_t q) {
-  const auto h = static_cast<std::uint32_t>(
-      (static_cast<std::uint64_t>(x) * static_cast<std::uint32_t>(w.quotient)) >> 32);
-  return x * static_cast<std::uint32_t>(w.value) - h * q;
-}
-
-/// The same with beta = 2^52, for any x < 2^52; q < 2^51: x w mod q in [0, 2q).
-constexpr std::uint64_t mul_shoup_lazy52(std::uint64_t x, ShoupConstant w, std::uint64_t q) {
-  const auto h = static_cast<std::uint64_t>((static_cast<uint128>(x) * w.quotient) >> 52);
-  return x * w.value - h * q;
-}
-
 }  // namespace jali::arith

@@ -16,17 +16,10 @@ namespace {
 
 std::unique_ptr<Engine> make_cuda_engine(Config, int) { refuse(); }
 std::unique_ptr<Engine> make_cuda_engine(Config, const GpuOptions&) { refuse(); }
+std::unique_ptr<Engine> make_cuda_engine(Config, std::shared_ptr<device::Device>) { refuse(); }
 
 CudaPeak cuda_peak(Word, int) { refuse(); }
 
 std::vector<VariantFamily> cuda_variants() { return {}; }
-
-bool has_cuda() { return false; }
-
-int cuda_device_count() { return 0; }
-
-std::string cuda_trouble() { return {}; }
-
-std::string cuda_device_name(int) { return {}; }
 
 }  // namespace jali::backend

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "jali/base/progress.h"
 #include "jali/circuits/dft.h"
 #include "jali/circuits/modular_reduction.h"
 
@@ -77,13 +78,15 @@ class BootstrapPlan {
   std::optional<circuits::HomomorphicDft> to_slots_, to_coefficients_;
 };
 
-/// Keys of an evaluator that also bootstraps: those of each plan cut to the levels at which they are used,
-/// the caller's own rotations and products up to depth().
-rlwe::EvaluationKeys evaluation_keys(rlwe::KeyGenerator& generator, const rlwe::SecretKey& sk,
-                                     std::span<const BootstrapPlan> plans,
-                                     std::span<const int> rotations = {}, bool conjugate = false,
-                                     const rlwe::KeyGenerator::Progress& progress = {});
-/// Their bytes, before they are made.
+/// The highest levels at which keys of an evaluator that also bootstraps are used: those of each plan, the caller's own
+/// rotations and products up to depth(). rlwe::kNoKey where none is.
+struct KeyLevels {
+  std::map<int, int> rotations;
+  int conjugate = rlwe::kNoKey, relinearise = rlwe::kNoKey;
+};
+KeyLevels key_levels(const params::CkksParams& params, std::span<const BootstrapPlan> plans,
+                     std::span<const int> rotations = {}, bool conjugate = false);
+/// Bytes of these keys, before they are made (bootstrap/secret/evaluation_keys.h).
 std::size_t key_bytes(const params::CkksParams& params, std::span<const BootstrapPlan> plans,
                       std::span<const int> rotations = {}, bool conjugate = false);
 /// What they take in the memory of an evaluator, on a host or a GPU: uniform halves come from no seed there.
@@ -120,8 +123,7 @@ class Bootstrapper {
 
   const BootstrapPlan& plan() const { return plan_; }
   /// Encodes all diagonals now and keeps them; without it each is encoded whenever it is used.
-  /// progress: called after each matrix with how many are done and how many there are.
-  using Progress = rlwe::KeyGenerator::Progress;
+  /// progress: called after each matrix.
   void prepare(const Progress& progress = {});
 
   using Done = bootstrap::Done;

@@ -172,13 +172,6 @@ std::vector<int> BootstrapPlan::rotations() const {
   return out;
 }
 
-namespace {
-
-struct KeyLevels {
-  std::map<int, int> rotations;
-  int conjugate = rlwe::KeyGenerator::kNone, relinearise = rlwe::KeyGenerator::kNone;
-};
-
 KeyLevels key_levels(const params::CkksParams& params, std::span<const BootstrapPlan> plans,
                      std::span<const int> rotations, bool conjugate) {
   KeyLevels out;
@@ -197,25 +190,12 @@ KeyLevels key_levels(const params::CkksParams& params, std::span<const Bootstrap
   return out;
 }
 
-}  // namespace
-
-rlwe::EvaluationKeys evaluation_keys(rlwe::KeyGenerator& generator, const rlwe::SecretKey& sk,
-                                     std::span<const BootstrapPlan> plans,
-                                     std::span<const int> rotations, bool conjugate,
-                                     const rlwe::KeyGenerator::Progress& progress) {
-  const KeyLevels levels = key_levels(*sk.params(), plans, rotations, conjugate);
-  auto keys = generator.evaluation_keys(sk, levels.rotations, levels.conjugate, levels.relinearise,
-                                        progress);
-  if (!plans.empty()) keys.encapsulation = generator.encapsulation_keys(sk);
-  return keys;
-}
-
 std::size_t key_bytes(const params::CkksParams& params, std::span<const BootstrapPlan> plans,
                       std::span<const int> rotations, bool conjugate) {
   const KeyLevels levels = key_levels(params, plans, rotations, conjugate);
   std::size_t total = params.switch_key_bytes(levels.relinearise);
   for (const auto& [steps, level] : levels.rotations) total += params.switch_key_bytes(level);
-  if (levels.conjugate != rlwe::KeyGenerator::kNone) {
+  if (levels.conjugate != rlwe::kNoKey) {
     total += params.switch_key_bytes(levels.conjugate);
   }
   return total + (plans.empty() ? 0 : params.encapsulation_key_bytes());
@@ -226,7 +206,7 @@ std::size_t expanded_key_bytes(const params::CkksParams& params,
                                bool conjugate) {
   const KeyLevels levels = key_levels(params, plans, rotations, conjugate);
   std::size_t seeds = 1 + levels.rotations.size() + (plans.empty() ? 0 : 2);
-  if (levels.conjugate != rlwe::KeyGenerator::kNone) ++seeds;
+  if (levels.conjugate != rlwe::kNoKey) ++seeds;
   return 2 * (key_bytes(params, plans, rotations, conjugate) - seeds * sizeof(random::Seed));
 }
 

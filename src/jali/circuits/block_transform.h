@@ -54,12 +54,11 @@ class BlockTransform {
   bool prepared() const { return !encoded_.empty(); }
 
   /// inputs: one ciphertext each, of any one batch; above the level they are brought down. rescale
-  /// false: leaves the results at this level with scale input_scale() * diagonal_scale().
+  /// false: leaves the results at this level with scale input_scale() times that of the diagonals.
   /// Throws KeyMissing naming the rotations, DepthExhausted, ScaleMismatch, InvalidArgument.
   std::vector<ckks::Ciphertext> apply(const ckks::Evaluator& evaluator,
                                       std::span<const ckks::Ciphertext> inputs,
                                       bool rescale = true) const;
-  double diagonal_scale() const { return diagonal_scale_; }
 
  private:
   struct Diagonal {

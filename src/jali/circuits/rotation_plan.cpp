@@ -269,11 +269,4 @@ BsgsPlan plan_bsgs(const params::CkksParams& params, int level, std::size_t slot
   return plan;
 }
 
-double bsgs_cost(const params::CkksParams& params, int level, std::size_t slots, std::size_t count,
-                 const BsgsOptions& options) {
-  std::vector<int> all(count);
-  for (std::size_t d = 0; d < count; ++d) all[d] = static_cast<int>(d);
-  return choose(params, level, slots, {{std::move(all)}}, options).cost;
-}
-
 }  // namespace jali::circuits

@@ -83,10 +83,6 @@ BsgsPlan plan_bsgs(const params::CkksParams& params, int level, std::size_t slot
 /// far.
 int first_diagonal(const std::set<int>& indices, std::size_t slots);
 
-/// Predicted cost of the plan for one block with diagonals 0 .. count - 1.
-double bsgs_cost(const params::CkksParams& params, int level, std::size_t slots, std::size_t count,
-                 const BsgsOptions& options = {});
-
 /// The rotation modulo slots that lies in (-slots/2, slots/2].
 int signed_rotation(long long steps, std::size_t slots);
 

@@ -8,16 +8,14 @@
 
 #include "jali/base/declassify.h"
 #include "jali/base/error.h"
+#include "jali/ckks/encryptor_impl.h"
 
 namespace jali::ckks {
 
-namespace {
-
 using backend::Small;
 
-// Fresh small polynomials, NTT form, in memory that is wiped block by block.
 ring::Poly small_poly(const ring::Ring& ring, const random::SecretSeed& seed, std::uint64_t stream,
-                      std::span<const PrimeIndex> primes, std::size_t batch, Small kind) {
+                      std::span<const PrimeIndex> primes, std::size_t batch, backend::Small kind) {
   ring::Poly out = ring.make_secret(primes, ring::Form::coeff, batch);
   ring.ops().sample_small(out.view(), kind, seed.bytes(), stream);
   ring.to_ntt(out);
@@ -33,7 +31,6 @@ Ciphertext shell(const Plaintext& plaintext) {
   return out;
 }
 
-/// A number of its own for every encryption.
 params::Lineage fresh_lineage() {
   std::array<std::uint8_t, sizeof(params::Lineage::root)> bytes;
   random::os_fill(bytes);
@@ -46,8 +43,6 @@ void check_same(const CkksParamsPtr& a, const CkksParamsPtr& b) {
   require<ParamsMismatch>(a == b || a->hash() == b->hash(),
                           "the plaintext and the key belong to different parameters");
 }
-
-}  // namespace
 
 void check_declared(double largest, const params::Declared& declared) {
   const double magnitude = declared.magnitude, peak = declared.peak;
@@ -62,37 +57,6 @@ void check_declared(double largest, const params::Declared& declared) {
            ": pass magnitude=, the root mean square of this kind of numbers, and peak=, the largest"
            " of them (8 times the magnitude unless it is given)";
   });
-}
-
-SecretEncryptor::SecretEncryptor(std::shared_ptr<const rlwe::SecretKey> sk,
-                                 std::shared_ptr<const ring::Ring> ring,
-                                 const std::optional<random::Seed>& seed)
-    : sk_(std::move(sk)), ring_(std::move(ring)), seeds_(seed, random::SeedSource::Order::bytes) {}
-
-Ciphertext SecretEncryptor::encrypt(const Plaintext& plaintext, const params::Declared& declared) {
-  check_declared(plaintext.peak, declared);
-  check_same(plaintext.params, sk_->params());
-  const auto& ops = ring_->ops();
-  const auto primes = plaintext.poly.primes();
-  const std::size_t batch = plaintext.poly.batch();
-  const random::Seed uniform_seed = seeds_.next().bytes();
-
-  // (m + e - a s, a)
-  ring::Poly a = rlwe::expand_uniform(*ring_, uniform_seed, 0, primes, batch);
-  const ring::Poly s = sk_->at(*ring_, primes);
-  const ring::Poly e = small_poly(*ring_, seeds_.next(), 0, primes, batch, Small::error);
-  ring::Poly b = ring_->make(primes, batch);
-  ops.mul(b.view(), a.view(), s.view());
-  ops.sub(b.view(), e.view(), b.view());
-  ops.add(b.view(), b.view(), plaintext.poly.view());
-
-  Ciphertext out = shell(plaintext);
-  out.parts.push_back(std::move(b));
-  out.parts.push_back(std::move(a));
-  out.seed = uniform_seed;
-  out.estimate = params::NoiseModel(*out.params).fresh_secret(declared, out.scale, out.log_slots);
-  out.estimate.lineage = fresh_lineage();
-  return out;
 }
 
 PublicEncryptor::PublicEncryptor(std::shared_ptr<const rlwe::PublicKey> pk,
@@ -127,38 +91,6 @@ Ciphertext PublicEncryptor::encrypt(const Plaintext& plaintext, const params::De
   ops.add(out.parts[0].view(), out.parts[0].view(), plaintext.poly.view());
   out.estimate = params::NoiseModel(*out.params).fresh_public(declared, out.scale, out.log_slots);
   out.estimate.lineage = fresh_lineage();
-  return out;
-}
-
-Decryptor::Decryptor(std::shared_ptr<const rlwe::SecretKey> sk,
-                     std::shared_ptr<const ring::Ring> ring)
-    : sk_(std::move(sk)), ring_(std::move(ring)) {}
-
-Plaintext Decryptor::decrypt(const Ciphertext& ciphertext) const {
-  check_same(ciphertext.params, sk_->params());
-  require<InvalidArgument>(ciphertext.parts.size() == 2 || ciphertext.parts.size() == 3,
-                           "a ciphertext has 2 or 3 parts");
-  const auto& ops = ring_->ops();
-  const auto primes = ciphertext.parts[0].primes();
-  const ring::Poly s = sk_->at(*ring_, primes);
-
-  // Horner in s: ((c2 s) + c1) s + c0, in memory that is wiped. Parts on another device are fetched.
-  const ring::Poly& last = ciphertext.parts.back();
-  Plaintext out;
-  out.poly = ring_->make_secret(last.primes(), ring::Form::ntt, last.batch());
-  ring_->place(out.poly.data(), last);
-  for (std::size_t part = ciphertext.parts.size() - 1; part-- > 0;) {
-    ops.mul(out.poly.view(), out.poly.view(), s.view());
-    const ring::Poly& next = ciphertext.parts[part];
-    const ring::Poly fetched = ring_->holds(next) ? ring::Poly() : ring_->import(next);
-    ops.add(out.poly.view(), out.poly.view(), (fetched.empty() ? next : fetched).view());
-  }
-  out.params = sk_->params();
-  out.level = ciphertext.level;
-  out.scale = ciphertext.scale;
-  out.log_slots = ciphertext.log_slots;
-  out.message = ciphertext.estimate.message;
-  out.peak = ciphertext.estimate.peak;
   return out;
 }
 

@@ -1,11 +1,11 @@
-// Encryption and decryption.
+// Encryption under the public key. That under the secret key is in ckks/secret/encryptor.h.
 #pragma once
 
 #include <memory>
 #include <optional>
-#include <vector>
 
 #include "jali/ckks/types.h"
+#include "jali/random/secret_seed.h"
 #include "jali/rlwe/keys.h"
 
 namespace jali::ckks {
@@ -20,19 +20,6 @@ void check_declared(double largest, const params::Declared& declared);
 // a given one makes encryptions reproducible, for tests. A process that was forked then repeats them, and
 // two messages under one seed are open to everybody (random::SeedSource).
 
-/// Encrypts under the secret key (half the bytes: the uniform part travels as a seed).
-class SecretEncryptor {
- public:
-  SecretEncryptor(std::shared_ptr<const rlwe::SecretKey> sk, std::shared_ptr<const ring::Ring> ring,
-                  const std::optional<random::Seed>& seed = std::nullopt);
-  Ciphertext encrypt(const Plaintext& plaintext, const params::Declared& declared = {});
-
- private:
-  std::shared_ptr<const rlwe::SecretKey> sk_;
-  std::shared_ptr<const ring::Ring> ring_;
-  random::SeedSource seeds_;
-};
-
 /// Encrypts under the public key.
 class PublicEncryptor {
  public:
@@ -45,17 +32,6 @@ class PublicEncryptor {
   std::shared_ptr<const ring::Ring> ring_;
   ring::Poly a_;
   random::SeedSource seeds_;
-};
-
-class Decryptor {
- public:
-  Decryptor(std::shared_ptr<const rlwe::SecretKey> sk, std::shared_ptr<const ring::Ring> ring);
-  /// The raw decryption: for the key holder alone (Li and Micciancio 2021).
-  Plaintext decrypt(const Ciphertext& ciphertext) const;
-
- private:
-  std::shared_ptr<const rlwe::SecretKey> sk_;
-  std::shared_ptr<const ring::Ring> ring_;
 };
 
 }  // namespace jali::ckks

@@ -10,7 +10,7 @@
 
 namespace jali::ckks {
 
-/// device: "auto" (the first NVIDIA GPU where this build and machine have one, else the CPU), "cuda" or
+/// device: "auto" (see device::resolve), "cuda" or
 /// "cuda:K", "cpu", "cpu/portable", "cpu/avx2", "cpu/avx512", "cpu/ifma", "ref" (the slow oracle),
 /// "cpu/apart" (the CPU with memory of its own, as a GPU has: for tests).
 /// Throws NoDevice for a device that this build or machine lacks.

@@ -24,28 +24,29 @@ Program::Program(std::shared_ptr<const Evaluator> evaluator, CiphertextFunction 
                  std::span<const Ciphertext* const> examples)
     : evaluator_(std::move(evaluator)),
       function_(std::move(function)),
-      turns_("this program", evaluator_->ring()->checkpoint()) {
+      turns_("this captured function", evaluator_->ring()->checkpoint()) {
   for (const Ciphertext* example : examples) inputs_.push_back(evaluator_->bring(*example));
   captured_ = evaluator_->ring()->engine().capture(
       [this] { outputs_ = function_(std::as_const(inputs_)); });
   for (const Ciphertext& a : outputs_) {
-    require<InvalidArgument>(!a.parts.empty() && evaluator_->is_here(a),
-                             "a program's results must be ciphertexts of its own evaluator");
+    require<InvalidArgument>(
+        !a.parts.empty() && evaluator_->is_here(a),
+        "the results of a captured function must be ciphertexts of its own evaluator");
   }
 }
 
 void Program::check(std::size_t index, const Ciphertext& input) const {
   const Ciphertext& example = inputs_[index];
   const auto differs = [&](const char* what, double got, double expected) {
-    return "input " + std::to_string(index) + " of the program has another " + what +
+    return "input " + std::to_string(index) + " of the captured function has another " + what +
            " than its example (" + std::to_string(got) + ", not " + std::to_string(expected) +
-           "): bring it there, or make a program for such inputs";
+           "): bring it there, or capture the function for such inputs";
   };
   const auto equal = [&](const char* what, double got, double expected) {
     require<InvalidArgument>(got == expected, [&] { return differs(what, got, expected); });
   };
   require<ParamsMismatch>(input.params != nullptr && input.params->hash() == example.params->hash(),
-                          "an input of the program belongs to different parameters");
+                          "an input of the captured function belongs to different parameters");
   equal("number of parts", static_cast<double>(input.parts.size()),
         static_cast<double>(example.parts.size()));
   equal("level", input.level, example.level);
@@ -54,8 +55,8 @@ void Program::check(std::size_t index, const Ciphertext& input) const {
   equal("log_slots", input.log_slots, example.log_slots);
   require<InvalidArgument>(same(input.packing, example.packing), [&] {
     return "input " + std::to_string(index) +
-           " of the program is packed differently than its example (length, batch axis, complex "
-           "or real): make a program for such inputs";
+           " of the captured function is packed differently than its example (length, batch axis, "
+           "complex or real): capture the function for such inputs";
   });
   require<InvalidArgument>(
       input.estimate.variance <= example.estimate.variance * kRounding &&
@@ -65,8 +66,9 @@ void Program::check(std::size_t index, const Ciphertext& input) const {
           input.estimate.peak <= example.estimate.peak * kRounding,
       [&] {
         return "input " + std::to_string(index) +
-               " of the program has more noise or a larger magnitude than its example, for which "
-               "the results' precision is known: make the program from an example like it";
+               " of the captured function has more noise or a larger magnitude than its example, "
+               "for which the results' precision is known: capture the function with an example "
+               "like it";
       });
 }
 
@@ -80,7 +82,7 @@ std::size_t Program::bytes() const {
 
 std::vector<Ciphertext> Program::run(std::span<const Ciphertext* const> inputs) {
   require<InvalidArgument>(inputs.size() == inputs_.size(), [&] {
-    return "the program takes " + std::to_string(inputs_.size()) + " ciphertexts, not " +
+    return "the captured function takes " + std::to_string(inputs_.size()) + " ciphertexts, not " +
            std::to_string(inputs.size());
   });
   for (std::size_t i = 0; i < inputs.size(); ++i) check(i, *inputs[i]);

@@ -5,6 +5,19 @@
 #include "jali/base/error.h"
 
 namespace jali::params {
+namespace {
+
+constexpr Preset kPresets[] = {
+#include "jali/params/preset_rows.inc"
+};
+constexpr BootstrapPreset kBootstrapPresets[] = {
+#include "jali/params/bootstrap_preset_rows.inc"
+};
+
+}  // namespace
+
+std::span<const Preset> presets() { return kPresets; }
+std::span<const BootstrapPreset> bootstrap_presets() { return kBootstrapPresets; }
 
 CkksLiteral preset(std::string_view name, std::optional<Word> word) {
   std::string names;

@@ -34,13 +34,6 @@ Accumulator KeySwitcher::product(const device::Buffer& ext, std::size_t batch, i
   return acc;
 }
 
-void KeySwitcher::product_accumulate(Accumulator& acc, const device::Buffer& ext, int level,
-                                     const ExpandedKey& key, std::uint64_t g) const {
-  ops().key_product(acc.c0.view(), acc.c1.view(),
-                    {ext.data(), extended_primes(level), acc.c0.batch()}, key.view(),
-                    params_->level(level).digit_ids, g, /*accumulate=*/true);
-}
-
 void KeySwitcher::rotated_sums(std::span<const backend::Rotated> operands, int level,
                                std::span<const backend::WeightedSum> sums) const {
   ops().rotated_sums(operands, params_->level(level).digit_ids,

@@ -31,9 +31,6 @@ class KeySwitcher {
   /// sum_j sigma_g(ext_j) key_j from lifted digits.
   Accumulator product(const device::Buffer& ext, std::size_t batch, int level,
                       const ExpandedKey& key, std::uint64_t g) const;
-  /// acc += the same.
-  void product_accumulate(Accumulator& acc, const device::Buffer& ext, int level,
-                          const ExpandedKey& key, std::uint64_t g) const;
   /// RlweOps::rotated_sums over extended_primes(level).
   void rotated_sums(std::span<const backend::Rotated> operands, int level,
                     std::span<const backend::WeightedSum> sums) const;

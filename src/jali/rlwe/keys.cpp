@@ -30,16 +30,6 @@ ring::Poly expand_uniform(const ring::Ring& ring, const random::Seed& seed, std:
   return a;
 }
 
-ring::Poly SecretKey::at(const ring::Ring& ring, std::span<const PrimeIndex> primes) const {
-  ring::Poly out = ring.make_secret(primes);
-  // s has every prime, in order: runs of them are copied at once.
-  for (std::size_t i = 0, end = 0; i < primes.size(); i = end) {
-    while (end < primes.size() && primes[end] == primes[i] + (end - i)) ++end;
-    ring.memory().copy(out.row(i), s_.row(primes[i]), (end - i) * s_.row_bytes());
-  }
-  return out;
-}
-
 std::vector<PrimeIndex> sparse_key_primes(const params::CkksParams& params) {
   std::vector<PrimeIndex> primes = params.level(0).primes;
   const auto extra = params.sparse_p_primes();

@@ -1,8 +1,7 @@
-// Secret, public and switching keys.
+// Public keys: what an encryptor and an evaluator are given. Those that hold the secret are in rlwe/secret/.
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -15,21 +14,6 @@
 #include "jali/ring/poly.h"
 
 namespace jali::rlwe {
-
-/// Uniform ternary secret over all primes, NTT form, in memory that is wiped. Cannot be printed.
-class SecretKey {
- public:
-  SecretKey(params::CkksParamsPtr params, ring::Poly s)
-      : params_(std::move(params)), s_(std::move(s)) {}
-  const params::CkksParamsPtr& params() const { return params_; }
-  const ring::Poly& poly() const { return s_; }  // NTT form over params().all_primes()
-  /// The limbs of s at `primes`, again in memory that is wiped.
-  ring::Poly at(const ring::Ring& ring, std::span<const PrimeIndex> primes) const;
-
- private:
-  params::CkksParamsPtr params_;
-  ring::Poly s_;
-};
 
 /// (b, a) with b = -a s + e over the q primes, NTT form; a is expanded from the seed.
 struct PublicKey {
@@ -44,7 +28,7 @@ struct PublicKey {
 struct SwitchKey {
   random::Seed seed{};
   std::vector<ring::Poly> b;  // one per digit
-  int level = -1;             // -1: every level
+  int level = -1;  // -1: every level
   std::size_t bytes() const;  // b halves and seed
 };
 
@@ -60,6 +44,9 @@ struct EncapsulationKeys {
   ring::Poly to_dense;
   std::size_t bytes() const;  // b halves and seeds
 };
+
+/// In place of the highest level that a key serves: no such key is wanted.
+inline constexpr int kNoKey = -2;
 
 /// Everything public that an evaluator needs. Keys by Galois element.
 struct EvaluationKeys {
@@ -78,38 +65,6 @@ struct ExpandedKey {
   std::vector<PrimeIndex> primes;
   int level = -1;  // the highest level that it serves; -1: every one
   backend::KeyView view() const { return {data.data(), digits, primes}; }
-};
-
-class KeyGenerator {
- public:
-  /// seed: empty, so that every key draws its own from the operating system and nothing of them is kept; a given one
-  /// makes the keys reproducible, for tests (random::SeedSource says what that costs).
-  KeyGenerator(params::CkksParamsPtr params, std::shared_ptr<const ring::Ring> ring,
-               const std::optional<random::Seed>& seed = std::nullopt);
-
-  SecretKey secret_key();
-  PublicKey public_key(const SecretKey& sk);
-  /// Encrypts P g s_from under sk, for levels up to `level` (-1: all).
-  SwitchKey switch_key(const ring::Poly& s_from, const SecretKey& sk, int level = -1);
-  SwitchKey relinearisation_key(const SecretKey& sk, int level = -1);
-  SwitchKey galois_key(std::uint64_t galois_element, const SecretKey& sk, int level = -1);
-  /// Draws a sparse secret and forgets it. Throws InvalidArgument for parameters without bootstrapping.
-  EncapsulationKeys encapsulation_keys(const SecretKey& sk);
-  /// rotations: in slots, any sign, 0 ignored, duplicates made once.
-  EvaluationKeys evaluation_keys(const SecretKey& sk, std::span<const int> rotations,
-                                 bool conjugate = false, bool relinearise = true);
-  /// The same, each key for levels up to one of its own: rotations with their levels, and those of
-  /// conjugation and relinearisation (-1: every level; kNone: no key).
-  static constexpr int kNone = -2;
-  /// progress: called after each key with how many there are and how many there will be.
-  using Progress = std::function<void(std::size_t done, std::size_t total)>;
-  EvaluationKeys evaluation_keys(const SecretKey& sk, const std::map<int, int>& rotations,
-                                 int conjugate, int relinearise, const Progress& progress = {});
-
- private:
-  params::CkksParamsPtr params_;
-  std::shared_ptr<const ring::Ring> ring_;
-  random::SeedSource seeds_;
 };
 
 /// Keys that were made in a device's memory, in the host's: for bytes.

@@ -35,7 +35,7 @@ class ApartMemory final : public device::Memory {
 
 std::unique_ptr<Engine> make_apart_engine(Config config) {
   return std::make_unique<cpu::CpuEngine>(std::move(config), "cpu/apart",
-                                          std::make_shared<ApartMemory>());
+                                          device::host_device(std::make_shared<ApartMemory>()));
 }
 
 }  // namespace jali::backend

@@ -14,8 +14,8 @@ namespace jali::backend::cpu {
 
 class CpuEngine final : public Engine {
  public:
-  /// memory: what its blocks are made in; the engine computes where the host can.
-  CpuEngine(Config config, std::string name, std::shared_ptr<device::Memory> memory);
+  /// device: a host, whatever its memory says (device::host_device).
+  CpuEngine(Config config, std::string name, std::shared_ptr<device::Device> device);
 
   std::string name() const override { return name_; }
   const Config& config() const override { return core_.config; }
@@ -23,11 +23,9 @@ class CpuEngine final : public Engine {
   const RlweOps& rlwe() const override { return rlwe_; }
   const EmbeddingOps& embedding() const override { return embedding_; }
   int threads() const override { return core_.pool.threads(); }
-  std::shared_ptr<device::Memory> memory() const override { return memory_; }
 
  private:
   const std::string name_;
-  const std::shared_ptr<device::Memory> memory_;
   const Core core_;
   const CpuRing ring_{*this, core_};
   const CpuRlwe rlwe_{*this, core_};

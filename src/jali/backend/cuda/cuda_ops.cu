@@ -8,20 +8,20 @@
 #include <tuple>
 
 #include "jali/arith/modulus.h"
-#include "jali/backend/cuda/check.cuh"
-#include "jali/backend/cuda/crt.cuh"
-#include "jali/backend/cuda/elementwise.cuh"
-#include "jali/backend/cuda/embedding.cuh"
-#include "jali/backend/cuda/integers.cuh"
-#include "jali/backend/cuda/ntt.cuh"
-#include "jali/backend/cuda/program.cuh"
-#include "jali/backend/cuda/sampling.cuh"
-#include "jali/backend/cuda/sparse_secret.cuh"
-#include "jali/backend/cuda/sums.cuh"
-#include "jali/backend/cuda/switcher.cuh"
-#include "jali/backend/cuda/variants.h"
+#include "jali/backend/cuda/common/variants.h"
+#include "jali/backend/cuda/crt/crt.cuh"
+#include "jali/backend/cuda/crt/integers.cuh"
+#include "jali/backend/cuda/elementwise/elementwise.cuh"
+#include "jali/backend/cuda/embedding/embedding.cuh"
+#include "jali/backend/cuda/key_switch/hoisted.cuh"
+#include "jali/backend/cuda/key_switch/key_switcher.cuh"
+#include "jali/backend/cuda/linear_transform/sums.cuh"
+#include "jali/backend/cuda/ntt/ntt.cuh"
+#include "jali/backend/cuda/sampling/sampling.cuh"
+#include "jali/backend/cuda/sampling/sparse_secret.cuh"
 #include "jali/backend/ops.h"
 #include "jali/device/buffer.h"
+#include "jali/device/cuda/device.cuh"
 
 namespace jali::backend::cuda {
 
@@ -63,26 +63,24 @@ class CrtPlans {
 /// What the tables of one engine share.
 template <class W>
 struct Shared {
-  Shared(Config of, const GpuOptions& with)
+  Shared(Config of, const std::shared_ptr<device::Device>& device)
       : config(validated(std::move(of))),
-        options(with),
-        stream(std::make_shared<Stream>(options.device, options.faults)),
-        memory(make_memory(stream, options.memory_cap)),
-        scratch(device::Pool::create(false, memory, options.poison)),
+        stream(device::cuda::as_gpu(device)->cuda_stream()),
+        memory(device->memory()),
+        scratch(device->pool()),
         tables(*stream, config),
         log_n(std::countr_zero(config.n)),
-        switcher(config, *stream, tables, *scratch),
+        key_switcher(config, *stream, tables, *scratch),
         sums(*stream, tables, log_n),
         crt_plans(*stream, config) {}
 
   const Config config;
-  const GpuOptions options;
-  const std::shared_ptr<Stream> stream;
+  const std::shared_ptr<const Stream> stream;
   const std::shared_ptr<device::Memory> memory;
   const std::shared_ptr<device::Pool> scratch;
   const Tables<W> tables;
   const int log_n;
-  const Switcher<W> switcher;
+  const KeySwitcher<W> key_switcher;
   const Sums<W> sums;
   const CrtPlans<W> crt_plans;
 };
@@ -120,7 +118,7 @@ class Launching {
   }
 
   const Config& config_;
-  Stream& stream_;
+  const Stream& stream_;
   device::Memory& memory_;
   device::Pool& scratch_;
   const int log_n_;
@@ -289,7 +287,7 @@ class CudaRlwe final : public RlweOps, private Launching {
       : RlweOps(engine),
         Launching(shared),
         tables_(shared.tables),
-        switcher_(shared.switcher),
+        key_switcher_(shared.key_switcher),
         sums_(shared.sums) {}
 
   void weighted_sums(std::span<const ConstView> a0, std::span<const ConstView> a1,
@@ -317,7 +315,7 @@ class CudaRlwe final : public RlweOps, private Launching {
 
   void mod_up(View ext, ConstView x, std::span<const std::uint32_t> digit_limbs) const override {
     enter(ext);
-    switcher_.mod_up(ext, x, digit_limbs);
+    key_switcher_.mod_up(ext, x, digit_limbs);
   }
 
   void key_product(View acc0, View acc1, ConstView ext, KeyView key,
@@ -329,15 +327,15 @@ class CudaRlwe final : public RlweOps, private Launching {
     for (const auto id : digit_ids) digits.id[digits.count++] = id;
     digits.limbs = static_cast<unsigned>(key.primes.size());
     digits.limb = key_limbs(key, acc0.primes);
-    cuda::key_product<W>(stream_, tables_, shape(acc0), limbs(acc0.primes), acc0.data, acc1.data,
-                         ext.data, key.data, digits, g, accumulate);
+    cuda::hoisted_key_product<W>(stream_, tables_, shape(acc0), limbs(acc0.primes), acc0.data,
+                                 acc1.data, ext.data, key.data, digits, g, accumulate);
   }
 
   void key_switch(View acc0, View acc1, ConstView x, std::span<const std::uint32_t> digit_limbs,
                   KeyView key, std::span<const std::uint32_t> digit_ids) const override {
     enter(acc0);
-    switcher_.key_switch(acc0, acc1, source(x), x.primes, digit_limbs, key, digit_ids, {},
-                         kNothing);
+    key_switcher_.key_switch(acc0, acc1, source(x), x.primes, digit_limbs, key, digit_ids, {},
+                             kNothing);
   }
   void key_switch_joined(View acc0, View acc1, ConstView x,
                          std::span<const std::uint32_t> digit_limbs, KeyView key,
@@ -345,10 +343,10 @@ class CudaRlwe final : public RlweOps, private Launching {
                          const Joined& joined) const override {
     enter(acc0);
     check_first(acc0, x);
-    JoinFactors<W> factors{};
+    AddendFactors<W> factors{};
     std::copy(joined.s.begin(), joined.s.end(), factors.s);
-    switcher_.key_switch(acc0, acc1, source(x), x.primes, digit_limbs, key, digit_ids,
-                         {joined.c0.data, joined.c1.data}, factors);
+    key_switcher_.key_switch(acc0, acc1, source(x), x.primes, digit_limbs, key, digit_ids,
+                             {joined.c0.data, joined.c1.data}, factors);
   }
   void combine_key_switch(View acc0, View acc1, const Combination& c,
                           std::span<const std::uint64_t> s,
@@ -363,8 +361,8 @@ class CudaRlwe final : public RlweOps, private Launching {
     Source d2;
     d2.a[0] = p.a1.data, d2.b = p.b1.data, d2.twice = p.twice, d2.batch = batch(acc0);
     d2.at = positions(primes, p.a1.primes), d2.at_b = positions(primes, p.b1.primes);
-    Joining joining{p.a0.data, p.a1.data, p.b0.data, p.b1.data};
-    JoinFactors<W> factors{};
+    ScaledAddend addend{p.a0.data, p.a1.data, p.b0.data, p.b1.data};
+    AddendFactors<W> factors{};
     for (std::size_t i = 0; i < primes.size(); ++i) {
       const arith::Modulus mod(config_.primes[primes[i]]);
       factors.s[i] = static_cast<Stored>(p.twice ? mod.add(s[i], s[i]) : s[i]);
@@ -375,15 +373,15 @@ class CudaRlwe final : public RlweOps, private Launching {
     }
     if (!c.multiples.empty()) {
       const Combination::Multiple& m = c.multiples[0];
-      joining.x0 = m.x0.data, joining.x1 = m.x1.data;
-      joining.at_x = positions(primes, m.x0.primes);
+      addend.x0 = m.x0.data, addend.x1 = m.x1.data;
+      addend.at_x = positions(primes, m.x0.primes);
     }
-    switcher_.key_switch(acc0, acc1, d2, primes, digit_limbs, key, digit_ids, joining, factors);
+    key_switcher_.key_switch(acc0, acc1, d2, primes, digit_limbs, key, digit_ids, addend, factors);
   }
 
   void scale_down(View out, ConstView x, const ConstView* addend) const override {
     enter(out);
-    switcher_.divide({&out, 1}, {&x, 1}, {&addend, 1});
+    key_switcher_.mod_down({&out, 1}, {&x, 1}, {&addend, 1});
   }
   void scale_down_pair(View out0, View out1, ConstView x0, ConstView x1, const ConstView* addend0,
                        const ConstView* addend1) const override {
@@ -391,7 +389,7 @@ class CudaRlwe final : public RlweOps, private Launching {
     const View out[] = {out0, out1};
     const ConstView x[] = {x0, x1};
     const ConstView* const addend[] = {addend0, addend1};
-    switcher_.divide(out, x, addend);
+    key_switcher_.mod_down(out, x, addend);
   }
 
   void rotate(View out0, View out1, View acc0, View acc1, ConstView c0, ConstView c1,
@@ -400,29 +398,31 @@ class CudaRlwe final : public RlweOps, private Launching {
     enter(acc0);
     Source turned = source(c1);
     turned.g[0] = turn(g);
-    switcher_.key_switch(acc0, acc1, turned, c1.primes, digit_limbs, key, digit_ids, {}, kNothing);
+    key_switcher_.key_switch(acc0, acc1, turned, c1.primes, digit_limbs, key, digit_ids, {},
+                             kNothing);
     const View out[] = {out0, out1};
     const ConstView acc[] = {acc0, acc1};
     const ConstView* const addend[] = {&c0, nullptr};
-    switcher_.divide(out, acc, addend, g);
+    key_switcher_.mod_down(out, acc, addend, g);
   }
 
   void outer_sum(View acc0, View acc1, std::span<const Turned> terms,
                  std::span<const std::uint32_t> digit_limbs,
                  std::span<const std::uint32_t> digit_ids, bool accumulate) const override {
     enter(acc0);
-    const std::size_t most = switcher_.outer_terms(acc0, digit_limbs);
+    const std::size_t most = key_switcher_.outer_terms(acc0, digit_limbs);
     if (most == 0) {
       return RlweOps::outer_sum(acc0, acc1, terms, digit_limbs, digit_ids, accumulate);
     }
     for (std::size_t first = 0; first < terms.size(); first += most) {
-      switcher_.outer_sum(acc0, acc1, terms.subspan(first, std::min(most, terms.size() - first)),
-                          digit_limbs, digit_ids, accumulate || first > 0);
+      key_switcher_.outer_sum(acc0, acc1,
+                              terms.subspan(first, std::min(most, terms.size() - first)),
+                              digit_limbs, digit_ids, accumulate || first > 0);
     }
   }
 
  private:
-  static constexpr JoinFactors<W> kNothing{};
+  static constexpr AddendFactors<W> kNothing{};
   using Launching::enter;
   void enter(std::span<const WeightedSum> sums) const {
     for (const WeightedSum& sum : sums) check_rows(sum.out0);
@@ -433,7 +433,7 @@ class CudaRlwe final : public RlweOps, private Launching {
   }
 
   const Tables<W>& tables_;
-  const Switcher<W>& switcher_;
+  const KeySwitcher<W>& key_switcher_;
   const Sums<W>& sums_;
 };
 
@@ -493,20 +493,14 @@ class CudaEmbedding final : public EmbeddingOps, private Launching {
 template <class W>
 class CudaEngine final : public backend::Engine {
  public:
-  CudaEngine(Config config, const GpuOptions& options) : shared_(std::move(config), options) {}
+  CudaEngine(Config config, const std::shared_ptr<device::Device>& device)
+      : backend::Engine(device), shared_(std::move(config), device) {}
 
-  std::string name() const override { return "cuda:" + std::to_string(shared_.stream->device()); }
+  std::string name() const override { return device()->name(); }
   const Config& config() const override { return shared_.config; }
   const RingOps& ring() const override { return ring_; }
   const RlweOps& rlwe() const override { return rlwe_; }
   const EmbeddingOps& embedding() const override { return embedding_; }
-  std::shared_ptr<device::Memory> memory() const override { return shared_.memory; }
-  std::shared_ptr<device::Pool> pool() const override { return shared_.scratch; }
-  std::unique_ptr<Captured> capture(std::function<void()> work) const override {
-    shared_.stream->enter();
-    return record_program(shared_.stream, shared_.scratch, shared_.memory, shared_.options.poison,
-                          std::move(work));
-  }
 
  private:
   const Shared<W> shared_;
@@ -527,41 +521,17 @@ std::unique_ptr<Engine> make_cuda_engine(Config config, int device) {
 
 std::unique_ptr<Engine> make_cuda_engine(Config config, const GpuOptions& options) {
   cuda::check_variants(config);
+  return make_cuda_engine(std::move(config), device::gpu_device(options));
+}
+
+std::unique_ptr<Engine> make_cuda_engine(Config config, std::shared_ptr<device::Device> device) {
+  cuda::check_variants(config);
   switch (config.word) {
-    case Word::w32:
-      return std::make_unique<cuda::CudaEngine<cuda::W32>>(std::move(config), options);
-    case Word::w52:
-      return std::make_unique<cuda::CudaEngine<cuda::W52>>(std::move(config), options);
-    case Word::w64:
-      return std::make_unique<cuda::CudaEngine<cuda::W64>>(std::move(config), options);
+    case Word::w32: return std::make_unique<cuda::CudaEngine<cuda::W32>>(std::move(config), device);
+    case Word::w52: return std::make_unique<cuda::CudaEngine<cuda::W52>>(std::move(config), device);
+    case Word::w64: return std::make_unique<cuda::CudaEngine<cuda::W64>>(std::move(config), device);
   }
   throw InvalidArgument("unknown word");
-}
-
-bool has_cuda() { return true; }
-
-int cuda_device_count() {
-  int count = 0, usable = 0;
-  if (cudaGetDeviceCount(&count) != cudaSuccess) return 0;
-  while (usable < count && cuda::code_generation(usable) > 0) ++usable;
-  return usable;
-}
-
-std::string cuda_trouble() {
-  int driver = 0, count = 0;  // the driver is 0 where there is none
-  if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0) return {};
-  if (cudaGetDeviceCount(&count) == cudaErrorNoDevice || cuda_device_count() > 0) return {};
-  try {
-    const cuda::Stream first(0);
-    return {};
-  } catch (const Error& error) {
-    return error.what();
-  }
-}
-
-std::string cuda_device_name(int device) {
-  cudaDeviceProp properties{};
-  return cudaGetDeviceProperties(&properties, device) == cudaSuccess ? properties.name : "";
 }
 
 }  // namespace jali::backend

@@ -15,7 +15,7 @@ namespace {
 class TraceEngine final : public Engine {
  public:
   TraceEngine(std::shared_ptr<const Engine> inner, std::shared_ptr<Trace> sink)
-      : recorder_(std::move(inner), std::move(sink)) {}
+      : Engine(inner->device()), recorder_(std::move(inner), std::move(sink)) {}
 
   std::string name() const override { return "trace(" + inner().name() + ")"; }
   const Config& config() const override { return inner().config(); }
@@ -23,8 +23,10 @@ class TraceEngine final : public Engine {
   const RlweOps& rlwe() const override { return *rlwe_; }
   const EmbeddingOps& embedding() const override { return *embedding_; }
   int threads() const override { return inner().threads(); }
-  std::shared_ptr<device::Memory> memory() const override { return inner().memory(); }
-  std::shared_ptr<device::Pool> pool() const override { return inner().pool(); }
+  /// Called again instead of played back, so that every run is recorded here.
+  std::unique_ptr<Captured> capture(std::function<void()> work) const override {
+    return device::host_device()->record(std::move(work));
+  }
 
  private:
   const Engine& inner() const { return recorder_.inner(); }

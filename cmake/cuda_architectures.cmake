@@ -1,0 +1,40 @@
+# jali_cuda_architectures(OUT NVCC): the CMAKE_CUDA_ARCHITECTURES for the GPUs of this machine. Each GPU gets the newest
+# architecture that nvcc knows and the GPU runs. The newest of these also comes as PTX, from which the driver compiles
+# for a GPU that is newer. If nvidia-smi names no GPU from Ampere (8.0) on, the answer is 90: code for Hopper and PTX.
+function(jali_cuda_architectures out nvcc)
+  execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+                  OUTPUT_VARIABLE gpus ERROR_QUIET RESULT_VARIABLE _ignored)
+  execute_process(COMMAND ${nvcc} --list-gpu-arch OUTPUT_VARIABLE known COMMAND_ERROR_IS_FATAL ANY)
+  string(REGEX MATCHALL "[0-9]+[.][0-9]" gpus "${gpus}")
+  string(REPLACE "." "" gpus "${gpus}")  # 8.9 is architecture 89
+  string(REGEX MATCHALL "compute_[0-9]+" known "${known}")
+  string(REPLACE "compute_" "" known "${known}")
+  list(FILTER gpus EXCLUDE REGEX "^[1-7][0-9]$")
+  if(NOT gpus)
+    set(${out} 90 PARENT_SCOPE)
+    return()
+  endif()
+
+  set(cubins)
+  set(newest 0)
+  foreach(gpu ${gpus})
+    set(best 0)
+    foreach(architecture ${known})
+      if(architecture GREATER best AND NOT architecture GREATER gpu)
+        set(best ${architecture})
+      endif()
+    endforeach()
+    if(best EQUAL gpu)
+      list(APPEND cubins ${best}-real)
+    else()
+      list(APPEND cubins ${best}-virtual)  # its cubins run on this GPU only by way of PTX
+    endif()
+    if(best GREATER newest)
+      set(newest ${best})
+    endif()
+  endforeach()
+  list(APPEND cubins ${newest}-virtual)
+  list(REMOVE_DUPLICATES cubins)
+  list(SORT cubins COMPARE NATURAL)
+  set(${out} "${cubins}" PARENT_SCOPE)
+endfunction()

@@ -1,0 +1,1 @@
+"""What the encrypted arrays of any scheme need: checks, capture, batching, the array protocol."""

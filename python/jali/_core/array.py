@@ -1,0 +1,109 @@
+"""The array protocol: what the encrypted arrays of any scheme share, and what none of them can do."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from jali._core import checks
+from jali.errors import InvalidArgument, Unsupported
+
+__all__ = ["Encrypted", "exponent", "number", "operand", "power"]
+
+
+def number(value: Any) -> complex | None:
+    """A finite number, or None for what is no number. Raises InvalidArgument for NaN and infinity."""
+    if isinstance(value, (float, int, complex, np.number, np.bool_)):
+        try:
+            found = complex(value)
+        except OverflowError:
+            raise InvalidArgument("the number is too large") from None
+    elif isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "biufc":
+        found = complex(value.item())
+    else:
+        return None
+    if not (math.isfinite(found.real) and math.isfinite(found.imag)):
+        raise InvalidArgument("the number is a NaN or an infinity: replace it first")
+    return found
+
+
+def operand(value: Any, length: int) -> npt.NDArray[Any] | None:
+    """An operand as an array, its last axis repeated to `length` if it is 1; None for what is no array."""
+    if not isinstance(value, (np.ndarray, list, tuple)):
+        return None
+    try:
+        array = np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise InvalidArgument(f"the operand is not an array of numbers: {error}") from None
+    if array.ndim in (1, 2) and array.shape[-1] == 1 and length != 1:
+        array = np.broadcast_to(array, (*array.shape[:-1], length))  # as NumPy does
+    return array
+
+
+def exponent(value: Any) -> int:
+    """A whole number from 1. Raises InvalidArgument for others, and for what no circuit is deep enough for."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise InvalidArgument(
+            "an exponent is a whole number from 1; for other powers see Evaluator.polynomial"
+        )
+    if value < 1:
+        raise InvalidArgument(f"the exponent {checks.shown(value)} is below 1")
+    if int(value).bit_length() > 200:  # no parameters have more levels
+        raise InvalidArgument(
+            f"no parameters have the depth of an exponent of {int(value).bit_length()} bits"
+        )
+    return int(value)
+
+
+def power(known: dict[int, Any], n: int) -> Any:
+    """The n-th power at depth ceil(log2 n), with the smaller ones of `known`, where it is kept."""
+    if n not in known:
+        half = power(known, n - n // 2)
+        known[n] = half * half if n % 2 == 0 else half * power(known, n // 2)
+    return known[n]
+
+
+class Encrypted:
+    """An encrypted vector (n,), or batch of vectors (batch, n), of which only the shape is known."""
+
+    __slots__ = ()
+    __array_ufunc__ = None  # arrays on the left of an operator give way to the scheme's operators
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(length,), or (batch, length)."""
+        raise NotImplementedError
+
+    @property
+    def ndim(self) -> int:
+        """1, or 2 for a batch."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """Numbers that decryption shows."""
+        return math.prod(self.shape)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __bool__(self) -> NoReturn:
+        raise Unsupported("an encrypted value has no truth value: decrypt it first")
+
+    def __eq__(self, other: object) -> NoReturn:
+        raise Unsupported("encrypted values cannot be compared: decrypt them first")
+
+    __lt__ = __le__ = __gt__ = __ge__ = __eq__
+    __hash__ = object.__hash__
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        raise Unsupported("an encrypted value is not an array: decrypt it first")
+
+    def __iter__(self) -> NoReturn:
+        raise Unsupported("the slots of an encrypted value cannot be taken one by one")
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("send value.ciphertext.to_bytes() instead of pickling an encrypted array")

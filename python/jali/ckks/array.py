@@ -1,0 +1,312 @@
+"""Encrypted values that compute: a ciphertext bound to the evaluator that works on it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NoReturn, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from jali._core import array as arrays
+from jali._core import checks
+from jali._core.array import Encrypted
+from jali._jali.ckks import Ciphertext, MatVec
+from jali.errors import InvalidArgument, Unsupported
+
+if TYPE_CHECKING:
+    from jali.ckks.evaluator import Evaluator
+
+__all__ = ["EncryptedArray"]
+
+#: What may stand beside an EncryptedArray in arithmetic.
+Operand = Union["EncryptedArray", complex, npt.NDArray[Any], list[Any], tuple[Any, ...]]
+
+
+def checked_target(target_level: int | None) -> int:
+    """-1, for all levels, or a level from 0."""
+    if target_level is None:
+        return -1
+    if isinstance(target_level, bool) or not isinstance(target_level, (int, np.integer)):
+        raise InvalidArgument(f"target_level is a whole number, not {checks.shown(target_level)}")
+    if target_level < 0:
+        raise InvalidArgument(f"target_level {checks.shown(target_level)} is below 0")
+    return int(target_level)
+
+
+def checked_iterations(iterations: int) -> int:
+    """A number of applications that make one bootstrapping."""
+    if isinstance(iterations, bool) or not isinstance(iterations, (int, np.integer)):
+        raise InvalidArgument(f"iterations is a whole number, not {checks.shown(iterations)}")
+    if not 1 <= iterations <= 4:
+        raise InvalidArgument(f"iterations must be 1 to 4, not {checks.shown(iterations)}")
+    return int(iterations)
+
+
+class EncryptedArray(Encrypted):
+    """An encrypted vector (n,), or batch of vectors (batch, n), with NumPy's arithmetic.
+
+    ``+ - *`` take other encrypted arrays of the same evaluator, arrays and numbers on either side;
+    ``/`` takes numbers and arrays on the right; ``**`` takes whole numbers from 1. Relinearisation,
+    rescaling and levels are taken care of: a product of ciphertexts, or with an array or a number
+    that is not a small whole one, costs one level. Values are immutable; operations release the
+    interpreter's lock and may be used from several threads. Made by Evaluator.bind.
+
+    Raises DepthExhausted, with the depth that would be enough, KeyMissing, naming the key, and
+    InvalidArgument for shapes that do not fit. On a GPU, Unsupported for batches of more than 65,535 rows (limbs times
+    batch), naming the largest.
+    """
+
+    __slots__ = ("_ct", "_server")
+
+    def __init__(self, server: Evaluator, ciphertext: Ciphertext) -> None:
+        self._server = server
+        self._ct = ciphertext
+
+    # --- what is known of it --------------------------------------------------------------------
+
+    @property
+    def ciphertext(self) -> Ciphertext:
+        """The ciphertext to send or decrypt: two parts, at the canonical scale of its level."""
+        core = self._server._core
+        done = self._settled()
+        return done if core.on_host else core.send_back(done)
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """What computes on it."""
+        return self._server
+
+    @property
+    def level(self) -> int:
+        """Multiplications that are left."""
+        return self._server._core.effective_level(self._ct)
+
+    @property
+    def scale(self) -> float:
+        """The scale of its ciphertext."""
+        return self._server.params.level(self.level).scale
+
+    @property
+    def precision_bits(self) -> float:
+        """Estimated precision: -log2 of the standard deviation of a slot's error, in its ciphertext."""
+        return self._settled().precision_bits
+
+    @property
+    def slots(self) -> int:
+        """Numbers in each vector, those behind its length included."""
+        return self._ct.slots
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(length,), or (batch, length)."""
+        return self._ct.shape
+
+    def __repr__(self) -> str:
+        return f"EncryptedArray(shape={self.shape}, level={self.level}, scale=2^{math.log2(self.scale):.2f})"
+
+    # --- arithmetic -----------------------------------------------------------------------------
+
+    def __add__(self, other: Operand) -> EncryptedArray:
+        core = self._server._core
+        if isinstance(other, EncryptedArray):
+            return EncryptedArray(self._server, core.add(self._ct, self._beside(other)._ct))
+        value = arrays.number(other)
+        if value is not None:
+            return EncryptedArray(self._server, core.add_scalar(self._ct, value))
+        array = arrays.operand(other, self.shape[-1])
+        if array is None:
+            return NotImplemented
+        return EncryptedArray(self._server, core.add_array(self._ct, array))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Operand) -> EncryptedArray:
+        core = self._server._core
+        if isinstance(other, EncryptedArray):
+            return EncryptedArray(self._server, core.sub(self._ct, self._beside(other)._ct))
+        value = arrays.number(other)
+        if value is not None:
+            return EncryptedArray(self._server, core.add_scalar(self._ct, -value))
+        array = arrays.operand(other, self.shape[-1])
+        if array is None:
+            return NotImplemented
+        return EncryptedArray(self._server, core.add_array(self._ct, array, True))
+
+    def __rsub__(self, other: Operand) -> EncryptedArray:
+        return -self + other
+
+    def __neg__(self) -> EncryptedArray:
+        return EncryptedArray(self._server, self._server._core.negate(self._ct))
+
+    def __pos__(self) -> EncryptedArray:
+        return self
+
+    def __mul__(self, other: Operand) -> EncryptedArray:
+        core = self._server._core
+        if isinstance(other, EncryptedArray):
+            return EncryptedArray(
+                self._server, core.multiply(self._settled(), self._beside(other)._settled())
+            )
+        value = arrays.number(other)
+        if value is not None:
+            return EncryptedArray(self._server, core.multiply_scalar(self._ct, value))
+        array = arrays.operand(other, self.shape[-1])
+        if array is None:
+            return NotImplemented
+        return EncryptedArray(self._server, core.multiply_array(self._settled(), array))
+
+    __rmul__ = __mul__
+
+    def __rtruediv__(self, other: object) -> NoReturn:
+        raise Unsupported(
+            "division by an encrypted value: approximate its inverse with Evaluator.polynomial"
+        )
+
+    def __truediv__(self, other: Operand) -> EncryptedArray:
+        if isinstance(other, EncryptedArray):
+            other.__rtruediv__(self)
+        value = arrays.number(other)
+        if value is not None:
+            if value == 0:
+                raise InvalidArgument("division by zero")
+            return self * (1 / value)
+        array = arrays.operand(other, self.shape[-1])
+        if array is None:
+            return NotImplemented
+        divisor = np.asarray(array)
+        if divisor.dtype.kind not in "biufc":
+            return self * divisor  # which says what is wrong with it
+        if not np.all(divisor):
+            raise InvalidArgument("division by an array that holds a zero")
+        with np.errstate(all="ignore"):  # an infinite inverse is refused below
+            inverse: npt.NDArray[Any] = np.reciprocal(
+                divisor.astype(np.result_type(divisor, np.float64))
+            )
+        return self * inverse
+
+    def __pow__(self, exponent: int) -> EncryptedArray:
+        result: EncryptedArray = arrays.power({1: self}, arrays.exponent(exponent))
+        return result
+
+    def __rmatmul__(self, matrix: Any) -> EncryptedArray:
+        """matrix @ self: a clear real matrix (m, n) times this vector of length n, one level down.
+
+        Convenient; it plans and encodes the matrix at each use. Needs the rotations of
+        MatVec(matrix, params, layout="natural", level=self.level), which serves many products through
+        Evaluator.matvec faster.
+        """
+        array = np.asarray(matrix)
+        if array.ndim != 2 or array.shape[1] != self.shape[-1]:
+            raise InvalidArgument(
+                f"a matrix of the shape {array.shape} does not multiply vectors of the length "
+                f"{self.shape[-1]}"
+            )
+        server = self._server
+        plan = MatVec(array, server.params, level=self.level, layout="natural", streaming=True)
+        return server.matvec(plan, self)
+
+    # --- movement of slots ----------------------------------------------------------------------
+
+    def rotate(self, steps: int) -> EncryptedArray:
+        """Slot i of the result is slot i + steps, around all ``slots``: numpy.roll by -steps.
+
+        Needs the evaluation key of this rotation. A vector shorter than ``slots`` moves through the
+        zeros behind it.
+        """
+        if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)):
+            raise InvalidArgument(
+                f"a rotation is a whole number of slots, not {checks.shown(steps)}"
+            )
+        folded = int(steps)
+        if abs(folded) >= self.slots:
+            folded %= self.slots
+        return EncryptedArray(self._server, self._server._core.rotate(self._settled(), folded))
+
+    def conj(self) -> EncryptedArray:
+        """The complex conjugate of every number. Needs the conjugation key."""
+        return EncryptedArray(self._server, self._server._core.conjugate(self._settled()))
+
+    conjugate = conj
+
+    def sum(self, count: int | None = None) -> EncryptedArray:
+        """Slot i of the result is the sum of slots i to i + count - 1, around all ``slots``.
+
+        count: a power of two up to ``slots``; None for all of them: every slot then holds the sum of
+            the vector.
+        Needs the rotations 1, 2, 4 .. count / 2 (jali.ckks.sum_rotations).
+        """
+        if count is None:
+            count = 0
+        elif isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
+            raise InvalidArgument("count must be a power of two from 1 to slots, or None for all")
+        elif count & (count - 1):
+            raise InvalidArgument(
+                f"count {checks.shown(count)} is not a power of two: pad the vector with zeros to the next one"
+            )
+        return EncryptedArray(self._server, self._server._core.sum(self._ct, int(count)))
+
+    def with_length(self, length: int) -> EncryptedArray:
+        """The same slots, of which decryption shows the first ``length``."""
+        if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 1:
+            raise InvalidArgument("length must be a whole number from 1 to slots")
+        return EncryptedArray(self._server, self._server._core.with_length(self._ct, int(length)))
+
+    def with_magnitude(self, magnitude: float, *, peak: float | None = None) -> EncryptedArray:
+        """The same numbers, of which estimates assume this root mean square and this peak.
+
+        For computed values whose size you know better than the estimate: that of products and polynomials
+        is an average, that of ``sum`` holds for equal numbers; peaks multiply and add up. peak: the largest
+        modulus, None for 8 times the magnitude. Declare both for the kind of data: bounds on errors rest on
+        the peak, and bootstrapping makes other numbers of those far above it.
+        """
+        core = self._server._core
+        return EncryptedArray(
+            self._server,
+            core.with_magnitude(self._ct, checks.magnitude(magnitude), checks.peak(peak)),
+        )
+
+    def bootstrap(
+        self, target_level: int | None = None, *, iterations: int = 1, real: bool | None = None
+    ) -> EncryptedArray:
+        """The same numbers with their levels restored; nothing secret is needed.
+
+        target_level: max(1, params.bootstrap_level) to params.depth, one less if iterated; None for all
+            levels. Fewer cost less, as the work is done at a smaller modulus.
+        iterations: 2 to 4 for more precision (Meta-BTS): p bits become about 2p - 3, 3p - 6 .., up to what
+            the value itself and the scale hold, at as many times the work and one level less.
+        real: True to drop imaginary parts, False to keep them; None drops those of real data where that
+            saves work (order "slots_first").
+
+        Needs parameters made with bootstrap=True and keys of evaluation_keys(bootstrap=...) for
+        this value's slots. Numbers should be of modulus up to 1: the part of larger ones that is lost
+        grows with their square, or a higher power where parameters of many bits take arcsin behind the
+        sine, and a declared magnitude above params.bootstrap_max_magnitude is refused. The magnitude of a
+        computed value is an estimate: ``x + x`` and ``sum`` count terms as equal, other sums as
+        independent; see ``with_magnitude``. ``precision_bits`` of the result says
+        what is left. The first call for a packing encodes its matrices, which takes a while, and so does
+        the first with each target_level: the evaluator keeps them all. Raises KeyMissing, DepthExhausted below
+        params.bootstrap_level, InvalidArgument.
+        """
+        target, times = checked_target(target_level), checked_iterations(iterations)
+        if real is not None and not isinstance(real, (bool, np.bool_)):
+            raise InvalidArgument(f"real is True, False or None, not {checks.shown(real)}")
+        core = self._server._core
+        drop = None if real is None else bool(real)
+        return EncryptedArray(self._server, core.bootstrap(self._settled(), target, times, drop))
+
+    # --- helpers --------------------------------------------------------------------------------
+
+    def _settled(self) -> Ciphertext:
+        """Its ciphertext on the device, with nothing owed."""
+        if not self._server._core.is_settled(self._ct):
+            # The same value: what is done here once, later operations need not do again.
+            self._ct = self._server._core.normalise(self._ct)
+        return self._ct
+
+    def _beside(self, other: EncryptedArray) -> EncryptedArray:
+        if other._server is not self._server:
+            raise InvalidArgument(
+                "the operands are bound to different evaluators: bind both to the same one"
+            )
+        return other

@@ -1,0 +1,80 @@
+"""The command ``jali``: doctor, params, demo, bench, tune.
+
+Results go to standard output, everything else to standard error. Exit codes: 0 success, 1 an error,
+2 wrong usage, 130 interrupted. An error is one line that says what to change.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+
+import jali
+from jali.cli.parser import Parser
+
+__all__ = ["main"]
+
+# Each is the module of its name in this folder, with main(argv) -> exit code.
+COMMANDS = {
+    "doctor": "what this installation can do, and a self-test",
+    "params": "parameters for a circuit: ring, levels, key sizes",
+    "demo": "encrypted inference: 'jali demo digits'",
+    "bench": "benchmarks: 'jali bench list'",
+    "tune": "measure the engine's implementations, keep the fastest",
+}
+
+
+def _parser() -> Parser:
+    parser = Parser(prog="jali", description="Computing on encrypted data.")
+    parser.add_argument("--version", action="version", version=f"jali {jali.__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, about in COMMANDS.items():
+        commands.add_parser(name, help=about, add_help=False).add_argument(
+            "rest", nargs=argparse.REMAINDER
+        )
+    return parser
+
+
+def _dispatch(name: str, arguments: Sequence[str]) -> int:
+    """Hand over to a module of COMMANDS."""
+    try:
+        module = importlib.import_module(f"jali.cli.{name}")
+        run: Callable[[Sequence[str]], int | None] = module.main
+        return run(arguments) or 0
+    except ModuleNotFoundError as error:
+        from jali.cli import doctor
+
+        raise jali.Unsupported(
+            f"this needs the package {error.name}: {doctor.fix_for(error.name or '')}"
+        ) from None
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        if not words or words[0] not in COMMANDS:
+            _parser().parse_args(words)  # --help, --version, or an error
+        code = _dispatch(words[0], words[1:])
+        sys.stdout.flush()
+        return code
+    except jali.Error as error:
+        print(f"error: {' '.join(str(error).split())}", file=sys.stderr)
+        return 1
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on
+            return 0
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"error: {where}{error.strerror or error}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return 130
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

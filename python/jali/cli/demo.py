@@ -1,0 +1,288 @@
+"""The command ``jali demo``."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+import time
+from argparse import Namespace
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jali import ckks
+from jali._core.console import bytes_text, progress, seconds_text, table
+from jali._jali import device as _device
+from jali.cli.parser import Parser
+from jali.demo import data, network, roles, show
+from jali.demo.network import Array, Network
+from jali.errors import InvalidArgument
+
+__all__ = ["Result", "main"]
+
+DRAWN = 10
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run found. Times in wall seconds; bytes for one image, key_bytes once a client.
+
+    seconds_per_image: encryption, serialisation, evaluation and decryption together, from the first
+    request to the last answer. server_seconds_per_image: the mean time that a request spends in the
+    server, by its images; with several workers requests overlap in it.
+    max_logit_error: largest difference from the plain model's logits; precision_bits: -log2 of the
+    root mean square of those differences.
+    """
+
+    demo: str
+    images: int
+    accuracy: float
+    plain_accuracy: float
+    agreement_with_plain: float
+    max_logit_error: float
+    precision_bits: float
+    seconds_per_image: float
+    server_seconds_per_image: float
+    ready_seconds: float
+    bytes_up: int
+    bytes_down: int
+    key_bytes: int
+    batch: int
+    workers: int
+    threads: int
+    device: str
+    params: dict[str, Any]
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="jali demo", description="Encrypted inference on handwritten digits, end to end."
+    )
+    parser.add_argument(
+        "name", choices=["digits", "mnist"], help="scikit-learn's 8x8 digits, or 28x28"
+    )
+    parser.add_argument(
+        "--images",
+        type=Path,
+        metavar="FILE",
+        help="mnist: an .npz with images and labels, or an IDX file",
+    )
+    parser.add_argument(
+        "--labels", type=Path, metavar="FILE", help="labels of an IDX file of images"
+    )
+    parser.add_argument("--limit", type=int, metavar="K", help="only the first K images")
+    parser.add_argument("--batch", type=int, default=1, metavar="B", help="images a request (1)")
+    parser.add_argument("--device", default="auto", help="of the server: auto, cpu, cuda, cuda:1")
+    parser.add_argument(
+        "--workers", type=int, default=1, metavar="W", help="requests at a time (1)"
+    )
+    parser.add_argument("--threads", type=int, metavar="T", help="on the CPU (every core)")
+    parser.add_argument("--png", type=Path, metavar="FILE", help="draw images and answers to FILE")
+    parser.add_argument(
+        "--json", action="store_true", help="print one JSON object and nothing else"
+    )
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Parse, classify, report. Raises jali.Error with what to change."""
+    started = time.perf_counter()
+    options = _parser().parse_args(argv)
+    for name in ("limit", "batch", "workers", "threads"):
+        value = getattr(options, name)
+        if value is not None and value < 1:
+            raise InvalidArgument(f"--{name} must be at least 1")
+    # What would fail at the end fails now.
+    ckks.Evaluator(ckks.Params.preset("n12_d1"), None, options.device)
+    if options.png is not None:
+        show.check_png(options.png)
+    images = _images(options).first(options.limit)
+    model = network.load(options.name)
+    say = (lambda *_: None) if options.json else print
+    waited = time.perf_counter() - started  # reading images is not part of getting ready
+    session = _Session(model, options)
+    ready = time.perf_counter() - started - waited
+    say(f"{len(images.images)} images from {images.source}")
+    say(f"client: {session.client.params}")
+    say(f"server: {_device_text(session.server)}")
+    say(
+        f"client -> server, once: {bytes_text(session.key_bytes)} of public keys "
+        f"({len(session.program.rotations())} rotations); ready in {seconds_text(ready)}"
+    )
+    encrypted, timing = session.classify(images.images, options.batch, options.workers)
+    plain = model.logits(images.images)
+    result = _result(options.name, images.labels, encrypted, plain, timing, session, ready, options)
+    predictions = encrypted.argmax(1)
+    pixels = np.asarray(images.images, np.float64) / model.pixel_max
+    if options.png is not None:
+        show.write_png(options.png, pixels, predictions, images.labels)
+    if options.json:
+        print(json.dumps(asdict(result)))
+        return 0
+    _report(result, pixels, images.labels, encrypted, plain)
+    if options.png is not None:
+        print(f"wrote {options.png}")
+    return 0
+
+
+def _device_text(server: roles.Server) -> str:
+    """The device that computes, e.g. "cuda:0 (NVIDIA GeForce RTX 4090)"."""
+    kind, _, index = server.engine.partition(":")
+    if kind == "cuda":
+        return f"{server.engine} ({_device.cuda_device_name(int(index or 0))})"
+    return f"{server.engine}, {server.threads} threads"
+
+
+def _images(options: Namespace) -> data.Images:
+    if options.name == "digits":
+        if options.images is not None or options.labels is not None:
+            raise InvalidArgument("'jali demo digits' has its own images: --images goes with mnist")
+        return data.load_digits()
+    if options.images is None:
+        raise InvalidArgument(
+            "'jali demo mnist' needs --images FILE: an .npz with `images` (n, 28, 28) uint8 and "
+            "`labels`, or an IDX file such as t10k-images-idx3-ubyte"
+        )
+    return data.load_mnist(options.images, options.labels)
+
+
+@dataclass
+class _Timing:
+    seconds: float
+    server: float
+    up: int
+    down: int
+
+
+class _Session:
+    """Client and server, and what passes between them."""
+
+    def __init__(self, model: Network, options: Namespace) -> None:
+        self.program = roles.plan(model)
+        # Several workers keep the cores busy by themselves.
+        alone = options.workers == 1
+        self.client = roles.Client(self.program, threads=options.threads if alone else 1)
+        params, keys = self.client.public_bytes()
+        self.server = roles.Server(
+            self.program, params, keys, device=options.device, threads=options.threads
+        )
+        self.key_bytes = len(params) + len(keys)
+
+    def classify(
+        self, images: npt.NDArray[np.generic], batch: int, workers: int
+    ) -> tuple[Array, _Timing]:
+        """Logits (n, 10) by way of the server, `workers` requests at a time."""
+        starts = range(0, len(images), batch)
+        with ThreadPoolExecutor(workers) as pool:
+            begin = time.perf_counter()
+            answers = pool.map(lambda start: self._answer(images[start : start + batch]), starts)
+            done = list(progress(answers, "encrypted inference, request", len(starts)))
+            seconds = time.perf_counter() - begin
+        total = _Timing(
+            seconds, *(sum(column) for column in zip(*(t for _, t in done), strict=True))
+        )
+        return np.concatenate([logits for logits, _ in done]), total
+
+    def _answer(self, images: npt.NDArray[np.generic]) -> tuple[Array, tuple[float, int, int]]:
+        """Logits of one request; seconds in the server, bytes up and down."""
+        request = self.client.encrypt(images)
+        arrived = time.perf_counter()
+        reply = self.server(request)
+        left = time.perf_counter()
+        return self.client.decrypt(reply), (left - arrived, len(request), len(reply))
+
+
+def _result(
+    name: str,
+    labels: npt.NDArray[np.int64],
+    encrypted: Array,
+    plain: Array,
+    timing: _Timing,
+    session: _Session,
+    ready: float,
+    options: Namespace,
+) -> Result:
+    n = len(labels)
+    params = session.client.params
+    rms = math.sqrt(float(np.mean((encrypted - plain) ** 2)))
+    return Result(
+        demo=name,
+        images=n,
+        accuracy=float(np.mean(encrypted.argmax(1) == labels)),
+        plain_accuracy=float(np.mean(plain.argmax(1) == labels)),
+        agreement_with_plain=float(np.mean(encrypted.argmax(1) == plain.argmax(1))),
+        max_logit_error=float(np.abs(encrypted - plain).max()),
+        precision_bits=-math.log2(rms) if rms > 0 else math.inf,
+        seconds_per_image=timing.seconds / n,
+        server_seconds_per_image=timing.server / n,
+        ready_seconds=ready,
+        bytes_up=round(timing.up / n),
+        bytes_down=round(timing.down / n),
+        key_bytes=session.key_bytes,
+        batch=options.batch,
+        workers=options.workers,
+        threads=session.server.threads,
+        device=session.server.engine,
+        params={
+            "log_n": params.log_n,
+            "depth": params.depth,
+            "scale_bits": params.scale_bits,
+            "log_qp": params.log_qp,
+            "word": params.word,
+            "security": params.security,
+        },
+    )
+
+
+def _report(
+    result: Result,
+    pixels: Array,
+    labels: npt.NDArray[np.int64],
+    encrypted: Array,
+    plain: Array,
+) -> None:
+    predictions, expected = encrypted.argmax(1), plain.argmax(1)
+    captions = [
+        f"{p} ({label}, {e})" for p, label, e in zip(predictions, labels, expected, strict=True)
+    ]
+    print("\nunder each digit: the encrypted answer (label, plain model's answer)\n")
+    print(show.digits_text(pixels[:DRAWN], captions[:DRAWN]))
+    wrong = [
+        i
+        for i in range(len(labels))
+        if predictions[i] != labels[i] or predictions[i] != expected[i]
+    ]
+    if wrong:
+        rows = [(i, predictions[i], labels[i], expected[i]) for i in wrong[:20]]
+        more = f", the first 20 of {len(wrong)}" if len(wrong) > 20 else ""
+        table(
+            f"answers that differ from the label{more}",
+            ["image", "encrypted", "label", "plain"],
+            rows,
+        )
+        print()
+    summary = [
+        ("accuracy", f"{result.accuracy:.4f} (plain model {result.plain_accuracy:.4f})"),
+        ("agreement with the plain model", f"{result.agreement_with_plain:.4f}"),
+        (
+            "precision of a logit",
+            f"{result.precision_bits:.1f} bits (largest error {result.max_logit_error:.1e})",
+        ),
+        (
+            "time an image",
+            f"{seconds_text(result.seconds_per_image)}, of which the server "
+            f"{seconds_text(result.server_seconds_per_image)} on {result.device}",
+        ),
+        ("client to server, an image", bytes_text(result.bytes_up)),
+        ("server to client, an image", bytes_text(result.bytes_down)),
+    ]
+    print(f"{result.demo}: {result.images} encrypted images")
+    for name, value in summary:
+        print(f"  {name:<32}{value}")
+    sys.stdout.flush()

@@ -1,0 +1,204 @@
+"""``jali doctor``: what this installation can do, what is missing, and a self-test."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import json
+import platform
+import re
+import sys
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import jali
+from jali import ckks, device
+from jali._core import tuning
+from jali._core.console import seconds_text, table
+from jali._jali import device as _device
+from jali.cli.parser import Parser
+
+__all__ = ["examine", "fix_for", "main", "self_test"]
+
+_MODULES = {"scikit-learn": "sklearn", "pillow": "PIL"}  # where the import is named otherwise
+_FALLBACK = {"demo": ["scikit-learn", "pillow"], "bench": ["matplotlib"]}  # of an unpacked checkout
+
+
+def _extras() -> dict[str, list[str]]:
+    """Packages of each optional extra that users (not developers) may want."""
+    try:
+        requirements = importlib.metadata.requires("jali") or []
+    except importlib.metadata.PackageNotFoundError:
+        return _FALLBACK
+    found: dict[str, list[str]] = {}
+    for requirement in requirements:
+        match = re.match(r"""([A-Za-z0-9._-]+).*;.*extra\s*==\s*['"]([a-z]+)['"]""", requirement)
+        if match and match[2] not in ("dev", "docs"):
+            found.setdefault(match[2], []).append(match[1].lower())
+    return found
+
+
+def _has(package: str) -> bool:
+    module = _MODULES.get(package, package.replace("-", "_"))
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def fix_for(module: str) -> str:
+    """The command that installs what provides a module."""
+    names = {v: k for k, v in _MODULES.items()}
+    top = module.split(".")[0]
+    return f"{sys.executable} -m pip install {names.get(top, top.replace('_', '-'))}"
+
+
+def self_test() -> dict[str, Any]:
+    """Encrypt, compute and decrypt on fresh random numbers; times in seconds."""
+    start = time.perf_counter()
+
+    def lap() -> float:
+        nonlocal start
+        before, start = start, time.perf_counter()
+        return start - before
+
+    params = ckks.Params.create(depth=2, scale_bits=40)
+    times = {"params": lap()}
+    client = ckks.Client(params)
+    keys = client.evaluation_keys(rotations=[1], conjugate=True)
+    times["keys"] = lap()
+    server = ckks.Evaluator(params, keys)
+    times["evaluator"] = lap()
+    values = np.random.default_rng().uniform(-1, 1, params.slots)
+    x = server.bind(client.encrypt(values))
+    times["encrypt"] = lap()
+    y = (x * x + 0.25).rotate(1) * x
+    bits = y.precision_bits
+    times["compute"] = lap()
+    decrypted = client.decrypt(y)
+    times["decrypt"] = lap()
+    error = float(np.abs(decrypted - np.roll(values * values + 0.25, -1) * values).max())
+    # 2^-18 is far above the error of these parameters and far below any wrong result.
+    return {
+        "passed": bool(error < 2**-18),
+        "max_error": error,
+        "predicted_precision_bits": bits,
+        "params": repr(params),
+        "seconds": times,
+    }
+
+
+def examine() -> dict[str, Any]:
+    """Everything that the command shows, as plain data."""
+    build = jali.build_info()
+    isas = _device.cpu_isas()
+    report: dict[str, Any] = {
+        "jali": build["version"],
+        "compiler": build["compiler"],
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "platform": f"{platform.system()} {platform.machine()}",
+        "processor": device.processor() or "unknown",
+        "isas": isas,
+        "isa_chosen": isas[0],
+        "threads": _device.default_threads(),
+        "devices": device.available(),
+        "device_names": [_device.cuda_device_name(k) for k in range(_device.cuda_device_count())],
+        "cuda": build["cuda"],
+        "cuda_trouble": _device.cuda_trouble(),
+        "tuned": {name: _tuned(name) for name in device.available()},
+        "extras": {
+            extra: {package: _has(package) for package in packages}
+            for extra, packages in _extras().items()
+        },
+    }
+    try:
+        report["self_test"] = self_test()
+    except jali.Error as error:
+        report["self_test"] = {"passed": False, "error": str(error)}
+    return report
+
+
+def _tuned(name: str) -> dict[str, dict[str, str]]:
+    """The choices of jali tune for each word and ring that it measured."""
+    return {
+        f"{word}, log N {log_n}": choices
+        for word in tuning.WORDS
+        for log_n in range(10, 18)
+        if (choices := tuning.chosen(name, word, log_n))
+    }
+
+
+def _tuned_text(report: dict[str, Any]) -> str:
+    path = tuning.cache_file()
+    if not path.exists():
+        return "no: 'jali tune' measures the engines' implementations on this machine"
+    parts = [
+        f"{name}: {ring}: {tuning.text(choices)}"
+        for name, rings in report["tuned"].items()
+        for ring, choices in rings.items()
+    ]
+    return f"{path}: " + ("; ".join(parts) or "the engines' own choices")
+
+
+def _cuda_text(report: dict[str, Any]) -> str:
+    found = [name for name in report["devices"] if name != "cpu"]
+    if found:
+        models = zip(found, report["device_names"], strict=True)
+        return ", ".join(f"{name} ({model})" for name, model in models)
+    if report["cuda_trouble"]:
+        return f"NOT USED: {report['cuda_trouble']}"
+    if report["cuda"]:
+        return "none found (no NVIDIA GPU, or no driver)"
+    return "not in this build (it is built where nvcc is found: on the PATH, CUDA_HOME, or PyPI)"
+
+
+def main(argv: Sequence[str]) -> int:
+    """The command ``jali doctor``; 1 if the self-test fails."""
+    parser = Parser(prog="jali doctor", description="What this installation can do, a self-test.")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    options = parser.parse_args(list(argv))
+    report = examine()
+    test = report["self_test"]
+    if options.json:
+        print(json.dumps(report))
+        return 0 if test["passed"] else 1
+    table(
+        "Installation",
+        ("", ""),
+        [
+            ("jali", f"{report['jali']}, built with {report['compiler']}"),
+            ("python", f"{report['python']}, numpy {report['numpy']}"),
+            ("machine", f"{report['processor']}, {report['platform']}"),
+            (
+                "cpu device",
+                f"{report['isa_chosen']} of {', '.join(report['isas'])}; {report['threads']} threads "
+                "(JALI_NUM_THREADS or threads= to change)",
+            ),
+            ("cuda device", _cuda_text(report)),
+            ("tuned", _tuned_text(report)),
+        ],
+    )
+    rows = []
+    for extra, packages in report["extras"].items():
+        missing = [package for package, here in packages.items() if not here]
+        fix = f"{sys.executable} -m pip install {' '.join(missing)}" if missing else ""
+        rows.append((extra, "missing: " + fix if missing else "here"))
+    table("Extras", ("extra", "state"), rows)
+    if "error" in test:
+        table("Self-test", ("", ""), [("FAILED", test["error"])])
+        return 1
+    table(
+        "Self-test: encrypt, (x * x + 0.25).rotate(1) * x, decrypt",
+        ("", ""),
+        [
+            ("result", "passed" if test["passed"] else "FAILED: please report this"),
+            ("largest error", f"{test['max_error']:.2e}"),
+            ("parameters", test["params"]),
+            *((step, seconds_text(taken)) for step, taken in test["seconds"].items()),
+        ],
+    )
+    return 0 if test["passed"] else 1

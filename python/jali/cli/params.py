@@ -1,0 +1,298 @@
+"""``jali params``: the parameters for a circuit, what they cost, and what would change them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import jali
+from jali import ckks
+from jali._core.console import bytes_text, table
+from jali.cli.parser import Parser
+
+__all__ = ["describe", "main"]
+
+
+def _word_bytes(params: ckks.Params) -> int:
+    return 4 if params.word == "w32" else 8
+
+
+def _ciphertext_bytes(params: ckks.Params, level: int) -> int:
+    """In memory: two polynomials."""
+    return 2 * len(params.level(level).primes) * 2 * params.slots * _word_bytes(params)
+
+
+def describe(params: ckks.Params, rotations: int = 0) -> dict[str, Any]:
+    """Facts about parameters as plain data. rotations: how many rotation keys to count."""
+    steps = list(range(1, rotations + 1))
+    top = params.depth
+    return {
+        "log_n": params.log_n,
+        "slots": params.slots,
+        "depth": params.depth,
+        "scale_bits": params.scale_bits,
+        "word": params.word,
+        "security": params.security,
+        "log_qp": round(params.log_qp, 2),
+        "log_qp_limit": ckks.max_log_qp(params.log_n, params.security) if params.security else None,
+        "log_q": round(params.log_q, 2),
+        "log_p": round(params.log_p, 2),
+        "primes": params.q_count,
+        "special_primes": params.p_count,
+        "dnum": params.dnum,
+        "ciphertext_bytes": _ciphertext_bytes(params, top),
+        "fresh_ciphertext_bytes": _ciphertext_bytes(params, top) // 2,
+        "result_bytes": _ciphertext_bytes(params, 0),
+        "relinearisation_key_bytes": params.key_bytes(),
+        "rotation_key_bytes": params.key_bytes(rotations=[1], relinearise=False),
+        "rotations": rotations,
+        "all_key_bytes": params.key_bytes(rotations=steps),
+        "all_key_bytes_expanded": params.expanded_key_bytes(rotations=steps),
+        "levels": [
+            {
+                "level": level,
+                "log_q": round(params.level(level).log_q, 2),
+                "primes": len(params.level(level).primes),
+                "scale": params.level(level).scale,
+            }
+            for level in range(top, -1, -1)
+        ],
+        "fingerprint": params.fingerprint,
+        "bootstrapping": _bootstrapping(params) if params.bootstraps else None,
+    }
+
+
+# Errors of a slot that a probability is stated for, as -log2.
+TAIL_BITS = (4, 8, 12, 16, 20)
+
+
+def _below(log2: float) -> str:
+    if log2 <= -1e5:
+        return "never"
+    return f"below 2^{log2:.0f} each" if log2 < 0 else "as a rule"
+
+
+def _bootstrapping(params: ckks.Params) -> dict[str, Any]:
+    """What bootstrapping needs, of all slots: keys with one relinearisation and one conjugation key."""
+    return {
+        "order": params.bootstrap_order,
+        "from_level": params.bootstrap_level,
+        "to_level": params.depth,
+        "log2_failure": round(params.log2_bootstrap_failure, 1),
+        "log2_beyond": {
+            f"2^-{bits}": round(params.log2_bootstrap_beyond(2.0**-bits), 1) for bits in TAIL_BITS
+        },
+        "rotation_keys": len(params.bootstrap_rotations()),
+        "all_key_bytes": params.bootstrap_key_bytes(),
+        "all_key_bytes_expanded": params.expanded_bootstrap_key_bytes(),
+        "fewest_rotation_keys": len(params.bootstrap_rotations(minimum=True)),
+        "fewest_all_key_bytes": params.bootstrap_key_bytes(minimum=True),
+        "fewest_all_key_bytes_expanded": params.expanded_bootstrap_key_bytes(minimum=True),
+    }
+
+
+def _changes(options: argparse.Namespace, params: ckks.Params) -> list[tuple[str, str]]:
+    """What other requests would give."""
+    base: dict[str, Any] = {
+        "depth": params.depth,
+        "scale_bits": params.scale_bits,
+        "word": options.word,
+        "security": options.security,
+        "integer_bits": params.integer_bits,
+        "device": options.device,
+    }
+
+    def ask(**changed: Any) -> ckks.Params | None:
+        try:
+            return ckks.Params.create(**{**base, **changed})
+        except jali.Error:
+            return None
+
+    def outcome(p: ckks.Params | None) -> str:
+        if p is None:
+            return "nothing fits"
+        return (
+            f"log_n {p.log_n}, log_qp {p.log_qp:.0f}, word {p.word}, "
+            f"ciphertext {bytes_text(_ciphertext_bytes(p, p.depth))}, "
+            f"one key {bytes_text(p.key_bytes())}"
+        )
+
+    rows = []
+    deepest = params.depth
+    while (p := ask(depth=deepest + 1, log_n=params.log_n)) is not None:
+        deepest = p.depth
+    if deepest > params.depth:
+        rows.append(
+            (f"--depth {deepest}", f"the deepest at this log_n; {outcome(ask(depth=deepest))}")
+        )
+    rows.append((f"--depth {deepest + 1}", outcome(ask(depth=deepest + 1))))
+    rows.extend(
+        (f"--word {word}", outcome(ask(word=word)))
+        for word in ("w32", "w52", "w64")
+        if word != params.word
+    )
+    rows.extend(
+        (f"--security {bits}", outcome(ask(security=bits)))
+        for bits in (192, 256)
+        if bits > options.security
+    )
+    return rows
+
+
+def _asked(options: argparse.Namespace) -> ckks.Params:
+    if options.preset is not None:
+        return ckks.Params.preset(options.preset, word=options.word, device=options.device)
+    wanted: dict[str, Any] = {"depth": options.depth}
+    if options.levels_after is not None:
+        wanted = {
+            "bootstrap": True,
+            "levels_after": options.levels_after,
+            "precision_bits": options.precision_bits,
+            "order": options.order,
+        }
+    elif options.precision_bits is not None or options.order != "raise_first":
+        raise jali.InvalidArgument(
+            "--precision-bits and --order are of bootstrapping: add --levels-after"
+        )
+    return ckks.Params.create(
+        scale_bits=options.scale_bits,
+        log_n=options.log_n,
+        word=options.word,
+        security=options.security,
+        dnum=options.dnum,
+        integer_bits=options.integer_bits,
+        device=options.device,
+        **wanted,
+    )
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="jali params", description="Parameters for a circuit: ring, levels, key sizes."
+    )
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("--depth", type=int, help="multiplications in a row")
+    what.add_argument("--preset", metavar="NAME", help="a named set; 'list' names them all")
+    what.add_argument("--levels-after", type=int, help="multiplications between bootstrappings")
+    parser.add_argument(
+        "--scale-bits", type=float, help="log2 of the scale (40; what --precision-bits needs)"
+    )
+    parser.add_argument(
+        "--precision-bits", type=float, help="of a bootstrapped value, with --levels-after (20)"
+    )
+    parser.add_argument(
+        "--order",
+        choices=["raise_first", "slots_first"],
+        default="raise_first",
+        help="of bootstrapping: raise_first serves values of every level; slots_first, which all presets "
+        "have, is more precise and cheaper but due three levels before the last (raise_first)",
+    )
+    parser.add_argument("--log-n", type=int, help="log2 of the ring degree (smallest secure)")
+    parser.add_argument("--word", choices=["auto", "w32", "w52", "w64"], default="auto")
+    parser.add_argument(
+        "--device", choices=["cpu", "cuda"], default="cpu", help="that will compute (cpu)"
+    )
+    parser.add_argument("--security", type=int, choices=[128, 192, 256], default=128)
+    parser.add_argument("--dnum", type=int, help="digits of key switching (chosen)")
+    parser.add_argument(
+        "--integer-bits", type=float, default=10.0, help="room above the scale (10)"
+    )
+    parser.add_argument("--rotations", type=int, default=0, help="count of rotation keys (0)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    return parser
+
+
+def main(argv: Sequence[str]) -> int:
+    """The command ``jali params``."""
+    options = _parser().parse_args(list(argv))
+    if not 0 <= options.rotations <= 1 << 16:
+        raise jali.InvalidArgument("--rotations must be from 0 to 65536")
+    if options.preset == "list":
+        names = ckks.Params.presets()
+        if options.json:
+            print(json.dumps(names))
+        else:
+            table("Presets", ("name", "for"), names.items())
+        return 0
+    params = _asked(options)
+    facts = describe(params, options.rotations)
+    if options.json:
+        print(json.dumps(facts))
+        return 0
+    limit = facts["log_qp_limit"]
+    table(
+        "Parameters",
+        ("", ""),
+        [
+            ("log_n", f"{params.log_n} ({params.slots} slots)"),
+            ("depth", f"{params.depth} multiplications of about 2^{params.scale_bits:g}"),
+            ("word", params.word),
+            ("log_qp", f"{params.log_qp:.1f} of the {limit:.0f} that {params.security} bits allow"),
+            (
+                "moduli",
+                f"{params.q_count} in Q ({params.log_q:.1f} bits), "
+                f"{params.p_count} special ({params.log_p:.1f} bits), dnum {params.dnum}",
+            ),
+        ],
+    )
+    table(
+        "Sizes",
+        ("", ""),
+        [
+            ("ciphertext in memory", bytes_text(facts["ciphertext_bytes"])),
+            ("fresh ciphertext sent", bytes_text(facts["fresh_ciphertext_bytes"])),
+            ("result at level 0", bytes_text(facts["result_bytes"])),
+            ("relinearisation key", bytes_text(facts["relinearisation_key_bytes"])),
+            ("each rotation key", bytes_text(facts["rotation_key_bytes"])),
+            (
+                f"all keys ({options.rotations} rotations)",
+                f"{bytes_text(facts['all_key_bytes'])}, "
+                f"{bytes_text(facts['all_key_bytes_expanded'])} in an evaluator's memory",
+            ),
+        ],
+    )
+    boot = facts["bootstrapping"]
+    if boot is not None:
+        table(
+            "Bootstrapping of all slots",
+            ("", ""),
+            [
+                ("order", boot["order"]),
+                ("levels", f"from {boot['from_level']} to {boot['to_level']}"),
+                ("a coefficient lost", f"below 2^{boot['log2_failure']:.0f} each"),
+                *(
+                    (f"a slot off by over {error}", _below(log2))
+                    for error, log2 in boot["log2_beyond"].items()
+                ),
+                (
+                    "its keys",
+                    f"{bytes_text(boot['all_key_bytes'])} ({boot['rotation_keys']} rotations), "
+                    f"{bytes_text(boot['all_key_bytes_expanded'])} in an evaluator's memory",
+                ),
+                (
+                    "the fewest",
+                    f"{bytes_text(boot['fewest_all_key_bytes'])} "
+                    f"({boot['fewest_rotation_keys']} rotations), "
+                    f"{bytes_text(boot['fewest_all_key_bytes_expanded'])} there",
+                ),
+            ],
+        )
+    table(
+        "Levels",
+        ("level", "log2 q", "primes", "log2 scale"),
+        [
+            (
+                level["level"],
+                f"{level['log_q']:.1f}",
+                level["primes"],
+                f"{math.log2(level['scale']):.4f}",
+            )
+            for level in facts["levels"]
+        ],
+    )
+    if boot is None:
+        table("What would change", ("with", "gives"), _changes(options, params))
+    return 0

@@ -1,0 +1,17 @@
+"""The parser of every command."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import NoReturn
+
+__all__ = ["Parser"]
+
+
+class Parser(argparse.ArgumentParser):
+    """Reports wrong usage in the one line that all errors have."""
+
+    def error(self, message: str) -> NoReturn:
+        print(f"error: {message}: see '{self.prog} --help'", file=sys.stderr)
+        raise SystemExit(2)

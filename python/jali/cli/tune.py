@@ -1,0 +1,112 @@
+"""``jali tune``: which of an engine's implementations is fastest on the machine at hand."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+
+from jali import device as devices
+from jali._core import tuning
+from jali._core.console import seconds_text, table
+from jali._core.tuning import WORDS, Choices, families
+from jali.bench.primitives import measure, shape
+from jali.bench.registry import Options
+from jali.cli.parser import Parser
+from jali.errors import InvalidArgument, NoDevice
+
+__all__ = ["main", "tune"]
+
+# What a choice is judged by, at the shapes of jali.bench.primitives: most of every program's time.
+OPERATIONS = ("ntt", "intt", "key_switch", "mod_down")
+MARGIN = 0.98  # the engine's own choice stays unless another takes less than this share of its time
+
+
+def tune(
+    device: str, words: Sequence[str], log_ns: Sequence[int], seconds: float
+) -> Iterator[tuple[str, int, Choices, Mapping[str, float]]]:
+    """(word, log2 N, best choices, seconds by what was tried), one ring after the other.
+
+    One family after the other, each with the best of those before; every candidate's results are compared
+    with the reference engine's first. Raises InternalError for a wrong one.
+    """
+    for word in words:
+        for log_n in log_ns:
+            best: Choices = {}
+            tried: dict[str, float] = {}
+            for family, names in families(device).items():
+                times = {
+                    name: _time(device, word, log_n, _with(best, family, name), seconds)
+                    for name in names
+                    if name != "auto" or len(names) > 1
+                }
+                tried.update({f"{family}={name}": taken for name, taken in times.items()})
+                fastest = min(times, key=lambda name: times[name])
+                if fastest != "auto" and times[fastest] < MARGIN * times["auto"]:
+                    best = _with(best, family, fastest)
+            yield word, log_n, best, tried
+
+
+def _with(choices: Choices, family: str, name: str) -> Choices:
+    """The choices and one more; "auto" is what a missing one means."""
+    return choices if name == "auto" else {**choices, family: name}
+
+
+def _time(device: str, word: str, log_n: int, choices: Choices, seconds: float) -> float:
+    """Seconds of OPERATIONS together."""
+    engine_variants = {family: name for family, name in choices.items() if family != "isa"}
+    where = f"cpu/{choices['isa']}" if "isa" in choices else device
+    options = Options(device=where, seconds=seconds, threads=1)
+    rows = [
+        measure(name, word, shape(log_n, word, 1), options, variants=engine_variants)
+        for name in OPERATIONS
+    ]
+    return sum(row.median_s for row in rows)
+
+
+def main(argv: Sequence[str]) -> int:
+    """The command ``jali tune``."""
+    parser = Parser(
+        prog="jali tune",
+        description="Measure an engine's implementations on this machine and keep the choice.",
+    )
+    parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 (auto)")
+    parser.add_argument("--word", action="append", default=[], choices=WORDS)
+    parser.add_argument(
+        "--log-n", type=int, action="append", default=[], metavar="K", help="(12-16)"
+    )
+    parser.add_argument("--seconds", type=float, default=0.1, metavar="S", help="a figure (0.1)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object a ring")
+    options = parser.parse_args(list(argv))
+    device = devices.resolved(options.device)
+    there = devices.available()
+    if device not in there:
+        raise NoDevice(
+            f"there is no device {device} to measure: use {' or '.join(there)}; 'jali doctor' says why"
+        )
+    if any(not 10 <= k <= 17 for k in options.log_n):
+        raise InvalidArgument("--log-n must be 10 to 17")
+    if not options.seconds > 0:
+        raise InvalidArgument("--seconds must be above 0")
+    found: dict[str, dict[str, Choices]] = {}
+    rows = []
+    rings = options.log_n or list(range(12, 17))
+    for word, log_n, best, tried in tune(device, options.word or WORDS, rings, options.seconds):
+        found.setdefault(word, {})[str(log_n)] = best
+        if options.json:
+            ring = {
+                "device": device,
+                "word": word,
+                "log_n": log_n,
+                "chosen": best,
+                "seconds": tried,
+            }
+            print(json.dumps(ring), flush=True)
+        else:
+            shown = ", ".join(f"{name} {seconds_text(taken)}" for name, taken in tried.items())
+            rows.append((word, log_n, tuning.text(best), shown))
+    if not options.json:
+        table(f"Choices for {tuning.key(device)}", ("word", "log N", "chosen", "tried"), rows)
+    path = tuning.write(device, found)
+    print(f"wrote {path}", file=sys.stderr)
+    return 0

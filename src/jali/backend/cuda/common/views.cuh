@@ -1,0 +1,35 @@
+// What the views of an operation become as parameters of kernels.
+#pragma once
+
+#include <span>
+
+#include "jali/backend/cuda/common/shape.cuh"
+#include "jali/backend/cuda/common/source.cuh"
+#include "jali/backend/ops.h"
+
+namespace jali::backend::cuda {
+
+/// Most blocks of a launch along y or z on any GPU, where kernels have the rows (limb, batch) of a polynomial.
+/// What an operation writes has at most so many; then none of its launches has more (KeySwitcher takes its parts
+/// and terms apart where they would), and 32 bits hold every count of blocks.
+constexpr std::size_t kMaxRows = 65535;
+/// Throws Unsupported for more.
+void check_rows(ConstView x);
+
+/// The place of p, or kSkip.
+std::uint16_t find(std::span<const PrimeIndex> primes, PrimeIndex p);
+/// Sizes beyond what kernels take by value throw Unsupported.
+Limbs limbs_of(std::span<const PrimeIndex> primes);
+/// Where a key holds each of `primes`. A prime that it lacks throws InvalidArgument.
+Limbs key_limbs(KeyView key, std::span<const PrimeIndex> primes);
+/// The same in bytes, for kernels that take many keys.
+void place_key(KeyView key, std::span<const PrimeIndex> primes, std::uint8_t (&limb)[kMaxLimbs]);
+
+/// Where each of `primes` lies in `in`, or kSkip.
+Limbs positions(std::span<const PrimeIndex> primes, std::span<const PrimeIndex> in);
+/// A polynomial as it lies.
+Source source(ConstView x);
+/// x.primes are the first of acc's, or InvalidArgument is thrown.
+void check_first(View acc, ConstView x);
+
+}  // namespace jali::backend::cuda

@@ -1,0 +1,23 @@
+// Decryption.
+#pragma once
+
+#include <memory>
+
+#include "jali/ckks/types.h"
+#include "jali/ring/poly.h"
+#include "jali/rlwe/secret/secret_key.h"
+
+namespace jali::ckks {
+
+class Decryptor {
+ public:
+  Decryptor(std::shared_ptr<const rlwe::SecretKey> sk, std::shared_ptr<const ring::Ring> ring);
+  /// The raw decryption: for the key holder alone (Li and Micciancio 2021).
+  Plaintext decrypt(const Ciphertext& ciphertext) const;
+
+ private:
+  std::shared_ptr<const rlwe::SecretKey> sk_;
+  std::shared_ptr<const ring::Ring> ring_;
+};
+
+}  // namespace jali::ckks

@@ -1,0 +1,29 @@
+// Encryption under the secret key.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "jali/ckks/encryptor.h"
+#include "jali/ckks/types.h"
+#include "jali/random/secret_seed.h"
+#include "jali/ring/poly.h"
+#include "jali/rlwe/secret/secret_key.h"
+
+namespace jali::ckks {
+
+/// Encrypts under the secret key (half the bytes: the uniform part travels as a seed). What is
+/// declared and what a given seed means: see ckks/encryptor.h.
+class SecretEncryptor {
+ public:
+  SecretEncryptor(std::shared_ptr<const rlwe::SecretKey> sk, std::shared_ptr<const ring::Ring> ring,
+                  const std::optional<random::Seed>& seed = std::nullopt);
+  Ciphertext encrypt(const Plaintext& plaintext, const params::Declared& declared = {});
+
+ private:
+  std::shared_ptr<const rlwe::SecretKey> sk_;
+  std::shared_ptr<const ring::Ring> ring_;
+  random::SeedSource seeds_;
+};
+
+}  // namespace jali::ckks

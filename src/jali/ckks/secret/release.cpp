@@ -1,0 +1,173 @@
+#include "jali/ckks/secret/release.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+#include "jali/base/declassify.h"
+#include "jali/base/error.h"
+#include "jali/base/secret_vector.h"
+#include "jali/ckks/bounds.h"
+#include "jali/random/secret_seed.h"
+
+namespace jali::ckks {
+
+namespace {
+
+/// No Gaussian number is this many deviations from its mean but with probability 2^-184.
+constexpr double kReach = 16;
+
+std::string shown(double x) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.3g", x);
+  return text;
+}
+
+/// The least error that any ciphertext has: a fresh one's, or the rounding of a division.
+params::Noise least_noise(const Ciphertext& c) {
+  const params::NoiseModel noise(*c.params);
+  const params::Noise rounding = noise.rounding();
+  const Estimate fresh = noise.fresh_secret({0, 0}, 1, 0);
+  return {std::min(rounding.variance, fresh.variance), std::min(rounding.bound, fresh.noise)};
+}
+
+void check_canonical(const Ciphertext& c) {
+  require<InvalidArgument>(c.parts.size() == 2, "release takes two parts: relinearise first");
+  const double scale = c.params->level(c.level).scale;
+  require<InvalidArgument>(c.level <= c.params->depth() && std::fabs(c.scale / scale - 1) < 0x1p-45,
+                           [&] {
+                             return "release takes ciphertexts at the scale of their level, 2^" +
+                                    std::to_string(std::log2(scale)) + ", and this one has 2^" +
+                                    std::to_string(std::log2(c.scale)) +
+                                    ": rescale or adjust it where it was computed; one that was "
+                                    "altered on its way is not to be released";
+                           });
+  const Estimate& e = c.estimate;
+  const params::Noise least = least_noise(c);
+  // Roundings of the formulas themselves.
+  constexpr double kAlmost = 1 - 0x1p-20;
+  require<InvalidArgument>(e.variance >= kAlmost * least.variance &&
+                               e.noise >= kAlmost * least.bound && e.error >= e.noise,
+                           "this ciphertext claims a smaller error than any computation with its "
+                           "parameters has: its bytes were altered, and "
+                           "it is not to be released");
+  require<InvalidArgument>(
+      e.peak < params::kUnbounded && e.error < params::kUnbounded && e.message <= e.peak,
+      "no bound is known for the numbers or the error of this ciphertext: declare the peak of the "
+      "inputs when encrypting, "
+      "and keep polynomials within their intervals");
+}
+
+/// The policy with what a derived one takes from the ciphertext.
+ReleasePolicy completed(ReleasePolicy policy, const Ciphertext& c) {
+  const double own = worst_case_noise(c);
+  if (policy.origin == BoundOrigin::derived) {
+    require<InvalidArgument>(c.estimate.derived,
+                             "this ciphertext was read from bytes: what it says of its error is "
+                             "its sender's word. Declare the bound of the "
+                             "circuit yourself (origin=\"declared\", error_bound=, largest=) if "
+                             "the reply is authenticated; worst_case_noise of "
+                             "the same circuit run here gives it");
+    if (policy.error_bound == 0) policy.error_bound = own;
+    if (policy.largest == 0) policy.largest = c.estimate.peak;
+  }
+  check(policy);
+  require<InvalidArgument>(own <= policy.error_bound, [&] {
+    return "the noise of this ciphertext is bounded by " + shown(own) +
+           ", the policy says error_bound=" + shown(policy.error_bound) +
+           ": another circuit was computed than the one declared, or the bound is too small";
+  });
+  require<InvalidArgument>(c.estimate.peak <= policy.largest * (1 + 0x1p-40), [&] {
+    return "the numbers of this ciphertext may be as large as " + shown(c.estimate.peak) +
+           ", the policy says largest=" + shown(policy.largest) +
+           ": declare smaller inputs when encrypting, or larger results";
+  });
+  return policy;
+}
+
+/// Adds the noise to the coefficients that hold the slots; the others are dropped by decoding.
+void flood(const ring::Ring& ring, ring::Poly& poly, double std, const random::SecretSeed& seed) {
+  random::Prng prng(seed.bytes(), 0);
+  const std::size_t count = poly.batch() * poly.n();
+  SecretVector<std::int64_t> low(count), high(count);
+  const int shift = random::sample_wide_gaussian(prng, std, low, high);
+  ring::Poly noise = ring.make_secret(poly.primes(), ring::Form::coeff, poly.batch());
+  ring.ops().from_int64(noise.view(), low);
+  ring.ops().add(poly.view(), poly.view(), noise.view());
+  if (shift > 0) {
+    ring.ops().from_int64(noise.view(), high);
+    ring.ops().mul_scalar_add(poly.view(), noise.view(),
+                              ring::residues(ring, poly.primes(), std::ldexp(1.0, shift)));
+  }
+}
+
+}  // namespace
+
+void check(const ReleasePolicy& policy) {
+  const auto positive = [](double x) { return std::isfinite(x) && x > 0; };
+  require<InvalidArgument>(
+      positive(policy.error_bound),
+      "release needs error_bound > 0: the worst noise of the circuit's slots, in message units");
+  require<InvalidArgument>(
+      positive(policy.largest),
+      "release needs largest > 0: no result of the circuit is larger, in message units");
+  require<InvalidArgument>(policy.releases >= 1 && std::isfinite(policy.releases),
+                           "releases must be at least 1: how many decryptions will be shared");
+  require<InvalidArgument>(policy.statistical_bits >= 20 && policy.statistical_bits <= 100,
+                           "statistical_bits must be between 20 and 100");
+}
+
+double coefficient_std(const ReleasePolicy& policy, double error, std::size_t batch) {
+  return error * std::sqrt(policy.releases * static_cast<double>(batch)) *
+         std::exp2(policy.statistical_bits);
+}
+
+double flooding_std(const ReleasePolicy& policy, std::size_t slots, std::size_t batch) {
+  return coefficient_std(policy, policy.error_bound, batch) * std::sqrt(static_cast<double>(slots));
+}
+
+std::vector<std::complex<double>> release(const Decryptor& decryptor, const Encoder& encoder,
+                                          const ring::Ring& ring, const Ciphertext& ciphertext,
+                                          const ReleasePolicy& policy,
+                                          const std::optional<random::Seed>& seed) {
+  require<InvalidArgument>(ciphertext.params != nullptr && !ciphertext.parts.empty(),
+                           "an empty ciphertext holds nothing to release");
+  check_canonical(ciphertext);
+  const ReleasePolicy p = completed(policy, ciphertext);
+  const double scale = ciphertext.scale;
+  const double std = coefficient_std(p, p.error_bound * scale, ciphertext.batch());
+  const double log_q = ciphertext.params->level(ciphertext.level).log_q;
+  const double needed = std::log2((p.largest + p.error_bound) * scale + kReach * std) + 1;
+  require<InvalidArgument>(needed < log_q && std < random::kMaxWideStd, [&] {
+    return "the noise that hides the error takes " + std::to_string(needed) + " bits and level " +
+           std::to_string(ciphertext.level) + " holds " + std::to_string(log_q) +
+           ": release at a higher level, or with more integer_bits, a smaller error_bound (a "
+           "larger scale), fewer "
+           "releases or statistical_bits";
+  });
+
+  Plaintext plaintext = decryptor.decrypt(ciphertext);
+  ring.to_coeff(plaintext.poly);
+  flood(ring, plaintext.poly, std,
+        random::SeedSource(seed, random::SeedSource::Order::streams).next());
+  ring.to_ntt(plaintext.poly);
+  std::vector<std::complex<double>> slots = encoder.decode(std::move(plaintext));
+  declassify(slots.data(), slots.size() * sizeof(slots[0]));  // from here on they may be shared
+  // With the noise in it, so that a refusal tells no more than the result would.
+  const std::size_t count = std::size_t{1} << ciphertext.log_slots;
+  const double most = p.largest * (1 + 0x1p-20) + p.error_bound +
+                      kReach * std::sqrt(2.0) * flooding_std(p, count, ciphertext.batch());
+  const bool within =
+      std::ranges::all_of(slots, [&](const auto& z) { return std::abs(z) <= most; });
+  if (!within) random::wipe(slots.data(), slots.size() * sizeof(slots[0]));
+  require<InvalidArgument>(within, [&] {
+    return "a result is larger than the " + shown(p.largest) +
+           " that was declared: it is of another circuit, of inputs beyond what was declared, or "
+           "decrypted with another "
+           "key. Do not tell an untrusted peer of this error";
+  });
+  return slots;
+}
+
+}  // namespace jali::ckks

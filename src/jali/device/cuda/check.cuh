@@ -1,0 +1,41 @@
+// CUDA's return codes as errors of ours.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include "jali/base/error.h"
+#include "jali/device/cuda/stream.cuh"
+
+namespace jali::device::cuda {
+
+/// Calls that belong to no engine's stream. Throws NoDevice, OutOfMemory (asked: bytes of the GPU's memory)
+/// or DeviceLost.
+void check(cudaError_t code, const char* what, std::size_t asked = device::kUnknown);
+
+/// Blocks may take more than 48 KB of shared memory when asked for. What is allowed never shrinks: recorded
+/// launches are held to it when their program is made.
+template <class Kernel>
+void allow_shared(Kernel* kernel, std::size_t bytes) {
+  if (bytes <= (48 << 10)) return;
+  cudaFuncAttributes now{};
+  check(cudaFuncGetAttributes(&now, kernel), "shared memory of a kernel");
+  if (static_cast<std::size_t>(now.maxDynamicSharedSizeBytes) >= bytes) return;
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                             static_cast<int>(bytes)),
+        "shared memory of a kernel");
+}
+
+template <class Kernel>
+void allow_wide_clusters(Kernel* kernel) {
+  check(cudaFuncSetAttribute(kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
+        "clusters of a kernel");
+}
+
+/// Generation (major compute capability) of the code of this build that a GPU runs: cubins of its own, or
+/// PTX that is not newer; 0 for none.
+int code_generation(int device);
+
+/// After every launch: throws LaunchFailed or DeviceLost, naming the kernel.
+inline void check_launch(const Stream& stream, const char* kernel) { stream.launched(kernel); }
+
+}  // namespace jali::device::cuda

@@ -1,0 +1,94 @@
+#include <algorithm>
+#include <cstring>
+
+#include "jali/base/error.h"
+#include "jali/base/wipe.h"
+#include "jali/device/cuda/check.cuh"
+#include "jali/device/cuda/staging.cuh"
+
+namespace jali::device::cuda {
+
+Staging::~Staging() {
+  cudaSetDevice(stream_->device());
+  cudaStreamSynchronize(stream_->main());
+  for (const Slot& slot : slots_) {
+    if (slot.data != nullptr) {
+      wipe(slot.data, kBytes);
+      cudaFreeHost(slot.data);
+    }
+    if (slot.done != nullptr) cudaEventDestroy(slot.done);
+  }
+}
+
+Staging::Slot& Staging::next() {
+  Slot& slot = slots_[turn_++ % slots_.size()];
+  if (slot.done == nullptr) {
+    stream_->check(cudaEventCreateWithFlags(&slot.done, cudaEventDisableTiming), "cudaEventCreate");
+  }
+  if (slot.data == nullptr) {
+    const cudaError_t code = stream_->ask(device::Call::allocate, [&] {
+      return cudaHostAlloc(&slot.data, kBytes, cudaHostAllocDefault);
+    });
+    if (code == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      throw OutOfMemory(device::not_allocated(kBytes, device::host_memory()->available(),
+                                              "copies, of the host's pinned memory") +
+                        ": end programs that hold the host's memory, or raise the limit on locked "
+                        "memory (ulimit -l)");
+    }
+    stream_->check(code, "pinned host memory");
+  } else {
+    stream_->check(cudaEventSynchronize(slot.done), "waiting for a copy");
+  }
+  return slot;
+}
+
+void Staging::copy_in(void* to, const void* host, std::size_t bytes) {
+  std::lock_guard lock(mutex_);
+  for (std::size_t at = 0; at < bytes; at += kBytes) {
+    const std::size_t count = std::min(kBytes, bytes - at);
+    Slot& slot = next();
+    std::memcpy(slot.data, static_cast<const std::byte*>(host) + at, count);
+    stream_->check(stream_->ask(device::Call::copy,
+                                [&] {
+                                  return cudaMemcpyAsync(static_cast<std::byte*>(to) + at,
+                                                         slot.data, count, cudaMemcpyHostToDevice,
+                                                         stream_->main());
+                                }),
+                   "upload");
+    stream_->check(cudaEventRecord(slot.done, stream_->main()), "cudaEventRecord");
+  }
+}
+
+void Staging::copy_out(void* host, const void* from, std::size_t bytes) {
+  std::lock_guard lock(mutex_);
+  // One piece crosses the bus while the one before is copied on the host. It may be what was decrypted.
+  std::size_t pending_at = 0, pending_count = 0;
+  const auto drain = [&](Slot& slot) {
+    stream_->check(
+        stream_->ask(device::Call::synchronize, [&] { return cudaEventSynchronize(slot.done); }),
+        "download");
+    std::memcpy(static_cast<std::byte*>(host) + pending_at, slot.data, pending_count);
+    wipe(slot.data, pending_count);
+  };
+  Slot* last = nullptr;
+  for (std::size_t at = 0; at < bytes; at += kBytes) {
+    const std::size_t count = std::min(kBytes, bytes - at);
+    Slot& slot = next();
+    stream_->check(stream_->ask(device::Call::copy,
+                                [&] {
+                                  return cudaMemcpyAsync(
+                                      slot.data, static_cast<const std::byte*>(from) + at, count,
+                                      cudaMemcpyDeviceToHost, stream_->main());
+                                }),
+                   "download");
+    stream_->check(cudaEventRecord(slot.done, stream_->main()), "cudaEventRecord");
+    if (last != nullptr) drain(*last);
+    last = &slot;
+    pending_at = at;
+    pending_count = count;
+  }
+  if (last != nullptr) drain(*last);
+}
+
+}  // namespace jali::device::cuda

@@ -1,0 +1,41 @@
+// Pinned host memory that copies between host and GPU pass through, so that they run beside the host.
+#pragma once
+
+#include <cuda_runtime.h>
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <mutex>
+
+#include "jali/device/cuda/stream.cuh"
+
+namespace jali::device::cuda {
+
+class Staging {
+ public:
+  explicit Staging(std::shared_ptr<const Stream> stream) : stream_(std::move(stream)) {}
+  ~Staging();  // wipes
+  Staging(const Staging&) = delete;
+  Staging& operator=(const Staging&) = delete;
+
+  /// Returns when `host` may change: the bytes are on their way.
+  void copy_in(void* to, const void* host, std::size_t bytes);
+  /// Returns when the bytes are there, and nowhere else on the host.
+  void copy_out(void* host, const void* from, std::size_t bytes);
+
+ private:
+  static constexpr std::size_t kBytes = std::size_t{4} << 20;  // a copy of 0.2 ms across the bus
+  struct Slot {
+    void* data = nullptr;
+    cudaEvent_t done = nullptr;  // its last copy
+  };
+  Slot& next();  // waits until its last copy is done
+
+  const std::shared_ptr<const Stream> stream_;
+  std::mutex mutex_;
+  std::array<Slot, 4> slots_{};
+  std::size_t turn_ = 0;
+};
+
+}  // namespace jali::device::cuda

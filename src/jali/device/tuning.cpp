@@ -1,0 +1,147 @@
+#include "jali/device/tuning.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#ifdef __linux__
+#include <sched.h>
+#include <unistd.h>
+#endif
+
+#include "jali/base/error.h"
+#include "jali/device/gpu.h"
+#include "jali/device/resolve.h"
+
+namespace jali::device {
+
+namespace {
+
+constexpr const char* kHeader = "jali tune 2";
+
+std::vector<std::string> fields(const std::string& line) {
+  std::vector<std::string> out;
+  std::istringstream rest(line);
+  for (std::string field; std::getline(rest, field, '\t');) out.push_back(field);
+  return out;
+}
+
+bool plain(const std::string& text) {
+  return !text.empty() && text.find_first_of("\t\r\n") == std::string::npos;
+}
+
+std::string processor() {
+  std::ifstream info("/proc/cpuinfo");  // Linux; "model name : AMD EPYC"
+  for (std::string line; std::getline(info, line);) {
+    const auto colon = line.find(": ");
+    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+  }
+  return "CPU";
+}
+
+unsigned cores() {
+#ifdef __linux__
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) return static_cast<unsigned>(CPU_COUNT(&set));
+#endif
+  return std::thread::hardware_concurrency();
+}
+
+}  // namespace
+
+Tuning Tuning::read(const std::filesystem::path& file) {
+  Tuning tuning;
+  std::ifstream in(file);
+  if (file.empty() || !in) return tuning;
+  std::string line;
+  const auto expect = [&](bool holds, int number) {
+    require<InvalidArgument>(holds, [&] {
+      return file.string() + " cannot be used (line " + std::to_string(number) +
+             "), so every engine makes its own choices: run 'jali tune' again, or delete the file";
+    });
+  };
+  expect(std::getline(in, line) && line == kHeader, 1);
+  for (int number = 2; std::getline(in, line); ++number) {
+    const auto field = fields(line);
+    expect(field.size() >= 3 && field[2].size() <= 2 && !field[2].empty() &&
+               field[2].find_first_not_of("0123456789") == std::string::npos,
+           number);
+    Choices choices;
+    for (std::size_t i = 3; i < field.size(); ++i) {
+      const auto equals = field[i].find('=');
+      expect(equals != std::string::npos && equals > 0 && equals + 1 < field[i].size(), number);
+      choices[field[i].substr(0, equals)] = field[i].substr(equals + 1);
+    }
+    tuning.choices_[{field[0], field[1], std::stoi(field[2])}] = std::move(choices);
+  }
+  return tuning;
+}
+
+Choices Tuning::chosen(const std::string& hardware, const std::string& word, int log_n) const {
+  const auto at = choices_.find({hardware, word, log_n});
+  return at == choices_.end() ? Choices{} : at->second;
+}
+
+void Tuning::choose(const std::string& hardware, const std::string& word, int log_n,
+                    Choices choices) {
+  bool fits = plain(hardware) && plain(word) && log_n >= 0 && log_n < 100;
+  for (const auto& [family, name] : choices) {
+    fits = fits && plain(family) && plain(name) && family.find('=') == std::string::npos;
+  }
+  require<InvalidArgument>(fits, "a tuning file holds names without tabs, line breaks or \"=\"");
+  choices_[{hardware, word, log_n}] = std::move(choices);
+}
+
+void Tuning::write(const std::filesystem::path& file) const {
+  std::error_code error;
+  std::filesystem::create_directories(file.parent_path(), error);
+  auto beside = file;
+#ifdef __linux__
+  beside += "." + std::to_string(getpid());
+#else
+  beside += ".new";
+#endif
+  {
+    std::ofstream out(beside);
+    out << kHeader << "\n";
+    for (const auto& [key, choices] : choices_) {
+      out << std::get<0>(key) << "\t" << std::get<1>(key) << "\t" << std::get<2>(key);
+      for (const auto& [family, name] : choices) out << "\t" << family << "=" << name;
+      out << "\n";
+    }
+    out.close();
+    if (!out) error = std::make_error_code(std::errc::io_error);
+  }
+  if (!error) std::filesystem::rename(beside, file, error);
+  if (error) {
+    std::error_code ignored;
+    std::filesystem::remove(beside, ignored);
+    throw Unsupported(file.string() + " cannot be written (" + error.message() +
+                      "): make room for it there, or name another folder in XDG_CACHE_HOME");
+  }
+}
+
+std::filesystem::path tuning_file() {
+  const char* const cache = std::getenv("XDG_CACHE_HOME");
+  const char* const home = std::getenv("HOME");
+  if (cache != nullptr && *cache != '\0') return std::filesystem::path(cache) / "jali/tune.tsv";
+  if (home == nullptr || *home == '\0') return {};
+  return std::filesystem::path(home) / ".cache/jali/tune.tsv";
+}
+
+std::string hardware(const std::string& device) {
+  std::string name;
+  if (const auto gpu = gpu_number(device)) {
+    name = cuda_device_name(*gpu);
+  } else {
+    const unsigned count = cores();
+    name = processor() + ", " + std::to_string(count) + (count == 1 ? " core" : " cores");
+  }
+  return name + ", jali " JALI_VERSION;
+}
+
+}  // namespace jali::device

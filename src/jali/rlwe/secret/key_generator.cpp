@@ -1,0 +1,171 @@
+// Key generation. Everything derived from the secret lives in memory that is wiped.
+#include "jali/rlwe/secret/key_generator.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "jali/base/error.h"
+
+namespace jali::rlwe {
+
+namespace {
+
+// A fresh small polynomial, NTT form, in memory that is wiped.
+ring::Poly small_poly(const ring::Ring& ring, backend::Small kind, const random::SecretSeed& seed,
+                      std::uint64_t stream, std::span<const PrimeIndex> primes) {
+  ring::Poly out = ring.make_secret(primes, ring::Form::coeff);
+  ring.ops().sample_small(out.view(), kind, seed.bytes(), stream);
+  ring.to_ntt(out);
+  return out;
+}
+
+ring::Poly error_poly(const ring::Ring& ring, const random::SecretSeed& seed, std::uint64_t stream,
+                      std::span<const PrimeIndex> primes) {
+  return small_poly(ring, backend::Small::error, seed, stream, primes);
+}
+
+// b = e - a s
+ring::Poly rlwe_zero(const ring::Ring& ring, const ring::Poly& a, const ring::Poly& s,
+                     const ring::Poly& e) {
+  ring::Poly b = ring.make(a.primes());
+  ring.ops().mul(b.view(), a.view(), s.view());
+  ring.ops().sub(b.view(), e.view(), b.view());
+  return b;
+}
+
+}  // namespace
+
+KeyGenerator::KeyGenerator(params::CkksParamsPtr params, std::shared_ptr<const ring::Ring> ring,
+                           const std::optional<random::Seed>& seed)
+    : params_(std::move(params)),
+      ring_(std::move(ring)),
+      seeds_(seed, random::SeedSource::Order::streams) {}
+
+SecretKey KeyGenerator::secret_key() {
+  return SecretKey(params_, small_poly(*ring_, backend::Small::ternary, seeds_.next(), 0,
+                                       params_->all_primes()));
+}
+
+PublicKey KeyGenerator::public_key(const SecretKey& sk) {
+  PublicKey pk{params_, seeds_.next().bytes(), {}};
+  const ring::Poly s = sk.at(*ring_, params_->q_primes());
+  const ring::Poly e = error_poly(*ring_, seeds_.next(), 0, params_->q_primes());
+  pk.b = rlwe_zero(*ring_, expand_a(*ring_, *params_, pk), s, e);
+  return pk;
+}
+
+SwitchKey KeyGenerator::switch_key(const ring::Poly& s_from, const SecretKey& sk, int level) {
+  SwitchKey key{seeds_.next().bytes(), {}, level >= params_->top() ? -1 : level};
+  const auto primes = params_->key_primes(key.level);
+  const random::SecretSeed error_seed = seeds_.next();
+  const ring::Poly s = sk.at(*ring_, primes);
+  const auto p_mod_q = ring::product_residues(*ring_, primes, params_->p_primes());
+  for (std::size_t d = 0; d < params_->key_digits(key.level); ++d) {
+    const auto a = expand_uniform(*ring_, key.seed, static_cast<std::uint32_t>(d), primes);
+    const auto e = error_poly(*ring_, error_seed, d, primes);
+    ring::Poly b = rlwe_zero(*ring_, a, s, e);
+    // P g_d is P modulo the digit's own primes and 0 modulo all others.
+    const auto first = std::ranges::lower_bound(primes, params_->digit_begin(d));
+    const auto last = std::min(std::ranges::lower_bound(primes, params_->digit_begin(d + 1)),
+                               primes.end() - static_cast<std::ptrdiff_t>(params_->p_count()));
+    const auto begin = static_cast<std::size_t>(first - primes.begin());
+    const auto count = static_cast<std::size_t>(last - first);
+    const auto own = std::span<const PrimeIndex>(primes).subspan(begin, count);
+    ring::Poly from = ring_->make_secret(own);
+    for (std::size_t i = 0; i < count; ++i) {
+      ring_->memory().copy(from.row(i), s_from.row(own[i]), s_from.row_bytes());
+    }
+    ring_->ops().mul_scalar_add({b.row(begin), own, 1}, from.view(),
+                                std::span(p_mod_q).subspan(begin, count));
+    key.b.push_back(std::move(b));
+  }
+  return key;
+}
+
+SwitchKey KeyGenerator::relinearisation_key(const SecretKey& sk, int level) {
+  ring::Poly s2 = ring_->make_secret(params_->all_primes());
+  ring_->ops().mul(s2.view(), sk.poly().view(), sk.poly().view());
+  return switch_key(s2, sk, level);
+}
+
+SwitchKey KeyGenerator::galois_key(std::uint64_t galois_element, const SecretKey& sk, int level) {
+  require<InvalidArgument>(galois_element % 2 == 1 && galois_element < 2 * ring_->n(),
+                           "a Galois element is odd and below 2N");
+  ring::Poly s = ring_->make_secret(params_->all_primes());
+  ring_->ops().automorphism_ntt(s.view(), sk.poly().view(), galois_element);
+  return switch_key(s, sk, level);
+}
+
+EncapsulationKeys KeyGenerator::encapsulation_keys(const SecretKey& sk) {
+  const auto& bootstrap = params_->bootstrap();
+  require<InvalidArgument>(bootstrap.has_value(),
+                           "these parameters have no levels for bootstrapping: create them with "
+                           "bootstrap=True");
+  const auto all = params_->all_primes();
+  ring::Poly t = ring_->make_secret(all, ring::Form::coeff);
+  ring_->ops().sample_sparse(t.view(), static_cast<std::size_t>(bootstrap->weight),
+                             seeds_.next().bytes(), 0);
+  ring_->to_ntt(t);
+  const SecretKey sparse(params_, std::move(t));
+
+  // b = -a to + e + factor from, over `primes`.
+  const auto encrypt = [&](const SecretKey& to, const SecretKey& from,
+                           std::span<const PrimeIndex> primes, std::span<const PrimeIndex> factor,
+                           const random::Seed& seed) {
+    const ring::Poly e = error_poly(*ring_, seeds_.next(), 0, primes);
+    ring::Poly b =
+        rlwe_zero(*ring_, expand_uniform(*ring_, seed, 0, primes), to.at(*ring_, primes), e);
+    ring_->ops().mul_scalar_add(b.view(), from.at(*ring_, primes).view(),
+                                ring::product_residues(*ring_, primes, factor));
+    return b;
+  };
+  EncapsulationKeys keys;
+  keys.to_sparse_seed = seeds_.next().bytes();
+  keys.to_sparse = encrypt(sparse, sk, sparse_key_primes(*params_), params_->sparse_p_primes(),
+                           keys.to_sparse_seed);
+  keys.to_dense_seed = seeds_.next().bytes();
+  keys.to_dense = encrypt(sk, sparse, all, params_->p_primes(), keys.to_dense_seed);
+  return keys;
+}
+
+EvaluationKeys KeyGenerator::evaluation_keys(const SecretKey& sk, std::span<const int> rotations,
+                                             bool conjugate, bool relinearise) {
+  std::map<int, int> levels;
+  for (const int steps : rotations) levels.emplace(steps, -1);
+  return evaluation_keys(sk, levels, conjugate ? -1 : kNoKey, relinearise ? -1 : kNoKey);
+}
+
+EvaluationKeys KeyGenerator::evaluation_keys(const SecretKey& sk,
+                                             const std::map<int, int>& rotations, int conjugate,
+                                             int relinearise, const Progress& progress) {
+  EvaluationKeys keys;
+  keys.params = params_;
+  // Rotations that are the same modulo the slots share a key, for the highest of their levels.
+  std::map<std::uint64_t, int> levels;
+  const auto add = [&](std::uint64_t element, int level) {
+    if (element == 1) return;
+    const auto [at, fresh] = levels.emplace(element, level);
+    if (!fresh) at->second = at->second < 0 || level < 0 ? -1 : std::max(at->second, level);
+  };
+  for (const auto& [steps, level] : rotations) {
+    add(ring::galois_element(ring_->n(), steps), level);
+  }
+  if (conjugate != kNoKey) add(ring::conjugation_element(ring_->n()), conjugate);
+  const std::size_t total = levels.size() + (relinearise != kNoKey ? 1 : 0);
+  std::size_t done = 0;
+  const auto tell = [&] {
+    ++done;
+    if (progress) progress(done, total);
+  };
+  if (relinearise != kNoKey) {
+    keys.relinearisation = relinearisation_key(sk, relinearise);
+    tell();
+  }
+  for (const auto& [element, level] : levels) {
+    keys.galois.emplace(element, galois_key(element, sk, level));
+    tell();
+  }
+  return keys;
+}
+
+}  // namespace jali::rlwe

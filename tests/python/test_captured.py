@@ -1,0 +1,184 @@
+"""Captured functions and batches through the Python face."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+import weakref
+
+import numpy as np
+import pytest
+
+import jali
+from jali import _jali, ckks
+from jali.errors import InvalidArgument
+
+
+@pytest.fixture(scope="module", params=["cpu", "cuda"])
+def world(request):
+    if request.param == "cuda" and _jali.device.cuda_device_count() == 0:
+        pytest.skip("no NVIDIA GPU on this machine, or a build without CUDA")
+    params = ckks.Params.create(depth=3, scale_bits=40, log_n=10, security=0, name="insecure_test")
+    client = ckks.Client(params)
+    server = ckks.Evaluator(params, client.evaluation_keys(rotations=[1, 2]), device=request.param)
+    return client, server
+
+
+def encrypted(client, server, rng, shape=None):
+    values = rng.uniform(-1, 1, shape or server.params.slots)
+    return values, server.bind(client.encrypt(values))
+
+
+def test_captured_gives_what_the_function_gives(world):
+    client, server = world
+    rng = np.random.default_rng()
+    _, x = encrypted(client, server, rng)
+    _, y = encrypted(client, server, rng)
+
+    def function(a, b):
+        return (a * b + 0.25).rotate(1), a - b
+
+    captured = server.capture(function, x, y)
+    assert captured.nbytes > 0
+    for _ in range(3):
+        v, a = encrypted(client, server, rng)
+        w, b = encrypted(client, server, rng)
+        first, second = captured(a, b)
+        np.testing.assert_allclose(client.decrypt(first), np.roll(v * w + 0.25, -1), atol=1e-6)
+        np.testing.assert_allclose(client.decrypt(second), v - w, atol=1e-6)
+
+
+def test_captured_function_of_one_result_gives_it_alone(world):
+    client, server = world
+    v, x = encrypted(client, server, np.random.default_rng())
+    captured = server.capture(lambda a: a * a, x)
+    np.testing.assert_allclose(client.decrypt(captured(x)), v * v, atol=1e-6)
+    threads = [threading.Thread(target=lambda: captured(x)) for _ in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+
+
+def test_captured_refuses_other_shapes_and_passes_errors_on(world):
+    client, server = world
+    rng = np.random.default_rng()
+    _, x = encrypted(client, server, rng)
+    captured = server.capture(lambda a: a + a, x)
+    with pytest.raises(InvalidArgument, match="level"):
+        captured(x * x)
+    with pytest.raises(InvalidArgument, match="batch"):
+        captured(encrypted(client, server, rng, (2, server.params.slots))[1])
+    with pytest.raises(InvalidArgument, match="packed"):
+        captured(encrypted(client, server, rng, (5,))[1])
+    with pytest.raises(InvalidArgument, match="takes 1"):
+        captured(x, x)
+    with pytest.raises(ZeroDivisionError):
+        server.capture(lambda a: a + 1 / 0, x)
+    with pytest.raises(InvalidArgument):
+        server.capture(lambda a: 3.0, x)
+
+
+def test_captured_refuses_arrays_on_a_gpu(world):
+    client, server = world
+    v, x = encrypted(client, server, np.random.default_rng())
+    weights = np.ones(server.params.slots)
+    if server.device == "cuda":
+        with pytest.raises(InvalidArgument, match="encode plaintexts"):
+            server.capture(lambda a: a * weights, x)
+    else:
+        np.testing.assert_allclose(
+            client.decrypt(server.capture(lambda a: a * weights, x)(x)), v, atol=1e-6
+        )
+    # Encoded before, by hand, it is a constant of the captured function.
+    level = x.ciphertext.level
+    plain = server.explicit.encode(weights / 2, level=level)
+    captured = server.capture(
+        lambda a: server.bind(
+            server.explicit.rescale(server.explicit.multiply_plain(a._settled(), plain))
+        ),
+        x,
+    )
+    np.testing.assert_allclose(client.decrypt(captured(x)), v / 2, atol=1e-6)
+
+
+def test_map_gives_what_one_by_one_gives(world):
+    client, server = world
+    rng = np.random.default_rng()
+    pairs = [encrypted(client, server, rng, (7,)) for _ in range(13)]
+    weights = rng.uniform(-1, 1, 7)
+    shapes = []
+
+    def function(x):
+        shapes.append(x.shape)
+        return x * weights + x
+
+    batcher = server.batcher(function, max_batch=4)
+    assert batcher.batch == 0
+    for _ in range(2):
+        results = batcher([b for _, b in pairs])
+        for (v, _), y in zip(pairs, results, strict=True):
+            assert y.shape == (7,)
+            np.testing.assert_allclose(client.decrypt(y), v * weights + v, atol=1e-6)
+    assert all(len(s) == 2 and s[0] <= 4 for s in shapes)
+    assert 1 <= batcher.batch <= 4
+    assert all(p.seconds > 0 and p.nbytes > 0 for p in batcher.curve)
+    assert len(server.map(lambda x: -x, [b for _, b in pairs])) == 13
+    assert server.map(lambda x: -x, []) == []
+    with pytest.raises(InvalidArgument, match="level"):
+        server.map(lambda x: x, [pairs[0][1], pairs[1][1] * pairs[1][1]])
+    with pytest.raises(InvalidArgument, match="max_batch"):
+        server.batcher(function, max_batch=0)
+
+
+@pytest.mark.parametrize("kind", [jali.OutOfMemory, jali.Unsupported, MemoryError])
+def test_map_halves_a_batch_that_is_too_large(world, kind):
+    client, server = world
+    rng = np.random.default_rng()
+    pairs = [encrypted(client, server, rng, (7,)) for _ in range(16)]
+    seen, refused = [], []
+
+    def function(x):
+        seen.append(x.shape[0])
+        time.sleep(0.02)  # two gain, so four are tried
+        if x.shape[0] > 2:
+            refused.append(x.shape[0])
+            raise kind("more than two")
+        return -x
+
+    def never(x):
+        raise kind("not even one")
+
+    with pytest.raises(kind, match="not even one"):
+        server.map(never, [b for _, b in pairs])
+    # Other errors are the function's own.
+    with pytest.raises(ZeroDivisionError):
+        server.map(lambda x: x * (1 / 0), [b for _, b in pairs])
+
+    batcher = server.batcher(function)
+    for (v, _), y in zip(pairs, batcher([b for _, b in pairs]), strict=True):
+        np.testing.assert_allclose(client.decrypt(y), -v, atol=1e-6)
+    assert refused == [4], (seen, batcher.curve)
+    assert batcher.batch <= 2
+
+
+def test_captured_that_its_own_function_can_reach_is_collected(world):
+    class Anchor:
+        """Something that a weak reference can watch."""
+
+    def make():
+        client, server = world
+        _, x = encrypted(client, server, np.random.default_rng())
+        holder = {"anchor": Anchor()}
+
+        def function(a):
+            return a + a if holder else a
+
+        holder["captured"] = server.capture(function, x)
+        holder["batcher"] = server.batcher(function)
+        return weakref.ref(holder["anchor"])
+
+    gone = make()
+    gc.collect()
+    assert gone() is None

@@ -1,0 +1,40 @@
+"""The check of the built site refuses what comes from another host, and nothing else."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tools"))
+
+import check_site  # noqa: E402
+
+HOST = "//cdn.example.org"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "bad"),
+    [
+        (
+            "a.html",
+            '<script src="_static/x.js"></script><a href="https://example.org/">there</a>',
+            False,
+        ),
+        ("a.html", f'<script defer src="https:{HOST}/mathjax.js"></script>', True),
+        ("a.html", f"<img alt='x' src='{HOST}/x.png'>", True),
+        ("a.html", f'<link rel="stylesheet" href="https:{HOST}/x.css" />', True),
+        ("a.html", f'<link href="https:{HOST}/x.woff2" as="font" rel="preload">', True),
+        ("a.html", '<link rel="canonical" href="https://example.org/a.html">', False),
+        ("a.css", f"@font-face {{ src: url(https:{HOST}/x.woff2) }}", True),
+        ("a.css", "a { background: url(../x.png) }", False),
+    ],
+)
+def test_what_a_page_loads(tmp_path: Path, file: str, text: str, bad: bool) -> None:
+    (tmp_path / "index.html").write_text("<p>nothing</p>")
+    (tmp_path / file).write_text(text)
+    assert bool(list(check_site.check(tmp_path))) == bad
+
+
+def test_a_folder_without_pages_is_no_site(tmp_path: Path) -> None:
+    assert list(check_site.check(tmp_path))
