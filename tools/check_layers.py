@@ -82,7 +82,7 @@ def allowed(user: tuple[str, str], used: tuple[str, str]) -> bool:
         return other_folder in ("", folder)
     if ROOMS[other] >= ROOMS[room]:
         return False
-    # The engines of backend/ are seen through ops.h alone, and devices by the engine of their name.
+    # The engines of backend/ are seen through engines.h alone, and devices by the engine of their name.
     return other_folder in ("", folder)
 
 
@@ -131,7 +131,7 @@ def check_links(root: Path, includes: dict[str, set[str]]) -> Iterator[str]:
                     continue
                 used = target_place(dep)
                 links[user[0]].add(used[0])
-                # Engines are made through ops.h: other rooms, and backend as their sum, may link them.
+                # Engines are made through engines.h: other rooms, and backend as their sum, may link them.
                 seen_as = used if user[0] == used[0] and user[1] else (used[0], "")
                 if not allowed(user, seen_as):
                     yield f"{name}: jali_{target} may not link jali_{dep}"

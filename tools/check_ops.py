@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Refuses operations of backend/ops.h that tests/gpu does not hold to the CPU's bits.
+"""Refuses operations of the tables (src/jali/backend/*_ops.h) that tests/gpu does not hold to the CPU's bits.
 
-Every virtual function of Ops has to be called as `o.ops.NAME(` in the test that runs what it is given at every
-level, in every word, batch and variant. Usage: tools/check_ops.py [ROOT]. Exit status 1 with one line a violation.
+Every virtual function of a table has to be called as `o.engine.TABLE().NAME(` in the test that runs what it is given
+at every level, in every word, batch and variant; TABLE is the header's name without `_ops.h`. What the engine itself
+computes, `capture`, has to be called as `o.engine.capture(`. Usage: tools/check_ops.py [ROOT]. Exit status 1 with one
+line a violation.
 """
 
 from __future__ import annotations
@@ -12,25 +14,41 @@ from pathlib import Path
 
 import checking
 
-OPS = "src/jali/backend/ops.h"
+BACKEND = "src/jali/backend"
+ENGINE = f"{BACKEND}/engine.h"
 TEST = "tests/gpu/cuda_levels_test.cpp"
-# They describe an engine and compute nothing.
+# They describe an engine, or offer its tables, and compute nothing.
 DESCRIBING = {"name", "config", "memory", "pool", "threads"}
 VIRTUAL = re.compile(r"^  virtual [^;{(~]*?(\w+)\(", re.MULTILINE)
-CALL = re.compile(r"\bo\.ops\s*\.(\w+)\(")
+CALL = re.compile(r"\bo\.engine\s*\.(?:(\w+)\(\)\s*\.)?(\w+)\(")
 
 
-def operations(text: str) -> set[str]:
-    body = text.split("class Ops {", 1)[-1].split("\n};", 1)[0]
-    return set(VIRTUAL.findall(body)) - DESCRIBING
+def operations(text: str, name: str) -> set[str]:
+    """The virtual functions of a class in a header."""
+    body = re.split(rf"^class {name}\b[^;]*?{{", text, maxsplit=1, flags=re.MULTILINE)[1:]
+    return set(VIRTUAL.findall(body[0].split("\n};", 1)[0])) if body else set()
 
 
 def check(root: Path) -> list[str]:
-    wanted = operations((root / OPS).read_text(encoding="utf-8"))
-    if len(wanted) < 2:
-        return [f"{OPS}: class Ops has no operations that this check can read"]
+    tables = {path.name.removesuffix("_ops.h"): path for path in (root / BACKEND).glob("*_ops.h")}
+    wanted = {}
+    for table, path in tables.items():
+        names = operations(path.read_text(encoding="utf-8"), f"{table.capitalize()}Ops")
+        if not names:
+            return [f"{BACKEND}/{path.name}: it has no operations that this check can read"]
+        wanted.update({(table, name): path.name for name in names})
+    engine = operations((root / ENGINE).read_text(encoding="utf-8"), "Engine")
+    if not tables.keys() <= engine:
+        return [
+            f"{ENGINE}: class Engine offers no table {name}"
+            for name in sorted(tables.keys() - engine)
+        ]
+    wanted.update({("", name): "engine.h" for name in engine - DESCRIBING - tables.keys()})
     called = set(CALL.findall((root / TEST).read_text(encoding="utf-8")))
-    return [f"{TEST}: {name} of {OPS} is not called" for name in sorted(wanted - called)]
+    return [
+        f"{TEST}: {name} of {BACKEND}/{wanted[table, name]} is not called"
+        for table, name in sorted(wanted.keys() - called)
+    ]
 
 
 if __name__ == "__main__":

@@ -91,7 +91,7 @@ void count_bytes(const bootstrap::BootstrapPlan& plan,
                  std::map<std::string, Stage>& stages) {
   const auto trace = std::make_shared<backend::Trace>();
   const auto traced = std::make_shared<const ring::Ring>(
-      std::shared_ptr<const backend::Ops>(backend::make_trace_ops({ring, &ring->ops()}, trace)));
+      backend::make_trace_engine({ring, &ring->engine()}, trace));
   bootstrap::Bootstrapper bootstrapper(
       std::make_shared<const ckks::Evaluator>(plan.params(), traced, keys),
       bootstrap::BootstrapPlan(plan.params(), plan.options()));
@@ -139,7 +139,7 @@ int run(const Options& o) {
   wait();
   const double keys_s = lap();
   // What the engine's memory holds: expanded keys, diagonals, and the most at once from then on.
-  const auto held = [&] { return static_cast<double>(ring->ops().pool()->bytes_in_use()); };
+  const auto held = [&] { return static_cast<double>(ring->engine().pool()->bytes_in_use()); };
   const double before_keys = held();
   evaluator = std::make_shared<const ckks::Evaluator>(params, ring, keys);
   wait();
@@ -199,14 +199,14 @@ int run(const Options& o) {
   }
   if (o.bytes) count_bytes(bootstrapper.plan(), ring, keys, x, stages);
   keys.reset();
-  const double peak_device_bytes = static_cast<double>(ring->ops().pool()->peak_bytes());
+  const double peak_device_bytes = static_cast<double>(ring->engine().pool()->peak_bytes());
   const double stream_s = *std::ranges::min_element(times);
   double bandwidth = 0;
   std::size_t program_bytes = 0;
   if (cuda) bandwidth = backend::cuda_peak(params->word()).bytes;
   if (cuda && !o.operations) {
     ckks::Ciphertext out;
-    const auto program = ring->ops().capture([&] { out = bootstrapper.apply(x); });
+    const auto program = ring->engine().capture([&] { out = bootstrapper.apply(x); });
     times.clear();
     for (int rep = 0; rep < std::max(o.reps, 5); ++rep) {
       const auto begin = Clock::now();
@@ -263,7 +263,7 @@ int run(const Options& o) {
   row.set("name", "bootstrap")
       .set("preset", o.preset)
       .set("device", o.device)
-      .set("device_name", cuda ? backend::cuda_device_name() : ring->ops().name())
+      .set("device_name", cuda ? backend::cuda_device_name() : ring->engine().name())
       .set("params", about)
       .set("batch", o.batch)
       .set("reps", times.size())

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "bench/cpp/json.h"
+#include "jali/backend/engines.h"
 #include "jali/base/error.h"
 #include "jali/ckks/batcher.h"
 #include "jali/ckks/engine.h"

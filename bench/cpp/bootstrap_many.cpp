@@ -138,7 +138,7 @@ std::size_t run(const Configuration& c, const std::string& device, std::size_t c
   const double one = c.iterations > 1
                          ? params::log2_bootstrap_failure(b.weight, b.range, params->n())
                          : bootstrap::log2_beyond(*params, 20 * std::exp2(-predicted), log_slots);
-  const auto engine = ring->ops().name();
+  const auto engine = ring->engine().name();
   Json()
       .set("name", "bootstrap_many")
       .set("configuration", c.name)

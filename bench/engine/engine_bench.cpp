@@ -29,15 +29,15 @@ EngineBench::EngineBench(const std::string& device, Word word, const Shape& shap
   config.variants = std::move(variants);
   const auto side = [&](const std::string& name) {
     return std::make_unique<Operands>(
-        std::shared_ptr<const backend::Ops>(ckks::make_engine(config, name)), shape);
+        std::shared_ptr<const backend::Engine>(ckks::make_engine(config, name)), shape);
   };
   measured_ = side(device);
   config.variants.clear();
-  reference_ = side(measured_->ops->memory()->host_accessible() ? "cpu/portable" : "cpu");
+  reference_ = side(measured_->engine->memory()->host_accessible() ? "cpu/portable" : "cpu");
 }
 
 double EngineBench::prime_bits() const {
-  return std::log2(static_cast<double>(measured_->ops->config().primes[0]));
+  return std::log2(static_cast<double>(measured_->engine->config().primes[0]));
 }
 
 Body EngineBench::prepare(Operands& side, const std::string& name, const random::Seed& seed) {
@@ -50,11 +50,11 @@ bool EngineBench::check(const std::string& name) {
   const random::Seed seed = random::os_seed();
   std::vector<std::vector<std::byte>> wanted;
   for (Operands* side : {reference_.get(), measured_.get()}) {
-    prepare(*side, name, seed)(*side->ops);
+    prepare(*side, name, seed)(*side->engine);
     std::vector<std::vector<std::byte>> got;
     for (const auto& [data, bytes] : side->results()) {
       got.emplace_back(bytes);
-      side->ops->memory()->copy_out(got.back().data(), data, bytes);
+      side->engine->memory()->copy_out(got.back().data(), data, bytes);
     }
     if (side == reference_.get()) {
       wanted = std::move(got);
@@ -70,7 +70,7 @@ bool EngineBench::check(const std::string& name) {
 EngineBench::Cost EngineBench::cost(const std::string& name) {
   const auto trace = std::make_shared<backend::Trace>();
   const auto body = prepare(*measured_, name, {});
-  body(*backend::make_trace_ops(measured_->ops, trace));
+  body(*backend::make_trace_engine(measured_->engine, trace));
   Cost cost;
   for (const auto& r : trace->records()) {
     cost.mults += static_cast<double>(r.mults);
@@ -93,10 +93,10 @@ std::vector<double> EngineBench::run(const std::string& name, double seconds) {
     return std::chrono::duration<double>(Clock::now() - t).count();
   };
   const auto body = prepare(*measured_, name, {});
-  const bool away = !measured_->ops->memory()->host_accessible();
+  const bool away = !measured_->engine->memory()->host_accessible();
   const auto some = [&](int count) {
     const auto begin = Clock::now();
-    for (int i = 0; i < count; ++i) body(*measured_->ops);
+    for (int i = 0; i < count; ++i) body(*measured_->engine);
     if (away) measured_->finish();
     return since(begin) / count;
   };
@@ -111,7 +111,7 @@ std::vector<double> EngineBench::run(const std::string& name, double seconds) {
 
 std::vector<backend::StepTime> EngineBench::steps(const std::string& name) {
   const auto body = prepare(*measured_, name, {});
-  return measured_->ops->capture([&] { body(*measured_->ops); })->steps();
+  return measured_->engine->capture([&] { body(*measured_->engine); })->steps();
 }
 
 }  // namespace jali::bench

@@ -15,7 +15,7 @@ class EngineBench {
   EngineBench(const std::string& device, Word word, const Shape& shape, int threads,
               std::map<std::string, std::string> variants);
 
-  std::string engine() const { return measured_->ops->name(); }
+  std::string engine() const { return measured_->engine->name(); }
   /// log2 of the largest prime.
   double prime_bits() const;
   /// Whether every byte that the operation writes is what the reference engine writes: the portable CPU

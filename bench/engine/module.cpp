@@ -13,6 +13,7 @@
 
 #include "bench/engine/call_loop.h"
 #include "bench/engine/engine_bench.h"
+#include "jali/backend/engines.h"
 #include "jali/backend/peak.h"
 #include "python/src/binding.h"
 #include "python/src/bytes.h"

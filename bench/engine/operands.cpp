@@ -24,9 +24,9 @@ std::vector<std::uint64_t> largest_primes(int bits, std::size_t n, std::size_t c
   return primes;
 }
 
-Operands::Operands(std::shared_ptr<const backend::Ops> engine, const Shape& of)
-    : shape(of), ops(std::move(engine)), pool_(device::Pool::create(false, ops->memory())) {
-  for (std::size_t i = 0; i < ops->config().primes.size(); ++i) {
+Operands::Operands(std::shared_ptr<const backend::Engine> made, const Shape& of)
+    : shape(of), engine(std::move(made)), pool_(device::Pool::create(false, engine->memory())) {
+  for (std::size_t i = 0; i < engine->config().primes.size(); ++i) {
     all.push_back(static_cast<PrimeIndex>(i));
   }
   q = std::span<const PrimeIndex>(all).first(static_cast<std::size_t>(shape.limbs));
@@ -34,7 +34,7 @@ Operands::Operands(std::shared_ptr<const backend::Ops> engine, const Shape& of)
     ids.push_back(static_cast<std::uint32_t>(ids.size()));
     digits.push_back(static_cast<std::uint32_t>(std::min(left, shape.alpha)));
   }
-  for (const PrimeIndex i : q) scalars.push_back(ops->config().primes[i] / 3);
+  for (const PrimeIndex i : q) scalars.push_back(engine->config().primes[i] / 3);
 }
 
 void Operands::start(const random::Seed& from) {
@@ -52,11 +52,11 @@ void Operands::release() {
 
 void Operands::finish() const {
   char byte = 0;
-  ops->memory()->copy_out(&byte, blocks_.front().data(), 1);
+  engine->memory()->copy_out(&byte, blocks_.front().data(), 1);
 }
 
 std::size_t Operands::bytes(std::span<const PrimeIndex> primes) const {
-  return primes.size() * shape.batch * ops->config().n * word_bytes(ops->config().word);
+  return primes.size() * shape.batch * engine->config().n * word_bytes(engine->config().word);
 }
 
 View Operands::empty(std::span<const PrimeIndex> primes) {
@@ -65,7 +65,7 @@ View Operands::empty(std::span<const PrimeIndex> primes) {
 
 View Operands::operand(std::span<const PrimeIndex> primes) {
   const View out = empty(primes);
-  ops->sample_uniform(out, seed, index_);
+  engine->ring().sample_uniform(out, seed, index_);
   index_ += static_cast<std::uint32_t>(shape.batch);
   return out;
 }
@@ -73,7 +73,7 @@ View Operands::operand(std::span<const PrimeIndex> primes) {
 View Operands::result(std::span<const PrimeIndex> primes) {
   const View out = empty(primes);
   const std::vector<std::byte> poison(bytes(primes), std::byte{0xff});
-  ops->memory()->copy_in(out.data, poison.data(), poison.size());
+  engine->memory()->copy_in(out.data, poison.data(), poison.size());
   results_.emplace_back(out.data, poison.size());
   return out;
 }
@@ -89,7 +89,7 @@ View Operands::lifted(bool written) {
   const View out{blocks_.emplace_back(pool_->allocate(digits.size() * one)).data(), all,
                  shape.batch};
   for (std::size_t d = 0; d < digits.size(); ++d) {
-    ops->sample_uniform({static_cast<std::byte*>(out.data) + d * one, all, shape.batch}, seed,
+    engine->ring().sample_uniform({static_cast<std::byte*>(out.data) + d * one, all, shape.batch}, seed,
                         index_ += static_cast<std::uint32_t>(shape.batch));
   }
   if (written) results_.emplace_back(out.data, digits.size() * one);
@@ -97,24 +97,24 @@ View Operands::lifted(bool written) {
 }
 
 backend::KeyView Operands::key() {
-  const std::size_t half = all.size() * ops->config().n * word_bytes(ops->config().word);
+  const std::size_t half = all.size() * engine->config().n * word_bytes(engine->config().word);
   auto* data = static_cast<std::byte*>(
       blocks_.emplace_back(pool_->allocate(2 * digits.size() * half)).data());
   for (std::size_t i = 0; i < 2 * digits.size(); ++i) {
-    ops->sample_uniform({data + i * half, all, 1}, seed, index_++);
+    engine->ring().sample_uniform({data + i * half, all, 1}, seed, index_++);
   }
   return {data, digits.size(), all};
 }
 
 std::size_t Operands::words_of_q() const {
   double bits = 0;
-  for (const PrimeIndex i : q) bits += std::log2(static_cast<double>(ops->config().primes[i]));
+  for (const PrimeIndex i : q) bits += std::log2(static_cast<double>(engine->config().primes[i]));
   return static_cast<std::size_t>(bits / 64) + 1;
 }
 
 void Operands::host_operands() {
   std::mt19937_64 numbers(seed[0] + 256u * seed[1]);
-  const std::size_t count = shape.batch * ops->config().n;
+  const std::size_t count = shape.batch * engine->config().n;
   integers.resize(count);
   doubles.resize(count);
   words.resize(count * words_of_q());
@@ -124,12 +124,12 @@ void Operands::host_operands() {
   slots.resize(count / 2);
   const auto unit = [&] { return static_cast<double>(numbers()) * 0x1p-63 - 1; };
   for (auto& x : slots) x = {unit(), unit()};
-  if (!embedding) embedding = std::make_unique<backend::Embedding>(ops->config().n / 2);
+  if (!embedding) embedding = std::make_unique<backend::Embedding>(engine->config().n / 2);
 }
 
 std::span<std::uint64_t> Operands::words_there(bool compared) {
   auto& block = blocks_.emplace_back(pool_->allocate(words.size() * 8));
-  ops->memory()->copy_in(block.data(), words.data(), block.bytes());
+  engine->memory()->copy_in(block.data(), words.data(), block.bytes());
   if (compared) results_.emplace_back(block.data(), block.bytes());
   return {static_cast<std::uint64_t*>(block.data()), words.size()};
 }

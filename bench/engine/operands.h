@@ -32,10 +32,10 @@ std::vector<std::uint64_t> largest_primes(int bits, std::size_t n, std::size_t c
 
 class Operands {
  public:
-  Operands(std::shared_ptr<const backend::Ops> engine, const Shape& of);
+  Operands(std::shared_ptr<const backend::Engine> made, const Shape& of);
 
   const Shape shape;
-  const std::shared_ptr<const backend::Ops> ops;
+  const std::shared_ptr<const backend::Engine> engine;
   std::vector<PrimeIndex> all;             // of Q, then of P
   std::span<const PrimeIndex> q;           // of Q
   std::vector<std::uint32_t> digits, ids;  // limbs of each digit; 0, 1, 2 ..

@@ -12,7 +12,8 @@ namespace {
 
 using backend::Combination;
 using backend::ConstView;
-using backend::Ops;
+using backend::Engine;
+using backend::RingOps;
 using backend::View;
 
 constexpr std::size_t kTerms = 8;  // of inner products
@@ -20,16 +21,16 @@ constexpr std::uint32_t kAll[kTerms] = {0, 1, 2, 3, 4, 5, 6, 7};
 constexpr std::uint64_t kGalois = 5;
 constexpr std::size_t kWeight = 32;  // of sparse secrets
 
-template <void (Ops::*op)(View, ConstView, ConstView) const>
+template <void (RingOps::*op)(View, ConstView, ConstView) const>
 Body binary(Operands& s) {
   const View a = s.operand(s.q), b = s.operand(s.q), out = s.result(s.q);
-  return [=](const Ops& o) { (o.*op)(out, a, b); };
+  return [=](const Engine& o) { (o.ring().*op)(out, a, b); };
 }
 
-template <void (Ops::*op)(View, ConstView, std::span<const std::uint64_t>) const>
+template <void (RingOps::*op)(View, ConstView, std::span<const std::uint64_t>) const>
 Body by_scalars(Operands& s) {
   return
-      [&s, a = s.operand(s.q), out = s.result(s.q)](const Ops& o) { (o.*op)(out, a, s.scalars); };
+      [&s, a = s.operand(s.q), out = s.result(s.q)](const Engine& o) { (o.ring().*op)(out, a, s.scalars); };
 }
 
 std::vector<ConstView> views(Operands& s, std::span<const PrimeIndex> primes, std::size_t count) {
@@ -65,103 +66,92 @@ auto combination(Operands& s) {
 /// A ciphertext over `from` divided by the primes that `to` lacks.
 Body divided(Operands& s, std::span<const PrimeIndex> from, std::span<const PrimeIndex> to) {
   const View x0 = s.operand(from), x1 = s.operand(from), out0 = s.result(to), out1 = s.result(to);
-  return [=](const Ops& o) { o.scale_down_pair(out0, out1, x0, x1, nullptr, nullptr); };
+  return [=](const Engine& o) { o.rlwe().scale_down_pair(out0, out1, x0, x1, nullptr, nullptr); };
 }
 
 Body sampled(Operands& s, backend::Small kind) {
-  return [&s, kind, out = s.result(s.q)](const Ops& o) { o.sample_small(out, kind, s.seed, 0); };
+  return [&s, kind, out = s.result(s.q)](const Engine& o) { o.ring().sample_small(out, kind, s.seed, 0); };
 }
 
 Body crt(Operands& s, backend::CrtMethod method) {
   s.host_operands();
-  return [&s, method, out = s.result(s.q), there = s.words_there(false)](const Ops& o) {
-    o.crt(out, there, s.words_of_q(), method);
+  return [&s, method, out = s.result(s.q), there = s.words_there(false)](const Engine& o) {
+    o.ring().crt(out, there, s.words_of_q(), method);
   };
 }
 
 Body icrt(Operands& s, backend::IcrtMethod method) {
   s.host_operands();
-  return [&s, method, x = s.operand(s.q), there = s.words_there(true)](const Ops& o) {
-    o.icrt(there, s.words_of_q(), x, method);
+  return [&s, method, x = s.operand(s.q), there = s.words_there(true)](const Engine& o) {
+    o.ring().icrt(there, s.words_of_q(), x, method);
   };
 }
 
 constexpr Operation kOperations[] = {
     {"ntt", "number-theoretic transform: coefficients to values",
-     [](Operands& s) -> Body { return [x = s.changed(s.q)](const Ops& o) { o.ntt(x); }; }},
+     [](Operands& s) -> Body { return [x = s.changed(s.q)](const Engine& o) { o.ring().ntt(x); }; }},
     {"intt", "its inverse",
-     [](Operands& s) -> Body { return [x = s.changed(s.q)](const Ops& o) { o.intt(x); }; }},
-    {"add", "sum of two polynomials", binary<&Ops::add>},
-    {"sub", "their difference", binary<&Ops::sub>},
+     [](Operands& s) -> Body { return [x = s.changed(s.q)](const Engine& o) { o.ring().intt(x); }; }},
+    {"add", "sum of two polynomials", binary<&RingOps::add>},
+    {"sub", "their difference", binary<&RingOps::sub>},
     {"neg", "negation",
      [](Operands& s) -> Body {
-       return [a = s.operand(s.q), out = s.result(s.q)](const Ops& o) { o.neg(out, a); };
+       return [a = s.operand(s.q), out = s.result(s.q)](const Engine& o) { o.ring().neg(out, a); };
      }},
-    {"mul", "product of two polynomials, value by value", binary<&Ops::mul>},
-    {"mul_add", "the same added to a third",
-     [](Operands& s) -> Body {
-       const View a = s.operand(s.q), b = s.operand(s.q), out = s.changed(s.q);
-       return [=](const Ops& o) { o.mul_add(out, a, b); };
-     }},
-    {"mul_scalar", "product with one constant a limb", by_scalars<&Ops::mul_scalar>},
+    {"mul", "product of two polynomials, value by value", binary<&RingOps::mul>},
+    {"mul_scalar", "product with one constant a limb", by_scalars<&RingOps::mul_scalar>},
     {"mul_scalar_add", "the same added to another polynomial",
      [](Operands& s) -> Body {
-       return [&s, a = s.operand(s.q), out = s.changed(s.q)](const Ops& o) {
-         o.mul_scalar_add(out, a, s.scalars);
+       return [&s, a = s.operand(s.q), out = s.changed(s.q)](const Engine& o) {
+         o.ring().mul_scalar_add(out, a, s.scalars);
        };
      }},
-    {"add_scalar", "sum with one constant a limb", by_scalars<&Ops::add_scalar>},
+    {"add_scalar", "sum with one constant a limb", by_scalars<&RingOps::add_scalar>},
     {"inner_product", "sum of eight products",
      [](Operands& s) -> Body {
        const auto a = views(s, s.q, kTerms), b = views(s, s.q, kTerms);
-       return [=, out = s.result(s.q)](const Ops& o) { o.inner_product(out, a, b); };
+       return [=, out = s.result(s.q)](const Engine& o) { o.ring().inner_product(out, a, b); };
      }},
     {"weighted_sums", "the same for both halves of a ciphertext",
      [](Operands& s) -> Body {
        const auto a0 = views(s, s.q, kTerms), a1 = views(s, s.q, kTerms), b = views(s, s.q, kTerms);
        const View out0 = s.result(s.q), out1 = s.result(s.q);
-       return [=](const Ops& o) {
+       return [=](const Engine& o) {
          const backend::WeightedSum sum{out0, out1, kAll, b, false};
-         o.weighted_sums(a0, a1, std::span(&sum, 1));
+         o.rlwe().weighted_sums(a0, a1, std::span(&sum, 1));
        };
      }},
     {"tensor", "tensor product of two ciphertexts",
      [](Operands& s) -> Body {
        const auto x = pairs(s, 2);
        const View d0 = s.result(s.q), d1 = s.result(s.q), d2 = s.result(s.q);
-       return [=](const Ops& o) {
-         o.tensor(d0, d1, d2, x[0].first, x[0].second, x[1].first, x[1].second);
+       return [=](const Engine& o) {
+         o.rlwe().tensor(d0, d1, d2, x[0].first, x[0].second, x[1].first, x[1].second);
        };
      }},
     {"combine", "sum of two products of ciphertexts, eight multiples and a constant",
      [](Operands& s) -> Body {
        const auto sum = combination(s);
        const View d0 = s.result(s.q), d1 = s.result(s.q), d2 = s.result(s.q);
-       return [=](const Ops& o) { sum([&](const Combination& c) { o.combine(d0, d1, d2, c); }); };
+       return [=](const Engine& o) { sum([&](const Combination& c) { o.rlwe().combine(d0, d1, d2, c); }); };
      }},
     {"automorphism_ntt", "automorphism of values",
      [](Operands& s) -> Body {
-       return [a = s.operand(s.q), out = s.result(s.q)](const Ops& o) {
-         o.automorphism_ntt(out, a, kGalois);
-       };
-     }},
-    {"automorphism_coeff", "automorphism of coefficients",
-     [](Operands& s) -> Body {
-       return [a = s.operand(s.q), out = s.result(s.q)](const Ops& o) {
-         o.automorphism_coeff(out, a, kGalois);
+       return [a = s.operand(s.q), out = s.result(s.q)](const Engine& o) {
+         o.ring().automorphism_ntt(out, a, kGalois);
        };
      }},
     {"mod_up", "lifts of every digit to all primes (ModUp)",
      [](Operands& s) -> Body {
-       return [&s, x = s.operand(s.q), out = s.lifted(true)](const Ops& o) {
-         o.mod_up(out, x, s.digits);
+       return [&s, x = s.operand(s.q), out = s.lifted(true)](const Engine& o) {
+         o.rlwe().mod_up(out, x, s.digits);
        };
      }},
     {"key_product", "inner product of lifted digits with a key, automorphism included",
      [](Operands& s) -> Body {
        const View ext = s.lifted(false), c0 = s.result(s.all), c1 = s.result(s.all);
-       return [=, &s, k = s.key()](const Ops& o) {
-         o.key_product(c0, c1, ext, k, s.ids, kGalois, false);
+       return [=, &s, k = s.key()](const Engine& o) {
+         o.rlwe().key_product(c0, c1, ext, k, s.ids, kGalois, false);
        };
      }},
     {"rotated_sums", "four weighted sums of eight hoisted rotations",
@@ -173,51 +163,51 @@ constexpr Operation kOperations[] = {
          const View out0 = s.result(s.all), out1 = s.result(s.all);
          out.emplace_back(out0, out1);
        }
-       return [=, &s, k = s.key()](const Ops& o) {
+       return [=, &s, k = s.key()](const Engine& o) {
          std::vector<backend::Rotated> rotations(kTerms, {ext, c0, c1, kGalois, k});
          std::vector<backend::WeightedSum> sums;
          for (const auto& [out0, out1] : out) sums.push_back({out0, out1, kAll, b, false});
-         o.rotated_sums(rotations, s.ids, s.scalars, sums);
+         o.rlwe().rotated_sums(rotations, s.ids, s.scalars, sums);
        };
      }},
     {"outer_sum", "four giant steps of a linear transform: divisions by P, rotations, their sum",
      [](Operands& s) -> Body {
        const View x0 = s.operand(s.all), x1 = s.operand(s.all);
        const View c0 = s.result(s.all), c1 = s.result(s.all);
-       return [=, &s, k = s.key()](const Ops& o) {
+       return [=, &s, k = s.key()](const Engine& o) {
          const std::vector<backend::Turned> terms(4, {x0, x1, kGalois, k});
-         o.outer_sum(c0, c1, terms, s.digits, s.ids, false);
+         o.rlwe().outer_sum(c0, c1, terms, s.digits, s.ids, false);
        };
      }},
     {"key_switch", "ModUp and inner product in one",
      [](Operands& s) -> Body {
        const View x = s.operand(s.q), c0 = s.result(s.all), c1 = s.result(s.all);
-       return [=, &s, k = s.key()](const Ops& o) { o.key_switch(c0, c1, x, s.digits, k, s.ids); };
+       return [=, &s, k = s.key()](const Engine& o) { o.rlwe().key_switch(c0, c1, x, s.digits, k, s.ids); };
      }},
     {"key_switch_joined", "the same with a ciphertext added",
      [](Operands& s) -> Body {
        const View x = s.operand(s.q), j0 = s.operand(s.q), j1 = s.operand(s.q);
        const View c0 = s.result(s.all), c1 = s.result(s.all);
-       return [=, &s, k = s.key()](const Ops& o) {
-         o.key_switch_joined(c0, c1, x, s.digits, k, s.ids, {j0, j1, s.scalars});
+       return [=, &s, k = s.key()](const Engine& o) {
+         o.rlwe().key_switch_joined(c0, c1, x, s.digits, k, s.ids, {j0, j1, s.scalars});
        };
      }},
     {"tensor_key_switch", "tensor product and key switch in one",
      [](Operands& s) -> Body {
        const auto x = pairs(s, 2);
        const View c0 = s.result(s.all), c1 = s.result(s.all);
-       return [=, &s, k = s.key()](const Ops& o) {
-         o.tensor_key_switch(c0, c1, x[0].first, x[0].second, x[1].first, x[1].second, s.scalars,
-                             s.digits, k, s.ids);
+       return [=, &s, k = s.key()](const Engine& o) {
+         const Combination::Product product{x[0].first, x[0].second, x[1].first, x[1].second};
+         o.rlwe().combine_key_switch(c0, c1, {{&product, 1}}, s.scalars, s.digits, k, s.ids);
        };
      }},
     {"combine_key_switch", "such a sum and its key switch in one",
      [](Operands& s) -> Body {
        const auto sum = combination(s);
        const View c0 = s.result(s.all), c1 = s.result(s.all);
-       return [=, &s, k = s.key()](const Ops& o) {
+       return [=, &s, k = s.key()](const Engine& o) {
          sum([&](const Combination& c) {
-           o.combine_key_switch(c0, c1, c, s.scalars, s.digits, k, s.ids);
+           o.rlwe().combine_key_switch(c0, c1, c, s.scalars, s.digits, k, s.ids);
          });
        };
      }},
@@ -226,8 +216,8 @@ constexpr Operation kOperations[] = {
        const View x0 = s.operand(s.q), x1 = s.operand(s.q), c0 = s.empty(s.all),
                   c1 = s.empty(s.all);
        const View out0 = s.result(s.q), out1 = s.result(s.q);
-       return [=, &s, k = s.key()](const Ops& o) {
-         o.rotate(out0, out1, c0, c1, x0, x1, kGalois, s.digits, k, s.ids);
+       return [=, &s, k = s.key()](const Engine& o) {
+         o.rlwe().rotate(out0, out1, c0, c1, x0, x1, kGalois, s.digits, k, s.ids);
        };
      }},
     {"mod_down", "division of a ciphertext by P (ModDown)",
@@ -238,7 +228,7 @@ constexpr Operation kOperations[] = {
      }},
     {"sample_uniform", "uniform residues from a seed",
      [](Operands& s) -> Body {
-       return [&s, out = s.result(s.q)](const Ops& o) { o.sample_uniform(out, s.seed, 0); };
+       return [&s, out = s.result(s.q)](const Engine& o) { o.ring().sample_uniform(out, s.seed, 0); };
      }},
     {"sample_ternary", "a ternary polynomial from a seed",
      [](Operands& s) -> Body { return sampled(s, backend::Small::ternary); }},
@@ -246,13 +236,13 @@ constexpr Operation kOperations[] = {
      [](Operands& s) -> Body { return sampled(s, backend::Small::error); }},
     {"sample_sparse", "a ternary polynomial of 32 non-zero coefficients from a seed",
      [](Operands& s) -> Body {
-       return [&s, out = s.result(s.q)](const Ops& o) { o.sample_sparse(out, kWeight, s.seed, 0); };
+       return [&s, out = s.result(s.q)](const Engine& o) { o.ring().sample_sparse(out, kWeight, s.seed, 0); };
      }},
     {"embed", "slots of the host to residues (encoding)",
      [](Operands& s) -> Body {
        s.host_operands();
-       return [&s, out = s.result(s.q)](const Ops& o) {
-         o.embed(out, *s.embedding, s.slots, s.log_slots(), 0x1p40);
+       return [&s, out = s.result(s.q)](const Engine& o) {
+         o.embedding().embed(out, *s.embedding, s.slots, s.log_slots(), 0x1p40);
        };
      }},
     {"unembed", "residues to slots of the host (decoding)",
@@ -260,18 +250,18 @@ constexpr Operation kOperations[] = {
        s.host_operands();
        // Of coefficients as decryption gives them: what fills Q is beyond the range of doubles.
        const View x = s.empty(s.q);
-       s.ops->from_double(x, s.doubles);
-       return [=, &s](const Ops& o) { o.unembed(s.slots, *s.embedding, x, s.log_slots(), 0x1p40); };
+       s.engine->ring().from_double(x, s.doubles);
+       return [=, &s](const Engine& o) { o.embedding().unembed(s.slots, *s.embedding, x, s.log_slots(), 0x1p40); };
      }},
     {"from_int64", "64-bit integers of the host to residues",
      [](Operands& s) -> Body {
        s.host_operands();
-       return [&s, out = s.result(s.q)](const Ops& o) { o.from_int64(out, s.integers); };
+       return [&s, out = s.result(s.q)](const Engine& o) { o.ring().from_int64(out, s.integers); };
      }},
     {"from_double", "integers in doubles of the host to residues",
      [](Operands& s) -> Body {
        s.host_operands();
-       return [&s, out = s.result(s.q)](const Ops& o) { o.from_double(out, s.doubles); };
+       return [&s, out = s.result(s.q)](const Engine& o) { o.ring().from_double(out, s.doubles); };
      }},
     {"crt_mod", "CRT of large integers by Horner's rule",
      [](Operands& s) -> Body { return crt(s, backend::CrtMethod::mod); }},
@@ -284,15 +274,15 @@ constexpr Operation kOperations[] = {
     {"crt_from_host", "crt_mul of integers in the host's memory",
      [](Operands& s) -> Body {
        s.host_operands();
-       return [&s, out = s.result(s.q)](const Ops& o) {
-         o.crt(out, s.words, s.words_of_q(), backend::CrtMethod::mul);
+       return [&s, out = s.result(s.q)](const Engine& o) {
+         o.ring().crt(out, s.words, s.words_of_q(), backend::CrtMethod::mul);
        };
      }},
     {"icrt_to_host", "icrt_product_sum to the host's memory",
      [](Operands& s) -> Body {
        s.host_operands();
-       return [&s, x = s.operand(s.q)](const Ops& o) {
-         o.icrt(s.words, s.words_of_q(), x, backend::IcrtMethod::product_sum);
+       return [&s, x = s.operand(s.q)](const Engine& o) {
+         o.ring().icrt(s.words, s.words_of_q(), x, backend::IcrtMethod::product_sum);
        };
      }},
 };

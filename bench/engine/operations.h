@@ -10,7 +10,7 @@
 namespace jali::bench {
 
 /// One call, on operands that are there; on the engine itself, or on one that records.
-using Body = std::function<void(const backend::Ops&)>;
+using Body = std::function<void(const backend::Engine&)>;
 
 struct Operation {
   const char* name;

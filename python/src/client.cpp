@@ -84,7 +84,7 @@ class Client {
   nb::bytes secret_to_bytes() const {
     return to_python_bytes([&] { return wire::secret_to_bytes(*kept_, *host_); });
   }
-  std::string engine() const { return ring_->ops().name(); }
+  std::string engine() const { return ring_->engine().name(); }
   std::optional<Trace> trace() const {
     if (trace_ == nullptr) return std::nullopt;
     return Trace{trace_};

@@ -40,7 +40,7 @@ class Evaluator {
   const Server& server() const { return *server_; }
   Params params() const { return {server_->params}; }
   std::string engine() const { return server_->engine; }
-  int threads() const { return server_->ring->ops().threads(); }
+  int threads() const { return server_->ring->engine().threads(); }
   Explicit explicit_evaluator() const { return {server_}; }
   std::optional<Trace> trace() const {
     if (server_->trace == nullptr) return std::nullopt;
@@ -112,7 +112,7 @@ class Evaluator {
     server->params = params;
     server->ring = ckks::make_ring(*params, device, threads == 0 ? default_threads() : threads,
                                    variants, interrupts());
-    server->engine = server->ring->ops().name();
+    server->engine = server->ring->engine().name();
     if (trace) {
       server->trace = std::make_shared<backend::Trace>();
       server->ring = traced(server->ring, server->trace);
@@ -147,7 +147,7 @@ class Evaluator {
 
 /// Steps of the engine that a function of Python asks for: (name, seconds), on a GPU its kernels.
 std::vector<std::pair<std::string, double>> steps(const Evaluator& e, nb::callable function) {
-  const auto captured = e.server().ring->ops().capture([&] {
+  const auto captured = e.server().ring->engine().capture([&] {
     const nb::gil_scoped_acquire lock;
     function();
   });

@@ -1,5 +1,6 @@
 // The extension module jali._jali.
 #include "binding.h"
+#include "jali/backend/engines.h"
 
 namespace jali::python {
 

@@ -16,11 +16,9 @@ struct Trace {
 /// The same ring, every operation of which is recorded in `sink`.
 inline std::shared_ptr<const ring::Ring> traced(const std::shared_ptr<const ring::Ring>& ring,
                                                 std::shared_ptr<backend::Trace> sink) {
-  std::shared_ptr<const backend::Ops> inner(ring, &ring->ops());
+  std::shared_ptr<const backend::Engine> inner(ring, &ring->engine());
   return std::make_shared<const ring::Ring>(
-      std::shared_ptr<const backend::Ops>(
-          backend::make_trace_ops(std::move(inner), std::move(sink))),
-      ring->checkpoint());
+      backend::make_trace_engine(std::move(inner), std::move(sink)), ring->checkpoint());
 }
 
 }  // namespace jali::python

@@ -1,5 +1,7 @@
 // What a server runs: everything arrives as bytes, is computed on and leaves as bytes. server_symbols.cmake looks at
 // the symbols of this program.
+#include "jali/api/server.h"
+
 #include <cstdint>
 #include <exception>
 #include <fstream>
@@ -9,8 +11,6 @@
 #include <span>
 #include <string>
 #include <vector>
-
-#include "jali/api/server.h"
 
 namespace {
 
@@ -26,8 +26,9 @@ wire::Bytes answer(const std::string& folder) {
   const wire::Limits any{.min_security = 0};
   const auto params = wire::params_from_bytes(read(folder + "/params.jali"), any);
   const auto ring = ckks::make_ring(*params, "cpu", default_threads());
-  const auto keys = std::make_shared<const rlwe::EvaluationKeys>(
-      wire::from_bytes<rlwe::EvaluationKeys>(read(folder + "/evaluation_keys.jali"), params, *ring));
+  const auto keys =
+      std::make_shared<const rlwe::EvaluationKeys>(wire::from_bytes<rlwe::EvaluationKeys>(
+          read(folder + "/evaluation_keys.jali"), params, *ring));
   const auto x =
       wire::from_bytes<ckks::Ciphertext>(read(folder + "/ciphertext_fresh.jali"), params, *ring);
   const auto evaluator = std::make_shared<const ckks::Evaluator>(params, ring, keys);

@@ -32,9 +32,9 @@ class CrossEmbedding : public Cross {
   void expect_slots(const Engines& engines, const Block& x, const std::string& what) {
     for (const int log : log_slots()) {
       const double divisor = std::ldexp(1 + std::fabs(uniform()), 30);
-      const auto slots_of = [&](const Ops& ops) {
+      const auto slots_of = [&](const Engine& engine) {
         std::vector<Complex> out(x.batch() << log, Complex{7, 7});
-        ops.unembed(out, embedding_, x, log, divisor);
+        engine.embedding().unembed(out, embedding_, x, log, divisor);
         return out;
       };
       const auto want = slots_of(engines.ref());
@@ -69,9 +69,9 @@ TEST_P(CrossEmbedding, SlotsToResidues) {
           const double scaled = factor == 0.5 ? factor : factor / static_cast<double>(slots);
           engines_.expect_same(
               describe("slots", slots, "count", count, "factor", std::log2(factor)),
-              [&](const Ops& ops) {
+              [&](const Engine& engine) {
                 std::vector<Block> out{Block(config(), {1, 2, 4, 7}, batch)};
-                ops.embed(out[0], embedding_, values, log, scaled);
+                engine.embedding().embed(out[0], embedding_, values, log, scaled);
                 return out;
               });
         }

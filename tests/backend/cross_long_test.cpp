@@ -34,9 +34,9 @@ TEST_P(CrossLong, SumsOfManyProducts) {
       b.fill(fill, rng_);
       const std::vector<ConstView> as(terms, a), bs(terms, b);
       engines.expect_same(describe("inner_product terms", terms, "fill", fill),
-                          [&](const Ops& ops) {
+                          [&](const Engine& engine) {
                             std::vector<Block> out = {Block(engines.config(), primes, 1)};
-                            ops.inner_product(out[0], as, bs);
+                            engine.ring().inner_product(out[0], as, bs);
                             return out;
                           });
       Block key(engines.config(), range(0, 3), 1, 4), ext(engines.config(), primes, 1, terms);
@@ -45,12 +45,13 @@ TEST_P(CrossLong, SumsOfManyProducts) {
       Digits ids(terms);
       for (std::size_t t = 0; t < terms; ++t) ids[t] = t % 2;
       for (const u64 g : {u64{1}, u64{5}}) {
-        engines.expect_same(
-            describe("key_product terms", terms, "fill", fill, "g", g), [&](const Ops& ops) {
-              std::vector<Block> out = {a, b};
-              ops.key_product(out[0], out[1], ext, {key.data(), 2, key.primes()}, ids, g, true);
-              return out;
-            });
+        engines.expect_same(describe("key_product terms", terms, "fill", fill, "g", g),
+                            [&](const Engine& engine) {
+                              std::vector<Block> out = {a, b};
+                              engine.rlwe().key_product(
+                                  out[0], out[1], ext, {key.data(), 2, key.primes()}, ids, g, true);
+                              return out;
+                            });
       }
     }
   }
@@ -67,18 +68,18 @@ TEST_P(CrossLong, WideBases) {
     Block x(config, range(0, 40), 1);
     x.fill(fill, rng_);
     Block values = x;
-    engines.ref().ntt(values);
+    engines.ref().ring().ntt(values);
     for (const Digits& digits : {Digits{40}, Digits{17, 20, 3}}) {
-      engines.expect_same(describe("mod_up", digits, "fill", fill), [&](const Ops& ops) {
+      engines.expect_same(describe("mod_up", digits, "fill", fill), [&](const Engine& engine) {
         std::vector<Block> out = {Block(config, range(0, kWide), 1, digits.size())};
-        ops.mod_up(out[0], values, digits);
+        engine.rlwe().mod_up(out[0], values, digits);
         return out;
       });
     }
-    engines.expect_same(describe("scale_down fill", fill), [&](const Ops& ops) {
+    engines.expect_same(describe("scale_down fill", fill), [&](const Engine& engine) {
       std::vector<Block> out = {Block(config, {0, 1, 45}, 1), Block(config, range(0, 20), 1)};
-      ops.scale_down(out[0], values, nullptr);
-      ops.scale_down(out[1], values, nullptr);
+      engine.rlwe().scale_down(out[0], values, nullptr);
+      engine.rlwe().scale_down(out[1], values, nullptr);
       return out;
     });
     const std::size_t words = product(config, x.primes()).words();
@@ -89,17 +90,17 @@ TEST_P(CrossLong, WideBases) {
     }
     std::vector<u64> flat(words * kN);
     for (std::size_t i = 0; i < flat.size(); ++i) flat[i] = want[i % kN].word(i / kN);
-    engines.expect_same(describe("crt fill", fill), [&](const Ops& ops) {
+    engines.expect_same(describe("crt fill", fill), [&](const Engine& engine) {
       std::vector<Block> out = {Block(config, x.primes(), 1), Block(config, x.primes(), 1)};
-      ops.crt(out[0], flat, words, CrtMethod::mod);
-      ops.crt(out[1], flat, words, CrtMethod::mul);
+      engine.ring().crt(out[0], flat, words, CrtMethod::mod);
+      engine.ring().crt(out[1], flat, words, CrtMethod::mul);
       return out;
     });
   }
 }
 
 TEST_P(CrossLong, LiftsNearHalf) {
-  // Within rounding of D/2 the double sum of ops.h decides the side: each rounding in it counts.
+  // Within rounding of D/2 the double sum of rlwe_ops.h decides the side: each rounding in it counts.
   const Engines engines({GetParam(), kN, primes_for(GetParam(), kN, 10), 1, ""});
   const Config& config = engines.config();
   for (const std::size_t limbs : {1, 2, 3, 5, 8}) {
@@ -117,11 +118,11 @@ TEST_P(CrossLong, LiftsNearHalf) {
       const Natural value = k % 2 == 0 ? half + away : half - away;
       for (std::size_t i = 0; i < limbs; ++i) x.set(i, 0, k, value % config.primes[i]);
     }
-    engines.ref().ntt(x);
-    engines.expect_same(describe("limbs", limbs), [&](const Ops& ops) {
+    engines.ref().ring().ntt(x);
+    engines.expect_same(describe("limbs", limbs), [&](const Engine& engine) {
       std::vector<Block> out = {Block(config, range(0, 10), 1), Block(config, {8, 9}, 1)};
-      ops.mod_up(out[0], x, Digits{static_cast<u32>(limbs)});
-      ops.scale_down(out[1], x, nullptr);
+      engine.rlwe().mod_up(out[0], x, Digits{static_cast<u32>(limbs)});
+      engine.rlwe().scale_down(out[1], x, nullptr);
       return out;
     });
   }
@@ -136,11 +137,11 @@ TEST_P(CrossLong, DigitsOfEveryLength) {
     const std::size_t to = (from * 5) % 13 + 1;
     Block x(config, range(0, from), 1);
     x.random(rng_);
-    engines.expect_same(describe("from", from, "to", to), [&](const Ops& ops) {
+    engines.expect_same(describe("from", from, "to", to), [&](const Engine& engine) {
       std::vector<Block> out = {Block(config, range(0, from + to), 1),
                                 Block(config, range(from, from + to), 1)};
-      ops.mod_up(out[0], x, Digits{from});
-      ops.scale_down(out[1], x, nullptr);
+      engine.rlwe().mod_up(out[0], x, Digits{from});
+      engine.rlwe().scale_down(out[1], x, nullptr);
       return out;
     });
   }
@@ -159,19 +160,20 @@ TEST_P(CrossLong, FourThreadsAtOnce) {
     inputs.emplace_back(config, own, 2);
     inputs.back().random(rng_);
   }
-  const auto run = [&](const Ops& ops, const Block& x) {
+  const auto run = [&](const Engine& engine, const Block& x) {
     const Digits digits = {2, 2}, ids = {1, 0};
     Block acc0(config, all, 2), acc1(config, all, 2), out(config, own, 2), turned(config, own, 2);
-    ops.key_switch(acc0, acc1, x, digits, key.view(), ids);
+    engine.rlwe().key_switch(acc0, acc1, x, digits, key.view(), ids);
     const ConstView addend = x;
-    ops.scale_down(out, acc0, &addend);
-    ops.automorphism_ntt(turned, out, 5);
-    ops.mul_add(turned, x, out);
-    ops.intt(turned);
+    engine.rlwe().scale_down(out, acc0, &addend);
+    engine.ring().automorphism_ntt(turned, out, 5);
+    engine.ring().mul(out, x, out);
+    engine.ring().add(turned, turned, out);
+    engine.ring().intt(turned);
     std::vector<u64> words(4 * 2 * kN);
-    ops.icrt(words, 4, turned, IcrtMethod::garner);
-    ops.crt(turned, words, 4, CrtMethod::mod);
-    ops.ntt(turned);
+    engine.ring().icrt(words, 4, turned, IcrtMethod::garner);
+    engine.ring().crt(turned, words, 4, CrtMethod::mod);
+    engine.ring().ntt(turned);
     return turned;
   };
   std::vector<Block> want;
@@ -200,68 +202,72 @@ TEST(CpuConfig, Refused) {
     change(c);
     return c;
   };
-  EXPECT_NO_THROW(make_cpu_ops(good));
-  EXPECT_THROW(make_cpu_ops(with([](Config& c) { c.isa = "abacus"; })), Unsupported);
-  EXPECT_THROW(make_cpu_ops(with([](Config& c) { c.n = 1000; })), InvalidArgument);
-  EXPECT_THROW(make_cpu_ops(with([](Config& c) { c.n = 1 << 18; })), InvalidArgument);
-  EXPECT_THROW(make_cpu_ops(with([](Config& c) { c.threads = 0; })), InvalidArgument);
-  EXPECT_THROW(make_cpu_ops(with([](Config& c) { c.primes[1] = c.primes[0]; })), InvalidArgument);
-  EXPECT_THROW(make_cpu_ops(with([](Config& c) { c.primes[0] += 2; })), InvalidArgument);
-  EXPECT_THROW(make_cpu_ops(with([](Config& c) { c.word = Word::w52; })), InvalidArgument);
-  EXPECT_THROW(make_cpu_ops(with([](Config& c) { c.word = Word::w32; })), InvalidArgument);
+  EXPECT_NO_THROW(make_cpu_engine(good));
+  EXPECT_THROW(make_cpu_engine(with([](Config& c) { c.isa = "abacus"; })), Unsupported);
+  EXPECT_THROW(make_cpu_engine(with([](Config& c) { c.n = 1000; })), InvalidArgument);
+  EXPECT_THROW(make_cpu_engine(with([](Config& c) { c.n = 1 << 18; })), InvalidArgument);
+  EXPECT_THROW(make_cpu_engine(with([](Config& c) { c.threads = 0; })), InvalidArgument);
+  EXPECT_THROW(make_cpu_engine(with([](Config& c) { c.primes[1] = c.primes[0]; })),
+               InvalidArgument);
+  EXPECT_THROW(make_cpu_engine(with([](Config& c) { c.primes[0] += 2; })), InvalidArgument);
+  EXPECT_THROW(make_cpu_engine(with([](Config& c) { c.word = Word::w52; })), InvalidArgument);
+  EXPECT_THROW(make_cpu_engine(with([](Config& c) { c.word = Word::w32; })), InvalidArgument);
   const std::vector<std::string> isas = cpu_isas();
   EXPECT_EQ(isas.back(), "portable");
-  EXPECT_EQ(make_cpu_ops(good)->name(), "cpu/" + isas.front());
+  EXPECT_EQ(make_cpu_engine(good)->name(), "cpu/" + isas.front());
 }
 
 TEST(CpuOperations, RefuseWhatWouldGiveWrongAnswers) {
   std::mt19937_64 rng(1);
-  const auto ops = make_cpu_ops({Word::w52, 1024, primes_for(Word::w52, 1024, 4), 1, ""});
-  const Config& config = ops->config();
+  const auto engine = make_cpu_engine({Word::w52, 1024, primes_for(Word::w52, 1024, 4), 1, ""});
+  const Config& config = engine->config();
   const auto block = [&](PrimeList primes, std::size_t batch = 1, std::size_t blocks = 1) {
     return std::move(Block(config, std::move(primes), batch, blocks).random(rng));
   };
   Block x = block({0, 1}), y = block({0, 1}), z = block({0, 1}), wide = block({0, 1, 2});
   const Block other = block({0, 2}), pair = block({0, 1}, 2);
   const PrimeList falling = {1, 0}, unknown = {0, 4};
-  EXPECT_THROW(ops->ntt({x.view().data, falling, 1}), InvalidArgument);
-  EXPECT_THROW(ops->ntt({x.view().data, unknown, 1}), InvalidArgument);
-  EXPECT_THROW(ops->ntt({nullptr, x.primes(), 1}), InvalidArgument);
-  EXPECT_THROW(ops->add(x, y, other), InvalidArgument);
-  EXPECT_THROW(ops->add(x, y, pair), InvalidArgument);
+  EXPECT_THROW(engine->ring().ntt({x.view().data, falling, 1}), InvalidArgument);
+  EXPECT_THROW(engine->ring().ntt({x.view().data, unknown, 1}), InvalidArgument);
+  EXPECT_THROW(engine->ring().ntt({nullptr, x.primes(), 1}), InvalidArgument);
+  EXPECT_THROW(engine->ring().add(x, y, other), InvalidArgument);
+  EXPECT_THROW(engine->ring().add(x, y, pair), InvalidArgument);
   const std::vector<u64> big = {1, config.primes[1]}, few = {1};
-  for (const auto op : {&Ops::mul_scalar, &Ops::mul_scalar_add, &Ops::add_scalar}) {
-    EXPECT_THROW((ops.get()->*op)(x, y, big), InvalidArgument);
-    EXPECT_THROW((ops.get()->*op)(x, y, few), InvalidArgument);
+  for (const auto op : {&RingOps::mul_scalar, &RingOps::mul_scalar_add, &RingOps::add_scalar}) {
+    EXPECT_THROW((engine->ring().*op)(x, y, big), InvalidArgument);
+    EXPECT_THROW((engine->ring().*op)(x, y, few), InvalidArgument);
   }
-  EXPECT_THROW(ops->automorphism_ntt(x, x, 5), InvalidArgument);
-  EXPECT_THROW(ops->automorphism_coeff(x, x, 5), InvalidArgument);
-  EXPECT_THROW(ops->automorphism_ntt(x, y, 4), InvalidArgument);
+  EXPECT_THROW(engine->ring().automorphism_ntt(x, x, 5), InvalidArgument);
+  EXPECT_THROW(engine->ring().automorphism_ntt(x, y, 4), InvalidArgument);
   const ConstView as[] = {y, x}, bs[] = {z, z};
-  EXPECT_THROW(ops->inner_product(x, as, bs), InvalidArgument);
-  EXPECT_THROW(ops->tensor(x, y, z, x, wide, wide, wide), InvalidArgument);
-  EXPECT_THROW(ops->tensor(x, x, z, y, y, y, y), InvalidArgument);
+  EXPECT_THROW(engine->ring().inner_product(x, as, bs), InvalidArgument);
+  EXPECT_THROW(engine->rlwe().tensor(x, y, z, x, wide, wide, wide), InvalidArgument);
+  EXPECT_THROW(engine->rlwe().tensor(x, x, z, y, y, y, y), InvalidArgument);
   const Digits two = {1, 1}, three = {1, 2}, ids = {0, 1}, unknown_ids = {0, 2};
   const Key key(config, 2, rng);
   Block ext = block({0, 1, 2}, 1, 2), lacking = block({0, 2, 3}, 1, 2), acc = block({0, 1, 2});
-  EXPECT_THROW(ops->mod_up(ext, x, three), InvalidArgument);
-  EXPECT_THROW(ops->mod_up(lacking, x, two), InvalidArgument);
-  EXPECT_THROW(ops->key_product(wide, acc, ext, key.view(), unknown_ids, 1, false),
+  EXPECT_THROW(engine->rlwe().mod_up(ext, x, three), InvalidArgument);
+  EXPECT_THROW(engine->rlwe().mod_up(lacking, x, two), InvalidArgument);
+  EXPECT_THROW(engine->rlwe().key_product(wide, acc, ext, key.view(), unknown_ids, 1, false),
                InvalidArgument);
   const Key cut(config, key, {0, 1, 3});  // 2 is missing
-  EXPECT_THROW(ops->key_product(wide, acc, ext, cut.view(), ids, 1, false), InvalidArgument);
-  EXPECT_THROW(ops->key_switch(wide, acc, x, two, cut.view(), ids), InvalidArgument);
-  EXPECT_THROW(ops->key_product(wide, acc, ext, key.view(), ids, 2, false), InvalidArgument);
-  EXPECT_THROW(ops->key_product(wide, wide, ext, key.view(), ids, 1, false), InvalidArgument);
-  EXPECT_THROW(ops->key_switch(wide, acc, x, two, key.view(), Digits{0}), InvalidArgument);
-  EXPECT_THROW(ops->scale_down(x, x, nullptr), InvalidArgument);
+  EXPECT_THROW(engine->rlwe().key_product(wide, acc, ext, cut.view(), ids, 1, false),
+               InvalidArgument);
+  EXPECT_THROW(engine->rlwe().key_switch(wide, acc, x, two, cut.view(), ids), InvalidArgument);
+  EXPECT_THROW(engine->rlwe().key_product(wide, acc, ext, key.view(), ids, 2, false),
+               InvalidArgument);
+  EXPECT_THROW(engine->rlwe().key_product(wide, wide, ext, key.view(), ids, 1, false),
+               InvalidArgument);
+  EXPECT_THROW(engine->rlwe().key_switch(wide, acc, x, two, key.view(), Digits{0}),
+               InvalidArgument);
+  EXPECT_THROW(engine->rlwe().scale_down(x, x, nullptr), InvalidArgument);
   const ConstView addend = other;
-  EXPECT_THROW(ops->scale_down(x, wide, &addend), InvalidArgument);
+  EXPECT_THROW(engine->rlwe().scale_down(x, wide, &addend), InvalidArgument);
   std::vector<u64> words(1024);  // one word cannot hold two primes of 50 bits
-  EXPECT_THROW(ops->icrt(words, 1, x, IcrtMethod::garner), InvalidArgument);
-  EXPECT_THROW(ops->from_int64(x, std::vector<std::int64_t>(1000)), InvalidArgument);
-  EXPECT_THROW(ops->from_double(x, std::vector<double>(1024, 0.5)), InvalidArgument);
-  EXPECT_THROW(ops->from_double(x, std::vector<double>(1024, NAN)), InvalidArgument);
+  EXPECT_THROW(engine->ring().icrt(words, 1, x, IcrtMethod::garner), InvalidArgument);
+  EXPECT_THROW(engine->ring().from_int64(x, std::vector<std::int64_t>(1000)), InvalidArgument);
+  EXPECT_THROW(engine->ring().from_double(x, std::vector<double>(1024, 0.5)), InvalidArgument);
+  EXPECT_THROW(engine->ring().from_double(x, std::vector<double>(1024, NAN)), InvalidArgument);
 }
 
 }  // namespace

@@ -17,14 +17,14 @@ TEST_P(CpuProperties, All) {
   JALI_SEEDED(rng);
   const auto& [word, isa] = GetParam();
   const std::size_t n = 1024;
-  const auto ops = make_cpu_ops({word, n, primes_for(word, n, 9), 2, isa});
-  check_transforms(*ops, rng);
-  check_automorphisms(*ops, rng);
-  check_mod_up(*ops, rng);
-  check_scale_down(*ops, rng);
-  check_key_switch(*ops, rng);
-  check_weighted_sums(*ops, rng);
-  check_integers(*ops, rng);
+  const auto engine = make_cpu_engine({word, n, primes_for(word, n, 9), 2, isa});
+  check_transforms(*engine, rng);
+  check_automorphisms(*engine, rng);
+  check_mod_up(*engine, rng);
+  check_scale_down(*engine, rng);
+  check_key_switch(*engine, rng);
+  check_weighted_sums(*engine, rng);
+  check_integers(*engine, rng);
 }
 
 TEST_P(CpuProperties, LargeRings) {
@@ -33,9 +33,9 @@ TEST_P(CpuProperties, LargeRings) {
   for (const std::size_t n : {16384, 131072}) {
     if (n > 16384 && (kSanitized || isa != cpu_isas().front())) continue;
     SCOPED_TRACE(n);
-    const auto ops = make_cpu_ops({word, n, primes_for(word, n, 9), 2, isa});
-    check_transforms(*ops, rng);
-    check_key_switch(*ops, rng);
+    const auto engine = make_cpu_engine({word, n, primes_for(word, n, 9), 2, isa});
+    check_transforms(*engine, rng);
+    check_key_switch(*engine, rng);
   }
 }
 

@@ -38,7 +38,7 @@ TEST_P(Cross, RotatedSums) {
         }
         const Block before = block(ext, batch, fill);
         engines_.expect_same(
-            describe("sums", count, "batch", batch, "fill", fill), [&](const Ops& ops) {
+            describe("sums", count, "batch", batch, "fill", fill), [&](const Engine& engine) {
               std::vector<Block> out;
               for (std::size_t g = 0; g < 2 * count; ++g) {
                 out.push_back(g % 4 < 2 ? Block(config(), ext, batch) : before);
@@ -47,7 +47,7 @@ TEST_P(Cross, RotatedSums) {
               for (std::size_t g = 0; g < count; ++g) {
                 sums.push_back({out[2 * g], out[2 * g + 1], which[g], weights[g], g % 2 == 1});
               }
-              ops.rotated_sums(operands, ids, s, sums);
+              engine.rlwe().rotated_sums(operands, ids, s, sums);
               return out;
             });
       }
@@ -72,10 +72,10 @@ TEST_P(Cross, OuterSums) {
         for (const bool accumulate : {false, true}) {
           engines_.expect_same(
               describe("terms", count, "batch", batch, "fill", fill, "accumulate", accumulate),
-              [&](const Ops& ops) {
+              [&](const Engine& engine) {
                 std::vector<Block> out(2, accumulate ? start : Block(config(), ext, batch));
-                ops.outer_sum(out[0], out[1], std::span(terms).first(count), digits, ids,
-                              accumulate);
+                engine.rlwe().outer_sum(out[0], out[1], std::span(terms).first(count), digits, ids,
+                                        accumulate);
                 return out;
               });
         }
@@ -107,11 +107,11 @@ TEST_P(Cross, ModUp) {
       const Block raw = block(c.x, c.batch, fill);  // the filling as values
       engines_.expect_same(
           describe("x", c.x, "ext", c.ext, "digits", c.digits, "batch", c.batch, "fill", fill),
-          [&](const Ops& ops) {
+          [&](const Engine& engine) {
             const Block poison(config(), c.ext, c.batch, c.digits.size());
             std::vector<Block> out = {poison, poison};
-            ops.mod_up(out[0], x, c.digits);
-            ops.mod_up(out[1], raw, c.digits);
+            engine.rlwe().mod_up(out[0], x, c.digits);
+            engine.rlwe().mod_up(out[1], raw, c.digits);
             return out;
           });
     }
@@ -141,18 +141,19 @@ TEST_P(Cross, KeyProductAndKeySwitch) {
             describe("x", c.x, "ext", c.ext, "digits", c.digits, "batch", batch, "fill", fill);
         for (const u64 g : {u64{1}, u64{5}, 2 * n() - 1}) {
           for (const bool accumulate : {false, true}) {
-            engines_.expect_same(
-                describe("key_product g", g, "accumulate", accumulate, shape), [&](const Ops& ops) {
-                  std::vector<Block> out = {accumulate ? start : poison,
-                                            accumulate ? start : poison};
-                  ops.key_product(out[0], out[1], ext, key.view(), c.ids, g, accumulate);
-                  return out;
-                });
+            engines_.expect_same(describe("key_product g", g, "accumulate", accumulate, shape),
+                                 [&](const Engine& engine) {
+                                   std::vector<Block> out = {accumulate ? start : poison,
+                                                             accumulate ? start : poison};
+                                   engine.rlwe().key_product(out[0], out[1], ext, key.view(), c.ids,
+                                                             g, accumulate);
+                                   return out;
+                                 });
           }
         }
-        engines_.expect_same("key_switch " + shape, [&](const Ops& ops) {
+        engines_.expect_same("key_switch " + shape, [&](const Engine& engine) {
           std::vector<Block> out = {poison, poison};
-          ops.key_switch(out[0], out[1], x, c.digits, key.view(), c.ids);
+          engine.rlwe().key_switch(out[0], out[1], x, c.digits, key.view(), c.ids);
           return out;
         });
         if (!std::ranges::equal(c.x, std::span(c.ext).first(c.x.size()))) continue;
@@ -160,34 +161,34 @@ TEST_P(Cross, KeyProductAndKeySwitch) {
         const Block e0 = block(c.x, batch, fill), e1 = block(c.x, batch, fill);
         std::vector<u64> s;
         for (const PrimeIndex p : c.x) s.push_back(config().primes[p] - 1 - p);
-        engines_.expect_same(
-            "key_switch_joined and tensor_key_switch " + shape, [&](const Ops& ops) {
-              std::vector<Block> out(4, poison);
-              ops.key_switch_joined(out[0], out[1], x, c.digits, key.view(), c.ids, {c0, c1, s});
-              ops.tensor_key_switch(out[2], out[3], c0, c1, e0, e1, s, c.digits, key.view(), c.ids);
-              return out;
-            });
+        engines_.expect_same("key_switch_joined " + shape, [&](const Engine& engine) {
+          std::vector<Block> out(2, poison);
+          engine.rlwe().key_switch_joined(out[0], out[1], x, c.digits, key.view(), c.ids,
+                                          {c0, c1, s});
+          return out;
+        });
         // Joined where it is made, with and without a multiple, and through memory.
         PrimeList wide = c.x;
         if (wide.back() + 1u < kPrimes) wide.push_back(static_cast<PrimeIndex>(wide.back() + 1));
         const Block w0 = block(wide, batch, fill), w1 = block(wide, batch, fill);
         const Combination::Product products[] = {{c0, c1, w0, w1, true}, {w0, w1, w0, w1, false}};
         const Combination::Multiple multiples[] = {{w1, w0, s}, {e0, e1, s}};
-        engines_.expect_same("combine_key_switch " + shape, [&](const Ops& ops) {
-          std::vector<Block> out(6, poison);
+        engines_.expect_same("combine_key_switch " + shape, [&](const Engine& engine) {
+          std::vector<Block> out(8, poison);
           const auto run = [&](std::size_t i, std::size_t p, std::size_t m, bool constant) {
-            ops.combine_key_switch(out[i], out[i + 1],
-                                   {std::span(products).first(p), std::span(multiples).first(m),
-                                    std::span<const u64>(s).first(constant ? s.size() : 0)},
-                                   s, c.digits, key.view(), c.ids);
+            engine.rlwe().combine_key_switch(
+                out[i], out[i + 1],
+                {std::span(products).first(p), std::span(multiples).first(m),
+                 std::span<const u64>(s).first(constant ? s.size() : 0)},
+                s, c.digits, key.view(), c.ids);
           };
-          run(0, 1, 0, true), run(2, 1, 1, true), run(4, 2, 2, false);
+          run(0, 1, 0, true), run(2, 1, 1, true), run(4, 2, 2, false), run(6, 1, 0, false);
           return out;
         });
-        engines_.expect_same("rotate " + shape, [&](const Ops& ops) {
+        engines_.expect_same("rotate " + shape, [&](const Engine& engine) {
           std::vector<Block> out = {c0, c0, poison, poison};
-          ops.rotate(out[0], out[1], out[2], out[3], c0, c1, 2 * n() - 1, c.digits, key.view(),
-                     c.ids);
+          engine.rlwe().rotate(out[0], out[1], out[2], out[3], c0, c1, 2 * n() - 1, c.digits,
+                               key.view(), c.ids);
           return out;
         });
       }
@@ -206,22 +207,23 @@ TEST_P(Cross, CutKeys) {
   const Block ext = block(ext_primes, 2, Fill::random, digits.size());
   std::vector<u64> s;
   for (const PrimeIndex p : x_primes) s.push_back(config().primes[p] - 1 - p);
-  const auto all_of = [&](const Ops& ops, const Key& key) {
+  const auto all_of = [&](const Engine& engine, const Key& key) {
     std::vector<Block> out(8, Block(config(), ext_primes, 2));
     for (int i = 0; i < 2; ++i) out.emplace_back(config(), x_primes, 2);
     const KeyView view = key.view();
-    ops.key_product(out[0], out[1], ext, view, ids, 5, false);
-    ops.key_switch(out[2], out[3], x, digits, view, ids);
-    ops.key_switch_joined(out[4], out[5], x, digits, view, ids, {c0, c1, s});
-    ops.tensor_key_switch(out[6], out[7], c0, c1, c1, x, s, digits, view, ids);
+    engine.rlwe().key_product(out[0], out[1], ext, view, ids, 5, false);
+    engine.rlwe().key_switch(out[2], out[3], x, digits, view, ids);
+    engine.rlwe().key_switch_joined(out[4], out[5], x, digits, view, ids, {c0, c1, s});
+    const Combination::Product product{c0, c1, c1, x};
+    engine.rlwe().combine_key_switch(out[6], out[7], {{&product, 1}}, s, digits, view, ids);
     Block acc0 = out[0], acc1 = out[0];
-    ops.rotate(out[8], out[9], acc0, acc1, c0, c1, 5, digits, view, ids);
+    engine.rlwe().rotate(out[8], out[9], acc0, acc1, c0, c1, 5, digits, view, ids);
     return out;
   };
   const std::vector<Block> want = all_of(engines_.ref(), whole);
   for (const Key* key : {&whole, &cut, &more}) {
-    engines_.expect_same("cut keys", [&](const Ops& ops) {
-      std::vector<Block> have = all_of(ops, *key);
+    engines_.expect_same("cut keys", [&](const Engine& engine) {
+      std::vector<Block> have = all_of(engine, *key);
       for (std::size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(same(have[i], want[i])) << i;
       return have;
     });
@@ -251,14 +253,14 @@ TEST_P(Cross, ScaleDown) {
       const Block x = transformed(c.from, c.batch, fill);
       const Block raw = block(c.from, c.batch, fill), addend = block(c.to, c.batch, fill);
       engines_.expect_same(describe("from", c.from, "to", c.to, "batch", c.batch, "fill", fill),
-                           [&](const Ops& ops) {
+                           [&](const Engine& engine) {
                              const Block poison(config(), c.to, c.batch);
                              std::vector<Block> out = {poison, poison, poison, addend};
                              const ConstView more = addend, own = out[3];
-                             ops.scale_down(out[0], x, nullptr);
-                             ops.scale_down(out[1], raw, nullptr);
-                             ops.scale_down(out[2], x, &more);
-                             ops.scale_down(out[3], x, &own);  // the addend is the output
+                             engine.rlwe().scale_down(out[0], x, nullptr);
+                             engine.rlwe().scale_down(out[1], raw, nullptr);
+                             engine.rlwe().scale_down(out[2], x, &more);
+                             engine.rlwe().scale_down(out[3], x, &own);  // the addend is the output
                              return out;
                            });
     }

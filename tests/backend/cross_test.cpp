@@ -16,7 +16,8 @@ namespace {
 
 TEST_P(Cross, Roots) {
   for (const auto& engine : engines_.cpu()) {
-    for (PrimeIndex p = 0; p < kPrimes; ++p) EXPECT_EQ(engine->root(p), engines_.ref().root(p));
+    for (PrimeIndex p = 0; p < kPrimes; ++p)
+      EXPECT_EQ(engine->ring().root(p), engines_.ref().ring().root(p));
   }
 }
 
@@ -26,10 +27,10 @@ TEST_P(Cross, Transforms) {
     for (const Fill fill : fills()) {
       const Block x = block(scattered(limbs), batch, fill);
       engines_.expect_same(describe("limbs", limbs, "batch", batch, "fill", fill),
-                           [&](const Ops& ops) {
+                           [&](const Engine& engine) {
                              std::vector<Block> out = {x, x};
-                             ops.ntt(out[0]);
-                             ops.intt(out[1]);
+                             engine.ring().ntt(out[0]);
+                             engine.ring().intt(out[1]);
                              return out;
                            });
     }
@@ -37,13 +38,13 @@ TEST_P(Cross, Transforms) {
 }
 
 TEST_P(Cross, ElementWise) {
-  using Binary = void (Ops::*)(View, ConstView, ConstView) const;
-  using Scalar = void (Ops::*)(View, ConstView, std::span<const u64>) const;
+  using Binary = void (RingOps::*)(View, ConstView, ConstView) const;
+  using Scalar = void (RingOps::*)(View, ConstView, std::span<const u64>) const;
   const std::pair<const char*, Binary> binaries[] = {
-      {"add", &Ops::add}, {"sub", &Ops::sub}, {"mul", &Ops::mul}, {"mul_add", &Ops::mul_add}};
-  const std::pair<const char*, Scalar> scalars[] = {{"mul_scalar", &Ops::mul_scalar},
-                                                    {"mul_scalar_add", &Ops::mul_scalar_add},
-                                                    {"add_scalar", &Ops::add_scalar}};
+      {"add", &RingOps::add}, {"sub", &RingOps::sub}, {"mul", &RingOps::mul}};
+  const std::pair<const char*, Scalar> scalars[] = {{"mul_scalar", &RingOps::mul_scalar},
+                                                    {"mul_scalar_add", &RingOps::mul_scalar_add},
+                                                    {"add_scalar", &RingOps::add_scalar}};
   for (const auto& shape : shapes()) {
     const std::size_t limbs = shape.first, batch = shape.second;
     for (const Fill fill : fills()) {
@@ -58,40 +59,38 @@ TEST_P(Cross, ElementWise) {
       }
       const std::string shape = describe("limbs", limbs, "batch", batch, "fill", fill);
       for (const auto& [name, op] : binaries) {
-        const bool accumulates = op == &Ops::mul_add;
-        engines_.expect_same(name + (" " + shape), [&, op = op](const Ops& ops) {
+        engines_.expect_same(name + (" " + shape), [&, op = op](const Engine& engine) {
           // Apart, broadcast, out == a, out == b, all three the same, broadcast onto a.
-          const Block& from = accumulates ? start : poison;
-          std::vector<Block> out = {from, from, a, b, a, a};
-          (ops.*op)(out[0], a, b);
-          (ops.*op)(out[1], a, one);
-          (ops.*op)(out[2], out[2], b);
-          (ops.*op)(out[3], a, out[3]);
-          (ops.*op)(out[4], out[4], out[4]);
-          (ops.*op)(out[5], out[5], one);
+          std::vector<Block> out = {poison, poison, a, b, a, a};
+          (engine.ring().*op)(out[0], a, b);
+          (engine.ring().*op)(out[1], a, one);
+          (engine.ring().*op)(out[2], out[2], b);
+          (engine.ring().*op)(out[3], a, out[3]);
+          (engine.ring().*op)(out[4], out[4], out[4]);
+          (engine.ring().*op)(out[5], out[5], one);
           return out;
         });
       }
       for (const auto& [name, op] : scalars) {
-        const bool accumulates = op == &Ops::mul_scalar_add;
-        engines_.expect_same(name + (" " + shape), [&, op = op](const Ops& ops) {
+        const bool accumulates = op == &RingOps::mul_scalar_add;
+        engines_.expect_same(name + (" " + shape), [&, op = op](const Engine& engine) {
           std::vector<Block> out = {accumulates ? start : poison, a};
-          (ops.*op)(out[0], a, s);
-          (ops.*op)(out[1], out[1], s);
+          (engine.ring().*op)(out[0], a, s);
+          (engine.ring().*op)(out[1], out[1], s);
           return out;
         });
       }
-      engines_.expect_same("neg " + shape, [&](const Ops& ops) {
+      engines_.expect_same("neg " + shape, [&](const Engine& engine) {
         std::vector<Block> out = {poison, a};
-        ops.neg(out[0], a);
-        ops.neg(out[1], out[1]);
+        engine.ring().neg(out[0], a);
+        engine.ring().neg(out[1], out[1]);
         return out;
       });
       const Block c = block(primes, batch, fill);
-      engines_.expect_same("tensor " + shape, [&](const Ops& ops) {
+      engines_.expect_same("tensor " + shape, [&](const Engine& engine) {
         std::vector<Block> out = {poison, poison, poison, poison, poison, poison};
-        ops.tensor(out[0], out[1], out[2], a, b, c, start);
-        ops.tensor(out[3], out[4], out[5], a, b, a, b);  // a square: inputs may coincide
+        engine.rlwe().tensor(out[0], out[1], out[2], a, b, c, start);
+        engine.rlwe().tensor(out[3], out[4], out[5], a, b, a, b);  // a square: inputs may coincide
         return out;
       });
     }
@@ -111,9 +110,9 @@ TEST_P(Cross, InnerProduct) {
         }
         const std::vector<ConstView> as(a.begin(), a.end()), bs(b.begin(), b.end());
         engines_.expect_same(describe("terms", terms, "batch", batch, "fill", fill),
-                             [&](const Ops& ops) {
+                             [&](const Engine& engine) {
                                std::vector<Block> out = {Block(config(), primes, batch)};
-                               ops.inner_product(out[0], as, bs);
+                               engine.ring().inner_product(out[0], as, bs);
                                return out;
                              });
       }
@@ -147,7 +146,7 @@ TEST_P(Cross, WeightedSums) {
           const Block before = block(primes, batch, fill);
           engines_.expect_same(
               describe("terms", terms, "sums", count, "batch", batch, "fill", fill),
-              [&](const Ops& ops) {
+              [&](const Engine& engine) {
                 std::vector<Block> out;
                 for (std::size_t s = 0; s < 2 * count; ++s) {
                   out.push_back(s % 4 < 2 ? Block(config(), primes, batch) : before);
@@ -156,7 +155,7 @@ TEST_P(Cross, WeightedSums) {
                 for (std::size_t s = 0; s < count; ++s) {
                   sums.push_back({out[2 * s], out[2 * s + 1], operands[s], weights[s], s % 2 == 1});
                 }
-                ops.weighted_sums(x0, x1, sums);
+                engine.rlwe().weighted_sums(x0, x1, sums);
                 return out;
               });
         }
@@ -206,9 +205,9 @@ TEST_P(Cross, Combinations) {
         engines_.expect_same(
             describe("products", c.products, "multiples", c.multiples, "batch", batch, "fill",
                      fill),
-            [&](const Ops& ops) {
+            [&](const Engine& engine) {
               std::vector<Block> out(c.products > 0 ? 3 : 2, Block(config(), primes, batch));
-              ops.combine(out[0], out[1], c.products > 0 ? View(out[2]) : View{}, sum);
+              engine.rlwe().combine(out[0], out[1], c.products > 0 ? View(out[2]) : View{}, sum);
               return out;
             });
       }
@@ -223,13 +222,13 @@ TEST_P(Cross, Automorphisms) {
     for (const auto& shape : {std::pair<std::size_t, std::size_t>{1, 1}, {3, 3}}) {
       const std::size_t limbs = shape.first, batch = shape.second;
       const Block x = block(scattered(limbs), batch, g == 5 ? Fill::zero : Fill::random);
-      engines_.expect_same(describe("g", g, "limbs", limbs, "batch", batch), [&](const Ops& ops) {
-        const Block poison(config(), x.primes(), batch);
-        std::vector<Block> out = {poison, poison};
-        ops.automorphism_ntt(out[0], x, g);
-        ops.automorphism_coeff(out[1], x, g);
-        return out;
-      });
+      engines_.expect_same(describe("g", g, "limbs", limbs, "batch", batch),
+                           [&](const Engine& engine) {
+                             const Block poison(config(), x.primes(), batch);
+                             std::vector<Block> out = {poison};
+                             engine.ring().automorphism_ntt(out[0], x, g);
+                             return out;
+                           });
     }
   }
 }
@@ -264,11 +263,11 @@ TEST_P(Cross, FromIntegers) {
       c[i + 16] = c[i + 8] - 1;
       d[i + 16] = static_cast<double>(q >> 8) * (i % 2 == 0 ? 256 : -256);
     }
-    engines_.expect_same(describe("limbs", limbs, "batch", batch), [&](const Ops& ops) {
+    engines_.expect_same(describe("limbs", limbs, "batch", batch), [&](const Engine& engine) {
       const Block poison(config(), primes, batch);
       std::vector<Block> out = {poison, poison};
-      ops.from_int64(out[0], c);
-      ops.from_double(out[1], d);
+      engine.ring().from_int64(out[0], c);
+      engine.ring().from_double(out[1], d);
       return out;
     });
   }
@@ -284,20 +283,20 @@ TEST_P(Cross, Crt) {
         std::vector<u64> x(words * batch * n());
         for (u64& w : x) w = ones ? ~u64{0} : rng_();
         engines_.expect_same(describe("limbs", limbs, "batch", batch, "words", words),
-                             [&](const Ops& ops) {
+                             [&](const Engine& engine) {
                                const Block poison(config(), primes, batch);
                                std::vector<Block> out = {poison, poison};
-                               ops.crt(out[0], x, words, CrtMethod::mod);
-                               ops.crt(out[1], x, words, CrtMethod::mul);
+                               engine.ring().crt(out[0], x, words, CrtMethod::mod);
+                               engine.ring().crt(out[1], x, words, CrtMethod::mul);
                                return out;
                              });
       }
     }
     for (const Fill fill : fills()) {
       const Block x = block(primes, batch, fill);
-      const auto integers_of = [&](const Ops& ops, IcrtMethod method, std::size_t words) {
+      const auto integers_of = [&](const Engine& engine, IcrtMethod method, std::size_t words) {
         std::vector<u64> out(words * batch * n(), 0xABABABABABABABAB);
-        ops.icrt(out, words, x, method);
+        engine.ring().icrt(out, words, x, method);
         return out;
       };
       for (const std::size_t words : {need, need + 2}) {
@@ -320,13 +319,13 @@ TEST_P(Cross, UniformResiduesFromASeed) {
   random::Seed seed;
   for (auto& byte : seed) byte = static_cast<std::uint8_t>(rng_());
   const u32 index = static_cast<u32>(rng_());
-  engines_.expect_same("sample_uniform", [&](const Ops& ops) {
+  engines_.expect_same("sample_uniform", [&](const Engine& engine) {
     std::vector<Block> out = {Block(config(), primes, 3)};
-    ops.sample_uniform(out[0], seed, index);
+    engine.ring().sample_uniform(out[0], seed, index);
     return out;
   });
   Block x(config(), primes, 3);
-  engines_.cpu()[0]->sample_uniform(x, seed, index);
+  engines_.cpu()[0]->ring().sample_uniform(x, seed, index);
   for (std::size_t i = 0; i < primes.size(); ++i) {
     for (std::size_t b = 0; b < 3; ++b) {
       random::Prng prng(seed, (u64{index} + b) << 16 | primes[i]);

@@ -7,32 +7,32 @@ namespace jali::backend::test {
 
 inline constexpr Word kWords[] = {Word::w32, Word::w52, Word::w64};
 
-inline std::vector<std::shared_ptr<const Ops>> cpu_engines(Config config) {
-  std::vector<std::shared_ptr<const Ops>> engines;
+inline std::vector<std::shared_ptr<const Engine>> cpu_engines(Config config) {
+  std::vector<std::shared_ptr<const Engine>> engines;
   for (const std::string& isa : cpu_isas()) {
     for (const int threads : {1, 2}) {
       config.isa = isa;
       config.threads = threads;
-      engines.push_back(make_cpu_ops(config));
+      engines.push_back(make_cpu_engine(config));
     }
   }
   return engines;
 }
 
-inline std::string engine_name(const Ops& ops) {
-  return ops.name() + ", " + std::to_string(ops.config().threads) + " threads";
+inline std::string engine_name(const Engine& engine) {
+  return engine.name() + ", " + std::to_string(engine.config().threads) + " threads";
 }
 
 /// The oracle beside every cpu engine, for one ring.
 class Engines {
  public:
-  explicit Engines(Config config) : ref_(make_ref_ops(config)), cpu_(cpu_engines(config)) {}
+  explicit Engines(Config config) : ref_(make_ref_engine(config)), cpu_(cpu_engines(config)) {}
 
   const Config& config() const { return ref_->config(); }
-  const Ops& ref() const { return *ref_; }
-  const std::vector<std::shared_ptr<const Ops>>& cpu() const { return cpu_; }
+  const Engine& ref() const { return *ref_; }
+  const std::vector<std::shared_ptr<const Engine>>& cpu() const { return cpu_; }
 
-  /// run(ops) returns a vector of blocks: every engine must give the oracle's, bit for bit.
+  /// run(engine) returns a vector of blocks: every engine must give the oracle's, bit for bit.
   template <class Run>
   void expect_same(const std::string& what, Run run) const {
     SCOPED_TRACE(what);
@@ -47,8 +47,8 @@ class Engines {
   }
 
  private:
-  std::unique_ptr<Ops> ref_;
-  std::vector<std::shared_ptr<const Ops>> cpu_;
+  std::unique_ptr<Engine> ref_;
+  std::vector<std::shared_ptr<const Engine>> cpu_;
 };
 
 /// "limbs 3 batch 1 fill 2": the shape of a failing case.

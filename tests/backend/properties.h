@@ -12,8 +12,8 @@ namespace jali::backend::test {
 using Digits = std::vector<u32>;
 
 /// intt(ntt(x)) = x; ntt(s x + y) = s ntt(x) + ntt(y); values are values, by Horner's rule.
-inline void check_transforms(const Ops& ops, std::mt19937_64& rng) {
-  const Config& config = ops.config();
+inline void check_transforms(const Engine& engine, std::mt19937_64& rng) {
+  const Config& config = engine.config();
   const std::size_t n = config.n;
   const PrimeList primes = range(0, 4);
   Block x(config, primes, 2), y(config, primes, 2), sum(config, primes, 2);
@@ -22,12 +22,12 @@ inline void check_transforms(const Ops& ops, std::mt19937_64& rng) {
   const Block coefficients = x;
   std::vector<u64> s;
   for (const PrimeIndex p : primes) s.push_back(below(rng, config.primes[p]));
-  ops.mul_scalar(sum, x, s);
-  ops.add(sum, sum, y);
-  for (Block* b : {&x, &y, &sum}) ops.ntt(*b);
+  engine.ring().mul_scalar(sum, x, s);
+  engine.ring().add(sum, sum, y);
+  for (Block* b : {&x, &y, &sum}) engine.ring().ntt(*b);
   for (int i = 0; i < 4; ++i) {
     const std::size_t k = below(rng, n), limb = below(rng, 4);
-    const u64 q = x.prime(limb), psi = ops.root(primes[limb]);
+    const u64 q = x.prime(limb), psi = engine.ring().root(primes[limb]);
     EXPECT_EQ(ref::power(psi, n, q), q - 1);
     std::size_t reversed = 0;
     for (std::size_t bit = 1; bit < n; bit *= 2) reversed = 2 * reversed + (k & bit ? 1 : 0);
@@ -39,15 +39,15 @@ inline void check_transforms(const Ops& ops, std::mt19937_64& rng) {
     EXPECT_EQ(x.at(limb, 1, k), value) << "limb " << limb << " index " << k;
   }
   Block combined = y;
-  ops.mul_scalar_add(combined, x, s);
+  engine.ring().mul_scalar_add(combined, x, s);
   EXPECT_TRUE(same(sum, combined));
-  ops.intt(x);
+  engine.ring().intt(x);
   EXPECT_TRUE(same(x, coefficients));
 }
 
-/// sigma_g sigma_h = sigma_gh in both forms, sigma_g sigma_(1/g) = 1, and the forms agree.
-inline void check_automorphisms(const Ops& ops, std::mt19937_64& rng) {
-  const Config& config = ops.config();
+/// sigma_g sigma_h = sigma_gh, sigma_g sigma_(1/g) = 1, and sigma_g of values is that of coefficients, by X^j -> X^(jg).
+inline void check_automorphisms(const Engine& engine, std::mt19937_64& rng) {
+  const Config& config = engine.config();
   const u64 order = 2 * config.n;
   Block x(config, range(1, 4), 2);
   x.random(rng);
@@ -56,42 +56,48 @@ inline void check_automorphisms(const Ops& ops, std::mt19937_64& rng) {
     const u64 h = i == 0 ? order - 1 : below(rng, config.n) * 2 + 1;
     u64 inverse = 1;
     while (g * inverse % order != 1) inverse += 2;
-    const auto apply = [&](auto operation, const Block& in, u64 by) {
+    const auto apply = [&](const Block& in, u64 by) {
       Block out(config, in.primes(), in.batch());
-      (ops.*operation)(out, in, by);
+      engine.ring().automorphism_ntt(out, in, by);
       return out;
     };
-    for (const auto op : {&Ops::automorphism_ntt, &Ops::automorphism_coeff}) {
-      EXPECT_TRUE(same(apply(op, apply(op, x, g), h), apply(op, x, g * h % order)));
-      EXPECT_TRUE(same(apply(op, apply(op, x, g), inverse), x));
+    EXPECT_TRUE(same(apply(apply(x, g), h), apply(x, g * h % order)));
+    EXPECT_TRUE(same(apply(apply(x, g), inverse), x));
+    Block values = x, image = x;
+    for (std::size_t limb = 0; limb < x.primes().size(); ++limb) {
+      for (std::size_t j = 0; j < x.batch(); ++j) {
+        for (std::size_t k = 0; k < config.n; ++k) {
+          const u64 at = k * g % order, c = x.at(limb, j, k);
+          image.set(limb, j, at % config.n, at < config.n || c == 0 ? c : x.prime(limb) - c);
+        }
+      }
     }
-    Block values = x, image = apply(&Ops::automorphism_coeff, x, g);
-    ops.ntt(values);
-    ops.ntt(image);
-    EXPECT_TRUE(same(apply(&Ops::automorphism_ntt, values, g), image));
+    engine.ring().ntt(values);
+    engine.ring().ntt(image);
+    EXPECT_TRUE(same(apply(values, g), image));
   }
 }
 
 /// The block of a digit equals x on the digit's primes, and is one integer of size at most |D|/2,
-/// up to the rounding that ops.h allows, on all of them.
-inline void check_mod_up(const Ops& ops, std::mt19937_64& rng) {
-  const Config& config = ops.config();
+/// up to the rounding that rlwe_ops.h allows, on all of them.
+inline void check_mod_up(const Engine& engine, std::mt19937_64& rng) {
+  const Config& config = engine.config();
   const PrimeList x_primes = {0, 1, 3, 4, 5, 7}, ext_primes = range(0, 9);
   for (const Digits& digits : {Digits{6}, Digits{2, 2, 2}, Digits{3, 1, 2}}) {
     for (const Fill fill : kFills) {
       Block x(config, x_primes, 2);
       x.fill(fill, rng);
       Block values = x;
-      ops.ntt(values);
+      engine.ring().ntt(values);
       Block ext(config, ext_primes, 2, digits.size());
-      ops.mod_up(ext, values, digits);
+      engine.rlwe().mod_up(ext, values, digits);
       std::size_t first = 0;
       for (std::size_t d = 0; d < digits.size(); first += digits[d++]) {
         const PrimeList own(x_primes.begin() + static_cast<std::ptrdiff_t>(first),
                             x_primes.begin() + static_cast<std::ptrdiff_t>(first + digits[d]));
         Block block(config, ext_primes, 2), source(config, own, 2);
         std::memcpy(block.view().data, ext.view(d).data, block.bytes());
-        ops.intt(block);
+        engine.ring().intt(block);
         for (std::size_t i = 0; i < own.size(); ++i) {
           for (std::size_t j = 0; j < 2; ++j) {
             for (std::size_t k = 0; k < config.n; ++k) {
@@ -104,8 +110,8 @@ inline void check_mod_up(const Ops& ops, std::mt19937_64& rng) {
         const Natural big = product(config, ext_primes), small = product(config, own);
         Natural slack = small;  // far above the error of the double sum
         slack.divide(u64{1} << 40);
-        const std::vector<Natural> lifted = integers(ops, block);
-        const std::vector<Natural> below_d = integers(ops, source);
+        const std::vector<Natural> lifted = integers(engine, block);
+        const std::vector<Natural> below_d = integers(engine, source);
         for (std::size_t i = 0; i < lifted.size(); ++i) {
           const bool negative = lifted[i] + lifted[i] > big;
           const Natural size = negative ? big - lifted[i] : lifted[i];
@@ -118,8 +124,8 @@ inline void check_mod_up(const Ops& ops, std::mt19937_64& rng) {
 }
 
 /// |out - x A / D| <= 1/2 in every coefficient: |2 (D out - x A)| <= D modulo D K A.
-inline void check_scale_down(const Ops& ops, std::mt19937_64& rng) {
-  const Config& config = ops.config();
+inline void check_scale_down(const Engine& engine, std::mt19937_64& rng) {
+  const Config& config = engine.config();
   struct Case {
     PrimeList from, to;
   };
@@ -143,10 +149,10 @@ inline void check_scale_down(const Ops& ops, std::mt19937_64& rng) {
       Block x(config, c.from, 2);
       x.fill(fill, rng);
       Block values = x, out(config, c.to, 2);
-      ops.ntt(values);
-      ops.scale_down(out, values, nullptr);
-      ops.intt(out);
-      const std::vector<Natural> before = integers(ops, x), after = integers(ops, out);
+      engine.ring().ntt(values);
+      engine.rlwe().scale_down(out, values, nullptr);
+      engine.ring().intt(out);
+      const std::vector<Natural> before = integers(engine, x), after = integers(engine, out);
       for (std::size_t i = 0; i < before.size(); ++i) {
         Natural exact = before[i], scaled = after[i];
         for (const PrimeIndex p : added) exact = exact * config.primes[p];
@@ -160,8 +166,8 @@ inline void check_scale_down(const Ops& ops, std::mt19937_64& rng) {
 }
 
 /// key_switch is mod_up and key_product; what joins is added, a tensor product too; accumulating adds; sigma_g of ext is ext of sigma_g.
-inline void check_key_switch(const Ops& ops, std::mt19937_64& rng) {
-  const Config& config = ops.config();
+inline void check_key_switch(const Engine& engine, std::mt19937_64& rng) {
+  const Config& config = engine.config();
   const PrimeList x_primes = range(0, 5), ext_primes = {0, 1, 2, 3, 4, 7, 8};
   for (const Digits& digits : {Digits{5}, Digits{2, 3}, Digits{1, 1, 1, 1, 1}, Digits{2, 2, 1}}) {
     const Key key(config, digits.size() + 1, rng);
@@ -170,10 +176,10 @@ inline void check_key_switch(const Ops& ops, std::mt19937_64& rng) {
     Block x(config, x_primes, 2);
     x.random(rng);
     Block ext(config, ext_primes, 2, digits.size());
-    ops.mod_up(ext, x, digits);
+    engine.rlwe().mod_up(ext, x, digits);
     Block a0(config, ext_primes, 2), a1 = a0, b0 = a0, b1 = a0;
-    ops.key_product(a0, a1, ext, key.view(), ids, 1, false);
-    ops.key_switch(b0, b1, x, digits, key.view(), ids);
+    engine.rlwe().key_product(a0, a1, ext, key.view(), ids, 1, false);
+    engine.rlwe().key_switch(b0, b1, x, digits, key.view(), ids);
     EXPECT_TRUE(same(b0, a0));
     EXPECT_TRUE(same(b1, a1));
 
@@ -183,27 +189,31 @@ inline void check_key_switch(const Ops& ops, std::mt19937_64& rng) {
       Block c0(config, x_primes, 2), c1 = c0, d0 = c0, d1 = c0, d2 = c0;
       Block e0 = c0, e1 = c0;
       for (Block* block : {&c0, &c1, &e0, &e1}) block->random(rng);
-      ops.tensor(d0, d1, d2, c0, c1, e0, e1);
+      engine.rlwe().tensor(d0, d1, d2, c0, c1, e0, e1);
       Block sum0(config, ext_primes, 2), sum1 = sum0, joined0 = sum0, joined1 = sum0;
-      ops.key_switch(sum0, sum1, d2, digits, key.view(), ids);
+      engine.rlwe().key_switch(sum0, sum1, d2, digits, key.view(), ids);
       const auto own = std::span(ext_primes).first(x_primes.size());
-      ops.mul_scalar_add(View{sum0.view().data, own, 2}, d0, s);
-      ops.mul_scalar_add(View{sum1.view().data, own, 2}, d1, s);
-      ops.key_switch_joined(joined0, joined1, d2, digits, key.view(), ids, {d0, d1, s});
+      engine.ring().mul_scalar_add(View{sum0.view().data, own, 2}, d0, s);
+      engine.ring().mul_scalar_add(View{sum1.view().data, own, 2}, d1, s);
+      engine.rlwe().key_switch_joined(joined0, joined1, d2, digits, key.view(), ids, {d0, d1, s});
       EXPECT_TRUE(same(joined0, sum0));
       EXPECT_TRUE(same(joined1, sum1));
       Block product0(config, ext_primes, 2), product1 = product0;
-      ops.tensor_key_switch(product0, product1, c0, c1, e0, e1, s, digits, key.view(), ids);
+      const Combination::Product product{c0, c1, e0, e1};
+      engine.rlwe().combine_key_switch(product0, product1, {{&product, 1}}, s, digits, key.view(),
+                                       ids);
       EXPECT_TRUE(same(product0, sum0));
       EXPECT_TRUE(same(product1, sum1));
 
       const u64 g = 5;
       Block turned0 = d0, turned1 = d0, out0 = d0, out1 = d0, rotated0 = d0, rotated1 = d0;
-      ops.automorphism_ntt(turned0, c0, g), ops.automorphism_ntt(turned1, c1, g);
-      ops.key_switch(sum0, sum1, turned1, digits, key.view(), ids);
+      engine.ring().automorphism_ntt(turned0, c0, g),
+          engine.ring().automorphism_ntt(turned1, c1, g);
+      engine.rlwe().key_switch(sum0, sum1, turned1, digits, key.view(), ids);
       const ConstView addend = turned0;
-      ops.scale_down_pair(out0, out1, sum0, sum1, &addend, nullptr);
-      ops.rotate(rotated0, rotated1, joined0, joined1, c0, c1, g, digits, key.view(), ids);
+      engine.rlwe().scale_down_pair(out0, out1, sum0, sum1, &addend, nullptr);
+      engine.rlwe().rotate(rotated0, rotated1, joined0, joined1, c0, c1, g, digits, key.view(),
+                           ids);
       EXPECT_TRUE(same(joined0, sum0));
       EXPECT_TRUE(same(joined1, sum1));
       EXPECT_TRUE(same(rotated0, out0));
@@ -213,25 +223,25 @@ inline void check_key_switch(const Ops& ops, std::mt19937_64& rng) {
     const u64 g = 2 * config.n - 5;
     Block turned(config, ext_primes, 2, digits.size());
     for (std::size_t d = 0; d < digits.size(); ++d) {
-      ops.automorphism_ntt(turned.view(d), std::as_const(ext).view(d), g);
+      engine.ring().automorphism_ntt(turned.view(d), std::as_const(ext).view(d), g);
     }
-    ops.key_product(a0, a1, turned, key.view(), ids, 1, false);
-    ops.key_product(b0, b1, ext, key.view(), ids, g, false);
+    engine.rlwe().key_product(a0, a1, turned, key.view(), ids, 1, false);
+    engine.rlwe().key_product(b0, b1, ext, key.view(), ids, g, false);
     EXPECT_TRUE(same(b0, a0));
     EXPECT_TRUE(same(b1, a1));
 
     Block sum0 = a0, sum1 = a1;
-    ops.add(sum0, sum0, a0);
-    ops.add(sum1, sum1, a1);
-    ops.key_product(a0, a1, ext, key.view(), ids, g, true);
+    engine.ring().add(sum0, sum0, a0);
+    engine.ring().add(sum1, sum1, a1);
+    engine.rlwe().key_product(a0, a1, ext, key.view(), ids, g, true);
     EXPECT_TRUE(same(a0, sum0));
     EXPECT_TRUE(same(a1, sum1));
   }
 }
 
 /// Every sum is two inner products, added to the output if it accumulates.
-inline void check_weighted_sums(const Ops& ops, std::mt19937_64& rng) {
-  const Config& config = ops.config();
+inline void check_weighted_sums(const Engine& engine, std::mt19937_64& rng) {
+  const Config& config = engine.config();
   const PrimeList primes = {0, 2, 5};
   std::vector<Block> blocks;
   for (std::size_t i = 0; i < 9; ++i)
@@ -245,11 +255,11 @@ inline void check_weighted_sums(const Ops& ops, std::mt19937_64& rng) {
     out0.random(rng), out1.random(rng);
     std::vector<ConstView> of_a0, of_a1;
     for (const u32 k : operands) of_a0.push_back(a0[k]), of_a1.push_back(a1[k]);
-    ops.inner_product(want0, of_a0, b);
-    ops.inner_product(want1, of_a1, b);
-    if (accumulate) ops.add(want0, want0, out0), ops.add(want1, want1, out1);
+    engine.ring().inner_product(want0, of_a0, b);
+    engine.ring().inner_product(want1, of_a1, b);
+    if (accumulate) engine.ring().add(want0, want0, out0), engine.ring().add(want1, want1, out1);
     const WeightedSum sum{out0, out1, operands, b, accumulate};
-    ops.weighted_sums(a0, a1, {&sum, 1});
+    engine.rlwe().weighted_sums(a0, a1, {&sum, 1});
     EXPECT_TRUE(same(out0, want0));
     EXPECT_TRUE(same(out1, want1));
   }
@@ -257,8 +267,8 @@ inline void check_weighted_sums(const Ops& ops, std::mt19937_64& rng) {
 
 /// icrt(crt(x)) = x by every pair of methods; the methods agree; from_int64 and from_double are
 /// what their integers say.
-inline void check_integers(const Ops& ops, std::mt19937_64& rng) {
-  const Config& config = ops.config();
+inline void check_integers(const Engine& engine, std::mt19937_64& rng) {
+  const Config& config = engine.config();
   const std::size_t n = config.n, batch = 2;
   for (const std::size_t limbs : {1, 2, 5, 9}) {
     const PrimeList primes = range(9 - limbs, 9);
@@ -275,12 +285,12 @@ inline void check_integers(const Ops& ops, std::mt19937_64& rng) {
         }
       }
       Block mod(config, primes, batch), mul(config, primes, batch);
-      ops.crt(mod, flat, words, CrtMethod::mod);
-      ops.crt(mul, flat, words, CrtMethod::mul);
+      engine.ring().crt(mod, flat, words, CrtMethod::mod);
+      engine.ring().crt(mul, flat, words, CrtMethod::mul);
       EXPECT_TRUE(same(mod, mul));
       for (const IcrtMethod method : {IcrtMethod::product_sum, IcrtMethod::garner}) {
         std::vector<u64> back(flat.size(), 0xABABABABABABABAB);
-        ops.icrt(back, words, mod, method);
+        engine.ring().icrt(back, words, mod, method);
         EXPECT_EQ(back == flat, true) << limbs << " limbs, method " << static_cast<int>(method);
       }
       for (std::size_t i = 0; i < limbs; ++i) {
@@ -304,8 +314,8 @@ inline void check_integers(const Ops& ops, std::mt19937_64& rng) {
   real[1] = -0.0;
   real[2] = 0x1.fffffffffffffp52;
   Block x(config, primes, batch), y(config, primes, batch);
-  ops.from_int64(x, small);
-  ops.from_double(y, real);
+  engine.ring().from_int64(x, small);
+  engine.ring().from_double(y, real);
   for (std::size_t i = 0; i < primes.size(); ++i) {
     const u64 q = config.primes[primes[i]];
     for (std::size_t j = 0; j < small.size(); ++j) {

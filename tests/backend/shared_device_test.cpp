@@ -17,8 +17,8 @@ Config config(Word word, std::size_t n, int bits) {
 
 TEST(SharedDevice, TwoEnginesHaveOnePoolAndOneGraph) {
   const auto device = device::host_device();
-  const auto a = make_cpu_ops(config(Word::w32, 1024, 29), device);
-  const auto b = make_cpu_ops(config(Word::w64, 2048, 60), device);
+  const auto a = make_cpu_engine(config(Word::w32, 1024, 29), device);
+  const auto b = make_cpu_engine(config(Word::w64, 2048, 60), device);
   EXPECT_EQ(a->pool(), b->pool());
   EXPECT_EQ(a->memory(), b->memory());
   const std::vector<PrimeIndex> limb{0};
@@ -27,8 +27,8 @@ TEST(SharedDevice, TwoEnginesHaveOnePoolAndOneGraph) {
   a->memory()->fill(x.data(), 0, x.bytes()), b->memory()->fill(y.data(), 0, y.bytes());
   const std::vector<std::uint64_t> one{1};
   const auto graph = device->record([&] {
-    a->add_scalar(vx, vx, one);
-    b->add_scalar(vy, vy, one);
+    a->ring().add_scalar(vx, vx, one);
+    b->ring().add_scalar(vy, vy, one);
   });
   const auto before_x = *static_cast<const std::uint32_t*>(x.data());
   const auto before_y = *static_cast<const std::uint64_t*>(y.data());
@@ -38,9 +38,9 @@ TEST(SharedDevice, TwoEnginesHaveOnePoolAndOneGraph) {
 }
 
 TEST(SharedDevice, AnEngineRefusesADeviceOfAnotherKind) {
-  EXPECT_THROW(make_cpu_ops(config(Word::w32, 1024, 29), nullptr), InvalidArgument);
+  EXPECT_THROW(make_cpu_engine(config(Word::w32, 1024, 29), nullptr), InvalidArgument);
   if (has_cuda()) {
-    EXPECT_THROW(make_cuda_ops(config(Word::w32, 1024, 29), device::host_device()),
+    EXPECT_THROW(make_cuda_engine(config(Word::w32, 1024, 29), device::host_device()),
                  InvalidArgument);
   }
 }

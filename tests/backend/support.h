@@ -220,13 +220,13 @@ inline Natural product(const Config& config, const PrimeList& primes) {
   return p;
 }
 
-/// The integers in [0, Q) of a block in coefficient form, (batch, coefficient), by icrt of `ops`.
-inline std::vector<Natural> integers(const Ops& ops, const Block& x,
+/// The integers in [0, Q) of a block in coefficient form, (batch, coefficient), by icrt of `engine`.
+inline std::vector<Natural> integers(const Engine& engine, const Block& x,
                                      IcrtMethod method = IcrtMethod::product_sum) {
-  const std::size_t words = product(ops.config(), x.primes()).words();
+  const std::size_t words = product(engine.config(), x.primes()).words();
   const std::size_t count = x.batch() * x.n();
   std::vector<u64> flat(words * count, 0xABABABABABABABAB);
-  ops.icrt(flat, words, x, method);
+  engine.ring().icrt(flat, words, x, method);
   std::vector<Natural> result;
   std::vector<u64> one(words);
   for (std::size_t i = 0; i < count; ++i) {

@@ -103,9 +103,8 @@ TEST_P(TargetLevelCost, Falls) {
   const Case c{"cost", GetParam(), 45, 8, literal(BootstrapOrder::raise_first)};
   World world(c, {});
   const auto trace = std::make_shared<backend::Trace>();
-  const auto traced = std::make_shared<const ring::Ring>(
-      std::shared_ptr<const backend::Ops>(backend::make_trace_ops(
-          std::shared_ptr<const backend::Ops>(world.ring, &world.ring->ops()), trace)));
+  const auto traced = std::make_shared<const ring::Ring>(backend::make_trace_engine(
+      std::shared_ptr<const backend::Engine>(world.ring, &world.ring->engine()), trace));
   rlwe::KeyGenerator keygen(world.params, world.ring);
   const BootstrapPlan all(world.params);
   const auto evaluator = std::make_shared<const ckks::Evaluator>(

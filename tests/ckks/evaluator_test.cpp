@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "fixture.h"
+#include "jali/backend/engines.h"
 
 namespace jali::testing {
 namespace {

@@ -123,7 +123,7 @@ TEST_F(GpuFaults, AnEngineOrAProgramWithoutMemoryNamesWhatWouldFit) {
   Ciphertext out;
   for (int k = 0;; ++k) {
     plan->arm(Call::allocate, Fault::out_of_memory, k);
-    const bool failing = fails([&] { ring->ops().capture([&] { out = work(*gpu, b); }); });
+    const bool failing = fails([&] { ring->engine().capture([&] { out = work(*gpu, b); }); });
     plan->mend();
     expect_usable();
     if (!failing) break;
@@ -172,7 +172,7 @@ TEST_F(GpuFaults, ALostDeviceIsTheSameErrorFromThenOn) {
   again([&] { gpu->bring(a); });
   again([&] { gpu->send_back(b); });
   again([&] { ring->make(w->params->q_primes(), 64); });
-  again([&] { ring->ops().capture([] {}); });
+  again([&] { ring->engine().capture([] {}); });
   // Other engines are asked for themselves.
   const ckks::Evaluator other(w->params, gpu_ring(*w->params, {}), w->keys);
   expect_same(want, other.send_back(work(other, other.bring(a))), "another engine", 0, w->seed);
@@ -191,7 +191,7 @@ TEST_F(GpuFaults, CopiesAndWaitsCanLoseTheDeviceToo) {
 }
 
 TEST_F(GpuFaults, AFailureWhileAProgramIsRecordedLeavesTheEngineUsable) {
-  const auto& ops = ring->ops();
+  const auto& engine = ring->engine();
   Ciphertext out;
   const auto job = [&] { out = work(*gpu, b); };
   job();
@@ -200,11 +200,11 @@ TEST_F(GpuFaults, AFailureWhileAProgramIsRecordedLeavesTheEngineUsable) {
   const int launches = plan->calls[static_cast<int>(Call::launch)];
   for (const int k : {0, launches - 1, launches, launches + 3, 2 * launches - 1}) {
     plan->arm(Call::launch, Fault::launch_failed, k);
-    EXPECT_THROW(ops.capture(job), LaunchFailed) << k;
+    EXPECT_THROW(engine.capture(job), LaunchFailed) << k;
     plan->mend();
     expect_usable();
   }
-  const auto program = ops.capture(job);
+  const auto program = engine.capture(job);
   program->run();
   expect_same(want, gpu->send_back(out), "program", 0, w->seed);
 }

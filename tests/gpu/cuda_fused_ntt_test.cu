@@ -82,7 +82,7 @@ void compare(std::initializer_list<int> sizes) {
       std::vector<Stored> x(words), addend(words), got(words), result(words);
       std::vector<std::uint64_t> scalars;
       std::vector<Factor<typename W::R>> factors, scales;
-      const auto cpu = backend::make_cpu_ops(config);
+      const auto cpu = backend::make_cpu_engine(config);
       for (std::size_t i = 0; i < limbs.size(); ++i) {
         const std::uint64_t q = config.primes[limbs[i]];
         for (std::size_t k = i * batch * config.n; k < (i + 1) * batch * config.n; ++k) {
@@ -123,9 +123,9 @@ void compare(std::initializer_list<int> sizes) {
         check(cudaMemcpy(got.data(), out.as<Stored>(), words * sizeof(Stored),
                          cudaMemcpyDeviceToHost),
               "copy");
-        cpu->mul_scalar(result_view, x_view, scalars);
-        inverse ? cpu->intt(result_view) : cpu->ntt(result_view);
-        cpu->add(result_view, result_view, sum_view);
+        cpu->ring().mul_scalar(result_view, x_view, scalars);
+        inverse ? cpu->ring().intt(result_view) : cpu->ring().ntt(result_view);
+        cpu->ring().add(result_view, result_view, sum_view);
         ASSERT_EQ(got, result) << (inverse ? "inverse" : "forward");
       }
     }

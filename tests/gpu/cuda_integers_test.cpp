@@ -62,7 +62,7 @@ TEST_P(GpuIntegers, GoToResiduesAndBack) {
        q -= 2 * n) {
     if (arith::is_prime(q)) config.primes.push_back(q);
   }
-  const auto cpu = backend::make_cpu_ops(config), gpu = backend::make_cuda_ops(config);
+  const auto cpu = backend::make_cpu_engine(config), gpu = backend::make_cuda_engine(config);
   const auto pool = device::Pool::create(false, gpu->memory());
   Primes primes(limbs);
   std::iota(primes.begin(), primes.end(), PrimeIndex{0});
@@ -95,7 +95,7 @@ TEST_P(GpuIntegers, GoToResiduesAndBack) {
       for (std::size_t w = 0; w < words; ++w) integers[w * batch * n + k] = values[k][w];
     }
     std::vector<std::byte> want(limbs * batch * n * word_bytes(word)), got(want.size());
-    cpu->crt({want.data(), primes, batch}, integers, words, CrtMethod::mul);
+    cpu->ring().crt({want.data(), primes, batch}, integers, words, CrtMethod::mul);
     auto residues = pool->allocate(want.size()), there = pool->allocate(integers.size() * 8);
     const View x{residues.data(), primes, batch};
     const std::span<std::uint64_t> on_device(static_cast<std::uint64_t*>(there.data()),
@@ -104,7 +104,8 @@ TEST_P(GpuIntegers, GoToResiduesAndBack) {
       for (const bool transfer : {true, false}) {
         gpu->memory()->fill(residues.data(), 0x5a, residues.bytes());
         gpu->memory()->copy_in(there.data(), integers.data(), there.bytes());
-        gpu->crt(x, transfer ? std::span<const std::uint64_t>(integers) : on_device, words, method);
+        gpu->ring().crt(x, transfer ? std::span<const std::uint64_t>(integers) : on_device, words,
+                        method);
         gpu->memory()->copy_out(got.data(), residues.data(), got.size());
         ASSERT_TRUE(got == want) << "crt, method " << static_cast<int>(method);
       }
@@ -113,7 +114,7 @@ TEST_P(GpuIntegers, GoToResiduesAndBack) {
       for (const bool transfer : {true, false}) {
         std::vector<std::uint64_t> back(integers.size(), 0x5a5a);
         gpu->memory()->fill(there.data(), 0x33, there.bytes());
-        gpu->icrt(transfer ? std::span<std::uint64_t>(back) : on_device, words, x, method);
+        gpu->ring().icrt(transfer ? std::span<std::uint64_t>(back) : on_device, words, x, method);
         if (!transfer) gpu->memory()->copy_out(back.data(), there.data(), there.bytes());
         ASSERT_TRUE(back == integers) << "icrt, method " << static_cast<int>(method);
       }
@@ -123,7 +124,7 @@ TEST_P(GpuIntegers, GoToResiduesAndBack) {
     std::vector<std::uint64_t> too_few((least - 1) * batch * n);
     const auto residues = pool->allocate(limbs * batch * n * word_bytes(word));
     const ConstView x{residues.data(), primes, batch};
-    const auto call = [&] { gpu->icrt(too_few, least - 1, x, IcrtMethod::product_sum); };
+    const auto call = [&] { gpu->ring().icrt(too_few, least - 1, x, IcrtMethod::product_sum); };
     EXPECT_THROW(call(), InvalidArgument);
   }
 }

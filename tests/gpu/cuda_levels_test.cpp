@@ -1,5 +1,5 @@
-// Every operation of ops.h at every level with every variant, in batches of 1, 3 and 64: the bits of the CPU.
-// tools/check_ops.py holds the operations called here to those of ops.h.
+// Every operation of the tables at every level with every variant, in batches of 1, 3 and 64: the bits of the CPU.
+// tools/check_ops.py holds the operations called here to those of the tables.
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -11,7 +11,7 @@ namespace {
 
 /// An operation, asked of one side.
 struct Side {
-  const backend::Ops& ops;
+  const backend::Engine& engine;
   bool on_gpu;
 };
 
@@ -67,57 +67,56 @@ void GpuLevels::every_operation(const std::vector<Variant>& engines) {
     };
     const Side host{*cpu, false};
     work(host, views(host));
-    for (const auto& [variant, ops] : engines) {
+    for (const auto& [variant, engine] : engines) {
       SCOPED_TRACE(std::string(what) + ", level " + std::to_string(level) + ", " + variant);
       for (std::size_t i = 0; i < out.size(); ++i) {
         gpu->memory()->copy_in(out[i].device.data(), before[i].data(), before[i].size());
       }
       gpu->memory()->synchronize();  // the other engine has a stream of its own
-      const Side device{*ops, true};
+      const Side device{*engine, true};
       work(device, views(device));
-      ops->memory()->synchronize();
+      engine->memory()->synchronize();
       for (Pair& p : out) same(p, what);
       if (HasFatalFailure()) return;
     }
   };
   using Views = std::vector<View>;
-  check("ntt", {q}, [&](const Side& o, const Views& v) { o.ops.ntt(v[0]); });
-  check("intt", {q}, [&](const Side& o, const Views& v) { o.ops.intt(v[0]); });
-  check("element-wise", {q, q, q, q, q, q, q, q}, [&](const Side& o, const Views& v) {
-    o.ops.add(v[0], of(a0, o), of(one, o));
-    o.ops.sub(v[1], of(a0, o), of(b0, o));
-    o.ops.neg(v[2], of(a0, o));
-    o.ops.mul(v[3], of(a0, o), of(one, o));
-    o.ops.mul_add(v[4], of(a0, o), of(b0, o));
-    o.ops.mul_scalar(v[5], of(a0, o), s);
-    o.ops.mul_scalar_add(v[6], of(a0, o), s);
-    o.ops.add_scalar(v[7], of(a0, o), s);
+  check("ntt", {q}, [&](const Side& o, const Views& v) { o.engine.ring().ntt(v[0]); });
+  check("intt", {q}, [&](const Side& o, const Views& v) { o.engine.ring().intt(v[0]); });
+  check("element-wise", {q, q, q, q, q, q, q}, [&](const Side& o, const Views& v) {
+    o.engine.ring().add(v[0], of(a0, o), of(one, o));
+    o.engine.ring().sub(v[1], of(a0, o), of(b0, o));
+    o.engine.ring().neg(v[2], of(a0, o));
+    o.engine.ring().mul(v[3], of(a0, o), of(one, o));
+    o.engine.ring().mul_scalar(v[4], of(a0, o), s);
+    o.engine.ring().mul_scalar_add(v[5], of(a0, o), s);
+    o.engine.ring().add_scalar(v[6], of(a0, o), s);
   });
   check("sums of products", {q, q, q, q, q, q}, [&](const Side& o, const Views& v) {
     const ConstView x[] = {of(a0, o), of(a1, o)}, y[] = {of(b0, o), of(one, o)};
     const std::uint32_t operands[] = {1, 0};
     const backend::WeightedSum sum{v[1], v[2], operands, y, level % 2 == 0};
-    o.ops.inner_product(v[0], x, y);
-    o.ops.weighted_sums(x, x, std::span(&sum, 1));
-    o.ops.tensor(v[3], v[4], v[5], of(a0, o), of(a1, o), of(b0, o), of(b1, o));
+    o.engine.ring().inner_product(v[0], x, y);
+    o.engine.rlwe().weighted_sums(x, x, std::span(&sum, 1));
+    o.engine.rlwe().tensor(v[3], v[4], v[5], of(a0, o), of(a1, o), of(b0, o), of(b1, o));
   });
-  check("automorphisms", {q, q}, [&](const Side& o, const Views& v) {
-    o.ops.automorphism_ntt(v[0], of(a0, o), g);
-    o.ops.automorphism_coeff(v[1], of(a0, o), g);
+  check("automorphisms", {q}, [&](const Side& o, const Views& v) {
+    o.engine.ring().automorphism_ntt(v[0], of(a0, o), g);
   });
   check(
-      "mod_up", {qp}, [&](const Side& o, const Views& v) { o.ops.mod_up(v[0], of(a0, o), digits); },
+      "mod_up", {qp},
+      [&](const Side& o, const Views& v) { o.engine.rlwe().mod_up(v[0], of(a0, o), digits); },
       digits.size());
   check("key_switch", {qp, qp}, [&](const Side& o, const Views& v) {
-    o.ops.key_switch(v[0], v[1], of(a0, o), digits, key_of(key, o), ids);
+    o.engine.rlwe().key_switch(v[0], v[1], of(a0, o), digits, key_of(key, o), ids);
   });
   check("key_switch_joined", {qp, qp}, [&](const Side& o, const Views& v) {
-    o.ops.key_switch_joined(v[0], v[1], of(a0, o), digits, key_of(key, o), ids,
-                            {of(b0, o), of(b1, o), s});
+    o.engine.rlwe().key_switch_joined(v[0], v[1], of(a0, o), digits, key_of(key, o), ids,
+                                      {of(b0, o), of(b1, o), s});
   });
-  check("tensor_key_switch", {qp, qp}, [&](const Side& o, const Views& v) {
-    o.ops.tensor_key_switch(v[0], v[1], of(a0, o), of(a1, o), of(b0, o), of(b1, o), s, digits,
-                            key_of(key, o), ids);
+  check("one product and its key switch", {qp, qp}, [&](const Side& o, const Views& v) {
+    const backend::Combination::Product product{of(a0, o), of(a1, o), of(b0, o), of(b1, o)};
+    o.engine.rlwe().combine_key_switch(v[0], v[1], {{&product, 1}}, s, digits, key_of(key, o), ids);
   });
   // Operands of this level and of all primes.
   const auto with_sum = [&](const Side& o, const auto& call) {
@@ -127,19 +126,20 @@ void GpuLevels::every_operation(const std::vector<Variant>& engines) {
     call(backend::Combination{{&product, 1}, {&multiple, 1}, s});
   };
   check("combine", {q, q, q}, [&](const Side& o, const Views& v) {
-    with_sum(o, [&](const auto& sum) { o.ops.combine(v[0], v[1], v[2], sum); });
+    with_sum(o, [&](const auto& sum) { o.engine.rlwe().combine(v[0], v[1], v[2], sum); });
   });
   check("combine_key_switch", {qp, qp}, [&](const Side& o, const Views& v) {
     with_sum(o, [&](const auto& sum) {
-      o.ops.combine_key_switch(v[0], v[1], sum, s, digits, key_of(key, o), ids);
+      o.engine.rlwe().combine_key_switch(v[0], v[1], sum, s, digits, key_of(key, o), ids);
     });
   });
   Pair lifted = poison(qp, 0, digits.size());
-  cpu->mod_up(lifted.cpu(), a1.cpu(), digits), gpu->mod_up(lifted.gpu(), a1.gpu(), digits);
+  cpu->rlwe().mod_up(lifted.cpu(), a1.cpu(), digits),
+      gpu->rlwe().mod_up(lifted.gpu(), a1.gpu(), digits);
   same(lifted, "mod_up");
   check("key_product", {qp, qp, qp, qp}, [&](const Side& o, const Views& v) {
-    o.ops.key_product(v[0], v[1], of(lifted, o), key_of(key, o), ids, 1, level % 2 == 0);
-    o.ops.key_product(v[2], v[3], of(lifted, o), key_of(key, o), ids, g, level % 2 == 1);
+    o.engine.rlwe().key_product(v[0], v[1], of(lifted, o), key_of(key, o), ids, 1, level % 2 == 0);
+    o.engine.rlwe().key_product(v[2], v[3], of(lifted, o), key_of(key, o), ids, g, level % 2 == 1);
   });
   Pair weight0 = fresh(qp), weight1 = fresh(qp, 1);
   check("rotated_sums", {qp, qp, qp, qp}, [&](const Side& o, const Views& v) {
@@ -152,37 +152,38 @@ void GpuLevels::every_operation(const std::vector<Variant>& engines) {
     const backend::WeightedSum sums[] = {
         {v[0], v[1], all, weights, level % 2 == 0},
         {v[2], v[3], some, std::span(weights).first(2), level % 2 == 1}};
-    o.ops.rotated_sums(operands, ids, s, sums);
+    o.engine.rlwe().rotated_sums(operands, ids, s, sums);
   });
   check("outer_sum", {qp, qp}, [&](const Side& o, const Views& v) {
     const backend::Turned terms[] = {{of(wide0, o), of(wide1, o), g, key_of(key, o)},
                                      {of(weight0, o), of(wide0, o), 1, key_of(key, o)},
                                      {of(wide1, o), of(weight0, o), 2 * n - 1, key_of(key, o)}};
-    o.ops.outer_sum(v[0], v[1], terms, digits, ids, level % 2 == 0);
+    o.engine.rlwe().outer_sum(v[0], v[1], terms, digits, ids, level % 2 == 0);
   });
   Pair acc0 = poison(qp), acc1 = poison(qp);
   check("a rotation, captured", {q, q}, [&](const Side& o, const Views& v) {
-    o.ops
+    o.engine
         .capture([&] {
-          o.ops.rotate(v[0], v[1], of(acc0, o), of(acc1, o), of(a0, o), of(a1, o), g, digits,
-                       key_of(key, o), ids);
+          o.engine.rlwe().rotate(v[0], v[1], of(acc0, o), of(acc1, o), of(a0, o), of(a1, o), g,
+                                 digits, key_of(key, o), ids);
         })
         ->run();
   });
   check("rotate", {q, q}, [&](const Side& o, const Views& v) {
-    o.ops.rotate(v[0], v[1], of(acc0, o), of(acc1, o), of(a0, o), of(a1, o), g, digits,
-                 key_of(key, o), ids);
+    o.engine.rlwe().rotate(v[0], v[1], of(acc0, o), of(acc1, o), of(a0, o), of(a1, o), g, digits,
+                           key_of(key, o), ids);
   });
   check("ModDown", {q, q}, [&](const Side& o, const Views& v) {
     const ConstView addend = of(b0, o);
-    o.ops.scale_down_pair(v[0], v[1], of(wide0, o), of(wide1, o), &addend, nullptr);
+    o.engine.rlwe().scale_down_pair(v[0], v[1], of(wide0, o), of(wide1, o), &addend, nullptr);
   });
   if (level > 1) {
     const Primes lower = range(0, static_cast<PrimeIndex>(level - 1));
-    check("rescale", {lower},
-          [&](const Side& o, const Views& v) { o.ops.scale_down(v[0], of(a0, o), nullptr); });
+    check("rescale", {lower}, [&](const Side& o, const Views& v) {
+      o.engine.rlwe().scale_down(v[0], of(a0, o), nullptr);
+    });
     check("ModDown with rescale", {lower, lower}, [&](const Side& o, const Views& v) {
-      o.ops.scale_down_pair(v[0], v[1], of(wide0, o), of(wide1, o), nullptr, nullptr);
+      o.engine.rlwe().scale_down_pair(v[0], v[1], of(wide0, o), of(wide1, o), nullptr, nullptr);
     });
   }
 
@@ -190,10 +191,10 @@ void GpuLevels::every_operation(const std::vector<Variant>& engines) {
   for (auto& byte : key_bytes) byte = static_cast<std::uint8_t>(random());
   const std::uint64_t stream = random();
   check("samplers", {q, q, q, q}, [&](const Side& o, const Views& v) {
-    o.ops.sample_uniform(v[0], key_bytes, static_cast<std::uint32_t>(stream));
-    o.ops.sample_small(v[1], backend::Small::ternary, key_bytes, stream);
-    o.ops.sample_small(v[2], backend::Small::error, key_bytes, stream);
-    o.ops.sample_sparse(v[3], 192, key_bytes, stream);
+    o.engine.ring().sample_uniform(v[0], key_bytes, static_cast<std::uint32_t>(stream));
+    o.engine.ring().sample_small(v[1], backend::Small::ternary, key_bytes, stream);
+    o.engine.ring().sample_small(v[2], backend::Small::error, key_bytes, stream);
+    o.engine.ring().sample_sparse(v[3], 192, key_bytes, stream);
   });
   std::vector<std::int64_t> signed_integers(batch * n);
   for (auto& c : signed_integers) c = static_cast<std::int64_t>(random()) >> (random() % 60);
@@ -207,17 +208,17 @@ void GpuLevels::every_operation(const std::vector<Variant>& engines) {
   std::vector<std::uint64_t> naturals(words * batch * n);
   for (auto& w : naturals) w = random();
   check("integers to residues", {q, q, q, q}, [&](const Side& o, const Views& v) {
-    o.ops.from_int64(v[0], signed_integers);
-    o.ops.from_double(v[1], doubles);
-    o.ops.crt(v[2], naturals, words, backend::CrtMethod::mod);
-    o.ops.crt(v[3], naturals, words, backend::CrtMethod::mul);
+    o.engine.ring().from_int64(v[0], signed_integers);
+    o.engine.ring().from_double(v[1], doubles);
+    o.engine.ring().crt(v[2], naturals, words, backend::CrtMethod::mod);
+    o.engine.ring().crt(v[3], naturals, words, backend::CrtMethod::mul);
   });
   // What goes to the host's memory: the CPU's first, which the GPU's is held to.
   for (const auto method : {backend::IcrtMethod::product_sum, backend::IcrtMethod::garner}) {
     std::vector<std::uint64_t> want;
     check("icrt", {}, [&](const Side& o, const Views&) {
       std::vector<std::uint64_t> got(naturals.size(), 0x5a5a);
-      o.ops.icrt(got, words, of(a0, o), method);
+      o.engine.ring().icrt(got, words, of(a0, o), method);
       if (!o.on_gpu) want = got;
       ASSERT_TRUE(got == want) << "icrt differs, seed " << seed;
     });
@@ -227,18 +228,20 @@ void GpuLevels::every_operation(const std::vector<Variant>& engines) {
     std::uniform_real_distribution<double> uniform(-1, 1);
     for (auto& z : values) z = {uniform(random), uniform(random)};
     check("embed", {q}, [&](const Side& o, const Views& v) {
-      o.ops.embed(v[0], embedding, values, log_slots, 0x1p40);
+      o.engine.embedding().embed(v[0], embedding, values, log_slots, 0x1p40);
     });
     check("unembed", {}, [&](const Side& o, const Views&) {
       std::vector<backend::Complex> got(values.size(), {-1, 1e300});
-      o.ops.unembed(got, embedding, of(a0, o), log_slots, 0x1p30);
+      o.engine.embedding().unembed(got, embedding, of(a0, o), log_slots, 0x1p30);
       if (!o.on_gpu) want = got;
       ASSERT_EQ(0, std::memcmp(got.data(), want.data(), got.size() * sizeof(got[0])))
           << "unembed differs, seed " << seed;
     });
   }
   for (const PrimeIndex i : qp) {
-    check("root", {}, [&](const Side& o, const Views&) { EXPECT_EQ(o.ops.root(i), cpu->root(i)); });
+    check("root", {}, [&](const Side& o, const Views&) {
+      EXPECT_EQ(o.engine.ring().root(i), cpu->ring().root(i));
+    });
   }
 }
 

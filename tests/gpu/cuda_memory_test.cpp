@@ -14,7 +14,8 @@ TEST(GpuMemory, CopiesRowsThatLieFarApart) {
   if (backend::cuda_device_count() == 0) {
     GTEST_SKIP() << "no NVIDIA GPU on this machine: the CUDA engine is not tested";
   }
-  const auto gpu = backend::make_cuda_ops({Word::w32, 1024, make_primes(Word::w32, 10, 3), 1, ""});
+  const auto gpu =
+      backend::make_cuda_engine({Word::w32, 1024, make_primes(Word::w32, 10, 3), 1, ""});
   auto& memory = *gpu->memory();
   const auto pool = gpu->pool();
   constexpr std::size_t kBytes = 48, kRows = 2;

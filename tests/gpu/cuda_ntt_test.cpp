@@ -57,7 +57,7 @@ class GpuNtt : public ::testing::TestWithParam<Case> {
     for (q = (std::uint64_t{1} << (c.log_n + 9)) + 1; config.primes.size() < kPrimes; q += step) {
       if (arith::is_prime(q)) config.primes.push_back(q);
     }
-    cpu = backend::make_cpu_ops(config);
+    cpu = backend::make_cpu_engine(config);
     seed = std::random_device{}();
     random.seed(seed);
   }
@@ -89,7 +89,7 @@ class GpuNtt : public ::testing::TestWithParam<Case> {
         SCOPED_TRACE("variant " + name + ", seed " + std::to_string(seed));
         backend::Config c = config;
         c.variants["ntt"] = name;
-        const auto gpu = backend::make_cuda_ops(c);
+        const auto gpu = backend::make_cuda_engine(c);
         f(*gpu, *device::Pool::create(false, gpu->memory()));
         if (HasFatalFailure()) return;
       }
@@ -100,7 +100,7 @@ class GpuNtt : public ::testing::TestWithParam<Case> {
   void leaves_rows_out(bool others);
 
   backend::Config config;
-  std::unique_ptr<backend::Ops> cpu;
+  std::unique_ptr<backend::Engine> cpu;
   unsigned seed = 0;
   std::mt19937_64 random;
 };
@@ -115,9 +115,9 @@ void GpuNtt::is_the_cpu_transform(bool others) {
   if (batch == 3 && config.n > 32768) limbs = {0, 4};
   const auto x = fresh(limbs, batch);
   auto values = x, coefficients = x;
-  cpu->ntt({values.data(), limbs, batch});
-  cpu->intt({coefficients.data(), limbs, batch});
-  each_variant(others, [&](backend::Ops& gpu, device::Pool& pool) {
+  cpu->ring().ntt({values.data(), limbs, batch});
+  cpu->ring().intt({coefficients.data(), limbs, batch});
+  each_variant(others, [&](backend::Engine& gpu, device::Pool& pool) {
     const std::size_t margin = 4096;  // no word around the block may change
     auto block = pool.allocate(x.size() + 2 * margin);
     const std::vector<std::byte> poison(block.bytes(), std::byte{0x5a});
@@ -126,7 +126,7 @@ void GpuNtt::is_the_cpu_transform(bool others) {
     for (const bool inverse : {false, true}) {
       gpu.memory()->copy_in(block.data(), poison.data(), poison.size());
       gpu.memory()->copy_in(data, x.data(), x.size());
-      inverse ? gpu.intt({data, limbs, batch}) : gpu.ntt({data, limbs, batch});
+      inverse ? gpu.ring().intt({data, limbs, batch}) : gpu.ring().ntt({data, limbs, batch});
       gpu.memory()->copy_out(got.data(), block.data(), got.size());
       auto want = poison;
       const auto& result = inverse ? coefficients : values;
@@ -146,13 +146,13 @@ void GpuNtt::leaves_rows_out(bool others) {
   const std::vector<std::uint32_t> digits{1, 2};
   const auto x = fresh(limbs, batch);
   std::vector<std::byte> want(bytes(digits.size() * to.size() * batch));
-  cpu->mod_up({want.data(), to, batch}, {x.data(), limbs, batch}, digits);
-  each_variant(others, [&](backend::Ops& gpu, device::Pool& pool) {
+  cpu->rlwe().mod_up({want.data(), to, batch}, {x.data(), limbs, batch}, digits);
+  each_variant(others, [&](backend::Engine& gpu, device::Pool& pool) {
     auto in = pool.allocate(x.size()), out = pool.allocate(want.size());
     std::vector<std::byte> got(want.size(), std::byte{0x33});
     gpu.memory()->copy_in(in.data(), x.data(), x.size());
     gpu.memory()->copy_in(out.data(), got.data(), got.size());
-    gpu.mod_up({out.data(), to, batch}, {in.data(), limbs, batch}, digits);
+    gpu.rlwe().mod_up({out.data(), to, batch}, {in.data(), limbs, batch}, digits);
     gpu.memory()->copy_out(got.data(), out.data(), got.size());
     ASSERT_TRUE(got == want) << "mod_up differs";
   });

@@ -259,7 +259,7 @@ TEST(GpuPrograms, FillMuchMemory) {
   device::Memory& memory = ring->memory();
   constexpr std::size_t kBytes = (std::size_t{300} << 20) + 12345;
   void* data = memory.allocate(kBytes);
-  const auto program = ring->ops().capture([&] { memory.fill(data, 0xa5, kBytes); });
+  const auto program = ring->engine().capture([&] { memory.fill(data, 0xa5, kBytes); });
   memory.fill(data, 0, kBytes);
   program->run();
   std::vector<std::uint8_t> host(kBytes);
@@ -275,7 +275,7 @@ TEST(GpuPrograms, TimesItsSteps) {
   const ckks::Evaluator gpu(w.params, ring, w.keys);
   const Ciphertext a = gpu.bring(w.encrypt(w.vector()));
   Ciphertext out;
-  const auto program = ring->ops().capture([&] { out = gpu.rotate(a, 1); });
+  const auto program = ring->engine().capture([&] { out = gpu.rotate(a, 1); });
   const auto steps = program->steps();
   EXPECT_GE(steps.size(), 4U);  // inverse, product, inverse, division at least
   for (const auto& step : steps) {

@@ -36,7 +36,7 @@ TEST(CudaSampling, ShortLaunchesGiveTheSameBits) {
     while (!arith::is_prime(q)) q += 2 * n;
     config.primes.push_back(q);
   }
-  const auto cpu = backend::make_cpu_ops(config);
+  const auto cpu = backend::make_cpu_engine(config);
   const std::vector<PrimeIndex> primes{0, 1, 2};
   Moduli moduli;
   for (const PrimeIndex i : primes) moduli.push_back({config.primes[i], i});
@@ -59,13 +59,13 @@ TEST(CudaSampling, ShortLaunchesGiveTheSameBits) {
     const Constant counts = block(uniform_scratch<W64>(shape, moduli, deviations), 0);
     sample_uniform<W64>(stream, shape, moduli, seed, 7, writable(counts), writable(out),
                         deviations);
-    cpu->sample_uniform({want.data(), primes, batch}, seed, 7);
+    cpu->ring().sample_uniform({want.data(), primes, batch}, seed, 7);
     same("uniform");
     const Constant few = block(small_scratch(batch * n, deviations), 0);
     const Constant integers = block(batch * n, 0x33);
     sample_small<W64>(stream, shape, moduli, backend::Small::ternary, seed, 9, writable(few),
                       writable(integers), writable(out), deviations);
-    cpu->sample_small({want.data(), primes, batch}, backend::Small::ternary, seed, 9);
+    cpu->ring().sample_small({want.data(), primes, batch}, backend::Small::ternary, seed, 9);
     same("ternary");
   }
 }

@@ -17,29 +17,29 @@ namespace {
 struct Side {
   Side(const std::shared_ptr<device::Device>& device, Word word, int log_n, std::mt19937_64& random)
       : config{word, std::size_t{1} << log_n, make_primes(word, log_n, 3), 1, ""},
-        ops(backend::make_cuda_ops(config, device)),
+        engine(backend::make_cuda_engine(config, device)),
         host(limbs.size() * config.n * word_bytes(word)),
-        block(ops->pool()->allocate(host.size())) {
+        block(engine->pool()->allocate(host.size())) {
     for (std::size_t k = 0; k < limbs.size() * config.n; ++k) {
       const std::uint64_t x = random() % config.primes[limbs[k / config.n]];
       std::memcpy(host.data() + k * word_bytes(word), &x, word_bytes(word));
     }
     want = host;
-    const auto cpu = backend::make_cpu_ops(config);
-    cpu->ntt({want.data(), limbs, 1});
+    const auto cpu = backend::make_cpu_engine(config);
+    cpu->ring().ntt({want.data(), limbs, 1});
     fill();
   }
-  void fill() { ops->memory()->copy_in(block.data(), host.data(), host.size()); }
+  void fill() { engine->memory()->copy_in(block.data(), host.data(), host.size()); }
   View view() { return {block.data(), limbs, 1}; }
   std::vector<std::byte> got() const {
     std::vector<std::byte> out(host.size());
-    ops->memory()->copy_out(out.data(), block.data(), out.size());
+    engine->memory()->copy_out(out.data(), block.data(), out.size());
     return out;
   }
 
   const std::vector<PrimeIndex> limbs{0, 1, 2};
   const backend::Config config;
-  const std::unique_ptr<backend::Ops> ops;
+  const std::unique_ptr<backend::Engine> engine;
   std::vector<std::byte> host, want;
   device::Buffer block;
 };
@@ -60,17 +60,17 @@ class SharedGpu : public ::testing::Test {
 };
 
 TEST_F(SharedGpu, TwoEnginesHaveOneMemoryAndOnePool) {
-  EXPECT_EQ(a->ops->memory(), b->ops->memory());
-  EXPECT_EQ(a->ops->pool(), b->ops->pool());
-  EXPECT_EQ(a->ops->pool(), device->pool());
-  EXPECT_EQ(a->ops->name(), device->name());
+  EXPECT_EQ(a->engine->memory(), b->engine->memory());
+  EXPECT_EQ(a->engine->pool(), b->engine->pool());
+  EXPECT_EQ(a->engine->pool(), device->pool());
+  EXPECT_EQ(a->engine->name(), device->name());
   const std::size_t before = device->pool()->bytes_in_use();
   {
-    const auto block = b->ops->pool()->allocate(std::size_t{1} << 20);
+    const auto block = b->engine->pool()->allocate(std::size_t{1} << 20);
   }
   const std::size_t cached = device->pool()->bytes_cached();
   EXPECT_GE(cached, std::size_t{1} << 20);
-  const auto again = a->ops->pool()->allocate(std::size_t{1} << 20);  // what b's user freed
+  const auto again = a->engine->pool()->allocate(std::size_t{1} << 20);  // what b's user freed
   EXPECT_LT(device->pool()->bytes_cached(), cached);
   EXPECT_GT(device->pool()->bytes_in_use(), before);
 }
@@ -80,12 +80,12 @@ TEST_F(SharedGpu, TheirWorkIsInOneOrder) {
   for (int repeat = 0; repeat < 50; ++repeat) {
     a->fill(), b->fill();
     auto between = device->pool()->allocate(a->host.size());
-    a->ops->ntt(a->view());
-    b->ops->memory()->copy(between.data(), a->block.data(), a->host.size());
-    a->ops->intt(a->view());
-    b->ops->ntt(b->view());
+    a->engine->ring().ntt(a->view());
+    b->engine->memory()->copy(between.data(), a->block.data(), a->host.size());
+    a->engine->ring().intt(a->view());
+    b->engine->ring().ntt(b->view());
     std::vector<std::byte> got(a->host.size());
-    b->ops->memory()->copy_out(got.data(), between.data(), got.size());
+    b->engine->memory()->copy_out(got.data(), between.data(), got.size());
     ASSERT_TRUE(got == a->want);
     ASSERT_TRUE(a->got() == a->host);
     ASSERT_TRUE(b->got() == b->want);
@@ -94,8 +94,8 @@ TEST_F(SharedGpu, TheirWorkIsInOneOrder) {
 
 TEST_F(SharedGpu, OneGraphHoldsTheWorkOfBoth) {
   const auto graph = device->record([&] {
-    a->ops->ntt(a->view());
-    b->ops->ntt(b->view());
+    a->engine->ring().ntt(a->view());
+    b->engine->ring().ntt(b->view());
   });
   EXPECT_GE(graph->steps().size(), 2U);
   for (int run = 0; run < 3; ++run) {
@@ -106,13 +106,13 @@ TEST_F(SharedGpu, OneGraphHoldsTheWorkOfBoth) {
   }
   a.reset();  // the device stays for the other
   b->fill();
-  b->ops->ntt(b->view());
+  b->engine->ring().ntt(b->view());
   EXPECT_TRUE(b->got() == b->want);
 }
 
 TEST_F(SharedGpu, ARecordingOfOneEngineRefusesUploadsOfTheOther) {
   EXPECT_THROW(device->record([&] { b->fill(); }), InvalidArgument);
-  b->ops->ntt(b->view());
+  b->engine->ring().ntt(b->view());
   EXPECT_TRUE(b->got() == b->want);
 }
 
@@ -123,10 +123,10 @@ TEST_F(SharedGpu, ThreadsUseTheEnginesAtOnce) {
     threads[k] = std::thread([&, k] {
       Side& side = k == 0 ? *a : *b;
       for (int repeat = 0; repeat < 50; ++repeat) {
-        side.ops->ntt(side.view());
-        side.ops->intt(side.view());
+        side.engine->ring().ntt(side.view());
+        side.engine->ring().intt(side.view());
       }
-      side.ops->ntt(side.view());
+      side.engine->ring().ntt(side.view());
       same[k] = side.got() == side.want;
     });
   }

@@ -45,7 +45,8 @@ TEST_P(GpuSwitch, Lifts) {
   for (const auto& digits : kPartitions) {
     if (n > (1u << 15) && digits.size() > 3) continue;
     auto x = fresh(level), lifted = poison(ext, 0, digits.size());
-    cpu->mod_up(lifted.cpu(), x.cpu(), digits), gpu->mod_up(lifted.gpu(), x.gpu(), digits);
+    cpu->rlwe().mod_up(lifted.cpu(), x.cpu(), digits),
+        gpu->rlwe().mod_up(lifted.gpu(), x.gpu(), digits);
     same(lifted, "mod_up");
     auto key = fresh_key(digits.size() + 1);
     std::vector<std::uint32_t> ids(digits.size());
@@ -58,8 +59,8 @@ TEST_P(GpuSwitch, Lifts) {
     auto acc0 = poison(ext), acc1 = poison(ext);
     for (const std::uint64_t g : {std::uint64_t{1}, std::uint64_t{25}}) {
       for (const bool accumulate : {false, true}) {
-        cpu->key_product(acc0.cpu(), acc1.cpu(), lifted.cpu(), ck, ids, g, accumulate);
-        gpu->key_product(acc0.gpu(), acc1.gpu(), lifted.gpu(), gk, ids, g, accumulate);
+        cpu->rlwe().key_product(acc0.cpu(), acc1.cpu(), lifted.cpu(), ck, ids, g, accumulate);
+        gpu->rlwe().key_product(acc0.gpu(), acc1.gpu(), lifted.gpu(), gk, ids, g, accumulate);
         same(acc0, "key_product 0"), same(acc1, "key_product 1");
       }
     }
@@ -81,40 +82,41 @@ TEST_P(GpuSwitch, KeySwitching) {
       const backend::KeyView ck{key.host.data(), digits.size() + 1, all};
       const backend::KeyView gk{rows.data(), digits.size() + 1, ext};
       auto acc0 = poison(ext), acc1 = poison(ext);
-      cpu->key_switch(acc0.cpu(), acc1.cpu(), x.cpu(), digits, ck, ids);
-      gpu->key_switch(acc0.gpu(), acc1.gpu(), x.gpu(), digits, gk, ids);
+      cpu->rlwe().key_switch(acc0.cpu(), acc1.cpu(), x.cpu(), digits, ck, ids);
+      gpu->rlwe().key_switch(acc0.gpu(), acc1.gpu(), x.gpu(), digits, gk, ids);
       same(acc0, "key_switch 0"), same(acc1, "key_switch 1");
       if (ext.size() > 7) continue;
       const auto s = scalars(level);
       auto a0 = fresh(level), a1 = fresh(level), b0 = fresh(level), b1 = fresh(level);
       acc0 = poison(ext), acc1 = poison(ext);
-      cpu->key_switch_joined(acc0.cpu(), acc1.cpu(), x.cpu(), digits, ck, ids,
-                             {a0.cpu(), a1.cpu(), s});
-      gpu->key_switch_joined(acc0.gpu(), acc1.gpu(), x.gpu(), digits, gk, ids,
-                             {a0.gpu(), a1.gpu(), s});
+      cpu->rlwe().key_switch_joined(acc0.cpu(), acc1.cpu(), x.cpu(), digits, ck, ids,
+                                    {a0.cpu(), a1.cpu(), s});
+      gpu->rlwe().key_switch_joined(acc0.gpu(), acc1.gpu(), x.gpu(), digits, gk, ids,
+                                    {a0.gpu(), a1.gpu(), s});
       same(acc0, "key_switch_joined 0"), same(acc1, "key_switch_joined 1");
       acc0 = poison(ext), acc1 = poison(ext);
-      cpu->tensor_key_switch(acc0.cpu(), acc1.cpu(), a0.cpu(), a1.cpu(), b0.cpu(), b1.cpu(), s,
-                             digits, ck, ids);
-      gpu->tensor_key_switch(acc0.gpu(), acc1.gpu(), a0.gpu(), a1.gpu(), b0.gpu(), b1.gpu(), s,
-                             digits, gk, ids);
-      same(acc0, "tensor_key_switch 0"), same(acc1, "tensor_key_switch 1");
+      const backend::Combination::Product on_cpu{a0.cpu(), a1.cpu(), b0.cpu(), b1.cpu()};
+      const backend::Combination::Product on_gpu{a0.gpu(), a1.gpu(), b0.gpu(), b1.gpu()};
+      cpu->rlwe().combine_key_switch(acc0.cpu(), acc1.cpu(), {{&on_cpu, 1}}, s, digits, ck, ids);
+      gpu->rlwe().combine_key_switch(acc0.gpu(), acc1.gpu(), {{&on_gpu, 1}}, s, digits, gk, ids);
+      same(acc0, "one product 0"), same(acc1, "one product 1");
       // Operands of the level's primes and of more; one product joined where it is made, more through memory.
       auto w0 = fresh(all_primes()), w1 = fresh(all_primes());
       for (const auto& [p, m, constant] :
            {std::tuple{1u, 0u, true}, {1u, 1u, true}, {1u, 1u, false}, {2u, 2u, true}}) {
-        const auto run = [&, p = p, m = m, constant = constant](const backend::Ops& ops, View to0,
-                                                                View to1, auto side,
+        const auto run = [&, p = p, m = m, constant = constant](const backend::Engine& engine,
+                                                                View to0, View to1, auto side,
                                                                 backend::KeyView k) {
           const backend::Combination::Product products[] = {
               {side(a0), side(a1), side(w0), side(w1), true},
               {side(w1), side(w0), side(b0), side(b1), false}};
           const backend::Combination::Multiple multiples[] = {{side(w0), side(w1), s},
                                                               {side(b0), side(a1), s}};
-          ops.combine_key_switch(to0, to1,
-                                 {std::span(products).first(p), std::span(multiples).first(m),
-                                  std::span(s).first(constant ? s.size() : 0)},
-                                 s, digits, k, ids);
+          engine.rlwe().combine_key_switch(
+              to0, to1,
+              {std::span(products).first(p), std::span(multiples).first(m),
+               std::span(s).first(constant ? s.size() : 0)},
+              s, digits, k, ids);
         };
         acc0 = poison(ext), acc1 = poison(ext);
         run(*cpu, acc0.cpu(), acc1.cpu(), [](Pair& x) -> ConstView { return x.cpu(); }, ck);
@@ -123,10 +125,10 @@ TEST_P(GpuSwitch, KeySwitching) {
       }
       auto out0 = poison(level), out1 = poison(level);
       for (const std::uint64_t g : {std::uint64_t{5}, std::uint64_t{2 * n - 1}}) {
-        cpu->rotate(out0.cpu(), out1.cpu(), acc0.cpu(), acc1.cpu(), a0.cpu(), a1.cpu(), g, digits,
-                    ck, ids);
-        gpu->rotate(out0.gpu(), out1.gpu(), acc0.gpu(), acc1.gpu(), a0.gpu(), a1.gpu(), g, digits,
-                    gk, ids);
+        cpu->rlwe().rotate(out0.cpu(), out1.cpu(), acc0.cpu(), acc1.cpu(), a0.cpu(), a1.cpu(), g,
+                           digits, ck, ids);
+        gpu->rlwe().rotate(out0.gpu(), out1.gpu(), acc0.gpu(), acc1.gpu(), a0.gpu(), a1.gpu(), g,
+                           digits, gk, ids);
         same(out0, "rotate 0"), same(out1, "rotate 1");
       }
     }
@@ -139,8 +141,9 @@ TEST_P(GpuSwitch, RefusesKeysThatLackAPrime) {
        acc1 = poison(ext);
   const std::vector<std::uint32_t> digits{2}, ids{0};
   const backend::KeyView cut{key.device.data(), 1, lacking};
-  EXPECT_THROW(gpu->key_switch(acc0.gpu(), acc1.gpu(), x.gpu(), digits, cut, ids), InvalidArgument);
-  EXPECT_THROW(gpu->key_product(acc0.gpu(), acc1.gpu(), lifted.gpu(), cut, ids, 1, false),
+  EXPECT_THROW(gpu->rlwe().key_switch(acc0.gpu(), acc1.gpu(), x.gpu(), digits, cut, ids),
+               InvalidArgument);
+  EXPECT_THROW(gpu->rlwe().key_product(acc0.gpu(), acc1.gpu(), lifted.gpu(), cut, ids, 1, false),
                InvalidArgument);
 }
 
@@ -168,7 +171,7 @@ TEST_P(GpuSwitch, RotatedSums) {
       up.host = std::move(host);
       gpu->memory()->copy_in(up.device.data(), up.host.data(), up.host.size());
     } else {
-      cpu->mod_up(up.cpu(), c1.cpu(), sizes), gpu->mod_up(up.gpu(), c1.gpu(), sizes);
+      cpu->rlwe().mod_up(up.cpu(), c1.cpu(), sizes), gpu->rlwe().mod_up(up.gpu(), c1.gpu(), sizes);
     }
     const auto s = scalars(level);
     std::vector<backend::Rotated> on_cpu, on_gpu;
@@ -203,7 +206,8 @@ TEST_P(GpuSwitch, RotatedSums) {
         sums_cpu.push_back({o0.cpu(), o1.cpu(), which[g], cb[g], g % 2 == 1});
         sums_gpu.push_back({o0.gpu(), o1.gpu(), which[g], gb[g], g % 2 == 1});
       }
-      cpu->rotated_sums(on_cpu, ids, s, sums_cpu), gpu->rotated_sums(on_gpu, ids, s, sums_gpu);
+      cpu->rlwe().rotated_sums(on_cpu, ids, s, sums_cpu),
+          gpu->rlwe().rotated_sums(on_gpu, ids, s, sums_gpu);
       for (Pair& out : outs) same(out, "rotated_sums");
     }
   }
@@ -234,8 +238,8 @@ TEST_P(GpuSwitch, OuterSums) {
         if (brief(n) && accumulate != (count == 3)) continue;
         auto acc0 = accumulate ? fresh(ext) : poison(ext);
         auto acc1 = accumulate ? fresh(ext) : poison(ext);
-        cpu->outer_sum(acc0.cpu(), acc1.cpu(), on_cpu, digits, ids, accumulate);
-        gpu->outer_sum(acc0.gpu(), acc1.gpu(), on_gpu, digits, ids, accumulate);
+        cpu->rlwe().outer_sum(acc0.cpu(), acc1.cpu(), on_cpu, digits, ids, accumulate);
+        gpu->rlwe().outer_sum(acc0.gpu(), acc1.gpu(), on_gpu, digits, ids, accumulate);
         same(acc0, "outer_sum 0"), same(acc1, "outer_sum 1");
       }
     }
@@ -249,18 +253,20 @@ TEST_P(GpuSwitch, Divisions) {
     if (brief(n) && n > (1u << 15) && to.size() % 2 == 0) continue;
     auto x0 = fresh(x_primes), x1 = fresh(x_primes), extra = fresh(to);
     auto out0 = poison(to), out1 = poison(to);
-    cpu->scale_down(out0.cpu(), x0.cpu(), nullptr), gpu->scale_down(out0.gpu(), x0.gpu(), nullptr);
+    cpu->rlwe().scale_down(out0.cpu(), x0.cpu(), nullptr),
+        gpu->rlwe().scale_down(out0.gpu(), x0.gpu(), nullptr);
     same(out0, "scale_down");
     const ConstView ce = extra.cpu(), ge = extra.gpu();
-    cpu->scale_down(out0.cpu(), x0.cpu(), &ce), gpu->scale_down(out0.gpu(), x0.gpu(), &ge);
+    cpu->rlwe().scale_down(out0.cpu(), x0.cpu(), &ce),
+        gpu->rlwe().scale_down(out0.gpu(), x0.gpu(), &ge);
     same(out0, "scale_down with addend");
     out0 = poison(to);
-    cpu->scale_down_pair(out0.cpu(), out1.cpu(), x0.cpu(), x1.cpu(), nullptr, &ce);
-    gpu->scale_down_pair(out0.gpu(), out1.gpu(), x0.gpu(), x1.gpu(), nullptr, &ge);
+    cpu->rlwe().scale_down_pair(out0.cpu(), out1.cpu(), x0.cpu(), x1.cpu(), nullptr, &ce);
+    gpu->rlwe().scale_down_pair(out0.gpu(), out1.gpu(), x0.gpu(), x1.gpu(), nullptr, &ge);
     same(out0, "scale_down_pair 0"), same(out1, "scale_down_pair 1");
     // An addend may be its own output.
-    cpu->scale_down_pair(extra.cpu(), out1.cpu(), x0.cpu(), x1.cpu(), &ce, nullptr);
-    gpu->scale_down_pair(extra.gpu(), out1.gpu(), x0.gpu(), x1.gpu(), &ge, nullptr);
+    cpu->rlwe().scale_down_pair(extra.cpu(), out1.cpu(), x0.cpu(), x1.cpu(), &ce, nullptr);
+    gpu->rlwe().scale_down_pair(extra.gpu(), out1.gpu(), x0.gpu(), x1.gpu(), &ge, nullptr);
     same(extra, "scale_down_pair 0"), same(out1, "scale_down_pair 1");
   }
 }
@@ -289,24 +295,24 @@ TEST_P(GpuSwitchWide, KeySwitching) {
     std::vector<std::uint32_t> ids(digits.size());
     std::iota(ids.begin(), ids.end(), 0u);
     std::vector<std::byte> want[4];
-    for (const auto& [name, ops] : variants) {
+    for (const auto& [name, engine] : variants) {
       SCOPED_TRACE(name + ", " + std::to_string(digits.size()) + " digits");
       auto acc0 = poison(ext), acc1 = poison(ext), out0 = poison(level), out1 = poison(level);
       Pair* const results[] = {&acc0, &acc1, &out0, &out1};
       if (want[0].empty()) {
         const ConstView ce = x.cpu();
-        cpu->key_switch(acc0.cpu(), acc1.cpu(), x.cpu(), digits,
-                        {key.host.data(), digits.size(), ext}, ids);
-        cpu->scale_down_pair(out0.cpu(), out1.cpu(), acc0.cpu(), acc1.cpu(), &ce, nullptr);
+        cpu->rlwe().key_switch(acc0.cpu(), acc1.cpu(), x.cpu(), digits,
+                               {key.host.data(), digits.size(), ext}, ids);
+        cpu->rlwe().scale_down_pair(out0.cpu(), out1.cpu(), acc0.cpu(), acc1.cpu(), &ce, nullptr);
         for (int i = 0; i < 4; ++i) want[i] = results[i]->host;
       }
       for (int i = 0; i < 4; ++i) results[i]->host = want[i];
       gpu->memory()->synchronize();  // the variant has a stream of its own
       const ConstView ge = x.gpu();
-      ops->key_switch(acc0.gpu(), acc1.gpu(), x.gpu(), digits,
-                      {key.device.data(), digits.size(), ext}, ids);
-      ops->scale_down_pair(out0.gpu(), out1.gpu(), acc0.gpu(), acc1.gpu(), &ge, nullptr);
-      ops->memory()->synchronize();
+      engine->rlwe().key_switch(acc0.gpu(), acc1.gpu(), x.gpu(), digits,
+                                {key.device.data(), digits.size(), ext}, ids);
+      engine->rlwe().scale_down_pair(out0.gpu(), out1.gpu(), acc0.gpu(), acc1.gpu(), &ge, nullptr);
+      engine->memory()->synchronize();
       same(acc0, "key_switch 0"), same(acc1, "key_switch 1");
       same(out0, "scale_down_pair 0"), same(out1, "scale_down_pair 1");
       if (HasFatalFailure()) return;
@@ -322,8 +328,8 @@ TEST_P(GpuSwitchWide, Divisions) {
     const Primes to(all.begin(), all.end() - static_cast<std::ptrdiff_t>(dropped));
     auto extra = fresh(to), out0 = poison(to), out1 = poison(to);
     const ConstView ce = extra.cpu(), ge = extra.gpu();
-    cpu->scale_down_pair(out0.cpu(), out1.cpu(), x0.cpu(), x1.cpu(), nullptr, &ce);
-    gpu->scale_down_pair(out0.gpu(), out1.gpu(), x0.gpu(), x1.gpu(), nullptr, &ge);
+    cpu->rlwe().scale_down_pair(out0.cpu(), out1.cpu(), x0.cpu(), x1.cpu(), nullptr, &ce);
+    gpu->rlwe().scale_down_pair(out0.gpu(), out1.gpu(), x0.gpu(), x1.gpu(), nullptr, &ge);
     same(out0, "scale_down_pair 0"), same(out1, "scale_down_pair 1");
   }
 }

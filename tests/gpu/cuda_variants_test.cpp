@@ -29,10 +29,10 @@ TEST(CudaVariants, EveryFamilyHasADefaultAndNoNameTwice) {
 
 TEST(CudaVariants, UnknownNamesAreRefused) {
   if (!backend::has_cuda()) GTEST_SKIP() << "this build has no CUDA engine";
-  EXPECT_THROW(backend::make_cuda_ops(config({{"fft", "auto"}})), InvalidArgument);
-  EXPECT_THROW(backend::make_cuda_ops(config({{"ntt", "cooley"}})), InvalidArgument);
+  EXPECT_THROW(backend::make_cuda_engine(config({{"fft", "auto"}})), InvalidArgument);
+  EXPECT_THROW(backend::make_cuda_engine(config({{"ntt", "cooley"}})), InvalidArgument);
   try {
-    backend::make_cuda_ops(config({{"ntt", "cooley"}}));
+    backend::make_cuda_engine(config({{"ntt", "cooley"}}));
   } catch (const InvalidArgument& error) {
     EXPECT_NE(std::string(error.what()).find("two_pass"), std::string::npos) << error.what();
   }
@@ -42,8 +42,8 @@ TEST(CudaVariants, EveryNameMakesAnEngine) {
   if (backend::cuda_device_count() == 0) GTEST_SKIP() << "no NVIDIA GPU on this machine";
   for (const auto& family : backend::cuda_variants()) {
     for (const auto& name : family.names) {
-      EXPECT_EQ(backend::make_cuda_ops(config({{family.family, name}}))->config().variants.size(),
-                1u);
+      EXPECT_EQ(
+          backend::make_cuda_engine(config({{family.family, name}}))->config().variants.size(), 1u);
     }
   }
 }

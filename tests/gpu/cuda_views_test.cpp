@@ -20,18 +20,19 @@ class GpuRows : public GpuOps {
 
 TEST_P(GpuRows, AsManyAsLaunchesTakeHaveTheCpusBits) {
   auto a = fresh({0}, kMost), b = fresh({0}, kMost);
-  cpu->ntt(a.cpu()), gpu->ntt(a.gpu());
+  cpu->ring().ntt(a.cpu()), gpu->ring().ntt(a.gpu());
   same(a, "ntt");
-  cpu->mul_add(b.cpu(), a.cpu(), a.cpu()), gpu->mul_add(b.gpu(), a.gpu(), a.gpu());
-  same(b, "mul_add");
-  cpu->automorphism_ntt(b.cpu(), a.cpu(), 5), gpu->automorphism_ntt(b.gpu(), a.gpu(), 5);
+  cpu->ring().mul(b.cpu(), b.cpu(), a.cpu()), gpu->ring().mul(b.gpu(), b.gpu(), a.gpu());
+  same(b, "mul");
+  cpu->ring().automorphism_ntt(b.cpu(), a.cpu(), 5),
+      gpu->ring().automorphism_ntt(b.gpu(), a.gpu(), 5);
   same(b, "automorphism_ntt");
-  cpu->intt(b.cpu()), gpu->intt(b.gpu());
+  cpu->ring().intt(b.cpu()), gpu->ring().intt(b.gpu());
   same(b, "intt");
-  cpu->sample_uniform(a.cpu(), key, 3), gpu->sample_uniform(a.gpu(), key, 3);
+  cpu->ring().sample_uniform(a.cpu(), key, 3), gpu->ring().sample_uniform(a.gpu(), key, 3);
   same(a, "sample_uniform");
-  cpu->sample_small(b.cpu(), backend::Small::ternary, key, 1);
-  gpu->sample_small(b.gpu(), backend::Small::ternary, key, 1);
+  cpu->ring().sample_small(b.cpu(), backend::Small::ternary, key, 1);
+  gpu->ring().sample_small(b.gpu(), backend::Small::ternary, key, 1);
   same(b, "sample_small");
 }
 
@@ -40,14 +41,14 @@ TEST_P(GpuRows, IntegersAndSlotsHaveThem) {
   const backend::Embedding embedding(n / 2);
   std::vector<backend::Complex> values(kMost);
   for (auto& z : values) z = {static_cast<double>(random() % 1000), -1.5};
-  cpu->embed(x.cpu(), embedding, values, 2, 1024.0);
-  gpu->embed(x.gpu(), embedding, values, 2, 1024.0);
+  cpu->embedding().embed(x.cpu(), embedding, values, 2, 1024.0);
+  gpu->embedding().embed(x.gpu(), embedding, values, 2, 1024.0);
   same(x, "embed");
   std::vector<std::uint64_t> integers(kMost * n);
-  gpu->icrt(integers, 1, x.gpu(), backend::IcrtMethod::product_sum);
-  cpu->crt(y.cpu(), integers, 1, backend::CrtMethod::mul);
+  gpu->ring().icrt(integers, 1, x.gpu(), backend::IcrtMethod::product_sum);
+  cpu->ring().crt(y.cpu(), integers, 1, backend::CrtMethod::mul);
   ASSERT_TRUE(y.host == x.host) << "icrt differs, seed " << seed;
-  gpu->crt(y.gpu(), integers, 1, backend::CrtMethod::mul);
+  gpu->ring().crt(y.gpu(), integers, 1, backend::CrtMethod::mul);
   same(y, "crt");
 }
 
@@ -67,10 +68,10 @@ TEST_P(GpuRows, HalvesAndTermsAreTakenApart) {
     const std::size_t b = kMost / 2;
     auto c0 = fresh(level, b), c1 = fresh(level, b), out0 = poison(level, b),
          out1 = poison(level, b), acc0 = poison(ext, b), acc1 = poison(ext, b);
-    cpu->rotate(out0.cpu(), out1.cpu(), acc0.cpu(), acc1.cpu(), c0.cpu(), c1.cpu(), 5, digits,
-                on_cpu, ids);
-    gpu->rotate(out0.gpu(), out1.gpu(), acc0.gpu(), acc1.gpu(), c0.gpu(), c1.gpu(), 5, digits,
-                on_gpu, ids);
+    cpu->rlwe().rotate(out0.cpu(), out1.cpu(), acc0.cpu(), acc1.cpu(), c0.cpu(), c1.cpu(), 5,
+                       digits, on_cpu, ids);
+    gpu->rlwe().rotate(out0.gpu(), out1.gpu(), acc0.gpu(), acc1.gpu(), c0.gpu(), c1.gpu(), 5,
+                       digits, on_gpu, ids);
     same(out0, "rotate 0"), same(out1, "rotate 1");
   }
   {
@@ -78,8 +79,8 @@ TEST_P(GpuRows, HalvesAndTermsAreTakenApart) {
     auto x0 = fresh(ext, b), x1 = fresh(ext, b), addend = fresh(level, b), out0 = poison(level, b),
          out1 = poison(level, b);
     const ConstView ca = addend.cpu(), ga = addend.gpu();
-    cpu->scale_down_pair(out0.cpu(), out1.cpu(), x0.cpu(), x1.cpu(), nullptr, &ca);
-    gpu->scale_down_pair(out0.gpu(), out1.gpu(), x0.gpu(), x1.gpu(), nullptr, &ga);
+    cpu->rlwe().scale_down_pair(out0.cpu(), out1.cpu(), x0.cpu(), x1.cpu(), nullptr, &ca);
+    gpu->rlwe().scale_down_pair(out0.gpu(), out1.gpu(), x0.gpu(), x1.gpu(), nullptr, &ga);
     same(out0, "scale_down_pair 0"), same(out1, "scale_down_pair 1");
   }
   const std::size_t b = 8192, terms = 8;
@@ -91,8 +92,8 @@ TEST_P(GpuRows, HalvesAndTermsAreTakenApart) {
     for_cpu.push_back({first.cpu(), second.cpu(), 2 * t + 3, on_cpu});
     for_gpu.push_back({first.gpu(), second.gpu(), 2 * t + 3, on_gpu});
   }
-  cpu->outer_sum(acc0.cpu(), acc1.cpu(), for_cpu, digits, ids, false);
-  gpu->outer_sum(acc0.gpu(), acc1.gpu(), for_gpu, digits, ids, false);
+  cpu->rlwe().outer_sum(acc0.cpu(), acc1.cpu(), for_cpu, digits, ids, false);
+  gpu->rlwe().outer_sum(acc0.gpu(), acc1.gpu(), for_gpu, digits, ids, false);
   same(acc0, "outer_sum 0"), same(acc1, "outer_sum 1");
 }
 
@@ -114,7 +115,7 @@ class GpuTooManyRows : public GpuOps {
     GpuOps::SetUp();
     if (IsSkipped()) return;
     asked = std::make_shared<Count>();
-    gpu = backend::make_cuda_ops(cpu->config(), {.faults = asked});
+    gpu = backend::make_cuda_engine(cpu->config(), {.faults = asked});
     pool = device::Pool::create(false, gpu->memory());
   }
   /// Says how many rows there are, how many there may be and how large parts of the batch are to be.
@@ -137,7 +138,7 @@ class GpuTooManyRows : public GpuOps {
 };
 
 TEST_P(GpuTooManyRows, AreRefusedByEveryOperationBeforeAnyWork) {
-  using backend::Ops;
+  using backend::Engine;
   const Primes one = range(0, 1), two = range(0, 2);
   const std::vector<std::uint32_t> digits{1}, ids{0};
   const std::vector<std::uint64_t> s{1};
@@ -161,53 +162,57 @@ TEST_P(GpuTooManyRows, AreRefusedByEveryOperationBeforeAnyWork) {
     const auto refuses = [&, limbs = limbs, b = b](const char* what, const auto& work) {
       refused(what, [&] { work(std::as_const(*gpu)); }, b, limbs);
     };
-    refuses("ntt", [&](const Ops& o) { o.ntt(v); });
-    refuses("intt", [&](const Ops& o) { o.intt(v); });
-    refuses("add", [&](const Ops& o) { o.add(v, v, v); });
-    refuses("sub", [&](const Ops& o) { o.sub(v, v, v); });
-    refuses("neg", [&](const Ops& o) { o.neg(v, v); });
-    refuses("mul", [&](const Ops& o) { o.mul(v, v, v); });
-    refuses("mul_add", [&](const Ops& o) { o.mul_add(v, v, v); });
-    refuses("mul_scalar", [&](const Ops& o) { o.mul_scalar(v, v, s); });
-    refuses("mul_scalar_add", [&](const Ops& o) { o.mul_scalar_add(v, v, s); });
-    refuses("add_scalar", [&](const Ops& o) { o.add_scalar(v, v, s); });
-    refuses("inner_product", [&](const Ops& o) { o.inner_product(v, a, a); });
-    refuses("weighted_sums", [&](const Ops& o) { o.weighted_sums(a, a, {&sum, 1}); });
+    refuses("ntt", [&](const Engine& o) { o.ring().ntt(v); });
+    refuses("intt", [&](const Engine& o) { o.ring().intt(v); });
+    refuses("add", [&](const Engine& o) { o.ring().add(v, v, v); });
+    refuses("sub", [&](const Engine& o) { o.ring().sub(v, v, v); });
+    refuses("neg", [&](const Engine& o) { o.ring().neg(v, v); });
+    refuses("mul", [&](const Engine& o) { o.ring().mul(v, v, v); });
+    refuses("mul_scalar", [&](const Engine& o) { o.ring().mul_scalar(v, v, s); });
+    refuses("mul_scalar_add", [&](const Engine& o) { o.ring().mul_scalar_add(v, v, s); });
+    refuses("add_scalar", [&](const Engine& o) { o.ring().add_scalar(v, v, s); });
+    refuses("inner_product", [&](const Engine& o) { o.ring().inner_product(v, a, a); });
+    refuses("weighted_sums", [&](const Engine& o) { o.rlwe().weighted_sums(a, a, {&sum, 1}); });
     refuses("rotated_sums",
-            [&](const Ops& o) { o.rotated_sums({&rotated, 1}, ids, s, {&sum, 1}); });
-    refuses("tensor", [&](const Ops& o) { o.tensor(v, v, v, v, v, v, v); });
-    refuses("combine", [&](const Ops& o) { o.combine(v, v, v, {products}); });
-    refuses("automorphism_ntt", [&](const Ops& o) { o.automorphism_ntt(v, v, 5); });
-    refuses("automorphism_coeff", [&](const Ops& o) { o.automorphism_coeff(v, v, 5); });
-    refuses("mod_up", [&](const Ops& o) { o.mod_up(v, v, digits); });
-    refuses("key_product", [&](const Ops& o) { o.key_product(v, v, v, k, ids, 1, false); });
-    refuses("key_switch", [&](const Ops& o) { o.key_switch(v, v, v, digits, k, ids); });
+            [&](const Engine& o) { o.rlwe().rotated_sums({&rotated, 1}, ids, s, {&sum, 1}); });
+    refuses("tensor", [&](const Engine& o) { o.rlwe().tensor(v, v, v, v, v, v, v); });
+    refuses("combine", [&](const Engine& o) { o.rlwe().combine(v, v, v, {products}); });
+    refuses("automorphism_ntt", [&](const Engine& o) { o.ring().automorphism_ntt(v, v, 5); });
+    refuses("mod_up", [&](const Engine& o) { o.rlwe().mod_up(v, v, digits); });
+    refuses("key_product",
+            [&](const Engine& o) { o.rlwe().key_product(v, v, v, k, ids, 1, false); });
+    refuses("key_switch", [&](const Engine& o) { o.rlwe().key_switch(v, v, v, digits, k, ids); });
     refuses("key_switch_joined",
-            [&](const Ops& o) { o.key_switch_joined(v, v, v, digits, k, ids, joined); });
-    refuses("tensor_key_switch",
-            [&](const Ops& o) { o.tensor_key_switch(v, v, v, v, v, v, s, digits, k, ids); });
-    refuses("combine_key_switch",
-            [&](const Ops& o) { o.combine_key_switch(v, v, {products}, s, digits, k, ids); });
-    refuses("scale_down", [&](const Ops& o) { o.scale_down(v, v, nullptr); });
+            [&](const Engine& o) { o.rlwe().key_switch_joined(v, v, v, digits, k, ids, joined); });
+    refuses("combine_key_switch of one product", [&](const Engine& o) {
+      o.rlwe().combine_key_switch(v, v, {{&product, 1}}, s, digits, k, ids);
+    });
+    refuses("combine_key_switch", [&](const Engine& o) {
+      o.rlwe().combine_key_switch(v, v, {products}, s, digits, k, ids);
+    });
+    refuses("scale_down", [&](const Engine& o) { o.rlwe().scale_down(v, v, nullptr); });
     refuses("scale_down_pair",
-            [&](const Ops& o) { o.scale_down_pair(v, v, v, v, nullptr, nullptr); });
-    refuses("rotate", [&](const Ops& o) { o.rotate(v, v, v, v, v, v, 5, digits, k, ids); });
+            [&](const Engine& o) { o.rlwe().scale_down_pair(v, v, v, v, nullptr, nullptr); });
+    refuses("rotate",
+            [&](const Engine& o) { o.rlwe().rotate(v, v, v, v, v, v, 5, digits, k, ids); });
     refuses("outer_sum",
-            [&](const Ops& o) { o.outer_sum(v, v, {&turned, 1}, digits, ids, false); });
-    refuses("sample_uniform", [&](const Ops& o) { o.sample_uniform(v, key, 0); });
+            [&](const Engine& o) { o.rlwe().outer_sum(v, v, {&turned, 1}, digits, ids, false); });
+    refuses("sample_uniform", [&](const Engine& o) { o.ring().sample_uniform(v, key, 0); });
     refuses("sample_small",
-            [&](const Ops& o) { o.sample_small(v, backend::Small::error, key, 0); });
-    refuses("sample_sparse", [&](const Ops& o) { o.sample_sparse(v, 8, key, 0); });
-    refuses("from_int64", [&](const Ops& o) { o.from_int64(v, {}); });
-    refuses("from_double", [&](const Ops& o) { o.from_double(v, {}); });
-    refuses("crt", [&](const Ops& o) { o.crt(v, integers, 1, backend::CrtMethod::mul); });
-    refuses("icrt", [&](const Ops& o) { o.icrt(integers, 1, v, backend::IcrtMethod::garner); });
-    refuses("embed", [&](const Ops& o) { o.embed(v, embedding, slots, 0, 1.0); });
-    refuses("unembed", [&](const Ops& o) { o.unembed(slots, embedding, v, 0, 1.0); });
+            [&](const Engine& o) { o.ring().sample_small(v, backend::Small::error, key, 0); });
+    refuses("sample_sparse", [&](const Engine& o) { o.ring().sample_sparse(v, 8, key, 0); });
+    refuses("from_int64", [&](const Engine& o) { o.ring().from_int64(v, {}); });
+    refuses("from_double", [&](const Engine& o) { o.ring().from_double(v, {}); });
+    refuses("crt", [&](const Engine& o) { o.ring().crt(v, integers, 1, backend::CrtMethod::mul); });
+    refuses("icrt",
+            [&](const Engine& o) { o.ring().icrt(integers, 1, v, backend::IcrtMethod::garner); });
+    refuses("embed", [&](const Engine& o) { o.embedding().embed(v, embedding, slots, 0, 1.0); });
+    refuses("unembed",
+            [&](const Engine& o) { o.embedding().unembed(slots, embedding, v, 0, 1.0); });
   }
   // The engine goes on.
   auto x = fresh(two), y = poison(two);
-  cpu->mul(y.cpu(), x.cpu(), x.cpu()), gpu->mul(y.gpu(), x.gpu(), x.gpu());
+  cpu->ring().mul(y.cpu(), x.cpu(), x.cpu()), gpu->ring().mul(y.gpu(), x.gpu(), x.gpu());
   same(y, "mul");
 }
 
@@ -222,13 +227,13 @@ TEST(GpuSampling, TooManySmallNumbersAreRefused) {
     GTEST_SKIP() << "no NVIDIA GPU on this machine: the CUDA engine is not tested";
   }
   const auto asked = std::make_shared<Count>();
-  const auto gpu = backend::make_cuda_ops(
+  const auto gpu = backend::make_cuda_engine(
       {Word::w32, std::size_t{1} << 17, make_primes(Word::w32, 17, 3), 1, ""}, {.faults = asked});
   const Primes one{0};
   const int before = asked->calls;
   for (const auto kind : {backend::Small::ternary, backend::Small::error}) {
     EXPECT_THROW(
-        gpu->sample_small({nullptr, one, 1u << 15}, kind, std::array<std::uint8_t, 32>{}, 0),
+        gpu->ring().sample_small({nullptr, one, 1u << 15}, kind, std::array<std::uint8_t, 32>{}, 0),
         Unsupported);
   }
   EXPECT_EQ(asked->calls, before);

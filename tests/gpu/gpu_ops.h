@@ -79,8 +79,8 @@ class GpuOps : public ::testing::TestWithParam<Case> {
                            make_primes(c.word, c.log_n, prime_count()), 4, ""};
     n = config.n;
     batch = c.batch;
-    cpu = backend::make_cpu_ops(config);
-    gpu = backend::make_cuda_ops(config);
+    cpu = backend::make_cpu_engine(config);
+    gpu = backend::make_cuda_engine(config);
     pool = device::Pool::create(false, gpu->memory());
     seed = std::random_device{}();
     random.seed(seed);
@@ -93,11 +93,11 @@ class GpuOps : public ::testing::TestWithParam<Case> {
   /// The engine's own choice, and an engine for every other variant that it may choose, of one family if that is named.
   struct Variant {
     std::string name;
-    std::unique_ptr<backend::Ops> ops;
+    std::unique_ptr<backend::Engine> engine;
   };
   std::vector<Variant> every_variant(const std::string& of = {}) const {
     std::vector<Variant> all;
-    all.push_back({"auto", backend::make_cuda_ops(gpu->config())});
+    all.push_back({"auto", backend::make_cuda_engine(gpu->config())});
     for (const auto& family : backend::cuda_variants()) {
       if (brief(n) && family.family == "ntt") continue;
       if (!of.empty() && family.family != of) continue;
@@ -105,7 +105,7 @@ class GpuOps : public ::testing::TestWithParam<Case> {
         if (name == family.names.front() || never_chosen(family.family, name)) continue;
         backend::Config config = gpu->config();
         config.variants = {{family.family, name}};
-        all.push_back({family.family + " " + name, backend::make_cuda_ops(config)});
+        all.push_back({family.family + " " + name, backend::make_cuda_engine(config)});
       }
     }
     return all;
@@ -119,7 +119,7 @@ class GpuOps : public ::testing::TestWithParam<Case> {
         if (brief(n) || !never_chosen(family.family, name)) continue;
         backend::Config config = gpu->config();
         config.variants = {{family.family, name}};
-        all.push_back({family.family + " " + name, backend::make_cuda_ops(config)});
+        all.push_back({family.family + " " + name, backend::make_cuda_engine(config)});
       }
     }
     return all;
@@ -177,7 +177,8 @@ class GpuOps : public ::testing::TestWithParam<Case> {
     std::array<std::uint8_t, 32> key{};
     for (auto& b : key) b = static_cast<std::uint8_t>(random());
     const auto index = static_cast<std::uint32_t>(random());
-    cpu->sample_uniform(out.cpu(), key, index), gpu->sample_uniform(out.gpu(), key, index);
+    cpu->ring().sample_uniform(out.cpu(), key, index),
+        gpu->ring().sample_uniform(out.gpu(), key, index);
     same(out, "sample_uniform");
   }
   std::vector<std::uint64_t> scalars(const Primes& primes) {
@@ -192,7 +193,7 @@ class GpuOps : public ::testing::TestWithParam<Case> {
   }
 
   std::size_t n = 0, batch = 1;
-  std::unique_ptr<backend::Ops> cpu, gpu;
+  std::unique_ptr<backend::Engine> cpu, gpu;
   std::shared_ptr<device::Pool> pool;
   unsigned seed = 0;
   std::mt19937_64 random;

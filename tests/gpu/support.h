@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "fixture.h"
+#include "jali/backend/engines.h"
 
 namespace jali::testing {
 
@@ -12,8 +13,7 @@ inline std::shared_ptr<const ring::Ring> gpu_ring(const ckks::Params& params,
                                                   const backend::GpuOptions& options) {
   const backend::Config config{
       params.word(), params.n(), {params.primes().begin(), params.primes().end()}, 1, ""};
-  return std::make_shared<const ring::Ring>(
-      std::shared_ptr<const backend::Ops>(backend::make_cuda_ops(config, options)));
+  return std::make_shared<const ring::Ring>(backend::make_cuda_engine(config, options));
 }
 
 /// Both in host memory.

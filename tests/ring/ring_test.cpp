@@ -31,7 +31,7 @@ void set(Poly& x, std::size_t limb, std::size_t b, std::size_t k, u64 value) {
 }
 
 std::shared_ptr<const Ring> make_ring(Word word, std::size_t n, std::vector<u64> primes) {
-  return std::make_shared<Ring>(backend::make_ref_ops({word, n, std::move(primes), 1, ""}));
+  return std::make_shared<Ring>(backend::make_ref_engine({word, n, std::move(primes), 1, ""}));
 }
 
 class RingTest : public testing::TestWithParam<Word> {

@@ -50,7 +50,7 @@ class Client {
         encryptor_(sk_, ring_),
         decryptor_(sk_, ring_) {}
 
-  std::string engine() const { return ring_->ops().name(); }
+  std::string engine() const { return ring_->engine().name(); }
   int top() const { return params_->top(); }
 
   ckks::Ciphertext make(Content content, int level) {

@@ -137,23 +137,39 @@ def test_files(tmp_path: Path, name: str, text: str, bad: bool) -> None:
 
 
 def test_ops_refuse_an_operation_that_the_gpu_test_lacks(tmp_path: Path) -> None:
-    header = """class Ops {
+    engine = """class RingOps;
+class Engine {
   virtual std::string name() const = 0;
-  virtual void ntt(View x) const = 0;
+  virtual const RingOps& ring() const = 0;
+  virtual const RlweOps& rlwe() const = 0;
   virtual std::unique_ptr<Captured> capture(std::function<void()> work) const;
-  virtual void outer_sum(View acc0, std::span<const Turned> terms,
-                         bool accumulate) const;
+};
+"""
+    ring = """class RingOps : public Table {
+  virtual void ntt(View x) const = 0;
 };
 class Elsewhere {
   virtual void other() const = 0;
 };
 """
-    test = "o.ops.ntt(v[0]); o.ops\n.capture([] {}); ops.outer_sum(v[0], terms, false);"
-    plant(tmp_path, {check_ops.OPS: header, check_ops.TEST: test})
+    rlwe = """class RlweOps : public Table {
+  virtual void outer_sum(View acc0, std::span<const Turned> terms,
+                         bool accumulate) const;
+};
+"""
+    test = "o.engine.ring().ntt(v[0]); o.engine\n.capture([] {}); o.engine.ring().outer_sum(v[0], terms, false);"
+    ring_file, rlwe_file = (f"{check_ops.BACKEND}/{name}_ops.h" for name in ("ring", "rlwe"))
+    plant(
+        tmp_path, {check_ops.ENGINE: engine, ring_file: ring, rlwe_file: rlwe, check_ops.TEST: test}
+    )
     assert ["outer_sum" in line for line in check_ops.check(tmp_path)] == [True]
-    plant(tmp_path, {check_ops.TEST: test.replace(" ops.", " o.ops.")})
+    plant(tmp_path, {check_ops.TEST: test.replace("ring().outer", "rlwe().outer")})
     assert check_ops.check(tmp_path) == []
-    plant(tmp_path, {check_ops.OPS: "class Ops {};\n"})
+    plant(tmp_path, {check_ops.TEST: "o.engine.ring().ntt(v[0]); o.engine.rlwe().outer_sum();"})
+    assert ["capture" in line for line in check_ops.check(tmp_path)] == [True]
+    plant(tmp_path, {check_ops.ENGINE: engine.replace("rlwe()", "other()")})
+    assert ["table rlwe" in line for line in check_ops.check(tmp_path)] == [True]
+    plant(tmp_path, {rlwe_file: "class RlweOps {};\n"})
     assert check_ops.check(tmp_path)
     assert check_ops.check(ROOT) == []
 

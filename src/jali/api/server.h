@@ -3,6 +3,7 @@
 
 // IWYU pragma: begin_exports
 #include "jali/api/threads.h"
+#include "jali/backend/engines.h"
 #include "jali/base/error.h"
 #include "jali/bootstrap/bootstrapper.h"
 #include "jali/bootstrap/failure.h"

@@ -1,5 +1,5 @@
 // Stands in for cuda/ in builds without nvcc.
-#include "jali/backend/ops.h"
+#include "jali/backend/engines.h"
 #include "jali/base/error.h"
 
 namespace jali::backend {
@@ -14,9 +14,9 @@ namespace {
 
 }  // namespace
 
-std::unique_ptr<Ops> make_cuda_ops(Config, int) { refuse(); }
-std::unique_ptr<Ops> make_cuda_ops(Config, const GpuOptions&) { refuse(); }
-std::unique_ptr<Ops> make_cuda_ops(Config, std::shared_ptr<device::Device>) { refuse(); }
+std::unique_ptr<Engine> make_cuda_engine(Config, int) { refuse(); }
+std::unique_ptr<Engine> make_cuda_engine(Config, const GpuOptions&) { refuse(); }
+std::unique_ptr<Engine> make_cuda_engine(Config, std::shared_ptr<device::Device>) { refuse(); }
 
 CudaPeak cuda_peak(Word, int) { refuse(); }
 

@@ -1,4 +1,4 @@
-// Ceilings of a CPU beside cpu_butterfly_rate (ops.h), of one thread, each measured now for some
+// Ceilings of a CPU beside cpu_butterfly_rate (engines.h), of one thread, each measured now for some
 // milliseconds: floors of operations divide by these. isa as in Config.
 #pragma once
 

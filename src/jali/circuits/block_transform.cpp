@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "jali/backend/rlwe_ops.h"
 #include "jali/base/error.h"
 #include "jali/params/noise.h"
 
@@ -72,7 +73,7 @@ void weigh(const ckks::Evaluator& evaluator, std::span<const Operand* const> ope
       a0.push_back(part(*x, 0).view());
       a1.push_back(part(*x, 1).view());
     }
-    evaluator.ring()->ops().weighted_sums(a0, a1, sums);
+    evaluator.ring()->engine().rlwe().weighted_sums(a0, a1, sums);
   }
 }
 

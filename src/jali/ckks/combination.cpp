@@ -160,7 +160,7 @@ Ciphertext Evaluator::combine_rescale(const Combination& c, int level, double sc
       members.add(m.x->parts, ring::residues(ring, group.base, factor));
     }
     auto d = make_pair(ring, group.base, batch);
-    ring.ops().combine(d[0].view(), d[1].view(), {}, members.view());
+    ring.engine().rlwe().combine(d[0].view(), d[1].view(), {}, members.view());
     terms.divided.push_back(impl.switcher.reduce_pair(d[0], d[1], level));
     terms.add(terms.divided.back(), ring::residues(ring, primes, std::int64_t{1}));
     const Estimate term = impl.noise.rescale(*sum, enlarged);
@@ -181,8 +181,9 @@ Ciphertext Evaluator::combine_rescale(const Combination& c, int level, double sc
   }
   out.parts = make_pair(ring, primes, batch);
   if (!c.products.empty()) out.parts.push_back(ring.make(primes, batch));
-  ring.ops().combine(out.parts[0].view(), out.parts[1].view(),
-                     c.products.empty() ? backend::View{} : out.parts[2].view(), terms.view());
+  ring.engine().rlwe().combine(out.parts[0].view(), out.parts[1].view(),
+                               c.products.empty() ? backend::View{} : out.parts[2].view(),
+                               terms.view());
   if (c.constant.imag() != 0) out = add_scalar(out, {0, c.constant.imag()});
   return relinearise_rescale(out);
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "jali/backend/embedding_ops.h"
 #include "jali/base/declassify.h"
 #include "jali/base/error.h"
 #include "jali/base/secret_vector.h"
@@ -88,7 +89,7 @@ ring::Poly Encoder::encode_over(std::span<const Complex> values, std::size_t bat
   const bool fits = bound < std::exp2(std::min(capacity, 62.0));
   declassify(fits);
   if (fits) {
-    ring_->ops().embed(poly.view(), embedding_, values, log_slots, factor);
+    ring_->engine().embedding().embed(poly.view(), embedding_, values, log_slots, factor);
   } else {
     require<InvalidArgument>(
         std::ranges::all_of(
@@ -150,7 +151,8 @@ std::vector<Complex> Encoder::decode(Plaintext&& plaintext) const {
   ring::Poly poly = std::move(plaintext.poly);
   ring_->to_coeff(poly);
   std::vector<Complex> out(poly.batch() << plaintext.log_slots);
-  ring_->ops().unembed(out, embedding_, poly.view(), plaintext.log_slots, plaintext.scale);
+  ring_->engine().embedding().unembed(out, embedding_, poly.view(), plaintext.log_slots,
+                                      plaintext.scale);
   return out;
 }
 

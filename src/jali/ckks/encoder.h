@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "jali/backend/embedding.h"
 #include "jali/ckks/types.h"
 
 namespace jali::ckks {

@@ -2,17 +2,18 @@
 
 #include <utility>
 
+#include "jali/backend/engines.h"
 #include "jali/base/error.h"
 #include "jali/device/resolve.h"
 
 namespace jali::ckks {
 
-std::unique_ptr<backend::Ops> make_engine(backend::Config config, std::string device) {
-  if (device == "ref") return backend::make_ref_ops(std::move(config));
-  if (device == "cpu/apart") return backend::make_apart_ops(std::move(config));
+std::unique_ptr<backend::Engine> make_engine(backend::Config config, std::string device) {
+  if (device == "ref") return backend::make_ref_engine(std::move(config));
+  if (device == "cpu/apart") return backend::make_apart_engine(std::move(config));
   device = device::resolve(device).device;
   if (const auto gpu = device::gpu_number(device)) {
-    return backend::make_cuda_ops(std::move(config), *gpu);
+    return backend::make_cuda_engine(std::move(config), *gpu);
   }
   if (device.starts_with("cpu/")) {
     config.isa = device.substr(4);
@@ -21,7 +22,7 @@ std::unique_ptr<backend::Ops> make_engine(backend::Config config, std::string de
       return "unknown device \"" + device + "\": use \"auto\", \"cpu\" or \"cuda\"";
     });
   }
-  return backend::make_cpu_ops(std::move(config));
+  return backend::make_cpu_engine(std::move(config));
 }
 
 std::shared_ptr<const ring::Ring> make_ring(const Params& params, const std::string& device,
@@ -34,9 +35,8 @@ std::shared_ptr<const ring::Ring> make_ring(const Params& params, const std::str
   config.primes.assign(params.primes().begin(), params.primes().end());
   config.threads = threads;
   config.variants = std::move(variants);
-  return std::make_shared<const ring::Ring>(
-      std::shared_ptr<const backend::Ops>(make_engine(std::move(config), device)),
-      std::move(checkpoint));
+  return std::make_shared<const ring::Ring>(make_engine(std::move(config), device),
+                                            std::move(checkpoint));
 }
 
 }  // namespace jali::ckks

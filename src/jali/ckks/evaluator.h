@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "jali/backend/rlwe_ops.h"
 #include "jali/ckks/encoder.h"
 #include "jali/ckks/types.h"
 #include "jali/rlwe/keys.h"
@@ -145,7 +146,7 @@ class Evaluator {
   Extended extend(const Ciphertext& a) const;                   // P times a
   /// What rotate_extended would make. For steps 0 a Hoisted needs no more than its source.
   Rotation rotation(const Hoisted& a, int steps) const;
-  /// Ops::rotated_sums over the primes of the rotations' level and of P; estimates are the caller's.
+  /// RlweOps::rotated_sums over the primes of the rotations' level and of P; estimates are the caller's.
   void rotated_sums(std::span<const Rotation> rotations,
                     std::span<const backend::WeightedSum> sums) const;
   Ciphertext reduce(const Extended& a) const;                   // division by P

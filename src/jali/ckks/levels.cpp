@@ -94,7 +94,7 @@ Ciphertext Evaluator::adjust(const Ciphertext& a, int level, double scale, doubl
     const backend::Combination::Multiple term{x0.view(), x1.view(), residues};
     std::vector<ring::Poly> d;
     for (int i = 0; i < 2; ++i) d.push_back(impl_->ring->make(primes, a.batch()));
-    impl_->ring->ops().combine(d[0].view(), d[1].view(), {}, {{}, {&term, 1}});
+    impl_->ring->engine().rlwe().combine(d[0].view(), d[1].view(), {}, {{}, {&term, 1}});
     return d;
   };
   const auto pair = multiply(a.parts[0], a.parts[1]);

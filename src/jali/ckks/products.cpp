@@ -49,9 +49,9 @@ static Ciphertext product_shell(const Evaluator::Impl& impl, const Ciphertext& a
 Ciphertext Evaluator::multiply(const Ciphertext& a, const Ciphertext& b) const {
   Ciphertext out = product_shell(*impl_, a, b);
   for (int i = 0; i < 3; ++i) out.parts.push_back(impl_->like(a));
-  impl_->ring->ops().tensor(out.parts[0].view(), out.parts[1].view(), out.parts[2].view(),
-                            a.parts[0].view(), a.parts[1].view(), b.parts[0].view(),
-                            b.parts[1].view());
+  impl_->ring->engine().rlwe().tensor(out.parts[0].view(), out.parts[1].view(), out.parts[2].view(),
+                                      a.parts[0].view(), a.parts[1].view(), b.parts[0].view(),
+                                      b.parts[1].view());
   return out;
 }
 

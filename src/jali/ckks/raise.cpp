@@ -23,7 +23,7 @@ Poly lift(const ring::Ring& ring, const Poly& x, std::span<const PrimeIndex> pri
   all.erase(std::unique(all.begin(), all.end()), all.end());
   const auto limbs = static_cast<std::uint32_t>(x.limbs());
   Poly out = ring.make(all, x.batch());
-  ring.ops().mod_up(out.view(), x.view(), {&limbs, 1});
+  ring.engine().rlwe().mod_up(out.view(), x.view(), {&limbs, 1});
   return all.size() == primes.size() ? std::move(out) : ring.select(out, primes);
 }
 
@@ -47,6 +47,7 @@ Ciphertext Evaluator::raise(const Ciphertext& a, int level) const {
   const auto& params = *impl_->params;
   const auto& ring = *impl_->ring;
   const auto& ops = ring.ops();
+  const auto& rlwe = ring.engine().rlwe();
   require<InvalidArgument>(a.parts.size() == 2 && a.level == 0,
                            "raise takes ciphertexts of two parts at level 0");
   require<InvalidArgument>(level > params.depth() && level <= params.top(), [&] {
@@ -65,7 +66,7 @@ Ciphertext Evaluator::raise(const Ciphertext& a, int level) const {
   ops.mul(x1.view(), small.view(), key.sparse_a.view());
   Poly d0 = ring.make(base, a.batch()), d1 = ring.make(base, a.batch());
   const backend::ConstView c0 = a.parts[0].view();
-  ops.scale_down_pair(d0.view(), d1.view(), x0.view(), x1.view(), &c0, nullptr);
+  rlwe.scale_down_pair(d0.view(), d1.view(), x0.view(), x1.view(), &c0, nullptr);
 
   // Up, and under the dense secret again: (d_0, 0) + P^-1 d_1 (b, a).
   const auto& to = params.level(level).primes;
@@ -78,8 +79,8 @@ Ciphertext Evaluator::raise(const Ciphertext& a, int level) const {
   out.parts.push_back(ring.make(to, a.batch()));
   out.parts.push_back(ring.make(to, a.batch()));
   const backend::ConstView addend = raised.view();
-  ops.scale_down_pair(out.parts[0].view(), out.parts[1].view(), y0.view(), y1.view(), &addend,
-                      nullptr);
+  rlwe.scale_down_pair(out.parts[0].view(), out.parts[1].view(), y0.view(), y1.view(), &addend,
+                       nullptr);
   out.level = level;
   out.estimate += impl_->noise.encapsulation();
   return out;

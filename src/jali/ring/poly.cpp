@@ -7,9 +7,9 @@
 
 namespace jali::ring {
 
-Ring::Ring(std::shared_ptr<const backend::Ops> ops, Checkpoint checkpoint)
-    : ops_(std::move(ops)),
-      pool_(ops_->pool()),
+Ring::Ring(std::shared_ptr<const backend::Engine> engine, Checkpoint checkpoint)
+    : engine_(std::move(engine)),
+      pool_(engine_->pool()),
       host_pool_(device::Pool::create()),
       checkpoint_(std::move(checkpoint)) {}
 
@@ -90,13 +90,13 @@ Poly Ring::select(const Poly& x, std::span<const PrimeIndex> primes) const {
 
 void Ring::to_ntt(Poly& x) const {
   require<InternalError>(x.form() == Form::coeff, "Ring::to_ntt: already in NTT form");
-  ops_->ntt(x.view());
+  ops().ntt(x.view());
   x.set_form(Form::ntt);
 }
 
 void Ring::to_coeff(Poly& x) const {
   require<InternalError>(x.form() == Form::ntt, "Ring::to_coeff: already in coefficient form");
-  ops_->intt(x.view());
+  ops().intt(x.view());
   x.set_form(Form::coeff);
 }
 

@@ -9,7 +9,8 @@
 #include <vector>
 
 #include "jali/arith/word.h"
-#include "jali/backend/ops.h"
+#include "jali/backend/engine.h"
+#include "jali/backend/ring_ops.h"
 #include "jali/base/checkpoint.h"
 #include "jali/device/buffer.h"
 
@@ -79,14 +80,16 @@ class Ring {
  public:
   /// checkpoint: called, if given, before a polynomial is made, so many times a second in all long work. What it
   /// throws ends the work, and leaves what running out of memory there would leave.
-  explicit Ring(std::shared_ptr<const backend::Ops> ops, Checkpoint checkpoint = {});
+  explicit Ring(std::shared_ptr<const backend::Engine> engine, Checkpoint checkpoint = {});
 
-  const backend::Ops& ops() const { return *ops_; }
+  const backend::Engine& engine() const { return *engine_; }
+  /// The operations of the ring; those of other layers are engine().rlwe(), engine().embedding().
+  const backend::RingOps& ops() const { return engine_->ring(); }
   const Checkpoint& checkpoint() const { return checkpoint_; }
-  std::size_t n() const { return ops_->config().n; }
-  Word word() const { return ops_->config().word; }
-  std::span<const std::uint64_t> primes() const { return ops_->config().primes; }
-  std::uint64_t prime(PrimeIndex i) const { return ops_->config().primes[i]; }
+  std::size_t n() const { return engine_->config().n; }
+  Word word() const { return engine_->config().word; }
+  std::span<const std::uint64_t> primes() const { return engine_->config().primes; }
+  std::uint64_t prime(PrimeIndex i) const { return engine_->config().primes[i]; }
 
   // Copies, wherever they are made, are secret where what they are of is.
 
@@ -111,9 +114,9 @@ class Ring {
   }
   /// A copy of x in host memory, for bytes and tests.
   Poly host_copy(const Poly& x) const;
-  /// Uniform polynomials from a seed, NTT form: see Ops::sample_uniform.
+  /// Uniform polynomials from a seed, NTT form: see RingOps::sample_uniform.
   void sample_uniform(Poly& x, std::span<const std::uint8_t, 32> seed, std::uint32_t index) const {
-    ops_->sample_uniform(x.view(), seed, index);
+    ops().sample_uniform(x.view(), seed, index);
   }
   /// The limbs of x at `primes`, which x must have.
   Poly select(const Poly& x, std::span<const PrimeIndex> primes) const;
@@ -129,7 +132,7 @@ class Ring {
 
  private:
   Poly make_like(const Poly& x, std::span<const PrimeIndex> primes) const;  // uninitialised
-  std::shared_ptr<const backend::Ops> ops_;
+  std::shared_ptr<const backend::Engine> engine_;
   std::shared_ptr<device::Pool> pool_;
   std::shared_ptr<device::Pool> host_pool_;
   Checkpoint checkpoint_;

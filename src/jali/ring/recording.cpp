@@ -7,7 +7,7 @@ namespace jali::ring {
 Recording::Recording(std::shared_ptr<const Ring> ring, std::string name, std::function<void()> work)
     : ring_(std::move(ring)),
       turns_(std::move(name), ring_->checkpoint()),
-      captured_(ring_->ops().capture(std::move(work))) {}
+      captured_(ring_->engine().capture(std::move(work))) {}
 
 void Recording::run(std::span<const Input> inputs, const std::function<void()>& collect) {
   const Turns::Turn turn = turns_.take();

@@ -1,6 +1,7 @@
 // Constants as residues, and residues back as numbers.
 #include <cmath>
 
+#include "jali/backend/embedding.h"
 #include "jali/base/error.h"
 #include "jali/ring/poly.h"
 

@@ -21,7 +21,7 @@ device::Buffer KeySwitcher::mod_up(const ring::Poly& x, int level) const {
   const auto& digits = params_->level(level).digit_limbs;
   const auto primes = extended_primes(level);
   auto ext = ring_->scratch(digits.size() * primes.size() * x.batch() * x.row_bytes());
-  ring_->ops().mod_up({ext.data(), primes, x.batch()}, x.view(), digits);
+  ops().mod_up({ext.data(), primes, x.batch()}, x.view(), digits);
   return ext;
 }
 
@@ -29,23 +29,23 @@ Accumulator KeySwitcher::product(const device::Buffer& ext, std::size_t batch, i
                                  const ExpandedKey& key, std::uint64_t g) const {
   const auto primes = extended_primes(level);
   Accumulator acc{ring_->make(primes, batch), ring_->make(primes, batch)};
-  ring_->ops().key_product(acc.c0.view(), acc.c1.view(), {ext.data(), primes, batch}, key.view(),
-                           params_->level(level).digit_ids, g, /*accumulate=*/false);
+  ops().key_product(acc.c0.view(), acc.c1.view(), {ext.data(), primes, batch}, key.view(),
+                    params_->level(level).digit_ids, g, /*accumulate=*/false);
   return acc;
 }
 
 void KeySwitcher::rotated_sums(std::span<const backend::Rotated> operands, int level,
                                std::span<const backend::WeightedSum> sums) const {
-  ring_->ops().rotated_sums(operands, params_->level(level).digit_ids,
-                            p_mod_q_[static_cast<std::size_t>(level)], sums);
+  ops().rotated_sums(operands, params_->level(level).digit_ids,
+                     p_mod_q_[static_cast<std::size_t>(level)], sums);
 }
 
 Accumulator KeySwitcher::switch_key(const ring::Poly& x, int level, const ExpandedKey& key) const {
   const auto primes = extended_primes(level);
   const auto& at = params_->level(level);
   Accumulator acc{ring_->make(primes, x.batch()), ring_->make(primes, x.batch())};
-  ring_->ops().key_switch(acc.c0.view(), acc.c1.view(), x.view(), at.digit_limbs, key.view(),
-                          at.digit_ids);
+  ops().key_switch(acc.c0.view(), acc.c1.view(), x.view(), at.digit_limbs, key.view(),
+                   at.digit_ids);
   return acc;
 }
 
@@ -55,9 +55,9 @@ Accumulator KeySwitcher::switch_joined(const ring::Poly& c0, const ring::Poly& c
   const auto primes = extended_primes(level);
   const auto& at = params_->level(level);
   Accumulator acc{ring_->make(primes, c2.batch()), ring_->make(primes, c2.batch())};
-  ring_->ops().key_switch_joined(acc.c0.view(), acc.c1.view(), c2.view(), at.digit_limbs,
-                                 key.view(), at.digit_ids,
-                                 {c0.view(), c1.view(), p_mod_q_[static_cast<std::size_t>(level)]});
+  ops().key_switch_joined(acc.c0.view(), acc.c1.view(), c2.view(), at.digit_limbs, key.view(),
+                          at.digit_ids,
+                          {c0.view(), c1.view(), p_mod_q_[static_cast<std::size_t>(level)]});
   return acc;
 }
 
@@ -66,9 +66,9 @@ Accumulator KeySwitcher::switch_combination(const backend::Combination& c, std::
   const auto primes = extended_primes(level);
   const auto& at = params_->level(level);
   Accumulator acc{ring_->make(primes, batch), ring_->make(primes, batch)};
-  ring_->ops().combine_key_switch(acc.c0.view(), acc.c1.view(), c,
-                                  p_mod_q_[static_cast<std::size_t>(level)], at.digit_limbs,
-                                  key.view(), at.digit_ids);
+  ops().combine_key_switch(acc.c0.view(), acc.c1.view(), c,
+                           p_mod_q_[static_cast<std::size_t>(level)], at.digit_limbs, key.view(),
+                           at.digit_ids);
   return acc;
 }
 
@@ -80,16 +80,15 @@ std::vector<ring::Poly> KeySwitcher::rotate(const ring::Poly& c0, const ring::Po
   Accumulator acc{ring_->make(primes, c1.batch()), ring_->make(primes, c1.batch())};
   std::vector<ring::Poly> out;
   for (int i = 0; i < 2; ++i) out.push_back(ring_->make(c0.primes(), c0.batch()));
-  ring_->ops().rotate(out[0].view(), out[1].view(), acc.c0.view(), acc.c1.view(), c0.view(),
-                      c1.view(), g, at.digit_limbs, key.view(), at.digit_ids);
+  ops().rotate(out[0].view(), out[1].view(), acc.c0.view(), acc.c1.view(), c0.view(), c1.view(), g,
+               at.digit_limbs, key.view(), at.digit_ids);
   return out;
 }
 
 void KeySwitcher::outer_sum(Accumulator& acc, std::span<const backend::Turned> terms, int level,
                             bool accumulate) const {
   const auto& at = params_->level(level);
-  ring_->ops().outer_sum(acc.c0.view(), acc.c1.view(), terms, at.digit_limbs, at.digit_ids,
-                         accumulate);
+  ops().outer_sum(acc.c0.view(), acc.c1.view(), terms, at.digit_limbs, at.digit_ids, accumulate);
 }
 
 void KeySwitcher::add_times_p(ring::Poly& x, const ring::Poly& c, int level) const {
@@ -102,9 +101,9 @@ ring::Poly KeySwitcher::reduce(const ring::Poly& x, int to, const ring::Poly* ad
   ring::Poly out = ring_->make(params_->level(to).primes, x.batch());
   if (addend != nullptr) {
     const backend::ConstView extra = addend->view();
-    ring_->ops().scale_down(out.view(), x.view(), &extra);
+    ops().scale_down(out.view(), x.view(), &extra);
   } else {
-    ring_->ops().scale_down(out.view(), x.view(), nullptr);
+    ops().scale_down(out.view(), x.view(), nullptr);
   }
   return out;
 }
@@ -118,8 +117,8 @@ std::vector<ring::Poly> KeySwitcher::reduce_pair(const ring::Poly& x0, const rin
   out.push_back(ring_->make(primes, x1.batch()));
   const auto view = [](const ring::Poly* p) { return p ? p->view() : backend::ConstView{}; };
   const backend::ConstView a0 = view(addend0), a1 = view(addend1);
-  ring_->ops().scale_down_pair(out[0].view(), out[1].view(), x0.view(), x1.view(),
-                               addend0 ? &a0 : nullptr, addend1 ? &a1 : nullptr);
+  ops().scale_down_pair(out[0].view(), out[1].view(), x0.view(), x1.view(), addend0 ? &a0 : nullptr,
+                        addend1 ? &a1 : nullptr);
   return out;
 }
 

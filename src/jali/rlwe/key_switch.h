@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "jali/backend/rlwe_ops.h"
 #include "jali/params/rlwe_params.h"
 #include "jali/ring/poly.h"
 #include "jali/rlwe/keys.h"
@@ -30,7 +31,7 @@ class KeySwitcher {
   /// sum_j sigma_g(ext_j) key_j from lifted digits.
   Accumulator product(const device::Buffer& ext, std::size_t batch, int level,
                       const ExpandedKey& key, std::uint64_t g) const;
-  /// Ops::rotated_sums over extended_primes(level).
+  /// RlweOps::rotated_sums over extended_primes(level).
   void rotated_sums(std::span<const backend::Rotated> operands, int level,
                     std::span<const backend::WeightedSum> sums) const;
   /// mod_up and product in one.
@@ -47,7 +48,7 @@ class KeySwitcher {
   std::vector<ring::Poly> rotate(const ring::Poly& c0, const ring::Poly& c1, std::uint64_t g,
                                  int level, const ExpandedKey& key) const;
 
-  /// Ops::outer_sum over extended_primes(level), into acc, which has its shape.
+  /// RlweOps::outer_sum over extended_primes(level), into acc, which has its shape.
   void outer_sum(Accumulator& acc, std::span<const backend::Turned> terms, int level,
                  bool accumulate) const;
 
@@ -65,6 +66,8 @@ class KeySwitcher {
                                       const ring::Poly* addend1 = nullptr) const;
 
  private:
+  const backend::RlweOps& ops() const { return ring_->engine().rlwe(); }
+
   ParamsPtr params_;
   std::shared_ptr<const ring::Ring> ring_;
   std::vector<std::vector<PrimeIndex>> extended_;  // by level

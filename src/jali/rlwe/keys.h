@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "jali/backend/rlwe_ops.h"
 #include "jali/params/rlwe_params.h"
 #include "jali/random/secret_seed.h"
 #include "jali/ring/poly.h"

@@ -28,14 +28,14 @@ TEST_P(CpuIsa, KeepsThePropertiesOfEveryOperation) {
   JALI_SEEDED(rng);
   for (const Word word : kWords) {
     SCOPED_TRACE(word_name(word));
-    const auto ops = make_cpu_ops(make_config(word, 1024, 1, GetParam()));
-    EXPECT_EQ(ops->name(), "cpu/" + GetParam());
-    check_transforms(*ops, rng);
-    check_automorphisms(*ops, rng);
-    check_mod_up(*ops, rng);
-    check_scale_down(*ops, rng);
-    check_key_switch(*ops, rng);
-    check_integers(*ops, rng);
+    const auto engine = make_cpu_engine(make_config(word, 1024, 1, GetParam()));
+    EXPECT_EQ(engine->name(), "cpu/" + GetParam());
+    check_transforms(*engine, rng);
+    check_automorphisms(*engine, rng);
+    check_mod_up(*engine, rng);
+    check_scale_down(*engine, rng);
+    check_key_switch(*engine, rng);
+    check_integers(*engine, rng);
   }
 }
 
@@ -48,15 +48,16 @@ TEST_P(CpuIsa, TransformsEveryRingDegree) {
       // Two primes: the largest and the smallest of the word.
       Config config{word, n, primes_below(u64{1} << word_prime_bits(word), n, 1), 1, GetParam()};
       config.primes.push_back(primes_below(32 * n, n, 1).front());
-      const auto ops = make_cpu_ops(config);
+      const auto engine = make_cpu_engine(config);
       for (const Fill fill : {Fill::random, Fill::max}) {
         Block x(config, range(0, 2), 1);
         x.fill(fill, rng);
         const Block coefficients = x;
-        ops->ntt(x);
+        engine->ring().ntt(x);
         for (int i = 0; i < 4; ++i) {
           const std::size_t limb = below(rng, 2), k = below(rng, n);
-          const u64 q = config.primes[limb], psi = ops->root(static_cast<PrimeIndex>(limb));
+          const u64 q = config.primes[limb],
+                    psi = engine->ring().root(static_cast<PrimeIndex>(limb));
           std::size_t reversed = 0;
           for (std::size_t bit = 1; bit < n; bit *= 2) reversed = 2 * reversed + (k & bit ? 1 : 0);
           const u64 at = ref::power(psi, 2 * reversed + 1, q);
@@ -66,7 +67,7 @@ TEST_P(CpuIsa, TransformsEveryRingDegree) {
           }
           ASSERT_EQ(x.at(limb, 0, k), value) << "limb " << limb << " index " << k;
         }
-        ops->intt(x);
+        engine->ring().intt(x);
         EXPECT_TRUE(same(x, coefficients));
       }
     }
@@ -77,7 +78,7 @@ TEST_P(CpuIsa, MultipliesPolynomials) {
   JALI_SEEDED(rng);
   for (const Word word : kWords) {
     const Config config = make_config(word, 1024, 1, GetParam(), 1);
-    const auto ops = make_cpu_ops(config);
+    const auto engine = make_cpu_engine(config);
     Block x(config, range(0, 1), 1), y = x, product = x;
     x.random(rng), y.random(rng);
     const u64 q = config.primes[0];
@@ -89,9 +90,9 @@ TEST_P(CpuIsa, MultipliesPolynomials) {
         at = i + j < 1024 ? ref::add(at, p, q) : ref::sub(at, p, q);
       }
     }
-    ops->ntt(x), ops->ntt(y);
-    ops->mul(product, x, y);
-    ops->intt(product);
+    engine->ring().ntt(x), engine->ring().ntt(y);
+    engine->ring().mul(product, x, y);
+    engine->ring().intt(product);
     for (std::size_t k = 0; k < 1024; ++k) ASSERT_EQ(product.at(k), want[k]) << k;
   }
 }
@@ -115,7 +116,7 @@ TEST_P(CpuIsa, AgreesWithPortableBitForBit) {
       Config portable = config;
       portable.isa = "portable";
       portable.threads = 1;
-      const auto have = make_cpu_ops(config), want = make_cpu_ops(portable);
+      const auto have = make_cpu_engine(config), want = make_cpu_engine(portable);
       expect_same(every_operation(*have, config, c.batch, c.fill, seed),
                   every_operation(*want, config, c.batch, c.fill, seed));
     }
@@ -132,8 +133,8 @@ TEST(Cpu, AgreesWithTheOracle) {
     for (const Fill fill : {Fill::random, Fill::max}) {
       SCOPED_TRACE(word_name(word));
       const Config config = make_config(word, 1024, 2, "");
-      expect_same(every_operation(*make_cpu_ops(config), config, 2, fill, seed),
-                  every_operation(*make_ref_ops(config), config, 2, fill, seed));
+      expect_same(every_operation(*make_cpu_engine(config), config, 2, fill, seed),
+                  every_operation(*make_ref_engine(config), config, 2, fill, seed));
     }
   }
 }
@@ -143,7 +144,7 @@ TEST(Cpu, FoldsLongSums) {
   JALI_SEEDED(rng);
   for (const Word word : kWords) {
     const Config config = make_config(word, 1024, 1, "", 24);
-    const auto ref = make_ref_ops(config);
+    const auto ref = make_ref_engine(config);
     const PrimeList all = range(0, 24), low = range(0, 20), high = range(19, 24);
     for (const Fill fill : {Fill::random, Fill::max}) {
       Block x(config, low, 1), ext(config, all, 1, 20);
@@ -153,22 +154,22 @@ TEST(Cpu, FoldsLongSums) {
       const KeyView key{key_block.data(), 20, all};
       std::vector<u32> ids(20);
       std::iota(ids.begin(), ids.end(), u32{0});
-      const auto run = [&](const Ops& ops) {
+      const auto run = [&](const Engine& engine) {
         std::vector<Output> outputs;
         for (const std::vector<u32>& digits :
              {std::vector<u32>{20}, std::vector<u32>{3, 17}, std::vector<u32>(20, 1)}) {
           Block acc0(config, all, 1), acc1(config, all, 1), lifts(config, all, 1, digits.size());
-          ops.mod_up(lifts, x, digits);
+          engine.rlwe().mod_up(lifts, x, digits);
           outputs.push_back({"mod_up", std::move(lifts)});
-          ops.key_switch(acc0, acc1, x, digits, key, std::span(ids).first(digits.size()));
+          engine.rlwe().key_switch(acc0, acc1, x, digits, key, std::span(ids).first(digits.size()));
           outputs.push_back({"key_switch 0", std::move(acc0)});
           outputs.push_back({"key_switch 1", std::move(acc1)});
         }
         Block acc0(config, all, 1), acc1(config, all, 1), down(config, high, 1);
-        ops.key_product(acc0, acc1, ext, key, ids, 5, false);
+        engine.rlwe().key_product(acc0, acc1, ext, key, ids, 5, false);
         outputs.push_back({"key_product 0", std::move(acc0)});
         outputs.push_back({"key_product 1", std::move(acc1)});
-        ops.scale_down(down, x, nullptr);
+        engine.rlwe().scale_down(down, x, nullptr);
         outputs.push_back({"scale_down", std::move(down)});
         return outputs;
       };
@@ -177,7 +178,7 @@ TEST(Cpu, FoldsLongSums) {
         SCOPED_TRACE(isa + " " + std::string(word_name(word)));
         Config forced = config;
         forced.isa = isa;
-        expect_same(run(*make_cpu_ops(forced)), want);
+        expect_same(run(*make_cpu_engine(forced)), want);
       }
     }
   }
@@ -187,12 +188,12 @@ TEST(Cpu, ServesSeveralCallersAtOnce) {
   const u64 seed = test_seed();
   SCOPED_TRACE("JALI_TEST_SEED=" + std::to_string(seed));
   const Config config = make_config(Word::w52, 1024, 3, "");
-  const auto ops = make_cpu_ops(config);
-  const auto want = every_operation(*ops, config, 2, Fill::random, seed);
+  const auto engine = make_cpu_engine(config);
+  const auto want = every_operation(*engine, config, 2, Fill::random, seed);
   std::vector<std::vector<Output>> have(4);
   std::vector<std::thread> callers;
   for (auto& output : have) {
-    callers.emplace_back([&] { output = every_operation(*ops, config, 2, Fill::random, seed); });
+    callers.emplace_back([&] { output = every_operation(*engine, config, 2, Fill::random, seed); });
   }
   for (std::thread& caller : callers) caller.join();
   for (const auto& output : have) expect_same(output, want);
@@ -200,11 +201,11 @@ TEST(Cpu, ServesSeveralCallersAtOnce) {
 
 TEST(Cpu, RefusesWhatItCannotDo) {
   const Config good = make_config(Word::w52, 1024, 1, "", 2);
-  EXPECT_NO_THROW(make_cpu_ops(good));
+  EXPECT_NO_THROW(make_cpu_engine(good));
   const auto refuses = [&](auto change) {
     Config config = good;
     change(config);
-    EXPECT_THROW(make_cpu_ops(config), InvalidArgument);
+    EXPECT_THROW(make_cpu_engine(config), InvalidArgument);
   };
   refuses([](Config& c) { c.n = 1000; });
   refuses([](Config& c) { c.n = 512; });
@@ -220,26 +221,26 @@ TEST(Cpu, RefusesWhatItCannotDo) {
   refuses([](Config& c) { c.primes[0] = primes_below(u64{1} << 52, 1024, 1).front(); });
   Config unknown = good;
   unknown.isa = "vax";
-  EXPECT_THROW(make_cpu_ops(unknown), Unsupported);
+  EXPECT_THROW(make_cpu_engine(unknown), Unsupported);
 
-  const auto ops = make_cpu_ops(good);
+  const auto engine = make_cpu_engine(good);
   Block two(good, range(0, 2), 1), one(good, range(0, 1), 1), batch(good, range(0, 2), 2);
-  EXPECT_THROW(ops->add(two, two, one), InvalidArgument);
-  EXPECT_THROW(ops->add(two, two, batch), InvalidArgument);
-  EXPECT_THROW(ops->add(batch, two, batch), InvalidArgument);
-  EXPECT_THROW(ops->mul_scalar(two, two, std::vector<u64>{1}), InvalidArgument);
-  EXPECT_THROW(ops->automorphism_ntt(two, two, 4), InvalidArgument);
-  EXPECT_THROW(ops->automorphism_coeff(two, two, 4), InvalidArgument);
-  EXPECT_THROW(ops->scale_down(one, batch, nullptr), InvalidArgument);
-  EXPECT_THROW(ops->from_int64(one, std::vector<std::int64_t>(5)), InvalidArgument);
+  EXPECT_THROW(engine->ring().add(two, two, one), InvalidArgument);
+  EXPECT_THROW(engine->ring().add(two, two, batch), InvalidArgument);
+  EXPECT_THROW(engine->ring().add(batch, two, batch), InvalidArgument);
+  EXPECT_THROW(engine->ring().mul_scalar(two, two, std::vector<u64>{1}), InvalidArgument);
+  EXPECT_THROW(engine->ring().automorphism_ntt(two, two, 4), InvalidArgument);
+  EXPECT_THROW(engine->ring().automorphism_ntt(two, two, 4), InvalidArgument);
+  EXPECT_THROW(engine->rlwe().scale_down(one, batch, nullptr), InvalidArgument);
+  EXPECT_THROW(engine->ring().from_int64(one, std::vector<std::int64_t>(5)), InvalidArgument);
   std::vector<double> bad(1024, 0.0);
   for (const double x : {0.5, 0x1p1000, std::nan(""), HUGE_VAL}) {
     bad[7] = x;
-    EXPECT_THROW(ops->from_double(one, bad), InvalidArgument);
+    EXPECT_THROW(engine->ring().from_double(one, bad), InvalidArgument);
   }
   std::vector<u64> narrow(1024);
-  EXPECT_THROW(ops->icrt(narrow, 1, two, IcrtMethod::garner), InvalidArgument);
-  EXPECT_THROW(ops->root(2), InvalidArgument);
+  EXPECT_THROW(engine->ring().icrt(narrow, 1, two, IcrtMethod::garner), InvalidArgument);
+  EXPECT_THROW(engine->ring().root(2), InvalidArgument);
 }
 
 }  // namespace

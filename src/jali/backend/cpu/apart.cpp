@@ -1,6 +1,9 @@
 // The CPU behind memory of its own, as a GPU has: what crosses between host and device can be tested
 // on any machine.
-#include "jali/backend/cpu/cpu_ops.h"
+#include <utility>
+
+#include "jali/backend/cpu/cpu_engine.h"
+#include "jali/backend/engines.h"
 
 namespace jali::backend {
 
@@ -28,17 +31,11 @@ class ApartMemory final : public device::Memory {
   std::shared_ptr<device::Memory> host_ = device::host_memory();
 };
 
-class ApartOps final : public cpu::CpuOps {
- public:
-  explicit ApartOps(Config config)
-      : CpuOps(std::move(config), device::host_device(std::make_shared<ApartMemory>())) {}
-  std::string name() const override { return "cpu/apart"; }
-};
-
 }  // namespace
 
-std::unique_ptr<Ops> make_apart_ops(Config config) {
-  return std::make_unique<ApartOps>(std::move(config));
+std::unique_ptr<Engine> make_apart_engine(Config config) {
+  return std::make_unique<cpu::CpuEngine>(std::move(config), "cpu/apart",
+                                          device::host_device(std::make_shared<ApartMemory>()));
 }
 
 }  // namespace jali::backend

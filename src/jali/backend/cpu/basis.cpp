@@ -1,9 +1,9 @@
 // Basis changes: lifts of digits, division between bases.
 #include <algorithm>
 
-#include "jali/backend/cpu/cpu_ops.h"
 #include "jali/backend/cpu/digits.h"
 #include "jali/backend/cpu/local_array.h"
+#include "jali/backend/cpu/rlwe.h"
 #include "jali/base/error.h"
 
 namespace jali::backend::cpu {
@@ -34,7 +34,7 @@ typename Map::mapped_type cached(ForkSafe<std::shared_mutex>& mutex, Map& map, c
 
 }  // namespace
 
-std::shared_ptr<const Lift> CpuOps::lift(std::span<const PrimeIndex> digit) const {
+std::shared_ptr<const Lift> CpuRlwe::lift(std::span<const PrimeIndex> digit) const {
   const PrimeSet key(digit.begin(), digit.end());
   return cached(cache_mutex_, lifts_, key, [&] {
     auto lift = std::make_shared<Lift>();
@@ -58,8 +58,8 @@ std::shared_ptr<const Lift> CpuOps::lift(std::span<const PrimeIndex> digit) cons
   });
 }
 
-std::shared_ptr<const Division> CpuOps::division(const PrimeSet& dropped,
-                                                 const PrimeSet& added) const {
+std::shared_ptr<const Division> CpuRlwe::division(const PrimeSet& dropped,
+                                                  const PrimeSet& added) const {
   return cached(cache_mutex_, divisions_, std::make_pair(dropped, added), [&] {
     auto division = std::make_shared<Division>();
     std::vector<std::uint64_t> d, a;
@@ -88,7 +88,7 @@ std::shared_ptr<const Division> CpuOps::division(const PrimeSet& dropped,
   });
 }
 
-void CpuOps::check_digits(ConstView x, std::span<const std::uint32_t> digit_limbs) const {
+void CpuRlwe::check_digits(ConstView x, std::span<const std::uint32_t> digit_limbs) const {
   std::size_t sum = 0;
   for (const std::uint32_t count : digit_limbs) {
     require<InvalidArgument>(count >= 1, "a digit needs at least one limb");
@@ -97,7 +97,7 @@ void CpuOps::check_digits(ConstView x, std::span<const std::uint32_t> digit_limb
   require<InvalidArgument>(sum == x.primes.size(), "the digits must add up to the limbs of x");
 }
 
-CpuOps::Digits CpuOps::cut(ConstView x, std::span<const std::uint32_t> digit_limbs) const {
+CpuRlwe::Digits CpuRlwe::cut(ConstView x, std::span<const std::uint32_t> digit_limbs) const {
   Digits digits;
   digits.limbs = x.primes.size();
   digits.batch = x.batch;
@@ -110,7 +110,7 @@ CpuOps::Digits CpuOps::cut(ConstView x, std::span<const std::uint32_t> digit_lim
   return digits;
 }
 
-void CpuOps::mod_up(View ext, ConstView x, std::span<const std::uint32_t> digit_limbs) const {
+void CpuRlwe::mod_up(View ext, ConstView x, std::span<const std::uint32_t> digit_limbs) const {
   check(ext), check(x), check_digits(x, digit_limbs);
   require<InvalidArgument>(ext.batch == x.batch && std::ranges::includes(ext.primes, x.primes),
                            "the lifted digits must have the batch of x and at least its primes");
@@ -143,13 +143,13 @@ void CpuOps::mod_up(View ext, ConstView x, std::span<const std::uint32_t> digit_
   });
 }
 
-void CpuOps::scale_down(View out, ConstView x, const ConstView* addend) const {
+void CpuRlwe::scale_down(View out, ConstView x, const ConstView* addend) const {
   const Half one[] = {{out, x, addend}};
   divide(one);
 }
 
-void CpuOps::scale_down_pair(View out0, View out1, ConstView x0, ConstView x1,
-                             const ConstView* addend0, const ConstView* addend1) const {
+void CpuRlwe::scale_down_pair(View out0, View out1, ConstView x0, ConstView x1,
+                              const ConstView* addend0, const ConstView* addend1) const {
   check_same(out0, out1), check_same(x0, x1);
   check_apart(out0, out1), check_apart(out0, x1), check_apart(out1, x0);
   if (addend1 != nullptr) check_apart(out0, *addend1);
@@ -157,7 +157,7 @@ void CpuOps::scale_down_pair(View out0, View out1, ConstView x0, ConstView x1,
   divide(both);
 }
 
-void CpuOps::divide(std::span<const Half> halves) const {
+void CpuRlwe::divide(std::span<const Half> halves) const {
   for (const Half& half : halves) {
     check(half.out), check(half.x);
     check_apart(half.out, half.x);

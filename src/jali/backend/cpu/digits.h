@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "jali/backend/cpu/cpu_ops.h"
 #include "jali/backend/cpu/local_array.h"
+#include "jali/backend/cpu/rlwe.h"
 
 namespace jali::backend::cpu {
 
@@ -37,7 +37,7 @@ struct LiftGroup {
 };
 
 /// In working memory: for each batch entry the packed y rows and the v row (16-bit numbers) of every digit.
-struct CpuOps::Digits {
+struct CpuRlwe::Digits {
   struct Digit {
     std::size_t first = 0;  // limb of x
     std::size_t count = 0;
@@ -68,7 +68,7 @@ struct CpuOps::Digits {
 };
 
 template <class MakeRow>
-void CpuOps::decompose(const Digits& digits, ConstView x, const MakeRow& make_row) const {
+void CpuRlwe::decompose(const Digits& digits, ConstView x, const MakeRow& make_row) const {
   std::vector<std::size_t> digit_of;
   for (std::size_t j = 0; j < digits.digits.size(); ++j) {
     digit_of.insert(digit_of.end(), digits.digits[j].count, j);

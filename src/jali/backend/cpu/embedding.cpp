@@ -1,11 +1,12 @@
 // Between slots and residues.
-#include "jali/backend/embedding.h"
+#include "jali/backend/cpu/embedding.h"
 
 #include <bit>
 #include <cstring>
 
-#include "jali/backend/cpu/cpu_ops.h"
 #include "jali/backend/cpu/mixed_radix.h"
+#include "jali/backend/engine.h"
+#include "jali/backend/ring_ops.h"
 
 namespace jali::backend::cpu {
 namespace {
@@ -31,8 +32,8 @@ const double* flat(const std::vector<Complex>& twiddle) {
 
 }  // namespace
 
-void CpuOps::embed(View out, const Embedding& embedding, std::span<const Complex> values,
-                   int log_slots, double factor) const {
+void CpuEmbedding::embed(View out, const Embedding& embedding, std::span<const Complex> values,
+                         int log_slots, double factor) const {
   check(out);
   const std::size_t slots = std::size_t{1} << log_slots, gap = n_ / 2 / slots;
   const std::size_t count = values.size() / out.batch;
@@ -54,11 +55,11 @@ void CpuOps::embed(View out, const Embedding& embedding, std::span<const Complex
     round(to, gap, re, slots, factor);
     round(to + n_ / 2, gap, im, slots, factor);
   });
-  from_int64(out, {c, out.batch * n_});
+  engine().ring().from_int64(out, {c, out.batch * n_});
 }
 
-void CpuOps::unembed(std::span<Complex> slots_out, const Embedding& embedding, ConstView x,
-                     int log_slots, double divisor) const {
+void CpuEmbedding::unembed(std::span<Complex> slots_out, const Embedding& embedding, ConstView x,
+                           int log_slots, double divisor) const {
   check(x);
   const CentredDoubles doubles_of(tables_of(x.primes), kernels_);
   const std::size_t word = word_bytes(config_.word), count = x.batch * n_;

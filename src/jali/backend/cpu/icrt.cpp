@@ -2,8 +2,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "jali/backend/cpu/cpu_ops.h"
 #include "jali/backend/cpu/mixed_radix.h"
+#include "jali/backend/cpu/ring.h"
+#include "jali/backend/embedding.h"
 #include "jali/base/error.h"
 
 namespace jali::backend::cpu {
@@ -95,8 +96,8 @@ class ProductSum {
 
 }  // namespace
 
-void CpuOps::icrt(std::span<std::uint64_t> integers, std::size_t words, ConstView x,
-                  IcrtMethod method) const {
+void CpuRing::icrt(std::span<std::uint64_t> integers, std::size_t words, ConstView x,
+                   IcrtMethod method) const {
   check(x);
   const std::size_t limbs = x.primes.size(), stride = x.batch * n_;
   require<InvalidArgument>(words >= 1 && integers.size() == words * stride,

@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 
-#include "jali/backend/cpu/cpu_ops.h"
+#include "jali/backend/cpu/ring.h"
 #include "jali/base/error.h"
 
 namespace jali::backend::cpu {
@@ -31,7 +31,7 @@ constexpr int kMaxExponent = 1000;  // of doubles: |c| < 2^1000
 
 }  // namespace
 
-void CpuOps::from_int64(View out, std::span<const std::int64_t> c) const {
+void CpuRing::from_int64(View out, std::span<const std::int64_t> c) const {
   check(out);
   require<InvalidArgument>(c.size() == out.batch * n_,
                            "from_int64 needs one integer for each coefficient");
@@ -40,7 +40,7 @@ void CpuOps::from_int64(View out, std::span<const std::int64_t> c) const {
   });
 }
 
-void CpuOps::from_double(View out, std::span<const double> c) const {
+void CpuRing::from_double(View out, std::span<const double> c) const {
   check(out);
   require<InvalidArgument>(c.size() == out.batch * n_,
                            "from_double needs one number for each coefficient");
@@ -75,8 +75,8 @@ void CpuOps::from_double(View out, std::span<const double> c) const {
   });
 }
 
-void CpuOps::crt(View out, std::span<const std::uint64_t> integers, std::size_t words,
-                 CrtMethod method) const {
+void CpuRing::crt(View out, std::span<const std::uint64_t> integers, std::size_t words,
+                  CrtMethod method) const {
   check(out);
   const std::size_t stride = out.batch * n_;  // between the words of an integer
   require<InvalidArgument>(words >= 1 && integers.size() == words * stride,

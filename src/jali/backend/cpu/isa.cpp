@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "jali/backend/ops.h"
+#include "jali/backend/engines.h"
 #include "jali/base/error.h"
 
 namespace jali::backend {

@@ -3,14 +3,16 @@
 #include <cstring>
 #include <numeric>
 
-#include "jali/backend/cpu/cpu_ops.h"
 #include "jali/backend/cpu/digits.h"
 #include "jali/backend/cpu/local_array.h"
+#include "jali/backend/cpu/rlwe.h"
+#include "jali/backend/engine.h"
+#include "jali/backend/ring_ops.h"
 #include "jali/base/error.h"
 
 namespace jali::backend::cpu {
 
-void CpuOps::check_key(ConstView ext, KeyView key, std::span<const std::uint32_t> ids) const {
+void CpuRlwe::check_key(ConstView ext, KeyView key, std::span<const std::uint32_t> ids) const {
   require<InvalidArgument>(key.data != nullptr && !ids.empty(), "a switching key is needed");
   for (const std::uint32_t id : ids) {
     require<InvalidArgument>(id < key.digits, "the key has fewer digits than the product needs");
@@ -20,9 +22,9 @@ void CpuOps::check_key(ConstView ext, KeyView key, std::span<const std::uint32_t
                            "the key lacks a prime that the product needs");
 }
 
-void CpuOps::key_product(View acc0, View acc1, ConstView ext, KeyView key,
-                         std::span<const std::uint32_t> digit_ids, std::uint64_t g,
-                         bool accumulate) const {
+void CpuRlwe::key_product(View acc0, View acc1, ConstView ext, KeyView key,
+                          std::span<const std::uint32_t> digit_ids, std::uint64_t g,
+                          bool accumulate) const {
   check(acc0), check_same(acc0, acc1), check_same(acc0, ext), check_key(ext, key, digit_ids);
   check_apart(acc0, ext), check_apart(acc1, ext), check_apart(acc0, acc1);
   require<InvalidArgument>(g % 2 == 1, "an automorphism X -> X^g needs an odd g");
@@ -41,10 +43,10 @@ void CpuOps::key_product(View acc0, View acc1, ConstView ext, KeyView key,
   });
 }
 
-void CpuOps::rotated_sums(std::span<const Rotated> operands,
-                          std::span<const std::uint32_t> digit_ids,
-                          std::span<const std::uint64_t> s,
-                          std::span<const WeightedSum> sums) const {
+void CpuRlwe::rotated_sums(std::span<const Rotated> operands,
+                           std::span<const std::uint32_t> digit_ids,
+                           std::span<const std::uint64_t> s,
+                           std::span<const WeightedSum> sums) const {
   if (sums.empty()) return;
   const View shape = sums[0].out0;
   const std::size_t count = operands.size(), digits = digit_ids.size(), limbs = s.size();
@@ -105,18 +107,18 @@ void CpuOps::rotated_sums(std::span<const Rotated> operands,
   });
 }
 
-void CpuOps::key_switch(View acc0, View acc1, ConstView x,
-                        std::span<const std::uint32_t> digit_limbs, KeyView key,
-                        std::span<const std::uint32_t> digit_ids) const {
+void CpuRlwe::key_switch(View acc0, View acc1, ConstView x,
+                         std::span<const std::uint32_t> digit_limbs, KeyView key,
+                         std::span<const std::uint32_t> digit_ids) const {
   check(x), check_apart(acc0, x), check_apart(acc1, x);
   switch_key(acc0, acc1, {const_cast<void*>(x.data), x.primes, x.batch}, digit_limbs, key,
              digit_ids, {});
 }
 
-void CpuOps::key_switch_joined(View acc0, View acc1, ConstView x,
-                               std::span<const std::uint32_t> digit_limbs, KeyView key,
-                               std::span<const std::uint32_t> digit_ids,
-                               const Joined& joined) const {
+void CpuRlwe::key_switch_joined(View acc0, View acc1, ConstView x,
+                                std::span<const std::uint32_t> digit_limbs, KeyView key,
+                                std::span<const std::uint32_t> digit_ids,
+                                const Joined& joined) const {
   check(x), check_apart(acc0, x), check_apart(acc1, x);
   const View switched{const_cast<void*>(x.data), x.primes, x.batch};
   for (const ConstView& c : {joined.c0, joined.c1}) {
@@ -127,12 +129,12 @@ void CpuOps::key_switch_joined(View acc0, View acc1, ConstView x,
              {joined.c0, joined.c1, nullptr, joined.s});
 }
 
-void CpuOps::combine_key_switch(View acc0, View acc1, const Combination& c,
-                                std::span<const std::uint64_t> s,
-                                std::span<const std::uint32_t> digit_limbs, KeyView key,
-                                std::span<const std::uint32_t> digit_ids) const {
+void CpuRlwe::combine_key_switch(View acc0, View acc1, const Combination& c,
+                                 std::span<const std::uint64_t> s,
+                                 std::span<const std::uint32_t> digit_limbs, KeyView key,
+                                 std::span<const std::uint32_t> digit_ids) const {
   if (c.products.size() != 1 || c.multiples.size() > 1) {  // read once, written, read again
-    return Ops::combine_key_switch(acc0, acc1, c, s, digit_limbs, key, digit_ids);
+    return RlweOps::combine_key_switch(acc0, acc1, c, s, digit_limbs, key, digit_ids);
   }
   const auto primes = own_primes(acc0, digit_limbs);
   const auto lease = scratch_.lend(primes.size() * acc0.batch * row_bytes_);
@@ -146,7 +148,7 @@ void CpuOps::combine_key_switch(View acc0, View acc1, const Combination& c,
   switch_key(acc0, acc1, d2, digit_limbs, key, digit_ids, {{}, {}, &c, s});
 }
 
-RowJoin CpuOps::joining(const Join& join, PrimeIndex p, std::size_t own, std::size_t b) const {
+RowJoin CpuRlwe::joining(const Join& join, PrimeIndex p, std::size_t own, std::size_t b) const {
   RowJoin out;
   out.factor = join.s[own];
   if (join.c == nullptr) {
@@ -166,9 +168,9 @@ RowJoin CpuOps::joining(const Join& join, PrimeIndex p, std::size_t own, std::si
   return out;
 }
 
-void CpuOps::switch_key(View acc0, View acc1, View x, std::span<const std::uint32_t> digit_limbs,
-                        KeyView key, std::span<const std::uint32_t> digit_ids,
-                        const Join& join) const {
+void CpuRlwe::switch_key(View acc0, View acc1, View x, std::span<const std::uint32_t> digit_limbs,
+                         KeyView key, std::span<const std::uint32_t> digit_ids,
+                         const Join& join) const {
   check(acc0), check_same(acc0, acc1), check_digits(x, digit_limbs);
   check_key(acc0, key, digit_ids), check_apart(acc0, acc1);
   require<InvalidArgument>(digit_ids.size() == digit_limbs.size(),
@@ -276,9 +278,9 @@ void CpuOps::switch_key(View acc0, View acc1, View x, std::span<const std::uint3
   });
 }
 
-void CpuOps::outer_sum(View acc0, View acc1, std::span<const Turned> terms,
-                       std::span<const std::uint32_t> digit_limbs,
-                       std::span<const std::uint32_t> digit_ids, bool accumulate) const {
+void CpuRlwe::outer_sum(View acc0, View acc1, std::span<const Turned> terms,
+                        std::span<const std::uint32_t> digit_limbs,
+                        std::span<const std::uint32_t> digit_ids, bool accumulate) const {
   const std::size_t limbs = std::reduce(digit_limbs.begin(), digit_limbs.end(), std::size_t{0});
   check(acc0), check_same(acc0, acc1), check_apart(acc0, acc1);
   require<InvalidArgument>(!terms.empty() && limbs >= 1 && limbs <= acc0.primes.size(),
@@ -303,7 +305,7 @@ void CpuOps::outer_sum(View acc0, View acc1, std::span<const Turned> terms,
         std::memset(row(acc1, i, b), 0, row_bytes_);
       }
     });
-    automorphism_ntt(turned, y, x.g);
+    engine().ring().automorphism_ntt(turned, y, x.g);
     Join join;
     join.accumulate = true;
     switch_key(acc0, acc1, turned, digit_limbs, x.key, digit_ids, join);

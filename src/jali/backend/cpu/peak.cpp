@@ -9,7 +9,7 @@
 
 #include "jali/arith/shoup.h"
 #include "jali/backend/cpu/isa.h"
-#include "jali/backend/ops.h"
+#include "jali/backend/engines.h"
 #include "jali/device/buffer.h"
 #include "jali/random/prng.h"
 

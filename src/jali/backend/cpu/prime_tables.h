@@ -1,4 +1,4 @@
-// What the kernels need of each prime, built once for an Ops instance.
+// What the kernels need of each prime, built once for an engine.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Working memory of one Ops instance: blocks are lent to one operation at a time and kept, so that
+// Working memory of one engine: blocks are lent to one operation at a time and kept, so that
 // operations allocate only when more of them run at once than ever before, or larger ones.
 #pragma once
 

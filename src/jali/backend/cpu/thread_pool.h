@@ -1,4 +1,4 @@
-// Workers of one Ops instance: a parallel loop over rows, nothing more.
+// Workers of one engine: a parallel loop over rows, nothing more.
 #pragma once
 
 #include <cstddef>

@@ -1,3 +1,4 @@
+// The CUDA engine: its tables, each operation as launches on one stream.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -30,86 +31,126 @@ using PrimeList = std::vector<PrimeIndex>;
 
 PrimeList list(std::span<const PrimeIndex> primes) { return {primes.begin(), primes.end()}; }
 
+/// Constants of CRT and inverse CRT, made when a basis is first met.
 template <class W>
-class CudaOps final : public Ops {
+class CrtPlans {
  public:
-  using Stored = typename W::Stored;
+  CrtPlans(const Stream& stream, const Config& config) : stream_(stream), config_(config) {}
 
-  CudaOps(Config config, const std::shared_ptr<device::Device>& device)
-      : Ops(device),
-        config_(validated(std::move(config))),
-        stream_(device::cuda::as_gpu(device)->cuda_stream()),
-        memory_(device->memory()),
-        scratch_(device->pool()),
-        tables_(*stream_, config_),
-        key_switcher_(config_, *stream_, tables_, *scratch_),
-        log_n_(std::countr_zero(config_.n)),
-        sums_(*stream_, tables_, log_n_) {}
+  const CrtPlan& to_residues(std::span<const PrimeIndex> primes, std::size_t words) const {
+    std::lock_guard lock(mutex_);
+    auto& plan = crts_[{list(primes), words}];
+    if (!plan) plan = std::make_unique<CrtPlan>(stream_, config_, primes, words);
+    return *plan;
+  }
+  const IcrtPlan<W>& to_integers(std::span<const PrimeIndex> primes, std::size_t words,
+                                 IcrtMethod method) const {
+    std::lock_guard lock(mutex_);
+    auto& plan = icrts_[{list(primes), words, method}];
+    if (!plan) plan = std::make_unique<IcrtPlan<W>>(stream_, config_, primes, words, method);
+    return *plan;
+  }
 
-  std::string name() const override { return device()->name(); }
-  const Config& config() const override { return config_; }
+ private:
+  const Stream& stream_;
+  const Config& config_;
+  mutable std::mutex mutex_;
+  mutable std::map<std::pair<PrimeList, std::size_t>, std::unique_ptr<CrtPlan>> crts_;
+  mutable std::map<std::tuple<PrimeList, std::size_t, IcrtMethod>, std::unique_ptr<IcrtPlan<W>>>
+      icrts_;
+};
+
+/// What the tables of one engine share.
+template <class W>
+struct Shared {
+  Shared(Config of, const std::shared_ptr<device::Device>& device)
+      : config(validated(std::move(of))),
+        stream(device::cuda::as_gpu(device)->cuda_stream()),
+        memory(device->memory()),
+        scratch(device->pool()),
+        tables(*stream, config),
+        log_n(std::countr_zero(config.n)),
+        key_switcher(config, *stream, tables, *scratch),
+        sums(*stream, tables, log_n),
+        crt_plans(*stream, config) {}
+
+  const Config config;
+  const std::shared_ptr<const Stream> stream;
+  const std::shared_ptr<device::Memory> memory;
+  const std::shared_ptr<device::Pool> scratch;
+  const Tables<W> tables;
+  const int log_n;
+  const KeySwitcher<W> key_switcher;
+  const Sums<W> sums;
+  const CrtPlans<W> crt_plans;
+};
+
+/// The part of a table that knows how views become launches.
+class Launching {
+ protected:
+  template <class W>
+  explicit Launching(const Shared<W>& shared)
+      : config_(shared.config),
+        stream_(*shared.stream),
+        memory_(*shared.memory),
+        scratch_(*shared.scratch),
+        log_n_(shared.log_n) {}
+
+  /// Every operation begins so, with what its launches have the rows of.
+  void enter(ConstView rows) const {
+    check_rows(rows);
+    stream_.enter();
+  }
+  template <class V>
+  static unsigned count(const V& x) {
+    return static_cast<unsigned>(x.primes.size());
+  }
+  template <class V>
+  static unsigned batch(const V& x) {
+    return static_cast<unsigned>(x.batch);
+  }
+  Shape shape(View out) const { return {count(out), batch(out), log_n_}; }
+  static Limbs limbs(std::span<const PrimeIndex> primes) { return limbs_of(primes); }
+  device::Buffer upload(const void* host, std::size_t bytes) const {
+    auto staged = scratch_.allocate(bytes, /*secret=*/true);  // messages are
+    memory_.copy_in(staged.data(), host, bytes);
+    return staged;
+  }
+
+  const Config& config_;
+  const Stream& stream_;
+  device::Memory& memory_;
+  device::Pool& scratch_;
+  const int log_n_;
+};
+
+template <class W>
+class CudaRing final : public RingOps, private Launching {
+ public:
+  CudaRing(const backend::Engine& engine, const Shared<W>& shared)
+      : RingOps(engine),
+        Launching(shared),
+        tables_(shared.tables),
+        sums_(shared.sums),
+        plans_(shared.crt_plans) {}
+
   std::uint64_t root(PrimeIndex prime) const override { return tables_.roots.at(prime); }
-
-  void sample_uniform(View out, std::span<const std::uint8_t, 32> seed,
-                      std::uint32_t index) const override {
-    enter(out);
-    stream_->refuse_recording("drawing random residues");
-    const Moduli moduli = residues_of(out);
-    auto counts = zeros(uniform_scratch<W>(shape(out), moduli));
-    cuda::sample_uniform<W>(*stream_, shape(out), moduli, seed, index, counts.data(), out.data);
-  }
-  void sample_small(View out, Small kind, std::span<const std::uint8_t, 32> seed,
-                    std::uint64_t stream) const override {
-    enter(out);
-    stream_->refuse_recording("drawing random residues");
-    require<Unsupported>(out.batch <= (UINT32_MAX >> log_n_), [&] {  // as its kernels count
-      return "the GPU engine draws less than 2^32 small numbers at once, and a batch of " +
-             std::to_string(out.batch) + " has " + std::to_string(out.batch * config_.n) +
-             ": split the batch, into parts of up to " + std::to_string(UINT32_MAX >> log_n_);
-    });
-    auto values = scratch_->allocate(out.batch * config_.n, /*secret=*/true);
-    auto counts = zeros(small_scratch(out.batch * config_.n));
-    cuda::sample_small<W>(*stream_, shape(out), residues_of(out), kind, seed, stream, counts.data(),
-                          values.data(), out.data);
-  }
-  void sample_sparse(View out, std::size_t weight, std::span<const std::uint8_t, 32> seed,
-                     std::uint64_t stream) const override {
-    enter(out);
-    stream_->refuse_recording("drawing random residues");
-    require<InvalidArgument>(weight <= config_.n,
-                             "a sparse ternary vector has weight at most its length");
-    auto scratch = scratch_->allocate(sparse_scratch(log_n_), /*secret=*/true);
-    auto values = scratch_->allocate(out.batch * config_.n, /*secret=*/true);
-    auto* integers = static_cast<std::int8_t*>(values.data());
-    for (std::size_t b = 0; b < out.batch; ++b) {
-      std::uint32_t same = 1;
-      for (unsigned draw = 0; same != 0; ++draw) {
-        cuda::sample_sparse(*stream_, log_n_, static_cast<unsigned>(weight), seed, stream + b, draw,
-                            scratch.data(), integers + b * config_.n);
-        memory_->copy_out(&same, scratch.data(), sizeof(same));
-      }
-    }
-    spread<W>(*stream_, shape(out), residues_of(out), integers, out.data);
-  }
 
   void ntt(View x) const override {
     enter(x);
-    cuda::ntt<W>(*stream_, tables_, data(x), limbs(x.primes), count(x), batch(x), log_n_);
+    cuda::ntt<W>(stream_, tables_, data(x), limbs(x.primes), count(x), batch(x), log_n_);
   }
   void intt(View x) const override {
     enter(x);
-    cuda::intt<W>(*stream_, tables_, data(x), limbs(x.primes), count(x), batch(x), log_n_);
+    cuda::intt<W>(stream_, tables_, data(x), limbs(x.primes), count(x), batch(x), log_n_);
   }
 
   void add(View out, ConstView a, ConstView b) const override { run(Binary::add, out, a, b); }
   void sub(View out, ConstView a, ConstView b) const override { run(Binary::sub, out, a, b); }
   void mul(View out, ConstView a, ConstView b) const override { run(Binary::mul, out, a, b); }
-  void mul_add(View acc, ConstView a, ConstView b) const override {
-    run(Binary::mul_add, acc, a, b);
-  }
   void neg(View out, ConstView a) const override {
     enter(out);
-    negate<W>(*stream_, tables_, shape(out), limbs(out.primes), out.data, a.data);
+    negate<W>(stream_, tables_, shape(out), limbs(out.primes), out.data, a.data);
   }
   void mul_scalar(View out, ConstView a, std::span<const std::uint64_t> s) const override {
     run(ByScalar::mul, out, a, s);
@@ -125,6 +166,130 @@ class CudaOps final : public Ops {
     enter(out);
     sums_.products(out, a, b);
   }
+  void automorphism_ntt(View out, ConstView in, std::uint64_t g) const override {
+    enter(out);
+    automorphism<W>(stream_, tables_, shape(out), limbs(out.primes), true, out.data, in.data, g);
+  }
+
+  void sample_uniform(View out, std::span<const std::uint8_t, 32> seed,
+                      std::uint32_t index) const override {
+    enter(out);
+    stream_.refuse_recording("drawing random residues");
+    const Moduli moduli = residues_of(out);
+    auto counts = zeros(uniform_scratch<W>(shape(out), moduli));
+    cuda::sample_uniform<W>(stream_, shape(out), moduli, seed, index, counts.data(), out.data);
+  }
+  void sample_small(View out, Small kind, std::span<const std::uint8_t, 32> seed,
+                    std::uint64_t stream) const override {
+    enter(out);
+    stream_.refuse_recording("drawing random residues");
+    require<Unsupported>(out.batch <= (UINT32_MAX >> log_n_), [&] {  // as its kernels count
+      return "the GPU engine draws less than 2^32 small numbers at once, and a batch of " +
+             std::to_string(out.batch) + " has " + std::to_string(out.batch * config_.n) +
+             ": split the batch, into parts of up to " + std::to_string(UINT32_MAX >> log_n_);
+    });
+    auto values = scratch_.allocate(out.batch * config_.n, /*secret=*/true);
+    auto counts = zeros(small_scratch(out.batch * config_.n));
+    cuda::sample_small<W>(stream_, shape(out), residues_of(out), kind, seed, stream, counts.data(),
+                          values.data(), out.data);
+  }
+  void sample_sparse(View out, std::size_t weight, std::span<const std::uint8_t, 32> seed,
+                     std::uint64_t stream) const override {
+    enter(out);
+    stream_.refuse_recording("drawing random residues");
+    require<InvalidArgument>(weight <= config_.n,
+                             "a sparse ternary vector has weight at most its length");
+    auto scratch = scratch_.allocate(sparse_scratch(log_n_), /*secret=*/true);
+    auto values = scratch_.allocate(out.batch * config_.n, /*secret=*/true);
+    auto* integers = static_cast<std::int8_t*>(values.data());
+    for (std::size_t b = 0; b < out.batch; ++b) {
+      std::uint32_t same = 1;
+      for (unsigned draw = 0; same != 0; ++draw) {
+        cuda::sample_sparse(stream_, log_n_, static_cast<unsigned>(weight), seed, stream + b, draw,
+                            scratch.data(), integers + b * config_.n);
+        memory_.copy_out(&same, scratch.data(), sizeof(same));
+      }
+    }
+    spread<W>(stream_, shape(out), residues_of(out), integers, out.data);
+  }
+
+  void from_int64(View out, std::span<const std::int64_t> c) const override {
+    enter(out);
+    auto staged = upload(c.data(), c.size_bytes());
+    cuda::from_int64<W>(stream_, tables_, shape(out), limbs(out.primes), out.data,
+                        static_cast<const std::int64_t*>(staged.data()));
+  }
+  void from_double(View out, std::span<const double> c) const override {
+    enter(out);
+    auto staged = upload(c.data(), c.size_bytes());
+    cuda::from_double<W>(stream_, tables_, shape(out), limbs(out.primes), out.data,
+                         static_cast<const double*>(staged.data()));
+  }
+  void crt(View out, std::span<const std::uint64_t> integers, std::size_t words,
+           CrtMethod method) const override {
+    enter(out);
+    device::Buffer staged;
+    const std::uint64_t* from = integers.data();
+    if (!stream_.owns(from)) {
+      staged = upload(from, integers.size_bytes());
+      from = static_cast<const std::uint64_t*>(staged.data());
+    }
+    cuda::crt<W>(stream_, tables_, plans_.to_residues(out.primes, words), shape(out),
+                 limbs(out.primes), out.data, from, static_cast<unsigned>(words), method);
+  }
+  void icrt(std::span<std::uint64_t> integers, std::size_t words, ConstView x,
+            IcrtMethod method) const override {
+    enter(x);
+    const bool here = stream_.owns(integers.data());
+    device::Buffer staged;
+    if (!here) staged = scratch_.allocate(integers.size_bytes(), /*secret=*/true);
+    auto* to = here ? integers.data() : static_cast<std::uint64_t*>(staged.data());
+    cuda::icrt<W>(stream_, tables_, plans_.to_integers(x.primes, words, method),
+                  {count(x), batch(x), log_n_}, limbs(x.primes), to, static_cast<unsigned>(words),
+                  x.data, method);
+    if (!here) memory_.copy_out(integers.data(), to, integers.size_bytes());
+  }
+
+ private:
+  static typename W::Stored* data(View x) { return static_cast<typename W::Stored*>(x.data); }
+  Moduli residues_of(View out) const {
+    Moduli moduli;
+    for (const PrimeIndex i : out.primes) moduli.push_back({config_.primes[i], i});
+    return moduli;
+  }
+  device::Buffer zeros(std::size_t bytes) const {
+    auto block = scratch_.allocate(bytes);
+    memory_.fill(block.data(), 0, bytes);
+    return block;
+  }
+  void run(Binary op, View out, ConstView a, ConstView b) const {
+    enter(out);
+    binary<W>(stream_, tables_, shape(out), limbs(out.primes), op, out.data, a.data, b.data,
+              b.batch == 1 && out.batch > 1);
+  }
+  void run(ByScalar op, View out, ConstView a, std::span<const std::uint64_t> s) const {
+    enter(out);
+    Scalars scalars{};
+    for (std::size_t i = 0; i < s.size(); ++i) scalars.s[i] = s[i];
+    by_scalar<W>(stream_, tables_, shape(out), limbs(out.primes), op, out.data, a.data, scalars);
+  }
+  const Tables<W>& tables_;
+  const Sums<W>& sums_;
+  const CrtPlans<W>& plans_;
+};
+
+template <class W>
+class CudaRlwe final : public RlweOps, private Launching {
+ public:
+  using Stored = typename W::Stored;
+
+  CudaRlwe(const backend::Engine& engine, const Shared<W>& shared)
+      : RlweOps(engine),
+        Launching(shared),
+        tables_(shared.tables),
+        key_switcher_(shared.key_switcher),
+        sums_(shared.sums) {}
+
   void weighted_sums(std::span<const ConstView> a0, std::span<const ConstView> a1,
                      std::span<const WeightedSum> sums) const override {
     enter(sums);
@@ -139,22 +304,13 @@ class CudaOps final : public Ops {
   void tensor(View d0, View d1, View d2, ConstView a0, ConstView a1, ConstView b0,
               ConstView b1) const override {
     enter(d0);
-    cuda::tensor<W>(*stream_, tables_, shape(d0), limbs(d0.primes), d0.data, d1.data, d2.data,
+    cuda::tensor<W>(stream_, tables_, shape(d0), limbs(d0.primes), d0.data, d1.data, d2.data,
                     a0.data, a1.data, b0.data, b1.data);
   }
 
   void combine(View d0, View d1, View d2, const Combination& c) const override {
     enter(d0);
     sums_.combine(d0, d1, d2, c);
-  }
-
-  void automorphism_ntt(View out, ConstView in, std::uint64_t g) const override {
-    enter(out);
-    automorphism<W>(*stream_, tables_, shape(out), limbs(out.primes), true, out.data, in.data, g);
-  }
-  void automorphism_coeff(View out, ConstView in, std::uint64_t g) const override {
-    enter(out);
-    automorphism<W>(*stream_, tables_, shape(out), limbs(out.primes), false, out.data, in.data, g);
   }
 
   void mod_up(View ext, ConstView x, std::span<const std::uint32_t> digit_limbs) const override {
@@ -171,7 +327,7 @@ class CudaOps final : public Ops {
     for (const auto id : digit_ids) digits.id[digits.count++] = id;
     digits.limbs = static_cast<unsigned>(key.primes.size());
     digits.limb = key_limbs(key, acc0.primes);
-    cuda::hoisted_key_product<W>(*stream_, tables_, shape(acc0), limbs(acc0.primes), acc0.data,
+    cuda::hoisted_key_product<W>(stream_, tables_, shape(acc0), limbs(acc0.primes), acc0.data,
                                  acc1.data, ext.data, key.data, digits, g, accumulate);
   }
 
@@ -198,7 +354,7 @@ class CudaOps final : public Ops {
                           std::span<const std::uint32_t> digit_ids) const override {
     enter(acc0);
     if (c.products.size() != 1 || c.multiples.size() > 1) {  // better read once
-      return Ops::combine_key_switch(acc0, acc1, c, s, digit_limbs, key, digit_ids);
+      return RlweOps::combine_key_switch(acc0, acc1, c, s, digit_limbs, key, digit_ids);
     }
     const auto primes = own_primes(acc0, digit_limbs);
     const Combination::Product& p = c.products[0];
@@ -256,7 +412,7 @@ class CudaOps final : public Ops {
     enter(acc0);
     const std::size_t most = key_switcher_.outer_terms(acc0, digit_limbs);
     if (most == 0) {
-      return Ops::outer_sum(acc0, acc1, terms, digit_limbs, digit_ids, accumulate);
+      return RlweOps::outer_sum(acc0, acc1, terms, digit_limbs, digit_ids, accumulate);
     }
     for (std::size_t first = 0; first < terms.size(); first += most) {
       key_switcher_.outer_sum(acc0, acc1,
@@ -265,53 +421,39 @@ class CudaOps final : public Ops {
     }
   }
 
-  void from_int64(View out, std::span<const std::int64_t> c) const override {
-    enter(out);
-    auto staged = upload(c.data(), c.size_bytes());
-    cuda::from_int64<W>(*stream_, tables_, shape(out), limbs(out.primes), out.data,
-                        static_cast<const std::int64_t*>(staged.data()));
+ private:
+  static constexpr AddendFactors<W> kNothing{};
+  using Launching::enter;
+  void enter(std::span<const WeightedSum> sums) const {
+    for (const WeightedSum& sum : sums) check_rows(sum.out0);
+    stream_.enter();
   }
-  void from_double(View out, std::span<const double> c) const override {
-    enter(out);
-    auto staged = upload(c.data(), c.size_bytes());
-    cuda::from_double<W>(*stream_, tables_, shape(out), limbs(out.primes), out.data,
-                         static_cast<const double*>(staged.data()));
+  std::uint32_t turn(std::uint64_t g) const {
+    return static_cast<std::uint32_t>(g % (2 * config_.n));
   }
-  void crt(View out, std::span<const std::uint64_t> integers, std::size_t words,
-           CrtMethod method) const override {
-    enter(out);
-    device::Buffer staged;
-    const std::uint64_t* from = integers.data();
-    if (!stream_->owns(from)) {
-      staged = upload(from, integers.size_bytes());
-      from = static_cast<const std::uint64_t*>(staged.data());
-    }
-    cuda::crt<W>(*stream_, tables_, crt_plan(out.primes, words), shape(out), limbs(out.primes),
-                 out.data, from, static_cast<unsigned>(words), method);
-  }
-  void icrt(std::span<std::uint64_t> integers, std::size_t words, ConstView x,
-            IcrtMethod method) const override {
-    enter(x);
-    const bool here = stream_->owns(integers.data());
-    device::Buffer staged;
-    if (!here) staged = scratch_->allocate(integers.size_bytes(), /*secret=*/true);
-    auto* to = here ? integers.data() : static_cast<std::uint64_t*>(staged.data());
-    cuda::icrt<W>(*stream_, tables_, icrt_plan(x.primes, words, method),
-                  {count(x), batch(x), log_n_}, limbs(x.primes), to, static_cast<unsigned>(words),
-                  x.data, method);
-    if (!here) memory_->copy_out(integers.data(), to, integers.size_bytes());
-  }
+
+  const Tables<W>& tables_;
+  const KeySwitcher<W>& key_switcher_;
+  const Sums<W>& sums_;
+};
+
+template <class W>
+class CudaEmbedding final : public EmbeddingOps, private Launching {
+ public:
+  CudaEmbedding(const backend::Engine& engine, const Shared<W>& shared)
+      : EmbeddingOps(engine), Launching(shared), tables_(shared.tables), plans_(shared.crt_plans) {}
+
   void embed(View out, const Embedding& embedding, std::span<const Complex> values, int log_slots,
              double factor) const override {
     enter(out);
     auto staged = upload(values.data(), values.size_bytes());
-    auto w = scratch_->allocate((out.batch << log_slots) * sizeof(Complex), /*secret=*/true);
-    auto integers = scratch_->allocate(out.batch * config_.n * 8, /*secret=*/true);
-    if ((config_.n >> (log_slots + 1)) > 1) memory_->wipe(integers.data(), integers.bytes());
+    auto w = scratch_.allocate((out.batch << log_slots) * sizeof(Complex), /*secret=*/true);
+    auto integers = scratch_.allocate(out.batch * config_.n * 8, /*secret=*/true);
+    if ((config_.n >> (log_slots + 1)) > 1) memory_.wipe(integers.data(), integers.bytes());
     auto* c = static_cast<std::int64_t*>(integers.data());
-    cuda::embed(*stream_, embedding_tables(embedding), batch(out), log_n_, log_slots, factor,
+    cuda::embed(stream_, embedding_tables(embedding), batch(out), log_n_, log_slots, factor,
                 staged.data(), static_cast<unsigned>(values.size() / out.batch), w.data(), c);
-    cuda::from_int64<W>(*stream_, tables_, shape(out), limbs(out.primes), out.data, c);
+    cuda::from_int64<W>(stream_, tables_, shape(out), limbs(out.primes), out.data, c);
   }
   void unembed(std::span<Complex> slots, const Embedding& embedding, ConstView x, int log_slots,
                double divisor) const override {
@@ -319,106 +461,52 @@ class CudaOps final : public Ops {
     std::vector<std::uint64_t> primes;
     for (const PrimeIndex i : x.primes) primes.push_back(config_.primes[i]);
     const std::size_t words = product_words(primes).size();
-    auto integers = scratch_->allocate(words * x.batch * config_.n * 8, /*secret=*/true);
-    auto w = scratch_->allocate(slots.size_bytes(), /*secret=*/true);
-    auto out = scratch_->allocate(slots.size_bytes(), /*secret=*/true);
+    auto integers = scratch_.allocate(words * x.batch * config_.n * 8, /*secret=*/true);
+    auto w = scratch_.allocate(slots.size_bytes(), /*secret=*/true);
+    auto out = scratch_.allocate(slots.size_bytes(), /*secret=*/true);
     auto* z = static_cast<std::uint64_t*>(integers.data());
     constexpr auto kMethod = IcrtMethod::product_sum;
-    const IcrtPlan<W>& plan = icrt_plan(x.primes, words, kMethod);
+    const IcrtPlan<W>& plan = plans_.to_integers(x.primes, words, kMethod);
     const Shape s{count(x), batch(x), log_n_};
-    cuda::icrt<W>(*stream_, tables_, plan, s, limbs(x.primes), z, static_cast<unsigned>(words),
+    cuda::icrt<W>(stream_, tables_, plan, s, limbs(x.primes), z, static_cast<unsigned>(words),
                   x.data, kMethod);
-    cuda::unembed(*stream_, embedding_tables(embedding), batch(x), log_n_, log_slots, divisor, z,
+    cuda::unembed(stream_, embedding_tables(embedding), batch(x), log_n_, log_slots, divisor, z,
                   plan.modulus.template as<std::uint64_t>(), static_cast<unsigned>(words), w.data(),
                   out.data());
-    memory_->copy_out(slots.data(), out.data(), slots.size_bytes());
+    memory_.copy_out(slots.data(), out.data(), slots.size_bytes());
   }
 
  private:
-  static constexpr AddendFactors<W> kNothing{};
-  /// Every operation begins so, with what its launches have the rows of.
-  void enter(ConstView rows) const {
-    check_rows(rows);
-    stream_->enter();
-  }
-  void enter(std::span<const WeightedSum> sums) const {
-    for (const WeightedSum& sum : sums) check_rows(sum.out0);
-    stream_->enter();
-  }
-  static Stored* data(View x) { return static_cast<Stored*>(x.data); }
-  template <class V>
-  static unsigned count(const V& x) {
-    return static_cast<unsigned>(x.primes.size());
-  }
-  template <class V>
-  static unsigned batch(const V& x) {
-    return static_cast<unsigned>(x.batch);
-  }
-  Shape shape(View out) const { return {count(out), batch(out), log_n_}; }
-  static Limbs limbs(std::span<const PrimeIndex> primes) { return limbs_of(primes); }
-  std::uint32_t turn(std::uint64_t g) const {
-    return static_cast<std::uint32_t>(g % (2 * config_.n));
-  }
-  Moduli residues_of(View out) const {
-    Moduli moduli;
-    for (const PrimeIndex i : out.primes) moduli.push_back({config_.primes[i], i});
-    return moduli;
-  }
-  device::Buffer zeros(std::size_t bytes) const {
-    auto block = scratch_->allocate(bytes);
-    memory_->fill(block.data(), 0, bytes);
-    return block;
-  }
-  device::Buffer upload(const void* host, std::size_t bytes) const {
-    auto staged = scratch_->allocate(bytes, /*secret=*/true);  // messages are
-    memory_->copy_in(staged.data(), host, bytes);
-    return staged;
-  }
-  void run(Binary op, View out, ConstView a, ConstView b) const {
-    enter(out);
-    binary<W>(*stream_, tables_, shape(out), limbs(out.primes), op, out.data, a.data, b.data,
-              b.batch == 1 && out.batch > 1);
-  }
-  void run(ByScalar op, View out, ConstView a, std::span<const std::uint64_t> s) const {
-    enter(out);
-    Scalars scalars{};
-    for (std::size_t i = 0; i < s.size(); ++i) scalars.s[i] = s[i];
-    by_scalar<W>(*stream_, tables_, shape(out), limbs(out.primes), op, out.data, a.data, scalars);
-  }
   const EmbeddingTables& embedding_tables(const Embedding& embedding) const {
     std::lock_guard lock(mutex_);
     auto& tables = embeddings_[embedding.twiddle.size()];
-    if (!tables) tables = std::make_unique<EmbeddingTables>(*stream_, embedding);
+    if (!tables) tables = std::make_unique<EmbeddingTables>(stream_, embedding);
     return *tables;
   }
-  const CrtPlan& crt_plan(std::span<const PrimeIndex> primes, std::size_t words) const {
-    std::lock_guard lock(mutex_);
-    auto& plan = crts_[{list(primes), words}];
-    if (!plan) plan = std::make_unique<CrtPlan>(*stream_, config_, primes, words);
-    return *plan;
-  }
 
-  const IcrtPlan<W>& icrt_plan(std::span<const PrimeIndex> primes, std::size_t words,
-                               IcrtMethod method) const {
-    std::lock_guard lock(mutex_);
-    auto& plan = icrts_[{list(primes), words, method}];
-    if (!plan) plan = std::make_unique<IcrtPlan<W>>(*stream_, config_, primes, words, method);
-    return *plan;
-  }
-
-  Config config_;
-  std::shared_ptr<const Stream> stream_;
-  std::shared_ptr<device::Memory> memory_;
-  std::shared_ptr<device::Pool> scratch_;
-  Tables<W> tables_;
-  KeySwitcher<W> key_switcher_;
-  int log_n_;
-  Sums<W> sums_;
+  const Tables<W>& tables_;
+  const CrtPlans<W>& plans_;
   mutable std::mutex mutex_;
-  mutable std::map<std::pair<PrimeList, std::size_t>, std::unique_ptr<CrtPlan>> crts_;
-  mutable std::map<std::tuple<PrimeList, std::size_t, IcrtMethod>, std::unique_ptr<IcrtPlan<W>>>
-      icrts_;
   mutable std::map<std::size_t, std::unique_ptr<EmbeddingTables>> embeddings_;  // by slots
+};
+
+template <class W>
+class CudaEngine final : public backend::Engine {
+ public:
+  CudaEngine(Config config, const std::shared_ptr<device::Device>& device)
+      : backend::Engine(device), shared_(std::move(config), device) {}
+
+  std::string name() const override { return device()->name(); }
+  const Config& config() const override { return shared_.config; }
+  const RingOps& ring() const override { return ring_; }
+  const RlweOps& rlwe() const override { return rlwe_; }
+  const EmbeddingOps& embedding() const override { return embedding_; }
+
+ private:
+  const Shared<W> shared_;
+  const CudaRing<W> ring_{*this, shared_};
+  const CudaRlwe<W> rlwe_{*this, shared_};
+  const CudaEmbedding<W> embedding_{*this, shared_};
 };
 
 }  // namespace
@@ -427,21 +515,21 @@ class CudaOps final : public Ops {
 
 namespace jali::backend {
 
-std::unique_ptr<Ops> make_cuda_ops(Config config, int device) {
-  return make_cuda_ops(std::move(config), GpuOptions{.device = device});
+std::unique_ptr<Engine> make_cuda_engine(Config config, int device) {
+  return make_cuda_engine(std::move(config), GpuOptions{.device = device});
 }
 
-std::unique_ptr<Ops> make_cuda_ops(Config config, const GpuOptions& options) {
+std::unique_ptr<Engine> make_cuda_engine(Config config, const GpuOptions& options) {
   cuda::check_variants(config);
-  return make_cuda_ops(std::move(config), device::gpu_device(options));
+  return make_cuda_engine(std::move(config), device::gpu_device(options));
 }
 
-std::unique_ptr<Ops> make_cuda_ops(Config config, std::shared_ptr<device::Device> device) {
+std::unique_ptr<Engine> make_cuda_engine(Config config, std::shared_ptr<device::Device> device) {
   cuda::check_variants(config);
   switch (config.word) {
-    case Word::w32: return std::make_unique<cuda::CudaOps<cuda::W32>>(std::move(config), device);
-    case Word::w52: return std::make_unique<cuda::CudaOps<cuda::W52>>(std::move(config), device);
-    case Word::w64: return std::make_unique<cuda::CudaOps<cuda::W64>>(std::move(config), device);
+    case Word::w32: return std::make_unique<cuda::CudaEngine<cuda::W32>>(std::move(config), device);
+    case Word::w52: return std::make_unique<cuda::CudaEngine<cuda::W52>>(std::move(config), device);
+    case Word::w64: return std::make_unique<cuda::CudaEngine<cuda::W64>>(std::move(config), device);
   }
   throw InvalidArgument("unknown word");
 }

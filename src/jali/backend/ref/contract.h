@@ -1,4 +1,4 @@
-// What ops.h demands of its callers, checked in full. Shapes, orders and overlaps that are wrong
+// What the tables demand of their callers, checked in full. Shapes, orders and overlaps that are wrong
 // throw InvalidArgument.
 #pragma once
 
@@ -7,7 +7,9 @@
 #include <initializer_list>
 #include <span>
 
-#include "jali/backend/ops.h"
+#include "jali/backend/config.h"
+#include "jali/backend/rlwe_ops.h"
+#include "jali/backend/view.h"
 
 namespace jali::backend::ref {
 

@@ -34,7 +34,7 @@ Lift Basis::centred(std::span<const u64> residues) const {
   Lift lift{compose(residues), false};
   const bool above = lift.value + lift.value >= product_;
 
-  // ops.h: the lift is sum_i y_i (D/q_i) - v D; the sum is value + k D, so v = k or k + 1.
+  // rlwe_ops.h: the lift is sum_i y_i (D/q_i) - v D; the sum is value + k D, so v = k or k + 1.
   Natural sum;
   double s = 0.5;
   for (std::size_t i = 0; i < primes_.size(); ++i) {

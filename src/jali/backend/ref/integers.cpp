@@ -3,12 +3,12 @@
 
 #include "jali/backend/ref/crt.h"
 #include "jali/backend/ref/modular.h"
-#include "jali/backend/ref/ref_ops.h"
+#include "jali/backend/ref/ref_engine.h"
 #include "jali/base/error.h"
 
 namespace jali::backend::ref {
 
-void RefOps::from_int64(View out, std::span<const std::int64_t> c) const {
+void RefRing::from_int64(View out, std::span<const std::int64_t> c) const {
   contract("from_int64").view("out", out);
   contract("from_int64").length("c", c.size(), out.batch * n());
   for_rows(out, [&](std::size_t i, std::size_t j, u64 q) {
@@ -21,7 +21,7 @@ void RefOps::from_int64(View out, std::span<const std::int64_t> c) const {
   });
 }
 
-void RefOps::from_double(View out, std::span<const double> c) const {
+void RefRing::from_double(View out, std::span<const double> c) const {
   contract("from_double").view("out", out);
   contract("from_double").length("c", c.size(), out.batch * n());
   for (const double v : c) {
@@ -42,13 +42,13 @@ void RefOps::from_double(View out, std::span<const double> c) const {
   });
 }
 
-void RefOps::sample_uniform(View out, std::span<const std::uint8_t, 32> seed,
-                            std::uint32_t index) const {
+void RefRing::sample_uniform(View out, std::span<const std::uint8_t, 32> seed,
+                             std::uint32_t index) const {
   contract("sample_uniform").view("out", out);
-  Ops::sample_uniform(out, seed, index);
+  RingOps::sample_uniform(out, seed, index);
 }
 
-void RefOps::crt(View out, std::span<const u64> integers, std::size_t words, CrtMethod) const {
+void RefRing::crt(View out, std::span<const u64> integers, std::size_t words, CrtMethod) const {
   contract("crt").view("out", out);
   contract("crt").length("integers", integers.size(), words * out.batch * n());
   for_rows(out, [&](std::size_t i, std::size_t j, u64 q) {
@@ -62,7 +62,7 @@ void RefOps::crt(View out, std::span<const u64> integers, std::size_t words, Crt
   });
 }
 
-void RefOps::icrt(std::span<u64> integers, std::size_t words, ConstView x, IcrtMethod) const {
+void RefRing::icrt(std::span<u64> integers, std::size_t words, ConstView x, IcrtMethod) const {
   const Contract c = contract("icrt");
   c.view("x", x);
   c.length("integers", integers.size(), words * x.batch * n());

@@ -3,20 +3,20 @@
 
 #include "jali/backend/ref/crt.h"
 #include "jali/backend/ref/modular.h"
-#include "jali/backend/ref/ref_ops.h"
+#include "jali/backend/ref/ref_engine.h"
 #include "jali/base/error.h"
 
 namespace jali::backend::ref {
 
-void RefOps::mod_up(View ext, ConstView x, std::span<const u32> digit_limbs) const {
+void RefRlwe::mod_up(View ext, ConstView x, std::span<const u32> digit_limbs) const {
   const Contract c = contract("mod_up");
   check_mod_up(c, ext, x, digit_limbs);
   c.same_or_apart(c.block("ext", ext, digit_limbs.size()), {c.block("x", x)});
   lift_digits(ext, x, digit_limbs);
 }
 
-void RefOps::key_product(View acc0, View acc1, ConstView ext, KeyView key,
-                         std::span<const u32> digit_ids, u64 g, bool accumulate) const {
+void RefRlwe::key_product(View acc0, View acc1, ConstView ext, KeyView key,
+                          std::span<const u32> digit_ids, u64 g, bool accumulate) const {
   const Contract c = contract("key_product");
   c.key(key, digit_ids, acc0.primes);
   c.view("ext", ext, digit_ids.size());
@@ -26,8 +26,8 @@ void RefOps::key_product(View acc0, View acc1, ConstView ext, KeyView key,
   multiply_by_key(acc0, acc1, ext, key, digit_ids, g, accumulate);
 }
 
-void RefOps::key_switch(View acc0, View acc1, ConstView x, std::span<const u32> digit_limbs,
-                        KeyView key, std::span<const u32> digit_ids) const {
+void RefRlwe::key_switch(View acc0, View acc1, ConstView x, std::span<const u32> digit_limbs,
+                         KeyView key, std::span<const u32> digit_ids) const {
   const Contract c = contract("key_switch");
   check_mod_up(c, acc0, x, digit_limbs);
   c.length("digit_ids", digit_ids.size(), digit_limbs.size());
@@ -39,7 +39,7 @@ void RefOps::key_switch(View acc0, View acc1, ConstView x, std::span<const u32> 
   multiply_by_key(acc0, acc1, ext, key, digit_ids, 1, false);
 }
 
-void RefOps::scale_down(View out, ConstView x, const ConstView* addend) const {
+void RefRlwe::scale_down(View out, ConstView x, const ConstView* addend) const {
   const Contract c = contract("scale_down");
   c.view("out", out);
   c.view("x", x);
@@ -91,7 +91,7 @@ void RefOps::scale_down(View out, ConstView x, const ConstView* addend) const {
   });
 }
 
-void RefOps::lift_digits(View ext, ConstView x, std::span<const u32> digit_limbs) const {
+void RefRlwe::lift_digits(View ext, ConstView x, std::span<const u32> digit_limbs) const {
   const Rows coefficients = load_coefficients(x);
   const std::size_t block_words = ext.primes.size() * ext.batch * n();
   std::size_t first = 0;
@@ -119,8 +119,8 @@ void RefOps::lift_digits(View ext, ConstView x, std::span<const u32> digit_limbs
   }
 }
 
-void RefOps::multiply_by_key(View acc0, View acc1, ConstView ext, KeyView key,
-                             std::span<const u32> digit_ids, u64 g, bool accumulate) const {
+void RefRlwe::multiply_by_key(View acc0, View acc1, ConstView ext, KeyView key,
+                              std::span<const u32> digit_ids, u64 g, bool accumulate) const {
   const std::size_t block_words = ext.primes.size() * ext.batch * n();
   for_rows(acc0, [&](std::size_t i, std::size_t j, u64 q) {
     Row sum0 = accumulate ? load(acc0, i, j) : Row(n());
@@ -140,15 +140,15 @@ void RefOps::multiply_by_key(View acc0, View acc1, ConstView ext, KeyView key,
   });
 }
 
-Row RefOps::key_row(KeyView key, std::size_t digit, std::size_t part, PrimeIndex p) const {
+Row RefRlwe::key_row(KeyView key, std::size_t digit, std::size_t part, PrimeIndex p) const {
   const auto position =
       static_cast<std::size_t>(std::ranges::find(key.primes, p) - key.primes.begin());
   const std::size_t row = (digit * 2 + part) * key.primes.size() + position;
   return load_words(key.data, row * n(), config_.primes[p]);
 }
 
-void RefOps::check_mod_up(const Contract& c, View ext, ConstView x,
-                          std::span<const u32> digit_limbs) const {
+void RefRlwe::check_mod_up(const Contract& c, View ext, ConstView x,
+                           std::span<const u32> digit_limbs) const {
   c.view("x", x);
   c.digits(digit_limbs, x.primes.size());
   c.view("ext", ext, digit_limbs.size());
@@ -156,8 +156,8 @@ void RefOps::check_mod_up(const Contract& c, View ext, ConstView x,
   if (!is_subset(x.primes, ext.primes)) c.fail("the primes of x are not among those of ext");
 }
 
-void RefOps::check_accumulators(const Contract& c, View acc0, View acc1, KeyView key,
-                                Block input) const {
+void RefRlwe::check_accumulators(const Contract& c, View acc0, View acc1, KeyView key,
+                                 Block input) const {
   c.view("acc0", acc0);
   c.view("acc1", acc1);
   c.same_shape(acc0, acc1);

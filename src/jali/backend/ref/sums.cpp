@@ -2,39 +2,12 @@
 #include <algorithm>
 
 #include "jali/backend/ref/modular.h"
-#include "jali/backend/ref/ref_ops.h"
+#include "jali/backend/ref/ref_engine.h"
 
 namespace jali::backend::ref {
 
-void RefOps::inner_product(View out, std::span<const ConstView> a,
-                           std::span<const ConstView> b) const {
-  const Contract c = contract("inner_product");
-  c.view("out", out);
-  if (a.empty()) c.fail("there is no term");
-  c.length("b", b.size(), a.size());
-  for (std::size_t t = 0; t < a.size(); ++t) {
-    c.view("a", a[t]);
-    c.view("b", b[t]);
-    c.same_shape(out, a[t]);
-    c.same_primes(out, b[t]);
-    c.batch_or_broadcast(out, b[t]);
-    c.apart(c.block("out", out), {c.block("a", a[t]), c.block("b", b[t])});
-  }
-  for_rows(out, [&](std::size_t i, std::size_t j, u64 q) {
-    Row sum(n());
-    for (std::size_t t = 0; t < a.size(); ++t) {
-      const Row x = load(a[t], i, j);
-      const Row y = load(b[t], i, b[t].batch == 1 ? 0 : j);
-      for (std::size_t k = 0; k < n(); ++k) {
-        sum[k] = ref::add(sum[k], ref::mul(x[k], y[k], q), q);
-      }
-    }
-    store(out, i, j, sum);
-  });
-}
-
-void RefOps::weighted_sums(std::span<const ConstView> a0, std::span<const ConstView> a1,
-                           std::span<const WeightedSum> sums) const {
+void RefRlwe::weighted_sums(std::span<const ConstView> a0, std::span<const ConstView> a1,
+                            std::span<const WeightedSum> sums) const {
   const Contract c = contract("weighted_sums");
   c.length("a1", a1.size(), a0.size());
   for (const WeightedSum& sum : sums) {
@@ -77,8 +50,8 @@ void RefOps::weighted_sums(std::span<const ConstView> a0, std::span<const ConstV
   }
 }
 
-void RefOps::tensor(View d0, View d1, View d2, ConstView a0, ConstView a1, ConstView b0,
-                    ConstView b1) const {
+void RefRlwe::tensor(View d0, View d1, View d2, ConstView a0, ConstView a1, ConstView b0,
+                     ConstView b1) const {
   const Contract c = contract("tensor");
   c.view("d0", d0);
   for (const ConstView& v : {ConstView(d1), ConstView(d2), a0, a1, b0, b1}) {
@@ -105,7 +78,7 @@ void RefOps::tensor(View d0, View d1, View d2, ConstView a0, ConstView a1, Const
   });
 }
 
-void RefOps::combine(View d0, View d1, View d2, const Combination& sum) const {
+void RefRlwe::combine(View d0, View d1, View d2, const Combination& sum) const {
   const Contract c = contract("combine");
   const bool three = !sum.products.empty();
   if (!three && sum.multiples.empty()) c.fail("there is no term");

@@ -1,5 +1,5 @@
 // Modular multiplications of each operation, as formulas of its shape. They count what the
-// definitions in ops.h need when constants are precomputed and merged, not what one engine does:
+// definitions in the tables need when constants are precomputed and merged, not what one engine does:
 // a product of two residues, of a residue and a constant, or of a residue and a digit of an integer
 // counts 1; additions, and the automorphisms, count 0.
 #pragma once

@@ -1,8 +1,11 @@
 #include "jali/backend/trace/trace.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <utility>
+
+#include "jali/base/error.h"
 
 namespace jali::backend {
 
@@ -29,22 +32,24 @@ void write_list(std::string& out, const Range& range, Print print) {
   out += ']';
 }
 
-// Names of operations and words are plain identifiers, so nothing needs escaping.
+void write_value(std::string& out, std::uint64_t x) { out += std::to_string(x); }
+void write_value(std::string& out, bool x) { out += x ? "true" : "false"; }
+void write_value(std::string& out, const std::string& x) { out += '"' + x + '"'; }
+void write_value(std::string& out, const trace::Shape::List& x) {
+  write_list(out, x, [](std::uint64_t item) { return std::to_string(item); });
+}
+
+// Names of operations, shapes and words are plain identifiers, so nothing needs escaping.
 void write_json(std::string& out, const Record& r) {
-  const auto number = [](const auto& x) { return std::to_string(x); };
   const auto extent = [](const Extent& e) {
     return '[' + std::to_string(e.address) + ", " + std::to_string(e.bytes) + ']';
   };
-  out += "{\"op\": \"" + r.op + "\", \"n\": " + std::to_string(r.n) + ", \"word\": \"";
-  out += word_name(r.word);
-  out += "\", \"primes_in\": ";
-  write_list(out, r.primes_in, number);
-  out += ", \"primes_out\": ";
-  write_list(out, r.primes_out, number);
-  out += ", \"batch\": " + std::to_string(r.batch) + ", \"digits\": ";
-  write_list(out, r.digits, number);
-  out += ", \"terms\": " + std::to_string(r.terms) + ", \"galois\": " + std::to_string(r.galois) +
-         ", \"accumulate\": " + (r.accumulate ? "true" : "false") + ", \"reads\": ";
+  out += "{\"op\": \"" + r.op + '"';
+  for (const auto& [name, value] : r.shape.values()) {
+    out += ", \"" + name + "\": ";
+    std::visit([&](const auto& x) { write_value(out, x); }, value);
+  }
+  out += ", \"reads\": ";
   write_list(out, r.reads, extent);
   out += ", \"writes\": ";
   write_list(out, r.writes, extent);
@@ -57,6 +62,32 @@ void write_json(std::string& out, const Record& r) {
 }
 
 }  // namespace
+
+namespace trace {
+
+void Shape::set(const std::string& name, Value value) {
+  const auto at = std::ranges::find(values_, name, &std::pair<std::string, Value>::first);
+  if (at != values_.end()) {
+    at->second = std::move(value);
+  } else {
+    values_.emplace_back(name, std::move(value));
+  }
+}
+
+template <class T>
+const T& Shape::get(const std::string& name) const {
+  const auto at = std::ranges::find(values_, name, &std::pair<std::string, Value>::first);
+  const T* const value = at == values_.end() ? nullptr : std::get_if<T>(&at->second);
+  require<InvalidArgument>(value != nullptr,
+                           [&] { return "the shape of this operation has no such " + name; });
+  return *value;
+}
+
+std::uint64_t Shape::number(const std::string& name) const { return get<std::uint64_t>(name); }
+bool Shape::flag(const std::string& name) const { return get<bool>(name); }
+const Shape::List& Shape::list(const std::string& name) const { return get<List>(name); }
+
+}  // namespace trace
 
 void Trace::append(Record record) {
   const std::lock_guard lock(mutex_);

@@ -6,12 +6,48 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
+#include <variant>
 #include <vector>
 
-#include "jali/backend/ops.h"
+#include "jali/backend/engine.h"
 #include "jali/base/at_fork.h"
 
 namespace jali::backend {
+
+namespace trace {
+
+/// The sizes and choices that an operation ran with, by name, in the order in which they are written down. Every
+/// table has names of its own; those on blocks of residues have
+///   n: ring degree; word; primes_in: of the (first) input, empty if there is none; primes_out: of the output,
+///   empty for icrt; batch: of the output; digits: limbs of each digit, key_product: the digit ids;
+///   terms: products of inner_product and of weighted sums, terms of combinations, words of crt and icrt;
+///   galois: of automorphisms; accumulate: the output is read as well.
+class Shape {
+ public:
+  using List = std::vector<std::uint64_t>;
+  using Value = std::variant<std::uint64_t, bool, std::string, List>;
+
+  template <class Range>
+  static List list_of(const Range& range) {
+    return List(range.begin(), range.end());
+  }
+
+  /// A name that is there keeps its place.
+  void set(const std::string& name, Value value);
+  /// The value of a name, of the type that was set; InvalidArgument if there is none.
+  std::uint64_t number(const std::string& name) const;
+  bool flag(const std::string& name) const;
+  const List& list(const std::string& name) const;
+  const std::vector<std::pair<std::string, Value>>& values() const { return values_; }
+
+ private:
+  template <class T>
+  const T& get(const std::string& name) const;
+  std::vector<std::pair<std::string, Value>> values_;
+};
+
+}  // namespace trace
 
 /// Memory that an operation touches: where it begins, and how many bytes are read or written there.
 /// Two operations depend on each other if an extent that one writes overlaps an extent of the
@@ -23,17 +59,8 @@ struct Extent {
 
 /// One operation that ran. Its shape is enough to price it on another machine.
 struct Record {
-  std::string op;     // name in ops.h
-  std::size_t n = 0;  // ring degree
-  Word word = Word::w64;
-  std::vector<PrimeIndex> primes_in;   // of the (first) input; empty where there is none
-  std::vector<PrimeIndex> primes_out;  // of the output; empty for icrt
-  std::size_t batch = 1;               // of the output
-  std::vector<std::uint32_t> digits;   // limbs of each digit; key_product: the digit ids
-  std::size_t terms =
-      1;  // inner_product, weighted_sums: number of products; combinations: of terms; crt, icrt: words
-  std::uint64_t galois = 1;  // automorphisms and key_product
-  bool accumulate = false;  // the output is read as well
+  std::string op;  // its name in its table
+  trace::Shape shape;
   std::vector<Extent> reads;
   std::vector<Extent> writes;
   std::uint64_t bytes_read = 0;  // sum of reads: each operand once, no intermediates
@@ -66,7 +93,7 @@ class Trace {
 
   /// One entry an operation, by name; the sums over all records.
   std::vector<Total> totals() const;
-  /// One JSON object a line and a record, with the names of Record as keys.
+  /// One JSON object a line and a record, with the names of Record and of its shape as keys.
   std::string json_lines() const;
   /// A table for people: count, megabytes, millions of multiplications and milliseconds.
   std::string summary() const;
@@ -78,6 +105,7 @@ class Trace {
 
 /// An engine that hands every operation to `inner` and then records it in `sink`. An operation that
 /// throws is not recorded. Results are those of inner; its name is "trace(" + inner's + ")".
-std::unique_ptr<Ops> make_trace_ops(std::shared_ptr<const Ops> inner, std::shared_ptr<Trace> sink);
+std::unique_ptr<Engine> make_trace_engine(std::shared_ptr<const Engine> inner,
+                                          std::shared_ptr<Trace> sink);
 
 }  // namespace jali::backend

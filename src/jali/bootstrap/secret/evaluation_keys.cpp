@@ -11,8 +11,7 @@ rlwe::EvaluationKeys evaluation_keys(rlwe::KeyGenerator& generator, const rlwe::
   require<InvalidArgument>(!plans.empty(),
                            "keys for bootstrapping need at least one plan; without any, use "
                            "rlwe::KeyGenerator::evaluation_keys");
-  const KeyLevels levels =
-      key_levels(*plans.front().params(), plans, rotations, conjugate);
+  const KeyLevels levels = key_levels(*plans.front().params(), plans, rotations, conjugate);
   auto keys = generator.evaluation_keys(sk, levels.rotations, levels.conjugate, levels.relinearise,
                                         progress);
   keys.encapsulation = generator.encapsulation_keys(sk);

@@ -3,8 +3,8 @@
 
 #include <cuda_runtime.h>
 
-#include "jali/device/cuda/stream.cuh"
 #include "jali/base/error.h"
+#include "jali/device/cuda/stream.cuh"
 
 namespace jali::device::cuda {
 

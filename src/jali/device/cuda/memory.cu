@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <atomic>
 
+#include "jali/base/error.h"
 #include "jali/device/cuda/check.cuh"
 #include "jali/device/cuda/staging.cuh"
-#include "jali/base/error.h"
 
 namespace jali::device::cuda {
 

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "jali/device/cuda/check.cuh"
-#include "jali/device/cuda/staging.cuh"
 #include "jali/base/error.h"
 #include "jali/base/wipe.h"
+#include "jali/device/cuda/check.cuh"
+#include "jali/device/cuda/staging.cuh"
 
 namespace jali::device::cuda {
 

@@ -1,7 +1,7 @@
 #include <iterator>
 
-#include "jali/device/cuda/check.cuh"
 #include "jali/base/error.h"
+#include "jali/device/cuda/check.cuh"
 
 namespace jali::device::cuda {
 
@@ -102,14 +102,17 @@ void check(cudaError_t code, const char* what, std::size_t asked) {
 }
 
 Stream::Stream(int device, std::shared_ptr<device::Faults> faults)
-    : device_(device), faults_(std::move(faults)), at_fork_({{}, {}, [this] {
-        forked_ = true;
-        new (&lost_mutex_) std::mutex;  // another thread may have held it
-        lost_message_ = "cuda:" + std::to_string(device_) +
-                        " serves the process that opened it, and this one was forked from it: start "
-                        "processes by \"spawn\" and make the evaluator there, or use device=\"cpu\"";
-        lost_ = true;
-      }}) {
+    : device_(device),
+      faults_(std::move(faults)),
+      at_fork_({{}, {}, [this] {
+                  forked_ = true;
+                  new (&lost_mutex_) std::mutex;  // another thread may have held it
+                  lost_message_ =
+                      "cuda:" + std::to_string(device_) +
+                      " serves the process that opened it, and this one was forked from it: start "
+                      "processes by \"spawn\" and make the evaluator there, or use device=\"cpu\"";
+                  lost_ = true;
+                }}) {
   int count = 0;
   cuda::check(cudaGetDeviceCount(&count), "looking for GPUs");
   require<NoDevice>(device >= 0 && device < count, [&] {

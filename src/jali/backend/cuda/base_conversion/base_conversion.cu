@@ -8,8 +8,8 @@
 
 #include "jali/arith/modulus.h"
 #include "jali/backend/cuda/base_conversion/base_conversion.cuh"
-#include "jali/backend/cuda/common/variants.h"
 #include "jali/backend/cuda/common/device.cuh"
+#include "jali/backend/cuda/common/variants.h"
 
 namespace jali::backend::cuda {
 

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "jali/arith/modulus.h"
+#include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/common/launch_choices.cuh"
 #include "jali/backend/cuda/common/reduce.cuh"
 #include "jali/backend/cuda/crt/crt.cuh"
-#include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/variants/crt_variants.cuh"
 
 namespace jali::backend::cuda {

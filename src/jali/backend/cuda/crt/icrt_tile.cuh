@@ -6,9 +6,9 @@
 
 #include <vector>
 
+#include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/common/reduce.cuh"
 #include "jali/backend/cuda/crt/crt.cuh"
-#include "jali/backend/cuda/common/device.cuh"
 
 namespace jali::backend::cuda {
 

@@ -1,7 +1,7 @@
 // One thread sixteen bytes of every part.
+#include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/common/launch_choices.cuh"
 #include "jali/backend/cuda/elementwise/combination.cuh"
-#include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/ntt/tile.cuh"
 
 namespace jali::backend::cuda {

@@ -6,9 +6,9 @@
 
 #include <algorithm>
 
+#include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/key_switch/key_product.cuh"
 #include "jali/backend/cuda/key_switch/scaled_addend.cuh"
-#include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/ntt/one_pass.cuh"
 
 namespace jali::backend::cuda {

@@ -2,8 +2,8 @@
 // turn and keeps the sums in registers. Blocks go limb by limb: the first rotation brings a limb's digits to L2, where all
 // others read them; keys and weights are read once. The 32 residues of a warp come from 32 neighbours of a digit in another
 // order, so that single words cost no more than vectors.
-#include "jali/backend/cuda/common/launch_choices.cuh"
 #include "jali/backend/cuda/common/device.cuh"
+#include "jali/backend/cuda/common/launch_choices.cuh"
 #include "jali/backend/cuda/linear_transform/rotated_sums.cuh"
 
 namespace jali::backend::cuda {

@@ -14,15 +14,15 @@ class Sums {
   Sums(const Stream& stream, const Tables<W>& tables, int log_n)
       : stream_(stream), tables_(tables), log_n_(log_n) {}
 
-  /// Ops::inner_product.
+  /// RingOps::inner_product.
   void products(View out, std::span<const ConstView> a, std::span<const ConstView> b) const;
-  /// Ops::weighted_sums.
+  /// RlweOps::weighted_sums.
   void weighted(std::span<const ConstView> a0, std::span<const ConstView> a1,
                 std::span<const WeightedSum> sums) const;
-  /// Ops::rotated_sums.
+  /// RlweOps::rotated_sums.
   void rotated(std::span<const Rotated> operands, std::span<const std::uint32_t> digit_ids,
                std::span<const std::uint64_t> s, std::span<const WeightedSum> sums) const;
-  /// Ops::combine.
+  /// RlweOps::combine.
   void combine(View d0, View d1, View d2, const Combination& c) const;
 
  private:

@@ -1,6 +1,6 @@
 // One thread a residue of all sums of a launch.
-#include "jali/backend/cuda/common/launch_choices.cuh"
 #include "jali/backend/cuda/common/device.cuh"
+#include "jali/backend/cuda/common/launch_choices.cuh"
 #include "jali/backend/cuda/linear_transform/weighted_sums.cuh"
 
 namespace jali::backend::cuda {

@@ -2,8 +2,8 @@
 // conversion of [x A]_D to p. The block that finishes l's transform combines the two.
 #include <algorithm>
 
-#include "jali/backend/cuda/key_switch/key_switcher.cuh"
 #include "jali/backend/cuda/common/device.cuh"
+#include "jali/backend/cuda/key_switch/key_switcher.cuh"
 #include "jali/backend/cuda/mod_down/mod_down.cuh"
 
 namespace jali::backend::cuda {

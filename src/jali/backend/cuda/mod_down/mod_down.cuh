@@ -1,4 +1,4 @@
-// ModDown, rescale and both merged (Ops::scale_down): division with rounding by the primes that are dropped. It
+// ModDown, rescale and both merged (RlweOps::scale_down): division with rounding by the primes that are dropped. It
 // follows convert_base (base_conversion.cuh).
 #pragma once
 

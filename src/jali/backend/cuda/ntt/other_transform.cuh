@@ -6,8 +6,8 @@
 #include <memory>
 #include <span>
 
-#include "jali/backend/cuda/common/shape.cuh"
 #include "jali/backend/cuda/common/device.cuh"
+#include "jali/backend/cuda/common/shape.cuh"
 #include "jali/backend/cuda/ntt/variant.cuh"
 #include "jali/backend/ops.h"
 

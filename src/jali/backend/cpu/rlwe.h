@@ -1,19 +1,18 @@
-// The cpu backend: composes row kernels, in parallel over (limb, batch) rows.
+// Operations of RLWE on the CPU: sums.cpp, basis.cpp (ModUp, ModDown), key_switch.cpp.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <shared_mutex>
-#include <string>
+#include <span>
+#include <utility>
 #include <vector>
 
-#include "jali/backend/cpu/prime_tables.h"
-#include "jali/backend/cpu/row_kernels.h"
-#include "jali/backend/cpu/scratch.h"
-#include "jali/backend/cpu/thread_pool.h"
-#include "jali/backend/ops.h"
+#include "jali/backend/cpu/core.h"
+#include "jali/backend/rlwe_ops.h"
 #include "jali/base/at_fork.h"
 
 namespace jali::backend::cpu {
@@ -37,37 +36,19 @@ struct Division {
   std::vector<ShoupConstant> ratio;  // by prime outside D: A / D mod p
 };
 
-class CpuOps : public Ops {
+class CpuRlwe final : public RlweOps, private RowAccess {
  public:
-  explicit CpuOps(Config config, std::shared_ptr<device::Device> device = device::host_device());
+  CpuRlwe(const Engine& engine, const Core& core) : RlweOps(engine), RowAccess(core) {}
 
-  std::string name() const override { return name_; }
-  const Config& config() const override { return config_; }
-  int threads() const override { return pool_.threads(); }
-
-  void ntt(View x) const override;
-  void intt(View x) const override;
-  void add(View out, ConstView a, ConstView b) const override;
-  void sub(View out, ConstView a, ConstView b) const override;
-  void neg(View out, ConstView a) const override;
-  void mul(View out, ConstView a, ConstView b) const override;
-  void mul_add(View acc, ConstView a, ConstView b) const override;
-  void mul_scalar(View out, ConstView a, std::span<const std::uint64_t> s) const override;
-  void mul_scalar_add(View acc, ConstView a, std::span<const std::uint64_t> s) const override;
-  void add_scalar(View out, ConstView a, std::span<const std::uint64_t> s) const override;
-  void inner_product(View out, std::span<const ConstView> a,
-                     std::span<const ConstView> b) const override;
-  void weighted_sums(std::span<const ConstView> a0, std::span<const ConstView> a1,
-                     std::span<const WeightedSum> sums) const override;
-  void rotated_sums(std::span<const Rotated> operands, std::span<const std::uint32_t> digit_ids,
-                    std::span<const std::uint64_t> s,
-                    std::span<const WeightedSum> sums) const override;
   void tensor(View d0, View d1, View d2, ConstView a0, ConstView a1, ConstView b0,
               ConstView b1) const override;
   void combine(View d0, View d1, View d2, const Combination& c) const override;
-  void automorphism_ntt(View out, ConstView in, std::uint64_t g) const override;
-  void automorphism_coeff(View out, ConstView in, std::uint64_t g) const override;
+  void weighted_sums(std::span<const ConstView> a0, std::span<const ConstView> a1,
+                     std::span<const WeightedSum> sums) const override;
   void mod_up(View ext, ConstView x, std::span<const std::uint32_t> digit_limbs) const override;
+  void scale_down(View out, ConstView x, const ConstView* addend) const override;
+  void scale_down_pair(View out0, View out1, ConstView x0, ConstView x1, const ConstView* addend0,
+                       const ConstView* addend1) const override;
   void key_product(View acc0, View acc1, ConstView ext, KeyView key,
                    std::span<const std::uint32_t> digit_ids, std::uint64_t g,
                    bool accumulate) const override;
@@ -81,23 +62,12 @@ class CpuOps : public Ops {
                           std::span<const std::uint64_t> s,
                           std::span<const std::uint32_t> digit_limbs, KeyView key,
                           std::span<const std::uint32_t> digit_ids) const override;
+  void rotated_sums(std::span<const Rotated> operands, std::span<const std::uint32_t> digit_ids,
+                    std::span<const std::uint64_t> s,
+                    std::span<const WeightedSum> sums) const override;
   void outer_sum(View acc0, View acc1, std::span<const Turned> terms,
                  std::span<const std::uint32_t> digit_limbs,
                  std::span<const std::uint32_t> digit_ids, bool accumulate) const override;
-  void scale_down(View out, ConstView x, const ConstView* addend) const override;
-  void scale_down_pair(View out0, View out1, ConstView x0, ConstView x1, const ConstView* addend0,
-                       const ConstView* addend1) const override;
-  void from_int64(View out, std::span<const std::int64_t> c) const override;
-  void from_double(View out, std::span<const double> c) const override;
-  void crt(View out, std::span<const std::uint64_t> integers, std::size_t words,
-           CrtMethod method) const override;
-  void icrt(std::span<std::uint64_t> integers, std::size_t words, ConstView x,
-            IcrtMethod method) const override;
-  void embed(View out, const Embedding& embedding, std::span<const Complex> values, int log_slots,
-             double factor) const override;
-  void unembed(std::span<Complex> slots, const Embedding& embedding, ConstView x, int log_slots,
-               double divisor) const override;
-  std::uint64_t root(PrimeIndex prime) const override;
 
  private:
   /// A division: out, x and what is added, or null.
@@ -121,47 +91,14 @@ class CpuOps : public Ops {
   void switch_key(View acc0, View acc1, View x, std::span<const std::uint32_t> digit_limbs,
                   KeyView key, std::span<const std::uint32_t> digit_ids, const Join& join) const;
 
-  const std::byte* row(ConstView v, std::size_t limb, std::size_t b) const {
-    // A block of batch 1 serves every batch entry.
-    return static_cast<const std::byte*>(v.data) +
-           (limb * v.batch + (v.batch == 1 ? 0 : b)) * row_bytes_;
-  }
-  /// The row of a prime that v has.
-  const std::byte* row_of(ConstView v, PrimeIndex p, std::size_t b) const {
-    const auto at = std::ranges::lower_bound(v.primes, p) - v.primes.begin();
-    return row(v, static_cast<std::size_t>(at), b);
-  }
-  std::byte* row(View v, std::size_t limb, std::size_t b) const {
-    return static_cast<std::byte*>(v.data) + (limb * v.batch + b) * row_bytes_;
-  }
   const std::byte* key_row(KeyView key, std::size_t digit, std::size_t part,
                            std::size_t position) const {
     return static_cast<const std::byte*>(key.data) +
            ((digit * 2 + part) * key.primes.size() + position) * row_bytes_;
   }
-  const PrimeTables& prime(PrimeIndex p) const { return *primes_[p]; }
-  std::vector<const PrimeTables*> tables_of(std::span<const PrimeIndex> primes) const {
-    std::vector<const PrimeTables*> out;
-    for (const PrimeIndex p : primes) out.push_back(&prime(p));
-    return out;
-  }
 
-  /// body(limb, batch entry, tables of the limb's prime) for every row of a shape.
-  template <class Body>
-  void for_rows(ConstView shape, const Body& body) const {
-    pool_.parallel(shape.primes.size() * shape.batch, [&](std::size_t i) {
-      const std::size_t limb = i / shape.batch;
-      body(limb, i % shape.batch, prime(shape.primes[limb]));
-    });
-  }
-
-  void check(ConstView v) const;
-  void check_same(ConstView out, ConstView in, bool broadcast = false) const;
-  /// An output that is written while `in` is still read must not be `in`.
-  void check_apart(ConstView out, ConstView in) const;
   void check_terms(ConstView sum, const Combination& c) const;
   void check_sums(ConstView shape, std::span<const WeightedSum> sums, std::size_t operands) const;
-  void check_scalars(ConstView out, std::span<const std::uint64_t> s) const;
   void check_digits(ConstView x, std::span<const std::uint32_t> digit_limbs) const;
   void check_key(ConstView ext_primes, KeyView key, std::span<const std::uint32_t> ids) const;
 
@@ -178,16 +115,6 @@ class CpuOps : public Ops {
   template <class MakeRow>
   void decompose(const Digits& digits, ConstView x, const MakeRow& make_row) const;
 
-  Config config_;
-  std::string name_;
-  RowKernels kernels_;
-  std::size_t n_;
-  std::size_t row_bytes_;
-  AlignedBlock tables_;  // of all primes
-  std::vector<std::unique_ptr<const PrimeTables>> primes_;
-  std::vector<std::uint32_t> rev_;  // bit reversal of n / lanes indices
-  mutable ThreadPool pool_;
-  mutable ScratchPool scratch_{device::host_memory()};
   mutable ForkSafe<std::shared_mutex> cache_mutex_;
   mutable std::map<PrimeSet, std::shared_ptr<const Lift>> lifts_;
   mutable std::map<std::pair<PrimeSet, PrimeSet>, std::shared_ptr<const Division>> divisions_;

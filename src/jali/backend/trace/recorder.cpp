@@ -1,0 +1,28 @@
+#include "jali/backend/trace/recorder.h"
+
+#include <cstdint>
+
+namespace jali::backend::trace {
+
+Recorder::Recorder(std::shared_ptr<const Engine> inner, std::shared_ptr<Trace> sink)
+    : inner_(std::move(inner)), sink_(std::move(sink)) {
+  const auto memory = inner_->memory();
+  if (!memory->host_accessible()) probe_ = device::Pool::create(false, memory)->allocate(1);
+}
+
+void Recorder::finish() const {
+  char byte = 0;
+  if (!probe_.host_accessible()) probe_.copy_out(&byte);
+}
+
+void read(Record& record, const void* data, std::size_t bytes) {
+  record.reads.push_back({reinterpret_cast<std::uintptr_t>(data), bytes});
+  record.bytes_read += bytes;
+}
+
+void write(Record& record, const void* data, std::size_t bytes) {
+  record.writes.push_back({reinterpret_cast<std::uintptr_t>(data), bytes});
+  record.bytes_written += bytes;
+}
+
+}  // namespace jali::backend::trace

@@ -1,0 +1,49 @@
+// Runs the operations of an engine and keeps what they were. It knows nothing of what they compute: a table's
+// wrapper (ring.cpp, rlwe.cpp, embedding.cpp) says the name, the shape, the memory and the arithmetic of each.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <utility>
+
+#include "jali/backend/engine.h"
+#include "jali/backend/trace/trace.h"
+#include "jali/device/buffer.h"
+
+namespace jali::backend::trace {
+
+class Recorder {
+ public:
+  Recorder(std::shared_ptr<const Engine> inner, std::shared_ptr<Trace> sink);
+
+  const Engine& inner() const { return *inner_; }
+
+  /// Runs the call of an operation, then keeps its record with the time it took. An operation that throws is not
+  /// recorded.
+  template <class Call>
+  void run(Record record, const Call& call) const {
+    using Clock = std::chrono::steady_clock;
+    finish();
+    const Clock::time_point start = Clock::now();
+    call();
+    finish();
+    record.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    sink_->append(std::move(record));
+  }
+
+ private:
+  /// An operation of a device of its own returns before it is done: waits for it, so that its time is its
+  /// own.
+  void finish() const;
+
+  const std::shared_ptr<const Engine> inner_;
+  const std::shared_ptr<Trace> sink_;
+  device::Buffer probe_;  // in the memory of a device of its own
+};
+
+/// Adds memory that the operation reads, or writes: `bytes` from `data` on.
+void read(Record& record, const void* data, std::size_t bytes);
+void write(Record& record, const void* data, std::size_t bytes);
+
+}  // namespace jali::backend::trace

@@ -1,0 +1,50 @@
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "jali/backend/trace/recorder.h"
+#include "jali/backend/trace/tables.h"
+#include "jali/backend/trace/trace.h"
+#include "jali/base/error.h"
+
+namespace jali::backend {
+
+namespace trace {
+namespace {
+
+class TraceEngine final : public Engine {
+ public:
+  TraceEngine(std::shared_ptr<const Engine> inner, std::shared_ptr<Trace> sink)
+      : Engine(inner->device()), recorder_(std::move(inner), std::move(sink)) {}
+
+  std::string name() const override { return "trace(" + inner().name() + ")"; }
+  const Config& config() const override { return inner().config(); }
+  const RingOps& ring() const override { return *ring_; }
+  const RlweOps& rlwe() const override { return *rlwe_; }
+  const EmbeddingOps& embedding() const override { return *embedding_; }
+  int threads() const override { return inner().threads(); }
+  /// Called again instead of played back, so that every run is recorded here.
+  std::unique_ptr<Captured> capture(std::function<void()> work) const override {
+    return device::host_device()->record(std::move(work));
+  }
+
+ private:
+  const Engine& inner() const { return recorder_.inner(); }
+
+  const Recorder recorder_;
+  const std::unique_ptr<const RingOps> ring_ = trace_ring(*this, recorder_);
+  const std::unique_ptr<const RlweOps> rlwe_ = trace_rlwe(*this, recorder_);
+  const std::unique_ptr<const EmbeddingOps> embedding_ = trace_embedding(*this, recorder_);
+};
+
+}  // namespace
+}  // namespace trace
+
+std::unique_ptr<Engine> make_trace_engine(std::shared_ptr<const Engine> inner,
+                                          std::shared_ptr<Trace> sink) {
+  require<InvalidArgument>(inner != nullptr && sink != nullptr,
+                           "make_trace_engine needs an engine to record and a sink to record to");
+  return std::make_unique<trace::TraceEngine>(std::move(inner), std::move(sink));
+}
+
+}  // namespace jali::backend
