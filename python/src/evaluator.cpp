@@ -171,6 +171,16 @@ auto on_arrays() {
 
 void bind_evaluator(nb::module_& m) {
   using nogil = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<ckks::ProductSum>(m, "ProductSum", "Products of ciphertexts that are still to be computed.")
+      .def_prop_ro(
+          "level", [](const ckks::ProductSum& a) { return a.level() - 1; },
+          "Multiplications that are left after it.")
+      .def_prop_ro(
+          "slots", [](const ckks::ProductSum& a) { return std::size_t{1} << a.log_slots(); },
+          "Numbers in each vector.")
+      .def_prop_ro(
+          "shape", [](const ckks::ProductSum& a) { return shape(a.packing, a.log_slots(), a.batch()); },
+          nb::sig("def shape(self) -> tuple[int, ...]"), "(length,), or (batch, length).");
   nb::class_<Evaluator>(m, "EvaluatorCore", "See jali.ckks.Evaluator.")
       .def(nb::init<const Params&, std::optional<EvaluationKeys>, const std::string&, int, bool,
                     const std::map<std::string, std::string>&>(),
@@ -193,6 +203,11 @@ void bind_evaluator(nb::module_& m) {
       .def("sub", on_arrays<&ckks::ArrayEvaluator::sub>(), "a"_a, "b"_a, nogil())
       .def("negate", on_arrays<&ckks::ArrayEvaluator::negate>(), "a"_a, nogil())
       .def("multiply", on_arrays<&ckks::ArrayEvaluator::multiply>(), "a"_a, "b"_a, nogil())
+      .def("product", on_arrays<&ckks::ArrayEvaluator::product>(), "a"_a, "b"_a, nogil())
+      .def("join", on_arrays<&ckks::ArrayEvaluator::join>(), "a"_a, "b"_a)
+      .def("join_scalar", on_arrays<&ckks::ArrayEvaluator::join_scalar>(), "a"_a, "b"_a)
+      .def("settle", on_arrays<&ckks::ArrayEvaluator::settle>(), "a"_a, nogil())
+      .def("expand", on_arrays<&ckks::ArrayEvaluator::expand>(), "a"_a, nogil())
       .def("add_scalar", on_arrays<&ckks::ArrayEvaluator::add_scalar>(), "a"_a, "b"_a, nogil())
       .def("multiply_scalar", on_arrays<&ckks::ArrayEvaluator::multiply_scalar>(), "a"_a, "b"_a,
            nogil())

@@ -53,9 +53,9 @@ class Blocks : public testing::TestWithParam<Word> {
   testing::ScopedTrace trace_{__FILE__, __LINE__, "JALI_TEST_SEED=" + std::to_string(seed_)};
   std::mt19937_64 rng_{seed_};
   const PrimeList primes_ = {0, 2, 3};
-  std::shared_ptr<const Ring> host_ = std::make_shared<Ring>(backend::make_cpu_ops(config()));
+  std::shared_ptr<const Ring> host_ = std::make_shared<Ring>(backend::make_cpu_engine(config()));
   /// Its memory is not the host's, as a GPU's is not.
-  std::shared_ptr<const Ring> apart_ = std::make_shared<Ring>(backend::make_apart_ops(config()));
+  std::shared_ptr<const Ring> apart_ = std::make_shared<Ring>(backend::make_apart_engine(config()));
 };
 INSTANTIATE_TEST_SUITE_P(Words, Blocks, testing::Values(Word::w32, Word::w52, Word::w64),
                          [](const auto& info) { return std::string(word_name(info.param)); });

@@ -41,7 +41,7 @@ std::shared_ptr<const ring::Ring> make_ring(const Params& params) {
   config.n = params.n();
   config.primes.assign(params.primes().begin(), params.primes().end());
   return std::make_shared<const ring::Ring>(
-      std::shared_ptr<const backend::Ops>(backend::make_cpu_ops(std::move(config))));
+      std::shared_ptr<const backend::Engine>(backend::make_cpu_engine(std::move(config))));
 }
 
 class Neutral : public ::testing::TestWithParam<Word> {};

@@ -18,6 +18,14 @@ Ciphertext with(Ciphertext out, const Packing& packing) {
   return out;
 }
 
+/// What the packing rules look at.
+Ciphertext shape_of(const ProductSum& a) {
+  Ciphertext out;
+  out.log_slots = a.log_slots();
+  out.packing = a.packing;
+  return out;
+}
+
 }  // namespace
 
 ArrayEvaluator::ArrayEvaluator(std::shared_ptr<const Evaluator> evaluator)
@@ -41,6 +49,38 @@ Ciphertext ArrayEvaluator::multiply(const Ciphertext& a, const Ciphertext& b) co
   if (&a == &b) return with(automatic_.square(a), a.packing);
   const Packing packing = packing_of_product(a, b);
   return with(automatic_.multiply(a, b), packing);
+}
+
+ProductSum ArrayEvaluator::product(const ProductSum::Factor& a, const ProductSum::Factor& b) const {
+  const Packing packing = a == b ? a->packing : packing_of_product(*a, *b);
+  ProductSum out = automatic_.product(a, b);
+  out.packing = packing;
+  return out;
+}
+
+std::optional<ProductSum> ArrayEvaluator::join(const ProductSum& a, const ProductSum& b) const {
+  const Packing packing = packing_of_sum(shape_of(a), shape_of(b));
+  if (!AutoEvaluator::can_join(a, b)) return std::nullopt;
+  ProductSum out = AutoEvaluator::join(a, b);
+  out.packing = packing;
+  return out;
+}
+
+std::optional<ProductSum> ArrayEvaluator::join_scalar(const ProductSum& a,
+                                                      std::complex<double> b) const {
+  if (!(std::abs(a.constant + b) <= kMostConstant)) return std::nullopt;
+  ProductSum out = a;
+  out.constant += b;
+  out.packing = packing_of_sum(shape_of(a), b);
+  return out;
+}
+
+Ciphertext ArrayEvaluator::settle(const ProductSum& a) const {
+  return with(automatic_.settle(a), a.packing);
+}
+
+Ciphertext ArrayEvaluator::expand(const ProductSum& a) const {
+  return with(automatic_.expand(a), a.packing);
 }
 
 Ciphertext ArrayEvaluator::add_numbers(const Ciphertext& a, const Numbers& b) const {

@@ -5,6 +5,7 @@
 #include <complex>
 #include <cstddef>
 #include <memory>
+#include <optional>
 
 #include "jali/ckks/auto_evaluator.h"
 #include "jali/ckks/packing.h"
@@ -24,6 +25,16 @@ class ArrayEvaluator {
   Ciphertext negate(const Ciphertext& a) const;
   /// One object given twice is squared.
   Ciphertext multiply(const Ciphertext& a, const Ciphertext& b) const;
+
+  /// a b, still to be computed (product_sum.h). What multiply throws, this throws.
+  ProductSum product(const ProductSum::Factor& a, const ProductSum::Factor& b) const;
+  /// a + b as one sum of products; nothing if it cannot be one (AutoEvaluator::can_join).
+  std::optional<ProductSum> join(const ProductSum& a, const ProductSum& b) const;
+  /// a + b; nothing for a number so large that the sum should be settled first: above kMostConstant.
+  std::optional<ProductSum> join_scalar(const ProductSum& a, std::complex<double> b) const;
+  static constexpr double kMostConstant = 1024;  // less than any level with a level below it holds
+  Ciphertext settle(const ProductSum& a) const;
+  Ciphertext expand(const ProductSum& a) const;
 
   Ciphertext add_numbers(const Ciphertext& a, const Numbers& b) const;
   Ciphertext sub_numbers(const Ciphertext& a, const Numbers& b) const;
