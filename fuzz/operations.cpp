@@ -371,6 +371,21 @@ constexpr Operation kOperationsOfAll[] = {
     {"automatic negate", [](Run& r) { r.keep(r.automatic->negate(r.any())); }},
     {"automatic multiply", [](Run& r) { r.keep(r.automatic->multiply(r.any(), r.any())); }},
     {"automatic square", [](Run& r) { r.keep(r.automatic->square(r.any())); }},
+    {"automatic product",
+     [](Run& r) {
+       const auto factor = [&] { return std::make_shared<const Ciphertext>(r.ev().copy(r.any())); };
+       const auto a = factor(), b = r.in.once_in(2) ? a : factor();
+       ckks::ProductSum sum = r.automatic->product(a, b);
+       while (r.in.once_in(2)) {
+         const ckks::ProductSum other = r.automatic->product(factor(), factor());
+         if (r.in.once_in(4) || ckks::AutoEvaluator::can_join(sum, other)) {
+           sum = ckks::AutoEvaluator::join(std::move(sum), other);
+         }
+       }
+       if (r.in.once_in(2)) sum.constant = r.in.complex();
+       r.keep(r.automatic->expand(sum));
+       r.keep(r.automatic->settle(sum));
+     }},
     {"automatic add_vector",
      [](Run& r) {
        const Ciphertext& x = r.any();

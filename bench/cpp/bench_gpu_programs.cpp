@@ -53,8 +53,8 @@ Times measure(const ring::Ring& ring, int group, const std::function<void()>& bo
 }
 
 /// more: besides word and log_n.
-void report(const std::string& name, const ckks::Params& p, const Json& more,
-            std::size_t batch, const Times& times) {
+void report(const std::string& name, const ckks::Params& p, const Json& more, std::size_t batch,
+            const Times& times) {
   Json about;
   about.set("word", word_name(p.word())).set("log_n", p.log_n()).append(more);
   Json()

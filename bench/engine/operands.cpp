@@ -89,8 +89,8 @@ View Operands::lifted(bool written) {
   const View out{blocks_.emplace_back(pool_->allocate(digits.size() * one)).data(), all,
                  shape.batch};
   for (std::size_t d = 0; d < digits.size(); ++d) {
-    engine->ring().sample_uniform({static_cast<std::byte*>(out.data) + d * one, all, shape.batch}, seed,
-                        index_ += static_cast<std::uint32_t>(shape.batch));
+    engine->ring().sample_uniform({static_cast<std::byte*>(out.data) + d * one, all, shape.batch},
+                                  seed, index_ += static_cast<std::uint32_t>(shape.batch));
   }
   if (written) results_.emplace_back(out.data, digits.size() * one);
   return out;

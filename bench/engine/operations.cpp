@@ -29,8 +29,9 @@ Body binary(Operands& s) {
 
 template <void (RingOps::*op)(View, ConstView, std::span<const std::uint64_t>) const>
 Body by_scalars(Operands& s) {
-  return
-      [&s, a = s.operand(s.q), out = s.result(s.q)](const Engine& o) { (o.ring().*op)(out, a, s.scalars); };
+  return [&s, a = s.operand(s.q), out = s.result(s.q)](const Engine& o) {
+    (o.ring().*op)(out, a, s.scalars);
+  };
 }
 
 std::vector<ConstView> views(Operands& s, std::span<const PrimeIndex> primes, std::size_t count) {
@@ -70,7 +71,9 @@ Body divided(Operands& s, std::span<const PrimeIndex> from, std::span<const Prim
 }
 
 Body sampled(Operands& s, backend::Small kind) {
-  return [&s, kind, out = s.result(s.q)](const Engine& o) { o.ring().sample_small(out, kind, s.seed, 0); };
+  return [&s, kind, out = s.result(s.q)](const Engine& o) {
+    o.ring().sample_small(out, kind, s.seed, 0);
+  };
 }
 
 Body crt(Operands& s, backend::CrtMethod method) {
@@ -89,9 +92,13 @@ Body icrt(Operands& s, backend::IcrtMethod method) {
 
 constexpr Operation kOperations[] = {
     {"ntt", "number-theoretic transform: coefficients to values",
-     [](Operands& s) -> Body { return [x = s.changed(s.q)](const Engine& o) { o.ring().ntt(x); }; }},
+     [](Operands& s) -> Body {
+       return [x = s.changed(s.q)](const Engine& o) { o.ring().ntt(x); };
+     }},
     {"intt", "its inverse",
-     [](Operands& s) -> Body { return [x = s.changed(s.q)](const Engine& o) { o.ring().intt(x); }; }},
+     [](Operands& s) -> Body {
+       return [x = s.changed(s.q)](const Engine& o) { o.ring().intt(x); };
+     }},
     {"add", "sum of two polynomials", binary<&RingOps::add>},
     {"sub", "their difference", binary<&RingOps::sub>},
     {"neg", "negation",
@@ -133,7 +140,9 @@ constexpr Operation kOperations[] = {
      [](Operands& s) -> Body {
        const auto sum = combination(s);
        const View d0 = s.result(s.q), d1 = s.result(s.q), d2 = s.result(s.q);
-       return [=](const Engine& o) { sum([&](const Combination& c) { o.rlwe().combine(d0, d1, d2, c); }); };
+       return [=](const Engine& o) {
+         sum([&](const Combination& c) { o.rlwe().combine(d0, d1, d2, c); });
+       };
      }},
     {"automorphism_ntt", "automorphism of values",
      [](Operands& s) -> Body {
@@ -182,7 +191,9 @@ constexpr Operation kOperations[] = {
     {"key_switch", "ModUp and inner product in one",
      [](Operands& s) -> Body {
        const View x = s.operand(s.q), c0 = s.result(s.all), c1 = s.result(s.all);
-       return [=, &s, k = s.key()](const Engine& o) { o.rlwe().key_switch(c0, c1, x, s.digits, k, s.ids); };
+       return [=, &s, k = s.key()](const Engine& o) {
+         o.rlwe().key_switch(c0, c1, x, s.digits, k, s.ids);
+       };
      }},
     {"key_switch_joined", "the same with a ciphertext added",
      [](Operands& s) -> Body {
@@ -228,7 +239,8 @@ constexpr Operation kOperations[] = {
      }},
     {"sample_uniform", "uniform residues from a seed",
      [](Operands& s) -> Body {
-       return [&s, out = s.result(s.q)](const Engine& o) { o.ring().sample_uniform(out, s.seed, 0); };
+       return
+           [&s, out = s.result(s.q)](const Engine& o) { o.ring().sample_uniform(out, s.seed, 0); };
      }},
     {"sample_ternary", "a ternary polynomial from a seed",
      [](Operands& s) -> Body { return sampled(s, backend::Small::ternary); }},
@@ -236,7 +248,9 @@ constexpr Operation kOperations[] = {
      [](Operands& s) -> Body { return sampled(s, backend::Small::error); }},
     {"sample_sparse", "a ternary polynomial of 32 non-zero coefficients from a seed",
      [](Operands& s) -> Body {
-       return [&s, out = s.result(s.q)](const Engine& o) { o.ring().sample_sparse(out, kWeight, s.seed, 0); };
+       return [&s, out = s.result(s.q)](const Engine& o) {
+         o.ring().sample_sparse(out, kWeight, s.seed, 0);
+       };
      }},
     {"embed", "slots of the host to residues (encoding)",
      [](Operands& s) -> Body {
@@ -251,7 +265,9 @@ constexpr Operation kOperations[] = {
        // Of coefficients as decryption gives them: what fills Q is beyond the range of doubles.
        const View x = s.empty(s.q);
        s.engine->ring().from_double(x, s.doubles);
-       return [=, &s](const Engine& o) { o.embedding().unembed(s.slots, *s.embedding, x, s.log_slots(), 0x1p40); };
+       return [=, &s](const Engine& o) {
+         o.embedding().unembed(s.slots, *s.embedding, x, s.log_slots(), 0x1p40);
+       };
      }},
     {"from_int64", "64-bit integers of the host to residues",
      [](Operands& s) -> Body {

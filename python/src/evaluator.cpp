@@ -3,6 +3,7 @@
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -171,7 +172,8 @@ auto on_arrays() {
 
 void bind_evaluator(nb::module_& m) {
   using nogil = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<ckks::ProductSum>(m, "ProductSum", "Products of ciphertexts that are still to be computed.")
+  nb::class_<ckks::ProductSum>(m, "ProductSum",
+                               "Products of ciphertexts that are still to be computed.")
       .def_prop_ro(
           "level", [](const ckks::ProductSum& a) { return a.level() - 1; },
           "Multiplications that are left after it.")
@@ -179,7 +181,13 @@ void bind_evaluator(nb::module_& m) {
           "slots", [](const ckks::ProductSum& a) { return std::size_t{1} << a.log_slots(); },
           "Numbers in each vector.")
       .def_prop_ro(
-          "shape", [](const ckks::ProductSum& a) { return shape(a.packing, a.log_slots(), a.batch()); },
+          "shape",
+          [](const ckks::ProductSum& a) {
+            const std::size_t length =
+                a.packing.length == 0 ? std::size_t{1} << a.log_slots() : a.packing.length;
+            return a.packing.batched || a.batch() > 1 ? nb::make_tuple(a.batch(), length)
+                                                      : nb::make_tuple(length);
+          },
           nb::sig("def shape(self) -> tuple[int, ...]"), "(length,), or (batch, length).");
   nb::class_<Evaluator>(m, "EvaluatorCore", "See jali.ckks.Evaluator.")
       .def(nb::init<const Params&, std::optional<EvaluationKeys>, const std::string&, int, bool,

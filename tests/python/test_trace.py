@@ -25,7 +25,7 @@ def test_trace(world: World) -> None:
     lines = [json.loads(line) for line in trace.json_lines().splitlines()]
     assert len(lines) == len(trace) > 0
     names = [line["op"] for line in lines]
-    assert "tensor" in names and names.index("tensor") < len(names) - 1
+    assert "combine_key_switch" in names and names.index("combine_key_switch") < len(names) - 1
     assert all(line["n"] == 2 * world.params.slots for line in lines)
     totals = trace.totals()
     assert sum(total["count"] for total in totals.values()) == len(lines)

@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "jali/backend/engines.h"
 #include "jali/base/error.h"
 #include "jali/ring/batching.h"
 #include "jali/ring/recording.h"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "jali/arith/primes.h"
+#include "jali/backend/engines.h"
 #include "jali/base/error.h"
 #include "jali/params/rlwe_params.h"
 #include "jali/rlwe/key_switch.h"

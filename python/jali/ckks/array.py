@@ -11,7 +11,7 @@ import numpy.typing as npt
 from jali._core import array as arrays
 from jali._core import checks
 from jali._core.array import Encrypted
-from jali._jali.ckks import Ciphertext, MatVec
+from jali._jali.ckks import Ciphertext, MatVec, ProductSum
 from jali.errors import InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
@@ -57,11 +57,13 @@ class EncryptedArray(Encrypted):
     batch), naming the largest.
     """
 
-    __slots__ = ("_ct", "_server")
+    __slots__ = ("_ct", "_made_in", "_server")
 
-    def __init__(self, server: Evaluator, ciphertext: Ciphertext) -> None:
+    def __init__(self, server: Evaluator, ciphertext: Ciphertext | ProductSum) -> None:
         self._server = server
+        # Products are computed when it is known what follows: the value itself, or a sum of products.
         self._ct = ciphertext
+        self._made_in = server._recording
 
     # --- what is known of it --------------------------------------------------------------------
 
@@ -80,7 +82,10 @@ class EncryptedArray(Encrypted):
     @property
     def level(self) -> int:
         """Multiplications that are left."""
-        return self._server._core.effective_level(self._ct)
+        value = self._ct
+        if isinstance(value, ProductSum):
+            return value.level
+        return self._server._core.effective_level(value)
 
     @property
     def scale(self) -> float:
@@ -110,34 +115,43 @@ class EncryptedArray(Encrypted):
     def __add__(self, other: Operand) -> EncryptedArray:
         core = self._server._core
         if isinstance(other, EncryptedArray):
-            return EncryptedArray(self._server, core.add(self._ct, self._beside(other)._ct))
+            a, b = self._ct, self._beside(other)._ct
+            if isinstance(a, ProductSum) and isinstance(b, ProductSum):
+                joined = core.join(a, b)
+                if joined is not None:
+                    return EncryptedArray(self._server, joined)
+            return EncryptedArray(
+                self._server, core.add(self._summand(other), other._summand(self))
+            )
         value = arrays.number(other)
         if value is not None:
-            return EncryptedArray(self._server, core.add_scalar(self._ct, value))
+            return self._plus(value)
         array = arrays.operand(other, self.shape[-1])
         if array is None:
             return NotImplemented
-        return EncryptedArray(self._server, core.add_array(self._ct, array))
+        return EncryptedArray(self._server, core.add_array(self._whole(), array))
 
     __radd__ = __add__
 
     def __sub__(self, other: Operand) -> EncryptedArray:
         core = self._server._core
         if isinstance(other, EncryptedArray):
-            return EncryptedArray(self._server, core.sub(self._ct, self._beside(other)._ct))
+            return EncryptedArray(
+                self._server, core.sub(self._summand(other), self._beside(other)._summand(self))
+            )
         value = arrays.number(other)
         if value is not None:
-            return EncryptedArray(self._server, core.add_scalar(self._ct, -value))
+            return self._plus(-value)
         array = arrays.operand(other, self.shape[-1])
         if array is None:
             return NotImplemented
-        return EncryptedArray(self._server, core.add_array(self._ct, array, True))
+        return EncryptedArray(self._server, core.add_array(self._whole(), array, True))
 
     def __rsub__(self, other: Operand) -> EncryptedArray:
         return -self + other
 
     def __neg__(self) -> EncryptedArray:
-        return EncryptedArray(self._server, self._server._core.negate(self._ct))
+        return EncryptedArray(self._server, self._server._core.negate(self._whole()))
 
     def __pos__(self) -> EncryptedArray:
         return self
@@ -146,11 +160,11 @@ class EncryptedArray(Encrypted):
         core = self._server._core
         if isinstance(other, EncryptedArray):
             return EncryptedArray(
-                self._server, core.multiply(self._settled(), self._beside(other)._settled())
+                self._server, core.product(self._settled(), self._beside(other)._settled())
             )
         value = arrays.number(other)
         if value is not None:
-            return EncryptedArray(self._server, core.multiply_scalar(self._ct, value))
+            return EncryptedArray(self._server, core.multiply_scalar(self._whole(), value))
         array = arrays.operand(other, self.shape[-1])
         if array is None:
             return NotImplemented
@@ -244,13 +258,15 @@ class EncryptedArray(Encrypted):
             raise InvalidArgument(
                 f"count {checks.shown(count)} is not a power of two: pad the vector with zeros to the next one"
             )
-        return EncryptedArray(self._server, self._server._core.sum(self._ct, int(count)))
+        return EncryptedArray(self._server, self._server._core.sum(self._whole(), int(count)))
 
     def with_length(self, length: int) -> EncryptedArray:
         """The same slots, of which decryption shows the first ``length``."""
         if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 1:
             raise InvalidArgument("length must be a whole number from 1 to slots")
-        return EncryptedArray(self._server, self._server._core.with_length(self._ct, int(length)))
+        return EncryptedArray(
+            self._server, self._server._core.with_length(self._whole(), int(length))
+        )
 
     def with_magnitude(self, magnitude: float, *, peak: float | None = None) -> EncryptedArray:
         """The same numbers, of which estimates assume this root mean square and this peak.
@@ -263,7 +279,7 @@ class EncryptedArray(Encrypted):
         core = self._server._core
         return EncryptedArray(
             self._server,
-            core.with_magnitude(self._ct, checks.magnitude(magnitude), checks.peak(peak)),
+            core.with_magnitude(self._whole(), checks.magnitude(magnitude), checks.peak(peak)),
         )
 
     def bootstrap(
@@ -299,10 +315,38 @@ class EncryptedArray(Encrypted):
 
     def _settled(self) -> Ciphertext:
         """Its ciphertext on the device, with nothing owed."""
-        if not self._server._core.is_settled(self._ct):
-            # The same value: what is done here once, later operations need not do again.
-            self._ct = self._server._core.normalise(self._ct)
-        return self._ct
+        value, core = self._ct, self._server._core
+        if isinstance(value, ProductSum):
+            return self._kept(core.settle(value))
+        return value if core.is_settled(value) else self._kept(core.normalise(value))
+
+    def _whole(self) -> Ciphertext:
+        """Its ciphertext as it is; of products that are still to be computed, with nothing owed."""
+        value = self._ct
+        return self._settled() if isinstance(value, ProductSum) else value
+
+    def _summand(self, beside: EncryptedArray) -> Ciphertext:
+        """Its ciphertext, to be added to `beside`: products stay unrelinearised if `beside` is so, too."""
+        value, core = self._ct, self._server._core
+        if not isinstance(value, ProductSum):
+            return value
+        other = beside._ct
+        owed = isinstance(other, ProductSum) or not core.is_settled(other)
+        return self._kept(core.expand(value)) if owed else self._settled()
+
+    def _plus(self, value: complex) -> EncryptedArray:
+        core, products = self._server._core, self._ct
+        joined = core.join_scalar(products, value) if isinstance(products, ProductSum) else None
+        return EncryptedArray(
+            self._server, core.add_scalar(self._whole(), value) if joined is None else joined
+        )
+
+    def _kept(self, value: Ciphertext) -> Ciphertext:
+        """The same value in another form: what is done once, later operations need not do again."""
+        # What is made while a function is recorded lies in the memory of the recording, which only its runs write.
+        if self._made_in is self._server._recording:
+            self._ct = value
+        return value
 
     def _beside(self, other: EncryptedArray) -> EncryptedArray:
         if other._server is not self._server:

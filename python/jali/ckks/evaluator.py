@@ -54,7 +54,7 @@ class Evaluator:
     May be used from several threads. Raises ParamsMismatch for keys of other parameters.
     """
 
-    __slots__ = ("_core", "_params", "_variants")
+    __slots__ = ("_core", "_params", "_recording", "_variants")
 
     def __init__(
         self,
@@ -70,6 +70,7 @@ class Evaluator:
         if keys is not None:
             checks.instance(keys, EvaluationKeys, "keys", ": EvaluationKeys.from_bytes reads bytes")
         self._params = params
+        self._recording: object = None  # one for each recording of a function, while it lasts
         device = resolved(device)
         if variants is None:
             tuned = device == "cpu" or device.startswith("cuda:")
@@ -258,7 +259,11 @@ class Evaluator:
         function: Callable[[Sequence[Ciphertext]], list[Ciphertext]],
         examples: Sequence[Ciphertext],
     ) -> _ckks.CapturedCore:
-        return _ckks.CapturedCore(self.explicit, function, examples)
+        before, self._recording = self._recording, object()
+        try:
+            return _ckks.CapturedCore(self.explicit, function, examples)
+        finally:
+            self._recording = before
 
     def _batcher(
         self, function: Callable[[Sequence[Ciphertext]], list[Ciphertext]], max_batch: int

@@ -101,7 +101,8 @@ void Tuning::write(const std::filesystem::path& file) const {
   std::filesystem::create_directories(file.parent_path(), error);
   auto beside = file;
 #ifdef __linux__
-  beside += "." + std::to_string(getpid());
+  beside += ".";
+  beside += std::to_string(getpid());
 #else
   beside += ".new";
 #endif
