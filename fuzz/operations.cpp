@@ -378,8 +378,8 @@ constexpr Operation kOperationsOfAll[] = {
        ckks::ProductSum sum = r.automatic->product(a, b);
        while (r.in.once_in(2)) {
          const ckks::ProductSum other = r.automatic->product(factor(), factor());
-         if (r.in.once_in(4) || ckks::AutoEvaluator::can_join(sum, other)) {
-           sum = ckks::AutoEvaluator::join(std::move(sum), other);
+         if (r.in.once_in(4) || r.automatic->can_join(sum, other)) {
+           sum = r.automatic->join(std::move(sum), other);
          }
        }
        if (r.in.once_in(2)) sum.constant = r.in.complex();

@@ -213,6 +213,8 @@ ProductSum AutoEvaluator::join(ProductSum a, const ProductSum& b) {
 }
 
 Ciphertext AutoEvaluator::settle(const ProductSum& a) const {
+  require<InvalidArgument>(std::isfinite(a.constant.real()) && std::isfinite(a.constant.imag()),
+                           "a constant operand must be finite");
   if (a.constant.imag() != 0) return normalise(expand(a));  // no engine adds it on the way
   Combination sum;
   for (const auto& [x, y] : a.products) sum.products.push_back({x.get(), y.get()});
