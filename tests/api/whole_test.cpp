@@ -21,7 +21,7 @@ TEST(Whole, EncryptComputeSendDecrypt) {
     literal.depth = 2;
     literal.word = word;
     const auto params = ckks::Params::create(literal);
-    const auto ring = ckks::make_ring(*params, "auto", default_threads());
+    const auto ring = ckks::make_ring(*params, "cpu", default_threads());
 
     // The owner of the data.
     rlwe::KeyGenerator generator(params, ring);
