@@ -58,8 +58,9 @@ std::shared_ptr<const Bootstrapper> Packings::make(BootstrapperOptions options,
     try {
       made = construct();
     } catch (const KeyMissing&) {
+      made = nullptr;
     }
-    if (made == nullptr) throw;  // for the keys that are usual
+    if (made == nullptr) throw;  // what the first said: it names the keys that are usual
   }
   made->prepare(progress);
   return made;

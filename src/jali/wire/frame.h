@@ -48,8 +48,8 @@ enum class Object : std::uint8_t {
 enum class Scheme : std::uint8_t { rlwe = 1 };
 
 struct Kind {
-  Scheme scheme{};
-  Object object{};
+  Scheme scheme = Scheme::rlwe;
+  Object object = Object::params;
   bool operator==(const Kind&) const = default;
 };
 
