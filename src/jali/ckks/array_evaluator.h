@@ -30,9 +30,10 @@ class ArrayEvaluator {
   ProductSum product(const ProductSum::Factor& a, const ProductSum::Factor& b) const;
   /// a + b as one sum of products; nothing if it cannot be one (AutoEvaluator::can_join).
   std::optional<ProductSum> join(const ProductSum& a, const ProductSum& b) const;
-  /// a + b; nothing for a number so large that the sum should be settled first: above kMostConstant.
+  /// a + b; nothing if the constant would be above kMostConstant: then the products are computed first. A sum that its
+  /// level does not hold is refused when it is computed.
   std::optional<ProductSum> join_scalar(const ProductSum& a, std::complex<double> b) const;
-  static constexpr double kMostConstant = 1024;  // less than any level with a level below it holds
+  static constexpr double kMostConstant = 1024;
   Ciphertext settle(const ProductSum& a) const;
   Ciphertext expand(const ProductSum& a) const;
 
