@@ -67,7 +67,7 @@ TEST(Turns, WhoHasItIsRefusedInsteadOfWaitingForItself) {
     const auto turn = turns.take();
     EXPECT_NE(thrown<InvalidArgument>([&] {
                 const auto again = turns.take();
-              }).find("this program is at work in this very thread"),
+              }).find("this program is running in this thread"),
               std::string::npos);
     EXPECT_THROW(const auto again = turns.share(), InvalidArgument);
   }
