@@ -1,4 +1,4 @@
-// Constants as residues, and residues back as numbers.
+// Turns constants into residues, and residues back into numbers.
 #include <cmath>
 
 #include "jali/backend/embedding.h"
@@ -33,8 +33,8 @@ std::vector<std::uint64_t> residues(const Ring& ring, std::span<const PrimeIndex
 std::vector<std::uint64_t> residues(const Ring& ring, std::span<const PrimeIndex> primes,
                                     double value) {
   require<InvalidArgument>(std::isfinite(value) && std::fabs(value) < 0x1p1000,
-                           "a constant must be finite and below 2^1000 once scaled");
-  // |value| = mantissa * 2^exponent exactly, after rounding to an integer.
+                           "a constant times its scale must be finite and below 2^1000");
+  // The rounded value is exactly mantissa * 2^exponent, up to its sign.
   const double rounded = std::nearbyint(value);
   int exponent = 0;
   const double fraction = std::frexp(std::fabs(rounded), &exponent);

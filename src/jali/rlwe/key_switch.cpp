@@ -92,7 +92,7 @@ void KeySwitcher::outer_sum(Accumulator& acc, std::span<const backend::Turned> t
 }
 
 void KeySwitcher::add_times_p(ring::Poly& x, const ring::Poly& c, int level) const {
-  // On the limbs of P the product vanishes.
+  // P c is 0 modulo the primes of P, so only the level's limbs change.
   ring_->ops().mul_scalar_add(x.head(c.limbs()), c.view(),
                               p_mod_q_[static_cast<std::size_t>(level)]);
 }
