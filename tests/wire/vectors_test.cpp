@@ -1,4 +1,4 @@
-// The objects of vectors/v1 are read for ever, and are written again as the same bytes.
+// The objects of vectors/v1 can be read for ever, and writing them again gives the same bytes.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -120,7 +120,7 @@ TEST_F(Version1, MeansWhatItMeant) {
 
 TEST(Vectors, OtherWords) {
   for (const char* word : {"_w32", "_w64"}) {
-    // Those of 32-bit words were written before the plan of their levels was.
+    // Parameters with 32-bit words were written before the format had the plan of their levels.
     Limits limits = testing::kAnySecurity;
     limits.search = true;
     const auto params = params_from_bytes(read(std::string("params") + word), limits);
