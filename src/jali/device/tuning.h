@@ -1,5 +1,5 @@
-// The choices that `jali tune` made among an engine's implementations, which all give the same results. They lie in the
-// user's cache folder, a line of tab-separated fields each:
+// The choices that `jali tune` made among an engine's implementations, all of which give the same results. They are in a
+// file in the user's cache folder. Each line has tab-separated fields:
 //
 //   jali tune 2
 //   NVIDIA H100 80GB HBM3, jali 0.1.0    w32    16    conversion=tensor    ntt=cluster
@@ -16,24 +16,25 @@ using Choices = std::map<std::string, std::string>;  // by family
 
 class Tuning {
  public:
-  /// Nothing, if there is no such file. Throws InvalidArgument, naming the line, for a file that is damaged.
+  /// Empty if there is no such file. Throws InvalidArgument, which names the line, if the file is damaged.
   static Tuning read(const std::filesystem::path& file);
-  /// Nothing for what was not measured. hardware: as hardware() names it.
+  /// Empty if this was not measured. hardware: the name that hardware() gives.
   Choices chosen(const std::string& hardware, const std::string& word, int log_n) const;
-  /// Throws InvalidArgument for what the file could not hold: tabs, line breaks, a family with "=".
+  /// Throws InvalidArgument for names that the file cannot hold: empty ones, names with tabs or line breaks, and families
+  /// with "=".
   void choose(const std::string& hardware, const std::string& word, int log_n, Choices choices);
-  /// Replaces the file as a whole, and makes its folder. Throws Unsupported, and leaves the file as it was, if that
-  /// cannot be done.
+  /// Replaces the whole file, and makes its folder. If that is not possible, throws Unsupported and leaves the file as it
+  /// was.
   void write(const std::filesystem::path& file) const;
 
  private:
   std::map<std::tuple<std::string, std::string, int>, Choices> choices_;
 };
 
-/// $XDG_CACHE_HOME/jali/tune.tsv, or in ~/.cache; empty for a user without a home.
+/// $XDG_CACHE_HOME/jali/tune.tsv, or ~/.cache/jali/tune.tsv. Empty if the user has no home.
 std::filesystem::path tuning_file();
-/// What was measured: the GPU's name ("cuda:0"), or the processor's model and how many cores this process may use; and
-/// this version of Jali.
+/// The hardware for which choices are made. For a GPU it is the GPU's name, otherwise the model of the processor and the
+/// number of cores that this process may use. The version of Jali follows. device: e.g. "cuda:0" or "cpu".
 std::string hardware(const std::string& device);
 
 }  // namespace jali::device
