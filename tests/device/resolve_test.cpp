@@ -16,7 +16,7 @@
 namespace jali::device {
 namespace {
 
-/// A folder of its own, empty, for one test.
+/// An empty folder for one test.
 class Folder {
  public:
   Folder() {
@@ -35,7 +35,7 @@ Surroundings around(const std::string& wanted, int gpus, const std::string& trou
   return {wanted, [=] { return gpus; }, [=] { return trouble; }, file};
 }
 
-/// Whose driver must not be woken.
+/// Surroundings in which the driver must not be woken.
 Surroundings unseen(const std::string& wanted) {
   return {wanted,
           [] {
@@ -103,7 +103,7 @@ TEST(Resolve, TakesWhatTheTuningFileSays) {
   const auto gpu = resolve("auto", "w32", 16, here);
   EXPECT_EQ(gpu.device, "cuda:0");
   EXPECT_EQ(gpu.variants, (Choices{{"ntt", "cluster"}, {"conversion", "tensor"}}));
-  // What was not measured, or is asked for by name, is left alone.
+  // A device stays as it is if it was not measured, or if the name says which engine to take.
   EXPECT_EQ(resolve("cpu", "w52", 15, here).device, "cpu");
   EXPECT_EQ(resolve("cpu", "w64", 12, here).device, "cpu");
   EXPECT_EQ(resolve("cpu/avx2", "w52", 14, here).device, "cpu/avx2");

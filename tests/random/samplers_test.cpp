@@ -1,5 +1,5 @@
-// Every sampler against an oracle that reads the same stream in the plainest way, its distribution
-// against the formula, and its bytes against a golden hash: seeds travel, so the bytes are format.
+// Compares every sampler with an oracle that reads the same stream in the plainest way, its distribution with the formula,
+// and its bytes with a golden hash. Seeds travel between machines, so the bytes are part of the format.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -43,13 +43,13 @@ Seed fixed_seed() {
   return seed;
 }
 
-// A fixed seed makes the first run deterministic; a fresh one meets what no fixed one would. The
-// bounds are 6.5 standard deviations, failure below 1e-9 a check.
+// A fixed seed makes the first run deterministic, and a fresh seed finds what no fixed one would. The bounds are 6.5
+// standard deviations, so a correct sampler fails a check with probability below 1e-9.
 std::vector<Seed> seeds() { return {fixed_seed(), os_seed()}; }
 constexpr double kDeviations = 6.5;
 
-// Chi-square of counts against expectations (bins below 20 joined), as standard deviations of a
-// normal variable by the cube root of Wilson and Hilferty.
+// Chi-square of counts against expectations, with bins below 20 joined. The cube root of Wilson and Hilferty turns it into
+// standard deviations of a normal variable.
 double chi_square(const std::vector<double>& seen, const std::vector<double>& expected) {
   double chi = 0, s = 0, e = 0;
   int bins = 0;
@@ -67,7 +67,7 @@ double chi_square(const std::vector<double>& seen, const std::vector<double>& ex
   return (std::cbrt(chi / d) - (1 - 2 / (9 * d))) / std::sqrt(2 / (9 * d));
 }
 
-// Probabilities of the integers in [-reach, reach].
+// The probabilities of the integers in [-reach, reach].
 std::vector<double> discrete_gaussian(double std, int reach) {
   std::vector<double> p;
   for (int x = -reach; x <= reach; ++x) p.push_back(std::exp(-0.5 * x * x / (std * std)));
@@ -91,7 +91,7 @@ void expect_distribution(const Ints& x, std::vector<double> p, const Seed& seed)
   EXPECT_LT(std::abs(chi_square(counts(x, reach), p)), kDeviations) << "seed " << to_hex(seed);
 }
 
-// Neighbours must not be correlated: the sum of x_i x_{i+lag} over n has deviation sqrt(n) var.
+// Neighbours must not be correlated. If they are independent, the sum of x_i x_{i+lag} over n has deviation sqrt(n) var.
 void expect_uncorrelated(const Ints& x, double var, const Seed& seed) {
   for (const std::size_t lag : {1, 2, 16, 256}) {
     double sum = 0;
@@ -282,11 +282,11 @@ TEST(SparseTernary, PositionsAndSignsAreUniform) {
       for (std::size_t i = 0; i < n; ++i) {
         at[i] += x[i] != 0;
         signs += static_cast<double>(x[i]);
-        // Both i and i+1: probability w (w-1) / (n (n-1)).
+        // Both i and i+1 are non-zero with probability w (w-1) / (n (n-1)).
         pairs[i] += x[i] != 0 && x[(i + 1) % n] != 0;
       }
     }
-    // With the weight fixed the n counts have variance draws p (1-p) and one linear constraint.
+    // The weight is fixed, so the n counts have variance draws p (1-p) and one linear constraint.
     constexpr double p = double(weight) / n;
     double chi = 0;
     for (const double c : at) chi += (c - draws * p) * (c - draws * p) / (draws * p * (1 - p));

@@ -19,8 +19,7 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kRegionAlignment = 512;
-constexpr std::size_t kLaterRegions =
-    16;  // the first region is this many times as large as later ones
+constexpr std::size_t kLaterRegions = 16;  // the first region is larger by this factor
 
 // Sizes are rounded to a sixteenth of their power of two, at most a mebibyte, so that a freed block fits
 // many requests and at most 1/16 is wasted.
