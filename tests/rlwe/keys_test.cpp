@@ -1,6 +1,8 @@
 // Keys satisfy their defining equations, with errors of the stated size.
 #include <algorithm>
 #include <cstring>
+#include <ostream>
+#include <type_traits>
 
 #include "fixture.h"
 #include "jali/rlwe/key_switch.h"
@@ -9,6 +11,13 @@ namespace jali::testing {
 namespace {
 
 class KeysTest : public ::testing::TestWithParam<Scheme> {};
+
+// docs/security.md: secrets have no implicit copies and no printing.
+template <class T>
+concept Printable = requires(std::ostream& out, const T& x) { out << x; };
+static_assert(!std::is_copy_constructible_v<rlwe::SecretKey> &&
+              !std::is_copy_assignable_v<rlwe::SecretKey> && !Printable<rlwe::SecretKey>);
+static_assert(!std::is_copy_constructible_v<ring::Poly> && !Printable<ring::Poly>);
 
 // The centred coefficients of x modulo its first prime, which is enough if x is small.
 std::vector<double> small_coefficients(const World& w, const ring::Poly& x) {
