@@ -444,7 +444,7 @@ Choice choose_written(const ckks::Literal& literal, std::optional<PlanNumbers> p
   check_ranges(literal);
   check_bootstrap(literal);
   require<InvalidArgument>(literal.log_n != 0 && literal.word && literal.dnum != 0,
-                           "a choice is left open");
+                           "log_n, word or dnum is not written");
   const double max_bits = bound(literal, literal.log_n);
   const auto too_large = [&] {
     return "the moduli are larger than security " + std::to_string(literal.security) +

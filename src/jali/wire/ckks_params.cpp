@@ -100,7 +100,7 @@ ckks::ParamsPtr params_from_bytes(std::span<const std::uint8_t> bytes, const Lim
   }
   reader.finish();
   reader.check(word <= static_cast<std::uint8_t>(Word::w64), "its word is unknown");
-  reader.check(literal.log_n != 0 && literal.dnum != 0, "a choice is left open");
+  reader.check(literal.log_n != 0 && literal.dnum != 0, "its log_n or its dnum is not written");
   reader.check((literal.depth + 1) * literal.scale_bits + literal.integer_bits +
                        (literal.bootstrap ? literal.bootstrap->bits() : 0) <=
                    kMaxModulusBits,
