@@ -1,4 +1,4 @@
-"""Functions that run many times: recorded once, or over many ciphertexts in batches. For the arrays of any scheme."""
+"""Functions that run many times: recorded once, or over many ciphertexts in batches, for the arrays of any scheme."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = TypeVar("Array")  # the encrypted arrays of a scheme
 
 
 class Evaluator(Protocol[Array]):
-    """What is asked of a scheme's evaluator. Its cores work on ciphertexts, functions on encrypted arrays."""
+    """The methods that a scheme's evaluator must have. Cores work on ciphertexts, functions on encrypted arrays."""
 
     def _own(self, value: Array) -> Any:
         """The ciphertext of one of its arrays."""
@@ -25,10 +25,10 @@ class Evaluator(Protocol[Array]):
     def _captured(
         self, function: Callable[[Sequence[Any]], list[Any]], examples: Sequence[Any]
     ) -> Any:
-        """The core that records a function of ciphertexts: run(ciphertexts), nbytes."""
+        """The core that records a function of ciphertexts. It has run(ciphertexts) and nbytes."""
 
     def _batcher(self, function: Callable[[Sequence[Any]], list[Any]], max_batch: int) -> Any:
-        """The core that chooses batches; max_batch 0 is for any: run(ciphertexts), batch, curve()."""
+        """The core that chooses batches. It has run(ciphertexts), batch and curve(). max_batch 0 sets no limit."""
 
 
 def _results(server: Evaluator[Array], value: Array | Sequence[Array]) -> list[Any]:
@@ -44,7 +44,7 @@ def _callable(function: object) -> None:
 
 
 class Captured(Generic[Array]):
-    """A function of encrypted arrays with its shapes fixed; made by Evaluator.capture.
+    """A function of encrypted arrays of fixed shapes. Evaluator.capture makes it.
 
     On a GPU it is one CUDA graph with memory of its own: a call costs one launch instead of one for every kernel. On a
     CPU a call runs the function again. Calls take values like the examples: of the same level, batch and length, and with
