@@ -18,7 +18,7 @@ Ciphertext with(Ciphertext out, const Packing& packing) {
   return out;
 }
 
-/// What the packing rules look at.
+/// A ciphertext without parts that has what the packing rules read.
 Ciphertext shape_of(const ProductSum& a) {
   Ciphertext out;
   out.log_slots = a.log_slots();
@@ -124,7 +124,7 @@ Ciphertext ArrayEvaluator::sum(const Ciphertext& a, std::size_t count) const {
   const std::size_t slots = std::size_t{1} << a.log_slots;
   require<InvalidArgument>(count <= slots, [&] {
     return "sum over " + std::to_string(count) + " slots of a ciphertext that has " +
-           std::to_string(slots);
+           std::to_string(slots) + ": sum over at most that many";
   });
   require<InvalidArgument>(count != 0 || a.packing.length == 0 || a.packing.padded, [&] {
     return "slots past the vector's length of " + std::to_string(a.packing.length) +
@@ -167,10 +167,9 @@ void ArrayEvaluator::require_fits(const Ciphertext& a, double factor) const {
   const rlwe::Level& l = a.params->level(level);
   const double bits = std::log2(factor) + std::log2(a.params->scale(level));
   require<InvalidArgument>(!(bits >= l.log_q - 1), [&] {
-    return "the factor " + std::to_string(factor) + " is too large: scaled it needs " +
+    return "the factor " + std::to_string(factor) + " is too large: once scaled it needs " +
            std::to_string(bits) + " bits, and level " + std::to_string(level) + " holds " +
-           std::to_string(l.log_q - 1) +
-           ": scale down what is multiplied, or multiply at a higher level";
+           std::to_string(l.log_q - 1) + ": use a smaller factor, or multiply at a higher level";
   });
 }
 

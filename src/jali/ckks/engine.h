@@ -1,4 +1,4 @@
-// From parameters and a device's name to a ring with an engine behind it.
+// Makes the engine of a device, and a ring over it.
 #pragma once
 
 #include <map>
@@ -10,12 +10,13 @@
 
 namespace jali::ckks {
 
-/// device: "auto" (see device::resolve), "cuda" or
-/// "cuda:K", "cpu", "cpu/portable", "cpu/avx2", "cpu/avx512", "cpu/ifma", "ref" (the slow oracle),
-/// "cpu/apart" (the CPU with memory of its own, as a GPU has: for tests).
-/// Throws NoDevice for a device that this build or machine lacks.
+/// device: "auto" (see device::resolve), "cpu", "cuda" or "cuda:K"; "cpu/portable", "cpu/avx2", "cpu/avx512" or "cpu/ifma"
+/// for one instruction set; "ref", the slow reference engine; or, for tests, "cpu/apart", a CPU engine with memory of its
+/// own, like a GPU's.
+/// Throws NoDevice if this build or machine lacks the device.
 std::unique_ptr<backend::Engine> make_engine(backend::Config config, std::string device);
-/// The same for the primes of params. threads >= 1, for the CPU; variants: see backend::Config; checkpoint: see ring::Ring.
+/// The ring of the primes of `params`, with an engine on `device`. threads >= 1 is the CPU engine's number of threads;
+/// variants: see backend::Config; checkpoint: see ring::Ring. Throws what make_engine throws.
 std::shared_ptr<const ring::Ring> make_ring(const Params& params, const std::string& device = "cpu",
                                             int threads = 1,
                                             std::map<std::string, std::string> variants = {},

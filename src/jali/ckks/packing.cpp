@@ -19,7 +19,8 @@ Packing merge(const Ciphertext& a, const Ciphertext& b) {
   });
   require<InvalidArgument>(la == lb || a.packing.length == 0 || b.packing.length == 0, [&] {
     return "operands have the lengths " + std::to_string(la) + " and " + std::to_string(lb) +
-           ": make them equal, or call with_length() where the zeros past the end are meant";
+           ": make them equal, or call with_length() if the zeros past the end are part of the "
+           "vector";
   });
   require<InvalidArgument>(a.batch() == b.batch() || a.batch() == 1 || b.batch() == 1, [&] {
     return "operands have the batches " + std::to_string(a.batch()) + " and " +

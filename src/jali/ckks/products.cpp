@@ -1,4 +1,4 @@
-// Products with plaintexts and ciphertexts, and what switches a key: relinearisation, rotation.
+// Products with plaintexts and ciphertexts, and the operations that switch a key: relinearisation and rotations.
 #include <algorithm>
 
 #include "jali/base/error.h"
@@ -29,7 +29,7 @@ Ciphertext Evaluator::multiply_plain(const Ciphertext& a, const Plaintext& b) co
   return out;
 }
 
-// A product's metadata, its operands checked.
+// Checks the operands of a product, and returns its metadata.
 static Ciphertext product_shell(const Evaluator::Impl& impl, const Ciphertext& a,
                                 const Ciphertext& b) {
   impl.check(a);
