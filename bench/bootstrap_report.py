@@ -1,8 +1,8 @@
-"""Bootstrapping on a GPU: the tables of docs/bootstrapping.md from bench/results/NAME.jsonl.
+"""Fills the tables of docs/bootstrapping.md, bootstrapping on a GPU, from bench/results/NAME.jsonl.
 
     python bench/bootstrap_report.py NAME
 
-NAME holds the lines of `bench_bootstrap --device cuda`. bench/pictures.py draws the chart.
+The file holds the lines that `bench_bootstrap --device cuda` printed. bench/pictures.py draws the chart.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ def _named(row: dict[str, Any]) -> str:
 
 
 def load(name: str) -> list[Row]:
-    """All rows of bootstrapping, the presets' own sizes."""
+    """The rows of a file that are bootstrappings."""
     text = (HERE / "results" / f"{name}.jsonl").read_text(encoding="utf-8")
     rows = [json.loads(line) for line in text.splitlines()]
     return [row for row in rows if row["name"] == "bootstrap"]
 
 
 def sizes(rows: list[Row]) -> str:
-    """Markdown: a line a row."""
+    """A Markdown table with one line for each row: times, errors and sizes."""
     lines = [
         "| preset | word | batch | ms each | mean error | largest | levels left | keys: sent; on the device | diagonals; program | limbs, digits |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         p = row["params"]
-        held = row.get("device_gb", {})  # older rows do not say
+        held = row.get("device_gb", {})  # older records do not have it
         keys = f"{row['key_gb']:.1f}; {held['keys']:.1f} GB" if held else f"{row['key_gb']:.1f} GB"
         lines.append(
             f"| {_named(row)} | {p['word']} | {row['batch']} | {row['each_s'] * 1e3:.1f} "
@@ -63,7 +63,7 @@ def sizes(rows: list[Row]) -> str:
 
 
 def stages(rows: list[Row]) -> str:
-    """Markdown: time, bytes, floor and fraction of each stage, of rows that counted bytes."""
+    """A Markdown table with time, bytes, floor and fraction of each stage, for the rows that counted bytes."""
     lines = [
         "| preset, word | stage | ms | GB | floor, ms | fraction |",
         "|---|---|---|---|---|---|",

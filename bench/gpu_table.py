@@ -1,9 +1,9 @@
-"""The figures that the GPU engine is held against: JSON lines, each checked in the run, with its target.
+"""Measures the figures by which the GPU engine is judged, each beside its target, and checks every result in the run.
 
     python bench/gpu_table.py [--device cuda] [--seconds S] [--images FILE] [--out FILE]
 
-A line is one of `jali bench --json` with `what`, `value` in `unit`, `target` and `met`. --images: for the mnist demo,
-as `jali demo mnist` takes it; without it that row is left out.
+Each JSON line has the fields of `jali bench --json`, and `what`, `value` in `unit`, `target` and `met`. FILE of --images
+is that of `jali demo mnist`; without it the mnist demo is left out.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BOOTSTRAPPABLE = "log_n=16,depth=30,scale_bits=40,word=w32,dnum=4"  # alpha = 12
 
 
 def line(row: Row, what: str, value: float, unit: str, target: float | None) -> Line:
-    """A row with what it says of the target."""
+    """A row as a JSON object, and whether it meets the target."""
     rate = unit.endswith(RATES)
     met = None if target is None else value >= target if rate else value <= target
     return {
@@ -49,7 +49,7 @@ def line(row: Row, what: str, value: float, unit: str, target: float | None) -> 
 
 
 def transforms(options: Options) -> Iterator[Line]:
-    """NTT, w32."""
+    """The rate of the NTT on w32."""
     for log_n, limbs, batch, target in (
         (16, 48, 16, 3.2e6),
         (12, 8, 256, 50e6),
@@ -62,19 +62,19 @@ def transforms(options: Options) -> Iterator[Line]:
 
 
 def level_with(limbs: int) -> int:
-    """The lowest level of BOOTSTRAPPABLE that has so many limbs."""
+    """The lowest level of BOOTSTRAPPABLE that has at least `limbs` limbs."""
     params = sets.load(BOOTSTRAPPABLE)
     return next(k for k in range(1, params.depth + 1) if len(params.level(k).primes) >= limbs)
 
 
 def one(name: str, options: Options, **changes: Any) -> Row:
-    """The one row of a benchmark with these options."""
+    """The row of a benchmark whose options, after these changes, select a single row."""
     (row,) = BENCHMARKS[name].run(dataclasses.replace(options, **changes))
     return row
 
 
 def ciphertexts(options: Options) -> Iterator[Line]:
-    """HRot and HMult, N = 2^16, alpha 12, w32."""
+    """The times of HRot and HMult at N = 2^16 on w32, with digits of 12 limbs."""
     for what, name, limbs, batch, target in (
         ("HRot", "rotate", 41, 1, 120e-6),
         ("HRot", "rotate", 22, 1, 60e-6),
@@ -90,8 +90,11 @@ def ciphertexts(options: Options) -> Iterator[Line]:
 
 
 def tensorfhe(options: Options) -> Iterator[Line]:
-    """HMULT a second on TensorFHE's 106, 214 and 430 bits, at the best batch: a digit a limb, and P as large as
-    those bits leave room for."""
+    """HMULT a second at TensorFHE's sizes, log PQ 106, 214 and 430, at the best batch.
+
+    Each limb is a digit of its own. From N = 2^13 on, a second row groups limbs into fewer digits and takes P as
+    large as log PQ allows.
+    """
     grouped = "log_n={},depth={},scale_bits={},dnum={},integer_bits=1,word=w32"
     for log_n, target, names in (
         (12, 2e6, ("tensorfhe_n12",)),
@@ -110,7 +113,10 @@ def tensorfhe(options: Options) -> Iterator[Line]:
 
 
 def gif_fhe(options: Options) -> Iterator[Line]:
-    """Key switching at dnum = L + 1, 32-bit words; CRT and inverse CRT of Table IV."""
+    """Key switching at dnum = L + 1 on 32-bit words, and the CRT and inverse CRT of Table IV of GIF-FHE.
+
+    The target of a CRT is a third of the published time.
+    """
     for log_n, limbs, target in ((13, 8, 15e-6), (14, 16, 45e-6), (15, 31, 130e-6)):
         shape = Shape(log_n, limbs, 1, 1, 1)
         down = measure("mod_down", "w32", shape, options)
@@ -137,14 +143,14 @@ def gif_fhe(options: Options) -> Iterator[Line]:
 
 
 def overhead(options: Options) -> Iterator[Line]:
-    """What Python adds to a call."""
+    """The time that Python adds to a call."""
     for row in BENCHMARKS["overhead"].run(options):
         about = f"Python overhead of {row.params['operation']}"
         yield line(row, about, row.median_s, "s", 5e-6)
 
 
 def demo(images: Path, device: str) -> Iterator[Line]:
-    """`jali demo mnist`: one image, and the throughput of batches."""
+    """`jali demo mnist`: the time of one image, and the throughput of batches."""
     for what, arguments, unit, target in (
         ("one image", ("--limit", "200"), "s", 4e-3),
         ("batched", ("--limit", "1600", "--batch", "24", "--workers", "24"), "images/s", 2000.0),
@@ -175,12 +181,12 @@ def everything(options: Options, images: Path | None) -> Iterator[Line]:
 
 
 def shown(value: float, unit: str) -> str:
-    """A value for people."""
+    """A value and its unit as people write them."""
     return f"{value * 1e6:,.1f} us" if unit == "s" else f"{value:,.0f} {unit}"
 
 
 def report(lines: Iterator[Line], out: Path | None) -> None:
-    """Keeps lines as they come, and shows each beside its target."""
+    """Appends each line to `out` as soon as it is measured, and prints it beside its target."""
     for result in lines:
         if out is not None:
             with out.open("a", encoding="utf-8") as file:
@@ -197,7 +203,7 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--seconds", type=float, default=0.3, help="time spent on a figure")
+    parser.add_argument("--seconds", type=float, default=0.3, help="time spent on each figure")
     parser.add_argument("--images", type=Path)
     parser.add_argument("--out", type=Path, help="JSON lines are appended here")
     arguments = parser.parse_args()

@@ -1,9 +1,9 @@
-"""The charts of the documents, from bench/results/ and bench/peers/figures.toml.
+"""Draws the charts of the documents from bench/results/ and bench/peers/figures.toml.
 
     python bench/pictures.py
 
-writes docs/peers.png (Jali beside other libraries), docs/precision.png (precision against time of bootstrapping) and
-docs/performance.png (time against level and ring). Needs matplotlib. No chart has more than six lines or marks.
+It writes docs/peers.png (Jali beside other libraries), docs/precision.png (precision against time of bootstrapping) and
+docs/performance.png (time against level and ring). It needs matplotlib. No chart has more than six lines or marks.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def rows(name: str) -> list[Row]:
 
 
 def one(found: list[Row]) -> Row:
-    """The only row of a list: a record that says two things, or nothing, ends the program."""
+    """The only row of a list. If there are several or none, the program ends."""
     if len(found) != 1:
         raise SystemExit(f"one row was expected, {len(found)} were found")
     return found[0]
@@ -59,7 +59,7 @@ Bars = list[tuple[str, float]]
 
 
 def gpu_bars() -> dict[str, Bars]:
-    """One H100: Jali from its records, the others from figures.toml."""
+    """Bars for one H100: Jali's times are from its records, the others' from figures.toml."""
     table = rows(TABLE)
     bootstrap = one(
         [
@@ -87,7 +87,7 @@ def gpu_bars() -> dict[str, Bars]:
 
 
 def cpu_bars() -> Bars:
-    """One thread of one core: pairs that ran in turn."""
+    """Bars for one thread of a CPU, from runs in which Jali and a peer took turns."""
     found: Bars = []
     names = {"lattigo": "Lattigo 6.2.0", "seal": "SEAL (TenSEAL)"}
     for row in rows(CPU):
@@ -109,7 +109,7 @@ def _frame(place: Any, title: str, about: str) -> None:
 
 
 def draw_bars(place: Any, title: str, about: str, bars: Bars) -> None:
-    """A horizontal bar a library, with its time beside it."""
+    """Draws one horizontal bar for each library, with its time beside it."""
     _frame(place, title, about)
     labels = [name for name, _ in bars]
     times = [seconds for _, seconds in bars]
@@ -131,7 +131,7 @@ def draw_bars(place: Any, title: str, about: str, bars: Bars) -> None:
 
 
 def peers_picture(pyplot: Any) -> None:
-    """Four operations, Jali beside other libraries."""
+    """Draws four operations, Jali beside other libraries."""
     gpu = gpu_bars()
     figure, axes = pyplot.subplots(2, 2, figsize=(11, 5.6))
     draw_bars(
@@ -160,7 +160,7 @@ def peers_picture(pyplot: Any) -> None:
 
 
 def precision_picture(pyplot: Any) -> None:
-    """Precision against time: a mark a preset, on the word that is fastest on a GPU."""
+    """Draws precision against time, one mark for each preset, on the word that is fastest on a GPU."""
     figure, place = pyplot.subplots(figsize=(9, 5))
     _frame(
         place,
@@ -202,7 +202,7 @@ def precision_picture(pyplot: Any) -> None:
 
 
 def performance_picture(pyplot: Any) -> None:
-    """Time against level at one ring, and against the ring for the three words."""
+    """Draws the time against the level for one ring, and against the ring for the three words."""
     figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4.6))
     _frame(left, "Time against level", "N = 2^16, w32, one ciphertext, one H100")
     switches = rows(SWITCHES)

@@ -1,10 +1,10 @@
-"""Measures everything and keeps it: bench/results/NAME.jsonl, one JSON object a line.
+"""Measures everything and writes it into bench/results/NAME.jsonl, one JSON object a line.
 
     python bench/record.py NAME [--images FILE] [--peers FOLDER] [--seconds S]
 
-Run it with a Python that has Jali, on a quiet machine. --images: the .npz that tools/train/train_mnist.py was
-given; the mnist demo runs on its last images, which training never saw. --peers: also run bench/peers/compare.py, which installs the peers in FOLDER. Then `python bench/report.py NAME GPU` fills
-the table of the README.
+Run it with a Python that has Jali, on a quiet machine. FILE is the .npz that tools/train/train_mnist.py was given. The
+mnist demo runs on its last images, which training never saw. --peers also runs bench/peers/compare.py, which installs
+the peers in FOLDER. Afterwards `python bench/report.py NAME GPU` fills the table of the README.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DEMO_IMAGES = 200
 
 
 def lines(*command: str) -> Iterator[dict]:
-    """The JSON lines that a command prints, as they come."""
+    """The JSON lines that a command prints, each as soon as it is printed."""
     print("running", " ".join(command), file=sys.stderr)
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -38,7 +38,7 @@ def lines(*command: str) -> Iterator[dict]:
 
 
 def held_out(images: Path, scratch: Path) -> Path:
-    """The last images of a file, as a file."""
+    """Writes the last images of a file into a file of their own and returns its path."""
     path = scratch / "held_out.npz"
     with np.load(images) as arrays:
         np.savez(path, **{k: arrays[k][-DEMO_IMAGES:] for k in ("images", "labels")})
@@ -46,7 +46,7 @@ def held_out(images: Path, scratch: Path) -> Path:
 
 
 def everything(options: argparse.Namespace, scratch: Path) -> Iterator[dict]:
-    """Demos, benchmarks, peers."""
+    """The results of the demos, of all benchmarks and, if asked for, of the peers."""
     jali = [sys.executable, "-m", "jali"]
     images = ["--images", str(held_out(options.images, scratch))] if options.images else []
     demos = [["digits"], *([["mnist", *images]] if images else [])]
@@ -74,11 +74,11 @@ def everything(options: argparse.Namespace, scratch: Path) -> Iterator[dict]:
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("name", help="of the file, e.g. 2026-11-20-epyc-zen5-2c")
+    parser.add_argument("name", help="name of the file to write, e.g. 2026-11-20-epyc-zen5-2c")
     parser.add_argument("--images", type=Path)
     parser.add_argument("--peers", type=Path)
     parser.add_argument("--seconds", type=float, default=2.0)
-    parser.add_argument("--clock", default="wall", help="as in jali bench")
+    parser.add_argument("--clock", default="wall", help="the option of jali bench")
     options = parser.parse_args()
     path = HERE / "results" / f"{options.name}.jsonl"
     path.parent.mkdir(exist_ok=True)

@@ -2,7 +2,8 @@
 
     python bench/report.py CPU GPU
 
-CPU names the file of `record.py` without .jsonl, GPU the beginning of the names of the files of `make gpu-check`.
+CPU is the name of a file that `record.py` wrote, without .jsonl. GPU is the beginning that the names of the files of
+one `make gpu-check` share.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ BEGIN, END = "<!-- figures: filled from bench/results, never by hand -->\n", "<!
 
 
 def ms(seconds: float) -> str:
-    """Milliseconds, or seconds from a second on, with three digits."""
+    """A time with three digits, in seconds if it is at least one second, otherwise in milliseconds."""
     return f"{seconds:.3g} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
 
 
 def demos(results: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
-    """A row a demo."""
+    """One row for each demo."""
     for r in results:
         if not r["name"].startswith("jali demo "):
             continue
@@ -40,7 +41,7 @@ def demos(results: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
 
 
 def peers(results: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
-    """A row an operation: Jali's time, and each peer's of the same run."""
+    """One row for each operation: Jali's time, and the time of each peer in the same run."""
     names = {"lattigo": "Lattigo 6.2.0", "seal": "SEAL through TenSEAL"}
     operations = {
         "multiply_relinearise_rescale": "multiply, relinearise, rescale",
@@ -56,7 +57,7 @@ def peers(results: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
             about = f"{operation}, N = 2^{p['log_n']}, log Q {p['log_q']:.0f}, one thread"
             beside.setdefault(about, []).append(r)
     for about, runs in beside.items():
-        ours = max(r["jali_s"] for r in runs)  # the slower, if there were several runs
+        ours = max(r["jali_s"] for r in runs)  # the slowest, if there were several runs
         theirs = ", ".join(
             f"{names[r['peer']['ready']]} {ms(r['peer_s'])} ({r['peer_s'] / ours:.3g} times)"
             for r in runs
@@ -91,7 +92,7 @@ def load(name: str) -> list[dict[str, Any]]:
 
 
 def table(cpu: str, gpu_name: str) -> str:
-    """Markdown."""
+    """The table of the README in Markdown."""
     results = load(cpu)
     rows = [*demos(results), *peers(results), *gpu(gpu_name)]
     lines = ["| what | figure | repeat with |", "|---|---|---|"]

@@ -1,8 +1,8 @@
-"""The three words side by side: the table of docs/words.md from bench/results/NAME.jsonl.
+"""Fills the table of docs/words.md, the three words side by side, from bench/results/NAME.jsonl.
 
     python bench/words_report.py NAME
 
-NAME holds the lines of `jali bench words --json`. bench/pictures.py draws the chart.
+The file holds the lines that `jali bench words --json` printed. bench/pictures.py draws the chart.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Row = dict[str, Any]
 
 
 def load(name: str) -> dict[tuple[int, str], dict[str, Row]]:
-    """Rows by (log2 N, operation) and word."""
+    """The rows of each (log2 N, operation) by their word; what lacks a word is left out."""
     text = (HERE / "results" / f"{name}.jsonl").read_text(encoding="utf-8")
     found: dict[tuple[int, str], dict[str, Row]] = defaultdict(dict)
     for line in text.splitlines():
@@ -36,7 +36,7 @@ def load(name: str) -> dict[tuple[int, str], dict[str, Row]]:
 
 
 def table(rows: dict[tuple[int, str], dict[str, Row]]) -> str:
-    """Markdown: microseconds, and the limbs of each word."""
+    """A Markdown table of microseconds, with the limbs of each word in brackets."""
     lines = ["| N | operation | w32 | w52 | w64 | fastest |", "|---|---|---|---|---|---|"]
     order = list(NAMES)
     for (log_n, name), words in sorted(rows.items(), key=lambda r: (r[0][0], order.index(r[0][1]))):

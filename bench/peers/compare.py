@@ -1,18 +1,18 @@
-"""Measures Jali beside its peers in one run, alternating, one thread each, and prints the ratios.
+"""Measures Jali and its peers in one run, in turn, on one thread each, and prints the ratios.
 
     python bench/peers/compare.py [lattigo] [seal] [matvec] [bootstrap] --work FOLDER
 
-bootstrap is Lattigo's default set with 2^15 slots beside Jali's preset of at least its precision; it runs only
-when named, for it takes some minutes and 40 GB of memory.
+bootstrap compares Lattigo's default set with 2^15 slots and Jali's preset that is at least as precise. It takes some
+minutes and 40 GB of memory, and so it runs only if it is named.
 
-Run it with a Python that has Jali. The peers are installed from their own registries (Lattigo 6.2.0 as a
-Go module, which needs go on the PATH; TenSEAL, with SEAL inside, from PyPI) into FOLDER, which is made
-and kept; nothing is installed anywhere else. Every result is checked by decryption before it counts.
+Run it with a Python that has Jali. The peers are installed from their own registries into FOLDER, which is made and
+kept: Lattigo 6.2.0 as a Go module, which needs go on the PATH, and TenSEAL, which contains SEAL, from PyPI. Nothing is
+installed anywhere else. Every result is checked by decryption before it counts.
 
-Prints one JSON object a comparison:
+For each comparison the program prints one JSON object:
   {"name", "peer", "params", "jali_s", "peer_s", "ratio", "jali_wall_s", "peer_wall_s", ...}
-jali_s and peer_s are the least processor time of all repetitions, which other work on the machine disturbs
-little, and ratio = peer_s / jali_s; the wall times are given beside them.
+jali_s and peer_s are the least processor time of all repetitions, which other work on the machine hardly disturbs.
+ratio is peer_s / jali_s. The wall times are given beside them.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ MATVEC = {"matvec_rnnt_fc0": "RNNT-FC0", "matvec_rnnt_lstm": "RNNT-LSTM"}
 
 
 class Peer:
-    """A peer's timing program: takes "OPERATION REPS" lines and answers each with JSON."""
+    """A peer's timing program, which reads lines "OPERATION REPS" and answers each with a line of JSON."""
 
     def __init__(self, command: list[str], environment: dict[str, str]) -> None:
         taskset = shutil.which("taskset")
@@ -84,7 +84,7 @@ class Peer:
 
 
 def lattigo(work: Path, modulus: str) -> Peer:
-    """Builds the Go program in `work`."""
+    """Builds the Go program in `work` and starts it."""
     if shutil.which("go") is None:
         raise SystemExit("Lattigo needs Go: put go on the PATH, or leave lattigo out")
     folder = work / "lattigo"
@@ -104,7 +104,7 @@ def lattigo(work: Path, modulus: str) -> Peer:
 
 
 def seal(work: Path) -> Peer:
-    """Installs TenSEAL in a virtual environment in `work`."""
+    """Installs TenSEAL in a virtual environment in `work` and starts its program."""
     python = work / "tenseal" / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(work / "tenseal")], check=True)
@@ -113,7 +113,7 @@ def seal(work: Path) -> Peer:
 
 
 def primitives(name: str) -> tuple[ckks.Params, dict[str, Callable[[], object]]]:
-    """Jali's side: both operations on one thread, checked."""
+    """Jali's side of both operations, on one thread. Their results are checked first."""
     params = ckks.Params.preset(name)
     client = ckks.Client(params)
     keys = client.evaluation_keys(rotations=[1])
@@ -132,8 +132,10 @@ def primitives(name: str) -> tuple[ckks.Params, dict[str, Callable[[], object]]]
 
 
 def product(layer: str, *, prepared: bool) -> tuple[ckks.Params, Callable[[], object]]:
-    """Jali's side of a matrix-vector product, checked. prepared: with its diagonals encoded beforehand;
-    TenSEAL encodes them at each use."""
+    """Jali's side of a matrix-vector product. Its result is checked first.
+
+    If `prepared`, the diagonals are encoded beforehand; TenSEAL encodes them at each use.
+    """
     params = ckks.Params.preset(matvec.SET)
     rows, columns = matvec.LAYERS[layer]
     rng = np.random.default_rng()
@@ -152,7 +154,10 @@ def product(layer: str, *, prepared: bool) -> tuple[ckks.Params, Callable[[], ob
 
 
 def bootstrapping(name: str) -> tuple[ckks.Params, Callable[[], object], float]:
-    """Jali's side of a bootstrapping, checked, and the mean precision in bits of its real and imaginary parts."""
+    """Jali's side of a bootstrapping, and the mean precision in bits of its real and imaginary parts.
+
+    Its result is checked first.
+    """
     params = ckks.Params.preset(name)
     client = ckks.Client(params)
     server = ckks.Evaluator(params, client.evaluation_keys(bootstrap=True), "cpu", threads=1)
@@ -180,7 +185,7 @@ def timed(body: Callable[[], object], reps: int) -> tuple[list[float], list[floa
 def beside(
     name: str, peer: Peer, params: ckks.Params, ours: Callable[[], object], rounds: int, reps: int
 ) -> dict[str, Any]:
-    """Alternates between both sides."""
+    """Runs both sides in turn and returns the comparison."""
     jali_wall: list[float] = []
     jali_cpu: list[float] = []
     peer_wall: list[float] = []
@@ -210,7 +215,7 @@ def beside(
 
 
 def comparisons(chosen: list[str], work: Path, rounds: int) -> Iterator[dict[str, Any]]:
-    """Everything that was asked for."""
+    """Yields the comparisons that were asked for."""
     for want, modulus, name in (
         ("lattigo", "q285", "n14_q285_dnum3"),
         ("lattigo", "q375", "n14_q375_dnum8"),
@@ -246,9 +251,11 @@ def comparisons(chosen: list[str], work: Path, rounds: int) -> Iterator[dict[str
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", nargs="*", help="lattigo, seal, matvec (all of these), bootstrap")
     parser.add_argument(
-        "--work", type=Path, help="where the peers are installed (a temporary folder)"
+        "what", nargs="*", help="lattigo, seal, matvec, bootstrap; if none is named, all but bootstrap"
+    )
+    parser.add_argument(
+        "--work", type=Path, help="where the peers are installed; if left out, a temporary folder"
     )
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
@@ -257,7 +264,7 @@ def main() -> None:
     if unknown:
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
     if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {0})  # the same core as the peers
+        os.sched_setaffinity(0, {0})  # the peers are pinned to the same core
     with tempfile.TemporaryDirectory() as temporary:
         work = (options.work or Path(temporary)).resolve()
         work.mkdir(parents=True, exist_ok=True)

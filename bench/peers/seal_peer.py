@@ -1,6 +1,6 @@
 """Times CKKS operations of SEAL, through TenSEAL, on one thread.
 
-Runs in the peer's own environment. Reads lines "OPERATION REPS" and answers each with one line of
+compare.py runs it in the peer's own environment. It reads lines "OPERATION REPS" and answers each with one line of
 JSON: {"op", "seconds": [...], "cpu_seconds": [...], "error": largest slot error of the result}.
 """
 
@@ -19,7 +19,7 @@ MATVEC = {"matvec_rnnt_fc0": (512, 1344), "matvec_rnnt_lstm": (1024, 2048)}  # (
 
 
 def primitives(rng):
-    """Operation name -> (run, largest error of the last result)."""
+    """For each operation's name, a function that runs it and one that returns the largest error of the last result."""
     n = 1 << LOG_N
     parms = seal.EncryptionParameters(seal.SCHEME_TYPE.CKKS)
     parms.set_poly_modulus_degree(n)
@@ -64,7 +64,7 @@ def primitives(rng):
 
 
 def matvec(shape, rng):
-    """TenSEAL's own vector-matrix product: encrypted vector, plain matrix."""
+    """TenSEAL's own product of an encrypted vector and a plain matrix."""
     rows, columns = shape
     context = ts.context(ts.SCHEME_TYPE.CKKS, 1 << LOG_N, coeff_mod_bit_sizes=MODULI, n_threads=1)
     context.global_scale = SCALE

@@ -10,7 +10,8 @@ import (
 	"github.com/tuneinsight/lattigo/v6/utils"
 )
 
-// Lattigo's default set N16QP1546H192H32: 2^15 complex slots, nine levels of 40 bits left.
+// Bootstrapping with Lattigo's default set N16QP1546H192H32, which has 2^15 complex slots and leaves nine levels of
+// 40 bits.
 func bootstrapOperations() (map[string]operation, string) {
 	set := bootstrapping.N16QP1546H192H32
 	params, err := ckks.NewParametersFromLiteral(set.SchemeParams)
@@ -52,7 +53,7 @@ func bootstrapOperations() (map[string]operation, string) {
 	}}, about
 }
 
-// -log2 of the mean over real and imaginary parts of the size of the error.
+// The precision in bits: -log2 of the mean absolute error, over real and imaginary parts.
 func meanPrecision(errors []complex128) float64 {
 	sum := 0.0
 	for _, e := range errors {

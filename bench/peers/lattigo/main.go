@@ -72,7 +72,7 @@ func primitiveOperations(modulus string) (map[string]operation, string) {
 	literal := ckks.ParametersLiteral{
 		LogN: 14, LogQ: []int{60, 45, 45, 45, 45, 45}, LogP: []int{60, 60}, LogDefaultScale: 45,
 	}
-	// "one special prime": log Q = 53 + 7 * 46 = 375, log P = 55.
+	// With one special prime: log Q = 53 + 7 * 46 = 375, log P = 55, one digit for each of the eight primes.
 	if modulus == "q375" {
 		literal.LogQ = []int{53, 46, 46, 46, 46, 46, 46, 46}
 		literal.LogP = []int{55}
