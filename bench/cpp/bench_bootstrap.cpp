@@ -1,14 +1,23 @@
-// Bootstrapping stage by stage on either device; one JSON object a line, in the shape of `jali bench --json`.
+// Times bootstrapping and each of its stages, on a CPU or a GPU. Prints one JSON object in the form of
+// `jali bench --json`, and nothing before the result was decrypted and compared.
 //   bench_bootstrap [--preset NAME] [--device cpu|cuda] [--word w32|w52|w64] [--batch B] [--reps R]
 //                   [--precision BITS] [--order raise_first|slots_first] [--cts LEVELS] [--stc LEVELS]
 //                   [--dnum D] [--log-n N] [--minimum] [--target LEVEL]
 //                   [--threads T] [--stream] [--bytes] [--operations] [--profile] [--commit C]
-// --precision, --order, --cts, --stc, --dnum: other than the preset's. --log-n: the preset's precision, levels and
-// digits on another ring, without its security. --minimum: the fewest keys. --target: restores levels up to this one. --stream: diagonals are encoded
-// whenever they are used, for little memory. --profile: the kernels of a bootstrapping on a GPU by their times. Prints nothing that was not
-// decrypted first. --bytes: what each stage's operations read and write. On a GPU the time is that of the recorded program (--operations: of its operations one by one), and each stage's that of its operations
-// waited for at the stage's end; a stage's floor is the bytes that its operations read and write, each operand
-// and result once, over the rate of a copy. Exit status 3 where the memory is too small.
+//
+//   --precision, --order, --cts, --stc, --dnum   replace what the preset says
+//   --log-n        takes the preset's precision, levels and digits on another ring, which is then not secure
+//   --minimum      uses the fewest keys
+//   --target       restores levels up to this one
+//   --stream       encodes diagonals at each use, which needs little memory
+//   --bytes        adds the bytes that each stage's operations read and write
+//   --operations   times the operations one by one on a GPU too, not the recorded program
+//   --profile      prints the kernels of a bootstrapping on a GPU, sorted by their time, to stderr
+//
+// On a GPU the time of a bootstrapping is that of the recorded program. The time of a stage is that of its operations
+// one by one, with a wait at the end of the stage. The floor of a stage is the number of bytes that its operations read
+// and write, each operand and result once, divided by the rate of a copy. The exit status is 3 if the memory is too
+// small.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -68,7 +77,7 @@ ckks::ParamsPtr make_params(const Options& o) {
     ckks::Literal literal = params::bootstrap_literal(request, p.log_n);
     literal.dnum = o.dnum;
     if (o.log_n == 0) return ckks::Params::create(literal);
-    // As many digits as the preset has, which without a bound on log PQ would be one.
+    // The number of digits is the preset's. Without a bound on log PQ a single digit would be chosen.
     const int digits = static_cast<int>(ckks::Params::create(literal)->dnum());
     request.security = 0;
     request.name = "insecure_" + o.preset;
@@ -84,7 +93,7 @@ struct Stage {
   double bytes = 0;
 };
 
-/// The bytes that each stage's operations read and write: a second evaluator records them.
+/// Adds the bytes that each stage's operations read and write. A second evaluator on a tracing engine records them.
 void count_bytes(const bootstrap::BootstrapPlan& plan,
                  const std::shared_ptr<const ring::Ring>& ring,
                  const std::shared_ptr<const rlwe::EvaluationKeys>& keys, const ckks::Ciphertext& x,
@@ -138,7 +147,7 @@ int run(const Options& o) {
       bootstrap::evaluation_keys(generator, *sk, {&plan, 1}));
   wait();
   const double keys_s = lap();
-  // What the engine's memory holds: expanded keys, diagonals, and the most at once from then on.
+  // Bytes in use in the engine's memory. The differences are what the expanded keys and the diagonals take.
   const auto held = [&] { return static_cast<double>(ring->engine().pool()->bytes_in_use()); };
   const double before_keys = held();
   evaluator = std::make_shared<const ckks::Evaluator>(params, ring, keys);
@@ -173,7 +182,7 @@ int run(const Options& o) {
     return e;
   };
 
-  // Stages: operations one by one.
+  // The stages are timed with operations called one by one.
   const auto first_start = Clock::now();
   std::map<std::string, Stage> stages;
   std::vector<double> times;

@@ -1,5 +1,5 @@
-// Times of the client's side and of programs on the GPU: JSON lines of the shape of `jali bench --json`.
-// Every result is compared with the CPU's first. Usage: bench_gpu_programs [COMMIT].
+// Times the client's side and recorded programs on a GPU. Prints JSON lines in the form of `jali bench --json`.
+// The ciphertexts are compared with the CPU's before anything is printed of them. Usage: bench_gpu_programs [COMMIT].
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -31,13 +31,13 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Seconds of a call, the whole batch.
+/// Seconds of a call, for the whole batch.
 struct Times {
   double median, least;
   int reps;
 };
 
-// Of `reps` groups of `group` calls.
+// Times `reps` groups of `group` calls each, and waits for the GPU at the end of each group.
 Times measure(const ring::Ring& ring, int group, const std::function<void()>& body, int reps = 9) {
   body();
   ring.memory().synchronize();
@@ -52,7 +52,7 @@ Times measure(const ring::Ring& ring, int group, const std::function<void()>& bo
   return {times[times.size() / 2], times[0], reps};
 }
 
-/// more: besides word and log_n.
+/// `more` holds what belongs to the parameters besides word and log_n.
 void report(const std::string& name, const ckks::Params& p, const Json& more, std::size_t batch,
             const Times& times) {
   Json about;

@@ -1,8 +1,9 @@
-// The error of bootstrapping after each of its stages, measured and predicted, on a small ring.
+// Prints a table of the error of bootstrapping after each of its stages, measured and predicted, on a small ring with
+// all slots in use.
 //   bootstrap_errors [--log-n N] [--precision P] [--batch B] [--order raise_first] [--word w32]
-// Bits are -log2 of the standard deviation that the error would have in the real part of a slot of the result if all
-// later stages were exact: what a stage adds is the difference of the squares. A table for people; all slots, the circuits
-// of presets: order slots_first unless told otherwise.
+// An error is given in bits: -log2 of the standard deviation that it would have in the real part of a slot of the
+// result if all later stages were exact. Variances add, so that the error of one stage alone has the difference of the
+// variances after and before it. The order is slots_first, as in most presets, unless --order says raise_first.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -56,8 +57,9 @@ int run(int log_n, double precision, std::size_t batch, params::BootstrapOrder o
     ring->to_coeff(poly);
     return ring::to_doubles(*ring, poly, scale);
   };
-  // The coefficients that are raised, to far more bits than any stage keeps: the message's, or with slots_first its
-  // slots in bit-reversed order, x_k + i x_{k + N/2}.
+  // m: the exact coefficients that are raised, with far more bits than any stage keeps. With raise_first they are the
+  // coefficients of the message. With slots_first they are its slots in bit-reversed order: slot k is
+  // m_k + i m_{k + N/2}.
   const bool raise_first = order == params::BootstrapOrder::raise_first;
   std::vector<double> m(batch * n);
   if (raise_first) {
@@ -75,10 +77,12 @@ int run(int log_n, double precision, std::size_t batch, params::BootstrapOrder o
 
   double q0 = 1;
   for (PrimeIndex i : params->level(0).primes) q0 *= static_cast<double>(params->primes()[i]);
-  const double slot = std::sqrt(static_cast<double>(n) / 2);  // a slot adds N coefficients' errors
+  // The real part of a slot is a sum of N coefficients times cosines, so its variance is N/2 times a coefficient's.
+  const double slot = std::sqrt(static_cast<double>(n) / 2);
   const double sum = raise_first ? slot : 1;
-  double entry = 0;  // scale at level 0
-  std::vector<double> whole;  // the integers of x = I + D m / q_0
+  double entry = 0;  // the scale at level 0
+  std::vector<double>
+      whole;  // the integers I of the raised coefficients I + D m / q_0, where D is `entry`
   const auto show = [&](const char* stage, double measured, double predicted) {
     std::printf("%-24s %10.2f %10.2f\n", stage, -std::log2(measured), -std::log2(predicted));
   };
@@ -87,11 +91,11 @@ int run(int log_n, double precision, std::size_t batch, params::BootstrapOrder o
     for (double x : a) sum += x * x;
     return std::sqrt(sum / static_cast<double>(a.size()));
   };
-  /// From the estimate of a ciphertext whose coefficients are the message's.
+  // The predicted error of a ciphertext whose coefficients are those of m.
   const auto of_coefficients = [&](const ckks::Ciphertext& c, double scale) {
     return std::sqrt(c.estimate.variance) / scale * sum;
   };
-  // From that of one whose slots are: a slot's real part has N/2 times a coefficient's variance.
+  // The predicted error of a ciphertext whose slots are the coefficients of m.
   const auto of_slots = [&](const ckks::Ciphertext& c, double scale) {
     return slot * std::sqrt(c.estimate.variance) / scale * sum;
   };
@@ -114,7 +118,8 @@ int run(int log_n, double precision, std::size_t batch, params::BootstrapOrder o
     } else if (stage == "coefficients_to_slots" || stage == "reduction") {
       const bool reduced = stage == "reduction";
       const auto got = evaluator->encoder().decode(decryptor.decrypt(c));
-      // Slots hold w_k = x_k + i x_{k + N/2} in bit-reversed order, halved, at 1 / (K + 1/4).
+      // The slots hold x_k + i x_{k + N/2} in bit-reversed order, x the raised coefficients. Before the reduction they
+      // are divided by 2 (K + 1/4).
       const double factor = reduced ? 1 : 2 * (b.range + 0.25) * (q0 / entry);
       for (std::size_t v_ = 0; v_ < batch; ++v_) {
         for (std::size_t k = 0; k < half; ++k) {

@@ -1,11 +1,12 @@
-// Thousands of bootstrappings on a small ring, every slot of every one compared in the clear.
+// Runs thousands of bootstrappings and compares every slot of every result with the plain values.
 //   bootstrap_many [--device D] [--log-n N] [--count C] [--batch B] [--preset NAME [--word w32|w52|w64]]
 //     [--commit HASH]
-// One JSON object a configuration and line: how many, how many failed (a slot beyond 20 predicted standard
-// deviations and the sine's bound), the worst slot in predicted standard deviations, precision measured and
-// predicted. The rings protect nobody: on them are every preset's circuit in both its words, and other orders, words,
-// packings and numbers of applications. --preset: that preset alone, as it is, in its own ring. Exit status 1 if any
-// failed.
+// For each configuration it prints one JSON object: how many bootstrappings ran, how many failed, the worst slot in
+// predicted standard deviations, and the measured and the predicted precision. A bootstrapping has failed if the error
+// of a slot exceeds 20 predicted standard deviations plus the bound of the sine's error.
+// Without --preset the configurations are the circuits of all presets on w32 and w52, and other orders, words, packings
+// and iterations, all on small rings that are not secure. With --preset it is that preset alone, in its own ring.
+// The exit status is 1 if any failed.
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -29,7 +30,7 @@ using Complex = std::complex<double>;
 struct Configuration {
   std::string name;
   ckks::Literal literal;
-  int sparse = 0;  // log2 of N/2 over the slots
+  int sparse = 0;  // log2 of (N/2) / slots
   bool real = false, minimum = false;
   int iterations = 1;
 };
@@ -50,7 +51,7 @@ ckks::Literal small(BootstrapOrder order, Word word, double precision, int log_n
   return params::bootstrap_literal(request, log_n);
 }
 
-/// A preset's cosine, levels, heads and digits on a small ring, with fewer levels left.
+/// The circuit of a preset (its cosine, levels, head bits and digits) on a small ring, with fewer levels left.
 ckks::Literal small(const params::BootstrapPreset& p, Word word, int log_n) {
   auto literal = small(p.order, word, p.precision_bits, log_n, p.scale_bits, 1,
                        params::preset(p.name, word).bootstrap->cts_levels);
@@ -83,7 +84,7 @@ std::vector<Configuration> small_rings(int log_n) {
   return out;
 }
 
-/// How many failed.
+/// Runs a configuration, prints its line and returns how many bootstrappings failed.
 std::size_t run(const Configuration& c, const std::string& device, std::size_t count,
                 std::size_t batch, const std::string& commit) {
   const auto params = ckks::Params::create(c.literal);
@@ -134,7 +135,8 @@ std::size_t run(const Configuration& c, const std::string& device, std::size_t c
   }
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   const auto& b = *params->bootstrap();
-  // A later application takes away what rare integers leave of an earlier one.
+  // log2 of the bound on the probability that one application fails. If there are several, a later one corrects the
+  // sine's error that rare large integers leave after an earlier one; only integers beyond the range remain.
   const double one = c.iterations > 1
                          ? params::log2_bootstrap_failure(b.weight, b.range, params->n())
                          : bootstrap::log2_beyond(*params, 20 * std::exp2(-predicted), log_slots);

@@ -1,4 +1,4 @@
-// What the benchmark programs print: JSON objects of the shape of `jali bench --json`, one a line.
+// The JSON objects that the benchmark programs print, one a line, in the form of `jali bench --json`.
 #pragma once
 
 #include <cmath>
@@ -22,7 +22,7 @@ class Json {
   Json& set(std::string_view name, Number number) {
     return add(name, std::to_string(number));
   }
-  /// Nine digits; null for what JSON has no number for.
+  /// Writes nine digits, or null for infinities and NaN, which JSON does not have.
   Json& set(std::string_view name, double number) {
     if (!std::isfinite(number)) return add(name, "null");
     char text[32];
@@ -31,7 +31,7 @@ class Json {
   }
   Json& set(std::string_view name, const Json& object) { return add(name, object.str()); }
 
-  /// The fields of another one, behind these.
+  /// Appends the fields of another object.
   Json& append(const Json& other) {
     if (!fields_.empty() && !other.fields_.empty()) fields_ += ", ";
     fields_ += other.fields_;

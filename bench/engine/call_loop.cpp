@@ -14,7 +14,7 @@ namespace jali::bench {
 
 CallLoop::CallLoop(std::span<const std::uint8_t> params_bytes, const std::string& device) {
   wire::Limits limits;
-  limits.min_security = 0;  // benchmarks choose their own
+  limits.min_security = 0;  // benchmarks may use insecure parameters
   const auto params = wire::params_from_bytes(params_bytes, limits);
   const std::shared_ptr<const ring::Ring> ring = ckks::make_ring(*params, device, 1);
   rlwe::KeyGenerator generator(params, ring);

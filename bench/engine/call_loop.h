@@ -1,4 +1,5 @@
-// Calls of an evaluator's operations from C++, back to back: what the same calls from Python are held against.
+// Calls an evaluator's operations from C++, one after the other. The time is what the same calls from Python are
+// compared with.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +13,12 @@ namespace jali::bench {
 
 class CallLoop {
  public:
-  /// params: as their bytes. One ciphertext of them, encrypted under a key that is dropped, is the operand.
+  /// `params` are serialized parameters. The operand is a ciphertext under a key that is dropped at once.
   CallLoop(std::span<const std::uint8_t> params, const std::string& device);
   CallLoop(const CallLoop&) = delete;
   CallLoop& operator=(const CallLoop&) = delete;
 
-  /// Of one of `count` calls of add or negate.
+  /// The mean time of a call, over `count` calls of `operation`: "add" or "negate".
   double seconds(const std::string& operation, int count) const;
 
  private:

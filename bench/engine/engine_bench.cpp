@@ -58,8 +58,8 @@ bool EngineBench::check(const std::string& name) {
     }
     if (side == reference_.get()) {
       wanted = std::move(got);
-    } else if (got != wanted || side->words != reference_->words ||  // what icrt writes
-               side->slots != reference_->slots) {                   // and unembed
+    } else if (got != wanted || side->words != reference_->words ||  // icrt writes words
+               side->slots != reference_->slots) {                   // unembed writes slots
       return false;
     }
   }
@@ -100,7 +100,7 @@ std::vector<double> EngineBench::run(const std::string& name, double seconds) {
     if (away) measured_->finish();
     return since(begin) / count;
   };
-  some(3);  // tables, pools
+  some(3);  // the first calls make tables and fill pools
   const int count = away ? std::clamp(static_cast<int>(5e-3 / some(1)), 4, 500) : 1;
   std::vector<double> times;
   for (const auto start = Clock::now(); times.empty() || since(start) < seconds;) {

@@ -1,5 +1,5 @@
-// The extension module jali._jali_bench: what jali.bench measures below the level of ciphertexts. Built beside
-// jali._jali, which holds none of it.
+// The extension module jali._jali_bench, with which jali.bench measures operations below the level of ciphertexts.
+// It is built beside jali._jali, which contains none of it.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/pair.h>
@@ -51,7 +51,7 @@ NB_MODULE(_jali_bench, m) {
   using namespace nb::literals;
   using jali::Word;
   namespace backend = jali::backend;
-  m.doc() = "What benchmarks measure below the level of ciphertexts.";
+  m.doc() = "Measures operations below the level of ciphertexts.";
   jali::python::register_errors(m);
   using nogil = nb::call_guard<nb::gil_scoped_release>;
   m.def(
@@ -61,14 +61,16 @@ NB_MODULE(_jali_bench, m) {
         return backend::cpu_butterfly_rate(word_of(word), isa);
       },
       "word"_a, "isa"_a = "",
-      "Butterflies a second that one thread does on registers, measured now; isa: \"\" for the "
-      "best.");
+      "Measures how many butterflies a second one thread computes on registers. isa: the "
+      "instruction set, \"\" for the best.");
   m.def("complex_butterfly_rate", &backend::cpu_complex_butterfly_rate, "isa"_a = "", nogil(),
-        "The same for butterflies of complex doubles.");
+        "Measures how many butterflies of complex doubles a second one thread computes on "
+        "registers.");
   m.def("read_rate", &backend::cpu_read_rate, "isa"_a, "bytes"_a, nogil(),
-        "Bytes a second that one thread reads of a block of so many, over and over.");
+        "Measures how many bytes a second one thread reads if it reads a block of this size again "
+        "and again.");
   m.def("stream_rate", &backend::cpu_stream_rate, nogil(),
-        "Bytes of a ChaCha20 stream a second that one thread makes.");
+        "Measures how many bytes of a ChaCha20 stream a second one thread generates.");
   m.def(
       "cuda_peak",
       [](const std::string& word, int device) {
@@ -80,10 +82,10 @@ NB_MODULE(_jali_bench, m) {
         return std::pair(peak.butterflies, peak.bytes);
       },
       "word"_a, "device"_a = 0,
-      "Butterflies a second on registers, and bytes read plus written a second by a copy: of a "
-      "whole "
-      "GPU, measured now.");
-  nb::class_<CallLoop>(m, "CallLoop", "Calls of an evaluator's operations from C++, back to back.")
+      "Measures two rates of a whole GPU: butterflies a second on registers, and bytes a second "
+      "that a copy reads plus writes.");
+  nb::class_<CallLoop>(m, "CallLoop",
+                       "Calls an evaluator's operations from C++, one after the other.")
       .def(
           "__init__",
           [](CallLoop* self, nb::handle params, const std::string& device) {
@@ -92,8 +94,9 @@ NB_MODULE(_jali_bench, m) {
           },
           "params"_a, "device"_a, nb::sig("def __init__(self, params: bytes, device: str) -> None"))
       .def("seconds", &CallLoop::seconds, "operation"_a, "count"_a, nogil(),
-           "Seconds of one of `count` calls of add or negate.");
-  nb::class_<EngineBench>(m, "EngineBench", "The engine's operations one by one.")
+           "The mean seconds of a call, over `count` calls of \"add\" or \"negate\".");
+  nb::class_<EngineBench>(m, "EngineBench",
+                          "Checks, counts and times the engine's operations one by one.")
       .def(
           "__init__",
           [](EngineBench* self, const std::string& device, const std::string& word, int log_n,
@@ -116,19 +119,20 @@ NB_MODULE(_jali_bench, m) {
             for (const auto& o : operations()) out.emplace_back(o.name, o.about);
             return out;
           },
-          "Names of what it measures, and what each is.")
+          "The names of the operations, each with what it does.")
       .def_prop_ro("engine", &EngineBench::engine, "Backend and instruction set.")
       .def_prop_ro("prime_bits", &EngineBench::prime_bits, "log2 of the largest prime.")
       .def("check", &EngineBench::check, "operation"_a, nogil(),
-           "Whether it writes the bytes that a reference engine writes, on fresh random residues.")
+           "Whether the operation writes the same bytes as a reference engine, on fresh random "
+           "residues.")
       .def(
           "cost", &cost_of, "operation"_a,
           nb::sig("def cost(self, operation: str) -> dict[str, float]"),
-          "mults: modular multiplications of the definition; bytes: every operand and result once; "
-          "in_place: of these, what is written where it was read; stream_bytes: of ChaCha20; "
-          "complex_butterflies: of the embedding.")
+          "mults: modular multiplications of the definition; bytes: read and written, each operand "
+          "and result counted once; in_place: those of `bytes` that are written to where they were "
+          "read; stream_bytes: generated by ChaCha20; complex_butterflies: of the embedding's FFT.")
       .def("run", &EngineBench::run, "operation"_a, "seconds"_a, nogil(),
-           "Seconds of one operation, over and over, for about this long.")
+           "Times the operation again and again for about `seconds`; the seconds of each call.")
       .def(
           "steps",
           [](EngineBench& bench, const std::string& operation) {
@@ -140,5 +144,5 @@ NB_MODULE(_jali_bench, m) {
           },
           "operation"_a, nogil(),
           nb::sig("def steps(self, operation: str) -> list[tuple[str, float]]"),
-          "Its kernels on a GPU and the time of each alone; empty on a CPU.");
+          "The operation's kernels on a GPU, each with its time alone; empty on a CPU.");
 }

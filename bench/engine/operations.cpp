@@ -16,10 +16,10 @@ using backend::Engine;
 using backend::RingOps;
 using backend::View;
 
-constexpr std::size_t kTerms = 8;  // of inner products
+constexpr std::size_t kTerms = 8;  // terms of an inner product
 constexpr std::uint32_t kAll[kTerms] = {0, 1, 2, 3, 4, 5, 6, 7};
 constexpr std::uint64_t kGalois = 5;
-constexpr std::size_t kWeight = 32;  // of sparse secrets
+constexpr std::size_t kWeight = 32;  // non-zero coefficients of a sparse secret
 
 template <void (RingOps::*op)(View, ConstView, ConstView) const>
 Body binary(Operands& s) {
@@ -49,7 +49,7 @@ std::vector<std::pair<View, View>> pairs(Operands& s, std::size_t count) {
   return out;
 }
 
-/// Two products, eight multiples and a constant, handed to body.
+/// Makes the operands of a sum of two products, eight multiples and a constant. The result calls its argument with it.
 auto combination(Operands& s) {
   return [&s, factors = pairs(s, 4), terms = pairs(s, kTerms)](const auto& body) {
     std::vector<Combination::Product> products;
@@ -95,31 +95,31 @@ constexpr Operation kOperations[] = {
      [](Operands& s) -> Body {
        return [x = s.changed(s.q)](const Engine& o) { o.ring().ntt(x); };
      }},
-    {"intt", "its inverse",
+    {"intt", "inverse transform: values to coefficients",
      [](Operands& s) -> Body {
        return [x = s.changed(s.q)](const Engine& o) { o.ring().intt(x); };
      }},
     {"add", "sum of two polynomials", binary<&RingOps::add>},
-    {"sub", "their difference", binary<&RingOps::sub>},
-    {"neg", "negation",
+    {"sub", "difference of two polynomials", binary<&RingOps::sub>},
+    {"neg", "negation of a polynomial",
      [](Operands& s) -> Body {
        return [a = s.operand(s.q), out = s.result(s.q)](const Engine& o) { o.ring().neg(out, a); };
      }},
     {"mul", "product of two polynomials, value by value", binary<&RingOps::mul>},
     {"mul_scalar", "product with one constant a limb", by_scalars<&RingOps::mul_scalar>},
-    {"mul_scalar_add", "the same added to another polynomial",
+    {"mul_scalar_add", "product with one constant a limb, added to another polynomial",
      [](Operands& s) -> Body {
        return [&s, a = s.operand(s.q), out = s.changed(s.q)](const Engine& o) {
          o.ring().mul_scalar_add(out, a, s.scalars);
        };
      }},
     {"add_scalar", "sum with one constant a limb", by_scalars<&RingOps::add_scalar>},
-    {"inner_product", "sum of eight products",
+    {"inner_product", "sum of eight products of polynomials",
      [](Operands& s) -> Body {
        const auto a = views(s, s.q, kTerms), b = views(s, s.q, kTerms);
        return [=, out = s.result(s.q)](const Engine& o) { o.ring().inner_product(out, a, b); };
      }},
-    {"weighted_sums", "the same for both halves of a ciphertext",
+    {"weighted_sums", "sum of eight products of a ciphertext and a polynomial",
      [](Operands& s) -> Body {
        const auto a0 = views(s, s.q, kTerms), a1 = views(s, s.q, kTerms), b = views(s, s.q, kTerms);
        const View out0 = s.result(s.q), out1 = s.result(s.q);
@@ -144,13 +144,13 @@ constexpr Operation kOperations[] = {
          sum([&](const Combination& c) { o.rlwe().combine(d0, d1, d2, c); });
        };
      }},
-    {"automorphism_ntt", "automorphism of values",
+    {"automorphism_ntt", "automorphism of a polynomial given by its values",
      [](Operands& s) -> Body {
        return [a = s.operand(s.q), out = s.result(s.q)](const Engine& o) {
          o.ring().automorphism_ntt(out, a, kGalois);
        };
      }},
-    {"mod_up", "lifts of every digit to all primes (ModUp)",
+    {"mod_up", "every digit lifted to all primes (ModUp)",
      [](Operands& s) -> Body {
        return [&s, x = s.operand(s.q), out = s.lifted(true)](const Engine& o) {
          o.rlwe().mod_up(out, x, s.digits);
@@ -188,14 +188,15 @@ constexpr Operation kOperations[] = {
          o.rlwe().outer_sum(c0, c1, terms, s.digits, s.ids, false);
        };
      }},
-    {"key_switch", "ModUp and inner product in one",
+    {"key_switch", "ModUp and inner product with a key in one operation",
      [](Operands& s) -> Body {
        const View x = s.operand(s.q), c0 = s.result(s.all), c1 = s.result(s.all);
        return [=, &s, k = s.key()](const Engine& o) {
          o.rlwe().key_switch(c0, c1, x, s.digits, k, s.ids);
        };
      }},
-    {"key_switch_joined", "the same with a ciphertext added",
+    {"key_switch_joined",
+     "ModUp and inner product with a key, and a multiple of a ciphertext added",
      [](Operands& s) -> Body {
        const View x = s.operand(s.q), j0 = s.operand(s.q), j1 = s.operand(s.q);
        const View c0 = s.result(s.all), c1 = s.result(s.all);
@@ -203,7 +204,7 @@ constexpr Operation kOperations[] = {
          o.rlwe().key_switch_joined(c0, c1, x, s.digits, k, s.ids, {j0, j1, s.scalars});
        };
      }},
-    {"tensor_key_switch", "tensor product and key switch in one",
+    {"tensor_key_switch", "tensor product of two ciphertexts and its key switch in one operation",
      [](Operands& s) -> Body {
        const auto x = pairs(s, 2);
        const View c0 = s.result(s.all), c1 = s.result(s.all);
@@ -212,7 +213,7 @@ constexpr Operation kOperations[] = {
          o.rlwe().combine_key_switch(c0, c1, {{&product, 1}}, s.scalars, s.digits, k, s.ids);
        };
      }},
-    {"combine_key_switch", "such a sum and its key switch in one",
+    {"combine_key_switch", "the sum of `combine` and its key switch in one operation",
      [](Operands& s) -> Body {
        const auto sum = combination(s);
        const View c0 = s.result(s.all), c1 = s.result(s.all);
@@ -222,7 +223,7 @@ constexpr Operation kOperations[] = {
          });
        };
      }},
-    {"key_switch_rotate", "a ciphertext rotated: automorphism, key switch and division by P",
+    {"key_switch_rotate", "rotation of a ciphertext: automorphism, key switch and division by P",
      [](Operands& s) -> Body {
        const View x0 = s.operand(s.q), x1 = s.operand(s.q), c0 = s.empty(s.all),
                   c1 = s.empty(s.all);
@@ -252,29 +253,30 @@ constexpr Operation kOperations[] = {
          o.ring().sample_sparse(out, kWeight, s.seed, 0);
        };
      }},
-    {"embed", "slots of the host to residues (encoding)",
+    {"embed", "slots in the host's memory to residues (encoding)",
      [](Operands& s) -> Body {
        s.host_operands();
        return [&s, out = s.result(s.q)](const Engine& o) {
          o.embedding().embed(out, *s.embedding, s.slots, s.log_slots(), 0x1p40);
        };
      }},
-    {"unembed", "residues to slots of the host (decoding)",
+    {"unembed", "residues to slots in the host's memory (decoding)",
      [](Operands& s) -> Body {
        s.host_operands();
-       // Of coefficients as decryption gives them: what fills Q is beyond the range of doubles.
+       // The coefficients are as small as decryption gives them. Random residues would be as large as Q, which is
+       // beyond the range of doubles.
        const View x = s.empty(s.q);
        s.engine->ring().from_double(x, s.doubles);
        return [=, &s](const Engine& o) {
          o.embedding().unembed(s.slots, *s.embedding, x, s.log_slots(), 0x1p40);
        };
      }},
-    {"from_int64", "64-bit integers of the host to residues",
+    {"from_int64", "64-bit integers in the host's memory to residues",
      [](Operands& s) -> Body {
        s.host_operands();
        return [&s, out = s.result(s.q)](const Engine& o) { o.ring().from_int64(out, s.integers); };
      }},
-    {"from_double", "integers in doubles of the host to residues",
+    {"from_double", "integers held in doubles in the host's memory to residues",
      [](Operands& s) -> Body {
        s.host_operands();
        return [&s, out = s.result(s.q)](const Engine& o) { o.ring().from_double(out, s.doubles); };

@@ -9,19 +9,20 @@
 
 namespace jali::bench {
 
-/// One call, on operands that are there; on the engine itself, or on one that records.
+/// One call of an operation on operands that exist, on the engine that it is given: the operands' own, or one that
+/// traces it.
 using Body = std::function<void(const backend::Engine&)>;
 
 struct Operation {
   const char* name;
   const char* about;
-  /// Makes the operands anew.
+  /// Makes new operands and returns the call.
   Body (*prepare)(Operands& operands);
 };
 
-/// All of them, in the order in which they are listed.
+/// All operations, in the order in which `jali bench list` shows them.
 std::span<const Operation> operations();
-/// Throws InvalidArgument for a name that no operation has.
+/// The operation of this name. Throws InvalidArgument if there is none.
 const Operation& operation(const std::string& name);
 
 }  // namespace jali::bench

@@ -252,7 +252,9 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
-        "what", nargs="*", help="lattigo, seal, matvec, bootstrap; if none is named, all but bootstrap"
+        "what",
+        nargs="*",
+        help="lattigo, seal, matvec, bootstrap; if none is named, all but bootstrap",
     )
     parser.add_argument(
         "--work", type=Path, help="where the peers are installed; if left out, a temporary folder"
