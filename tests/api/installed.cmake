@@ -1,4 +1,4 @@
-# Installs the build folder BUILD into a place of its own, then builds and runs CONSUMER with it.
+# Installs the build folder BUILD into a folder of its own, then builds and runs the project CONSUMER with it.
 set(work ${BUILD}/tests/api/installed)
 file(REMOVE_RECURSE ${work})
 function(step)

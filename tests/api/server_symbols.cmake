@@ -10,7 +10,8 @@ endfunction()
 symbols(server ${SERVER})
 symbols(named_server -C ${SERVER})
 
-# Functions with the type T are those that only these archives define. Inline functions are found by their types below.
+# Functions of nm's type T are defined in these archives alone. Inline functions are found by the types in their names
+# below.
 set(count 0)
 foreach(archive IN LISTS SECRETS)
   symbols(text ${archive})

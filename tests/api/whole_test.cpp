@@ -23,7 +23,7 @@ TEST(Whole, EncryptComputeSendDecrypt) {
     const auto params = ckks::Params::create(literal);
     const auto ring = ckks::make_ring(*params, "cpu", default_threads());
 
-    // The owner of the data.
+    // The owner of the data makes the keys and encrypts.
     rlwe::KeyGenerator generator(params, ring);
     const auto secret = std::make_shared<const rlwe::SecretKey>(generator.secret_key());
     const ckks::Encoder encoder(params, ring);
@@ -35,7 +35,7 @@ TEST(Whole, EncryptComputeSendDecrypt) {
     const auto sent = wire::to_bytes(encryptor.encrypt(encoder.encode(
         std::span<const double>(values), 1, params->depth(), params->scale(params->depth()))));
 
-    // Whoever computes.
+    // The one who computes has the evaluation keys and the ciphertexts.
     const auto keys = std::make_shared<const rlwe::EvaluationKeys>(
         wire::from_bytes<rlwe::EvaluationKeys>(sent_keys, params, *ring));
     const ckks::AutoEvaluator server(std::make_shared<const ckks::Evaluator>(params, ring, keys));

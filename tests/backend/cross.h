@@ -1,5 +1,5 @@
 #pragma once
-// The ring of each test that holds cpu/ against the oracle, bit for bit: every operation, word, instruction set and
+// The fixture of the tests that compare cpu/ with the oracle bit for bit: every operation, word, instruction set and
 // thread count, on poisoned outputs.
 #include <cmath>
 #include <utility>
@@ -15,7 +15,7 @@ inline const std::vector<std::size_t> kSizes =
     kSanitized ? std::vector<std::size_t>{1024, 4096}
                : std::vector<std::size_t>{1024, 2048, 4096, 8192};
 
-/// Limbs that are not neighbours, as a basis in the middle of a chain has them.
+/// Primes with gaps between their indices, like a basis in the middle of a chain.
 inline PrimeList scattered(std::size_t count) {
   PrimeList p;
   for (std::size_t i = 0; i < kPrimes && p.size() < count; ++i) {
@@ -30,7 +30,7 @@ class Cross : public testing::TestWithParam<std::tuple<Word, std::size_t>> {
 
   Word word() const { return std::get<0>(GetParam()); }
   std::size_t n() const { return std::get<1>(GetParam()); }
-  /// The oracle is slow: large rings get the shapes that matter most.
+  /// The oracle is slow, so large rings are tested only with the shapes that matter most.
   bool large() const { return n() > 1024 || kSanitized; }
   const Config& config() const { return engines_.config(); }
 
@@ -40,7 +40,7 @@ class Cross : public testing::TestWithParam<std::tuple<Word, std::size_t>> {
     b.fill(fill, rng_);
     return b;
   }
-  /// Filled in coefficient form, given in NTT form.
+  /// A block that is filled in coefficient form and returned in NTT form.
   Block transformed(PrimeList primes, std::size_t batch, Fill fill) {
     Block b = block(std::move(primes), batch, fill);
     engines_.ref().ring().ntt(b);

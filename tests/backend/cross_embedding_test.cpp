@@ -1,4 +1,4 @@
-// Slots to residues and back: every CPU engine against the definition over the oracle, bit for bit.
+// Slots to residues and back: every CPU engine gives the bits of the definition, computed on the oracle.
 #include <bit>
 #include <cmath>
 
@@ -58,7 +58,7 @@ TEST_P(CrossEmbedding, SlotsToResidues) {
     for (const int log : log_slots()) {
       const std::size_t slots = std::size_t{1} << log;
       for (const std::size_t count : {slots, (slots + 1) / 2}) {
-        // Coefficients that are small, that end with a half, and up to 2^61.
+        // The factors make coefficients that are small, that end in one half, and that reach 2^61.
         for (const double factor : {0x1.8p20, 0.5, 0x1p59}) {
           std::vector<Complex> values(batch * count);
           for (Complex& z : values) {
@@ -99,7 +99,8 @@ TEST_P(CrossEmbedding, ResiduesOfSmallIntegersToSlots) {
   }
 }
 
-// Around the ends of what the first primes hold: half their product, for every number of them.
+// Integers near plus and minus half the product of the first k primes, for every k. A decoder that uses only some primes
+// changes its path there.
 TEST_P(CrossEmbedding, ResiduesOfIntegersAtTheEndsOfARangeToSlots) {
   if (n() > 1024) return;
   for (const std::size_t limbs : {1, 2, 3, 5, 8}) {
@@ -123,7 +124,7 @@ TEST_P(CrossEmbedding, AnyResiduesToSlots) {
     for (const Fill fill : fills()) {
       Block x = block(scattered(limbs), batch, fill);
       expect_slots(x, describe("limbs", limbs, "batch", batch, "fill", static_cast<int>(fill)));
-      // One coefficient of one limb alone is off.
+      // A single coefficient of a single limb is not zero.
       x.fill(Fill::zero, rng_).set(limbs - 1, batch - 1, rng_() % n(), 1);
       expect_slots(x, describe("one residue of limb", limbs - 1));
     }

@@ -1,4 +1,5 @@
-// cpu/ against the oracle where lazy sums would overflow and where threads meet; what it refuses.
+// Compares cpu/ with the oracle on sums so long that lazy reduction could overflow, and with several callers at once.
+// Tests what cpu/ refuses.
 #include <atomic>
 #include <cmath>
 #include <functional>
@@ -10,7 +11,7 @@
 namespace jali::backend::test {
 namespace {
 
-// --- many terms: where lazy sums would overflow ---------------------------------------------------
+// --- sums of many terms, which would overflow if they were reduced too late -----------------------
 
 class CrossLong : public testing::TestWithParam<Word> {
  protected:
@@ -58,7 +59,7 @@ TEST_P(CrossLong, SumsOfManyProducts) {
 }
 
 TEST_P(CrossLong, WideBases) {
-  // The largest primes of the word: every partial sum of a lift is as large as it can be.
+  // With the largest primes of the word, every partial sum of a lift is as large as possible.
   constexpr std::size_t kWide = 48;
   const Engines engines(
       {GetParam(), kN, primes_below(u64{1} << word_prime_bits(GetParam()), kN, kWide), 1, ""});
@@ -100,7 +101,8 @@ TEST_P(CrossLong, WideBases) {
 }
 
 TEST_P(CrossLong, LiftsNearHalf) {
-  // Within rounding of D/2 the double sum of rlwe_ops.h decides the side: each rounding in it counts.
+  // For values within rounding error of D/2, the sum of doubles that rlwe_ops.h defines decides to which side they are
+  // lifted. Engines agree only if every rounding in that sum is the same.
   const Engines engines({GetParam(), kN, primes_for(GetParam(), kN, 10), 1, ""});
   const Config& config = engines.config();
   for (const std::size_t limbs : {1, 2, 3, 5, 8}) {
@@ -110,7 +112,7 @@ TEST_P(CrossLong, LiftsNearHalf) {
     half.divide(2);
     Block x(config, digit, 1);
     for (std::size_t k = 0; k < kN; ++k) {
-      // D/2 +- up to D 2^-46 ... D 2^-57, the rounding of one to eight terms being below D 2^-49.
+      // D/2 plus or minus up to D 2^-46 ... D 2^-57. The rounding error of one to eight terms is below D 2^-49.
       Natural away = d;
       away.divide(u64{1} << (30 + below(rng_, 12)));
       away *= below(rng_, 1 << 16);
@@ -129,7 +131,7 @@ TEST_P(CrossLong, LiftsNearHalf) {
 }
 
 TEST_P(CrossLong, DigitsOfEveryLength) {
-  // The tiling of a lift: 1 to 13 limbs to 1 to 13 others.
+  // Lifts of 1 to 13 limbs to 1 to 13 other limbs reach every case of the tiling.
   constexpr std::size_t kCount = 26;
   const Engines engines({GetParam(), kN, primes_for(GetParam(), kN, kCount), 1, ""});
   const Config& config = engines.config();

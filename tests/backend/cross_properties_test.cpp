@@ -1,4 +1,4 @@
-// cpu/ against mathematics alone, at sizes where the oracle is too slow as well.
+// Checks cpu/ by mathematical properties alone, also at sizes for which the oracle is too slow.
 #include "engines.h"
 #include "properties.h"
 

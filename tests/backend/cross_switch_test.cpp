@@ -1,4 +1,4 @@
-// cpu/ against the oracle: base conversion, key switching and the sums joined to it.
+// Compares cpu/ with the oracle: base conversion, key switching, and the sums that are computed together with it.
 #include "cross.h"
 #include "jali/base/error.h"
 
@@ -26,7 +26,7 @@ TEST_P(Cross, RotatedSums) {
       for (std::size_t t = 0; t < 5; ++t) b.push_back(block(ext, t % 2 == 0 ? 1 : batch, fill));
       for (const std::size_t count : {1, 3, 20}) {
         if (large() && count > 3) continue;
-        // Sums of different lengths, operands several times; every other one accumulates.
+        // The sums have different lengths and use some operands several times; every other sum accumulates.
         std::vector<std::vector<u32>> which(count);
         std::vector<std::vector<ConstView>> weights(count);
         for (std::size_t g = 0; g < count; ++g) {
@@ -98,13 +98,13 @@ TEST_P(Cross, ModUp) {
     cases.push_back({range(0, 8), range(0, 12), {1, 1, 1, 1, 1, 1, 1, 1}, 1});
     cases.push_back({range(0, 8), range(0, 12), {4, 4}, 3});
     cases.push_back({range(0, 7), range(0, 9), {3, 3, 1}, 1});
-    cases.push_back({range(5, 12), range(0, 12), {2, 2, 2, 1}, 1});  // own primes are the last
+    cases.push_back({range(5, 12), range(0, 12), {2, 2, 2, 1}, 1});  // the digits' primes are last
     cases.push_back({range(0, 3), range(0, 3), {3}, 1});  // a copy
   }
   for (const Case& c : cases) {
     for (const Fill fill : fills()) {
       const Block x = transformed(c.x, c.batch, fill);
-      const Block raw = block(c.x, c.batch, fill);  // the filling as values
+      const Block raw = block(c.x, c.batch, fill);  // the filling is taken as NTT values
       engines_.expect_same(
           describe("x", c.x, "ext", c.ext, "digits", c.digits, "batch", c.batch, "fill", fill),
           [&](const Engine& engine) {
@@ -167,7 +167,7 @@ TEST_P(Cross, KeyProductAndKeySwitch) {
                                           {c0, c1, s});
           return out;
         });
-        // Joined where it is made, with and without a multiple, and through memory.
+        // The polynomial to switch is a sum of one or two products, with and without multiples and a constant.
         PrimeList wide = c.x;
         if (wide.back() + 1u < kPrimes) wide.push_back(static_cast<PrimeIndex>(wide.back() + 1));
         const Block w0 = block(wide, batch, fill), w1 = block(wide, batch, fill);
@@ -196,7 +196,7 @@ TEST_P(Cross, KeyProductAndKeySwitch) {
   }
 }
 
-// Keys cut to the primes that are used, and to some more, give what the whole key gives.
+// Keys that are cut to the primes in use, or to some more, give the same results as the whole key.
 TEST_P(Cross, CutKeys) {
   const PrimeList x_primes = {0, 1, 3}, ext_primes = {0, 1, 3, 8, 11};
   const Digits digits = {2, 1}, ids = {2, 0};

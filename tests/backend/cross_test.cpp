@@ -1,4 +1,4 @@
-// cpu/ against the oracle: transforms, elementwise work, automorphisms, integers, sampling.
+// Compares cpu/ with the oracle: transforms, elementwise operations, automorphisms, integers and sampling.
 #include "cross.h"
 
 #include "jali/random/prng.h"
@@ -60,7 +60,8 @@ TEST_P(Cross, ElementWise) {
       const std::string shape = describe("limbs", limbs, "batch", batch, "fill", fill);
       for (const auto& [name, op] : binaries) {
         engines_.expect_same(name + (" " + shape), [&, op = op](const Engine& engine) {
-          // Apart, broadcast, out == a, out == b, all three the same, broadcast onto a.
+          // Outputs: apart, apart with a broadcast b, out == a, out == b, all three the same, and out == a with a
+          // broadcast b.
           std::vector<Block> out = {poison, poison, a, b, a, a};
           (engine.ring().*op)(out[0], a, b);
           (engine.ring().*op)(out[1], a, one);
@@ -134,7 +135,7 @@ TEST_P(Cross, WeightedSums) {
             b.push_back(block(primes, t % 2 == 0 ? 1 : batch, fill));
           }
           const std::vector<ConstView> x0(a0.begin(), a0.end()), x1(a1.begin(), a1.end());
-          // Sums of different lengths over different operands; every other one accumulates.
+          // The sums have different lengths and operands; every other sum accumulates.
           std::vector<std::vector<u32>> operands(count);
           std::vector<std::vector<ConstView>> weights(count);
           for (std::size_t s = 0; s < count; ++s) {
@@ -174,7 +175,7 @@ TEST_P(Cross, Combinations) {
     if (large() && c.products > 1) continue;
     for (const std::size_t batch : {1, 3}) {
       for (const Fill fill : fills()) {
-        // Operands have the sum's primes, or more around them.
+        // Some operands have exactly the primes of the sum, others have more.
         const PrimeList primes = scattered(3), more = range(0, kPrimes);
         std::vector<Block> pool;
         for (int i = 0; i < 5; ++i) {
@@ -257,7 +258,8 @@ TEST_P(Cross, FromIntegers) {
                             -1.0,
                             0x1.fffffffffffffp52};
     std::copy(std::begin(reals), std::end(reals), d.begin());
-    const u64 q = config().primes[primes.back()];  // and multiples of a prime, and their neighbours
+    // Multiples of a prime and their neighbours are among the integers.
+    const u64 q = config().primes[primes.back()];
     for (std::size_t i = 0; i < 8; ++i) {
       c[i + 8] = static_cast<std::int64_t>((i / 2 + 1) * q) * (i % 2 == 0 ? 1 : -1);
       c[i + 16] = c[i + 8] - 1;

@@ -1,4 +1,4 @@
-// The cpu engines of this machine: every instruction set, one thread and two.
+// The CPU engines of this machine: every instruction set, with one thread and with two.
 #pragma once
 
 #include "support.h"
@@ -23,7 +23,7 @@ inline std::string engine_name(const Engine& engine) {
   return engine.name() + ", " + std::to_string(engine.config().threads) + " threads";
 }
 
-/// The oracle beside every cpu engine, for one ring.
+/// The oracle and every CPU engine, for one ring.
 class Engines {
  public:
   explicit Engines(Config config) : ref_(make_ref_engine(config)), cpu_(cpu_engines(config)) {}
@@ -32,7 +32,7 @@ class Engines {
   const Engine& ref() const { return *ref_; }
   const std::vector<std::shared_ptr<const Engine>>& cpu() const { return cpu_; }
 
-  /// run(engine) returns a vector of blocks: every engine must give the oracle's, bit for bit.
+  /// run(engine) returns a vector of blocks. Those of every engine must equal the oracle's, bit for bit.
   template <class Run>
   void expect_same(const std::string& what, Run run) const {
     SCOPED_TRACE(what);
@@ -51,7 +51,7 @@ class Engines {
   std::vector<std::shared_ptr<const Engine>> cpu_;
 };
 
-/// "limbs 3 batch 1 fill 2": the shape of a failing case.
+/// Describes the shape of a failing case, e.g. "limbs 3 batch 1 fill 2".
 template <class... Parts>
 std::string describe(const Parts&... parts) {
   std::string text;

@@ -1,4 +1,4 @@
-// What every engine owes to mathematics, whatever another engine says. All need 9 primes or more.
+// Mathematical properties of operations, checked without another engine. All checks need at least 9 primes.
 #pragma once
 
 #include <cmath>
@@ -8,10 +8,10 @@
 
 namespace jali::backend::test {
 
-/// The digits that a list of limbs is cut into.
+/// The number of limbs of each digit.
 using Digits = std::vector<u32>;
 
-/// intt(ntt(x)) = x; ntt(s x + y) = s ntt(x) + ntt(y); values are values, by Horner's rule.
+/// intt(ntt(x)) = x; ntt(s x + y) = s ntt(x) + ntt(y); ntt gives the polynomial's values, by Horner's rule.
 inline void check_transforms(const Engine& engine, std::mt19937_64& rng) {
   const Config& config = engine.config();
   const std::size_t n = config.n;
@@ -45,7 +45,7 @@ inline void check_transforms(const Engine& engine, std::mt19937_64& rng) {
   EXPECT_TRUE(same(x, coefficients));
 }
 
-/// sigma_g sigma_h = sigma_gh, sigma_g sigma_(1/g) = 1, and sigma_g of values is that of coefficients, by X^j -> X^(jg).
+/// sigma_g sigma_h = sigma_gh; sigma_g sigma_(1/g) = 1; sigma_g on values agrees with X^j -> X^(jg) on coefficients.
 inline void check_automorphisms(const Engine& engine, std::mt19937_64& rng) {
   const Config& config = engine.config();
   const u64 order = 2 * config.n;
@@ -108,7 +108,7 @@ inline void check_mod_up(const Engine& engine, std::mt19937_64& rng) {
           }
         }
         const Natural big = product(config, ext_primes), small = product(config, own);
-        Natural slack = small;  // far above the error of the double sum
+        Natural slack = small;  // far above the rounding error of the sum of doubles
         slack.divide(u64{1} << 40);
         const std::vector<Natural> lifted = integers(engine, block);
         const std::vector<Natural> below_d = integers(engine, source);
@@ -129,13 +129,13 @@ inline void check_scale_down(const Engine& engine, std::mt19937_64& rng) {
   struct Case {
     PrimeList from, to;
   };
-  const Case cases[] = {{range(0, 4), range(0, 3)},       // rescale by one prime
-                        {range(0, 9), range(0, 5)},       // mod down by several
-                        {{1, 3, 5}, {1, 2, 3, 4}},        // rational: drops one, adds two
+  const Case cases[] = {{range(0, 4), range(0, 3)},  // rescale by one prime
+                        {range(0, 9), range(0, 5)},  // mod down by several
+                        {{1, 3, 5}, {1, 2, 3, 4}},  // rational: drops one, adds two
                         {{0, 1, 2, 6, 7}, {0, 1, 3, 8}},  // rational, scattered
-                        {{0, 1}, {2}},                    // nothing kept
-                        {range(2, 5), range(0, 6)},       // only adds
-                        {range(2, 5), range(2, 5)}};      // nothing at all
+                        {{0, 1}, {2}},  // nothing kept
+                        {range(2, 5), range(0, 6)},  // only adds
+                        {range(2, 5), range(2, 5)}};  // nothing at all
   for (const Case& c : cases) {
     PrimeList dropped, added;
     std::ranges::set_difference(c.from, c.to, std::back_inserter(dropped));
@@ -165,7 +165,8 @@ inline void check_scale_down(const Engine& engine, std::mt19937_64& rng) {
   }
 }
 
-/// key_switch is mod_up and key_product; what joins is added, a tensor product too; accumulating adds; sigma_g of ext is ext of sigma_g.
+/// key_switch is mod_up followed by key_product. A ciphertext or a tensor product that joins it is added. Accumulation
+/// adds to the output. sigma_g commutes with mod_up.
 inline void check_key_switch(const Engine& engine, std::mt19937_64& rng) {
   const Config& config = engine.config();
   const PrimeList x_primes = range(0, 5), ext_primes = {0, 1, 2, 3, 4, 7, 8};
@@ -265,8 +266,8 @@ inline void check_weighted_sums(const Engine& engine, std::mt19937_64& rng) {
   }
 }
 
-/// icrt(crt(x)) = x by every pair of methods; the methods agree; from_int64 and from_double are
-/// what their integers say.
+/// icrt(crt(x)) = x for every pair of methods; the methods agree; from_int64 and from_double give the residues of their
+/// integers.
 inline void check_integers(const Engine& engine, std::mt19937_64& rng) {
   const Config& config = engine.config();
   const std::size_t n = config.n, batch = 2;
@@ -274,7 +275,7 @@ inline void check_integers(const Engine& engine, std::mt19937_64& rng) {
     const PrimeList primes = range(9 - limbs, 9);
     const Natural q = product(config, primes);
     for (const std::size_t words : {q.words(), q.words() + 2}) {
-      // Integers below q, from its top word downwards; the first are 0 and q - 1.
+      // Integers below q, drawn from the top word downwards. The first two are 0 and q - 1.
       std::vector<u64> flat(words * batch * n, 0);
       const Natural last = q - 1;
       for (std::size_t i = 0; i < batch * n; ++i) {
@@ -321,7 +322,7 @@ inline void check_integers(const Engine& engine, std::mt19937_64& rng) {
     for (std::size_t j = 0; j < small.size(); ++j) {
       const __int128 r = (static_cast<__int128>(small[j]) % static_cast<__int128>(q) + q) % q;
       ASSERT_EQ(x.at(i, j / n, j % n), static_cast<u64>(r)) << small[j];
-      // A double is an integer of up to 1000 bits: its words, one by one.
+      // The doubles are integers of up to 1000 bits; their words are computed one by one.
       int exponent = 0;
       const double fraction = std::frexp(std::abs(real[j]), &exponent);
       Natural whole(static_cast<u64>(std::ldexp(fraction, 53)));

@@ -1,4 +1,4 @@
-// The oracle refuses what the tables forbid.
+// The oracle refuses every call that the contracts of the operations forbid.
 #include <limits>
 
 #include "jali/base/error.h"

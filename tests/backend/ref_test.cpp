@@ -1,4 +1,4 @@
-// The oracle against mathematics: answers computed by hand, schoolbook products, big integers.
+// Compares the oracle with answers computed by hand, schoolbook products and big integers.
 #include <bit>
 #include <cmath>
 
@@ -52,7 +52,7 @@ TEST(Natural, AgreesWith128Bits) {
     return Natural::from_words(words);
   };
   for (int i = 0; i < 2000; ++i) {
-    // Of every length, and with words of ones, where carries run.
+    // Numbers of every length, some with words of all ones, through which carries run.
     const auto draw = [&] {
       const u128 v = (static_cast<u128>(rng()) << 64 | rng()) >> below(rng, 127);
       return i % 3 == 0 ? v | ~u64{0} : v;
@@ -262,7 +262,7 @@ TEST_P(Transforms, RecursionIsTheDefinition) {
     EXPECT_EQ(ref::ntt_by_recursion(x, psi, q), values) << q;
     EXPECT_EQ(ref::intt_by_definition(values, psi, q), x) << q;
     EXPECT_EQ(ref::intt_by_recursion(values, psi, q), x) << q;
-    // Each value is the polynomial there, by Horner's rule.
+    // Each value is that of the polynomial at its root, by Horner's rule.
     for (const std::size_t k : {std::size_t{0}, n / 2 - 1, n - 1}) {
       const u64 at = ref::power(psi, 2 * ref::bit_reverse(k, n) + 1, q);
       u64 value = 0;
@@ -324,7 +324,7 @@ TEST(Basis, CentredLiftIsExactAndNearHalfFollowsTheDefinition) {
       EXPECT_EQ(basis.centred(residues(half - away)).value, half - away);
       EXPECT_EQ(basis.centred(residues(half + away)).value, half + away);
     }
-    // Away from the half by more than rounding, the side is exact.
+    // If the value differs from D/2 by more than the rounding error, the side is exact.
     Natural hair = d;
     hair.divide(u64{1} << 44);
     EXPECT_FALSE(basis.centred(residues(half - hair)).negative);

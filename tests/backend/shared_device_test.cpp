@@ -1,4 +1,4 @@
-// Engines that share one device.
+// Tests engines that share one device.
 #include <gtest/gtest.h>
 
 #include <vector>

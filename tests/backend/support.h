@@ -1,4 +1,4 @@
-// What the backend tests share: primes, blocks of residues with their fillings, seeds.
+// Helpers of the backend tests: primes, blocks of residues and their fillings, and seeds.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ inline u64 below(std::mt19937_64& rng, u64 bound) {
   return std::uniform_int_distribution<u64>(0, bound - 1)(rng);
 }
 
-/// The `count` largest primes = 1 mod 2n below `limit`.
+/// The `count` largest primes below `limit` that are 1 modulo 2n.
 inline std::vector<u64> primes_below(u64 limit, std::size_t n, std::size_t count) {
   std::vector<u64> primes;
   const u64 step = 2 * n;
@@ -42,7 +42,7 @@ inline std::vector<u64> primes_below(u64 limit, std::size_t n, std::size_t count
   return primes;
 }
 
-/// `count` primes of a word: the largest that it holds, in turn with smaller ones of every size.
+/// `count` primes of a word: the largest that it holds, alternating with smaller ones of every size.
 inline std::vector<u64> primes_for(Word word, std::size_t n, std::size_t count) {
   const int top = word_prime_bits(word);
   int bottom = 1;
@@ -75,8 +75,8 @@ enum class Fill { random, zero, max, alternating, half };
 inline constexpr Fill kFills[] = {Fill::random, Fill::zero, Fill::max, Fill::alternating,
                                   Fill::half};
 
-/// A block of residues with memory of its own: exactly as long as its shape, so that a sanitizer
-/// sees every access beyond it. Poisoned until it is filled.
+/// A block of residues with memory of its own, exactly as long as its shape, so that a sanitizer sees every access
+/// beyond it. It is poisoned until it is filled.
 class Block {
  public:
   Block(const Config& config, PrimeList primes, std::size_t batch, std::size_t blocks = 1)
@@ -168,7 +168,7 @@ class Block {
   std::unique_ptr<std::byte, Free> data_;
 };
 
-/// Bit for bit, with the first difference told.
+/// Compares bit for bit; a failure names the first difference.
 inline testing::AssertionResult same(const Block& have, const Block& want) {
   if (have == want) return testing::AssertionSuccess();
   if (have.size() != want.size()) return testing::AssertionFailure() << "sizes differ";
@@ -187,7 +187,7 @@ inline testing::AssertionResult same(const Block& have, const Block& want) {
          << ": have " << have.at(first) << ", want " << want.at(first);
 }
 
-/// A key of random residues over all primes of a ring: (digit, part, prime, coefficient).
+/// A key of random residues over all primes of a ring, ordered by (digit, part, prime, coefficient).
 class Key {
  public:
   Key(const Config& config, std::size_t digits, std::mt19937_64& rng)
@@ -220,7 +220,7 @@ inline Natural product(const Config& config, const PrimeList& primes) {
   return p;
 }
 
-/// The integers in [0, Q) of a block in coefficient form, (batch, coefficient), by icrt of `engine`.
+/// The integers in [0, Q) of a block in coefficient form, ordered by (batch, coefficient), by icrt of `engine`.
 inline std::vector<Natural> integers(const Engine& engine, const Block& x,
                                      IcrtMethod method = IcrtMethod::product_sum) {
   const std::size_t words = product(engine.config(), x.primes()).words();

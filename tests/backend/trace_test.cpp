@@ -1,4 +1,4 @@
-// trace/ hands operations on unchanged and records what they were.
+// trace/ passes operations on unchanged and records them.
 #include "jali/backend/trace/trace.h"
 
 #include <array>
@@ -27,7 +27,7 @@ class TraceTest : public testing::Test {
   Record last() { return trace_->records().back(); }
 };
 
-/// Every operation once, on inputs that a seed decides; returns all outputs.
+/// Runs every operation once, on inputs that depend on the seed alone, and returns all outputs.
 std::vector<Block> run_all(const Engine& engine, u64 seed) {
   std::mt19937_64 rng(seed);
   const Config& config = engine.config();
@@ -222,7 +222,8 @@ TEST_F(TraceTest, ShapesBytesAndMultiplications) {
   EXPECT_EQ(by_name["tensor"].bytes_written, 18 * row);
   EXPECT_EQ(by_name["automorphism_ntt"].shape.number("galois"), 5U);
 
-  // Digits of 2 and 1 limbs to 4: intt of 3 limbs; lifts 2 -> 2 and 1 -> 3, 5 ntt.
+  // Digits of 2 and 1 limbs are lifted to 4 limbs: 3 inverse transforms, lifts from 2 to 2 and from 1 to 3 limbs, and 5
+  // transforms.
   const Record& up = by_name["mod_up"];
   const u64 up_mults = 3 * intt + kN * (2 + 4 + 2) + kN * (1 + 3 + 3) + 5 * ntt;
   EXPECT_EQ(up.mults, 2 * up_mults);
@@ -234,7 +235,8 @@ TEST_F(TraceTest, ShapesBytesAndMultiplications) {
   EXPECT_EQ(product.mults, 2U * 2 * 4 * 2 * kN);
   EXPECT_EQ(product.shape.number("galois"), 3U);
   EXPECT_EQ(product.bytes_read, (16 + 2 * 2 * 4 + 2 * 8) * row);  // ext, key, accumulators
-  // One rotation, one ciphertext as it is; ext, c0, c1, key, weights, accumulators.
+  // The terms are one rotation and one ciphertext that is not rotated. Read are ext, c0 and c1, the key, the weights and
+  // the accumulators.
   EXPECT_EQ(by_name["rotated_sums"].mults, product.mults + 3 * residues + 4U * 4 * 2 * kN);
   EXPECT_EQ(by_name["rotated_sums"].shape.number("terms"), 2U);
   EXPECT_EQ(by_name["rotated_sums"].bytes_read, (16 + 2 * 6 + 2 * 2 * 4 + 2 * 8 + 2 * 8) * row);
@@ -261,13 +263,13 @@ TEST_F(TraceTest, ShapesBytesAndMultiplications) {
   EXPECT_EQ(by_name["rotate"].bytes_read, (2 * 6 + 2 * 2 * 4) * row);
   EXPECT_EQ(by_name["rotate"].bytes_written, (2 * 6 + 2 * 8) * row);
   EXPECT_GT(by_name["rotate"].mults, by_name["key_switch"].mults);
-  // One limb dropped, two kept, one added.
+  // One limb is dropped, two are kept and one is added.
   EXPECT_EQ(by_name["scale_down"].mults, 2 * (intt + kN * (1 + 3 + 3) + 3 * ntt + 2 * kN));
   EXPECT_EQ(by_name["scale_down"].bytes_read, (6 + 6) * row);
   EXPECT_EQ(by_name["crt"].shape.number("terms"), 3U);
   EXPECT_EQ(by_name["icrt"].bytes_written, 3 * 2 * row);
   EXPECT_TRUE(by_name["icrt"].shape.list("primes_out").empty());
-  // Slots of 16 bytes, two vectors of 8; three butterflies deep.
+  // The slots have 16 bytes each, in two vectors of 8 slots; the FFT has three stages of butterflies.
   EXPECT_EQ(by_name["embed"].mults, residues);
   EXPECT_EQ(by_name["embed"].complex_butterflies, 2U * 4 * 3);
   EXPECT_EQ(by_name["embed"].bytes_read, 2U * 8 * 16);

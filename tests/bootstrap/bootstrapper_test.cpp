@@ -1,4 +1,4 @@
-// Bootstrapping through the public entry: every legal combination, compared in the clear.
+// Tests bootstrapping through its public class. Results of every legal combination are compared with plain numbers.
 #include "support.h"
 
 namespace jali::bootstrap::testing {
@@ -7,7 +7,7 @@ namespace {
 constexpr auto kRaise = BootstrapOrder::raise_first;
 constexpr auto kSlots = BootstrapOrder::slots_first;
 
-/// Precise enough that noise, not the sine, is what is measured.
+/// A reduction so precise that the measured error is noise, not the sine's error.
 BootstrapLiteral precise(BootstrapOrder order, int cts, int stc, double stc_bits = 45) {
   BootstrapLiteral b;
   b.order = order;
@@ -20,7 +20,7 @@ BootstrapLiteral precise(BootstrapOrder order, int cts, int stc, double stc_bits
   return b;
 }
 
-/// Every word, order and a few level budgets.
+/// Cases for every word and order, with a few budgets of levels.
 std::vector<Case> cases() {
   std::vector<Case> out;
   for (const auto order : {kRaise, kSlots}) {
@@ -45,8 +45,8 @@ std::vector<Case> cases() {
   return out;
 }
 
-/// The result is right to the precision predicted, from above and (for full packing, where the
-/// average is over enough slots) from below.
+/// Expects that the result is as precise as predicted. If there are enough slots for an average, it may also not be much
+/// more precise.
 void expect_refreshed(World& world, const ckks::Ciphertext& y, const std::vector<Complex>& v) {
   const auto& params = *world.params;
   EXPECT_EQ(y.scale, params.scale(y.level));
@@ -55,7 +55,8 @@ void expect_refreshed(World& world, const ckks::Ciphertext& y, const std::vector
   const auto got = world.decrypt(y);
   ASSERT_EQ(got.size(), v.size());
   const double measured = World::precision(got, v);
-  const bool many = v.size() >= 256;  // else one key's noise may be far from the average key's
+  // With fewer slots the noise under one key may be far from the average over keys.
+  const bool many = v.size() >= 256;
   EXPECT_GT(measured, predicted - (many ? 1 : 3)) << "seed " << world.seed;
   EXPECT_LT(measured, predicted + (many ? 2.5 : 6)) << "seed " << world.seed;
   EXPECT_GT(predicted, 24);
@@ -72,7 +73,7 @@ TEST_P(Bootstrappers, EveryPackingLevelScaleAndBatch) {
     const int lowest = world.bootstrapper->plan().input_level();
     SCOPED_TRACE("slots 2^" + std::to_string(log_slots));
     for (int level = lowest; level <= params.depth(); ++level) {
-      // A scale off the canonical one is the message's, not an error.
+      // A scale that is not the canonical one belongs to the message and is not an error.
       const double drift = level == lowest ? 0.83 : 1;
       const auto v = world.vector(slots);
       const auto x = world.encrypt(v, level, params.scale(level) * drift);
@@ -81,7 +82,7 @@ TEST_P(Bootstrappers, EveryPackingLevelScaleAndBatch) {
       EXPECT_EQ(y.log_slots, log_slots);
       expect_refreshed(world, y, v);
     }
-    // A batch, to a level of choice; and what comes out can be computed with and bootstrapped again.
+    // A batch is bootstrapped to a chosen level. The result can be computed with and bootstrapped again.
     auto v = world.vector(3 * slots);
     auto y = world.bootstrapper->apply(world.encrypt(v, lowest, 0, 3), lowest + 1);
     EXPECT_EQ(y.level, lowest + 1);
@@ -98,7 +99,7 @@ TEST_P(Bootstrappers, EveryPackingLevelScaleAndBatch) {
 INSTANTIATE_TEST_SUITE_P(Cases, Bootstrappers, ::testing::ValuesIn(cases()),
                          [](const auto& test_info) { return test_info.param.label; });
 
-/// Every weight of the secret, order, word and some level budgets, on packings of every kind.
+/// Every weight of the secret, every order and word, some budgets of levels, and every kind of packing.
 TEST(Bootstrapper, EveryCombination) {
   struct Secret {
     int weight, range, degree, doublings;
@@ -129,7 +130,7 @@ TEST(Bootstrapper, EveryCombination) {
   }
 }
 
-// slots_first: imaginary parts are dropped on request, noise and all.
+// With slots_first and `real`, imaginary parts are dropped together with their noise.
 TEST(Bootstrapper, RealSlots) {
   for (int log_slots : {9, 4, 1}) {
     World world({"real", Word::w64, 45, 3, precise(kSlots, 2, 2)}, {log_slots, /*real=*/true});
@@ -141,8 +142,8 @@ TEST(Bootstrapper, RealSlots) {
   }
 }
 
-// The message that is worst for the sine: one coefficient holds all of it. It stays within the bound, and
-// the bound is met to a tenth.
+// A message of which one coefficient holds everything is the worst for the sine. Its error stays within the bound and
+// comes to within a tenth of it.
 TEST(Bootstrapper, SineErrorIsBounded) {
   for (const auto order : {kRaise, kSlots}) {
     for (int inverse_sine : {1, 3}) {
@@ -160,8 +161,8 @@ TEST(Bootstrapper, SineErrorIsBounded) {
   }
 }
 
-// At the largest magnitude that is taken every slot still keeps all but 2^-10 of itself, and with slots_first one slot
-// of kPeak times the others' size all but a tenth.
+// At the largest magnitude that is accepted, the sine changes a slot by at most 2^-10 of its value. With slots_first one
+// slot may be kPeak times as large as the others; it changes by less than a tenth.
 TEST(Bootstrapper, TakesMagnitudesThatTheSineHolds) {
   for (const auto order : {kRaise, kSlots}) {
     for (int inverse_sine : {1, 3, 5, 7}) {
@@ -185,11 +186,11 @@ TEST(Bootstrapper, TakesMagnitudesThatTheSineHolds) {
       v[5] *= params::kPeak;
       const auto got = apply(most);
       EXPECT_LT(std::abs(got[5] - v[5]), (order == kSlots ? 0.1 : 0x1p-10) * std::abs(v[5]));
-      // The encryptor knows the slots' root mean square.
+      // The encryptor refuses numbers above the declared peak, which is kPeak times this magnitude.
       EXPECT_THROW(apply(most / 1.01 / params::kPeak), InvalidArgument);
     }
   }
-  // Few bits: 1 is taken, whatever it loses.
+  // With few ratio bits the limit would be below 1, but magnitude 1 is always accepted.
   BootstrapLiteral coarse = precise(kSlots, 2, 2);
   coarse.inverse_sine = 1;
   coarse.ratio_bits = 5;
@@ -197,7 +198,7 @@ TEST(Bootstrapper, TakesMagnitudesThatTheSineHolds) {
   EXPECT_EQ(BootstrapPlan(params).max_magnitude(), 1);
 }
 
-// On random messages it is what the estimate adds for it.
+// On random messages the sine's error is what the estimate adds for it.
 TEST(Bootstrapper, SineErrorIsPredicted) {
   for (const auto& [order, log_slots] : {std::pair{kRaise, 6}, {kRaise, 9}, {kSlots, 9}}) {
     BootstrapLiteral b = precise(order, 2, 2);
@@ -225,7 +226,7 @@ TEST(Bootstrapper, RefusesWhatItCannotDo) {
   auto loud = world.evaluator->copy(x);
   loud.estimate.message = 1.01 * world.bootstrapper->plan().max_magnitude();
   EXPECT_THROW(world.bootstrapper->apply(loud), InvalidArgument);
-  // At level 0 a large scale leaves no room above the message.
+  // At level 0 such a large scale leaves no room above the message.
   const auto tall = world.encrypt(v, 0, 0x1p56);
   EXPECT_THROW(world.bootstrapper->apply(tall), ScaleMismatch);
 

@@ -1,5 +1,5 @@
-// Combinations drawn at random of everything that a request and an application can be told: none throws once its keys
-// are made, and each is as precise as its estimate says and as was asked.
+// Draws random combinations of all options of a request and of an application. None may throw after its keys are made,
+// and each must be as precise as its estimate says and as was asked for.
 #include "../backend/sanitized.h"
 #include "jali/params/bootstrap_request.h"
 #include "support.h"
@@ -52,14 +52,15 @@ Drawn drawn(Draw& d) {
   return out;
 }
 
-/// What doubles hold of a decrypted slot.
+/// The bits of a decrypted slot that a double holds.
 constexpr double kDoubles = 51;
 
 void expect_precise(World& world, const ckks::Ciphertext& y, const std::vector<Complex>& v,
                     double asked) {
   const double predicted =
       std::min(world.evaluator->noise().precision_bits(y.estimate, y.scale), kDoubles);
-  const bool many = v.size() >= 256;  // else one key's noise may be far from the average key's
+  // With fewer slots the noise under one key may be far from the average over keys.
+  const bool many = v.size() >= 256;
   EXPECT_GT(World::precision(world.decrypt(y), v), predicted - (many ? 1.5 : 5));
   EXPECT_GT(predicted, asked - (v.size() > 4 ? 1.5 : 3));
 }
@@ -86,7 +87,7 @@ TEST(Combinations, AreRightOrRefusedBeforeAnyKey) {
     }
     auto options = c.options;
     const int lowest = params->bootstrap()->input_level();
-    // Where an application has levels left over, and several at once.
+    // The target may be far below the highest level, and there may be several applications.
     if (d.one_in(4)) options.target_level = d.in(lowest, params->depth());
     World world(params, options);
     const auto& plan = world.bootstrapper->plan();
@@ -130,7 +131,7 @@ TEST(Combinations, AreRightOrRefusedBeforeAnyKey) {
   EXPECT_LE(refused, count / 4);
 }
 
-// Few bits of 32-bit words: at level 0 a scale of 16 bits may be 66 below what is raised.
+// With 32-bit words and few bits of precision, the modulus of level 0 may be 66 bits larger than a scale of 16 bits.
 TEST(Combinations, FewBitsEnterALargeModulus) {
   auto request = small_request(BootstrapOrder::raise_first, Word::w32, 7);
   request.cts_levels = 4;
@@ -143,8 +144,8 @@ TEST(Combinations, FewBitsEnterALargeModulus) {
   expect_precise(world, y, v, request.precision_bits);
 }
 
-// Level by level what used to be refused after keys were made: all levels of a DFT for few slots, scales and moduli
-// far apart.
+// These combinations used to be refused after the keys were made: all levels of a DFT for few slots, with scales and
+// moduli far apart.
 TEST(Combinations, FewSlotsLeaveLevelsOver) {
   for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
     for (const Word word : {Word::w32, Word::w52, Word::w64}) {
@@ -170,8 +171,8 @@ TEST(Combinations, FewSlotsLeaveLevelsOver) {
   }
 }
 
-// Sizes that used to be too small: P' below q_0 where levels of slots to coefficients have about as many bits, and
-// applications that a given scale lets be enlarged by less than they were sized for.
+// In these cases sizes used to be too small. P' was below q_0 if the levels of slots to coefficients have about as many
+// bits as q_0. And a given scale let the error of an application be enlarged by less than the sizes assumed.
 TEST(Combinations, SizesMeetWhatIsAskedFor) {
   const auto expect = [](double precision, int stc_levels, int iterations, double scale_bits,
                          Word word) {
@@ -198,8 +199,8 @@ TEST(Combinations, SizesMeetWhatIsAskedFor) {
   }
 }
 
-// At the lowest level a scale above the canonical one makes numbers larger, which is counted; beyond the sine's reach
-// it is refused.
+// At the lowest level a scale above the canonical one makes numbers larger. This is counted as magnitude, and refused if
+// it exceeds what the sine accepts.
 TEST(Combinations, AScaleIsPartOfTheMagnitude) {
   for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
     World world(params::create_with_bootstrap(small_request(order, {}, 20)), {});
@@ -214,7 +215,7 @@ TEST(Combinations, AScaleIsPartOfTheMagnitude) {
       expect_precise(world, world.bootstrapper->apply(world.encrypt(v, level, times * usual)), v,
                      0);
     }
-    // q_0 has a little more room than was asked for.
+    // The factor is 2.1 because q_0 has a little more room than was asked for.
     EXPECT_THROW(world.bootstrapper->apply(world.encrypt(v, level, 2.1 * room * usual)),
                  ScaleMismatch);
   }

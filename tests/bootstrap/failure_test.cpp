@@ -1,5 +1,5 @@
-// How often whole bootstrappings are wrong, on rings, weights and ranges where that can be counted, against the
-// bound that parameters state.
+// Counts how often whole bootstrappings are wrong, on rings, weights and ranges for which that happens often enough, and
+// compares the count with the bound that the parameters state.
 #include "jali/bootstrap/failure.h"
 
 #include <algorithm>
@@ -21,11 +21,13 @@ Case rare(int weight, int range, int degree, int doublings) {
   return c;
 }
 
-/// Real and imaginary parts of fresh vectors' slots after bootstrapping: how far each is off.
+/// The errors of bootstrappings of fresh vectors.
 struct Outcome {
-  std::vector<std::vector<double>> errors;  // one vector a bootstrapping
-  double noise =
-      0;  // sixteen predicted deviations, of the noise and of the cosine at frequent I, and the sine's bound
+  /// For each bootstrapping, the absolute errors of all real and imaginary parts.
+  std::vector<std::vector<double>> errors;
+  /// An error that no right slot exceeds: 16 predicted standard deviations, which include the noise and the cosine's
+  /// error at frequent I, plus the bound of the sine's error.
+  double noise = 0;
 };
 
 Outcome bootstrap_many(World& world, std::size_t rounds) {
@@ -55,12 +57,13 @@ std::size_t count_beyond(const std::vector<double>& errors, double error) {
       std::ranges::count_if(errors, [&](double e) { return !(e < error); }));
 }
 
-/// P(|I| >= i): I is n at the density of a sum of h + 1 numbers uniform in [-1/2, 1/2), that of Irwin and Hall.
+/// P(|I| >= i). P(I = n) is the density at n of a sum of h + 1 numbers that are uniform in [-1/2, 1/2), the
+/// Irwin-Hall distribution.
 double exact_tail(int weight, int i) {
   const int terms = weight + 1;
   long double total = 0;
   for (int n = i; 2 * n < terms; ++n) {
-    long double binomial = 1;  // of terms over k, with its sign
+    long double binomial = 1;  // (-1)^k binomial(terms, k)
     for (int k = 0; 2 * k < terms + 2 * n; ++k) {
       total += binomial * std::pow(n + terms / 2.0L - k, terms - 1);
       binomial *= -static_cast<long double>(terms - k) / (k + 1);
@@ -69,8 +72,9 @@ double exact_tail(int weight, int i) {
   return static_cast<double>(2 * total / std::tgamma(static_cast<long double>(terms)));
 }
 
-/// That `seen` of `rounds` bootstrappings of 2^log_slots slots, in which it takes one |I| >= i, are as many as the
-/// distribution of I gives, and that `log2_bound` of the probability is a bound, of at most 30 times as many.
+/// A bootstrapping of 2^log_slots slots is wrong if any of its |I| is at least i. Expects that `seen` wrong ones of
+/// `rounds` agree with the distribution of I. Expects that `log2_bound`, log2 of the stated bound on the probability, is
+/// above the exact value by less than 5, a factor of 32.
 void expect_as_often(std::size_t seen, std::size_t rounds, int weight, int i, int log_slots,
                      double log2_bound) {
   const double count = std::ldexp(2, log_slots);
@@ -82,8 +86,8 @@ void expect_as_often(std::size_t seen, std::size_t rounds, int weight, int i, in
   EXPECT_GT(std::log2(exact) + 5, log2_bound);
 }
 
-// Hundreds of whole bootstrappings whose integers leave the range now and then: those are wrong, as many as the
-// integers' distribution says, and all others are right in every slot.
+// In hundreds of whole bootstrappings the integers I leave the range now and then. Those bootstrappings are wrong, as
+// many as the distribution of I says, and all others are right in every slot.
 TEST(Failure, WholeBootstrappingsAreLostAsOftenAsTheBoundSays) {
   const int weight = 16, range = 4;
   World world(rare(weight, range, 30, 1), {}, true);
@@ -98,8 +102,8 @@ TEST(Failure, WholeBootstrappingsAreLostAsOftenAsTheBoundSays) {
   expect_as_often(wrong, run.errors.size(), weight, range + 1, 9, log2_beyond(*world.params, 0.1));
 }
 
-// Inside the range, too, a rare integer costs what is said: here the cosine is off by less than 2^-8 for |I| <= 3, and
-// by more for others.
+// Rare integers inside the range cause larger errors, too, as often as stated. In this test the error of the cosine is
+// below 2^-8 if |I| <= 3, and above it otherwise.
 TEST(Failure, RareIntegersAreOffAsOftenAsTheBoundSays) {
   const int weight = 16, log_slots = 3;
   World world(rare(weight, 5, 16, 2), {log_slots}, true);
@@ -112,7 +116,8 @@ TEST(Failure, RareIntegersAreOffAsOftenAsTheBoundSays) {
                   log2_beyond(*world.params, error, log_slots));
 }
 
-// Of presets: the least |I| that is off by more, as in the table of docs/math/bootstrapping.md times 2^ratio_bits.
+// For presets, log2_beyond(error) is the probability of the least |I| at which the error of the cosine exceeds `error`.
+// These |I| are in the table of docs/math/bootstrapping.md, whose errors are multiplied by 2^ratio_bits.
 TEST(Failure, OfPresetsIsThatOfTheirCosine) {
   const auto n16 = ckks::Params::create(params::preset("n16_fast"));
   const auto n15 = ckks::Params::create(params::preset("n15_small"));
@@ -122,13 +127,14 @@ TEST(Failure, OfPresetsIsThatOfTheirCosine) {
   EXPECT_EQ(log2_beyond(*n16, 0x1p-18), at(*n16, 12));
   EXPECT_EQ(log2_beyond(*n16, 0x1p-16), at(*n16, 15));
   EXPECT_EQ(log2_beyond(*n16, 0x1p-12), at(*n16, 16));
-  EXPECT_LT(log2_beyond(*n16, 0x1p-8), -1e5);  // 16 is the most that 33 numbers make
+  // A sum of 33 such numbers never rounds to more than 16.
+  EXPECT_LT(log2_beyond(*n16, 0x1p-8), -1e5);
   EXPECT_EQ(log2_beyond(*n15, 0x1p-12), at(*n15, 11));
   EXPECT_EQ(log2_beyond(*n15, 0x1p-8), at(*n15, 12));
   EXPECT_EQ(log2_beyond(*n15, 0x1p-6), at(*n15, 15));
   EXPECT_EQ(log2_beyond(*n15, 0x1p-2), at(*n15, 16));
   EXPECT_EQ(log2_beyond(*n15, 0x1p-23), 0);  // in every bootstrapping
-  // Of half the slots half as likely.
+  // With half the slots it is half as likely.
   EXPECT_NEAR(log2_beyond(*n16, 0x1p-16, 14), log2_beyond(*n16, 0x1p-16) - 1, 1e-9);
   EXPECT_THROW(log2_beyond(*n16, 0), InvalidArgument);
   ckks::Literal plain = params::preset("n13_d3");

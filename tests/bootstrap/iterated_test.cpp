@@ -1,4 +1,4 @@
-// Several applications for one result, and two real vectors in one ciphertext.
+// Tests several applications for one result, and two real vectors in one ciphertext.
 #include "jali/params/bootstrap_request.h"
 #include "support.h"
 
@@ -18,8 +18,8 @@ double predicted(World& world, const ckks::Ciphertext& y) {
   return world.evaluator->noise().precision_bits(y.estimate, y.scale);
 }
 
-// Two applications have nearly twice the bits of one, three nearly three times; as many as asked for, and
-// as the estimate says.
+// Two applications give nearly twice the bits of one, and three nearly three times. The bits are as many as were asked
+// for and as the estimate says.
 TEST(Iterated, MultipliesPrecision) {
   struct Try {
     BootstrapOrder order;
@@ -59,7 +59,8 @@ TEST(Iterated, MultipliesPrecision) {
   }
 }
 
-// One coefficient holds the whole message: the sine's error is at its worst, and is measured away.
+// One coefficient holds the whole message, so the sine's error is at its worst. The second application measures the
+// error and removes it.
 TEST(Iterated, MeasuresTheErrorOfTheSine) {
   for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
     World world(made(order, 35, 2, Word::w64), {});
@@ -86,7 +87,7 @@ TEST(Iterated, BatchesAndLevels) {
   EXPECT_THROW(world.bootstrapper->apply(x, -1, none, 0), InvalidArgument);
   EXPECT_THROW(world.bootstrapper->apply(x, -1, none, 5), InvalidArgument);
 
-  // No level to spare.
+  // These parameters have no level to spare.
   Case c{"no_level", Word::w64, 45, 3};
   c.bootstrap.order = BootstrapOrder::slots_first;
   c.bootstrap.cts_levels = c.bootstrap.stc_levels = 2;
@@ -95,7 +96,7 @@ TEST(Iterated, BatchesAndLevels) {
   EXPECT_THROW(tight.bootstrapper->apply(tight.encrypt(w, 2), -1, none, 2), DepthExhausted);
 }
 
-// A scale that holds hardly more than one application: still right.
+// The scale holds hardly more bits than one application gives. The result is right all the same.
 TEST(Iterated, IsRightWhereTheScaleHoldsNoMore) {
   World world(made(BootstrapOrder::raise_first, 24, 1, Word::w64), {});
   const auto v = world.vector(world.params->slots());
@@ -103,7 +104,7 @@ TEST(Iterated, IsRightWhereTheScaleHoldsNoMore) {
   EXPECT_NEAR(World::precision(world.decrypt(y), v), predicted(world, y), 1.5) << world.seed;
 }
 
-// Imaginary parts are dropped in either order, noise and all.
+// With `real`, imaginary parts are dropped together with their noise in either order.
 TEST(Real, ImaginaryPartsAreDropped) {
   World world(made(BootstrapOrder::raise_first, 20, 1, Word::w52), {10, /*real=*/true});
   const auto v = world.vector(world.params->slots());

@@ -1,4 +1,4 @@
-// The fewest keys: the same results within noise, from a fraction of the bytes.
+// With the fewest keys, results are the same within noise and the keys have a fraction of the bytes.
 #include "jali/params/bootstrap_request.h"
 #include "support.h"
 
@@ -42,7 +42,7 @@ TEST(MinimumKeys, GiveTheSameResults) {
             EXPECT_GT(predicted, 24);
             EXPECT_GT(measured, predicted - (log_slots > 7 ? 1 : 3)) << world.seed;
           }
-          // A key a matrix, one to turn the result, and those of the trace.
+          // One key for each matrix, one for the rotation of the result, and those of the trace.
           const auto& b = *params.bootstrap();
           EXPECT_LE(world.bootstrapper->plan().rotations().size(),
                     static_cast<std::size_t>(b.cts_levels + b.stc_levels + 1 + 9 - log_slots));
@@ -68,7 +68,7 @@ TEST(MinimumKeys, ServeIterationsAndPairs) {
   EXPECT_GT(World::precision(world.decrypt(z), b), 24) << world.seed;
 }
 
-// Presets: what is told before any key is made.
+// The sizes that are stated for presets before any key is made.
 TEST(MinimumKeys, TakeAFractionOfTheBytes) {
   params::BootstrapRequest request;
   request.precision_bits = 22;

@@ -1,4 +1,4 @@
-// Bootstrapping of whatever packing comes: made once, by the keys that there are.
+// Bootstrapping of ciphertexts of any packing. The bootstrapper of a packing is made once, for the keys that exist.
 #include "jali/bootstrap/packings.h"
 
 #include <thread>
@@ -84,7 +84,7 @@ TEST(Packings, UseTheFewestKeysIfThereAreNoOthers) {
   const Packings packings(world.evaluator);
   const auto v = world.vector(512);
   expect_near(world, packings.apply(world.encrypt(v, world.bootstrapper->plan().input_level())), v);
-  // Without any, the usual ones are named.
+  // If there are no keys, the error names the usual ones.
   const auto none = std::make_shared<rlwe::EvaluationKeys>();
   none->params = world.params;
   const Packings without(std::make_shared<const ckks::Evaluator>(world.params, world.ring, none));

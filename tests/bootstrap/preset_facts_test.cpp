@@ -1,5 +1,5 @@
-// A preset is read from the table [request] of src/jali/params/presets/NAME.toml. What the file says beside it, and the
-// table of docs/bootstrapping.md, are for readers, so they are held here to what the request makes.
+// A preset is read from the table [request] of src/jali/params/presets/NAME.toml. The other figures of that file and the
+// table of docs/bootstrapping.md are for readers; they are compared here with the parameters that the request gives.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,7 +24,7 @@ std::string fixed(double value, int digits) {
   return text;
 }
 
-// What one word makes of a preset.
+// The figures of a preset on one word.
 struct Facts {
   ckks::ParamsPtr params;
   params::BootstrapLiteral circuit;
@@ -53,7 +53,7 @@ struct Facts {
   }
 };
 
-// Errors of a slot that rare integers make, each with its probability.
+// The errors of a slot that rare integers cause, each with its probability.
 std::string beyond(const ckks::Params& params) {
   std::string out;
   for (const int bits : {4, 8, 12, 16, 20}) {

@@ -1,10 +1,10 @@
-// ModRaise under the sparse secret, and how often its integers leave the range of the reduction.
+// Tests ModRaise under the sparse secret, and how often its integers leave the range of the reduction.
 #include "support.h"
 
 namespace jali::bootstrap::testing {
 namespace {
 
-/// phase / q_0 of every coefficient of a raised ciphertext.
+/// The coefficients of the phase of a raised ciphertext, divided by q_0.
 std::vector<double> raised_phase(World& world, const ckks::Ciphertext& x, int level) {
   const auto raised = world.evaluator->raise(x, level);
   EXPECT_EQ(raised.level, level);
@@ -23,14 +23,14 @@ Case small(Word word, int weight, int range) {
   return c;
 }
 
-// The phase is that of level 0 plus q_0 times integers, which have the variance of a sum of h + 1 numbers
+// The phase is that of level 0 plus q_0 times integers. Their variance is that of a sum of h + 1 numbers that are
 // uniform in [-1/2, 1/2).
 TEST(Raise, AddsSmallMultiplesOfTheModulus) {
   for (const Word word : {Word::w64, Word::w52, Word::w32}) {
     for (const int weight : {4, 32}) {
       auto literal = literal_of(small(word, weight, 16));
       if (word == Word::w32) {
-        // There P' leaves so little noise that doubles would not show it beside larger phases.
+        // With 32-bit words P' leaves so little noise that a double of a larger phase would not resolve it.
         literal.scale_bits = 40;
         literal.integer_bits = 8;
       }
@@ -53,7 +53,7 @@ TEST(Raise, AddsSmallMultiplesOfTheModulus) {
         variance /= static_cast<double>(high.size());
         EXPECT_NEAR(variance, (weight + 1) / 12.0, 0.2 * (weight + 1) / 12.0) << world.seed;
         EXPECT_LE(worst, (weight + 1) / 2.0);
-        // What it adds is what the noise model says, from both sides.
+        // The noise that ModRaise adds is neither much larger nor much smaller than the model's.
         const double predicted =
             world.evaluator->noise().encapsulation().variance / (x.scale * x.scale);
         EXPECT_NEAR(std::log2(error / static_cast<double>(high.size()) / predicted), 0, 0.6)
@@ -80,8 +80,8 @@ TEST(Raise, RefusesWhatItCannotDo) {
   EXPECT_THROW(keygen.encapsulation_keys(keygen.secret_key()), InvalidArgument);
 }
 
-// The failure bound, amplified: with a range far too small, coefficients leave it as often as the
-// bound allows, and no less than a Chernoff bound of such sums overstates (a factor of 30).
+// With a range that is far too small, failures are frequent enough to count. Coefficients leave the range no more often
+// than the bound says, and no less often than a thirtieth of it, by which a Chernoff bound of such sums may overstate.
 TEST(Raise, LeavesSmallRangesAsOftenAsTheBoundSays) {
   const int weight = 16;
   World world(small(Word::w64, weight, 16), {});
@@ -104,10 +104,10 @@ TEST(Raise, LeavesSmallRangesAsOftenAsTheBoundSays) {
   }
 }
 
-// And such a bootstrapping is wrong as a whole: a slot off by far more than any noise.
+// If a coefficient leaves the range, the whole bootstrapping is wrong: the error of a slot is far above all noise.
 TEST(Raise, TooSmallARangeGivesWrongSlots) {
   Case c = small(Word::w64, 16, 2);
-  c.bootstrap.degree = 62;  // soon wrong outside
+  c.bootstrap.degree = 62;  // with this degree the error grows quickly outside the range
   World world(c, {});
   const auto v = world.vector(world.params->slots());
   const auto y = world.bootstrapper->apply(world.encrypt(v, 0));

@@ -1,4 +1,4 @@
-// Parameters built for a precision reach it, and not with much to spare.
+// Parameters that are requested for a precision reach it and do not exceed it by much.
 #include <algorithm>
 
 #include "jali/circuits/modular_reduction.h"
@@ -13,7 +13,7 @@ TEST(BootstrapRequest, ReachesThePrecisionAskedFor) {
     for (const int log_n : {10, 12}) {
       for (const double precision : {12.0, 20.0, 20.5, 28.0}) {
         auto request = small_request(order, {}, precision, log_n);
-        // One of them on 32-bit words, whose sizes are others.
+        // One of them uses 32-bit words, for which the sizes differ.
         if (precision == 20.5) request.word = Word::w32;
         const auto params = params::create_with_bootstrap(request);
         EXPECT_EQ(params->depth() - params->bootstrap()->input_level(), 2);
@@ -25,8 +25,8 @@ TEST(BootstrapRequest, ReachesThePrecisionAskedFor) {
         const double predicted = world.evaluator->noise().precision_bits(y.estimate, y.scale);
         SCOPED_TRACE(std::to_string(precision) + " bits at log_n " + std::to_string(log_n) +
                      (order == BootstrapOrder::raise_first ? " raise_first" : " slots_first"));
-        // One key's noise in a small ring is not the average key's: of 12,000 keys at N = 2^10 the least was
-        // 0.15 below, the standard deviation 0.06.
+        // In a small ring the noise under one key differs from the average over keys. Of 12,000 keys at N = 2^10 the
+        // least precise was 0.15 bits below, and the standard deviation was 0.06 bits.
         EXPECT_GE(measured, precision - (log_n < 12 ? 0.3 : 0.1)) << world.seed;
         EXPECT_LE(measured, precision + 1.5) << world.seed;
         EXPECT_NEAR(measured, predicted, 1.5) << world.seed;
@@ -35,7 +35,7 @@ TEST(BootstrapRequest, ReachesThePrecisionAskedFor) {
   }
 }
 
-// The cosine is the cheapest of those that stay a bit and a half below the precision asked for.
+// The cosine is the cheapest of those whose error is at least a bit and a half below what the precision allows.
 TEST(BootstrapRequest, TakesNoDearerCosineThanThePrecisionNeeds) {
   constexpr std::pair<int, int> kCosines[] = {{24, 3}, {26, 3}, {28, 3}, {30, 3}, {50, 2}, {52, 2}};
   for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
@@ -62,8 +62,8 @@ TEST(BootstrapRequest, TakesNoDearerCosineThanThePrecisionNeeds) {
   }
 }
 
-// Few bits ask for levels and scales below the least there are, and for primes so small that q_0 is far larger than
-// asked for; large scales for more than one prime at level 0. The precision is there all the same.
+// Requests for few bits would need scales and primes below the smallest that exist, so that q_0 is far larger than
+// necessary. Large scales need more than one prime at level 0. The precision is reached in both cases.
 TEST(BootstrapRequest, ReachesFewBitsAndOddScales) {
   for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
     for (const Word word : {Word::w32, Word::w52, Word::w64}) {
@@ -83,7 +83,7 @@ TEST(BootstrapRequest, ReachesFewBitsAndOddScales) {
   }
 }
 
-// Twice the precision within the security table: 40 bits at N = 2^16, the sparse secret's modulus too.
+// Two applications reach 40 bits at N = 2^16 within the security table, which also bounds the sparse secret's modulus.
 TEST(BootstrapRequest, FindsSecureParametersForTwoApplications) {
   params::BootstrapRequest request;
   request.precision_bits = 40;
@@ -101,11 +101,11 @@ TEST(BootstrapRequest, RefusesWhatItCannotDo) {
   EXPECT_THROW(params::create_with_bootstrap(request), InvalidArgument);
   request.iterations = 0;
   EXPECT_THROW(params::create_with_bootstrap(request), InvalidArgument);
-  // Numbers are doubles, whatever the number of applications.
+  // Slots are doubles, so no number of applications gives 51 bits.
   request.precision_bits = 51;
   request.iterations = 4;
   EXPECT_THROW(params::create_with_bootstrap(request), InvalidArgument);
-  // A scale that cannot hold the precision, told before anything is made of it.
+  // A scale that cannot hold the precision is refused before anything is made.
   request = {};
   request.log_n = 16;
   request.scale_bits = 30;

@@ -1,5 +1,6 @@
-// The circuits that presets have (heads, a weighted cosine, no arcsin with slots first), in every combination of secret, packing, levels,
-// order and word.
+// The circuits of the presets on small rings, in every combination of the sparse secret's weight, packing, levels, order
+// and word. They have head bits on 32-bit words, a cosine weighted by the density of the integers, and no arcsine with
+// slots_first.
 #include "../backend/sanitized.h"
 #include "support.h"
 
@@ -21,7 +22,7 @@ TEST_P(ShippedCircuits, EveryCombination) {
   const auto [order, word] = GetParam();
   int heads = 0, arcsin = 0;
   for (const auto& preset : params::bootstrap_presets()) {
-    if (preset.name == "n16_real") continue;  // n16_fast's circuit
+    if (preset.name == "n16_real") continue;  // it has the circuit of n16_fast
     if (backend::test::kSanitized && preset.name != "n16_fast") continue;
     for (const auto& [cts, stc] : {std::pair{4, 3}, {2, 3}, {3, 2}}) {
       if (backend::test::kSanitized && cts != 4) continue;
@@ -43,15 +44,15 @@ TEST_P(ShippedCircuits, EveryCombination) {
           EXPECT_EQ(y.log_slots, log_slots);
           const double predicted = world.evaluator->noise().precision_bits(y.estimate, y.scale);
           const double measured = World::precision(world.decrypt(y), v);
-          const bool many =
-              v.size() >= 256;  // else one key's noise may be far from the average key's
+          // With fewer slots the noise under one key may be far from the average over keys.
+          const bool many = v.size() >= 256;
           EXPECT_GT(measured, predicted - (many ? 1 : 3)) << "seed " << world.seed;
-          // What the sine takes of two slots is little where their numbers happen to be small.
+          // With two slots the sine's error is small if their numbers happen to be small.
           EXPECT_LT(measured, predicted + (many            ? 2.5
                                            : log_slots > 1 ? 6
                                                            : 10))
               << "seed " << world.seed;
-          // Few levels, and few slots, cost some of what the preset has in full.
+          // With fewer levels or fewer slots the precision is a little below that of the whole preset.
           EXPECT_GT(predicted, preset.precision_bits - (log_slots > 1 ? 0.8 : 2.5));
         }
       }

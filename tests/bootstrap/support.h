@@ -1,4 +1,4 @@
-// Small rings with bootstrapping: insecure, quick, and otherwise what presets are.
+// Small rings with bootstrapping. They are not secure, they are quick, and otherwise they are like the presets.
 #pragma once
 
 #include "../ckks/fixture.h"
@@ -40,7 +40,7 @@ inline ckks::Literal literal_of(const Case& s) {
   return literal;
 }
 
-/// Asks for two levels left on a small ring.
+/// A request that leaves two levels on a small ring.
 inline params::BootstrapRequest small_request(BootstrapOrder order, std::optional<Word> word,
                                               double precision_bits, int log_n = 10) {
   params::BootstrapRequest request;
@@ -54,7 +54,7 @@ inline params::BootstrapRequest small_request(BootstrapOrder order, std::optiona
   return request;
 }
 
-/// A preset's circuit on a small ring, with its cosine, heads and digits, and fewer levels left.
+/// The circuit of a preset (its cosine, head bits and digits) on a small ring, with fewer levels left.
 inline ckks::Literal shipped(const params::BootstrapPreset& p, BootstrapOrder order, Word word,
                              int cts_levels = 4, int stc_levels = 3, int log_n = 10) {
   auto request = small_request(order, word, p.precision_bits, log_n);
@@ -66,7 +66,7 @@ inline ckks::Literal shipped(const params::BootstrapPreset& p, BootstrapOrder or
   return literal;
 }
 
-/// Keys for one packing, and the bootstrapper.
+/// The keys and the bootstrapper for one packing.
 struct World {
   ckks::ParamsPtr params;
   std::shared_ptr<const ring::Ring> ring;
@@ -122,7 +122,7 @@ struct World {
     return evaluator->encoder().decode(decryptor->decrypt(c));
   }
 
-  /// -log2 of the standard deviation of real and imaginary parts of the error.
+  /// The precision in bits: -log2 of the standard deviation of the error's real and imaginary parts.
   static double precision(const std::vector<Complex>& got, const std::vector<Complex>& expected) {
     double sum = 0;
     for (std::size_t j = 0; j < got.size(); ++j) sum += std::norm(got[j] - expected[j]);

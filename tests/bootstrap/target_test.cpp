@@ -1,4 +1,4 @@
-// Restoring fewer levels: right, with the same keys, and at less cost.
+// Bootstrapping that restores fewer levels is right, uses the same keys and costs less.
 #include "jali/backend/trace/trace.h"
 #include "jali/params/bootstrap_request.h"
 #include "support.h"
@@ -29,7 +29,7 @@ TEST(TargetLevel, EveryOneIsRight) {
         for (int target = lowest; target <= 6; ++target) {
           SCOPED_TRACE("order " + std::to_string(static_cast<int>(order)) + " " +
                        std::string(word_name(word)) + " level " + std::to_string(target));
-          // The world's keys are those for all levels.
+          // The keys of `world` are those for all levels.
           const Bootstrapper some(world.evaluator,
                                   BootstrapPlan(world.params, {7, false, minimum, target}));
           for (int level : {lowest, 6}) {
@@ -41,7 +41,7 @@ TEST(TargetLevel, EveryOneIsRight) {
             const double predicted = world.evaluator->noise().precision_bits(y.estimate, y.scale);
             EXPECT_GT(predicted, 24);
             EXPECT_GT(World::precision(world.decrypt(y), v), predicted - 1.5) << world.seed;
-            if (level == lowest && target > lowest + 1) {  // computing goes on
+            if (level == lowest && target > lowest + 1) {  // the result can be computed with
               const auto z = world.evaluator->relinearise_rescale(world.evaluator->square(y));
               std::vector<Complex> squares;
               for (const auto& x : v) squares.push_back(x * x);
@@ -54,10 +54,10 @@ TEST(TargetLevel, EveryOneIsRight) {
   }
 }
 
-// Rational levels: a part of every depth is as precise as the whole, by the estimate and measured, with the whole's keys as well
-// as with those cut to it.
+// With rational levels, the parameters' part of every depth is as precise as the whole, estimated and measured. It is so
+// with the keys of the whole and with keys cut to the part.
 TEST(TargetLevel, EveryOneOfRationalLevelsIsRight) {
-  int parts = 0, none = 0;  // where there is no part, the next larger one serves, or the whole
+  int parts = 0, none = 0;  // if a depth has no part, the next larger part is used, or the whole
   for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
     for (const auto& [precision, cts, stc] :
          {std::array{5, 1, 3}, {12, 3, 3}, {20, 3, 3}, {24, 4, 2}, {31, 6, 1}}) {
@@ -139,7 +139,7 @@ TEST(TargetLevel, IsChecked) {
   EXPECT_THROW(some.apply(x, 4), InvalidArgument);
   EXPECT_EQ(some.apply(x, -1, {}, 1).level, 3);
 
-  // A part is no parameters of their own: what belongs to one is refused by the other.
+  // A part and the whole are different parameters: each refuses objects of the other.
   const auto part = world.params->with_depth(3);
   ASSERT_NE(part, nullptr);
   EXPECT_NE(part->hash(), world.params->hash());

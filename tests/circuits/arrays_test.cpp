@@ -1,4 +1,4 @@
-// Circuits on vectors of known length, and plans that threads share.
+// Tests circuits on vectors whose length is known, and plans that several threads share.
 #include "jali/circuits/arrays.h"
 
 #include <atomic>
@@ -43,7 +43,7 @@ TEST(CircuitsOnArrays, MatVecShowsItsRows) {
     for (std::size_t k = 0; k < 5; ++k) expected += matrix[r * 5 + k] * x[k];
     EXPECT_LE(std::abs(got[r] - expected), bound(world, outputs[0])) << world.seed;
   }
-  // What does not fit the plan is refused.
+  // Inputs that do not fit the plan are refused.
   const ckks::Ciphertext* const two[] = {&c, &c};
   EXPECT_THROW(apply(*world.evaluator, plan, two), InvalidArgument);
   c.packing.complex_values = true;

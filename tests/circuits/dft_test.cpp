@@ -14,7 +14,7 @@ std::size_t reversed(std::size_t k, int bits) {
   return r;
 }
 
-/// z_j = sum_k w_k exp(2 pi i 5^j k / (4 n)), by the definition.
+/// z_j = sum_k w_k exp(2 pi i 5^j k / (4 n)), computed by this definition.
 std::vector<Complex> plain_dft(const std::vector<Complex>& w) {
   const std::size_t n = w.size();
   std::vector<Complex> z(n);
@@ -84,7 +84,8 @@ TEST(Dft, MatricesAreTheDftInEveryBudget) {
   }
 }
 
-// Butterflies of all n slots wrap around: 2^k diagonals instead of 2^(k+1) - 1, for the larger share of stages.
+// The butterflies of the stage with the widest stride wrap around n slots. The matrix of k stages among which it is has
+// 2^k diagonals instead of 2^(k+1) - 1, and it gets the larger share of the stages.
 TEST(Dft, MatricesHaveFewDiagonals) {
   const auto counts = [](Dft direction, int log_slots, int levels) {
     std::vector<std::size_t> out;
@@ -111,7 +112,7 @@ TEST(Dft, RefusesWhatItCannotDo) {
 
 class HomomorphicDfts : public ::testing::TestWithParam<Scheme> {};
 
-// Each way by itself, at every packing and several budgets: what the slots hold afterwards.
+// Each direction by itself leaves the plain transform in the slots, at every packing and with several budgets of levels.
 TEST_P(HomomorphicDfts, IsThePlainDft) {
   const Scheme& scheme = GetParam();
   const auto params = make_params(scheme);
@@ -141,7 +142,7 @@ TEST_P(HomomorphicDfts, IsThePlainDft) {
   }
 }
 
-// Sparse packing: real and imaginary part side by side in twice the slots, and back.
+// With sparse packing the real and imaginary parts are put side by side into twice the slots, and back.
 TEST_P(HomomorphicDfts, SideBySide) {
   const Scheme& scheme = GetParam();
   const auto params = make_params(scheme);

@@ -26,7 +26,7 @@ Diagonals random_diagonals(std::mt19937_64& random, std::size_t slots,
   return out;
 }
 
-// Plans, makes exactly the keys the plan names, applies and compares.
+// Makes a plan and exactly the keys that it names, applies it and compares the result.
 void check(const Scheme& scheme, const Diagonals& diagonals, TransformOptions options,
            bool prepared, std::size_t batch = 1) {
   const auto params = make_params(scheme);
@@ -50,8 +50,8 @@ void check(const Scheme& scheme, const Diagonals& diagonals, TransformOptions op
     expected.insert(expected.end(), part.begin(), part.end());
   }
   expect_near(world, y, expected, scheme.label);
-  // Nor is the estimate larger than it need be. (It is that of N coefficients; with sparse packing a
-  // slot shows only the 2 * slots of them that it is made of.)
+  // The estimate is not much larger than the noise either. It counts N coefficients; with sparse packing a slot contains
+  // the noise of only 2 * slots of them.
   const double shown = std::sqrt(static_cast<double>(slots) / static_cast<double>(params->slots()));
   if (!transform.rotations().empty()) world.expect(y, expected, 0.5 * shown);
 }
@@ -79,7 +79,7 @@ TEST_P(LinearTransforms, ScatteredStreamed) {
         false);
 }
 
-// One rotation key and at most one more, whatever the diagonals.
+// With the fewest keys there are at most two rotation keys for any diagonals.
 TEST_P(LinearTransforms, FewestKeys) {
   for (const auto& indices : {std::vector<int>{-6, -4, 0, 2, 4}, {0, 1, 2, 3, 60, 62}, {5}, {0}}) {
     const auto diagonals = random_diagonals(random_, 64, {indices.begin(), indices.end()});
@@ -214,7 +214,7 @@ TEST(LinearTransform, SaysWhatIsMissing) {
   try {
     transform.apply(*world.evaluator, world.evaluator->drop_to(c, 1));
     FAIL() << "no error";
-  } catch (const Error& e) {  // keys are looked at first
+  } catch (const Error& e) {  // missing keys are reported before anything else
     EXPECT_EQ(e.code(), ErrorCode::key_missing);
   }
   LinearTransform simple(params, {{5, ones}});

@@ -90,12 +90,12 @@ void check(const Scheme& scheme, const Problem& p, MatVecOptions options = {}, b
   }
   EXPECT_LT(tolerance, 0.05);
   expect_close(world, product.unpack(slots, batch), expected, tolerance, what);
-  // The estimate is that of the noise, from above and from below.
+  // The measured noise is neither much larger nor much smaller than the estimate.
   if (options.log_slots < 0 && !product.rotations().empty()) {
     const auto packed = product.output_layout().pack(expected, batch);
     world.expect(y[0], {packed[0].begin(), packed[0].end()}, 0.35, 2.0);
   }
-  // Every slot that the layout names, not the first alone; other slots are zero.
+  // Every slot that the layout names holds its output, not only the first for each; all other slots are zero.
   const auto all = product.output_layout().pack(expected, batch);
   for (std::size_t o = 0; o < all.size(); ++o)
     expect_close(world, slots[o], all[o], tolerance, what + " in every slot");
@@ -162,7 +162,7 @@ TEST(MatVec, EveryHoisting) {
     check(kScheme, random_problem(random, 30, 90), {.bsgs = {.hoisting = h}});
 }
 
-// Any layout a client may have, holes and garbage among it.
+// A client may have any layout of its input, with holes that hold garbage.
 TEST(MatVec, GivenInputLayouts) {
   std::mt19937_64 random(std::random_device{}());
   const auto params = make_params(kScheme);
@@ -192,7 +192,7 @@ TEST(MatVec, GivenInputLayouts) {
   }
 }
 
-// dense, square, dense: the shape of the demonstration networks, without masks in between.
+// A dense layer, a square and a dense layer, like the networks of the demos, with no masks in between.
 TEST(MatVec, LayersChain) {
   std::mt19937_64 random(std::random_device{}());
   struct Shape {
@@ -222,7 +222,7 @@ TEST(MatVec, LayersChain) {
   }
 }
 
-// The plan of the paper: mn / slots diagonals, log2 of the chunks in rotations.
+// The plan of the paper has m n / slots diagonals, and log2 of the number of chunks rotations that sum the chunks.
 TEST(MatVec, PlansOfThePaper) {
   const auto params = make_params({"plan", Word::w64, 45, 3, 14});
   struct Shape {
@@ -233,7 +233,7 @@ TEST(MatVec, PlansOfThePaper) {
     const MatVec product(std::vector<double>(s.m * s.n, 1.0), s.m, s.n, params);
     EXPECT_LE(product.plan().diagonal_count(), s.padded_m * s.padded_n / params->slots());
     const std::size_t d = product.plan().diagonal_count();
-    // Babies and giants balance: far fewer key switches than the d of the paper.
+    // Baby and giant steps need far fewer key switches than the paper's plan, which has one for each of d diagonals.
     EXPECT_LT(product.plan().full_key_switches() + product.plan().hoisted_key_switches(), d / 2);
     EXPECT_GT(product.plaintext_bytes(), d * params->n() * 8);
     EXPECT_GT(product.working_bytes(), 0u);

@@ -7,7 +7,7 @@
 namespace jali::circuits::testing {
 namespace {
 
-// Every kind of reduction: wide and narrow ranges, more degree or more doublings, with arcsin.
+// Every kind of reduction: wide and narrow ranges, a higher degree or more doublings, without and with an arcsine.
 std::vector<ReductionOptions> kinds() {
   return {{16, 30, 3, 1}, {16, 62, 2, 1}, {12, 30, 3, 1}, {3, 14, 2, 1},
           {3, 40, 0, 1},  {16, 62, 2, 3}, {16, 62, 2, 5}, {12, 30, 3, 7}};
@@ -18,8 +18,9 @@ std::string name(const ReductionOptions& o) {
          " doublings " + std::to_string(o.doublings) + " arcsin " + std::to_string(o.inverse_sine);
 }
 
-// |cos - interpolant| <= 2 sum of the Chebyshev coefficients left out, 2 J_k(a) <= 2 (a/2)^k / k!, and a
-// doubling makes it at most four times as large; then the first term that the series leaves out.
+// |cos - interpolant| is at most twice the sum of the Chebyshev coefficients that are left out, which are
+// 2 J_k(a) <= 2 (a/2)^k / k!. Each doubling makes the error at most four times as large. The error of the arcsine's
+// series is that of the first term left out.
 TEST(ModularReduction, ErrorIsTheFormulas) {
   for (const auto& o : kinds()) {
     const ModularReduction f(o);
@@ -44,8 +45,9 @@ TEST(ModularReduction, ErrorIsTheFormulas) {
   }
 }
 
-// Of a sparse secret's x the frequent integers get what the rare ones give up: at any of them the error is
-// about that of an average one over the fourth root of its density.
+// The interpolant is weighted by how often each integer occurs under a sparse secret. It is more exact at frequent
+// integers and less exact at rare ones: the error at an integer is about the average error divided by the fourth root of
+// the integer's density.
 TEST(ModularReduction, RareIntegersAreLessExact) {
   for (const auto& o : {ReductionOptions{16, 30, 3}, {16, 24, 3}, {16, 44, 2}, {12, 24, 3}}) {
     const ModularReduction even(o);
@@ -76,8 +78,8 @@ TEST(ModularReduction, RefusesWhatItCannotDo) {
 
 class ModularReductions : public ::testing::TestWithParam<Scheme> {};
 
-// Integers of the distribution that a raised ciphertext has, plus small messages; the result is f of
-// them, and the noise that of the estimate, from above and from below.
+// The slots hold integers of the distribution that a raised ciphertext has, plus small messages. The result is f of
+// them, and the noise is neither much larger nor much smaller than the estimate.
 TEST_P(ModularReductions, ComputesItsFunction) {
   auto all = kinds();
   all.push_back({16, 30, 3, 1, 32});
@@ -111,13 +113,13 @@ TEST_P(ModularReductions, ComputesItsFunction) {
     const double wrong = f.interpolation_error_rms(weight) / std::sqrt(2.0);
     const double predicted = std::exp2(-world.evaluator->noise().precision_bits(y.estimate, scale));
     if (wrong < predicted / 4) world.expect(y, expected, 0.6, 1.5);
-    // As a reduction: x - round(x) up to the error stated.
+    // The result is also x - round(x), the reduction, up to the stated error.
     double worst = 0;
     const auto got = world.decrypt(y);
     for (std::size_t j = 0; j < x.size(); ++j) {
       worst = std::max(worst, std::abs(got[j] - (x[j] - std::round(x[j].real()))));
     }
-    // (The noise depends on the integer: some have several times the average.)
+    // The noise depends on the integer; at some it is several times the average.
     EXPECT_LE(worst, f.error(0x1p-8) + 24 * predicted);
   }
 }

@@ -26,7 +26,7 @@ Polynomial random_polynomial(std::mt19937_64& random, std::size_t degree, Basis 
 
 // --- plans in the clear ---------------------------------------------------------------------------
 
-// Walks the plan on numbers and checks the levels on the way.
+// Runs the plan on plain numbers and checks the levels of all values.
 struct Simulator {
   const PolynomialPlan& plan;
   std::map<std::size_t, std::pair<Complex, int>> powers;  // value, levels below u
@@ -93,7 +93,7 @@ TEST(PolynomialPlan, FewProducts) {
   for (Basis basis : {Basis::power, Basis::chebyshev}) {
     for (std::size_t degree : {7u, 15u, 31u, 63u, 127u}) {
       const PolynomialPlan plan(random_polynomial(random, degree, basis));
-      // sqrt(2 d) + log2 d is Paterson and Stockmeyer's count; the optimal depth costs some more.
+      // Paterson and Stockmeyer need about sqrt(2 d) + log2 d products; the optimal depth costs a few more.
       const double d = static_cast<double>(degree);
       EXPECT_LE(static_cast<double>(plan.multiplications()), std::sqrt(2 * d) + 2 * std::log2(d))
           << degree;
@@ -114,7 +114,8 @@ TEST(PolynomialPlan, RefusesWhatIsNoPolynomial) {
 
 // --- on ciphertexts ------------------------------------------------------------------------------
 
-// A polynomial in x is as wrong as its coefficients' sum times the error of x, and some.
+// The error of p(x) is at most about |p'| times the error of x, plus the error of the evaluation. |p'| is at most
+// sum |p_i| i in the power basis and sum |p_i| i^2 in the Chebyshev basis.
 double tolerance(const World& world, const ckks::Ciphertext& x, const ckks::Ciphertext& y,
                  const Polynomial& p) {
   double slope = 1;
@@ -140,7 +141,7 @@ void check(World& world, const Polynomial& p, int level, double a = -1, double b
   std::vector<Complex> expected;
   for (const auto& z : x) expected.push_back(p(z));
   const double limit = tolerance(world, c, y, p);
-  // The estimate holds, and for inputs all over the interval it is pessimistic by so much at most.
+  // The estimate holds. For inputs spread over the interval it is too large by at most this factor.
   world.expect(y, expected, std::exp2(-1 - 1.5 * plan.depth_needed()), 2.0);
   EXPECT_LT(limit, 0.05);
   if (p.basis == Basis::chebyshev) {
@@ -206,8 +207,8 @@ TEST(Polynomial, Intervals) {
   }
 }
 
-// A polynomial is its own fit, whatever the weights; of another function the residual, weighed twice, is orthogonal
-// to every polynomial of the degree, and small where the weight is large.
+// A polynomial is its own fit for all weights. For another function the residual times the square of the weight is
+// orthogonal to every polynomial of the degree, and the residual is small where the weight is large.
 TEST(Polynomial, FitIsTheLeastSquares) {
   const auto weight = [](double x) { return std::exp(-2 * x * x); };
   const auto cube = chebyshev_fit([](double x) { return x * x * x - x; }, weight, -1, 3, 5);
@@ -250,7 +251,7 @@ TEST(Polynomial, InterpolationConverges) {
     last = worst;
   }
   EXPECT_LT(last, 1e-6);
-  // A polynomial of the degree is met exactly: x^2 = (T_0 + T_2) / 2.
+  // A polynomial of at most this degree is interpolated exactly: x^2 = (T_0 + T_2) / 2.
   const auto square = chebyshev_interpolate([](double x) { return x * x; }, -1, 1, 4);
   EXPECT_NEAR(std::abs(square.coefficients[0] - 0.5), 0, 1e-15);
   EXPECT_NEAR(std::abs(square.coefficients[2] - 0.5), 0, 1e-15);
@@ -275,7 +276,7 @@ TEST(Polynomial, GivenScalesAndConstants) {
   EXPECT_EQ(constant.level, c.level);
   EXPECT_LE(jali::testing::max_error(world.decrypt(constant), std::vector<Complex>(x.size(), 0.75)),
             1e-9);
-  // A constant is written at a scale, too.
+  // A constant polynomial is given at the scale that was asked for, too.
   EXPECT_EQ(evaluate(*world.evaluator, y, {{0.75}, Basis::power}).scale,
             world.params->scale(y.level));
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();

@@ -1,4 +1,4 @@
-// Clear counterparts of the circuits, and helpers to compare with.
+// The circuits on plain numbers, and helpers that compare.
 #pragma once
 
 #include <set>
@@ -20,7 +20,7 @@ inline ckks::ParamsPtr make_params(const Scheme& s) {
   return ckks::Params::create(jali::testing::insecure_literal(s));
 }
 
-/// A scheme of every word; rational levels among them.
+/// A scheme for every word; one of them has rational levels.
 inline std::vector<Scheme> words(int depth = 2, int log_n = 10) {
   return {{"w64", Word::w64, 45, depth, log_n},
           {"w52", Word::w52, 40, depth, log_n},
@@ -28,7 +28,7 @@ inline std::vector<Scheme> words(int depth = 2, int log_n = 10) {
           {"w32_rational", Word::w32, 40, depth, log_n}};
 }
 
-/// Slot s of the result is slot s + steps of x, cyclic.
+/// Slot s of the result is slot s + steps of x, cyclically.
 template <class T>
 std::vector<T> rotate(const std::vector<T>& x, long long steps) {
   const auto n = static_cast<long long>(x.size());
@@ -38,8 +38,8 @@ std::vector<T> rotate(const std::vector<T>& x, long long steps) {
   return out;
 }
 
-/// What |slot error| exceeds with probability below 2^-40 by the expected variance, with a factor of
-/// two for what the average-case estimate neglects; and floating-point error of the oracle.
+/// By the expected variance, |slot error| exceeds this with probability below 2^-40. The bound includes a factor of two
+/// for what the average-case estimate neglects, and the floating-point error of the oracle.
 inline double bound(const World& world, const ckks::Ciphertext& c) {
   const double n = static_cast<double>(world.params->n());
   return 2 * params::slot_tail(world.params->log_n(), 40) * std::sqrt(n * c.estimate.variance) /
@@ -52,7 +52,7 @@ inline void expect_near(World& world, const ckks::Ciphertext& c,
   const double error = jali::testing::max_error(world.decrypt(c), expected);
   EXPECT_LE(error, bound(world, c)) << what << ", seed " << world.seed;
   EXPECT_LE(error, ckks::worst_case_error(c)) << what << ", seed " << world.seed;
-  // The bound itself must mean something.
+  // A large bound would not test anything.
   EXPECT_LT(bound(world, c), 0.05) << what;
 }
 

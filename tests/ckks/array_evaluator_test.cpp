@@ -1,4 +1,4 @@
-// The automatic evaluator over vectors of known length.
+// Tests the automatic evaluator on vectors whose length is known.
 #include "jali/ckks/array_evaluator.h"
 
 #include "fixture.h"

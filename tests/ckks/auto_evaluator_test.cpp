@@ -1,4 +1,4 @@
-// Whatever the levels and the pending work of the operands, results are right.
+// The automatic evaluator's results are right at all levels of the operands and with all work that they still owe.
 #include <cstring>
 #include <functional>
 
@@ -62,7 +62,7 @@ TEST_P(AutoEvaluatorTest, ProductsToBeComputedGiveTheSameBits) {
   expect_same(sum, e.add_scalar(e.add(e.multiply(*a, *b), e.square(*b)), 0.25));
   sum.constant = Complex(0.25, -0.5);
   expect_same(sum, e.add_scalar(e.add(e.multiply(*a, *b), e.square(*b)), sum.constant));
-  // Factors that are not settled themselves.
+  // Here the factors themselves still owe a relinearisation.
   const auto raw = std::make_shared<const ckks::Ciphertext>(e.multiply(*a, *b));
   expect_same(e.product(raw, a), e.multiply(*raw, *a));
   expect_same(e.product(raw, raw), e.square(*raw));

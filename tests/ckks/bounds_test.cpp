@@ -1,4 +1,4 @@
-// No error is beyond its bound, and no estimate promises what is not there, whatever the program.
+// Runs random programs. No error may exceed its bound, and no estimate may claim more precision than the result has.
 #include <algorithm>
 #include <cstdlib>
 
@@ -7,13 +7,14 @@
 namespace jali::testing {
 namespace {
 
-/// JALI_PROGRAMS: how many programs a word; `make check` runs 40,000.
+/// The number of programs for each word, which JALI_PROGRAMS sets; `make check` runs 40,000.
 int programs() {
   const char* text = std::getenv("JALI_PROGRAMS");
   return text == nullptr ? 1500 : std::max(1, std::atoi(text));
 }
 
-/// Results of this size leave the range of the lowest level: what is beyond it is another matter than noise.
+/// Larger results do not fit the lowest level. They wrap around the modulus, which no estimate of noise covers, so their
+/// precision is not compared.
 constexpr double kRange = 256;
 
 class BoundsTest : public ::testing::TestWithParam<Scheme> {};
@@ -33,7 +34,7 @@ TEST_P(BoundsTest, NoRandomProgramPassesItsBound) {
     }
     if (o.magnitude > kRange) continue;
     ++within_range;
-    // Measured minus claimed: negative where more is claimed than there is.
+    // The measured bits minus the claimed bits are negative if more is claimed than there is.
     caution.push_back(o.measured - o.precision);
     if (caution.back() < -3) {
       ++optimistic;
@@ -50,7 +51,8 @@ TEST_P(BoundsTest, NoRandomProgramPassesItsBound) {
       GetParam().label.c_str(), programs(), bounded, least, at(0), at(0.01), at(0.5), at(0.99),
       at(1));
   EXPECT_GT(2 * bounded, programs()) << "a bound that is seldom known is of no use";
-  // One in 30,000 was seen, by 3.1 bits; before averages knew sums and powers, one in 90, by up to 40.
+  // One program in 30,000 was seen to claim too much, by 3.1 bits. Before the average-case estimate treated sums and
+  // powers of equal numbers, it was one in 90, by up to 40 bits.
   EXPECT_LE(optimistic, 1 + within_range / 10000) << "seed " << w.seed;
   EXPECT_GT(at(0), -4.5) << "seed " << w.seed;
 }

@@ -1,4 +1,5 @@
-// Keys for the lower levels alone: right where they serve, refused above, and as small as stated.
+// Keys made for the lower levels alone. They are right at those levels, they are refused above, and they have the
+// stated size.
 #include <algorithm>
 
 #include "fixture.h"
@@ -13,7 +14,7 @@ TEST_P(CutKeys, ServeTheirLevelsAndNoOthers) {
   const auto& params = *w.params;
   const int top = params.depth();
   for (int cut = 0; cut < top; ++cut) {
-    // 1 and -(slots - 1) are one rotation: the key serves the higher of their levels.
+    // Steps 1 and -(slots - 1) are the same rotation, requested at two levels. Its one key serves the higher of them.
     const int same = 1 - static_cast<int>(params.slots());
     auto keys = w.keygen->evaluation_keys(*w.sk, {{1, 0}, {same, cut}, {3, -1}}, cut, cut);
     EXPECT_EQ(keys.galois.size(), 3u);

@@ -1,4 +1,4 @@
-// The encoder against the definition of the canonical embedding.
+// Compares the encoder with the definition of the canonical embedding.
 #include <numbers>
 
 #include "fixture.h"
@@ -8,7 +8,7 @@ namespace {
 
 class EncoderTest : public ::testing::TestWithParam<Scheme> {};
 
-// m(zeta^(5^j)) by Horner, zeta = exp(i pi / N).
+// m(zeta^(5^j)) by Horner's rule, where zeta = exp(i pi / N).
 Complex evaluate(const std::vector<double>& m, std::size_t n, std::size_t j) {
   std::size_t exponent = 1;
   for (std::size_t k = 0; k < j; ++k) exponent = exponent * 5 % (2 * n);
@@ -87,7 +87,7 @@ TEST_P(EncoderTest, RefusesWhatItCannotHold) {
   EXPECT_THROW(encode({1}, w.params->depth() + 1, scale, 2), InvalidArgument);
   EXPECT_THROW(encode({1}, -1, scale, 2), InvalidArgument);
   EXPECT_THROW(encode({1}, 0, -1, 2), InvalidArgument);
-  const double most = std::exp2(w.params->level(0).log_q + 64);  // what a loader takes
+  const double most = std::exp2(w.params->level(0).log_q + 64);  // the most that a loader accepts
   EXPECT_NO_THROW(encode({1e-30}, 0, most * 0.99, 2));
   EXPECT_NO_THROW(encode({1}, 0, 0x1p-64, 2));
   for (const double bad : {most * 1.01, 0x1p-65, 5e-324, double(INFINITY), double(NAN)}) {

@@ -35,7 +35,7 @@ TEST_P(EncryptorTest, BatchesAreIndependent) {
   const auto c = w.encrypt(z, -1, -1, 3);
   EXPECT_EQ(c.batch(), 3u);
   w.expect(c, z, 0.85, 1.15);
-  // Distinct uniform parts: no randomness is shared between entries.
+  // The uniform parts differ, so entries of a batch share no randomness.
   EXPECT_NE(0, std::memcmp(c.parts[1].row(0, 0), c.parts[1].row(0, 1), c.parts[1].row_bytes()));
 }
 

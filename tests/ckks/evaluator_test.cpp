@@ -1,5 +1,5 @@
-// Every operation of the explicit evaluator against the clear, its noise within the formula's
-// interval from above and from below, at every level, for every word.
+// Compares every operation of the explicit evaluator with the same operation on plain numbers, at every level and for
+// every word. The measured noise may be neither much larger nor much smaller than the formula's.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -19,7 +19,7 @@ std::vector<Complex> map(const std::vector<Complex>& a, F&& f) {
   return out;
 }
 
-// left rotation within each vector of `slots`
+// Each vector of `slots` numbers rotated to the left.
 std::vector<Complex> rotated(const std::vector<Complex>& a, int steps, std::size_t slots) {
   const auto n = static_cast<std::int64_t>(slots);
   return map(a, [&](std::size_t j) {
@@ -88,7 +88,8 @@ TEST_P(EvaluatorTest, MultiplyRelineariseRescaleAtEveryLevel) {
     const auto raw = w.evaluator->multiply(a, b);
     ASSERT_EQ(raw.parts.size(), 3u);
     w.expect(raw, expected, 0.7, 1.4);
-    w.expect(w.evaluator->rescale(raw), expected, 0.7, 1.4);  // three parts: s^2 is rounded too
+    // With three parts the factor of s^2 is rounded too.
+    w.expect(w.evaluator->rescale(raw), expected, 0.7, 1.4);
     const auto two = w.evaluator->relinearise(raw);
     ASSERT_EQ(two.parts.size(), 2u);
     w.expect(two, expected, 0.7, 1.4);
@@ -106,7 +107,7 @@ TEST_P(EvaluatorTest, CombinationsMatchTheClearAtEveryLevel) {
   for (int level = 1; level <= w.params->depth(); ++level) {
     const auto x = w.vector(), y = w.vector(), z = w.vector();
     const auto a = w.encrypt(x, level), b = w.encrypt(y, level);
-    const auto high = w.encrypt(z);  // perhaps without limbs that the level has
+    const auto high = w.encrypt(z);  // rational levels: it may lack limbs that `level` has
     const double scale = a.scale * b.scale;
     const auto expect = [&](const ckks::Combination& c, double at, const auto& value) {
       const auto got = w.evaluator->combine_rescale(c, level, at);
@@ -209,14 +210,14 @@ TEST_P(EvaluatorTest, ExtendedSumsMatchTheClear) {
   const auto inner = map(x, [&](auto j) { return x[j] * d0[j] + x1[j] * d1[j]; });
   w.expect(w.evaluator->reduce(sum), inner, 0.7, 1.4);
   w.expect(w.evaluator->reduce_rescale(sum), inner, 0.7, 1.4);
-  // sum + rotation of sum by 8
+  // The sum plus its rotation by 8.
   auto total = w.evaluator->multiply_accumulate(operands, diagonals, scale, std::sqrt(2.0 / 3),
                                                 std::sqrt(2.0));
   w.evaluator->rotate_accumulate(total, sum, 8);
   const auto inner8 = rotated(inner, 8, slots);
   w.expect(w.evaluator->reduce_rescale(total), map(x, [&](auto j) { return inner[j] + inner8[j]; }),
            0.6, 1.5);
-  // Rotations of several at once, one by nothing; and of the sum itself.
+  // Several sums rotated at once, one of them by 0; then the total itself is rotated.
   ckks::Extended many;
   const ckks::Extended* terms[] = {&sum, &sum, &sum};
   const int steps[] = {8, 0, 1};
@@ -246,18 +247,20 @@ TEST_P(EvaluatorTest, DropAndAdjustKeepTheMessage) {
     EXPECT_EQ(adjusted.scale, scale);
     w.expect(adjusted, x, 0.8, 1.25);
     if (level + 2 > w.params->depth()) continue;
-    // A product that was not rescaled: the last level alone leaves no factor, all of them do.
+    // The product was not rescaled. Dropping to the level just below would leave no room for the factor that adjusts
+    // the scale; dropping several levels does.
     const auto low = w.evaluator->adjust(product, level, scale);
     EXPECT_EQ(low.scale, scale);
     w.expect(low, squares, 0.5, 1.7);
   }
 }
 
-// Q_a / Q_level is no double, and of 32-bit words the level just above often has primes that a's lacks.
+// Over many levels Q_a / Q_level is too large for a double. With 32-bit words the level just above `level` often has
+// primes that a's level lacks.
 TEST_P(EvaluatorTest, DropAndAdjustReachAnyDepth) {
   Scheme deep = GetParam();
   deep.depth = 44;
-  deep.log_n = 12;  // small words have few primes at larger ones
+  deep.log_n = 12;  // for a larger ring the small words have too few primes
   World w(deep, {});
   for (int from = deep.depth; from > 3; from -= 3) {
     const auto x = w.vector();
@@ -298,8 +301,8 @@ TEST_P(EvaluatorTest, MismatchesAreErrors) {
   EXPECT_THROW(no_keys.conjugate(a), KeyMissing);
 }
 
-// A hostile scale, or products that were never rescaled, must not become one that is infinite or zero, nor one
-// that no loader takes.
+// Neither a hostile scale nor products that were never rescaled may lead to a scale that is infinite, zero or refused
+// by the loaders.
 TEST_P(EvaluatorTest, ScalesThatHoldNoMessageAreRefused) {
   World w(GetParam(), {1});
   const auto& ev = *w.evaluator;
@@ -324,7 +327,7 @@ TEST_P(EvaluatorTest, ScalesThatHoldNoMessageAreRefused) {
   for (const double scale : {large.scale * 4, 0x1p-65, 0.0, double(INFINITY), double(NAN)}) {
     EXPECT_THROW(ev.combine_rescale(sum, top, scale), ScaleMismatch) << scale;
   }
-  // Unrescaled products, one after the other, as far as the modulus goes and no further.
+  // Products are multiplied without rescaling until the modulus has no more room; then they are refused.
   auto x = w.encrypt(w.vector());
   for (int k = 0; k < 40; ++k) {
     try {
@@ -336,8 +339,8 @@ TEST_P(EvaluatorTest, ScalesThatHoldNoMessageAreRefused) {
   EXPECT_LE(std::log2(x.scale), w.params->level(top).log_q + 64);
 }
 
-// What a sender says of noise and magnitude may be anything finite; an infinity times nothing is no number, and
-// what is compared with no number is never refused.
+// A sender may state any finite noise and magnitude, which can grow to infinity. Infinity times zero is NaN, and a
+// comparison with NaN is false, so a limit would never refuse it. No estimate may become NaN.
 TEST_P(EvaluatorTest, EstimatesStayNumbers) {
   World w(GetParam(), {1});
   const auto& ev = *w.evaluator;
@@ -350,7 +353,7 @@ TEST_P(EvaluatorTest, EstimatesStayNumbers) {
         EXPECT_FALSE(std::isnan(x.estimate.message)) << what << variance << message;
         EXPECT_FALSE(std::isnan(ev.noise().precision_bits(x.estimate, x.scale))) << what;
       };
-      for (int k = 0; k < 3; ++k) {  // the second time from infinities
+      for (int k = 0; k < 3; ++k) {  // from the second time on, the estimates are infinite
         expect_numbers(ev.multiply_integer(a, 0), "times 0: ");
         expect_numbers(ev.multiply_scalar(a, 0, a.scale), "times 0: ");
         expect_numbers(ev.add(a, b), "sum: ");

@@ -38,7 +38,7 @@ struct Scheme {
 
 inline void PrintTo(const Scheme& s, std::ostream* out) { *out << s.label; }
 
-/// Root mean square of World::vector(1).
+/// The root mean square of the numbers of World::vector(1).
 inline constexpr double kMagnitude = 0.816496580927726;
 
 inline ckks::Literal insecure_literal(const Scheme& s) {
@@ -53,7 +53,7 @@ inline ckks::Literal insecure_literal(const Scheme& s) {
   return literal;
 }
 
-/// Every word, and every way a level can be made: one prime, several primes, rational.
+/// A scheme for every word and every kind of level: one prime, several primes, rational.
 inline std::vector<Scheme> all_setups() {
   return {
       {"w52_scale40", Word::w52, 40},       {"w52_scale26_dnum2", Word::w52, 26, 4, 10, 2},
@@ -63,7 +63,7 @@ inline std::vector<Scheme> all_setups() {
   };
 }
 
-/// Keys, encoder and evaluators over one parameter set.
+/// Keys, encoder and evaluators for one set of parameters.
 struct World {
   ckks::ParamsPtr params;
   std::shared_ptr<const ring::Ring> ring;
@@ -93,7 +93,7 @@ struct World {
 
   const ckks::Encoder& encoder() const { return evaluator->encoder(); }
 
-  /// Uniform in the square [-bound, bound]^2.
+  /// Numbers that are uniform in the square [-bound, bound]^2 of the complex plane.
   std::vector<Complex> vector(double bound = 1, std::size_t count = 0) {
     std::uniform_real_distribution<double> uniform(-bound, bound);
     std::vector<Complex> v(count == 0 ? params->slots() : count);
@@ -112,7 +112,7 @@ struct World {
     return encoder().decode(decryptor->decrypt(c));
   }
 
-  /// Measured over predicted standard deviation of the slots' error, real and imaginary part.
+  /// The standard deviation of the real and imaginary parts of the slots' errors, measured divided by predicted.
   double noise_ratio(const ckks::Ciphertext& c, const std::vector<Complex>& expected) {
     const auto got = decrypt(c);
     double sum = 0;
@@ -122,7 +122,7 @@ struct World {
     return measured / predicted;
   }
 
-  /// The decryption is right: measured noise is that of the estimate, from above and from below.
+  /// Expects that the decryption is right and that the ratio of measured to estimated noise lies between low and high.
   void expect(const ckks::Ciphertext& c, const std::vector<Complex>& expected, double low = 0.5,
               double high = 2.0) {
     const double ratio = noise_ratio(c, expected);

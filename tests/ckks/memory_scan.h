@@ -1,4 +1,4 @@
-// What an attacker finds who reads all memory of this process.
+// Searches all memory of this process, as an attacker who can read it would.
 #pragma once
 
 #include <fcntl.h>
@@ -17,10 +17,10 @@
 
 namespace jali::testing {
 
-/// 64-bit words to look for, kept in a disguise, so that this does not find itself.
+/// The 64-bit words to look for. They are kept masked, so that the search does not find its own copies.
 class MemoryScan {
  public:
-  /// The words of some memory, but small ones, which are everywhere.
+  /// Adds the words of a block of memory. Small words are left out, because they occur everywhere.
   void learn(const void* data, std::size_t bytes) {
     for (std::size_t i = 0; i + 8 <= bytes; i += 8) {
       std::uint64_t word;
@@ -33,8 +33,8 @@ class MemoryScan {
   }
   std::size_t size() const { return masked_.size(); }
 
-  /// How many of the words lie behind another of them anywhere in memory that can be written: a single one may be
-  /// chance. Registers that finished functions put on the stack are not looked for.
+  /// Counts the words that follow another of the words anywhere in writable memory; a single one may be chance. The
+  /// stack below this frame, to which finished functions saved registers, is cleared first and so not searched.
   std::size_t found() const {
     clear_stack();
     std::vector<std::uint64_t> chunk(std::size_t{1} << 13);
@@ -46,7 +46,7 @@ class MemoryScan {
       unsigned long begin = 0, end = 0;
       char access[5] = {};
       if (std::sscanf(line.c_str(), "%lx-%lx %4s", &begin, &end, access) != 3) continue;
-      // A sanitizer's shadow is no memory of the program's, and terabytes of it.
+      // Larger maps are a sanitizer's shadow memory: terabytes that are not the program's.
       if (access[1] != 'w' || end - begin > (1UL << 32)) continue;
       for (unsigned long at = begin; at < end; at += chunk.size() * 8) {
         const ssize_t got = pread(memory, chunk.data(), std::min(chunk.size() * 8, end - at),
@@ -67,7 +67,7 @@ class MemoryScan {
   }
 
  private:
-  /// Below this frame.
+  /// Clears the stack below this frame.
   [[gnu::noinline]] static void clear_stack() {
     volatile std::uint8_t below[1 << 16];
     for (auto& byte : below) byte = 0;

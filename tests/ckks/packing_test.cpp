@@ -44,7 +44,7 @@ TEST(Packing, OfTwoCiphertexts) {
   EXPECT_THROW(packing_of_sum(three, pair), InvalidArgument);
   EXPECT_EQ(length_of(whole), w.params->slots());
   EXPECT_TRUE(is_batched(pair));
-  // By hand no lengths are checked.
+  // packing_of_joined, which the explicit evaluator uses, does not refuse different lengths.
   EXPECT_EQ(packing_of_joined(a, other).length, 0u);
   EXPECT_FALSE(packing_of_joined(a, other).padded);
   EXPECT_TRUE(packing_of_joined(a, a).padded);

@@ -1,4 +1,4 @@
-// Programs and batches on the CPU: the results are those of the function itself.
+// Programs and batches on the CPU give the same results as the function itself.
 #include "jali/ckks/program.h"
 
 #include <chrono>
@@ -72,15 +72,16 @@ TEST_P(CkksProgram, ItsFunctionCannotRunIt) {
   EXPECT_EQ(batcher->batch(), 0U);
 }
 
-// Ended before its k-th polynomial, for every k: keys, an evaluator and a program's run.
+// A checkpoint ends the making of keys, of an evaluator, and the run of a program before the k-th polynomial, for every
+// k.
 TEST_P(CkksProgram, WorkThatACheckpointEndedIsDoneRightLater) {
   struct Ended {};
   World w(GetParam());
-  int left = -1;  // polynomials until the end; negative: none
+  int left = -1;  // polynomials until the work is ended; if negative, it is not ended
   const auto ring = ckks::make_ring(*w.params, "cpu", 2, {}, [&] {
     if (left >= 0 && left-- == 0) throw Ended();
   });
-  // What each try gives when it is not ended.
+  // Repeats the work, ended later each time, and returns the result of the first run that is not ended.
   const auto until_done = [&](const auto& work) {
     for (int k = 0;; ++k) {
       left = k;
@@ -218,7 +219,8 @@ TEST_P(CkksProgram, ABatchThatDoesNotFitIsHalved) {
   for (const bool memory : {true, false}) {
     std::size_t refused = 0;
     ckks::Batcher batcher(w.evaluator, [&](const Ciphertext& x) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));  // two gain, so four are tried
+      // A call takes as long for two as for one, so a batch of two is a gain and four are tried.
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
       if (x.batch() > 2) {
         ++refused;
         if (memory) throw OutOfMemory("more than two");
@@ -236,7 +238,7 @@ TEST_P(CkksProgram, ABatchThatDoesNotFitIsHalved) {
   ckks::Batcher never(w.evaluator,
                       [&](const Ciphertext&) -> Ciphertext { throw OutOfMemory("not even one"); });
   EXPECT_THROW(never.run(pointers), OutOfMemory);
-  std::size_t wrong = 0;  // what a smaller batch does not mend
+  std::size_t wrong = 0;  // calls that fail with an error that a smaller batch would not cure
   ckks::Batcher failing(w.evaluator, [&](const Ciphertext& x) {
     if (x.batch() == 1) return e.negate(x);
     ++wrong;
@@ -246,7 +248,7 @@ TEST_P(CkksProgram, ABatchThatDoesNotFitIsHalved) {
   EXPECT_EQ(wrong, 1U);
 }
 
-// Each doubling of the batch halves the time a ciphertext: memory alone ends the growth.
+// Each doubling of the batch halves the time of a ciphertext, so only memory limits the batch.
 TEST(CkksBatcher, TheBatchIsChosenFromMemoryToo) {
   World w(all_setups().front());
   std::vector<Ciphertext> in;

@@ -1,4 +1,5 @@
-// Random programs on ciphertexts beside the same programs on numbers in long double: what estimates and bounds are held to.
+// Runs random programs on ciphertexts and, in long double, on the plain numbers. Tests compare estimates and bounds of
+// the error with the difference.
 #pragma once
 
 #include <complex>
@@ -14,19 +15,19 @@ namespace jali::testing {
 
 using Exact = std::vector<std::complex<long double>>;
 
-/// A value as it is and as it is encrypted.
+/// A vector in plain and its encryption.
 struct Pair {
   ckks::Ciphertext encrypted;
   Exact exact;
 };
 
-/// What one program's result claims and what it is.
+/// What the result of one program claims, and what was measured.
 struct Outcome {
   std::string steps;
   double bound = 0;  // worst_case_error
-  double precision = 0;  // bits claimed
+  double precision = 0;  // the bits that the estimate claims
   double largest_error = 0;
-  double measured = 0;  // bits: of the root mean square of real and imaginary parts
+  double measured = 0;  // the bits of the root mean square error of real and imaginary parts
   double magnitude = 0;  // the largest number of the result
 };
 
@@ -68,7 +69,7 @@ class RandomPrograms {
     const double one = uniform(random_) < 0 ? -1 : 1;
     for (Complex& z : v) {
       switch (kind) {
-        case 0:  // normal numbers: at 512 slots none is beyond 8 deviations but with probability 2^-40
+        case 0:  // normal: one of 512 slots exceeds 8 standard deviations with probability 2^-40
           z = normal(random_);
           break;
         case 1: z = uniform(random_), rms = std::sqrt(1.0 / 3), peak = 1; break;
@@ -86,7 +87,7 @@ class RandomPrograms {
       }
     }
     for (Complex& z : v) z *= size;
-    // Half of the time the usual peak, 8 times the magnitude, is declared.
+    // Half of the inputs declare no peak, which stands for 8 times the magnitude.
     const bool usual = peak == 0 || pick(0, 1) == 0;
     const params::Declared declared =
         usual ? params::Declared(rms * size) : params::Declared(rms * size, peak * size);
@@ -98,12 +99,12 @@ class RandomPrograms {
             exact};
   }
 
-  /// Its two parts at the scale of its level.
+  /// The levels that are left after the pending relinearisation and rescaling.
   int levels_left(const Pair& a) { return world_.automatic->effective_level(a.encrypted); }
 
   Pair operation(const std::vector<Pair>& values) {
     const auto& ev = *world_.automatic;
-    // Mostly what was made last, so that programs are deep.
+    // Three times out of four the first operand is the newest value, so that programs become deep.
     const int newest = static_cast<int>(values.size()) - 1;
     const auto index = static_cast<std::size_t>(pick(0, 3) == 0 ? pick(0, newest) : newest);
     const auto other = static_cast<std::size_t>(pick(0, static_cast<int>(values.size()) - 1));
@@ -127,7 +128,7 @@ class RandomPrograms {
         say("mul " + names);
         return {ev.normalise(ev.multiply(a.encrypted, b.encrypted)),
                 each(a.exact, [&](auto z, std::size_t j) { return z * b.exact[j]; })};
-      case 12: {  // a sum of copies elsewhere: equal numbers add up
+      case 12: {  // a sum of a value's rotations, in which equal numbers add up
         static constexpr int kDoubling[] = {1, 2, 4, 8};
         Pair sum{world_.evaluator->copy(ev.normalise(a.encrypted)), a.exact};
         const int terms = pick(1, 4);
@@ -141,7 +142,7 @@ class RandomPrograms {
         }
         return sum;
       }
-      case 13: {  // a power by squares
+      case 13: {  // a power, by repeated squaring
         if (levels_left(a) < 2) break;
         const int squares = pick(2, levels_left(a));
         say("power " + std::to_string(index) + " by squares " + std::to_string(squares));

@@ -1,5 +1,5 @@
-// No randomness is used twice: not by forked processes, by copies of one state, or by threads. Whoever
-// sees two encryptions with the same randomness sees the difference of their messages.
+// Randomness is never used twice, neither by forked processes nor by copies of one state nor by threads. Whoever sees
+// two encryptions with the same randomness learns the difference of their messages.
 #include <algorithm>
 #include <cstring>
 #include <functional>
@@ -30,7 +30,7 @@ std::size_t distinct(const std::vector<ForkedBytes>& all) {
   return texts.size();
 }
 
-/// Everything that draws randomness, each as bytes that are the same if and only if it drew the same.
+/// Runs everything that draws randomness. The bytes of two runs are equal if and only if they drew the same.
 class Draws {
  public:
   struct Draw {
@@ -107,8 +107,7 @@ TEST(Randomness, DiffersBetweenAProcessAndItsChild) {
   }
 }
 
-// Every child begins with the same memory, as every machine does that is restored from one snapshot, or as
-// every process does that restores one state.
+// All children begin with the same memory, like machines that are restored from one snapshot.
 TEST(Randomness, DiffersWheneverOneStateIsContinued) {
   constexpr std::size_t kTimes = 50;
   Draws draws;
@@ -139,7 +138,7 @@ TEST(Randomness, NoSeedRepeatsInTenThousandEncryptionsOfForkedWorkers) {
   EXPECT_EQ(distinct(seeds), kWorkers * kEach);
 }
 
-/// Seeds of encryptions with one encryptor by several threads at once.
+/// The seeds of encryptions that several threads make with one encryptor at the same time.
 std::set<random::Seed> seeds_by_threads(ckks::SecretEncryptor& encryptor,
                                         const ckks::Plaintext& plaintext, std::size_t threads,
                                         std::size_t each) {
@@ -162,12 +161,12 @@ TEST(Randomness, NoSeedRepeatsInThreads) {
   const auto zero =
       w.encoder().encode(std::vector<Complex>(w.params->slots()), 1, 0, w.params->scale(0));
   EXPECT_EQ(seeds_by_threads(*w.encryptor, zero, kThreads, kEach).size(), kThreads * kEach);
-  // A given seed's expansion is used up in order, whoever asks: nothing of it twice either.
+  // An encryptor with a given seed uses the seed's expansion in order. No thread gets a part of it twice.
   ckks::SecretEncryptor seeded(w.sk, w.ring, random::os_seed());
   EXPECT_EQ(seeds_by_threads(seeded, zero, kThreads, kEach).size(), kThreads * kEach);
 }
 
-// What tests and vectors rely on: seeds follow from a given one by the rule of random::SeedSource.
+// Tests and the golden vectors rely on this: seeds follow from a given one by the rule of random::SeedSource.
 TEST(Randomness, FollowsFromAGivenSeed) {
   World w(kSmall, {});
   const auto zero =
@@ -181,7 +180,7 @@ TEST(Randomness, FollowsFromAGivenSeed) {
     const auto x = one.encrypt(zero), y = two.encrypt(zero);
     EXPECT_EQ(*x.seed, expansion[first]);
     EXPECT_EQ(0, std::memcmp(x.parts[0].data(), y.parts[0].data(), x.parts[0].bytes()));
-    // The error is the expansion of the seed after it.
+    // The error is expanded from the next seed.
     ring::Poly e = w.ring->make(x.parts[0].primes(), 1, ring::Form::coeff);
     w.ring->ops().sample_small(e.view(), backend::Small::error, expansion[first + 1], 0);
     w.ring->to_ntt(e);

@@ -1,5 +1,5 @@
-// Released decryptions: the recovery of the key that works on raw values fails on released ones, also when the reply was
-// altered on its way.
+// Released decryptions. The attack that recovers the key from raw decrypted values fails on released ones, even if the
+// reply was altered on its way.
 #include "jali/ckks/secret/release.h"
 
 #include <cstring>
@@ -27,15 +27,15 @@ ReleasePolicy derived() {
   return policy;
 }
 
-/// The same ciphertext as it comes back from bytes, every word of it the sender's.
+/// The same ciphertext after it was written to bytes and loaded, so that all of it is what a sender claims.
 ckks::Ciphertext received(World& w, const ckks::Ciphertext& c) {
   ckks::Ciphertext out = w.evaluator->copy(c);
   out.estimate.derived = false;
   return out;
 }
 
-// Li and Micciancio 2021: from the decoded slots of a fresh ciphertext the attacker rounds back to
-// the exact plaintext m', and m' - c0 = c1 s gives the key.
+// The attack of Li and Micciancio 2021. From the decoded slots of a fresh ciphertext the attacker rounds back to the
+// exact plaintext m', and m' - c0 = c1 s gives the key.
 bool key_is_recovered(World& w, const ckks::Ciphertext& c, const std::vector<Complex>& shown) {
   const auto guess = w.encoder().encode(shown, 1, c.level, c.scale);
   const auto& ops = w.ring->ops();
@@ -69,7 +69,8 @@ TEST(ReleaseTest, KeepsThePrecisionThatTheScaleHasLeft) {
   EXPECT_LT(max_error(shown, z), 8 * std);
 }
 
-// The reply's 8 bytes of scale were changed: the noise, in units of the scaled integers, would be 2^70 times too small.
+// The 8 bytes of the reply's scale were changed. The noise, which is added to the scaled integers, would be 2^70 times
+// too small.
 TEST(ReleaseTest, AScaleThatIsNotTheLevelsIsRefused) {
   World w(wide(), {});
   auto c = received(w, w.encrypt(w.vector()));
@@ -84,7 +85,7 @@ TEST(ReleaseTest, AScaleThatIsNotTheLevelsIsRefused) {
   }
 }
 
-// What the bytes say of the error would set the noise.
+// If the error that the bytes state were believed, it would set the size of the noise.
 TEST(ReleaseTest, AnErrorThatNoComputationHasIsRefused) {
   World w(wide(), {});
   const auto c = received(w, w.encrypt(w.vector()));
@@ -104,7 +105,7 @@ TEST(ReleaseTest, AnErrorThatNoComputationHasIsRefused) {
                InvalidArgument);
   EXPECT_THROW(release(w, altered([](auto& e) { e.error = e.noise = params::kUnbounded; }), policy),
                InvalidArgument);
-  // A larger error than the holder declared is that of another circuit.
+  // An error larger than the one that the key holder declared belongs to another circuit.
   EXPECT_THROW(release(w, altered([](auto& e) { e.error *= 4, e.noise *= 4; }), policy),
                InvalidArgument);
   EXPECT_THROW(release(w, altered([](auto& e) { e.peak = 17; }), policy), InvalidArgument);
@@ -117,7 +118,7 @@ TEST(ReleaseTest, ABoundIsDerivedOnlyFromWhatWasComputedHere) {
   const auto product = w.automatic->normalise(w.automatic->square(c));
   EXPECT_NO_THROW(release(w, product, derived()));
   EXPECT_THROW(release(w, received(w, c), derived()), InvalidArgument);
-  // Also where one operand only came from bytes.
+  // This also holds if only one operand came from bytes.
   const auto mixed = w.automatic->add(c, received(w, c));
   EXPECT_THROW(release(w, mixed, derived()), InvalidArgument);
   const auto mixed_product = w.automatic->normalise(w.automatic->multiply(c, received(w, c)));
@@ -130,9 +131,10 @@ TEST(ReleaseTest, ResultsBeyondTheDeclaredRangeAreRefused) {
   ReleasePolicy policy;
   policy.error_bound = ckks::worst_case_noise(c);
   policy.largest = 0.01;
-  c.estimate.peak = c.estimate.message = 0.01;  // a lie, as altered bytes may tell it
+  // Altered bytes may claim this, although it is false.
+  c.estimate.peak = c.estimate.message = 0.01;
   EXPECT_THROW(release(w, c, policy), InvalidArgument);
-  // Decrypted with another key.
+  // Decryption with another key gives numbers beyond the range, too.
   World other(wide(), {});
   ReleasePolicy usual = derived();
   EXPECT_THROW(ckks::release(*other.decryptor, w.encoder(), *w.ring, w.encrypt(w.vector()), usual),
@@ -173,7 +175,7 @@ TEST(ReleaseTest, FloodingHasTheStatedDeviation) {
   EXPECT_NEAR(std::sqrt(sum2 / count) / stated, 1,
               7 / std::sqrt(2.0 * count));  // 7 standard deviations
   EXPECT_LT(std::abs(sum), 10 * stated * std::sqrt(static_cast<double>(count)));
-  // Sparse packing: the noise is that of its own slots.
+  // With sparse packing the noise is that of the slots in use.
   const auto few = w.encrypt(w.vector(1, 8), -1, 3);
   ReleasePolicy small = derived();
   small.error_bound = ckks::worst_case_noise(few);
@@ -188,8 +190,9 @@ TEST(ReleaseTest, FloodingHasTheStatedDeviation) {
               7 / std::sqrt(rounds * 32.0));
 }
 
-// The best distinguisher there is, on the worst error that the bound allows, adds up to less than was stated: of two
-// computations with equal exact results one has the error d and one -d. Likelihoods compare the projections on d.
+// Of two computations with equal exact results, one has the error d and the other the error -d, as large as the bound
+// allows. The best distinguisher compares likelihoods, that is the signs of the summed projections on d. Its advantage
+// stays below the stated one.
 TEST(ReleaseTest, TheAdvantageIsWhatIsStated) {
   World w(wide(), {});
   const std::size_t slots = 8, releases = 4;
@@ -200,7 +203,7 @@ TEST(ReleaseTest, TheAdvantageIsWhatIsStated) {
     policy.error_bound = 1;
     const double error = 0x1p30;
     const double std = ckks::coefficient_std(policy, error, 1);
-    // |d| = error over the 2 slots coefficients of a vector, spread evenly.
+    // d has the norm `error`, spread evenly over the 2 slots coefficients of a vector.
     const double each = error / std::sqrt(2.0 * slots);
     random::Prng prng(random::os_seed(), 0);
     const int trials = 20000;
@@ -219,7 +222,7 @@ TEST(ReleaseTest, TheAdvantageIsWhatIsStated) {
     // Pr[right] = (1 + advantage) / 2.
     const double advantage = 2.0 * right / trials - 1, deviation = 1 / std::sqrt(trials);
     EXPECT_LT(advantage, std::exp2(-bits) + 5 * deviation) << bits << " bits, seed " << w.seed;
-    // It is a statement about something: less than half of the bits are given away in slack.
+    // The statement is not empty: the measured advantage is at least half of the stated one.
     if (bits <= 3) {
       EXPECT_GT(advantage, std::exp2(-bits) / 2 - 5 * deviation) << bits;
     }

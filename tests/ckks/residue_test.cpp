@@ -1,5 +1,5 @@
-// What is left in the process's memory when an encryption or a key is done: nothing that opens it. With v, c0 - v b
-// is m + e0; with e, one known message gives the key, since a s = m + e - b.
+// When an encryption or the making of a key is done, nothing that opens it may be left in the process's memory. Who
+// knows v has c0 - v b = m + e0. Who knows e gets the key from one known message, since a s = m + e - b.
 #include <cstring>
 #include <functional>
 
@@ -12,7 +12,8 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-/// Small numbers from `stream` of a seed: the stream, the numbers, the polynomial in both forms.
+/// Adds the small numbers that `stream` of a seed gives: the bytes of the stream, the numbers, and the polynomial in
+/// both forms.
 void add_small(Secrets& secrets, const std::string& name, const World& w, backend::Small kind,
                const random::Seed& seed, std::uint64_t stream, std::span<const PrimeIndex> primes) {
   secrets.add_stream(name, seed, stream);
@@ -28,7 +29,7 @@ void add_small(Secrets& secrets, const std::string& name, const World& w, backen
   secrets.add(name + ", its transform", x.row(0), 64);
 }
 
-/// 32 bytes from `offset` of `stream`.
+/// The 32 bytes at `offset` of `stream`, as a seed.
 random::Seed expanded(const random::Seed& root, std::uint64_t stream, std::uint64_t offset) {
   random::Seed seed;
   random::Prng prng(root, stream);
@@ -54,7 +55,7 @@ TEST_P(ResidueTest, TheSearchFindsWhatIsThere) {
   ASSERT_EQ(wanted.size(), 9u);
   EXPECT_TRUE(found_in_process(wanted).empty());
   std::vector<std::string> found;
-  {  // a block that was freed: its first words may have become the allocator's
+  {  // memory that was freed; the allocator may have overwritten its first words
     const auto leaky = [&] {
       std::vector<random::Seed> many(100, expanded(root_, 0, 0));
       asm volatile("" : : "r"(many.data()) : "memory");
@@ -94,7 +95,7 @@ TEST_P(ResidueTest, OfAPublicKeyEncryption) {
   EXPECT_EQ(found_after(wanted, [&] { kept = encryptor.encrypt(plaintext); }), Names{});
 }
 
-// The key lacks limbs, which shows when v has been drawn.
+// The public key lacks limbs, and the encryption fails on them after v has been drawn.
 TEST_P(ResidueTest, OfAnEncryptionThatFails) {
   const int top = w_.params->depth();
   const auto plaintext =

@@ -1,5 +1,5 @@
-// What was encrypted and decrypted is gone from memory once it was handed over: all memory of this process is read,
-// as whoever finds a core dump or a way to read out of bounds would.
+// Numbers that were encrypted or decrypted are gone from memory once they are handed over. The tests read all memory of
+// this process, as an attacker with a core dump or an out-of-bounds read would.
 #include <cstring>
 
 #include "fixture.h"
@@ -28,12 +28,12 @@ TEST(MemoryScan, FindsWhatIsKeptOrFreedAsItIs) {
   auto kept = std::make_unique<std::vector<std::uint64_t>>(10000);
   for (auto& word : *kept) word = random();
   learn(scan, *kept);
-  EXPECT_GE(scan.found(), kept->size() * 9 / 10);  // but at the edges of what is read at once
+  EXPECT_GE(scan.found(), kept->size() * 9 / 10);  // pairs across the edges of a chunk are missed
   wipe(kept->data(), kept->size() * 8);
   EXPECT_EQ(scan.found(), 0U);
 }
 
-// Of a message and of garbage, at every level, with two threads, full and sparse.
+// Messages and garbage are decrypted at every level, with two threads, with full and with sparse packing.
 TEST_P(WipingTest, DecryptionLeavesNothing) {
   if (backend::test::kSanitized) GTEST_SKIP() << kNotSearched;
   World w(GetParam(), {}, "cpu", 2);
@@ -54,7 +54,8 @@ TEST_P(WipingTest, DecryptionLeavesNothing) {
           learn(scan, coefficients);
           auto doubles = ring::to_doubles(*w.ring, coefficients, plain.scale);
           if (log_slots > 4) learn(scan, doubles);
-          wipe(values.data(), values.size() * sizeof(values[0]));  // these two were given to us
+          // These two belong to the caller, who wipes them.
+          wipe(values.data(), values.size() * sizeof(values[0]));
           wipe(doubles.data(), doubles.size() * sizeof(doubles[0]));
         }
         ASSERT_GT(scan.size(), slots);
@@ -75,7 +76,7 @@ TEST_P(WipingTest, EncryptionLeavesNothingOfTheMessage) {
   learn(scan, real);
   const int top = w.params->depth();
   const double scale = w.params->scale(top);
-  // The second is near the end of what the level holds, which is another way through the encoder.
+  // The second magnitude is near the largest that the level holds, for which the encoder takes another path.
   for (const double magnitude :
        {1.0, std::exp2(w.params->level(top).log_q - std::log2(scale) - 5)}) {
     for (auto& z : values) z *= magnitude;
@@ -93,7 +94,7 @@ TEST_P(WipingTest, EncryptionLeavesNothingOfTheMessage) {
   EXPECT_EQ(scan.found(), 0U);
 }
 
-// Copies of a plaintext, and the memory that a device shares with the host.
+// Copies of a plaintext are wiped, also in memory that a device shares with the host.
 TEST(Wiping, CopiesOfAPlaintextAreWipedToo) {
   for (const std::string device : {"cpu", "cpu/apart"}) {
     World w(all_setups()[0], {}, device);

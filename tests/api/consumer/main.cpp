@@ -1,4 +1,4 @@
-// The smallest program of another project: 0.5 squared under encryption.
+// The smallest program of another project that uses the installed library: it squares 0.5 under encryption.
 #include <cmath>
 #include <memory>
 

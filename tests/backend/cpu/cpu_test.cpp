@@ -1,5 +1,5 @@
-// The cpu engine: mathematics on every instruction set of this machine, and every set bit for bit
-// the same as the portable one.
+// The CPU engine keeps the mathematical properties on every instruction set of this machine, and every set gives the
+// bits of the portable one.
 #include <thread>
 
 #include "../properties.h"
@@ -139,7 +139,7 @@ TEST(Cpu, AgreesWithTheOracle) {
   }
 }
 
-/// Digits longer, and more of them, than a sum of products takes before it is folded.
+/// Digits that are longer, and more of them, than a sum of products takes before it is reduced.
 TEST(Cpu, FoldsLongSums) {
   JALI_SEEDED(rng);
   for (const Word word : kWords) {

@@ -13,7 +13,7 @@ struct Output {
   Block block;
 };
 
-/// config has at least 8 primes. Outputs start poisoned.
+/// `config` must have at least 8 primes. Outputs are poisoned before.
 inline std::vector<Output> every_operation(const Engine& engine, const Config& config,
                                            std::size_t batch, Fill fill, u64 seed) {
   std::mt19937_64 rng(seed);
@@ -182,7 +182,7 @@ inline std::vector<Output> every_operation(const Engine& engine, const Config& c
   }
   apart("from_int64", [&](Block& x) { engine.ring().from_int64(x, small); });
   apart("from_double", [&](Block& x) { engine.ring().from_double(x, real); });
-  std::vector<double> narrow(small.size());  // all within 64 bits: a path of its own
+  std::vector<double> narrow(small.size());  // all within 64 bits, for which there is another path
   for (std::size_t k = 0; k < narrow.size(); ++k) narrow[k] = static_cast<double>(small[k] / 2);
   apart("from_double of small ones", [&](Block& x) { engine.ring().from_double(x, narrow); });
   std::vector<u64> integers(9 * batch * config.n);
@@ -192,7 +192,7 @@ inline std::vector<Output> every_operation(const Engine& engine, const Config& c
   for (const IcrtMethod method : {IcrtMethod::product_sum, IcrtMethod::garner}) {
     std::vector<u64> out(6 * batch * config.n);
     engine.ring().icrt(out, 6, a, method);
-    // As a block, to have one kind of output: 6 words are 6 or 12 rows of residues.
+    // The integers are stored as a block, so that all outputs are blocks: 6 words are 6 or 12 rows of residues.
     const std::size_t rows = 6 * 8 / word_bytes(config.word);
     Block x(config, range(0, 1), batch, rows);
     std::memcpy(x.view().data, out.data(), x.bytes());

@@ -1,4 +1,4 @@
-// The loops whose rates are ceilings do the work that they are credited with.
+// The loops whose rates are taken as peak rates really do the work that is counted for them.
 #include "jali/backend/peak.h"
 
 #include <algorithm>
@@ -69,7 +69,7 @@ TEST_P(Peak, DoesComplexButterflies) {
   JALI_SEEDED(rng);
   std::uniform_real_distribution<double> unit(-1, 1);
   for (double& x : values) x = unit(rng);
-  // Vectors of `width` doubles: re x, im x, re y, im y of each pair, then re w, im w.
+  // The values are vectors of `width` doubles: re x, im x, re y, im y of each pair, then re w, im w.
   std::vector<double> want(values.begin(), values.end());
   constexpr std::size_t kRounds = 3;
   for (std::size_t r = 0; r < kRounds; ++r) {

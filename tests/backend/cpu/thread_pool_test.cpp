@@ -1,4 +1,4 @@
-// The workers of an engine: threads that do not start, and forks.
+// Tests the worker threads of an engine: threads that cannot start, and forks.
 #include "jali/backend/cpu/thread_pool.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ std::vector<int> all_of(ThreadPool& pool, std::size_t count) {
   return times;
 }
 
-/// Starts so many threads, then fails as the system does.
+/// Starts `started` threads, then fails like the system does.
 ThreadPool::Start failing_after(int started, bool no_memory) {
   return [left = started, no_memory](std::function<void()> work) mutable {
     if (left-- == 0) {
@@ -61,7 +61,7 @@ TEST(ThreadPool, WorkersStayAfterAThrow) {
   EXPECT_EQ(all_of(pool, 100), std::vector<int>(100, 1));
 }
 
-// In the child: every kind of use. 0 if all went well.
+// Uses the pool in every way in the child. Returns 0 if all went well.
 int child(std::unique_ptr<ThreadPool>& pool) {
   if (pool->threads() != 1) return 2;
   for (int i = 0; i < 10; ++i) {
@@ -72,7 +72,7 @@ int child(std::unique_ptr<ThreadPool>& pool) {
   return own.threads() == 3 && all_of(own, 100) == std::vector<int>(100, 1) ? 0 : 4;
 }
 
-// Forks, with the workers asleep, awake or at work; a child that hangs is ended by its alarm.
+// Forks while the workers are asleep, awake or at work. A child that hangs is ended by its alarm.
 TEST(ThreadPoolFork, AChildWorksAloneAndEnds) {
   for (const bool busy : {false, true}) {
     for (int round = 0; round < 20; ++round) {
