@@ -5,15 +5,15 @@ import numpy as np
 from jali import ckks
 
 # Parameters say how deep a computation may go (here one product) and how precise it is. Jali picks
-# the smallest ring that the 128-bit security table allows, and refuses anything that is below it.
+# the smallest ring that the 128-bit security table allows, and refuses parameters below 128 bits.
 params = ckks.Params.create(depth=1, scale_bits=40)
 print(
     f"N = 2^{params.log_n}, log2 PQ = {params.log_qp:.0f}, {params.slots} slots, {params.security} bits"
 )
 assert params.security >= 128
 
-# The client makes the secret key and never gives it away. What it does give away, the evaluation
-# keys, lets others compute; their size is known before they are made.
+# The client makes the secret key and never gives it away. It does give away the evaluation keys,
+# which let others compute. Their size is known before they are made.
 client = ckks.Client(params)
 keys = client.evaluation_keys()
 assert keys.nbytes == params.key_bytes([])

@@ -9,8 +9,8 @@ client = ckks.Client(params)
 rng = np.random.default_rng()
 
 # --- rotations and sums ---------------------------------------------------------------------------
-# Every rotation needs a key of its own, several hundred kilobytes to megabytes: ask for those that
-# the computation needs, and see the price before paying it.
+# Every rotation needs a key of its own, of several hundred kilobytes to megabytes. Ask only for the keys that
+# the computation needs; their size is known before they are made.
 rotations = [1, -2, *ckks.sum_rotations(64)]
 print(f"keys for {len(set(rotations))} rotations: {params.key_bytes(rotations) / 1e6:.1f} MB")
 server = ckks.Evaluator(params, client.evaluation_keys(rotations, conjugate=True))
@@ -54,8 +54,8 @@ print(
 assert error < 1e-5
 
 # --- functions ------------------------------------------------------------------------------------
-# What is no sum or product is approximated: here the logistic function on [-8, 8], in the Chebyshev
-# basis, with the fewest levels that the degree allows.
+# Other functions than sums and products are approximated by polynomials. This is the logistic function on
+# [-8, 8], in the Chebyshev basis, with the fewest levels that the degree allows.
 logistic = ckks.Polynomial.approximate(lambda t: 1 / (1 + np.exp(-t)), 31, (-8.0, 8.0))
 print(f"degree {logistic.degree}: {logistic.depth} levels, {logistic.multiplications} products")
 arguments = rng.uniform(-8, 8, params.slots)

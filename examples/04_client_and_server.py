@@ -18,8 +18,8 @@ COUNT = 1024
 def serve(wire: Connection, key: bytes) -> None:
     """The server: bytes in, bytes out. The key seals replies; it decrypts nothing."""
     params = ckks.Params.from_bytes(wire.recv_bytes())
-    # Loading checks every byte: lengths before memory is taken, residues against their moduli, and
-    # that the object belongs to these parameters. What does not pass is a jali.Error.
+    # Loading checks lengths before memory is taken, residues against their moduli, and that the
+    # object belongs to these parameters. Bytes that do not pass raise a jali.Error.
     keys = ckks.EvaluationKeys.from_bytes(wire.recv_bytes(), params)
     server = ckks.Evaluator(params, keys)
     request = wire.recv_bytes()
@@ -33,19 +33,19 @@ def serve(wire: Connection, key: bytes) -> None:
 
 
 def main() -> None:
-    """The client."""
+    """The client: it sends keys and encrypted numbers, and decrypts the replies."""
     params = ckks.Params.create(depth=3, scale_bits=40)
     client = ckks.Client(params)
     values = np.random.default_rng().normal(0.3, 0.5, COUNT)
 
-    # Whoever sits on the wire cannot exchange a reply for another one without this key.
+    # Without this key, an attacker on the wire cannot replace a reply by another one.
     key = authenticated.new_key()
     ours, theirs = multiprocessing.get_context("spawn").Pipe()
     server = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs, key))
     server.start()
     theirs.close()
 
-    # The keys are made for this computation and no other: the rotations that the sum needs.
+    # The keys are made for this computation alone: only the rotations that the sum needs.
     keys = client.evaluation_keys(rotations=ckks.sum_rotations(COUNT))
     encrypted = client.encrypt(values)
     sent = [params.to_bytes(), keys.to_bytes(), encrypted.to_bytes()]

@@ -10,8 +10,8 @@ from jali.demo.data import load_digits
 from jali.demo.network import load
 from jali.demo.packing import Square, simulate
 
-# The plain model: convolution, square, dense, square, dense, trained in the clear. Squares stand
-# where other networks have ReLU, because a product is what encryption can do.
+# The plain model has a convolution, a square, a dense layer, a square and a dense layer. It was trained on plain
+# images. Squares take the place of ReLU, because CKKS computes sums and products.
 network = load("digits")
 digits = load_digits().first(4)
 print(
@@ -24,7 +24,7 @@ program = roles.plan(network)
 packed = program.pack(digits.images)
 assert np.allclose(program.unpack(simulate(program, packed)), network.logits(digits.images))
 
-# One level a step; at N = 2^13 the security table allows log2 PQ <= 214.
+# Each step takes one level. At N = 2^13 the security table allows log2 PQ <= 214.
 params = roles.make_params(program)
 print(
     f"depth {params.depth} at N = 2^{params.log_n}, log2 PQ = {params.log_qp:.1f}, {params.security} bits"

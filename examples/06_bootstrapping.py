@@ -16,20 +16,22 @@ STEPS = 6
 
 def main() -> None:
     """A client that sends one ciphertext and a server that computes past its levels."""
-    # The smallest preset that is secure. docs/bootstrapping.md has the others, for a GPU above all.
+    # This is the smallest bootstrapping preset. docs/bootstrapping.md lists the others, which are best run on a GPU.
     params = ckks.Params.preset("n15_small")
     client = ckks.Client(params)
-    # One key a matrix: small, and slower than the keys that bootstrap=True alone would make.
+    # minimum=True makes one rotation key for each matrix. These keys are smaller, and bootstrapping is slower, than
+    # with bootstrap=True alone.
     keys = client.evaluation_keys(bootstrap=True, minimum=True)
     server = ckks.Evaluator(params, keys)
     print(
         f"{params.slots} slots, levels {params.bootstrap_level} to {params.depth}, "
         f"{keys.nbytes / 2**20:.0f} MiB of keys, "
-        f"off by 1/64 in a slot with probability 2^{params.log2_bootstrap_beyond(1 / 64):.0f} at most"
+        f"a slot's error exceeds 1/64 with probability at most 2^{params.log2_bootstrap_beyond(1 / 64):.0f}"
     )
 
     values = np.exp(2j * np.pi * np.random.default_rng().uniform(size=params.slots))
-    # No number is larger than 1, and so no product: bootstrapping takes no numbers that might be too large.
+    # Bootstrapping refuses numbers that may be too large. peak=1.0 declares that no number, and so no product of
+    # them, is larger than 1.
     x = server.bind(client.encrypt(values, peak=1.0))
     for step in range(STEPS):
         if x.level == params.bootstrap_level:
@@ -42,7 +44,7 @@ def main() -> None:
         x = x * x
         values = values * values
 
-    # An angle's error doubles, too.
+    # The error of an angle doubles in each step, too.
     error = np.abs(client.decrypt(x) - values)
     print(f"after {STEPS} products: mean error {error.mean():.1e}, largest {error.max():.1e}")
     assert error.max() < 0.05

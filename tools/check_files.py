@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Refuses what must never be committed: big files, data sets, paths of somebody's machine.
+"""Refuses what must never be committed: big files, data sets, and paths of somebody's machine.
 
-Usage: tools/check_files.py [ROOT]. Exit status 1 with one line a violation.
+Usage: tools/check_files.py [ROOT]. Prints one line for each violation; the exit status is 1 if there are any.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def committed(root: Path) -> list[str]:
         capture_output=True,
         check=False,
     )
-    if listing.returncode:  # not a checkout: an unpacked source archive
+    if listing.returncode:  # this is no checkout but an unpacked source archive
         return []
     return sorted(name for name in listing.stdout.decode().split("\0") if name)
 

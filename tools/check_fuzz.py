@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Refuses public methods of the evaluators that fuzz/operations.cpp does not call.
 
-What a loader accepts is used in every operation there; a new one that is not, is not fuzzed. Usage:
-tools/check_fuzz.py [ROOT]. Exit status 1 with one line a violation.
+That target uses the objects that a loader accepts in every operation. An operation that it does not call is not fuzzed.
+
+Usage: tools/check_fuzz.py [ROOT]. Prints one line for each violation; the exit status is 1 if there are any.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ CLASSES = {
     "MatVec": "src/jali/circuits/matvec.h",
     "SlotSum": "src/jali/circuits/slot_sum.h",
 }
-# They take nothing hostile: facts about an object, plans that are made before any ciphertext is read, and the
-# engine's own views, which a prepared LinearTransform makes.
+# These methods take nothing hostile. They return facts about an object, they make plans before any ciphertext is read,
+# or they take views in the engine's memory, which a prepared LinearTransform makes.
 EXEMPT = {
     "Evaluator": {"params", "ring", "rotation", "rotated_sums"},
     "AutoEvaluator": {"explicit_evaluator"},
@@ -50,21 +51,21 @@ EXEMPT = {
     },
     "SlotSum": {"rotations", "steps", "cost"},
 }
-# A method of the class's own level of braces: two spaces, a type, a name, a parenthesis.
+# A method at the class's own level of braces: two spaces, a type, a name and a parenthesis.
 METHOD = re.compile(
     r"^  (?!explicit |friend |using |return )[\w:][^;{}()=]*?[ &*>](\w+)\(", re.MULTILINE
 )
-# What the target calls them by, where others have methods of the same names.
+# The expressions by which the target calls these classes. Other classes have methods of the same names.
 RECEIVERS = {"Evaluator": r"ev\(\)", "AutoEvaluator": "automatic", "Bootstrapper": "bootstrapper"}
 
 
 def calls(text: str, receiver: str) -> set[str]:
-    """Names of the methods that are called of a receiver."""
+    """The names of the methods that are called on a receiver."""
     return set(re.findall(rf"{receiver}\s*(?:\.|->)\s*(\w+)\(", text))
 
 
 def methods(text: str, name: str) -> set[str]:
-    """Public methods of a class in a header."""
+    """The public methods of a class in a header."""
     body = re.split(rf"^class {name} {{", text, flags=re.MULTILINE)[-1].split("\n};", 1)[0]
     public = "".join(
         part.split(" private:", 1)[0]

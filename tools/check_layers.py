@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 """Checks that every part of Jali looks only at the parts below it.
 
-C++: a file of src/jali/ROOM includes "jali/OTHER/..." only when OTHER has a smaller number in ROOMS
-or is ROOM itself; rooms of equal number are strangers. The folders of backend/ are strangers to each
-other; each may include backend/*.h, and device/NAME/ if it is backend/NAME/: nobody else may. A room links, directly or through what it links, every room that
-it includes, and links nothing that it may not include.
-Schemes: files of ring/, rlwe/, device/ and wire/ name no scheme, but those whose own names do (wire/ckks.cpp).
-Secrets: what touches a secret key lies in folders secret/ and in libraries jali_ROOM_secret. Only these, and
-api/jali.h with jali_api, include and link them, so that an evaluating program cannot come to hold such code.
-Python: modules of python/jali import the standard library, numpy and jali at the top level; anything
-else only inside a function (extras). Their imports of each other, those inside functions included, have no
-circle; those for type checkers alone are free.
+Rooms: a file of src/jali/ROOM may include "jali/OTHER/..." only if OTHER is ROOM itself or has a smaller number in
+ROOMS. Rooms of equal number may not include each other.
+Engines: the folders of backend/ may not include each other. Each may include backend/*.h. Only backend/NAME/ may
+include device/NAME/.
+Libraries: a room links, directly or through other rooms, every room that it includes. It may not link a room that it
+may not include.
+Schemes: files of ring/, rlwe/, device/ and wire/ and params/rlwe_params.* may not name a scheme, unless the file's own
+name does (wire/ckks.cpp).
+Secrets: code that touches a secret key lies in folders secret/ and in libraries jali_ROOM_secret. Only these, and
+api/jali.h with jali_api, may include and link them, so that a program that only evaluates contains none of it.
+Python: at the top level, modules of python/jali import only the standard library, numpy and jali. Other packages are
+imported inside the function that needs them. Imports among the modules, also those inside functions, have no circle.
+Imports for type checkers alone are not counted.
 
-Usage: tools/check_layers.py [ROOT]. Exit status 1 with one line a violation.
+Usage: tools/check_layers.py [ROOT]. Prints one line for each violation; the exit status is 1 if there are any.
 """
 
 from __future__ import annotations
@@ -43,12 +46,12 @@ ROOMS = {
     "wire": 9,
     "api": 10,
 }
-# Rooms and files that know no scheme: what they say of keys, polynomials and bytes holds for all of them.
+# Rooms and files that serve every scheme and may name none.
 NEUTRAL = ("ring/", "rlwe/", "device/", "wire/", "params/rlwe_params.")
 SCHEMES = re.compile("ckks|tfhe", re.IGNORECASE)
-# The header and the library that hold the secret half too.
+# The header and the library that contain everything, also the code that touches secret keys.
 EVERYTHING = ("src/jali/api/jali.h", "api")
-# Folders of a room that are strangers to each other: engines, and the devices that they compute on.
+# Folders inside a room that may not include each other: the engines, and the devices on which they compute.
 FOLDERS = {"backend": ("ref", "cpu", "cuda", "trace"), "device": ("cuda",)}
 
 SOURCES = (".h", ".cpp", ".cc", ".cu", ".cuh", ".inc")
@@ -59,7 +62,7 @@ LINK_CALL = re.compile(r"target_link_libraries\s*\(\s*jali_(\w+)([^)]*)\)")
 
 
 def place(path: str) -> tuple[str, str]:
-    """(room, folder) of a path "jali/..."; folder is "" outside the folders of rooms in FOLDERS."""
+    """(room, folder) of a path "jali/..."; folder is "" for a file that is in no folder of FOLDERS."""
     parts = path.split("/")
     if len(parts) == 2:
         return "api", ""  # jali/jali.h
@@ -82,7 +85,7 @@ def allowed(user: tuple[str, str], used: tuple[str, str]) -> bool:
         return other_folder in ("", folder)
     if ROOMS[other] >= ROOMS[room]:
         return False
-    # The engines of backend/ are seen through engines.h alone, and devices by the engine of their name.
+    # Other rooms use the engines of backend/ through engines.h alone. A device is used by the engine of its name alone.
     return other_folder in ("", folder)
 
 
@@ -113,8 +116,8 @@ def check_neutral(root: Path) -> Iterator[str]:
         for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
             if SCHEMES.search(line):
                 yield (
-                    f"src/jali/{name}:{number}: names a scheme; write it for all of them, or in a file that "
-                    "the scheme's name begins"
+                    f"src/jali/{name}:{number}: names a scheme; write it for all schemes, or in a file whose "
+                    "name begins with the scheme"
                 )
 
 
@@ -131,7 +134,7 @@ def check_links(root: Path, includes: dict[str, set[str]]) -> Iterator[str]:
                     continue
                 used = target_place(dep)
                 links[user[0]].add(used[0])
-                # Engines are made through engines.h: other rooms, and backend as their sum, may link them.
+                # Engines are made through engines.h, so other rooms, and the library of backend/, may link them.
                 seen_as = used if user[0] == used[0] and user[1] else (used[0], "")
                 if not allowed(user, seen_as):
                     yield f"{name}: jali_{target} may not link jali_{dep}"
@@ -140,7 +143,7 @@ def check_links(root: Path, includes: dict[str, set[str]]) -> Iterator[str]:
                     and not target.endswith("_secret")
                     and target not in EVERYTHING
                 ):
-                    yield f"{name}: only libraries of secrets may link jali_{dep}, not jali_{target}"
+                    yield f"{name}: only libraries jali_ROOM_secret may link jali_{dep}, not jali_{target}"
 
     def reach(room: str, seen: set[str]) -> set[str]:
         for dep in links.get(room, ()):
@@ -176,7 +179,7 @@ def module_name(file: Path, package: Path) -> str:
 
 
 def jali_imports(tree: ast.Module, name: str, is_package: bool, modules: set[str]) -> set[str]:
-    """The modules of the package that a module imports, wherever in it."""
+    """The modules of the package that a module imports anywhere in its text."""
     found: set[str] = set()
     pending: list[ast.AST] = list(tree.body)
     while pending:
@@ -200,7 +203,7 @@ def jali_imports(tree: ast.Module, name: str, is_package: bool, modules: set[str
 
 
 def check_circles(root: Path) -> Iterator[str]:
-    """One line for each set of modules that reach each other by imports."""
+    """One violation for each circle of imports."""
     package = root / "python" / "jali"
     files = {module_name(file, package): file for file in sorted(package.rglob("*.py"))}
     imports = {

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Refuses operations of the tables (src/jali/backend/*_ops.h) that tests/gpu does not hold to the CPU's bits.
+"""Refuses operations of the tables (src/jali/backend/*_ops.h) that tests/gpu does not compare with the CPU's bits.
 
-Every virtual function of a table has to be called as `o.engine.TABLE().NAME(` in the test that runs what it is given
-at every level, in every word, batch and variant; TABLE is the header's name without `_ops.h`. What the engine itself
-computes, `capture`, has to be called as `o.engine.capture(`. Usage: tools/check_ops.py [ROOT]. Exit status 1 with one
-line a violation.
+The test cuda_levels_test.cpp runs operations at every level, in every word, batch and variant. It has to call every
+virtual function of a table as `o.engine.TABLE().NAME(`, where TABLE is the header's name without `_ops.h`. It has to
+call `capture`, which the engine itself offers, as `o.engine.capture(`.
+
+Usage: tools/check_ops.py [ROOT]. Prints one line for each violation; the exit status is 1 if there are any.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import checking
 BACKEND = "src/jali/backend"
 ENGINE = f"{BACKEND}/engine.h"
 TEST = "tests/gpu/cuda_levels_test.cpp"
-# They describe an engine, or offer its tables, and compute nothing.
+# These functions describe an engine and compute nothing.
 DESCRIBING = {"name", "config", "memory", "pool", "threads"}
 VIRTUAL = re.compile(r"^  virtual [^;{(~]*?(\w+)\(", re.MULTILINE)
 CALL = re.compile(r"\bo\.engine\s*\.(?:(\w+)\(\)\s*\.)?(\w+)\(")

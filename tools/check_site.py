@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks that a built site needs no network: no script, style, font or picture comes from another host.
 
-Usage: tools/check_site.py FOLDER. Exit status 1 with one line a violation.
+Usage: tools/check_site.py FOLDER. Prints one line for each violation; the exit status is 1 if there are any.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import checking
 
-# What a browser loads by itself. Links that a reader may follow (<a href>) are no such thing.
+# Matches what a browser loads by itself. Links that a reader may follow (<a href>) are not loaded.
 LOADED = re.compile(
     r"""<(?:script|img|iframe|source|video|audio|embed)\b[^>]*?\ssrc\s*=\s*["'](?P<source>(?:https?:)?//[^"']+)"""
     r"""|<link\b(?=[^>]*\srel\s*=\s*["'](?:stylesheet|preload|icon|preconnect|dns-prefetch)\b)[^>]*?\shref\s*=\s*["'](?P<link>(?:https?:)?//[^"']+)""",

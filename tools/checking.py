@@ -1,4 +1,4 @@
-"""What the checks of this folder share: the tree they look at, a line a violation, the exit status."""
+"""The main program that the checks of this folder share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,10 @@ from pathlib import Path
 
 
 def run(name: str, check: Callable[[Path], Iterable[str]]) -> None:
-    """Ends the program: with 1 if check finds violations in the tree, the first argument or this one."""
+    """Runs `check` on the tree that the first argument names, or on this one, and prints a line for each violation.
+
+    Ends the program, with exit status 1 if there are violations.
+    """
     root = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parent.parent
     violations = list(check(root))
     for line in violations:

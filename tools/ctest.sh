@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs the test programs of a build folder and counts their tests, in the last line.
+# Runs the test programs of a build folder. The last line says how many tests passed and how many were skipped.
 # Usage: tools/ctest.sh BUILD JOBS [ARGUMENTS OF ctest]
 set -euo pipefail
 ctest --test-dir "$1" -j "$2" --output-on-failure --no-tests=error --timeout 3600 "${@:3}"

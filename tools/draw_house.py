@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws the house: docs/house.svg, a row a layer, from the layers of check_layers.py and the table of CONTRIBUTING.md.
+"""Draws docs/house.svg, one row for each layer, from the layers of check_layers.py and the table of CONTRIBUTING.md.
 
 python tools/draw_house.py          writes docs/house.svg
 python tools/draw_house.py --check  exit status 1 if docs/house.svg is not what it would write
@@ -45,7 +45,7 @@ def rooms(root: Path) -> dict[int, list[tuple[str, str]]]:
 def short(room: str, holds: str) -> str:
     """The part of a description that fits a box: up to its first semicolon."""
     return (
-        "the waist: the table of operations that every engine implements"
+        "the waist: the tables of operations that every engine implements"
         if room == "backend"
         else holds.split(";")[0]
     )
@@ -74,7 +74,7 @@ def draw_room(
 
 
 def draw(root: Path) -> str:
-    """The picture as SVG. The uppermost layer is on top; arrows of inclusion all point down."""
+    """The picture as SVG. The highest layer is on top; a folder includes only folders below it."""
     layers: list[tuple[str, list[tuple[str, str]]]] = [
         (
             "",

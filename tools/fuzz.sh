@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every fuzz target of a build folder, JOBS at a time. Usage: tools/fuzz.sh BUILD SECONDS JOBS [SEED]
-# With a seed every run tries the same inputs from the start, as many as the seconds allow.
+# With a seed every run starts from the same inputs and tries them in the same order, as many as the seconds allow.
 set -euo pipefail
 export build=$1 seconds=$2 seed=${4:-}
 jobs=$3

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# On a machine with an NVIDIA GPU, nvcc, CMake, nanobind and NumPy; needs no network. Builds what is not built, runs
-# tests/gpu and the Python tests on the GPU, and only if they pass takes the figures of bench/gpu_table.py and
-# the comparison of words: JSON lines with device and commit in bench/results/. What cannot run here is named again
-# at the end: Python tests for want of pytest or hypothesis; tests/gpu, for want of GoogleTest, with exit status 4
-# unless ALLOW_SKIPS=1.
-# Usage: tools/gpu_check.sh BUILD [JOBS]; IMAGES=FILE adds the mnist demo. JALI_CUDA_ARCHITECTURES: as in
-# cmake/cuda.cmake; native by default.
+# Tests and measures the GPU engine. Needs a machine with an NVIDIA GPU, nvcc, CMake, nanobind and NumPy, and no
+# network. It builds what is not built, and runs tests/gpu and the Python tests on the GPU. If they pass, it runs the
+# benchmarks and writes their figures to bench/results/, as JSON lines with the device and the commit.
+# If pytest or hypothesis is missing, Python tests are left out, and named again at the end. If GoogleTest is missing,
+# tests/gpu are left out, and the exit status is 4 unless ALLOW_SKIPS=1.
+# Usage: tools/gpu_check.sh BUILD [JOBS]. IMAGES=FILE adds the mnist demo. JALI_CUDA_ARCHITECTURES has the values of
+# cmake/cuda.cmake and is native by default.
 set -euo pipefail
 build=$1 jobs=${2:-$(nproc)}
 python=${PYTHON:-python3}
@@ -26,7 +26,7 @@ for module in numpy nanobind; do
   "$python" -c "import $module" 2>/dev/null ||
     lacks "$python has no $module: $python -m pip install $module (PYTHON=... names another Python)"
 done
-# CMake's own generator is slower, and does.
+# Without Ninja, CMake's default generator is used, which is slower.
 if command -v ninja >/dev/null; then export CMAKE_GENERATOR=Ninja; else unset CMAKE_GENERATOR; fi
 gtest=ON
 root=${GTest_ROOT:-/usr}
@@ -42,7 +42,7 @@ cmake --build "$build" -j "$jobs" --target _jali _jali_bench bench_gpu_programs 
 if [ $gtest = ON ]; then
   tests=$(sed -nE 's/^ *jali_test\(([a-z_]+).*/test_\1/p' tests/gpu/CMakeLists.txt)
   cmake --build "$build" -j "$jobs" --target $tests
-  for test in $tests; do  # in parts beside each other: most of the time is the host's
+  for test in $tests; do  # in parts that run at the same time, because most of the time is the host's
     parts=()
     for ((part = 0; part < shards; ++part)); do
       GTEST_TOTAL_SHARDS=$shards GTEST_SHARD_INDEX=$part "$build/tests/gpu/$test" --gtest_brief=1 &
@@ -78,7 +78,7 @@ for bench in words switch; do
 done
 commit=$(git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
 "$build/bench/cpp/bench_gpu_programs" "$commit" >>"$results"
-# Every preset's circuit and more on small rings, each result compared in the clear; then the presets themselves.
+# First the circuits of all presets and others on small rings, with every result compared, then the presets themselves.
 "$build/bench/cpp/bootstrap_many" --device cuda --count 3000 --commit "$commit" >>"$results"
 for preset in n15_small n16_fast n16_precise n16_real n17_deep; do
   status=0

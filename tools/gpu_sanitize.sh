@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# compute-sanitizer's memcheck and racecheck over every kernel of the engine: on a machine with an NVIDIA
-# GPU and the CUDA toolkit, after tools/gpu_check.sh (or any build of the target gpu_tests).
-# The launches of a stream run one after the other under it: what begins too early is left to the tests themselves.
-# Takes about 15 minutes of an H100 and 16 cores for racecheck. Tests see JALI_GPU_TESTS=brief (tests/gpu/brief.h).
+# Runs compute-sanitizer's memcheck and racecheck over every kernel of the engine. Needs a machine with an NVIDIA GPU and
+# the CUDA toolkit, and a build of the target gpu_tests, e.g. by tools/gpu_check.sh.
+# Under compute-sanitizer the kernels of a stream run strictly one after the other, so it does not see a kernel that
+# begins before its predecessor is done. The comparisons in the tests themselves find that.
+# racecheck takes about 15 minutes on an H100 and 16 cores. The tests run with JALI_GPU_TESTS=brief (tests/gpu/brief.h).
 # Usage: tools/gpu_sanitize.sh BUILD [racecheck|memcheck ...]
 set -euo pipefail
 shards=$(($(nproc) < 16 ? $(nproc) : 16))
@@ -14,8 +15,9 @@ command -v nvidia-smi >/dev/null && nvidia-smi -L | grep -q GPU ||
 sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sanitizer 2>/dev/null | tail -1) || true
 [ -n "$sanitizer" ] || { echo "gpu-sanitize: compute-sanitizer is missing: it comes with the CUDA toolkit" >&2; exit 1; }
 
-# Tools, a program and what of it: together they launch every kernel, and each kernel of rows of 2^16 and 2^17 that
-# shorter ones do not have. From N = 2^14 on rows are several blocks or passes. What takes longest comes first.
+# Each line has the tools (racecheck, memcheck or both), a test program and a filter of its tests. Together the tests
+# launch every kernel, including those that only N = 2^16 and 2^17 use. From N = 2^14 on a row takes several blocks or
+# passes. The longest tests come first.
 work=(
   "both test_gpu_switch */GpuSwitch.OuterSums/*_n14_b1"
   "both test_gpu_levels *w32_n14_b1_l1:*w32_n14_b1_l4:*w32_n16_b1_l1"
@@ -34,10 +36,11 @@ work=(
   "both test_gpu_evaluator *Hoisted*/w32_scale28"
   "both test_gpu_program */GpuProgram.EveryRun*/w32_scale28:*/GpuProgram.Batches*/w32_scale28:*/GpuClient.*/w32_scale28:*/GpuClient.Enc*/n13_w32:GpuFaults.TwoEvaluators*"
 )
-# What takes racecheck too long. Of rows of 2^16 it sees transforms, lifts, divisions and every operation at one level.
+# racecheck would take too long on these. At N = 2^16 it checks transforms, lifts, divisions, and every operation at one
+# level.
 left_out="racecheck of bootstrappings, of key switches and sums on rows of 2^16 and 2^17, of batches of 64"
 missing=
-parts=()  # tool, program, filter, in how many parts, which
+parts=()  # tool, program, filter, number of parts, index of the part
 for tool in "$@"; do
   for item in "${work[@]}"; do
     read -r tools program filter <<<"$item"
@@ -48,7 +51,7 @@ for tool in "$@"; do
     for ((part = 0; part < count; ++part)); do parts+=("$tool $program $filter $count $part"); done
   done
 done
-check() {  # one part; all of its output at once
+check() {  # runs one part and prints its output at once, if it fails
   local out status=0 start=$SECONDS
   out=$(GTEST_TOTAL_SHARDS=$4 GTEST_SHARD_INDEX=$5 "$sanitizer" --tool "$1" --require-cuda-init no \
     --error-exitcode 9 --print-limit 5 "$tests/$2" --gtest_brief=1 --gtest_filter="$3" 2>&1) || status=$?
@@ -57,7 +60,8 @@ check() {  # one part; all of its output at once
 }
 export -f check
 export sanitizer tests JALI_GPU_TESTS=brief
-# Beside each other, as most of the time is the host's. Some call no kernel.
+# The parts run at the same time, because most of the time is the host's. Some tests launch no kernel, which is allowed
+# by --require-cuda-init no.
 printf '%s\n' "${parts[@]}" | xargs -P "$shards" -L 1 bash -c 'check "$@"' check ||
   { echo "gpu-sanitize: not clean: see the parts above that end with an exit status" >&2; exit 1; }
 [ -z "$missing" ] || { echo "gpu-sanitize: clean, but not built:$missing" >&2; exit 4; }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Every check that reads the source without running it. All run; the exit status is 1 if any fails.
-# The headers' is CMake's own: it compiles each alone (src/jali/CMakeLists.txt).
+# Runs every check that reads the source without running it. All checks run; the exit status is 1 if any fails.
+# The check "headers" is CMake's own: it compiles each header alone (src/jali/CMakeLists.txt).
 # Usage: tools/lint.sh BUILD (a build folder with compile_commands.json) [JOBS] [without-clang-tidy]
 set -uo pipefail
 build=$1 jobs=${2:-2} without=${3:-}
@@ -22,7 +22,7 @@ step() { # step NAME COMMAND...
   fi
 }
 clang_format() { cxx_sources | xargs clang-format --dry-run -Werror; }
-# The compilers' own warnings are the build's affair, hence -Wno-error here.
+# Compiler warnings are errors in the build already, so they are not errors here (-Wno-error).
 clang_tidy() {
   find src -name '*.cpp' | sort | xargs -P "$jobs" -n 1 clang-tidy --quiet --extra-arg=-Wno-error -p "$build" |
     sed '/warnings generated/d'

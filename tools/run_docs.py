@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs what the documents show: code blocks of markdown files and the scripts of examples/.
+"""Runs the code blocks of Markdown files and the scripts of examples/.
 
 ```python  blocks of one file run in order in one namespace.
-```cpp     each block is a program: compiled against the library, linked when it has a main, and run.
+```cpp     each block is compiled against the library and, if it has a main, linked and run.
 ```bash    runs only after the comment line  <!-- docs: run -->.
 A comment line  <!-- docs: skip REASON -->  before a block leaves it out; the reason is printed.
 
-Usage: tools/run_docs.py [--build FOLDER] FILE_OR_FOLDER... Exit status 1 when anything fails.
+Usage: tools/run_docs.py [--build FOLDER] FILE_OR_FOLDER... The exit status is 1 if anything fails.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TIMEOUT_S = 300
 
 @dataclass
 class Task:
-    name: str  # as printed: file, or file:line
+    name: str  # as it is printed: file, or file:line
     language: str
     code: str
 
@@ -51,7 +51,7 @@ def tasks_of(file: Path, notes: list[str]) -> Iterator[Task]:
         if block["mark"] == "skip":
             notes.append(f"skipped {name}:{line}:{block['reason']}")
         elif block["language"] == "python":
-            # Padded, so that a traceback names the line of the document.
+            # Empty lines are added before it, so that a traceback names the line of the document.
             python += "\n" * (line - 1 - python.count("\n")) + block["code"]
         elif block["language"] == "cpp" or block["mark"] == "run":
             yield Task(f"{name}:{line}", block["language"], block["code"])
@@ -78,7 +78,7 @@ def command_of(task: Task, folder: Path, build: Path) -> str:
 
 
 def run(task: Task, build: Path) -> str:
-    """Empty when the task passed, else what it printed."""
+    """Returns "" if the task passed, otherwise what it printed."""
     with tempfile.TemporaryDirectory() as name:
         environment = dict(os.environ)
         environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"

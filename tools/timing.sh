@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# timing.sh PROGRAMS: what the time of secret operations tells, with the programs that JALI_BUILD_TIMING builds.
-# Each check is first shown something that it must find.
+# Checks that the time of secret operations tells nothing of the secrets, with the programs that JALI_BUILD_TIMING
+# builds. Each check must first find a leak that is planted for it. Usage: tools/timing.sh PROGRAMS
 set -euo pipefail
 programs=$1
 memcheck=(valgrind -q --error-exitcode=99 --expensive-definedness-checks=yes)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Runs the lattice-estimator over every key that a preset hands out, at the key's own modulus.
 
-Usage: tools/estimator/run.py [--rough] [--json FILE] [PRESET...]. Prints one line a key: the preset, the key,
-log2 of its modulus, the cheapest attack and log2 of its cost. Exit status 1 when a key is below the security
-that its preset claims, 2 when the estimator is not installed (README.md beside this says how).
+Usage: tools/estimator/run.py [--rough] [--json FILE] [PRESET...]. For each key it prints one line: the preset, the key,
+log2 of its modulus, the cheapest attack and log2 of its cost. The exit status is 1 if a key is below the security that
+its preset claims, and 2 if the estimator is not installed (README.md in this folder says how to install it).
 """
 
 from __future__ import annotations
@@ -26,7 +26,10 @@ def keys(preset: dict[str, Any]) -> list[tuple[str, int]]:
 
 
 def cheapest(n: int, modulus: int, secret: str, variance: float, rough: bool) -> tuple[str, float]:
-    """The cheapest attack on ring-LWE of this size (as LWE, samples unlimited), log2 of its cost."""
+    """The cheapest attack on ring-LWE of this size, and log2 of its cost.
+
+    The attacks are those on LWE with an unlimited number of samples.
+    """
     from estimator import LWE, ND  # type: ignore[import-not-found]
 
     def secret_of(name: str) -> Any:
@@ -41,7 +44,7 @@ def cheapest(n: int, modulus: int, secret: str, variance: float, rough: bool) ->
     attacks = {"usvp": LWE.primal_usvp}
     if not rough:
         attacks |= {"bdd": LWE.primal_bdd, "dual_hybrid": LWE.dual_hybrid}
-        # A sparse secret is best guessed in part, by meeting in the middle.
+        # For a sparse secret the best attack guesses a part of it, by meeting in the middle.
         if secret != "uniform ternary":
             attacks["hybrid_mitm"] = partial(LWE.primal_hybrid, mitm=True, babai=True)
     bits = {name: math.log2(float(attack(instance)["rop"])) for name, attack in attacks.items()}
@@ -51,8 +54,10 @@ def cheapest(n: int, modulus: int, secret: str, variance: float, rough: bool) ->
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("presets", nargs="*", help="names; none: all")
-    parser.add_argument("--rough", action="store_true", help="the unique-SVP attack only: seconds")
+    parser.add_argument("presets", nargs="*", help="names of presets; all if none is given")
+    parser.add_argument(
+        "--rough", action="store_true", help="run only the unique-SVP attack, which takes seconds"
+    )
     parser.add_argument("--json", type=Path, help="also write the results here")
     arguments = parser.parse_args()
     presets = json.loads(PRESETS.read_text())

@@ -1,8 +1,8 @@
-"""What both training scripts share: the network, the augmentation and the training loop.
+"""The network, the augmentation and the training loop, which both training scripts share.
 
 The network is the one that LoLa, FxHENN and GIF-FHE evaluate on ciphertexts: convolution, square,
-dense, square, dense. Squares are the only non-linearity, so nothing but training keeps the
-activations in range: pre-activations beyond `soft_limit` are penalised.
+dense, square, dense. Squares are the only non-linearity and do not limit the activations. Training has to keep them in
+range, so pre-activations beyond `soft_limit` are penalised.
 """
 
 import copy
@@ -18,7 +18,7 @@ from torch.nn import functional as F
 class SquareNet(nn.Module):
     """(B, side, side) in [0, 1] -> (B, 10) logits.
 
-    pad: zeros (left, right, top, bottom) around the image before the convolution.
+    pad: the number of zeros (left, right, top, bottom) that are put around the image before the convolution.
     """
 
     def __init__(self, side, kernel, stride, maps, hidden, pad):
@@ -28,7 +28,7 @@ class SquareNet(nn.Module):
         self.conv = nn.Conv2d(1, maps, kernel, stride)
         self.dense1 = nn.Linear(maps * out * out, hidden)
         self.dense2 = nn.Linear(hidden, 10)
-        # A square doubles the logarithm of a scale: start small enough for unit variances.
+        # A square doubles the logarithm of a scale, so the weights start small enough for unit variances.
         with torch.no_grad():
             self.dense1.weight.mul_(0.5)
 
@@ -42,7 +42,7 @@ class SquareNet(nn.Module):
 
 
 class ConvNet(nn.Module):
-    """An ordinary ReLU network, trained on the same images, whose soft labels the small one learns."""
+    """An ordinary ReLU network, trained on the same images. The small network learns its soft labels."""
 
     def __init__(self, side, width=24):
         super().__init__()
@@ -93,7 +93,7 @@ def augment(x, *, angle, scale, shear, shift, elastic, generator):
 
 @torch.no_grad()
 def accuracy(model, x, y):
-    """Share of images classified rightly."""
+    """The share of images that are classified correctly."""
     model.eval()
     hits = 0
     for i in range(0, len(x), 1000):
@@ -120,9 +120,9 @@ def train(
     temperature=1.0,
     log=print,
 ):
-    """AdamW with one cosine cycle; returns the exponential average of the weights.
+    """Trains with AdamW and one cosine cycle; returns the exponential average of the weights.
 
-    With a teacher the loss is the cross-entropy to its softened labels on the same augmented images.
+    With a teacher, the loss is the cross-entropy to the teacher's softened labels on the same augmented images.
     """
     generator = torch.Generator(x.device).manual_seed(seed)
     torch.manual_seed(seed)
@@ -176,7 +176,7 @@ def train(
 
 
 def report_and_save(model, path, x_train, y_train, x_test, y_test, **about):
-    """Prints accuracies and ranges, writes float32 arrays (a few hundred kilobytes)."""
+    """Prints accuracies and ranges, and writes the weights as float32 arrays (a few hundred kilobytes)."""
     model.eval()
     with torch.no_grad():
         logits, z1, z2 = model(x_train)
