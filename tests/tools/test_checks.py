@@ -97,7 +97,7 @@ def test_layers_accept_a_good_tree(tmp_path: Path) -> None:
         (
             "src/jali/ckks/CMakeLists.txt",
             "jali_room(ckks SOURCES x.cpp DEPS jali_rlwe_secret)",
-            "only libraries of secrets may link jali_rlwe_secret",
+            "only libraries jali_ROOM_secret may link jali_rlwe_secret",
         ),
         (
             "python/jali/x.py",
