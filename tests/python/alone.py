@@ -1,4 +1,4 @@
-"""Scripts that run in processes of their own, because they fork, run out of memory or are interrupted."""
+"""Runs scripts in processes of their own, because they fork, run out of memory or are interrupted."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def right(client, server):
 
 
 def run(script: str, seconds: float = 120, **environment: str) -> str:
-    """What the script prints. Fails, with what it said, where it fails or does not end in time."""
+    """Returns what the script prints. If it fails or does not end in time, the test fails and shows its output."""
     process = subprocess.Popen(
         [sys.executable, "-c", COMMON + textwrap.dedent(script)],
         stdout=subprocess.PIPE,
@@ -40,7 +40,7 @@ def run(script: str, seconds: float = 120, **environment: str) -> str:
     try:
         out, err = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)  # its children too
+        os.killpg(process.pid, signal.SIGKILL)  # the process group has its children, too
         out, err = process.communicate()
         raise AssertionError(f"the script hangs: {out}\n{err}") from None
     assert process.returncode == 0, f"exit status {process.returncode}\n{out}\n{err}"

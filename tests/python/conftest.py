@@ -1,4 +1,4 @@
-"""Shared worlds: one client and one server for every word, made once."""
+"""Fixtures that tests share: a client and a server for every word, made once."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import pytest
 from jali import ckks
 
 DEPTH = 3
-UNIFORM = 3**-0.5  # root mean square of numbers uniform in [-1, 1]
+UNIFORM = 3**-0.5  # the root mean square of numbers that are uniform in [-1, 1]
 ROTATIONS = [1, -3, 64, *ckks.sum_rotations(32)]
 
 
 @dataclass(frozen=True)
 class World:
-    """A client and a server of one parameter set."""
+    """A client and a server with the same parameters."""
 
     params: ckks.Params
     client: ckks.Client
@@ -28,12 +28,12 @@ class World:
     cache: dict[str, Any] = field(default_factory=dict)
 
     def bind(self, values: Any, **options: Any) -> ckks.EncryptedArray:
-        """Fresh encrypted values."""
+        """Encrypts values and binds them to the server."""
         return self.server.bind(self.client.encrypt(values, **options))
 
 
 def make_world(word: str) -> World:
-    """Keys for ROTATIONS and conjugation."""
+    """A world whose keys are for ROTATIONS and conjugation."""
     params = ckks.Params.create(depth=DEPTH, scale_bits=40, word=word)
     client = ckks.Client(params, threads=1)
     keys = client.evaluation_keys(rotations=ROTATIONS, conjugate=True)
@@ -45,7 +45,7 @@ _worlds: dict[str, World] = {}
 
 @pytest.fixture(params=["w32", "w52", "w64"])
 def world(request: pytest.FixtureRequest) -> World:
-    """Once for every word."""
+    """Runs the test once for every word."""
     word = request.param
     if word not in _worlds:
         _worlds[word] = make_world(word)
@@ -54,7 +54,7 @@ def world(request: pytest.FixtureRequest) -> World:
 
 @pytest.fixture
 def one() -> World:
-    """One word, where the word does not matter."""
+    """The world of a single word, for tests to which the word does not matter."""
     if "w52" not in _worlds:
         _worlds["w52"] = make_world("w52")
     return _worlds["w52"]
@@ -62,7 +62,7 @@ def one() -> World:
 
 @pytest.fixture(autouse=True, scope="session")
 def _untuned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Nobody's tuned choices: a cache folder of the session's own."""
+    """Gives the session a cache folder of its own, so that a user's tuned choices have no effect."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
@@ -70,7 +70,7 @@ def _untuned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture
 def rng() -> Iterator[np.random.Generator]:
-    """Fresh numbers in every run; a failure shows the seed."""
+    """A generator with a fresh seed in every run; a failure shows the seed."""
     seed = secrets.randbits(64)
     print(f"seed {seed}")
     yield np.random.default_rng(seed)
@@ -84,9 +84,9 @@ def assert_close(
     slack_bits: float = 1.0,
     independent: int | None = None,
 ) -> None:
-    """The decryption's error is at most what the value claims, in root mean square.
+    """Asserts that the root mean square error of the decryption is at most what the value claims.
 
-    independent: how many of the slots' errors are independent of each other (all).
+    independent: how many of the slots' errors are independent of each other; all, if left out.
     """
     expected = np.asarray(expected)
     got = world.client.decrypt(value)
@@ -94,7 +94,7 @@ def assert_close(
     error = got - expected
     parts = np.concatenate([error.real.ravel(), error.imag.ravel()][: 1 + np.iscomplexobj(got)])
     count = independent or parts.size
-    # A mean of squares exceeds its expectation by this factor once in e^20 times (Laurent, Massart).
+    # The mean of `count` squares exceeds its expectation by this factor with probability e^-20 (Laurent, Massart).
     chance = 1 + 2 * np.sqrt(20 / count) + 40 / count
     limit = 2.0 ** -(value.precision_bits - slack_bits) * np.sqrt(chance)
     rms = np.sqrt(np.mean(parts**2))

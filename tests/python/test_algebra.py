@@ -1,4 +1,4 @@
-"""Encrypted arithmetic is NumPy's arithmetic, up to the precision that is claimed."""
+"""Arithmetic on encrypted arrays gives NumPy's results, up to the precision that is claimed."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_every_operator(world: World, rng: np.random.Generator, complex_values: 
     ]
     for i, (value, expected) in enumerate(results):
         print("result", i)
-        # Factors of a power carry the same error, which the estimate takes to be independent.
+        # The factors of a power have the same error, but the estimate assumes that they are independent.
         assert_close(world, value, expected, slack_bits=2)
 
 
@@ -142,7 +142,7 @@ MOVES: dict[str, Callable[[Any, Any, Any, float], Any]] = {
 )
 @given(data=st.data())
 def test_random_programs(world: World, data: st.DataObject) -> None:
-    """A few steps, each of any operator on any values made so far."""
+    """A program has a few steps; each applies a random operator to random values that were made before."""
     seed = data.draw(st.integers(0, 2**32 - 1), label="seed")
     rng = np.random.default_rng(seed)
     batch = data.draw(st.sampled_from([None, 2]), label="batch")
@@ -163,9 +163,9 @@ def test_random_programs(world: World, data: st.DataObject) -> None:
         else:
             made = MOVES[move](hidden[i], hidden[j], array, number)
             expected = MOVES[move](plain[i], plain[j], array, number)
-        if np.abs(expected).max() < 64:  # the room above the scale at level 0
+        if np.abs(expected).max() < 64:  # larger numbers do not fit the modulus at level 0
             hidden.append(made)
             plain.append(expected)
-    # The same error may come in through several operands, while the estimate takes them to be
-    # independent: six steps can make it a few bits worse.
+    # Several operands may have the same error, but the estimate assumes that they are independent. In six
+    # steps this can make the estimate a few bits too good.
     assert_close(world, hidden[-1], plain[-1], slack_bits=3)

@@ -1,4 +1,4 @@
-"""Sealed replies, as somebody on the wire would attack them."""
+"""Attacks sealed replies as somebody on the wire could."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ REQUEST, PLACE, REPLY = b"the request", "mean", b"the reply"
 
 @pytest.fixture
 def key() -> bytes:
-    """Fresh for every test."""
+    """A fresh key for every test."""
     return authenticated.new_key()
 
 
 @pytest.fixture
 def sealed(key: bytes) -> bytes:
-    """REPLY, to REQUEST at PLACE."""
+    """REPLY, sealed for REQUEST and PLACE."""
     return authenticated.seal_reply(key, REPLY, request=REQUEST, place=PLACE)
 
 
 def refused(key: bytes, sealed: bytes, request: bytes = REQUEST, place: str | int = PLACE) -> None:
-    """Nothing but the one error, which names neither key nor bytes."""
+    """Asserts that opening raises the one error, whose message contains neither the key nor the bytes."""
     with pytest.raises(jali.AuthenticationError) as caught:
         authenticated.open_reply(key, sealed, request=request, place=place)
     assert isinstance(caught.value, jali.Error) and caught.value.code == "authentication"
@@ -81,7 +81,7 @@ def test_replies_do_not_change_places(key: bytes) -> None:
     refused(key, second, place=0)
     refused(key, first[:32] + second[32:], place=0)
     refused(key, first[:32] + second[32:], place=1)
-    refused(key, first, place="0")  # an index is no name
+    refused(key, first, place="0")  # the index 0 and the name "0" are different places
 
 
 def test_a_reply_to_another_request_is_refused(key: bytes, sealed: bytes) -> None:
@@ -90,7 +90,7 @@ def test_a_reply_to_another_request_is_refused(key: bytes, sealed: bytes) -> Non
 
 
 def test_bytes_do_not_move_between_fields(key: bytes) -> None:
-    # The same bytes in a row, cut at every other point.
+    # The same bytes in the same order, divided between place and reply at every other point.
     whole = b"abcdefgh"
     for cut in range(len(whole) + 1):
         one = authenticated.seal_reply(
@@ -99,7 +99,7 @@ def test_bytes_do_not_move_between_fields(key: bytes) -> None:
         for other in range(len(whole) + 1):
             if other != cut:
                 refused(key, one[:32] + whole[other:], place=whole[:other].decode())
-                # Lengths written into a place do not stand for lengths.
+                # The bytes of a length inside a place are not taken for a length.
                 moved = whole[:other].decode() + "\x08\0\0\0\0\0\0\0"
                 refused(key, one[:32] + whole[other:], place=moved)
 
@@ -116,10 +116,10 @@ def test_another_key_is_refused(key: bytes, sealed: bytes) -> None:
 def test_a_request_is_no_reply(key: bytes, sealed: bytes) -> None:
     refused(key, REQUEST)
     refused(key, hashlib.sha256(REQUEST).digest() + REQUEST)
-    # Nor is what the same key made for another purpose: a plain tag of the reply, or of both.
+    # Tags that the same key made for another purpose are no replies either: of the reply alone, or of both.
     for message in (REPLY, REQUEST, REQUEST + REPLY, REQUEST + PLACE.encode() + REPLY):
         refused(key, hmac.digest(key, message, "sha256") + REPLY)
-    # A sealed reply sent back as the request of the next one.
+    # A sealed reply is sent back as the request of the next one.
     refused(key, sealed, request=sealed)
 
 
@@ -149,7 +149,7 @@ def test_a_server_and_a_wire(one: World, key: bytes) -> None:
     got = authenticated.open_reply(key, sent["square"], request=request, place="square")
     result = one.client.decrypt(ckks.Ciphertext.from_bytes(got, one.params))
     assert np.allclose(result, [0.25, 0.0625], atol=1e-4)
-    # A valid ciphertext under the same keys, but not the one that was asked for.
+    # The reply is a valid ciphertext under the same keys, but not the one that was asked for.
     refused(key, sent["double"], request, "square")
     refused(key, sent["square"][:32] + answers["double"], request, "square")
 

@@ -1,4 +1,4 @@
-"""The benchmarks run, check themselves and print the shape that is promised. No time is asserted."""
+"""The benchmarks run, check their results and print the fields that are promised. No time is asserted."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_decoding_at_a_modulus_beyond_doubles(capsys: pytest.CaptureFixture[str]
     assert len(rows) == 3
 
 
-# Operations that are measured under other names than their own.
+# Operations whose benchmark has another name.
 MEASURED_AS = {
     "rotate": {"key_switch_rotate"},
     "combine_key_switch": {"combine_key_switch", "tensor_key_switch"},
@@ -108,7 +108,7 @@ MEASURED_AS = {
 def test_every_operation_of_the_engine_is_a_benchmark() -> None:
     tables = (Path(__file__).parents[2] / "src" / "jali" / "backend").glob("*_ops.h")
     waist = "".join(header.read_text() for header in tables)
-    # Operations write where they are told and return nothing; what returns something describes the engine.
+    # Operations write to their outputs and return nothing. Functions that return something describe the engine.
     operations = set(re.findall(r"^  virtual void (\w+)\(", waist, re.MULTILINE))
     assert {"ntt", "combine", "embed", *MEASURED_AS} <= operations
     expected = {name for op in operations for name in MEASURED_AS.get(op, {op})}
@@ -120,7 +120,7 @@ def test_every_operation_of_an_evaluator_is_in_a_benchmark() -> None:
     sources = Path(evaluator.__file__).parent.glob("*.py")
     called = set(re.findall(r"\be\.(\w+)\(", "".join(file.read_text() for file in sources)))
     methods = {name for name in dir(ckks.explicit.ExplicitEvaluator) if not name.startswith("_")}
-    # Facts and copies; "client" times the evaluator's encoder and decoder.
+    # These return facts or copy. The benchmark "client" times encode and decode.
     others = {"params", "has_rotation", "is_here", "bring", "send_back", "encode", "decode"}
     assert {"add", "reduce_rescale", *others} <= methods
     assert methods - others <= called
@@ -143,10 +143,10 @@ def test_rows_of_the_client_name_the_engine_that_was_timed(
     monkeypatch.setattr(ckks, "Client", Elsewhere)
     rows = lines(capsys, "client", "--set", "n13_d5", "--level", "1", "--device", "auto")
     timed_there = {row["name"] for row in rows if row["params"]["engine"] == "cpu/apart"}
-    # Bytes are made and read by the host's engine whatever the device.
+    # The host's engine makes and reads bytes on every device.
     assert timed_there == {"keygen", "encrypt", "decrypt", "serialise", "deserialise"}
     assert {row["name"] for row in rows} - timed_there == {"encode", "decode"}  # the evaluator's
-    assert "auto" in devices  # as was asked for
+    assert "auto" in devices  # the device that was asked for
 
 
 def test_a_wrong_engine_has_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,10 +189,12 @@ def test_bootstrapping(capsys: pytest.CaptureFixture[str]) -> None:
         assert about["key_bytes"] > 0 and about["setup_s"] > 0
         assert 0 < row["fraction_of_floor"] < 1
     one, two = rows[0]["floor_s"], rows[1]["floor_s"]
-    if rows[0]["device"] == "cuda":  # bytes: the keys are read once for both
+    if (
+        rows[0]["device"] == "cuda"
+    ):  # the floor counts bytes, and a batch of two reads the keys once
         assert one < two < 2 * one
     elif any(row["floor_kind"].startswith(floors.IN_MEMORY) for row in rows[:2]):
-        assert one < two  # other work on the machine held its memory when the rate was measured
+        assert one < two  # the memory rate was low because of other work on the machine
     else:
         assert two == pytest.approx(2 * one)
 
@@ -260,7 +262,7 @@ def test_plot(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "batch": 2,
         "log_n": 0,
     }
-    # Against N with the most limbs that were measured at each, the faster of two alike.
+    # For each N the plot shows the row with the most limbs, and the faster one if two rows have the same.
     at = [(12, 3, 2.0), (13, 6, 8.0), (13, 6, 5.0), (14, 11, 9.0), (14, 3, 1.0)]
     made = [
         {
@@ -329,7 +331,7 @@ def test_a_floor_counts_work() -> None:
     assert seconds(mults=1e6, stream_bytes=2e6, complex_butterflies=3e6) == pytest.approx(
         one + 2 * stream + 3 * butterflies
     )
-    # The longer of the two: nothing but bytes, then next to none.
+    # The floor is the longer of memory time and computing time: first with many bytes, then with one byte.
     moving = floors.of(Work(bytes=1e9), "w64", "cpu/portable", 1)
     assert moving.seconds > 0 and moving.kind.startswith(floors.IN_MEMORY)
     assert seconds(bytes=1e9, mults=1) == moving.seconds
@@ -348,7 +350,7 @@ def test_rates_are_measured_for_every_instruction_set() -> None:
 
 @pytest.mark.parametrize("word", ["w32", "w52"])
 def test_work_of_the_clients_side(word: str) -> None:
-    """What the trace counts is what the definitions need."""
+    """The trace counts the work that the definitions need."""
     name = f"log_n=12,depth=1,scale_bits=25,word={word}"
     params = sets.load(name)
     n, level, batch = 2 * params.slots, 1, 3
@@ -362,22 +364,23 @@ def test_work_of_the_clients_side(word: str) -> None:
     complex_butterflies = batch * n // 4 * (params.log_n - 1)
 
     encode, decode = found["encode"].work, found["decode"].work
-    assert encode.mults == batch * limbs * (n + transform)  # residues, then transforms
+    assert encode.mults == batch * limbs * (n + transform)  # for residues and for transforms
     assert encode.stream_bytes == decode.stream_bytes == 0
     assert encode.complex_butterflies == decode.complex_butterflies == complex_butterflies
     assert encode.bytes >= batch * (16 * params.slots + limbs * n * 4)
-    # The uniform half, an error of 8 bytes a coefficient; the error's transforms, a s.
+    # The stream gives the uniform half a, and 8 bytes for each coefficient of the error. Beside the encoding there are
+    # the error's transforms and the product a s.
     encrypt = found["encrypt"].work
     assert encrypt.stream_bytes == batch * (uniform + 8 * n)
     assert encrypt.mults == encode.mults + batch * limbs * (transform + n)
     assert encrypt.complex_butterflies == complex_butterflies
     assert found["decrypt"].work.mults == decode.mults + batch * limbs * n  # c1 s
-    # A digit's uniform half and error over all primes, and their transforms at the least.
+    # For each digit the stream gives a uniform half and an error over all primes; their transforms are the least work.
     keygen, digits = found["keygen"].work, params.dnum
     assert keygen.stream_bytes == digits * (sum(wide) * n + 8 * n)
     assert keygen.mults > digits * every * (transform + n)
     assert keygen.complex_butterflies == 0
-    # Bytes: what is read and what is written.
+    # The bytes count what is read and what is written.
     blob = found["serialise"].about["bytes"]
     assert blob < found["serialise"].work.bytes < found["deserialise"].work.bytes
     assert found["deserialise"].work.stream_bytes == batch * uniform

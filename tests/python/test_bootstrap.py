@@ -1,4 +1,4 @@
-"""Bootstrapping at the Python face, on small rings that protect nobody."""
+"""Bootstrapping from Python, on small rings that are not secure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def pair(request: pytest.FixtureRequest) -> tuple[ckks.Client, ckks.Evaluator]:
     keys = client.evaluation_keys([1], bootstrap=[params.slots, 8])
     assert keys.nbytes == params.bootstrap_key_bytes([1], slots=[0, 8])
     wanted = {1, *params.bootstrap_rotations(), *params.bootstrap_rotations(8)}
-    # Cut to their levels; one rotation more stands for the sparse secret's.
+    # The keys are cut to their levels, so they are smaller than whole keys. One more rotation is counted in place of
+    # the keys of the sparse secret.
     assert keys.nbytes < params.key_bytes([*wanted, params.slots // 2 - 1], True)
     keys = ckks.EvaluationKeys.from_bytes(keys.to_bytes(), params)
     assert ckks.Params.from_bytes(params.to_bytes(), security=0) == params
@@ -48,7 +49,7 @@ def test_restores_levels(
     v = rng.uniform(-1, 1, length)
     if kind is complex:
         v = (v + 1j * rng.uniform(-1, 1, length)) / np.sqrt(2)
-    # No product of such numbers is larger than 1 either.
+    # The numbers have modulus 1 at most, and so have their products.
     x = server.bind(client.encrypt(v, level=params.bootstrap_level, slots=slots, peak=1.0))
     y = x.bootstrap()
     assert y.level == params.depth
@@ -58,7 +59,7 @@ def test_restores_levels(
     assert y.precision_bits > 19
     assert np.sqrt(np.mean(np.abs(error) ** 2)) < bound
     assert client.decrypt(y).dtype == v.dtype
-    # Computing goes on, for ever.
+    # After bootstrapping one can compute and bootstrap again.
     for _ in range(2):
         while y.level > params.bootstrap_level:
             y, v = y * y, v * v
@@ -122,7 +123,7 @@ def test_fewer_levels_cost_less(word: str) -> None:
 
 
 def test_magnitudes_up_to_the_limit(pair: tuple[ckks.Client, ckks.Evaluator]) -> None:
-    # docs/math/bootstrapping.md, "Range": of numbers of size m the sine loses m 2^-10 (m / most)^2.
+    # docs/math/bootstrapping.md, "Range": the sine's error for numbers of size m is m 2^-10 (m / most)^2.
     client, server = pair
     level, most = client.params.bootstrap_level, client.params.bootstrap_max_magnitude
     assert most > 16
@@ -154,16 +155,18 @@ def test_numbers_beyond_what_was_declared(pair: tuple[ckks.Client, ckks.Evaluato
         ):
             with pytest.raises(jali.InvalidArgument, match="magnitude=") as caught:
                 side.encrypt(large)
-            assert "10000" not in str(caught.value)  # nothing of the data
-        one[7] = 3000.0  # one slot alone
+            assert "10000" not in str(caught.value)  # the message shows nothing of the data
+        one[7] = 3000.0  # a single slot
         with pytest.raises(jali.InvalidArgument, match="magnitude="):
             side.encrypt(one)
         quiet, full = side.encrypt([1e-3] * 4), side.encrypt([8.0] * 4)
-        assert quiet.precision_bits == full.precision_bits  # neither does the estimate
+        assert (
+            quiet.precision_bits == full.precision_bits
+        )  # the estimate does not depend on the data either
         loud = side.encrypt(np.full(4, 1e4), level=client.params.bootstrap_level, magnitude=1e4)
         with pytest.raises(jali.InvalidArgument, match="magnitude"):
             server.bind(loud).bootstrap()
-    # Eight times the magnitude is taken, and what the sine leaves of it is near.
+    # A number of eight times the magnitude is accepted, and its error is small.
     one[7] = 8.0
     x = server.bind(client.encrypt(one, level=client.params.bootstrap_level))
     assert np.max(np.abs(client.decrypt(x.bootstrap()) - one)) < 8 * 2**-10
@@ -182,12 +185,12 @@ def test_sums_of_equal_numbers(pair: tuple[ckks.Client, ckks.Evaluator]) -> None
     for large in (doubled, summed):
         with pytest.raises(jali.InvalidArgument, match="magnitude"):
             large.bootstrap()
-        # Who knows better says so.
+        # A caller who knows that the numbers are small declares it.
         known = large.with_magnitude(0.5)
         assert known.precision_bits == large.precision_bits
         error = client.decrypt(known.bootstrap()) - 2.0 ** (times - 10)
         assert np.max(np.abs(error)) < 1e-4
-    # Zeros past a vector's end are no terms.
+    # The zeros after a vector's end do not count as terms.
     one = server.bind(client.encrypt([1.0], level=level, magnitude=0.99 * most))
     assert abs(client.decrypt(one.sum(2).bootstrap())[0] - 1) < 1e-4
     two = server.bind(client.encrypt([1.0, 1.0], level=level, magnitude=0.99 * most))
@@ -244,7 +247,7 @@ def test_presets_are_secure(name: str) -> None:
     assert params.log_qp <= ckks.max_log_qp(params.log_n)
     assert params.bootstraps
     assert params.log2_bootstrap_failure < -128
-    # Rare integers: the larger an error, the rarer it is, and none above 1/64 is likelier than 2^-20.
+    # Larger errors are rarer, and an error above 1/64 has probability 2^-20 at most.
     beyond = [params.log2_bootstrap_beyond(2.0**-bits) for bits in range(1, 36)]
     assert beyond == sorted(beyond)
     assert beyond[5] < -20 and beyond[-1] == 0
@@ -321,7 +324,7 @@ def test_real_values_alone_and_in_pairs(pair: tuple[ckks.Client, ckks.Evaluator]
 @pytest.mark.parametrize("slots", [2, 8, None])
 @pytest.mark.parametrize("minimum", [False, True])
 def test_every_combination(word: str, order: str, slots: int | None, minimum: bool) -> None:
-    """Targets, applications, pairs, real and complex data, few slots and fewest keys, together."""
+    """Combines targets, several applications, pairs, real and complex data, few slots and the fewest keys."""
     params = make(order, word=word, precision_bits=14, levels_after=4, iterations=2, log_n=10)
     client = ckks.Client(params)
     rng = np.random.default_rng()
@@ -344,7 +347,7 @@ def test_every_combination(word: str, order: str, slots: int | None, minimum: bo
     c = (a + 1j * b) / np.sqrt(2)
     for times in (1, 2):
         most = params.depth - (times > 1)
-        # Twice, and one after the other: parts are kept.
+        # The targets alternate and repeat, because the evaluator keeps the matrices of each.
         for target in (None, max(low, 1), most, max(low, 1)):
             level = most if target is None else target
             right(fresh(c).bootstrap(target, iterations=times), c, level)
@@ -365,7 +368,7 @@ def test_captured_functions_keep_the_matrices_of_their_level(device: str) -> Non
     x = server.bind(client.encrypt(v, level=low))
     captured = server.capture(lambda z: z.bootstrap(low), x)
     for target in range(low + 1, params.depth):
-        assert x.bootstrap(target).level == target  # others than the captured function's
+        assert x.bootstrap(target).level == target  # other levels than the captured function's
     y = captured(x)
     assert isinstance(y, ckks.EncryptedArray) and y.level == low
     assert np.max(np.abs(client.decrypt(y) - v)) < 1e-4
@@ -418,7 +421,7 @@ def test_set_up_tells_how_far_it_is() -> None:
     assert len(told) > 3
     told.clear()
     server.prepare_bootstrap(progress=lambda *at: told.append(at))
-    assert told == []  # it is done
+    assert told == []  # the set-up is already done
 
     def stop(done: int, total: int) -> None:
         raise RuntimeError("enough")

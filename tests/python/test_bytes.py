@@ -1,4 +1,4 @@
-"""Every object survives its bytes; anything else than its bytes is refused cleanly."""
+"""Every object is the same after it was written to bytes and loaded. Other bytes are refused with a clear error."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_round_trips(world: World, rng: np.random.Generator) -> None:
 
 
 def v_padded(v: Any, world: World) -> Any:
-    """v with zeros up to the slots."""
+    """v, followed by zeros up to the number of slots."""
     return np.pad(v, ((0, 0), (0, world.params.slots - v.shape[1])))
 
 
@@ -149,13 +149,13 @@ def test_limits(one: World) -> None:
 
 
 def sealed(blob: bytes, payload: bytes) -> bytes:
-    """The frame of blob around another payload, with a checksum that is right."""
+    """The frame of `blob` around another payload, with a valid checksum."""
     body = blob[:40] + len(payload).to_bytes(8, "little") + payload
     return body + hashlib.sha256(body).digest()[:16]
 
 
 def payload(blob: bytes) -> bytes:
-    """What a frame holds."""
+    """The payload of a frame."""
     return blob[48:-16]
 
 
@@ -279,7 +279,7 @@ def test_two_processes(world: World, rng: np.random.Generator) -> None:
 
 
 def resealed(data: bytes, at: int, form: str, value: Any) -> bytes:
-    """The object with a field of its payload changed and a checksum that fits: what anybody can make."""
+    """The object with a changed field in its payload and a valid checksum, which anybody can make."""
     changed = bytearray(data)
     struct.pack_into(form, changed, 48 + at, value)
     changed[-16:] = hashlib.sha256(changed[:-16]).digest()[:16]
@@ -288,7 +288,9 @@ def resealed(data: bytes, at: int, form: str, value: Any) -> bytes:
 
 def test_several_vectors_are_shown_whatever_their_sender_says_of_them(one: World) -> None:
     data = one.client.encrypt([[1.0, 2.0], [3.0, 4.0]]).to_bytes()
-    quiet = ckks.Ciphertext.from_bytes(resealed(data, 61, "<B", 0), one.params)  # no batch, it says
+    quiet = ckks.Ciphertext.from_bytes(
+        resealed(data, 61, "<B", 0), one.params
+    )  # it claims no batch
     assert quiet.shape == (2, 2)
     assert np.allclose(one.client.decrypt(quiet), [[1, 2], [3, 4]], atol=1e-5)
 

@@ -1,4 +1,4 @@
-"""Captured functions and batches through the Python face."""
+"""Captured functions and batches from Python."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_captured_refuses_arrays_on_a_gpu(world):
         np.testing.assert_allclose(
             client.decrypt(server.capture(lambda a: a * weights, x)(x)), v, atol=1e-6
         )
-    # Encoded before, by hand, it is a constant of the captured function.
+    # If the array is encoded beforehand, it is a constant of the captured function.
     level = x.ciphertext.level
     plain = server.explicit.encode(weights / 2, level=level)
     captured = server.capture(
@@ -141,7 +141,7 @@ def test_map_halves_a_batch_that_is_too_large(world, kind):
 
     def function(x):
         seen.append(x.shape[0])
-        time.sleep(0.02)  # two gain, so four are tried
+        time.sleep(0.02)  # two take as long as one, so four are tried
         if x.shape[0] > 2:
             refused.append(x.shape[0])
             raise kind("more than two")
@@ -152,7 +152,7 @@ def test_map_halves_a_batch_that_is_too_large(world, kind):
 
     with pytest.raises(kind, match="not even one"):
         server.map(never, [b for _, b in pairs])
-    # Other errors are the function's own.
+    # Other errors are passed on.
     with pytest.raises(ZeroDivisionError):
         server.map(lambda x: x * (1 / 0), [b for _, b in pairs])
 
@@ -165,7 +165,7 @@ def test_map_halves_a_batch_that_is_too_large(world, kind):
 
 def test_captured_that_its_own_function_can_reach_is_collected(world):
     class Anchor:
-        """Something that a weak reference can watch."""
+        """An object to which a weak reference can be made."""
 
     def make():
         client, server = world

@@ -1,4 +1,4 @@
-"""Matrix products, linear transforms and polynomials at the Python face."""
+"""Matrix products, linear transforms and polynomials from Python."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jali import ckks
 
 
 def server_for(world: World, rotations: list[int]) -> ckks.Evaluator:
-    """An evaluator with these rotations."""
+    """An evaluator that has keys for these rotations."""
     return ckks.Evaluator(world.params, world.client.evaluation_keys(rotations=rotations))
 
 
@@ -57,7 +57,7 @@ def test_matmul_operator(one: World, rng: np.random.Generator) -> None:
     server = server_for(one, plan.rotations)
     x = server.bind(one.client.encrypt(v))
     assert_close(one, matrix @ x, matrix @ v)
-    # Slots behind the vector may hold anything.
+    # The slots behind the vector may hold other numbers.
     assert_close(one, matrix @ (x + 1), matrix @ (v + 1))
     with pytest.raises(jali.InvalidArgument, match="length 9"):
         matrix.T @ x

@@ -17,14 +17,14 @@ from jali.cli import doctor
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own."""
+    """Runs the command in a process of its own."""
     return subprocess.run(
         [sys.executable, "-m", "jali", *words], capture_output=True, text=True, check=False
     )
 
 
 def error_line(done: subprocess.CompletedProcess[str]) -> str:
-    """The one line of an error."""
+    """The error message, which must be a single line."""
     assert done.stdout == ""
     (line,) = done.stderr.splitlines()
     assert line.startswith("error: ")

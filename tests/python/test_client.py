@@ -17,8 +17,8 @@ def test_key_sizes_are_told_before(world: World) -> None:
     assert world.keys.nbytes == world.params.key_bytes(rotations=ROTATIONS, conjugate=True)
     for rotations, conjugate, relinearise in [
         ([], False, True),
-        ([1, 1, 2, 0], False, True),  # duplicates and 0 need none
-        ([-1, world.params.slots - 1], True, False),  # the same rotation
+        ([1, 1, 2, 0], False, True),  # duplicates and 0 need no keys of their own
+        ([-1, world.params.slots - 1], True, False),  # both are the same rotation
         ([5], True, True),
     ]:
         keys = world.client.evaluation_keys(
@@ -56,14 +56,14 @@ def test_public_key_encryption(world: World, rng: np.random.Generator) -> None:
 
 
 def test_other_keys_decrypt_nothing(one: World) -> None:
-    """A stranger of the same parameters sees noise all over the modulus."""
+    """A client with the same parameters and another key sees numbers spread over the whole modulus."""
     stranger = ckks.Client(one.params)
     assert np.abs(stranger.decrypt(one.client.encrypt([0.5]), length=one.params.slots)).max() > 1e3
 
 
 @pytest.fixture(scope="module")
 def wide() -> World:
-    """Scales that leave room for the noise of a release."""
+    """A world whose scale leaves room for the noise of a release."""
     params = ckks.Params.create(depth=1, scale_bits=80, integer_bits=20)
     client = ckks.Client(params, threads=1)
     keys = client.evaluation_keys()
@@ -80,7 +80,7 @@ def test_release_hides_the_error(wide: World, rng: np.random.Generator) -> None:
     assert std == pytest.approx(bound * np.sqrt(4 * 3 * y.slots) * 2**40)
     first = wide.client.release(y, policy=policy) - v * v
     second = wide.client.release(y, policy=policy) - v * v
-    for noise in (first, second, (first - second) / np.sqrt(2)):  # fresh each time
+    for noise in (first, second, (first - second) / np.sqrt(2)):  # every release has fresh noise
         assert 0.95 * std < np.std(noise) < 1.05 * std
     assert std < 2**-12
     assert wide.client.release(y, policy=policy, complex=True).dtype == np.complex128
@@ -108,7 +108,7 @@ def test_a_release_says_where_its_bound_comes_from(wide: World) -> None:
 
 
 def test_a_reply_with_another_scale_or_error_is_not_released(wide: World) -> None:
-    """Its 8 bytes of scale, or those of its error, would set the noise: the key was in such a result."""
+    """The reply's 8 bytes of scale, or of error, would set the noise. Too little noise would reveal the key."""
     x = wide.bind([0.5], peak=1.0)
     blob = bytearray(x.ciphertext.to_bytes())
     declared = ckks.ReleasePolicy(
@@ -125,7 +125,7 @@ def test_a_reply_with_another_scale_or_error_is_not_released(wide: World) -> Non
             try:
                 reply = ckks.Ciphertext.from_bytes(bytes(altered), wide.params)
             except jali.CorruptData:
-                assert name == "scale"  # below 2^-64 nothing makes sense
+                assert name == "scale"  # the loader refuses scales below 2^-64
                 continue
             with pytest.raises(jali.InvalidArgument):
                 wide.client.release(reply, policy=declared)
@@ -180,11 +180,11 @@ def test_word_auto_is_the_fastest_of_the_device_that_will_compute() -> None:
     there = ckks.Params.create(depth=7, device="cuda")
     assert (here.word, there.word) == ("w52", "w32")
     assert there.fingerprint == ckks.Params.create(depth=7, word="w32").fingerprint
-    # The device decides nothing else, and nothing where a word is named.
+    # The device decides nothing else, and if a word is named, it decides nothing.
     for word in ("w32", "w52", "w64"):
         named = [ckks.Params.create(depth=3, word=word, device=d) for d in ("cpu", "cuda:1")]
         assert named[0].fingerprint == named[1].fingerprint
-    # Never a larger ring for the sake of a word.
+    # No word is chosen that would need a larger ring.
     for depth in range(1, 24, 2):
         cpu, gpu = (ckks.Params.create(depth=depth, device=d) for d in ("cpu", "cuda"))
         assert gpu.log_n == cpu.log_n

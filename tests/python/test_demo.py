@@ -32,7 +32,7 @@ def random_images(name: str, count: int) -> np.ndarray:
     rng = np.random.default_rng(np.random.SeedSequence().entropy)
     model = network.load(name)
     pixels = rng.integers(0, int(model.pixel_max) + 1, (count, model.side, model.side))
-    # Strokes rather than noise: the networks were trained on mostly empty images.
+    # Most pixels are empty, like in the images on which the networks were trained.
     return (pixels * (rng.random((count, 1, 1)) < 0.9) * (rng.random(pixels.shape) < 0.3)).astype(
         np.uint8
     )
@@ -40,7 +40,7 @@ def random_images(name: str, count: int) -> np.ndarray:
 
 @pytest.mark.parametrize("name", ["digits", "mnist"])
 def test_server_computes_the_network(name: str) -> None:
-    """Through bytes both ways, one image and a batch, on images of no data set."""
+    """One image and a batch go to the server and back as bytes. The images are random."""
     model = network.load(name)
     program = roles.plan(model)
     client = roles.Client(program)
@@ -72,7 +72,7 @@ def test_server_holds_no_secret_and_needs_the_right_keys() -> None:
     server = roles.Server(program, params, keys)
     held = [value for value in vars(server).values() if isinstance(value, jali.ckks.Client)]
     assert held == []
-    # Somebody else's ciphertext is computed on, and tells nobody anything.
+    # The server also computes on a ciphertext under another key, and its owner's key does not decrypt the reply.
     reply = server(stranger.encrypt(random_images("digits", 1)))
     assert np.abs(client.decrypt(reply)).max() > 1e3
     with pytest.raises(jali.Error):
@@ -122,7 +122,7 @@ def test_digits_command_for_people(capsys: pytest.CaptureFixture[str], tmp_path:
 
 
 def test_mnist_files(tmp_path: Path) -> None:
-    """An .npz, an IDX pair, and the same gzipped, all give the same images."""
+    """An .npz file, a pair of IDX files and a pair of gzipped IDX files all give the same images."""
     images, labels = random_images("mnist", 5), np.arange(5, dtype=np.uint8)
     npz = tmp_path / "digits.npz"
     np.savez(npz, images=images, labels=labels)
@@ -257,7 +257,7 @@ def test_digits_are_drawn_in_any_encoding(monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.mark.skipif(not SHARED.exists(), reason="../shared/data/mnist is not here")
 def test_mnist_on_held_out_images(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    """The last 1,000 images were not trained on."""
+    """The last 1,000 images of the file were not used in training."""
     with np.load(SHARED) as arrays:
         images, labels = arrays["images"][-1000:], arrays["labels"][-1000:]
     right = network.load("mnist").logits(images).argmax(1) == labels

@@ -1,4 +1,4 @@
-"""The slot programs of the demos against the plain networks: needs numpy alone."""
+"""Compares the slot programs of the demos with the plain networks. Needs NumPy alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SLOTS = 4096
 
 
 def random_network(rng, *, side, kernel, maps, hidden, pad):
-    """A network of the demos' family with random weights."""
+    """A network like those of the demos, with random weights."""
     out = (side + pad[0] + pad[1] - kernel) // 2 + 1
     return network.Network(
         name="random",
@@ -51,7 +51,7 @@ def test_program_computes_the_network(shape, gains):
 
 
 def test_plain_network_is_the_textbook_one():
-    """Convolution by four loops, one output at a time."""
+    """The convolution is computed by four loops, one output at a time."""
     rng = np.random.default_rng(np.random.SeedSequence().entropy)
     model = random_network(rng, side=8, kernel=4, maps=2, hidden=5, pad=(1, 1, 1, 1))
     image = rng.integers(0, 256, (1, 8, 8), dtype=np.uint8)
@@ -73,7 +73,7 @@ def test_plain_network_is_the_textbook_one():
 
 @pytest.mark.parametrize("name", ["digits", "mnist"])
 def test_rotations_cover_the_program(name):
-    """Run with nothing but rotations that have a key."""
+    """The program runs with only those rotations for which there is a key."""
     program = packing.compile_network(network.load(name), SLOTS)
     keys = set(program.rotations())
     assert 0 not in keys
@@ -88,7 +88,7 @@ def test_rotations_cover_the_program(name):
 
 @pytest.mark.parametrize(("name", "shape"), [("digits", (16, 4, 4)), ("mnist", (5, 5, 5))])
 def test_shipped_weights(name, shape):
-    """The shape of the papers, within the ranges that the parameters are made for."""
+    """The weights have the shapes of the papers, and values in the ranges for which the parameters are made."""
     model = network.load(name)
     assert model.conv_weight.shape == shape
     assert model.maps * model.out**2 == model.dense1_weight.shape[1]
@@ -102,11 +102,11 @@ def test_split_is_fixed_and_scattered():
     test = digits_test_indices()
     assert len(test) == len(set(test)) == TEST
     assert all(0 <= i < DIGITS for i in test)
-    assert test[:5] == [0, 2, 9, 11, 18]  # the weights were trained without exactly these
+    assert test[:5] == [0, 2, 9, 11, 18]  # the weights were trained without exactly this split
 
 
 def test_digits_are_classified_without_encryption():
-    """At least 97 % of the images that were not trained on."""
+    """At least 97 % of the images that were not used in training are classified correctly."""
     pytest.importorskip("sklearn", reason="scikit-learn is not installed")
     from jali.demo import data
 

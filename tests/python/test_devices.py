@@ -1,7 +1,7 @@
-"""Operands and results cross between host and device by themselves, and the bits are the same.
+"""Operands and results are copied between host and device automatically, and the bits are the same.
 
-The device is "cpu/apart" (the CPU with memory of its own) on every machine, and the GPU where there is one.
-The other tests run as a whole on a device by JALI_DEVICE=cuda.
+The device is "cpu/apart" (the CPU with memory of its own) on every machine, and also the GPU if there is one.
+JALI_DEVICE=cuda runs all other tests on a GPU.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def device(request: pytest.FixtureRequest) -> str:
 def programs(
     world: World, e: ckks.explicit.ExplicitEvaluator, rng: np.random.Generator
 ) -> dict[str, ckks.Ciphertext]:
-    """Every operation of the explicit evaluator, on operands of the host."""
+    """Runs every operation of the explicit evaluator on operands in the host's memory."""
     n = world.params.slots
     x, y = (world.client.encrypt(v) for v in rng.uniform(-1, 1, (2, n)))
     plain = ckks.Plaintext.from_bytes(e.encode(rng.uniform(-1, 1, n)).to_bytes(), world.params)
@@ -68,7 +68,7 @@ def programs(
 def on_both(
     world: World, device: str, make: Callable[[ckks.Evaluator], dict[str, ckks.Ciphertext]]
 ) -> None:
-    """make gives the same bytes on the host and on the device."""
+    """Asserts that `make` gives the same bytes on the host and on the device."""
     host = ckks.Evaluator(world.params, world.keys, "cpu")
     away = ckks.Evaluator(world.params, world.keys, device)
     wanted, got = make(host), make(away)
@@ -80,7 +80,7 @@ def on_both(
 def test_explicit_operations_move_their_operands(
     world: World, device: str, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # Both runs encrypt the same numbers to the same ciphertexts: the first run's are handed out again.
+    # Both runs must have the same ciphertexts, so the second run is given those that the first run encrypted.
     made: list[ckks.Ciphertext] = []
     seed = int(rng.integers(2**63))
 
@@ -145,7 +145,7 @@ def test_values_pass_from_device_to_device(
     first, _, last = servers
     moved = last.bind((first.bind(one.client.encrypt(a)) * 0.5).ciphertext)
     assert_close(one, last.bind(moved + 0.25), a * 0.5 + 0.25)
-    # Plaintexts, diagonals and sums before their division too.
+    # So do plaintexts, diagonals and sums before their division by P.
     f, g = first.explicit, last.explicit
     x = one.client.encrypt(a)
     weight = f.encode_diagonal(b, x.level, x.scale)
@@ -208,7 +208,7 @@ def test_a_gpu_that_cannot_be_used_is_named(
     with pytest.warns(RuntimeWarning, match=f"on the CPU, though there is a GPU: {says}") as caught:
         assert devices.resolved("auto") == "cpu"
         ckks.Evaluator(one.params)
-    assert caught[1].filename == __file__  # who made it
+    assert caught[1].filename == __file__  # the warning points to the caller's line
     assert cli.main(["doctor"]) == 0
     assert f"NOT USED: {says}" in capsys.readouterr().out
 

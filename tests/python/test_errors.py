@@ -62,9 +62,12 @@ def test_bad_operands(one: World) -> None:
             x + operand  # type: ignore[operator]
         with pytest.raises(TypeError):
             operand * x  # type: ignore[operator]
-    for bad in (lambda: x / 5e-324, lambda: x / [5e-324, 1.0]):  # an inverse that no double holds
+    for bad in (
+        lambda: x / 5e-324,
+        lambda: x / [5e-324, 1.0],
+    ):  # the inverse is too large for a double
         with warnings.catch_warnings(), pytest.raises(jali.InvalidArgument):
-            warnings.simplefilter("error")  # which NumPy would write on the terminal
+            warnings.simplefilter("error")  # no warning of NumPy may reach the user
             bad()
     for bad in (lambda: x / 0, lambda: x / [1, 0], lambda: x**0, lambda: x**-1, lambda: x**0.5):
         with pytest.raises(jali.InvalidArgument):
@@ -128,7 +131,7 @@ def test_bad_arguments(one: World) -> None:
 
 @dataclass(frozen=True)
 class Call:
-    """What a user may write by mistake, and words of the sentence that tells."""
+    """A call that a user may write by mistake, and words of the error message."""
 
     make: Callable[[World], Any]
     words: str
@@ -238,7 +241,7 @@ def test_wrong_bytes_say_what_they_are(one: World) -> None:
 
 
 def test_numbers_that_outgrow_the_modulus(one: World) -> None:
-    """What would wrap around the modulus is refused, not computed wrongly."""
+    """Numbers that would wrap around the modulus are refused, not computed wrongly."""
     x = one.bind([0.5, 0.25])
     low = one.bind([0.5, 0.25], level=1)
     for call in (

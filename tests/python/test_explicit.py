@@ -1,4 +1,4 @@
-"""The explicit evaluator: every operation by hand."""
+"""The operations of the explicit evaluator, which a caller combines by hand."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jali import ckks
 
 
 def close(world: World, ciphertext: ckks.Ciphertext, expected: object, **options: float) -> None:
-    """assert_close of a bare ciphertext, as it is."""
+    """assert_close for a ciphertext that is not bound."""
     got = world.client.decrypt(ciphertext)
     sigma = 2.0 ** -(ciphertext.precision_bits - 1)
     assert np.abs(got - expected).max() < 7 * sigma
@@ -68,7 +68,7 @@ def test_rotations_by_hand(world: World, rng: np.random.Generator) -> None:
         assert e.has_rotation(step)
         close(world, e.rotate_hoisted(hoisted, step), np.roll(a, -step))
     assert not e.has_rotation(5)
-    # Double hoisting: one division for a weighted sum of rotations.
+    # With double hoisting a weighted sum of rotations needs only one division by P.
     parts = [e.rotate_extended(hoisted, 0), e.rotate_extended(hoisted, 1)]
     diagonals = [e.encode_diagonal(v, x.level, x.scale) for v in (c, d)]
     total = e.multiply_accumulate(parts, diagonals)
@@ -86,7 +86,7 @@ def test_a_hoisted_value_keeps_its_source(one: World) -> None:
     e = one.server.explicit
     hoisted = e.hoist(one.client.encrypt(np.arange(4) / 4))
     for _ in range(20):
-        one.client.encrypt(np.zeros(4))  # would overwrite a source that was given back
+        one.client.encrypt(np.zeros(4))  # it would overwrite the source if its memory were free
     close(one, e.rotate_hoisted(hoisted, 1), [0.25, 0.5, 0.75, 0])
 
 
@@ -122,7 +122,7 @@ def test_nothing_is_done_by_itself(one: World) -> None:
 
 
 def test_objects_of_others_are_refused(one: World) -> None:
-    """Every operation, with objects of other parameters, in every place."""
+    """Every operation refuses objects of other parameters, in every argument."""
     params = ckks.Params.create(depth=1, scale_bits=30)
     client = ckks.Client(params)
     other = ckks.Evaluator(params, client.evaluation_keys(rotations=[1])).explicit
@@ -201,12 +201,12 @@ def test_extended_shapes(one: World) -> None:
         with pytest.raises(jali.InvalidArgument):
             bad()
     twice = e.extend(one.client.encrypt(np.arange(4) / 4))
-    e.rotate_accumulate(twice, twice, 1)  # of itself
+    e.rotate_accumulate(twice, twice, 1)  # the sum is rotated and added to itself
     close(one, e.reduce(twice), [0.25, 0.75, 1.25, 0.75])
 
 
 def test_both_sides_meet(one: World, rng: np.random.Generator) -> None:
-    """What was done by hand can be bound again."""
+    """Results of the explicit evaluator can be bound again."""
     a = rng.uniform(-1, 1, 10)
     x = one.client.encrypt(a)
     by_hand = one.server.explicit.multiply(x, x)

@@ -1,5 +1,7 @@
-"""Forked workers share a client, and no randomness: two encryptions with the same show the difference of
-their messages to everybody."""
+"""Forked workers share a client but no randomness.
+
+Two encryptions with the same randomness would show the difference of their messages to everybody.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ def params() -> ckks.Params:
 
 @pytest.fixture(scope="module")
 def client(params: ckks.Params) -> ckks.Client:
-    """Made before any worker, and used before: as a server's start would."""
+    """A client that is made and used before any worker is forked, like at the start of a server."""
     client = ckks.Client(params, threads=1)
     client.encrypt([1.0])
     return client
@@ -34,15 +36,17 @@ def client(params: ckks.Params) -> ckks.Client:
 
 @pytest.fixture(scope="module")
 def seed(client: ckks.Client) -> slice:
-    """Where a fresh ciphertext's bytes have their seed, of which the second part is made: it is the first
-    that differs between encryptions of the same numbers."""
+    """The place of the seed in the bytes of a fresh ciphertext.
+
+    It is where the bytes of encryptions of the same numbers first differ.
+    """
     blobs = [client.encrypt(np.zeros(4)).to_bytes() for _ in range(16)]
     start = next(i for i, values in enumerate(zip(*blobs, strict=True)) if len(set(values)) > 1)
     return slice(start, start + 32)
 
 
 def by_workers(work: Callable[[], bytes]) -> list[bytes]:
-    """What work gives, EACH times in each of WORKERS processes that were forked at once."""
+    """The results of `work`, called EACH times in each of WORKERS processes that were forked at the same time."""
 
     def run(end: Connection) -> None:
         end.send([work() for _ in range(EACH)])
@@ -73,7 +77,7 @@ def test_public_key_encryptions_of_forked_workers_differ(client: ckks.Client) ->
     message = np.zeros(4)
     blobs = by_workers(lambda: anyone.encrypt(message).to_bytes())
     half = len(blobs[0]) // 2
-    for part in slice(half // 2, half), slice(half, half + half // 2):  # of either polynomial
+    for part in slice(half // 2, half), slice(half, half + half // 2):  # a part of each polynomial
         assert len({blob[part] for blob in blobs}) == WORKERS * EACH
 
 
@@ -96,7 +100,7 @@ def test_releases_of_forked_workers_differ(client: ckks.Client) -> None:
 def test_a_client_restored_in_forked_workers_differs(
     params: ckks.Params, client: ckks.Client, seed: slice
 ) -> None:
-    """Each worker reads the key again, as after a restart."""
+    """Each worker loads the secret key again, like after a restart."""
     secret = client.secret_to_bytes()
 
     def work() -> bytes:

@@ -1,6 +1,6 @@
-"""Hostile objects and arguments through every public operation: briefly, and nothing public is left out.
+"""Runs the fuzzer of the Python package briefly, and checks that it leaves out nothing that is public.
 
-A longer run: JALI_FUZZ_SECONDS=60 python -m pytest tests/python/test_fuzz.py, or tools/fuzz_python itself.
+A longer run is JALI_FUZZ_SECONDS=60 python -m pytest tests/python/test_fuzz.py, or tools/fuzz_python itself.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ sys.path.insert(0, str(TOOLS))
 import fuzz_python  # noqa: E402
 
 SECONDS = os.environ.get("JALI_FUZZ_SECONDS", "20")
-DATA = {"Level", "Layout", "Trace", "BatchPoint"}  # they hold facts and take nothing
+DATA = {"Level", "Layout", "Trace", "BatchPoint"}  # they hold facts, and their methods take nothing
 
 
 def public_methods(kind: type) -> set[str]:
-    """Names that the class or a base of jali's defines, operators among them."""
+    """The names, also of operators, that the class or a base class in jali defines."""
     inherited = {
         "__new__",
         "__doc__",
@@ -47,7 +47,7 @@ def public_methods(kind: type) -> set[str]:
 
 
 def uncovered() -> set[str]:
-    """Public methods of jali.ckks that the fuzzer's lists lack."""
+    """The public methods of jali.ckks that are missing in the fuzzer's lists."""
     named = fuzz_python.COVERED | set(fuzz_python.EXEMPT)
     out = set()
     for module in (ckks, explicit):
@@ -100,7 +100,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_hostile_programs() -> None:
-    """A fresh seed each time; a failure prints it, with the steps and the command that repeats them."""
+    """Hostile programs fail only with jali.Error. A failure prints the seed, the steps and the command to repeat them."""
     # The brief run tries the same programs each time; the longer one explores.
     seed = [] if "JALI_FUZZ_SECONDS" in os.environ else ["--seed", "1"]
     done = run("--seconds", SECONDS, *seed)
@@ -110,7 +110,7 @@ def test_hostile_programs() -> None:
 
 @pytest.mark.parametrize("failure", ["raise RuntimeError('planted')", "import os; os.abort()"])
 def test_failures_are_told_with_their_seed_and_steps(tmp_path: Path, failure: str) -> None:
-    """Of an exception of another kind, and of a process that dies."""
+    """The failures are an exception of another kind and a process that dies."""
     copy = shutil.copytree(TOOLS / "fuzz_python", tmp_path / "fuzz_python")
     text = (copy / "arrays.py").read_text(encoding="utf-8")
     (copy / "arrays.py").write_text(

@@ -25,7 +25,7 @@ BLOCKED = """
 
 
 def run(code: str) -> subprocess.CompletedProcess[str]:
-    """A fresh interpreter in which everything but the standard library and NumPy is missing."""
+    """Runs code in a fresh interpreter that has only the standard library, NumPy and jali."""
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(BLOCKED) + textwrap.dedent(code)],
         capture_output=True,

@@ -1,4 +1,4 @@
-"""Ctrl-C, and every other signal, in long work: heard while it goes on, and harmless to what is interrupted."""
+"""Long work reacts to Ctrl-C and every other signal while it runs, and an interruption damages nothing."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ works = {
 
 
 def test_signals_are_heard_while_the_core_works() -> None:
-    """Between two instructions of Python a handler runs once, however many signals came; within one it runs again."""
+    """Python runs a handler between two instructions, once for any number of signals.
+
+    If it runs more often during one call, the call itself has let it run.
+    """
     out = run(
         WORLD
         + dedent("""
@@ -60,7 +63,7 @@ def test_signals_are_heard_while_the_core_works() -> None:
             "captured": lambda: many(wide),
         }
         for name, work in long.items():
-            # At the first instruction, within the call, and behind it. Again where the machine was quick.
+            # A handler may run before and after the call; a third run is within it. A fast call is repeated.
             for _ in range(200):
                 heard = 0
                 signal.setitimer(signal.ITIMER_REAL, 0.001, 0.001)
@@ -76,7 +79,7 @@ def test_signals_are_heard_while_the_core_works() -> None:
 
 
 def test_what_was_interrupted_works_on() -> None:
-    """Ctrl-C at a random moment of every kind of work, many times; then all of them are done right."""
+    """Every kind of work is interrupted at random moments, many times. Then all of them still give right results."""
     run(
         WORLD
         + dedent("""

@@ -1,4 +1,4 @@
-"""Values die when their last user drops them: nothing waits for the collector of cycles."""
+"""Values are freed as soon as their last user drops them; none waits for Python's garbage collector."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ HEAVY = (
 
 @pytest.fixture
 def garbage() -> Iterator[Callable[[], list[object]]]:
-    """What lies in cycles that nobody reaches, made since the test began."""
+    """Returns a function that finds the objects in unreachable cycles that were made since the test began."""
     gc.collect()
     gc.disable()
     gc.set_debug(gc.DEBUG_SAVEALL)

@@ -1,4 +1,4 @@
-"""Where memory ends: jali.OutOfMemory with a sentence, and everything works on afterwards."""
+"""If memory runs out, jali.OutOfMemory is raised with a clear message, and everything works afterwards."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from alone import run
 
 
 def test_every_step_says_that_memory_is_short() -> None:
-    """Each kind of work, its results kept until there is no memory left, under several limits."""
+    """Repeats each kind of work under several limits, and keeps the results until no memory is left."""
     out = run(
         """
         import resource
@@ -40,7 +40,7 @@ def test_every_step_says_that_memory_is_short() -> None:
             "array": lambda: x * values,
         }
         unlimited = resource.getrlimit(resource.RLIMIT_AS)
-        room = [bytes(k % 500) for k in range(100_000)]  # of Python's own objects, which are not at stake
+        room = [bytes(k % 500) for k in range(100_000)]  # freed below, so that Python itself has room
         del room[::2]
         for name, work in works.items():
             refused = 0
@@ -60,7 +60,7 @@ def test_every_step_says_that_memory_is_short() -> None:
                     refused += 1
                     assert "use " in said, said
             print(name, refused)
-        # And all of it goes on.
+        # Everything works without the limit.
         for work in works.values():
             work()
         assert np.allclose(client.decrypt(x * x), 1, atol=1e-6)

@@ -1,4 +1,4 @@
-"""The precision that every value claims is the precision it has."""
+"""The precision that a value claims is the precision that it has."""
 
 from __future__ import annotations
 

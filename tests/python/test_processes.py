@@ -1,4 +1,4 @@
-"""Threads that do not start, forks, and functions that call themselves: nothing hangs."""
+"""Nothing hangs if threads cannot start, if a process forks, or if a function calls itself."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from alone import run
 
 
 def test_a_child_computes_with_what_its_parent_made() -> None:
-    """Everything that has workers, used and dropped by a forked child, which then ends as Python does."""
+    """A forked child uses and drops all objects that have worker threads, and then ends normally."""
     out = run(
         """
         params, client, keys = small()
@@ -55,7 +55,7 @@ def test_a_pool_of_forked_processes() -> None:
 
 
 def test_children_of_a_process_whose_threads_compute() -> None:
-    """Locks that other threads hold at the fork are free in the child, or their objects say what is wrong."""
+    """Other threads may hold locks at the fork. In the child the locks are free, or an error says what is wrong."""
     out = run(
         """
         params, client, keys = small()
@@ -150,7 +150,7 @@ def test_a_function_that_calls_itself_is_refused() -> None:
                 call()
             except jali.InvalidArgument as error:
                 print(error)
-        # Functions that use other captured functions and batchers are none of that.
+        # Functions may use other captured functions and batchers.
         double = server.capture(lambda a: a + a, x)
         thrice = server.capture(lambda a: double(a) + a, x)
         assert np.allclose(client.decrypt(thrice(x)), 3, atol=1e-3)
@@ -162,7 +162,7 @@ def test_a_function_that_calls_itself_is_refused() -> None:
 
 
 def test_what_a_batcher_measured_is_told_while_it_runs() -> None:
-    """Its function, and other threads, may ask while it works."""
+    """The batcher's function and other threads may ask while it works."""
     run(
         """
         params, client, keys = small()

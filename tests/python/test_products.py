@@ -1,4 +1,4 @@
-"""Products are computed when it is known what follows: at once with their key switch, or as terms of a sum."""
+"""A product is computed only when its use is known: together with its key switch, or as a term of a sum."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class World:
         return bool(np.max(np.abs(self.client.decrypt(value) - expected)) < 1e-6)
 
     def operations(self) -> list[str]:
-        """Those recorded since the last call."""
+        """The operations that were recorded since the last call."""
         trace = self.server.trace
         assert trace is not None
         names = [json.loads(line)["op"] for line in trace.json_lines().splitlines()]
@@ -63,7 +63,7 @@ def test_sums_of_products_have_the_values_of_their_formulas(world: World) -> Non
     low = world.bound(b, level=1)
     assert world.near(x * low + x * y, a * b + a * b)
     many, expected = x * y, a * b
-    for _ in range(20):  # more than one sum keeps
+    for _ in range(20):  # more terms than a sum keeps uncomputed
         many, expected = many + x * z, expected + a * c
     assert world.near(many, expected)
 
@@ -91,7 +91,7 @@ def test_no_tensor_product_goes_through_memory(terms: int) -> None:
     names = world.operations()
     assert names.count("combine_key_switch") == 1
     assert "tensor" not in names
-    _ = total.ciphertext, total.ciphertext  # kept after the first
+    _ = total.ciphertext, total.ciphertext  # the second is not computed again
     assert world.operations().count("combine_key_switch") == 1
 
 

@@ -1,4 +1,4 @@
-"""Lengths, batches and number types go through operations as in NumPy."""
+"""Lengths, batches and types of numbers follow NumPy's rules in all operations."""
 
 from __future__ import annotations
 

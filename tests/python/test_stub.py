@@ -1,4 +1,4 @@
-"""The committed stubs of the extension are what its signatures say."""
+"""The committed stubs of the extension agree with its signatures."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PACKAGE = Path(__file__).parents[2] / "python" / "jali"
 
 
 def normal(text: str) -> str:
-    """Stub text without its layout: docstrings cleaned, everything else as a syntax tree."""
+    """The stub without its layout: docstrings are cleaned, everything else is compared as a syntax tree."""
     tree = ast.parse(text)
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):

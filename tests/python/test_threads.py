@@ -1,4 +1,4 @@
-"""Objects may be used by several threads, and long operations let other threads run."""
+"""Several threads may use the same objects, and long operations let other threads run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_many_threads_share_everything(world: World, rng: np.random.Generator) -
 
 def test_one_value_in_many_threads(one: World, rng: np.random.Generator) -> None:
     v = rng.uniform(-1, 1, one.params.slots)
-    pending = one.bind(v) * one.bind(v)  # its relinearisation is raced for
+    pending = one.bind(v) * one.bind(v)  # all threads ask for its relinearisation at once
     with ThreadPoolExecutor(4) as pool:
         values = list(pool.map(lambda k: pending * pending + k, range(8)))
     for k, value in enumerate(values):
@@ -72,13 +72,13 @@ def test_operations_release_the_lock(one: World) -> None:
     def tick() -> None:
         while not stop.is_set():
             count[0] += 1
-            time.sleep(0)  # gives up the lock
+            time.sleep(0)  # releases the interpreter lock
 
     interval = sys.getswitchinterval()
     counter = threading.Thread(target=tick)
     try:
-        # With an interval this long nobody is made to give up the lock: only an operation that
-        # releases it lets the counter move between the two readings.
+        # The switch interval is so long that no thread is forced to release the lock. The counter moves
+        # between the two readings only if the operation releases it.
         counter.start()
         sys.setswitchinterval(1000)
         for name, operation in operations.items():

@@ -1,4 +1,4 @@
-"""jali tune: choices are kept, read, and refused where they are damaged."""
+"""jali tune keeps its choices in a file, evaluators read them, and a damaged file is refused."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from jali.cli import tune
 
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache folder of its own; gives the file that is not there yet."""
+    """Gives the test a cache folder of its own; returns the path of the tuning file, which does not exist yet."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     return tmp_path / "jali" / "tune.json"
 
 
 def keep(cache: Path, choices: dict[str, str], world: World) -> None:
-    """Choices for the CPU at the world's ring."""
+    """Writes choices for the CPU and the world's ring."""
     tuning.write("cpu", {world.params.word: {str(world.params.log_n): choices}})
     assert cache.exists()
 
@@ -34,7 +34,7 @@ def keep(cache: Path, choices: dict[str, str], world: World) -> None:
 def test_tune_keeps_what_an_evaluator_reads(
     cache: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # A clock of our own: avx2 or the last in the list is fastest by far.
+    # A clock of our own, by which the last instruction set in the list is the fastest.
     isas = _jali.device.cpu_isas()
     monkeypatch.setattr(
         tune,
@@ -110,10 +110,10 @@ def test_a_damaged_file_is_refused_with_a_warning(cache: Path, one: World, damag
     with pytest.warns(RuntimeWarning, match="run 'jali tune' again, or delete the file"):
         server = ckks.Evaluator(one.params, None, "cpu")
     assert server.variants == {}
-    with warnings.catch_warnings():  # once
+    with warnings.catch_warnings():  # the warning is given only once
         warnings.simplefilter("error")
         ckks.Evaluator(one.params, None, "cpu")
-        keep(cache, {"isa": "portable"}, one)  # jali tune mends it
+        keep(cache, {"isa": "portable"}, one)  # jali tune replaces the damaged file
         assert ckks.Evaluator(one.params, None, "cpu").engine == "cpu/portable"
 
 
@@ -144,7 +144,7 @@ def test_a_full_disk_leaves_what_was_there(cache: Path, one: World) -> None:
     found = {one.params.word: {str(one.params.log_n): {"isa": "avx2"}}}
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    try:  # nothing can be written behind the first 10 bytes
+    try:  # a file can have 10 bytes at most
         resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
         with pytest.raises(jali.Unsupported, match="make room for it there") as caught:
             tuning.write("cpu", found)
@@ -153,7 +153,7 @@ def test_a_full_disk_leaves_what_was_there(cache: Path, one: World) -> None:
         signal.signal(signal.SIGXFSZ, ignored)
     assert str(cache) in str(caught.value)
     assert cache.read_bytes() == before and list(cache.parent.iterdir()) == [cache]
-    # Nor does this process believe what it could not keep.
+    # This process does not use choices that it could not write either.
     assert tuning.chosen("cpu", one.params.word, one.params.log_n) == {"isa": "portable"}
 
 
@@ -188,7 +188,7 @@ def test_folders_are_made_or_refused(
         assert cli.main(command) == 1
         printed = capsys.readouterr()
         assert "name another folder in XDG_CACHE_HOME" in printed.err
-        assert "w52" in printed.out  # what was measured is not lost
+        assert "w52" in printed.out  # the measured times are printed all the same
     assert [x.name for x in (tmp_path / "folder" / "jali").iterdir()] == ["tune.json"]
 
 

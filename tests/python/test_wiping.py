@@ -1,6 +1,6 @@
-"""What a client decrypted is gone from its memory once the caller dropped it.
+"""Numbers that a client decrypted are gone from its memory once the caller drops them.
 
-A process of its own decrypts, hands the numbers over a pipe and overwrites its arrays; then all of its memory is read.
+A separate process decrypts, sends the numbers through a pipe and overwrites its arrays. Then all of its memory is read.
 """
 
 from __future__ import annotations
@@ -51,13 +51,12 @@ for decrypt in (
         sys.stdin.readline()
 """
 
-REGISTERS = (
-    64  # numbers that may lie on a stack, where registers were saved: a buffer has thousands
-)
+# At most so many numbers may lie on a stack, to which registers were saved. A buffer has thousands.
+REGISTERS = 64
 
 
 def count_in_memory(pid: int, numbers: npt.NDArray[np.uint64]) -> int:
-    """How many of the words lie anywhere in the memory of a process that can be written."""
+    """Counts the words that lie anywhere in the writable memory of a process."""
     numbers = np.sort(numbers)
     count = 0
     with Path(f"/proc/{pid}/mem").open("rb", buffering=0) as memory:
@@ -69,7 +68,7 @@ def count_in_memory(pid: int, numbers: npt.NDArray[np.uint64]) -> int:
             try:
                 block = memory.read(int(end, 16) - int(begin, 16))
             except OSError:
-                continue  # of a device
+                continue  # memory of a device
             words = np.frombuffer(block[: len(block) // 8 * 8], np.uint64)
             at = np.minimum(np.searchsorted(numbers, words), len(numbers) - 1)
             count += int((numbers[at] == words).sum())
@@ -79,7 +78,7 @@ def count_in_memory(pid: int, numbers: npt.NDArray[np.uint64]) -> int:
 @pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs Linux's /proc")
 @pytest.mark.parametrize("word", ["w32", "w52"])
 def test_decrypted_numbers_do_not_stay_in_memory(word: str) -> None:
-    """Of a vector of real and complex numbers, a batch, and a decoded plaintext."""
+    """Tests vectors of real and of complex numbers, a batch, and a decoded plaintext."""
     with subprocess.Popen(
         [sys.executable, "-c", CLIENT, word], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as child:
@@ -97,7 +96,7 @@ def test_decrypted_numbers_do_not_stay_in_memory(word: str) -> None:
                 numbers = np.frombuffer(child.stdout.read(bytes_), np.uint64)
                 assert len(numbers) == bytes_ // 8 and child.stdout.read(1) == b"."
                 found = count_in_memory(child.pid, numbers[numbers >> np.uint64(32) != 0])
-                if kept:  # the scan sees what is there
+                if kept:  # the scan must find numbers that are still there
                     assert found >= n / 2
                 else:
                     assert found <= REGISTERS, f"{found} of {len(numbers)} numbers are left: {what}"

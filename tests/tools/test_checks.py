@@ -1,4 +1,4 @@
-"""The checks of tools/ themselves: each must refuse a planted violation and accept its absence."""
+"""Tests the checks of tools/: each must refuse a planted violation and accept a tree without one."""
 
 import subprocess
 import sys

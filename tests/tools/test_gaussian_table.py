@@ -1,4 +1,4 @@
-"""The table of the flooding sampler is the distribution that it says, to its last bit."""
+"""The table of the flooding sampler is that of the stated distribution, to its last bit."""
 
 from __future__ import annotations
 

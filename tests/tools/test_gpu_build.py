@@ -1,4 +1,7 @@
-"""With an NVIDIA GPU, `make demo` builds for it; without one, nothing is downloaded. nvidia-smi and nvcc are stubs."""
+"""With an NVIDIA GPU, `make demo` builds for it; without one, nothing is downloaded.
+
+nvidia-smi and nvcc are stubs.
+"""
 
 import glob
 import os
@@ -24,7 +27,7 @@ def stub(file: Path, text: str) -> None:
 
 
 SMI = '[ "$1" = -L ] && echo "GPU 0: NVIDIA GeForce RTX 4090 (UUID: GPU-0)"\n'
-# pip leaves a file where the packages' nvcc lies; sysconfig names a folder that has none.
+# This stub's pip makes an empty file at the path of the packages' nvcc; its sysconfig names a folder without nvcc.
 PYTHON = """if [ "$2" = pip ]; then
   echo "pip $*" >&2
   mkdir -p build/nvcc/nvidia/cu13/{bin,nvvm/bin}; touch build/nvcc/nvidia/cu13/bin/nvcc; exit $PIP_STATUS
@@ -36,7 +39,7 @@ echo /nowhere
 def chosen(
     folder: Path, when: str = "if-needed", pip_status: int = 0, **environment: str
 ) -> tuple[int, str, str]:
-    """Exit status of tools/nvcc.sh, what it printed, and what it said."""
+    """The exit status of tools/nvcc.sh, its standard output and its standard error."""
     stub(folder / "python", PYTHON)
     done = subprocess.run(
         ["bash", str(ROOT / "tools" / "nvcc.sh"), when, str(folder / "python"), "build/nvcc"],
@@ -107,7 +110,7 @@ def test_make_gives_that_nvcc_to_cmake(target: str) -> None:
         ("9.0\n9.0\n", "90-real;90-virtual"),
         ("8.0\n9.0\n", "80-real;90-real;90-virtual"),
         ("10.7\n12.0\n", "103-virtual;120-real;120-virtual"),  # 10.7 is newer than nvcc's 10.x
-        ("13.0\n", "121-virtual"),  # newer than nvcc: PTX alone
+        ("13.0\n", "121-virtual"),  # newer than nvcc, so PTX alone
         ("7.5\n", "90"),  # older than Ampere
         ("", "90"),
         ("[N/A]\n", "90"),

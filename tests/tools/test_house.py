@@ -1,4 +1,4 @@
-"""The picture of the layers and the walk through the files say what the tree says."""
+"""The picture of the layers and the walk through the files agree with the tree."""
 
 import re
 import subprocess

@@ -1,4 +1,4 @@
-"""`make test` and `make check`: what each runs is what CONTRIBUTING.md says, and CI runs the first."""
+"""`make test` and `make check` run what CONTRIBUTING.md says, and CI runs `make test`."""
 
 import re
 import subprocess
@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 
 
 def commands(target: str) -> dict[str, str]:
-    """Of each check that the target runs, the command whose output is kept, and for which GPUs the CUDA check compiles."""
+    """For each check that the target runs, its command; for the CUDA check, also for which GPUs it compiles."""
     done = subprocess.run(
         ["make", "-n", target], cwd=ROOT, capture_output=True, text=True, check=True
     )
@@ -20,7 +20,7 @@ def commands(target: str) -> dict[str, str]:
 
 
 def documented() -> dict[str, tuple[str, str]]:
-    """Of each check in CONTRIBUTING.md's table, its share of `make test` and of `make check`."""
+    """For each check in CONTRIBUTING.md's table, its share of `make test` and of `make check`."""
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     table = text.split("| check |")[1].split("\n\n")[0]
     rows = re.findall(r"^\| `([a-z-]+)` \| (.+?) \| (.+?) \|$", table, re.MULTILINE)
@@ -66,7 +66,7 @@ def stubs(folder: Path, **scripts: str) -> None:
 def test_ci_runs_make_test_and_installs_what_it_needs(
     tmp_path: Path, arguments: list[str], clang: int, runs: str, installs: set[str]
 ) -> None:
-    # A PATH of stubs and of what the shell itself needs; this clang may lack its sanitizers.
+    # The PATH has stubs and what the shell itself needs. The stub of clang may have no sanitizers.
     stubs(
         tmp_path / "bin",
         make='echo "make $*"\n',
@@ -76,7 +76,7 @@ def test_ci_runs_make_test_and_installs_what_it_needs(
         **{
             "c++": "",
             "clang++": f"while read -r _; do :; done\nexit {clang}\n",
-        },  # reads the program
+        },  # it reads the program
     )
     for tool in ("bash", "dirname"):
         (tmp_path / "bin" / tool).symlink_to(f"/bin/{tool}")
@@ -141,13 +141,13 @@ def test_thread_sanitizer_sees_every_program_that_starts_threads() -> None:
 
 
 def test_every_part_of_a_long_filter_names_tests() -> None:
-    """A filter that names nothing would leave long tests to `make test`, unseen."""
+    """If a part of a filter named no test, its long tests would run in `make test` and nobody would notice."""
     for lists in (ROOT / "tests").rglob("CMakeLists.txt"):
         sources = "".join(f.read_text(encoding="utf-8") for f in lists.parent.glob("*.cpp"))
         tests = re.findall(r"^TEST(?:_[PF])?\((\w+),\s*(\w+)\)", sources, re.MULTILINE)
         for filter_ in re.findall(r'LONG "?([^"\s)]+)', lists.read_text(encoding="utf-8")):
             for part in filter_.split(":"):
-                # Parametrised tests are Instance/Suite.Name/parameter.
+                # Parametrised tests are named Instance/Suite.Name/parameter.
                 pattern = re.escape(part).replace(r"\*", ".*")
                 names = [f"{i}{suite}.{name}{p}" for suite, name in tests
                          for i, p in (("", ""), ("Any/", "/any"))]  # fmt: skip
