@@ -4,6 +4,7 @@
 // IWYU pragma: begin_exports
 #include "jali/api/threads.h"
 #include "jali/backend/engines.h"
+#include "jali/backend/resolve.h"
 #include "jali/base/error.h"
 #include "jali/bootstrap/bootstrapper.h"
 #include "jali/bootstrap/failure.h"

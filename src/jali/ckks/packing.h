@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <span>
 
+#include "jali/ckks/product_sum.h"
 #include "jali/ckks/types.h"
 
 namespace jali::ckks {
@@ -22,8 +23,10 @@ struct Numbers {
 
 /// Slots of a vector of `a` that count.
 std::size_t length_of(const Ciphertext& a);
+std::size_t length_of(const ProductSum& a);
 /// Whether the batch is an axis of its own: several vectors always are, whatever a sender said of them.
 bool is_batched(const Ciphertext& a);
+bool is_batched(const ProductSum& a);
 
 /// Of a fresh encryption of rows of `count` numbers in 2^log_slots slots. Throws InvalidArgument if they do not
 /// fit.

@@ -9,16 +9,23 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 
 namespace jali::device {
 
 using Choices = std::map<std::string, std::string>;  // by family
+using Measured = std::map<std::pair<std::string, int>, Choices>;  // by word ("w32") and log2 N
 
 class Tuning {
  public:
   /// Nothing, if there is no such file. Throws InvalidArgument, naming the line, for a file that is damaged.
   static Tuning read(const std::filesystem::path& file);
-  /// Nothing for what was not measured. hardware: as hardware() names it.
+  /// The warning of a file that cannot be used, and why.
+  static std::string unusable(const std::filesystem::path& file, const std::string& why);
+  bool empty() const { return choices_.empty(); }
+  /// All that was measured. hardware: as hardware() names it.
+  Measured measured(const std::string& hardware) const;
+  /// Nothing for what was not measured.
   Choices chosen(const std::string& hardware, const std::string& word, int log_n) const;
   /// Throws InvalidArgument for what the file could not hold: tabs, line breaks, a family with "=".
   void choose(const std::string& hardware, const std::string& word, int log_n, Choices choices);
@@ -32,8 +39,10 @@ class Tuning {
 
 /// $XDG_CACHE_HOME/jali/tune.tsv, or in ~/.cache; empty for a user without a home.
 std::filesystem::path tuning_file();
-/// What was measured: the GPU's name ("cuda:0"), or the processor's model and how many cores this process may use; and
-/// this version of Jali.
+/// What was measured: the device (device_name), and this version of Jali.
 std::string hardware(const std::string& device);
+/// Adds what was found on a device to the user's file, which it returns; a damaged file is replaced. Throws Unsupported
+/// if it cannot be written.
+std::filesystem::path keep(const std::string& device, const Measured& found);
 
 }  // namespace jali::device
