@@ -10,7 +10,8 @@
 #include "jali/arith/modulus.h"
 #include "jali/arith/primes.h"
 #include "jali/backend/cuda/ntt/transform.cuh"
-#include "jali/backend/ops.h"
+#include "jali/backend/engines.h"
+#include "jali/backend/ring_ops.h"
 
 namespace jali::testing {
 namespace {

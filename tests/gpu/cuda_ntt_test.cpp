@@ -9,7 +9,9 @@
 
 #include "brief.h"
 #include "jali/arith/primes.h"
-#include "jali/backend/ops.h"
+#include "jali/backend/engines.h"
+#include "jali/backend/ring_ops.h"
+#include "jali/backend/rlwe_ops.h"
 #include "jali/device/buffer.h"
 
 namespace jali::testing {

@@ -9,7 +9,8 @@
 #include "jali/arith/primes.h"
 #include "jali/backend/cuda/sampling/sampling.cuh"
 #include "jali/backend/cuda/sampling/sparse_secret.cuh"
-#include "jali/backend/ops.h"
+#include "jali/backend/engines.h"
+#include "jali/backend/ring_ops.h"
 #include "jali/device/cuda/check.cuh"
 #include "jali/random/prng.h"
 

@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "jali/backend/ops.h"
+#include "jali/backend/engines.h"
 #include "jali/base/error.h"
 
 namespace jali::testing {

@@ -8,7 +8,7 @@
 #include "jali/arith/primes.h"
 #include "jali/backend/cuda/common/reduce.cuh"
 #include "jali/backend/cuda/common/tables.cuh"
-#include "jali/backend/ops.h"
+#include "jali/backend/engines.h"
 #include "jali/device/cuda/check.cuh"
 
 namespace jali::testing {

@@ -19,7 +19,11 @@
 #include "jali/backend/cuda/ntt/ntt.cuh"
 #include "jali/backend/cuda/sampling/sampling.cuh"
 #include "jali/backend/cuda/sampling/sparse_secret.cuh"
-#include "jali/backend/ops.h"
+#include "jali/backend/embedding_ops.h"
+#include "jali/backend/engine.h"
+#include "jali/backend/engines.h"
+#include "jali/backend/ring_ops.h"
+#include "jali/backend/rlwe_ops.h"
 #include "jali/device/buffer.h"
 #include "jali/device/cuda/device.cuh"
 

@@ -4,10 +4,10 @@
 #include <memory>
 #include <vector>
 
+#include "jali/backend/config.h"
 #include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/common/word.cuh"
 #include "jali/backend/cuda/ntt/variant.cuh"
-#include "jali/backend/ops.h"
 
 namespace jali::backend::cuda {
 

@@ -5,7 +5,8 @@
 
 #include "jali/backend/cuda/common/shape.cuh"
 #include "jali/backend/cuda/common/source.cuh"
-#include "jali/backend/ops.h"
+#include "jali/backend/view.h"
+#include "jali/base/error.h"
 
 namespace jali::backend::cuda {
 
@@ -20,16 +21,10 @@ void check_rows(ConstView x);
 std::uint16_t find(std::span<const PrimeIndex> primes, PrimeIndex p);
 /// Sizes beyond what kernels take by value throw Unsupported.
 Limbs limbs_of(std::span<const PrimeIndex> primes);
-/// Where a key holds each of `primes`. A prime that it lacks throws InvalidArgument.
-Limbs key_limbs(KeyView key, std::span<const PrimeIndex> primes);
-/// The same in bytes, for kernels that take many keys.
-void place_key(KeyView key, std::span<const PrimeIndex> primes, std::uint8_t (&limb)[kMaxLimbs]);
 
 /// Where each of `primes` lies in `in`, or kSkip.
 Limbs positions(std::span<const PrimeIndex> primes, std::span<const PrimeIndex> in);
 /// A polynomial as it lies.
 Source source(ConstView x);
-/// x.primes are the first of acc's, or InvalidArgument is thrown.
-void check_first(View acc, ConstView x);
 
 }  // namespace jali::backend::cuda

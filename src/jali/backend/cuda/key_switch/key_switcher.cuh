@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "jali/backend/cuda/base_conversion/base_conversion.cuh"
-#include "jali/backend/cuda/common/views.cuh"
+#include "jali/backend/cuda/key_switch/key_view.cuh"
 #include "jali/backend/cuda/key_switch/scaled_addend.cuh"
 
 namespace jali::backend::cuda {

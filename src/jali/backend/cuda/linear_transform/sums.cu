@@ -5,6 +5,7 @@
 #include "jali/backend/cuda/common/views.cuh"
 #include "jali/backend/cuda/elementwise/combination.cuh"
 #include "jali/backend/cuda/elementwise/elementwise.cuh"
+#include "jali/backend/cuda/key_switch/key_view.cuh"
 #include "jali/backend/cuda/linear_transform/rotated_sums.cuh"
 #include "jali/backend/cuda/linear_transform/sums.cuh"
 #include "jali/backend/cuda/linear_transform/weighted_sums.cuh"

@@ -7,6 +7,7 @@
 
 #include "jali/backend/cuda/common/shape.cuh"
 #include "jali/backend/cuda/common/tables.cuh"
+#include "jali/backend/ring_ops.h"
 
 namespace jali::backend::cuda {
 
