@@ -172,7 +172,7 @@ class CudaRing final : public RingOps, private Launching {
   }
   void automorphism_ntt(View out, ConstView in, std::uint64_t g) const override {
     enter(out);
-    automorphism<W>(stream_, tables_, shape(out), limbs(out.primes), true, out.data, in.data, g);
+    automorphism<W>(stream_, shape(out), out.data, in.data, g);
   }
 
   void sample_uniform(View out, std::span<const std::uint8_t, 32> seed,

@@ -95,7 +95,6 @@ struct W32 {
   static __device__ Sum sum_of(R x) { return {x}; }
   static __device__ R add_mod(R a, R b, const Prime& p) { return least(a + b, a + b - p.q); }
   static __device__ R sub_mod(R a, R b, const Prime& p) { return least(a - b, a - b + p.q); }
-  static __device__ double to_double(R x) { return x; }
 };
 
 struct W64 {
@@ -152,7 +151,6 @@ struct W64 {
   static __device__ Sum sum_of(R x) { return {x, 0}; }
   static __device__ R add_mod(R a, R b, const Prime& p) { return least(a + b, a + b - p.q); }
   static __device__ R sub_mod(R a, R b, const Prime& p) { return least(a - b, a - b + p.q); }
-  static __device__ double to_double(R x) { return __ull2double_rn(x); }
 };
 
 struct W52 {
@@ -229,7 +227,6 @@ struct W52 {
     const R s = a - b;
     return s < 0 ? s + p.q : s;
   }
-  static __device__ double to_double(R x) { return x; }
 };
 
 /// a b mod q, canonical in and out.
