@@ -213,8 +213,9 @@ void GpuLevels::every_operation(const std::vector<Variant>& engines) {
     o.engine.ring().crt(v[2], naturals, words, backend::CrtMethod::mod);
     o.engine.ring().crt(v[3], naturals, words, backend::CrtMethod::mul);
   });
-  // What goes to the host's memory: the CPU's first, which the GPU's is held to.
-  for (const auto method : {backend::IcrtMethod::product_sum, backend::IcrtMethod::garner}) {
+  // Results in the host's memory: the CPU computes first, and the GPU is compared with it.
+  for (const auto method : {backend::IcrtMethod::automatic, backend::IcrtMethod::product_sum,
+                            backend::IcrtMethod::garner}) {
     std::vector<std::uint64_t> want;
     check("icrt", {}, [&](const Side& o, const Views&) {
       std::vector<std::uint64_t> got(naturals.size(), 0x5a5a);

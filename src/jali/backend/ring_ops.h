@@ -15,7 +15,8 @@ namespace jali::backend {
 enum class Small { ternary, error };
 
 enum class CrtMethod { mod, mul };
-enum class IcrtMethod { product_sum, garner };
+/// automatic: the engine's own choice. All methods give the same integers.
+enum class IcrtMethod { automatic, product_sum, garner };
 
 class RingOps : public Table {
  public:
@@ -73,7 +74,7 @@ class RingOps : public Table {
                    CrtMethod method) const = 0;
   /// Inverse CRT of coefficient form to integers in [0, Q), Q the product of x's primes; layout as
   /// in crt; words must hold Q. product_sum: sum of (Q/q_i) [x_i (Q/q_i)^-1] reduced mod Q (ICRT-C);
-  /// garner: mixed radix (ICRT-G). Both give the same integers.
+  /// garner: mixed radix (ICRT-G); automatic: whichever is faster on this engine.
   virtual void icrt(std::span<std::uint64_t> integers, std::size_t words, ConstView x,
                     IcrtMethod method) const = 0;
 };

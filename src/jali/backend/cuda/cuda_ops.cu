@@ -50,7 +50,7 @@ class CrtPlans {
   const IcrtPlan<W>& to_integers(std::span<const PrimeIndex> primes, std::size_t words,
                                  IcrtMethod method) const {
     std::lock_guard lock(mutex_);
-    auto& plan = icrts_[{list(primes), words, method}];
+    auto& plan = icrts_[{list(primes), words, method == IcrtMethod::garner}];
     if (!plan) plan = std::make_unique<IcrtPlan<W>>(stream_, config_, primes, words, method);
     return *plan;
   }
@@ -60,8 +60,7 @@ class CrtPlans {
   const Config& config_;
   mutable std::mutex mutex_;
   mutable std::map<std::pair<PrimeList, std::size_t>, std::unique_ptr<CrtPlan>> crts_;
-  mutable std::map<std::tuple<PrimeList, std::size_t, IcrtMethod>, std::unique_ptr<IcrtPlan<W>>>
-      icrts_;
+  mutable std::map<std::tuple<PrimeList, std::size_t, bool>, std::unique_ptr<IcrtPlan<W>>> icrts_;
 };
 
 /// What the tables of one engine share.
@@ -469,7 +468,7 @@ class CudaEmbedding final : public EmbeddingOps, private Launching {
     auto w = scratch_.allocate(slots.size_bytes(), /*secret=*/true);
     auto out = scratch_.allocate(slots.size_bytes(), /*secret=*/true);
     auto* z = static_cast<std::uint64_t*>(integers.data());
-    constexpr auto kMethod = IcrtMethod::product_sum;
+    constexpr auto kMethod = IcrtMethod::automatic;
     const IcrtPlan<W>& plan = plans_.to_integers(x.primes, words, kMethod);
     const Shape s{count(x), batch(x), log_n_};
     cuda::icrt<W>(stream_, tables_, plan, s, limbs(x.primes), z, static_cast<unsigned>(words),
