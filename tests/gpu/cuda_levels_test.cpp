@@ -110,9 +110,9 @@ void GpuLevels::every_operation(const std::vector<Variant>& engines) {
   check("key_switch", {qp, qp}, [&](const Side& o, const Views& v) {
     o.engine.rlwe().key_switch(v[0], v[1], of(a0, o), digits, key_of(key, o), ids);
   });
-  check("key_switch_joined", {qp, qp}, [&](const Side& o, const Views& v) {
-    o.engine.rlwe().key_switch_joined(v[0], v[1], of(a0, o), digits, key_of(key, o), ids,
-                                      {of(b0, o), of(b1, o), s});
+  check("key_switch_add", {qp, qp}, [&](const Side& o, const Views& v) {
+    o.engine.rlwe().key_switch_add(v[0], v[1], of(a0, o), digits, key_of(key, o), ids,
+                                   {of(b0, o), of(b1, o), s});
   });
   check("one product and its key switch", {qp, qp}, [&](const Side& o, const Views& v) {
     const backend::Combination::Product product{of(a0, o), of(a1, o), of(b0, o), of(b1, o)};

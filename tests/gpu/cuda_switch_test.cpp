@@ -68,7 +68,7 @@ TEST_P(GpuSwitch, Lifts) {
 }
 
 TEST_P(GpuSwitch, KeySwitching) {
-  // The own primes first, as what joins wants it, and mixed among the others.
+  // The own primes first, as the addend needs them, and mixed among the others.
   for (const auto& [level, ext] :
        {std::pair(Primes{0, 1, 2, 4, 5, 8}, Primes{0, 1, 2, 4, 5, 8, 9}),
         std::pair(Primes{0, 1, 2, 4, 5, 9}, Primes{0, 1, 2, 4, 5, 6, 7, 9})}) {
@@ -89,11 +89,11 @@ TEST_P(GpuSwitch, KeySwitching) {
       const auto s = scalars(level);
       auto a0 = fresh(level), a1 = fresh(level), b0 = fresh(level), b1 = fresh(level);
       acc0 = poison(ext), acc1 = poison(ext);
-      cpu->rlwe().key_switch_joined(acc0.cpu(), acc1.cpu(), x.cpu(), digits, ck, ids,
-                                    {a0.cpu(), a1.cpu(), s});
-      gpu->rlwe().key_switch_joined(acc0.gpu(), acc1.gpu(), x.gpu(), digits, gk, ids,
-                                    {a0.gpu(), a1.gpu(), s});
-      same(acc0, "key_switch_joined 0"), same(acc1, "key_switch_joined 1");
+      cpu->rlwe().key_switch_add(acc0.cpu(), acc1.cpu(), x.cpu(), digits, ck, ids,
+                                 {a0.cpu(), a1.cpu(), s});
+      gpu->rlwe().key_switch_add(acc0.gpu(), acc1.gpu(), x.gpu(), digits, gk, ids,
+                                 {a0.gpu(), a1.gpu(), s});
+      same(acc0, "key_switch_add 0"), same(acc1, "key_switch_add 1");
       acc0 = poison(ext), acc1 = poison(ext);
       const backend::Combination::Product on_cpu{a0.cpu(), a1.cpu(), b0.cpu(), b1.cpu()};
       const backend::Combination::Product on_gpu{a0.gpu(), a1.gpu(), b0.gpu(), b1.gpu()};

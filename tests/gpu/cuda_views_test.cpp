@@ -151,7 +151,7 @@ TEST_P(GpuTooManyRows, AreRefusedByEveryOperationBeforeAnyWork) {
     const View v{nullptr, primes, b};
     const backend::KeyView k{nullptr, 1, primes};
     const backend::Combination::Product product{v, v, v, v}, products[] = {product, product};
-    const backend::Joined joined{v, v, s};
+    const backend::ScaledAddend addend{v, v, s};
     const ConstView a[] = {v};
     const std::uint32_t operand[] = {0};
     const backend::WeightedSum sum{v, v, operand, a};
@@ -182,8 +182,8 @@ TEST_P(GpuTooManyRows, AreRefusedByEveryOperationBeforeAnyWork) {
     refuses("key_product",
             [&](const Engine& o) { o.rlwe().key_product(v, v, v, k, ids, 1, false); });
     refuses("key_switch", [&](const Engine& o) { o.rlwe().key_switch(v, v, v, digits, k, ids); });
-    refuses("key_switch_joined",
-            [&](const Engine& o) { o.rlwe().key_switch_joined(v, v, v, digits, k, ids, joined); });
+    refuses("key_switch_add",
+            [&](const Engine& o) { o.rlwe().key_switch_add(v, v, v, digits, k, ids, addend); });
     refuses("combine_key_switch of one product", [&](const Engine& o) {
       o.rlwe().combine_key_switch(v, v, {{&product, 1}}, s, digits, k, ids);
     });

@@ -37,9 +37,9 @@ class KeySwitcher {
   /// mod_up and product in one.
   Accumulator switch_key(const ring::Poly& x, int level, const ExpandedKey& key) const;
   /// switch_key of c2, plus P c0 and P c1.
-  Accumulator switch_joined(const ring::Poly& c0, const ring::Poly& c1, const ring::Poly& c2,
-                            int level, const ExpandedKey& key) const;
-  /// switch_joined of a combination that has a product.
+  Accumulator switch_add(const ring::Poly& c0, const ring::Poly& c1, const ring::Poly& c2,
+                         int level, const ExpandedKey& key) const;
+  /// switch_add of a combination that has a product.
   Accumulator switch_combination(const backend::Combination& c, std::size_t batch, int level,
                                  const ExpandedKey& key) const;
 

@@ -70,7 +70,7 @@ double cpu_read_rate(const std::string& isa, std::size_t bytes) {
   const cpu::RowKernels kernels = cpu::select_kernels(isa, Word::w64);
   const device::Buffer block = zeros(whole);
   const std::size_t rounds = std::max(std::size_t{1} << 27, whole) / whole;
-  volatile std::uint64_t sink = 0;  // so that nothing is left out
+  volatile std::uint64_t sink = 0;  // so that the compiler leaves nothing out
   const double seconds = least(rounds, [&](std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) sink = sink | kernels.read(block.data(), whole);
   });

@@ -39,7 +39,7 @@ class Recorder {
 
   const std::shared_ptr<const Engine> inner_;
   const std::shared_ptr<Trace> sink_;
-  device::Buffer probe_;  // in the memory of a device of its own
+  device::Buffer probe_;  // in the device's memory, if the device is not the host
 };
 
 /// Adds memory that the operation reads, or writes: `bytes` from `data` on.

@@ -18,7 +18,7 @@ inline unsigned threads_of(const Shape& s) {
 /// Where a thread works, which it may from here on.
 struct Place {
   unsigned limb, b, k;
-  std::size_t at;         // in a block of the full batch
+  std::size_t at;  // in a block of the full batch
   std::size_t broadcast;  // in a block of batch 1
 };
 __device__ inline Place place(const Shape& s) {

@@ -1,6 +1,8 @@
 // From the views of an operation to the parameters of kernels.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <span>
 
 #include "jali/backend/cuda/common/shape.cuh"
@@ -24,6 +26,15 @@ Limbs limbs_of(std::span<const PrimeIndex> primes);
 
 /// Where each of `primes` lies in `in`, or kSkip.
 Limbs positions(std::span<const PrimeIndex> primes, std::span<const PrimeIndex> in);
+/// One residue a limb, each below its prime.
+template <class W>
+Scalars<W> scalars_of(std::span<const std::uint64_t> s) {
+  require<Unsupported>(s.size() <= kMaxLimbs,
+                       "the GPU engine holds polynomials of up to 256 limbs");
+  Scalars<W> out{};
+  std::copy(s.begin(), s.end(), out.s);
+  return out;
+}
 /// A polynomial as it lies.
 Source source(ConstView x);
 

@@ -237,4 +237,14 @@ __device__ typename W::R mul_mod(typename W::R a, typename W::R b, const typenam
   return W::total(s, p);
 }
 
+/// sum_c += s x_c, c = 0, 1: a residue of both polynomials of a ciphertext times a scalar of its limb. Counts as one
+/// term of each sum.
+template <class W>
+__device__ __forceinline__ void add_scaled(typename W::Sum& sum0, typename W::Sum& sum1,
+                                           typename W::R x0, typename W::R x1, typename W::R s,
+                                           const typename W::Prime& p) {
+  W::add(sum0, x0, s, p);
+  W::add(sum1, x1, s, p);
+}
+
 }  // namespace jali::backend::cuda

@@ -32,11 +32,11 @@ __global__ void binary_kernel(Shape s, Limbs limbs, const typename W::Prime* pri
 template <class W, ByScalar kOp>
 __global__ void scalar_kernel(Shape s, Limbs limbs, const typename W::Prime* primes,
                               typename W::Stored* out, const typename W::Stored* a,
-                              Scalars scalars) {
+                              Scalars<W> scalars) {
   const Place p = place(s);
   const typename W::Prime prime = primes[limbs.prime[p.limb]];
   const auto x = W::load(a[p.at]);
-  const auto y = W::load(static_cast<typename W::Stored>(scalars.s[p.limb]));
+  const auto y = W::load(scalars.s[p.limb]);
   typename W::R r;
   if constexpr (kOp == ByScalar::add) r = W::add_mod(x, y, prime);
   if constexpr (kOp == ByScalar::mul) r = mul_mod<W>(x, y, prime);
@@ -131,7 +131,7 @@ void binary(const Stream& stream, const Tables<W>& t, const Shape& s, const Limb
 
 template <class W>
 void by_scalar(const Stream& stream, const Tables<W>& t, const Shape& s, const Limbs& limbs,
-               ByScalar op, void* out, const void* a, const Scalars& scalars) {
+               ByScalar op, void* out, const void* a, const Scalars<W>& scalars) {
   const auto launch = [&](auto* kernel) {
     cuda::launch(stream, "operation with scalars", kernel, grid_of(s), threads_of(s), 0, 1, s,
                  limbs, t.primes.template as<typename W::Prime>(), out_<W>(out), in<W>(a), scalars);
@@ -171,7 +171,7 @@ void automorphism(const Stream& stream, const Shape& s, void* out, const void* f
   template void binary<W>(const Stream&, const Tables<W>&, const Shape&, const Limbs&, Binary, \
                           void*, const void*, const void*, bool);                              \
   template void by_scalar<W>(const Stream&, const Tables<W>&, const Shape&, const Limbs&,      \
-                             ByScalar, void*, const void*, const Scalars&);                    \
+                             ByScalar, void*, const void*, const Scalars<W>&);                 \
   template void inner_product<W>(const Stream&, const Tables<W>&, const Shape&, const Limbs&,  \
                                  void*, const Terms&, bool);                                   \
   template void tensor<W>(const Stream&, const Tables<W>&, const Shape&, const Limbs&, void*,  \

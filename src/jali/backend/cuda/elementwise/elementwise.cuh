@@ -26,7 +26,7 @@ void binary(const Stream&, const Tables<W>&, const Shape&, const Limbs&, Binary,
             const void* a, const void* b, bool b_broadcast);
 template <class W>
 void by_scalar(const Stream&, const Tables<W>&, const Shape&, const Limbs&, ByScalar, void* out,
-               const void* a, const Scalars&);
+               const void* a, const Scalars<W>&);
 template <class W>
 void inner_product(const Stream&, const Tables<W>&, const Shape&, const Limbs&, void* out,
                    const Terms&, bool accumulate);

@@ -26,13 +26,12 @@ struct OuterTerms {
 };
 
 /// Finishes ModUp of every digit and multiplies it by the key: acc_c (target, rows, N) =
-/// sum_j ext_j key[id[j]][c] (+ the scaled addend). ext: as convert_base leaves it; a digit's own limbs are
+/// sum_j ext_j key[id[j]][c] (+ the addend). ext: as convert_base leaves it; a digit's own limbs are
 /// read from x.
 template <class W>
 void mod_up_key_product(const Context<W>&, const BaseConversionPlan<W>&, const Targets&,
                         unsigned rows, void* acc0, void* acc1, const void* y, void* ext,
-                        const Source& x, const KeyDigits& key, const ScaledAddend& addend,
-                        const AddendFactors<W>& factors);
+                        const Source& x, const KeyDigits& key, const ScaledAddendView<W>& addend);
 
 /// Finishes ModUp for those who want the digits themselves: ext goes from what convert_base leaves to NTT form,
 /// and a digit's own limbs are copied from x.

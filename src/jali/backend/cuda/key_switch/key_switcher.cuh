@@ -30,8 +30,8 @@ class KeySwitcher {
   /// x may be a product of two polynomials that exists nowhere.
   void key_switch(View acc0, View acc1, const Source& x, std::span<const PrimeIndex> x_primes,
                   std::span<const std::uint32_t> digit_limbs, KeyView key,
-                  std::span<const std::uint32_t> digit_ids, const ScaledAddend& addend,
-                  const AddendFactors<W>& factors) const;
+                  std::span<const std::uint32_t> digit_ids,
+                  const ScaledAddendView<W>& addend) const;
   /// How many terms outer_sum takes at a time; 0 if shapes are too small for it.
   std::size_t outer_terms(View acc, std::span<const std::uint32_t> digit_limbs) const;
   void outer_sum(View acc0, View acc1, std::span<const Turned> terms,

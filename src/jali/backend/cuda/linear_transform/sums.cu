@@ -2,7 +2,6 @@
 #include <map>
 #include <vector>
 
-#include "jali/backend/cuda/common/views.cuh"
 #include "jali/backend/cuda/elementwise/combination.cuh"
 #include "jali/backend/cuda/elementwise/elementwise.cuh"
 #include "jali/backend/cuda/key_switch/key_view.cuh"
@@ -123,8 +122,7 @@ void Sums<W>::rotated_together(std::span<const Rotated> operands,
   require<Unsupported>(digit_ids.size() <= kMaxDigits, "the GPU engine holds up to 128 digits");
   KeyDigits ids;
   std::copy(digit_ids.begin(), digit_ids.end(), ids.id);
-  Scalars scalars{};
-  std::copy(s.begin(), s.end(), scalars.s);
+  const Scalars<W> scalars = scalars_of<W>(s);
   std::vector<std::size_t> next(sums.size(), 0);
   for (bool begun = false;; begun = true) {
     Rotations r{};

@@ -16,8 +16,8 @@ struct ModDownView {
   Limbs source;  // limb of x of an output's limb, kSkip for none
 };
 
-/// A residue of the result: converted divide (+ kept keep) (+ addend), the last two if they are there; the addend
-/// is canonical.
+/// A residue of the result: converted divide + kept keep + addend, the last two terms if they are there. The addend is
+/// canonical.
 template <class W>
 __device__ __forceinline__ typename W::Stored mod_down_residue(
     typename W::R converted, const Factor<typename W::R>& divide, bool has_kept,
