@@ -1,5 +1,5 @@
 // CRT and its inverse on the GPU: known integers to the CPU engine's residues and back, in host memory and in
-// the engine's own. Those near multiples of the modulus are where a quotient in doubles cannot decide.
+// the engine's own. For integers near multiples of the modulus, a quotient in doubles cannot decide.
 #include "gpu_ops.h"
 #include "jali/base/error.h"
 

@@ -1,4 +1,4 @@
-// The rates that floors divide by.
+// The rates by which benchmarks divide an operation's work for its least time.
 #include <gtest/gtest.h>
 
 #include "jali/backend/engines.h"

@@ -1,4 +1,4 @@
-// The choice among implementations: refused before any device is looked for.
+// The choice among implementations: an unknown one is refused before a device is looked for.
 #include <gtest/gtest.h>
 
 #include <set>

@@ -1,4 +1,4 @@
-// Batches of thousands: as many rows as launches take, with the CPU's bits; more is refused before any work.
+// Batches of thousands: as many rows as launches take give the CPU's bits; more rows are refused before any work.
 #include <atomic>
 #include <functional>
 #include <utility>
@@ -210,7 +210,7 @@ TEST_P(GpuTooManyRows, AreRefusedByEveryOperationBeforeAnyWork) {
     refuses("unembed",
             [&](const Engine& o) { o.embedding().unembed(slots, embedding, v, 0, 1.0); });
   }
-  // The engine goes on.
+  // The engine still works.
   auto x = fresh(two), y = poison(two);
   cpu->ring().mul(y.cpu(), x.cpu(), x.cpu()), gpu->ring().mul(y.gpu(), x.gpu(), x.gpu());
   same(y, "mul");
@@ -221,7 +221,7 @@ INSTANTIATE_TEST_SUITE_P(Words, GpuTooManyRows,
                                            Case{Word::w64, 10, 3}),
                          case_name);
 
-// Fewer rows, and more numbers than 32 bits count.
+// Few enough rows, but more numbers than 32 bits count.
 TEST(GpuSampling, TooManySmallNumbersAreRefused) {
   if (backend::cuda_device_count() == 0) {
     GTEST_SKIP() << "no NVIDIA GPU on this machine: the CUDA engine is not tested";

@@ -1,4 +1,4 @@
-// Sums of products against their definition, at the ends of their range.
+// Sums of products, at the ends of their range, against their definition.
 #include <gtest/gtest.h>
 
 #include <random>

@@ -18,7 +18,7 @@ struct Config {
   int threads = 1;  // >= 1
   std::string isa;  // cpu only: "", "portable", "avx2", "avx512", "ifma"; "" = best
   /// cuda only: choices among implementations with equal results, by family, e.g. {"ntt": "cluster"};
-  /// what is missing is the engine's own choice. See cuda_variants.
+  /// for a family that is not named the engine chooses. See cuda_variants.
   std::map<std::string, std::string> variants = {};
 };
 
@@ -28,7 +28,7 @@ struct VariantFamily {
   std::vector<std::string> names;  // the first is the default: "auto", the engine's own choice
 };
 
-/// The config itself, if an engine can be made for it; else throws InvalidArgument, naming what is off.
+/// The config itself, if an engine can be made for it; else throws InvalidArgument and says what is wrong.
 Config validated(Config config);
 
 }  // namespace jali::backend

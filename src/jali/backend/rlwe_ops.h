@@ -12,7 +12,7 @@
 namespace jali::backend {
 
 /// A switching key in NTT form: residues (digit, part, position in primes, coefficient), part 0 = b,
-/// 1 = a. It serves every operation whose accumulators have no other primes.
+/// 1 = a. It serves every operation whose accumulators have no primes but these.
 struct KeyView {
   const void* data = nullptr;
   std::size_t digits = 0;
@@ -30,8 +30,8 @@ struct WeightedSum {
 
 /// A sum of products and multiples of ciphertexts of two parts each,
 ///   d = sum_j (1 or 2) a_j b_j + sum_k s_k x_k + constant.
-/// It has three parts, as tensor has them, where there are products, and else two. Operands have its batch and
-/// at least its primes, both parts the same ones: what is beyond the sum's is not read.
+/// It has three parts, as tensor writes them, if there are products, and two otherwise. Operands have its batch. Both
+/// parts of an operand have the same primes, and these include the sum's; limbs of other primes are not read.
 struct Combination {
   struct Product {
     ConstView a0, a1, b0, b1;

@@ -1,4 +1,5 @@
-// Products with switching keys: of lifted digits, of digits lifted on the way, of rotations in sums.
+// Products with switching keys: of digits that mod_up has lifted, of digits that are lifted here, and of rotations in
+// sums.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -194,8 +195,8 @@ void CpuRlwe::switch_key(View acc0, View acc1, View x, std::span<const std::uint
     kernels_.dot(row(x, i, b), left, right, product.twice ? 2 : 1, nullptr, n_, p.row);
   });
 
-  // The digits [first, last) of a few rows into their out0 and out1. Some digits of all rows at a time:
-  // the rows lifted from them, which the second-level cache holds, read the digits from afar once.
+  // Adds the digits [first, last) of a few rows into their out0 and out1, some digits of all rows at a time. The second-
+  // level cache holds the rows that are lifted from them, so that the digits are read from memory once.
   struct Target {
     std::size_t t, b;
     void *out0, *out1;

@@ -30,7 +30,7 @@ double least(std::size_t rounds, const Body& body) {
   return best / static_cast<double>(rounds);
 }
 
-/// A block as operands lie in: aligned, on large pages where it is large.
+/// A block like those of operands: aligned, and on large pages if it is large.
 device::Buffer zeros(std::size_t bytes) {
   device::Buffer block = device::Pool::create(/*wipe=*/false)->allocate(bytes);
   std::memset(block.data(), 0, bytes);

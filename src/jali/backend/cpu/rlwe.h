@@ -106,8 +106,8 @@ class CpuRlwe final : public RlweOps, private RowAccess {
   std::shared_ptr<const Lift> lift(std::span<const PrimeIndex> digit) const;
   std::shared_ptr<const Division> division(const PrimeSet& dropped, const PrimeSet& added) const;
   Digits cut(ConstView x, std::span<const std::uint32_t> digit_limbs) const;
-  /// Rows that are lifted from a digit together, for it to be read from afar once; their transforms, begun,
-  /// should not leave the caches.
+  /// Rows that are lifted from a digit together, so that it is read from memory once. They should stay in the caches
+  /// until their transforms are finished.
   std::size_t lift_rows() const {
     return std::clamp<std::size_t>((std::size_t{1} << 20) / row_bytes_, 1, 4);
   }

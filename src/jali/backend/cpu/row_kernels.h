@@ -115,7 +115,7 @@ struct RowKernels {
   /// dst = c intt(src), c in the scale.
   void (*intt)(void* dst, const void* src, const NttTable& table, const InttScale& scale) = nullptr;
 
-  /// The same to the place of a limb among the packed limbs of its digit. temporary: a row.
+  /// The same, written to the place of a limb among the packed limbs of its digit. temporary: a row.
   void (*intt_packed)(void* packed, std::size_t limb, std::size_t limbs, void* temporary,
                       const void* src, const NttTable& table, const InttScale& scale) = nullptr;
 
@@ -139,10 +139,10 @@ struct RowKernels {
   /// v = floor(1/2 + sum_k y[k] inverse[k]) by fused multiply-adds in order, y packed, count < 2^15.
   void (*round_sum)(std::uint16_t* v, const void* y, const double* inverse, std::size_t count,
                     std::size_t n) = nullptr;
-  /// out[i] = lift i, its transform begun. Lifts of the same y read it from afar once.
+  /// out[i] = lift i after the first pass of its transform. Lifts of the same y read it from memory once.
   void (*begin_lifts)(void* const* out, const LiftSource* sources, const NttTable* const* tables,
                       std::size_t count) = nullptr;
-  /// out = the lift begun there, transformed.
+  /// Finishes the transform of the lift that begin_lifts left in out.
   void (*finish_lift)(void* out, const NttTable& table) = nullptr;
   /// out = the finished transform of the lift `begun`, which is overwritten, + x s + addend. x or addend may be null.
   void (*lift_combine)(void* out, void* begun, const void* x, ShoupConstant s, const void* addend,

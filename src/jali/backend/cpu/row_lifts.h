@@ -71,7 +71,7 @@ struct LiftRows : RowBase<V> {
     }
   };
 
-  /// Columns of all rows in turn: the y are read from afar once.
+  /// Goes through the columns of all rows in turn, so that the y are read from memory once.
   static void begin_lifts(void* const* out, const LiftSource* sources,
                           const NttTable* const* tables, std::size_t count) {
     constexpr std::size_t kColumns = 256 / sizeof(T);

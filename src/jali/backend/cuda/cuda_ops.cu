@@ -99,7 +99,7 @@ class Launching {
         scratch_(*shared.scratch),
         log_n_(shared.log_n) {}
 
-  /// Every operation begins so, with what its launches have the rows of.
+  /// Every operation begins with this. rows: the block whose rows its launches have.
   void enter(ConstView rows) const {
     check_rows(rows);
     stream_.enter();

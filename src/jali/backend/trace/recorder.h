@@ -33,8 +33,8 @@ class Recorder {
   }
 
  private:
-  /// An operation of a device of its own returns before it is done: waits for it, so that its time is its
-  /// own.
+  /// On a device that is not the host, an operation returns before it is done: waits until it is, so that the time that
+  /// is measured is that of the operation.
   void finish() const;
 
   const std::shared_ptr<const Engine> inner_;

@@ -12,9 +12,9 @@
 
 namespace jali::backend::cuda {
 
-/// Most blocks of a launch along y or z on any GPU: kernels have the rows (limb, batch) of a polynomial there.
-/// What an operation writes has at most so many; then none of its launches has more (KeySwitcher takes its parts
-/// and terms apart if they would), and 32 bits hold every count of blocks.
+/// The most blocks that a launch may have along y or z on any GPU. Kernels have the rows (limb, batch) of a polynomial
+/// there, so that an operation may write at most so many rows. None of its launches then has more, because KeySwitcher
+/// splits parts and terms among several launches if they would; and 32 bits hold every count of blocks.
 constexpr std::size_t kMaxRows = 65535;
 /// Throws Unsupported for more.
 void check_rows(ConstView x);

@@ -50,7 +50,7 @@ struct W32 {
   static __device__ R mul_lazy(R x, Factor<R> f, const Prime& p) {
     return x * f.w - __umulhi(x, f.companion) * p.q;
   }
-  // By a twiddle, from any values of a group to values that a butterfly takes.
+  // x times a twiddle: from any value of a group to a value that a butterfly takes.
   static __device__ R times(R x, Factor<R> f, const Prime& p) { return mul_lazy(x, f, p); }
   // x, y in [0, 4q) -> x + y w, x - y w in [0, 4q)
   static __device__ void butterfly(R& x, R& y, Factor<R> f, const Prime& p) {
@@ -75,7 +75,7 @@ struct W32 {
   static __device__ void settle_forward(R&, const Prime&) {}
   static __device__ void settle_inverse(R&, const Prime&) {}
 
-  /// Sum of products of canonical residues; at most kTerms before fold().
+  /// Sum of products of canonical residues: at most kTerms, then it has to be reduced, s = sum_of(total(s)).
   struct Sum {
     std::uint64_t s = 0;
   };

@@ -1,4 +1,4 @@
-// One thread sixteen bytes of every part.
+// A thread computes sixteen bytes of every part of the sum.
 #include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/common/launch_choices.cuh"
 #include "jali/backend/cuda/elementwise/combination.cuh"

@@ -33,6 +33,7 @@ void inner_product(const Stream&, const Tables<W>&, const Shape&, const Limbs&, 
 template <class W>
 void tensor(const Stream&, const Tables<W>&, const Shape&, const Limbs&, void* d0, void* d1,
             void* d2, const void* a0, const void* a1, const void* b0, const void* b1);
+/// out = sigma_g(in), NTT form.
 template <class W>
 void automorphism(const Stream&, const Shape&, void* out, const void* in, std::uint64_t g);
 

@@ -49,7 +49,7 @@ void mod_up_key_product(const Context<W>& context, const BaseConversionPlan<W>& 
     const unsigned per_split = (digits + wanted - 1) / wanted;
     const unsigned splits = (digits + per_split - 1) / per_split;  // 0 if there is no digit
     const auto slots = slots_of<W, kM2>(T::kBytes, per_split);
-    // Where a tile is a row, sums through memory were as fast.
+    // If a tile is a row, sums through memory were as fast.
     const bool meets =
         kM1 > 0 && clusters && splits > 1 && splits <= kMostMeet && slots == per_split;
     // Blocks that run together have the same target of the key and different tiles and rows; if L2 holds all of the key,

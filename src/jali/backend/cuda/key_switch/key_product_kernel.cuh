@@ -66,7 +66,7 @@ __device__ __forceinline__ std::uint64_t streaming_policy(bool once) {
   }
   return policy;
 }
-// Sixteen bytes to shared memory that nobody reads again, so that L2 keeps what is read next.
+// Copies sixteen bytes to shared memory. They are not read again, and L2 may drop them for what is read next.
 __device__ __forceinline__ void fetch_last(void* to, const void* from, std::uint64_t policy) {
   asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(
                    static_cast<unsigned>(__cvta_generic_to_shared(to))),

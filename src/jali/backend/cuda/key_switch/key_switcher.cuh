@@ -27,7 +27,7 @@ class KeySwitcher {
               device::Pool& scratch);
 
   void mod_up(View ext, ConstView x, std::span<const std::uint32_t> digit_limbs) const;
-  /// x may be a product of two polynomials that exists nowhere.
+  /// x may be a product of two polynomials, which is then computed as it is read.
   void key_switch(View acc0, View acc1, const Source& x, std::span<const PrimeIndex> x_primes,
                   std::span<const std::uint32_t> digit_limbs, KeyView key,
                   std::span<const std::uint32_t> digit_ids,

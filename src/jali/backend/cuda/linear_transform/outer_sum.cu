@@ -10,7 +10,7 @@ namespace jali::backend::cuda {
 
 namespace {
 
-/// The thread blocks that the kernel has, halves counted as such.
+/// The thread blocks that the kernel has; a block of a halved tile counts as half a block.
 template <class W>
 std::size_t outer_blocks(int log_n, std::size_t limbs, std::size_t batch) {
   std::size_t tiles = 0;

@@ -16,15 +16,16 @@ namespace {
 Shape shape(View out, int log_n) {
   return {static_cast<unsigned>(out.primes.size()), static_cast<unsigned>(out.batch), log_n};
 }
-// Where the limbs of the sum lie in an operand.
+// The position in an operand of each limb of the sum.
 void place(std::uint8_t (&to)[kMaxLimbs], View sum, ConstView operand) {
   const Limbs at = positions(sum.primes, operand.primes);
   for (std::size_t i = 0; i < sum.primes.size(); ++i)
     to[i] = static_cast<std::uint8_t>(at.prime[i]);
 }
 
-// Terms of up to 64 sums, from next[g] on, to columns of a launch, an operand each: open(column, operand),
-// put(column, g, weight). Returns how many columns there are, at most `capacity`.
+// Assigns the terms of up to 64 sums, from next[g] on, to the columns of a launch. A column is one operand. Calls
+// open(column, operand) for each new column and put(column, g, weight) for each term. Returns the number of columns, at
+// most `capacity`.
 template <class Open, class Put>
 int place_terms(std::span<const WeightedSum> sums, std::vector<std::size_t>& next, int capacity,
                 Open&& open, Put&& put) {

@@ -38,7 +38,7 @@ template <class W>
 void mod_down_in_one_pass(const Context<W>&, const BaseConversionPlan<W>&, const Targets&,
                           unsigned rows, const void* y, const ModDownView&);
 
-/// ModDown for few long rows, input in coefficient form; and whether it is faster than mod_down().
+/// ModDown for few long rows, input in coefficient form; and whether it is faster than mod_down_kernel.
 template <class W>
 bool mod_down_has_few_rows(const Context<W>&, const BaseConversionPlan<W>&, unsigned rows);
 template <class W>
