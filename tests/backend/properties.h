@@ -165,7 +165,7 @@ inline void check_scale_down(const Engine& engine, std::mt19937_64& rng) {
   }
 }
 
-/// key_switch is mod_up and key_product; what joins is added, a tensor product too; accumulating adds; sigma_g of ext is ext of sigma_g.
+/// key_switch is mod_up and key_product; the addend is added, a tensor product too; accumulating adds; sigma_g of ext is ext of sigma_g.
 inline void check_key_switch(const Engine& engine, std::mt19937_64& rng) {
   const Config& config = engine.config();
   const PrimeList x_primes = range(0, 5), ext_primes = {0, 1, 2, 3, 4, 7, 8};
@@ -195,7 +195,7 @@ inline void check_key_switch(const Engine& engine, std::mt19937_64& rng) {
       const auto own = std::span(ext_primes).first(x_primes.size());
       engine.ring().mul_scalar_add(View{sum0.view().data, own, 2}, d0, s);
       engine.ring().mul_scalar_add(View{sum1.view().data, own, 2}, d1, s);
-      engine.rlwe().key_switch_joined(joined0, joined1, d2, digits, key.view(), ids, {d0, d1, s});
+      engine.rlwe().key_switch_add(joined0, joined1, d2, digits, key.view(), ids, {d0, d1, s});
       EXPECT_TRUE(same(joined0, sum0));
       EXPECT_TRUE(same(joined1, sum1));
       Block product0(config, ext_primes, 2), product1 = product0;

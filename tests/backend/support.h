@@ -15,9 +15,13 @@
 #include <vector>
 
 #include "../seeded.h"
-#include "jali/backend/ops.h"
+#include "jali/backend/embedding_ops.h"
+#include "jali/backend/engine.h"
+#include "jali/backend/engines.h"
 #include "jali/backend/ref/modular.h"
 #include "jali/backend/ref/natural.h"
+#include "jali/backend/ring_ops.h"
+#include "jali/backend/rlwe_ops.h"
 #include "sanitized.h"
 
 namespace jali::backend::test {

@@ -21,7 +21,7 @@ struct Config {
   std::vector<std::uint64_t> primes;  // distinct, = 1 mod 2n, below 2^word_prime_bits(word)
   int threads = 1;  // >= 1
   std::string isa;  // cpu only: "", "portable", "avx2", "avx512", "ifma"; "" = best
-  Variants variants = {};  // cuda only; make_engine takes the cpu's isa from here
+  Variants variants = {};  // cuda only; make_engine takes the CPU's instruction set from here
 };
 
 /// Implementations of one family of operations, all with equal results.
@@ -30,7 +30,7 @@ struct VariantFamily {
   std::vector<std::string> names;  // the first is the default: "auto", the engine's own choice
 };
 
-/// The config itself, if an engine can be made for it; else throws InvalidArgument, naming what is off.
+/// The config itself, if an engine can be made for it; else throws InvalidArgument and says what is wrong.
 Config validated(Config config);
 
 }  // namespace jali::backend
