@@ -28,10 +28,11 @@ class ArrayEvaluator {
 
   /// a b, still to be computed (product_sum.h). What multiply throws, this throws.
   ProductSum product(const ProductSum::Factor& a, const ProductSum::Factor& b) const;
-  /// a + b as one sum of products; nothing if it cannot be one (AutoEvaluator::can_join).
+  /// a + b as one sum of products; nothing if it cannot be one (AutoEvaluator::can_join). InvalidArgument if the level
+  /// does not hold the sum of their constants.
   std::optional<ProductSum> join(const ProductSum& a, const ProductSum& b) const;
-  /// a + b; nothing if the constant would be above kMostConstant: then the products are computed first. A sum that its
-  /// level does not hold is refused when it is computed.
+  /// a + b; nothing if the constant would be above kMostConstant: then the products are computed first. InvalidArgument
+  /// if the level does not hold the constant.
   std::optional<ProductSum> join_scalar(const ProductSum& a, std::complex<double> b) const;
   static constexpr double kMostConstant = 1024;
   Ciphertext settle(const ProductSum& a) const;
@@ -55,11 +56,12 @@ class ArrayEvaluator {
 
   /// The same slots, of which decryption shows the first `length`, from 1 to all.
   Ciphertext with_length(const Ciphertext& a, std::size_t length) const;
-  /// The same slots, of which estimates and bounds assume this.
+  /// The same slots, of which estimates and bounds assume this: finite numbers from 0, or InvalidArgument.
   Ciphertext with_magnitude(const Ciphertext& a, const params::Declared& declared) const;
 
  private:
   void require_fits(const Ciphertext& a, double factor) const;
+  static void require_room(const ProductSum& a);
 
   AutoEvaluator automatic_;
 };
