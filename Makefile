@@ -88,8 +88,9 @@ cpp-test: build ## the C++ tests
 	@$(call logged,$(call share,,JALI_PROGRAMS=40000 )tools/ctest.sh $(RELEASE) $(JOBS) $(call share,-LE long)) \
 	  $(call or_say,repeat one test with $(RELEASE)/tests/ROOM/test_ROOM --gtest_filter=NAME)
 
+# Two processes, as many tests wait for one thread.
 py-test: build ## the Python tests
-	@$(call logged,$(call share,,JALI_FUZZ_SECONDS=$(FUZZ_SECONDS) )python -m pytest $(call share,-m 'not long')) \
+	@$(call logged,$(call share,,JALI_FUZZ_SECONDS=$(FUZZ_SECONDS) )python -m pytest -n 2 --dist loadfile $(call share,-m 'not long')) \
 	  $(call or_say,repeat one test with .venv/bin/python -m pytest -k NAME)
 
 docs-test: build ## every code block of the documents and every script of examples/
