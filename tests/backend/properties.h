@@ -29,14 +29,8 @@ inline void check_transforms(const Engine& engine, std::mt19937_64& rng) {
     const std::size_t k = below(rng, n), limb = below(rng, 4);
     const u64 q = x.prime(limb), psi = engine.ring().root(primes[limb]);
     EXPECT_EQ(ref::power(psi, n, q), q - 1);
-    std::size_t reversed = 0;
-    for (std::size_t bit = 1; bit < n; bit *= 2) reversed = 2 * reversed + (k & bit ? 1 : 0);
-    const u64 at = ref::power(psi, 2 * reversed + 1, q);
-    u64 value = 0;
-    for (std::size_t j = n; j-- > 0;) {
-      value = ref::add(ref::mul(value, at, q), coefficients.at(limb, 1, j), q);
-    }
-    EXPECT_EQ(x.at(limb, 1, k), value) << "limb " << limb << " index " << k;
+    EXPECT_EQ(x.at(limb, 1, k), transformed(coefficients, limb, 1, k, psi))
+        << "limb " << limb << " index " << k;
   }
   Block combined = y;
   engine.ring().mul_scalar_add(combined, x, s);

@@ -187,17 +187,21 @@ class Elsewhere {
 
 def test_fuzz_refuses_a_method_that_the_target_lacks(tmp_path: Path) -> None:
     plant(tmp_path, {name: (ROOT / name).read_text() for name in set(check_fuzz.CLASSES.values())})
-    target = (ROOT / check_fuzz.TARGET).read_text()
-    plant(tmp_path, {check_fuzz.TARGET: target})
+    targets = {
+        str(file.relative_to(ROOT)): file.read_text()
+        for file in (ROOT / check_fuzz.TARGET).glob("*.cpp")
+    }
+    plant(tmp_path, targets)
     assert check_fuzz.check(tmp_path) == []
-    plant(tmp_path, {check_fuzz.TARGET: target.replace("automatic->square(", "ev().square(")})
+    file = f"{check_fuzz.TARGET}/auto_evaluator.cpp"
+    plant(tmp_path, {file: targets[file].replace("automatic->square(", "ev().square(")})
     assert ["AutoEvaluator::square" in line for line in check_fuzz.check(tmp_path)] == [True]
     header = "src/jali/ckks/evaluator.h"
     text = (ROOT / header).read_text()
     declared = (
         "\n  std::vector<Ciphertext> cube(const Ciphertext& a,\n    int b) const;\n  // HMULT"
     )
-    plant(tmp_path, {check_fuzz.TARGET: target, header: text.replace("\n  // HMULT", declared)})
+    plant(tmp_path, {**targets, header: text.replace("\n  // HMULT", declared)})
     assert ["Evaluator::cube" in line for line in check_fuzz.check(tmp_path)] == [True]
     plant(tmp_path, {header: text.replace("class Evaluator {", "struct Evaluator {")})
     assert any("can read" in line for line in check_fuzz.check(tmp_path))

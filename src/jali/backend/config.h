@@ -11,8 +11,8 @@
 
 namespace jali::backend {
 
-/// Choices among implementations with equal results, by family, e.g. {"ntt": "cluster"}; what is missing is the engine's
-/// own choice. See variant_families.
+/// Choices among implementations with equal results, by family, e.g. {"ntt": "cluster"}. For a family that is not named the
+/// engine takes its default. See variant_families.
 using Variants = std::map<std::string, std::string>;
 
 struct Config {
