@@ -16,8 +16,8 @@ struct ScaledAddendView {
   const void *a0 = nullptr, *a1 = nullptr;  // null: nothing is added
   const void *b0 = nullptr, *b1 = nullptr;
   const void *x0 = nullptr, *x1 = nullptr;
-  Limbs at_x;  // where the limbs lie in x
-  Scalars<W> s, x_scalar, constant;
+  Limbs at_x{};  // where the limbs lie in x
+  Scalars<W> s{}, x_scalar{}, constant{};
 };
 
 // Adds it to residues k, k + 1, .. of limb `own` of both accumulators.
