@@ -7,20 +7,7 @@ namespace {
 constexpr auto kRaise = BootstrapOrder::raise_first;
 constexpr auto kSlots = BootstrapOrder::slots_first;
 
-/// A reduction so precise that the measured error is noise, not the sine's error.
-BootstrapLiteral precise(BootstrapOrder order, int cts, int stc, double stc_bits = 45) {
-  BootstrapLiteral b;
-  b.order = order;
-  b.degree = 62;
-  b.doublings = 2;
-  b.inverse_sine = 7;
-  b.cts_levels = cts;
-  b.stc_levels = stc;
-  b.stc_bits = stc_bits;
-  return b;
-}
-
-/// Cases for every word and order, with a few budgets of levels.
+/// Every word, order and a few level budgets.
 std::vector<Case> cases() {
   std::vector<Case> out;
   for (const auto order : {kRaise, kSlots}) {

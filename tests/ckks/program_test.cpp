@@ -77,8 +77,8 @@ TEST_P(CkksProgram, ItsFunctionCannotRunIt) {
 TEST_P(CkksProgram, WorkThatACheckpointEndedIsDoneRightLater) {
   struct Ended {};
   World w(GetParam());
-  int left = -1;  // polynomials until the work is ended; if negative, it is not ended
-  const auto ring = ckks::make_ring(*w.params, "cpu", 2, {}, [&] {
+  int left = -1;  // polynomials until the end; negative: none
+  const auto ring = ckks::make_ring(*w.params, "cpu", 2, backend::Variants{}, [&] {
     if (left >= 0 && left-- == 0) throw Ended();
   });
   // Repeats the work, ended later each time, and returns the result of the first run that is not ended.

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "../hex.h"
 #include "jali/arith/primes.h"
 #include "jali/base/error.h"
 #include "jali/params/ckks_params.h"
@@ -376,14 +377,7 @@ TEST(Real, AgreesWithTheMathematicsLibrary) {
   }
 }
 
-std::string hex(const std::array<std::uint8_t, 32>& bytes) {
-  std::string out;
-  for (std::uint8_t b : bytes) {
-    out += "0123456789abcdef"[b >> 4];
-    out += "0123456789abcdef"[b & 15];
-  }
-  return out;
-}
+using test::hex;
 
 // Literals travel instead of primes, so the primes that they make are part of the format. If these hashes change, every
 // stored object breaks.

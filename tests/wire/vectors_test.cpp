@@ -6,6 +6,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "../hex.h"
 #include "jali/base/hash.h"
 #include "objects.h"
 
@@ -20,14 +21,7 @@ Bytes read(const std::string& name) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-std::string digest(const Bytes& bytes) {
-  std::string out;
-  for (const std::uint8_t b : hash256(bytes)) {
-    out += "0123456789abcdef"[b >> 4];
-    out += "0123456789abcdef"[b & 15];
-  }
-  return out.substr(0, 32);
-}
+std::string digest(const Bytes& bytes) { return test::hex(hash256(bytes)).substr(0, 32); }
 
 struct Vector {
   const char* name;

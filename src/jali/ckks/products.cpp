@@ -83,8 +83,8 @@ Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
   if (a.parts.size() == 2) return rescale(a);
   impl_->check(a);
   impl_->require_level(a.level, 1);
-  const auto acc = impl_->switcher.switch_joined(a.parts[0], a.parts[1], a.parts[2], a.level,
-                                                 impl_->relinearisation_key(a.level));
+  const auto acc = impl_->switcher.switch_add(a.parts[0], a.parts[1], a.parts[2], a.level,
+                                              impl_->relinearisation_key(a.level));
   return impl_->reduced(acc, impl_->shell(a));
 }
 

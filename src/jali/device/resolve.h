@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 
@@ -14,7 +13,7 @@ struct Surroundings {
   std::string wanted;  // the environment's JALI_DEVICE; may be empty
   std::function<int()> gpus;  // cuda_device_count
   std::function<std::string()> trouble;  // cuda_trouble
-  std::string tuning_file;  // may be empty, or name no file
+  std::string tuning_file;  // may be empty, or name no file; see backend::resolve
 
   /// Those of this process on this machine.
   static Surroundings here();
@@ -23,9 +22,7 @@ struct Surroundings {
 struct Resolved {
   /// "cpu", "cpu/avx2", "cuda:1": never "auto" and never "cuda".
   std::string device;
-  /// For an engine's config: for each family of operations the implementation that `jali tune` found to be the fastest.
-  std::map<std::string, std::string> variants;
-  /// For the user: that a GPU is here but cannot be used, or that the tuning file cannot be read. Otherwise empty.
+  /// For the user: that a GPU is here but cannot be used. Otherwise empty.
   std::string warning;
 };
 
@@ -33,13 +30,12 @@ struct Resolved {
 /// there is none, the CPU. "cuda" is "cuda:0". Other names stay as they are; opening the device shows whether it exists.
 /// Throws InvalidArgument if "cuda:" is followed by anything but a number.
 Resolved resolve(const std::string& name, const Surroundings& around = Surroundings::here());
-/// Also looks up what the tuning file says about that device for a word, e.g. "w32", and a ring: the variants of a GPU's
-/// engine, or an instruction set, so that "cpu" becomes "cpu/avx2". A name that already has an instruction set stays as it
-/// is.
-Resolved resolve(const std::string& name, const std::string& word, int log_n,
-                 const Surroundings& around = Surroundings::here());
 
 /// K for "cuda:K", 0 for "cuda", and nothing for the name of another device. Throws InvalidArgument if K is not a number.
 std::optional<int> gpu_number(const std::string& name);
+
+/// The GPU's name, empty if there is none; for other devices the processor's model and how many cores this process may
+/// use, e.g. "AMD EPYC 9654 96-Core Processor, 2 cores".
+std::string device_name(const std::string& device);
 
 }  // namespace jali::device

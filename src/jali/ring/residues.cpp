@@ -77,7 +77,7 @@ std::vector<double> to_doubles(const Ring& ring, const Poly& x, double divisor) 
   for (const PrimeIndex i : x.primes()) primes.push_back(ring.prime(i));
   const auto q_words = backend::product_words(primes);
   SecretVector<std::uint64_t> integers(q_words.size() * count);
-  ring.ops().icrt(integers, q_words.size(), x.view(), backend::IcrtMethod::garner);
+  ring.ops().icrt(integers, q_words.size(), x.view(), backend::IcrtMethod::automatic);
   const auto out = backend::centred_doubles(integers, count, q_words, divisor);
   return {out.begin(), out.end()};
 }

@@ -49,15 +49,14 @@ Accumulator KeySwitcher::switch_key(const ring::Poly& x, int level, const Expand
   return acc;
 }
 
-Accumulator KeySwitcher::switch_joined(const ring::Poly& c0, const ring::Poly& c1,
-                                       const ring::Poly& c2, int level,
-                                       const ExpandedKey& key) const {
+Accumulator KeySwitcher::switch_add(const ring::Poly& c0, const ring::Poly& c1,
+                                    const ring::Poly& c2, int level, const ExpandedKey& key) const {
   const auto primes = extended_primes(level);
   const auto& at = params_->level(level);
   Accumulator acc{ring_->make(primes, c2.batch()), ring_->make(primes, c2.batch())};
-  ops().key_switch_joined(acc.c0.view(), acc.c1.view(), c2.view(), at.digit_limbs, key.view(),
-                          at.digit_ids,
-                          {c0.view(), c1.view(), p_mod_q_[static_cast<std::size_t>(level)]});
+  ops().key_switch_add(acc.c0.view(), acc.c1.view(), c2.view(), at.digit_limbs, key.view(),
+                       at.digit_ids,
+                       {c0.view(), c1.view(), p_mod_q_[static_cast<std::size_t>(level)]});
   return acc;
 }
 

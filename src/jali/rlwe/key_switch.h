@@ -39,9 +39,9 @@ class KeySwitcher {
   /// mod_up of x and then product with g = 1.
   Accumulator switch_key(const ring::Poly& x, int level, const ExpandedKey& key) const;
   /// switch_key of c2, with P c0 and P c1 added.
-  Accumulator switch_joined(const ring::Poly& c0, const ring::Poly& c1, const ring::Poly& c2,
-                            int level, const ExpandedKey& key) const;
-  /// switch_joined of the three parts of c, which must contain a product.
+  Accumulator switch_add(const ring::Poly& c0, const ring::Poly& c1, const ring::Poly& c2,
+                         int level, const ExpandedKey& key) const;
+  /// switch_add of the three parts of c, which must contain a product.
   Accumulator switch_combination(const backend::Combination& c, std::size_t batch, int level,
                                  const ExpandedKey& key) const;
 
