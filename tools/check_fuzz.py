@@ -58,7 +58,7 @@ EXEMPT = {
 METHOD = re.compile(
     r"^  (?!explicit |friend |using |return )[\w:][^;{}()=]*?[ &*>](\w+)\(", re.MULTILINE
 )
-# What the target calls them by, where others have methods of the same names.
+# The expressions by which the target calls these classes. Other classes have methods of the same names.
 RECEIVERS = {
     "Evaluator": r"ev\(\)",
     "AutoEvaluator": "automatic",

@@ -187,7 +187,7 @@ inline u64 transformed(const Block& coefficients, std::size_t limb, std::size_t 
   return value;
 }
 
-/// Bit for bit, with the first difference told.
+/// Compares bit for bit; a failure names the first difference.
 inline testing::AssertionResult same(const Block& have, const Block& want) {
   if (have == want) return testing::AssertionSuccess();
   if (have.size() != want.size()) return testing::AssertionFailure() << "sizes differ";

@@ -7,7 +7,7 @@ namespace {
 constexpr auto kRaise = BootstrapOrder::raise_first;
 constexpr auto kSlots = BootstrapOrder::slots_first;
 
-/// Every word, order and a few level budgets.
+/// Cases for every word and order, with a few budgets of levels.
 std::vector<Case> cases() {
   std::vector<Case> out;
   for (const auto order : {kRaise, kSlots}) {

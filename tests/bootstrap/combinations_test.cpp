@@ -136,7 +136,7 @@ TEST_P(DrawnCombinations, AreRightOrRefusedBeforeAnyKey) {
 // The same four times, each with a seed of its own.
 INSTANTIATE_TEST_SUITE_P(Draws, DrawnCombinations, ::testing::Range(0, 4));
 
-// Few bits of 32-bit words: at level 0 a scale of 16 bits may be 66 below what is raised.
+// With 32-bit words and few bits of precision, the modulus of level 0 may be 66 bits larger than a scale of 16 bits.
 TEST(Combinations, FewBitsEnterALargeModulus) {
   auto request = small_request(BootstrapOrder::raise_first, Word::w32, 7);
   request.cts_levels = 4;

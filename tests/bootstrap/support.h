@@ -53,7 +53,7 @@ inline BootstrapLiteral precise(BootstrapOrder order, int cts, int stc, double s
   return b;
 }
 
-/// Asks for two levels left on a small ring.
+/// A request that leaves two levels on a small ring.
 inline params::BootstrapRequest small_request(BootstrapOrder order, std::optional<Word> word,
                                               double precision_bits, int log_n = 10) {
   params::BootstrapRequest request;

@@ -53,13 +53,13 @@ INSTANTIATE_TEST_SUITE_P(Cases, TargetLevels,
                                   std::string(word_name(std::get<1>(info.param)));
                          });
 
-// Rational levels: a part of every depth is as precise as the whole, by the estimate and measured, with the whole's keys as well
-// as with those cut to it.
+// With rational levels, the parameters' part of every depth is as precise as the whole, estimated and measured. It is so
+// with the keys of the whole and with keys cut to the part.
 class RationalTargetLevels : public ::testing::TestWithParam<BootstrapOrder> {};
 
 TEST_P(RationalTargetLevels, AreRight) {
   const BootstrapOrder order = GetParam();
-  int parts = 0, none = 0;  // where there is no part, the next larger one serves, or the whole
+  int parts = 0, none = 0;  // if a depth has no part, the next larger part is used, or the whole
   for (const auto& [precision, cts, stc] :
        {std::array{5, 1, 3}, {12, 3, 3}, {20, 3, 3}, {24, 4, 2}, {31, 6, 1}}) {
     auto request = small_request(order, Word::w32, precision);

@@ -210,7 +210,7 @@ TEST_P(EvaluatorTest, ExtendedSumsMatchTheClear) {
   const auto inner = map(x, [&](auto j) { return x[j] * d0[j] + x1[j] * d1[j]; });
   w.expect(w.evaluator->reduce(sum), inner, 0.7, 1.4);
   w.expect(w.evaluator->reduce_rescale(sum), inner, 0.7, 1.4);
-  // sum + rotation of sum by 8
+  // The sum plus its rotation by 8.
   const ring::Poly* polys[] = {&p0.poly, &p1.poly};
   auto total =
       w.evaluator->multiply_accumulate(operands, polys, scale, std::sqrt(2.0 / 3), std::sqrt(2.0));

@@ -26,7 +26,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def keep(cache: Path, choices: dict[str, str], world: World) -> None:
-    """Choices for the CPU at the world's ring."""
+    """Writes choices for the CPU and the world's ring."""
     kept = _jali.device.keep_measured("cpu", {(world.params.word, world.params.log_n): choices})
     assert kept == str(cache) and cache.exists()
 
@@ -113,7 +113,7 @@ def test_a_damaged_file_is_refused_with_a_warning(
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         ckks.Evaluator(one.params, None, "cpu", variants={})
-        keep(cache, {"isa": "portable"}, one)  # jali tune mends it
+        keep(cache, {"isa": "portable"}, one)  # jali tune replaces the damaged file
         assert ckks.Evaluator(one.params, None, "cpu").engine == "cpu/portable"
     assert cache.read_text() == good
 
@@ -171,7 +171,7 @@ def test_a_full_disk_leaves_what_was_there(cache: Path, one: World) -> None:
         signal.signal(signal.SIGXFSZ, ignored)
     assert str(cache) in str(caught.value)
     assert cache.read_bytes() == before and list(cache.parent.iterdir()) == [cache]
-    # Nor does this process believe what it could not keep.
+    # This process does not use choices that it could not write either.
     assert chosen(one.params.word, one.params.log_n) == {"isa": "portable"}
 
 
@@ -191,7 +191,7 @@ def test_folders_are_made_or_refused(
         assert cli.main(command) == 1
         printed = capsys.readouterr()
         assert "name another folder in XDG_CACHE_HOME" in printed.err
-        assert "w52" in printed.out  # what was measured is not lost
+        assert "w52" in printed.out  # the measured times are printed all the same
     assert [x.name for x in (tmp_path / "folder" / "jali").iterdir()] == ["tune.tsv"]
 
 

@@ -150,7 +150,7 @@ def test_every_part_of_a_long_filter_names_tests() -> None:
             for part in (
                 re.split("SOURCES|DEPS|SHARDS|AS_RELEASED", patterns)[0].replace('"', "").split()
             ):
-                # Parametrised tests are Instance/Suite.Name/parameter.
+                # Parametrised tests are named Instance/Suite.Name/parameter.
                 pattern = re.escape(part).replace(r"\*", ".*")
                 parameter = part.rsplit("/", 1)[1] if part.count("/") == 2 else "any"
                 names = [f"{i}{suite}.{name}{p}" for suite, name in tests
