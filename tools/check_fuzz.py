@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Refuses public methods of the evaluators that no file of fuzz/operations calls.
 
-That target uses the objects that a loader accepts in every operation. An operation that it does not call is not fuzzed.
+That target passes objects that a loader accepts to every operation. An operation that it does not call is not fuzzed.
 
 Usage: tools/check_fuzz.py [ROOT]. Prints one line for each violation; the exit status is 1 if there are any.
 """

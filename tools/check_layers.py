@@ -1,18 +1,21 @@
 #!/usr/bin/env python3
 """Checks that every part of Jali looks only at the parts below it.
 
-C++: a file of src/jali/ROOM includes "jali/OTHER/..." only when OTHER has a smaller number in ROOMS
-or is ROOM itself; rooms of equal number are strangers. The folders of backend/ are strangers to each
-other; each may include backend/*.h, and device/NAME/ if it is backend/NAME/: nobody else may. A room links, directly or through what it links, every room that
-it includes, and links nothing that it may not include.
-Tables: the files that TABLES names reach, through all that they include, only the tables of operations
-(backend/NAME_ops.h) that it gives them.
-Schemes: files of ring/, rlwe/, device/ and wire/ name no scheme, but those whose own names do (wire/ckks.cpp).
-Secrets: what touches a secret key lies in folders secret/ and in libraries jali_ROOM_secret. Only these, and
-api/jali.h with jali_api, include and link them, so that an evaluating program cannot come to hold such code.
-Python: modules of python/jali import the standard library, numpy and jali at the top level; anything
-else only inside a function (extras). Their imports of each other, those inside functions included, have no
-circle; those for type checkers alone are free.
+Rooms: a file of src/jali/ROOM may include "jali/OTHER/..." only if OTHER is ROOM itself or has a smaller number in
+ROOMS. Rooms of equal number may not include each other.
+Engines: the folders of backend/ may not include each other. Each may include backend/*.h. Only backend/NAME/ may
+include device/NAME/.
+Libraries: a room links, directly or through other rooms, every room that it includes. It may not link a room that it
+may not include.
+Tables: files in TABLES may include, directly or through other files, only the tables of operations
+(backend/NAME_ops.h) that TABLES gives them.
+Schemes: files of ring/, rlwe/, device/ and wire/ and params/rlwe_params.* may not name a scheme, unless the file's own
+name does (wire/ckks.cpp).
+Secrets: code that touches a secret key lies in folders secret/ and in libraries jali_ROOM_secret. Only these, and
+api/jali.h with jali_api, may include and link them, so that a program that only evaluates contains none of it.
+Python: at the top level, modules of python/jali import only the standard library, numpy and jali. Other packages are
+imported inside the function that needs them. Imports among the modules, also those inside functions, have no circle.
+Imports for type checkers alone are not counted.
 
 Usage: tools/check_layers.py [ROOT]. Prints one line for each violation; the exit status is 1 if there are any.
 """
@@ -52,7 +55,7 @@ SCHEMES = re.compile("ckks|tfhe", re.IGNORECASE)
 EVERYTHING = ("src/jali/api/jali.h", "api")
 # Folders inside a room that may not include each other: the engines, and the devices on which they compute.
 FOLDERS = {"backend": ("ref", "cpu", "cuda", "trace"), "device": ("cuda",)}
-# Tables of operations that files may reach, by the beginning of their path; the longest beginning counts.
+# The tables of operations that files may reach, by the beginning of the file's path. The longest beginning counts.
 # A family of kernels that is not named here needs no table.
 TABLES = {
     "ring/": {"ring"},
@@ -135,7 +138,7 @@ def check_tables(root: Path) -> Iterator[str]:
     }
 
     def ways(start: str) -> Iterator[list[str]]:
-        """For each file that `start` includes, directly or not, one way there."""
+        """For each file that `start` includes, directly or through others, one chain of includes to it."""
         seen, pending = {start}, [[start]]
         for way in pending:
             for used in files.get(way[-1], ()):

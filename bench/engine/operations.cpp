@@ -195,7 +195,7 @@ constexpr Operation kOperations[] = {
          o.rlwe().key_switch(c0, c1, x, s.digits, k, s.ids);
        };
      }},
-    {"key_switch_add", "the same with a ciphertext added",
+    {"key_switch_add", "ModUp and inner product with a key, plus a multiple of a ciphertext",
      [](Operands& s) -> Body {
        const View x = s.operand(s.q), j0 = s.operand(s.q), j1 = s.operand(s.q);
        const View c0 = s.result(s.all), c1 = s.result(s.all);

@@ -166,7 +166,7 @@ TEST_P(Cross, KeyProductAndKeySwitch) {
           engine.rlwe().key_switch_add(out[0], out[1], x, c.digits, key.view(), c.ids, {c0, c1, s});
           return out;
         });
-        // Added where it is made, with and without a multiple, and through memory.
+        // The polynomial to switch is a sum of one or two products, with and without multiples and a constant.
         PrimeList wide = c.x;
         if (wide.back() + 1u < kPrimes) wide.push_back(static_cast<PrimeIndex>(wide.back() + 1));
         const Block w0 = block(wide, batch, fill), w1 = block(wide, batch, fill);

@@ -159,7 +159,8 @@ inline void check_scale_down(const Engine& engine, std::mt19937_64& rng) {
   }
 }
 
-/// key_switch is mod_up and key_product; the addend is added, a tensor product too; accumulating adds; sigma_g of ext is ext of sigma_g.
+/// key_switch is mod_up followed by key_product. An addend is added, and so is a tensor product. Accumulation adds to the
+/// output. sigma_g commutes with mod_up.
 inline void check_key_switch(const Engine& engine, std::mt19937_64& rng) {
   const Config& config = engine.config();
   const PrimeList x_primes = range(0, 5), ext_primes = {0, 1, 2, 3, 4, 7, 8};

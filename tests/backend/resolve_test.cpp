@@ -1,4 +1,4 @@
-// Which engine a device's name means: what the tuning file adds to device::resolve.
+// Tests which engine the name of a device means: the choices of the tuning file are added to device::resolve.
 #include "jali/backend/resolve.h"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ TEST(Resolve, TakesWhatTheTuningFileSays) {
     EXPECT_EQ(r.warning, "");
   }
   EXPECT_EQ(resolve("auto", Word::w52, 14, file.around("cpu/avx2")).variants, Variants{});
-  // What was not measured, or is asked for by name, is left alone.
+  // Rings that were not measured and engines that are asked for by name have no choices.
   EXPECT_EQ(resolve("cpu", Word::w52, 15, here).variants, Variants{});
   EXPECT_EQ(resolve("cpu", Word::w64, 12, here).variants, Variants{});
   for (const char* name : {"cpu/avx2", "ref", "abacus"}) {

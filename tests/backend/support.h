@@ -172,8 +172,8 @@ class Block {
   std::unique_ptr<std::byte, Free> data_;
 };
 
-/// Element k of the transform of a row, by its definition: the row's polynomial at psi^(2 k' + 1), where k' has the bits of
-/// k in reverse.
+/// Element k of the transform of a row, by the definition: the value of the row's polynomial at psi^(2 k' + 1), where k'
+/// has the bits of k in reverse order.
 inline u64 transformed(const Block& coefficients, std::size_t limb, std::size_t batch,
                        std::size_t k, u64 psi) {
   const std::size_t n = coefficients.n();

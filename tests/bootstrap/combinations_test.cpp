@@ -133,7 +133,7 @@ TEST_P(DrawnCombinations, AreRightOrRefusedBeforeAnyKey) {
   EXPECT_LE(refused, std::max(2, count / 2));
 }
 
-// The same four times, each with a seed of its own.
+// The test runs four times, each with a seed of its own.
 INSTANTIATE_TEST_SUITE_P(Draws, DrawnCombinations, ::testing::Range(0, 4));
 
 // With 32-bit words and few bits of precision, the modulus of level 0 may be 66 bits larger than a scale of 16 bits.

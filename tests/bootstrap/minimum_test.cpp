@@ -39,7 +39,7 @@ TEST_P(MinimumKeysOf, GiveTheSameResults) {
         EXPECT_GT(predicted, 24);
         EXPECT_GT(measured, predicted - (log_slots > 7 ? 1 : 3)) << world.seed;
       }
-      // A key a matrix, one to turn the result, and those of the trace.
+      // One key for each matrix, one for the rotation of the result, and those of the trace.
       const auto& b = *params.bootstrap();
       EXPECT_LE(world.bootstrapper->plan().rotations().size(),
                 static_cast<std::size_t>(b.cts_levels + b.stc_levels + 1 + 9 - log_slots));

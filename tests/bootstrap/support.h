@@ -40,7 +40,7 @@ inline ckks::Literal literal_of(const Case& s) {
   return literal;
 }
 
-/// Precise enough that noise, not the sine, is what is measured.
+/// A reduction so precise that the measured error is noise, not the sine's error.
 inline BootstrapLiteral precise(BootstrapOrder order, int cts, int stc, double stc_bits = 45) {
   BootstrapLiteral b;
   b.order = order;

@@ -21,7 +21,7 @@ TEST_P(TargetLevels, AreRight) {
     const int lowest = world.bootstrapper->plan().input_level();
     for (int target = lowest; target <= 6; ++target) {
       SCOPED_TRACE("level " + std::to_string(target));
-      // The world's keys are those for all levels.
+      // The keys of `world` are those for all levels.
       const Bootstrapper some(world.evaluator,
                               BootstrapPlan(world.params, {7, false, minimum, target}));
       for (int level : {lowest, 6}) {
@@ -33,7 +33,7 @@ TEST_P(TargetLevels, AreRight) {
         const double predicted = world.evaluator->noise().precision_bits(y.estimate, y.scale);
         EXPECT_GT(predicted, 24);
         EXPECT_GT(World::precision(world.decrypt(y), v), predicted - 1.5) << world.seed;
-        if (level == lowest && target > lowest + 1) {  // computing goes on
+        if (level == lowest && target > lowest + 1) {  // the result can be computed with
           const auto z = world.evaluator->relinearise_rescale(world.evaluator->square(y));
           std::vector<Complex> squares;
           for (const auto& x : v) squares.push_back(x * x);

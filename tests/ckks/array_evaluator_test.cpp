@@ -105,8 +105,8 @@ TEST_P(Arrays, RefuseFactorsThatWouldWrapAround) {
   EXPECT_THROW(e.multiply_numbers(a, Numbers{large}), InvalidArgument);
 }
 
-// Level 0 holds numbers below 2^(integer_bits - 1), to a quarter of a bit: a constant above is refused where it is added, before any
-// product is computed, and what is not refused is computed.
+// Level 0 holds numbers below 2^(integer_bits - 1), to within a quarter of a bit. A larger constant is refused when it is
+// added, before any product is computed. Constants that are not refused give right results.
 TEST_P(Arrays, RefuseConstantsThatTheLevelDoesNotHold) {
   const auto x = w.vector(1, 5);
   const auto a = std::make_shared<const Ciphertext>(encrypt(x, 4, 1));
@@ -117,7 +117,7 @@ TEST_P(Arrays, RefuseConstantsThatTheLevelDoesNotHold) {
   for (const Complex large : {Complex{1.4 * most}, Complex{0, -1.4 * most}}) {
     EXPECT_THROW(e.join_scalar(products, large), InvalidArgument);
     EXPECT_TRUE(e.join_scalar(above, large)) << "a higher level holds it";
-    // In two steps, and of two sums.
+    // Two constants that are too large together are refused too, added one by one or with two sums.
     const auto half = e.join_scalar(products, 0.55 * large);
     ASSERT_TRUE(half);
     EXPECT_THROW(e.join_scalar(*half, 0.55 * large), InvalidArgument);

@@ -202,14 +202,14 @@ def test_a_gpu_that_cannot_be_used_is_named(
         assert ckks.Evaluator(one.params, device="cpu").device == "cpu"
         if not _jali.device.cuda_trouble():
             devices.resolved("auto")
-    # The core's warning (tests/device/resolve_test.cpp), told where the device was named.
+    # The warning comes from the core (tests/device/resolve_test.cpp) and points to the line that named the device.
     says = "computing on the CPU, though there is a GPU: no code for it"
     monkeypatch.setattr(_jali.device, "resolve", lambda *_: ("cpu", {}, says))
     with pytest.warns(RuntimeWarning, match=says) as caught:
         ckks.Evaluator(one.params)
         ckks.Evaluator(one.params, variants={})
         ckks.Client(one.params, device="auto")
-    assert [warning.filename for warning in caught] == [__file__] * 3  # who made it
+    assert [warning.filename for warning in caught] == [__file__] * 3
     monkeypatch.setattr(_jali.device, "cuda_device_count", lambda: 0)
     monkeypatch.setattr(_jali.device, "cuda_trouble", lambda: says)
     with warnings.catch_warnings():

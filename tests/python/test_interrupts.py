@@ -36,7 +36,10 @@ works = {
 
 
 def test_signals_are_heard_while_the_core_works() -> None:
-    """A handler that runs twice at one instruction of Python ran within it: between two it runs once for all signals."""
+    """Between two instructions Python runs a handler once for any number of signals.
+
+    If it runs twice at one instruction, the call itself has let it run.
+    """
     out = run(
         WORLD
         + dedent("""
@@ -71,7 +74,7 @@ def test_signals_are_heard_while_the_core_works() -> None:
             "captured": captured,
         }
         for name, make in long.items():
-            # Signals are looked for when a call begins and every tenth of a second: a quick machine gets more to do.
+            # A call looks for signals when it begins and every tenth of a second, so a fast machine gets more work.
             for size in (1, 2, 4, 8, 16):
                 work = make(size)
                 heard.clear()

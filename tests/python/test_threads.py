@@ -83,7 +83,7 @@ def test_operations_release_the_lock(one: World) -> None:
         sys.setswitchinterval(1000)
         for name, operation in operations.items():
             moved = 0
-            end = time.monotonic() + 20  # on a busy machine the counter may wait for a core
+            end = time.monotonic() + 20  # on a busy machine the counter may have to wait for a core
             while not moved and time.monotonic() < end:
                 before = count[0]
                 operation()

@@ -32,7 +32,7 @@ def keep(cache: Path, choices: dict[str, str], world: World) -> None:
 
 
 def chosen(word: str, log_n: int) -> dict[str, str]:
-    """What an Evaluator on the CPU would take."""
+    """The choices that an Evaluator on the CPU would use."""
     return devices.tuned("cpu", word, log_n)[1]
 
 
@@ -121,7 +121,7 @@ def test_a_damaged_file_is_refused_with_a_warning(
 def test_the_doctor_names_a_damaged_file(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cache.parent.mkdir()
     cache.write_text("{}")
-    with pytest.warns(RuntimeWarning, match="delete the file"):  # of its self-test
+    with pytest.warns(RuntimeWarning, match="delete the file"):  # the self-test of doctor warns
         assert cli.main(["doctor", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["tuned"] == {} and str(cache) in report["tuning_trouble"]
