@@ -25,7 +25,7 @@ Row = dict[str, Any]
 
 
 def load(name: str) -> dict[tuple[int, str], dict[str, Row]]:
-    """The rows of each (log2 N, operation) by their word; what lacks a word is left out."""
+    """The rows of each (log2 N, operation) by their word, if there is a row for every word."""
     text = (HERE / "results" / f"{name}.jsonl").read_text(encoding="utf-8")
     found: dict[tuple[int, str], dict[str, Row]] = defaultdict(dict)
     for line in text.splitlines():

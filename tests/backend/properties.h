@@ -135,7 +135,7 @@ inline void check_scale_down(const Engine& engine, std::mt19937_64& rng) {
     std::ranges::set_difference(c.from, c.to, std::back_inserter(dropped));
     std::ranges::set_difference(c.to, c.from, std::back_inserter(added));
     const Natural d = product(config, dropped), modulus_in = product(config, c.from);
-    Natural modulus = modulus_in;  // of x A
+    Natural modulus = modulus_in;  // the modulus of x A
     for (const PrimeIndex p : added) modulus = modulus * config.primes[p];
     Natural slack = d;
     slack.divide(u64{1} << 40);

@@ -29,7 +29,7 @@ type answer struct {
 
 type operation struct {
 	run    func()
-	errors func() []complex128 // of the last run's result, slot by slot
+	errors func() []complex128 // the errors of the last run's result, slot by slot
 }
 
 // Processor time of the whole process, in seconds.
