@@ -77,4 +77,6 @@ class EngineBench:
         """
 
     def steps(self, operation: str) -> list[tuple[str, float]]:
-        """The operation's kernels on a GPU, each with its time alone; empty on a CPU."""
+        """
+        The operation's kernels on a GPU, each with its time alone; empty on a CPU.
+        """
