@@ -7,6 +7,7 @@ import os
 import warnings
 
 from jali._core import checks
+from jali._core.log import logger
 from jali._jali import device as _device
 from jali.errors import InvalidArgument
 
@@ -29,7 +30,9 @@ def resolved(device: str) -> str:
             f'device must be a name such as "auto", "cpu" or "cuda:0", not {checks.shown(device)}'
         )
     if device == "auto":
-        device = os.environ.get("JALI_DEVICE") or _best()
+        named = os.environ.get("JALI_DEVICE")
+        device = named or _best()
+        logger.info('device "auto" is %s%s', device, " (JALI_DEVICE)" if named else "")
     return "cuda:0" if device == "cuda" else device
 
 
@@ -38,6 +41,7 @@ def _best() -> str:
     if _device.cuda_device_count() > 0:
         return "cuda"
     if trouble := _device.cuda_trouble():
+        logger.warning("computing on the CPU, though there is a GPU: %s", trouble)
         warnings.warn(
             f"computing on the CPU, though there is a GPU: {trouble} or JALI_DEVICE=cpu",
             RuntimeWarning,
