@@ -24,7 +24,7 @@ SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .NOTPARALLEL:
 .DEFAULT_GOAL := help
-.PHONY: help demo test check summary install build $(CHECKS) $(ONLY_CHECK) gpu-check gpu-sanitize docs format clean
+.PHONY: help demo test check summary install build $(CHECKS) $(ONLY_CHECK) gpu-check gpu-sanitize wheel wheel-cuda aarch64 docs format clean
 export PATH := $(BIN):$(PATH)
 # One compiler by one name in every build: ccache takes c++ and g++ for two.
 ifeq ($(origin CXX),default)
@@ -175,6 +175,25 @@ docs: build ## the site in build/site: the documents, what the examples print, t
 	sphinx-build -q -W --keep-going -b html -d build/doctrees docs build/site \
 	  $(call or_say,the lines above name the document)
 	python tools/check_site.py build/site
+
+# What x86 has and other machines lack, found without one of them. An emulated test takes twenty times as long.
+AARCH64 := build/aarch64
+AARCH64_TESTS = base random device primes arith_reductions ring params noise wire backend_cpu ckks
+aarch64: .venv/tools ## C++ tests for aarch64, run by an emulator; needs g++-aarch64-linux-gnu, qemu-user and libgtest-dev
+	@command -v aarch64-linux-gnu-g++ >/dev/null && command -v qemu-aarch64 >/dev/null \
+	  $(call or_say,it needs a compiler and an emulator (Debian: apt install g++-aarch64-linux-gnu qemu-user libgtest-dev))
+	CXX= cmake -S . -B $(AARCH64) -DCMAKE_SYSTEM_NAME=Linux -DCMAKE_SYSTEM_PROCESSOR=aarch64 \
+	  -DCMAKE_C_COMPILER=aarch64-linux-gnu-gcc -DCMAKE_CXX_COMPILER=aarch64-linux-gnu-g++ \
+	  "-DCMAKE_CROSSCOMPILING_EMULATOR=qemu-aarch64;-L;/usr/aarch64-linux-gnu" \
+	  -DCMAKE_DISABLE_FIND_PACKAGE_GTest=ON -DJALI_CUDA=OFF -DJALI_BUILD_TESTS=ON -DJALI_WERROR=$(WERROR) >/dev/null
+	cmake --build $(AARCH64) --target $(AARCH64_TESTS:%=test_%)
+	@$(call logged,tools/ctest.sh $(AARCH64) $(JOBS) $(call programs,$(AARCH64_TESTS)) -LE long) \
+	  $(call or_say,repeat one test with qemu-aarch64 -L /usr/aarch64-linux-gnu $(AARCH64)/tests/ROOM/test_ROOM)
+
+wheel: ## portable wheels for this machine's kind of processor, each tried in a clean environment; in dist/
+	tools/wheel.sh cpu
+wheel-cuda: ## the same with the GPU engine: for every GPU from Ampere on, or those of JALI_CUDA_ARCHITECTURES
+	tools/wheel.sh cuda
 
 format: build ## put every file into the house format
 	$(CXX_SOURCES) | xargs clang-format -i

@@ -45,6 +45,12 @@ if(NOT JALI_CUDA STREQUAL "OFF")
       set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
       set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
     endif()
+    # By default nvcc compresses PTX alone. Compressed whole, the code takes a quarter of the space.
+    if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 12.8)
+      string(APPEND CMAKE_CUDA_FLAGS " --compress-mode=size")
+    else()
+      string(APPEND CMAKE_CUDA_FLAGS " -Xfatbin=-compress-all")
+    endif()
     if(JALI_CUDA_ARCHITECTURES STREQUAL "none")  # nobody runs it: nvcc may leave optimisations out, from 12.9 on
       execute_process(COMMAND ${CMAKE_CUDA_COMPILER} --help OUTPUT_VARIABLE _help)
       if(_help MATCHES "Ofast-compile")

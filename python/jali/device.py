@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 
 from jali._core import checks
+from jali._core.log import logger
 from jali._jali import device as _device
 from jali.errors import InvalidArgument
 
@@ -24,7 +25,7 @@ def resolved(device: str) -> str:
     "cuda:" followed by what is no number.
     """
     name, _, warning = _device.resolve(_checked(device))
-    _warn(warning)
+    _tell(device, name, warning)
     return name
 
 
@@ -34,7 +35,7 @@ def tuned(device: str, word: str, log_n: int) -> tuple[str, dict[str, str]]:
     Warns of a tuning file that cannot be used, too; the engine's own choices serve then.
     """
     name, variants, warning = _device.resolve(_checked(device), word, log_n)
-    _warn(warning)
+    _tell(device, name, warning)
     return name, variants
 
 
@@ -46,8 +47,11 @@ def _checked(device: str) -> str:
     return device
 
 
-def _warn(warning: str) -> None:
+def _tell(device: str, name: str, warning: str) -> None:
+    if device == "auto":
+        logger.info('device "auto" is %s', name)
     if warning:
+        logger.warning("%s", warning)
         # Behind this, resolved or tuned, and a constructor: the line of who made an Evaluator.
         warnings.warn(warning, RuntimeWarning, stacklevel=4)
 

@@ -71,24 +71,24 @@ PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse<T>)},
 class Captured {
  public:
   Captured(const Explicit& e, Function function, const std::vector<const Ciphertext*>& examples)
-      : evaluator_(e.server->evaluator),
-        callback_(std::make_shared<Callback>(std::move(function))) {
+      : server_(e.server), callback_(std::make_shared<Callback>(std::move(function))) {
     nb::gil_scoped_release release;
     captured_ = std::make_unique<ckks::Program>(
-        evaluator_,
-        [callback = callback_, evaluator = evaluator_.get()](std::span<const Ciphertext> inputs) {
-          return (*callback)(*evaluator, inputs);
-        },
+        server_->evaluator,
+        [callback = callback_, evaluator = server_->evaluator.get()](
+            std::span<const Ciphertext> inputs) { return (*callback)(*evaluator, inputs); },
         examples);
   }
   std::vector<Ciphertext> run(const std::vector<const Ciphertext*>& inputs) const {
-    return captured_->run(inputs);
+    std::vector<Ciphertext> out = captured_->run(inputs);
+    count(server_->counters.programs);
+    return out;
   }
   std::size_t bytes() const { return captured_->bytes(); }
   Callback& callback() { return *callback_; }
 
  private:
-  std::shared_ptr<const ckks::Evaluator> evaluator_;
+  std::shared_ptr<const Server> server_;
   std::shared_ptr<Callback> callback_;
   std::unique_ptr<ckks::Program> captured_;
 };

@@ -59,16 +59,41 @@ class Evaluator {
   Ciphertext send_back(const Ciphertext& a) const { return server_->evaluator->send_back(a); }
 
   void synchronize() const { server_->synchronize(); }
+  Counters& counters() const { return server_->counters; }
+  nb::dict counts() const {
+    const Counters& n = server_->counters;
+    const device::Pool& pool = *server_->ring->engine().pool();
+    nb::dict out;
+    for (const auto& [name, number] : {
+             std::pair{"additions", n.additions.load()},
+             {"products", n.products.load()},
+             {"plain_products", n.plain_products.load()},
+             {"rotations", n.rotations.load()},
+             {"conjugations", n.conjugations.load()},
+             {"sums", n.sums.load()},
+             {"matrix_products", n.matrix_products.load()},
+             {"polynomials", n.polynomials.load()},
+             {"bootstraps", n.bootstraps.load()},
+             {"programs", n.programs.load()},
+             {"copies_to_device", n.copies_to_device.load()},
+             {"copies_to_host", n.copies_to_host.load()},
+             {"bytes_in_use", std::uint64_t{pool.bytes_in_use()}},
+             {"bytes_cached", std::uint64_t{pool.bytes_cached()}},
+         }) {
+      out[name] = number;
+    }
+    return out;
+  }
 
   const ckks::ArrayEvaluator& arrays() const { return arrays_; }
 
   Ciphertext add_array(const Ciphertext& a, nb::handle values, bool negate) const {
-    return with_numbers(values, [&](const ckks::Numbers& b) {
+    return with_numbers(values, &Counters::additions, [&](const ckks::Numbers& b) {
       return negate ? arrays_.sub_numbers(a, b) : arrays_.add_numbers(a, b);
     });
   }
   Ciphertext multiply_array(const Ciphertext& a, nb::handle values) const {
-    return with_numbers(values,
+    return with_numbers(values, &Counters::plain_products,
                         [&](const ckks::Numbers& b) { return arrays_.multiply_numbers(a, b); });
   }
 
@@ -133,11 +158,15 @@ class Evaluator {
 
   /// Runs `work` on the numbers of a Python array, without the interpreter's lock.
   template <class Work>
-  static Ciphertext with_numbers(nb::handle values, const Work& work) {
+  Ciphertext with_numbers(nb::handle values, Counters::Count Counters::* counted,
+                          const Work& work) const {
     const Vectors v(values, "the array's numbers");
     const nb::gil_scoped_release release;
     std::vector<std::complex<double>> store;
-    return work(ckks::Numbers{v.as_complex(store), v.batch(), v.batched(), v.is_complex()});
+    Ciphertext out =
+        work(ckks::Numbers{v.as_complex(store), v.batch(), v.batched(), v.is_complex()});
+    count(counters().*counted);
+    return out;
   }
 
   std::shared_ptr<const Server> server_;
@@ -157,14 +186,23 @@ std::vector<std::pair<std::string, double>> steps(const Evaluator& e, nb::callab
   return out;
 }
 
-/// An operation of ArrayEvaluator as a method of Evaluator.
-template <auto operation, class R, class... Args>
-auto forwarding(R (ckks::ArrayEvaluator::*)(Args...) const) {
-  return [](const Evaluator& e, Args... args) -> R { return (e.arrays().*operation)(args...); };
+const ckks::ArrayEvaluator& part(const Evaluator& e, const ckks::ArrayEvaluator*) {
+  return e.arrays();
 }
-template <auto operation>
-auto on_arrays() {
-  return forwarding<operation>(operation);
+const Evaluator& part(const Evaluator& e, const Evaluator*) { return e; }
+
+/// An operation of ArrayEvaluator or of Evaluator as a method of Evaluator; counter: of its successful calls.
+template <auto operation, auto counter, class Object, class R, class... Args>
+auto forwarding(R (Object::*)(Args...) const) {
+  return [](const Evaluator& e, Args... args) -> R {
+    R out = (part(e, static_cast<const Object*>(nullptr)).*operation)(args...);
+    if constexpr (counter != nullptr) count(e.counters().*counter);
+    return out;
+  };
+}
+template <auto operation, auto counter = nullptr>
+auto calls() {
+  return forwarding<operation, counter>(operation);
 }
 
 }  // namespace
@@ -195,47 +233,57 @@ void bind_evaluator(nb::module_& m) {
       .def("check", &Evaluator::check, "a"_a)
       .def_prop_ro("on_host", &Evaluator::on_host, "Whether the device shares the host's memory.")
       .def("is_here", &Evaluator::is_here, "a"_a)
-      .def("bring", &Evaluator::bring, "a"_a, nogil())
-      .def("send_back", &Evaluator::send_back, "a"_a, nogil())
+      .def("bring", calls<&Evaluator::bring, &Counters::copies_to_device>(), "a"_a, nogil())
+      .def("send_back", calls<&Evaluator::send_back, &Counters::copies_to_host>(), "a"_a, nogil())
       .def("synchronize", &Evaluator::synchronize, nogil())
+      .def("counters", &Evaluator::counts, nb::sig("def counters(self) -> dict[str, int]"),
+           "See jali.ckks.Evaluator.counters.")
       .def("steps", &steps, "function"_a,
            nb::sig("def steps(self, function: collections.abc.Callable[[], object]) -> "
                    "list[tuple[str, float]]"))
-      .def("add", on_arrays<&ckks::ArrayEvaluator::add>(), "a"_a, "b"_a, nogil())
-      .def("sub", on_arrays<&ckks::ArrayEvaluator::sub>(), "a"_a, "b"_a, nogil())
-      .def("negate", on_arrays<&ckks::ArrayEvaluator::negate>(), "a"_a, nogil())
-      .def("multiply", on_arrays<&ckks::ArrayEvaluator::multiply>(), "a"_a, "b"_a, nogil())
-      .def("product", on_arrays<&ckks::ArrayEvaluator::product>(), "a"_a, "b"_a, nogil())
-      .def("join", on_arrays<&ckks::ArrayEvaluator::join>(), "a"_a, "b"_a)
-      .def("join_scalar", on_arrays<&ckks::ArrayEvaluator::join_scalar>(), "a"_a, "b"_a)
-      .def("settle", on_arrays<&ckks::ArrayEvaluator::settle>(), "a"_a, nogil())
-      .def("expand", on_arrays<&ckks::ArrayEvaluator::expand>(), "a"_a, nogil())
-      .def("add_scalar", on_arrays<&ckks::ArrayEvaluator::add_scalar>(), "a"_a, "b"_a, nogil())
-      .def("multiply_scalar", on_arrays<&ckks::ArrayEvaluator::multiply_scalar>(), "a"_a, "b"_a,
+      .def("add", calls<&ckks::ArrayEvaluator::add, &Counters::additions>(), "a"_a, "b"_a, nogil())
+      .def("sub", calls<&ckks::ArrayEvaluator::sub, &Counters::additions>(), "a"_a, "b"_a, nogil())
+      .def("negate", calls<&ckks::ArrayEvaluator::negate>(), "a"_a, nogil())
+      .def("multiply", calls<&ckks::ArrayEvaluator::multiply, &Counters::products>(), "a"_a, "b"_a,
+           nogil())
+      .def("product", calls<&ckks::ArrayEvaluator::product, &Counters::products>(), "a"_a, "b"_a,
+           nogil())
+      .def("join", calls<&ckks::ArrayEvaluator::join>(), "a"_a, "b"_a)
+      .def("join_scalar", calls<&ckks::ArrayEvaluator::join_scalar>(), "a"_a, "b"_a)
+      .def("settle", calls<&ckks::ArrayEvaluator::settle>(), "a"_a, nogil())
+      .def("expand", calls<&ckks::ArrayEvaluator::expand>(), "a"_a, nogil())
+      .def("add_scalar", calls<&ckks::ArrayEvaluator::add_scalar, &Counters::additions>(), "a"_a,
+           "b"_a, nogil())
+      .def("multiply_scalar",
+           calls<&ckks::ArrayEvaluator::multiply_scalar, &Counters::plain_products>(), "a"_a, "b"_a,
            nogil())
       .def("add_array", &Evaluator::add_array, "a"_a, "values"_a.none(), "negate_array"_a = false)
       .def("multiply_array", &Evaluator::multiply_array, "a"_a, "values"_a.none())
-      .def("rotate", on_arrays<&ckks::ArrayEvaluator::rotate>(), "a"_a, "steps"_a, nogil())
-      .def("conjugate", on_arrays<&ckks::ArrayEvaluator::conjugate>(), "a"_a, nogil())
-      .def("sum", on_arrays<&ckks::ArrayEvaluator::sum>(), "a"_a, "count"_a, nogil())
-      .def("normalise", on_arrays<&ckks::ArrayEvaluator::normalise>(), "a"_a, nogil())
-      .def("matvec", &Evaluator::matvec, "plan"_a, "x"_a, nogil())
-      .def("linear_transform", &Evaluator::linear_transform, "plan"_a, "x"_a, nogil())
-      .def("polynomial", &Evaluator::polynomial, "plan"_a, "x"_a, nogil())
+      .def("rotate", calls<&ckks::ArrayEvaluator::rotate, &Counters::rotations>(), "a"_a, "steps"_a,
+           nogil())
+      .def("conjugate", calls<&ckks::ArrayEvaluator::conjugate, &Counters::conjugations>(), "a"_a,
+           nogil())
+      .def("sum", calls<&ckks::ArrayEvaluator::sum, &Counters::sums>(), "a"_a, "count"_a, nogil())
+      .def("normalise", calls<&ckks::ArrayEvaluator::normalise>(), "a"_a, nogil())
+      .def("matvec", calls<&Evaluator::matvec, &Counters::matrix_products>(), "plan"_a, "x"_a,
+           nogil())
+      .def("linear_transform", calls<&Evaluator::linear_transform, &Counters::matrix_products>(),
+           "plan"_a, "x"_a, nogil())
+      .def("polynomial", calls<&Evaluator::polynomial, &Counters::polynomials>(), "plan"_a, "x"_a,
+           nogil())
       .def("prepare", nb::overload_cast<const MatVec&>(&Evaluator::prepare, nb::const_), "plan"_a,
            nogil())
       .def("prepare", nb::overload_cast<const LinearTransform&>(&Evaluator::prepare, nb::const_),
            "plan"_a, nogil())
-      .def("bootstrap", &Evaluator::bootstrap, "a"_a, "target_level"_a, "iterations"_a,
-           "real"_a.none(), nogil())
-      .def("bootstrap_pair", &Evaluator::bootstrap_pair, "a"_a, "b"_a, "target_level"_a,
-           "iterations"_a, nogil())
+      .def("bootstrap", calls<&Evaluator::bootstrap, &Counters::bootstraps>(), "a"_a,
+           "target_level"_a, "iterations"_a, "real"_a.none(), nogil())
+      .def("bootstrap_pair", calls<&Evaluator::bootstrap_pair, &Counters::bootstraps>(), "a"_a,
+           "b"_a, "target_level"_a, "iterations"_a, nogil())
       .def("prepare_bootstrap", &Evaluator::prepare_bootstrap, "slots"_a, "real"_a,
            "progress"_a = nb::none(), nogil())
-      .def("is_settled", on_arrays<&ckks::ArrayEvaluator::is_settled>(), "a"_a)
-      .def("effective_level", on_arrays<&ckks::ArrayEvaluator::effective_level>(), "a"_a)
-      .def("with_length", on_arrays<&ckks::ArrayEvaluator::with_length>(), "a"_a, "length"_a,
-           nogil())
+      .def("is_settled", calls<&ckks::ArrayEvaluator::is_settled>(), "a"_a)
+      .def("effective_level", calls<&ckks::ArrayEvaluator::effective_level>(), "a"_a)
+      .def("with_length", calls<&ckks::ArrayEvaluator::with_length>(), "a"_a, "length"_a, nogil())
       .def(
           "with_magnitude",
           [](const Evaluator& e, const Ciphertext& a, double magnitude, double peak) {

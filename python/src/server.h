@@ -5,6 +5,7 @@
 #include <string>
 
 #include "binding.h"
+#include "counters.h"
 #include "jali/backend/trace/trace.h"
 
 namespace jali::python {
@@ -15,6 +16,7 @@ struct Server {
   std::shared_ptr<const ckks::Evaluator> evaluator;
   std::string engine;  // name of the backend, even if it is traced
   std::shared_ptr<backend::Trace> trace;  // null if nothing is recorded
+  mutable Counters counters;
   device::Buffer probe;  // in the device's memory
 
   /// Returns when the device has done everything that it was asked to do before.

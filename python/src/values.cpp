@@ -12,6 +12,7 @@
 #include "here.h"
 #include "interrupts.h"
 #include "jali/wire/ckks.h"
+#include "log.h"
 
 namespace jali::python {
 
@@ -191,9 +192,10 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)")
       .def_static(
           "from_bytes",
           [](nb::handle data, const Params& params, std::size_t max_bytes) {
-            return EvaluationKeys{std::make_shared<const rlwe::EvaluationKeys>(
-                                      load<rlwe::EvaluationKeys>(data, params, max_bytes)),
-                                  params.ptr};
+            const auto keys = std::make_shared<const rlwe::EvaluationKeys>(
+                load<rlwe::EvaluationKeys>(data, params, max_bytes));
+            log_info("evaluation keys loaded: %d bytes", keys->bytes());
+            return EvaluationKeys{keys, params.ptr};
           },
           "data"_a.none(), "params"_a, nb::kw_only(), "max_bytes"_a = kMaxBytes,
           nb::sig("def from_bytes(data: bytes | bytearray | memoryview, params: Params, *, "

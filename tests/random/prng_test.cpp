@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "../hex.h"
+#include "jali/base/cpu_features.h"
 #include "jali/base/error.h"
 #include "jali/base/hash.h"
 #include "jali/random/chacha.h"
@@ -38,7 +39,7 @@ Seed counting_seed() {
 std::vector<ChaChaFn*> variants() {
   std::vector<ChaChaFn*> out{chacha20_portable};
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2")) out.push_back(chacha20_avx2);
+  if (cpu_features().avx2) out.push_back(chacha20_avx2);
   if (chacha20_best() == chacha20_avx512) out.push_back(chacha20_avx512);
 #endif
   return out;

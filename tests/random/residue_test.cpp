@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "jali/base/cpu_features.h"
 #include "jali/base/secret_vector.h"
 #include "jali/random/chacha.h"
 #include "jali/random/prng.h"
@@ -37,10 +38,10 @@ class KernelResidue : public ::testing::TestWithParam<std::string> {
     chosen = chacha20_portable;
 #if defined(__x86_64__)
     if (GetParam() == "avx2") {
-      if (!__builtin_cpu_supports("avx2")) GTEST_SKIP() << "no AVX2 here";
+      if (!cpu_features().avx2) GTEST_SKIP() << "no AVX2 here";
       chosen = chacha20_avx2;
     } else if (GetParam() == "avx512") {
-      if (!__builtin_cpu_supports("avx512bw")) GTEST_SKIP() << "no AVX-512 here";
+      if (!cpu_features().avx512) GTEST_SKIP() << "no AVX-512 here";
       chosen = chacha20_avx512;
     }
 #else

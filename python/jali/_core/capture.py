@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from jali._core import checks
+from jali._core.log import logger
 from jali.errors import InvalidArgument
 
 __all__ = ["BatchPoint", "Batcher", "Captured"]
@@ -123,7 +124,9 @@ class Batcher(Generic[Array]):
     def __call__(self, values: Iterable[Array]) -> list[Array]:
         """The function of every value, in order. The values are vectors of equal levels and lengths."""
         inputs = [self._server._own(v) for v in values]
-        return [self._server._array(c) for c in self._core.run(inputs)]
+        results = self._core.run(inputs)
+        logger.debug("%d values done in batches of up to %d", len(inputs), self.batch)
+        return [self._server._array(c) for c in results]
 
     @property
     def batch(self) -> int:

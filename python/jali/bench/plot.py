@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from jali._core import packages
 from jali.cli.parser import Parser
 from jali.errors import InvalidArgument, Unsupported
 
@@ -108,7 +109,7 @@ def run(argv: Sequence[str]) -> int:
         matplotlib.use("Agg")
         from matplotlib import pyplot
     except ImportError:
-        raise Unsupported("plots need matplotlib: pip install 'jali[bench]'") from None
+        raise Unsupported(f"plots need matplotlib: {packages.install('matplotlib')}") from None
     figure, axes = pyplot.subplots(1, len(panels), figsize=(7 * len(panels), 5), squeeze=False)
     strokes, colours = ("-", "--", ":", "-."), pyplot.rcParams["axes.prop_cycle"].by_key()["color"]
     styles = {"color": [*colours] * 4, "linestyle": [s for s in strokes for _ in colours]}

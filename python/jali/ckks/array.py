@@ -11,6 +11,7 @@ import numpy.typing as npt
 from jali._core import array as arrays
 from jali._core import checks
 from jali._core.array import Encrypted
+from jali._core.log import logger
 from jali._jali.ckks import Ciphertext, MatVec, ProductSum
 from jali.errors import InvalidArgument, Unsupported
 
@@ -316,7 +317,9 @@ class EncryptedArray(Encrypted):
             raise InvalidArgument(f"real must be True, False or None, not {checks.shown(real)}")
         core = self._server._core
         drop = None if real is None else bool(real)
-        return EncryptedArray(self._server, core.bootstrap(self._settled(), target, times, drop))
+        result = core.bootstrap(self._settled(), target, times, drop)
+        logger.debug("bootstrapped: %d slots, to level %d", result.slots, result.level)
+        return EncryptedArray(self._server, result)
 
     # --- helpers --------------------------------------------------------------------------------
 

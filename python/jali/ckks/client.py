@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jali._core import checks
+from jali._core.log import logger
 from jali._jali import ckks as _ckks
 from jali._jali.ckks import Ciphertext, EvaluationKeys, Params, PublicKey, ReleasePolicy
 from jali.ckks.array import EncryptedArray
@@ -35,6 +37,7 @@ class Client:
     def __init__(self, params: Params, *, threads: int | None = None, device: str = "cpu") -> None:
         checks.instance(params, Params, "params")
         self._core = _ckks.ClientCore(params, checked_threads(threads), resolved(device))
+        logger.info("secret key made: %s, engine %s", repr(params), self.engine)
 
     @classmethod
     def from_secret_bytes(
@@ -52,6 +55,7 @@ class Client:
         checks.instance(params, Params, "params")
         client = cls.__new__(cls)
         client._core = _ckks.ClientCore(secret, params, checked_threads(threads), resolved(device))
+        logger.info("secret key loaded: %s, engine %s", repr(params), client.engine)
         return client
 
     def secret_to_bytes(self) -> bytes:
@@ -186,7 +190,8 @@ class Client:
             raise InvalidArgument(
                 f"progress must be a function of two whole numbers, not {checks.shown(progress)}"
             )
-        return self._core.evaluation_keys(
+        start = time.perf_counter()
+        keys = self._core.evaluation_keys(
             checked_rotations(rotations),
             checks.flag(conjugate, "conjugate"),
             checks.flag(relinearise, "relinearise"),
@@ -194,10 +199,15 @@ class Client:
             checks.flag(minimum, "minimum"),
             progress,
         )
+        seconds = time.perf_counter() - start
+        logger.info("evaluation keys made: %d, %d bytes, %.3f s", keys.count, keys.nbytes, seconds)
+        return keys
 
     def public_key(self) -> PublicKey:
         """A key with which others can encrypt for this client. See Encryptor."""
-        return self._core.public_key()
+        key = self._core.public_key()
+        logger.info("public key made: %d bytes", key.nbytes)
+        return key
 
     def __repr__(self) -> str:
         return f"Client({self.params!r})"

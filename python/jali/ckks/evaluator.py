@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy.typing as npt
 
 from jali._core import checks
+from jali._core.console import choices_text
+from jali._core.log import logger
 from jali._jali import ckks as _ckks
 from jali._jali.ckks import (
     Ciphertext,
@@ -82,6 +84,14 @@ class Evaluator:
         self._core = _ckks.EvaluatorCore(
             params, keys, device, checked_threads(threads), trace, self._variants
         )
+        held = 0 if keys is None else keys.nbytes
+        logger.info(
+            "evaluator made: engine %s, %d bytes of keys, %s", self.engine, held, repr(params)
+        )
+        if self._variants:
+            logger.info("implementations: %s", choices_text(self._variants))
+        if threads is not None and self.threads < threads and self.device == "cpu":
+            logger.warning("%d threads were asked for and %d work", threads, self.threads)
 
     @property
     def params(self) -> Params:
@@ -124,6 +134,21 @@ class Evaluator:
     def synchronize(self) -> None:
         """Wait until a GPU has done everything that it was asked to do. Operations return before they are done."""
         self._core.synchronize()
+
+    def counters(self) -> dict[str, int]:
+        """How often each operation was done since the evaluator was made, and the memory of its device.
+
+        additions, products, plain_products (with numbers and arrays), rotations, conjugations, sums,
+            matrix_products, polynomials, bootstraps: calls that succeeded, whatever their batch. What a call does
+            inside does not count: a bootstrapping has many rotations. A function that is recorded counts once for
+            its recording.
+        programs: runs of recorded functions.
+        copies_to_device, copies_to_host: of ciphertexts, between a GPU's memory and the host's.
+        bytes_in_use, bytes_cached: of the device's pool: in ciphertexts, keys and tables, and kept for reuse.
+
+        Counts only grow; bytes go both ways. May be called from any thread, at any time.
+        """
+        return self._core.counters()
 
     def bind(self, ciphertext: Ciphertext | EncryptedArray) -> EncryptedArray:
         """An encrypted array that computes with this evaluator.
@@ -233,6 +258,7 @@ class Evaluator:
         first, second = self._core.bootstrap_pair(
             self._own(x), self._own(y), checked_target(target_level), checked_iterations(iterations)
         )
+        logger.debug("bootstrapped a pair: %d slots, to level %d", first.slots, first.level)
         return EncryptedArray(self, first), EncryptedArray(self, second)
 
     def capture(

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 
 import jali
+from jali._core import packages
 from jali.cli.parser import Parser
 
 __all__ = ["main"]
@@ -45,10 +46,9 @@ def _dispatch(name: str, arguments: Sequence[str]) -> int:
         run: Callable[[Sequence[str]], int | None] = module.main
         return run(arguments) or 0
     except ModuleNotFoundError as error:
-        from jali.cli import doctor
-
         raise jali.Unsupported(
-            f"this command needs the package {error.name}: run {doctor.fix_for(error.name or '')}"
+            f"this command needs the package {error.name}: "
+            f"run {packages.install(packages.of_module(error.name or ''))}"
         ) from None
 
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
 import json
 import platform
 import re
-import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,13 +15,13 @@ import numpy as np
 
 import jali
 from jali import ckks, device
+from jali._core import packages
 from jali._core.console import choices_text, seconds_text, table
 from jali._jali import device as _device
 from jali.cli.parser import Parser
 
-__all__ = ["examine", "fix_for", "main", "self_test"]
+__all__ = ["examine", "main", "self_test"]
 
-_MODULES = {"scikit-learn": "sklearn", "pillow": "PIL"}  # packages whose module has another name
 _FALLBACK = {"demo": ["scikit-learn", "pillow"], "bench": ["matplotlib"]}  # if not installed by pip
 
 
@@ -39,21 +37,6 @@ def _extras() -> dict[str, list[str]]:
         if match and match[2] not in ("dev", "docs"):
             found.setdefault(match[2], []).append(match[1].lower())
     return found
-
-
-def _has(package: str) -> bool:
-    module = _MODULES.get(package, package.replace("-", "_"))
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:
-        return False
-
-
-def fix_for(module: str) -> str:
-    """The command that installs the package of a module."""
-    names = {v: k for k, v in _MODULES.items()}
-    top = module.split(".")[0]
-    return f"{sys.executable} -m pip install {names.get(top, top.replace('_', '-'))}"
 
 
 def self_test() -> dict[str, Any]:
@@ -111,8 +94,8 @@ def examine() -> dict[str, Any]:
         "cuda_trouble": _device.cuda_trouble(),
         "tuning_file": _device.tuning_file(),
         "extras": {
-            extra: {package: _has(package) for package in packages}
-            for extra, packages in _extras().items()
+            extra: {package: packages.here(package) for package in names}
+            for extra, names in _extras().items()
         },
     }
     try:
@@ -187,10 +170,9 @@ def main(argv: Sequence[str]) -> int:
         ],
     )
     rows = []
-    for extra, packages in report["extras"].items():
-        missing = [package for package, here in packages.items() if not here]
-        fix = f"{sys.executable} -m pip install {' '.join(missing)}" if missing else ""
-        rows.append((extra, "missing: " + fix if missing else "here"))
+    for extra, state in report["extras"].items():
+        missing = [package for package, here in state.items() if not here]
+        rows.append((extra, "missing: " + packages.install(*missing) if missing else "here"))
     table("Extras", ("extra", "state"), rows)
     if "error" in test:
         table("Self-test", ("", ""), [("FAILED", test["error"])])

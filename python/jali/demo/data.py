@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from jali._core import packages
 from jali.demo.split import digits_test_indices
 from jali.errors import InvalidArgument, Unsupported
 
@@ -43,7 +44,7 @@ def load_digits() -> Images:
         from sklearn import datasets
     except ModuleNotFoundError as error:
         raise Unsupported(
-            f"the digits demo needs scikit-learn ({error.name} is missing): pip install 'jali[demo]'"
+            f"the digits demo needs scikit-learn ({error.name} is missing): {packages.install('scikit-learn')}"
         ) from None
     digits = datasets.load_digits()
     test = digits_test_indices()

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from jali._core import packages
 from jali.errors import InvalidArgument, Unsupported
 
 __all__ = ["check_png", "digits_text", "write_png"]
@@ -62,7 +63,7 @@ def _pillow() -> None:
     try:
         import PIL.Image  # noqa: F401
     except ModuleNotFoundError:
-        raise Unsupported("--png needs Pillow: pip install 'jali[demo]'") from None
+        raise Unsupported(f"--png needs Pillow: {packages.install('pillow')}") from None
 
 
 def check_png(path: Path) -> None:

@@ -4,9 +4,10 @@
 #include <bit>
 
 #if defined(__x86_64__)
-#include <cpuid.h>
 #include <immintrin.h>
 #endif
+
+#include "jali/base/cpu_features.h"
 
 namespace jali {
 
@@ -91,19 +92,11 @@ __attribute__((target("sha,sse4.1"))) void compress_shani(State& state, const st
   state = {hi[3], hi[2], lo[3], lo[2], hi[1], hi[0], lo[1], lo[0]};
 }
 
-// CPUID leaf 7, EBX bit 29. (__builtin_cpu_supports does not know "sha" in every compiler.)
-bool has_shani() {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b >> 29 & 1) != 0 &&
-         __builtin_cpu_supports("sse4.1");
-}
-
 #endif
 
 void compress(State& state, const std::uint8_t* data, std::size_t blocks) {
 #if defined(__x86_64__)
-  static const bool shani = has_shani();
-  if (shani) return compress_shani(state, data, blocks);
+  if (cpu_features().sha && cpu_features().sse41) return compress_shani(state, data, blocks);
 #endif
   compress_portable(state, data, blocks);
 }

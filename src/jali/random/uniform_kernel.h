@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "jali/base/cpu_features.h"
+
 namespace jali::random {
 
 /// Writes those of x[0] & mask, ..., x[count - 1] & mask that are below bound to out, in order, and returns how many they
@@ -32,7 +34,7 @@ KeepBelowFn<std::uint64_t, std::uint64_t> keep_below_avx512;
 template <class Raw, class Out>
 KeepBelowFn<Raw, Out>* keep_below_best() {
 #if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx512f")) return keep_below_avx512;
+  if (cpu_features().avx512) return keep_below_avx512;
 #endif
   return keep_below_portable<Raw, Out>;
 }

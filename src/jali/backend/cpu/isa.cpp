@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "jali/backend/engines.h"
+#include "jali/base/cpu_features.h"
 #include "jali/base/error.h"
 
 namespace jali::backend {
@@ -14,12 +15,10 @@ namespace cpu {
 std::vector<std::string> supported_isas() {
   std::vector<std::string> isas;
 #ifdef JALI_CPU_X86
-  __builtin_cpu_init();
-  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                      __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
-  if (avx512 && __builtin_cpu_supports("avx512ifma")) isas.emplace_back("ifma");
-  if (avx512) isas.emplace_back("avx512");
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) isas.emplace_back("avx2");
+  const CpuFeatures& has = cpu_features();
+  if (has.ifma) isas.emplace_back("ifma");
+  if (has.avx512) isas.emplace_back("avx512");
+  if (has.avx2 && has.fma) isas.emplace_back("avx2");
 #endif
   isas.emplace_back("portable");
   return isas;
