@@ -80,8 +80,17 @@ class Evaluator {
   Ciphertext linear_transform(const LinearTransform& plan, const Ciphertext& x) const {
     return circuits::apply(*server_->evaluator, *plan.plan, plan.complex_values, x);
   }
-  Ciphertext polynomial(const Polynomial& plan, const Ciphertext& x) const {
-    return circuits::apply(*server_->evaluator, *plan.plan, x);
+  Ciphertext polynomial(const Polynomial& plan, const Ciphertext& x, const Within& within) const {
+    return circuits::apply(*server_->evaluator, *plan.plan, x, interval_of(within));
+  }
+  Ciphertext function(const Function& plan, const Ciphertext& x, const Within& within) const {
+    return plan.plan->apply(*server_->evaluator, x, interval_of(within));
+  }
+  Ciphertext maximum(const Maximum& plan, const Ciphertext& a, const Ciphertext& b) const {
+    return plan.plan->apply(*server_->evaluator, a, b);
+  }
+  Ciphertext argmax(const ArgMax& plan, const Ciphertext& x) const {
+    return plan.plan->apply(*server_->evaluator, x);
   }
   void prepare(const MatVec& plan) const { plan.plan->prepare(*server_->evaluator); }
   void prepare(const LinearTransform& plan) const { plan.plan->prepare(*server_->evaluator); }
@@ -227,7 +236,10 @@ void bind_evaluator(nb::module_& m) {
       .def("normalise", on_arrays<&ckks::ArrayEvaluator::normalise>(), "a"_a, nogil())
       .def("matvec", &Evaluator::matvec, "plan"_a, "x"_a, nogil())
       .def("linear_transform", &Evaluator::linear_transform, "plan"_a, "x"_a, nogil())
-      .def("polynomial", &Evaluator::polynomial, "plan"_a, "x"_a, nogil())
+      .def("polynomial", &Evaluator::polynomial, "plan"_a, "x"_a, "within"_a = nb::none(), nogil())
+      .def("function", &Evaluator::function, "plan"_a, "x"_a, "within"_a = nb::none(), nogil())
+      .def("maximum", &Evaluator::maximum, "plan"_a, "a"_a, "b"_a, nogil())
+      .def("argmax", &Evaluator::argmax, "plan"_a, "x"_a, nogil())
       .def("prepare", nb::overload_cast<const MatVec&>(&Evaluator::prepare, nb::const_), "plan"_a,
            nogil())
       .def("prepare", nb::overload_cast<const LinearTransform&>(&Evaluator::prepare, nb::const_),

@@ -22,6 +22,7 @@ from jali._jali.ckks import (
 from jali.ckks.array import EncryptedArray, checked_iterations, checked_target
 from jali.ckks.captured import Batcher, Captured
 from jali.ckks.client import checked_slots
+from jali.ckks.functions import checked_within
 from jali.device import checked_threads, resolved
 from jali.errors import InvalidArgument
 
@@ -174,19 +175,25 @@ class Evaluator:
         polynomial: Polynomial | npt.ArrayLike,
         *,
         basis: str = "power",
-        interval: tuple[float, float] = (-1.0, 1.0),
+        interval: tuple[float, float] | None = None,
+        within: tuple[float, float] | None = None,
     ) -> EncryptedArray:
         """A polynomial on every slot, at the fewest levels: ceil(log2(degree + 1)).
 
         polynomial: a ckks.Polynomial, or coefficients with the constant first, of x^i ("power") or
             of T_i on ``interval`` ("chebyshev"), where an interval other than [-1, 1] may cost a level.
+        within: the least and the largest number that can occur in x, if you know better than the peak that x
+            carries.
 
-        Inputs outside the interval give values that grow fast: check it. Raises DepthExhausted with
+        A polynomial with an interval takes real numbers that are known to lie in it: -peak to peak, or ``within``.
+        Others are refused before anything is computed. Raises InvalidArgument for these, DepthExhausted with
         the depth that would be enough, KeyMissing without a relinearisation key.
         """
         if not isinstance(polynomial, Polynomial):
             polynomial = Polynomial(polynomial, basis, interval)
-        return EncryptedArray(self, self._core.polynomial(polynomial, self._own(x)))
+        return EncryptedArray(
+            self, self._core.polynomial(polynomial, self._own(x), checked_within(within))
+        )
 
     def prepare_bootstrap(
         self,
@@ -248,6 +255,21 @@ class Evaluator:
     ) -> list[EncryptedArray]:
         """function of every value, several at a time: ``batcher(function)(values)``."""
         return self.batcher(function, max_batch=max_batch)(values)
+
+    # --- what jali.ckks.functions asks for --------------------------------------------------------
+
+    def _function(
+        self, plan: _ckks.FunctionCore, x: EncryptedArray, within: tuple[float, float] | None
+    ) -> EncryptedArray:
+        return EncryptedArray(self, self._core.function(plan, self._own(x), within))
+
+    def _maximum(
+        self, plan: _ckks.MaximumCore, a: EncryptedArray, b: EncryptedArray
+    ) -> EncryptedArray:
+        return EncryptedArray(self, self._core.maximum(plan, self._own(a), self._own(b)))
+
+    def _argmax(self, plan: _ckks.ArgMaxCore, x: EncryptedArray) -> EncryptedArray:
+        return EncryptedArray(self, self._core.argmax(plan, self._own(x)))
 
     # --- what jali._core.capture asks for ---------------------------------------------------------
 

@@ -3,13 +3,17 @@
 
 // IWYU pragma: begin_exports
 #include "jali/api/threads.h"
+#include "jali/approx/sampled.h"
+#include "jali/approx/smooth.h"
 #include "jali/backend/engines.h"
 #include "jali/base/error.h"
 #include "jali/bootstrap/bootstrapper.h"
 #include "jali/bootstrap/failure.h"
 #include "jali/bootstrap/packings.h"
 #include "jali/circuits/arrays.h"
+#include "jali/circuits/comparison.h"
 #include "jali/circuits/dft.h"
+#include "jali/circuits/function.h"
 #include "jali/circuits/linear_transform.h"
 #include "jali/circuits/matvec.h"
 #include "jali/circuits/modular_reduction.h"

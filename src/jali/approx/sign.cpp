@@ -172,6 +172,7 @@ Real Composite::operator()(Real x) const {
 Composite sign(double bound, double gap, double error) {
   require<InvalidArgument>(std::isfinite(bound) && gap > 0 && gap < bound && gap / bound >= 0x1p-20,
                            "a sign needs 0 < gap < bound, and the gap at least 2^-20 of the bound");
+  Interval{-bound, bound}.check();
   require<InvalidArgument>(error >= 0x1p-40 && error < 1,
                            "the error of a sign is from 2^-40 to below 1");
   // Rounded down: where the gap is not representable, more is asked of the first polynomial.

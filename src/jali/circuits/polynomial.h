@@ -5,6 +5,7 @@
 #include <complex>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,7 +21,14 @@ enum class Basis {
 struct Polynomial {
   std::vector<std::complex<double>> coefficients;  // constant first
   Basis basis = Basis::power;
-  double a = -1, b = 1;  // interval, for the Chebyshev basis alone
+  double a = -1, b = 1;  // interval, of the Chebyshev basis and of what follows
+  /// Whether inputs have to lie in [a, b], because the polynomial stands for a function there and for nothing elsewhere.
+  /// evaluate takes the caller's word for it; apply (arrays.h) asks for a bound (domain.h).
+  bool bounded = false;
+  /// Of a bounded polynomial: no |p| is larger in [a, b].
+  double largest = params::kUnbounded;
+  /// |p - f| is not above it anywhere in [a, b], which is proven; or was not seen above it.
+  std::optional<double> max_error{}, measured_error{};
 
   /// Degree without trailing zeros; 0 for a constant.
   std::size_t degree() const;
