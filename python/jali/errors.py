@@ -29,7 +29,7 @@ __all__ = [
 
 
 class Error(Exception):
-    """Base of everything that Jali raises."""
+    """The base class of every error that Jali raises."""
 
     code: ClassVar[str] = "internal"
 
@@ -53,7 +53,7 @@ class DepthExhausted(Error):
 
 
 class ScaleMismatch(Error):
-    """Operands whose scales cannot be brought together."""
+    """Operands whose scales differ, or a scale that does not fit its level."""
 
     code = "scale_mismatch"
 
@@ -65,7 +65,7 @@ class ParamsMismatch(Error):
 
 
 class KeyMissing(Error):
-    """An evaluation key that was not made."""
+    """The operation needs an evaluation key that was not made."""
 
     code = "key_missing"
 
@@ -77,7 +77,7 @@ class CorruptData(Error):
 
 
 class AuthenticationError(Error):
-    """Bytes that do not come from whom, or for what, they claim."""
+    """Bytes that were not sealed with this key for this request."""
 
     code = "authentication"
 
@@ -101,7 +101,7 @@ class OutOfMemory(Error, MemoryError):
 
 
 class NoDevice(Error):
-    """A device that is missing or not built in."""
+    """A device that this machine lacks, or that this build does not support."""
 
     code = "no_device"
 
@@ -119,7 +119,7 @@ class LaunchFailed(Error):
 
 
 class Unsupported(Error):
-    """Legal, but not available on this backend."""
+    """A valid request that this engine or this type cannot serve."""
 
     code = "unsupported"
 
@@ -131,7 +131,7 @@ class InternalError(Error):
 
 
 def from_code(code: str, message: str) -> Error:
-    """The error of a code; an unknown code gives InternalError. Used by the binding."""
+    """The error with this code; an unknown code gives InternalError. The binding uses it."""
     for kind in Error.__subclasses__():
         if kind.code == code:
             return kind(message)

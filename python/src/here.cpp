@@ -6,7 +6,7 @@ namespace jali::python {
 
 namespace {
 
-/// x in the host's memory.
+/// A copy of x in the host's memory.
 ring::Poly on_host(const ring::Poly& x) {
   ring::Poly out(device::Pool::create()->allocate(x.bytes(), x.buffer().secret()),
                  {x.primes().begin(), x.primes().end()}, x.n(), x.batch(), x.word(), x.form());
@@ -25,7 +25,7 @@ ckks::Plaintext bring(const Server& server, const ckks::Plaintext& x) {
   return {x.params, server.ring->import(x.poly), x.level, x.scale, x.log_slots, x.message, x.peak};
 }
 
-Diagonal bring(const Server& server, const Diagonal& x) {
+ckks::Diagonal bring(const Server& server, const ckks::Diagonal& x) {
   require_same(*server.params, *x.params, "a diagonal is");
   return {x.params, server.ring->import(x.poly), x.scale, x.message, x.peak};
 }

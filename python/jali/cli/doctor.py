@@ -10,25 +10,25 @@ import re
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import jali
 from jali import ckks, device
-from jali._core import tuning
-from jali._core.console import seconds_text, table
+from jali._core.console import choices_text, seconds_text, table
 from jali._jali import device as _device
 from jali.cli.parser import Parser
 
 __all__ = ["examine", "fix_for", "main", "self_test"]
 
-_MODULES = {"scikit-learn": "sklearn", "pillow": "PIL"}  # where the import is named otherwise
-_FALLBACK = {"demo": ["scikit-learn", "pillow"], "bench": ["matplotlib"]}  # of an unpacked checkout
+_MODULES = {"scikit-learn": "sklearn", "pillow": "PIL"}  # packages whose module has another name
+_FALLBACK = {"demo": ["scikit-learn", "pillow"], "bench": ["matplotlib"]}  # if not installed by pip
 
 
 def _extras() -> dict[str, list[str]]:
-    """Packages of each optional extra that users (not developers) may want."""
+    """The packages of each optional extra that users, not developers, may want."""
     try:
         requirements = importlib.metadata.requires("jali") or []
     except importlib.metadata.PackageNotFoundError:
@@ -50,14 +50,14 @@ def _has(package: str) -> bool:
 
 
 def fix_for(module: str) -> str:
-    """The command that installs what provides a module."""
+    """The command that installs the package of a module."""
     names = {v: k for k, v in _MODULES.items()}
     top = module.split(".")[0]
     return f"{sys.executable} -m pip install {names.get(top, top.replace('_', '-'))}"
 
 
 def self_test() -> dict[str, Any]:
-    """Encrypt, compute and decrypt on fresh random numbers; times in seconds."""
+    """Encrypts, computes and decrypts fresh random numbers. Returns the result, its error, and times in seconds."""
     start = time.perf_counter()
 
     def lap() -> float:
@@ -81,7 +81,7 @@ def self_test() -> dict[str, Any]:
     decrypted = client.decrypt(y)
     times["decrypt"] = lap()
     error = float(np.abs(decrypted - np.roll(values * values + 0.25, -1) * values).max())
-    # 2^-18 is far above the error of these parameters and far below any wrong result.
+    # 2^-18 is far above the error of these parameters, and far below that of a wrong result.
     return {
         "passed": bool(error < 2**-18),
         "max_error": error,
@@ -101,20 +101,24 @@ def examine() -> dict[str, Any]:
         "python": platform.python_version(),
         "numpy": np.__version__,
         "platform": f"{platform.system()} {platform.machine()}",
-        "processor": device.processor() or "unknown",
+        "processor": device.name(),
         "isas": isas,
         "isa_chosen": isas[0],
         "threads": _device.default_threads(),
         "devices": device.available(),
-        "device_names": [_device.cuda_device_name(k) for k in range(_device.cuda_device_count())],
+        "device_names": [device.name(name) for name in device.available()[1:]],
         "cuda": build["cuda"],
         "cuda_trouble": _device.cuda_trouble(),
-        "tuned": {name: _tuned(name) for name in device.available()},
+        "tuning_file": _device.tuning_file(),
         "extras": {
             extra: {package: _has(package) for package in packages}
             for extra, packages in _extras().items()
         },
     }
+    try:
+        report["tuned"] = {name: _tuned(name) for name in device.available()}
+    except jali.Error as error:  # the file is damaged
+        report |= {"tuned": {}, "tuning_trouble": str(error)}
     try:
         report["self_test"] = self_test()
     except jali.Error as error:
@@ -126,22 +130,22 @@ def _tuned(name: str) -> dict[str, dict[str, str]]:
     """The choices of jali tune for each word and ring that it measured."""
     return {
         f"{word}, log N {log_n}": choices
-        for word in tuning.WORDS
-        for log_n in range(10, 18)
-        if (choices := tuning.chosen(name, word, log_n))
+        for (word, log_n), choices in _device.measured(name).items()
+        if choices
     }
 
 
 def _tuned_text(report: dict[str, Any]) -> str:
-    path = tuning.cache_file()
-    if not path.exists():
-        return "no: 'jali tune' measures the engines' implementations on this machine"
+    if "tuning_trouble" in report:
+        return f"NOT USED: {report['tuning_trouble']}"
+    if not Path(report["tuning_file"]).is_file():
+        return "no; 'jali tune' measures the engines' implementations on this machine"
     parts = [
-        f"{name}: {ring}: {tuning.text(choices)}"
+        f"{name}: {ring}: {choices_text(choices)}"
         for name, rings in report["tuned"].items()
         for ring, choices in rings.items()
     ]
-    return f"{path}: " + ("; ".join(parts) or "the engines' own choices")
+    return f"{report['tuning_file']}: " + ("; ".join(parts) or "the engines' defaults")
 
 
 def _cuda_text(report: dict[str, Any]) -> str:
@@ -153,7 +157,7 @@ def _cuda_text(report: dict[str, Any]) -> str:
         return f"NOT USED: {report['cuda_trouble']}"
     if report["cuda"]:
         return "none found (no NVIDIA GPU, or no driver)"
-    return "not in this build (it is built where nvcc is found: on the PATH, CUDA_HOME, or PyPI)"
+    return "not in this build (it is built if nvcc is on the PATH, in CUDA_HOME, or from PyPI)"
 
 
 def main(argv: Sequence[str]) -> int:

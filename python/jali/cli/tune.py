@@ -1,4 +1,4 @@
-"""``jali tune``: which of an engine's implementations is fastest on the machine at hand."""
+"""``jali tune``: finds which of an engine's implementations is fastest on this machine."""
 
 from __future__ import annotations
 
@@ -7,34 +7,38 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 from jali import device as devices
-from jali._core import tuning
-from jali._core.console import seconds_text, table
-from jali._core.tuning import WORDS, Choices, families
-from jali.bench.primitives import measure, shape
+from jali._core.console import choices_text, seconds_text, table
+from jali._jali import device as _device
+from jali.bench.primitives import WORDS, measure, shape
 from jali.bench.registry import Options
 from jali.cli.parser import Parser
 from jali.errors import InvalidArgument, NoDevice
 
 __all__ = ["main", "tune"]
 
-# What a choice is judged by, at the shapes of jali.bench.primitives: most of every program's time.
+Choices = dict[str, str]  # by family
+
+# A choice is judged by the time of these operations, at the shapes of jali.bench.primitives. They are most of every
+# program's time.
 OPERATIONS = ("ntt", "intt", "key_switch", "mod_down")
-MARGIN = 0.98  # the engine's own choice stays unless another takes less than this share of its time
+MARGIN = (
+    0.98  # the engine's default stays unless another choice takes less than this share of its time
+)
 
 
 def tune(
     device: str, words: Sequence[str], log_ns: Sequence[int], seconds: float
 ) -> Iterator[tuple[str, int, Choices, Mapping[str, float]]]:
-    """(word, log2 N, best choices, seconds by what was tried), one ring after the other.
+    """Yields (word, log2 N, best choices, seconds of each candidate), one ring after the other.
 
-    One family after the other, each with the best of those before; every candidate's results are compared
-    with the reference engine's first. Raises InternalError for a wrong one.
+    Families are tried one after the other, each with the best choices of those before. The results of every candidate are
+    first compared with those of the reference engine. Raises InternalError if one is wrong.
     """
     for word in words:
         for log_n in log_ns:
             best: Choices = {}
             tried: dict[str, float] = {}
-            for family, names in families(device).items():
+            for family, names in _device.variant_families(device).items():
                 times = {
                     name: _time(device, word, log_n, _with(best, family, name), seconds)
                     for name in names
@@ -48,18 +52,15 @@ def tune(
 
 
 def _with(choices: Choices, family: str, name: str) -> Choices:
-    """The choices and one more; "auto" is what a missing one means."""
+    """The choices and one more. "auto" adds nothing, because a missing choice means "auto"."""
     return choices if name == "auto" else {**choices, family: name}
 
 
 def _time(device: str, word: str, log_n: int, choices: Choices, seconds: float) -> float:
-    """Seconds of OPERATIONS together."""
-    engine_variants = {family: name for family, name in choices.items() if family != "isa"}
-    where = f"cpu/{choices['isa']}" if "isa" in choices else device
-    options = Options(device=where, seconds=seconds, threads=1)
+    """The sum of the seconds of all OPERATIONS."""
+    options = Options(device=device, seconds=seconds, threads=1)
     rows = [
-        measure(name, word, shape(log_n, word, 1), options, variants=engine_variants)
-        for name in OPERATIONS
+        measure(name, word, shape(log_n, word, 1), options, variants=choices) for name in OPERATIONS
     ]
     return sum(row.median_s for row in rows)
 
@@ -75,7 +76,9 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--log-n", type=int, action="append", default=[], metavar="K", help="(12-16)"
     )
-    parser.add_argument("--seconds", type=float, default=0.1, metavar="S", help="a figure (0.1)")
+    parser.add_argument(
+        "--seconds", type=float, default=0.1, metavar="S", help="time spent on each figure (0.1)"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object a ring")
     options = parser.parse_args(list(argv))
     device = devices.resolved(options.device)
@@ -88,11 +91,11 @@ def main(argv: Sequence[str]) -> int:
         raise InvalidArgument("--log-n must be 10 to 17")
     if not options.seconds > 0:
         raise InvalidArgument("--seconds must be above 0")
-    found: dict[str, dict[str, Choices]] = {}
+    found: dict[tuple[str, int], Choices] = {}
     rows = []
     rings = options.log_n or list(range(12, 17))
     for word, log_n, best, tried in tune(device, options.word or WORDS, rings, options.seconds):
-        found.setdefault(word, {})[str(log_n)] = best
+        found[word, log_n] = best
         if options.json:
             ring = {
                 "device": device,
@@ -104,9 +107,8 @@ def main(argv: Sequence[str]) -> int:
             print(json.dumps(ring), flush=True)
         else:
             shown = ", ".join(f"{name} {seconds_text(taken)}" for name, taken in tried.items())
-            rows.append((word, log_n, tuning.text(best), shown))
+            rows.append((word, log_n, choices_text(best), shown))
     if not options.json:
-        table(f"Choices for {tuning.key(device)}", ("word", "log N", "chosen", "tried"), rows)
-    path = tuning.write(device, found)
-    print(f"wrote {path}", file=sys.stderr)
+        table(f"Choices for {devices.name(device)}", ("word", "log N", "chosen", "tried"), rows)
+    print(f"wrote {_device.keep_measured(device, found)}", file=sys.stderr)
     return 0

@@ -1,4 +1,4 @@
-// What a server's program needs: all that computes on ciphertexts, and nothing that touches a secret key.
+// The header for a server: it has everything that computes on ciphertexts, and nothing that touches a secret key.
 #pragma once
 
 // IWYU pragma: begin_exports
@@ -6,6 +6,7 @@
 #include "jali/approx/sampled.h"
 #include "jali/approx/smooth.h"
 #include "jali/backend/engines.h"
+#include "jali/backend/resolve.h"
 #include "jali/base/error.h"
 #include "jali/bootstrap/bootstrapper.h"
 #include "jali/bootstrap/failure.h"
@@ -24,6 +25,7 @@
 #include "jali/ckks/auto_evaluator.h"
 #include "jali/ckks/batcher.h"
 #include "jali/ckks/bounds.h"
+#include "jali/ckks/diagonal.h"
 #include "jali/ckks/encoder.h"
 #include "jali/ckks/encryptor.h"
 #include "jali/ckks/engine.h"
@@ -35,6 +37,7 @@
 #include "jali/device/gpu.h"
 #include "jali/device/resolve.h"
 #include "jali/params/ckks_params.h"
+#include "jali/params/for_device.h"
 #include "jali/params/noise.h"
 #include "jali/params/presets.h"
 #include "jali/params/security.h"

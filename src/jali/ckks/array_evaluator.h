@@ -1,5 +1,5 @@
-// The automatic evaluator over vectors of known length: operands' shapes are checked as NumPy does, results
-// know what decryption shall show of them.
+// The automatic evaluator for vectors of known length. It checks the shapes of its operands by NumPy's rules, and every
+// result carries its own packing: what decryption shows of it.
 #pragma once
 
 #include <complex>
@@ -12,9 +12,9 @@
 
 namespace jali::ckks {
 
-/// AutoEvaluator's operations, with packings. Besides its errors they throw InvalidArgument for shapes that do not
-/// fit (packing.h), and for factors too large for the level of the product, which would wrap around its modulus
-/// unnoticed. May be used from several threads.
+/// The operations of AutoEvaluator, with packings. They throw what AutoEvaluator throws. They also throw InvalidArgument
+/// if the shapes of the operands do not fit (packing.h), or if a factor is too large for the level of the product: such a
+/// product would wrap around the modulus unnoticed. All operations may be used from several threads.
 class ArrayEvaluator {
  public:
   explicit ArrayEvaluator(std::shared_ptr<const Evaluator> evaluator);
@@ -23,15 +23,16 @@ class ArrayEvaluator {
   Ciphertext add(const Ciphertext& a, const Ciphertext& b) const;
   Ciphertext sub(const Ciphertext& a, const Ciphertext& b) const;
   Ciphertext negate(const Ciphertext& a) const;
-  /// One object given twice is squared.
+  /// a b. If a and b are the same object, it is squared.
   Ciphertext multiply(const Ciphertext& a, const Ciphertext& b) const;
 
-  /// a b, still to be computed (product_sum.h). What multiply throws, this throws.
+  /// a b, still to be computed (product_sum.h). Throws what multiply throws.
   ProductSum product(const ProductSum::Factor& a, const ProductSum::Factor& b) const;
-  /// a + b as one sum of products; nothing if it cannot be one (AutoEvaluator::can_join).
+  /// a + b as one sum of products, or nothing if they cannot be one (AutoEvaluator::can_join). Throws InvalidArgument if the
+  /// level does not hold the sum of their constants.
   std::optional<ProductSum> join(const ProductSum& a, const ProductSum& b) const;
-  /// a + b; nothing if the constant would be above kMostConstant: then the products are computed first. A sum that its
-  /// level does not hold is refused when it is computed.
+  /// a + b, or nothing if the modulus of the constant would be above kMostConstant: the caller then computes the products
+  /// first. Throws InvalidArgument if the level does not hold the constant.
   std::optional<ProductSum> join_scalar(const ProductSum& a, std::complex<double> b) const;
   static constexpr double kMostConstant = 1024;
   Ciphertext settle(const ProductSum& a) const;
@@ -45,21 +46,24 @@ class ArrayEvaluator {
 
   Ciphertext rotate(const Ciphertext& a, int steps) const;
   Ciphertext conjugate(const Ciphertext& a) const;
-  /// count 0: the sum of the vector in every slot, which takes zeros past its length; InvalidArgument without them.
+  /// See AutoEvaluator::sum. count 0 gives the sum of the vector in every slot. For that, the slots past the vector's
+  /// length must be zero (Packing::padded); otherwise it throws InvalidArgument.
   Ciphertext sum(const Ciphertext& a, std::size_t count = 0) const;
 
   Ciphertext normalise(const Ciphertext& a) const;
-  /// Whether it is what normalise gives: two parts, no rescale owed.
+  /// Whether normalise would change nothing: `a` has two parts, and no rescaling is due.
   bool is_settled(const Ciphertext& a) const;
   int effective_level(const Ciphertext& a) const { return automatic_.effective_level(a); }
 
-  /// The same slots, of which decryption shows the first `length`, from 1 to all.
+  /// The same slots; decryption shows the first `length` of them. length is from 1 to the number of slots.
   Ciphertext with_length(const Ciphertext& a, std::size_t length) const;
-  /// The same slots, of which estimates and bounds assume this.
+  /// The same slots; estimates and bounds assume from here on that they are as `declared` says. Throws InvalidArgument unless
+  /// its numbers are finite and at least 0.
   Ciphertext with_magnitude(const Ciphertext& a, const params::Declared& declared) const;
 
  private:
   void require_fits(const Ciphertext& a, double factor) const;
+  static void require_room(const ProductSum& a);
 
   AutoEvaluator automatic_;
 };

@@ -1,6 +1,6 @@
-// Invariant: the scale of every ciphertext here is either the canonical scale S_l of its level ("
-// settled"), or that of a product, S_l^2 ("pending": a rescale is owed). Plaintext factors are encoded
-// so that products with them are S_l^2 too; hence pending ciphertexts of one level add up exactly.
+// Invariant: the scale of every ciphertext here is either S_l, the canonical scale of its level ("settled"), or S_l^2, that
+// of a product that still has to be rescaled ("pending"). Plaintext factors are encoded so that products with them have the
+// scale S_l^2, too. Hence the scales of pending ciphertexts of one level are equal, and they can be added.
 #include "jali/ckks/auto_evaluator.h"
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace jali::ckks {
 
 namespace {
 
-// Scales are products of doubles: equal up to rounding.
+// Scales are products of doubles, so two that are meant to be equal may differ by rounding.
 bool close(double a, double b) { return std::fabs(a / b - 1) < 0x1p-45; }
 
 double canonical(const Evaluator& e, int level) { return e.params()->scale(level); }
@@ -51,7 +51,7 @@ void require_level(const Evaluator& e, const Ciphertext& a) {
   if (a.level < 1) throw_exhausted(e);
 }
 
-// Either the operand itself or a converted copy of it, without copying what is fine already.
+// The operand itself, or a converted copy of it. It copies nothing unless a conversion is needed.
 class Operand {
  public:
   explicit Operand(const Ciphertext& a) : current_(&a) {}
@@ -71,7 +71,7 @@ class Operand {
   const Ciphertext* current_;
 };
 
-// Two parts at a canonical scale.
+// Brings the operand to two parts and the canonical scale of its level.
 void settle_operand(const Evaluator& e, Operand& a) {
   const bool rescale = pending(e, *a);
   if (rescale) require_level(e, *a);
@@ -80,7 +80,7 @@ void settle_operand(const Evaluator& e, Operand& a) {
   } else if (rescale) {
     a.replace(e.rescale(*a));
   }
-  // A scale set by hand is brought to the canonical one where a level can pay for it.
+  // A scale that was set by hand becomes the canonical one of the level below, if there is a level below.
   if (!close(a->scale, canonical(e, a->level)) && a->level > 0) {
     a.replace(e.adjust(*a, a->level - 1, canonical(e, a->level - 1)));
   }
@@ -106,7 +106,7 @@ void align(const Evaluator& e, Operand& a, Operand& b) {
   descend(e, b, level);
 }
 
-// Scale of a plaintext factor that makes the product of a settled operand pending at S_l^2.
+// The scale of a plaintext factor whose product with the settled operand `a` has the scale S_l^2.
 double factor_scale(const Evaluator& e, const Ciphertext& a) {
   const double s = canonical(e, a.level);
   return s * (s / a.scale);
@@ -215,7 +215,8 @@ ProductSum AutoEvaluator::join(ProductSum a, const ProductSum& b) {
 Ciphertext AutoEvaluator::settle(const ProductSum& a) const {
   require<InvalidArgument>(std::isfinite(a.constant.real()) && std::isfinite(a.constant.imag()),
                            "a constant operand must be finite");
-  if (a.constant.imag() != 0) return normalise(expand(a));  // no engine adds it on the way
+  // The merged operation of the engines adds real constants only.
+  if (a.constant.imag() != 0) return normalise(expand(a));
   Combination sum;
   for (const auto& [x, y] : a.products) sum.products.push_back({x.get(), y.get()});
   sum.constant = a.constant;
@@ -258,7 +259,7 @@ Ciphertext AutoEvaluator::add_scalar(const Ciphertext& a, std::complex<double> v
 }
 
 Ciphertext AutoEvaluator::multiply_scalar(const Ciphertext& a, std::complex<double> v) const {
-  // Small Gaussian integers cost no level.
+  // Multiplying by a small integer, or by i times one, needs no level.
   constexpr double kSmall = 16;
   const double re = v.real(), im = v.imag();
   if (std::nearbyint(re) == re && std::nearbyint(im) == im && std::abs(v) <= kSmall &&
@@ -305,7 +306,7 @@ Ciphertext AutoEvaluator::sum(const Ciphertext& a, std::size_t count) const {
   for (std::size_t step = 1; step < count; step *= 2) {
     evaluator_->add_inplace(x, evaluator_->rotate(x, static_cast<int>(step)));
   }
-  // Not as of independent numbers: n of root mean square m add up to n m at most (Cauchy and Schwarz).
+  // The slots may depend on each other. The sum of n numbers of root mean square m is at most n m (Cauchy and Schwarz).
   const bool zeros = a.packing.padded && a.packing.length > 0;
   const std::size_t terms = zeros ? std::min<std::size_t>(count, a.packing.length) : count;
   x.estimate.message = a.estimate.message * static_cast<double>(terms);

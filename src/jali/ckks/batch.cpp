@@ -1,4 +1,4 @@
-// Ciphertexts put into one batch, and taken out of it.
+// Puts two ciphertexts into one batch, and takes vectors out of a batch.
 #include <algorithm>
 #include <cstddef>
 
@@ -9,7 +9,7 @@ namespace jali::ckks {
 
 namespace {
 
-/// Rows [from, from + count) of every limb of x to rows [to, ..) of out.
+/// Copies the rows [from, from + count) of every limb of x to the rows [to, to + count) of out.
 void copy_rows(const ring::Ring& ring, ring::Poly& out, std::size_t to, const ring::Poly& x,
                std::size_t from, std::size_t count) {
   ring.memory().copy_rows(out.row(0, to), out.batch() * out.row_bytes(), x.row(0, from),
@@ -37,7 +37,8 @@ Ciphertext Evaluator::stack(const Ciphertext& a, const Ciphertext& b) const {
 Ciphertext Evaluator::vectors(const Ciphertext& a, std::size_t first, std::size_t count) const {
   impl_->check(a);
   require<InvalidArgument>(count >= 1 && first < a.batch() && count <= a.batch() - first,
-                           "the batch has fewer vectors");
+                           "the range of vectors lies outside the batch: take at least one, and "
+                           "none past its end");
   Ciphertext out = impl_->shell(a);
   for (const auto& part : a.parts) {
     out.parts.push_back(impl_->ring->make(part.primes(), count));

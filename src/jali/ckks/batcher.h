@@ -1,4 +1,4 @@
-// Many independent ciphertexts through one function, in batches that suit the machine: see ring/batching.h.
+// Applies a function to many independent ciphertexts, in batches of a size that suits the machine (ring/batching.h).
 #pragma once
 
 #include <functional>
@@ -11,32 +11,34 @@
 
 namespace jali::ckks {
 
-/// One ciphertext whose batch is that of all inputs together, in order. They need the same level, scale,
-/// parts and packing; the estimate is the worst of theirs, and the batch is an axis of its own.
+/// One ciphertext with the vectors of all inputs in its batch, in order. The inputs need equal levels, scales, numbers of
+/// parts and packings; otherwise it throws InvalidArgument. The estimate covers the worst of them, and the batch becomes
+/// an axis of its own.
 Ciphertext stack(const Evaluator& evaluator, std::span<const Ciphertext* const> inputs);
-/// Its inverse: ciphertexts of the given batches, which add up to a's.
+/// The inverse of stack: ciphertexts of the given batches. Throws InvalidArgument unless these add up to a's.
 std::vector<Ciphertext> split(const Evaluator& evaluator, const Ciphertext& a,
                               std::span<const std::size_t> batches);
 
-/// Chooses the batch by what it measures: 1, 2, 4, ... are tried on the work itself, as long as memory
-/// allows and the time a ciphertext falls.
+/// Chooses the batch by measuring. It tries 1, 2, 4, ... on the work itself, as long as there is memory and the time for
+/// one ciphertext falls.
 class Batcher {
  public:
-  /// From a ciphertext of any batch to one of the same batch, on the evaluator's device.
+  /// Takes a ciphertext of any batch, and returns one of the same batch, both on the evaluator's device.
   using Function = std::function<Ciphertext(const Ciphertext&)>;
   using Point = ring::Batching::Point;
 
-  /// max_batch: 0 for as large as is good. memory: bytes that it may use; 0 for what is free.
+  /// max_batch: the largest batch; 0 sets no limit. memory: the bytes that it may use; 0 stands for all that is free.
   Batcher(std::shared_ptr<const Evaluator> evaluator, Function function, std::size_t max_batch = 0,
           std::size_t memory = 0);
 
-  /// inputs: of batch 1, in any memory, alike as stack() asks. Results in order, on the device. A batch
-  /// that does not fit after all (OutOfMemory), or is too large for the engine (Unsupported), is halved and tried
-  /// again. Throws InvalidArgument for a call from its own function. Threads take turns.
+  /// inputs: ciphertexts of batch 1, in any memory, and alike as stack() requires. Returns the results in order, on the
+  /// device. If a batch turns out not to fit in memory (OutOfMemory), or to be too large for the engine (Unsupported), it is
+  /// halved and tried again. Throws InvalidArgument if it is called from its own function. Threads take turns.
   std::vector<Ciphertext> run(std::span<const Ciphertext* const> inputs);
 
-  /// The batch in use; 0 before anything was measured.
+  /// The batch in use, or 0 if nothing was measured yet.
   std::size_t batch() const { return batching_.batch(); }
+  /// The batches that were tried, and the time of each.
   std::vector<Point> curve() const { return batching_.curve(); }
 
  private:

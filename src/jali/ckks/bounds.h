@@ -1,15 +1,16 @@
-// What is known of a ciphertext's error without any key.
+// Bounds on a ciphertext's error that need no key. All are in message units.
 #pragma once
 
 #include "jali/ckks/types.h"
 
 namespace jali::ckks {
 
-/// A bound on that part of a slot's error that depends on keys or on what was drawn: what release has to hide.
+/// A bound on the part of a slot's error that depends on the keys or on random draws. This is the part that release has to
+/// hide.
 double worst_case_noise(const Ciphertext& ciphertext);
 
-/// A bound on the modulus of every slot's error, for inputs within what was declared of them, that fails with
-/// probability at most 2^-128 (and where bootstrapping fails). Infinity where no bound is known.
+/// A bound on the modulus of every slot's error, for inputs that are as declared. It fails with probability at most
+/// 2^-128, plus the failure probability of any bootstrapping. It is infinity if no bound is known.
 double worst_case_error(const Ciphertext& ciphertext);
 
 }  // namespace jali::ckks

@@ -1,5 +1,5 @@
-// Sums of products and multiples of ciphertexts: every operand is read once, where it lies, and one
-// division serves relinearisation and rescaling.
+// Sums of products and multiples of ciphertexts. Every operand is read once, from where it lies, and one division serves
+// relinearisation and rescaling.
 #include <algorithm>
 #include <cmath>
 #include <deque>
@@ -17,7 +17,7 @@ bool holds(std::span<const PrimeIndex> primes, std::span<const PrimeIndex> all) 
   return std::ranges::includes(primes, all);
 }
 
-/// product of `primes` / product of `by`; what both have is left out.
+/// The product of `primes` over the product of `by`. Primes that both have are left out, so that no factor overflows.
 double quotient(const ring::Ring& ring, std::span<const PrimeIndex> primes,
                 std::span<const PrimeIndex> by) {
   double q = 1;
@@ -30,8 +30,8 @@ double quotient(const ring::Ring& ring, std::span<const PrimeIndex> primes,
   return q;
 }
 
-/// Those of `has` from which a division leads to `want` without loss: all that both have, and others until
-/// the modulus is no smaller. Nothing where `has` is too small.
+/// A subset of `has` from which a division leads to `want` without loss: all primes that both have, and others until the
+/// modulus is no smaller than that of `want`. It is empty if `has` is too small for that.
 Primes base_of(const ring::Ring& ring, std::span<const PrimeIndex> has,
                std::span<const PrimeIndex> want) {
   Primes base;
@@ -45,19 +45,20 @@ Primes base_of(const ring::Ring& ring, std::span<const PrimeIndex> has,
   return quotient(ring, base, want) >= 1 ? base : Primes{};
 }
 
-/// Multiples that come to the level of the sum together: what they have in common, and the base there.
+/// Multiples that are divided to the level of the sum together. common: the primes that all of them have. base: those of
+/// `common` from which the division starts.
 struct Group {
   Primes common, base;
   std::vector<Combination::Multiple> members;
 };
 
-/// A combination as engines take it.
+/// A combination in the form that engines take.
 struct Terms {
   std::vector<backend::Combination::Product> products;
   std::vector<backend::Combination::Multiple> multiples;
   std::vector<std::uint64_t> constant;
   std::deque<std::vector<std::uint64_t>> factors;
-  std::deque<std::vector<ring::Poly>> divided;  // what groups have come to
+  std::deque<std::vector<ring::Poly>> divided;  // the sums of the groups, after their division
 
   backend::Combination view() const { return {products, multiples, constant}; }
   void add(const std::vector<ring::Poly>& x, std::vector<std::uint64_t> s) {
@@ -66,7 +67,8 @@ struct Terms {
   }
 };
 
-// factor x at `scale` times `enlarged` as an integer multiple; adds what is known of it to `sum`.
+// The integer factor that brings m.x to m.factor m.x at the scale `scale` times `enlarged`. Adds the estimate of that term
+// to `sum`.
 double integer_multiple(const Evaluator::Impl& impl, const Combination::Multiple& m, double scale,
                         double enlarged, std::optional<Estimate>& sum) {
   const double wanted = m.factor * (scale / m.x->scale) * enlarged, factor = std::nearbyint(wanted);
@@ -113,12 +115,14 @@ Ciphertext Evaluator::combine_rescale(const Combination& c, int level, double sc
     check(*a), check(*b);
     require<InvalidArgument>(holds(impl.params->level(a->level).primes, primes) &&
                                  holds(impl.params->level(b->level).primes, primes),
-                             "a factor lacks limbs of the level asked for: adjust");
+                             "a factor of a product lacks limbs of the combination's level: "
+                             "adjust it to that level");
     const double own = a->scale * b->scale, exact = factor * scale / own;
     const double integer = std::nearbyint(exact);
     require<ScaleMismatch>(
         (integer == 1 || integer == 2) && std::fabs(exact / integer - 1) < 0x1p-20,
-        "a product's scale is not that of the sum, nor half of it");
+        "a product's factor times the scale given must be a.scale * b.scale, or twice that: "
+        "choose the scale so, or adjust a factor of the product");
     terms.products.push_back({a->parts[0].view(), a->parts[1].view(), b->parts[0].view(),
                               b->parts[1].view(), integer == 2});
     const Estimate term = impl.noise.multiply_constant(impl.product(*a, *b), factor, integer);

@@ -1,4 +1,4 @@
-// A ciphertext and a number: sums and products.
+// Sums and products of a ciphertext and a number.
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -39,8 +39,9 @@ static void require_finite(std::complex<double> b) {
 void Evaluator::Impl::require_room(double constant, int level) const {
   const double bits = std::log2(std::max(std::fabs(constant), 1.0));
   require<InvalidArgument>(bits < params->level(level).log_q - 1, [&] {
-    return "the constant needs " + std::to_string(bits) + " bits once scaled and level " +
-           std::to_string(level) + " holds " + std::to_string(params->level(level).log_q);
+    return "the constant needs " + std::to_string(bits) + " bits once scaled, and level " +
+           std::to_string(level) + " holds " + std::to_string(params->level(level).log_q - 1) +
+           ": use a smaller constant, or a higher level";
   });
 }
 

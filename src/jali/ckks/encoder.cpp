@@ -22,8 +22,9 @@ double product_bits(const ring::Ring& ring, std::span<const PrimeIndex> primes) 
   return bits;
 }
 
-/// A bound on the coefficients of every vector of a batch, before the scale: the sum of the magnitudes, of the
-/// vector where it is largest. Not finite if some value is not. Without a branch, as values are a message.
+/// A bound on the coefficients of all vectors of a batch, before scaling: the largest, over the vectors, of the sum of
+/// magnitudes. It is not finite if some value is not. It has no branch that depends on the values, because they are a
+/// message.
 double sum_of_magnitudes(std::span<const Complex> values, std::size_t batch) {
   const std::size_t count = values.size() / batch;
   double sum = 0;
@@ -44,7 +45,7 @@ double root_mean_square(std::span<const Complex> values) {
   return values.empty() ? 0 : std::sqrt(sum / static_cast<double>(values.size()));
 }
 
-// By squares, which take no branches; the choice is one instruction.
+// It compares squares, which takes no branch; the maximum is one instruction.
 double largest_modulus(std::span<const Complex> values) {
   double largest = 0;
   for (const Complex& z : values) {
@@ -68,7 +69,7 @@ ring::Poly Encoder::encode_over(std::span<const Complex> values, std::size_t bat
     return "log_slots must be below log_n = " + std::to_string(params_->log_n());
   });
   const std::size_t slots = std::size_t{1} << log_slots;
-  // Of no numbers at all a batch could be of any size.
+  // Zero values are divisible by every batch, so a batch above 1 needs at least one value.
   require<InvalidArgument>(
       batch > 0 && values.size() % batch == 0 && (batch == 1 || !values.empty()),
       "the values must be `batch` vectors of equal length");
@@ -82,9 +83,9 @@ ring::Poly Encoder::encode_over(std::span<const Complex> values, std::size_t bat
   const double factor = scale / static_cast<double>(slots);
   const double capacity = product_bits(*ring_, primes) - 1;
   ring::Poly poly = ring_->make_secret(primes, ring::Form::coeff, batch);
-  // No coefficient exceeds the sum of the slots' magnitudes times the factor (and a rounding). That they
-  // all fit is what the time of encoding tells; those that may not, and values that are not finite, take
-  // another way, on which it tells more.
+  // No coefficient exceeds the sum of the slots' magnitudes times the factor, plus a rounding. The time of encoding reveals
+  // whether that bound fits, and nothing else if it does. If it does not, or if a value is not finite, the other branch
+  // checks every value, and its time reveals more.
   const double bound = 1.001 * sum_of_magnitudes(values, batch) * factor + 1;
   const bool fits = bound < std::exp2(std::min(capacity, 62.0));
   declassify(fits);
@@ -129,7 +130,7 @@ Plaintext Encoder::encode(std::span<const Complex> values, std::size_t batch, in
   out.level = level;
   out.scale = scale;
   out.log_slots = log_slots;
-  // Padding is part of the message: the mean is over all slots.
+  // Padding is part of the message, so the mean is taken over all slots.
   const double slots = std::ldexp(1.0, log_slots) * static_cast<double>(batch);
   out.message = root_mean_square(values) * std::sqrt(static_cast<double>(values.size()) / slots);
   out.peak = largest_modulus(values);

@@ -48,8 +48,8 @@ void check_declared(double largest, const params::Declared& declared) {
   const double magnitude = declared.magnitude, peak = declared.peak;
   require<InvalidArgument>(
       std::isfinite(magnitude) && magnitude >= 0 && std::isfinite(peak) && peak >= 0,
-      "magnitude and peak must be finite numbers from 0");
-  // A modulus is rounded. That a number is too large is told, and nothing else.
+      "magnitude and peak must be finite and not negative");
+  // The modulus of a number is rounded, hence the tolerance. The error reveals that a number is too large, and nothing else.
   const bool within = largest <= peak * (1 + 0x1p-50);
   declassify(within);
   require<InvalidArgument>(within, [&] {

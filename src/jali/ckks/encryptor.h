@@ -1,4 +1,4 @@
-// Encryption under the public key. That under the secret key is in ckks/secret/encryptor.h.
+// Encryption under the public key. Encryption under the secret key is in ckks/secret/encryptor.h.
 #pragma once
 
 #include <memory>
@@ -10,17 +10,18 @@
 
 namespace jali::ckks {
 
-// What is declared of the numbers is what estimates and bounds assume. It travels with the ciphertext in the clear, so it
-// is declared beforehand and never computed from the data. encrypt may be called from several threads.
+// `declared` states the size of the numbers, and estimates and bounds assume it. It travels with the ciphertext in the
+// clear. Therefore it is declared beforehand, and never computed from the data. encrypt may be called from several threads.
 
-/// Throws InvalidArgument if the largest number is above the declared peak. Says nothing of its size.
+/// Throws InvalidArgument if the largest number is above the declared peak. The message does not say how large it is.
 void check_declared(double largest, const params::Declared& declared);
 
-// seed: empty, so that every encryption draws its randomness from the operating system and keeps nothing of it;
-// a given one makes encryptions reproducible, for tests. A process that was forked then repeats them, and
-// two messages under one seed are open to everybody (random::SeedSource).
+// seed: if it is empty, every encryption draws its randomness from the operating system and keeps nothing of it. If it is
+// given, encryptions are reproducible, which is for tests only: a forked process then repeats the same randomness, and two
+// messages that were encrypted with the same randomness are readable by everybody (random::SeedSource).
 
-/// Encrypts under the public key.
+/// Encrypts under the public key: (v b + e0 + m, v a + e1). Throws InvalidArgument for numbers above the declared peak,
+/// and ParamsMismatch if the plaintext and the key have different parameters.
 class PublicEncryptor {
  public:
   PublicEncryptor(std::shared_ptr<const rlwe::PublicKey> pk, std::shared_ptr<const ring::Ring> ring,

@@ -11,14 +11,14 @@
 
 namespace jali::ckks {
 
-/// Fresh small polynomials of the distribution `kind`, NTT form, in memory that is wiped block by block.
+/// Fresh small polynomials of the distribution `kind`, in NTT form, in memory that is wiped before it is reused.
 ring::Poly small_poly(const ring::Ring& ring, const random::SecretSeed& seed, std::uint64_t stream,
                       std::span<const PrimeIndex> primes, std::size_t batch, backend::Small kind);
 
-/// A ciphertext of the plaintext's level, scale and slots, without parts.
+/// A ciphertext without parts that has the plaintext's level, scale and slots.
 Ciphertext shell(const Plaintext& plaintext);
 
-/// A lineage of its own for every encryption.
+/// A new random lineage. Every encryption gets one of its own.
 params::Lineage fresh_lineage();
 
 /// Throws ParamsMismatch unless a plaintext (or ciphertext) and a key have the same parameters.

@@ -1,4 +1,5 @@
-// What an evaluator is made of: keys, checks of operands, and where they lie. Its operations are in files of their own.
+// What an evaluator holds: its keys, the checks of operands, and copies between memories. Operations are in files of their
+// own.
 #include "jali/ckks/evaluator.h"
 
 #include <cmath>
@@ -18,7 +19,7 @@ Evaluator::Impl::Impl(ParamsPtr p, std::shared_ptr<const ring::Ring> r,
       noise(*params),
       switcher(params, ring),
       keys(std::move(k)) {
-  // The imaginary unit: X^(N/2) is i in every slot, as zeta^(5^j N/2) = i.
+  // The imaginary unit: X^(N/2) is i in every slot, because zeta^(5^j N/2) = i.
   ring::Poly i_poly = ring->zero(params->q_primes(), 1, ring::Form::coeff);
   std::vector<std::int64_t> monomial(params->n(), 0);
   monomial[params->n() / 2] = 1;
@@ -110,7 +111,7 @@ Estimate Evaluator::Impl::product(const Ciphertext& a, const Ciphertext& b) cons
   if (&a != &b || a.estimate.lineage.root != 0) {
     return noise.multiply(known(a), a.scale, known(b), b.scale);
   }
-  // The square of numbers of which nobody knows where they come from.
+  // Both operands are the same object, of unknown lineage. A lineage of its own makes the model count it as a square.
   Estimate x = known(a);
   x.lineage = params::lineage_of(1);
   Estimate out = noise.multiply(x, a.scale, x, b.scale);

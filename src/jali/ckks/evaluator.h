@@ -1,5 +1,5 @@
-// The explicit evaluator: every homomorphic operation, by hand. See auto_evaluator.h for the one
-// that relinearises and rescales by itself.
+// The explicit evaluator: every homomorphic operation by itself. The caller decides when to relinearise and rescale;
+// AutoEvaluator (auto_evaluator.h) does that for the caller.
 #pragma once
 
 #include <complex>
@@ -16,15 +16,16 @@
 
 namespace jali::ckks {
 
-/// Key-switch digits of a ciphertext, computed once and used by many rotations.
+/// The ModUp of a ciphertext's key-switching digits, computed once and used by many rotations (hoisting; Halevi and Shoup
+/// 2018).
 struct Hoisted {
-  std::vector<PrimeIndex> primes;   // of one digit block: the level's primes, then P
-  device::Buffer ext;               // digits x primes x batch x N
+  std::vector<PrimeIndex> primes;  // of every digit: the level's primes, then those of P
+  device::Buffer ext;  // digits x primes x batch x N
   const Ciphertext* source = nullptr;  // must outlive this
   backend::ConstView view() const { return {ext.data(), primes, source->batch()}; }
 };
 
-/// A rotation times P that is made where it is used, by Evaluator::rotated_sums.
+/// A rotation times P that is not computed until Evaluator::rotated_sums uses it.
 struct Rotation {
   const Ciphertext* source = nullptr;  // must outlive this, as its Hoisted must
   backend::Rotated view;
@@ -32,18 +33,18 @@ struct Rotation {
   Estimate estimate;  // without the factor P
 };
 
-/// A ciphertext over Q_level * P, before division by P: sums of rotations need one division only
-/// (double hoisting).
+/// A ciphertext over Q_level * P, before the division by P. A sum of many such rotations needs one division only (double
+/// hoisting; Bossuat et al. 2021).
 struct Extended {
   ParamsPtr params;
-  ring::Poly c0, c1;  // over the level's primes, then P; carry a factor P
+  ring::Poly c0, c1;  // over the level's primes, then P; they hold P times the ciphertext
   int level = 0;
   double scale = 1;
   int log_slots = 0;
   Estimate estimate;  // in units without the factor P
 };
 
-/// sum factor a b + sum factor x + constant, of ciphertexts of two parts.
+/// sum_k factor_k a_k b_k + sum_k factor_k x_k + constant, for ciphertexts of two parts.
 struct Combination {
   struct Product {
     const Ciphertext* a;
@@ -59,13 +60,15 @@ struct Combination {
   std::complex<double> constant{};
 };
 
-/// All operations are const and may be used from several threads. Levels of two operands must be
-/// equal (drop_to brings one down), scales equal to within 2^-20 relative; violations throw.
+/// All operations are const and may be used from several threads. Two operands must have equal levels (drop_to brings one
+/// down), and, in sums, scales that are equal to within 2^-20 of themselves. Operations throw InvalidArgument for other
+/// levels, batches or memory, ScaleMismatch for other scales, ParamsMismatch for other parameters, DepthExhausted if no
+/// level is left, and KeyMissing without the key that they need.
 class Evaluator {
  public:
   Evaluator(ParamsPtr params, std::shared_ptr<const ring::Ring> ring,
             std::shared_ptr<const rlwe::EvaluationKeys> keys);
-  /// For parameters that with_depth made of `whole`'s, with its keys and engine.
+  /// An evaluator for parameters that with_depth made from those of `whole`. It shares the keys and the engine of `whole`.
   Evaluator(ParamsPtr part, const Evaluator& whole);
   ~Evaluator();
 
@@ -73,14 +76,14 @@ class Evaluator {
   const std::shared_ptr<const ring::Ring>& ring() const;
   const Encoder& encoder() const;
   const params::NoiseModel& noise() const;
-  /// Whether there is a key for it that serves this level and those below.
+  /// Whether there is a key for this rotation (this automorphism, relinearisation) that serves `level` and all below.
   bool has_rotation(int steps, int level = 0) const;
   bool has_galois(std::uint64_t element, int level = 0) const;
   bool has_relinearisation(int level = 0) const;
 
   Ciphertext copy(const Ciphertext& a) const;
-  /// Copies between the host's memory and this evaluator's device. Operations take ciphertexts that
-  /// are here; bytes and decryption take those of the host.
+  /// is_here says whether `a` lies in the memory of this evaluator's device. bring copies to that memory, send_back to the
+  /// host's. Operations take ciphertexts that are here; serialization and decryption take those of the host.
   bool is_here(const Ciphertext& a) const;
   Ciphertext bring(const Ciphertext& a) const;
   Ciphertext send_back(const Ciphertext& a) const;
@@ -94,48 +97,49 @@ class Evaluator {
   Ciphertext add_scalar(const Ciphertext& a, std::complex<double> b) const;
   void add_inplace(Ciphertext& a, const Ciphertext& b) const;
 
-  // CMULT: scale becomes a.scale * b.scale
+  // CMULT: the scale becomes a.scale * b.scale
   Ciphertext multiply_plain(const Ciphertext& a, const Plaintext& b) const;
-  /// round(b * scale) as a constant; complex constants go through X^(N/2).
+  /// Multiplies by round(b * scale), for a scale of at least 1. The imaginary part is a multiple of X^(N/2).
   Ciphertext multiply_scalar(const Ciphertext& a, std::complex<double> b, double scale) const;
-  /// Exact, no scale: by a small integer, or by the imaginary unit.
+  /// Multiply by an integer, or by the imaginary unit. Both are exact and leave the scale as it is.
   Ciphertext multiply_integer(const Ciphertext& a, std::int64_t b) const;
   Ciphertext multiply_i(const Ciphertext& a) const;
-  /// One batch after the other; levels, scales and parts must be equal.
+  /// One ciphertext with the vectors of a, then those of b. Levels, scales, numbers of parts and slots must be equal.
   Ciphertext stack(const Ciphertext& a, const Ciphertext& b) const;
-  /// Vectors [first, first + count) of the batch.
+  /// A ciphertext of the vectors [first, first + count) of the batch.
   Ciphertext vectors(const Ciphertext& a, std::size_t first, std::size_t count) const;
 
   // HMULT
   Ciphertext multiply(const Ciphertext& a, const Ciphertext& b) const;  // 3 parts
   Ciphertext square(const Ciphertext& a) const;
   Ciphertext relinearise(const Ciphertext& a) const;
-  /// One level down; scale divided by the ratio of the levels' moduli.
+  /// Divides by Q_level / Q_{level-1}: the result lies one level lower, and its scale is smaller by the same factor.
   Ciphertext rescale(const Ciphertext& a) const;
-  /// relinearise then rescale, with one division for both.
+  /// relinearise, then rescale, with one division for both.
   Ciphertext relinearise_rescale(const Ciphertext& a) const;
   Ciphertext multiply_relinearise_rescale(const Ciphertext& a, const Ciphertext& b) const;
 
-  /// The combination made at this level and scale, relinearised and rescaled to the level below, in one
-  /// division. Operands may lie higher: factors of products where they have all limbs of the level,
-  /// multiples anywhere. A product's scale is that of the sum, or, for a factor of 2, twice that.
+  /// Computes the combination at this level and scale, relinearises it, and rescales it to the level below; one division
+  /// serves both. Operands may lie at higher levels. A factor of a product must then have all limbs of `level`; a multiple
+  /// need not. For every product, factor * scale must be a.scale * b.scale or twice that; otherwise it throws
+  /// ScaleMismatch.
   Ciphertext combine_rescale(const Combination& c, int level, double scale) const;
 
-  /// Same message and scale at a lower level.
+  /// The same message and scale at a lower level.
   Ciphertext drop_to(const Ciphertext& a, int level) const;
-  /// Brings `a` to (level, scale), level below a's: one multiplication by a constant and one rescale,
-  /// so that scales match to rounding. The constant is an integer, off by at most 2^-20 of itself (of small scales,
-  /// by less than the rescale's rounding); where one that starts at level + 1 is off by more than `near`, it starts
-  /// at a's level.
+  /// Brings `a` to exactly (level, scale), for a level below a's, by one multiplication with an integer and one rescaling.
+  /// The integer is rounded: it is off by at most 2^-20 of itself, or, for small scales, by less than the rounding of the
+  /// rescaling. The multiplication is done at level + 1, which is cheaper, if the integer is off by less than `near` there;
+  /// otherwise at a's level. Throws ScaleMismatch if no integer is close enough.
   Ciphertext adjust(const Ciphertext& a, int level, double scale, double near = 1) const;
 
-  /// From level 0 to a level above params().depth(): phase + q_0 I modulo the larger modulus, with I
-  /// small integers; scale and estimate are of the phase. For bootstrap::Bootstrapper. Throws KeyMissing
-  /// without encapsulation keys.
+  /// ModRaise: from level 0 to a level above params().depth(). The result has the phase of a plus q_0 I modulo the larger
+  /// modulus, where I has small integer coefficients. Its scale and estimate describe the phase of a alone. It is for
+  /// bootstrap::Bootstrapper. Throws KeyMissing without encapsulation keys.
   Ciphertext raise(const Ciphertext& a, int level) const;
   bool has_encapsulation() const;
 
-  // HROTATE: slot i of the result is slot i + steps of a
+  // HROTATE: slot i of the result is slot i + steps of a, cyclically
   Ciphertext rotate(const Ciphertext& a, int steps) const;
   Ciphertext conjugate(const Ciphertext& a) const;
   Ciphertext automorphism(const Ciphertext& a, std::uint64_t element) const;
@@ -143,22 +147,23 @@ class Evaluator {
   Hoisted hoist(const Ciphertext& a) const;
   Ciphertext rotate_hoisted(const Hoisted& a, int steps) const;
   Extended rotate_extended(const Hoisted& a, int steps) const;  // steps 0: P times the source
-  Extended extend(const Ciphertext& a) const;                   // P times a
-  /// What rotate_extended would make. For steps 0 a Hoisted needs no more than its source.
+  Extended extend(const Ciphertext& a) const;  // P times a
+  /// The operand of rotated_sums that stands for rotate_extended(a, steps). For steps 0, `a` needs only its source.
   Rotation rotation(const Hoisted& a, int steps) const;
-  /// RlweOps::rotated_sums over the primes of the rotations' level and of P; estimates are the caller's.
+  /// RlweOps::rotated_sums over the primes of the rotations' level and of P. The caller computes the estimates.
   void rotated_sums(std::span<const Rotation> rotations,
                     std::span<const backend::WeightedSum> sums) const;
-  Ciphertext reduce(const Extended& a) const;                   // division by P
-  Ciphertext reduce_rescale(const Extended& a) const;           // division by P and one level
-  /// sum_k a[k] * diagonal[k], diagonals over the level's primes and P at `scale`; message and peak: of their entries.
+  Ciphertext reduce(const Extended& a) const;  // division by P
+  Ciphertext reduce_rescale(const Extended& a) const;  // division by P and one level
+  /// sum_k a[k] * diagonals[k]. The diagonals are encoded at `scale` over the level's primes and P, and have one row or
+  /// one for each vector of the batch. message and peak: the root mean square and the largest modulus of their entries.
   Extended multiply_accumulate(std::span<const Extended* const> a,
                                std::span<const ring::Poly* const> diagonals, double scale,
                                double message, double peak) const;
   void add_inplace(Extended& a, const Extended& b) const;
-  /// acc += the rotation of a, before division by P; only a's second part is divided on the way.
+  /// acc += the rotation of a, before the division by P. Only the second part of a is divided by P, for its key switching.
   void rotate_accumulate(Extended& acc, const Extended& a, int steps) const;
-  /// The same for many; an empty acc becomes their sum.
+  /// acc += the sum over k of a[k] rotated by steps[k]. If acc is empty, it becomes that sum.
   void rotate_accumulate(Extended& acc, std::span<const Extended* const> a,
                          std::span<const int> steps) const;
 

@@ -12,7 +12,7 @@
 
 namespace jali::ckks {
 
-/// EncapsulationKeys with their uniform halves expanded.
+/// rlwe::EncapsulationKeys with their uniform halves expanded from the seeds.
 struct Encapsulation {
   ring::Poly sparse_b, sparse_a;  // over rlwe::sparse_key_primes
   ring::Poly dense_b, dense_a;    // over all primes
@@ -21,7 +21,7 @@ struct Encapsulation {
 Encapsulation expand_encapsulation(const ring::Ring& ring, const Params& params,
                                    const rlwe::EncapsulationKeys& keys);
 
-/// Keys as the engine reads them; evaluators of parts of some parameters share those of the whole.
+/// The keys in the form that the engine reads. An evaluator for a part of some parameters shares those of the whole.
 struct ExpandedKeys {
   std::optional<rlwe::ExpandedKey> relinearisation;
   std::map<std::uint64_t, rlwe::ExpandedKey> galois;
@@ -39,7 +39,7 @@ struct Evaluator::Impl {
 
   Impl(ParamsPtr p, std::shared_ptr<const ring::Ring> r, std::shared_ptr<const ExpandedKeys> k);
 
-  /// Keys that serve `level`.
+  /// The key of an automorphism, or of relinearisation, at `level`. Throws KeyMissing if there is none that serves it.
   const rlwe::ExpandedKey& galois_key(std::uint64_t element, int level) const;
   const rlwe::ExpandedKey& relinearisation_key(int level) const {
     require<KeyMissing>(keys->relinearisation.has_value(),
@@ -57,7 +57,8 @@ struct Evaluator::Impl {
     });
   }
 
-  void check(const Ciphertext& a) const;  // of these parameters, in this memory
+  void check(
+      const Ciphertext& a) const;  // throws unless it has these parameters and lies in this memory
   void check(const Plaintext& a) const;
   void check_parameters(const Ciphertext& a) const;
   void check_pair(int level_a, double scale_a, int level_b, double scale_b, std::size_t batch_a,
@@ -77,25 +78,26 @@ struct Evaluator::Impl {
     return product;
   }
 
-  Ciphertext shell(const Ciphertext& a) const;  // a's metadata without parts, seed and packing
-  ring::Poly like(const Ciphertext& a) const;   // uninitialised, of a's shape
-  /// Throws where no object of this level has such a scale: a hostile one, or products never rescaled.
+  Ciphertext shell(const Ciphertext& a) const;  // a's metadata, but no parts, seed or packing
+  ring::Poly like(const Ciphertext& a) const;  // uninitialised, of the shape of a's parts
+  /// Throws ScaleMismatch if no object of this level can have such a scale. That happens with hostile objects, or if
+  /// products were never rescaled.
   void require_scale(double scale, int level) const;
-  /// Throws where a constant of this size, scaled, does not fit the level.
+  /// Throws InvalidArgument if the already scaled constant does not fit the level.
   void require_room(double constant, int level) const;
-  /// What a constant adds to what is known of a ciphertext.
+  /// Updates the estimate of a ciphertext to which the constant b, at `scale`, is added.
   void add_constant(Estimate& estimate, std::complex<double> b, double scale) const;
-  /// Division of a key switch's sum by P and the last primes of the level; out: the metadata before it.
+  /// Divides the sum of a key switching by P and by the last primes of the level. out: the metadata before the division.
   Ciphertext reduced(const rlwe::Accumulator& acc, Ciphertext out) const;
-  /// What is known of an operand: without a bound where its numbers may not fit its level.
+  /// The estimate of an operand. Its error has no bound if its numbers may not fit its level.
   Estimate known(const Estimate& a, double scale, int level) const;
   Estimate known(const Ciphertext& a) const { return known(a.estimate, a.scale, a.level); }
   Estimate known(const Extended& a) const { return known(a.estimate, a.scale, a.level); }
-  /// What is known of a product of the two, which may be one.
+  /// The estimate of the product. a and b may be the same object.
   Estimate product(const Ciphertext& a, const Ciphertext& b) const;
-  /// What is known of a plaintext as an operand.
+  /// The estimate of a plaintext operand.
   Estimate known(const Plaintext& b) const;
-  /// Of b's numbers, at scale_b, where they are taken to be at scale_a.
+  /// The error that arises if b's numbers, which are at scale_b, are taken to be at scale_a.
   params::Noise scale_mismatch(const Estimate& b, double scale_a, double scale_b) const {
     return noise.scale_mismatch(b.message, b.peak, scale_a - scale_b);
   }

@@ -1,5 +1,5 @@
-// Hoisting: many automorphisms of one ciphertext share its digits, and sums of their results share
-// one division by P (Halevi and Shoup 2018; Bossuat et al. 2021, "double hoisting").
+// Hoisting: many automorphisms of one ciphertext share its ModUp (Halevi and Shoup 2018), and sums of their results share
+// one division by P (double hoisting; Bossuat et al. 2021).
 #include <algorithm>
 #include <cmath>
 
@@ -49,7 +49,7 @@ void check_batches(const Extended& a, const Extended& b) {
                            "extended ciphertexts of different batches: make them equal");
 }
 
-// A diagonal of the operand's own primes, for every vector of the batch or for each one.
+// A diagonal has the operand's primes, and either one row for all vectors of the batch or one row for each.
 void check_diagonal(const Extended& a, const ring::Poly& diagonal) {
   require<InvalidArgument>(diagonal.n() == a.c0.n() && diagonal.word() == a.c0.word() &&
                                std::ranges::equal(diagonal.primes(), a.c0.primes()),
@@ -111,7 +111,7 @@ Extended Evaluator::rotate_extended(const Hoisted& a, int steps) const {
   Extended out = extended_shell(*impl_, source);
   out.c0 = std::move(acc.c0);
   out.c1 = std::move(acc.c1);
-  // The division by P is still to come: its rounding is counted by reduce.
+  // The rounding of the division by P is counted by reduce(), which does that division.
   out.estimate += impl_->noise.key_product(source.level);
   out.estimate.lineage = {};
   return out;
@@ -177,10 +177,11 @@ Extended Evaluator::multiply_accumulate(std::span<const Extended* const> a,
                                         std::span<const ring::Poly* const> diagonals, double scale,
                                         double message, double peak) const {
   require<InvalidArgument>(!a.empty() && a.size() == diagonals.size(),
-                           "multiply_accumulate needs one diagonal an operand, at least one");
+                           "multiply_accumulate needs one diagonal for each operand, and at least "
+                           "one operand");
   require<InvalidArgument>(
       std::isfinite(message) && message >= 0 && std::isfinite(peak) && peak >= 0,
-      "message and peak of the diagonals must be finite numbers from 0");
+      "message and peak of the diagonals must be finite and not negative");
   const Extended& first = *a[0];
   impl_->require_scale(first.scale * scale, first.level);
   Extended out = copy_shell(first);
@@ -229,14 +230,15 @@ void Evaluator::rotate_accumulate(Extended& acc, const Extended& a, int steps) c
 void Evaluator::rotate_accumulate(Extended& acc, std::span<const Extended* const> a,
                                   std::span<const int> steps) const {
   require<InvalidArgument>(!a.empty() && a.size() == steps.size(),
-                           "rotate_accumulate needs one rotation an operand, at least one");
+                           "rotate_accumulate needs one rotation for each operand, and at least "
+                           "one operand");
   const auto copied = [&](const Extended& x) {
     Extended out = copy_shell(x);
     out.c0 = impl_->ring->copy(x.c0);
     out.c1 = impl_->ring->copy(x.c1);
     return out;
   };
-  // What is read while acc is written must not be acc.
+  // An operand that is acc itself is copied, because acc is written while the operands are read.
   std::vector<Extended> copies;
   copies.reserve(a.size());
   std::vector<const Extended*> turning, still;
@@ -253,7 +255,7 @@ void Evaluator::rotate_accumulate(Extended& acc, std::span<const Extended* const
       still.push_back(&x);
       continue;
     }
-    // sigma(c0) stays over Q P; sigma(c1) is divided by P, switched, and joins before its division.
+    // sigma(c0) stays over Q P. sigma(c1) is divided by P and key-switched; the result is added before its own division.
     terms.push_back({x.c0.view(), x.c1.view(), g, impl_->galois_key(g, x.level).view()});
     turning.push_back(&x);
   }

@@ -1,4 +1,4 @@
-// From one level to a lower one.
+// Operations that bring a ciphertext to a lower level.
 #include <algorithm>
 #include <cmath>
 #include <string>
@@ -9,7 +9,7 @@
 namespace jali::ckks {
 namespace {
 
-/// Of a constant: see ring::residues.
+/// The largest factor that ring::residues takes.
 constexpr double kMaxFactor = 0x1p1000;
 
 }  // namespace
@@ -32,13 +32,14 @@ Ciphertext Evaluator::rescale(const Ciphertext& a) const {
 Ciphertext Evaluator::drop_to(const Ciphertext& a, int level) const {
   impl_->check(a);
   require<InvalidArgument>(level >= 0 && level <= a.level, [&] {
-    return "cannot drop from level " + std::to_string(a.level) + " to " + std::to_string(level);
+    return "cannot drop from level " + std::to_string(a.level) + " to " + std::to_string(level) +
+           ": the level must be 0 to " + std::to_string(a.level);
   });
   if (level == a.level) return copy(a);
   const auto& from = impl_->params->level(a.level).primes;
   const auto& to = impl_->params->level(level).primes;
   if (!std::includes(from.begin(), from.end(), to.begin(), to.end())) {
-    // Small words: the lower level has primes the upper one lacks.
+    // With small words, the lower level may have primes that the upper one lacks.
     return adjust(a, level, a.scale);
   }
   impl_->require_scale(a.scale, level);
@@ -56,11 +57,12 @@ Ciphertext Evaluator::adjust(const Ciphertext& a, int level, double scale, doubl
   });
   require<InvalidArgument>(std::isfinite(scale) && scale > 0, "the scale must be positive");
   impl_->require_scale(scale, level);
-  // One factor, an integer, and one division: from the level just above when its limbs are at hand and leave the
-  // factor enough bits, else from a's.
+  // One multiplication by an integer and one division. They start at the level just above the target if a has all its limbs
+  // and the integer has enough bits there, else at a's level.
   const auto& from = impl_->params->level(a.level).primes;
   const auto exact_factor = [&](int start) { return scale / a.scale * impl_->ratio(start, level); };
-  // Off by 2^-20 of the message, or by 8 units of the result: its division rounds by more in every slot.
+  // The integer may be off by 2^-20 of the message, or by 8 units of the result, because the division rounds every slot by
+  // more than that.
   const double most_off = std::max(0x1p-20, 8 / scale);
   const auto precise = [&](double exact, double off) {
     const double integer = std::nearbyint(exact);
@@ -72,7 +74,7 @@ Ciphertext Evaluator::adjust(const Ciphertext& a, int level, double scale, doubl
                       precise(exact_factor(level + 1), std::min(near, most_off));
   const int start = nested ? level + 1 : a.level;
   if (!(exact_factor(start) < kMaxFactor)) {
-    // So far down that no double holds it: as far as one does first.
+    // The factor is too large for a double, so the way down is split in two.
     int middle = level + 1;
     while (!(impl_->ratio(a.level, middle) < kMaxFactor)) ++middle;
     require<ScaleMismatch>(middle < a.level, [&] {
@@ -104,7 +106,7 @@ Ciphertext Evaluator::adjust(const Ciphertext& a, int level, double scale, doubl
   }
   out.level = level;
   out.scale = scale;
-  // Together: the square of either may be no double.
+  // factor / ratio is computed first, because the square of either alone may overflow a double.
   const double times = factor / ratio, exact = a.scale * times;
   out.estimate = impl_->noise.multiply_constant(out.estimate, 1, times);
   out.estimate = impl_->noise.rescale(out.estimate, 1);

@@ -19,7 +19,8 @@ Packing merge(const Ciphertext& a, const Ciphertext& b) {
   });
   require<InvalidArgument>(la == lb || a.packing.length == 0 || b.packing.length == 0, [&] {
     return "operands have the lengths " + std::to_string(la) + " and " + std::to_string(lb) +
-           ": make them equal, or call with_length() where the zeros past the end are meant";
+           ": make them equal, or call with_length() if the zeros past the end are part of the "
+           "vector";
   });
   require<InvalidArgument>(a.batch() == b.batch() || a.batch() == 1 || b.batch() == 1, [&] {
     return "operands have the batches " + std::to_string(a.batch()) + " and " +
@@ -56,7 +57,12 @@ std::size_t length_of(const Ciphertext& a) {
   return a.packing.length == 0 ? slots_of(a) : a.packing.length;
 }
 
+std::size_t length_of(const ProductSum& a) {
+  return a.packing.length == 0 ? std::size_t{1} << a.log_slots() : a.packing.length;
+}
+
 bool is_batched(const Ciphertext& a) { return a.packing.batched || a.batch() > 1; }
+bool is_batched(const ProductSum& a) { return a.packing.batched || a.batch() > 1; }
 
 Packing packing_of_fresh(std::size_t count, int log_slots, bool batched, bool complex_values) {
   const std::size_t slots = std::size_t{1} << log_slots;

@@ -11,10 +11,10 @@
 
 namespace jali::ckks {
 
-/// sum_k a_k b_k + constant. AutoEvaluator computes it when it is known what follows: if the value itself is wanted,
-/// in one operation with the relinearisation and the rescaling (settle), so that the three parts of the products are
-/// never written; if it is added to something else that is not relinearised yet, in three parts (expand).
-/// Made by AutoEvaluator::product. It keeps its factors alive.
+/// sum_k a_k b_k + constant. AutoEvaluator computes it when it is known what follows. If the value itself is wanted, one
+/// operation computes, relinearises and rescales it (settle), and the three parts of the products are never written to
+/// memory. If it is added to something that is not relinearised yet, it is computed in three parts (expand).
+/// AutoEvaluator::product makes it. It keeps its factors alive.
 struct ProductSum {
   using Factor = std::shared_ptr<const Ciphertext>;
 

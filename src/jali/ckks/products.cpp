@@ -1,4 +1,4 @@
-// Products with plaintexts and ciphertexts, and what switches a key: relinearisation, rotation.
+// Products with plaintexts and ciphertexts, and the operations that switch a key: relinearisation and rotations.
 #include <algorithm>
 
 #include "jali/base/error.h"
@@ -29,7 +29,7 @@ Ciphertext Evaluator::multiply_plain(const Ciphertext& a, const Plaintext& b) co
   return out;
 }
 
-// A product's metadata, its operands checked.
+// Checks the operands of a product, and returns its metadata.
 static Ciphertext product_shell(const Evaluator::Impl& impl, const Ciphertext& a,
                                 const Ciphertext& b) {
   impl.check(a);
@@ -83,8 +83,8 @@ Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
   if (a.parts.size() == 2) return rescale(a);
   impl_->check(a);
   impl_->require_level(a.level, 1);
-  const auto acc = impl_->switcher.switch_joined(a.parts[0], a.parts[1], a.parts[2], a.level,
-                                                 impl_->relinearisation_key(a.level));
+  const auto acc = impl_->switcher.switch_add(a.parts[0], a.parts[1], a.parts[2], a.level,
+                                              impl_->relinearisation_key(a.level));
   return impl_->reduced(acc, impl_->shell(a));
 }
 

@@ -15,7 +15,7 @@ bool same(const Packing& a, const Packing& b) {
          a.padded == b.padded;
 }
 
-// Estimates are sums and products of doubles.
+// Estimates are sums and products of doubles, so equal ones may differ by rounding.
 constexpr double kRounding = 1 + 0x1p-30;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Programs: a function of ciphertexts, recorded once and run again without the host's work.
+// A program is a function of ciphertexts that is recorded once, and run again without the work of the host.
 #pragma once
 
 #include <functional>
@@ -14,15 +14,16 @@ namespace jali::ckks {
 /// From ciphertexts on the evaluator's device to ciphertexts there.
 using CiphertextFunction = std::function<std::vector<Ciphertext>(std::span<const Ciphertext>)>;
 
-/// A function with its shapes fixed. On a GPU it is one graph with memory of its own: a run copies its
-/// inputs there, starts the graph, and copies the results out. Elsewhere the function runs again.
+/// A function whose operands have fixed shapes. On a GPU it is one graph with memory of its own: a run copies its inputs
+/// there, starts the graph, and copies the results out. On a CPU, a run calls the function again.
 ///
 /// The function must do the same at every call and use what it refers to (evaluator, keys, encoded
-/// plaintexts) as long as the program lives. Encoding belongs outside of it on a GPU: a multiplication by
-/// numbers uploads them.
+/// plaintexts) as long as the program lives. On a GPU it must not encode: a multiplication by numbers in the clear uploads
+/// them, so they are encoded beforehand.
 class Program {
  public:
-  /// examples: in any memory; their level, scale, batch, packing and noise are what inputs must have.
+  /// examples: ciphertexts in any memory. Inputs must later have their levels, scales, batches and packings, and no more
+  /// noise than they have.
   Program(std::shared_ptr<const Evaluator> evaluator, CiphertextFunction function,
           std::span<const Ciphertext* const> examples);
   Program(const Program&) = delete;
@@ -33,7 +34,7 @@ class Program {
   /// take turns.
   std::vector<Ciphertext> run(std::span<const Ciphertext* const> inputs);
   std::size_t arity() const { return inputs_.size(); }
-  /// Memory of the device that it keeps, its inputs included.
+  /// The bytes of device memory that it keeps, inputs included.
   std::size_t bytes() const;
 
  private:

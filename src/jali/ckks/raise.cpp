@@ -1,8 +1,8 @@
-// ModRaise under an encapsulated sparse secret (Bossuat, Troncoso-Pastoriza and Hubaux, eprint
-// 2022/024): at level 0 from the dense secret to the sparse one, up, and back. With (d_0, d_1) the
-// ciphertext under the sparse secret t, its centred lifts have the phase
-//   d_0 + d_1 t = phase + q_0 I,  |I| small as t has few coefficients,
-// and as |d_1| < q_0 / 2 one digit is enough to switch back.
+// ModRaise under an encapsulated sparse secret (Bossuat, Troncoso-Pastoriza and Hubaux, eprint 2022/024). At level 0 the
+// ciphertext is switched from the dense secret to the sparse one, raised, and switched back. With (d_0, d_1) the ciphertext
+// under the sparse secret t, its centred lifts have the phase
+//   d_0 + d_1 t = phase + q_0 I,
+// where |I| is small because t has few nonzero coefficients. As |d_1| < q_0 / 2, one digit is enough to switch back.
 #include <algorithm>
 #include <cmath>
 
@@ -15,7 +15,7 @@ namespace {
 
 using ring::Poly;
 
-/// The centred lift of x, one digit, to `primes`.
+/// ModUp of x as one digit: its centred lift to `primes`.
 Poly lift(const ring::Ring& ring, const Poly& x, std::span<const PrimeIndex> primes) {
   std::vector<PrimeIndex> all(primes.begin(), primes.end());
   all.insert(all.end(), x.primes().begin(), x.primes().end());
@@ -59,7 +59,7 @@ Ciphertext Evaluator::raise(const Ciphertext& a, int level) const {
   const Encapsulation& key = *impl_->keys->encapsulation;
   const auto& base = params.level(0).primes;
 
-  // Under the sparse secret: (c_0, 0) + P'^-1 c_1 (b, a).
+  // Switch to the sparse secret: (c_0, 0) + P'^-1 c_1 (b, a).
   const Poly small = lift(ring, a.parts[1], key.sparse_b.primes());
   Poly x0 = ring.make(small.primes(), a.batch()), x1 = ring.make(small.primes(), a.batch());
   ops.mul(x0.view(), small.view(), key.sparse_b.view());
@@ -68,7 +68,7 @@ Ciphertext Evaluator::raise(const Ciphertext& a, int level) const {
   const backend::ConstView c0 = a.parts[0].view();
   rlwe.scale_down_pair(d0.view(), d1.view(), x0.view(), x1.view(), &c0, nullptr);
 
-  // Up, and under the dense secret again: (d_0, 0) + P^-1 d_1 (b, a).
+  // Raise, and switch back to the dense secret: (d_0, 0) + P^-1 d_1 (b, a).
   const auto& to = params.level(level).primes;
   const Poly raised = lift(ring, d0, to);
   const Poly wide = lift(ring, d1, impl_->switcher.extended_primes(level));

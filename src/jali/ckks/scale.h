@@ -7,8 +7,9 @@
 
 namespace jali::ckks {
 
-/// A product before rescaling may exceed the modulus. Beyond 2^64 times it, or below 2^-64, nothing makes sense:
-/// neither the evaluator nor a loader gives such an object, so that what one gives the other takes.
+/// Whether `scale` is between 2^-64 and 2^64 Q_level. The scale of a product before rescaling may exceed the modulus, but
+/// no sensible one lies outside these limits. The evaluator and the loaders apply the same limits, so that each accepts
+/// what the other makes.
 inline bool is_plausible_scale(double scale, const rlwe::Level& level) {
   return std::isfinite(scale) && scale >= 0x1p-64 && std::log2(scale) <= level.log_q + 64;
 }

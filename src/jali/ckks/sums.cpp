@@ -13,14 +13,14 @@ using ring::Poly;
 
 enum class Sign { plus, minus };
 
-// The terms of a + a are not independent: noise and message double. Those of a - a cancel, which is not counted: they
-// are taken for independent.
+// The terms of a + a are equal, so noise and message double. The terms of a - a would cancel, but the estimate takes them
+// for independent.
 Estimate sum_estimate(const Evaluator::Impl& impl, const Ciphertext& a, const Ciphertext& b,
                       Sign sign) {
   const Estimate x = impl.known(a);
   if (sign == Sign::minus) {
     Estimate negative = impl.known(b);
-    negative.lineage.root = ~negative.lineage.root;  // other numbers, of which as much is known
+    negative.lineage.root = ~negative.lineage.root;  // other numbers, with an equally known lineage
     if (impl.known(b).lineage.root == 0) negative.lineage = {};
     return impl.noise.add(x, negative);
   }
@@ -42,7 +42,7 @@ static Ciphertext combine(const Evaluator::Impl& impl, const Ciphertext& a, cons
     if (i >= b.parts.size()) {
       part = impl.ring->copy(a.parts[i]);
     } else if (i >= a.parts.size()) {
-      // 0 +- b, b possibly of batch 1
+      // The part is 0 +- b; b may have a batch of 1.
       part = impl.ring->zero(a.parts[0].primes(), a.batch());
       if (sign == Sign::plus) {
         ops.add(part.view(), part.view(), b.parts[i].view());

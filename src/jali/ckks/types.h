@@ -15,22 +15,22 @@ namespace jali::ckks {
 
 using params::Estimate;
 
-/// An encoded vector: integers, scale times the message after the inverse embedding.
+/// An encoded vector: the inverse embedding of the message, times `scale`, rounded to integers.
 struct Plaintext {
   ParamsPtr params;
   ring::Poly poly;    // NTT form over the primes of `level`, in memory that is wiped
   int level = 0;
   double scale = 1;
-  int log_slots = 0;  // slots are repeated when fewer than N/2 (sparse packing)
+  int log_slots = 0;  // if there are fewer slots than N/2, they repeat (sparse packing)
   double message = 1;  // root mean square of the slots; as secret as they are
   double peak = 0;  // the largest modulus of a slot; likewise
 };
 
-/// How the owner packed a ciphertext: what decryption shows of it. Operations of the evaluators work
-/// on all slots, ignore it and drop it; the faces above carry it along. It travels with the bytes.
+/// How the owner packed a ciphertext, which says what decryption shows of it. Evaluator and AutoEvaluator work on all slots,
+/// ignore it and drop it; ArrayEvaluator and Python keep it up to date. It is part of the serialized bytes.
 struct Packing {
   std::uint32_t length = 0;  // slots of each vector that count, from the first; 0: all of them
-  bool batched = false;  // the batch is an axis of its own even when it is 1
+  bool batched = false;  // the batch is an axis of its own, even if it is 1
   bool complex_values = false;  // slots are complex; else the real parts are the message
   bool padded = false;  // slots past `length` are zero up to noise
 };
@@ -43,8 +43,8 @@ struct Ciphertext {
   double scale = 1;
   int log_slots = 0;
   Estimate estimate;
-  /// A fresh secret-key encryption keeps the seed of its uniform part, so that it travels at half
-  /// the size; any operation drops it.
+  /// A fresh encryption under the secret key keeps the seed of its uniform part, so that its bytes are half as many. Every
+  /// operation drops the seed.
   std::optional<random::Seed> seed;
   Packing packing;
 

@@ -12,7 +12,8 @@ namespace jali::ckks {
 class Decryptor {
  public:
   Decryptor(std::shared_ptr<const rlwe::SecretKey> sk, std::shared_ptr<const ring::Ring> ring);
-  /// The raw decryption: for the key holder alone (Li and Micciancio 2021).
+  /// The raw decryption. It is for the key holder alone, because its error depends on the key (Li and Micciancio 2021).
+  /// Throws ParamsMismatch if the ciphertext and the key have different parameters.
   Plaintext decrypt(const Ciphertext& ciphertext) const;
 
  private:

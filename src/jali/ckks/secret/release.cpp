@@ -15,7 +15,7 @@ namespace jali::ckks {
 
 namespace {
 
-/// No Gaussian number is this many deviations from its mean but with probability 2^-184.
+/// A Gaussian number is this many standard deviations or more from its mean with probability at most 2^-184.
 constexpr double kReach = 16;
 
 std::string shown(double x) {
@@ -24,7 +24,7 @@ std::string shown(double x) {
   return text;
 }
 
-/// The least error that any ciphertext has: a fresh one's, or the rounding of a division.
+/// The smallest error that a ciphertext can have: that of a fresh one, or the rounding of a division.
 params::Noise least_noise(const Ciphertext& c) {
   const params::NoiseModel noise(*c.params);
   const params::Noise rounding = noise.rounding();
@@ -45,7 +45,7 @@ void check_canonical(const Ciphertext& c) {
                            });
   const Estimate& e = c.estimate;
   const params::Noise least = least_noise(c);
-  // Roundings of the formulas themselves.
+  // Allows for the roundings of the formulas themselves.
   constexpr double kAlmost = 1 - 0x1p-20;
   require<InvalidArgument>(e.variance >= kAlmost * least.variance &&
                                e.noise >= kAlmost * least.bound && e.error >= e.noise,
@@ -59,7 +59,7 @@ void check_canonical(const Ciphertext& c) {
       "and keep polynomials within their intervals");
 }
 
-/// The policy with what a derived one takes from the ciphertext.
+/// The policy, with the bounds filled in that a derived one takes from the ciphertext.
 ReleasePolicy completed(ReleasePolicy policy, const Ciphertext& c) {
   const double own = worst_case_noise(c);
   if (policy.origin == BoundOrigin::derived) {
@@ -86,7 +86,7 @@ ReleasePolicy completed(ReleasePolicy policy, const Ciphertext& c) {
   return policy;
 }
 
-/// Adds the noise to the coefficients that hold the slots; the others are dropped by decoding.
+/// Adds the noise to all coefficients. With sparse packing, decoding drops those that hold no slots.
 void flood(const ring::Ring& ring, ring::Poly& poly, double std, const random::SecretSeed& seed) {
   random::Prng prng(seed.bytes(), 0);
   const std::size_t count = poly.batch() * poly.n();
@@ -154,7 +154,7 @@ std::vector<std::complex<double>> release(const Decryptor& decryptor, const Enco
   ring.to_ntt(plaintext.poly);
   std::vector<std::complex<double>> slots = encoder.decode(std::move(plaintext));
   declassify(slots.data(), slots.size() * sizeof(slots[0]));  // from here on they may be shared
-  // With the noise in it, so that a refusal tells no more than the result would.
+  // The check looks at the numbers with the noise, so that a refusal reveals no more than the result would.
   const std::size_t count = std::size_t{1} << ciphertext.log_slots;
   const double most = p.largest * (1 + 0x1p-20) + p.error_bound +
                       kReach * std::sqrt(2.0) * flooding_std(p, count, ciphertext.batch());
@@ -163,9 +163,8 @@ std::vector<std::complex<double>> release(const Decryptor& decryptor, const Enco
   if (!within) random::wipe(slots.data(), slots.size() * sizeof(slots[0]));
   require<InvalidArgument>(within, [&] {
     return "a result is larger than the " + shown(p.largest) +
-           " that was declared: it is of another circuit, of inputs beyond what was declared, or "
-           "decrypted with another "
-           "key. Do not tell an untrusted peer of this error";
+           " that was declared: another circuit was computed, an input was larger than declared, "
+           "or the key is another one. Do not tell an untrusted peer of this error";
   });
   return slots;
 }
