@@ -1,15 +1,15 @@
-"""Functions of encrypted real numbers, with the interval they are made for and a proven bound on their error.
+"""Functions of encrypted real numbers, each made for an interval, with a proven bound on its error.
 
     sigmoid = functions.sigmoid((-8, 8), error=1e-4)
     sigmoid.depth, sigmoid.max_error            # before any key is made
     y = sigmoid(x)                              # x: an EncryptedArray whose numbers are known to lie in [-8, 8]
 
-What is known of an array's numbers is the peak declared when they were encrypted, and what operations made of it.
-Numbers that may lie outside the interval are refused before anything is computed. ``within`` is the caller's word on
-the numbers: for intervals around another number than 0, and where a peak says less than you know.
+An array carries a bound on its numbers, the peak: it was declared at encryption, and operations propagate it. If numbers
+may lie outside the interval, they are refused before anything is computed. ``within`` is your word on the numbers. Intervals
+that are not symmetric about 0 need it, and it helps if you know more than the peak says.
 
-``max_error`` is proven for exact arithmetic (see docs/math/functions.md); the noise of the ciphertexts comes on top, see
-``EncryptedArray.precision_bits``. All functions take real numbers, and map the slots behind a vector's length, too.
+``max_error`` is proven for exact arithmetic (docs/math/functions.md). The noise of the ciphertexts adds to it, see
+``EncryptedArray.precision_bits``. All functions take real numbers. They also map the slots behind a vector's length.
 """
 
 from __future__ import annotations
@@ -75,12 +75,12 @@ class Function:
 
     @property
     def gap(self) -> float:
-        """Of ``sign`` and ``step``: numbers of smaller modulus are not told apart. 0 for all others."""
+        """Numbers of smaller modulus are not told apart. 0 for all functions but ``sign`` and ``step``."""
         return self._core.gap
 
     @property
     def max_error(self) -> float:
-        """Nowhere in the interval (outside the gap) is it further from the function, in exact arithmetic. Proven."""
+        """A proven bound on the error, in exact arithmetic, on the interval without the gap."""
         return self._core.max_error
 
     @property
@@ -107,7 +107,9 @@ class Function:
         self, x: npt.ArrayLike, *, within: tuple[float, float] | None = None
     ) -> npt.NDArray[np.float64]: ...
     def __call__(self, x: Any, *, within: tuple[float, float] | None = None) -> Any:
-        """The function of every number: of an EncryptedArray, ``depth`` levels lower; of clear numbers, what it would give.
+        """The function of every number. The result of an EncryptedArray lies ``depth`` levels lower.
+
+        Clear numbers give what the same numbers would give encrypted, without the noise.
 
         within: the least and the largest number that can occur in x, if you know better than its peak says.
         Raises InvalidArgument for numbers that may lie outside the interval, DepthExhausted, KeyMissing.
@@ -136,7 +138,7 @@ class Maximum:
 
     @property
     def max_error(self) -> float:
-        """It is nowhere further from the true one, equal numbers included. Proven."""
+        """A proven bound on the error, in exact arithmetic, for equal numbers, too."""
         return self._core.max_error
 
     @property
@@ -181,7 +183,7 @@ class ArgMax:
 
     @property
     def max_error(self) -> float:
-        """Each of the result's numbers is this near to 0 or 1. Proven."""
+        """A proven bound on how far the result's numbers are from 0 and 1, in exact arithmetic."""
         return self._core.max_error
 
     @property
@@ -346,8 +348,8 @@ def sqrt(
 def sign(bound: float = 1.0, *, gap: float, error: float = 2.0**-10) -> Function:
     """-1 for negative numbers and 1 for positive ones, of modulus from ``gap`` to ``bound``.
 
-    Composite minimax polynomials with the fewest levels. Nearer to 0 than the gap it lies between -1 and 1, and has
-    the sign of x.
+    It is a composition of minimax polynomials with the fewest levels. Nearer to 0 than the gap the result has the sign
+    of x and a modulus of at most 1 and the error.
     """
     return Function(_sign(bound, gap, error, False))
 

@@ -10,14 +10,14 @@ namespace jali::approx {
 
 struct Problem {
   Function f;
-  Function weight;  // positive; none: 1
-  /// In ascending order, without overlap. For even and odd functions: of x >= 0, for the same holds at -x.
+  Function weight;  // positive; if there is none, 1
+  /// In ascending order and without overlap. Of an even or odd function they are those of x >= 0; the same holds at -x.
   std::vector<Interval> on;
   std::size_t degree = 0;  // at most kMostRemezDegree
   Parity parity = Parity::none;
 };
 
-/// A step solves a dense system: above this, interpolation at the Chebyshev nodes is nearly as good.
+/// Every step solves a dense system. Above this degree, interpolation at the Chebyshev nodes is nearly as good.
 inline constexpr std::size_t kMostRemezDegree = 255;
 
 /// The polynomial p that makes max weight(x) |p(x) - f(x)| smallest, as far as `Real` tells the differences. Its interval is the hull of `on` (and of its mirror image). No bound comes with

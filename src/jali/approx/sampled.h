@@ -1,4 +1,4 @@
-// Functions of which nothing but values is known: approximated, measured, and refused where they are plainly not met.
+// Polynomials for functions of which only values are known. Their error is measured, not proven.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,18 @@ namespace jali::approx {
 
 struct Measured {
   Series polynomial;
-  double error =
-      0;  // the largest |p(x) - f(x)| that was seen; between the points seen it may be larger
+  /// The largest |p(x) - f(x)| that was seen. It may be larger between the points that were looked at.
+  double error = 0;
 };
 
-/// The polynomial of this degree, or less, that meets f at the Chebyshev nodes. Coefficients that are rounding errors of
-/// f's values are 0: those of an even function are even, and a polynomial of lower degree is found again.
-/// Throws InvalidArgument if f is not finite, at the ends or where it was looked at, and if somewhere p is twice as far from
-/// f as any two values of f at nodes are from each other: there is a pole, or f is far too steep for the degree.
+/// The polynomial of at most this degree that equals f at the Chebyshev nodes. A coefficient that is no larger than the
+/// rounding errors of f's values is set to 0. So an even function gets no odd coefficients, and a polynomial of lower degree
+/// gets its own degree.
+/// Throws InvalidArgument if f is not finite at a point that is looked at; the ends are. Throws it, too, if somewhere p is
+/// more than twice as far from f as any two values of f at nodes are from each other: then there is a pole, or f is far too
+/// steep for the degree.
 Measured interpolate(const Function& f, const Interval& on, std::size_t degree);
-/// The best polynomial of the degree (Remez), which is at most kMostRemezDegree; errors likewise.
+/// The polynomial whose largest error is the least (Remez), of a degree up to kMostRemezDegree. It throws likewise.
 Measured minimax(const Function& f, const Interval& on, std::size_t degree);
 
 }  // namespace jali::approx

@@ -1,4 +1,4 @@
-// Chebyshev series on an interval, and bounds of polynomials that hold between the points where they were computed.
+// Chebyshev series on an interval, and bounds on polynomials that hold between the points at which they were computed.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace jali::approx {
 
-/// At least the precision of double; on x86 64 bits. What is proven allows for its roundings.
+/// Has at least the precision of double; on x86 it has 64 bits. What is proven allows for its roundings.
 using Real = long double;
 using Function = std::function<Real(Real)>;
 
@@ -37,8 +37,8 @@ struct Series {
   Real operator()(Real x) const;
 };
 
-/// cos(pi i / (2 count)) for all integers i: what Chebyshev nodes, and the polynomials T_j at them, are made of.
-/// Values of opposite sign are so exactly.
+/// A table of cos(pi i / (2 count)): the Chebyshev nodes, and the values of T_j at them. Nodes of opposite sign are exactly
+/// opposite.
 class Cosines {
  public:
   explicit Cosines(std::size_t count);

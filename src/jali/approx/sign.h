@@ -10,10 +10,10 @@
 namespace jali::approx {
 
 struct Composite {
-  /// To be applied one after the other. The first is on [-bound, bound]; all others are on [-1, 1], where what goes before
-  /// them is proven to lie.
+  /// They are applied one after the other. The first is on [-bound, bound]. All others are on [-1, 1], where the value of the
+  /// one before is proven to lie.
   std::vector<Series> stages;
-  double gap = 0;  // where |x| < gap nothing is promised but |y| <= 1 + error, and the sign of x
+  double gap = 0;  // for |x| < gap, y has the sign of x and |y| <= 1 + error
   double error = 0;  // | |y| - 1 | for gap <= |x| <= bound, proven; the sign is that of x
 
   int depth() const;
@@ -23,9 +23,9 @@ struct Composite {
 /// ceil(log2(degree + 1)), the levels that a polynomial in the Chebyshev basis takes on [-1, 1].
 int depth_of(std::size_t degree);
 
-/// The composition with the fewest levels, found by dynamic programming over the degrees 3, 7, 15 and 31: of two
-/// beginnings with equal levels the one that leaves less is better for every end. Then degrees are lowered as far as the
-/// error allows. 0 < gap < bound, 2^-20 <= gap / bound and 2^-40 <= error < 1, else InvalidArgument.
+/// The composition with the fewest levels, found by dynamic programming over the degrees 3, 7, 15 and 31. If two
+/// beginnings take equal levels, the one that leaves the shorter interval is better for every end. Then degrees are lowered
+/// as far as the error allows. Throws InvalidArgument unless gap < bound, gap / bound >= 2^-20 and 2^-40 <= error < 1.
 Composite sign(double bound, double gap, double error);
 
 }  // namespace jali::approx

@@ -1,4 +1,4 @@
-// Whether numbers lie where a function is approximated: refused before anything is computed.
+// Checks that numbers lie in the interval of a function, before anything is computed.
 #pragma once
 
 #include <optional>
@@ -9,13 +9,14 @@
 
 namespace jali::circuits {
 
-/// x, as a function on `on` takes it, with the peak that follows from what is known.
+/// x with the peak that follows from what is known, if its numbers are known to lie in `on`.
 ///
-/// What is known of every slot is |x| <= estimate.peak, and `within`, the caller's word on the numbers of the vector. Throws
-/// InvalidArgument with both intervals and what to do if that is not inside `on`, and for complex numbers. Slots behind the
-/// vector's length hold zeros, or nothing known. If 0 is not in `on`, zeros are replaced by its middle, which costs no
-/// level, and vectors with anything else there are refused.
-/// what: for messages, "the polynomial".
+/// Every slot is known to have |x| <= estimate.peak. `within` is the caller's word on the numbers of the vector. Throws
+/// InvalidArgument for complex numbers, and if the known interval is not inside `on`; the message has both intervals and
+/// says what to do.
+/// The slots behind the vector's length hold zeros, or unknown numbers. If 0 is not in `on`, zeros are replaced by the middle
+/// of `on`, which costs no level, and vectors with unknown numbers there are refused.
+/// what: names the function in messages, as in "the polynomial".
 ckks::Ciphertext inside(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
                         const approx::Interval& on, const std::optional<approx::Interval>& within,
                         const std::string& what);

@@ -15,14 +15,14 @@ namespace jali::circuits {
 /// The bounded polynomial of a series.
 Polynomial bounded_polynomial(const approx::Series& series);
 
-/// What is told of a function before anything is encrypted.
+/// What is known of a function before anything is encrypted.
 struct FunctionFacts {
   std::string name;
   approx::Interval on;  // where its numbers lie
-  /// Of functions that jump or bend at 0. For |x| < gap only what each of them says holds.
+  /// For |x| < gap the error does not hold. 0 for all but sign and step.
   double gap = 0;
-  double max_error = 0;  // |y - f(x)| is not above it, in exact arithmetic, proven
-  double largest = 0;  // nor |y| above this
+  double max_error = 0;  // a proven bound on |y - f(x)| in exact arithmetic
+  double largest = 0;  // a bound on |y|
   int depth = 0;  // levels, exactly
   int multiplications = 0;  // of ciphertexts
 };
@@ -31,7 +31,7 @@ class Function {
  public:
   virtual ~Function() = default;
   const FunctionFacts& facts() const { return facts_; }
-  /// Its one polynomial; none if it is made of more.
+  /// Its polynomial, or nullptr if it is not a single one.
   virtual const PolynomialPlan* polynomial() const { return nullptr; }
   /// What apply computes, in the clear.
   virtual double operator()(double x) const = 0;
@@ -51,7 +51,7 @@ class Function {
 
 using FunctionPtr = std::shared_ptr<const Function>;
 
-/// How good a polynomial shall be: exactly one of them.
+/// How good a polynomial has to be. Exactly one of them is given.
 struct Wanted {
   std::optional<double> error;  // the least degree that is proven to reach it
   std::optional<std::size_t> degree;  // the best of at most this degree

@@ -21,13 +21,13 @@ enum class Basis {
 struct Polynomial {
   std::vector<std::complex<double>> coefficients;  // constant first
   Basis basis = Basis::power;
-  double a = -1, b = 1;  // interval, of the Chebyshev basis and of what follows
-  /// Whether inputs have to lie in [a, b], because the polynomial stands for a function there and for nothing elsewhere.
-  /// evaluate takes the caller's word for it; apply (arrays.h) asks for a bound (domain.h).
+  double a = -1, b = 1;  // the interval of the Chebyshev basis and of a bounded polynomial
+  /// Whether inputs have to lie in [a, b], because the polynomial stands for a function there and only there. evaluate
+  /// trusts its caller on that; apply (arrays.h) checks the bound that x carries (domain.h).
   bool bounded = false;
-  /// Of a bounded polynomial: no |p| is larger in [a, b].
+  /// A bound on |p| in [a, b], if the polynomial is bounded.
   double largest = params::kUnbounded;
-  /// |p - f| is not above it anywhere in [a, b], which is proven; or was not seen above it.
+  /// The largest |p - f| in [a, b]: a proven bound, and what was seen.
   std::optional<double> max_error{}, measured_error{};
 
   /// The degree without trailing zeros; 0 for a constant.
