@@ -29,7 +29,7 @@ def cuda_trouble() -> str:
 
 def variant_families(device: str) -> dict[str, list[str]]:
     """
-    What variants= may choose on a device, by family; the first name is the engine's own choice.
+    What variants= may choose on a device, by family. The first name is the engine's default.
     """
 
 def tuning_file() -> str:
@@ -37,12 +37,12 @@ def tuning_file() -> str:
 
 def measured(device: str) -> dict[tuple[str, int], dict[str, str]]:
     """
-    What jali tune found on a device: choices by (word, log2 N). Raises InvalidArgument for a damaged file.
+    What jali tune found on a device: choices by (word, log2 N). Raises InvalidArgument if the file is damaged.
     """
 
 def keep_measured(device: str, found: Mapping[tuple[str, int], Mapping[str, str]]) -> str:
     """
-    Adds to the tuning file, whose name it gives; a damaged one is replaced. Raises Unsupported where it cannot be written.
+    Adds to the tuning file and returns its name. A damaged file is replaced. Raises Unsupported if it cannot be written.
     """
 
 def default_threads() -> int:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -98,14 +98,6 @@ class Function:
         """The one polynomial that it is; None if it is made of several."""
         return self._core.polynomial
 
-    @overload
-    def __call__(
-        self, x: EncryptedArray, *, within: tuple[float, float] | None = None
-    ) -> EncryptedArray: ...
-    @overload
-    def __call__(
-        self, x: npt.ArrayLike, *, within: tuple[float, float] | None = None
-    ) -> npt.NDArray[np.float64]: ...
     def __call__(self, x: Any, *, within: tuple[float, float] | None = None) -> Any:
         """The function of every number. The result of an EncryptedArray lies ``depth`` levels lower.
 
@@ -429,7 +421,10 @@ def _clear(core: Callable[[float], float], x: Any) -> npt.NDArray[np.float64]:
         raise InvalidArgument(
             f"this takes an encrypted array or real numbers, not {checks.shown(x)}"
         )
-    return np.vectorize(core, otypes=[np.float64])(numbers.astype(np.float64))
+    values: npt.NDArray[np.float64] = np.vectorize(core, otypes=[np.float64])(
+        numbers.astype(np.float64)
+    )
+    return values
 
 
 def _number(value: Any) -> float:
