@@ -421,9 +421,10 @@ def _clear(core: Callable[[float], float], x: Any) -> npt.NDArray[np.float64]:
         raise InvalidArgument(
             f"this takes an encrypted array or real numbers, not {checks.shown(x)}"
         )
-    values: npt.NDArray[np.float64] = np.vectorize(core, otypes=[np.float64])(
-        numbers.astype(np.float64)
-    )
+    with np.errstate(all="ignore"):  # far outside of its interval a polynomial overflows
+        values: npt.NDArray[np.float64] = np.vectorize(core, otypes=[np.float64])(
+            numbers.astype(np.float64)
+        )
     return values
 
 
