@@ -32,6 +32,7 @@ import checking
 
 ROOMS = {
     "base": 0,
+    "approx": 1,
     "arith": 1,
     "random": 1,
     "device": 1,

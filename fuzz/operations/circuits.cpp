@@ -1,4 +1,4 @@
-// Linear transforms, matrix-vector products, sums of slots, polynomials.
+// Linear transforms, matrix-vector products, sums of slots, polynomials, functions.
 #include "run.h"
 
 namespace jali::fuzz {
@@ -61,6 +61,40 @@ constexpr Operation kOperations[] = {
        for (std::size_t k = r.in.below(6); k > 0; --k) p.coefficients.push_back(r.in.complex());
        if (r.in.once_in(3)) p.a = r.in.number(), p.b = r.in.number();
        r.keep(circuits::evaluate(r.ev(), x, p, r.in.once_in(3) ? r.in.number() : 0));
+     }},
+    {"polynomial on an interval",
+     [](Run& r) {
+       const Ciphertext& x = r.any();
+       circuits::Polynomial p;
+       p.basis = r.in.once_in(2) ? circuits::Basis::chebyshev : circuits::Basis::power;
+       p.bounded = true;
+       for (std::size_t k = r.in.below(6); k > 0; --k) p.coefficients.push_back(r.in.complex());
+       if (r.in.once_in(3)) p.a = r.in.number(), p.b = r.in.number();
+       const approx::Interval within{r.in.number(), r.in.number()};
+       r.keep(circuits::apply(r.ev(), circuits::PolynomialPlan(p), x, within));
+     }},
+    {"function",
+     [](Run& r) {
+       const Ciphertext& x = r.any();
+       const double bound = r.in.once_in(2) ? 1 : r.in.number();
+       const approx::Interval within{r.in.once_in(2) ? 0.5 : r.in.number(), 1};
+       const circuits::FunctionPtr f =
+           r.in.once_in(2)   ? circuits::smooth(approx::tanh(), {-bound, bound}, {{}, 3, {}})
+           : r.in.once_in(2) ? circuits::inverse({0.5, 1}, 0.3, static_cast<int>(r.in.below(2)))
+                             : circuits::relu(bound, 0.4);
+       r.keep(f->apply(r.ev(), x, within));
+     }},
+    {"maximum",
+     [](Run& r) {
+       const Ciphertext &x = r.any(), &y = r.any();
+       r.keep(circuits::Maximum(r.in.once_in(2) ? 1 : r.in.number(), 0.5, r.in.once_in(2))
+                  .apply(r.ev(), x, y));
+     }},
+    {"argmax",
+     [](Run& r) {
+       const Ciphertext& x = r.any();
+       r.keep(circuits::ArgMax(r.in.below(4), std::size_t{1} << x.log_slots, 1, 0.5, 0.4)
+                  .apply(r.ev(), x));
      }},
 };
 

@@ -11,11 +11,14 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 
 #include "arrays.h"
 #include "interrupts.h"
+#include "jali/approx/remez.h"
+#include "jali/approx/sampled.h"
 
 namespace jali::python {
 
@@ -23,8 +26,6 @@ using namespace nb::literals;
 using circuits::Layout;
 
 namespace {
-
-constexpr std::size_t kMaxDegree = 4095;  // 12 levels; interpolation takes time ~ degree^2
 
 circuits::BsgsOptions bsgs_options(const std::string& hoisting, bool streaming) {
   circuits::BsgsOptions options;
@@ -184,8 +185,38 @@ Polynomial from_coefficients(const circuits::Polynomial& p) {
   return {std::make_shared<const circuits::PolynomialPlan>(p)};
 }
 
+Polynomial from_measured(const approx::Measured& measured) {
+  circuits::Polynomial p = circuits::bounded_polynomial(measured.polynomial);
+  p.measured_error = measured.error;
+  return from_coefficients(p);
+}
+
+using RealFunction = std::function<double(double)>;
+
+/// What raises an error of arithmetic at a number is not finite there.
+approx::Function guarded(const RealFunction& f) {
+  return [&f](approx::Real x) -> approx::Real {
+    try {
+      return f(static_cast<double>(x));
+    } catch (nb::python_error& error) {
+      if (!error.matches(PyExc_ArithmeticError) && !error.matches(PyExc_ValueError)) throw;
+      return std::numeric_limits<approx::Real>::quiet_NaN();
+    }
+  };
+}
+
+Polynomial approximate(const RealFunction& f, std::size_t degree,
+                       std::pair<double, double> interval, bool minimax) {
+  require<InvalidArgument>(degree <= approx::kMostDegree, "the degree must be at most 4095");
+  require<InvalidArgument>(!minimax || degree <= approx::kMostRemezDegree,
+                           "the degree must be at most 255 with minimax=True");
+  const approx::Interval on{interval.first, interval.second};
+  return from_measured(minimax ? approx::minimax(guarded(f), on, degree)
+                               : approx::interpolate(guarded(f), on, degree));
+}
+
 Polynomial make_polynomial(nb::handle coefficients, const std::string& basis,
-                           std::pair<double, double> interval) {
+                           std::optional<std::pair<double, double>> interval) {
   const Vectors v(coefficients, "the coefficients");
   require<InvalidArgument>(!v.batched(), "the coefficients must have one dimension");
   circuits::Polynomial p;
@@ -193,8 +224,11 @@ Polynomial make_polynomial(nb::handle coefficients, const std::string& basis,
     return "unknown basis \"" + basis + "\": use \"power\" or \"chebyshev\"";
   });
   p.basis = basis == "power" ? circuits::Basis::power : circuits::Basis::chebyshev;
-  p.a = interval.first;
-  p.b = interval.second;
+  if (interval) {
+    p.a = interval->first;
+    p.b = interval->second;
+    p.bounded = true;
+  }
   std::vector<std::complex<double>> store;
   const auto numbers = v.as_complex(store);
   p.coefficients.assign(numbers.begin(), numbers.end());
@@ -364,34 +398,48 @@ Apply it with Evaluator.polynomial.)")
       .def(
           "__init__",
           [](Polynomial* self, nb::handle coefficients, const std::string& basis,
-             std::pair<double, double> interval) {
+             std::optional<std::pair<double, double>> interval) {
             new (self) Polynomial(make_polynomial(coefficients, basis, interval));
           },
-          "coefficients"_a.none(), "basis"_a = "power", "interval"_a = std::pair(-1.0, 1.0),
+          "coefficients"_a.none(), "basis"_a = "power", "interval"_a = nb::none(),
           nb::sig("def __init__(self, coefficients: numpy.typing.ArrayLike, basis: str = 'power', "
-                  "interval: tuple[float, float] = (-1.0, 1.0)) -> None"),
-          R"(coefficients: the factors of x^i ("power") or of T_i ("chebyshev"), the constant first.
+                  "interval: tuple[float, float] | None = None) -> None"),
+          R"(coefficients: constant first, of x^i ("power") or of T_i ("chebyshev").
 
-interval: [a, b], where the inputs lie. Only the Chebyshev basis uses it: T_i is taken at (2 x - a - b) / (b - a).
-
-Raises InvalidArgument if there are no coefficients, if one is not finite, or unless a < b.)")
+interval: (a, b), where inputs must lie: arrays that may hold other numbers are refused. The Chebyshev basis
+    is that of (2 x - a - b) / (b - a). None for any numbers, and the Chebyshev basis of [-1, 1].)")
       .def_static(
-          "approximate",
-          [](const std::function<double(double)>& f, std::size_t degree,
-             std::pair<double, double> interval) {
-            require<InvalidArgument>(degree <= kMaxDegree, "the degree must be at most 4095");
-            return from_coefficients(
-                circuits::chebyshev_interpolate(f, interval.first, interval.second, degree));
-          },
-          "function"_a, "degree"_a, "interval"_a = std::pair(-1.0, 1.0),
-          "The polynomial of this degree, at most 4095, that equals a function at the Chebyshev "
-          "nodes of an interval.")
+          "approximate", &approximate, "function"_a, "degree"_a,
+          "interval"_a = std::pair(-1.0, 1.0), nb::kw_only(), "minimax"_a = false,
+          R"(The polynomial of this degree, or less, that meets a function at the Chebyshev nodes of an interval.
+
+function: of a float, giving a float; it is called about five times the degree. It should be smooth: what is known
+    of it are values, so that the error is measured (measured_error) and not proven. jali.ckks.functions has proven
+    ones.
+minimax: the polynomial whose largest error is the least (Remez), of a degree up to 255, at some thousand calls.
+Coefficients that are rounding errors are 0: an even function's are even. Raises InvalidArgument where the
+function is not finite, and where the polynomial does not follow it, as next to a pole.)")
       .def_prop_ro(
           "degree", [](const Polynomial& p) { return p.plan->polynomial().degree(); },
           "Its degree.")
       .def_prop_ro(
           "depth", [](const Polynomial& p) { return p.plan->depth_needed(); },
           "Levels that it takes.")
+      .def_prop_ro(
+          "interval",
+          [](const Polynomial& p) {
+            const circuits::Polynomial& q = p.plan->polynomial();
+            return q.bounded ? std::optional(std::pair(q.a, q.b)) : std::nullopt;
+          },
+          "(a, b), where inputs must lie; None if they may lie anywhere.")
+      .def_prop_ro(
+          "max_error", [](const Polynomial& p) { return p.plan->polynomial().max_error; },
+          "No value in the interval is further from the function's, which is proven; None where it "
+          "is not.")
+      .def_prop_ro(
+          "measured_error", [](const Polynomial& p) { return p.plan->polynomial().measured_error; },
+          "The largest error that was seen at some thousand points; None for polynomials that "
+          "stand for no function.")
       .def_prop_ro(
           "coefficients", [](const Polynomial& p) { return p.plan->polynomial().coefficients; },
           "Its coefficients, the constant first.")

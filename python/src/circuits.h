@@ -2,8 +2,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <utility>
 
 #include "binding.h"
+#include "jali/circuits/comparison.h"
+#include "jali/circuits/function.h"
 #include "jali/circuits/shared.h"
 
 namespace jali::python {
@@ -18,5 +22,21 @@ struct LinearTransform {
 struct Polynomial {
   std::shared_ptr<const circuits::PolynomialPlan> plan;
 };
+struct Function {
+  circuits::FunctionPtr plan;
+};
+struct Maximum {
+  std::shared_ptr<const circuits::Maximum> plan;
+};
+struct ArgMax {
+  std::shared_ptr<const circuits::ArgMax> plan;
+};
+
+/// The least and the largest number that can occur.
+using Within = std::optional<std::pair<double, double>>;
+inline std::optional<approx::Interval> interval_of(const Within& within) {
+  if (!within) return std::nullopt;
+  return approx::Interval{within->first, within->second};
+}
 
 }  // namespace jali::python

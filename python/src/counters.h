@@ -17,7 +17,7 @@ struct Counters {
   Count conjugations = 0;
   Count sums = 0;              // over slots
   Count matrix_products = 0;   // matrix-vector products and linear maps
-  Count polynomials = 0;
+  Count polynomials = 0;        // and functions made of them, maxima and argmax
   Count bootstraps = 0;
   Count programs = 0;          // runs of captured functions
   Count copies_to_device = 0;  // of ciphertexts

@@ -104,8 +104,17 @@ class Evaluator {
   Ciphertext linear_transform(const LinearTransform& plan, const Ciphertext& x) const {
     return circuits::apply(*server_->evaluator, *plan.plan, plan.complex_values, x);
   }
-  Ciphertext polynomial(const Polynomial& plan, const Ciphertext& x) const {
-    return circuits::apply(*server_->evaluator, *plan.plan, x);
+  Ciphertext polynomial(const Polynomial& plan, const Ciphertext& x, const Within& within) const {
+    return circuits::apply(*server_->evaluator, *plan.plan, x, interval_of(within));
+  }
+  Ciphertext function(const Function& plan, const Ciphertext& x, const Within& within) const {
+    return plan.plan->apply(*server_->evaluator, x, interval_of(within));
+  }
+  Ciphertext maximum(const Maximum& plan, const Ciphertext& a, const Ciphertext& b) const {
+    return plan.plan->apply(*server_->evaluator, a, b);
+  }
+  Ciphertext argmax(const ArgMax& plan, const Ciphertext& x) const {
+    return plan.plan->apply(*server_->evaluator, x);
   }
   void prepare(const MatVec& plan) const { plan.plan->prepare(*server_->evaluator); }
   void prepare(const LinearTransform& plan) const { plan.plan->prepare(*server_->evaluator); }
@@ -270,7 +279,12 @@ void bind_evaluator(nb::module_& m) {
       .def("linear_transform", calls<&Evaluator::linear_transform, &Counters::matrix_products>(),
            "plan"_a, "x"_a, nogil())
       .def("polynomial", calls<&Evaluator::polynomial, &Counters::polynomials>(), "plan"_a, "x"_a,
+           "within"_a = nb::none(), nogil())
+      .def("function", calls<&Evaluator::function, &Counters::polynomials>(), "plan"_a, "x"_a,
+           "within"_a = nb::none(), nogil())
+      .def("maximum", calls<&Evaluator::maximum, &Counters::polynomials>(), "plan"_a, "a"_a, "b"_a,
            nogil())
+      .def("argmax", calls<&Evaluator::argmax, &Counters::polynomials>(), "plan"_a, "x"_a, nogil())
       .def("prepare", nb::overload_cast<const MatVec&>(&Evaluator::prepare, nb::const_), "plan"_a,
            nogil())
       .def("prepare", nb::overload_cast<const LinearTransform&>(&Evaluator::prepare, nb::const_),

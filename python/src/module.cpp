@@ -45,6 +45,7 @@ NB_MODULE(_jali, m) {
   bind_client(ckks);
   bind_explicit(ckks);
   bind_circuits(ckks);
+  bind_functions(ckks);
   bind_evaluator(ckks);
   bind_captured(ckks);
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from conftest import World, assert_close
@@ -146,13 +148,77 @@ def test_polynomial(world: World, rng: np.random.Generator, basis: str) -> None:
 def test_approximation(one: World, rng: np.random.Generator) -> None:
     v = rng.uniform(-4, 4, one.params.slots)
     sigmoid = ckks.Polynomial.approximate(lambda t: 1 / (1 + np.exp(-t)), 7, (-4, 4))
-    assert sigmoid.degree == 7
-    x = one.server.bind(one.client.encrypt(v))
+    assert (sigmoid.degree, sigmoid.interval, sigmoid.max_error) == (7, (-4, 4), None)
+    x = one.server.bind(one.client.encrypt(v, magnitude=2, peak=4))
     plain = np.array([sigmoid(t).real for t in v])
-    assert np.abs(plain - 1 / (1 + np.exp(-v))).max() < 0.01
+    error = np.abs(plain - 1 / (1 + np.exp(-v))).max()
+    assert sigmoid.measured_error is not None and error <= sigmoid.measured_error < 0.01
     if sigmoid.depth <= one.params.depth:
         got = one.client.decrypt(one.server.polynomial(x, sigmoid))
         assert np.abs(got - plain).max() < 1e-5
     else:
         with pytest.raises(jali.DepthExhausted):
             one.server.polynomial(x, sigmoid)
+
+
+def test_numbers_outside_the_interval_are_refused(one: World) -> None:
+    """A sigmoid fitted on +-16 is off by 1e4 at -23."""
+    sigmoid = ckks.Polynomial.approximate(lambda t: 1 / (1 + np.exp(-t)), 3, (-16, 16))
+    assert (
+        abs(ckks.Polynomial.approximate(lambda t: 1 / (1 + np.exp(-t)), 31, (-16, 16))(-23)) > 1e3
+    )
+    x = one.bind([-23.0, 5.0], magnitude=10, peak=23)
+    with pytest.raises(jali.InvalidArgument, match=r"\[-23, 23\].*\[-16, 16\].*peak="):
+        one.server.polynomial(x, sigmoid)
+    with pytest.raises(jali.InvalidArgument, match=r"\[-80, 80\].*\[-16, 16\]"):
+        one.server.polynomial(one.bind([-23.0], magnitude=10), sigmoid)  # the peak is 8 times that
+    claimed = one.server.polynomial(one.bind([3.0], peak=23), sigmoid, within=(-5, 5))
+    assert abs(one.client.decrypt(claimed)[0] - sigmoid(3).real) < 1e-4
+    smaller = (x * 0.5).with_magnitude(5, peak=12)
+    assert (
+        abs(one.client.decrypt(one.server.polynomial(smaller, [0, 1], interval=(-12, 12)))[1] - 2.5)
+        < 1e-4
+    )
+    for wrong in ((5, -5), (1,), "ab", (float("nan"), 1), 3):
+        with pytest.raises(jali.InvalidArgument, match="within"):
+            one.server.polynomial(x, sigmoid, within=wrong)
+    # Coefficients stand for themselves, unless they are given an interval.
+    assert ckks.Polynomial([0, 1]).interval is None
+    assert ckks.Polynomial([0, 1], "chebyshev").interval is None
+    one.server.polynomial(x, [0, 0.5])
+    for basis in ("power", "chebyshev"):
+        with pytest.raises(jali.InvalidArgument, match=r"\[-1, 1\]"):
+            one.server.polynomial(x, [0, 0.5], basis=basis, interval=(-1, 1))
+
+
+def test_polynomials_that_do_not_follow_a_function_are_refused() -> None:
+    for degree in (1, 2, 7, 31):
+        for function in (lambda t: 1 / t, math.log, np.log, lambda t: 1 / (t - 0.3), math.sqrt):
+            with np.errstate(all="ignore"), pytest.raises(jali.InvalidArgument):
+                ckks.Polynomial.approximate(function, degree)
+    with pytest.raises(jali.InvalidArgument, match="finite at 0"):
+        ckks.Polynomial.approximate(lambda t: 1 / t, 7, (0, 1))
+    with pytest.raises(KeyError):  # what is no arithmetic is the function's own error
+        ckks.Polynomial.approximate(lambda t: {}[t], 3)
+    with pytest.raises(jali.InvalidArgument, match="255"):
+        ckks.Polynomial.approximate(math.exp, 256, minimax=True)
+
+
+def test_coefficients_that_are_not_there_are_zero() -> None:
+    """An even function of degree 3 takes the depth of degree 2."""
+    for function in (math.cos, lambda t: t * t, abs, math.cosh):
+        p = ckks.Polynomial.approximate(function, 3)
+        assert (p.degree, p.depth) == (2, 2)
+        assert all(c == 0 for c in p.coefficients[1::2])
+    assert ckks.Polynomial.approximate(lambda t: 2.0, 5).depth == 0
+    assert ckks.Polynomial.approximate(math.sin, 4).degree == 3
+
+
+def test_minimax_is_better() -> None:
+    for degree in (3, 6, 20):
+        near = ckks.Polynomial.approximate(lambda t: math.exp(math.sin(3 * t)), degree)
+        best = ckks.Polynomial.approximate(
+            lambda t: math.exp(math.sin(3 * t)), degree, minimax=True
+        )
+        assert best.measured_error is not None and near.measured_error is not None
+        assert 0.3 * near.measured_error < best.measured_error < 0.99 * near.measured_error

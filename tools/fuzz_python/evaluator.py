@@ -76,14 +76,43 @@ def polynomial(c: Case) -> Any:
     coefficients = c.array(2, 3, 4)
     if c.rare(0.3):
         coefficients = [c.number() for _ in range(3)]
-    interval = (c.number(), c.number()) if c.rare() else (-1.0, 1.0)
+    interval = (c.number(), c.number()) if c.rare() else c.random.choice([None, (-1.0, 1.0)])
+    within = (c.number(), c.number()) if c.rare() else c.random.choice([None, (-1.0, 1.0)])
     basis = c.random.choice(OTHERS) if c.rare(0.1) else c.random.choice(["power", "chebyshev"])
     if c.rare(0.2):
         p = ckks.Polynomial(coefficients, basis, interval)
         assert repr(p) and p.degree >= 0 and p.depth >= 0 and p.coefficients
+        assert p.max_error is None and (p.interval is None) == (interval is None)
         p(0.5)
         coefficients = ckks.Polynomial.approximate(math.sin, c.integer(3), (-1.0, 1.0))
-    return c.server.polynomial(c.value(), coefficients, basis=basis, interval=interval)
+    return c.server.polynomial(
+        c.value(), coefficients, basis=basis, interval=interval, within=within
+    )
+
+
+@operation("Function.*", "Maximum.*", "ArgMax.*", "ckks.functions")
+def function(c: Case) -> Any:
+    """Named functions with arguments of any kind, on arrays of any kind."""
+    f = ckks.functions
+    within = (c.number(), c.number()) if c.rare() else c.random.choice([None, (-1.0, 1.0)])
+    bound = c.number() if c.rare(0.3) else 1.0
+    kind = c.random.randrange(5)
+    if kind == 0:
+        name = c.random.choice(["sigmoid", "tanh", "gelu", "silu", "exp", "log"])
+        on = (c.number(), c.number()) if c.rare(0.3) else (-1.0, 1.0)
+        plan: Any = getattr(f, name)(on, degree=c.integer(3, 1))
+    elif kind == 1:
+        on = (c.number(), c.number()) if c.rare(0.3) else (0.5, 1.0)
+        plan = c.random.choice([f.inverse, f.inverse_sqrt, f.sqrt])(on, error=0.3)
+    elif kind == 2:
+        plan = c.random.choice([f.relu, f.absolute])(bound, error=0.4)
+    elif kind == 3:
+        return c.random.choice([f.maximum, f.minimum])(bound, error=0.4)(c.value(), c.value())
+    else:
+        return f.argmax(c.integer(2, 3), c.integer(8), bound=bound, gap=0.5)(c.value())
+    assert repr(plan) and plan.depth >= 0 and plan.max_error >= 0
+    plan(0.7)
+    return plan(c.value(), within=within)
 
 
 @operation("Evaluator.capture", "Captured.*")

@@ -985,22 +985,32 @@ class Polynomial:
         self,
         coefficients: numpy.typing.ArrayLike,
         basis: str = "power",
-        interval: tuple[float, float] = (-1.0, 1.0),
+        interval: tuple[float, float] | None = None,
     ) -> None:
         """
-        coefficients: the factors of x^i ("power") or of T_i ("chebyshev"), the constant first.
+        coefficients: constant first, of x^i ("power") or of T_i ("chebyshev").
 
-        interval: [a, b], where the inputs lie. Only the Chebyshev basis uses it: T_i is taken at (2 x - a - b) / (b - a).
-
-        Raises InvalidArgument if there are no coefficients, if one is not finite, or unless a < b.
+        interval: (a, b), where inputs must lie: arrays that may hold other numbers are refused. The Chebyshev basis
+            is that of (2 x - a - b) / (b - a). None for any numbers, and the Chebyshev basis of [-1, 1].
         """
 
     @staticmethod
     def approximate(
-        function: Callable[[float], float], degree: int, interval: tuple[float, float] = (-1.0, 1.0)
+        function: Callable[[float], float],
+        degree: int,
+        interval: tuple[float, float] = (-1.0, 1.0),
+        *,
+        minimax: bool = False,
     ) -> Polynomial:
         """
-        The polynomial of this degree, at most 4095, that equals a function at the Chebyshev nodes of an interval.
+        The polynomial of this degree, or less, that meets a function at the Chebyshev nodes of an interval.
+
+        function: of a float, giving a float; it is called about five times the degree. It should be smooth: what is known
+            of it are values, so that the error is measured (measured_error) and not proven. jali.ckks.functions has proven
+            ones.
+        minimax: the polynomial whose largest error is the least (Remez), of a degree up to 255, at some thousand calls.
+        Coefficients that are rounding errors are 0: an even function's are even. Raises InvalidArgument where the
+        function is not finite, and where the polynomial does not follow it, as next to a pole.
         """
 
     @property
@@ -1010,6 +1020,22 @@ class Polynomial:
     @property
     def depth(self) -> int:
         """Levels that it takes."""
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """(a, b), where inputs must lie; None if they may lie anywhere."""
+
+    @property
+    def max_error(self) -> float | None:
+        """
+        No value in the interval is further from the function's, which is proven; None where it is not.
+        """
+
+    @property
+    def measured_error(self) -> float | None:
+        """
+        The largest error that was seen at some thousand points; None for polynomials that stand for no function.
+        """
 
     @property
     def coefficients(self) -> list[complex]:
@@ -1023,6 +1049,112 @@ class Polynomial:
         """Its value at a number."""
 
     def __repr__(self) -> str: ...
+
+class FunctionCore:
+    """See jali.ckks.functions.Function."""
+
+    @staticmethod
+    def smooth(
+        name: str,
+        interval: tuple[float, float],
+        error: float | None,
+        degree: int | None,
+        depth: int | None,
+    ) -> FunctionCore: ...
+    @staticmethod
+    def sign(bound: float, gap: float, error: float, step: bool) -> FunctionCore: ...
+    @staticmethod
+    def relu(bound: float, error: float, absolute: bool) -> FunctionCore: ...
+    @staticmethod
+    def inverse(interval: tuple[float, float], error: float, steps: int | None) -> FunctionCore: ...
+    @staticmethod
+    def root(
+        interval: tuple[float, float], error: float, steps: int | None, inverse: bool
+    ) -> FunctionCore: ...
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Where its numbers must lie."""
+
+    @property
+    def gap(self) -> float:
+        """Numbers nearer to 0 are not told apart."""
+
+    @property
+    def max_error(self) -> float:
+        """Proven."""
+
+    @property
+    def depth(self) -> int:
+        """Levels that it takes."""
+
+    @property
+    def multiplications(self) -> int:
+        """Products of ciphertexts."""
+
+    @property
+    def polynomial(self) -> Polynomial | None:
+        """The one polynomial that it is; None if it is made of more."""
+
+    def __call__(self, x: float) -> float:
+        """What it gives for a number."""
+
+class MaximumCore:
+    """See jali.ckks.functions.Maximum."""
+
+    def __init__(self, bound: float, error: float, minimum: bool) -> None: ...
+    @property
+    def bound(self) -> float:
+        """The largest modulus."""
+
+    @property
+    def max_error(self) -> float:
+        """Proven."""
+
+    @property
+    def depth(self) -> int:
+        """Levels that it takes."""
+
+    @property
+    def multiplications(self) -> int:
+        """Products of ciphertexts."""
+
+    def __call__(self, a: float, b: float) -> float:
+        """What it gives for two numbers."""
+
+class ArgMaxCore:
+    """See jali.ckks.functions.ArgMax."""
+
+    def __init__(self, count: int, slots: int, bound: float, gap: float, error: float) -> None: ...
+    @property
+    def count(self) -> int:
+        """Numbers."""
+
+    @property
+    def bound(self) -> float:
+        """The largest modulus."""
+
+    @property
+    def gap(self) -> float:
+        """How far the largest has to be above the others."""
+
+    @property
+    def max_error(self) -> float:
+        """Proven."""
+
+    @property
+    def depth(self) -> int:
+        """Levels that it takes."""
+
+    @property
+    def rotations(self) -> list[int]:
+        """Rotation keys that it needs."""
+
+    def __call__(self, x: Sequence[float]) -> list[float]:
+        """What it gives for numbers."""
 
 class ProductSum:
     """Products of ciphertexts that are still to be computed."""
@@ -1105,7 +1237,14 @@ class EvaluatorCore:
     def normalise(self, a: Ciphertext) -> Ciphertext: ...
     def matvec(self, plan: MatVec, x: Sequence[Ciphertext]) -> list[Ciphertext]: ...
     def linear_transform(self, plan: LinearTransform, x: Ciphertext) -> Ciphertext: ...
-    def polynomial(self, plan: Polynomial, x: Ciphertext) -> Ciphertext: ...
+    def polynomial(
+        self, plan: Polynomial, x: Ciphertext, within: tuple[float, float] | None = None
+    ) -> Ciphertext: ...
+    def function(
+        self, plan: FunctionCore, x: Ciphertext, within: tuple[float, float] | None = None
+    ) -> Ciphertext: ...
+    def maximum(self, plan: MaximumCore, a: Ciphertext, b: Ciphertext) -> Ciphertext: ...
+    def argmax(self, plan: ArgMaxCore, x: Ciphertext) -> Ciphertext: ...
     @overload
     def prepare(self, plan: MatVec) -> None: ...
     @overload

@@ -37,6 +37,7 @@ from jali._jali.ckks import (
     worst_case_error,
     worst_case_noise,
 )
+from jali.ckks import functions
 from jali.ckks.array import EncryptedArray
 from jali.ckks.captured import Batcher, BatchPoint, Captured
 from jali.ckks.client import Client, Encryptor
@@ -62,6 +63,7 @@ __all__ = [
     "PublicKey",
     "ReleasePolicy",
     "Trace",
+    "functions",
     "max_log_qp",
     "sum_rotations",
     "worst_case_error",

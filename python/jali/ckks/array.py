@@ -179,7 +179,7 @@ class EncryptedArray(Encrypted):
 
     def __rtruediv__(self, other: object) -> NoReturn:
         raise Unsupported(
-            "division by an encrypted value is not possible: approximate its inverse with Evaluator.polynomial"
+            "division by an encrypted value is not possible: multiply by ckks.functions.inverse(...) of it"
         )
 
     def __truediv__(self, other: Operand) -> EncryptedArray:

@@ -23,6 +23,7 @@ from jali._jali.ckks import (
 from jali.ckks.array import EncryptedArray, checked_iterations, checked_target
 from jali.ckks.captured import Batcher, Captured
 from jali.ckks.client import checked_slots
+from jali.ckks.functions import checked_within
 from jali.device import checked_threads, resolved, tuned
 from jali.errors import InvalidArgument
 
@@ -208,21 +209,26 @@ class Evaluator:
         polynomial: Polynomial | npt.ArrayLike,
         *,
         basis: str = "power",
-        interval: tuple[float, float] = (-1.0, 1.0),
+        interval: tuple[float, float] | None = None,
+        within: tuple[float, float] | None = None,
     ) -> EncryptedArray:
         """A polynomial of every slot, with the fewest levels: ceil(log2(degree + 1)).
 
         polynomial: a ckks.Polynomial, or its coefficients, the constant first: those of x^i ("power"), or of T_i on
             ``interval`` ("chebyshev"). An interval other than [-1, 1] may cost one level more.
         basis, interval: for coefficients; see ckks.Polynomial.
+        within: the least and the largest number that can occur in x, if you know better than the peak that x carries.
 
-        Outside the interval the polynomial grows fast, so make sure that the inputs lie in it. Raises DepthExhausted,
-        which names the depth that would be enough, KeyMissing without a relinearisation key, and InvalidArgument for
-        coefficients that are too large for the level of x.
+        If the polynomial has an interval, the numbers must be real and known to lie in it: those from -peak to peak, or those
+        in ``within``. Others are refused before anything is computed. Raises InvalidArgument for these and for
+        coefficients that are too large for the level of x, DepthExhausted, which names the depth that would be enough,
+        and KeyMissing without a relinearisation key.
         """
         if not isinstance(polynomial, Polynomial):
             polynomial = Polynomial(polynomial, basis, interval)
-        return EncryptedArray(self, self._core.polynomial(polynomial, self._own(x)))
+        return EncryptedArray(
+            self, self._core.polynomial(polynomial, self._own(x), checked_within(within))
+        )
 
     def prepare_bootstrap(
         self,
@@ -294,6 +300,21 @@ class Evaluator:
     ) -> list[EncryptedArray]:
         """The function of every value, several at a time: ``batcher(function)(values)``."""
         return self.batcher(function, max_batch=max_batch)(values)
+
+    # --- what jali.ckks.functions calls -----------------------------------------------------------
+
+    def _function(
+        self, plan: _ckks.FunctionCore, x: EncryptedArray, within: tuple[float, float] | None
+    ) -> EncryptedArray:
+        return EncryptedArray(self, self._core.function(plan, self._own(x), within))
+
+    def _maximum(
+        self, plan: _ckks.MaximumCore, a: EncryptedArray, b: EncryptedArray
+    ) -> EncryptedArray:
+        return EncryptedArray(self, self._core.maximum(plan, self._own(a), self._own(b)))
+
+    def _argmax(self, plan: _ckks.ArgMaxCore, x: EncryptedArray) -> EncryptedArray:
+        return EncryptedArray(self, self._core.argmax(plan, self._own(x)))
 
     # --- what jali._core.capture calls ------------------------------------------------------------
 

@@ -3,6 +3,8 @@
 
 // IWYU pragma: begin_exports
 #include "jali/api/threads.h"
+#include "jali/approx/sampled.h"
+#include "jali/approx/smooth.h"
 #include "jali/backend/engines.h"
 #include "jali/backend/resolve.h"
 #include "jali/base/error.h"
@@ -10,7 +12,9 @@
 #include "jali/bootstrap/failure.h"
 #include "jali/bootstrap/packings.h"
 #include "jali/circuits/arrays.h"
+#include "jali/circuits/comparison.h"
 #include "jali/circuits/dft.h"
+#include "jali/circuits/function.h"
 #include "jali/circuits/linear_transform.h"
 #include "jali/circuits/matvec.h"
 #include "jali/circuits/modular_reduction.h"

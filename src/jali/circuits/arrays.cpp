@@ -6,6 +6,7 @@
 #include <string>
 
 #include "jali/base/error.h"
+#include "jali/circuits/domain.h"
 #include "jali/ckks/packing.h"
 
 namespace jali::circuits {
@@ -53,19 +54,23 @@ Ciphertext apply(const ckks::Evaluator& evaluator, const Shared<LinearTransform>
   return out;
 }
 
-Ciphertext apply(const ckks::Evaluator& evaluator, const PolynomialPlan& plan,
-                 const Ciphertext& x) {
+Ciphertext apply(const ckks::Evaluator& evaluator, const PolynomialPlan& plan, const Ciphertext& x,
+                 const std::optional<approx::Interval>& within) {
+  const Polynomial& p = plan.polynomial();
   // The coefficients are checked against the level of the input. They may be too large for the result's level, because sums
   // may cancel.
   const rlwe::Level& level = evaluator.params()->level(x.level);
   bool complex_values = x.packing.complex_values;
-  for (const auto& c : plan.polynomial().coefficients) {
+  for (const auto& c : p.coefficients) {
     require<InvalidArgument>(
         std::log2(std::abs(c)) + std::log2(evaluator.params()->scale(x.level)) < level.log_q - 1,
         "a coefficient is too large for the level of the input: scale it down");
     complex_values = complex_values || c.imag() != 0;
   }
-  Ciphertext out = evaluate(evaluator, x, plan);
+  Ciphertext out =
+      p.bounded
+          ? evaluate(evaluator, inside(evaluator, x, {p.a, p.b}, within, "the polynomial"), plan)
+          : evaluate(evaluator, x, plan);
   out.packing = ckks::packing_of_moved(x.packing);
   out.packing.complex_values = complex_values;
   return out;

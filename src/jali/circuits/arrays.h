@@ -2,9 +2,11 @@
 // what decryption shows of them (ckks/packing.h).
 #pragma once
 
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "jali/approx/series.h"
 #include "jali/circuits/linear_transform.h"
 #include "jali/circuits/matvec.h"
 #include "jali/circuits/polynomial.h"
@@ -23,8 +25,10 @@ ckks::Ciphertext apply(const ckks::Evaluator& evaluator, const Shared<LinearTran
                        bool complex_diagonals, const ckks::Ciphertext& x);
 
 /// The plan's polynomial of every slot of x. Throws InvalidArgument for coefficients so large that they would wrap around
-/// the modulus of x's level unnoticed.
+/// the modulus of x's level unnoticed, and for numbers that are not known to lie in the interval of a bounded polynomial
+/// (domain.h). within: the caller's word on that.
 ckks::Ciphertext apply(const ckks::Evaluator& evaluator, const PolynomialPlan& plan,
-                       const ckks::Ciphertext& x);
+                       const ckks::Ciphertext& x,
+                       const std::optional<approx::Interval>& within = std::nullopt);
 
 }  // namespace jali::circuits

@@ -61,10 +61,14 @@ PolynomialPlan::PolynomialPlan(const Polynomial& polynomial) : polynomial_(polyn
       std::ranges::all_of(
           c, [](const auto& v) { return std::isfinite(v.real()) && std::isfinite(v.imag()); }),
       "a polynomial holds a coefficient that is not finite");
-  require<InvalidArgument>(polynomial_.basis == Basis::power ||
-                               (std::isfinite(polynomial_.a) && std::isfinite(polynomial_.b) &&
-                                polynomial_.a < polynomial_.b),
-                           "the interval [a, b] of a Chebyshev polynomial needs a < b");
+  require<InvalidArgument>(
+      polynomial_.basis == Basis::power ||
+          (std::isfinite(polynomial_.b - polynomial_.a) && polynomial_.a < polynomial_.b),
+      "the interval [a, b] of a Chebyshev polynomial needs a < b");
+  require<InvalidArgument>(
+      !polynomial_.bounded || (std::isfinite(polynomial_.a) && std::isfinite(polynomial_.b) &&
+                               polynomial_.a < polynomial_.b),
+      "the interval [a, b] of a polynomial needs a < b");
   trim(c);
   if (polynomial_.degree() == 0) return;
   // Choose the number of baby steps with the fewest products. If several have the fewest, choose the fewest powers.
@@ -360,7 +364,9 @@ Ciphertext evaluate(const Evaluator& evaluator, Ciphertext&& x, const Polynomial
     return evaluator.add_scalar(zero, p.coefficients[0]);
   }
   Ciphertext u;
-  const double peak = x.estimate.peak;
+  // Numbers that are no larger than the interval's ends are taken to lie in it: of an interval that is not symmetric
+  // that is the caller's word.
+  const bool inside = x.estimate.peak <= std::max(std::fabs(p.a), std::fabs(p.b));
   if (p.basis == Basis::chebyshev) {
     const double factor = 2 / (p.b - p.a), shift = -(p.a + p.b) / (p.b - p.a);
     if (plan.interval_takes_level()) {
@@ -374,13 +380,12 @@ Ciphertext evaluate(const Evaluator& evaluator, Ciphertext&& x, const Polynomial
       u = std::move(x);
     }
     if (shift != 0) u = evaluator.add_scalar(u, shift);
-    // Numbers whose modulus is at most that of the interval's ends are taken to lie in the interval. If the interval is not
-    // symmetric, that relies on the caller.
-    if (peak <= std::max(std::fabs(p.a), std::fabs(p.b))) u.estimate.peak = 1;
+    if (inside) u.estimate.peak = 1;
   } else {
     u = std::move(x);
   }
-  const double largest = largest_value(p, u.estimate.peak);
+  const double largest = std::min(largest_value(p, u.estimate.peak),
+                                  p.bounded && inside ? p.largest : params::kUnbounded);
   Ciphertext out = Evaluation(evaluator, plan, std::move(u)).value(plan.nodes().size() - 1, target);
   out.estimate.peak = std::min(out.estimate.peak, largest);
   return out;

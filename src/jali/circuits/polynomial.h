@@ -5,6 +5,7 @@
 #include <complex>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -20,7 +21,14 @@ enum class Basis {
 struct Polynomial {
   std::vector<std::complex<double>> coefficients;  // constant first
   Basis basis = Basis::power;
-  double a = -1, b = 1;  // the interval; only the Chebyshev basis uses it
+  double a = -1, b = 1;  // the interval of the Chebyshev basis and of a bounded polynomial
+  /// Whether inputs have to lie in [a, b], because the polynomial stands for a function there and only there. evaluate
+  /// trusts its caller on that; apply (arrays.h) checks the bound that x carries (domain.h).
+  bool bounded = false;
+  /// A bound on |p| in [a, b], if the polynomial is bounded.
+  double largest = params::kUnbounded;
+  /// The largest |p - f| in [a, b]: a proven bound, and what was seen.
+  std::optional<double> max_error{}, measured_error{};
 
   /// The degree without trailing zeros; 0 for a constant.
   std::size_t degree() const;

@@ -1,0 +1,481 @@
+"""Functions of encrypted real numbers, each made for an interval, with a proven bound on its error.
+
+    sigmoid = functions.sigmoid((-8, 8), error=1e-4)
+    sigmoid.depth, sigmoid.max_error            # before any key is made
+    y = sigmoid(x)                              # x: an EncryptedArray whose numbers are known to lie in [-8, 8]
+
+An array carries a bound on its numbers, the peak: it was declared at encryption, and operations propagate it. If numbers
+may lie outside the interval, they are refused before anything is computed. ``within`` is your word on the numbers. Intervals
+that are not symmetric about 0 need it, and it helps if you know more than the peak says.
+
+``max_error`` is proven for exact arithmetic (docs/math/functions.md). The noise of the ciphertexts adds to it, see
+``EncryptedArray.precision_bits``. All functions take real numbers. They also map the slots behind a vector's length.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jali._core import checks
+from jali._jali import ckks as _ckks
+from jali._jali.ckks import Polynomial
+from jali.errors import InvalidArgument
+
+if TYPE_CHECKING:
+    from jali.ckks.array import EncryptedArray
+
+__all__ = [
+    "ArgMax",
+    "Function",
+    "Maximum",
+    "absolute",
+    "argmax",
+    "exp",
+    "gelu",
+    "inverse",
+    "inverse_sqrt",
+    "log",
+    "maximum",
+    "minimum",
+    "relu",
+    "sigmoid",
+    "sign",
+    "silu",
+    "sqrt",
+    "step",
+    "tanh",
+]
+
+#: What a function's error is if nothing is said.
+ERROR = 2.0**-20
+
+
+class Function:
+    """A function of every number of an encrypted array. Made by the functions of this module."""
+
+    __slots__ = ("_core",)
+
+    def __init__(self, core: _ckks.FunctionCore) -> None:
+        self._core = core
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._core.name
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """(low, high), where its numbers must lie."""
+        return self._core.interval
+
+    @property
+    def gap(self) -> float:
+        """Numbers of smaller modulus are not told apart. 0 for all functions but ``sign`` and ``step``."""
+        return self._core.gap
+
+    @property
+    def max_error(self) -> float:
+        """A proven bound on the error, in exact arithmetic, on the interval without the gap."""
+        return self._core.max_error
+
+    @property
+    def depth(self) -> int:
+        """Levels that it takes, exactly."""
+        return self._core.depth
+
+    @property
+    def multiplications(self) -> int:
+        """Products of ciphertexts that it takes."""
+        return self._core.multiplications
+
+    @property
+    def polynomial(self) -> Polynomial | None:
+        """The one polynomial that it is; None if it is made of several."""
+        return self._core.polynomial
+
+    def __call__(self, x: Any, *, within: tuple[float, float] | None = None) -> Any:
+        """The function of every number. The result of an EncryptedArray lies ``depth`` levels lower.
+
+        Clear numbers give what the same numbers would give encrypted, without the noise.
+
+        within: the least and the largest number that can occur in x, if you know better than its peak says.
+        Raises InvalidArgument for numbers that may lie outside the interval, DepthExhausted, KeyMissing.
+        """
+        if _is_encrypted(x):
+            return x.evaluator._function(self._core, x, checked_within(within))
+        return _clear(self._core, x)
+
+    def __repr__(self) -> str:
+        low, high = self.interval
+        return f"Function({self.name} on [{low:g}, {high:g}], max_error={self.max_error:.2g}, depth={self.depth})"
+
+
+class Maximum:
+    """The larger (or smaller) of two encrypted arrays, number by number. Made by ``maximum`` and ``minimum``."""
+
+    __slots__ = ("_core",)
+
+    def __init__(self, core: _ckks.MaximumCore) -> None:
+        self._core = core
+
+    @property
+    def bound(self) -> float:
+        """The largest modulus that its numbers may have."""
+        return self._core.bound
+
+    @property
+    def max_error(self) -> float:
+        """A proven bound on the error, in exact arithmetic, for equal numbers, too."""
+        return self._core.max_error
+
+    @property
+    def depth(self) -> int:
+        """Levels that it takes, below the lower of the two."""
+        return self._core.depth
+
+    @property
+    def multiplications(self) -> int:
+        """Products of ciphertexts that it takes."""
+        return self._core.multiplications
+
+    def __call__(self, a: EncryptedArray, b: EncryptedArray) -> EncryptedArray:
+        """Errors as of Function."""
+        if not _is_encrypted(a) or not _is_encrypted(b):
+            raise InvalidArgument("this takes two encrypted arrays")
+        return a.evaluator._maximum(self._core, a, b)
+
+
+class ArgMax:
+    """Which of the numbers of an encrypted vector is the largest. Made by ``argmax``."""
+
+    __slots__ = ("_core",)
+
+    def __init__(self, core: _ckks.ArgMaxCore) -> None:
+        self._core = core
+
+    @property
+    def count(self) -> int:
+        """How many numbers a vector has."""
+        return self._core.count
+
+    @property
+    def bound(self) -> float:
+        """The largest modulus that its numbers may have."""
+        return self._core.bound
+
+    @property
+    def gap(self) -> float:
+        """How far the largest has to be above the others for ``max_error`` to hold."""
+        return self._core.gap
+
+    @property
+    def max_error(self) -> float:
+        """A proven bound on how far the result's numbers are from 0 and 1, in exact arithmetic."""
+        return self._core.max_error
+
+    @property
+    def depth(self) -> int:
+        """Levels that it takes."""
+        return self._core.depth
+
+    @property
+    def rotations(self) -> list[int]:
+        """The rotation keys that it needs."""
+        return self._core.rotations
+
+    def __call__(self, x: EncryptedArray) -> EncryptedArray:
+        """A vector of ``count`` numbers: 1 where the largest of x lies and 0 elsewhere, ``depth`` levels lower.
+
+        The index itself is ``(result * numpy.arange(count)).sum(...)``, one level more. If several numbers are nearly
+        the largest, the numbers of the result lie anywhere between 0 and 1.
+        """
+        if not _is_encrypted(x):
+            raise InvalidArgument("this takes an encrypted array")
+        return x.evaluator._argmax(self._core, x)
+
+
+# --- smooth functions -------------------------------------------------------------------------------
+
+
+def _smooth(
+    name: str,
+    interval: tuple[float, float],
+    error: float | None,
+    degree: int | None,
+    depth: int | None,
+) -> Function:
+    given = [value is not None for value in (error, degree, depth)]
+    if sum(given) > 1:
+        raise InvalidArgument("give one of error, degree and depth")
+    wanted = ERROR if not any(given) else error
+    return Function(
+        _ckks.FunctionCore.smooth(
+            name,
+            checked_interval(interval),
+            None if wanted is None else _positive(wanted, "error"),
+            None if degree is None else checks.whole(degree, 0, "degree must be a whole number"),
+            None if depth is None else _small(depth, "depth"),
+        )
+    )
+
+
+def sigmoid(
+    interval: tuple[float, float] = (-8.0, 8.0),
+    *,
+    error: float | None = None,
+    degree: int | None = None,
+    depth: int | None = None,
+) -> Function:
+    """1 / (1 + exp(-x)) by the best polynomial on an interval.
+
+    error: the largest that may be, by the least degree that is proven to reach it; 2^-20 if nothing is said.
+    degree: instead, the polynomial of at most this degree. depth: instead, of at most this many levels.
+    """
+    return _smooth("sigmoid", interval, error, degree, depth)
+
+
+def tanh(
+    interval: tuple[float, float] = (-4.0, 4.0),
+    *,
+    error: float | None = None,
+    degree: int | None = None,
+    depth: int | None = None,
+) -> Function:
+    """The hyperbolic tangent. Arguments as of ``sigmoid``."""
+    return _smooth("tanh", interval, error, degree, depth)
+
+
+def gelu(
+    interval: tuple[float, float] = (-8.0, 8.0),
+    *,
+    error: float | None = None,
+    degree: int | None = None,
+    depth: int | None = None,
+) -> Function:
+    """x Phi(x) with the normal distribution Phi. Arguments as of ``sigmoid``."""
+    return _smooth("gelu", interval, error, degree, depth)
+
+
+def silu(
+    interval: tuple[float, float] = (-8.0, 8.0),
+    *,
+    error: float | None = None,
+    degree: int | None = None,
+    depth: int | None = None,
+) -> Function:
+    """x sigmoid(x). Arguments as of ``sigmoid``."""
+    return _smooth("silu", interval, error, degree, depth)
+
+
+def exp(
+    interval: tuple[float, float] = (-1.0, 1.0),
+    *,
+    error: float | None = None,
+    degree: int | None = None,
+    depth: int | None = None,
+) -> Function:
+    """The exponential function. Arguments as of ``sigmoid``; the error is absolute."""
+    return _smooth("exp", interval, error, degree, depth)
+
+
+def log(
+    interval: tuple[float, float],
+    *,
+    error: float | None = None,
+    degree: int | None = None,
+    depth: int | None = None,
+) -> Function:
+    """The natural logarithm on an interval above 0. Arguments as of ``sigmoid``."""
+    return _smooth("log", interval, error, degree, depth)
+
+
+# --- inverses and roots -----------------------------------------------------------------------------
+
+
+def inverse(
+    interval: tuple[float, float], *, error: float = ERROR, steps: int | None = None
+) -> Function:
+    """1 / x on an interval above 0.
+
+    error: the largest that may be, absolute. steps: of Goldschmidt's, after a polynomial that is less exact. None
+    for what takes the fewest levels; steps save products at a level more.
+    """
+    return Function(
+        _ckks.FunctionCore.inverse(
+            checked_interval(interval), _positive(error, "error"), _steps(steps)
+        )
+    )
+
+
+def inverse_sqrt(
+    interval: tuple[float, float], *, error: float = ERROR, steps: int | None = None
+) -> Function:
+    """1 / sqrt(x) on an interval above 0. Arguments as of ``inverse``; steps: of Newton's, two levels each."""
+    return Function(
+        _ckks.FunctionCore.root(
+            checked_interval(interval), _positive(error, "error"), _steps(steps), True
+        )
+    )
+
+
+def sqrt(
+    interval: tuple[float, float], *, error: float = ERROR, steps: int | None = None
+) -> Function:
+    """The square root on an interval above 0. Arguments as of ``inverse_sqrt``: with steps, x / sqrt(x)."""
+    return Function(
+        _ckks.FunctionCore.root(
+            checked_interval(interval), _positive(error, "error"), _steps(steps), False
+        )
+    )
+
+
+# --- comparisons ------------------------------------------------------------------------------------
+
+
+def sign(bound: float = 1.0, *, gap: float, error: float = 2.0**-10) -> Function:
+    """-1 for negative numbers and 1 for positive ones, of modulus from ``gap`` to ``bound``.
+
+    It is a composition of minimax polynomials with the fewest levels. Nearer to 0 than the gap the result has the sign
+    of x and a modulus of at most 1 and the error.
+    """
+    return Function(_sign(bound, gap, error, False))
+
+
+def step(bound: float = 1.0, *, gap: float, error: float = 2.0**-10) -> Function:
+    """0 for negative numbers and 1 for positive ones, of modulus from ``gap`` to ``bound``; in between for others."""
+    return Function(_sign(bound, gap, error, True))
+
+
+def _sign(bound: float, gap: float, error: float, step: bool) -> _ckks.FunctionCore:
+    return _ckks.FunctionCore.sign(
+        _positive(bound, "bound"), _positive(gap, "gap"), _positive(error, "error"), step
+    )
+
+
+def relu(bound: float = 1.0, *, error: float = 2.0**-10) -> Function:
+    """max(x, 0) of numbers of modulus up to ``bound``, 0 and its neighbours included: x times ``step``."""
+    return Function(
+        _ckks.FunctionCore.relu(_positive(bound, "bound"), _positive(error, "error"), False)
+    )
+
+
+def absolute(bound: float = 1.0, *, error: float = 2.0**-10) -> Function:
+    """The modulus of real numbers up to ``bound``, 0 and its neighbours included: x times ``sign``."""
+    return Function(
+        _ckks.FunctionCore.relu(_positive(bound, "bound"), _positive(error, "error"), True)
+    )
+
+
+def maximum(bound: float = 1.0, *, error: float = 2.0**-10) -> Maximum:
+    """The larger of two arrays of numbers of modulus up to ``bound``: ``maximum(...)(a, b)``.
+
+    With a bound of 0.5 it takes a level less than with 1.
+    """
+    return Maximum(_ckks.MaximumCore(_positive(bound, "bound"), _positive(error, "error"), False))
+
+
+def minimum(bound: float = 1.0, *, error: float = 2.0**-10) -> Maximum:
+    """The smaller of two arrays; arguments as of ``maximum``."""
+    return Maximum(_ckks.MaximumCore(_positive(bound, "bound"), _positive(error, "error"), True))
+
+
+def argmax(
+    count: int, slots: int, *, bound: float = 1.0, gap: float, error: float = 2.0**-10
+) -> ArgMax:
+    """Which of ``count`` numbers of modulus up to ``bound`` is the largest, as a vector of one 1 and zeros.
+
+    Every number is compared with every other, count / 2 comparisons for all slots at once; the levels are those of
+    one comparison and log2(count - 1).
+
+    slots: of the vectors, ``params.slots`` unless they are sparsely packed; at least twice ``count``, or as many.
+    gap: how far the largest is above all others. error: how near the result's numbers are to 0 and 1.
+    """
+    return ArgMax(
+        _ckks.ArgMaxCore(
+            checks.whole(count, 2, "count must be a whole number from 2"),
+            checks.whole(slots, 2, "slots must be a power of two"),
+            _positive(bound, "bound"),
+            _positive(gap, "gap"),
+            _positive(error, "error"),
+        )
+    )
+
+
+# --- arguments --------------------------------------------------------------------------------------
+
+
+def _is_encrypted(x: object) -> bool:
+    from jali.ckks.array import EncryptedArray
+
+    return isinstance(x, EncryptedArray)
+
+
+def _clear(core: Callable[[float], float], x: Any) -> npt.NDArray[np.float64]:
+    numbers = np.asarray(x)
+    if numbers.dtype.kind not in "biuf":
+        raise InvalidArgument(
+            f"this takes an encrypted array or real numbers, not {checks.shown(x)}"
+        )
+    with np.errstate(all="ignore"):  # far outside of its interval a polynomial overflows
+        values: npt.NDArray[np.float64] = np.vectorize(core, otypes=[np.float64])(
+            numbers.astype(np.float64)
+        )
+    return values
+
+
+def _number(value: Any) -> float:
+    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
+        try:
+            return float(value)
+        except OverflowError:
+            return math.inf
+    return math.nan
+
+
+def _pair(value: Any, message: str) -> tuple[float, float]:
+    pair = value if isinstance(value, (tuple, list)) else ()
+    numbers = [_number(v) for v in pair]
+    if len(numbers) != 2 or not all(map(math.isfinite, numbers)):
+        raise InvalidArgument(f"{message}, not {checks.shown(value)}")
+    return numbers[0], numbers[1]
+
+
+def checked_interval(value: Any) -> tuple[float, float]:
+    """Two numbers, the lower first."""
+    low, high = _pair(value, "an interval is two finite numbers (low, high)")
+    if not low < high:
+        raise InvalidArgument(
+            f"an interval (low, high) needs low < high, not {checks.shown(value)}"
+        )
+    return low, high
+
+
+def checked_within(value: Any) -> tuple[float, float] | None:
+    """None, or two numbers, the lower first or both equal."""
+    if value is None:
+        return None
+    low, high = _pair(value, "within is the least and the largest number that can occur, or None")
+    if not low <= high:
+        raise InvalidArgument(f"within needs the lower number first, not {checks.shown(value)}")
+    return low, high
+
+
+def _positive(value: Any, what: str) -> float:
+    number = _number(value)
+    if not 0 < number < math.inf:
+        raise InvalidArgument(f"{what} must be a positive number, not {checks.shown(value)}")
+    return number
+
+
+def _small(value: Any, what: str) -> int:
+    number = checks.whole(value, 0, f"{what} must be a whole number")
+    return min(number, 1 << 20)
+
+
+def _steps(value: Any) -> int | None:
+    return None if value is None else _small(value, "steps")

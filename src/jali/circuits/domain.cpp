@@ -1,0 +1,84 @@
+#include "jali/circuits/domain.h"
+
+#include <algorithm>
+#include <cmath>
+#include <complex>
+#include <cstddef>
+#include <sstream>
+#include <vector>
+
+#include "jali/base/error.h"
+#include "jali/ckks/packing.h"
+
+namespace jali::circuits {
+
+namespace {
+
+using approx::Interval;
+
+std::string text(double value) {
+  std::ostringstream out;
+  out << value;
+  return out.str();
+}
+std::string text(double low, double high) { return "[" + text(low) + ", " + text(high) + "]"; }
+
+/// Bounds are products of doubles. This far outside an interval no polynomial has grown.
+constexpr double kRoundings = 0x1p-30;
+
+}  // namespace
+
+ckks::Ciphertext inside(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
+                        const Interval& on, const std::optional<Interval>& within,
+                        const std::string& what) {
+  require<InvalidArgument>(!x.packing.complex_values, [&] {
+    return what + " is made for real numbers in " + text(on.low, on.high) +
+           ", and these are complex: take their real parts first, (x + x.conj()) / 2, and encrypt "
+           "real numbers as such";
+  });
+  const double peak = x.estimate.peak;
+  double low = -peak, high = peak;
+  if (within) {
+    require<InvalidArgument>(
+        std::isfinite(within->low) && std::isfinite(within->high) && within->low <= within->high,
+        "within is the least and the largest number that can occur");
+    low = std::max(low, within->low);
+    high = std::min(high, within->high);
+  }
+  const double slack = kRoundings * std::max(std::fabs(on.low), std::fabs(on.high));
+  require<InvalidArgument>(low >= on.low - slack && high <= on.high + slack, [&] {
+    const std::string known = peak < params::kUnbounded || within
+                                  ? "the numbers are known to lie in " + text(low, high) + " only"
+                                  : "no bound on the numbers is known";
+    const bool one_sided = high <= on.high + slack && !within;
+    const std::string advice =
+        one_sided ? "If you know that they lie in it, say so: within=(" + text(on.low) + ", " +
+                        text(on.high) + ")"
+                  : "Declare how large they can be (peak= at encryption; with_magnitude(..., "
+                    "peak=) or within=(low, high) "
+                    "for what was computed), scale them down, or make it for a wider interval";
+    return known + ", and " + what + " is made for " + text(on.low, on.high) + ". " + advice;
+  });
+
+  const std::size_t slots = std::size_t{1} << x.log_slots, length = ckks::length_of(x);
+  ckks::Ciphertext out = evaluator.copy(x);
+  if ((on.low > 0 || on.high < 0) && length < slots) {
+    require<InvalidArgument>(x.packing.padded, [&] {
+      return what + " is made for " + text(on.low, on.high) +
+             ", and the slots behind the vector's " + std::to_string(length) +
+             " numbers hold anything: multiply by ones of the vector's length first";
+    });
+    std::vector<std::complex<double>> fill(slots, static_cast<double>(on.middle()));
+    std::fill_n(fill.begin(), length, 0.0);
+    out = evaluator.add_plain(out,
+                              evaluator.encoder().encode(fill, 1, x.level, x.scale, x.log_slots));
+    out.estimate.message =
+        std::max(x.estimate.message, static_cast<double>(std::fabs(on.middle())));
+  }
+  out.packing = x.packing;
+  out.estimate.peak =
+      std::min({peak, std::max(std::fabs(low), std::fabs(high)), static_cast<double>(on.reach())});
+  return out;
+}
+
+}  // namespace jali::circuits
