@@ -140,7 +140,7 @@ class Evaluator:
         """How often each operation was done since the evaluator was made, and the memory of its device.
 
         additions, products, plain_products (with numbers and arrays), rotations, conjugations, sums,
-            matrix_products, polynomials, bootstraps: calls that succeeded, whatever their batch. What a call does
+            matrix_products, polynomials (and functions made of them), bootstraps: calls that succeeded, whatever their batch. What a call does
             inside does not count: a bootstrapping has many rotations. A function that is recorded counts once for
             its recording.
         programs: runs of recorded functions.
