@@ -131,12 +131,12 @@ TEST(ReleaseTest, ResultsBeyondTheDeclaredRangeAreRefused) {
   policy.error_bound = ckks::worst_case_noise(c);
   policy.largest = 0.01;
   c.estimate.peak = c.estimate.message = 0.01;  // a lie, as altered bytes may tell it
-  EXPECT_THROW(release(w, c, policy), InvalidArgument);
+  EXPECT_THROW(release(w, c, policy), WrongDecryption);
   // Decrypted with another key.
   World other(wide(), {});
   ReleasePolicy usual = derived();
   EXPECT_THROW(ckks::release(*other.decryptor, w.encoder(), *w.ring, w.encrypt(w.vector()), usual),
-               InvalidArgument);
+               WrongDecryption);
 }
 
 TEST(ReleaseTest, NoiseThatTheLevelCannotHoldIsRefusedBeforeAnyWork) {

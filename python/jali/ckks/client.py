@@ -108,6 +108,7 @@ class Client:
         *,
         complex: bool | None = None,
         length: int | None = None,
+        check: bool = True,
     ) -> npt.NDArray[Any]:
         """The numbers inside, for the key holder's eyes: to hand them on, see ``release``.
 
@@ -115,12 +116,19 @@ class Client:
             complex if any operand of the computation was.
         length: how many slots to show; None for the length of the encrypted vector.
 
+        check: compare the numbers with what the ciphertext says of them: none is larger than its bound,
+            numbers computed from real ones are real, and the rest of the phase is noise. False gives
+            what there is.
+
         Returns an array (length,), or (batch, length) where a batch was encrypted. Raises
-        ParamsMismatch for a ciphertext of other parameters. Each number carries an error whose
+        ParamsMismatch for a ciphertext of other parameters, WrongDecryption if the comparison fails:
+        the key is another one, the bytes were altered, or a number left its range. Do not tell an
+        untrusted peer of that error. Raises RangeExceeded for a ciphertext that says itself that its
+        numbers may be larger than its level holds. Each number carries an error whose
         standard deviation is about 2^-value.precision_bits.
         """
         ciphertext, shown, as_complex = _shown(value, complex, length)
-        return self._core.decrypt(ciphertext, shown, as_complex)
+        return self._core.decrypt(ciphertext, shown, as_complex, checks.flag(check, "check"))
 
     def release(
         self,

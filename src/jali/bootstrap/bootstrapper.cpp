@@ -66,6 +66,7 @@ void known_as(Ciphertext& y, const Ciphertext& x) {
   y.estimate.message_spread = x.estimate.message_spread;
   y.estimate.peak = x.estimate.peak;
   y.estimate.lineage = x.estimate.lineage;
+  y.estimate.real = x.estimate.real;
 }
 
 }  // namespace

@@ -123,6 +123,7 @@ Estimate Evaluator::Impl::known(const Plaintext& b) const {
   const params::Noise rounded = noise.encoding(b.message, b.peak, b.scale, b.log_slots);
   Estimate out{rounded.variance, b.message, b.peak, rounded.bound, /*noise=*/0};
   out.lineage = params::lineage_of(b.message, b.peak);
+  out.real = b.real;
   return out;
 }
 

@@ -58,6 +58,7 @@ struct Combination {
   std::vector<Product> products{};
   std::vector<Multiple> multiples{};
   std::complex<double> constant{};
+  double peak = params::kUnbounded;  // no number of the sum is larger, if the caller knows a smaller bound than the terms'
 };
 
 /// All operations are const and may be used from several threads. Two operands must have equal levels (drop_to brings one
@@ -95,7 +96,8 @@ class Evaluator {
   Ciphertext add_plain(const Ciphertext& a, const Plaintext& b) const;
   Ciphertext sub_plain(const Ciphertext& a, const Plaintext& b) const;
   Ciphertext add_scalar(const Ciphertext& a, std::complex<double> b) const;
-  void add_inplace(Ciphertext& a, const Ciphertext& b) const;
+  /// peak: no number of the sum is larger, if the caller knows a smaller bound than the operands'.
+  void add_inplace(Ciphertext& a, const Ciphertext& b, double peak = params::kUnbounded) const;
 
   // CMULT: the scale becomes a.scale * b.scale
   Ciphertext multiply_plain(const Ciphertext& a, const Plaintext& b) const;

@@ -97,6 +97,7 @@ void Estimate::cover(const Estimate& other) {
   error = std::max(error, other.error);
   noise = std::max(noise, other.noise);
   derived = derived && other.derived;
+  real = real && other.real;
   if (!same(lineage, other.lineage)) lineage = {};
   message_spread = std::max(message_spread, other.message_spread);
   variance_spread = std::max(variance_spread, other.variance_spread);
@@ -246,6 +247,7 @@ Estimate NoiseModel::add(const Estimate& a, const Estimate& b) const {
   out.error = saturated(a.error + b.error);
   out.noise = saturated(a.noise + b.noise);
   out.derived = a.derived && b.derived;
+  out.real = a.real && b.real;
   return out;
 }
 
@@ -301,6 +303,7 @@ Estimate NoiseModel::multiply(const Estimate& a, double sa, const Estimate& b, d
   out.noise = std::min(out.error, saturated(saturated_product(pa + a.error, b.noise) +
                                             saturated_product(pb + b.error, a.noise)));
   out.derived = a.derived && b.derived;
+  out.real = a.real && b.real;
   return out;
 }
 

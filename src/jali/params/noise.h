@@ -69,6 +69,7 @@ struct Estimate {
   /// So many times larger message and variance are if the terms of sums are equal numbers and the factors of powers
   /// normal ones. What is promised of the precision is at most 1.5 bits above what that would leave.
   double message_spread = 1, variance_spread = 1;
+  bool real = false;  // whether the slots of the message are known to be real numbers
 
   Estimate& operator+=(const Noise& noise);
   /// What holds for both: of a batch.
