@@ -1,7 +1,7 @@
-"""Jali: fully homomorphic encryption at the speed of the chip.
+"""Jali: fully homomorphic encryption.
 
-``jali.ckks`` computes on encrypted vectors of real or complex numbers. Every error that Jali raises
-is a ``jali.Error``.
+``jali.ckks`` computes on encrypted vectors of real or complex numbers. Every error that Jali raises is a
+``jali.Error``.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Replies bound to their requests: for an honest server whose replies travel over wires that it cannot trust.
+"""Replies bound to their requests, for an honest server whose replies travel over a network that cannot be trusted.
 
-Client and server share a key (``new_key``). The server seals each reply with the request that it answers and the
-place that it has among the answers; the client opens it with the same. What was changed, exchanged, replayed or
-made by anybody without the key is refused before it is read as a ciphertext. It says nothing about what the
-server computed: whoever has the key can seal anything.
+Client and server share a key (``new_key``). The server seals each reply together with the request that it answers and
+its place among the answers. The client opens it with the same request and place. A reply that was changed, exchanged or
+replayed, or that was made without the key, is refused before it is read as a ciphertext. A valid reply proves nothing
+about what the server computed: whoever has the key can seal anything.
 
-The tag is HMAC-SHA256 over the fields below, each after its length as 8 bytes, so that no two lists of fields
-give the same bytes. It comes first, 32 bytes, then the reply as it was.
+The tag is HMAC-SHA256 over the fields below. Before each field comes its length in 8 bytes, so that no two lists of
+fields give the same bytes. The sealed bytes are the tag, 32 bytes, followed by the reply.
 """
 
 from __future__ import annotations
@@ -30,15 +30,17 @@ Bytes = bytes | bytearray | memoryview
 
 
 def new_key() -> bytes:
-    """A key from the operating system, for one client and one server."""
+    """A key of 32 random bytes from the operating system, for one client and one server."""
     return secrets.token_bytes(KEY_BYTES)
 
 
 def seal_reply(key: Bytes, reply: Bytes, *, request: Bytes, place: str | int) -> bytes:
-    """The reply and before it a tag that binds it to the request's bytes and to its place.
+    """The reply, preceded by a tag that binds it to the request's bytes and to its place.
 
-    request: all bytes of the request, or an identifier that never comes twice under this key.
+    request: all bytes of the request, or an identifier that is used only once under this key.
     place: which of the request's answers it is, as a name or an index.
+
+    Raises InvalidArgument for a key of another length than 32 bytes, and for arguments of other types.
     """
     body = _bytes("reply", reply)
     return _tag(key, body, request, place) + body
@@ -47,13 +49,13 @@ def seal_reply(key: Bytes, reply: Bytes, *, request: Bytes, place: str | int) ->
 def open_reply(key: Bytes, sealed: Bytes, *, request: Bytes, place: str | int) -> bytes:
     """The reply that seal_reply sealed with the same key, request and place.
 
-    Raises AuthenticationError for anything else.
+    Raises AuthenticationError for anything else, and InvalidArgument as seal_reply does.
     """
     data = _bytes("sealed", sealed)
     tag, body = data[:TAG_BYTES], data[TAG_BYTES:]
     if not hmac.compare_digest(tag, _tag(key, body, request, place)):
         raise AuthenticationError(
-            "these bytes are not the reply to this request at this place: ask again, and do not read them"
+            "these bytes are not the reply to this request at this place: do not read them, and ask again"
         )
     return body
 
@@ -64,7 +66,7 @@ def _tag(key: Bytes, reply: bytes, request: Bytes, place: str | int) -> bytes:
         raise InvalidArgument(
             f"key must be {KEY_BYTES} bytes, not {len(secret)}: make it with new_key()"
         )
-    # A request is as long as its ciphertexts: its hash stands for it.
+    # A request may be as long as many ciphertexts, so its hash stands for it.
     asked = hashlib.sha256(_bytes("request", request)).digest()
     mac = hmac.new(secret, digestmod=hashlib.sha256)
     for field in (_PURPOSE, _VERSION, _DIRECTION, asked, _place(place), reply):

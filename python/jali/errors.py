@@ -31,7 +31,7 @@ __all__ = [
 
 
 class Error(Exception):
-    """Base of everything that Jali raises."""
+    """The base class of every error that Jali raises."""
 
     code: ClassVar[str] = "internal"
 
@@ -55,7 +55,7 @@ class DepthExhausted(Error):
 
 
 class ScaleMismatch(Error):
-    """Operands whose scales cannot be brought together."""
+    """Operands whose scales differ, or a scale that does not fit its level."""
 
     code = "scale_mismatch"
 
@@ -79,7 +79,7 @@ class ParamsMismatch(Error):
 
 
 class KeyMissing(Error):
-    """An evaluation key that was not made."""
+    """The operation needs an evaluation key that was not made."""
 
     code = "key_missing"
 
@@ -91,7 +91,7 @@ class CorruptData(Error):
 
 
 class AuthenticationError(Error):
-    """Bytes that do not come from whom, or for what, they claim."""
+    """Bytes that were not sealed with this key for this request."""
 
     code = "authentication"
 
@@ -115,7 +115,7 @@ class OutOfMemory(Error, MemoryError):
 
 
 class NoDevice(Error):
-    """A device that is missing or not built in."""
+    """A device that this machine lacks, or that this build does not support."""
 
     code = "no_device"
 
@@ -133,7 +133,7 @@ class LaunchFailed(Error):
 
 
 class Unsupported(Error):
-    """Legal, but not available on this backend."""
+    """A valid request that this engine or this type cannot serve."""
 
     code = "unsupported"
 
@@ -145,7 +145,7 @@ class InternalError(Error):
 
 
 def from_code(code: str, message: str) -> Error:
-    """The error of a code; an unknown code gives InternalError. Used by the binding."""
+    """The error with this code; an unknown code gives InternalError. The binding uses it."""
     for kind in Error.__subclasses__():
         if kind.code == code:
             return kind(message)

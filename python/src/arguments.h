@@ -1,4 +1,4 @@
-// Arguments of any type of Python, checked one by one, so that an error names the one that is wrong.
+// Arguments that may have any Python type. They are checked one by one, so that an error names the wrong one.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -22,7 +22,7 @@ namespace nb = nanobind;
                         nb::cast<std::string>(shown));
 }
 
-/// A whole number, numpy's too; nothing for None.
+/// The value as an int, from a whole number of Python or NumPy; nothing for None. Throws InvalidArgument for anything else.
 inline std::optional<int> whole(nb::handle value, const char* what) {
   if (value.is_none()) return std::nullopt;
   if (PyBool_Check(value.ptr()) || !PyIndex_Check(value.ptr())) {
@@ -39,7 +39,7 @@ inline std::optional<int> whole(nb::handle value, const char* what) {
   return static_cast<int>(number);
 }
 
-/// A number, numpy's too; nothing for None.
+/// The value as a double, from a number of Python or NumPy; nothing for None. Throws InvalidArgument for anything else.
 inline std::optional<double> real(nb::handle value, const char* what) {
   if (value.is_none()) return std::nullopt;
   const bool text = PyUnicode_Check(value.ptr()) || PyBytes_Check(value.ptr());
@@ -62,12 +62,13 @@ inline bool flag(nb::handle value, const char* what) {
   return value.ptr() == Py_True;
 }
 
-/// peak 0: 8 times the magnitude.
+/// peak 0 stands for 8 times the magnitude. Throws InvalidArgument for numbers that are not finite or out of range.
 inline jali::params::Declared checked_declared(double magnitude, double peak) {
   require<InvalidArgument>(std::isfinite(magnitude) && magnitude > 0,
-                           "magnitude must be a positive number: the size of the values at large");
+                           "magnitude must be a positive number: the root mean square of this kind "
+                           "of values");
   require<InvalidArgument>(std::isfinite(peak) && (peak == 0 || peak >= magnitude),
-                           "peak must be a number of at least the magnitude: no value is larger");
+                           "peak must be at least the magnitude: no value may be larger than it");
   return peak == 0 ? jali::params::Declared(magnitude) : jali::params::Declared(magnitude, peak);
 }
 

@@ -1,4 +1,4 @@
-// Numbers between NumPy and the library.
+// Conversion of numbers between NumPy and the library.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -13,13 +13,12 @@ namespace jali::python {
 
 namespace nb = nanobind;
 
-/// A checked view of an array of Python: `batch` rows of `count` numbers, contiguous. Holds a
-/// reference on the array, so it must be made and dropped with the interpreter's lock held; the
-/// spans may be read without it.
+/// A checked, contiguous view of an array of Python: `batch` rows of `count` numbers. It holds a reference to the array, so
+/// it must be made and dropped with the interpreter's lock held. The spans may be read without the lock.
 class Vectors {
  public:
-  /// Accepts what numpy.asarray does, 1-D or 2-D, of booleans, integers, floats or complex numbers.
-  /// Throws InvalidArgument (through jali._core.arrays.as_vectors) for anything else.
+  /// Accepts what numpy.asarray accepts, in one or two dimensions, of booleans, integers, floats or complex numbers.
+  /// jali._core.arrays.as_vectors raises InvalidArgument for anything else.
   explicit Vectors(nb::handle values, const char* what = "values");
 
   bool is_complex() const { return complex_.is_valid(); }
@@ -27,7 +26,7 @@ class Vectors {
   std::span<const std::complex<double>> complex() const {
     return {complex_.data(), batch_ * count_};
   }
-  /// The numbers as complex ones, converted into `store` when they are real.
+  /// The numbers as complex ones. Real ones are converted into `store`.
   std::span<const std::complex<double>> as_complex(std::vector<std::complex<double>>& store) const;
   std::size_t batch() const { return batch_; }
   std::size_t count() const { return count_; }
@@ -41,8 +40,8 @@ class Vectors {
   bool batched_ = false;
 };
 
-/// A NumPy array of `batch` rows, the first `length` of each `stride` values, as complex numbers or
-/// as their real parts; 1-D when not batched.
+/// A NumPy array of `batch` rows: of every row of `values`, the first `length` numbers, as complex numbers or as their real
+/// parts. It has one dimension if not `batched`.
 nb::object to_numpy(std::span<const std::complex<double>> values, std::size_t batch,
                     std::size_t length, bool batched, bool complex_values);
 

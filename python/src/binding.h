@@ -1,4 +1,4 @@
-// What the source files of the binding share: handles on shared C++ objects, and their registration.
+// What the source files of the binding share: handles to shared C++ objects, and their registration.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -13,7 +13,7 @@
 #include "jali/api/jali.h"
 #include "jali/base/at_fork.h"
 
-// Holders of polynomials move only; std::vector<Poly> hides that from the type traits.
+// Holders of polynomials can only be moved; std::vector<Poly> hides that from the type traits.
 template <>
 struct nanobind::detail::is_copy_constructible<jali::ckks::Ciphertext> : std::false_type {};
 template <>
@@ -23,15 +23,15 @@ namespace jali::python {
 
 namespace nb = nanobind;
 
-// Python holds these values; the shared pointers inside never point at Python objects, so that they
-// may be dropped by any thread, with or without the interpreter's lock.
+// Python holds these values. The shared pointers in them never point at Python objects, so any thread may drop them, with or
+// without the interpreter's lock.
 class Params {
  public:
   Params() = default;
-  Params(ckks::ParamsPtr params) : ptr(std::move(params)) {}  // NOLINT: is what it holds
+  Params(ckks::ParamsPtr params) : ptr(std::move(params)) {}  // NOLINT: converts implicitly
 
   ckks::ParamsPtr ptr;
-  /// A ring for loading objects, made at the first call and shared by all copies of this handle.
+  /// A ring for loading objects. It is made at the first call, and shared by all copies of this handle.
   std::shared_ptr<const ring::Ring> ring() const;
 
  private:
@@ -50,15 +50,15 @@ struct PublicKey {
   ckks::ParamsPtr params;
 };
 
-/// Throws ParamsMismatch, naming `what`, unless both are the same parameters.
+/// Throws ParamsMismatch unless both are the same parameters. what: the subject of the message, e.g. "the ciphertext is".
 void require_same(const ckks::Params& expected, const ckks::Params& given, const char* what);
 
-/// level or, when it is negative, the top one; throws InvalidArgument outside 0 .. depth.
+/// level or, if it is -1, the top one. Throws InvalidArgument outside -1 .. depth.
 int checked_level(const ckks::Params& params, int level);
-/// log2 of a slot count; 0 means N/2. Throws InvalidArgument unless a power of two up to N/2.
+/// log2 of a number of slots; 0 stands for N/2. Throws InvalidArgument unless it is a power of two up to N/2.
 int checked_log_slots(const ckks::Params& params, std::int64_t slots);
 
-/// One for each number of slots, 0 for all of them.
+/// One plan for each number of slots in `slots`; 0 stands for all slots.
 std::vector<bootstrap::BootstrapPlan> bootstrap_plans(const ckks::ParamsPtr& params,
                                                       const std::vector<std::int64_t>& slots,
                                                       bool minimum);

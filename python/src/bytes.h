@@ -1,4 +1,4 @@
-// Bytes between Python and the library.
+// Conversion of bytes between Python and the library.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -13,8 +13,8 @@ namespace jali::python {
 
 namespace nb = nanobind;
 
-/// Any bytes-like object of Python, borrowed for as long as this lives; needs the interpreter's lock
-/// to be made and dropped, not to be read. Throws InvalidArgument for other objects.
+/// A view of any bytes-like object of Python, borrowed for as long as the view lives. It must be made and dropped with the
+/// interpreter's lock; it may be read without. Throws InvalidArgument for other objects.
 class BytesView {
  public:
   explicit BytesView(nb::handle object) {
@@ -35,7 +35,7 @@ class BytesView {
   Py_buffer buffer_{};
 };
 
-/// make() without the interpreter's lock, its bytes as Python's.
+/// Runs make() without the interpreter's lock, and returns its bytes as a Python object.
 template <class Make>
 nb::bytes to_python_bytes(const Make& make) {
   decltype(make()) bytes;
@@ -45,7 +45,7 @@ nb::bytes to_python_bytes(const Make& make) {
   }
   PyObject* made = PyBytes_FromStringAndSize(reinterpret_cast<const char*>(bytes.data()),
                                              static_cast<Py_ssize_t>(bytes.size()));
-  if (made == nullptr) {  // a bare MemoryError
+  if (made == nullptr) {  // a MemoryError without a message; bad_alloc becomes jali.OutOfMemory
     PyErr_Clear();
     throw std::bad_alloc();
   }

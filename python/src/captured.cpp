@@ -1,4 +1,4 @@
-// Captured functions and batches of the automatic evaluator: functions of Python that the core records or repeats.
+// Captured functions and batchers: functions of Python that the core records and repeats.
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -29,7 +29,8 @@ class Callback {
   Callback(const Callback&) = delete;
   Callback& operator=(const Callback&) = delete;
 
-  /// f(list of ciphertexts) -> list of ciphertexts. Both sides are copies: Python may keep them.
+  /// Calls the function with a list of ciphertexts; it returns a list of ciphertexts. Both are copies, because Python may
+  /// keep them.
   std::vector<Ciphertext> operator()(const ckks::Evaluator& evaluator,
                                      std::span<const Ciphertext> inputs) const {
     nb::gil_scoped_acquire gil;
@@ -43,7 +44,7 @@ class Callback {
     return out;
   }
 
-  /// For the collector of cycles: a function may refer, through its globals, to what holds it.
+  /// For Python's garbage collector: a function may refer, through its globals, to the object that holds it.
   PyObject* function() const { return function_.ptr(); }
   void drop() { function_.reset(); }
 
@@ -92,7 +93,8 @@ class Captured {
   std::unique_ptr<ckks::Program> captured_;
 };
 
-/// What a smaller batch may mend, as the core's errors, so that its Batcher tries one; else nothing.
+/// If a smaller batch may help against the error, throws it as an error of the core, so that its Batcher tries one.
+/// Otherwise it does nothing.
 void rethrow_too_large(const nb::python_error& error) {
   const nb::object unsupported = nb::module_::import_("jali.errors").attr("Unsupported");
   const auto message = [&] { return std::string(nb::str(error.value()).c_str()); };
@@ -148,13 +150,14 @@ void bind_captured(nb::module_& m) {
       .def(nb::init<const Explicit&, Function, const std::vector<const Ciphertext*>&>(),
            "evaluator"_a, "function"_a, "examples"_a)
       .def("run", &Captured::run, "inputs"_a, nogil())
-      .def_prop_ro("nbytes", &Captured::bytes, "Memory of the device that it keeps.");
+      .def_prop_ro("nbytes", &Captured::bytes, "Bytes of device memory that it keeps.");
   nb::class_<Batcher>(m, "BatcherCore", nb::type_slots(slots<Batcher>), "See jali.ckks.Batcher.")
       .def(nb::init<const Explicit&, Function, std::size_t>(), "evaluator"_a, "function"_a,
            "max_batch"_a)
       .def("run", &Batcher::run, "inputs"_a, nogil())
       .def_prop_ro("batch", &Batcher::batch, "The batch in use; 0 before the first run.")
-      .def("curve", &Batcher::curve, "(batch, seconds a ciphertext, bytes) as measured.");
+      .def("curve", &Batcher::curve,
+           "What was measured: (batch, seconds for each ciphertext, bytes).");
 }
 
 }  // namespace jali::python

@@ -24,7 +24,7 @@ using circuits::Layout;
 
 namespace {
 
-constexpr std::size_t kMaxDegree = 4095;  // 12 levels; interpolation takes its square of steps
+constexpr std::size_t kMaxDegree = 4095;  // 12 levels; interpolation takes time ~ degree^2
 
 circuits::BsgsOptions bsgs_options(const std::string& hoisting, bool streaming) {
   circuits::BsgsOptions options;
@@ -204,8 +204,8 @@ Polynomial make_polynomial(nb::handle coefficients, const std::string& basis,
 }  // namespace
 
 void bind_circuits(nb::module_& m) {
-  nb::class_<Layout>(m, "Layout", "Which element of a vector each slot of some ciphertexts holds.")
-      .def_ro("size", &Layout::size, "Elements of the vector.")
+  nb::class_<Layout>(m, "Layout", "Says which element of a vector each slot of ciphertexts holds.")
+      .def_ro("size", &Layout::size, "Number of elements of the vector.")
       .def_ro("slots", &Layout::slots, "Slots of each ciphertext.")
       .def_prop_ro("ciphertexts", &Layout::ciphertexts, "How many ciphertexts it takes.")
       .def_prop_ro("period", &Layout::period,
@@ -213,11 +213,11 @@ void bind_circuits(nb::module_& m) {
 
   nb::class_<MatVec>(
       m, "MatVec",
-      R"(A plan for M x (+ bias): a clear real matrix (m, n) times an encrypted vector, one level.
+      R"(A plan for M x (+ bias): a real matrix (m, n) in the clear times an encrypted vector. It takes one level.
 
-Extended diagonals with baby-step giant-step and hoisting (Halevi and Shoup 2014; Yang, Kuppannagari,
-Kannan, Prasanna 2022). The plan is chosen by a cost model before any key is made: give `rotations` to
-Client.evaluation_keys, encrypt pack(x), and apply with Evaluator.matvec.)")
+It uses extended diagonals with baby steps, giant steps and hoisting (Halevi and Shoup 2014; Yang, Kuppannagari,
+Kannan, Prasanna 2022). A cost model chooses the plan before any key is made. Give `rotations` to
+Client.evaluation_keys, encrypt pack(x), and apply the plan with Evaluator.matvec.)")
       .def(
           "__init__",
           [](MatVec* self, nb::handle matrix, const Params& params, std::optional<int> level,
@@ -234,18 +234,20 @@ Client.evaluation_keys, encrypt pack(x), and apply with Evaluator.matvec.)")
                   "streaming: bool = False) -> None"),
           R"(Plan the product.
 
-level: of the input, 1 to params.depth; None for the top.
-layout: how the input lies: "cheapest" for what pack() gives, "natural" for a vector as
-    Client.encrypt lays it, or the output_layout of another MatVec.
-bias: m numbers added to the product.
-hoisting: "single", "twice", or "auto" for the one that the cost model finds faster.
-streaming: plan for diagonals that are encoded at each use (no Evaluator.prepare).
+matrix: (m, n) real numbers.
+level: the level of the input, 1 to params.depth; None stands for the top.
+layout: how the input lies: "cheapest" for what pack() gives, "natural" for a vector that Client.encrypt was given
+    as it is, or the output_layout of another MatVec.
+bias: m numbers that are added to the product.
+hoisting: "single", "twice" (double hoisting), or "auto" for the one that the cost model finds faster.
+streaming: whether to plan for diagonals that are encoded at each use, without Evaluator.prepare.
 
-Raises InvalidArgument for shapes and numbers, DepthExhausted at level 0.)")
+Raises InvalidArgument for shapes that do not fit or numbers that are not finite, and DepthExhausted at level 0.)")
       .def_prop_ro(
-          "rows", [](const MatVec& p) { return (*p.plan)->rows(); }, "m.")
+          "rows", [](const MatVec& p) { return (*p.plan)->rows(); }, "Rows of the matrix, m.")
       .def_prop_ro(
-          "columns", [](const MatVec& p) { return (*p.plan)->columns(); }, "n.")
+          "columns", [](const MatVec& p) { return (*p.plan)->columns(); },
+          "Columns of the matrix, n.")
       .def_prop_ro(
           "level", [](const MatVec& p) { return (*p.plan)->level(); },
           "Level of the input; the output lies one lower.")
@@ -261,10 +263,10 @@ Raises InvalidArgument for shapes and numbers, DepthExhausted at level 0.)")
       .def(
           "working_bytes",
           [](const MatVec& p, std::size_t batch) { return (*p.plan)->working_bytes(batch); },
-          "batch"_a = 1, "Bytes that applying it takes besides keys and operands, about.")
+          "batch"_a = 1, "About how many bytes applying it takes, besides keys and operands.")
       .def_prop_ro(
           "cost", [](const MatVec& p) { return (*p.plan)->cost(); },
-          "Predicted time, in transforms of one limb.")
+          "Predicted time, in units of the NTT of one limb.")
       .def_prop_ro(
           "hoisting", [](const MatVec& p) { return hoisting_name((*p.plan)->plan().hoisting); },
           "'single' or 'twice'.")
@@ -276,17 +278,21 @@ Raises InvalidArgument for shapes and numbers, DepthExhausted at level 0.)")
           "How the input must lie.")
       .def_prop_ro(
           "output_layout", [](const MatVec& p) { return (*p.plan)->output_layout(); },
-          "How the output lies: element r of a block in slot r, and periodically on.")
-      .def("pack", &pack, "values"_a.none(),
-           nb::sig("def pack(self, values: numpy.typing.ArrayLike) -> "
-                   "list[numpy.typing.NDArray[numpy.float64]]"),
-           R"(Vectors (n,) or (batch, n) as the slots of each input ciphertext: arrays (slots,) or
-(batch, slots) to encrypt.)")
-      .def("unpack", &unpack, "outputs"_a,
-           nb::sig("def unpack(self, outputs: collections.abc.Sequence[numpy.typing.ArrayLike]) -> "
-                   "numpy.typing.NDArray[numpy.float64]"),
-           R"(The decrypted slots of each output ciphertext, (slots,) or (batch, slots), as (m,) or
-(batch, m).)")
+          "How the output lies: element r of a block is in slot r, and repeats periodically.")
+      .def(
+          "pack", &pack, "values"_a.none(),
+          nb::sig("def pack(self, values: numpy.typing.ArrayLike) -> "
+                  "list[numpy.typing.NDArray[numpy.float64]]"),
+          R"(Vectors (n,) or (batch, n) as the slots of each input ciphertext: arrays (slots,) or (batch, slots) to encrypt.
+
+Raises InvalidArgument for another length.)")
+      .def(
+          "unpack", &unpack, "outputs"_a,
+          nb::sig("def unpack(self, outputs: collections.abc.Sequence[numpy.typing.ArrayLike]) -> "
+                  "numpy.typing.NDArray[numpy.float64]"),
+          R"(The product, (m,) or (batch, m), from the decrypted slots of each output, (slots,) or (batch, slots).
+
+Decrypt the outputs with length=params.slots. Raises InvalidArgument for other shapes.)")
       .def("__repr__", [](const MatVec& p) {
         return "MatVec(" + std::to_string((*p.plan)->rows()) + " x " +
                std::to_string((*p.plan)->columns()) +
@@ -296,10 +302,10 @@ Raises InvalidArgument for shapes and numbers, DepthExhausted at level 0.)")
 
   nb::class_<LinearTransform>(
       m, "LinearTransform",
-      R"(A plan for a linear map of the slots, given by its non-zero diagonals; one level.
+      R"(A plan for a linear map of the slots, given by its non-zero diagonals. It takes one level.
 
-Entry s of diagonal d weighs slot s + d of the input, around all slots, in slot s of the output. Give
-`rotations` to Client.evaluation_keys and apply with Evaluator.linear_transform.)")
+Entry s of diagonal d is the factor of slot s + d (cyclically) of the input in slot s of the output. Give
+`rotations` to Client.evaluation_keys, and apply the plan with Evaluator.linear_transform.)")
       .def(
           "__init__",
           [](LinearTransform* self, const Params& params, nb::dict diagonals,
@@ -314,16 +320,21 @@ Entry s of diagonal d weighs slot s + d of the input, around all slots, in slot 
               "def __init__(self, params: Params, diagonals: dict[int, numpy.typing.ArrayLike], "
               "*, level: int | None = None, slots: int = 0, hoisting: str = 'auto', "
               "streaming: bool = False) -> None"),
-          R"(Plan the map. diagonals: vectors of one number for each slot, by index of any sign.
+          R"(Plan the map.
 
-slots: of sparsely packed inputs; 0 for params.slots. The rest as in MatVec.)")
+diagonals: vectors of one number for each slot, by index; indices lie between -slots and slots.
+slots: the number of slots of sparsely packed inputs; 0 stands for params.slots.
+level, hoisting, streaming: see MatVec.
+
+Raises InvalidArgument for indices or lengths that do not fit, and DepthExhausted at level 0.)")
       .def_static(
           "from_matrix", &transform_from_matrix, "matrix"_a.none(), "params"_a, nb::kw_only(),
           "level"_a = nb::none(), "hoisting"_a = "auto", "streaming"_a = false,
           nb::sig("def from_matrix(matrix: numpy.typing.ArrayLike, params: Params, *, "
                   "level: int | None = None, hoisting: str = 'auto', "
                   "streaming: bool = False) -> LinearTransform"),
-          "Plan a square matrix (slots, slots), a power of two, for inputs of that many slots.")
+          "Plan the map of a square matrix (slots, slots), for inputs with that many slots; slots "
+          "is a power of two.")
       .def_prop_ro(
           "level", [](const LinearTransform& p) { return (*p.plan)->level(); },
           "Level of the input; the output lies one lower.")
@@ -347,7 +358,7 @@ slots: of sparsely packed inputs; 0 for params.slots. The rest as in MatVec.)")
 
   nb::class_<Polynomial>(
       m, "Polynomial",
-      R"(A polynomial to be evaluated on every slot at the fewest levels (Paterson, Stockmeyer).
+      R"(A polynomial that is evaluated on every slot with the fewest levels (Paterson and Stockmeyer).
 
 Apply it with Evaluator.polynomial.)")
       .def(
@@ -359,9 +370,11 @@ Apply it with Evaluator.polynomial.)")
           "coefficients"_a.none(), "basis"_a = "power", "interval"_a = std::pair(-1.0, 1.0),
           nb::sig("def __init__(self, coefficients: numpy.typing.ArrayLike, basis: str = 'power', "
                   "interval: tuple[float, float] = (-1.0, 1.0)) -> None"),
-          R"(coefficients: constant first, of x^i ("power") or of T_i ("chebyshev").
+          R"(coefficients: the factors of x^i ("power") or of T_i ("chebyshev"), the constant first.
 
-interval: [a, b], where inputs lie; the Chebyshev basis is that of (2 x - a - b) / (b - a).)")
+interval: [a, b], where the inputs lie. Only the Chebyshev basis uses it: T_i is taken at (2 x - a - b) / (b - a).
+
+Raises InvalidArgument if there are no coefficients, if one is not finite, or unless a < b.)")
       .def_static(
           "approximate",
           [](const std::function<double(double)>& f, std::size_t degree,
@@ -371,7 +384,8 @@ interval: [a, b], where inputs lie; the Chebyshev basis is that of (2 x - a - b)
                 circuits::chebyshev_interpolate(f, interval.first, interval.second, degree));
           },
           "function"_a, "degree"_a, "interval"_a = std::pair(-1.0, 1.0),
-          "The polynomial that meets a function at the Chebyshev nodes of an interval.")
+          "The polynomial of this degree, at most 4095, that equals a function at the Chebyshev "
+          "nodes of an interval.")
       .def_prop_ro(
           "degree", [](const Polynomial& p) { return p.plan->polynomial().degree(); },
           "Its degree.")
@@ -380,7 +394,7 @@ interval: [a, b], where inputs lie; the Chebyshev basis is that of (2 x - a - b)
           "Levels that it takes.")
       .def_prop_ro(
           "coefficients", [](const Polynomial& p) { return p.plan->polynomial().coefficients; },
-          "Constant first.")
+          "Its coefficients, the constant first.")
       .def_prop_ro(
           "multiplications", [](const Polynomial& p) { return p.plan->multiplications(); },
           "Products of ciphertexts.")

@@ -1,4 +1,4 @@
-// Plans of circuits as Python holds them.
+// The plans of circuits that Python holds.
 #pragma once
 
 #include <memory>

@@ -41,7 +41,7 @@ std::shared_ptr<const ring::Ring> cpu_ring(const ckks::Params& params, int threa
                          interrupts());
 }
 
-/// Encodes and encrypts arrays with any encryptor; the part that both ways of encryption share.
+/// Encodes and encrypts an array with any encryptor. Encryption under the secret and the public key share it.
 template <class Encrypt>
 ckks::Ciphertext encrypt_array(const ckks::ParamsPtr& params, const ckks::Encoder& encoder,
                                nb::handle values, int level, std::int64_t slots,
@@ -61,10 +61,10 @@ ckks::Ciphertext encrypt_array(const ckks::ParamsPtr& params, const ckks::Encode
   return out;
 }
 
-/// Holds the secret key. No method gives it away but secret_to_bytes.
+/// Holds the secret key. Only secret_to_bytes returns it.
 class Client {
  public:
-  /// trace: whether what the device does from then on is recorded (benchmarks).
+  /// trace: whether the operations of the device are recorded, for benchmarks.
   Client(const Params& params, int threads, const std::string& device, bool trace)
       : params_(params.ptr),
         host_(cpu_ring(*params_, threads)),
@@ -126,7 +126,7 @@ class Client {
     return to_numpy(values, c.batch(), length, ckks::is_batched(c), complex_values);
   }
 
-  /// bootstrap: numbers of slots of the values that will be bootstrapped, 0 for all of them.
+  /// bootstrap: the numbers of slots of the values that will be bootstrapped; 0 stands for all slots.
   EvaluationKeys evaluation_keys(const std::vector<int>& rotations, bool conjugate,
                                  bool relinearise, const std::vector<std::int64_t>& bootstrap,
                                  bool minimum, const std::optional<Progress>& progress) const {
@@ -151,7 +151,7 @@ class Client {
  private:
   bool on_host() const { return ring_->memory().host_accessible(); }
 
-  /// The secret in the host's memory, and where the work is done.
+  /// Keeps the secret in the host's memory, and copies it to the device that computes.
   void adopt(std::shared_ptr<const rlwe::SecretKey> secret, int threads,
              const std::string& device) {
     kept_ = secret_ = std::move(secret);
@@ -171,8 +171,8 @@ class Client {
 
   ckks::ParamsPtr params_;
   std::shared_ptr<const ring::Ring> host_, ring_;
-  std::shared_ptr<backend::Trace> trace_;  // null without one
-  std::shared_ptr<const rlwe::SecretKey> kept_, secret_;  // in the host's memory; where ring_ is
+  std::shared_ptr<backend::Trace> trace_;  // null if nothing is recorded
+  std::shared_ptr<const rlwe::SecretKey> kept_, secret_;  // in the host's memory; in that of ring_
   std::unique_ptr<ckks::Encoder> encoder_;
   std::unique_ptr<ckks::SecretEncryptor> encryptor_;
   std::unique_ptr<ckks::Decryptor> decryptor_;
@@ -207,19 +207,21 @@ class Encryptor {
 void bind_client(nb::module_& m) {
   using nogil = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<ckks::ReleasePolicy>(m, "ReleasePolicy",
-                                  R"(What the owner declares before results are shared.
+                                  R"(What the key holder declares before results are shared.
 
 origin: where the bound on the error comes from. "derived": from the ciphertext itself, which was encrypted and
-    computed on in this process; one that was read from bytes is refused. "declared": from the holder, who knows
-    the circuit and has checked that the reply is its server's (jali.authenticated): whoever can change a reply
-    chooses its error.
+    computed on in this process; one that was read from bytes is refused. "declared": from the key holder, who knows
+    the circuit and has checked that the reply comes from the server (jali.authenticated). Without that check, whoever
+    can change a reply chooses its error.
 error_bound: a bound on the noise of every slot that holds for all inputs of the circuit, in message
-    units; see worst_case_noise. None where it is derived.
-largest: no result of the circuit is larger, in message units. None where the bound is derived: the ciphertext's
-    own.
-releases: decryptions under this key that will be released in all, the repeated ones included.
-statistical_bits: whoever chooses the inputs and sees all releases tells which of two computations with equal
-    exact results was done with an advantage of at most 2^-statistical_bits, 20 to 100.)")
+    units; see worst_case_noise. If the origin is "derived", None stands for the ciphertext's own bound.
+largest: the largest modulus that a result of the circuit can have, in message units. If the origin is "derived",
+    None stands for the ciphertext's own bound.
+releases: how many decryptions under this key will be released in all, repeated ones included; at least 1.
+statistical_bits: from 20 to 100. Someone who chooses the inputs and sees all releases can tell which of two
+    computations with equal exact results was done with an advantage of at most 2^-statistical_bits.
+
+Raises InvalidArgument for values out of range.)")
       .def(
           "__init__",
           [](ckks::ReleasePolicy* self, nb::handle origin, nb::handle error_bound,
@@ -228,15 +230,15 @@ statistical_bits: whoever chooses the inputs and sees all releases tells which o
             require<InvalidArgument>(
                 from == "derived" || from == "declared",
                 "say where the bound on the error comes from: origin=\"derived\" for what was "
-                "computed in this process, origin=\"declared\" with error_bound= and largest= for "
-                "the authenticated reply of a server");
+                "computed in this process, or origin=\"declared\" with error_bound= and largest= "
+                "for the authenticated reply of a server");
             ckks::ReleasePolicy policy{
                 from == "derived" ? ckks::BoundOrigin::derived : ckks::BoundOrigin::declared,
                 real(error_bound, "error_bound").value_or(0), real(largest, "largest").value_or(0),
                 releases, statistical_bits};
             const bool derived = policy.origin == ckks::BoundOrigin::derived;
             ckks::ReleasePolicy checked =
-                policy;  // what is left open is taken from the ciphertext later
+                policy;  // bounds that are not given are taken from the ciphertext later
             if (derived && error_bound.is_none()) checked.error_bound = 1;
             if (derived && largest.is_none()) checked.largest = 1;
             ckks::check(checked);
@@ -255,26 +257,30 @@ statistical_bits: whoever chooses the inputs and sees all releases tells which o
           },
           "Where the bound comes from.")
       .def_ro("error_bound", &ckks::ReleasePolicy::error_bound,
-              "Bound on a slot's noise; 0 where it is the ciphertext's own.")
+              "Bound on a slot's noise, in message units; 0 stands for the ciphertext's own.")
       .def_ro("largest", &ckks::ReleasePolicy::largest,
-              "Bound on a result; 0 where it is the ciphertext's own.")
-      .def_ro("releases", &ckks::ReleasePolicy::releases, "Releases in all.")
+              "Bound on a result, in message units; 0 stands for the ciphertext's own.")
+      .def_ro("releases", &ckks::ReleasePolicy::releases,
+              "How many decryptions under this key will be released in all.")
       .def_ro("statistical_bits", &ckks::ReleasePolicy::statistical_bits,
-              "Bits of the distinguishing advantage.")
+              "The distinguishing advantage is at most 2^-statistical_bits.")
       .def(
           "noise_std",
           [](const ckks::ReleasePolicy& p, std::size_t slots, std::size_t batch) {
             require<InvalidArgument>(p.error_bound > 0,
                                      "the bound is taken from the ciphertext: noise_std needs a "
                                      "policy with error_bound=");
-            require<InvalidArgument>(slots > 0 && batch > 0, "slots and batch are numbers from 1");
+            require<InvalidArgument>(slots > 0 && batch > 0, "slots and batch must be at least 1");
             return ckks::flooding_std(p, slots, batch);
           },
           "slots"_a, "batch"_a = 1,
           R"(Standard deviation of the noise that release adds to the real and to the imaginary part of every slot.
 
-slots: of each vector of the ciphertext (its ``slots``, not its length).
-batch: vectors in it: all of them are one release, and their noise grows with its square root.)")
+It is in message units.
+slots: the number of slots of the ciphertext (its ``slots``, not its length).
+batch: the number of vectors in it. All of them are one release, and the noise grows with the square root of batch.
+
+Raises InvalidArgument if the policy has no error_bound.)")
       .def("__repr__", [](const ckks::ReleasePolicy& p) {
         char text[160];
         std::snprintf(text, sizeof(text),
@@ -286,22 +292,24 @@ batch: vectors in it: all of them are one release, and their noise grows with it
       });
   m.def(
       "worst_case_noise", &ckks::worst_case_noise, "ciphertext"_a,
-      R"(A bound on the part of every slot's error that depends on keys or on what was drawn: what release hides.
+      R"(A bound on the part of every slot's error that depends on keys or on random draws, in message units.
 
-Of a ciphertext that was read from bytes it is the sender's word. See worst_case_error.)");
-  m.def("worst_case_error", &ckks::worst_case_error, "ciphertext"_a,
-        R"(A bound on |error| of every slot by what the ciphertext says of itself.
+This is the part that release hides. If the ciphertext was read from bytes, the bound is what the sender claims. See
+worst_case_error.)");
+  m.def(
+      "worst_case_error", &ckks::worst_case_error, "ciphertext"_a,
+      R"(A bound on the modulus of every slot's error, in message units, from the estimates in the ciphertext.
 
-It holds for all inputs within what was declared of them (magnitude=, peak=), and fails with probability at most 2^-128,
-or where bootstrapping fails. Infinity where no bound is known: where a polynomial's input may leave its interval, say.
-Of a ciphertext that was read from bytes it is the sender's word.)");
+It holds for all inputs that are as declared (magnitude=, peak=). It fails with probability at most 2^-128, plus the
+failure probability of any bootstrapping. It is infinity if no bound is known, for example if the input of a polynomial may
+leave its interval. If the ciphertext was read from bytes, the bound is what the sender claims.)");
   nb::class_<Client>(m, "ClientCore", "See jali.ckks.Client.")
       .def(nb::init<const Params&, int, const std::string&, bool>(), "params"_a, "threads"_a = 0,
            "device"_a = "cpu", "trace"_a = false, nogil())
       .def(nb::init<nb::handle, const Params&, int, const std::string&>(), "secret"_a.none(),
            "params"_a, "threads"_a = 0, "device"_a = "cpu")
       .def_prop_ro("engine", &Client::engine, "Backend and instruction set.")
-      .def_prop_ro("trace", &Client::trace, "The recording, or None without one.")
+      .def_prop_ro("trace", &Client::trace, "The record of operations, or None.")
       .def("secret_to_bytes", &Client::secret_to_bytes)
       .def_prop_ro("params", &Client::params, "Its parameters.")
       .def("encrypt", &Client::encrypt, "values"_a.none(), "level"_a = -1, "slots"_a = 0,

@@ -1,4 +1,4 @@
-// The devices of this machine, as the package sees them.
+// The devices of this machine.
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -15,13 +15,14 @@ using namespace nb::literals;
 
 void bind_device(nb::module_& m) {
   m.def("cpu_isas", &backend::cpu_isas,
-        "Instruction sets of the cpu device that this machine can run, best first.");
+        "The instruction sets of the CPU engine that this machine can run, best first.");
   m.def("cuda_device_count", &backend::cuda_device_count,
-        "NVIDIA GPUs that device=\"cuda\" can use; 0 without a driver or in a build without it.");
+        "How many NVIDIA GPUs device=\"cuda\" can use; 0 without a driver, or in a build without "
+        "the CUDA engine.");
   m.def("cuda_trouble", &backend::cuda_trouble,
-        "Why that is 0 where there are a driver and a GPU; else empty.");
+        "Why cuda_device_count() is 0 although there are a driver and a GPU; otherwise empty.");
   m.def("cuda_device_name", &backend::cuda_device_name, "device"_a = 0,
-        "Its name, e.g. NVIDIA H100 80GB HBM3; empty where there is none.");
+        "The name of a GPU, e.g. NVIDIA H100 80GB HBM3; empty if there is no such GPU.");
   m.def(
       "cuda_variants",
       [] {
@@ -29,7 +30,7 @@ void bind_device(nb::module_& m) {
         for (const auto& f : backend::cuda_variants()) families[f.family] = f.names;
         return families;
       },
-      "What variants= may choose on a GPU, by family; the first name is the engine's own choice.");
+      "What variants= may choose on a GPU, by family. The first name is the engine's default.");
   m.def("default_threads", &default_threads,
         "JALI_NUM_THREADS, or the number of cores this process may use.");
 }

@@ -1,4 +1,4 @@
-// C++ errors become the Python ones of jali.errors, code for code.
+// Translates C++ errors to those of jali.errors, by their code.
 #include <exception>
 #include <new>
 #include <stdexcept>
@@ -21,10 +21,10 @@ void translate(const std::exception_ptr& pointer, void* /*payload*/) {
     raise(error_code_name(error.code()), error.what());
   } catch (const std::bad_alloc&) {
     raise("out_of_memory",
-          "the system has no memory for this operation: free some or use smaller "
+          "the system has too little memory for this operation: free some, or use smaller "
           "parameters or batches");
   } catch (const std::logic_error& error) {
-    // out_of_range, length_error and the like: a check of ours that is missing.
+    // out_of_range, length_error and the like mean that the library lacks a check.
     raise("internal", error.what());
   }
 }

@@ -48,13 +48,13 @@ class Evaluator {
     return Trace{server_->trace};
   }
 
-  /// Checked once, when a value is bound, so that operations need not.
+  /// Throws ParamsMismatch for other parameters. It is called when a value is bound, so that operations need not check.
   void check(const Ciphertext& a) const {
     require_same(*server_->params, *a.params, "the ciphertext is");
   }
 
   bool on_host() const { return server_->ring->memory().host_accessible(); }
-  /// Whether a is in the memory of the device, where operations want it; bring and send_back copy.
+  /// Whether a is in the memory of the device, where operations need it. bring copies there, send_back to the host.
   bool is_here(const Ciphertext& a) const { return server_->evaluator->is_here(a); }
   Ciphertext bring(const Ciphertext& a) const { return server_->evaluator->bring(a); }
   Ciphertext send_back(const Ciphertext& a) const { return server_->evaluator->send_back(a); }
@@ -132,7 +132,7 @@ class Evaluator {
     return server;
   }
 
-  /// work on the numbers of an array of Python, without the interpreter's lock.
+  /// Runs `work` on the numbers of a Python array, without the interpreter's lock.
   template <class Work>
   static Ciphertext with_numbers(nb::handle values, const Work& work) {
     const Vectors v(values, "the array's numbers");
@@ -146,7 +146,7 @@ class Evaluator {
   std::unique_ptr<bootstrap::Packings> bootstrap_;
 };
 
-/// Steps of the engine that a function of Python asks for: (name, seconds), on a GPU its kernels.
+/// The steps of the engine that a function of Python causes, as (name, seconds). On a GPU, a step is a kernel.
 std::vector<std::pair<std::string, double>> steps(const Evaluator& e, nb::callable function) {
   const auto captured = e.server().ring->engine().capture([&] {
     const nb::gil_scoped_acquire lock;
@@ -176,7 +176,7 @@ void bind_evaluator(nb::module_& m) {
                                "Products of ciphertexts that are still to be computed.")
       .def_prop_ro(
           "level", [](const ckks::ProductSum& a) { return a.level() - 1; },
-          "Multiplications that are left after it.")
+          "How many multiplications may follow it.")
       .def_prop_ro(
           "slots", [](const ckks::ProductSum& a) { return std::size_t{1} << a.log_slots(); },
           "Numbers in each vector.")
@@ -195,9 +195,10 @@ void bind_evaluator(nb::module_& m) {
            "params"_a, "keys"_a.none(), "device"_a, "threads"_a, "trace"_a, "variants"_a, nogil())
       .def_prop_ro("params", &Evaluator::params, "Its parameters.")
       .def_prop_ro("engine", &Evaluator::engine, "Backend and instruction set.")
-      .def_prop_ro("threads", &Evaluator::threads, "Threads it computes with.")
-      .def_prop_ro("trace", &Evaluator::trace, "The recording, or None without one.")
-      .def_prop_ro("explicit", &Evaluator::explicit_evaluator, "The same keys, by hand.")
+      .def_prop_ro("threads", &Evaluator::threads, "The number of threads that it computes with.")
+      .def_prop_ro("trace", &Evaluator::trace, "The record of operations, or None.")
+      .def_prop_ro("explicit", &Evaluator::explicit_evaluator,
+                   "The explicit evaluator with the same keys.")
       .def("check", &Evaluator::check, "a"_a)
       .def_prop_ro("on_host", &Evaluator::on_host, "Whether the device shares the host's memory.")
       .def("is_here", &Evaluator::is_here, "a"_a)

@@ -1,4 +1,4 @@
-// The explicit evaluator: the operations of ckks/evaluator.h one for one, on ciphertexts.
+// The explicit evaluator: binds the operations of ckks/evaluator.h, one by one.
 #include <nanobind/stl/complex.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
@@ -24,7 +24,7 @@ using ckks::Plaintext;
 
 namespace {
 
-/// The digits of a ciphertext, and its copy on the device where it was elsewhere.
+/// The hoisted digits of a ciphertext and, if it was in other memory, its copy on the device.
 struct Digits {
   std::unique_ptr<const Ciphertext> brought;
   Hoisted value;
@@ -61,7 +61,7 @@ Diagonal encode_diagonal(const Explicit& e, nb::handle values, int level, double
     square += std::norm(x);
     largest = std::max(largest, std::abs(x));
   }
-  // The root mean square over all slots: those past the vector are zero.
+  // The root mean square is over all slots; those past the vector are zero.
   const double slots = static_cast<double>(server.params->slots() * v.batch());
   return {server.params,
           server.evaluator->encoder().encode_over(numbers, v.batch(), all, scale, -1), scale,
@@ -116,29 +116,31 @@ void bind_explicit(nb::module_& m) {
   using nogil = nb::call_guard<nb::gil_scoped_release>;
 
   nb::class_<Digits>(m, "Hoisted",
-                     "Key-switch digits of a ciphertext, computed once for many rotations.");
+                     "The ModUp of a ciphertext's digits, computed once for many rotations.");
   nb::class_<Diagonal>(m, "Diagonal", "A plaintext over the primes of a level and P.")
       .def_ro("scale", &Diagonal::scale, "Its scale.");
-  nb::class_<Sum>(m, "Extended", "A ciphertext over the primes of a level and P, before division.")
+  nb::class_<Sum>(m, "Extended",
+                  "A ciphertext over the primes of a level and P, before the division by P.")
       .def_prop_ro(
           "level", [](const Sum& s) { return s.value.level; }, "Its level.")
       .def_prop_ro("scale", [](const Sum& s) { return s.value.scale; }, "Its scale.");
 
   nb::class_<Explicit>(
       m, "ExplicitEvaluator",
-      R"(Every CKKS operation by hand: nothing is relinearised, rescaled or levelled by itself.
+      R"(Every CKKS operation by hand: it relinearises, rescales and changes levels only when asked.
 
-Takes and gives Ciphertext objects; may be used from several threads. Operands must have equal levels
-(drop_to) and scales equal to within 2^-20 relative (adjust): otherwise DepthExhausted,
-ScaleMismatch or InvalidArgument. Made by Evaluator.explicit.)")
+Evaluator.explicit gives it. It takes and returns Ciphertext objects, and may be used from several threads. Two
+operands must have equal levels (drop_to) and, in sums, scales that are equal to within 2^-20 of themselves (adjust).
+Methods raise InvalidArgument for other levels, ScaleMismatch for other scales, DepthExhausted if no level is left,
+KeyMissing without the key that they need, and ParamsMismatch for objects of other parameters.)")
       .def_prop_ro(
           "params", [](const Explicit& e) { return Params{e.server->params}; }, "Its parameters.")
       .def(
           "has_rotation", [](const Explicit& e, int steps) { return e->has_rotation(steps); },
-          "steps"_a, "Whether a key for this rotation is here.")
+          "steps"_a, "Whether there is a key for this rotation.")
       .def(
           "is_here", [](const Explicit& e, const Ciphertext& a) { return e->is_here(a); }, "a"_a,
-          "Whether a is in the memory of the evaluator's device, where operations want it.")
+          "Whether a is in the memory of the evaluator's device, where operations need it.")
       .def(
           "bring", [](const Explicit& e, const Ciphertext& a) { return e->bring(a); }, "a"_a,
           nogil(), "A copy of a in the memory of the device.")
@@ -153,9 +155,11 @@ ScaleMismatch or InvalidArgument. Made by Evaluator.explicit.)")
           "values"_a, "level"_a = -1, "scale"_a = 0.0, "slots"_a = 0,
           nb::sig("def encode(self, values: object, level: int = -1, scale: float = 0.0, slots: "
                   "int = 0) -> Plaintext"),
-          R"(Encode (n,) or (batch, n) numbers at a level (-1: the top) and a scale (0: the level's own).
+          R"(Encode (n,) or (batch, n) numbers at a level (-1: the top) and a scale (0: the level's canonical scale).
 
-slots: a power of two for sparse packing; 0 for all N/2.)")
+slots: a power of two for sparse packing; 0 stands for all N/2.
+
+Raises InvalidArgument for more numbers than slots, and for numbers that are not finite or too large for the level.)")
       .def(
           "decode",
           [](const Explicit& e, const Plaintext& a) {
@@ -171,7 +175,7 @@ slots: a power of two for sparse packing; 0 for all N/2.)")
           },
           "a"_a,
           nb::sig("def decode(self, a: Plaintext) -> numpy.typing.NDArray[numpy.complex128]"),
-          "The numbers of an encoded vector, (slots,), or (batch, slots) of a larger batch.")
+          "The complex numbers of an encoded vector: (slots,), or (batch, slots) if batch > 1.")
       .def(
           "add",
           [](const Explicit& e, const Ciphertext& a, const Ciphertext& b) {
@@ -213,13 +217,16 @@ slots: a power of two for sparse packing; 0 for all N/2.)")
           [](const Explicit& e, const Ciphertext& a, const Plaintext& b) {
             return with(e->multiply_plain(e.here(a), e.here(b)), a.packing);
           },
-          "a"_a, "b"_a, nogil(), "a * b for an encoded b of the same level; scales multiply.")
+          "a"_a, "b"_a, nogil(),
+          "a * b for an encoded b of the same level. The scale is the product of both.")
       .def(
           "multiply_scalar",
           [](const Explicit& e, const Ciphertext& a, std::complex<double> b, double scale) {
             return with(e->multiply_scalar(e.here(a), b, scale), ckks::packing_of_product(a, b));
           },
-          "a"_a, "b"_a, "scale"_a, nogil(), "a times a number encoded at `scale`; scales multiply.")
+          "a"_a, "b"_a, "scale"_a, nogil(),
+          "a times a number that is encoded at `scale`, at least 1. The scale is the product of "
+          "both.")
       .def(
           "multiply_integer",
           [](const Explicit& e, const Ciphertext& a, nb::int_ b) {
@@ -229,20 +236,20 @@ slots: a power of two for sparse packing; 0 for all N/2.)")
             nb::gil_scoped_release release;
             return with(e->multiply_integer(e.here(a), factor), a.packing);
           },
-          "a"_a, "b"_a, "a times an integer: exact, the scale stays.")
+          "a"_a, "b"_a, "a times an integer of 64 bits. It is exact and keeps the scale.")
       .def(
           "multiply_i",
           [](const Explicit& e, const Ciphertext& a) {
             return with(e->multiply_i(e.here(a)),
                         ckks::packing_of_product(a, std::complex<double>(0, 1)));
           },
-          "a"_a, nogil(), "a times the imaginary unit: exact, the scale stays.")
+          "a"_a, nogil(), "a times the imaginary unit. It is exact and keeps the scale.")
       .def(
           "multiply",
           [](const Explicit& e, const Ciphertext& a, const Ciphertext& b) {
             return with(e->multiply(e.here(a), e.here(b)), ckks::packing_of_joined(a, b));
           },
-          "a"_a, "b"_a, nogil(), "a * b in three parts; scales multiply.")
+          "a"_a, "b"_a, nogil(), "a * b in three parts. The scale is the product of both.")
       .def(
           "square",
           [](const Explicit& e, const Ciphertext& a) {
@@ -254,26 +261,27 @@ slots: a power of two for sparse packing; 0 for all N/2.)")
           [](const Explicit& e, const Ciphertext& a) {
             return with(e->relinearise(e.here(a)), a.packing);
           },
-          "a"_a, nogil(), "Three parts to two, by the relinearisation key.")
+          "a"_a, nogil(), "a in two parts instead of three, by the relinearisation key.")
       .def(
           "rescale",
           [](const Explicit& e, const Ciphertext& a) {
             return with(e->rescale(e.here(a)), a.packing);
           },
-          "a"_a, nogil(), "One level down; the scale is divided by the ratio of the moduli.")
+          "a"_a, nogil(),
+          "a one level lower. The scale is divided by the ratio of the two levels' moduli.")
       .def(
           "relinearise_rescale",
           [](const Explicit& e, const Ciphertext& a) {
             return with(e->relinearise_rescale(e.here(a)), a.packing);
           },
-          "a"_a, nogil(), "Both, with one division.")
+          "a"_a, nogil(), "relinearise and rescale, with one division for both.")
       .def(
           "multiply_relinearise_rescale",
           [](const Explicit& e, const Ciphertext& a, const Ciphertext& b) {
             return with(e->multiply_relinearise_rescale(e.here(a), e.here(b)),
                         ckks::packing_of_joined(a, b));
           },
-          "a"_a, "b"_a, nogil(), "The product in two parts, one level down.")
+          "a"_a, "b"_a, nogil(), "a * b in two parts, one level lower.")
       .def(
           "drop_to",
           [](const Explicit& e, const Ciphertext& a, int level) {
@@ -286,7 +294,7 @@ slots: a power of two for sparse packing; 0 for all N/2.)")
             return with(e->adjust(e.here(a), level, scale), a.packing);
           },
           "a"_a, "level"_a, "scale"_a, nogil(),
-          "a at exactly (level, scale), level below a's; costs one rescale.")
+          "a at exactly (level, scale), for a level below a's. It costs one rescaling.")
       .def(
           "rotate",
           [](const Explicit& e, const Ciphertext& a, int steps) {
@@ -299,14 +307,15 @@ slots: a power of two for sparse packing; 0 for all N/2.)")
             return with(e->conjugate(e.here(a)), a.packing);
           },
           "a"_a, nogil(), "The complex conjugate of every slot.")
-      .def("hoist", &hoist, "a"_a, nogil(), nb::keep_alive<0, 2>(), "Prepare a for many rotations.")
+      .def("hoist", &hoist, "a"_a, nogil(), nb::keep_alive<0, 2>(),
+           "Compute the ModUp of a once, for many rotations.")
       .def(
           "rotate_hoisted",
           [](const Explicit& e, const Digits& a, int steps) {
             return with(e->rotate_hoisted(a.value, steps),
                         ckks::packing_of_moved(a.value.source->packing));
           },
-          "a"_a, "steps"_a, nogil(), "rotate of the source, cheaper.")
+          "a"_a, "steps"_a, nogil(), "The same as rotate of the hoisted ciphertext, but cheaper.")
       .def(
           "rotate_extended",
           [](const Explicit& e, const Digits& a, int steps) {
@@ -314,31 +323,32 @@ slots: a power of two for sparse packing; 0 for all N/2.)")
                        ckks::packing_of_moved(a.value.source->packing)};
           },
           "a"_a, "steps"_a, nogil(),
-          "rotate of the source without the division by P; steps 0 for none.")
+          "P times the rotated ciphertext, before the division by P. steps may be 0.")
       .def(
           "extend",
           [](const Explicit& e, const Ciphertext& a) {
             return Sum{e->extend(e.here(a)), a.packing};
           },
-          "a"_a, nogil(), "P times a.")
+          "a"_a, nogil(), "P times a, over the primes of its level and P.")
       .def(
           "reduce",
           [](const Explicit& e, const Sum& a) {
             return with(e->reduce(e.here(a.value)), a.packing);
           },
-          "a"_a, nogil(), "Division by P.")
+          "a"_a, nogil(), "Divide by P. This gives a ciphertext over the primes of its level.")
       .def(
           "reduce_rescale",
           [](const Explicit& e, const Sum& a) {
             return with(e->reduce_rescale(e.here(a.value)), a.packing);
           },
-          "a"_a, nogil(), "Division by P and one level, at once.")
+          "a"_a, nogil(), "reduce and rescale, with one division for both.")
       .def("encode_diagonal", &encode_diagonal, "values"_a, "level"_a, "scale"_a,
            nb::sig(
                "def encode_diagonal(self, values: object, level: int, scale: float) -> Diagonal"),
-           "Encode numbers for multiply_accumulate at a level.")
+           "Encode (n,) or (batch, n) numbers at a level and a scale of at least 1, for "
+           "multiply_accumulate.")
       .def("multiply_accumulate", &multiply_accumulate, "a"_a, "diagonals"_a,
-           "The sum of a[k] * diagonals[k]; diagonals of one scale.")
+           "The sum of a[k] * diagonals[k]. All diagonals need the same scale.")
       .def(
           "add_extended",
           [](const Explicit& e, Sum& a, const Sum& b) {

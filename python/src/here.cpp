@@ -6,7 +6,7 @@ namespace jali::python {
 
 namespace {
 
-/// x in the host's memory.
+/// A copy of x in the host's memory.
 ring::Poly on_host(const ring::Poly& x) {
   ring::Poly out(device::Pool::create()->allocate(x.bytes(), x.buffer().secret()),
                  {x.primes().begin(), x.primes().end()}, x.n(), x.batch(), x.word(), x.form());

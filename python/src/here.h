@@ -1,4 +1,4 @@
-// Operands where they are wanted: on an evaluator's device for operations, in the host's memory for bytes.
+// Operands in the memory where they are needed: on an evaluator's device for operations, on the host for bytes.
 #pragma once
 
 #include <optional>
@@ -28,14 +28,14 @@ inline bool is_here(const Server& s, const ckks::Plaintext& x) { return s.ring->
 inline bool is_here(const Server& s, const Diagonal& x) { return s.ring->holds(x.poly); }
 inline bool is_here(const Server& s, const ckks::Extended& x) { return s.ring->holds(x.c0); }
 
-/// Copies in the memory of the server's device. Throw ParamsMismatch for objects of other parameters.
+/// A copy in the memory of the server's device. Throws ParamsMismatch for an object of other parameters.
 ckks::Ciphertext bring(const Server& server, const ckks::Ciphertext& x);
 ckks::Plaintext bring(const Server& server, const ckks::Plaintext& x);
 Diagonal bring(const Server& server, const Diagonal& x);
 ckks::Extended bring(const Server& server, const ckks::Extended& x);
 
-/// An operand on the server's device: itself where it is there already, else a copy that lives as long
-/// as this.
+/// An operand on the server's device. It is the object itself if that is there already, else a copy that lives as long as
+/// this.
 template <class T>
 class Here {
  public:
@@ -62,14 +62,14 @@ struct Explicit {
   Here<T> here(const T& x) const {
     return {*server, x};
   }
-  /// An operand that is changed in place, on the device from now on.
+  /// Moves an operand that will be changed in place to the device.
   ckks::Extended& move_here(ckks::Extended& x) const {
     if (!is_here(*server, x)) x = bring(*server, x);
     return x;
   }
 };
 
-/// Copies in the host's memory.
+/// A copy in the host's memory.
 ckks::Ciphertext host_copy(const ckks::Ciphertext& x);
 ckks::Plaintext host_copy(const ckks::Plaintext& x);
 bool is_on_host(const ckks::Ciphertext& x);

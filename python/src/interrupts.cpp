@@ -13,7 +13,8 @@ namespace nb = nanobind;
 namespace {
 
 using Clock = std::chrono::steady_clock;
-/// Often enough for a person, too seldom to be felt by other threads, which give up the interpreter for it.
+/// Short enough for a person who waits, and long enough that other threads, which must release the interpreter for it, do
+/// not slow down.
 constexpr Clock::duration kPeriod = std::chrono::milliseconds(100);
 
 unsigned long main_thread() {

@@ -1,12 +1,12 @@
-// Ctrl-C in long work.
+// Ctrl-C during long operations.
 #pragma once
 
 #include "jali/base/checkpoint.h"
 
 namespace jali::python {
 
-/// Runs Python's handlers of the signals that came, ten times a second where the main thread works: the one that
-/// Python lets handle them. What a handler raises, as Ctrl-C does, ends the work.
+/// A checkpoint that runs Python's handlers of signals that have arrived, at most ten times a second, if the main thread
+/// calls it. Only that thread may run them. If a handler raises, as that of Ctrl-C does, the operation ends.
 Checkpoint interrupts();
 
 }  // namespace jali::python

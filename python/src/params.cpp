@@ -37,8 +37,8 @@ params::BootstrapOrder parse_order(const std::string& order) {
   throw InvalidArgument("unknown order \"" + order + "\": use \"raise_first\" or \"slots_first\"");
 }
 
-/// make(request) with the word that a GPU computes fastest with (docs/words.md), unless that serves nothing
-/// or takes a larger ring than the request's own choice.
+/// make(request) with w32, the word with which a GPU is fastest (docs/words.md), unless no parameters exist for it or it
+/// takes a larger ring than the word that the request would choose.
 template <class Request, class Make>
 ckks::ParamsPtr with_gpu_word(Request request, const Make& make) {
   const auto own = [&]() -> ckks::ParamsPtr { return make(request); };
@@ -55,13 +55,14 @@ ckks::ParamsPtr with_gpu_word(Request request, const Make& make) {
   if (fast != nullptr && (any == nullptr || fast->log_n() <= any->log_n())) return fast;
   if (any != nullptr) return any;
   request.word.reset();
-  return own();  // for its error
+  return own();  // throws the error of the request itself
 }
 
 bool parse_device(const std::string& device) {
   const bool on_gpu = device == "cuda" || device.starts_with("cuda:");
   require<InvalidArgument>(on_gpu || device == "cpu", [&] {
-    return "device must be \"cpu\" or \"cuda\", the kind that will compute, not \"" + device + "\"";
+    return "device must be \"cpu\" or \"cuda\", the kind of device that will compute, not \"" +
+           device + "\"";
   });
   return on_gpu;
 }
@@ -72,7 +73,7 @@ Params preset(const std::string& name, const std::string& word, const std::strin
   const Checkpoint checkpoint = interrupts();
   nb::gil_scoped_release release;
   ckks::Literal literal = params::preset(name, wanted);
-  // The preset's sizes for a word depend on it: the request is the name.
+  // A preset has other sizes for each word, so the preset is looked up again for each.
   if (!on_gpu || literal.word) return {ckks::Params::create(literal, checkpoint)};
   struct Named {
     std::optional<Word> word;
@@ -98,8 +99,8 @@ Params create(const Asked& a) {
   if (a.bootstrap) {
     require<InvalidArgument>(
         !a.depth && !a.dnum && a.integer_bits == 10.0,
-        "with bootstrap=True give levels_after instead of depth, and leave dnum "
-        "and integer_bits to it");
+        "with bootstrap=True give levels_after instead of depth, and leave out dnum "
+        "and integer_bits");
     params::BootstrapRequest request;
     request.precision_bits = a.precision_bits.value_or(request.precision_bits);
     request.levels_after = a.levels_after.value_or(request.levels_after);
@@ -140,7 +141,7 @@ Params create(const Asked& a) {
   return {ckks::Params::create(literal, checkpoint)};
 }
 
-/// With what is wrong by name, where nanobind would print the whole signature.
+/// Params.create with checks that name the wrong argument; nanobind would print the whole signature instead.
 Params create_checked(nb::handle depth, nb::handle scale_bits, nb::handle log_n, nb::handle word,
                       nb::handle security, nb::handle dnum, nb::handle integer_bits,
                       nb::handle name, nb::handle bootstrap, nb::handle precision_bits,
@@ -193,7 +194,7 @@ std::shared_ptr<const ring::Ring> Params::ring() const {
     return lazy_->ring;
   };
   if (auto ring = kept(nullptr)) return ring;
-  // Made without the lock; of two threads that make one, the first one's is kept.
+  // The ring is made without the lock. If two threads make one, the first is kept.
   return kept(ckks::make_ring(*ptr, "cpu", 1, {}, interrupts()));
 }
 
@@ -234,7 +235,7 @@ std::vector<bootstrap::BootstrapPlan> bootstrap_plans(const ckks::ParamsPtr& par
 
 namespace {
 
-/// A level as Python sees it.
+/// A level for Python.
 struct Level {
   double scale = 0, log_q = 0;
   std::vector<int> primes;
@@ -244,13 +245,13 @@ struct Level {
 
 void bind_params(nb::module_& m) {
   nb::class_<Level>(m, "Level", "The moduli of one level of CKKS parameters.")
-      .def_ro("scale", &Level::scale, "Canonical scale of a ciphertext at this level.")
+      .def_ro("scale", &Level::scale, "The canonical scale of a ciphertext at this level.")
       .def_ro("log_q", &Level::log_q, "log2 of the product of its primes.")
       .def_ro("primes", &Level::primes, "Indices into Params.primes.");
 
-  nb::class_<Params>(m, "Params", R"(CKKS parameters: immutable, validated, safe to share.
+  nb::class_<Params>(m, "Params", R"(CKKS parameters: immutable, validated, and safe to share.
 
-Make them with Params.create; the same arguments give the same parameters everywhere.)")
+Make them with Params.create. The same arguments give the same parameters everywhere.)")
       .def_static(
           "create", &create_checked, "depth"_a.none() = nb::none(),
           "scale_bits"_a.none() = nb::none(), nb::kw_only(), "log_n"_a.none() = nb::none(),
@@ -267,27 +268,28 @@ Make them with Params.create; the same arguments give the same parameters everyw
                   "iterations: int | None = None, device: str = 'cpu') -> Params"),
           R"(Choose moduli and the smallest ring that the security table allows.
 
-depth: multiplications one after the other, >= 0.
-scale_bits: log2 of the scale: about scale_bits - log_n / 2 - 6 bits of precision remain. None for
+depth: how many multiplications follow one another, >= 0.
+scale_bits: log2 of the scale. About scale_bits - log_n / 2 - 6 bits of precision remain. None stands for
     40 or, with bootstrap, for what precision_bits needs.
-log_n: log2 of the ring degree, 10 to 17; None for the smallest that is secure.
+log_n: log2 of the ring degree N, 10 to 17; None stands for the smallest that is secure.
 word: "w32", "w52", "w64", or "auto" for the fastest on the device that can hold the scale.
-security: 128, 192 or 256 bits, classical, by the table of eprint 2024/463; 0 only with a name that
+security: 128, 192 or 256 bits, classical, by the table of eprint 2024/463. 0 is allowed only with a name that
     begins with "insecure_".
-dnum: digits of key switching at the top level; None to choose.
-integer_bits: room above the scale at level 0: decrypted values stay below 2^(integer_bits - 1).
-bootstrap: with levels for EncryptedArray.bootstrap on top; instead of depth, dnum and integer_bits:
-precision_bits: of a bootstrapped value: -log2 of the standard deviation of its error, for numbers up to
-    1; None for 20.
-levels_after: multiplications between bootstrappings; None for 10.
-order: "raise_first", which serves values of every level, or "slots_first", which all presets have: more
-    precise and cheaper, most of all for real numbers, but due three levels before the last.
-iterations: of EncryptedArray.bootstrap, for which precision_bits is that of the result; None for 1. A scale that
-    holds it is chosen, and a level more. 50 bits are the most.
-device: "cpu" or "cuda", the kind that will compute; it decides what word="auto" is, wherever the call
-    is made, and nothing else: every device computes with every word.
+dnum: the number of key-switching digits at the top level; None lets Jali choose.
+integer_bits: the room above the scale at level 0. Decrypted values stay below 2^(integer_bits - 1).
+bootstrap: whether to add the levels that EncryptedArray.bootstrap needs. The next four arguments then replace depth,
+    dnum and integer_bits.
+precision_bits: the precision of a bootstrapped value, -log2 of the standard deviation of its error, for numbers up to
+    1; None stands for 20.
+levels_after: how many multiplications follow between bootstrappings; None stands for 10.
+order: "raise_first" bootstraps values of every level. "slots_first", which all presets use, is more precise and
+    cheaper, most of all for real numbers, but values must be bootstrapped three levels before the last.
+iterations: how many iterations EncryptedArray.bootstrap will take; None stands for 1. precision_bits, at most 50, is then
+    the precision of the result. A scale that holds it is chosen, and one more level.
+device: "cpu" or "cuda", the kind of device that will compute, wherever the call is made. It only decides what word="auto"
+    means: every device computes with every word.
 
-Raises InsecureParams or InvalidArgument, saying what would fit.)")
+Raises InsecureParams or InvalidArgument, which say what would fit.)")
       .def_prop_ro(
           "log_n", [](const Params& p) { return p.ptr->log_n(); }, "log2 of the ring degree N.")
       .def_prop_ro(
@@ -295,7 +297,7 @@ Raises InsecureParams or InvalidArgument, saying what would fit.)")
           "Numbers in one ciphertext, N/2.")
       .def_prop_ro(
           "depth", [](const Params& p) { return p.ptr->depth(); },
-          "Multiplications one after the other; also the level of a fresh ciphertext.")
+          "How many multiplications may follow one another; also the level of a fresh ciphertext.")
       .def_prop_ro(
           "log_q", [](const Params& p) { return p.ptr->log_q(); },
           "log2 of the ciphertext modulus at the top level.")
@@ -304,10 +306,10 @@ Raises InsecureParams or InvalidArgument, saying what would fit.)")
           "log2 of the special modulus of key switching.")
       .def_prop_ro(
           "log_qp", [](const Params& p) { return p.ptr->log_qp(); },
-          "log2 of the largest modulus, which security is about.")
+          "log2 of the largest modulus PQ, on which the security depends.")
       .def_prop_ro(
           "security", [](const Params& p) { return p.ptr->security(); },
-          "Bits of security that the table grants: 128, 192, 256, or 0.")
+          "Bits of security by the table of eprint 2024/463: 128, 192, 256, or 0.")
       .def_prop_ro(
           "word", [](const Params& p) { return std::string(word_name(p.ptr->word())); },
           "How residues are stored: 'w32', 'w52' or 'w64'.")
@@ -316,7 +318,7 @@ Raises InsecureParams or InvalidArgument, saying what would fit.)")
           "Scale of a fresh ciphertext.")
       .def_prop_ro(
           "scale_bits", [](const Params& p) { return p.ptr->scale_bits(); },
-          "log2 of the scale asked for.")
+          "log2 of the scale that was asked for.")
       .def_prop_ro(
           "integer_bits", [](const Params& p) { return p.ptr->literal().integer_bits; },
           "Room above the scale at level 0, in bits.")
@@ -324,7 +326,8 @@ Raises InsecureParams or InvalidArgument, saying what would fit.)")
           "name", [](const Params& p) { return p.ptr->literal().name; },
           "The name given at creation.")
       .def_prop_ro(
-          "dnum", [](const Params& p) { return p.ptr->dnum(); }, "Digits of a switching key.")
+          "dnum", [](const Params& p) { return p.ptr->dnum(); },
+          "Digits of a key-switching key at the top level.")
       .def_prop_ro(
           "primes",
           [](const Params& p) {
@@ -351,7 +354,8 @@ Raises InsecureParams or InvalidArgument, saying what would fit.)")
             return p.ptr->key_bytes(rotations, conjugate, relinearise);
           },
           "rotations"_a = std::vector<int>{}, "conjugate"_a = false, "relinearise"_a = true,
-          "Bytes of the evaluation keys for these rotations (in slots), before they are made.")
+          "Bytes of the evaluation keys for these rotations (in slots), known before they are "
+          "made.")
       .def_prop_ro(
           "bootstraps", [](const Params& p) { return p.ptr->bootstrap().has_value(); },
           "Whether it has levels for bootstrapping.")
@@ -368,7 +372,7 @@ Raises InsecureParams or InvalidArgument, saying what would fit.)")
             return p.ptr->bootstrap()->order == params::BootstrapOrder::raise_first ? "raise_first"
                                                                                     : "slots_first";
           },
-          "The order that they were made with, or None.")
+          "The order of bootstrapping that they were made with, or None without bootstrapping.")
       .def_prop_ro(
           "bootstrap_max_magnitude",
           [](const Params& p) {
@@ -377,16 +381,16 @@ Raises InsecureParams or InvalidArgument, saying what would fit.)")
           },
           R"(The largest declared magnitude that EncryptedArray.bootstrap takes, at least 1; 0 without bootstrapping.
 
-Numbers of this size lose at most 2^-10 of themselves, or what numbers of 1 lose where that is more.)")
+Numbers of this size lose at most 2^-10 of themselves or, if numbers of size 1 lose more, as much as these.)")
       .def_prop_ro(
           "log2_bootstrap_failure",
           [](const Params& p) {
             const auto& b = p.ptr->bootstrap();
             return b ? params::log2_bootstrap_failure(b->weight, b->range, p.ptr->n()) : -1e6;
           },
-          "log2 of a bound on the probability that one bootstrapping loses a coefficient: that its "
-          "phase leaves "
-          "the range of the reduction. log2_bootstrap_beyond has that of smaller errors.")
+          "log2 of a bound on the probability that one bootstrapping loses a coefficient because "
+          "its phase leaves the range of the modular reduction. log2_bootstrap_beyond gives that "
+          "of smaller errors.")
       .def(
           "log2_bootstrap_beyond",
           [](const Params& p, double error, std::int64_t slots) {
@@ -394,12 +398,10 @@ Numbers of this size lose at most 2^-10 of themselves, or what numbers of 1 lose
           },
           "error"_a, "slots"_a = 0,
           "log2 of a bound on the probability that one bootstrapping of values with this many "
-          "slots (0: all) is "
-          "off by more than error in the real or imaginary part of some slot because the reduction "
-          "is less exact "
-          "for rare integers, noise apart. -1e6: never. With raise_first the error is that of one "
-          "coefficient, "
-          "which adds to all slots.")
+          "slots (0: all) has an error above `error`, in message units, in the real or imaginary "
+          "part of some slot because the modular reduction is less exact for rare integers. Noise "
+          "is not counted. -1e6 means never. With raise_first the error is that of one "
+          "coefficient, which contributes to all slots.")
       .def(
           "bootstrap_rotations",
           [](const Params& p, std::int64_t slots, bool minimum) {
@@ -409,7 +411,8 @@ Numbers of this size lose at most 2^-10 of themselves, or what numbers of 1 lose
             return bootstrap::BootstrapPlan(p.ptr, options).rotations();
           },
           "slots"_a = 0, nb::kw_only(), "minimum"_a = false,
-          "Rotations that bootstrapping of values with this many slots (0: all) needs.")
+          "The rotations for which bootstrapping of values with this many slots (0: all) needs "
+          "keys. minimum: with the fewest keys.")
       .def(
           "bootstrap_key_bytes",
           [](const Params& p, const std::vector<int>& rotations, bool conjugate,
@@ -422,9 +425,8 @@ Numbers of this size lose at most 2^-10 of themselves, or what numbers of 1 lose
           },
           "rotations"_a = std::vector<int>{}, "conjugate"_a = false,
           "slots"_a = std::vector<std::int64_t>{0}, nb::kw_only(), "minimum"_a = false,
-          "Bytes of evaluation_keys(rotations, conjugate=..., bootstrap=slots, minimum=...); 0 is "
-          "all "
-          "slots.")
+          "Bytes of evaluation_keys(rotations, conjugate=..., bootstrap=slots, minimum=...), known "
+          "before they are made. In slots, 0 stands for all slots.")
       .def(
           "expanded_bootstrap_key_bytes",
           [](const Params& p, const std::vector<int>& rotations, bool conjugate,
@@ -437,21 +439,23 @@ Numbers of this size lose at most 2^-10 of themselves, or what numbers of 1 lose
           },
           "rotations"_a = std::vector<int>{}, "conjugate"_a = false,
           "slots"_a = std::vector<std::int64_t>{0}, nb::kw_only(), "minimum"_a = false,
-          "Bytes that the same keys take in the memory of an evaluator, on a GPU or not.")
+          "Bytes that the keys of bootstrap_key_bytes take in the memory of an evaluator, on the "
+          "CPU or a GPU.")
       .def(
           "expanded_key_bytes",
           [](const Params& p, const std::vector<int>& rotations, bool conjugate, bool relinearise) {
             return p.ptr->expanded_key_bytes(rotations, conjugate, relinearise);
           },
           "rotations"_a = std::vector<int>{}, "conjugate"_a = false, "relinearise"_a = true,
-          "Bytes that the same keys take in the memory of an evaluator.")
+          "Bytes that the keys of key_bytes take in the memory of an evaluator.")
       .def_prop_ro("fingerprint", &fingerprint,
                    "Hexadecimal hash that every serialised object of these parameters carries.")
       .def_static("preset", &preset, "name"_a, nb::kw_only(), "word"_a = "auto", "device"_a = "cpu",
                   R"(The parameters of a name that presets() lists.
 
-word, device: as in create; "auto" is the word that the preset has for the device. Other words are other
-    parameters. Raises InvalidArgument for other names, and for words that do not serve.)")
+word, device: see create. "auto" is the word that the preset has for the device. Another word gives other parameters.
+
+Raises InvalidArgument for names that presets() does not list, and for words that the preset cannot have.)")
       .def_static(
           "presets",
           [] {
@@ -471,7 +475,7 @@ word, device: as in create; "auto" is the word that the preset has for the devic
       .def(
           "to_bytes",
           [](const Params& p) { return to_python_bytes([&] { return wire::to_bytes(*p.ptr); }); },
-          "Bytes from which from_bytes makes the same parameters anywhere.")
+          "Bytes from which from_bytes makes the same parameters on any machine.")
       .def_static(
           "from_bytes",
           [](nb::handle data, int security, bool search) {
@@ -487,11 +491,11 @@ word, device: as in create; "auto" is the word that the preset has for the devic
                   "search: bool = False) -> Params"),
           R"(The parameters that to_bytes wrote, on any machine, in milliseconds.
 
-security: the least that is taken, 128, 192 or 256 bits; 0 also takes parameters for experiments.
-search: whether parameters whose levels took a search, written before the result was part of the bytes, are
-    searched again, which may take minutes: for bytes of your own.
+security: the least security that is accepted, 128, 192 or 256 bits. 0 also accepts insecure parameters for experiments.
+search: older bytes may lack the levels that a search found. True runs the search again, which may take minutes, so it is
+    for bytes of your own.
 
-Raises InsecureParams for less security, CorruptData, VersionError, ParamsMismatch or LimitExceeded for anything
+Raises InsecureParams for less security, and CorruptData, VersionError, ParamsMismatch or LimitExceeded for anything
 that to_bytes did not make.)")
       .def(
           "__reduce__",
@@ -513,9 +517,9 @@ that to_bytes did not make.)")
       .def("__repr__", &repr);
   m.def(
       "max_log_qp", &params::max_log_qp, "log_n"_a, "security"_a = 128,
-      R"(Largest log2(PQ) that the security table allows for a ring degree; 0 where it has no entry.
+      R"(The largest log2(PQ) that the security table allows for a ring degree, or 0 if it has no entry.
 
-Ternary secrets, error of standard deviation 3.19, classical attacks (eprint 2024/463, Table 5.2).)");
+The table is for ternary secrets, errors of standard deviation 3.19 and classical attacks (eprint 2024/463, Table 5.2).)");
 }
 
 }  // namespace jali::python

@@ -1,4 +1,4 @@
-// Progress of long work, told to a function of Python.
+// Reports the progress of long operations to a function of Python.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace jali::python {
 
 using Progress = nb::typed<nb::callable, nb::object(std::size_t, std::size_t)>;
 
-/// The function, called with the interpreter's lock; what it raises ends the work.
+/// A function that calls `progress` with the interpreter's lock. If `progress` raises, the operation ends.
 inline std::function<void(std::size_t, std::size_t)> with_gil(
     const std::optional<Progress>& progress) {
   if (!progress) return {};

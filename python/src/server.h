@@ -1,4 +1,4 @@
-// The engine of one Evaluator object of Python, shared by its automatic and its explicit side.
+// The engine of one Evaluator object of Python, which its automatic and its explicit evaluator share.
 #pragma once
 
 #include <memory>
@@ -13,18 +13,18 @@ struct Server {
   ckks::ParamsPtr params;
   std::shared_ptr<const ring::Ring> ring;
   std::shared_ptr<const ckks::Evaluator> evaluator;
-  std::string engine;                     // name of the backend, also when it is traced
-  std::shared_ptr<backend::Trace> trace;  // null without one
-  device::Buffer probe;                   // in the device's memory
+  std::string engine;  // name of the backend, even if it is traced
+  std::shared_ptr<backend::Trace> trace;  // null if nothing is recorded
+  device::Buffer probe;  // in the device's memory
 
-  /// Returns when everything asked of the device before is done.
+  /// Returns when the device has done everything that it was asked to do before.
   void synchronize() const {
     char byte = 0;
     if (!probe.host_accessible()) ring->memory().copy_out(&byte, probe.data(), 1);
   }
 };
 
-/// values (1-D or 2-D) encoded at (level, scale); scale 0: the level's own.
+/// Encodes values, (n,) or (batch, n), at (level, scale). Scale 0 stands for the level's canonical scale.
 ckks::Plaintext encode_array(const Server& server, nb::handle values, int level, double scale,
                              std::int64_t slots);
 

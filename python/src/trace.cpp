@@ -26,19 +26,20 @@ nb::dict totals(const Trace& t) {
 
 void bind_trace(nb::module_& m) {
   using nogil = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<Trace>(m, "Trace", R"(Every backend operation that an Evaluator ran, in order.
+  nb::class_<Trace>(m, "Trace",
+                    R"(Every operation of the engine that an Evaluator or Client ran, in order.
 
-Names, shapes, bytes and times: no data, nothing secret.)")
+It holds names, shapes, bytes and times, but no data and nothing secret.)")
       .def(
           "json_lines", [](const Trace& t) { return t.ptr->json_lines(); }, nogil(),
-          "One JSON object a line and operation: op, n, word, primes, batch, digits, bytes, mults, "
-          "stream_bytes, complex_butterflies, seconds.")
+          "One line with a JSON object for each operation: op, n, word, primes, batch, digits, "
+          "bytes, mults, stream_bytes, complex_butterflies, seconds.")
       .def(
           "summary", [](const Trace& t) { return t.ptr->summary(); }, nogil(),
           "A table of the totals of each kind of operation.")
       .def("totals", &totals, nb::sig("def totals(self) -> dict[str, dict[str, float]]"),
-           "count, bytes_read, bytes_written, mults, stream_bytes, complex_butterflies and seconds "
-           "by operation.")
+           "The sums by operation: count, bytes_read, bytes_written, mults, stream_bytes, "
+           "complex_butterflies and seconds.")
       .def(
           "clear", [](const Trace& t) { t.ptr->clear(); }, "Forget all records.")
       .def("__len__", [](const Trace& t) { return t.ptr->size(); });

@@ -1,4 +1,4 @@
-// The recording of an engine's operations, as Python holds it.
+// The record of an engine's operations that Python holds.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ struct Trace {
   std::shared_ptr<backend::Trace> ptr;
 };
 
-/// The same ring, every operation of which is recorded in `sink`.
+/// A ring that computes as `ring` does, and records every operation in `sink`.
 inline std::shared_ptr<const ring::Ring> traced(const std::shared_ptr<const ring::Ring>& ring,
                                                 std::shared_ptr<backend::Trace> sink) {
   std::shared_ptr<const backend::Engine> inner(ring, &ring->engine());

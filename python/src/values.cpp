@@ -1,4 +1,4 @@
-// Plaintexts, ciphertexts and public keys as Python sees them: opaque, immutable.
+// Plaintexts, ciphertexts and public keys for Python: opaque and immutable.
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -34,14 +34,14 @@ T load(nb::handle data, const Params& params, std::size_t max_bytes) {
   return wire::from_bytes<T>(view.span(), params.ptr, *params.ring(), limits);
 }
 
-constexpr const char* kToBytes = "Bytes for transport or storage; not authenticated.";
-constexpr const char* kFromBytes = R"(Load what to_bytes made, checking every byte.
+constexpr const char* kToBytes = "Bytes for transport or storage. They are not authenticated.";
+constexpr const char* kFromBytes = R"(Load what to_bytes made. Every byte is checked.
 
-max_bytes: bound on the input, and apart from it on the memory of the result.
+max_bytes: a bound on the size of the input, and also on the memory of the result.
 Raises CorruptData, VersionError, ParamsMismatch or LimitExceeded.)";
 constexpr std::size_t kMaxBytes = wire::Limits{}.max_bytes;
 
-/// The bytes of x, wherever it is.
+/// The bytes of x, which may lie in any memory.
 template <class T>
 nb::bytes bytes_from(const T& x) {
   return to_python_bytes(
@@ -65,7 +65,7 @@ std::string repr(const ckks::Ciphertext& c) {
 void bind_values(nb::module_& m) {
   nb::class_<ckks::Plaintext>(m, "Plaintext", "An encoded vector, or batch of vectors.")
       .def_ro("level", &ckks::Plaintext::level, "The level whose primes it has.")
-      .def_ro("scale", &ckks::Plaintext::scale, "Integers are scale times the numbers.")
+      .def_ro("scale", &ckks::Plaintext::scale, "The factor between the numbers and the integers.")
       .def_prop_ro(
           "slots", [](const ckks::Plaintext& p) { return std::size_t{1} << p.log_slots; },
           "Numbers in each vector.")
@@ -90,15 +90,15 @@ void bind_values(nb::module_& m) {
 
   nb::class_<ckks::Ciphertext>(m, "Ciphertext", R"(An encrypted vector, or batch of vectors.
 
-Holds nothing secret. To compute with it, bind it to an Evaluator.)")
-      .def_ro("level", &ckks::Ciphertext::level, "Multiplications that are left.")
+It holds nothing secret. To compute with it, bind it to an Evaluator.)")
+      .def_ro("level", &ckks::Ciphertext::level, "How many multiplications may follow.")
       .def_ro("scale", &ckks::Ciphertext::scale, "Its scale.")
       .def_prop_ro(
           "parts", [](const ckks::Ciphertext& c) { return c.parts.size(); },
-          "Polynomials: 2, or 3 before relinearisation.")
+          "The number of polynomials: 2, or 3 before relinearisation.")
       .def_prop_ro(
           "slots", [](const ckks::Ciphertext& c) { return std::size_t{1} << c.log_slots; },
-          "Numbers in each vector, those past its length included.")
+          "Numbers in each vector, including those past its length.")
       .def_prop_ro(
           "batch", [](const ckks::Ciphertext& c) { return c.batch(); }, "Vectors in the batch.")
       .def_prop_ro("length", &ckks::length_of, "Slots of each vector that decryption shows.")
@@ -107,7 +107,10 @@ Holds nothing secret. To compute with it, bind it to an Evaluator.)")
       .def_prop_ro(
           "is_complex", [](const ckks::Ciphertext& c) { return c.packing.complex_values; },
           "Whether decryption gives complex numbers by default.")
-      .def_prop_ro("nbytes", &bytes_of, "Bytes in memory; to_bytes() of a fresh one is half of it.")
+      .def_prop_ro(
+          "nbytes", &bytes_of,
+          "Bytes in memory. to_bytes() of one that Client.encrypt made gives about half as "
+          "many.")
       .def_prop_ro(
           "params", [](const ckks::Ciphertext& c) { return Params{c.params}; }, "Its parameters.")
       .def_prop_ro(
@@ -129,7 +132,7 @@ Holds nothing secret. To compute with it, bind it to an Evaluator.)")
           "params", [](const PublicKey& k) { return Params{k.params}; }, "Its parameters.")
       .def_prop_ro(
           "nbytes", [](const PublicKey& k) { return k.ptr->b.bytes() + sizeof(k.ptr->seed); },
-          "Bytes of its one stored half and its seed.")
+          "Bytes of its stored half and its seed.")
       .def(
           "to_bytes",
           [](const PublicKey& x) {
@@ -157,13 +160,13 @@ Holds nothing secret. To compute with it, bind it to an Evaluator.)")
           "params", [](const EvaluationKeys& k) { return Params{k.params}; }, "Their parameters.")
       .def_prop_ro(
           "nbytes", [](const EvaluationKeys& k) { return k.ptr->bytes(); },
-          "Bytes; equal to Params.key_bytes of the same rotations.")
+          "Bytes as sent, equal to Params.key_bytes of the same rotations.")
       .def_prop_ro(
           "count",
           [](const EvaluationKeys& k) {
             return k.ptr->galois.size() + (k.ptr->relinearisation.has_value() ? 1 : 0);
           },
-          "Number of switching keys.")
+          "The number of key-switching keys.")
       .def(
           "has_rotation",
           [](const EvaluationKeys& k, int steps) {

@@ -97,7 +97,7 @@ def test_batches_and_target_levels(pair: tuple[ckks.Client, ckks.Evaluator]) -> 
     assert x.bootstrap(2, iterations=2).level == 2
     with pytest.raises(jali.InvalidArgument, match="target_level"):
         x.bootstrap(client.params.depth + 1)
-    with pytest.raises(jali.InvalidArgument, match="below 0"):
+    with pytest.raises(jali.InvalidArgument, match="at least 0"):
         x.bootstrap(-1)
 
 

@@ -196,7 +196,7 @@ MISTAKES = {
     "thousands of digits in C++": Call(
         lambda w: ckks.Params.create(10**5000), "depth .* not a number of thousands of digits"
     ),
-    "a long power": Call(lambda w: w.bind([1.0]) ** 10**400, "depth of an exponent of 1329 bits"),
+    "a long power": Call(lambda w: w.bind([1.0]) ** 10**400, "depth for an exponent of 1329 bits"),
     "half a sum": Call(lambda w: ckks.sum_rotations(2.5), "count must be a power of two"),
 }
 

@@ -1,4 +1,4 @@
-"""The array protocol: what the encrypted arrays of any scheme share, and what none of them can do."""
+"""The array protocol: what the encrypted arrays of every scheme have in common, including what none of them can do."""
 
 from __future__ import annotations
 
@@ -15,12 +15,14 @@ __all__ = ["Encrypted", "exponent", "number", "operand", "power"]
 
 
 def number(value: Any) -> complex | None:
-    """A finite number, or None for what is no number. Raises InvalidArgument for NaN and infinity."""
+    """The value as a finite complex number, or None if it is no number. Raises InvalidArgument for NaN and infinity."""
     if isinstance(value, (float, int, complex, np.number, np.bool_)):
         try:
             found = complex(value)
         except OverflowError:
-            raise InvalidArgument("the number is too large") from None
+            raise InvalidArgument(
+                "the number is too large for a double: use a smaller one"
+            ) from None
     elif isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "biufc":
         found = complex(value.item())
     else:
@@ -31,7 +33,7 @@ def number(value: Any) -> complex | None:
 
 
 def operand(value: Any, length: int) -> npt.NDArray[Any] | None:
-    """An operand as an array, its last axis repeated to `length` if it is 1; None for what is no array."""
+    """The operand as an array, or None if it is not array, list or tuple. A last axis of 1 is repeated to `length`."""
     if not isinstance(value, (np.ndarray, list, tuple)):
         return None
     try:
@@ -44,22 +46,25 @@ def operand(value: Any, length: int) -> npt.NDArray[Any] | None:
 
 
 def exponent(value: Any) -> int:
-    """A whole number from 1. Raises InvalidArgument for others, and for what no circuit is deep enough for."""
+    """The value as a whole number of at least 1.
+
+    Raises InvalidArgument for anything else, and for numbers so large that no parameters have the depth.
+    """
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise InvalidArgument(
-            "an exponent is a whole number from 1; for other powers see Evaluator.polynomial"
+            "an exponent must be a whole number from 1: for other powers see Evaluator.polynomial"
         )
     if value < 1:
-        raise InvalidArgument(f"the exponent {checks.shown(value)} is below 1")
+        raise InvalidArgument(f"the exponent must be at least 1, not {checks.shown(value)}")
     if int(value).bit_length() > 200:  # no parameters have more levels
         raise InvalidArgument(
-            f"no parameters have the depth of an exponent of {int(value).bit_length()} bits"
+            f"no parameters have the depth for an exponent of {int(value).bit_length()} bits: use a smaller one"
         )
     return int(value)
 
 
 def power(known: dict[int, Any], n: int) -> Any:
-    """The n-th power at depth ceil(log2 n), with the smaller ones of `known`, where it is kept."""
+    """The n-th power at depth ceil(log2 n). It uses the smaller powers in `known`, and adds those that it makes."""
     if n not in known:
         half = power(known, n - n // 2)
         known[n] = half * half if n % 2 == 0 else half * power(known, n // 2)
@@ -67,10 +72,12 @@ def power(known: dict[int, Any], n: int) -> Any:
 
 
 class Encrypted:
-    """An encrypted vector (n,), or batch of vectors (batch, n), of which only the shape is known."""
+    """An encrypted vector (n,), or a batch of vectors (batch, n). Only its shape is public."""
 
     __slots__ = ()
-    __array_ufunc__ = None  # arrays on the left of an operator give way to the scheme's operators
+    __array_ufunc__ = (
+        None  # so that an array on the left of an operator calls the scheme's operator
+    )
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -84,7 +91,7 @@ class Encrypted:
 
     @property
     def size(self) -> int:
-        """Numbers that decryption shows."""
+        """How many numbers decryption shows."""
         return math.prod(self.shape)
 
     def __len__(self) -> int:
@@ -103,7 +110,9 @@ class Encrypted:
         raise Unsupported("an encrypted value is not an array: decrypt it first")
 
     def __iter__(self) -> NoReturn:
-        raise Unsupported("the slots of an encrypted value cannot be taken one by one")
+        raise Unsupported(
+            "the slots of an encrypted value cannot be taken one by one: rotate it, or decrypt it first"
+        )
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("send value.ciphertext.to_bytes() instead of pickling an encrypted array")

@@ -23,7 +23,7 @@ def as_vectors(values: npt.ArrayLike, what: str = "values") -> Vectors:
     except (ValueError, TypeError) as error:
         raise InvalidArgument(f"{what} are not an array of numbers: {error}") from None
     if "numpy.ma" in sys.modules and np.ma.is_masked(values):
-        raise InvalidArgument(f"{what} have masked entries: give filled(number) of them")
+        raise InvalidArgument(f"{what} have masked entries: fill them first, with filled(number)")
     kind = array.dtype.kind
     if kind not in "biufc":
         raise InvalidArgument(

@@ -1,4 +1,4 @@
-"""Functions that run many times: recorded once, or over many ciphertexts in batches. For the arrays of any scheme."""
+"""Functions that run many times: recorded once, or over many ciphertexts in batches, for the arrays of any scheme."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Array = TypeVar("Array")  # the encrypted arrays of a scheme
 
 
 class Evaluator(Protocol[Array]):
-    """What is asked of a scheme's evaluator. Its cores work on ciphertexts, functions on encrypted arrays."""
+    """The methods that a scheme's evaluator must have. Cores work on ciphertexts, functions on encrypted arrays."""
 
     def _own(self, value: Array) -> Any:
         """The ciphertext of one of its arrays."""
@@ -25,10 +25,10 @@ class Evaluator(Protocol[Array]):
     def _captured(
         self, function: Callable[[Sequence[Any]], list[Any]], examples: Sequence[Any]
     ) -> Any:
-        """The core that records a function of ciphertexts: run(ciphertexts), nbytes."""
+        """The core that records a function of ciphertexts. It has run(ciphertexts) and nbytes."""
 
     def _batcher(self, function: Callable[[Sequence[Any]], list[Any]], max_batch: int) -> Any:
-        """The core that chooses batches; max_batch 0 is for any: run(ciphertexts), batch, curve()."""
+        """The core that chooses batches. It has run(ciphertexts), batch and curve(). max_batch 0 sets no limit."""
 
 
 def _results(server: Evaluator[Array], value: Array | Sequence[Array]) -> list[Any]:
@@ -44,12 +44,12 @@ def _callable(function: object) -> None:
 
 
 class Captured(Generic[Array]):
-    """A function of encrypted arrays with its shapes fixed; made by Evaluator.capture.
+    """A function of encrypted arrays of fixed shapes. Evaluator.capture makes it.
 
-    On a GPU it is one CUDA graph with memory of its own: a call costs one launch instead of one for
-    every kernel. Elsewhere the function runs again. Calls take values shaped like the examples (level,
-    batch, length, no more noise) and raise InvalidArgument for others, and for a call from its own function.
-    Threads take turns.
+    On a GPU it is one CUDA graph with memory of its own: a call costs one launch instead of one for every kernel. On a
+    CPU a call runs the function again. Calls take values like the examples: of the same level, batch and length, and with
+    no more noise. They raise InvalidArgument for other values, and if the function calls its own capture. Threads take
+    turns.
     """
 
     __slots__ = ("_core", "_server", "_single")
@@ -61,7 +61,7 @@ class Captured(Generic[Array]):
         examples: Sequence[Array],
     ) -> None:
         _callable(function)
-        single = [True]  # not self: the core holds the function, and would hold itself
+        single = [True]  # not an attribute: the core holds the function, which must not hold self
 
         def on_ciphertexts(inputs: Sequence[Any]) -> list[Any]:
             out = function(*(server._array(c) for c in inputs))
@@ -74,19 +74,19 @@ class Captured(Generic[Array]):
         self._single = single[0]
 
     def __call__(self, *inputs: Array) -> Array | tuple[Array, ...]:
-        """What the function gives for these inputs: one value, or a tuple where it gives several."""
+        """The function of these inputs: one value, or a tuple if the function returns several."""
         out = self._core.run([self._server._own(v) for v in inputs])
         arrays = tuple(self._server._array(c) for c in out)
         return arrays[0] if self._single else arrays
 
     @property
     def nbytes(self) -> int:
-        """Memory of the device that it keeps."""
+        """The bytes of device memory that it keeps."""
         return int(self._core.nbytes)
 
 
 class BatchPoint(NamedTuple):
-    """What was measured of a batch: the time of one of its ciphertexts, and its memory."""
+    """A measurement of one batch: the seconds for each of its ciphertexts, and the bytes of memory that it takes."""
 
     batch: int
     seconds: float
@@ -94,12 +94,12 @@ class BatchPoint(NamedTuple):
 
 
 class Batcher(Generic[Array]):
-    """One function over many values, in batches that suit the machine; made by Evaluator.batcher.
+    """One function of many values, in batches that suit the machine. Evaluator.batcher makes it.
 
-    Batches of 1, 2, 4, ... are tried on the work itself, as long as memory allows and the time of a
-    ciphertext falls; the best is kept for later calls. A batch that is refused, for its memory (OutOfMemory)
-    or its size (Unsupported), is halved. The function sees values of shape (batch, n). A call from it is refused
-    (InvalidArgument); threads take turns.
+    It tries batches of 1, 2, 4, ... on the work itself, as long as there is memory and the time for each ciphertext falls,
+    and keeps the best for later calls. A batch that is refused for its memory (OutOfMemory) or its size (Unsupported) is
+    halved. The function gets values of shape (batch, n). If it calls its own batcher, that raises InvalidArgument. Threads
+    take turns.
     """
 
     __slots__ = ("_core", "_server")
@@ -121,16 +121,16 @@ class Batcher(Generic[Array]):
         self._core = server._batcher(on_ciphertexts, max_batch or 0)
 
     def __call__(self, values: Iterable[Array]) -> list[Array]:
-        """The function of every value, in order. The values are vectors alike in level and length."""
+        """The function of every value, in order. The values are vectors of equal levels and lengths."""
         inputs = [self._server._own(v) for v in values]
         return [self._server._array(c) for c in self._core.run(inputs)]
 
     @property
     def batch(self) -> int:
-        """The batch in use; 0 before the first call."""
+        """The batch in use, or 0 before the first call."""
         return int(self._core.batch)
 
     @property
     def curve(self) -> list[BatchPoint]:
-        """What was measured so far, by batch."""
+        """The measurements so far, one for each batch."""
         return [BatchPoint(*point) for point in self._core.curve()]

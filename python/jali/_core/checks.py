@@ -11,7 +11,7 @@ from jali.errors import InvalidArgument
 
 
 def shown(value: Any) -> str:
-    """A value in an error's sentence: its repr, cut short."""
+    """The repr of a value for an error message, cut to 100 characters."""
     try:
         text = repr(value)
     except ValueError:  # Python writes out no number of more than 4300 digits
@@ -20,7 +20,7 @@ def shown(value: Any) -> str:
 
 
 def instance(value: object, kind: type, what: str, instead: str = "") -> None:
-    """Raises InvalidArgument unless value is of a kind of jali.ckks."""
+    """Raises InvalidArgument unless value is an instance of `kind`, a class of jali.ckks. what: the argument's name."""
     if not isinstance(value, kind):
         raise InvalidArgument(
             f"{what} must be a ckks.{kind.__name__}, not {type(value).__name__}{instead}"
@@ -28,7 +28,10 @@ def instance(value: object, kind: type, what: str, instead: str = "") -> None:
 
 
 def whole(value: Any, least: int, message: str) -> int:
-    """A whole number, NumPy's too, of at least `least`."""
+    """The value as an int, from a whole number of Python or NumPy of at least `least`.
+
+    Raises InvalidArgument, with `message` and the value, for anything else.
+    """
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
         raise InvalidArgument(f"{message}, not {shown(value)}")
     if not least <= value < 1 << 62:
@@ -37,14 +40,14 @@ def whole(value: Any, least: int, message: str) -> int:
 
 
 def flag(value: Any, what: str) -> bool:
-    """True or False."""
+    """The value as a bool. Raises InvalidArgument unless it is True or False. what: the argument's name."""
     if not isinstance(value, (bool, np.bool_)):
         raise InvalidArgument(f"{what} must be True or False, not {shown(value)}")
     return bool(value)
 
 
 def magnitude(value: Any) -> float:
-    """A size of numbers, above 0 and finite."""
+    """The value as a float, for the root mean square of numbers. Raises InvalidArgument unless it is finite and above 0."""
     number = math.nan
     if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
         try:
@@ -53,18 +56,23 @@ def magnitude(value: Any) -> float:
             number = math.inf
     if not 0 < number < math.inf:
         raise InvalidArgument(
-            f"magnitude must be a positive number, the size of the values at large, not {shown(value)}"
+            "magnitude must be a positive number, the root mean square of this kind of values, "
+            f"not {shown(value)}"
         )
     return number
 
 
 def peak(value: Any) -> float:
-    """The largest modulus that numbers can have, or 0 for None."""
+    """The value as a float, for the largest modulus that numbers can have; 0 for None.
+
+    Raises InvalidArgument unless it is finite and above 0.
+    """
     if value is None:
         return 0.0
     try:
         return magnitude(value)
     except InvalidArgument:
         raise InvalidArgument(
-            f"peak must be a positive number, the largest that any value can be, or None, not {value!r}"
+            "peak must be a positive number, the largest modulus that a value can have, or None, "
+            f"not {shown(value)}"
         ) from None

@@ -1,4 +1,4 @@
-"""Text on a terminal: tables, sizes and progress. Uses rich where it is installed, plain text else.
+"""Text on a terminal: tables, sizes and progress. It uses rich if that is installed, and plain text otherwise.
 
 Results go to standard output, progress to standard error.
 """
@@ -15,7 +15,7 @@ Item = TypeVar("Item")
 
 
 def bytes_text(count: float) -> str:
-    """1536 as '1.5 KiB'."""
+    """A number of bytes as text: 1536 is '1.5 KiB'."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if count < 1024 or unit == "GiB":
             return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
@@ -24,7 +24,7 @@ def bytes_text(count: float) -> str:
 
 
 def seconds_text(seconds: float) -> str:
-    """0.00123 as '1.23 ms'."""
+    """A time as text: 0.00123 is '1.23 ms'."""
     if seconds >= 1:
         return f"{seconds:.2f} s"
     if seconds >= 1e-3:
@@ -33,7 +33,7 @@ def seconds_text(seconds: float) -> str:
 
 
 def table(title: str, headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print a table; columns whose cells all look like numbers are aligned to the right."""
+    """Print a table. Columns whose cells all look like numbers are aligned to the right."""
     cells = [[str(cell) for cell in row] for row in rows]
     right = [
         bool(cells) and all(row[i][:1].isdigit() or row[i][:1] in "-" for row in cells)
@@ -69,7 +69,7 @@ def table(title: str, headers: Sequence[str], rows: Iterable[Sequence[object]]) 
 
 
 def progress(items: Iterable[Item], what: str, count: int) -> Iterator[Item]:
-    """Go through `count` items, showing how far on a terminal's standard error."""
+    """Go through `count` items. If standard error is a terminal, show there how many are done."""
     if not sys.stderr.isatty():
         yield from items
         return
@@ -81,7 +81,7 @@ def progress(items: Iterable[Item], what: str, count: int) -> Iterator[Item]:
 
 
 def counter(what: str) -> Callable[[int, int], None] | None:
-    """A callback that shows how far on a terminal's standard error; None where there is no terminal."""
+    """A callback (done, count) that shows the progress on standard error; None if that is not a terminal."""
     if not sys.stderr.isatty():
         return None
 

@@ -1,4 +1,4 @@
-"""Bootstrapping: set-up once, then its time and the precision measured beside it."""
+"""Bootstrapping: the set-up, the time of a bootstrapping, and its measured precision."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ON_CPU = ("n15_small",)  # the others take 5 to 10 GB and ten seconds each
     "bootstrap", "bootstrapping of a full ciphertext: time, precision, set-up, bytes of keys"
 )
 def bootstrap(options: Options) -> Iterator[Row]:
-    """One row a set, word and batch. On a GPU the recorded captured is timed."""
+    """One row for each set, word and batch. On a GPU the captured function is timed."""
     for name in options.sets or (ON_GPU if options.on_gpu() else ON_CPU):
         for word in options.words or ("auto",):
             yield from _of_set(name, word, options)
@@ -38,7 +38,7 @@ def _of_set(name: str, word: str, options: Options) -> Iterator[Row]:
     batches = options.batches or (1,)
     before = time.perf_counter()
     needs = _needs(client, keys, real, batches, options, threads)
-    start += time.perf_counter() - before  # no part of the set-up
+    start += time.perf_counter() - before  # this is not part of the set-up
     server = ckks.Evaluator(params, keys, options.device, threads=threads)
     server.prepare_bootstrap(real=real, progress=counter(f"{name}: matrices"))
     rng = np.random.default_rng()
@@ -87,8 +87,10 @@ def _needs(
     options: Options,
     threads: int,
 ) -> dict[int, floors.Work]:
-    """What each batch cannot do without, from a trace: an evaluator of its own, gone before the one that
-    is timed is made."""
+    """The work that each batch needs at least, from a trace.
+
+    The trace is made by an evaluator of its own, which is freed before the one that is timed is made.
+    """
     params = client.params
     recorder = ckks.Evaluator(params, keys, options.device, threads=threads, trace=True)
     recorder.prepare_bootstrap(real=real)
@@ -107,7 +109,7 @@ def _needs(
 
 
 def _repeated(server: ckks.Evaluator, x: ckks.EncryptedArray) -> Callable[[], ckks.EncryptedArray]:
-    """x bootstrapped: by a captured function on a GPU."""
+    """A function that bootstraps x; on a GPU it is captured."""
     if not server.engine.startswith("cuda"):
         return x.bootstrap
     captured = server.capture(ckks.EncryptedArray.bootstrap, x)

@@ -1,4 +1,4 @@
-"""The data owner's side: keys, encoding, encryption, decryption, bytes."""
+"""The client's side: keys, encoding, encryption, decryption and serialization."""
 
 from __future__ import annotations
 
@@ -20,8 +20,11 @@ Values = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Step:
-    """One call, what it cannot do without, and what shows that it was right: `shown` are `wanted` to so many
-    bits. batched: whether it works on the whole batch. wait: as in jali.bench.measure.timed."""
+    """One call, the work that it needs at least, and a check: `shown` must equal `wanted` to `predicted_bits`.
+
+    batched: whether the call works on the whole batch.
+    wait: see jali.bench.measure.timed.
+    """
 
     name: str
     engine: str
@@ -47,7 +50,7 @@ def _steps(c: Case, options: Options) -> Iterator[Step]:
     key = owner.evaluation_keys(rotations=[1], relinearise=False)
     server = ckks.Evaluator(c.params, key, options.device, threads=c.threads)
     mine, its, e = owner.engine, server.engine, server.explicit
-    # The same two, recorded; its own secret makes no difference to what is done.
+    # A client and an evaluator that record. The twin has another secret, which does not change the work.
     twin = _jali.ckks.ClientCore(c.params, c.threads, options.resolved_device(), True)
     recorder = ckks.Evaluator(c.params, None, options.device, threads=c.threads, trace=True)
 
@@ -72,7 +75,7 @@ def _steps(c: Case, options: Options) -> Iterator[Step]:
         batched=False,
         about={"key_bytes": key.nbytes},
     )
-    # Rounding the coefficients: the error that params.scale leaves, without any encryption's.
+    # The error of encoding is the rounding of coefficients at params.scale, without that of encryption.
     yield Step(
         "encode",
         its,
@@ -111,7 +114,7 @@ def _steps(c: Case, options: Options) -> Iterator[Step]:
         c.va,
         bits,
     )
-    # Half of a fresh ciphertext travels as its seed; residues take fewer bits in bytes than in memory.
+    # A seed stands for half of a fresh ciphertext, and residues take fewer bits in bytes than in memory.
     blob, half = fresh.to_bytes(), fresh.nbytes / 2
     host = ckks.Client(c.params, threads=1).engine
     back = ckks.Ciphertext.from_bytes(blob, c.params)

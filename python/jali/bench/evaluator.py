@@ -1,4 +1,4 @@
-"""The evaluator's operations that no table of others has."""
+"""The evaluator's operations that the tables of other systems do not have."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Body = Callable[[Operands, Weights], ckks.Ciphertext]
 
 
 def _down(x: Operands) -> tuple[int, float]:
-    """One level below x.a's, and that level's scale."""
+    """The level below that of x.a, and its scale."""
     level = x.a.level - 1
     return level, x.server.params.level(level).scale
 
@@ -98,7 +98,7 @@ OPERATIONS: dict[str, tuple[str, Body, Callable[[Vector, Vector], Vector]]] = {
         lambda a, b: turned(a),
     ),
     "rotate_extended": (
-        "the same without the division by P, then that division",
+        "rotation of a lifted ciphertext without the division by P, then that division",
         lambda x, p: x.e.reduce(x.e.rotate_extended(x.e.hoist(x.a), 1)),
         lambda a, b: turned(a),
     ),

@@ -27,8 +27,11 @@ LEAST, MOST = 15, 26  # log2 of the blocks whose reading is measured
 
 @dataclass(frozen=True)
 class Work:
-    """What an operation cannot do without: modular multiplications; bytes read and bytes written, and of these
-    what is written where it was read; bytes of ChaCha20; butterflies of the embedding."""
+    """The least work of an operation.
+
+    It counts modular multiplications; bytes read and written, and how many of them are written where they were read;
+    bytes of ChaCha20; and butterflies of the embedding.
+    """
 
     mults: float = 0
     bytes: float = 0
@@ -39,8 +42,10 @@ class Work:
 
 @functools.cache
 def rate(word: str, isa: str) -> float:
-    """Butterflies a second of one thread on registers, measured: each is one modular multiplication by a
-    constant, an addition and a subtraction."""
+    """The measured rate of butterflies of one thread on registers, per second.
+
+    A butterfly is one modular multiplication by a constant, an addition and a subtraction.
+    """
     return float(native.butterfly_rate(word, isa))
 
 
@@ -56,26 +61,31 @@ def _stream_rate() -> float:
 
 @functools.cache
 def _read_rates(isa: str) -> list[float]:
-    """Of blocks from 2^LEAST to 2^MOST bytes."""
+    """The measured rates of reading blocks of 2^LEAST to 2^MOST bytes, in bytes per second."""
     return [native.read_rate(isa, 1 << k) for k in range(LEAST, MOST + 1)]
 
 
 def _read_rate(isa: str, count: float) -> float:
-    """The best of all blocks of at least about half of so many bytes: of what exceeds a cache, a part may still be
-    found there."""
+    """The best rate among blocks of at least about half of `count` bytes, in bytes per second.
+
+    Smaller blocks count because part of a block that exceeds a cache may still be found there.
+    """
     k = max(int(count), 1).bit_length() - 2
     return max(_read_rates(isa)[min(max(k, LEAST), MOST) - LEAST :])
 
 
 @functools.cache
 def _gpu_rates(word: str, device: int) -> tuple[float, float]:
-    """Butterflies and bytes a second."""
+    """The butterflies per second and bytes per second of a GPU."""
     return native.cuda_peak(word, device)
 
 
 def of(work: Work, word: str, engine: str, threads: int, *, transform: bool = False) -> Floor:
-    """The floor of so much work. engine: e.g. "cpu/ifma", "cuda:0"; transform: whether the multiplications
-    are butterflies."""
+    """The floor of so much work.
+
+    engine: e.g. "cpu/ifma" or "cuda:0".
+    transform: whether the multiplications are butterflies.
+    """
     if engine.startswith("cuda"):
         butterflies, bandwidth = _gpu_rates(word, int(engine.partition(":")[2] or 0))
         computing, kind = work.mults / butterflies if transform else 0.0, ON_REGISTERS
@@ -88,7 +98,9 @@ def of(work: Work, word: str, engine: str, threads: int, *, transform: bool = Fa
             computing += work.complex_butterflies / _complex_rate(isa)
             kind = ARITHMETIC
         computing /= threads
-        bytes_moved = work.bytes - work.in_place  # a line that was read is there to be written
+        bytes_moved = (
+            work.bytes - work.in_place
+        )  # a cache line that was read can be written in place
         bandwidth = threads * _read_rate(isa, bytes_moved / threads)
     moving = bytes_moved / bandwidth
     if computing > moving:
@@ -97,8 +109,10 @@ def of(work: Work, word: str, engine: str, threads: int, *, transform: bool = Fa
 
 
 def _compulsory_bytes(trace: Trace) -> tuple[int, int]:
-    """Bytes of operands that no operation of the trace made and of results that none of them read again, and
-    of these, what is written where it was read."""
+    """The bytes that a trace reads and writes at least, and how many of them are written where they were read.
+
+    They are the operands that no operation of the trace made, and the results that no operation read again.
+    """
     made: dict[int, int] = {}
     used: dict[int, int] = {}
     fresh: set[int] = set()
@@ -117,7 +131,7 @@ def _compulsory_bytes(trace: Trace) -> tuple[int, int]:
 
 
 def work_of(trace: Trace) -> Work:
-    """What a trace recorded."""
+    """The work that a trace recorded."""
     totals = trace.totals().values()
 
     def total(key: str) -> float:

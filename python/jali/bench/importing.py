@@ -1,4 +1,4 @@
-"""What ``import jali`` takes: a fresh interpreter a figure."""
+"""The time of ``import jali``, each in a fresh interpreter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TIMED = "import time; t = time.perf_counter(); import {}; print(time.perf_count
 
 @benchmark("import", "import of jali into a fresh interpreter, NumPy's beside it")
 def importing(options: Options) -> Iterator[Row]:
-    """The package with all that it imports, and NumPy, which is most of it, alone."""
+    """The package with everything that it imports; and NumPy alone, which takes most of that time."""
     for module in ("jali", "numpy"):
         times: list[float] = []
         end = time.perf_counter() + options.seconds

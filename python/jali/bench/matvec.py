@@ -28,7 +28,7 @@ LAYERS = {
 
 
 def _free_bytes() -> int:
-    """Memory that nobody uses; 4 GiB where the system does not say."""
+    """The free memory in bytes, or 4 GiB if the system does not say."""
     try:
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
@@ -36,7 +36,7 @@ def _free_bytes() -> int:
 
 
 def layer(name: str, shape: tuple[int, int], options: Options) -> Row:
-    """One product, checked against NumPy's."""
+    """One product, compared with NumPy's."""
     threads = options.threads or 1
     params = ckks.Params.preset(SET)
     rows, columns = shape
@@ -44,7 +44,7 @@ def layer(name: str, shape: tuple[int, int], options: Options) -> Row:
     matrix = rng.uniform(-1, 1, shape) / np.sqrt(columns)
     vector = rng.uniform(-1, 1, columns)
     plan = ckks.MatVec(matrix, params)
-    # Diagonals are encoded beforehand where they fit, else at each use.
+    # Diagonals are encoded beforehand if they fit in memory, otherwise at each use.
     streaming = plan.plaintext_bytes > _free_bytes() // 2
     if streaming:
         plan = ckks.MatVec(matrix, params, streaming=True)
@@ -91,7 +91,7 @@ def _work(
     options: Options,
     threads: int,
 ) -> floors.Work:
-    """From a trace, by an evaluator of its own, which is gone before the one that is timed is made."""
+    """The least work, from a trace by an evaluator of its own, which is freed before the one that is timed is made."""
     recorder = ckks.Evaluator(client.params, keys, options.device, threads=threads, trace=True)
     if not streaming:
         recorder.prepare(plan)
@@ -106,6 +106,6 @@ def _work(
     "matvec", "the seven layers of the matrix-vector paper's Table IV, N = 2^14, seven levels"
 )
 def matvec(options: Options) -> Iterator[Row]:
-    """From the smallest layer to the largest."""
+    """All layers, from the smallest to the largest."""
     for name, shape in LAYERS.items():
         yield layer(name, shape, options)

@@ -21,9 +21,11 @@ __all__ = ["CLOCKS", "Floor", "Row", "accept", "commit", "row", "timed"]
 
 @dataclass(frozen=True)
 class Row:
-    """One result. Times in seconds of one call of `name`, the whole batch; min_s is least disturbed by
-    other work on the machine. floor_s: what no implementation of `floor_kind` can beat; null where no
-    floor was derived."""
+    """One result. Times are in seconds, of one call of `name` for the whole batch.
+
+    min_s: the time that is least disturbed by other work on the machine.
+    floor_s: the time that no implementation can beat, by `floor_kind`; null if no floor was derived.
+    """
 
     name: str
     device: str
@@ -43,7 +45,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Floor:
-    """A lower bound on a time and what it counts."""
+    """A lower bound on a time, and what it counts."""
 
     seconds: float
     kind: str
@@ -61,11 +63,11 @@ def timed(
     warm: int = 1,
     wait: Callable[[], None] | None = None,
 ) -> list[float]:
-    """Times of repeated calls, for about `seconds` seconds and at least once, after `warm` calls.
+    """The times of repeated calls, for about `seconds` seconds and at least once, after `warm` calls.
 
     clock: "wall", or "cpu" for the processor time of all threads, which a busy machine disturbs less.
-    wait: where calls return before they are done: waits for them. A figure is then the mean of as many
-        calls as fill some milliseconds.
+    wait: a function that waits until calls are done, if they return before. A figure is then the mean of as many calls as
+        fill some milliseconds.
     """
     now = CLOCKS[clock]
     several = 1
@@ -110,7 +112,7 @@ def row(
     floor: Floor | None = None,
     precision_bits: float | None = None,
 ) -> Row:
-    """A result from its times. engine: as Evaluator.engine names it, e.g. "cpu/ifma"."""
+    """A result from its times. engine: the name that Evaluator.engine gives, e.g. "cpu/ifma"."""
     best = min(times)
     return Row(
         name=name,
@@ -133,7 +135,7 @@ def row(
 def accept(
     what: str, got: npt.NDArray[Any], want: npt.NDArray[Any], predicted_bits: float
 ) -> float:
-    """Measured bits of precision, -log2 of the error's standard deviation over the parts of all slots.
+    """The measured bits of precision: -log2 of the error's standard deviation over the parts of all slots.
 
     Raises InternalError when the largest error exceeds 16 times the 2^-predicted_bits that the
     ciphertext's own noise estimate gives: such a result is wrong, and its time means nothing.
@@ -147,14 +149,14 @@ def accept(
     worst = float(np.abs(parts).max())
     if not worst <= 16 * 2.0**-predicted_bits:
         raise InternalError(
-            f"{what}: the result is off by {worst:.2e}, {predicted_bits:.1f} bits were predicted"
+            f"{what}: the result is off by {worst:.2e}, and {predicted_bits:.1f} bits were predicted"
         )
     return float(-np.log2(max(float(np.std(parts)), 1e-300)))
 
 
 @functools.cache
 def commit() -> str:
-    """The commit of the checkout that this package lies in, "-dirty" if changed; else the version."""
+    """The commit of the checkout that this package lies in, with "-dirty" if it was changed; otherwise the version."""
     import jali
 
     def git(*arguments: str) -> str:
@@ -168,7 +170,7 @@ def commit() -> str:
         ).stdout.strip()
 
     try:
-        # The package may be installed below somebody else's repository.
+        # The package may be installed inside the checkout of another project.
         if (Path(git("rev-parse", "--show-toplevel")) / "src" / "jali" / "ckks").is_dir():
             return git("describe", "--always", "--dirty", "--abbrev=12")
     except (OSError, subprocess.SubprocessError):

@@ -1,5 +1,7 @@
-"""The extension that measures below the level of ciphertexts. It is built beside the package's own, which holds none
-of it."""
+"""The extension that measures below the level of ciphertexts.
+
+It is built beside the package's own extension, which holds none of it.
+"""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ Vector = npt.NDArray[np.complex128]
 
 @dataclass(frozen=True)
 class Operands:
-    """An evaluator and two ciphertexts where it computes."""
+    """An evaluator, and two ciphertexts on its device."""
 
     server: ckks.Evaluator
     a: ckks.Ciphertext
@@ -39,13 +39,13 @@ class Operands:
 
     @property
     def e(self) -> ExplicitEvaluator:
-        """Every operation by hand."""
+        """The explicit evaluator."""
         return self.server.explicit
 
 
 @dataclass
 class Case:
-    """One parameter set with keys, and two vectors over the unit square for every entry of a batch."""
+    """One parameter set with keys, and two vectors in the unit square for every entry of a batch."""
 
     name: str
     params: ckks.Params
@@ -60,7 +60,7 @@ class Case:
 
     @classmethod
     def all_of(cls, name: str, options: Options, threads: int) -> Iterator[Case]:
-        """One for every batch and level asked for; keys are made once."""
+        """One case for every batch and level that was asked for. Keys are made once."""
         params = sets.load(name)
         if options.words and params.word not in options.words:
             return
@@ -68,7 +68,7 @@ class Case:
         keys = client.evaluation_keys(rotations=[1], conjugate=True)
         evaluator = ckks.Evaluator(params, keys, options.device, threads=threads)
         rng = np.random.default_rng()
-        # Sets without integer bits hold |values| below a half.
+        # Sets without integer bits hold values of modulus below 1/2.
         bound = 0.25 if params.integer_bits < 1 else 1.0
         for level in options.levels or (params.depth,):
             if not 1 <= level <= params.depth:
@@ -92,7 +92,7 @@ class Case:
         return Operands(server, a, b)
 
     def about(self, clock: str) -> dict[str, Any]:
-        """What a result says of its parameters."""
+        """The parameters that a result states."""
         return {
             **sets.describe(self.name, self.params, self.threads, self.level),
             "clock": clock,
@@ -101,15 +101,15 @@ class Case:
     def measure(
         self, name: str, body: Callable[[Operands], ckks.Ciphertext], want: Vector, options: Options
     ) -> Row:
-        """Times body, checks its result against `want`, and derives its floor from a trace."""
+        """Times `body`, compares its result with `want`, and derives its floor from a trace."""
         recorder = ckks.Evaluator(
             self.params, self.keys, options.device, threads=self.threads, trace=True
         )
         recorded = self.operands(recorder)
-        body(recorded)  # tables and pools
+        body(recorded)  # fills tables and pools
         assert recorder.trace is not None
         recorder.trace.clear()
-        written = body(recorded).nbytes  # at the least: some operations only copy
+        written = body(recorded).nbytes  # a lower bound, because some operations only copy
         engine = self.evaluator.engine
         work = floors.work_of(recorder.trace)
         work = replace(work, bytes=max(work.bytes, written))
@@ -146,7 +146,7 @@ class Case:
 def on_sets(
     name: str, about: str, own: tuple[str, ...] = TABLE_SETS, threads: tuple[int, ...] = (1,)
 ) -> Callable[[Callable[[Case, Options], Iterator[Row]]], Callable[[Case, Options], Iterator[Row]]]:
-    """Registers a benchmark of one case, to run at every set and number of threads asked for."""
+    """Registers a benchmark of one case, which runs at every set and number of threads that was asked for."""
 
     def register(
         of_case: Callable[[Case, Options], Iterator[Row]],
@@ -177,7 +177,7 @@ def hadd(c: Case, options: Options) -> Iterator[Row]:
 
 @on_sets("cmult", "CMULT: product of a ciphertext and an encoded plaintext")
 def cmult(c: Case, options: Options) -> Iterator[Row]:
-    """TensorFHE's Table II; encoding is not in it, see "client"."""
+    """TensorFHE's Table II. Encoding is not included; the benchmark "client" measures it."""
     plain: dict[ckks.Evaluator, ckks.Plaintext] = {}
 
     def body(x: Operands) -> ckks.Ciphertext:
@@ -190,7 +190,7 @@ def cmult(c: Case, options: Options) -> Iterator[Row]:
 
 @on_sets("hmult", "HMULT: product of two ciphertexts, relinearised")
 def hmult(c: Case, options: Options) -> Iterator[Row]:
-    """TensorFHE's Table II, which rescales apart."""
+    """TensorFHE's Table II, which measures rescaling separately."""
 
     def body(x: Operands) -> ckks.Ciphertext:
         return x.e.relinearise(x.e.multiply(x.a, x.b))
@@ -240,5 +240,5 @@ def hmult_relin_rescale(c: Case, options: Options) -> Iterator[Row]:
 
 @on_sets("rotate", "rotation at the peers' moduli, 1 and 2 threads", sets.ANCHORS, (1, 2))
 def rotate(c: Case, options: Options) -> Iterator[Row]:
-    """As hmult_relin_rescale."""
+    """The same parameters as hmult_relin_rescale."""
     yield c.measure("rotate", lambda x: x.e.rotate(x.a, 1), turned(c.va), options)

@@ -15,8 +15,8 @@ from jali.bench.registry import Options, benchmark
 
 Vector = npt.NDArray[np.float64]
 
-LOG_N = 11  # small: the time is calls, not residues
-CALLS = 200  # between two waits: fewer than a GPU's queue holds
+LOG_N = 11  # small, so that the calls take the time, not the residues
+CALLS = 200  # between two waits; a GPU's queue holds more
 
 
 @benchmark("overhead", "what Python adds to one operation: calls from Python less calls from C++")
@@ -50,5 +50,5 @@ def overhead(options: Options) -> Iterator[Row]:
             server.synchronize()
             times.append(outer - inner)
         about = {"log_n": params.log_n, "word": params.word, "operation": name, "threads": 1}
-        # A difference of two times: the median counts, and a single one may be below zero.
+        # Each is a difference of two times, so a single one may be negative; the median counts.
         yield row("overhead", server.engine, about, times, precision_bits=bits)

@@ -1,4 +1,4 @@
-"""``jali bench plot FILE... -o PNG``: time against level, batch and N, from lines of ``jali bench --json``."""
+"""``jali bench plot FILE... -o PNG`` draws time against level, batch and N, from lines of ``jali bench --json``."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Lines = dict[str, list[tuple[float, float]]]
 
 
 def read(paths: Iterable[Path]) -> list[dict[str, Any]]:
-    """The results in some files. Raises InvalidArgument for what is none."""
+    """The results in some files. Raises InvalidArgument for lines that are no results."""
     rows = []
     for path in paths:
         try:
@@ -36,7 +36,9 @@ def read(paths: Iterable[Path]) -> list[dict[str, Any]]:
             except json.JSONDecodeError:
                 row = None
             if not isinstance(row, dict):
-                raise InvalidArgument(f"{path}:{number} is no line of 'jali bench --json'")
+                raise InvalidArgument(
+                    f"{path}:{number} is no line of 'jali bench --json': remove it, or give another file"
+                )
             if "median_s" in row and "params" in row:
                 rows.append(row)
     if not rows:
@@ -52,8 +54,10 @@ def _value(row: dict[str, Any], axis: str) -> float | None:
 
 
 def series(rows: list[dict[str, Any]], axis: str) -> Lines:
-    """Seconds a ciphertext against one axis, for every operation that has several points along it while all
-    else stays the same; against N at the most limbs measured for each, as limbs grow with it."""
+    """The seconds for each ciphertext along one axis, for every operation that has several points along it.
+
+    Everything else is the same for all points of a line. Along N, the points are those with the most limbs for each N.
+    """
     groups: dict[tuple[Any, ...], dict[float, tuple[float, float]]] = defaultdict(dict)
     for row in rows:
         at = _value(row, axis)
@@ -85,7 +89,7 @@ def series(rows: list[dict[str, Any]], axis: str) -> Lines:
 
 
 def run(argv: Sequence[str]) -> int:
-    """The command."""
+    """The command ``jali bench plot``."""
     parser = Parser(prog="jali bench plot", description="A picture of benchmark results.")
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="JSON lines")
     parser.add_argument("-o", "--out", type=Path, default=Path("bench.png"), metavar="PNG")

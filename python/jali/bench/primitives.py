@@ -1,4 +1,4 @@
-"""The engine's operations one by one: what the layers above are made of."""
+"""The engine's operations one by one, of which the layers above are made."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ WORDS = ("w32", "w52", "w64")
 
 TRANSFORMS = ("ntt", "intt")
 
-# log2 of N -> bits of Q: within the security table beside P.
+# log2 of N -> bits of Q. Together with P they are within the security table.
 LOG_Q = {11: 30, 12: 60, 13: 160, 14: 285, 15: 660, 16: 1230, 17: 2500}
 DIGITS = 4  # of key switching
-# (log N, limbs, batch) of the transforms on a GPU: as in the tables of other systems.
+# (log N, limbs, batch) of the transforms on a GPU, taken from the tables of other systems.
 GPU_TRANSFORMS = ((12, 8, 256), (13, 8, 128), (14, 16, 64), (16, 48, 16))
 BITS = {"w32": 30, "w52": 50, "w64": 61}
 
 
 @dataclass(frozen=True)
 class Shape:
-    """N, limbs of Q in digits of `alpha`, special primes, batch; bits of a prime, 0 for the word's most."""
+    """log2 of N, limbs of Q in digits of `alpha` limbs, special primes, batch; bits of a prime, 0 for the word's most."""
 
     log_n: int
     limbs: int
@@ -36,14 +36,14 @@ class Shape:
 
 
 def shape(log_n: int, word: str, batch: int, limbs: int | None = None) -> Shape:
-    """Limbs for LOG_Q, in DIGITS digits."""
+    """The shape with the limbs that LOG_Q takes, in DIGITS digits."""
     count = limbs or max(1, LOG_Q.get(log_n, 30) // BITS[word])
     alpha = -(-count // DIGITS)
     return Shape(log_n, count, alpha, alpha, batch)
 
 
 def shapes(name: str, on_gpu: bool, word: str, options: Options) -> Iterator[Shape]:
-    """What the user asked for; else the benchmark's own."""
+    """The shapes that the user asked for; otherwise the benchmark's own."""
     if name in TRANSFORMS and not (options.log_ns or options.batches or options.limbs):
         if on_gpu:
             for log_n, limbs, batch in GPU_TRANSFORMS:
@@ -105,7 +105,7 @@ def measure(
 
 
 def _profile(case: native.EngineBench, name: str, title: str) -> None:
-    """Its kernels on a GPU, to standard error."""
+    """Prints the kernels of an operation on a GPU to standard error."""
     try:
         profile.kernels(title, case.steps(name))
     except InvalidArgument:  # it copies from or to the host, or draws random residues

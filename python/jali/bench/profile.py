@@ -1,4 +1,4 @@
-"""Where the time of an operation goes: engine operations, and on a GPU its kernels."""
+"""Shows where the time of an operation goes: to which engine operations, and to which kernels on a GPU."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REPEATS = 20
 def operations(title: str, recorder: ckks.Evaluator, body: Callable[[], object]) -> None:
     """Prints, to standard error, the mean time of each engine operation in one call of body.
 
-    recorder: an evaluator with a trace. On a GPU every engine operation is waited for by itself.
+    recorder: an evaluator with a trace. On a GPU it waits for every engine operation.
     """
     trace = recorder.trace
     assert trace is not None
@@ -39,7 +39,7 @@ def operations(title: str, recorder: ckks.Evaluator, body: Callable[[], object])
 
 
 def kernels(title: str, steps: Iterable[tuple[str, float]]) -> None:
-    """The same for the kernels of a GPU, each measured alone with warm caches; nothing on a CPU."""
+    """Prints the mean times of a GPU's kernels, each measured alone with warm caches; nothing on a CPU."""
     totals: dict[str, list[float]] = defaultdict(list)
     for name, seconds in steps:
         totals[name].append(seconds)
@@ -49,7 +49,7 @@ def kernels(title: str, steps: Iterable[tuple[str, float]]) -> None:
 
 
 def _print(title: str, rows: Iterable[tuple[str, float, float, str]], more: str) -> None:
-    """calls, microseconds and share of each row."""
+    """Prints the calls, microseconds and share of each row."""
     rows = list(rows)
     whole = sum(seconds for _, _, seconds, _ in rows)
     width = max(len(name) for name, *_ in rows) + 2

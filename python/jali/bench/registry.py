@@ -14,7 +14,7 @@ __all__ = ["BENCHMARKS", "Benchmark", "Options", "benchmark"]
 
 @dataclass(frozen=True)
 class Options:
-    """What a user may choose; what is empty is the benchmark's own choice.
+    """What a user may choose. If a field is empty, the benchmark chooses.
 
     threads: None for one thread, unless the benchmark says otherwise. seconds: about how long each figure
     is measured. images: the file of images for the mnist demo. clock: as in jali.bench.measure.timed;
@@ -37,7 +37,7 @@ class Options:
     profile: bool = False
 
     def with_sets(self, *sets: str) -> Options:
-        """The same on other parameter sets, and nothing else of one set's."""
+        """The same options for other parameter sets, without the levels, which belong to one set."""
         return dataclasses.replace(self, sets=sets, levels=())
 
     def resolved_device(self) -> str:
@@ -55,7 +55,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A name, what it measures, and how."""
+    """The name of a benchmark, what it measures, and the function that runs it."""
 
     name: str
     about: str
@@ -68,7 +68,7 @@ BENCHMARKS: dict[str, Benchmark] = {}
 def benchmark(
     name: str, about: str
 ) -> Callable[[Callable[[Options], Iterator[Row]]], Callable[[Options], Iterator[Row]]]:
-    """Registers a function that yields rows under a name."""
+    """Registers a function that yields rows, under a name."""
 
     def register(run: Callable[[Options], Iterator[Row]]) -> Callable[[Options], Iterator[Row]]:
         BENCHMARKS[name] = Benchmark(name, about, run)

@@ -1,4 +1,4 @@
-"""Parameter sets that benchmarks run at: presets of jali.ckks.Params."""
+"""The parameter sets of the benchmarks: presets of jali.ckks.Params, and others by their arguments."""
 
 from __future__ import annotations
 
@@ -29,8 +29,13 @@ ANCHORS = ("n14_q285_dnum3", "n14_q375_dnum8")
 
 
 def load(name: str, *, word: str = "auto", device: str = "cpu") -> ckks.Params:
-    """A preset, or Params.create of "log_n=16,depth=30,scale_bits=40,word=w32"; levels_after and
-    precision_bits are a bootstrapping's. word, device: as in Params.preset."""
+    """The parameters of a preset, or of arguments such as "log_n=16,depth=30,scale_bits=40,word=w32".
+
+    With levels_after and precision_bits among the arguments, they have levels for bootstrapping.
+    word, device: see Params.preset.
+
+    Raises InvalidArgument for other names and arguments.
+    """
     if "=" not in name:
         return ckks.Params.preset(name, word=word, device=device)
     options: dict[str, Any] = {"word": word, "device": device}
@@ -48,7 +53,7 @@ def load(name: str, *, word: str = "auto", device: str = "cpu") -> ckks.Params:
 def describe(
     name: str, params: ckks.Params, threads: int, level: int | None = None
 ) -> dict[str, Any]:
-    """What a result says of its parameters."""
+    """The parameters that a result states."""
     at = params.level(params.depth if level is None else level)
     return {
         "set": name,

@@ -1,4 +1,4 @@
-"""The three words side by side at equal log Q, as Figures 6 and 7 of the GIF-FHE paper."""
+"""The three words side by side at equal log Q, like Figures 6 and 7 of the GIF-FHE paper."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from jali.bench.measure import Row
 from jali.bench.primitives import BITS, WORDS, Shape, measure
 from jali.bench.registry import BENCHMARKS, Options, benchmark
 
-# log2 of N -> log2 of Q: the figures' rings, at what the security table allows beside P, and N = 2^16.
+# log2 of N -> log2 of Q: the rings of the figures, with the Q that the security table allows together with P, and N = 2^16.
 LOG_Q = {14: 360, 15: 720, 16: 1230}
 SPECIAL_BITS = {14: 60, 15: 140, 16: 330}
-# Figure 6 (CRT apart, whose integers come from the host here), then the key switch.
+# Figure 6, without CRT, whose integers come from the host here; and key switching.
 ENGINE = ("ntt", "intt", "mul", "key_switch")
 SETS = {
     14: "log_n=14,depth=7,scale_bits=40,dnum=6",
@@ -21,7 +21,7 @@ SETS = {
 
 
 def shape(log_n: int, word: str, batch: int) -> Shape:
-    """As many limbs as log2 of Q takes, digits as large as P."""
+    """The shape with as many limbs as log2 of Q takes, and digits as large as P."""
     limbs = round(LOG_Q[log_n] / BITS[word])
     special = max(1, round(SPECIAL_BITS[log_n] / BITS[word]))
     return Shape(log_n, limbs, special, special, batch)
@@ -29,7 +29,7 @@ def shape(log_n: int, word: str, batch: int) -> Shape:
 
 @benchmark("words", "the three words at equal log Q: transforms, key switch, HMULT and HROTATE")
 def words(options: Options) -> Iterator[Row]:
-    """Engine operations at the words' largest primes, ciphertext operations at 40-bit scales."""
+    """Engine operations with the largest primes of each word, and ciphertext operations with scales of 40 bits."""
     for log_n in options.log_ns or tuple(LOG_Q):
         for batch in options.batches or (1,):
             for word in options.words or WORDS:

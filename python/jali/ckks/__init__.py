@@ -1,7 +1,7 @@
 """CKKS: approximate arithmetic on encrypted vectors of real or complex numbers.
 
-The owner of the data makes a ``Client``, which holds the secret key; whoever computes makes an
-``Evaluator`` from public keys and binds ciphertexts to it:
+The owner of the data makes a ``Client``, which holds the secret key. Whoever computes makes an ``Evaluator`` from
+public keys, and binds ciphertexts to it:
 
     params = ckks.Params.create(depth=3)
     client = ckks.Client(params)
@@ -9,13 +9,13 @@ The owner of the data makes a ``Client``, which holds the secret key; whoever co
     x = server.bind(client.encrypt(np.array([0.5, -1.25])))
     client.decrypt(x * x + 0.25)
 
-A ciphertext is a vector of ``params.slots`` numbers, or a batch of such vectors. A shorter vector
-lies in the first slots, with zeros behind it; its length is remembered so that decryption shows
-just that much. Arithmetic follows NumPy's shapes, rotation and sums act on all slots.
+A ciphertext is a vector of ``params.slots`` numbers, or a batch of such vectors. A shorter vector lies in the first
+slots, followed by zeros. Its length is remembered, so that decryption shows only that many slots. Arithmetic follows
+NumPy's rules for shapes. Rotations and sums act on all slots.
 
-On a GPU limbs times batch is at most 65,535, limbs being those of the level and, in a product of ciphertexts or a
-rotation, of the keys' special primes: a larger batch raises ``Unsupported``, which names the largest.
-``Evaluator.map`` keeps its batches below that.
+On a GPU, limbs times batch is at most 65,535. The limbs are those of the level and, in products of ciphertexts and
+rotations, also those of the special primes. A larger batch raises ``Unsupported``, which names the largest that is
+possible. ``Evaluator.map`` keeps its batches below that.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Encrypted values that compute: a ciphertext bound to the evaluator that works on it."""
+"""Encrypted arrays: ciphertexts that are bound to the evaluator that computes on them."""
 
 from __future__ import annotations
 
@@ -19,25 +19,29 @@ if TYPE_CHECKING:
 
 __all__ = ["EncryptedArray"]
 
-#: What may stand beside an EncryptedArray in arithmetic.
+#: The other operand of an EncryptedArray's arithmetic.
 Operand = Union["EncryptedArray", complex, npt.NDArray[Any], list[Any], tuple[Any, ...]]
 
 
 def checked_target(target_level: int | None) -> int:
-    """-1, for all levels, or a level from 0."""
+    """The level as an int of at least 0; -1 for None, which stands for all levels. Raises InvalidArgument."""
     if target_level is None:
         return -1
     if isinstance(target_level, bool) or not isinstance(target_level, (int, np.integer)):
-        raise InvalidArgument(f"target_level is a whole number, not {checks.shown(target_level)}")
+        raise InvalidArgument(
+            f"target_level must be a whole number, not {checks.shown(target_level)}"
+        )
     if target_level < 0:
-        raise InvalidArgument(f"target_level {checks.shown(target_level)} is below 0")
+        raise InvalidArgument(
+            f"target_level must be at least 0, not {checks.shown(target_level)}: leave it out for all levels"
+        )
     return int(target_level)
 
 
 def checked_iterations(iterations: int) -> int:
-    """A number of applications that make one bootstrapping."""
+    """The number of iterations as an int from 1 to 4. Raises InvalidArgument for anything else."""
     if isinstance(iterations, bool) or not isinstance(iterations, (int, np.integer)):
-        raise InvalidArgument(f"iterations is a whole number, not {checks.shown(iterations)}")
+        raise InvalidArgument(f"iterations must be a whole number, not {checks.shown(iterations)}")
     if not 1 <= iterations <= 4:
         raise InvalidArgument(f"iterations must be 1 to 4, not {checks.shown(iterations)}")
     return int(iterations)
@@ -46,22 +50,22 @@ def checked_iterations(iterations: int) -> int:
 class EncryptedArray(Encrypted):
     """An encrypted vector (n,), or batch of vectors (batch, n), with NumPy's arithmetic.
 
-    ``+ - *`` take other encrypted arrays of the same evaluator, arrays and numbers on either side;
-    ``/`` takes numbers and arrays on the right; ``**`` takes whole numbers from 1. Relinearisation,
-    rescaling and levels are taken care of: a product of ciphertexts, or with an array or a number
-    that is not a small whole one, costs one level. Values are immutable; operations release the
-    interpreter's lock and may be used from several threads. Made by Evaluator.bind.
+    Evaluator.bind makes it. ``+ - *`` take other encrypted arrays of the same evaluator, and arrays and numbers on either
+    side; ``/`` takes numbers and arrays on the right; ``**`` takes whole numbers from 1. Relinearisation, rescaling and
+    levels are managed for you. A product of two encrypted arrays, or with an array, costs one level. So does a product
+    with a number, unless it is a whole number (or i times one) of modulus up to 16. Values are immutable. Operations
+    release the interpreter's lock, and may be used from several threads.
 
-    Raises DepthExhausted, with the depth that would be enough, KeyMissing, naming the key, and
-    InvalidArgument for shapes that do not fit. On a GPU, Unsupported for batches of more than 65,535 rows (limbs times
-    batch), naming the largest.
+    Operations raise DepthExhausted, which names the depth that would be enough, KeyMissing, which names the key, and
+    InvalidArgument for shapes that do not fit. On a GPU they raise Unsupported if limbs times batch is more than 65,535;
+    the message names the largest batch.
     """
 
     __slots__ = ("_ct", "_made_in", "_server")
 
     def __init__(self, server: Evaluator, ciphertext: Ciphertext | ProductSum) -> None:
         self._server = server
-        # Products are computed when it is known what follows: the value itself, or a sum of products.
+        # Products are computed when it is known what follows: a use of the value itself, or a sum of products.
         self._ct = ciphertext
         self._made_in = server._recording
 
@@ -69,19 +73,19 @@ class EncryptedArray(Encrypted):
 
     @property
     def ciphertext(self) -> Ciphertext:
-        """The ciphertext to send or decrypt: two parts, at the canonical scale of its level."""
+        """The ciphertext to send or decrypt, in the host's memory. It has two parts and the canonical scale of its level."""
         core = self._server._core
         done = self._settled()
         return done if core.on_host else core.send_back(done)
 
     @property
     def evaluator(self) -> Evaluator:
-        """What computes on it."""
+        """The evaluator that computes on it."""
         return self._server
 
     @property
     def level(self) -> int:
-        """Multiplications that are left."""
+        """How many multiplications may follow."""
         value = self._ct
         if isinstance(value, ProductSum):
             return value.level
@@ -94,12 +98,12 @@ class EncryptedArray(Encrypted):
 
     @property
     def precision_bits(self) -> float:
-        """Estimated precision: -log2 of the standard deviation of a slot's error, in its ciphertext."""
+        """The estimated precision: -log2 of the standard deviation of a slot's error."""
         return self._settled().precision_bits
 
     @property
     def slots(self) -> int:
-        """Numbers in each vector, those behind its length included."""
+        """How many slots each vector has, including those past its length."""
         return self._ct.slots
 
     @property
@@ -174,7 +178,7 @@ class EncryptedArray(Encrypted):
 
     def __rtruediv__(self, other: object) -> NoReturn:
         raise Unsupported(
-            "division by an encrypted value: approximate its inverse with Evaluator.polynomial"
+            "division by an encrypted value is not possible: approximate its inverse with Evaluator.polynomial"
         )
 
     def __truediv__(self, other: Operand) -> EncryptedArray:
@@ -183,16 +187,16 @@ class EncryptedArray(Encrypted):
         value = arrays.number(other)
         if value is not None:
             if value == 0:
-                raise InvalidArgument("division by zero")
+                raise InvalidArgument("division by zero: divide by another number")
             return self * (1 / value)
         array = arrays.operand(other, self.shape[-1])
         if array is None:
             return NotImplemented
         divisor = np.asarray(array)
         if divisor.dtype.kind not in "biufc":
-            return self * divisor  # which says what is wrong with it
+            return self * divisor  # this raises the error that says what is wrong with it
         if not np.all(divisor):
-            raise InvalidArgument("division by an array that holds a zero")
+            raise InvalidArgument("division by an array that holds a zero: replace the zeros first")
         with np.errstate(all="ignore"):  # an infinite inverse is refused below
             inverse: npt.NDArray[Any] = np.reciprocal(
                 divisor.astype(np.result_type(divisor, np.float64))
@@ -204,17 +208,16 @@ class EncryptedArray(Encrypted):
         return result
 
     def __rmatmul__(self, matrix: Any) -> EncryptedArray:
-        """matrix @ self: a clear real matrix (m, n) times this vector of length n, one level down.
+        """matrix @ self: a real matrix (m, n) in the clear times this vector of length n. It takes one level.
 
-        Convenient; it plans and encodes the matrix at each use. Needs the rotations of
-        MatVec(matrix, params, layout="natural", level=self.level), which serves many products through
-        Evaluator.matvec faster.
+        It plans the product and encodes the matrix at each use. For many products with one matrix, Evaluator.matvec with a
+        MatVec is faster. It needs the keys of the rotations of MatVec(matrix, params, layout="natural", level=self.level).
         """
         array = np.asarray(matrix)
         if array.ndim != 2 or array.shape[1] != self.shape[-1]:
             raise InvalidArgument(
                 f"a matrix of the shape {array.shape} does not multiply vectors of the length "
-                f"{self.shape[-1]}"
+                f"{self.shape[-1]}: give one of the shape (m, {self.shape[-1]})"
             )
         server = self._server
         plan = MatVec(array, server.params, level=self.level, layout="natural", streaming=True)
@@ -223,14 +226,13 @@ class EncryptedArray(Encrypted):
     # --- movement of slots ----------------------------------------------------------------------
 
     def rotate(self, steps: int) -> EncryptedArray:
-        """Slot i of the result is slot i + steps, around all ``slots``: numpy.roll by -steps.
+        """Slot i of the result is slot i + steps, cyclically over all ``slots``, like numpy.roll by -steps.
 
-        Needs the evaluation key of this rotation. A vector shorter than ``slots`` moves through the
-        zeros behind it.
+        It needs the key of this rotation. A vector shorter than ``slots`` moves into the zeros that follow it.
         """
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)):
             raise InvalidArgument(
-                f"a rotation is a whole number of slots, not {checks.shown(steps)}"
+                f"a rotation must be a whole number of slots, not {checks.shown(steps)}"
             )
         folded = int(steps)
         if abs(folded) >= self.slots:
@@ -238,17 +240,17 @@ class EncryptedArray(Encrypted):
         return EncryptedArray(self._server, self._server._core.rotate(self._settled(), folded))
 
     def conj(self) -> EncryptedArray:
-        """The complex conjugate of every number. Needs the conjugation key."""
+        """The complex conjugate of every number. It needs the conjugation key."""
         return EncryptedArray(self._server, self._server._core.conjugate(self._settled()))
 
     conjugate = conj
 
     def sum(self, count: int | None = None) -> EncryptedArray:
-        """Slot i of the result is the sum of slots i to i + count - 1, around all ``slots``.
+        """Slot i of the result is the sum of the slots i to i + count - 1, cyclically over all ``slots``.
 
-        count: a power of two up to ``slots``; None for all of them: every slot then holds the sum of
-            the vector.
-        Needs the rotations 1, 2, 4 .. count / 2 (jali.ckks.sum_rotations).
+        count: a power of two up to ``slots``. None stands for all slots: every slot then holds the sum of the vector.
+
+        It needs the keys of the rotations by 1, 2, 4 .. count / 2 (jali.ckks.sum_rotations).
         """
         if count is None:
             count = 0
@@ -261,7 +263,7 @@ class EncryptedArray(Encrypted):
         return EncryptedArray(self._server, self._server._core.sum(self._whole(), int(count)))
 
     def with_length(self, length: int) -> EncryptedArray:
-        """The same slots, of which decryption shows the first ``length``."""
+        """The same slots; decryption shows the first ``length`` of them, from 1 to ``slots``."""
         if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 1:
             raise InvalidArgument("length must be a whole number from 1 to slots")
         return EncryptedArray(
@@ -269,12 +271,14 @@ class EncryptedArray(Encrypted):
         )
 
     def with_magnitude(self, magnitude: float, *, peak: float | None = None) -> EncryptedArray:
-        """The same numbers, of which estimates assume this root mean square and this peak.
+        """The same numbers; from here on, estimates assume this root mean square and this peak.
 
-        For computed values whose size you know better than the estimate: that of products and polynomials
-        is an average, that of ``sum`` holds for equal numbers; peaks multiply and add up. peak: the largest
-        modulus, None for 8 times the magnitude. Declare both for the kind of data: bounds on errors rest on
-        the peak, and bootstrapping makes other numbers of those far above it.
+        It is for computed values whose size you know better than the estimate. Estimates take the terms of products and
+        polynomials as independent and those of ``sum`` as equal, and peaks multiply and add up.
+
+        magnitude: the root mean square of this kind of numbers, above 0.
+        peak: the largest modulus that they can have; None stands for 8 times the magnitude. Bounds on errors assume it,
+            and bootstrapping changes numbers that are far above it.
         """
         core = self._server._core
         return EncryptedArray(
@@ -285,28 +289,31 @@ class EncryptedArray(Encrypted):
     def bootstrap(
         self, target_level: int | None = None, *, iterations: int = 1, real: bool | None = None
     ) -> EncryptedArray:
-        """The same numbers with their levels restored; nothing secret is needed.
+        """The same numbers with their levels restored. It needs no secret.
 
-        target_level: max(1, params.bootstrap_level) to params.depth, one less if iterated; None for all
-            levels. Fewer cost less, as the work is done at a smaller modulus.
-        iterations: 2 to 4 for more precision (Meta-BTS): p bits become about 2p - 3, 3p - 6 .., up to what
-            the value itself and the scale hold, at as many times the work and one level less.
-        real: True to drop imaginary parts, False to keep them; None drops those of real data where that
-            saves work (order "slots_first").
+        target_level: the level of the result, from max(1, params.bootstrap_level) to params.depth, or one less with several
+            iterations. None stands for the highest. A lower one costs less, because the work is done at a smaller modulus.
+        iterations: from 1 to 4. More iterations give more precision (Meta-BTS, eprint 2022/1167): p bits become about
+            2p - 3, 3p - 6 .., but no more than the value itself and the scale have. They take as many times the work, and
+            one level.
+        real: True drops imaginary parts, False keeps them. None drops those of real data if that saves work (order
+            "slots_first").
 
-        Needs parameters made with bootstrap=True and keys of evaluation_keys(bootstrap=...) for
-        this value's slots. Numbers should be of modulus up to 1: the part of larger ones that is lost
-        grows with their square, or a higher power where parameters of many bits take arcsin behind the
-        sine, and a declared magnitude above params.bootstrap_max_magnitude is refused. The magnitude of a
-        computed value is an estimate: ``x + x`` and ``sum`` count terms as equal, other sums as
-        independent; see ``with_magnitude``. ``precision_bits`` of the result says
-        what is left. The first call for a packing encodes its matrices, which takes a while, and so does
-        the first with each target_level: the evaluator keeps them all. Raises KeyMissing, DepthExhausted below
-        params.bootstrap_level, InvalidArgument.
+        It needs parameters made with bootstrap=True, and keys of evaluation_keys(bootstrap=...) for this value's slots.
+
+        Numbers should have a modulus of at most 1. Larger numbers lose a part that grows with their square, or with a
+        higher power if the parameters use the series of arcsin. A declared magnitude above
+        params.bootstrap_max_magnitude is refused. The magnitude of a computed value is an estimate: ``x + x`` and ``sum``
+        take their terms as equal, other sums as independent; see ``with_magnitude``. ``precision_bits`` of the result
+        says how much precision is left.
+
+        The first call for a packing, and the first for each target_level, encodes matrices, which takes a while. The
+        evaluator keeps them all. Raises KeyMissing, DepthExhausted below params.bootstrap_level, and InvalidArgument for
+        arguments or magnitudes out of range.
         """
         target, times = checked_target(target_level), checked_iterations(iterations)
         if real is not None and not isinstance(real, (bool, np.bool_)):
-            raise InvalidArgument(f"real is True, False or None, not {checks.shown(real)}")
+            raise InvalidArgument(f"real must be True, False or None, not {checks.shown(real)}")
         core = self._server._core
         drop = None if real is None else bool(real)
         return EncryptedArray(self._server, core.bootstrap(self._settled(), target, times, drop))
@@ -314,19 +321,19 @@ class EncryptedArray(Encrypted):
     # --- helpers --------------------------------------------------------------------------------
 
     def _settled(self) -> Ciphertext:
-        """Its ciphertext on the device, with nothing owed."""
+        """Its ciphertext on the device, relinearised and rescaled."""
         value, core = self._ct, self._server._core
         if isinstance(value, ProductSum):
             return self._kept(core.settle(value))
         return value if core.is_settled(value) else self._kept(core.normalise(value))
 
     def _whole(self) -> Ciphertext:
-        """Its ciphertext as it is; of products that are still to be computed, with nothing owed."""
+        """Its ciphertext as it is. Products that are still to be computed are relinearised and rescaled."""
         value = self._ct
         return self._settled() if isinstance(value, ProductSum) else value
 
     def _summand(self, beside: EncryptedArray) -> Ciphertext:
-        """Its ciphertext, to be added to `beside`: products stay unrelinearised if `beside` is so, too."""
+        """Its ciphertext, to be added to `beside`. Products stay unrelinearised if `beside` is unrelinearised, too."""
         value, core = self._ct, self._server._core
         if not isinstance(value, ProductSum):
             return value
@@ -342,8 +349,9 @@ class EncryptedArray(Encrypted):
         )
 
     def _kept(self, value: Ciphertext) -> Ciphertext:
-        """The same value in another form: what is done once, later operations need not do again."""
-        # What is made while a function is recorded lies in the memory of the recording, which only its runs write.
+        """Keeps the same value in another form, so that later operations need not compute it again."""
+        # A form that is made while a function is recorded is not kept, because it lies in the memory of the recording, which
+        # only its runs write.
         if self._made_in is self._server._recording:
             self._ct = value
         return value

@@ -1,4 +1,4 @@
-"""The side of the data's owner: keys, encryption, decryption."""
+"""The client's side: keys, encryption and decryption."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ __all__ = ["Client", "Encryptor"]
 
 
 class Client:
-    """Makes and holds the secret key; the only object here that can decrypt.
+    """Makes and holds the secret key. It is the only object here that can decrypt.
 
-    It cannot be pickled or printed. All methods may be called from several threads.
+    The key cannot be pickled or printed. All methods may be called from several threads.
 
-    params: what both sides agreed on.
-    threads: of its computations; None for JALI_NUM_THREADS, else every core.
-    device: where keys are made and numbers encrypted, as for Evaluator. What it gives is in the host's
-        memory whatever the device, the secret key in both. "cpu" unless told otherwise: the machine that
-        holds the key is seldom the one that computes.
+    params: the parameters that both sides agreed on.
+    threads: how many threads compute; None stands for JALI_NUM_THREADS or, if that is not set, every core.
+    device: where keys are made and numbers are encrypted; see Evaluator. Results are in the host's memory for every
+        device. The secret key is in the host's memory and in the device's. The default is "cpu", because the machine
+        that holds the key is seldom the one that computes.
     """
 
     __slots__ = ("_core",)
@@ -47,7 +47,7 @@ class Client:
     ) -> Client:
         """The client whose secret_to_bytes gave these bytes.
 
-        Raises CorruptData, VersionError or ParamsMismatch; no message tells anything of the key.
+        Raises CorruptData, VersionError or ParamsMismatch. No message reveals anything about the key.
         """
         checks.instance(params, Params, "params")
         client = cls.__new__(cls)
@@ -55,7 +55,7 @@ class Client:
         return client
 
     def secret_to_bytes(self) -> bytes:
-        """The secret key, to be stored where nobody else reads: whoever has it decrypts everything.
+        """The bytes of the secret key. Store them where nobody else can read: whoever has them can decrypt everything.
 
         Python does not wipe these bytes after use.
         """
@@ -63,7 +63,7 @@ class Client:
 
     @property
     def engine(self) -> str:
-        """Backend and instruction set, e.g. "cpu/ifma"."""
+        """The engine and its instruction set, e.g. "cpu/ifma"."""
         return self._core.engine
 
     @property
@@ -82,17 +82,16 @@ class Client:
     ) -> Ciphertext:
         """Encrypt a vector (n,) or a batch of vectors (batch, n) of numbers, n <= slots.
 
-        level: 0 to params.depth, how many multiplications it will have; None for all.
-        slots: a power of two, n <= slots <= params.slots, for sparse packing: rotations then wrap
-            around within this many slots. None for params.slots.
-        magnitude: the root mean square of the numbers that estimates of precision shall assume.
-        peak: the largest modulus that any of them can have, which bounds on errors rest on; None for 8
-            times the magnitude. A number above it is refused. Both travel in the clear, so declare them
-            beforehand for this kind of numbers and do not compute them from the data.
+        level: how many multiplications may follow, 0 to params.depth; None stands for params.depth.
+        slots: a power of two, n <= slots <= params.slots, for sparse packing: rotations are then cyclic over this many
+            slots. None stands for params.slots.
+        magnitude: the root mean square that estimates of precision assume for the numbers.
+        peak: the largest modulus that any number can have. Bounds on errors assume it, and a number above it is refused.
+            None stands for 8 times the magnitude. Magnitude and peak travel in the clear, so declare them beforehand for
+            this kind of numbers, and do not compute them from the data.
 
-        Complex arrays are decrypted to complex ones. Raises InvalidArgument for other shapes, types
-        that are not numeric, numbers that are not finite or too large for the level, or beyond what
-        was declared.
+        Complex arrays are decrypted to complex ones. Raises InvalidArgument for other shapes, for types that are not
+        numeric, and for numbers that are not finite, too large for the level, or above the peak.
         """
         return self._core.encrypt(
             values,
@@ -110,22 +109,19 @@ class Client:
         length: int | None = None,
         check: bool = True,
     ) -> npt.NDArray[Any]:
-        """The numbers inside, for the key holder's eyes: to hand them on, see ``release``.
+        """The decrypted numbers, for the key holder alone. To share them, use ``release``.
 
-        complex: True for complex128, False for the real parts as float64; None follows the data:
-            complex if any operand of the computation was.
-        length: how many slots to show; None for the length of the encrypted vector.
+        complex: True gives complex128, False gives the real parts as float64. None gives complex numbers if any operand of
+            the computation was complex.
+        length: how many slots to return, 1 to value.slots; None stands for the length of the encrypted vector.
+        check: True compares the numbers with what the ciphertext says of them: none is larger than its bound, numbers computed
+            from real ones are real, and the rest of the phase is noise. False returns the numbers in any case.
 
-        check: compare the numbers with what the ciphertext says of them: none is larger than its bound,
-            numbers computed from real ones are real, and the rest of the phase is noise. False gives
-            what there is.
-
-        Returns an array (length,), or (batch, length) where a batch was encrypted. Raises
-        ParamsMismatch for a ciphertext of other parameters, WrongDecryption if the comparison fails:
-        the key is another one, the bytes were altered, or a number left its range. Do not tell an
-        untrusted peer of that error. Raises RangeExceeded for a ciphertext that says itself that its
-        numbers may be larger than its level holds. Each number carries an error whose
-        standard deviation is about 2^-value.precision_bits.
+        Returns an array (length,), or (batch, length) if a batch was encrypted. Each number has an error with a standard
+        deviation of about 2^-value.precision_bits. Raises ParamsMismatch for a ciphertext of other parameters, and
+        InvalidArgument for other arguments. Raises WrongDecryption if the comparison fails: the key is another one, the bytes
+        were altered, or a number left its range. Do not tell an untrusted peer of that error. Raises RangeExceeded if the
+        ciphertext says itself that its numbers may be larger than its level holds.
         """
         ciphertext, shown, as_complex = _shown(value, complex, length)
         return self._core.decrypt(ciphertext, shown, as_complex, checks.flag(check, "check"))
@@ -138,19 +134,19 @@ class Client:
         complex: bool | None = None,
         length: int | None = None,
     ) -> npt.NDArray[Any]:
-        """The numbers inside in the form that may be shared: drowned in fresh noise.
+        """The decrypted numbers in the form that may be shared: with fresh noise that hides their error.
 
-        The error of a plain decryption carries information about the secret key (Li and Micciancio
-        2021). The policy declares the circuit's worst error, or has it derived, and how many results
-        will be shared; the noise, of standard deviation policy.noise_std(value.slots, batch), hides the
-        error to the security that the policy names. Every call counts as one release, for the same
-        ciphertext too.
+        The error of a plain decryption contains information about the secret key (Li and Micciancio 2021). The policy
+        declares the circuit's worst error, or has it derived, and how many results will be shared. The noise has the
+        standard deviation policy.noise_std(value.slots, batch), and hides the error to the security that the policy names.
+        Every call counts as one release, even for the same ciphertext.
 
-        Other arguments as in ``decrypt``. Raises InvalidArgument for ciphertexts that no computation
-        gives (another scale than that of their level, an error too small), for bounds that are larger
-        than the policy's, for a derived bound of what was read from bytes, where the level has no room
-        for the noise, and for results beyond what was declared. None of these errors must reach an
-        untrusted peer.
+        complex, length: see ``decrypt``.
+
+        Raises InvalidArgument for ciphertexts that no computation gives (a scale other than that of their level, or an
+        error that is too small); if the ciphertext's own bounds are larger than the policy's; if the bound is to be
+        derived and the ciphertext was read from bytes; if the level has no room for the noise; and if a result is larger
+        than was declared. Do not pass any of these errors on to an untrusted peer.
         """
         if not isinstance(policy, ReleasePolicy):
             raise InvalidArgument(
@@ -169,18 +165,21 @@ class Client:
         minimum: bool = False,
         progress: Callable[[int, int], object] | None = None,
     ) -> EvaluationKeys:
-        """Public keys for an Evaluator: products, these rotations, conjugation, bootstrapping.
+        """Public keys for an Evaluator: for products, these rotations, conjugation and bootstrapping.
 
-        rotations: in slots, of any sign; duplicates are made once and 0 needs none.
-        bootstrap: True for values of all slots; a number of slots, or several, for sparse packings.
-            Brings the keys for conjugation and products along.
-        minimum: the fewest keys, for small memories: rotations are made of those by powers of two, and
-            bootstrapping has one key a matrix. Evaluators see which they have; results are the same
-            within noise, at several times the key switches.
-        progress: called after each key of bootstrapping with how many are made and how many there will
-            be; what it raises ends the work.
-        The result's nbytes equals params.key_bytes of the same arguments, or with bootstrap
-        params.bootstrap_key_bytes: each key is then made for the levels that it is used at.
+        rotations: in slots, of any sign. Duplicates are made once, and 0 needs no key.
+        conjugate: whether to make the key for conjugation.
+        relinearise: whether to make the key for products of ciphertexts.
+        bootstrap: True for values of all slots; a number of slots, or several numbers, for sparse packings. It includes
+            the keys for conjugation and products.
+        minimum: whether to make the fewest keys, for small memories. Rotations are then composed of rotations by powers of
+            two, and bootstrapping uses one key for each matrix. Evaluators find out which keys they have. Results are the
+            same up to noise, and take several times as many key switchings.
+        progress: called after each key of bootstrapping, with how many are made and how many there will be. If it raises,
+            the work ends.
+
+        The result's nbytes equals params.key_bytes of the same arguments or, with bootstrap, params.bootstrap_key_bytes:
+        each key is then made only for the levels at which it is used.
         """
         packings = checked_packings(bootstrap)
         if packings and not self._core.params.bootstraps:
@@ -190,7 +189,7 @@ class Client:
             )
         if progress is not None and not callable(progress):
             raise InvalidArgument(
-                f"progress must be a function of two numbers, not {checks.shown(progress)}"
+                f"progress must be a function of two whole numbers, not {checks.shown(progress)}"
             )
         return self._core.evaluation_keys(
             checked_rotations(rotations),
@@ -202,20 +201,25 @@ class Client:
         )
 
     def public_key(self) -> PublicKey:
-        """A key with which others can encrypt for this client, see Encryptor."""
+        """A key with which others can encrypt for this client. See Encryptor."""
         return self._core.public_key()
 
     def __repr__(self) -> str:
         return f"Client({self.params!r})"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a Client holds a secret key and is not pickled")
+        raise TypeError(
+            "a Client holds a secret key and cannot be pickled: use secret_to_bytes to store it"
+        )
 
 
 class Encryptor:
-    """Encrypts with a public key: for parties that send data and read none.
+    """Encrypts with a public key, for parties that send data and read none.
 
-    Its ciphertexts are twice the bytes of Client.encrypt's and a little noisier.
+    Its ciphertexts take twice as many bytes as those of Client.encrypt, and have a little more noise.
+
+    key: the client's public_key().
+    threads: see Client.
     """
 
     __slots__ = ("_core",)
@@ -238,7 +242,7 @@ class Encryptor:
         magnitude: float = 1.0,
         peak: float | None = None,
     ) -> Ciphertext:
-        """As Client.encrypt."""
+        """Encrypt a vector (n,) or a batch of vectors (batch, n). Arguments and errors are those of Client.encrypt."""
         return self._core.encrypt(
             values,
             checked_level(level),
@@ -254,7 +258,7 @@ class Encryptor:
 def _shown(
     value: Ciphertext | EncryptedArray, complex: bool | None, length: int | None
 ) -> tuple[Ciphertext, int, bool]:
-    """The ciphertext of a value, the slots to show, and whether as complex numbers."""
+    """The ciphertext of a value, how many slots to show, and whether to show them as complex numbers."""
     ciphertext = value.ciphertext if isinstance(value, EncryptedArray) else value
     if not isinstance(ciphertext, Ciphertext):
         raise InvalidArgument(f"give a Ciphertext or an EncryptedArray, not {type(value).__name__}")
@@ -270,12 +274,12 @@ def _shown(
 
 
 def checked_packings(bootstrap: bool | int | Iterable[int]) -> list[int]:
-    """The numbers of slots to make bootstrapping keys for; 0 is all of them."""
+    """The numbers of slots to make bootstrapping keys for; 0 stands for all slots."""
     if isinstance(bootstrap, (bool, np.bool_)):
         return [0] if bootstrap else []
     if isinstance(bootstrap, (int, np.integer)):
         bootstrap = [int(bootstrap)]
-    message = "bootstrap takes True, or numbers of slots from 2"
+    message = "bootstrap takes True, or numbers of slots of at least 2"
     try:
         return [checks.whole(n, 2, message) for n in bootstrap]
     except TypeError:
@@ -283,21 +287,21 @@ def checked_packings(bootstrap: bool | int | Iterable[int]) -> list[int]:
 
 
 def checked_level(level: int | None) -> int:
-    """-1, for the top, or a level from 0."""
+    """The level as an int of at least 0; -1 for None, which stands for the top level. Raises InvalidArgument."""
     if level is None:
         return -1
     return checks.whole(level, 0, "level must be a whole number from 0 to params.depth, or None")
 
 
 def checked_slots(slots: int | None) -> int:
-    """0, for all, or a number of slots."""
+    """The number of slots as an int of at least 1; 0 for None, which stands for all slots. Raises InvalidArgument."""
     if slots is None:
         return 0
     return checks.whole(slots, 1, "slots must be a power of two from 1 to params.slots, or None")
 
 
 def checked_rotations(rotations: Iterable[int]) -> list[int]:
-    """Rotations as a list of plain integers."""
+    """The rotations as a list of Python integers. Raises InvalidArgument for anything else."""
     try:
         steps = list(rotations)
     except TypeError:
@@ -305,10 +309,10 @@ def checked_rotations(rotations: Iterable[int]) -> list[int]:
     for step in steps:
         if isinstance(step, bool) or not isinstance(step, (int, np.integer)):
             raise InvalidArgument(
-                f"a rotation is a whole number of slots, not {checks.shown(step)}"
+                f"a rotation must be a whole number of slots, not {checks.shown(step)}"
             )
         if not -(2**30) <= step <= 2**30:
             raise InvalidArgument(
-                f"rotation {checks.shown(step)} is out of range: rotations repeat after slots"
+                f"rotation {checks.shown(step)} is out of range: reduce it modulo the number of slots"
             )
     return [int(step) for step in steps]

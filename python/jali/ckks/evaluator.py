@@ -1,4 +1,4 @@
-"""The side that computes and holds no secret."""
+"""The server's side: it computes, and holds no secret."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ __all__ = ["Evaluator", "sum_rotations"]
 
 
 def sum_rotations(count: int) -> list[int]:
-    """The rotations that EncryptedArray.sum(count) needs: 1, 2, 4 .. count / 2. count: a power of two."""
+    """The rotations that EncryptedArray.sum(count) needs: 1, 2, 4 .. count / 2.
+
+    count: a power of two. Raises InvalidArgument for other numbers.
+    """
     count = checks.whole(count, 1, "count must be a power of two")
     if count & (count - 1):
         raise InvalidArgument(f"count {checks.shown(count)} is not a power of two")
@@ -40,18 +43,19 @@ class Evaluator:
     """Computes on ciphertexts with public keys.
 
     params: the client's parameters.
-    keys: its evaluation keys; None for a server that only adds and multiplies by plain numbers.
-    device: "auto", "cpu", "cuda" or "cuda:K"; raises NoDevice for one that is not here. "auto" is what
-        JALI_DEVICE names, else the first GPU that build and machine have, else the CPU; ``device``
-        says which it was. "cpu/portable", "cpu/avx2", "cpu/avx512" and "cpu/ifma" name an
-        instruction set, "ref" is the slow oracle, "cpu/apart" the CPU with memory of its own (tests).
-    threads: of the cpu device; None for JALI_NUM_THREADS, else every core.
-    trace: record every operation of the backend, see the attribute ``trace``.
-    variants: implementations of the engine to use, all of equal results, e.g. {"ntt": "two_pass"} on a
-        GPU, {"isa": "avx2"} on a CPU. None for what ``jali tune`` found on this machine, else the
-        engine's own choice; {} for the latter.
+    keys: the client's evaluation keys; None for a server that only adds, and multiplies by numbers in the clear.
+    device: "auto", "cpu", "cuda" or "cuda:K". "auto" is the device that JALI_DEVICE names or, if that is not set, the first
+        GPU that this build can use or, if there is none, the CPU. The attribute ``device`` says which it is.
+        "cpu/portable", "cpu/avx2", "cpu/avx512" and "cpu/ifma" name an instruction set. "ref" is the slow reference
+        engine, and "cpu/apart" a CPU engine with memory of its own; both are for tests.
+    threads: how many threads the CPU engine uses; None stands for JALI_NUM_THREADS or, if that is not set, every core.
+    trace: whether to record every operation of the engine; see the attribute ``trace``.
+    variants: which implementations the engine uses, e.g. {"ntt": "two_pass"} on a GPU or {"isa": "avx2"} on a CPU. All
+        give the same results. None stands for those that ``jali tune`` found on this machine, and for the engine's
+        defaults if it has not run. {} stands for the engine's defaults.
 
-    May be used from several threads. Raises ParamsMismatch for keys of other parameters.
+    It may be used from several threads. Raises NoDevice for a device that is not there, and ParamsMismatch for keys of
+    other parameters.
     """
 
     __slots__ = ("_core", "_params", "_recording", "_variants")
@@ -70,7 +74,7 @@ class Evaluator:
         if keys is not None:
             checks.instance(keys, EvaluationKeys, "keys", ": EvaluationKeys.from_bytes reads bytes")
         self._params = params
-        self._recording: object = None  # one for each recording of a function, while it lasts
+        self._recording: object = None  # while a function is recorded, an object for that recording
         device = resolved(device)
         if variants is None:
             tuned = device == "cpu" or device.startswith("cuda:")
@@ -95,56 +99,65 @@ class Evaluator:
 
     @property
     def engine(self) -> str:
-        """Backend and instruction set, e.g. "cpu/ifma"."""
+        """The engine and its instruction set, e.g. "cpu/ifma"."""
         return self._core.engine
 
     @property
     def variants(self) -> dict[str, str]:
-        """The implementations that were chosen for it; the engine chose the others."""
+        """The implementations that were chosen for it. For all others, the engine uses its defaults."""
         return dict(self._variants)
 
     @property
     def threads(self) -> int:
-        """Threads that work on one operation: fewer than asked for where the system gives fewer, 1 in a fork's child."""
+        """How many threads work on one operation.
+
+        There are fewer than asked for if the system refuses some, and 1 in a forked child process.
+        """
         return self._core.threads
 
     @property
     def trace(self) -> Trace | None:
-        """The recording of every operation since it was made; None unless made with trace=True."""
+        """The record of every operation since the evaluator was made; None unless it was made with trace=True."""
         return self._core.trace
 
     @property
     def explicit(self) -> ExplicitEvaluator:
-        """Every operation by hand, with the same keys; see jali.ckks.explicit."""
+        """The explicit evaluator with the same keys: every operation by hand. See jali.ckks.explicit."""
         return self._core.explicit
 
     def synchronize(self) -> None:
-        """Wait until a GPU has done everything asked of it: operations return before they are done."""
+        """Wait until a GPU has done everything that it was asked to do. Operations return before they are done."""
         self._core.synchronize()
 
     def bind(self, ciphertext: Ciphertext | EncryptedArray) -> EncryptedArray:
-        """A value that computes with this evaluator. Raises ParamsMismatch for other parameters."""
+        """An encrypted array that computes with this evaluator.
+
+        Raises ParamsMismatch for a ciphertext of other parameters, and InvalidArgument for anything else.
+        """
         if isinstance(ciphertext, EncryptedArray):
             ciphertext = ciphertext.ciphertext
         if not isinstance(ciphertext, Ciphertext):
-            raise InvalidArgument(f"bind takes a Ciphertext, not {type(ciphertext).__name__}")
+            raise InvalidArgument(
+                f"bind takes a ckks.Ciphertext, not {type(ciphertext).__name__}: Ciphertext.from_bytes reads bytes"
+            )
         self._core.check(ciphertext)
         if not self._core.is_here(ciphertext):
             ciphertext = self._core.bring(ciphertext)
         return EncryptedArray(self, ciphertext)
 
     def prepare(self, plan: MatVec | LinearTransform) -> None:
-        """Encode a plan's matrix now, once, instead of at each use; takes plan.plaintext_bytes."""
+        """Encode a plan's matrix once, now, instead of at each use. It takes plan.plaintext_bytes of memory."""
         if not isinstance(plan, (MatVec, LinearTransform)):
             raise InvalidArgument("prepare takes a MatVec or a LinearTransform")
         self._core.prepare(plan)
 
     def matvec(self, plan: MatVec, x: EncryptedArray | Sequence[EncryptedArray]) -> EncryptedArray:
-        """The plan's matrix times x (+ bias), one level down; shows plan.rows numbers.
+        """The plan's matrix times x (+ bias), one level lower. Decryption shows plan.rows numbers.
 
-        x: the encryption of plan.pack(vector), several where the layout takes several ciphertexts.
-        For products whose output takes several see matvec_blocks. Raises KeyMissing, naming the
-        rotations, DepthExhausted, InvalidArgument.
+        x: the encryption of plan.pack(vector); several if the layout takes several ciphertexts.
+
+        Raises KeyMissing, which names the rotations, DepthExhausted if x lies below plan.level, and InvalidArgument for
+        inputs that the plan does not expect. If the output takes several ciphertexts, use matvec_blocks.
         """
         outputs = self.matvec_blocks(plan, x)
         if len(outputs) != 1:
@@ -156,14 +169,14 @@ class Evaluator:
     def matvec_blocks(
         self, plan: MatVec, x: EncryptedArray | Sequence[EncryptedArray]
     ) -> list[EncryptedArray]:
-        """As matvec, for outputs longer than the slots: one value for each block of rows."""
+        """matvec for outputs longer than the slots: one encrypted array for each block of rows."""
         if not isinstance(plan, MatVec):
             raise InvalidArgument("matvec takes a ckks.MatVec: make one from the matrix first")
         inputs = [self._own(v) for v in ([x] if isinstance(x, EncryptedArray) else x)]
         return [EncryptedArray(self, c) for c in self._core.matvec(plan, inputs)]
 
     def linear_transform(self, plan: LinearTransform, x: EncryptedArray) -> EncryptedArray:
-        """The plan's linear map of the slots of x, one level down. Errors as in matvec."""
+        """The plan's linear map of the slots of x, one level lower. Errors are those of matvec."""
         if not isinstance(plan, LinearTransform):
             raise InvalidArgument("linear_transform takes a ckks.LinearTransform")
         return EncryptedArray(self, self._core.linear_transform(plan, self._own(x)))
@@ -176,13 +189,15 @@ class Evaluator:
         basis: str = "power",
         interval: tuple[float, float] = (-1.0, 1.0),
     ) -> EncryptedArray:
-        """A polynomial on every slot, at the fewest levels: ceil(log2(degree + 1)).
+        """A polynomial of every slot, with the fewest levels: ceil(log2(degree + 1)).
 
-        polynomial: a ckks.Polynomial, or coefficients with the constant first, of x^i ("power") or
-            of T_i on ``interval`` ("chebyshev"), where an interval other than [-1, 1] may cost a level.
+        polynomial: a ckks.Polynomial, or its coefficients, the constant first: those of x^i ("power"), or of T_i on
+            ``interval`` ("chebyshev"). An interval other than [-1, 1] may cost one level more.
+        basis, interval: for coefficients; see ckks.Polynomial.
 
-        Inputs outside the interval give values that grow fast: check it. Raises DepthExhausted with
-        the depth that would be enough, KeyMissing without a relinearisation key.
+        Outside the interval the polynomial grows fast, so make sure that the inputs lie in it. Raises DepthExhausted,
+        which names the depth that would be enough, KeyMissing without a relinearisation key, and InvalidArgument for
+        coefficients that are too large for the level of x.
         """
         if not isinstance(polynomial, Polynomial):
             polynomial = Polynomial(polynomial, basis, interval)
@@ -195,10 +210,14 @@ class Evaluator:
         real: bool = False,
         progress: Callable[[int, int], object] | None = None,
     ) -> None:
-        """Encode the matrices of bootstrapping for this packing now, not at the first EncryptedArray.bootstrap.
+        """Encode the matrices of bootstrapping for this packing now, instead of at the first EncryptedArray.bootstrap.
 
-        real: as there; for real data of the order "slots_first" that is True. progress: called after each
-        matrix with how many are done and how many there are. Raises KeyMissing.
+        slots: the number of slots of the values; None stands for params.slots.
+        real: whether imaginary parts are dropped. EncryptedArray.bootstrap drops those of real data with the order
+            "slots_first".
+        progress: called after each matrix, with how many are done and how many there are.
+
+        Raises KeyMissing.
         """
         self._core.prepare_bootstrap(checked_slots(slots), real, progress)
 
@@ -210,10 +229,10 @@ class Evaluator:
         *,
         iterations: int = 1,
     ) -> tuple[EncryptedArray, EncryptedArray]:
-        """Two real values in one bootstrapping, as x + i y: half the work for each.
+        """Bootstraps two real values at once, as x + i y, which is half the work for each.
 
-        Both of one number of slots, batch and level; other arguments and errors as in EncryptedArray.bootstrap.
-        Imaginary parts that noise left in one become errors of the other.
+        x and y need equal numbers of slots, batches and levels. The other arguments and the errors are those of
+        EncryptedArray.bootstrap. An imaginary part that noise left in one value becomes an error of the other.
         """
         first, second = self._core.bootstrap_pair(
             self._own(x), self._own(y), checked_target(target_level), checked_iterations(iterations)
@@ -225,18 +244,23 @@ class Evaluator:
         function: Callable[..., EncryptedArray | Sequence[EncryptedArray]],
         *examples: EncryptedArray,
     ) -> Captured:
-        """The function recorded for inputs like the examples; call the result with such inputs.
+        """Records the function for inputs like the examples. Call the result with such inputs.
 
-        function: of as many encrypted arrays, giving one or several; it must do the same at every call. On a
-            GPU it must not use arrays: prepare plans, or encode with ``explicit``, before. Raises
-            InvalidArgument for what cannot be recorded.
+        function: takes as many encrypted arrays as there are examples, and returns one or several. It must do the same at
+            every call. On a GPU it must not use arrays in the clear: prepare plans, or encode with ``explicit``,
+            beforehand.
+
+        Raises InvalidArgument for a function that cannot be recorded.
         """
         return Captured(self, function, examples)
 
     def batcher(
         self, function: Callable[[EncryptedArray], EncryptedArray], *, max_batch: int | None = None
     ) -> Batcher:
-        """The function for many values, in batches of the size measured best; see Batcher."""
+        """The function for many values, in batches of the fastest measured size. See Batcher.
+
+        max_batch: the largest batch, at least 1; None sets no limit.
+        """
         return Batcher(self, function, max_batch)
 
     def map(
@@ -246,10 +270,10 @@ class Evaluator:
         *,
         max_batch: int | None = None,
     ) -> list[EncryptedArray]:
-        """function of every value, several at a time: ``batcher(function)(values)``."""
+        """The function of every value, several at a time: ``batcher(function)(values)``."""
         return self.batcher(function, max_batch=max_batch)(values)
 
-    # --- what jali._core.capture asks for ---------------------------------------------------------
+    # --- what jali._core.capture calls ------------------------------------------------------------
 
     def _array(self, ciphertext: Ciphertext) -> EncryptedArray:
         return EncryptedArray(self, ciphertext)
@@ -272,7 +296,9 @@ class Evaluator:
 
     def _own(self, value: EncryptedArray) -> Ciphertext:
         if not isinstance(value, EncryptedArray):
-            raise InvalidArgument(f"this takes an encrypted array, not {type(value).__name__}")
+            raise InvalidArgument(
+                f"this takes an encrypted array, not {type(value).__name__}: bind() makes one"
+            )
         if value.evaluator is not self:
             raise InvalidArgument("the value is bound to another evaluator: bind it to this one")
         return value._settled()

@@ -1,6 +1,6 @@
 """CKKS by hand: ``Evaluator.explicit`` and the objects that it works with.
 
-Here nothing is relinearised, rescaled or brought to a common level unless it is asked for.
+Here, nothing is relinearised, rescaled or brought to a common level unless you ask for it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How objects that may be pickled come back."""
+"""Loads the objects that may be pickled."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from jali._jali.ckks import Params
 
 
 def params(data: bytes) -> Params:
-    """Parameters from their bytes, of any security: a pickle is one's own or should not be opened."""
+    """Parameters of any security from their bytes. Security is not checked, because only trusted pickles are opened."""
     return Params.from_bytes(data, security=0)

@@ -17,7 +17,7 @@ from jali.cli.parser import Parser
 
 __all__ = ["main"]
 
-# Each is the module of its name in this folder, with main(argv) -> exit code.
+# Each command is the module of its name in this folder, which has main(argv) -> exit code.
 COMMANDS = {
     "doctor": "what this installation can do, and a self-test",
     "params": "parameters for a circuit: ring, levels, key sizes",
@@ -39,7 +39,7 @@ def _parser() -> Parser:
 
 
 def _dispatch(name: str, arguments: Sequence[str]) -> int:
-    """Hand over to a module of COMMANDS."""
+    """Run the module of a command. Raises Unsupported if a package is missing."""
     try:
         module = importlib.import_module(f"jali.cli.{name}")
         run: Callable[[Sequence[str]], int | None] = module.main
@@ -48,7 +48,7 @@ def _dispatch(name: str, arguments: Sequence[str]) -> int:
         from jali.cli import doctor
 
         raise jali.Unsupported(
-            f"this needs the package {error.name}: {doctor.fix_for(error.name or '')}"
+            f"this command needs the package {error.name}: run {doctor.fix_for(error.name or '')}"
         ) from None
 
 
@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except OSError as error:
         if isinstance(error, BrokenPipeError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # nobody reads on
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader has gone
             return 0
         where = f"{error.filename}: " if error.filename else ""
         print(f"error: {where}{error.strerror or error}", file=sys.stderr)

@@ -50,9 +50,9 @@ def _parser() -> Parser:
     )
     for name, metavar, about in (
         ("batch", "B", "ciphertexts an operation works on at once"),
-        ("level", "L", "of the operands (the top)"),
-        ("log-n", "K", "of the engine's operations: log2 of N"),
-        ("limbs", "L", "of the engine's operations"),
+        ("level", "L", "level of the operands (the top)"),
+        ("log-n", "K", "log2 of N, for the engine's operations"),
+        ("limbs", "L", "number of limbs, for the engine's operations"),
     ):
         parser.add_argument(
             f"--{name}", type=int, action="append", default=[], metavar=metavar, help=about
@@ -65,12 +65,12 @@ def _parser() -> Parser:
         action="append",
         default=[],
         metavar="FAMILY=NAME",
-        help="of the engine's operations: an implementation, e.g. ntt=two_pass (the engine's own)",
+        help="an implementation, for the engine's operations, e.g. ntt=two_pass (the engine's default)",
     )
     parser.add_argument(
         "--profile",
         action="store_true",
-        help="also where the time of an operation goes: the engine's operations, and a GPU's kernels",
+        help="also print where the time goes: the engine's operations, and a GPU's kernels",
     )
     parser.add_argument(
         "--seconds", type=float, default=1.0, metavar="S", help="time spent on a figure (1)"
@@ -79,7 +79,7 @@ def _parser() -> Parser:
         "--clock",
         choices=sorted(CLOCKS),
         default="wall",
-        help="cpu: processor time, for busy machines, where one thread is timed (wall)",
+        help="cpu: processor time, if one thread is timed; for busy machines (wall)",
     )
     parser.add_argument("--images", metavar="FILE", help="images for demo_mnist")
     parser.add_argument("--json", action="store_true", help="print one JSON object a line")
@@ -87,7 +87,7 @@ def _parser() -> Parser:
 
 
 def _variants(given: Sequence[str]) -> dict[str, str]:
-    """The implementations by family."""
+    """The implementations by family. Raises InvalidArgument for what is not FAMILY=NAME."""
     pairs = [text.partition("=") for text in given]
     for family, _, name in pairs:
         if not family or not name:
@@ -99,12 +99,12 @@ def _chosen(name: str, images: str | None) -> list[Benchmark]:
     if name == "all":
         return [b for b in BENCHMARKS.values() if b.name != "demo_mnist" or images is not None]
     if name not in BENCHMARKS:
-        raise InvalidArgument(f"no benchmark {name}: 'jali bench list' names them all")
+        raise InvalidArgument(f"there is no benchmark {name}: 'jali bench list' names them all")
     return [BENCHMARKS[name]]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Parse, measure, print. Raises jali.Error for wrong names and wrong results."""
+    """The command ``jali bench``. Raises jali.Error for wrong names and wrong results."""
     words = list(sys.argv[1:] if argv is None else argv)
     if words[:1] == ["plot"]:
         from jali.bench import plot

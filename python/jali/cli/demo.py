@@ -31,13 +31,14 @@ DRAWN = 10
 
 @dataclass(frozen=True)
 class Result:
-    """What a run found. Times in wall seconds; bytes for one image, key_bytes once a client.
+    """The figures of a run. Times are in seconds of wall time. Bytes are for one image; key_bytes are sent once.
 
-    seconds_per_image: encryption, serialisation, evaluation and decryption together, from the first
-    request to the last answer. server_seconds_per_image: the mean time that a request spends in the
-    server, by its images; with several workers requests overlap in it.
-    max_logit_error: largest difference from the plain model's logits; precision_bits: -log2 of the
-    root mean square of those differences.
+    seconds_per_image: encryption, serialisation, evaluation and decryption together, from the first request to the last
+        answer.
+    server_seconds_per_image: the mean time that a request spends in the server, divided by its images. With several
+        workers, requests overlap there.
+    max_logit_error: the largest difference from the plain model's logits.
+    precision_bits: -log2 of the root mean square of those differences.
     """
 
     demo: str
@@ -78,7 +79,7 @@ def _parser() -> Parser:
     )
     parser.add_argument("--limit", type=int, metavar="K", help="only the first K images")
     parser.add_argument("--batch", type=int, default=1, metavar="B", help="images a request (1)")
-    parser.add_argument("--device", default="auto", help="of the server: auto, cpu, cuda, cuda:1")
+    parser.add_argument("--device", default="auto", help="the server's: auto, cpu, cuda, cuda:1")
     parser.add_argument(
         "--workers", type=int, default=1, metavar="W", help="requests at a time (1)"
     )
@@ -91,14 +92,14 @@ def _parser() -> Parser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Parse, classify, report. Raises jali.Error with what to change."""
+    """The command ``jali demo``. Raises jali.Error, which says what to change."""
     started = time.perf_counter()
     options = _parser().parse_args(argv)
     for name in ("limit", "batch", "workers", "threads"):
         value = getattr(options, name)
         if value is not None and value < 1:
             raise InvalidArgument(f"--{name} must be at least 1")
-    # What would fail at the end fails now.
+    # Check now what would otherwise fail at the end.
     ckks.Evaluator(ckks.Params.preset("n12_d1"), None, options.device)
     if options.png is not None:
         show.check_png(options.png)
@@ -161,11 +162,11 @@ class _Timing:
 
 
 class _Session:
-    """Client and server, and what passes between them."""
+    """A client, a server, and the bytes that they exchange."""
 
     def __init__(self, model: Network, options: Namespace) -> None:
         self.program = roles.plan(model)
-        # Several workers keep the cores busy by themselves.
+        # Several workers keep the cores busy by themselves, so each uses one thread.
         alone = options.workers == 1
         self.client = roles.Client(self.program, threads=options.threads if alone else 1)
         params, keys = self.client.public_bytes()
@@ -177,7 +178,7 @@ class _Session:
     def classify(
         self, images: npt.NDArray[np.generic], batch: int, workers: int
     ) -> tuple[Array, _Timing]:
-        """Logits (n, 10) by way of the server, `workers` requests at a time."""
+        """Logits (n, 10) that the server computes, `workers` requests at a time, and the times."""
         starts = range(0, len(images), batch)
         with ThreadPoolExecutor(workers) as pool:
             begin = time.perf_counter()
@@ -190,7 +191,7 @@ class _Session:
         return np.concatenate([logits for logits, _ in done]), total
 
     def _answer(self, images: npt.NDArray[np.generic]) -> tuple[Array, tuple[float, int, int]]:
-        """Logits of one request; seconds in the server, bytes up and down."""
+        """The logits of one request; the seconds in the server, and the bytes up and down."""
         request = self.client.encrypt(images)
         arrived = time.perf_counter()
         reply = self.server(request)

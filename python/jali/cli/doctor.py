@@ -23,12 +23,12 @@ from jali.cli.parser import Parser
 
 __all__ = ["examine", "fix_for", "main", "self_test"]
 
-_MODULES = {"scikit-learn": "sklearn", "pillow": "PIL"}  # where the import is named otherwise
-_FALLBACK = {"demo": ["scikit-learn", "pillow"], "bench": ["matplotlib"]}  # of an unpacked checkout
+_MODULES = {"scikit-learn": "sklearn", "pillow": "PIL"}  # packages whose module has another name
+_FALLBACK = {"demo": ["scikit-learn", "pillow"], "bench": ["matplotlib"]}  # if not installed by pip
 
 
 def _extras() -> dict[str, list[str]]:
-    """Packages of each optional extra that users (not developers) may want."""
+    """The packages of each optional extra that users, not developers, may want."""
     try:
         requirements = importlib.metadata.requires("jali") or []
     except importlib.metadata.PackageNotFoundError:
@@ -50,14 +50,14 @@ def _has(package: str) -> bool:
 
 
 def fix_for(module: str) -> str:
-    """The command that installs what provides a module."""
+    """The command that installs the package of a module."""
     names = {v: k for k, v in _MODULES.items()}
     top = module.split(".")[0]
     return f"{sys.executable} -m pip install {names.get(top, top.replace('_', '-'))}"
 
 
 def self_test() -> dict[str, Any]:
-    """Encrypt, compute and decrypt on fresh random numbers; times in seconds."""
+    """Encrypts, computes and decrypts fresh random numbers. Returns the result, its error, and times in seconds."""
     start = time.perf_counter()
 
     def lap() -> float:
@@ -81,7 +81,7 @@ def self_test() -> dict[str, Any]:
     decrypted = client.decrypt(y)
     times["decrypt"] = lap()
     error = float(np.abs(decrypted - np.roll(values * values + 0.25, -1) * values).max())
-    # 2^-18 is far above the error of these parameters and far below any wrong result.
+    # 2^-18 is far above the error of these parameters, and far below that of a wrong result.
     return {
         "passed": bool(error < 2**-18),
         "max_error": error,
@@ -135,13 +135,13 @@ def _tuned(name: str) -> dict[str, dict[str, str]]:
 def _tuned_text(report: dict[str, Any]) -> str:
     path = tuning.cache_file()
     if not path.exists():
-        return "no: 'jali tune' measures the engines' implementations on this machine"
+        return "no; 'jali tune' measures the engines' implementations on this machine"
     parts = [
         f"{name}: {ring}: {tuning.text(choices)}"
         for name, rings in report["tuned"].items()
         for ring, choices in rings.items()
     ]
-    return f"{path}: " + ("; ".join(parts) or "the engines' own choices")
+    return f"{path}: " + ("; ".join(parts) or "the engines' defaults")
 
 
 def _cuda_text(report: dict[str, Any]) -> str:
@@ -153,7 +153,7 @@ def _cuda_text(report: dict[str, Any]) -> str:
         return f"NOT USED: {report['cuda_trouble']}"
     if report["cuda"]:
         return "none found (no NVIDIA GPU, or no driver)"
-    return "not in this build (it is built where nvcc is found: on the PATH, CUDA_HOME, or PyPI)"
+    return "not in this build (it is built if nvcc is on the PATH, in CUDA_HOME, or from PyPI)"
 
 
 def main(argv: Sequence[str]) -> int:

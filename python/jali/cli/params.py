@@ -21,7 +21,7 @@ def _word_bytes(params: ckks.Params) -> int:
 
 
 def _ciphertext_bytes(params: ckks.Params, level: int) -> int:
-    """In memory: two polynomials."""
+    """The bytes of a ciphertext, two polynomials, in memory."""
     return 2 * len(params.level(level).primes) * 2 * params.slots * _word_bytes(params)
 
 
@@ -65,7 +65,7 @@ def describe(params: ckks.Params, rotations: int = 0) -> dict[str, Any]:
     }
 
 
-# Errors of a slot that a probability is stated for, as -log2.
+# The errors of a slot for which a probability is stated, as -log2.
 TAIL_BITS = (4, 8, 12, 16, 20)
 
 
@@ -76,7 +76,7 @@ def _below(log2: float) -> str:
 
 
 def _bootstrapping(params: ckks.Params) -> dict[str, Any]:
-    """What bootstrapping needs, of all slots: keys with one relinearisation and one conjugation key."""
+    """Facts about bootstrapping of all slots. The keys include one for relinearisation and one for conjugation."""
     return {
         "order": params.bootstrap_order,
         "from_level": params.bootstrap_level,
@@ -95,7 +95,7 @@ def _bootstrapping(params: ckks.Params) -> dict[str, Any]:
 
 
 def _changes(options: argparse.Namespace, params: ckks.Params) -> list[tuple[str, str]]:
-    """What other requests would give."""
+    """Pairs of other options and the parameters that they would give."""
     base: dict[str, Any] = {
         "depth": params.depth,
         "scale_bits": params.scale_bits,
@@ -155,7 +155,7 @@ def _asked(options: argparse.Namespace) -> ckks.Params:
         }
     elif options.precision_bits is not None or options.order != "raise_first":
         raise jali.InvalidArgument(
-            "--precision-bits and --order are of bootstrapping: add --levels-after"
+            "--precision-bits and --order are for bootstrapping: add --levels-after"
         )
     return ckks.Params.create(
         scale_bits=options.scale_bits,
@@ -181,22 +181,24 @@ def _parser() -> Parser:
         "--scale-bits", type=float, help="log2 of the scale (40; what --precision-bits needs)"
     )
     parser.add_argument(
-        "--precision-bits", type=float, help="of a bootstrapped value, with --levels-after (20)"
+        "--precision-bits",
+        type=float,
+        help="precision of a bootstrapped value, with --levels-after (20)",
     )
     parser.add_argument(
         "--order",
         choices=["raise_first", "slots_first"],
         default="raise_first",
-        help="of bootstrapping: raise_first serves values of every level; slots_first, which all presets "
-        "have, is more precise and cheaper but due three levels before the last (raise_first)",
+        help="order of bootstrapping: raise_first serves values of every level; slots_first, which all "
+        "presets have, is more precise and cheaper, but is due three levels before the last (raise_first)",
     )
     parser.add_argument("--log-n", type=int, help="log2 of the ring degree (smallest secure)")
     parser.add_argument("--word", choices=["auto", "w32", "w52", "w64"], default="auto")
     parser.add_argument(
-        "--device", choices=["cpu", "cuda"], default="cpu", help="that will compute (cpu)"
+        "--device", choices=["cpu", "cuda"], default="cpu", help="the kind that will compute (cpu)"
     )
     parser.add_argument("--security", type=int, choices=[128, 192, 256], default=128)
-    parser.add_argument("--dnum", type=int, help="digits of key switching (chosen)")
+    parser.add_argument("--dnum", type=int, help="number of key-switching digits (chosen)")
     parser.add_argument(
         "--integer-bits", type=float, default=10.0, help="room above the scale (10)"
     )

@@ -10,7 +10,7 @@ __all__ = ["Parser"]
 
 
 class Parser(argparse.ArgumentParser):
-    """Reports wrong usage in the one line that all errors have."""
+    """A parser that reports wrong usage in one line, as all errors are reported."""
 
     def error(self, message: str) -> NoReturn:
         print(f"error: {message}: see '{self.prog} --help'", file=sys.stderr)

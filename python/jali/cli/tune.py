@@ -1,4 +1,4 @@
-"""``jali tune``: which of an engine's implementations is fastest on the machine at hand."""
+"""``jali tune``: finds which of an engine's implementations is fastest on this machine."""
 
 from __future__ import annotations
 
@@ -17,18 +17,21 @@ from jali.errors import InvalidArgument, NoDevice
 
 __all__ = ["main", "tune"]
 
-# What a choice is judged by, at the shapes of jali.bench.primitives: most of every program's time.
+# A choice is judged by the time of these operations, at the shapes of jali.bench.primitives. They are most of every
+# program's time.
 OPERATIONS = ("ntt", "intt", "key_switch", "mod_down")
-MARGIN = 0.98  # the engine's own choice stays unless another takes less than this share of its time
+MARGIN = (
+    0.98  # the engine's default stays unless another choice takes less than this share of its time
+)
 
 
 def tune(
     device: str, words: Sequence[str], log_ns: Sequence[int], seconds: float
 ) -> Iterator[tuple[str, int, Choices, Mapping[str, float]]]:
-    """(word, log2 N, best choices, seconds by what was tried), one ring after the other.
+    """Yields (word, log2 N, best choices, seconds of each candidate), one ring after the other.
 
-    One family after the other, each with the best of those before; every candidate's results are compared
-    with the reference engine's first. Raises InternalError for a wrong one.
+    Families are tried one after the other, each with the best choices of those before. The results of every candidate are
+    first compared with those of the reference engine. Raises InternalError if one is wrong.
     """
     for word in words:
         for log_n in log_ns:
@@ -48,12 +51,12 @@ def tune(
 
 
 def _with(choices: Choices, family: str, name: str) -> Choices:
-    """The choices and one more; "auto" is what a missing one means."""
+    """The choices and one more. "auto" adds nothing, because a missing choice means "auto"."""
     return choices if name == "auto" else {**choices, family: name}
 
 
 def _time(device: str, word: str, log_n: int, choices: Choices, seconds: float) -> float:
-    """Seconds of OPERATIONS together."""
+    """The sum of the seconds of all OPERATIONS."""
     engine_variants = {family: name for family, name in choices.items() if family != "isa"}
     where = f"cpu/{choices['isa']}" if "isa" in choices else device
     options = Options(device=where, seconds=seconds, threads=1)
@@ -75,7 +78,9 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--log-n", type=int, action="append", default=[], metavar="K", help="(12-16)"
     )
-    parser.add_argument("--seconds", type=float, default=0.1, metavar="S", help="a figure (0.1)")
+    parser.add_argument(
+        "--seconds", type=float, default=0.1, metavar="S", help="time spent on each figure (0.1)"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object a ring")
     options = parser.parse_args(list(argv))
     device = devices.resolved(options.device)

@@ -1,6 +1,6 @@
 """Encrypted inference from one command: ``jali demo digits`` and ``jali demo mnist --images FILE``.
 
 A client encrypts handwritten digits, a server that has no secret key runs a trained network on them, and
-the client decrypts the answer. `network` is the plain model, `packing` how it lies on slots, `roles`
-the two parties; `tools/train` in the repository trained the weights.
+the client decrypts the answer. `network` is the plain model, `packing` lays it out on slots, and `roles` has the two
+parties. `tools/train` in the repository trained the weights.
 """

@@ -23,7 +23,7 @@ _IDX_UBYTE = 0x08
 
 @dataclass(frozen=True)
 class Images:
-    """images (n, side, side) raw pixels, labels (n,), and where they are from."""
+    """Raw pixels (n, side, side), labels (n,), and where they come from."""
 
     images: npt.NDArray[np.generic]
     labels: npt.NDArray[np.int64]
@@ -35,7 +35,10 @@ class Images:
 
 
 def load_digits() -> Images:
-    """The 360 of scikit-learn's 1,797 digits that the network was not trained on."""
+    """The 360 of scikit-learn's 1,797 digits on which the network was not trained.
+
+    Raises Unsupported without scikit-learn.
+    """
     try:
         from sklearn import datasets
     except ModuleNotFoundError as error:
@@ -52,9 +55,11 @@ def load_digits() -> Images:
 
 
 def load_mnist(images: Path, labels: Path | None = None) -> Images:
-    """Images of an .npz with `images` and `labels`, or of an IDX pair, either of them gzipped or not.
+    """Images from an .npz with `images` and `labels`, or from a pair of IDX files, which may be gzipped.
 
-    labels: the labels' IDX file; None looks beside `images` for the usual name.
+    labels: the IDX file of the labels. None looks beside `images` for a file of the usual name.
+
+    Raises InvalidArgument for files that are missing or hold anything else.
     """
     _check_size(images)
     if zipfile.is_zipfile(images):
@@ -67,10 +72,10 @@ def load_mnist(images: Path, labels: Path | None = None) -> Images:
     if pixels.ndim != 3 or pixels.shape[1:] != (SIDE, SIDE):
         raise InvalidArgument(f"{images}: images have shape {pixels.shape}, not (n, 28, 28)")
     if len(pixels) == 0:
-        raise InvalidArgument(f"{images}: there are no images in it")
+        raise InvalidArgument(f"{images}: there are no images in it: give a file that has some")
     if marks.shape != (len(pixels),):
         raise InvalidArgument(
-            f"{images}: {len(pixels)} images but labels of shape {marks.shape}: one label an image"
+            f"{images}: {len(pixels)} images, but labels of shape {marks.shape}: give one label for each image"
         )
     if not np.issubdtype(marks.dtype, np.integer) or marks.min() < 0 or marks.max() > 9:
         raise InvalidArgument(f"{images}: labels must be whole numbers from 0 to 9")
@@ -85,7 +90,9 @@ def _check_size(path: Path) -> None:
             f"{path}: no such file: give --images an .npz or an IDX file of images"
         )
     if path.stat().st_size > MAX_FILE_BYTES:
-        raise InvalidArgument(f"{path}: larger than {MAX_FILE_BYTES >> 20} MiB")
+        raise InvalidArgument(
+            f"{path}: larger than {MAX_FILE_BYTES >> 20} MiB: give a smaller file"
+        )
 
 
 def _read_npz(path: Path) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.generic]]:
@@ -121,8 +128,8 @@ def _read_idx(path: Path, what: str) -> npt.NDArray[np.uint8]:
     shape = [int.from_bytes(data[4 + 4 * i : 8 + 4 * i], "big") for i in range(rank)]
     if math.prod(shape) != len(data) - 4 - 4 * rank:
         raise InvalidArgument(
-            f"{path}: the header announces {' x '.join(map(str, shape))} bytes, "
-            f"{len(data) - 4 - 4 * rank} follow"
+            f"{path}: the header announces {' x '.join(map(str, shape))} bytes, and "
+            f"{len(data) - 4 - 4 * rank} follow: the file is damaged"
         )
     return np.frombuffer(data, np.uint8, offset=4 + 4 * rank).reshape(shape)
 
@@ -135,4 +142,6 @@ def _labels_beside(images: Path) -> Path:
     for candidate in (beside, other):
         if name != images.name and candidate.is_file():
             return candidate
-    raise InvalidArgument(f"{images}: no labels beside it ({beside.name}): name them with --labels")
+    raise InvalidArgument(
+        f"{images}: there are no labels beside it ({beside.name}): name them with --labels"
+    )

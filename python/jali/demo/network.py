@@ -18,12 +18,13 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Network:
-    """Weights, and how the image is padded.
+    """A network's weights, and how it pads the image.
 
     conv_weight (maps, kernel, kernel), conv_bias (maps,), dense1_weight (hidden, maps * out * out) with
     columns in the order (map, row, column), dense1_bias (hidden,), dense2_weight (10, hidden),
-    dense2_bias (10,). pad: zeros (left, right, top, bottom) around the image. pixel_max: what a white
-    pixel is worth in the images given; the network was trained on pixels in [0, 1].
+    dense2_bias (10,).
+    pad: the number of zeros (left, right, top, bottom) around the image.
+    pixel_max: the value of a white pixel in the images; the network was trained on pixels in [0, 1].
     """
 
     name: str
@@ -55,13 +56,13 @@ class Network:
         return (self.side + left + right - self.kernel) // self.stride + 1
 
     def padded(self, images: npt.NDArray[np.generic]) -> Array:
-        """(n, side, side) raw pixels to (n, rows, columns) in [0, 1], zeros around them."""
+        """From raw pixels (n, side, side) to (n, rows, columns) in [0, 1], with zeros around them."""
         left, right, top, bottom = self.pad
         pixels = np.asarray(images, np.float64) / self.pixel_max
         return np.pad(pixels, ((0, 0), (top, bottom), (left, right)))
 
     def activations(self, images: npt.NDArray[np.generic]) -> tuple[Array, Array, Array]:
-        """(n, side, side) raw pixels to both pre-activations and the logits (n, 10)."""
+        """From raw pixels (n, side, side) to both pre-activations and the logits (n, 10)."""
         x = self.padded(images)
         windows = np.lib.stride_tricks.sliding_window_view(x, (self.kernel, self.kernel), (1, 2))
         windows = windows[:, :: self.stride, :: self.stride]
@@ -71,7 +72,7 @@ class Network:
         return z1, z2, (z2 * z2) @ self.dense2_weight.T + self.dense2_bias
 
     def logits(self, images: npt.NDArray[np.generic]) -> Array:
-        """(n, side, side) raw pixels to (n, 10)."""
+        """From raw pixels (n, side, side) to logits (n, 10)."""
         return self.activations(images)[2]
 
 

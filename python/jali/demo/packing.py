@@ -1,37 +1,34 @@
 """How the networks lie on the slots of one ciphertext.
 
-A network becomes a short program on vectors of `slots` numbers: `Linear`, `Square`, `Linear`,
-`Square`, `Linear`. A `Linear` is a sum of diagonals, sum_d D_d[s] x[s + d], one level, followed by sums
-of evenly spaced slots (rotations and additions alone) and a bias. `simulate` runs it on plain numbers;
-jali.demo.roles runs the same program on ciphertexts.
+A network becomes a short program on vectors of `slots` numbers: `Linear`, `Square`, `Linear`, `Square`, `Linear`. A
+`Linear` is a sum of diagonals, sum_d D_d[s] x[s + d], which takes one level. Sums of evenly spaced slots (rotations and
+additions) and a bias follow. `simulate` runs the program on plain numbers; jali.demo.roles runs it on ciphertexts.
 
-The slots fall into blocks. An image goes up as one ciphertext.
+The slots are divided into blocks. An image is sent as one ciphertext.
 
-**Convolution.** With few kernel positions (digits: 4 x 4), block k holds, for every map and output
-position, the pixel under kernel position k: one diagonal, then the sum over the blocks. With many
-(mnist: 5 x 5), the stride of two is used: the image's four phases, X_p[y, x] = image[2 y + p_y, 2 x + p_x],
-lie in four blocks, each repeated for every map, and output (y, x) needs X_p[y + i, x + j] for i, j in
-0..2 alone: nine diagonals, then the sum over the four blocks. Pixels beyond the edge have weight zero in
-the diagonals. Either way every block ends up with the whole result: the sum is cyclic.
+**Convolution.** With few kernel positions (digits: 4 x 4), block k holds, for every map and output position, the pixel
+under kernel position k. That takes one diagonal, then the sum over the blocks. With many kernel positions (mnist: 5 x 5)
+the stride of two is used. The image's four phases, X_p[y, x] = image[2 y + p_y, 2 x + p_x], lie in four blocks, each
+repeated for every map. Output (y, x) needs X_p[y + i, x + j] only for i, j in 0..2. That takes nine diagonals, then the
+sum over the four blocks. Pixels beyond the edge have weight zero in the diagonals. In both cases every block holds the
+whole result, because the sum is cyclic.
 
-**First dense layer.** Every block has the whole vector v of length B and computes a share of the
-rows: slot c R + t of block b starts row b R' + t at element c R + t, takes R diagonals, and the B / R
-partial sums of a row are added by rotations, so that R diagonals and log2(B / R) rotations do what
-takes hundreds of diagonals otherwise. Row b R' + t ends in slot t of block b (R' <= R rows a block are
-used); the other slots hold partial sums that nobody reads, with weight zero in what follows.
+**First dense layer.** Every block has the whole vector v of length B, and computes a share of the rows. Slot c R + t of
+block b starts row b R' + t at element c R + t, and takes R diagonals. Rotations then add the B / R partial sums of a
+row. Thus R diagonals and log2(B / R) rotations replace hundreds of diagonals. Row b R' + t ends in slot t of block b; R'
+<= R rows of a block are used. The other slots hold partial sums that nobody reads, and later layers give them weight zero.
 
-**Last dense layer.** Output o is collected in slots o - 16 + 16 c of all blocks by sixteen diagonals
-(c = 0, 1 ..: where o - 16 + 16 c + i is one of the block's R' rows for some i in 0..15), then summed over c
-and the blocks. Logit o ends in slot o - 16, that is, among the last sixteen. All its rotations are
-those of the layers before.
+**Last dense layer.** Output o is collected in the slots o - 16 + 16 c of all blocks by sixteen diagonals, for c = 0, 1 ..
+if o - 16 + 16 c + i is one of the block's R' rows for some i in 0..15. It is then summed over c and the blocks. Logit o
+ends in slot o - 16, that is, among the last sixteen. The layer needs no rotations that the layers before do not need.
 
-**Ranges.** A square leaves a free factor at each layer: pre-activations are multiplied by
-`gains`, powers of two folded into weights and biases, which trade the rounding of values against that of
-weights. Logits are scaled so that they fit the integer bits at level 0.
+**Ranges.** A square allows a free factor at each layer. Pre-activations are multiplied by `gains`, powers of two that are
+included in weights and biases. They trade the rounding of values against that of weights. Logits are scaled so that they
+fit the integer bits at level 0.
 
-**What the client learns.** The reply's unread slots hold partial sums of the last layer, so a client that
-looks at them learns more of the network than ten logits. Zeroing them would take a level; a service
-whose weights are secret should spend it.
+**What the client learns.** The unread slots of a reply hold partial sums of the last layer, so a client that looks at
+them learns more about the network than ten logits. Zeroing them would take one level. A service whose weights are secret
+should spend it.
 """
 
 from __future__ import annotations
@@ -47,17 +44,19 @@ from jali.demo.network import Array, Network
 __all__ = ["Linear", "Program", "Square", "compile_network", "simulate"]
 
 CLASSES = 10
-GROUP = 16  # slots kept for the ten outputs of the last layer
-BABY_STEP = 8  # of the dense layers: 1 .. 7 share a ModUp, and their keys serve both layers
+GROUP = 16  # slots for the ten outputs of the last layer
+BABY_STEP = (
+    8  # in the dense layers: rotations by 1 .. 7 share a ModUp, and their keys serve both layers
+)
 
 
 @dataclass(frozen=True)
 class Linear:
-    """y[s] = sum over t of z[s + t strides] + bias[s], z[s] = sum_d diagonals[d][s] x[s + d]; cyclic.
+    """y[s] = sum over t of z[s + t strides] + bias[s], z[s] = sum_d diagonals[d][s] x[s + d], cyclically.
 
-    baby_step: with d = g + b, g a multiple of it, the sum is sum_g rot_g(sum_b rot_-g(D_{g+b}) rot_b(x)),
-    in which every rot_b(x) is computed once (baby-step giant-step).
-    sums: (stride, count) one after the other, count a power of two.
+    baby_step: with d = g + b, where g is a multiple of baby_step, the sum is sum_g rot_g(sum_b rot_-g(D_{g+b}) rot_b(x)).
+        Every rot_b(x) is computed once (baby steps and giant steps).
+    sums: the (stride, count) of sums of evenly spaced slots, which follow one another; each count is a power of two.
     """
 
     diagonals: Mapping[int, Array]
@@ -66,7 +65,7 @@ class Linear:
     bias: Array
 
     def giants(self) -> dict[int, dict[int, Array]]:
-        """The diagonals by giant and baby step, each turned by its giant step."""
+        """The diagonals by giant and baby step, each rotated by its giant step."""
         out: dict[int, dict[int, Array]] = {}
         for d, diagonal in sorted(self.diagonals.items()):
             b = d % self.baby_step
@@ -74,27 +73,28 @@ class Linear:
         return out
 
     def rotations(self) -> set[int]:
-        """Every rotation that it needs a key for."""
+        """Every rotation for which it needs a key."""
         split = [{d % self.baby_step, d - d % self.baby_step} for d in self.diagonals]
         return set().union(*split, self.sum_rotations()) - {0}
 
     def sum_rotations(self) -> list[int]:
-        """Rotations of the sums, in order."""
+        """The rotations of the sums, in their order."""
         return [stride << k for stride, count in self.sums for k in range(count.bit_length() - 1)]
 
 
 @dataclass(frozen=True)
 class Square:
-    """y = x * x, slot by slot; one level."""
+    """y = x * x, slot by slot. It takes one level."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """What the server computes, what the client sends and where it looks.
+    """What the server computes, what the client sends, and where it finds the logits.
 
-    gather: (slots,) index into the flattened image of the pixel in each slot, -1 for zero.
-    input_gain: what pixels are multiplied by before encryption.
-    outputs: the slots of the ten logits; output_gain: what the logits in them were multiplied by.
+    gather: (slots,) for each slot, the index of its pixel in the flattened image, or -1 for zero.
+    input_gain: the factor by which pixels are multiplied before encryption.
+    outputs: the slots of the ten logits.
+    output_gain: the factor by which the logits in these slots were multiplied.
     """
 
     slots: int
@@ -106,26 +106,26 @@ class Program:
 
     @property
     def depth(self) -> int:
-        """Levels that the program takes."""
+        """How many levels the program takes."""
         return len(self.steps)
 
     def rotations(self) -> list[int]:
-        """Every rotation that the server needs a key for."""
+        """Every rotation for which the server needs a key."""
         linear = [step.rotations() for step in self.steps if isinstance(step, Linear)]
         return sorted(set().union(*linear))
 
     def pack(self, images: npt.NDArray[np.generic]) -> Array:
-        """(n, side, side) raw pixels to (n, slots): what the client encrypts."""
+        """From raw pixels (n, side, side) to the slots (n, slots) that the client encrypts."""
         flat = np.asarray(images, np.float64).reshape(len(images), -1) * self.input_gain
         return np.where(self.gather >= 0, flat[:, self.gather], 0.0)
 
     def unpack(self, slots: Array) -> Array:
-        """(n, slots) decrypted to (n, 10) logits."""
+        """From decrypted slots (n, slots) to logits (n, 10)."""
         return slots[:, self.outputs] / self.output_gain
 
 
 def simulate(program: Program, x: Array) -> Array:
-    """The program on (n, slots) plain numbers: rotations by s are np.roll by -s."""
+    """The program on plain numbers (n, slots). A rotation by s is np.roll by -s."""
     for step in program.steps:
         if isinstance(step, Square):
             x = x * x
@@ -145,7 +145,7 @@ def compile_network(
 ) -> Program:
     """The program of a network on `slots` slots.
 
-    gains: what pixels in [0, 1], first and second pre-activations and logits are multiplied by.
+    gains: the factors of pixels in [0, 1], of the first and second pre-activations, and of logits.
     """
     pixel_gain, gain1, gain2, logit_gain = gains
     positions = network.kernel * network.kernel

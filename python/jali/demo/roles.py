@@ -1,7 +1,7 @@
 """The two parties of an encrypted inference. They exchange bytes and nothing else.
 
-`Client` makes the keys, encrypts and decrypts. `Server` is made from public bytes and a network, and
-holds no secret: parameters, public keys, weights.
+`Client` makes the keys, encrypts and decrypts. `Server` is made from public bytes and a network. It holds parameters,
+public keys and weights, and no secret.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from jali.demo.packing import Linear, Program, compile_network
 __all__ = ["Client", "Server", "make_params", "plan"]
 
 LOG_N = 13
-# The widest scale that leaves room for five levels and a special prime in 214 bits; 32-bit words ran
-# 1.3 times faster than 52-bit ones here.
+# The largest scale that leaves room for five levels and a special prime in 214 bits. 32-bit words ran 1.3 times faster
+# than 52-bit ones here.
 SCALE_BITS = 28.5
 WORD = "w32"
 INTEGER_BITS = 8.0  # logits and the unread slots beside them stay below 32
 GAINS = (8.0, 2.0, 2.0, 1.0)  # measured best: see jali.demo.packing, "Ranges"
-KEPT_CAPTURED = 4  # sizes of batch that a server on a GPU keeps ready
-MAGNITUDE = 3.0  # root mean square of pixels times their gain, declared for any image
+KEPT_CAPTURED = 4  # for how many sizes of batch a server on a GPU keeps a recorded function
+MAGNITUDE = 3.0  # the root mean square of pixels times their gain that is declared for any image
 
 
 def make_params(program: Program) -> ckks.Params:
@@ -47,7 +47,7 @@ def plan(network: Network) -> Program:
 
 
 class Client:
-    """The owner of the images: the one party with a secret key."""
+    """The owner of the images, and the only party with a secret key."""
 
     def __init__(self, program: Program, *, threads: int | None = None) -> None:
         self._program = program
@@ -56,20 +56,20 @@ class Client:
 
     @property
     def params(self) -> ckks.Params:
-        """What both sides agree on."""
+        """The parameters that both sides agree on."""
         return self._params
 
     def public_bytes(self) -> tuple[bytes, bytes]:
-        """What the server needs, sent once: parameters and evaluation keys."""
+        """The parameters and evaluation keys, which the server needs once."""
         keys = self._client.evaluation_keys(rotations=self._program.rotations())
         return self._params.to_bytes(), keys.to_bytes()
 
     def encrypt(self, images: npt.NDArray[np.generic]) -> bytes:
-        """(n, side, side) raw pixels to the bytes of one batch of n ciphertexts."""
+        """From raw pixels (n, side, side) to the bytes of one batch of n ciphertexts."""
         return self._client.encrypt(self._program.pack(images), magnitude=MAGNITUDE).to_bytes()
 
     def decrypt(self, reply: bytes) -> Array:
-        """The server's reply to logits (n, 10)."""
+        """From the server's reply to logits (n, 10)."""
         ciphertext = ckks.Ciphertext.from_bytes(reply, self._params)
         slots = self._client.decrypt(ciphertext, complex=False, length=self._params.slots)
         return self._program.unpack(np.atleast_2d(slots))
@@ -83,7 +83,7 @@ class _EncodedLinear:
 
 
 class Server:
-    """The owner of the network. Made of public bytes; sees neither images nor answers."""
+    """The owner of the network. It is made from public bytes, and sees neither images nor answers."""
 
     def __init__(
         self,
@@ -109,7 +109,7 @@ class Server:
             level -= 1
 
     def _encode(self, step: Linear, level: int) -> _EncodedLinear:
-        """Diagonals over Q and P such that the result has the next level's own scale."""
+        """Encodes the diagonals over Q and P, at the scale that gives results of the next level's canonical scale."""
         here, below = self._params.level(level), self._params.level(level - 1)
         scale = below.scale / here.scale * 2.0 ** (here.log_q - below.log_q)
         giants = [
@@ -121,11 +121,11 @@ class Server:
 
     @property
     def trace(self) -> ckks.Trace | None:
-        """The recording, or None without one."""
+        """The record of operations, or None."""
         return self._evaluator.trace
 
     def __call__(self, request: bytes) -> bytes:
-        """The bytes of encrypted images to the bytes of encrypted logits."""
+        """From the bytes of encrypted images to the bytes of encrypted logits."""
         x = ckks.Ciphertext.from_bytes(request, self._params)
         if self._evaluator.device != "cuda":
             return self.evaluate(x).to_bytes()
@@ -143,7 +143,7 @@ class Server:
             if captured is None:
                 if len(self._captured) == KEPT_CAPTURED:
                     del self._captured[next(iter(self._captured))]
-                # Of its parts alone: a captured function that held this server would never be dropped.
+                # The function refers to parts of the server only. If it held the server, neither would ever be freed.
                 bind, run, steps = self._evaluator.bind, self._run, self._steps
                 captured = self._evaluator.capture(
                     lambda y: bind(_network(run, steps, y._settled())), x
@@ -163,7 +163,7 @@ def _network(
 
 
 def _linear(run: ExplicitEvaluator, x: ckks.Ciphertext, step: _EncodedLinear) -> ckks.Ciphertext:
-    """Baby steps share one ModUp; all giant steps share one division by P and the rescale."""
+    """Baby steps share one ModUp. All giant steps share one division by P, which also rescales."""
     steps = {b for _, terms in step.giants for b, _ in terms}
     if steps == {0}:
         turned = {0: run.extend(x)}

@@ -27,7 +27,7 @@ def _encodable(text: str) -> bool:
 
 
 def _lines(image: npt.NDArray[np.float64]) -> list[str]:
-    """One image, pixels in [0, 1]: two columns a pixel for small ones, two pixels a column for others."""
+    """The lines of one image with pixels in [0, 1]. A pixel takes two columns in a small image, half a one in others."""
     rich = _encodable(_QUADRANTS + _SHADES)
     if image.shape[0] <= 14 or not rich:
         step = 1 if image.shape[0] <= 14 else 2
@@ -66,10 +66,12 @@ def _pillow() -> None:
 
 
 def check_png(path: Path) -> None:
-    """Raises what write_png would, where it can be known before there is anything to draw."""
+    """Raises the errors of write_png that can be known before there is anything to draw."""
     _pillow()
     if path.is_dir() or not os.access(path if path.exists() else path.parent, os.W_OK):
-        raise InvalidArgument(f"{path}: cannot write the picture: give a file in a folder of yours")
+        raise InvalidArgument(
+            f"{path}: cannot write the picture: give a file in a folder that you may write to"
+        )
 
 
 def write_png(
@@ -80,7 +82,7 @@ def write_png(
     *,
     most: int = 200,
 ) -> None:
-    """A grid of images with the encrypted prediction under each: green when it is the label, red else.
+    """Draws a grid of images with the encrypted prediction under each: green if it equals the label, otherwise red.
 
     images: (n, side, side) with pixels in [0, 1]; the first `most` are drawn.
     """

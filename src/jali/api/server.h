@@ -1,4 +1,4 @@
-// What a server's program needs: all that computes on ciphertexts, and nothing that touches a secret key.
+// The header for a server: it has everything that computes on ciphertexts, and nothing that touches a secret key.
 #pragma once
 
 // IWYU pragma: begin_exports

@@ -20,7 +20,7 @@ constexpr int kMaxThreads = 1024;
 
 int cores() {
 #ifdef __linux__
-  cpu_set_t set;  // a container or taskset may grant fewer cores than the machine has
+  cpu_set_t set;  // a container or taskset may allow fewer cores than the machine has
   if (sched_getaffinity(0, sizeof(set), &set) == 0) return std::max(1, CPU_COUNT(&set));
 #endif
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));

@@ -1,10 +1,10 @@
-// How many threads a program uses when it does not say.
+// The default number of threads.
 #pragma once
 
 namespace jali {
 
-/// JALI_NUM_THREADS, or the number of cores this process may use; from 1 to 1024. Throws
-/// InvalidArgument when the variable holds anything but such a number.
+/// The value of JALI_NUM_THREADS or, if that is not set, the number of cores that this process may use; from 1 to 1024.
+/// Throws InvalidArgument if the variable holds anything but such a number.
 int default_threads();
 
 }  // namespace jali

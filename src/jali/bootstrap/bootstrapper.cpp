@@ -17,7 +17,8 @@ using ckks::Ciphertext;
 using params::BootstrapLiteral;
 using params::BootstrapOrder;
 
-/// Of an integer that brings a scale down within the circuit, where a relative error is one of every multiple of q_0.
+/// The largest relative error of an integer that brings a scale down within the circuit. The numbers there include multiples
+/// of q_0, so the error of the message is larger by as much.
 constexpr double kNear = 0x1p-46;
 
 }  // namespace
@@ -60,7 +61,7 @@ void Bootstrapper::prepare(const Progress& progress) {
 
 namespace {
 
-/// y holds the numbers of x.
+/// Copies the estimate of the numbers (not of the error) from x to y, which holds the same numbers.
 void known_as(Ciphertext& y, const Ciphertext& x) {
   y.estimate.message = x.estimate.message;
   y.estimate.message_spread = x.estimate.message_spread;
@@ -71,7 +72,7 @@ void known_as(Ciphertext& y, const Ciphertext& x) {
 
 }  // namespace
 
-// To level 0 at a scale near entry_scale; `entered` is the scale that it has exactly.
+// Brings x to level 0, at a scale close to entry_scale. `entered` gets the exact scale.
 Ciphertext Bootstrapper::enter(const Ciphertext& x, double& entered) const {
   const double target = plan_.entry_scale_;
   if (x.level > 0) {
@@ -79,12 +80,12 @@ Ciphertext Bootstrapper::enter(const Ciphertext& x, double& entered) const {
     return evaluator_->adjust(x, 0, target);
   }
   double factor = std::max(std::floor(target / x.scale * (1 + 0x1p-40)), 1.0);
-  // Where q_0 is far larger than asked for, by two integers of up to 61 bits.
+  // If q_0 is far larger than needed, the factor is the product of two integers of up to 61 bits.
   const int more = std::max(std::ilogb(factor) - 61, 0);
   require<ScaleMismatch>(more < 62, [&] {
     return "a scale of 2^" + std::to_string(std::log2(x.scale)) +
-           " at level 0 holds no message: bootstrapping brings it to 2^" +
-           std::to_string(std::log2(target));
+           " at level 0 holds no message: bootstrapping needs a scale near 2^" +
+           std::to_string(std::log2(target)) + " there: rescale less often";
   });
   factor = std::floor(std::ldexp(factor, -more));
   Ciphertext out = evaluator_->multiply_integer(x, static_cast<std::int64_t>(factor));
@@ -95,7 +96,8 @@ Ciphertext Bootstrapper::enter(const Ciphertext& x, double& entered) const {
   return out;
 }
 
-// The sum over the automorphisms that fix the subring of the packing: it, times (N/2) / slots.
+// The trace to the subring of the packing: the sum over the automorphisms that fix it. On the subring it multiplies by
+// (N/2) / slots.
 Ciphertext Bootstrapper::trace(Ciphertext x) const {
   const std::size_t slots = std::size_t{1} << plan_.options_.log_slots;
   for (std::size_t r = slots; r < plan_.params_->slots(); r *= 2) {
@@ -105,8 +107,8 @@ Ciphertext Bootstrapper::trace(Ciphertext x) const {
   return x;
 }
 
-// f of the coefficients in the slots, x input_factor on the way in, at `scale`; in complex slots unless
-// they lie side by side.
+// The modular reduction of the coefficients that lie in the slots, multiplied by input_factor. The result is at `scale`, and
+// has complex slots unless real and imaginary parts lie side by side.
 Ciphertext Bootstrapper::reduce(const Ciphertext& t, double scale, const Done& done) const {
   const auto& ev = *inner_;
   const int weight = plan_.params_->bootstrap()->weight;
@@ -126,27 +128,29 @@ void Bootstrapper::check(const Ciphertext& x) const {
   require<InvalidArgument>(x.parts.size() == 2, "bootstrapping takes two parts: relinearise first");
   require<InvalidArgument>(x.log_slots == plan_.options_.log_slots, [&] {
     return "this bootstrapping was set up for 2^" + std::to_string(plan_.options_.log_slots) +
-           " slots, the ciphertext has 2^" + std::to_string(x.log_slots);
+           " slots, and the ciphertext has 2^" + std::to_string(x.log_slots) +
+           ": make one for its number of slots";
   });
   require<DepthExhausted>(x.level >= plan_.input_level(), [&] {
     return "these parameters bootstrap from level " + std::to_string(plan_.input_level()) +
-           " or above, the ciphertext has level " + std::to_string(x.level) +
+           " or above, and the ciphertext has level " + std::to_string(x.level) +
            ": bootstrap before the last levels are used";
   });
   require<InvalidArgument>(x.estimate.message <= plan_.max_magnitude(), [&] {
-    return "the declared magnitude " + std::to_string(x.estimate.message) +
-           " is more than these parameters bootstrap, " + std::to_string(plan_.max_magnitude()) +
-           ": multiply the values by a constant below 1 before and by its inverse behind";
+    return "the declared magnitude " + std::to_string(x.estimate.message) + " is more than the " +
+           std::to_string(plan_.max_magnitude()) +
+           " that these parameters bootstrap: multiply the values by a constant below 1 before, "
+           "and "
+           "by its inverse afterwards";
   });
   require<InvalidArgument>(x.estimate.peak <= params::kPeak * plan_.max_magnitude(), [&] {
     return "numbers of up to " + std::to_string(x.estimate.peak) +
-           " by what was declared are more than these parameters bootstrap, " +
+           ", which follow from what was declared, are more than the " +
            std::to_string(params::kPeak * plan_.max_magnitude()) +
-           ": declare a smaller peak when encrypting, or, where what was computed is known to be "
-           "smaller, say so with "
-           "with_magnitude";
+           " that these parameters bootstrap: declare a smaller peak when encrypting, or, if the "
+           "computed numbers are known to be smaller, say so with with_magnitude";
   });
-  // At the lowest level nothing divides: a scale above the canonical one makes numbers as much larger.
+  // At the lowest level nothing is divided, so a scale above the canonical one makes the numbers as much larger.
   if (x.level > plan_.input_level()) return;
   const double usual =
       plan_.input_level() == 0 ? plan_.entry_scale_ : plan_.params_->scale(x.level);
@@ -169,12 +173,12 @@ int Bootstrapper::checked_target(int target_level, int iterations) const {
   const int most = iterations == 1 ? depth : depth - 1;
   require<DepthExhausted>(iterations == 1 || plan_.input_level() < depth - 1, [&] {
     return "iterated bootstrapping leaves one level less than the " + std::to_string(depth) +
-           " of these parameters, which are due at level " + std::to_string(plan_.input_level()) +
-           ": take parameters with more levels";
+           " of these parameters, and their next bootstrapping is due at level " +
+           std::to_string(plan_.input_level()) + ": take parameters with more levels";
   });
   require<InvalidArgument>(target_level <= most, [&] {
     return "target_level " + std::to_string(target_level) + " is above the " +
-           std::to_string(most) + " levels that this bootstrapping restores";
+           std::to_string(most) + " levels that this bootstrapping restores: lower it";
   });
   if (target_level >= 0) return target_level;
   return plan_.options_.target_level < 0 ? most : std::min(most, plan_.options_.target_level);
@@ -184,7 +188,7 @@ Ciphertext Bootstrapper::apply(const Ciphertext& x, int target_level, const Done
                                int iterations) const {
   check(x);
   const int target = checked_target(target_level, iterations);
-  // Imaginary parts that no reduction dropped, or not from all terms of a sum, go at the end:
+  // If the reduction did not drop the imaginary parts, or not in all terms of the sum, they are dropped at the end:
   // x/2 + conj(x/2).
   const bool halve = plan_.options_.real && (plan_.input_level() == 0 || iterations > 1);
   Ciphertext y = iterations == 1 ? once(x, target, halve ? 0.5 : 1, done)
@@ -200,11 +204,13 @@ std::pair<Ciphertext, Ciphertext> Bootstrapper::apply_pair(const Ciphertext& x, 
                                                            int target_level, int iterations) const {
   const auto& ev = *evaluator_;
   require<InvalidArgument>(!plan_.options_.real,
-                           "a bootstrapping that drops imaginary parts serves no pairs");
+                           "a bootstrapping that drops imaginary parts serves no pairs: make one "
+                           "with real = false");
   check(x);
   check(y);
   const int target = checked_target(target_level, iterations);
-  // Of magnitude sqrt(2) where each has 1; what is reduced are each one's numbers.
+  // Its magnitude is sqrt(2) times theirs. The reduction still sees the numbers of each one by themselves, so the checks of
+  // x and y are enough.
   const Ciphertext both = ev.add(x, ev.multiply_i(y));
   const Ciphertext half =
       iterations == 1 ? once(both, target, 0.5, {}) : iterated(both, target, 0.5, {}, iterations);
@@ -219,9 +225,10 @@ std::pair<Ciphertext, Ciphertext> Bootstrapper::apply_pair(const Ciphertext& x, 
 
 // Y. Bae, J. H. Cheon, W. Cho, J. Kim, T. Kim, eprint 2022/1167: with y_0 = boot(x) and
 //   y_{i+1} = boot(2^{k_i} (x - y_0 / F_0 - .. - y_i / F_i)),  F_{i+1} = 2^{k_i} F_i,  F_0 = 1,
-// the sum of the y_i / F_i is off by the last one's error over the last factor. k is the precision of a
-// result less three bits, so that what is refreshed has slots of modulus about 1/8. The largest are twelve times that,
-// and of a number m the sine takes some m^3 2^-p, which is enlarged next to m^3 / 8: less than m up to 2.8.
+// the error of the sum of the y_i / F_i is that of the last y_i over the last factor. k is the precision p of a result less
+// three bits, so that the slots of the difference that is bootstrapped next have a modulus of about 1/8; the largest are
+// about twelve times that. The sine's error of a number m is about m^3 2^-p. Enlarged by 2^k it is m^3 / 8, which is less
+// than m up to m = 2.8.
 Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor, const Done& done,
                                   int iterations) const {
   const auto& ev = *evaluator_;
@@ -236,11 +243,12 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
   }
   known_as(base, x);
 
-  // Scales are matched by integers: one of 2^21 is off by 2^-22 of itself when rounded, adjust wants less than 2^-20.
+  // adjust() matches scales by an integer that must be off by less than 2^-20 of itself. One of 2^21 is off by at most
+  // 2^-22.
   const double top_scale = params.scale(params.depth());
   const double most = std::min(base.scale, top_scale) * 0x1p-21;
   const double base_scale = base.scale;
-  // Of the numbers that are reduced, by a scale that is not the usual one.
+  // If the scale is not the usual one, the numbers that are reduced are larger by this factor.
   const double drift = base_scale / (low == 0 ? plan_.entry_scale_ : params.scale(low));
   const bool drop = plan_.options_.real && low > 0;
   std::vector<Ciphertext> terms;
@@ -259,15 +267,14 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
     const double error =
         std::max(std::exp2(-bits), plan_.worst_sine_error(drift * message) / drift);
     const double k = std::floor(std::min(-std::log2(error) - 3, std::log2(most / enlarged)));
-    if (k < 1) break;  // the scale holds no more
-    // The errors that the next result measures are no noise of this one.
+    if (k < 1) break;  // the scale holds no more precision
+    // The next result measures the errors of this one and removes them, so they do not count as noise of the sum.
     Ciphertext& last = terms.back();
-    const double off =
-        last.estimate.error / last.scale;  // before it was enlarged, times `enlarged`
+    const double off = last.estimate.error / last.scale;  // in message units of the sum
     last.estimate.variance = 0;
     last.estimate.error = last.estimate.noise = 0;
     if (drop && terms.size() == 1) {
-      // Imaginary parts that the next application drops must not be enlarged before.
+      // The next bootstrapping drops imaginary parts; they are removed now, so that they are not enlarged before.
       base = ev.add(base, ev.conjugate(base));
       base.scale *= 2;
     }
@@ -312,7 +319,7 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
     Ciphertext in =
         x.level > dft.level() ? evaluator_->adjust(x, dft.level(), canonical) : evaluator_->copy(x);
     in.params = plan_.params_;
-    // A scale of its own is a factor to the message, as far as the matrices are concerned.
+    // The matrices expect the canonical scale. A different scale is treated as a factor of the message.
     entered = plan_.entry_scale_ * (in.scale / canonical);
     in.scale = canonical;
     low = dft.apply(ev, in);
@@ -321,12 +328,13 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
 
   const auto& to_slots = *plan_.to_slots_;
   Ciphertext raised = ev.raise(low, plan_.raised_level_);
-  // What is reduced is phase / q_0, a number of its own.
+  // The reduction works on phase / q_0, so the scale becomes q_0, and the estimate describes these numbers.
   raised.scale = plan_.q0_;
   const double coefficient = std::sqrt((b.weight + 1) / 12.0);
   raised.estimate.message = coefficient * std::sqrt(static_cast<double>(params.n()));
   raised.estimate.peak = (b.range + 1) * static_cast<double>(params.n());
-  raised.estimate.lineage = {};  // other numbers, and no equal ones
+  raised.estimate
+      .lineage = {};  // they are other numbers than those of x, and differ from each other
   raised.estimate.message_spread = raised.estimate.variance_spread = 1;
   if (raised.level > to_slots.level()) {
     raised = ev.adjust(raised, to_slots.level(), to_slots.stages().front().input_scale(), kNear);
@@ -337,12 +345,12 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
   done("coefficients_to_slots", slots);
   Ciphertext f = reduce(slots, plan_.mod_scale_ * factor * (plan_.q0_ / entered), done);
   f.scale = plan_.mod_scale_;
-  // Coefficients are no larger than the largest slot, and complex slots hold two.
+  // A coefficient is no larger than the largest slot, and a complex slot holds two of them.
   f.estimate.peak = 2 * factor * x.estimate.peak;
   done("reduction", f);
   if (b.order == BootstrapOrder::raise_first) {
     const auto& dft = *plan_.to_coefficients_;
-    // Its slots are the message's coefficients.
+    // The slots of f are the coefficients of the message.
     const double numbers = std::ldexp(2.0, plan_.options_.log_slots);
     f.estimate.message =
         factor * x.estimate.message * std::sqrt((plan_.side_by_side_ ? 1 : 2) / numbers);

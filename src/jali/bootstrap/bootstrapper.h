@@ -1,5 +1,5 @@
-// CKKS bootstrapping: a ciphertext at its last levels becomes one of the same message at level
-// depth(). See docs/math/bootstrapping.md.
+// CKKS bootstrapping: from a ciphertext at its last levels to one of the same message at level depth(). See
+// docs/math/bootstrapping.md.
 #pragma once
 
 #include <concepts>
@@ -21,30 +21,31 @@ using ckks::ParamsPtr;
 
 struct BootstrapperOptions {
   int log_slots = -1;  // of the ciphertexts; -1: all N/2
-  /// The imaginary parts of the slots are dropped: with slots_first that halves the reduction, with
-  /// raise_first it costs a conjugation at the end.
+  /// Whether the imaginary parts of the slots are dropped. With slots_first that halves the work of the modular reduction.
+  /// With raise_first it costs a conjugation at the end.
   bool real = false;
-  /// The fewest rotation keys, one a matrix and one more, at about three times the key switches.
+  /// Whether to need the fewest rotation keys, one for each matrix and one more. It takes about three times as many key
+  /// switchings.
   bool minimum = false;
-  /// The highest level of a result; -1: depth(). Below it the modulus is raised to less, so that everything
-  /// costs less; needs no other keys.
+  /// The highest level of a result; -1: depth(). With a lower one the modulus is raised less, so that every step costs
+  /// less. It needs no further keys.
   int target_level = -1;
 };
 
-/// What of bootstrapping depends on parameters and packing alone: the matrices and the rotations that
-/// they need.
+/// The part of bootstrapping that depends on the parameters and the packing alone: the matrices, and the rotations that they
+/// need.
 class BootstrapPlan {
  public:
-  /// Throws InvalidArgument for parameters without bootstrapping and for packings they do not serve.
+  /// Throws InvalidArgument for parameters without bootstrapping, and for options that they do not serve.
   BootstrapPlan(ckks::ParamsPtr params, const BootstrapperOptions& options = {});
 
-  /// Those of the ciphertexts.
+  /// The parameters of the ciphertexts.
   const ckks::ParamsPtr& params() const { return whole_; }
   /// The highest level of a result.
   int depth() const { return params_->depth(); }
   const BootstrapperOptions& options() const { return options_; }
-  /// Rotations to make keys for, each with the highest level that it is used at; conjugation,
-  /// relinearisation (at these levels) and encapsulation keys are needed, too.
+  /// The rotations to make keys for, each with the highest level at which it is used. The keys for conjugation and
+  /// relinearisation, at the levels below, and the encapsulation keys are needed, too.
   std::map<int, int> rotation_levels() const;
   int conjugation_level() const { return params_->whole_level(to_slots_->output_level()); }
   int relinearisation_level() const { return conjugation_level(); }
@@ -52,12 +53,13 @@ class BootstrapPlan {
   std::size_t plaintext_bytes() const;  // that prepare() takes
   /// The lowest level of an input.
   int input_level() const { return params_->bootstrap()->input_level(); }
-  /// Declared magnitude, in message units, up to which ciphertexts are taken: slots of this size lose at most 2^-10 of
-  /// themselves to the sine (or what they lose at 1, where that is more).
+  /// The largest declared magnitude of a ciphertext, in message units, at least 1. Slots of this size lose at most 2^-10 of
+  /// themselves because the sine is not linear, or, if slots of size 1 lose more, as much as these.
   double max_magnitude() const;
-  /// How far a slot can be off because sin(2 pi x) is not 2 pi x, for any message of slots at most
-  /// `bound`; and its root mean square for slots of this root mean square, independent and complex.
+  /// The largest error of a slot, in message units, that arises because sin(2 pi x) is not 2 pi x, for any message whose
+  /// slots have a modulus of at most `bound`. It is params::kUnbounded if `bound` is so large that nothing is known.
   double worst_sine_error(double bound) const;
+  /// The root mean square of that error, for slots that are independent, complex and of root mean square `magnitude`.
   double sine_error(double magnitude) const;
 
  private:
@@ -66,11 +68,11 @@ class BootstrapPlan {
 
   double sine_term(double numbers) const;
 
-  ckks::ParamsPtr whole_, params_;  // params_: of the levels that are restored
+  ckks::ParamsPtr whole_, params_;  // params_: the part of whole_ with the levels that are restored
   BootstrapperOptions options_;
   bool side_by_side_ = false;
-  int turn_ = 0;  // rotation that puts the result's slots where they belong
-  int raised_level_ = 0;  // that of the first matrix, or above it where few slots leave levels over
+  int turn_ = 0;  // the rotation that puts the result's slots where they belong
+  int raised_level_ = 0;  // the first matrix's level, or above it if few slots leave levels unused
   double q0_ = 0;
   double entry_scale_ = 0;  // of the message at level 0
   double mod_scale_ = 0;  // of the result of the reduction, in message units
@@ -78,31 +80,34 @@ class BootstrapPlan {
   std::optional<circuits::HomomorphicDft> to_slots_, to_coefficients_;
 };
 
-/// The highest levels at which keys of an evaluator that also bootstraps are used: those of each plan, the caller's own
-/// rotations and products up to depth(). rlwe::kNoKey where none is.
+/// The highest level at which each key is used by an evaluator that also bootstraps: in the plans, and in the caller's own
+/// rotations and products, which lie at most at depth(). It is rlwe::kNoKey if a key is not used.
 struct KeyLevels {
   std::map<int, int> rotations;
   int conjugate = rlwe::kNoKey, relinearise = rlwe::kNoKey;
 };
 KeyLevels key_levels(const ckks::Params& params, std::span<const BootstrapPlan> plans,
                      std::span<const int> rotations = {}, bool conjugate = false);
-/// Bytes of these keys, before they are made (bootstrap/secret/evaluation_keys.h).
+/// The bytes of these keys as sent, known before they are made (bootstrap/secret/evaluation_keys.h).
 std::size_t key_bytes(const ckks::Params& params, std::span<const BootstrapPlan> plans,
                       std::span<const int> rotations = {}, bool conjugate = false);
-/// What they take in the memory of an evaluator, on a host or a GPU: uniform halves come from no seed there.
+/// The bytes that these keys take in the memory of an evaluator, on a host or a GPU, where the uniform halves are expanded
+/// from their seeds.
 std::size_t expanded_key_bytes(const ckks::Params& params, std::span<const BootstrapPlan> plans,
                                std::span<const int> rotations = {}, bool conjugate = false);
 
-/// Called after each stage of a bootstrapping with its name, for timing, or with its result too.
+/// A function that is called after each stage of a bootstrapping, with the stage's name or with its name and result. It is
+/// for timing and tests. Stages: "enter" (raise_first only), "raise", "coefficients_to_slots", "conjugation", "reduction",
+/// "slots_to_coefficients".
 class Done {
  public:
   Done() = default;
   template <class F>
     requires std::invocable<const F&, const char*, const ckks::Ciphertext&>
-  Done(F call) : call_(std::move(call)) {}  // NOLINT: is what it calls
+  Done(F call) : call_(std::move(call)) {}  // NOLINT: a function converts to it implicitly
   template <class F>
     requires std::invocable<const F&, const char*>
-  Done(F call)  // NOLINT: as above
+  Done(F call)  // NOLINT: a function converts to it implicitly
       : call_([call = std::move(call)](const char* stage, const ckks::Ciphertext&) {
           call(stage);
         }) {}
@@ -114,30 +119,33 @@ class Done {
   std::function<void(const char*, const ckks::Ciphertext&)> call_;
 };
 
-/// Needs no secret. All operations are const and may be used from several threads.
+/// Bootstraps ciphertexts of one packing. It needs no secret key. apply and apply_pair may be used from several threads.
 class Bootstrapper {
  public:
-  /// Throws KeyMissing, naming what is missing.
+  /// Throws KeyMissing, which names what is missing, and ParamsMismatch for an evaluator of other parameters.
   Bootstrapper(std::shared_ptr<const ckks::Evaluator> evaluator, BootstrapPlan plan);
 
   const BootstrapPlan& plan() const { return plan_; }
-  /// Encodes all diagonals now and keeps them; without it each is encoded whenever it is used.
-  /// progress: called after each matrix.
+  /// Encodes all diagonals now and keeps them. Without this call, each is encoded whenever it is used. It must not be called
+  /// while another thread bootstraps. progress: called after each matrix.
   void prepare(const Progress& progress = {});
 
   using Done = bootstrap::Done;
   static constexpr int kMaxIterations = 4;
-  /// x of two parts, of any scale and batch, at any level from plan().input_level() on. The result
-  /// has level target_level (-1: the highest) and that level's canonical scale.
-  /// Its message is that of x as long as the coefficients of x's polynomial are below 1/2 of q_0 /
-  /// scale on entry; with the sine alone the error grows with their cube (see the document). Throws
-  /// InvalidArgument when the declared magnitude is above max_magnitude().
-  /// iterations: Meta-BTS. p bits of precision become 2p - 3 of two, at most those of x and of the
-  /// canonical scale; the highest level is then depth() - 1. All is checked before any work.
+  /// x has two parts, any scale and batch, and any level from plan().input_level() on. The result has the level target_level
+  /// (-1: the highest) and that level's canonical scale.
+  /// The result has the message of x, provided that the coefficients of x's polynomial are below q_0 / (2 scale) on entry.
+  /// With the sine alone (inverse_sine 1) the error grows with their cube; see docs/math/bootstrapping.md.
+  /// iterations: from 1 to kMaxIterations (Meta-BTS, eprint 2022/1167). If one bootstrapping has p bits of precision, two
+  /// iterations have 2p - 3, but no more than x and the canonical scale have. With more than one, the highest level is
+  /// depth() - 1.
+  /// Everything is checked before any work. Throws InvalidArgument if the declared magnitude or peak is too large
+  /// (max_magnitude()), or for another number of slots; DepthExhausted for a level below the input level; ScaleMismatch for
+  /// a scale that leaves no room.
   ckks::Ciphertext apply(const ckks::Ciphertext& x, int target_level = -1, const Done& done = {},
                          int iterations = 1) const;
-  /// Two ciphertexts of real slots, of one level and scale, in one bootstrapping: as x + i y. Imaginary
-  /// parts that they had would mix.
+  /// Bootstraps two ciphertexts of real slots, of equal levels and scales, at once, as x + i y. If they had imaginary parts,
+  /// these would mix. Throws what apply throws, and InvalidArgument if the plan drops imaginary parts.
   std::pair<ckks::Ciphertext, ckks::Ciphertext> apply_pair(const ckks::Ciphertext& x,
                                                            const ckks::Ciphertext& y,
                                                            int target_level = -1,
@@ -154,7 +162,8 @@ class Bootstrapper {
   ckks::Ciphertext trace(ckks::Ciphertext x) const;
   ckks::Ciphertext reduce(const ckks::Ciphertext& slots, double scale, const Done& done) const;
 
-  std::shared_ptr<const ckks::Evaluator> evaluator_, inner_;  // of the whole and of the plan's part
+  // evaluator_ is for the whole parameters, inner_ for the part of them that the plan uses.
+  std::shared_ptr<const ckks::Evaluator> evaluator_, inner_;
   BootstrapPlan plan_;
 };
 

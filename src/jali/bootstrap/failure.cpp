@@ -8,13 +8,13 @@
 
 namespace jali::bootstrap {
 
-// I is the integer at which the density of a sum of h + 1 uniform numbers is taken; that is convex in the tail, so
+// The probability of I is the density, at I, of a sum of h + 1 uniform numbers. That density is convex in the tail, so
 // P(|I| >= i) <= P(|sum| >= i - 1/2).
 double log2_beyond(const ckks::Params& params, double error, int log_slots) {
   require<InvalidArgument>(params.bootstrap().has_value(),
                            "these parameters have no levels for bootstrapping: create them with "
                            "bootstrap=True");
-  require<InvalidArgument>(error > 0, "the error of a bootstrapping is positive");
+  require<InvalidArgument>(error > 0, "the error of a bootstrapping must be positive");
   const auto& b = *params.bootstrap();
   const double ratio =
       std::min(std::exp2(b.ratio_bits), std::exp2(params.level(0).log_q) / params.scale(0));
@@ -24,7 +24,7 @@ double log2_beyond(const ckks::Params& params, double error, int log_slots) {
   while (least <= b.range && reduction.interpolation_error_at(least, 1 / ratio) * ratio <= error) {
     ++least;
   }
-  if (least == 0) return 0;  // even the most frequent one
+  if (least == 0) return 0;  // the error is too large even at I = 0, the most frequent one
   const std::size_t count = log_slots < 0 ? params.n() : std::size_t{2} << log_slots;
   return std::min(0.0, params::log2_bootstrap_failure(b.weight, least - 0.5, count));
 }

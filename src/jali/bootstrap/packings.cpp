@@ -21,7 +21,7 @@ Ciphertext Packings::apply(const Ciphertext& a, int target_level, int iterations
 std::pair<Ciphertext, Ciphertext> Packings::apply_pair(const Ciphertext& a, const Ciphertext& b,
                                                        int target_level, int iterations) const {
   require<InvalidArgument>(!a.packing.complex_values && !b.packing.complex_values,
-                           "a pair is of real values: bootstrap complex ones one by one");
+                           "a pair needs real values: bootstrap complex ones one by one");
   return at({a.log_slots, false}, target_level, iterations)
       ->apply_pair(a, b, target_level, iterations);
 }
@@ -60,7 +60,7 @@ std::shared_ptr<const Bootstrapper> Packings::make(BootstrapperOptions options,
     } catch (const KeyMissing&) {
       made = nullptr;
     }
-    if (made == nullptr) throw;  // what the first said: it names the keys that are usual
+    if (made == nullptr) throw;  // the first error, which names the usual keys
   }
   made->prepare(progress);
   return made;

@@ -1,4 +1,4 @@
-// Bootstrapping of whatever packing comes: a bootstrapper for each, made when it is first needed.
+// Bootstrapping of any packing: there is a bootstrapper for each packing, made when it is first needed.
 #pragma once
 
 #include <map>
@@ -12,25 +12,26 @@
 
 namespace jali::bootstrap {
 
-/// The bootstrappers of an evaluator, by number of slots, real or complex, and highest level. Each is made with its
-/// matrices encoded at its first use, by one thread while others wait, and all are kept: captured functions read
-/// their matrices. With the keys that there are: those for speed, else the fewest (KeyMissing names the former).
+/// The bootstrappers of an evaluator, by number of slots, real or complex, and highest level. Each is made at its first use,
+/// with its matrices encoded, by one thread while others wait. All are kept, because captured functions read their matrices.
+/// It uses the keys for the fastest bootstrapping if they are there, else those for the fewest keys. If both are incomplete,
+/// KeyMissing names the former.
 ///
 /// May be used from several threads. Errors are Bootstrapper's and those of Turns.
 class Packings {
  public:
   explicit Packings(std::shared_ptr<const ckks::Evaluator> evaluator);
 
-  /// real: whether imaginary parts are dropped; empty: if that costs less and the data is real.
-  /// The other arguments as in Bootstrapper::apply.
+  /// real: whether imaginary parts are dropped; if it is empty, they are dropped if that costs less and the data is real.
+  /// The other arguments are those of Bootstrapper::apply.
   ckks::Ciphertext apply(const ckks::Ciphertext& a, int target_level = -1, int iterations = 1,
                          std::optional<bool> real = {}) const;
-  /// Two vectors of real numbers in one bootstrapping. Throws InvalidArgument for complex ones.
+  /// Bootstraps two ciphertexts of real numbers at once. Throws InvalidArgument for complex ones.
   std::pair<ckks::Ciphertext, ckks::Ciphertext> apply_pair(const ckks::Ciphertext& a,
                                                            const ckks::Ciphertext& b,
                                                            int target_level = -1,
                                                            int iterations = 1) const;
-  /// Makes the one for the highest level now.
+  /// Makes the bootstrapper for the highest level now. progress: called after each of its matrices.
   void prepare(int log_slots, bool real, const Progress& progress = {}) const;
 
  private:

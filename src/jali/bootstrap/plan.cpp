@@ -1,4 +1,4 @@
-// What of bootstrapping depends on parameters and packing alone, and its keys.
+// The bootstrapping plan, which depends on the parameters and the packing alone, and the keys that it needs.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -23,7 +23,7 @@ const BootstrapLiteral& literal(const ckks::ParamsPtr& params) {
   return *params->bootstrap();
 }
 
-/// The part of the parameters that restores so many levels, or the next more that there is a part for.
+/// The part of the parameters that restores `target` levels, or the next higher number for which there is a part.
 ckks::ParamsPtr restored(const ckks::ParamsPtr& params, int target) {
   const auto& b = literal(params);
   if (target < 0 || target == params->depth()) return params;
@@ -37,9 +37,10 @@ ckks::ParamsPtr restored(const ckks::ParamsPtr& params, int target) {
   return params;
 }
 
-/// Where a ciphertext of this scale comes to before a matrix at `level` when few slots leave the levels up to `top`
-/// over: from `from`, at `scale`. The factor that does it is an integer, wrong by 2^-f of itself where it has f bits, f
-/// at least those of `precision` and at least the 19 that adjust asks for.
+/// With few slots, the DFT needs fewer matrices, and levels up to `top` are left over above the first matrix at `level`.
+/// They can bring down the scale, from `scale` towards `wanted`: adjust() multiplies by an integer at level `from` and
+/// divides down to `level`. An integer of f bits is off by 2^-f of itself. It needs the bits of `precision`, and at least
+/// the 19 that adjust() requires; 46 are always enough.
 struct Descent {
   int from = 0;
   double scale = 0;
@@ -52,7 +53,7 @@ Descent descent(const ckks::Params& params, int top, int level, double scale, do
     ratio *= params.ratio(l);
     if (wanted / scale * ratio >= least) return {l, wanted};
   }
-  // Not as far as wanted: the matrices take the rest.
+  // There are too few levels to get as far as wanted; the matrices do the rest.
   return {top, scale / ratio * least};
 }
 
@@ -75,13 +76,13 @@ BootstrapPlan::BootstrapPlan(ckks::ParamsPtr params, const BootstrapperOptions& 
            std::to_string(options_.log_slots);
   });
   const bool raise_first = b.order == BootstrapOrder::raise_first;
-  // Few slots leave room for real and imaginary part in one ciphertext.
+  // With few slots, the real and imaginary parts fit into one ciphertext.
   side_by_side_ = raise_first && options_.log_slots < full;
   q0_ = 1;
   for (PrimeIndex i : params_->level(0).primes) {
     q0_ *= static_cast<double>(params_->primes()[i]);
   }
-  // Primes are not everywhere: q_0 may fall half a bit short of what ratio_bits asks for.
+  // Primes are not available at every size, so q_0 may be half a bit smaller than ratio_bits asks for.
   entry_scale_ = std::max(q0_ * std::exp2(-b.ratio_bits), params_->scale(0));
   const int depth = params_->depth();
   const int mod_top = params_->top() - b.cts_levels;
@@ -90,15 +91,15 @@ BootstrapPlan::BootstrapPlan(ckks::ParamsPtr params, const BootstrapperOptions& 
   mod_scale_ = raise_first ? mod_nominal * std::exp2(-b.head_scale_bits(0) - b.ratio_bits) * kTurn
                            : params_->scale(depth);
 
-  // The trace to fewer slots multiplies by (N/2) / slots; t + conj(t) is twice the real part.
+  // The factor undoes the trace, which multiplies by (N/2) / slots, and t + conj(t), which is twice the real part.
   const double gap = std::ldexp(1, full - options_.log_slots);
   circuits::DftOptions to_slots;
   to_slots.levels = std::min(b.cts_levels, options_.log_slots);
   to_slots.level = mod_top + to_slots.levels;
   to_slots.log_slots = options_.log_slots;
   to_slots.factor = reduction_.input_factor() / gap * (side_by_side_ ? 1 : 0.5);
-  // Levels that few slots leave over bring a large q_0 down, so that the matrices need not. The reduction's roundings,
-  // which it enlarges by 2^4.9 and more, bound what is worth while.
+  // If few slots leave levels over, these bring the scale down from a large q_0, so that the matrices need not. More
+  // precision than `worth` gains nothing, because of the reduction's roundings, which it enlarges by at least 2^4.9.
   const double worth = mod_nominal /
                        std::sqrt(static_cast<double>(params_->n()) / 2 *
                                  params::NoiseModel(*params_).rounding().variance) /
@@ -111,10 +112,10 @@ BootstrapPlan::BootstrapPlan(ckks::ParamsPtr params, const BootstrapperOptions& 
   }
   to_slots.output_scale = mod_nominal;
   to_slots.side_by_side = side_by_side_;
-  // Baby steps that stay over QP are weighed as they are made, which the model of costs does not know: on few limbs,
-  // too, that is faster on CPUs and GPUs.
+  // Baby steps that stay over QP are multiplied by their diagonals as they are made. The cost model does not know that. It
+  // is faster on CPUs and GPUs, even on few limbs.
   to_slots.bsgs.hoisting = circuits::Hoisting::twice;
-  // The ten kernels of a giant step on an H100, however few limbs they work on.
+  // The cost of launching the ten kernels of a giant step on an H100, which does not depend on the number of limbs.
   to_slots.bsgs.launches = 20;
   to_slots.bsgs.minimum = options_.minimum;
 
@@ -122,7 +123,7 @@ BootstrapPlan::BootstrapPlan(ckks::ParamsPtr params, const BootstrapperOptions& 
   to_coefficients.levels = std::min(b.stc_levels, options_.log_slots);
   to_coefficients.level = (raise_first ? depth : 0) + to_coefficients.levels;
   to_coefficients.log_slots = options_.log_slots;
-  // Levels that few slots leave over bring the scale down, so that the matrices get more of theirs.
+  // If few slots leave levels over, these bring the scale down, so that the matrices' own scales are larger.
   const bool spare = to_coefficients.levels < b.stc_levels;
   to_coefficients.input_scale = !raise_first ? params_->scale(to_coefficients.level)
                                 : spare
@@ -134,7 +135,7 @@ BootstrapPlan::BootstrapPlan(ckks::ParamsPtr params, const BootstrapperOptions& 
   to_coefficients.side_by_side = side_by_side_;
   to_coefficients.bsgs = to_slots.bsgs;
 
-  // A rotation of the slots is an automorphism of the polynomial: raising and reduction do not mind.
+  // A rotation of the slots is an automorphism of the polynomial, so raising and reduction commute with it.
   if (!raise_first) {
     to_coefficients_.emplace(params_, circuits::Dft::slots_to_coefficients, to_coefficients);
     to_slots.input_shift = to_coefficients_->shift();
@@ -213,10 +214,11 @@ std::size_t BootstrapPlan::plaintext_bytes() const {
   return to_slots_->plaintext_bytes() + to_coefficients_->plaintext_bytes();
 }
 
-// theta = 2 pi (scale / q_0) m is the angle of a number m, and sine_term(m) / m = c theta^(d+1) the part of it that is
-// lost: at most 2^-10 up to theta = (2^-10 / c)^(1/(d+1)). Raised first, what is reduced are coefficients, none above
-// the slots' root mean square. Else it is the slots: one of kPeak times the root mean square keeps an angle of pi/4.
-// Where 1 itself loses more than 2^-10, that is what was asked for.
+// theta = 2 pi (scale / q_0) m is the angle of a number m, and sine_term(m) / m = c theta^(d+1) is the part of it that is
+// lost. It is at most 2^-10 up to theta = (2^-10 / c)^(1/(d+1)). With raise_first, the numbers that are reduced are
+// coefficients, and none exceeds the slots' root mean square. With slots_first they are the slots; one that is kPeak times
+// the root mean square must keep an angle of at most pi/4. The result is at least 1, even if 1 loses more than 2^-10,
+// because the parameters were made for that.
 double BootstrapPlan::max_magnitude() const {
   const auto& b = *params_->bootstrap();
   const double turn = q0_ / entry_scale_;  // the m of theta = 2 pi
@@ -228,21 +230,22 @@ double BootstrapPlan::max_magnitude() const {
 
 // The first term that the series of arcsin leaves out: with x = (scale / q_0) m and d its degree,
 //   c_{d+2} (2 pi scale / q_0)^(d+1) m^(d+2),   c_3 = 1/6, c_5 = 3/40, c_7 = 15/336, c_9 = 105/3456.
-// The terms behind it are less than what (sin theta)^(d+2) is below theta^(d+2): up to pi/4 it bounds all of them.
+// Up to theta = pi/4 it bounds the whole error: the sum of the later terms is less than the difference between
+// theta^(d+2) and (sin theta)^(d+2).
 double BootstrapPlan::sine_term(double m) const {
   const int d = params_->bootstrap()->inverse_sine;
   const double c = d == 1 ? 1.0 / 6 : d == 3 ? 3.0 / 40 : d == 5 ? 15.0 / 336 : 105.0 / 3456;
   return c * std::pow(kTurn * entry_scale_ / q0_, d + 1) * std::pow(m, d + 2);
 }
 
-// The coefficients have sum of squares <= bound^2, hence sum of |.|^p <= bound^p, and a slot is a sum of
-// them, each times a root of unity. In the order slots_first a slot is its own two coefficients.
-// Beyond pi/4 nothing is known.
+// The sum of the squares of the coefficients is at most bound^2, hence the sum of their p-th powers is at most bound^p. With
+// raise_first a slot is a sum of them, each times a root of unity. With slots_first a slot is made of its own two
+// coefficients. There is no bound for angles beyond pi/4.
 double BootstrapPlan::worst_sine_error(double bound) const {
   return kTurn * (entry_scale_ / q0_) * bound > kTurn / 8 ? params::kUnbounded : sine_term(bound);
 }
 
-// Gaussian coefficients: E m^(2p) = (2p - 1)!! E[m^2]^p, p = d + 2.
+// The coefficients are taken to be Gaussian: E m^(2p) = (2p - 1)!! E[m^2]^p, with p = d + 2.
 double BootstrapPlan::sine_error(double magnitude) const {
   const auto& b = *params_->bootstrap();
   const double numbers =

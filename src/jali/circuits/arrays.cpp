@@ -24,7 +24,7 @@ std::vector<Ciphertext> apply(const ckks::Evaluator& evaluator, const Shared<Mat
   for (const Ciphertext* one : x) {
     require<InvalidArgument>(one != nullptr, "an operand is None");
     require<InvalidArgument>(!one->packing.complex_values, "MatVec takes real vectors");
-    // Zeros where the layout wants elements: the vector was encrypted as it was, not as pack() lays it.
+    // If slots are zero where the layout wants elements, the vector was encrypted as it was, without pack().
     const auto& element = layout.element[inputs.size()];
     const auto last = std::find_if(element.rbegin(), element.rend(),
                                    [](auto index) { return index != kNothing; });
@@ -55,7 +55,8 @@ Ciphertext apply(const ckks::Evaluator& evaluator, const Shared<LinearTransform>
 
 Ciphertext apply(const ckks::Evaluator& evaluator, const PolynomialPlan& plan,
                  const Ciphertext& x) {
-  // Smaller coefficients may exceed the result's level, if sums cancel.
+  // The coefficients are checked against the level of the input. They may be too large for the result's level, because sums
+  // may cancel.
   const rlwe::Level& level = evaluator.params()->level(x.level);
   bool complex_values = x.packing.complex_values;
   for (const auto& c : plan.polynomial().coefficients) {

@@ -1,5 +1,5 @@
-// Circuits on vectors of known length: operands are checked against the plan, results know what decryption
-// shall show of them (ckks/packing.h).
+// Circuits on vectors of known length. They check their operands against the plan, and their results carry a packing:
+// what decryption shows of them (ckks/packing.h).
 #pragma once
 
 #include <span>
@@ -12,17 +12,18 @@
 
 namespace jali::circuits {
 
-/// The plan's matrix times x, which takes several ciphertexts if the input layout does: one output a block of rows.
-/// Throws InvalidArgument for complex vectors, and for those that do not lie as the plan expects.
+/// The plan's matrix times x. x is as many ciphertexts as the input layout has; the result has one for each block of rows.
+/// Throws InvalidArgument for complex vectors, and for vectors that do not lie as the plan's input layout says.
 std::vector<ckks::Ciphertext> apply(const ckks::Evaluator& evaluator, const Shared<MatVec>& plan,
                                     std::span<const ckks::Ciphertext* const> x);
 
-/// The result is of all slots, for the transform mixes them. complex_diagonals: whether a real vector becomes a
-/// complex one.
+/// The plan's transform of x. The length of the result is all slots, because the transform mixes them. complex_diagonals:
+/// whether the transform makes complex vectors of real ones.
 ckks::Ciphertext apply(const ckks::Evaluator& evaluator, const Shared<LinearTransform>& plan,
                        bool complex_diagonals, const ckks::Ciphertext& x);
 
-/// Throws InvalidArgument for coefficients that would wrap around the modulus of x's level unnoticed.
+/// The plan's polynomial of every slot of x. Throws InvalidArgument for coefficients so large that they would wrap around
+/// the modulus of x's level unnoticed.
 ckks::Ciphertext apply(const ckks::Evaluator& evaluator, const PolynomialPlan& plan,
                        const ckks::Ciphertext& x);
 

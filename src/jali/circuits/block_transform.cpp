@@ -17,9 +17,9 @@ using ckks::Ciphertext;
 using ckks::Extended;
 using ckks::Rotation;
 
-// Diagonals that are encoded for one use are weighed a few at a time, while they are in cache.
+// Diagonals that are encoded for one use are multiplied a few at a time, while they are in the cache.
 constexpr std::size_t kStreamed = 4;
-// Inner sums made in one pass over the baby steps: bounds their memory.
+// The number of inner sums that one pass over the baby steps makes. It bounds their memory.
 constexpr std::size_t kTogether = 16;
 
 bool close(double a, double b) { return std::abs(a - b) <= std::ldexp(std::abs(b), -20); }
@@ -29,7 +29,7 @@ ring::Poly& part(Ciphertext& x, std::size_t c) { return x.parts[c]; }
 const ring::Poly& part(const Extended& x, std::size_t c) { return c == 0 ? x.c0 : x.c1; }
 ring::Poly& part(Extended& x, std::size_t c) { return c == 0 ? x.c0 : x.c1; }
 
-// The metadata of x, with two polynomials over `primes`, uninitialised.
+// The metadata of x, and two uninitialised polynomials over `primes`.
 Ciphertext blank(const ring::Ring& ring, const Ciphertext& x, std::span<const PrimeIndex> primes) {
   Ciphertext out;
   out.params = x.params;
@@ -98,14 +98,14 @@ Ciphertext bring_down(const ckks::Evaluator& evaluator, const Ciphertext& a, int
   });
   require<DepthExhausted>(a.level >= level, [&] {
     return std::string(what) + " was built for level " + std::to_string(level) +
-           ", the ciphertext has level " + std::to_string(a.level) +
+           ", and the ciphertext has level " + std::to_string(a.level) +
            ": build it for that level, or take parameters with depth " +
            std::to_string(a.params->depth() + level - a.level);
   });
   if (a.level > level) return evaluator.adjust(a, level, scale);
   require<ScaleMismatch>(close(a.scale, scale), [&] {
     return std::string(what) + " was built for inputs of scale 2^" +
-           std::to_string(std::log2(scale)) + ", the ciphertext has 2^" +
+           std::to_string(std::log2(scale)) + ", and the ciphertext has 2^" +
            std::to_string(std::log2(a.scale)) + ": rescale it, or set input_scale";
   });
   return evaluator.copy(a);
@@ -122,7 +122,7 @@ BlockTransform::BlockTransform(ckks::ParamsPtr params, const BlockDiagonals& dia
            std::to_string(params_->top());
   });
   require<DepthExhausted>(level_ >= 1, [&] {
-    return "a linear transform takes one level, its input has level " + std::to_string(level_) +
+    return "a linear transform takes one level, and its input has level " + std::to_string(level_) +
            ": take parameters with depth " + std::to_string(params_->depth() + 1);
   });
   require<InvalidArgument>(log_slots_ <= full, [&] {
@@ -159,7 +159,7 @@ BlockTransform::Diagonal BlockTransform::encode(const ckks::Encoder& encoder, st
     power += std::norm(e);
     peak = std::max(peak, std::abs(e));
   }
-  // rot_{-g}: entry s of the encoded diagonal is entry s - g.
+  // rot_{-g}: entry s of the encoded diagonal is entry s - g of the diagonal.
   const auto turn =
       ((giant + plan_.offset) % static_cast<long>(plan_.slots) + plan_.slots) % plan_.slots;
   std::rotate(entries.begin(), entries.end() - static_cast<std::ptrdiff_t>(turn), entries.end());
@@ -179,8 +179,8 @@ void BlockTransform::prepare(const ckks::Encoder& encoder) {
   encoded_ = std::move(encoded);
 }
 
-// The inner sums of giant steps [first, last) of an output: encoded diagonals all at once, others a
-// few at a time.
+// The inner sums of the giant steps [first, last) of an output. Prepared diagonals are used all at once, others are encoded
+// and used a few at a time.
 template <class Operand>
 std::vector<BlockTransform::SumOf<Operand>> BlockTransform::inner_sums(
     const ckks::Evaluator& evaluator, std::size_t output, std::size_t first, std::size_t last,
@@ -197,7 +197,7 @@ std::vector<BlockTransform::SumOf<Operand>> BlockTransform::inner_sums(
   std::vector<SumOf<Operand>> out;
   for (std::size_t g = first; g < last; ++g) out.push_back(blank(ring, *operands[0], primes));
 
-  // Sparse packing: only every (N/2 / slots)-th coefficient of a diagonal is rounded.
+  // With sparse packing, only every (N/2 / slots)-th coefficient of a diagonal is rounded.
   const double density = static_cast<double>(plan_.slots) / static_cast<double>(params_->slots());
   struct Terms {
     std::vector<std::uint32_t> operands;
@@ -247,7 +247,7 @@ template <class Operand, class Use>
 void BlockTransform::for_inner_sums(const ckks::Evaluator& evaluator, std::size_t output,
                                     const Babies<Operand>& babies, Use use) const {
   const auto& giants = plan_.giants[output];
-  // Rotations are made again for every pass.
+  // A Rotation is computed again in every pass, so all giant steps share one pass.
   const std::size_t stride = !prepared()                         ? 1
                              : std::is_same_v<Operand, Rotation> ? giants.size()
                                                                  : kTogether;
@@ -280,7 +280,7 @@ std::vector<Ciphertext> BlockTransform::apply_twice(const ckks::Evaluator& evalu
     }
     return all;
   };
-  // Rotations that are not kept are made again for every output.
+  // With one output and prepared diagonals there is one pass only, so rotations need not be kept.
   if (prepared() && plan_.giants.size() == 1) {
     return turn_sums(
         evaluator, inputs,
@@ -402,7 +402,7 @@ std::vector<Ciphertext> BlockTransform::apply(const ckks::Evaluator& evaluator,
                                               std::span<const Ciphertext> inputs,
                                               bool rescale) const {
   require<InvalidArgument>(inputs.size() == plan_.babies.size(), [&] {
-    return "the transform takes " + std::to_string(plan_.babies.size()) + " ciphertexts, got " +
+    return "the transform takes " + std::to_string(plan_.babies.size()) + " ciphertexts, not " +
            std::to_string(inputs.size());
   });
   require<ParamsMismatch>(evaluator.params()->hash() == params_->hash(),
@@ -414,7 +414,7 @@ std::vector<Ciphertext> BlockTransform::apply(const ckks::Evaluator& evaluator,
   for (const Ciphertext& x : inputs) {
     require<InvalidArgument>(x.log_slots == log_slots_, [&] {
       return "the transform was built for 2^" + std::to_string(log_slots_) +
-             " slots, the ciphertext has 2^" + std::to_string(x.log_slots);
+             " slots, and the ciphertext has 2^" + std::to_string(x.log_slots);
     });
     require<InvalidArgument>(x.batch() == inputs[0].batch(),
                              "all input ciphertexts need the same batch");
@@ -428,7 +428,7 @@ std::vector<Ciphertext> BlockTransform::apply(const ckks::Evaluator& evaluator,
   auto outputs = plan_.minimum                       ? apply_minimum(evaluator, at, rescale)
                  : plan_.hoisting == Hoisting::twice ? apply_twice(evaluator, at, rescale)
                                                      : apply_single(evaluator, at, rescale);
-  // Equal but for rounding of the scales' products.
+  // The scales are equal except for the roundings of their products.
   if (rescale)
     for (Ciphertext& y : outputs) y.scale = output_scale_;
   return outputs;

@@ -1,5 +1,5 @@
-// y = M x on the slots of several ciphertexts at once, M given by the non-zero diagonals of its
-// blocks: the engine of LinearTransform and MatVec.
+// y = M x on the slots of several ciphertexts at once, for an M that is given by the non-zero diagonals of its blocks.
+// LinearTransform and MatVec are built on it.
 #pragma once
 
 #include <complex>
@@ -16,21 +16,20 @@ namespace jali::circuits {
 using ckks::ParamsPtr;
 
 struct TransformOptions {
-  int level = -1;          // of the inputs; -1: the top
-  int log_slots = -1;      // of the inputs; -1: all N/2
+  int level = -1;  // of the inputs; -1: the top
+  int log_slots = -1;  // of the inputs; -1: all N/2
   double input_scale = 0;  // 0: the canonical scale of the level
   BsgsOptions bsgs{};
   double output_scale = 0;  // 0: the canonical scale of the level below
 };
 
-/// Plans on construction, encodes in prepare(), applies to ciphertexts. Results lie one level below
-/// the inputs at exactly output_scale: diagonals are encoded at
+/// A plan is made on construction, prepare() encodes the diagonals, and apply() computes. Results lie one level below the
+/// inputs, at exactly output_scale, because diagonals are encoded at the scale
 ///   output_scale (Q_l / Q_{l-1}) / input_scale.
 class BlockTransform {
  public:
-  /// Writes the `slots` entries of one diagonal of block (output, input): entry s weighs
-  /// x_input[s + diagonal] in y_output[s]. Called again at each use when nothing was prepared;
-  /// must be safe to call from several threads.
+  /// Writes the `slots` entries of one diagonal of block (output, input). Entry s is the factor of x_input[s + diagonal] in
+  /// y_output[s]. If nothing was prepared, it is called at each use. It must be safe to call from several threads.
   using Fill = std::function<void(std::size_t output, std::size_t input, int diagonal,
                                   std::span<std::complex<double>> entries)>;
 
@@ -48,14 +47,15 @@ class BlockTransform {
   /// Bytes that prepare() takes.
   std::size_t plaintext_bytes() const;
 
-  /// Encodes every diagonal and keeps it. Without it each is encoded whenever it is used: little
-  /// memory, more time. Not to be called while another thread applies.
+  /// Encodes every diagonal and keeps it. Without this call, each is encoded whenever it is used, which takes less memory
+  /// and more time. It must not be called while another thread calls apply().
   void prepare(const ckks::Encoder& encoder);
   bool prepared() const { return !encoded_.empty(); }
 
-  /// inputs: one ciphertext each, of any one batch; above the level they are brought down. rescale
-  /// false: leaves the results at this level with scale input_scale() times that of the diagonals.
-  /// Throws KeyMissing naming the rotations, DepthExhausted, ScaleMismatch, InvalidArgument.
+  /// inputs: one ciphertext for each input of the transform, all of the same batch. Those above level() are brought down to
+  /// it. If `rescale` is false, the results stay at level(), at the scale input_scale() times that of the diagonals.
+  /// Throws KeyMissing, which names the missing rotations, DepthExhausted for inputs below level(), ScaleMismatch for inputs
+  /// of another scale at level(), and InvalidArgument for another number of inputs, of slots or of batches.
   std::vector<ckks::Ciphertext> apply(const ckks::Evaluator& evaluator,
                                       std::span<const ckks::Ciphertext> inputs,
                                       bool rescale = true) const;
@@ -64,7 +64,7 @@ class BlockTransform {
   struct Diagonal {
     ring::Poly poly;
     double message = 0;  // root mean square of its entries
-    double peak = 0;     // the largest modulus
+    double peak = 0;  // the largest modulus
   };
   std::vector<PrimeIndex> diagonal_primes() const;
   Diagonal encode(const ckks::Encoder& encoder, std::size_t output, int giant,
@@ -87,12 +87,12 @@ class BlockTransform {
   std::vector<SumOf<Operand>> inner_sums(const ckks::Evaluator& evaluator, std::size_t output,
                                          std::size_t first, std::size_t last,
                                          const Babies<Operand>& babies) const;
-  /// What is left of apply_twice from the baby steps on.
+  /// The part of apply_twice that follows the baby steps: inner sums, giant steps and the final division.
   template <class Operand>
   std::vector<ckks::Ciphertext> turn_sums(const ckks::Evaluator& evaluator,
                                           std::span<const ckks::Ciphertext* const> inputs,
                                           const Babies<Operand>& babies, bool rescale) const;
-  /// use(inner sums, their giant steps) for all giant steps of an output, in order, some at a time.
+  /// Calls use(inner sums, their giant steps) for all giant steps of an output, in order, for several of them at a time.
   template <class Operand, class Use>
   void for_inner_sums(const ckks::Evaluator& evaluator, std::size_t output,
                       const Babies<Operand>& babies, Use use) const;
@@ -110,11 +110,14 @@ class BlockTransform {
   std::vector<std::vector<std::vector<Diagonal>>> encoded_;  // [output][giant][term]
 };
 
-/// Throws KeyMissing with every rotation of `needed` that the evaluator has no key for at this level.
+/// Throws KeyMissing, which names every rotation of `needed` for which the evaluator has no key at this level. what: the
+/// circuit, for the message.
 void require_rotations(const ckks::Evaluator& evaluator, std::span<const int> needed,
                        const char* what, int level = 0);
 
-/// The ciphertext itself, or brought down to (level, scale). Throws DepthExhausted, ScaleMismatch.
+/// A copy of the ciphertext at (level, scale), brought down if it lies above. Throws DepthExhausted if it lies below the
+/// level, ScaleMismatch if it lies at the level with another scale, and InvalidArgument unless it has two parts. what: the
+/// circuit, for the message.
 ckks::Ciphertext bring_down(const ckks::Evaluator& evaluator, const ckks::Ciphertext& a, int level,
                             double scale, const char* what);
 

@@ -14,7 +14,7 @@ namespace {
 
 using Complex = std::complex<double>;
 
-// Plain complex product: entries are finite.
+// The product of complex numbers without the standard's checks for infinities: entries are finite.
 Complex times(Complex a, Complex b) {
   return {a.real() * b.real() - a.imag() * b.imag(), a.real() * b.imag() + a.imag() * b.real()};
 }
@@ -25,8 +25,8 @@ std::vector<Complex>& diagonal(Diagonals& m, std::size_t index, std::size_t n) {
   return entries;
 }
 
-/// B_len: (u, v) -> (u + zeta v, u - zeta v) on the halves of blocks of `len` slots, or twice its
-/// inverse, (a, b) -> (a + b, (a - b) / zeta); zeta = exp(2 pi i 5^j / (4 len)) at place j.
+/// B_len: (u, v) -> (u + zeta v, u - zeta v) on the two halves of every block of `len` slots, or twice its inverse,
+/// (a, b) -> (a + b, (a - b) / zeta). At place j of a half, zeta = exp(2 pi i 5^j / (4 len)).
 Diagonals butterflies(std::size_t n, std::size_t len, bool inverse) {
   Diagonals m;
   const std::size_t half = len / 2;
@@ -62,11 +62,11 @@ Diagonals product(const Diagonals& a, const Diagonals& b, std::size_t n) {
   return m;
 }
 
-/// A matrix on n slots as one on the 2 n of a vector (x, x): each half of the result weighed.
+/// From a matrix M on n slots, the matrix on 2 n slots that maps (x, x) to (first M x, second M x).
 Diagonals weigh_output(const Diagonals& m, std::size_t n, Complex first, Complex second) {
   Diagonals out;
   for (const auto& [d, x] : m) {
-    // Of the two rotations that do the same to (x, x), the shorter one.
+    // Rotations by d and by d + n do the same to (x, x); the shorter one is taken.
     const auto index = static_cast<std::size_t>(d);
     auto& y = diagonal(out, index > n / 2 ? index + n : index, 2 * n);
     for (std::size_t s = 0; s < n; ++s) {
@@ -77,7 +77,7 @@ Diagonals weigh_output(const Diagonals& m, std::size_t n, Complex first, Complex
   return out;
 }
 
-/// A matrix on n slots of first x + second y, for a vector (x, y) of 2 n: gives (M(..), M(..)).
+/// From a matrix M on n slots, the matrix on 2 n slots that maps (x, y) to (M z, M z) with z = first x + second y.
 Diagonals weigh_input(const Diagonals& m, std::size_t n, Complex first, Complex second) {
   Diagonals out;
   for (const auto& [d, x] : m) {
@@ -92,7 +92,7 @@ Diagonals weigh_input(const Diagonals& m, std::size_t n, Complex first, Complex 
   return out;
 }
 
-/// rot_out M rot_-in on n slots: entry s of diagonal d, d + out - in now, is entry s + out before.
+/// rot_out M rot_-in on n slots: entry s of its diagonal d + out - in is entry s + out of diagonal d of M.
 Diagonals turn(const Diagonals& m, std::size_t n, std::size_t in, std::size_t out) {
   Diagonals turned;
   for (const auto& [d, x] : m) {
@@ -113,12 +113,13 @@ std::vector<Diagonals> dft_matrices(Dft direction, int log_slots, int levels, do
   require<InvalidArgument>(std::isfinite(factor) && factor > 0, "the factor must be positive");
   const std::size_t n = std::size_t{1} << log_slots;
   const bool inverse = direction == Dft::coefficients_to_slots;
-  // The inverse stages are twice too large each.
+  // Each inverse stage is twice the inverse, together n times too large.
   const double each = std::pow(inverse ? factor / static_cast<double>(n) : factor, 1.0 / levels);
   std::vector<Diagonals> out;
   int stage = 0;
   for (int level = 0; level < levels; ++level) {
-    // Those that have the longest butterflies wrap around: 2^count diagonals, where others have twice as many.
+    // The matrix with the longest butterflies wraps around, so that it has 2^count diagonals; others have twice as many.
+    // Therefore it gets the stage more if log_slots is no multiple of levels.
     const int count = (log_slots + (inverse ? levels - 1 - level : level)) / levels;
     Diagonals m;
     diagonal(m, 0, n).assign(n, each);
@@ -142,7 +143,7 @@ HomomorphicDft::HomomorphicDft(ckks::ParamsPtr params, Dft direction, const DftO
   const int levels = std::min(options.levels, std::max(log_slots, 1));
   const int level = options.level < 0 ? params->top() : options.level;
   require<DepthExhausted>(level >= levels, [&] {
-    return "the DFT takes " + std::to_string(levels) + " levels, its input has " +
+    return "the DFT takes " + std::to_string(levels) + " levels, and its input has " +
            std::to_string(level) + ": give it fewer levels, or more depth";
   });
   const double first = options.input_scale > 0 ? options.input_scale : params->scale(level);
@@ -166,7 +167,7 @@ HomomorphicDft::HomomorphicDft(ckks::ParamsPtr params, Dft direction, const DftO
     }
   }
   if (options.bsgs.minimum) {
-    // Diagonals that begin at 0 leave no rotation for the end.
+    // The diagonals are shifted to begin at 0, so that no rotation is needed at the end of a stage.
     const std::size_t slots = options.side_by_side ? 2 * n : n;
     const auto wrap = [&](long x) {
       const auto s = static_cast<long>(slots);

@@ -1,4 +1,4 @@
-// The special DFT between coefficients and slots, factored into any number of levels.
+// The special DFT between coefficients and slots, factored into a chosen number of matrices, one a level.
 #pragma once
 
 #include <functional>
@@ -9,32 +9,32 @@
 
 namespace jali::circuits {
 
-/// With zeta_j = exp(2 pi i 5^j / (4 n)) a polynomial's n slots are z_j = sum_k w_k zeta_j^k, where w_k
-/// = m_k + i m_{k+n}. As products of butterfly stages B_len (len = 2, 4 .. n) of three diagonals each,
+/// With zeta_j = exp(2 pi i 5^j / (4 n)), the n slots of a polynomial m are z_j = sum_k w_k zeta_j^k, where
+/// w_k = m_k + i m_{k+n}. As a product of butterfly stages B_len (len = 2, 4 .. n) of three diagonals each,
 ///   z = B_n .. B_4 B_2 (bit-reversed w).
-/// The bit reversal is left out on both sides: slots hold w in bit-reversed order in between.
+/// The bit reversal is left out in both directions. Between them, the slots hold w in bit-reversed order.
 enum class Dft {
-  slots_to_coefficients,  // bit-reversed w in the slots -> z: the slots become the polynomial's w
+  slots_to_coefficients,  // maps slots that hold bit-reversed w to z, so that the polynomial has the coefficients w
   coefficients_to_slots  // its inverse
 };
 
-/// The matrices of a DFT on n = 2^log_slots slots in the order in which they are applied, each the
-/// product of consecutive stages; together they are `factor` times the DFT. levels: 1 .. log_slots
-/// (one where log_slots is 0).
+/// The matrices of a DFT on n = 2^log_slots slots, in the order in which they are applied. Each is the product of
+/// consecutive stages, and their product is `factor` times the DFT. levels: from 1 to max(log_slots, 1). Throws
+/// InvalidArgument for other values, and unless factor is positive and log_slots is from 0 to 16.
 std::vector<Diagonals> dft_matrices(Dft direction, int log_slots, int levels, double factor = 1);
 
 struct DftOptions {
   int level = -1;  // of the input; -1: the top
-  int levels = 1;  // budget; fewer are taken where there are fewer stages
+  int levels = 1;  // at most; there are fewer if the DFT has fewer stages
   int log_slots = -1;  // -1: all N/2
-  double factor = 1;  // on top of the DFT
-  double input_scale = 0, output_scale = 0;  // 0: canonical; those between are spread evenly
-  /// For n < N/2: real and imaginary part side by side in 2 n slots, (Re w, Im w). The ciphertext has
-  /// 2 n slots. coefficients_to_slots gives t with t + conj(t) = (Re w, Im w); slots_to_coefficients
-  /// takes (Re w, Im w).
+  double factor = 1;  // by which the DFT is multiplied
+  double input_scale = 0,
+         output_scale = 0;  // 0: canonical; the scales between are spaced geometrically
+  /// For n < N/2 only: the ciphertext has 2 n slots, which hold the real and the imaginary part side by side, (Re w, Im w).
+  /// coefficients_to_slots gives t with t + conj(t) = (Re w, Im w); slots_to_coefficients takes (Re w, Im w).
   bool side_by_side = false;
-  /// With the fewest keys (bsgs.minimum) the slots of the input may be rotated by this many, and those of
-  /// the result are by shift(): a stage then needs one rotation key alone.
+  /// For bsgs.minimum (the fewest keys) only: by how many slots the input is rotated. The result is then rotated by
+  /// shift(). That way each stage needs one rotation key only.
   int input_shift = 0;
   BsgsOptions bsgs{};
 };
@@ -47,10 +47,10 @@ class HomomorphicDft {
   int output_level() const { return stages_.back().level() - 1; }
   const std::vector<LinearTransform>& stages() const { return stages_; }
   std::vector<int> rotations() const;  // sorted, distinct
-  /// Slot i of the result holds what belongs in slot i + shift(): 0 unless bsgs.minimum.
+  /// Slot i of the result holds what belongs in slot i + shift(). It is 0 unless bsgs.minimum is set.
   int shift() const { return shift_; }
   std::size_t plaintext_bytes() const;
-  /// done: called after each matrix.
+  /// Encodes the diagonals of all matrices. done: called after each matrix.
   void prepare(const ckks::Encoder& encoder, const std::function<void()>& done = {});
   ckks::Ciphertext apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x) const;
 

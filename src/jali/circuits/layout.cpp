@@ -96,7 +96,7 @@ Layout Layout::periodic(std::size_t size, std::size_t slots, std::size_t period)
   Layout out{size, slots, {}};
   for (std::size_t first = 0; first < size; first += slots) {
     const std::size_t count = std::min(slots, size - first);
-    // The last run of a long vector may repeat sooner.
+    // The last ciphertext of a long vector holds fewer elements, which may repeat with a smaller period.
     const std::size_t every = first == 0 ? period : std::bit_ceil(count);
     auto& row = out.element.emplace_back(slots, kNothing);
     for (std::size_t s = 0; s < slots; ++s)

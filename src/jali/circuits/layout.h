@@ -1,4 +1,4 @@
-// Which element of a vector each slot of a run of ciphertexts holds.
+// A layout says which element of a vector each slot of one or more ciphertexts holds.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@
 
 namespace jali::circuits {
 
-/// What a slot holds if it holds no element of the vector: zero, or any number of bounded size.
+/// Marks a slot that holds no element of the vector. Such a slot may hold zero, or any number of bounded size.
 inline constexpr std::int32_t kNothing = -1;
 
-/// Elements 0 .. size - 1 of a vector on the slots of ciphertexts; an element may lie in many slots.
+/// Where the elements 0 .. size - 1 of a vector lie in the slots of ciphertexts. An element may lie in many slots.
 struct Layout {
   std::size_t size = 0;
   std::size_t slots = 0;                           // of a ciphertext, a power of two
@@ -23,16 +23,17 @@ struct Layout {
   /// The smallest power of two by which every ciphertext may be rotated without a change.
   std::size_t period() const;
 
-  /// vectors: batch vectors of `size` numbers, one after the other. Result: for each ciphertext its
-  /// batch x slots numbers; a slot for which the layout says kNothing gets zero.
+  /// vectors: `batch` vectors of `size` numbers, one after the other. Returns batch x slots numbers for each ciphertext. A
+  /// slot for which the layout says kNothing gets zero. Throws InvalidArgument for another number of numbers.
   std::vector<std::vector<double>> pack(std::span<const double> vectors,
                                         std::size_t batch = 1) const;
-  /// Inverse of pack from the first slot that holds each element.
+  /// The inverse of pack. Each element is read from the first slot that holds it.
   std::vector<double> unpack(std::span<const std::vector<double>> slots_of,
                              std::size_t batch = 1) const;
 
-  /// Element e in slots e, e + period, e + 2 period ...; vectors longer than `slots` go on in the
-  /// next ciphertext. period: a power of two at least min(size, slots); 0: the smallest.
+  /// The layout with element e in the slots e, e + period, e + 2 period, ... Vectors longer than `slots` continue in the
+  /// next ciphertext. period: a power of two from min(size, slots) to slots; 0 stands for the smallest. Throws
+  /// InvalidArgument for another period.
   static Layout periodic(std::size_t size, std::size_t slots, std::size_t period = 0);
 };
 

@@ -11,7 +11,7 @@
 namespace jali::circuits {
 namespace {
 
-// Indices in [0, slots), without diagonals that are zero.
+// The diagonals with indices in [0, slots), without those that are zero.
 Diagonals canonical(const Diagonals& diagonals, std::size_t slots) {
   Diagonals out;
   for (const auto& [index, entries] : diagonals) {
@@ -22,7 +22,8 @@ Diagonals canonical(const Diagonals& diagonals, std::size_t slots) {
     });
     require<InvalidArgument>(entries.size() == slots, [&, count = entries.size()] {
       return "diagonal " + std::to_string(d) + " has " + std::to_string(count) +
-             " entries, the ciphertext has " + std::to_string(slots) + " slots";
+             " entries, and the ciphertext has " + std::to_string(slots) +
+             " slots: give one entry for each slot";
     });
     bool zero = true;
     for (const auto& e : entries) {

@@ -1,4 +1,4 @@
-// y = M x on the slots of one ciphertext, M given by its non-zero diagonals.
+// y = M x on the slots of one ciphertext, for an M that is given by its non-zero diagonals.
 #pragma once
 
 #include <complex>
@@ -10,19 +10,19 @@
 
 namespace jali::circuits {
 
-/// Entry s of diagonal d weighs slot s + d (cyclic) of the input in slot s of the output. Indices of
-/// any sign below the number of slots in magnitude; -1 and slots - 1 are the same diagonal.
+/// The diagonals of a matrix by index. Entry s of diagonal d is the factor of slot s + d (cyclically) of the input in slot
+/// s of the output. Indices lie between -slots and slots; d and d - slots are the same diagonal.
 using Diagonals = std::map<int, std::vector<std::complex<double>>>;
 
-/// The non-zero diagonals of a slots x slots matrix, row after row.
+/// The non-zero diagonals of a slots x slots matrix, which is given row after row. Throws InvalidArgument for another size.
 Diagonals diagonals_of(std::span<const std::complex<double>> matrix, std::size_t slots);
 
-/// One level, one division by P a giant step and one at the end (see BlockTransform). rotations()
-/// is known before any key is made.
+/// It takes one level. With double hoisting it divides by P once for each giant step and once at the end (see
+/// BlockTransform). rotations() is known before any key is made.
 class LinearTransform {
  public:
-  /// Throws InvalidArgument for sizes, indices, or numbers that are not finite; DepthExhausted at
-  /// level 0.
+  /// Throws InvalidArgument for sizes or indices that do not fit the slots, and for numbers that are not finite; throws
+  /// DepthExhausted at level 0.
   LinearTransform(ckks::ParamsPtr params, Diagonals diagonals,
                   const TransformOptions& options = {});
 
@@ -32,7 +32,7 @@ class LinearTransform {
   std::vector<int> rotations() const { return blocks_.rotations(); }
   std::size_t key_bytes() const;  // of its rotation keys, as sent
   std::size_t plaintext_bytes() const { return blocks_.plaintext_bytes(); }
-  /// Encodes the diagonals once and for all; without it they are encoded at each use.
+  /// Encodes the diagonals once. Without this call they are encoded at each use.
   void prepare(const ckks::Encoder& encoder) { blocks_.prepare(encoder); }
   ckks::Ciphertext apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x) const;
 

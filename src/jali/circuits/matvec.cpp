@@ -17,13 +17,13 @@ namespace {
 
 using Block = MatVec::Block;
 
-// Bit s: slot s of this diagonal takes its matrix entry; other slots are zero.
+// If bit s is set, slot s of this diagonal takes its matrix entry; other slots are zero.
 using Mask = std::vector<std::uint64_t>;
 using Cover = std::map<int, Mask>;  // by diagonal
 
 std::size_t ceil_div(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 
-// Slot c stride + t holds element (c window + t) mod (count window), for each run of `slots` columns.
+// The layout in which slot c stride + t holds element (c window + t) mod (count window), for each run of `slots` columns.
 Layout tiled(std::size_t n, std::size_t slots, std::size_t stride, std::size_t count) {
   Layout out{n, slots, {}};
   for (std::size_t first = 0; first < n; first += slots) {
@@ -44,12 +44,12 @@ struct Matrix {
   double at(std::size_t r, std::size_t c) const { return entries[r * n + c]; }
 };
 
-// For every input ciphertext, which diagonal brings each non-zero entry of the block's rows to its
-// slots: the first that can. Empty when that takes more than `limit` diagonals.
+// For every input ciphertext: the diagonals, and in each the slots, that take the non-zero entries of the block's rows. Each
+// entry is assigned to the first diagonal that can take it. The result is empty if more than `limit` diagonals are needed.
 std::optional<std::vector<Cover>> cover(const Matrix& matrix, const Layout& input,
                                         const Block& block, std::size_t limit) {
   const std::size_t slots = input.slots, n = matrix.n;
-  // Slots stride apart, `count` of them, share the entries of one row: such sets are numbered.
+  // A set of `count` slots that are `stride` apart shares the entries of one row. set_of numbers these sets.
   std::vector<std::size_t> row_of(slots), set_of(slots);
   const std::size_t sets_a_group = block.stride / block.period;
   for (std::size_t s = 0; s < slots; ++s) {
@@ -108,7 +108,7 @@ class Planner {
   Planner(const ckks::ParamsPtr& params, int level, int log_slots, const BsgsOptions& bsgs)
       : params_(params), level_(level), log_slots_(log_slots), bsgs_(bsgs) {}
 
-  // The cheapest layout and rotate-and-sum for a vector of n elements that the client packs.
+  // The layout with the cheapest product and rotate-and-sum, for a vector of n elements that the client packs.
   Layout choose_input(std::size_t n, const Block& first) const {
     const std::size_t slots = std::size_t{1} << log_slots_;
     double best = std::numeric_limits<double>::infinity();
@@ -133,7 +133,7 @@ class Planner {
     return tiled(n, slots, best_stride, best_count);
   }
 
-  // Completes the block: the cheapest rotate-and-sum for rows of the matrix and this input.
+  // Sets the block's stride and count to the cheapest rotate-and-sum for its rows and this input.
   std::vector<Cover> choose_sum(const Matrix& matrix, const Layout& input, Block& block) const {
     const std::size_t period = input.period();
     const LevelCost cost(*params_, level_);
@@ -143,8 +143,8 @@ class Planner {
     double best = std::numeric_limits<double>::infinity();
     std::vector<Cover> best_covers;
     Block best_block;
-    // Sums must come out alike in every slot: the sets of slots cover one period of the input. From
-    // the most slots a set, where the fewest diagonals are, to none.
+    // Every slot must get the same sum, so the sets of slots cover one period of the input. Counts are tried from the
+    // largest, which needs the fewest diagonals, down to 1, which needs no rotate-and-sum.
     for (std::size_t count = std::max<std::size_t>(period / block.period, 1);; count /= 2) {
       block.count = count;
       block.stride = count == 1 ? block.period : period / count;
@@ -207,7 +207,7 @@ MatVec::MatVec(std::vector<double> matrix, std::size_t m, std::size_t n, ckks::P
     : bias_(options.bias) {
   require<InvalidArgument>(m > 0 && n > 0 && matrix.size() == m * n, [&] {
     return "a " + std::to_string(m) + " x " + std::to_string(n) + " matrix has " +
-           std::to_string(m * n) + " entries and at least one, got " +
+           std::to_string(m * n) + " entries, and at least one, not " +
            std::to_string(matrix.size());
   });
   require<InvalidArgument>(
@@ -215,8 +215,8 @@ MatVec::MatVec(std::vector<double> matrix, std::size_t m, std::size_t n, ckks::P
           std::ranges::all_of(bias_, [](double v) { return std::isfinite(v); }),
       "the matrix or the bias holds a number that is not finite");
   require<InvalidArgument>(bias_.empty() || bias_.size() == m, [&] {
-    return "the bias of " + std::to_string(m) + " outputs has " + std::to_string(bias_.size()) +
-           " entries";
+    return "the bias has " + std::to_string(bias_.size()) + " entries: give one for each of the " +
+           std::to_string(m) + " rows";
   });
   const int level = options.level < 0 ? params->depth() : options.level;
   const int log_slots = options.log_slots < 0 ? params->log_n() - 1 : options.log_slots;
@@ -225,8 +225,9 @@ MatVec::MatVec(std::vector<double> matrix, std::size_t m, std::size_t n, ckks::P
            std::to_string(params->log_n() - 1);
   });
   require<DepthExhausted>(level >= 1, [&] {
-    return "a matrix-vector product takes one level, its input has level " + std::to_string(level) +
-           ": take parameters with depth " + std::to_string(params->depth() + 1);
+    return "a matrix-vector product takes one level, and its input has level " +
+           std::to_string(level) + ": take parameters with depth " +
+           std::to_string(params->depth() + 1);
   });
   const std::size_t slots = std::size_t{1} << log_slots;
   const Planner planner(params, level, log_slots, options.bsgs);
@@ -240,7 +241,7 @@ MatVec::MatVec(std::vector<double> matrix, std::size_t m, std::size_t n, ckks::P
     input_.check();
     require<InvalidArgument>(input_.size == n && input_.slots == slots, [&] {
       return "the input layout holds " + std::to_string(input_.size) + " elements on " +
-             std::to_string(input_.slots) + " slots, the product takes " + std::to_string(n) +
+             std::to_string(input_.slots) + " slots, and the product takes " + std::to_string(n) +
              " on " + std::to_string(slots);
     });
   } else {

@@ -1,5 +1,5 @@
-// Matrix-vector products of any shape: a clear matrix times an encrypted vector, by extended
-// diagonals (Halevi and Shoup 2014; Yang, Kuppannagari, Kannan, Prasanna 2022, section II-D).
+// Matrix-vector products of any shape: a matrix in the clear times an encrypted vector, by extended diagonals (Halevi and
+// Shoup 2014; Yang, Kuppannagari, Kannan, Prasanna 2022, section II-D).
 #pragma once
 
 #include <cstddef>
@@ -14,38 +14,41 @@
 namespace jali::circuits {
 
 struct MatVecOptions {
-  int level = -1;                // of the input; -1: the top
-  int log_slots = -1;            // of the input; -1: all N/2
-  double input_scale = 0;        // 0: the canonical scale of the level
-  std::optional<Layout> input{};   // how the input lies; empty: the cheapest, see input_layout()
-  std::vector<double> bias{};      // empty, or m numbers added to the outputs
-  BsgsOptions bsgs{};              // streaming: set it when prepare() will not be called
+  int level = -1;  // of the input; -1: the top
+  int log_slots = -1;  // of the input; -1: all N/2
+  double input_scale = 0;  // 0: the canonical scale of the level
+  std::optional<Layout>
+      input{};  // how the input lies; empty: the cheapest is chosen, see input_layout()
+  std::vector<double> bias{};  // empty, or m numbers added to the outputs
+  BsgsOptions bsgs{};  // set its `streaming` if prepare() will not be called
 };
 
-/// y = M x + bias, M of shape m x n, for x that lies as input_layout() says and y as
-/// output_layout() says; one level. Outputs are periodic: output r of a block of R rows in slots
-/// r, r + m', r + 2m' .. with m' = R rounded up to a power of two, which another MatVec takes as it
-/// is; the slots between R and m' hold zeros (up to noise, without bias). The work:
+/// y = M x + bias for a matrix M of shape m x n. x lies as input_layout() says, and y as output_layout() says. It takes one
+/// level. The output is periodic: in a block of R rows, output r lies in the slots r, r + m', r + 2m' .., where m' is R
+/// rounded up to a power of two. Another MatVec can take this layout as its input. The slots between R and m' hold zeros, up
+/// to noise.
 ///
-/// Slot s serves row s mod m'. It sums D products along D rotations of x (the extended diagonals),
-/// and k such slots, `stride` apart, are added by rotations at the end (rotate-and-sum). With x laid
-/// out so that slot c stride + t holds element (c D + t) mod (k D), D dividing the stride, the k
-/// windows of D elements meet every element once: n = k D, and m'n'/slots diagonals in all are
-/// enough. k trades diagonals for rotations; the cost model chooses. For an input that already
-/// lies somewhere, every matrix entry is given to the first rotation that brings its element to a
-/// slot of its row; slots that hold something else meet zeros.
+/// How it is computed: slot s serves row s mod m'. It sums D products along D rotations of x (the extended diagonals), and
+/// k such slots, `stride` apart, are added by rotations at the end (rotate-and-sum). If x is laid out so that slot
+/// c stride + t holds element (c D + t) mod (k D), with D dividing the stride, then the k windows of D elements meet every
+/// element once. Hence n = k D, and m'n'/slots diagonals are enough, where n' is n rounded up to a power of two. A larger k
+/// means fewer diagonals and more rotations; the cost model chooses it. If the input's layout is given, every matrix entry
+/// is assigned to the first rotation that brings its element to a slot of its row; in all other slots the diagonals are
+/// zero.
 ///
-/// Inputs longer than the slots take several ciphertexts, whose products are summed before the
-/// giant steps; outputs longer than the slots take several, which share the baby steps.
+/// An input longer than the slots takes several ciphertexts, whose products are summed before the giant steps. An output
+/// longer than the slots takes several ciphertexts, which share the baby steps.
 class MatVec {
  public:
-  /// One output ciphertext: rows [first_row, first_row + rows), and its rotate-and-sum.
+  /// One output ciphertext, with the rows [first_row, first_row + rows). Its rotate-and-sum adds `count` slots that are
+  /// `stride` apart.
   struct Block {
     std::size_t first_row = 0, rows = 0;
     std::size_t period = 0, stride = 0, count = 0;
   };
 
-  /// matrix: m x n, row after row. Throws InvalidArgument, DepthExhausted.
+  /// matrix: m x n numbers, row after row. Throws InvalidArgument for sizes that do not fit, or numbers that are not
+  /// finite; throws DepthExhausted at level 0.
   MatVec(std::vector<double> matrix, std::size_t m, std::size_t n, ckks::ParamsPtr params,
          const MatVecOptions& options = {});
 
@@ -57,22 +60,22 @@ class MatVec {
   const std::vector<Block>& blocks() const { return blocks_; }
   const BsgsPlan& plan() const { return transform_->plan(); }
 
-  /// Known before any key is made.
+  /// The rotations for which keys are needed; known before any key is made.
   std::vector<int> rotations() const;
-  std::size_t key_bytes() const;       // of its rotation keys, as sent
+  std::size_t key_bytes() const;  // of its rotation keys, as sent
   std::size_t plaintext_bytes() const;  // that prepare() takes
-  /// Bytes that apply() takes besides keys, prepared diagonals and its operands, about.
+  /// About how many bytes apply() takes besides keys, prepared diagonals and its operands.
   std::size_t working_bytes(std::size_t batch = 1) const;
-  double cost() const;  // predicted, by LevelCost
+  double cost() const;  // predicted time, in the unit of LevelCost
 
-  /// Encodes diagonals and bias once and for all; without it they are encoded at each use.
+  /// Encodes the diagonals and the bias once. Without this call they are encoded at each use.
   void prepare(const ckks::Encoder& encoder);
 
-  /// The client's side: `batch` vectors of n numbers to the slots of each ciphertext.
+  /// For the client: from `batch` vectors of n numbers to the slots of each input ciphertext.
   std::vector<std::vector<double>> pack(std::span<const double> x, std::size_t batch = 1) const {
     return input_.pack(x, batch);
   }
-  /// ... and the slots of each output ciphertext to `batch` vectors of m numbers.
+  /// For the client: from the slots of each output ciphertext to `batch` vectors of m numbers.
   std::vector<double> unpack(std::span<const std::vector<double>> slots_of,
                              std::size_t batch = 1) const {
     return output_.unpack(slots_of, batch);
@@ -84,7 +87,7 @@ class MatVec {
  private:
   ckks::Plaintext encode_bias(const ckks::Encoder& encoder, std::size_t block) const;
 
-  struct Source;  // matrix, layouts and masks: where diagonals come from
+  struct Source;  // the matrix, layouts and masks from which diagonals are filled
   std::shared_ptr<const Source> source_;
   std::vector<double> bias_;
   std::vector<ckks::Plaintext> encoded_bias_;

@@ -16,7 +16,7 @@ namespace {
 constexpr double kTurn = 2 * std::numbers::pi;
 using Real = long double;
 
-/// arcsin(s) = s + s^3/6 + 3 s^5/40 + 15 s^7/336 + ..., over 2 pi.
+/// arcsin(s) / (2 pi) up to the degree, with arcsin(s) = s + s^3/6 + 3 s^5/40 + 15 s^7/336 + ...
 Polynomial arcsine(int degree) {
   Polynomial p;
   p.coefficients.assign(static_cast<std::size_t>(degree) + 1, 0.0);
@@ -43,7 +43,7 @@ void check(const ReductionOptions& options) {
                            "inverse_sine must be 1 (none), 3, 5 or 7");
 }
 
-/// The Gaussian of the variance of x, (weight + 1) / 12; 1 at 0.
+/// A Gaussian of the variance of x, (weight + 1) / 12, that is 1 at 0.
 double density(double x, int weight) { return std::exp(-6 * x * x / (weight + 1)); }
 
 Polynomial cosine(const ReductionOptions& options) {
@@ -63,7 +63,7 @@ Polynomial cosine(const ReductionOptions& options) {
   return p;
 }
 
-/// The scales that evaluation gives the powers of x and the nodes, in order, for a result at `scale`.
+/// The scales that evaluate() gives to the powers of x and to the nodes of the plan, in their order, for a result at `scale`.
 struct PlanScales {
   std::vector<double> powers, nodes;
 };
@@ -81,7 +81,7 @@ PlanScales plan_scales(const PolynomialPlan& plan, const ckks::Params& params,
     out.powers.push_back(high.scale / params.ratio(level) * low.scale);
     at[p.index] = {level - 1, out.powers.back()};
   }
-  // A product with a power of a larger scale leaves its child a smaller one. Parents come behind their children.
+  // The larger the scale of the power, the smaller that of the child it is multiplied with. Children come before parents.
   out.nodes.assign(plan.nodes().size(), scale);
   for (std::size_t k = plan.nodes().size(); k-- > 0;) {
     const auto& node = plan.nodes()[k];
@@ -91,7 +91,7 @@ PlanScales plan_scales(const PolynomialPlan& plan, const ckks::Params& params,
   return out;
 }
 
-/// visit(integer, probability) for round(x).
+/// Calls visit(integer, probability) for every value of round(x).
 template <class Visit>
 void for_integers(int range, int weight, Visit visit) {
   double total = 0;
@@ -121,12 +121,12 @@ ckks::Ciphertext ModularReduction::apply(const ckks::Evaluator& evaluator,
   const auto& params = *evaluator.params();
   require<DepthExhausted>(x.level >= levels(), [&] {
     return "the modular reduction takes " + std::to_string(levels()) +
-           " levels, the ciphertext has " + std::to_string(x.level);
+           " levels, and the ciphertext has " + std::to_string(x.level);
   });
   const int poly_levels = plan_.depth_needed();
   const int r = options_.doublings;
   const int end = x.level - poly_levels - r;  // after the doublings
-  // Scales from the result upwards. A doubled square is the square at half the scale.
+  // The scales are computed from the result backwards. 2 y^2 is the ciphertext of y^2, read at half its scale.
   const bool bare = options_.inverse_sine == 1;
   std::vector<double> scales(static_cast<std::size_t>(r) + 1);
   scales.back() = bare ? scale / kTurn : params.ratio(end);
@@ -137,17 +137,17 @@ ckks::Ciphertext ModularReduction::apply(const ckks::Evaluator& evaluator,
 
   const double shift = -0.25 * input_factor();
   ckks::Ciphertext u = evaluator.add_scalar(x, shift);
-  u.estimate.peak = 1;  // |x| <= K is what was promised
+  u.estimate.peak = 1;  // because |x| <= K
   ckks::Ciphertext y = evaluate(evaluator, std::move(u), plan_, scales[0]);
   for (int i = 1; i <= r; ++i) {
     ckks::Combination double_angle;
     double_angle.products.push_back({&y, &y, 2});
     double_angle.constant = -1;
     auto square = evaluator.combine_rescale(double_angle, y.level, y.scale * y.scale / 2);
-    square.scale = scales[static_cast<std::size_t>(i)];  // equal but for rounding
+    square.scale = scales[static_cast<std::size_t>(i)];  // they are equal except for rounding
     y = std::move(square);
   }
-  // The slope of x -> sin(2 pi x) is 2 pi at every integer, whatever it is inside.
+  // The slope of x -> sin(2 pi x) is 2 pi at every integer, so an error of x grows by that factor.
   const params::Noise rounding = evaluator.noise().rounding();
   const double wrong = interpolation_error_rms(weight);
   const double inside =
@@ -156,7 +156,7 @@ ckks::Ciphertext ModularReduction::apply(const ckks::Evaluator& evaluator,
   y.estimate.variance =
       (variance(params, x, scales, rounding.variance, weight) + inside * kTurn * kTurn) * y.scale *
       y.scale;
-  // Products are relinearised before they are divided.
+  // A product is relinearised before it is divided, so its key-switching noise is divided, too.
   const params::Noise product = evaluator.noise().key_product(x.level);
   double least_ratio = params.ratio(x.level);
   for (int l = x.level; l > end; --l) least_ratio = std::min(least_ratio, params.ratio(l));
@@ -201,7 +201,7 @@ Real reduce(const ReductionOptions& o, const Polynomial& cosine, const Polynomia
   return horner(arcsine, y);
 }
 
-/// Places of |x| <= K around every integer: multiples of distance / 8.
+/// Calls visit(integer, offset) for offsets from -distance to distance in steps of distance / 8, around every integer.
 template <class Visit>
 void sample(int range, double distance, Visit visit) {
   for (int integer = -range; integer <= range; ++integer) {
@@ -217,7 +217,7 @@ void sample(int range, double distance, Visit visit) {
 double ModularReduction::variance(const ckks::Params& params, const ckks::Ciphertext& x,
                                   const std::vector<double>& scales, double rounding,
                                   int weight) const {
-  // Scales are doubles: a constant like the 1 of 2 y^2 - 1 is off by 2^-53, in every slot alike.
+  // Scales are doubles, so a constant like the 1 of 2 y^2 - 1 is off by 2^-53, by the same amount in every slot.
   constexpr double kScaleError = 0x1p-53;
   const double constants = kScaleError * kScaleError / static_cast<double>(params.n());
   const auto rounded = [&](double scale) { return rounding / (scale * scale) + constants; };
@@ -243,7 +243,7 @@ double ModularReduction::variance(const ckks::Params& params, const ckks::Cipher
   return total;
 }
 
-// Slopes are those at the integers: the numbers inside are small against a turn, and a quarter more allows for them.
+// Slopes are taken at the integers. x is close to an integer, and a quarter more allows for the difference.
 double ModularReduction::bound(const ckks::Params& params, const ckks::Ciphertext& x,
                                const std::vector<double>& scales, double rounding) const {
   constexpr double kScaleError = 0x1p-53, kNearIntegers = 1.25;
@@ -290,7 +290,7 @@ double ModularReduction::interpolation_error_rms(int weight) const {
   return std::sqrt(total);
 }
 
-// Against what the exact sine would give.
+// The difference to what the exact sine would give.
 double ModularReduction::cosine_error(int integer, double offset) const {
   const Real sine = std::sin(2 * std::numbers::pi_v<Real> * static_cast<Real>(offset));
   const Real y = reduce(options_, cosine_, arcsine_, integer + static_cast<Real>(offset));

@@ -67,7 +67,7 @@ PolynomialPlan::PolynomialPlan(const Polynomial& polynomial) : polynomial_(polyn
                            "the interval [a, b] of a Chebyshev polynomial needs a < b");
   trim(c);
   if (polynomial_.degree() == 0) return;
-  // The number of baby steps with the fewest products; ties go to the fewest powers.
+  // Choose the number of baby steps with the fewest products. If several have the fewest, choose the fewest powers.
   std::size_t best = 1, fewest = std::numeric_limits<std::size_t>::max();
   for (std::size_t log_baby = 1; (std::size_t{1} << (log_baby - 1)) <= c.size(); ++log_baby) {
     plan(log_baby);
@@ -86,7 +86,7 @@ void PolynomialPlan::plan(std::size_t log_baby) {
   build(polynomial_.coefficients, depth(polynomial_.degree(), polynomial_.basis), log_baby);
 }
 
-// X^index and what it is made of; X^i lies ceil(log2 i) levels below X.
+// Adds X^index and the powers that it is made of to the plan. X^i lies ceil(log2 i) levels below X.
 void PolynomialPlan::need(std::size_t index) {
   if (index <= 1) return;
   if (std::ranges::any_of(powers_, [&](const Power& p) { return p.index == index; })) return;
@@ -110,7 +110,7 @@ std::size_t PolynomialPlan::build(Coefficients p, int depth, std::size_t log_bab
 void PolynomialPlan::collect(Coefficients p, int depth, std::size_t log_baby, Node& node) {
   trim(p);
   const std::size_t degree = p.size() - 1;
-  // A sum of powers and constants takes one level more than its highest power.
+  // A sum of multiples of powers lies one level below the highest power in it.
   const bool leaf =
       degree < (std::size_t{1} << log_baby) && (degree == 0 || log2_ceil(degree) + 1 <= depth);
   if (leaf) {
@@ -214,7 +214,7 @@ class Evaluation {
  public:
   Evaluation(const Evaluator& evaluator, const PolynomialPlan& plan, Ciphertext u)
       : evaluator_(evaluator), plan_(plan), top_(u.level) {
-    u.estimate.lineage = {};  // what powers of it come to is known below
+    u.estimate.lineage = {};  // bound_message() sets the sizes of the powers instead
     message_ = u.estimate.message;
     peak_ = std::max(u.estimate.peak, 1.0);
     bound_message(u, 1);
@@ -226,7 +226,7 @@ class Evaluation {
   Ciphertext value(std::size_t index, double scale) const {
     const auto& node = plan_.nodes()[index];
     const int level = top_ - node.depth + 1;
-    // Everything meets at this scale, one level above, before one rescale.
+    // The sum is made at this scale, one level above the result, and rescaled once.
     const double sum_scale = scale * ratio(level);
     ckks::Combination sum;
     std::deque<Ciphertext> made;
@@ -243,7 +243,7 @@ class Evaluation {
       } else {
         const Ciphertext x = evaluator_.drop_to(holding(i, level), level);
         made.push_back(evaluator_.multiply_scalar(x, a, sum_scale / x.scale));
-        made.back().scale = sum_scale;  // equal but for rounding of products of doubles
+        made.back().scale = sum_scale;  // they are equal except for rounding
         sum.multiples.push_back({&made.back(), 1});
       }
     }
@@ -256,15 +256,15 @@ class Evaluation {
   // Q_level / Q_{level-1}.
   double ratio(int level) const { return evaluator_.params()->ratio(level); }
 
-  // Whether limbs of level `high` are all that level `low` has.
+  // Whether level `high` has all limbs of level `low`.
   bool nested(int high, int low) const {
     const auto& from = evaluator_.params()->level(high).primes;
     const auto& to = evaluator_.params()->level(low).primes;
     return std::includes(from.begin(), from.end(), to.begin(), to.end());
   }
 
-  // X^i with all limbs of a level, which it may lie above. Where the level has primes that X^i's own lacks (w32), X^i is divided to
-  // it, or to the highest level from which leaving out limbs leads there: once for all that ask.
+  // X^i with all limbs of `level`; it may lie above. With the word w32, `level` may have primes that X^i's own level lacks.
+  // X^i is then divided to the highest lower level that has all limbs of `level`. The result is kept for later calls.
   const Ciphertext& holding(std::size_t i, int level) const {
     const Ciphertext& own = powers_.at(i);
     if (nested(own.level, level)) return own;
@@ -292,14 +292,14 @@ class Evaluation {
     powers_.emplace(p.index, std::move(made));
   }
 
-  // The evaluator takes factors for independent, which powers of one x are not, and their root mean
-  // squares multiply up. Here |T_i| <= 1, as on the interval; and |x^i| <= A^i, with A = sqrt(3) m as
-  // for x uniform in [-A, A], but no more than 1 unless m is.
+  // Sets the sizes of a power. The evaluator would multiply the root mean squares of its factors, as if they were
+  // independent, but powers of one x are not. In the Chebyshev basis |T_i| <= 1 on the interval. In the power basis
+  // |x^i| <= A^i with A = sqrt(3) m, as for x uniform in [-A, A], except that A is at most 1 if m is.
   void bound_message(Ciphertext& x, std::size_t i) const {
     x.estimate.message_spread = 1;
     if (plan_.polynomial().basis == Basis::chebyshev) {
       x.estimate.message = std::min(x.estimate.message, 1.0);
-      // T_i grows like this beyond its interval; u is not above peak_.
+      // Beyond its interval, T_i(u) = cosh(i acosh(u)), which grows with u, and u <= peak_.
       const double reach = static_cast<double>(i) * std::acosh(peak_);
       x.estimate.peak = reach < 600 ? std::cosh(reach) : params::kUnbounded;
     } else if (i > 1) {
@@ -317,7 +317,7 @@ class Evaluation {
   mutable std::map<std::pair<std::size_t, int>, std::optional<Ciphertext>> divided_;
 };
 
-/// No |p| is larger for |u| <= peak: the sum of the coefficients' moduli, each times its power or T_i at the end.
+/// A bound on |p(u)| for |u| <= peak: the sum of the coefficients' moduli, each times u^i or T_i(u) at u = max(peak, 1).
 double largest_value(const Polynomial& p, double peak) {
   double sum = 0;
   const double reach = std::acosh(std::max(peak, 1.0));
@@ -344,7 +344,7 @@ Ciphertext evaluate(const Evaluator& evaluator, Ciphertext&& x, const Polynomial
   require<DepthExhausted>(x.level >= needed, [&] {
     const int depth = evaluator.params()->depth();
     return "a polynomial of degree " + std::to_string(p.degree()) + " takes " +
-           std::to_string(needed) + " levels, the ciphertext has " + std::to_string(x.level) +
+           std::to_string(needed) + " levels, and the ciphertext has " + std::to_string(x.level) +
            ": Params.create(depth=" + std::to_string(depth + needed - x.level) +
            ") would be enough";
   });
@@ -374,8 +374,8 @@ Ciphertext evaluate(const Evaluator& evaluator, Ciphertext&& x, const Polynomial
       u = std::move(x);
     }
     if (shift != 0) u = evaluator.add_scalar(u, shift);
-    // Numbers that are no larger than the interval's ends are taken to lie in it: of an interval that is not symmetric
-    // that is the caller's word.
+    // Numbers whose modulus is at most that of the interval's ends are taken to lie in the interval. If the interval is not
+    // symmetric, that relies on the caller.
     if (peak <= std::max(std::fabs(p.a), std::fabs(p.b))) u.estimate.peak = 1;
   } else {
     u = std::move(x);
@@ -429,8 +429,8 @@ Polynomial chebyshev_fit(const std::function<double(double)>& f,
   const auto dot = [](const Column& x, const Column& y) {
     return std::inner_product(x.begin(), x.end(), y.begin(), 0.0L);
   };
-  // Columns w(x) T_j(x), and last w(x) f(x), which the others are taken from one after the other (modified
-  // Gram-Schmidt): a triangular system is left, in the norms and products.
+  // Modified Gram-Schmidt on the columns w(x) T_j(x), followed by w(x) f(x). It leaves a triangular system, which is solved
+  // below.
   std::vector<Column> columns(count + 1, Column(nodes));
   for (std::size_t k = 0; k < nodes; ++k) {
     const long double angle = std::numbers::pi_v<long double> *

@@ -12,9 +12,10 @@
 namespace jali::circuits {
 namespace {
 
-// In transforms of one limb, as measured at N = 2^14 (AVX-512 IFMA, one thread; bench: matvec). A
-// multiply-accumulate with a limb of a key, read from memory in order of use; one with a limb of a
-// diagonal; what goes with the transforms of a basis change; the floating-point part of an encoding.
+// Times in units of the NTT of one limb, measured at N = 2^14 (AVX-512 IFMA, one thread; bench: matvec). kKeyLimb and
+// kDiagonalLimb: a multiply-accumulate with a limb of a key, and of a diagonal, read from memory in the order of use.
+// kModUp and kModDown: the factor by which a base conversion takes longer than its transforms. kEmbedding: the
+// floating-point part of an encoding.
 constexpr double kKeyLimb = 0.65;
 constexpr double kDiagonalLimb = 0.33;
 constexpr double kModUp = 1.35;
@@ -26,7 +27,7 @@ struct Split {
   int baby = 0;   // in (-slots/2, slots/2]
 };
 
-// d = giant + baby with the giant a multiple of step and the baby in [-shift, step - shift).
+// d = giant + baby, where giant is a multiple of step, and baby lies in [-shift, step - shift).
 Split split(int d, int step, int shift, std::size_t slots) {
   const auto s = static_cast<int>(slots);
   const int giant = (d + shift) / step * step;
@@ -109,7 +110,8 @@ Choice choose(const ckks::Params& params, int level, std::size_t slots,
     consider(*options.baby_step, 0);
     return best;
   }
-  // A step of 2^k, or 3 * 2^k, from 0 (dense blocks) or centred (bands around the diagonal).
+  // Steps are powers of two. Baby steps begin at 0, which suits dense blocks, or are centred on 0, which suits bands around
+  // the main diagonal.
   for (std::size_t step = 1; step <= slots; step *= 2) {
     consider(static_cast<int>(step), 0);
     if (step > 1) consider(static_cast<int>(step), static_cast<int>(step / 2));
@@ -120,12 +122,12 @@ Choice choose(const ckks::Params& params, int level, std::size_t slots,
 }  // namespace
 
 LevelCost::LevelCost(const ckks::Params& params, int level) {
-  // Of the whole parameters, so that parts of them need the same keys.
+  // The level is taken in the whole parameters, so that a plan for a part of them needs the same keys.
   const auto& l = params.whole().level(params.whole_level(level));
   const auto q = static_cast<double>(l.primes.size());
   const auto p = static_cast<double>(params.p_count());
   const auto digits = static_cast<double>(l.digit_limbs.size());
-  // q inverse transforms, and every digit to all primes but its own.
+  // q inverse transforms, and for every digit the transforms over all primes but its own: digits (q + p) in all.
   hoist = kModUp * digits * (q + p);
   product = kKeyLimb * 2 * digits * (q + p);
   mod_down = kModDown * (q + p);

@@ -1,4 +1,4 @@
-// A circuit that several threads use: applied by many at a time, prepared by one.
+// A circuit that several threads share. Many may apply it at a time; one at a time prepares it.
 #pragma once
 
 #include <memory>
@@ -10,12 +10,12 @@
 
 namespace jali::circuits {
 
-/// Circuit: has prepare(encoder), which encodes its matrix in the memory of the encoder's device, and
-/// apply(evaluator, ...). Both throw ParamsMismatch for an evaluator of other parameters, and refuse as Turns does.
+/// Circuit has prepare(encoder), which encodes its matrix in the memory of the encoder's device, and apply(evaluator, ...).
+/// Both methods here throw ParamsMismatch for an evaluator of other parameters, and what Turns throws.
 template <class Circuit>
 class Shared {
  public:
-  /// wait: called ten times a second by threads that wait; what it throws ends that.
+  /// wait: called ten times a second by a thread that waits for its turn. If it throws, the wait ends with that exception.
   template <class... Args>
   explicit Shared(ckks::ParamsPtr params, Checkpoint wait, Args&&... args)
       : params_(std::move(params)),

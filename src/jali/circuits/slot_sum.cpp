@@ -12,7 +12,7 @@
 namespace jali::circuits {
 namespace {
 
-// Horner over the digits of count: c -> radix c + digit.
+// Horner's rule over the digits of count: c -> radix c + digit.
 std::vector<SlotSum::Step> horner(std::size_t count, std::size_t radix) {
   std::vector<std::size_t> digits;
   for (std::size_t c = count; c > 0; c /= radix) digits.push_back(c % radix);
@@ -25,7 +25,7 @@ std::vector<SlotSum::Step> horner(std::size_t count, std::size_t radix) {
   return steps;
 }
 
-// The first step of one addend is the input itself.
+// Whether the step is a first one of one addend, whose result is the input itself.
 bool trivial(const SlotSum::Step& step) { return step.terms == 0 && step.digit == 1; }
 
 double cost_of(const std::vector<SlotSum::Step>& steps, const LevelCost& cost) {
@@ -96,7 +96,7 @@ ckks::Ciphertext SlotSum::run(const ckks::Evaluator& evaluator, const ckks::Ciph
   require<InvalidArgument>(x.parts.size() == 2, "a slot sum takes two parts: relinearise first");
   require<InvalidArgument>(x.log_slots == log_slots_, [&] {
     return "the sum was built for 2^" + std::to_string(log_slots_) +
-           " slots, the ciphertext has 2^" + std::to_string(x.log_slots);
+           " slots, and the ciphertext has 2^" + std::to_string(x.log_slots);
   });
   require_rotations(evaluator, rotations(), "the slot sum");
 
@@ -126,7 +126,7 @@ ckks::Ciphertext SlotSum::run(const ckks::Evaluator& evaluator, const ckks::Ciph
     partial = rescaled ? evaluator.reduce_rescale(*sum) : evaluator.reduce(*sum);
   }
   if (rescale && !rescaled) partial = evaluator.rescale(partial);
-  // The numbers of one vector may be equal (Cauchy and Schwarz).
+  // The slots may depend on each other: the sum of n numbers of root mean square m is at most n m (Cauchy and Schwarz).
   partial.estimate.message = x.estimate.message * static_cast<double>(count_);
   partial.estimate.peak =
       std::min(partial.estimate.peak, x.estimate.peak * static_cast<double>(count_));

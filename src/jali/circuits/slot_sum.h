@@ -8,9 +8,9 @@
 
 namespace jali::circuits {
 
-/// y[s] = sum_{t < count} x[s + t stride], cyclic over the slots, in about log(count) steps of
-/// rotations that share a ModUp. With stride 1: the first slot of a block of `count` holds the
-/// block's sum; when count * stride is the number of slots, every slot does.
+/// y[s] = sum_{t < count} x[s + t stride], cyclically over the slots. It takes about log(count) steps; the rotations of a
+/// step share a ModUp. With stride 1, the first slot of a block of `count` slots holds the sum of the block. If count *
+/// stride is the number of slots, all slots that are `stride` apart hold the same sum.
 class SlotSum {
  public:
   /// One step turns the sum P of `terms` addends into one of radix * terms + digit addends:
@@ -19,18 +19,18 @@ class SlotSum {
     std::size_t terms = 0, radix = 0, digit = 0;
   };
 
-  /// radix: 2, 4, or 8 addends a step, 2 needing the fewest keys; 0: the fastest at `level`.
-  /// count * stride must not exceed the number of slots.
+  /// radix: 2, 4 or 8 addends in a step; 2 needs the fewest keys. 0 stands for the fastest at `level`.
+  /// Throws InvalidArgument for another radix, and if count * stride exceeds the number of slots.
   SlotSum(ckks::ParamsPtr params, std::size_t stride, std::size_t count, int level = -1,
           int log_slots = -1, int radix = 0);
 
   std::vector<int> rotations() const;
   const std::vector<Step>& steps() const { return steps_; }
-  double cost() const { return cost_; }  // by LevelCost
+  double cost() const { return cost_; }  // predicted time, in the unit of LevelCost
 
-  /// At any level. Throws KeyMissing naming the rotations.
+  /// x may have any level. Throws KeyMissing, which names the missing rotations.
   ckks::Ciphertext apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x) const;
-  /// apply, then one level down: the last division by P serves both.
+  /// apply, then rescale; the last division by P serves both.
   ckks::Ciphertext apply_rescale(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x) const;
 
  private:

@@ -1,4 +1,4 @@
-// Keys of an evaluator that also bootstraps.
+// The keys of an evaluator that also bootstraps.
 #pragma once
 
 #include <span>
@@ -9,8 +9,8 @@
 
 namespace jali::bootstrap {
 
-/// plans: at least one. The keys of key_levels(), each cut to its level, and those to and from the sparse secret. progress: called after
-/// each key.
+/// The keys of key_levels(), each made for its level only, and the encapsulation keys, which switch to and from the sparse
+/// secret. progress: called after each key. Throws InvalidArgument without a plan.
 rlwe::EvaluationKeys evaluation_keys(rlwe::KeyGenerator& generator, const rlwe::SecretKey& sk,
                                      std::span<const BootstrapPlan> plans,
                                      std::span<const int> rotations = {}, bool conjugate = false,
