@@ -139,10 +139,14 @@ ckks::Ciphertext ModularReduction::apply(const ckks::Evaluator& evaluator,
   ckks::Ciphertext u = evaluator.add_scalar(x, shift);
   u.estimate.peak = 1;  // because |x| <= K
   ckks::Ciphertext y = evaluate(evaluator, std::move(u), plan_, scales[0]);
+  // Cosines, and what the interpolation is off by, which double angles enlarge less than fourfold each.
+  const double most = 1 + std::exp2(2 * r) * interpolation_error();
+  y.estimate.peak = std::min(y.estimate.peak, most);
   for (int i = 1; i <= r; ++i) {
     ckks::Combination double_angle;
     double_angle.products.push_back({&y, &y, 2});
     double_angle.constant = -1;
+    double_angle.peak = most;
     auto square = evaluator.combine_rescale(double_angle, y.level, y.scale * y.scale / 2);
     square.scale = scales[static_cast<std::size_t>(i)];  // they are equal except for rounding
     y = std::move(square);

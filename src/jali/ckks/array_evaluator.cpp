@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "jali/base/error.h"
+#include "jali/ckks/range.h"
 
 namespace jali::ckks {
 
@@ -165,6 +166,7 @@ Ciphertext ArrayEvaluator::with_magnitude(const Ciphertext& a,
   Ciphertext out = with(explicit_evaluator().copy(a), a.packing);
   out.estimate.message = declared.magnitude;
   out.estimate.peak = declared.peak;
+  require_range(*out.params, out.estimate, out.scale, out.level);
   return out;
 }
 

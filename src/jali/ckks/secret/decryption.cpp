@@ -1,5 +1,6 @@
 #include "jali/ckks/secret/decryption.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -49,7 +50,7 @@ bool all_within(const Encoder& encoder, const Plaintext& plaintext, const Allowe
 }  // namespace
 
 bool are_within(std::span<const std::complex<double>> slots, double largest, double imaginary) {
-  const double square = largest * largest;
+  const double square = std::min(largest * largest, std::numeric_limits<double>::max());
   int within = 1;
   for (const auto z : slots) {
     within &= static_cast<int>(z.real() * z.real() + z.imag() * z.imag() <= square) &
