@@ -322,7 +322,8 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
     // The matrices expect the canonical scale. A different scale is treated as a factor of the message.
     entered = plan_.entry_scale_ * (in.scale / canonical);
     in.scale = canonical;
-    low = dft.apply(ev, in);
+    // The numbers become coefficients. They may add up in the slots, but it is coefficients that wrap around the modulus.
+    low = dft.apply(ev, in, x.estimate.peak * (entered / plan_.entry_scale_));
     done("slots_to_coefficients", low);
   }
 
@@ -357,7 +358,7 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
     if (f.level > dft.level()) {
       f = ev.adjust(f, dft.level(), dft.stages().front().input_scale(), kNear);
     }
-    f = dft.apply(ev, f);
+    f = dft.apply(ev, f, factor * x.estimate.peak);
     done("slots_to_coefficients", f);
   }
   f.log_slots = x.log_slots;

@@ -425,8 +425,8 @@ std::vector<Ciphertext> BlockTransform::apply_minimum(const ckks::Evaluator& eva
 }
 
 std::vector<Ciphertext> BlockTransform::apply(const ckks::Evaluator& evaluator,
-                                              std::span<const Ciphertext> inputs,
-                                              bool rescale) const {
+                                              std::span<const Ciphertext> inputs, bool rescale,
+                                              double peak) const {
   require<InvalidArgument>(inputs.size() == plan_.babies.size(), [&] {
     return "the transform takes " + std::to_string(plan_.babies.size()) + " ciphertexts, not " +
            std::to_string(inputs.size());
@@ -454,7 +454,7 @@ std::vector<Ciphertext> BlockTransform::apply(const ckks::Evaluator& evaluator,
   double largest = 0;
   for (const Ciphertext* x : at) largest = std::max(largest, x->estimate.peak);
   std::vector<double> peaks = prepared() ? rows_ : largest_rows();
-  for (double& peak : peaks) peak = std::min(peak * largest, params::kUnbounded);
+  for (double& most : peaks) most = std::min(most * largest, peak);
   auto outputs = plan_.minimum ? apply_minimum(evaluator, at, peaks, rescale)
                  : plan_.hoisting == Hoisting::twice
                      ? apply_twice(evaluator, at, peaks, rescale)

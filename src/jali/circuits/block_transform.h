@@ -58,7 +58,8 @@ class BlockTransform {
   /// of another scale at level(), and InvalidArgument for another number of inputs, of slots or of batches.
   std::vector<ckks::Ciphertext> apply(const ckks::Evaluator& evaluator,
                                       std::span<const ckks::Ciphertext> inputs,
-                                      bool rescale = true) const;
+                                      bool rescale = true,
+                                      double peak = params::kUnbounded) const;
 
  private:
   struct Diagonal {

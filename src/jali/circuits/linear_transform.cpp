@@ -86,8 +86,8 @@ std::size_t LinearTransform::key_bytes() const {
 }
 
 ckks::Ciphertext LinearTransform::apply(const ckks::Evaluator& evaluator,
-                                        const ckks::Ciphertext& x) const {
-  return std::move(blocks_.apply(evaluator, {&x, 1}).front());
+                                        const ckks::Ciphertext& x, double peak) const {
+  return std::move(blocks_.apply(evaluator, {&x, 1}, /*rescale=*/true, peak).front());
 }
 
 }  // namespace jali::circuits
