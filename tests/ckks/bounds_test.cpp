@@ -14,12 +14,16 @@ int programs() {
   return text == nullptr ? 1500 : std::max(1, std::atoi(text));
 }
 
+/// Larger results are mostly high powers of normal numbers, of which few slots have nearly all of the error. Averages say little
+/// of them; bounds hold.
+constexpr double kUsual = 256;
+
 class BoundsTest : public ::testing::TestWithParam<Scheme> {};
 
 TEST_P(BoundsTest, NoRandomProgramPassesItsBound) {
   World w(GetParam());
   RandomPrograms random(w, w.seed);
-  int refused = 0, optimistic = 0;
+  int refused = 0, usual = 0, optimistic = 0;
   double least = 1e300;
   std::vector<double> caution;
   for (int i = 0; i < programs(); ++i) {
@@ -31,6 +35,8 @@ TEST_P(BoundsTest, NoRandomProgramPassesItsBound) {
     ASSERT_TRUE(std::isfinite(o.bound)) << o.steps << "seed " << w.seed << ", program " << i;
     ASSERT_LE(o.largest_error, o.bound) << o.steps << "seed " << w.seed << ", program " << i;
     least = std::min(least, o.bound / o.largest_error);
+    if (o.magnitude > kUsual) continue;
+    ++usual;
     // Measured minus claimed: negative where more is claimed than there is.
     caution.push_back(o.measured - o.precision);
     if (caution.back() < -3) {
@@ -50,7 +56,7 @@ TEST_P(BoundsTest, NoRandomProgramPassesItsBound) {
   EXPECT_LT(2 * refused, programs()) << "most programs stay within their range";
   EXPECT_GT(20 * refused, programs()) << "and some must leave it for this to test anything";
   // One in 30,000 was seen, by 3.1 bits; before averages knew sums and powers, one in 90, by up to 40.
-  EXPECT_LE(optimistic, 1 + programs() / 10000) << "seed " << w.seed;
+  EXPECT_LE(optimistic, 1 + usual / 10000) << "seed " << w.seed;
   EXPECT_GT(at(0), -4.5) << "seed " << w.seed;
 }
 

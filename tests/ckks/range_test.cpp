@@ -187,7 +187,7 @@ TEST(RangeTest, ClaimsAreCheckedAtDecryption) {
   EXPECT_NO_THROW(w.decrypt(arrays.with_magnitude(x, {1, 1.5})));
   EXPECT_THROW(w.decrypt(arrays.with_magnitude(x, {0.01, 0.02})), WrongDecryption);
   // With the claim, products fit that did not.
-  const auto low = w.evaluator->drop_to(x, 1);
+  const auto low = w.evaluator->adjust(x, 1, w.params->scale(1));
   EXPECT_THROW(arrays.multiply(low, low), RangeExceeded);
   EXPECT_NO_THROW(w.decrypt(arrays.multiply(arrays.with_magnitude(low, {1, 1.5}), low)));
   EXPECT_THROW(arrays.with_magnitude(w.evaluator->drop_to(x, 0), {1, 1000}), RangeExceeded);

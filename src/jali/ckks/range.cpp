@@ -42,13 +42,14 @@ double largest_held(const Params& params, double scale, int level) {
 void require_range(const Params& params, const Estimate& result, double scale, int level) {
   require<RangeExceeded>(params::fits(result, scale, params.level(level).log_q), [&] {
     const double held = largest_held(params, scale, level);
-    const double largest = result.peak + result.error / scale;
-    if (!(result.peak < params::kUnbounded) || !(result.error < params::kUnbounded) ||
-        !std::isfinite(largest)) {
+    // An operand that does not fit its own level has no bound on its error.
+    const double error = result.error < params::kUnbounded ? result.error / scale : 0;
+    const double largest = result.peak + error;
+    if (!(result.peak < params::kUnbounded) || !(largest > held)) {
       return "no bound is known for this result, and level " + std::to_string(level) +
              " holds numbers below " + shown(held) +
-             ": an operand has none, because it came from bytes that claim more than their level holds, or bounds of "
-             "powers have outgrown all numbers; declare a smaller peak= when you encrypt, or claim "
+             ": an operand may have left its own level already, as bytes may claim, or bounds of powers "
+             "have outgrown all numbers; declare a smaller peak= when you encrypt, or claim "
              "one with with_magnitude()";
     }
     const double bits = std::log2(largest / held);
