@@ -120,11 +120,11 @@ def test_what_a_sum_of_many_products_may_reach_is_refused(client, server):
 
 
 def test_captured_functions_and_batches_refuse_as_well(client, server):
-    x = server.bind(client.encrypt(np.array([100.0]), peak=100))
+    x = server.bind(client.encrypt(np.array([100.0]), magnitude=100, peak=100))
     with pytest.raises(jali.RangeExceeded):
         server.capture(lambda a: a * a * a, x)
     cubed = server.capture(lambda a: a * a * 0.5, x)
     assert np.allclose(client.decrypt(cubed(x)), [5000.0], rtol=1e-6)
-    large = server.bind(client.encrypt(np.array([100.0]), peak=200))
+    large = server.bind(client.encrypt(np.array([100.0]), magnitude=100, peak=200))
     with pytest.raises(jali.InvalidArgument, match="larger magnitude"):
         cubed(large)

@@ -70,7 +70,9 @@ class Evaluator {
   Evaluator(ParamsPtr params, std::shared_ptr<const ring::Ring> ring,
             std::shared_ptr<const rlwe::EvaluationKeys> keys);
   /// An evaluator for parameters that with_depth made from those of `whole`. It shares the keys and the engine of `whole`.
-  Evaluator(ParamsPtr part, const Evaluator& whole);
+  /// checks_range: whether operations refuse results that their level may not hold. Only a circuit that guards its numbers by
+  /// itself, as bootstrapping does, does without: it adds up more than bounds on slots know.
+  Evaluator(ParamsPtr part, const Evaluator& whole, bool checks_range = true);
   ~Evaluator();
 
   const ParamsPtr& params() const;

@@ -36,6 +36,7 @@ struct Evaluator::Impl {
   params::NoiseModel noise;
   rlwe::KeySwitcher switcher;
   std::shared_ptr<const ExpandedKeys> keys;
+  bool checks_range = true;
   ring::Poly imaginary_unit;  // X^(N/2) over all q primes, NTT form
 
   Impl(ParamsPtr p, std::shared_ptr<const ring::Ring> r, std::shared_ptr<const ExpandedKeys> k);
@@ -86,7 +87,10 @@ struct Evaluator::Impl {
   void require_scale(double scale, int level) const;
   /// Throws RangeExceeded if the level cannot hold what the metadata of a result says of its numbers.
   void require_range(const Ciphertext& result) const {
-    ckks::require_range(*params, result.estimate, result.scale, result.level);
+    require_range(result.estimate, result.scale, result.level);
+  }
+  void require_range(const Estimate& result, double scale, int level) const {
+    if (checks_range) ckks::require_range(*params, result, scale, level);
   }
   /// Throws InvalidArgument if the already scaled constant does not fit the level.
   void require_room(double constant, int level) const;

@@ -40,10 +40,11 @@ double largest_held(const Params& params, double scale, int level) {
 }
 
 void require_range(const Params& params, const Estimate& result, double scale, int level) {
-  require<RangeExceeded>(params::fits(result, scale, params.level(level).log_q), [&] {
+  require<RangeExceeded>(params::fits(result, params.n(), scale, params.level(level).log_q), [&] {
     const double held = largest_held(params, scale, level);
     // An operand that does not fit its own level has no bound on its error.
-    const double error = result.error < params::kUnbounded ? result.error / scale : 0;
+    const double error =
+        result.error < params::kUnbounded ? params::range_error(result, params.n()) / scale : 0;
     const double largest = result.peak + error;
     if (!(result.peak < params::kUnbounded) || !(largest > held)) {
       return "no bound is known for this result, and level " + std::to_string(level) +

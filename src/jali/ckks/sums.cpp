@@ -94,7 +94,7 @@ void Evaluator::add_inplace(Ciphertext& a, const Ciphertext& b, double peak) con
   Estimate sum = sum_estimate(*impl_, a, b, Sign::plus);
   sum += impl_->scale_mismatch(b.estimate, a.scale, b.scale);
   sum.peak = std::min(sum.peak, peak);
-  require_range(*impl_->params, sum, a.scale, a.level);
+  impl_->require_range(sum, a.scale, a.level);
   for (std::size_t i = 0; i < b.parts.size(); ++i) {
     impl_->ring->ops().add(a.parts[i].view(), a.parts[i].view(), b.parts[i].view());
   }

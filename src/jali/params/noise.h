@@ -78,7 +78,11 @@ struct Estimate {
 
 /// Whether the phase stays below half of a modulus of log_q bits, so that nothing wraps around: no coefficient is larger
 /// than the largest slot.
-bool fits(const Estimate& a, double scale, double log_q);
+bool fits(const Estimate& a, std::size_t n, double scale, double log_q);
+
+/// What the error of a slot is taken to be where ranges are compared, in units of the scaled integers: its bound, or 1024
+/// standard deviations if that is less, as it is after bootstrapping, whose bound says little. kUnbounded stays kUnbounded.
+double range_error(const Estimate& a, std::size_t n);
 
 /// sqrt(N) times this bounds every slot of a polynomial whose coefficients are independent and sub-Gaussian of variance
 /// proxy 1, but with probability 2^-bits.
