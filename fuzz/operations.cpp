@@ -523,8 +523,10 @@ constexpr Operation kOperationsOfAll[] = {
     {"decryption",
      [](Run& r) {
        const Ciphertext& x = r.any();
+       const auto all = r.ev().encoder().decode_all(r.world.decryptor.decrypt(x));
        const auto check = r.in.once_in(2) ? ckks::Check::yes : ckks::Check::no;
-       const auto slots = ckks::decrypt(r.world.decryptor, r.ev().encoder(), x, check);
+       auto slots = ckks::decrypt(r.world.decryptor, r.ev().encoder(), x, check);
+       slots.insert(slots.end(), all.begin(), all.end());
        for (const Complex z : slots) {
          if (std::isnan(z.real()) || std::isnan(z.imag())) stop("a decrypted slot is not a number");
        }

@@ -314,11 +314,9 @@ leave its interval. If the ciphertext was read from bytes, the bound is what the
       .def_prop_ro("params", &Client::params, "Its parameters.")
       .def("encrypt", &Client::encrypt, "values"_a.none(), "level"_a = -1, "slots"_a = 0,
            "magnitude"_a = 1.0, "peak"_a = 0.0)
-      .def(
-          "decrypt", &Client::decrypt, "ciphertext"_a, "length"_a, "complex_values"_a,
-          "check"_a,
-          nb::sig("def decrypt(self, ciphertext: Ciphertext, length: int, complex_values: bool, "
-                  "check: bool) -> numpy.typing.NDArray[typing.Any]"))
+      .def("decrypt", &Client::decrypt, "ciphertext"_a, "length"_a, "complex_values"_a, "check"_a,
+           nb::sig("def decrypt(self, ciphertext: Ciphertext, length: int, complex_values: bool, "
+                   "check: bool) -> numpy.typing.NDArray[typing.Any]"))
       .def("release", &Client::release, "ciphertext"_a, "policy"_a, "length"_a, "complex_values"_a,
            nb::sig("def release(self, ciphertext: Ciphertext, policy: ReleasePolicy, length: int, "
                    "complex_values: bool) -> numpy.typing.NDArray[typing.Any]"))

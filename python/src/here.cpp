@@ -22,7 +22,7 @@ ckks::Ciphertext bring(const Server& server, const ckks::Ciphertext& x) {
 
 ckks::Plaintext bring(const Server& server, const ckks::Plaintext& x) {
   require_same(*server.params, *x.params, "the plaintext is");
-  return {x.params,    server.ring->import(x.poly), x.level, x.scale, x.log_slots, x.message, x.peak,
+  return {x.params, server.ring->import(x.poly), x.level, x.scale, x.log_slots, x.message, x.peak,
           x.real};
 }
 

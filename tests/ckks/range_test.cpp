@@ -97,7 +97,11 @@ TEST(RangeTest, EveryOperationRefusesWhatItsLevelDoesNotHold) {
   const std::vector<std::pair<const char*, std::function<void()>>> operations = {
       {"add", [&] { e.add(low, low); }},
       {"sub", [&] { e.sub(low, low); }},
-      {"add_inplace", [&] { auto x = e.copy(low); e.add_inplace(x, low); }},
+      {"add_inplace",
+       [&] {
+         auto x = e.copy(low);
+         e.add_inplace(x, low);
+       }},
       {"add_plain", [&] { e.add_plain(low, plain); }},
       {"sub_plain", [&] { e.sub_plain(low, plain); }},
       {"add_scalar", [&] { e.add_scalar(low, 0.5 * most); }},
@@ -143,8 +147,8 @@ TEST(RangeTest, AnotherKeyIsNoticed) {
   World w(kDepth2, {}), other(kDepth2, {});
   const auto c = w.encrypt(w.vector());
   EXPECT_NO_THROW(w.decrypt(c));
-  const std::string text = said<WrongDecryption>(
-      [&] { ckks::decrypt(*other.decryptor, w.encoder(), c); });
+  const std::string text =
+      said<WrongDecryption>([&] { ckks::decrypt(*other.decryptor, w.encoder(), c); });
   EXPECT_NE(text.find("another key"), std::string::npos) << text;
   EXPECT_NE(text.find("check=False"), std::string::npos) << text;
   EXPECT_NO_THROW(ckks::decrypt(*other.decryptor, w.encoder(), c, ckks::Check::no));
@@ -169,9 +173,9 @@ TEST(RangeTest, RealNumbersStayReal) {
   const auto y = e.normalise(e.add(e.rotate(e.square(x), 1), e.multiply_scalar(x, 0.5)));
   EXPECT_TRUE(y.estimate.real);
   EXPECT_NO_THROW(w.decrypt(y));
-  for (const auto& z : {e.multiply_scalar(x, Complex(0, 1)), e.multiply_scalar(x, Complex(0.3, 0.1)),
-                        e.add_scalar(x, Complex(0, 0.5)), w.evaluator->multiply_i(x),
-                        e.add(x, w.encrypt(w.vector()))}) {
+  for (const auto& z : {e.multiply_scalar(x, Complex(0, 1)),
+                        e.multiply_scalar(x, Complex(0.3, 0.1)), e.add_scalar(x, Complex(0, 0.5)),
+                        w.evaluator->multiply_i(x), e.add(x, w.encrypt(w.vector()))}) {
     EXPECT_FALSE(z.estimate.real);
     EXPECT_NO_THROW(w.decrypt(z));
   }

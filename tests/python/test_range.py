@@ -23,7 +23,7 @@ def server(client):
 
 def test_numbers_above_the_declared_peak_are_refused(client):
     for declared in ({}, {"magnitude": 100}):
-        with pytest.raises(jali.InvalidArgument, match="pass magnitude=.* and peak="):
+        with pytest.raises(jali.InvalidArgument, match=r"pass magnitude=.* and peak="):
             client.encrypt(np.array([1910.0, 3000.0]), **declared)
 
 

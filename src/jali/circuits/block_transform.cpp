@@ -302,10 +302,10 @@ std::vector<Ciphertext> BlockTransform::apply_twice(const ckks::Evaluator& evalu
   };
   // With one output and prepared diagonals there is one pass only, so rotations need not be kept.
   if (prepared() && plan_.giants.size() == 1) {
-    return turn_sums(
-        evaluator, inputs,
-        babies([&](const ckks::Hoisted& x, int r) { return evaluator.rotation(x, r); }), peaks,
-        rescale);
+    return turn_sums(evaluator, inputs, babies([&](const ckks::Hoisted& x, int r) {
+                       return evaluator.rotation(x, r);
+                     }),
+                     peaks, rescale);
   }
   return turn_sums(evaluator, inputs, babies([&](const ckks::Hoisted& x, int r) {
                      return evaluator.rotate_extended(x, r);
@@ -455,10 +455,9 @@ std::vector<Ciphertext> BlockTransform::apply(const ckks::Evaluator& evaluator,
   for (const Ciphertext* x : at) largest = std::max(largest, x->estimate.peak);
   std::vector<double> peaks = prepared() ? rows_ : largest_rows();
   for (double& most : peaks) most = std::min(most * largest, peak);
-  auto outputs = plan_.minimum ? apply_minimum(evaluator, at, peaks, rescale)
-                 : plan_.hoisting == Hoisting::twice
-                     ? apply_twice(evaluator, at, peaks, rescale)
-                     : apply_single(evaluator, at, peaks, rescale);
+  auto outputs = plan_.minimum                       ? apply_minimum(evaluator, at, peaks, rescale)
+                 : plan_.hoisting == Hoisting::twice ? apply_twice(evaluator, at, peaks, rescale)
+                                                     : apply_single(evaluator, at, peaks, rescale);
   // The scales are equal except for the roundings of their products.
   if (rescale)
     for (Ciphertext& y : outputs) y.scale = output_scale_;

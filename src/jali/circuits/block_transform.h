@@ -57,8 +57,7 @@ class BlockTransform {
   /// Throws KeyMissing, which names the missing rotations, DepthExhausted for inputs below level(), ScaleMismatch for inputs
   /// of another scale at level(), and InvalidArgument for another number of inputs, of slots or of batches.
   std::vector<ckks::Ciphertext> apply(const ckks::Evaluator& evaluator,
-                                      std::span<const ckks::Ciphertext> inputs,
-                                      bool rescale = true,
+                                      std::span<const ckks::Ciphertext> inputs, bool rescale = true,
                                       double peak = params::kUnbounded) const;
 
  private:

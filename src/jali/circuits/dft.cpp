@@ -218,8 +218,8 @@ void HomomorphicDft::prepare(const ckks::Encoder& encoder, const std::function<v
   }
 }
 
-ckks::Ciphertext HomomorphicDft::apply(const ckks::Evaluator& evaluator,
-                                       const ckks::Ciphertext& x, double peak) const {
+ckks::Ciphertext HomomorphicDft::apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
+                                       double peak) const {
   const std::size_t last = stages_.size() - 1;
   ckks::Ciphertext y;
   for (std::size_t k = 0; k <= last; ++k) {

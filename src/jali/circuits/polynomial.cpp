@@ -387,7 +387,8 @@ Ciphertext evaluate(const Evaluator& evaluator, Ciphertext&& x, const Polynomial
     u = std::move(x);
   }
   const double largest = largest_value(p, u.estimate.peak);
-  Ciphertext out = Evaluation(evaluator, plan, std::move(u)).value(plan.nodes().size() - 1, target, largest);
+  Ciphertext out =
+      Evaluation(evaluator, plan, std::move(u)).value(plan.nodes().size() - 1, target, largest);
   out.estimate.peak = std::min(out.estimate.peak, largest);
   return out;
 }

@@ -85,7 +85,8 @@ Ciphertext bounds_of(const Combination& c, const Ciphertext& like) {
   out.level = like.level;
   out.scale = like.scale;
   double peak = std::abs(c.constant);
-  for (const auto& [a, b, factor] : c.products) peak += factor * a->estimate.peak * b->estimate.peak;
+  for (const auto& [a, b, factor] : c.products)
+    peak += factor * a->estimate.peak * b->estimate.peak;
   for (const auto& [x, factor] : c.multiples) peak += std::fabs(factor) * x->estimate.peak;
   out.estimate = {0, 0, std::min({peak, c.peak, params::kUnbounded}), 0, 0};
   return out;

@@ -58,7 +58,8 @@ struct Combination {
   std::vector<Product> products{};
   std::vector<Multiple> multiples{};
   std::complex<double> constant{};
-  double peak = params::kUnbounded;  // no number of the sum is larger, if the caller knows a smaller bound than the terms'
+  double peak = params::
+      kUnbounded;  // no number of the sum is larger, if the caller knows a smaller bound than the terms'
 };
 
 /// All operations are const and may be used from several threads. Two operands must have equal levels (drop_to brings one

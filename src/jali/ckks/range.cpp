@@ -49,15 +49,16 @@ void require_range(const Params& params, const Estimate& result, double scale, i
     if (!(result.peak < params::kUnbounded) || !(largest > held)) {
       return "no bound is known for this result, and level " + std::to_string(level) +
              " holds numbers below " + shown(held) +
-             ": an operand may have left its own level already, as bytes may claim, or bounds of powers "
+             ": an operand may have left its own level already, as bytes may claim, or bounds of "
+             "powers "
              "have outgrown all numbers; declare a smaller peak= when you encrypt, or claim "
              "one with with_magnitude()";
     }
     const double bits = std::log2(largest / held);
     return "the result may be as large as " + shown(largest) + " and level " +
            std::to_string(level) + " holds numbers below " + shown(held) + ", which is " +
-           shown(largest / held) + " times (" + shown(std::max(bits, 0.0)) + " bits) less: " +
-           advice(params, std::max(bits, 0.01));
+           shown(largest / held) + " times (" + shown(std::max(bits, 0.0)) +
+           " bits) less: " + advice(params, std::max(bits, 0.01));
   });
 }
 

@@ -29,11 +29,11 @@ struct Allowed {
 Allowed allowed(const Ciphertext& c) {
   const double error = worst_case_error(c);
   require<RangeExceeded>(std::isfinite(error), [&] {
-    return "no bound is known for the numbers and the errors of this ciphertext: it says itself that "
+    return "no bound is known for the numbers and the errors of this ciphertext: it says itself "
+           "that "
            "they may be larger than the " +
-           shown(largest_held(*c.params, c.scale, c.level)) +
-           " that level " + std::to_string(c.level) +
-           " holds. Decrypt it with check=False if you mean it";
+           shown(largest_held(*c.params, c.scale, c.level)) + " that level " +
+           std::to_string(c.level) + " holds. Decrypt it with check=False if you mean it";
   });
   const double infinite = std::numeric_limits<double>::infinity();
   return {(c.estimate.peak + error) * kRounding, c.estimate.real ? error * kRounding : infinite};
@@ -78,7 +78,8 @@ std::vector<std::complex<double>> decrypt(const Decryptor& decryptor, const Enco
            shown(ciphertext.estimate.peak) + " with errors of up to " +
            shown(worst_case_error(ciphertext)) +
            ": it was decrypted with another key, altered on its way, or has numbers beyond the "
-           "range that was declared or claimed with with_magnitude(). check=False gives the numbers all the same. Do "
+           "range that was declared or claimed with with_magnitude(). check=False gives the "
+           "numbers all the same. Do "
            "not tell an untrusted peer of this error";
   });
   return slots;

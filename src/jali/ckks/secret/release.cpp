@@ -153,8 +153,7 @@ std::vector<std::complex<double>> release(const Decryptor& decryptor, const Enco
   const std::size_t n = ciphertext.params->n();
   const double off = worst_case_error(ciphertext) + p.error_bound +
                      kReach * std::sqrt(2.0) * flooding_std(p, n / 2, ciphertext.batch());
-  const double imaginary =
-      ciphertext.estimate.real ? off : std::numeric_limits<double>::infinity();
+  const double imaginary = ciphertext.estimate.real ? off : std::numeric_limits<double>::infinity();
   const auto fits = [&](std::span<const std::complex<double>> x) {
     return are_within(x, p.largest * (1 + 0x1p-20) + off, imaginary);
   };
@@ -168,7 +167,8 @@ std::vector<std::complex<double>> release(const Decryptor& decryptor, const Enco
   require<WrongDecryption>(within, [&] {
     return "a result is larger than the " + shown(p.largest) +
            " that was declared: another circuit was computed, an input was larger than declared, "
-           "the bytes were altered, or the key is another one. Do not tell an untrusted peer of this error";
+           "the bytes were altered, or the key is another one. Do not tell an untrusted peer of "
+           "this error";
   });
   return slots;
 }
