@@ -88,17 +88,18 @@ cpp-test: build ## the C++ tests
 	@$(call logged,$(call share,,JALI_PROGRAMS=40000 )tools/ctest.sh $(RELEASE) $(JOBS) $(call share,-LE long)) \
 	  $(call or_say,repeat one test with $(RELEASE)/tests/ROOM/test_ROOM --gtest_filter=NAME)
 
+# Two processes, as many tests wait for one thread.
 py-test: build ## the Python tests
-	@$(call logged,$(call share,,JALI_FUZZ_SECONDS=$(FUZZ_SECONDS) )python -m pytest $(call share,-m 'not long')) \
+	@$(call logged,$(call share,,JALI_FUZZ_SECONDS=$(FUZZ_SECONDS) )python -m pytest -n 2 --dist loadfile $(call share,-m 'not long')) \
 	  $(call or_say,repeat one test with .venv/bin/python -m pytest -k NAME)
 
 docs-test: build ## every code block of the documents and every script of examples/
 	@$(call logged,python tools/run_docs.py README.md CONTRIBUTING.md docs examples --build $(RELEASE)) \
 	  $(call or_say,the document and line are named above)
 
-# The whole: for every GPU from Ampere on. The brief share: for the GPUs of this machine, or, if there is none, as far as PTX,
-# which takes three quarters of the time.
-GPU_ARCHITECTURES = $(call share,$$(nvidia-smi -L >/dev/null 2>&1 && echo native || echo 90-virtual),all)
+# The whole: for every GPU from Ampere on. The brief share: for the GPUs of this machine, or, if there is none, as far as PTX
+# without optimisation, which takes a third of the time.
+GPU_ARCHITECTURES = $(call share,$$(nvidia-smi -L >/dev/null 2>&1 && echo native || echo none),all)
 cuda: .venv/tools ## compile the CUDA engine and its tests; they skip if there is no GPU
 	nvcc=$$(tools/nvcc.sh always $(BIN)/python $(NVCC_FOLDER)) \
 	  $(call or_say,pip could not reach a package index; see the lines above); \

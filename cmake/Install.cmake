@@ -25,10 +25,14 @@ install(DIRECTORY src/jali DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT cpp
         PATTERN "cpu" EXCLUDE PATTERN "ref" EXCLUDE PATTERN "trace" EXCLUDE
         PATTERN "*_impl.h" EXCLUDE)
 
-file(WRITE ${CMAKE_BINARY_DIR}/jaliConfig.cmake
-  "include(CMakeFindDependencyMacro)\n"
-  "find_dependency(Threads)\n"
-  "include(\${CMAKE_CURRENT_LIST_DIR}/jaliTargets.cmake)\n")
+set(JALI_CUDART_HINT "")
+if(TARGET jali_device_cuda)
+  find_library(JALI_CUDART cudart_static HINTS ${_cuda_root}/lib ${CMAKE_CUDA_IMPLICIT_LINK_DIRECTORIES})
+  if(JALI_CUDART)
+    get_filename_component(JALI_CUDART_HINT ${JALI_CUDART} DIRECTORY)
+  endif()
+endif()
+configure_file(${CMAKE_CURRENT_LIST_DIR}/jaliConfig.cmake.in ${CMAKE_BINARY_DIR}/jaliConfig.cmake @ONLY)
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/jaliConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_BINARY_DIR}/jaliConfig.cmake ${CMAKE_BINARY_DIR}/jaliConfigVersion.cmake

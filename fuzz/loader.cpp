@@ -1,4 +1,4 @@
-// The fuzz target of one loader, JALI_FUZZ_LOADER: any bytes give one jali::Error of the four kinds that
+// The fuzz target of one loader, kLoader: any bytes give one jali::Error of the four kinds that
 // wire/ckks.h names, or an object whose bytes are those read. Everything else stops the program.
 //
 // The checksum would stop nearly every mutation at the door, so that the mutator computes it again
@@ -13,6 +13,10 @@
 #include "jali/base/error.h"
 #include "jali/wire/frame.h"
 #include "objects.h"
+
+namespace jali::fuzz {
+extern const std::string_view kLoader;  // loader_name.cpp
+}
 
 extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size);
 
@@ -29,7 +33,7 @@ struct World {
 
   explicit World(const ckks::Literal& literal) : objects(literal, {1}, /*conjugate=*/false) {
     for (auto& loader : testing::all_loaders(objects)) {
-      if (loader.name.starts_with(JALI_FUZZ_LOADER)) loaders.push_back(std::move(loader));
+      if (loader.name.starts_with(fuzz::kLoader)) loaders.push_back(std::move(loader));
     }
   }
 };
@@ -56,7 +60,7 @@ const World& world_of(std::span<const std::uint8_t> bytes) {
 }
 
 [[noreturn]] void stop(const char* why) {
-  std::fprintf(stderr, "%s loader: %s\n", JALI_FUZZ_LOADER, why);
+  std::fprintf(stderr, "%s loader: %s\n", fuzz::kLoader.data(), why);
   __builtin_trap();
 }
 

@@ -1,4 +1,4 @@
-// Random inputs that are fresh on every run, and a failure that prints how to repeat them.
+// Random inputs that are fresh on every run. A failure prints the seed that repeats them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 
 namespace jali::test {
 
-/// Fresh on every run; JALI_TEST_SEED repeats one.
+/// A seed that is fresh on every run, unless JALI_TEST_SEED names one to repeat.
 inline std::uint64_t test_seed() {
   if (const char* given = std::getenv("JALI_TEST_SEED")) return std::strtoull(given, nullptr, 0);
   std::random_device device;

@@ -5,6 +5,8 @@ C++: a file of src/jali/ROOM includes "jali/OTHER/..." only when OTHER has a sma
 or is ROOM itself; rooms of equal number are strangers. The folders of backend/ are strangers to each
 other; each may include backend/*.h, and device/NAME/ if it is backend/NAME/: nobody else may. A room links, directly or through what it links, every room that
 it includes, and links nothing that it may not include.
+Tables: the files that TABLES names reach, through all that they include, only the tables of operations
+(backend/NAME_ops.h) that it gives them.
 Schemes: files of ring/, rlwe/, device/ and wire/ name no scheme, but those whose own names do (wire/ckks.cpp).
 Secrets: what touches a secret key lies in folders secret/ and in libraries jali_ROOM_secret. Only these, and
 api/jali.h with jali_api, include and link them, so that an evaluating program cannot come to hold such code.
@@ -50,10 +52,31 @@ SCHEMES = re.compile("ckks|tfhe", re.IGNORECASE)
 EVERYTHING = ("src/jali/api/jali.h", "api")
 # Folders of a room that are strangers to each other: engines, and the devices that they compute on.
 FOLDERS = {"backend": ("ref", "cpu", "cuda", "trace"), "device": ("cuda",)}
+# Tables of operations that files may reach, by the beginning of their path; the longest beginning counts.
+# A family of kernels that is not named here needs no table.
+TABLES = {
+    "ring/": {"ring"},
+    "rlwe/": {"ring", "rlwe"},
+    "backend/cpu/embedding.h": {"embedding"},
+    "backend/cpu/kernels_": set(),
+    "backend/cpu/ring.": {"ring"},
+    "backend/cpu/rlwe.": {"rlwe"},
+    "backend/cpu/row_": set(),
+    "backend/cuda/": set(),
+    "backend/cuda/crt/": {"ring"},
+    "backend/cuda/cuda_ops.cu": {"ring", "rlwe", "embedding"},
+    "backend/cuda/embedding/": {"embedding"},
+    "backend/cuda/key_switch/": {"rlwe"},
+    "backend/cuda/linear_transform/": {"rlwe"},
+    "backend/cuda/mod_down/": {"rlwe"},
+    "backend/cuda/sampling/": {"ring"},
+    "backend/cuda/variants/": {"ring"},
+}
 
 SOURCES = (".h", ".cpp", ".cc", ".cu", ".cuh", ".inc")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"(jali/[^"]+)"', re.MULTILINE)
 RELATIVE = re.compile(r'^\s*#\s*include\s*"(?!jali/)([^"]+)"', re.MULTILINE)
+TABLE = re.compile(r"jali/backend/(\w+)_ops\.h")
 ROOM_CALL = re.compile(r"jali_room\s*\(\s*(\w+)([^)]*)\)")
 LINK_CALL = re.compile(r"target_link_libraries\s*\(\s*jali_(\w+)([^)]*)\)")
 
@@ -102,6 +125,33 @@ def check_includes(root: Path, includes: dict[str, set[str]]) -> Iterator[str]:
                 yield f'{name}: only files of secret/ may include "{path}"'
         for path in RELATIVE.findall(text):
             yield f'{name}: write "{path}" as "jali/..." from the source root'
+
+
+def check_tables(root: Path) -> Iterator[str]:
+    files = {
+        file.relative_to(root / "src").as_posix(): INCLUDE.findall(file.read_text(encoding="utf-8"))
+        for file in sorted((root / "src" / "jali").rglob("*"))
+        if file.suffix in SOURCES
+    }
+
+    def ways(start: str) -> Iterator[list[str]]:
+        """For each file that `start` includes, directly or not, one way there."""
+        seen, pending = {start}, [[start]]
+        for way in pending:
+            for used in files.get(way[-1], ()):
+                if used not in seen:
+                    seen.add(used)
+                    pending.append([*way, used])
+                    yield pending[-1]
+
+    for file in files:
+        rule = max((r for r in TABLES if file.startswith(f"jali/{r}")), key=len, default=None)
+        if rule is None:
+            continue
+        for way in ways(file):
+            table = TABLE.fullmatch(way[-1])
+            if table and table[1] not in TABLES[rule]:
+                yield f"src/{file}: may not reach {way[-1]}, as it does through {' and '.join(way[1:])}"
 
 
 def check_neutral(root: Path) -> Iterator[str]:
@@ -247,6 +297,7 @@ def check_python(root: Path) -> Iterator[str]:
 def check(root: Path) -> list[str]:
     includes: dict[str, set[str]] = {}
     found = list(check_includes(root, includes)) + list(check_neutral(root))
+    found += check_tables(root)
     found += [*check_links(root, includes), *check_python(root), *check_circles(root)]
     return found
 

@@ -120,7 +120,7 @@ int run(const Options& o) {
   const double params_s = lap();
   const auto ring = ckks::make_ring(*params, o.device, o.threads);
   const double ring_s = lap();
-  const bool cuda = o.device != "cpu";
+  const bool cuda = ring->engine().name().starts_with("cuda");
   const bool slots_first = params->bootstrap()->order == params::BootstrapOrder::slots_first;
   const bool real = slots_first && o.preset == "n16_real";
   const auto wait = [&] { ring->memory().synchronize(); };
@@ -263,7 +263,7 @@ int run(const Options& o) {
   row.set("name", "bootstrap")
       .set("preset", o.preset)
       .set("device", o.device)
-      .set("device_name", cuda ? backend::cuda_device_name() : ring->engine().name())
+      .set("device_name", cuda ? device::device_name(ring->engine().name()) : ring->engine().name())
       .set("params", about)
       .set("batch", o.batch)
       .set("reps", times.size())

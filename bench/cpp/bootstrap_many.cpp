@@ -143,7 +143,7 @@ std::size_t run(const Configuration& c, const std::string& device, std::size_t c
       .set("name", "bootstrap_many")
       .set("configuration", c.name)
       .set("device", engine)
-      .set("device_name", engine.starts_with("cuda") ? backend::cuda_device_name() : engine)
+      .set("device_name", engine.starts_with("cuda") ? device::device_name(engine) : engine)
       .set("params", Json()
                          .set("log_n", log_n)
                          .set("slots", slots)

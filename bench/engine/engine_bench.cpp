@@ -5,9 +5,9 @@
 #include <cmath>
 #include <utility>
 
+#include "jali/backend/resolve.h"
 #include "jali/backend/trace/trace.h"
 #include "jali/base/error.h"
-#include "jali/ckks/engine.h"
 
 namespace jali::bench {
 
@@ -29,7 +29,7 @@ EngineBench::EngineBench(const std::string& device, Word word, const Shape& shap
   config.variants = std::move(variants);
   const auto side = [&](const std::string& name) {
     return std::make_unique<Operands>(
-        std::shared_ptr<const backend::Engine>(ckks::make_engine(config, name)), shape);
+        std::shared_ptr<const backend::Engine>(backend::make_engine(config, name)), shape);
   };
   measured_ = side(device);
   config.variants.clear();

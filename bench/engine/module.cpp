@@ -25,10 +25,10 @@ namespace jali::bench {
 namespace {
 
 Word word_of(const std::string& name) {
-  for (const Word word : {Word::w32, Word::w52, Word::w64}) {
-    if (name == word_name(word)) return word;
-  }
-  throw InvalidArgument("unknown word \"" + name + "\": use w32, w52 or w64");
+  const auto word = word_named(name);
+  require<InvalidArgument>(word.has_value(),
+                           [&] { return "unknown word \"" + name + "\": use w32, w52 or w64"; });
+  return *word;
 }
 
 nb::dict cost_of(EngineBench& bench, const std::string& operation) {

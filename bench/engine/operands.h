@@ -10,7 +10,10 @@
 #include <utility>
 #include <vector>
 
-#include "jali/backend/ops.h"
+#include "jali/backend/embedding_ops.h"
+#include "jali/backend/engines.h"
+#include "jali/backend/ring_ops.h"
+#include "jali/backend/rlwe_ops.h"
 #include "jali/device/buffer.h"
 #include "jali/random/prng.h"
 

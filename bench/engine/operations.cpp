@@ -195,12 +195,12 @@ constexpr Operation kOperations[] = {
          o.rlwe().key_switch(c0, c1, x, s.digits, k, s.ids);
        };
      }},
-    {"key_switch_joined", "the same with a ciphertext added",
+    {"key_switch_add", "the same with a ciphertext added",
      [](Operands& s) -> Body {
        const View x = s.operand(s.q), j0 = s.operand(s.q), j1 = s.operand(s.q);
        const View c0 = s.result(s.all), c1 = s.result(s.all);
        return [=, &s, k = s.key()](const Engine& o) {
-         o.rlwe().key_switch_joined(c0, c1, x, s.digits, k, s.ids, {j0, j1, s.scalars});
+         o.rlwe().key_switch_add(c0, c1, x, s.digits, k, s.ids, {j0, j1, s.scalars});
        };
      }},
     {"tensor_key_switch", "tensor product and key switch in one",

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import functools
-import os
 import warnings
 
 from jali._core import checks
 from jali._jali import device as _device
 from jali.errors import InvalidArgument
 
-__all__ = ["available", "checked_threads", "name", "resolved"]
+__all__ = ["available", "checked_threads", "name", "resolved", "tuned"]
 
 
 def available() -> list[str]:
@@ -22,28 +20,36 @@ def resolved(device: str) -> str:
     """ "cpu" or "cuda:K" for the name of a device; names of another kind as they are.
 
     "auto" is what JALI_DEVICE names, else the first GPU that build and machine have, else the CPU. "cuda" is
-    "cuda:0". Raises InvalidArgument for what is no string.
+    "cuda:0". Warns of a GPU that is here and cannot be used. Raises InvalidArgument for what is no string, and for
+    "cuda:" followed by what is no number.
     """
+    name, _, warning = _device.resolve(_checked(device))
+    _warn(warning)
+    return name
+
+
+def tuned(device: str, word: str, log_n: int) -> tuple[str, dict[str, str]]:
+    """As resolved, and the implementations by family that ``jali tune`` found fastest there for a word and a ring.
+
+    Warns of a tuning file that cannot be used, too; the engine's own choices serve then.
+    """
+    name, variants, warning = _device.resolve(_checked(device), word, log_n)
+    _warn(warning)
+    return name, variants
+
+
+def _checked(device: str) -> str:
     if not isinstance(device, str):
         raise InvalidArgument(
             f'device must be a name such as "auto", "cpu" or "cuda:0", not {checks.shown(device)}'
         )
-    if device == "auto":
-        device = os.environ.get("JALI_DEVICE") or _best()
-    return "cuda:0" if device == "cuda" else device
+    return device
 
 
-def _best() -> str:
-    """The first GPU, or the CPU; warns of a GPU that is here and cannot be used."""
-    if _device.cuda_device_count() > 0:
-        return "cuda"
-    if trouble := _device.cuda_trouble():
-        warnings.warn(
-            f"computing on the CPU, though there is a GPU: {trouble} or JALI_DEVICE=cpu",
-            RuntimeWarning,
-            stacklevel=4,  # who made an Evaluator
-        )
-    return "cpu"
+def _warn(warning: str) -> None:
+    if warning:
+        # Behind this, resolved or tuned, and a constructor: the line of who made an Evaluator.
+        warnings.warn(warning, RuntimeWarning, stacklevel=4)
 
 
 def checked_threads(threads: int | None) -> int:
@@ -55,28 +61,6 @@ def checked_threads(threads: int | None) -> int:
     )
 
 
-@functools.cache
 def name(device: str = "cpu") -> str:
     """A GPU's name; or the processor's model, and how many cores this process may use."""
-    if device.startswith("cuda"):
-        return _device.cuda_device_name(int(device.partition(":")[2] or 0))
-    import platform
-
-    model = processor() or platform.machine()
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    return f"{model}, {cores} core{'' if cores == 1 else 's'}"
-
-
-def processor() -> str:
-    """The processor's model; empty where the system does not tell."""
-    import platform
-
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as lines:
-            for line in lines:
-                key, _, value = line.partition(":")
-                if key.strip() == "model name":
-                    return value.strip()
-    except OSError:
-        pass
-    return platform.processor()
+    return _device.device_name(device)

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 
+#include "jali/arith/word.h"
 #include "jali/base/error.h"
 #include "jali/params/noise.h"
 
@@ -60,6 +61,15 @@ inline std::string text(nb::handle value, const char* what) {
 inline bool flag(nb::handle value, const char* what) {
   if (!PyBool_Check(value.ptr())) refuse(what, "True or False", value);
   return value.ptr() == Py_True;
+}
+
+/// Throws InvalidArgument for other names.
+inline Word parsed_word(const std::string& name) {
+  const auto word = word_named(name);
+  require<InvalidArgument>(word.has_value(), [&] {
+    return "unknown word \"" + name + "\": use \"w32\", \"w52\", \"w64\" or \"auto\"";
+  });
+  return *word;
 }
 
 /// peak 0 stands for 8 times the magnitude. Throws InvalidArgument for numbers that are not finite or out of range.

@@ -63,6 +63,13 @@ std::vector<bootstrap::BootstrapPlan> bootstrap_plans(const ckks::ParamsPtr& par
                                                       const std::vector<std::int64_t>& slots,
                                                       bool minimum);
 
+/// (length,), or (batch, length): of a Ciphertext or a ProductSum.
+template <class T>
+nb::tuple shape_of(const T& a) {
+  const std::size_t length = ckks::length_of(a);
+  return ckks::is_batched(a) ? nb::make_tuple(a.batch(), length) : nb::make_tuple(length);
+}
+
 void register_errors(nb::module_& m);
 void bind_device(nb::module_& m);
 void bind_params(nb::module_& m);

@@ -37,8 +37,8 @@ using namespace nb::literals;
 namespace {
 
 std::shared_ptr<const ring::Ring> cpu_ring(const ckks::Params& params, int threads) {
-  return ckks::make_ring(params, "cpu", threads == 0 ? default_threads() : threads, {},
-                         interrupts());
+  return ckks::make_ring(params, "cpu", threads == 0 ? default_threads() : threads,
+                         backend::Variants{}, interrupts());
 }
 
 /// Encodes and encrypts an array with any encryptor. Encryption under the secret and the public key share it.
@@ -157,8 +157,8 @@ class Client {
     kept_ = secret_ = std::move(secret);
     ring_ = device == "cpu"
                 ? host_
-                : ckks::make_ring(*params_, device, threads == 0 ? default_threads() : threads, {},
-                                  interrupts());
+                : ckks::make_ring(*params_, device, threads == 0 ? default_threads() : threads,
+                                  backend::Variants{}, interrupts());
     if (trace_ != nullptr) ring_ = traced(ring_, trace_);
     if (!on_host()) {
       secret_ = std::make_shared<const rlwe::SecretKey>(

@@ -9,7 +9,6 @@
 
 #include <complex>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -35,7 +34,7 @@ namespace {
 class Evaluator {
  public:
   Evaluator(const Params& params, std::optional<EvaluationKeys> keys, const std::string& device,
-            int threads, bool trace, const std::map<std::string, std::string>& variants)
+            int threads, bool trace, const backend::Variants& variants)
       : Evaluator(build(params.ptr, std::move(keys), device, threads, trace, variants)) {}
 
   const Server& server() const { return *server_; }
@@ -108,7 +107,7 @@ class Evaluator {
   static std::shared_ptr<const Server> build(const ckks::ParamsPtr& params,
                                              std::optional<EvaluationKeys> keys,
                                              const std::string& device, int threads, bool trace,
-                                             const std::map<std::string, std::string>& variants) {
+                                             const backend::Variants& variants) {
     auto server = std::make_shared<Server>();
     server->params = params;
     server->ring = ckks::make_ring(*params, device, threads == 0 ? default_threads() : threads,
@@ -181,17 +180,11 @@ void bind_evaluator(nb::module_& m) {
           "slots", [](const ckks::ProductSum& a) { return std::size_t{1} << a.log_slots(); },
           "Numbers in each vector.")
       .def_prop_ro(
-          "shape",
-          [](const ckks::ProductSum& a) {
-            const std::size_t length =
-                a.packing.length == 0 ? std::size_t{1} << a.log_slots() : a.packing.length;
-            return a.packing.batched || a.batch() > 1 ? nb::make_tuple(a.batch(), length)
-                                                      : nb::make_tuple(length);
-          },
+          "shape", [](const ckks::ProductSum& a) { return shape_of(a); },
           nb::sig("def shape(self) -> tuple[int, ...]"), "(length,), or (batch, length).");
   nb::class_<Evaluator>(m, "EvaluatorCore", "See jali.ckks.Evaluator.")
       .def(nb::init<const Params&, std::optional<EvaluationKeys>, const std::string&, int, bool,
-                    const std::map<std::string, std::string>&>(),
+                    const backend::Variants&>(),
            "params"_a, "keys"_a.none(), "device"_a, "threads"_a, "trace"_a, "variants"_a, nogil())
       .def_prop_ro("params", &Evaluator::params, "Its parameters.")
       .def_prop_ro("engine", &Evaluator::engine, "Backend and instruction set.")

@@ -17,6 +17,7 @@ namespace jali::python {
 
 using namespace nb::literals;
 using ckks::Ciphertext;
+using ckks::Diagonal;
 using ckks::Extended;
 using ckks::Hoisted;
 using ckks::Packing;
@@ -46,54 +47,30 @@ Diagonal encode_diagonal(const Explicit& e, nb::handle values, int level, double
   const Server& server = *e.server;
   const Vectors v(values);
   level = checked_level(*server.params, level);
-  require<InvalidArgument>(std::isfinite(scale) && scale >= 1,
-                           "scale must be a number of at least 1");
   nb::gil_scoped_release release;
   std::vector<std::complex<double>> store;
-  const auto numbers = v.as_complex(store);
-  const auto& primes = server.params->level(level).primes;
-  std::vector<PrimeIndex> all(primes.begin(), primes.end());
-  const auto special = server.params->p_primes();
-  all.insert(all.end(), special.begin(), special.end());
-  double square = 0;
-  double largest = 0;
-  for (const auto& x : numbers) {
-    square += std::norm(x);
-    largest = std::max(largest, std::abs(x));
-  }
-  // The root mean square is over all slots; those past the vector are zero.
-  const double slots = static_cast<double>(server.params->slots() * v.batch());
-  return {server.params,
-          server.evaluator->encoder().encode_over(numbers, v.batch(), all, scale, -1), scale,
-          std::sqrt(square / slots), largest};
+  return ckks::encode_diagonal(*server.evaluator, v.as_complex(store), v.batch(), level, scale);
 }
 
 Sum multiply_accumulate(const Explicit& e, const std::vector<const Sum*>& a,
                         const std::vector<const Diagonal*>& diagonals) {
-  require<InvalidArgument>(!a.empty() && a.size() == diagonals.size(),
-                           "give as many diagonals as extended ciphertexts, and at least one");
   std::vector<Here<Extended>> values;
   std::vector<Here<Diagonal>> weights;
   values.reserve(a.size());
-  weights.reserve(a.size());
-  double message = 0, peak = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    require<InvalidArgument>(a[i] != nullptr && diagonals[i] != nullptr, "an operand is None");
-    require_same(*e.server->params, *diagonals[i]->params, "a diagonal is");
-    require<ScaleMismatch>(diagonals[i]->scale == diagonals[0]->scale,
-                           "encode every diagonal at the same scale");
-    message = std::max(message, diagonals[i]->message);
-    peak = std::max(peak, diagonals[i]->peak);
-  }
+  weights.reserve(diagonals.size());
   nb::gil_scoped_release release;
   std::vector<const Extended*> operands;
-  std::vector<const ring::Poly*> polys;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    operands.push_back(&*values.emplace_back(*e.server, a[i]->value));
-    polys.push_back(&weights.emplace_back(*e.server, *diagonals[i])->poly);
+  std::vector<const Diagonal*> factors;
+  for (const Sum* value : a) {
+    require<InvalidArgument>(value != nullptr, "an operand is None");
+    operands.push_back(&*values.emplace_back(*e.server, value->value));
   }
-  return {e->multiply_accumulate(operands, polys, diagonals[0]->scale, message, peak),
-          ckks::packing_of_moved(a[0]->packing)};
+  for (const Diagonal* weight : diagonals) {
+    require<InvalidArgument>(weight != nullptr, "an operand is None");
+    factors.push_back(&*weights.emplace_back(*e.server, *weight));
+  }
+  Extended sum = ckks::multiply_accumulate(*e.server->evaluator, operands, factors);
+  return {std::move(sum), ckks::packing_of_moved(a[0]->packing)};
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ ckks::Plaintext bring(const Server& server, const ckks::Plaintext& x) {
           x.real};
 }
 
-Diagonal bring(const Server& server, const Diagonal& x) {
+ckks::Diagonal bring(const Server& server, const ckks::Diagonal& x) {
   require_same(*server.params, *x.params, "a diagonal is");
   return {x.params, server.ring->import(x.poly), x.scale, x.message, x.peak};
 }

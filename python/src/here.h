@@ -14,24 +14,15 @@ struct Sum {
   ckks::Packing packing;
 };
 
-/// A plaintext diagonal over the primes of a level and P, for double hoisting.
-struct Diagonal {
-  ckks::ParamsPtr params;
-  ring::Poly poly;
-  double scale = 1;
-  double message = 1;
-  double peak = 0;
-};
-
 inline bool is_here(const Server& s, const ckks::Ciphertext& x) { return s.evaluator->is_here(x); }
 inline bool is_here(const Server& s, const ckks::Plaintext& x) { return s.ring->holds(x.poly); }
-inline bool is_here(const Server& s, const Diagonal& x) { return s.ring->holds(x.poly); }
+inline bool is_here(const Server& s, const ckks::Diagonal& x) { return s.ring->holds(x.poly); }
 inline bool is_here(const Server& s, const ckks::Extended& x) { return s.ring->holds(x.c0); }
 
 /// A copy in the memory of the server's device. Throws ParamsMismatch for an object of other parameters.
 ckks::Ciphertext bring(const Server& server, const ckks::Ciphertext& x);
 ckks::Plaintext bring(const Server& server, const ckks::Plaintext& x);
-Diagonal bring(const Server& server, const Diagonal& x);
+ckks::Diagonal bring(const Server& server, const ckks::Diagonal& x);
 ckks::Extended bring(const Server& server, const ckks::Extended& x);
 
 /// An operand on the server's device. It is the object itself if that is there already, else a copy that lives as long as

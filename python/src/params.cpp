@@ -25,10 +25,7 @@ namespace {
 
 std::optional<Word> parse_word(const std::string& text) {
   if (text == "auto") return std::nullopt;
-  for (const Word word : {Word::w32, Word::w52, Word::w64}) {
-    if (text == word_name(word)) return word;
-  }
-  throw InvalidArgument("unknown word \"" + text + "\": use \"w32\", \"w52\", \"w64\" or \"auto\"");
+  return parsed_word(text);
 }
 
 params::BootstrapOrder parse_order(const std::string& order) {
@@ -37,50 +34,12 @@ params::BootstrapOrder parse_order(const std::string& order) {
   throw InvalidArgument("unknown order \"" + order + "\": use \"raise_first\" or \"slots_first\"");
 }
 
-/// make(request) with w32, the word with which a GPU is fastest (docs/words.md), unless no parameters exist for it or it
-/// takes a larger ring than the word that the request would choose.
-template <class Request, class Make>
-ckks::ParamsPtr with_gpu_word(Request request, const Make& make) {
-  const auto own = [&]() -> ckks::ParamsPtr { return make(request); };
-  const auto attempt = [&]() -> ckks::ParamsPtr {
-    try {
-      return own();
-    } catch (const Error&) {
-      return nullptr;
-    }
-  };
-  const auto any = attempt();
-  request.word = Word::w32;
-  auto fast = attempt();
-  if (fast != nullptr && (any == nullptr || fast->log_n() <= any->log_n())) return fast;
-  if (any != nullptr) return any;
-  request.word.reset();
-  return own();  // throws the error of the request itself
-}
-
-bool parse_device(const std::string& device) {
-  const bool on_gpu = device == "cuda" || device.starts_with("cuda:");
-  require<InvalidArgument>(on_gpu || device == "cpu", [&] {
-    return "device must be \"cpu\" or \"cuda\", the kind of device that will compute, not \"" +
-           device + "\"";
-  });
-  return on_gpu;
-}
-
 Params preset(const std::string& name, const std::string& word, const std::string& device) {
-  const bool on_gpu = parse_device(device);
+  const auto kind = params::device_kind(device);
   const auto wanted = parse_word(word);
   const Checkpoint checkpoint = interrupts();
   nb::gil_scoped_release release;
-  ckks::Literal literal = params::preset(name, wanted);
-  // A preset has other sizes for each word, so the preset is looked up again for each.
-  if (!on_gpu || literal.word) return {ckks::Params::create(literal, checkpoint)};
-  struct Named {
-    std::optional<Word> word;
-  };
-  return {with_gpu_word(Named{}, [&](const Named& n) {
-    return ckks::Params::create(params::preset(name, n.word), checkpoint);
-  })};
+  return {params::preset_for(kind, name, wanted, checkpoint)};
 }
 
 /// The arguments of Params.create as Python gives them.
@@ -94,7 +53,7 @@ struct Asked {
 };
 
 Params create(const Asked& a) {
-  const bool on_gpu = parse_device(a.device);
+  const auto kind = params::device_kind(a.device);
   const Checkpoint checkpoint = interrupts();
   if (a.bootstrap) {
     require<InvalidArgument>(
@@ -112,11 +71,7 @@ Params create(const Asked& a) {
     request.security = a.security;
     request.name = a.name;
     nb::gil_scoped_release release;
-    if (on_gpu && !request.word) {
-      return {with_gpu_word(
-          request, [&](const auto& r) { return params::create_with_bootstrap(r, checkpoint); })};
-    }
-    return {params::create_with_bootstrap(request, checkpoint)};
+    return {params::create_for(kind, request, checkpoint)};
   }
   require<InvalidArgument>(
       !a.precision_bits && !a.levels_after && !a.iterations && a.order == "raise_first",
@@ -134,11 +89,7 @@ Params create(const Asked& a) {
   literal.integer_bits = a.integer_bits;
   literal.name = a.name;
   nb::gil_scoped_release release;
-  if (on_gpu && !literal.word) {
-    return {
-        with_gpu_word(literal, [&](const auto& l) { return ckks::Params::create(l, checkpoint); })};
-  }
-  return {ckks::Params::create(literal, checkpoint)};
+  return {params::create_for(kind, literal, checkpoint)};
 }
 
 /// Params.create with checks that name the wrong argument; nanobind would print the whole signature instead.
@@ -195,7 +146,7 @@ std::shared_ptr<const ring::Ring> Params::ring() const {
   };
   if (auto ring = kept(nullptr)) return ring;
   // The ring is made without the lock. If two threads make one, the first is kept.
-  return kept(ckks::make_ring(*ptr, "cpu", 1, {}, interrupts()));
+  return kept(ckks::make_ring(*ptr, "cpu", 1, backend::Variants{}, interrupts()));
 }
 
 void require_same(const ckks::Params& expected, const ckks::Params& given, const char* what) {

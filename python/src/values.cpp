@@ -48,11 +48,6 @@ nb::bytes bytes_from(const T& x) {
       [&] { return is_on_host(x) ? wire::to_bytes(x) : wire::to_bytes(host_copy(x)); });
 }
 
-nb::tuple shape(const ckks::Ciphertext& c) {
-  if (ckks::is_batched(c)) return nb::make_tuple(c.batch(), ckks::length_of(c));
-  return nb::make_tuple(ckks::length_of(c));
-}
-
 std::string repr(const ckks::Ciphertext& c) {
   char text[160];
   std::snprintf(text, sizeof(text), "Ciphertext(level=%d, scale=2^%.2f, parts=%zu, %zu bytes)",
@@ -101,9 +96,12 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)")
           "Numbers in each vector, including those past its length.")
       .def_prop_ro(
           "batch", [](const ckks::Ciphertext& c) { return c.batch(); }, "Vectors in the batch.")
-      .def_prop_ro("length", &ckks::length_of, "Slots of each vector that decryption shows.")
-      .def_prop_ro("shape", &shape, nb::sig("def shape(self) -> tuple[int, ...]"),
-                   "(length,), or (batch, length).")
+      .def_prop_ro(
+          "length", [](const ckks::Ciphertext& c) { return ckks::length_of(c); },
+          "Slots of each vector that decryption shows.")
+      .def_prop_ro(
+          "shape", [](const ckks::Ciphertext& c) { return shape_of(c); },
+          nb::sig("def shape(self) -> tuple[int, ...]"), "(length,), or (batch, length).")
       .def_prop_ro(
           "is_complex", [](const ckks::Ciphertext& c) { return c.packing.complex_values; },
           "Whether decryption gives complex numbers by default.")

@@ -1,5 +1,5 @@
-// What a server runs: everything arrives as bytes, is computed on and leaves as bytes. server_symbols.cmake looks at
-// the symbols of this program.
+// The program of a server. Everything arrives as bytes, is computed on, and leaves as bytes. server_symbols.cmake reads the
+// symbols of this program.
 #include "jali/api/server.h"
 
 #include <cstdint>
@@ -21,7 +21,7 @@ std::vector<std::uint8_t> read(const std::string& name) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-/// x^2 rotated by one slot, bootstrapped where the parameters allow it; recorded and batched.
+/// Computes x^2 rotated by one slot, bootstrapped if the parameters allow it, recorded and batched.
 wire::Bytes answer(const std::string& folder) {
   const wire::Limits any{.min_security = 0};
   const auto params = wire::params_from_bytes(read(folder + "/params.jali"), any);

@@ -1,5 +1,5 @@
-# Holds that the program SERVER, which links jali_api_server, contains no function of the libraries SECRETS (a list of
-# archives), and no symbol of their types.
+# Checks that the program SERVER, which links jali_api_server, contains no function of the libraries SECRETS (a list of
+# archives) and no symbol of their types.
 function(symbols out)
   execute_process(COMMAND ${NM} ${ARGN} RESULT_VARIABLE status OUTPUT_VARIABLE text ERROR_VARIABLE error)
   if(NOT status EQUAL 0)
@@ -10,7 +10,7 @@ endfunction()
 symbols(server ${SERVER})
 symbols(named_server -C ${SERVER})
 
-# Functions: T is one that only these archives define; inline ones are told by their types below.
+# Functions with the type T are those that only these archives define. Inline functions are found by their types below.
 set(count 0)
 foreach(archive IN LISTS SECRETS)
   symbols(text ${archive})

@@ -1,5 +1,4 @@
-// Every reduction against 128-bit division, at the ends of its range and at
-// random.
+// Compares every reduction with 128-bit division, at the ends of its range and at random.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -21,7 +20,7 @@ namespace {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-/// Primes of a word: the largest, a middle one, a small one.
+/// Three primes of a word: the largest, a middle one and a small one.
 std::vector<u64> primes_of(Word word) {
   const int bits = word_prime_bits(word);
   std::vector<u64> primes;
@@ -31,7 +30,7 @@ std::vector<u64> primes_of(Word word) {
   return primes;
 }
 
-/// Both ends of [0, bound), their neighbours, some more, and random ones.
+/// Both ends of [0, bound), their neighbours, some more numbers, and random ones.
 std::vector<u64> values_below(uint128 bound, const std::vector<u64>& also, std::mt19937_64& rng) {
   std::vector<u64> values;
   for (const u64 v : {u64{0}, u64{1}, u64{2}, static_cast<u64>(bound - 1),
@@ -92,7 +91,7 @@ TEST(Barrett, ReducesUpToTwiceTheLengthOfTheModulus) {
       if (x < end) check(x);
     }
     for (int i = 0; i < 2000; ++i) check(((static_cast<uint128>(rng()) << 64) | rng()) % end);
-    // Multiples and their neighbours, where the quotient is most easily one off.
+    // Multiples and their neighbours, at which the quotient is most easily off by one.
     for (int i = 0; i < 500; ++i) {
       const uint128 multiple = (((static_cast<uint128>(rng()) << 64) | rng()) % end) / q * q;
       check(multiple);

@@ -161,13 +161,12 @@ TEST_P(Cross, KeyProductAndKeySwitch) {
         const Block e0 = block(c.x, batch, fill), e1 = block(c.x, batch, fill);
         std::vector<u64> s;
         for (const PrimeIndex p : c.x) s.push_back(config().primes[p] - 1 - p);
-        engines_.expect_same("key_switch_joined " + shape, [&](const Engine& engine) {
+        engines_.expect_same("key_switch_add " + shape, [&](const Engine& engine) {
           std::vector<Block> out(2, poison);
-          engine.rlwe().key_switch_joined(out[0], out[1], x, c.digits, key.view(), c.ids,
-                                          {c0, c1, s});
+          engine.rlwe().key_switch_add(out[0], out[1], x, c.digits, key.view(), c.ids, {c0, c1, s});
           return out;
         });
-        // Joined where it is made, with and without a multiple, and through memory.
+        // Added where it is made, with and without a multiple, and through memory.
         PrimeList wide = c.x;
         if (wide.back() + 1u < kPrimes) wide.push_back(static_cast<PrimeIndex>(wide.back() + 1));
         const Block w0 = block(wide, batch, fill), w1 = block(wide, batch, fill);
@@ -213,7 +212,7 @@ TEST_P(Cross, CutKeys) {
     const KeyView view = key.view();
     engine.rlwe().key_product(out[0], out[1], ext, view, ids, 5, false);
     engine.rlwe().key_switch(out[2], out[3], x, digits, view, ids);
-    engine.rlwe().key_switch_joined(out[4], out[5], x, digits, view, ids, {c0, c1, s});
+    engine.rlwe().key_switch_add(out[4], out[5], x, digits, view, ids, {c0, c1, s});
     const Combination::Product product{c0, c1, c1, x};
     engine.rlwe().combine_key_switch(out[6], out[7], {{&product, 1}}, s, digits, view, ids);
     Block acc0 = out[0], acc1 = out[0];

@@ -302,7 +302,8 @@ TEST_P(Cross, Crt) {
       for (const std::size_t words : {need, need + 2}) {
         const auto want = integers_of(engines_.ref(), IcrtMethod::product_sum, words);
         for (const auto& engine : engines_.cpu()) {
-          for (const IcrtMethod method : {IcrtMethod::product_sum, IcrtMethod::garner}) {
+          for (const IcrtMethod method :
+               {IcrtMethod::automatic, IcrtMethod::product_sum, IcrtMethod::garner}) {
             EXPECT_TRUE(integers_of(*engine, method, words) == want)
                 << engine_name(*engine) << " method " << static_cast<int>(method) << " limbs "
                 << limbs << " batch " << batch << " words " << words << " fill "

@@ -29,14 +29,8 @@ inline void check_transforms(const Engine& engine, std::mt19937_64& rng) {
     const std::size_t k = below(rng, n), limb = below(rng, 4);
     const u64 q = x.prime(limb), psi = engine.ring().root(primes[limb]);
     EXPECT_EQ(ref::power(psi, n, q), q - 1);
-    std::size_t reversed = 0;
-    for (std::size_t bit = 1; bit < n; bit *= 2) reversed = 2 * reversed + (k & bit ? 1 : 0);
-    const u64 at = ref::power(psi, 2 * reversed + 1, q);
-    u64 value = 0;
-    for (std::size_t j = n; j-- > 0;) {
-      value = ref::add(ref::mul(value, at, q), coefficients.at(limb, 1, j), q);
-    }
-    EXPECT_EQ(x.at(limb, 1, k), value) << "limb " << limb << " index " << k;
+    EXPECT_EQ(x.at(limb, 1, k), transformed(coefficients, limb, 1, k, psi))
+        << "limb " << limb << " index " << k;
   }
   Block combined = y;
   engine.ring().mul_scalar_add(combined, x, s);
@@ -165,7 +159,7 @@ inline void check_scale_down(const Engine& engine, std::mt19937_64& rng) {
   }
 }
 
-/// key_switch is mod_up and key_product; what joins is added, a tensor product too; accumulating adds; sigma_g of ext is ext of sigma_g.
+/// key_switch is mod_up and key_product; the addend is added, a tensor product too; accumulating adds; sigma_g of ext is ext of sigma_g.
 inline void check_key_switch(const Engine& engine, std::mt19937_64& rng) {
   const Config& config = engine.config();
   const PrimeList x_primes = range(0, 5), ext_primes = {0, 1, 2, 3, 4, 7, 8};
@@ -195,7 +189,7 @@ inline void check_key_switch(const Engine& engine, std::mt19937_64& rng) {
       const auto own = std::span(ext_primes).first(x_primes.size());
       engine.ring().mul_scalar_add(View{sum0.view().data, own, 2}, d0, s);
       engine.ring().mul_scalar_add(View{sum1.view().data, own, 2}, d1, s);
-      engine.rlwe().key_switch_joined(joined0, joined1, d2, digits, key.view(), ids, {d0, d1, s});
+      engine.rlwe().key_switch_add(joined0, joined1, d2, digits, key.view(), ids, {d0, d1, s});
       EXPECT_TRUE(same(joined0, sum0));
       EXPECT_TRUE(same(joined1, sum1));
       Block product0(config, ext_primes, 2), product1 = product0;

@@ -232,7 +232,8 @@ TEST_P(KnownAnswers, Integers) {
     EXPECT_EQ(row_of(x, 0), (Row{1, 1, 0, 11}));  // 2^64 = 1 and 2^128 - 1 = 0 mod 17
   }
   // 696 = -1 modulo 17 and 41; 50880 = 17 * 41 * 73 - 1.
-  for (const IcrtMethod method : {IcrtMethod::product_sum, IcrtMethod::garner}) {
+  for (const IcrtMethod method :
+       {IcrtMethod::automatic, IcrtMethod::product_sum, IcrtMethod::garner}) {
     std::vector<u64> back(4);
     engine_->ring().icrt(back, 1, constant({0, 1}, {16, 40}), method);
     EXPECT_EQ(back, std::vector<u64>(4, 696));

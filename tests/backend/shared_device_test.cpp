@@ -4,7 +4,8 @@
 #include <vector>
 
 #include "jali/arith/primes.h"
-#include "jali/backend/ops.h"
+#include "jali/backend/engines.h"
+#include "jali/backend/ring_ops.h"
 #include "jali/base/error.h"
 #include "jali/device/device.h"
 

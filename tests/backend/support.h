@@ -15,9 +15,13 @@
 #include <vector>
 
 #include "../seeded.h"
-#include "jali/backend/ops.h"
+#include "jali/backend/embedding_ops.h"
+#include "jali/backend/engine.h"
+#include "jali/backend/engines.h"
 #include "jali/backend/ref/modular.h"
 #include "jali/backend/ref/natural.h"
+#include "jali/backend/ring_ops.h"
+#include "jali/backend/rlwe_ops.h"
 #include "sanitized.h"
 
 namespace jali::backend::test {
@@ -167,6 +171,21 @@ class Block {
   std::size_t batch_, blocks_;
   std::unique_ptr<std::byte, Free> data_;
 };
+
+/// Element k of the transform of a row, by its definition: the row's polynomial at psi^(2 k' + 1), where k' has the bits of
+/// k in reverse.
+inline u64 transformed(const Block& coefficients, std::size_t limb, std::size_t batch,
+                       std::size_t k, u64 psi) {
+  const std::size_t n = coefficients.n();
+  std::size_t reversed = 0;
+  for (std::size_t bit = 1; bit < n; bit *= 2) reversed = 2 * reversed + (k & bit ? 1 : 0);
+  const u64 q = coefficients.prime(limb), at = ref::power(psi, 2 * reversed + 1, q);
+  u64 value = 0;
+  for (std::size_t j = n; j-- > 0;) {
+    value = ref::add(ref::mul(value, at, q), coefficients.at(limb, batch, j), q);
+  }
+  return value;
+}
 
 /// Bit for bit, with the first difference told.
 inline testing::AssertionResult same(const Block& have, const Block& want) {

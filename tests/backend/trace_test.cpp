@@ -89,7 +89,7 @@ std::vector<Block> run_all(const Engine& engine, u64 seed) {
   engine.rlwe().key_switch(acc0, acc1, a, digits, key.view(), ids);
   out.push_back(acc0);
   out.push_back(acc1);
-  engine.rlwe().key_switch_joined(acc0, acc1, a, digits, key.view(), ids, {a, b, s});
+  engine.rlwe().key_switch_add(acc0, acc1, a, digits, key.view(), ids, {a, b, s});
   out.push_back(acc0);
   out.push_back(acc1);
   engine.rlwe().combine_key_switch(acc0, acc1, sum, s, digits, key.view(), ids);
@@ -163,7 +163,7 @@ TEST_F(TraceTest, HandsEveryOperationOnAndRecordsIt) {
                                           "key_product",
                                           "rotated_sums",
                                           "key_switch",
-                                          "key_switch_joined",
+                                          "key_switch_add",
                                           "combine_key_switch",
                                           "scale_down",
                                           "scale_down_pair",
@@ -241,8 +241,8 @@ TEST_F(TraceTest, ShapesBytesAndMultiplications) {
   EXPECT_EQ(by_name["rotated_sums"].bytes_written, 2 * 8 * row);
   EXPECT_EQ(by_name["key_switch"].mults, up.mults + product.mults);
   EXPECT_EQ(by_name["key_switch"].bytes_read, (6 + 2 * 2 * 4) * row);
-  EXPECT_EQ(by_name["key_switch_joined"].mults, up.mults + product.mults + 2 * residues);
-  EXPECT_EQ(by_name["key_switch_joined"].bytes_read, (3 * 6 + 2 * 2 * 4) * row);
+  EXPECT_EQ(by_name["key_switch_add"].mults, up.mults + product.mults + 2 * residues);
+  EXPECT_EQ(by_name["key_switch_add"].bytes_read, (3 * 6 + 2 * 2 * 4) * row);
   EXPECT_EQ(by_name["combine"].mults, 6 * residues);
   EXPECT_EQ(by_name["combine"].shape.number("terms"), 2U);
   EXPECT_EQ(by_name["combine"].bytes_read, 6 * 6 * row);

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "../hex.h"
+
 namespace jali {
 namespace {
 
@@ -13,14 +15,7 @@ std::span<const std::uint8_t> bytes(std::string_view s) {
   return {reinterpret_cast<const std::uint8_t*>(s.data()), s.size()};
 }
 
-std::string hex(const Digest& d) {
-  std::string out;
-  for (const std::uint8_t b : d) {
-    out += "0123456789abcdef"[b >> 4];
-    out += "0123456789abcdef"[b & 15];
-  }
-  return out;
-}
+using test::hex;
 
 // The examples of FIPS 180-4 (NIST, "SHA-256 example", and the SHA-2 additional vectors).
 TEST(Hash256, StandardVectors) {

@@ -1,4 +1,4 @@
-// Locks of long work and locks of a moment: re-entrance, waiting that can be ended, forks.
+// Locks for long work and locks that are held for a moment: re-entrance, waiting that can be ended, and forks.
 #include "jali/base/turns.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace jali {
 namespace {
 
-/// What a child process answers; one that hangs is ended by its alarm.
+/// The answer of a child process. If the child hangs, its alarm ends it.
 template <class Work>
 int in_child(Work work) {
   const pid_t id = fork();
@@ -67,7 +67,7 @@ TEST(Turns, WhoHasItIsRefusedInsteadOfWaitingForItself) {
     const auto turn = turns.take();
     EXPECT_NE(thrown<InvalidArgument>([&] {
                 const auto again = turns.take();
-              }).find("this program is at work in this very thread"),
+              }).find("this program is running in this thread"),
               std::string::npos);
     EXPECT_THROW(const auto again = turns.share(), InvalidArgument);
   }

@@ -7,19 +7,6 @@ namespace {
 constexpr auto kRaise = BootstrapOrder::raise_first;
 constexpr auto kSlots = BootstrapOrder::slots_first;
 
-/// Precise enough that noise, not the sine, is what is measured.
-BootstrapLiteral precise(BootstrapOrder order, int cts, int stc, double stc_bits = 45) {
-  BootstrapLiteral b;
-  b.order = order;
-  b.degree = 62;
-  b.doublings = 2;
-  b.inverse_sine = 7;
-  b.cts_levels = cts;
-  b.stc_levels = stc;
-  b.stc_bits = stc_bits;
-  return b;
-}
-
 /// Every word, order and a few level budgets.
 std::vector<Case> cases() {
   std::vector<Case> out;

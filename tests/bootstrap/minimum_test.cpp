@@ -5,61 +5,59 @@
 namespace jali::bootstrap::testing {
 namespace {
 
-BootstrapLiteral literal(BootstrapOrder order, int cts, int stc, double stc_bits = 45) {
-  BootstrapLiteral b;
-  b.order = order;
-  b.degree = 62;
-  b.doublings = 2;
-  b.inverse_sine = 7;
-  b.cts_levels = cts;
-  b.stc_levels = stc;
-  b.stc_bits = stc_bits;
-  return b;
+std::vector<Case> cases() {
+  std::vector<Case> out;
+  for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
+    const std::string o = order == BootstrapOrder::raise_first ? "raise_" : "slots_";
+    out.push_back({o + "w64", Word::w64, 45, 4, precise(order, 3, 2)});
+    out.push_back({o + "w52", Word::w52, 45, 4, precise(order, 2, 3)});
+    out.push_back({o + "w32", Word::w32, 50, 3, precise(order, 4, 1, 50)});
+    out.push_back({o + "one_level", Word::w52, 45, 3, precise(order, 1, 1)});
+  }
+  return out;
 }
 
-TEST(MinimumKeys, GiveTheSameResults) {
-  for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {
-    for (const Case& c : {Case{"w64", Word::w64, 45, 4, literal(order, 3, 2)},
-                          Case{"w52", Word::w52, 45, 4, literal(order, 2, 3)},
-                          Case{"w32", Word::w32, 50, 3, literal(order, 4, 1, 50)},
-                          Case{"one_level", Word::w52, 45, 3, literal(order, 1, 1)}}) {
-      for (const int log_slots : {9, 8, 4, 1}) {
-        for (const bool real : {false, true}) {
-          if (real && log_slots % 2 == 0) continue;
-          SCOPED_TRACE(c.label + " order " + std::to_string(static_cast<int>(order)) + " slots 2^" +
-                       std::to_string(log_slots));
-          const BootstrapperOptions options{log_slots, real, /*minimum=*/true};
-          World world(c, options, /*prepare=*/log_slots == 9);
-          const auto& params = *world.params;
-          const auto v = world.vector(std::size_t{2} << log_slots, real);
-          const int level = world.bootstrapper->plan().input_level();
-          const auto x = world.encrypt(v, level, 0, 2);
-          for (int target : {-1, level}) {
-            const auto y = world.bootstrapper->apply(x, target);
-            EXPECT_EQ(y.level, target < 0 ? params.depth() : target);
-            const double predicted = world.evaluator->noise().precision_bits(y.estimate, y.scale);
-            const double measured = World::precision(world.decrypt(y), v);
-            EXPECT_GT(predicted, 24);
-            EXPECT_GT(measured, predicted - (log_slots > 7 ? 1 : 3)) << world.seed;
-          }
-          // A key a matrix, one to turn the result, and those of the trace.
-          const auto& b = *params.bootstrap();
-          EXPECT_LE(world.bootstrapper->plan().rotations().size(),
-                    static_cast<std::size_t>(b.cts_levels + b.stc_levels + 1 + 9 - log_slots));
-          const BootstrapPlan full(world.params, {log_slots, real});
-          const BootstrapPlan fewest(world.params, options);
-          const auto key_bytes_of = [&](const BootstrapPlan& plan) {
-            return key_bytes(params, {&plan, 1});
-          };
-          EXPECT_LE(key_bytes_of(fewest), key_bytes_of(full));
-        }
+class MinimumKeysOf : public ::testing::TestWithParam<Case> {};
+
+TEST_P(MinimumKeysOf, GiveTheSameResults) {
+  const Case& c = GetParam();
+  for (const int log_slots : {9, 8, 4, 1}) {
+    for (const bool real : {false, true}) {
+      if (real && log_slots % 2 == 0) continue;
+      SCOPED_TRACE("slots 2^" + std::to_string(log_slots));
+      const BootstrapperOptions options{log_slots, real, /*minimum=*/true};
+      World world(c, options, /*prepare=*/log_slots == 9);
+      const auto& params = *world.params;
+      const auto v = world.vector(std::size_t{2} << log_slots, real);
+      const int level = world.bootstrapper->plan().input_level();
+      const auto x = world.encrypt(v, level, 0, 2);
+      for (int target : {-1, level}) {
+        const auto y = world.bootstrapper->apply(x, target);
+        EXPECT_EQ(y.level, target < 0 ? params.depth() : target);
+        const double predicted = world.evaluator->noise().precision_bits(y.estimate, y.scale);
+        const double measured = World::precision(world.decrypt(y), v);
+        EXPECT_GT(predicted, 24);
+        EXPECT_GT(measured, predicted - (log_slots > 7 ? 1 : 3)) << world.seed;
       }
+      // A key a matrix, one to turn the result, and those of the trace.
+      const auto& b = *params.bootstrap();
+      EXPECT_LE(world.bootstrapper->plan().rotations().size(),
+                static_cast<std::size_t>(b.cts_levels + b.stc_levels + 1 + 9 - log_slots));
+      const BootstrapPlan full(world.params, {log_slots, real});
+      const BootstrapPlan fewest(world.params, options);
+      const auto key_bytes_of = [&](const BootstrapPlan& plan) {
+        return key_bytes(params, {&plan, 1});
+      };
+      EXPECT_LE(key_bytes_of(fewest), key_bytes_of(full));
     }
   }
 }
 
+INSTANTIATE_TEST_SUITE_P(Cases, MinimumKeysOf, ::testing::ValuesIn(cases()),
+                         [](const auto& info) { return info.param.label; });
+
 TEST(MinimumKeys, ServeIterationsAndPairs) {
-  World world({"w52", Word::w52, 45, 4, literal(BootstrapOrder::raise_first, 2, 2)},
+  World world({"w52", Word::w52, 45, 4, precise(BootstrapOrder::raise_first, 2, 2)},
               {6, /*real=*/false, /*minimum=*/true});
   const auto a = world.vector(64, true), b = world.vector(64, true);
   const auto [y, z] =

@@ -9,17 +9,7 @@
 namespace jali::bootstrap::testing {
 namespace {
 
-Case quick(BootstrapOrder order) {
-  BootstrapLiteral b;
-  b.order = order;
-  b.degree = 62;
-  b.doublings = 2;
-  b.inverse_sine = 7;
-  b.cts_levels = 3;
-  b.stc_levels = 2;
-  b.stc_bits = 45;
-  return {"w64", Word::w64, 45, 3, b};
-}
+Case quick(BootstrapOrder order) { return {"w64", Word::w64, 45, 3, precise(order, 3, 2)}; }
 
 void expect_near(World& world, const ckks::Ciphertext& y, const std::vector<Complex>& v) {
   const double predicted = world.evaluator->noise().precision_bits(y.estimate, y.scale);

@@ -71,8 +71,8 @@ std::string section(const Facts& f) {
       << "limbs = " << f.params->q_count() << "\n"
       << "special_primes = " << f.params->p_count() << "\n"
       << "digits = " << f.params->dnum() << "\n"
-      << "sparse_weight = " << f.circuit.weight << "  # h, and its key's modulus:\n"
-      << "sparse_log_q0p = " << fixed(f.log_sparse, 1) << "\n"
+      << "sparse_weight = " << f.circuit.weight << "  # h\n"
+      << "sparse_log_q0p = " << fixed(f.log_sparse, 1) << "  # log2 of the modulus of its key\n"
       << "range = " << f.circuit.range << "  # K\n"
       << "log2_failure = " << fixed(f.log_failure, 1) << "\n"
       << beyond(*f.params) << "degree = " << f.circuit.degree << "\n"
@@ -92,9 +92,9 @@ std::string file_of(const BootstrapPreset& p, const Facts& w32, const Facts& w52
   const bool first = p.order == params::BootstrapOrder::slots_first;
   std::ostringstream out;
   out << "# The preset " << p.name
-      << ": the build reads [request], and of each word limbs, special primes and digits. "
+      << ". The build reads [request] and, for each word, limbs, special_primes and digits. "
          "tests/bootstrap\n"
-         "# holds every line to what the request makes.\n"
+         "# compares every line with what the request makes.\n"
       << "[request]\n"
       << "purpose = \"" << p.purpose << "\"\n"
       << "log_n = " << p.log_n << "\n"
@@ -107,11 +107,13 @@ std::string file_of(const BootstrapPreset& p, const Facts& w32, const Facts& w52
       << "security = " << w52.params->security() << "\n"
       << "scale_bits = " << fixed(w52.params->scale_bits(), 2) << "\n"
       << "from_level = " << w52.circuit.input_level() << "\n"
-      << "# The probability that a coefficient of a raised ciphertext leaves [-K, K]; log2_failure "
-         "is its log2.\n"
-      << "# log2_beyond: that the reduction is off by more in some slot, because it is less exact "
-         "for rare integers;\n"
-         "# -inf: in none, 0: as a rule.\n"
+      << "# failure bounds the probability that a coefficient of a raised ciphertext leaves [-K, "
+         "K]. "
+         "log2_failure is its log2.\n"
+      << "# log2_beyond is log2 of a bound on the probability that the reduction is off by more "
+         "than "
+         "the given error in some slot,\n"
+         "# because it is less exact for rare integers. -inf: this never happens. 0: it is usual.\n"
       << "failure = \"2 N min_t exp(-t K) (sinh(t/2) / (t/2))^(h+1)\"\n"
       << section(w32) << section(w52);
   return out.str();

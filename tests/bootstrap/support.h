@@ -40,6 +40,19 @@ inline ckks::Literal literal_of(const Case& s) {
   return literal;
 }
 
+/// Precise enough that noise, not the sine, is what is measured.
+inline BootstrapLiteral precise(BootstrapOrder order, int cts, int stc, double stc_bits = 45) {
+  BootstrapLiteral b;
+  b.order = order;
+  b.degree = 62;
+  b.doublings = 2;
+  b.inverse_sine = 7;
+  b.cts_levels = cts;
+  b.stc_levels = stc;
+  b.stc_bits = stc_bits;
+  return b;
+}
+
 /// Asks for two levels left on a small ring.
 inline params::BootstrapRequest small_request(BootstrapOrder order, std::optional<Word> word,
                                               double precision_bits, int log_n = 10) {

@@ -18,10 +18,10 @@ class Arrays : public ::testing::TestWithParam<Scheme> {
   const double tolerance = std::exp2(18 - GetParam().scale_bits);
 
   /// A vector in the first slots, as a client would encrypt it.
-  Ciphertext encrypt(const std::vector<Complex>& v, int log_slots) {
+  Ciphertext encrypt(const std::vector<Complex>& v, int log_slots, int level = -1) {
     auto padded = v;
     padded.resize(std::size_t{1} << log_slots);
-    Ciphertext out = w.encrypt(padded, -1, log_slots);
+    Ciphertext out = w.encrypt(padded, level, log_slots);
     out.packing = packing_of_fresh(v.size(), log_slots, false, true);
     return out;
   }
@@ -85,6 +85,9 @@ TEST_P(Arrays, ShowAnotherLengthOrMagnitude) {
   EXPECT_EQ(declared.estimate.message, 0.25);
   EXPECT_EQ(declared.estimate.peak, 0.5);
   EXPECT_EQ(declared.packing.length, 5u);
+  EXPECT_THROW(e.with_magnitude(a, {std::nan(""), 1}), InvalidArgument);
+  EXPECT_THROW(e.with_magnitude(a, {1, INFINITY}), InvalidArgument);
+  EXPECT_THROW(e.with_magnitude(a, {-1, 1}), InvalidArgument);
 }
 
 TEST_P(Arrays, OweOrAreSettled) {
@@ -100,6 +103,35 @@ TEST_P(Arrays, RefuseFactorsThatWouldWrapAround) {
   EXPECT_THROW(e.multiply_scalar(a, 1e90), InvalidArgument);
   const std::vector<Complex> large(5, 1e90);
   EXPECT_THROW(e.multiply_numbers(a, Numbers{large}), InvalidArgument);
+}
+
+// Level 0 holds numbers below 2^(integer_bits - 1), to a quarter of a bit: a constant above is refused where it is added, before any
+// product is computed, and what is not refused is computed.
+TEST_P(Arrays, RefuseConstantsThatTheLevelDoesNotHold) {
+  const auto x = w.vector(1, 5);
+  const auto a = std::make_shared<const Ciphertext>(encrypt(x, 4, 1));
+  const auto b = std::make_shared<const Ciphertext>(encrypt(x, 4));
+  const double most = std::exp2(w.params->literal().integer_bits - 1);
+  ASSERT_LT(1.4 * most, ArrayEvaluator::kMostConstant);
+  const auto products = e.product(a, a), above = e.product(b, b);
+  for (const Complex large : {Complex{1.4 * most}, Complex{0, -1.4 * most}}) {
+    EXPECT_THROW(e.join_scalar(products, large), InvalidArgument);
+    EXPECT_TRUE(e.join_scalar(above, large)) << "a higher level holds it";
+    // In two steps, and of two sums.
+    const auto half = e.join_scalar(products, 0.55 * large);
+    ASSERT_TRUE(half);
+    EXPECT_THROW(e.join_scalar(*half, 0.55 * large), InvalidArgument);
+    EXPECT_THROW(e.join(*half, *half), InvalidArgument);
+    EXPECT_TRUE(e.join_scalar(*half, -large)) << "the sum counts, not its terms";
+  }
+  for (const Complex fits : {Complex{0.7 * most}, Complex{0, -0.7 * most}}) {
+    const auto sum = e.join_scalar(products, fits);
+    ASSERT_TRUE(sum);
+    const auto got = w.decrypt(e.settle(*sum));
+    for (std::size_t j = 0; j < x.size(); ++j) {
+      EXPECT_LT(std::abs(got[j] - (x[j] * x[j] + fits)), most * tolerance) << w.seed;
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Words, Arrays,

@@ -6,6 +6,7 @@
 
 #include "fixture.h"
 #include "jali/backend/engines.h"
+#include "jali/ckks/diagonal.h"
 
 namespace jali::testing {
 namespace {
@@ -199,19 +200,19 @@ TEST_P(EvaluatorTest, ExtendedSumsMatchTheClear) {
   const auto hoisted = w.evaluator->hoist(a);
   const auto r0 = w.evaluator->extend(a), r1 = w.evaluator->rotate_extended(hoisted, 1);
   const double scale = w.params->scale(a.level);
-  const auto p0 = w.encoder().encode_over(d0, 1, hoisted.primes, scale, -1);
-  const auto p1 = w.encoder().encode_over(d1, 1, hoisted.primes, scale, -1);
+  const auto p0 = ckks::encode_diagonal(*w.evaluator, d0, 1, a.level, scale);
+  const auto p1 = ckks::encode_diagonal(*w.evaluator, d1, 1, a.level, scale);
   const ckks::Extended* operands[] = {&r0, &r1};
-  const ring::Poly* diagonals[] = {&p0, &p1};
-  auto sum = w.evaluator->multiply_accumulate(operands, diagonals, scale, std::sqrt(2.0 / 3),
-                                              std::sqrt(2.0));
+  const ckks::Diagonal* diagonals[] = {&p0, &p1};
+  auto sum = ckks::multiply_accumulate(*w.evaluator, operands, diagonals);
   const auto x1 = rotated(x, 1, slots);
   const auto inner = map(x, [&](auto j) { return x[j] * d0[j] + x1[j] * d1[j]; });
   w.expect(w.evaluator->reduce(sum), inner, 0.7, 1.4);
   w.expect(w.evaluator->reduce_rescale(sum), inner, 0.7, 1.4);
   // sum + rotation of sum by 8
-  auto total = w.evaluator->multiply_accumulate(operands, diagonals, scale, std::sqrt(2.0 / 3),
-                                                std::sqrt(2.0));
+  const ring::Poly* polys[] = {&p0.poly, &p1.poly};
+  auto total =
+      w.evaluator->multiply_accumulate(operands, polys, scale, std::sqrt(2.0 / 3), std::sqrt(2.0));
   w.evaluator->rotate_accumulate(total, sum, 8);
   const auto inner8 = rotated(inner, 8, slots);
   w.expect(w.evaluator->reduce_rescale(total), map(x, [&](auto j) { return inner[j] + inner8[j]; }),
@@ -228,6 +229,26 @@ TEST_P(EvaluatorTest, ExtendedSumsMatchTheClear) {
   const auto turned = rotated(all, 1, slots);
   w.expect(w.evaluator->reduce_rescale(many), map(x, [&](auto j) { return all[j] + turned[j]; }),
            0.5, 1.7);
+}
+
+TEST(Diagonal, KnowsItsEntriesAndIsRefusedWhereItDoesNotFit) {
+  World w(all_setups()[0]);
+  const auto a = w.evaluator->extend(w.encrypt(w.vector()));
+  const std::vector<std::complex<double>> entries = {{3, 4}, {0, 0}};
+  const auto d = ckks::encode_diagonal(*w.evaluator, entries, 1, a.level, 1024.0);
+  EXPECT_DOUBLE_EQ(d.peak, 5);
+  EXPECT_DOUBLE_EQ(d.message, 5 / std::sqrt(static_cast<double>(w.params->slots())));
+  const auto other = ckks::encode_diagonal(*w.evaluator, entries, 1, a.level, 2048.0);
+  const ckks::Extended* operands[] = {&a, &a};
+  const ckks::Diagonal* diagonals[] = {&d, &other};
+  EXPECT_THROW(ckks::multiply_accumulate(*w.evaluator, operands, diagonals), ScaleMismatch);
+  EXPECT_THROW(ckks::multiply_accumulate(*w.evaluator, operands, std::span(diagonals, 1)),
+               InvalidArgument);
+  EXPECT_THROW(ckks::multiply_accumulate(*w.evaluator, {}, {}), InvalidArgument);
+  EXPECT_THROW(ckks::encode_diagonal(*w.evaluator, entries, 1, a.level, 0.5), InvalidArgument);
+  EXPECT_THROW(ckks::encode_diagonal(*w.evaluator, entries, 1, -1, 1024.0), InvalidArgument);
+  EXPECT_THROW(ckks::encode_diagonal(*w.evaluator, entries, 1, a.level + 1, 1024.0),
+               InvalidArgument);
 }
 
 TEST_P(EvaluatorTest, DropAndAdjustKeepTheMessage) {

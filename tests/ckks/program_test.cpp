@@ -77,7 +77,7 @@ TEST_P(CkksProgram, WorkThatACheckpointEndedIsDoneRightLater) {
   struct Ended {};
   World w(GetParam());
   int left = -1;  // polynomials until the end; negative: none
-  const auto ring = ckks::make_ring(*w.params, "cpu", 2, {}, [&] {
+  const auto ring = ckks::make_ring(*w.params, "cpu", 2, backend::Variants{}, [&] {
     if (left >= 0 && left-- == 0) throw Ended();
   });
   // What each try gives when it is not ended.

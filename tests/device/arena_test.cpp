@@ -1,4 +1,4 @@
-// Blocks of an arena never overlap, and what is free joins.
+// The blocks of an arena never overlap, and free neighbours join.
 #include "jali/device/arena.h"
 
 #include <gtest/gtest.h>

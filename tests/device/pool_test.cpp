@@ -1,4 +1,4 @@
-// The pool over a memory that counts, fails when told to, and gives no more than it has.
+// Tests the pool over a memory that counts, fails when told to, and gives no more than it has.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -169,7 +169,7 @@ TEST(Pool, AFailureAtAnyAllocationLeavesNothingBehind) {
 TEST(Pool, SecretsAreWipedAndOthersPoisoned) {
   auto memory = std::make_shared<CountingMemory>();
   const auto leftover = [](const std::shared_ptr<Pool>& pool, bool secret) {
-    // What the next user of the block finds; 1000 more if it is not the same all over.
+    // The byte that the next user of the block finds, plus 1000 if not all bytes are the same.
     {
       Buffer a = pool->allocate(4096, secret);
       std::memset(a.data(), 7, 4096);
@@ -258,7 +258,7 @@ TEST(Pool, RegionsHoldWhatIsInUseAtOnce) {
   EXPECT_EQ(pool->bytes_cached(), 4 * kUnit);
   pool->trim();
   EXPECT_EQ(memory->live, 0);
-  // A first region that the memory does not have is smaller.
+  // If the memory does not have the first region, a smaller one is taken.
   pool = Pool::of_regions(7 * kUnit, memory);
   Buffer a = pool->allocate(5 * kUnit);
   EXPECT_EQ(memory->used, 5 * kUnit);

@@ -6,17 +6,19 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <string>
 #include <tuple>
 
 #include "jali/base/error.h"
 #include "jali/device/gpu.h"
+#include "jali/device/processor.h"
 #include "jali/device/tuning.h"
 
 namespace jali::device {
 namespace {
 
-/// A folder of its own, empty, for one test.
+/// An empty folder for one test.
 class Folder {
  public:
   Folder() {
@@ -30,12 +32,11 @@ class Folder {
   std::filesystem::path path_;
 };
 
-Surroundings around(const std::string& wanted, int gpus, const std::string& trouble = {},
-                    const std::string& file = {}) {
-  return {wanted, [=] { return gpus; }, [=] { return trouble; }, file};
+Surroundings around(const std::string& wanted, int gpus, const std::string& trouble = {}) {
+  return {wanted, [=] { return gpus; }, [=] { return trouble; }, {}};
 }
 
-/// Whose driver must not be woken.
+/// Surroundings in which the driver must not be woken.
 Surroundings unseen(const std::string& wanted) {
   return {wanted,
           [] {
@@ -88,26 +89,13 @@ TEST(Resolve, RefusesWhatIsNoNumberOfAGpu) {
   EXPECT_EQ(gpu_number("cpu"), std::nullopt);
 }
 
-TEST(Resolve, TakesWhatTheTuningFileSays) {
-  const Folder folder;
-  const auto file = folder / "deeper/tune.tsv";
-  Tuning tuning;
-  tuning.choose(hardware("cpu"), "w52", 14, {{"isa", "portable"}});
-  tuning.choose(hardware("cuda:0"), "w32", 16, {{"ntt", "cluster"}, {"conversion", "tensor"}});
-  tuning.choose("another machine", "w64", 12, {{"isa", "avx2"}});
-  tuning.write(file);
-  const auto here = around("", 1, "", file.string());
-  const auto cpu = resolve("cpu", "w52", 14, here);
-  EXPECT_EQ(cpu.device, "cpu/portable");
-  EXPECT_TRUE(cpu.variants.empty());
-  const auto gpu = resolve("auto", "w32", 16, here);
-  EXPECT_EQ(gpu.device, "cuda:0");
-  EXPECT_EQ(gpu.variants, (Choices{{"ntt", "cluster"}, {"conversion", "tensor"}}));
-  // What was not measured, or is asked for by name, is left alone.
-  EXPECT_EQ(resolve("cpu", "w52", 15, here).device, "cpu");
-  EXPECT_EQ(resolve("cpu", "w64", 12, here).device, "cpu");
-  EXPECT_EQ(resolve("cpu/avx2", "w52", 14, here).device, "cpu/avx2");
-  EXPECT_EQ(resolve("ref", "w52", 14, here).device, "ref");
+TEST(DeviceName, NamesTheProcessorAndItsCores) {
+  EXPECT_EQ(device_name("cpu"),
+            processor() + ", " + std::to_string(cores()) + (cores() == 1 ? " core" : " cores"));
+  EXPECT_EQ(device_name("cpu/avx2"), device_name("ref"));
+  EXPECT_EQ(device_name("cuda"), cuda_device_name(0));
+  EXPECT_EQ(device_name("cuda:999"), "");
+  EXPECT_TRUE(hardware("cpu").starts_with(device_name("cpu") + ", jali "));
 }
 
 TEST(Tuning, KeepsWhatItHad) {
@@ -137,6 +125,7 @@ TEST(Tuning, NamesTheLineOfADamagedFile) {
                                    {good + "a\tw32\t999\tisa=avx2\n", "line 3"},
                                    {good + "a\tw32\t14\tisa\n", "line 3"},
                                    {good + "a\tw32\t14\t=avx2\n", "line 3"},
+                                   {good + "a\tw32\t14\tisa=\xff\n", "line 3"},
                                    {good + "\n", "line 3"}}) {
     std::ofstream(file) << text;
     try {
@@ -145,9 +134,6 @@ TEST(Tuning, NamesTheLineOfADamagedFile) {
     } catch (const InvalidArgument& error) {
       EXPECT_NE(std::string(error.what()).find(line), std::string::npos) << error.what();
     }
-    const auto r = resolve("cpu", "w32", 14, around("", 0, "", file.string()));
-    EXPECT_EQ(r.device, "cpu");
-    EXPECT_NE(r.warning.find("run 'jali tune' again"), std::string::npos) << r.warning;
   }
 }
 
@@ -164,6 +150,53 @@ TEST(Tuning, SaysWhyItCannotBeWritten) {
   const Folder folder;
   std::ofstream(folder / "file") << "no folder";
   EXPECT_THROW(Tuning().write(folder / "file/tune.tsv"), Unsupported);
+}
+
+/// A value of the environment for one test.
+class Environment {
+ public:
+  Environment(const char* name, const char* value) : name_(name) {
+    if (const char* old = std::getenv(name)) old_ = old;
+    set(value);
+  }
+  ~Environment() { set(old_ ? old_->c_str() : nullptr); }
+
+ private:
+  void set(const char* value) const {
+    value == nullptr ? unsetenv(name_) : setenv(name_, value, /*overwrite=*/1);
+  }
+  const char* name_;
+  std::optional<std::string> old_;
+};
+
+TEST(Tuning, LiesInTheUsersCache) {
+  const Environment cache("XDG_CACHE_HOME", "/a");
+  const Environment home("HOME", "/b");
+  EXPECT_EQ(tuning_file(), "/a/jali/tune.tsv");
+  EXPECT_EQ(Surroundings::here().tuning_file, "/a/jali/tune.tsv");
+  const Environment empty("XDG_CACHE_HOME", "");
+  EXPECT_EQ(tuning_file(), "/b/.cache/jali/tune.tsv");
+  const Environment nowhere("HOME", nullptr);
+  EXPECT_EQ(tuning_file(), "");
+  EXPECT_TRUE(Tuning::read(tuning_file()).empty());
+  EXPECT_THROW(keep("cpu", {}), Unsupported);
+}
+
+TEST(Tuning, KeepsWhatWasMeasuredAndReplacesADamagedFile) {
+  const Folder folder;
+  const Environment cache("XDG_CACHE_HOME", (folder / "deeper").c_str());
+  const Measured first = {{{"w32", 14}, {{"isa", "avx2"}}}, {{"w52", 13}, {}}};
+  const auto file = keep("cpu", first);
+  EXPECT_EQ(file, folder / "deeper/jali/tune.tsv");
+  EXPECT_EQ(Tuning::read(file).measured(hardware("cpu")), first);
+  EXPECT_TRUE(Tuning::read(file).measured("another machine").empty());
+  keep("cpu", {{{"w32", 14}, {{"isa", "portable"}}}});
+  const Measured second = {{{"w32", 14}, {{"isa", "portable"}}}, {{"w52", 13}, {}}};
+  EXPECT_EQ(Tuning::read(file).measured(hardware("cpu")), second);
+  std::ofstream(file) << "{}";
+  EXPECT_THROW(Tuning::read(file), InvalidArgument);
+  keep("cpu", first);
+  EXPECT_EQ(Tuning::read(file).measured(hardware("cpu")), first);
 }
 
 }  // namespace

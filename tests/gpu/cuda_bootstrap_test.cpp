@@ -92,7 +92,7 @@ TEST_P(GpuBootstrap, GivesTheBitsOfTheCpu) {
         jali::testing::kMagnitude);
   };
 
-  // Operation by operation: diagonals encoded where they are used (batch 1), then beforehand.
+  // Operation by operation: with diagonals that are encoded as they are used (batch 1), then with encoded diagonals.
   for (const std::size_t batch : {std::size_t{1}, std::size_t{3}}) {
     if (batch == 3) gpu.prepare();
     const Ciphertext x = fresh(batch);

@@ -74,7 +74,7 @@ TEST_P(GpuClient, EncodingAndDecodingGiveTheSameBits) {
       }
     }
   }
-  // Values near the level's capacity take the way over doubles of any size; larger ones are refused.
+  // Values near the level's capacity go through from_double; larger ones are refused.
   const int top = w->params->depth();
   const auto z = w->vector();
   const double large = std::exp2(w->params->level(top).log_q - 4);

@@ -1,4 +1,4 @@
-// What a GPU rarely does on its own: memory that runs out, launches that fail, a device that is lost.
+// Faults that are rare on a real GPU: memory that runs out, launches that fail, a device that is lost.
 #include <atomic>
 #include <map>
 #include <regex>
@@ -89,7 +89,7 @@ TEST_F(GpuFaults, MemoryThatRunsOutAnywhereLeavesNothingBehind) {
   EXPECT_GT(failed, 3);
 }
 
-// Tables, what copies pass through, and programs lie outside the pool.
+// Tables, the staging memory of copies, and programs lie outside the pool.
 TEST_F(GpuFaults, AnEngineOrAProgramWithoutMemoryNamesWhatWouldFit) {
   const std::regex said(
       "^could not allocate ([1-9][0-9.]* [a-zA-Z]+.*|memory of a size that the driver does not "
@@ -220,7 +220,7 @@ TEST_F(GpuFaults, ACapOnMemoryIsKept) {
   } catch (const OutOfMemory& error) {
     text = error.what();
   }
-  // A block of what it says is free does fit, and no larger one.
+  // A block as large as the message says is free does fit, and no larger one.
   std::smatch sizes;
   ASSERT_TRUE(std::regex_search(
       text, sizes, std::regex("([0-9]+) bytes\\)?; .*?([0-9]+) bytes\\)? are free, so that")))
@@ -286,7 +286,7 @@ TEST_F(GpuFaults, TwoEvaluatorsInterleavedGiveTheSameBits) {
   EXPECT_THROW(evaluators[1]->add(c, c), InvalidArgument);
 }
 
-// From one GPU to another: by peer access where they have it, through the host elsewhere.
+// From one GPU to another: by peer access if they have it, and through the host otherwise.
 TEST_F(GpuFaults, CiphertextsMoveBetweenGpus) {
   if (backend::cuda_device_count() < 2) GTEST_SKIP() << "one GPU: copies between two not tested";
   const ckks::Evaluator there(w->params, gpu_ring(*w->params, {.device = 1}), w->keys);

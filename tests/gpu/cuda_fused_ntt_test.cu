@@ -1,5 +1,5 @@
-// Transforms with a caller's load and store: a factor a limb on the way in, a sum on the way out, between
-// different blocks; held to the CPU engine's operations one after the other, bit for bit.
+// Transforms with a caller's load and store, between different blocks: the load multiplies by a factor for each limb, the
+// store adds. They give the bits of the CPU engine's operations one after the other.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -10,7 +10,8 @@
 #include "jali/arith/modulus.h"
 #include "jali/arith/primes.h"
 #include "jali/backend/cuda/ntt/transform.cuh"
-#include "jali/backend/ops.h"
+#include "jali/backend/engines.h"
+#include "jali/backend/ring_ops.h"
 
 namespace jali::testing {
 namespace {
@@ -20,7 +21,7 @@ using namespace backend::cuda;
 template <class W>
 struct LoadScaled {
   const typename W::Stored* data;
-  const Factor<typename W::R>* factors;  // a limb
+  const Factor<typename W::R>* factors;  // one for each limb
   template <int V>
   __device__ void operator()(const Row<W>& row, int k, typename W::R (&x)[V]) const {
     read_words<W, V>(data + row.at + k, x);

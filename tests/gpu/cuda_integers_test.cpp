@@ -1,5 +1,5 @@
 // CRT and its inverse on the GPU: known integers to the CPU engine's residues and back, in host memory and in
-// the engine's own. Those near multiples of the modulus are where a quotient in doubles cannot decide.
+// the engine's own. For integers near multiples of the modulus, a quotient in doubles cannot decide.
 #include "gpu_ops.h"
 #include "jali/base/error.h"
 
@@ -110,7 +110,7 @@ TEST_P(GpuIntegers, GoToResiduesAndBack) {
         ASSERT_TRUE(got == want) << "crt, method " << static_cast<int>(method);
       }
     }
-    for (const auto method : {IcrtMethod::product_sum, IcrtMethod::garner}) {
+    for (const auto method : {IcrtMethod::automatic, IcrtMethod::product_sum, IcrtMethod::garner}) {
       for (const bool transfer : {true, false}) {
         std::vector<std::uint64_t> back(integers.size(), 0x5a5a);
         gpu->memory()->fill(there.data(), 0x33, there.bytes());

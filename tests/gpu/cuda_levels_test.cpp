@@ -1,5 +1,5 @@
 // Every operation of the tables at every level with every variant, in batches of 1, 3 and 64: the bits of the CPU.
-// tools/check_ops.py holds the operations called here to those of the tables.
+// tools/check_ops.py checks that every operation of the tables is called here.
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -110,9 +110,9 @@ void GpuLevels::every_operation(const std::vector<Variant>& engines) {
   check("key_switch", {qp, qp}, [&](const Side& o, const Views& v) {
     o.engine.rlwe().key_switch(v[0], v[1], of(a0, o), digits, key_of(key, o), ids);
   });
-  check("key_switch_joined", {qp, qp}, [&](const Side& o, const Views& v) {
-    o.engine.rlwe().key_switch_joined(v[0], v[1], of(a0, o), digits, key_of(key, o), ids,
-                                      {of(b0, o), of(b1, o), s});
+  check("key_switch_add", {qp, qp}, [&](const Side& o, const Views& v) {
+    o.engine.rlwe().key_switch_add(v[0], v[1], of(a0, o), digits, key_of(key, o), ids,
+                                   {of(b0, o), of(b1, o), s});
   });
   check("one product and its key switch", {qp, qp}, [&](const Side& o, const Views& v) {
     const backend::Combination::Product product{of(a0, o), of(a1, o), of(b0, o), of(b1, o)};
@@ -213,8 +213,9 @@ void GpuLevels::every_operation(const std::vector<Variant>& engines) {
     o.engine.ring().crt(v[2], naturals, words, backend::CrtMethod::mod);
     o.engine.ring().crt(v[3], naturals, words, backend::CrtMethod::mul);
   });
-  // What goes to the host's memory: the CPU's first, which the GPU's is held to.
-  for (const auto method : {backend::IcrtMethod::product_sum, backend::IcrtMethod::garner}) {
+  // Results in the host's memory: the CPU computes first, and the GPU is compared with it.
+  for (const auto method : {backend::IcrtMethod::automatic, backend::IcrtMethod::product_sum,
+                            backend::IcrtMethod::garner}) {
     std::vector<std::uint64_t> want;
     check("icrt", {}, [&](const Side& o, const Views&) {
       std::vector<std::uint64_t> got(naturals.size(), 0x5a5a);

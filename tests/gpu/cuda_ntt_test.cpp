@@ -1,5 +1,4 @@
-// Every variant of the transform against the CPU engine, bit for bit. Skipped, saying so, where there is
-// no GPU.
+// Every variant of the transform against the CPU engine, bit for bit. Skipped with a message if there is no GPU.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -9,7 +8,9 @@
 
 #include "brief.h"
 #include "jali/arith/primes.h"
-#include "jali/backend/ops.h"
+#include "jali/backend/engines.h"
+#include "jali/backend/ring_ops.h"
+#include "jali/backend/rlwe_ops.h"
 #include "jali/device/buffer.h"
 
 namespace jali::testing {
@@ -62,7 +63,7 @@ class GpuNtt : public ::testing::TestWithParam<Case> {
     random.seed(seed);
   }
   std::size_t bytes(std::size_t rows) const { return rows * config.n * word_bytes(config.word); }
-  /// Canonical residues of rows (limb, batch), now and then the edges.
+  /// Canonical residues of rows (limb, batch), some of them 0 or q - 1.
   std::vector<std::byte> fresh(const std::vector<PrimeIndex>& limbs, std::size_t batch) {
     std::vector<std::byte> data(bytes(limbs.size() * batch));
     std::size_t at = 0;
@@ -109,7 +110,7 @@ TEST_P(GpuNtt, EveryVariantIsTheCpuTransform) { is_the_cpu_transform(false); }
 TEST_P(GpuNtt, OtherVariantsAreTheCpuTransform) { is_the_cpu_transform(true); }
 void GpuNtt::is_the_cpu_transform(bool others) {
   const std::size_t batch = GetParam().batch;
-  // Fewer limbs where rows are many and long.
+  // Fewer limbs if rows are many and long.
   std::vector<PrimeIndex> limbs{0, 2, 3, 5};
   if (batch == 64 && config.n > 8192) limbs = {1};
   if (batch == 3 && config.n > 32768) limbs = {0, 4};
@@ -136,7 +137,7 @@ void GpuNtt::is_the_cpu_transform(bool others) {
   });
 }
 
-// mod_up transforms the rows of a block but those of a digit's own limbs.
+// mod_up transforms all rows of a block except those of a digit's own limbs.
 TEST_P(GpuNtt, EveryVariantLeavesRowsOut) { leaves_rows_out(false); }
 TEST_P(GpuNtt, OtherVariantsLeaveRowsOut) { leaves_rows_out(true); }
 void GpuNtt::leaves_rows_out(bool others) {

@@ -1,4 +1,4 @@
-// The CUDA engine against the CPU engine, bit for bit. Skipped, saying so, where there is no GPU.
+// The CUDA engine against the CPU engine, bit for bit. Skipped with a message if there is no GPU.
 #include "gpu_ops.h"
 
 namespace jali::testing {
@@ -179,7 +179,7 @@ TEST_P(GpuOps, SeedsExpandToTheSameResidues) {
   }
 }
 
-// Primes just above a power of two pass over almost half of the stream's words.
+// For primes just above a power of two, almost half of the stream's words are rejected.
 TEST_P(GpuOps, SeedsExpandWithManyRejections) {
   const int log_n = std::countr_zero(n), bits = word_prime_bits(cpu->config().word) - 1;
   const std::uint64_t step = 2 * n;

@@ -1,7 +1,7 @@
-// The rates that floors divide by.
+// The rates by which benchmarks divide an operation's work for its least time.
 #include <gtest/gtest.h>
 
-#include "jali/backend/ops.h"
+#include "jali/backend/engines.h"
 
 namespace jali::testing {
 namespace {

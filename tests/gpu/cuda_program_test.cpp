@@ -1,4 +1,4 @@
-// Programs on the GPU: a graph gives the bits of the CPU, run after run, whatever else runs beside it.
+// Programs on the GPU: a graph gives the bits of the CPU in every run, whatever else runs at the same time.
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -18,7 +18,7 @@ class GpuProgram : public ::testing::TestWithParam<Scheme> {
   void SetUp() override { JALI_NEEDS_GPU(); }
 };
 
-// Some of everything: products, rotations, sums, constants, a level down.
+// A little of everything: products, rotations, sums, constants, a rescale to the next level.
 std::vector<Ciphertext> circuit(const ckks::Evaluator& e, const ckks::Plaintext& plain,
                                 std::span<const Ciphertext> in) {
   std::vector<Ciphertext> out;
@@ -129,7 +129,7 @@ TEST_P(GpuProgram, RefusesWhatNeedsTheHost) {
                  return gpu->negate(x);
                }),
                InvalidArgument);
-  // The engine is as it was.
+  // The engine still works.
   const auto b = gpu->bring(a);
   expect_same(w.evaluator->rotate(a, 1), gpu->send_back(gpu->rotate(b, 1)), "after", 0, w.seed);
   program([&](const Ciphertext& x) { return gpu->rotate(x, 2); });

@@ -1,4 +1,4 @@
-// Samplers whose first launch is too short, as it almost never is: what is missing comes from the same stream.
+// Samplers whose first launch makes too few words, which almost never happens: the rest comes from the same stream.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,7 +9,8 @@
 #include "jali/arith/primes.h"
 #include "jali/backend/cuda/sampling/sampling.cuh"
 #include "jali/backend/cuda/sampling/sparse_secret.cuh"
-#include "jali/backend/ops.h"
+#include "jali/backend/engines.h"
+#include "jali/backend/ring_ops.h"
 #include "jali/device/cuda/check.cuh"
 #include "jali/random/prng.h"
 
@@ -29,7 +30,7 @@ TEST(CudaSampling, ShortLaunchesGiveTheSameBits) {
   for (auto& byte : seed) byte = static_cast<std::uint8_t>(random());
   const int log_n = 14;
   const std::size_t n = std::size_t{1} << log_n, batch = 2;
-  // Below 2^32, words of 4 bytes; above, of 8. Just above a power of two almost half of them are passed over.
+  // Words have 4 bytes for primes below 2^32, and 8 above. Just above a power of two almost half of them are rejected.
   backend::Config config{Word::w64, n, {}, 2, ""};
   for (const int bits : {30, 33, 60}) {
     std::uint64_t q = (std::uint64_t{1} << bits) + 1;
@@ -70,7 +71,7 @@ TEST(CudaSampling, ShortLaunchesGiveTheSameBits) {
   }
 }
 
-// So few bits to sort by that most draws have two words alike, and are drawn again.
+// Words are sorted by so few bits that two are alike in most draws, which are then repeated.
 TEST(CudaSampling, SparseSecretsAreDrawnAgain) {
   if (backend::cuda_device_count() == 0) {
     GTEST_SKIP() << "no NVIDIA GPU on this machine: the CUDA engine is not tested";

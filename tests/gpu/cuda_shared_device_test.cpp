@@ -76,7 +76,7 @@ TEST_F(SharedGpu, TwoEnginesHaveOneMemoryAndOnePool) {
 }
 
 TEST_F(SharedGpu, TheirWorkIsInOneOrder) {
-  // a's block is b's operand next: nothing waits in between but the order of the stream.
+  // The block that a wrote is b's next operand: only the order of the stream makes b wait.
   for (int repeat = 0; repeat < 50; ++repeat) {
     a->fill(), b->fill();
     auto between = device->pool()->allocate(a->host.size());

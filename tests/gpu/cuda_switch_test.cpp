@@ -10,7 +10,7 @@ namespace {
 class GpuSwitch : public GpuOps {
  protected:
   Primes all_primes() const { return range(0, static_cast<PrimeIndex>(prime_count())); }
-  /// A key of so many digits: (digit, part, prime, N).
+  /// A key with this number of digits: (digit, part, prime, N).
   Pair fresh_key(std::size_t digits) {
     Pair key = poison(all_primes(), 1, 2 * digits);
     std::vector<std::byte> host;
@@ -51,7 +51,7 @@ TEST_P(GpuSwitch, Lifts) {
     auto key = fresh_key(digits.size() + 1);
     std::vector<std::uint32_t> ids(digits.size());
     std::iota(ids.begin(), ids.end(), 1u);  // the first digit of the key is skipped
-    // The GPU's is cut to the primes that are used, and one more.
+    // The GPU's key is cut to the primes that are used, and one more.
     const Primes all = all_primes(), some{0, 1, 2, 4, 5, 6, 7, 8, 9};
     const auto rows = cut(key, some);
     const backend::KeyView ck{key.host.data(), digits.size() + 1, all};
@@ -68,7 +68,7 @@ TEST_P(GpuSwitch, Lifts) {
 }
 
 TEST_P(GpuSwitch, KeySwitching) {
-  // The own primes first, as what joins wants it, and mixed among the others.
+  // The own primes first, as the addend needs them, and mixed among the others.
   for (const auto& [level, ext] :
        {std::pair(Primes{0, 1, 2, 4, 5, 8}, Primes{0, 1, 2, 4, 5, 8, 9}),
         std::pair(Primes{0, 1, 2, 4, 5, 9}, Primes{0, 1, 2, 4, 5, 6, 7, 9})}) {
@@ -89,18 +89,18 @@ TEST_P(GpuSwitch, KeySwitching) {
       const auto s = scalars(level);
       auto a0 = fresh(level), a1 = fresh(level), b0 = fresh(level), b1 = fresh(level);
       acc0 = poison(ext), acc1 = poison(ext);
-      cpu->rlwe().key_switch_joined(acc0.cpu(), acc1.cpu(), x.cpu(), digits, ck, ids,
-                                    {a0.cpu(), a1.cpu(), s});
-      gpu->rlwe().key_switch_joined(acc0.gpu(), acc1.gpu(), x.gpu(), digits, gk, ids,
-                                    {a0.gpu(), a1.gpu(), s});
-      same(acc0, "key_switch_joined 0"), same(acc1, "key_switch_joined 1");
+      cpu->rlwe().key_switch_add(acc0.cpu(), acc1.cpu(), x.cpu(), digits, ck, ids,
+                                 {a0.cpu(), a1.cpu(), s});
+      gpu->rlwe().key_switch_add(acc0.gpu(), acc1.gpu(), x.gpu(), digits, gk, ids,
+                                 {a0.gpu(), a1.gpu(), s});
+      same(acc0, "key_switch_add 0"), same(acc1, "key_switch_add 1");
       acc0 = poison(ext), acc1 = poison(ext);
       const backend::Combination::Product on_cpu{a0.cpu(), a1.cpu(), b0.cpu(), b1.cpu()};
       const backend::Combination::Product on_gpu{a0.gpu(), a1.gpu(), b0.gpu(), b1.gpu()};
       cpu->rlwe().combine_key_switch(acc0.cpu(), acc1.cpu(), {{&on_cpu, 1}}, s, digits, ck, ids);
       gpu->rlwe().combine_key_switch(acc0.gpu(), acc1.gpu(), {{&on_gpu, 1}}, s, digits, gk, ids);
       same(acc0, "one product 0"), same(acc1, "one product 1");
-      // Operands of the level's primes and of more; one product joined where it is made, more through memory.
+      // Operands of the level's primes and of more. A single product is computed as it is added, several go through memory.
       auto w0 = fresh(all_primes()), w1 = fresh(all_primes());
       for (const auto& [p, m, constant] :
            {std::tuple{1u, 0u, true}, {1u, 1u, true}, {1u, 1u, false}, {2u, 2u, true}}) {
@@ -154,7 +154,7 @@ TEST_P(GpuSwitch, RotatedSums) {
     auto key = fresh_key(digits + 1), other = fresh_key(digits + 1);
     std::vector<std::uint32_t> ids(digits);
     std::iota(ids.begin(), ids.end(), 1u);
-    // On the GPU one is cut to the primes that are used, and one more.
+    // On the GPU one key is cut to the primes that are used, and one more.
     const Primes all = all_primes(), some{0, 1, 2, 4, 8, 9};
     const auto rows = cut(other, some);
     auto c0 = fresh(level), c1 = fresh(level), d0 = fresh(level);
@@ -282,12 +282,12 @@ TEST_P(GpuSwitchWide, KeySwitching) {
   const Primes level = range(0, kLimbs), ext = all_primes();
   std::vector<std::vector<std::uint32_t>> partitions{
       {12, 12, 10}, {14, 13, 7}, {20, 14}, std::vector<std::uint32_t>(kLimbs, 1)};
-  // Of every shape that the lift on tensor cores has.
+  // Digits for every shape of the base conversion on tensor cores.
   if (cpu->config().word == Word::w32) {
     partitions.insert(partitions.end(),
                       {{10, 9, 8, 7}, {16, 15, 3}, {17, 17}, {31, 3}, {32, 2}, {kLimbs}});
   }
-  // Other variants where they have kernels of such digits; on long rows those of the lifts alone.
+  // Other variants, if they have kernels for such digits; on long rows those of base conversion alone.
   const bool narrow = cpu->config().word == Word::w32;
   const auto variants = every_variant(n <= (1u << 14) ? "" : narrow ? "conversion" : "none");
   for (const auto& digits : partitions) {
@@ -320,7 +320,7 @@ TEST_P(GpuSwitchWide, KeySwitching) {
   }
 }
 
-// By few limbs, of so many rows that each is a block where it fits one.
+// Division by few limbs, with so many rows that each is one block if it fits a block.
 TEST_P(GpuSwitchWide, Divisions) {
   const Primes all = all_primes();
   auto x0 = fresh(all), x1 = fresh(all);

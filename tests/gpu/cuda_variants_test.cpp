@@ -1,9 +1,9 @@
-// The choice among implementations: refused before any device is looked for.
+// The choice among implementations: an unknown one is refused before a device is looked for.
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "jali/backend/ops.h"
+#include "jali/backend/engines.h"
 #include "jali/base/error.h"
 
 namespace jali::testing {

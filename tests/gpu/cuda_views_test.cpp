@@ -1,4 +1,4 @@
-// Batches of thousands: as many rows as launches take, with the CPU's bits; more is refused before any work.
+// Batches of thousands: as many rows as launches take give the CPU's bits; more rows are refused before any work.
 #include <atomic>
 #include <functional>
 #include <utility>
@@ -151,7 +151,7 @@ TEST_P(GpuTooManyRows, AreRefusedByEveryOperationBeforeAnyWork) {
     const View v{nullptr, primes, b};
     const backend::KeyView k{nullptr, 1, primes};
     const backend::Combination::Product product{v, v, v, v}, products[] = {product, product};
-    const backend::Joined joined{v, v, s};
+    const backend::ScaledAddend addend{v, v, s};
     const ConstView a[] = {v};
     const std::uint32_t operand[] = {0};
     const backend::WeightedSum sum{v, v, operand, a};
@@ -182,8 +182,8 @@ TEST_P(GpuTooManyRows, AreRefusedByEveryOperationBeforeAnyWork) {
     refuses("key_product",
             [&](const Engine& o) { o.rlwe().key_product(v, v, v, k, ids, 1, false); });
     refuses("key_switch", [&](const Engine& o) { o.rlwe().key_switch(v, v, v, digits, k, ids); });
-    refuses("key_switch_joined",
-            [&](const Engine& o) { o.rlwe().key_switch_joined(v, v, v, digits, k, ids, joined); });
+    refuses("key_switch_add",
+            [&](const Engine& o) { o.rlwe().key_switch_add(v, v, v, digits, k, ids, addend); });
     refuses("combine_key_switch of one product", [&](const Engine& o) {
       o.rlwe().combine_key_switch(v, v, {{&product, 1}}, s, digits, k, ids);
     });
@@ -210,7 +210,7 @@ TEST_P(GpuTooManyRows, AreRefusedByEveryOperationBeforeAnyWork) {
     refuses("unembed",
             [&](const Engine& o) { o.embedding().unembed(slots, embedding, v, 0, 1.0); });
   }
-  // The engine goes on.
+  // The engine still works.
   auto x = fresh(two), y = poison(two);
   cpu->ring().mul(y.cpu(), x.cpu(), x.cpu()), gpu->ring().mul(y.gpu(), x.gpu(), x.gpu());
   same(y, "mul");
@@ -221,7 +221,7 @@ INSTANTIATE_TEST_SUITE_P(Words, GpuTooManyRows,
                                            Case{Word::w64, 10, 3}),
                          case_name);
 
-// Fewer rows, and more numbers than 32 bits count.
+// Few enough rows, but more numbers than 32 bits count.
 TEST(GpuSampling, TooManySmallNumbersAreRefused) {
   if (backend::cuda_device_count() == 0) {
     GTEST_SKIP() << "no NVIDIA GPU on this machine: the CUDA engine is not tested";

@@ -1,4 +1,4 @@
-// Sums of products against their definition, at the ends of their range.
+// Sums of products, at the ends of their range, against their definition.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -8,7 +8,7 @@
 #include "jali/arith/primes.h"
 #include "jali/backend/cuda/common/reduce.cuh"
 #include "jali/backend/cuda/common/tables.cuh"
-#include "jali/backend/ops.h"
+#include "jali/backend/engines.h"
 #include "jali/device/cuda/check.cuh"
 
 namespace jali::testing {

@@ -13,7 +13,11 @@
 
 #include "brief.h"
 #include "jali/arith/primes.h"
-#include "jali/backend/ops.h"
+#include "jali/backend/embedding_ops.h"
+#include "jali/backend/engine.h"
+#include "jali/backend/engines.h"
+#include "jali/backend/ring_ops.h"
+#include "jali/backend/rlwe_ops.h"
 #include "jali/device/buffer.h"
 
 namespace jali::testing {
@@ -26,7 +30,7 @@ struct Case {
   Word word;
   int log_n;
   std::size_t batch;
-  PrimeIndex level = 0;  // limbs of ciphertexts, where a test takes one level alone
+  PrimeIndex level = 0;  // limbs of ciphertexts, if a test takes one level alone
 };
 
 inline std::vector<Case> cases() {
@@ -86,11 +90,11 @@ class GpuOps : public ::testing::TestWithParam<Case> {
     random.seed(seed);
   }
 
-  /// Whether a variant is of backend/cuda/variants/: never the engine's own choice, and tested where tests have time.
+  /// Whether a variant is one of backend/cuda/variants/, which the engine never chooses. Only long tests run them.
   static bool never_chosen(const std::string& family, const std::string& name) {
     return family == "ntt" && (name == "dense" || name == "tensor");
   }
-  /// The engine's own choice, and an engine for every other variant that it may choose, of one family if that is named.
+  /// The engine's own choice, and an engine for every other variant that it may choose: of one family, if it is named.
   struct Variant {
     std::string name;
     std::unique_ptr<backend::Engine> engine;
@@ -154,7 +158,7 @@ class GpuOps : public ::testing::TestWithParam<Case> {
       const std::uint64_t q = cpu->config().primes[p.primes[i]];
       for (std::size_t k = 0; k < p.batch * n; ++k) {
         const auto draw = random();
-        // Now and then the edges.
+        // Some residues are 0 or q - 1.
         const std::uint64_t x = draw % 64 == 0 ? q - 1 : draw % 64 == 1 ? 0 : draw % q;
         const std::size_t at = i * p.batch * n + k;
         if (cpu->config().word == Word::w32) {

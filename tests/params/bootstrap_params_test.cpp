@@ -42,7 +42,7 @@ TEST(BootstrapParams, LevelsLieAboveTheComputation) {
       std::vector<double> bits;
       if (order == BootstrapOrder::raise_first) bits.assign(3, b.stc_bits);
       bits.insert(bits.end(), 8, b.mod_bits);
-      // Coefficients to slots takes what q_0 is larger than asked for.
+      // If q_0 is larger than was asked for, coefficients to slots takes as many bits more.
       const double surplus = std::max(0.0, p->level(0).log_q - l.scale_bits - l.integer_bits);
       bits.insert(bits.end(), 4, b.cts_bits + (word == Word::w32 ? surplus / 4 : 0));
       for (int l = 1; l <= p->top(); ++l) {
@@ -56,9 +56,9 @@ TEST(BootstrapParams, LevelsLieAboveTheComputation) {
         EXPECT_NEAR(std::log2(p->ratio(l)), bits[static_cast<std::size_t>(l - 5)], 0.1);
       }
       EXPECT_EQ(p->level(p->top()).primes.size(), p->q_count());
-      // A computation's own levels are what they are without bootstrapping.
+      // The levels of a computation are the same as without bootstrapping.
       EXPECT_EQ(p->scale(p->depth()), std::exp2(l.scale_bits));
-      // The sparse secret's modulus: P' about q_0, of primes that q_0 has not.
+      // The modulus of the sparse secret: P' is about q_0, and has primes that q_0 does not have.
       double extra = 0;
       for (PrimeIndex i : p->sparse_p_primes()) {
         EXPECT_FALSE(std::ranges::binary_search(p->level(0).primes, i));
@@ -70,8 +70,8 @@ TEST(BootstrapParams, LevelsLieAboveTheComputation) {
   }
 }
 
-// Presets on 32-bit words: every level has the bits it was asked for, whatever primes it exchanges; the key at
-// the sparse secret's modulus and PQ stay within their bounds; and no word wastes many limbs.
+// Presets with 32-bit words: every level has the bits that were asked for, whatever primes it exchanges. PQ and the modulus
+// of the sparse secret stay within their bounds. No word wastes many limbs.
 TEST(BootstrapParams, PresetsServe32BitWordsToo) {
   for (const char* name : {"n16_fast", "n16_precise", "n16_real", "n15_small", "n17_deep"}) {
     BootstrapRequest request;
@@ -185,8 +185,8 @@ TEST(BootstrapParams, RefuseWhatCannotWork) {
   });
 }
 
-// Secure parameters: the table holds for PQ, the sparse secret has its own modulus and bound, and a
-// range that fails too often is refused.
+// In secure parameters PQ keeps to the table, and the sparse secret has a modulus and a bound of its own. A range that
+// fails too often is refused.
 TEST(BootstrapParams, HoldTheSecurityOfEveryKey) {
   ckks::Literal l;
   l.log_n = 15;
@@ -222,7 +222,7 @@ TEST(BootstrapParams, HoldTheSecurityOfEveryKey) {
   EXPECT_EQ(ckks::Params::create(deep)->log_n(), 16);
 }
 
-// The bound holds for sums drawn at random, and is not far off.
+// The bound holds for sums that are drawn at random, and it is not far off.
 TEST(BootstrapParams, FailureIsBoundedByChernoff) {
   const unsigned seed = std::random_device{}();
   std::mt19937_64 random(seed);
@@ -244,7 +244,7 @@ TEST(BootstrapParams, FailureIsBoundedByChernoff) {
       }
     }
   }
-  // Near the end of the range the exact tail is 2 z^n / n!, z = n/2 - K, for z < 1.
+  // Near the end of the range, for z = n/2 - K < 1, the exact tail is 2 z^n / n!.
   const double exact = 1 + 33 * std::log2(0.5) - std::lgamma(34.0) / std::log(2.0);
   EXPECT_GT(log2_bootstrap_failure(32, 16, 1), exact);
   EXPECT_LT(log2_bootstrap_failure(32, 16, 1), exact + 6);

@@ -1,5 +1,5 @@
-// tools/estimator/presets.json says what keys the presets hand out. It is data for an offline job, so it
-// is held to the presets here.
+// tools/estimator/presets.json lists the keys that the presets hand out. It is input for a job that runs elsewhere, so
+// this test compares it with the presets.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -27,7 +27,7 @@ std::string entry(std::string_view name, std::size_t n, std::string_view secret,
          "\", \"error_variance\": 10.5,\n   \"q\": " + list(q) + ",\n   \"p\": " + list(p) + "}";
 }
 
-// The primes of these indices.
+// The primes with these indices.
 std::vector<std::uint64_t> primes_at(const ckks::Params& p, std::span<const PrimeIndex> indices) {
   std::vector<std::uint64_t> out;
   for (PrimeIndex i : indices) out.push_back(p.primes()[i]);
@@ -43,7 +43,7 @@ std::string describe() {
     entries.push_back(entry(name, p->n(), "uniform ternary", p->primes().first(p->q_count()),
                             p->primes().subspan(p->q_count())));
     if (!p->bootstrap()) return;
-    // Bootstrapping's key to the sparse secret, at its own modulus.
+    // The key to the sparse secret of bootstrapping, at a modulus of its own.
     entries.push_back(entry(
         name + " sparse", p->n(), "ternary of weight " + std::to_string(p->bootstrap()->weight),
         primes_at(*p, p->level(0).primes), primes_at(*p, p->sparse_p_primes())));

@@ -1,5 +1,5 @@
-// The noise formulas against simulations on plain integers, written apart from the lattice code:
-// schoolbook products modulo X^N + 1, 128-bit moduli, N = 1024.
+// Compares the noise formulas with simulations on plain integers. They are independent of the lattice code: schoolbook
+// products modulo X^N + 1, 128-bit moduli, N = 1024.
 #include "jali/params/noise.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ Int centred(Int x, Int m) {
 }
 
 Poly product(const Poly& a, const Poly& b, Int m) {
-  // |a| below 2^20 at a time, so that sums stay below 2^20 N m < 2^127.
+  // a is taken in pieces below 2^20, so that sums stay below 2^20 N m < 2^127.
   Poly out(kN, 0);
   Poly rest = a;
   for (int shift = 0; shift < 60; shift += 20) {
@@ -107,7 +107,7 @@ Real make_real(F&& f) {
   return out;
 }
 
-/// Mean square over everything given, and the formula held to it from both sides.
+/// The mean square of everything that was added. It is compared with the formula from both sides.
 struct Measured {
   double sum = 0;
   std::size_t count = 0;
@@ -131,9 +131,9 @@ class Noise : public testing::Test {
   }
 };
 
-// 40 trials of 1024 coefficients: the relative standard deviation of a measured variance is 0.7% from
-// counting, and up to 0.9% from the few polynomials (secrets, key errors) that a trial shares. 6% is
-// five of both together.
+// There are 40 trials of 1024 coefficients. The relative standard deviation of a measured variance is 0.7% from the number
+// of coefficients, and up to 0.9% from the few polynomials (secrets, key errors) that the coefficients of a trial share. 6%
+// is five times both together.
 constexpr int kTrials = 40;
 constexpr double kTolerance = 0.06;
 
@@ -175,7 +175,7 @@ TEST_F(Noise, Rescale) {
       for (std::size_t i = 0; i < kN; ++i) out[i] = (c[i] - centred(c[i], d)) / d;
       return out;
     };
-    const Int big = static_cast<Int>(1) << 100;  // no reduction: the difference is wanted
+    const Int big = static_cast<Int>(1) << 100;  // so large that the difference is not reduced
     const Poly before = product(s, c1, big);
     const Poly after = product(s, divide(c1), big);
     const Poly rounded0 = divide(c0);
@@ -191,7 +191,7 @@ TEST_F(Noise, Rescale) {
   EXPECT_DOUBLE_EQ(model.rescale(in, 100).message, 3);
 }
 
-/// Switches x from s' to s with keys made and used on integers modulo P Q_l; gives the error.
+/// The error of switching x from s' to s, with keys that are made and used on integers modulo P Q_l.
 Real switch_error(const ckks::Params& params, int level, Random& random) {
   const rlwe::Level& l = params.level(level);
   Int q = 1, p = 1;
@@ -260,7 +260,7 @@ void expect_key_switch(const ckks::Params& params, int level, Random& random, st
 }
 
 TEST_F(Noise, KeySwitchWhereTheProductDominates) {
-  const auto params = small_params(1, 29, 0, 2);  // P hardly above the digits
+  const auto params = small_params(1, 29, 0, 2);  // P is hardly larger than the digits
   const NoiseModel model(*params);
   ASSERT_GT(model.key_product(1).variance, 2 * model.rounding().variance);
   expect_key_switch(*params, 1, random_, seed_);
@@ -284,9 +284,9 @@ TEST_F(Noise, KeySwitchWithDigitsOfTwoPrimes) {
 TEST_F(Noise, Products) {
   const auto params = small_params(1, 25, 5, 1);
   const NoiseModel model(*params);
-  // Messages of root mean square 0.7 and 1.9 at scales 2^25 and 2^22; coefficients by Parseval.
+  // Messages of root mean square 0.7 and 1.9 at scales 2^25 and 2^22. Parseval's theorem gives their coefficients.
   const double sa = 0x1p25, sb = 0x1p22;
-  // The last case makes e1 e2 count.
+  // In the last case e1 e2 matters.
   const std::vector<std::pair<Estimate, Estimate>> cases = {
       {{400, 0.7}, {9000, 1.9}}, {{400, 1.9}, {30, 0.1}}, {{1e10, 0.01}, {1e9, 0.01}}};
   for (const auto& [a, b] : cases) {
@@ -367,8 +367,8 @@ TEST_F(Noise, SlotsPrecisionAndTails) {
   const NoiseModel model(*params);
   const Estimate estimate{3000, 1};
   const double scale = 0x1p25;
-  // A failure probability of at most 2^-3 a vector: of 600 vectors no more than 75 leave the bound, but for the
-  // measurement's standard deviation of 8.
+  // A vector leaves the bound with probability at most 2^-3. So at most 75 of 600 vectors are expected to, and the standard
+  // deviation of that number is 8.
   const double slot = std::sqrt(static_cast<double>(kN) * estimate.variance) / scale;
   const double bound = slot_tail(params->log_n(), 3) * slot;
   constexpr int kVectors = 600;

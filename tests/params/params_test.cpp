@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "../hex.h"
 #include "jali/arith/primes.h"
 #include "jali/base/error.h"
 #include "jali/params/ckks_params.h"
@@ -28,7 +29,7 @@ ckks::Literal literal(int depth, double scale_bits, int log_n = 0, std::optional
   return l;
 }
 
-/// Everything that every parameter set must satisfy, recomputed from the object alone.
+/// Checks what every set of parameters must satisfy. Everything is recomputed from the object alone.
 void check(const ckks::Params& p) {
   const std::uint64_t m = 2 * p.n();
   const std::set<std::uint64_t> distinct(p.primes().begin(), p.primes().end());
@@ -121,7 +122,7 @@ TEST(Params, EveryWordScaleAndRing) {
       for (int i = 0; i < 4; ++i) {
         const double scale_bits = 20 + static_cast<double>(rng() % 401) / 10;
         const double integer_bits = static_cast<double>(rng() % 16);
-        // Leave room for P: a bit more than one prime of the scale's size.
+        // This leaves room for P, which takes a little more than one prime of the scale's size.
         const double bits = max_log_qp(log_n, 128) - integer_bits - 2 * scale_bits - 40;
         const int most = static_cast<int>(bits / (scale_bits * 1.2));
         if (bits < 0) continue;
@@ -133,8 +134,8 @@ TEST(Params, EveryWordScaleAndRing) {
             std::to_string(log_n) + " depth " + std::to_string(l.depth) + " scale " +
             std::to_string(scale_bits) + " integer_bits " + std::to_string(integer_bits);
         SCOPED_TRACE(trace);
-        // Refusing is right where the primes = 1 mod 2N near the scale, N ln(2^scale) apart, spread
-        // over more than some per cent.
+        // Primes = 1 mod 2N near the scale are N ln(2^scale) apart. If those that are needed spread over more than some per
+        // cent, it is right to refuse.
         const double spread = (l.depth + 2) * std::exp2(log_n - scale_bits) * scale_bits;
         const bool scarce = spread > 0.02 || scale_bits < log_n + 8 ||
                             (word == Word::w32 && (log_n >= 16 || scale_bits < log_n + 10));
@@ -145,12 +146,12 @@ TEST(Params, EveryWordScaleAndRing) {
           ASSERT_EQ(p->log_n(), log_n);
           ASSERT_EQ(p->word(), word);
           ASSERT_EQ(p->depth(), l.depth);
-          // The literal of the result is canonical: it makes the same parameters.
+          // The literal of the result is canonical, so it makes the same parameters.
           ASSERT_EQ(ckks::Params::create(p->literal())->hash(), p->hash());
         } catch (const InvalidArgument& e) {
           ASSERT_TRUE(scarce) << e.what();
         } catch (const InsecureParams& e) {
-          // Only terminals, which not every level uses, may not fit.
+          // Only terminals may make them too large, because not every level uses them.
           ASSERT_TRUE(scarce || scale_bits > word_prime_bits(word) - 1) << e.what();
         }
         if (HasFatalFailure()) return;
@@ -161,7 +162,7 @@ TEST(Params, EveryWordScaleAndRing) {
 }
 
 TEST(Params, ScalesStayClose) {
-  // The drift reached, where the word has enough primes.
+  // The drift that is reached if the word has enough primes.
   for (Word word : {Word::w52, Word::w64}) {
     for (int log_n : {13, 14, 15, 16, 17}) {
       for (double scale : {30.0, 40.0, 45.0, 55.0}) {
@@ -177,8 +178,8 @@ TEST(Params, ScalesStayClose) {
   for (int depth : {10, 20, 30}) {
     EXPECT_LE(ckks::Params::create(literal(depth, 40, 16, Word::w32))->max_scale_drift(), 0.1);
   }
-  // Errors are corrected, not handed on: one prime a level near 40 bits leaves 2^40 by no more than
-  // the distance between primes.
+  // Every rescale corrects the error of the one before. With one prime a level near 40 bits, scales therefore differ from
+  // 2^40 by no more than the distance between primes.
   EXPECT_LE(ckks::Params::create(literal(30, 40, 16))->max_scale_drift(), 1e-3);
 }
 
@@ -376,17 +377,10 @@ TEST(Real, AgreesWithTheMathematicsLibrary) {
   }
 }
 
-std::string hex(const std::array<std::uint8_t, 32>& bytes) {
-  std::string out;
-  for (std::uint8_t b : bytes) {
-    out += "0123456789abcdef"[b >> 4];
-    out += "0123456789abcdef"[b & 15];
-  }
-  return out;
-}
+using test::hex;
 
-// Literals travel in the place of primes: what they make is part of the format. A change here breaks
-// every stored object.
+// Literals travel instead of primes, so the primes that they make are part of the format. If these hashes change, every
+// stored object breaks.
 TEST(Params, KnownAnswers) {
   struct Known {
     int depth;

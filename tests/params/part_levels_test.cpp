@@ -1,4 +1,4 @@
-// Parts of parameters, with fewer levels of a computation below those of bootstrapping.
+// Parameters that have fewer levels of a computation below those of bootstrapping: parts of the whole.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace jali::params {
 namespace {
 
-/// log2 of how much larger a level's ratio is than the whole's.
+/// log2 of the factor by which a level's ratio is larger than the whole's.
 double ratio_error(const ckks::Params& part, int level) {
   return std::log2(part.ratio(level)) - std::log2(part.whole().ratio(part.whole_level(level)));
 }
@@ -30,7 +30,7 @@ std::size_t boot_limbs(const ckks::Params& params) {
   return sum;
 }
 
-// What holds of every part, whatever the whole.
+// Checks what holds for every part of any parameters.
 void check_part(const ckks::Params& part, const ckks::Params& whole, int depth) {
   ASSERT_EQ(part.depth(), depth);
   ASSERT_EQ(part.top() - part.depth(), whole.top() - whole.depth());
@@ -46,7 +46,7 @@ void check_part(const ckks::Params& part, const ckks::Params& whole, int depth) 
     const rlwe::Level& level = part.level(l);
     const int same = part.whole_level(l);
     const rlwe::Level& there = whole.level(same);
-    // Keys for the whole's level have these primes and digits.
+    // The keys for the whole's level have these primes and digits.
     EXPECT_TRUE(std::ranges::is_sorted(level.primes));
     EXPECT_EQ(std::ranges::adjacent_find(level.primes), level.primes.end());
     const auto key = whole.key_primes(same);
@@ -62,7 +62,7 @@ void check_part(const ckks::Params& part, const ckks::Params& whole, int depth) 
     }
     EXPECT_EQ(limbs, level.primes.size());
     EXPECT_LE(level.primes.size(), there.primes.size());
-    // Steps are the whole's, but for little; those of matrices may be larger.
+    // Ratios are nearly those of the whole. Those of matrices may be larger.
     EXPECT_NEAR(level.log_q - part.level(l - 1).log_q, std::log2(part.ratio(l)), 1e-9);
     const double error = ratio_error(part, l);
     EXPECT_GE(error, is_matrix(part, l) ? -0.2 : -0.5);
@@ -99,7 +99,7 @@ TEST(PartLevels, EveryDepthOfEveryPresetHasThem) {
   }
 }
 
-// At a cost near that of the levels themselves: limbs fall as bits do.
+// The cost falls with the levels: there are fewer limbs in proportion to the bits.
 TEST(PartLevels, CostAsMuchLessAsTheyAreSmaller) {
   for (const BootstrapPreset& p : bootstrap_presets()) {
     const auto whole = ckks::Params::create(preset(p.name, Word::w32));
@@ -123,7 +123,7 @@ TEST(PartLevels, AreAFunctionOfTheWholeAndTheDepth) {
   const auto whole = ckks::Params::create(preset("n16_fast", Word::w32));
   const auto some = whole->with_depth(7), fewer = whole->with_depth(5);
   EXPECT_EQ(some->hash(), whole->with_depth(7)->hash());
-  // A part of a part is the whole's: keys are the whole's.
+  // A part of a part is a part of the whole, whose keys it uses.
   const auto again = some->with_depth(5);
   EXPECT_EQ(again->hash(), fewer->hash());
   EXPECT_EQ(&again->whole(), whole.get());
@@ -131,8 +131,8 @@ TEST(PartLevels, AreAFunctionOfTheWholeAndTheDepth) {
   EXPECT_EQ(ckks::Params::create(preset("n16_d30"))->with_depth(3), nullptr);
 }
 
-// Of what create_with_bootstrap builds few have none: as a rule a depth of one less, where 32-bit primes hardly come in
-// sizes that leave out one level's bits, or levels of few bits.
+// Few parameters of create_with_bootstrap lack a part. As a rule it is the one with one level less, because there are hardly
+// any 32-bit primes of a size that leaves out just one level's bits, or the levels have few bits.
 TEST(PartLevels, NearlyAllThatCanBeBuiltHaveThem) {
   int parts = 0, none = 0;
   for (const auto order : {BootstrapOrder::raise_first, BootstrapOrder::slots_first}) {

@@ -197,19 +197,24 @@ def test_a_gpu_that_cannot_be_used_is_named(
     one: World, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.delenv("JALI_DEVICE", raising=False)
-    monkeypatch.setattr(_jali.device, "cuda_device_count", lambda: 0)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert ckks.Evaluator(one.params, device="cpu").device == "cpu"
         if not _jali.device.cuda_trouble():
             devices.resolved("auto")
-    says = "this build has no code for the generation of cuda:0"
-    monkeypatch.setattr(_jali.device, "cuda_trouble", lambda: says)
-    with pytest.warns(RuntimeWarning, match=f"on the CPU, though there is a GPU: {says}") as caught:
-        assert devices.resolved("auto") == "cpu"
+    # The core's warning (tests/device/resolve_test.cpp), told where the device was named.
+    says = "computing on the CPU, though there is a GPU: no code for it"
+    monkeypatch.setattr(_jali.device, "resolve", lambda *_: ("cpu", {}, says))
+    with pytest.warns(RuntimeWarning, match=says) as caught:
         ckks.Evaluator(one.params)
-    assert caught[1].filename == __file__  # who made it
-    assert cli.main(["doctor"]) == 0
+        ckks.Evaluator(one.params, variants={})
+        ckks.Client(one.params, device="auto")
+    assert [warning.filename for warning in caught] == [__file__] * 3  # who made it
+    monkeypatch.setattr(_jali.device, "cuda_device_count", lambda: 0)
+    monkeypatch.setattr(_jali.device, "cuda_trouble", lambda: says)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert cli.main(["doctor"]) == 0
     assert f"NOT USED: {says}" in capsys.readouterr().out
 
 
@@ -220,6 +225,10 @@ def test_auto_is_what_the_environment_says(one: World, monkeypatch: pytest.Monke
     monkeypatch.setenv("JALI_DEVICE", "cpu/portable")
     assert ckks.Evaluator(one.params).engine == "cpu/portable"
     assert ckks.Evaluator(one.params, device="cpu").engine != "cpu/portable"
+    assert devices.resolved("auto") == "cpu/portable" and devices.resolved("cuda") == "cuda:0"
+    monkeypatch.setenv("JALI_DEVICE", "cuda:x")
+    with pytest.raises(jali.InvalidArgument, match="cuda:0"):
+        devices.resolved("auto")
     monkeypatch.setenv("JALI_DEVICE", "abacus")
     with pytest.raises(jali.NoDevice, match="abacus"):
         ckks.Evaluator(one.params)

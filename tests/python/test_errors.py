@@ -24,7 +24,7 @@ from jali import _jali, ckks, errors
         np.array([np.inf]),
         np.array([1 + 1j * np.inf]),
         np.array(["a", "b"]),
-        np.array([object()]),
+        np.array([{}]),
         np.array([1, 2], dtype="M8[s]"),
         [[1, 2], [3]],
         np.zeros((2, 2, 2)),

@@ -157,7 +157,7 @@ def test_a_function_that_calls_itself_is_refused() -> None:
         assert np.allclose(client.decrypt(server.map(lambda a: server.map(lambda b: b + b, [a])[0], [x])[0]), 2)
         """
     )
-    assert out.count("is at work in this very thread") == 2
+    assert out.count("is running in this thread") == 2
     assert "this captured function" in out and "this batcher" in out
 
 

@@ -14,7 +14,7 @@ from conftest import World
 
 import jali
 from jali import _jali, ckks, cli
-from jali._core import tuning
+from jali import device as devices
 from jali.cli import tune
 
 
@@ -22,13 +22,18 @@ from jali.cli import tune
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A cache folder of its own; gives the file that is not there yet."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return tmp_path / "jali" / "tune.json"
+    return tmp_path / "jali" / "tune.tsv"
 
 
 def keep(cache: Path, choices: dict[str, str], world: World) -> None:
     """Choices for the CPU at the world's ring."""
-    tuning.write("cpu", {world.params.word: {str(world.params.log_n): choices}})
-    assert cache.exists()
+    kept = _jali.device.keep_measured("cpu", {(world.params.word, world.params.log_n): choices})
+    assert kept == str(cache) and cache.exists()
+
+
+def chosen(word: str, log_n: int) -> dict[str, str]:
+    """What an Evaluator on the CPU would take."""
+    return devices.tuned("cpu", word, log_n)[1]
 
 
 def test_tune_keeps_what_an_evaluator_reads(
@@ -47,8 +52,8 @@ def test_tune_keeps_what_an_evaluator_reads(
     assert cli.main(command) == 0
     out = json.loads(capsys.readouterr().out)
     assert out["chosen"] == {"isa": isas[-1]} and len(out["seconds"]) == len(isas) + 1
-    assert tuning.chosen("cpu", "w52", 12) == {"isa": isas[-1]}
-    assert tuning.chosen("cpu", "w52", 13) == {} and tuning.chosen("cpu", "w32", 12) == {}
+    assert chosen("w52", 12) == {"isa": isas[-1]}
+    assert chosen("w52", 13) == {} and chosen("w32", 12) == {}
     params = ckks.Params.create(depth=1, scale_bits=30, log_n=12, word="w52")
     server = ckks.Evaluator(params, None, "cpu")
     assert server.variants == {"isa": isas[-1]} and server.engine == f"cpu/{isas[-1]}"
@@ -66,11 +71,11 @@ def test_tune_measures_and_checks(
     command = ["--device", device, "--word", "w32", "--log-n", "11", "--seconds", "0.001"]
     assert tune.main([*command, "--json"]) == 0
     (ring,) = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    families = tuning.families(device)
+    families = _jali.device.variant_families(device)
     assert set(ring["seconds"]) == {
         f"{family}={name}" for family, names in families.items() for name in names
     }
-    assert "w32" in next(iter(json.loads(cache.read_text())["devices"].values()))
+    assert "\tw32\t11" in cache.read_text() and jali.__version__ in cache.read_text()
     params = ckks.Params.create(
         depth=0, scale_bits=25, log_n=11, word="w32", security=0, name="insecure_test"
     )
@@ -89,32 +94,45 @@ def test_results_do_not_depend_on_the_choice(cache: Path, one: World) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage",
-    [
-        "",
-        "{",
-        "[]",
-        '{"format": 2, "devices": {}}',
-        '{"format": 1, "devices": []}',
-        '{"format": 1, "devices": {"x, 2 cores, jali 0": {"w52": 3}}}',
-        '{"format": 1, "devices": {"x, 2 cores, jali 0": {"w99": {"12": {}}}}}',
-        '{"format": 1, "devices": {"x, 2 cores, jali 0": {"w52": {"12": {"isa": 1}}}}}',
-        '{"format": 1, "devices": {"x, 2 cores, jali VERSION": {"w52": {"12": {"isa": "abacus"}}}}}',
-        "[" * 100_000 + "]" * 100_000,
-        '{"format": 1, "devices": {"x, 2 cores, jali 0": ' + "[" * 900 + "]" * 900 + "}}",
-    ],
+    "damage", ["", "{}", "jali tune 1\n", "jali tune 2\nHERE\tWORD\tRING\tisa=abacus\n", b"\xff"]
 )
-def test_a_damaged_file_is_refused_with_a_warning(cache: Path, one: World, damage: str) -> None:
-    cache.parent.mkdir()
-    cache.write_text(damage.replace("VERSION", jali.__version__))
-    with pytest.warns(RuntimeWarning, match="run 'jali tune' again, or delete the file"):
+def test_a_damaged_file_is_refused_with_a_warning(
+    cache: Path, one: World, damage: str | bytes
+) -> None:
+    keep(cache, {"isa": "portable"}, one)
+    good = cache.read_text()
+    if isinstance(damage, str):
+        _, line = good.splitlines()
+        for name, field in zip(("HERE", "WORD", "RING"), line.split("\t"), strict=False):
+            damage = damage.replace(name, field)
+        damage = damage.encode()
+    cache.write_bytes(damage)
+    with pytest.warns(RuntimeWarning, match="run 'jali tune' again, or delete the file") as caught:
         server = ckks.Evaluator(one.params, None, "cpu")
-    assert server.variants == {}
-    with warnings.catch_warnings():  # once
+    assert server.variants == {} and caught[0].filename == __file__
+    with warnings.catch_warnings():
         warnings.simplefilter("error")
-        ckks.Evaluator(one.params, None, "cpu")
+        ckks.Evaluator(one.params, None, "cpu", variants={})
         keep(cache, {"isa": "portable"}, one)  # jali tune mends it
         assert ckks.Evaluator(one.params, None, "cpu").engine == "cpu/portable"
+    assert cache.read_text() == good
+
+
+def test_the_doctor_names_a_damaged_file(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cache.parent.mkdir()
+    cache.write_text("{}")
+    with pytest.warns(RuntimeWarning, match="delete the file"):  # of its self-test
+        assert cli.main(["doctor", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["tuned"] == {} and str(cache) in report["tuning_trouble"]
+
+
+def test_what_an_older_version_kept_is_passed_over(cache: Path, one: World) -> None:
+    cache.parent.mkdir()
+    cache.with_suffix(".json").write_text('{"format": 1, "devices": {')
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert ckks.Evaluator(one.params, None, "cpu").variants == {}
 
 
 def test_variants_of_a_user(one: World, cache: Path) -> None:
@@ -126,7 +144,7 @@ def test_variants_of_a_user(one: World, cache: Path) -> None:
     if _jali.device.cuda_device_count():
         with pytest.raises(jali.InvalidArgument, match="abacus"):
             ckks.Evaluator(one.params, None, "cuda", variants={"ntt": "abacus"})
-        for name in _jali.device.cuda_variants()["ntt"]:
+        for name in _jali.device.variant_families("cuda")["ntt"]:
             server = ckks.Evaluator(one.params, None, "cuda", variants={"ntt": name})
             assert server.variants == {"ntt": name}
 
@@ -141,35 +159,20 @@ def test_wrong_devices_are_refused_by_name(one: World, cache: Path) -> None:
 def test_a_full_disk_leaves_what_was_there(cache: Path, one: World) -> None:
     keep(cache, {"isa": "portable"}, one)
     before = cache.read_bytes()
-    found = {one.params.word: {str(one.params.log_n): {"isa": "avx2"}}}
+    found = {(one.params.word, one.params.log_n): {"isa": "avx2"}}
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     try:  # nothing can be written behind the first 10 bytes
         resource.setrlimit(resource.RLIMIT_FSIZE, (10, hard))
         with pytest.raises(jali.Unsupported, match="make room for it there") as caught:
-            tuning.write("cpu", found)
+            _jali.device.keep_measured("cpu", found)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
         signal.signal(signal.SIGXFSZ, ignored)
     assert str(cache) in str(caught.value)
     assert cache.read_bytes() == before and list(cache.parent.iterdir()) == [cache]
     # Nor does this process believe what it could not keep.
-    assert tuning.chosen("cpu", one.params.word, one.params.log_n) == {"isa": "portable"}
-
-
-def test_an_interrupt_leaves_what_was_there(
-    cache: Path, one: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    keep(cache, {"isa": "portable"}, one)
-    before = cache.read_bytes()
-
-    def interrupted(path: Path, target: Path) -> Path:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(Path, "replace", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        keep(cache, {"isa": "avx2"}, one)
-    assert cache.read_bytes() == before and list(cache.parent.iterdir()) == [cache]
+    assert chosen(one.params.word, one.params.log_n) == {"isa": "portable"}
 
 
 def test_folders_are_made_or_refused(
@@ -179,9 +182,9 @@ def test_folders_are_made_or_refused(
     monkeypatch.setattr(tune, "_time", lambda *_: 1.0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "not" / "there" / "yet"))
     assert cli.main(command) == 0
-    assert (tmp_path / "not" / "there" / "yet" / "jali" / "tune.json").exists()
+    assert (tmp_path / "not" / "there" / "yet" / "jali" / "tune.tsv").exists()
     (tmp_path / "file").touch()
-    (tmp_path / "folder" / "jali" / "tune.json").mkdir(parents=True)
+    (tmp_path / "folder" / "jali" / "tune.tsv").mkdir(parents=True)
     for where in ("file", "file/below", "folder"):
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / where))
         capsys.readouterr()
@@ -189,7 +192,7 @@ def test_folders_are_made_or_refused(
         printed = capsys.readouterr()
         assert "name another folder in XDG_CACHE_HOME" in printed.err
         assert "w52" in printed.out  # what was measured is not lost
-    assert [x.name for x in (tmp_path / "folder" / "jali").iterdir()] == ["tune.json"]
+    assert [x.name for x in (tmp_path / "folder" / "jali").iterdir()] == ["tune.tsv"]
 
 
 def test_wrong_options(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-// Work done in forked processes, each of which begins with the same memory.
+// Does work in forked processes, each of which begins with the same memory.
 #pragma once
 
 #include <sys/wait.h>
@@ -12,7 +12,7 @@ namespace jali::testing {
 
 using ForkedBytes = std::vector<std::uint8_t>;
 
-/// What work(), which gives bytes, gives in each of `count` children that are forked before the first has ended.
+/// The bytes that work() returns in each of `count` child processes. All of them are forked before the first one ends.
 template <class Work>
 std::vector<ForkedBytes> in_children(std::size_t count, const Work& work) {
   struct Child {

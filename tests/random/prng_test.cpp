@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "../hex.h"
 #include "jali/base/error.h"
 #include "jali/base/hash.h"
 #include "jali/random/chacha.h"
@@ -26,14 +27,7 @@ Bytes from_hex(const std::string& s) {
   return out;
 }
 
-std::string to_hex(std::span<const std::uint8_t> bytes) {
-  std::string out;
-  for (const std::uint8_t b : bytes) {
-    out += "0123456789abcdef"[b >> 4];
-    out += "0123456789abcdef"[b & 15];
-  }
-  return out;
-}
+using test::hex;
 
 Seed counting_seed() {
   Seed seed;
@@ -97,7 +91,7 @@ TEST(ChaCha20, BlockVectorsOfTheStandard) {
         Bytes out(kGroupBytes);
         state[12] = v.counter - back;
         chacha(state, 1, out.data());
-        EXPECT_EQ(to_hex(std::span(out).subspan(64 * back, 64)), v.block);
+        EXPECT_EQ(hex(std::span(out).subspan(64 * back, 64)), v.block);
         EXPECT_EQ(state[12], v.counter - back + kGroupBlocks);
       }
     }
@@ -121,7 +115,7 @@ TEST(ChaCha20, EveryInstructionSetGivesTheSameBytes) {
       chacha(state, groups, got.data());
       EXPECT_EQ(got.back(), 0xa5) << "wrote past the end";
       got.pop_back();
-      EXPECT_EQ(got, want) << "seed " << to_hex(fresh);
+      EXPECT_EQ(got, want) << "seed " << hex(fresh);
     }
   }
 }
@@ -158,7 +152,7 @@ TEST(Prng, PiecesSeeksAndWordsAgreeWithTheStream) {
     for (std::size_t i = 0; i < got.size(); i += step) {
       prng.fill(std::span(got).subspan(i, std::min(step, got.size() - i)));
     }
-    ASSERT_EQ(got, whole) << "step " << step << ", seed " << to_hex(seed);
+    ASSERT_EQ(got, whole) << "step " << step << ", seed " << hex(seed);
   }
   Prng prng(seed, 7);
   for (std::size_t at = 0; at + 8 <= whole.size(); at += 8) {
@@ -171,7 +165,7 @@ TEST(Prng, PiecesSeeksAndWordsAgreeWithTheStream) {
     Bytes got(1100);
     prng.fill(got);
     ASSERT_TRUE(std::equal(got.begin(), got.end(), whole.begin() + static_cast<long>(at)))
-        << "seek " << at << ", seed " << to_hex(seed);
+        << "seek " << at << ", seed " << hex(seed);
   }
 }
 
@@ -216,7 +210,7 @@ TEST(Prng, StreamsAndSeedsAreIndependent) {
       for (std::size_t k = 0; k < kBytes; ++k) {
         differ += std::popcount(static_cast<unsigned>(streams[i][k] ^ streams[j][k]));
       }
-      EXPECT_LT(std::abs(differ - (1 << 18)), 7 * 363) << i << " " << j << " " << to_hex(seed);
+      EXPECT_LT(std::abs(differ - (1 << 18)), 7 * 363) << i << " " << j << " " << hex(seed);
     }
   }
 }
@@ -224,8 +218,7 @@ TEST(Prng, StreamsAndSeedsAreIndependent) {
 TEST(Prng, GoldenBytes) {
   Bytes out(100000);
   Prng(counting_seed(), 0x0123456789abcdef).fill(out);
-  EXPECT_EQ(to_hex(hash256(out)),
-            "cdfa6cc0e4e6214d360bd719496489097505f84a1d014eac88affbe266633f79");
+  EXPECT_EQ(hex(hash256(out)), "cdfa6cc0e4e6214d360bd719496489097505f84a1d014eac88affbe266633f79");
 }
 
 TEST(Prng, WipesItself) {

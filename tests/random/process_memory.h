@@ -1,5 +1,5 @@
-// What an attacker finds who reads a process's memory: everything that it can write, freed blocks and dead stack frames
-// included.
+// Searches the memory of a process as an attacker would: everything that is writable, also freed blocks and dead stack
+// frames.
 #pragma once
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ namespace jali::testing {
 
 inline constexpr const char* kNotSearched = "sanitizers keep copies of frames and freed blocks";
 
-/// Bytes to look for, kept so that this object is not what is found.
+/// Bytes to look for. They are kept masked, so that the search does not find this object.
 class Needle {
  public:
   Needle(std::string name, std::span<const std::uint8_t> masked)
@@ -53,7 +53,7 @@ class Needle {
   std::vector<std::uint8_t> masked_;
 };
 
-/// Secrets to look for, as a child process works them out: its own memory is not searched.
+/// Secrets to look for. A child process computes them, because its memory is not searched.
 class Secrets {
  public:
   void add(const std::string& name, const void* data, std::size_t bytes) {
@@ -61,7 +61,7 @@ class Secrets {
     names_.push_back(name);
     values_.emplace_back(from, from + bytes);
   }
-  /// A seed, and each of its words as a vector register holds it when several blocks are made at once.
+  /// A seed, and each of its words as a vector register holds it while several blocks are made at once.
   void add_seed(const std::string& name, const random::Seed& seed) {
     add(name, seed.data(), 16);
     for (std::size_t k = 0; k < 8; ++k) {
@@ -71,7 +71,7 @@ class Secrets {
       add(name + ", word " + std::to_string(k), word, sizeof(word));
     }
   }
-  /// Blocks of a stream: the first and last of what is made at once.
+  /// Blocks of a stream: the first and the last of those that are made at once.
   void add_stream(const std::string& name, const random::Seed& seed, std::uint64_t stream) {
     std::vector<std::uint8_t> bytes(128 * 64);
     random::Prng(seed, stream).fill(bytes);
@@ -79,7 +79,7 @@ class Secrets {
       add(name + ", block " + std::to_string(block), &bytes[64 * block], 32);
     }
   }
-  /// Each as its name, 0, a quarter of its length, and itself masked.
+  /// For each needle: its name, a 0, a quarter of its length, and its masked bytes.
   ForkedBytes masked() const {
     ForkedBytes out;
     for (std::size_t i = 0; i < names_.size(); ++i) {
@@ -96,7 +96,7 @@ class Secrets {
   std::vector<std::vector<std::uint8_t>> values_;
 };
 
-/// Needles for what name_them(Secrets&) adds.
+/// The needles for the secrets that name_them(Secrets&) adds.
 template <class NameThem>
 std::vector<Needle> needles(const NameThem& name_them) {
   const ForkedBytes bytes = in_children(1, [&] {
@@ -115,7 +115,7 @@ std::vector<Needle> needles(const NameThem& name_them) {
   return out;
 }
 
-/// Names of the needles that lie somewhere in this process's writable memory.
+/// The names of the needles that are somewhere in this process's writable memory.
 inline std::vector<std::string> found_in_process(std::span<const Needle> needles) {
   constexpr std::size_t kChunk = std::size_t{1} << 20, kOverlap = 1024;
   constexpr std::size_t kLargest = std::size_t{1} << 32;  // beyond lie the tables of sanitizers
@@ -151,7 +151,7 @@ inline std::vector<std::string> found_in_process(std::span<const Needle> needles
   return names;
 }
 
-/// What found_in_process finds once work() has been done, while the stack that it was done on lies as it was left.
+/// What found_in_process finds after work(), while the stack on which work() ran is as it was left.
 template <class Work>
 std::vector<std::string> found_after(std::span<const Needle> needles, const Work& work) {
   std::binary_semaphore done{0}, scanned{0};

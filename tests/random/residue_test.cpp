@@ -1,5 +1,5 @@
-// What generators and working memory leave behind: nothing, whichever instruction set made the blocks. A program of
-// its own, since it takes the place of chacha20_best.
+// Generators and working memory leave nothing behind, whichever instruction set made the blocks. This is a program of its
+// own, because it replaces chacha20_best.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -50,7 +50,7 @@ class KernelResidue : public ::testing::TestWithParam<std::string> {
 };
 
 TEST_P(KernelResidue, NothingOfTheSeedOrTheStream) {
-  // The seed is worked out from a root by the thread that is searched: the root is what this test has.
+  // The thread that is searched computes the seed from a root, so that the test itself has only the root.
   const Seed root = os_seed();
   const auto seed_of = [&](std::uint64_t k) {
     Seed seed;
@@ -73,7 +73,7 @@ TEST_P(KernelResidue, NothingOfTheSeedOrTheStream) {
   samplers.push_back([](Prng& prng) { sample_gaussian(prng, 0x1p40, out); });
   samplers.push_back([](Prng& prng) { sample_uniform(prng, 1125899904679937, residues); });
   for (std::uint64_t k = 0; k < samplers.size(); ++k) {
-    const bool gives_its_stream = k + 1 == samplers.size();  // words below q are given as they are
+    const bool gives_its_stream = k + 1 == samplers.size();  // its residues are words of the stream
     const auto wanted = needles([&](testing::Secrets& s) {
       s.add_seed("seed", seed_of(k));
       if (!gives_its_stream) s.add_stream("stream", seed_of(k), 5);
@@ -107,7 +107,7 @@ Needle filled(std::uint64_t value) {
 
 TEST(SecretVector, IsWipedHoweverItEnds) {
   if (backend::test::kSanitized) GTEST_SKIP() << testing::kNotSearched;
-  // Written so that the value itself is nowhere in memory but in the vector.
+  // The value is written in such a way that it is nowhere in memory except in the vector.
   Prng prng(os_seed(), 0);
   std::uint64_t mask = prng.next_u64(), masked = prng.next_u64();
   const auto value = [&] { return mask ^ masked; };

@@ -1,5 +1,5 @@
-// Every sampler against an oracle that reads the same stream in the plainest way, its distribution
-// against the formula, and its bytes against a golden hash: seeds travel, so the bytes are format.
+// Compares every sampler with an oracle that reads the same stream in the plainest way, its distribution with the formula,
+// and its bytes with a golden hash. Seeds travel between machines, so the bytes are part of the format.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "../hex.h"
 #include "jali/base/error.h"
 #include "jali/base/hash.h"
 #include "jali/random/gaussian_table.h"
@@ -22,19 +23,12 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-std::string to_hex(std::span<const std::uint8_t> bytes) {
-  std::string out;
-  for (const std::uint8_t b : bytes) {
-    out += "0123456789abcdef"[b >> 4];
-    out += "0123456789abcdef"[b & 15];
-  }
-  return out;
-}
+using test::hex;
 
 template <class T>
 std::string golden(const std::vector<T>& x) {
   const auto* p = reinterpret_cast<const std::uint8_t*>(x.data());
-  return to_hex(hash256({p, x.size() * sizeof(T)})).substr(0, 32);
+  return hex(hash256({p, x.size() * sizeof(T)})).substr(0, 32);
 }
 
 Seed fixed_seed() {
@@ -43,13 +37,13 @@ Seed fixed_seed() {
   return seed;
 }
 
-// A fixed seed makes the first run deterministic; a fresh one meets what no fixed one would. The
-// bounds are 6.5 standard deviations, failure below 1e-9 a check.
+// A fixed seed makes the first run deterministic, and a fresh seed finds what no fixed one would. The bounds are 6.5
+// standard deviations, so a correct sampler fails a check with probability below 1e-9.
 std::vector<Seed> seeds() { return {fixed_seed(), os_seed()}; }
 constexpr double kDeviations = 6.5;
 
-// Chi-square of counts against expectations (bins below 20 joined), as standard deviations of a
-// normal variable by the cube root of Wilson and Hilferty.
+// Chi-square of counts against expectations, with bins below 20 joined. The cube root of Wilson and Hilferty turns it into
+// standard deviations of a normal variable.
 double chi_square(const std::vector<double>& seen, const std::vector<double>& expected) {
   double chi = 0, s = 0, e = 0;
   int bins = 0;
@@ -67,7 +61,7 @@ double chi_square(const std::vector<double>& seen, const std::vector<double>& ex
   return (std::cbrt(chi / d) - (1 - 2 / (9 * d))) / std::sqrt(2 / (9 * d));
 }
 
-// Probabilities of the integers in [-reach, reach].
+// The probabilities of the integers in [-reach, reach].
 std::vector<double> discrete_gaussian(double std, int reach) {
   std::vector<double> p;
   for (int x = -reach; x <= reach; ++x) p.push_back(std::exp(-0.5 * x * x / (std * std)));
@@ -88,10 +82,10 @@ std::vector<double> counts(const Ints& x, int reach) {
 void expect_distribution(const Ints& x, std::vector<double> p, const Seed& seed) {
   for (double& v : p) v *= static_cast<double>(x.size());
   const int reach = static_cast<int>(p.size() / 2);
-  EXPECT_LT(std::abs(chi_square(counts(x, reach), p)), kDeviations) << "seed " << to_hex(seed);
+  EXPECT_LT(std::abs(chi_square(counts(x, reach), p)), kDeviations) << "seed " << hex(seed);
 }
 
-// Neighbours must not be correlated: the sum of x_i x_{i+lag} over n has deviation sqrt(n) var.
+// Neighbours must not be correlated. If they are independent, the sum of x_i x_{i+lag} over n has deviation sqrt(n) var.
 void expect_uncorrelated(const Ints& x, double var, const Seed& seed) {
   for (const std::size_t lag : {1, 2, 16, 256}) {
     double sum = 0;
@@ -99,7 +93,7 @@ void expect_uncorrelated(const Ints& x, double var, const Seed& seed) {
       sum += static_cast<double>(x[i]) * static_cast<double>(x[i - lag]);
     }
     EXPECT_LT(std::abs(sum), kDeviations * std::sqrt(static_cast<double>(x.size())) * var)
-        << "lag " << lag << ", seed " << to_hex(seed);
+        << "lag " << lag << ", seed " << hex(seed);
   }
 }
 
@@ -142,7 +136,7 @@ void check_uniform_against_oracle(std::uint64_t q) {
           for (std::size_t k = 8; k-- > 0;) x = x << 8 | raw[k];
           x %= std::uint64_t{1} << std::bit_width(q);
         }
-        ASSERT_EQ(got[i], x) << "q " << q << ", index " << i << ", seed " << to_hex(seed);
+        ASSERT_EQ(got[i], x) << "q " << q << ", index " << i << ", seed " << hex(seed);
       }
       ASSERT_EQ(prng.next_u64(), plain.next_u64()) << "took another number of words, q " << q;
     }
@@ -203,10 +197,10 @@ TEST(Uniform, IsUniform) {
       if (q == 257) {
         std::vector<double> each(257), expect(257, n / 257);
         for (const std::uint64_t v : x) each[v] += 1;
-        EXPECT_LT(std::abs(chi_square(each, expect)), kDeviations) << to_hex(seed);
+        EXPECT_LT(std::abs(chi_square(each, expect)), kDeviations) << hex(seed);
       } else {  // 64 and 61 do not divide q, which shows at 65537 as 0.05 deviations a bin
-        EXPECT_LT(std::abs(chi_square(high, expect_high)), kDeviations) << q << to_hex(seed);
-        EXPECT_LT(std::abs(chi_square(low, expect_low)), kDeviations) << q << to_hex(seed);
+        EXPECT_LT(std::abs(chi_square(high, expect_high)), kDeviations) << q << hex(seed);
+        EXPECT_LT(std::abs(chi_square(low, expect_low)), kDeviations) << q << hex(seed);
       }
     }
   }
@@ -234,7 +228,7 @@ TEST(Ternary, FollowsItsDefinition) {
       for (std::size_t i = 0; i < size; ++i) {
         std::uint8_t b = 255;
         while (b == 255) plain.fill({&b, 1});
-        ASSERT_EQ(x[i], b % 3 - 1) << "index " << i << ", seed " << to_hex(seed);
+        ASSERT_EQ(x[i], b % 3 - 1) << "index " << i << ", seed " << hex(seed);
       }
       ASSERT_EQ(prng.next_u64(), plain.next_u64());
     }
@@ -282,11 +276,11 @@ TEST(SparseTernary, PositionsAndSignsAreUniform) {
       for (std::size_t i = 0; i < n; ++i) {
         at[i] += x[i] != 0;
         signs += static_cast<double>(x[i]);
-        // Both i and i+1: probability w (w-1) / (n (n-1)).
+        // Both i and i+1 are non-zero with probability w (w-1) / (n (n-1)).
         pairs[i] += x[i] != 0 && x[(i + 1) % n] != 0;
       }
     }
-    // With the weight fixed the n counts have variance draws p (1-p) and one linear constraint.
+    // The weight is fixed, so the n counts have variance draws p (1-p) and one linear constraint.
     constexpr double p = double(weight) / n;
     double chi = 0;
     for (const double c : at) chi += (c - draws * p) * (c - draws * p) / (draws * p * (1 - p));
@@ -294,11 +288,11 @@ TEST(SparseTernary, PositionsAndSignsAreUniform) {
     const double d = n - 1;
     EXPECT_LT(std::abs((std::cbrt(chi / d) - (1 - 2 / (9 * d))) / std::sqrt(2 / (9 * d))),
               kDeviations)
-        << to_hex(seed);
-    EXPECT_LT(std::abs(signs), kDeviations * std::sqrt(double(draws * weight))) << to_hex(seed);
+        << hex(seed);
+    EXPECT_LT(std::abs(signs), kDeviations * std::sqrt(double(draws * weight))) << hex(seed);
     constexpr double both = double(weight) * (weight - 1) / (n * (n - 1.0));
     for (const double c : pairs) {
-      EXPECT_LT(std::abs(c - draws * both), kDeviations * std::sqrt(draws * both)) << to_hex(seed);
+      EXPECT_LT(std::abs(c - draws * both), kDeviations * std::sqrt(draws * both)) << hex(seed);
     }
   }
 }
@@ -409,10 +403,10 @@ TEST(Gaussian, LargeOnesAreGaussianToTheLastBit) {
         mean += z;
       }
       const double n = static_cast<double>(x.size());
-      EXPECT_LT(std::abs(chi_square(bins, expect)), kDeviations) << std << " " << to_hex(seed);
-      EXPECT_LT(std::abs(chi_square(low, expect)), kDeviations) << std << " " << to_hex(seed);
-      EXPECT_LT(std::abs(mean), kDeviations * std::sqrt(n)) << std << " " << to_hex(seed);
-      EXPECT_LT(std::abs(square - n), kDeviations * std::sqrt(2 * n)) << std << to_hex(seed);
+      EXPECT_LT(std::abs(chi_square(bins, expect)), kDeviations) << std << " " << hex(seed);
+      EXPECT_LT(std::abs(chi_square(low, expect)), kDeviations) << std << " " << hex(seed);
+      EXPECT_LT(std::abs(mean), kDeviations * std::sqrt(n)) << std << " " << hex(seed);
+      EXPECT_LT(std::abs(square - n), kDeviations * std::sqrt(2 * n)) << std << hex(seed);
     }
   }
 }

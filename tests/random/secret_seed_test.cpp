@@ -68,7 +68,7 @@ TEST(SecretSeed, IsWipedByExceptionsToo) {
 TEST(SeedSource, AsksTheSystemEachTime) {
   SeedSource source(std::nullopt, SeedSource::Order::bytes);
   EXPECT_EQ(many(source, 1000).size(), 1000u);
-  // Nothing of it is in its memory afterwards, nor of a seed given before.
+  // Afterwards its memory holds nothing of it, and nothing of a seed that was given before.
   std::vector<std::uint8_t> before(sizeof(source)), after(sizeof(source));
   std::memcpy(before.data(), static_cast<const void*>(&source), sizeof(source));
   many(source, 10);

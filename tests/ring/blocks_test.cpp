@@ -1,4 +1,4 @@
-// Stacking, recording and batching of blocks, without any scheme.
+// Stacking, recording and batching of blocks. No scheme is involved.
 #include "jali/ring/blocks.h"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ class Blocks : public testing::TestWithParam<Word> {
  protected:
   static backend::Config config() { return {GetParam(), kN, primes_for(GetParam(), kN, 4), 1, ""}; }
 
-  /// A block in the host's memory, of fresh residues.
+  /// A block of fresh residues in host memory.
   Poly block(std::size_t batch) {
     Poly x = host_->make(primes_, batch);
     for (std::size_t i = 0; i < x.limbs(); ++i) {
@@ -55,7 +55,7 @@ class Blocks : public testing::TestWithParam<Word> {
   std::mt19937_64 rng_{seed_};
   const PrimeList primes_ = {0, 2, 3};
   std::shared_ptr<const Ring> host_ = std::make_shared<Ring>(backend::make_cpu_engine(config()));
-  /// Its memory is not the host's, as a GPU's is not.
+  /// The host may not access its memory, as is the case for a GPU.
   std::shared_ptr<const Ring> apart_ = std::make_shared<Ring>(backend::make_apart_engine(config()));
 };
 INSTANTIATE_TEST_SUITE_P(Words, Blocks, testing::Values(Word::w32, Word::w52, Word::w64),

@@ -1,4 +1,4 @@
-// Polynomials, and constants as residues and back, against big integers.
+// Compares polynomials, and the conversion of constants to residues and back, with big integers.
 #include <array>
 #include <cmath>
 #include <limits>
@@ -197,7 +197,7 @@ TEST_P(RingTest, ResiduesOfIntegers) {
   }
 }
 
-/// The integer |x| of a double that is one.
+/// |x| as a big integer, for a double x that is an integer.
 Natural integer_of(double x) {
   int exponent = 0;
   const double fraction = std::frexp(std::abs(x), &exponent);
@@ -230,7 +230,7 @@ TEST_P(RingTest, ResiduesOfDoubles) {
       EXPECT_EQ(r[i], v < 0 && m != 0 ? q - m : m) << v;
     }
   }
-  // To the nearest integer, halves to even.
+  // Values are rounded to the nearest integer, and halves to the even one.
   const std::pair<double, std::int64_t> rounded[] = {
       {0.4, 0},   {0.5, 0},   {0.6, 1},
       {1.5, 2},   {2.5, 2},   {-0.5, 0},
@@ -268,14 +268,14 @@ void put(const Ring& ring, Poly& x, std::size_t b, std::size_t k, const Natural&
 }
 
 TEST_P(RingTest, ToDoublesIsExactTo52Bits) {
-  // From one limb to 70, more than 4096 bits: the sizes of the bignums inside.
+  // From one limb to 70, which is more than 4096 bits, so that big integers of all sizes are used inside.
   const std::vector<u64> primes = primes_below(u64{1} << word_prime_bits(GetParam()), kN, 70);
   const auto ring = make_ring(GetParam(), kN, primes);
   for (const std::size_t limbs : {1, 2, 3, 7, 16, 70}) {
     Natural q = 1;
     for (std::size_t i = 0; i < limbs; ++i) q *= primes[i];
     Natural half = q;
-    half.divide(2);  // (Q - 1) / 2, the largest
+    half.divide(2);  // (Q - 1) / 2 is the largest centred value
     Poly x = ring->make(range(0, limbs), 2, Form::coeff);
     std::vector<std::pair<Natural, bool>> values = {{0, false},    {1, false},   {1, true},
                                                     {half, false}, {half, true}, {half - 1, true}};

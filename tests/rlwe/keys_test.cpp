@@ -1,6 +1,8 @@
 // Keys satisfy their defining equations, with errors of the stated size.
 #include <algorithm>
 #include <cstring>
+#include <ostream>
+#include <type_traits>
 
 #include "fixture.h"
 #include "jali/rlwe/key_switch.h"
@@ -10,7 +12,14 @@ namespace {
 
 class KeysTest : public ::testing::TestWithParam<Scheme> {};
 
-// Centred coefficients of x modulo its first limb: enough for small x.
+// docs/security.md: secrets have no implicit copies and no printing.
+template <class T>
+concept Printable = requires(std::ostream& out, const T& x) { out << x; };
+static_assert(!std::is_copy_constructible_v<rlwe::SecretKey> &&
+              !std::is_copy_assignable_v<rlwe::SecretKey> && !Printable<rlwe::SecretKey>);
+static_assert(!std::is_copy_constructible_v<ring::Poly> && !Printable<ring::Poly>);
+
+// The centred coefficients of x modulo its first prime, which is enough if x is small.
 std::vector<double> small_coefficients(const World& w, const ring::Poly& x) {
   const PrimeIndex first[] = {x.primes()[0]};
   ring::Poly y = w.ring->select(x, first);
@@ -40,7 +49,7 @@ TEST_P(KeysTest, SecretIsTernaryOnEveryLimb) {
       ASSERT_EQ(s.at(i, 0, k), sign < 0 ? q - 1 : static_cast<std::uint64_t>(sign));
     }
   }
-  // Each value a third of the time: 7 standard deviations of Binomial(1024, 1/3).
+  // Each value comes a third of the time, within 7 standard deviations of Binomial(1024, 1/3).
   for (const int count : histogram) EXPECT_NEAR(count, 1024 / 3.0, 7 * 15.1);
 }
 
@@ -66,7 +75,7 @@ TEST_P(KeysTest, SwitchKeyHoldsPTimesTheGadget) {
   EXPECT_EQ(key.bytes(), w.params->switch_key_bytes());
   const auto p_mod = ring::product_residues(*w.ring, all, w.params->p_primes());
   for (std::size_t d = 0; d < key.b.size(); ++d) {
-    // b + a s - P g_d s' is the error, the same small integers on every limb.
+    // b + a s - P g_d s' is the error: the same small integers modulo every prime.
     ring::Poly e = rlwe::expand_uniform(*w.ring, key.seed, static_cast<std::uint32_t>(d), all);
     w.ring->ops().mul(e.view(), e.view(), w.sk->poly().view());
     w.ring->ops().add(e.view(), e.view(), key.b[d].view());
@@ -118,7 +127,7 @@ TEST_P(KeysTest, EveryLevelSwitchesWithinItsNoise) {
     seed[0] = static_cast<std::uint8_t>(level);
     const ring::Poly x = rlwe::expand_uniform(*w.ring, seed, 7, primes, 2);
     auto acc = switcher.switch_key(x, level, key);
-    // The two-step road gives the same bits.
+    // mod_up and product, one after the other, give the same bits.
     const auto ext = switcher.mod_up(x, level);
     const auto again = switcher.product(ext, 2, level, key, 1);
     EXPECT_EQ(0, std::memcmp(acc.c0.data(), again.c0.data(), acc.c0.bytes()));

@@ -1,4 +1,4 @@
-// Parameters, keys and key switching of RLWE alone: this program links no scheme.
+// Parameters, keys and key switching of RLWE by itself. This program links no scheme.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kLogN = 10;
 
-/// Four q primes in two digits, three levels, of which the lowest has no prefix of the primes; two p primes.
+/// Four q primes in two digits, and three p primes. Of the three levels, the lowest is not a prefix of the primes.
 ParamsSpec spec(Word word) {
   ParamsSpec s;
   s.log_n = kLogN;
@@ -78,7 +78,7 @@ TEST_P(Neutral, BadSpecsAreRefused) {
   refused(s);
   s.levels = {{1, 0}};
   refused(s);
-  s.levels = {{0, 4}};  // of P
+  s.levels = {{0, 4}};  // 4 is the index of a prime of P
   refused(s);
   s.levels = {{}};
   refused(s);
@@ -109,7 +109,7 @@ TEST_P(Neutral, KeysSwitchAtEveryLevel) {
     seed[0] = static_cast<std::uint8_t>(level + 1);
     const ring::Poly x = expand_uniform(*ring, seed, 0, primes, 2);
     const Accumulator acc = switcher.switch_key(x, level, key);
-    // c0 + c1 s - x s^2 is small: the rounding of ModDown, (1 + 2N/3) / 12, and little beside it.
+    // c0 + c1 s - x s^2 is small. Its variance is little more than that of the rounding of ModDown, (1 + 2N/3) / 12.
     const auto& ops = ring->ops();
     const ring::Poly s = sk.at(*ring, primes);
     ring::Poly e = switcher.reduce(acc.c1, level);

@@ -1,4 +1,4 @@
-// A client of small parameters, for the checks of what its time tells.
+// A client with small parameters, for the tests of what its time tells about secrets.
 #pragma once
 
 #include <complex>
@@ -25,8 +25,8 @@ struct Scheme {
   int depth;
 };
 
-/// Every word, and every way a level can be made: one prime, several primes, rational. The top levels are
-/// beyond 126 bits and level 0 is below.
+/// Every word, and every way in which a level can be made: of one prime, of several primes, and rational. The top levels
+/// have more than 126 bits and level 0 has fewer.
 inline std::vector<Scheme> schemes() {
   return {
       {"w52", Word::w52, 40, 3},

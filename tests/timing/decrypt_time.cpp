@@ -1,13 +1,13 @@
-// Whether the time of decrypting and decoding tells what was decrypted: a t-test on the cycles of two
-// classes of ciphertexts in random order (the method of dudect, O. Reparaz, J. Balasch, I. Verbauwhede,
-// "Dude, is my code constant time?", DATE 2017).
+// Tests whether the time of decrypting and decoding tells what was decrypted. It is a t-test on the cycles of two classes
+// of ciphertexts in random order: the method of dudect, O. Reparaz, J. Balasch, I. Verbauwhede, "Dude, is my code constant
+// time?", DATE 2017.
 //
-//   decrypt_time            0 when no difference was found, 1 when one was
+//   decrypt_time            ends with 0 if no difference was found, and with 1 if one was
 //   decrypt_time --planted  the same with a delay that depends on the plaintext: it must end with 1
 //
-// |t| > 10 has a probability below 2e-23 where both classes have one distribution. A difference is reported when all of three repetitions, with fresh ciphertexts and another
-// order each, exceed it with the same sign: what another process does to the machine does not follow
-// the classes.
+// If both classes have the same distribution, |t| > 10 has a probability below 2e-23. A difference is reported if |t|
+// exceeds 10 with the same sign in all of three repetitions, each with fresh ciphertexts and in another order. What another
+// process does to the machine does not follow the classes.
 #include <x86intrin.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ constexpr std::size_t kRuns = 6000;  // of both classes together
 constexpr std::size_t kSources = 8;  // ciphertexts of a class
 constexpr int kLogN = 11;
 
-/// What decryption gives.
+/// The kinds of values that decryption gives.
 enum class Content : std::uint8_t { message, garbage, zero };
 
 const char* name(Content content) {
@@ -68,7 +68,7 @@ class Client {
     return c;
   }
 
-  /// Cycles of decrypting `from`, which is copied to `at` first: both classes are read from one place.
+  /// The cycles of decrypting `from`. It is copied to `at` first, so that both classes are read from the same place.
   double cycles(ckks::Ciphertext& at, const ckks::Ciphertext& from, bool planted) {
     for (std::size_t i = 0; i < at.parts.size(); ++i) {
       std::memcpy(at.parts[i].data(), from.parts[i].data(), at.parts[i].bytes());
@@ -87,7 +87,7 @@ class Client {
   std::mt19937_64& random() { return random_; }
 
  private:
-  // Some hundredths of a decryption.
+  // This takes some hundredths of the time of a decryption.
   static void delay() {
     for (int i = 0; i < 10000; ++i) asm volatile("" : : "r"(i));
   }
@@ -101,8 +101,8 @@ class Client {
   ckks::Decryptor decryptor_;
 };
 
-/// The mean of the faster half, which interrupts and other processes disturb least, and the square of its standard
-/// error: of the winsorized sample, as the cut depends on the sample too (K. Yuen, Biometrika 61, 1974).
+/// The mean of the faster half, which interrupts and other processes disturb least, and the square of its standard error.
+/// The cut depends on the sample, too, so the error is that of the winsorized sample (K. Yuen, Biometrika 61, 1974).
 struct Moments {
   double mean = 0, error = 0;
   explicit Moments(std::vector<double> x) {

@@ -1,7 +1,7 @@
-// Whether a branch or an address depends on a secret, under valgrind's memcheck: secrets are marked as memory
-// that is not defined, and memcheck reports every conditional jump and every address made of such memory
-// (A. Langley, ctgrind, 2010). It follows what the compiler made of the code, for the instructions that
-// this run executes: valgrind knows AVX2 and not AVX-512, whose kernels decrypt_time measures.
+// Tests under valgrind's memcheck whether a branch or an address depends on a secret (A. Langley, ctgrind, 2010). Secrets
+// are marked as undefined memory, and memcheck reports every conditional jump and every address that depends on such
+// memory. It checks the machine code that this run executes. Valgrind knows AVX2 but not AVX-512, whose kernels
+// decrypt_time measures.
 //
 //   valgrind --error-exitcode=99 secret_flow           every case; each says how many reports it caused
 //   valgrind --error-exitcode=99 secret_flow --branch  a branch on a secret key: must be reported
@@ -33,7 +33,7 @@ void show(const void* data, std::size_t bytes) { VALGRIND_MAKE_MEM_DEFINED(data,
 void hide(const ring::Poly& x) { hide(x.data(), x.bytes()); }
 void show(const ring::Poly& x) { show(x.data(), x.bytes()); }
 
-/// Whether no byte of it is defined to memcheck: the secret did come through.
+/// Whether memcheck takes none of these bytes for defined, which shows that the secret came through.
 bool all_hidden(const void* data, std::size_t bytes) {
   std::vector<std::uint8_t> undefined(bytes);  // a set bit is not defined
   VALGRIND_GET_VBITS(data, undefined.data(), bytes);
@@ -45,8 +45,8 @@ bool all_hidden(const void* data, std::size_t bytes) {
 
 int failures = 0;
 
-/// Runs one case. It returns whether what it made still depends on the secret: a case whose secret was lost on
-/// the way could not fail.
+/// Runs one case. It returns whether the result still depends on the secret, because a case whose secret was lost on the way
+/// could not fail.
 template <class Case>
 void check(const std::string& what, const Case& run) {
   const auto before = VALGRIND_COUNT_ERRORS;
@@ -176,7 +176,7 @@ class Cases {
     }
   }
 
-  // What is decrypted is garbage here, and refused, after the noise is in it.
+  // The decrypted value is garbage here. It is refused, but only after the noise has been added to it.
   void release() {
     const auto sk = hidden_key();
     ckks::Ciphertext c;
@@ -235,7 +235,7 @@ void samplers() {
   }
 }
 
-/// What must be reported.
+/// The planted cases, which must be reported.
 void planted(std::string_view how) {
   std::mt19937_64 random(std::random_device{}());
   const auto params = make_params(schemes()[0], kLogN);

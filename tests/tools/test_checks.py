@@ -26,16 +26,20 @@ def plant(root: Path, files: dict[str, str]) -> Path:
 GOOD = {
     "src/jali/base/error.h": "",
     "src/jali/base/CMakeLists.txt": "jali_room(base SOURCES error.cpp)",
-    "src/jali/backend/ops.h": '#include "jali/base/error.h"\n',
-    "src/jali/backend/cpu/ntt.cpp": '#include "jali/backend/ops.h"\n#include "jali/backend/cpu/ntt.h"\n',
+    "src/jali/backend/ring_ops.h": '#include "jali/base/error.h"\n',
+    "src/jali/backend/rlwe_ops.h": "",
+    "src/jali/backend/embedding_ops.h": "",
+    "src/jali/backend/cpu/ntt.cpp": '#include "jali/backend/ring_ops.h"\n#include "jali/backend/cpu/ntt.h"\n',
     "src/jali/backend/CMakeLists.txt": "jali_room(backend SOURCES x.cpp DEPS jali_base jali_device)",
     "src/jali/random/prng.h": "",
     "src/jali/random/CMakeLists.txt": "jali_room(random SOURCES prng.cpp DEPS jali_base)",
     "src/jali/device/pool.h": "",
     "src/jali/device/CMakeLists.txt": "jali_room(device SOURCES pool.cpp DEPS jali_base)",
+    "src/jali/backend/cuda/crt/crt.cuh": '#include "jali/backend/ring_ops.h"\n',
+    "src/jali/backend/cuda/cuda_ops.cu": '#include "jali/backend/rlwe_ops.h"\n',
     "src/jali/device/cuda/stream.cuh": '#include "jali/device/pool.h"\n',
     "src/jali/backend/cuda/ntt/ntt.cu": '#include "jali/device/cuda/stream.cuh"\n',
-    "src/jali/ring/poly.h": '#include "jali/backend/ops.h"\n#include "jali/random/prng.h"\n',
+    "src/jali/ring/poly.h": '#include "jali/backend/ring_ops.h"\n#include "jali/random/prng.h"\n',
     "src/jali/ring/CMakeLists.txt": "jali_room(ring SOURCES poly.cpp DEPS jali_backend jali_random)",
     "src/jali/rlwe/secret/key.h": '#include "jali/rlwe/secret/other.h"\n',
     "src/jali/rlwe/CMakeLists.txt": "jali_room(rlwe SOURCES x.cpp)\n"
@@ -86,6 +90,13 @@ def test_layers_accept_a_good_tree(tmp_path: Path) -> None:
             "jali_room(random SOURCES e.cpp)\ntarget_link_libraries(jali_random PUBLIC jali_device)",
             "jali_random may not link jali_device",
         ),
+        ("src/jali/ring/x.h", '#include "jali/backend/rlwe_ops.h"\n', "may not reach"),
+        ("src/jali/ring/x.h", '#include "jali/backend/embedding_ops.h"\n', "may not reach"),
+        ("src/jali/rlwe/x.h", '#include "jali/backend/embedding_ops.h"\n', "may not reach"),
+        ("src/jali/backend/ring_ops.h", '#include "jali/backend/rlwe_ops.h"\n', "ring/poly.h: may"),
+        ("src/jali/backend/cpu/row_x.h", '#include "jali/backend/ring_ops.h"\n', "may not reach"),
+        ("src/jali/backend/cuda/ntt/x.cu", '#include "jali/backend/ring_ops.h"\n', "may not reach"),
+        ("src/jali/backend/cuda/crt/x.cu", '#include "jali/backend/rlwe_ops.h"\n', "may not reach"),
         ("src/jali/rlwe/x.h", "struct CkksKey;\n", "names a scheme"),
         ("src/jali/wire/frame.h", "// of CKKS\n", "names a scheme"),
         ("src/jali/params/rlwe_params.h", "// of CKKS\n", "names a scheme"),
@@ -176,17 +187,21 @@ class Elsewhere {
 
 def test_fuzz_refuses_a_method_that_the_target_lacks(tmp_path: Path) -> None:
     plant(tmp_path, {name: (ROOT / name).read_text() for name in set(check_fuzz.CLASSES.values())})
-    target = (ROOT / check_fuzz.TARGET).read_text()
-    plant(tmp_path, {check_fuzz.TARGET: target})
+    targets = {
+        str(file.relative_to(ROOT)): file.read_text()
+        for file in (ROOT / check_fuzz.TARGET).glob("*.cpp")
+    }
+    plant(tmp_path, targets)
     assert check_fuzz.check(tmp_path) == []
-    plant(tmp_path, {check_fuzz.TARGET: target.replace("automatic->square(", "ev().square(")})
+    file = f"{check_fuzz.TARGET}/auto_evaluator.cpp"
+    plant(tmp_path, {file: targets[file].replace("automatic->square(", "ev().square(")})
     assert ["AutoEvaluator::square" in line for line in check_fuzz.check(tmp_path)] == [True]
     header = "src/jali/ckks/evaluator.h"
     text = (ROOT / header).read_text()
     declared = (
         "\n  std::vector<Ciphertext> cube(const Ciphertext& a,\n    int b) const;\n  // HMULT"
     )
-    plant(tmp_path, {check_fuzz.TARGET: target, header: text.replace("\n  // HMULT", declared)})
+    plant(tmp_path, {**targets, header: text.replace("\n  // HMULT", declared)})
     assert ["Evaluator::cube" in line for line in check_fuzz.check(tmp_path)] == [True]
     plant(tmp_path, {header: text.replace("class Evaluator {", "struct Evaluator {")})
     assert any("can read" in line for line in check_fuzz.check(tmp_path))

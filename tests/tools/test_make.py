@@ -145,10 +145,14 @@ def test_every_part_of_a_long_filter_names_tests() -> None:
     for lists in (ROOT / "tests").rglob("CMakeLists.txt"):
         sources = "".join(f.read_text(encoding="utf-8") for f in lists.parent.glob("*.cpp"))
         tests = re.findall(r"^TEST(?:_[PF])?\((\w+),\s*(\w+)\)", sources, re.MULTILINE)
-        for filter_ in re.findall(r'LONG "?([^"\s)]+)', lists.read_text(encoding="utf-8")):
-            for part in filter_.split(":"):
+        calls = re.findall(r"jali_test\(([^)]+)", lists.read_text(encoding="utf-8"))
+        for _, patterns in (call.split("LONG") for call in calls if "LONG" in call):
+            for part in (
+                re.split("SOURCES|DEPS|SHARDS|AS_RELEASED", patterns)[0].replace('"', "").split()
+            ):
                 # Parametrised tests are Instance/Suite.Name/parameter.
                 pattern = re.escape(part).replace(r"\*", ".*")
+                parameter = part.rsplit("/", 1)[1] if part.count("/") == 2 else "any"
                 names = [f"{i}{suite}.{name}{p}" for suite, name in tests
-                         for i, p in (("", ""), ("Any/", "/any"))]  # fmt: skip
+                         for i, p in (("", ""), ("Any/", f"/{parameter}"))]  # fmt: skip
                 assert any(re.fullmatch(pattern, name) for name in names), (lists, part)

@@ -1,7 +1,7 @@
 #include "allocations.h"
 
-#include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <new>
 
@@ -11,8 +11,7 @@ std::atomic<std::size_t> allocated{0};
 
 void* counted(std::size_t bytes, std::size_t alignment) {
   allocated += bytes;
-  void* data = nullptr;
-  return posix_memalign(&data, std::max(alignment, sizeof(void*)), bytes) == 0 ? data : nullptr;
+  return aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
 }
 
 }  // namespace
@@ -36,6 +35,8 @@ void operator delete(void* data, const std::nothrow_t&) noexcept { std::free(dat
 void operator delete[](void* data) noexcept { std::free(data); }
 void operator delete[](void* data, std::size_t) noexcept { std::free(data); }
 void operator delete[](void* data, const std::nothrow_t&) noexcept { std::free(data); }
-extern "C" void* aligned_alloc(std::size_t alignment, std::size_t bytes) noexcept {
-  return counted(bytes, alignment);
+// The pool's: HostMemory::allocate.
+extern "C" int posix_memalign(void** data, std::size_t alignment, std::size_t bytes) noexcept {
+  *data = counted(bytes, alignment);
+  return *data != nullptr ? 0 : ENOMEM;
 }

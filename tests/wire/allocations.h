@@ -1,5 +1,4 @@
-// Counts what is allocated, in this test program: through operator new, and through the pool, which
-// calls aligned_alloc.
+// Counts what this test program allocates through operator new, and through the pool, which calls posix_memalign.
 #pragma once
 
 #include <cstddef>

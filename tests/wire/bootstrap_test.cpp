@@ -77,7 +77,7 @@ TEST(BootstrapBytes, KeysWithAConstantRowAreRefused) {
   }
 }
 
-// What is read is refused, or is exactly what was written: no byte is ignored.
+// No byte is ignored: changed bytes are refused, or the object that is read writes exactly these bytes again.
 TEST(BootstrapBytes, DamageIsRefused) {
   const unsigned seed = std::random_device{}();
   std::mt19937 random(seed);
@@ -109,7 +109,7 @@ TEST(BootstrapBytes, DamageIsRefused) {
     refused(Bytes(keys.begin(), keys.end() - static_cast<std::ptrdiff_t>(1 + random() % 100000)),
             load_keys);
   }
-  // Keys of bootstrapping for parameters that have none.
+  // Keys of bootstrapping are refused if the parameters have no bootstrapping.
   auto plain = literal(Word::w52);
   plain.bootstrap.reset();
   const Objects p(plain);

@@ -1,4 +1,4 @@
-// Keys that hide nothing: emptied, constant, of a secret that is none. And honest ones, which are all taken.
+// Keys that hide nothing are refused: they are empty or constant, or their secret is none. Honest keys are all accepted.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -31,7 +31,7 @@ class Degenerate : public ::testing::TestWithParam<Word> {
   void fill(ring::Poly& x, std::size_t limb, std::uint64_t value) const {
     for (std::size_t k = 0; k < x.n(); ++k) set(x, limb, k, value);
   }
-  /// An error-sized polynomial over the primes of x, NTT form.
+  /// A polynomial with coefficients as small as errors, over the primes of x and in NTT form.
   ring::Poly small_poly(std::span<const PrimeIndex> primes, int most) {
     std::vector<std::int64_t> e(o.params->n());
     for (auto& v : e) v = static_cast<std::int64_t>(random() % (2 * most + 1)) - most;
@@ -47,7 +47,7 @@ class Degenerate : public ::testing::TestWithParam<Word> {
     EXPECT_THROW(from_bytes<rlwe::PublicKey>(to_bytes(key), o.params, *o.ring), CorruptData)
         << what;
   }
-  /// b = c a + small modulo one prime, honest modulo the others.
+  /// Makes b = c a + small modulo one prime, and leaves it honest modulo the others.
   void spoil(rlwe::PublicKey& key, std::size_t limb, int c, const ring::Poly& e) const {
     const ring::Poly a = rlwe::expand_a(*o.ring, *o.params, key);
     const std::uint64_t q = o.ring->prime(key.b.primes()[limb]);
@@ -106,7 +106,7 @@ TEST_P(Degenerate, SecretsThatAreNoUniformTernaryOnesAreRefused) {
   std::vector<std::uint8_t> sparse(n / 4, 0);
   for (std::size_t k = 0; k < 32; ++k) sparse[random() % sparse.size()] |= 1;
   refused(sparse, "a sparse one");
-  // Counts just past the bound, sqrt(N (128 + log2 6) ln 2 / 2) from N/3, with the others in the middle of what is left.
+  // One count lies just beyond the bound, sqrt(N (128 + log2 6) ln 2 / 2) from N/3. The other two share what is left.
   const double t = std::sqrt(static_cast<double>(n) * (128 + std::log2(6.0)) * std::log(2.0) / 2);
   for (const unsigned kind : {0u, 1u, 2u}) {
     for (const bool past : {false, true}) {
@@ -123,7 +123,7 @@ TEST_P(Degenerate, SecretsThatAreNoUniformTernaryOnesAreRefused) {
       }
     }
   }
-  // One answer for all: it tells nothing of the key.
+  // The answer is the same for all, so it tells nothing about the key.
   for (const std::string& answer : answers) EXPECT_EQ(answer, answers.front());
 }
 
@@ -141,8 +141,8 @@ TEST_P(Degenerate, PublicKeysThatAreEmptyOrConstantAreRefused) {
   expect_refused(key, "b = 0");
 }
 
-// b = e, b = a + e, b = -a + e: encryptions are read by whoever knows a, which is public. Modulo one prime is enough to
-// read what is small beside it.
+// If b = e, b = a + e or b = -a + e, whoever knows a, which is public, can read encryptions. One such prime is enough to
+// read messages that are small beside it.
 TEST_P(Degenerate, PublicKeysWithoutASecretAreRefused) {
   for (const int most : {1, 21, 1 << 12}) {
     for (std::size_t limb = 0; limb < o.pk.b.primes().size(); ++limb) {
@@ -153,7 +153,7 @@ TEST_P(Degenerate, PublicKeysWithoutASecretAreRefused) {
       }
     }
   }
-  // Why: anybody reads what such a key encrypts.
+  // This is why: anybody can read what such a key encrypts.
   auto broken = std::make_shared<rlwe::PublicKey>(public_key());
   const ring::Poly e = small_poly(broken->b.primes(), 21);
   for (std::size_t limb = 0; limb < broken->b.primes().size(); ++limb) spoil(*broken, limb, 0, e);

@@ -1,5 +1,5 @@
-// Bytes of parameters with a valid checksum from somebody who means harm: work without end, weak security, numbers
-// and names that are not what they seem.
+// Bytes of parameters with a valid checksum from somebody who means harm. They ask for endless work, claim more security
+// than they have, or carry numbers and names that are not what they seem.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ ckks::Literal written(int log_n, Word word, int depth, double scale_bits, int dn
   return l;
 }
 
-// As docs/format.md has it, whether there are such parameters or not.
+// Bytes as docs/format.md defines them, whether there are such parameters or not.
 Bytes bytes_of(const ckks::Literal& l, std::optional<PlanNumbers> plan = std::nullopt,
                const ParamsHash& hash = {}) {
   Writer w(kCkksParams, hash, 128);
@@ -68,7 +68,7 @@ Bytes bytes_of(const ckks::Params& p, std::optional<PlanNumbers> plan) {
   return bytes_of(p.literal(), plan, p.hash());
 }
 
-// The sentence of a refusal by E; empty, with a failure, otherwise.
+// The message of the E that refuses the bytes. If they are not refused, the test fails and this is empty.
 template <class E>
 std::string refusal(const Bytes& bytes, const Limits& limits = {}) {
   try {
@@ -84,8 +84,8 @@ std::string refusal(const Bytes& bytes, const Limits& limits = {}) {
 
 // --- work -------------------------------------------------------------------------------------------------------------
 
-// The search takes its memory level by level, so that what a refusal allocates tells the work it did on every
-// machine alike: one plan of 200 levels takes about 30 MB in all, the search of an advice gigabytes.
+// The search allocates memory level by level. What a refusal allocates therefore tells how much work it did, on every
+// machine alike: one plan of 200 levels takes about 30 MB in all, and a search for advice takes gigabytes.
 constexpr std::size_t kWork = std::size_t{1} << 26;
 
 void expect_little_work(const Bytes& bytes, const std::string& what, const Limits& limits = {}) {
@@ -99,7 +99,7 @@ void expect_little_work(const Bytes& bytes, const std::string& what, const Limit
 }
 
 TEST(HostileParams, RefusingDoesLittleWork) {
-  // Just above and just below what the table allows, many levels and few, digits that are too few and too many.
+  // Moduli just above and just below what the table allows, many and few levels, too few and too many digits.
   for (const Word word : {Word::w32, Word::w52, Word::w64}) {
     for (const int log_n : {10, 13, 15, 16, 17}) {
       const double most = params::max_log_qp(log_n, 128);
@@ -204,7 +204,7 @@ TEST(HostileParams, APlanIsTheOneThatWasFoundOrIsRefused) {
         const PlanNumbers plan{static_cast<std::uint8_t>(levels), static_cast<std::uint8_t>(boot)};
         try {
           const auto read = params_from_bytes(bytes_of(*made, plan));
-          ++same;  // the hash says so
+          ++same;  // the hash was the same
           EXPECT_EQ(read->hash(), made->hash());
           EXPECT_TRUE(std::ranges::equal(read->primes(), made->primes()));
           EXPECT_EQ(plan, *made->plan());
@@ -250,7 +250,7 @@ TEST(HostileParams, LessSecurityThanDemandedIsRefused) {
   EXPECT_NE(refusal<InsecureParams>(insecure).find("security is 0"), std::string::npos);
   refusal<InsecureParams>(insecure, at_least(192));
   EXPECT_EQ(params_from_bytes(insecure, at_least(0))->security(), 0);
-  // What says of itself that it is for experiments is refused even where the table would grant 128 bits.
+  // Parameters with security 0 are refused even if the table would grant them 128 bits.
   weak.log_n = 14;
   ASSERT_GE(ckks::Params::create(weak)->security(), 128);
   refusal<InsecureParams>(to_bytes(*ckks::Params::create(weak)));
@@ -274,7 +274,7 @@ TEST(HostileParams, LessSecurityThanDemandedIsRefused) {
 }
 
 TEST(HostileParams, BytesCannotClaimSecurity) {
-  // The same moduli, whose hash does not hold the security, with a claim that they do not keep.
+  // The hash does not cover the security, so the same moduli may claim a security that they do not have.
   ckks::Literal weak = testing::small_literal(Word::w52, 40, 1);
   const auto made = ckks::Params::create(weak);
   for (const int claim : {128, 192, 256}) {
@@ -283,7 +283,7 @@ TEST(HostileParams, BytesCannotClaimSecurity) {
     refusal<CorruptData>(bytes_of(l, made->plan(), made->hash()));
     refusal<CorruptData>(bytes_of(l, made->plan(), made->hash()), kAnySecurity);
   }
-  // A sparse secret's modulus is held to 128 bits alone, whatever the table grants the rest.
+  // The modulus of a sparse secret is only checked for 128 bits, whatever the table grants the other moduli.
   const auto boot = ckks::Params::create(params::preset("n15_small", Word::w52));
   EXPECT_EQ(params_from_bytes(to_bytes(*boot))->hash(), boot->hash());
   refusal<InsecureParams>(to_bytes(*boot), at_least(192));
@@ -309,7 +309,7 @@ TEST(HostileParams, NumbersThatAreNone) {
     refusal<CorruptData>(with([&](ckks::Literal& l) { l.bootstrap->mod_bits = bad; }));
     refusal<CorruptData>(with([&](ckks::Literal& l) { l.bootstrap->stc_bits = bad; }));
   }
-  // -0 given by a caller is 0, so that what is written is read.
+  // If a caller gives -0, it becomes 0, so that the bytes that are written can be read.
   ckks::Literal zero;
   zero.integer_bits = 0;
   ckks::Literal minus = zero;

@@ -1,5 +1,4 @@
-// One of every object, and every loader behind one function: what the tests of wire/ and the fuzz
-// targets share.
+// One object of every kind, and every loader behind one function. The tests of wire/ and the fuzz targets share them.
 #pragma once
 
 #include <complex>
@@ -21,7 +20,7 @@
 
 namespace jali::testing {
 
-/// Tests' parameters are insecure.
+/// Limits that accept the parameters of tests, which are insecure.
 inline constexpr wire::Limits kAnySecurity{.min_security = 0};
 
 inline ckks::Literal small_literal(Word word, double scale_bits, int depth, int dnum = 0) {
@@ -82,8 +81,8 @@ struct Objects {
   }
 };
 
-/// A kind of object with its valid bytes. load reads bytes as that kind and gives the bytes of what it
-/// read: the format is canonical, so that these are the bytes read.
+/// A kind of object with valid bytes. load reads bytes as that kind and writes the object again. The format is canonical,
+/// so these bytes are equal to those that were read.
 struct Loader {
   std::string name;
   wire::Bytes valid;

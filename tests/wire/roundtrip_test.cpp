@@ -161,7 +161,7 @@ TEST_P(RoundTrip, SecretKey) {
   EXPECT_EQ(secret_to_bytes(back, *o.ring), bytes);
 }
 
-// A client's bytes, computed on by a server that has only bytes, read by the client.
+// A server that is given nothing but bytes computes on a client's ciphertexts, and the client reads the results.
 TEST_P(RoundTrip, ComputesThroughBytes) {
   const int top = o.params->depth();
   const auto params = params_from_bytes(to_bytes(*o.params), testing::kAnySecurity);
@@ -191,7 +191,7 @@ TEST(WriterErrors, ObjectsThatNoEvaluatorMakesAreRefused) {
   x.estimate.variance = HUGE_VAL;
   EXPECT_THROW(to_bytes(x), InvalidArgument);
   x = o.ciphertext(1);
-  x.level = 0;  // not the level of its primes
+  x.level = 0;  // its primes are those of another level
   EXPECT_THROW(to_bytes(x), InvalidArgument);
   x = o.ciphertext(1);
   o.ring->to_coeff(x.parts[0]);
@@ -205,7 +205,7 @@ TEST(WriterErrors, ObjectsThatNoEvaluatorMakesAreRefused) {
   x = o.ciphertext(0, 1, 3);
   x.packing.length = 8;
   EXPECT_NO_THROW(to_bytes(x));
-  x.packing.length = 9;  // of 8 slots: no loader takes it
+  x.packing.length = 9;  // there are 8 slots, so no loader would accept it
   EXPECT_THROW(to_bytes(x), InvalidArgument);
   EXPECT_THROW(to_bytes(ckks::Plaintext{}), InvalidArgument);
   EXPECT_THROW(to_bytes(rlwe::SwitchKey{}, *o.params), InvalidArgument);
@@ -225,7 +225,7 @@ TEST(WriterErrors, AStaleSeedIsFound) {
   EXPECT_THROW(to_bytes(sum), InternalError);
 }
 
-// Everything of a fresh ciphertext's bytes but seed and residues is the same whatever it encrypts.
+// Except for the seed and the residues, the bytes of a fresh ciphertext are the same whatever it encrypts.
 TEST(Privacy, FieldsInTheClearDoNotDependOnTheMessage) {
   const Objects o(small_literal(Word::w52, 40, 1));
   ckks::SecretEncryptor encryptor(o.sk, o.ring);

@@ -1,5 +1,5 @@
-// Bytes that were cut, flipped, exchanged or inflated: every loader answers with one jali::Error, or
-// with an object whose bytes are exactly those read. Never anything else.
+// Bytes are cut, flipped, exchanged or inflated. Every loader answers with one jali::Error, or with an object whose bytes
+// are exactly those that were read.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ const Limits kLimits{std::size_t{1} << 24, 0};  // the sets of parameters here a
 
 enum class Outcome { accepted, refused };
 
-// Loads and judges. sealed: the checksum fits, so that the contents decide.
+// Loads the bytes and checks the outcome. sealed: whether the checksum is made to fit, so that the contents decide.
 Outcome judge(const Loader& loader, const Objects& o, const Bytes& bytes, const std::string& what,
               const Limits& limits = kLimits) {
   try {
@@ -114,7 +114,7 @@ TEST_P(Tamper, Truncated) {
       expect_refused(l, cut, "cut to " + std::to_string(size));
       expect_refused(l, sealed(cut), "cut to " + std::to_string(size) + " and sealed");
     }
-    // The same with a frame around the shorter payload: the contents are what is too short.
+    // With a valid frame around the shorter payload it is the contents that are too short.
     const auto payload = payload_of(l.valid);
     for (std::size_t size = 0; size < payload.size(); size += 1 + payload.size() / 60) {
       expect_refused(l, with_payload(l.valid, payload.first(size)),
@@ -197,7 +197,7 @@ TEST_P(Tamper, Exchanged) {
           continue;
         }
         expect_refused(l, given.valid, given.name);
-        // Relabelled: kind and parameters say what is expected, the contents are another's.
+        // The header names the expected kind and parameters, but the contents are those of another object.
         Bytes relabelled = given.valid;
         std::copy_n(l.valid.begin(), kHeaderBytes, relabelled.begin());
         judge(l, o, sealed(relabelled), "relabelled " + given.name);
@@ -209,7 +209,7 @@ TEST_P(Tamper, Exchanged) {
 TEST_P(Tamper, ResiduesNotBelowTheirPrimes) {
   for (const Loader& l : loaders) {
     if (l.name == "params") continue;
-    // 16 bytes of ones cover a whole residue, which is then 2^bits - 1. No offset falls into a seed.
+    // 16 bytes of ones cover a whole residue, which becomes 2^bits - 1. None of the offsets lies in a seed.
     const std::size_t first = l.name == "evaluation_keys" || l.name == "switch_key" ? 48 : 104;
     const std::size_t last = payload_of(l.valid).size() - 16;
     for (const std::size_t at : {first, (first + last) / 2 + 64, last}) {
@@ -342,14 +342,14 @@ TEST_P(Tamper, AnotherRing) {
   }
 }
 
-// What a load may allocate beyond the limit: error sentences, the frame of small containers.
+// What loading may allocate beyond the limit, for error messages and small containers.
 constexpr std::size_t kSlack = 8192;
 
 TEST_P(Tamper, AllocationStaysWithinTheLimit) {
   for (const Loader& l : loaders) {
     if (l.name == "params")
-      continue;  // allocates what its levels need, not what it reads: hostile_params_test.cpp
-    // The object itself, measured: a fresh ring has an empty pool.
+      continue;  // allocates what its levels need, not what it reads; hostile_params_test.cpp bounds it
+    // Measures the memory of the object itself: a fresh ring has an empty pool.
     const auto ring_bytes = [&](const Limits& limits, const Bytes& bytes, bool* accepted) {
       const auto ring = ckks::make_ring(*o.params);
       const Loader parsing{l.name, {}, l.load};

@@ -1,4 +1,4 @@
-// The objects of vectors/v1 are read for ever, and are written again as the same bytes.
+// The objects of vectors/v1 can be read for ever, and writing them again gives the same bytes.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -6,6 +6,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "../hex.h"
 #include "jali/base/hash.h"
 #include "objects.h"
 
@@ -20,14 +21,7 @@ Bytes read(const std::string& name) {
   return {std::istreambuf_iterator<char>(in), {}};
 }
 
-std::string digest(const Bytes& bytes) {
-  std::string out;
-  for (const std::uint8_t b : hash256(bytes)) {
-    out += "0123456789abcdef"[b >> 4];
-    out += "0123456789abcdef"[b & 15];
-  }
-  return out.substr(0, 32);
-}
+std::string digest(const Bytes& bytes) { return test::hex(hash256(bytes)).substr(0, 32); }
 
 struct Vector {
   const char* name;
@@ -122,7 +116,7 @@ TEST_F(Version1, MeansWhatItMeant) {
 
 TEST(Vectors, OtherWords) {
   for (const char* word : {"_w32", "_w64"}) {
-    // Those of 32-bit words were written before the plan of their levels was.
+    // Parameters with 32-bit words were written before the format had the plan of their levels.
     Limits limits = testing::kAnySecurity;
     limits.search = true;
     const auto params = params_from_bytes(read(std::string("params") + word), limits);

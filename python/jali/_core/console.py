@@ -6,7 +6,7 @@ Results go to standard output, progress to standard error.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 __all__ = ["bytes_text", "counter", "progress", "seconds_text", "table"]
@@ -30,6 +30,11 @@ def seconds_text(seconds: float) -> str:
     if seconds >= 1e-3:
         return f"{seconds * 1e3:.2f} ms"
     return f"{seconds * 1e6:.1f} us"
+
+
+def choices_text(choices: Mapping[str, str]) -> str:
+    """The implementations that jali tune chose, by family."""
+    return ", ".join(f"{k}={v}" for k, v in choices.items()) or "the engine's own"
 
 
 def table(title: str, headers: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

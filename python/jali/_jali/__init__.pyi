@@ -6,5 +6,5 @@ from jali._jali import ckks as ckks, device as device
 
 def build_info() -> dict[str, Any]:
     """
-    Facts about this build: version, compiler, whether a CUDA backend is in it.
+    Facts about this build: version, compiler, assertions, and whether it has the CUDA engine.
     """

@@ -11,7 +11,7 @@ class Level:
 
     @property
     def scale(self) -> float:
-        """Canonical scale of a ciphertext at this level."""
+        """The canonical scale of a ciphertext at this level."""
 
     @property
     def log_q(self) -> float:
@@ -23,9 +23,9 @@ class Level:
 
 class Params:
     """
-    CKKS parameters: immutable, validated, safe to share.
+    CKKS parameters: immutable, validated, and safe to share.
 
-    Make them with Params.create; the same arguments give the same parameters everywhere.
+    Make them with Params.create. The same arguments give the same parameters everywhere.
     """
 
     @staticmethod
@@ -49,27 +49,28 @@ class Params:
         """
         Choose moduli and the smallest ring that the security table allows.
 
-        depth: multiplications one after the other, >= 0.
-        scale_bits: log2 of the scale: about scale_bits - log_n / 2 - 6 bits of precision remain. None for
+        depth: how many multiplications follow one another, >= 0.
+        scale_bits: log2 of the scale. About scale_bits - log_n / 2 - 6 bits of precision remain. None stands for
             40 or, with bootstrap, for what precision_bits needs.
-        log_n: log2 of the ring degree, 10 to 17; None for the smallest that is secure.
+        log_n: log2 of the ring degree N, 10 to 17; None stands for the smallest that is secure.
         word: "w32", "w52", "w64", or "auto" for the fastest on the device that can hold the scale.
-        security: 128, 192 or 256 bits, classical, by the table of eprint 2024/463; 0 only with a name that
+        security: 128, 192 or 256 bits, classical, by the table of eprint 2024/463. 0 is allowed only with a name that
             begins with "insecure_".
-        dnum: digits of key switching at the top level; None to choose.
-        integer_bits: room above the scale at level 0: decrypted values stay below 2^(integer_bits - 1).
-        bootstrap: with levels for EncryptedArray.bootstrap on top; instead of depth, dnum and integer_bits:
-        precision_bits: of a bootstrapped value: -log2 of the standard deviation of its error, for numbers up to
-            1; None for 20.
-        levels_after: multiplications between bootstrappings; None for 10.
-        order: "raise_first", which serves values of every level, or "slots_first", which all presets have: more
-            precise and cheaper, most of all for real numbers, but due three levels before the last.
-        iterations: of EncryptedArray.bootstrap, for which precision_bits is that of the result; None for 1. A scale that
-            holds it is chosen, and a level more. 50 bits are the most.
-        device: "cpu" or "cuda", the kind that will compute; it decides what word="auto" is, wherever the call
-            is made, and nothing else: every device computes with every word.
+        dnum: the number of key-switching digits at the top level; None lets Jali choose.
+        integer_bits: the room above the scale at level 0. Decrypted values stay below 2^(integer_bits - 1).
+        bootstrap: whether to add the levels that EncryptedArray.bootstrap needs. The next four arguments then replace depth,
+            dnum and integer_bits.
+        precision_bits: the precision of a bootstrapped value, -log2 of the standard deviation of its error, for numbers up to
+            1; None stands for 20.
+        levels_after: how many multiplications follow between bootstrappings; None stands for 10.
+        order: "raise_first" bootstraps values of every level. "slots_first", which all presets use, is more precise and
+            cheaper, most of all for real numbers, but values must be bootstrapped three levels before the last.
+        iterations: how many iterations EncryptedArray.bootstrap will take; None stands for 1. precision_bits, at most 50, is then
+            the precision of the result. A scale that holds it is chosen, and one more level.
+        device: "cpu" or "cuda", the kind of device that will compute, wherever the call is made. It only decides what word="auto"
+            means: every device computes with every word.
 
-        Raises InsecureParams or InvalidArgument, saying what would fit.
+        Raises InsecureParams or InvalidArgument, which say what would fit.
         """
 
     @property
@@ -83,7 +84,7 @@ class Params:
     @property
     def depth(self) -> int:
         """
-        Multiplications one after the other; also the level of a fresh ciphertext.
+        How many multiplications may follow one another; also the level of a fresh ciphertext.
         """
 
     @property
@@ -96,11 +97,11 @@ class Params:
 
     @property
     def log_qp(self) -> float:
-        """log2 of the largest modulus, which security is about."""
+        """log2 of the largest modulus PQ, on which the security depends."""
 
     @property
     def security(self) -> int:
-        """Bits of security that the table grants: 128, 192, 256, or 0."""
+        """Bits of security by the table of eprint 2024/463: 128, 192, 256, or 0."""
 
     @property
     def word(self) -> str:
@@ -112,7 +113,7 @@ class Params:
 
     @property
     def scale_bits(self) -> float:
-        """log2 of the scale asked for."""
+        """log2 of the scale that was asked for."""
 
     @property
     def integer_bits(self) -> float:
@@ -124,7 +125,7 @@ class Params:
 
     @property
     def dnum(self) -> int:
-        """Digits of a switching key."""
+        """Digits of a key-switching key at the top level."""
 
     @property
     def primes(self) -> list[int]:
@@ -145,7 +146,7 @@ class Params:
         self, rotations: Sequence[int] = [], conjugate: bool = False, relinearise: bool = True
     ) -> int:
         """
-        Bytes of the evaluation keys for these rotations (in slots), before they are made.
+        Bytes of the evaluation keys for these rotations (in slots), known before they are made.
         """
 
     @property
@@ -158,30 +159,32 @@ class Params:
 
     @property
     def bootstrap_order(self) -> str | None:
-        """The order that they were made with, or None."""
+        """
+        The order of bootstrapping that they were made with, or None without bootstrapping.
+        """
 
     @property
     def bootstrap_max_magnitude(self) -> float:
         """
         The largest declared magnitude that EncryptedArray.bootstrap takes, at least 1; 0 without bootstrapping.
 
-        Numbers of this size lose at most 2^-10 of themselves, or what numbers of 1 lose where that is more.
+        Numbers of this size lose at most 2^-10 of themselves or, if numbers of size 1 lose more, as much as these.
         """
 
     @property
     def log2_bootstrap_failure(self) -> float:
         """
-        log2 of a bound on the probability that one bootstrapping loses a coefficient: that its phase leaves the range of the reduction. log2_bootstrap_beyond has that of smaller errors.
+        log2 of a bound on the probability that one bootstrapping loses a coefficient because its phase leaves the range of the modular reduction. log2_bootstrap_beyond gives that of smaller errors.
         """
 
     def log2_bootstrap_beyond(self, error: float, slots: int = 0) -> float:
         """
-        log2 of a bound on the probability that one bootstrapping of values with this many slots (0: all) is off by more than error in the real or imaginary part of some slot because the reduction is less exact for rare integers, noise apart. -1e6: never. With raise_first the error is that of one coefficient, which adds to all slots.
+        log2 of a bound on the probability that one bootstrapping of values with this many slots (0: all) has an error above `error`, in message units, in the real or imaginary part of some slot because the modular reduction is less exact for rare integers. Noise is not counted. -1e6 means never. With raise_first the error is that of one coefficient, which contributes to all slots.
         """
 
     def bootstrap_rotations(self, slots: int = 0, *, minimum: bool = False) -> list[int]:
         """
-        Rotations that bootstrapping of values with this many slots (0: all) needs.
+        The rotations for which bootstrapping of values with this many slots (0: all) needs keys. minimum: with the fewest keys.
         """
 
     def bootstrap_key_bytes(
@@ -193,7 +196,7 @@ class Params:
         minimum: bool = False,
     ) -> int:
         """
-        Bytes of evaluation_keys(rotations, conjugate=..., bootstrap=slots, minimum=...); 0 is all slots.
+        Bytes of evaluation_keys(rotations, conjugate=..., bootstrap=slots, minimum=...), known before they are made. In slots, 0 stands for all slots.
         """
 
     def expanded_bootstrap_key_bytes(
@@ -205,13 +208,13 @@ class Params:
         minimum: bool = False,
     ) -> int:
         """
-        Bytes that the same keys take in the memory of an evaluator, on a GPU or not.
+        Bytes that the keys of bootstrap_key_bytes take in the memory of an evaluator, on the CPU or a GPU.
         """
 
     def expanded_key_bytes(
         self, rotations: Sequence[int] = [], conjugate: bool = False, relinearise: bool = True
     ) -> int:
-        """Bytes that the same keys take in the memory of an evaluator."""
+        """Bytes that the keys of key_bytes take in the memory of an evaluator."""
 
     @property
     def fingerprint(self) -> str:
@@ -224,8 +227,9 @@ class Params:
         """
         The parameters of a name that presets() lists.
 
-        word, device: as in create; "auto" is the word that the preset has for the device. Other words are other
-            parameters. Raises InvalidArgument for other names, and for words that do not serve.
+        word, device: see create. "auto" is the word that the preset has for the device. Another word gives other parameters.
+
+        Raises InvalidArgument for names that presets() does not list, and for words that the preset cannot have.
         """
 
     @staticmethod
@@ -233,7 +237,7 @@ class Params:
         """Names of ready parameter sets, and what each is for."""
 
     def to_bytes(self) -> bytes:
-        """Bytes from which from_bytes makes the same parameters anywhere."""
+        """Bytes from which from_bytes makes the same parameters on any machine."""
 
     @staticmethod
     def from_bytes(
@@ -242,11 +246,11 @@ class Params:
         """
         The parameters that to_bytes wrote, on any machine, in milliseconds.
 
-        security: the least that is taken, 128, 192 or 256 bits; 0 also takes parameters for experiments.
-        search: whether parameters whose levels took a search, written before the result was part of the bytes, are
-            searched again, which may take minutes: for bytes of your own.
+        security: the least security that is accepted, 128, 192 or 256 bits. 0 also accepts insecure parameters for experiments.
+        search: older bytes may lack the levels that a search found. True runs the search again, which may take minutes, so it is
+            for bytes of your own.
 
-        Raises InsecureParams for less security, CorruptData, VersionError, ParamsMismatch or LimitExceeded for anything
+        Raises InsecureParams for less security, and CorruptData, VersionError, ParamsMismatch or LimitExceeded for anything
         that to_bytes did not make.
         """
 
@@ -257,21 +261,21 @@ class Params:
 
 def max_log_qp(log_n: int, security: int = 128) -> float:
     """
-    Largest log2(PQ) that the security table allows for a ring degree; 0 where it has no entry.
+    The largest log2(PQ) that the security table allows for a ring degree, or 0 if it has no entry.
 
-    Ternary secrets, error of standard deviation 3.19, classical attacks (eprint 2024/463, Table 5.2).
+    The table is for ternary secrets, errors of standard deviation 3.19 and classical attacks (eprint 2024/463, Table 5.2).
     """
 
 class Trace:
     """
-    Every backend operation that an Evaluator ran, in order.
+    Every operation of the engine that an Evaluator or Client ran, in order.
 
-    Names, shapes, bytes and times: no data, nothing secret.
+    It holds names, shapes, bytes and times, but no data and nothing secret.
     """
 
     def json_lines(self) -> str:
         """
-        One JSON object a line and operation: op, n, word, primes, batch, digits, bytes, mults, stream_bytes, complex_butterflies, seconds.
+        One line with a JSON object for each operation: op, n, word, primes, batch, digits, bytes, mults, stream_bytes, complex_butterflies, seconds.
         """
 
     def summary(self) -> str:
@@ -279,7 +283,7 @@ class Trace:
 
     def totals(self) -> dict[str, dict[str, float]]:
         """
-        count, bytes_read, bytes_written, mults, stream_bytes, complex_butterflies and seconds by operation.
+        The sums by operation: count, bytes_read, bytes_written, mults, stream_bytes, complex_butterflies and seconds.
         """
 
     def clear(self) -> None:
@@ -296,7 +300,7 @@ class Plaintext:
 
     @property
     def scale(self) -> float:
-        """Integers are scale times the numbers."""
+        """The factor between the numbers and the integers."""
 
     @property
     def slots(self) -> int:
@@ -315,16 +319,16 @@ class Plaintext:
         """Its parameters."""
 
     def to_bytes(self) -> bytes:
-        """Bytes for transport or storage; not authenticated."""
+        """Bytes for transport or storage. They are not authenticated."""
 
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, params: Params, *, max_bytes: int = ...
     ) -> Plaintext:
         """
-        Load what to_bytes made, checking every byte.
+        Load what to_bytes made. Every byte is checked.
 
-        max_bytes: bound on the input, and apart from it on the memory of the result.
+        max_bytes: a bound on the size of the input, and also on the memory of the result.
         Raises CorruptData, VersionError, ParamsMismatch or LimitExceeded.
         """
 
@@ -334,12 +338,12 @@ class Ciphertext:
     """
     An encrypted vector, or batch of vectors.
 
-    Holds nothing secret. To compute with it, bind it to an Evaluator.
+    It holds nothing secret. To compute with it, bind it to an Evaluator.
     """
 
     @property
     def level(self) -> int:
-        """Multiplications that are left."""
+        """How many multiplications may follow."""
 
     @property
     def scale(self) -> float:
@@ -347,11 +351,11 @@ class Ciphertext:
 
     @property
     def parts(self) -> int:
-        """Polynomials: 2, or 3 before relinearisation."""
+        """The number of polynomials: 2, or 3 before relinearisation."""
 
     @property
     def slots(self) -> int:
-        """Numbers in each vector, those past its length included."""
+        """Numbers in each vector, including those past its length."""
 
     @property
     def batch(self) -> int:
@@ -371,7 +375,9 @@ class Ciphertext:
 
     @property
     def nbytes(self) -> int:
-        """Bytes in memory; to_bytes() of a fresh one is half of it."""
+        """
+        Bytes in memory. to_bytes() of one that Client.encrypt made gives about half as many.
+        """
 
     @property
     def params(self) -> Params:
@@ -384,16 +390,16 @@ class Ciphertext:
         """
 
     def to_bytes(self) -> bytes:
-        """Bytes for transport or storage; not authenticated."""
+        """Bytes for transport or storage. They are not authenticated."""
 
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, params: Params, *, max_bytes: int = ...
     ) -> Ciphertext:
         """
-        Load what to_bytes made, checking every byte.
+        Load what to_bytes made. Every byte is checked.
 
-        max_bytes: bound on the input, and apart from it on the memory of the result.
+        max_bytes: a bound on the size of the input, and also on the memory of the result.
         Raises CorruptData, VersionError, ParamsMismatch or LimitExceeded.
         """
 
@@ -408,19 +414,19 @@ class PublicKey:
 
     @property
     def nbytes(self) -> int:
-        """Bytes of its one stored half and its seed."""
+        """Bytes of its stored half and its seed."""
 
     def to_bytes(self) -> bytes:
-        """Bytes for transport or storage; not authenticated."""
+        """Bytes for transport or storage. They are not authenticated."""
 
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, params: Params, *, max_bytes: int = ...
     ) -> PublicKey:
         """
-        Load what to_bytes made, checking every byte.
+        Load what to_bytes made. Every byte is checked.
 
-        max_bytes: bound on the input, and apart from it on the memory of the result.
+        max_bytes: a bound on the size of the input, and also on the memory of the result.
         Raises CorruptData, VersionError, ParamsMismatch or LimitExceeded.
         """
 
@@ -435,11 +441,11 @@ class EvaluationKeys:
 
     @property
     def nbytes(self) -> int:
-        """Bytes; equal to Params.key_bytes of the same rotations."""
+        """Bytes as sent, equal to Params.key_bytes of the same rotations."""
 
     @property
     def count(self) -> int:
-        """Number of switching keys."""
+        """The number of key-switching keys."""
 
     def has_rotation(self, steps: int) -> bool:
         """Whether a rotation by this many slots is possible."""
@@ -453,16 +459,16 @@ class EvaluationKeys:
         """Whether products of ciphertexts can be relinearised."""
 
     def to_bytes(self) -> bytes:
-        """Bytes for transport or storage; not authenticated."""
+        """Bytes for transport or storage. They are not authenticated."""
 
     @staticmethod
     def from_bytes(
         data: bytes | bytearray | memoryview, params: Params, *, max_bytes: int = ...
     ) -> EvaluationKeys:
         """
-        Load what to_bytes made, checking every byte.
+        Load what to_bytes made. Every byte is checked.
 
-        max_bytes: bound on the input, and apart from it on the memory of the result.
+        max_bytes: a bound on the size of the input, and also on the memory of the result.
         Raises CorruptData, VersionError, ParamsMismatch or LimitExceeded.
         """
 
@@ -470,19 +476,21 @@ class EvaluationKeys:
 
 class ReleasePolicy:
     """
-    What the owner declares before results are shared.
+    What the key holder declares before results are shared.
 
     origin: where the bound on the error comes from. "derived": from the ciphertext itself, which was encrypted and
-        computed on in this process; one that was read from bytes is refused. "declared": from the holder, who knows
-        the circuit and has checked that the reply is its server's (jali.authenticated): whoever can change a reply
-        chooses its error.
+        computed on in this process; one that was read from bytes is refused. "declared": from the key holder, who knows
+        the circuit and has checked that the reply comes from the server (jali.authenticated). Without that check, whoever
+        can change a reply chooses its error.
     error_bound: a bound on the noise of every slot that holds for all inputs of the circuit, in message
-        units; see worst_case_noise. None where it is derived.
-    largest: no result of the circuit is larger, in message units. None where the bound is derived: the ciphertext's
-        own.
-    releases: decryptions under this key that will be released in all, the repeated ones included.
-    statistical_bits: whoever chooses the inputs and sees all releases tells which of two computations with equal
-        exact results was done with an advantage of at most 2^-statistical_bits, 20 to 100.
+        units; see worst_case_noise. If the origin is "derived", None stands for the ciphertext's own bound.
+    largest: the largest modulus that a result of the circuit can have, in message units. If the origin is "derived",
+        None stands for the ciphertext's own bound.
+    releases: how many decryptions under this key will be released in all, repeated ones included; at least 1.
+    statistical_bits: from 20 to 100. Someone who chooses the inputs and sees all releases can tell which of two
+        computations with equal exact results was done with an advantage of at most 2^-statistical_bits.
+
+    Raises InvalidArgument for values out of range.
     """
 
     def __init__(
@@ -500,44 +508,52 @@ class ReleasePolicy:
 
     @property
     def error_bound(self) -> float:
-        """Bound on a slot's noise; 0 where it is the ciphertext's own."""
+        """
+        Bound on a slot's noise, in message units; 0 stands for the ciphertext's own.
+        """
 
     @property
     def largest(self) -> float:
-        """Bound on a result; 0 where it is the ciphertext's own."""
+        """
+        Bound on a result, in message units; 0 stands for the ciphertext's own.
+        """
 
     @property
     def releases(self) -> float:
-        """Releases in all."""
+        """How many decryptions under this key will be released in all."""
 
     @property
     def statistical_bits(self) -> int:
-        """Bits of the distinguishing advantage."""
+        """The distinguishing advantage is at most 2^-statistical_bits."""
 
     def noise_std(self, slots: int, batch: int = 1) -> float:
         """
         Standard deviation of the noise that release adds to the real and to the imaginary part of every slot.
 
-        slots: of each vector of the ciphertext (its ``slots``, not its length).
-        batch: vectors in it: all of them are one release, and their noise grows with its square root.
+        It is in message units.
+        slots: the number of slots of the ciphertext (its ``slots``, not its length).
+        batch: the number of vectors in it. All of them are one release, and the noise grows with the square root of batch.
+
+        Raises InvalidArgument if the policy has no error_bound.
         """
 
     def __repr__(self) -> str: ...
 
 def worst_case_noise(ciphertext: Ciphertext) -> float:
     """
-    A bound on the part of every slot's error that depends on keys or on what was drawn: what release hides.
+    A bound on the part of every slot's error that depends on keys or on random draws, in message units.
 
-    Of a ciphertext that was read from bytes it is the sender's word. See worst_case_error.
+    This is the part that release hides. If the ciphertext was read from bytes, the bound is what the sender claims. See
+    worst_case_error.
     """
 
 def worst_case_error(ciphertext: Ciphertext) -> float:
     """
-    A bound on |error| of every slot by what the ciphertext says of itself.
+    A bound on the modulus of every slot's error, in message units, from the estimates in the ciphertext.
 
-    It holds for all inputs within what was declared of them (magnitude=, peak=), and fails with probability at most 2^-128,
-    or where bootstrapping fails. Infinity where no bound is known: where a polynomial's input may leave its interval, say.
-    Of a ciphertext that was read from bytes it is the sender's word.
+    It holds for all inputs that are as declared (magnitude=, peak=). It fails with probability at most 2^-128, plus the
+    failure probability of any bootstrapping. It is infinity if no bound is known, for example if the input of a polynomial may
+    leave its interval. If the ciphertext was read from bytes, the bound is what the sender claims.
     """
 
 class ClientCore:
@@ -557,7 +573,7 @@ class ClientCore:
 
     @property
     def trace(self) -> Trace | None:
-        """The recording, or None without one."""
+        """The record of operations, or None."""
 
     def secret_to_bytes(self) -> bytes: ...
     @property
@@ -607,7 +623,7 @@ class EncryptorCore:
     ) -> Ciphertext: ...
 
 class Hoisted:
-    """Key-switch digits of a ciphertext, computed once for many rotations."""
+    """The ModUp of a ciphertext's digits, computed once for many rotations."""
 
 class Diagonal:
     """A plaintext over the primes of a level and P."""
@@ -617,7 +633,9 @@ class Diagonal:
         """Its scale."""
 
 class Extended:
-    """A ciphertext over the primes of a level and P, before division."""
+    """
+    A ciphertext over the primes of a level and P, before the division by P.
+    """
 
     @property
     def level(self) -> int:
@@ -629,11 +647,12 @@ class Extended:
 
 class ExplicitEvaluator:
     """
-    Every CKKS operation by hand: nothing is relinearised, rescaled or levelled by itself.
+    Every CKKS operation by hand: it relinearises, rescales and changes levels only when asked.
 
-    Takes and gives Ciphertext objects; may be used from several threads. Operands must have equal levels
-    (drop_to) and scales equal to within 2^-20 relative (adjust): otherwise DepthExhausted,
-    ScaleMismatch or InvalidArgument. Made by Evaluator.explicit.
+    Evaluator.explicit gives it. It takes and returns Ciphertext objects, and may be used from several threads. Two
+    operands must have equal levels (drop_to) and, in sums, scales that are equal to within 2^-20 of themselves (adjust).
+    Methods raise InvalidArgument for other levels, ScaleMismatch for other scales, DepthExhausted if no level is left,
+    KeyMissing without the key that they need, and ParamsMismatch for objects of other parameters.
     """
 
     @property
@@ -641,11 +660,11 @@ class ExplicitEvaluator:
         """Its parameters."""
 
     def has_rotation(self, steps: int) -> bool:
-        """Whether a key for this rotation is here."""
+        """Whether there is a key for this rotation."""
 
     def is_here(self, a: Ciphertext) -> bool:
         """
-        Whether a is in the memory of the evaluator's device, where operations want it.
+        Whether a is in the memory of the evaluator's device, where operations need it.
         """
 
     def bring(self, a: Ciphertext) -> Ciphertext:
@@ -658,14 +677,16 @@ class ExplicitEvaluator:
         self, values: object, level: int = -1, scale: float = 0.0, slots: int = 0
     ) -> Plaintext:
         """
-        Encode (n,) or (batch, n) numbers at a level (-1: the top) and a scale (0: the level's own).
+        Encode (n,) or (batch, n) numbers at a level (-1: the top) and a scale (0: the level's canonical scale).
 
-        slots: a power of two for sparse packing; 0 for all N/2.
+        slots: a power of two for sparse packing; 0 stands for all N/2.
+
+        Raises InvalidArgument for more numbers than slots, and for numbers that are not finite or too large for the level.
         """
 
     def decode(self, a: Plaintext) -> numpy.typing.NDArray[numpy.complex128]:
         """
-        The numbers of an encoded vector, (slots,), or (batch, slots) of a larger batch.
+        The complex numbers of an encoded vector: (slots,), or (batch, slots) if batch > 1.
         """
 
     def add(self, a: Ciphertext, b: Ciphertext) -> Ciphertext:
@@ -687,40 +708,48 @@ class ExplicitEvaluator:
         """a plus a number in every slot."""
 
     def multiply_plain(self, a: Ciphertext, b: Plaintext) -> Ciphertext:
-        """a * b for an encoded b of the same level; scales multiply."""
+        """
+        a * b for an encoded b of the same level. The scale is the product of both.
+        """
 
     def multiply_scalar(self, a: Ciphertext, b: complex, scale: float) -> Ciphertext:
-        """a times a number encoded at `scale`; scales multiply."""
+        """
+        a times a number that is encoded at `scale`, at least 1. The scale is the product of both.
+        """
 
     def multiply_integer(self, a: Ciphertext, b: int) -> Ciphertext:
-        """a times an integer: exact, the scale stays."""
+        """a times an integer of 64 bits. It is exact and keeps the scale."""
 
     def multiply_i(self, a: Ciphertext) -> Ciphertext:
-        """a times the imaginary unit: exact, the scale stays."""
+        """a times the imaginary unit. It is exact and keeps the scale."""
 
     def multiply(self, a: Ciphertext, b: Ciphertext) -> Ciphertext:
-        """a * b in three parts; scales multiply."""
+        """a * b in three parts. The scale is the product of both."""
 
     def square(self, a: Ciphertext) -> Ciphertext:
         """a * a in three parts."""
 
     def relinearise(self, a: Ciphertext) -> Ciphertext:
-        """Three parts to two, by the relinearisation key."""
+        """a in two parts instead of three, by the relinearisation key."""
 
     def rescale(self, a: Ciphertext) -> Ciphertext:
-        """One level down; the scale is divided by the ratio of the moduli."""
+        """
+        a one level lower. The scale is divided by the ratio of the two levels' moduli.
+        """
 
     def relinearise_rescale(self, a: Ciphertext) -> Ciphertext:
-        """Both, with one division."""
+        """relinearise and rescale, with one division for both."""
 
     def multiply_relinearise_rescale(self, a: Ciphertext, b: Ciphertext) -> Ciphertext:
-        """The product in two parts, one level down."""
+        """a * b in two parts, one level lower."""
 
     def drop_to(self, a: Ciphertext, level: int) -> Ciphertext:
         """The same message and scale at a lower level."""
 
     def adjust(self, a: Ciphertext, level: int, scale: float) -> Ciphertext:
-        """a at exactly (level, scale), level below a's; costs one rescale."""
+        """
+        a at exactly (level, scale), for a level below a's. It costs one rescaling.
+        """
 
     def rotate(self, a: Ciphertext, steps: int) -> Ciphertext:
         """Slot i of the result is slot i + steps of a."""
@@ -729,28 +758,32 @@ class ExplicitEvaluator:
         """The complex conjugate of every slot."""
 
     def hoist(self, a: Ciphertext) -> Hoisted:
-        """Prepare a for many rotations."""
+        """Compute the ModUp of a once, for many rotations."""
 
     def rotate_hoisted(self, a: Hoisted, steps: int) -> Ciphertext:
-        """rotate of the source, cheaper."""
+        """The same as rotate of the hoisted ciphertext, but cheaper."""
 
     def rotate_extended(self, a: Hoisted, steps: int) -> Extended:
-        """rotate of the source without the division by P; steps 0 for none."""
+        """
+        P times the rotated ciphertext, before the division by P. steps may be 0.
+        """
 
     def extend(self, a: Ciphertext) -> Extended:
-        """P times a."""
+        """P times a, over the primes of its level and P."""
 
     def reduce(self, a: Extended) -> Ciphertext:
-        """Division by P."""
+        """Divide by P. This gives a ciphertext over the primes of its level."""
 
     def reduce_rescale(self, a: Extended) -> Ciphertext:
-        """Division by P and one level, at once."""
+        """reduce and rescale, with one division for both."""
 
     def encode_diagonal(self, values: object, level: int, scale: float) -> Diagonal:
-        """Encode numbers for multiply_accumulate at a level."""
+        """
+        Encode (n,) or (batch, n) numbers at a level and a scale of at least 1, for multiply_accumulate.
+        """
 
     def multiply_accumulate(self, a: Sequence[Extended], diagonals: Sequence[Diagonal]) -> Extended:
-        """The sum of a[k] * diagonals[k]; diagonals of one scale."""
+        """The sum of a[k] * diagonals[k]. All diagonals need the same scale."""
 
     def add_extended(self, a: Extended, b: Extended) -> None:
         """a += b, in place."""
@@ -759,11 +792,11 @@ class ExplicitEvaluator:
         """sum += the rotation of a, in place, before the division by P."""
 
 class Layout:
-    """Which element of a vector each slot of some ciphertexts holds."""
+    """Says which element of a vector each slot of ciphertexts holds."""
 
     @property
     def size(self) -> int:
-        """Elements of the vector."""
+        """Number of elements of the vector."""
 
     @property
     def slots(self) -> int:
@@ -779,11 +812,11 @@ class Layout:
 
 class MatVec:
     """
-    A plan for M x (+ bias): a clear real matrix (m, n) times an encrypted vector, one level.
+    A plan for M x (+ bias): a real matrix (m, n) in the clear times an encrypted vector. It takes one level.
 
-    Extended diagonals with baby-step giant-step and hoisting (Halevi and Shoup 2014; Yang, Kuppannagari,
-    Kannan, Prasanna 2022). The plan is chosen by a cost model before any key is made: give `rotations` to
-    Client.evaluation_keys, encrypt pack(x), and apply with Evaluator.matvec.
+    It uses extended diagonals with baby steps, giant steps and hoisting (Halevi and Shoup 2014; Yang, Kuppannagari,
+    Kannan, Prasanna 2022). A cost model chooses the plan before any key is made. Give `rotations` to
+    Client.evaluation_keys, encrypt pack(x), and apply the plan with Evaluator.matvec.
     """
 
     def __init__(
@@ -800,23 +833,24 @@ class MatVec:
         """
         Plan the product.
 
-        level: of the input, 1 to params.depth; None for the top.
-        layout: how the input lies: "cheapest" for what pack() gives, "natural" for a vector as
-            Client.encrypt lays it, or the output_layout of another MatVec.
-        bias: m numbers added to the product.
-        hoisting: "single", "twice", or "auto" for the one that the cost model finds faster.
-        streaming: plan for diagonals that are encoded at each use (no Evaluator.prepare).
+        matrix: (m, n) real numbers.
+        level: the level of the input, 1 to params.depth; None stands for the top.
+        layout: how the input lies: "cheapest" for what pack() gives, "natural" for a vector that Client.encrypt was given
+            as it is, or the output_layout of another MatVec.
+        bias: m numbers that are added to the product.
+        hoisting: "single", "twice" (double hoisting), or "auto" for the one that the cost model finds faster.
+        streaming: whether to plan for diagonals that are encoded at each use, without Evaluator.prepare.
 
-        Raises InvalidArgument for shapes and numbers, DepthExhausted at level 0.
+        Raises InvalidArgument for shapes that do not fit or numbers that are not finite, and DepthExhausted at level 0.
         """
 
     @property
     def rows(self) -> int:
-        """m."""
+        """Rows of the matrix, m."""
 
     @property
     def columns(self) -> int:
-        """n."""
+        """Columns of the matrix, n."""
 
     @property
     def level(self) -> int:
@@ -835,11 +869,11 @@ class MatVec:
         """Bytes that Evaluator.prepare takes for it."""
 
     def working_bytes(self, batch: int = 1) -> int:
-        """Bytes that applying it takes besides keys and operands, about."""
+        """About how many bytes applying it takes, besides keys and operands."""
 
     @property
     def cost(self) -> float:
-        """Predicted time, in transforms of one limb."""
+        """Predicted time, in units of the NTT of one limb."""
 
     @property
     def hoisting(self) -> str:
@@ -856,31 +890,33 @@ class MatVec:
     @property
     def output_layout(self) -> Layout:
         """
-        How the output lies: element r of a block in slot r, and periodically on.
+        How the output lies: element r of a block is in slot r, and repeats periodically.
         """
 
     def pack(self, values: numpy.typing.ArrayLike) -> list[numpy.typing.NDArray[numpy.float64]]:
         """
-        Vectors (n,) or (batch, n) as the slots of each input ciphertext: arrays (slots,) or
-        (batch, slots) to encrypt.
+        Vectors (n,) or (batch, n) as the slots of each input ciphertext: arrays (slots,) or (batch, slots) to encrypt.
+
+        Raises InvalidArgument for another length.
         """
 
     def unpack(
         self, outputs: Sequence[numpy.typing.ArrayLike]
     ) -> numpy.typing.NDArray[numpy.float64]:
         """
-        The decrypted slots of each output ciphertext, (slots,) or (batch, slots), as (m,) or
-        (batch, m).
+        The product, (m,) or (batch, m), from the decrypted slots of each output, (slots,) or (batch, slots).
+
+        Decrypt the outputs with length=params.slots. Raises InvalidArgument for other shapes.
         """
 
     def __repr__(self) -> str: ...
 
 class LinearTransform:
     """
-    A plan for a linear map of the slots, given by its non-zero diagonals; one level.
+    A plan for a linear map of the slots, given by its non-zero diagonals. It takes one level.
 
-    Entry s of diagonal d weighs slot s + d of the input, around all slots, in slot s of the output. Give
-    `rotations` to Client.evaluation_keys and apply with Evaluator.linear_transform.
+    Entry s of diagonal d is the factor of slot s + d (cyclically) of the input in slot s of the output. Give
+    `rotations` to Client.evaluation_keys, and apply the plan with Evaluator.linear_transform.
     """
 
     def __init__(
@@ -894,9 +930,13 @@ class LinearTransform:
         streaming: bool = False,
     ) -> None:
         """
-        Plan the map. diagonals: vectors of one number for each slot, by index of any sign.
+        Plan the map.
 
-        slots: of sparsely packed inputs; 0 for params.slots. The rest as in MatVec.
+        diagonals: vectors of one number for each slot, by index; indices lie between -slots and slots.
+        slots: the number of slots of sparsely packed inputs; 0 stands for params.slots.
+        level, hoisting, streaming: see MatVec.
+
+        Raises InvalidArgument for indices or lengths that do not fit, and DepthExhausted at level 0.
         """
 
     @staticmethod
@@ -909,7 +949,7 @@ class LinearTransform:
         streaming: bool = False,
     ) -> LinearTransform:
         """
-        Plan a square matrix (slots, slots), a power of two, for inputs of that many slots.
+        Plan the map of a square matrix (slots, slots), for inputs with that many slots; slots is a power of two.
         """
 
     @property
@@ -936,7 +976,7 @@ class LinearTransform:
 
 class Polynomial:
     """
-    A polynomial to be evaluated on every slot at the fewest levels (Paterson, Stockmeyer).
+    A polynomial that is evaluated on every slot with the fewest levels (Paterson and Stockmeyer).
 
     Apply it with Evaluator.polynomial.
     """
@@ -948,9 +988,11 @@ class Polynomial:
         interval: tuple[float, float] = (-1.0, 1.0),
     ) -> None:
         """
-        coefficients: constant first, of x^i ("power") or of T_i ("chebyshev").
+        coefficients: the factors of x^i ("power") or of T_i ("chebyshev"), the constant first.
 
-        interval: [a, b], where inputs lie; the Chebyshev basis is that of (2 x - a - b) / (b - a).
+        interval: [a, b], where the inputs lie. Only the Chebyshev basis uses it: T_i is taken at (2 x - a - b) / (b - a).
+
+        Raises InvalidArgument if there are no coefficients, if one is not finite, or unless a < b.
         """
 
     @staticmethod
@@ -958,7 +1000,7 @@ class Polynomial:
         function: Callable[[float], float], degree: int, interval: tuple[float, float] = (-1.0, 1.0)
     ) -> Polynomial:
         """
-        The polynomial that meets a function at the Chebyshev nodes of an interval.
+        The polynomial of this degree, at most 4095, that equals a function at the Chebyshev nodes of an interval.
         """
 
     @property
@@ -971,7 +1013,7 @@ class Polynomial:
 
     @property
     def coefficients(self) -> list[complex]:
-        """Constant first."""
+        """Its coefficients, the constant first."""
 
     @property
     def multiplications(self) -> int:
@@ -987,7 +1029,7 @@ class ProductSum:
 
     @property
     def level(self) -> int:
-        """Multiplications that are left after it."""
+        """How many multiplications may follow it."""
 
     @property
     def slots(self) -> int:
@@ -1019,15 +1061,15 @@ class EvaluatorCore:
 
     @property
     def threads(self) -> int:
-        """Threads it computes with."""
+        """The number of threads that it computes with."""
 
     @property
     def trace(self) -> Trace | None:
-        """The recording, or None without one."""
+        """The record of operations, or None."""
 
     @property
     def explicit(self) -> ExplicitEvaluator:
-        """The same keys, by hand."""
+        """The explicit evaluator with the same keys."""
 
     def check(self, a: Ciphertext) -> None: ...
     @property
@@ -1091,7 +1133,7 @@ class CapturedCore:
     def run(self, inputs: Sequence[Ciphertext]) -> list[Ciphertext]: ...
     @property
     def nbytes(self) -> int:
-        """Memory of the device that it keeps."""
+        """Bytes of device memory that it keeps."""
 
 class BatcherCore:
     """See jali.ckks.Batcher."""
@@ -1105,4 +1147,4 @@ class BatcherCore:
         """The batch in use; 0 before the first run."""
 
     def curve(self) -> list[tuple[int, float, int]]:
-        """(batch, seconds a ciphertext, bytes) as measured."""
+        """What was measured: (batch, seconds for each ciphertext, bytes)."""

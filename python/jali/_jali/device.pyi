@@ -1,24 +1,48 @@
 """The devices of this machine."""
 
+from collections.abc import Mapping
+
+def resolve(name: str, word: str | None = None, log_n: int = 0) -> tuple[str, dict[str, str], str]:
+    """
+    (device, variants, warning): "cpu" or "cuda:K" for "auto" and "cuda"; of a word and log2 N also what jali tune found fastest there, by family; what to warn of, or "".
+    """
+
+def device_name(device: str) -> str:
+    """
+    A GPU's name, empty where there is none; else the processor's model and cores.
+    """
+
 def cpu_isas() -> list[str]:
     """
-    Instruction sets of the cpu device that this machine can run, best first.
+    The instruction sets of the CPU engine that this machine can run, best first.
     """
 
 def cuda_device_count() -> int:
     """
-    NVIDIA GPUs that device="cuda" can use; 0 without a driver or in a build without it.
+    How many NVIDIA GPUs device="cuda" can use; 0 without a driver, or in a build without the CUDA engine.
     """
 
 def cuda_trouble() -> str:
-    """Why that is 0 where there are a driver and a GPU; else empty."""
-
-def cuda_device_name(device: int = 0) -> str:
-    """Its name, e.g. NVIDIA H100 80GB HBM3; empty where there is none."""
-
-def cuda_variants() -> dict[str, list[str]]:
     """
-    What variants= may choose on a GPU, by family; the first name is the engine's own choice.
+    Why cuda_device_count() is 0 although there are a driver and a GPU; otherwise empty.
+    """
+
+def variant_families(device: str) -> dict[str, list[str]]:
+    """
+    What variants= may choose on a device, by family; the first name is the engine's own choice.
+    """
+
+def tuning_file() -> str:
+    """The file of jali tune; empty for a user without a home."""
+
+def measured(device: str) -> dict[tuple[str, int], dict[str, str]]:
+    """
+    What jali tune found on a device: choices by (word, log2 N). Raises InvalidArgument for a damaged file.
+    """
+
+def keep_measured(device: str, found: Mapping[tuple[str, int], Mapping[str, str]]) -> str:
+    """
+    Adds to the tuning file, whose name it gives; a damaged one is replaced. Raises Unsupported where it cannot be written.
     """
 
 def default_threads() -> int:

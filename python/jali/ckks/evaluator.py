@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy.typing as npt
 
 from jali._core import checks
-from jali._core.tuning import chosen
 from jali._jali import ckks as _ckks
 from jali._jali.ckks import (
     Ciphertext,
@@ -22,7 +21,7 @@ from jali._jali.ckks import (
 from jali.ckks.array import EncryptedArray, checked_iterations, checked_target
 from jali.ckks.captured import Batcher, Captured
 from jali.ckks.client import checked_slots
-from jali.device import checked_threads, resolved
+from jali.device import checked_threads, resolved, tuned
 from jali.errors import InvalidArgument
 
 __all__ = ["Evaluator", "sum_rotations"]
@@ -75,16 +74,13 @@ class Evaluator:
             checks.instance(keys, EvaluationKeys, "keys", ": EvaluationKeys.from_bytes reads bytes")
         self._params = params
         self._recording: object = None  # while a function is recorded, an object for that recording
-        device = resolved(device)
         if variants is None:
-            tuned = device == "cpu" or device.startswith("cuda:")
-            variants = chosen(device, params.word, params.log_n) if tuned else {}
+            device, variants = tuned(device, params.word, params.log_n)
+        else:
+            device = resolved(device)
         self._variants = dict(variants)
-        engine_variants = dict(variants)
-        if device == "cpu" and "isa" in engine_variants:
-            device = f"cpu/{engine_variants.pop('isa')}"
         self._core = _ckks.EvaluatorCore(
-            params, keys, device, checked_threads(threads), trace, engine_variants
+            params, keys, device, checked_threads(threads), trace, self._variants
         )
 
     @property

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jali import ckks
+from jali import ckks, device
 from jali._core.console import bytes_text, progress, seconds_text, table
-from jali._jali import device as _device
 from jali.cli.parser import Parser
 from jali.demo import data, network, roles, show
 from jali.demo.network import Array, Network
@@ -134,9 +133,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _device_text(server: roles.Server) -> str:
     """The device that computes, e.g. "cuda:0 (NVIDIA GeForce RTX 4090)"."""
-    kind, _, index = server.engine.partition(":")
-    if kind == "cuda":
-        return f"{server.engine} ({_device.cuda_device_name(int(index or 0))})"
+    if server.engine.startswith("cuda"):
+        return f"{server.engine} ({device.name(server.engine)})"
     return f"{server.engine}, {server.threads} threads"
 
 

@@ -10,14 +10,14 @@ import re
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import jali
 from jali import ckks, device
-from jali._core import tuning
-from jali._core.console import seconds_text, table
+from jali._core.console import choices_text, seconds_text, table
 from jali._jali import device as _device
 from jali.cli.parser import Parser
 
@@ -101,20 +101,24 @@ def examine() -> dict[str, Any]:
         "python": platform.python_version(),
         "numpy": np.__version__,
         "platform": f"{platform.system()} {platform.machine()}",
-        "processor": device.processor() or "unknown",
+        "processor": device.name(),
         "isas": isas,
         "isa_chosen": isas[0],
         "threads": _device.default_threads(),
         "devices": device.available(),
-        "device_names": [_device.cuda_device_name(k) for k in range(_device.cuda_device_count())],
+        "device_names": [device.name(name) for name in device.available()[1:]],
         "cuda": build["cuda"],
         "cuda_trouble": _device.cuda_trouble(),
-        "tuned": {name: _tuned(name) for name in device.available()},
+        "tuning_file": _device.tuning_file(),
         "extras": {
             extra: {package: _has(package) for package in packages}
             for extra, packages in _extras().items()
         },
     }
+    try:
+        report["tuned"] = {name: _tuned(name) for name in device.available()}
+    except jali.Error as error:  # the file is damaged
+        report |= {"tuned": {}, "tuning_trouble": str(error)}
     try:
         report["self_test"] = self_test()
     except jali.Error as error:
@@ -126,22 +130,22 @@ def _tuned(name: str) -> dict[str, dict[str, str]]:
     """The choices of jali tune for each word and ring that it measured."""
     return {
         f"{word}, log N {log_n}": choices
-        for word in tuning.WORDS
-        for log_n in range(10, 18)
-        if (choices := tuning.chosen(name, word, log_n))
+        for (word, log_n), choices in _device.measured(name).items()
+        if choices
     }
 
 
 def _tuned_text(report: dict[str, Any]) -> str:
-    path = tuning.cache_file()
-    if not path.exists():
+    if "tuning_trouble" in report:
+        return f"NOT USED: {report['tuning_trouble']}"
+    if not Path(report["tuning_file"]).is_file():
         return "no; 'jali tune' measures the engines' implementations on this machine"
     parts = [
-        f"{name}: {ring}: {tuning.text(choices)}"
+        f"{name}: {ring}: {choices_text(choices)}"
         for name, rings in report["tuned"].items()
         for ring, choices in rings.items()
     ]
-    return f"{path}: " + ("; ".join(parts) or "the engines' defaults")
+    return f"{report['tuning_file']}: " + ("; ".join(parts) or "the engines' defaults")
 
 
 def _cuda_text(report: dict[str, Any]) -> str:

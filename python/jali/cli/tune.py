@@ -7,15 +7,16 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 
 from jali import device as devices
-from jali._core import tuning
-from jali._core.console import seconds_text, table
-from jali._core.tuning import WORDS, Choices, families
-from jali.bench.primitives import measure, shape
+from jali._core.console import choices_text, seconds_text, table
+from jali._jali import device as _device
+from jali.bench.primitives import WORDS, measure, shape
 from jali.bench.registry import Options
 from jali.cli.parser import Parser
 from jali.errors import InvalidArgument, NoDevice
 
 __all__ = ["main", "tune"]
+
+Choices = dict[str, str]  # by family
 
 # A choice is judged by the time of these operations, at the shapes of jali.bench.primitives. They are most of every
 # program's time.
@@ -37,7 +38,7 @@ def tune(
         for log_n in log_ns:
             best: Choices = {}
             tried: dict[str, float] = {}
-            for family, names in families(device).items():
+            for family, names in _device.variant_families(device).items():
                 times = {
                     name: _time(device, word, log_n, _with(best, family, name), seconds)
                     for name in names
@@ -57,12 +58,9 @@ def _with(choices: Choices, family: str, name: str) -> Choices:
 
 def _time(device: str, word: str, log_n: int, choices: Choices, seconds: float) -> float:
     """The sum of the seconds of all OPERATIONS."""
-    engine_variants = {family: name for family, name in choices.items() if family != "isa"}
-    where = f"cpu/{choices['isa']}" if "isa" in choices else device
-    options = Options(device=where, seconds=seconds, threads=1)
+    options = Options(device=device, seconds=seconds, threads=1)
     rows = [
-        measure(name, word, shape(log_n, word, 1), options, variants=engine_variants)
-        for name in OPERATIONS
+        measure(name, word, shape(log_n, word, 1), options, variants=choices) for name in OPERATIONS
     ]
     return sum(row.median_s for row in rows)
 
@@ -93,11 +91,11 @@ def main(argv: Sequence[str]) -> int:
         raise InvalidArgument("--log-n must be 10 to 17")
     if not options.seconds > 0:
         raise InvalidArgument("--seconds must be above 0")
-    found: dict[str, dict[str, Choices]] = {}
+    found: dict[tuple[str, int], Choices] = {}
     rows = []
     rings = options.log_n or list(range(12, 17))
     for word, log_n, best, tried in tune(device, options.word or WORDS, rings, options.seconds):
-        found.setdefault(word, {})[str(log_n)] = best
+        found[word, log_n] = best
         if options.json:
             ring = {
                 "device": device,
@@ -109,9 +107,8 @@ def main(argv: Sequence[str]) -> int:
             print(json.dumps(ring), flush=True)
         else:
             shown = ", ".join(f"{name} {seconds_text(taken)}" for name, taken in tried.items())
-            rows.append((word, log_n, tuning.text(best), shown))
+            rows.append((word, log_n, choices_text(best), shown))
     if not options.json:
-        table(f"Choices for {tuning.key(device)}", ("word", "log N", "chosen", "tried"), rows)
-    path = tuning.write(device, found)
-    print(f"wrote {path}", file=sys.stderr)
+        table(f"Choices for {devices.name(device)}", ("word", "log N", "chosen", "tried"), rows)
+    print(f"wrote {_device.keep_measured(device, found)}", file=sys.stderr)
     return 0

@@ -4,6 +4,7 @@
 // IWYU pragma: begin_exports
 #include "jali/api/threads.h"
 #include "jali/backend/engines.h"
+#include "jali/backend/resolve.h"
 #include "jali/base/error.h"
 #include "jali/bootstrap/bootstrapper.h"
 #include "jali/bootstrap/failure.h"
@@ -20,6 +21,7 @@
 #include "jali/ckks/auto_evaluator.h"
 #include "jali/ckks/batcher.h"
 #include "jali/ckks/bounds.h"
+#include "jali/ckks/diagonal.h"
 #include "jali/ckks/encoder.h"
 #include "jali/ckks/encryptor.h"
 #include "jali/ckks/engine.h"
@@ -31,6 +33,7 @@
 #include "jali/device/gpu.h"
 #include "jali/device/resolve.h"
 #include "jali/params/ckks_params.h"
+#include "jali/params/for_device.h"
 #include "jali/params/noise.h"
 #include "jali/params/presets.h"
 #include "jali/params/security.h"

@@ -33,16 +33,17 @@ class Modulus {
     return barrett_.reduce(static_cast<uint128>(a) * b);
   }
 
-  /// Any x < 2^64.
+  /// x mod q, for any x < 2^64.
   constexpr std::uint64_t reduce(std::uint64_t x) const { return mul_shoup(x, one_, q_); }
-  /// Any x < 2^128: x = hi 2^64 + lo, both halves by Shoup's multiplication, [0, 4q) -> [0, q).
+  /// x mod q, for any x < 2^128. With x = hi 2^64 + lo, Shoup's multiplication takes hi by 2^64 mod q and lo by 1.
+  /// The sum lies in [0, 4q) and is then brought to [0, q).
   constexpr std::uint64_t reduce(uint128 x) const {
     std::uint64_t r = mul_shoup_lazy(static_cast<std::uint64_t>(x >> 64), beta_, q_) +
                       mul_shoup_lazy(static_cast<std::uint64_t>(x), one_, q_);
     r = r >= 2 * q_ ? r - 2 * q_ : r;
     return r >= q_ ? r - q_ : r;
   }
-  /// Any signed 64-bit x, the least one included.
+  /// x mod q, for any signed 64-bit x, -2^63 included.
   constexpr std::uint64_t reduce_signed(std::int64_t x) const {
     const auto u = static_cast<std::uint64_t>(x);
     return x >= 0 ? reduce(u) : neg(reduce(0 - u));
@@ -58,7 +59,7 @@ class Modulus {
     return result;
   }
 
-  /// a^-1, or 0 if a has none. Any modulus (extended Euclid).
+  /// a^-1 mod q, or 0 if a has no inverse. q need not be prime (extended Euclidean algorithm).
   constexpr std::uint64_t inverse(std::uint64_t a) const {
     std::int64_t t0 = 0, t1 = 1;
     auto r0 = static_cast<std::int64_t>(q_), r1 = static_cast<std::int64_t>(a);

@@ -60,7 +60,7 @@ std::optional<std::uint64_t> prime_below(std::uint64_t bound, std::uint64_t m, s
 
 std::optional<std::uint64_t> prime_from(std::uint64_t bound, std::uint64_t m, std::uint64_t high) {
   if (high > std::numeric_limits<std::uint64_t>::max() - m) {
-    throw InvalidArgument("prime_from: the upper bound must leave room for one step of m");
+    throw InvalidArgument("prime_from: high must be at most 2^64 - 1 - m");
   }
   if (bound < 2) bound = 2;
   if (bound >= high) return std::nullopt;

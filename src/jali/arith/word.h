@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 namespace jali {
@@ -22,6 +23,14 @@ constexpr int word_prime_bits(Word word) {
 
 constexpr std::string_view word_name(Word word) {
   return word == Word::w32 ? "w32" : word == Word::w52 ? "w52" : "w64";
+}
+
+/// The word of a name; nothing for other names.
+constexpr std::optional<Word> word_named(std::string_view name) {
+  for (const Word word : {Word::w32, Word::w52, Word::w64}) {
+    if (name == word_name(word)) return word;
+  }
+  return std::nullopt;
 }
 
 /// Position of a prime in the prime list of a parameter set.

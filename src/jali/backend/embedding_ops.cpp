@@ -25,7 +25,7 @@ void EmbeddingOps::unembed(std::span<Complex> slots, const Embedding& embedding,
   for (const PrimeIndex i : x.primes) primes.push_back(config.primes[i]);
   const auto q_words = product_words(primes);
   SecretVector<std::uint64_t> integers(q_words.size() * count);
-  engine().ring().icrt(integers, q_words.size(), x, IcrtMethod::garner);
+  engine().ring().icrt(integers, q_words.size(), x, IcrtMethod::automatic);
   backend::unembed(embedding, centred_doubles(integers, count, q_words, divisor), x.batch, config.n,
                    log_slots, slots);
 }

@@ -29,8 +29,8 @@ double cpu_butterfly_rate(Word word, const std::string& isa);
 std::unique_ptr<Engine> make_ref_engine(Config config);
 
 /// cuda/: one NVIDIA GPU, on a stream of its own; views point to memory(). Throws InvalidArgument for a
-/// variant that cuda_variants does not list, NoDevice when this build has no CUDA engine or this machine
-/// no such GPU.
+/// variant that cuda_variants does not list, and NoDevice if this build has no CUDA engine or this machine
+/// has no such GPU.
 std::unique_ptr<Engine> make_cuda_engine(Config config, int device = 0);
 using device::GpuOptions;
 std::unique_ptr<Engine> make_cuda_engine(Config config, const GpuOptions& options);
@@ -44,7 +44,7 @@ using device::cuda_device_name;
 using device::cuda_trouble;
 using device::has_cuda;
 /// What a GPU does at most, measured now: butterflies a second on registers, and bytes read plus written
-/// a second when its memory is copied. Floors of operations divide by these.
+/// a second when its memory is copied. Benchmarks divide an operation's work by these for its least time.
 struct CudaPeak {
   double butterflies = 0;
   double bytes = 0;

@@ -15,7 +15,8 @@ namespace jali::backend {
 enum class Small { ternary, error };
 
 enum class CrtMethod { mod, mul };
-enum class IcrtMethod { product_sum, garner };
+/// automatic: the engine's own choice. All methods give the same integers.
+enum class IcrtMethod { automatic, product_sum, garner };
 
 class RingOps : public Table {
  public:
@@ -48,7 +49,7 @@ class RingOps : public Table {
 
   // --- random residues ------------------------------------------------------------------------
   /// Uniform residues expanded from a seed: row (i, b) is random::sample_uniform from stream
-  /// (index + b) << 16 | primes[i] of the seed. The same on every engine: seeds travel.
+  /// (index + b) << 16 | primes[i] of the seed. Every engine gives the same: a seed stands for its residues on the wire.
   virtual void sample_uniform(View out, std::span<const std::uint8_t, 32> seed,
                               std::uint32_t index) const;
   /// Secret integers expanded from a seed, coefficient form: row (i, b) is values b N .. (b + 1) N of
@@ -65,7 +66,7 @@ class RingOps : public Table {
   /// The same for doubles that hold integers of any size (|c| < 2^1000).
   virtual void from_double(View out, std::span<const double> c) const = 0;
 
-  /// CRT: out (coefficient form) = integers mod q. Unsigned integers of `words` 64-bit words each,
+  /// CRT: out (coefficient form) = integers mod q. The integers are unsigned, of `words` 64-bit words each,
   /// little end first, laid out (word, batch, coefficient). GIF-FHE section V: mod = Horner with
   /// Barrett (CRT-MOD), mul = inner product with precomputed powers of two (CRT-MUL). The integers, here and
   /// in icrt, lie in host memory or in the engine's memory().
@@ -73,7 +74,7 @@ class RingOps : public Table {
                    CrtMethod method) const = 0;
   /// Inverse CRT of coefficient form to integers in [0, Q), Q the product of x's primes; layout as
   /// in crt; words must hold Q. product_sum: sum of (Q/q_i) [x_i (Q/q_i)^-1] reduced mod Q (ICRT-C);
-  /// garner: mixed radix (ICRT-G). Both give the same integers.
+  /// garner: mixed radix (ICRT-G); automatic: whichever is faster on this engine.
   virtual void icrt(std::span<std::uint64_t> integers, std::size_t words, ConstView x,
                     IcrtMethod method) const = 0;
 };

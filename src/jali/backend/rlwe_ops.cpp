@@ -52,19 +52,19 @@ void RlweOps::scale_down_pair(View out0, View out1, ConstView x0, ConstView x1,
   scale_down(out1, x1, addend1);
 }
 
-void RlweOps::key_switch_joined(View acc0, View acc1, ConstView x,
-                                std::span<const std::uint32_t> digit_limbs, KeyView key,
-                                std::span<const std::uint32_t> digit_ids,
-                                const Joined& joined) const {
+void RlweOps::key_switch_add(View acc0, View acc1, ConstView x,
+                             std::span<const std::uint32_t> digit_limbs, KeyView key,
+                             std::span<const std::uint32_t> digit_ids,
+                             const ScaledAddend& addend) const {
   const std::size_t limbs = x.primes.size();
   require<InvalidArgument>(
       limbs <= acc0.primes.size() && std::ranges::equal(x.primes, acc0.primes.first(limbs)),
-      "what joins a key switch needs the first primes of the accumulators");
+      "the addend of a key switch must have the first primes of the accumulators");
   const RingOps& ring = engine().ring();
   key_switch(acc0, acc1, x, digit_limbs, key, digit_ids);
   const auto own = acc0.primes.first(limbs);
-  ring.mul_scalar_add({acc0.data, own, acc0.batch}, joined.c0, joined.s);
-  ring.mul_scalar_add({acc1.data, own, acc1.batch}, joined.c1, joined.s);
+  ring.mul_scalar_add({acc0.data, own, acc0.batch}, addend.c0, addend.s);
+  ring.mul_scalar_add({acc1.data, own, acc1.batch}, addend.c1, addend.s);
 }
 
 void RlweOps::combine_key_switch(View acc0, View acc1, const Combination& c,
@@ -75,7 +75,7 @@ void RlweOps::combine_key_switch(View acc0, View acc1, const Combination& c,
   Scratch scratch(engine(), acc0.batch);
   const View d0 = scratch.block(primes), d1 = scratch.block(primes), d2 = scratch.block(primes);
   combine(d0, d1, d2, c);
-  key_switch_joined(acc0, acc1, d2, digit_limbs, key, digit_ids, {d0, d1, s});
+  key_switch_add(acc0, acc1, d2, digit_limbs, key, digit_ids, {d0, d1, s});
 }
 
 void RlweOps::rotate(View out0, View out1, View acc0, View acc1, ConstView c0, ConstView c1,
@@ -104,7 +104,7 @@ void RlweOps::rotated_sums(std::span<const Rotated> operands,
     const auto own = x.c0.primes;
     require<InvalidArgument>(
         own.size() <= primes.size() && std::ranges::equal(own, primes.first(own.size())),
-        "what is rotated needs the first primes of the sums");
+        "a rotated operand must have the first primes of the sums");
     const View r0 = scratch.block(primes), r1 = scratch.block(primes);
     if (x.g == 1) {
       for (const auto& [r, c] : {std::pair(r0, x.c0), std::pair(r1, x.c1)}) {

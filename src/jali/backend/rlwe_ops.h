@@ -12,7 +12,7 @@
 namespace jali::backend {
 
 /// A switching key in NTT form: residues (digit, part, position in primes, coefficient), part 0 = b,
-/// 1 = a. It serves every operation whose accumulators have no other primes.
+/// 1 = a. It serves every operation whose accumulators have no primes but these.
 struct KeyView {
   const void* data = nullptr;
   std::size_t digits = 0;
@@ -30,8 +30,8 @@ struct WeightedSum {
 
 /// A sum of products and multiples of ciphertexts of two parts each,
 ///   d = sum_j (1 or 2) a_j b_j + sum_k s_k x_k + constant.
-/// It has three parts, as tensor has them, where there are products, and else two. Operands have its batch and
-/// at least its primes, both parts the same ones: what is beyond the sum's is not read.
+/// It has three parts, as tensor writes them, if there are products, and two otherwise. Operands have its batch. Both
+/// parts of an operand have the same primes, and these include the sum's; limbs of other primes are not read.
 struct Combination {
   struct Product {
     ConstView a0, a1, b0, b1;
@@ -46,9 +46,9 @@ struct Combination {
   std::span<const std::uint64_t> constant = {};  // one a limb, to d0 at every index; or none
 };
 
-/// An operand that is nowhere in memory: a ciphertext (c0, c1) under sigma_g, times P,
-///   key_product(ext, key, g) + (s sigma_g(c0), 0), or for g = 1 (s c0, s c1),
-/// ext the digits of c1 and s = [P] on the limbs that c0 has. See RlweOps::rotated_sums.
+/// An operand that is computed as it is used: a ciphertext (c0, c1) under sigma_g, times P,
+///   key_product(ext, key, g) + (s sigma_g(c0), 0), or, if g is 1, (s c0, s c1).
+/// ext has the digits of c1; s is P modulo the primes of c0. See ScaledAddend and RlweOps::rotated_sums.
 struct Rotated {
   ConstView ext;  // as mod_up writes it; not read for g = 1, nor is the key
   ConstView c0, c1;
@@ -64,9 +64,11 @@ struct Turned {
   KeyView key;
 };
 
-/// What joins the sum of a key switch before the division by P: acc_c += s_i c_c on limb i. Over the primes
-/// of what is switched.
-struct Joined {
+/// A ciphertext times s, added to the accumulators of a key switch before the division by P:
+///   acc_c += s_i c_c on limb i, c = 0, 1.
+/// If s is P modulo the primes of the limbs, the division leaves the ciphertext itself. It has the primes of the
+/// polynomial that is switched. If an operation takes s alone, it is this s, and the operation says what c0 and c1 are.
+struct ScaledAddend {
   ConstView c0, c1;
   std::span<const std::uint64_t> s;  // one a limb, below its prime
 };
@@ -126,16 +128,15 @@ class RlweOps : public Table {
                           std::span<const std::uint32_t> digit_limbs, KeyView key,
                           std::span<const std::uint32_t> digit_ids) const = 0;
 
-  /// key_switch, then s times c0 and c1 added; x.primes are the first of the accumulators'. No output is
-  /// an input.
-  virtual void key_switch_joined(View acc0, View acc1, ConstView x,
-                                 std::span<const std::uint32_t> digit_limbs, KeyView key,
-                                 std::span<const std::uint32_t> digit_ids,
-                                 const Joined& joined) const;
+  /// key_switch, then the addend added; x.primes are the first of the accumulators'. No output is an input.
+  virtual void key_switch_add(View acc0, View acc1, ConstView x,
+                              std::span<const std::uint32_t> digit_limbs, KeyView key,
+                              std::span<const std::uint32_t> digit_ids,
+                              const ScaledAddend& addend) const;
 
-  /// key_switch_joined of a combination's third part by the other two, none of which need exist in memory:
-  /// products of ciphertexts up to the division by P. c has a product; it is over the first primes of the
-  /// accumulators, as many as digit_limbs adds up to.
+  /// A product of ciphertexts up to the division by P: key_switch_add of a combination's third part, with its first two
+  /// parts times s as the addend. None of the three need exist in memory. c has a product; it is over the first primes
+  /// of the accumulators, as many as digit_limbs adds up to.
   virtual void combine_key_switch(View acc0, View acc1, const Combination& c,
                                   std::span<const std::uint64_t> s,
                                   std::span<const std::uint32_t> digit_limbs, KeyView key,
@@ -149,8 +150,8 @@ class RlweOps : public Table {
                       std::span<const std::uint32_t> digit_ids) const;
 
   // --- baby-step giant-step products ----------------------------------------------------------
-  /// weighted_sums of operands that are made while they are weighed. digit_ids: of ext, for all keys;
-  /// s: one a limb of c0, whose primes are the first of the sums' and the same for all operands.
+  /// weighted_sums of operands that are computed as they are used. digit_ids: of ext, for all keys. s: as in
+  /// ScaledAddend, one for each limb of c0, whose primes are the first of the sums' and the same for all operands.
   virtual void rotated_sums(std::span<const Rotated> operands,
                             std::span<const std::uint32_t> digit_ids,
                             std::span<const std::uint64_t> s,
@@ -163,8 +164,8 @@ class RlweOps : public Table {
                          std::span<const std::uint32_t> digit_ids, bool accumulate) const;
 };
 
-/// The first primes of acc, as many as digits of these sizes have limbs: those of what is switched where
-/// something joins.
+/// The first primes of acc, as many as digits of these sizes have limbs: those of the polynomial that is switched, if
+/// there is a ScaledAddend.
 std::span<const PrimeIndex> own_primes(ConstView acc, std::span<const std::uint32_t> digit_limbs);
 
 }  // namespace jali::backend

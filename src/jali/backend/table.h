@@ -5,7 +5,7 @@
 // on every engine.
 // Aliasing. An output may be the very same block as an input of the same shape unless the operation
 // says otherwise; partial overlap is never allowed.
-// Broadcast. Where an operation says so, an input of batch 1 serves every batch entry of the output.
+// Broadcast. If an operation says so, an input of batch 1 serves every batch entry of the output.
 // Threads. Every operation may be called from several threads at once on disjoint outputs.
 // Defaults. An operation that is not pure virtual is written once, in terms of others, in the table's .cpp;
 // an engine overrides it to be faster, with the same bits.

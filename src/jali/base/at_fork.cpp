@@ -6,11 +6,12 @@
 
 namespace jali {
 
-/// The objects of this process that have something to do at a fork, which the system tells one place only.
+/// The objects of this process that act at a fork. What is given to pthread_atfork cannot be taken back, so it is
+/// called once, and this list says which objects there are.
 class AtForkList {
  public:
   static AtForkList& get() {
-    // Never destroyed: objects may outlive every other one at the process's end.
+    // The list is never destroyed, because an object may still leave it when the process ends.
     static AtForkList& list = *new AtForkList;
     return list;
   }

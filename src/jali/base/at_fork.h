@@ -1,5 +1,5 @@
-// Forks. A child process has the memory of its parent and one of its threads: a lock that another thread
-// held stays locked there for ever, half-done work stays half done, and no worker answers.
+// Forks. A child process has the memory of its parent but only one of its threads. A lock that another thread held
+// therefore stays locked in the child for ever, half-done work stays half done, and no worker thread answers.
 #pragma once
 
 #include <functional>
@@ -8,8 +8,9 @@
 
 namespace jali {
 
-/// What an object does when its process is forked. It must be the object's last member, so that it is registered when
-/// the object is complete. The functions run in the forking thread and throw nothing.
+/// What an object does before its process is forked, and afterwards in the parent and in the child. An AtFork must be
+/// the object's last member, so that it is registered when the object is complete. The functions run in the forking
+/// thread and throw nothing.
 class AtFork {
  public:
   struct Actions {
@@ -41,7 +42,7 @@ class ForkSafe {
   Mutex mutex_;
   AtFork at_fork_{
       {[this] { mutex_.lock(); }, [this] { mutex_.unlock(); },
-       // Locked by a thread of the parent, so that no thread of the child may unlock it.
+       // A thread of the parent locked it, and no thread of the child may unlock that: it is made anew.
        [this] { new (&mutex_) Mutex; }}};
 };
 

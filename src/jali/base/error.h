@@ -60,8 +60,7 @@ struct Unsupported     : Error { explicit Unsupported    (const std::string& m) 
 struct InternalError   : Error { explicit InternalError  (const std::string& m) : Error(ErrorCode::internal, m) {} };
 // clang-format on
 
-/// Throws E(message) unless the condition holds. The message is built only on failure when it is
-/// a callable.
+/// Throws E(message) unless the condition holds. A message that is a callable is called only if the condition fails.
 template <class E, class Message>
 inline void require(bool condition, Message&& message) {
   if (!condition) [[unlikely]] {

@@ -1,4 +1,4 @@
-// SHA-256 (FIPS 180-4): names parameters, marks accidental corruption, pins formats in tests.
+// SHA-256 (FIPS 180-4). It gives parameters their fingerprint, finds accidental corruption, and pins formats in tests.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@ namespace jali {
 
 using Digest = std::array<std::uint8_t, 32>;
 
-/// Incremental: the digest of the concatenation of all updates. Wipes what it was given.
+/// Computes the digest of the concatenation of all updates. Wipes its copy of the input when it is destroyed.
 class Hash256 {
  public:
   Hash256() = default;
@@ -21,7 +21,7 @@ class Hash256 {
   Hash256& operator=(const Hash256&) = default;
 
   void update(std::span<const std::uint8_t> data);
-  /// The digest of what was given so far; the object may go on being updated.
+  /// The digest of what was given so far. More updates may follow.
   Digest digest() const;
 
   /// FIPS 180-4, 5.3.3: square roots of the first eight primes.
@@ -38,7 +38,7 @@ class Hash256 {
 Digest hash256(std::span<const std::uint8_t> data);
 
 namespace detail {
-/// The same without the processor's SHA instructions, for tests.
+/// hash256 without the processor's SHA instructions, for tests.
 Digest hash256_portable(std::span<const std::uint8_t> data);
 }  // namespace detail
 

@@ -1,4 +1,4 @@
-// How far long work is.
+// The progress of long work.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace jali {
 
-/// Called after each piece of work with how many pieces are done and how many there are.
+/// Called after each piece of work: `done` of `total` pieces are done.
 using Progress = std::function<void(std::size_t done, std::size_t total)>;
 
 }  // namespace jali

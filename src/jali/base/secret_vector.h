@@ -1,4 +1,4 @@
-// Working memory for secrets whose size is known at run time.
+// Working memory for secrets whose size is known only at run time.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 namespace jali {
 
-/// Gives memory back wiped.
+/// Wipes memory before it gives it back.
 template <class T>
 struct WipingAllocator {
   using value_type = T;
@@ -25,7 +25,7 @@ struct WipingAllocator {
   friend bool operator==(const WipingAllocator&, const WipingAllocator&) { return true; }
 };
 
-/// A vector that is wiped when it dies or moves to other memory, exceptions included.
+/// A vector whose memory is wiped when it is destroyed, also by an exception, and when it grows into other memory.
 template <class T>
 using SecretVector = std::vector<T, WipingAllocator<T>>;
 

@@ -15,7 +15,7 @@ Turns::Turns(std::string what, Checkpoint wait)
                   const std::thread::id holder = state_.holder, self = std::this_thread::get_id();
                   const bool abandoned =
                       state_.abandoned || (holder != std::thread::id() && holder != self);
-                  // Anew: the old ones belong to threads of the parent.
+                  // Mutex and condition are made anew, because the old ones belong to threads of the parent.
                   new (&state_) State;
                   state_.abandoned = abandoned;
                   if (holder == self) state_.holder = self;
@@ -32,9 +32,8 @@ Turns::Turn Turns::take(bool shared) {
     });
     require<InvalidArgument>(state_.holder != self, [&] {
       return what_ +
-             " is at work in this very thread and cannot be used by what it calls: let its "
-             "function "
-             "call plain functions";
+             " is running in this thread, and the function that it runs has called it again: let "
+             "that function call plain functions only";
     });
     if (state_.holder == std::thread::id() && (shared || state_.sharing == 0)) break;
     state_.ended.wait_for(lock, std::chrono::milliseconds(100));
@@ -57,7 +56,7 @@ void Turns::end(bool shared) noexcept {
     const std::lock_guard lock(state_.mutex);
     if (!shared) {
       state_.holder = std::thread::id();
-    } else if (state_.sharing > 0) {  // none in a child
+    } else if (state_.sharing > 0) {  // it is 0 in a child, whatever the parent shared
       --state_.sharing;
     }
   }

@@ -1,4 +1,4 @@
-// Threads that take turns at long work, some of which calls the user's functions.
+// Threads take turns at long work. Some of this work calls the user's functions.
 #pragma once
 
 #include <condition_variable>
@@ -16,7 +16,7 @@ namespace jali {
 /// would wait for itself is refused. So is a child process that would wait for a thread of its parent.
 class Turns {
  public:
-  /// what: a name for error messages, e.g. "this program". wait: a waiting thread calls it ten times a second; if it
+  /// what: a name for error messages, e.g. "this program". wait: a waiting thread calls it ten times a second. If it
   /// throws, the waiting ends.
   explicit Turns(std::string what, Checkpoint wait = {});
 
@@ -34,8 +34,9 @@ class Turns {
     Turns* of_;
     bool shared_;
   };
-  /// Waits for its turn. Throws InvalidArgument if this thread has it already, Unsupported in a child process
-  /// if the parent had it at the fork.
+  /// Waits until nobody else has a turn (take), or nobody who does not share (share). Throws InvalidArgument if this
+  /// thread has a turn that it does not share, and Unsupported if this is a child process and another thread of the
+  /// parent had such a turn at the fork.
   [[nodiscard]] Turn take() { return take(false); }
   [[nodiscard]] Turn share() { return take(true); }
 
@@ -48,7 +49,7 @@ class Turns {
     std::condition_variable ended;
     std::thread::id holder;  // the one that does not share
     int sharing = 0;
-    bool abandoned = false;  // held, when the process was forked, by a thread that the child lacks
+    bool abandoned = false;  // at the fork it was held by a thread that the child does not have
   };
   const std::string what_;
   const Checkpoint wait_;

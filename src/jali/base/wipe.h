@@ -7,14 +7,13 @@
 
 namespace jali {
 
-/// Overwrites memory in a way the compiler keeps: the barrier stops it from dropping stores to memory
-/// that dies next.
+/// Overwrites memory with zeros. Without the barrier a compiler may drop stores to memory that is freed next.
 inline void wipe(void* data, std::size_t bytes) noexcept {
   if (bytes > 0) std::memset(data, 0, bytes);
   asm volatile("" : : "r"(data) : "memory");
 }
 
-/// Wipes a vector that belongs to somebody else, as it is when this dies, exceptions included.
+/// Wipes the contents that the caller's vector has when this object is destroyed, also by an exception.
 template <class T>
 class WipedAtEnd {
  public:

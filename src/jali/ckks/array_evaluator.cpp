@@ -69,6 +69,7 @@ std::optional<ProductSum> ArrayEvaluator::join(const ProductSum& a, const Produc
   const Packing packing = packing_of_sum(shape_of(a), shape_of(b));
   if (!AutoEvaluator::can_join(a, b)) return std::nullopt;
   ProductSum out = AutoEvaluator::join(a, b);
+  require_room(out);
   out.packing = packing;
   return out;
 }
@@ -78,6 +79,7 @@ std::optional<ProductSum> ArrayEvaluator::join_scalar(const ProductSum& a,
   if (!(std::abs(a.constant + b) <= kMostConstant)) return std::nullopt;
   ProductSum out = a;
   out.constant += b;
+  require_room(out);
   out.packing = packing_of_sum(shape_of(a), b);
   return out;
 }
@@ -163,6 +165,9 @@ Ciphertext ArrayEvaluator::with_length(const Ciphertext& a, std::size_t length) 
 
 Ciphertext ArrayEvaluator::with_magnitude(const Ciphertext& a,
                                           const params::Declared& declared) const {
+  const auto is_size = [](double x) { return std::isfinite(x) && x >= 0; };
+  require<InvalidArgument>(is_size(declared.magnitude) && is_size(declared.peak),
+                           "magnitude and peak must be finite numbers from 0");
   Ciphertext out = with(explicit_evaluator().copy(a), a.packing);
   out.estimate.message = declared.magnitude;
   out.estimate.peak = declared.peak;
@@ -178,6 +183,22 @@ void ArrayEvaluator::require_fits(const Ciphertext& a, double factor) const {
     return "the factor " + std::to_string(factor) + " is too large: once scaled it needs " +
            std::to_string(bits) + " bits, and level " + std::to_string(level) + " holds " +
            std::to_string(l.log_q - 1) + ": use a smaller factor, or multiply at a higher level";
+  });
+}
+
+// The constant is added to the products before they are rescaled, at the product of their scales. What a level holds
+// is less than half its modulus q in absolute value.
+void ArrayEvaluator::require_room(const ProductSum& a) {
+  const auto& [x, y] = a.products[0];
+  const double scale_bits = std::log2(x->scale) + std::log2(y->scale);
+  const double largest = std::max(std::abs(a.constant.real()), std::abs(a.constant.imag()));
+  const double room = x->params->level(a.level()).log_q - 1 - scale_bits;
+  require<InvalidArgument>(!(std::log2(largest) >= room), [&] {
+    return "the constant " + std::to_string(largest) + " is too large to join a product: level " +
+           std::to_string(a.level() - 1) + ", on which the result is, holds numbers below " +
+           std::to_string(std::exp2(room)) +
+           ": scale down what is added, add it at a higher level, or make the parameters with more "
+           "integer_bits";
   });
 }
 

@@ -28,10 +28,11 @@ class ArrayEvaluator {
 
   /// a b, still to be computed (product_sum.h). Throws what multiply throws.
   ProductSum product(const ProductSum::Factor& a, const ProductSum::Factor& b) const;
-  /// a + b as one sum of products, or nothing if they cannot be one (AutoEvaluator::can_join).
+  /// a + b as one sum of products, or nothing if they cannot be one (AutoEvaluator::can_join). Throws InvalidArgument if the
+  /// level does not hold the sum of their constants.
   std::optional<ProductSum> join(const ProductSum& a, const ProductSum& b) const;
   /// a + b, or nothing if the modulus of the constant would be above kMostConstant: the caller then computes the products
-  /// first. If the sum is too large for its level, settle() or expand() throws.
+  /// first. Throws InvalidArgument if the level does not hold the constant.
   std::optional<ProductSum> join_scalar(const ProductSum& a, std::complex<double> b) const;
   static constexpr double kMostConstant = 1024;
   Ciphertext settle(const ProductSum& a) const;
@@ -56,11 +57,13 @@ class ArrayEvaluator {
 
   /// The same slots; decryption shows the first `length` of them. length is from 1 to the number of slots.
   Ciphertext with_length(const Ciphertext& a, std::size_t length) const;
-  /// The same slots; estimates and bounds assume from here on that they are as `declared` says.
+  /// The same slots; estimates and bounds assume from here on that they are as `declared` says. Throws InvalidArgument unless
+  /// its numbers are finite and at least 0.
   Ciphertext with_magnitude(const Ciphertext& a, const params::Declared& declared) const;
 
  private:
   void require_fits(const Ciphertext& a, double factor) const;
+  static void require_room(const ProductSum& a);
 
   AutoEvaluator automatic_;
 };

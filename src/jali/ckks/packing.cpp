@@ -57,7 +57,12 @@ std::size_t length_of(const Ciphertext& a) {
   return a.packing.length == 0 ? slots_of(a) : a.packing.length;
 }
 
+std::size_t length_of(const ProductSum& a) {
+  return a.packing.length == 0 ? std::size_t{1} << a.log_slots() : a.packing.length;
+}
+
 bool is_batched(const Ciphertext& a) { return a.packing.batched || a.batch() > 1; }
+bool is_batched(const ProductSum& a) { return a.packing.batched || a.batch() > 1; }
 
 Packing packing_of_fresh(std::size_t count, int log_slots, bool batched, bool complex_values) {
   const std::size_t slots = std::size_t{1} << log_slots;

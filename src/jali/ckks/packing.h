@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <span>
 
+#include "jali/ckks/product_sum.h"
 #include "jali/ckks/types.h"
 
 namespace jali::ckks {
@@ -22,9 +23,11 @@ struct Numbers {
 
 /// The length of the vectors of `a`: Packing::length, or all slots if that is 0.
 std::size_t length_of(const Ciphertext& a);
+std::size_t length_of(const ProductSum& a);
 /// Whether the batch is an axis of its own. It always is if there are several vectors, even if the packing that came with
 /// the bytes says otherwise.
 bool is_batched(const Ciphertext& a);
+bool is_batched(const ProductSum& a);
 
 /// The packing of a fresh encryption of rows of `count` numbers in 2^log_slots slots. Throws InvalidArgument if they do
 /// not fit.

@@ -86,8 +86,8 @@ Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
   impl_->check(a);
   impl_->require_level(a.level, 1);
   Ciphertext out = impl_->divided(impl_->shell(a));
-  const auto acc = impl_->switcher.switch_joined(a.parts[0], a.parts[1], a.parts[2], a.level,
-                                                 impl_->relinearisation_key(a.level));
+  const auto acc = impl_->switcher.switch_add(a.parts[0], a.parts[1], a.parts[2], a.level,
+                                              impl_->relinearisation_key(a.level));
   out.parts = impl_->switcher.reduce_pair(acc.c0, acc.c1, out.level);
   return out;
 }

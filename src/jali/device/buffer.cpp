@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kRegionAlignment = 512;
-constexpr std::size_t kLaterRegions = 16;  // the first is so many times as large
+constexpr std::size_t kLaterRegions = 16;  // the first region is larger by this factor
 
 // Sizes are rounded to a sixteenth of their power of two, at most a mebibyte, so that a freed block fits
 // many requests and at most 1/16 is wasted.
@@ -33,14 +33,16 @@ std::size_t size_class(std::size_t bytes) {
 
 struct Pool::State {
   bool wipe = false, poison = false;
-  bool joins = false;  // blocks are of regions, in the arena; else they are kept by size
-  std::size_t region = 0, later_regions = 0;  // bytes of the next one, of those after it
+  bool joins = false;  // blocks are cut from regions, in the arena; otherwise they are kept by size
+  std::size_t region = 0, later_regions = 0;  // bytes of the next region and of those after it
   std::shared_ptr<Memory> memory;
   mutable ForkSafe<std::mutex> mutex;
-  std::unordered_map<std::size_t, std::vector<void*>> free[2];  // by size; those of secrets apart
+  // By size. Blocks of secrets are kept separately, at index 1.
+  std::unordered_map<std::size_t, std::vector<void*>> free[2];
   Arena arena;
   std::size_t in_use = 0, cached = 0, peak = 0;
-  // A thread that allocates elsewhere for now, and what it freed meanwhile; only that thread uses them.
+  // The thread that allocates from another pool for now, that pool, and what the thread has freed since. Only that thread
+  // uses the last two.
   std::atomic<std::thread::id> redirected;
   std::shared_ptr<Pool> redirect_to;
   struct Freed {
@@ -114,7 +116,7 @@ Buffer Pool::allocate(std::size_t bytes, bool secret, Pool& spare) {
     return std::max(size, state_->region);
   };
   if (data == nullptr) data = extend(size, region());
-  if (data == nullptr) {  // what is cached may be in the way
+  if (data == nullptr) {  // cached blocks may take the memory that is needed
     spare.trim();
     state_->memory->trim();
     data = extend(size, region());

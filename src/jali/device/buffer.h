@@ -1,4 +1,4 @@
-// Blocks of a device's memory: 64-byte aligned, drawn from a pool that keeps freed blocks for reuse,
+// Blocks of a device's memory. They are aligned to 64 bytes and come from a pool. The pool keeps freed blocks for reuse,
 // because fresh pages from the operating system cost more than most operations on them.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace jali::device {
 
 class Pool;
 
-/// Owning block of memory; returns to its pool when it dies. Contents start undefined.
+/// Owns a block of memory, whose contents are undefined at first. The block returns to its pool when this is destroyed.
 class Buffer {
  public:
   Buffer() = default;
@@ -29,9 +29,10 @@ class Buffer {
   bool secret() const noexcept { return secret_; }
   /// Whether the host may dereference data().
   bool host_accessible() const noexcept;
-  /// The memory it lies in; null for an empty one.
+  /// The memory in which the block lies; null if the buffer is empty.
   Memory* memory() const noexcept;
-  void copy_out(void* host) const;  // all of it
+  /// Copies the whole block to the host.
+  void copy_out(void* host) const;
 
  private:
   friend class Pool;
@@ -42,12 +43,12 @@ class Buffer {
   bool secret_ = false;
 };
 
-/// A thread-safe pool of blocks. A block stays valid after its pool's handles are gone. Freed blocks are reused in
-/// the order of the memory's own operations, because all users of one memory are on one stream.
+/// A thread-safe pool of blocks. A block keeps its pool alive. A freed block can be reused at once, because all users of one
+/// memory are on one stream, which orders their operations.
 class Pool : public std::enable_shared_from_this<Pool> {
  public:
-  /// wipe: every block is overwritten before it is reused or returned to the system (for secrets).
-  /// poison: freed blocks are filled with kPoison, so that a use after that shows (tests).
+  /// wipe: every block is overwritten before it is reused or returned to the system, for secrets. poison: freed blocks are
+  /// filled with kPoison, so that tests notice if one is used after it was freed.
   static std::shared_ptr<Pool> create(bool wipe = false,
                                       std::shared_ptr<Memory> memory = host_memory(),
                                       bool poison = false);
@@ -55,11 +56,12 @@ class Pool : public std::enable_shared_from_this<Pool> {
   /// keeps little more memory than is in use at once. first: bytes of the first region; later ones are smaller.
   static std::shared_ptr<Pool> of_regions(std::size_t first, std::shared_ptr<Memory> memory,
                                           bool poison = false);
-  static constexpr std::uint8_t kPoison = 0xff;  // no residue: all words lie above every modulus
+  static constexpr std::uint8_t kPoison = 0xff;  // words of such bytes are above every modulus
   ~Pool();
 
-  /// If memory is short, cached blocks are given back first. Then throws OutOfMemory, which names the size asked for,
-  /// what is free and what would fit. secret: this block is wiped before it is reused.
+  /// A block of `bytes`. If memory is short, cached blocks are given back to the system first. If that is not enough, throws
+  /// OutOfMemory, which names the size asked for, what is free and what would fit. secret: this block is wiped before it is
+  /// reused.
   Buffer allocate(std::size_t bytes, bool secret = false);
   /// Gives cached free blocks back to the system.
   void trim() noexcept;
@@ -68,13 +70,13 @@ class Pool : public std::enable_shared_from_this<Pool> {
   /// The largest bytes_in_use since the last reset_peak.
   std::size_t peak_bytes() const;
   void reset_peak();
-  /// The most that is in use at once while work runs, beyond what was before.
+  /// Runs work, and gives by how many bytes its peak exceeds what was in use before.
   std::size_t peak_of(const std::function<void()>& work);
   Memory& memory() const;
 
-  /// While it lives, what the creating thread allocates from `from` comes from `to`. What the thread frees of `from`
-  /// is kept until the end, because others may not reuse it before. If memory is short, what `from` has cached is given
-  /// back, and nothing of `to`, because a recorded program goes on using what it freed.
+  /// While it exists, what the thread that created it allocates from `from` comes from `to`. What this thread frees of
+  /// `from` is kept until the end, because nobody else may reuse it before. If memory is short, blocks that `from` has
+  /// cached are given back to the system, but none of `to`, because a recorded program goes on using what it has freed.
   class Redirect {
    public:
     Redirect(std::shared_ptr<Pool> from, std::shared_ptr<Pool> to);
@@ -89,10 +91,11 @@ class Pool : public std::enable_shared_from_this<Pool> {
  private:
   friend class Buffer;
   Pool(bool wipe, std::shared_ptr<Memory> memory, bool poison);
-  Buffer allocate(std::size_t bytes, bool secret,
-                  Pool& spare);  // gives cached blocks of spare back
-  void* take(std::size_t size, bool secret);  // of what is cached, or null
-  /// A block of new memory: all of it, or the first of a region of so many bytes. Or null.
+  /// If memory is short, the cached blocks of `spare` are given back to the system.
+  Buffer allocate(std::size_t bytes, bool secret, Pool& spare);
+  /// A cached block, or null.
+  void* take(std::size_t size, bool secret);
+  /// A block of new memory, or null. A pool of regions allocates a region of so many bytes, and cuts the block from it.
   void* extend(std::size_t size, std::size_t region);
   std::size_t rounded(std::size_t bytes) const noexcept;
   void release(void* data, std::size_t bytes, bool secret) noexcept;

@@ -23,7 +23,7 @@ Device::Device(std::string name, std::shared_ptr<const Stream> stream,
 
 namespace {
 
-/// The host's work is done when a call returns.
+/// Work on the host is done when the call returns.
 class HostStream final : public Stream {
  public:
   void synchronize() const override {}

@@ -1,5 +1,5 @@
-// A device, as engines borrow it. Engines of one scheme or of several that share a device share its order of work, its
-// memory and its pool, and one graph may hold what all of them do.
+// A device, which engines borrow. Engines that share a device, of one scheme or of several, share its order of work, its
+// memory and its pool. One graph may hold what all of them do.
 #pragma once
 
 #include <functional>
@@ -22,15 +22,15 @@ class Device {
   /// "cpu", "cuda:0"
   const std::string& name() const { return name_; }
   const Stream& stream() const { return *stream_; }
-  /// Where views of its engines point. It lives as long as a block of it.
+  /// The memory to which the views of its engines point. It lives as long as a block of it.
   const std::shared_ptr<Memory>& memory() const { return memory_; }
-  /// Where blocks of its engines come from.
+  /// The pool from which the blocks of its engines come.
   const std::shared_ptr<Pool>& pool() const { return pool_; }
-  /// What `work` asks of this device's engines, to run again. work runs once or twice before this returns; what it
-  /// leaves in blocks is undefined until Graph::run, and blocks that it allocates from pool() and keeps are written by
-  /// every run. On the host work is simply called again; a GPU plays back a graph that has the addresses and
-  /// constants of the last call, and work may then neither copy between host and device nor draw random residues
-  /// (InvalidArgument).
+  /// Records what `work` asks of this device's engines, so that it can run again. work runs once or twice before this
+  /// returns. What it leaves in blocks is undefined until Graph::run. Every run writes the blocks that work allocated from
+  /// pool() and kept. On the host a run calls work again. On a GPU it plays back a graph with the addresses and constants
+  /// of the last call of work. There, work may neither copy between host and device nor draw random residues, which throws
+  /// InvalidArgument.
   virtual std::unique_ptr<Graph> record(std::function<void()> work) const = 0;
 
  protected:
@@ -44,7 +44,7 @@ class Device {
   const std::shared_ptr<Pool> pool_;
 };
 
-/// The host. memory: what its blocks are made in, which tests replace; the host computes in it all the same.
+/// The host as a device. memory: where its blocks lie. Tests replace it by a memory in which the host can compute, too.
 std::shared_ptr<Device> host_device(std::shared_ptr<Memory> memory = host_memory());
 
 }  // namespace jali::device

@@ -1,13 +1,14 @@
-// Faults put in by tests: what a driver rarely does on its own.
+// Faults that tests put between engine and driver, because a driver rarely fails on its own.
 #pragma once
 
 namespace jali::device {
 
-/// What an engine asks of its driver that can fail.
+/// The kinds of calls to a driver that can fail.
 enum class Call { allocate, copy, launch, synchronize };
 enum class Fault { none, out_of_memory, launch_failed, device_lost };
 
-/// Asked before every such call; its answer is taken for the driver's. Called from any thread.
+/// before() is asked before every such call. Unless its answer is none, that answer is taken for the driver's. Any thread may
+/// call it.
 class Faults {
  public:
   virtual ~Faults() = default;

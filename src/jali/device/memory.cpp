@@ -16,8 +16,8 @@ namespace jali::device {
 
 namespace {
 
-/// Blocks of this size are laid on huge pages where the system offers them: operations walk a dozen
-/// rows at once, and misses of the translation buffer cost a third of a key product otherwise.
+/// Blocks of at least this size lie on huge pages if the system offers them. Operations walk a dozen rows at once, and with
+/// small pages misses of the translation buffer cost a third of the time of a key product.
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 class HostMemory final : public Memory {
@@ -27,7 +27,7 @@ class HostMemory final : public Memory {
     const bool huge = bytes >= kHugePage;
     if (posix_memalign(&data, huge ? kHugePage : 64, bytes) != 0) return nullptr;
 #ifdef MADV_HUGEPAGE
-    if (huge) madvise(data, bytes, MADV_HUGEPAGE);  // a wish: refusal changes nothing
+    if (huge) madvise(data, bytes, MADV_HUGEPAGE);  // only a wish, so a refusal does not matter
 #endif
     return data;
   }

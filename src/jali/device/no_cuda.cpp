@@ -1,4 +1,4 @@
-// Stands in for cuda/ in builds without nvcc.
+// Replaces cuda/ in builds without nvcc.
 #include "jali/base/error.h"
 #include "jali/device/gpu.h"
 
@@ -6,8 +6,8 @@ namespace jali::device {
 
 std::shared_ptr<Device> gpu_device(const GpuOptions&) {
   throw NoDevice(
-      "this build has no CUDA engine: use device=\"cpu\" or \"auto\", or build again where nvcc is "
-      "found (on the PATH, in CUDA_HOME, or from PyPI)");
+      "this build has no CUDA engine: use device=\"cpu\" or \"auto\", or build again with nvcc on "
+      "the PATH, in CUDA_HOME, or installed from PyPI");
 }
 
 bool has_cuda() { return false; }

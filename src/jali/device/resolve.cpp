@@ -4,6 +4,7 @@
 
 #include "jali/base/error.h"
 #include "jali/device/gpu.h"
+#include "jali/device/processor.h"
 #include "jali/device/tuning.h"
 
 namespace jali::device {
@@ -26,7 +27,7 @@ std::optional<int> gpu_number(const std::string& name) {
 }
 
 Resolved resolve(const std::string& name, const Surroundings& around) {
-  Resolved r{name, {}, {}};
+  Resolved r{name, {}};
   if (name == "auto") {
     if (!around.wanted.empty() && around.wanted != "auto") {
       r.device = around.wanted;
@@ -44,20 +45,10 @@ Resolved resolve(const std::string& name, const Surroundings& around) {
   return r;
 }
 
-Resolved resolve(const std::string& name, const std::string& word, int log_n,
-                 const Surroundings& around) {
-  Resolved r = resolve(name, around);
-  if (r.device != "cpu" && !gpu_number(r.device)) return r;
-  try {
-    r.variants = Tuning::read(around.tuning_file).chosen(hardware(r.device), word, log_n);
-  } catch (const Error& error) {
-    r.warning += (r.warning.empty() ? "" : "; ") + std::string(error.what());
-  }
-  if (const auto isa = r.variants.find("isa"); isa != r.variants.end()) {
-    r.device += "/" + isa->second;
-    r.variants.erase(isa);
-  }
-  return r;
+std::string device_name(const std::string& device) {
+  if (const auto gpu = gpu_number(device)) return cuda_device_name(*gpu);
+  const int count = cores();
+  return processor() + ", " + std::to_string(count) + (count == 1 ? " core" : " cores");
 }
 
 }  // namespace jali::device

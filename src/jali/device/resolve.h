@@ -1,20 +1,19 @@
-// Which device a name means.
+// Finds the device that a name means.
 #pragma once
 
 #include <functional>
-#include <map>
 #include <optional>
 #include <string>
 
 namespace jali::device {
 
-/// What resolve looks at. It asks for GPUs only if nothing names a device: asking wakes their driver, which a process that
-/// forks must not do before.
+/// What resolve looks at. It asks for GPUs only if nothing names a device, because asking wakes their driver. A process must
+/// not do that before it forks.
 struct Surroundings {
   std::string wanted;  // the environment's JALI_DEVICE; may be empty
   std::function<int()> gpus;  // cuda_device_count
   std::function<std::string()> trouble;  // cuda_trouble
-  std::string tuning_file;  // may be empty, or name no file
+  std::string tuning_file;  // may be empty, or name no file; see backend::resolve
 
   /// Those of this process on this machine.
   static Surroundings here();
@@ -23,22 +22,20 @@ struct Surroundings {
 struct Resolved {
   /// "cpu", "cpu/avx2", "cuda:1": never "auto" and never "cuda".
   std::string device;
-  /// For an engine's config: by family, what jali tune found to be fastest there.
-  std::map<std::string, std::string> variants;
-  /// For the user: a GPU that is here and cannot be used, a tuning file that cannot be read; or empty.
+  /// For the user: that a GPU is here but cannot be used. Otherwise empty.
   std::string warning;
 };
 
-/// "auto" is what JALI_DEVICE names, else the first GPU that build and machine have, else the CPU. "cuda" is "cuda:0".
-/// Other names stay as they are: who opens the device says whether there is one. Throws InvalidArgument for "cuda:"
-/// followed by what is no number.
+/// "auto" is the device that JALI_DEVICE names. If it names none, "auto" is the first GPU that this build can use, and if
+/// there is none, the CPU. "cuda" is "cuda:0". Other names stay as they are; opening the device shows whether it exists.
+/// Throws InvalidArgument if "cuda:" is followed by anything but a number.
 Resolved resolve(const std::string& name, const Surroundings& around = Surroundings::here());
-/// The same, and what the tuning file says of that device for a word ("w32") and a ring: variants of a GPU's engine, or
-/// an instruction set ("cpu" becomes "cpu/avx2"). A name that already says which is left alone.
-Resolved resolve(const std::string& name, const std::string& word, int log_n,
-                 const Surroundings& around = Surroundings::here());
 
-/// K of "cuda:K", 0 of "cuda", nothing of another device's name.
+/// K for "cuda:K", 0 for "cuda", and nothing for the name of another device. Throws InvalidArgument if K is not a number.
 std::optional<int> gpu_number(const std::string& name);
+
+/// The GPU's name, empty if there is none; for other devices the processor's model and how many cores this process may
+/// use, e.g. "AMD EPYC 9654 96-Core Processor, 2 cores".
+std::string device_name(const std::string& device);
 
 }  // namespace jali::device

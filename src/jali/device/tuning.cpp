@@ -1,20 +1,18 @@
 #include "jali/device/tuning.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
 #include <system_error>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #ifdef __linux__
-#include <sched.h>
 #include <unistd.h>
 #endif
 
 #include "jali/base/error.h"
-#include "jali/device/gpu.h"
 #include "jali/device/resolve.h"
 
 namespace jali::device {
@@ -34,35 +32,17 @@ bool plain(const std::string& text) {
   return !text.empty() && text.find_first_of("\t\r\n") == std::string::npos;
 }
 
-std::string processor() {
-  std::ifstream info("/proc/cpuinfo");  // Linux; "model name : AMD EPYC"
-  for (std::string line; std::getline(info, line);) {
-    const auto colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "CPU";
-}
-
-unsigned cores() {
-#ifdef __linux__
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return static_cast<unsigned>(CPU_COUNT(&set));
-#endif
-  return std::thread::hardware_concurrency();
-}
-
 }  // namespace
 
 Tuning Tuning::read(const std::filesystem::path& file) {
   Tuning tuning;
   std::ifstream in(file);
-  if (file.empty() || !in) return tuning;
+  std::error_code unknown;
+  if (file.empty() || (!in && !std::filesystem::exists(file, unknown))) return tuning;
   std::string line;
   const auto expect = [&](bool holds, int number) {
-    require<InvalidArgument>(holds, [&] {
-      return file.string() + " cannot be used (line " + std::to_string(number) +
-             "), so every engine makes its own choices: run 'jali tune' again, or delete the file";
-    });
+    require<InvalidArgument>(holds,
+                             [&] { return unusable(file, "line " + std::to_string(number)); });
   };
   expect(std::getline(in, line) && line == kHeader, 1);
   for (int number = 2; std::getline(in, line); ++number) {
@@ -73,12 +53,27 @@ Tuning Tuning::read(const std::filesystem::path& file) {
     Choices choices;
     for (std::size_t i = 3; i < field.size(); ++i) {
       const auto equals = field[i].find('=');
+      expect(std::ranges::all_of(field[i], [](char c) { return c >= ' ' && c <= '~'; }), number);
       expect(equals != std::string::npos && equals > 0 && equals + 1 < field[i].size(), number);
       choices[field[i].substr(0, equals)] = field[i].substr(equals + 1);
     }
     tuning.choices_[{field[0], field[1], std::stoi(field[2])}] = std::move(choices);
   }
   return tuning;
+}
+
+std::string Tuning::unusable(const std::filesystem::path& file, const std::string& why) {
+  return file.string() + " cannot be used (" + why +
+         "), so every engine makes its own choices: run 'jali tune' again, or delete the file";
+}
+
+Measured Tuning::measured(const std::string& hardware) const {
+  Measured out;
+  for (const auto& [key, choices] : choices_) {
+    const auto& [machine, word, log_n] = key;
+    if (machine == hardware) out[{word, log_n}] = choices;
+  }
+  return out;
 }
 
 Choices Tuning::chosen(const std::string& hardware, const std::string& word, int log_n) const {
@@ -135,14 +130,24 @@ std::filesystem::path tuning_file() {
 }
 
 std::string hardware(const std::string& device) {
-  std::string name;
-  if (const auto gpu = gpu_number(device)) {
-    name = cuda_device_name(*gpu);
-  } else {
-    const unsigned count = cores();
-    name = processor() + ", " + std::to_string(count) + (count == 1 ? " core" : " cores");
+  return device_name(device) + ", jali " JALI_VERSION;
+}
+
+std::filesystem::path keep(const std::string& device, const Measured& found) {
+  const auto file = tuning_file();
+  require<Unsupported>(!file.empty(),
+                       "there is no home to keep the choices in: name a folder in XDG_CACHE_HOME");
+  Tuning tuning;
+  try {
+    tuning = Tuning::read(file);
+  } catch (const InvalidArgument&) {
+    tuning = {};  // what is damaged gives way
   }
-  return name + ", jali " JALI_VERSION;
+  for (const auto& [ring, choices] : found) {
+    tuning.choose(hardware(device), ring.first, ring.second, choices);
+  }
+  tuning.write(file);
+  return file;
 }
 
 }  // namespace jali::device

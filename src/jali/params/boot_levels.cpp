@@ -1,4 +1,4 @@
-// The levels of bootstrapping, above those of a computation.
+// The levels of bootstrapping, which lie above those of a computation.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -11,15 +11,15 @@ namespace jali::params {
 
 namespace {
 
-/// A level of so many bits, and its exchange_price.
+/// What is wanted of a level of bootstrapping.
 struct BootLevel {
-  double bits = 0;
-  double exchange = 0;
+  double bits = 0;      // log2 of what a rescale from it divides by
+  double exchange = 0;  // exchange_price
   double scale_bits = 0;  // nominal
 };
 
-/// `surplus`: bits of q_0 above what was asked for. Coefficients to slots starts at the scale q_0, and takes
-/// as many more.
+/// The levels of bootstrapping, the lowest first. surplus: by how many bits q_0 is larger than was asked for. Coefficients
+/// to slots starts at the scale q_0, so its levels take as many bits more.
 std::vector<BootLevel> boot_levels(const BootstrapLiteral& b, double surplus = 0) {
   std::vector<BootLevel> out;
   if (b.order == BootstrapOrder::raise_first) {
@@ -37,7 +37,7 @@ std::vector<BootLevel> boot_levels(const BootstrapLiteral& b, double surplus = 0
 
 double log2_of(std::uint64_t prime) { return portable_log2(static_cast<double>(prime)); }
 
-/// `count` primes of `bits` together, new to the table. False when they run out.
+/// Adds `count` new primes, whose product has `bits`, to the table and to the level. False if the primes run out.
 bool take(double bits, int count, LevelTable& table, PrimePool& pool,
           std::vector<PrimeIndex>& level) {
   double left = bits;
@@ -51,7 +51,7 @@ bool take(double bits, int count, LevelTable& table, PrimePool& pool,
   return std::fabs(left) <= kMaxDrift;
 }
 
-/// As few primes as each level takes, on top of those below.
+/// Gives each level the primes of the level below and as few new ones as its bits take. False if the primes run out.
 bool add_whole(const std::vector<BootLevel>& wanted, LevelTable& table, PrimePool& pool) {
   for (const BootLevel& l : wanted) {
     const auto count = static_cast<int>(std::ceil(l.bits / pool.max_bits() - 1e-9));
@@ -65,9 +65,9 @@ bool add_whole(const std::vector<BootLevel>& wanted, LevelTable& table, PrimePoo
 }
 
 // --- rational levels ----------------------------------------------------------------------------
-// Going up, a level takes `fresh` new mains of equal size and exchanges terminals for a smaller or a
-// larger set, so that both together are its bits. The path is the cheapest in limbs of all levels and of
-// the key, found exactly: what lies above a level depends on its terminals alone.
+// From a level to the one above, `fresh` new mains of equal size are added and the set of terminals is exchanged for
+// another, so that both together make up the bits of the level. What lies above a level depends only on its set of
+// terminals, so dynamic programming finds the path that is cheapest in limbs of all levels and of the key.
 
 struct Step {
   std::uint32_t mask = 0;  // of the terminals that the level has
@@ -80,7 +80,7 @@ struct Path {
 };
 
 constexpr int kMaxFresh = 4;
-constexpr double kKeyWeight = 12;  // of a prime of the key, in limbs of one level
+constexpr double kKeyWeight = 12;  // the cost of a prime of the key, in limbs of one level
 
 Path cheapest_path(const std::vector<BootLevel>& wanted, const std::vector<double>& terminal_bits,
                    std::uint32_t start, double least, double cap) {
@@ -115,7 +115,7 @@ Path cheapest_path(const std::vector<BootLevel>& wanted, const std::vector<doubl
   Path path;
   std::uint32_t at = 0;
   for (std::uint32_t mask = 0; mask < masks; ++mask) {
-    // Terminals that the top lacks are bits of the key for nothing.
+    // Terminals that the top level lacks make the key larger and serve nothing there.
     const double cost = best.back()[mask].cost + kKeyWeight * (bits.back() - bits[mask]) / cap;
     if (cost < path.cost) path.cost = cost, at = mask;
   }
@@ -128,7 +128,7 @@ Path cheapest_path(const std::vector<BootLevel>& wanted, const std::vector<doubl
   return path;
 }
 
-/// The levels of a path, with primes.
+/// Chooses the primes of a path and adds its levels to the table. False if the primes run out.
 bool name_path(const std::vector<BootLevel>& wanted, const Path& path,
                const std::vector<std::uint64_t>& added, std::uint32_t mask, LevelTable& table,
                PrimePool& pool) {
@@ -162,7 +162,8 @@ bool name_path(const std::vector<BootLevel>& wanted, const Path& path,
   return true;
 }
 
-/// Levels of mains near the word's size and terminals: those of the table, and up to two more; `only` one number of these.
+/// Makes the levels from mains near the word's size and from terminals, which are those of the table and up to two more.
+/// only: tries just the additional terminals of this number (PlanNumbers::bootstrap). False if no path has primes.
 bool add_rational(const std::vector<BootLevel>& wanted, LevelTable& table, PrimePool& pool,
                   std::optional<std::uint8_t> only) {
   double total = log2_product(table.q);
@@ -213,7 +214,7 @@ bool add_rational(const std::vector<BootLevel>& wanted, LevelTable& table, Prime
   }
   std::ranges::stable_sort(candidates,
                            [](const auto& a, const auto& b) { return a.path.cost < b.path.cost; });
-  // Small primes are few: a path may want one where there is none left.
+  // There are few small primes, so the pool may lack one that a path wants. Then the next path is tried.
   for (const Candidate& c : candidates) {
     LevelTable made = table;
     PrimePool free = pool;
@@ -226,9 +227,9 @@ bool add_rational(const std::vector<BootLevel>& wanted, LevelTable& table, Prime
   return false;
 }
 
-/// P', from q primes that level 0 has not: the fewest bits that reach `least` and, but for two, those of level 0 (the
-/// key's noise is sqrt(N) q_0 / P'). One or two primes are tried in every combination, more are taken from the
-/// smallest.
+/// Chooses P' from the q primes that level 0 does not have. It takes the fewest bits that are at least `least` and at least
+/// two less than the bits of level 0, because the key's noise is sqrt(N) q_0 / P'. One and two primes are tried in every
+/// combination, three to six are the smallest ones.
 std::vector<PrimeIndex> choose_sparse_p(const LevelTable& table, double least) {
   const auto bits = [&](PrimeIndex i) { return portable_log2(static_cast<double>(table.q[i])); };
   double need = -2;
@@ -266,12 +267,12 @@ std::vector<PrimeIndex> choose_sparse_p(const LevelTable& table, double least) {
 bool add_bootstrap_levels(const BootstrapLiteral& bootstrap, double q0_bits, LevelTable& table,
                           PrimePool& pool, std::optional<std::uint8_t> only) {
   double least = 0;
-  // Larger words waste little by whole primes, and keep levels inside each other.
+  // Larger words lose little if every level has whole primes. Then each level has all primes of the one below.
   bool done = false;
   if (pool.word() == Word::w32) {
     double surplus = -q0_bits;
     for (PrimeIndex i : table.levels[0]) surplus += log2_of(table.q[i]);
-    // With slots_first the key's noise is in single coefficients, which do not meet in a slot.
+    // With raise_first a slot has the sum of the key's noise in all coefficients, so P' has to be larger.
     if (bootstrap.order == BootstrapOrder::raise_first) least = q0_bits + 3;
     done = add_rational(boot_levels(bootstrap, std::max(surplus, 0.0)), table, pool, only);
   } else {

@@ -35,7 +35,7 @@ double BootstrapLiteral::bits() const {
 
 double log2_bootstrap_failure(int weight, double range, std::size_t count) {
   const double terms = weight + 1;
-  if (2 * range >= terms) return -1e6;  // the sum cannot get there
+  if (2 * range >= terms) return -1e6;  // the sum cannot be that large
   // ln of the bound at t, convex in t: ln(sinh(t/2) / (t/2)) = t/2 + ln((1 - e^-t) / t).
   const auto exponent = [&](double t) {
     return -t * range + terms * (t / 2 + std::log(-std::expm1(-t) / t));
@@ -48,8 +48,8 @@ double log2_bootstrap_failure(int weight, double range, std::size_t count) {
   return exponent(low) / std::log(2.0) + 1 + std::log2(static_cast<double>(count));
 }
 
-// Secrets of weight 32 were estimated at 128 bits and more with moduli of this size at these rings by
-// J.-P. Bossuat, J. Troncoso-Pastoriza, J.-P. Hubaux, eprint 2022/024.
+// J.-P. Bossuat, J. Troncoso-Pastoriza and J.-P. Hubaux, eprint 2022/024, estimate secrets of weight 32 at 128 bits or more
+// in these rings with moduli of this size.
 double max_log_sparse_modulus(int log_n, int weight) {
   return weight >= 32 && log_n >= 15 ? 128 : 0;
 }

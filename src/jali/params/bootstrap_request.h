@@ -1,4 +1,4 @@
-// From what is wanted of a bootstrapping to the sizes of its levels.
+// Chooses the sizes of bootstrapping's levels from the precision and the levels that are wanted.
 #pragma once
 
 #include <string>
@@ -9,25 +9,25 @@
 namespace jali::params {
 
 struct BootstrapRequest {
-  double precision_bits = 20;  // of a bootstrapped slot: see below
-  /// Multiplications that the result allows (with slots_first: before the next bootstrapping is due).
+  double precision_bits = 20;  // of a bootstrapped slot, as create_with_bootstrap defines it
+  /// The multiplications that a result allows. With slots_first: before the next bootstrapping is due.
   int levels_after = 10;
   BootstrapOrder order = BootstrapOrder::raise_first;
-  double scale_bits = 0;  // 0: what the precision needs
+  double scale_bits = 0;  // 0: as many as the precision needs
   int log_n = 0;  // 0: the smallest that the security table allows
   std::optional<Word> word{};
   int security = 128;
-  int cts_levels = 0, stc_levels = 0;  // of the DFTs; 0: choose
+  int cts_levels = 0, stc_levels = 0;  // see BootstrapLiteral; 0: choose
   std::string name{};
-  /// Applications of which one result is made (Meta-BTS): precision_bits is that of all of them, each has
-  /// a little more than half of it. At most 50 bits: numbers and scales are doubles.
+  /// How many times bootstrapping is applied to make one result (Meta-BTS), 1 to 4. precision_bits, at most 50, is the
+  /// precision of the result. With two applications each needs a little more than half of it.
   int iterations = 1;
 };
 
-/// Parameters with a bootstrapping of at least this precision: for slots of modulus up to 1, the
-/// standard deviation of the error's real part is at most 2^-precision_bits on random vectors, and what
-/// the sine is off stays below that for every vector. Throws InsecureParams or InvalidArgument, saying
-/// what would fit; also where scale_bits cannot hold the precision.
+/// Parameters with a bootstrapping of at least this precision: if the slots have a modulus of at most 1, the standard
+/// deviation of the error's real part is at most 2^-precision_bits on random vectors, and the error of the sine is below
+/// that for every vector. Throws InsecureParams or InvalidArgument and says what would fit, also if scale_bits cannot hold
+/// the precision. checkpoint is called during the search for primes.
 ckks::ParamsPtr create_with_bootstrap(const BootstrapRequest& request,
                                       const Checkpoint& checkpoint = {});
 

@@ -17,7 +17,7 @@ namespace jali::params {
 namespace {
 
 constexpr double kUnbounded = 1e9;
-/// log2 of the largest probability that parameters may have of a coefficient beyond the range K.
+/// log2 of the largest probability of a coefficient beyond the range K that parameters may have.
 constexpr double kMaxLogFailure = -128;
 
 /// 3 -> "3", 37.5 -> "37.5".
@@ -110,7 +110,7 @@ void check_bootstrap(const ckks::Literal& l) {
   });
 }
 
-/// Finds parameters of one ring and word, or what they would take.
+/// Finds parameters for one ring and one word. If there are none, it tells how large they would be.
 class Attempt {
  public:
   Attempt(const ckks::Literal& l, int log_n, Word word, double max_bits,
@@ -122,7 +122,7 @@ class Attempt {
         dnum_(static_cast<std::size_t>(l.dnum)),
         fresh_(word, log_n) {}
 
-  /// One prime a level. False when there is no such table, or nothing that fits.
+  /// Tries tables of one prime a level. False if there is no such table, or none that fits.
   bool simple() {
     for (const LevelPlan& plan : plan_whole(request_, fresh_)) {
       if (plan.mains.back() == plan.mains[0] + literal_.depth) consider({plan}, kSimpleDrift);
@@ -130,11 +130,11 @@ class Attempt {
     }
     return false;
   }
-  /// Several primes a level, or rational rescaling.
+  /// Tries tables with several primes a level, and with rational rescaling.
   bool any() {
     if (dnum_ != 0) {
-      // Asking for the dnum that would be chosen gives what would be chosen: a literal with every
-      // choice written in makes the same parameters.
+      // If the dnum asked for is the one that would be chosen, the result is the same as without asking. So a literal with
+      // every choice written in makes the same parameters.
       Attempt open = *this;
       open.dnum_ = 0;
       if (open.any() && open.best_->choice.gadget.dnum() == dnum_) {
@@ -164,7 +164,7 @@ class Attempt {
     return false;
   }
 
-  /// The plan of these numbers, whatever others there are.
+  /// Tries only the plan with these numbers.
   bool numbered(const PlanNumbers& numbers) {
     const auto plan = plan_numbered(request_, fresh_, numbers.levels);
     if (plan) consider({*plan}, kMaxDrift, numbers.bootstrap);
@@ -175,7 +175,7 @@ class Attempt {
     return best_ ? std::optional(best_->choice) : std::nullopt;
   }
   bool has_levels() const { return has_levels_; }
-  /// With the smallest P there can be.
+  /// log2 PQ with the smallest possible P.
   double smallest_log_qp() const { return smallest_log_qp_; }
   std::size_t fewest_limbs() const { return fewest_limbs_; }
 
@@ -191,7 +191,8 @@ class Attempt {
     double drift = 0;
   };
 
-  /// Keeps the cheapest of the first plans that have primes, a small drift and a P that fits.
+  /// Keeps the cheapest of the first kCandidates plans that have primes, a small drift and a P that fits. Plans with a
+  /// larger drift are put aside in strays_.
   void consider(const std::vector<LevelPlan>& plans, double max_drift,
                 std::optional<std::uint8_t> terminals = std::nullopt) {
     int candidates = 0;
@@ -218,7 +219,7 @@ class Attempt {
       has_levels_ = true;
       auto gadget = best_gadget(*table, pool);
       if (!gadget) continue;
-      // Transforms of a key switch: the digits over all primes, and two results.
+      // The transforms of a key switch: those of dnum digits and of two results, over all primes.
       const double cost =
           static_cast<double>((gadget->dnum() + 2) * (table->q.size() + gadget->p.size())) *
           (1 + table->drift);
@@ -231,8 +232,8 @@ class Attempt {
     }
   }
 
-  /// Whether the sparse secret's modulus, q_0 P', is one that there is a figure for. With no figure at all
-  /// the refusal that says so comes later.
+  /// Whether there is a security figure for the modulus q_0 P' of the sparse secret. If there is none for any modulus, the
+  /// refusal that says so comes later.
   bool sparse_fits(const LevelTable& table) const {
     const double most = max_log_sparse_modulus(request_.log_n, literal_.bootstrap->weight);
     double bits = 0;
@@ -242,7 +243,7 @@ class Attempt {
     return most == 0 || bits <= most;
   }
 
-  /// The fewest digits for which P fits without much noise; failing that, for which it fits.
+  /// The fewest digits for which P fits without much noise. If there are none, the fewest for which P fits.
   std::optional<Gadget> best_gadget(const LevelTable& table, const PrimePool& pool) const {
     const std::size_t limbs = table.q.size();
     const std::size_t n = std::size_t{1} << request_.log_n;
@@ -281,12 +282,12 @@ double bound(const ckks::Literal& l, int log_n) {
   return l.security == 0 ? kUnbounded : max_log_qp(log_n, l.security);
 }
 
-/// Bits of Q, nearly.
+/// The approximate number of bits of Q.
 double q_bits(const ckks::Literal& l) {
   return l.integer_bits + (l.depth + 1) * l.scale_bits + (l.bootstrap ? l.bootstrap->bits() : 0);
 }
 
-/// Cheap necessary condition: Q, and a P not smaller than the largest prime.
+/// Whether Q alone is too large. This is a cheap necessary condition.
 bool hopeless(const ckks::Literal& l, int log_n) {
   return q_bits(l) - kLevel0Slack - kMaxDrift > bound(l, log_n);
 }
@@ -300,10 +301,11 @@ std::vector<Word> words(const ckks::Literal& l) {
 }
 
 struct Outcome {
-  std::optional<Choice> choice;  // of the first log_n and word that serve
-  bool tried = false;                        // of the last log_n: whether worth trying,
-  bool has_levels = false;                   // whether there are primes for the levels,
-  double smallest_log_qp = 0;                // what they take with the smallest P
+  std::optional<Choice> choice;  // for the first log_n and word that serve
+  // The other members are about the last log_n that was worth trying.
+  bool tried = false;          // whether any was
+  bool has_levels = false;     // whether there are primes for the levels
+  double smallest_log_qp = 0;  // log2 PQ of these with the smallest P
   std::size_t limbs = 0;
 };
 
@@ -333,7 +335,7 @@ Outcome search(const ckks::Literal& l, const Checkpoint& checkpoint) {
       take(attempt);
       if (outcome.choice) outcome.choice->plan.reset();
     }
-    // A table that does not fit the bound is not made to fit by more primes.
+    // If a table of one prime a level does not fit the bound, one with more primes does not fit either.
     if (outcome.has_levels) continue;
     for (Attempt& attempt : attempts) {
       if (outcome.choice) break;
@@ -344,7 +346,7 @@ Outcome search(const ckks::Literal& l, const Checkpoint& checkpoint) {
   return outcome;
 }
 
-/// Why nothing serves `l`, and what would.
+/// Throws the error that says why nothing serves `l`, and what would.
 [[noreturn]] void refuse(const ckks::Literal& l, const Outcome& outcome,
                          const Checkpoint& checkpoint) {
   const int log_n = l.log_n != 0 ? l.log_n : kMaxLogN;
@@ -352,7 +354,7 @@ Outcome search(const ckks::Literal& l, const Checkpoint& checkpoint) {
   const std::string scale = number(l.scale_bits);
   std::string tried;
   for (Word word : words(l)) tried += (tried.empty() ? "" : " or ") + std::string(word_name(word));
-  // Where it was not worth trying, Q alone is too large.
+  // If it was not worth trying, Q alone is too large.
   const double smallest =
       outcome.tried ? outcome.smallest_log_qp
                     : q_bits(l) + std::min(l.scale_bits,
@@ -403,7 +405,7 @@ Outcome search(const ckks::Literal& l, const Checkpoint& checkpoint) {
       ways.push_back("leave log_n out (gives " + std::to_string(fits->log_n) + ")");
     }
   }
-  // Not worth a search: Q and one prime of the scale's size exceed the bound.
+  // If Q and one prime of the scale's size exceed the bound, a search is not worth it.
   const auto plausible = [&](const ckks::Literal& c) {
     return q_bits(c) + c.scale_bits - 1 <= max_bits;
   };
@@ -442,13 +444,13 @@ Choice choose_written(const ckks::Literal& literal, std::optional<PlanNumbers> p
   check_ranges(literal);
   check_bootstrap(literal);
   require<InvalidArgument>(literal.log_n != 0 && literal.word && literal.dnum != 0,
-                           "a choice is left open");
+                           "log_n, word or dnum is not written");
   const double max_bits = bound(literal, literal.log_n);
   const auto too_large = [&] {
     return "the moduli are larger than security " + std::to_string(literal.security) +
            " allows at log_n " + std::to_string(literal.log_n);
   };
-  // From the sizes alone, before there is any prime. P is at least as large as the average digit.
+  // This looks at the sizes alone, before there is any prime. P is at least as large as the average digit.
   const double least_q = q_bits(literal) - kLevel0Slack - kMaxDrift;
   require<InsecureParams>(least_q * (1 + 1.0 / literal.dnum) <= max_bits, too_large);
   Attempt attempt(literal, literal.log_n, *literal.word, max_bits, {});

@@ -24,7 +24,7 @@ struct ParamsBuilder {
 
 namespace {
 
-/// Canonical bytes: every number as 8 bytes, little end first; vectors after their length.
+/// Canonical bytes: every number takes 8 bytes, little-endian, and a vector is preceded by its length.
 class Canonical {
  public:
   void put(std::uint64_t x) {
@@ -42,7 +42,7 @@ class Canonical {
   std::vector<std::uint8_t> bytes_;
 };
 
-/// The sparse secret's own key, at its own modulus.
+/// Checks the security of the sparse secret, whose key has a modulus of its own. Throws InsecureParams.
 void check_sparse(const Literal& literal, int log_n, const LevelTable& table) {
   if (!literal.bootstrap || literal.security == 0) return;
   std::vector<std::uint64_t> small;
@@ -60,7 +60,7 @@ void check_sparse(const Literal& literal, int log_n, const LevelTable& table) {
       });
 }
 
-/// SHA-256 of everything that computation depends on (not of the name).
+/// SHA-256 of everything that computation depends on. The name is not part of it.
 rlwe::ParamsHash hash_of(const Literal& literal, const rlwe::ParamsSpec& spec,
                          const std::vector<double>& scales) {
   Canonical bytes;
@@ -126,7 +126,7 @@ ParamsPtr ParamsBuilder::build(const Literal& asked, const Choice& choice) {
     if (static_cast<int>(l) > asked.depth) {
       ratio = modulus_ratio(table.q, table.levels[l], table.levels[l - 1]);
     } else if (l > 0) {
-      // By the recursion of the canonical scales, so that products rescale to them exactly.
+      // Taken from the recursion of the canonical scales, so that products rescale to them exactly.
       ratio = scale / table.scale[l - 1] * scale;
     }
   }
@@ -144,8 +144,9 @@ ParamsPtr Params::create_written(const Literal& literal, std::optional<PlanNumbe
 
 namespace {
 
-/// The levels above those of a computation without the primes that its levels above `depth` added: what leads from one
-/// to the next stays. Empty where one of them lacks such a prime, or level `depth` has one that the highest lacks.
+/// The levels of bootstrapping without the primes that the computation's levels above `depth` have added. The ratios
+/// between levels stay the same. Empty if a level of bootstrapping lacks such a prime, or if level `depth` has a prime that
+/// the computation's highest level lacks.
 std::vector<std::vector<PrimeIndex>> without_lost(const Params& whole, int depth) {
   const auto& computed = whole.level(whole.depth()).primes;
   const auto& kept = whole.level(depth).primes;
@@ -161,8 +162,9 @@ std::vector<std::vector<PrimeIndex>> without_lost(const Params& whole, int depth
   return out;
 }
 
-/// Scales of the powers T_1, T_2, T_4 .. of the reduction, from the last one upwards: T_{2i} has the square of T_i's over the
-/// ratio, so that an error of a ratio is halved from level to level here, where it would be doubled downwards.
+/// Sets the scales of the powers T_1, T_2, T_4, ... of the reduction, from the last power upwards. The scale of T_{2i} is
+/// the square of the scale of T_i over the ratio. Upwards, an error of a ratio is halved from level to level; downwards it
+/// would be doubled.
 template <class Scales>
 void fit_power_scales(const BootstrapLiteral& b, Scales& levels) {
   const auto first = levels.size() - 1 - static_cast<std::size_t>(b.cts_levels);

@@ -1,4 +1,4 @@
-// Key switching: digits of the q primes and the special primes P.
+// Chooses the digits of key switching and the special primes, whose product is P.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace jali::params {
 struct Gadget {
   std::vector<std::size_t> digit_begin;  // dnum + 1 positions in the q primes
   std::vector<std::uint64_t> p;
-  /// Variance that key switching adds over that of a rescale's rounding (NoiseModel), top level.
+  /// The variance that key switching adds at the top level, divided by that of a rescale's rounding (NoiseModel).
   double noise_ratio = 0;
 
   std::size_t dnum() const { return digit_begin.size() - 1; }

@@ -1,7 +1,7 @@
-// Plans of levels. Rational ones come from a beam search over what each level holds: from the top
-// down, a rescale drops the last k >= 1 mains that no level below will have (fresh ones: their size is
-// still free, so that the rescale can be exact), exchanges terminals, and may take back or drop again
-// mains dropped before. The price of a path is the bits by which its limbs fall short of the word.
+// Plans of levels. A beam search finds the rational ones, from the top level down. A rescale may drop mains that no level
+// above has dropped. The size of such fresh mains is still free, so the rescale can be exact. A rescale also exchanges
+// terminals, and may take mains back that were dropped before or drop them again. The price of a path is the sum of the
+// bits by which its limbs fall short of the word.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -15,7 +15,8 @@
 namespace jali::params {
 namespace {
 
-/// The cost of limbs: those of a level on average (time), and all of them (keys).
+/// Fills in the sums over a plan. Its cost is the average number of limbs of a level, which determines time, plus the
+/// number of all limbs, which determines the size of keys.
 void finish(LevelPlan& plan, double target) {
   plan.target_bits = target;
   double limbs = 0;
@@ -38,12 +39,12 @@ void finish(LevelPlan& plan, double target) {
 constexpr int kMaxTerminals = 6;
 constexpr std::size_t kBeam = 24;
 constexpr int kMaxMainsStep = 4;  // mains dropped or taken back by one rescale
-constexpr int kMaxBack = 8;  // mains taken back at a time, in all
-constexpr double kInexact = 0.04;  // bits of error allowed to a rescale without a fresh main
+constexpr int kMaxBack = 8;  // mains that a level may have taken back, in all
+constexpr double kInexact = 0.04;  // bits of error that a rescale without a fresh main may have
 constexpr double kInexactPrice = 3;  // bits of shortfall that a level pays for such a rescale
 
-/// A level of a path. Mains are counted from the top: `fresh` of them have been dropped at some
-/// level, `out` of these are out now.
+/// A level of a path. Mains are counted from the top. `fresh` of them have been dropped at some level above or at this one,
+/// and this level lacks the first `out` of these.
 struct Node {
   std::uint32_t mask = 0;
   int fresh = 0;
@@ -51,7 +52,7 @@ struct Node {
   double log_scale = 0;
   double price = 0;
   int parent = -1;
-  std::vector<double> bits;  // of the fresh mains
+  std::vector<double> bits;  // sizes of the fresh mains
 };
 
 struct Search {
@@ -60,8 +61,8 @@ struct Search {
   double min_bits;  // of any prime
   double target;  // log2 of the scales below the top
   std::vector<std::uint64_t> terminals;
-  std::vector<double> mask_bits;  // sum over a mask
-  std::vector<double> mask_short;  // sum of shortfalls, cap - bits
+  std::vector<double> mask_bits;  // by mask: the sum of the bits of its terminals
+  std::vector<double> mask_short;  // by mask: the sum of their shortfalls, cap - bits
   std::vector<std::pair<double, std::uint32_t>> by_bits;  // mask_bits and its mask, ascending
 
   Search(const LevelRequest& r, double cap_bits, double least, double target_bits,
@@ -89,7 +90,7 @@ struct Search {
 };
 
 std::vector<Node> Search::step(const std::vector<Node>& nodes, int level) const {
-  // A fresh main weighs on all levels above and on the keys.
+  // All levels above have a fresh main, and so do the keys: its shortfall counts that often.
   const double weight = 2.0 * request.depth - level + 1;
   struct Move {
     double price;
@@ -99,7 +100,7 @@ std::vector<Node> Search::step(const std::vector<Node>& nodes, int level) const 
     int out;
     std::uint32_t mask;
   };
-  // The beam keeps variety: the two best moves to each mask and number of mains taken back.
+  // To keep variety in the beam, the two best moves to each mask and each number of mains taken back are kept.
   const Move none{std::numeric_limits<double>::infinity(), 0, 0, -1, 0, 0};
   std::vector<std::array<Move, 2>> buckets(mask_bits.size() * (kMaxBack + 1), {none, none});
   for (std::size_t index = 0; index < nodes.size(); ++index) {
@@ -113,7 +114,8 @@ std::vector<Node> Search::step(const std::vector<Node>& nodes, int level) const 
       const int named = std::min(out, node.fresh);
       const double back =
           (node.fresh - named) * cap - sum.back() + sum[static_cast<std::size_t>(named)];
-      // The masks that leave a fresh main a size, or a rescale without one its error; the slack is for rounding.
+      // The masks that leave a possible size to the fresh mains or, without any, an error within kInexact. The slack allows
+      // for rounding.
       const double rest = mask_bits[node.mask] + sum[static_cast<std::size_t>(named)] -
                           sum[static_cast<std::size_t>(node.out)] - net;
       const double least = rest + (k > 0 ? k * min_bits : -kInexact) - 1e-6;
@@ -128,7 +130,7 @@ std::vector<Node> Search::step(const std::vector<Node>& nodes, int level) const 
             node.price + mask_short[mask] + back, target, 0, static_cast<int>(index), out, mask};
         auto& [first, second] = buckets[mask * (kMaxBack + std::size_t{1}) +
                                         static_cast<std::size_t>(node.fresh - named)];
-        if (move.price >= second.price) continue;  // what follows only adds to it
+        if (move.price >= second.price) continue;  // what follows only makes it larger
         if (k > 0) {
           move.fresh_bits = (net - known) / k;
           if (move.fresh_bits > cap || move.fresh_bits < min_bits) continue;
@@ -147,7 +149,8 @@ std::vector<Node> Search::step(const std::vector<Node>& nodes, int level) const 
       }
     }
   }
-  std::vector<std::pair<double, const Move*>> moves;  // equal prices in the order of the buckets
+  // Moves of equal price stay in the order of the buckets.
+  std::vector<std::pair<double, const Move*>> moves;
   for (const auto& pair : buckets) {
     for (const Move& move : pair) {
       if (move.parent >= 0) moves.emplace_back(move.price, &move);
@@ -172,7 +175,7 @@ std::optional<LevelPlan> Search::run() const {
   const int depth = request.depth;
   std::vector<std::vector<Node>> beam(static_cast<std::size_t>(depth) + 1);
   for (std::uint32_t mask = 0; mask < mask_bits.size(); ++mask) {
-    // Terminals that the top lacks are bits of the keys without use to it.
+    // Terminals that the top level lacks make the keys larger and serve nothing there.
     const double idle = mask_bits.back() - mask_bits[mask];
     beam.back().push_back(
         {mask, 0, 0, request.scale_bits, idle * (depth + 1) + mask_short[mask], -1, {}});
@@ -181,7 +184,7 @@ std::optional<LevelPlan> Search::run() const {
     beam[l - 1] = step(beam[l], static_cast<int>(l) - 1);
     if (beam[l - 1].empty()) return std::nullopt;
   }
-  // Level 0: mains that are never dropped make up what is missing.
+  // Mains that are never dropped make up the bits that level 0 still lacks.
   const double need = request.integer_bits + request.scale_bits;
   const Node* best = nullptr;
   double best_price = 0, bottom_bits = 0;
@@ -221,7 +224,8 @@ std::optional<LevelPlan> Search::run() const {
   }
   std::uint32_t used = 0;
   for (std::uint32_t mask : plan.terminal_masks) used |= mask;
-  if (used + 1 != mask_bits.size()) return std::nullopt;  // another set of terminals will do better
+  // If a terminal is not used, a smaller set of terminals does the same.
+  if (used + 1 != mask_bits.size()) return std::nullopt;
   finish(plan, target);
   return plan;
 }
@@ -256,13 +260,13 @@ std::vector<LevelPlan> plan_whole(const LevelRequest& request, const PrimePool& 
 
 namespace {
 
-/// Terminals to try: `small` as small as there are, `other` of the size least + share (cap - least).
+/// A set of terminals to try: `small` of the smallest size, and `other` of the size least + share (cap - least).
 struct TerminalSet {
   double share = 0;
   int small = 0, other = 0;
 };
 
-/// Up to six terminals: some as small as there are, the others of one of a few sizes.
+/// All sets of up to six terminals: at least one of the smallest size, the others of one of a few sizes.
 std::vector<TerminalSet> terminal_sets() {
   std::vector<TerminalSet> sets;
   for (double share : {0.0, 0.2, 0.4, 0.8, 1.0}) {
@@ -279,13 +283,13 @@ std::vector<TerminalSet> terminal_sets() {
 constexpr std::size_t kWholePlans = 4, kTerminalSets = 66;
 static_assert(kWholePlans + std::size(kShortfalls) * kTerminalSets <= 256, "a number is one byte");
 
-/// Bits of the largest mains: there are more primes of this size than the levels take.
+/// The bits of the largest mains, such that there are more primes of this size than the levels take.
 double largest_mains(const LevelRequest& request, const PrimePool& pool) {
   const double total = request.integer_bits + (request.depth + 1) * request.scale_bits;
   return pool.bits_of_nth_largest(static_cast<int>(total / pool.max_bits()) + 6);
 }
 
-/// The rational plan of one set of terminals.
+/// The rational plan for one set of terminals. Empty if there is none.
 std::optional<LevelPlan> plan_with(const LevelRequest& request, const PrimePool& pool, double cap,
                                    std::size_t shortfall, std::size_t set) {
   const double least = pool.min_bits() + 0.5;

@@ -29,7 +29,7 @@ namespace {
 
 double log2_of(std::uint64_t prime) { return portable_log2(static_cast<double>(prime)); }
 
-/// The mains of a plan, named one by one so that products stay near their targets.
+/// Chooses the primes of a plan's mains one by one, so that products stay near their targets.
 class Mains {
  public:
   Mains(const LevelPlan& plan, PrimePool& pool)
@@ -38,8 +38,8 @@ class Mains {
   bool ok() const { return ok_; }
   const std::vector<std::uint64_t>& primes() const { return primes_; }
 
-  /// The unnamed ones of [begin, end) get sizes near the plan's, the last of them what is left of
-  /// `total` bits for all of [begin, end).
+  /// Chooses primes near the plan's sizes for those of [begin, end) that have none. If total is given, the last of them
+  /// gets what is left of `total` bits for all of [begin, end).
   void name(std::size_t begin, std::size_t end, std::optional<double> total = std::nullopt) {
     double planned = 0;
     double named = 0;
@@ -78,7 +78,7 @@ std::optional<LevelTable> name_primes(const LevelRequest& request, const LevelPl
   const std::size_t levels = plan.mains.size();
   for (std::uint64_t p : plan.terminals) pool.take(p);
   Mains mains(plan, pool);
-  // Of the mains that no rescale touches the ordinary plan has sizes of its own: first choice.
+  // In an ordinary plan, the mains that no rescale drops have sizes of their own, and choose first.
   const auto bottom = static_cast<std::size_t>(plan.mains[0]);
   if (plan.terminals.empty()) mains.name(0, bottom);
 
@@ -87,7 +87,7 @@ std::optional<LevelTable> name_primes(const LevelRequest& request, const LevelPl
   for (std::size_t l = levels - 1; l > 0 && mains.ok(); --l) {
     const auto a = static_cast<std::size_t>(plan.mains[l]);
     const auto a_next = static_cast<std::size_t>(plan.mains[l - 1]);
-    // scale(l-1) = scale(l)^2 * added / dropped shall be 2^scale_bits.
+    // scale(l-1) = scale(l)^2 * added / dropped shall be 2^target_bits.
     double net = 2 * portable_log2(table.scale[l]) - plan.target_bits;  // dropped / added
     double dropped = 1;
     double added = 1;

@@ -14,19 +14,20 @@ namespace {
 /// Half a unit in the last place of 1.
 constexpr double kDouble = 0x1p-53;
 
-/// Scales and ratios are doubles: a product, its division and what it is taken to be equal to are off by less.
+/// Scales and ratios are doubles. The relative error of a product, of its division, and of the scale that it is taken to
+/// have is together less than this.
 constexpr double kScales = 16 * kDouble;
 
-/// a b, and 0 where either is: averages that outgrow a double are infinite, and never no number.
+/// a b, or 0 if either is 0. An average that outgrows a double becomes infinite, and this product never becomes NaN.
 double times(double a, double b) { return a == 0 || b == 0 ? 0 : a * b; }
 
-/// Bounds stay numbers: what is not known to be bounded is not multiplied to infinity, nor by 0 to NaN.
+/// Bounds stay finite numbers: a bound that is not known is neither multiplied to infinity nor, by 0, to NaN.
 double saturated(double bound) { return bound < kUnbounded ? bound : kUnbounded; }
 
 double saturated_product(double a, double b) { return a == 0 || b == 0 ? 0 : saturated(a * b); }
 
-/// log2 of E x^(2k) / E[x^2]^k of a normal number, (2k - 1)!!; by Stirling's formula sqrt(2) (2k / e)^k, from above and
-/// within 2^0.06.
+/// log2 of E x^(2k) / E[x^2]^k = (2k - 1)!! for a normal number x. By Stirling's formula it is bounded from above by
+/// sqrt(2) (2k / e)^k, which is within a factor of 2^0.06.
 double log2_normal_moment(double k) {
   return k < 1 ? 0 : k * std::log2(2 * k / std::numbers::e) + 0.5;
 }
@@ -37,18 +38,19 @@ double moment_ratio(double i, double j, double degree) {
   return std::exp2(std::min(degree * bits / 2, 900.0));
 }
 
-/// How many times larger; nothing is where there is nothing.
+/// By which factor `spread` is larger than `average`: at least 1, and 1 if the average is 0.
 double ratio(double spread, double average) {
   return average > 0 && std::isfinite(average) && spread > average
              ? std::min(spread / average, kUnbounded)
              : 1;
 }
 
-/// Numbers of one root, wherever they were moved, and those in the same places.
+/// kin: whether both are made of the same numbers, wherever these were moved. same: whether these also lie in the same
+/// slots.
 bool kin(const Lineage& a, const Lineage& b) { return a.root != 0 && a.root == b.root; }
 bool same(const Lineage& a, const Lineage& b) { return kin(a, b) && a.turn == b.turn; }
 
-/// More is as good as this.
+/// Limits powers and degrees. Larger ones make no difference.
 std::uint32_t capped(std::uint64_t x) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(x, 1 << 16));
 }
@@ -60,7 +62,7 @@ std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// Of what is made of both, in any order: a root of its own.
+/// The lineage of a number that is made of both, in any order. It has a root of its own.
 Lineage joined(const Lineage& a, const Lineage& b, std::uint64_t degree) {
   if (a.root == 0 || b.root == 0) return {};
   const auto one = [&](const Lineage& l) { return mix(mix(l.root + l.power) + l.turn); };
@@ -103,11 +105,12 @@ void Estimate::cover(const Estimate& other) {
   variance_spread = std::max(variance_spread, other.variance_spread);
 }
 
-// A slot is z = sum_i c_i zeta^i, zeta of order 2N. For any direction, sum_i Re(exp(i a) zeta^i)^2 = N / 2, so that with
-// independent sub-Gaussian c_i of variance proxy 1 the part of z in it is above t with probability at most
-// exp(-t^2 / N). Sixteen directions find all but cos(pi / 16) of |z|:
+// A slot is z = sum_i c_i zeta^i with zeta of order 2N. For any direction a, sum_i Re(exp(i a) zeta^i)^2 = N / 2. If the
+// c_i are independent and sub-Gaussian of variance proxy 1, the component of z in this direction is therefore above t with
+// probability at most exp(-t^2 / N). In one of sixteen directions the component is at least cos(pi / 16) |z|, so
 //   P(some |slot| > tail sqrt(N)) <= 16 (N / 2) exp(-tail^2 cos^2(pi / 16)) = 2^-bits.
-// Uniform ternary numbers, centred binomial ones and roundings uniform in [-1/2, 1/2) have their variance as proxy.
+// The variance proxy of uniform ternary numbers, of centred binomial ones and of roundings uniform in [-1/2, 1/2) is their
+// variance.
 double slot_tail(int log_n, double bits) {
   return std::sqrt(std::log(2.0) * (bits + 3 + log_n)) / std::cos(std::numbers::pi / 16);
 }
@@ -139,7 +142,8 @@ Estimate NoiseModel::fresh_secret(const Declared& declared, double scale, int lo
   return out;
 }
 
-// c0 + c1 s = m + v e_pk + e0 + e1 s, v and s uniform ternary: products of slots, each within its own bound.
+// c0 + c1 s = m + v e_pk + e0 + e1 s, with v and s uniform ternary. A slot of a product is the product of two slots, each
+// of which is within its own bound.
 Estimate NoiseModel::fresh_public(const Declared& declared, double scale, int log_slots) const {
   Estimate out = fresh_secret(declared, scale, log_slots);
   const double both = 2 * sigma_ * sigma_ * h_;
@@ -147,9 +151,10 @@ Estimate NoiseModel::fresh_public(const Declared& declared, double scale, int lo
   return out;
 }
 
-// No coefficient is rounded by more than 1/2, and there are two for each slot: at most one unit for each of them in a
-// slot, whatever the numbers are. The transform rounds L times, each time within 5 units of 2^-53 of the vector's
-// Euclidean norm (a product of complex numbers and a sum; twiddles are rounded, too); the factor once more.
+// No coefficient is rounded by more than 1/2, and there are two coefficients for each of the n slots. So a slot is off by
+// at most n, whatever the numbers are. The transform rounds log2(n) times, each time by at most 5 * 2^-53 of the vector's
+// Euclidean norm: a product of complex numbers, a sum, and a twiddle factor that is rounded, too. The multiplication by the
+// scale rounds once more.
 Noise NoiseModel::encoding(double message, double peak, double scale, int log_slots) const {
   const double rounds = log_slots + 2, slots = std::ldexp(1.0, log_slots);
   const double doubles = kDouble * message * scale;
@@ -159,15 +164,16 @@ Noise NoiseModel::encoding(double message, double peak, double scale, int log_sl
       false};
 }
 
-// Rounded in two coefficients at most, the constant and that of X^(N/2).
+// At most two coefficients are rounded, the constant one and that of X^(N/2).
 Noise NoiseModel::constant(double size, double scale) const {
   const double doubles = kDouble * size * scale;
   return {(1.0 / 6 + doubles * doubles) / static_cast<double>(n_), std::sqrt(0.5) + 2 * doubles,
           false};
 }
 
-// (sum_j lift_j e_j) / P with lift_j uniform in [-D_j / 2, D_j / 2). With the lifts given, a slot is a sum of the e_j
-// weighed with the slots of lift_j, each at most tail sqrt(N / 12) D_j: tail times as much together.
+// The error is (sum_j lift_j e_j) / P with lift_j uniform in [-D_j / 2, D_j / 2). For given lifts, a slot is a sum of the
+// slots of e_j, weighted with the slots of lift_j. A weight is at most tail sqrt(N / 12) D_j, and the sum is within tail
+// times its standard deviation for these weights.
 Noise NoiseModel::key_product(int level) const {
   const rlwe::Level& l = params_->level(level);
   double sum = 0;
@@ -188,20 +194,22 @@ Noise NoiseModel::key_switch(int level) const {
   return {product.variance + rounded.variance, product.bound + rounded.bound};
 }
 
-// r0 + r1 s, r uniform in [-1/2, 1/2).
+// The error is r0 + r1 s, with r0 and r1 uniform in [-1/2, 1/2).
 Noise NoiseModel::rounding() const {
   const double one = tail_ * std::sqrt(static_cast<double>(n_) / 12);
   return {(1 + h_) / 12, one * (1 + tail_ * std::sqrt(h_))};
 }
 
-// r2 s^2. (s^2)_k sums N/2 products 2 s_i s_j of variance 4 (2/3)^2: 8N/9 = 4h/3. A slot of s^2 is the square of one.
+// The error is r2 s^2. Coefficient k of s^2 is a sum of N/2 products 2 s_i s_j, each of variance 4 (2/3)^2, so its variance
+// is 8N/9 = 4h/3. A slot of s^2 is the square of a slot of s.
 Noise NoiseModel::square_rounding() const {
   const double n = static_cast<double>(n_);
   return {n * (4 * h_ / 3) / 12, tail_ * std::sqrt(n / 12) * tail_ * tail_ * h_};
 }
 
-// q_0 / P' and q_0 / P times the noise of a one-digit key, and both roundings: (1 + h_t) / 12 under the
-// sparse secret, (1 + h) / 12 under the dense one. A slot of the sparse secret is at most its weight.
+// The keys to the sparse secret and back have one digit. Their noise counts q_0 / P' and q_0 / P times. Their ModDowns add
+// (1 + h_t) / 12 under the sparse secret, which has weight h_t, and (1 + h) / 12 under the dense one. A slot of the sparse
+// secret is at most its weight.
 Noise NoiseModel::encapsulation() const {
   if (!params_->bootstrap()) return {};
   double log_small = 0;
@@ -217,14 +225,15 @@ Noise NoiseModel::encapsulation() const {
               tail_ * std::sqrt(n / 12) * (1 + weight) + dense.bound};
 }
 
-// An error of `difference` times the message in every slot; N coefficients share the slots' variance.
+// Every slot has an error of `difference` times the message. The variance of a coefficient is that of a slot over N.
 Noise NoiseModel::scale_mismatch(double message, double peak, double difference) const {
   const double error = times(message, difference);
   return {error * error / static_cast<double>(n_), saturated_product(peak, std::fabs(difference)),
           false};
 }
 
-// The same numbers add up; others by their squares. Bounds add up always.
+// If the operands are the same numbers, root mean squares and standard deviations are added, otherwise their squares are.
+// Bounds are always added.
 Estimate NoiseModel::add(const Estimate& a, const Estimate& b) const {
   Estimate out;
   if (same(a.lineage, b.lineage) && a.lineage.power == b.lineage.power) {
@@ -242,8 +251,8 @@ Estimate NoiseModel::add(const Estimate& a, const Estimate& b) const {
       same(a.lineage, b.lineage) && a.lineage.power == b.lineage.power
           ? a.lineage
           : joined(a.lineage, b.lineage, std::max(degree_of(a.lineage), degree_of(b.lineage)));
-  // If different numbers were equal, those of one vector too (Cauchy and Schwarz). Those of which nobody knows where they
-  // come from, as the terms of linear transforms, are not.
+  // The spreads assume that different numbers are equal, also those of one vector (Cauchy and Schwarz). Numbers of unknown
+  // lineage, such as the terms of linear transforms, are not taken to be equal.
   const double ma = a.message * a.message_spread, mb = b.message * b.message_spread;
   const double va = a.variance * a.variance_spread, vb = b.variance * b.variance_spread;
   const bool known = a.lineage.root != 0 && b.lineage.root != 0;
@@ -258,10 +267,10 @@ Estimate NoiseModel::add(const Estimate& a, const Estimate& b) const {
   return out;
 }
 
-// e = m1 e2 + m2 e1 + e1 e2, slot by slot; slots have N times the coefficients' variance. For powers i and j of one
-// x both are multiples of x^(i + j - 1) times the error of x, so that they add up. What else is expected takes |x|
-// for constant, as it is for signs. If x is normal with root mean square m, E x^(2i + 2j) = r(i, j)^2 E[x^(2i)] E[x^(2j)],
-// and the deviation of m1 e2 is
+// e = m1 e2 + m2 e1 + e1 e2, slot by slot. The variance of a slot is N times that of a coefficient. If the operands are
+// powers i and j of one x, the first two terms are both multiples of x^(i + j - 1) times the error of x, so they add up. The
+// expected figures take |x| for constant, as it is for signs. The spreads take x for normal with root mean square m. Then
+// E x^(2i + 2j) = r(i, j)^2 E[x^(2i)] E[x^(2j)], and the deviation of m1 e2 is
 //   sqrt(E[x^(2i) x^(2j - 2)]) j dev(e) = r(i, j - 1) m1 dev(e2).
 Estimate NoiseModel::multiply(const Estimate& a, double sa, const Estimate& b, double sb) const {
   Estimate out;
@@ -275,7 +284,8 @@ Estimate NoiseModel::multiply(const Estimate& a, double sa, const Estimate& b, d
   struct Average {
     double message, variance;
   };
-  // one: whether the factors are powers i and j of the same numbers; degree: of so many normal ones, or 0.
+  // one: whether the factors are powers i and j of the same numbers. degree: these are products of so many normal numbers;
+  // 0 if their modulus is constant.
   const auto average = [&](const Average& x, const Average& y, bool one, double i, double j,
                            double degree) -> Average {
     const auto r = [&](double k, double l) { return one ? moment_ratio(k, l, degree) : 1; };
@@ -289,7 +299,8 @@ Estimate NoiseModel::multiply(const Estimate& a, double sa, const Estimate& b, d
   };
   const Average expected = average({a.message, a.variance}, {b.message, b.variance},
                                    same(a.lineage, b.lineage), a.lineage.power, b.lineage.power, 0);
-  // Of normal numbers, those of one vector equal to each other; products that share a factor are taken for powers of it.
+  // The spreads are those of normal numbers, of which those of one vector may be equal. Products that share a factor are
+  // taken for powers of it.
   const bool powers = kin(a.lineage, b.lineage);
   const bool shared = powers || (a.lineage.inputs & b.lineage.inputs) != 0;
   const Average spread =
@@ -306,7 +317,7 @@ Estimate NoiseModel::multiply(const Estimate& a, double sa, const Estimate& b, d
   out.error = saturated(saturated_product(pa, b.error) + saturated_product(pb, a.error) +
                         saturated_product(a.error, b.error) +
                         kScales * saturated_product(out.peak, sa * sb));
-  // What is multiplied is the message with all of its error.
+  // The noise of one factor is multiplied by the message of the other with all of its error.
   out.noise = std::min(out.error, saturated(saturated_product(pa + a.error, b.noise) +
                                             saturated_product(pb + b.error, a.noise)));
   out.derived = a.derived && b.derived;
@@ -357,7 +368,8 @@ Estimate NoiseModel::rescale(const Estimate& a, double ratio) const {
   return out;
 }
 
-// The real part of a slot has half of the slot's variance. Decoding rounds to doubles, as encoding does.
+// The real part of a slot has half of the slot's variance. Decoding rounds to doubles, as encoding does. The answer is what
+// is expected, but at most 1.5 bits above what the spread leaves.
 double NoiseModel::precision_bits(const Estimate& a, double scale) const {
   const double doubles = kDouble * a.message, rounds = params_->log_n() + 1;
   constexpr double kMost = 8;  // 1.5 bits of a standard deviation

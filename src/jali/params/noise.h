@@ -1,5 +1,5 @@
-// Noise of CKKS operations as formulas. All figures are for the coefficients' error e of a
-// ciphertext, phase = m * scale + e; in the slots the error has variance N * var(e) / scale^2.
+// The noise of CKKS operations as formulas. A ciphertext has the phase m * scale + e. Variances are those of a coefficient
+// of e. The error of a slot then has variance N * var(e) / scale^2. Derivations: docs/noise.md.
 #pragma once
 
 #include <cstddef>
@@ -9,21 +9,21 @@
 
 namespace jali::params {
 
-/// The peak of numbers of which the root mean square alone is declared, in units of that. Of 2^17 Gaussian numbers none is
-/// above 8 times their root mean square but with probability 2^-32.
+/// If only the root mean square of numbers is declared, their peak is taken to be this many times as large. The
+/// probability that one of 2^17 Gaussian numbers is above 8 times their root mean square is 2^-32.
 inline constexpr double kPeak = 8;
 
-/// A bound of this size says that nothing is known; bounds do not grow beyond it.
+/// A bound of this size says that nothing is known. Bounds do not grow beyond it.
 inline constexpr double kUnbounded = 1e300;
 
-/// Each source of noise is beyond its own bound with probability at most 2^-160. A bound on an error that came from 2^32
-/// sources holds but with probability 2^-128.
+/// Each source of noise is beyond its own bound with probability at most 2^-160. So a bound on an error that comes from
+/// 2^32 sources fails with probability at most 2^-128.
 inline constexpr double kSourceBits = 160;
 
-/// What the owner of the numbers declares of them, beforehand and never computed from the data.
+/// What the owner of the numbers declares about them. It is declared beforehand and never computed from the data.
 struct Declared {
   double magnitude = 1;  // root mean square of the slots
-  double peak = kPeak;  // none of them is larger
+  double peak = kPeak;  // no slot has a larger modulus
 
   Declared() = default;
   // NOLINTNEXTLINE(google-explicit-constructor): the usual declaration is one number
@@ -31,104 +31,110 @@ struct Declared {
   Declared(double rms, double largest) : magnitude(rms), peak(largest) {}
 };
 
-/// Error that an operation adds, in units of the scaled integers: the variance of a coefficient, and a bound on every
-/// slot.
+/// The error that an operation adds, in units of the scaled integers: the variance of a coefficient, and a bound on the
+/// modulus of every slot.
 struct Noise {
   double variance = 0;
   double bound = 0;
-  /// Whether it depends on keys or on what was drawn, and not on the numbers alone as roundings of encodings do.
+  /// Whether it depends on keys or on what was drawn. The roundings of encodings depend on the numbers alone.
   bool random = true;
 };
 
-/// Which operands of a sum or a product are the same numbers: averages take all others for independent.
+/// Says which operands of a sum or a product are the same numbers. Averages take all others for independent.
 struct Lineage {
-  std::uint64_t root = 0;   // equal: powers of the same numbers, up to factors; 0: not known
-  std::uint64_t turn = 1;   // the Galois element that moved them
-  std::uint32_t power = 1;  // of the root
-  std::uint32_t degree = 1;  // of the root, in numbers that were encrypted
-  std::uint64_t inputs = 0;  // a bit, of 64, for each of those
+  /// If two roots are equal, both are powers of the same numbers, up to factors. 0: not known.
+  std::uint64_t root = 0;
+  std::uint64_t turn = 1;  // the Galois element that moved the numbers
+  std::uint32_t power = 1;  // the power of the root that they are
+  /// The degree of the root as a polynomial in the numbers that were encrypted.
+  std::uint32_t degree = 1;
+  std::uint64_t inputs = 0;  // which numbers these are: each sets one of 64 bits
 };
 
-/// Of numbers that were just encrypted or read.
+/// The lineage of numbers that were just encrypted or read.
 Lineage lineage_of(std::uint64_t root);
 
-/// That of clear numbers: others have another root mean square and peak.
+/// The lineage of clear numbers. They are told apart by their root mean square and peak.
 Lineage lineage_of(double message, double peak);
 
-/// What is publicly known of a ciphertext. It travels with it in the clear: it depends on declared
-/// magnitudes and on the operations alone, never on the encrypted data.
+/// What is publicly known about a ciphertext. It travels with the ciphertext in the clear, because it depends only on
+/// declared magnitudes and on the operations, never on the encrypted data.
 struct Estimate {
-  double variance = 0;  // of one coefficient of the error, in scaled integers, expected
-  double message = 1;   // root mean square of the slots, in message units, expected
-  double peak = kUnbounded;  // no slot of the message is larger, in message units
-  double error = kUnbounded;  // no slot of the error is larger, in units of the scaled integers
-  double noise = kUnbounded;  // nor of the part of it that depends on keys or on what was drawn
-  /// Whether all of this was worked out here. What was read from bytes is the sender's word.
+  double variance = 0;  // expected, of one coefficient of the error, in scaled integers
+  double message = 1;  // expected root mean square of the slots, in message units
+  double peak = kUnbounded;  // bound on every slot of the message, in message units
+  double error = kUnbounded;  // bound on every slot of the error, in units of the scaled integers
+  double noise = kUnbounded;  // the same for the part that depends on keys or on what was drawn
+  /// Whether all of this was computed in this process. If it was read from bytes, it is what the sender claims.
   bool derived = true;
   Lineage lineage{};
-  /// So many times larger message and variance are if the terms of sums are equal numbers and the factors of powers
-  /// normal ones. What is promised of the precision is at most 1.5 bits above what that would leave.
+  /// By which factors message and variance would be larger if the terms of sums were equal and the bases of powers
+  /// normal. The precision that is promised is at most 1.5 bits above what that would leave.
   double message_spread = 1, variance_spread = 1;
   bool real = false;  // whether the slots of the message are known to be real numbers
 
   Estimate& operator+=(const Noise& noise);
-  /// What holds for both: of a batch.
+  /// Makes the estimate hold for both this and the other ciphertext. A batch has one estimate.
   void cover(const Estimate& other);
 };
 
-/// Whether the phase stays below half of a modulus of log_q bits, so that nothing wraps around: no coefficient is larger
-/// than the largest slot.
+/// Whether the phase stays below half of a modulus of log_q bits, so that nothing wraps around. This suffices because no
+/// coefficient is larger than the largest slot.
 bool fits(const Estimate& a, std::size_t n, double scale, double log_q);
 
-/// What the error of a slot is taken to be where ranges are compared, in units of the scaled integers: its bound, or 1024
-/// standard deviations if that is less, as it is after bootstrapping, whose bound says little. kUnbounded stays kUnbounded.
+/// The error of a slot as comparisons with a range take it, in units of the scaled integers: its bound, or 1024 standard
+/// deviations if that is less, as it is after bootstrapping, whose bound says little. kUnbounded stays kUnbounded.
 double range_error(const Estimate& a, std::size_t n);
 
-/// sqrt(N) times this bounds every slot of a polynomial whose coefficients are independent and sub-Gaussian of variance
-/// proxy 1, but with probability 2^-bits.
+/// A factor t such that every slot of a polynomial whose coefficients are independent and sub-Gaussian of variance proxy 1
+/// is at most t sqrt(N), except with probability 2^-bits.
 double slot_tail(int log_n, double bits);
 
-/// Averages and bounds; each says the derivation it implements. `n` is the ring degree, `h` the
-/// expected number of non-zero coefficients of the secret (2N/3, uniform ternary).
+/// The averages and bounds of the operations. noise.cpp and docs/noise.md have the derivations. n is the ring degree. h is
+/// the expected number of non-zero coefficients of the secret, 2N/3 because it is uniform ternary.
 class NoiseModel {
  public:
   explicit NoiseModel(const ckks::Params& params);
 
-  /// Encryptions of numbers encoded at `scale` in 2^log_slots slots; the encoding's errors are counted.
+  /// Encryptions, under the secret or the public key, of numbers encoded at `scale` in 2^log_slots slots. The errors of
+  /// encoding are included.
   Estimate fresh_secret(const Declared& declared, double scale, int log_slots) const;
   Estimate fresh_public(const Declared& declared, double scale, int log_slots) const;
-  /// The integers that numbers of this root mean square and peak are encoded to, at `scale` in 2^log_slots slots: they
-  /// are rounded, and doubles hold 53 bits.
+  /// Encoding numbers of this root mean square and peak at `scale` in 2^log_slots slots: integers are rounded, and doubles
+  /// have 53 bits.
   Noise encoding(double message, double peak, double scale, int log_slots) const;
-  /// A constant for every slot.
+  /// Encoding one constant of modulus `size` for every slot.
   Noise constant(double size, double scale) const;
-  Noise key_switch(int level) const;   // mod_up, product, ModDown by P
-  Noise key_product(int level) const;  // the same without the rounding of ModDown
-  Noise rounding() const;              // of a division, two parts
-  Noise square_rounding() const;       // what a third part (of s^2) adds to that
-  /// What ModRaise adds in the units of level 0: to the sparse secret and back (see ckks/raise.cpp).
+  Noise key_switch(int level) const;  // ModUp, the product with the key, and ModDown
+  Noise key_product(int level) const;  // key_switch without the rounding of ModDown
+  Noise rounding() const;  // of a division of two parts
+  Noise square_rounding() const;  // what the division of a third part, that of s^2, adds
+  /// The switches to the sparse secret and back in ModRaise, in units of level 0 (see ckks/raise.cpp).
   Noise encapsulation() const;
-  /// Of numbers that are taken to lie at another scale than theirs: `difference` of the two.
+  /// Taking numbers to have another scale than theirs. difference: the two scales subtracted.
   Noise scale_mismatch(double message, double peak, double difference) const;
 
-  /// Of operands that are independent, or of one lineage.
+  /// The sum. Operands of another lineage count as independent.
   Estimate add(const Estimate& a, const Estimate& b) const;
-  /// a, b at scales sa, sb; no relinearisation, no rescale: error in units of sa * sb.
+  /// The product of a at scale sa and b at scale sb, neither relinearised nor rescaled. Its error is in units of sa * sb.
   Estimate multiply(const Estimate& a, double sa, const Estimate& b, double sb) const;
-  /// Exact constant: no rounding noise beyond that of the constant, which the caller tracks.
+  /// The product with a constant of modulus factor_abs, encoded as the integer integer_abs. The caller accounts for the
+  /// rounding of the constant.
   Estimate multiply_constant(const Estimate& a, double factor_abs, double integer_abs) const;
   Estimate relinearise(const Estimate& a, int level) const;
   Estimate rotate(const Estimate& a, int level, std::uint64_t galois_element) const;
-  /// Both with the one division of merged ModDown and rescale: a single rounding term.
+  /// Relinearisation and rescale in one division, so that there is a single rounding.
   Estimate relinearise_rescale(const Estimate& a, int level, double ratio) const;
-  /// Division by `ratio` (a real number: product of dropped over product of added primes).
+  /// Division by `ratio`, the product of the dropped primes over the product of the added ones.
   Estimate rescale(const Estimate& a, double ratio) const;
 
-  /// Bits of precision of a slot: -log2 of the standard deviation of its (real) error, once decoded.
+  /// The precision of a decoded slot in bits: -log2 of the standard deviation of the real part of its error, in message
+  /// units.
   double precision_bits(const Estimate& a, double scale) const;
-  /// A bound on the modulus of every slot's error, once decoded, in message units; infinity where none is known.
+  /// A bound on the modulus of the error of every decoded slot, in message units; infinity if none is known.
   double worst_case_error(const Estimate& a, double scale, int level) const;
-  /// The same of its part that depends on keys or on what was drawn, before decoding.
+  /// A bound on the part of that error which depends on keys or on what was drawn, before decoding, in message units;
+  /// infinity if none is known.
   double worst_case_noise(const Estimate& a, double scale, int level) const;
 
  private:

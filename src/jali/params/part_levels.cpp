@@ -1,5 +1,6 @@
-// Candidates of a level: some of the terminals (primes that the whole exchanges) and all other primes, the mains, up to
-// one of them, but for a few. The path through candidates of every level is the cheapest that a beam finds.
+// A candidate for a level is a set of primes: some of the terminals, which are primes that the whole parameters exchange,
+// and the first mains, which are all other primes, except for a few changes. A beam search finds a cheap path through the
+// candidates of every level.
 #include "jali/params/part_levels.h"
 
 #include <algorithm>
@@ -18,33 +19,38 @@ namespace jali::params {
 namespace {
 
 constexpr std::size_t kMaxPrimes = 256, kMaxTerminals = 7;
-/// Candidates of a level from which those of the next are reached: the cheapest.
+/// The number of cheapest candidates of a level from which those of the next level are reached.
 constexpr std::size_t kBeam = 256;
-/// Mains are told apart by size, in steps of so many bits.
+/// Mains are grouped by size, in steps of this many bits.
 constexpr double kSizeStep = 0.2;
 
-/// In bits: how much smaller and larger a level's ratio may be than the whole's, and how far off its modulus; how much larger
-/// both may be of a matrix, whose diagonals only get finer. How many mains a candidate changes. Tried in this order.
+/// What candidates may differ in, in bits. Rooms are tried in the order of kRooms.
 struct Room {
-  double less = 0, more = 0, modulus = 0, matrix_more = 0;
+  /// How much smaller and how much larger the ratio of a level may be than in the whole.
+  double less = 0, more = 0;
+  /// How far off the modulus of a level may be.
+  double modulus = 0;
+  /// How much larger than that both may be for a matrix, whose diagonals then only get finer.
+  double matrix_more = 0;
+  /// How many mains a candidate may add or leave out.
   std::size_t changes = 0;
 };
 constexpr Room kRooms[] = {{0.33, 0.33, 0.4, 0, 4}, {0.33, 0.33, 1, 2, 3}, {0.5, 1.5, 2, 14, 4}};
-/// How much smaller a matrix's ratio may be: its diagonals are as much coarser.
+/// How many bits smaller a matrix's ratio may be. Its diagonals get as much coarser.
 constexpr double kMatrixLess = 0.2;
-/// Price of an error of a bit of a ratio, in limbs of a level of the reduction; it goes by its square.
+/// The price of a ratio that is off by one bit, in limbs of a level of the reduction. It grows with the square of the error.
 constexpr double kErrorPrice = 100;
-/// Limbs of a matrix's level weigh more: it switches keys as many times more often.
+/// The limbs of a matrix's level weigh this many times more, because a matrix switches keys as many times more often.
 constexpr double kMatrixWeight = 4;
 
 using Set = std::bitset<kMaxPrimes>;
 
-/// A level of bootstrapping as the whole has it.
+/// A level of bootstrapping in the whole parameters.
 struct Wanted {
   double bits = 0;  // log2 of its ratio
   bool matrix = false;
   std::size_t limbs = 0;
-  std::vector<PrimeIndex> primes;  // that keys for it have
+  std::vector<PrimeIndex> primes;  // the q primes that keys for this level have
 };
 
 struct Candidate {
@@ -55,7 +61,7 @@ struct Candidate {
   std::size_t from = 0;  // ... which comes from this one of the level below
 };
 
-/// Mains that a candidate has beyond its first ones, or lacks of them, and the bits that this adds.
+/// The mains by which a candidate differs from having the first ones, and the bits that this adds.
 struct Change {
   double bits = 0;
   Set set;
@@ -99,7 +105,7 @@ Planner::Planner(const ckks::Params& whole, const Room& room)
       if (!std::ranges::binary_search(above, i) && !is_terminal(i)) terminals_.push_back(i);
     }
   }
-  // The smallest: they are what fractions of a main are made of.
+  // Keeps the smallest terminals, because fractions of a main are made of these.
   std::ranges::sort(terminals_, [&](PrimeIndex a, PrimeIndex b) {
     return std::pair(bits_[a], a) < std::pair(bits_[b], b);
   });
@@ -118,7 +124,7 @@ Planner::Planner(const ckks::Params& whole, const Room& room)
   }
 }
 
-// A key switch lifts every digit to all limbs and P, and divides once.
+// A key switch lifts every digit to all limbs and those of P, and divides once. The price is for that.
 Candidate Planner::candidate(const Set& set, double bits, double weight) const {
   Candidate out;
   out.set = set;
@@ -129,8 +135,8 @@ Candidate Planner::candidate(const Set& set, double bits, double weight) const {
   return out;
 }
 
-// Of every size the last main below `count` is left out, or the first one from there on is taken; but not the two next to
-// it, which make another count.
+// Of every size, the last main below `count` may be left out and the first one above may be added. Mains count - 1 and
+// count are not changed, because that would be a candidate with another count.
 std::vector<Change> Planner::changes(std::span<const PrimeIndex> mains, std::size_t count) const {
   std::vector<std::pair<double, PrimeIndex>> single;
   std::set<double> left, taken;
@@ -170,7 +176,7 @@ std::vector<Candidate> Planner::candidates(const Wanted& wanted, double bits) co
   }
   const double weight = wanted.matrix ? kMatrixWeight : 1;
   const double above = room_.modulus + (wanted.matrix ? room_.matrix_more : 0);
-  // Two mains more or less than all masks allow for.
+  // Changes may add or remove two mains beyond what the terminals make up for.
   const double far = 2 * *std::ranges::max_element(bits_);
   std::vector<Candidate> out;
   Change first;
@@ -195,7 +201,7 @@ std::vector<Candidate> Planner::candidates(const Wanted& wanted, double bits) co
   return out;
 }
 
-// The cheapest way to each candidate from those below, which come in the order of their costs.
+// Finds the cheapest way to each candidate from those of the level below, which are sorted by their costs.
 void Planner::reach(std::vector<Candidate>& level, const Wanted& wanted,
                     const std::vector<Candidate>& below) const {
   const double least = -(wanted.matrix ? kMatrixLess : room_.less);

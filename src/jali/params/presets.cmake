@@ -1,5 +1,5 @@
-# The presets of presets/ as rows of C++, so that the library reads no file: preset_rows.inc and
-# bootstrap_preset_rows.inc in the build folder, which presets.cpp includes.
+# Turns the presets of presets/ into rows of C++, so that the library reads no file. presets.cpp includes the results,
+# preset_rows.inc and bootstrap_preset_rows.inc in the build folder.
 
 # jali_read_toml(PREFIX FILE): sets PREFIX_tables, the names of the file's tables, and PREFIX_TABLE_KEY for each line
 # KEY = VALUE whose value is a string (with its quotes) or a number. Reads no other values.

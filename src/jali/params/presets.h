@@ -10,7 +10,7 @@
 
 namespace jali::params {
 
-/// A named literal. All are at least 128-bit secure by the table.
+/// A named literal. By the security table all of them have at least 128 bits.
 struct Preset {
   std::string_view name;
   std::string_view purpose;
@@ -25,32 +25,33 @@ struct Preset {
 /// presets/without_bootstrapping.toml.
 std::span<const Preset> presets();
 
-/// What a word makes of a preset: limbs of Q and of P, digits of key switching.
+/// What a preset is with one word: the limbs of Q and of P, and the digits of key switching.
 struct Shape {
   std::size_t limbs, special, digits;
 };
 
-/// A named bootstrapping: create_with_bootstrap of these, at 128 bits.
+/// A named bootstrapping: create_with_bootstrap of these fields, at security 128.
 struct BootstrapPreset {
   std::string_view name;
   std::string_view purpose;
   int log_n;
   double precision_bits;
   int levels_after;
-  double scale_bits;  // 0: what the precision needs
+  double scale_bits;  // 0: as many as the precision needs
   BootstrapOrder order;
-  std::optional<Word> word;  // empty: the device's
+  std::optional<Word> word;  // empty: that of the device
   Shape w32, w52;
 };
 
-/// presets/NAME.toml, which also says what each word makes of it. Times and precision: docs/bootstrapping.md. All take
-/// slots to coefficients first, with which a slot's error is that of two coefficients, not of all. As scales of n16_precise
-/// 43 bits would leave 32-bit words a drift of a third of a bit. 42.5 bits are the least for which n17_deep has 32-bit
-/// primes at N = 2^17: 40 levels of 40 bits take more primes near 27 bits than there are.
+/// The presets of presets/NAME.toml, whose other fields say what each word makes of them. docs/bootstrapping.md has times
+/// and precision. All of them take slots to coefficients first, because the error of a slot is then that of two
+/// coefficients and not of all. The scales were chosen for 32-bit words. With 43 bits, n16_precise would have a drift of a
+/// third of a bit. n17_deep needs at least 42.5 bits, because at N = 2^17 there are fewer primes near 27 bits than 40 levels
+/// of 40 bits take.
 std::span<const BootstrapPreset> bootstrap_presets();
 
-/// The literal of a preset of either kind. word: instead of the preset's own. Throws InvalidArgument with
-/// the names there are.
+/// The literal of a preset of either kind. word: replaces the preset's own. Throws InvalidArgument, which lists the names,
+/// if there is no such preset.
 ckks::Literal preset(std::string_view name, std::optional<Word> word = {});
 
 }  // namespace jali::params

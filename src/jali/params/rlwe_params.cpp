@@ -21,7 +21,7 @@ double log2_product(std::span<const std::uint64_t> primes) {
   return sum;
 }
 
-/// How many keys: rotations by the same number of slots modulo N/2 share one.
+/// The number of keys. Rotations by the same number of slots modulo N/2 share one.
 std::size_t key_count(std::size_t n, std::span<const int> rotations, bool conjugate,
                       bool relinearise) {
   std::set<std::int64_t> distinct;
@@ -58,7 +58,8 @@ Params::Params(const ParamsSpec& spec)
   for (std::size_t i = 0; i < primes_.size(); ++i) indices_.push_back(static_cast<PrimeIndex>(i));
   for (const auto& primes : spec.levels) append_level(primes);
 
-  // The decision, on integers: whatever chose the primes, nothing insecure leaves here unnamed.
+  // Security is decided here, on exact integers. Whatever chose the primes, no insecure parameters are made except those
+  // that ask for security 0.
   security_ = params::granted_security(primes_, log_n_);
   require<InsecureParams>(security_ >= spec.security,
                           "the moduli chosen exceed the security table: please report");

@@ -1,5 +1,5 @@
 // Parameters of an RLWE scheme over RNS moduli: what keys and key switching need to know, whatever is encrypted. The
-// parameters of a scheme add what else it needs.
+// parameters of each scheme extend them.
 #pragma once
 
 #include <array>
@@ -13,20 +13,20 @@
 
 namespace jali::rlwe {
 
-/// Variance of one coefficient of the error: centred binomial, k = 21 (random::kErrorStd squared).
+/// The variance of one coefficient of the error, which is centred binomial with k = 21: random::kErrorStd squared.
 inline constexpr double kErrorVariance = 10.5;
 
 /// The limbs of one level.
 struct Level {
   std::vector<PrimeIndex> primes;  // ascending; not necessarily a prefix of the q primes
   double log_q = 0;  // log2 of the product of its primes
-  std::vector<std::uint32_t> digit_limbs;  // sizes of the consecutive digits of this level ...
-  std::vector<std::uint32_t> digit_ids;  // ... and which digit of the key each one is
+  std::vector<std::uint32_t> digit_limbs;  // limbs of each of the consecutive digits of this level
+  std::vector<std::uint32_t> digit_ids;  // for each of these, which digit of the key it belongs to
 };
 
 using ParamsHash = std::array<std::uint8_t, 32>;
 
-/// What parameters are made of. Indices of primes count q first, then p.
+/// The input from which parameters are made. Indices of primes count those of q first, then those of p.
 struct ParamsSpec {
   int log_n = 0;
   Word word = Word::w64;
@@ -35,16 +35,16 @@ struct ParamsSpec {
   std::vector<std::size_t> digit_begin;  // 0, ..., q.size(): where digits of keys begin
   int sparse_weight = 0;  // see Params::sparse_weight
   std::vector<PrimeIndex> sparse_p;  // see Params::sparse_p_primes
-  int security = 0;  // that the table must grant; 0: any
+  int security = 0;  // bits that the table must grant; 0: any
   ParamsHash hash{};  // see Params::hash
 };
 
-/// Immutable. N, the word, the primes of Q and P, the levels as sets of primes, the digits of key switching, and what
-/// secrets and errors are drawn from: secrets are uniform ternary, errors centred binomial.
+/// The parameters, which are immutable: N, the word, the primes of Q and P, the levels as sets of primes, and the digits of
+/// key switching. Secrets are always uniform ternary and errors centred binomial.
 class Params {
  public:
-  /// Throws InsecureParams if the moduli exceed the security table, InvalidArgument if a list names no prime or is not
-  /// in order.
+  /// Throws InsecureParams if the security table grants the moduli less than spec.security, and InvalidArgument if log_n is
+  /// not 10 to 17 or a list of indices is empty, out of range or not in ascending order.
   explicit Params(const ParamsSpec& spec);
 
   int log_n() const { return log_n_; }
@@ -52,7 +52,7 @@ class Params {
   Word word() const { return word_; }
   int security() const { return security_; }  // what the table grants: 128, 192, 256 or 0
 
-  /// All primes: q_0 .. q_{q_count-1}, then p_0 .. p_{p_count-1}.
+  /// All primes: q_0 to q_{q_count-1}, then p_0 to p_{p_count-1}.
   std::span<const std::uint64_t> primes() const { return primes_; }
   std::size_t q_count() const { return q_count_; }
   std::size_t p_count() const { return primes_.size() - q_count_; }
@@ -63,40 +63,40 @@ class Params {
   double log_p() const { return log_p_; }
   double log_qp() const { return log_q_ + log_p_; }
 
-  /// The highest level there is.
+  /// The highest level.
   int top() const { return static_cast<int>(levels_.size()) - 1; }
-  /// Throws InvalidArgument where there is no such level.
+  /// Throws InvalidArgument if there is no such level.
   const Level& level(int l) const {
     if (l < 0 || l > top()) [[unlikely]]
       refuse_level(l);
     return levels_[static_cast<std::size_t>(l)];
   }
-  /// Number of digits of a switching key; digit d holds q primes [digit_begin(d), digit_begin(d+1)).
+  /// The number of digits of a switching key. Digit d has the q primes [digit_begin(d), digit_begin(d+1)).
   std::size_t dnum() const { return digit_begin_.size() - 1; }
   std::size_t digit_begin(std::size_t d) const { return digit_begin_[d]; }
 
   /// Standard deviation of the error.
   double error_std() const;
-  /// Non-zero coefficients of the sparse secret under which a modulus is raised; 0: there is none.
+  /// The number of non-zero coefficients of the sparse secret under which a modulus is raised; 0 if there is none.
   int sparse_weight() const { return sparse_weight_; }
-  /// The special modulus of the sparse secret's key: primes outside level 0, their product at least Q_0.
-  /// Empty without a sparse secret.
+  /// The primes of P', the special modulus of the sparse secret's key. They are q primes that level 0 does not have. Their
+  /// product is at least a quarter of Q_0. Empty if there is no sparse secret.
   std::span<const PrimeIndex> sparse_p_primes() const { return sparse_p_; }
 
-  /// What a switching key for levels 0 to `level` consists of (-1: all there are): the primes that any
-  /// of these levels has, then P; and how many digits, from the first.
+  /// A switching key for levels 0 to `level` (-1: every level) has the primes that any of these levels has, then those of
+  /// P, and its first key_digits(level) digits.
   std::vector<PrimeIndex> key_primes(int level) const;
   std::size_t key_digits(int level) const;
-  /// Bytes of one switching key as kept and sent: its b halves, digits x primes rows of N words, and a
-  /// seed of 32 bytes.
+  /// The bytes that one switching key takes in memory: its b halves, which are digits x primes rows of N words, and a seed
+  /// of 32 bytes. Serialised keys are packed and take fewer bytes.
   std::size_t switch_key_bytes(int level = -1) const;
-  /// Bytes of an evaluation-key set: relinearisation, these rotations (deduplicated modulo N/2, 0
-  /// needs none), conjugation. Equals EvaluationKeys::bytes() of the keys made.
+  /// The bytes of a set of evaluation keys: relinearisation, rotations and conjugation. Rotations that are equal modulo
+  /// N/2 share a key, and a rotation by 0 needs none. Equals EvaluationKeys::bytes() of the keys made.
   std::size_t key_bytes(std::span<const int> rotations, bool conjugate,
                         bool relinearise = true) const;
-  /// Bytes that the keys to and from the sparse secret add, as kept and sent.
+  /// The bytes that the keys to and from the sparse secret add to that.
   std::size_t encapsulation_key_bytes() const;
-  /// Bytes of the keys of key_bytes() expanded in an evaluator's memory.
+  /// The bytes that the keys of key_bytes() take in an evaluator's memory, where their uniform halves are expanded.
   std::size_t expanded_key_bytes(std::span<const int> rotations, bool conjugate,
                                  bool relinearise = true) const;
 
@@ -105,7 +105,7 @@ class Params {
   const ParamsHash& hash() const { return hash_; }
 
  protected:
-  /// Levels from `first` on become these, and the hash another: for parameters of fewer levels.
+  /// Replaces the levels from `first` on and the hash. Parameters with fewer levels are made from others in this way.
   void replace_levels(std::size_t first, std::span<const std::vector<PrimeIndex>> levels,
                       const ParamsHash& hash);
 

@@ -1,4 +1,4 @@
-// The security table and its exact comparison.
+// The security table, and exact comparison with it.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@ namespace jali::params {
 inline constexpr int kMinLogN = 10;
 inline constexpr int kMaxLogN = 17;
 
-/// Largest log2(PQ) for uniform ternary secrets, error of standard deviation 3.19, classical
-/// attacks: eprint 2024/463, Table 5.2. Rows log N = 10 .. 17; 0: no entry.
+/// The largest log2(PQ) for uniform ternary secrets, errors of standard deviation 3.19 and classical attacks, from
+/// eprint 2024/463, Table 5.2. 0: the table has no entry.
 struct SecurityRow {
   int log_n, bits128, bits192, bits256;
 };
@@ -19,17 +19,16 @@ inline constexpr SecurityRow kSecurityTable[] = {
     {14, 430, 297, 230}, {15, 868, 597, 462}, {16, 1747, 1199, 929}, {17, 3523, 2411, 1866},
 };
 
-/// Largest log2(PQ) for ternary secrets, sigma 3.19, classical (eprint 2024/463, Table 5.2);
-/// 0 where the table has no entry. security: 128, 192 or 256.
+/// The table's entry for log_n, or 0 if it has none. Throws InvalidArgument unless security is 128, 192 or 256.
 double max_log_qp(int log_n, int security);
 
-/// Number of bits of the product of `factors`: floor(log2) + 1. Exact (big integers).
+/// The number of bits of the product of `factors`, floor(log2) + 1, computed exactly with big integers.
 int product_bits(std::span<const std::uint64_t> factors);
 
-/// Whether the product of `primes` is at most 2^max_log_qp(log_n, security). Exact.
+/// Whether the product of `primes` is at most 2^max_log_qp(log_n, security), computed exactly.
 bool is_secure(std::span<const std::uint64_t> primes, int log_n, int security);
 
-/// The strongest of 256, 192, 128 that the table grants, or 0. Exact.
+/// The strongest of 256, 192 and 128 bits that the table grants, computed exactly, or 0.
 int granted_security(std::span<const std::uint64_t> primes, int log_n);
 
 }  // namespace jali::params

@@ -1,6 +1,6 @@
-// The block function on W blocks at once, lane b of every vector being block b. Compiled once for
-// each instruction set, in files that include nothing else: no inline function of a shared header
-// may be emitted with instructions that another machine lacks.
+// The ChaCha20 block function on W blocks at once: lane b of every vector belongs to block b. It is compiled once for
+// each instruction set, in files that include nothing else. Otherwise the compiler could emit an inline function of a
+// shared header with instructions that another machine does not have.
 #pragma once
 
 #include "jali/random/chacha.h"
@@ -41,7 +41,7 @@ inline void chacha20(std::uint32_t* state, std::size_t groups, std::uint8_t* out
 #undef JALI_QUARTER
 
     for (int k = 0; k < 16; ++k) x[k] += start[k];
-    // Transposes: block b is word b of every vector.
+    // Transposes: the words of block b are lane b of every vector.
     std::uint32_t block[16];
     for (int b = 0; b < W; ++b, out += 64) {
       for (int k = 0; k < 16; ++k) block[k] = x[k][b];

@@ -15,8 +15,9 @@ namespace {
 
 constexpr std::uint64_t kStreamBlocks = std::uint64_t{1} << 32;
 
-// Overwrites dead stack frames below the caller's. Where registers do not hold all of its state, the block function
-// leaves the seed's words in its own, under those of a sampler with at most 8 KiB of working memory.
+// Overwrites 16 KiB of dead stack below the caller's frame. If registers cannot hold all of its state, the block function
+// leaves words of the seed in its own frame. That frame lies below the frame of a sampler, which has at most 8 KiB of
+// working memory.
 [[gnu::noinline]] void wipe_frames() {
   std::uint8_t frames[std::size_t{16} << 10];
   wipe(frames, sizeof(frames));
@@ -72,7 +73,8 @@ std::uint64_t Prng::next_u64() {
 }
 
 void Prng::seek(std::uint64_t offset) {
-  require<InvalidArgument>(offset / 64 < kStreamBlocks, "a random stream has 2^38 bytes");
+  require<InvalidArgument>(offset / 64 < kStreamBlocks,
+                           "a random stream has 2^38 bytes: seek to an offset below that");
   next_block_ = offset / kGroupBytes * kGroupBlocks;
   generate(1, block_.data());
   used_ = offset % kGroupBytes;

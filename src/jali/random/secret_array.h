@@ -1,4 +1,4 @@
-// Working memory of the samplers: an array that is wiped when it dies.
+// Working memory of the samplers: an array that is wiped when it is destroyed.
 #pragma once
 
 #include <cstddef>

@@ -11,7 +11,8 @@
 
 namespace jali::random {
 
-/// A seed that is wiped when it dies, exceptions included. To copy one is to copy its bytes().
+/// A seed that is wiped when it is destroyed, also by an exception. It cannot be copied; whoever needs a copy takes its
+/// bytes() and protects them.
 class SecretSeed {
  public:
   SecretSeed() = default;
@@ -42,12 +43,13 @@ class SecretSeed {
 /// process repeats them, and everybody who knows the root knows every secret that was made from them.
 class SeedSource {
  public:
-  /// Which bytes of the root's expansion are seed k: the first 32 of stream k, or those of stream 0 from 32 k on.
+  /// Which bytes of the root's expansion are seed k. streams: the first 32 bytes of stream k. bytes: bytes 32 k to
+  /// 32 k + 31 of stream 0.
   enum class Order : std::uint8_t { streams, bytes };
 
   SeedSource(const std::optional<Seed>& root, Order order);
 
-  /// May be called from several threads. Throws InternalError when the operating system gives no bytes.
+  /// The next seed. May be called from several threads. Throws InternalError if the operating system gives no bytes.
   SecretSeed next();
 
  private:

@@ -10,9 +10,8 @@ namespace jali::random {
 
 namespace {
 
-// Raw: the words taken from the stream. A chunk never asks for more words than residues are
-// missing, so that exactly as many words are taken as one by one would be. Uniform residues are
-// public.
+// Raw: the type of the words that are taken from the stream. A chunk takes at most as many words as residues are still
+// missing. So the stream is used up to the same word as if words were taken one by one.
 template <class Raw, class Out>
 void uniform(Prng& prng, std::uint64_t q, std::span<Out> out) {
   constexpr std::size_t kChunk = 4096 / sizeof(Raw);
@@ -31,7 +30,8 @@ void uniform(Prng& prng, std::uint64_t q, std::span<Out> out) {
 
 void check(std::uint64_t q, unsigned bits) {
   require<InvalidArgument>(q > 0 && q >> bits == 0,
-                           "the modulus of uniform residues is 0 or too large for its word");
+                           "the modulus of uniform residues must be above 0, and below 2^32 for "
+                           "rows of 32 bits or 2^61 for rows of 64 bits");
 }
 
 }  // namespace

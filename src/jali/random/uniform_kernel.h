@@ -1,4 +1,4 @@
-// Rejection: which words of a stream are residues.
+// Rejection sampling: keeps the words of a stream that are residues.
 #pragma once
 
 #include <cstddef>
@@ -6,12 +6,12 @@
 
 namespace jali::random {
 
-/// Those of x[i] & mask that are below bound, in order, to out, which has room for `count` of them (and is
-/// undefined behind them). Returns how many.
+/// Writes those of x[0] & mask, ..., x[count - 1] & mask that are below bound to out, in order, and returns how many they
+/// are. out has room for `count` residues, and is undefined after those that were kept.
 template <class Raw, class Out>
 using KeepBelowFn = std::size_t(const Raw* x, std::size_t count, Raw mask, Raw bound, Out* out);
 
-// Inlined wherever it is called: a copy compiled for one instruction set must not serve the others.
+// Always inlined, because a copy that was compiled for one instruction set must not serve the others.
 template <class Raw, class Out>
 [[gnu::always_inline]] inline std::size_t keep_below_portable(const Raw* x, std::size_t count,
                                                               Raw mask, Raw bound, Out* out) {
@@ -28,7 +28,7 @@ KeepBelowFn<std::uint32_t, std::uint32_t> keep_below_avx512;
 KeepBelowFn<std::uint32_t, std::uint64_t> keep_below_avx512;
 KeepBelowFn<std::uint64_t, std::uint64_t> keep_below_avx512;
 
-/// The fastest that this machine runs. All give the same residues.
+/// The fastest of them that this machine can run. All give the same residues.
 template <class Raw, class Out>
 KeepBelowFn<Raw, Out>* keep_below_best() {
 #if defined(__x86_64__)

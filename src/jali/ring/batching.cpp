@@ -11,11 +11,12 @@ namespace jali::ring {
 
 namespace {
 
-/// A batch twice as large has to pay: less than this is noise of the clock.
+/// A batch twice as large counts as a gain only if an item takes less than this share of its time before. Smaller gains
+/// may be noise of the clock.
 constexpr double kGain = 0.97;
-/// The first run of a batch also pays for its memory.
+/// A batch of each size is measured this many times, because its first run also allocates its memory.
 constexpr int kRuns = 2;
-/// Of the free memory, so that others have some.
+/// The share of the free memory that a batch may take, so that others have some.
 constexpr double kShare = 0.8;
 
 }  // namespace
@@ -44,7 +45,7 @@ Batching::Point& Batching::at(std::size_t batch) {
   return *curve_.insert(place, {batch, std::numeric_limits<double>::infinity(), 0, 0});
 }
 
-// The best measured batch, or twice the largest measured one while that still gained and would fit.
+// Chooses the best measured batch. If the largest measured one was a gain and one of twice its size fits, chooses that.
 std::size_t Batching::choose(std::size_t waiting) const {
   if (curve_.empty()) return 1;
   const Point& last = curve_.back();
@@ -89,7 +90,8 @@ void Batching::run(std::size_t total, const Work& work) {
       run_batch(done, batch, work);
       done += batch;
     } catch (const Error& error) {
-      const ErrorCode code = error.code();  // unsupported: more rows than a GPU's launches take
+      // Unsupported: the batch has more rows than a launch on a GPU can have.
+      const ErrorCode code = error.code();
       const bool smaller = code == ErrorCode::out_of_memory || code == ErrorCode::unsupported;
       if (batch == 1 || !smaller) throw;
       limit_ = batch / 2;

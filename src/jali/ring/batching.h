@@ -1,5 +1,5 @@
-// The batch that suits the machine, found by measuring the work itself (the API layer of TensorFHE): a batch shares
-// keys, twiddles and launches, until memory or the caches are full.
+// Finds the batch that suits the machine by measuring the work itself, as the API layer of TensorFHE does. The items of a
+// batch share keys, twiddle factors and launches. A larger batch is faster until memory or the caches are full.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,12 @@
 
 namespace jali::ring {
 
-/// Divides many equal items of work into batches: 1, 2, 4, ... are tried, as long as memory allows and the time an item
-/// takes falls.
+/// Divides many equal items of work into batches. Batches of 1, 2, 4, ... are tried as long as memory allows it and the
+/// time of an item falls.
 class Batching {
  public:
-  /// What was measured: the least time an item took in such a batch, and its memory at the peak.
+  /// What was measured of one size of batch: the least time of an item, in seconds, and the memory of the whole batch at
+  /// its peak, in bytes.
   struct Point {
     std::size_t batch = 1;
     double seconds = 0;
@@ -29,16 +30,17 @@ class Batching {
   /// Does the items [first, first + count) in one batch on the ring's device. If it throws, it has done none of them.
   using Work = std::function<void(std::size_t first, std::size_t count)>;
 
-  /// name: for sentences, e.g. "this batcher". max_batch: 0 for as large as is good. memory: bytes that it may use; 0 for
-  /// what is free.
+  /// name: used in error messages, e.g. "this batcher". max_batch: the largest batch; 0 sets no limit. memory: bytes that
+  /// a batch may use; 0 stands for what is free.
   Batching(std::shared_ptr<const Ring> ring, std::string name, std::size_t max_batch,
            std::size_t memory);
 
-  /// Does `total` items in order. A batch that does not fit after all (OutOfMemory), or is too large for the engine
-  /// (Unsupported), is halved and tried again. Throws InvalidArgument for a call from the work itself. Threads take turns.
+  /// Does `total` items in order. If a batch does not fit into memory (OutOfMemory) or is too large for the engine
+  /// (Unsupported), it is halved and tried again. Several threads may call this; they take turns. Throws InvalidArgument
+  /// if the work itself calls it.
   void run(std::size_t total, const Work& work);
 
-  /// The batch in use; 0 before anything was measured.
+  /// The batch with the least time of an item; 0 before anything was measured.
   std::size_t batch() const;
   std::vector<Point> curve() const;
 
@@ -50,9 +52,9 @@ class Batching {
   const std::shared_ptr<const Ring> ring_;
   const std::size_t memory_;
   std::size_t limit_;  // no batch above it is tried
-  std::vector<Point> curve_;  // by batch
-  Turns turns_;  // at run
-  mutable ForkSafe<std::mutex> mutex_;  // of curve_, which only a run changes
+  std::vector<Point> curve_;  // in the order of batch
+  Turns turns_;  // one thread runs at a time
+  mutable ForkSafe<std::mutex> mutex_;  // protects curve_, which only run() changes
 };
 
 }  // namespace jali::ring

@@ -14,7 +14,7 @@ Poly stack(const Ring& ring, std::span<const Poly* const> blocks) {
   for (const Poly* block : blocks) {
     require<InternalError>(
         std::ranges::equal(block->primes(), first.primes()) && block->form() == first.form(),
-        "blocks of one batch have the same primes and form");
+        "stack: blocks of one batch must have the same primes and the same form");
     batch += block->batch();
   }
   Poly all = ring.make(first.primes(), batch, first.form());
@@ -40,7 +40,7 @@ Poly stack(const Ring& ring, std::span<const Poly* const> blocks) {
 std::vector<Poly> split(const Ring& ring, const Poly& x, std::span<const std::size_t> batches) {
   require<InvalidArgument>(
       std::accumulate(batches.begin(), batches.end(), std::size_t{0}) == x.batch(),
-      "the batches to split into must add up to the ciphertext's");
+      "split: the batches must add up to the batch of the ciphertext");
   const bool singles = std::ranges::all_of(batches, [](std::size_t n) { return n == 1; });
   std::vector<Poly> out;
   std::vector<void*> rows;

@@ -101,7 +101,7 @@ void Ring::to_coeff(Poly& x) const {
 }
 
 std::uint64_t galois_element(std::size_t n, int steps) {
-  // The rotation group of the slots is <5> modulo 2N, of order N/2.
+  // Rotations of the slots are the powers of 5 modulo 2N, a group of order N/2.
   const std::uint64_t mask = 2 * n - 1;
   const auto order = static_cast<std::int64_t>(n / 2);
   std::uint64_t exponent = static_cast<std::uint64_t>(((steps % order) + order) % order);

@@ -1,4 +1,4 @@
-// Work on blocks of polynomials, recorded once and run again without the host's work.
+// Records work on blocks of polynomials once, and runs it again without the host's share of it.
 #pragma once
 
 #include <cstddef>
@@ -12,26 +12,27 @@
 
 namespace jali::ring {
 
-/// On a GPU the work is one graph with memory of its own, elsewhere it is done again at every run.
+/// On a GPU the recorded work is one graph, which has memory of its own. On other devices every run calls the work again.
 ///
-/// The work must do the same each time and use what it refers to as long as the recording lives. The blocks that it
-/// reads and writes belong to the caller and stay where they are.
+/// The work must do the same each time. Everything that it refers to must live as long as the recording. The blocks that
+/// it reads and writes belong to the caller and must stay where they are.
 class Recording {
  public:
-  /// Does the work once, recording it. name: for sentences, e.g. "this program".
+  /// Does the work and records it. name: used in error messages, e.g. "this program".
   Recording(std::shared_ptr<const Ring> ring, std::string name, std::function<void()> work);
   Recording(const Recording&) = delete;
   Recording& operator=(const Recording&) = delete;
 
-  /// A block that the work reads, and what it holds in the next run: a block of the same shape, in any memory.
+  /// block: one that the work reads. value: what it shall hold in the next run; it has the same shape and may lie in any
+  /// memory.
   struct Input {
     Poly* block;
     const Poly* value;
   };
-  /// Copies the inputs into their blocks, does the work, and calls `collect`, which copies the results out. Threads take
-  /// turns. Throws InvalidArgument for a call from the work itself.
+  /// Copies the inputs into their blocks, does the work, and calls `collect`, which copies the results out. Several threads
+  /// may call this; they take turns. Throws InvalidArgument if the work itself calls it.
   void run(std::span<const Input> inputs, const std::function<void()>& collect);
-  /// Memory of the device that the work keeps, without the caller's blocks.
+  /// Bytes of the device's memory that the recording keeps, without the caller's blocks.
   std::size_t bytes() const { return captured_->bytes(); }
 
  private:

@@ -1,4 +1,4 @@
-// Constants as residues, and residues back as numbers.
+// Turns constants into residues, and residues back into numbers.
 #include <cmath>
 
 #include "jali/backend/embedding.h"
@@ -33,8 +33,8 @@ std::vector<std::uint64_t> residues(const Ring& ring, std::span<const PrimeIndex
 std::vector<std::uint64_t> residues(const Ring& ring, std::span<const PrimeIndex> primes,
                                     double value) {
   require<InvalidArgument>(std::isfinite(value) && std::fabs(value) < 0x1p1000,
-                           "a constant must be finite and below 2^1000 once scaled");
-  // |value| = mantissa * 2^exponent exactly, after rounding to an integer.
+                           "a constant times its scale must be finite and below 2^1000");
+  // The rounded value is exactly mantissa * 2^exponent, up to its sign.
   const double rounded = std::nearbyint(value);
   int exponent = 0;
   const double fraction = std::frexp(std::fabs(rounded), &exponent);
@@ -77,7 +77,7 @@ std::vector<double> to_doubles(const Ring& ring, const Poly& x, double divisor) 
   for (const PrimeIndex i : x.primes()) primes.push_back(ring.prime(i));
   const auto q_words = backend::product_words(primes);
   SecretVector<std::uint64_t> integers(q_words.size() * count);
-  ring.ops().icrt(integers, q_words.size(), x.view(), backend::IcrtMethod::garner);
+  ring.ops().icrt(integers, q_words.size(), x.view(), backend::IcrtMethod::automatic);
   const auto out = backend::centred_doubles(integers, count, q_words, divisor);
   return {out.begin(), out.end()};
 }

@@ -49,15 +49,14 @@ Accumulator KeySwitcher::switch_key(const ring::Poly& x, int level, const Expand
   return acc;
 }
 
-Accumulator KeySwitcher::switch_joined(const ring::Poly& c0, const ring::Poly& c1,
-                                       const ring::Poly& c2, int level,
-                                       const ExpandedKey& key) const {
+Accumulator KeySwitcher::switch_add(const ring::Poly& c0, const ring::Poly& c1,
+                                    const ring::Poly& c2, int level, const ExpandedKey& key) const {
   const auto primes = extended_primes(level);
   const auto& at = params_->level(level);
   Accumulator acc{ring_->make(primes, c2.batch()), ring_->make(primes, c2.batch())};
-  ops().key_switch_joined(acc.c0.view(), acc.c1.view(), c2.view(), at.digit_limbs, key.view(),
-                          at.digit_ids,
-                          {c0.view(), c1.view(), p_mod_q_[static_cast<std::size_t>(level)]});
+  ops().key_switch_add(acc.c0.view(), acc.c1.view(), c2.view(), at.digit_limbs, key.view(),
+                       at.digit_ids,
+                       {c0.view(), c1.view(), p_mod_q_[static_cast<std::size_t>(level)]});
   return acc;
 }
 
@@ -92,7 +91,7 @@ void KeySwitcher::outer_sum(Accumulator& acc, std::span<const backend::Turned> t
 }
 
 void KeySwitcher::add_times_p(ring::Poly& x, const ring::Poly& c, int level) const {
-  // On the limbs of P the product vanishes.
+  // P c is 0 modulo the primes of P, so only the level's limbs change.
   ring_->ops().mul_scalar_add(x.head(c.limbs()), c.view(),
                               p_mod_q_[static_cast<std::size_t>(level)]);
 }

@@ -68,13 +68,15 @@ ExpandedKey expand(const ring::Ring& ring, const Params& params, const SwitchKey
   if (ring.checkpoint()) ring.checkpoint()();
   const auto primes = params.key_primes(key.level);
   require<ParamsMismatch>(key.b.size() == params.key_digits(key.level),
-                          "a switching key has another number of digits than its parameters");
+                          "a switching key has another number of digits than its parameters: use "
+                          "keys that were made for these parameters");
   const std::size_t part_bytes = primes.size() * ring.n() * word_bytes(ring.word());
   ExpandedKey out{ring.scratch(key.b.size() * 2 * part_bytes), key.b.size(), primes, key.level};
   auto* at = static_cast<std::byte*>(out.data.data());
   for (std::size_t d = 0; d < out.digits; ++d, at += 2 * part_bytes) {
     require<ParamsMismatch>(std::ranges::equal(key.b[d].primes(), primes),
-                            "a switching key has other primes than its level needs");
+                            "a switching key has other primes than its level needs: use keys that "
+                            "were made for these parameters");
     ring.place(at, key.b[d]);
     ring.ops().sample_uniform({at + part_bytes, primes, 1}, key.seed,
                               static_cast<std::uint32_t>(d));

@@ -21,7 +21,7 @@ using Input = std::span<const std::uint8_t>;
 
 namespace {
 
-// --- what plaintexts and ciphertexts share ----------------------------------------------------------
+// --- the fields that plaintexts and ciphertexts share -----------------------------------------------
 
 struct Shape {
   int level = 0;
@@ -32,10 +32,10 @@ struct Shape {
 
 constexpr std::size_t kShapeBytes = 2 + 1 + 4 + 8;
 
-/// What is wrong with it, or nullptr.
+/// What is wrong with the shape, or nullptr if nothing is.
 const char* problem(const Shape& shape, const ckks::Params& params) {
   if (shape.level < 0 || shape.level > params.depth()) return "its level does not exist";
-  if (shape.log_slots < 0 || shape.log_slots >= params.log_n()) return "its slots are too many";
+  if (shape.log_slots < 0 || shape.log_slots >= params.log_n()) return "it has too many slots";
   if (shape.batch == 0 || shape.batch > 0xffffffff) return "its batch is empty or too large";
   if (!ckks::is_plausible_scale(shape.scale, params.level(shape.level))) {
     return "its scale is not plausible";
@@ -77,7 +77,9 @@ const ckks::Params& params_of(const ParamsPtr& params) {
 Bytes to_bytes(const Plaintext& plaintext) {
   const ckks::Params& params = params_of(plaintext.params);
   const Shape shape{plaintext.level, plaintext.log_slots, plaintext.poly.batch(), plaintext.scale};
-  require<InvalidArgument>(problem(shape, params) == nullptr, "cannot write this plaintext");
+  const char* const why = problem(shape, params);
+  require<InvalidArgument>(why == nullptr,
+                           [&] { return std::string("cannot write this plaintext: ") + why; });
   require<InvalidArgument>(is_magnitude(plaintext.message) && is_magnitude(plaintext.peak),
                            "cannot write this plaintext: its magnitude is not finite");
   const auto& primes = params.level(shape.level).primes;
@@ -111,8 +113,8 @@ Plaintext from_bytes(Input bytes, const ParamsPtr& params, const ring::Ring& rin
 
 namespace {
 
-// A seed left on a ciphertext that is no longer fresh would silently replace its second part: compares
-// the first row of that part with the row that readers will expand.
+// If a ciphertext that is no longer fresh still had its seed, readers would get another second part. So this compares the
+// first row of that part with the row that readers will expand.
 void check_seed(const Ciphertext& x, const ckks::Params& params) {
   const ring::Poly& a = x.parts[1];
   const PrimeIndex prime = a.primes()[0];
@@ -165,8 +167,8 @@ Bytes to_bytes(const Ciphertext& x) {
   return writer.finish();
 }
 
-// No ciphertext is degenerate: one that hides nothing, such as 0 = x - x, is what a circuit may give, and loading it
-// discloses nothing.
+// Ciphertexts that hide nothing are accepted. A circuit may have such results, e.g. 0 = x - x, and loading one discloses
+// nothing.
 template <>
 Ciphertext from_bytes(Input bytes, const ParamsPtr& params, const ring::Ring& ring,
                       const Limits& limits) {
@@ -188,7 +190,7 @@ Ciphertext from_bytes(Input bytes, const ParamsPtr& params, const ring::Ring& ri
   out.estimate.noise = reader.magnitude("the bound on its noise");
   reader.check(out.estimate.noise <= out.estimate.error, "its noise is larger than its error");
   out.estimate.derived = false;
-  // The checksum at the end says which bytes these are.
+  // The checksum at the end identifies these bytes, and so the numbers in them.
   std::uint64_t root = 0;
   std::memcpy(&root, bytes.last(sizeof(root)).data(), sizeof(root));
   out.estimate.lineage = params::lineage_of(root);

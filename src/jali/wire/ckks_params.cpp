@@ -11,20 +11,20 @@ namespace jali::wire {
 namespace {
 
 constexpr std::size_t kMaxName = 255;
-// Twice what the largest ring may use: bounds the search for primes that a few bytes can ask for.
+// Twice what the largest ring may use. It bounds the search for primes that a few bytes can ask for.
 constexpr double kMaxModulusBits = 8192;
 constexpr int kMaxBootstrapLevels = 64;
 
-/// The first part of a sentence of params/, which is what is wrong; what would do follows after a colon and is for
-/// those who choose parameters.
+/// An error message of params/ up to its first colon. That part says what is wrong. What follows is advice for those who
+/// choose parameters.
 std::string without_advice(std::string_view sentence) {
   return std::string(sentence.substr(0, sentence.find(": ")));
 }
 
 }  // namespace
 
-// The literal with every choice made and, where there is one, the number of its plan; the rest follows from
-// them, and the hash in the header says whether it came out the same.
+// Writes the literal with every choice made and, if it has a plan, the plan's numbers. Everything else follows from these.
+// The hash in the header tells a reader whether it came out the same.
 Bytes to_bytes(const ckks::Params& params) {
   const ckks::Literal& literal = params.literal();
   require<InvalidArgument>(literal.name.size() <= kMaxName,
@@ -55,9 +55,9 @@ Bytes to_bytes(const ckks::Params& params) {
   return writer.finish();
 }
 
-// The work is bounded before any is done: every number has a range, the sizes alone have to fit the security
-// table, and then one table of levels is made, the one that is written. Nothing is searched for, and nothing
-// that would fit is looked for when this does not.
+// The work is bounded before any is done. Every number has a range, and the sizes alone have to fit the security table.
+// Then one table of levels is made, the one that the bytes name. Nothing is searched for. If the parameters are refused,
+// nothing that would fit is looked for either.
 ckks::ParamsPtr params_from_bytes(std::span<const std::uint8_t> bytes, const Limits& limits) {
   require<InvalidArgument>(limits.min_security == 0 || limits.min_security == 128 ||
                                limits.min_security == 192 || limits.min_security == 256,
@@ -88,7 +88,7 @@ ckks::ParamsPtr params_from_bytes(std::span<const std::uint8_t> bytes, const Lim
     }
     if (reader.remaining() % kPlanBytes != 0) {
       b.head_bits = reader.u8();
-      reader.check(b.head_bits != 0, "a size of bootstrapping is written that is not there");
+      reader.check(b.head_bits != 0, "its head_bits are written although they are 0");
     }
     reader.check(b.levels() <= kMaxBootstrapLevels, "its bootstrapping has too many levels");
   }
@@ -100,7 +100,7 @@ ckks::ParamsPtr params_from_bytes(std::span<const std::uint8_t> bytes, const Lim
   }
   reader.finish();
   reader.check(word <= static_cast<std::uint8_t>(Word::w64), "its word is unknown");
-  reader.check(literal.log_n != 0 && literal.dnum != 0, "a choice is left open");
+  reader.check(literal.log_n != 0 && literal.dnum != 0, "its log_n or its dnum is not written");
   reader.check((literal.depth + 1) * literal.scale_bits + literal.integer_bits +
                        (literal.bootstrap ? literal.bootstrap->bits() : 0) <=
                    kMaxModulusBits,
@@ -120,15 +120,14 @@ ckks::ParamsPtr params_from_bytes(std::span<const std::uint8_t> bytes, const Lim
   } catch (const LimitExceeded&) {
     throw LimitExceeded(
         "cannot read a parameter set: the plan of its levels is not written and would have to be "
-        "searched for, "
-        "which only search allows");
+        "searched for, which only search=True allows");
   } catch (const Error& error) {
     reader.fail(without_advice(error.what()));
   }
   require<ParamsMismatch>(params->hash() == frame.params_hash,
-                          "cannot read a parameter set: what it describes has other moduli in this "
-                          "build than where it was made");
-  // The table may grant more than was asked for; a sparse secret's modulus is held to what was asked.
+                          "cannot read a parameter set: this build makes other moduli from it than "
+                          "the build that wrote it");
+  // The table may grant more security than was asked for. The modulus of a sparse secret is only held to what was asked.
   demand(literal.bootstrap ? literal.security : literal.security == 0 ? 0 : params->security());
   return params;
 }

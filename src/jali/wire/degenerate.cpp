@@ -13,15 +13,15 @@ namespace jali::wire {
 void check_not_constant(const Reader& reader, const ring::Poly& b) {
   const std::size_t word = word_bytes(b.word());
   for (std::size_t i = 0; i < b.primes().size(); ++i) {
-    // Every residue is the one before it.
+    // All residues are equal if each equals the one before it.
     const auto* row = static_cast<const std::uint8_t*>(b.row(i, 0));
     reader.check(std::memcmp(row, row + word, (b.n() - 1) * word) != 0,
                  "one of its polynomials is constant, which hides nothing");
   }
 }
 
-// Of uniform coefficients half are within q/4 of 0, give or take: by Hoeffding more than N/2 + t are with probability at
-// most exp(-2 t^2 / N). There are three sums of at most 256 primes, fewer than 2^10 tests in all.
+// About half of N uniform coefficients are within q/4 of 0. By Hoeffding's inequality, more than N/2 + t of them are with
+// probability at most exp(-2 t^2 / N). Three sums are tested for each of at most 256 primes, which is fewer than 2^10 tests.
 void check_public_key(Reader& reader, const ring::Ring& ring, const rlwe::PublicKey& key) {
   check_not_constant(reader, key.b);
   charge_poly(reader, ring, 2, 1);

@@ -19,7 +19,8 @@ constexpr std::uint8_t kMagic[4] = {'J', 'A', 'L', 'I'};
 
 std::string cannot_read(const std::string& why) { return "cannot read these bytes: " + why; }
 
-/// Keys have gigabytes: hashed in pieces of some 10 milliseconds each.
+/// SHA-256 of the bytes, in pieces that take some 10 ms each, because sets of keys have gigabytes. Calls the checkpoint
+/// before each piece.
 Digest digest_of(std::span<const std::uint8_t> bytes, const Checkpoint& checkpoint) {
   constexpr std::size_t kPiece = std::size_t{1} << 24;
   Hash256 hash;
@@ -74,7 +75,8 @@ Frame open_frame(std::span<const std::uint8_t> bytes, const Limits& limits,
   });
   const auto body = bytes.first(bytes.size() - kChecksumBytes);
   const Digest digest = digest_of(body, checkpoint);
-  unsigned difference = 0;  // of all bytes, as they may be of a secret key
+  // All bytes are compared, without a branch, because they may be those of a secret key.
+  unsigned difference = 0;
   for (std::size_t i = 0; i < kChecksumBytes; ++i) difference |= digest[i] ^ bytes[body.size() + i];
   declassify(difference);
   require<CorruptData>(difference == 0,

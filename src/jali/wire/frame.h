@@ -1,17 +1,17 @@
-// The envelope of every object: what it is, for which parameters, how long, and a checksum.
+// The envelope of every object. It says what the object is, for which parameters and how long, and has a checksum.
 //
-//   offset  bytes  field (integers little end first)
+//   offset  bytes  field (integers are little-endian)
 //        0      4  magic "JALI"
 //        4      2  format version
 //        6      1  scheme
-//        7      1  what of it: a ciphertext, a key, ...
+//        7      1  kind of object: a ciphertext, a key, ...
 //        8     32  hash of the parameters
 //       40      8  payload length L
 //       48      L  payload
 //     48+L     16  first 16 bytes of the SHA-256 of everything before
 //
-// The checksum finds accidental corruption. It is not authentication: whoever alters the bytes can
-// compute it again. Transport and storage have to bind objects to their senders.
+// The checksum finds accidental corruption. It is not authentication, because whoever alters the bytes can compute it
+// again. Transport and storage have to bind objects to their senders.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ inline constexpr std::size_t kFrameBytes = kHeaderBytes + kChecksumBytes;
 using Bytes = std::vector<std::uint8_t>;
 using ParamsHash = std::array<std::uint8_t, 32>;
 
-/// What an object is, whatever its scheme.
+/// The kind of an object, which is the same for every scheme.
 enum class Object : std::uint8_t {
   params = 1,
   plaintext = 2,
@@ -43,8 +43,8 @@ enum class Object : std::uint8_t {
   secret_key = 16,
 };
 
-/// Whose object it is: rlwe for what all schemes over RLWE share. A scheme's own number stands where its kinds do
-/// (wire/SCHEME.h).
+/// The scheme of an object. rlwe stands for everything that all schemes over RLWE share. wire/SCHEME.h defines the number
+/// of each scheme.
 enum class Scheme : std::uint8_t { rlwe = 1 };
 
 struct Kind {
@@ -53,18 +53,18 @@ struct Kind {
   bool operator==(const Kind&) const = default;
 };
 
-/// "ciphertext", ...; and words for an object that is not known.
+/// The name that error messages use, e.g. "ciphertext"; a number that is not known has a name, too.
 const char* object_name(Object object) noexcept;
 
 /// What a loader may spend.
 struct Limits {
-  /// Bound on the input, and apart from it on the memory of the loaded object (residues as the engine
-  /// holds them, which takes up to 5 times the bytes sent). Checked before anything is allocated.
+  /// A bound on the bytes read. It is also, separately, a bound on the memory of the loaded object, whose residues take up
+  /// to 5 times the bytes sent. Both are checked before anything is allocated.
   std::size_t max_bytes = std::size_t{1} << 32;
-  /// The least security of parameters that are read: 128, 192 or 256, or 0 for any.
+  /// The least security of parameters that are read, in bits: 128, 192 or 256, or 0 for any.
   int min_security = 128;
-  /// Whether parameters that were written without the plan of their levels are searched for it, which may take
-  /// minutes. For bytes of one's own.
+  /// Whether parameters that were written without the plan of their levels may be searched for it. A search may take
+  /// minutes, so allow it only for bytes of your own.
   bool search = false;
 };
 
@@ -74,16 +74,16 @@ struct Frame {
   std::span<const std::uint8_t> payload;
 };
 
-/// Checks magic, version, length and checksum. Throws CorruptData, VersionError or LimitExceeded.
-/// Costs one pass over the bytes, in which `checkpoint` is called, and allocates nothing.
+/// Checks magic, version, length and checksum. Throws CorruptData, VersionError or LimitExceeded. It takes one pass over
+/// the bytes, during which `checkpoint` is called, and allocates nothing.
 Frame open_frame(std::span<const std::uint8_t> bytes, const Limits& limits,
                  const Checkpoint& checkpoint = {});
-/// The same for an object of one kind: another one is CorruptData.
+/// Also throws CorruptData if the object is not of the expected kind.
 Frame open_frame(std::span<const std::uint8_t> bytes, Kind expected, const Limits& limits,
                  const Checkpoint& checkpoint = {});
 
-/// Writes length and checksum into a frame whose header and payload are in place: bytes is the whole
-/// frame, at least kFrameBytes long.
+/// Writes the length and the checksum into a frame whose header and payload are in place. bytes is the whole frame, which
+/// has at least kFrameBytes.
 void seal_frame(std::span<std::uint8_t> bytes, const Checkpoint& checkpoint = {});
 
 }  // namespace jali::wire

@@ -56,7 +56,8 @@ std::size_t switch_key_bytes(const rlwe::Params& params, int level = -1) {
 
 void write_switch_key(Writer& writer, const SwitchKey& key, const rlwe::Params& params) {
   require<InvalidArgument>(key.level < params.top() && key.b.size() == params.key_digits(key.level),
-                           "cannot write a switching key whose digits are not its parameters'");
+                           "cannot write a switching key that has another level or another number "
+                           "of digits than its parameters allow");
   writer.raw(key.seed);
   const auto primes = params.key_primes(key.level);
   for (const ring::Poly& b : key.b) write_poly(writer, params, primes, 1, b);
@@ -81,7 +82,9 @@ SwitchKey read_switch_key(Reader& reader, const rlwe::Params& params, const ring
 }  // namespace
 
 Bytes to_bytes(const SwitchKey& key, const rlwe::Params& params) {
-  require<InvalidArgument>(key.level < 0, "a key for some levels is written with its set of keys");
+  require<InvalidArgument>(key.level < 0,
+                           "a switching key for some levels cannot be written alone: write the set "
+                           "of evaluation keys that it belongs to");
   Writer writer(kSwitchKey, params.hash(), switch_key_bytes(params));
   write_switch_key(writer, key, params);
   return writer.finish();
@@ -98,7 +101,7 @@ SwitchKey from_bytes(Input bytes, const rlwe::ParamsPtr& params, const ring::Rin
 
 namespace {
 
-// kLevels: every key comes after the level it serves, as 16 bits, all of them set for every level.
+// kLevels: before every key stands the highest level that it serves, as 16 bits. All bits are set if it serves every level.
 enum KeysFlag : std::uint8_t { kRelinearisation = 1, kEncapsulation = 2, kLevels = 4 };
 constexpr std::uint16_t kEveryLevel = 0xffff;
 
@@ -185,7 +188,7 @@ EvaluationKeys from_bytes(Input bytes, const rlwe::ParamsPtr& params, const ring
                "its kinds of keys are unknown");
   const bool levels = (flags & kLevels) != 0;
   const std::uint32_t count = reader.u32();
-  const std::size_t key_bytes = switch_key_bytes(*params, levels ? 0 : -1);  // at least
+  const std::size_t key_bytes = switch_key_bytes(*params, levels ? 0 : -1);  // of the smallest key
   reader.check(count <= reader.remaining() / (8 + key_bytes), "it has fewer keys than it says");
   if ((flags & kRelinearisation) != 0) {
     const int level = levels ? read_key_level(reader, *params) : -1;
@@ -202,7 +205,8 @@ EvaluationKeys from_bytes(Input bytes, const rlwe::ParamsPtr& params, const ring
     out.galois.emplace_hint(out.galois.end(), element,
                             read_switch_key(reader, *params, ring, level));
   }
-  reader.check(levels == has_levels(out), "its keys serve every level, which it need not say");
+  reader.check(levels == has_levels(out),
+               "it states a level for each key although all keys serve every level");
   if ((flags & kEncapsulation) != 0) {
     out.encapsulation = read_encapsulation(reader, *params, ring);
   }

@@ -1,10 +1,10 @@
-// Bytes of public keys; secret keys are in wire/secret/secret_key.h. docs/format.md has the format.
+// Bytes of public keys. Those of secret keys are in wire/secret/secret_key.h. docs/format.md defines the format.
 //
-// Reading is safe on any input: sizes are compared with the bytes at hand and with the limits before
-// memory is taken, every number is checked against the parameters, every residue against its prime,
-// and nothing may follow the end. Every failure is one jali::Error: CorruptData, VersionError,
-// ParamsMismatch (made for other parameters) or LimitExceeded; OutOfMemory if the machine has less than
-// the limits allow. Nothing is authenticated: see wire/frame.h.
+// Reading is safe for any input. Sizes are compared with the bytes at hand and with the limits before memory is taken.
+// Every number is checked against the parameters and every residue against its prime, and nothing may follow the end.
+// Every failure is one jali::Error: CorruptData, VersionError, LimitExceeded, ParamsMismatch if the object was made for
+// other parameters, or OutOfMemory if the machine has less memory than the limits allow. Nothing is authenticated: see
+// wire/frame.h.
 #pragma once
 
 #include <concepts>
@@ -23,7 +23,8 @@ inline constexpr Kind kPublicKey{Scheme::rlwe, Object::public_key};
 inline constexpr Kind kSwitchKey{Scheme::rlwe, Object::switch_key};
 inline constexpr Kind kEvaluationKeys{Scheme::rlwe, Object::evaluation_keys};
 
-/// Throws InvalidArgument on objects that no key generator makes: wrong form, level, batch or digits.
+/// Throws InvalidArgument if the form, level, batch or number of digits is one that no key generator makes, or if the key
+/// is in a device's memory.
 Bytes to_bytes(const rlwe::PublicKey& key);
 Bytes to_bytes(const rlwe::SwitchKey& key, const rlwe::Params& params);
 /// checkpoint: called between keys.
@@ -33,8 +34,8 @@ template <class T>
 concept PublicKeys = std::same_as<T, rlwe::PublicKey> || std::same_as<T, rlwe::SwitchKey> ||
                      std::same_as<T, rlwe::EvaluationKeys>;
 
-/// T: rlwe::PublicKey, rlwe::SwitchKey or rlwe::EvaluationKeys.
-/// Polynomials come from `ring`, which must be one of `params`.
+/// T: rlwe::PublicKey, rlwe::SwitchKey or rlwe::EvaluationKeys. Its polynomials lie in the memory of `ring`, which must be
+/// made from `params`.
 template <PublicKeys T>
 T from_bytes(std::span<const std::uint8_t> bytes, const rlwe::ParamsPtr& params,
              const ring::Ring& ring, const Limits& limits = {});

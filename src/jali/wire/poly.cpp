@@ -61,7 +61,8 @@ Reader open_object(std::span<const std::uint8_t> bytes, Kind kind, const rlwe::P
                    const ring::Ring& ring, const Limits& limits) {
   require<ParamsMismatch>(ring.word() == params.word() && ring.n() == params.n() &&
                               std::ranges::equal(ring.primes(), params.primes()),
-                          "the ring and the parameters to read an object with differ");
+                          "the ring was made from other parameters than those that the object is "
+                          "read with: make a ring from these parameters");
   const Frame frame = open_frame(bytes, kind, limits, ring.checkpoint());
   require<ParamsMismatch>(frame.params_hash == params.hash(), [&] {
     return std::string("cannot read a ") + object_name(kind.object) +

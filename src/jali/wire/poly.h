@@ -1,5 +1,5 @@
-// Polynomials inside a payload: rows (limb, batch) of packed residues, NTT form. Which primes and what
-// batch is told by what comes before.
+// Polynomials inside a payload: rows of packed residues in the order (limb, batch), in NTT form. The fields before them
+// determine the primes and the batch.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +14,24 @@
 
 namespace jali::wire {
 
-/// Bytes of one polynomial.
+/// Bytes of one packed polynomial block. Throws LimitExceeded if the number overflows.
 std::size_t packed_poly_bytes(const rlwe::Params& params, std::span<const PrimeIndex> primes,
                               std::size_t batch);
 
-/// Throws InvalidArgument unless x is in NTT form over exactly these primes with this batch.
+/// Appends x. Throws InvalidArgument unless x is in host memory and in NTT form, over exactly these primes and with this
+/// batch.
 void write_poly(Writer& writer, const rlwe::Params& params, std::span<const PrimeIndex> primes,
                 std::size_t batch, const ring::Poly& x);
 
-/// The size is compared with what is left, and the memory with the limit, before allocation.
+/// Reads a polynomial. Before allocation, its size is compared with the bytes left and its memory with the limit.
 ring::Poly read_poly(Reader& reader, const ring::Ring& ring, const rlwe::Params& params,
                      std::span<const PrimeIndex> primes, std::size_t batch);
 
-/// Charges the memory that a polynomial takes.
+/// Calls reader.charge with the memory that a polynomial takes.
 void charge_poly(Reader& reader, const ring::Ring& ring, std::size_t limbs, std::size_t batch);
 
-/// Opens the frame of an object of these parameters. Throws ParamsMismatch if it belongs to others, or
-/// if the ring does.
+/// Opens the frame of an object of these parameters. Throws ParamsMismatch if the object or the ring belongs to other
+/// parameters.
 Reader open_object(std::span<const std::uint8_t> bytes, Kind kind, const rlwe::Params& params,
                    const ring::Ring& ring, const Limits& limits);
 

@@ -1,4 +1,4 @@
-// Reads the payload of one object: never past its end, never more than the limits.
+// Reads the payload of one object, never beyond its end and never more than the limits allow.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace jali::wire {
 
-/// Every failure is thrown as CorruptData or LimitExceeded, "cannot read a ciphertext: ...".
+/// Every failure is a CorruptData or LimitExceeded whose message begins like "cannot read a ciphertext: ".
 class Reader {
  public:
   Reader(const Frame& frame, const Limits& limits)
@@ -22,22 +22,22 @@ class Reader {
   std::uint64_t u64() { return number<std::uint64_t>(); }
   std::int32_t i32() { return number<std::int32_t>(); }
   double f64() { return number<double>(); }
-  /// A byte that is 0 or 1.
+  /// Reads a byte, which must be 0 or 1.
   bool flag();
-  /// Finite and >= 0, and not -0, which is 0 in other bytes.
+  /// Reads a double that must be finite and not negative. -0 is refused, because it would be a second way to write 0.
   double magnitude(const char* name);
-  /// The next `count` bytes; a count beyond the end is CorruptData.
+  /// The next `count` bytes. Throws CorruptData if fewer are left.
   std::span<const std::uint8_t> raw(std::uint64_t count);
   void copy_to(std::span<std::uint8_t> out);
 
   std::size_t remaining() const { return rest_.size(); }
-  /// Call this before memory of `bytes` is allocated for the object. Throws LimitExceeded if all such memory
+  /// Must be called before `bytes` of memory are allocated for the object. Throws LimitExceeded if all memory of the object
   /// together would exceed the limit.
   void charge(std::uint64_t bytes);
-  /// Throws CorruptData, "cannot read a ciphertext: " + why, unless the condition holds.
+  /// Throws CorruptData with the reason `why` unless the condition holds.
   void check(bool condition, const char* why) const;
   [[noreturn]] void fail(const std::string& why) const;
-  /// Nothing may be left.
+  /// Throws CorruptData if bytes are left.
   void finish() const;
 
  private:

@@ -12,7 +12,7 @@ namespace jali::wire {
 
 namespace {
 
-constexpr std::size_t kRow = 64;   // rows are multiples of so many residues
+constexpr std::size_t kRow = 64;   // the length of a row is a multiple of this many residues
 constexpr std::size_t kGroup = 8;  // residues that fill whole bytes at any width
 constexpr unsigned kMaxBits = 62;
 
@@ -23,16 +23,16 @@ void check_sizes(std::size_t n, std::uint64_t q, std::size_t bytes) {
                          "pack_row: the row and its bytes differ in size");
 }
 
-/// Residues of `bits` bits, in groups of eight: residue k of a group lies at bits [k bits, (k + 1) bits) of
-/// its `bits` bytes. All shifts are constants. Words are read and written where they lie inside the group,
-/// so that the last one may begin before the one before it ends.
+/// Residues of `bits` bits are packed in groups of eight, each of which takes `bits` bytes. Residue k of a group lies at
+/// its bits [k bits, (k + 1) bits), so all shifts are constants. Groups are read and written in words that lie inside the
+/// group. The last word of a group may therefore overlap the one before it.
 template <unsigned bits, class T>
 struct Packing {
-  static constexpr std::size_t kBytes = std::min(bits, 8u);  // of a word in memory
+  static constexpr std::size_t kBytes = std::min(bits, 8u);  // that are read or written as one word
   static constexpr std::size_t kWords = (bits + 7) / 8;
   static constexpr std::size_t word_at(std::size_t byte) { return std::min(byte, bits - kBytes); }
 
-  /// The bits of residue k that a word from bit `from` on holds.
+  /// The bits of residue k that lie in the word that begins at bit `from`.
   template <std::size_t from, std::size_t k>
   static std::uint64_t part(const T* row) {
     constexpr std::size_t at = k * bits;
@@ -69,7 +69,7 @@ struct Packing {
     if constexpr (shift + bits > 64) x |= std::uint64_t{in[byte + 8]} << (64 - shift);
     return x & (~std::uint64_t{0} >> (64 - bits));
   }
-  /// last: the largest residue. Bit 63 of last - x is set where x is larger, as both are below 2^63.
+  /// last: the largest residue allowed. Bit 63 of last - x is set if x is larger, because both are below 2^63.
   static bool unpack(const std::uint8_t* in, std::size_t n, std::uint64_t last, T* row) {
     std::uint64_t below = 0;
     for (std::size_t i = 0; i < n; i += kGroup, in += bits) {
@@ -88,7 +88,7 @@ struct Functions {
   bool (*unpack)(const std::uint8_t* in, std::size_t n, std::uint64_t last, T* row);
 };
 
-/// Of residues of so many bits.
+/// The functions for residues of so many bits.
 template <class T>
 const Functions<T>& functions(unsigned bits) {
   static constexpr auto kTable = []<unsigned... below>(std::integer_sequence<unsigned, below...>) {

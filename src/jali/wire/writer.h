@@ -10,12 +10,12 @@
 
 namespace jali::wire {
 
-/// Numbers little end first, doubles as IEEE 754 bits, no padding. Bytes is a vector of bytes; that of
-/// a secret wipes its memory.
+/// Integers and doubles (IEEE 754) are written little-endian and without padding. Bytes is a type of vector; the one for
+/// secrets wipes its memory.
 template <class Bytes = std::vector<std::uint8_t>>
 class BasicWriter {
  public:
-  /// payload_bytes: how much to reserve; a writer of secrets reserves all it will write.
+  /// payload_bytes: how many bytes to reserve. A writer of secrets reserves all that it will write.
   BasicWriter(Kind kind, const ParamsHash& params_hash, std::size_t payload_bytes) {
     bytes_.reserve(kFrameBytes + payload_bytes);
     for (const char c : {'J', 'A', 'L', 'I'}) u8(static_cast<std::uint8_t>(c));
@@ -33,7 +33,7 @@ class BasicWriter {
   void i32(std::int32_t x) { number(x); }
   void f64(double x) { number(x); }
   void raw(std::span<const std::uint8_t> x) { bytes_.insert(bytes_.end(), x.begin(), x.end()); }
-  /// Room for `count` bytes, to be filled before the next call.
+  /// Appends `count` zero bytes and returns them. They must be filled before the next call.
   std::span<std::uint8_t> extend(std::size_t count) {
     bytes_.insert(bytes_.end(), count, 0);
     return std::span(bytes_).last(count);

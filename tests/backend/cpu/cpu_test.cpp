@@ -56,16 +56,9 @@ TEST_P(CpuIsa, TransformsEveryRingDegree) {
         engine->ring().ntt(x);
         for (int i = 0; i < 4; ++i) {
           const std::size_t limb = below(rng, 2), k = below(rng, n);
-          const u64 q = config.primes[limb],
-                    psi = engine->ring().root(static_cast<PrimeIndex>(limb));
-          std::size_t reversed = 0;
-          for (std::size_t bit = 1; bit < n; bit *= 2) reversed = 2 * reversed + (k & bit ? 1 : 0);
-          const u64 at = ref::power(psi, 2 * reversed + 1, q);
-          u64 value = 0;
-          for (std::size_t j = n; j-- > 0;) {
-            value = ref::add(ref::mul(value, at, q), coefficients.at(limb, 0, j), q);
-          }
-          ASSERT_EQ(x.at(limb, 0, k), value) << "limb " << limb << " index " << k;
+          const u64 psi = engine->ring().root(static_cast<PrimeIndex>(limb));
+          ASSERT_EQ(x.at(limb, 0, k), transformed(coefficients, limb, 0, k, psi))
+              << "limb " << limb << " index " << k;
         }
         engine->ring().intt(x);
         EXPECT_TRUE(same(x, coefficients));

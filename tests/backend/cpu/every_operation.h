@@ -145,8 +145,8 @@ inline std::vector<Output> every_operation(const Engine& engine, const Config& c
     engine.rlwe().key_switch(acc0, acc1, a, digits, key, ids);
     const PrimeList extended = {0, 2, 3, 5, 6, 7};
     Block joined0 = blank(extended), joined1 = blank(extended);
-    engine.rlwe().key_switch_joined(joined0, joined1, a, digits, key, ids, {b, c, s});
-    keep("key_switch_joined 0", joined0), keep("key_switch_joined 1", joined1);
+    engine.rlwe().key_switch_add(joined0, joined1, a, digits, key, ids, {b, c, s});
+    keep("key_switch_add 0", joined0), keep("key_switch_add 1", joined1);
     const Combination::Product product{a, b, c, d};
     engine.rlwe().combine_key_switch(joined0, joined1, {{&product, 1}}, s, digits, key, ids);
     keep("combine_key_switch 0", joined0), keep("combine_key_switch 1", joined1);

@@ -21,7 +21,7 @@ inline std::size_t find(std::span<const PrimeIndex> primes, PrimeIndex p) {
   return it != primes.end() && *it == p ? static_cast<std::size_t>(it - primes.begin()) : npos;
 }
 
-/// Lifts that are begun together, for what they read to come from afar once.
+/// Lifts that are begun together, so that what they read comes from memory once.
 struct LiftGroup {
   explicit LiftGroup(std::size_t most) : out(most), sources(most), tables(most) {}
   void add(void* row, const LiftSource& source, const NttTable& table) {

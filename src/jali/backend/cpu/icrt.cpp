@@ -107,7 +107,7 @@ void CpuRing::icrt(std::span<std::uint64_t> integers, std::size_t words, ConstVi
   for (const PrimeTables* p : primes) q.push_back(p->row.q);
   require<InvalidArgument>(product_words(q).size() <= words,
                            "icrt: the words given cannot hold the modulus");
-  const bool garner = method == IcrtMethod::garner;
+  const bool garner = method != IcrtMethod::product_sum;  // the faster one: vectors of coefficients
   const MixedRadix radix(garner ? primes : std::vector<const PrimeTables*>(), kernels_);
   const ProductSum sums(garner ? std::vector<const PrimeTables*>() : primes);
   const std::size_t word = word_bytes(config_.word), row_block = kBlock * word;

@@ -1,4 +1,5 @@
-// Products with switching keys: of lifted digits, of digits lifted on the way, of rotations in sums.
+// Products with switching keys: of digits that mod_up has lifted, of digits that are lifted here, and of rotations in
+// sums.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -52,7 +53,7 @@ void CpuRlwe::rotated_sums(std::span<const Rotated> operands,
   const std::size_t count = operands.size(), digits = digit_ids.size(), limbs = s.size();
   check(shape), check_sums(shape, sums, count);
   require<InvalidArgument>(limbs <= shape.primes.size(),
-                           "what is rotated needs the first primes of the sums");
+                           "a rotated operand must have the first primes of the sums");
   const ConstView own{shape.data, shape.primes.first(limbs), shape.batch};
   check_scalars(own, s);
   const auto turns = scratch_.lend(count * kernels_.turn_bytes);
@@ -115,25 +116,25 @@ void CpuRlwe::key_switch(View acc0, View acc1, ConstView x,
              digit_ids, {});
 }
 
-void CpuRlwe::key_switch_joined(View acc0, View acc1, ConstView x,
-                                std::span<const std::uint32_t> digit_limbs, KeyView key,
-                                std::span<const std::uint32_t> digit_ids,
-                                const Joined& joined) const {
+void CpuRlwe::key_switch_add(View acc0, View acc1, ConstView x,
+                             std::span<const std::uint32_t> digit_limbs, KeyView key,
+                             std::span<const std::uint32_t> digit_ids,
+                             const ScaledAddend& addend) const {
   check(x), check_apart(acc0, x), check_apart(acc1, x);
   const View switched{const_cast<void*>(x.data), x.primes, x.batch};
-  for (const ConstView& c : {joined.c0, joined.c1}) {
+  for (const ConstView& c : {addend.c0, addend.c1}) {
     check_same(switched, c), check_apart(acc0, c), check_apart(acc1, c);
   }
-  check_scalars(switched, joined.s);
+  check_scalars(switched, addend.s);
   switch_key(acc0, acc1, switched, digit_limbs, key, digit_ids,
-             {joined.c0, joined.c1, nullptr, joined.s});
+             {addend.c0, addend.c1, nullptr, addend.s});
 }
 
 void CpuRlwe::combine_key_switch(View acc0, View acc1, const Combination& c,
                                  std::span<const std::uint64_t> s,
                                  std::span<const std::uint32_t> digit_limbs, KeyView key,
                                  std::span<const std::uint32_t> digit_ids) const {
-  if (c.products.size() != 1 || c.multiples.size() > 1) {  // read once, written, read again
+  if (c.products.size() != 1 || c.multiples.size() > 1) {  // operands are better read once
     return RlweOps::combine_key_switch(acc0, acc1, c, s, digit_limbs, key, digit_ids);
   }
   const auto primes = own_primes(acc0, digit_limbs);
@@ -148,29 +149,30 @@ void CpuRlwe::combine_key_switch(View acc0, View acc1, const Combination& c,
   switch_key(acc0, acc1, d2, digit_limbs, key, digit_ids, {{}, {}, &c, s});
 }
 
-RowJoin CpuRlwe::joining(const Join& join, PrimeIndex p, std::size_t own, std::size_t b) const {
-  RowJoin out;
-  out.factor = join.s[own];
-  if (join.c == nullptr) {
-    out.a0 = row(join.c0, own, b), out.a1 = row(join.c1, own, b);
+RowAddend CpuRlwe::row_addend(const Addend& addend, PrimeIndex p, std::size_t own,
+                              std::size_t b) const {
+  RowAddend out;
+  out.s = addend.s[own];
+  if (addend.c == nullptr) {
+    out.a0 = row(addend.c0, own, b), out.a1 = row(addend.c1, own, b);
     return out;
   }
-  const auto& product = join.c->products[0];
+  const auto& product = addend.c->products[0];
   const arith::Modulus& mod = prime(p).mod;
   out.a0 = row_of(product.a0, p, b), out.a1 = row_of(product.a1, p, b);
   out.b0 = row_of(product.b0, p, b), out.b1 = row_of(product.b1, p, b);
-  if (product.twice) out.factor = mod.add(out.factor, out.factor);
-  for (const auto& m : join.c->multiples) {
+  if (product.twice) out.s = mod.add(out.s, out.s);
+  for (const auto& m : addend.c->multiples) {
     out.x0 = row_of(m.x0, p, b), out.x1 = row_of(m.x1, p, b);
-    out.x_factor = mod.mul(m.s[own], join.s[own]);
+    out.x_scalar = mod.mul(m.s[own], addend.s[own]);
   }
-  if (!join.c->constant.empty()) out.constant = mod.mul(join.c->constant[own], join.s[own]);
+  if (!addend.c->constant.empty()) out.constant = mod.mul(addend.c->constant[own], addend.s[own]);
   return out;
 }
 
 void CpuRlwe::switch_key(View acc0, View acc1, View x, std::span<const std::uint32_t> digit_limbs,
                          KeyView key, std::span<const std::uint32_t> digit_ids,
-                         const Join& join) const {
+                         const Addend& addend) const {
   check(acc0), check_same(acc0, acc1), check_digits(x, digit_limbs);
   check_key(acc0, key, digit_ids), check_apart(acc0, acc1);
   require<InvalidArgument>(digit_ids.size() == digit_limbs.size(),
@@ -178,22 +180,23 @@ void CpuRlwe::switch_key(View acc0, View acc1, View x, std::span<const std::uint
   require<InvalidArgument>(acc0.batch == x.batch && std::ranges::includes(acc0.primes, x.primes),
                            "the results must have the batch of x and at least its primes");
   const std::size_t limbs = x.primes.size();
-  require<InvalidArgument>(join.s.empty() || std::ranges::equal(x.primes, acc0.primes.first(limbs)),
-                           "what joins a key switch needs the first primes of the accumulators");
+  require<InvalidArgument>(
+      addend.s.empty() || std::ranges::equal(x.primes, acc0.primes.first(limbs)),
+      "the addend of a key switch must have the first primes of the accumulators");
   Digits digits = cut(x, digit_limbs);
   const auto lease = scratch_.lend(digits.bytes());
   digits.memory = lease.data();
   decompose(digits, x, [&](std::size_t i, std::size_t b, const PrimeTables& p) {
-    if (join.c == nullptr) return;
-    const auto& product = join.c->products[0];
+    if (addend.c == nullptr) return;
+    const auto& product = addend.c->products[0];
     const void* const a1 = row_of(product.a1, x.primes[i], b);
     const void* const b1 = row_of(product.b1, x.primes[i], b);
     const void *const left[] = {a1, a1}, *const right[] = {b1, b1};
     kernels_.dot(row(x, i, b), left, right, product.twice ? 2 : 1, nullptr, n_, p.row);
   });
 
-  // The digits [first, last) of a few rows into their out0 and out1. Some digits of all rows at a time:
-  // the rows lifted from them, which the second-level cache holds, read the digits from afar once.
+  // Adds the digits [first, last) of a few rows into their out0 and out1, some digits of all rows at a time. The second-
+  // level cache holds the rows that are lifted from them, so that the digits are read from memory once.
   struct Target {
     std::size_t t, b;
     void *out0, *out1;
@@ -231,11 +234,11 @@ void CpuRlwe::switch_key(View acc0, View acc1, View x, std::span<const std::uint
           rows[count + i] = key_row(key, digit_ids[at + i], 0, position);
           rows[2 * count + i] = key_row(key, digit_ids[at + i], 1, position);
         }
-        RowJoin joined;
-        if (at == 0 && own != npos && !join.s.empty()) joined = joining(join, p, own, b);
+        RowAddend own_addend;
+        if (at == 0 && own != npos && !addend.s.empty()) own_addend = row_addend(addend, p, own, b);
         kernels_.lift_key_dot(out0, out1, lifted.data(), rows.data(), rows.data() + count,
-                              rows.data() + 2 * count, count, joined,
-                              at != first || (at == 0 && join.accumulate), prime(p).ntt);
+                              rows.data() + 2 * count, count, own_addend,
+                              at != first || (at == 0 && addend.accumulate), prime(p).ntt);
       }
     }
   };
@@ -306,9 +309,9 @@ void CpuRlwe::outer_sum(View acc0, View acc1, std::span<const Turned> terms,
       }
     });
     engine().ring().automorphism_ntt(turned, y, x.g);
-    Join join;
-    join.accumulate = true;
-    switch_key(acc0, acc1, turned, digit_limbs, x.key, digit_ids, join);
+    Addend addend;
+    addend.accumulate = true;
+    switch_key(acc0, acc1, turned, digit_limbs, x.key, digit_ids, addend);
     accumulate = true;
   }
 }

@@ -34,7 +34,7 @@ void subtract(std::uint64_t* x, std::span<const std::uint64_t> m, std::uint64_t*
   }
 }
 
-/// x = |x|, of two's complements; sign becomes 1 where x was below zero, and else 0.
+/// x = |x|, of two's complements; sign becomes 1 if x was negative, and 0 otherwise.
 void magnitudes(std::uint64_t* x, std::size_t words, std::uint64_t* sign) {
   std::uint64_t carry[kBlock];
   for (std::size_t k = 0; k < kBlock; ++k) carry[k] = sign[k] = x[(words - 1) * kBlock + k] >> 63;

@@ -250,7 +250,7 @@ struct Ntt {
   }
 
   /// Calls body(first offset, offset between groups, twiddles) for all groups of a pass over
-  /// `nodes` nodes of length len: groups lie side by side in a node where it is wide enough, else
+  /// `nodes` nodes of length len: groups lie side by side in a node if it is wide enough, else
   /// in neighbouring nodes. tree(b) is the node index of the twiddles of node b.
   template <int log_radix, class Tree, class Body>
   JALI_INLINE static void for_groups(std::size_t nodes, std::size_t len, const T* twiddles,

@@ -30,7 +30,7 @@ double least(std::size_t rounds, const Body& body) {
   return best / static_cast<double>(rounds);
 }
 
-/// A block as operands lie in: aligned, on large pages where it is large.
+/// A block like those of operands: aligned, and on large pages if it is large.
 device::Buffer zeros(std::size_t bytes) {
   device::Buffer block = device::Pool::create(/*wipe=*/false)->allocate(bytes);
   std::memset(block.data(), 0, bytes);
@@ -70,7 +70,7 @@ double cpu_read_rate(const std::string& isa, std::size_t bytes) {
   const cpu::RowKernels kernels = cpu::select_kernels(isa, Word::w64);
   const device::Buffer block = zeros(whole);
   const std::size_t rounds = std::max(std::size_t{1} << 27, whole) / whole;
-  volatile std::uint64_t sink = 0;  // so that nothing is left out
+  volatile std::uint64_t sink = 0;  // so that the compiler leaves nothing out
   const double seconds = least(rounds, [&](std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) sink = sink | kernels.read(block.data(), whole);
   });

@@ -54,10 +54,9 @@ class CpuRlwe final : public RlweOps, private RowAccess {
                    bool accumulate) const override;
   void key_switch(View acc0, View acc1, ConstView x, std::span<const std::uint32_t> digit_limbs,
                   KeyView key, std::span<const std::uint32_t> digit_ids) const override;
-  void key_switch_joined(View acc0, View acc1, ConstView x,
-                         std::span<const std::uint32_t> digit_limbs, KeyView key,
-                         std::span<const std::uint32_t> digit_ids,
-                         const Joined& joined) const override;
+  void key_switch_add(View acc0, View acc1, ConstView x, std::span<const std::uint32_t> digit_limbs,
+                      KeyView key, std::span<const std::uint32_t> digit_ids,
+                      const ScaledAddend& addend) const override;
   void combine_key_switch(View acc0, View acc1, const Combination& c,
                           std::span<const std::uint64_t> s,
                           std::span<const std::uint32_t> digit_limbs, KeyView key,
@@ -70,7 +69,7 @@ class CpuRlwe final : public RlweOps, private RowAccess {
                  std::span<const std::uint32_t> digit_ids, bool accumulate) const override;
 
  private:
-  /// A division: out, x and what is added, or null.
+  /// One polynomial of a division. addend: null if there is none.
   struct Half {
     View out;
     ConstView x;
@@ -79,17 +78,19 @@ class CpuRlwe final : public RlweOps, private RowAccess {
   /// scale_down of blocks of the same primes and batch, their rows together.
   void divide(std::span<const Half> halves) const;
   struct Digits;
-  /// What joins a key switch: s times c0 and c1 or, if there is a combination, s times its first two parts,
-  /// its third being switched and still to be written. It has one product and at most one multiple.
-  struct Join {
+  /// Added to the accumulators of a key switch: s times c0 and c1 or, if there is a combination, s times its first two
+  /// parts. The third part is then what is switched; it is not written yet. The combination has one product and at
+  /// most one multiple.
+  struct Addend {
     ConstView c0, c1;
     const Combination* c = nullptr;
-    std::span<const std::uint64_t> s;  // empty: nothing joins
-    bool accumulate = false;  // instead: the accumulators join, on all their limbs
+    std::span<const std::uint64_t> s;  // empty: nothing is added
+    bool accumulate = false;  // instead: add to what the accumulators hold, on all their limbs
   };
-  RowJoin joining(const Join& join, PrimeIndex p, std::size_t own, std::size_t b) const;
+  RowAddend row_addend(const Addend& addend, PrimeIndex p, std::size_t own, std::size_t b) const;
   void switch_key(View acc0, View acc1, View x, std::span<const std::uint32_t> digit_limbs,
-                  KeyView key, std::span<const std::uint32_t> digit_ids, const Join& join) const;
+                  KeyView key, std::span<const std::uint32_t> digit_ids,
+                  const Addend& addend) const;
 
   const std::byte* key_row(KeyView key, std::size_t digit, std::size_t part,
                            std::size_t position) const {
@@ -105,8 +106,8 @@ class CpuRlwe final : public RlweOps, private RowAccess {
   std::shared_ptr<const Lift> lift(std::span<const PrimeIndex> digit) const;
   std::shared_ptr<const Division> division(const PrimeSet& dropped, const PrimeSet& added) const;
   Digits cut(ConstView x, std::span<const std::uint32_t> digit_limbs) const;
-  /// Rows that are lifted from a digit together, for it to be read from afar once; their transforms, begun,
-  /// should not leave the caches.
+  /// Rows that are lifted from a digit together, so that it is read from memory once. They should stay in the caches
+  /// until their transforms are finished.
   std::size_t lift_rows() const {
     return std::clamp<std::size_t>((std::size_t{1} << 20) / row_bytes_, 1, 4);
   }

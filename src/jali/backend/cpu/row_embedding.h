@@ -11,7 +11,7 @@
 namespace jali::backend::cpu {
 namespace {
 
-/// Over vectors of `bytes` bytes, and one by one where halves are shorter.
+/// Over vectors of `bytes` bytes, and one by one if halves are shorter.
 template <std::size_t bytes>
 struct EmbeddingRows {
   using Vector [[gnu::vector_size(bytes)]] = double;

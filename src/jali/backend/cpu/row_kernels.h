@@ -54,18 +54,17 @@ struct LiftSource {
   const std::uint64_t* factors = nullptr;
 };
 
-/// What joins a row of a key switch: factor a0 and factor a1 or, if there is a b, factor a0 b0 and
-/// factor (a0 b1 + a1 b0); without a, nothing. If there is an x, x_factor x0 and x_factor x1 too. The
-/// constant joins the first row. All < q.
-struct RowJoin {
+/// Added to a row of both accumulators of a key switch, c = 0, 1: s a_c or, if there is a b, s (a0 b0, a0 b1 + a1 b0);
+/// without an a, nothing. If there is an x, also x_scalar x_c. The constant is added to the first accumulator. All < q.
+struct RowAddend {
   const void* a0 = nullptr;
   const void* a1 = nullptr;
   const void* b0 = nullptr;
   const void* b1 = nullptr;
-  std::uint64_t factor = 0;
+  std::uint64_t s = 0;
   const void* x0 = nullptr;
   const void* x1 = nullptr;
-  std::uint64_t x_factor = 0;
+  std::uint64_t x_scalar = 0;
   std::uint64_t constant = 0;
 };
 
@@ -85,8 +84,8 @@ struct RowTerms {
   std::uint64_t constant = 0;
 };
 
-/// A row of a ciphertext under sigma, times P: sum_j sigma(ext[j]) key_c[j] + factor sigma(c0) in the first
-/// half; without ext, factor c_c. turn: of sigma; c0, c1: null on limbs that the ciphertext lacks.
+/// A row of a ciphertext under sigma, times P: sum_j sigma(ext[j]) key_c[j], and s sigma(c0) is added in the first half;
+/// without ext, s c_c. turn: the constants of sigma (make_turn). c0, c1: null on limbs that the ciphertext lacks.
 struct RowRotation {
   const void* turn = nullptr;
   const void* const* ext = nullptr;
@@ -116,7 +115,7 @@ struct RowKernels {
   /// dst = c intt(src), c in the scale.
   void (*intt)(void* dst, const void* src, const NttTable& table, const InttScale& scale) = nullptr;
 
-  /// The same to the place of a limb among the packed limbs of its digit. temporary: a row.
+  /// The same, written to the place of a limb among the packed limbs of its digit. temporary: a row.
   void (*intt_packed)(void* packed, std::size_t limb, std::size_t limbs, void* temporary,
                       const void* src, const NttTable& table, const InttScale& scale) = nullptr;
 
@@ -140,19 +139,19 @@ struct RowKernels {
   /// v = floor(1/2 + sum_k y[k] inverse[k]) by fused multiply-adds in order, y packed, count < 2^15.
   void (*round_sum)(std::uint16_t* v, const void* y, const double* inverse, std::size_t count,
                     std::size_t n) = nullptr;
-  /// out[i] = lift i, its transform begun. Lifts of the same y read it from afar once.
+  /// out[i] = lift i after the first pass of its transform. Lifts of the same y read it from memory once.
   void (*begin_lifts)(void* const* out, const LiftSource* sources, const NttTable* const* tables,
                       std::size_t count) = nullptr;
-  /// out = the lift begun there, transformed.
+  /// Finishes the transform of the lift that begin_lifts left in out.
   void (*finish_lift)(void* out, const NttTable& table) = nullptr;
-  /// out = the lift begun, which is overwritten, transformed, + x s + addend; x or addend may be null.
+  /// out = the finished transform of the lift `begun`, which is overwritten, + x s + addend. x or addend may be null.
   void (*lift_combine)(void* out, void* begun, const void* x, ShoupConstant s, const void* addend,
                        const NttTable& table) = nullptr;
-  /// out_c = join_c + sum_k ext_k key_c[k], ext_k = own[k] or, where that is null, the lift begun[k],
-  /// which is overwritten, transformed. With accumulate out_c takes the place of join_c.
+  /// out_c = addend_c + sum_k ext_k key_c[k]; with accumulate, out_c takes the place of addend_c. ext_k is own[k] or, if
+  /// that is null, the finished transform of the lift begun[k], which is overwritten.
   void (*lift_key_dot)(void* out0, void* out1, void* const* begun, const void* const* own,
                        const void* const* key0, const void* const* key1, std::size_t count,
-                       const RowJoin& join, bool accumulate, const NttTable& table) = nullptr;
+                       const RowAddend& addend, bool accumulate, const NttTable& table) = nullptr;
   /// out_c = [out_c +] sum_k sigma_g(ext[k]) key_c[k]. rev: bit reversal of n / lanes indices.
   void (*key_dot)(void* out0, void* out1, const void* const* ext, const void* const* key0,
                   const void* const* key1, std::size_t count, bool accumulate, std::uint64_t g,
@@ -160,12 +159,11 @@ struct RowKernels {
   /// Constants of sigma_g in turn_bytes at `turn`, 64-byte aligned; rev as above and alive as long.
   void (*make_turn)(void* turn, std::uint64_t g, const std::uint32_t* rev, std::size_t n) = nullptr;
   std::size_t turn_bytes = 0;
-  /// Sums of rotations by `digits` digits. temporary: 2 pieces of `piece` words, a power of two of at least
-  /// 64, a rotation: all rotations of a piece of the row are made there, then weighed.
+  /// Sums of rotations by `digits` digits; s: of RowRotation. temporary: 2 pieces of `piece` words, a power of two of at
+  /// least 64, for each rotation: all rotations of a piece of the row are computed there, then added with their weights.
   void (*rotated_sums)(const RowRotation* rotations, std::size_t count, std::size_t digits,
-                       std::uint64_t factor, const RowSum* sums, std::size_t sum_count,
-                       void* temporary, std::size_t piece, std::size_t n,
-                       const PrimeRow& p) = nullptr;
+                       std::uint64_t s, const RowSum* sums, std::size_t sum_count, void* temporary,
+                       std::size_t piece, std::size_t n, const PrimeRow& p) = nullptr;
   /// For measurement alone: `rounds` times butterfly_pairs vectors of butterflies on as many pairs of
   /// vectors, which stay in registers. values: the pairs, in [0, q); they come back in [0, 2Lq).
   void (*butterflies)(void* values, std::size_t rounds, const PrimeRow& p) = nullptr;

@@ -71,7 +71,7 @@ struct LiftRows : RowBase<V> {
     }
   };
 
-  /// Columns of all rows in turn: the y are read from afar once.
+  /// Goes through the columns of all rows in turn, so that the y are read from memory once.
   static void begin_lifts(void* const* out, const LiftSource* sources,
                           const NttTable* const* tables, std::size_t count) {
     constexpr std::size_t kColumns = 256 / sizeof(T);
@@ -111,12 +111,12 @@ struct LiftRows : RowBase<V> {
     }
   }
 
-  /// At most two products a sum.
-  JALI_INLINE static void begin_join(Acc& r0, Acc& r1, const RowJoin& join, R factor, R x_factor,
+  /// Adds the addend: at most two products to each sum.
+  JALI_INLINE static void add_scaled(Acc& r0, Acc& r1, const RowAddend& addend, R s, R x_scalar,
                                      std::size_t k, const Prime& p) {
-    R x0 = V::load(row(join.a0) + k), x1 = V::load(row(join.a1) + k);
-    if (join.b0 != nullptr) {
-      const R y0 = V::load(row(join.b0) + k), y1 = V::load(row(join.b1) + k);
+    R x0 = V::load(row(addend.a0) + k), x1 = V::load(row(addend.a1) + k);
+    if (addend.b0 != nullptr) {
+      const R y0 = V::load(row(addend.b0) + k), y1 = V::load(row(addend.b1) + k);
       Acc t0 = V::acc_set(V::set1(0)), t1 = t0;
       V::acc_mul(t0, x0, y0);
       V::acc_mul(t1, x0, y1);
@@ -124,19 +124,19 @@ struct LiftRows : RowBase<V> {
       x0 = acc_reduce(t0, p);
       x1 = acc_reduce(t1, p);
     }
-    V::acc_mul_broadcast(r0, x0, factor);
-    V::acc_mul_broadcast(r1, x1, factor);
-    if (join.x0 == nullptr) return;
-    V::acc_mul_broadcast(r0, V::load(row(join.x0) + k), x_factor);
-    V::acc_mul_broadcast(r1, V::load(row(join.x1) + k), x_factor);
+    V::acc_mul_broadcast(r0, x0, s);
+    V::acc_mul_broadcast(r1, x1, s);
+    if (addend.x0 == nullptr) return;
+    V::acc_mul_broadcast(r0, V::load(row(addend.x0) + k), x_scalar);
+    V::acc_mul_broadcast(r1, V::load(row(addend.x1) + k), x_scalar);
   }
 
   static void lift_key_dot(void* out0, void* out1, void* const* begun, const void* const* own,
                            const void* const* key0, const void* const* key1, std::size_t count,
-                           const RowJoin& join, bool accumulate, const NttTable& table) {
+                           const RowAddend& addend, bool accumulate, const NttTable& table) {
     const Prime p(*table.prime);
-    const R factor = V::set1(join.factor), x_factor = V::set1(join.x_factor);
-    const R constant = V::set1(join.constant);
+    const R s = V::set1(addend.s), x_scalar = V::set1(addend.x_scalar);
+    const R constant = V::set1(addend.constant);
     auto transform = Ntt<V>::make_row(table);
     const std::size_t n = table.n, chunks = Ntt<V>::chunks(n), len = n / chunks;
     for (std::size_t c = 0; c < chunks; ++c) {
@@ -153,7 +153,7 @@ struct LiftRows : RowBase<V> {
       for (std::size_t k = c * len; k < (c + 1) * len; k += W) {
         Acc r0 = V::acc_set(accumulate ? V::load(row(out0) + k) : constant);
         Acc r1 = V::acc_set(accumulate ? V::load(row(out1) + k) : V::set1(0));
-        if (join.a0 != nullptr && !accumulate) begin_join(r0, r1, join, factor, x_factor, k, p);
+        if (addend.a0 != nullptr && !accumulate) add_scaled(r0, r1, addend, s, x_scalar, k, p);
         for (std::size_t i = 0, left = kMaxProducts - 2; i < count; ++i, --left) {
           if (left == 0) {
             r0 = V::acc_set(acc_reduce(r0, p));

@@ -16,7 +16,7 @@ class ThreadPool {
   /// Starts a thread that does work(); may throw.
   using Start = std::function<std::thread(std::function<void()> work)>;
 
-  /// threads >= 1 counts the caller, so that a pool of 1 starts none. Where the system gives no more threads,
+  /// threads >= 1 counts the caller, so that a pool of 1 starts none. If the system gives fewer threads,
   /// the pool has those that it got.
   explicit ThreadPool(
       int threads, const Start& start = [](auto work) { return std::thread(std::move(work)); });
@@ -24,7 +24,7 @@ class ThreadPool {
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
 
-  /// That work, the caller included: 1 in a child process, which has no workers.
+  /// The threads that work, the caller included: 1 in a child process, which has no workers.
   int threads() const;
 
   /// body(i) for i in [0, count), in any order; returns when all are done. Rethrows the first

@@ -19,7 +19,11 @@
 #include "jali/backend/cuda/ntt/ntt.cuh"
 #include "jali/backend/cuda/sampling/sampling.cuh"
 #include "jali/backend/cuda/sampling/sparse_secret.cuh"
-#include "jali/backend/ops.h"
+#include "jali/backend/embedding_ops.h"
+#include "jali/backend/engine.h"
+#include "jali/backend/engines.h"
+#include "jali/backend/ring_ops.h"
+#include "jali/backend/rlwe_ops.h"
 #include "jali/device/buffer.h"
 #include "jali/device/cuda/device.cuh"
 
@@ -46,7 +50,7 @@ class CrtPlans {
   const IcrtPlan<W>& to_integers(std::span<const PrimeIndex> primes, std::size_t words,
                                  IcrtMethod method) const {
     std::lock_guard lock(mutex_);
-    auto& plan = icrts_[{list(primes), words, method}];
+    auto& plan = icrts_[{list(primes), words, method == IcrtMethod::garner}];
     if (!plan) plan = std::make_unique<IcrtPlan<W>>(stream_, config_, primes, words, method);
     return *plan;
   }
@@ -56,8 +60,7 @@ class CrtPlans {
   const Config& config_;
   mutable std::mutex mutex_;
   mutable std::map<std::pair<PrimeList, std::size_t>, std::unique_ptr<CrtPlan>> crts_;
-  mutable std::map<std::tuple<PrimeList, std::size_t, IcrtMethod>, std::unique_ptr<IcrtPlan<W>>>
-      icrts_;
+  mutable std::map<std::tuple<PrimeList, std::size_t, bool>, std::unique_ptr<IcrtPlan<W>>> icrts_;
 };
 
 /// What the tables of one engine share.
@@ -96,7 +99,7 @@ class Launching {
         scratch_(*shared.scratch),
         log_n_(shared.log_n) {}
 
-  /// Every operation begins so, with what its launches have the rows of.
+  /// Every operation begins with this. rows: the block whose rows its launches have.
   void enter(ConstView rows) const {
     check_rows(rows);
     stream_.enter();
@@ -168,7 +171,7 @@ class CudaRing final : public RingOps, private Launching {
   }
   void automorphism_ntt(View out, ConstView in, std::uint64_t g) const override {
     enter(out);
-    automorphism<W>(stream_, tables_, shape(out), limbs(out.primes), true, out.data, in.data, g);
+    automorphism<W>(stream_, shape(out), out.data, in.data, g);
   }
 
   void sample_uniform(View out, std::span<const std::uint8_t, 32> seed,
@@ -269,9 +272,8 @@ class CudaRing final : public RingOps, private Launching {
   }
   void run(ByScalar op, View out, ConstView a, std::span<const std::uint64_t> s) const {
     enter(out);
-    Scalars scalars{};
-    for (std::size_t i = 0; i < s.size(); ++i) scalars.s[i] = s[i];
-    by_scalar<W>(stream_, tables_, shape(out), limbs(out.primes), op, out.data, a.data, scalars);
+    by_scalar<W>(stream_, tables_, shape(out), limbs(out.primes), op, out.data, a.data,
+                 scalars_of<W>(s));
   }
   const Tables<W>& tables_;
   const Sums<W>& sums_;
@@ -334,26 +336,23 @@ class CudaRlwe final : public RlweOps, private Launching {
   void key_switch(View acc0, View acc1, ConstView x, std::span<const std::uint32_t> digit_limbs,
                   KeyView key, std::span<const std::uint32_t> digit_ids) const override {
     enter(acc0);
-    key_switcher_.key_switch(acc0, acc1, source(x), x.primes, digit_limbs, key, digit_ids, {},
-                             kNothing);
+    key_switcher_.key_switch(acc0, acc1, source(x), x.primes, digit_limbs, key, digit_ids, {});
   }
-  void key_switch_joined(View acc0, View acc1, ConstView x,
-                         std::span<const std::uint32_t> digit_limbs, KeyView key,
-                         std::span<const std::uint32_t> digit_ids,
-                         const Joined& joined) const override {
+  void key_switch_add(View acc0, View acc1, ConstView x, std::span<const std::uint32_t> digit_limbs,
+                      KeyView key, std::span<const std::uint32_t> digit_ids,
+                      const ScaledAddend& addend) const override {
     enter(acc0);
     check_first(acc0, x);
-    AddendFactors<W> factors{};
-    std::copy(joined.s.begin(), joined.s.end(), factors.s);
-    key_switcher_.key_switch(acc0, acc1, source(x), x.primes, digit_limbs, key, digit_ids,
-                             {joined.c0.data, joined.c1.data}, factors);
+    ScaledAddendView<W> view{addend.c0.data, addend.c1.data};
+    view.s = scalars_of<W>(addend.s);
+    key_switcher_.key_switch(acc0, acc1, source(x), x.primes, digit_limbs, key, digit_ids, view);
   }
   void combine_key_switch(View acc0, View acc1, const Combination& c,
                           std::span<const std::uint64_t> s,
                           std::span<const std::uint32_t> digit_limbs, KeyView key,
                           std::span<const std::uint32_t> digit_ids) const override {
     enter(acc0);
-    if (c.products.size() != 1 || c.multiples.size() > 1) {  // better read once
+    if (c.products.size() != 1 || c.multiples.size() > 1) {  // operands are better read once
       return RlweOps::combine_key_switch(acc0, acc1, c, s, digit_limbs, key, digit_ids);
     }
     const auto primes = own_primes(acc0, digit_limbs);
@@ -361,22 +360,23 @@ class CudaRlwe final : public RlweOps, private Launching {
     Source d2;
     d2.a[0] = p.a1.data, d2.b = p.b1.data, d2.twice = p.twice, d2.batch = batch(acc0);
     d2.at = positions(primes, p.a1.primes), d2.at_b = positions(primes, p.b1.primes);
-    ScaledAddend addend{p.a0.data, p.a1.data, p.b0.data, p.b1.data};
-    AddendFactors<W> factors{};
+    ScaledAddendView<W> addend{p.a0.data, p.a1.data, p.b0.data, p.b1.data};
     for (std::size_t i = 0; i < primes.size(); ++i) {
       const arith::Modulus mod(config_.primes[primes[i]]);
-      factors.s[i] = static_cast<Stored>(p.twice ? mod.add(s[i], s[i]) : s[i]);
-      if (!c.multiples.empty())
-        factors.x[i] = static_cast<Stored>(mod.mul(c.multiples[0].s[i], s[i]));
-      if (!c.constant.empty())
-        factors.constant[i] = static_cast<Stored>(mod.mul(c.constant[i], s[i]));
+      addend.s.s[i] = static_cast<Stored>(p.twice ? mod.add(s[i], s[i]) : s[i]);
+      if (!c.multiples.empty()) {
+        addend.x_scalar.s[i] = static_cast<Stored>(mod.mul(c.multiples[0].s[i], s[i]));
+      }
+      if (!c.constant.empty()) {
+        addend.constant.s[i] = static_cast<Stored>(mod.mul(c.constant[i], s[i]));
+      }
     }
     if (!c.multiples.empty()) {
       const Combination::Multiple& m = c.multiples[0];
       addend.x0 = m.x0.data, addend.x1 = m.x1.data;
       addend.at_x = positions(primes, m.x0.primes);
     }
-    key_switcher_.key_switch(acc0, acc1, d2, primes, digit_limbs, key, digit_ids, addend, factors);
+    key_switcher_.key_switch(acc0, acc1, d2, primes, digit_limbs, key, digit_ids, addend);
   }
 
   void scale_down(View out, ConstView x, const ConstView* addend) const override {
@@ -398,8 +398,7 @@ class CudaRlwe final : public RlweOps, private Launching {
     enter(acc0);
     Source turned = source(c1);
     turned.g[0] = turn(g);
-    key_switcher_.key_switch(acc0, acc1, turned, c1.primes, digit_limbs, key, digit_ids, {},
-                             kNothing);
+    key_switcher_.key_switch(acc0, acc1, turned, c1.primes, digit_limbs, key, digit_ids, {});
     const View out[] = {out0, out1};
     const ConstView acc[] = {acc0, acc1};
     const ConstView* const addend[] = {&c0, nullptr};
@@ -422,7 +421,6 @@ class CudaRlwe final : public RlweOps, private Launching {
   }
 
  private:
-  static constexpr AddendFactors<W> kNothing{};
   using Launching::enter;
   void enter(std::span<const WeightedSum> sums) const {
     for (const WeightedSum& sum : sums) check_rows(sum.out0);
@@ -465,7 +463,7 @@ class CudaEmbedding final : public EmbeddingOps, private Launching {
     auto w = scratch_.allocate(slots.size_bytes(), /*secret=*/true);
     auto out = scratch_.allocate(slots.size_bytes(), /*secret=*/true);
     auto* z = static_cast<std::uint64_t*>(integers.data());
-    constexpr auto kMethod = IcrtMethod::product_sum;
+    constexpr auto kMethod = IcrtMethod::automatic;
     const IcrtPlan<W>& plan = plans_.to_integers(x.primes, words, kMethod);
     const Shape s{count(x), batch(x), log_n_};
     cuda::icrt<W>(stream_, tables_, plan, s, limbs(x.primes), z, static_cast<unsigned>(words),

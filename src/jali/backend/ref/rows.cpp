@@ -6,7 +6,7 @@ namespace jali::backend::ref {
 
 namespace {
 
-/// The definition itself where it can be afforded.
+/// Up to this size the definition itself is fast enough.
 constexpr std::size_t kLargestByDefinition = 256;
 
 }  // namespace

@@ -31,7 +31,8 @@ std::uint64_t key_product(std::size_t n, std::size_t digits, std::size_t limbs);
 std::uint64_t scale_down(std::size_t n, std::size_t dropped, std::size_t kept, std::size_t added);
 /// limbs words N: a product and a reduction for each word of the integer and each prime.
 std::uint64_t crt(std::size_t n, std::size_t limbs, std::size_t words);
-/// product_sum: limbs (1 + words) N. garner: (limbs (limbs - 1) / 2 + limbs words) N.
+/// product_sum: limbs (1 + words) N. garner, which also counts for automatic:
+/// (limbs (limbs - 1) / 2 + limbs words) N.
 std::uint64_t icrt_product_sum(std::size_t n, std::size_t limbs, std::size_t words);
 std::uint64_t icrt_garner(std::size_t n, std::size_t limbs, std::size_t words);
 

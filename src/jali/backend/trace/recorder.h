@@ -33,13 +33,13 @@ class Recorder {
   }
 
  private:
-  /// An operation of a device of its own returns before it is done: waits for it, so that its time is its
-  /// own.
+  /// On a device that is not the host, an operation returns before it is done: waits until it is, so that the time that
+  /// is measured is that of the operation.
   void finish() const;
 
   const std::shared_ptr<const Engine> inner_;
   const std::shared_ptr<Trace> sink_;
-  device::Buffer probe_;  // in the memory of a device of its own
+  device::Buffer probe_;  // in the device's memory, if the device is not the host
 };
 
 /// Adds memory that the operation reads, or writes: `bytes` from `data` on.

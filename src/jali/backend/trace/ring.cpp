@@ -114,9 +114,9 @@ class TraceRing final : public RingOps, private RnsTracer {
     Record r = record("icrt", {nullptr, {}, x.batch}, {x}, {});
     trace::write(r, integers.data(), integers.size_bytes());
     r.shape.set("terms", words);
-    r.mults = x.batch * (method == IcrtMethod::garner
-                             ? cost::icrt_garner(n(), x.primes.size(), words)
-                             : cost::icrt_product_sum(n(), x.primes.size(), words));
+    r.mults = x.batch * (method == IcrtMethod::product_sum
+                             ? cost::icrt_product_sum(n(), x.primes.size(), words)
+                             : cost::icrt_garner(n(), x.primes.size(), words));
     run(std::move(r), [&] { inner_.icrt(integers, words, x, method); });
   }
 

@@ -89,15 +89,15 @@ class TraceRlwe final : public RlweOps, private RnsTracer {
     r.mults = switch_mults(acc0, digit_limbs);
     run(std::move(r), [&] { inner_.key_switch(acc0, acc1, x, digit_limbs, key, digit_ids); });
   }
-  void key_switch_joined(View acc0, View acc1, ConstView x, std::span<const u32> digit_limbs,
-                         KeyView key, std::span<const u32> digit_ids,
-                         const Joined& joined) const override {
-    Record r = record("key_switch_joined", acc0, {x, joined.c0, joined.c1}, {acc0, acc1});
+  void key_switch_add(View acc0, View acc1, ConstView x, std::span<const u32> digit_limbs,
+                      KeyView key, std::span<const u32> digit_ids,
+                      const ScaledAddend& addend) const override {
+    Record r = record("key_switch_add", acc0, {x, addend.c0, addend.c1}, {acc0, acc1});
     read_key(r, key, digit_ids, acc0.primes.size());
     r.shape.set("digits", Shape::list_of(digit_limbs));
     r.mults = switch_mults(acc0, digit_limbs) + 2 * residues(x);
     run(std::move(r),
-        [&] { inner_.key_switch_joined(acc0, acc1, x, digit_limbs, key, digit_ids, joined); });
+        [&] { inner_.key_switch_add(acc0, acc1, x, digit_limbs, key, digit_ids, addend); });
   }
   void combine_key_switch(View acc0, View acc1, const Combination& c, std::span<const u64> s,
                           std::span<const u32> digit_limbs, KeyView key,

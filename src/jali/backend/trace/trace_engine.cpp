@@ -23,7 +23,7 @@ class TraceEngine final : public Engine {
   const RlweOps& rlwe() const override { return *rlwe_; }
   const EmbeddingOps& embedding() const override { return *embedding_; }
   int threads() const override { return inner().threads(); }
-  /// Called again instead of played back, so that every run is recorded here.
+  /// The work is called again at each run instead of being replayed, so that every run is recorded here.
   std::unique_ptr<Captured> capture(std::function<void()> work) const override {
     return device::host_device()->record(std::move(work));
   }

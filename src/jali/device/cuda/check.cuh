@@ -1,4 +1,4 @@
-// CUDA's return codes become Jali's errors.
+// Turns CUDA's return codes into Jali's errors.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -8,11 +8,11 @@
 
 namespace jali::device::cuda {
 
-/// For calls that belong to no stream. Throws NoDevice, OutOfMemory (asked: bytes of the GPU's memory)
-/// or DeviceLost.
+/// Checks a call that belongs to no stream. Throws NoDevice, OutOfMemory, DeviceLost or InternalError. what: names the call
+/// in messages. asked: the bytes of the GPU's memory that it asked for.
 void check(cudaError_t code, const char* what, std::size_t asked = device::kUnknown);
 
-/// A kernel whose blocks take more than 48 KB of shared memory has to ask for it. What is allowed never shrinks: a
+/// A kernel whose blocks take more than 48 KB of shared memory has to ask for it. What is allowed never shrinks, because a
 /// recorded launch is checked against it when its graph is made.
 template <class Kernel>
 void allow_shared(Kernel* kernel, std::size_t bytes) {
@@ -35,7 +35,7 @@ void allow_wide_clusters(Kernel* kernel) {
 /// PTX that is not newer. 0 if there is none.
 int code_generation(int device);
 
-/// After every launch: throws LaunchFailed or DeviceLost, naming the kernel.
+/// Must be called after every launch. Throws LaunchFailed or DeviceLost, which name the kernel.
 inline void check_launch(const Stream& stream, const char* kernel) { stream.launched(kernel); }
 
 }  // namespace jali::device::cuda

@@ -10,7 +10,7 @@ Constant::Constant(const Stream& stream, const void* host, std::size_t bytes) {
   const std::size_t size = bytes == 0 ? 1 : bytes;
   stream.check(stream.ask(device::Call::allocate, [&] { return cudaMalloc(&data_, size); }),
                "constants of the engine", size);
-  // From pageable memory: `host` has been read when this returns.
+  // `host` is pageable memory, so it has been read when this returns.
   stream.check(cudaMemcpyAsync(data_, host, bytes, cudaMemcpyHostToDevice, stream.main()),
                "constants of the engine");
 }

@@ -5,7 +5,7 @@
 
 namespace jali::device::cuda {
 
-/// A block of device memory of fixed content.
+/// A block of device memory whose contents never change.
 class Constant {
  public:
   Constant() = default;

@@ -1,4 +1,4 @@
-// A GPU as a device (device/device.h): what CUDA engines borrow.
+// A GPU as a device (device/device.h), which CUDA engines borrow.
 #pragma once
 
 #include "jali/device/cuda/stream.cuh"
@@ -22,7 +22,7 @@ class Device final : public device::Device {
   const bool poison_;
 };
 
-/// The GPU behind a device, or InvalidArgument: an engine for GPUs was given another device.
+/// The device as a GPU. Throws InvalidArgument if an engine for GPUs was given another device.
 std::shared_ptr<const Device> as_gpu(const std::shared_ptr<device::Device>& device);
 
 }  // namespace jali::device::cuda

@@ -1,4 +1,4 @@
-// What a function asks of a device, recorded as a CUDA graph with its own memory.
+// Records what a function asks of a device as a CUDA graph with memory of its own.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,9 @@
 
 namespace jali::device::cuda {
 
-/// work runs once as it is, so that its engines' constants exist and what it needs of `pool` is known, then again for the recording, with blocks of a pool of its own: the graph keeps them for its life.
+/// work runs once without being recorded, so that the constants of its engines exist and its peak use of `pool` is known.
+/// Then it runs again and is recorded, with blocks of a pool of its own, which the graph keeps as long as it lives. Throws
+/// InvalidArgument inside another recording.
 std::unique_ptr<Graph> record_graph(std::shared_ptr<const Stream> stream,
                                     const std::shared_ptr<device::Pool>& pool,
                                     std::shared_ptr<device::Memory> memory, bool poison,

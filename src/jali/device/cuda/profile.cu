@@ -12,9 +12,9 @@ namespace jali::device::cuda {
 
 namespace {
 
-constexpr int kRepeats = 16;  // of a node in the chain that is timed
+constexpr int kRepeats = 16;  // copies of a node in the chain that is timed
 
-/// A kernel's own name, without namespaces' prefix and parameters.
+/// A kernel's name without the prefixes of namespaces and without its parameters.
 std::string readable(const char* mangled) {
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> text(
@@ -34,7 +34,7 @@ std::string readable(const char* mangled) {
   return name;
 }
 
-/// A graph of kRepeats copies of a node, one after the other; its name.
+/// A graph of kRepeats copies of a node, one after the other, and the node's name.
 class Chain {
  public:
   Chain(const Stream& stream, cudaGraphNode_t node) : stream_(stream) {
@@ -71,7 +71,7 @@ class Chain {
   Chain(const Chain&) = delete;
   Chain& operator=(const Chain&) = delete;
 
-  /// Empty for a node that does nothing by itself.
+  /// Empty if the node does nothing by itself.
   const std::string& name() const { return name_; }
 
   double seconds() const {

@@ -1,4 +1,4 @@
-// Copies between host and GPU go through pinned host memory, so that the host does not wait for them.
+// Copies between host and GPU. They go through pinned host memory, so that the host does not wait for uploads.
 #pragma once
 
 #include <cuda_runtime.h>
@@ -19,9 +19,9 @@ class Staging {
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
-  /// Returns when `host` may change: the bytes are on their way.
+  /// Returns when `host` may change. The bytes may still be on their way.
   void copy_in(void* to, const void* host, std::size_t bytes);
-  /// Returns when the bytes are there, and nowhere else on the host.
+  /// Returns when the bytes have arrived. They are then nowhere else on the host.
   void copy_out(void* host, const void* from, std::size_t bytes);
 
  private:

@@ -19,7 +19,7 @@ bool no_device(cudaError_t code) {
          code == cudaErrorSystemDriverMismatch;
 }
 
-// Asked for a kernel as large as those that use such clusters.
+// Whether this GPU runs clusters of 16 blocks, for a kernel that is as large as those which use them.
 __global__ void __launch_bounds__(256) placeholder_kernel() {}
 bool grants_wide_clusters() {
   allow_wide_clusters(placeholder_kernel);
@@ -38,7 +38,7 @@ bool grants_wide_clusters() {
   return code == cudaSuccess && clusters > 0;
 }
 
-// The context is gone with these: no later call of this process on the device succeeds.
+// After one of these errors the context is lost, and no later call of this process on the device succeeds.
 bool sticky(cudaError_t code) {
   switch (code) {
     case cudaErrorECCUncorrectable:
@@ -76,7 +76,7 @@ int code_generation(int device) {
   int major = 0, minor = 0;
   check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "device");
   check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "device");
-  // What was compiled for, ascending, 900 for 9.0. The last has PTX beside its cubin.
+  // The architectures that were compiled for, in ascending order, e.g. 900 for 9.0. The last one has PTX beside its cubin.
   constexpr int kBuilt[] = {__CUDA_ARCH_LIST__};
   const int own = 100 * major + 10 * minor;
   int found = 0;
@@ -163,7 +163,7 @@ bool Stream::owns(const void* data) const {
 void Stream::check(cudaError_t code, const char* what, std::size_t asked) const {
   if (code == cudaSuccess) [[likely]]
     return;
-  cudaGetLastError();  // errors that pass are not to be seen again by the next launch
+  cudaGetLastError();  // clears the error, which the next launch would otherwise report
   if (sticky(code) || no_device(code)) lose(describe(what, code));
   cuda::check(code, what, asked);
 }
@@ -206,7 +206,7 @@ void Stream::lose(const std::string& message) const {
 
 Stream::Recording::Recording(const Stream& stream) : stream_(stream) {
   stream_.enter();
-  // Relaxed: allocations of blocks go to the main stream meanwhile.
+  // The mode is relaxed, because allocations of blocks go to the main stream meanwhile.
   stream_.check(cudaStreamBeginCapture(stream_.recorder_, cudaStreamCaptureModeRelaxed),
                 "recording a program");
   stream_.recording_thread_ = std::this_thread::get_id();

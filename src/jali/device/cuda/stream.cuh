@@ -16,8 +16,8 @@
 
 namespace jali::device::cuda {
 
-/// A stream and the GPU it is on. All work of one device runs on one stream, but for a thread that records: its work
-/// goes to the recording.
+/// A stream and the GPU on which it runs. All work of one device runs on one stream, except that the work of a thread that
+/// records goes to the recording.
 class Stream final : public device::Stream {
  public:
   explicit Stream(int device, std::shared_ptr<device::Faults> faults = nullptr);  // throws NoDevice
@@ -25,49 +25,49 @@ class Stream final : public device::Stream {
   Stream(const Stream&) = delete;
   Stream& operator=(const Stream&) = delete;
 
-  /// Where the calling thread's work goes.
+  /// The stream for the calling thread's work.
   cudaStream_t get() const { return recording() ? recorder_ : stream_; }
-  /// Where work goes that is not recorded.
+  /// The stream for work that is not recorded.
   cudaStream_t main() const { return stream_; }
   int device() const { return device_; }
-  /// Of the code that runs here (code_generation).
+  /// The generation of the code that runs here (code_generation).
   int generation() const { return generation_; }
   /// Whether launch (launch.cuh) lets kernels begin while their predecessors end.
   bool overlaps() const { return generation_ >= 9; }
   /// Whether clusters may have 16 blocks; every GPU with clusters grants 8.
   bool wide_clusters() const { return wide_clusters_; }
-  /// Makes the device current for the calling thread; every entry point calls it. Throws DeviceLost when
-  /// the device failed before: nothing that its engines hold can be trusted then.
+  /// Makes the device current for the calling thread. Every entry point calls it. Throws DeviceLost if the device failed
+  /// before, because then nothing that its engines hold can be trusted.
   void enter() const;
   void synchronize() const override;
-  /// Whether it points to memory of this device.
+  /// Whether data points to memory of this device.
   bool owns(const void* data) const;
 
-  /// The answer of a call of the driver that was made for this device. Throws what fits it; remembers
-  /// failures that the device does not come back from. asked: bytes of the GPU's memory.
+  /// Checks the answer of the driver to a call that was made for this device. Throws the error that fits, and remembers
+  /// failures after which the device cannot be used. asked: the bytes of the GPU's memory that the call asked for.
   void check(cudaError_t code, const char* what, std::size_t asked = device::kUnknown) const;
-  /// The same for a call that faults may be put into: `call` is made unless the fault stands for it.
+  /// Makes a call and gives its answer. If a test has put a fault in its place, gives the fault's answer instead.
   template <class F>
   cudaError_t ask(device::Call kind, F&& call) const {
     const cudaError_t fault = faults_ == nullptr ? cudaSuccess : injected(kind);
     return fault == cudaSuccess ? call() : fault;
   }
-  /// After every launch; code: of a launch that returns one.
+  /// Must be called after every launch. code: the answer of the launch. Throws LaunchFailed or DeviceLost.
   void launched(const char* kernel, cudaError_t code = cudaGetLastError()) const;
 
   /// Whether the calling thread is recording.
   bool recording() const override {
     return recording_thread_.load(std::memory_order_acquire) == std::this_thread::get_id();
   }
-  /// Records what the calling thread asks of the stream until end(). One thread at a time: its maker
-  /// holds recording_mutex() from before until after.
+  /// Records what the calling thread asks of the stream until end(). Only one thread may record at a time: whoever creates a
+  /// Recording holds recording_mutex() before and until it is destroyed.
   class Recording {
    public:
     explicit Recording(const Stream& stream);
     ~Recording();
     Recording(const Recording&) = delete;
     Recording& operator=(const Recording&) = delete;
-    cudaGraph_t end();  // the caller's
+    cudaGraph_t end();  // the caller owns the graph
 
    private:
     const Stream& stream_;
@@ -87,11 +87,11 @@ class Stream final : public device::Stream {
   mutable std::atomic<bool> lost_ = false;
   mutable std::mutex lost_mutex_;
   mutable std::string lost_message_;
-  bool forked_ = false;  // a child has no GPU of its parent's
+  bool forked_ = false;  // this is a child process, which cannot use its parent's GPU
   AtFork at_fork_;
 };
 
-/// cap: bytes that it hands out at most; 0 for as many as the GPU has.
+/// The memory of a GPU. cap: the most bytes that it hands out; 0 stands for as many as the GPU has.
 std::shared_ptr<device::Memory> make_memory(std::shared_ptr<const Stream> stream,
                                             std::size_t cap = 0);
 

@@ -10,7 +10,7 @@ namespace jali::rlwe {
 
 namespace {
 
-// A fresh small polynomial, NTT form, in memory that is wiped.
+// A fresh small polynomial in NTT form, in memory that is wiped.
 ring::Poly small_poly(const ring::Ring& ring, backend::Small kind, const random::SecretSeed& seed,
                       std::uint64_t stream, std::span<const PrimeIndex> primes) {
   ring::Poly out = ring.make_secret(primes, ring::Form::coeff);
@@ -107,7 +107,7 @@ EncapsulationKeys KeyGenerator::encapsulation_keys(const SecretKey& sk) {
   ring_->to_ntt(t);
   const SecretKey sparse(params_, std::move(t));
 
-  // b = -a to + e + factor from, over `primes`.
+  // b = -a s_to + e + F s_from over `primes`, where F is the product of the primes `factor`.
   const auto encrypt = [&](const SecretKey& to, const SecretKey& from,
                            std::span<const PrimeIndex> primes, std::span<const PrimeIndex> factor,
                            const random::Seed& seed) {
@@ -139,7 +139,7 @@ EvaluationKeys KeyGenerator::evaluation_keys(const SecretKey& sk,
                                              int relinearise, const Progress& progress) {
   EvaluationKeys keys;
   keys.params = params_;
-  // Rotations that are the same modulo the slots share a key, for the highest of their levels.
+  // Rotations that are equal modulo the number of slots share a key, which serves the highest of their levels.
   std::map<std::uint64_t, int> levels;
   const auto add = [&](std::uint64_t element, int level) {
     if (element == 1) return;

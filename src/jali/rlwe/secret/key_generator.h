@@ -18,25 +18,28 @@ namespace jali::rlwe {
 
 class KeyGenerator {
  public:
-  /// seed: empty, so that every key draws its own from the operating system and nothing of them is kept; a given one
-  /// makes the keys reproducible, for tests (random::SeedSource says what that costs).
+  /// seed: if it is empty, every key draws its own seeds from the operating system, and none of them is kept. A seed that
+  /// is given makes the keys reproducible, for tests; random::SeedSource says what that costs.
   KeyGenerator(ParamsPtr params, std::shared_ptr<const ring::Ring> ring,
                const std::optional<random::Seed>& seed = std::nullopt);
 
   SecretKey secret_key();
   PublicKey public_key(const SecretKey& sk);
-  /// Encrypts P g s_from under sk, for levels up to `level` (-1: all).
+  /// A key that switches from s_from, in NTT form over all primes, to sk. level: the highest that the key serves; -1
+  /// stands for every level.
   SwitchKey switch_key(const ring::Poly& s_from, const SecretKey& sk, int level = -1);
   SwitchKey relinearisation_key(const SecretKey& sk, int level = -1);
+  /// Throws InvalidArgument unless galois_element is odd and below 2N.
   SwitchKey galois_key(std::uint64_t galois_element, const SecretKey& sk, int level = -1);
-  /// Draws a sparse secret and forgets it. Throws InvalidArgument for parameters without one: they have
-  /// no bootstrapping.
+  /// Draws a sparse secret, encrypts with it, and forgets it. Throws InvalidArgument if the parameters have no sparse
+  /// secret, because they have no bootstrapping.
   EncapsulationKeys encapsulation_keys(const SecretKey& sk);
-  /// rotations: in slots, any sign, 0 ignored, duplicates made once.
+  /// rotations: numbers of slots, of any sign. 0 needs no key, and equal ones share one. Every key serves every level.
   EvaluationKeys evaluation_keys(const SecretKey& sk, std::span<const int> rotations,
                                  bool conjugate = false, bool relinearise = true);
-  /// The same, each key for levels up to one of its own: rotations with their levels, and those of
-  /// conjugation and relinearisation (-1: every level; kNoKey: no key). progress: called after each key.
+  /// Makes every key for the levels up to one of its own. rotations: numbers of slots, each with the highest level of its
+  /// key. conjugate, relinearise: the highest level of these keys. A level of -1 stands for every level, and kNoKey for no
+  /// key. progress: called after each key.
   EvaluationKeys evaluation_keys(const SecretKey& sk, const std::map<int, int>& rotations,
                                  int conjugate, int relinearise, const Progress& progress = {});
 

@@ -9,13 +9,13 @@
 
 namespace jali::rlwe {
 
-/// Uniform ternary secret over all primes, NTT form, in memory that is wiped. Cannot be printed.
+/// A uniform ternary secret, in NTT form over all primes, in memory that is wiped. It has no way to be printed.
 class SecretKey {
  public:
   SecretKey(ParamsPtr params, ring::Poly s) : params_(std::move(params)), s_(std::move(s)) {}
   const ParamsPtr& params() const { return params_; }
-  const ring::Poly& poly() const { return s_; }  // NTT form over params().all_primes()
-  /// The limbs of s at `primes`, again in memory that is wiped.
+  const ring::Poly& poly() const { return s_; }  // in NTT form over params()->all_primes()
+  /// A copy of the limbs of s at `primes`, also in memory that is wiped.
   ring::Poly at(const ring::Ring& ring, std::span<const PrimeIndex> primes) const;
 
  private:

@@ -12,8 +12,8 @@
 
 namespace jali::wire {
 
-// Coefficient k is bits 2 (k mod 4) and up of byte k / 4: 0, 1, or 2 for -1; 3 does not occur. No
-// branch or address depends on a coefficient.
+// Coefficient k takes the two bits of byte k / 4 that begin at bit 2 (k mod 4): 0, 1, or 2 for -1. The value 3 does not
+// occur. No branch and no address depends on a coefficient.
 
 SecretBytes secret_to_bytes(const rlwe::SecretKey& key, const ring::Ring& ring) {
   const rlwe::Params& params = *key.params();
@@ -34,16 +34,16 @@ SecretBytes secret_to_bytes(const rlwe::SecretKey& key, const ring::Ring& ring) 
     }
     out[i] = static_cast<std::uint8_t>(byte);
   }
-  declassify(other);  // 0, or there is no key to protect
+  declassify(other);  // it is 0, unless there is no key to protect
   require<InvalidArgument>(other == 0, "cannot write a secret key that is not ternary");
   return writer.finish();
 }
 
 namespace {
 
-// A uniform ternary secret has N/3 coefficients of each kind, give or take: by Hoeffding any of the three counts is
-// further than t from it with probability at most 6 exp(-2 t^2 / N), which is 2^-128 for this t.
-/// 0, or 1 if a count is further; a difference below 0 has its highest bit set.
+/// 1 if one of the three counts of coefficients is further than t from N/3, else 0. By Hoeffding's inequality that happens
+/// to a uniform ternary secret with probability at most 6 exp(-2 t^2 / N), which is 2^-128 for this t. A difference below 0
+/// has its highest bit set.
 std::uint64_t implausible(std::uint64_t n, std::uint64_t plus, std::uint64_t minus) {
   const auto count = static_cast<double>(n);
   const double t = std::sqrt(count * (128 + std::log2(6.0)) * std::numbers::ln2 / 2);
@@ -72,7 +72,7 @@ rlwe::SecretKey secret_from_bytes(std::span<const std::uint8_t> bytes,
     minus += code >> 1;
     s[k] = static_cast<std::int64_t>(code & 1) - static_cast<std::int64_t>(code >> 1);
   }
-  // One answer for both, so that it says nothing else about the key.
+  // Both checks have one answer, so that it says nothing else about the key.
   const std::uint64_t refused = invalid | implausible(s.size(), plus, minus);
   declassify(refused);
   reader.check(refused == 0, "it is not a uniform ternary secret");

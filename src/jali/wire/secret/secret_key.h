@@ -1,4 +1,4 @@
-// Bytes of secret keys, in a library of their own (jali_wire_secret): servers do not link it.
+// Bytes of secret keys. They have a library of their own, jali_wire_secret, which servers do not link.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@ namespace jali::wire {
 
 inline constexpr Kind kSecretKey{Scheme::rlwe, Object::secret_key};
 
-/// Bytes that are wiped when they die. Copies into other containers are the caller's to protect.
+/// Bytes that are wiped when they are destroyed. The caller has to protect copies in other containers.
 using SecretBytes = SecretVector<std::uint8_t>;
 
-/// Two bits a coefficient. Throws InvalidArgument if the key is not ternary.
+/// A coefficient takes two bits. Throws InvalidArgument if the key is not ternary.
 SecretBytes secret_to_bytes(const rlwe::SecretKey& key, const ring::Ring& ring);
 
-/// Into memory that is wiped. Errors as in wire/keys.h; none tells anything of the key.
+/// Reads a key into memory that is wiped. Errors are those of wire/keys.h. None of them tells anything about the key.
 rlwe::SecretKey secret_from_bytes(std::span<const std::uint8_t> bytes,
                                   const rlwe::ParamsPtr& params, const ring::Ring& ring,
                                   const Limits& limits = {});

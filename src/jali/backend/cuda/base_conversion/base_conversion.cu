@@ -1,6 +1,6 @@
 // Mathematics. A digit with primes q_i and product D stands for the integer (its centred lift)
 //   sum_i y_i (D/q_i) - v D,  y_i = [x_i (D/q_i)^-1]_{q_i},  v = floor(1/2 + sum_i y_i / q_i),
-// the sum in double precision as ops.h specifies. Modulo a target prime it is an inner product of
+// the sum in double precision as rlwe_ops.h specifies. Modulo a target prime it is an inner product of
 // the y_i and v with constants: a matrix product over all targets.
 #include <algorithm>
 #include <bit>
@@ -177,7 +177,8 @@ BaseConversionPlan<W>::BaseConversionPlan(const Stream& stream, const Config& co
       }
       const std::uint64_t d = product(digit, mod);
       m.push_back(static_cast<typename W::Stored>(mod.neg(d)));
-      const std::uint64_t inverse = mod.inverse(d);  // 0 if t is a prime of the digit, and not used then
+      const std::uint64_t inverse =
+          mod.inverse(d);  // 0 if t is a prime of the digit, and not used then
       keeps.push_back(make_factor<W>(mod.mul(inverse, product(multiply, mod)), mod.value()));
       divides.push_back(make_factor<W>(mod.neg(inverse), mod.value()));
     }

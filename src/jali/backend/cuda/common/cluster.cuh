@@ -10,7 +10,7 @@ __device__ __forceinline__ void arrive() {
   asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
 #endif
 }
-// Without waiting for stores: begin_receiving has a fence of its own.
+// Does not wait for stores, because begin_receiving has a fence of its own.
 __device__ __forceinline__ void arrive_relaxed() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");

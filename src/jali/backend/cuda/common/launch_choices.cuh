@@ -10,7 +10,7 @@
 
 namespace jali::backend::cuda {
 
-/// Threads of a block, for kernels that make a residue or sixteen bytes a thread.
+/// Threads of a block, for kernels whose threads compute one residue or sixteen bytes each.
 constexpr unsigned kBlockThreads = 256;
 /// The same for CRT and conversions of integers, whose threads hold more.
 constexpr unsigned kIntegerThreads = 128;
@@ -34,8 +34,8 @@ struct RowChoice {
     return log_n <= 13 ? 0 : log_n == 14 ? (kNarrow ? 0 : 1) : 3;
   }
 };
-/// Up to so many rows, a row is more blocks (as a power of two), of 16 residues a thread if they are of 32 bits: most of
-/// the GPU would be idle otherwise.
+/// Up to so many rows, a row is shared among 2^kFewBlocks blocks, and a thread holds 16 residues if words have 32 bits.
+/// Most of the GPU would be idle otherwise.
 template <int kLogN>
 constexpr unsigned kFewRows = kLogN == 16 ? 64 : 48;
 template <int kLogN, bool kNarrow>
@@ -66,8 +66,8 @@ bool one_tile(int log_n, unsigned rows) {
   return log_n <= kSinglePassUpTo ||
          (sizeof(typename W::Stored) == 4 && log_n <= 14 && rows <= kFewTiles);
 }
-/// Whether contiguous tiles have half the rows, and blocks half the threads, of what columns have: twice as many blocks
-/// of an SM fill each other's gaps.
+/// Whether contiguous tiles have half the rows of column tiles, and their blocks half the threads: an SM then has twice
+/// as many blocks, and one computes while another waits.
 template <class W, int kM>
 constexpr bool kHalved = kM == 8 && sizeof(typename W::Stored) == 4;
 /// Digits of so many limbs are converted where they are used, if a transform takes one pass.
@@ -79,7 +79,7 @@ constexpr unsigned kTargets = 8;
 
 // --- key_switch/ -----------------------------------------------------------------------------------
 
-/// Digits whose keys are on their way together.
+/// Digits whose keys are loaded together, before the first is used.
 constexpr unsigned kKeysAtOnce = 4;
 /// Shared memory that the tiles of a block's digits take at most: a third of an SM's, or a sixth if tiles are halved.
 /// More digits go in several rounds.
@@ -100,9 +100,9 @@ constexpr int kFewLongRows = 16;
 
 /// Bytes of converted digits at a time in the giant steps.
 constexpr std::size_t kGiantStepBytes = std::size_t{512} << 20;
-/// Digits whose keys are on their way together in the baby steps.
+/// The same in the baby steps.
 constexpr int kRotatedAtOnce = 6;
-/// Blocks an SM of the baby steps, for as many loads on their way as memory takes.
+/// Blocks of an SM in the baby steps: enough for as many loads in flight as memory takes.
 template <class W, int kSums>
 constexpr unsigned kRotatedBlocks = sizeof(typename W::Stored) > 4 ? 1
                                     : kSums <= 4                   ? 4
@@ -110,7 +110,7 @@ constexpr unsigned kRotatedBlocks = sizeof(typename W::Stored) > 4 ? 1
 
 // --- crt/ ------------------------------------------------------------------------------------------
 
-/// Fewer threads leave much of a GPU idle: from twice as many on, a thread makes eight limbs instead of four.
+/// Fewer threads than this leave much of a GPU idle. From twice as many on, a thread computes eight limbs, not four.
 constexpr unsigned kFewThreads = 1 << 16;
 
 }  // namespace jali::backend::cuda

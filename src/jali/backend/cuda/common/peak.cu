@@ -4,7 +4,8 @@
 
 #include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/common/word.cuh"
-#include "jali/backend/ops.h"
+#include "jali/backend/engines.h"
+#include "jali/base/error.h"
 
 namespace jali::backend {
 

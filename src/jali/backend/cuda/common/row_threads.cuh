@@ -1,4 +1,4 @@
-// Kernels with one thread a residue; rows in blockIdx.y, so that a warp reads consecutive words.
+// Kernels whose threads compute one residue each. blockIdx.y is the row, so that a warp reads consecutive words.
 #pragma once
 
 #include "jali/backend/cuda/common/device.cuh"
@@ -15,10 +15,10 @@ inline unsigned threads_of(const Shape& s) {
   return (1u << s.log_n) < kBlockThreads ? 1u << s.log_n : kBlockThreads;
 }
 
-/// Where a thread works, which it may from here on.
+/// The residue that a thread works on. place() waits for the predecessor kernel, so that memory may be read after it.
 struct Place {
   unsigned limb, b, k;
-  std::size_t at;         // in a block of the full batch
+  std::size_t at;  // in a block of the full batch
   std::size_t broadcast;  // in a block of batch 1
 };
 __device__ inline Place place(const Shape& s) {

@@ -13,9 +13,10 @@ struct Limbs {
   std::uint16_t prime[kMaxLimbs];
 };
 
-/// One residue a limb, by value.
+/// A scalar as residues, one a limb, by value.
+template <class W>
 struct Scalars {
-  std::uint64_t s[kMaxLimbs];
+  typename W::Stored s[kMaxLimbs];
 };
 
 /// Shape of the output block.

@@ -4,10 +4,10 @@
 #include <memory>
 #include <vector>
 
+#include "jali/backend/config.h"
 #include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/common/word.cuh"
 #include "jali/backend/cuda/ntt/variant.cuh"
-#include "jali/backend/ops.h"
 
 namespace jali::backend::cuda {
 
@@ -28,8 +28,8 @@ struct Tables {
   Constant inverse;    // W::Twiddle[prime][N]
   Constant n_inverse;  // F[prime]
   std::shared_ptr<const OtherTransform<W>> other;  // of variants/, if one was chosen
-  /// leaf: stages of the last group, for forward twiddles alone; 0 for what the config's variant of the
-  /// transform wants, and all that it reads.
+  /// leaf: the stages of the last group; only the forward twiddles are then made. 0: as the config's variant of the
+  /// transform wants them, with all tables that it reads.
   Tables(const Stream& stream, const Config& config, int leaf = 0);
 };
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "jali/backend/ops.h"
+#include "jali/backend/config.h"
 
 namespace jali::backend::cuda {
 

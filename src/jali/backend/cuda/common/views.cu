@@ -38,33 +38,12 @@ Limbs positions(std::span<const PrimeIndex> primes, std::span<const PrimeIndex> 
   return out;
 }
 
-Limbs key_limbs(KeyView key, std::span<const PrimeIndex> primes) {
-  const Limbs limbs = positions(primes, key.primes);
-  require<InvalidArgument>(
-      std::find(limbs.prime, limbs.prime + primes.size(), kSkip) == limbs.prime + primes.size(),
-      "the key lacks a prime that the product needs");
-  return limbs;
-}
-
 Source source(ConstView x) {
   Source s;
   s.a[0] = x.data;
   s.batch = static_cast<unsigned>(x.batch);
   s.at = positions(x.primes, x.primes);
   return s;
-}
-
-void place_key(KeyView key, std::span<const PrimeIndex> primes, std::uint8_t (&limb)[kMaxLimbs]) {
-  require<Unsupported>(key.primes.size() <= kMaxLimbs,
-                       "the GPU engine holds keys of up to 256 limbs");
-  const Limbs at = key_limbs(key, primes);
-  for (std::size_t i = 0; i < primes.size(); ++i) limb[i] = static_cast<std::uint8_t>(at.prime[i]);
-}
-
-void check_first(View acc, ConstView x) {
-  require<InvalidArgument>(x.primes.size() <= acc.primes.size() &&
-                               std::ranges::equal(x.primes, acc.primes.first(x.primes.size())),
-                           "what joins a key switch needs the first primes of the accumulators");
 }
 
 }  // namespace jali::backend::cuda

@@ -1,17 +1,20 @@
 // From the views of an operation to the parameters of kernels.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <span>
 
 #include "jali/backend/cuda/common/shape.cuh"
 #include "jali/backend/cuda/common/source.cuh"
-#include "jali/backend/ops.h"
+#include "jali/backend/view.h"
+#include "jali/base/error.h"
 
 namespace jali::backend::cuda {
 
-/// Most blocks of a launch along y or z on any GPU: kernels have the rows (limb, batch) of a polynomial there.
-/// What an operation writes has at most so many; then none of its launches has more (KeySwitcher takes its parts
-/// and terms apart if they would), and 32 bits hold every count of blocks.
+/// The most blocks that a launch may have along y or z on any GPU. Kernels have the rows (limb, batch) of a polynomial
+/// there, so that an operation may write at most so many rows. None of its launches then has more, because KeySwitcher
+/// splits parts and terms among several launches if they would; and 32 bits hold every count of blocks.
 constexpr std::size_t kMaxRows = 65535;
 /// Throws Unsupported for more.
 void check_rows(ConstView x);
@@ -20,16 +23,19 @@ void check_rows(ConstView x);
 std::uint16_t find(std::span<const PrimeIndex> primes, PrimeIndex p);
 /// Sizes beyond what kernels take by value throw Unsupported.
 Limbs limbs_of(std::span<const PrimeIndex> primes);
-/// Where a key holds each of `primes`. A prime that it lacks throws InvalidArgument.
-Limbs key_limbs(KeyView key, std::span<const PrimeIndex> primes);
-/// The same in bytes, for kernels that take many keys.
-void place_key(KeyView key, std::span<const PrimeIndex> primes, std::uint8_t (&limb)[kMaxLimbs]);
 
 /// Where each of `primes` lies in `in`, or kSkip.
 Limbs positions(std::span<const PrimeIndex> primes, std::span<const PrimeIndex> in);
+/// One residue a limb, each below its prime.
+template <class W>
+Scalars<W> scalars_of(std::span<const std::uint64_t> s) {
+  require<Unsupported>(s.size() <= kMaxLimbs,
+                       "the GPU engine holds polynomials of up to 256 limbs");
+  Scalars<W> out{};
+  std::copy(s.begin(), s.end(), out.s);
+  return out;
+}
 /// A polynomial as it lies.
 Source source(ConstView x);
-/// x.primes are the first of acc's, or InvalidArgument is thrown.
-void check_first(View acc, ConstView x);
 
 }  // namespace jali::backend::cuda

@@ -50,7 +50,7 @@ struct W32 {
   static __device__ R mul_lazy(R x, Factor<R> f, const Prime& p) {
     return x * f.w - __umulhi(x, f.companion) * p.q;
   }
-  // By a twiddle, from any values of a group to values that a butterfly takes.
+  // x times a twiddle: from any value of a group to a value that a butterfly takes.
   static __device__ R times(R x, Factor<R> f, const Prime& p) { return mul_lazy(x, f, p); }
   // x, y in [0, 4q) -> x + y w, x - y w in [0, 4q)
   static __device__ void butterfly(R& x, R& y, Factor<R> f, const Prime& p) {
@@ -75,7 +75,7 @@ struct W32 {
   static __device__ void settle_forward(R&, const Prime&) {}
   static __device__ void settle_inverse(R&, const Prime&) {}
 
-  /// Sum of products of canonical residues; at most kTerms before fold().
+  /// Sum of products of canonical residues: at most kTerms, then it has to be reduced, s = sum_of(total(s)).
   struct Sum {
     std::uint64_t s = 0;
   };
@@ -95,7 +95,6 @@ struct W32 {
   static __device__ Sum sum_of(R x) { return {x}; }
   static __device__ R add_mod(R a, R b, const Prime& p) { return least(a + b, a + b - p.q); }
   static __device__ R sub_mod(R a, R b, const Prime& p) { return least(a - b, a - b + p.q); }
-  static __device__ double to_double(R x) { return x; }
 };
 
 struct W64 {
@@ -152,7 +151,6 @@ struct W64 {
   static __device__ Sum sum_of(R x) { return {x, 0}; }
   static __device__ R add_mod(R a, R b, const Prime& p) { return least(a + b, a + b - p.q); }
   static __device__ R sub_mod(R a, R b, const Prime& p) { return least(a - b, a - b + p.q); }
-  static __device__ double to_double(R x) { return __ull2double_rn(x); }
 };
 
 struct W52 {
@@ -229,7 +227,6 @@ struct W52 {
     const R s = a - b;
     return s < 0 ? s + p.q : s;
   }
-  static __device__ double to_double(R x) { return x; }
 };
 
 /// a b mod q, canonical in and out.
@@ -238,6 +235,16 @@ __device__ typename W::R mul_mod(typename W::R a, typename W::R b, const typenam
   typename W::Sum s;
   W::add(s, a, b, p);
   return W::total(s, p);
+}
+
+/// sum_c += s x_c, c = 0, 1: a residue of both polynomials of a ciphertext times a scalar of its limb. Counts as one
+/// term of each sum.
+template <class W>
+__device__ __forceinline__ void add_scaled(typename W::Sum& sum0, typename W::Sum& sum1,
+                                           typename W::R x0, typename W::R x1, typename W::R s,
+                                           const typename W::Prime& p) {
+  W::add(sum0, x0, s, p);
+  W::add(sum1, x1, s, p);
 }
 
 }  // namespace jali::backend::cuda

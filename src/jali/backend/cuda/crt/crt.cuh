@@ -7,6 +7,7 @@
 
 #include "jali/backend/cuda/common/shape.cuh"
 #include "jali/backend/cuda/common/tables.cuh"
+#include "jali/backend/ring_ops.h"
 
 namespace jali::backend::cuda {
 
@@ -24,7 +25,8 @@ struct CrtPlan {
           std::size_t words);
 };
 
-/// Constants of the inverse. The integer is sum_r y_r row_r modulo 2^(128 chunks), y_r < 2^32.
+/// Constants of the inverse by one method; automatic is product_sum. The integer is sum_r y_r row_r modulo
+/// 2^(128 chunks), y_r < 2^32.
 template <class W>
 struct IcrtPlan {
   int pieces;  // 32-bit words of a residue

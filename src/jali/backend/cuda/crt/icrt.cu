@@ -93,8 +93,8 @@ IcrtPlan<W>::IcrtPlan(const Stream& stream, const Config& config,
                            "icrt: the words given cannot hold the modulus");
   modulus = Constant(stream, product.data(), product.size() * 8);
 
-  auto c = method == IcrtMethod::product_sum ? product_sum_constants<W>(q, 2 * chunks)
-                                             : garner_constants<W>(q, 2 * chunks);
+  auto c = method == IcrtMethod::garner ? garner_constants<W>(q, 2 * chunks)
+                                        : product_sum_constants<W>(q, 2 * chunks);
   const std::size_t whole = c.rows.size() - count;  // rows without a second piece: -Q
   rows = static_cast<unsigned>(count * static_cast<std::size_t>(pieces) + whole);
   std::vector<u32> table(std::size_t{rows} * chunks * kGroup);

@@ -1,4 +1,4 @@
-// One thread sixteen bytes of every part.
+// A thread computes sixteen bytes of every part of the sum.
 #include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/common/launch_choices.cuh"
 #include "jali/backend/cuda/elementwise/combination.cuh"
@@ -76,8 +76,7 @@ __global__ void __launch_bounds__(kBlockThreads)
     --room;
 #pragma unroll
     for (unsigned i = 0; i < kV; ++i) {
-      W::add(s0[i], W::load(x0.v[i]), factor, prime);
-      W::add(s1[i], W::load(x1.v[i]), factor, prime);
+      add_scaled<W>(s0[i], s1[i], W::load(x0.v[i]), W::load(x1.v[i]), factor, prime);
     }
   }
   const auto finish = [&](typename W::Stored* d, const typename W::Sum(&sum)[kV]) {

@@ -26,22 +26,17 @@ __global__ void binary_kernel(Shape s, Limbs limbs, const typename W::Prime* pri
   if constexpr (kOp == Binary::add) r = W::add_mod(x, y, prime);
   if constexpr (kOp == Binary::sub) r = W::sub_mod(x, y, prime);
   if constexpr (kOp == Binary::mul) r = mul_mod<W>(x, y, prime);
-  if constexpr (kOp == Binary::mul_add) {
-    typename W::Sum sum = W::sum_of(W::load(out[p.at]));
-    W::add(sum, x, y, prime);
-    r = W::total(sum, prime);
-  }
   out[p.at] = W::store(r, prime);
 }
 
 template <class W, ByScalar kOp>
 __global__ void scalar_kernel(Shape s, Limbs limbs, const typename W::Prime* primes,
                               typename W::Stored* out, const typename W::Stored* a,
-                              Scalars scalars) {
+                              Scalars<W> scalars) {
   const Place p = place(s);
   const typename W::Prime prime = primes[limbs.prime[p.limb]];
   const auto x = W::load(a[p.at]);
-  const auto y = W::load(static_cast<typename W::Stored>(scalars.s[p.limb]));
+  const auto y = W::load(scalars.s[p.limb]);
   typename W::R r;
   if constexpr (kOp == ByScalar::add) r = W::add_mod(x, y, prime);
   if constexpr (kOp == ByScalar::mul) r = mul_mod<W>(x, y, prime);
@@ -95,24 +90,10 @@ __global__ void tensor_kernel(Shape s, Limbs limbs, const typename W::Prime* pri
 }
 
 template <class W>
-__global__ void automorphism_ntt_kernel(Shape s, typename W::Stored* out,
-                                        const typename W::Stored* in, std::uint64_t g) {
+__global__ void automorphism_kernel(Shape s, typename W::Stored* out, const typename W::Stored* in,
+                                    std::uint64_t g) {
   const Place p = place(s);
   out[p.at] = in[p.at - p.k + source_ntt(p.k, g, s.log_n)];
-}
-
-template <class W>
-__global__ void automorphism_coeff_kernel(Shape s, Limbs limbs, const typename W::Prime* primes,
-                                          typename W::Stored* out, const typename W::Stored* in,
-                                          std::uint64_t g) {
-  // X^k -> X^(k g mod 2N), X^N = -1
-  const Place p = place(s);
-  const typename W::Prime prime = primes[limbs.prime[p.limb]];
-  const unsigned n = 1u << s.log_n;
-  const unsigned e = static_cast<unsigned>((p.k * g) & (2ull * n - 1));
-  auto x = W::load(in[p.at]);
-  if (e >= n && x != 0) x = prime.q - x;
-  out[p.at - p.k + (e & (n - 1))] = W::store(x, prime);
 }
 
 template <class W>
@@ -145,13 +126,12 @@ void binary(const Stream& stream, const Tables<W>& t, const Shape& s, const Limb
     case Binary::add: launch(binary_kernel<W, Binary::add>); break;
     case Binary::sub: launch(binary_kernel<W, Binary::sub>); break;
     case Binary::mul: launch(binary_kernel<W, Binary::mul>); break;
-    case Binary::mul_add: launch(binary_kernel<W, Binary::mul_add>); break;
   }
 }
 
 template <class W>
 void by_scalar(const Stream& stream, const Tables<W>& t, const Shape& s, const Limbs& limbs,
-               ByScalar op, void* out, const void* a, const Scalars& scalars) {
+               ByScalar op, void* out, const void* a, const Scalars<W>& scalars) {
   const auto launch = [&](auto* kernel) {
     cuda::launch(stream, "operation with scalars", kernel, grid_of(s), threads_of(s), 0, 1, s,
                  limbs, t.primes.template as<typename W::Prime>(), out_<W>(out), in<W>(a), scalars);
@@ -179,30 +159,24 @@ void tensor(const Stream& stream, const Tables<W>& t, const Shape& s, const Limb
 }
 
 template <class W>
-void automorphism(const Stream& stream, const Tables<W>& t, const Shape& s, const Limbs& limbs,
-                  bool ntt_form, void* out, const void* from, std::uint64_t g) {
-  if (ntt_form) {
-    launch(stream, "automorphism", automorphism_ntt_kernel<W>, grid_of(s), threads_of(s), 0, 1, s,
-           out_<W>(out), in<W>(from), g);
-  } else {
-    launch(stream, "automorphism", automorphism_coeff_kernel<W>, grid_of(s), threads_of(s), 0, 1, s,
-           limbs, t.primes.template as<typename W::Prime>(), out_<W>(out), in<W>(from), g);
-  }
+void automorphism(const Stream& stream, const Shape& s, void* out, const void* from,
+                  std::uint64_t g) {
+  launch(stream, "automorphism", automorphism_kernel<W>, grid_of(s), threads_of(s), 0, 1, s,
+         out_<W>(out), in<W>(from), g);
 }
 
-#define JALI_INSTANTIATE(W)                                                                        \
-  template void negate<W>(const Stream&, const Tables<W>&, const Shape&, const Limbs&, void*,      \
-                          const void*);                                                            \
-  template void binary<W>(const Stream&, const Tables<W>&, const Shape&, const Limbs&, Binary,     \
-                          void*, const void*, const void*, bool);                                  \
-  template void by_scalar<W>(const Stream&, const Tables<W>&, const Shape&, const Limbs&,          \
-                             ByScalar, void*, const void*, const Scalars&);                        \
-  template void inner_product<W>(const Stream&, const Tables<W>&, const Shape&, const Limbs&,      \
-                                 void*, const Terms&, bool);                                       \
-  template void tensor<W>(const Stream&, const Tables<W>&, const Shape&, const Limbs&, void*,      \
-                          void*, void*, const void*, const void*, const void*, const void*);       \
-  template void automorphism<W>(const Stream&, const Tables<W>&, const Shape&, const Limbs&, bool, \
-                                void*, const void*, std::uint64_t);
+#define JALI_INSTANTIATE(W)                                                                    \
+  template void negate<W>(const Stream&, const Tables<W>&, const Shape&, const Limbs&, void*,  \
+                          const void*);                                                        \
+  template void binary<W>(const Stream&, const Tables<W>&, const Shape&, const Limbs&, Binary, \
+                          void*, const void*, const void*, bool);                              \
+  template void by_scalar<W>(const Stream&, const Tables<W>&, const Shape&, const Limbs&,      \
+                             ByScalar, void*, const void*, const Scalars<W>&);                 \
+  template void inner_product<W>(const Stream&, const Tables<W>&, const Shape&, const Limbs&,  \
+                                 void*, const Terms&, bool);                                   \
+  template void tensor<W>(const Stream&, const Tables<W>&, const Shape&, const Limbs&, void*,  \
+                          void*, void*, const void*, const void*, const void*, const void*);   \
+  template void automorphism<W>(const Stream&, const Shape&, void*, const void*, std::uint64_t);
 JALI_INSTANTIATE(W32)
 JALI_INSTANTIATE(W52)
 JALI_INSTANTIATE(W64)

@@ -16,7 +16,7 @@ struct Terms {
   std::uint8_t b_broadcast[kMaxTerms];
   int count;
 };
-enum class Binary { add, sub, mul, mul_add };
+enum class Binary { add, sub, mul };
 enum class ByScalar { mul, mul_add, add };
 
 template <class W>
@@ -26,15 +26,15 @@ void binary(const Stream&, const Tables<W>&, const Shape&, const Limbs&, Binary,
             const void* a, const void* b, bool b_broadcast);
 template <class W>
 void by_scalar(const Stream&, const Tables<W>&, const Shape&, const Limbs&, ByScalar, void* out,
-               const void* a, const Scalars&);
+               const void* a, const Scalars<W>&);
 template <class W>
 void inner_product(const Stream&, const Tables<W>&, const Shape&, const Limbs&, void* out,
                    const Terms&, bool accumulate);
 template <class W>
 void tensor(const Stream&, const Tables<W>&, const Shape&, const Limbs&, void* d0, void* d1,
             void* d2, const void* a0, const void* a1, const void* b0, const void* b1);
+/// out = sigma_g(in), NTT form.
 template <class W>
-void automorphism(const Stream&, const Tables<W>&, const Shape&, const Limbs&, bool ntt_form,
-                  void* out, const void* in, std::uint64_t g);
+void automorphism(const Stream&, const Shape&, void* out, const void* in, std::uint64_t g);
 
 }  // namespace jali::backend::cuda

@@ -1,4 +1,4 @@
-// The key product of digits that are in NTT form already: of one ModUp for many rotations (hoisting).
+// The key product of digits that are already in NTT form, for hoisting: one ModUp serves many rotations.
 #pragma once
 
 #include "jali/backend/cuda/common/shape.cuh"

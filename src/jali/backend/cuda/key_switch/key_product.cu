@@ -5,12 +5,12 @@ namespace jali::backend::cuda {
 
 namespace {
 
-// acc_c = the sums of the splits (+ the scaled addend); parts: (split, target, rows, N) of both.
+// acc_c = the sums of the splits (+ the addend); parts: (split, target, rows, N) of both.
 template <class W>
 __global__ void add_splits_kernel(Rows<W> s, unsigned splits, typename W::Stored* acc0,
                                   typename W::Stored* acc1, const typename W::Stored* part0,
                                   const typename W::Stored* part1, Source source,
-                                  ScaledAddend addend, AddendFactors<W> factors) {
+                                  ScaledAddendView<W> addend) {
   const unsigned k = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y, target = blockIdx.z;
   const unsigned own = s.targets.position.prime[target];
   const typename W::Prime prime = s.primes[s.targets.prime.prime[target]];
@@ -23,7 +23,7 @@ __global__ void add_splits_kernel(Rows<W> s, unsigned splits, typename W::Stored
     r1[0] = W::add_mod(r1[0], W::load(part1[i * part + at]), prime);
   }
   if (addend.a0 != nullptr && own != kSkip) {
-    add_scaled<W>(addend, factors, source, own, row, k, s.log_n, prime, r0, r1);
+    add_addend<W>(addend, source, own, row, k, s.log_n, prime, r0, r1);
   }
   acc0[at] = W::canonical(r0[0]), acc1[at] = W::canonical(r1[0]);
 }
@@ -34,7 +34,7 @@ template <class W>
 void mod_up_key_product(const Context<W>& context, const BaseConversionPlan<W>& plan,
                         const Targets& targets, unsigned rows, void* acc0, void* acc1,
                         const void* y, void* ext, const Source& x, const KeyDigits& key,
-                        const ScaledAddend& addend, const AddendFactors<W>& factors) {
+                        const ScaledAddendView<W>& addend) {
   using S = typename W::Stored;
   const Rows<W> shape = rows_of(context, plan, targets, rows, y);
   const bool at_use = plan.at_use(rows);
@@ -47,9 +47,9 @@ void mod_up_key_product(const Context<W>& context, const BaseConversionPlan<W>& 
                                            context.processors / (tiles * rows * targets.count),
                                        1u, T::kLog > kSinglePassUpTo ? digits : (digits + 1) / 2);
     const unsigned per_split = (digits + wanted - 1) / wanted;
-    const unsigned splits = (digits + per_split - 1) / per_split;  // none without a digit
+    const unsigned splits = (digits + per_split - 1) / per_split;  // 0 if there is no digit
     const auto slots = slots_of<W, kM2>(T::kBytes, per_split);
-    // Where a tile is a row, sums through memory were as fast.
+    // If a tile is a row, sums through memory were as fast.
     const bool meets =
         kM1 > 0 && clusters && splits > 1 && splits <= kMostMeet && slots == per_split;
     // Blocks that run together have the same target of the key and different tiles and rows; if L2 holds all of the key,
@@ -64,7 +64,7 @@ void mod_up_key_product(const Context<W>& context, const BaseConversionPlan<W>& 
       const dim3 grid = rows_last ? dim3(parts, tiles, rows) : dim3(tiles, rows, parts);
       cuda::launch(context.stream, "key product", kernel, grid, T::kThreads, bytes,
                    meets ? splits : 1, shape, rows_last, slots, splits, out0, out1,
-                   static_cast<const S*>(ext), x, key, addend, factors, OuterTerms{});
+                   static_cast<const S*>(ext), x, key, addend, OuterTerms{});
     };
     const auto choose = [&]<Then kThen>(S* out0, S* out1) {
       if constexpr (kM1 == 0) {
@@ -89,15 +89,14 @@ void mod_up_key_product(const Context<W>& context, const BaseConversionPlan<W>& 
     choose.template operator()<Then::nothing>(part0, part0 + part);
     cuda::launch(context.stream, "key product", add_splits_kernel<W>,
                  dim3((1u << context.log_n) / kBlockThreads, rows, targets.count), kBlockThreads, 0,
-                 1, shape, splits, out0, out1, part0, part0 + part, x, addend, factors);
+                 1, shape, splits, out0, out1, part0, part0 + part, x, addend);
   });
 }
 
-#define JALI_INSTANTIATE(W)                                                                       \
-  template void mod_up_key_product<W>(const Context<W>&, const BaseConversionPlan<W>&,            \
-                                      const Targets&, unsigned, void*, void*, const void*, void*, \
-                                      const Source&, const KeyDigits&, const ScaledAddend&,       \
-                                      const AddendFactors<W>&);
+#define JALI_INSTANTIATE(W)                                                                    \
+  template void mod_up_key_product<W>(                                                         \
+      const Context<W>&, const BaseConversionPlan<W>&, const Targets&, unsigned, void*, void*, \
+      const void*, void*, const Source&, const KeyDigits&, const ScaledAddendView<W>&);
 JALI_INSTANTIATE(W32)
 JALI_INSTANTIATE(W52)
 JALI_INSTANTIATE(W64)

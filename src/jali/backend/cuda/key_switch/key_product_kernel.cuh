@@ -66,7 +66,7 @@ __device__ __forceinline__ std::uint64_t streaming_policy(bool once) {
   }
   return policy;
 }
-// Sixteen bytes to shared memory that nobody reads again, so that L2 keeps what is read next.
+// Copies sixteen bytes to shared memory. They are not read again, and L2 may drop them for what is read next.
 __device__ __forceinline__ void fetch_last(void* to, const void* from, std::uint64_t policy) {
   asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(
                    static_cast<unsigned>(__cvta_generic_to_shared(to))),
@@ -93,9 +93,9 @@ template <class W, int kX>
 constexpr Leaves kDigitLeaves =
     kOwnLeaves<W> == Leaves::loaded && kX > 0 ? Leaves::local : kOwnLeaves<W>;
 
-/// What becomes of the sums. nothing: they are written. adds: a ScaledAddend is added first. outer: they are one term
-/// of an outer sum. meets: the blocks of a cluster share the digits of a tile; they add their sums, and the
-/// ScaledAddend if there is one, each in its part of the tile.
+/// What becomes of the sums. nothing: they are written. adds: the addend is added first. outer: they are one term of an
+/// outer sum. meets: the blocks of a cluster share the digits of a tile; each adds the sums of all, and the addend if
+/// there is one, in its part of the tile.
 enum class Then { nothing, adds, outer, meets };
 
 /// slots: tiles of shared memory, one a digit; more digits go in several rounds, whose sums meet in acc.
@@ -109,8 +109,7 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
                        typename W::Stored* acc0, typename W::Stored* acc1,
                        const typename W::Stored* ext, const __grid_constant__ Source source,
                        const __grid_constant__ KeyDigits key,
-                       const __grid_constant__ ScaledAddend addend,
-                       const __grid_constant__ AddendFactors<W> factors,
+                       const __grid_constant__ ScaledAddendView<W> addend,
                        const __grid_constant__ OuterTerms outer) {
   constexpr bool kOuter = kThen == Then::outer;
   using T = TilePass<W, kM, kX, false, 0, kDigitLeaves<W, kX>>;
@@ -275,7 +274,7 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
         continue;
       }
       if (kThen == Then::adds && first + count == end && own != kSkip) {
-        add_scaled<W>(addend, factors, source, own, row, k, s.log_n, prime, r0, r1);
+        add_addend<W>(addend, source, own, row, k, s.log_n, prime, r0, r1);
       }
       if (kOuter && first + count == end) {
         const auto* x0 = static_cast<const Stored*>(outer.x0[term]) + out_base;
@@ -311,7 +310,7 @@ __global__ void __launch_bounds__(TilePass<W, kM, kX, false>::kThreads,
         }
       }
       if (addend.a0 != nullptr && own != kSkip) {
-        add_scaled<W>(addend, factors, source, own, row, k, s.log_n, prime, r0, r1);
+        add_addend<W>(addend, source, own, row, k, s.log_n, prime, r0, r1);
       }
       write_words<W, kV>(acc0 + out_base + k, r0, prime);
       write_words<W, kV>(acc1 + out_base + k, r1, prime);

@@ -65,7 +65,7 @@ void KeySwitcher<W>::key_switch(View acc0, View acc1, const Source& x,
                                 std::span<const PrimeIndex> x_primes,
                                 std::span<const std::uint32_t> digit_limbs, KeyView key,
                                 std::span<const std::uint32_t> digit_ids,
-                                const ScaledAddend& addend, const AddendFactors<W>& factors) const {
+                                const ScaledAddendView<W>& addend) const {
   const unsigned rows = x.batch;
   const auto& p = plan(x_primes, digit_limbs, acc0.primes, {});  // refuses what is too large
   const Targets targets = targets_of(acc0.primes, x_primes);
@@ -79,7 +79,7 @@ void KeySwitcher<W>::key_switch(View acc0, View acc1, const Source& x,
   convert_base<W>(context(), p, targets, rows, ext.data(), y.data(),
                   stay(digit_limbs.size() * targets.count - x_primes.size(), rows));
   mod_up_key_product<W>(context(), p, targets, rows, acc0.data, acc1.data, y.data(), ext.data(), x,
-                        digits, addend, factors);
+                        digits, addend);
 }
 
 template class KeySwitcher<W32>;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "jali/backend/cuda/base_conversion/base_conversion.cuh"
-#include "jali/backend/cuda/common/views.cuh"
+#include "jali/backend/cuda/key_switch/key_view.cuh"
 #include "jali/backend/cuda/key_switch/scaled_addend.cuh"
 
 namespace jali::backend::cuda {
@@ -27,11 +27,11 @@ class KeySwitcher {
               device::Pool& scratch);
 
   void mod_up(View ext, ConstView x, std::span<const std::uint32_t> digit_limbs) const;
-  /// x may be a product of two polynomials that exists nowhere.
+  /// x may be a product of two polynomials, which is then computed as it is read.
   void key_switch(View acc0, View acc1, const Source& x, std::span<const PrimeIndex> x_primes,
                   std::span<const std::uint32_t> digit_limbs, KeyView key,
-                  std::span<const std::uint32_t> digit_ids, const ScaledAddend& addend,
-                  const AddendFactors<W>& factors) const;
+                  std::span<const std::uint32_t> digit_ids,
+                  const ScaledAddendView<W>& addend) const;
   /// How many terms outer_sum takes at a time; 0 if shapes are too small for it.
   std::size_t outer_terms(View acc, std::span<const std::uint32_t> digit_limbs) const;
   void outer_sum(View acc0, View acc1, std::span<const Turned> terms,

@@ -1,6 +1,6 @@
-// A ciphertext times s = [P] that is added to the accumulators of a key switch before ModDown, so that ModDown's
-// division by P leaves the ciphertext itself. It may be a product, or a sum with another ciphertext, that exists
-// nowhere in memory.
+// ScaledAddend (rlwe_ops.h) as the kernels of the key product add it: a ciphertext times s = [P], added to the
+// accumulators of a key switch before ModDown, so that the division by P leaves the ciphertext itself. The ciphertext may
+// be a product, or a sum with another ciphertext, that exists nowhere in memory.
 #pragma once
 
 #include "jali/backend/cuda/common/shape.cuh"
@@ -8,25 +8,21 @@
 
 namespace jali::backend::cuda {
 
-/// Added on the limbs that the switched polynomial has: s a_c or, if b is given, s (a0 b0, a0 b1 + a1 b0); if x is
-/// given, also x_c times a factor of its own; and a constant to the first accumulator. a and b lie as in the source
-/// that is switched.
-struct ScaledAddend {
+/// Added on the limbs that the switched polynomial has, c = 0, 1:
+///   s a_c or, if b is given, s (a0 b0, a0 b1 + a1 b0); if x is given, also x_scalar x_c; and the constant, for c = 0.
+/// a and b lie as in the source that is switched.
+template <class W>
+struct ScaledAddendView {
   const void *a0 = nullptr, *a1 = nullptr;  // null: nothing is added
   const void *b0 = nullptr, *b1 = nullptr;
   const void *x0 = nullptr, *x1 = nullptr;
-  Limbs at_x;  // where the limbs lie in x
-};
-/// One a limb each.
-template <class W>
-struct AddendFactors {
-  typename W::Stored s[kMaxLimbs], x[kMaxLimbs], constant[kMaxLimbs];
+  Limbs at_x{};  // where the limbs lie in x
+  Scalars<W> s{}, x_scalar{}, constant{};
 };
 
 // Adds it to residues k, k + 1, .. of limb `own` of both accumulators.
 template <class W, int V>
-__device__ __forceinline__ void add_scaled(const ScaledAddend& addend,
-                                           const AddendFactors<W>& factors, const Source& source,
+__device__ __forceinline__ void add_addend(const ScaledAddendView<W>& addend, const Source& source,
                                            unsigned own, unsigned row, unsigned k, int log_n,
                                            const typename W::Prime& prime, typename W::R (&r0)[V],
                                            typename W::R (&r1)[V]) {
@@ -36,7 +32,7 @@ __device__ __forceinline__ void add_scaled(const ScaledAddend& addend,
     read_words<W, V>(
         static_cast<const typename W::Stored*>(p) + ((limb * source.batch + row) << log_n) + k, x);
   };
-  const R scale = W::load(factors.s[own]), constant = W::load(factors.constant[own]);
+  const R scale = W::load(addend.s.s[own]), constant = W::load(addend.constant.s[own]);
   R a0[V], a1[V];
   read(addend.a0, source.at, a0), read(addend.a1, source.at, a1);
   if (addend.b0 != nullptr) {
@@ -55,17 +51,13 @@ __device__ __forceinline__ void add_scaled(const ScaledAddend& addend,
 #pragma unroll
   for (int i = 0; i < V; ++i) {
     t0[i] = W::sum_of(W::add_mod(r0[i], constant, prime)), t1[i] = W::sum_of(r1[i]);
-    W::add(t0[i], a0[i], scale, prime);
-    W::add(t1[i], a1[i], scale, prime);
+    add_scaled<W>(t0[i], t1[i], a0[i], a1[i], scale, prime);
   }
   if (addend.x0 != nullptr) {
-    const R factor = W::load(factors.x[own]);
+    const R factor = W::load(addend.x_scalar.s[own]);
     read(addend.x0, addend.at_x, a0), read(addend.x1, addend.at_x, a1);
 #pragma unroll
-    for (int i = 0; i < V; ++i) {
-      W::add(t0[i], a0[i], factor, prime);
-      W::add(t1[i], a1[i], factor, prime);
-    }
+    for (int i = 0; i < V; ++i) add_scaled<W>(t0[i], t1[i], a0[i], a1[i], factor, prime);
   }
 #pragma unroll
   for (int i = 0; i < V; ++i) r0[i] = W::total(t0[i], prime), r1[i] = W::total(t1[i], prime);

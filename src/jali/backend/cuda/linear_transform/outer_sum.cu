@@ -10,7 +10,7 @@ namespace jali::backend::cuda {
 
 namespace {
 
-/// The thread blocks that the kernel has, halves counted as such.
+/// The thread blocks that the kernel has; a block of a halved tile counts as half a block.
 template <class W>
 std::size_t outer_blocks(int log_n, std::size_t limbs, std::size_t batch) {
   std::size_t tiles = 0;
@@ -37,7 +37,7 @@ void launch_outer_sum(const Context<W>& context, const BaseConversionPlan<W>& pl
       cuda::launch(context.stream, "outer sum", kernel, dim3(tiles, x.batch, targets.count),
                    T::kThreads, bytes, 1, shape, /*rows_last=*/false, slots, /*splits=*/1u,
                    static_cast<S*>(acc0), static_cast<S*>(acc1), static_cast<const S*>(ext), x, key,
-                   ScaledAddend{}, AddendFactors<W>{}, outer);
+                   ScaledAddendView<W>{}, outer);
     };
     if constexpr (kM1 == 0) {
       if (at_use) return launch(key_product_kernel<W, kM2, kX2, true, Then::outer>);
@@ -57,7 +57,7 @@ std::size_t KeySwitcher<W>::outer_terms(View acc,
   const std::size_t limbs = acc.primes.size();
   if (outer_blocks<W>(log_n_, limbs, acc.batch) < processors_) return 0;
   const std::size_t bytes = digit_limbs.size() * limbs * limb_bytes(acc.batch);
-  const std::size_t rows = kMaxRows / (limbs * acc.batch);  // the terms' share launches
+  const std::size_t rows = kMaxRows / (limbs * acc.batch);  // the terms share launches
   return std::clamp<std::size_t>(std::min(kGiantStepBytes / bytes, rows), 1, kMaxParts);
 }
 

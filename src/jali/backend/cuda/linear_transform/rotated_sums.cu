@@ -33,7 +33,7 @@ __global__ void __launch_bounds__(kBlockThreads, kRotatedBlocks<W, kSums>)
     rotated_sums_kernel(Shape s, const __grid_constant__ Limbs limbs,
                         const typename W::Prime* primes, const __grid_constant__ Rotations r,
                         const __grid_constant__ KeyDigits ids,
-                        const __grid_constant__ Scalars scalars) {
+                        const __grid_constant__ Scalars<W> scalars) {
   using Stored = typename W::Stored;
   using R = typename W::R;
   const unsigned entry = blockIdx.x, limb = blockIdx.z;
@@ -43,7 +43,7 @@ __global__ void __launch_bounds__(kBlockThreads, kRotatedBlocks<W, kSums>)
   const std::size_t block = (static_cast<std::size_t>(s.limb_count) * s.batch) << s.log_n;
   const typename W::Prime prime = primes[limbs.prime[limb]];
   const bool own = limb < r.own_limbs;
-  const R scale = own ? W::load(static_cast<Stored>(scalars.s[limb])) : 0;
+  const R scale = own ? W::load(scalars.s[limb]) : 0;
   std::uint64_t policy;
   if (s.batch == 1) {
     asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
@@ -76,8 +76,8 @@ __global__ void __launch_bounds__(kBlockThreads, kRotatedBlocks<W, kSums>)
     typename W::Sum x0, x1;
     if (r.g[i] == 1) {
       if (!own) continue;
-      W::add(x0, W::load(*word(r.c0[i], row + k)), scale, prime);
-      W::add(x1, W::load(*word(r.c1[i], row + k)), scale, prime);
+      add_scaled<W>(x0, x1, W::load(*word(r.c0[i], row + k)), W::load(*word(r.c1[i], row + k)),
+                    scale, prime);
     } else {
       const unsigned from = source_ntt(k, r.g[i], s.log_n);
       if (own) W::add(x0, W::load(*word(r.c0[i], row + from)), scale, prime);
@@ -127,7 +127,7 @@ __global__ void __launch_bounds__(kBlockThreads, kRotatedBlocks<W, kSums>)
 
 template <class W>
 void rotated_sums(const Stream& stream, const Tables<W>& t, const Shape& s, const Limbs& limbs,
-                  const Rotations& rotations, const KeyDigits& ids, const Scalars& scalars) {
+                  const Rotations& rotations, const KeyDigits& ids, const Scalars<W>& scalars) {
   const auto launch = [&](auto* kernel) {
     const dim3 grid(s.batch, (1u << s.log_n) / kBlockThreads, s.limb_count);
     cuda::launch(stream, "rotated_sums", kernel, grid, kBlockThreads, 0, 1, s, limbs,
@@ -146,7 +146,7 @@ void rotated_sums(const Stream& stream, const Tables<W>& t, const Shape& s, cons
 
 #define JALI_INSTANTIATE(W)                                                                  \
   template void rotated_sums<W>(const Stream&, const Tables<W>&, const Shape&, const Limbs&, \
-                                const Rotations&, const KeyDigits&, const Scalars&);
+                                const Rotations&, const KeyDigits&, const Scalars<W>&);
 JALI_INSTANTIATE(W32)
 JALI_INSTANTIATE(W52)
 JALI_INSTANTIATE(W64)

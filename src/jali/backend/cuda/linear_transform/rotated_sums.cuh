@@ -33,6 +33,6 @@ struct Rotations {
 /// ids: of the keys' digits; it names no key.
 template <class W>
 void rotated_sums(const Stream&, const Tables<W>&, const Shape&, const Limbs&, const Rotations&,
-                  const KeyDigits& ids, const Scalars& s);
+                  const KeyDigits& ids, const Scalars<W>& s);
 
 }  // namespace jali::backend::cuda

@@ -2,9 +2,9 @@
 #include <map>
 #include <vector>
 
-#include "jali/backend/cuda/common/views.cuh"
 #include "jali/backend/cuda/elementwise/combination.cuh"
 #include "jali/backend/cuda/elementwise/elementwise.cuh"
+#include "jali/backend/cuda/key_switch/key_view.cuh"
 #include "jali/backend/cuda/linear_transform/rotated_sums.cuh"
 #include "jali/backend/cuda/linear_transform/sums.cuh"
 #include "jali/backend/cuda/linear_transform/weighted_sums.cuh"
@@ -16,15 +16,16 @@ namespace {
 Shape shape(View out, int log_n) {
   return {static_cast<unsigned>(out.primes.size()), static_cast<unsigned>(out.batch), log_n};
 }
-// Where the limbs of the sum lie in an operand.
+// The position in an operand of each limb of the sum.
 void place(std::uint8_t (&to)[kMaxLimbs], View sum, ConstView operand) {
   const Limbs at = positions(sum.primes, operand.primes);
   for (std::size_t i = 0; i < sum.primes.size(); ++i)
     to[i] = static_cast<std::uint8_t>(at.prime[i]);
 }
 
-// Terms of up to 64 sums, from next[g] on, to columns of a launch, an operand each: open(column, operand),
-// put(column, g, weight). Returns how many columns there are, at most `capacity`.
+// Assigns the terms of up to 64 sums, from next[g] on, to the columns of a launch. A column is one operand. Calls
+// open(column, operand) for each new column and put(column, g, weight) for each term. Returns the number of columns, at
+// most `capacity`.
 template <class Open, class Put>
 int place_terms(std::span<const WeightedSum> sums, std::vector<std::size_t>& next, int capacity,
                 Open&& open, Put&& put) {
@@ -122,8 +123,7 @@ void Sums<W>::rotated_together(std::span<const Rotated> operands,
   require<Unsupported>(digit_ids.size() <= kMaxDigits, "the GPU engine holds up to 128 digits");
   KeyDigits ids;
   std::copy(digit_ids.begin(), digit_ids.end(), ids.id);
-  Scalars scalars{};
-  std::copy(s.begin(), s.end(), scalars.s);
+  const Scalars<W> scalars = scalars_of<W>(s);
   std::vector<std::size_t> next(sums.size(), 0);
   for (bool begun = false;; begun = true) {
     Rotations r{};

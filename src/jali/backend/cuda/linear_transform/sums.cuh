@@ -4,7 +4,7 @@
 #include <span>
 
 #include "jali/backend/cuda/common/tables.cuh"
-#include "jali/backend/ops.h"
+#include "jali/backend/rlwe_ops.h"
 
 namespace jali::backend::cuda {
 

@@ -1,4 +1,4 @@
-// One thread a residue of all sums of a launch.
+// A thread computes one residue of every sum of a launch.
 #include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/common/launch_choices.cuh"
 #include "jali/backend/cuda/linear_transform/weighted_sums.cuh"

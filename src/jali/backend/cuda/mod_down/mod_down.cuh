@@ -16,8 +16,8 @@ struct ModDownView {
   Limbs source;  // limb of x of an output's limb, kSkip for none
 };
 
-/// A residue of the result: converted divide (+ kept keep) (+ addend), the last two if they are there; the addend
-/// is canonical.
+/// A residue of the result: converted divide + kept keep + addend, the last two terms if they are there. The addend is
+/// canonical.
 template <class W>
 __device__ __forceinline__ typename W::Stored mod_down_residue(
     typename W::R converted, const Factor<typename W::R>& divide, bool has_kept,
@@ -38,7 +38,7 @@ template <class W>
 void mod_down_in_one_pass(const Context<W>&, const BaseConversionPlan<W>&, const Targets&,
                           unsigned rows, const void* y, const ModDownView&);
 
-/// ModDown for few long rows, input in coefficient form; and whether it is faster than mod_down().
+/// ModDown for few long rows, input in coefficient form; and whether it is faster than mod_down_kernel.
 template <class W>
 bool mod_down_has_few_rows(const Context<W>&, const BaseConversionPlan<W>&, unsigned rows);
 template <class W>

@@ -7,7 +7,8 @@ namespace jali::backend::cuda {
 
 namespace {
 
-/// kLimbs: of the digit, up to two, read together; 0: `count`, one after the other (more would spill).
+/// kLimbs: limbs of the digit, 1 or 2, which are read together. 0: the digit has `count` limbs, which are read one after
+/// the other, as more registers would spill.
 template <class W, int kLimbs>
 struct ConversionLoad {
   using R = typename W::R;

@@ -198,7 +198,7 @@ struct RowWorker {
       for (int r = 0; r < kCount; ++r) x[r] = at[S::place(S::offset(k, r))];
     }
   }
-  /// Meets the threads of the sub-blocks of group k.
+  /// Waits for the threads of the sub-blocks of group k.
   template <int k>
   static __device__ __forceinline__ void meet() {
     if constexpr (S::threads(k) <= 5) {

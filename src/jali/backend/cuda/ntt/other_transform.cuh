@@ -6,10 +6,10 @@
 #include <memory>
 #include <span>
 
+#include "jali/backend/config.h"
 #include "jali/backend/cuda/common/device.cuh"
 #include "jali/backend/cuda/common/shape.cuh"
 #include "jali/backend/cuda/ntt/variant.cuh"
-#include "jali/backend/ops.h"
 
 namespace jali::backend::cuda {
 

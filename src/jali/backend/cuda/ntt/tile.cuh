@@ -153,36 +153,19 @@ struct TilePass {
     for (unsigned e = 0; e < kHeld / kV; ++e) f(e, (thread + e * kThreads) * kV);
   }
 
-  template <int kG, int kS, bool kLeaf, bool kSmall>
-  __device__ __forceinline__ void stage(R* x, unsigned t, unsigned node) const {
-    constexpr bool kComputed = kLeaf && kLeaves == Leaves::computed;
-    // Leaves are group-major.
-    const auto* w = twiddle + (1u << (t + kS)) + (kLeaf ? node : node << kS);
-    unsigned step = kLeaf ? 1u << t : 1;
-    if constexpr (kLocal) {  // t counts from the tile's first stage
-      step = kLeaf ? 1u << (kX + t) : 1;
-      w = twiddle + (kLeaf ? node + (step << kS) : (node << kS) + (1u << (kX + t + kS)));
+  /// Twiddles of a group that starts at stage t, on that stage's block `node`. A local table, which is shared memory,
+  /// counts stages as a transform of the tile alone would.
+  template <bool kLeaf>
+  struct TileTwiddles {
+    const typename W::Twiddle* table;
+    unsigned t, node;
+    __device__ __forceinline__ typename W::Twiddle operator()(int s, int group) const {
+      // Leaves are group-major.
+      const auto* first = table + (1u << (t + s)) + (kLeaf ? node : node << s);
+      return first[group * (kLeaf ? 1u << t : 1)];
     }
-    constexpr int kHalf = (1 << kG) >> (kS + 1);
-#pragma unroll
-    for (int p = 0; p < (1 << kG) / 2; ++p) {
-      const int group = p / kHalf, at = group * 2 * kHalf + p % kHalf;
-      if (kComputed && group > 0) {
-        x[at + kHalf] = W::times(x[at + kHalf], W::twiddle(twiddle[group]), prime);
-      }
-      const auto f = W::twiddle(w[kComputed ? 0 : group * step]);
-      if constexpr (kSmall) {
-        W::first_butterfly(x[at], x[at + kHalf], f, prime);
-      } else {
-        W::butterfly(x[at], x[at + kHalf], f, prime);
-      }
-    }
-  }
-  template <int kG, bool kLeaf, bool kSmall, int kS = 0>
-  __device__ __forceinline__ void stages(R* x, unsigned t, unsigned node) const {
-    stage<kG, kS, kLeaf, kSmall && kS == 0>(x, t, node);
-    if constexpr (kS + 1 < kG) stages<kG, kLeaf, kSmall, kS + 1>(x, t, node);
-  }
+    __device__ __forceinline__ typename W::Twiddle factor(int group) const { return table[group]; }
+  };
   /// kSmall: from residues in [0, 2 q).
   template <int kK, int kUnit = 0, bool kSmall = false>
   __device__ __forceinline__ void compute(R (&x)[kHeld]) const {
@@ -194,8 +177,11 @@ struct TilePass {
     const auto at = unit(thread + kUnit * kThreads, kU, kG);
     // Contiguous tiles hold 2^kX whole blocks of stage t0.
     const unsigned node = kColumns || kLocal ? at.node : (tile << (kX + kU)) + at.node;
-    stages<kG, !kColumns && kK == kLast, kSmall>(
-        x + (kUnit << kG), static_cast<unsigned>(kLocal ? kU : t0 + kU), node);
+    constexpr bool kLeaf = !kColumns && kK == kLast;
+    cuda::stages<W, false, kLeaf && kLeaves == Leaves::computed, kG, kSmall>(
+        x + (kUnit << kG),
+        TileTwiddles<kLeaf>{twiddle, static_cast<unsigned>(kLocal ? kX + kU : t0 + kU), node},
+        prime);
     if constexpr (((kUnit + 1) << kG) < kHeld) compute<kK, kUnit + 1, kSmall>(x);
   }
   template <int kK>

@@ -58,7 +58,7 @@ __device__ unsigned take(std::uint32_t* ticket) {
   return mine;
 }
 
-/// Says that `chunk` has `total` survivors; how many those before it have.
+/// Publishes that `chunk` has `total` survivors, and returns how many the chunks before it have.
 __device__ unsigned chunks_before(std::uint32_t* counts, unsigned chunk, unsigned total) {
   __shared__ unsigned sum;
   if (threadIdx.x == 0) atomicExch(counts + chunk, total + 1);  // 0 is: not known yet
@@ -78,7 +78,7 @@ __device__ unsigned chunks_before(std::uint32_t* counts, unsigned chunk, unsigne
   return sum;
 }
 
-// Words of 4 bytes below 2^32, else of 8, masked to the length of q, those below q.
+// Takes words of 4 bytes if q < 2^32, else of 8, masked to the length of q, and keeps those below q.
 template <class Raw, class Stored>
 __device__ void uniform_chunk(const ChachaKey& key, std::uint64_t nonce, Raw q, unsigned n,
                               Stored* out, std::uint32_t* counts, unsigned chunk, unsigned chunks) {
@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// A byte below 255 modulo 3, less 1; no branch depends on its value.
+// A ternary value is a byte below 255 modulo 3, less 1. No branch depends on it.
 __global__ void __launch_bounds__(kThreads)
     ternary_kernel(ChachaKey key, std::uint64_t nonce, unsigned count, unsigned chunks,
                    std::uint32_t* scratch, std::int8_t* out) {
@@ -172,7 +172,7 @@ __global__ void __launch_bounds__(kThreads)
   }
 }
 
-// Of each 64-bit word: ones among bits 0..20 less ones among bits 32..52.
+// An error is, of each 64-bit word, the ones among bits 0..20 less the ones among bits 32..52.
 __global__ void error_kernel(ChachaKey key, std::uint64_t nonce, unsigned count, std::int8_t* out) {
   const unsigned counter = blockIdx.x * blockDim.x + threadIdx.x;
   if (counter * 8 >= count) return;

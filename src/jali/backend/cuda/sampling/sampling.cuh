@@ -7,18 +7,19 @@
 
 #include "jali/backend/cuda/common/shape.cuh"
 #include "jali/backend/cuda/common/tables.cuh"
+#include "jali/backend/ring_ops.h"
 
 namespace jali::backend::cuda {
 
-/// Of each limb.
+/// The prime of a limb.
 struct SampledModulus {
   std::uint64_t q;
   PrimeIndex index;
 };
 using Moduli = std::vector<SampledModulus>;
 
-/// How far beyond the mean number of words the first launch reaches, in standard deviations; what is missing
-/// then is made by one thread block.
+/// By how many standard deviations the words that the first launch makes exceed the mean number that is needed. If they
+/// are too few nevertheless, one thread block makes the rest.
 constexpr double kDeviations = 6;
 
 /// Row (i, b) is random::sample_uniform of stream (index + b) << 16 | moduli[i].index. scratch: of

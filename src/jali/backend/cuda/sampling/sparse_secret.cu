@@ -1,6 +1,6 @@
-// Words are sorted by their upper 62 bits, in the two others they carry the value: 0, 1 for 1, 2 for -1. Batcher's
-// bitonic network, whose comparisons depend on the size alone: the steps of short distance of a tile in
-// shared memory, the others a launch each.
+// Words are sorted by their upper 62 bits; the two others carry the value: 0, 1 for 1, 2 for -1. The sort is Batcher's
+// bitonic network, whose comparisons depend on the size alone. Steps of short distance run on a tile in shared memory,
+// each other step is a launch of its own.
 #include <algorithm>
 
 #include "jali/backend/cuda/common/device.cuh"
@@ -31,7 +31,7 @@ __global__ void words_kernel(ChachaKey key, std::uint64_t nonce, unsigned first,
   }
 }
 
-/// Puts a and b in order, downwards if wanted, without a branch.
+/// Puts a and b in ascending or descending order without a branch.
 __device__ inline void compare(std::uint64_t& a, std::uint64_t& b, bool descending) {
   const std::uint64_t out_of_order = std::uint64_t{0} - ((b < a) != descending);
   const std::uint64_t flip = (a ^ b) & out_of_order;

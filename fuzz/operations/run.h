@@ -1,0 +1,76 @@
+// One input on its way through the operations, and what an operation is.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "world.h"
+
+namespace jali::fuzz {
+
+using ckks::Ciphertext;
+using Complex = std::complex<double>;
+
+// Bounds of the work on one input.
+constexpr std::size_t kObjects = 6;
+constexpr std::size_t kMaxBatch = 8;
+
+/// Names the operation that runs, for the report.
+extern const char* operation;
+
+[[noreturn]] void stop(const std::string& why);
+
+/// One input on its way through the operations.
+class Run {
+ public:
+  Run(const World& w, Stream& stream);
+
+  const World& world;
+  Stream& in;
+  std::shared_ptr<const ckks::Evaluator> evaluator;
+  std::optional<ckks::AutoEvaluator> automatic;
+  std::optional<ckks::ArrayEvaluator> arrays;
+  std::vector<Ciphertext> pool, made;
+
+  const Ciphertext& any() { return pool[in.below(pool.size())]; }
+  const ckks::Evaluator& ev() const { return *evaluator; }
+  int level() { return in.once_in(8) ? in.integer() : static_cast<int>(in.below(5)); }
+  int steps() { return in.once_in(4) ? in.integer() : 1 << in.below(10); }
+  std::size_t count() {
+    return in.once_in(4) ? static_cast<std::size_t>(in.integer()) : in.below(9);
+  }
+  double scale() {
+    return in.once_in(3) ? in.number() : world.o.params->scale(static_cast<int>(in.below(4)));
+  }
+
+  std::vector<Complex> vector(const Ciphertext& x);
+  /// Of the shape of x where the input does not say otherwise.
+  ckks::Plaintext plaintext(const Ciphertext& x);
+
+  /// Looks at a result. Operands stay where they are until it is settled.
+  void keep(Ciphertext x);
+  void settle();
+  void keep(std::vector<Ciphertext> all) {
+    for (Ciphertext& x : all) keep(std::move(x));
+  }
+
+  /// Its figures are numbers, and its bytes are read again to the same bytes.
+  void examine(const Ciphertext& x) const;
+};
+
+/// Its name is that of a report.
+using Operation = std::pair<const char*, void (*)(Run&)>;
+
+// Each in the file of its name; in the order of the headers.
+std::span<const Operation> evaluator_operations();
+std::span<const Operation> auto_evaluator_operations();
+std::span<const Operation> array_evaluator_operations();
+std::span<const Operation> circuit_operations();
+std::span<const Operation> batch_operations();
+std::span<const Operation> client_operations();
+std::span<const Operation> bootstrap_operations();
+
+}  // namespace jali::fuzz
