@@ -1,6 +1,7 @@
 // The client's side: keys, encoding, encryption, decryption, release.
 #include <cmath>
 
+#include "jali/ckks/secret/decryption.h"
 #include "run.h"
 
 namespace jali::fuzz {
@@ -11,7 +12,10 @@ constexpr Operation kOperations[] = {
     {"decryption",
      [](Run& r) {
        const Ciphertext& x = r.any();
-       const auto slots = r.ev().encoder().decode(r.world.decryptor.decrypt(x));
+       const auto all = r.ev().encoder().decode_all(r.world.decryptor.decrypt(x));
+       const auto check = r.in.once_in(2) ? ckks::Check::yes : ckks::Check::no;
+       auto slots = ckks::decrypt(r.world.decryptor, r.ev().encoder(), x, check);
+       slots.insert(slots.end(), all.begin(), all.end());
        for (const Complex z : slots) {
          if (std::isnan(z.real()) || std::isnan(z.imag())) stop("a decrypted slot is not a number");
        }

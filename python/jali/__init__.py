@@ -23,9 +23,11 @@ from jali.errors import (
     NoDevice,
     OutOfMemory,
     ParamsMismatch,
+    RangeExceeded,
     ScaleMismatch,
     Unsupported,
     VersionError,
+    WrongDecryption,
 )
 
 __version__: str = build_info()["version"]
@@ -45,9 +47,11 @@ __all__ = [
     "NoDevice",
     "OutOfMemory",
     "ParamsMismatch",
+    "RangeExceeded",
     "ScaleMismatch",
     "Unsupported",
     "VersionError",
+    "WrongDecryption",
     "__version__",
     "build_info",
     "ckks",

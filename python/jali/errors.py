@@ -22,9 +22,11 @@ __all__ = [
     "NoDevice",
     "OutOfMemory",
     "ParamsMismatch",
+    "RangeExceeded",
     "ScaleMismatch",
     "Unsupported",
     "VersionError",
+    "WrongDecryption",
 ]
 
 
@@ -56,6 +58,18 @@ class ScaleMismatch(Error):
     """Operands whose scales differ, or a scale that does not fit its level."""
 
     code = "scale_mismatch"
+
+
+class RangeExceeded(Error):
+    """Numbers that may be larger than a level holds: nothing was computed."""
+
+    code = "range_exceeded"
+
+
+class WrongDecryption(Error):
+    """A decryption that is not what its ciphertext says: another key, or numbers beyond their range."""
+
+    code = "wrong_decryption"
 
 
 class ParamsMismatch(Error):

@@ -20,6 +20,7 @@
 #include "jali/base/wipe.h"
 #include "jali/bootstrap/secret/evaluation_keys.h"
 #include "jali/ckks/encryptor.h"
+#include "jali/ckks/secret/decryption.h"
 #include "jali/ckks/secret/decryptor.h"
 #include "jali/ckks/secret/encryptor.h"
 #include "jali/ckks/secret/release.h"
@@ -101,13 +102,14 @@ class Client {
     });
   }
 
-  nb::object decrypt(const ckks::Ciphertext& c, std::size_t length, bool complex_values) const {
+  nb::object decrypt(const ckks::Ciphertext& c, std::size_t length, bool complex_values,
+                     bool check) const {
     require_same(*params_, *c.params, "the ciphertext is");
     std::vector<std::complex<double>> values;
     const WipedAtEnd wiped(values);
     {
       nb::gil_scoped_release release;
-      values = encoder_->decode(decryptor_->decrypt(c));
+      values = ckks::decrypt(*decryptor_, *encoder_, c, check ? ckks::Check::yes : ckks::Check::no);
     }
     return to_numpy(values, c.batch(), length, ckks::is_batched(c), complex_values);
   }
@@ -312,10 +314,9 @@ leave its interval. If the ciphertext was read from bytes, the bound is what the
       .def_prop_ro("params", &Client::params, "Its parameters.")
       .def("encrypt", &Client::encrypt, "values"_a.none(), "level"_a = -1, "slots"_a = 0,
            "magnitude"_a = 1.0, "peak"_a = 0.0)
-      .def(
-          "decrypt", &Client::decrypt, "ciphertext"_a, "length"_a, "complex_values"_a,
-          nb::sig("def decrypt(self, ciphertext: Ciphertext, length: int, complex_values: bool) -> "
-                  "numpy.typing.NDArray[typing.Any]"))
+      .def("decrypt", &Client::decrypt, "ciphertext"_a, "length"_a, "complex_values"_a, "check"_a,
+           nb::sig("def decrypt(self, ciphertext: Ciphertext, length: int, complex_values: bool, "
+                   "check: bool) -> numpy.typing.NDArray[typing.Any]"))
       .def("release", &Client::release, "ciphertext"_a, "policy"_a, "length"_a, "complex_values"_a,
            nb::sig("def release(self, ciphertext: Ciphertext, policy: ReleasePolicy, length: int, "
                    "complex_values: bool) -> numpy.typing.NDArray[typing.Any]"))

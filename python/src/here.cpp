@@ -22,7 +22,8 @@ ckks::Ciphertext bring(const Server& server, const ckks::Ciphertext& x) {
 
 ckks::Plaintext bring(const Server& server, const ckks::Plaintext& x) {
   require_same(*server.params, *x.params, "the plaintext is");
-  return {x.params, server.ring->import(x.poly), x.level, x.scale, x.log_slots, x.message, x.peak};
+  return {x.params, server.ring->import(x.poly), x.level, x.scale, x.log_slots, x.message, x.peak,
+          x.real};
 }
 
 ckks::Diagonal bring(const Server& server, const ckks::Diagonal& x) {
@@ -53,7 +54,7 @@ ckks::Ciphertext host_copy(const ckks::Ciphertext& x) {
 }
 
 ckks::Plaintext host_copy(const ckks::Plaintext& x) {
-  return {x.params, on_host(x.poly), x.level, x.scale, x.log_slots, x.message, x.peak};
+  return {x.params, on_host(x.poly), x.level, x.scale, x.log_slots, x.message, x.peak, x.real};
 }
 
 }  // namespace jali::python

@@ -201,8 +201,10 @@ TEST(MatVec, LayersChain) {
   for (const Shape s :
        {Shape{145, 100, 10}, Shape{700, 100, 10}, Shape{20, 600, 10}, Shape{10, 33, 600}}) {
     const auto params = make_params(kScheme);
-    const Problem p = random_problem(random, s.hidden, s.n),
-                  q = random_problem(random, s.m, s.hidden);
+    Problem p = random_problem(random, s.hidden, s.n), q = random_problem(random, s.m, s.hidden);
+    // No result of any input leaves level 0: rows add up to 1 at most.
+    for (double& entry : p.matrix) entry /= static_cast<double>(s.n);
+    for (double& entry : q.matrix) entry /= static_cast<double>(s.hidden);
     const auto bias = random_vector(random, s.hidden);
     MatVec first(p.matrix, p.m, p.n, params, {.bias = bias});
     MatVec second(q.matrix, q.m, q.n, params, {.level = 1, .input = first.output_layout()});

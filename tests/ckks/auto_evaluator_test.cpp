@@ -95,7 +95,7 @@ TEST_P(AutoEvaluatorTest, RandomProgramsMatchTheClear) {
     std::vector<Value> pool;
     for (int i = 0; i < 3; ++i) {
       auto z = w.vector(0.7);
-      auto c = w.encrypt(z, i == 0 ? 1 : -1);
+      auto c = w.encrypt(z, i == 0 ? 1 : -1, -1, 1, {kMagnitude, 1});
       pool.push_back({std::move(c), std::move(z)});
     }
     for (int step = 0; step < 30; ++step) {
@@ -109,46 +109,50 @@ TEST_P(AutoEvaluatorTest, RandomProgramsMatchTheClear) {
         for (std::size_t j = 0; j < out.z.size(); ++j) out.z[j] = f(j);
       };
       const bool room = e.effective_level(a.c) > 0 && e.effective_level(b.c) > 0;
-      switch (w.random() % 9) {
-        case 0:
-          out.c = e.add(a.c, b.c);
-          each([&](auto j) { return a.z[j] + b.z[j]; });
-          break;
-        case 1:
-          out.c = e.sub(a.c, b.c);
-          each([&](auto j) { return a.z[j] - b.z[j]; });
-          break;
-        case 2:
-          if (!room) continue;
-          out.c = e.multiply(a.c, b.c);
-          each([&](auto j) { return a.z[j] * b.z[j]; });
-          break;
-        case 3:
-          if (!room) continue;
-          out.c = e.multiply_vector(a.c, p);
-          each([&](auto j) { return a.z[j] * p[j]; });
-          break;
-        case 4:
-          out.c = e.add_vector(a.c, p);
-          each([&](auto j) { return a.z[j] + p[j]; });
-          break;
-        case 5:
-          if (!room) continue;
-          out.c = e.multiply_scalar(a.c, s);
-          each([&](auto j) { return a.z[j] * s; });
-          break;
-        case 6:
-          out.c = e.rotate(a.c, 4);
-          each([&](auto j) { return a.z[(j + 4) % a.z.size()]; });
-          break;
-        case 7:
-          out.c = e.conjugate(a.c);
-          each([&](auto j) { return std::conj(a.z[j]); });
-          break;
-        default:
-          out.c = e.negate(a.c);
-          each([&](auto j) { return -a.z[j]; });
-          break;
+      try {
+        switch (w.random() % 9) {
+          case 0:
+            out.c = e.add(a.c, b.c);
+            each([&](auto j) { return a.z[j] + b.z[j]; });
+            break;
+          case 1:
+            out.c = e.sub(a.c, b.c);
+            each([&](auto j) { return a.z[j] - b.z[j]; });
+            break;
+          case 2:
+            if (!room) continue;
+            out.c = e.multiply(a.c, b.c);
+            each([&](auto j) { return a.z[j] * b.z[j]; });
+            break;
+          case 3:
+            if (!room) continue;
+            out.c = e.multiply_vector(a.c, p);
+            each([&](auto j) { return a.z[j] * p[j]; });
+            break;
+          case 4:
+            out.c = e.add_vector(a.c, p);
+            each([&](auto j) { return a.z[j] + p[j]; });
+            break;
+          case 5:
+            if (!room) continue;
+            out.c = e.multiply_scalar(a.c, s);
+            each([&](auto j) { return a.z[j] * s; });
+            break;
+          case 6:
+            out.c = e.rotate(a.c, 4);
+            each([&](auto j) { return a.z[(j + 4) % a.z.size()]; });
+            break;
+          case 7:
+            out.c = e.conjugate(a.c);
+            each([&](auto j) { return std::conj(a.z[j]); });
+            break;
+          default:
+            out.c = e.negate(a.c);
+            each([&](auto j) { return -a.z[j]; });
+            break;
+        }
+      } catch (const RangeExceeded&) {
+        continue;
       }
       double largest = 0;
       for (const auto& z : out.z) largest = std::max(largest, std::abs(z));

@@ -16,6 +16,7 @@
 #include "jali/ckks/encoder.h"
 #include "jali/ckks/engine.h"
 #include "jali/ckks/evaluator.h"
+#include "jali/ckks/secret/decryption.h"
 #include "jali/ckks/secret/decryptor.h"
 #include "jali/ckks/secret/encryptor.h"
 #include "jali/ckks/secret/release.h"
@@ -109,7 +110,7 @@ struct World {
   }
 
   std::vector<Complex> decrypt(const ckks::Ciphertext& c) {
-    return encoder().decode(decryptor->decrypt(c));
+    return ckks::decrypt(*decryptor, encoder(), c);
   }
 
   /// The standard deviation of the real and imaginary parts of the slots' errors, measured divided by predicted.

@@ -133,12 +133,12 @@ TEST(ReleaseTest, ResultsBeyondTheDeclaredRangeAreRefused) {
   policy.largest = 0.01;
   // Altered bytes may claim this, although it is false.
   c.estimate.peak = c.estimate.message = 0.01;
-  EXPECT_THROW(release(w, c, policy), InvalidArgument);
+  EXPECT_THROW(release(w, c, policy), WrongDecryption);
   // Decryption with another key gives numbers beyond the range, too.
   World other(wide(), {});
   ReleasePolicy usual = derived();
   EXPECT_THROW(ckks::release(*other.decryptor, w.encoder(), *w.ring, w.encrypt(w.vector()), usual),
-               InvalidArgument);
+               WrongDecryption);
 }
 
 TEST(ReleaseTest, NoiseThatTheLevelCannotHoldIsRefusedBeforeAnyWork) {

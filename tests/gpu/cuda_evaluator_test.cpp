@@ -39,32 +39,38 @@ TEST_P(GpuEvaluator, RandomProgramsGiveTheSameBits) {
     const auto p = w.vector(0.7);
     Value out;
     const char* what = "";
-    switch (operation) {
-      case 0:
-        what = "multiply", out = {cpu.multiply(a.host, b.host), gpu.multiply(a.device, b.device)};
-        break;
-      case 1:
-        what = "multiply_vector";
-        out = {cpu.multiply_vector(a.host, p), gpu.multiply_vector(a.device, p)};
-        break;
-      case 2:
-        what = "multiply_scalar";
-        out = {cpu.multiply_scalar(a.host, p[0]), gpu.multiply_scalar(a.device, p[0])};
-        break;
-      case 3: what = "square", out = {cpu.square(a.host), gpu.square(a.device)}; break;
-      case 4: what = "add", out = {cpu.add(a.host, b.host), gpu.add(a.device, b.device)}; break;
-      case 5: what = "sub", out = {cpu.sub(a.host, b.host), gpu.sub(a.device, b.device)}; break;
-      case 6: what = "negate", out = {cpu.negate(a.host), gpu.negate(a.device)}; break;
-      case 7:
-        what = "add_vector", out = {cpu.add_vector(a.host, p), gpu.add_vector(a.device, p)};
-        break;
-      case 8:
-        what = "add_scalar", out = {cpu.add_scalar(a.host, p[0]), gpu.add_scalar(a.device, p[0])};
-        break;
-      case 9: what = "rotate", out = {cpu.rotate(a.host, 17), gpu.rotate(a.device, 17)}; break;
-      case 10: what = "conjugate", out = {cpu.conjugate(a.host), gpu.conjugate(a.device)}; break;
-      case 11: what = "sum", out = {cpu.sum(a.host, 8), gpu.sum(a.device, 8)}; break;
-      default: what = "normalise", out = {cpu.normalise(a.host), gpu.normalise(a.device)}; break;
+    try {
+      switch (operation) {
+        case 0:
+          what = "multiply", out = {cpu.multiply(a.host, b.host), gpu.multiply(a.device, b.device)};
+          break;
+        case 1:
+          what = "multiply_vector";
+          out = {cpu.multiply_vector(a.host, p), gpu.multiply_vector(a.device, p)};
+          break;
+        case 2:
+          what = "multiply_scalar";
+          out = {cpu.multiply_scalar(a.host, p[0]), gpu.multiply_scalar(a.device, p[0])};
+          break;
+        case 3: what = "square", out = {cpu.square(a.host), gpu.square(a.device)}; break;
+        case 4: what = "add", out = {cpu.add(a.host, b.host), gpu.add(a.device, b.device)}; break;
+        case 5: what = "sub", out = {cpu.sub(a.host, b.host), gpu.sub(a.device, b.device)}; break;
+        case 6: what = "negate", out = {cpu.negate(a.host), gpu.negate(a.device)}; break;
+        case 7:
+          what = "add_vector", out = {cpu.add_vector(a.host, p), gpu.add_vector(a.device, p)};
+          break;
+        case 8:
+          what = "add_scalar", out = {cpu.add_scalar(a.host, p[0]), gpu.add_scalar(a.device, p[0])};
+          break;
+        case 9: what = "rotate", out = {cpu.rotate(a.host, 17), gpu.rotate(a.device, 17)}; break;
+        case 10: what = "conjugate", out = {cpu.conjugate(a.host), gpu.conjugate(a.device)}; break;
+        case 11: what = "sum", out = {cpu.sum(a.host, 8), gpu.sum(a.device, 8)}; break;
+        default: what = "normalise", out = {cpu.normalise(a.host), gpu.normalise(a.device)}; break;
+      }
+    } catch (
+        const RangeExceeded&) {  // it would leave its level: on both engines, as estimates are equal
+      target = renew();
+      continue;
     }
     if (step % 8 == 0) {
       expect_same(out.host, on_gpu->send_back(out.device), what, step, w.seed);

@@ -28,7 +28,10 @@ class World:
     cache: dict[str, Any] = field(default_factory=dict)
 
     def bind(self, values: Any, **options: Any) -> ckks.EncryptedArray:
-        """Encrypts values and binds them to the server."""
+        """Encrypts values and binds them to the server. Most tests use numbers of up to 1.5, so that their powers fit
+        the lowest level."""
+        if "magnitude" not in options and np.abs(values).max(initial=0) <= 1.5:
+            options.setdefault("peak", 1.5)
         return self.server.bind(self.client.encrypt(values, **options))
 
 

@@ -48,7 +48,7 @@ def test_matrix_products_in_a_row(one: World, rng: np.random.Generator) -> None:
     first = ckks.MatVec(a, one.params)
     second = ckks.MatVec(b, one.params, level=first.level - 2, layout=first.output_layout)
     server = server_for(one, first.rotations + second.rotations)
-    hidden = server.matvec(first, server.bind(one.client.encrypt(first.pack(v)[0])))
+    hidden = server.matvec(first, server.bind(one.client.encrypt(first.pack(v)[0], peak=1)))
     assert_close(one, server.matvec(second, hidden * hidden), b @ (a @ v) ** 2, slack_bits=2)
 
 
@@ -136,7 +136,7 @@ def test_linear_transform(world: World, rng: np.random.Generator) -> None:
 def test_polynomial(world: World, rng: np.random.Generator, basis: str) -> None:
     v = rng.uniform(-1, 1, world.params.slots)
     c = rng.uniform(-1, 1, 8)
-    x = world.bind(v)
+    x = world.bind(v, peak=1)
     y = world.server.polynomial(x, c, basis=basis)
     value = np.polynomial.Polynomial if basis == "power" else np.polynomial.Chebyshev
     assert y.level == world.params.depth - 3

@@ -28,7 +28,7 @@ class World:
         self.x, self.y, self.z = (self.bound(v) for v in (self.a, self.b, self.c))
 
     def bound(self, values: np.ndarray, level: int | None = None) -> ckks.EncryptedArray:
-        return self.server.bind(self.client.encrypt(values, level=level))
+        return self.server.bind(self.client.encrypt(values, level=level, peak=1.5))
 
     def near(self, value: ckks.EncryptedArray, expected: np.ndarray) -> bool:
         return bool(np.max(np.abs(self.client.decrypt(value) - expected)) < 1e-6)

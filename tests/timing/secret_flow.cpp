@@ -15,6 +15,7 @@
 #include "client.h"
 #include "jali/base/error.h"
 #include "jali/ckks/encryptor.h"
+#include "jali/ckks/secret/decryption.h"
 #include "jali/ckks/secret/decryptor.h"
 #include "jali/ckks/secret/encryptor.h"
 #include "jali/ckks/secret/release.h"
@@ -159,6 +160,19 @@ class Cases {
               const auto values = encoder_.decode(ckks::Decryptor(sk, ring_).decrypt(c));
               return all_hidden(values.data(), values.size() * sizeof(Complex));
             });
+      // Garbage, which is compared with what the ciphertext says, and refused: one bit is told.
+      c.estimate = params::NoiseModel(*params_).fresh_secret({1, 1}, c.scale, c.log_slots);
+      c.estimate.real = true;
+      check(label_ + "decrypt and compare " + std::to_string(parts + 1) + " parts at level " +
+                std::to_string(level) + ", 2^" + std::to_string(log_slots) + " slots",
+            [&] {
+              try {
+                ckks::decrypt(ckks::Decryptor(sk, ring_), encoder_, c);
+                return false;
+              } catch (const WrongDecryption&) {
+                return true;
+              }
+            });
     }
   }
 
@@ -181,7 +195,7 @@ class Cases {
         const ckks::ReleasePolicy policy{.origin = ckks::BoundOrigin::derived,
                                          .statistical_bits = 20};
         ckks::release(decryptor, encoder_, *ring_, c, policy, hidden_seed());
-      } catch (const InvalidArgument&) {
+      } catch (const WrongDecryption&) {
       }
       return true;
     });

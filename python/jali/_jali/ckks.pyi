@@ -589,7 +589,7 @@ class ClientCore:
         peak: float = 0.0,
     ) -> Ciphertext: ...
     def decrypt(
-        self, ciphertext: Ciphertext, length: int, complex_values: bool
+        self, ciphertext: Ciphertext, length: int, complex_values: bool, check: bool
     ) -> numpy.typing.NDArray[Any]: ...
     def release(
         self, ciphertext: Ciphertext, policy: ReleasePolicy, length: int, complex_values: bool

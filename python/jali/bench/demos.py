@@ -61,7 +61,7 @@ def _floor(
     server.trace.clear()
     owner.trace.clear()
     reply = server.evaluate(owner.encrypt(program.pack(image), magnitude=roles.MAGNITUDE))
-    owner.decrypt(reply, params.slots, False)
+    owner.decrypt(reply, params.slots, False, True)
     host = ckks.Client(params, threads=options.threads).engine
     parts = [
         floors.of(floors.work_of(owner.trace), word, host, server.threads),

@@ -111,19 +111,24 @@ class Client:
         *,
         complex: bool | None = None,
         length: int | None = None,
+        check: bool = True,
     ) -> npt.NDArray[Any]:
         """The decrypted numbers, for the key holder alone. To share them, use ``release``.
 
         complex: True gives complex128, False gives the real parts as float64. None gives complex numbers if any operand of
             the computation was complex.
         length: how many slots to return, 1 to value.slots; None stands for the length of the encrypted vector.
+        check: True compares the numbers with what the ciphertext says of them: none is larger than its bound, numbers computed
+            from real ones are real, and the rest of the phase is noise. False returns the numbers in any case.
 
         Returns an array (length,), or (batch, length) if a batch was encrypted. Each number has an error with a standard
         deviation of about 2^-value.precision_bits. Raises ParamsMismatch for a ciphertext of other parameters, and
-        InvalidArgument for other arguments.
+        InvalidArgument for other arguments. Raises WrongDecryption if the comparison fails: the key is another one, the bytes
+        were altered, or a number left its range. Do not tell an untrusted peer of that error. Raises RangeExceeded if the
+        ciphertext says itself that its numbers may be larger than its level holds.
         """
         ciphertext, shown, as_complex = _shown(value, complex, length)
-        return self._core.decrypt(ciphertext, shown, as_complex)
+        return self._core.decrypt(ciphertext, shown, as_complex, checks.flag(check, "check"))
 
     def release(
         self,

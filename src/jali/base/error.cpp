@@ -8,6 +8,8 @@ const char* error_code_name(ErrorCode code) noexcept {
     case ErrorCode::insecure: return "insecure";
     case ErrorCode::depth_exhausted: return "depth_exhausted";
     case ErrorCode::scale_mismatch: return "scale_mismatch";
+    case ErrorCode::range_exceeded: return "range_exceeded";
+    case ErrorCode::wrong_decryption: return "wrong_decryption";
     case ErrorCode::params_mismatch: return "params_mismatch";
     case ErrorCode::key_missing: return "key_missing";
     case ErrorCode::corrupt_data: return "corrupt_data";

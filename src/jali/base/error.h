@@ -13,6 +13,8 @@ enum class ErrorCode {
   insecure,          // parameters below the requested security
   depth_exhausted,   // no level left for the operation
   scale_mismatch,    // operands whose scales cannot be brought together
+  range_exceeded,    // numbers that may be larger than a level holds
+  wrong_decryption,  // a decryption that is not what its ciphertext says
   params_mismatch,   // objects that belong to different parameters
   key_missing,       // an evaluation key that was not made
   corrupt_data,      // bytes that are not a well-formed object
@@ -43,6 +45,8 @@ struct InvalidArgument : Error { explicit InvalidArgument(const std::string& m) 
 struct InsecureParams  : Error { explicit InsecureParams (const std::string& m) : Error(ErrorCode::insecure, m) {} };
 struct DepthExhausted  : Error { explicit DepthExhausted (const std::string& m) : Error(ErrorCode::depth_exhausted, m) {} };
 struct ScaleMismatch   : Error { explicit ScaleMismatch  (const std::string& m) : Error(ErrorCode::scale_mismatch, m) {} };
+struct RangeExceeded   : Error { explicit RangeExceeded  (const std::string& m) : Error(ErrorCode::range_exceeded, m) {} };
+struct WrongDecryption : Error { explicit WrongDecryption(const std::string& m) : Error(ErrorCode::wrong_decryption, m) {} };
 struct ParamsMismatch  : Error { explicit ParamsMismatch (const std::string& m) : Error(ErrorCode::params_mismatch, m) {} };
 struct KeyMissing      : Error { explicit KeyMissing     (const std::string& m) : Error(ErrorCode::key_missing, m) {} };
 struct CorruptData     : Error { explicit CorruptData    (const std::string& m) : Error(ErrorCode::corrupt_data, m) {} };

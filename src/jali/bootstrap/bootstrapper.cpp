@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "jali/base/error.h"
+#include "jali/ckks/range.h"
 
 namespace jali::bootstrap {
 namespace {
@@ -30,9 +31,13 @@ Bootstrapper::Bootstrapper(std::shared_ptr<const ckks::Evaluator> evaluator, Boo
                           "the plan was made for other parameters than the evaluator's");
   require<KeyMissing>(evaluator_->has_encapsulation(),
                       "no keys for bootstrapping: make the keys with bootstrap=True");
-  inner_ = plan_.params_ == plan_.whole_
-               ? evaluator_
-               : std::make_shared<const ckks::Evaluator>(plan_.params_, *evaluator_);
+  // check() guards the numbers. Inside, coefficients lie in slots and slots in coefficients, and bounds on slots are N times
+  // too large for what wraps around.
+  const auto unchecked = [&](const ckks::ParamsPtr& params) {
+    return std::make_shared<const ckks::Evaluator>(params, *evaluator_, /*checks_range=*/false);
+  };
+  evaluator_ = unchecked(plan_.whole_);
+  inner_ = plan_.params_ == plan_.whole_ ? evaluator_ : unchecked(plan_.params_);
   for (const auto& [steps, level] : plan_.rotation_levels()) {
     circuits::require_rotations(*evaluator_, {&steps, 1}, "bootstrapping", level);
   }
@@ -67,6 +72,7 @@ void known_as(Ciphertext& y, const Ciphertext& x) {
   y.estimate.message_spread = x.estimate.message_spread;
   y.estimate.peak = x.estimate.peak;
   y.estimate.lineage = x.estimate.lineage;
+  y.estimate.real = x.estimate.real;
 }
 
 }  // namespace
@@ -124,6 +130,7 @@ Ciphertext Bootstrapper::reduce(const Ciphertext& t, double scale, const Done& d
 }
 
 void Bootstrapper::check(const Ciphertext& x) const {
+  ckks::require_range(*plan_.whole_, x.estimate, x.scale, x.level);
   require<InvalidArgument>(x.parts.size() == 2, "bootstrapping takes two parts: relinearise first");
   require<InvalidArgument>(x.log_slots == plan_.options_.log_slots, [&] {
     return "this bootstrapping was set up for 2^" + std::to_string(plan_.options_.log_slots) +
@@ -321,7 +328,8 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
     // The matrices expect the canonical scale. A different scale is treated as a factor of the message.
     entered = plan_.entry_scale_ * (in.scale / canonical);
     in.scale = canonical;
-    low = dft.apply(ev, in);
+    // The numbers become coefficients. They may add up in the slots, but it is coefficients that wrap around the modulus.
+    low = dft.apply(ev, in, x.estimate.peak * (entered / plan_.entry_scale_));
     done("slots_to_coefficients", low);
   }
 
@@ -356,7 +364,7 @@ Ciphertext Bootstrapper::once(const Ciphertext& x, int target, double factor,
     if (f.level > dft.level()) {
       f = ev.adjust(f, dft.level(), dft.stages().front().input_scale(), kNear);
     }
-    f = dft.apply(ev, f);
+    f = dft.apply(ev, f, factor * x.estimate.peak);
     done("slots_to_coefficients", f);
   }
   f.log_slots = x.log_slots;

@@ -155,16 +155,35 @@ BlockTransform::Diagonal BlockTransform::encode(const ckks::Encoder& encoder, st
   std::vector<std::complex<double>> entries(plan_.slots);
   fill_(output, term.input, term.diagonal, entries);
   double power = 0, peak = 0;
+  bool real = true;
   for (const auto& e : entries) {
     power += std::norm(e);
     peak = std::max(peak, std::abs(e));
+    real = real && e.imag() == 0;
   }
   // rot_{-g}: entry s of the encoded diagonal is entry s - g of the diagonal.
   const auto turn =
       ((giant + plan_.offset) % static_cast<long>(plan_.slots) + plan_.slots) % plan_.slots;
   std::rotate(entries.begin(), entries.end() - static_cast<std::ptrdiff_t>(turn), entries.end());
   return {encoder.encode_over(entries, 1, diagonal_primes(), diagonal_scale_, log_slots_),
-          std::sqrt(power / static_cast<double>(plan_.slots)), peak};
+          std::sqrt(power / static_cast<double>(plan_.slots)), peak, real};
+}
+
+std::vector<double> BlockTransform::largest_rows() const {
+  std::vector<double> out;
+  std::vector<std::complex<double>> entries(plan_.slots);
+  for (std::size_t o = 0; o < plan_.giants.size(); ++o) {
+    std::vector<double> rows(plan_.slots, 0);
+    for (const auto& giant : plan_.giants[o]) {
+      for (const auto& term : giant.terms) {
+        std::ranges::fill(entries, 0.0);
+        fill_(o, term.input, term.diagonal, entries);
+        for (std::size_t s = 0; s < rows.size(); ++s) rows[s] += std::abs(entries[s]);
+      }
+    }
+    out.push_back(std::ranges::max(rows));
+  }
+  return out;
 }
 
 void BlockTransform::prepare(const ckks::Encoder& encoder) {
@@ -177,6 +196,7 @@ void BlockTransform::prepare(const ckks::Encoder& encoder) {
     }
   }
   encoded_ = std::move(encoded);
+  rows_ = largest_rows();
 }
 
 // The inner sums of the giant steps [first, last) of an output. Prepared diagonals are used all at once, others are encoded
@@ -225,10 +245,10 @@ std::vector<BlockTransform::SumOf<Operand>> BlockTransform::inner_sums(
         list.weights.push_back(d.poly.view());
         const params::Noise rounded =
             noise.encoding(d.message, d.peak, diagonal_scale_, log_slots_);
-        const auto weighed = noise.multiply(
-            x.estimate, x.scale,
-            {rounded.variance * density, d.message, d.peak, rounded.bound, /*noise=*/0},
-            diagonal_scale_);
+        params::Estimate diagonal{rounded.variance * density, d.message, d.peak, rounded.bound,
+                                  /*noise=*/0};
+        diagonal.real = d.real;
+        const auto weighed = noise.multiply(x.estimate, x.scale, diagonal, diagonal_scale_);
         sum.estimate = t == 0 ? weighed : noise.add(sum.estimate, weighed);
         sum.scale = x.scale * diagonal_scale_;
       }
@@ -266,7 +286,7 @@ ckks::Ciphertext BlockTransform::zero(const ckks::Evaluator& evaluator, const Ci
 
 std::vector<Ciphertext> BlockTransform::apply_twice(const ckks::Evaluator& evaluator,
                                                     std::span<const Ciphertext* const> inputs,
-                                                    bool rescale) const {
+                                                    Peaks peaks, bool rescale) const {
   std::vector<ckks::Hoisted> hoisted(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const bool turns = std::ranges::any_of(plan_.babies[i], [](int r) { return r != 0; });
@@ -282,20 +302,21 @@ std::vector<Ciphertext> BlockTransform::apply_twice(const ckks::Evaluator& evalu
   };
   // With one output and prepared diagonals there is one pass only, so rotations need not be kept.
   if (prepared() && plan_.giants.size() == 1) {
-    return turn_sums(
-        evaluator, inputs,
-        babies([&](const ckks::Hoisted& x, int r) { return evaluator.rotation(x, r); }), rescale);
+    return turn_sums(evaluator, inputs, babies([&](const ckks::Hoisted& x, int r) {
+                       return evaluator.rotation(x, r);
+                     }),
+                     peaks, rescale);
   }
   return turn_sums(evaluator, inputs, babies([&](const ckks::Hoisted& x, int r) {
                      return evaluator.rotate_extended(x, r);
                    }),
-                   rescale);
+                   peaks, rescale);
 }
 
 template <class Operand>
 std::vector<Ciphertext> BlockTransform::turn_sums(const ckks::Evaluator& evaluator,
                                                   std::span<const Ciphertext* const> inputs,
-                                                  const Babies<Operand>& babies,
+                                                  const Babies<Operand>& babies, Peaks peaks,
                                                   bool rescale) const {
   std::vector<Ciphertext> outputs;
   for (std::size_t o = 0; o < plan_.giants.size(); ++o) {
@@ -315,6 +336,7 @@ std::vector<Ciphertext> BlockTransform::turn_sums(const ckks::Evaluator& evaluat
                      }
                      if (!turned.empty()) evaluator.rotate_accumulate(*acc, turned, steps);
                    });
+    if (acc) acc->estimate.peak = std::min(acc->estimate.peak, peaks[o]);
     outputs.push_back(!acc      ? zero(evaluator, *inputs[0], rescale)
                       : rescale ? evaluator.reduce_rescale(*acc)
                                 : evaluator.reduce(*acc));
@@ -324,7 +346,7 @@ std::vector<Ciphertext> BlockTransform::turn_sums(const ckks::Evaluator& evaluat
 
 std::vector<Ciphertext> BlockTransform::apply_single(const ckks::Evaluator& evaluator,
                                                      std::span<const Ciphertext* const> inputs,
-                                                     bool rescale) const {
+                                                     Peaks peaks, bool rescale) const {
   Babies<Ciphertext> babies(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     std::optional<ckks::Hoisted> hoisted;
@@ -353,6 +375,7 @@ std::vector<Ciphertext> BlockTransform::apply_single(const ckks::Evaluator& eval
         evaluator, o, babies,
         [&](std::vector<Ciphertext> inner, std::span<const BsgsPlan::Giant> made) {
           for (std::size_t g = 0; g < made.size(); ++g) {
+            inner[g].estimate.peak = std::min(inner[g].estimate.peak, peaks[o]);
             if (giants.size() == 1 && made[g].rotation == 0) {
               outputs.push_back(rescale ? evaluator.rescale(inner[g]) : std::move(inner[g]));
             } else if (!acc) {
@@ -362,14 +385,16 @@ std::vector<Ciphertext> BlockTransform::apply_single(const ckks::Evaluator& eval
             }
           }
         });
-    if (acc) outputs.push_back(rescale ? evaluator.reduce_rescale(*acc) : evaluator.reduce(*acc));
+    if (!acc) continue;
+    acc->estimate.peak = std::min(acc->estimate.peak, peaks[o]);
+    outputs.push_back(rescale ? evaluator.reduce_rescale(*acc) : evaluator.reduce(*acc));
   }
   return outputs;
 }
 
 std::vector<Ciphertext> BlockTransform::apply_minimum(const ckks::Evaluator& evaluator,
                                                       std::span<const Ciphertext* const> inputs,
-                                                      bool rescale) const {
+                                                      Peaks peaks, bool rescale) const {
   Babies<Ciphertext> babies(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) babies[i].push_back(evaluator.copy(*inputs[i]));
   std::vector<Ciphertext> outputs;
@@ -383,9 +408,10 @@ std::vector<Ciphertext> BlockTransform::apply_minimum(const ckks::Evaluator& eva
     for (std::size_t g = giants.size(); g-- > 0;) {
       auto inner = std::move(inner_sums(evaluator, o, g, g + 1, babies).front());
       if (acc) {
-        evaluator.add_inplace(*acc, inner);
+        evaluator.add_inplace(*acc, inner, peaks[o]);
       } else {
         acc = std::move(inner);
+        acc->estimate.peak = std::min(acc->estimate.peak, peaks[o]);
       }
       const int next = g > 0 ? giants[g - 1].rotation : 0;
       for (int at = giants[g].rotation; at > next; at -= plan_.unit) {
@@ -399,8 +425,8 @@ std::vector<Ciphertext> BlockTransform::apply_minimum(const ckks::Evaluator& eva
 }
 
 std::vector<Ciphertext> BlockTransform::apply(const ckks::Evaluator& evaluator,
-                                              std::span<const Ciphertext> inputs,
-                                              bool rescale) const {
+                                              std::span<const Ciphertext> inputs, bool rescale,
+                                              double peak) const {
   require<InvalidArgument>(inputs.size() == plan_.babies.size(), [&] {
     return "the transform takes " + std::to_string(plan_.babies.size()) + " ciphertexts, not " +
            std::to_string(inputs.size());
@@ -425,9 +451,13 @@ std::vector<Ciphertext> BlockTransform::apply(const ckks::Evaluator& evaluator,
       at.push_back(&down.back());
     }
   }
-  auto outputs = plan_.minimum                       ? apply_minimum(evaluator, at, rescale)
-                 : plan_.hoisting == Hoisting::twice ? apply_twice(evaluator, at, rescale)
-                                                     : apply_single(evaluator, at, rescale);
+  double largest = 0;
+  for (const Ciphertext* x : at) largest = std::max(largest, x->estimate.peak);
+  std::vector<double> peaks = prepared() ? rows_ : largest_rows();
+  for (double& most : peaks) most = std::min(most * largest, peak);
+  auto outputs = plan_.minimum                       ? apply_minimum(evaluator, at, peaks, rescale)
+                 : plan_.hoisting == Hoisting::twice ? apply_twice(evaluator, at, peaks, rescale)
+                                                     : apply_single(evaluator, at, peaks, rescale);
   // The scales are equal except for the roundings of their products.
   if (rescale)
     for (Ciphertext& y : outputs) y.scale = output_scale_;

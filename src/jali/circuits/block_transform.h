@@ -57,27 +57,33 @@ class BlockTransform {
   /// Throws KeyMissing, which names the missing rotations, DepthExhausted for inputs below level(), ScaleMismatch for inputs
   /// of another scale at level(), and InvalidArgument for another number of inputs, of slots or of batches.
   std::vector<ckks::Ciphertext> apply(const ckks::Evaluator& evaluator,
-                                      std::span<const ckks::Ciphertext> inputs,
-                                      bool rescale = true) const;
+                                      std::span<const ckks::Ciphertext> inputs, bool rescale = true,
+                                      double peak = params::kUnbounded) const;
 
  private:
   struct Diagonal {
     ring::Poly poly;
     double message = 0;  // root mean square of its entries
     double peak = 0;  // the largest modulus
+    bool real = false;  // whether they are real numbers
   };
   std::vector<PrimeIndex> diagonal_primes() const;
   Diagonal encode(const ckks::Encoder& encoder, std::size_t output, int giant,
                   const BsgsPlan::Term& term) const;
+  /// For every output, the largest sum of the moduli of a row's entries, over all inputs.
+  std::vector<double> largest_rows() const;
+  /// For every output, a bound on its numbers: its largest row times the inputs' peak. It is smaller than what the evaluator
+  /// adds up, the largest entries of all diagonals.
+  using Peaks = std::span<const double>;
   std::vector<ckks::Ciphertext> apply_twice(const ckks::Evaluator& evaluator,
                                             std::span<const ckks::Ciphertext* const> inputs,
-                                            bool rescale) const;
+                                            Peaks peaks, bool rescale) const;
   std::vector<ckks::Ciphertext> apply_single(const ckks::Evaluator& evaluator,
                                              std::span<const ckks::Ciphertext* const> inputs,
-                                             bool rescale) const;
+                                             Peaks peaks, bool rescale) const;
   std::vector<ckks::Ciphertext> apply_minimum(const ckks::Evaluator& evaluator,
                                               std::span<const ckks::Ciphertext* const> inputs,
-                                              bool rescale) const;
+                                              Peaks peaks, bool rescale) const;
   template <class Operand>
   using Babies = std::vector<std::vector<Operand>>;  // [input][baby]
   template <class Operand>
@@ -91,7 +97,8 @@ class BlockTransform {
   template <class Operand>
   std::vector<ckks::Ciphertext> turn_sums(const ckks::Evaluator& evaluator,
                                           std::span<const ckks::Ciphertext* const> inputs,
-                                          const Babies<Operand>& babies, bool rescale) const;
+                                          const Babies<Operand>& babies, Peaks peaks,
+                                          bool rescale) const;
   /// Calls use(inner sums, their giant steps) for all giant steps of an output, in order, for several of them at a time.
   template <class Operand, class Use>
   void for_inner_sums(const ckks::Evaluator& evaluator, std::size_t output,
@@ -108,6 +115,7 @@ class BlockTransform {
   double diagonal_scale_ = 0;
   BsgsPlan plan_;
   std::vector<std::vector<std::vector<Diagonal>>> encoded_;  // [output][giant][term]
+  std::vector<double> rows_;  // largest_rows(), once prepared
 };
 
 /// Throws KeyMissing, which names every rotation of `needed` for which the evaluator has no key at this level. what: the

@@ -218,10 +218,13 @@ void HomomorphicDft::prepare(const ckks::Encoder& encoder, const std::function<v
   }
 }
 
-ckks::Ciphertext HomomorphicDft::apply(const ckks::Evaluator& evaluator,
-                                       const ckks::Ciphertext& x) const {
-  ckks::Ciphertext y = stages_.front().apply(evaluator, x);
-  for (std::size_t k = 1; k < stages_.size(); ++k) y = stages_[k].apply(evaluator, y);
+ckks::Ciphertext HomomorphicDft::apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
+                                       double peak) const {
+  const std::size_t last = stages_.size() - 1;
+  ckks::Ciphertext y;
+  for (std::size_t k = 0; k <= last; ++k) {
+    y = stages_[k].apply(evaluator, k == 0 ? x : y, k == last ? peak : params::kUnbounded);
+  }
   return y;
 }
 

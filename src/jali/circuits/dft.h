@@ -52,7 +52,9 @@ class HomomorphicDft {
   std::size_t plaintext_bytes() const;
   /// Encodes the diagonals of all matrices. done: called after each matrix.
   void prepare(const ckks::Encoder& encoder, const std::function<void()>& done = {});
-  ckks::Ciphertext apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x) const;
+  /// peak: no number of the result is larger, if the caller knows a smaller bound than that of the matrices' rows.
+  ckks::Ciphertext apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
+                         double peak = params::kUnbounded) const;
 
  private:
   int shift_ = 0;

@@ -85,9 +85,9 @@ std::size_t LinearTransform::key_bytes() const {
   return blocks_.params()->key_bytes(rotations(), false, false);
 }
 
-ckks::Ciphertext LinearTransform::apply(const ckks::Evaluator& evaluator,
-                                        const ckks::Ciphertext& x) const {
-  return std::move(blocks_.apply(evaluator, {&x, 1}).front());
+ckks::Ciphertext LinearTransform::apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
+                                        double peak) const {
+  return std::move(blocks_.apply(evaluator, {&x, 1}, /*rescale=*/true, peak).front());
 }
 
 }  // namespace jali::circuits

@@ -34,7 +34,9 @@ class LinearTransform {
   std::size_t plaintext_bytes() const { return blocks_.plaintext_bytes(); }
   /// Encodes the diagonals once. Without this call they are encoded at each use.
   void prepare(const ckks::Encoder& encoder) { blocks_.prepare(encoder); }
-  ckks::Ciphertext apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x) const;
+  /// peak: no number of the result is larger, if the caller knows a smaller bound than that of the matrix's rows.
+  ckks::Ciphertext apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
+                         double peak = params::kUnbounded) const;
 
  private:
   BlockTransform blocks_;

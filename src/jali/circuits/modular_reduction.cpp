@@ -139,10 +139,14 @@ ckks::Ciphertext ModularReduction::apply(const ckks::Evaluator& evaluator,
   ckks::Ciphertext u = evaluator.add_scalar(x, shift);
   u.estimate.peak = 1;  // because |x| <= K
   ckks::Ciphertext y = evaluate(evaluator, std::move(u), plan_, scales[0]);
+  // Cosines, and what the interpolation is off by, which double angles enlarge less than fourfold each.
+  const double wrong_most = interpolation_error(), most = 1 + std::exp2(2 * r) * wrong_most;
+  y.estimate.peak = std::min(y.estimate.peak, most);
   for (int i = 1; i <= r; ++i) {
     ckks::Combination double_angle;
     double_angle.products.push_back({&y, &y, 2});
     double_angle.constant = -1;
+    double_angle.peak = most;
     auto square = evaluator.combine_rescale(double_angle, y.level, y.scale * y.scale / 2);
     square.scale = scales[static_cast<std::size_t>(i)];  // they are equal except for rounding
     y = std::move(square);
@@ -161,7 +165,7 @@ ckks::Ciphertext ModularReduction::apply(const ckks::Evaluator& evaluator,
   double least_ratio = params.ratio(x.level);
   for (int l = x.level; l > end; --l) least_ratio = std::min(least_ratio, params.ratio(l));
   const double each = rounding.bound + product.bound / least_ratio;
-  const double entered = x.estimate.error / x.scale / input_factor() + interpolation_error();
+  const double entered = x.estimate.error / x.scale / input_factor() + wrong_most;
   y.estimate.error =
       std::min((bound(params, x, scales, each) + entered * kTurn) * y.scale, params::kUnbounded);
   y.estimate.noise = y.estimate.error;

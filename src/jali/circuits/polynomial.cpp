@@ -226,8 +226,8 @@ class Evaluation {
     for (const auto& power : plan.powers()) make(power);
   }
 
-  // The value of a node at exactly `scale`, node.depth levels below u.
-  Ciphertext value(std::size_t index, double scale) const {
+  // The value of a node at exactly `scale`, node.depth levels below u. peak: a bound on it, if the caller knows one.
+  Ciphertext value(std::size_t index, double scale, double peak = params::kUnbounded) const {
     const auto& node = plan_.nodes()[index];
     const int level = top_ - node.depth + 1;
     // The sum is made at this scale, one level above the result, and rescaled once.
@@ -251,6 +251,7 @@ class Evaluation {
         sum.multiples.push_back({&made.back(), 1});
       }
     }
+    sum.peak = peak;
     Ciphertext out = evaluator_.combine_rescale(sum, level, sum_scale);
     out.scale = scale;
     return out;
@@ -291,9 +292,16 @@ class Evaluation {
     } else if (chebyshev) {
       sum.multiples.push_back({&powers_.at(p.high - p.low), -1});
     }
+    if (chebyshev) sum.peak = largest_power(p.index);
     Ciphertext made = evaluator_.combine_rescale(sum, level, high.scale * low.scale);
     bound_message(made, p.index);
     powers_.emplace(p.index, std::move(made));
+  }
+
+  // Beyond its interval, T_i(u) = cosh(i acosh(u)), which grows with u, and u <= peak_.
+  double largest_power(std::size_t i) const {
+    const double reach = static_cast<double>(i) * std::acosh(peak_);
+    return reach < 600 ? std::cosh(reach) : params::kUnbounded;
   }
 
   // Sets the sizes of a power. The evaluator would multiply the root mean squares of its factors, as if they were
@@ -303,9 +311,7 @@ class Evaluation {
     x.estimate.message_spread = 1;
     if (plan_.polynomial().basis == Basis::chebyshev) {
       x.estimate.message = std::min(x.estimate.message, 1.0);
-      // Beyond its interval, T_i(u) = cosh(i acosh(u)), which grows with u, and u <= peak_.
-      const double reach = static_cast<double>(i) * std::acosh(peak_);
-      x.estimate.peak = reach < 600 ? std::cosh(reach) : params::kUnbounded;
+      x.estimate.peak = largest_power(i);
     } else if (i > 1) {
       const double a = std::min(std::numbers::sqrt3 * message_, std::max(message_, 1.0));
       x.estimate.message = std::pow(a, static_cast<double>(i));
@@ -386,7 +392,8 @@ Ciphertext evaluate(const Evaluator& evaluator, Ciphertext&& x, const Polynomial
   }
   const double largest = std::min(largest_value(p, u.estimate.peak),
                                   p.bounded && inside ? p.largest : params::kUnbounded);
-  Ciphertext out = Evaluation(evaluator, plan, std::move(u)).value(plan.nodes().size() - 1, target);
+  Ciphertext out =
+      Evaluation(evaluator, plan, std::move(u)).value(plan.nodes().size() - 1, target, largest);
   out.estimate.peak = std::min(out.estimate.peak, largest);
   return out;
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "jali/base/error.h"
+#include "jali/ckks/range.h"
 
 namespace jali::ckks {
 
@@ -15,6 +16,12 @@ namespace {
 
 Ciphertext with(Ciphertext out, const Packing& packing) {
   out.packing = packing;
+  return out;
+}
+
+/// The sum or product of a and of numbers that may be real, although they come as complex ones.
+Ciphertext known_real(Ciphertext out, const Ciphertext& a, const Numbers& b) {
+  out.estimate.real = a.estimate.real && !b.complex_values;
   return out;
 }
 
@@ -87,14 +94,14 @@ Ciphertext ArrayEvaluator::expand(const ProductSum& a) const {
 
 Ciphertext ArrayEvaluator::add_numbers(const Ciphertext& a, const Numbers& b) const {
   const Packing packing = packing_of_sum(a, b);
-  return with(automatic_.add_vector(a, b.values, b.batch), packing);
+  return with(known_real(automatic_.add_vector(a, b.values, b.batch), a, b), packing);
 }
 
 Ciphertext ArrayEvaluator::sub_numbers(const Ciphertext& a, const Numbers& b) const {
   const Packing packing = packing_of_sum(a, b);
   std::vector<std::complex<double>> negated(b.values.size());
   std::ranges::transform(b.values, negated.begin(), [](const auto& x) { return -x; });
-  return with(automatic_.add_vector(a, negated, b.batch), packing);
+  return with(known_real(automatic_.add_vector(a, negated, b.batch), a, b), packing);
 }
 
 Ciphertext ArrayEvaluator::multiply_numbers(const Ciphertext& a, const Numbers& b) const {
@@ -102,7 +109,7 @@ Ciphertext ArrayEvaluator::multiply_numbers(const Ciphertext& a, const Numbers& 
   double largest = 0;
   for (const auto& x : b.values) largest = std::max(largest, std::abs(x));
   require_fits(a, largest);
-  return with(automatic_.multiply_vector(a, b.values, b.batch), packing);
+  return with(known_real(automatic_.multiply_vector(a, b.values, b.batch), a, b), packing);
 }
 
 Ciphertext ArrayEvaluator::add_scalar(const Ciphertext& a, std::complex<double> b) const {
@@ -164,6 +171,7 @@ Ciphertext ArrayEvaluator::with_magnitude(const Ciphertext& a,
   Ciphertext out = with(explicit_evaluator().copy(a), a.packing);
   out.estimate.message = declared.magnitude;
   out.estimate.peak = declared.peak;
+  require_range(*out.params, out.estimate, out.scale, out.level);
   return out;
 }
 

@@ -11,6 +11,7 @@
 #include <string>
 
 #include "jali/base/error.h"
+#include "jali/ckks/range.h"
 
 namespace jali::ckks {
 
@@ -112,6 +113,16 @@ double factor_scale(const Evaluator& e, const Ciphertext& a) {
   return s * (s / a.scale);
 }
 
+// Throws RangeExceeded if the numbers of the sum may be larger than its level holds, so that the caller learns of it where
+// the product is written and not where it is computed. Errors are added when it is.
+void require_range(const ProductSum& a) {
+  double peak = std::abs(a.constant);
+  for (const auto& [x, y] : a.products) peak += x->estimate.peak * y->estimate.peak;
+  const auto& [x, y] = a.products[0];
+  require_range(*x->params, {0, 0, std::min(peak, params::kUnbounded), 0, 0}, x->scale * y->scale,
+                a.level());
+}
+
 template <class Combine>
 Ciphertext combine(const Evaluator& e, const Ciphertext& a, const Ciphertext& b,
                    Combine&& operation) {
@@ -196,6 +207,7 @@ ProductSum AutoEvaluator::product(const ProductSum::Factor& a, const ProductSum:
   ProductSum out;
   const auto first = factor(x, a);
   out.products.emplace_back(first, square ? first : factor(y, b));
+  require_range(out);
   return out;
 }
 
@@ -209,6 +221,7 @@ ProductSum AutoEvaluator::join(ProductSum a, const ProductSum& b) {
                            "sums of products need equal levels and batches to be one sum");
   a.products.insert(a.products.end(), b.products.begin(), b.products.end());
   a.constant += b.constant;
+  require_range(a);
   return a;
 }
 
@@ -303,16 +316,16 @@ Ciphertext AutoEvaluator::sum(const Ciphertext& a, std::size_t count) const {
            std::to_string(count);
   });
   Ciphertext x = normalise(a);
-  for (std::size_t step = 1; step < count; step *= 2) {
-    evaluator_->add_inplace(x, evaluator_->rotate(x, static_cast<int>(step)));
-  }
   // The slots may depend on each other. The sum of n numbers of root mean square m is at most n m (Cauchy and Schwarz).
   const bool zeros = a.packing.padded && a.packing.length > 0;
   const std::size_t terms = zeros ? std::min<std::size_t>(count, a.packing.length) : count;
+  const double largest = a.estimate.peak * static_cast<double>(terms);
+  for (std::size_t step = 1; step < count; step *= 2) {
+    evaluator_->add_inplace(x, evaluator_->rotate(x, static_cast<int>(step)), largest);
+  }
   x.estimate.message = a.estimate.message * static_cast<double>(terms);
   x.estimate.message_spread = a.estimate.message_spread;
   x.estimate.variance_spread = a.estimate.variance_spread;  // no error is added twice
-  x.estimate.peak = std::min(x.estimate.peak, a.estimate.peak * static_cast<double>(terms));
   return x;
 }
 

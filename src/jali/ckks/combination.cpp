@@ -79,6 +79,19 @@ double integer_multiple(const Evaluator::Impl& impl, const Combination::Multiple
   return factor;
 }
 
+/// `like` with the bound on the combination's numbers, and without its error: what is known before anything is computed.
+Ciphertext bounds_of(const Combination& c, const Ciphertext& like) {
+  Ciphertext out;
+  out.level = like.level;
+  out.scale = like.scale;
+  double peak = std::abs(c.constant);
+  for (const auto& [a, b, factor] : c.products)
+    peak += factor * a->estimate.peak * b->estimate.peak;
+  for (const auto& [x, factor] : c.multiples) peak += std::fabs(factor) * x->estimate.peak;
+  out.estimate = {0, 0, std::min({peak, c.peak, params::kUnbounded}), 0, 0};
+  return out;
+}
+
 std::vector<ring::Poly> make_pair(const ring::Ring& ring, std::span<const PrimeIndex> primes,
                                   std::size_t batch) {
   std::vector<ring::Poly> out;
@@ -155,6 +168,7 @@ Ciphertext Evaluator::combine_rescale(const Combination& c, int level, double sc
       require<InternalError>(!groups.back().base.empty(), "a level above has a smaller modulus");
     }
   }
+  impl.require_range(bounds_of(c, out));
   for (const Group& group : groups) {
     const double enlarged = quotient(ring, group.base, primes);
     Terms members;
@@ -177,11 +191,15 @@ Ciphertext Evaluator::combine_rescale(const Combination& c, int level, double sc
     impl.add_constant(*estimate, c.constant.real(), scale);
   }
   out.estimate = *estimate;
+  out.estimate.peak = std::min(out.estimate.peak, c.peak);
+  impl.require_range(out);
 
   if (!c.products.empty() && c.constant.imag() == 0) {
-    return impl.reduced(impl.switcher.switch_combination(terms.view(), batch, level,
-                                                         impl.relinearisation_key(level)),
-                        std::move(out));
+    out = impl.divided(std::move(out));
+    const auto acc = impl.switcher.switch_combination(terms.view(), batch, level,
+                                                      impl.relinearisation_key(level));
+    out.parts = impl.switcher.reduce_pair(acc.c0, acc.c1, out.level);
+    return out;
   }
   out.parts = make_pair(ring, primes, batch);
   if (!c.products.empty()) out.parts.push_back(ring.make(primes, batch));
@@ -189,7 +207,9 @@ Ciphertext Evaluator::combine_rescale(const Combination& c, int level, double sc
                                c.products.empty() ? backend::View{} : out.parts[2].view(),
                                terms.view());
   if (c.constant.imag() != 0) out = add_scalar(out, {0, c.constant.imag()});
-  return relinearise_rescale(out);
+  out = relinearise_rescale(out);
+  out.estimate.peak = std::min(out.estimate.peak, c.peak);
+  return out;
 }
 
 }  // namespace jali::ckks

@@ -48,8 +48,9 @@ void Evaluator::Impl::require_room(double constant, int level) const {
 void Evaluator::Impl::add_constant(Estimate& estimate, std::complex<double> b, double scale) const {
   const params::Noise rounded = noise.constant(std::abs(b), scale);
   const params::Lineage lineage = estimate.lineage;
-  estimate =
-      noise.add(estimate, {rounded.variance, std::abs(b), std::abs(b), rounded.bound, /*noise=*/0});
+  Estimate constant{rounded.variance, std::abs(b), std::abs(b), rounded.bound, /*noise=*/0};
+  constant.real = b.imag() == 0;
+  estimate = noise.add(estimate, constant);
   estimate.lineage = lineage;
 }
 
@@ -60,6 +61,8 @@ Ciphertext Evaluator::add_scalar(const Ciphertext& a, std::complex<double> b) co
   const double re = std::nearbyint(b.real() * a.scale), im = std::nearbyint(b.imag() * a.scale);
   impl_->require_room(std::max(std::fabs(re), std::fabs(im)), a.level);
   Ciphertext out = impl_->shell(a);
+  impl_->add_constant(out.estimate, b, a.scale);
+  impl_->require_range(out);
   Poly first = impl_->like(a);
   ops.add_scalar(first.view(), a.parts[0].view(), ring::residues(*impl_->ring, first.primes(), re));
   if (im != 0) {
@@ -72,7 +75,6 @@ Ciphertext Evaluator::add_scalar(const Ciphertext& a, std::complex<double> b) co
   for (std::size_t i = 1; i < a.parts.size(); ++i) {
     out.parts.push_back(impl_->ring->copy(a.parts[i]));
   }
-  impl_->add_constant(out.estimate, b, a.scale);
   return out;
 }
 
@@ -84,33 +86,38 @@ Ciphertext Evaluator::multiply_scalar(const Ciphertext& a, std::complex<double> 
   impl_->require_scale(a.scale * scale, a.level);
   const double re = std::nearbyint(b.real() * scale), im = std::nearbyint(b.imag() * scale);
   Ciphertext out = impl_->shell(a);
-  for (const auto& part : a.parts) {
-    out.parts.push_back(times_gaussian_integer(*impl_, part, re, im));
-  }
   out.scale = a.scale * scale;
   const double rounding = std::hypot(re - b.real() * scale, im - b.imag() * scale);
   out.estimate = impl_->noise.multiply_constant(out.estimate, std::abs(b), std::hypot(re, im));
   out.estimate += impl_->scale_mismatch(a.estimate, a.scale * rounding, 0);
+  out.estimate.real = out.estimate.real && b.imag() == 0;
+  impl_->require_range(out);
+  for (const auto& part : a.parts) {
+    out.parts.push_back(times_gaussian_integer(*impl_, part, re, im));
+  }
   return out;
 }
 
 Ciphertext Evaluator::multiply_integer(const Ciphertext& a, std::int64_t b) const {
   impl_->check(a);
   Ciphertext out = impl_->shell(a);
+  const double magnitude = std::fabs(static_cast<double>(b));
+  out.estimate = impl_->noise.multiply_constant(out.estimate, magnitude, magnitude);
+  impl_->require_range(out);
   for (const auto& part : a.parts) {
     Poly product = impl_->like(a);
     impl_->ring->ops().mul_scalar(product.view(), part.view(),
                                   ring::residues(*impl_->ring, part.primes(), b));
     out.parts.push_back(std::move(product));
   }
-  const double magnitude = std::fabs(static_cast<double>(b));
-  out.estimate = impl_->noise.multiply_constant(out.estimate, magnitude, magnitude);
   return out;
 }
 
 Ciphertext Evaluator::multiply_i(const Ciphertext& a) const {
   impl_->check(a);
   Ciphertext out = impl_->shell(a);
+  out.estimate.real = false;
+  impl_->require_range(out);
   const Poly unit = impl_->ring->select(impl_->imaginary_unit, a.parts[0].primes());
   for (const auto& part : a.parts) {
     Poly product = impl_->like(a);

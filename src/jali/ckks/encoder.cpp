@@ -140,12 +140,23 @@ Plaintext Encoder::encode(std::span<const Complex> values, std::size_t batch, in
 Plaintext Encoder::encode(std::span<const double> values, std::size_t batch, int level,
                           double scale, int log_slots) const {
   const SecretVector<Complex> complex(values.begin(), values.end());
-  return encode(std::span<const Complex>(complex), batch, level, scale, log_slots);
+  Plaintext out = encode(std::span<const Complex>(complex), batch, level, scale, log_slots);
+  out.real = true;
+  return out;
 }
 
 std::vector<Complex> Encoder::decode(const Plaintext& plaintext) const {
   return decode(Plaintext{plaintext.params, ring_->copy(plaintext.poly), plaintext.level,
-                          plaintext.scale, plaintext.log_slots, plaintext.message, plaintext.peak});
+                          plaintext.scale, plaintext.log_slots, plaintext.message, plaintext.peak,
+                          plaintext.real});
+}
+
+std::vector<Complex> Encoder::decode_all(const Plaintext& plaintext) const {
+  Plaintext all;
+  all.poly = ring_->copy(plaintext.poly);
+  all.scale = plaintext.scale;
+  all.log_slots = params_->log_n() - 1;
+  return decode(std::move(all));
 }
 
 std::vector<Complex> Encoder::decode(Plaintext&& plaintext) const {

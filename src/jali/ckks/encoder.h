@@ -32,6 +32,9 @@ class Encoder {
   /// anything of the values. The caller must wipe the result (base/wipe.h).
   std::vector<std::complex<double>> decode(const Plaintext& plaintext) const;
   std::vector<std::complex<double>> decode(Plaintext&& plaintext) const;
+  /// All (batch, N/2) slots of the polynomial. If log_slots is smaller, they are the message, repeated, with the error of
+  /// all coefficients.
+  std::vector<std::complex<double>> decode_all(const Plaintext& plaintext) const;
 
  private:
   ParamsPtr params_;

@@ -9,6 +9,7 @@
 #include "jali/base/declassify.h"
 #include "jali/base/error.h"
 #include "jali/ckks/encryptor_impl.h"
+#include "jali/ckks/range.h"
 
 namespace jali::ckks {
 
@@ -44,18 +45,25 @@ void check_same(const rlwe::Params& a, const rlwe::Params& b) {
                           "the plaintext and the key belong to different parameters");
 }
 
-void check_declared(double largest, const params::Declared& declared) {
+void check_declared(const Plaintext& plaintext, const params::Declared& declared) {
   const double magnitude = declared.magnitude, peak = declared.peak;
   require<InvalidArgument>(
       std::isfinite(magnitude) && magnitude >= 0 && std::isfinite(peak) && peak >= 0,
       "magnitude and peak must be finite and not negative");
   // The modulus of a number is rounded, hence the tolerance. The error reveals that a number is too large, and nothing else.
-  const bool within = largest <= peak * (1 + 0x1p-50);
+  const bool within = plaintext.peak <= peak * (1 + 0x1p-50);
   declassify(within);
   require<InvalidArgument>(within, [&] {
-    return "a number is above the declared peak of " + std::to_string(peak) +
+    return "a number is above the declared peak of " + shown(peak) +
            ": pass magnitude=, the root mean square of this kind of numbers, and peak=, the largest"
            " of them (8 times the magnitude unless it is given)";
+  });
+  const double held = largest_held(*plaintext.params, plaintext.scale, plaintext.level);
+  require<RangeExceeded>(peak < held, [&] {
+    return "numbers of up to " + shown(peak) + " are declared and level " +
+           std::to_string(plaintext.level) + " holds numbers below " + shown(held) +
+           ": declare a smaller peak=, encrypt at a higher level, or make the parameters with more "
+           "integer_bits";
   });
 }
 
@@ -68,7 +76,7 @@ PublicEncryptor::PublicEncryptor(std::shared_ptr<const rlwe::PublicKey> pk,
       seeds_(seed, random::SeedSource::Order::bytes) {}
 
 Ciphertext PublicEncryptor::encrypt(const Plaintext& plaintext, const params::Declared& declared) {
-  check_declared(plaintext.peak, declared);
+  check_declared(plaintext, declared);
   check_same(*plaintext.params, *pk_->params);
   const auto& ops = ring_->ops();
   const auto primes = plaintext.poly.primes();
@@ -91,6 +99,7 @@ Ciphertext PublicEncryptor::encrypt(const Plaintext& plaintext, const params::De
   ops.add(out.parts[0].view(), out.parts[0].view(), plaintext.poly.view());
   out.estimate = params::NoiseModel(*out.params).fresh_public(declared, out.scale, out.log_slots);
   out.estimate.lineage = fresh_lineage();
+  out.estimate.real = plaintext.real;
   return out;
 }
 

@@ -13,8 +13,9 @@ namespace jali::ckks {
 // `declared` states the size of the numbers, and estimates and bounds assume it. It travels with the ciphertext in the
 // clear. Therefore it is declared beforehand, and never computed from the data. encrypt may be called from several threads.
 
-/// Throws InvalidArgument if the largest number is above the declared peak. The message does not say how large it is.
-void check_declared(double largest, const params::Declared& declared);
+/// Throws InvalidArgument if the largest number is above the declared peak, and RangeExceeded if the plaintext's level does not
+/// hold numbers of that size. The message does not say how large the numbers are.
+void check_declared(const Plaintext& plaintext, const params::Declared& declared);
 
 // seed: if it is empty, every encryption draws its randomness from the operating system and keeps nothing of it. If it is
 // given, encryptions are reproducible, which is for tests only: a forked process then repeats the same randomness, and two

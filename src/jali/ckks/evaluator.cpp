@@ -102,8 +102,9 @@ ring::Poly Evaluator::Impl::like(const Ciphertext& a) const {
 
 Estimate Evaluator::Impl::known(const Estimate& a, double scale, int level) const {
   Estimate out = a;
-  if (!params::fits(a, scale, params->level(level).log_q))
+  if (checks_range && !params::fits(a, params->n(), scale, params->level(level).log_q)) {
     out.error = out.noise = params::kUnbounded;
+  }
   return out;
 }
 
@@ -123,6 +124,7 @@ Estimate Evaluator::Impl::known(const Plaintext& b) const {
   const params::Noise rounded = noise.encoding(b.message, b.peak, b.scale, b.log_slots);
   Estimate out{rounded.variance, b.message, b.peak, rounded.bound, /*noise=*/0};
   out.lineage = params::lineage_of(b.message, b.peak);
+  out.real = b.real;
   return out;
 }
 
@@ -162,9 +164,11 @@ static ParamsPtr checked_part(ParamsPtr part, const Params& of) {
   return part;
 }
 
-Evaluator::Evaluator(ParamsPtr part, const Evaluator& whole)
+Evaluator::Evaluator(ParamsPtr part, const Evaluator& whole, bool checks_range)
     : impl_(std::make_unique<Impl>(checked_part(std::move(part), *whole.impl_->params),
-                                   whole.impl_->ring, whole.impl_->keys)) {}
+                                   whole.impl_->ring, whole.impl_->keys)) {
+  impl_->checks_range = checks_range;
+}
 
 Evaluator::~Evaluator() = default;
 

@@ -58,6 +58,8 @@ struct Combination {
   std::vector<Product> products{};
   std::vector<Multiple> multiples{};
   std::complex<double> constant{};
+  double peak = params::
+      kUnbounded;  // no number of the sum is larger, if the caller knows a smaller bound than the terms'
 };
 
 /// All operations are const and may be used from several threads. Two operands must have equal levels (drop_to brings one
@@ -69,7 +71,9 @@ class Evaluator {
   Evaluator(ParamsPtr params, std::shared_ptr<const ring::Ring> ring,
             std::shared_ptr<const rlwe::EvaluationKeys> keys);
   /// An evaluator for parameters that with_depth made from those of `whole`. It shares the keys and the engine of `whole`.
-  Evaluator(ParamsPtr part, const Evaluator& whole);
+  /// checks_range: whether operations refuse results that their level may not hold. Only a circuit that guards its numbers by
+  /// itself, as bootstrapping does, does without: it adds up more than bounds on slots know.
+  Evaluator(ParamsPtr part, const Evaluator& whole, bool checks_range = true);
   ~Evaluator();
 
   const ParamsPtr& params() const;
@@ -95,7 +99,8 @@ class Evaluator {
   Ciphertext add_plain(const Ciphertext& a, const Plaintext& b) const;
   Ciphertext sub_plain(const Ciphertext& a, const Plaintext& b) const;
   Ciphertext add_scalar(const Ciphertext& a, std::complex<double> b) const;
-  void add_inplace(Ciphertext& a, const Ciphertext& b) const;
+  /// peak: no number of the sum is larger, if the caller knows a smaller bound than the operands'.
+  void add_inplace(Ciphertext& a, const Ciphertext& b, double peak = params::kUnbounded) const;
 
   // CMULT: the scale becomes a.scale * b.scale
   Ciphertext multiply_plain(const Ciphertext& a, const Plaintext& b) const;

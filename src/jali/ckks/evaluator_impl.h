@@ -8,6 +8,7 @@
 
 #include "jali/base/error.h"
 #include "jali/ckks/evaluator.h"
+#include "jali/ckks/range.h"
 #include "jali/rlwe/key_switch.h"
 
 namespace jali::ckks {
@@ -35,6 +36,7 @@ struct Evaluator::Impl {
   params::NoiseModel noise;
   rlwe::KeySwitcher switcher;
   std::shared_ptr<const ExpandedKeys> keys;
+  bool checks_range = true;
   ring::Poly imaginary_unit;  // X^(N/2) over all q primes, NTT form
 
   Impl(ParamsPtr p, std::shared_ptr<const ring::Ring> r, std::shared_ptr<const ExpandedKeys> k);
@@ -83,12 +85,20 @@ struct Evaluator::Impl {
   /// Throws ScaleMismatch if no object of this level can have such a scale. That happens with hostile objects, or if
   /// products were never rescaled.
   void require_scale(double scale, int level) const;
+  /// Throws RangeExceeded if the level cannot hold what the metadata of a result says of its numbers.
+  void require_range(const Ciphertext& result) const {
+    require_range(result.estimate, result.scale, result.level);
+  }
+  void require_range(const Estimate& result, double scale, int level) const {
+    if (checks_range) ckks::require_range(*params, result, scale, level);
+  }
   /// Throws InvalidArgument if the already scaled constant does not fit the level.
   void require_room(double constant, int level) const;
   /// Updates the estimate of a ciphertext to which the constant b, at `scale`, is added.
   void add_constant(Estimate& estimate, std::complex<double> b, double scale) const;
-  /// Divides the sum of a key switching by P and by the last primes of the level. out: the metadata before the division.
-  Ciphertext reduced(const rlwe::Accumulator& acc, Ciphertext out) const;
+  /// The metadata after a key switching's sum is divided by P and by the last primes of the level. out: those before.
+  /// Throws as require_scale and require_range.
+  Ciphertext divided(Ciphertext out) const;
   /// The estimate of an operand. Its error has no bound if its numbers may not fit its level.
   Estimate known(const Estimate& a, double scale, int level) const;
   Estimate known(const Ciphertext& a) const { return known(a.estimate, a.scale, a.level); }

@@ -76,13 +76,14 @@ Ciphertext Evaluator::rotate_hoisted(const Hoisted& a, int steps) const {
   const Ciphertext& source = *a.source;
   const std::uint64_t g = ring::galois_element(impl_->params->n(), steps);
   if (g == 1) return copy(source);
+  Ciphertext out = impl_->shell(source);
+  out.estimate = impl_->noise.rotate(out.estimate, source.level, g);
+  impl_->require_range(out);
   const auto acc = impl_->switcher.product(a.ext, source.batch(), source.level,
                                            impl_->galois_key(g, source.level), g);
   ring::Poly turned = impl_->like(source);
   impl_->ring->ops().automorphism_ntt(turned.view(), source.parts[0].view(), g);
-  Ciphertext out = impl_->shell(source);
   out.parts = impl_->switcher.reduce_pair(acc.c0, acc.c1, source.level, &turned);
-  out.estimate = impl_->noise.rotate(out.estimate, source.level, g);
   return out;
 }
 
@@ -154,6 +155,7 @@ Ciphertext Evaluator::reduce(const Extended& a) const {
   out.log_slots = a.log_slots;
   out.estimate = impl_->known(a);
   out.estimate += impl_->noise.rounding();
+  impl_->require_range(out);
   out.parts = impl_->switcher.reduce_pair(a.c0, a.c1, a.level);
   return out;
 }
@@ -169,6 +171,7 @@ Ciphertext Evaluator::reduce_rescale(const Extended& a) const {
   out.scale = a.scale / ratio;
   out.log_slots = a.log_slots;
   out.estimate = impl_->noise.rescale(impl_->known(a), ratio);
+  impl_->require_range(out);
   out.parts = impl_->switcher.reduce_pair(a.c0, a.c1, a.level - 1);
   return out;
 }

@@ -20,12 +20,13 @@ Ciphertext Evaluator::rescale(const Ciphertext& a) const {
   const double ratio = impl_->ratio(a.level, a.level - 1);
   impl_->require_scale(a.scale / ratio, a.level - 1);
   Ciphertext out = impl_->shell(a);
-  out.parts = impl_->switcher.reduce_pair(a.parts[0], a.parts[1], a.level - 1);
-  if (a.parts.size() == 3) out.parts.push_back(impl_->switcher.reduce(a.parts[2], a.level - 1));
   out.level = a.level - 1;
   out.scale = a.scale / ratio;
   out.estimate = impl_->noise.rescale(out.estimate, ratio);
   if (a.parts.size() == 3) out.estimate += impl_->noise.square_rounding();
+  impl_->require_range(out);
+  out.parts = impl_->switcher.reduce_pair(a.parts[0], a.parts[1], a.level - 1);
+  if (a.parts.size() == 3) out.parts.push_back(impl_->switcher.reduce(a.parts[2], a.level - 1));
   return out;
 }
 
@@ -44,8 +45,9 @@ Ciphertext Evaluator::drop_to(const Ciphertext& a, int level) const {
   }
   impl_->require_scale(a.scale, level);
   Ciphertext out = impl_->shell(a);
-  for (const auto& part : a.parts) out.parts.push_back(impl_->ring->select(part, to));
   out.level = level;
+  impl_->require_range(out);
+  for (const auto& part : a.parts) out.parts.push_back(impl_->ring->select(part, to));
   return out;
 }
 
@@ -90,6 +92,15 @@ Ciphertext Evaluator::adjust(const Ciphertext& a, int level, double scale, doubl
   const double ratio = impl_->ratio(start, level);
   const double factor = std::nearbyint(exact_factor(start));
   Ciphertext out = impl_->shell(a);
+  out.level = level;
+  out.scale = scale;
+  // factor / ratio is computed first, because the square of either alone may overflow a double.
+  const double times = factor / ratio, exact = a.scale * times;
+  out.estimate = impl_->noise.multiply_constant(out.estimate, 1, times);
+  out.estimate = impl_->noise.rescale(out.estimate, 1);
+  if (a.parts.size() == 3) out.estimate += impl_->noise.square_rounding();
+  out.estimate += impl_->scale_mismatch(a.estimate, exact, scale);
+  impl_->require_range(out);
   const auto& primes = impl_->params->level(start).primes;
   const auto residues = ring::residues(*impl_->ring, primes, factor);
   const auto multiply = [&](const ring::Poly& x0, const ring::Poly& x1) {
@@ -104,14 +115,6 @@ Ciphertext Evaluator::adjust(const Ciphertext& a, int level, double scale, doubl
   for (std::size_t i = 2; i < a.parts.size(); ++i) {
     out.parts.push_back(impl_->switcher.reduce(multiply(a.parts[i], a.parts[i])[0], level));
   }
-  out.level = level;
-  out.scale = scale;
-  // factor / ratio is computed first, because the square of either alone may overflow a double.
-  const double times = factor / ratio, exact = a.scale * times;
-  out.estimate = impl_->noise.multiply_constant(out.estimate, 1, times);
-  out.estimate = impl_->noise.rescale(out.estimate, 1);
-  if (a.parts.size() == 3) out.estimate += impl_->noise.square_rounding();
-  out.estimate += impl_->scale_mismatch(a.estimate, exact, scale);
   return out;
 }
 

@@ -18,14 +18,15 @@ Ciphertext Evaluator::multiply_plain(const Ciphertext& a, const Plaintext& b) co
   impl_->check_pair(a.level, a.scale, b.level, b.scale, a.batch(), b.poly.batch(), false);
   impl_->require_scale(a.scale * b.scale, a.level);
   Ciphertext out = impl_->shell(a);
+  out.scale = a.scale * b.scale;
+  out.log_slots = std::max(a.log_slots, b.log_slots);
+  out.estimate = impl_->noise.multiply(impl_->known(a), a.scale, impl_->known(b), b.scale);
+  impl_->require_range(out);
   for (const auto& part : a.parts) {
     Poly product = impl_->like(a);
     impl_->ring->ops().mul(product.view(), part.view(), b.poly.view());
     out.parts.push_back(std::move(product));
   }
-  out.scale = a.scale * b.scale;
-  out.log_slots = std::max(a.log_slots, b.log_slots);
-  out.estimate = impl_->noise.multiply(impl_->known(a), a.scale, impl_->known(b), b.scale);
   return out;
 }
 
@@ -43,6 +44,7 @@ static Ciphertext product_shell(const Evaluator::Impl& impl, const Ciphertext& a
   out.scale = a.scale * b.scale;
   out.log_slots = std::max(a.log_slots, b.log_slots);
   out.estimate = impl.product(a, b);
+  impl.require_range(out);
   return out;
 }
 
@@ -60,22 +62,22 @@ Ciphertext Evaluator::square(const Ciphertext& a) const { return multiply(a, a);
 Ciphertext Evaluator::relinearise(const Ciphertext& a) const {
   if (a.parts.size() == 2) return copy(a);
   impl_->check(a);
+  Ciphertext out = impl_->shell(a);
+  out.estimate = impl_->noise.relinearise(out.estimate, a.level);
+  impl_->require_range(out);
   const auto acc =
       impl_->switcher.switch_key(a.parts[2], a.level, impl_->relinearisation_key(a.level));
-  Ciphertext out = impl_->shell(a);
   out.parts = impl_->switcher.reduce_pair(acc.c0, acc.c1, a.level, &a.parts[0], &a.parts[1]);
-  out.estimate = impl_->noise.relinearise(out.estimate, a.level);
   return out;
 }
 
-Ciphertext Evaluator::Impl::reduced(const rlwe::Accumulator& acc, Ciphertext out) const {
+Ciphertext Evaluator::Impl::divided(Ciphertext out) const {
   const double quotient = ratio(out.level, out.level - 1);
   require_scale(out.scale / quotient, out.level - 1);
-  out.estimate = known(out);
-  out.parts = switcher.reduce_pair(acc.c0, acc.c1, out.level - 1);
-  out.estimate = noise.relinearise_rescale(out.estimate, out.level, quotient);
+  out.estimate = noise.relinearise_rescale(known(out), out.level, quotient);
   out.level -= 1;
   out.scale /= quotient;
+  require_range(out);
   return out;
 }
 
@@ -83,19 +85,23 @@ Ciphertext Evaluator::relinearise_rescale(const Ciphertext& a) const {
   if (a.parts.size() == 2) return rescale(a);
   impl_->check(a);
   impl_->require_level(a.level, 1);
+  Ciphertext out = impl_->divided(impl_->shell(a));
   const auto acc = impl_->switcher.switch_add(a.parts[0], a.parts[1], a.parts[2], a.level,
                                               impl_->relinearisation_key(a.level));
-  return impl_->reduced(acc, impl_->shell(a));
+  out.parts = impl_->switcher.reduce_pair(acc.c0, acc.c1, out.level);
+  return out;
 }
 
 Ciphertext Evaluator::multiply_relinearise_rescale(const Ciphertext& a, const Ciphertext& b) const {
   Ciphertext out = product_shell(*impl_, a, b);
   impl_->require_level(a.level, 1);
+  out = impl_->divided(std::move(out));
   const backend::Combination::Product product{a.parts[0].view(), a.parts[1].view(),
                                               b.parts[0].view(), b.parts[1].view()};
   const auto acc = impl_->switcher.switch_combination({{&product, 1}}, a.batch(), a.level,
                                                       impl_->relinearisation_key(a.level));
-  return impl_->reduced(acc, std::move(out));
+  out.parts = impl_->switcher.reduce_pair(acc.c0, acc.c1, out.level);
+  return out;
 }
 
 Ciphertext Evaluator::automorphism(const Ciphertext& a, std::uint64_t element) const {
@@ -104,8 +110,9 @@ Ciphertext Evaluator::automorphism(const Ciphertext& a, std::uint64_t element) c
   if (element == 1) return copy(a);
   const auto& key = impl_->galois_key(element, a.level);
   Ciphertext out = impl_->shell(a);
-  out.parts = impl_->switcher.rotate(a.parts[0], a.parts[1], element, a.level, key);
   out.estimate = impl_->noise.rotate(out.estimate, a.level, element);
+  impl_->require_range(out);
+  out.parts = impl_->switcher.rotate(a.parts[0], a.parts[1], element, a.level, key);
   return out;
 }
 

@@ -93,11 +93,14 @@ std::vector<Ciphertext> Program::run(std::span<const Ciphertext* const> inputs) 
   }
   const bool derived =
       std::ranges::all_of(inputs, [](const Ciphertext* x) { return x->estimate.derived; });
+  const bool real =
+      std::ranges::all_of(inputs, [](const Ciphertext* x) { return x->estimate.real; });
   std::vector<Ciphertext> out;
   recording_->run(blocks, [&] {
     for (const Ciphertext& a : outputs_) {
       out.push_back(evaluator_->copy(a));
       out.back().estimate.derived = derived && a.estimate.derived;
+      out.back().estimate.real = real && a.estimate.real;
     }
   });
   return out;

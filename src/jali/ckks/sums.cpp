@@ -36,6 +36,10 @@ static Ciphertext combine(const Evaluator::Impl& impl, const Ciphertext& a, cons
   impl.check_pair(a.level, a.scale, b.level, b.scale, a.batch(), b.batch(), true);
   const auto& ops = impl.ring->ops();
   Ciphertext out = impl.shell(a);
+  out.log_slots = std::max(a.log_slots, b.log_slots);
+  out.estimate = sum_estimate(impl, a, b, sign);
+  out.estimate += impl.scale_mismatch(b.estimate, a.scale, b.scale);
+  impl.require_range(out);
   const std::size_t parts = std::max(a.parts.size(), b.parts.size());
   for (std::size_t i = 0; i < parts; ++i) {
     Poly part = impl.like(a);
@@ -56,9 +60,6 @@ static Ciphertext combine(const Evaluator::Impl& impl, const Ciphertext& a, cons
     }
     out.parts.push_back(std::move(part));
   }
-  out.log_slots = std::max(a.log_slots, b.log_slots);
-  out.estimate = sum_estimate(impl, a, b, sign);
-  out.estimate += impl.scale_mismatch(b.estimate, a.scale, b.scale);
   return out;
 }
 
@@ -73,6 +74,7 @@ Ciphertext Evaluator::sub(const Ciphertext& a, const Ciphertext& b) const {
 Ciphertext Evaluator::negate(const Ciphertext& a) const {
   impl_->check(a);
   Ciphertext out = impl_->shell(a);
+  impl_->require_range(out);
   for (const auto& part : a.parts) {
     Poly negated = impl_->like(a);
     impl_->ring->ops().neg(negated.view(), part.view());
@@ -81,7 +83,7 @@ Ciphertext Evaluator::negate(const Ciphertext& a) const {
   return out;
 }
 
-void Evaluator::add_inplace(Ciphertext& a, const Ciphertext& b) const {
+void Evaluator::add_inplace(Ciphertext& a, const Ciphertext& b, double peak) const {
   if (a.parts.size() < b.parts.size()) {
     a = add(a, b);
     return;
@@ -89,14 +91,16 @@ void Evaluator::add_inplace(Ciphertext& a, const Ciphertext& b) const {
   impl_->check(a);
   impl_->check(b);
   impl_->check_pair(a.level, a.scale, b.level, b.scale, a.batch(), b.batch(), true);
+  Estimate sum = sum_estimate(*impl_, a, b, Sign::plus);
+  sum += impl_->scale_mismatch(b.estimate, a.scale, b.scale);
+  sum.peak = std::min(sum.peak, peak);
+  impl_->require_range(sum, a.scale, a.level);
   for (std::size_t i = 0; i < b.parts.size(); ++i) {
     impl_->ring->ops().add(a.parts[i].view(), a.parts[i].view(), b.parts[i].view());
   }
   a.seed.reset();
   a.log_slots = std::max(a.log_slots, b.log_slots);
-  const params::Noise mismatch = impl_->scale_mismatch(b.estimate, a.scale, b.scale);
-  a.estimate = sum_estimate(*impl_, a, b, Sign::plus);
-  a.estimate += mismatch;
+  a.estimate = sum;
 }
 
 static Ciphertext combine_plain(const Evaluator::Impl& impl, const Ciphertext& a,
@@ -106,6 +110,11 @@ static Ciphertext combine_plain(const Evaluator::Impl& impl, const Ciphertext& a
   impl.check_pair(a.level, a.scale, b.level, b.scale, a.batch(), b.poly.batch(), true);
   const auto& ops = impl.ring->ops();
   Ciphertext out = impl.shell(a);
+  out.log_slots = std::max(a.log_slots, b.log_slots);
+  const Estimate plain = impl.known(b);
+  out.estimate = impl.noise.add(impl.known(a), plain);
+  out.estimate += impl.scale_mismatch(plain, a.scale, b.scale);
+  impl.require_range(out);
   Poly first = impl.like(a);
   if (sign == Sign::plus) {
     ops.add(first.view(), a.parts[0].view(), b.poly.view());
@@ -114,10 +123,6 @@ static Ciphertext combine_plain(const Evaluator::Impl& impl, const Ciphertext& a
   }
   out.parts.push_back(std::move(first));
   for (std::size_t i = 1; i < a.parts.size(); ++i) out.parts.push_back(impl.ring->copy(a.parts[i]));
-  out.log_slots = std::max(a.log_slots, b.log_slots);
-  const Estimate plain = impl.known(b);
-  out.estimate = impl.noise.add(impl.known(a), plain);
-  out.estimate += impl.scale_mismatch(plain, a.scale, b.scale);
   return out;
 }
 

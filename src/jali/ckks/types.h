@@ -24,6 +24,7 @@ struct Plaintext {
   int log_slots = 0;  // if there are fewer slots than N/2, they repeat (sparse packing)
   double message = 1;  // root mean square of the slots; as secret as they are
   double peak = 0;  // the largest modulus of a slot; likewise
+  bool real = false;  // whether the slots were given as real numbers; this is public
 };
 
 /// How the owner packed a ciphertext, which says what decryption shows of it. Evaluator and AutoEvaluator work on all slots,

@@ -99,6 +99,7 @@ void Estimate::cover(const Estimate& other) {
   error = std::max(error, other.error);
   noise = std::max(noise, other.noise);
   derived = derived && other.derived;
+  real = real && other.real;
   if (!same(lineage, other.lineage)) lineage = {};
   message_spread = std::max(message_spread, other.message_spread);
   variance_spread = std::max(variance_spread, other.variance_spread);
@@ -114,8 +115,15 @@ double slot_tail(int log_n, double bits) {
   return std::sqrt(std::log(2.0) * (bits + 3 + log_n)) / std::cos(std::numbers::pi / 16);
 }
 
-bool fits(const Estimate& a, double scale, double log_q) {
-  const double phase = saturated_product(a.peak, scale) + a.error;
+double range_error(const Estimate& a, std::size_t n) {
+  constexpr double kDeviations = 1024;
+  if (!(a.error < kUnbounded)) return kUnbounded;
+  const double variance = times(static_cast<double>(n), times(a.variance, a.variance_spread));
+  return std::min(a.error, kDeviations * std::sqrt(variance));
+}
+
+bool fits(const Estimate& a, std::size_t n, double scale, double log_q) {
+  const double phase = saturated_product(a.peak, scale) + range_error(a, n);
   return phase < kUnbounded && std::log2(std::max(phase, 1.0)) < log_q - 1;
 }
 
@@ -255,6 +263,7 @@ Estimate NoiseModel::add(const Estimate& a, const Estimate& b) const {
   out.error = saturated(a.error + b.error);
   out.noise = saturated(a.noise + b.noise);
   out.derived = a.derived && b.derived;
+  out.real = a.real && b.real;
   return out;
 }
 
@@ -312,6 +321,7 @@ Estimate NoiseModel::multiply(const Estimate& a, double sa, const Estimate& b, d
   out.noise = std::min(out.error, saturated(saturated_product(pa + a.error, b.noise) +
                                             saturated_product(pb + b.error, a.noise)));
   out.derived = a.derived && b.derived;
+  out.real = a.real && b.real;
   return out;
 }
 
@@ -321,8 +331,13 @@ Estimate NoiseModel::multiply_constant(const Estimate& a, double factor_abs,
   out.variance = times(times(a.variance, integer_abs), integer_abs);
   out.message = times(a.message, factor_abs);
   out.peak = saturated_product(a.peak, factor_abs);
-  out.error = saturated_product(a.error, integer_abs);
-  out.noise = saturated_product(a.noise, integer_abs);
+  // What is not known stays so, unless it is multiplied by 0.
+  const auto multiple = [&](double bound) {
+    return bound < kUnbounded || integer_abs == 0 ? saturated_product(bound, integer_abs)
+                                                  : kUnbounded;
+  };
+  out.error = multiple(a.error);
+  out.noise = multiple(a.noise);
   return out;
 }
 
@@ -347,8 +362,8 @@ Estimate NoiseModel::relinearise_rescale(const Estimate& a, int level, double ra
 Estimate NoiseModel::rescale(const Estimate& a, double ratio) const {
   Estimate out = a;
   out.variance /= ratio * ratio;
-  out.error /= ratio;
-  out.noise /= ratio;
+  if (out.error < kUnbounded) out.error /= ratio;
+  if (out.noise < kUnbounded) out.noise /= ratio;
   out += rounding();
   return out;
 }
@@ -364,7 +379,7 @@ double NoiseModel::precision_bits(const Estimate& a, double scale) const {
 }
 
 double NoiseModel::worst_case_error(const Estimate& a, double scale, int level) const {
-  if (a.error >= kUnbounded || !fits(a, scale, params_->level(level).log_q)) {
+  if (a.error >= kUnbounded || !fits(a, n_, scale, params_->level(level).log_q)) {
     return std::numeric_limits<double>::infinity();
   }
   const double rounds = params_->log_n() + 1, slots = static_cast<double>(n_) / 2;
@@ -373,7 +388,7 @@ double NoiseModel::worst_case_error(const Estimate& a, double scale, int level) 
 }
 
 double NoiseModel::worst_case_noise(const Estimate& a, double scale, int level) const {
-  if (a.noise >= kUnbounded || !fits(a, scale, params_->level(level).log_q)) {
+  if (a.noise >= kUnbounded || !fits(a, n_, scale, params_->level(level).log_q)) {
     return std::numeric_limits<double>::infinity();
   }
   return a.noise / scale;

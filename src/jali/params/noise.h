@@ -71,6 +71,7 @@ struct Estimate {
   /// By which factors message and variance would be larger if the terms of sums were equal and the bases of powers
   /// normal. The precision that is promised is at most 1.5 bits above what that would leave.
   double message_spread = 1, variance_spread = 1;
+  bool real = false;  // whether the slots of the message are known to be real numbers
 
   Estimate& operator+=(const Noise& noise);
   /// Makes the estimate hold for both this and the other ciphertext. A batch has one estimate.
@@ -79,7 +80,11 @@ struct Estimate {
 
 /// Whether the phase stays below half of a modulus of log_q bits, so that nothing wraps around. This suffices because no
 /// coefficient is larger than the largest slot.
-bool fits(const Estimate& a, double scale, double log_q);
+bool fits(const Estimate& a, std::size_t n, double scale, double log_q);
+
+/// The error of a slot as comparisons with a range take it, in units of the scaled integers: its bound, or 1024 standard
+/// deviations if that is less, as it is after bootstrapping, whose bound says little. kUnbounded stays kUnbounded.
+double range_error(const Estimate& a, std::size_t n);
 
 /// A factor t such that every slot of a polynomial whose coefficients are independent and sub-Gaussian of variance proxy 1
 /// is at most t sqrt(N), except with probability 2^-bits.

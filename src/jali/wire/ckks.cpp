@@ -127,7 +127,7 @@ void check_seed(const Ciphertext& x, const ckks::Params& params) {
                          "a ciphertext carries a seed that is not its own: please report");
 }
 
-enum PackingFlag : std::uint8_t { kBatched = 1, kComplex = 2, kPadded = 4 };
+enum PackingFlag : std::uint8_t { kBatched = 1, kComplex = 2, kPadded = 4, kReal = 8 };
 
 }  // namespace
 
@@ -156,7 +156,7 @@ Bytes to_bytes(const Ciphertext& x) {
   writer.f64(x.estimate.noise);
   writer.u32(x.packing.length);
   writer.u8((x.packing.batched ? kBatched : 0) | (x.packing.complex_values ? kComplex : 0) |
-            (x.packing.padded ? kPadded : 0));
+            (x.packing.padded ? kPadded : 0) | (x.estimate.real ? kReal : 0));
   if (x.seed) {
     check_seed(x, params);
     writer.raw(*x.seed);
@@ -198,10 +198,11 @@ Ciphertext from_bytes(Input bytes, const ParamsPtr& params, const ring::Ring& ri
   reader.check(out.packing.length <= std::size_t{1} << out.log_slots,
                "its vectors are longer than its slots");
   const std::uint8_t packing = reader.u8();
-  reader.check(packing <= (kBatched | kComplex | kPadded), "its packing is unknown");
+  reader.check(packing <= (kBatched | kComplex | kPadded | kReal), "its packing is unknown");
   out.packing.batched = (packing & kBatched) != 0;
   out.packing.complex_values = (packing & kComplex) != 0;
   out.packing.padded = (packing & kPadded) != 0;
+  out.estimate.real = (packing & kReal) != 0;
   if (seeded) reader.copy_to(out.seed.emplace());
   out.parts.reserve(parts);
   for (std::size_t i = 0; i < (seeded ? 1 : parts); ++i) {

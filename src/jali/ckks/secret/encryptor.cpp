@@ -15,7 +15,7 @@ SecretEncryptor::SecretEncryptor(std::shared_ptr<const rlwe::SecretKey> sk,
     : sk_(std::move(sk)), ring_(std::move(ring)), seeds_(seed, random::SeedSource::Order::bytes) {}
 
 Ciphertext SecretEncryptor::encrypt(const Plaintext& plaintext, const params::Declared& declared) {
-  check_declared(plaintext.peak, declared);
+  check_declared(plaintext, declared);
   check_same(*plaintext.params, *sk_->params());
   const auto& ops = ring_->ops();
   const auto primes = plaintext.poly.primes();
@@ -37,6 +37,7 @@ Ciphertext SecretEncryptor::encrypt(const Plaintext& plaintext, const params::De
   out.seed = uniform_seed;
   out.estimate = params::NoiseModel(*out.params).fresh_secret(declared, out.scale, out.log_slots);
   out.estimate.lineage = fresh_lineage();
+  out.estimate.real = plaintext.real;
   return out;
 }
 

@@ -2,13 +2,15 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
+#include <limits>
 #include <string>
 
 #include "jali/base/declassify.h"
 #include "jali/base/error.h"
 #include "jali/base/secret_vector.h"
 #include "jali/ckks/bounds.h"
+#include "jali/ckks/range.h"
+#include "jali/ckks/secret/decryption.h"
 #include "jali/random/secret_seed.h"
 
 namespace jali::ckks {
@@ -17,12 +19,6 @@ namespace {
 
 /// A Gaussian number is this many standard deviations or more from its mean with probability at most 2^-184.
 constexpr double kReach = 16;
-
-std::string shown(double x) {
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.3g", x);
-  return text;
-}
 
 /// The smallest error that a ciphertext can have: that of a fresh one, or the rounding of a division.
 params::Noise least_noise(const Ciphertext& c) {
@@ -152,19 +148,27 @@ std::vector<std::complex<double>> release(const Decryptor& decryptor, const Enco
   flood(ring, plaintext.poly, std,
         random::SeedSource(seed, random::SeedSource::Order::streams).next());
   ring.to_ntt(plaintext.poly);
+  // The comparison is that of decrypt, of all slots with the noise in them, so that a refusal reveals no more than the
+  // result would.
+  const std::size_t n = ciphertext.params->n();
+  const double off = worst_case_error(ciphertext) + p.error_bound +
+                     kReach * std::sqrt(2.0) * flooding_std(p, n / 2, ciphertext.batch());
+  const double imaginary = ciphertext.estimate.real ? off : std::numeric_limits<double>::infinity();
+  const auto fits = [&](std::span<const std::complex<double>> x) {
+    return are_within(x, p.largest * (1 + 0x1p-20) + off, imaginary);
+  };
+  std::vector<std::complex<double>> all = encoder.decode_all(plaintext);
+  const WipedAtEnd wiped(all);
   std::vector<std::complex<double>> slots = encoder.decode(std::move(plaintext));
   declassify(slots.data(), slots.size() * sizeof(slots[0]));  // from here on they may be shared
-  // The check looks at the numbers with the noise, so that a refusal reveals no more than the result would.
-  const std::size_t count = std::size_t{1} << ciphertext.log_slots;
-  const double most = p.largest * (1 + 0x1p-20) + p.error_bound +
-                      kReach * std::sqrt(2.0) * flooding_std(p, count, ciphertext.batch());
-  const bool within =
-      std::ranges::all_of(slots, [&](const auto& z) { return std::abs(z) <= most; });
+  declassify(all.data(), all.size() * sizeof(all[0]));
+  const bool within = fits(all) && fits(slots);
   if (!within) random::wipe(slots.data(), slots.size() * sizeof(slots[0]));
-  require<InvalidArgument>(within, [&] {
+  require<WrongDecryption>(within, [&] {
     return "a result is larger than the " + shown(p.largest) +
            " that was declared: another circuit was computed, an input was larger than declared, "
-           "or the key is another one. Do not tell an untrusted peer of this error";
+           "the bytes were altered, or the key is another one. Do not tell an untrusted peer of "
+           "this error";
   });
   return slots;
 }

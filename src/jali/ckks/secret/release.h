@@ -67,7 +67,8 @@ double flooding_std(const ReleasePolicy& policy, std::size_t slots, std::size_t 
 /// - if the ciphertext's own bounds are larger than the policy's;
 /// - if the ciphertext was read from bytes and the policy's origin is `derived`;
 /// - if the level has no room for the noise.
-/// After decryption it throws InvalidArgument if a result is larger than was declared.
+/// After decryption it throws WrongDecryption if a result is larger than was declared, or, of real numbers, has imaginary
+/// parts beyond the noise.
 /// seed: the seed of the noise, for tests. If it is empty, the noise is seeded by the operating system.
 std::vector<std::complex<double>> release(const Decryptor& decryptor, const Encoder& encoder,
                                           const ring::Ring& ring, const Ciphertext& ciphertext,

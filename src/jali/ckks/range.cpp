@@ -1,0 +1,65 @@
+#include "jali/ckks/range.h"
+
+#include <cmath>
+#include <cstdio>
+#include <string>
+
+#include "jali/base/error.h"
+
+namespace jali::ckks {
+
+std::string shown(double x) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.3g", x);
+  return text;
+}
+
+namespace {
+
+/// What makes a level hold `bits` more.
+std::string advice(const Params& params, double bits) {
+  const Literal& l = params.literal();
+  const double more = std::ceil(l.integer_bits + bits);
+  std::string text =
+      "scale the numbers down, declare a smaller peak= when you encrypt, or claim one with "
+      "with_magnitude() if the operands are known to be smaller";
+  constexpr double kMostIntegerBits = 120;
+  if (more <= kMostIntegerBits) text += "; or make the parameters with integer_bits=" + shown(more);
+  if (!l.bootstrap) {
+    const double levels = std::ceil(bits / l.scale_bits);
+    text += more <= kMostIntegerBits ? " or depth=" : "; or make the parameters with depth=";
+    text += shown(l.depth + levels);
+  }
+  return text;
+}
+
+}  // namespace
+
+double largest_held(const Params& params, double scale, int level) {
+  return std::exp2(params.level(level).log_q - 1 - std::log2(scale));
+}
+
+void require_range(const Params& params, const Estimate& result, double scale, int level) {
+  require<RangeExceeded>(params::fits(result, params.n(), scale, params.level(level).log_q), [&] {
+    const double held = largest_held(params, scale, level);
+    // An operand that does not fit its own level has no bound on its error.
+    const double error =
+        result.error < params::kUnbounded ? params::range_error(result, params.n()) / scale : 0;
+    const double largest = result.peak + error;
+    if (!(result.peak < params::kUnbounded) || !(largest > held)) {
+      return "no bound is known for this result, and level " + std::to_string(level) +
+             " holds numbers below " + shown(held) +
+             ": an operand may have left its own level already, as bytes may claim, or bounds of "
+             "powers "
+             "have outgrown all numbers; declare a smaller peak= when you encrypt, or claim "
+             "one with with_magnitude()";
+    }
+    const double bits = std::log2(largest / held);
+    return "the result may be as large as " + shown(largest) + " and level " +
+           std::to_string(level) + " holds numbers below " + shown(held) + ", which is " +
+           shown(largest / held) + " times (" + shown(std::max(bits, 0.0)) +
+           " bits) less: " + advice(params, std::max(bits, 0.01));
+  });
+}
+
+}  // namespace jali::ckks

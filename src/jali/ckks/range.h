@@ -1,0 +1,21 @@
+// Which numbers a level holds.
+#pragma once
+
+#include <string>
+
+#include "jali/ckks/types.h"
+
+namespace jali::ckks {
+
+/// Numbers at `scale` whose modulus is below this do not wrap around the modulus of `level`, apart from their error:
+/// Q_level / (2 scale).
+double largest_held(const Params& params, double scale, int level);
+
+/// Three digits, for sentences.
+std::string shown(double x);
+
+/// Throws RangeExceeded if numbers and errors within the bounds of `result` may exceed what the level holds. Evaluators call
+/// it before they compute.
+void require_range(const Params& params, const Estimate& result, double scale, int level);
+
+}  // namespace jali::ckks

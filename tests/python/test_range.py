@@ -1,0 +1,130 @@
+"""No number leaves the range of its level without a word."""
+
+import numpy as np
+import pytest
+
+import jali
+from jali import ckks
+
+PARAMS = ckks.Params.create(depth=2)
+
+
+@pytest.fixture(scope="module")
+def client():
+    return ckks.Client(PARAMS)
+
+
+@pytest.fixture(scope="module")
+def server(client):
+    return ckks.Evaluator(
+        PARAMS, client.evaluation_keys(rotations=[1 << i for i in range(12)]), device="cpu"
+    )
+
+
+def test_numbers_above_the_declared_peak_are_refused(client):
+    for declared in ({}, {"magnitude": 100}):
+        with pytest.raises(jali.InvalidArgument, match=r"pass magnitude=.* and peak="):
+            client.encrypt(np.array([1910.0, 3000.0]), **declared)
+
+
+# Found: 10,093 where 6.98e9 is right, at "6.4 bits".
+def test_a_cube_of_thousands_at_depth_2_is_refused(client, server):
+    x = server.bind(client.encrypt(np.array([1910.0, 3000.0]), magnitude=3000, peak=3000))
+    assert np.allclose(client.decrypt(x * x), [1910.0**2, 9e6], rtol=1e-6)
+    with pytest.raises(jali.RangeExceeded, match=r"2\.7e\+10 .*integer_bits=36 or depth=3"):
+        x * x * x
+    deeper = ckks.Params.create(depth=3)
+    owner = ckks.Client(deeper)
+    y = ckks.Evaluator(deeper, owner.evaluation_keys(), device="cpu").bind(
+        owner.encrypt(np.array([1910.0, 3000.0]), magnitude=3000, peak=3000)
+    )
+    cube = y * y * y
+    error = np.abs(owner.decrypt(cube) - [1910.0**3, 3000.0**3]).max()
+    assert error < ckks.worst_case_error(cube.ciphertext)
+
+
+# Found: 427.5 where 143,296,939.5 is right.
+def test_the_variance_of_salaries_at_depth_2_is_refused(client, server):
+    salaries = np.random.default_rng(1).normal(50_000, 12_000, 4096)
+    x = server.bind(client.encrypt(salaries, magnitude=50_000, peak=120_000))
+    with pytest.raises(jali.RangeExceeded, match="scale the numbers down"):
+        mean = x.sum() * (1 / 4096)
+        (x * x).sum() * (1 / 4096) - mean * mean
+    # The same in units of 100,000.
+    x = server.bind(client.encrypt(salaries / 1e5, magnitude=0.5, peak=1.2))
+    mean = x.sum() * (1 / 4096)
+    variance = (x * x).sum() * (1 / 4096) - mean * mean
+    assert np.allclose(client.decrypt(variance)[0] * 1e10, salaries.var(), rtol=1e-3)
+
+
+def test_a_sentence_of_the_first_program_holds(client, server):
+    x = server.bind(client.encrypt(np.array([0.5, -1.25, 2.0]), peak=2))
+    y = (x * x + 0.25) * x.rotate(1)
+    assert np.allclose(client.decrypt(y), [-0.625, 3.625, 0], atol=1e-5)
+
+
+def test_a_wrong_key_is_an_error_and_not_garbage(client):
+    other = ckks.Client(PARAMS)
+    for level in (0, 2):
+        for slots in (1, 2, None):
+            x = client.encrypt(np.array([0.5]), level=level, slots=slots)
+            assert abs(client.decrypt(x)[0] - 0.5) < 1e-6
+            with pytest.raises(jali.WrongDecryption, match="another key"):
+                other.decrypt(x)
+            assert abs(other.decrypt(x, check=False)[0] - 0.5) > 1e-3
+    with pytest.raises(jali.InvalidArgument):
+        client.decrypt(x, check="yes")
+
+
+def test_a_wrong_key_is_an_error_of_release(client):
+    x = client.encrypt(np.array([0.5]), magnitude=0.5, peak=1, level=2)
+    policy = ckks.ReleasePolicy(origin="derived", statistical_bits=20)
+    assert client.release(x, policy=policy).shape == (1,)
+    with pytest.raises(jali.WrongDecryption, match="another"):
+        ckks.Client(PARAMS).release(x, policy=policy)
+
+
+def test_imaginary_parts_of_real_numbers_are_noise(client, server):
+    x = client.encrypt(np.array([0.5, 1.0]))
+    z = client.encrypt(np.array([0.5 + 1j, 1.0]))
+    assert client.decrypt(x).dtype == np.float64
+    assert np.allclose(client.decrypt(z), [0.5 + 1j, 1.0], atol=1e-6)
+    y = server.bind(x) * 1j
+    assert np.allclose(client.decrypt(y), [0.5j, 1j], atol=1e-6)
+    assert np.allclose(client.decrypt(y * server.bind(z)), [-0.5 + 0.25j, 1j], atol=1e-5)
+
+
+def test_claims_are_checked(client, server):
+    x = server.bind(client.encrypt(np.array([0.5, 20.0]), peak=20))
+    assert np.allclose(client.decrypt(x.with_magnitude(1, peak=20)), [0.5, 20], atol=1e-6)
+    with pytest.raises(jali.WrongDecryption, match="with_magnitude"):
+        client.decrypt(x.with_magnitude(1, peak=2))
+    with pytest.raises(jali.RangeExceeded):
+        x * x * x
+    assert np.allclose(client.decrypt(x.with_magnitude(1, peak=20) * x), [0.25, 400], atol=1e-3)
+
+
+def test_the_range_travels_with_the_bytes(client, server):
+    x = client.encrypt(np.array([1910.0]), magnitude=3000, peak=3000).to_bytes()
+    y = server.bind(ckks.Ciphertext.from_bytes(x, PARAMS))
+    with pytest.raises(jali.RangeExceeded):
+        y * y * y
+
+
+def test_what_a_sum_of_many_products_may_reach_is_refused(client, server):
+    x = server.bind(client.encrypt(np.full(4096, 2.0), peak=2.0))
+    total = (x * x).sum()  # 16,384, at a level that holds it
+    assert np.allclose(client.decrypt(total)[:2], 16_384, rtol=1e-6)
+    with pytest.raises(jali.RangeExceeded):
+        (x * x * x).sum()
+
+
+def test_captured_functions_and_batches_refuse_as_well(client, server):
+    x = server.bind(client.encrypt(np.array([100.0]), magnitude=100, peak=100))
+    with pytest.raises(jali.RangeExceeded):
+        server.capture(lambda a: a * a * a, x)
+    cubed = server.capture(lambda a: a * a * 0.5, x)
+    assert np.allclose(client.decrypt(cubed(x)), [5000.0], rtol=1e-6)
+    large = server.bind(client.encrypt(np.array([100.0]), magnitude=100, peak=200))
+    with pytest.raises(jali.InvalidArgument, match="larger magnitude"):
+        cubed(large)
