@@ -163,6 +163,12 @@ TEST(Smooth, TheErrorThatIsAskedForAtTheLeastDegree) {
       }
     }
   }
+  // Where a constant is enough, it is taken.
+  for (const Smooth& f : everywhere()) {
+    const Approximation a = approximate_within(f, {-0.25, 0.25}, 2);
+    EXPECT_EQ(a.polynomial.degree(), 0u) << f.name;
+    expect_proven(f, a, "constant");
+  }
   // Best means better than the interpolant, and no more than the coefficients that are left out.
   const Approximation best = approximate(exp(), {-1, 1}, 5);
   EXPECT_LT(best.error, 1.06 / (32 * 720)) << "2^-n / (n + 1)!, and a little";
