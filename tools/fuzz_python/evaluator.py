@@ -23,13 +23,14 @@ def bind(c: Case) -> Any:
 
 @operation(
     "Evaluator.__init__", "Evaluator.params", "Evaluator.device", "Evaluator.engine", "Evaluator.threads",
-    "Evaluator.variants", "Evaluator.explicit", "Evaluator.synchronize", "Evaluator.__repr__",
+    "Evaluator.variants", "Evaluator.explicit", "Evaluator.synchronize", "Evaluator.counters", "Evaluator.__repr__",
 )  # fmt: skip
 def evaluator(c: Case) -> None:
     """What an evaluator says of itself; one with hostile arguments."""
     s = c.server
     assert repr(s) and s.device == "cpu" and s.engine and s.threads == 1 and s.variants == {}
     s.synchronize()
+    assert all(count >= 0 for count in s.counters().values())
     if c.rare(0.2):
         ckks.Evaluator(
             c.world.params, c.random.choice([None, *OTHERS]), "cpu", threads=c.integer(1)

@@ -104,8 +104,9 @@ Series unfolded(const Smooth& f, Parity parity, Series p) {
   return p;
 }
 
-/// The largest degree of this parity up to `degree`.
+/// The largest degree of this parity up to `degree`; 0 stays 0.
 std::size_t degree_of(Parity parity, std::size_t degree) {
+  if (degree == 0) return 0;
   if (parity == Parity::even) return degree / 2 * 2;
   return parity == Parity::odd ? (degree + 1) / 2 * 2 - 1 : degree;
 }

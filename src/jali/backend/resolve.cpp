@@ -46,8 +46,9 @@ Resolved resolve(const std::string& name, Word word, int log_n,
   }
   for (const auto& [family, variant] : r.variants) {
     if (known(families, family, variant)) continue;
-    warn(device::Tuning::unusable(around.tuning_file,
-                                  "\"" + variant + "\" is no variant of \"" + family + "\" here"));
+    std::string why = "\"";
+    why.append(variant).append("\" is no variant of \"").append(family).append("\" here");
+    warn(device::Tuning::unusable(around.tuning_file, why));
     break;
   }
   return r;
