@@ -334,7 +334,7 @@ def test_every_combination(word: str, order: str, slots: int | None, minimum: bo
     server = ckks.Evaluator(params, keys)
 
     def fresh(v: np.ndarray) -> ckks.EncryptedArray:
-        return server.bind(client.encrypt(v, level=low, slots=slots))
+        return server.bind(client.encrypt(v, level=low, slots=slots, peak=1.0))
 
     def right(y: ckks.EncryptedArray, v: np.ndarray, level: int) -> None:
         assert y.level == level
