@@ -214,8 +214,8 @@ TEST(Bootstrapper, RefusesWhatItCannotDo) {
   loud.estimate.message = 1.01 * world.bootstrapper->plan().max_magnitude();
   EXPECT_THROW(world.bootstrapper->apply(loud), InvalidArgument);
   // At level 0 such a large scale leaves no room above the message.
-  const auto tall = world.encryptor->encrypt(
-      world.evaluator->encoder().encode(v, 1, 0, 0x1p56, 5), {jali::testing::kMagnitude, 1.5});
+  const auto tall = world.encryptor->encrypt(world.evaluator->encoder().encode(v, 1, 0, 0x1p56, 5),
+                                             {jali::testing::kMagnitude, 1.5});
   EXPECT_THROW(world.bootstrapper->apply(tall), ScaleMismatch);
 
   EXPECT_THROW(BootstrapPlan(world.params, {0}), InvalidArgument);
