@@ -13,8 +13,9 @@ int programs() {
   return text == nullptr ? 1500 : std::max(1, std::atoi(text));
 }
 
-/// Larger results do not fit the lowest level. They wrap around the modulus, which no estimate of noise covers, so their
-/// precision is not compared.
+/// Larger numbers do not fit the lowest level. They wrap around the modulus, which no estimate of noise covers, so the
+/// precision of a program with such a number is not compared, even if its result is small: a difference of two such numbers
+/// may be 0.
 constexpr double kRange = 256;
 
 class BoundsTest : public ::testing::TestWithParam<Scheme> {};

@@ -28,7 +28,7 @@ struct Outcome {
   double precision = 0;  // the bits that the estimate claims
   double largest_error = 0;
   double measured = 0;  // the bits of the root mean square error of real and imaginary parts
-  double magnitude = 0;  // the largest number of the result
+  double magnitude = 0;  // the largest number of the program: of its inputs, its steps and its result
 };
 
 /// Draws numbers of many kinds, declares them truthfully, and applies a few random operations.
@@ -43,7 +43,13 @@ class RandomPrograms {
     for (int i = 0; i < inputs; ++i) values.push_back(input());
     const int operations = pick(1, 12);
     for (int i = 0; i < operations; ++i) values.push_back(operation(values));
-    return outcome(values.back());
+    Outcome out = outcome(values.back());
+    for (const Pair& value : values) {
+      for (const auto& z : value.exact) {
+        out.magnitude = std::max(out.magnitude, static_cast<double>(std::abs(z)));
+      }
+    }
+    return out;
   }
 
  private:
@@ -219,7 +225,6 @@ class RandomPrograms {
       const auto error = std::abs(Complex64(got[j]) - result.exact[j]);
       sum += error * error;
       out.largest_error = std::max(out.largest_error, static_cast<double>(error));
-      out.magnitude = std::max(out.magnitude, static_cast<double>(std::abs(result.exact[j])));
     }
     const auto count = static_cast<long double>(got.size());
     out.measured = -std::log2(static_cast<double>(std::sqrt(sum / (2 * count))));
