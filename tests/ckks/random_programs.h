@@ -28,7 +28,8 @@ struct Outcome {
   double precision = 0;  // the bits that the estimate claims
   double largest_error = 0;
   double measured = 0;  // the bits of the root mean square error of real and imaginary parts
-  double magnitude = 0;  // the largest number of the program: of its inputs, its steps and its result
+  double magnitude =
+      0;  // the largest number of the program: of its inputs, its steps and its result
 };
 
 /// Draws numbers of many kinds, declares them truthfully, and applies a few random operations.
