@@ -69,6 +69,8 @@ PolynomialPlan::PolynomialPlan(const Polynomial& polynomial) : polynomial_(polyn
       !polynomial_.bounded || (std::isfinite(polynomial_.a) && std::isfinite(polynomial_.b) &&
                                polynomial_.a < polynomial_.b),
       "the interval [a, b] of a polynomial needs a < b");
+  require<InvalidArgument>(!polynomial_.bounded || polynomial_.largest >= 0,
+                           "the bound on a polynomial's modulus must not be negative");
   trim(c);
   if (polynomial_.degree() == 0) return;
   // Choose the number of baby steps with the fewest products. If several have the fewest, choose the fewest powers.

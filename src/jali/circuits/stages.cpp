@@ -12,7 +12,7 @@ Stages::Stages(const approx::Composite& sign, double factor, double constant) {
     Polynomial p = bounded_polynomial(sign.stages[i]);
     const bool last = i + 1 == sign.stages.size();
     // What a stage that is not the last gives lies in the interval of the next one: that is how it was made.
-    p.largest = last ? factor * (1 + sign.error) + std::fabs(constant) : 1;
+    p.largest = last ? std::fabs(factor) * (1 + sign.error) + std::fabs(constant) : 1;
     if (last) {
       for (auto& c : p.coefficients) c *= factor;
       p.coefficients[0] += constant;
