@@ -97,6 +97,7 @@ TEST(Functions, EncryptedAreWhatTheyAreInTheClearAtTheirDepth) {
     for (std::size_t j = 0; j < x.size(); ++j) {
       off = std::max(off, std::abs(got[j] - (*c.f)(x[j].real())));
       wrong = std::max(wrong, std::abs(got[j] - c.exact(x[j].real())));
+      ASSERT_LE(std::abs(got[j]), y.estimate.peak + ckks::worst_case_error(y));
     }
     EXPECT_LE(off, ckks::worst_case_error(y)) << "seed " << world.seed;
     EXPECT_LE(off, 1e-6) << "seed " << world.seed;
@@ -262,6 +263,7 @@ TEST(Comparisons, TheLargerAndTheSmaller) {
         const double p = a[j].real(), q = b[j].real();
         ASSERT_NEAR(got[j].real(), minimum ? std::min(p, q) : std::max(p, q), f.max_error() + 1e-6);
         ASSERT_NEAR(got[j].real(), f(p, q), std::min(1e-6, ckks::worst_case_error(z)));
+        ASSERT_LE(std::abs(got[j]), z.estimate.peak + ckks::worst_case_error(z));
       }
       EXPECT_THROW(f.apply(*world.evaluator, world.encrypt(a, 3, -1, 1, {bound, bound}), y),
                    DepthExhausted);

@@ -233,8 +233,8 @@ def sigmoid(
 ) -> Function:
     """1 / (1 + exp(-x)) by the best polynomial on an interval.
 
-    error: the largest that may be, by the least degree that is proven to reach it; 2^-20 if nothing is said.
-    degree: instead, the polynomial of at most this degree. depth: instead, of at most this many levels.
+    error: the largest error allowed, 2^-20 by default. The polynomial has the least degree that is proven to reach it.
+    degree: in place of error, the largest degree. depth: in place of error, the largest number of levels.
     """
     return _smooth("sigmoid", interval, error, degree, depth)
 
@@ -246,7 +246,7 @@ def tanh(
     degree: int | None = None,
     depth: int | None = None,
 ) -> Function:
-    """The hyperbolic tangent. Arguments as of ``sigmoid``."""
+    """The hyperbolic tangent. The arguments are those of ``sigmoid``."""
     return _smooth("tanh", interval, error, degree, depth)
 
 
@@ -257,7 +257,7 @@ def gelu(
     degree: int | None = None,
     depth: int | None = None,
 ) -> Function:
-    """x Phi(x) with the normal distribution Phi. Arguments as of ``sigmoid``."""
+    """x Phi(x) with the normal distribution Phi. The arguments are those of ``sigmoid``."""
     return _smooth("gelu", interval, error, degree, depth)
 
 
@@ -268,7 +268,7 @@ def silu(
     degree: int | None = None,
     depth: int | None = None,
 ) -> Function:
-    """x sigmoid(x). Arguments as of ``sigmoid``."""
+    """x sigmoid(x). The arguments are those of ``sigmoid``."""
     return _smooth("silu", interval, error, degree, depth)
 
 
@@ -279,7 +279,7 @@ def exp(
     degree: int | None = None,
     depth: int | None = None,
 ) -> Function:
-    """The exponential function. Arguments as of ``sigmoid``; the error is absolute."""
+    """The exponential function. The arguments are those of ``sigmoid``; the error is absolute."""
     return _smooth("exp", interval, error, degree, depth)
 
 
@@ -290,7 +290,7 @@ def log(
     degree: int | None = None,
     depth: int | None = None,
 ) -> Function:
-    """The natural logarithm on an interval above 0. Arguments as of ``sigmoid``."""
+    """The natural logarithm on an interval above 0. The arguments are those of ``sigmoid``."""
     return _smooth("log", interval, error, degree, depth)
 
 
