@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn, Union
 
 import numpy as np
@@ -125,15 +127,19 @@ class EncryptedArray(Encrypted):
                 joined = core.join(a, b)
                 if joined is not None:
                     return EncryptedArray(self._server, joined)
-            return EncryptedArray(
-                self._server, core.add(self._summand(other), other._summand(self))
-            )
+            try:
+                value = core.add(self._summand(other), other._summand(self))
+            except InvalidArgument:
+                return self._broadcast(other, operator.add)
+            return EncryptedArray(self._server, value)
         value = arrays.number(other)
         if value is not None:
             return self._plus(value)
         array = arrays.operand(other, self.shape[-1])
         if array is None:
             return NotImplemented
+        if array.ndim > len(self.shape):
+            return self._packed() + array
         return EncryptedArray(self._server, core.add_array(self._whole(), array))
 
     __radd__ = __add__
@@ -141,15 +147,19 @@ class EncryptedArray(Encrypted):
     def __sub__(self, other: Operand) -> EncryptedArray:
         core = self._server._core
         if isinstance(other, EncryptedArray):
-            return EncryptedArray(
-                self._server, core.sub(self._summand(other), self._beside(other)._summand(self))
-            )
+            try:
+                value = core.sub(self._summand(other), self._beside(other)._summand(self))
+            except InvalidArgument:
+                return self._broadcast(other, operator.sub)
+            return EncryptedArray(self._server, value)
         value = arrays.number(other)
         if value is not None:
             return self._plus(-value)
         array = arrays.operand(other, self.shape[-1])
         if array is None:
             return NotImplemented
+        if array.ndim > len(self.shape):
+            return self._packed() - array
         return EncryptedArray(self._server, core.add_array(self._whole(), array, True))
 
     def __rsub__(self, other: Operand) -> EncryptedArray:
@@ -164,15 +174,19 @@ class EncryptedArray(Encrypted):
     def __mul__(self, other: Operand) -> EncryptedArray:
         core = self._server._core
         if isinstance(other, EncryptedArray):
-            return EncryptedArray(
-                self._server, core.product(self._settled(), self._beside(other)._settled())
-            )
+            try:
+                value = core.product(self._settled(), self._beside(other)._settled())
+            except InvalidArgument:
+                return self._broadcast(other, operator.mul)
+            return EncryptedArray(self._server, value)
         value = arrays.number(other)
         if value is not None:
             return EncryptedArray(self._server, core.multiply_scalar(self._whole(), value))
         array = arrays.operand(other, self.shape[-1])
         if array is None:
             return NotImplemented
+        if array.ndim > len(self.shape):
+            return self._packed() * array
         return EncryptedArray(self._server, core.multiply_array(self._settled(), array))
 
     __rmul__ = __mul__
@@ -246,17 +260,65 @@ class EncryptedArray(Encrypted):
 
     conjugate = conj
 
-    def sum(self, count: int | None = None) -> EncryptedArray:
-        """Slot i of the result is the sum of the slots i to i + count - 1, cyclically over all ``slots``.
+    # --- shapes, and sums along axes --------------------------------------------------------------
 
-        count: a power of two up to ``slots``. None stands for all slots: every slot then holds the sum of the vector.
+    def __getitem__(self, key: Any) -> EncryptedArray:
+        """Elements by whole numbers and slices, None and ``...``, as in NumPy. It costs nothing."""
+        return self._packed()[key]
 
-        It needs the keys of the rotations by 1, 2, 4 .. count / 2 (jali.ckks.sum_rotations).
+    def __iter__(self) -> Iterator[EncryptedArray]:
+        return iter(self._packed())
+
+    def reshape(self, *shape: Any) -> EncryptedArray:
+        """The same numbers in another shape. It costs nothing, and raises InvalidArgument where numbers would have to move."""
+        return self._packed().reshape(*shape)
+
+    def transpose(self, *axes: Any) -> EncryptedArray:
+        """The axes in another order, reversed if none is given. It costs nothing."""
+        return self._packed().transpose(*axes)
+
+    @property
+    def T(self) -> EncryptedArray:
+        """The transpose. It costs nothing."""
+        return self.transpose()
+
+    def mean(self, axis: Any = None, keepdims: bool = False) -> EncryptedArray:
+        """The mean along an axis, several, or all. It takes one level."""
+        return self._packed().mean(axis, keepdims)
+
+    def var(self, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> EncryptedArray:
+        """The variance along an axis, several, or all: the mean of squares less the square of the mean. It takes two levels."""
+        return self._packed().var(axis, ddof, keepdims)
+
+    def dot(self, other: Any) -> EncryptedArray:
+        """The same as ``@``, and the product with a number."""
+        return self._packed().dot(other)
+
+    def __matmul__(self, other: Any) -> EncryptedArray:
+        """The product with a vector or a matrix, in the clear or encrypted; see PackedArray."""
+        return self._packed() @ other
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """NumPy's functions that have encrypted results, such as numpy.stack and numpy.sum."""
+        return self._server._numpy(function, args, kwargs)
+
+    def _packed(self) -> Any:
+        return self._server._packed(self)
+
+    def sum(
+        self, axis: Any = None, keepdims: bool = False, *, count: int | None = None
+    ) -> EncryptedArray:
+        """The sum along an axis, several, or all, of any count, as numpy.sum. It takes no level.
+
+        count: for vectors, instead of an axis. Slot i of the result is then the sum of the slots i to i + count - 1,
+            cyclically over all ``slots``; a power of two up to ``slots``.
+
+        It needs the keys of the rotations by 1, 2, 4 .. up to half the count (jali.ckks.sum_rotations).
         """
         if count is None:
-            count = 0
-        elif isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
-            raise InvalidArgument("count must be a power of two from 1 to slots, or None for all")
+            return self._packed().sum(axis, keepdims)
+        if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
+            raise InvalidArgument("count must be a power of two from 1 to slots")
         elif count & (count - 1):
             raise InvalidArgument(
                 f"count {checks.shown(count)} is not a power of two: pad the vector with zeros to the next one"
@@ -319,9 +381,17 @@ class EncryptedArray(Encrypted):
         drop = None if real is None else bool(real)
         result = core.bootstrap(self._settled(), target, times, drop)
         logger.debug("bootstrapped: %d slots, to level %d", result.slots, result.level)
-        return EncryptedArray(self._server, result)
+        return self._like(result)
 
     # --- helpers --------------------------------------------------------------------------------
+
+    def _filled(self, interval: tuple[float, float] | None) -> EncryptedArray:
+        """The same numbers, with slots behind them that a function on the interval takes; core operations do it."""
+        return self
+
+    def _like(self, ciphertext: Ciphertext) -> EncryptedArray:
+        """An array of its shape, of a ciphertext with other numbers in the same slots."""
+        return EncryptedArray(self._server, ciphertext)
 
     def _settled(self) -> Ciphertext:
         """Its ciphertext on the device, relinearised and rescaled."""
@@ -358,6 +428,14 @@ class EncryptedArray(Encrypted):
         if self._made_in is self._server._recording:
             self._ct = value
         return value
+
+    def _broadcast(self, other: EncryptedArray, operation: Callable[[Any, Any], Any]) -> Any:
+        """The operation of two arrays that core operations refused: of shapes that differ, if NumPy's rules join them."""
+        a, b = self.shape, other.shape
+        fit = all(m == n or 1 in (m, n) for m, n in zip(a[::-1], b[::-1], strict=False))
+        if a == b or not fit or self.slots != other.slots or other._server is not self._server:
+            raise
+        return operation(self._packed(), other._packed())
 
     def _beside(self, other: EncryptedArray) -> EncryptedArray:
         if other._server is not self._server:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy.typing as npt
 
@@ -24,8 +25,12 @@ from jali.ckks.array import EncryptedArray, checked_iterations, checked_target
 from jali.ckks.captured import Batcher, Captured
 from jali.ckks.client import checked_slots
 from jali.ckks.functions import checked_within
+from jali.ckks.joins import FUNCTIONS
+from jali.ckks.packed import PackedArray, packed
+from jali.ckks.products import matmul
+from jali.ckks.view import View
 from jali.device import checked_threads, resolved, tuned
-from jali.errors import InvalidArgument
+from jali.errors import InvalidArgument, Unsupported
 
 __all__ = ["Evaluator", "sum_rotations"]
 
@@ -165,6 +170,9 @@ class Evaluator:
         self._core.check(ciphertext)
         if not self._core.is_here(ciphertext):
             ciphertext = self._core.bring(ciphertext)
+        if ciphertext.view is not None:
+            view = View.of(ciphertext)
+            return PackedArray(self, self._core.with_view(ciphertext, None, False), view)
         return EncryptedArray(self, ciphertext)
 
     def prepare(self, plan: MatVec | LinearTransform) -> None:
@@ -226,9 +234,9 @@ class Evaluator:
         """
         if not isinstance(polynomial, Polynomial):
             polynomial = Polynomial(polynomial, basis, interval)
-        return EncryptedArray(
-            self, self._core.polynomial(polynomial, self._own(x), checked_within(within))
-        )
+        self._raw(x)
+        x = x._filled(polynomial.interval)
+        return x._like(self._core.polynomial(polynomial, self._raw(x), checked_within(within)))
 
     def prepare_bootstrap(
         self,
@@ -306,7 +314,9 @@ class Evaluator:
     def _function(
         self, plan: _ckks.FunctionCore, x: EncryptedArray, within: tuple[float, float] | None
     ) -> EncryptedArray:
-        return EncryptedArray(self, self._core.function(plan, self._own(x), within))
+        self._raw(x)
+        x = x._filled(plan.interval)
+        return x._like(self._core.function(plan, self._raw(x), within))
 
     def _maximum(
         self, plan: _ckks.MaximumCore, a: EncryptedArray, b: EncryptedArray
@@ -338,6 +348,35 @@ class Evaluator:
         return _ckks.BatcherCore(self.explicit, function, max_batch)
 
     def _own(self, value: EncryptedArray) -> Ciphertext:
+        """The ciphertext of a vector or a batch of vectors."""
+        ciphertext = self._raw(value)
+        if isinstance(value, PackedArray):
+            raise InvalidArgument(
+                f"this takes vectors (n,) and batches of them, not an array of the shape {value.shape} in "
+                f"{value._view.vectors} x {value.slots} slots: encrypt it with batch=True"
+            )
+        return ciphertext
+
+    def _packed(self, value: EncryptedArray) -> PackedArray:
+        return packed(value)
+
+    def _matmul(self, a: Any, b: Any) -> EncryptedArray:
+        return matmul(a, b)
+
+    def _numpy(
+        self, function: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """What NumPy's function gives for encrypted arrays. Raises Unsupported."""
+        known = FUNCTIONS.get(function)
+        if known is None:
+            name = getattr(function, "__name__", str(function))
+            raise Unsupported(
+                f"numpy.{name} has no encrypted form: jali.ckks.functions has functions of encrypted numbers"
+            )
+        return known(*args, **kwargs)
+
+    def _raw(self, value: EncryptedArray) -> Ciphertext:
+        """The ciphertext of an array, of which every slot is worked on."""
         if not isinstance(value, EncryptedArray):
             raise InvalidArgument(
                 f"this takes an encrypted array, not {type(value).__name__}: bind() makes one"

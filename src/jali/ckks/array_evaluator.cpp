@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "jali/base/error.h"
+#include "jali/ckks/batcher.h"
 #include "jali/ckks/range.h"
 
 namespace jali::ckks {
@@ -158,9 +159,48 @@ Ciphertext ArrayEvaluator::with_length(const Ciphertext& a, std::size_t length) 
     return "length " + std::to_string(length) + " is outside 1 to " + std::to_string(slots);
   });
   Packing packing = a.packing;
-  packing.padded = a.packing.padded && length >= length_of(a) && length < slots;
+  packing.view.reset();
+  packing.padded = !a.packing.view && a.packing.padded && length >= length_of(a) && length < slots;
   packing.length = length == slots ? 0 : static_cast<std::uint32_t>(length);
   return with(explicit_evaluator().copy(a), packing);
+}
+
+Ciphertext ArrayEvaluator::with_view(const Ciphertext& a, const std::optional<View>& view,
+                                     bool padded) const {
+  require<InvalidArgument>(!view || is_within(*view, std::size_t{1} << a.log_slots, a.batch()),
+                           "the elements of this view do not lie in the slots of the ciphertext");
+  Packing packing = a.packing;
+  packing.length = 0;
+  packing.batched = true;
+  packing.padded = view && padded;
+  packing.view = view;
+  return with(explicit_evaluator().copy(a), packing);
+}
+
+Ciphertext ArrayEvaluator::with_bounds(const Ciphertext& a, const Ciphertext& like,
+                                       double terms) const {
+  Ciphertext out = with(explicit_evaluator().copy(a), a.packing);
+  out.estimate.message = std::min(out.estimate.message, terms * like.estimate.message);
+  out.estimate.peak = std::min(out.estimate.peak, terms * like.estimate.peak);
+  return out;
+}
+
+Ciphertext ArrayEvaluator::take(const Ciphertext& a, std::span<const std::uint32_t> vectors) const {
+  require<InvalidArgument>(!vectors.empty(), "take needs at least one vector");
+  std::vector<Ciphertext> runs;  // of vectors that follow each other
+  for (std::size_t i = 0; i < vectors.size();) {
+    std::size_t end = i + 1;
+    while (end < vectors.size() && vectors[end] == vectors[end - 1] + 1) ++end;
+    Ciphertext run = explicit_evaluator().vectors(a, vectors[i], end - i);
+    run.packing = packing_of_moved(a.packing);
+    run.packing.batched = true;
+    runs.push_back(std::move(run));
+    i = end;
+  }
+  if (runs.size() == 1) return std::move(runs[0]);
+  std::vector<const Ciphertext*> inputs;
+  for (const Ciphertext& run : runs) inputs.push_back(&run);
+  return stack(explicit_evaluator(), inputs);
 }
 
 Ciphertext ArrayEvaluator::with_magnitude(const Ciphertext& a,
