@@ -130,6 +130,13 @@ def test_constants_broadcast(s: Small) -> None:
     s.check(column * x, column * a)
     s.check(column - x, column - a)
     s.check(x + np.array([[0.5]]), a + 0.5)
+    stack = uniform(3, 40, 30)
+    s.check(x * stack, a * stack)
+    s.check(x - stack[:, :1], a - stack[:, :1])
+    small = uniform(4, 8)
+    s.check(s.bind(small)[:, ::2] * stack[:, :4, :4], small[:, ::2] * stack[:, :4, :4])
+    s.check(s.bind(small[0]) + stack[0, :5, :8], small[0] + stack[0, :5, :8])
+    s.check(s.bind(small[0]) * stack[:, :5, :8], small[0] * stack[:, :5, :8])
     for wrong in (uniform(29), uniform(40), uniform(41, 1)):
         with pytest.raises(jali.InvalidArgument, match="shapes"):
             x + wrong
@@ -442,7 +449,7 @@ def apply(name: str, n: int, x: Any, a: Any, s: Small, make: Any) -> tuple[Any, 
         after, before = (*one, slice(1, None)), (*one, slice(None, -1))
         return x[after] + x[before], a[after] + a[before]
     if name == "array":
-        other = make(a.shape)
+        other = make(a.shape if n % 3 else (1 + n % 4, *a.shape))
         return (x * other, a * other) if n % 2 else (x - other, a - other)
     return x.reshape(-1, a.shape[0]), a.reshape(-1, a.shape[0])
 

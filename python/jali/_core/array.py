@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import numpy as np
@@ -109,7 +110,7 @@ class Encrypted:
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         raise Unsupported("an encrypted value is not an array: decrypt it first")
 
-    def __iter__(self) -> NoReturn:
+    def __iter__(self) -> Iterator[Any]:
         raise Unsupported(
             "the slots of an encrypted value cannot be taken one by one: rotate it, or decrypt it first"
         )

@@ -19,6 +19,7 @@ from jali.errors import InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
     from jali.ckks.evaluator import Evaluator
+    from jali.ckks.packed import PackedArray
 
 __all__ = ["EncryptedArray"]
 
@@ -128,10 +129,11 @@ class EncryptedArray(Encrypted):
                 if joined is not None:
                     return EncryptedArray(self._server, joined)
             try:
-                value = core.add(self._summand(other), other._summand(self))
+                return EncryptedArray(
+                    self._server, core.add(self._summand(other), other._summand(self))
+                )
             except InvalidArgument:
                 return self._broadcast(other, operator.add)
-            return EncryptedArray(self._server, value)
         value = arrays.number(other)
         if value is not None:
             return self._plus(value)
@@ -148,10 +150,11 @@ class EncryptedArray(Encrypted):
         core = self._server._core
         if isinstance(other, EncryptedArray):
             try:
-                value = core.sub(self._summand(other), self._beside(other)._summand(self))
+                return EncryptedArray(
+                    self._server, core.sub(self._summand(other), self._beside(other)._summand(self))
+                )
             except InvalidArgument:
                 return self._broadcast(other, operator.sub)
-            return EncryptedArray(self._server, value)
         value = arrays.number(other)
         if value is not None:
             return self._plus(-value)
@@ -175,10 +178,11 @@ class EncryptedArray(Encrypted):
         core = self._server._core
         if isinstance(other, EncryptedArray):
             try:
-                value = core.product(self._settled(), self._beside(other)._settled())
+                return EncryptedArray(
+                    self._server, core.product(self._settled(), self._beside(other)._settled())
+                )
             except InvalidArgument:
                 return self._broadcast(other, operator.mul)
-            return EncryptedArray(self._server, value)
         value = arrays.number(other)
         if value is not None:
             return EncryptedArray(self._server, core.multiply_scalar(self._whole(), value))
@@ -296,13 +300,13 @@ class EncryptedArray(Encrypted):
 
     def __matmul__(self, other: Any) -> EncryptedArray:
         """The product with a vector or a matrix, in the clear or encrypted; see PackedArray."""
-        return self._packed() @ other
+        return self._packed().__matmul__(other)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """NumPy's functions that have encrypted results, such as numpy.stack and numpy.sum."""
         return self._server._numpy(function, args, kwargs)
 
-    def _packed(self) -> Any:
+    def _packed(self) -> PackedArray:
         return self._server._packed(self)
 
     def sum(
@@ -429,7 +433,9 @@ class EncryptedArray(Encrypted):
             self._ct = value
         return value
 
-    def _broadcast(self, other: EncryptedArray, operation: Callable[[Any, Any], Any]) -> Any:
+    def _broadcast(
+        self, other: EncryptedArray, operation: Callable[[Any, Any], EncryptedArray]
+    ) -> EncryptedArray:
         """The operation of two arrays that core operations refused: of shapes that differ, if NumPy's rules join them."""
         a, b = self.shape, other.shape
         fit = all(m == n or 1 in (m, n) for m, n in zip(a[::-1], b[::-1], strict=False))

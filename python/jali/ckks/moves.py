@@ -16,7 +16,7 @@ from jali.errors import InvalidArgument, Unsupported
 if TYPE_CHECKING:
     from jali.ckks.packed import PackedArray
 
-__all__ = ["fitting", "laid", "moved", "spread", "together", "windows"]
+__all__ = ["fitting", "joint_view", "laid", "moved", "spread", "together", "windows"]
 
 #: A move that needs more rotations and masks than this is refused.
 MOST_MOVES = 64
@@ -68,13 +68,13 @@ def together(x: EncryptedArray, y: EncryptedArray) -> tuple[PackedArray, PackedA
     shape = joint_shape(a.shape, b.shape)
     for target, other in ((a, b), (b, a)):
         if target.shape == shape and other._view.serves(target._view):
-            return a, b, _joint_view(target._view, other._view)
+            return a, b, joint_view(target._view, other._view)
     target_view = _target(a._view, b._view, shape)
     a, b = laid(a, target_view), laid(b, target_view)
-    return a, b, _joint_view(target_view, a._view, b._view)
+    return a, b, joint_view(target_view, a._view, b._view)
 
 
-def _joint_view(target: View, *others: View) -> View:
+def joint_view(target: View, *others: View) -> View:
     """The target's view with the largest period of all."""
     cycles = [view.cycle for view in (target, *others)]
     period = 0 if 0 in cycles else max(cycles)
@@ -207,12 +207,27 @@ def _repeated(x: PackedArray, k: int, target: View) -> PackedArray:
         # Around the whole cycle: every element then repeats with the period `step`.
         out = windows(x, step, view.cycle // step, 1)
         return out._seen(replace(view, first=view.first % step, period=step))
-    if step * (count - 1) >= view.slots:
-        raise _too_far(view, target)
-    # y[s] = sum_t x[s - t stride] has the element at s in all `count` places, since x is zero elsewhere.
-    out = windows(x, -stride, count, 1)
     shape = tuple(count if j == k else c for j, c in enumerate(view.shape))
     strides = tuple(stride if j == k else s for j, s in enumerate(view.strides))
+    apart = stride // view.slots
+    if stride > 0 and stride % view.slots == 0 and view.vectors <= apart:
+        # Whole vectors are repeated.
+        rows = [min(v % apart, view.vectors - 1) for v in range(target.vectors)]
+        value = x._server._core.take(x._settled(), rows)
+        zero = view.zero and view.vectors == apart
+        return x._with(
+            value,
+            replace(
+                view, shape=shape, strides=strides, vectors=target.vectors, period=0, zero=zero
+            ),
+        )
+    if step * (count - 1) >= view.slots:
+        raise Unsupported(
+            f"an array of the shape {view.shape} cannot be repeated {count} times where the other operand lies: "
+            "encrypt it in the full shape"
+        )
+    # y[s] = sum_t x[s - t stride] has the element at s in all `count` places, since x is zero elsewhere.
+    out = windows(x, -stride, count, 1)
     return out._seen(replace(view, shape=shape, strides=strides))
 
 

@@ -13,7 +13,7 @@ from jali._core import array as arrays
 from jali._core import checks
 from jali._jali.ckks import Ciphertext, ProductSum
 from jali.ckks.array import EncryptedArray, Operand
-from jali.ckks.moves import laid, spread, together
+from jali.ckks.moves import joint_view, laid, spread, together
 from jali.ckks.operands import axes as numbered
 from jali.ckks.operands import joint_shape, numbers
 from jali.ckks.sums import summed
@@ -152,11 +152,11 @@ class PackedArray(EncryptedArray):
         if value is not None and not self._view.zero:
             return self._on(self._plus(sign * value), self._view)
         if value is not None:
-            array = np.asarray(value if value.imag else value.real)
+            array: Any = np.asarray(value if value.imag else value.real)
         else:
             array = numbers(other)
         if array is None:
-            return NotImplemented
+            return NotImplemented  # type: ignore[no-any-return]
         x = self.broadcast_to(joint_shape(self.shape, array.shape))
         slots = x._view.scattered(array)
         return PackedArray(
@@ -218,7 +218,7 @@ class PackedArray(EncryptedArray):
                 raise
             raise IndexError(str(error)) from None
 
-    def __iter__(self) -> Iterator[PackedArray]:  # type: ignore[override]
+    def __iter__(self) -> Iterator[PackedArray]:
         if not self.shape:
             raise TypeError("an encrypted number cannot be iterated")
         return (self[i] for i in range(self.shape[0]))
@@ -268,15 +268,23 @@ class PackedArray(EncryptedArray):
         if joint_shape(self.shape, shape) != shape:
             raise InvalidArgument(f"an array of the shape {self.shape} cannot become {shape}")
         target = View.dense(shape, self.slots)
-        return laid(self, spread(self._view.expanded(len(shape)), shape) or target)
+        place = spread(self._view.expanded(len(shape)), shape) or target
+        x = laid(self, place)
+        view = joint_view(place, x._view)
+        zero = x._view.zero and x._view.extent == view.extent
+        return x._wide(view)._seen(replace(view, zero=zero))
 
     # --- sums -----------------------------------------------------------------------------------
 
-    def sum(self, axis: Any = None, keepdims: bool = False) -> PackedArray:  # type: ignore[override]
+    def sum(
+        self, axis: Any = None, keepdims: bool = False, *, count: int | None = None
+    ) -> PackedArray:
         """The sum along an axis, several, or all, of any count. It takes no level.
 
         It takes about log2(count) rotations by 1, 2, 4 .. times the distance of the elements. Estimates take the terms as equal.
         """
+        if count is not None:
+            raise Unsupported("sum(count=) adds windows of a vector: add the slices of an array")
         axes = numbered(axis, len(self.shape))
         out = self
         for k in sorted(axes, key=lambda k: -abs(self._view.strides[k])):
@@ -303,7 +311,7 @@ class PackedArray(EncryptedArray):
         count = self._count(axis)
         if not ddof < count:
             raise InvalidArgument(f"ddof must be below the count of {count}")
-        squares = (self * self).sum(axis, keepdims)  # type: ignore[call-arg]
+        squares = (self * self).sum(axis, keepdims)
         mean = self.mean(axis, keepdims)
         spread = squares * (1 / count) - mean * mean
         return spread if ddof == 0 else spread * (count / (count - ddof))
@@ -320,8 +328,9 @@ class PackedArray(EncryptedArray):
 
     def dot(self, other: Any) -> EncryptedArray:
         """The same as ``@``, and the product with a number."""
-        if arrays.number(other) is not None:
-            return self * other
+        value = arrays.number(other)
+        if value is not None:
+            return self * value
         return self._server._matmul(self, other)
 
     # --- what vectors have ----------------------------------------------------------------------

@@ -43,7 +43,7 @@ def matmul(a: Any, b: Any) -> EncryptedArray:
             raise InvalidArgument(f"@ takes arrays, not {checks.shown(a)}")
         x = packed(b)
         if len(x.shape) == 1:
-            return _matvec(clear, x) if clear.ndim == 2 else (x * clear).sum()  # type: ignore[call-arg]
+            return _matvec(clear, x) if clear.ndim == 2 else (x * clear).sum()
         return packed(matmul(x.T, clear.T)).T
     if not isinstance(b, EncryptedArray):
         clear = numbers(b)
@@ -78,7 +78,7 @@ def _matvec(matrix: npt.NDArray[Any], x: PackedArray) -> EncryptedArray:
     element = np.full(view.extent, -1, np.int32)
     element[view.addresses()] = np.arange(view.size)
     rows = np.tile(element, view.slots // view.period if view.period else 1).reshape(-1, view.slots)
-    layout = Layout._of(rows.tolist(), view.size)
+    layout = Layout.of(rows.tolist(), view.size)
     plan = MatVec(matrix, server.params, level=x.level, layout=layout, streaming=True)
     value = x._settled()
     inputs = [server._core.take(value, [v]) for v in range(view.vectors)]
@@ -115,7 +115,7 @@ def _mapped(x: PackedArray, matrix: npt.NDArray[Any]) -> PackedArray:
             f"encrypt the matrix with at least {k} columns (zeros will do), or multiply by fewer columns at a time"
         )
     new = replace(new, vectors=view.vectors, zero=view.zero)
-    diagonals: dict[int, npt.NDArray[Any]] = {}
+    diagonals: dict[int, Any] = {}
     rows = new.addresses()
     reads = view.addresses()
     if (rows[:, :1] // slots != rows // slots).any() or (

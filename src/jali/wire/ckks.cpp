@@ -165,7 +165,8 @@ Bytes to_bytes(const Ciphertext& x) {
       problem(shape, params) == nullptr && (x.parts.size() == 2 || x.parts.size() == 3) &&
           (!x.seed || x.parts.size() == 2) && x.packing.length <= std::size_t{1} << x.log_slots &&
           (!x.packing.view ||
-           ckks::is_within(*x.packing.view, std::size_t{1} << x.log_slots, x.batch())),
+           (x.packing.length == 0 && x.packing.batched &&
+            ckks::is_within(*x.packing.view, std::size_t{1} << x.log_slots, x.batch()))),
       "cannot write this ciphertext: its level, scale, parts or length are out of range");
   const auto& primes = params.level(shape.level).primes;
   require<InvalidArgument>(is_magnitude(x.estimate.variance) && is_magnitude(x.estimate.message) &&
