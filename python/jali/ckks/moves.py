@@ -108,7 +108,10 @@ def laid(x: PackedArray, target: View) -> PackedArray:
     new_axes = tuple(
         k for k, (c, t) in enumerate(zip(old.shape, target.shape, strict=True)) if c == 1 and t > 1
     )
-    x = moved(x._seen(old), target.without(new_axes), clean=bool(new_axes))
+    base = target.without(new_axes)
+    if new_axes:
+        base = replace(base, vectors=int(base.addresses().max()) // base.slots + 1)
+    x = moved(x._seen(old), base, clean=bool(new_axes))
     for k in sorted(new_axes, key=lambda k: abs(target.strides[k])):
         x = _repeated(x, k, target)
     if not x._view.serves(target):
@@ -221,7 +224,8 @@ def _repeated(x: PackedArray, k: int, target: View) -> PackedArray:
                 view, shape=shape, strides=strides, vectors=target.vectors, period=0, zero=zero
             ),
         )
-    if step * (count - 1) >= view.slots:
+    last = at % view.slots + stride * (count - 1)
+    if last.max() >= view.slots or last.min() < 0:  # it would go from one vector to the next
         raise Unsupported(
             f"an array of the shape {view.shape} cannot be repeated {count} times where the other operand lies: "
             "encrypt it in the full shape"
