@@ -265,8 +265,12 @@ def test_products_with_matrices_in_the_clear(s: Small) -> None:
     s.check(left @ s.bind(b), left @ b)
     with pytest.raises(jali.InvalidArgument, match="must be equal"):
         x @ w.T
+    wide = uniform(30, 33)
+    s.check(x @ wide, a @ wide)
+    s.check(left.T @ s.bind(left), left.T @ left)
+    long = s.bind(uniform(300, 30))
     with pytest.raises(jali.Unsupported, match="columns"):
-        x @ uniform(30, 33)
+        long @ wide
 
 
 def test_vectors_times_matrices(s: Small) -> None:
@@ -362,7 +366,19 @@ def test_pandas_goes_in(s: Small) -> None:
     table = pandas.DataFrame({"age": [31.0, 40, 52], "pay": [1.0, 2, 3]})
     x = s.bind(table["age"], magnitude=50, peak=100)
     s.check(x.mean(), table["age"].mean())
-    s.check(s.bind(table, magnitude=50, peak=100), table.to_numpy())
+    y = s.bind(table, magnitude=50, peak=100)
+    s.check(y, table.to_numpy())
+    s.check(table * y, table.to_numpy() ** 2)
+    s.check(table["age"] - x, np.zeros(3))
+    s.check(y @ table.T, table.to_numpy() @ table.T.to_numpy())
+
+
+def test_scikit_learn_goes_in(s: Small) -> None:
+    datasets = pytest.importorskip("sklearn.datasets")
+    iris = datasets.load_iris()
+    x = s.bind(iris.data, magnitude=4, peak=10)
+    s.check(x.mean(axis=0), iris.data.mean(axis=0))
+    s.check(x[:50].var(axis=0), iris.data[:50].var(axis=0))
 
 
 def test_views_in_bytes_are_checked(s: Small) -> None:

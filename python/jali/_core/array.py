@@ -34,7 +34,9 @@ def number(value: Any) -> complex | None:
 
 
 def operand(value: Any, length: int) -> npt.NDArray[Any] | None:
-    """The operand as an array, or None if it is not array, list or tuple. A last axis of 1 is repeated to `length`."""
+    """The operand as an array, or None if it is no array, list, tuple or column of pandas. A last axis of 1 is repeated to `length`."""
+    if hasattr(value, "to_numpy"):  # a column or a table of pandas
+        value = value.to_numpy()
     if not isinstance(value, (np.ndarray, list, tuple)):
         return None
     try:
@@ -79,6 +81,7 @@ class Encrypted:
     __array_ufunc__ = (
         None  # so that an array on the left of an operator calls the scheme's operator
     )
+    __pandas_priority__ = 10_000  # and so does a column or a table of pandas
 
     @property
     def shape(self) -> tuple[int, ...]:

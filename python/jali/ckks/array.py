@@ -52,7 +52,7 @@ def checked_iterations(iterations: int) -> int:
 
 
 class EncryptedArray(Encrypted):
-    """An encrypted vector (n,), or batch of vectors (batch, n), with NumPy's arithmetic.
+    """An encrypted array with NumPy's arithmetic: a vector (n,), a batch of vectors (batch, n), or an array of any shape.
 
     Evaluator.bind makes it. ``+ - *`` take other encrypted arrays of the same evaluator, and arrays and numbers on either
     side; ``/`` takes numbers and arrays on the right; ``**`` takes whole numbers from 1. Relinearisation, rescaling and

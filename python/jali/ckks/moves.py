@@ -189,8 +189,8 @@ def _vectors(value: Ciphertext, core: Any, first: int, count: int) -> Ciphertext
 def _too_far(view: View, target: View) -> Unsupported:
     return Unsupported(
         f"an array of the shape {view.shape} with the strides {view.strides} would have to move to the strides "
-        f"{target.strides}, which takes more than {MOST_MOVES} rotations and masks: encrypt it in the shape in "
-        "which it is used"
+        f"{target.strides}, which takes more than {MOST_MOVES} rotations and masks: encrypt both as parts of "
+        "one array, and take slices of it"
     )
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from jali._core import checks
 from jali._jali.ckks import Layout, LinearTransform, MatVec
 from jali.ckks.array import EncryptedArray
-from jali.ckks.moves import fitting
+from jali.ckks.moves import fitting, moved
 from jali.ckks.operands import numbers
 from jali.ckks.packed import PackedArray, packed
 from jali.ckks.view import View
@@ -23,7 +23,8 @@ __all__ = ["matmul"]
 def matmul(a: Any, b: Any) -> EncryptedArray:
     """a @ b, of vectors and matrices of which one or both are encrypted.
 
-    A matrix in the clear takes one level. Of two encrypted operands, the product of matrices takes two levels, because columns
+    A matrix in the clear takes one level, or two if the rows of an encrypted matrix have to be moved apart, because those of
+    the product are longer. Of two encrypted operands, the product of matrices takes two levels, because columns
     and rows are masked and repeated: about (columns of a) times log2 of the sizes rotations, for small matrices. With a
     vector it takes one level or, if the vector has to be masked, two.
     """
@@ -110,10 +111,14 @@ def _mapped(x: PackedArray, matrix: npt.NDArray[Any]) -> PackedArray:
     ):
         new = None
     if view.period or new is None or new.vectors > view.vectors:
-        raise Unsupported(
-            f"rows of {n} numbers lie {view.strides[0]} slots apart, and there is no room for the {k} of the product: "
-            f"encrypt the matrix with at least {k} columns (zeros will do), or multiply by fewer columns at a time"
-        )
+        wider = View.dense((view.shape[0], max(n, k)), slots).changed(lambda a: a[:, :n])
+        if wider.same_place(view):
+            raise _no_room(view, n, k)
+        try:
+            x = moved(x, wider)
+        except Unsupported:
+            raise _no_room(view, n, k) from None
+        return _mapped(x, matrix)
     new = replace(new, vectors=view.vectors, zero=view.zero)
     diagonals: dict[int, Any] = {}
     rows = new.addresses()
@@ -144,3 +149,10 @@ def _mapped(x: PackedArray, matrix: npt.NDArray[Any]) -> PackedArray:
         total = part if total is None else total + part
     assert total is not None
     return PackedArray(server, total._ct, new)
+
+
+def _no_room(view: View, n: int, k: int) -> Unsupported:
+    return Unsupported(
+        f"rows of {n} numbers lie {view.strides[0]} slots apart, and there is no room for the {k} of the product: encrypt "
+        f"the matrix with at least {k} columns (zeros will do), or multiply by fewer columns at a time"
+    )
