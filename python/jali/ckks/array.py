@@ -18,8 +18,8 @@ from jali._jali.ckks import Ciphertext, MatVec, ProductSum
 from jali.errors import InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
+    from jali.ckks.dense import DenseArray
     from jali.ckks.evaluator import Evaluator
-    from jali.ckks.packed import PackedArray
 
 __all__ = ["EncryptedArray"]
 
@@ -141,7 +141,7 @@ class EncryptedArray(Encrypted):
         if array is None:
             return NotImplemented
         if array.ndim > len(self.shape):
-            return self._packed() + array
+            return self._dense() + array
         return EncryptedArray(self._server, core.add_array(self._whole(), array))
 
     __radd__ = __add__
@@ -162,7 +162,7 @@ class EncryptedArray(Encrypted):
         if array is None:
             return NotImplemented
         if array.ndim > len(self.shape):
-            return self._packed() - array
+            return self._dense() - array
         return EncryptedArray(self._server, core.add_array(self._whole(), array, True))
 
     def __rsub__(self, other: Operand) -> EncryptedArray:
@@ -190,7 +190,7 @@ class EncryptedArray(Encrypted):
         if array is None:
             return NotImplemented
         if array.ndim > len(self.shape):
-            return self._packed() * array
+            return self._dense() * array
         return EncryptedArray(self._server, core.multiply_array(self._settled(), array))
 
     __rmul__ = __mul__
@@ -268,18 +268,18 @@ class EncryptedArray(Encrypted):
 
     def __getitem__(self, key: Any) -> EncryptedArray:
         """Elements by whole numbers and slices, None and ``...``, as in NumPy. It costs nothing."""
-        return self._packed()[key]
+        return self._dense()[key]
 
     def __iter__(self) -> Iterator[EncryptedArray]:
-        return iter(self._packed())
+        return iter(self._dense())
 
     def reshape(self, *shape: Any) -> EncryptedArray:
         """The same numbers in another shape. It costs nothing, and raises InvalidArgument where numbers would have to move."""
-        return self._packed().reshape(*shape)
+        return self._dense().reshape(*shape)
 
     def transpose(self, *axes: Any) -> EncryptedArray:
         """The axes in another order, reversed if none is given. It costs nothing."""
-        return self._packed().transpose(*axes)
+        return self._dense().transpose(*axes)
 
     @property
     def T(self) -> EncryptedArray:
@@ -288,26 +288,26 @@ class EncryptedArray(Encrypted):
 
     def mean(self, axis: Any = None, keepdims: bool = False) -> EncryptedArray:
         """The mean along an axis, several, or all. It takes one level."""
-        return self._packed().mean(axis, keepdims)
+        return self._dense().mean(axis, keepdims)
 
     def var(self, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> EncryptedArray:
         """The variance along an axis, several, or all: the mean of squares less the square of the mean. It takes two levels."""
-        return self._packed().var(axis, ddof, keepdims)
+        return self._dense().var(axis, ddof, keepdims)
 
     def dot(self, other: Any) -> EncryptedArray:
         """The same as ``@``, and the product with a number."""
-        return self._packed().dot(other)
+        return self._dense().dot(other)
 
     def __matmul__(self, other: Any) -> EncryptedArray:
-        """The product with a vector or a matrix, in the clear or encrypted; see PackedArray."""
-        return self._packed().__matmul__(other)
+        """The product with a vector or a matrix, in the clear or encrypted; see DenseArray."""
+        return self._dense().__matmul__(other)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """NumPy's functions that have encrypted results, such as numpy.stack and numpy.sum."""
         return self._server._numpy(function, args, kwargs)
 
-    def _packed(self) -> PackedArray:
-        return self._server._packed(self)
+    def _dense(self) -> DenseArray:
+        return self._server._dense(self)
 
     def sum(
         self, axis: Any = None, keepdims: bool = False, *, count: int | None = None
@@ -320,7 +320,7 @@ class EncryptedArray(Encrypted):
         It needs the keys of the rotations by 1, 2, 4 .. up to half the count (jali.ckks.sum_rotations).
         """
         if count is None:
-            return self._packed().sum(axis, keepdims)
+            return self._dense().sum(axis, keepdims)
         if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
             raise InvalidArgument("count must be a power of two from 1 to slots")
         elif count & (count - 1):
@@ -441,7 +441,7 @@ class EncryptedArray(Encrypted):
         fit = all(m == n or 1 in (m, n) for m, n in zip(a[::-1], b[::-1], strict=False))
         if a == b or not fit or self.slots != other.slots or other._server is not self._server:
             raise
-        return operation(self._packed(), other._packed())
+        return operation(self._dense(), other._dense())
 
     def _beside(self, other: EncryptedArray) -> EncryptedArray:
         if other._server is not self._server:

@@ -24,9 +24,9 @@ from jali._jali.ckks import (
 from jali.ckks.array import EncryptedArray, checked_iterations, checked_target
 from jali.ckks.captured import Batcher, Captured
 from jali.ckks.client import checked_slots
+from jali.ckks.dense import DenseArray, dense
 from jali.ckks.functions import checked_within
 from jali.ckks.joins import FUNCTIONS
-from jali.ckks.packed import PackedArray, packed
 from jali.ckks.products import matmul
 from jali.ckks.view import View
 from jali.device import checked_threads, resolved, tuned
@@ -172,7 +172,7 @@ class Evaluator:
             ciphertext = self._core.bring(ciphertext)
         if ciphertext.view is not None:
             view = View.of(ciphertext)
-            return PackedArray(self, self._core.with_view(ciphertext, None, False), view)
+            return DenseArray(self, self._core.with_view(ciphertext, None, False), view)
         return EncryptedArray(self, ciphertext)
 
     def prepare(self, plan: MatVec | LinearTransform) -> None:
@@ -350,15 +350,15 @@ class Evaluator:
     def _own(self, value: EncryptedArray) -> Ciphertext:
         """The ciphertext of a vector or a batch of vectors."""
         ciphertext = self._raw(value)
-        if isinstance(value, PackedArray):
+        if isinstance(value, DenseArray):
             raise InvalidArgument(
                 f"this takes vectors (n,) and batches of them, not an array of the shape {value.shape} in "
                 f"{value._view.vectors} x {value.slots} slots: encrypt it with batch=True"
             )
         return ciphertext
 
-    def _packed(self, value: EncryptedArray) -> PackedArray:
-        return packed(value)
+    def _dense(self, value: EncryptedArray) -> DenseArray:
+        return dense(value)
 
     def _matmul(self, a: Any, b: Any) -> EncryptedArray:
         return matmul(a, b)

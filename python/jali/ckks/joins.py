@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from jali.ckks.array import EncryptedArray
+from jali.ckks.dense import DenseArray, dense
 from jali.ckks.moves import moved
 from jali.ckks.operands import axes
-from jali.ckks.packed import PackedArray, packed
 from jali.ckks.products import matmul
 from jali.ckks.view import View
 from jali.errors import InvalidArgument, Unsupported
@@ -20,20 +20,20 @@ from jali.errors import InvalidArgument, Unsupported
 __all__ = ["FUNCTIONS", "concatenate", "split", "stack"]
 
 
-def _encrypted(values: Any) -> list[PackedArray]:
+def _encrypted(values: Any) -> list[DenseArray]:
     try:
         items = list(values)
     except TypeError:
         raise InvalidArgument("give a sequence of encrypted arrays") from None
     if not items or not all(isinstance(v, EncryptedArray) for v in items):
         raise InvalidArgument("give a sequence of at least one encrypted array, and no others")
-    out = [packed(v) for v in items]
+    out = [dense(v) for v in items]
     for one in out:
         out[0]._beside(one)
     return out
 
 
-def stack(values: Iterable[EncryptedArray], axis: int = 0) -> PackedArray:
+def stack(values: Iterable[EncryptedArray], axis: int = 0) -> DenseArray:
     """Encrypted arrays of one shape along a new axis, as numpy.stack. Each keeps vectors of its own.
 
     It costs nothing if all lie alike; others are moved to where the first lies. Levels become that of the lowest.
@@ -66,10 +66,10 @@ def stack(values: Iterable[EncryptedArray], axis: int = 0) -> PackedArray:
         zero,
     )
     order = [*range(1, k + 1), 0, *range(k + 1, len(shape) + 1)]
-    return PackedArray(server, value, view).transpose(order)
+    return DenseArray(server, value, view).transpose(order)
 
 
-def concatenate(values: Iterable[EncryptedArray], axis: int = 0) -> PackedArray:
+def concatenate(values: Iterable[EncryptedArray], axis: int = 0) -> DenseArray:
     """Encrypted arrays one after the other along an axis, densely, as numpy.concatenate.
 
     They are rotated to their places. Those that lie otherwise than a dense array are masked, which takes one level.
@@ -95,10 +95,10 @@ def concatenate(values: Iterable[EncryptedArray], axis: int = 0) -> PackedArray:
         flat = EncryptedArray(part.evaluator, part._ct)
         total = flat if total is None else total + flat
     assert total is not None
-    return PackedArray(items[0].evaluator, total._ct, target)
+    return DenseArray(items[0].evaluator, total._ct, target)
 
 
-def split(x: EncryptedArray, sections: Any, axis: int = 0) -> list[PackedArray]:
+def split(x: EncryptedArray, sections: Any, axis: int = 0) -> list[DenseArray]:
     """Equal parts along an axis, or the parts between these indices, as numpy.split. It costs nothing."""
     (k,) = axes(axis, len(x.shape))
     count = x.shape[k]
@@ -109,7 +109,7 @@ def split(x: EncryptedArray, sections: Any, axis: int = 0) -> list[PackedArray]:
     else:
         cuts = [0, *sections, count]
     key = (slice(None),) * k
-    return [packed(x)[(*key, slice(a, b))] for a, b in itertools.pairwise(cuts)]
+    return [dense(x)[(*key, slice(a, b))] for a, b in itertools.pairwise(cuts)]
 
 
 #: What NumPy's functions do with encrypted arrays.
@@ -117,16 +117,16 @@ FUNCTIONS: dict[Any, Any] = {
     np.stack: stack,
     np.concatenate: concatenate,
     np.split: split,
-    np.sum: lambda x, axis=None, keepdims=False: packed(x).sum(axis, keepdims),
-    np.mean: lambda x, axis=None, keepdims=False: packed(x).mean(axis, keepdims),
-    np.var: lambda x, axis=None, ddof=0, keepdims=False: packed(x).var(axis, ddof, keepdims),
+    np.sum: lambda x, axis=None, keepdims=False: dense(x).sum(axis, keepdims),
+    np.mean: lambda x, axis=None, keepdims=False: dense(x).mean(axis, keepdims),
+    np.var: lambda x, axis=None, ddof=0, keepdims=False: dense(x).var(axis, ddof, keepdims),
     np.dot: matmul,
-    np.reshape: lambda x, shape: packed(x).reshape(shape),
-    np.ravel: lambda x: packed(x).ravel(),
-    np.transpose: lambda x, axes=None: packed(x).transpose(axes),
-    np.swapaxes: lambda x, a, b: packed(x).swapaxes(a, b),
-    np.squeeze: lambda x, axis=None: packed(x).squeeze(axis),
-    np.broadcast_to: lambda x, shape: packed(x).broadcast_to(tuple(shape)),
+    np.reshape: lambda x, shape: dense(x).reshape(shape),
+    np.ravel: lambda x: dense(x).ravel(),
+    np.transpose: lambda x, axes=None: dense(x).transpose(axes),
+    np.swapaxes: lambda x, a, b: dense(x).swapaxes(a, b),
+    np.squeeze: lambda x, axis=None: dense(x).squeeze(axis),
+    np.broadcast_to: lambda x, shape: dense(x).broadcast_to(tuple(shape)),
     np.conj: lambda x: x.conj(),
     np.shape: lambda x: x.shape,
     np.ndim: lambda x: x.ndim,

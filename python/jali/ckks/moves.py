@@ -14,7 +14,7 @@ from jali.ckks.view import View
 from jali.errors import InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
-    from jali.ckks.packed import PackedArray
+    from jali.ckks.dense import DenseArray
 
 __all__ = ["fitting", "joint_view", "laid", "moved", "spread", "together", "windows"]
 
@@ -52,10 +52,10 @@ def fitting(
     return replace(view, vectors=int(at.max()) // slots + 1)
 
 
-def together(x: EncryptedArray, y: EncryptedArray) -> tuple[PackedArray, PackedArray, View]:
+def together(x: EncryptedArray, y: EncryptedArray) -> tuple[DenseArray, DenseArray, View]:
     """Both arrays so that equal slots hold the elements that belong together, and the view of the result."""
     same = x is y
-    a, b = x._packed(), y._packed()
+    a, b = x._dense(), y._dense()
     a._beside(b)
     if same:
         return a, a, a._view
@@ -97,7 +97,7 @@ def _target(a: View, b: View, shape: tuple[int, ...]) -> View:
     return View.dense(shape, a.slots)
 
 
-def laid(x: PackedArray, target: View) -> PackedArray:
+def laid(x: DenseArray, target: View) -> DenseArray:
     """x, broadcast to the target's shape, such that it can be read at the target's addresses.
 
     It rotates x, masks it if other elements are in the way, and repeats it by rotations along new axes.
@@ -122,7 +122,7 @@ def laid(x: PackedArray, target: View) -> PackedArray:
     return x
 
 
-def moved(x: PackedArray, target: View, clean: bool = False, exact: bool = False) -> PackedArray:
+def moved(x: DenseArray, target: View, clean: bool = False, exact: bool = False) -> DenseArray:
     """x with its elements at the addresses of `target`, which has its shape.
 
     clean: all other slots are zero then. exact: so they are, in exactly the target's vectors.
@@ -194,7 +194,7 @@ def _too_far(view: View, target: View) -> Unsupported:
     )
 
 
-def _repeated(x: PackedArray, k: int, target: View) -> PackedArray:
+def _repeated(x: DenseArray, k: int, target: View) -> DenseArray:
     """x, which is zero elsewhere, with its elements repeated along axis k, as the target has it."""
     view, stride, count = x._view, target.strides[k], target.shape[k]
     step = abs(stride)
@@ -235,7 +235,7 @@ def _repeated(x: PackedArray, k: int, target: View) -> PackedArray:
     return out._seen(replace(view, shape=shape, strides=strides))
 
 
-def windows(x: PackedArray, stride: int, count: int, terms: int) -> PackedArray:
+def windows(x: DenseArray, stride: int, count: int, terms: int) -> DenseArray:
     """y[s] = sum_{t < count} x[s + t stride], cyclically over the slots of each vector, by about log2(count) rotations.
 
     terms: how many of them are not zero, at most.

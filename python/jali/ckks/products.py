@@ -11,9 +11,9 @@ import numpy.typing as npt
 from jali._core import checks
 from jali._jali.ckks import Layout, LinearTransform, MatVec
 from jali.ckks.array import EncryptedArray
+from jali.ckks.dense import DenseArray, dense
 from jali.ckks.moves import fitting, moved
 from jali.ckks.operands import numbers
-from jali.ckks.packed import PackedArray, packed
 from jali.ckks.view import View
 from jali.errors import InvalidArgument, Unsupported
 
@@ -42,23 +42,23 @@ def matmul(a: Any, b: Any) -> EncryptedArray:
         clear = numbers(a)
         if clear is None:
             raise InvalidArgument(f"@ takes arrays, not {checks.shown(a)}")
-        x = packed(b)
+        x = dense(b)
         if len(x.shape) == 1:
             return _matvec(clear, x) if clear.ndim == 2 else (x * clear).sum()
-        return packed(matmul(x.T, clear.T)).T
+        return dense(matmul(x.T, clear.T)).T
     if not isinstance(b, EncryptedArray):
         clear = numbers(b)
         if clear is None:
             raise InvalidArgument(f"@ takes arrays, not {checks.shown(b)}")
-        x = packed(a)
+        x = dense(a)
         if clear.ndim == 1:
             return (x * clear).sum(-1)
         return _matvec(clear.T, x) if len(x.shape) == 1 else _mapped(x, clear)
-    x, y = packed(a), packed(b)
+    x, y = dense(a), dense(b)
     if len(y.shape) == 1:
-        return packed(x * y).sum(-1)
+        return dense(x * y).sum(-1)
     if len(x.shape) == 1:
-        return packed(x[:, None] * y).sum(0)
+        return dense(x[:, None] * y).sum(0)
     total: EncryptedArray | None = None
     for i in range(x.shape[1]):
         term = x[:, i : i + 1] * y[i : i + 1, :]
@@ -67,7 +67,7 @@ def matmul(a: Any, b: Any) -> EncryptedArray:
     return total
 
 
-def _matvec(matrix: npt.NDArray[Any], x: PackedArray) -> EncryptedArray:
+def _matvec(matrix: npt.NDArray[Any], x: DenseArray) -> EncryptedArray:
     """matrix @ x for a vector x that lies anywhere."""
     view, server = x._view, x._server
     if matrix.dtype.kind == "c":
@@ -87,12 +87,12 @@ def _matvec(matrix: npt.NDArray[Any], x: PackedArray) -> EncryptedArray:
     out = outputs[0] if len(outputs) == 1 else server._core.stack(outputs)
     out = server._core.with_view(out, None, False)
     period = plan.output_layout.period % view.slots if len(outputs) == 1 else 0
-    return PackedArray(
+    return DenseArray(
         server, out, View((len(matrix),), (1,), 0, view.slots, len(outputs), period, period != 0)
     )
 
 
-def _mapped(x: PackedArray, matrix: npt.NDArray[Any]) -> PackedArray:
+def _mapped(x: DenseArray, matrix: npt.NDArray[Any]) -> DenseArray:
     """x @ matrix for an encrypted matrix x: every row's map, at once in all rows that a vector holds.
 
     out[r, j] = sum_d matrix[j + d, j] x[r, j + d]: a product with a rotation of x for every diagonal d.
@@ -101,7 +101,7 @@ def _mapped(x: PackedArray, matrix: npt.NDArray[Any]) -> PackedArray:
     n, k = matrix.shape
     stride = view.strides[1] if n > 1 else 1
     if n == 1:  # the outer product of a column and a row
-        return packed(x * matrix)
+        return dense(x * matrix)
     new = fitting((view.shape[0], k), (view.strides[0], stride), view.first, slots)
     if (
         new is not None
@@ -140,7 +140,7 @@ def _mapped(x: PackedArray, matrix: npt.NDArray[Any]) -> PackedArray:
     plan = LinearTransform(server.params, diagonals, level=x.level, slots=slots, streaming=True)
     if all(explicit.has_rotation(step) for step in plan.rotations):
         value = server._core.linear_transform(plan, x._settled())
-        return PackedArray(server, server._core.with_view(value, None, False), new)
+        return DenseArray(server, server._core.with_view(value, None, False), new)
     total: EncryptedArray | None = None
     core, source = server._core, x._settled()
     for step, diagonal in diagonals.items():  # rotations that are composed of those that have keys
@@ -148,7 +148,7 @@ def _mapped(x: PackedArray, matrix: npt.NDArray[Any]) -> PackedArray:
         part = EncryptedArray(server, core.multiply_array(turned, diagonal))
         total = part if total is None else total + part
     assert total is not None
-    return PackedArray(server, total._ct, new)
+    return DenseArray(server, total._ct, new)
 
 
 def _no_room(view: View, n: int, k: int) -> Unsupported:

@@ -13,12 +13,12 @@ from jali.ckks.view import Addresses, View
 from jali.errors import Unsupported
 
 if TYPE_CHECKING:
-    from jali.ckks.packed import PackedArray
+    from jali.ckks.dense import DenseArray
 
 __all__ = ["summed"]
 
 
-def summed(x: PackedArray, k: int) -> PackedArray:
+def summed(x: DenseArray, k: int) -> DenseArray:
     """The sums along axis k, which keeps a count of 1. Slots other than theirs hold anything, unless sums repeat."""
     view, slots = x._view, x._view.slots
     count, stride = view.shape[k], view.strides[k]

@@ -110,7 +110,17 @@ Ciphertext ArrayEvaluator::multiply_numbers(const Ciphertext& a, const Numbers& 
   double largest = 0;
   for (const auto& x : b.values) largest = std::max(largest, std::abs(x));
   require_fits(a, largest);
-  return with(known_real(automatic_.multiply_vector(a, b.values, b.batch), a, b), packing);
+  Ciphertext out = known_real(automatic_.multiply_vector(a, b.values, b.batch), a, b);
+  // Estimates average over all slots, of which zeros of b leave nothing, while the slots that they leave keep their whole
+  // message and error. What decryption shows are these.
+  const auto zeros = static_cast<std::size_t>(std::ranges::count(b.values, 0.0));
+  if (zeros < b.values.size()) {
+    const double slots = static_cast<double>(b.batch) * std::exp2(a.log_slots);
+    const double left = slots / static_cast<double>(b.values.size() - zeros);
+    out.estimate.message = std::min(out.estimate.message * std::sqrt(left), out.estimate.peak);
+    out.estimate.variance *= left;
+  }
+  return with(std::move(out), packing);
 }
 
 Ciphertext ArrayEvaluator::add_scalar(const Ciphertext& a, std::complex<double> b) const {

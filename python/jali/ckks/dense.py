@@ -23,18 +23,18 @@ from jali.errors import InvalidArgument, Unsupported
 if TYPE_CHECKING:
     from jali.ckks.evaluator import Evaluator
 
-__all__ = ["PackedArray", "packed"]
+__all__ = ["DenseArray", "dense"]
 
 
-def packed(x: EncryptedArray) -> PackedArray:
+def dense(x: EncryptedArray) -> DenseArray:
     """The same numbers as an array of any shape. A vector or a batch gets the view of its slots."""
-    if isinstance(x, PackedArray):
+    if isinstance(x, DenseArray):
         return x
     value = x._settled()
-    return PackedArray(x.evaluator, x.evaluator._core.with_view(value, None, False), View.of(value))
+    return DenseArray(x.evaluator, x.evaluator._core.with_view(value, None, False), View.of(value))
 
 
-class PackedArray(EncryptedArray):
+class DenseArray(EncryptedArray):
     """An encrypted array of any shape, whose elements lie densely in the slots of one or several vectors.
 
     Evaluator.bind makes it from what Client.encrypt makes of a matrix, or of a vector longer than the slots. It has
@@ -70,20 +70,20 @@ class PackedArray(EncryptedArray):
             raise TypeError("an encrypted number has no length")
         return self.shape[0]
 
-    def _on(self, value: EncryptedArray, view: View) -> PackedArray:
+    def _on(self, value: EncryptedArray, view: View) -> DenseArray:
         """The value, which the operations of vectors gave, with this view."""
-        return PackedArray(self._server, value._ct, view)
+        return DenseArray(self._server, value._ct, view)
 
-    def _with(self, ciphertext: Ciphertext, view: View) -> PackedArray:
+    def _with(self, ciphertext: Ciphertext, view: View) -> DenseArray:
         """An array of other slots with another view."""
-        return PackedArray(self._server, ciphertext, view)
+        return DenseArray(self._server, ciphertext, view)
 
-    def _like(self, ciphertext: Ciphertext) -> PackedArray:
-        return PackedArray(self._server, ciphertext, replace(self._view, zero=False))
+    def _like(self, ciphertext: Ciphertext) -> DenseArray:
+        return DenseArray(self._server, ciphertext, replace(self._view, zero=False))
 
-    def _seen(self, view: View) -> PackedArray:
+    def _seen(self, view: View) -> DenseArray:
         """The same slots with another view. Products that are still to be computed stay so."""
-        out = PackedArray(self._server, self._ct, view)
+        out = DenseArray(self._server, self._ct, view)
         out._made_in = self._made_in
         return out
 
@@ -111,7 +111,7 @@ class PackedArray(EncryptedArray):
 
     def __rsub__(self, other: Operand) -> EncryptedArray:
         if isinstance(other, EncryptedArray):
-            return packed(other) - self
+            return dense(other) - self
         return -self + other
 
     def __neg__(self) -> EncryptedArray:
@@ -133,7 +133,7 @@ class PackedArray(EncryptedArray):
             return NotImplemented
         x = self.broadcast_to(joint_shape(self.shape, array.shape))
         product = x._server._core.multiply_array(x._settled(), x._view.scattered(array))
-        return PackedArray(self._server, product, replace(x._view, zero=True))
+        return DenseArray(self._server, product, replace(x._view, zero=True))
 
     __rmul__ = __mul__
 
@@ -159,11 +159,11 @@ class PackedArray(EncryptedArray):
             return NotImplemented  # type: ignore[no-any-return]
         x = self.broadcast_to(joint_shape(self.shape, array.shape))
         slots = x._view.scattered(array)
-        return PackedArray(
+        return DenseArray(
             self._server, self._server._core.add_array(x._whole(), slots, sign < 0), x._view
         )
 
-    def _filled(self, interval: tuple[float, float] | None) -> PackedArray:
+    def _filled(self, interval: tuple[float, float] | None) -> DenseArray:
         """The same numbers; slots that hold none get the number of the interval that is nearest to 0."""
         if interval is None or interval[0] <= 0 <= interval[1]:
             return self
@@ -178,16 +178,16 @@ class PackedArray(EncryptedArray):
         core, value = self._server._core, self._settled()
         # The numbers lie in the interval, so that none is nearer to 0 than what is filled in.
         filled = core.with_bounds(core.add_array(value, fill), value, 1)
-        return PackedArray(self._server, filled, replace(self._view, zero=False))
+        return DenseArray(self._server, filled, replace(self._view, zero=False))
 
-    def _wide(self, view: View) -> PackedArray:
+    def _wide(self, view: View) -> DenseArray:
         """The same slots in every vector of the view."""
         if self._view.vectors == view.vectors:
             return self
         value = self._server._core.take(self._settled(), [0] * view.vectors)
-        return PackedArray(self._server, value, self._view)
+        return DenseArray(self._server, value, self._view)
 
-    def _cleaned(self) -> PackedArray:
+    def _cleaned(self) -> DenseArray:
         """The same with zeros in all slots that hold no element: a mask, which takes one level, unless they are zero."""
         if self._view.zero:
             return self
@@ -195,11 +195,11 @@ class PackedArray(EncryptedArray):
         if mask.all():
             return self._seen(replace(self._view, zero=True))
         value = self._server._core.multiply_array(self._settled(), mask)
-        return PackedArray(self._server, value, replace(self._view, zero=True))
+        return DenseArray(self._server, value, replace(self._view, zero=True))
 
     # --- shapes ---------------------------------------------------------------------------------
 
-    def __getitem__(self, key: Any) -> PackedArray:
+    def __getitem__(self, key: Any) -> DenseArray:
         """Elements by whole numbers and slices, None and ``...``, as in NumPy. It costs nothing."""
         keys = key if isinstance(key, tuple) else (key,)
         for one in keys:
@@ -218,12 +218,12 @@ class PackedArray(EncryptedArray):
                 raise
             raise IndexError(str(error)) from None
 
-    def __iter__(self) -> Iterator[PackedArray]:
+    def __iter__(self) -> Iterator[DenseArray]:
         if not self.shape:
             raise TypeError("an encrypted number cannot be iterated")
         return (self[i] for i in range(self.shape[0]))
 
-    def _moved_axes(self, change: Any) -> PackedArray:
+    def _moved_axes(self, change: Any) -> DenseArray:
         try:
             return self._seen(self._view.changed(change))
         except (ValueError, TypeError) as error:
@@ -231,37 +231,37 @@ class PackedArray(EncryptedArray):
                 raise
             raise InvalidArgument(str(error)) from None
 
-    def reshape(self, *shape: Any) -> PackedArray:
+    def reshape(self, *shape: Any) -> DenseArray:
         """The same numbers in another shape. It costs nothing, and raises InvalidArgument where numbers would have to move."""
         wanted = (
             shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape
         )
         return self._moved_axes(lambda a: a.reshape(wanted))
 
-    def transpose(self, *axes: Any) -> PackedArray:
+    def transpose(self, *axes: Any) -> DenseArray:
         """The axes in another order, reversed if none is given. It costs nothing."""
         return self._moved_axes(lambda a: a.transpose(*axes))
 
     @property
-    def T(self) -> PackedArray:
+    def T(self) -> DenseArray:
         """The transpose. It costs nothing."""
         return self.transpose()
 
-    def swapaxes(self, first: int, second: int) -> PackedArray:
+    def swapaxes(self, first: int, second: int) -> DenseArray:
         """The array with two axes exchanged. It costs nothing."""
         return self._moved_axes(lambda a: a.swapaxes(first, second))
 
-    def squeeze(self, axis: Any = None) -> PackedArray:
+    def squeeze(self, axis: Any = None) -> DenseArray:
         """Without the axes of count 1, or without these. It costs nothing."""
         return self._moved_axes(lambda a: a.squeeze(axis))
 
-    def ravel(self) -> PackedArray:
+    def ravel(self) -> DenseArray:
         """All numbers as a vector. It costs nothing, and raises InvalidArgument where they would have to move."""
         return self.reshape(-1)
 
     flatten = ravel
 
-    def broadcast_to(self, shape: tuple[int, ...]) -> PackedArray:
+    def broadcast_to(self, shape: tuple[int, ...]) -> DenseArray:
         """The array repeated to a larger shape, as NumPy does it: rotations and, if other slots are not zero, a mask."""
         if shape == self.shape:
             return self
@@ -278,7 +278,7 @@ class PackedArray(EncryptedArray):
 
     def sum(
         self, axis: Any = None, keepdims: bool = False, *, count: int | None = None
-    ) -> PackedArray:
+    ) -> DenseArray:
         """The sum along an axis, several, or all, of any count. It takes no level.
 
         It takes about log2(count) rotations by 1, 2, 4 .. times the distance of the elements. Estimates take the terms as equal.
