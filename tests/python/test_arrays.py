@@ -252,6 +252,8 @@ def test_putting_together_and_taking_apart(s: Small) -> None:
         np.stack([x, s.bind(v)])
     with pytest.raises(jali.Unsupported, match=r"numpy\.sort"):
         np.sort(x)
+    with pytest.raises(jali.Unsupported, match="dtype"):
+        np.sum(x, dtype=np.float32)
 
 
 def test_products_with_matrices_in_the_clear(s: Small) -> None:

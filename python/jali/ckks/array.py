@@ -227,18 +227,15 @@ class EncryptedArray(Encrypted):
         return result
 
     def __rmatmul__(self, matrix: Any) -> EncryptedArray:
-        """matrix @ self: a real matrix (m, n) in the clear times this vector of length n. It takes one level.
+        """matrix @ self: a matrix (m, n) in the clear times this vector of length n. It takes one level.
 
         It plans the product and encodes the matrix at each use. For many products with one matrix, Evaluator.matvec with a
         MatVec is faster. It needs the keys of the rotations of MatVec(matrix, params, layout="natural", level=self.level).
         """
-        array = np.asarray(matrix)
-        if array.ndim != 2 or array.shape[1] != self.shape[-1]:
-            raise InvalidArgument(
-                f"a matrix of the shape {array.shape} does not multiply vectors of the length "
-                f"{self.shape[-1]}: give one of the shape (m, {self.shape[-1]})"
-            )
         server = self._server
+        array = arrays.operand(matrix, 1)
+        if array is None or array.shape[1:] != self.shape or self.slots != server.params.slots:
+            return server._matmul(matrix, self)
         plan = MatVec(array, server.params, level=self.level, layout="natural", streaming=True)
         return server.matvec(plan, self)
 

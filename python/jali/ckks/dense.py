@@ -18,7 +18,7 @@ from jali.ckks.operands import axes as numbered
 from jali.ckks.operands import joint_shape, numbers
 from jali.ckks.sums import summed
 from jali.ckks.view import View
-from jali.errors import InvalidArgument, Unsupported
+from jali.errors import IndexOutOfRange, InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
     from jali.ckks.evaluator import Evaluator
@@ -213,10 +213,12 @@ class DenseArray(EncryptedArray):
             keys = (*keys, Ellipsis)  # so that a single element stays a view
         try:
             return self._seen(self._view.changed(lambda a: a[keys]))
-        except (IndexError, ValueError) as error:
+        except IndexError as error:
+            raise IndexOutOfRange(f"{error}: its shape is {self.shape}") from None
+        except (TypeError, ValueError, OverflowError) as error:
             if isinstance(error, InvalidArgument):
                 raise
-            raise IndexError(str(error)) from None
+            raise InvalidArgument(str(error)) from None
 
     def __iter__(self) -> Iterator[DenseArray]:
         if not self.shape:
@@ -226,7 +228,7 @@ class DenseArray(EncryptedArray):
     def _moved_axes(self, change: Any) -> DenseArray:
         try:
             return self._seen(self._view.changed(change))
-        except (ValueError, TypeError) as error:
+        except (ValueError, TypeError, OverflowError) as error:
             if isinstance(error, InvalidArgument):
                 raise
             raise InvalidArgument(str(error)) from None
@@ -309,12 +311,15 @@ class DenseArray(EncryptedArray):
         Its error is that of a number as large as the squares: take away a mean that you know first, if it is large.
         """
         count = self._count(axis)
-        if not ddof < count:
-            raise InvalidArgument(f"ddof must be below the count of {count}")
+        freedom = arrays.number(ddof)
+        if freedom is None or freedom.imag or not 0 <= freedom.real < count:
+            raise InvalidArgument(
+                f"ddof must be a number from 0 and below the count of {count}, not {checks.shown(ddof)}"
+            )
         squares = (self * self).sum(axis, keepdims)
         mean = self.mean(axis, keepdims)
         spread = squares * (1 / count) - mean * mean
-        return spread if ddof == 0 else spread * (count / (count - ddof))
+        return spread if freedom == 0 else spread * (count / (count - freedom.real))
 
     # --- products of matrices -------------------------------------------------------------------
 

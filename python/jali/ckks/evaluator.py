@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -373,7 +374,13 @@ class Evaluator:
             raise Unsupported(
                 f"numpy.{name} has no encrypted form: jali.ckks.functions has functions of encrypted numbers"
             )
-        return known(*args, **kwargs)
+        try:
+            bound = inspect.signature(known).bind(*args, **kwargs)
+        except TypeError as error:
+            raise Unsupported(
+                f"numpy.{function.__name__} of encrypted arrays: {error}; it takes {inspect.signature(known)}"
+            ) from None
+        return known(*bound.args, **bound.kwargs)
 
     def _raw(self, value: EncryptedArray) -> Ciphertext:
         """The ciphertext of an array, of which every slot is worked on."""

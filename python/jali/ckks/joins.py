@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from jali._core import checks
 from jali.ckks.array import EncryptedArray
 from jali.ckks.dense import DenseArray, dense
 from jali.ckks.moves import moved
@@ -103,11 +104,19 @@ def split(x: EncryptedArray, sections: Any, axis: int = 0) -> list[DenseArray]:
     (k,) = axes(axis, len(x.shape))
     count = x.shape[k]
     if isinstance(sections, (int, np.integer)) and not isinstance(sections, bool):
-        if sections < 1 or count % sections:
-            raise InvalidArgument(f"{count} elements cannot be split into {sections} equal parts")
-        cuts: Sequence[int] = range(0, count + 1, count // int(sections))
+        sections = int(sections)
+        if not 1 <= sections <= count or count % sections:
+            raise InvalidArgument(
+                f"{count} elements cannot be split into {checks.shown(sections)} equal parts"
+            )
+        cuts: Sequence[int] = range(0, count + 1, count // sections)
     else:
-        cuts = [0, *sections, count]
+        try:
+            cuts = [0, *sections, count]
+        except TypeError:
+            raise InvalidArgument(
+                f"split takes a number of parts, or the indices between them, not {checks.shown(sections)}"
+            ) from None
     key = (slice(None),) * k
     return [dense(x)[(*key, slice(a, b))] for a, b in itertools.pairwise(cuts)]
 

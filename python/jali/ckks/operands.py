@@ -42,7 +42,9 @@ def axes(axis: Any, ndim: int) -> tuple[int, ...]:
         if isinstance(one, (bool, np.bool_)) or not isinstance(one, (int, np.integer)):
             raise InvalidArgument(f"an axis must be a whole number, not {checks.shown(one)}")
         if not -ndim <= one < ndim:
-            raise InvalidArgument(f"axis {one} is out of range for an array of {ndim} axes")
+            raise InvalidArgument(
+                f"axis {checks.shown(one)} is out of range for an array of {ndim} axes"
+            )
         out.append(int(one) % ndim)
     if len(set(out)) != len(out):
         raise InvalidArgument(f"an axis is named twice: {checks.shown(axis)}")

@@ -28,32 +28,26 @@ def matmul(a: Any, b: Any) -> EncryptedArray:
     and rows are masked and repeated: about (columns of a) times log2 of the sizes rotations, for small matrices. With a
     vector it takes one level or, if the vector has to be masked, two.
     """
-    shapes = [x.shape if isinstance(x, EncryptedArray) else np.shape(x) for x in (a, b)]
-    if not all(1 <= len(s) <= 2 for s in shapes):
+    left, right = (x if isinstance(x, EncryptedArray) else _clear(x) for x in (a, b))
+    if not 1 <= len(left.shape) <= 2 or not 1 <= len(right.shape) <= 2:
         raise Unsupported(
-            f"@ multiplies vectors and matrices, not arrays of the shapes {shapes[0]} and {shapes[1]}"
+            f"@ multiplies vectors and matrices, not arrays of the shapes {left.shape} and {right.shape}"
         )
-    if shapes[0][-1] != shapes[1][0]:
+    if left.shape[-1] != right.shape[0]:
         raise InvalidArgument(
-            f"a product of the shapes {shapes[0]} and {shapes[1]} does not fit: {shapes[0][-1]} and {shapes[1][0]} must be "
-            "equal"
+            f"a product of the shapes {left.shape} and {right.shape} does not fit: {left.shape[-1]} and {right.shape[0]} "
+            "must be equal"
         )
-    if not isinstance(a, EncryptedArray):
-        clear = numbers(a)
-        if clear is None:
-            raise InvalidArgument(f"@ takes arrays, not {checks.shown(a)}")
+    if not isinstance(left, EncryptedArray):
         x = dense(b)
         if len(x.shape) == 1:
-            return _matvec(clear, x) if clear.ndim == 2 else (x * clear).sum()
-        return dense(matmul(x.T, clear.T)).T
-    if not isinstance(b, EncryptedArray):
-        clear = numbers(b)
-        if clear is None:
-            raise InvalidArgument(f"@ takes arrays, not {checks.shown(b)}")
+            return _matvec(left, x) if left.ndim == 2 else dense(x * left).sum()
+        return dense(matmul(x.T, left.T)).T
+    if not isinstance(right, EncryptedArray):
         x = dense(a)
-        if clear.ndim == 1:
-            return (x * clear).sum(-1)
-        return _matvec(clear.T, x) if len(x.shape) == 1 else _mapped(x, clear)
+        if right.ndim == 1:
+            return dense(x * right).sum(-1)
+        return _matvec(right.T, x) if len(x.shape) == 1 else _mapped(x, right)
     x, y = dense(a), dense(b)
     if len(y.shape) == 1:
         return dense(x * y).sum(-1)
@@ -65,6 +59,13 @@ def matmul(a: Any, b: Any) -> EncryptedArray:
         total = term if total is None else total + term
     assert total is not None
     return total
+
+
+def _clear(value: Any) -> npt.NDArray[Any]:
+    array = numbers(value)
+    if array is None:
+        raise InvalidArgument(f"@ takes arrays, not {checks.shown(value)}")
+    return array
 
 
 def _matvec(matrix: npt.NDArray[Any], x: DenseArray) -> EncryptedArray:
