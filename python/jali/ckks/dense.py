@@ -138,12 +138,18 @@ class DenseArray(EncryptedArray):
     __rmul__ = __mul__
 
     def __truediv__(self, other: Operand) -> EncryptedArray:
-        value = None if isinstance(other, EncryptedArray) else arrays.number(other)
-        array = None if value is not None else numbers(other)
+        if isinstance(other, EncryptedArray):
+            other.__rtruediv__(self)
+        value = arrays.number(other)
+        array = numbers(other) if value is None else np.asarray(value)
         if array is None:
-            return EncryptedArray.__truediv__(self, other)
+            return NotImplemented
+        if value is not None and value != 0:
+            return self * (1 / value)
         if not np.all(array):
-            raise InvalidArgument("division by an array that holds a zero: replace the zeros first")
+            raise InvalidArgument(
+                "division by zero, or by an array that holds a zero: replace it first"
+            )
         with np.errstate(all="ignore"):  # an infinite inverse is refused where it is encoded
             return self * (1 / array)
 

@@ -31,6 +31,10 @@ def _encrypted(values: Any) -> list[DenseArray]:
     out = [dense(v) for v in items]
     for one in out:
         out[0]._beside(one)
+        if one.slots != out[0].slots:
+            raise InvalidArgument(
+                f"arrays are packed in {out[0].slots} and {one.slots} slots: encrypt both with the same slots="
+            )
     return out
 
 
