@@ -60,7 +60,7 @@ def _floor(
     assert server.trace is not None and owner.trace is not None
     server.trace.clear()
     owner.trace.clear()
-    reply = server.evaluate(owner.encrypt(program.pack(image), magnitude=roles.MAGNITUDE))
+    reply = server.evaluate(owner.encrypt(program.pack(image), magnitude=roles.MAGNITUDE, peak=roles.GAINS[0]))
     owner.decrypt(reply, params.slots, False, True)
     host = ckks.Client(params, threads=options.threads).engine
     parts = [
