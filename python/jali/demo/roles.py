@@ -69,7 +69,9 @@ class Client:
 
     def encrypt(self, images: npt.NDArray[np.generic]) -> bytes:
         """From raw pixels (n, side, side) to the bytes of one batch of n ciphertexts."""
-        return self._client.encrypt(self._program.pack(images), magnitude=MAGNITUDE, peak=GAINS[0]).to_bytes()
+        return self._client.encrypt(
+            self._program.pack(images), magnitude=MAGNITUDE, peak=GAINS[0]
+        ).to_bytes()
 
     def decrypt(self, reply: bytes) -> Array:
         """From the server's reply to logits (n, 10)."""
