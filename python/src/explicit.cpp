@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "arguments.h"
 #include "arrays.h"
 #include "here.h"
 #include "jali/base/wipe.h"
@@ -73,13 +74,6 @@ Sum multiply_accumulate(const Explicit& e, const std::vector<const Sum*>& a,
   }
   Extended sum = ckks::multiply_accumulate(*e.server->evaluator, operands, factors);
   return {std::move(sum), ckks::packing_of_moved(a[0]->packing)};
-}
-
-/// The bound that a caller claims for a result; without a claim there is none.
-double claimed(std::optional<double> peak) {
-  require<InvalidArgument>(!peak || *peak > 0,
-                           "peak is a positive number: the largest modulus that the result can have");
-  return peak.value_or(params::kUnbounded);
 }
 
 }  // namespace
@@ -164,12 +158,13 @@ Raises InvalidArgument for more numbers than slots, and for numbers that are not
           "The complex numbers of an encoded vector: (slots,), or (batch, slots) if batch > 1.")
       .def(
           "add",
-          [](const Explicit& e, const Ciphertext& a, const Ciphertext& b, std::optional<double> peak) {
-            return with(e->add(e.here(a), e.here(b), claimed(peak)),
-                        ckks::packing_of_joined(a, b));
+          [](const Explicit& e, const Ciphertext& a, const Ciphertext& b,
+             std::optional<double> peak) {
+            return with(e->add(e.here(a), e.here(b), claimed(peak)), ckks::packing_of_joined(a, b));
           },
           "a"_a, "b"_a, "peak"_a = nb::none(), nogil(),
-          "a + b. peak: your claim that no number of the sum is larger, if you know a smaller bound "
+          "a + b. peak: your claim that no number of the sum is larger, if you know a smaller "
+          "bound "
           "than that of the operands. Decryption compares the numbers with it.")
       .def(
           "sub",
