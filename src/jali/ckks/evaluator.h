@@ -96,8 +96,7 @@ class Evaluator {
   // that of the operands.
 
   // HADD
-  Ciphertext add(const Ciphertext& a, const Ciphertext& b,
-                 double peak = params::kUnbounded) const;
+  Ciphertext add(const Ciphertext& a, const Ciphertext& b, double peak = params::kUnbounded) const;
   Ciphertext sub(const Ciphertext& a, const Ciphertext& b) const;
   Ciphertext negate(const Ciphertext& a) const;
   Ciphertext add_plain(const Ciphertext& a, const Plaintext& b) const;
