@@ -217,6 +217,17 @@ def test_indices_slices_and_iteration(s: Small) -> None:
         x[5:5]
 
 
+def test_nothing_is_computed_on_vectors_without_elements(s: Small) -> None:
+    a = uniform(40, 30)
+    x = s.bind(a)
+    assert x.ciphertext.batch == 3
+    for part, batch in ((x[3] * x[3], 1), (x[20:] + 1, 2), (x[:, 0] * 0.5, 3), (x[39].sum(), 1)):
+        assert part.ciphertext.batch == batch
+    s.check(x[20:] * x[:20], a[20:] * a[:20])
+    rows = s.bind(uniform(4, 5), batch=True)
+    assert (rows[2] * 2).ciphertext.batch == 1
+
+
 def test_shapes_change_as_numpys(s: Small) -> None:
     a = uniform(8, 16)
     x = s.bind(a)
@@ -319,6 +330,8 @@ def test_functions_of_arrays(s: Small) -> None:
     assert np.abs(got - 1 / (1 + np.exp(-a))).max() < 2e-3
     s.check(s.server.polynomial(x, [0, 1, 0.5]), a + a * a / 2)
     s.check(s.server.polynomial(x, [1, 1]).sum(axis=1), (a + 1).sum(axis=1))
+    larger = ckks.functions.maximum(0.5, error=0.1)(x * 0.5, x[0] * 0.5)
+    assert np.abs(2 * s.client.decrypt(larger) - np.maximum(a, a[0])).max() < 0.21
     z = a[:, :5] + 1j * a[:, 5:10]
     s.check(s.bind(z).conj(), z.conj())
 

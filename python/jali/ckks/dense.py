@@ -127,11 +127,12 @@ class DenseArray(EncryptedArray):
             )
         value = arrays.number(other)
         if value is not None:
-            return self._on(EncryptedArray.__mul__(self, value), self._view)
+            x = self._compact()
+            return x._on(EncryptedArray.__mul__(x, value), x._view)
         array = numbers(other)
         if array is None:
             return NotImplemented
-        x = self.broadcast_to(joint_shape(self.shape, array.shape))
+        x = self._compact().broadcast_to(joint_shape(self.shape, array.shape))
         product = x._server._core.multiply_array(x._settled(), x._view.scattered(array))
         return DenseArray(self._server, product, replace(x._view, zero=True))
 
@@ -156,14 +157,15 @@ class DenseArray(EncryptedArray):
     def _plus_clear(self, other: Any, sign: int) -> EncryptedArray:
         value = arrays.number(other)
         if value is not None and not self._view.zero:
-            return self._on(self._plus(sign * value), self._view)
+            x = self._compact()
+            return x._on(x._plus(sign * value), x._view)
         if value is not None:
             array: Any = np.asarray(value if value.imag else value.real)
         else:
             array = numbers(other)
         if array is None:
             return NotImplemented  # type: ignore[no-any-return]
-        x = self.broadcast_to(joint_shape(self.shape, array.shape))
+        x = self._compact().broadcast_to(joint_shape(self.shape, array.shape))
         slots = x._view.scattered(array)
         return DenseArray(
             self._server, self._server._core.add_array(x._whole(), slots, sign < 0), x._view
@@ -185,6 +187,17 @@ class DenseArray(EncryptedArray):
         # The numbers lie in the interval, so that none is nearer to 0 than what is filled in.
         filled = core.with_bounds(core.add_array(value, fill), value, 1)
         return DenseArray(self._server, filled, replace(self._view, zero=False))
+
+    def _compact(self) -> DenseArray:
+        """The same array without vectors that hold none of its elements, so that nothing is computed on them."""
+        view, used = self._view, self._view.used()
+        if len(used) == view.vectors:
+            return self
+        value = self._server._core.take(self._settled(), list(used))
+        first = view.first - used[0] * view.slots
+        return DenseArray(
+            self._server, value, replace(view, first=first, vectors=len(used), zero=False)
+        )
 
     def _wide(self, view: View) -> DenseArray:
         """The same slots in every vector of the view."""
@@ -294,7 +307,7 @@ class DenseArray(EncryptedArray):
         if count is not None:
             raise Unsupported("sum(count=) adds windows of a vector: add the slices of an array")
         axes = numbered(axis, len(self.shape))
-        out = self
+        out = self._compact()
         for k in sorted(axes, key=lambda k: -abs(self._view.strides[k])):
             out = summed(out, k)
         if keepdims:

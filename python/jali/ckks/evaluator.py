@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy.typing as npt
@@ -28,6 +29,7 @@ from jali.ckks.client import checked_slots
 from jali.ckks.dense import DenseArray, dense
 from jali.ckks.functions import checked_within
 from jali.ckks.joins import FUNCTIONS
+from jali.ckks.moves import together
 from jali.ckks.products import matmul
 from jali.ckks.view import View
 from jali.device import checked_threads, resolved, tuned
@@ -330,7 +332,13 @@ class Evaluator:
     def _maximum(
         self, plan: _ckks.MaximumCore, a: EncryptedArray, b: EncryptedArray
     ) -> EncryptedArray:
-        return EncryptedArray(self, self._core.maximum(plan, self._own(a), self._own(b)))
+        first, second = self._raw(a), self._raw(b)
+        if isinstance(a, DenseArray) or isinstance(b, DenseArray):
+            x, y, view = together(a, b)
+            first, second = x._wide(view)._settled(), y._wide(view)._settled()
+            value = self._core.maximum(plan, first, second)
+            return DenseArray(self, value, replace(view, zero=False))
+        return EncryptedArray(self, self._core.maximum(plan, first, second))
 
     def _argmax(self, plan: _ckks.ArgMaxCore, x: EncryptedArray) -> EncryptedArray:
         return EncryptedArray(self, self._core.argmax(plan, self._own(x)))

@@ -55,7 +55,8 @@ def fitting(
 def together(x: EncryptedArray, y: EncryptedArray) -> tuple[DenseArray, DenseArray, View]:
     """Both arrays so that equal slots hold the elements that belong together, and the view of the result."""
     same = x is y
-    a, b = x._dense(), y._dense()
+    a = x._dense()._compact()
+    b = a if same else y._dense()._compact()
     a._beside(b)
     if same:
         return a, a, a._view

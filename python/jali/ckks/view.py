@@ -109,6 +109,13 @@ class View:
         gone = self.zero and new.size == old.size
         return replace(self, shape=new.shape, strides=new.strides, first=first, zero=gone)
 
+    def used(self) -> range:
+        """The vectors from the first to the last that hold an element."""
+        reaches = [(c - 1) * s for c, s in zip(self.shape, self.strides, strict=True)]
+        low = self.first + sum(r for r in reaches if r < 0)
+        high = self.first + sum(r for r in reaches if r > 0)
+        return range(low // self.slots, high // self.slots + 1)
+
     def expanded(self, ndim: int) -> View:
         """With axes of 1 in front, so that there are `ndim` axes."""
         more = ndim - len(self.shape)
