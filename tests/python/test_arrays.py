@@ -144,6 +144,28 @@ def test_constants_broadcast(s: Small) -> None:
             x * wrong
 
 
+def test_vectors_broadcast_with_batches_as_with_arrays(s: Small) -> None:
+    a, b = uniform(5), uniform(3, 5)
+    x, rows, one = s.bind(a), s.bind(b, batch=True), s.bind(b[0, :1])
+    s.check(x + rows, a + b)
+    s.check(x * rows, a * b)
+    s.check(rows - x, b - a)
+    s.check(x * b, a * b)
+    s.check(b - x, b - a)
+    s.check(x * one, a * b[0, 0])
+    s.check(one + x, a + b[0, 0])
+    s.check(rows * one, b * b[0, 0])
+    s.check(rows.sum(axis=0), b.sum(axis=0))
+    s.check(rows.mean(axis=1), b.mean(axis=1))
+    s.check(rows[1] * rows[2], b[1] * b[2])
+    s.check(np.stack(list(rows)), b)
+    s.check(np.split(rows, 3)[1], b[1:2])
+    long, short = s.bind(uniform(600)), s.bind(uniform(512))
+    for wrong in (short, s.bind(uniform(4))):
+        with pytest.raises(jali.InvalidArgument):
+            long * wrong
+
+
 def test_encrypted_rows_and_columns_broadcast(s: Small) -> None:
     a, row, column, number = uniform(40, 30), uniform(30), uniform(40, 1), uniform(1)
     x, r, c, n = s.bind(a), s.bind(row), s.bind(column), s.bind(number)

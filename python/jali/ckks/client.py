@@ -324,6 +324,10 @@ def encrypted(
         raise InvalidArgument(
             f"a batch is a matrix (batch, n), not an array of the shape {array.shape}"
         )
+    if as_batch and array.shape[1] > count:
+        raise InvalidArgument(
+            f"rows of {array.shape[1]} numbers do not fit {count} slots: leave out batch=True, or use a larger log_n"
+        )
     if not as_batch and (array.ndim > 1 or array.size > count) and count & (count - 1) == 0:
         view = View.dense(array.shape, count)
         if array.ndim == 2 and view.strides[0] == count:
