@@ -279,6 +279,13 @@ def test_putting_together_and_taking_apart(s: Small) -> None:
     s.check(np.concatenate([x[:3], y[5:9]]), np.concatenate([a[:3], b[5:9]]))
     v, w = uniform(200), uniform(90)
     s.check(np.concatenate([s.bind(v), s.bind(w)]), np.concatenate([v, w]))
+    s.check(np.vstack([x[0], y[:2]]), np.vstack([a[0], b[:2]]))
+    s.check(np.hstack([x[:3, :4], y[:3, :7]]), np.hstack([a[:3, :4], b[:3, :7]]))
+    s.check(np.hstack([x[0], y[1]]), np.hstack([a[0], b[1]]))
+    s.check(np.flip(x, 0) + y, np.flip(a, 0) + b)
+    s.check(np.moveaxis(x[None], 0, 2), np.moveaxis(a[None], 0, 2))
+    s.check(np.expand_dims(x, 1) * 1, np.expand_dims(a, 1))
+    assert x.dtype == a.dtype and (x * 1j).dtype == complex
     for part, expected in zip(np.split(x, 4), np.split(a, 4), strict=True):
         s.check(part, expected)
     with pytest.raises(jali.InvalidArgument, match="shapes"):

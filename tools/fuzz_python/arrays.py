@@ -166,12 +166,12 @@ def bootstrap(c: Case) -> Any:
 @operation(
     "EncryptedArray.ciphertext", "EncryptedArray.level", "EncryptedArray.scale", "EncryptedArray.slots", "EncryptedArray.shape", "EncryptedArray.ndim",
     "EncryptedArray.size", "EncryptedArray.evaluator", "EncryptedArray.__len__", "EncryptedArray.__repr__", "EncryptedArray.precision_bits",
-    "EncryptedArray.__init__",
+    "EncryptedArray.__init__", "EncryptedArray.dtype",
 )  # fmt: skip
 def facts(c: Case) -> Any:
     """What is known of a value."""
     x = c.value()
-    assert not math.isnan(x.precision_bits)
+    assert not math.isnan(x.precision_bits) and x.dtype.kind in "fc"
     return x.ciphertext
 
 

@@ -115,6 +115,11 @@ class EncryptedArray(Encrypted):
         """(length,), or (batch, length)."""
         return self._ct.shape
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the decrypted numbers: float64 or complex128."""
+        return np.dtype(np.complex128 if self._settled().is_complex else np.float64)
+
     def __repr__(self) -> str:
         return f"EncryptedArray(shape={self.shape}, level={self.level}, scale=2^{math.log2(self.scale):.2f})"
 

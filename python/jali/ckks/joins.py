@@ -138,6 +138,13 @@ FUNCTIONS: dict[Any, Any] = {
     np.ravel: lambda x: dense(x).ravel(),
     np.transpose: lambda x, axes=None: dense(x).transpose(axes),
     np.swapaxes: lambda x, a, b: dense(x).swapaxes(a, b),
+    np.moveaxis: lambda x, source, destination: dense(x)._moved_axes(
+        lambda a: np.moveaxis(a, source, destination)
+    ),
+    np.expand_dims: lambda x, axis: dense(x)._moved_axes(lambda a: np.expand_dims(a, axis)),
+    np.flip: lambda x, axis=None: dense(x)._moved_axes(lambda a: np.flip(a, axis)),
+    np.vstack: lambda tup: concatenate([x[None] if x.ndim == 1 else x for x in _encrypted(tup)]),
+    np.hstack: lambda tup: concatenate(tup, axis=min(1, _encrypted(tup)[0].ndim - 1)),
     np.squeeze: lambda x, axis=None: dense(x).squeeze(axis),
     np.broadcast_to: lambda x, shape: dense(x).broadcast_to(tuple(shape)),
     np.conj: lambda x: x.conj(),
