@@ -16,9 +16,7 @@ server = ckks.Evaluator(params, client.evaluation_keys([*powers, *(-p for p in p
 
 def network(x):
     """28 x 28 pixels: a 7 x 7 kernel at every third place, squares, 10 scores."""
-    maps = sum(
-        kernel[i, j] * x[i : i + 22 : 3, j : j + 22 : 3] for i in range(7) for j in range(7)
-    )
+    maps = sum(kernel[i, j] * x[i : i + 22 : 3, j : j + 22 : 3] for i in range(7) for j in range(7))
     return ((maps * maps)[None] * dense.reshape(10, 8, 8)).sum(axis=(1, 2))
 
 
