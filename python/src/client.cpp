@@ -92,6 +92,7 @@ class Client {
   }
 
   Params params() const { return {params_}; }
+  std::string key_id() const { return rlwe::to_string(kept_->id()); }
 
   ckks::Ciphertext encrypt(nb::handle values, int level, std::int64_t slots, double magnitude,
                            double peak) {
@@ -312,6 +313,7 @@ leave its interval. If the ciphertext was read from bytes, the bound is what the
       .def_prop_ro("trace", &Client::trace, "The record of operations, or None.")
       .def("secret_to_bytes", &Client::secret_to_bytes)
       .def_prop_ro("params", &Client::params, "Its parameters.")
+      .def_prop_ro("key_id", &Client::key_id, "The name of the secret key.")
       .def("encrypt", &Client::encrypt, "values"_a.none(), "level"_a = -1, "slots"_a = 0,
            "magnitude"_a = 1.0, "peak"_a = 0.0)
       .def("decrypt", &Client::decrypt, "ciphertext"_a, "length"_a, "complex_values"_a, "check"_a,

@@ -47,9 +47,10 @@ class Evaluator {
     return Trace{server_->trace};
   }
 
-  /// Throws ParamsMismatch for other parameters. It is called when a value is bound, so that operations need not check.
+  /// Throws ParamsMismatch for other parameters, and KeyMismatch for another secret key. It is called when a value is bound.
   void check(const Ciphertext& a) const {
     require_same(*server_->params, *a.params, "the ciphertext is");
+    server_->evaluator->check(a);
   }
 
   bool on_host() const { return server_->ring->memory().host_accessible(); }

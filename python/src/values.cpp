@@ -113,6 +113,10 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)")
       .def_prop_ro(
           "params", [](const ckks::Ciphertext& c) { return Params{c.params}; }, "Its parameters.")
       .def_prop_ro(
+          "key_id", [](const ckks::Ciphertext& c) { return rlwe::to_string(c.key_id); },
+          "The name of the secret key that decrypts it, 32 hexadecimal digits; see Client.key_id. "
+          "Empty if it belongs to no key.")
+      .def_prop_ro(
           "precision_bits",
           [](const ckks::Ciphertext& c) {
             return params::NoiseModel(*c.params).precision_bits(c.estimate, c.scale);
@@ -129,6 +133,9 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)")
   nb::class_<PublicKey>(m, "PublicKey", "A key that encrypts and does not decrypt.")
       .def_prop_ro(
           "params", [](const PublicKey& k) { return Params{k.params}; }, "Its parameters.")
+      .def_prop_ro(
+          "key_id", [](const PublicKey& k) { return rlwe::to_string(k.ptr->key_id); },
+          "The name of the secret key; see Client.key_id.")
       .def_prop_ro(
           "nbytes", [](const PublicKey& k) { return k.ptr->b.bytes() + sizeof(k.ptr->seed); },
           "Bytes of its stored half and its seed.")
@@ -157,6 +164,9 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)")
                              "The public keys that an evaluator needs: relinearisation, rotations.")
       .def_prop_ro(
           "params", [](const EvaluationKeys& k) { return Params{k.params}; }, "Their parameters.")
+      .def_prop_ro(
+          "key_id", [](const EvaluationKeys& k) { return rlwe::to_string(k.ptr->key_id); },
+          "The name of the secret key; see Client.key_id.")
       .def_prop_ro(
           "nbytes", [](const EvaluationKeys& k) { return k.ptr->bytes(); },
           "Bytes as sent, equal to Params.key_bytes of the same rotations.")

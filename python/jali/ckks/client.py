@@ -75,6 +75,15 @@ class Client:
         """The parameters of every key and ciphertext of this client."""
         return self._core.params
 
+    @property
+    def key_id(self) -> str:
+        """The name of the secret key: 32 hexadecimal digits, drawn at random when the key was made. It is public.
+
+        Every ciphertext, public key and set of evaluation keys of this client has the same. A server finds a client's
+        evaluation keys by it. Ciphertexts of different names are not mixed: that raises KeyMismatch.
+        """
+        return self._core.key_id
+
     def encrypt(
         self,
         values: npt.ArrayLike,
@@ -122,8 +131,8 @@ class Client:
             from real ones are real, and the rest of the phase is noise. False returns the numbers in any case.
 
         Returns an array (length,), or (batch, length) if a batch was encrypted. Each number has an error with a standard
-        deviation of about 2^-value.precision_bits. Raises ParamsMismatch for a ciphertext of other parameters, and
-        InvalidArgument for other arguments. Raises WrongDecryption if the comparison fails: the key is another one, the bytes
+        deviation of about 2^-value.precision_bits. Raises ParamsMismatch for a ciphertext of other parameters, KeyMismatch for one of
+        another client, whatever ``check`` is, and InvalidArgument for other arguments. Raises WrongDecryption if the comparison fails: the bytes
         were altered, or a number left its range. Do not tell an untrusted peer of that error. Raises RangeExceeded if the
         ciphertext says itself that its numbers may be larger than its level holds.
         """

@@ -154,7 +154,8 @@ class Evaluator:
     def bind(self, ciphertext: Ciphertext | EncryptedArray) -> EncryptedArray:
         """An encrypted array that computes with this evaluator.
 
-        Raises ParamsMismatch for a ciphertext of other parameters, and InvalidArgument for anything else.
+        Raises ParamsMismatch for a ciphertext of other parameters, KeyMismatch for one of another client than the keys, and
+        InvalidArgument for anything else.
         """
         if isinstance(ciphertext, EncryptedArray):
             ciphertext = ciphertext.ciphertext

@@ -33,6 +33,7 @@ ring::Poly& part(Extended& x, std::size_t c) { return c == 0 ? x.c0 : x.c1; }
 Ciphertext blank(const ring::Ring& ring, const Ciphertext& x, std::span<const PrimeIndex> primes) {
   Ciphertext out;
   out.params = x.params;
+  out.key_id = x.key_id;
   out.level = x.level;
   out.scale = x.scale;
   out.log_slots = x.log_slots;
@@ -42,6 +43,7 @@ Ciphertext blank(const ring::Ring& ring, const Ciphertext& x, std::span<const Pr
 Extended blank(const ring::Ring& ring, const Extended& x, std::span<const PrimeIndex> primes) {
   Extended out;
   out.params = x.params;
+  out.key_id = x.key_id;
   out.level = x.level;
   out.scale = x.scale;
   out.log_slots = x.log_slots;
@@ -52,6 +54,7 @@ Extended blank(const ring::Ring& ring, const Extended& x, std::span<const PrimeI
 Extended blank(const ring::Ring& ring, const Rotation& x, std::span<const PrimeIndex> primes) {
   Extended out;
   out.params = x.source->params;
+  out.key_id = x.source->key_id;
   out.level = x.source->level;
   out.scale = x.scale;
   out.log_slots = x.source->log_slots;
@@ -434,6 +437,8 @@ std::vector<Ciphertext> BlockTransform::apply(const ckks::Evaluator& evaluator,
   require<ParamsMismatch>(evaluator.params()->hash() == params_->hash(),
                           "the transform was built for other parameters than the evaluator's");
   require_rotations(evaluator, plan_.rotations(), "the linear transform", level_);
+  rlwe::KeyId key_id;
+  for (const Ciphertext& x : inputs) key_id = rlwe::common_key(key_id, x.key_id);
   std::vector<Ciphertext> down;
   std::vector<const Ciphertext*> at;
   down.reserve(inputs.size());
@@ -458,9 +463,10 @@ std::vector<Ciphertext> BlockTransform::apply(const ckks::Evaluator& evaluator,
   auto outputs = plan_.minimum                       ? apply_minimum(evaluator, at, peaks, rescale)
                  : plan_.hoisting == Hoisting::twice ? apply_twice(evaluator, at, peaks, rescale)
                                                      : apply_single(evaluator, at, peaks, rescale);
-  // The scales are equal except for the roundings of their products.
-  if (rescale)
-    for (Ciphertext& y : outputs) y.scale = output_scale_;
+  for (Ciphertext& y : outputs) {
+    y.key_id = key_id;
+    if (rescale) y.scale = output_scale_;  // equal except for the roundings of their products
+  }
   return outputs;
 }
 

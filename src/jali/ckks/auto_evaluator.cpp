@@ -126,6 +126,7 @@ void require_range(const ProductSum& a) {
 template <class Combine>
 Ciphertext combine(const Evaluator& e, const Ciphertext& a, const Ciphertext& b,
                    Combine&& operation) {
+  rlwe::common_key(a.key_id, b.key_id);
   Operand x(a), y(b);
   align(e, x, y);
   return operation(*x, *y);
@@ -172,6 +173,7 @@ Ciphertext AutoEvaluator::negate(const Ciphertext& a) const { return evaluator_-
 
 Ciphertext AutoEvaluator::multiply(const Ciphertext& a, const Ciphertext& b) const {
   if (&a == &b) return square(a);
+  rlwe::common_key(a.key_id, b.key_id);
   Operand x(a), y(b);
   settle_operand(*evaluator_, x);
   settle_operand(*evaluator_, y);
@@ -191,6 +193,7 @@ Ciphertext AutoEvaluator::square(const Ciphertext& a) const {
 
 ProductSum AutoEvaluator::product(const ProductSum::Factor& a, const ProductSum::Factor& b) const {
   const Evaluator& e = *evaluator_;
+  rlwe::common_key(a->key_id, b->key_id);
   Operand x(*a), y(*b);
   const bool square = a == b;
   settle_operand(e, x);
@@ -219,6 +222,7 @@ bool AutoEvaluator::can_join(const ProductSum& a, const ProductSum& b) {
 ProductSum AutoEvaluator::join(ProductSum a, const ProductSum& b) {
   require<InvalidArgument>(can_join(a, b),
                            "sums of products need equal levels and batches to be one sum");
+  rlwe::common_key(a.products[0].first->key_id, b.products[0].first->key_id);
   a.products.insert(a.products.end(), b.products.begin(), b.products.end());
   a.constant += b.constant;
   require_range(a);

@@ -2,6 +2,7 @@
 // own.
 #include "jali/ckks/evaluator.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
@@ -34,6 +35,7 @@ static std::shared_ptr<const ExpandedKeys> expanded(const Params& params, const 
   if (keys == nullptr) return out;
   require<ParamsMismatch>(keys->params->hash() == params.hash(),
                           "the evaluation keys belong to other parameters");
+  out->key_id = keys->key_id;
   if (keys->relinearisation) {
     out->relinearisation = rlwe::expand(ring, params, *keys->relinearisation);
   }
@@ -68,7 +70,7 @@ const rlwe::ExpandedKey& Evaluator::Impl::galois_key(std::uint64_t element, int 
 }
 
 void Evaluator::Impl::check(const Ciphertext& a) const {
-  check_parameters(a);
+  check_origin(a);
   require<InvalidArgument>(a.parts.empty() || ring->holds(a.parts[0]),
                            "the ciphertext is in another device's memory: bring it here first");
 }
@@ -81,18 +83,21 @@ void Evaluator::Impl::check(const Plaintext& a) const {
                            "evaluator's own encoder");
 }
 
-void Evaluator::Impl::check_parameters(const Ciphertext& a) const {
-  require<ParamsMismatch>(a.params == params || (a.params && a.params->hash() == params->hash()),
-                          "the ciphertext and the evaluator belong to different parameters");
-}
-
 Ciphertext Evaluator::Impl::shell(const Ciphertext& a) const {
   Ciphertext out;
   out.params = params;
+  out.key_id = a.key_id;
   out.level = a.level;
   out.scale = a.scale;
   out.log_slots = a.log_slots;
   out.estimate = known(a);
+  return out;
+}
+
+Ciphertext Evaluator::Impl::shell(const Ciphertext& a, const Ciphertext& b) const {
+  Ciphertext out = shell(a);
+  out.key_id = rlwe::common_key(a.key_id, b.key_id);
+  out.log_slots = std::max(a.log_slots, b.log_slots);
   return out;
 }
 
@@ -172,6 +177,9 @@ Evaluator::Evaluator(ParamsPtr part, const Evaluator& whole, bool checks_range)
 
 Evaluator::~Evaluator() = default;
 
+void Evaluator::check(const Ciphertext& a) const { impl_->check_origin(a); }
+rlwe::KeyId Evaluator::key_id() const { return impl_->keys->key_id; }
+
 const ParamsPtr& Evaluator::params() const { return impl_->params; }
 const std::shared_ptr<const ring::Ring>& Evaluator::ring() const { return impl_->ring; }
 const Encoder& Evaluator::encoder() const { return impl_->encoder; }
@@ -206,7 +214,7 @@ bool Evaluator::is_here(const Ciphertext& a) const {
 }
 
 Ciphertext Evaluator::bring(const Ciphertext& a) const {
-  impl_->check_parameters(a);
+  impl_->check_origin(a);
   Ciphertext out = impl_->shell(a);
   for (const auto& part : a.parts) out.parts.push_back(impl_->ring->import(part));
   out.seed = a.seed;

@@ -37,6 +37,7 @@ struct Rotation {
 /// hoisting; Bossuat et al. 2021).
 struct Extended {
   ParamsPtr params;
+  rlwe::KeyId key_id;
   ring::Poly c0, c1;  // over the level's primes, then P; they hold P times the ciphertext
   int level = 0;
   double scale = 1;
@@ -64,7 +65,7 @@ struct Combination {
 
 /// All operations are const and may be used from several threads. Two operands must have equal levels (drop_to brings one
 /// down), and, in sums, scales that are equal to within 2^-20 of themselves. Operations throw InvalidArgument for other
-/// levels, batches or memory, ScaleMismatch for other scales, ParamsMismatch for other parameters, DepthExhausted if no
+/// levels, batches or memory, ScaleMismatch for other scales, ParamsMismatch for other parameters, KeyMismatch for ciphertexts of another secret key, DepthExhausted if no
 /// level is left, and KeyMissing without the key that they need.
 class Evaluator {
  public:
@@ -75,6 +76,12 @@ class Evaluator {
   /// itself, as bootstrapping does, does without: it adds up more than bounds on slots know.
   Evaluator(ParamsPtr part, const Evaluator& whole, bool checks_range = true);
   ~Evaluator();
+
+  /// Throws ParamsMismatch or KeyMismatch unless the ciphertext has the parameters and the key of this evaluator. Every
+  /// operation does so, too.
+  void check(const Ciphertext& a) const;
+  /// The secret key to which its keys belong; none if it has no keys.
+  rlwe::KeyId key_id() const;
 
   const ParamsPtr& params() const;
   const std::shared_ptr<const ring::Ring>& ring() const;

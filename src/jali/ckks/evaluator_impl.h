@@ -24,6 +24,7 @@ Encapsulation expand_encapsulation(const ring::Ring& ring, const Params& params,
 
 /// The keys in the form that the engine reads. An evaluator for a part of some parameters shares those of the whole.
 struct ExpandedKeys {
+  rlwe::KeyId key_id;
   std::optional<rlwe::ExpandedKey> relinearisation;
   std::map<std::uint64_t, rlwe::ExpandedKey> galois;
   std::optional<Encapsulation> encapsulation;
@@ -59,10 +60,20 @@ struct Evaluator::Impl {
     });
   }
 
-  void check(
-      const Ciphertext& a) const;  // throws unless it has these parameters and lies in this memory
+  /// Throws unless the operand has these parameters and this key, and lies in this memory.
+  void check(const Ciphertext& a) const;
   void check(const Plaintext& a) const;
-  void check_parameters(const Ciphertext& a) const;
+  /// Throws unless the operand, a Ciphertext or an Extended, has these parameters and this key.
+  template <class T>
+  void check_origin(const T& a) const {
+    require<ParamsMismatch>(
+        a.params == params || (a.params && a.params->hash() == params->hash()),
+        "the ciphertext and the evaluator belong to different parameters");
+    require<KeyMismatch>(rlwe::agree(a.key_id, keys->key_id),
+                         "the ciphertext and the evaluator's keys belong to different secret keys: "
+                         "make an evaluator for each client, with the evaluation keys of that "
+                         "client");
+  }
   void check_pair(int level_a, double scale_a, int level_b, double scale_b, std::size_t batch_a,
                   std::size_t batch_b, bool scales_matter) const;
   void require_level(int level, int needed) const {
@@ -81,6 +92,8 @@ struct Evaluator::Impl {
   }
 
   Ciphertext shell(const Ciphertext& a) const;  // a's metadata, but no parts, seed or packing
+  /// The same, for what is computed from a and b. Throws KeyMismatch if they belong to different keys.
+  Ciphertext shell(const Ciphertext& a, const Ciphertext& b) const;
   ring::Poly like(const Ciphertext& a) const;  // uninitialised, of the shape of a's parts
   /// Throws ScaleMismatch if no object of this level can have such a scale. That happens with hostile objects, or if
   /// products were never rescaled.

@@ -12,12 +12,14 @@
 #include "jali/params/rlwe_params.h"
 #include "jali/random/secret_seed.h"
 #include "jali/ring/poly.h"
+#include "jali/rlwe/key_id.h"
 
 namespace jali::rlwe {
 
 /// (b, a) with b = -a s + e, over the q primes and in NTT form. a is expanded from the seed.
 struct PublicKey {
   ParamsPtr params;
+  KeyId key_id;
   random::Seed seed{};
   ring::Poly b;
 };
@@ -51,6 +53,7 @@ inline constexpr int kNoKey = -2;
 /// All keys of an evaluator.
 struct EvaluationKeys {
   ParamsPtr params;
+  KeyId key_id;  // of the secret to which all of them switch
   std::optional<SwitchKey> relinearisation;
   std::map<std::uint64_t, SwitchKey> galois;  // by Galois element
   std::optional<EncapsulationKeys> encapsulation;
