@@ -20,6 +20,7 @@
 #include "circuits.h"
 #include "here.h"
 #include "interrupts.h"
+#include "log.h"
 #include "progress.h"
 #include "server.h"
 #include "trace.h"
@@ -162,7 +163,12 @@ class Evaluator {
       none->params = params;
       held = std::move(none);
     }
-    server->evaluator = std::make_shared<const ckks::Evaluator>(params, server->ring, held);
+    server->evaluator = std::make_shared<const ckks::Evaluator>(
+        params, server->ring, held, [](int steps, std::size_t parts) {
+          const nb::gil_scoped_acquire gil;
+          log_info("rotation by %d slots has no key of its own: composed of %d rotations", steps,
+                   parts);
+        });
     return server;
   }
 

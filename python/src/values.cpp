@@ -178,11 +178,9 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)")
           "The number of key-switching keys.")
       .def(
           "has_rotation",
-          [](const EvaluationKeys& k, int steps) {
-            const auto element = ring::galois_element(k.ptr->params->n(), steps);
-            return element == 1 || k.ptr->galois.contains(element);
-          },
-          "steps"_a, "Whether a rotation by this many slots is possible.")
+          [](const EvaluationKeys& k, int steps) { return ckks::can_rotate(*k.ptr, steps); },
+          "steps"_a,
+          "Whether a rotation by this many slots is possible, by its own key or composed of others.")
       .def_prop_ro(
           "has_conjugation",
           [](const EvaluationKeys& k) {

@@ -87,3 +87,119 @@ def test_another_client_decrypts_nothing(client, other):
     policy = ckks.ReleasePolicy(origin="derived", statistical_bits=20)
     with pytest.raises(jali.KeyMismatch):
         other.release(client.encrypt([0.5], level=2), policy=policy)
+
+
+# --- rotations ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def powers(client) -> ckks.EvaluationKeys:
+    return client.evaluation_keys(rotations="powers")
+
+
+@pytest.fixture(scope="module")
+def server(powers) -> ckks.Evaluator:
+    return ckks.Evaluator(PARAMS, powers)
+
+
+def test_the_memory_of_powers_is_known_before(powers):
+    assert PARAMS.key_bytes(rotations="powers") == powers.nbytes
+    assert powers.count == 2 * 12 - 1 + 1  # of 4096 slots, and relinearisation
+    assert PARAMS.expanded_key_bytes(rotations="powers") > powers.nbytes
+    for call in (
+        lambda: PARAMS.key_bytes(rotations="all"),
+        lambda: ckks.Client(PARAMS).evaluation_keys("all"),
+    ):
+        with pytest.raises(jali.InvalidArgument, match="powers"):
+            call()
+
+
+def test_powers_serve_every_rotation(client, server, powers):
+    v = np.random.default_rng().uniform(-1, 1, PARAMS.slots)
+    x = server.bind(client.encrypt(v))
+    for steps in (1, -1, 3, 100, -2047, 2048, 4095, 8191):
+        assert powers.has_rotation(steps)
+        assert np.allclose(client.decrypt(x.rotate(steps)), np.roll(v, -steps), atol=1e-5)
+
+
+def test_what_the_keys_say_is_what_rotate_does(client):
+    """has_rotation(3) was False where x.rotate(3) worked; rotate(-1) failed where powers of two would do."""
+    upward = client.evaluation_keys([1 << k for k in range(12)])
+    few = client.evaluation_keys([512])
+    for keys in (upward, few):
+        x = ckks.Evaluator(PARAMS, keys).bind(client.encrypt(np.arange(8) / 8))
+        for steps in (3, -1, 1, 512, 1024, 300):
+            if keys.has_rotation(steps):
+                x.rotate(steps)
+            else:
+                with pytest.raises(jali.KeyMissing, match='rotations="powers"'):
+                    x.rotate(steps)
+    assert upward.has_rotation(3) and upward.has_rotation(-1)
+    assert few.has_rotation(1024) and not few.has_rotation(3)
+
+
+def test_explicit_rotations_need_their_own_keys(client, server):
+    x = client.encrypt([1.0])
+    assert server.explicit.has_rotation(4) and not server.explicit.has_rotation(3)
+    with pytest.raises(jali.KeyMissing):
+        server.explicit.rotate(x, 3)
+
+
+@pytest.mark.parametrize("keys_of", ["powers", "minimum", "documented"])
+def test_matrix_products_use_the_keys_that_there_are(client, keys_of):
+    """The docstring named other rotations than it needed; keys of minimum=True failed in matvec."""
+    rng = np.random.default_rng()
+    matrix, v = rng.uniform(-0.3, 0.3, (20, 30)), rng.uniform(-1, 1, 30)
+    inline = ckks.MatVec(matrix, PARAMS, level=2, layout="natural", streaming=True)
+    plan = ckks.MatVec(matrix, PARAMS)
+    wanted = [*inline.rotations, *plan.rotations]
+    keys = {
+        "powers": lambda: client.evaluation_keys("powers"),
+        "minimum": lambda: client.evaluation_keys(wanted, minimum=True),
+        "documented": lambda: client.evaluation_keys(inline.rotations),
+    }[keys_of]()
+    server = ckks.Evaluator(PARAMS, keys)
+    x = server.bind(client.encrypt(v, level=2))
+    assert np.allclose(client.decrypt(matrix @ x), matrix @ v, atol=1e-5)
+    if keys_of == "documented":
+        assert all(server.explicit.has_rotation(r) for r in inline.rotations)
+        return
+    assert not all(server.explicit.has_rotation(r) for r in wanted)
+    y = server.bind(client.encrypt(plan.pack(v)[0], level=2))
+    assert np.allclose(client.decrypt(server.matvec(plan, y)), matrix @ v, atol=1e-5)
+    square = rng.uniform(-0.3, 0.3, (64, 64))
+    transform = ckks.LinearTransform.from_matrix(square, PARAMS)
+    z = server.bind(client.encrypt(square[0], slots=64))
+    if keys_of == "powers":
+        expected = square @ square[0]
+        assert np.allclose(
+            client.decrypt(server.linear_transform(transform, z)), expected, atol=1e-5
+        )
+        assert np.allclose(client.decrypt(x.sum(32))[0], v.sum(), atol=1e-4)
+
+
+def test_composed_rotations_are_told_once(client, server, caplog):
+    x = server.bind(client.encrypt([1.0]))
+    with caplog.at_level("INFO", logger="jali"):
+        for _ in range(3):
+            x.rotate(777)
+        x.rotate(4)
+    told = [r.getMessage() for r in caplog.records if "composed" in r.getMessage()]
+    assert len(told) == 1 and "777" in told[0]
+
+
+def test_progress_of_ordinary_keys(client):
+    seen = []
+    keys = client.evaluation_keys(
+        [1, 2, -1], conjugate=True, progress=lambda done, total: seen.append((done, total))
+    )
+    assert seen == [(k, 5) for k in range(1, 6)] and keys.count == 5
+
+    class Stop(Exception):
+        pass
+
+    def stop(done, total):
+        raise Stop
+
+    with pytest.raises(Stop):
+        client.evaluation_keys([1], progress=stop)

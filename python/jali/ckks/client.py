@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -170,7 +170,7 @@ class Client:
 
     def evaluation_keys(
         self,
-        rotations: Iterable[int] = (),
+        rotations: Iterable[int] | Literal["powers"] = (),
         *,
         conjugate: bool = False,
         relinearise: bool = True,
@@ -180,16 +180,19 @@ class Client:
     ) -> EvaluationKeys:
         """Public keys for an Evaluator: for products, these rotations, conjugation and bootstrapping.
 
-        rotations: in slots, of any sign. Duplicates are made once, and 0 needs no key.
+        rotations: in slots, of any sign. Duplicates are made once, and 0 needs no key. "powers" makes the keys for powers of
+            two in both directions, 2 log2(slots) - 1 of them. Every rotation is then composed of at most
+            (log2(slots) + 1) / 2 others. A rotation without a key of its own is always composed of the fewest rotations that
+            have one, if there are such, in ``rotate``, ``sum``, ``matvec`` and linear transforms; each of them takes a key
+            switching and adds its noise. params.key_bytes(rotations="powers") says beforehand what memory they take.
         conjugate: whether to make the key for conjugation.
         relinearise: whether to make the key for products of ciphertexts.
         bootstrap: True for values of all slots; a number of slots, or several numbers, for sparse packings. It includes
             the keys for conjugation and products.
-        minimum: whether to make the fewest keys, for small memories. Rotations are then composed of rotations by powers of
+        minimum: whether to make the fewest keys, for small memories. The rotations are then composed of rotations by powers of
             two, and bootstrapping uses one key for each matrix. Evaluators find out which keys they have. Results are the
             same up to noise, and take several times as many key switchings.
-        progress: called after each key of bootstrapping, with how many are made and how many there will be. If it raises,
-            the work ends.
+        progress: called after each key, with how many are made and how many there will be. If it raises, the work ends.
 
         The result's nbytes equals params.key_bytes of the same arguments or, with bootstrap, params.bootstrap_key_bytes:
         each key is then made only for the levels at which it is used.
@@ -319,8 +322,14 @@ def checked_slots(slots: int | None) -> int:
     return checks.whole(slots, 1, "slots must be a power of two from 1 to params.slots, or None")
 
 
-def checked_rotations(rotations: Iterable[int]) -> list[int]:
-    """The rotations as a list of Python integers. Raises InvalidArgument for anything else."""
+def checked_rotations(rotations: Iterable[int] | str) -> list[int] | str:
+    """The rotations as a list of Python integers, or "powers". Raises InvalidArgument for anything else."""
+    if isinstance(rotations, str):
+        if rotations != "powers":
+            raise InvalidArgument(
+                f'rotations must be whole numbers of slots, or "powers", not {checks.shown(rotations)}'
+            )
+        return rotations
     try:
         steps = list(rotations)
     except TypeError:

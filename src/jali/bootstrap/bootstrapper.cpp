@@ -39,7 +39,7 @@ Bootstrapper::Bootstrapper(std::shared_ptr<const ckks::Evaluator> evaluator, Boo
   evaluator_ = unchecked(plan_.whole_);
   inner_ = plan_.params_ == plan_.whole_ ? evaluator_ : unchecked(plan_.params_);
   for (const auto& [steps, level] : plan_.rotation_levels()) {
-    circuits::require_rotations(*evaluator_, {&steps, 1}, "bootstrapping", level);
+    circuits::require_rotation_keys(*evaluator_, {&steps, 1}, "bootstrapping", level);
   }
   require<KeyMissing>(
       evaluator_->has_galois(ring::conjugation_element(plan_.params_->n()),

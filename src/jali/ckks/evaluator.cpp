@@ -7,19 +7,21 @@
 #include <string>
 
 #include "jali/base/error.h"
+#include "jali/ckks/composed.h"
 #include "jali/ckks/evaluator_impl.h"
 #include "jali/ckks/scale.h"
 
 namespace jali::ckks {
 
 Evaluator::Impl::Impl(ParamsPtr p, std::shared_ptr<const ring::Ring> r,
-                      std::shared_ptr<const ExpandedKeys> k)
+                      std::shared_ptr<const ExpandedKeys> k, Composed c)
     : params(std::move(p)),
       ring(std::move(r)),
       encoder(params, ring),
       noise(*params),
       switcher(params, ring),
-      keys(std::move(k)) {
+      keys(std::move(k)),
+      composed(std::move(c)) {
   // The imaginary unit: X^(N/2) is i in every slot, because zeta^(5^j N/2) = i.
   ring::Poly i_poly = ring->zero(params->q_primes(), 1, ring::Form::coeff);
   std::vector<std::int64_t> monomial(params->n(), 0);
@@ -45,6 +47,11 @@ static std::shared_ptr<const ExpandedKeys> expanded(const Params& params, const 
   for (const auto& [element, key] : keys->galois) {
     out->galois.emplace(element, rlwe::expand(ring, params, key));
   }
+  for (const auto& [element, key] : out->galois) {
+    if (const auto steps = rotation_steps(params.n(), element)) {
+      out->rotations.emplace_back(*steps, &key);
+    }
+  }
   return out;
 }
 
@@ -55,18 +62,39 @@ const rlwe::ExpandedKey& Evaluator::Impl::galois_key(std::uint64_t element, int 
     if (element == ring::conjugation_element(n)) {
       return std::string("no key for conjugation: make the keys with conjugate=True");
     }
-    std::uint64_t g = 1;
-    for (std::size_t k = 0; k < n / 2; ++k, g = g * 5 % (2 * n)) {
-      if (g == element) {
-        return "no key for rotation by " + std::to_string(k) + " (= " +
-               std::to_string(static_cast<std::int64_t>(k) - static_cast<std::int64_t>(n / 2)) +
-               "): add it to rotations when the keys are made";
-      }
+    if (const auto steps = rotation_steps(n, element)) {
+      const auto order = static_cast<int>(n / 2), left = (*steps + order) % order;
+      return "no key for rotation by " + std::to_string(left) + " (= " +
+             std::to_string(left - order) +
+             "): add it to rotations when the keys are made, or make them with "
+             "rotations=\"powers\", of which every rotation can be composed";
     }
     return "no key for the automorphism X -> X^" + std::to_string(element);
   });
   require_serves(it->second, level);
   return it->second;
+}
+
+std::vector<int> Evaluator::Impl::composition(int steps, int level) const {
+  const auto at = std::pair(steps, level);
+  {
+    const std::lock_guard lock(compositions_mutex);
+    if (const auto known = compositions.find(at); known != compositions.end()) {
+      return known->second;
+    }
+  }
+  std::vector<int> available;
+  for (const auto& [r, key] : keys->rotations) {
+    if (serves(*key, level)) available.push_back(r);
+  }
+  const std::vector<int> parts = fewest_rotations(steps, available, params->n() / 2);
+  bool fresh = false;
+  {
+    const std::lock_guard lock(compositions_mutex);
+    fresh = compositions.emplace(at, parts).second;
+  }
+  if (fresh && parts.size() > 1 && composed) composed(steps, parts.size());
+  return parts;
 }
 
 void Evaluator::Impl::check(const Ciphertext& a) const {
@@ -160,8 +188,9 @@ void Evaluator::Impl::require_scale(double scale, int level) const {
 }
 
 Evaluator::Evaluator(ParamsPtr params, std::shared_ptr<const ring::Ring> ring,
-                     std::shared_ptr<const rlwe::EvaluationKeys> keys)
-    : impl_(std::make_unique<Impl>(params, ring, expanded(*params, *ring, keys.get()))) {}
+                     std::shared_ptr<const rlwe::EvaluationKeys> keys, Composed composed)
+    : impl_(std::make_unique<Impl>(params, ring, expanded(*params, *ring, keys.get()),
+                                   std::move(composed))) {}
 
 static ParamsPtr checked_part(ParamsPtr part, const Params& of) {
   require<ParamsMismatch>(part != nullptr && part->whole().hash() == of.hash(),
@@ -171,7 +200,8 @@ static ParamsPtr checked_part(ParamsPtr part, const Params& of) {
 
 Evaluator::Evaluator(ParamsPtr part, const Evaluator& whole, bool checks_range)
     : impl_(std::make_unique<Impl>(checked_part(std::move(part), *whole.impl_->params),
-                                   whole.impl_->ring, whole.impl_->keys)) {
+                                   whole.impl_->ring, whole.impl_->keys,
+                                   whole.impl_->composed)) {
   impl_->checks_range = checks_range;
 }
 
@@ -193,6 +223,16 @@ bool Evaluator::has_galois(std::uint64_t element, int level) const {
   if (element == 1) return true;
   const auto key = impl_->keys->galois.find(element);
   return key != impl_->keys->galois.end() && impl_->serves(key->second, level);
+}
+
+bool Evaluator::can_rotate(int steps, int level) const {
+  return has_rotation(steps, level) || !impl_->composition(steps, level).empty();
+}
+
+std::vector<int> Evaluator::composition(int steps, int level) const {
+  std::vector<int> parts = impl_->composition(steps, level);
+  if (parts.empty()) impl_->galois_key(ring::galois_element(impl_->params->n(), steps), level);
+  return parts;
 }
 
 bool Evaluator::has_relinearisation(int level) const {

@@ -4,6 +4,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -69,8 +70,12 @@ struct Combination {
 /// level is left, and KeyMissing without the key that they need.
 class Evaluator {
  public:
+  /// Called when a rotation is composed for the first time at a level, with its steps and the number of its parts; from any
+  /// thread.
+  using Composed = std::function<void(int steps, std::size_t parts)>;
+
   Evaluator(ParamsPtr params, std::shared_ptr<const ring::Ring> ring,
-            std::shared_ptr<const rlwe::EvaluationKeys> keys);
+            std::shared_ptr<const rlwe::EvaluationKeys> keys, Composed composed = {});
   /// An evaluator for parameters that with_depth made from those of `whole`. It shares the keys and the engine of `whole`.
   /// checks_range: whether operations refuse results that their level may not hold. Only a circuit that guards its numbers by
   /// itself, as bootstrapping does, does without: it adds up more than bounds on slots know.
@@ -91,6 +96,11 @@ class Evaluator {
   bool has_rotation(int steps, int level = 0) const;
   bool has_galois(std::uint64_t element, int level = 0) const;
   bool has_relinearisation(int level = 0) const;
+  /// Whether a rotation is possible at `level`, by its own key or composed of others (ckks/composed.h).
+  bool can_rotate(int steps, int level = 0) const;
+  /// The fewest rotations that make up one by `steps` and have keys that serve `level`, as fewest_rotations finds them.
+  /// They are kept, so that they are searched once. Throws KeyMissing if there are none.
+  std::vector<int> composition(int steps, int level) const;
 
   Ciphertext copy(const Ciphertext& a) const;
   /// is_here says whether `a` lies in the memory of this evaluator's device. bring copies to that memory, send_back to the

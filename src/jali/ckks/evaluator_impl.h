@@ -3,9 +3,13 @@
 
 #include <cmath>
 #include <map>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "jali/base/at_fork.h"
 #include "jali/base/error.h"
 #include "jali/ckks/evaluator.h"
 #include "jali/ckks/range.h"
@@ -27,6 +31,7 @@ struct ExpandedKeys {
   rlwe::KeyId key_id;
   std::optional<rlwe::ExpandedKey> relinearisation;
   std::map<std::uint64_t, rlwe::ExpandedKey> galois;
+  std::vector<std::pair<int, const rlwe::ExpandedKey*>> rotations;  // those of `galois`, by their steps
   std::optional<Encapsulation> encapsulation;
 };
 
@@ -39,9 +44,15 @@ struct Evaluator::Impl {
   std::shared_ptr<const ExpandedKeys> keys;
   bool checks_range = true;
   ring::Poly imaginary_unit;  // X^(N/2) over all q primes, NTT form
+  Composed composed;
+  mutable ForkSafe<std::mutex> compositions_mutex;
+  mutable std::map<std::pair<int, int>, std::vector<int>> compositions;  // by steps and level
 
-  Impl(ParamsPtr p, std::shared_ptr<const ring::Ring> r, std::shared_ptr<const ExpandedKeys> k);
+  Impl(ParamsPtr p, std::shared_ptr<const ring::Ring> r, std::shared_ptr<const ExpandedKeys> k,
+       Composed c);
 
+  /// See Evaluator::composition. Empty if there is none, or if nothing is to be rotated.
+  std::vector<int> composition(int steps, int level) const;
   /// The key of an automorphism, or of relinearisation, at `level`. Throws KeyMissing if there is none that serves it.
   const rlwe::ExpandedKey& galois_key(std::uint64_t element, int level) const;
   const rlwe::ExpandedKey& relinearisation_key(int level) const {
