@@ -47,6 +47,10 @@ struct EvaluationKeys {
   std::shared_ptr<const rlwe::EvaluationKeys> ptr;
   ckks::ParamsPtr params;
 };
+struct KeyDemand {
+  rlwe::KeyDemand keys;
+  ckks::ParamsPtr params;
+};
 struct PublicKey {
   std::shared_ptr<const rlwe::PublicKey> ptr;
   ckks::ParamsPtr params;

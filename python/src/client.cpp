@@ -146,6 +146,14 @@ class Client {
     return {std::make_shared<const rlwe::EvaluationKeys>(std::move(keys)), params_};
   }
 
+  EvaluationKeys keys_for(const KeyDemand& demand, const std::optional<Progress>& progress) const {
+    require_same(*params_, *demand.params, "the function's keys are");
+    rlwe::KeyGenerator generator(params_, ring_);
+    auto keys = generator.keys_for(*secret_, demand.keys, with_gil(progress));
+    if (!on_host()) keys = rlwe::host_copy(*ring_, keys);
+    return {std::make_shared<const rlwe::EvaluationKeys>(std::move(keys)), params_};
+  }
+
   PublicKey public_key() const {
     rlwe::KeyGenerator generator(params_, ring_);
     rlwe::PublicKey key = generator.public_key(*secret_);
@@ -328,6 +336,7 @@ leave its interval. If the ciphertext was read from bytes, the bound is what the
                    "complex_values: bool) -> numpy.typing.NDArray[typing.Any]"))
       .def("evaluation_keys", &Client::evaluation_keys, "rotations"_a, "conjugate"_a,
            "relinearise"_a, "bootstrap"_a, "minimum"_a = false, "progress"_a = nb::none(), nogil())
+      .def("keys_for", &Client::keys_for, "demand"_a, "progress"_a = nb::none(), nogil())
       .def("public_key", &Client::public_key, nogil());
   nb::class_<Encryptor>(m, "EncryptorCore", "See jali.ckks.Encryptor.")
       .def(nb::init<const PublicKey&, int>(), "key"_a, "threads"_a = 0, nogil())

@@ -38,6 +38,17 @@ class Evaluator {
             int threads, bool trace, const backend::Variants& variants)
       : Evaluator(build(params.ptr, std::move(keys), device, threads, trace, variants)) {}
 
+  /// An evaluator that finds out which keys a computation uses. keys: an empty set of the client's.
+  static Evaluator recording(const EvaluationKeys& keys, const std::string& device, int threads) {
+    const nb::gil_scoped_release release;
+    return Evaluator(build(keys.params, keys, device, threads, /*trace=*/false, {},
+                           std::make_shared<ckks::KeyRecorder>()));
+  }
+  std::optional<KeyDemand> demand() const {
+    if (server_->recorder == nullptr) return std::nullopt;
+    return KeyDemand{server_->recorder->demand(), server_->params};
+  }
+
   const Server& server() const { return *server_; }
   Params params() const { return {server_->params}; }
   std::string engine() const { return server_->engine; }
@@ -143,7 +154,8 @@ class Evaluator {
   static std::shared_ptr<const Server> build(const ckks::ParamsPtr& params,
                                              std::optional<EvaluationKeys> keys,
                                              const std::string& device, int threads, bool trace,
-                                             const backend::Variants& variants) {
+                                             const backend::Variants& variants,
+                                             std::shared_ptr<ckks::KeyRecorder> recorder = {}) {
     auto server = std::make_shared<Server>();
     server->params = params;
     server->ring = ckks::make_ring(*params, device, threads == 0 ? default_threads() : threads,
@@ -162,6 +174,12 @@ class Evaluator {
       auto none = std::make_shared<rlwe::EvaluationKeys>();
       none->params = params;
       held = std::move(none);
+    }
+    if (recorder != nullptr) {
+      server->recorder = recorder;
+      server->evaluator = std::make_shared<const ckks::Evaluator>(params, server->ring,
+                                                                  held->key_id, recorder);
+      return server;
     }
     server->evaluator = std::make_shared<const ckks::Evaluator>(
         params, server->ring, held, [](int steps, std::size_t parts) {
@@ -240,6 +258,8 @@ void bind_evaluator(nb::module_& m) {
       .def(nb::init<const Params&, std::optional<EvaluationKeys>, const std::string&, int, bool,
                     const backend::Variants&>(),
            "params"_a, "keys"_a.none(), "device"_a, "threads"_a, "trace"_a, "variants"_a, nogil())
+      .def_static("recording", &Evaluator::recording, "keys"_a, "device"_a, "threads"_a)
+      .def_prop_ro("demand", &Evaluator::demand, "The keys that were used so far, or None.")
       .def_prop_ro("params", &Evaluator::params, "Its parameters.")
       .def_prop_ro("engine", &Evaluator::engine, "Backend and instruction set.")
       .def_prop_ro("threads", &Evaluator::threads, "The number of threads that it computes with.")

@@ -1,10 +1,12 @@
 // Plaintexts, ciphertexts and public keys for Python: opaque and immutable.
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <string>
 
 #include "binding.h"
@@ -159,6 +161,18 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)")
       .def("__repr__", [](const PublicKey& k) {
         return "PublicKey(" + std::to_string(k.ptr->b.bytes()) + " bytes)";
       });
+
+  nb::class_<KeyDemand>(m, "KeyDemand", "The keys that functions use.")
+      .def_prop_ro(
+          "rotations",
+          [](const KeyDemand& d) {
+            std::map<int, int> out;
+            for (const auto& [element, level] : d.keys.galois) {
+              if (const auto r = ckks::rotation_steps(d.params->n(), element)) out[*r] = level;
+            }
+            return out;
+          },
+          "The rotations, each with the highest level at which it is used.");
 
   nb::class_<EvaluationKeys>(m, "EvaluationKeys",
                              "The public keys that an evaluator needs: relinearisation, rotations.")

@@ -203,3 +203,79 @@ def test_progress_of_ordinary_keys(client):
 
     with pytest.raises(Stop):
         client.evaluation_keys([1], progress=stop)
+
+
+# --- keys for functions -------------------------------------------------------------------------------------------------
+
+
+def test_keys_for_a_function_are_exactly_those_that_it_uses(client):
+    rng = np.random.default_rng()
+    matrix, v = rng.uniform(-0.3, 0.3, (20, 30)), rng.uniform(-1, 1, 30)
+
+    def squared(x):
+        return matrix @ (x * x)
+
+    keys = client.evaluation_keys(for_=squared, example=np.zeros(30))
+    plan = ckks.MatVec(matrix, PARAMS, level=1, layout="natural", streaming=True)
+    assert keys.count == len(plan.rotations) + 1
+    assert keys.has_relinearisation and not keys.has_conjugation
+    assert keys.key_id == client.key_id
+    # Rotations happen at level 1 of 2, so that their keys are smaller than usual ones.
+    assert keys.nbytes < PARAMS.key_bytes(plan.rotations)
+    sent = ckks.EvaluationKeys.from_bytes(keys.to_bytes(), PARAMS)
+    server = ckks.Evaluator(PARAMS, sent)
+    x = server.bind(client.encrypt(v))
+    assert np.allclose(client.decrypt(squared(x)), matrix @ v**2, atol=1e-5)
+    assert all(server.explicit.has_rotation(r) for r in plan.rotations)
+    with pytest.raises(jali.KeyMissing, match="conjugate=True"):
+        x.conj()
+    with pytest.raises(jali.KeyMissing, match="level"):
+        x.rotate(plan.rotations[0])  # at level 2
+
+
+def test_keys_for_several_functions_and_arguments(client):
+    functions = [
+        lambda x, y: x * y,
+        lambda x, y: [x.rotate(3), (y * 0.5).rotate(3).conj()],
+        lambda x, y: x + y,
+    ]
+    example = (client.encrypt([0.5]), np.array([0.25]))
+    keys = client.evaluation_keys(for_=functions, example=example)
+    assert keys.count == 3 and keys.has_conjugation and keys.has_rotation(3)
+    server = ckks.Evaluator(PARAMS, keys)
+    x, y = server.bind(client.encrypt([0.5])), server.bind(client.encrypt([0.25]))
+    assert np.allclose(client.decrypt(functions[0](x, y)), [0.125], atol=1e-6)
+    turned = client.decrypt(functions[1](x, y)[0], length=PARAMS.slots)
+    assert abs(turned[-3] - 0.5) < 1e-6
+    only_sums = client.evaluation_keys(for_=functions[2], example=example)
+    assert only_sums.count == 0
+
+
+def test_keys_for_nothing_that_cannot_be(client, other):
+    def deep(x):
+        return (x * x) * (x * x) * (x * x)
+
+    with pytest.raises(jali.DepthExhausted):
+        client.evaluation_keys(for_=lambda x: deep(deep(x)), example=[0.5])
+    for arguments, message in (
+        ({"for_": deep}, "example="),
+        ({"for_": 3, "example": [1.0]}, "function"),
+        ({"for_": [deep, "f"], "example": [1.0]}, "function"),
+        ({"for_": deep, "example": [1.0], "rotations": [1]}, "leave out"),
+        ({"for_": deep, "example": [1.0], "minimum": True}, "leave out"),
+        ({"for_": lambda x: 3, "example": [1.0]}, "encrypted array"),
+    ):
+        with pytest.raises(jali.InvalidArgument, match=message):
+            client.evaluation_keys(**arguments)
+    with pytest.raises(jali.KeyMismatch):
+        client.evaluation_keys(for_=lambda x: x, example=other.encrypt([1.0]))
+
+
+def test_progress_of_keys_for_a_function(client):
+    seen = []
+    client.evaluation_keys(
+        for_=lambda x: (x * x).rotate(1),
+        example=[0.5],
+        progress=lambda *counts: seen.append(counts),
+    )
+    assert seen == [(1, 2), (2, 2)]

@@ -55,7 +55,33 @@ static std::shared_ptr<const ExpandedKeys> expanded(const Params& params, const 
   return out;
 }
 
+static std::shared_ptr<const ExpandedKeys> zero_keys(const Params& params, const ring::Ring& ring,
+                                                     const rlwe::KeyId& key_id,
+                                                     std::shared_ptr<KeyRecorder> recorder) {
+  require<InvalidArgument>(recorder != nullptr,
+                           "an evaluator that writes down its keys needs a recorder");
+  auto out = std::make_shared<ExpandedKeys>();
+  out->key_id = key_id;
+  out->recorder = std::move(recorder);
+  rlwe::SwitchKey zeros;
+  for (std::size_t d = 0; d < params.key_digits(-1); ++d) {
+    zeros.b.push_back(ring.zero(params.key_primes(-1)));
+  }
+  out->zeros = rlwe::expand(ring, params, zeros);
+  if (params.sparse_weight() > 0) {
+    rlwe::EncapsulationKeys none;
+    none.to_sparse = ring.zero(rlwe::sparse_key_primes(params));
+    none.to_dense = ring.zero(params.all_primes());
+    out->encapsulation = expand_encapsulation(ring, params, none);
+  }
+  return out;
+}
+
 const rlwe::ExpandedKey& Evaluator::Impl::galois_key(std::uint64_t element, int level) const {
+  if (keys->recorder) {
+    keys->recorder->use_galois(element, params->whole_level(level));
+    return keys->zeros;
+  }
   const auto it = keys->galois.find(element);
   require<KeyMissing>(it != keys->galois.end(), [&] {
     const std::size_t n = params->n();
@@ -192,6 +218,12 @@ Evaluator::Evaluator(ParamsPtr params, std::shared_ptr<const ring::Ring> ring,
     : impl_(std::make_unique<Impl>(params, ring, expanded(*params, *ring, keys.get()),
                                    std::move(composed))) {}
 
+Evaluator::Evaluator(ParamsPtr params, std::shared_ptr<const ring::Ring> ring,
+                     const rlwe::KeyId& key_id, std::shared_ptr<KeyRecorder> recorder)
+    : impl_(std::make_unique<Impl>(params, ring,
+                                   zero_keys(*params, *ring, key_id, std::move(recorder)),
+                                   Composed())) {}
+
 static ParamsPtr checked_part(ParamsPtr part, const Params& of) {
   require<ParamsMismatch>(part != nullptr && part->whole().hash() == of.hash(),
                           "these are no part of the evaluator's parameters");
@@ -221,6 +253,10 @@ bool Evaluator::has_rotation(int steps, int level) const {
 
 bool Evaluator::has_galois(std::uint64_t element, int level) const {
   if (element == 1) return true;
+  if (impl_->keys->recorder) {
+    impl_->galois_key(element, level);
+    return true;
+  }
   const auto key = impl_->keys->galois.find(element);
   return key != impl_->keys->galois.end() && impl_->serves(key->second, level);
 }
@@ -236,6 +272,10 @@ std::vector<int> Evaluator::composition(int steps, int level) const {
 }
 
 bool Evaluator::has_relinearisation(int level) const {
+  if (impl_->keys->recorder) {
+    impl_->relinearisation_key(level);
+    return true;
+  }
   const auto& key = impl_->keys->relinearisation;
   return key.has_value() && impl_->serves(*key, level);
 }

@@ -12,6 +12,7 @@
 
 #include "jali/backend/rlwe_ops.h"
 #include "jali/ckks/encoder.h"
+#include "jali/ckks/key_recorder.h"
 #include "jali/ckks/types.h"
 #include "jali/rlwe/keys.h"
 
@@ -76,6 +77,11 @@ class Evaluator {
 
   Evaluator(ParamsPtr params, std::shared_ptr<const ring::Ring> ring,
             std::shared_ptr<const rlwe::EvaluationKeys> keys, Composed composed = {});
+  /// An evaluator that finds out which keys a computation uses. It has none: it writes down each key that an operation, or
+  /// has_rotation and the like, asks for, and computes with zeros in its place. Results have the levels, scales and bounds that they would have with keys,
+  /// and meaningless numbers. No rotation is composed. key_id: that of the operands.
+  Evaluator(ParamsPtr params, std::shared_ptr<const ring::Ring> ring, const rlwe::KeyId& key_id,
+            std::shared_ptr<KeyRecorder> recorder);
   /// An evaluator for parameters that with_depth made from those of `whole`. It shares the keys and the engine of `whole`.
   /// checks_range: whether operations refuse results that their level may not hold. Only a circuit that guards its numbers by
   /// itself, as bootstrapping does, does without: it adds up more than bounds on slots know.

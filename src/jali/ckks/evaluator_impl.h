@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -33,6 +34,8 @@ struct ExpandedKeys {
   std::map<std::uint64_t, rlwe::ExpandedKey> galois;
   std::vector<std::pair<int, const rlwe::ExpandedKey*>> rotations;  // those of `galois`, by their steps
   std::optional<Encapsulation> encapsulation;
+  std::shared_ptr<KeyRecorder> recorder;  // if there is one, `zeros` stands for every key
+  rlwe::ExpandedKey zeros;
 };
 
 struct Evaluator::Impl {
@@ -56,6 +59,10 @@ struct Evaluator::Impl {
   /// The key of an automorphism, or of relinearisation, at `level`. Throws KeyMissing if there is none that serves it.
   const rlwe::ExpandedKey& galois_key(std::uint64_t element, int level) const;
   const rlwe::ExpandedKey& relinearisation_key(int level) const {
+    if (keys->recorder) {
+      keys->recorder->use_relinearisation(params->whole_level(level));
+      return keys->zeros;
+    }
     require<KeyMissing>(keys->relinearisation.has_value(),
                         "no relinearisation key: make the keys with relinearise=True");
     require_serves(*keys->relinearisation, level);

@@ -50,6 +50,14 @@ struct EncapsulationKeys {
 /// Stands in the place of a level if no such key is wanted.
 inline constexpr int kNoKey = -2;
 
+/// The keys that a computation uses, each with the highest level at which it does; -1 stands for every level.
+struct KeyDemand {
+  std::map<std::uint64_t, int> galois;  // by Galois element
+  int relinearise = kNoKey;
+  bool encapsulation = false;
+  bool operator==(const KeyDemand&) const = default;
+};
+
 /// All keys of an evaluator.
 struct EvaluationKeys {
   ParamsPtr params;

@@ -140,32 +140,43 @@ EvaluationKeys KeyGenerator::evaluation_keys(const SecretKey& sk, std::span<cons
 EvaluationKeys KeyGenerator::evaluation_keys(const SecretKey& sk,
                                              const std::map<int, int>& rotations, int conjugate,
                                              int relinearise, const Progress& progress) {
-  EvaluationKeys keys;
-  keys.params = params_;
-  keys.key_id = sk.id();
   // Rotations that are equal modulo the number of slots share a key, which serves the highest of their levels.
-  std::map<std::uint64_t, int> levels;
+  KeyDemand demand;
+  demand.relinearise = relinearise;
   const auto add = [&](std::uint64_t element, int level) {
     if (element == 1) return;
-    const auto [at, fresh] = levels.emplace(element, level);
+    const auto [at, fresh] = demand.galois.emplace(element, level);
     if (!fresh) at->second = at->second < 0 || level < 0 ? -1 : std::max(at->second, level);
   };
   for (const auto& [steps, level] : rotations) {
     add(ring::galois_element(ring_->n(), steps), level);
   }
   if (conjugate != kNoKey) add(ring::conjugation_element(ring_->n()), conjugate);
-  const std::size_t total = levels.size() + (relinearise != kNoKey ? 1 : 0);
+  return keys_for(sk, demand, progress);
+}
+
+EvaluationKeys KeyGenerator::keys_for(const SecretKey& sk, const KeyDemand& demand,
+                                      const Progress& progress) {
+  EvaluationKeys keys;
+  keys.params = params_;
+  keys.key_id = sk.id();
+  const std::size_t total = demand.galois.size() + (demand.relinearise != kNoKey ? 1 : 0) +
+                            (demand.encapsulation ? 1 : 0);
   std::size_t done = 0;
   const auto tell = [&] {
     ++done;
     if (progress) progress(done, total);
   };
-  if (relinearise != kNoKey) {
-    keys.relinearisation = relinearisation_key(sk, relinearise);
+  if (demand.relinearise != kNoKey) {
+    keys.relinearisation = relinearisation_key(sk, demand.relinearise);
     tell();
   }
-  for (const auto& [element, level] : levels) {
+  for (const auto& [element, level] : demand.galois) {
     keys.galois.emplace(element, galois_key(element, sk, level));
+    tell();
+  }
+  if (demand.encapsulation) {
+    keys.encapsulation = encapsulation_keys(sk);
     tell();
   }
   return keys;
