@@ -130,18 +130,19 @@ class Client {
   }
 
   /// bootstrap: the numbers of slots of the values that will be bootstrapped; 0 stands for all slots.
-  EvaluationKeys evaluation_keys(const Rotations& rotations, bool conjugate,
-                                 bool relinearise, const std::vector<std::int64_t>& bootstrap,
-                                 bool minimum, const std::optional<Progress>& progress) const {
+  EvaluationKeys evaluation_keys(const Rotations& rotations, bool conjugate, bool relinearise,
+                                 const std::vector<std::int64_t>& bootstrap, bool minimum,
+                                 const std::optional<Progress>& progress) const {
     rlwe::KeyGenerator generator(params_, ring_);
     const auto plans = bootstrap_plans(params_, bootstrap, minimum);
     const auto wanted = key_rotations(*params_, rotations, minimum);
     std::map<int, int> everywhere;  // every key serves every level
     for (const int steps : wanted) everywhere.emplace(steps, -1);
-    auto keys = plans.empty() ? generator.evaluation_keys(*secret_, everywhere, conjugate ? -1 : rlwe::kNoKey,
-                                                          relinearise ? -1 : rlwe::kNoKey, with_gil(progress))
-                              : bootstrap::evaluation_keys(generator, *secret_, plans, wanted,
-                                                           conjugate, with_gil(progress));
+    auto keys = plans.empty()
+                    ? generator.evaluation_keys(*secret_, everywhere, conjugate ? -1 : rlwe::kNoKey,
+                                                relinearise ? -1 : rlwe::kNoKey, with_gil(progress))
+                    : bootstrap::evaluation_keys(generator, *secret_, plans, wanted, conjugate,
+                                                 with_gil(progress));
     if (!on_host()) keys = rlwe::host_copy(*ring_, keys);
     return {std::make_shared<const rlwe::EvaluationKeys>(std::move(keys)), params_};
   }

@@ -177,8 +177,8 @@ class Evaluator {
     }
     if (recorder != nullptr) {
       server->recorder = recorder;
-      server->evaluator = std::make_shared<const ckks::Evaluator>(params, server->ring,
-                                                                  held->key_id, recorder);
+      server->evaluator =
+          std::make_shared<const ckks::Evaluator>(params, server->ring, held->key_id, recorder);
       return server;
     }
     server->evaluator = std::make_shared<const ckks::Evaluator>(

@@ -319,8 +319,10 @@ Raises InsecureParams or InvalidArgument, which say what would fit.)")
           [](const Params& p, const Rotations& rotations, bool conjugate, bool relinearise) {
             return p.ptr->key_bytes(key_rotations(*p.ptr, rotations), conjugate, relinearise);
           },
-          "rotations"_a = Rotations(std::vector<int>{}), "conjugate"_a = false, "relinearise"_a = true,
-          "Bytes of the evaluation keys for these rotations (in slots, or \"powers\"), known before "
+          "rotations"_a = Rotations(std::vector<int>{}), "conjugate"_a = false,
+          "relinearise"_a = true,
+          "Bytes of the evaluation keys for these rotations (in slots, or \"powers\"), known "
+          "before "
           "they are made.")
       .def_prop_ro(
           "bootstraps", [](const Params& p) { return p.ptr->bootstrap().has_value(); },
@@ -411,7 +413,8 @@ Numbers of this size lose at most 2^-10 of themselves or, if numbers of size 1 l
             return p.ptr->expanded_key_bytes(key_rotations(*p.ptr, rotations), conjugate,
                                              relinearise);
           },
-          "rotations"_a = Rotations(std::vector<int>{}), "conjugate"_a = false, "relinearise"_a = true,
+          "rotations"_a = Rotations(std::vector<int>{}), "conjugate"_a = false,
+          "relinearise"_a = true,
           "Bytes that the keys of key_bytes take in the memory of an evaluator.")
       .def_prop_ro("fingerprint", &fingerprint,
                    "Hexadecimal hash that every serialised object of these parameters carries.")

@@ -194,7 +194,8 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)")
           "has_rotation",
           [](const EvaluationKeys& k, int steps) { return ckks::can_rotate(*k.ptr, steps); },
           "steps"_a,
-          "Whether a rotation by this many slots is possible, by its own key or composed of others.")
+          "Whether a rotation by this many slots is possible, by its own key or composed of "
+          "others.")
       .def_prop_ro(
           "has_conjugation",
           [](const EvaluationKeys& k) {

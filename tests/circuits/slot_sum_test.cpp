@@ -47,8 +47,7 @@ TEST_P(SlotSums, AreComposedOfTheKeysThatThereAre) {
   const auto ciphertext = world.encrypt(x);
   for (const std::size_t count : {7u, 32u}) {
     for (int radix : {2, 8}) {
-      const auto y =
-          SlotSum(params, 3, count, -1, -1, radix).apply(*world.evaluator, ciphertext);
+      const auto y = SlotSum(params, 3, count, -1, -1, radix).apply(*world.evaluator, ciphertext);
       expect_near(world, y, clear(x, 3, count), GetParam().label);
     }
   }

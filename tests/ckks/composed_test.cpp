@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdlib>
 #include <memory>
 #include <numeric>
@@ -33,15 +34,17 @@ int weight(std::size_t x) {
 }
 
 TEST(FewestRotations, OfPowersAreTheNonAdjacentForm) {
-  for (const std::size_t slots : {2u, 8u, 64u, 512u}) {
+  for (const std::size_t slots : {2U, 8U, 64U, 512U}) {
     const auto powers = ckks::power_rotations(slots);
-    EXPECT_EQ(powers.size(), slots == 2 ? 1 : 2 * static_cast<std::size_t>(std::log2(slots)) - 1);
+    const auto digits = static_cast<std::size_t>(std::countr_zero(slots));
+    EXPECT_EQ(powers.size(), 2 * digits - 1);
     for (std::size_t x = 0; x < slots; ++x) {
       const auto parts = fewest_rotations(static_cast<int>(x), powers, slots);
       EXPECT_EQ(modulo(std::accumulate(parts.begin(), parts.end(), 0LL), slots), x);
       // Modulo the slots, x may also be written as x - slots.
       EXPECT_EQ(static_cast<int>(parts.size()), std::min(weight(x), weight(slots - x)))
           << x << " of " << slots;
+      EXPECT_LE(parts.size(), (digits + 1) / 2);
       EXPECT_EQ(fewest_rotations(static_cast<int>(x) - static_cast<int>(slots), powers, slots),
                 parts);
     }
@@ -127,9 +130,8 @@ TEST_P(Composed, OfTheKeysThatServeTheLevel) {
   auto keys = std::make_shared<const rlwe::EvaluationKeys>(
       w.keygen->evaluation_keys(*w.sk, {{1, 0}, {5, -1}, {-2, -1}}, rlwe::kNoKey, rlwe::kNoKey));
   std::vector<std::pair<int, std::size_t>> told;
-  const ckks::Evaluator e(w.params, w.ring, keys, [&](int steps, std::size_t parts) {
-    told.emplace_back(steps, parts);
-  });
+  const ckks::Evaluator e(w.params, w.ring, keys,
+                          [&](int steps, std::size_t parts) { told.emplace_back(steps, parts); });
   const auto v = w.vector();
   const auto low = w.encrypt(v, 0), high = w.encrypt(v, 1);
   EXPECT_EQ(e.composition(6, 0).size(), 2u);  // 5 + 1

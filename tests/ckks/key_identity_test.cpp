@@ -32,8 +32,7 @@ class KeyIdentity : public ::testing::Test {
     x.seed.reset();
     for (auto& part : x.parts) part = w.ring->zero(part.primes());
     const auto v = w.vector();
-    return w.evaluator->add_plain(
-        x, w.encoder().encode(v, 1, x.level, x.scale));
+    return w.evaluator->add_plain(x, w.encoder().encode(v, 1, x.level, x.scale));
   }
 };
 

@@ -28,10 +28,9 @@ TEST_P(KeyRecording, FindsTheKeysAndTheirLevels) {
   const ckks::Ciphertext blind = compute(blank, x);
   const rlwe::KeyDemand demand = recorder->demand();
   const std::size_t n = w.params->n();
-  EXPECT_EQ(demand.galois,
-            (std::map<std::uint64_t, int>{{ring::galois_element(n, 3), top - 1},
-                                          {ring::galois_element(n, 40), top - 1},
-                                          {ring::conjugation_element(n), top - 1}}));
+  EXPECT_EQ(demand.galois, (std::map<std::uint64_t, int>{{ring::galois_element(n, 3), top - 1},
+                                                         {ring::galois_element(n, 40), top - 1},
+                                                         {ring::conjugation_element(n), top - 1}}));
   EXPECT_EQ(demand.relinearise, top);
   EXPECT_FALSE(demand.encapsulation);
 
@@ -41,8 +40,7 @@ TEST_P(KeyRecording, FindsTheKeysAndTheirLevels) {
     EXPECT_EQ(total, 4u);
   });
   EXPECT_EQ(told, 4u);
-  EXPECT_EQ(keys.bytes(),
-            w.params->switch_key_bytes() + 3 * w.params->switch_key_bytes(top - 1));
+  EXPECT_EQ(keys.bytes(), w.params->switch_key_bytes() + 3 * w.params->switch_key_bytes(top - 1));
   const auto server = std::make_shared<const ckks::Evaluator>(
       w.params, w.ring, std::make_shared<const rlwe::EvaluationKeys>(std::move(keys)));
   const ckks::Ciphertext y = compute(server, x);

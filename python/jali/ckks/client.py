@@ -246,9 +246,7 @@ class Client:
         logger.info("evaluation keys made: %d, %d bytes, %.3f s", keys.count, keys.nbytes, seconds)
         return keys
 
-    def _demand(
-        self, for_: Function | Sequence[Function], example: Any
-    ) -> _ckks.KeyDemand:
+    def _demand(self, for_: Function | Sequence[Function], example: Any) -> _ckks.KeyDemand:
         """The keys that the functions use for such examples."""
         functions = [for_] if callable(for_) else list(for_)
         for function in functions:

@@ -319,8 +319,8 @@ std::vector<Ciphertext> BlockTransform::apply_twice(const ckks::Evaluator& evalu
   };
   // With one output and prepared diagonals there is one pass only, so rotations need not be kept. Composed ones must be.
   const auto rotations = plan_.rotations();
-  const bool direct = std::ranges::all_of(
-      rotations, [&](int r) { return evaluator.has_rotation(r, level_); });
+  const bool direct =
+      std::ranges::all_of(rotations, [&](int r) { return evaluator.has_rotation(r, level_); });
   if (prepared() && plan_.giants.size() == 1 && direct) {
     return turn_sums(evaluator, inputs, babies([&](const ckks::Hoisted& x, int r) {
                        return evaluator.rotation(x, r);

@@ -90,8 +90,8 @@ const rlwe::ExpandedKey& Evaluator::Impl::galois_key(std::uint64_t element, int 
     }
     if (const auto steps = rotation_steps(n, element)) {
       const auto order = static_cast<int>(n / 2), left = (*steps + order) % order;
-      return "no key for rotation by " + std::to_string(left) + " (= " +
-             std::to_string(left - order) +
+      return "no key for rotation by " + std::to_string(left) +
+             " (= " + std::to_string(left - order) +
              "): add it to rotations when the keys are made, or make them with "
              "rotations=\"powers\", of which every rotation can be composed";
     }
@@ -220,9 +220,8 @@ Evaluator::Evaluator(ParamsPtr params, std::shared_ptr<const ring::Ring> ring,
 
 Evaluator::Evaluator(ParamsPtr params, std::shared_ptr<const ring::Ring> ring,
                      const rlwe::KeyId& key_id, std::shared_ptr<KeyRecorder> recorder)
-    : impl_(std::make_unique<Impl>(params, ring,
-                                   zero_keys(*params, *ring, key_id, std::move(recorder)),
-                                   Composed())) {}
+    : impl_(std::make_unique<Impl>(
+          params, ring, zero_keys(*params, *ring, key_id, std::move(recorder)), Composed())) {}
 
 static ParamsPtr checked_part(ParamsPtr part, const Params& of) {
   require<ParamsMismatch>(part != nullptr && part->whole().hash() == of.hash(),
@@ -232,8 +231,7 @@ static ParamsPtr checked_part(ParamsPtr part, const Params& of) {
 
 Evaluator::Evaluator(ParamsPtr part, const Evaluator& whole, bool checks_range)
     : impl_(std::make_unique<Impl>(checked_part(std::move(part), *whole.impl_->params),
-                                   whole.impl_->ring, whole.impl_->keys,
-                                   whole.impl_->composed)) {
+                                   whole.impl_->ring, whole.impl_->keys, whole.impl_->composed)) {
   impl_->checks_range = checks_range;
 }
 

@@ -32,7 +32,8 @@ struct ExpandedKeys {
   rlwe::KeyId key_id;
   std::optional<rlwe::ExpandedKey> relinearisation;
   std::map<std::uint64_t, rlwe::ExpandedKey> galois;
-  std::vector<std::pair<int, const rlwe::ExpandedKey*>> rotations;  // those of `galois`, by their steps
+  std::vector<std::pair<int, const rlwe::ExpandedKey*>>
+      rotations;  // those of `galois`, by their steps
   std::optional<Encapsulation> encapsulation;
   std::shared_ptr<KeyRecorder> recorder;  // if there is one, `zeros` stands for every key
   rlwe::ExpandedKey zeros;
@@ -84,9 +85,8 @@ struct Evaluator::Impl {
   /// Throws unless the operand, a Ciphertext or an Extended, has these parameters and this key.
   template <class T>
   void check_origin(const T& a) const {
-    require<ParamsMismatch>(
-        a.params == params || (a.params && a.params->hash() == params->hash()),
-        "the ciphertext and the evaluator belong to different parameters");
+    require<ParamsMismatch>(a.params == params || (a.params && a.params->hash() == params->hash()),
+                            "the ciphertext and the evaluator belong to different parameters");
     require<KeyMismatch>(rlwe::agree(a.key_id, keys->key_id),
                          "the ciphertext and the evaluator's keys belong to different secret keys: "
                          "make an evaluator for each client, with the evaluation keys of that "

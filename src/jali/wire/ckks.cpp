@@ -144,8 +144,9 @@ Bytes to_bytes(const Ciphertext& x) {
                                is_magnitude(x.estimate.noise),
                            "cannot write this ciphertext: its noise estimate is not finite");
   const std::size_t sent = x.seed ? 1 : x.parts.size();
-  Writer writer(kCkksCiphertext, params.hash(),
-                kShapeBytes + sizeof(x.key_id) + 88 + sent * packed_poly_bytes(params, primes, shape.batch));
+  Writer writer(
+      kCkksCiphertext, params.hash(),
+      kShapeBytes + sizeof(x.key_id) + 88 + sent * packed_poly_bytes(params, primes, shape.batch));
   write_shape(writer, shape, params);
   writer.raw(x.key_id.bytes);
   writer.u8(static_cast<std::uint8_t>(x.parts.size()));

@@ -30,7 +30,8 @@ const rlwe::Params& params_of(const rlwe::ParamsPtr& params) {
 Bytes to_bytes(const PublicKey& key) {
   const rlwe::Params& params = params_of(key.params);
   const auto primes = params.q_primes();
-  Writer writer(kPublicKey, params.hash(), key.key_id.bytes.size() + key.seed.size() + packed_poly_bytes(params, primes, 1));
+  Writer writer(kPublicKey, params.hash(),
+                key.key_id.bytes.size() + key.seed.size() + packed_poly_bytes(params, primes, 1));
   write_key_id(writer, key.key_id);
   writer.raw(key.seed);
   write_poly(writer, params, primes, 1, key.b);

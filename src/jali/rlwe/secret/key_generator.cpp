@@ -45,8 +45,8 @@ SecretKey KeyGenerator::secret_key() {
   KeyId id;
   seeds_.fill_public(id.bytes);
   return SecretKey(
-      params_,
-      small_poly(*ring_, backend::Small::ternary, seeds_.next(), 0, params_->all_primes()), id);
+      params_, small_poly(*ring_, backend::Small::ternary, seeds_.next(), 0, params_->all_primes()),
+      id);
 }
 
 PublicKey KeyGenerator::public_key(const SecretKey& sk) {
