@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "jali/base/error.h"
+#include "jali/ckks/composed.h"
 #include "jali/ckks/range.h"
 
 namespace jali::bootstrap {
@@ -106,7 +107,7 @@ Ciphertext Bootstrapper::enter(const Ciphertext& x, double& entered) const {
 Ciphertext Bootstrapper::trace(Ciphertext x) const {
   const std::size_t slots = std::size_t{1} << plan_.options_.log_slots;
   for (std::size_t r = slots; r < plan_.params_->slots(); r *= 2) {
-    inner_->add_inplace(x, inner_->rotate(x, static_cast<int>(r)));
+    inner_->add_inplace(x, composed_rotate(*inner_, x, static_cast<int>(r)));
   }
   x.log_slots = plan_.packed_log_slots();
   return x;
