@@ -256,7 +256,7 @@ def test_keys_for_nothing_that_cannot_be(client, other):
         return (x * x) * (x * x) * (x * x)
 
     with pytest.raises(jali.DepthExhausted):
-        client.evaluation_keys(for_=lambda x: deep(deep(x)), example=[0.5])
+        client.evaluation_keys(for_=deep, example=client.encrypt([0.5], peak=1))
     for arguments, message in (
         ({"for_": deep}, "example="),
         ({"for_": 3, "example": [1.0]}, "function"),

@@ -248,7 +248,7 @@ class Client:
 
     def _demand(self, for_: Function | Sequence[Function], example: Any) -> _ckks.KeyDemand:
         """The keys that the functions use for such examples."""
-        functions = [for_] if callable(for_) else list(for_)
+        functions = for_ if isinstance(for_, (list, tuple)) else [for_]
         for function in functions:
             if not callable(function):
                 raise InvalidArgument(
