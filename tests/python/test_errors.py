@@ -286,7 +286,9 @@ def test_depth_exhausted(one: World) -> None:
 
 
 def test_missing_keys(one: World) -> None:
-    x = one.bind([0.5, 0.25])
+    # Of rotations by 512 slots, one by 300 is not composed.
+    server = ckks.Evaluator(one.params, one.client.evaluation_keys([512]))
+    x = server.bind(one.client.encrypt([0.5, 0.25]))
     with pytest.raises(jali.KeyMissing, match="300") as caught:
         x.rotate(300)
     assert caught.value.code == "key_missing"

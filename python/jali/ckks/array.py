@@ -212,7 +212,8 @@ class EncryptedArray(Encrypted):
         """matrix @ self: a real matrix (m, n) in the clear times this vector of length n. It takes one level.
 
         It plans the product and encodes the matrix at each use. For many products with one matrix, Evaluator.matvec with a
-        MatVec is faster. It needs the keys of the rotations of MatVec(matrix, params, layout="natural", level=self.level).
+        MatVec is faster. It rotates by MatVec(matrix, params, level=self.level, layout="natural", streaming=True).rotations;
+        keys for these are the fastest, and keys made with rotations="powers" serve every matrix.
         """
         array = np.asarray(matrix)
         if array.ndim != 2 or array.shape[1] != self.shape[-1]:
@@ -229,7 +230,8 @@ class EncryptedArray(Encrypted):
     def rotate(self, steps: int) -> EncryptedArray:
         """Slot i of the result is slot i + steps, cyclically over all ``slots``, like numpy.roll by -steps.
 
-        It needs the key of this rotation. A vector shorter than ``slots`` moves into the zeros that follow it.
+        It needs the key of this rotation, or keys of which it can be composed, as rotations="powers" makes them (see
+        Client.evaluation_keys). A vector shorter than ``slots`` moves into the zeros that follow it.
         """
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)):
             raise InvalidArgument(
