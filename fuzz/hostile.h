@@ -92,6 +92,19 @@ class Forger {
   explicit Forger(const testing::Objects& objects) : o_(objects) {}
 
   /// Empty where the loader refuses it, as it does most often when bytes were changed.
+  ckks::View view(Stream& in) const {
+    constexpr std::uint32_t kCounts[] = {1, 2, 3, 30, 512, 513, 0, 1u << 31, 0xffffffff};
+    constexpr std::int32_t kStrides[] = {1, 2, 32, 512, 0, -1, -32, 1 << 30, -(1 << 30)};
+    ckks::View out;
+    for (std::size_t k = in.below(4); k > 0; --k) {
+      out.axes.push_back(
+          {kCounts[in.below(std::size(kCounts))], kStrides[in.below(std::size(kStrides))]});
+    }
+    out.first = in.once_in(3) ? kCounts[in.below(std::size(kCounts))] : 0;
+    out.period = in.once_in(4) ? kCounts[in.below(std::size(kCounts))] : 0;
+    return out;
+  }
+
   std::optional<ckks::Ciphertext> ciphertext(Stream& in) const {
     ckks::Ciphertext x;
     x.params = o_.params;
@@ -110,6 +123,11 @@ class Forger {
       x.packing.batched = in.once_in(2);
       x.packing.complex_values = in.once_in(2);
       x.packing.padded = in.once_in(2);
+    }
+    if (in.once_in(6)) {
+      x.packing.view = view(in);
+      x.packing.length = 0;
+      x.packing.batched = true;
     }
     const std::size_t batch = in.once_in(4) ? 1 + in.below(5) : 1;
     const std::size_t parts = in.once_in(4) ? 3 : 2;

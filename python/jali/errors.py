@@ -13,6 +13,7 @@ __all__ = [
     "DepthExhausted",
     "DeviceLost",
     "Error",
+    "IndexOutOfRange",
     "InsecureParams",
     "InternalError",
     "InvalidArgument",
@@ -41,6 +42,10 @@ class InvalidArgument(Error, ValueError):
     """A value outside its documented range."""
 
     code = "invalid_argument"
+
+
+class IndexOutOfRange(InvalidArgument, IndexError):
+    """An index of an encrypted array that it does not have."""
 
 
 class InsecureParams(Error):

@@ -75,11 +75,34 @@ std::vector<bootstrap::BootstrapPlan> bootstrap_plans(const ckks::ParamsPtr& par
                                                       const std::vector<std::int64_t>& slots,
                                                       bool minimum);
 
-/// (length,), or (batch, length): of a Ciphertext or a ProductSum.
+/// The shape of its view or, without one, (length,) or (batch, length): of a Ciphertext or a ProductSum.
 template <class T>
 nb::tuple shape_of(const T& a) {
+  if (a.packing.view) {
+    nb::list counts;
+    for (const auto& axis : a.packing.view->axes) counts.append(axis.count);
+    return nb::tuple(counts);
+  }
   const std::size_t length = ckks::length_of(a);
   return ckks::is_batched(a) ? nb::make_tuple(a.batch(), length) : nb::make_tuple(length);
+}
+
+/// A view as Python has it: (count, stride) of every axis, the first address, and the period.
+using ViewTuple =
+    std::tuple<std::vector<std::pair<std::uint32_t, std::int32_t>>, std::uint32_t, std::uint32_t>;
+inline ckks::View view_of(const ViewTuple& from) {
+  ckks::View out;
+  for (const auto& [count, stride] : std::get<0>(from)) out.axes.push_back({count, stride});
+  out.first = std::get<1>(from);
+  out.period = std::get<2>(from);
+  return out;
+}
+inline ViewTuple tuple_of(const ckks::View& view) {
+  ViewTuple out;
+  for (const auto& axis : view.axes) std::get<0>(out).emplace_back(axis.count, axis.stride);
+  std::get<1>(out) = view.first;
+  std::get<2>(out) = view.period;
+  return out;
 }
 
 void register_errors(nb::module_& m);

@@ -1,6 +1,8 @@
 // The side that holds the secret, and public-key encryption.
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
@@ -47,12 +49,19 @@ std::shared_ptr<const ring::Ring> cpu_ring(const ckks::Params& params, int threa
 template <class Encrypt>
 ckks::Ciphertext encrypt_array(const ckks::ParamsPtr& params, const ckks::Encoder& encoder,
                                nb::handle values, int level, std::int64_t slots,
-                               const Encrypt& encrypt) {
+                               const std::optional<ViewTuple>& view, const Encrypt& encrypt) {
   const Vectors v(values);
   level = checked_level(*params, level);
   const int log_slots = checked_log_slots(*params, slots);
-  const ckks::Packing packing =
-      ckks::packing_of_fresh(v.count(), log_slots, v.batched(), v.is_complex());
+  ckks::Packing packing = ckks::packing_of_fresh(v.count(), log_slots, v.batched(), v.is_complex());
+  if (view) {
+    packing.view = view_of(*view);
+    packing.padded = packing.batched = true;
+    require<InvalidArgument>(
+        packing.length == 0 &&
+            ckks::is_within(*packing.view, std::size_t{1} << log_slots, v.batch()),
+        "the elements of this view do not lie in the slots");
+  }
   const double scale = params->scale(level);
   nb::gil_scoped_release release;
   const ckks::Plaintext plaintext =
@@ -97,12 +106,13 @@ class Client {
   std::string key_id() const { return rlwe::to_string(kept_->id()); }
 
   ckks::Ciphertext encrypt(nb::handle values, int level, std::int64_t slots, double magnitude,
-                           double peak) {
+                           double peak, const std::optional<ViewTuple>& view) {
     const params::Declared declared = checked_declared(magnitude, peak);
-    return encrypt_array(params_, *encoder_, values, level, slots, [&](const ckks::Plaintext& p) {
-      ckks::Ciphertext c = encryptor_->encrypt(p, declared);
-      return is_on_host(c) ? std::move(c) : host_copy(c);
-    });
+    return encrypt_array(params_, *encoder_, values, level, slots, view,
+                         [&](const ckks::Plaintext& p) {
+                           ckks::Ciphertext c = encryptor_->encrypt(p, declared);
+                           return is_on_host(c) ? std::move(c) : host_copy(c);
+                         });
   }
 
   nb::object decrypt(const ckks::Ciphertext& c, std::size_t length, bool complex_values,
@@ -203,9 +213,9 @@ class Encryptor {
   Params params() const { return {params_}; }
 
   ckks::Ciphertext encrypt(nb::handle values, int level, std::int64_t slots, double magnitude,
-                           double peak) {
+                           double peak, const std::optional<ViewTuple>& view) {
     const params::Declared declared = checked_declared(magnitude, peak);
-    return encrypt_array(params_, encoder_, values, level, slots,
+    return encrypt_array(params_, encoder_, values, level, slots, view,
                          [&](const ckks::Plaintext& p) { return encryptor_.encrypt(p, declared); });
   }
 
@@ -328,7 +338,7 @@ leave its interval. If the ciphertext was read from bytes, the bound is what the
       .def_prop_ro("params", &Client::params, "Its parameters.")
       .def_prop_ro("key_id", &Client::key_id, "The name of the secret key.")
       .def("encrypt", &Client::encrypt, "values"_a.none(), "level"_a = -1, "slots"_a = 0,
-           "magnitude"_a = 1.0, "peak"_a = 0.0)
+           "magnitude"_a = 1.0, "peak"_a = 0.0, "view"_a = nb::none())
       .def("decrypt", &Client::decrypt, "ciphertext"_a, "length"_a, "complex_values"_a, "check"_a,
            nb::sig("def decrypt(self, ciphertext: Ciphertext, length: int, complex_values: bool, "
                    "check: bool) -> numpy.typing.NDArray[typing.Any]"))
@@ -343,7 +353,7 @@ leave its interval. If the ciphertext was read from bytes, the bound is what the
       .def(nb::init<const PublicKey&, int>(), "key"_a, "threads"_a = 0, nogil())
       .def_prop_ro("params", &Encryptor::params, "Its parameters.")
       .def("encrypt", &Encryptor::encrypt, "values"_a.none(), "level"_a = -1, "slots"_a = 0,
-           "magnitude"_a = 1.0, "peak"_a = 0.0);
+           "magnitude"_a = 1.0, "peak"_a = 0.0, "view"_a = nb::none());
 }
 
 }  // namespace jali::python

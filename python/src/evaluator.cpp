@@ -5,6 +5,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <complex>
@@ -325,6 +326,28 @@ void bind_evaluator(nb::module_& m) {
            "progress"_a = nb::none(), nogil())
       .def("is_settled", calls<&ckks::ArrayEvaluator::is_settled>(), "a"_a)
       .def("effective_level", calls<&ckks::ArrayEvaluator::effective_level>(), "a"_a)
+      .def(
+          "with_view",
+          [](const Evaluator& e, const Ciphertext& a, const std::optional<ViewTuple>& view,
+             bool padded) {
+            return e.arrays().with_view(a, view ? std::optional(view_of(*view)) : std::nullopt,
+                                        padded);
+          },
+          "a"_a, "view"_a.none(), "padded"_a, nogil())
+      .def("with_bounds", calls<&ckks::ArrayEvaluator::with_bounds>(), "a"_a, "like"_a, "terms"_a,
+           nogil())
+      .def(
+          "take",
+          [](const Evaluator& e, const Ciphertext& a, const std::vector<std::uint32_t>& vectors) {
+            return e.arrays().take(a, vectors);
+          },
+          "a"_a, "vectors"_a, nogil())
+      .def(
+          "stack",
+          [](const Evaluator& e, const std::vector<const Ciphertext*>& inputs) {
+            return ckks::stack(*e.server().evaluator, inputs);
+          },
+          "inputs"_a, nogil())
       .def("with_length", calls<&ckks::ArrayEvaluator::with_length>(), "a"_a, "length"_a, nogil())
       .def(
           "with_magnitude",

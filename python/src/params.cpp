@@ -1,6 +1,8 @@
 #include <nanobind/operators.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
@@ -135,6 +137,24 @@ std::string repr(const Params& self) {
                 p.log_n(), p.depth(), p.scale_bits(), std::string(word_name(p.word())).c_str(),
                 p.log_qp(), p.security());
   return text;
+}
+
+/// A shape from a whole number or a sequence of whole numbers.
+std::vector<std::size_t> shape_from(nb::handle shape) {
+  std::vector<std::size_t> out;
+  const auto add = [&](nb::handle value) {
+    const int count = whole(value, "every count of the shape").value_or(0);
+    require<InvalidArgument>(count >= 1, "every count of the shape must be at least 1");
+    out.push_back(static_cast<std::size_t>(count));
+  };
+  if (PyIndex_Check(shape.ptr())) {
+    add(shape);
+  } else {
+    require<InvalidArgument>(PySequence_Check(shape.ptr()) && !PyUnicode_Check(shape.ptr()),
+                             "shape must be a whole number or a sequence of them");
+    for (nb::handle value : shape) add(value);
+  }
+  return out;
 }
 
 }  // namespace
@@ -324,6 +344,24 @@ Raises InsecureParams or InvalidArgument, which say what would fit.)")
           "Bytes of the evaluation keys for these rotations (in slots, or \"powers\"), known "
           "before "
           "they are made.")
+      .def(
+          "ciphertext_bytes",
+          [](const Params& p, nb::handle shape, nb::handle level, std::int64_t slots, bool batch) {
+            const std::vector<std::size_t> counts = shape_from(shape);
+            const auto at = checked_level(*p.ptr, whole(level, "level").value_or(-1));
+            const std::size_t in = std::size_t{1} << checked_log_slots(*p.ptr, slots);
+            const std::size_t vectors =
+                batch && counts.size() == 2 ? counts[0] : ckks::vectors_of_dense(counts, in);
+            return 2 * vectors * p.ptr->level(at).primes.size() * p.ptr->n() *
+                   word_bytes(p.ptr->word());
+          },
+          "shape"_a, nb::kw_only(), "level"_a = nb::none(), "slots"_a = 0, "batch"_a = false,
+          nb::sig("def ciphertext_bytes(self, shape: int | collections.abc.Sequence[int], *, "
+                  "level: int | None = "
+                  "None, slots: int = 0, batch: bool = False) -> int"),
+          R"(Bytes of memory of the encryption of an array of this shape, known before it is made.
+
+level, slots, batch: as in Client.encrypt. As bytes to send it takes about half as much, or less if primes are short.)")
       .def_prop_ro(
           "bootstraps", [](const Params& p) { return p.ptr->bootstrap().has_value(); },
           "Whether it has levels for bootstrapping.")
@@ -483,6 +521,15 @@ that to_bytes did not make.)")
              return head;
            })
       .def("__repr__", &repr);
+  m.def(
+      "dense_view",
+      [](const std::vector<std::size_t>& shape, std::size_t slots) {
+        return std::make_pair(tuple_of(ckks::dense_view(shape, slots)),
+                              ckks::vectors_of_dense(shape, slots));
+      },
+      "shape"_a, "slots"_a,
+      "The view of a fresh array of this shape, see Ciphertext.view, and the vectors that it "
+      "takes.");
   m.def(
       "max_log_qp", &params::max_log_qp, "log_n"_a, "security"_a = 128,
       R"(The largest log2(PQ) that the security table allows for a ring degree, or 0 if it has no entry.

@@ -1,5 +1,7 @@
 // Plaintexts, ciphertexts and public keys for Python: opaque and immutable.
 #include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
@@ -104,7 +106,22 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)")
           "Slots of each vector that decryption shows.")
       .def_prop_ro(
           "shape", [](const ckks::Ciphertext& c) { return shape_of(c); },
-          nb::sig("def shape(self) -> tuple[int, ...]"), "(length,), or (batch, length).")
+          nb::sig("def shape(self) -> tuple[int, ...]"),
+          "The shape that decryption gives: (length,), (batch, length), or that of an array.")
+      .def_prop_ro(
+          "view",
+          [](const ckks::Ciphertext& c) -> std::optional<ViewTuple> {
+            if (!c.packing.view) return std::nullopt;
+            return tuple_of(*c.packing.view);
+          },
+          "Where the elements of an array lie: (count, stride) of every axis, the first address, "
+          "and the "
+          "period (0: none). An address counts the slots of all vectors of the batch. None for a "
+          "vector or "
+          "a batch.")
+      .def_prop_ro(
+          "is_padded", [](const ckks::Ciphertext& c) { return c.packing.padded; },
+          "Whether the slots that hold none of its numbers are known to be zero.")
       .def_prop_ro(
           "is_complex", [](const ckks::Ciphertext& c) { return c.packing.complex_values; },
           "Whether decryption gives complex numbers by default.")

@@ -28,7 +28,7 @@ def test_round_trips(world: World, rng: np.random.Generator) -> None:
     assert params == world.params and hash(params) == hash(world.params)
     assert pickle.loads(pickle.dumps(params)) == params
     v = rng.uniform(-1, 1, (2, 100))
-    fresh = world.client.encrypt(v)
+    fresh = world.client.encrypt(v, batch=True)
     back = ckks.Ciphertext.from_bytes(fresh.to_bytes(), params)
     assert (back.level, back.scale, back.shape) == (fresh.level, fresh.scale, (2, 100))
     assert np.array_equal(world.client.decrypt(back), world.client.decrypt(fresh))
@@ -288,7 +288,7 @@ def resealed(data: bytes, at: int, form: str, value: Any) -> bytes:
 
 
 def test_several_vectors_are_shown_whatever_their_sender_says_of_them(one: World) -> None:
-    data = one.client.encrypt([[1.0, 2.0], [3.0, 4.0]]).to_bytes()
+    data = one.client.encrypt([[1.0, 2.0], [3.0, 4.0]], batch=True).to_bytes()
     quiet = ckks.Ciphertext.from_bytes(
         resealed(data, 77, "<B", 0), one.params
     )  # it claims no batch

@@ -107,6 +107,7 @@ TEST_P(RoundTrip, Ciphertexts) {
     EXPECT_EQ(back.packing.batched, x.packing.batched);
     EXPECT_EQ(back.packing.complex_values, x.packing.complex_values);
     EXPECT_EQ(back.packing.padded, x.packing.padded);
+    EXPECT_EQ(back.packing.view, x.packing.view);
     EXPECT_EQ(to_bytes(back), bytes);
   };
   const int top = o.params->depth();
@@ -118,6 +119,14 @@ TEST_P(RoundTrip, Ciphertexts) {
   check(x, true, 2);
   x.packing = {0, false, true, false};
   check(x, true, 2);
+  x.packing = {0, true, false, true};
+  x.packing.view = ckks::View{{{3, 32}, {30, -1}}, 29, 0};
+  check(x, true, 2);
+  x.packing.view = ckks::View{};  // a single number
+  check(x, true, 2);
+  x.packing.view->first = 2 * static_cast<std::uint32_t>(o.params->slots());
+  EXPECT_THROW(to_bytes(x), InvalidArgument);
+  x.packing.view.reset();
   check(o.evaluator->add(x, x), false, 2);
   check(o.evaluator->square(x), false, 3);
   check(o.evaluator->multiply_relinearise_rescale(x, x), false, 2);

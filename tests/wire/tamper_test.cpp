@@ -220,6 +220,33 @@ TEST_P(Tamper, ResiduesNotBelowTheirPrimes) {
   }
 }
 
+TEST_P(Tamper, ViewsThatLeaveTheirSlots) {
+  ckks::Ciphertext x = o.ciphertext(o.params->depth(), 2);
+  x.packing.length = 0;
+  x.packing.batched = true;
+  x.packing.view = ckks::View{{{3, 32}, {30, 1}}, 7, 0};  // of 1024 slots
+  Loader l = loader("ciphertext_fresh");
+  l.valid = wire::to_bytes(x);
+  EXPECT_EQ(judge(l, o, l.valid, "an array"), Outcome::accepted);
+  // Payload offsets of docs/format.md: the number of axes, count and stride of each, the first address, the period.
+  for (const std::uint8_t axes : {17, 128, 255})
+    expect_refused(l, patched(l.valid, 62, axes), "axes");
+  for (const std::uint32_t count : {0u, 100u, 1u << 31, 0xffffffffu}) {
+    expect_refused(l, patched(l.valid, 63, count), "count");
+  }
+  for (const std::int32_t stride : {0, -32, 1000, 1 << 30, -(1 << 30)}) {
+    expect_refused(l, patched(l.valid, 67, stride), "stride");
+  }
+  for (const std::uint32_t first : {1024u, 0x80000000u, 0xffffffffu}) {
+    expect_refused(l, patched(l.valid, 79, first), "first");
+  }
+  for (const std::uint32_t period : {1u, 100u, 512u, 1024u, 0xffffffffu}) {
+    expect_refused(l, patched(l.valid, 83, period), "period of two vectors");
+  }
+  expect_refused(l, patched(l.valid, 57, std::uint32_t{5}), "an array with a length");
+  expect_refused(l, patched(l.valid, 61, std::uint8_t{16}), "an array that is no batch");
+}
+
 TEST_P(Tamper, FieldsOutOfRange) {
   constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
   constexpr double kInf = std::numeric_limits<double>::infinity();

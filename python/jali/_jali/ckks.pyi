@@ -149,6 +149,20 @@ class Params:
         Bytes of the evaluation keys for these rotations (in slots), known before they are made.
         """
 
+    def ciphertext_bytes(
+        self,
+        shape: int | Sequence[int],
+        *,
+        level: int | None = None,
+        slots: int = 0,
+        batch: bool = False,
+    ) -> int:
+        """
+        Bytes of memory of the encryption of an array of this shape, known before it is made.
+
+        level, slots, batch: as in Client.encrypt. As bytes to send it takes about half as much, or less if primes are short.
+        """
+
     @property
     def bootstraps(self) -> bool:
         """Whether it has levels for bootstrapping."""
@@ -259,6 +273,13 @@ class Params:
     def __hash__(self) -> int: ...
     def __repr__(self) -> str: ...
 
+def dense_view(
+    shape: Sequence[int], slots: int
+) -> tuple[tuple[list[tuple[int, int]], int, int], int]:
+    """
+    The view of a fresh array of this shape, see Ciphertext.view, and the vectors that it takes.
+    """
+
 def max_log_qp(log_n: int, security: int = 128) -> float:
     """
     The largest log2(PQ) that the security table allows for a ring degree, or 0 if it has no entry.
@@ -367,7 +388,19 @@ class Ciphertext:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(length,), or (batch, length)."""
+        """
+        The shape that decryption gives: (length,), (batch, length), or that of an array.
+        """
+
+    @property
+    def view(self) -> tuple[list[tuple[int, int]], int, int] | None:
+        """
+        Where the elements of an array lie: (count, stride) of every axis, the first address, and the period (0: none). An address counts the slots of all vectors of the batch. None for a vector or a batch.
+        """
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether the slots that hold none of its numbers are known to be zero."""
 
     @property
     def is_complex(self) -> bool:
@@ -587,6 +620,7 @@ class ClientCore:
         slots: int = 0,
         magnitude: float = 1.0,
         peak: float = 0.0,
+        view: tuple[Sequence[tuple[int, int]], int, int] | None = None,
     ) -> Ciphertext: ...
     def decrypt(
         self, ciphertext: Ciphertext, length: int, complex_values: bool, check: bool
@@ -620,6 +654,7 @@ class EncryptorCore:
         slots: int = 0,
         magnitude: float = 1.0,
         peak: float = 0.0,
+        view: tuple[Sequence[tuple[int, int]], int, int] | None = None,
     ) -> Ciphertext: ...
 
 class Hoisted:
@@ -1264,6 +1299,12 @@ class EvaluatorCore:
     ) -> None: ...
     def is_settled(self, a: Ciphertext) -> bool: ...
     def effective_level(self, a: Ciphertext) -> int: ...
+    def with_view(
+        self, a: Ciphertext, view: tuple[Sequence[tuple[int, int]], int, int] | None, padded: bool
+    ) -> Ciphertext: ...
+    def with_bounds(self, a: Ciphertext, like: Ciphertext, terms: float) -> Ciphertext: ...
+    def take(self, a: Ciphertext, vectors: Sequence[int]) -> Ciphertext: ...
+    def stack(self, inputs: Sequence[Ciphertext]) -> Ciphertext: ...
     def with_length(self, a: Ciphertext, length: int) -> Ciphertext: ...
     def with_magnitude(self, a: Ciphertext, magnitude: float, peak: float = 0.0) -> Ciphertext: ...
 

@@ -10,15 +10,20 @@ import numpy as np
 import numpy.typing as npt
 
 from jali._core import checks
+from jali._core.arrays import as_numbers
 from jali._core.log import logger
 from jali._jali import ckks as _ckks
 from jali._jali.ckks import Ciphertext, EvaluationKeys, Params, PublicKey, ReleasePolicy
 from jali.ckks.array import EncryptedArray
 from jali.ckks.evaluator import Evaluator
+from jali.ckks.view import View
 from jali.device import checked_threads, resolved
-from jali.errors import InvalidArgument
+from jali.errors import InvalidArgument, LimitExceeded
 
-__all__ = ["Client", "Encryptor"]
+__all__ = ["MAX_BYTES", "Client", "Encryptor"]
+
+#: The most memory that a ciphertext takes unless more is allowed: 512 MiB.
+MAX_BYTES = 1 << 29
 
 #: A function of encrypted arrays that gives one or several.
 Function = Callable[..., EncryptedArray | Sequence[EncryptedArray]]
@@ -96,8 +101,14 @@ class Client:
         slots: int | None = None,
         magnitude: float = 1.0,
         peak: float | None = None,
+        batch: bool = False,
+        max_bytes: int = MAX_BYTES,
     ) -> Ciphertext:
-        """Encrypt a vector (n,) or a batch of vectors (batch, n) of numbers, n <= slots.
+        """Encrypt an array of numbers of any shape, or a pandas column or table.
+
+        A vector of up to ``slots`` numbers lies in the first slots. Longer ones, matrices and arrays of more axes lie densely in
+        several vectors of one ciphertext: in C order, with every axis but the first rounded up to a power of two. A matrix
+        whose rows are longer than half the slots, and any matrix with batch=True, is a batch: one vector for each row.
 
         level: how many multiplications may follow, 0 to params.depth; None stands for params.depth.
         slots: a power of two, n <= slots <= params.slots, for sparse packing: rotations are then cyclic over this many
@@ -106,16 +117,16 @@ class Client:
         peak: the largest modulus that any number can have. Bounds on errors assume it, and a number above it is refused.
             None stands for 8 times the magnitude. Magnitude and peak travel in the clear, so declare them beforehand for
             this kind of numbers, and do not compute them from the data.
+        batch: whether each row of a matrix gets a vector of its own, so that rows can be rotated, bootstrapped and multiplied
+            by plans one by one. It takes as much memory as that many full vectors.
+        max_bytes: the most memory that the ciphertext may take; see Params.ciphertext_bytes.
 
-        Complex arrays are decrypted to complex ones. Raises InvalidArgument for other shapes, for types that are not
-        numeric, and for numbers that are not finite, too large for the level, or above the peak.
+        Complex arrays are decrypted to complex ones. Raises LimitExceeded beyond max_bytes, and InvalidArgument for arrays
+        without numbers, for types that are not numeric, and for numbers that are not finite, too large for the level, or above
+        the peak.
         """
-        return self._core.encrypt(
-            values,
-            checked_level(level),
-            checks.slots(slots),
-            checks.magnitude(magnitude),
-            checks.peak(peak),
+        return encrypted(
+            self._core, values, level, slots, magnitude, peak, batch=batch, max_bytes=max_bytes
         )
 
     def decrypt(
@@ -134,14 +145,16 @@ class Client:
         check: True compares the numbers with what the ciphertext says of them: none is larger than its bound, numbers computed
             from real ones are real, and the rest of the phase is noise. False returns the numbers in any case.
 
-        Returns an array (length,), or (batch, length) if a batch was encrypted. Each number has an error with a standard
-        deviation of about 2^-value.precision_bits. Raises ParamsMismatch for a ciphertext of other parameters, KeyMismatch for one of
-        another client, whatever ``check`` is, and InvalidArgument for other arguments. Raises WrongDecryption if the comparison fails: the bytes
+        Returns an array of the shape ``value.shape``, or with ``length`` slots of a vector or of each vector of a batch. Each
+        number has an error with a standard deviation of about 2^-value.precision_bits. Raises ParamsMismatch for a ciphertext of
+        other parameters, KeyMismatch for one of another client, whatever ``check`` is, and InvalidArgument for other
+        arguments. Raises WrongDecryption if the comparison fails: the bytes
         were altered, or a number left its range. Do not tell an untrusted peer of that error. Raises RangeExceeded if the
         ciphertext says itself that its numbers may be larger than its level holds.
         """
         ciphertext, shown, as_complex = _shown(value, complex, length)
-        return self._core.decrypt(ciphertext, shown, as_complex, checks.flag(check, "check"))
+        slots = self._core.decrypt(ciphertext, shown, as_complex, checks.flag(check, "check"))
+        return slots if ciphertext.view is None else View.of(ciphertext).gathered(slots)
 
     def release(
         self,
@@ -170,7 +183,8 @@ class Client:
                 "policy must be a ckks.ReleasePolicy: it says where the bound on the error comes from"
             )
         ciphertext, shown, as_complex = _shown(value, complex, length)
-        return self._core.release(ciphertext, policy, shown, as_complex)
+        slots = self._core.release(ciphertext, policy, shown, as_complex)
+        return slots if ciphertext.view is None else View.of(ciphertext).gathered(slots)
 
     def evaluation_keys(
         self,
@@ -314,14 +328,12 @@ class Encryptor:
         slots: int | None = None,
         magnitude: float = 1.0,
         peak: float | None = None,
+        batch: bool = False,
+        max_bytes: int = MAX_BYTES,
     ) -> Ciphertext:
-        """Encrypt a vector (n,) or a batch of vectors (batch, n). Arguments and errors are those of Client.encrypt."""
-        return self._core.encrypt(
-            values,
-            checked_level(level),
-            checks.slots(slots),
-            checks.magnitude(magnitude),
-            checks.peak(peak),
+        """Encrypt an array of numbers. Arguments and errors are those of Client.encrypt."""
+        return encrypted(
+            self._core, values, level, slots, magnitude, peak, batch=batch, max_bytes=max_bytes
         )
 
     def __repr__(self) -> str:
@@ -335,6 +347,10 @@ def _shown(
     ciphertext = value.ciphertext if isinstance(value, EncryptedArray) else value
     if not isinstance(ciphertext, Ciphertext):
         raise InvalidArgument(f"give a Ciphertext or an EncryptedArray, not {type(value).__name__}")
+    if ciphertext.view is not None:
+        if length is not None:
+            raise InvalidArgument("length is for vectors: take a slice of what decrypt returns")
+        length = ciphertext.slots
     message = f"length must be a whole number from 1 to {ciphertext.slots}"
     shown = checks.whole(ciphertext.length if length is None else length, 1, message)
     if shown > ciphertext.slots:
@@ -344,6 +360,59 @@ def _shown(
         shown,
         ciphertext.is_complex if complex is None else checks.flag(complex, "complex"),
     )
+
+
+def encrypted(
+    core: _ckks.ClientCore | _ckks.EncryptorCore,
+    values: npt.ArrayLike,
+    level: int | None,
+    slots: int | None,
+    magnitude: float,
+    peak: float | None,
+    *,
+    batch: bool,
+    max_bytes: int,
+) -> Ciphertext:
+    """What Client.encrypt returns. The rules are those of its docstring."""
+    params = core.params
+    arguments = (checked_level(level), checks.slots(slots))
+    declared = (checks.magnitude(magnitude), checks.peak(peak))
+    as_batch = checks.flag(batch, "batch")
+    limit = checks.whole(max_bytes, 1, "max_bytes must be a number of bytes")
+    if hasattr(values, "to_numpy"):  # a column or a table of pandas
+        values = values.to_numpy()
+    array = as_numbers(values)
+    count = arguments[1] or params.slots
+    view = None
+    if as_batch and array.ndim != 2:
+        raise InvalidArgument(
+            f"a batch is a matrix (batch, n), not an array of the shape {array.shape}"
+        )
+    if as_batch and array.shape[1] > count:
+        raise InvalidArgument(
+            f"rows of {array.shape[1]} numbers do not fit {count} slots: leave out batch=True, or use a larger log_n"
+        )
+    if not as_batch and (array.ndim > 1 or array.size > count) and count & (count - 1) == 0:
+        view = View.dense(array.shape, count)
+        if array.ndim == 2 and view.strides[0] == count:
+            view = None  # a batch lies in the same way
+    needed = params.ciphertext_bytes(
+        array.shape, level=level, slots=arguments[1], batch=view is None
+    )
+    if needed > limit:
+        dense = params.ciphertext_bytes(array.shape, level=level, slots=arguments[1])
+        instead = f" ({_megabytes(dense)} without batch=True)" if dense < needed else ""
+        raise LimitExceeded(
+            f"the encryption of an array of the shape {array.shape} takes {_megabytes(needed)} of memory{instead}, and "
+            f"max_bytes is {_megabytes(limit)}: encrypt fewer numbers at a time, at a lower level=, or allow more"
+        )
+    if view is None:
+        return core.encrypt(array, *arguments, *declared)
+    return core.encrypt(view.scattered(array), *arguments, *declared, view.as_tuple())
+
+
+def _megabytes(count: int) -> str:
+    return f"{count / 1e6:,.1f} MB"
 
 
 def checked_packings(bootstrap: bool | int | Iterable[int]) -> list[int]:

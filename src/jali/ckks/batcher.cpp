@@ -29,7 +29,7 @@ void check_alike(const Ciphertext& a, const Ciphertext& b, std::size_t index) {
           a.parts.size() == b.parts.size() && a.log_slots == b.log_slots &&
           a.packing.length == b.packing.length &&
           a.packing.complex_values == b.packing.complex_values &&
-          a.packing.padded == b.packing.padded,
+          a.packing.padded == b.packing.padded && a.packing.view == b.packing.view,
       [&] {
         return "ciphertext " + std::to_string(index) +
                " has another level, scale, number of parts or packing than the first: bring them "
@@ -47,6 +47,8 @@ Ciphertext stack(const Evaluator& evaluator, std::span<const Ciphertext* const> 
   for (std::size_t i = 0; i < inputs.size(); ++i) check_alike(first, *inputs[i], i);
   Ciphertext out = shell(first);
   out.packing.batched = true;
+  out.packing.view.reset();
+  if (first.packing.view) out.packing.padded = false;
   for (const Ciphertext* input : inputs) {
     out.key_id = rlwe::common_key(out.key_id, input->key_id);
     out.estimate.cover(input->estimate);
