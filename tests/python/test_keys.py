@@ -215,7 +215,7 @@ def test_keys_for_a_function_are_exactly_those_that_it_uses(client):
     def squared(x):
         return matrix @ (x * x)
 
-    keys = client.evaluation_keys(for_=squared, example=np.zeros(30))
+    keys = client.evaluation_keys(for_=squared, example=np.zeros(30), peak=1.0)
     plan = ckks.MatVec(matrix, PARAMS, level=1, layout="natural", streaming=True)
     assert keys.count == len(plan.rotations) + 1
     assert keys.has_relinearisation and not keys.has_conjugation
