@@ -108,6 +108,7 @@ class Forger {
   std::optional<ckks::Ciphertext> ciphertext(Stream& in) const {
     ckks::Ciphertext x;
     x.params = o_.params;
+    x.key_id = key_id(in);
     x.level = level(in);
     x.log_slots = log_slots(in);
     x.scale = scale(in, x.level);
@@ -154,6 +155,7 @@ class Forger {
   std::optional<rlwe::PublicKey> public_key(Stream& in) const {
     rlwe::PublicKey x;
     x.params = o_.params;
+    x.key_id = key_id(in);
     x.seed = in.seed();
     x.b = poly(in, o_.params->q_primes(), 1);
     return through_bytes(in, x);
@@ -162,6 +164,7 @@ class Forger {
   std::optional<rlwe::EvaluationKeys> evaluation_keys(Stream& in) const {
     rlwe::EvaluationKeys x;
     x.params = o_.params;
+    x.key_id = key_id(in);
     if (!in.once_in(4)) x.relinearisation = switch_key(in);
     for (std::size_t k = in.below(4); k > 0; --k) {
       const auto element = in.once_in(3) ? 2 * std::uint64_t{in.read<std::uint16_t>()} + 1
@@ -172,6 +175,13 @@ class Forger {
   }
 
  private:
+  // The honest client's, none, or anybody's.
+  rlwe::KeyId key_id(Stream& in) const {
+    if (!in.once_in(8)) return o_.sk->id();
+    rlwe::KeyId id;
+    for (auto& byte : id.bytes) byte = in.byte();
+    return id;
+  }
   int level(Stream& in) const { return o_.params->depth() - static_cast<int>(in.below(5)) / 2; }
 
   int log_slots(Stream& in) const {

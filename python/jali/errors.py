@@ -17,6 +17,7 @@ __all__ = [
     "InsecureParams",
     "InternalError",
     "InvalidArgument",
+    "KeyMismatch",
     "KeyMissing",
     "LaunchFailed",
     "LimitExceeded",
@@ -81,6 +82,12 @@ class ParamsMismatch(Error):
     """Objects that belong to different parameters."""
 
     code = "params_mismatch"
+
+
+class KeyMismatch(Error):
+    """Objects that belong to different secret keys: two clients, or a client and another client's keys."""
+
+    code = "key_mismatch"
 
 
 class KeyMissing(Error):

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "jali/api/jali.h"
@@ -45,6 +47,10 @@ struct EvaluationKeys {
   std::shared_ptr<const rlwe::EvaluationKeys> ptr;
   ckks::ParamsPtr params;
 };
+struct KeyDemand {
+  rlwe::KeyDemand keys;
+  ckks::ParamsPtr params;
+};
 struct PublicKey {
   std::shared_ptr<const rlwe::PublicKey> ptr;
   ckks::ParamsPtr params;
@@ -57,6 +63,12 @@ void require_same(const ckks::Params& expected, const ckks::Params& given, const
 int checked_level(const ckks::Params& params, int level);
 /// log2 of a number of slots; 0 stands for N/2. Throws InvalidArgument unless it is a power of two up to N/2.
 int checked_log_slots(const ckks::Params& params, std::int64_t slots);
+
+/// For which rotations keys are made, as Python says it: whole numbers, or "powers".
+using Rotations = std::variant<std::string, std::vector<int>>;
+/// minimum: as evaluation_keys takes it. Throws InvalidArgument for other text.
+std::vector<int> key_rotations(const ckks::Params& params, const Rotations& rotations,
+                               bool minimum = false);
 
 /// One plan for each number of slots in `slots`; 0 stands for all slots.
 std::vector<bootstrap::BootstrapPlan> bootstrap_plans(const ckks::ParamsPtr& params,

@@ -3,6 +3,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <bit>
@@ -169,6 +170,20 @@ std::shared_ptr<const ring::Ring> Params::ring() const {
   return kept(ckks::make_ring(*ptr, "cpu", 1, backend::Variants{}, interrupts()));
 }
 
+std::vector<int> key_rotations(const ckks::Params& params, const Rotations& rotations,
+                               bool minimum) {
+  const auto* name = std::get_if<std::string>(&rotations);
+  require<InvalidArgument>(name == nullptr || *name == "powers", [&] {
+    return "rotations must be whole numbers of slots, or \"powers\", not \"" + *name + "\"";
+  });
+  const auto kind = name != nullptr ? ckks::RotationKeys::powers
+                    : minimum       ? ckks::RotationKeys::minimum
+                                    : ckks::RotationKeys::each;
+  const std::vector<int> none;
+  return ckks::key_rotations(name != nullptr ? none : std::get<std::vector<int>>(rotations), kind,
+                             params.slots());
+}
+
 void require_same(const ckks::Params& expected, const ckks::Params& given, const char* what) {
   require<ParamsMismatch>(&expected == &given || expected.hash() == given.hash(), [&] {
     return std::string(what) +
@@ -321,12 +336,14 @@ Raises InsecureParams or InvalidArgument, which say what would fit.)")
           "level"_a, "The moduli and the canonical scale of a level, 0 to depth.")
       .def(
           "key_bytes",
-          [](const Params& p, const std::vector<int>& rotations, bool conjugate, bool relinearise) {
-            return p.ptr->key_bytes(rotations, conjugate, relinearise);
+          [](const Params& p, const Rotations& rotations, bool conjugate, bool relinearise) {
+            return p.ptr->key_bytes(key_rotations(*p.ptr, rotations), conjugate, relinearise);
           },
-          "rotations"_a = std::vector<int>{}, "conjugate"_a = false, "relinearise"_a = true,
-          "Bytes of the evaluation keys for these rotations (in slots), known before they are "
-          "made.")
+          "rotations"_a = Rotations(std::vector<int>{}), "conjugate"_a = false,
+          "relinearise"_a = true,
+          "Bytes of the evaluation keys for these rotations (in slots, or \"powers\"), known "
+          "before "
+          "they are made.")
       .def(
           "ciphertext_bytes",
           [](const Params& p, nb::handle shape, nb::handle level, std::int64_t slots, bool batch) {
@@ -404,38 +421,38 @@ Numbers of this size lose at most 2^-10 of themselves or, if numbers of size 1 l
           "keys. minimum: with the fewest keys.")
       .def(
           "bootstrap_key_bytes",
-          [](const Params& p, const std::vector<int>& rotations, bool conjugate,
+          [](const Params& p, const Rotations& rotations, bool conjugate,
              const std::vector<std::int64_t>& slots, bool minimum) {
             nb::gil_scoped_release release;
-            const auto wanted =
-                minimum ? ckks::composing_rotations(rotations, p.ptr->slots()) : rotations;
+            const auto wanted = key_rotations(*p.ptr, rotations, minimum);
             return bootstrap::key_bytes(*p.ptr, bootstrap_plans(p.ptr, slots, minimum), wanted,
                                         conjugate);
           },
-          "rotations"_a = std::vector<int>{}, "conjugate"_a = false,
+          "rotations"_a = Rotations(std::vector<int>{}), "conjugate"_a = false,
           "slots"_a = std::vector<std::int64_t>{0}, nb::kw_only(), "minimum"_a = false,
           "Bytes of evaluation_keys(rotations, conjugate=..., bootstrap=slots, minimum=...), known "
           "before they are made. In slots, 0 stands for all slots.")
       .def(
           "expanded_bootstrap_key_bytes",
-          [](const Params& p, const std::vector<int>& rotations, bool conjugate,
+          [](const Params& p, const Rotations& rotations, bool conjugate,
              const std::vector<std::int64_t>& slots, bool minimum) {
             nb::gil_scoped_release release;
-            const auto wanted =
-                minimum ? ckks::composing_rotations(rotations, p.ptr->slots()) : rotations;
+            const auto wanted = key_rotations(*p.ptr, rotations, minimum);
             return bootstrap::expanded_key_bytes(*p.ptr, bootstrap_plans(p.ptr, slots, minimum),
                                                  wanted, conjugate);
           },
-          "rotations"_a = std::vector<int>{}, "conjugate"_a = false,
+          "rotations"_a = Rotations(std::vector<int>{}), "conjugate"_a = false,
           "slots"_a = std::vector<std::int64_t>{0}, nb::kw_only(), "minimum"_a = false,
           "Bytes that the keys of bootstrap_key_bytes take in the memory of an evaluator, on the "
           "CPU or a GPU.")
       .def(
           "expanded_key_bytes",
-          [](const Params& p, const std::vector<int>& rotations, bool conjugate, bool relinearise) {
-            return p.ptr->expanded_key_bytes(rotations, conjugate, relinearise);
+          [](const Params& p, const Rotations& rotations, bool conjugate, bool relinearise) {
+            return p.ptr->expanded_key_bytes(key_rotations(*p.ptr, rotations), conjugate,
+                                             relinearise);
           },
-          "rotations"_a = std::vector<int>{}, "conjugate"_a = false, "relinearise"_a = true,
+          "rotations"_a = Rotations(std::vector<int>{}), "conjugate"_a = false,
+          "relinearise"_a = true,
           "Bytes that the keys of key_bytes take in the memory of an evaluator.")
       .def_prop_ro("fingerprint", &fingerprint,
                    "Hexadecimal hash that every serialised object of these parameters carries.")

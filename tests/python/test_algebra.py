@@ -111,7 +111,7 @@ def test_sum(world: World, rng: np.random.Generator) -> None:
     assert_close(world, x.sum(), values.sum(), independent=1)
     assert_close(world, x.sum(count=32), np.full(32, values.sum()), independent=1)
     windows = np.array([np.roll(values, -i)[:8].sum() for i in range(32)])
-    assert_close(world, x.sum(count=8), windows, independent=4)
+    assert_close(world, x.sum(8), windows, independent=4)
 
 
 def test_sparse_packing_rotates_within_its_slots(world: World, rng: np.random.Generator) -> None:

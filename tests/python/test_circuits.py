@@ -64,7 +64,7 @@ def test_matmul_operator(one: World, rng: np.random.Generator) -> None:
     with pytest.raises(jali.InvalidArgument, match="must be equal"):
         matrix.T @ x
     with pytest.raises(jali.KeyMissing):
-        matrix @ one.bind(v)
+        matrix @ ckks.Evaluator(one.params).bind(one.client.encrypt(v))
 
 
 def test_matrix_errors(one: World) -> None:

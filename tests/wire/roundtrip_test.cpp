@@ -154,9 +154,11 @@ TEST_P(RoundTrip, Keys) {
   ASSERT_EQ(keys.galois.size(), 3u);
   for (const auto& [element, key] : o.keys->galois) same(keys.galois.at(element), key);
   EXPECT_EQ(keys.bytes(), o.keys->bytes());
+  EXPECT_EQ(keys.key_id, o.sk->id());
 
   rlwe::EvaluationKeys none;
   none.params = o.params;
+  none.key_id = o.sk->id();
   const auto empty = from_bytes<rlwe::EvaluationKeys>(to_bytes(none), o.params, *o.ring);
   EXPECT_FALSE(empty.relinearisation.has_value());
   EXPECT_TRUE(empty.galois.empty());
@@ -164,9 +166,10 @@ TEST_P(RoundTrip, Keys) {
 
 TEST_P(RoundTrip, SecretKey) {
   const SecretBytes bytes = secret_to_bytes(*o.sk, *o.ring);
-  EXPECT_EQ(bytes.size(), kFrameBytes + o.params->n() / 4);
+  EXPECT_EQ(bytes.size(), kFrameBytes + sizeof(rlwe::KeyId) + o.params->n() / 4);
   const rlwe::SecretKey back = secret_from_bytes(bytes, o.params, *o.ring);
   expect_equal(back.poly(), o.sk->poly());
+  EXPECT_EQ(back.id(), o.sk->id());
   EXPECT_EQ(secret_to_bytes(back, *o.ring), bytes);
 }
 
@@ -221,7 +224,7 @@ TEST(WriterErrors, ObjectsThatNoEvaluatorMakesAreRefused) {
   ring::Poly two = o.ring->zero(o.params->all_primes(), 1, ring::Form::coeff);
   static_cast<std::uint64_t*>(two.row(0))[5] = 2;
   o.ring->to_ntt(two);
-  const rlwe::SecretKey dense(o.params, std::move(two));
+  const rlwe::SecretKey dense(o.params, std::move(two), o.sk->id());
   EXPECT_THROW(secret_to_bytes(dense, *o.ring), InvalidArgument);
 }
 
@@ -242,7 +245,7 @@ TEST(Privacy, FieldsInTheClearDoNotDependOnTheMessage) {
   const auto header = [&](const std::vector<std::complex<double>>& v) {
     const Bytes bytes =
         to_bytes(encryptor.encrypt(o.evaluator->encoder().encode(v, 1, 1, o.params->scale(1))));
-    return Bytes(bytes.begin(), bytes.begin() + kHeaderBytes + 38);  // up to the seed
+    return Bytes(bytes.begin(), bytes.begin() + kHeaderBytes + 54);  // up to the seed
   };
   EXPECT_EQ(header(zeros), header(ones));
 }

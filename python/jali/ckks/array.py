@@ -235,7 +235,8 @@ class EncryptedArray(Encrypted):
         """matrix @ self: a matrix (m, n) in the clear times this vector of length n. It takes one level.
 
         It plans the product and encodes the matrix at each use. For many products with one matrix, Evaluator.matvec with a
-        MatVec is faster. It needs the keys of the rotations of MatVec(matrix, params, layout="natural", level=self.level).
+        MatVec is faster. It rotates by MatVec(matrix, params, level=self.level, layout="natural", streaming=True).rotations;
+        keys for these are the fastest, and keys made with rotations="powers" serve every matrix.
         """
         server = self._server
         array = arrays.operand(matrix, 1)
@@ -249,7 +250,8 @@ class EncryptedArray(Encrypted):
     def rotate(self, steps: int) -> EncryptedArray:
         """Slot i of the result is slot i + steps, cyclically over all ``slots``, like numpy.roll by -steps.
 
-        It needs the key of this rotation. A vector shorter than ``slots`` moves into the zeros that follow it.
+        It needs the key of this rotation, or keys of which it can be composed, as rotations="powers" makes them (see
+        Client.evaluation_keys). A vector shorter than ``slots`` moves into the zeros that follow it.
         """
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)):
             raise InvalidArgument(
@@ -317,10 +319,13 @@ class EncryptedArray(Encrypted):
         """The sum along an axis, several, or all, of any count, as numpy.sum. It takes no level.
 
         count: for vectors, instead of an axis. Slot i of the result is then the sum of the slots i to i + count - 1,
-            cyclically over all ``slots``; a power of two up to ``slots``.
+            cyclically over all ``slots``; a power of two up to ``slots``. A number in the place of the axis that is no axis of
+            this array is taken as the count: ``x.sum(64)`` of a vector is ``x.sum(count=64)``.
 
         It needs the keys of the rotations by 1, 2, 4 .. up to half the count (jali.ckks.sum_rotations).
         """
+        if count is None and isinstance(axis, (int, np.integer)) and axis >= len(self.shape):
+            axis, count = None, int(axis)
         if count is None:
             return self._dense().sum(axis, keepdims)
         if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from jali._core.log import logger
 from jali._jali import ckks as _ckks
 from jali._jali.ckks import Ciphertext, EvaluationKeys, Params, PublicKey, ReleasePolicy
 from jali.ckks.array import EncryptedArray
+from jali.ckks.evaluator import Evaluator
 from jali.ckks.view import View
 from jali.device import checked_threads, resolved
 from jali.errors import InvalidArgument, LimitExceeded
@@ -23,6 +24,9 @@ __all__ = ["MAX_BYTES", "Client", "Encryptor"]
 
 #: The most memory that a ciphertext takes unless more is allowed: 512 MiB.
 MAX_BYTES = 1 << 29
+
+#: A function of encrypted arrays that gives one or several.
+Function = Callable[..., EncryptedArray | Sequence[EncryptedArray]]
 
 
 class Client:
@@ -80,6 +84,15 @@ class Client:
         """The parameters of every key and ciphertext of this client."""
         return self._core.params
 
+    @property
+    def key_id(self) -> str:
+        """The name of the secret key: 32 hexadecimal digits, drawn at random when the key was made. It is public.
+
+        Every ciphertext, public key and set of evaluation keys of this client has the same. A server finds a client's
+        evaluation keys by it. Ciphertexts of different names are not mixed: that raises KeyMismatch.
+        """
+        return self._core.key_id
+
     def encrypt(
         self,
         values: npt.ArrayLike,
@@ -132,9 +145,10 @@ class Client:
         check: True compares the numbers with what the ciphertext says of them: none is larger than its bound, numbers computed
             from real ones are real, and the rest of the phase is noise. False returns the numbers in any case.
 
-        Returns an array of the shape ``value.shape``, or with ``length`` slots of a vector or of each vector of a batch. Each number has an error with a standard
-        deviation of about 2^-value.precision_bits. Raises ParamsMismatch for a ciphertext of other parameters, and
-        InvalidArgument for other arguments. Raises WrongDecryption if the comparison fails: the key is another one, the bytes
+        Returns an array of the shape ``value.shape``, or with ``length`` slots of a vector or of each vector of a batch. Each
+        number has an error with a standard deviation of about 2^-value.precision_bits. Raises ParamsMismatch for a ciphertext of
+        other parameters, KeyMismatch for one of another client, whatever ``check`` is, and InvalidArgument for other
+        arguments. Raises WrongDecryption if the comparison fails: the bytes
         were altered, or a number left its range. Do not tell an untrusted peer of that error. Raises RangeExceeded if the
         ciphertext says itself that its numbers may be larger than its level holds.
         """
@@ -174,26 +188,42 @@ class Client:
 
     def evaluation_keys(
         self,
-        rotations: Iterable[int] = (),
+        rotations: Iterable[int] | Literal["powers"] = (),
         *,
         conjugate: bool = False,
         relinearise: bool = True,
         bootstrap: bool | int | Iterable[int] = False,
         minimum: bool = False,
+        for_: Function | Sequence[Function] | None = None,
+        example: Any = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> EvaluationKeys:
         """Public keys for an Evaluator: for products, these rotations, conjugation and bootstrapping.
 
-        rotations: in slots, of any sign. Duplicates are made once, and 0 needs no key.
+        ``for_=function, example=x`` makes exactly the keys that a function uses, each for the levels at which it is used:
+
+            keys = client.evaluation_keys(for_=lambda x: matrix @ (x * x), example=np.zeros(30))
+
+        rotations: in slots, of any sign. Duplicates are made once, and 0 needs no key. "powers" makes the keys for powers of
+            two in both directions, 2 log2(slots) - 1 of them. Every rotation is then composed of at most
+            (log2(slots) + 1) / 2 others. A rotation without a key of its own is always composed of the fewest rotations that
+            have one, if there are such, in ``rotate``, ``sum``, ``matvec`` and linear transforms; each of them takes a key
+            switching and adds its noise. params.key_bytes(rotations="powers") says beforehand what memory they take.
         conjugate: whether to make the key for conjugation.
         relinearise: whether to make the key for products of ciphertexts.
         bootstrap: True for values of all slots; a number of slots, or several numbers, for sparse packings. It includes
             the keys for conjugation and products.
-        minimum: whether to make the fewest keys, for small memories. Rotations are then composed of rotations by powers of
+        minimum: whether to make the fewest keys, for small memories. The rotations are then composed of rotations by powers of
             two, and bootstrapping uses one key for each matrix. Evaluators find out which keys they have. Results are the
             same up to noise, and take several times as many key switchings.
-        progress: called after each key of bootstrapping, with how many are made and how many there will be. If it raises,
-            the work ends.
+        for_: a function of encrypted arrays, or several, in the place of all arguments above. It is called once, here, with an
+            evaluator that has no keys: it computes meaningless numbers, at the levels and with the bounds of the right
+            ones. It must do at every call what it does at this one, and use the evaluator of its argument
+            (``x.evaluator``). It raises here what it would raise on a server, e.g. DepthExhausted, except KeyMissing.
+        example: what the functions are called with: numbers, which are encrypted by ``encrypt``, or a ciphertext of this client
+            with the level, slots, magnitude and peak that inputs will have; a tuple of such for functions of several
+            arguments.
+        progress: called after each key, with how many are made and how many there will be. If it raises, the work ends.
 
         The result's nbytes equals params.key_bytes of the same arguments or, with bootstrap, params.bootstrap_key_bytes:
         each key is then made only for the levels at which it is used.
@@ -208,18 +238,52 @@ class Client:
             raise InvalidArgument(
                 f"progress must be a function of two whole numbers, not {checks.shown(progress)}"
             )
+        wanted = checked_rotations(rotations)
         start = time.perf_counter()
-        keys = self._core.evaluation_keys(
-            checked_rotations(rotations),
-            checks.flag(conjugate, "conjugate"),
-            checks.flag(relinearise, "relinearise"),
-            packings,
-            checks.flag(minimum, "minimum"),
-            progress,
-        )
+        if for_ is None:
+            keys = self._core.evaluation_keys(
+                wanted,
+                checks.flag(conjugate, "conjugate"),
+                checks.flag(relinearise, "relinearise"),
+                packings,
+                checks.flag(minimum, "minimum"),
+                progress,
+            )
+        else:
+            if wanted or conjugate or packings or minimum or relinearise is not True:
+                raise InvalidArgument(
+                    "for_ finds out by itself which keys the functions use: leave out rotations, conjugate, "
+                    "relinearise, bootstrap and minimum"
+                )
+            keys = self._core.keys_for(self._demand(for_, example), progress)
         seconds = time.perf_counter() - start
         logger.info("evaluation keys made: %d, %d bytes, %.3f s", keys.count, keys.nbytes, seconds)
         return keys
+
+    def _demand(self, for_: Function | Sequence[Function], example: Any) -> _ckks.KeyDemand:
+        """The keys that the functions use for such examples."""
+        functions = for_ if isinstance(for_, (list, tuple)) else [for_]
+        for function in functions:
+            if not callable(function):
+                raise InvalidArgument(
+                    f"for_ takes a function of encrypted arrays, or several, not {checks.shown(function)}"
+                )
+        if example is None:
+            raise InvalidArgument(
+                "for_ needs example=: numbers like those that the functions will be called with, or a ciphertext"
+            )
+        server = Evaluator._noting_keys(
+            self.params, self._core.evaluation_keys([], False, False, [])
+        )
+        arguments = [
+            server.bind(x if isinstance(x, (Ciphertext, EncryptedArray)) else self.encrypt(x))
+            for x in (example if isinstance(example, tuple) else (example,))
+        ]
+        for function in functions:
+            results = function(*arguments)
+            for result in results if isinstance(results, (list, tuple)) else [results]:
+                server._own(result)  # what is still to be computed is computed, as when it is sent
+        return server._core.demand
 
     def public_key(self) -> PublicKey:
         """A key with which others can encrypt for this client. See Encryptor."""
@@ -311,7 +375,7 @@ def encrypted(
 ) -> Ciphertext:
     """What Client.encrypt returns. The rules are those of its docstring."""
     params = core.params
-    arguments = (checked_level(level), checked_slots(slots))
+    arguments = (checked_level(level), checks.slots(slots))
     declared = (checks.magnitude(magnitude), checks.peak(peak))
     as_batch = checks.flag(batch, "batch")
     limit = checks.whole(max_bytes, 1, "max_bytes must be a number of bytes")
@@ -371,15 +435,14 @@ def checked_level(level: int | None) -> int:
     return checks.whole(level, 0, "level must be a whole number from 0 to params.depth, or None")
 
 
-def checked_slots(slots: int | None) -> int:
-    """The number of slots as an int of at least 1; 0 for None, which stands for all slots. Raises InvalidArgument."""
-    if slots is None:
-        return 0
-    return checks.whole(slots, 1, "slots must be a power of two from 1 to params.slots, or None")
-
-
-def checked_rotations(rotations: Iterable[int]) -> list[int]:
-    """The rotations as a list of Python integers. Raises InvalidArgument for anything else."""
+def checked_rotations(rotations: Iterable[int] | str) -> list[int] | str:
+    """The rotations as a list of Python integers, or "powers". Raises InvalidArgument for anything else."""
+    if isinstance(rotations, str):
+        if rotations != "powers":
+            raise InvalidArgument(
+                f'rotations must be whole numbers of slots, or "powers", not {checks.shown(rotations)}'
+            )
+        return rotations
     try:
         steps = list(rotations)
     except TypeError:

@@ -25,7 +25,6 @@ from jali._jali.ckks import (
 )
 from jali.ckks.array import EncryptedArray, checked_iterations, checked_target
 from jali.ckks.captured import Batcher, Captured
-from jali.ckks.client import checked_slots
 from jali.ckks.dense import DenseArray, dense
 from jali.ckks.functions import checked_within
 from jali.ckks.joins import FUNCTIONS
@@ -102,6 +101,14 @@ class Evaluator:
         if threads is not None and self.threads < threads and self.device == "cpu":
             logger.warning("%d threads were asked for and %d work", threads, self.threads)
 
+    @classmethod
+    def _noting_keys(cls, params: Params, keys: EvaluationKeys) -> Evaluator:
+        """One that finds out which keys a computation uses. keys: an empty set of the client's."""
+        server = cls.__new__(cls)
+        server._params, server._recording, server._variants = params, None, {}
+        server._core = _ckks.EvaluatorCore.recording(keys, "cpu", checked_threads(None))
+        return server
+
     @property
     def params(self) -> Params:
         """The parameters it was made for."""
@@ -162,7 +169,8 @@ class Evaluator:
     def bind(self, ciphertext: Ciphertext | EncryptedArray) -> EncryptedArray:
         """An encrypted array that computes with this evaluator.
 
-        Raises ParamsMismatch for a ciphertext of other parameters, and InvalidArgument for anything else.
+        Raises ParamsMismatch for a ciphertext of other parameters, KeyMismatch for one of another client than the keys, and
+        InvalidArgument for anything else.
         """
         if isinstance(ciphertext, EncryptedArray):
             ciphertext = ciphertext.ciphertext
@@ -265,7 +273,7 @@ class Evaluator:
 
         Raises KeyMissing.
         """
-        self._core.prepare_bootstrap(checked_slots(slots), real, progress)
+        self._core.prepare_bootstrap(checks.slots(slots), real, progress)
 
     def bootstrap_pair(
         self,

@@ -11,6 +11,7 @@
 #include "jali/params/noise.h"
 #include "jali/random/prng.h"
 #include "jali/ring/poly.h"
+#include "jali/rlwe/key_id.h"
 
 namespace jali::ckks {
 
@@ -43,6 +44,7 @@ struct Packing {
 /// parts[0] + parts[1] s (+ parts[2] s^2) = scale * message + error, modulo the primes of `level`.
 struct Ciphertext {
   ParamsPtr params;
+  rlwe::KeyId key_id;  // of the secret s
   std::vector<ring::Poly> parts;  // 2, or 3 before relinearisation; NTT form
   int level = 0;
   double scale = 1;

@@ -174,10 +174,11 @@ Bytes to_bytes(const Ciphertext& x) {
                                is_magnitude(x.estimate.noise),
                            "cannot write this ciphertext: its noise estimate is not finite");
   const std::size_t sent = x.seed ? 1 : x.parts.size();
-  Writer writer(
-      kCkksCiphertext, params.hash(),
-      kShapeBytes + 88 + kViewBytes + sent * packed_poly_bytes(params, primes, shape.batch));
+  Writer writer(kCkksCiphertext, params.hash(),
+                kShapeBytes + sizeof(x.key_id) + 88 + kViewBytes +
+                    sent * packed_poly_bytes(params, primes, shape.batch));
   write_shape(writer, shape, params);
+  writer.raw(x.key_id.bytes);
   writer.u8(static_cast<std::uint8_t>(x.parts.size()));
   writer.u8(x.seed ? 1 : 0);
   writer.f64(x.estimate.variance);
@@ -213,6 +214,7 @@ Ciphertext from_bytes(Input bytes, const ParamsPtr& params, const ring::Ring& ri
   out.level = shape.level;
   out.log_slots = shape.log_slots;
   out.scale = shape.scale;
+  reader.copy_to(out.key_id.bytes);
   const std::size_t parts = reader.u8();
   const bool seeded = reader.flag();
   reader.check(parts == 2 || (parts == 3 && !seeded), "its number of parts is wrong");
