@@ -80,7 +80,7 @@ def _matvec(matrix: npt.NDArray[Any], x: DenseArray) -> EncryptedArray:
     element = np.full(view.extent, -1, np.int32)
     element[view.addresses()] = np.arange(view.size)
     rows = np.tile(element, view.slots // view.period if view.period else 1).reshape(-1, view.slots)
-    layout = Layout._of(rows.tolist(), view.size)
+    layout = Layout._of(rows.tolist(), view.size)  # type: ignore[attr-defined]
     plan = MatVec(matrix, server.params, level=x.level, layout=layout, streaming=True)
     value = x._settled()
     inputs = [server._core.take(value, [v]) for v in range(view.vectors)]
