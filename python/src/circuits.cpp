@@ -245,7 +245,7 @@ void bind_circuits(nb::module_& m) {
       .def_prop_ro("period", &Layout::period,
                    "The smallest power of two by which rotations change nothing.")
       .def_static(
-          "of",
+          "_of",
           [](std::vector<std::vector<std::int32_t>> element, std::size_t size) {
             Layout layout{size, element.empty() ? 0 : element[0].size(), std::move(element)};
             layout.check();

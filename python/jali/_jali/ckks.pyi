@@ -877,12 +877,6 @@ class Layout:
     def period(self) -> int:
         """The smallest power of two by which rotations change nothing."""
 
-    @staticmethod
-    def of(element: Sequence[Sequence[int]], size: int) -> Layout:
-        """
-        The layout that has element[c][s], or nothing if that is -1, in slot s of ciphertext c.
-        """
-
 class MatVec:
     """
     A plan for M x (+ bias): a real matrix (m, n) in the clear times an encrypted vector. It takes one level.
