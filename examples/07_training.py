@@ -10,8 +10,7 @@ labels = features @ [0.3, 2, -1, 1.5, 0, -2, 0.7] + rng.logistic(size=500) / 4 >
 
 params = ckks.Params.create(depth=7)
 client = ckks.Client(params)
-powers = [1 << k for k in range(params.log_n - 1)]  # any movement is composed of these
-server = ckks.Evaluator(params, client.evaluation_keys([*powers, *(-p for p in powers)]))
+server = ckks.Evaluator(params, client.evaluation_keys(rotations="powers"))
 
 table = server.bind(client.encrypt(np.c_[features, labels], peak=1))
 x, y = table[:, :7], table[:, 7]

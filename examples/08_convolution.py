@@ -10,8 +10,7 @@ kernel, dense = rng.normal(size=(7, 7)) / 7, rng.normal(size=(10, 64)) / 8
 
 params = ckks.Params.create(depth=5)
 client = ckks.Client(params)
-powers = [1 << k for k in range(params.log_n - 1)]  # any movement is composed of these
-server = ckks.Evaluator(params, client.evaluation_keys([*powers, *(-p for p in powers)]))
+server = ckks.Evaluator(params, client.evaluation_keys(rotations="powers"))
 
 
 def network(x):

@@ -48,8 +48,7 @@ def small() -> Small:
         depth=6, scale_bits=40, log_n=10, security=0, name="insecure_arrays", integer_bits=16
     )
     client = ckks.Client(params, threads=1)
-    powers = [1 << k for k in range(9)]
-    keys = client.evaluation_keys([*powers, *(-p for p in powers)], conjugate=True)
+    keys = client.evaluation_keys(rotations="powers", conjugate=True)
     return Small(params, client, ckks.Evaluator(params, keys, threads=1))
 
 
@@ -318,7 +317,7 @@ def test_products_with_matrices_in_the_clear(s: Small) -> None:
 def test_vectors_times_matrices(s: Small) -> None:
     a, w = uniform(30), uniform(30, 9)
     plan = ckks.MatVec(w.T, s.params, layout="natural")
-    every = s.client.evaluation_keys(range(1, 512))
+    every = s.client.evaluation_keys(rotations="powers")
     server = ckks.Evaluator(s.params, every, threads=1)
     x = server.bind(s.client.encrypt(a, peak=1))
     assert plan.rows == 9
@@ -350,6 +349,24 @@ def test_products_of_encrypted_matrices(s: Small) -> None:
     s.check(s.bind(v).dot(s.bind(v)), v.dot(v))
     wide = uniform(3, 2), uniform(2, 12)
     s.check(s.bind(wide[0]) @ s.bind(wide[1]), wide[0] @ wide[1])
+
+
+def test_keys_for_a_function_of_arrays_are_enough(s: Small) -> None:
+    a, w = uniform(40, 30), uniform(30, 9)
+    fresh = s.client.encrypt(a, peak=1)
+    functions: list[Any] = [
+        lambda x: x - x.mean(axis=0),
+        lambda x: x - x.mean(axis=1, keepdims=True),
+        lambda x: x.var(axis=1),
+        lambda x: x @ w,
+        lambda x: w.T @ x[3],
+        lambda x: x[:5, :6] @ x[:6, :7],
+    ]
+    for function in functions:
+        keys = s.client.evaluation_keys(for_=function, example=fresh)
+        assert keys.count <= 19
+        server = ckks.Evaluator(s.params, keys, threads=1)
+        s.check(function(server.bind(fresh)), function(a))
 
 
 def test_functions_of_arrays(s: Small) -> None:

@@ -282,7 +282,7 @@ class Client:
         for function in functions:
             results = function(*arguments)
             for result in results if isinstance(results, (list, tuple)) else [results]:
-                server._own(result)  # what is still to be computed is computed, as when it is sent
+                server._raw(result)  # what is still to be computed is computed, as when it is sent
         return server._core.demand
 
     def public_key(self) -> PublicKey:

@@ -39,8 +39,8 @@ class DenseArray(EncryptedArray):
 
     Evaluator.bind makes it from what Client.encrypt makes of a matrix, or of a vector longer than the slots. It has
     EncryptedArray's arithmetic, with NumPy's broadcasting. Slices, transposes and reshapes cost nothing: they say where the
-    elements lie. Two arrays whose elements lie apart are brought together by rotations, which need keys (those of all
-    powers of two, of both signs, are always enough). Where other elements are in the way, they are masked, which takes one
+    elements lie. Two arrays whose elements lie apart are brought together by rotations, which need keys
+    (``rotations="powers"`` is always enough). Where other elements are in the way, they are masked, which takes one
     level; methods say where.
     """
 
