@@ -369,6 +369,18 @@ def test_keys_for_a_function_of_arrays_are_enough(s: Small) -> None:
         s.check(function(server.bind(fresh)), function(a))
 
 
+def test_a_mask_does_not_make_numbers_more_precise(s: Small) -> None:
+    """Estimates are averages over all slots, of which a short array leaves few."""
+    errors, claims = [], []
+    for _ in range(40):
+        a = uniform(3)
+        y = s.bind(a, peak=1) * [1.0, -1.0, 0.5]
+        errors.append(s.client.decrypt(y) - a * [1.0, -1.0, 0.5])
+        claims.append(y.precision_bits)
+    rms = float(np.sqrt(np.mean(np.square(errors))))
+    assert 0.3 < rms / 2.0 ** -max(claims) < 1.7  # of 120 errors; without the rule of multiply_numbers it is 8
+
+
 def test_functions_of_arrays(s: Small) -> None:
     a = uniform(40, 30)
     x = s.bind(a, peak=1)
