@@ -16,8 +16,8 @@ for level in range(params.depth, -1, -1):
     print(f"level {level}: log2 Q = {entry.log_q:6.1f}, scale = 2^{np.log2(entry.scale):.4f}")
 
 # Estimates of noise need to know how large the numbers are. Unless you declare another magnitude and peak, they
-# assume a root mean square of 1 and no number above 8. Both travel with the ciphertext in plain, so they must not
-# depend on the data. These numbers are at most 1.1. If that were not declared, the estimate would have to allow for
+# assume a root mean square of 1 and no number above 8. Both travel with the ciphertext in the clear, so they must
+# not depend on the data. These numbers are at most 1.1. If that were not declared, the estimate would have to allow for
 # 8th powers as large as 8^8.
 rng = np.random.default_rng()
 values = rng.choice([-1, 1], params.slots) * rng.uniform(0.9, 1.1, params.slots)
@@ -41,8 +41,8 @@ for _ in range(3):
     power = power * power
 assert power.level == params.depth - 3
 
-# Noise grows along the way. The estimate comes from a formula (docs/noise.md); the measured error
-# agrees with it.
+# Every operation adds noise. A formula estimates it (docs/noise.md), and the measured error agrees with the
+# estimate.
 for name, encrypted, expected in [
     ("x", x, values),
     ("x^2", square, values**2),

@@ -1,6 +1,6 @@
 """Course 4: a client and a server in two processes that exchange bytes.
 
-The server process gets parameters, evaluation keys and ciphertexts; it never has anything that could
+The server process gets parameters, evaluation keys and ciphertexts. It never gets the secret key, which is needed to
 decrypt. It computes the mean and the variance of the client's numbers.
 """
 
@@ -16,10 +16,10 @@ COUNT = 1024
 
 
 def serve(wire: Connection, key: bytes) -> None:
-    """The server: bytes in, bytes out. The key seals replies; it decrypts nothing."""
+    """The server: it takes and sends bytes. `key` only seals replies; it cannot decrypt."""
     params = ckks.Params.from_bytes(wire.recv_bytes())
-    # Loading checks lengths before memory is taken, residues against their moduli, and that the
-    # object belongs to these parameters. Bytes that do not pass raise a jali.Error.
+    # Loading checks lengths before it takes memory, that every residue is below its prime, and that the object
+    # belongs to these parameters. If a check fails, it raises a jali.Error.
     keys = ckks.EvaluationKeys.from_bytes(wire.recv_bytes(), params)
     server = ckks.Evaluator(params, keys)
     request = wire.recv_bytes()
@@ -36,14 +36,15 @@ def main() -> None:
     client = ckks.Client(params)
     values = np.random.default_rng().normal(0.3, 0.5, COUNT)
 
-    # Without this key, an attacker on the wire cannot replace a reply by another one.
+    # The server authenticates its replies with this key. An attacker on the wire does not have it, and so cannot
+    # replace a reply by another one.
     key = authenticated.new_key()
     ours, theirs = multiprocessing.get_context("spawn").Pipe()
     server = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs, key))
     server.start()
     theirs.close()
 
-    # The keys are made for this computation alone: only the rotations that the sum needs.
+    # The keys serve this computation alone: there are only the rotations that the sum needs.
     keys = client.evaluation_keys(rotations=ckks.sum_rotations(COUNT))
     encrypted = client.encrypt(values)
     sent = [params.to_bytes(), keys.to_bytes(), encrypted.to_bytes()]
@@ -62,7 +63,7 @@ def main() -> None:
     assert abs(mean - values.mean()) < 1e-5
     assert abs(variance - values.var()) < 1e-5
 
-    # Bytes that were damaged on the way are refused, with one kind of error.
+    # Bytes that were damaged on the way are refused with a jali.Error.
     damaged = bytearray(received[0])
     damaged[len(damaged) // 2 :] = b""
     try:

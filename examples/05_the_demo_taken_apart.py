@@ -18,8 +18,8 @@ print(
     f"{network.maps} maps of {network.kernel} x {network.kernel}, {len(network.dense1_bias)} hidden neurons"
 )
 
-# A program is the network on slots: linear maps given by diagonals, each followed by sums of rotated
-# copies and a bias, and squares. It can be run on plain numbers too.
+# A program says how to compute the network on slots. Its steps are squares and linear maps. A linear map is given
+# by its diagonals; after it, rotated copies are summed and a bias is added. A program also runs on plain numbers.
 program = roles.plan(network)
 packed = program.pack(digits.images)
 assert np.allclose(program.unpack(simulate(program, packed)), network.logits(digits.images))
@@ -31,8 +31,7 @@ print(
 )
 assert params.log_qp <= 214
 
-# Each linear map is planned for the level at which it will be used, which gives the rotations that
-# need keys.
+# Each linear map is planned for the level at which it will be used. The plans tell which rotations need keys.
 plans = {}
 for number, step in enumerate(program.steps):
     if not isinstance(step, Square):
@@ -45,11 +44,11 @@ keys = client.evaluation_keys(sorted(rotations))
 server = ckks.Evaluator(params, keys)
 print(f"{len(rotations)} rotation keys, {keys.nbytes / 1e6:.1f} MB, sent once")
 
-# The server's work. After each step the client looks inside, which only the key holder can.
+# This is the server's work. After each step the client decrypts the value, which only the key holder can do.
 #
-# Every value has a bound on its numbers, and an operation whose result might not fit its level is refused. Pixels are at
-# most GAINS[0] here. From that, interval arithmetic allows logits of 80,000, which no image reaches. So the last layer claims a
-# smaller bound, and decryption compares the numbers with it.
+# Every value has a bound on its numbers, and an operation is refused if its result might not fit its level. Pixels
+# are at most GAINS[0] here. By interval arithmetic logits could then be as large as 80,000, which no image reaches. So
+# the last layer claims a smaller bound, and decryption compares the numbers with it.
 x = server.bind(client.encrypt(packed, magnitude=roles.MAGNITUDE, peak=roles.GAINS[0]))
 for number, step in enumerate(program.steps):
     if isinstance(step, Square):
@@ -76,8 +75,8 @@ for encrypted, clear, label in zip(logits, plain, digits.labels, strict=True):
     print(f"label {label}: encrypted says {encrypted.argmax()}, the plain model {clear.argmax()}")
 assert (logits.argmax(axis=1) == plain.argmax(axis=1)).all()
 
-# The demo does the same with the explicit evaluator, which shares more of the key switching, and
-# exchanges bytes between two roles.
+# The demo does the same with the explicit evaluator, which shares more of the key switching. Its two roles exchange
+# bytes.
 owner = roles.Client(program)
 service = roles.Server(program, *owner.public_bytes())
 answer = owner.decrypt(service(owner.encrypt(digits.images)))

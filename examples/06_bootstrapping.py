@@ -1,7 +1,7 @@
 """Course 6: computing without end.
 
-Every product takes a level, and levels run out. Bootstrapping gives them back without decrypting: the
-server needs more keys, and no secret. Here a server squares complex numbers of modulus 1, so that their
+Every product takes a level, and levels run out. Bootstrapping restores them without decrypting: the
+server needs more evaluation keys, but no secret. Here a server squares complex numbers of modulus 1, so that their
 angles double, for as many steps as it likes.
 """
 
@@ -19,8 +19,8 @@ def main() -> None:
     # This is the smallest bootstrapping preset. docs/bootstrapping.md lists the others, which are best run on a GPU.
     params = ckks.Params.preset("n15_small")
     client = ckks.Client(params)
-    # minimum=True makes one rotation key for each matrix. These keys are smaller, and bootstrapping is slower, than
-    # with bootstrap=True alone.
+    # minimum=True makes at most one rotation key for each matrix, and one more. The keys take less memory than those
+    # of bootstrap=True alone, and bootstrapping is slower.
     keys = client.evaluation_keys(bootstrap=True, minimum=True)
     server = ckks.Evaluator(params, keys)
     print(
@@ -30,8 +30,8 @@ def main() -> None:
     )
 
     values = np.exp(2j * np.pi * np.random.default_rng().uniform(size=params.slots))
-    # Bootstrapping refuses numbers that may be too large. peak=1.0 declares that no number, and so no product of
-    # them, is larger than 1.
+    # Bootstrapping refuses numbers that may be too large. peak=1.0 declares that no number has a modulus above 1. Then
+    # no product of them has.
     x = server.bind(client.encrypt(values, peak=1.0))
     for step in range(STEPS):
         if x.level == params.bootstrap_level:
