@@ -335,9 +335,11 @@ class DenseArray(EncryptedArray):
             raise InvalidArgument(
                 f"ddof must be a number from 0 and below the count of {count}, not {checks.shown(ddof)}"
             )
-        squares = (self * self).sum(axis, keepdims)
+        # Of complex numbers it is the mean of their squared moduli, less that of their mean.
+        complex_values = self._settled().is_complex
+        squares = (self * (self.conj() if complex_values else self)).sum(axis, keepdims)
         mean = self.mean(axis, keepdims)
-        spread = squares * (1 / count) - mean * mean
+        spread = squares * (1 / count) - mean * (mean.conj() if complex_values else mean)
         return spread if freedom == 0 else spread * (count / (count - freedom.real))
 
     # --- products of matrices -------------------------------------------------------------------

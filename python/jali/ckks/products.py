@@ -98,6 +98,8 @@ def _mapped(x: DenseArray, matrix: npt.NDArray[Any]) -> DenseArray:
 
     out[r, j] = sum_d matrix[j + d, j] x[r, j + d]: a product with a rotation of x for every diagonal d.
     """
+    if x._view.period:  # the rows are read where they lie first
+        x = x._seen(replace(x._view, period=0, zero=False))
     view, server, slots = x._view, x._server, x._view.slots
     n, k = matrix.shape
     stride = view.strides[1] if n > 1 else 1
@@ -111,7 +113,7 @@ def _mapped(x: DenseArray, matrix: npt.NDArray[Any]) -> DenseArray:
         and abs(stride) * k > abs(view.strides[0]) > abs(stride)
     ):
         new = None
-    if view.period or new is None or new.vectors > view.vectors:
+    if new is None or new.vectors > view.vectors:
         wider = View.dense((view.shape[0], max(n, k)), slots).changed(lambda a: a[:, :n])
         if wider.same_place(view):
             raise _no_room(view, n, k)
