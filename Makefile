@@ -110,7 +110,7 @@ cuda: .venv/tools ## compile the CUDA engine and its tests; they skip if there i
 	@$(call logged,tools/ctest.sh build/cuda/tests/gpu $(JOBS)) \
 	  $(call or_say,run 'make gpu-check' on the GPU)
 
-gpu-check: ## where there are a GPU and nvcc, without network: tests/gpu, figures (ALLOW_SKIPS=1: though GoogleTest lacks)
+gpu-check: ## where there are a GPU and nvcc, without network: tests/gpu, figures (ALLOW_SKIPS=1: even if GoogleTest is missing)
 	tools/gpu_check.sh build/gpu $(JOBS)
 
 gpu-sanitize: ## after gpu-check: compute-sanitizer's memcheck and racecheck over every kernel

@@ -154,7 +154,7 @@ class Client:
         """
         ciphertext, shown, as_complex = _shown(value, complex, length)
         slots = self._core.decrypt(ciphertext, shown, as_complex, checks.flag(check, "check"))
-        return slots if ciphertext.view is None else View.of(ciphertext).gathered(slots)
+        return _elements(ciphertext, slots)
 
     def release(
         self,
@@ -184,7 +184,7 @@ class Client:
             )
         ciphertext, shown, as_complex = _shown(value, complex, length)
         slots = self._core.release(ciphertext, policy, shown, as_complex)
-        return slots if ciphertext.view is None else View.of(ciphertext).gathered(slots)
+        return _elements(ciphertext, slots)
 
     def evaluation_keys(
         self,
@@ -362,6 +362,16 @@ def _shown(
     )
 
 
+def _elements(ciphertext: Ciphertext, slots: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The elements of the ciphertext's view, of which `slots` holds the decrypted slots. No second copy stays in memory."""
+    if ciphertext.view is None:
+        return slots
+    try:
+        return View.of(ciphertext).gathered(slots)
+    finally:
+        slots.fill(0)
+
+
 def encrypted(
     core: _ckks.ClientCore | _ckks.EncryptorCore,
     values: npt.ArrayLike,
@@ -408,7 +418,11 @@ def encrypted(
         )
     if view is None:
         return core.encrypt(array, *arguments, *declared)
-    return core.encrypt(view.scattered(array), *arguments, *declared, view.as_tuple())
+    slots_of = view.scattered(array)
+    try:
+        return core.encrypt(slots_of, *arguments, *declared, view.as_tuple())
+    finally:
+        slots_of.fill(0)  # no copy of the numbers stays in memory
 
 
 def _megabytes(count: int) -> str:
