@@ -109,6 +109,11 @@ class Forger {
       x.packing.batched = in.once_in(2);
       x.packing.complex_values = in.once_in(2);
       x.packing.padded = in.once_in(2);
+      if (in.once_in(2)) {
+        constexpr std::uint32_t kSizes[] = {0, 1, 2, 3, 8, 64, 512, 0x80000000, 0xffffffff};
+        const auto size = [&] { return kSizes[in.below(std::size(kSizes))]; };
+        x.packing.tiling = {size(), size(), size(), size()};
+      }
     }
     const std::size_t batch = in.once_in(4) ? 1 + in.below(5) : 1;
     const std::size_t parts = in.once_in(4) ? 3 : 2;

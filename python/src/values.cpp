@@ -11,6 +11,7 @@
 #include "bytes.h"
 #include "here.h"
 #include "interrupts.h"
+#include "jali/circuits/layout.h"
 #include "jali/wire/ckks.h"
 #include "log.h"
 
@@ -103,6 +104,15 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)")
       .def_prop_ro(
           "shape", [](const ckks::Ciphertext& c) { return shape_of(c); },
           nb::sig("def shape(self) -> tuple[int, ...]"), "(length,), or (batch, length).")
+      .def_prop_ro(
+          "layout",
+          [](const ckks::Ciphertext& c) {
+            const std::size_t slots = std::size_t{1} << c.log_slots;
+            ckks::Packing packing = c.packing;
+            packing.tiling.first = 0;
+            return circuits::Layout::of(ckks::length_of(c), slots, {packing});
+          },
+          "How the numbers lie in the slots.")
       .def_prop_ro(
           "is_complex", [](const ckks::Ciphertext& c) { return c.packing.complex_values; },
           "Whether decryption gives complex numbers by default.")

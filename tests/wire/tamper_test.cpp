@@ -271,6 +271,24 @@ TEST_P(Tamper, FieldsOutOfRange) {
       expect_refused(l, patched(l.valid, 61, packing), "packing");
     }
   }
+  // 100 numbers from 512 on, in 2 windows of 64 that begin every 128 slots: first, window, stride, count.
+  const Loader& tiled = loader("ciphertext_tiled");
+  EXPECT_EQ(judge(tiled, o, patched(tiled.valid, 62, 0xffffffffu), "first"), Outcome::accepted);
+  for (const std::uint32_t window :
+       {0u, 1u, 32u, 63u, 128u, 256u, 512u, 0x80000000u, 0xffffffffu}) {
+    expect_refused(tiled, patched(tiled.valid, 66, window), "window");
+  }
+  for (const std::uint32_t stride : {0u, 32u, 64u, 127u, 512u, 0x80000000u, 0xffffffffu}) {
+    expect_refused(tiled, patched(tiled.valid, 70, stride), "stride");
+  }
+  for (const std::uint32_t count : {0u, 1u, 3u, 8u, 0x2000000u, 0x80000000u, 0xffffffffu}) {
+    expect_refused(tiled, patched(tiled.valid, 74, count), "count");
+  }
+  for (const std::uint32_t length : {0u, 129u, 512u}) {
+    expect_refused(tiled, patched(tiled.valid, 57, length), "length of a tiled vector");
+  }
+  const Bytes nowhere = patched(patched(tiled.valid, 62, std::uint64_t{0}), 70, std::uint64_t{0});
+  expect_refused(tiled, nowhere, "tiled, and all zero");
   const Loader& keys = loader("evaluation_keys");
   for (const std::uint8_t flag : {0, 2, 255}) {
     expect_refused(keys, patched(keys.valid, 0, flag), "relinearisation flag");

@@ -33,6 +33,7 @@ const Vector kVectors[] = {
     {"ciphertext_fresh_w32", "8d51888029b0737c7af5d054b4a5f191"},
     {"ciphertext_fresh_w64", "87cf0bd7e2380b12a03480d06deb14d6"},
     {"ciphertext_product", "3dbd32b85e7fc7ddd18cd43324b491df"},
+    {"ciphertext_tiled", "70a8d1ba702e7f066109919d04d523c9"},
     {"evaluation_keys", "b7861a32efdefdd9a8017c46450c2aea"},
     {"params", "df2542ed458df77e82b5de8f9e4b9149"},
     {"params_w32", "57a71f5771c11407ff16dae4fd3524b6"},
@@ -68,6 +69,7 @@ TEST_F(Version1, IsWrittenAgainAsRead) {
     EXPECT_EQ(to_bytes(from_bytes<T>(bytes, params, *ring)), bytes) << name;
   };
   again("plaintext", std::type_identity<ckks::Plaintext>{});
+  again("ciphertext_tiled", std::type_identity<ckks::Ciphertext>{});
   again("ciphertext_fresh", std::type_identity<ckks::Ciphertext>{});
   again("ciphertext_product", std::type_identity<ckks::Ciphertext>{});
   again("public_key", std::type_identity<rlwe::PublicKey>{});

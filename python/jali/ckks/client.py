@@ -14,6 +14,7 @@ from jali._core.log import logger
 from jali._jali import ckks as _ckks
 from jali._jali.ckks import Ciphertext, EvaluationKeys, Params, PublicKey, ReleasePolicy
 from jali.ckks.array import EncryptedArray
+from jali.ckks.packed import lies
 from jali.device import checked_threads, resolved
 from jali.errors import InvalidArgument
 
@@ -94,7 +95,7 @@ class Client:
             None stands for 8 times the magnitude. Magnitude and peak travel in the clear, so declare them beforehand for
             this kind of numbers, and do not compute them from the data.
 
-        Complex arrays are decrypted to complex ones. Raises InvalidArgument for other shapes, for types that are not
+        Arrays from MatVec.pack are encrypted in the plan's layout. Complex arrays are decrypted to complex ones. Raises InvalidArgument for other shapes, for types that are not
         numeric, and for numbers that are not finite, too large for the level, or above the peak.
         """
         return self._core.encrypt(
@@ -103,6 +104,7 @@ class Client:
             checked_slots(slots),
             checks.magnitude(magnitude),
             checks.peak(peak),
+            *lies(values),
         )
 
     def decrypt(
@@ -117,7 +119,8 @@ class Client:
 
         complex: True gives complex128, False gives the real parts as float64. None gives complex numbers if any operand of
             the computation was complex.
-        length: how many slots to return, 1 to value.slots; None stands for the length of the encrypted vector.
+        length: how many slots to return, 1 to value.slots, as they lie. None stands for the numbers of the encrypted vector,
+            in their order.
         check: True compares the numbers with what the ciphertext says of them: none is larger than its bound, numbers computed
             from real ones are real, and the rest of the phase is noise. False returns the numbers in any case.
 
@@ -259,6 +262,7 @@ class Encryptor:
             checked_slots(slots),
             checks.magnitude(magnitude),
             checks.peak(peak),
+            *lies(values),
         )
 
     def __repr__(self) -> str:
@@ -268,12 +272,12 @@ class Encryptor:
 def _shown(
     value: Ciphertext | EncryptedArray, complex: bool | None, length: int | None
 ) -> tuple[Ciphertext, int, bool]:
-    """The ciphertext of a value, how many slots to show, and whether to show them as complex numbers."""
+    """The ciphertext of a value, how many slots to show (0 for its numbers), and whether to show them as complex numbers."""
     ciphertext = value.ciphertext if isinstance(value, EncryptedArray) else value
     if not isinstance(ciphertext, Ciphertext):
         raise InvalidArgument(f"give a Ciphertext or an EncryptedArray, not {type(value).__name__}")
     message = f"length must be a whole number from 1 to {ciphertext.slots}"
-    shown = checks.whole(ciphertext.length if length is None else length, 1, message)
+    shown = 0 if length is None else checks.whole(length, 1, message)
     if shown > ciphertext.slots:
         raise InvalidArgument(f"{message}, not {shown}")
     return (

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "jali/base/error.h"
+#include "jali/ckks/packing.h"
 #include "jali/ckks/scale.h"
 #include "jali/random/prng.h"
 #include "jali/rlwe/keys.h"
@@ -127,7 +128,7 @@ void check_seed(const Ciphertext& x, const ckks::Params& params) {
                          "a ciphertext carries a seed that is not its own: please report");
 }
 
-enum PackingFlag : std::uint8_t { kBatched = 1, kComplex = 2, kPadded = 4, kReal = 8 };
+enum PackingFlag : std::uint8_t { kBatched = 1, kComplex = 2, kPadded = 4, kReal = 8, kTiled = 16 };
 
 }  // namespace
 
@@ -136,8 +137,8 @@ Bytes to_bytes(const Ciphertext& x) {
   const Shape shape{x.level, x.log_slots, x.batch(), x.scale};
   require<InvalidArgument>(
       problem(shape, params) == nullptr && (x.parts.size() == 2 || x.parts.size() == 3) &&
-          (!x.seed || x.parts.size() == 2) && x.packing.length <= std::size_t{1} << x.log_slots,
-      "cannot write this ciphertext: its level, scale, parts or length are out of range");
+          (!x.seed || x.parts.size() == 2) && ckks::is_possible(x.packing, x.log_slots),
+      "cannot write this ciphertext: its level, scale, parts, length or tiling are out of range");
   const auto& primes = params.level(shape.level).primes;
   require<InvalidArgument>(is_magnitude(x.estimate.variance) && is_magnitude(x.estimate.message) &&
                                is_magnitude(x.estimate.peak) && is_magnitude(x.estimate.error) &&
@@ -145,7 +146,7 @@ Bytes to_bytes(const Ciphertext& x) {
                            "cannot write this ciphertext: its noise estimate is not finite");
   const std::size_t sent = x.seed ? 1 : x.parts.size();
   Writer writer(kCkksCiphertext, params.hash(),
-                kShapeBytes + 88 + sent * packed_poly_bytes(params, primes, shape.batch));
+                kShapeBytes + 104 + sent * packed_poly_bytes(params, primes, shape.batch));
   write_shape(writer, shape, params);
   writer.u8(static_cast<std::uint8_t>(x.parts.size()));
   writer.u8(x.seed ? 1 : 0);
@@ -155,8 +156,16 @@ Bytes to_bytes(const Ciphertext& x) {
   writer.f64(x.estimate.error);
   writer.f64(x.estimate.noise);
   writer.u32(x.packing.length);
+  const ckks::Tiling& tiling = x.packing.tiling;
+  const bool tiled = tiling != ckks::Tiling{};
   writer.u8((x.packing.batched ? kBatched : 0) | (x.packing.complex_values ? kComplex : 0) |
-            (x.packing.padded ? kPadded : 0) | (x.estimate.real ? kReal : 0));
+            (x.packing.padded ? kPadded : 0) | (x.estimate.real ? kReal : 0) |
+            (tiled ? kTiled : 0));
+  if (tiled) {
+    for (const std::uint32_t field : {tiling.first, tiling.window, tiling.stride, tiling.count}) {
+      writer.u32(field);
+    }
+  }
   if (x.seed) {
     check_seed(x, params);
     writer.raw(*x.seed);
@@ -198,11 +207,20 @@ Ciphertext from_bytes(Input bytes, const ParamsPtr& params, const ring::Ring& ri
   reader.check(out.packing.length <= std::size_t{1} << out.log_slots,
                "its vectors are longer than its slots");
   const std::uint8_t packing = reader.u8();
-  reader.check(packing <= (kBatched | kComplex | kPadded | kReal), "its packing is unknown");
+  reader.check(packing <= (kBatched | kComplex | kPadded | kReal | kTiled),
+               "its packing is unknown");
   out.packing.batched = (packing & kBatched) != 0;
   out.packing.complex_values = (packing & kComplex) != 0;
   out.packing.padded = (packing & kPadded) != 0;
   out.estimate.real = (packing & kReal) != 0;
+  if ((packing & kTiled) != 0) {
+    ckks::Tiling& tiling = out.packing.tiling;
+    for (std::uint32_t* field : {&tiling.first, &tiling.window, &tiling.stride, &tiling.count}) {
+      *field = reader.u32();
+    }
+    reader.check(tiling != ckks::Tiling{} && ckks::is_possible(out.packing, out.log_slots),
+                 "its numbers cannot lie as it says");
+  }
   if (seeded) reader.copy_to(out.seed.emplace());
   out.parts.reserve(parts);
   for (std::size_t i = 0; i < (seeded ? 1 : parts); ++i) {
