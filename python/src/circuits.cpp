@@ -268,7 +268,17 @@ output_layout).)")
             return circuits::into_order(packing_in(l, 0), std::countr_zero(l.slots)).rotations();
           },
           "The rotation keys that EncryptedArray.natural needs for arrays that lie so.")
-      .def("__repr__", [](const Layout& l) { return "Layout(" + l.described() + ")"; });
+      .def("__repr__", [](const Layout& l) { return "Layout(" + l.described() + ")"; })
+      .def_static(
+          "of",
+          [](std::vector<std::vector<std::int32_t>> element, std::size_t size) {
+            Layout layout{size, element.empty() ? 0 : element[0].size(), std::move(element)};
+            layout.check();
+            return layout;
+          },
+          "element"_a, "size"_a,
+          "The layout that has element[c][s], or nothing if that is -1, in slot s of ciphertext "
+          "c.");
 
   nb::class_<MatVec>(
       m, "MatVec",

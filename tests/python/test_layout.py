@@ -107,7 +107,7 @@ def test_natural_plans_refuse_other_lengths_and_windows(room: Room, v: Any) -> N
     for wrong in (longer, windows, everything, room.bind(v[1:])):
         with pytest.raises(jali.InvalidArgument, match="lies as"):
             room.server.matvec(room.natural, wrong)
-    with pytest.raises(jali.InvalidArgument, match="lies as"):
+    with pytest.raises(jali.InvalidArgument, match="natural"):
         np.ones((3, COLUMNS)) @ windows
     # The first numbers of a vector that repeats are where the plan reads them.
     repeated = room.bind(room.repeated.pack(v)[0])
@@ -192,17 +192,15 @@ def test_rotations_by_the_period_change_nothing(room: Room, v: Any) -> None:
     shown = np.roll(np.append(v, np.zeros(period - COLUMNS)), -1)[:COLUMNS]
     assert room.close(part, shown)
     assert room.close(room.server.matvec(room.repeated, part), room.matrix @ shown)
-    with pytest.raises(jali.InvalidArgument, match="no longer zero"):
-        part.sum()
+    assert room.close(part.sum(), shown.sum())
 
 
 def test_sums_of_vectors_that_repeat(room: Room, v: Any) -> None:
     x = room.bind(room.repeated.pack(v)[0])
-    assert room.close(x.sum(), np.full(COLUMNS, v.sum()))
+    assert room.close(x.sum(), v.sum())
     y = room.server.matvec(room.repeated, x)
-    assert room.close(y.sum(), np.full(ROWS, (room.matrix @ v).sum()))
-    with pytest.raises(jali.InvalidArgument, match="no longer zero"):
-        (x + 1).sum()
+    assert room.close(y.sum(), (room.matrix @ v).sum())
+    assert room.close((x + 1).sum(), (v + 1).sum())
 
 
 def test_arrange_brings_vectors_into_a_plan_s_layout_at_the_cost_it_tells(
@@ -266,7 +264,7 @@ def test_natural_costs_a_level_only_if_something_lies_behind(room: Room, v: Any)
         slots = room.client.decrypt(done, length=room.params.slots)
         assert np.allclose(slots[:COLUMNS], expected, atol=1e-4)
         assert np.allclose(slots[COLUMNS:], 0, atol=1e-4)
-        assert room.close(done.sum(), np.full(COLUMNS, expected.sum()))
+        assert room.close(done.sum(), expected.sum())
 
 
 def test_with_layout_is_the_user_s_word(room: Room, v: Any) -> None:
@@ -274,8 +272,8 @@ def test_with_layout_is_the_user_s_word(room: Room, v: Any) -> None:
     claimed = room.bind(slots).with_layout(room.cheapest.input_layout)
     assert claimed.shape == (COLUMNS,)
     assert room.close(room.server.matvec(room.cheapest, claimed), room.matrix @ v)
-    with pytest.raises(jali.InvalidArgument, match="no longer zero"):
-        claimed.sum()  # nothing is claimed of the other slots
+    with pytest.raises(jali.InvalidArgument, match="natural"):
+        claimed.sum()
     for wrong in (None, "natural", 3):
         with pytest.raises(jali.InvalidArgument):
             room.bind(slots).with_layout(wrong)  # type: ignore[arg-type]
@@ -354,7 +352,7 @@ def _program(room: Room, choose: random.Random) -> tuple[int, int]:
             elif operation == 5:
                 x = x.rotate(choose.choice([1, 3, -1, 32, room.params.slots // 2]))
             elif operation == 6:
-                x = (x * 0.25).sum(choose.choice([None, 2, 4]))
+                x = (x * 0.25).sum(count=choose.choice([2, 4, room.params.slots]))
             elif operation == 7:
                 x = x.with_length(choose.choice([COLUMNS, COLUMNS - 1, 32, room.params.slots]))
             elif operation in (8, 9):

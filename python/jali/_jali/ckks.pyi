@@ -149,6 +149,20 @@ class Params:
         Bytes of the evaluation keys for these rotations (in slots), known before they are made.
         """
 
+    def ciphertext_bytes(
+        self,
+        shape: int | Sequence[int],
+        *,
+        level: int | None = None,
+        slots: int = 0,
+        batch: bool = False,
+    ) -> int:
+        """
+        Bytes of memory of the encryption of an array of this shape, known before it is made.
+
+        level, slots, batch: as in Client.encrypt. As bytes to send it takes about half as much, or less if primes are short.
+        """
+
     @property
     def bootstraps(self) -> bool:
         """Whether it has levels for bootstrapping."""
@@ -259,6 +273,13 @@ class Params:
     def __hash__(self) -> int: ...
     def __repr__(self) -> str: ...
 
+def dense_view(
+    shape: Sequence[int], slots: int
+) -> tuple[tuple[list[tuple[int, int]], int, int], int]:
+    """
+    The view of a fresh array of this shape, see Ciphertext.view, and the vectors that it takes.
+    """
+
 def max_log_qp(log_n: int, security: int = 128) -> float:
     """
     The largest log2(PQ) that the security table allows for a ring degree, or 0 if it has no entry.
@@ -367,7 +388,25 @@ class Ciphertext:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(length,), or (batch, length)."""
+        """
+        The shape that decryption gives: (length,), (batch, length), or that of an array.
+        """
+
+    @property
+    def view(self) -> tuple[list[tuple[int, int]], int, int] | None:
+        """
+        Where the elements of an array lie: (count, stride) of every axis, the first address, and the period (0: none). An address counts the slots of all vectors of the batch. None for a vector or a batch.
+        """
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether the slots that hold none of its numbers are known to be zero."""
+
+    @property
+    def repeats(self) -> int | None:
+        """
+        After how many slots the numbers of a vector come again: 0 if they do not, None if they lie in the windows of a plan.
+        """
 
     @property
     def layout(self) -> Layout:
@@ -591,6 +630,7 @@ class ClientCore:
         slots: int = 0,
         magnitude: float = 1.0,
         peak: float = 0.0,
+        view: tuple[Sequence[tuple[int, int]], int, int] | None = None,
         layout: Layout | None = None,
         part: int = 0,
     ) -> Ciphertext: ...
@@ -626,6 +666,7 @@ class EncryptorCore:
         slots: int = 0,
         magnitude: float = 1.0,
         peak: float = 0.0,
+        view: tuple[Sequence[tuple[int, int]], int, int] | None = None,
         layout: Layout | None = None,
         part: int = 0,
     ) -> Ciphertext: ...
@@ -697,8 +738,10 @@ class ExplicitEvaluator:
         The complex numbers of an encoded vector: (slots,), or (batch, slots) if batch > 1.
         """
 
-    def add(self, a: Ciphertext, b: Ciphertext) -> Ciphertext:
-        """a + b."""
+    def add(self, a: Ciphertext, b: Ciphertext, peak: float | None = None) -> Ciphertext:
+        """
+        a + b. peak: your claim that no number of the sum is larger, if you know a smaller bound than that of the operands. Decryption compares the numbers with it.
+        """
 
     def sub(self, a: Ciphertext, b: Ciphertext) -> Ciphertext:
         """a - b."""
@@ -782,8 +825,8 @@ class ExplicitEvaluator:
     def reduce(self, a: Extended) -> Ciphertext:
         """Divide by P. This gives a ciphertext over the primes of its level."""
 
-    def reduce_rescale(self, a: Extended) -> Ciphertext:
-        """reduce and rescale, with one division for both."""
+    def reduce_rescale(self, a: Extended, peak: float | None = None) -> Ciphertext:
+        """reduce and rescale, with one division for both. peak: as for add."""
 
     def encode_diagonal(self, values: object, level: int, scale: float) -> Diagonal:
         """
@@ -1267,7 +1310,9 @@ class EvaluatorCore:
     def sum(self, a: Ciphertext, count: int) -> Ciphertext: ...
     def normalise(self, a: Ciphertext) -> Ciphertext: ...
     def matvec(self, plan: MatVec, x: Sequence[Ciphertext]) -> list[Ciphertext]: ...
-    def linear_transform(self, plan: LinearTransform, x: Ciphertext) -> Ciphertext: ...
+    def linear_transform(
+        self, plan: LinearTransform, x: Ciphertext, peak: float | None = None
+    ) -> Ciphertext: ...
     def polynomial(
         self, plan: Polynomial, x: Ciphertext, within: tuple[float, float] | None = None
     ) -> Ciphertext: ...
@@ -1294,6 +1339,12 @@ class EvaluatorCore:
     def with_layout(self, a: Ciphertext, layout: Layout, part: int) -> Ciphertext: ...
     def arrange(self, plan: MatVec, a: Ciphertext) -> Ciphertext: ...
     def into_order(self, a: Ciphertext) -> Ciphertext: ...
+    def with_view(
+        self, a: Ciphertext, view: tuple[Sequence[tuple[int, int]], int, int] | None, padded: bool
+    ) -> Ciphertext: ...
+    def with_bounds(self, a: Ciphertext, like: Ciphertext, terms: float) -> Ciphertext: ...
+    def take(self, a: Ciphertext, vectors: Sequence[int]) -> Ciphertext: ...
+    def stack(self, inputs: Sequence[Ciphertext]) -> Ciphertext: ...
     def with_length(self, a: Ciphertext, length: int) -> Ciphertext: ...
     def with_magnitude(self, a: Ciphertext, magnitude: float, peak: float = 0.0) -> Ciphertext: ...
 

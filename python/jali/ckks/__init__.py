@@ -11,8 +11,9 @@ public keys, and binds ciphertexts to it:
 
 A ciphertext is a vector of ``params.slots`` numbers, or a batch of such vectors. A shorter vector lies in the first
 slots, followed by zeros; vectors for a matrix product may lie otherwise. How a vector lies is remembered
-(``EncryptedArray.layout``), so that decryption shows its numbers in order and products refuse what does not fit.
-Arithmetic follows NumPy's rules for shapes. Rotations and sums act on all slots.
+(``EncryptedArray.layout``), so that decryption shows its numbers in order and products refuse what does not fit. A longer
+vector, a matrix or an array of more axes lies densely in several vectors, and has NumPy's shapes, slices and sums.
+Rotations act on all slots of a vector.
 
 On a GPU, limbs times batch is at most 65,535. The limbs are those of the level and, in products of ciphertexts and
 rotations, also those of the special primes. A larger batch raises ``Unsupported``, which names the largest that is

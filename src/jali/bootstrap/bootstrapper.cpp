@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "jali/base/error.h"
+#include "jali/ckks/composed.h"
 #include "jali/ckks/range.h"
 
 namespace jali::bootstrap {
@@ -39,7 +40,7 @@ Bootstrapper::Bootstrapper(std::shared_ptr<const ckks::Evaluator> evaluator, Boo
   evaluator_ = unchecked(plan_.whole_);
   inner_ = plan_.params_ == plan_.whole_ ? evaluator_ : unchecked(plan_.params_);
   for (const auto& [steps, level] : plan_.rotation_levels()) {
-    circuits::require_rotations(*evaluator_, {&steps, 1}, "bootstrapping", level);
+    circuits::require_rotation_keys(*evaluator_, {&steps, 1}, "bootstrapping", level);
   }
   require<KeyMissing>(
       evaluator_->has_galois(ring::conjugation_element(plan_.params_->n()),
@@ -75,6 +76,14 @@ void known_as(Ciphertext& y, const Ciphertext& x) {
   y.estimate.real = x.estimate.real;
 }
 
+/// The largest error of a slot of a bootstrapped ciphertext, in units of the scaled integers: the worst case, or 32 standard
+/// deviations if that is less. The error is a sum of many independent roundings and noises, so that a slot is 16 deviations
+/// off with probability below 2^-184, and the deviation itself is larger than estimated by less than a factor of 2.
+double largest_error(const params::Estimate& e, std::size_t n) {
+  constexpr double kDeviations = 32;
+  return std::min(e.error, kDeviations * std::sqrt(static_cast<double>(n) * e.variance));
+}
+
 }  // namespace
 
 // Brings x to level 0, at a scale close to entry_scale. `entered` gets the exact scale.
@@ -106,7 +115,7 @@ Ciphertext Bootstrapper::enter(const Ciphertext& x, double& entered) const {
 Ciphertext Bootstrapper::trace(Ciphertext x) const {
   const std::size_t slots = std::size_t{1} << plan_.options_.log_slots;
   for (std::size_t r = slots; r < plan_.params_->slots(); r *= 2) {
-    inner_->add_inplace(x, inner_->rotate(x, static_cast<int>(r)));
+    inner_->add_inplace(x, composed_rotate(*inner_, x, static_cast<int>(r)));
   }
   x.log_slots = plan_.packed_log_slots();
   return x;
@@ -276,7 +285,7 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
     if (k < 1) break;  // the scale holds no more precision
     // The next result measures the errors of this one and removes them, so they do not count as noise of the sum.
     Ciphertext& last = terms.back();
-    const double off = last.estimate.error / last.scale;  // in message units of the sum
+    const double off = largest_error(last.estimate, params.n()) / last.scale;
     last.estimate.variance = 0;
     last.estimate.error = last.estimate.noise = 0;
     if (drop && terms.size() == 1) {

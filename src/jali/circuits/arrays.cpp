@@ -24,14 +24,14 @@ std::size_t elements(const Layout& layout, std::size_t index) {
   return static_cast<std::size_t>(std::ranges::count(held, true));
 }
 
-/// lies: of a ciphertext with as many slots as the layout has.
+/// lies: of a ciphertext with as many slots as the layout has. A table of one's own says what lies in which slot: it takes
+/// slots as they are, which its caller has arranged.
 bool lies_so(const Layout& layout, std::size_t index, const ckks::Packing& lies) {
+  if (layout.packing.empty()) return ckks::is_in_order(lies);
+  const ckks::Packing& wanted = layout.packing[index];
   ckks::Tiling tiling = lies.tiling;
-  if (!layout.packing.empty()) {
-    const ckks::Packing& wanted = layout.packing[index];
-    tiling.first = wanted.tiling.first;
-    if (lies.length == wanted.length && tiling == wanted.tiling) return true;
-  }
+  tiling.first = wanted.tiling.first;
+  if (lies.length == wanted.length && tiling == wanted.tiling) return true;
   const std::size_t length = lies.length == 0 ? layout.slots : lies.length;
   return length == elements(layout, index) && layout.agrees(index, lies);
 }
@@ -69,6 +69,7 @@ std::vector<Ciphertext> apply(const ckks::Evaluator& evaluator, const Shared<Mat
   for (const Ciphertext* one : x) {
     require<InvalidArgument>(one != nullptr, "an operand is None");
     require<InvalidArgument>(!one->packing.complex_values, "MatVec takes real vectors");
+    require<InvalidArgument>(!one->packing.view, "MatVec takes vectors, not arrays");
   }
   require_layout(layout, x);
   std::vector<Ciphertext> inputs;
@@ -113,8 +114,8 @@ Ciphertext into_order(const ckks::Evaluator& evaluator, const Ciphertext& x) {
 }
 
 Ciphertext apply(const ckks::Evaluator& evaluator, const Shared<LinearTransform>& plan,
-                 bool complex_diagonals, const Ciphertext& x) {
-  Ciphertext out = plan.apply(evaluator, x);
+                 bool complex_diagonals, const Ciphertext& x, double peak) {
+  Ciphertext out = plan.apply(evaluator, x, peak);
   out.packing.batched = x.packing.batched;
   out.packing.complex_values = x.packing.complex_values || complex_diagonals;
   return out;

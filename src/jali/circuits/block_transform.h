@@ -118,10 +118,13 @@ class BlockTransform {
   std::vector<double> rows_;  // largest_rows(), once prepared
 };
 
-/// Throws KeyMissing, which names every rotation of `needed` for which the evaluator has no key at this level. what: the
-/// circuit, for the message.
+/// Throws KeyMissing, which names every rotation of `needed` that the evaluator's keys neither serve at this level nor
+/// compose. what: the circuit, for the message.
 void require_rotations(const ckks::Evaluator& evaluator, std::span<const int> needed,
                        const char* what, int level = 0);
+/// The same for rotations that must have keys of their own.
+void require_rotation_keys(const ckks::Evaluator& evaluator, std::span<const int> needed,
+                           const char* what, int level = 0);
 
 /// A copy of the ciphertext at (level, scale), brought down if it lies above. Throws DepthExhausted if it lies below the
 /// level, ScaleMismatch if it lies at the level with another scale, and InvalidArgument unless it has two parts. what: the

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "jali/base/error.h"
+#include "jali/ckks/composed.h"
 
 namespace jali::circuits {
 namespace {
@@ -111,7 +112,7 @@ ckks::Ciphertext SlotSum::run(const ckks::Evaluator& evaluator, const ckks::Ciph
                          int r) {
       if (r != 0 && !hoisted) hoisted = evaluator.hoist(source);
       ckks::Extended term =
-          r == 0 ? evaluator.extend(source) : evaluator.rotate_extended(*hoisted, r);
+          r == 0 ? evaluator.extend(source) : composed_rotate_extended(evaluator, *hoisted, r);
       if (sum) {
         evaluator.add_inplace(*sum, term);
       } else {

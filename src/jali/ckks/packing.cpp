@@ -16,7 +16,9 @@ std::size_t slots_of(const Ciphertext& a) { return std::size_t{1} << a.log_slots
 std::size_t room(const Tiling& t) { return std::size_t{t.window} * t.count; }
 std::size_t period(const Tiling& t) { return std::size_t{t.stride} * t.count; }
 
-bool has_rest(const Packing& a) { return a.length != 0 && a.length != room(a.tiling); }
+bool has_rest(const Packing& a) {
+  return a.view || (a.length != 0 && a.length != room(a.tiling));
+}
 
 /// The form that a packing has if every slot holds a number.
 Packing settled(Packing a) {
@@ -62,7 +64,12 @@ Packing merge(const Ciphertext& a, const Ciphertext& b) {
     return "operands have the batches " + std::to_string(a.batch()) + " and " +
            std::to_string(b.batch()) + ": make them equal, or one of them 1";
   });
+  require<InvalidArgument>(
+      a.packing.view == b.packing.view,
+      "the operands are arrays that lie differently in their slots: move one to where "
+      "the other lies first");
   Packing out;
+  out.view = a.packing.view;
   out.batched = a.packing.batched || b.packing.batched;
   out.complex_values = a.packing.complex_values || b.packing.complex_values;
   if (la == lb) {
@@ -146,6 +153,7 @@ bool is_possible(const Packing& a, int log_slots) {
   const std::size_t slots = std::size_t{1} << log_slots;
   const Tiling& t = a.tiling;
   if (a.length > slots) return false;
+  if (a.view) return a.length == 0 && a.batched && t == Tiling{};  // is_within() says the rest
   if (t.window == 0) return t.stride == 0 && t.count == 0;
   return std::has_single_bit(t.window) && std::has_single_bit(t.stride) &&
          std::has_single_bit(t.count) && t.stride <= slots && t.count <= slots / t.stride &&
@@ -198,6 +206,7 @@ std::vector<std::complex<double>> from_slots(std::span<const std::complex<double
 std::string described(const Packing& a, int log_slots) {
   const Tiling& t = a.tiling;
   const std::string slots = std::to_string(std::size_t{1} << log_slots);
+  if (a.view) return "an array of several axes";
   if (a.length == 0) return "a number in each of " + slots + " slots";
   std::string out = std::to_string(a.length) + (a.length == 1 ? " number" : " numbers");
   if (t.window == 0) {
@@ -221,7 +230,7 @@ Packing packing_of_fresh(std::size_t count, int log_slots, bool batched, bool co
   const std::size_t slots = std::size_t{1} << log_slots;
   require<InvalidArgument>(count <= slots, [&] {
     return "a vector of " + std::to_string(count) + " numbers does not fit " +
-           std::to_string(slots) + " slots: split it into rows of a batch, or use a larger log_n";
+           std::to_string(slots) + " slots: spread it over several vectors (dense_view), or use a larger log_n";
   });
   Packing out;
   out.length = count == slots ? 0 : static_cast<std::uint32_t>(count);
@@ -243,11 +252,15 @@ Packing packing_of_product(const Ciphertext& a, const Ciphertext& b) {
   return settled(out);
 }
 
-Packing packing_of_sum(const Ciphertext& a, const Numbers& b) { return settled(merge(a, b)); }
+Packing packing_of_sum(const Ciphertext& a, const Numbers& b) {
+  Packing out = merge(a, b);
+  if (out.view) out.padded = false;  // b may hold a number in any slot
+  return settled(out);
+}
 
 Packing packing_of_product(const Ciphertext& a, const Numbers& b) {
   Packing out = merge(a, b);
-  out.padded = true;  // the array is zero in the other slots
+  out.padded = !out.view || a.packing.padded;  // the array is zero in the other slots
   return settled(out);
 }
 
@@ -288,6 +301,7 @@ Packing packing_of_moved(const Packing& a) {
   if (!is_in_order(a)) out.length = 0;
   out.tiling = {};
   out.padded = false;
+  out.view.reset();
   return out;
 }
 
@@ -298,7 +312,9 @@ Packing packing_of_scaled(const Packing& a) {
 Packing packing_of_joined(const Ciphertext& a, const Ciphertext& b) {
   const auto tiling = common(a.packing, b.packing);
   Packing out;
-  if (a.packing.length == b.packing.length && a.log_slots == b.log_slots && tiling) {
+  if (a.packing.length == b.packing.length && a.packing.view == b.packing.view &&
+      a.log_slots == b.log_slots && tiling) {
+    out.view = a.packing.view;
     out.length = a.packing.length;
     out.tiling = *tiling;
     out.padded = is_zero_beside(*tiling, a.packing) && is_zero_beside(*tiling, b.packing);
@@ -313,6 +329,7 @@ Packing packing_of_length(const Packing& a, std::size_t length, std::size_t slot
     return "length " + std::to_string(length) + " is outside 1 to " + std::to_string(slots);
   });
   Packing out = a;
+  out.view.reset();
   out.length = length == slots ? 0 : static_cast<std::uint32_t>(length);
   const std::size_t before = a.length == 0 ? slots : a.length;
   // Only zeros are known to repeat with the numbers.
@@ -328,7 +345,7 @@ Packing packing_of_length(const Packing& a, std::size_t length, std::size_t slot
     out.padded = false;
     return out;
   }
-  out.padded = rest_is_zero(a) && length >= before;
+  out.padded = !a.view && rest_is_zero(a) && length >= before;
   return settled(out);
 }
 

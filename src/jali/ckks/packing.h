@@ -106,7 +106,7 @@ Packing packing_of_each(const Packing& a, bool keeps_zero);
 Packing packing_of_rotated(const Packing& a, std::int64_t steps, std::size_t slots);
 Packing packing_of_neighbours(const Packing& a);
 /// The packing after slots were moved, or after numbers that may lie in another way were added: the vector lies once, and
-/// slots past its length may hold anything.
+/// slots past its length may hold anything. The elements of an array no longer lie where its view says.
 Packing packing_of_moved(const Packing& a);
 /// The packing after slots were multiplied by numbers that may lie in another way.
 Packing packing_of_scaled(const Packing& a);

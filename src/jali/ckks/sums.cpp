@@ -30,15 +30,15 @@ Estimate sum_estimate(const Evaluator::Impl& impl, const Ciphertext& a, const Ci
 }  // namespace
 
 static Ciphertext combine(const Evaluator::Impl& impl, const Ciphertext& a, const Ciphertext& b,
-                          Sign sign) {
+                          Sign sign, double peak = params::kUnbounded) {
   impl.check(a);
   impl.check(b);
   impl.check_pair(a.level, a.scale, b.level, b.scale, a.batch(), b.batch(), true);
   const auto& ops = impl.ring->ops();
-  Ciphertext out = impl.shell(a);
-  out.log_slots = std::max(a.log_slots, b.log_slots);
+  Ciphertext out = impl.shell(a, b);
   out.estimate = sum_estimate(impl, a, b, sign);
   out.estimate += impl.scale_mismatch(b.estimate, a.scale, b.scale);
+  out.estimate.peak = std::min(out.estimate.peak, peak);
   impl.require_range(out);
   const std::size_t parts = std::max(a.parts.size(), b.parts.size());
   for (std::size_t i = 0; i < parts; ++i) {
@@ -63,8 +63,8 @@ static Ciphertext combine(const Evaluator::Impl& impl, const Ciphertext& a, cons
   return out;
 }
 
-Ciphertext Evaluator::add(const Ciphertext& a, const Ciphertext& b) const {
-  return combine(*impl_, a, b, Sign::plus);
+Ciphertext Evaluator::add(const Ciphertext& a, const Ciphertext& b, double peak) const {
+  return combine(*impl_, a, b, Sign::plus, peak);
 }
 
 Ciphertext Evaluator::sub(const Ciphertext& a, const Ciphertext& b) const {
@@ -91,6 +91,7 @@ void Evaluator::add_inplace(Ciphertext& a, const Ciphertext& b, double peak) con
   impl_->check(a);
   impl_->check(b);
   impl_->check_pair(a.level, a.scale, b.level, b.scale, a.batch(), b.batch(), true);
+  const rlwe::KeyId key_id = rlwe::common_key(a.key_id, b.key_id);
   Estimate sum = sum_estimate(*impl_, a, b, Sign::plus);
   sum += impl_->scale_mismatch(b.estimate, a.scale, b.scale);
   sum.peak = std::min(sum.peak, peak);
@@ -98,6 +99,7 @@ void Evaluator::add_inplace(Ciphertext& a, const Ciphertext& b, double peak) con
   for (std::size_t i = 0; i < b.parts.size(); ++i) {
     impl_->ring->ops().add(a.parts[i].view(), a.parts[i].view(), b.parts[i].view());
   }
+  a.key_id = key_id;
   a.seed.reset();
   a.log_slots = std::max(a.log_slots, b.log_slots);
   a.estimate = sum;

@@ -6,10 +6,12 @@
 #include <optional>
 #include <vector>
 
+#include "jali/ckks/view.h"
 #include "jali/params/ckks_params.h"
 #include "jali/params/noise.h"
 #include "jali/random/prng.h"
 #include "jali/ring/poly.h"
+#include "jali/rlwe/key_id.h"
 
 namespace jali::ckks {
 
@@ -52,7 +54,9 @@ struct Packing {
   bool batched = false;  // the batch is an axis of its own, even if it is 1
   bool complex_values = false;  // slots are complex; else the real parts are the message
   bool padded = false;  // slots that hold no number are zero up to noise
-  Tiling tiling{};
+  Tiling tiling{};  // of a vector
+  /// Where the elements of an array of another shape than (length,) or (batch, length) lie. `length` is then 0.
+  std::optional<View> view{};
 
   bool operator==(const Packing&) const = default;
 };
@@ -60,6 +64,7 @@ struct Packing {
 /// parts[0] + parts[1] s (+ parts[2] s^2) = scale * message + error, modulo the primes of `level`.
 struct Ciphertext {
   ParamsPtr params;
+  rlwe::KeyId key_id;  // of the secret s
   std::vector<ring::Poly> parts;  // 2, or 3 before relinearisation; NTT form
   int level = 0;
   double scale = 1;
