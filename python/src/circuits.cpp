@@ -270,7 +270,7 @@ output_layout).)")
           "The rotation keys that EncryptedArray.natural needs for arrays that lie so.")
       .def("__repr__", [](const Layout& l) { return "Layout(" + l.described() + ")"; })
       .def_static(
-          "of",
+          "_of",
           [](std::vector<std::vector<std::int32_t>> element, std::size_t size) {
             Layout layout{size, element.empty() ? 0 : element[0].size(), std::move(element)};
             layout.check();

@@ -186,19 +186,23 @@ BlockTransform::Diagonal BlockTransform::encode(const ckks::Encoder& encoder, st
           std::sqrt(power / static_cast<double>(plan_.slots)), peak, real};
 }
 
+std::vector<double> BlockTransform::row_sums(std::size_t output) const {
+  std::vector<std::complex<double>> entries(plan_.slots);
+  std::vector<double> rows(plan_.slots, 0);
+  for (const auto& giant : plan_.giants[output]) {
+    for (const auto& term : giant.terms) {
+      std::ranges::fill(entries, 0.0);
+      fill_(output, term.input, term.diagonal, entries);
+      for (std::size_t s = 0; s < rows.size(); ++s) rows[s] += std::abs(entries[s]);
+    }
+  }
+  return rows;
+}
+
 std::vector<double> BlockTransform::largest_rows() const {
   std::vector<double> out;
-  std::vector<std::complex<double>> entries(plan_.slots);
   for (std::size_t o = 0; o < plan_.giants.size(); ++o) {
-    std::vector<double> rows(plan_.slots, 0);
-    for (const auto& giant : plan_.giants[o]) {
-      for (const auto& term : giant.terms) {
-        std::ranges::fill(entries, 0.0);
-        fill_(o, term.input, term.diagonal, entries);
-        for (std::size_t s = 0; s < rows.size(); ++s) rows[s] += std::abs(entries[s]);
-      }
-    }
-    out.push_back(std::ranges::max(rows));
+    out.push_back(std::ranges::max(row_sums(o)));
   }
   return out;
 }

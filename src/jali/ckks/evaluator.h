@@ -185,7 +185,8 @@ class Evaluator {
   /// RlweOps::rotated_sums over the primes of the rotations' level and of P. The caller computes the estimates.
   void rotated_sums(std::span<const Rotation> rotations,
                     std::span<const backend::WeightedSum> sums) const;
-  Ciphertext reduce(const Extended& a) const;  // division by P
+  /// Division by P.
+  Ciphertext reduce(const Extended& a, double peak = params::kUnbounded) const;
   /// Division by P and by one level.
   Ciphertext reduce_rescale(const Extended& a, double peak = params::kUnbounded) const;
   /// sum_k a[k] * diagonals[k]. The diagonals are encoded at `scale` over the level's primes and P, and have one row or

@@ -146,7 +146,7 @@ void Evaluator::rotated_sums(std::span<const Rotation> rotations,
   impl_->switcher.rotated_sums(views, rotations[0].source->level, sums);
 }
 
-Ciphertext Evaluator::reduce(const Extended& a) const {
+Ciphertext Evaluator::reduce(const Extended& a, double peak) const {
   check_extended(*impl_, a);
   impl_->require_scale(a.scale, a.level);
   Ciphertext out;
@@ -155,7 +155,9 @@ Ciphertext Evaluator::reduce(const Extended& a) const {
   out.level = a.level;
   out.scale = a.scale;
   out.log_slots = a.log_slots;
-  out.estimate = impl_->known(a);
+  Estimate sum = a.estimate;
+  sum.peak = std::min(sum.peak, peak);
+  out.estimate = impl_->known(sum, a.scale, a.level);
   out.estimate += impl_->noise.rounding();
   impl_->require_range(out);
   out.parts = impl_->switcher.reduce_pair(a.c0, a.c1, a.level);
