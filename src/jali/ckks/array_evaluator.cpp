@@ -122,8 +122,7 @@ Ciphertext ArrayEvaluator::multiply_numbers(const Ciphertext& a, const Numbers& 
   for (const auto& x : b.values) largest = std::max(largest, std::abs(x));
   require_fits(a, largest);
   std::vector<std::complex<double>> store;
-  Ciphertext out =
-      known_real(automatic_.multiply_vector(a, beside(a, b, store), b.batch), a, b);
+  Ciphertext out = known_real(automatic_.multiply_vector(a, beside(a, b, store), b.batch), a, b);
   // Estimates average over all slots, of which zeros of b leave nothing, while the slots that they leave keep their whole
   // message and error. What decryption shows are these.
   const auto zeros = static_cast<std::size_t>(std::ranges::count(b.values, 0.0));

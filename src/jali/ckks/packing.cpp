@@ -16,9 +16,7 @@ std::size_t slots_of(const Ciphertext& a) { return std::size_t{1} << a.log_slots
 std::size_t room(const Tiling& t) { return std::size_t{t.window} * t.count; }
 std::size_t period(const Tiling& t) { return std::size_t{t.stride} * t.count; }
 
-bool has_rest(const Packing& a) {
-  return a.view || (a.length != 0 && a.length != room(a.tiling));
-}
+bool has_rest(const Packing& a) { return a.view || (a.length != 0 && a.length != room(a.tiling)); }
 
 /// The form that a packing has if every slot holds a number.
 Packing settled(Packing a) {
@@ -230,7 +228,8 @@ Packing packing_of_fresh(std::size_t count, int log_slots, bool batched, bool co
   const std::size_t slots = std::size_t{1} << log_slots;
   require<InvalidArgument>(count <= slots, [&] {
     return "a vector of " + std::to_string(count) + " numbers does not fit " +
-           std::to_string(slots) + " slots: spread it over several vectors (dense_view), or use a larger log_n";
+           std::to_string(slots) +
+           " slots: spread it over several vectors (dense_view), or use a larger log_n";
   });
   Packing out;
   out.length = count == slots ? 0 : static_cast<std::uint32_t>(count);

@@ -128,7 +128,14 @@ void check_seed(const Ciphertext& x, const ckks::Params& params) {
                          "a ciphertext carries a seed that is not its own: please report");
 }
 
-enum PackingFlag : std::uint8_t { kBatched = 1, kComplex = 2, kPadded = 4, kReal = 8, kView = 16, kTiled = 32 };
+enum PackingFlag : std::uint8_t {
+  kBatched = 1,
+  kComplex = 2,
+  kPadded = 4,
+  kReal = 8,
+  kView = 16,
+  kTiled = 32
+};
 
 constexpr std::size_t kViewBytes = 9 + 8 * ckks::View::kMostAxes;  // at most
 
