@@ -238,6 +238,11 @@ constexpr Operation kOperations[] = {
        const Ciphertext& x = r.any();
        r.keep(r.arrays->with_length(x, r.count()));
      }},
+    {"arrays with_layout",
+     [](Run& r) {
+       const Ciphertext& x = r.any();
+       r.keep(r.arrays->with_layout(x, r.any().packing));
+     }},
     {"arrays with_view",
      [](Run& r) {
        const Ciphertext& x = r.any();

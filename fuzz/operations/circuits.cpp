@@ -1,4 +1,5 @@
 // Linear transforms, matrix-vector products, sums of slots, polynomials, functions.
+#include "jali/circuits/arrangement.h"
 #include "run.h"
 
 namespace jali::fuzz {
@@ -44,6 +45,13 @@ constexpr Operation kOperations[] = {
        options.input_scale = x->scale;
        if (r.in.once_in(3)) options.bias = {r.in.number()};
        r.keep(circuits::MatVec(matrix, m, n, r.world.o.params, options).apply(r.ev(), {x, 1}));
+     }},
+    {"arrangement",
+     [](Run& r) {
+       const Ciphertext& x = r.any();
+       const circuits::Arrangement steps(x.packing, r.any().packing, x.log_slots, r.in.once_in(2));
+       if (steps.rotations().size() > 64) return;
+       r.keep(steps.apply(r.ev(), x));
      }},
     {"slot sum",
      [](Run& r) {

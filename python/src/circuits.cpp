@@ -9,6 +9,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -19,6 +20,7 @@
 #include "interrupts.h"
 #include "jali/approx/remez.h"
 #include "jali/approx/sampled.h"
+#include "jali/circuits/arrays.h"
 
 namespace jali::python {
 
@@ -66,7 +68,9 @@ MatVec make_matvec(nb::handle matrix, const Params& params, std::optional<int> l
     std::string name;
     require<InvalidArgument>(
         nb::try_cast(layout, name) && (name == "cheapest" || name == "natural"),
-        "layout must be \"cheapest\", \"natural\" or the output_layout of another MatVec");
+        "layout must be \"cheapest\", \"natural\", the output_layout of another MatVec, or the "
+        "layout "
+        "of an encrypted array");
     if (name == "natural") {
       options.input = Layout::periodic(m.count(), params.ptr->slots(), params.ptr->slots());
     }
@@ -94,10 +98,12 @@ nb::object pack(const MatVec& self, nb::handle values) {
            " numbers, one for each column of the matrix";
   });
   const auto packed = plan.pack(v.real(), v.batch());
+  const nb::object known = nb::module_::import_("jali.ckks.packed").attr("known");
   nb::list out;
   for (const auto& slots : packed) {
     const std::vector<std::complex<double>> numbers(slots.begin(), slots.end());
-    out.append(to_numpy(numbers, v.batch(), slots.size() / v.batch(), v.batched(), false));
+    out.append(known(to_numpy(numbers, v.batch(), slots.size() / v.batch(), v.batched(), false),
+                     plan.input_layout(), out.size()));
   }
   return out;
 }
@@ -237,13 +243,32 @@ Polynomial make_polynomial(nb::handle coefficients, const std::string& basis,
 
 }  // namespace
 
+const ckks::Packing& packing_in(const Layout& layout, std::size_t part) {
+  require<InvalidArgument>(part < layout.packing.size(), [&] {
+    return "the layout has " + std::to_string(layout.packing.size()) +
+           " ciphertexts, numbered from 0, and part is " + std::to_string(part);
+  });
+  return layout.packing[part];
+}
+
 void bind_circuits(nb::module_& m) {
-  nb::class_<Layout>(m, "Layout", "Says which element of a vector each slot of ciphertexts holds.")
+  nb::class_<Layout>(m, "Layout",
+                     R"(Says which element of a vector each slot of ciphertexts holds.
+
+Ciphertexts carry theirs (EncryptedArray.layout), and plans say which they take and give (MatVec.input_layout and
+output_layout).)")
       .def_ro("size", &Layout::size, "Number of elements of the vector.")
       .def_ro("slots", &Layout::slots, "Slots of each ciphertext.")
       .def_prop_ro("ciphertexts", &Layout::ciphertexts, "How many ciphertexts it takes.")
       .def_prop_ro("period", &Layout::period,
                    "The smallest power of two by which rotations change nothing.")
+      .def_prop_ro(
+          "natural_rotations",
+          [](const Layout& l) {
+            return circuits::into_order(packing_in(l, 0), std::countr_zero(l.slots)).rotations();
+          },
+          "The rotation keys that EncryptedArray.natural needs for arrays that lie so.")
+      .def("__repr__", [](const Layout& l) { return "Layout(" + l.described() + ")"; })
       .def_static(
           "_of",
           [](std::vector<std::vector<std::int32_t>> element, std::size_t size) {
@@ -281,7 +306,7 @@ Client.evaluation_keys, encrypt pack(x), and apply the plan with Evaluator.matve
 matrix: (m, n) real numbers.
 level: the level of the input, 1 to params.depth; None stands for the top.
 layout: how the input lies: "cheapest" for what pack() gives, "natural" for a vector that Client.encrypt was given
-    as it is, or the output_layout of another MatVec.
+    as it is, the output_layout of another MatVec, or the layout of an encrypted array.
 bias: m numbers that are added to the product.
 hoisting: "single", "twice" (double hoisting), or "auto" for the one that the cost model finds faster.
 streaming: whether to plan for diagonals that are encoded at each use, without Evaluator.prepare.
@@ -324,12 +349,37 @@ Raises InvalidArgument for shapes that do not fit or numbers that are not finite
           "output_layout", [](const MatVec& p) { return (*p.plan)->output_layout(); },
           "How the output lies: element r of a block is in slot r, and repeats periodically.")
       .def(
+          "arrangement",
+          [](const MatVec& p, const std::optional<Layout>& layout) {
+            const auto& plan = **p.plan;
+            const std::size_t slots = plan.input_layout().slots;
+            ckks::Packing from;
+            if (layout) {
+              require<InvalidArgument>(layout->slots == slots, [&] {
+                return "the layout is for " + std::to_string(layout->slots) +
+                       " slots, and the plan for " + std::to_string(slots);
+              });
+              from = packing_in(*layout, 0);
+            } else {
+              from = ckks::packing_of_fresh(plan.columns(), std::countr_zero(slots), false, false);
+            }
+            const circuits::Arrangement steps = circuits::arrangement(plan, from);
+            return std::pair(steps.levels(), steps.rotations());
+          },
+          "layout"_a = nb::none(),
+          R"(What Evaluator.arrange takes for arrays that lie as `layout`: how many levels, and which rotation keys.
+
+layout: None stands for vectors that Client.encrypt was given as they are.
+
+Raises InvalidArgument for a layout of another number of numbers or slots, and if the input takes several ciphertexts.)")
+      .def(
           "pack", &pack, "values"_a.none(),
           nb::sig("def pack(self, values: numpy.typing.ArrayLike) -> "
                   "list[numpy.typing.NDArray[numpy.float64]]"),
           R"(Vectors (n,) or (batch, n) as the slots of each input ciphertext: arrays (slots,) or (batch, slots) to encrypt.
 
-Raises InvalidArgument for another length.)")
+The arrays know how the vector lies in them, and so do ciphertexts of them. What is computed from such an array is an
+ordinary array. Raises InvalidArgument for another length.)")
       .def(
           "unpack", &unpack, "outputs"_a,
           nb::sig("def unpack(self, outputs: collections.abc.Sequence[numpy.typing.ArrayLike]) -> "

@@ -8,9 +8,13 @@
 #include "binding.h"
 #include "jali/circuits/comparison.h"
 #include "jali/circuits/function.h"
+#include "jali/circuits/layout.h"
 #include "jali/circuits/shared.h"
 
 namespace jali::python {
+
+/// The packing of ciphertext `part` of a layout. Throws InvalidArgument if it has none.
+const ckks::Packing& packing_in(const circuits::Layout& layout, std::size_t part);
 
 struct MatVec {
   std::shared_ptr<circuits::Shared<circuits::MatVec>> plan;

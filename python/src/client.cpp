@@ -19,6 +19,7 @@
 #include "arrays.h"
 #include "binding.h"
 #include "bytes.h"
+#include "circuits.h"
 #include "here.h"
 #include "interrupts.h"
 #include "jali/base/wipe.h"
@@ -37,6 +38,7 @@
 namespace jali::python {
 
 using namespace nb::literals;
+using circuits::Layout;
 
 namespace {
 
@@ -45,11 +47,32 @@ std::shared_ptr<const ring::Ring> cpu_ring(const ckks::Params& params, int threa
                          backend::Variants{}, interrupts());
 }
 
+/// Throws InvalidArgument unless the numbers are slots in which vectors lie so.
+void require_laid(const Vectors& v, const ckks::Packing& lies, std::size_t slots) {
+  bool laid = v.count() == slots;
+  if (laid) {
+    std::vector<std::complex<double>> store;
+    const WipedAtEnd wiped(store);
+    const auto values = v.as_complex(store);
+    auto numbers = ckks::from_slots(values, v.batch(), lies);
+    const WipedAtEnd wiped_numbers(numbers);
+    auto again = ckks::to_slots(numbers, v.batch(), lies, slots);
+    const WipedAtEnd wiped_again(again);
+    laid = std::ranges::equal(again, values);
+  }
+  require<InvalidArgument>(
+      laid,
+      "the array was made by pack(), and its numbers no longer lie as they "
+      "did: encrypt what pack() gives for these slots, or a copy of the array");
+}
+
 /// Encodes and encrypts an array with any encryptor. Encryption under the secret and the public key share it.
 template <class Encrypt>
 ckks::Ciphertext encrypt_array(const ckks::ParamsPtr& params, const ckks::Encoder& encoder,
                                nb::handle values, int level, std::int64_t slots,
-                               const std::optional<ViewTuple>& view, const Encrypt& encrypt) {
+                               const std::optional<ViewTuple>& view,
+                               const std::optional<Layout>& layout, std::size_t part,
+                               const Encrypt& encrypt) {
   const Vectors v(values);
   level = checked_level(*params, level);
   const int log_slots = checked_log_slots(*params, slots);
@@ -61,6 +84,12 @@ ckks::Ciphertext encrypt_array(const ckks::ParamsPtr& params, const ckks::Encode
         packing.length == 0 &&
             ckks::is_within(*packing.view, std::size_t{1} << log_slots, v.batch()),
         "the elements of this view do not lie in the slots");
+  } else if (layout) {
+    const ckks::Packing& lies = packing_in(*layout, part);
+    require_laid(v, lies, std::size_t{1} << log_slots);
+    packing.length = lies.length;
+    packing.tiling = lies.tiling;
+    packing.padded = lies.padded;
   }
   const double scale = params->scale(level);
   nb::gil_scoped_release release;
@@ -70,6 +99,20 @@ ckks::Ciphertext encrypt_array(const ckks::ParamsPtr& params, const ckks::Encode
   ckks::Ciphertext out = encrypt(plaintext);
   out.packing = packing;
   return out;
+}
+
+/// The first `length` slots of every vector, or, if it is 0, its numbers.
+nb::object shown(std::span<const std::complex<double>> values, const ckks::Ciphertext& c,
+                 std::size_t length, bool complex_values) {
+  const bool batched = ckks::is_batched(c);
+  if (length != 0) return to_numpy(values, c.batch(), length, batched, complex_values);
+  length = ckks::length_of(c);
+  if (ckks::is_in_order(c.packing)) {
+    return to_numpy(values, c.batch(), length, batched, complex_values);
+  }
+  auto numbers = ckks::from_slots(values, c.batch(), c.packing);
+  const WipedAtEnd wiped(numbers);
+  return to_numpy(numbers, c.batch(), length, batched, complex_values);
 }
 
 /// Holds the secret key. Only secret_to_bytes returns it.
@@ -106,9 +149,10 @@ class Client {
   std::string key_id() const { return rlwe::to_string(kept_->id()); }
 
   ckks::Ciphertext encrypt(nb::handle values, int level, std::int64_t slots, double magnitude,
-                           double peak, const std::optional<ViewTuple>& view) {
+                           double peak, const std::optional<ViewTuple>& view,
+                           const std::optional<Layout>& layout, std::size_t part) {
     const params::Declared declared = checked_declared(magnitude, peak);
-    return encrypt_array(params_, *encoder_, values, level, slots, view,
+    return encrypt_array(params_, *encoder_, values, level, slots, view, layout, part,
                          [&](const ckks::Plaintext& p) {
                            ckks::Ciphertext c = encryptor_->encrypt(p, declared);
                            return is_on_host(c) ? std::move(c) : host_copy(c);
@@ -124,7 +168,7 @@ class Client {
       nb::gil_scoped_release release;
       values = ckks::decrypt(*decryptor_, *encoder_, c, check ? ckks::Check::yes : ckks::Check::no);
     }
-    return to_numpy(values, c.batch(), length, ckks::is_batched(c), complex_values);
+    return shown(values, c, length, complex_values);
   }
 
   nb::object release(const ckks::Ciphertext& c, const ckks::ReleasePolicy& policy,
@@ -136,7 +180,7 @@ class Client {
       nb::gil_scoped_release release;
       values = ckks::release(*decryptor_, *encoder_, *ring_, c, policy);
     }
-    return to_numpy(values, c.batch(), length, ckks::is_batched(c), complex_values);
+    return shown(values, c, length, complex_values);
   }
 
   /// bootstrap: the numbers of slots of the values that will be bootstrapped; 0 stands for all slots.
@@ -213,9 +257,10 @@ class Encryptor {
   Params params() const { return {params_}; }
 
   ckks::Ciphertext encrypt(nb::handle values, int level, std::int64_t slots, double magnitude,
-                           double peak, const std::optional<ViewTuple>& view) {
+                           double peak, const std::optional<ViewTuple>& view,
+                           const std::optional<Layout>& layout, std::size_t part) {
     const params::Declared declared = checked_declared(magnitude, peak);
-    return encrypt_array(params_, encoder_, values, level, slots, view,
+    return encrypt_array(params_, encoder_, values, level, slots, view, layout, part,
                          [&](const ckks::Plaintext& p) { return encryptor_.encrypt(p, declared); });
   }
 
@@ -338,7 +383,8 @@ leave its interval. If the ciphertext was read from bytes, the bound is what the
       .def_prop_ro("params", &Client::params, "Its parameters.")
       .def_prop_ro("key_id", &Client::key_id, "The name of the secret key.")
       .def("encrypt", &Client::encrypt, "values"_a.none(), "level"_a = -1, "slots"_a = 0,
-           "magnitude"_a = 1.0, "peak"_a = 0.0, "view"_a = nb::none())
+           "magnitude"_a = 1.0, "peak"_a = 0.0, "view"_a = nb::none(), "layout"_a = nb::none(),
+           "part"_a = 0)
       .def("decrypt", &Client::decrypt, "ciphertext"_a, "length"_a, "complex_values"_a, "check"_a,
            nb::sig("def decrypt(self, ciphertext: Ciphertext, length: int, complex_values: bool, "
                    "check: bool) -> numpy.typing.NDArray[typing.Any]"))
@@ -353,7 +399,8 @@ leave its interval. If the ciphertext was read from bytes, the bound is what the
       .def(nb::init<const PublicKey&, int>(), "key"_a, "threads"_a = 0, nogil())
       .def_prop_ro("params", &Encryptor::params, "Its parameters.")
       .def("encrypt", &Encryptor::encrypt, "values"_a.none(), "level"_a = -1, "slots"_a = 0,
-           "magnitude"_a = 1.0, "peak"_a = 0.0, "view"_a = nb::none());
+           "magnitude"_a = 1.0, "peak"_a = 0.0, "view"_a = nb::none(), "layout"_a = nb::none(),
+           "part"_a = 0);
 }
 
 }  // namespace jali::python

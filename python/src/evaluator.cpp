@@ -111,6 +111,19 @@ class Evaluator {
                         [&](const ckks::Numbers& b) { return arrays_.multiply_numbers(a, b); });
   }
 
+  Ciphertext with_layout(const Ciphertext& a, const circuits::Layout& layout,
+                         std::size_t part) const {
+    return arrays_.with_layout(a, packing_in(layout, part));
+  }
+
+  Ciphertext arrange(const MatVec& plan, const Ciphertext& a) const {
+    plan.plan->require_same(*server_->evaluator);
+    return circuits::arrange(*server_->evaluator, **plan.plan, a);
+  }
+  Ciphertext into_order(const Ciphertext& a) const {
+    return circuits::into_order(*server_->evaluator, a);
+  }
+
   std::vector<Ciphertext> matvec(const MatVec& plan,
                                  const std::vector<const Ciphertext*>& x) const {
     return circuits::apply(*server_->evaluator, *plan.plan, x);
@@ -326,6 +339,9 @@ void bind_evaluator(nb::module_& m) {
            "progress"_a = nb::none(), nogil())
       .def("is_settled", calls<&ckks::ArrayEvaluator::is_settled>(), "a"_a)
       .def("effective_level", calls<&ckks::ArrayEvaluator::effective_level>(), "a"_a)
+      .def("with_layout", calls<&Evaluator::with_layout>(), "a"_a, "layout"_a, "part"_a, nogil())
+      .def("arrange", calls<&Evaluator::arrange>(), "plan"_a, "a"_a, nogil())
+      .def("into_order", calls<&Evaluator::into_order>(), "a"_a, nogil())
       .def(
           "with_view",
           [](const Evaluator& e, const Ciphertext& a, const std::optional<ViewTuple>& view,

@@ -41,6 +41,10 @@ Digits hoist(const Explicit& e, const Ciphertext& a) {
   return {std::move(brought), std::move(value)};
 }
 
+Packing rotated(const Ciphertext& a, int steps) {
+  return ckks::packing_of_rotated(a.packing, steps, std::size_t{1} << a.log_slots);
+}
+
 Ciphertext with(Ciphertext out, const Packing& packing) {
   out.packing = packing;
   return out;
@@ -199,7 +203,8 @@ Raises InvalidArgument for more numbers than slots, and for numbers that are not
       .def(
           "multiply_plain",
           [](const Explicit& e, const Ciphertext& a, const Plaintext& b) {
-            return with(e->multiply_plain(e.here(a), e.here(b)), a.packing);
+            return with(e->multiply_plain(e.here(a), e.here(b)),
+                        ckks::packing_of_scaled(a.packing));
           },
           "a"_a, "b"_a, nogil(),
           "a * b for an encoded b of the same level. The scale is the product of both.")
@@ -282,7 +287,7 @@ Raises InvalidArgument for more numbers than slots, and for numbers that are not
       .def(
           "rotate",
           [](const Explicit& e, const Ciphertext& a, int steps) {
-            return with(e->rotate(e.here(a), steps), ckks::packing_of_moved(a.packing));
+            return with(e->rotate(e.here(a), steps), rotated(a, steps));
           },
           "a"_a, "steps"_a, nogil(), "Slot i of the result is slot i + steps of a.")
       .def(
@@ -296,15 +301,13 @@ Raises InvalidArgument for more numbers than slots, and for numbers that are not
       .def(
           "rotate_hoisted",
           [](const Explicit& e, const Digits& a, int steps) {
-            return with(e->rotate_hoisted(a.value, steps),
-                        ckks::packing_of_moved(a.value.source->packing));
+            return with(e->rotate_hoisted(a.value, steps), rotated(*a.value.source, steps));
           },
           "a"_a, "steps"_a, nogil(), "The same as rotate of the hoisted ciphertext, but cheaper.")
       .def(
           "rotate_extended",
           [](const Explicit& e, const Digits& a, int steps) {
-            return Sum{e->rotate_extended(a.value, steps),
-                       ckks::packing_of_moved(a.value.source->packing)};
+            return Sum{e->rotate_extended(a.value, steps), rotated(*a.value.source, steps)};
           },
           "a"_a, "steps"_a, nogil(),
           "P times the rotated ciphertext, before the division by P. steps may be 0.")
@@ -338,12 +341,14 @@ Raises InvalidArgument for more numbers than slots, and for numbers that are not
           "add_extended",
           [](const Explicit& e, Sum& a, const Sum& b) {
             e->add_inplace(e.move_here(a.value), e.here(b.value));
+            if (a.packing != b.packing) a.packing = ckks::packing_of_moved(a.packing);
           },
           "a"_a, "b"_a, nogil(), "a += b, in place.")
       .def(
           "rotate_accumulate",
           [](const Explicit& e, Sum& sum, const Sum& a, int steps) {
             e->rotate_accumulate(e.move_here(sum.value), e.here(a.value), steps);
+            sum.packing = ckks::packing_of_moved(sum.packing);
           },
           "sum"_a, "a"_a, "steps"_a, nogil(),
           "sum += the rotation of a, in place, before the division by P.");

@@ -15,6 +15,7 @@
 #include "bytes.h"
 #include "here.h"
 #include "interrupts.h"
+#include "jali/circuits/layout.h"
 #include "jali/wire/ckks.h"
 #include "log.h"
 
@@ -122,6 +123,24 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)")
       .def_prop_ro(
           "is_padded", [](const ckks::Ciphertext& c) { return c.packing.padded; },
           "Whether the slots that hold none of its numbers are known to be zero.")
+      .def_prop_ro(
+          "repeats",
+          [](const ckks::Ciphertext& c) -> std::optional<std::uint32_t> {
+            if (!ckks::is_in_order(c.packing)) return std::nullopt;
+            return c.packing.tiling.window;
+          },
+          "After how many slots the numbers of a vector come again: 0 if they do not, None if they "
+          "lie in the windows of a plan.")
+      .def_prop_ro(
+          "layout",
+          [](const ckks::Ciphertext& c) {
+            const std::size_t slots = std::size_t{1} << c.log_slots;
+            ckks::Packing packing = c.packing;
+            packing.tiling.first = 0;
+            packing.view.reset();
+            return circuits::Layout::of(ckks::length_of(c), slots, {packing});
+          },
+          "How the numbers lie in the slots.")
       .def_prop_ro(
           "is_complex", [](const ckks::Ciphertext& c) { return c.packing.complex_values; },
           "Whether decryption gives complex numbers by default.")

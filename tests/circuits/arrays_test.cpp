@@ -50,6 +50,63 @@ TEST(CircuitsOnArrays, MatVecShowsItsRows) {
   EXPECT_THROW(apply(*world.evaluator, plan, inputs), InvalidArgument);
   c.packing = ckks::packing_of_fresh(4, params->log_n() - 1, false, false);
   EXPECT_THROW(apply(*world.evaluator, plan, inputs), InvalidArgument) << "an element is missing";
+  c.packing = ckks::packing_of_fresh(6, params->log_n() - 1, false, false);
+  EXPECT_THROW(apply(*world.evaluator, plan, inputs), InvalidArgument) << "a sixth number";
+  c.packing = {};
+  EXPECT_THROW(apply(*world.evaluator, plan, inputs), InvalidArgument) << "a number in every slot";
+  const std::uint32_t half = static_cast<std::uint32_t>(params->slots() / 2);
+  c.packing = {5, false, false, false, {0, half, half, 1}};
+  EXPECT_NO_THROW(apply(*world.evaluator, plan, inputs))
+      << "the first five are where they should be";
+  c.packing.tiling = {0, 2, 4, 4};
+  EXPECT_THROW(apply(*world.evaluator, plan, inputs), InvalidArgument) << "windows";
+}
+
+TEST(CircuitsOnArrays, MatVecNamesBothLayouts) {
+  std::mt19937_64 random(std::random_device{}());
+  const auto params = make_params(kScheme);
+  const Shared<MatVec> plan(params, {}, real_numbers(random, 4 * 20), std::size_t{4},
+                            std::size_t{20}, params, MatVecOptions{});
+  World world(kScheme, plan->rotations());
+  auto c = world.encrypt(std::vector<Complex>(params->slots(), 0.5));
+  const ckks::Ciphertext* const inputs[] = {&c};
+  const int log_slots = params->log_n() - 1;
+  ckks::Packing plus_one = ckks::packing_of_fresh(20, log_slots, false, false);
+  plus_one.padded = false;
+  for (const ckks::Packing& lies :
+       {ckks::packing_of_fresh(20, log_slots, false, false), plus_one, ckks::Packing{}}) {
+    c.packing = lies;
+    try {
+      apply(*world.evaluator, plan, inputs);
+      FAIL() << "it was accepted";
+    } catch (const InvalidArgument& error) {
+      const std::string message = error.what();
+      EXPECT_NE(message.find(ckks::described(lies, log_slots)), std::string::npos) << message;
+      EXPECT_NE(message.find(plan->input_layout().described()), std::string::npos) << message;
+      EXPECT_NE(message.find("arrange"), std::string::npos) << message;
+    }
+  }
+  c.packing = plan->input_layout().packing[0];
+  const auto outputs = apply(*world.evaluator, plan, inputs);
+  EXPECT_EQ(outputs[0].packing, plan->output_layout().packing[0]);
+}
+
+TEST(CircuitsOnArrays, MatVecTakesThePartsOfALongVectorInTurn) {
+  std::mt19937_64 random(std::random_device{}());
+  const auto params = make_params(kScheme);
+  const std::size_t slots = params->slots(), n = 2 * slots;
+  const Shared<MatVec> plan(params, {}, real_numbers(random, n), std::size_t{1}, n, params,
+                            MatVecOptions{});
+  World world(kScheme, plan->rotations());
+  const Layout& layout = plan->input_layout();
+  auto a = world.encrypt(std::vector<Complex>(slots, 0.5));
+  auto b = world.encrypt(std::vector<Complex>(slots, 0.25));
+  a.packing = layout.packing[0];
+  b.packing = layout.packing[1];
+  const ckks::Ciphertext* const in_turn[] = {&a, &b};
+  const ckks::Ciphertext* const swapped[] = {&b, &a};
+  EXPECT_NO_THROW(apply(*world.evaluator, plan, in_turn));
+  EXPECT_THROW(apply(*world.evaluator, plan, swapped), InvalidArgument);
 }
 
 TEST(CircuitsOnArrays, LinearTransformsAndPolynomials) {

@@ -39,6 +39,26 @@ TEST(Layout, UnpackTakesTheFirstSlotThatHoldsAnElement) {
   EXPECT_EQ(layout.unpack(slots), (std::vector<double>{7, 5}));
 }
 
+TEST(Layout, SaysHowItsCiphertextsLie) {
+  const Layout natural = Layout::periodic(3, 16, 16), often = Layout::periodic(3, 16);
+  EXPECT_EQ(natural.packing[0], ckks::packing_of_fresh(3, 4, false, false));
+  EXPECT_NE(often.packing[0], natural.packing[0]);
+  EXPECT_TRUE(natural.agrees(0, often.packing[0])) << "the first numbers are where they should be";
+  EXPECT_FALSE(often.agrees(0, natural.packing[0])) << "behind them they are missing";
+  ckks::Packing filled = natural.packing[0];
+  filled.padded = false;
+  EXPECT_TRUE(natural.agrees(0, filled)) << "anything may lie behind";
+  const Layout longer = Layout::periodic(40, 16);
+  EXPECT_EQ(longer.packing[1].tiling.first, 16u);
+  EXPECT_EQ(longer.packing[2].tiling, (ckks::Tiling{32, 8, 8, 1}));
+  EXPECT_EQ(longer.element[2][9], 33);
+  EXPECT_TRUE(longer.agrees(2, longer.packing[2]));
+  EXPECT_EQ(often.described(), "3 numbers that repeat every 4 slots, in the other slots zeros");
+  const Layout own{2, 4, {{kNothing, 1, 0, 1}}};
+  EXPECT_FALSE(own.agrees(0, ckks::packing_of_fresh(2, 2, false, false)));
+  EXPECT_NE(own.described().find("table"), std::string::npos);
+}
+
 TEST(Layout, RefusesWhatDoesNotFit) {
   EXPECT_THROW(Layout::periodic(0, 16), InvalidArgument);
   EXPECT_THROW(Layout::periodic(3, 12), InvalidArgument);

@@ -109,6 +109,8 @@ inline std::vector<Loader> all_loaders(const Objects& o) {
   const int top = params->depth();
   ckks::Ciphertext fresh = o.ciphertext(top);
   fresh.packing = {100, true, false, true};
+  ckks::Ciphertext tiled = o.ciphertext(top);
+  tiled.packing = {100, false, false, true, {512, 64, 128, 2}};
   const wire::SecretBytes secret = wire::secret_to_bytes(*o.sk, *o.ring);
   return {
       {"params", wire::to_bytes(*params),
@@ -118,6 +120,7 @@ inline std::vector<Loader> all_loaders(const Objects& o) {
       {"plaintext", wire::to_bytes(o.plaintext(top, 2)),
        object(std::type_identity<ckks::Plaintext>{})},
       {"ciphertext_fresh", wire::to_bytes(fresh), load_ciphertext},
+      {"ciphertext_tiled", wire::to_bytes(tiled), load_ciphertext},
       {"ciphertext_product", wire::to_bytes(o.evaluator->square(o.ciphertext(top, 2))),
        load_ciphertext},
       {"public_key", wire::to_bytes(o.pk), object(std::type_identity<rlwe::PublicKey>{})},

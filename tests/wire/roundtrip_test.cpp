@@ -87,7 +87,9 @@ TEST_P(RoundTrip, Ciphertexts) {
   const auto check = [&](const ckks::Ciphertext& x, bool seeded, std::size_t parts) {
     const Bytes bytes = to_bytes(x);
     const std::size_t polys = seeded ? 1 : parts;
-    EXPECT_EQ(bytes.size(), kFrameBytes + 62 + (seeded ? 32 : 0) +
+    const std::size_t tiled = x.packing.tiling == ckks::Tiling{} ? 0 : 16;
+    const std::size_t view = x.packing.view ? 9 + 8 * x.packing.view->axes.size() : 0;
+    EXPECT_EQ(bytes.size(), kFrameBytes + 78 + view + tiled + (seeded ? 32 : 0) +
                                 polys * x.batch() * poly_bytes(o.params->level(x.level).primes));
     const auto back = from_bytes<ckks::Ciphertext>(bytes, o.params, *o.ring);
     ASSERT_EQ(back.parts.size(), parts);
@@ -103,11 +105,7 @@ TEST_P(RoundTrip, Ciphertexts) {
     EXPECT_TRUE(x.estimate.derived);
     EXPECT_FALSE(back.estimate.derived) << "bytes are the sender's word";
     EXPECT_EQ(back.seed, x.seed);
-    EXPECT_EQ(back.packing.length, x.packing.length);
-    EXPECT_EQ(back.packing.batched, x.packing.batched);
-    EXPECT_EQ(back.packing.complex_values, x.packing.complex_values);
-    EXPECT_EQ(back.packing.padded, x.packing.padded);
-    EXPECT_EQ(back.packing.view, x.packing.view);
+    EXPECT_EQ(back.packing, x.packing);
     EXPECT_EQ(to_bytes(back), bytes);
   };
   const int top = o.params->depth();
@@ -119,6 +117,15 @@ TEST_P(RoundTrip, Ciphertexts) {
   check(x, true, 2);
   x.packing = {0, false, true, false};
   check(x, true, 2);
+  x.packing = {17, false, false, true, {0, 32, 32, 1}};
+  check(x, true, 2);
+  x.packing = {17, false, false, false, {512, 8, 64, 4}};
+  check(x, true, 2);
+  x.packing = {0, false, false, false, {512, 0, 0, 0}};
+  check(x, true, 2);
+  x.packing.tiling = {0, 32, 64, 1};
+  EXPECT_THROW(to_bytes(x), InvalidArgument) << "it is not in its one form";
+  x.packing = {0, false, true, false};
   x.packing = {0, true, false, true};
   x.packing.view = ckks::View{{{3, 32}, {30, -1}}, 29, 0};
   check(x, true, 2);

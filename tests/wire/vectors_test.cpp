@@ -33,6 +33,7 @@ const Vector kVectors[] = {
     {"ciphertext_fresh_w32", "7b3518780e23e1e60b89a375a135c1a3"},
     {"ciphertext_fresh_w64", "9cedd0e3013cd47a80e638789a86c413"},
     {"ciphertext_product", "1fbc327bb366813f76207f7a3d791268"},
+    {"ciphertext_tiled", "a6d9b4a901e1bf69fdc83ae3428f5fd3"},
     {"evaluation_keys", "9e88c80a75613a6db88e57b336177af8"},
     {"params", "df2542ed458df77e82b5de8f9e4b9149"},
     {"params_w32", "57a71f5771c11407ff16dae4fd3524b6"},
@@ -68,6 +69,7 @@ TEST_F(Version1, IsWrittenAgainAsRead) {
     EXPECT_EQ(to_bytes(from_bytes<T>(bytes, params, *ring)), bytes) << name;
   };
   again("plaintext", std::type_identity<ckks::Plaintext>{});
+  again("ciphertext_tiled", std::type_identity<ckks::Ciphertext>{});
   again("ciphertext_fresh", std::type_identity<ckks::Ciphertext>{});
   again("ciphertext_product", std::type_identity<ckks::Ciphertext>{});
   again("public_key", std::type_identity<rlwe::PublicKey>{});

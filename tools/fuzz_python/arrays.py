@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from fuzz_python.case import Case
+from fuzz_python.hostile import OTHERS
 from fuzz_python.registry import operation
 
 
@@ -143,6 +144,26 @@ def total(c: Case) -> Any:
 def with_length(c: Case) -> Any:
     """Another length."""
     return c.value().with_length(c.integer(1, 2, 8, 512))
+
+
+@operation("EncryptedArray.with_layout", "EncryptedArray.layout")
+def with_layout(c: Case) -> Any:
+    """Another layout: of a value, of a plan, or something else."""
+    x = c.value()
+    assert repr(x.layout)
+    known = [c.value().layout, c.world.matvec.input_layout, c.world.matvec.output_layout]
+    return x.with_layout(c.random.choice(OTHERS if c.rare() else known), c.integer(0, 0, 0, 1))
+
+
+@operation("EncryptedArray.natural", "Evaluator.arrange", "Layout.*")
+def natural(c: Case) -> Any:
+    """Numbers in order, or as a plan takes them."""
+    x = c.value()
+    assert x.layout.natural_rotations is not None and x.layout.size > 0 and x.layout.period > 0
+    if c.rare(0.5):
+        return x.natural()
+    c.world.matvec.arrangement(x.layout)
+    return c.server.arrange(c.world.matvec, x)
 
 
 @operation("EncryptedArray.with_magnitude")

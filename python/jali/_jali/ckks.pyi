@@ -403,6 +403,16 @@ class Ciphertext:
         """Whether the slots that hold none of its numbers are known to be zero."""
 
     @property
+    def repeats(self) -> int | None:
+        """
+        After how many slots the numbers of a vector come again: 0 if they do not, None if they lie in the windows of a plan.
+        """
+
+    @property
+    def layout(self) -> Layout:
+        """How the numbers lie in the slots."""
+
+    @property
     def is_complex(self) -> bool:
         """Whether decryption gives complex numbers by default."""
 
@@ -648,6 +658,8 @@ class ClientCore:
         magnitude: float = 1.0,
         peak: float = 0.0,
         view: tuple[Sequence[tuple[int, int]], int, int] | None = None,
+        layout: Layout | None = None,
+        part: int = 0,
     ) -> Ciphertext: ...
     def decrypt(
         self, ciphertext: Ciphertext, length: int, complex_values: bool, check: bool
@@ -685,6 +697,8 @@ class EncryptorCore:
         magnitude: float = 1.0,
         peak: float = 0.0,
         view: tuple[Sequence[tuple[int, int]], int, int] | None = None,
+        layout: Layout | None = None,
+        part: int = 0,
     ) -> Ciphertext: ...
 
 class Hoisted:
@@ -859,7 +873,12 @@ class ExplicitEvaluator:
         """sum += the rotation of a, in place, before the division by P."""
 
 class Layout:
-    """Says which element of a vector each slot of ciphertexts holds."""
+    """
+    Says which element of a vector each slot of ciphertexts holds.
+
+    Ciphertexts carry theirs (EncryptedArray.layout), and plans say which they take and give (MatVec.input_layout and
+    output_layout).
+    """
 
     @property
     def size(self) -> int:
@@ -876,6 +895,14 @@ class Layout:
     @property
     def period(self) -> int:
         """The smallest power of two by which rotations change nothing."""
+
+    @property
+    def natural_rotations(self) -> list[int]:
+        """
+        The rotation keys that EncryptedArray.natural needs for arrays that lie so.
+        """
+
+    def __repr__(self) -> str: ...
 
 class MatVec:
     """
@@ -903,7 +930,7 @@ class MatVec:
         matrix: (m, n) real numbers.
         level: the level of the input, 1 to params.depth; None stands for the top.
         layout: how the input lies: "cheapest" for what pack() gives, "natural" for a vector that Client.encrypt was given
-            as it is, or the output_layout of another MatVec.
+            as it is, the output_layout of another MatVec, or the layout of an encrypted array.
         bias: m numbers that are added to the product.
         hoisting: "single", "twice" (double hoisting), or "auto" for the one that the cost model finds faster.
         streaming: whether to plan for diagonals that are encoded at each use, without Evaluator.prepare.
@@ -960,11 +987,21 @@ class MatVec:
         How the output lies: element r of a block is in slot r, and repeats periodically.
         """
 
+    def arrangement(self, layout: Layout | None = None) -> tuple[int, list[int]]:
+        """
+        What Evaluator.arrange takes for arrays that lie as `layout`: how many levels, and which rotation keys.
+
+        layout: None stands for vectors that Client.encrypt was given as they are.
+
+        Raises InvalidArgument for a layout of another number of numbers or slots, and if the input takes several ciphertexts.
+        """
+
     def pack(self, values: numpy.typing.ArrayLike) -> list[numpy.typing.NDArray[numpy.float64]]:
         """
         Vectors (n,) or (batch, n) as the slots of each input ciphertext: arrays (slots,) or (batch, slots) to encrypt.
 
-        Raises InvalidArgument for another length.
+        The arrays know how the vector lies in them, and so do ciphertexts of them. What is computed from such an array is an
+        ordinary array. Raises InvalidArgument for another length.
         """
 
     def unpack(
@@ -1335,6 +1372,9 @@ class EvaluatorCore:
     ) -> None: ...
     def is_settled(self, a: Ciphertext) -> bool: ...
     def effective_level(self, a: Ciphertext) -> int: ...
+    def with_layout(self, a: Ciphertext, layout: Layout, part: int) -> Ciphertext: ...
+    def arrange(self, plan: MatVec, a: Ciphertext) -> Ciphertext: ...
+    def into_order(self, a: Ciphertext) -> Ciphertext: ...
     def with_view(
         self, a: Ciphertext, view: tuple[Sequence[tuple[int, int]], int, int] | None, padded: bool
     ) -> Ciphertext: ...

@@ -14,7 +14,7 @@ from jali._core import array as arrays
 from jali._core import checks
 from jali._core.array import Encrypted
 from jali._core.log import logger
-from jali._jali.ckks import Ciphertext, MatVec, ProductSum
+from jali._jali.ckks import Ciphertext, Layout, MatVec, ProductSum
 from jali.errors import InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
@@ -114,6 +114,11 @@ class EncryptedArray(Encrypted):
     def shape(self) -> tuple[int, ...]:
         """(length,), or (batch, length)."""
         return self._ct.shape
+
+    @property
+    def layout(self) -> Layout:
+        """How its numbers lie in the slots. ``MatVec(..., layout=x.layout)`` plans a product for vectors that lie so."""
+        return self._settled().layout
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -251,7 +256,8 @@ class EncryptedArray(Encrypted):
         """Slot i of the result is slot i + steps, cyclically over all ``slots``, like numpy.roll by -steps.
 
         It needs the key of this rotation, or keys of which it can be composed, as rotations="powers" makes them (see
-        Client.evaluation_keys). A vector shorter than ``slots`` moves into the zeros that follow it.
+        Client.evaluation_keys). A vector shorter than ``slots`` moves into the zeros that follow it. A vector that repeats
+        goes on repeating.
         """
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)):
             raise InvalidArgument(
@@ -337,12 +343,44 @@ class EncryptedArray(Encrypted):
         return EncryptedArray(self._server, self._server._core.sum(self._whole(), int(count)))
 
     def with_length(self, length: int) -> EncryptedArray:
-        """The same slots; decryption shows the first ``length`` of them, from 1 to ``slots``."""
+        """The same slots; the first ``length`` numbers count, from 1 to ``slots``.
+
+        A longer vector gets what lies in the slots behind it, which is zeros if nothing was ever added there.
+        """
         if isinstance(length, bool) or not isinstance(length, (int, np.integer)) or length < 1:
             raise InvalidArgument("length must be a whole number from 1 to slots")
         return EncryptedArray(
             self._server, self._server._core.with_length(self._whole(), int(length))
         )
+
+    def with_layout(self, layout: Layout, part: int = 0) -> EncryptedArray:
+        """The same slots; from here on, their numbers are taken to lie as ``layout`` says.
+
+        It is for slots that you have arranged yourself. Nobody checks it: if they lie otherwise, a product with a matrix is
+        wrong. Nothing is assumed of slots that hold no number.
+
+        layout: the layout of an encrypted array, or the input_layout or output_layout of a MatVec.
+        part: which ciphertext of a layout of several this is, from 0.
+
+        Raises InvalidArgument for a layout of another number of slots.
+        """
+        checks.instance(layout, Layout, "layout", ": x.layout, or the input_layout of a MatVec")
+        part = checks.whole(part, 0, "part must be the number of a ciphertext, from 0")
+        if layout.slots != self.slots:
+            raise InvalidArgument(
+                f"the layout is for {layout.slots} slots, and the array has {self.slots}"
+            )
+        return EncryptedArray(
+            self._server, self._server._core.with_layout(self._whole(), layout, part)
+        )
+
+    def natural(self) -> EncryptedArray:
+        """The same numbers in the first slots, with zeros behind them.
+
+        It costs nothing if they lie so, and otherwise one level. Numbers in the windows of a plan also need the keys of
+        ``layout.natural_rotations``; others need none. Raises DepthExhausted and KeyMissing.
+        """
+        return EncryptedArray(self._server, self._server._core.into_order(self._settled()))
 
     def with_magnitude(self, magnitude: float, *, peak: float | None = None) -> EncryptedArray:
         """The same numbers; from here on, estimates assume this root mean square and this peak.

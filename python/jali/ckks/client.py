@@ -16,6 +16,7 @@ from jali._jali import ckks as _ckks
 from jali._jali.ckks import Ciphertext, EvaluationKeys, Params, PublicKey, ReleasePolicy
 from jali.ckks.array import EncryptedArray
 from jali.ckks.evaluator import Evaluator
+from jali.ckks.packed import lies
 from jali.ckks.view import View
 from jali.device import checked_threads, resolved
 from jali.errors import InvalidArgument, LimitExceeded
@@ -121,9 +122,9 @@ class Client:
             by plans one by one. It takes as much memory as that many full vectors.
         max_bytes: the most memory that the ciphertext may take; see Params.ciphertext_bytes.
 
-        Complex arrays are decrypted to complex ones. Raises LimitExceeded beyond max_bytes, and InvalidArgument for arrays
-        without numbers, for types that are not numeric, and for numbers that are not finite, too large for the level, or above
-        the peak.
+        Arrays from MatVec.pack are encrypted in the plan's layout. Complex arrays are decrypted to complex ones. Raises
+        LimitExceeded beyond max_bytes, and InvalidArgument for arrays without numbers, for types that are not numeric, and for
+        numbers that are not finite, too large for the level, or above the peak.
         """
         return encrypted(
             self._core, values, level, slots, magnitude, peak, batch=batch, max_bytes=max_bytes
@@ -141,7 +142,8 @@ class Client:
 
         complex: True gives complex128, False gives the real parts as float64. None gives complex numbers if any operand of
             the computation was complex.
-        length: how many slots to return, 1 to value.slots; None stands for the length of the encrypted vector.
+        length: how many slots to return, 1 to value.slots, as they lie. None stands for the numbers of the encrypted vector,
+            in their order.
         check: True compares the numbers with what the ciphertext says of them: none is larger than its bound, numbers computed
             from real ones are real, and the rest of the phase is noise. False returns the numbers in any case.
 
@@ -343,7 +345,7 @@ class Encryptor:
 def _shown(
     value: Ciphertext | EncryptedArray, complex: bool | None, length: int | None
 ) -> tuple[Ciphertext, int, bool]:
-    """The ciphertext of a value, how many slots to show, and whether to show them as complex numbers."""
+    """The ciphertext of a value, how many slots to show (0 for its numbers), and whether to show them as complex numbers."""
     ciphertext = value.ciphertext if isinstance(value, EncryptedArray) else value
     if not isinstance(ciphertext, Ciphertext):
         raise InvalidArgument(f"give a Ciphertext or an EncryptedArray, not {type(value).__name__}")
@@ -352,7 +354,7 @@ def _shown(
             raise InvalidArgument("length is for vectors: take a slice of what decrypt returns")
         length = ciphertext.slots
     message = f"length must be a whole number from 1 to {ciphertext.slots}"
-    shown = checks.whole(ciphertext.length if length is None else length, 1, message)
+    shown = 0 if length is None else checks.whole(length, 1, message)
     if shown > ciphertext.slots:
         raise InvalidArgument(f"{message}, not {shown}")
     return (
@@ -391,6 +393,7 @@ def encrypted(
     limit = checks.whole(max_bytes, 1, "max_bytes must be a number of bytes")
     if hasattr(values, "to_numpy"):  # a column or a table of pandas
         values = values.to_numpy()
+    layout, part = lies(values)
     array = as_numbers(values)
     count = arguments[1] or params.slots
     view = None
@@ -417,7 +420,11 @@ def encrypted(
             f"max_bytes is {_megabytes(limit)}: encrypt fewer numbers at a time, at a lower level=, or allow more"
         )
     if view is None:
-        return core.encrypt(array, *arguments, *declared)
+        return core.encrypt(array, *arguments, *declared, None, layout, part)
+    if layout is not None:
+        raise InvalidArgument(
+            f"an array that pack() made for {layout.slots} slots does not fit vectors of {count} slots"
+        )
     slots_of = view.scattered(array)
     try:
         return core.encrypt(slots_of, *arguments, *declared, view.as_tuple())

@@ -11,7 +11,7 @@ import numpy as np
 
 from jali._core import array as arrays
 from jali._core import checks
-from jali._jali.ckks import Ciphertext, ProductSum
+from jali._jali.ckks import Ciphertext, Layout, ProductSum
 from jali.ckks.array import EncryptedArray, Operand
 from jali.ckks.moves import joint_view, laid, spread, together
 from jali.ckks.operands import axes as numbered
@@ -370,6 +370,14 @@ class DenseArray(EncryptedArray):
     def with_length(self, length: int) -> EncryptedArray:
         """Refused: an array has a shape."""
         raise Unsupported(f"with_length is for vectors: take a slice, x[:{checks.shown(length)}]")
+
+    def natural(self) -> EncryptedArray:
+        """Refused: an array has a shape."""
+        raise Unsupported("natural is for vectors: an array says itself where its numbers lie")
+
+    def with_layout(self, layout: Layout, part: int = 0) -> EncryptedArray:
+        """Refused: an array has a shape."""
+        raise Unsupported("with_layout is for vectors: bind the ciphertext of a vector")
 
     def conj(self) -> EncryptedArray:
         """The complex conjugate of every number. It needs the conjugation key."""

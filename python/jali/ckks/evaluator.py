@@ -195,7 +195,8 @@ class Evaluator:
     def matvec(self, plan: MatVec, x: EncryptedArray | Sequence[EncryptedArray]) -> EncryptedArray:
         """The plan's matrix times x (+ bias), one level lower. Decryption shows plan.rows numbers.
 
-        x: the encryption of plan.pack(vector); several if the layout takes several ciphertexts.
+        x: the encryption of plan.pack(vector); several if the layout takes several ciphertexts. It must lie as
+            plan.input_layout says; ``arrange`` brings it there.
 
         Raises KeyMissing, which names the rotations, DepthExhausted if x lies below plan.level, and InvalidArgument for
         inputs that the plan does not expect. If the output takes several ciphertexts, use matvec_blocks.
@@ -206,6 +207,24 @@ class Evaluator:
                 f"the product takes {len(outputs)} ciphertexts: call matvec_blocks"
             )
         return outputs[0]
+
+    def arrange(self, plan: MatVec, x: EncryptedArray) -> EncryptedArray:
+        """x, as the plan takes it.
+
+        It costs nothing if x lies so. If it does not, plan.arrangement(x.layout) says how many levels it takes, and the
+        rotations for which keys are needed:
+
+        - if the plan's vectors repeat (or lie once), and zeros lie behind x: no level, and one rotation for each doubling,
+          log2(slots / period) of them;
+        - if the plan's vectors lie in windows: one level, and one rotation for each window, besides those of the doublings;
+        - one level more if anything but zeros lies behind x, or if x lies in windows.
+
+        Plan for a level that leaves these: MatVec(..., level=x.level - levels). Raises DepthExhausted, KeyMissing, and
+        InvalidArgument for a vector of another length, or if the plan takes several ciphertexts.
+        """
+        if not isinstance(plan, MatVec):
+            raise InvalidArgument("arrange takes a ckks.MatVec: make one from the matrix first")
+        return EncryptedArray(self, self._core.arrange(plan, self._own(x)))
 
     def matvec_blocks(
         self, plan: MatVec, x: EncryptedArray | Sequence[EncryptedArray]

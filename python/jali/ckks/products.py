@@ -85,8 +85,8 @@ def _matvec(matrix: npt.NDArray[Any], x: DenseArray) -> EncryptedArray:
     value = x._settled()
     inputs = [server._core.take(value, [v]) for v in range(view.vectors)]
     outputs = server._core.matvec(plan, inputs)
+    outputs = [server._core.with_view(out, None, False) for out in outputs]
     out = outputs[0] if len(outputs) == 1 else server._core.stack(outputs)
-    out = server._core.with_view(out, None, False)
     period = plan.output_layout.period % view.slots if len(outputs) == 1 else 0
     return DenseArray(
         server, out, View((len(matrix),), (1,), 0, view.slots, len(outputs), period, period != 0)

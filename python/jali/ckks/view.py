@@ -54,8 +54,17 @@ class View:
             strides = tuple(stride for _, stride in axes)
             return View(counts, strides, first, slots, vectors, period, ciphertext.is_padded)
         shape = ciphertext.shape
-        zero = ciphertext.is_padded or shape[-1] == slots
-        return View(shape, (slots, 1)[-len(shape) :], 0, slots, vectors, 0, zero)
+        strides, repeats = (slots, 1)[-len(shape) :], ciphertext.repeats
+        if repeats is None:
+            raise InvalidArgument(
+                f"the vector lies in the windows of a plan, {ciphertext.layout!r}: bring it into order first with natural()"
+            )
+        zero = ciphertext.is_padded or shape[-1] == (repeats or slots)
+        if (
+            repeats and vectors > 1
+        ):  # a view with a period has one vector: the copies are other numbers
+            repeats, zero = 0, False
+        return View(shape, strides, 0, slots, vectors, repeats, zero)
 
     def as_tuple(self) -> tuple[list[tuple[int, int]], int, int]:
         """The view as the binding takes it."""

@@ -1,6 +1,7 @@
 #include "jali/circuits/arrays.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <string>
@@ -13,6 +14,50 @@ namespace jali::circuits {
 
 using ckks::Ciphertext;
 
+namespace {
+
+/// How many elements of the vector ciphertext `index` of the layout holds.
+std::size_t elements(const Layout& layout, std::size_t index) {
+  std::vector<bool> held(layout.size, false);
+  for (const auto e : layout.element[index])
+    if (e != kNothing) held[static_cast<std::size_t>(e)] = true;
+  return static_cast<std::size_t>(std::ranges::count(held, true));
+}
+
+/// lies: of a ciphertext with as many slots as the layout has. A table of one's own says what lies in which slot: it takes
+/// slots as they are, which its caller has arranged.
+bool lies_so(const Layout& layout, std::size_t index, const ckks::Packing& lies) {
+  if (layout.packing.empty()) return ckks::is_in_order(lies);
+  const ckks::Packing& wanted = layout.packing[index];
+  ckks::Tiling tiling = lies.tiling;
+  tiling.first = wanted.tiling.first;
+  if (lies.length == wanted.length && tiling == wanted.tiling) return true;
+  const std::size_t length = lies.length == 0 ? layout.slots : lies.length;
+  return length == elements(layout, index) && layout.agrees(index, lies);
+}
+
+/// Throws InvalidArgument, which names both layouts, unless each of x lies as the layout says.
+void require_layout(const Layout& layout, std::span<const Ciphertext* const> x) {
+  // Vectors that were encrypted on their own all begin with number 0; their order is the caller's word.
+  const bool parts =
+      std::ranges::any_of(x, [](const Ciphertext* one) { return one->packing.tiling.first != 0; });
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const bool in_turn = !parts || x.size() == 1 || layout.packing.empty() ||
+                         x[i]->packing.tiling.first == layout.packing[i].tiling.first;
+    const bool as_many_slots = std::size_t{1} << x[i]->log_slots == layout.slots;
+    require<InvalidArgument>(in_turn && as_many_slots && lies_so(layout, i, x[i]->packing), [&] {
+      const std::string which = x.size() == 1 ? "" : "ciphertext " + std::to_string(i) + " of ";
+      return which + "the vector lies as " + ckks::described(x[i]->packing, x[i]->log_slots) +
+             ", and the plan takes " + layout.described() +
+             ". Encrypt what the plan's pack() gives, convert the vector with "
+             "Evaluator.arrange(plan, x), or make the plan for the layout that the vector has: "
+             "layout=x.layout";
+    });
+  }
+}
+
+}  // namespace
+
 std::vector<Ciphertext> apply(const ckks::Evaluator& evaluator, const Shared<MatVec>& plan,
                               std::span<const Ciphertext* const> x) {
   plan.require_same(evaluator);
@@ -21,30 +66,51 @@ std::vector<Ciphertext> apply(const ckks::Evaluator& evaluator, const Shared<Mat
     return "the product takes " + std::to_string(layout.ciphertexts()) + " ciphertexts, not " +
            std::to_string(x.size());
   });
-  std::vector<Ciphertext> inputs;
   for (const Ciphertext* one : x) {
     require<InvalidArgument>(one != nullptr, "an operand is None");
     require<InvalidArgument>(!one->packing.complex_values, "MatVec takes real vectors");
     require<InvalidArgument>(!one->packing.view, "MatVec takes vectors, not arrays");
-    // If slots are zero where the layout wants elements, the vector was encrypted as it was, without pack().
-    const auto& element = layout.element[inputs.size()];
-    const auto last = std::find_if(element.rbegin(), element.rend(),
-                                   [](auto index) { return index != kNothing; });
-    require<InvalidArgument>(
-        !one->packing.padded ||
-            ckks::length_of(*one) >= static_cast<std::size_t>(element.rend() - last),
-        "the vector does not lie as the plan expects: encrypt what its pack() gives, or make the "
-        "plan with layout=\"natural\"");
-    inputs.push_back(evaluator.copy(*one));
   }
+  require_layout(layout, x);
+  std::vector<Ciphertext> inputs;
+  for (const Ciphertext* one : x) inputs.push_back(evaluator.copy(*one));
   auto outputs = plan.apply(evaluator, std::span<const Ciphertext>(inputs));
   for (std::size_t i = 0; i < outputs.size(); ++i) {
-    const auto rows = plan->blocks()[i].rows;
-    const std::size_t slots = std::size_t{1} << outputs[i].log_slots;
+    outputs[i].packing = plan->output_layout().packing[i];
     outputs[i].packing.batched = x[0]->packing.batched;
-    outputs[i].packing.length = rows == slots ? 0 : static_cast<std::uint32_t>(rows);
   }
   return outputs;
+}
+
+Arrangement arrangement(const MatVec& plan, const ckks::Packing& from) {
+  const Layout& layout = plan.input_layout();
+  require<InvalidArgument>(layout.packing.size() == 1, [&] {
+    return "the plan takes " + layout.described() +
+           ": arrange() brings one ciphertext into one layout; encrypt what the plan's pack() "
+           "gives";
+  });
+  const int log_slots = std::countr_zero(layout.slots);
+  if (lies_so(layout, 0, from)) return {from, from, log_slots, false};
+  return {from, layout.packing[0], log_slots, false};
+}
+
+Ciphertext arrange(const ckks::Evaluator& evaluator, const MatVec& plan, const Ciphertext& x) {
+  const std::size_t slots = plan.input_layout().slots;
+  require<InvalidArgument>(std::size_t{1} << x.log_slots == slots, [&] {
+    return "the plan takes " + std::to_string(slots) + " slots, and the vector has " +
+           std::to_string(std::size_t{1} << x.log_slots) + ": encrypt it with as many";
+  });
+  return arrangement(plan, x.packing).apply(evaluator, x);
+}
+
+Arrangement into_order(const ckks::Packing& from, int log_slots) {
+  ckks::Packing to = from;
+  to.tiling = {};
+  return {from, to, log_slots, true};
+}
+
+Ciphertext into_order(const ckks::Evaluator& evaluator, const Ciphertext& x) {
+  return into_order(x.packing, x.log_slots).apply(evaluator, x);
 }
 
 Ciphertext apply(const ckks::Evaluator& evaluator, const Shared<LinearTransform>& plan,
@@ -72,7 +138,8 @@ Ciphertext apply(const ckks::Evaluator& evaluator, const PolynomialPlan& plan, c
       p.bounded
           ? evaluate(evaluator, inside(evaluator, x, {p.a, p.b}, within, "the polynomial"), plan)
           : evaluate(evaluator, x, plan);
-  out.packing = ckks::packing_of_moved(x.packing);
+  const bool has_zero = !p.bounded || (p.a <= 0 && p.b >= 0);  // else inside() filled the slots
+  out.packing = ckks::packing_of_each(x.packing, has_zero && p(0) == 0.0);
   out.packing.complex_values = complex_values;
   return out;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "jali/approx/series.h"
+#include "jali/circuits/arrangement.h"
 #include "jali/circuits/linear_transform.h"
 #include "jali/circuits/matvec.h"
 #include "jali/circuits/polynomial.h"
@@ -15,9 +16,20 @@
 namespace jali::circuits {
 
 /// The plan's matrix times x. x is as many ciphertexts as the input layout has; the result has one for each block of rows.
-/// Throws InvalidArgument for complex vectors, and for vectors that do not lie as the plan's input layout says.
+/// Throws InvalidArgument for complex vectors, and for vectors that do not lie as the plan's input layout says; the sentence
+/// names both layouts.
 std::vector<ckks::Ciphertext> apply(const ckks::Evaluator& evaluator, const Shared<MatVec>& plan,
                                     std::span<const ckks::Ciphertext* const> x);
+
+/// The steps that bring vectors which lie as `from` says to where the plan takes them. Throws InvalidArgument for another
+/// number of numbers, and for plans that take several ciphertexts or a table of one's own.
+Arrangement arrangement(const MatVec& plan, const ckks::Packing& from);
+/// x as the plan takes it. Throws what arrangement and Arrangement::apply throw.
+ckks::Ciphertext arrange(const ckks::Evaluator& evaluator, const MatVec& plan,
+                         const ckks::Ciphertext& x);
+/// The same numbers in the first slots, with zeros behind them.
+Arrangement into_order(const ckks::Packing& from, int log_slots);
+ckks::Ciphertext into_order(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x);
 
 /// The plan's transform of x. The length of the result is all slots, because the transform mixes them. complex_diagonals:
 /// whether the transform makes complex vectors of real ones. peak: as LinearTransform::apply takes it.

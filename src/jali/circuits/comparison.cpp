@@ -135,13 +135,14 @@ std::vector<double> ArgMax::operator()(const std::vector<double>& x) const {
 Ciphertext ArgMax::apply(const ckks::Evaluator& evaluator, const Ciphertext& x) const {
   const std::size_t slots = std::size_t{1} << x.log_slots;
   require<InvalidArgument>(
-      slots == slots_ && ckks::length_of(x) == count_ && (count_ == slots || x.packing.padded),
+      slots == slots_ && ckks::length_of(x) == count_ && x.packing.tiling.window == 0 &&
+          (count_ == slots || x.packing.padded),
       [&] {
         return "this argmax is made for " + std::to_string(count_) +
                " numbers with zeros behind them in " + std::to_string(slots_) +
-               " slots, and the vector has " + std::to_string(ckks::length_of(x)) + " in " +
-               std::to_string(slots) + (x.packing.padded ? "" : ", behind which anything may lie") +
-               ": make it for that length, or encrypt a vector of this one";
+               " slots, and the vector has " + ckks::described(x.packing, x.log_slots) +
+               ": make it for that length, encrypt a vector of this one, or bring the numbers into "
+               "order first: natural()";
       });
   require<InvalidArgument>(x.parts.size() == 2, "argmax takes two parts: relinearise first");
   require_depth(evaluator, x, depth(), "argmax");
@@ -177,8 +178,7 @@ Ciphertext ArgMax::apply(const ckks::Evaluator& evaluator, const Ciphertext& x) 
     games = std::move(next);
   }
   Ciphertext out = std::move(games.front());
-  out.packing = x.packing;
-  out.packing.padded = false;
+  out.packing = ckks::packing_of_each(x.packing, false);
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <complex>
 #include <cstddef>
+#include <cstdint>
 #include <sstream>
 #include <vector>
 
@@ -62,20 +63,25 @@ ckks::Ciphertext inside(const ckks::Evaluator& evaluator, const ckks::Ciphertext
 
   const std::size_t slots = std::size_t{1} << x.log_slots, length = ckks::length_of(x);
   ckks::Ciphertext out = evaluator.copy(x);
-  if ((on.low > 0 || on.high < 0) && length < slots) {
+  const bool excludes_zero = on.low > 0 || on.high < 0;
+  std::vector<std::uint32_t> held;
+  if (excludes_zero) held = ckks::numbers_in_slots(x.packing, slots);
+  if (std::ranges::find(held, ckks::kNoNumber) != held.end()) {
     require<InvalidArgument>(x.packing.padded, [&] {
       return what + " is made for " + text(on.low, on.high) +
              ", and the slots behind the vector's " + std::to_string(length) +
              " numbers hold anything: multiply by ones of the vector's length first";
     });
-    std::vector<std::complex<double>> fill(slots, static_cast<double>(on.middle()));
-    std::fill_n(fill.begin(), length, 0.0);
+    std::vector<std::complex<double>> fill(slots);
+    for (std::size_t s = 0; s < slots; ++s) {
+      if (held[s] == ckks::kNoNumber) fill[s] = static_cast<double>(on.middle());
+    }
     out = evaluator.add_plain(out,
                               evaluator.encoder().encode(fill, 1, x.level, x.scale, x.log_slots));
     out.estimate.message =
         std::max(x.estimate.message, static_cast<double>(std::fabs(on.middle())));
   }
-  out.packing = x.packing;
+  out.packing = ckks::packing_of_each(x.packing, !excludes_zero);
   out.estimate.peak =
       std::min({peak, std::max(std::fabs(low), std::fabs(high)), static_cast<double>(on.reach())});
   return out;

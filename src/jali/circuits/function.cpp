@@ -302,7 +302,9 @@ Ciphertext Function::apply(const ckks::Evaluator& evaluator, const Ciphertext& x
   Ciphertext out = run(evaluator, inside(evaluator, x, facts_.on, within, facts_.name));
   cap(out, facts_.largest);
   // Zeros behind the vector's length stay zeros if they are mapped to such.
-  out.packing = (*this)(0) == 0 ? x.packing : ckks::packing_of_moved(x.packing);
+  const bool has_zero =
+      facts_.on.low <= 0 && facts_.on.high >= 0;  // else inside() filled the slots
+  out.packing = ckks::packing_of_each(x.packing, has_zero && (*this)(0) == 0);
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <string>
+#include <utility>
 
 #include "jali/base/error.h"
 
@@ -93,15 +94,46 @@ Layout Layout::periodic(std::size_t size, std::size_t slots, std::size_t period)
     return "the period must be a power of two in [" + std::to_string(widest) + ", " +
            std::to_string(slots) + "], got " + std::to_string(period);
   });
-  Layout out{size, slots, {}};
+  std::vector<ckks::Packing> packing;
   for (std::size_t first = 0; first < size; first += slots) {
     const std::size_t count = std::min(slots, size - first);
     // The last ciphertext of a long vector holds fewer elements, which may repeat with a smaller period.
     const std::size_t every = first == 0 ? period : std::bit_ceil(count);
-    auto& row = out.element.emplace_back(slots, kNothing);
-    for (std::size_t s = 0; s < slots; ++s)
-      if (s % every < count) row[s] = static_cast<std::int32_t>(first + s % every);
+    packing.push_back(
+        ckks::packing_of_tiling(count, ckks::tiling_of(first, every, every, 1, slots), slots));
   }
+  return of(size, slots, std::move(packing));
+}
+
+Layout Layout::of(std::size_t size, std::size_t slots, std::vector<ckks::Packing> packing) {
+  Layout out{size, slots, {}, std::move(packing)};
+  for (const ckks::Packing& one : out.packing) {
+    auto& row = out.element.emplace_back(slots, kNothing);
+    const auto numbers = ckks::numbers_in_slots(one, slots);
+    for (std::size_t s = 0; s < slots; ++s)
+      if (numbers[s] != ckks::kNoNumber)
+        row[s] = static_cast<std::int32_t>(one.tiling.first + numbers[s]);
+  }
+  return out;
+}
+
+bool Layout::agrees(std::size_t index, const ckks::Packing& lies) const {
+  const auto& row = element[index];
+  const auto numbers = ckks::numbers_in_slots(lies, slots);
+  std::int32_t first = -1;  // the elements of this ciphertext are numbered from the least
+  for (const auto e : row)
+    if (e != kNothing && (first < 0 || e < first)) first = e;
+  for (std::size_t s = 0; s < slots; ++s)
+    if (row[s] != kNothing && numbers[s] != static_cast<std::uint32_t>(row[s] - first))
+      return false;
+  return true;
+}
+
+std::string Layout::described() const {
+  std::string out = ciphertexts() == 1 ? "" : std::to_string(ciphertexts()) + " ciphertexts: ";
+  if (packing.empty()) return out + std::to_string(size) + " numbers by a table of its own";
+  for (std::size_t c = 0; c < packing.size(); ++c)
+    out += (c == 0 ? "" : "; ") + ckks::described(packing[c], std::countr_zero(slots));
   return out;
 }
 

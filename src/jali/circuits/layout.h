@@ -4,7 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
+
+#include "jali/ckks/packing.h"
 
 namespace jali::circuits {
 
@@ -16,6 +19,9 @@ struct Layout {
   std::size_t size = 0;
   std::size_t slots = 0;                           // of a ciphertext, a power of two
   std::vector<std::vector<std::int32_t>> element;  // [ciphertext][slot], or kNothing
+  /// For each ciphertext, the packing of its numbers and what lies in its other slots. It is empty if a table of one's own
+  /// is not of that form: no ciphertext says of itself that it lies so.
+  std::vector<ckks::Packing> packing{};
 
   std::size_t ciphertexts() const { return element.size(); }
   /// Throws InvalidArgument unless every element lies in at least one slot and all indices are in range.
@@ -35,6 +41,13 @@ struct Layout {
   /// next ciphertext. period: a power of two from min(size, slots) to slots; 0 stands for the smallest. Throws
   /// InvalidArgument for another period.
   static Layout periodic(std::size_t size, std::size_t slots, std::size_t period = 0);
+  /// The layout of ciphertexts of these packings. Their numbers are counted from Tiling::first on.
+  static Layout of(std::size_t size, std::size_t slots, std::vector<ckks::Packing> packing);
+
+  /// Whether every slot of ciphertext `index` that holds an element of this layout holds the same element under `lies`.
+  bool agrees(std::size_t index, const ckks::Packing& lies) const;
+  /// For sentences.
+  std::string described() const;
 };
 
 }  // namespace jali::circuits

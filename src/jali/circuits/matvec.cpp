@@ -25,17 +25,14 @@ std::size_t ceil_div(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 
 // The layout in which slot c stride + t holds element (c window + t) mod (count window), for each run of `slots` columns.
 Layout tiled(std::size_t n, std::size_t slots, std::size_t stride, std::size_t count) {
-  Layout out{n, slots, {}};
+  std::vector<ckks::Packing> packing;
   for (std::size_t first = 0; first < n; first += slots) {
     const std::size_t columns = std::min(slots, n - first);
     const std::size_t window = std::bit_ceil(ceil_div(columns, count));
-    auto& row = out.element.emplace_back(slots, kNothing);
-    for (std::size_t s = 0; s < slots; ++s) {
-      const std::size_t e = (s / stride % count * window + s % stride) % (count * window);
-      if (e < columns) row[s] = static_cast<std::int32_t>(first + e);
-    }
+    packing.push_back(ckks::packing_of_tiling(
+        columns, ckks::tiling_of(first, window, stride, count, slots), slots));
   }
-  return out;
+  return Layout::of(n, slots, std::move(packing));
 }
 
 struct Matrix {
@@ -260,13 +257,12 @@ MatVec::MatVec(std::vector<double> matrix, std::size_t m, std::size_t n, ckks::P
   source->blocks = blocks_;
   source_ = source;
 
-  output_ = {m, slots, {}};
+  std::vector<ckks::Packing> packing;
   for (const Block& block : blocks_) {
-    auto& row = output_.element.emplace_back(slots, kNothing);
-    for (std::size_t s = 0; s < slots; ++s)
-      if (s % block.period < block.rows)
-        row[s] = static_cast<std::int32_t>(block.first_row + s % block.period);
+    packing.push_back(ckks::packing_of_tiling(
+        block.rows, ckks::tiling_of(block.first_row, block.period, block.period, 1, slots), slots));
   }
+  output_ = Layout::of(m, slots, std::move(packing));
   transform_.emplace(
       std::move(params), diagonals,
       [source](std::size_t o, std::size_t i, int d, std::span<std::complex<double>> entries) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +24,14 @@ Ciphertext with(Ciphertext out, const Packing& packing) {
 Ciphertext known_real(Ciphertext out, const Ciphertext& a, const Numbers& b) {
   out.estimate.real = a.estimate.real && !b.complex_values;
   return out;
+}
+
+/// The numbers of b where those of a lie. The encoder puts zeros behind short rows, which is right for vectors that lie once.
+std::span<const std::complex<double>> beside(const Ciphertext& a, const Numbers& b,
+                                             std::vector<std::complex<double>>& store) {
+  if (a.packing.tiling.window == 0 || b.count() != length_of(a)) return b.values;
+  store = to_slots(b.values, b.batch, a.packing, std::size_t{1} << a.log_slots);
+  return store;
 }
 
 /// A ciphertext without parts that has what the packing rules read.
@@ -95,13 +103,16 @@ Ciphertext ArrayEvaluator::expand(const ProductSum& a) const {
 
 Ciphertext ArrayEvaluator::add_numbers(const Ciphertext& a, const Numbers& b) const {
   const Packing packing = packing_of_sum(a, b);
-  return with(known_real(automatic_.add_vector(a, b.values, b.batch), a, b), packing);
+  std::vector<std::complex<double>> store;
+  return with(known_real(automatic_.add_vector(a, beside(a, b, store), b.batch), a, b), packing);
 }
 
 Ciphertext ArrayEvaluator::sub_numbers(const Ciphertext& a, const Numbers& b) const {
   const Packing packing = packing_of_sum(a, b);
-  std::vector<std::complex<double>> negated(b.values.size());
-  std::ranges::transform(b.values, negated.begin(), [](const auto& x) { return -x; });
+  std::vector<std::complex<double>> store;
+  const auto values = beside(a, b, store);
+  std::vector<std::complex<double>> negated(values.size());
+  std::ranges::transform(values, negated.begin(), [](const auto& x) { return -x; });
   return with(known_real(automatic_.add_vector(a, negated, b.batch), a, b), packing);
 }
 
@@ -110,13 +121,19 @@ Ciphertext ArrayEvaluator::multiply_numbers(const Ciphertext& a, const Numbers& 
   double largest = 0;
   for (const auto& x : b.values) largest = std::max(largest, std::abs(x));
   require_fits(a, largest);
-  Ciphertext out = known_real(automatic_.multiply_vector(a, b.values, b.batch), a, b);
+  std::vector<std::complex<double>> store;
+  Ciphertext out = known_real(automatic_.multiply_vector(a, beside(a, b, store), b.batch), a, b);
   // Estimates average over all slots, of which zeros of b leave nothing, while the slots that they leave keep their whole
   // message and error. What decryption shows are these.
   const auto zeros = static_cast<std::size_t>(std::ranges::count(b.values, 0.0));
   if (zeros < b.values.size()) {
     const double slots = static_cast<double>(b.batch) * std::exp2(a.log_slots);
-    const double left = slots / static_cast<double>(b.values.size() - zeros);
+    const double often =  // how often the numbers of a vector that repeats lie in its slots
+        a.packing.tiling.window == 0 || b.count() != length_of(a)
+            ? 1
+            : std::exp2(a.log_slots) / a.packing.tiling.stride / a.packing.tiling.count *
+                  (a.packing.tiling.stride / a.packing.tiling.window);
+    const double left = slots / often / static_cast<double>(b.values.size() - zeros);
     out.estimate.message = std::min(out.estimate.message * std::sqrt(left), out.estimate.peak);
     out.estimate.variance *= left;
   }
@@ -133,7 +150,8 @@ Ciphertext ArrayEvaluator::multiply_scalar(const Ciphertext& a, std::complex<dou
 }
 
 Ciphertext ArrayEvaluator::rotate(const Ciphertext& a, int steps) const {
-  return with(automatic_.rotate(a, steps), steps == 0 ? a.packing : packing_of_moved(a.packing));
+  const std::size_t slots = std::size_t{1} << a.log_slots;
+  return with(automatic_.rotate(a, steps), packing_of_rotated(a.packing, steps, slots));
 }
 
 Ciphertext ArrayEvaluator::conjugate(const Ciphertext& a) const {
@@ -146,12 +164,20 @@ Ciphertext ArrayEvaluator::sum(const Ciphertext& a, std::size_t count) const {
     return "sum over " + std::to_string(count) + " slots of a ciphertext that has " +
            std::to_string(slots) + ": sum over at most that many";
   });
-  require<InvalidArgument>(count != 0 || a.packing.length == 0 || a.packing.padded, [&] {
-    return "slots past the vector's length of " + std::to_string(a.packing.length) +
-           " are no longer zero (a number was added, or slots were rotated): name the number "
-           "of slots in sum(), or multiply by ones of the vector's length first";
-  });
-  return with(automatic_.sum(a, count), packing_of_moved(a.packing));
+  if (count == 0) {
+    require<InvalidArgument>(rest_is_zero(a.packing), [&] {
+      return "slots past the vector's length of " + std::to_string(a.packing.length) +
+             " are no longer zero (a number was added, or slots were rotated): name the number "
+             "of slots in sum(), or multiply by ones of the vector's length first";
+    });
+    require<InvalidArgument>(is_in_order(a.packing), [&] {
+      return "the vector lies in windows (" + described(a.packing, a.log_slots) +
+             "), where the sum of all slots is not its sum: bring it into order first, natural()";
+    });
+    // One period has every number once, wherever it begins.
+    if (a.packing.tiling.window != 0) count = a.packing.tiling.window;
+  }
+  return with(automatic_.sum(a, count), packing_of_neighbours(a.packing));
 }
 
 Ciphertext ArrayEvaluator::normalise(const Ciphertext& a) const {
@@ -164,14 +190,20 @@ bool ArrayEvaluator::is_settled(const Ciphertext& a) const {
 }
 
 Ciphertext ArrayEvaluator::with_length(const Ciphertext& a, std::size_t length) const {
-  const std::size_t slots = std::size_t{1} << a.log_slots;
-  require<InvalidArgument>(length >= 1 && length <= slots, [&] {
-    return "length " + std::to_string(length) + " is outside 1 to " + std::to_string(slots);
-  });
+  const Packing packing = packing_of_length(a.packing, length, std::size_t{1} << a.log_slots);
+  return with(explicit_evaluator().copy(a), packing);
+}
+
+Ciphertext ArrayEvaluator::with_layout(const Ciphertext& a, const Packing& lies) const {
   Packing packing = a.packing;
   packing.view.reset();
-  packing.padded = !a.packing.view && a.packing.padded && length >= length_of(a) && length < slots;
-  packing.length = length == slots ? 0 : static_cast<std::uint32_t>(length);
+  packing.length = lies.length;
+  packing.tiling = lies.tiling;
+  packing.padded = false;
+  require<InvalidArgument>(is_possible(packing, a.log_slots), [&] {
+    return "a ciphertext of " + std::to_string(std::size_t{1} << a.log_slots) +
+           " slots cannot have this layout: take one of as many slots";
+  });
   return with(explicit_evaluator().copy(a), packing);
 }
 
@@ -181,6 +213,7 @@ Ciphertext ArrayEvaluator::with_view(const Ciphertext& a, const std::optional<Vi
                            "the elements of this view do not lie in the slots of the ciphertext");
   Packing packing = a.packing;
   packing.length = 0;
+  packing.tiling = {};
   packing.batched = true;
   packing.padded = view && padded;
   packing.view = view;

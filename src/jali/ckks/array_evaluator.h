@@ -46,8 +46,8 @@ class ArrayEvaluator {
 
   Ciphertext rotate(const Ciphertext& a, int steps) const;
   Ciphertext conjugate(const Ciphertext& a) const;
-  /// See AutoEvaluator::sum. count 0 gives the sum of the vector in every slot. For that, the slots past the vector's
-  /// length must be zero (Packing::padded); otherwise it throws InvalidArgument.
+  /// See AutoEvaluator::sum. count 0 gives the sum of the vector in every slot. For that, the slots that hold no number must
+  /// be zero (Packing::padded), and the vector must not lie in windows; otherwise it throws InvalidArgument.
   Ciphertext sum(const Ciphertext& a, std::size_t count = 0) const;
 
   Ciphertext normalise(const Ciphertext& a) const;
@@ -55,8 +55,11 @@ class ArrayEvaluator {
   bool is_settled(const Ciphertext& a) const;
   int effective_level(const Ciphertext& a) const { return automatic_.effective_level(a); }
 
-  /// The same slots; decryption shows the first `length` of them. length is from 1 to the number of slots.
+  /// The same slots, of which `length` numbers count (packing_of_length).
   Ciphertext with_length(const Ciphertext& a, std::size_t length) const;
+  /// The same slots; from here on their numbers are taken to lie as length and tiling of `lies` say, and the other slots to
+  /// hold anything. Throws InvalidArgument if that is not possible for as many slots as a has.
+  Ciphertext with_layout(const Ciphertext& a, const Packing& lies) const;
   /// The same slots as an array whose elements lie as `view` says, or, without a view, as a batch of vectors of all slots.
   /// padded: slots that hold no element are zero. Throws InvalidArgument for a view that does not fit.
   Ciphertext with_view(const Ciphertext& a, const std::optional<View>& view, bool padded) const;

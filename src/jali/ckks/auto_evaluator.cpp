@@ -291,7 +291,10 @@ Ciphertext AutoEvaluator::sum(const Ciphertext& a, std::size_t count) const {
   });
   Ciphertext x = normalise(a);
   // The slots may depend on each other. The sum of n numbers of root mean square m is at most n m (Cauchy and Schwarz).
-  const bool zeros = a.packing.padded && a.packing.length > 0;
+  // Neighbours within a period are different numbers.
+  const std::size_t period = a.packing.tiling.window == 0 ? slots : a.packing.tiling.window;
+  const bool zeros =
+      a.packing.padded && a.packing.length > 0 && a.packing.tiling.count <= 1 && count <= period;
   const std::size_t terms = zeros ? std::min<std::size_t>(count, a.packing.length) : count;
   const double largest = a.estimate.peak * static_cast<double>(terms);
   for (std::size_t step = 1; step < count; step *= 2) {

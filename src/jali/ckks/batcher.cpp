@@ -23,13 +23,17 @@ Ciphertext shell(const Ciphertext& a) {
   return out;
 }
 
+/// The packing without whether the batch is an axis, in which operands may differ.
+Packing as_axis(Packing a) {
+  a.batched = true;
+  return a;
+}
+
 void check_alike(const Ciphertext& a, const Ciphertext& b, std::size_t index) {
   require<InvalidArgument>(
       a.params->hash() == b.params->hash() && a.level == b.level && a.scale == b.scale &&
           a.parts.size() == b.parts.size() && a.log_slots == b.log_slots &&
-          a.packing.length == b.packing.length &&
-          a.packing.complex_values == b.packing.complex_values &&
-          a.packing.padded == b.packing.padded && a.packing.view == b.packing.view,
+          as_axis(a.packing) == as_axis(b.packing),
       [&] {
         return "ciphertext " + std::to_string(index) +
                " has another level, scale, number of parts or packing than the first: bring them "

@@ -10,11 +10,6 @@ namespace jali::ckks {
 
 namespace {
 
-bool same(const Packing& a, const Packing& b) {
-  return a.length == b.length && a.batched == b.batched && a.complex_values == b.complex_values &&
-         a.padded == b.padded;
-}
-
 // Estimates are sums and products of doubles, so equal ones may differ by rounding.
 constexpr double kRounding = 1 + 0x1p-30;
 
@@ -57,10 +52,10 @@ void Program::check(std::size_t index, const Ciphertext& input) const {
   equal("scale", input.scale, example.scale);
   equal("batch", static_cast<double>(input.batch()), static_cast<double>(example.batch()));
   equal("log_slots", input.log_slots, example.log_slots);
-  require<InvalidArgument>(same(input.packing, example.packing), [&] {
+  require<InvalidArgument>(input.packing == example.packing, [&] {
     return "input " + std::to_string(index) +
            " of the captured function is packed differently than its example (length, batch axis, "
-           "complex or real): capture the function for such inputs";
+           "complex or real, how its numbers lie): capture the function for such inputs";
   });
   require<InvalidArgument>(
       input.estimate.variance <= example.estimate.variance * kRounding &&

@@ -29,16 +29,36 @@ struct Plaintext {
   bool real = false;  // whether the slots were given as real numbers; this is public
 };
 
-/// How the owner packed a ciphertext, which says what decryption shows of it. Evaluator and AutoEvaluator work on all slots,
-/// ignore it and drop it; ArrayEvaluator and Python keep it up to date. It is part of the serialized bytes.
+/// How often the numbers of a vector lie in the slots. With window = 0 they lie once: slot s holds number s. Otherwise slot s
+/// holds number
+///     ((s / stride mod count) window + (s mod stride)) mod (count window),
+/// which begins anew after stride count slots, so that rotations by that many change nothing. Slots for which this is not
+/// below the vector's length hold no number. window, stride and count are powers of two, and stride count is at most the
+/// number of slots. There is one form for each arrangement: if count is 1, stride is window, which is less than the number of
+/// slots; otherwise stride is more than window (circuits/matvec.h says what such windows are for).
+struct Tiling {
+  std::uint32_t first =
+      0;  // of a vector that takes several ciphertexts: the index of this one's first number
+  std::uint32_t window = 0;
+  std::uint32_t stride = 0;
+  std::uint32_t count = 0;
+
+  bool operator==(const Tiling&) const = default;
+};
+
+/// How the numbers lie in a ciphertext's slots: what decryption shows of it, and what circuits may rely on. Evaluator and
+/// AutoEvaluator work on all slots, ignore it and drop it; ArrayEvaluator and Python keep it up to date by the rules of
+/// packing.h. It is part of the serialized bytes.
 struct Packing {
-  std::uint32_t length = 0;  // slots of each vector that count, from the first; 0: all of them
+  std::uint32_t length = 0;  // numbers in each vector; 0: one in every slot
   bool batched = false;  // the batch is an axis of its own, even if it is 1
   bool complex_values = false;  // slots are complex; else the real parts are the message
-  bool padded =
-      false;  // slots past `length` are zero up to noise; with a view, all slots that hold no element
+  bool padded = false;  // slots that hold no number are zero up to noise
+  Tiling tiling{};  // of a vector
   /// Where the elements of an array of another shape than (length,) or (batch, length) lie. `length` is then 0.
   std::optional<View> view{};
+
+  bool operator==(const Packing&) const = default;
 };
 
 /// parts[0] + parts[1] s (+ parts[2] s^2) = scale * message + error, modulo the primes of `level`.

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "jali/base/error.h"
+#include "jali/ckks/packing.h"
 #include "jali/ckks/scale.h"
 #include "jali/random/prng.h"
 #include "jali/rlwe/keys.h"
@@ -127,7 +128,14 @@ void check_seed(const Ciphertext& x, const ckks::Params& params) {
                          "a ciphertext carries a seed that is not its own: please report");
 }
 
-enum PackingFlag : std::uint8_t { kBatched = 1, kComplex = 2, kPadded = 4, kReal = 8, kView = 16 };
+enum PackingFlag : std::uint8_t {
+  kBatched = 1,
+  kComplex = 2,
+  kPadded = 4,
+  kReal = 8,
+  kView = 16,
+  kTiled = 32
+};
 
 constexpr std::size_t kViewBytes = 9 + 8 * ckks::View::kMostAxes;  // at most
 
@@ -163,11 +171,10 @@ Bytes to_bytes(const Ciphertext& x) {
   const Shape shape{x.level, x.log_slots, x.batch(), x.scale};
   require<InvalidArgument>(
       problem(shape, params) == nullptr && (x.parts.size() == 2 || x.parts.size() == 3) &&
-          (!x.seed || x.parts.size() == 2) && x.packing.length <= std::size_t{1} << x.log_slots &&
+          (!x.seed || x.parts.size() == 2) && ckks::is_possible(x.packing, x.log_slots) &&
           (!x.packing.view ||
-           (x.packing.length == 0 && x.packing.batched &&
-            ckks::is_within(*x.packing.view, std::size_t{1} << x.log_slots, x.batch()))),
-      "cannot write this ciphertext: its level, scale, parts or length are out of range");
+           ckks::is_within(*x.packing.view, std::size_t{1} << x.log_slots, x.batch())),
+      "cannot write this ciphertext: its level, scale, parts, length or layout are out of range");
   const auto& primes = params.level(shape.level).primes;
   require<InvalidArgument>(is_magnitude(x.estimate.variance) && is_magnitude(x.estimate.message) &&
                                is_magnitude(x.estimate.peak) && is_magnitude(x.estimate.error) &&
@@ -175,7 +182,7 @@ Bytes to_bytes(const Ciphertext& x) {
                            "cannot write this ciphertext: its noise estimate is not finite");
   const std::size_t sent = x.seed ? 1 : x.parts.size();
   Writer writer(kCkksCiphertext, params.hash(),
-                kShapeBytes + sizeof(x.key_id) + 88 + kViewBytes +
+                kShapeBytes + sizeof(x.key_id) + 104 + kViewBytes +
                     sent * packed_poly_bytes(params, primes, shape.batch));
   write_shape(writer, shape, params);
   writer.raw(x.key_id.bytes);
@@ -187,10 +194,17 @@ Bytes to_bytes(const Ciphertext& x) {
   writer.f64(x.estimate.error);
   writer.f64(x.estimate.noise);
   writer.u32(x.packing.length);
+  const ckks::Tiling& tiling = x.packing.tiling;
+  const bool tiled = tiling != ckks::Tiling{};
   writer.u8((x.packing.batched ? kBatched : 0) | (x.packing.complex_values ? kComplex : 0) |
             (x.packing.padded ? kPadded : 0) | (x.estimate.real ? kReal : 0) |
-            (x.packing.view ? kView : 0));
+            (x.packing.view ? kView : 0) | (tiled ? kTiled : 0));
   if (x.packing.view) write_view(writer, *x.packing.view);
+  if (tiled) {
+    for (const std::uint32_t field : {tiling.first, tiling.window, tiling.stride, tiling.count}) {
+      writer.u32(field);
+    }
+  }
   if (x.seed) {
     check_seed(x, params);
     writer.raw(*x.seed);
@@ -233,7 +247,7 @@ Ciphertext from_bytes(Input bytes, const ParamsPtr& params, const ring::Ring& ri
   reader.check(out.packing.length <= std::size_t{1} << out.log_slots,
                "its vectors are longer than its slots");
   const std::uint8_t packing = reader.u8();
-  reader.check(packing <= (kBatched | kComplex | kPadded | kReal | kView),
+  reader.check(packing <= (kBatched | kComplex | kPadded | kReal | kView | kTiled),
                "its packing is unknown");
   out.packing.batched = (packing & kBatched) != 0;
   out.packing.complex_values = (packing & kComplex) != 0;
@@ -242,6 +256,14 @@ Ciphertext from_bytes(Input bytes, const ParamsPtr& params, const ring::Ring& ri
   if ((packing & kView) != 0) {
     reader.check(out.packing.length == 0 && out.packing.batched, "its array has a length, too");
     out.packing.view = read_view(reader, std::size_t{1} << out.log_slots, shape.batch);
+  }
+  if ((packing & kTiled) != 0) {
+    ckks::Tiling& tiling = out.packing.tiling;
+    for (std::uint32_t* field : {&tiling.first, &tiling.window, &tiling.stride, &tiling.count}) {
+      *field = reader.u32();
+    }
+    reader.check(tiling != ckks::Tiling{} && ckks::is_possible(out.packing, out.log_slots),
+                 "its numbers cannot lie as it says");
   }
   if (seeded) reader.copy_to(out.seed.emplace());
   out.parts.reserve(parts);
