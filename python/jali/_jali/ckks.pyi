@@ -143,10 +143,10 @@ class Params:
         """The moduli and the canonical scale of a level, 0 to depth."""
 
     def key_bytes(
-        self, rotations: Sequence[int] = [], conjugate: bool = False, relinearise: bool = True
+        self, rotations: str | Sequence[int] = [], conjugate: bool = False, relinearise: bool = True
     ) -> int:
         """
-        Bytes of the evaluation keys for these rotations (in slots), known before they are made.
+        Bytes of the evaluation keys for these rotations (in slots, or "powers"), known before they are made.
         """
 
     @property
@@ -189,7 +189,7 @@ class Params:
 
     def bootstrap_key_bytes(
         self,
-        rotations: Sequence[int] = [],
+        rotations: str | Sequence[int] = [],
         conjugate: bool = False,
         slots: Sequence[int] = [0],
         *,
@@ -201,7 +201,7 @@ class Params:
 
     def expanded_bootstrap_key_bytes(
         self,
-        rotations: Sequence[int] = [],
+        rotations: str | Sequence[int] = [],
         conjugate: bool = False,
         slots: Sequence[int] = [0],
         *,
@@ -212,7 +212,7 @@ class Params:
         """
 
     def expanded_key_bytes(
-        self, rotations: Sequence[int] = [], conjugate: bool = False, relinearise: bool = True
+        self, rotations: str | Sequence[int] = [], conjugate: bool = False, relinearise: bool = True
     ) -> int:
         """Bytes that the keys of key_bytes take in the memory of an evaluator."""
 
@@ -384,6 +384,12 @@ class Ciphertext:
         """Its parameters."""
 
     @property
+    def key_id(self) -> str:
+        """
+        The name of the secret key that decrypts it, 32 hexadecimal digits; see Client.key_id. Empty if it belongs to no key.
+        """
+
+    @property
     def precision_bits(self) -> float:
         """
         Estimated bits of precision of a slot: -log2 of the standard deviation of its error.
@@ -413,6 +419,10 @@ class PublicKey:
         """Its parameters."""
 
     @property
+    def key_id(self) -> str:
+        """The name of the secret key; see Client.key_id."""
+
+    @property
     def nbytes(self) -> int:
         """Bytes of its stored half and its seed."""
 
@@ -432,12 +442,23 @@ class PublicKey:
 
     def __repr__(self) -> str: ...
 
+class KeyDemand:
+    """The keys that functions use."""
+
+    @property
+    def rotations(self) -> dict[int, int]:
+        """The rotations, each with the highest level at which it is used."""
+
 class EvaluationKeys:
     """The public keys that an evaluator needs: relinearisation, rotations."""
 
     @property
     def params(self) -> Params:
         """Their parameters."""
+
+    @property
+    def key_id(self) -> str:
+        """The name of the secret key; see Client.key_id."""
 
     @property
     def nbytes(self) -> int:
@@ -448,7 +469,9 @@ class EvaluationKeys:
         """The number of key-switching keys."""
 
     def has_rotation(self, steps: int) -> bool:
-        """Whether a rotation by this many slots is possible."""
+        """
+        Whether a rotation by this many slots is possible, by its own key or composed of others.
+        """
 
     @property
     def has_conjugation(self) -> bool:
@@ -580,6 +603,10 @@ class ClientCore:
     def params(self) -> Params:
         """Its parameters."""
 
+    @property
+    def key_id(self) -> str:
+        """The name of the secret key."""
+
     def encrypt(
         self,
         values: object | None,
@@ -596,12 +623,15 @@ class ClientCore:
     ) -> numpy.typing.NDArray[Any]: ...
     def evaluation_keys(
         self,
-        rotations: Sequence[int],
+        rotations: str | Sequence[int],
         conjugate: bool,
         relinearise: bool,
         bootstrap: Sequence[int],
         minimum: bool = False,
         progress: Callable[[int, int], object] | None = None,
+    ) -> EvaluationKeys: ...
+    def keys_for(
+        self, demand: KeyDemand, progress: Callable[[int, int], object] | None = None
     ) -> EvaluationKeys: ...
     def public_key(self) -> PublicKey: ...
 
@@ -1185,6 +1215,12 @@ class EvaluatorCore:
         trace: bool,
         variants: Mapping[str, str],
     ) -> None: ...
+    @staticmethod
+    def recording(keys: EvaluationKeys, device: str, threads: int) -> EvaluatorCore: ...
+    @property
+    def demand(self) -> KeyDemand:
+        """The keys that were used so far."""
+
     @property
     def params(self) -> Params:
         """Its parameters."""

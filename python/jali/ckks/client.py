@@ -248,7 +248,7 @@ class Client:
 
     def _demand(self, for_: Function | Sequence[Function], example: Any) -> _ckks.KeyDemand:
         """The keys that the functions use for such examples."""
-        functions = for_ if isinstance(for_, (list, tuple)) else [for_]
+        functions: list[Any] = [*for_] if isinstance(for_, (list, tuple)) else [for_]
         for function in functions:
             if not callable(function):
                 raise InvalidArgument(
@@ -267,7 +267,7 @@ class Client:
         ]
         for function in functions:
             results = function(*arguments)
-            for result in results if isinstance(results, (list, tuple)) else [results]:
+            for result in results if isinstance(results, (list, tuple)) else (results,):
                 server._own(result)  # what is still to be computed is computed, as when it is sent
         return server._core.demand
 
