@@ -45,9 +45,10 @@ class Evaluator {
     return Evaluator(build(keys.params, keys, device, threads, /*trace=*/false, {},
                            std::make_shared<ckks::KeyRecorder>()));
   }
-  std::optional<KeyDemand> demand() const {
-    if (server_->recorder == nullptr) return std::nullopt;
-    return KeyDemand{server_->recorder->demand(), server_->params};
+  KeyDemand demand() const {
+    require<InternalError>(server_->recorder != nullptr,
+                           "this evaluator does not write down the keys that it uses");
+    return {server_->recorder->demand(), server_->params};
   }
 
   const Server& server() const { return *server_; }
@@ -274,7 +275,7 @@ void bind_evaluator(nb::module_& m) {
                     const backend::Variants&>(),
            "params"_a, "keys"_a.none(), "device"_a, "threads"_a, "trace"_a, "variants"_a, nogil())
       .def_static("recording", &Evaluator::recording, "keys"_a, "device"_a, "threads"_a)
-      .def_prop_ro("demand", &Evaluator::demand, "The keys that were used so far, or None.")
+      .def_prop_ro("demand", &Evaluator::demand, "The keys that were used so far.")
       .def_prop_ro("params", &Evaluator::params, "Its parameters.")
       .def_prop_ro("engine", &Evaluator::engine, "Backend and instruction set.")
       .def_prop_ro("threads", &Evaluator::threads, "The number of threads that it computes with.")

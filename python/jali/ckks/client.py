@@ -264,7 +264,7 @@ class Client:
 
     def _demand(self, for_: Function | Sequence[Function], example: Any) -> _ckks.KeyDemand:
         """The keys that the functions use for such examples."""
-        functions = for_ if isinstance(for_, (list, tuple)) else [for_]
+        functions: list[Any] = [*for_] if isinstance(for_, (list, tuple)) else [for_]
         for function in functions:
             if not callable(function):
                 raise InvalidArgument(
