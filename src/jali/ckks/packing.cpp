@@ -73,7 +73,8 @@ Packing packing_of_fresh(std::size_t count, int log_slots, bool batched, bool co
   const std::size_t slots = std::size_t{1} << log_slots;
   require<InvalidArgument>(count <= slots, [&] {
     return "a vector of " + std::to_string(count) + " numbers does not fit " +
-           std::to_string(slots) + " slots: spread it over several vectors (dense_view), or use a larger log_n";
+           std::to_string(slots) +
+           " slots: spread it over several vectors (dense_view), or use a larger log_n";
   });
   Packing out;
   out.length = count == slots ? 0 : static_cast<std::uint32_t>(count);
