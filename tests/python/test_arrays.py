@@ -378,7 +378,8 @@ def test_a_mask_does_not_make_numbers_more_precise(s: Small) -> None:
         errors.append(s.client.decrypt(y) - a * [1.0, -1.0, 0.5])
         claims.append(y.precision_bits)
     rms = float(np.sqrt(np.mean(np.square(errors))))
-    assert 0.3 < rms / 2.0 ** -max(claims) < 1.7  # of 120 errors; without the rule of multiply_numbers it is 8
+    # Of 120 errors. Without the rule of multiply_numbers it would be 8.
+    assert 0.3 < rms / 2.0 ** -max(claims) < 1.7
 
 
 def test_functions_of_arrays(s: Small) -> None:
