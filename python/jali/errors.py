@@ -138,6 +138,18 @@ class Unsupported(Error):
     code = "unsupported"
 
 
+class WrongCall(InvalidArgument, TypeError):
+    """A call with arguments that a function does not have, lacks, or cannot take."""
+
+
+class NotPickled(Unsupported, TypeError):
+    """An object that cannot be pickled: its bytes are written and read by methods of its own."""
+
+
+class NotOffered(Unsupported, AttributeError):
+    """A name that an object or module does not have."""
+
+
 class InternalError(Error):
     """A broken invariant inside Jali: please report it."""
 

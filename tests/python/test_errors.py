@@ -357,8 +357,10 @@ def test_secrets_stay_inside(one: World) -> None:
             make(one.client)
         with pytest.raises(TypeError):
             make(one.client._core)
-        with pytest.raises(TypeError):
-            make(one.bind([1.0]))
+    x = one.bind([1.0])
+    assert copy.copy(x) is x and copy.deepcopy(x) is x  # it never changes
+    with pytest.raises(TypeError):
+        pickle.dumps(x)
     # Nothing that is printed depends on the key or on the data.
     other = ckks.Client(one.params)
     assert repr(other) == repr(one.client)

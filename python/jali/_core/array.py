@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from jali._core import checks
-from jali.errors import InvalidArgument, Unsupported
+from jali._core.numpy_calls import NumPyCalls
+from jali.errors import InvalidArgument, NotPickled, Unsupported, WrongCall
 
 __all__ = ["Encrypted", "exponent", "number", "operand", "power"]
 
@@ -35,6 +36,11 @@ def number(value: Any) -> complex | None:
 def operand(value: Any, length: int) -> npt.NDArray[Any] | None:
     """The operand as an array, or None if it is not array, list or tuple. A last axis of 1 is repeated to `length`."""
     if not isinstance(value, (np.ndarray, list, tuple)):
+        if value is None or isinstance(value, (str, bytes, dict, set)):
+            raise WrongCall(
+                "an operand must be an encrypted array, a number or an array of numbers, "
+                f"not {checks.shown(value)}"
+            )
         return None
     try:
         array = np.asarray(value)
@@ -71,13 +77,10 @@ def power(known: dict[int, Any], n: int) -> Any:
     return known[n]
 
 
-class Encrypted:
+class Encrypted(NumPyCalls):
     """An encrypted vector (n,), or a batch of vectors (batch, n). Only its shape is public."""
 
     __slots__ = ()
-    __array_ufunc__ = (
-        None  # so that an array on the left of an operator calls the scheme's operator
-    )
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -114,5 +117,22 @@ class Encrypted:
             "the slots of an encrypted value cannot be taken one by one: rotate it, or decrypt it first"
         )
 
+    def __copy__(self) -> Self:
+        return self  # it never changes
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def copy(self) -> Self:
+        """Itself, because values never change."""
+        return self
+
+    def __format__(self, specification: str) -> str:
+        if specification:
+            raise Unsupported(
+                f'an encrypted value has no digits to show as "{specification}": decrypt it first'
+            )
+        return str(self)
+
     def __reduce__(self) -> NoReturn:
-        raise TypeError("send value.ciphertext.to_bytes() instead of pickling an encrypted array")
+        raise NotPickled("send value.ciphertext.to_bytes() instead of pickling an encrypted array")

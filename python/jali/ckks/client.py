@@ -15,7 +15,7 @@ from jali._jali import ckks as _ckks
 from jali._jali.ckks import Ciphertext, EvaluationKeys, Params, PublicKey, ReleasePolicy
 from jali.ckks.array import EncryptedArray
 from jali.device import checked_threads, resolved
-from jali.errors import InvalidArgument
+from jali.errors import InvalidArgument, NotPickled
 
 __all__ = ["Client", "Encryptor"]
 
@@ -218,7 +218,7 @@ class Client:
         return f"Client({self.params!r})"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError(
+        raise NotPickled(
             "a Client holds a secret key and cannot be pickled: use secret_to_bytes to store it"
         )
 
