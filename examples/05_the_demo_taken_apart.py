@@ -46,14 +46,21 @@ server = ckks.Evaluator(params, keys)
 print(f"{len(rotations)} rotation keys, {keys.nbytes / 1e6:.1f} MB, sent once")
 
 # The server's work. After each step the client looks inside, which only the key holder can.
-x = server.bind(client.encrypt(packed))
+#
+# Every value has a bound on its numbers, and an operation whose result might not fit its level is refused. Pixels are at
+# most GAINS[0] here. From that, interval arithmetic allows logits of 80,000, which no image reaches. So the last layer claims a
+# smaller bound, and decryption compares the numbers with it.
+x = server.bind(client.encrypt(packed, magnitude=roles.MAGNITUDE, peak=roles.GAINS[0]))
 for number, step in enumerate(program.steps):
     if isinstance(step, Square):
         x = x * x
     else:
-        x = server.linear_transform(plans[number], x)
+        largest = roles.LARGEST_LOGIT if step is program.steps[-1] else None
+        x = server.linear_transform(plans[number], x, peak=largest)
         for rotation in step.sum_rotations():
             x = x + x.rotate(rotation)
+            if largest is not None:
+                x = x.with_magnitude(largest / 8, peak=largest)
         x = x + step.bias
     so_far = dataclasses.replace(program, steps=program.steps[: number + 1])
     expected = simulate(so_far, packed)

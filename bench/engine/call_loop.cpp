@@ -25,7 +25,8 @@ CallLoop::CallLoop(std::span<const std::uint8_t> params_bytes, const std::string
   const std::vector<std::complex<double>> numbers(params->slots(), 0.5);
   const int top = params->depth();
   operand_ = ckks::SecretEncryptor(secret, ring)
-                 .encrypt(evaluator_->encoder().encode(numbers, 1, top, params->scale(top)));
+                 .encrypt(evaluator_->encoder().encode(numbers, 1, top, params->scale(top)),
+                          {/*magnitude=*/1, /*peak=*/1});
 }
 
 double CallLoop::seconds(const std::string& operation, int count) const {

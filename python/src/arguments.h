@@ -82,4 +82,12 @@ inline jali::params::Declared checked_declared(double magnitude, double peak) {
   return peak == 0 ? jali::params::Declared(magnitude) : jali::params::Declared(magnitude, peak);
 }
 
+/// The bound that a caller claims for a result; without a claim there is none.
+inline double claimed(std::optional<double> peak) {
+  require<InvalidArgument>(
+      !peak || *peak > 0,
+      "peak is a positive number: the largest modulus that the result can have");
+  return peak.value_or(jali::params::kUnbounded);
+}
+
 }  // namespace jali::python

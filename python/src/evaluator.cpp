@@ -101,8 +101,9 @@ class Evaluator {
                                  const std::vector<const Ciphertext*>& x) const {
     return circuits::apply(*server_->evaluator, *plan.plan, x);
   }
-  Ciphertext linear_transform(const LinearTransform& plan, const Ciphertext& x) const {
-    return circuits::apply(*server_->evaluator, *plan.plan, plan.complex_values, x);
+  Ciphertext linear_transform(const LinearTransform& plan, const Ciphertext& x,
+                              std::optional<double> peak) const {
+    return circuits::apply(*server_->evaluator, *plan.plan, plan.complex_values, x, claimed(peak));
   }
   Ciphertext polynomial(const Polynomial& plan, const Ciphertext& x, const Within& within) const {
     return circuits::apply(*server_->evaluator, *plan.plan, x, interval_of(within));
@@ -277,7 +278,7 @@ void bind_evaluator(nb::module_& m) {
       .def("matvec", calls<&Evaluator::matvec, &Counters::matrix_products>(), "plan"_a, "x"_a,
            nogil())
       .def("linear_transform", calls<&Evaluator::linear_transform, &Counters::matrix_products>(),
-           "plan"_a, "x"_a, nogil())
+           "plan"_a, "x"_a, "peak"_a = nb::none(), nogil())
       .def("polynomial", calls<&Evaluator::polynomial, &Counters::polynomials>(), "plan"_a, "x"_a,
            "within"_a = nb::none(), nogil())
       .def("function", calls<&Evaluator::function, &Counters::polynomials>(), "plan"_a, "x"_a,

@@ -1,13 +1,16 @@
 // The explicit evaluator: binds the operations of ckks/evaluator.h, one by one.
 #include <nanobind/stl/complex.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "arguments.h"
 #include "arrays.h"
 #include "here.h"
 #include "jali/base/wipe.h"
@@ -155,10 +158,14 @@ Raises InvalidArgument for more numbers than slots, and for numbers that are not
           "The complex numbers of an encoded vector: (slots,), or (batch, slots) if batch > 1.")
       .def(
           "add",
-          [](const Explicit& e, const Ciphertext& a, const Ciphertext& b) {
-            return with(e->add(e.here(a), e.here(b)), ckks::packing_of_joined(a, b));
+          [](const Explicit& e, const Ciphertext& a, const Ciphertext& b,
+             std::optional<double> peak) {
+            return with(e->add(e.here(a), e.here(b), claimed(peak)), ckks::packing_of_joined(a, b));
           },
-          "a"_a, "b"_a, nogil(), "a + b.")
+          "a"_a, "b"_a, "peak"_a = nb::none(), nogil(),
+          "a + b. peak: your claim that no number of the sum is larger, if you know a smaller "
+          "bound "
+          "than that of the operands. Decryption compares the numbers with it.")
       .def(
           "sub",
           [](const Explicit& e, const Ciphertext& a, const Ciphertext& b) {
@@ -315,10 +322,11 @@ Raises InvalidArgument for more numbers than slots, and for numbers that are not
           "a"_a, nogil(), "Divide by P. This gives a ciphertext over the primes of its level.")
       .def(
           "reduce_rescale",
-          [](const Explicit& e, const Sum& a) {
-            return with(e->reduce_rescale(e.here(a.value)), a.packing);
+          [](const Explicit& e, const Sum& a, std::optional<double> peak) {
+            return with(e->reduce_rescale(e.here(a.value), claimed(peak)), a.packing);
           },
-          "a"_a, nogil(), "reduce and rescale, with one division for both.")
+          "a"_a, "peak"_a = nb::none(), nogil(),
+          "reduce and rescale, with one division for both. peak: as for add.")
       .def("encode_diagonal", &encode_diagonal, "values"_a, "level"_a, "scale"_a,
            nb::sig(
                "def encode_diagonal(self, values: object, level: int, scale: float) -> Diagonal"),

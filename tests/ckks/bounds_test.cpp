@@ -54,7 +54,8 @@ TEST_P(BoundsTest, NoRandomProgramPassesItsBound) {
       GetParam().label.c_str(), programs(), refused, least, at(0), at(0.01), at(0.5), at(0.99),
       at(1));
   EXPECT_LT(2 * refused, programs()) << "most programs stay within their range";
-  EXPECT_GT(20 * refused, programs()) << "some programs must leave their range, or this tests nothing";
+  EXPECT_GT(20 * refused, programs())
+      << "some programs must leave their range, or this tests nothing";
   // Two programs in 290,000 were seen to claim more than 3 bits too much, by 3.1 and 4.6 bits: high powers of normal numbers,
   // whose error lies in a few slots. Before the average-case estimate treated sums and powers of equal numbers, it was one in
   // 90, by up to 40 bits.

@@ -163,7 +163,10 @@ def test_numbers_beyond_what_was_declared(pair: tuple[ckks.Client, ckks.Evaluato
         assert (
             quiet.precision_bits == full.precision_bits
         )  # the estimate does not depend on the data either
-        loud = side.encrypt(np.full(4, 1e4), level=client.params.bootstrap_level, magnitude=1e4)
+        most = client.params.bootstrap_max_magnitude
+        loud = side.encrypt(
+            np.full(4, most), level=client.params.bootstrap_level, magnitude=1.1 * most
+        )
         with pytest.raises(jali.InvalidArgument, match="magnitude"):
             server.bind(loud).bootstrap()
     # A number of eight times the magnitude is accepted, and its error is small.
@@ -211,7 +214,9 @@ def test_says_what_is_missing() -> None:
     sparse = ckks.Evaluator(params, client.evaluation_keys(bootstrap=4))
     with pytest.raises(jali.KeyMissing, match="rotations"):
         sparse.bind(x).bootstrap()
-    loud = client.encrypt(np.full(4, 0.5), level=level, slots=4, magnitude=1e6)
+    loud = client.encrypt(
+        np.full(4, 0.5), level=level, slots=4, magnitude=1.1 * params.bootstrap_max_magnitude
+    )
     with pytest.raises(jali.InvalidArgument, match="magnitude"):
         sparse.bind(loud).bootstrap()
     with pytest.raises(jali.InvalidArgument, match="numbers of slots"):

@@ -689,8 +689,10 @@ class ExplicitEvaluator:
         The complex numbers of an encoded vector: (slots,), or (batch, slots) if batch > 1.
         """
 
-    def add(self, a: Ciphertext, b: Ciphertext) -> Ciphertext:
-        """a + b."""
+    def add(self, a: Ciphertext, b: Ciphertext, peak: float | None = None) -> Ciphertext:
+        """
+        a + b. peak: your claim that no number of the sum is larger, if you know a smaller bound than that of the operands. Decryption compares the numbers with it.
+        """
 
     def sub(self, a: Ciphertext, b: Ciphertext) -> Ciphertext:
         """a - b."""
@@ -774,8 +776,8 @@ class ExplicitEvaluator:
     def reduce(self, a: Extended) -> Ciphertext:
         """Divide by P. This gives a ciphertext over the primes of its level."""
 
-    def reduce_rescale(self, a: Extended) -> Ciphertext:
-        """reduce and rescale, with one division for both."""
+    def reduce_rescale(self, a: Extended, peak: float | None = None) -> Ciphertext:
+        """reduce and rescale, with one division for both. peak: as for add."""
 
     def encode_diagonal(self, values: object, level: int, scale: float) -> Diagonal:
         """
@@ -1236,7 +1238,9 @@ class EvaluatorCore:
     def sum(self, a: Ciphertext, count: int) -> Ciphertext: ...
     def normalise(self, a: Ciphertext) -> Ciphertext: ...
     def matvec(self, plan: MatVec, x: Sequence[Ciphertext]) -> list[Ciphertext]: ...
-    def linear_transform(self, plan: LinearTransform, x: Ciphertext) -> Ciphertext: ...
+    def linear_transform(
+        self, plan: LinearTransform, x: Ciphertext, peak: float | None = None
+    ) -> Ciphertext: ...
     def polynomial(
         self, plan: Polynomial, x: Ciphertext, within: tuple[float, float] | None = None
     ) -> Ciphertext: ...

@@ -109,7 +109,7 @@ def _steps(c: Case, options: Options) -> Iterator[Step]:
         "decrypt",
         mine,
         lambda: owner.decrypt(fresh, complex=True),
-        _recorded(twin.trace, lambda: twin.decrypt(fresh, slots, True, True)),
+        _recorded(twin.trace, lambda: twin.decrypt(fresh, slots, True, False)),
         decrypted(fresh),
         c.va,
         bits,

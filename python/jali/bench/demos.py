@@ -60,8 +60,10 @@ def _floor(
     assert server.trace is not None and owner.trace is not None
     server.trace.clear()
     owner.trace.clear()
-    reply = server.evaluate(owner.encrypt(program.pack(image), magnitude=roles.MAGNITUDE))
-    owner.decrypt(reply, params.slots, False, True)
+    reply = server.evaluate(
+        owner.encrypt(program.pack(image), magnitude=roles.MAGNITUDE, peak=roles.GAINS[0])
+    )
+    owner.decrypt(reply, params.slots, False, False)
     host = ckks.Client(params, threads=options.threads).engine
     parts = [
         floors.of(floors.work_of(owner.trace), word, host, server.threads),

@@ -26,7 +26,7 @@ def overhead(options: Options) -> Iterator[Row]:
     client = ckks.Client(params, threads=1)
     server = ckks.Evaluator(params, None, options.device, threads=1)
     values = np.random.default_rng().uniform(-1, 1, params.slots)
-    x = server.bind(client.encrypt(values, peak=1))
+    x = server.bind(client.encrypt(values, peak=1.0))
     e, a = server.explicit, x._settled()
     loop = native.CallLoop(params.to_bytes(), options.resolved_device())
     cases: dict[str, tuple[str, Callable[[], ckks.Ciphertext | ckks.EncryptedArray], Vector]] = {

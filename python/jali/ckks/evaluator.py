@@ -197,11 +197,19 @@ class Evaluator:
         inputs = [self._own(v) for v in ([x] if isinstance(x, EncryptedArray) else x)]
         return [EncryptedArray(self, c) for c in self._core.matvec(plan, inputs)]
 
-    def linear_transform(self, plan: LinearTransform, x: EncryptedArray) -> EncryptedArray:
-        """The plan's linear map of the slots of x, one level lower. Errors are those of matvec."""
+    def linear_transform(
+        self, plan: LinearTransform, x: EncryptedArray, *, peak: float | None = None
+    ) -> EncryptedArray:
+        """The plan's linear map of the slots of x, one level lower. Errors are those of matvec.
+
+        peak: your claim that no number of the result is larger, if you know a smaller bound than the matrix's rows times the
+            peak of x. Decryption compares the numbers with it.
+        """
         if not isinstance(plan, LinearTransform):
             raise InvalidArgument("linear_transform takes a ckks.LinearTransform")
-        return EncryptedArray(self, self._core.linear_transform(plan, self._own(x)))
+        return EncryptedArray(
+            self, self._core.linear_transform(plan, self._own(x), checks.peak(peak) or None)
+        )
 
     def polynomial(
         self,

@@ -56,7 +56,7 @@ def self_test() -> dict[str, Any]:
     server = ckks.Evaluator(params, keys)
     times["evaluator"] = lap()
     values = np.random.default_rng().uniform(-1, 1, params.slots)
-    x = server.bind(client.encrypt(values))
+    x = server.bind(client.encrypt(values, peak=1.0))
     times["encrypt"] = lap()
     y = (x * x + 0.25).rotate(1) * x
     bits = y.precision_bits

@@ -24,7 +24,10 @@ LOG_N = 13
 # than 52-bit ones here.
 SCALE_BITS = 28.5
 WORD = "w32"
-INTEGER_BITS = 8.0  # logits and the unread slots beside them stay below 32
+INTEGER_BITS = 8.0  # level 0 holds numbers below 128
+# What the last layer is claimed to stay below: logits and the unread slots beside them, before the bias. Interval arithmetic
+# allows 80,000, which no image reaches. Decryption compares the numbers with the claim.
+LARGEST_LOGIT = 32.0
 GAINS = (8.0, 2.0, 2.0, 1.0)  # measured best: see jali.demo.packing, "Ranges"
 KEPT_CAPTURED = 4  # for how many sizes of batch a server on a GPU keeps a recorded function
 MAGNITUDE = 3.0  # the root mean square of pixels times their gain that is declared for any image
@@ -66,7 +69,9 @@ class Client:
 
     def encrypt(self, images: npt.NDArray[np.generic]) -> bytes:
         """From raw pixels (n, side, side) to the bytes of one batch of n ciphertexts."""
-        return self._client.encrypt(self._program.pack(images), magnitude=MAGNITUDE).to_bytes()
+        return self._client.encrypt(
+            self._program.pack(images), magnitude=MAGNITUDE, peak=GAINS[0]
+        ).to_bytes()
 
     def decrypt(self, reply: bytes) -> Array:
         """From the server's reply to logits (n, 10)."""
@@ -158,12 +163,20 @@ def _network(
     run: ExplicitEvaluator, steps: list[_EncodedLinear | None], x: ckks.Ciphertext
 ) -> ckks.Ciphertext:
     for step in steps:
-        x = run.relinearise_rescale(run.square(x)) if step is None else _linear(run, x, step)
+        if step is None:
+            x = run.relinearise_rescale(run.square(x))
+        else:
+            x = _linear(run, x, step, LARGEST_LOGIT if step is steps[-1] else None)
     return x
 
 
-def _linear(run: ExplicitEvaluator, x: ckks.Ciphertext, step: _EncodedLinear) -> ckks.Ciphertext:
-    """Baby steps share one ModUp. All giant steps share one division by P, which also rescales."""
+def _linear(
+    run: ExplicitEvaluator, x: ckks.Ciphertext, step: _EncodedLinear, peak: float | None
+) -> ckks.Ciphertext:
+    """Baby steps share one ModUp. All giant steps share one division by P, which also rescales.
+
+    peak: what no number is larger than before the bias, if less is claimed than the operands allow.
+    """
     steps = {b for _, terms in step.giants for b, _ in terms}
     if steps == {0}:
         turned = {0: run.extend(x)}
@@ -178,7 +191,7 @@ def _linear(run: ExplicitEvaluator, x: ckks.Ciphertext, step: _EncodedLinear) ->
     total = inner(first)
     for g, terms in others:
         run.rotate_accumulate(total, inner(terms), g)
-    y = run.reduce_rescale(total)
+    y = run.reduce_rescale(total, peak)
     for rotation in step.sum_rotations:
-        y = run.add(y, run.rotate(y, rotation))
+        y = run.add(y, run.rotate(y, rotation), peak)
     return run.add_plain(y, step.bias)

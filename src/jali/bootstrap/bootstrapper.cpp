@@ -75,6 +75,14 @@ void known_as(Ciphertext& y, const Ciphertext& x) {
   y.estimate.real = x.estimate.real;
 }
 
+/// The largest error of a slot of a bootstrapped ciphertext, in units of the scaled integers: the worst case, or 32 standard
+/// deviations if that is less. The error is a sum of many independent roundings and noises, so that a slot is 16 deviations
+/// off with probability below 2^-184, and the deviation itself is larger than estimated by less than a factor of 2.
+double largest_error(const params::Estimate& e, std::size_t n) {
+  constexpr double kDeviations = 32;
+  return std::min(e.error, kDeviations * std::sqrt(static_cast<double>(n) * e.variance));
+}
+
 }  // namespace
 
 // Brings x to level 0, at a scale close to entry_scale. `entered` gets the exact scale.
@@ -276,7 +284,7 @@ Ciphertext Bootstrapper::iterated(const Ciphertext& x, int target, double factor
     if (k < 1) break;  // the scale holds no more precision
     // The next result measures the errors of this one and removes them, so they do not count as noise of the sum.
     Ciphertext& last = terms.back();
-    const double off = last.estimate.error / last.scale;  // in message units of the sum
+    const double off = largest_error(last.estimate, params.n()) / last.scale;
     last.estimate.variance = 0;
     last.estimate.error = last.estimate.noise = 0;
     if (drop && terms.size() == 1) {

@@ -47,8 +47,8 @@ std::vector<Ciphertext> apply(const ckks::Evaluator& evaluator, const Shared<Mat
 }
 
 Ciphertext apply(const ckks::Evaluator& evaluator, const Shared<LinearTransform>& plan,
-                 bool complex_diagonals, const Ciphertext& x) {
-  Ciphertext out = plan.apply(evaluator, x);
+                 bool complex_diagonals, const Ciphertext& x, double peak) {
+  Ciphertext out = plan.apply(evaluator, x, peak);
   out.packing.batched = x.packing.batched;
   out.packing.complex_values = x.packing.complex_values || complex_diagonals;
   return out;

@@ -20,9 +20,10 @@ std::vector<ckks::Ciphertext> apply(const ckks::Evaluator& evaluator, const Shar
                                     std::span<const ckks::Ciphertext* const> x);
 
 /// The plan's transform of x. The length of the result is all slots, because the transform mixes them. complex_diagonals:
-/// whether the transform makes complex vectors of real ones.
+/// whether the transform makes complex vectors of real ones. peak: as LinearTransform::apply takes it.
 ckks::Ciphertext apply(const ckks::Evaluator& evaluator, const Shared<LinearTransform>& plan,
-                       bool complex_diagonals, const ckks::Ciphertext& x);
+                       bool complex_diagonals, const ckks::Ciphertext& x,
+                       double peak = params::kUnbounded);
 
 /// The plan's polynomial of every slot of x. Throws InvalidArgument for coefficients so large that they would wrap around
 /// the modulus of x's level unnoticed, and for numbers that are not known to lie in the interval of a bounded polynomial

@@ -227,11 +227,15 @@ class InverseRoot final : public Function {
     Ciphertext y = evaluate(evaluator, x, plan_);
     if (steps_ > 0) {
       const Ciphertext half = server.normalise(server.multiply_scalar(x, 0.5));
+      const double most = largest_ * std::sqrt(facts_.on.low);  // of y sqrt(x)
       for (int k = 0; k < steps_; ++k) {
         const Ciphertext square = server.normalise(server.square(y));
-        const Ciphertext product = server.normalise(server.multiply(half, y));
-        y = server.normalise(
-            server.sub(server.multiply_scalar(y, 1.5), server.multiply(product, square)));
+        // x y^2 is at most most^2, so these are at most most sqrt(x) / 2 and most^3 / (2 sqrt(x)).
+        const Ciphertext product =
+            server.normalise(server.multiply(half, y, most / 2 * std::sqrt(facts_.on.high)));
+        const Ciphertext cube =
+            server.multiply(product, square, most * most * most / 2 / std::sqrt(facts_.on.low));
+        y = server.normalise(server.sub(server.multiply_scalar(y, 1.5), cube));
         cap(y, largest_);
       }
     }

@@ -170,24 +170,23 @@ Ciphertext AutoEvaluator::sub(const Ciphertext& a, const Ciphertext& b) const {
 
 Ciphertext AutoEvaluator::negate(const Ciphertext& a) const { return evaluator_->negate(a); }
 
-Ciphertext AutoEvaluator::multiply(const Ciphertext& a, const Ciphertext& b) const {
-  if (&a == &b) return square(a);
-  Operand x(a), y(b);
+Ciphertext AutoEvaluator::multiply(const Ciphertext& a, const Ciphertext& b, double peak) const {
+  Operand x(a);
   settle_operand(*evaluator_, x);
+  if (&a == &b) {
+    require_level(*evaluator_, *x);
+    return evaluator_->multiply(*x, *x, peak);
+  }
+  Operand y(b);
   settle_operand(*evaluator_, y);
   const int level = std::min(x->level, y->level);
   descend(*evaluator_, x, level);
   descend(*evaluator_, y, level);
   require_level(*evaluator_, *x);
-  return evaluator_->multiply(*x, *y);
+  return evaluator_->multiply(*x, *y, peak);
 }
 
-Ciphertext AutoEvaluator::square(const Ciphertext& a) const {
-  Operand x(a);
-  settle_operand(*evaluator_, x);
-  require_level(*evaluator_, *x);
-  return evaluator_->square(*x);
-}
+Ciphertext AutoEvaluator::square(const Ciphertext& a) const { return multiply(a, a); }
 
 ProductSum AutoEvaluator::product(const ProductSum::Factor& a, const ProductSum::Factor& b) const {
   const Evaluator& e = *evaluator_;

@@ -28,7 +28,9 @@ class AutoEvaluator {
   Ciphertext add(const Ciphertext& a, const Ciphertext& b) const;
   Ciphertext sub(const Ciphertext& a, const Ciphertext& b) const;
   Ciphertext negate(const Ciphertext& a) const;
-  Ciphertext multiply(const Ciphertext& a, const Ciphertext& b) const;
+  /// peak: no number of the product is larger. It is for callers who know a smaller bound than that of the operands.
+  Ciphertext multiply(const Ciphertext& a, const Ciphertext& b,
+                      double peak = params::kUnbounded) const;
   Ciphertext square(const Ciphertext& a) const;
 
   /// The product a b, still to be computed. Levels and scales are made equal now, and batches are checked. Throws what

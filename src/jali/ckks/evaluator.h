@@ -92,14 +92,16 @@ class Evaluator {
   Ciphertext bring(const Ciphertext& a) const;
   Ciphertext send_back(const Ciphertext& a) const;
 
+  // peak, wherever an operation takes it: no number of the result is larger. It is for callers who know a smaller bound than
+  // that of the operands.
+
   // HADD
-  Ciphertext add(const Ciphertext& a, const Ciphertext& b) const;
+  Ciphertext add(const Ciphertext& a, const Ciphertext& b, double peak = params::kUnbounded) const;
   Ciphertext sub(const Ciphertext& a, const Ciphertext& b) const;
   Ciphertext negate(const Ciphertext& a) const;
   Ciphertext add_plain(const Ciphertext& a, const Plaintext& b) const;
   Ciphertext sub_plain(const Ciphertext& a, const Plaintext& b) const;
   Ciphertext add_scalar(const Ciphertext& a, std::complex<double> b) const;
-  /// peak: no number of the sum is larger, if the caller knows a smaller bound than the operands'.
   void add_inplace(Ciphertext& a, const Ciphertext& b, double peak = params::kUnbounded) const;
 
   // CMULT: the scale becomes a.scale * b.scale
@@ -115,7 +117,9 @@ class Evaluator {
   Ciphertext vectors(const Ciphertext& a, std::size_t first, std::size_t count) const;
 
   // HMULT
-  Ciphertext multiply(const Ciphertext& a, const Ciphertext& b) const;  // 3 parts
+  /// The product in 3 parts.
+  Ciphertext multiply(const Ciphertext& a, const Ciphertext& b,
+                      double peak = params::kUnbounded) const;
   Ciphertext square(const Ciphertext& a) const;
   Ciphertext relinearise(const Ciphertext& a) const;
   /// Divides by Q_level / Q_{level-1}: the result lies one level lower, and its scale is smaller by the same factor.
@@ -159,7 +163,8 @@ class Evaluator {
   void rotated_sums(std::span<const Rotation> rotations,
                     std::span<const backend::WeightedSum> sums) const;
   Ciphertext reduce(const Extended& a) const;  // division by P
-  Ciphertext reduce_rescale(const Extended& a) const;  // division by P and one level
+  /// Division by P and by one level.
+  Ciphertext reduce_rescale(const Extended& a, double peak = params::kUnbounded) const;
   /// sum_k a[k] * diagonals[k]. The diagonals are encoded at `scale` over the level's primes and P, and have one row or
   /// one for each vector of the batch. message and peak: the root mean square and the largest modulus of their entries.
   Extended multiply_accumulate(std::span<const Extended* const> a,

@@ -160,7 +160,7 @@ Ciphertext Evaluator::reduce(const Extended& a) const {
   return out;
 }
 
-Ciphertext Evaluator::reduce_rescale(const Extended& a) const {
+Ciphertext Evaluator::reduce_rescale(const Extended& a, double peak) const {
   check_extended(*impl_, a);
   impl_->require_level(a.level, 1);
   const double ratio = impl_->ratio(a.level, a.level - 1);
@@ -170,7 +170,9 @@ Ciphertext Evaluator::reduce_rescale(const Extended& a) const {
   out.level = a.level - 1;
   out.scale = a.scale / ratio;
   out.log_slots = a.log_slots;
-  out.estimate = impl_->noise.rescale(impl_->known(a), ratio);
+  Estimate sum = a.estimate;
+  sum.peak = std::min(sum.peak, peak);
+  out.estimate = impl_->noise.rescale(impl_->known(sum, a.scale, a.level), ratio);
   impl_->require_range(out);
   out.parts = impl_->switcher.reduce_pair(a.c0, a.c1, a.level - 1);
   return out;

@@ -32,7 +32,7 @@ Ciphertext Evaluator::multiply_plain(const Ciphertext& a, const Plaintext& b) co
 
 // Checks the operands of a product, and returns its metadata.
 static Ciphertext product_shell(const Evaluator::Impl& impl, const Ciphertext& a,
-                                const Ciphertext& b) {
+                                const Ciphertext& b, double peak = params::kUnbounded) {
   impl.check(a);
   impl.check(b);
   impl.check_pair(a.level, a.scale, b.level, b.scale, a.batch(), b.batch(), false);
@@ -44,12 +44,13 @@ static Ciphertext product_shell(const Evaluator::Impl& impl, const Ciphertext& a
   out.scale = a.scale * b.scale;
   out.log_slots = std::max(a.log_slots, b.log_slots);
   out.estimate = impl.product(a, b);
+  out.estimate.peak = std::min(out.estimate.peak, peak);
   impl.require_range(out);
   return out;
 }
 
-Ciphertext Evaluator::multiply(const Ciphertext& a, const Ciphertext& b) const {
-  Ciphertext out = product_shell(*impl_, a, b);
+Ciphertext Evaluator::multiply(const Ciphertext& a, const Ciphertext& b, double peak) const {
+  Ciphertext out = product_shell(*impl_, a, b, peak);
   for (int i = 0; i < 3; ++i) out.parts.push_back(impl_->like(a));
   impl_->ring->engine().rlwe().tensor(out.parts[0].view(), out.parts[1].view(), out.parts[2].view(),
                                       a.parts[0].view(), a.parts[1].view(), b.parts[0].view(),

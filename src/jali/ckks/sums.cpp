@@ -30,7 +30,7 @@ Estimate sum_estimate(const Evaluator::Impl& impl, const Ciphertext& a, const Ci
 }  // namespace
 
 static Ciphertext combine(const Evaluator::Impl& impl, const Ciphertext& a, const Ciphertext& b,
-                          Sign sign) {
+                          Sign sign, double peak = params::kUnbounded) {
   impl.check(a);
   impl.check(b);
   impl.check_pair(a.level, a.scale, b.level, b.scale, a.batch(), b.batch(), true);
@@ -39,6 +39,7 @@ static Ciphertext combine(const Evaluator::Impl& impl, const Ciphertext& a, cons
   out.log_slots = std::max(a.log_slots, b.log_slots);
   out.estimate = sum_estimate(impl, a, b, sign);
   out.estimate += impl.scale_mismatch(b.estimate, a.scale, b.scale);
+  out.estimate.peak = std::min(out.estimate.peak, peak);
   impl.require_range(out);
   const std::size_t parts = std::max(a.parts.size(), b.parts.size());
   for (std::size_t i = 0; i < parts; ++i) {
@@ -63,8 +64,8 @@ static Ciphertext combine(const Evaluator::Impl& impl, const Ciphertext& a, cons
   return out;
 }
 
-Ciphertext Evaluator::add(const Ciphertext& a, const Ciphertext& b) const {
-  return combine(*impl_, a, b, Sign::plus);
+Ciphertext Evaluator::add(const Ciphertext& a, const Ciphertext& b, double peak) const {
+  return combine(*impl_, a, b, Sign::plus, peak);
 }
 
 Ciphertext Evaluator::sub(const Ciphertext& a, const Ciphertext& b) const {
