@@ -13,6 +13,7 @@ __all__ = [
     "DepthExhausted",
     "DeviceLost",
     "Error",
+    "FileError",
     "InsecureParams",
     "InternalError",
     "InvalidArgument",
@@ -112,6 +113,12 @@ class OutOfMemory(Error, MemoryError):
     """Less memory is free than the operation needs."""
 
     code = "out_of_memory"
+
+
+class FileError(Error, OSError):
+    """A file that cannot be read or written."""
+
+    code = "file"
 
 
 class NoDevice(Error):

@@ -341,7 +341,7 @@ def test_threads_of_the_environment(one: World, monkeypatch: pytest.MonkeyPatch)
 def test_every_code_has_a_class() -> None:
     classes = jali.Error.__subclasses__()
     codes = [kind.code for kind in classes]
-    assert len(set(codes)) == len(codes) == 18  # those of base/error.h, and "authentication"
+    assert len(set(codes)) == len(codes) == 19  # those of base/error.h, and "authentication"
     for kind in classes:
         made = errors.from_code(kind.code, "sentence")
         assert type(made) is kind and str(made) == "sentence"

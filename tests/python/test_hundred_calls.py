@@ -11,7 +11,7 @@ import json
 import math
 import pickle
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,7 +120,7 @@ CALLS: dict[str, Expected] = {
     "np.isnan(x)": refused("decrypt them first"),
     "np.sin(x)": refused("numpy.sin does not compute on encrypted"),
     "np.array(x)": refused("decrypt it first"),
-    "np.save('x.npy', x)": refused("ciphertext.to_bytes"),
+    "np.save('x.npy', x)": refused("ciphertext.save"),
     "np.mean(x)": either(X.mean()),
     "np.sum(x)": either(X.sum()),
     "np.sum(x, axis=0)": either(X.sum()),
@@ -185,7 +185,9 @@ CALLS: dict[str, Expected] = {
     "f'{x:.2f}'": refused("decrypt it first"),
     "copy.copy(x)": works(X),
     "copy.deepcopy(x)": works(X),
+    "copy.copy(ct)": works(X),
     "pickle.dumps(x)": refused("to_bytes"),
+    "pickle.dumps(ct)": refused("to_bytes"),
     "pickle.dumps(client)": refused("secret key"),
     "json.dumps(x)": python("not JSON serializable"),
     # Who can decrypt.
@@ -217,13 +219,20 @@ CALLS: dict[str, Expected] = {
     "server.bind(v)": refused("ckks.Ciphertext, not ndarray"),
     "server.bind(ct)": works(X),
     # Making things.
+    "ckks.Params()": refused("Params.create"),
+    "ckks.Params(128)": refused("Params.create"),
     "ckks.Params.create()": refused("depth"),
+    "ckks.Params.create(levels=3)": refused('no argument "levels": it takes depth'),
+    "ckks.Params.create(3, 40, 14)": refused("by name"),
     "ckks.Params.preset('n14')": refused("n14"),
+    "ckks.Params.preset(14)": refused("name of Params.preset must be a string, not 14"),
     "ckks.Client()": refused("needs params"),
     "ckks.Client(depth=3)": refused('no argument "depth"'),
     "ckks.Client(3)": refused("ckks.Params, not int"),
     "ckks.Evaluator(params, [1, 2])": refused("EvaluationKeys, not list"),
     "ckks.Evaluator(params, keys, 'gpu')": refused("gpu"),
+    "ckks.Ciphertext()": refused("Client.encrypt"),
+    "ckks.EvaluationKeys()": refused("Client.evaluation_keys"),
     "ckks.ckks_vector(client, [1, 2])": refused("evaluator.bind"),
     "ckks.Context()": refused("Params.create"),
     "client.evaluation_keys(3)": refused("rotations"),
@@ -238,17 +247,32 @@ CALLS: dict[str, Expected] = {
     "server.polynomial(x, [0, 0, 1])": works(X**2),
     "server.polynomial([0, 0, 1], x)": refused("not an array"),
     "ckks.Polynomial('x**2')": refused("coefficients"),
+    "ckks.Polynomial()": refused("needs coefficients"),
+    "ckks.MatVec(W)": refused("needs params"),
+    "ckks.MatVec(params, W)": refused("params of MatVec must be a ckks.Params"),
     "server.matvec(W, x)": refused("ckks.MatVec"),
     "server.add(x, y)": refused(r"x \+ y"),
     "server.rotate(x, 1)": refused("x.rotate"),
     # Ciphertexts, bytes and files.
+    "ct + ct": refused("bind"),
+    "ct * 2": refused("bind"),
+    "ct[0]": refused("bind"),
     "ct.shape": works((4,)),
     "ckks.Ciphertext.from_bytes(ct.to_bytes(), params)": works(X),
+    "ckks.Ciphertext.from_bytes(ct.to_bytes())": refused("needs params"),
+    "ckks.Ciphertext.from_bytes(ct.to_bytes(), client)": refused("must be a ckks.Params"),
     "ckks.Ciphertext.from_bytes('abc', params)": refused("give bytes"),
     "ckks.Ciphertext.from_bytes(b'abc', params)": refused("end is missing"),
     "ckks.Ciphertext.from_bytes(keys.to_bytes(), params)": refused("evaluation keys, not a"),
+    "ckks.Ciphertext.load('none.bin', params)": refused("none.bin cannot be read"),
+    "ckks.Ciphertext.load(3, params)": refused("a path, a file"),
+    "keys.save('/no/such/folder/keys')": refused("cannot be written"),
     "keys.has_rotation(1)": works(True),
+    "params.level('top')": refused("level of Params.level must be a whole number"),
+    "params.key_bytes(5)": refused("must be a sequence"),
+    "ckks.worst_case_error(x)": refused("must be a ckks.Ciphertext"),
     "ckks.sum_rotations('a')": refused("power of two"),
+    "ckks.ReleasePolicy(40)": refused("by name: origin"),
 }
 
 #: What never may be the whole answer.
@@ -332,7 +356,13 @@ def test_names_that_are_refused_are_not_there(names: Mapping[str, Any]) -> None:
 
 
 def test_errors_of_a_wrong_call_are_typeerrors(names: Mapping[str, Any]) -> None:
-    for call in (lambda: names["client"].encrypt([1.0], scales=2), lambda: names["x"] + "a"):
+    calls: list[Callable[[], Any]] = [
+        lambda: names["client"].encrypt([1.0], scales=2),
+        lambda: names["x"] + "a",
+        lambda: ckks.Params(),
+        lambda: ckks.Params.create(levels=3),
+    ]
+    for call in calls:
         with pytest.raises(TypeError) as caught:
             call()
         assert isinstance(caught.value, jali.InvalidArgument)

@@ -83,7 +83,7 @@ ARRAY = {
     ),
     **dict.fromkeys(
         ("to_bytes", "serialize", "save", "dump", "dumps"),
-        "write x.ciphertext.to_bytes(); the reader binds the ciphertext again",
+        "write x.ciphertext.to_bytes() or x.ciphertext.save(path); the reader binds the ciphertext again",
     ),
     **dict.fromkeys(
         ("relinearize", "relinearise", "rescale", "mod_switch"),
@@ -142,7 +142,7 @@ NUMPY = {
 }
 
 COMPUTE = "bind ciphertexts to an Evaluator, x = evaluator.bind(ciphertext), and write x + y, x * y, x.rotate(1)"
-SECRET = "the secret key stays inside the Client: secret_to_bytes() stores it"
+SECRET = "the secret key stays inside the Client: save(path) and secret_to_bytes() store it"
 MANAGED = "relinearisation, rescaling and levels are managed for you; Evaluator.explicit does them by hand"
 
 CLIENT = {
@@ -201,7 +201,7 @@ EVALUATOR = {
     "bootstrap": "write x.bootstrap()",
     **dict.fromkeys(
         ("keys", "secret_key"),
-        "it was given its keys: keep them",
+        "it was given its keys: keep them, or save them with EvaluationKeys.save(path)",
     ),
 }
 
@@ -225,8 +225,8 @@ MODULE = {
         ("Encoder", "CKKSEncoder", "encode"),
         "Client.encrypt encodes; Evaluator.explicit.encode makes a Plaintext",
     ),
-    "load": "each class reads its own: Ciphertext.from_bytes(data, params), EvaluationKeys.from_bytes, Params.from_bytes(data)",
-    "save": "write the bytes of to_bytes() to a file",
+    "load": "each class reads its own: Ciphertext.load(path, params), EvaluationKeys.load, PublicKey.load, Client.load, Params.load(path)",
+    "save": "each object saves itself: x.ciphertext.save(path), keys.save(path), client.save(path)",
 }
 
 
