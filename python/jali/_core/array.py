@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, NoReturn, Self
 
 import numpy as np
@@ -34,7 +35,9 @@ def number(value: Any) -> complex | None:
 
 
 def operand(value: Any, length: int) -> npt.NDArray[Any] | None:
-    """The operand as an array, or None if it is not array, list or tuple. A last axis of 1 is repeated to `length`."""
+    """The operand as an array, or None if it is no array, list, tuple or column of pandas. A last axis of 1 is repeated to `length`."""
+    if hasattr(value, "to_numpy"):  # a column or a table of pandas
+        value = value.to_numpy()
     if not isinstance(value, (np.ndarray, list, tuple)):
         if value is None or isinstance(value, (str, bytes, dict, set)):
             raise WrongCall(
@@ -81,6 +84,9 @@ class Encrypted(NumPyCalls):
     """An encrypted vector (n,), or a batch of vectors (batch, n). Only its shape is public."""
 
     __slots__ = ()
+    __pandas_priority__ = (
+        10_000  # so that a column or a table of pandas calls the scheme's operator
+    )
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -112,7 +118,7 @@ class Encrypted(NumPyCalls):
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         raise Unsupported("an encrypted value is not an array: decrypt it first")
 
-    def __iter__(self) -> NoReturn:
+    def __iter__(self) -> Iterator[Any]:
         raise Unsupported(
             "the slots of an encrypted value cannot be taken one by one: rotate it, or decrypt it first"
         )
