@@ -46,7 +46,7 @@ def load(name: str) -> list[Row]:
 def sizes(rows: list[Row]) -> str:
     """A Markdown table with one line for each row: times, errors and sizes."""
     lines = [
-        "| preset | word | batch | ms each | mean error | largest | levels left | keys: sent; on the device | diagonals; program | limbs, digits |",
+        "| preset | word | batch | ms each | mean error | largest | levels left | keys: kept; on the device | diagonals; program | limbs, digits |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:

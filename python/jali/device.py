@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 
 from jali._core import checks
@@ -52,8 +53,15 @@ def _tell(device: str, name: str, warning: str) -> None:
         logger.info('device "auto" is %s', name)
     if warning:
         logger.warning("%s", warning)
-        # Behind this, resolved or tuned, and a constructor: the line of who made an Evaluator.
-        warnings.warn(warning, RuntimeWarning, stacklevel=4)
+        warnings.warn(warning, RuntimeWarning, stacklevel=_callers() + 1)
+
+
+def _callers() -> int:
+    """How many frames lie between the caller of this function, included, and the first one outside of this package."""
+    frame, count = sys._getframe(1), 0
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("jali."):
+        frame, count = frame.f_back, count + 1
+    return count
 
 
 def checked_threads(threads: int | None) -> int:

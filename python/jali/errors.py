@@ -13,6 +13,7 @@ __all__ = [
     "DepthExhausted",
     "DeviceLost",
     "Error",
+    "FileError",
     "IndexOutOfRange",
     "InsecureParams",
     "InternalError",
@@ -126,6 +127,12 @@ class OutOfMemory(Error, MemoryError):
     code = "out_of_memory"
 
 
+class FileError(Error, OSError):
+    """A file that cannot be read or written."""
+
+    code = "file"
+
+
 class NoDevice(Error):
     """A device that this machine lacks, or that this build does not support."""
 
@@ -148,6 +155,18 @@ class Unsupported(Error):
     """A valid request that this engine or this type cannot serve."""
 
     code = "unsupported"
+
+
+class WrongCall(InvalidArgument, TypeError):
+    """A call with arguments that a function does not have, lacks, or cannot take."""
+
+
+class NotPickled(Unsupported, TypeError):
+    """An object that cannot be pickled: its bytes are written and read by methods of its own."""
+
+
+class NotOffered(Unsupported, AttributeError):
+    """A name that an object or module does not have."""
 
 
 class InternalError(Error):

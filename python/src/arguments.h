@@ -2,6 +2,7 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
 
 #include <cmath>
 #include <limits>
@@ -15,6 +16,13 @@
 namespace jali::python {
 
 namespace nb = nanobind;
+
+/// Raises an error of Python that has no class in C++. kind: its name in jali.errors, e.g. "WrongCall".
+[[noreturn]] inline void raise_python(const char* kind, const std::string& message) {
+  const nb::object type = nb::module_::import_("jali.errors").attr(kind);
+  PyErr_SetString(type.ptr(), message.c_str());
+  throw nb::python_error();
+}
 
 /// Throws InvalidArgument: "depth must be a whole number, not '2'".
 [[noreturn]] inline void refuse(const char* what, const char* kind, nb::handle value) {

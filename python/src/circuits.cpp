@@ -17,10 +17,12 @@
 #include <string>
 
 #include "arrays.h"
+#include "checked.h"
 #include "interrupts.h"
 #include "jali/approx/remez.h"
 #include "jali/approx/sampled.h"
 #include "jali/circuits/arrays.h"
+#include "refusals.h"
 
 namespace jali::python {
 
@@ -252,12 +254,14 @@ const ckks::Packing& packing_in(const Layout& layout, std::size_t part) {
 }
 
 void bind_circuits(nb::module_& m) {
-  nb::class_<Layout>(m, "Layout",
-                     R"(Says which element of a vector each slot of ciphertexts holds.
+  nb::class_<Layout> layout(m, "Layout",
+                            R"(Says which element of a vector each slot of ciphertexts holds.
 
 Ciphertexts carry theirs (EncryptedArray.layout), and plans say which they take and give (MatVec.input_layout and
-output_layout).)")
-      .def_ro("size", &Layout::size, "Number of elements of the vector.")
+output_layout).)");
+  refuse_constructor(layout,
+                     "a Layout is not made by hand: a MatVec has input_layout and output_layout");
+  layout.def_ro("size", &Layout::size, "Number of elements of the vector.")
       .def_ro("slots", &Layout::slots, "Slots of each ciphertext.")
       .def_prop_ro("ciphertexts", &Layout::ciphertexts, "How many ciphertexts it takes.")
       .def_prop_ro("period", &Layout::period,
@@ -287,21 +291,27 @@ output_layout).)")
 It uses extended diagonals with baby steps, giant steps and hoisting (Halevi and Shoup 2014; Yang, Kuppannagari,
 Kannan, Prasanna 2022). A cost model chooses the plan before any key is made. Give `rotations` to
 Client.evaluation_keys, encrypt pack(x), and apply the plan with Evaluator.matvec.)")
-      .def(
-          "__init__",
-          [](MatVec* self, nb::handle matrix, const Params& params, std::optional<int> level,
-             nb::handle layout, nb::handle bias, const std::string& hoisting, bool streaming) {
-            new (self)
-                MatVec(make_matvec(matrix, params, level, layout, bias, hoisting, streaming));
-          },
-          "matrix"_a.none(), "params"_a, nb::kw_only(), "level"_a = nb::none(),
-          "layout"_a = "cheapest", "bias"_a = nb::none(), "hoisting"_a = "auto",
-          "streaming"_a = false,
-          nb::sig("def __init__(self, matrix: numpy.typing.ArrayLike, params: Params, *, "
-                  "level: int | None = None, layout: str | Layout = 'cheapest', "
-                  "bias: numpy.typing.ArrayLike | None = None, hoisting: str = 'auto', "
-                  "streaming: bool = False) -> None"),
-          R"(Plan the product.
+      .def("__init__",
+           checked_method<MatVec*>(
+               {"MatVec",
+                2,
+                {{"matrix"},
+                 {"params"},
+                 {"level", nb::none()},
+                 {"layout", nb::str("cheapest")},
+                 {"bias", nb::none()},
+                 {"hoisting", nb::str("auto")},
+                 {"streaming", nb::bool_(false)}}},
+               [](MatVec* self, nb::handle matrix, const Params& params, std::optional<int> level,
+                  nb::handle layout, nb::handle bias, const std::string& hoisting, bool streaming) {
+                 new (self)
+                     MatVec(make_matvec(matrix, params, level, layout, bias, hoisting, streaming));
+               }),
+           nb::sig("def __init__(self, matrix: numpy.typing.ArrayLike, params: Params, *, "
+                   "level: int | None = None, layout: str | Layout = 'cheapest', "
+                   "bias: numpy.typing.ArrayLike | None = None, hoisting: str = 'auto', "
+                   "streaming: bool = False) -> None"),
+           R"(Plan the product.
 
 matrix: (m, n) real numbers.
 level: the level of the input, 1 to params.depth; None stands for the top.
@@ -325,7 +335,7 @@ Raises InvalidArgument for shapes that do not fit or numbers that are not finite
           "Rotation keys that it needs.")
       .def_prop_ro(
           "key_bytes", [](const MatVec& p) { return (*p.plan)->key_bytes(); },
-          "Bytes of these keys, as sent.")
+          "Bytes of these keys as Client.evaluation_keys gives them; see EvaluationKeys.nbytes.")
       .def_prop_ro(
           "plaintext_bytes", [](const MatVec& p) { return (*p.plan)->plaintext_bytes(); },
           "Bytes that Evaluator.prepare takes for it.")
@@ -400,21 +410,27 @@ Decrypt the outputs with length=params.slots. Raises InvalidArgument for other s
 
 Entry s of diagonal d is the factor of slot s + d (cyclically) of the input in slot s of the output. Give
 `rotations` to Client.evaluation_keys, and apply the plan with Evaluator.linear_transform.)")
-      .def(
-          "__init__",
-          [](LinearTransform* self, const Params& params, nb::dict diagonals,
-             std::optional<int> level, std::int64_t slots, const std::string& hoisting,
-             bool streaming) {
-            new (self) LinearTransform(
-                make_transform(params, std::move(diagonals), level, slots, hoisting, streaming));
-          },
-          "params"_a, "diagonals"_a, nb::kw_only(), "level"_a = nb::none(), "slots"_a = 0,
-          "hoisting"_a = "auto", "streaming"_a = false,
-          nb::sig(
-              "def __init__(self, params: Params, diagonals: dict[int, numpy.typing.ArrayLike], "
-              "*, level: int | None = None, slots: int = 0, hoisting: str = 'auto', "
-              "streaming: bool = False) -> None"),
-          R"(Plan the map.
+      .def("__init__",
+           checked_method<LinearTransform*>(
+               {"LinearTransform",
+                2,
+                {{"params"},
+                 {"diagonals"},
+                 {"level", nb::none()},
+                 {"slots", nb::int_(0)},
+                 {"hoisting", nb::str("auto")},
+                 {"streaming", nb::bool_(false)}}},
+               [](LinearTransform* self, const Params& params, const nb::dict& diagonals,
+                  std::optional<int> level, std::int64_t slots, const std::string& hoisting,
+                  bool streaming) {
+                 new (self) LinearTransform(
+                     make_transform(params, diagonals, level, slots, hoisting, streaming));
+               }),
+           nb::sig(
+               "def __init__(self, params: Params, diagonals: dict[int, numpy.typing.ArrayLike], "
+               "*, level: int | None = None, slots: int = 0, hoisting: str = 'auto', "
+               "streaming: bool = False) -> None"),
+           R"(Plan the map.
 
 diagonals: vectors of one number for each slot, by index; indices lie between -slots and slots.
 slots: the number of slots of sparsely packed inputs; 0 stands for params.slots.
@@ -422,8 +438,15 @@ level, hoisting, streaming: see MatVec.
 
 Raises InvalidArgument for indices or lengths that do not fit, and DepthExhausted at level 0.)")
       .def_static(
-          "from_matrix", &transform_from_matrix, "matrix"_a.none(), "params"_a, nb::kw_only(),
-          "level"_a = nb::none(), "hoisting"_a = "auto", "streaming"_a = false,
+          "from_matrix",
+          checked({"LinearTransform.from_matrix",
+                   2,
+                   {{"matrix"},
+                    {"params"},
+                    {"level", nb::none()},
+                    {"hoisting", nb::str("auto")},
+                    {"streaming", nb::bool_(false)}}},
+                  &transform_from_matrix),
           nb::sig("def from_matrix(matrix: numpy.typing.ArrayLike, params: Params, *, "
                   "level: int | None = None, hoisting: str = 'auto', "
                   "streaming: bool = False) -> LinearTransform"),
@@ -437,7 +460,7 @@ Raises InvalidArgument for indices or lengths that do not fit, and DepthExhauste
           "Rotation keys that it needs.")
       .def_prop_ro(
           "key_bytes", [](const LinearTransform& p) { return (*p.plan)->key_bytes(); },
-          "Bytes of these keys, as sent.")
+          "Bytes of these keys as Client.evaluation_keys gives them; see EvaluationKeys.nbytes.")
       .def_prop_ro(
           "plaintext_bytes", [](const LinearTransform& p) { return (*p.plan)->plaintext_bytes(); },
           "Bytes that Evaluator.prepare takes for it.")
@@ -455,22 +478,33 @@ Raises InvalidArgument for indices or lengths that do not fit, and DepthExhauste
       R"(A polynomial that is evaluated on every slot with the fewest levels (Paterson and Stockmeyer).
 
 Apply it with Evaluator.polynomial.)")
-      .def(
-          "__init__",
-          [](Polynomial* self, nb::handle coefficients, const std::string& basis,
-             std::optional<std::pair<double, double>> interval) {
-            new (self) Polynomial(make_polynomial(coefficients, basis, interval));
-          },
-          "coefficients"_a.none(), "basis"_a = "power", "interval"_a = nb::none(),
-          nb::sig("def __init__(self, coefficients: numpy.typing.ArrayLike, basis: str = 'power', "
-                  "interval: tuple[float, float] | None = None) -> None"),
-          R"(coefficients: constant first, of x^i ("power") or of T_i ("chebyshev").
+      .def("__init__",
+           checked_method<Polynomial*>(
+               {"Polynomial",
+                3,
+                {{"coefficients"}, {"basis", nb::str("power")}, {"interval", nb::none()}}},
+               [](Polynomial* self, nb::handle coefficients, const std::string& basis,
+                  std::optional<std::pair<double, double>> interval) {
+                 new (self) Polynomial(make_polynomial(coefficients, basis, interval));
+               }),
+           nb::sig("def __init__(self, coefficients: numpy.typing.ArrayLike, basis: str = 'power', "
+                   "interval: tuple[float, float] | None = None) -> None"),
+           R"(coefficients: constant first, of x^i ("power") or of T_i ("chebyshev").
 
 interval: (a, b), where inputs must lie: arrays that may hold other numbers are refused. The Chebyshev basis
     is that of (2 x - a - b) / (b - a). None for any numbers, and the Chebyshev basis of [-1, 1].)")
       .def_static(
-          "approximate", &approximate, "function"_a, "degree"_a,
-          "interval"_a = std::pair(-1.0, 1.0), nb::kw_only(), "minimax"_a = false,
+          "approximate",
+          checked({"Polynomial.approximate",
+                   3,
+                   {{"function"},
+                    {"degree"},
+                    {"interval", nb::make_tuple(-1.0, 1.0)},
+                    {"minimax", nb::bool_(false)}}},
+                  &approximate),
+          nb::sig("def approximate(function: collections.abc.Callable[[float], float], "
+                  "degree: int, interval: tuple[float, float] = (-1.0, 1.0), *, "
+                  "minimax: bool = False) -> Polynomial"),
           R"(The polynomial of this degree, or less, that meets a function at the Chebyshev nodes of an interval.
 
 function: of a float, giving a float; it is called about five times the degree. It should be smooth: what is known

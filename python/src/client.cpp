@@ -19,6 +19,8 @@
 #include "arrays.h"
 #include "binding.h"
 #include "bytes.h"
+#include "checked.h"
+#include "files.h"
 #include "circuits.h"
 #include "here.h"
 #include "interrupts.h"
@@ -127,13 +129,35 @@ class Client {
     adopt(std::make_shared<const rlwe::SecretKey>(generator.secret_key()), threads, device);
   }
 
-  Client(nb::handle secret, const Params& params, int threads, const std::string& device)
+  /// secret: its bytes or, if is_file, anything that load_from takes.
+  Client(nb::handle secret, const Params& params, int threads, const std::string& device,
+         bool is_file)
       : params_(params.ptr), host_(cpu_ring(*params_, threads)) {
-    const BytesView view(secret);
-    nb::gil_scoped_release release;
-    adopt(std::make_shared<const rlwe::SecretKey>(
-              wire::secret_from_bytes(view.span(), params_, *host_)),
-          threads, device);
+    const auto of_bytes = [&](std::span<const std::uint8_t> bytes) {
+      return std::make_shared<const rlwe::SecretKey>(
+          wire::secret_from_bytes(bytes, params_, *host_));
+    };
+    std::shared_ptr<const rlwe::SecretKey> key;
+    if (is_file) {
+      key = load_from(secret, of_bytes, [&](const wire::Source& source) {
+        return of_bytes(wire::read_object<wire::SecretBytes>(source, {}));
+      });
+    } else {
+      const BytesView view(secret);
+      const nb::gil_scoped_release release;
+      key = of_bytes(view.span());
+    }
+    const nb::gil_scoped_release release;
+    adopt(std::move(key), threads, device);
+  }
+
+  void save_secret(nb::handle file) const {
+    require<InvalidArgument>(!nb::hasattr(file, "write"),
+                             "a secret key is saved to a path, so that nobody else can read the "
+                             "file: for other places, see secret_to_bytes");
+    const auto path = path_of(file, "a path");
+    const nb::gil_scoped_release release;
+    wire::save_secret(path, *kept_, *host_);
   }
 
   nb::bytes secret_to_bytes() const {
@@ -271,6 +295,27 @@ class Encryptor {
   ckks::PublicEncryptor encryptor_;
 };
 
+void make_policy(ckks::ReleasePolicy* self, nb::handle origin, nb::handle error_bound,
+                 nb::handle largest, double releases, int statistical_bits) {
+  const std::string from = origin.is_none() ? "" : text(origin, "origin");
+  require<InvalidArgument>(
+      from == "derived" || from == "declared",
+      "say where the bound on the error comes from: origin=\"derived\" for what was "
+      "computed in this process, or origin=\"declared\" with error_bound= and largest= "
+      "for the authenticated reply of a server");
+  const ckks::ReleasePolicy policy{
+      from == "derived" ? ckks::BoundOrigin::derived : ckks::BoundOrigin::declared,
+      real(error_bound, "error_bound").value_or(0), real(largest, "largest").value_or(0), releases,
+      statistical_bits};
+  const bool derived = policy.origin == ckks::BoundOrigin::derived;
+  // Bounds that are not given are taken from the ciphertext later.
+  ckks::ReleasePolicy complete = policy;
+  if (derived && error_bound.is_none()) complete.error_bound = 1;
+  if (derived && largest.is_none()) complete.largest = 1;
+  ckks::check(complete);
+  new (self) ckks::ReleasePolicy(policy);
+}
+
 }  // namespace
 
 void bind_client(nb::module_& m) {
@@ -291,34 +336,19 @@ statistical_bits: from 20 to 100. Someone who chooses the inputs and sees all re
     computations with equal exact results was done with an advantage of at most 2^-statistical_bits.
 
 Raises InvalidArgument for values out of range.)")
-      .def(
-          "__init__",
-          [](ckks::ReleasePolicy* self, nb::handle origin, nb::handle error_bound,
-             nb::handle largest, double releases, int statistical_bits) {
-            const std::string from = origin.is_none() ? "" : text(origin, "origin");
-            require<InvalidArgument>(
-                from == "derived" || from == "declared",
-                "say where the bound on the error comes from: origin=\"derived\" for what was "
-                "computed in this process, or origin=\"declared\" with error_bound= and largest= "
-                "for the authenticated reply of a server");
-            ckks::ReleasePolicy policy{
-                from == "derived" ? ckks::BoundOrigin::derived : ckks::BoundOrigin::declared,
-                real(error_bound, "error_bound").value_or(0), real(largest, "largest").value_or(0),
-                releases, statistical_bits};
-            const bool derived = policy.origin == ckks::BoundOrigin::derived;
-            ckks::ReleasePolicy checked =
-                policy;  // bounds that are not given are taken from the ciphertext later
-            if (derived && error_bound.is_none()) checked.error_bound = 1;
-            if (derived && largest.is_none()) checked.largest = 1;
-            ckks::check(checked);
-            new (self) ckks::ReleasePolicy(policy);
-          },
-          nb::kw_only(), "origin"_a = nb::none(), "error_bound"_a = nb::none(),
-          "largest"_a = nb::none(), "releases"_a = 1.0, "statistical_bits"_a = 40,
-          nb::sig(
-              "def __init__(self, *, origin: str, error_bound: float | None = None, "
-              "largest: float | None = None, releases: float = 1.0, statistical_bits: int = 40) "
-              "-> None"))
+      .def("__init__",
+           checked_method<ckks::ReleasePolicy*>({"ReleasePolicy",
+                                                 0,
+                                                 {{"origin", nb::none()},
+                                                  {"error_bound", nb::none()},
+                                                  {"largest", nb::none()},
+                                                  {"releases", nb::float_(1.0)},
+                                                  {"statistical_bits", nb::int_(40)}}},
+                                                &make_policy),
+           nb::sig(
+               "def __init__(self, *, origin: str, error_bound: float | None = None, "
+               "largest: float | None = None, releases: float = 1.0, statistical_bits: int = 40) "
+               "-> None"))
       .def_prop_ro(
           "origin",
           [](const ckks::ReleasePolicy& p) {
@@ -360,13 +390,17 @@ Raises InvalidArgument if the policy has no error_bound.)")
         return std::string(text);
       });
   m.def(
-      "worst_case_noise", &ckks::worst_case_noise, "ciphertext"_a,
+      "worst_case_noise",
+      checked({"worst_case_noise", 1, {{"ciphertext"}}}, &ckks::worst_case_noise),
+      nb::sig("def worst_case_noise(ciphertext: Ciphertext) -> float"),
       R"(A bound on the part of every slot's error that depends on keys or on random draws, in message units.
 
 This is the part that release hides. If the ciphertext was read from bytes, the bound is what the sender claims. See
 worst_case_error.)");
   m.def(
-      "worst_case_error", &ckks::worst_case_error, "ciphertext"_a,
+      "worst_case_error",
+      checked({"worst_case_error", 1, {{"ciphertext"}}}, &ckks::worst_case_error),
+      nb::sig("def worst_case_error(ciphertext: Ciphertext) -> float"),
       R"(A bound on the modulus of every slot's error, in message units, from the estimates in the ciphertext.
 
 It holds for all inputs that are as declared (magnitude=, peak=). It fails with probability at most 2^-128, plus the
@@ -375,8 +409,9 @@ leave its interval. If the ciphertext was read from bytes, the bound is what the
   nb::class_<Client>(m, "ClientCore", "See jali.ckks.Client.")
       .def(nb::init<const Params&, int, const std::string&, bool>(), "params"_a, "threads"_a = 0,
            "device"_a = "cpu", "trace"_a = false, nogil())
-      .def(nb::init<nb::handle, const Params&, int, const std::string&>(), "secret"_a.none(),
-           "params"_a, "threads"_a = 0, "device"_a = "cpu")
+      .def(nb::init<nb::handle, const Params&, int, const std::string&, bool>(), "secret"_a.none(),
+           "params"_a, "threads"_a, "device"_a, "is_file"_a)
+      .def("save_secret", &Client::save_secret, "file"_a.none())
       .def_prop_ro("engine", &Client::engine, "Backend and instruction set.")
       .def_prop_ro("trace", &Client::trace, "The record of operations, or None.")
       .def("secret_to_bytes", &Client::secret_to_bytes)

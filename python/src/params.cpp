@@ -16,9 +16,12 @@
 #include "arguments.h"
 #include "binding.h"
 #include "bytes.h"
+#include "checked.h"
+#include "files.h"
 #include "interrupts.h"
 #include "jali/params/presets.h"
 #include "jali/wire/ckks.h"
+#include "refusals.h"
 
 namespace jali::python {
 
@@ -221,6 +224,13 @@ std::vector<bootstrap::BootstrapPlan> bootstrap_plans(const ckks::ParamsPtr& par
 
 namespace {
 
+wire::Limits params_limits(int security, bool search) {
+  wire::Limits limits;
+  limits.min_security = security;
+  limits.search = search;
+  return limits;
+}
+
 /// A level for Python.
 struct Level {
   double scale = 0, log_q = 0;
@@ -230,22 +240,38 @@ struct Level {
 }  // namespace
 
 void bind_params(nb::module_& m) {
-  nb::class_<Level>(m, "Level", "The moduli of one level of CKKS parameters.")
-      .def_ro("scale", &Level::scale, "The canonical scale of a ciphertext at this level.")
+  nb::class_<Level> level(m, "Level", "The moduli of one level of CKKS parameters.");
+  refuse_constructor(level, "a Level is not made by hand: Params.level(number) gives it");
+  level.def_ro("scale", &Level::scale, "The canonical scale of a ciphertext at this level.")
       .def_ro("log_q", &Level::log_q, "log2 of the product of its primes.")
       .def_ro("primes", &Level::primes, "Indices into Params.primes.");
 
-  nb::class_<Params>(m, "Params", R"(CKKS parameters: immutable, validated, and safe to share.
+  nb::class_<Params> type(m, "Params",
+                          R"(CKKS parameters: immutable, validated, and safe to share.
 
-Make them with Params.create. The same arguments give the same parameters everywhere.)")
-      .def_static(
-          "create", &create_checked, "depth"_a.none() = nb::none(),
-          "scale_bits"_a.none() = nb::none(), nb::kw_only(), "log_n"_a.none() = nb::none(),
-          "word"_a.none() = "auto", "security"_a.none() = 128, "dnum"_a.none() = nb::none(),
-          "integer_bits"_a.none() = 10.0, "name"_a.none() = "", "bootstrap"_a.none() = false,
-          "precision_bits"_a.none() = nb::none(), "levels_after"_a.none() = nb::none(),
-          "order"_a.none() = "raise_first", "iterations"_a.none() = nb::none(),
-          "device"_a.none() = "cpu",
+Make them with Params.create. The same arguments give the same parameters everywhere.)");
+  refuse_constructor(type,
+                     "parameters are made by Params.create(depth=...), with how many "
+                     "multiplications follow one another, or by Params.preset(name)");
+  type.def_static(
+          "create",
+          checked({"Params.create",
+                   2,
+                   {{"depth", nb::none()},
+                    {"scale_bits", nb::none()},
+                    {"log_n", nb::none()},
+                    {"word", nb::str("auto")},
+                    {"security", nb::int_(128)},
+                    {"dnum", nb::none()},
+                    {"integer_bits", nb::float_(10.0)},
+                    {"name", nb::str("")},
+                    {"bootstrap", nb::bool_(false)},
+                    {"precision_bits", nb::none()},
+                    {"levels_after", nb::none()},
+                    {"order", nb::str("raise_first")},
+                    {"iterations", nb::none()},
+                    {"device", nb::str("cpu")}}},
+                  &create_checked),
           nb::sig("def create(depth: int | None = None, scale_bits: float | None = None, *, "
                   "log_n: int | None = None, word: str = 'auto', security: int = 128, "
                   "dnum: int | None = None, integer_bits: float = 10.0, name: str = '', "
@@ -326,24 +352,36 @@ Raises InsecureParams or InvalidArgument, which say what would fit.)")
       .def_prop_ro(
           "p_count", [](const Params& p) { return p.ptr->p_count(); },
           "How many of the primes are special.")
-      .def(
-          "level",
-          [](const Params& p, int level) {
-            require<InvalidArgument>(level >= 0, "levels begin at 0");
-            const rlwe::Level& l = p.ptr->level(checked_level(*p.ptr, level));
-            return Level{p.ptr->scale(level), l.log_q, {l.primes.begin(), l.primes.end()}};
-          },
-          "level"_a, "The moduli and the canonical scale of a level, 0 to depth.")
+      .def("level",
+           checked_method<const Params&>(
+               {"Params.level", 1, {{"level"}}},
+               [](const Params& p, int level) {
+                 require<InvalidArgument>(level >= 0, "levels begin at 0");
+                 const rlwe::Level& l = p.ptr->level(checked_level(*p.ptr, level));
+                 return Level{p.ptr->scale(level), l.log_q, {l.primes.begin(), l.primes.end()}};
+               }),
+           nb::sig("def level(self, level: int) -> Level"),
+           "The moduli and the canonical scale of a level, 0 to depth.")
       .def(
           "key_bytes",
-          [](const Params& p, const Rotations& rotations, bool conjugate, bool relinearise) {
-            return p.ptr->key_bytes(key_rotations(*p.ptr, rotations), conjugate, relinearise);
-          },
-          "rotations"_a = Rotations(std::vector<int>{}), "conjugate"_a = false,
-          "relinearise"_a = true,
-          "Bytes of the evaluation keys for these rotations (in slots, or \"powers\"), known "
-          "before "
-          "they are made.")
+          checked_method<const Params&>(
+              {"Params.key_bytes",
+               3,
+               {{"rotations", nb::list()},
+                {"conjugate", nb::bool_(false)},
+                {"relinearise", nb::bool_(true)}}},
+              [](const Params& p, nb::handle given, bool conjugate, bool relinearise) {
+                Rotations rotations;
+                if (!nb::try_cast(given, rotations)) {
+                  refuse("rotations of Params.key_bytes",
+                         "a sequence of whole numbers, or \"powers\"", given);
+                }
+                return p.ptr->key_bytes(key_rotations(*p.ptr, rotations), conjugate, relinearise);
+              }),
+          nb::sig("def key_bytes(self, rotations: str | collections.abc.Sequence[int] = [], "
+                  "conjugate: bool = False, relinearise: bool = True) -> int"),
+          "Bytes in memory of the evaluation keys for these rotations (in slots, or \"powers\"), "
+          "known before they are made: their nbytes.")
       .def(
           "ciphertext_bytes",
           [](const Params& p, nb::handle shape, nb::handle level, std::int64_t slots, bool batch) {
@@ -430,8 +468,9 @@ Numbers of this size lose at most 2^-10 of themselves or, if numbers of size 1 l
           },
           "rotations"_a = Rotations(std::vector<int>{}), "conjugate"_a = false,
           "slots"_a = std::vector<std::int64_t>{0}, nb::kw_only(), "minimum"_a = false,
-          "Bytes of evaluation_keys(rotations, conjugate=..., bootstrap=slots, minimum=...), known "
-          "before they are made. In slots, 0 stands for all slots.")
+          "Bytes in memory of evaluation_keys(rotations, conjugate=..., bootstrap=slots, "
+          "minimum=...), known before they are made: their nbytes. In slots, 0 stands for all "
+          "slots.")
       .def(
           "expanded_bootstrap_key_bytes",
           [](const Params& p, const Rotations& rotations, bool conjugate,
@@ -456,7 +495,13 @@ Numbers of this size lose at most 2^-10 of themselves or, if numbers of size 1 l
           "Bytes that the keys of key_bytes take in the memory of an evaluator.")
       .def_prop_ro("fingerprint", &fingerprint,
                    "Hexadecimal hash that every serialised object of these parameters carries.")
-      .def_static("preset", &preset, "name"_a, nb::kw_only(), "word"_a = "auto", "device"_a = "cpu",
+      .def_static("preset",
+                  checked({"Params.preset",
+                           1,
+                           {{"name"}, {"word", nb::str("auto")}, {"device", nb::str("cpu")}}},
+                          &preset),
+                  nb::sig("def preset(name: str, *, word: str = 'auto', device: str = 'cpu') -> "
+                          "Params"),
                   R"(The parameters of a name that presets() lists.
 
 word, device: see create. "auto" is the word that the preset has for the device. Another word gives other parameters.
@@ -484,15 +529,15 @@ Raises InvalidArgument for names that presets() does not list, and for words tha
           "Bytes from which from_bytes makes the same parameters on any machine.")
       .def_static(
           "from_bytes",
-          [](nb::handle data, int security, bool search) {
-            const BytesView view(data);
-            nb::gil_scoped_release release;
-            wire::Limits limits;
-            limits.min_security = security;
-            limits.search = search;
-            return Params(wire::params_from_bytes(view.span(), limits));
-          },
-          "data"_a.none(), nb::kw_only(), "security"_a = 128, "search"_a = false,
+          checked({"Params.from_bytes",
+                   1,
+                   {{"data"}, {"security", nb::int_(128)}, {"search", nb::bool_(false)}}},
+                  [](nb::handle data, int security, bool search) {
+                    const BytesView view(data);
+                    nb::gil_scoped_release release;
+                    return Params(
+                        wire::params_from_bytes(view.span(), params_limits(security, search)));
+                  }),
           nb::sig("def from_bytes(data: bytes | bytearray | memoryview, *, security: int = 128, "
                   "search: bool = False) -> Params"),
           R"(The parameters that to_bytes wrote, on any machine, in milliseconds.
@@ -503,6 +548,35 @@ search: older bytes may lack the levels that a search found. True runs the searc
 
 Raises InsecureParams for less security, and CorruptData, VersionError, ParamsMismatch or LimitExceeded for anything
 that to_bytes did not make.)")
+      .def(
+          "save",
+          [](const Params& p, nb::handle file) {
+            save_to(file, [&](const wire::Sink& sink) { sink(wire::to_bytes(*p.ptr)); });
+          },
+          "file"_a.none(), nb::sig(kSaveSignature), kSave)
+      .def_static(
+          "load",
+          checked({"Params.load",
+                   1,
+                   {{"file"}, {"security", nb::int_(128)}, {"search", nb::bool_(false)}}},
+                  [](nb::handle file, int security, bool search) {
+                    const wire::Limits limits = params_limits(security, search);
+                    return Params(load_from(
+                        file, [&](auto bytes) { return wire::params_from_bytes(bytes, limits); },
+                        [&](const wire::Source& source) {
+                          return wire::params_from_bytes(wire::read_object(source, limits), limits);
+                        }));
+                  }),
+          nb::sig("def load(file: str | os.PathLike[str] | typing.BinaryIO | bytes, *, "
+                  "security: int = 128, search: bool = False) -> Params"),
+          "Read what save wrote, from a path, a file opened with \"rb\", or bytes. The other "
+          "arguments and the errors are those of from_bytes, and FileError.")
+      .def(
+          "__copy__", [](nb::handle self) { return nb::borrow(self); },
+          nb::sig("def __copy__(self) -> Params"))
+      .def(
+          "__deepcopy__", [](nb::handle self, nb::handle) { return nb::borrow(self); },
+          nb::sig("def __deepcopy__(self, memo: object, /) -> Params"))
       .def(
           "__reduce__",
           [](nb::handle self) {
@@ -531,7 +605,9 @@ that to_bytes did not make.)")
       "The view of a fresh array of this shape, see Ciphertext.view, and the vectors that it "
       "takes.");
   m.def(
-      "max_log_qp", &params::max_log_qp, "log_n"_a, "security"_a = 128,
+      "max_log_qp",
+      checked({"max_log_qp", 2, {{"log_n"}, {"security", nb::int_(128)}}}, &params::max_log_qp),
+      nb::sig("def max_log_qp(log_n: int, security: int = 128) -> float"),
       R"(The largest log2(PQ) that the security table allows for a ring degree, or 0 if it has no entry.
 
 The table is for ternary secrets, errors of standard deviation 3.19 and classical attacks (eprint 2024/463, Table 5.2).)");

@@ -2,6 +2,8 @@
 
 #include <nanobind/stl/string.h>
 
+#include "refusals.h"
+
 namespace jali::python {
 
 namespace {
@@ -26,10 +28,12 @@ nb::dict totals(const Trace& t) {
 
 void bind_trace(nb::module_& m) {
   using nogil = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<Trace>(m, "Trace",
-                    R"(Every operation of the engine that an Evaluator or Client ran, in order.
+  nb::class_<Trace> trace(
+      m, "Trace", R"(Every operation of the engine that an Evaluator or Client ran, in order.
 
-It holds names, shapes, bytes and times, but no data and nothing secret.)")
+It holds names, shapes, bytes and times, but no data and nothing secret.)");
+  refuse_constructor(trace, "a Trace is the attribute trace of an Evaluator(..., trace=True)");
+  trace
       .def(
           "json_lines", [](const Trace& t) { return t.ptr->json_lines(); }, nogil(),
           "One line with a JSON object for each operation: op, n, word, primes, batch, digits, "

@@ -13,11 +13,14 @@
 
 #include "binding.h"
 #include "bytes.h"
+#include "checked.h"
+#include "files.h"
 #include "here.h"
 #include "interrupts.h"
 #include "jali/circuits/layout.h"
 #include "jali/wire/ckks.h"
 #include "log.h"
+#include "refusals.h"
 
 namespace jali::python {
 
@@ -31,13 +34,35 @@ std::size_t bytes_of(const ckks::Ciphertext& c) {
   return total;
 }
 
-template <class T>
-T load(nb::handle data, const Params& params, std::size_t max_bytes) {
-  const BytesView view(data);
-  nb::gil_scoped_release release;
+wire::Limits limited(std::size_t max_bytes) {
   wire::Limits limits;
   limits.max_bytes = max_bytes;
-  return wire::from_bytes<T>(view.span(), params.ptr, *params.ring(), limits);
+  return limits;
+}
+
+/// from_bytes of T, as a function of Python.
+template <class T>
+T from_bytes(nb::handle data, const Params& params, std::size_t max_bytes) {
+  const BytesView view(data);
+  nb::gil_scoped_release release;
+  return wire::from_bytes<T>(view.span(), params.ptr, *params.ring(), limited(max_bytes));
+}
+
+/// T from a path, a file object or bytes.
+template <class T>
+T load(nb::handle file, const Params& params, std::size_t max_bytes) {
+  const wire::Limits limits = limited(max_bytes);
+  const auto of_bytes = [&](std::span<const std::uint8_t> bytes) {
+    return wire::from_bytes<T>(bytes, params.ptr, *params.ring(), limits);
+  };
+  return load_from(file, of_bytes, [&](const wire::Source& source) {
+    return of_bytes(wire::read_object(source, limits));
+  });
+}
+
+/// The parameters of from_bytes and load. call: e.g. "Ciphertext.load"; first: the name of their first one.
+Call of_bytes(const char* call, const char* first) {
+  return {call, 2, {{first}, {"params"}, {"max_bytes", nb::int_(wire::Limits{}.max_bytes)}}};
 }
 
 constexpr const char* kToBytes = "Bytes for transport or storage. They are not authenticated.";
@@ -45,13 +70,38 @@ constexpr const char* kFromBytes = R"(Load what to_bytes made. Every byte is che
 
 max_bytes: a bound on the size of the input, and also on the memory of the result.
 Raises CorruptData, VersionError, ParamsMismatch or LimitExceeded.)";
-constexpr std::size_t kMaxBytes = wire::Limits{}.max_bytes;
+constexpr const char* kLoad =
+    R"(Read what save wrote, from a path, a file opened with "rb", or bytes.
+
+The other arguments and the errors are those of from_bytes, and FileError for a file that cannot be read. From a file
+object, one object is read, and no byte after it.)";
+
+/// The signatures of from_bytes and load of a class.
+std::string from_bytes_signature(const char* name) {
+  return std::string(
+             "def from_bytes(data: bytes | bytearray | memoryview, params: Params, *, "
+             "max_bytes: int = ...) -> ") +
+         name;
+}
+std::string load_signature(const char* name) {
+  return std::string(
+             "def load(file: str | os.PathLike[str] | typing.BinaryIO | bytes, "
+             "params: Params, *, max_bytes: int = ...) -> ") +
+         name;
+}
 
 /// The bytes of x, which may lie in any memory.
 template <class T>
 nb::bytes bytes_from(const T& x) {
   return to_python_bytes(
       [&] { return is_on_host(x) ? wire::to_bytes(x) : wire::to_bytes(host_copy(x)); });
+}
+
+template <class T>
+void save(const T& x, nb::handle file) {
+  save_to(file, [&](const wire::Sink& sink) {
+    sink(is_on_host(x) ? wire::to_bytes(x) : wire::to_bytes(host_copy(x)));
+  });
 }
 
 std::string repr(const ckks::Ciphertext& c) {
@@ -61,11 +111,50 @@ std::string repr(const ckks::Ciphertext& c) {
   return text;
 }
 
+EvaluationKeys loaded(rlwe::EvaluationKeys keys, const Params& params) {
+  log_info("evaluation keys loaded: %d bytes", keys.bytes());
+  return {std::make_shared<const rlwe::EvaluationKeys>(std::move(keys)), params.ptr};
+}
+
+/// The function, for work without the interpreter's lock; it may be None.
+wire::Progress progress_of(nb::handle function) {
+  require<InvalidArgument>(function.is_none() || PyCallable_Check(function.ptr()) != 0,
+                           "progress must be a function of two whole numbers, or None");
+  if (function.is_none()) return {};
+  return [function](std::size_t done, std::size_t total) {
+    const nb::gil_scoped_acquire gil;
+    function(done, total);
+  };
+}
+
+void save_keys(const EvaluationKeys& keys, nb::handle file, nb::handle progress) {
+  const wire::Progress told = progress_of(progress);
+  save_to(file, [&](const wire::Sink& sink) { wire::write(*keys.ptr, sink, told); });
+}
+
+EvaluationKeys load_keys(nb::handle file, const Params& params, std::size_t max_bytes,
+                         nb::handle progress) {
+  const wire::Progress told = progress_of(progress);
+  const wire::Limits limits = limited(max_bytes);
+  return loaded(load_from(
+                    file,
+                    [&](std::span<const std::uint8_t> bytes) {
+                      return wire::from_bytes<rlwe::EvaluationKeys>(bytes, params.ptr,
+                                                                    *params.ring(), limits);
+                    },
+                    [&](const wire::Source& source) {
+                      return wire::read_keys(source, params.ptr, *params.ring(), limits, told);
+                    }),
+                params);
+}
+
 }  // namespace
 
 void bind_values(nb::module_& m) {
-  nb::class_<ckks::Plaintext>(m, "Plaintext", "An encoded vector, or batch of vectors.")
-      .def_ro("level", &ckks::Plaintext::level, "The level whose primes it has.")
+  nb::class_<ckks::Plaintext> plaintext(m, "Plaintext", "An encoded vector, or batch of vectors.");
+  refuse_constructor(plaintext, "a Plaintext is made by Evaluator.explicit.encode(values)");
+  share_copies(plaintext);
+  plaintext.def_ro("level", &ckks::Plaintext::level, "The level whose primes it has.")
       .def_ro("scale", &ckks::Plaintext::scale, "The factor between the numbers and the integers.")
       .def_prop_ro(
           "slots", [](const ckks::Plaintext& p) { return std::size_t{1} << p.log_slots; },
@@ -77,11 +166,12 @@ void bind_values(nb::module_& m) {
       .def_prop_ro(
           "params", [](const ckks::Plaintext& p) { return Params{p.params}; }, "Its parameters.")
       .def("to_bytes", &bytes_from<ckks::Plaintext>, kToBytes)
-      .def_static("from_bytes", &load<ckks::Plaintext>, "data"_a.none(), "params"_a, nb::kw_only(),
-                  "max_bytes"_a = kMaxBytes,
-                  nb::sig("def from_bytes(data: bytes | bytearray | memoryview, params: Params, *, "
-                          "max_bytes: int = ...) -> Plaintext"),
-                  kFromBytes)
+      .def_static("from_bytes",
+                  checked(of_bytes("Plaintext.from_bytes", "data"), &from_bytes<ckks::Plaintext>),
+                  nb::sig(from_bytes_signature("Plaintext").c_str()), kFromBytes)
+      .def("save", &save<ckks::Plaintext>, "file"_a.none(), nb::sig(kSaveSignature), kSave)
+      .def_static("load", checked(of_bytes("Plaintext.load", "file"), &load<ckks::Plaintext>),
+                  nb::sig(load_signature("Plaintext").c_str()), kLoad)
       .def("__repr__", [](const ckks::Plaintext& p) {
         char text[120];
         std::snprintf(text, sizeof(text), "Plaintext(level=%d, scale=2^%.2f, %zu bytes)", p.level,
@@ -89,10 +179,21 @@ void bind_values(nb::module_& m) {
         return std::string(text);
       });
 
-  nb::class_<ckks::Ciphertext>(m, "Ciphertext", R"(An encrypted vector, or batch of vectors.
+  nb::class_<ckks::Ciphertext> ciphertext(m, "Ciphertext",
+                                          R"(An encrypted vector, or batch of vectors.
 
-It holds nothing secret. To compute with it, bind it to an Evaluator.)")
-      .def_ro("level", &ckks::Ciphertext::level, "How many multiplications may follow.")
+It holds nothing secret. To compute with it, bind it to an Evaluator.)");
+  refuse_constructor(ciphertext,
+                     "a Ciphertext is made by Client.encrypt(values) or read by "
+                     "Ciphertext.from_bytes(data, params)");
+  share_copies(ciphertext);
+  refuse_methods(
+      ciphertext,
+      {"__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__truediv__",
+       "__rtruediv__", "__pow__", "__matmul__", "__rmatmul__", "__neg__", "__getitem__", "__len__"},
+      "a Ciphertext does not compute: bind it to an Evaluator first, "
+      "x = evaluator.bind(ciphertext)");
+  ciphertext.def_ro("level", &ckks::Ciphertext::level, "How many multiplications may follow.")
       .def_ro("scale", &ckks::Ciphertext::scale, "Its scale.")
       .def_prop_ro(
           "parts", [](const ckks::Ciphertext& c) { return c.parts.size(); },
@@ -161,14 +262,18 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)")
           },
           "Estimated bits of precision of a slot: -log2 of the standard deviation of its error.")
       .def("to_bytes", &bytes_from<ckks::Ciphertext>, kToBytes)
-      .def_static("from_bytes", &load<ckks::Ciphertext>, "data"_a.none(), "params"_a, nb::kw_only(),
-                  "max_bytes"_a = kMaxBytes,
-                  nb::sig("def from_bytes(data: bytes | bytearray | memoryview, params: Params, *, "
-                          "max_bytes: int = ...) -> Ciphertext"),
-                  kFromBytes)
+      .def_static("from_bytes",
+                  checked(of_bytes("Ciphertext.from_bytes", "data"), &from_bytes<ckks::Ciphertext>),
+                  nb::sig(from_bytes_signature("Ciphertext").c_str()), kFromBytes)
+      .def("save", &save<ckks::Ciphertext>, "file"_a.none(), nb::sig(kSaveSignature), kSave)
+      .def_static("load", checked(of_bytes("Ciphertext.load", "file"), &load<ckks::Ciphertext>),
+                  nb::sig(load_signature("Ciphertext").c_str()), kLoad)
       .def("__repr__", &repr);
 
-  nb::class_<PublicKey>(m, "PublicKey", "A key that encrypts and does not decrypt.")
+  nb::class_<PublicKey> public_key(m, "PublicKey", "A key that encrypts and does not decrypt.");
+  refuse_constructor(public_key, "a PublicKey is made by Client.public_key()");
+  share_copies(public_key);
+  public_key
       .def_prop_ro(
           "params", [](const PublicKey& k) { return Params{k.params}; }, "Its parameters.")
       .def_prop_ro(
@@ -183,17 +288,29 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)")
             return to_python_bytes([&] { return wire::to_bytes(*x.ptr); });
           },
           kToBytes)
-      .def_static(
-          "from_bytes",
-          [](nb::handle data, const Params& params, std::size_t max_bytes) {
-            return PublicKey{std::make_shared<const rlwe::PublicKey>(
-                                 load<rlwe::PublicKey>(data, params, max_bytes)),
-                             params.ptr};
+      .def_static("from_bytes",
+                  checked(of_bytes("PublicKey.from_bytes", "data"),
+                          [](nb::handle data, const Params& params, std::size_t max_bytes) {
+                            return PublicKey{
+                                std::make_shared<const rlwe::PublicKey>(
+                                    from_bytes<rlwe::PublicKey>(data, params, max_bytes)),
+                                params.ptr};
+                          }),
+                  nb::sig(from_bytes_signature("PublicKey").c_str()), kFromBytes)
+      .def(
+          "save",
+          [](const PublicKey& x, nb::handle file) {
+            save_to(file, [&](const wire::Sink& sink) { sink(wire::to_bytes(*x.ptr)); });
           },
-          "data"_a.none(), "params"_a, nb::kw_only(), "max_bytes"_a = kMaxBytes,
-          nb::sig("def from_bytes(data: bytes | bytearray | memoryview, params: Params, *, "
-                  "max_bytes: int = ...) -> PublicKey"),
-          kFromBytes)
+          "file"_a.none(), nb::sig(kSaveSignature), kSave)
+      .def_static("load",
+                  checked(of_bytes("PublicKey.load", "file"),
+                          [](nb::handle file, const Params& params, std::size_t max_bytes) {
+                            return PublicKey{std::make_shared<const rlwe::PublicKey>(
+                                                 load<rlwe::PublicKey>(file, params, max_bytes)),
+                                             params.ptr};
+                          }),
+                  nb::sig(load_signature("PublicKey").c_str()), kLoad)
       .def("__repr__", [](const PublicKey& k) {
         return "PublicKey(" + std::to_string(k.ptr->b.bytes()) + " bytes)";
       });
@@ -210,16 +327,22 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)")
           },
           "The rotations, each with the highest level at which it is used.");
 
-  nb::class_<EvaluationKeys>(m, "EvaluationKeys",
-                             "The public keys that an evaluator needs: relinearisation, rotations.")
-      .def_prop_ro(
+  nb::class_<EvaluationKeys> keys(
+      m, "EvaluationKeys", "The public keys that an evaluator needs: relinearisation, rotations.");
+  refuse_constructor(keys, "EvaluationKeys are made by Client.evaluation_keys(rotations=[...])");
+  share_copies(keys);
+  keys.def_prop_ro(
           "params", [](const EvaluationKeys& k) { return Params{k.params}; }, "Their parameters.")
       .def_prop_ro(
           "key_id", [](const EvaluationKeys& k) { return rlwe::to_string(k.ptr->key_id); },
           "The name of the secret key; see Client.key_id.")
       .def_prop_ro(
           "nbytes", [](const EvaluationKeys& k) { return k.ptr->bytes(); },
-          "Bytes as sent, equal to Params.key_bytes of the same rotations.")
+          "Bytes in memory, before an evaluator expands them: Params.key_bytes of the same "
+          "rotations.")
+      .def_prop_ro(
+          "sent_bytes", [](const EvaluationKeys& k) { return wire::sent_bytes(*k.ptr); },
+          "How many bytes to_bytes() and save() give. They are packed, and so fewer than nbytes.")
       .def_prop_ro(
           "count",
           [](const EvaluationKeys& k) {
@@ -248,18 +371,41 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)")
             return to_python_bytes([&] { return wire::to_bytes(*x.ptr, interrupts()); });
           },
           kToBytes)
+      .def_static("from_bytes",
+                  checked(of_bytes("EvaluationKeys.from_bytes", "data"),
+                          [](nb::handle data, const Params& params, std::size_t max_bytes) {
+                            return loaded(from_bytes<rlwe::EvaluationKeys>(data, params, max_bytes),
+                                          params);
+                          }),
+                  nb::sig(from_bytes_signature("EvaluationKeys").c_str()), kFromBytes)
+      .def(
+          "save",
+          checked_method<const EvaluationKeys&>(
+              {"EvaluationKeys.save", 1, {{"file"}, {"progress", nb::none()}}}, &save_keys),
+          nb::sig("def save(self, file: str | os.PathLike[str] | typing.BinaryIO, *, "
+                  "progress: collections.abc.Callable[[int, int], object] | None = None) -> None"),
+          R"(Write to_bytes() to a path, or to a file opened with "wb", without making all of it in memory.
+
+progress: called with how many bytes are written and how many there are. If it raises, the work ends.
+A path is replaced at once: if anything fails or interrupts, the file is what it was before. Raises FileError.)")
       .def_static(
-          "from_bytes",
-          [](nb::handle data, const Params& params, std::size_t max_bytes) {
-            const auto keys = std::make_shared<const rlwe::EvaluationKeys>(
-                load<rlwe::EvaluationKeys>(data, params, max_bytes));
-            log_info("evaluation keys loaded: %d bytes", keys->bytes());
-            return EvaluationKeys{keys, params.ptr};
-          },
-          "data"_a.none(), "params"_a, nb::kw_only(), "max_bytes"_a = kMaxBytes,
-          nb::sig("def from_bytes(data: bytes | bytearray | memoryview, params: Params, *, "
-                  "max_bytes: int = ...) -> EvaluationKeys"),
-          kFromBytes)
+          "load",
+          checked({"EvaluationKeys.load",
+                   2,
+                   {{"file"},
+                    {"params"},
+                    {"max_bytes", nb::int_(wire::Limits{}.max_bytes)},
+                    {"progress", nb::none()}}},
+                  &load_keys),
+          nb::sig("def load(file: str | os.PathLike[str] | typing.BinaryIO | bytes, "
+                  "params: Params, *, max_bytes: int = ..., "
+                  "progress: collections.abc.Callable[[int, int], object] | None = None) -> "
+                  "EvaluationKeys"),
+          R"(Read what save wrote, from a path, a file opened with "rb", or bytes.
+
+From a path or a file, the bytes are never all in memory; from a file, one object is read, and no byte after it.
+progress: called with how many bytes are read and how many there are. If it raises, the work ends.
+The other arguments and the errors are those of from_bytes, and FileError for a file that cannot be read.)")
       .def("__repr__", [](const EvaluationKeys& k) {
         return "EvaluationKeys(" + std::to_string(k.ptr->galois.size()) + " rotations, " +
                std::to_string(k.ptr->bytes()) + " bytes)";

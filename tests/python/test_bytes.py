@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from hypothesis import strategies as st
 
 import jali
 from jali import ckks
+
+DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_round_trips(world: World, rng: np.random.Generator) -> None:
@@ -74,6 +77,32 @@ def test_secret_key(one: World) -> None:
 def test_a_fresh_ciphertext_travels_at_half_the_size(one: World) -> None:
     x = one.bind([1.0])
     assert len(x.ciphertext.to_bytes()) < 0.6 * len((x + one.bind([1.0])).ciphertext.to_bytes())
+
+
+def test_the_sizes_of_keys(world: World) -> None:
+    """nbytes is what they take in memory, sent_bytes what to_bytes gives; docs/format.md says how bytes are packed."""
+    params, keys = world.params, world.client.evaluation_keys(rotations=[1, 2])
+    word = 4 if params.word == "w32" else 8
+    row = sum((q - 1).bit_length() for q in params.primes) / (8 * word * len(params.primes))
+    seeds = 32 * keys.count
+    assert keys.nbytes == params.key_bytes(rotations=[1, 2])
+    packed = (keys.nbytes - seeds) * row + seeds
+    assert len(keys.to_bytes()) == keys.sent_bytes == packed + 64 + 16 + 5 + 2 * 8
+    assert params.expanded_key_bytes(rotations=[1, 2]) == 2 * (keys.nbytes - seeds)
+
+
+def test_the_documented_share_that_packing_saves() -> None:
+    """docs/bootstrapping.md says it of the presets; keys of fewer levels have primes of the same sizes."""
+    text = " ".join((DOCS / "bootstrapping.md").read_text(encoding="utf-8").split())
+    found = re.search(
+        r"take (\d+) to (\d+)% less than this with w32, and (\d+) to (\d+)% less", text
+    )
+    assert found is not None
+    for word, bits, low, high in (("w32", 32, *found.group(1, 2)), ("w52", 64, *found.group(3, 4))):
+        for name in ("n16_fast", "n16_precise", "n16_real", "n15_small", "n17_deep"):
+            primes = ckks.Params.preset(name, word=word).primes
+            saved = 100 * (1 - sum(q.bit_length() for q in primes) / (bits * len(primes)))
+            assert int(low) - 0.5 <= saved <= int(high) + 0.5, (name, word, saved)
 
 
 Loader = Callable[[World, bytes], Any]

@@ -342,7 +342,7 @@ def test_threads_of_the_environment(one: World, monkeypatch: pytest.MonkeyPatch)
 def test_every_code_has_a_class() -> None:
     classes = jali.Error.__subclasses__()
     codes = [kind.code for kind in classes]
-    assert len(set(codes)) == len(codes) == 19  # those of base/error.h, and "authentication"
+    assert len(set(codes)) == len(codes) == 20  # those of base/error.h, and "authentication"
     for kind in classes:
         made = errors.from_code(kind.code, "sentence")
         assert type(made) is kind and str(made) == "sentence"
@@ -358,8 +358,10 @@ def test_secrets_stay_inside(one: World) -> None:
             make(one.client)
         with pytest.raises(TypeError):
             make(one.client._core)
-        with pytest.raises(TypeError):
-            make(one.bind([1.0]))
+    x = one.bind([1.0])
+    assert copy.copy(x) is x and copy.deepcopy(x) is x  # it never changes
+    with pytest.raises(TypeError):
+        pickle.dumps(x)
     # Nothing that is printed depends on the key or on the data.
     other = ckks.Client(one.params)
     assert repr(other) == repr(one.client)

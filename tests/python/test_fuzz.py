@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from jali import ckks
+from jali._core.refusals import is_refusal
 from jali.ckks import explicit, functions
 
 TOOLS = Path(__file__).resolve().parent.parent.parent / "tools"
@@ -42,7 +43,8 @@ def public_methods(kind: type) -> set[str]:
         name
         for base in kind.__mro__
         if base.__module__.startswith("jali")
-        for name in vars(base)
+        for name, member in vars(base).items()
+        if not is_refusal(member)
         if name not in inherited and (not name.startswith("_") or name.startswith("__"))
     }
 

@@ -1,6 +1,7 @@
 // One object of every kind, and every loader behind one function. The tests of wire/ and the fuzz targets share them.
 #pragma once
 
+#include <algorithm>
 #include <complex>
 #include <functional>
 #include <memory>
@@ -128,6 +129,19 @@ inline std::vector<Loader> all_loaders(const Objects& o) {
        object(std::type_identity<rlwe::SwitchKey>{})},
       {"evaluation_keys", wire::to_bytes(*o.keys),
        object(std::type_identity<rlwe::EvaluationKeys>{})},
+      {"evaluation_keys_stream", wire::to_bytes(*o.keys),
+       [params](Input in, const ring::Ring& ring, const Limits& limits) {
+         wire::Source source{[&](std::span<std::uint8_t> out) {
+                               const auto given = in.first(std::min(out.size(), in.size()));
+                               std::ranges::copy(given, out.begin());
+                               in = in.subspan(given.size());
+                               return given.size();
+                             },
+                             std::nullopt};
+         const auto keys = wire::read_keys(source, params, ring, limits);
+         wire::require_end(source);
+         return wire::to_bytes(keys);
+       }},
       {"secret_key", Bytes(secret.begin(), secret.end()),
        [params](Input in, const ring::Ring& ring, const Limits& limits) {
          const auto out =

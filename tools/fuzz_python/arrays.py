@@ -53,6 +53,13 @@ def power(c: Case) -> Any:
     return c.value() ** c.integer(1, 2, 3, 4)
 
 
+@operation("EncryptedArray.__array_ufunc__")
+def ufunc(c: Case) -> Any:
+    """NumPy's own arithmetic."""
+    function = c.random.choice([np.add, np.subtract, np.multiply, np.divide, np.power, np.matmul])
+    return function(operand(c), c.value()) if c.rare(0.5) else function(c.value(), operand(c))
+
+
 @operation("EncryptedArray.__neg__", "EncryptedArray.__pos__")
 def negate(c: Case) -> Any:
     """-x."""
@@ -199,14 +206,17 @@ def facts(c: Case) -> Any:
 @operation(
     "EncryptedArray.__bool__", "EncryptedArray.__eq__", "EncryptedArray.__lt__", "EncryptedArray.__le__", "EncryptedArray.__gt__", "EncryptedArray.__ge__",
     "EncryptedArray.__array__", "EncryptedArray.__reduce__", "EncryptedArray.__hash__", "Client.__reduce__",
+    "EncryptedArray.__copy__", "EncryptedArray.__deepcopy__", "EncryptedArray.copy", "EncryptedArray.__format__",
 )  # fmt: skip
 def refusals(c: Case) -> None:
     """What values cannot do, they do not."""
     x = c.value()
     hash(x)
+    assert copy.copy(x) is copy.deepcopy(x) is x.copy() is np.copy(x) is x and f"{x}" == repr(x)
     refused: list[Callable[[], Any]] = [
         lambda: bool(x), lambda: x == x, lambda: x < 1, lambda: x <= 1, lambda: x > 1, lambda: x >= 1,
-        lambda: np.asarray(x), lambda: pickle.dumps(x), lambda: copy.copy(x),
+        lambda: np.asarray(x), lambda: pickle.dumps(x), lambda: np.exp(x),
+        lambda: np.sort(x), lambda: x.tolist(), lambda: abs(x), lambda: x // 2, lambda: f"{x:.2f}",
         lambda: pickle.dumps(c.world.client), lambda: pickle.dumps(c.ciphertext()),
     ]  # fmt: skip
     call = c.random.choice(refused)

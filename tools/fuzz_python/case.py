@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import math
 import random
 import struct
@@ -175,8 +176,15 @@ class Case:
 
     def read(self, kind: Any, data: bytes) -> Any:
         """from_bytes, and to_bytes again: the format is canonical."""
-        loaded = kind.from_bytes(data, self.world.params, max_bytes=1 << 24)
-        assert loaded.to_bytes() == data, "an object's bytes are not those it was read from"
+        options = {"params": self.world.params, "max_bytes": 1 << 24}
+        if self.rare(0.5):
+            loaded = kind.load(io.BytesIO(data), **options)
+        else:
+            loaded = kind.from_bytes(data, **options)
+        file = io.BytesIO()
+        loaded.save(file)
+        assert loaded.to_bytes() == file.getvalue(), "a file has other bytes than to_bytes()"
+        assert file.getvalue() == data, "an object's bytes are not those it was read from"
         assert repr(loaded) and loaded.params == self.world.params
         return loaded
 

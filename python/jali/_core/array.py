@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from jali._core import checks
-from jali.errors import InvalidArgument, Unsupported
+from jali._core.numpy_calls import NumPyCalls
+from jali.errors import InvalidArgument, NotPickled, Unsupported, WrongCall
 
 __all__ = ["Encrypted", "exponent", "number", "operand", "power"]
 
@@ -38,6 +39,11 @@ def operand(value: Any, length: int) -> npt.NDArray[Any] | None:
     if hasattr(value, "to_numpy"):  # a column or a table of pandas
         value = value.to_numpy()
     if not isinstance(value, (np.ndarray, list, tuple)):
+        if value is None or isinstance(value, (str, bytes, dict, set)):
+            raise WrongCall(
+                "an operand must be an encrypted array, a number or an array of numbers, "
+                f"not {checks.shown(value)}"
+            )
         return None
     try:
         array = np.asarray(value)
@@ -74,14 +80,13 @@ def power(known: dict[int, Any], n: int) -> Any:
     return known[n]
 
 
-class Encrypted:
+class Encrypted(NumPyCalls):
     """An encrypted vector (n,), or a batch of vectors (batch, n). Only its shape is public."""
 
     __slots__ = ()
-    __array_ufunc__ = (
-        None  # so that an array on the left of an operator calls the scheme's operator
+    __pandas_priority__ = (
+        10_000  # so that a column or a table of pandas calls the scheme's operator
     )
-    __pandas_priority__ = 10_000  # and so does a column or a table of pandas
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -118,5 +123,22 @@ class Encrypted:
             "the slots of an encrypted value cannot be taken one by one: rotate it, or decrypt it first"
         )
 
+    def __copy__(self) -> Self:
+        return self  # it never changes
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def copy(self) -> Self:
+        """Itself, because values never change."""
+        return self
+
+    def __format__(self, specification: str) -> str:
+        if specification:
+            raise Unsupported(
+                f'an encrypted value has no digits to show as "{specification}": decrypt it first'
+            )
+        return str(self)
+
     def __reduce__(self) -> NoReturn:
-        raise TypeError("send value.ciphertext.to_bytes() instead of pickling an encrypted array")
+        raise NotPickled("send value.ciphertext.to_bytes() instead of pickling an encrypted array")

@@ -1,7 +1,8 @@
 """Encrypted vectors of real and complex numbers."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, overload
+import os
+from typing import Any, BinaryIO, NoReturn, overload
 
 import numpy
 import numpy.typing
@@ -9,6 +10,7 @@ import numpy.typing
 class Level:
     """The moduli of one level of CKKS parameters."""
 
+    def __init__(self, *_: object, **__: object) -> None: ...
     @property
     def scale(self) -> float:
         """The canonical scale of a ciphertext at this level."""
@@ -28,6 +30,7 @@ class Params:
     Make them with Params.create. The same arguments give the same parameters everywhere.
     """
 
+    def __init__(self, *_: object, **__: object) -> None: ...
     @staticmethod
     def create(
         depth: int | None = None,
@@ -146,7 +149,7 @@ class Params:
         self, rotations: str | Sequence[int] = [], conjugate: bool = False, relinearise: bool = True
     ) -> int:
         """
-        Bytes of the evaluation keys for these rotations (in slots, or "powers"), known before they are made.
+        Bytes in memory of the evaluation keys for these rotations (in slots, or "powers"), known before they are made: their nbytes.
         """
 
     def ciphertext_bytes(
@@ -210,7 +213,7 @@ class Params:
         minimum: bool = False,
     ) -> int:
         """
-        Bytes of evaluation_keys(rotations, conjugate=..., bootstrap=slots, minimum=...), known before they are made. In slots, 0 stands for all slots.
+        Bytes in memory of evaluation_keys(rotations, conjugate=..., bootstrap=slots, minimum=...), known before they are made: their nbytes. In slots, 0 stands for all slots.
         """
 
     def expanded_bootstrap_key_bytes(
@@ -268,6 +271,26 @@ class Params:
         that to_bytes did not make.
         """
 
+    def save(self, file: str | os.PathLike[str] | BinaryIO) -> None:
+        """
+        Write to_bytes() to a path, or to a file opened with "wb".
+
+        A path is replaced at once: if anything fails or interrupts, the file is what it was before. Raises FileError.
+        """
+
+    @staticmethod
+    def load(
+        file: str | os.PathLike[str] | BinaryIO | bytes,
+        *,
+        security: int = 128,
+        search: bool = False,
+    ) -> Params:
+        """
+        Read what save wrote, from a path, a file opened with "rb", or bytes. The other arguments and the errors are those of from_bytes, and FileError.
+        """
+
+    def __copy__(self) -> Params: ...
+    def __deepcopy__(self, memo: object, /) -> Params: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
     def __eq__(self, arg: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -294,6 +317,7 @@ class Trace:
     It holds names, shapes, bytes and times, but no data and nothing secret.
     """
 
+    def __init__(self, *_: object, **__: object) -> None: ...
     def json_lines(self) -> str:
         """
         One line with a JSON object for each operation: op, n, word, primes, batch, digits, bytes, mults, stream_bytes, complex_butterflies, seconds.
@@ -315,6 +339,10 @@ class Trace:
 class Plaintext:
     """An encoded vector, or batch of vectors."""
 
+    def __init__(self, *_: object, **__: object) -> None: ...
+    def __copy__(self) -> Plaintext: ...
+    def __deepcopy__(self, memo: object, /) -> Plaintext: ...
+    def __reduce__(self, *_: object, **__: object) -> NoReturn: ...
     @property
     def level(self) -> int:
         """The level whose primes it has."""
@@ -353,6 +381,24 @@ class Plaintext:
         Raises CorruptData, VersionError, ParamsMismatch or LimitExceeded.
         """
 
+    def save(self, file: str | os.PathLike[str] | BinaryIO) -> None:
+        """
+        Write to_bytes() to a path, or to a file opened with "wb".
+
+        A path is replaced at once: if anything fails or interrupts, the file is what it was before. Raises FileError.
+        """
+
+    @staticmethod
+    def load(
+        file: str | os.PathLike[str] | BinaryIO | bytes, params: Params, *, max_bytes: int = ...
+    ) -> Plaintext:
+        """
+        Read what save wrote, from a path, a file opened with "rb", or bytes.
+
+        The other arguments and the errors are those of from_bytes, and FileError for a file that cannot be read. From a file
+        object, one object is read, and no byte after it.
+        """
+
     def __repr__(self) -> str: ...
 
 class Ciphertext:
@@ -362,6 +408,24 @@ class Ciphertext:
     It holds nothing secret. To compute with it, bind it to an Evaluator.
     """
 
+    def __init__(self, *_: object, **__: object) -> None: ...
+    def __copy__(self) -> Ciphertext: ...
+    def __deepcopy__(self, memo: object, /) -> Ciphertext: ...
+    def __reduce__(self, *_: object, **__: object) -> NoReturn: ...
+    def __add__(self, *_: object, **__: object) -> NoReturn: ...
+    def __radd__(self, *_: object, **__: object) -> NoReturn: ...
+    def __sub__(self, *_: object, **__: object) -> NoReturn: ...
+    def __rsub__(self, *_: object, **__: object) -> NoReturn: ...
+    def __mul__(self, *_: object, **__: object) -> NoReturn: ...
+    def __rmul__(self, *_: object, **__: object) -> NoReturn: ...
+    def __truediv__(self, *_: object, **__: object) -> NoReturn: ...
+    def __rtruediv__(self, *_: object, **__: object) -> NoReturn: ...
+    def __pow__(self, *_: object, **__: object) -> NoReturn: ...
+    def __matmul__(self, *_: object, **__: object) -> NoReturn: ...
+    def __rmatmul__(self, *_: object, **__: object) -> NoReturn: ...
+    def __neg__(self, *_: object, **__: object) -> NoReturn: ...
+    def __getitem__(self, *_: object, **__: object) -> NoReturn: ...
+    def __len__(self, *_: object, **__: object) -> NoReturn: ...
     @property
     def level(self) -> int:
         """How many multiplications may follow."""
@@ -452,11 +516,33 @@ class Ciphertext:
         Raises CorruptData, VersionError, ParamsMismatch or LimitExceeded.
         """
 
+    def save(self, file: str | os.PathLike[str] | BinaryIO) -> None:
+        """
+        Write to_bytes() to a path, or to a file opened with "wb".
+
+        A path is replaced at once: if anything fails or interrupts, the file is what it was before. Raises FileError.
+        """
+
+    @staticmethod
+    def load(
+        file: str | os.PathLike[str] | BinaryIO | bytes, params: Params, *, max_bytes: int = ...
+    ) -> Ciphertext:
+        """
+        Read what save wrote, from a path, a file opened with "rb", or bytes.
+
+        The other arguments and the errors are those of from_bytes, and FileError for a file that cannot be read. From a file
+        object, one object is read, and no byte after it.
+        """
+
     def __repr__(self) -> str: ...
 
 class PublicKey:
     """A key that encrypts and does not decrypt."""
 
+    def __init__(self, *_: object, **__: object) -> None: ...
+    def __copy__(self) -> PublicKey: ...
+    def __deepcopy__(self, memo: object, /) -> PublicKey: ...
+    def __reduce__(self, *_: object, **__: object) -> NoReturn: ...
     @property
     def params(self) -> Params:
         """Its parameters."""
@@ -483,6 +569,24 @@ class PublicKey:
         Raises CorruptData, VersionError, ParamsMismatch or LimitExceeded.
         """
 
+    def save(self, file: str | os.PathLike[str] | BinaryIO) -> None:
+        """
+        Write to_bytes() to a path, or to a file opened with "wb".
+
+        A path is replaced at once: if anything fails or interrupts, the file is what it was before. Raises FileError.
+        """
+
+    @staticmethod
+    def load(
+        file: str | os.PathLike[str] | BinaryIO | bytes, params: Params, *, max_bytes: int = ...
+    ) -> PublicKey:
+        """
+        Read what save wrote, from a path, a file opened with "rb", or bytes.
+
+        The other arguments and the errors are those of from_bytes, and FileError for a file that cannot be read. From a file
+        object, one object is read, and no byte after it.
+        """
+
     def __repr__(self) -> str: ...
 
 class KeyDemand:
@@ -495,6 +599,10 @@ class KeyDemand:
 class EvaluationKeys:
     """The public keys that an evaluator needs: relinearisation, rotations."""
 
+    def __init__(self, *_: object, **__: object) -> None: ...
+    def __copy__(self) -> EvaluationKeys: ...
+    def __deepcopy__(self, memo: object, /) -> EvaluationKeys: ...
+    def __reduce__(self, *_: object, **__: object) -> NoReturn: ...
     @property
     def params(self) -> Params:
         """Their parameters."""
@@ -505,7 +613,15 @@ class EvaluationKeys:
 
     @property
     def nbytes(self) -> int:
-        """Bytes as sent, equal to Params.key_bytes of the same rotations."""
+        """
+        Bytes in memory, before an evaluator expands them: Params.key_bytes of the same rotations.
+        """
+
+    @property
+    def sent_bytes(self) -> int:
+        """
+        How many bytes to_bytes() and save() give. They are packed, and so fewer than nbytes.
+        """
 
     @property
     def count(self) -> int:
@@ -536,6 +652,35 @@ class EvaluationKeys:
 
         max_bytes: a bound on the size of the input, and also on the memory of the result.
         Raises CorruptData, VersionError, ParamsMismatch or LimitExceeded.
+        """
+
+    def save(
+        self,
+        file: str | os.PathLike[str] | BinaryIO,
+        *,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> None:
+        """
+        Write to_bytes() to a path, or to a file opened with "wb", without making all of it in memory.
+
+        progress: called with how many bytes are written and how many there are. If it raises, the work ends.
+        A path is replaced at once: if anything fails or interrupts, the file is what it was before. Raises FileError.
+        """
+
+    @staticmethod
+    def load(
+        file: str | os.PathLike[str] | BinaryIO | bytes,
+        params: Params,
+        *,
+        max_bytes: int = ...,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> EvaluationKeys:
+        """
+        Read what save wrote, from a path, a file opened with "rb", or bytes.
+
+        From a path or a file, the bytes are never all in memory; from a file, one object is read, and no byte after it.
+        progress: called with how many bytes are read and how many there are. If it raises, the work ends.
+        The other arguments and the errors are those of from_bytes, and FileError for a file that cannot be read.
         """
 
     def __repr__(self) -> str: ...
@@ -631,8 +776,9 @@ class ClientCore:
     ) -> None: ...
     @overload
     def __init__(
-        self, secret: object | None, params: Params, threads: int = 0, device: str = "cpu"
+        self, secret: object | None, params: Params, threads: int, device: str, is_file: bool
     ) -> None: ...
+    def save_secret(self, file: object | None) -> None: ...
     @property
     def engine(self) -> str:
         """Backend and instruction set."""
@@ -880,6 +1026,7 @@ class Layout:
     output_layout).
     """
 
+    def __init__(self, *_: object, **__: object) -> None: ...
     @property
     def size(self) -> int:
         """Number of elements of the vector."""
@@ -956,7 +1103,9 @@ class MatVec:
 
     @property
     def key_bytes(self) -> int:
-        """Bytes of these keys, as sent."""
+        """
+        Bytes of these keys as Client.evaluation_keys gives them; see EvaluationKeys.nbytes.
+        """
 
     @property
     def plaintext_bytes(self) -> int:
@@ -1066,7 +1215,9 @@ class LinearTransform:
 
     @property
     def key_bytes(self) -> int:
-        """Bytes of these keys, as sent."""
+        """
+        Bytes of these keys as Client.evaluation_keys gives them; see EvaluationKeys.nbytes.
+        """
 
     @property
     def plaintext_bytes(self) -> int:

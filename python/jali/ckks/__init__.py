@@ -39,11 +39,20 @@ from jali._jali.ckks import (
     worst_case_error,
     worst_case_noise,
 )
-from jali.ckks import functions
+from jali.ckks import functions, refusals
 from jali.ckks.array import EncryptedArray
 from jali.ckks.captured import Batcher, BatchPoint, Captured
 from jali.ckks.client import Client, Encryptor
 from jali.ckks.evaluator import Evaluator, sum_rotations
+
+refusals.install()
+
+
+def __getattr__(name: str) -> object:
+    if name.startswith("__"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise refusals.of_module(name)
+
 
 __all__ = [
     "BatchPoint",

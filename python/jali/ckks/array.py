@@ -134,7 +134,7 @@ class EncryptedArray(Encrypted):
         core = self._server._core
         if isinstance(other, EncryptedArray):
             a, b = self._ct, self._beside(other)._ct
-            if isinstance(a, ProductSum) and isinstance(b, ProductSum):
+            if not isinstance(a, Ciphertext) and not isinstance(b, Ciphertext):
                 joined = core.join(a, b)
                 if joined is not None:
                     return EncryptedArray(self._server, joined)
@@ -314,7 +314,10 @@ class EncryptedArray(Encrypted):
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """NumPy's functions that have encrypted results, such as numpy.stack and numpy.sum."""
-        return self._server._numpy(function, args, kwargs)
+        result = self._server._numpy(function, args, kwargs)
+        if result is NotImplemented:
+            return super().__array_function__(function, types, args, kwargs)
+        return result
 
     def _dense(self) -> DenseArray:
         return self._server._dense(self)
@@ -445,21 +448,22 @@ class EncryptedArray(Encrypted):
     def _settled(self) -> Ciphertext:
         """Its ciphertext on the device, relinearised and rescaled."""
         value, core = self._ct, self._server._core
-        if isinstance(value, ProductSum):
-            return self._kept(core.settle(value))
-        return value if core.is_settled(value) else self._kept(core.normalise(value))
+        # Ciphertexts come first: isinstance() of a class of the extension takes 0.1 us if the answer is no.
+        if isinstance(value, Ciphertext):
+            return value if core.is_settled(value) else self._kept(core.normalise(value))
+        return self._kept(core.settle(value))
 
     def _whole(self) -> Ciphertext:
         """Its ciphertext as it is. Products that are still to be computed are relinearised and rescaled."""
         value = self._ct
-        return self._settled() if isinstance(value, ProductSum) else value
+        return value if isinstance(value, Ciphertext) else self._settled()
 
     def _summand(self, beside: EncryptedArray) -> Ciphertext:
         """Its ciphertext, to be added to `beside`. Products stay unrelinearised if `beside` is unrelinearised, too."""
-        value, core = self._ct, self._server._core
-        if not isinstance(value, ProductSum):
+        value = self._ct
+        if isinstance(value, Ciphertext):
             return value
-        other = beside._ct
+        core, other = self._server._core, beside._ct
         owed = isinstance(other, ProductSum) or not core.is_settled(other)
         return self._kept(core.expand(value)) if owed else self._settled()
 

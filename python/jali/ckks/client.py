@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, NoReturn
+from typing import Any, BinaryIO, Literal, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,7 @@ from jali.ckks.evaluator import Evaluator
 from jali.ckks.packed import lies
 from jali.ckks.view import View
 from jali.device import checked_threads, resolved
-from jali.errors import InvalidArgument, LimitExceeded
+from jali.errors import InvalidArgument, LimitExceeded, NotPickled
 
 __all__ = ["MAX_BYTES", "Client", "Encryptor"]
 
@@ -63,10 +64,44 @@ class Client:
         Raises CorruptData, VersionError or ParamsMismatch. No message reveals anything about the key.
         """
         checks.instance(params, Params, "params")
+        return cls._of(secret, params, threads, device, is_file=False)
+
+    @classmethod
+    def load(
+        cls,
+        file: str | os.PathLike[str] | BinaryIO | bytes,
+        params: Params,
+        *,
+        threads: int | None = None,
+        device: str = "cpu",
+    ) -> Client:
+        """The client whose ``save`` wrote this file.
+
+        file: a path, a file opened with "rb", or the bytes of secret_to_bytes. Only what is read from a path is wiped.
+
+        Raises FileError, and the errors of from_secret_bytes.
+        """
+        checks.instance(params, Params, "params")
+        return cls._of(file, params, threads, device, is_file=True)
+
+    @classmethod
+    def _of(
+        cls, secret: Any, params: Params, threads: int | None, device: str, *, is_file: bool
+    ) -> Client:
         client = cls.__new__(cls)
-        client._core = _ckks.ClientCore(secret, params, checked_threads(threads), resolved(device))
+        client._core = _ckks.ClientCore(
+            secret, params, checked_threads(threads), resolved(device), is_file
+        )
         logger.info("secret key loaded: %s, engine %s", repr(params), client.engine)
         return client
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Write the secret key to a path. Only the owner of the file can read it (mode 0600): keep it so.
+
+        Whoever reads the file can decrypt everything. It is replaced at once: if anything fails or interrupts, it is what it
+        was before. Raises FileError.
+        """
+        self._core.save_secret(file)
 
     def secret_to_bytes(self) -> bytes:
         """The bytes of the secret key. Store them where nobody else can read: whoever has them can decrypt everything.
@@ -297,8 +332,8 @@ class Client:
         return f"Client({self.params!r})"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            "a Client holds a secret key and cannot be pickled: use secret_to_bytes to store it"
+        raise NotPickled(
+            "a Client holds a secret key and cannot be pickled: use save(path) or secret_to_bytes to store it"
         )
 
 

@@ -410,13 +410,10 @@ class Evaluator:
     def _numpy(
         self, function: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Any:
-        """What NumPy's function gives for encrypted arrays. Raises Unsupported."""
+        """What NumPy's function gives for encrypted arrays; NotImplemented for functions without an encrypted form."""
         known = FUNCTIONS.get(function)
         if known is None:
-            name = getattr(function, "__name__", str(function))
-            raise Unsupported(
-                f"numpy.{name} has no encrypted form: jali.ckks.functions has functions of encrypted numbers"
-            )
+            return NotImplemented
         try:
             bound = inspect.signature(known).bind(*args, **kwargs)
         except TypeError as error:

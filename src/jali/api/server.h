@@ -44,4 +44,5 @@
 #include "jali/params/security.h"
 #include "jali/rlwe/keys.h"
 #include "jali/wire/ckks.h"
+#include "jali/wire/file.h"
 // IWYU pragma: end_exports

@@ -21,6 +21,7 @@ const char* error_code_name(ErrorCode code) noexcept {
     case ErrorCode::device_lost: return "device_lost";
     case ErrorCode::launch_failed: return "launch_failed";
     case ErrorCode::unsupported: return "unsupported";
+    case ErrorCode::file: return "file";
     case ErrorCode::internal: return "internal";
   }
   return "unknown";

@@ -26,6 +26,7 @@ enum class ErrorCode {
   device_lost,       // a device that failed while it was in use
   launch_failed,     // a kernel that the device would not start
   unsupported,       // legal, but not on this backend
+  file,              // a file that cannot be read or written
   internal           // a broken invariant: please report
 };
 
@@ -59,6 +60,7 @@ struct NoDevice        : Error { explicit NoDevice       (const std::string& m) 
 struct DeviceLost      : Error { explicit DeviceLost     (const std::string& m) : Error(ErrorCode::device_lost, m) {} };
 struct LaunchFailed    : Error { explicit LaunchFailed   (const std::string& m) : Error(ErrorCode::launch_failed, m) {} };
 struct Unsupported     : Error { explicit Unsupported    (const std::string& m) : Error(ErrorCode::unsupported, m) {} };
+struct FileError       : Error { explicit FileError      (const std::string& m) : Error(ErrorCode::file, m) {} };
 struct InternalError   : Error { explicit InternalError  (const std::string& m) : Error(ErrorCode::internal, m) {} };
 // clang-format on
 

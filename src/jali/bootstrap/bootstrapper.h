@@ -88,7 +88,8 @@ struct KeyLevels {
 };
 KeyLevels key_levels(const ckks::Params& params, std::span<const BootstrapPlan> plans,
                      std::span<const int> rotations = {}, bool conjugate = false);
-/// The bytes of these keys as sent, known before they are made (bootstrap/secret/evaluation_keys.h).
+/// The bytes that these keys take in memory, known before they are made (bootstrap/secret/evaluation_keys.h). Serialised
+/// keys are packed and take fewer.
 std::size_t key_bytes(const ckks::Params& params, std::span<const BootstrapPlan> plans,
                       std::span<const int> rotations = {}, bool conjugate = false);
 /// The bytes that these keys take in the memory of an evaluator, on a host or a GPU, where the uniform halves are expanded

@@ -30,7 +30,7 @@ class LinearTransform {
   double input_scale() const { return blocks_.input_scale(); }
   const BsgsPlan& plan() const { return blocks_.plan(); }
   std::vector<int> rotations() const { return blocks_.rotations(); }
-  std::size_t key_bytes() const;  // of its rotation keys, as sent
+  std::size_t key_bytes() const;  // of its rotation keys; see rlwe::Params::key_bytes
   std::size_t plaintext_bytes() const { return blocks_.plaintext_bytes(); }
   /// Encodes the diagonals once. Without this call they are encoded at each use.
   void prepare(const ckks::Encoder& encoder) { blocks_.prepare(encoder); }

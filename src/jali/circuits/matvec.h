@@ -62,7 +62,7 @@ class MatVec {
 
   /// The rotations for which keys are needed; known before any key is made.
   std::vector<int> rotations() const;
-  std::size_t key_bytes() const;  // of its rotation keys, as sent
+  std::size_t key_bytes() const;  // of its rotation keys; see rlwe::Params::key_bytes
   std::size_t plaintext_bytes() const;  // that prepare() takes
   /// About how many bytes apply() takes besides keys, prepared diagonals and its operands.
   std::size_t working_bytes(std::size_t batch = 1) const;

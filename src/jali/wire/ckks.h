@@ -4,11 +4,13 @@
 
 #include <concepts>
 #include <cstdint>
+#include <filesystem>
 #include <span>
 
 #include "jali/ckks/types.h"
 #include "jali/params/ckks_params.h"
 #include "jali/ring/poly.h"
+#include "jali/wire/file.h"
 #include "jali/wire/frame.h"
 #include "jali/wire/keys.h"
 
@@ -46,5 +48,23 @@ ckks::Plaintext from_bytes(std::span<const std::uint8_t> bytes, const ckks::Para
 template <>
 ckks::Ciphertext from_bytes(std::span<const std::uint8_t> bytes, const ckks::ParamsPtr& params,
                             const ring::Ring& ring, const Limits& limits);
+
+/// Writes what to_bytes gives to a file, which is replaced at once; see wire/file.h.
+inline void save(const std::filesystem::path& path, const ckks::Params& params) {
+  save_bytes(path, to_bytes(params));
+}
+template <CkksText T>
+void save(const std::filesystem::path& path, const T& text) {
+  save_bytes(path, to_bytes(text));
+}
+/// Reads what `save` wrote. Errors are FileError and those of from_bytes.
+inline ckks::ParamsPtr load_params(const std::filesystem::path& path, const Limits& limits = {}) {
+  return params_from_bytes(load_bytes(path, limits), limits);
+}
+template <CkksText T>
+T load(const std::filesystem::path& path, const ckks::ParamsPtr& params, const ring::Ring& ring,
+       const Limits& limits = {}) {
+  return from_bytes<T>(load_bytes(path, limits), params, ring, limits);
+}
 
 }  // namespace jali::wire

@@ -48,6 +48,31 @@ const char* object_name(Object object) noexcept {
   return "kind of object that this build does not know";
 }
 
+std::uint64_t payload_bytes(std::span<const std::uint8_t, kHeaderBytes> header) {
+  require<CorruptData>(std::equal(std::begin(kMagic), std::end(kMagic), header.begin()),
+                       [] { return cannot_read("they are not an object of this library"); });
+  std::uint16_t version = 0;
+  std::memcpy(&version, &header[4], sizeof(version));
+  require<VersionError>(version == kFormatVersion, [&] {
+    return cannot_read("their format has version " + std::to_string(version) +
+                       ", this build reads version " + std::to_string(kFormatVersion) +
+                       ": use the release of Jali that wrote them");
+  });
+  std::uint64_t length = 0;
+  std::memcpy(&length, &header[40], sizeof(length));
+  return length;
+}
+
+Kind checked_kind(std::span<const std::uint8_t> header, Kind expected) {
+  const Kind kind{static_cast<Scheme>(header[6]), static_cast<Object>(header[7])};
+  require<CorruptData>(kind == expected, [&] {
+    const std::string of = kind.object == expected.object ? " of another scheme" : "";
+    return cannot_read(std::string("they are a ") + object_name(kind.object) + of + ", not a " +
+                       object_name(expected.object));
+  });
+  return kind;
+}
+
 Frame open_frame(std::span<const std::uint8_t> bytes, const Limits& limits,
                  const Checkpoint& checkpoint) {
   require<LimitExceeded>(bytes.size() <= limits.max_bytes, [&] {
@@ -58,17 +83,7 @@ Frame open_frame(std::span<const std::uint8_t> bytes, const Limits& limits,
     return cannot_read("they are " + std::to_string(bytes.size()) +
                        ", too few for any object: the end is missing");
   });
-  require<CorruptData>(std::equal(std::begin(kMagic), std::end(kMagic), bytes.begin()),
-                       [] { return cannot_read("they are not an object of this library"); });
-  std::uint16_t version = 0;
-  std::memcpy(&version, &bytes[4], sizeof(version));
-  require<VersionError>(version == kFormatVersion, [&] {
-    return cannot_read("their format has version " + std::to_string(version) +
-                       ", this build reads version " + std::to_string(kFormatVersion) +
-                       ": use the release of Jali that wrote them");
-  });
-  std::uint64_t length = 0;
-  std::memcpy(&length, &bytes[40], sizeof(length));
+  const std::uint64_t length = payload_bytes(bytes.first<kHeaderBytes>());
   require<CorruptData>(length == bytes.size() - kFrameBytes, [&] {
     return cannot_read("the payload has " + std::to_string(bytes.size() - kFrameBytes) +
                        " bytes, the header says " + std::to_string(length));
@@ -79,8 +94,7 @@ Frame open_frame(std::span<const std::uint8_t> bytes, const Limits& limits,
   unsigned difference = 0;
   for (std::size_t i = 0; i < kChecksumBytes; ++i) difference |= digest[i] ^ bytes[body.size() + i];
   declassify(difference);
-  require<CorruptData>(difference == 0,
-                       [] { return cannot_read("the checksum is wrong: they were damaged"); });
+  require<CorruptData>(difference == 0, kDamaged);
   Frame frame;
   frame.kind = {static_cast<Scheme>(bytes[6]), static_cast<Object>(bytes[7])};
   std::copy_n(bytes.begin() + 8, frame.params_hash.size(), frame.params_hash.begin());
@@ -91,11 +105,7 @@ Frame open_frame(std::span<const std::uint8_t> bytes, const Limits& limits,
 Frame open_frame(std::span<const std::uint8_t> bytes, Kind expected, const Limits& limits,
                  const Checkpoint& checkpoint) {
   const Frame frame = open_frame(bytes, limits, checkpoint);
-  require<CorruptData>(frame.kind == expected, [&] {
-    const std::string of = frame.kind.object == expected.object ? " of another scheme" : "";
-    return cannot_read(std::string("they are a ") + object_name(frame.kind.object) + of +
-                       ", not a " + object_name(expected.object));
-  });
+  checked_kind(bytes, expected);
   return frame;
 }
 

@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "jali/base/checkpoint.h"
+#include "jali/base/hash.h"
 
 namespace jali::wire {
 
@@ -81,6 +82,15 @@ Frame open_frame(std::span<const std::uint8_t> bytes, const Limits& limits,
 /// Also throws CorruptData if the object is not of the expected kind.
 Frame open_frame(std::span<const std::uint8_t> bytes, Kind expected, const Limits& limits,
                  const Checkpoint& checkpoint = {});
+
+/// Checks the magic and the version of a header, and returns the length that it gives for the payload. Throws CorruptData or
+/// VersionError.
+std::uint64_t payload_bytes(std::span<const std::uint8_t, kHeaderBytes> header);
+/// The kind that a header names. Throws CorruptData if it is not the expected one.
+Kind checked_kind(std::span<const std::uint8_t> header, Kind expected);
+/// What is wrong with bytes that have another checksum than theirs.
+inline constexpr const char* kDamaged =
+    "cannot read these bytes: the checksum is wrong: they were damaged";
 
 /// Writes the length and the checksum into a frame whose header and payload are in place. bytes is the whole frame, which
 /// has at least kFrameBytes.

@@ -153,15 +153,24 @@ rlwe::EncapsulationKeys read_encapsulation(Reader& reader, const rlwe::Params& p
 
 }  // namespace
 
-Bytes to_bytes(const EvaluationKeys& keys, const Checkpoint& checkpoint) {
+namespace {
+
+std::size_t keys_bytes(const EvaluationKeys& keys) {
+  const rlwe::Params& params = params_of(keys.params);
+  const std::size_t level = has_levels(keys) ? 2 : 0;
+  std::size_t bytes = sizeof(KeyId) + 5 + (keys.encapsulation ? encapsulation_bytes(params) : 0);
+  if (keys.relinearisation) bytes += level + switch_key_bytes(params, keys.relinearisation->level);
+  for (const auto& [element, key] : keys.galois) {
+    bytes = checked_add(bytes, 8 + level + switch_key_bytes(params, key.level));
+  }
+  return bytes;
+}
+
+/// All bytes, or none of them if a sink gets them.
+Bytes written(const EvaluationKeys& keys, const Sink& sink, const Checkpoint& checkpoint) {
   const rlwe::Params& params = params_of(keys.params);
   const bool levels = has_levels(keys);
-  std::size_t bytes = sizeof(KeyId) + 5 + (keys.encapsulation ? encapsulation_bytes(params) : 0);
-  if (keys.relinearisation) bytes += 2 + switch_key_bytes(params, keys.relinearisation->level);
-  for (const auto& [element, key] : keys.galois) {
-    bytes = checked_add(bytes, 10 + switch_key_bytes(params, key.level));
-  }
-  Writer writer(kEvaluationKeys, params.hash(), bytes);
+  Writer writer(kEvaluationKeys, params.hash(), keys_bytes(keys), sink);
   write_key_id(writer, keys.key_id);
   writer.u8((keys.relinearisation ? kRelinearisation : 0) |
             (keys.encapsulation ? kEncapsulation : 0) | (levels ? kLevels : 0));
@@ -183,10 +192,7 @@ Bytes to_bytes(const EvaluationKeys& keys, const Checkpoint& checkpoint) {
   return writer.finish(checkpoint);
 }
 
-template <>
-EvaluationKeys from_bytes(Input bytes, const rlwe::ParamsPtr& params, const ring::Ring& ring,
-                          const Limits& limits) {
-  Reader reader = open_object(bytes, kEvaluationKeys, *params, ring, limits);
+EvaluationKeys read_keys(Reader reader, const rlwe::ParamsPtr& params, const ring::Ring& ring) {
   EvaluationKeys out;
   out.params = params;
   out.key_id = read_key_id(reader);
@@ -219,6 +225,35 @@ EvaluationKeys from_bytes(Input bytes, const rlwe::ParamsPtr& params, const ring
   }
   reader.finish();
   return out;
+}
+
+}  // namespace
+
+Bytes to_bytes(const EvaluationKeys& keys, const Checkpoint& checkpoint) {
+  return written(keys, {}, checkpoint);
+}
+
+std::size_t sent_bytes(const EvaluationKeys& keys) { return kFrameBytes + keys_bytes(keys); }
+
+void write(const EvaluationKeys& keys, const Sink& sink, const Progress& progress,
+           const Checkpoint& checkpoint) {
+  written(keys, with_progress(sink, progress, sent_bytes(keys)), checkpoint);
+}
+
+template <>
+EvaluationKeys from_bytes(Input bytes, const rlwe::ParamsPtr& params, const ring::Ring& ring,
+                          const Limits& limits) {
+  return read_keys(open_object(bytes, kEvaluationKeys, *params, ring, limits), params, ring);
+}
+
+EvaluationKeys read_keys(const Source& source, const rlwe::ParamsPtr& params,
+                         const ring::Ring& ring, const Limits& limits, const Progress& progress) {
+  const Checkpoint& checkpoint = ring.checkpoint();
+  FrameStream stream(source, kEvaluationKeys, limits, [&](std::size_t done, std::size_t total) {
+    if (checkpoint) checkpoint();
+    if (progress) progress(done, total);
+  });
+  return read_keys(open_object(stream, *params, ring, limits), params, ring);
 }
 
 }  // namespace jali::wire

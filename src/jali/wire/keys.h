@@ -16,6 +16,7 @@
 #include "jali/ring/poly.h"
 #include "jali/rlwe/keys.h"
 #include "jali/wire/frame.h"
+#include "jali/wire/stream.h"
 
 namespace jali::wire {
 
@@ -29,6 +30,11 @@ Bytes to_bytes(const rlwe::PublicKey& key);
 Bytes to_bytes(const rlwe::SwitchKey& key, const rlwe::Params& params);
 /// checkpoint: called between keys.
 Bytes to_bytes(const rlwe::EvaluationKeys& keys, const Checkpoint& checkpoint = {});
+/// How many bytes to_bytes gives.
+std::size_t sent_bytes(const rlwe::EvaluationKeys& keys);
+/// Gives the bytes of to_bytes to a sink. They never lie in memory together.
+void write(const rlwe::EvaluationKeys& keys, const Sink& sink, const Progress& progress = {},
+           const Checkpoint& checkpoint = {});
 
 template <class T>
 concept PublicKeys = std::same_as<T, rlwe::PublicKey> || std::same_as<T, rlwe::SwitchKey> ||
@@ -49,5 +55,11 @@ rlwe::SwitchKey from_bytes(std::span<const std::uint8_t> bytes, const rlwe::Para
 template <>
 rlwe::EvaluationKeys from_bytes(std::span<const std::uint8_t> bytes, const rlwe::ParamsPtr& params,
                                 const ring::Ring& ring, const Limits& limits);
+
+/// Reads keys from a source whose bytes never lie in memory together. It takes no byte after the object. Errors are those
+/// of from_bytes. Damage shows as soon as a number is out of range, else in the checksum at the end.
+rlwe::EvaluationKeys read_keys(const Source& source, const rlwe::ParamsPtr& params,
+                               const ring::Ring& ring, const Limits& limits = {},
+                               const Progress& progress = {});
 
 }  // namespace jali::wire

@@ -57,18 +57,37 @@ ring::Poly read_poly(Reader& reader, const ring::Ring& ring, const rlwe::Params&
   return x;
 }
 
-Reader open_object(std::span<const std::uint8_t> bytes, Kind kind, const rlwe::Params& params,
-                   const ring::Ring& ring, const Limits& limits) {
+namespace {
+
+void check_ring(const rlwe::Params& params, const ring::Ring& ring) {
   require<ParamsMismatch>(ring.word() == params.word() && ring.n() == params.n() &&
                               std::ranges::equal(ring.primes(), params.primes()),
                           "the ring was made from other parameters than those that the object is "
                           "read with: make a ring from these parameters");
-  const Frame frame = open_frame(bytes, kind, limits, ring.checkpoint());
-  require<ParamsMismatch>(frame.params_hash == params.hash(), [&] {
+}
+
+void check_hash(Kind kind, const ParamsHash& hash, const rlwe::Params& params) {
+  require<ParamsMismatch>(hash == params.hash(), [&] {
     return std::string("cannot read a ") + object_name(kind.object) +
            ": it was made for other parameters; read it with those it was made for";
   });
+}
+
+}  // namespace
+
+Reader open_object(std::span<const std::uint8_t> bytes, Kind kind, const rlwe::Params& params,
+                   const ring::Ring& ring, const Limits& limits) {
+  check_ring(params, ring);
+  const Frame frame = open_frame(bytes, kind, limits, ring.checkpoint());
+  check_hash(kind, frame.params_hash, params);
   return Reader(frame, limits);
+}
+
+Reader open_object(FrameStream& stream, const rlwe::Params& params, const ring::Ring& ring,
+                   const Limits& limits) {
+  check_ring(params, ring);
+  check_hash(stream.kind(), stream.params_hash(), params);
+  return Reader(stream, limits);
 }
 
 }  // namespace jali::wire

@@ -34,5 +34,8 @@ void charge_poly(Reader& reader, const ring::Ring& ring, std::size_t limbs, std:
 /// parameters.
 Reader open_object(std::span<const std::uint8_t> bytes, Kind kind, const rlwe::Params& params,
                    const ring::Ring& ring, const Limits& limits);
+/// The same for an object that comes piece by piece.
+Reader open_object(FrameStream& stream, const rlwe::Params& params, const ring::Ring& ring,
+                   const Limits& limits);
 
 }  // namespace jali::wire

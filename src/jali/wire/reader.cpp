@@ -19,10 +19,11 @@ void Reader::check(bool condition, const char* why) const {
 }
 
 std::span<const std::uint8_t> Reader::raw(std::uint64_t count) {
-  if (count > rest_.size()) [[unlikely]] {
-    fail("it needs " + std::to_string(count) + " more bytes, " + std::to_string(rest_.size()) +
+  if (count > remaining()) [[unlikely]] {
+    fail("it needs " + std::to_string(count) + " more bytes, " + std::to_string(remaining()) +
          " are left");
   }
+  if (stream_ != nullptr) return stream_->next(static_cast<std::size_t>(count));
   const auto out = rest_.first(count);
   rest_ = rest_.subspan(count);
   return out;
@@ -55,7 +56,8 @@ void Reader::charge(std::uint64_t bytes) {
 }
 
 void Reader::finish() const {
-  if (!rest_.empty()) fail(std::to_string(rest_.size()) + " bytes follow its end");
+  if (remaining() > 0) fail(std::to_string(remaining()) + " bytes follow its end");
+  if (stream_ != nullptr) stream_->finish();
 }
 
 }  // namespace jali::wire

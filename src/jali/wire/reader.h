@@ -7,6 +7,7 @@
 #include <string>
 
 #include "jali/wire/frame.h"
+#include "jali/wire/stream.h"
 
 namespace jali::wire {
 
@@ -15,6 +16,9 @@ class Reader {
  public:
   Reader(const Frame& frame, const Limits& limits)
       : kind_(frame.kind), rest_(frame.payload), memory_left_(limits.max_bytes) {}
+  /// Reads the payload of a stream, which must outlive this.
+  Reader(FrameStream& stream, const Limits& limits)
+      : kind_(stream.kind()), stream_(&stream), memory_left_(limits.max_bytes) {}
 
   std::uint8_t u8() { return number<std::uint8_t>(); }
   std::uint16_t u16() { return number<std::uint16_t>(); }
@@ -26,18 +30,18 @@ class Reader {
   bool flag();
   /// Reads a double that must be finite and not negative. -0 is refused, because it would be a second way to write 0.
   double magnitude(const char* name);
-  /// The next `count` bytes. Throws CorruptData if fewer are left.
+  /// The next `count` bytes. They are valid until the next call. Throws CorruptData if fewer are left.
   std::span<const std::uint8_t> raw(std::uint64_t count);
   void copy_to(std::span<std::uint8_t> out);
 
-  std::size_t remaining() const { return rest_.size(); }
+  std::uint64_t remaining() const { return stream_ ? stream_->remaining() : rest_.size(); }
   /// Must be called before `bytes` of memory are allocated for the object. Throws LimitExceeded if all memory of the object
   /// together would exceed the limit.
   void charge(std::uint64_t bytes);
   /// Throws CorruptData with the reason `why` unless the condition holds.
   void check(bool condition, const char* why) const;
   [[noreturn]] void fail(const std::string& why) const;
-  /// Throws CorruptData if bytes are left.
+  /// Throws CorruptData if bytes are left, or if the checksum of a stream is wrong.
   void finish() const;
 
  private:
@@ -51,6 +55,7 @@ class Reader {
 
   Kind kind_;
   std::span<const std::uint8_t> rest_;
+  FrameStream* stream_ = nullptr;  // if not null, the payload comes from it and not from rest_
   std::uint64_t memory_left_;
 };
 

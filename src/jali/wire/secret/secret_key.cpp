@@ -6,6 +6,7 @@
 
 #include "jali/base/declassify.h"
 #include "jali/base/error.h"
+#include "jali/wire/file.h"
 #include "jali/wire/key_id.h"
 #include "jali/wire/poly.h"
 #include "jali/wire/reader.h"
@@ -84,6 +85,18 @@ rlwe::SecretKey secret_from_bytes(std::span<const std::uint8_t> bytes,
   ring.ops().from_int64(poly.view(), s);
   ring.to_ntt(poly);
   return rlwe::SecretKey(params, std::move(poly), id);
+}
+
+void save_secret(const std::filesystem::path& path, const rlwe::SecretKey& key,
+                 const ring::Ring& ring) {
+  replace_file(path, Readers::owner, [&](const Sink& sink) { sink(secret_to_bytes(key, ring)); });
+}
+
+rlwe::SecretKey load_secret(const std::filesystem::path& path, const rlwe::ParamsPtr& params,
+                            const ring::Ring& ring, const Limits& limits) {
+  const auto bytes = read_file(
+      path, [&](const Source& source) { return read_object<SecretBytes>(source, limits); });
+  return secret_from_bytes(bytes, params, ring, limits);
 }
 
 }  // namespace jali::wire

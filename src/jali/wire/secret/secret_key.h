@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <span>
 
 #include "jali/base/secret_vector.h"
@@ -24,5 +25,13 @@ SecretBytes secret_to_bytes(const rlwe::SecretKey& key, const ring::Ring& ring);
 rlwe::SecretKey secret_from_bytes(std::span<const std::uint8_t> bytes,
                                   const rlwe::ParamsPtr& params, const ring::Ring& ring,
                                   const Limits& limits = {});
+
+/// Writes the key to a file that its owner alone can read (mode 0600); see replace_file.
+void save_secret(const std::filesystem::path& path, const rlwe::SecretKey& key,
+                 const ring::Ring& ring);
+
+/// Reads the key from a file that save_secret wrote. Errors are FileError and those of secret_from_bytes.
+rlwe::SecretKey load_secret(const std::filesystem::path& path, const rlwe::ParamsPtr& params,
+                            const ring::Ring& ring, const Limits& limits = {});
 
 }  // namespace jali::wire

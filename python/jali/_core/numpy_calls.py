@@ -1,0 +1,117 @@
+"""NumPy's functions on encrypted arrays: those with a method or an operator use it, the others are refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+
+from jali.errors import NotOffered, Unsupported
+
+__all__ = ["NumPyCalls"]
+
+#: Operators of ufuncs: the method of the first operand.
+OPERATORS = {
+    np.add: "__add__",
+    np.subtract: "__sub__",
+    np.multiply: "__mul__",
+    np.true_divide: "__truediv__",
+    np.matmul: "__matmul__",
+    np.power: "__pow__",
+    np.negative: "__neg__",
+    np.positive: "__pos__",
+    np.conjugate: "conj",
+    np.absolute: "__abs__",
+    np.equal: "__eq__",
+    np.not_equal: "__ne__",
+    np.less: "__lt__",
+    np.less_equal: "__le__",
+    np.greater: "__gt__",
+    np.greater_equal: "__ge__",
+}
+#: The method of the second operand, if the first is no encrypted array.
+REFLECTED = {
+    np.add: "__radd__",
+    np.subtract: "__rsub__",
+    np.multiply: "__rmul__",
+    np.true_divide: "__rtruediv__",
+    np.matmul: "__rmatmul__",
+    np.power: "__rpow__",
+    np.equal: "__eq__",
+    np.not_equal: "__ne__",
+    np.less: "__gt__",
+    np.less_equal: "__ge__",
+    np.greater: "__lt__",
+    np.greater_equal: "__le__",
+}
+
+#: Functions of arrays that are the method of this name, if the class has it.
+METHODS: dict[Callable[..., Any], str] = {
+    getattr(np, name): name
+    for name in ("sum", "mean", "var", "std", "dot", "reshape", "transpose", "ravel", "squeeze")
+}
+#: Functions that ask for a fact.
+FACTS: dict[Callable[..., Any], Callable[[Any], Any]] = {
+    np.shape: lambda x: x.shape,
+    np.ndim: lambda x: x.ndim,
+    np.size: lambda x: x.size,
+    np.copy: lambda x: x,
+}
+
+
+class NumPyCalls:
+    """An array that NumPy's functions take. _hints: what a scheme says to do instead of a function, by its name."""
+
+    __slots__ = ()
+    _hints: ClassVar[Mapping[str, str]] = MappingProxyType({})
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        # The first case is ``number * x`` and ``array * x``, with numbers of NumPy; it comes first because it is frequent.
+        if inputs[0] is not self:
+            operator = REFLECTED.get(ufunc)
+            if operator is not None and method == "__call__" and not options:
+                result = getattr(self, operator)(inputs[0])
+                if result is not NotImplemented:
+                    return result
+        elif method == "__call__" and not options:
+            if ufunc is np.square:
+                return self * self
+            operator = OPERATORS.get(ufunc)
+            if operator is not None:
+                result = getattr(self, operator)(*inputs[1:])
+                if result is not NotImplemented:
+                    return result
+        name = ufunc.__name__
+        if method != "__call__":
+            raise self._refusal(f"{name}.{method}")
+        if options:
+            raise Unsupported(
+                f"numpy.{name} takes no {', '.join(options)} with encrypted arrays: leave it out"
+            )
+        raise self._refusal(name)
+
+    def __array_function__(
+        self,
+        function: Callable[..., Any],
+        types: Any,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        fact = FACTS.get(function)
+        if fact is not None and len(args) == 1 and not kwargs and args[0] is self:
+            return fact(self)
+        method = METHODS.get(function)
+        if method is not None and args and isinstance(args[0], NumPyCalls):
+            try:
+                bound = getattr(args[0], method)
+            except NotOffered as error:
+                raise Unsupported(f"numpy.{method}: {error}") from None
+            # NumPy's own functions pass on what the caller gave, and so does this.
+            return bound(*args[1:], **kwargs)
+        raise self._refusal(getattr(function, "__name__", str(function)))
+
+    def _refusal(self, name: str) -> Unsupported:
+        hint = self._hints.get(name, "decrypt them first, or see ckks.functions and Evaluator")
+        return Unsupported(f"numpy.{name} does not compute on encrypted arrays: {hint}")

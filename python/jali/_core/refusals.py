@@ -1,0 +1,122 @@
+"""Refusals in sentences: names that a class does not have although many look for them, and calls that do not fit.
+
+The sentences belong to the schemes. A name that a class defines, itself or in a base class, is never refused.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+from jali.errors import NotOffered, Unsupported, WrongCall
+
+__all__ = ["explain_calls", "is_refusal", "refuse_names", "refuse_operators", "wrong_call"]
+
+
+class Refused:
+    """Stands for an attribute that does not exist, and says what to use instead.
+
+    A class with ``__getattr__`` would do the same, but would make every access to its attributes five times as slow.
+    """
+
+    __slots__ = ("_sentence",)
+
+    def __init__(self, sentence: str) -> None:
+        self._sentence = sentence
+
+    def __get__(self, instance: object, owner: type | None = None) -> NoReturn:
+        raise NotOffered(self._sentence)
+
+
+def is_refusal(member: object) -> bool:
+    """Whether a member of a class was put there by this module."""
+    return isinstance(member, Refused) or getattr(member, "refuses", False)
+
+
+def _defines(kind: type, name: str) -> bool:
+    return any(name in vars(base) for base in kind.__mro__ if base is not object)
+
+
+def _visible(self: object) -> list[str]:
+    """The names of dir() that exist."""
+    kind = type(self)
+    return [
+        name
+        for name in object.__dir__(self)
+        if not any(isinstance(vars(base).get(name), Refused) for base in kind.__mro__)
+    ]
+
+
+_visible.refuses = True  # type: ignore[attr-defined]
+
+
+def refuse_names(kind: type, sentences: Mapping[str, str]) -> None:
+    """Lets a class refuse attributes with a sentence. hasattr() and dir() do not find them."""
+    for name, sentence in sentences.items():
+        if not _defines(kind, name):
+            setattr(kind, name, Refused(sentence))
+    kind.__dir__ = _visible  # type: ignore[assignment]
+
+
+def refuse_operators(kind: type, sentences: Mapping[str, str]) -> None:
+    """Lets a class refuse operators, by the names of their methods: several with one sentence, separated by spaces."""
+    for names, sentence in sentences.items():
+
+        def refuse(*_: object, sentence: str = sentence) -> NoReturn:
+            raise Unsupported(sentence)
+
+        refuse.refuses = True  # type: ignore[attr-defined]
+        for name in names.split():
+            if not _defines(kind, name):
+                setattr(kind, name, refuse)
+
+
+def wrong_call(
+    name: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> WrongCall:
+    """What is wrong with arguments that a method does not take. args: with self."""
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    takes = ", ".join(p.name for p in parameters) or "nothing"
+    ordered = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    known = {p.name for p in parameters}
+    given = {p.name for p, _ in zip(ordered, args[1:], strict=False)} | set(kwargs)
+    for keyword in kwargs:
+        if keyword not in known:
+            return WrongCall(f'{name} has no argument "{keyword}": it takes {takes}')
+    if len(args) - 1 > len(ordered):
+        return WrongCall(
+            f"{name} takes at most {len(ordered)} arguments without a name, not {len(args) - 1}: "
+            f"it takes {takes}"
+        )
+    missing = [p.name for p in parameters if p.default is p.empty and p.name not in given]
+    if missing:
+        return WrongCall(f"{name} needs {missing[0]}: it takes {takes}")
+    return WrongCall(f"{name} was given an argument twice: it takes {takes}")
+
+
+def _explained(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except TypeError as error:
+            began = error.__traceback__ is not None and error.__traceback__.tb_next is not None
+            if began:
+                raise
+            raise wrong_call(name, function, args, kwargs) from None
+
+    return call
+
+
+def explain_calls(kind: type, *, constructor: bool = True) -> None:
+    """Lets the public methods of a class say what is wrong with their arguments. It costs 0.1 us a call."""
+    for name, member in list(vars(kind).items()):
+        shown = kind.__name__ if name == "__init__" else f"{kind.__name__}.{name}"
+        if name.startswith("_") and not (name == "__init__" and constructor):
+            continue
+        if isinstance(member, classmethod):
+            setattr(kind, name, classmethod(_explained(shown, member.__func__)))
+        elif inspect.isfunction(member) and not is_refusal(member):
+            setattr(kind, name, _explained(shown, member))

@@ -1,0 +1,376 @@
+"""More than a hundred calls that a newcomer guesses: each does what NumPy's does, or is refused in a sentence of ours.
+
+CALLS is the list. ``works`` names the clear result; ``refused`` the words of the sentence that matter; ``either`` both, for
+arrays whose abilities still grow; ``python`` the words of Python's own error, where nothing can be hooked in.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import pickle
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jali
+from jali import ckks
+
+X, Y = np.array([0.5, -0.25, 1.0, 0.125]), np.array([0.1, 0.2, 0.3, 0.4])
+V = np.array([1.0, 2.0, -1.0, 0.5])
+W = np.arange(16.0).reshape(4, 4) / 16
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a call must do. result: compared after decryption; None for any. words: of the refusal, as a pattern."""
+
+    result: Any = None
+    words: str = ""
+    works: bool = True
+    by_python: bool = False
+
+
+def works(result: Any = None) -> Expected:
+    return Expected(result=result)
+
+
+def refused(words: str) -> Expected:
+    return Expected(words=words, works=False)
+
+
+def either(result: Any) -> Expected:
+    return Expected(result=result, words=".")
+
+
+def python(words: str) -> Expected:
+    return Expected(words=words, works=False, by_python=True)
+
+
+class Torch:
+    """An array of another library, which NumPy can read."""
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        return V
+
+
+CALLS: dict[str, Expected] = {
+    # Arithmetic.
+    "x + y": works(X + Y),
+    "x - 1": works(X - 1),
+    "1 - x": works(1 - X),
+    "-x": works(-X),
+    "+x": works(X),
+    "x * y": works(X * Y),
+    "2 * x": works(2 * X),
+    "v * x": works(V * X),
+    "v - x": works(V - X),
+    "x * [1, 2, -1, 0.5]": works(X * V),
+    "np.float64(2) * x": works(2 * X),
+    "np.float32(0.5) + x": works(0.5 + X),
+    "x / 2": works(X / 2),
+    "x / v": works(X / V),
+    "x ** 2": works(X**2),
+    "x ** 3": works(X**3),
+    "x += 1": works(X + 1),
+    "x *= y": works(X * Y),
+    "1 / x": refused("functions.inverse"),
+    "x / y": refused("functions.inverse"),
+    "x ** 0.5": refused("whole number"),
+    "x ** -1": refused("at least 1"),
+    "2 ** x": refused("functions.exp"),
+    "x // 2": refused("cannot be rounded.*use /"),
+    "x % 2": refused("cannot be rounded"),
+    "divmod(x, 2)": refused("cannot be rounded"),
+    "x << 1": refused(r"multiply by 2.0 \*\* n"),
+    "x & y": refused("a \\* b is and"),
+    "~x": refused("no bits"),
+    "x + 'a'": refused("a number or an array of numbers, not 'a'"),
+    "x + None": refused("a number or an array of numbers, not None"),
+    "x + np.ones(5)": refused("5"),
+    "x / 0": refused("division by zero"),
+    "x + float('nan')": refused("NaN"),
+    # Functions of NumPy.
+    "np.add(x, y)": works(X + Y),
+    "np.subtract(v, x)": works(V - X),
+    "np.multiply(v, x)": works(V * X),
+    "np.square(x)": works(X**2),
+    "np.negative(x)": works(-X),
+    "np.divide(x, 2)": works(X / 2),
+    "np.power(x, 2)": works(X**2),
+    "np.shape(x)": works((4,)),
+    "np.copy(x)": works(X),
+    "np.add(x, y, out=v)": refused("takes no out"),
+    "np.exp(x)": refused("functions.exp"),
+    "np.sqrt(x)": refused("functions.sqrt"),
+    "np.abs(x)": refused("functions.absolute"),
+    "np.maximum(x, 0)": refused("functions.maximum"),
+    "np.where(x > 0, x, 0)": refused("compared"),
+    "np.where(True, x, 0)": refused("functions.step"),
+    "np.clip(x, 0, 1)": refused("not put in order"),
+    "np.sort(x)": refused("not put in order"),
+    "np.argmax(x)": either(2),
+    "np.allclose(x, y)": refused("decrypt them first"),
+    "np.isnan(x)": refused("decrypt them first"),
+    "np.sin(x)": refused("numpy.sin does not compute on encrypted"),
+    "np.array(x)": refused("decrypt it first"),
+    "np.save('x.npy', x)": refused("ciphertext.save"),
+    "np.mean(x)": either(X.mean()),
+    "np.sum(x)": either(X.sum()),
+    "np.sum(x, axis=0)": either(X.sum()),
+    "np.std(x)": either(X.std()),
+    "np.dot(x, y)": either(X @ Y),
+    "np.matmul(W, x)": either(W @ X),
+    "np.roll(x, 1)": either(np.roll(X, 1)),
+    "np.concatenate([x, y])": either(np.concatenate([X, Y])),
+    "np.linalg.norm(x)": either(np.linalg.norm(X)),
+    # Arrays.
+    "x.shape": works((4,)),
+    "x.ndim": works(1),
+    "x.size": works(4),
+    "len(x)": works(4),
+    "x[0]": either(X[0]),
+    "x[1:3]": either(X[1:3]),
+    "x[[0, 2]]": either(X[[0, 2]]),
+    "x[0] = 1": refused("never change"),
+    "list(x)": either(X),
+    "sum(x)": either(X.sum()),
+    "x.sum()": either(X.sum()),
+    "x.mean()": either(X.mean()),
+    "x.dot(y)": either(X @ Y),
+    "x @ y": either(X @ Y),
+    "x @ W": either(X @ W),
+    "W @ x": either(W @ X),
+    "x.T": either(X.T),
+    "x.reshape(2, 2)": either(X.reshape(2, 2)),
+    "x.real": either(X.real),
+    "x.max()": refused("not put in order"),
+    "x.argmax()": refused("functions.argmax"),
+    "x.dtype": either(None),
+    "x.astype(int)": refused("never rounded"),
+    "x.tolist()": refused("Client.decrypt"),
+    "x.relu()": refused("functions.relu"),
+    "x.square()": refused(r"x \*\* n"),
+    "x.polyval([1, 2])": refused("evaluator.polynomial"),
+    "x.to_bytes()": refused("x.ciphertext.to_bytes"),
+    "x.rotate(1)": works([-0.25, 1.0, 0.125, 0.0]),
+    "x.rotate(1.5)": refused("whole number of slots, not 1.5"),
+    "x.rotate('1')": refused("whole number of slots, not '1'"),
+    "x.rotate(k=1)": refused('no argument "k": it takes steps'),
+    "x.rotate()": refused("needs steps"),
+    "x.rotate(100)": either(np.zeros(4)),
+    # What Python does with any object.
+    "abs(x)": refused("functions.absolute"),
+    "float(x)": refused("Client.decrypt"),
+    "int(x)": refused("Client.decrypt"),
+    "round(x)": refused("rounded"),
+    "math.sqrt(x)": refused("Client.decrypt"),
+    "bool(x)": refused("no truth value"),
+    "1 if x else 2": refused("no truth value"),
+    "x == y": refused("cannot be compared"),
+    "x > 0": refused("cannot be compared"),
+    "max(x, y)": refused("cannot be compared"),
+    "sorted([x, y])": refused("cannot be compared"),
+    "0.5 in x": either(None),
+    "hash(x)": works(),
+    "repr(x)": works(),
+    "print(x)": works(),
+    "f'{x}'": works(),
+    "f'{x:.2f}'": refused("decrypt it first"),
+    "copy.copy(x)": works(X),
+    "copy.deepcopy(x)": works(X),
+    "copy.copy(ct)": works(X),
+    "pickle.dumps(x)": refused("to_bytes"),
+    "pickle.dumps(ct)": refused("to_bytes"),
+    "pickle.dumps(client)": refused("secret key"),
+    "json.dumps(x)": python("not JSON serializable"),
+    # Who can decrypt.
+    "client.decrypt(x)": works(X),
+    "client.decrypt(server_side)": works(X * Y),
+    "client.decrypt(ct)": works(X),
+    "x.decrypt()": refused("Client.decrypt"),
+    "server.decrypt(x)": refused("holds no secret key"),
+    "ckks.decrypt(x)": refused("client.decrypt"),
+    "client.decrypt(v)": refused("not ndarray"),
+    "client.decrypt([x, y])": refused("not list"),
+    "client.decrypt()": refused("needs value"),
+    "client.secret_key": refused("stays inside"),
+    "client.release(x)": refused("needs policy"),
+    # Encryption.
+    "client.encrypt([0.5, -0.25, 1.0, 0.125])": works(X),
+    "client.encrypt(torch)": works(V),
+    "client.encrypt(range(4))": works(np.arange(4)),
+    "client.encrypt('abc')": refused("numeric|numbers"),
+    "client.encrypt(None)": refused("numbers"),
+    "client.encrypt([1, 'a'])": refused("numbers"),
+    "client.encrypt([[1, 2], [3]])": refused("not an array of numbers"),
+    "client.encrypt(3)": either([3.0]),
+    "client.encrypt(x)": refused("decrypt it first"),
+    "client.encrypt([1.0], scale=2**40)": refused('no argument "scale": it takes values, level'),
+    "client.encrypt()": refused("needs values"),
+    "ckks.encrypt([1, 2])": refused("Client"),
+    "server.encrypt([1, 2])": refused("client encrypts"),
+    "server.bind(v)": refused("ckks.Ciphertext, not ndarray"),
+    "server.bind(ct)": works(X),
+    # Making things.
+    "ckks.Params()": refused("Params.create"),
+    "ckks.Params(128)": refused("Params.create"),
+    "ckks.Params.create()": refused("depth"),
+    "ckks.Params.create(levels=3)": refused('no argument "levels": it takes depth'),
+    "ckks.Params.create(3, 40, 14)": refused("by name"),
+    "ckks.Params.preset('n14')": refused("n14"),
+    "ckks.Params.preset(14)": refused("name of Params.preset must be a string, not 14"),
+    "ckks.Client()": refused("needs params"),
+    "ckks.Client(depth=3)": refused('no argument "depth"'),
+    "ckks.Client(3)": refused("ckks.Params, not int"),
+    "ckks.Evaluator(params, [1, 2])": refused("EvaluationKeys, not list"),
+    "ckks.Evaluator(params, keys, 'gpu')": refused("gpu"),
+    "ckks.Ciphertext()": refused("Client.encrypt"),
+    "ckks.EvaluationKeys()": refused("Client.evaluation_keys"),
+    "ckks.ckks_vector(client, [1, 2])": refused("evaluator.bind"),
+    "ckks.Context()": refused("Params.create"),
+    "client.evaluation_keys(3)": refused("rotations"),
+    "client.evaluation_keys(rotation=[1])": refused('no argument "rotation": it takes rotations'),
+    "client.relin_keys()": refused("evaluation_keys"),
+    "client.decrypt(bare.bind(ct) * bare.bind(ct))": refused("relinearisation"),
+    "bare.bind(ct).rotate(1)": refused("rotation"),
+    # Functions, polynomials and matrices.
+    "ckks.sigmoid(x)": refused("functions.sigmoid"),
+    "ckks.functions.sigmoid(x)": refused("interval"),
+    "ckks.functions.exp((1, -1))": refused("low < high"),
+    "server.polynomial(x, [0, 0, 1])": works(X**2),
+    "server.polynomial([0, 0, 1], x)": refused("not an array"),
+    "ckks.Polynomial('x**2')": refused("coefficients"),
+    "ckks.Polynomial()": refused("needs coefficients"),
+    "ckks.MatVec(W)": refused("needs params"),
+    "ckks.MatVec(params, W)": refused("params of MatVec must be a ckks.Params"),
+    "server.matvec(W, x)": refused("ckks.MatVec"),
+    "server.add(x, y)": refused(r"x \+ y"),
+    "server.rotate(x, 1)": refused("x.rotate"),
+    # Ciphertexts, bytes and files.
+    "ct + ct": refused("bind"),
+    "ct * 2": refused("bind"),
+    "ct[0]": refused("bind"),
+    "ct.shape": works((4,)),
+    "ckks.Ciphertext.from_bytes(ct.to_bytes(), params)": works(X),
+    "ckks.Ciphertext.from_bytes(ct.to_bytes())": refused("needs params"),
+    "ckks.Ciphertext.from_bytes(ct.to_bytes(), client)": refused("must be a ckks.Params"),
+    "ckks.Ciphertext.from_bytes('abc', params)": refused("give bytes"),
+    "ckks.Ciphertext.from_bytes(b'abc', params)": refused("end is missing"),
+    "ckks.Ciphertext.from_bytes(keys.to_bytes(), params)": refused("evaluation keys, not a"),
+    "ckks.Ciphertext.load('none.bin', params)": refused("none.bin cannot be read"),
+    "ckks.Ciphertext.load(3, params)": refused("a path, a file"),
+    "keys.save('/no/such/folder/keys')": refused("cannot be written"),
+    "keys.has_rotation(1)": works(True),
+    "params.level('top')": refused("level of Params.level must be a whole number"),
+    "params.key_bytes(5)": refused("must be a sequence"),
+    "ckks.worst_case_error(x)": refused("must be a ckks.Ciphertext"),
+    "ckks.sum_rotations('a')": refused("power of two"),
+    "ckks.ReleasePolicy(40)": refused("by name: origin"),
+}
+
+#: What never may be the whole answer.
+FOREIGN = re.compile(
+    "incompatible function arguments|no constructor|unsupported operand|has no attribute '|"
+    "__array_ufunc__|object is not|got an unexpected keyword"
+)
+
+
+@pytest.fixture(scope="module")
+def names() -> Mapping[str, Any]:
+    params = ckks.Params.create(depth=3)
+    client = ckks.Client(params, threads=1)
+    keys = client.evaluation_keys(rotations=[1, 2, *ckks.sum_rotations(params.slots)])
+    server = ckks.Evaluator(params, keys, threads=1)
+    bare = ckks.Evaluator(params, threads=1)
+    ct = client.encrypt(X, peak=1)
+    x, y = server.bind(ct), server.bind(client.encrypt(Y, peak=1))
+    mine = {"params": params, "client": client, "keys": keys, "server": server, "bare": bare}
+    mine |= {"ct": ct, "x": x, "y": y, "server_side": x * y, "v": V, "W": W, "torch": Torch()}
+    return mine | {
+        "ckks": ckks,
+        "np": np,
+        "copy": copy,
+        "json": json,
+        "math": math,
+        "pickle": pickle,
+    }
+
+
+def run(call: str, names: Mapping[str, Any]) -> Any:
+    here = dict(names)
+    try:
+        code = compile(call, call, "eval")
+    except SyntaxError:
+        exec(call, here)  # an assignment
+        return here["x"]
+    return eval(code, here)
+
+
+def clear(client: ckks.Client, result: Any) -> Any:
+    if isinstance(result, ckks.EncryptedArray | ckks.Ciphertext):
+        return client.decrypt(result)
+    if isinstance(result, list) and result and isinstance(result[0], ckks.EncryptedArray):
+        return np.concatenate([np.atleast_1d(client.decrypt(r)) for r in result])
+    return result
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_call(call: str, names: Mapping[str, Any], tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    expected = CALLS[call]
+    try:
+        result = run(call, names)
+    except Exception as error:
+        assert expected.words, f"{call} was refused: {error}"
+        assert re.search(expected.words, str(error)), str(error)
+        if not expected.by_python:
+            assert isinstance(error, jali.Error), f"{type(error).__name__}: {error}"
+            assert not FOREIGN.search(str(error)), str(error)
+        return
+    assert expected.works, f"{call} gave {result!r}"
+    if expected.result is not None:
+        got = clear(names["client"], result)
+        assert np.allclose(got, expected.result, atol=1e-4), got
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_list_is_long_and_python_speaks_seldom() -> None:
+    assert len(CALLS) >= 100
+    assert sum(e.by_python for e in CALLS.values()) <= 5
+
+
+def test_names_that_are_refused_are_not_there(names: Mapping[str, Any]) -> None:
+    x = names["x"]
+    for thing, name in ((x, "tolist"), (names["client"], "secret_key"), (ckks, "encrypt")):
+        assert not hasattr(thing, name) and name not in dir(thing)
+        assert getattr(thing, name, None) is None
+    with pytest.raises(AttributeError):
+        x.mean_of_everything  # noqa: B018
+
+
+def test_errors_of_a_wrong_call_are_typeerrors(names: Mapping[str, Any]) -> None:
+    calls: list[Callable[[], Any]] = [
+        lambda: names["client"].encrypt([1.0], scales=2),
+        lambda: names["x"] + "a",
+        lambda: ckks.Params(),
+        lambda: ckks.Params.create(levels=3),
+    ]
+    for call in calls:
+        with pytest.raises(TypeError) as caught:
+            call()
+        assert isinstance(caught.value, jali.InvalidArgument)
+
+
+def test_a_typeerror_from_inside_is_left_alone(names: Mapping[str, Any]) -> None:
+    def function(_: Any) -> Any:
+        raise TypeError("of the user's own function")
+
+    with pytest.raises(TypeError, match="user's own"):
+        names["server"].capture(function, names["x"])
