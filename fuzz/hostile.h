@@ -92,9 +92,23 @@ class Forger {
   explicit Forger(const testing::Objects& objects) : o_(objects) {}
 
   /// Empty where the loader refuses it, as it does most often when bytes were changed.
+  ckks::View view(Stream& in) const {
+    constexpr std::uint32_t kCounts[] = {1, 2, 3, 30, 512, 513, 0, 1u << 31, 0xffffffff};
+    constexpr std::int32_t kStrides[] = {1, 2, 32, 512, 0, -1, -32, 1 << 30, -(1 << 30)};
+    ckks::View out;
+    for (std::size_t k = in.below(4); k > 0; --k) {
+      out.axes.push_back(
+          {kCounts[in.below(std::size(kCounts))], kStrides[in.below(std::size(kStrides))]});
+    }
+    out.first = in.once_in(3) ? kCounts[in.below(std::size(kCounts))] : 0;
+    out.period = in.once_in(4) ? kCounts[in.below(std::size(kCounts))] : 0;
+    return out;
+  }
+
   std::optional<ckks::Ciphertext> ciphertext(Stream& in) const {
     ckks::Ciphertext x;
     x.params = o_.params;
+    x.key_id = key_id(in);
     x.level = level(in);
     x.log_slots = log_slots(in);
     x.scale = scale(in, x.level);
@@ -109,6 +123,11 @@ class Forger {
       x.packing.batched = in.once_in(2);
       x.packing.complex_values = in.once_in(2);
       x.packing.padded = in.once_in(2);
+    }
+    if (in.once_in(6)) {
+      x.packing.view = view(in);
+      x.packing.length = 0;
+      x.packing.batched = true;
     }
     const std::size_t batch = in.once_in(4) ? 1 + in.below(5) : 1;
     const std::size_t parts = in.once_in(4) ? 3 : 2;
@@ -136,6 +155,7 @@ class Forger {
   std::optional<rlwe::PublicKey> public_key(Stream& in) const {
     rlwe::PublicKey x;
     x.params = o_.params;
+    x.key_id = key_id(in);
     x.seed = in.seed();
     x.b = poly(in, o_.params->q_primes(), 1);
     return through_bytes(in, x);
@@ -144,6 +164,7 @@ class Forger {
   std::optional<rlwe::EvaluationKeys> evaluation_keys(Stream& in) const {
     rlwe::EvaluationKeys x;
     x.params = o_.params;
+    x.key_id = key_id(in);
     if (!in.once_in(4)) x.relinearisation = switch_key(in);
     for (std::size_t k = in.below(4); k > 0; --k) {
       const auto element = in.once_in(3) ? 2 * std::uint64_t{in.read<std::uint16_t>()} + 1
@@ -154,6 +175,13 @@ class Forger {
   }
 
  private:
+  // The honest client's, none, or anybody's.
+  rlwe::KeyId key_id(Stream& in) const {
+    if (!in.once_in(8)) return o_.sk->id();
+    rlwe::KeyId id;
+    for (auto& byte : id.bytes) byte = in.byte();
+    return id;
+  }
   int level(Stream& in) const { return o_.params->depth() - static_cast<int>(in.below(5)) / 2; }
 
   int log_slots(Stream& in) const {

@@ -238,6 +238,21 @@ constexpr Operation kOperations[] = {
        const Ciphertext& x = r.any();
        r.keep(r.arrays->with_length(x, r.count()));
      }},
+    {"arrays with_view",
+     [](Run& r) {
+       const Ciphertext& x = r.any();
+       const auto view = r.in.once_in(4) ? std::nullopt : std::optional(r.world.forger.view(r.in));
+       r.keep(r.arrays->with_view(x, view, r.in.once_in(2)));
+     }},
+    {"arrays with_bounds",
+     [](Run& r) { r.keep(r.arrays->with_bounds(r.any(), r.any(), 1 + r.in.below(8))); }},
+    {"arrays take",
+     [](Run& r) {
+       const Ciphertext& x = r.any();
+       std::vector<std::uint32_t> vectors(r.in.below(4));
+       for (auto& v : vectors) v = static_cast<std::uint32_t>(r.in.below(x.batch() + 1));
+       r.keep(r.arrays->take(x, vectors));
+     }},
     {"arrays with_magnitude",
      [](Run& r) {
        const Ciphertext& x = r.any();

@@ -13,6 +13,9 @@ constexpr Operation kOperations[] = {
        (void)r.ev().has_galois(static_cast<std::uint64_t>(steps), level);
        (void)r.ev().has_relinearisation(level);
        (void)r.ev().has_encapsulation();
+       (void)r.ev().key_id();
+       if (r.ev().can_rotate(steps, level)) (void)r.ev().composition(steps, level);
+       r.ev().check(r.any());
      }},
     {"copy",
      [](Run& r) {
@@ -122,6 +125,7 @@ constexpr Operation kOperations[] = {
        const Ciphertext &x = r.any(), &y = r.any();
        const ckks::Hoisted a = r.ev().hoist(x), b = r.ev().hoist(y);
        r.keep(r.ev().rotate_hoisted(a, r.steps()));
+       r.keep(ckks::composed_rotate_hoisted(r.ev(), a, r.steps()));
        ckks::Extended sum = r.ev().rotate_extended(a, r.steps());
        const ckks::Extended term =
            r.in.once_in(2) ? r.ev().extend(y) : r.ev().rotate_extended(b, r.steps());

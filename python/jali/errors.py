@@ -13,9 +13,11 @@ __all__ = [
     "DepthExhausted",
     "DeviceLost",
     "Error",
+    "IndexOutOfRange",
     "InsecureParams",
     "InternalError",
     "InvalidArgument",
+    "KeyMismatch",
     "KeyMissing",
     "LaunchFailed",
     "LimitExceeded",
@@ -40,6 +42,10 @@ class InvalidArgument(Error, ValueError):
     """A value outside its documented range."""
 
     code = "invalid_argument"
+
+
+class IndexOutOfRange(InvalidArgument, IndexError):
+    """An index of an encrypted array that it does not have."""
 
 
 class InsecureParams(Error):
@@ -76,6 +82,12 @@ class ParamsMismatch(Error):
     """Objects that belong to different parameters."""
 
     code = "params_mismatch"
+
+
+class KeyMismatch(Error):
+    """Objects that belong to different secret keys: two clients, or a client and another client's keys."""
+
+    code = "key_mismatch"
 
 
 class KeyMissing(Error):

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <type_traits>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "jali/api/jali.h"
@@ -45,6 +47,10 @@ struct EvaluationKeys {
   std::shared_ptr<const rlwe::EvaluationKeys> ptr;
   ckks::ParamsPtr params;
 };
+struct KeyDemand {
+  rlwe::KeyDemand keys;
+  ckks::ParamsPtr params;
+};
 struct PublicKey {
   std::shared_ptr<const rlwe::PublicKey> ptr;
   ckks::ParamsPtr params;
@@ -58,16 +64,45 @@ int checked_level(const ckks::Params& params, int level);
 /// log2 of a number of slots; 0 stands for N/2. Throws InvalidArgument unless it is a power of two up to N/2.
 int checked_log_slots(const ckks::Params& params, std::int64_t slots);
 
+/// For which rotations keys are made, as Python says it: whole numbers, or "powers".
+using Rotations = std::variant<std::string, std::vector<int>>;
+/// minimum: as evaluation_keys takes it. Throws InvalidArgument for other text.
+std::vector<int> key_rotations(const ckks::Params& params, const Rotations& rotations,
+                               bool minimum = false);
+
 /// One plan for each number of slots in `slots`; 0 stands for all slots.
 std::vector<bootstrap::BootstrapPlan> bootstrap_plans(const ckks::ParamsPtr& params,
                                                       const std::vector<std::int64_t>& slots,
                                                       bool minimum);
 
-/// (length,), or (batch, length): of a Ciphertext or a ProductSum.
+/// The shape of its view or, without one, (length,) or (batch, length): of a Ciphertext or a ProductSum.
 template <class T>
 nb::tuple shape_of(const T& a) {
+  if (a.packing.view) {
+    nb::list counts;
+    for (const auto& axis : a.packing.view->axes) counts.append(axis.count);
+    return nb::tuple(counts);
+  }
   const std::size_t length = ckks::length_of(a);
   return ckks::is_batched(a) ? nb::make_tuple(a.batch(), length) : nb::make_tuple(length);
+}
+
+/// A view as Python has it: (count, stride) of every axis, the first address, and the period.
+using ViewTuple =
+    std::tuple<std::vector<std::pair<std::uint32_t, std::int32_t>>, std::uint32_t, std::uint32_t>;
+inline ckks::View view_of(const ViewTuple& from) {
+  ckks::View out;
+  for (const auto& [count, stride] : std::get<0>(from)) out.axes.push_back({count, stride});
+  out.first = std::get<1>(from);
+  out.period = std::get<2>(from);
+  return out;
+}
+inline ViewTuple tuple_of(const ckks::View& view) {
+  ViewTuple out;
+  for (const auto& axis : view.axes) std::get<0>(out).emplace_back(axis.count, axis.stride);
+  std::get<1>(out) = view.first;
+  std::get<2>(out) = view.period;
+  return out;
 }
 
 void register_errors(nb::module_& m);

@@ -243,7 +243,17 @@ void bind_circuits(nb::module_& m) {
       .def_ro("slots", &Layout::slots, "Slots of each ciphertext.")
       .def_prop_ro("ciphertexts", &Layout::ciphertexts, "How many ciphertexts it takes.")
       .def_prop_ro("period", &Layout::period,
-                   "The smallest power of two by which rotations change nothing.");
+                   "The smallest power of two by which rotations change nothing.")
+      .def_static(
+          "_of",
+          [](std::vector<std::vector<std::int32_t>> element, std::size_t size) {
+            Layout layout{size, element.empty() ? 0 : element[0].size(), std::move(element)};
+            layout.check();
+            return layout;
+          },
+          "element"_a, "size"_a,
+          "The layout that has element[c][s], or nothing if that is -1, in slot s of ciphertext "
+          "c.");
 
   nb::class_<MatVec>(
       m, "MatVec",

@@ -1,11 +1,15 @@
 // The side that holds the secret, and public-key encryption.
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -45,12 +49,19 @@ std::shared_ptr<const ring::Ring> cpu_ring(const ckks::Params& params, int threa
 template <class Encrypt>
 ckks::Ciphertext encrypt_array(const ckks::ParamsPtr& params, const ckks::Encoder& encoder,
                                nb::handle values, int level, std::int64_t slots,
-                               const Encrypt& encrypt) {
+                               const std::optional<ViewTuple>& view, const Encrypt& encrypt) {
   const Vectors v(values);
   level = checked_level(*params, level);
   const int log_slots = checked_log_slots(*params, slots);
-  const ckks::Packing packing =
-      ckks::packing_of_fresh(v.count(), log_slots, v.batched(), v.is_complex());
+  ckks::Packing packing = ckks::packing_of_fresh(v.count(), log_slots, v.batched(), v.is_complex());
+  if (view) {
+    packing.view = view_of(*view);
+    packing.padded = packing.batched = true;
+    require<InvalidArgument>(
+        packing.length == 0 &&
+            ckks::is_within(*packing.view, std::size_t{1} << log_slots, v.batch()),
+        "the elements of this view do not lie in the slots");
+  }
   const double scale = params->scale(level);
   nb::gil_scoped_release release;
   const ckks::Plaintext plaintext =
@@ -92,14 +103,16 @@ class Client {
   }
 
   Params params() const { return {params_}; }
+  std::string key_id() const { return rlwe::to_string(kept_->id()); }
 
   ckks::Ciphertext encrypt(nb::handle values, int level, std::int64_t slots, double magnitude,
-                           double peak) {
+                           double peak, const std::optional<ViewTuple>& view) {
     const params::Declared declared = checked_declared(magnitude, peak);
-    return encrypt_array(params_, *encoder_, values, level, slots, [&](const ckks::Plaintext& p) {
-      ckks::Ciphertext c = encryptor_->encrypt(p, declared);
-      return is_on_host(c) ? std::move(c) : host_copy(c);
-    });
+    return encrypt_array(params_, *encoder_, values, level, slots, view,
+                         [&](const ckks::Plaintext& p) {
+                           ckks::Ciphertext c = encryptor_->encrypt(p, declared);
+                           return is_on_host(c) ? std::move(c) : host_copy(c);
+                         });
   }
 
   nb::object decrypt(const ckks::Ciphertext& c, std::size_t length, bool complex_values,
@@ -127,16 +140,27 @@ class Client {
   }
 
   /// bootstrap: the numbers of slots of the values that will be bootstrapped; 0 stands for all slots.
-  EvaluationKeys evaluation_keys(const std::vector<int>& rotations, bool conjugate,
-                                 bool relinearise, const std::vector<std::int64_t>& bootstrap,
-                                 bool minimum, const std::optional<Progress>& progress) const {
+  EvaluationKeys evaluation_keys(const Rotations& rotations, bool conjugate, bool relinearise,
+                                 const std::vector<std::int64_t>& bootstrap, bool minimum,
+                                 const std::optional<Progress>& progress) const {
     rlwe::KeyGenerator generator(params_, ring_);
     const auto plans = bootstrap_plans(params_, bootstrap, minimum);
-    const auto wanted =
-        minimum ? ckks::composing_rotations(rotations, params_->slots()) : rotations;
-    auto keys = plans.empty() ? generator.evaluation_keys(*secret_, wanted, conjugate, relinearise)
-                              : bootstrap::evaluation_keys(generator, *secret_, plans, wanted,
-                                                           conjugate, with_gil(progress));
+    const auto wanted = key_rotations(*params_, rotations, minimum);
+    std::map<int, int> everywhere;  // every key serves every level
+    for (const int steps : wanted) everywhere.emplace(steps, -1);
+    auto keys = plans.empty()
+                    ? generator.evaluation_keys(*secret_, everywhere, conjugate ? -1 : rlwe::kNoKey,
+                                                relinearise ? -1 : rlwe::kNoKey, with_gil(progress))
+                    : bootstrap::evaluation_keys(generator, *secret_, plans, wanted, conjugate,
+                                                 with_gil(progress));
+    if (!on_host()) keys = rlwe::host_copy(*ring_, keys);
+    return {std::make_shared<const rlwe::EvaluationKeys>(std::move(keys)), params_};
+  }
+
+  EvaluationKeys keys_for(const KeyDemand& demand, const std::optional<Progress>& progress) const {
+    require_same(*params_, *demand.params, "the function's keys are");
+    rlwe::KeyGenerator generator(params_, ring_);
+    auto keys = generator.keys_for(*secret_, demand.keys, with_gil(progress));
     if (!on_host()) keys = rlwe::host_copy(*ring_, keys);
     return {std::make_shared<const rlwe::EvaluationKeys>(std::move(keys)), params_};
   }
@@ -189,9 +213,9 @@ class Encryptor {
   Params params() const { return {params_}; }
 
   ckks::Ciphertext encrypt(nb::handle values, int level, std::int64_t slots, double magnitude,
-                           double peak) {
+                           double peak, const std::optional<ViewTuple>& view) {
     const params::Declared declared = checked_declared(magnitude, peak);
-    return encrypt_array(params_, encoder_, values, level, slots,
+    return encrypt_array(params_, encoder_, values, level, slots, view,
                          [&](const ckks::Plaintext& p) { return encryptor_.encrypt(p, declared); });
   }
 
@@ -312,8 +336,9 @@ leave its interval. If the ciphertext was read from bytes, the bound is what the
       .def_prop_ro("trace", &Client::trace, "The record of operations, or None.")
       .def("secret_to_bytes", &Client::secret_to_bytes)
       .def_prop_ro("params", &Client::params, "Its parameters.")
+      .def_prop_ro("key_id", &Client::key_id, "The name of the secret key.")
       .def("encrypt", &Client::encrypt, "values"_a.none(), "level"_a = -1, "slots"_a = 0,
-           "magnitude"_a = 1.0, "peak"_a = 0.0)
+           "magnitude"_a = 1.0, "peak"_a = 0.0, "view"_a = nb::none())
       .def("decrypt", &Client::decrypt, "ciphertext"_a, "length"_a, "complex_values"_a, "check"_a,
            nb::sig("def decrypt(self, ciphertext: Ciphertext, length: int, complex_values: bool, "
                    "check: bool) -> numpy.typing.NDArray[typing.Any]"))
@@ -322,12 +347,13 @@ leave its interval. If the ciphertext was read from bytes, the bound is what the
                    "complex_values: bool) -> numpy.typing.NDArray[typing.Any]"))
       .def("evaluation_keys", &Client::evaluation_keys, "rotations"_a, "conjugate"_a,
            "relinearise"_a, "bootstrap"_a, "minimum"_a = false, "progress"_a = nb::none(), nogil())
+      .def("keys_for", &Client::keys_for, "demand"_a, "progress"_a = nb::none(), nogil())
       .def("public_key", &Client::public_key, nogil());
   nb::class_<Encryptor>(m, "EncryptorCore", "See jali.ckks.Encryptor.")
       .def(nb::init<const PublicKey&, int>(), "key"_a, "threads"_a = 0, nogil())
       .def_prop_ro("params", &Encryptor::params, "Its parameters.")
       .def("encrypt", &Encryptor::encrypt, "values"_a.none(), "level"_a = -1, "slots"_a = 0,
-           "magnitude"_a = 1.0, "peak"_a = 0.0);
+           "magnitude"_a = 1.0, "peak"_a = 0.0, "view"_a = nb::none());
 }
 
 }  // namespace jali::python

@@ -5,6 +5,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <complex>
@@ -20,6 +21,7 @@
 #include "circuits.h"
 #include "here.h"
 #include "interrupts.h"
+#include "log.h"
 #include "progress.h"
 #include "server.h"
 #include "trace.h"
@@ -37,6 +39,17 @@ class Evaluator {
             int threads, bool trace, const backend::Variants& variants)
       : Evaluator(build(params.ptr, std::move(keys), device, threads, trace, variants)) {}
 
+  /// An evaluator that finds out which keys a computation uses. keys: an empty set of the client's.
+  static Evaluator recording(const EvaluationKeys& keys, const std::string& device, int threads) {
+    const nb::gil_scoped_release release;
+    return Evaluator(build(keys.params, keys, device, threads, /*trace=*/false, {},
+                           std::make_shared<ckks::KeyRecorder>()));
+  }
+  std::optional<KeyDemand> demand() const {
+    if (server_->recorder == nullptr) return std::nullopt;
+    return KeyDemand{server_->recorder->demand(), server_->params};
+  }
+
   const Server& server() const { return *server_; }
   Params params() const { return {server_->params}; }
   std::string engine() const { return server_->engine; }
@@ -47,9 +60,10 @@ class Evaluator {
     return Trace{server_->trace};
   }
 
-  /// Throws ParamsMismatch for other parameters. It is called when a value is bound, so that operations need not check.
+  /// Throws ParamsMismatch for other parameters, and KeyMismatch for another secret key. It is called when a value is bound.
   void check(const Ciphertext& a) const {
     require_same(*server_->params, *a.params, "the ciphertext is");
+    server_->evaluator->check(a);
   }
 
   bool on_host() const { return server_->ring->memory().host_accessible(); }
@@ -142,7 +156,8 @@ class Evaluator {
   static std::shared_ptr<const Server> build(const ckks::ParamsPtr& params,
                                              std::optional<EvaluationKeys> keys,
                                              const std::string& device, int threads, bool trace,
-                                             const backend::Variants& variants) {
+                                             const backend::Variants& variants,
+                                             std::shared_ptr<ckks::KeyRecorder> recorder = {}) {
     auto server = std::make_shared<Server>();
     server->params = params;
     server->ring = ckks::make_ring(*params, device, threads == 0 ? default_threads() : threads,
@@ -162,7 +177,18 @@ class Evaluator {
       none->params = params;
       held = std::move(none);
     }
-    server->evaluator = std::make_shared<const ckks::Evaluator>(params, server->ring, held);
+    if (recorder != nullptr) {
+      server->recorder = recorder;
+      server->evaluator =
+          std::make_shared<const ckks::Evaluator>(params, server->ring, held->key_id, recorder);
+      return server;
+    }
+    server->evaluator = std::make_shared<const ckks::Evaluator>(
+        params, server->ring, held, [](int steps, std::size_t parts) {
+          const nb::gil_scoped_acquire gil;
+          log_info("rotation by %d slots has no key of its own: composed of %d rotations", steps,
+                   parts);
+        });
     return server;
   }
 
@@ -234,6 +260,8 @@ void bind_evaluator(nb::module_& m) {
       .def(nb::init<const Params&, std::optional<EvaluationKeys>, const std::string&, int, bool,
                     const backend::Variants&>(),
            "params"_a, "keys"_a.none(), "device"_a, "threads"_a, "trace"_a, "variants"_a, nogil())
+      .def_static("recording", &Evaluator::recording, "keys"_a, "device"_a, "threads"_a)
+      .def_prop_ro("demand", &Evaluator::demand, "The keys that were used so far, or None.")
       .def_prop_ro("params", &Evaluator::params, "Its parameters.")
       .def_prop_ro("engine", &Evaluator::engine, "Backend and instruction set.")
       .def_prop_ro("threads", &Evaluator::threads, "The number of threads that it computes with.")
@@ -298,6 +326,28 @@ void bind_evaluator(nb::module_& m) {
            "progress"_a = nb::none(), nogil())
       .def("is_settled", calls<&ckks::ArrayEvaluator::is_settled>(), "a"_a)
       .def("effective_level", calls<&ckks::ArrayEvaluator::effective_level>(), "a"_a)
+      .def(
+          "with_view",
+          [](const Evaluator& e, const Ciphertext& a, const std::optional<ViewTuple>& view,
+             bool padded) {
+            return e.arrays().with_view(a, view ? std::optional(view_of(*view)) : std::nullopt,
+                                        padded);
+          },
+          "a"_a, "view"_a.none(), "padded"_a, nogil())
+      .def("with_bounds", calls<&ckks::ArrayEvaluator::with_bounds>(), "a"_a, "like"_a, "terms"_a,
+           nogil())
+      .def(
+          "take",
+          [](const Evaluator& e, const Ciphertext& a, const std::vector<std::uint32_t>& vectors) {
+            return e.arrays().take(a, vectors);
+          },
+          "a"_a, "vectors"_a, nogil())
+      .def(
+          "stack",
+          [](const Evaluator& e, const std::vector<const Ciphertext*>& inputs) {
+            return ckks::stack(*e.server().evaluator, inputs);
+          },
+          "inputs"_a, nogil())
       .def("with_length", calls<&ckks::ArrayEvaluator::with_length>(), "a"_a, "length"_a, nogil())
       .def(
           "with_magnitude",

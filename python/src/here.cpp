@@ -34,6 +34,7 @@ ckks::Diagonal bring(const Server& server, const ckks::Diagonal& x) {
 ckks::Extended bring(const Server& server, const ckks::Extended& x) {
   require_same(*server.params, *x.params, "the extended ciphertext is");
   return {x.params,
+          x.key_id,
           server.ring->import(x.c0),
           server.ring->import(x.c1),
           x.level,
@@ -50,7 +51,8 @@ bool is_on_host(const ckks::Plaintext& x) { return x.poly.buffer().host_accessib
 ckks::Ciphertext host_copy(const ckks::Ciphertext& x) {
   std::vector<ring::Poly> parts;
   for (const auto& part : x.parts) parts.push_back(on_host(part));
-  return {x.params, std::move(parts), x.level, x.scale, x.log_slots, x.estimate, x.seed, x.packing};
+  return {x.params,    x.key_id,   std::move(parts), x.level,  x.scale,
+          x.log_slots, x.estimate, x.seed,           x.packing};
 }
 
 ckks::Plaintext host_copy(const ckks::Plaintext& x) {

@@ -1,6 +1,9 @@
 #include <nanobind/operators.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
 #include <bit>
@@ -136,6 +139,24 @@ std::string repr(const Params& self) {
   return text;
 }
 
+/// A shape from a whole number or a sequence of whole numbers.
+std::vector<std::size_t> shape_from(nb::handle shape) {
+  std::vector<std::size_t> out;
+  const auto add = [&](nb::handle value) {
+    const int count = whole(value, "every count of the shape").value_or(0);
+    require<InvalidArgument>(count >= 1, "every count of the shape must be at least 1");
+    out.push_back(static_cast<std::size_t>(count));
+  };
+  if (PyIndex_Check(shape.ptr())) {
+    add(shape);
+  } else {
+    require<InvalidArgument>(PySequence_Check(shape.ptr()) && !PyUnicode_Check(shape.ptr()),
+                             "shape must be a whole number or a sequence of them");
+    for (nb::handle value : shape) add(value);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::shared_ptr<const ring::Ring> Params::ring() const {
@@ -147,6 +168,20 @@ std::shared_ptr<const ring::Ring> Params::ring() const {
   if (auto ring = kept(nullptr)) return ring;
   // The ring is made without the lock. If two threads make one, the first is kept.
   return kept(ckks::make_ring(*ptr, "cpu", 1, backend::Variants{}, interrupts()));
+}
+
+std::vector<int> key_rotations(const ckks::Params& params, const Rotations& rotations,
+                               bool minimum) {
+  const auto* name = std::get_if<std::string>(&rotations);
+  require<InvalidArgument>(name == nullptr || *name == "powers", [&] {
+    return "rotations must be whole numbers of slots, or \"powers\", not \"" + *name + "\"";
+  });
+  const auto kind = name != nullptr ? ckks::RotationKeys::powers
+                    : minimum       ? ckks::RotationKeys::minimum
+                                    : ckks::RotationKeys::each;
+  const std::vector<int> none;
+  return ckks::key_rotations(name != nullptr ? none : std::get<std::vector<int>>(rotations), kind,
+                             params.slots());
 }
 
 void require_same(const ckks::Params& expected, const ckks::Params& given, const char* what) {
@@ -301,12 +336,32 @@ Raises InsecureParams or InvalidArgument, which say what would fit.)")
           "level"_a, "The moduli and the canonical scale of a level, 0 to depth.")
       .def(
           "key_bytes",
-          [](const Params& p, const std::vector<int>& rotations, bool conjugate, bool relinearise) {
-            return p.ptr->key_bytes(rotations, conjugate, relinearise);
+          [](const Params& p, const Rotations& rotations, bool conjugate, bool relinearise) {
+            return p.ptr->key_bytes(key_rotations(*p.ptr, rotations), conjugate, relinearise);
           },
-          "rotations"_a = std::vector<int>{}, "conjugate"_a = false, "relinearise"_a = true,
-          "Bytes of the evaluation keys for these rotations (in slots), known before they are "
-          "made.")
+          "rotations"_a = Rotations(std::vector<int>{}), "conjugate"_a = false,
+          "relinearise"_a = true,
+          "Bytes of the evaluation keys for these rotations (in slots, or \"powers\"), known "
+          "before "
+          "they are made.")
+      .def(
+          "ciphertext_bytes",
+          [](const Params& p, nb::handle shape, nb::handle level, std::int64_t slots, bool batch) {
+            const std::vector<std::size_t> counts = shape_from(shape);
+            const auto at = checked_level(*p.ptr, whole(level, "level").value_or(-1));
+            const std::size_t in = std::size_t{1} << checked_log_slots(*p.ptr, slots);
+            const std::size_t vectors =
+                batch && counts.size() == 2 ? counts[0] : ckks::vectors_of_dense(counts, in);
+            return 2 * vectors * p.ptr->level(at).primes.size() * p.ptr->n() *
+                   word_bytes(p.ptr->word());
+          },
+          "shape"_a, nb::kw_only(), "level"_a = nb::none(), "slots"_a = 0, "batch"_a = false,
+          nb::sig("def ciphertext_bytes(self, shape: int | collections.abc.Sequence[int], *, "
+                  "level: int | None = "
+                  "None, slots: int = 0, batch: bool = False) -> int"),
+          R"(Bytes of memory of the encryption of an array of this shape, known before it is made.
+
+level, slots, batch: as in Client.encrypt. As bytes to send it takes about half as much, or less if primes are short.)")
       .def_prop_ro(
           "bootstraps", [](const Params& p) { return p.ptr->bootstrap().has_value(); },
           "Whether it has levels for bootstrapping.")
@@ -366,38 +421,38 @@ Numbers of this size lose at most 2^-10 of themselves or, if numbers of size 1 l
           "keys. minimum: with the fewest keys.")
       .def(
           "bootstrap_key_bytes",
-          [](const Params& p, const std::vector<int>& rotations, bool conjugate,
+          [](const Params& p, const Rotations& rotations, bool conjugate,
              const std::vector<std::int64_t>& slots, bool minimum) {
             nb::gil_scoped_release release;
-            const auto wanted =
-                minimum ? ckks::composing_rotations(rotations, p.ptr->slots()) : rotations;
+            const auto wanted = key_rotations(*p.ptr, rotations, minimum);
             return bootstrap::key_bytes(*p.ptr, bootstrap_plans(p.ptr, slots, minimum), wanted,
                                         conjugate);
           },
-          "rotations"_a = std::vector<int>{}, "conjugate"_a = false,
+          "rotations"_a = Rotations(std::vector<int>{}), "conjugate"_a = false,
           "slots"_a = std::vector<std::int64_t>{0}, nb::kw_only(), "minimum"_a = false,
           "Bytes of evaluation_keys(rotations, conjugate=..., bootstrap=slots, minimum=...), known "
           "before they are made. In slots, 0 stands for all slots.")
       .def(
           "expanded_bootstrap_key_bytes",
-          [](const Params& p, const std::vector<int>& rotations, bool conjugate,
+          [](const Params& p, const Rotations& rotations, bool conjugate,
              const std::vector<std::int64_t>& slots, bool minimum) {
             nb::gil_scoped_release release;
-            const auto wanted =
-                minimum ? ckks::composing_rotations(rotations, p.ptr->slots()) : rotations;
+            const auto wanted = key_rotations(*p.ptr, rotations, minimum);
             return bootstrap::expanded_key_bytes(*p.ptr, bootstrap_plans(p.ptr, slots, minimum),
                                                  wanted, conjugate);
           },
-          "rotations"_a = std::vector<int>{}, "conjugate"_a = false,
+          "rotations"_a = Rotations(std::vector<int>{}), "conjugate"_a = false,
           "slots"_a = std::vector<std::int64_t>{0}, nb::kw_only(), "minimum"_a = false,
           "Bytes that the keys of bootstrap_key_bytes take in the memory of an evaluator, on the "
           "CPU or a GPU.")
       .def(
           "expanded_key_bytes",
-          [](const Params& p, const std::vector<int>& rotations, bool conjugate, bool relinearise) {
-            return p.ptr->expanded_key_bytes(rotations, conjugate, relinearise);
+          [](const Params& p, const Rotations& rotations, bool conjugate, bool relinearise) {
+            return p.ptr->expanded_key_bytes(key_rotations(*p.ptr, rotations), conjugate,
+                                             relinearise);
           },
-          "rotations"_a = std::vector<int>{}, "conjugate"_a = false, "relinearise"_a = true,
+          "rotations"_a = Rotations(std::vector<int>{}), "conjugate"_a = false,
+          "relinearise"_a = true,
           "Bytes that the keys of key_bytes take in the memory of an evaluator.")
       .def_prop_ro("fingerprint", &fingerprint,
                    "Hexadecimal hash that every serialised object of these parameters carries.")
@@ -466,6 +521,15 @@ that to_bytes did not make.)")
              return head;
            })
       .def("__repr__", &repr);
+  m.def(
+      "dense_view",
+      [](const std::vector<std::size_t>& shape, std::size_t slots) {
+        return std::make_pair(tuple_of(ckks::dense_view(shape, slots)),
+                              ckks::vectors_of_dense(shape, slots));
+      },
+      "shape"_a, "slots"_a,
+      "The view of a fresh array of this shape, see Ciphertext.view, and the vectors that it "
+      "takes.");
   m.def(
       "max_log_qp", &params::max_log_qp, "log_n"_a, "security"_a = 128,
       R"(The largest log2(PQ) that the security table allows for a ring degree, or 0 if it has no entry.

@@ -16,6 +16,7 @@ struct Server {
   std::shared_ptr<const ckks::Evaluator> evaluator;
   std::string engine;  // name of the backend, even if it is traced
   std::shared_ptr<backend::Trace> trace;  // null if nothing is recorded
+  std::shared_ptr<ckks::KeyRecorder> recorder;  // null unless it finds out which keys are used
   mutable Counters counters;
   device::Buffer probe;  // in the device's memory
 

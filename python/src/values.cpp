@@ -1,10 +1,14 @@
 // Plaintexts, ciphertexts and public keys for Python: opaque and immutable.
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <string>
 
 #include "binding.h"
@@ -102,7 +106,22 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)")
           "Slots of each vector that decryption shows.")
       .def_prop_ro(
           "shape", [](const ckks::Ciphertext& c) { return shape_of(c); },
-          nb::sig("def shape(self) -> tuple[int, ...]"), "(length,), or (batch, length).")
+          nb::sig("def shape(self) -> tuple[int, ...]"),
+          "The shape that decryption gives: (length,), (batch, length), or that of an array.")
+      .def_prop_ro(
+          "view",
+          [](const ckks::Ciphertext& c) -> std::optional<ViewTuple> {
+            if (!c.packing.view) return std::nullopt;
+            return tuple_of(*c.packing.view);
+          },
+          "Where the elements of an array lie: (count, stride) of every axis, the first address, "
+          "and the "
+          "period (0: none). An address counts the slots of all vectors of the batch. None for a "
+          "vector or "
+          "a batch.")
+      .def_prop_ro(
+          "is_padded", [](const ckks::Ciphertext& c) { return c.packing.padded; },
+          "Whether the slots that hold none of its numbers are known to be zero.")
       .def_prop_ro(
           "is_complex", [](const ckks::Ciphertext& c) { return c.packing.complex_values; },
           "Whether decryption gives complex numbers by default.")
@@ -112,6 +131,10 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)")
           "many.")
       .def_prop_ro(
           "params", [](const ckks::Ciphertext& c) { return Params{c.params}; }, "Its parameters.")
+      .def_prop_ro(
+          "key_id", [](const ckks::Ciphertext& c) { return rlwe::to_string(c.key_id); },
+          "The name of the secret key that decrypts it, 32 hexadecimal digits; see Client.key_id. "
+          "Empty if it belongs to no key.")
       .def_prop_ro(
           "precision_bits",
           [](const ckks::Ciphertext& c) {
@@ -129,6 +152,9 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)")
   nb::class_<PublicKey>(m, "PublicKey", "A key that encrypts and does not decrypt.")
       .def_prop_ro(
           "params", [](const PublicKey& k) { return Params{k.params}; }, "Its parameters.")
+      .def_prop_ro(
+          "key_id", [](const PublicKey& k) { return rlwe::to_string(k.ptr->key_id); },
+          "The name of the secret key; see Client.key_id.")
       .def_prop_ro(
           "nbytes", [](const PublicKey& k) { return k.ptr->b.bytes() + sizeof(k.ptr->seed); },
           "Bytes of its stored half and its seed.")
@@ -153,10 +179,25 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)")
         return "PublicKey(" + std::to_string(k.ptr->b.bytes()) + " bytes)";
       });
 
+  nb::class_<KeyDemand>(m, "KeyDemand", "The keys that functions use.")
+      .def_prop_ro(
+          "rotations",
+          [](const KeyDemand& d) {
+            std::map<int, int> out;
+            for (const auto& [element, level] : d.keys.galois) {
+              if (const auto r = ckks::rotation_steps(d.params->n(), element)) out[*r] = level;
+            }
+            return out;
+          },
+          "The rotations, each with the highest level at which it is used.");
+
   nb::class_<EvaluationKeys>(m, "EvaluationKeys",
                              "The public keys that an evaluator needs: relinearisation, rotations.")
       .def_prop_ro(
           "params", [](const EvaluationKeys& k) { return Params{k.params}; }, "Their parameters.")
+      .def_prop_ro(
+          "key_id", [](const EvaluationKeys& k) { return rlwe::to_string(k.ptr->key_id); },
+          "The name of the secret key; see Client.key_id.")
       .def_prop_ro(
           "nbytes", [](const EvaluationKeys& k) { return k.ptr->bytes(); },
           "Bytes as sent, equal to Params.key_bytes of the same rotations.")
@@ -168,11 +209,10 @@ It holds nothing secret. To compute with it, bind it to an Evaluator.)")
           "The number of key-switching keys.")
       .def(
           "has_rotation",
-          [](const EvaluationKeys& k, int steps) {
-            const auto element = ring::galois_element(k.ptr->params->n(), steps);
-            return element == 1 || k.ptr->galois.contains(element);
-          },
-          "steps"_a, "Whether a rotation by this many slots is possible.")
+          [](const EvaluationKeys& k, int steps) { return ckks::can_rotate(*k.ptr, steps); },
+          "steps"_a,
+          "Whether a rotation by this many slots is possible, by its own key or composed of "
+          "others.")
       .def_prop_ro(
           "has_conjugation",
           [](const EvaluationKeys& k) {

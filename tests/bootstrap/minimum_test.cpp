@@ -39,10 +39,11 @@ TEST_P(MinimumKeysOf, GiveTheSameResults) {
         EXPECT_GT(predicted, 24);
         EXPECT_GT(measured, predicted - (log_slots > 7 ? 1 : 3)) << world.seed;
       }
-      // One key for each matrix, one for the rotation of the result, and those of the trace.
+      // One key for each matrix, one for the rotation of the result, and every fourth of the trace.
       const auto& b = *params.bootstrap();
-      EXPECT_LE(world.bootstrapper->plan().rotations().size(),
-                static_cast<std::size_t>(b.cts_levels + b.stc_levels + 1 + 9 - log_slots));
+      EXPECT_LE(
+          world.bootstrapper->plan().rotations().size(),
+          static_cast<std::size_t>(b.cts_levels + b.stc_levels + 1 + (9 - log_slots + 3) / 4));
       const BootstrapPlan full(world.params, {log_slots, real});
       const BootstrapPlan fewest(world.params, options);
       const auto key_bytes_of = [&](const BootstrapPlan& plan) {
@@ -80,6 +81,11 @@ TEST(MinimumKeys, TakeAFractionOfTheBytes) {
   };
   EXPECT_LT(bytes(fewest), 0.25 * bytes(full));
   EXPECT_LT(bytes(fewest), 1.5e9);
+  // Few slots have a trace instead of large matrices. Once each of its rotations had a key, and they took 2.5 times as much.
+  for (const int log_slots : {1, 2, 6, 12}) {
+    const BootstrapPlan few(params, {log_slots, false, /*minimum=*/true});
+    EXPECT_LT(bytes(few), 1.25 * bytes(fewest)) << log_slots;
+  }
 }
 
 }  // namespace

@@ -106,7 +106,7 @@ TEST(SharedPlans, RefuseOtherParametersAndOtherDevices) {
   EXPECT_THROW(plan.prepare(*other.evaluator), ParamsMismatch);
   EXPECT_THROW(plan.apply(*other.evaluator, other.encrypt(other.vector())), ParamsMismatch);
   plan.prepare(*world.evaluator);
-  const auto away = apart.evaluator->bring(world.encrypt(world.vector()));
+  const auto away = apart.evaluator->bring(apart.encrypt(apart.vector()));
   EXPECT_THROW(plan.apply(*apart.evaluator, away), InvalidArgument);
   plan.prepare(*apart.evaluator);
   EXPECT_EQ(plan.apply(*apart.evaluator, away).level, away.level - 1);

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
+#include "jali/ckks/composed.h"
 #include "support.h"
 
 namespace jali::circuits::testing {
@@ -239,6 +241,36 @@ TEST(MatVec, PlansOfThePaper) {
     EXPECT_LT(product.plan().full_key_switches() + product.plan().hoisted_key_switches(), d / 2);
     EXPECT_GT(product.plaintext_bytes(), d * params->n() * 8);
     EXPECT_GT(product.working_bytes(), 0u);
+  }
+}
+
+// Keys for powers of two, or the fewest for the plan's rotations, serve every plan: prepared or not, hoisted once or twice,
+// with one output or several.
+TEST(MatVec, IsComposedOfTheKeysThatThereAre) {
+  const auto params = make_params(kScheme);
+  World powers(kScheme, ckks::power_rotations(params->slots()));
+  for (const auto& [m, n] : {std::pair{20u, 30u}, {600u, 40u}, {7u, 700u}}) {
+    for (const Hoisting hoisting : {Hoisting::single, Hoisting::twice}) {
+      MatVecOptions options;
+      options.bsgs.hoisting = hoisting;
+      const Problem p = random_problem(powers.random, m, n);
+      const MatVec plan(p.matrix, m, n, params, options);
+      World minimum(kScheme, ckks::composing_rotations(plan.rotations(), params->slots()));
+      for (World* world : {&powers, &minimum}) {
+        MatVec product(p.matrix, m, n, params, options);
+        EXPECT_FALSE(std::ranges::all_of(product.rotations(), [&](int r) {
+          return world->evaluator->has_rotation(r);
+        })) << "nothing is composed";
+        const auto x = random_vector(world->random, n);
+        for (const bool prepared : {false, true}) {
+          if (prepared) product.prepare(world->encoder());
+          const auto y = product.apply(*world->evaluator,
+                                       encrypt(*world, product.pack(x), product.level(), -1));
+          expect_close(*world, product.unpack(decrypt(*world, y)), clear(p, x), 1e-4,
+                       std::to_string(m) + "x" + std::to_string(n));
+        }
+      }
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 #include "jali/circuits/slot_sum.h"
 
+#include "jali/ckks/composed.h"
 #include "support.h"
 
 namespace jali::circuits::testing {
@@ -39,6 +40,19 @@ TEST_P(SlotSums, MatchClearSums) {
   }
 }
 
+TEST_P(SlotSums, AreComposedOfTheKeysThatThereAre) {
+  const auto params = make_params(GetParam());
+  World world(GetParam(), ckks::power_rotations(params->slots()));
+  const auto x = world.vector();
+  const auto ciphertext = world.encrypt(x);
+  for (const std::size_t count : {7u, 32u}) {
+    for (int radix : {2, 8}) {
+      const auto y = SlotSum(params, 3, count, -1, -1, radix).apply(*world.evaluator, ciphertext);
+      expect_near(world, y, clear(x, 3, count), GetParam().label);
+    }
+  }
+}
+
 TEST_P(SlotSums, RescaleOnTheWay) {
   const auto params = make_params(GetParam());
   for (std::size_t count : {1u, 8u}) {
@@ -74,13 +88,14 @@ TEST(SlotSum, SaysWhatIsWrong) {
   EXPECT_THROW(SlotSum(params, 0, 1), InvalidArgument);
   EXPECT_THROW(SlotSum(params, 1, 0), InvalidArgument);
   EXPECT_THROW(SlotSum(params, 1, 4, -1, -1, 3), InvalidArgument);
-  World world(scheme, {1});
+  World world(scheme, {1, 64});
   const auto c = world.encrypt(world.vector());
   try {
-    SlotSum(params, 1, 4, -1, -1, 2).apply(*world.evaluator, c);
+    SlotSum(params, 32, 16, -1, -1, 2).apply(*world.evaluator, c);
     FAIL() << "no KeyMissing";
   } catch (const KeyMissing& e) {
-    EXPECT_NE(std::string(e.what()).find("rotations 2,"), std::string::npos) << e.what();
+    // Those by multiples of 64 are composed; 32 would take 32 rotations by 1, more than log2(slots).
+    EXPECT_NE(std::string(e.what()).find("rotations 32,"), std::string::npos) << e.what();
   }
   EXPECT_THROW(SlotSum(params, 1, 2, -1, 5).apply(*world.evaluator, c), InvalidArgument);
 }

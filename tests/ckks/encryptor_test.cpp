@@ -92,7 +92,10 @@ TEST_P(EncryptorTest, RefusesNumbersBeyondTheDeclaredPeak) {
 TEST_P(EncryptorTest, AnotherKeyReadsNothing) {
   World w(GetParam(), {}), other(GetParam(), {});
   const auto z = w.vector();
-  const auto got = other.encoder().decode(other.decryptor->decrypt(w.encrypt(z)));
+  ckks::Ciphertext c = w.encrypt(z);
+  EXPECT_THROW(other.decryptor->decrypt(c), KeyMismatch);
+  c.key_id = other.sk->id();  // somebody wrote a false name
+  const auto got = other.encoder().decode(other.decryptor->decrypt(c));
   EXPECT_GT(max_error(got, z), 1.0);
 }
 

@@ -137,7 +137,10 @@ TEST(ReleaseTest, ResultsBeyondTheDeclaredRangeAreRefused) {
   // Decryption with another key gives numbers beyond the range, too.
   World other(wide(), {});
   ReleasePolicy usual = derived();
-  EXPECT_THROW(ckks::release(*other.decryptor, w.encoder(), *w.ring, w.encrypt(w.vector()), usual),
+  auto theirs = w.encrypt(w.vector());
+  EXPECT_THROW(ckks::release(*other.decryptor, w.encoder(), *w.ring, theirs, usual), KeyMismatch);
+  theirs.key_id = {};
+  EXPECT_THROW(ckks::release(*other.decryptor, w.encoder(), *w.ring, theirs, usual),
                WrongDecryption);
 }
 

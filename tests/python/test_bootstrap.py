@@ -184,7 +184,7 @@ def test_sums_of_equal_numbers(pair: tuple[ckks.Client, ckks.Evaluator]) -> None
     for k in range(times):
         if k == times - 1:
             doubled.bootstrap(), summed.bootstrap()
-        doubled, summed = doubled + doubled, summed.sum(2)
+        doubled, summed = doubled + doubled, summed.sum(count=2)
     for large in (doubled, summed):
         with pytest.raises(jali.InvalidArgument, match="magnitude"):
             large.bootstrap()
@@ -195,10 +195,10 @@ def test_sums_of_equal_numbers(pair: tuple[ckks.Client, ckks.Evaluator]) -> None
         assert np.max(np.abs(error)) < 1e-4
     # The zeros after a vector's end do not count as terms.
     one = server.bind(client.encrypt([1.0], level=level, magnitude=0.99 * most))
-    assert abs(client.decrypt(one.sum(2).bootstrap())[0] - 1) < 1e-4
+    assert abs(client.decrypt(one.sum(count=2).bootstrap())[0] - 1) < 1e-4
     two = server.bind(client.encrypt([1.0, 1.0], level=level, magnitude=0.99 * most))
     with pytest.raises(jali.InvalidArgument, match="magnitude"):
-        two.sum(2).bootstrap()
+        two.sum(count=2).bootstrap()
     for wrong in (0, -1.0, float("nan"), float("inf")):
         with pytest.raises(jali.InvalidArgument, match="magnitude"):
             x.with_magnitude(wrong)
@@ -397,8 +397,8 @@ def test_fewest_keys(order: str) -> None:
     assert np.sqrt(np.mean((client.decrypt(y) - v) ** 2)) < 6 * 2.0**-y.precision_bits
     for steps in (1, 2, 3, 4, 6, 7, -5, -4, -1, 3 - params.slots):
         assert np.max(np.abs(client.decrypt(y.rotate(steps)) - np.roll(v, -steps))) < 1e-4
-    with pytest.raises(jali.KeyMissing, match="rotation by"):
-        y.rotate(-2)
+    # No key was made for this one; it is composed of those that were.
+    assert np.max(np.abs(client.decrypt(y.rotate(-2)) - np.roll(v, 2))) < 1e-4
     sparse = server.bind(client.encrypt(v[:8], level=params.bootstrap_level, slots=8))
     with pytest.raises(jali.KeyMissing, match="bootstrap"):
         sparse.bootstrap()

@@ -55,12 +55,27 @@ def test_public_key_encryption(world: World, rng: np.random.Generator) -> None:
     assert not hasattr(encryptor, "decrypt")
 
 
+def renamed(x: ckks.Ciphertext, key_id: bytes) -> ckks.Ciphertext:
+    """The ciphertext with another name of its key, as somebody may write it."""
+    body = bytearray(x.to_bytes()[:-16])
+    body[63:79] = key_id  # docs/format.md: the frame's 48 bytes, then those of the shape
+    return ckks.Ciphertext.from_bytes(bytes(body) + hashlib.sha256(body).digest()[:16], x.params)
+
+
 def test_other_keys_decrypt_nothing(one: World) -> None:
-    """A client with the same parameters and another key sees numbers spread over the whole modulus, and is told so."""
+    """A client with the same parameters and another key is told so, and gets no numbers.
+
+    If the bytes name no key, or a false one, it sees numbers spread over the whole modulus, and is told so."""
     stranger, x = ckks.Client(one.params), one.client.encrypt([0.5])
-    with pytest.raises(jali.WrongDecryption, match="another key"):
-        stranger.decrypt(x)
-    assert np.abs(stranger.decrypt(x, length=one.params.slots, check=False)).max() > 1e3
+    for check in (True, False):
+        with pytest.raises(jali.KeyMismatch, match="another secret key"):
+            stranger.decrypt(x, check=check)
+    nameless = renamed(x, bytes(16))
+    assert nameless.key_id == ""
+    for y in (nameless, renamed(x, bytes.fromhex(stranger.key_id))):
+        with pytest.raises(jali.WrongDecryption, match="another key"):
+            stranger.decrypt(y)
+        assert np.abs(stranger.decrypt(y, length=one.params.slots, check=False)).max() > 1e3
 
 
 @pytest.fixture(scope="module")
@@ -117,7 +132,7 @@ def test_a_reply_with_another_scale_or_error_is_not_released(wide: World) -> Non
         origin="declared", error_bound=2 * ckks.worst_case_noise(x.ciphertext), largest=1.0
     )
     shape = 48 + 2 + 1 + 4  # level, slots and batch, then the scale
-    fields = {"scale": shape, "variance": shape + 8 + 2, "noise": shape + 8 + 2 + 32}
+    fields = {"scale": shape, "variance": shape + 8 + 18, "noise": shape + 8 + 18 + 32}
     for name, offset in fields.items():
         for factor in (2.0**-70, 1e-300):
             altered = bytearray(blob)

@@ -114,7 +114,7 @@ def test_bound_values_give_the_same_bytes(
             "fresh": a.ciphertext,
             "square": b.ciphertext,
             "weighed": (b * weights - a).rotate(1).ciphertext,
-            "sum": (b.conj() * 0.5).sum(32).ciphertext,
+            "sum": (b.conj() * 0.5).sum(count=32).ciphertext,
             "polynomial": server.polynomial(a, [0.1, 0.2, 0.3, 0.4]).ciphertext,
         }
 

@@ -27,7 +27,7 @@ from jali import _jali, ckks, errors
         np.array([{}]),
         np.array([1, 2], dtype="M8[s]"),
         [[1, 2], [3]],
-        np.zeros((2, 2, 2)),
+        np.zeros((2, 0, 2)),
         np.float64(3.0),
         3.0,
         np.zeros(0),
@@ -79,8 +79,6 @@ def test_bad_operands(one: World) -> None:
     with pytest.raises(jali.Unsupported):
         x == x  # noqa: B015
     with pytest.raises(jali.Unsupported):
-        list(x)
-    with pytest.raises(jali.Unsupported):
         np.asarray(x)
 
 
@@ -88,8 +86,8 @@ def test_bad_arguments(one: World) -> None:
     client, x = one.client, one.bind([1.0, 2.0])
     slots = one.params.slots
     bad: tuple[Callable[[], object], ...] = (
-        lambda: client.encrypt(np.ones(slots + 1)),
-        lambda: client.encrypt(np.ones(8), slots=4),
+        lambda: client.encrypt(np.ones((2, slots + 1)), batch=True),
+        lambda: client.encrypt(np.ones((2, 8)), slots=4, batch=True),
         lambda: client.encrypt(np.ones(3), slots=3),
         lambda: client.encrypt(np.ones(3), slots=2 * slots),
         lambda: client.encrypt(np.ones(3), slots=0),
@@ -107,9 +105,10 @@ def test_bad_arguments(one: World) -> None:
         lambda: client.evaluation_keys(rotations=[2**40]),
         lambda: x.rotate(1.0),
         lambda: x.rotate(True),
-        lambda: x.sum(3),
-        lambda: x.sum(0),
-        lambda: x.sum(2 * slots),
+        lambda: x.sum(-2),
+        lambda: x.sum(count=3),
+        lambda: x.sum(count=0),
+        lambda: x.sum(count=2 * slots),
         lambda: x.with_length(0),
         lambda: x.with_length(slots + 1),
         lambda: one.server.bind(np.ones(3)),
@@ -286,7 +285,9 @@ def test_depth_exhausted(one: World) -> None:
 
 
 def test_missing_keys(one: World) -> None:
-    x = one.bind([0.5, 0.25])
+    # Of rotations by 512 slots, one by 300 is not composed.
+    server = ckks.Evaluator(one.params, one.client.evaluation_keys([512]))
+    x = server.bind(one.client.encrypt([0.5, 0.25]))
     with pytest.raises(jali.KeyMissing, match="300") as caught:
         x.rotate(300)
     assert caught.value.code == "key_missing"
@@ -341,7 +342,7 @@ def test_threads_of_the_environment(one: World, monkeypatch: pytest.MonkeyPatch)
 def test_every_code_has_a_class() -> None:
     classes = jali.Error.__subclasses__()
     codes = [kind.code for kind in classes]
-    assert len(set(codes)) == len(codes) == 18  # those of base/error.h, and "authentication"
+    assert len(set(codes)) == len(codes) == 19  # those of base/error.h, and "authentication"
     for kind in classes:
         made = errors.from_code(kind.code, "sentence")
         assert type(made) is kind and str(made) == "sentence"

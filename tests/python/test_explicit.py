@@ -185,7 +185,7 @@ def test_objects_of_others_are_refused(one: World) -> None:
 
 def test_extended_shapes(one: World) -> None:
     e = one.server.explicit
-    x, batch = one.client.encrypt([0.5]), one.client.encrypt(np.ones((3, 4)))
+    x, batch = one.client.encrypt([0.5]), one.client.encrypt(np.ones((3, 4)), batch=True)
     low = e.extend(e.drop_to(x, 1))
     diagonal = e.encode_diagonal([1.0], x.level, 2.0**30)
     for bad in (

@@ -201,10 +201,13 @@ def test_the_largest_of_several(deep: Deep) -> None:
 def test_a_batch_and_a_short_vector(deep: Deep) -> None:
     f = functions.inverse((0.5, 4), error=1e-2)
     v = np.array([[0.5, 1.0, 4.0], [2.0, 3.0, 0.7]])
-    y = f(deep.bind(v, magnitude=2, peak=4), within=(0.5, 4))
-    assert np.abs(deep.client.decrypt(y) - 1 / v).max() <= f.max_error + 1e-5
+    for batch in (True, False):
+        y = f(deep.bind(v, magnitude=2, peak=4, batch=batch), within=(0.5, 4))
+        assert np.abs(deep.client.decrypt(y) - 1 / v).max() <= f.max_error + 1e-5
     with pytest.raises(jali.InvalidArgument, match="hold anything"):
-        f(deep.bind(v, magnitude=2, peak=4) + 1.0, within=(0.5, 4))
+        f(deep.bind(v, magnitude=2, peak=4, batch=True) + 1.0, within=(0.5, 4))
+    with pytest.raises(jali.InvalidArgument, match="hold anything"):
+        f(deep.bind(v, magnitude=2, peak=4)[:, :2], within=(0.5, 4))
 
 
 def test_recorded_like_any_other_operation(deep: Deep) -> None:

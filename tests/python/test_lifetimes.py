@@ -61,7 +61,7 @@ def test_no_operation_keeps_a_value_in_a_cycle(
     square = ckks.Polynomial([0, 0, 1.0])
     for operation in (
         lambda: [x + y, x - y, x * y, -x, +x, 1 - x, x / 2, 2 * x, x + v, x * v, v - x],
-        lambda: [x.rotate(1), x.conj(), x.sum(32), x.with_length(4), x.with_magnitude(0.5)],
+        lambda: [x.rotate(1), x.conj(), x.sum(count=32), x.with_length(4), x.with_magnitude(0.5)],
         lambda: [server.linear_transform(plan, x), server.polynomial(x, square)],
         lambda: server.prepare(plan),
         lambda: server.capture(lambda a: a * a, x)(y),

@@ -54,7 +54,7 @@ def test_the_variance_of_salaries_at_depth_2_is_refused(client, server):
     x = server.bind(client.encrypt(salaries / 1e5, magnitude=0.5, peak=1.2))
     mean = x.sum() * (1 / 4096)
     variance = (x * x).sum() * (1 / 4096) - mean * mean
-    assert np.allclose(client.decrypt(variance)[0] * 1e10, salaries.var(), rtol=1e-3)
+    assert np.allclose(client.decrypt(variance) * 1e10, salaries.var(), rtol=1e-3)
 
 
 def test_a_sentence_of_the_first_program_holds(client, server):
@@ -69,9 +69,9 @@ def test_a_wrong_key_is_an_error_and_not_garbage(client):
         for slots in (1, 2, None):
             x = client.encrypt(np.array([0.5]), level=level, slots=slots)
             assert abs(client.decrypt(x)[0] - 0.5) < 1e-6
-            with pytest.raises(jali.WrongDecryption, match="another key"):
-                other.decrypt(x)
-            assert abs(other.decrypt(x, check=False)[0] - 0.5) > 1e-3
+            for check in (True, False):
+                with pytest.raises(jali.KeyMismatch, match="another secret key"):
+                    other.decrypt(x, check=check)
     with pytest.raises(jali.InvalidArgument):
         client.decrypt(x, check="yes")
 
@@ -80,7 +80,7 @@ def test_a_wrong_key_is_an_error_of_release(client):
     x = client.encrypt(np.array([0.5]), magnitude=0.5, peak=1, level=2)
     policy = ckks.ReleasePolicy(origin="derived", statistical_bits=20)
     assert client.release(x, policy=policy).shape == (1,)
-    with pytest.raises(jali.WrongDecryption, match="another"):
+    with pytest.raises(jali.KeyMismatch, match="another"):
         ckks.Client(PARAMS).release(x, policy=policy)
 
 
@@ -114,7 +114,7 @@ def test_the_range_travels_with_the_bytes(client, server):
 def test_what_a_sum_of_many_products_may_reach_is_refused(client, server):
     x = server.bind(client.encrypt(np.full(4096, 2.0), peak=2.0))
     total = (x * x).sum()  # 16,384, at a level that holds it
-    assert np.allclose(client.decrypt(total)[:2], 16_384, rtol=1e-6)
+    assert np.allclose(client.decrypt(total), 16_384, rtol=1e-6)
     with pytest.raises(jali.RangeExceeded):
         (x * x * x).sum()
 

@@ -157,7 +157,7 @@ def test_counters() -> None:
     x = world.bind(np.linspace(-1, 1, 32))
     y = (x * x + 1).rotate(1) * np.ones(32) - x
     (y.conj() * 0.5).ciphertext.to_bytes()
-    x.sum(32)
+    x.sum(count=32)
     with pytest.raises(jali.Error):  # refused: these parameters do not bootstrap
         x.bootstrap()
     program = server.capture(lambda a: a + a, x)

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -104,6 +106,25 @@ TEST(SeedSource, FollowsARootInItsOrder) {
     EXPECT_EQ(streams.next().bytes(), expanded(root, k, 0)) << k;
     EXPECT_EQ(bytes.next().bytes(), expanded(root, 0, 32 * k)) << k;
   }
+}
+
+// What is published comes from a stream of its own, so that it tells nothing about the seeds and leaves them as they are.
+TEST(SeedSource, PublishesBytesOfAnotherStream) {
+  const Seed root = os_seed();
+  for (const auto order : {SeedSource::Order::streams, SeedSource::Order::bytes}) {
+    SeedSource source(root, order), alone(root, order);
+    for (std::uint64_t k = 0; k < 3; ++k) {
+      std::array<std::uint8_t, 16> out{};
+      source.fill_public(out);
+      const Seed want = expanded(root, ~std::uint64_t{0}, 32 * k);
+      EXPECT_TRUE(std::equal(out.begin(), out.end(), want.begin()));
+      EXPECT_EQ(source.next().bytes(), alone.next().bytes());
+    }
+  }
+  SeedSource fresh(std::nullopt, SeedSource::Order::streams);
+  std::array<std::uint8_t, 16> one{}, two{};
+  fresh.fill_public(one), fresh.fill_public(two);
+  EXPECT_NE(one, two);
 }
 
 TEST(SeedSource, GivesNoSeedOfARootTwiceToThreads) {

@@ -53,6 +53,40 @@ TEST_P(KeysTest, SecretIsTernaryOnEveryLimb) {
   for (const int count : histogram) EXPECT_NEAR(count, 1024 / 3.0, 7 * 15.1);
 }
 
+// docs/security.md: the name of a key is drawn at random and does not come from the secret.
+TEST(KeyIdTest, IsDrawnForEverySecret) {
+  const Scheme setup{"small", Word::w52, 40, 1};
+  World w(setup, {}), other(setup, {});
+  EXPECT_FALSE(w.sk->id().is_none());
+  EXPECT_NE(w.sk->id(), other.sk->id());
+  EXPECT_NE(w.keygen->secret_key().id(), w.sk->id());
+  const random::Seed root = random::os_seed();
+  rlwe::KeyGenerator first(w.params, w.ring, root), again(w.params, w.ring, root);
+  const rlwe::SecretKey one = first.secret_key();
+  EXPECT_EQ(one.id(), again.secret_key().id());  // a seed gives the same key with the same name
+  EXPECT_NE(one.id(), first.secret_key().id());
+  // The secret is the first of the seeds. Its expansion does not hold the name, and neither do the seeds.
+  for (std::uint64_t stream = 0; stream < 8; ++stream) {
+    random::Prng prng(root, stream);
+    std::vector<std::uint8_t> bytes(4096);
+    prng.fill(bytes);
+    EXPECT_TRUE(std::ranges::search(bytes, one.id().bytes).empty());
+  }
+}
+
+TEST(KeyIdTest, IsCarriedByEveryKey) {
+  World w({"small", Word::w52, 40, 1}, {});
+  EXPECT_EQ(w.keys->key_id, w.sk->id());
+  EXPECT_EQ(rlwe::host_copy(*w.ring, *w.keys).key_id, w.sk->id());
+  const auto pk = w.keygen->public_key(*w.sk);
+  EXPECT_EQ(pk.key_id, w.sk->id());
+  EXPECT_EQ(rlwe::host_copy(*w.ring, pk).key_id, w.sk->id());
+  EXPECT_EQ(rlwe::to_string({}), "");
+  rlwe::KeyId id;
+  id.bytes[0] = 0xa5;
+  EXPECT_EQ(rlwe::to_string(id), "a5" + std::string(30, '0'));
+}
+
 TEST_P(KeysTest, PublicKeyIsAnEncryptionOfZero) {
   World w(GetParam(), {});
   const auto pk = w.keygen->public_key(*w.sk);

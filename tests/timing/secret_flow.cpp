@@ -206,7 +206,8 @@ class Cases {
     wire::SecretBytes written;
     check(label_ + "secret key to bytes", [&] {
       written = wire::secret_to_bytes(*sk, *ring_);
-      return all_hidden(written.data() + wire::kHeaderBytes, params_->n() / 4);
+      return all_hidden(written.data() + wire::kHeaderBytes + sizeof(rlwe::KeyId),
+                        params_->n() / 4);
     });
     check(label_ + "secret key from bytes", [&] {
       const rlwe::SecretKey read = wire::secret_from_bytes(written, params_, *ring_);

@@ -63,9 +63,27 @@ INSTANTIATE_TEST_SUITE_P(Words, Degenerate, ::testing::Values(Word::w32, Word::w
 
 Bytes patched_secret(const Bytes& valid, const std::vector<std::uint8_t>& payload) {
   Bytes bytes = valid;
-  std::copy(payload.begin(), payload.end(), bytes.begin() + kHeaderBytes);
+  std::copy(payload.begin(), payload.end(), bytes.begin() + kHeaderBytes + sizeof(rlwe::KeyId));
   seal_frame(bytes);
   return bytes;
+}
+
+TEST_P(Degenerate, KeysOfNoSecretAreRefused) {
+  const auto unnamed = [](Bytes bytes) {
+    std::fill_n(bytes.begin() + kHeaderBytes, sizeof(rlwe::KeyId), 0);
+    seal_frame(bytes);
+    return bytes;
+  };
+  const auto secret = secret_to_bytes(*o.sk, *o.ring);
+  const Bytes bytes(secret.begin(), secret.end());
+  EXPECT_THROW(secret_from_bytes(unnamed(bytes), o.params, *o.ring), CorruptData);
+  EXPECT_THROW(from_bytes<rlwe::PublicKey>(unnamed(to_bytes(o.pk)), o.params, *o.ring),
+               CorruptData);
+  EXPECT_THROW(from_bytes<rlwe::EvaluationKeys>(unnamed(to_bytes(*o.keys)), o.params, *o.ring),
+               CorruptData);
+  rlwe::PublicKey key = public_key();
+  key.key_id = {};
+  EXPECT_THROW(to_bytes(key), InvalidArgument);
 }
 
 TEST_P(Degenerate, HonestKeysAreTaken) {

@@ -107,6 +107,7 @@ TEST_P(RoundTrip, Ciphertexts) {
     EXPECT_EQ(back.packing.batched, x.packing.batched);
     EXPECT_EQ(back.packing.complex_values, x.packing.complex_values);
     EXPECT_EQ(back.packing.padded, x.packing.padded);
+    EXPECT_EQ(back.packing.view, x.packing.view);
     EXPECT_EQ(to_bytes(back), bytes);
   };
   const int top = o.params->depth();
@@ -118,6 +119,14 @@ TEST_P(RoundTrip, Ciphertexts) {
   check(x, true, 2);
   x.packing = {0, false, true, false};
   check(x, true, 2);
+  x.packing = {0, true, false, true};
+  x.packing.view = ckks::View{{{3, 32}, {30, -1}}, 29, 0};
+  check(x, true, 2);
+  x.packing.view = ckks::View{};  // a single number
+  check(x, true, 2);
+  x.packing.view->first = 2 * static_cast<std::uint32_t>(o.params->slots());
+  EXPECT_THROW(to_bytes(x), InvalidArgument);
+  x.packing.view.reset();
   check(o.evaluator->add(x, x), false, 2);
   check(o.evaluator->square(x), false, 3);
   check(o.evaluator->multiply_relinearise_rescale(x, x), false, 2);
@@ -145,9 +154,11 @@ TEST_P(RoundTrip, Keys) {
   ASSERT_EQ(keys.galois.size(), 3u);
   for (const auto& [element, key] : o.keys->galois) same(keys.galois.at(element), key);
   EXPECT_EQ(keys.bytes(), o.keys->bytes());
+  EXPECT_EQ(keys.key_id, o.sk->id());
 
   rlwe::EvaluationKeys none;
   none.params = o.params;
+  none.key_id = o.sk->id();
   const auto empty = from_bytes<rlwe::EvaluationKeys>(to_bytes(none), o.params, *o.ring);
   EXPECT_FALSE(empty.relinearisation.has_value());
   EXPECT_TRUE(empty.galois.empty());
@@ -155,9 +166,10 @@ TEST_P(RoundTrip, Keys) {
 
 TEST_P(RoundTrip, SecretKey) {
   const SecretBytes bytes = secret_to_bytes(*o.sk, *o.ring);
-  EXPECT_EQ(bytes.size(), kFrameBytes + o.params->n() / 4);
+  EXPECT_EQ(bytes.size(), kFrameBytes + sizeof(rlwe::KeyId) + o.params->n() / 4);
   const rlwe::SecretKey back = secret_from_bytes(bytes, o.params, *o.ring);
   expect_equal(back.poly(), o.sk->poly());
+  EXPECT_EQ(back.id(), o.sk->id());
   EXPECT_EQ(secret_to_bytes(back, *o.ring), bytes);
 }
 
@@ -212,7 +224,7 @@ TEST(WriterErrors, ObjectsThatNoEvaluatorMakesAreRefused) {
   ring::Poly two = o.ring->zero(o.params->all_primes(), 1, ring::Form::coeff);
   static_cast<std::uint64_t*>(two.row(0))[5] = 2;
   o.ring->to_ntt(two);
-  const rlwe::SecretKey dense(o.params, std::move(two));
+  const rlwe::SecretKey dense(o.params, std::move(two), o.sk->id());
   EXPECT_THROW(secret_to_bytes(dense, *o.ring), InvalidArgument);
 }
 
@@ -233,7 +245,7 @@ TEST(Privacy, FieldsInTheClearDoNotDependOnTheMessage) {
   const auto header = [&](const std::vector<std::complex<double>>& v) {
     const Bytes bytes =
         to_bytes(encryptor.encrypt(o.evaluator->encoder().encode(v, 1, 1, o.params->scale(1))));
-    return Bytes(bytes.begin(), bytes.begin() + kHeaderBytes + 38);  // up to the seed
+    return Bytes(bytes.begin(), bytes.begin() + kHeaderBytes + 54);  // up to the seed
   };
   EXPECT_EQ(header(zeros), header(ones));
 }

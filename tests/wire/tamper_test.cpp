@@ -210,7 +210,7 @@ TEST_P(Tamper, ResiduesNotBelowTheirPrimes) {
   for (const Loader& l : loaders) {
     if (l.name == "params") continue;
     // 16 bytes of ones cover a whole residue, which becomes 2^bits - 1. None of the offsets lies in a seed.
-    const std::size_t first = l.name == "evaluation_keys" || l.name == "switch_key" ? 48 : 104;
+    const std::size_t first = l.name == "evaluation_keys" || l.name == "switch_key" ? 64 : 128;
     const std::size_t last = payload_of(l.valid).size() - 16;
     for (const std::size_t at : {first, (first + last) / 2 + 64, last}) {
       Bytes bad = l.valid;
@@ -218,6 +218,33 @@ TEST_P(Tamper, ResiduesNotBelowTheirPrimes) {
       expect_refused(l, sealed(bad), "residues of ones at " + std::to_string(at));
     }
   }
+}
+
+TEST_P(Tamper, ViewsThatLeaveTheirSlots) {
+  ckks::Ciphertext x = o.ciphertext(o.params->depth(), 2);
+  x.packing.length = 0;
+  x.packing.batched = true;
+  x.packing.view = ckks::View{{{3, 32}, {30, 1}}, 7, 0};  // of 1024 slots
+  Loader l = loader("ciphertext_fresh");
+  l.valid = wire::to_bytes(x);
+  EXPECT_EQ(judge(l, o, l.valid, "an array"), Outcome::accepted);
+  // Payload offsets of docs/format.md: the number of axes, count and stride of each, the first address, the period.
+  for (const std::uint8_t axes : {17, 128, 255})
+    expect_refused(l, patched(l.valid, 62, axes), "axes");
+  for (const std::uint32_t count : {0u, 100u, 1u << 31, 0xffffffffu}) {
+    expect_refused(l, patched(l.valid, 63, count), "count");
+  }
+  for (const std::int32_t stride : {0, -32, 1000, 1 << 30, -(1 << 30)}) {
+    expect_refused(l, patched(l.valid, 67, stride), "stride");
+  }
+  for (const std::uint32_t first : {1024u, 0x80000000u, 0xffffffffu}) {
+    expect_refused(l, patched(l.valid, 79, first), "first");
+  }
+  for (const std::uint32_t period : {1u, 100u, 512u, 1024u, 0xffffffffu}) {
+    expect_refused(l, patched(l.valid, 83, period), "period of two vectors");
+  }
+  expect_refused(l, patched(l.valid, 57, std::uint32_t{5}), "an array with a length");
+  expect_refused(l, patched(l.valid, 61, std::uint8_t{16}), "an array that is no batch");
 }
 
 TEST_P(Tamper, FieldsOutOfRange) {
@@ -248,39 +275,39 @@ TEST_P(Tamper, FieldsOutOfRange) {
     const bool fresh = std::string(name) == "ciphertext_fresh";
     for (int parts = 0; parts < 256; ++parts) {
       if (parts == (fresh ? 2 : 3)) continue;
-      expect_refused(l, patched(l.valid, 15, static_cast<std::uint8_t>(parts)), "parts");
+      expect_refused(l, patched(l.valid, 31, static_cast<std::uint8_t>(parts)), "parts");
     }
     for (int seeded = 0; seeded < 256; ++seeded) {
       if (seeded == (fresh ? 1 : 0)) continue;
-      expect_refused(l, patched(l.valid, 16, static_cast<std::uint8_t>(seeded)), "seeded");
+      expect_refused(l, patched(l.valid, 32, static_cast<std::uint8_t>(seeded)), "seeded");
     }
     for (const double bad : {-1.0, -1e-300, kNan, kInf, -kInf}) {
-      expect_refused(l, patched(l.valid, 17, bad), "variance");
-      expect_refused(l, patched(l.valid, 25, bad), "message");
-      expect_refused(l, patched(l.valid, 33, bad), "peak");
-      expect_refused(l, patched(l.valid, 41, bad), "error");
-      expect_refused(l, patched(l.valid, 49, bad), "noise");
+      expect_refused(l, patched(l.valid, 33, bad), "variance");
+      expect_refused(l, patched(l.valid, 41, bad), "message");
+      expect_refused(l, patched(l.valid, 49, bad), "peak");
+      expect_refused(l, patched(l.valid, 57, bad), "error");
+      expect_refused(l, patched(l.valid, 65, bad), "noise");
     }
     for (const std::uint32_t length : {513u, 1024u, 0x80000000u, 0xffffffffu}) {
-      expect_refused(l, patched(l.valid, 57, length), "length");
+      expect_refused(l, patched(l.valid, 73, length), "length");
     }
     const Bytes sparse = patched(l.valid, 2, std::uint8_t{3});
-    EXPECT_EQ(judge(l, o, patched(sparse, 57, std::uint32_t{8}), "all slots"), Outcome::accepted);
-    expect_refused(l, patched(sparse, 57, std::uint32_t{9}), "length beyond the slots");
+    EXPECT_EQ(judge(l, o, patched(sparse, 73, std::uint32_t{8}), "all slots"), Outcome::accepted);
+    expect_refused(l, patched(sparse, 73, std::uint32_t{9}), "length beyond the slots");
     for (const std::uint8_t packing : {16, 32, 128, 255}) {
-      expect_refused(l, patched(l.valid, 61, packing), "packing");
+      expect_refused(l, patched(l.valid, 77, packing), "packing");
     }
   }
   const Loader& keys = loader("evaluation_keys");
   for (const std::uint8_t flag : {0, 2, 255}) {
-    expect_refused(keys, patched(keys.valid, 0, flag), "relinearisation flag");
+    expect_refused(keys, patched(keys.valid, 16, flag), "relinearisation flag");
   }
   for (const std::uint32_t count : {0u, 2u, 4u, 1u << 20, 0x7fffffffu, 0xffffffffu}) {
-    expect_refused(keys, patched(keys.valid, 1, count), "count of keys");
+    expect_refused(keys, patched(keys.valid, 17, count), "count of keys");
   }
   const std::size_t key_bytes = payload_of(loader("switch_key").valid).size();
   for (std::size_t i = 0; i < 3; ++i) {
-    const std::size_t at = 5 + key_bytes + i * (8 + key_bytes);
+    const std::size_t at = 21 + key_bytes + i * (8 + key_bytes);
     for (const std::uint64_t element :
          {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{6}, std::uint64_t{2048},
           std::uint64_t{2049}, ~std::uint64_t{0}}) {
@@ -291,7 +318,7 @@ TEST_P(Tamper, FieldsOutOfRange) {
   Bytes twice = keys.valid;
   const auto element_at = [&](std::size_t i) {
     return twice.begin() +
-           static_cast<std::ptrdiff_t>(kHeaderBytes + 5 + key_bytes + i * (8 + key_bytes));
+           static_cast<std::ptrdiff_t>(kHeaderBytes + 21 + key_bytes + i * (8 + key_bytes));
   };
   std::copy_n(element_at(0), 8, element_at(1));
   expect_refused(keys, sealed(twice), "one element twice");
@@ -392,7 +419,7 @@ TEST_P(Tamper, ClaimsAloneAllocateNothing) {
     }
   }
   const Loader& keys = loader("evaluation_keys");
-  const Bytes bad = patched(keys.valid, 1, 0xffffffffu);
+  const Bytes bad = patched(keys.valid, 17, 0xffffffffu);
   const std::size_t before = testing::allocated_bytes();
   EXPECT_THROW(keys.load(bad, *o.ring, {}), CorruptData);
   EXPECT_LE(testing::allocated_bytes() - before, kSlack);

@@ -29,17 +29,17 @@ struct Vector {
 };
 
 const Vector kVectors[] = {
-    {"ciphertext_fresh", "1449a9b32898374bd60bac90d159277b"},
-    {"ciphertext_fresh_w32", "8d51888029b0737c7af5d054b4a5f191"},
-    {"ciphertext_fresh_w64", "87cf0bd7e2380b12a03480d06deb14d6"},
-    {"ciphertext_product", "3dbd32b85e7fc7ddd18cd43324b491df"},
-    {"evaluation_keys", "b7861a32efdefdd9a8017c46450c2aea"},
+    {"ciphertext_fresh", "9ea2050a81ada0d968f2fda63b8ee5b4"},
+    {"ciphertext_fresh_w32", "7b3518780e23e1e60b89a375a135c1a3"},
+    {"ciphertext_fresh_w64", "9cedd0e3013cd47a80e638789a86c413"},
+    {"ciphertext_product", "1fbc327bb366813f76207f7a3d791268"},
+    {"evaluation_keys", "9e88c80a75613a6db88e57b336177af8"},
     {"params", "df2542ed458df77e82b5de8f9e4b9149"},
     {"params_w32", "57a71f5771c11407ff16dae4fd3524b6"},
     {"params_w64", "5dfe4e23a17bb3c69fddedd35591ec1e"},
     {"plaintext", "57db90c3a96f16409f7e2a545969561a"},
-    {"public_key", "b717a9b706af271fd022d901d4130672"},
-    {"secret_key", "e041e5f035abe60fd37a45d59c4f9022"},
+    {"public_key", "1b570a5accb87fd078c655a3f6fa62b8"},
+    {"secret_key", "d3ed55015161b9e3679d0dd1ece0dab7"},
     {"switch_key", "9fe037bd0b3058e371885830d7f251a5"},
 };
 

@@ -62,9 +62,61 @@ def negate(c: Case) -> Any:
 def matmul(c: Case) -> Any:
     """matrix @ x."""
     x = c.value()
-    n = min(x.shape[-1], 16)
+    n = min(x.shape[-1], 16) if x.shape else 1
     matrix = c.array(n) if c.rare(0.3) else np.full((3, n), 0.5)
     return matrix @ x
+
+
+@operation("EncryptedArray.__matmul__", "EncryptedArray.dot")
+def matmul_right(c: Case) -> Any:
+    """x @ matrix."""
+    x = c.value()
+    n = x.shape[-1] if x.shape else 1
+    if n > 16:
+        x, n = x[..., :4], 4
+    other: Any = c.array(n) if c.rare(0.3) else np.full((n, 2), 0.5)
+    if c.rare(0.2):
+        other = c.value()
+    return x @ other if c.rare(0.5) else x.dot(other)
+
+
+@operation(
+    "EncryptedArray.__getitem__",
+    "EncryptedArray.__iter__",
+    "EncryptedArray.reshape",
+    "EncryptedArray.transpose",
+    "EncryptedArray.T",
+)
+def shapes(c: Case) -> Any:
+    """Slices and other shapes."""
+    x = c.value()
+    kind = c.random.randrange(6)
+    if kind == 0:
+        return x[c.integer(0, 1, -1, 7)]
+    if kind == 1:
+        return x[..., slice(c.integer(0, 1), c.integer(5, 8), c.integer(1, 2, -1))]
+    if kind == 2:
+        return next(iter(x))
+    if kind == 3:
+        return x.reshape(c.integer(2, 4), c.integer(-1, 4))
+    return x.T if kind == 4 else x.transpose(c.integer(0, 1), c.integer(0, 1))
+
+
+@operation("EncryptedArray.mean", "EncryptedArray.var")
+def statistics(c: Case) -> Any:
+    """Means and variances."""
+    axis = None if c.rare(0.5) else c.integer(0, 1, -1)
+    return c.value().mean(axis) if c.rare(0.5) else c.value().var(axis, ddof=c.integer(0, 1))
+
+
+@operation("EncryptedArray.__array_function__")
+def numpy_functions(c: Case) -> Any:
+    """NumPy's functions."""
+    function = c.random.choice([np.stack, np.concatenate, np.sort, np.ravel, np.split])
+    x, y = c.value(), c.value()
+    if function is np.split:
+        return function(x, c.integer(1, 2))  # type: ignore[operator]
+    return function([x, y]) if function in (np.stack, np.concatenate) else function(x)  # type: ignore[operator]
 
 
 @operation("EncryptedArray.rotate")
@@ -81,8 +133,10 @@ def conj(c: Case) -> Any:
 
 @operation("EncryptedArray.sum")
 def total(c: Case) -> Any:
-    """Sums of slots."""
-    return c.value().sum(None if c.rare(0.5) else c.integer(1, 2, 8, 512))
+    """Sums along axes and of windows of slots."""
+    if c.rare(0.5):
+        return c.value().sum(c.integer(0, 1, 2, -1), keepdims=c.rare(0.5))
+    return c.value().sum(count=c.integer(1, 2, 8, 512))
 
 
 @operation("EncryptedArray.with_length")
@@ -112,18 +166,18 @@ def bootstrap(c: Case) -> Any:
 @operation(
     "EncryptedArray.ciphertext", "EncryptedArray.level", "EncryptedArray.scale", "EncryptedArray.slots", "EncryptedArray.shape", "EncryptedArray.ndim",
     "EncryptedArray.size", "EncryptedArray.evaluator", "EncryptedArray.__len__", "EncryptedArray.__repr__", "EncryptedArray.precision_bits",
-    "EncryptedArray.__init__",
+    "EncryptedArray.__init__", "EncryptedArray.dtype",
 )  # fmt: skip
 def facts(c: Case) -> Any:
     """What is known of a value."""
     x = c.value()
-    assert not math.isnan(x.precision_bits)
+    assert not math.isnan(x.precision_bits) and x.dtype.kind in "fc"
     return x.ciphertext
 
 
 @operation(
     "EncryptedArray.__bool__", "EncryptedArray.__eq__", "EncryptedArray.__lt__", "EncryptedArray.__le__", "EncryptedArray.__gt__", "EncryptedArray.__ge__",
-    "EncryptedArray.__array__", "EncryptedArray.__iter__", "EncryptedArray.__reduce__", "EncryptedArray.__hash__", "Client.__reduce__",
+    "EncryptedArray.__array__", "EncryptedArray.__reduce__", "EncryptedArray.__hash__", "Client.__reduce__",
 )  # fmt: skip
 def refusals(c: Case) -> None:
     """What values cannot do, they do not."""
@@ -131,7 +185,7 @@ def refusals(c: Case) -> None:
     hash(x)
     refused: list[Callable[[], Any]] = [
         lambda: bool(x), lambda: x == x, lambda: x < 1, lambda: x <= 1, lambda: x > 1, lambda: x >= 1,
-        lambda: np.asarray(x), lambda: list(x), lambda: pickle.dumps(x), lambda: copy.copy(x),
+        lambda: np.asarray(x), lambda: pickle.dumps(x), lambda: copy.copy(x),
         lambda: pickle.dumps(c.world.client), lambda: pickle.dumps(c.ciphertext()),
     ]  # fmt: skip
     call = c.random.choice(refused)

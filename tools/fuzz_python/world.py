@@ -40,7 +40,8 @@ class World:
             x.to_bytes(),
             self.client.encrypt(v, level=0).to_bytes(),
             self.client.encrypt(v, slots=8).to_bytes(),
-            self.client.encrypt(np.ones((2, 3)) * 1j, level=1).to_bytes(),
+            self.client.encrypt(np.ones((2, 3)) * 1j, level=1, batch=True).to_bytes(),
+            self.client.encrypt(np.ones((2, 3)) * 0.5).to_bytes(),
             ckks.Encryptor(self.client.public_key()).encrypt(v).to_bytes(),
             e.square(x).to_bytes(),
         ]

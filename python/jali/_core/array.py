@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 import numpy as np
@@ -33,7 +34,9 @@ def number(value: Any) -> complex | None:
 
 
 def operand(value: Any, length: int) -> npt.NDArray[Any] | None:
-    """The operand as an array, or None if it is not array, list or tuple. A last axis of 1 is repeated to `length`."""
+    """The operand as an array, or None if it is no array, list, tuple or column of pandas. A last axis of 1 is repeated to `length`."""
+    if hasattr(value, "to_numpy"):  # a column or a table of pandas
+        value = value.to_numpy()
     if not isinstance(value, (np.ndarray, list, tuple)):
         return None
     try:
@@ -78,6 +81,7 @@ class Encrypted:
     __array_ufunc__ = (
         None  # so that an array on the left of an operator calls the scheme's operator
     )
+    __pandas_priority__ = 10_000  # and so does a column or a table of pandas
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -109,7 +113,7 @@ class Encrypted:
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         raise Unsupported("an encrypted value is not an array: decrypt it first")
 
-    def __iter__(self) -> NoReturn:
+    def __iter__(self) -> Iterator[Any]:
         raise Unsupported(
             "the slots of an encrypted value cannot be taken one by one: rotate it, or decrypt it first"
         )

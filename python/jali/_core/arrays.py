@@ -18,6 +18,20 @@ def as_vectors(values: npt.ArrayLike, what: str = "values") -> Vectors:
     Raises InvalidArgument for other dimensions, an empty axis, a type that is not numeric, or a
     number that is not finite.
     """
+    array = as_numbers(values, what)
+    if array.ndim not in (1, 2):
+        raise InvalidArgument(
+            f"{what} have {array.ndim} dimensions: give a vector (n,) or a batch of vectors "
+            "(batch, n); a single number is np.array([number])"
+        )
+    return array
+
+
+def as_numbers(values: npt.ArrayLike, what: str = "values") -> Vectors:
+    """``values`` as a C-contiguous float64 or complex128 array.
+
+    Raises InvalidArgument for an empty axis, a type that is not numeric, or a number that is not finite.
+    """
     try:
         array = np.asarray(values)
     except (ValueError, TypeError) as error:
@@ -29,11 +43,8 @@ def as_vectors(values: npt.ArrayLike, what: str = "values") -> Vectors:
         raise InvalidArgument(
             f"{what} have dtype {array.dtype}: give booleans, integers, floats or complex numbers"
         )
-    if array.ndim not in (1, 2):
-        raise InvalidArgument(
-            f"{what} have {array.ndim} dimensions: give a vector (n,) or a batch of vectors "
-            "(batch, n); a single number is np.array([number])"
-        )
+    if array.ndim == 0:
+        raise InvalidArgument(f"{what} have 0 dimensions: a single number is np.array([number])")
     if array.size == 0:
         raise InvalidArgument(f"{what} have the shape {array.shape}: give at least one number")
     result: Vectors

@@ -46,6 +46,13 @@ def flag(value: Any, what: str) -> bool:
     return bool(value)
 
 
+def slots(value: Any) -> int:
+    """A number of slots as an int of at least 1; 0 for None, which stands for all slots. Raises InvalidArgument."""
+    if value is None:
+        return 0
+    return whole(value, 1, "slots must be a power of two from 1 to params.slots, or None")
+
+
 def magnitude(value: Any) -> float:
     """The value as a float, for the root mean square of numbers. Raises InvalidArgument unless it is finite and above 0."""
     number = math.nan

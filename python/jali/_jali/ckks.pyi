@@ -143,10 +143,24 @@ class Params:
         """The moduli and the canonical scale of a level, 0 to depth."""
 
     def key_bytes(
-        self, rotations: Sequence[int] = [], conjugate: bool = False, relinearise: bool = True
+        self, rotations: str | Sequence[int] = [], conjugate: bool = False, relinearise: bool = True
     ) -> int:
         """
-        Bytes of the evaluation keys for these rotations (in slots), known before they are made.
+        Bytes of the evaluation keys for these rotations (in slots, or "powers"), known before they are made.
+        """
+
+    def ciphertext_bytes(
+        self,
+        shape: int | Sequence[int],
+        *,
+        level: int | None = None,
+        slots: int = 0,
+        batch: bool = False,
+    ) -> int:
+        """
+        Bytes of memory of the encryption of an array of this shape, known before it is made.
+
+        level, slots, batch: as in Client.encrypt. As bytes to send it takes about half as much, or less if primes are short.
         """
 
     @property
@@ -189,7 +203,7 @@ class Params:
 
     def bootstrap_key_bytes(
         self,
-        rotations: Sequence[int] = [],
+        rotations: str | Sequence[int] = [],
         conjugate: bool = False,
         slots: Sequence[int] = [0],
         *,
@@ -201,7 +215,7 @@ class Params:
 
     def expanded_bootstrap_key_bytes(
         self,
-        rotations: Sequence[int] = [],
+        rotations: str | Sequence[int] = [],
         conjugate: bool = False,
         slots: Sequence[int] = [0],
         *,
@@ -212,7 +226,7 @@ class Params:
         """
 
     def expanded_key_bytes(
-        self, rotations: Sequence[int] = [], conjugate: bool = False, relinearise: bool = True
+        self, rotations: str | Sequence[int] = [], conjugate: bool = False, relinearise: bool = True
     ) -> int:
         """Bytes that the keys of key_bytes take in the memory of an evaluator."""
 
@@ -258,6 +272,13 @@ class Params:
     def __eq__(self, arg: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __repr__(self) -> str: ...
+
+def dense_view(
+    shape: Sequence[int], slots: int
+) -> tuple[tuple[list[tuple[int, int]], int, int], int]:
+    """
+    The view of a fresh array of this shape, see Ciphertext.view, and the vectors that it takes.
+    """
 
 def max_log_qp(log_n: int, security: int = 128) -> float:
     """
@@ -367,7 +388,19 @@ class Ciphertext:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """(length,), or (batch, length)."""
+        """
+        The shape that decryption gives: (length,), (batch, length), or that of an array.
+        """
+
+    @property
+    def view(self) -> tuple[list[tuple[int, int]], int, int] | None:
+        """
+        Where the elements of an array lie: (count, stride) of every axis, the first address, and the period (0: none). An address counts the slots of all vectors of the batch. None for a vector or a batch.
+        """
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether the slots that hold none of its numbers are known to be zero."""
 
     @property
     def is_complex(self) -> bool:
@@ -382,6 +415,12 @@ class Ciphertext:
     @property
     def params(self) -> Params:
         """Its parameters."""
+
+    @property
+    def key_id(self) -> str:
+        """
+        The name of the secret key that decrypts it, 32 hexadecimal digits; see Client.key_id. Empty if it belongs to no key.
+        """
 
     @property
     def precision_bits(self) -> float:
@@ -413,6 +452,10 @@ class PublicKey:
         """Its parameters."""
 
     @property
+    def key_id(self) -> str:
+        """The name of the secret key; see Client.key_id."""
+
+    @property
     def nbytes(self) -> int:
         """Bytes of its stored half and its seed."""
 
@@ -432,12 +475,23 @@ class PublicKey:
 
     def __repr__(self) -> str: ...
 
+class KeyDemand:
+    """The keys that functions use."""
+
+    @property
+    def rotations(self) -> dict[int, int]:
+        """The rotations, each with the highest level at which it is used."""
+
 class EvaluationKeys:
     """The public keys that an evaluator needs: relinearisation, rotations."""
 
     @property
     def params(self) -> Params:
         """Their parameters."""
+
+    @property
+    def key_id(self) -> str:
+        """The name of the secret key; see Client.key_id."""
 
     @property
     def nbytes(self) -> int:
@@ -448,7 +502,9 @@ class EvaluationKeys:
         """The number of key-switching keys."""
 
     def has_rotation(self, steps: int) -> bool:
-        """Whether a rotation by this many slots is possible."""
+        """
+        Whether a rotation by this many slots is possible, by its own key or composed of others.
+        """
 
     @property
     def has_conjugation(self) -> bool:
@@ -580,6 +636,10 @@ class ClientCore:
     def params(self) -> Params:
         """Its parameters."""
 
+    @property
+    def key_id(self) -> str:
+        """The name of the secret key."""
+
     def encrypt(
         self,
         values: object | None,
@@ -587,6 +647,7 @@ class ClientCore:
         slots: int = 0,
         magnitude: float = 1.0,
         peak: float = 0.0,
+        view: tuple[Sequence[tuple[int, int]], int, int] | None = None,
     ) -> Ciphertext: ...
     def decrypt(
         self, ciphertext: Ciphertext, length: int, complex_values: bool, check: bool
@@ -596,12 +657,15 @@ class ClientCore:
     ) -> numpy.typing.NDArray[Any]: ...
     def evaluation_keys(
         self,
-        rotations: Sequence[int],
+        rotations: str | Sequence[int],
         conjugate: bool,
         relinearise: bool,
         bootstrap: Sequence[int],
         minimum: bool = False,
         progress: Callable[[int, int], object] | None = None,
+    ) -> EvaluationKeys: ...
+    def keys_for(
+        self, demand: KeyDemand, progress: Callable[[int, int], object] | None = None
     ) -> EvaluationKeys: ...
     def public_key(self) -> PublicKey: ...
 
@@ -620,6 +684,7 @@ class EncryptorCore:
         slots: int = 0,
         magnitude: float = 1.0,
         peak: float = 0.0,
+        view: tuple[Sequence[tuple[int, int]], int, int] | None = None,
     ) -> Ciphertext: ...
 
 class Hoisted:
@@ -1185,6 +1250,12 @@ class EvaluatorCore:
         trace: bool,
         variants: Mapping[str, str],
     ) -> None: ...
+    @staticmethod
+    def recording(keys: EvaluationKeys, device: str, threads: int) -> EvaluatorCore: ...
+    @property
+    def demand(self) -> KeyDemand | None:
+        """The keys that were used so far, or None."""
+
     @property
     def params(self) -> Params:
         """Its parameters."""
@@ -1264,6 +1335,12 @@ class EvaluatorCore:
     ) -> None: ...
     def is_settled(self, a: Ciphertext) -> bool: ...
     def effective_level(self, a: Ciphertext) -> int: ...
+    def with_view(
+        self, a: Ciphertext, view: tuple[Sequence[tuple[int, int]], int, int] | None, padded: bool
+    ) -> Ciphertext: ...
+    def with_bounds(self, a: Ciphertext, like: Ciphertext, terms: float) -> Ciphertext: ...
+    def take(self, a: Ciphertext, vectors: Sequence[int]) -> Ciphertext: ...
+    def stack(self, inputs: Sequence[Ciphertext]) -> Ciphertext: ...
     def with_length(self, a: Ciphertext, length: int) -> Ciphertext: ...
     def with_magnitude(self, a: Ciphertext, magnitude: float, peak: float = 0.0) -> Ciphertext: ...
 

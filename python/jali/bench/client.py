@@ -52,6 +52,7 @@ def _steps(c: Case, options: Options) -> Iterator[Step]:
     mine, its, e = owner.engine, server.engine, server.explicit
     # A client and an evaluator that record. The twin has another secret, which does not change the work.
     twin = _jali.ckks.ClientCore(c.params, c.threads, options.resolved_device(), True)
+    its_own = twin.encrypt(c.va, c.level)
     recorder = ckks.Evaluator(c.params, None, options.device, threads=c.threads, trace=True)
 
     fresh, plain = owner.encrypt(c.va, level=c.level), e.encode(c.va, c.level)
@@ -109,7 +110,7 @@ def _steps(c: Case, options: Options) -> Iterator[Step]:
         "decrypt",
         mine,
         lambda: owner.decrypt(fresh, complex=True),
-        _recorded(twin.trace, lambda: twin.decrypt(fresh, slots, True, False)),
+        _recorded(twin.trace, lambda: twin.decrypt(its_own, slots, True, False)),
         decrypted(fresh),
         c.va,
         bits,

@@ -114,7 +114,7 @@ OPERATIONS: dict[str, tuple[str, Body, Callable[[Vector, Vector], Vector]]] = {
     ),
     "sum_of_slots": (
         "each slot and the next (EncryptedArray.sum of two)",
-        lambda x, p: x.server.bind(x.a).sum(2)._settled(),
+        lambda x, p: x.server.bind(x.a).sum(count=2)._settled(),
         lambda a, b: a + turned(a),
     ),
 }

@@ -10,8 +10,9 @@ public keys, and binds ciphertexts to it:
     client.decrypt(x * x + 0.25)
 
 A ciphertext is a vector of ``params.slots`` numbers, or a batch of such vectors. A shorter vector lies in the first
-slots, followed by zeros. Its length is remembered, so that decryption shows only that many slots. Arithmetic follows
-NumPy's rules for shapes. Rotations and sums act on all slots.
+slots, followed by zeros. Its length is remembered, so that decryption shows only that many slots. A longer vector, a
+matrix or an array of more axes lies densely in several vectors, and has NumPy's shapes, slices and sums. Rotations act
+on all slots of a vector.
 
 On a GPU, limbs times batch is at most 65,535. The limbs are those of the level and, in products of ciphertexts and
 rotations, also those of the special primes. A larger batch raises ``Unsupported``, which names the largest that is

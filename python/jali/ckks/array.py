@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import operator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NoReturn, Union
 
 import numpy as np
@@ -16,6 +18,7 @@ from jali._jali.ckks import Ciphertext, MatVec, ProductSum
 from jali.errors import InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
+    from jali.ckks.dense import DenseArray
     from jali.ckks.evaluator import Evaluator
 
 __all__ = ["EncryptedArray"]
@@ -49,7 +52,7 @@ def checked_iterations(iterations: int) -> int:
 
 
 class EncryptedArray(Encrypted):
-    """An encrypted vector (n,), or batch of vectors (batch, n), with NumPy's arithmetic.
+    """An encrypted array with NumPy's arithmetic: a vector (n,), a batch of vectors (batch, n), or an array of any shape.
 
     Evaluator.bind makes it. ``+ - *`` take other encrypted arrays of the same evaluator, and arrays and numbers on either
     side; ``/`` takes numbers and arrays on the right; ``**`` takes whole numbers from 1. Relinearisation, rescaling and
@@ -112,6 +115,11 @@ class EncryptedArray(Encrypted):
         """(length,), or (batch, length)."""
         return self._ct.shape
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the decrypted numbers: float64 or complex128."""
+        return np.dtype(np.complex128 if self._settled().is_complex else np.float64)
+
     def __repr__(self) -> str:
         return f"EncryptedArray(shape={self.shape}, level={self.level}, scale=2^{math.log2(self.scale):.2f})"
 
@@ -125,15 +133,20 @@ class EncryptedArray(Encrypted):
                 joined = core.join(a, b)
                 if joined is not None:
                     return EncryptedArray(self._server, joined)
-            return EncryptedArray(
-                self._server, core.add(self._summand(other), other._summand(self))
-            )
+            try:
+                return EncryptedArray(
+                    self._server, core.add(self._summand(other), other._summand(self))
+                )
+            except InvalidArgument:
+                return self._broadcast(other, operator.add)
         value = arrays.number(other)
         if value is not None:
             return self._plus(value)
         array = arrays.operand(other, self.shape[-1])
         if array is None:
             return NotImplemented
+        if array.ndim > len(self.shape):
+            return self._dense() + array
         return EncryptedArray(self._server, core.add_array(self._whole(), array))
 
     __radd__ = __add__
@@ -141,15 +154,20 @@ class EncryptedArray(Encrypted):
     def __sub__(self, other: Operand) -> EncryptedArray:
         core = self._server._core
         if isinstance(other, EncryptedArray):
-            return EncryptedArray(
-                self._server, core.sub(self._summand(other), self._beside(other)._summand(self))
-            )
+            try:
+                return EncryptedArray(
+                    self._server, core.sub(self._summand(other), self._beside(other)._summand(self))
+                )
+            except InvalidArgument:
+                return self._broadcast(other, operator.sub)
         value = arrays.number(other)
         if value is not None:
             return self._plus(-value)
         array = arrays.operand(other, self.shape[-1])
         if array is None:
             return NotImplemented
+        if array.ndim > len(self.shape):
+            return self._dense() - array
         return EncryptedArray(self._server, core.add_array(self._whole(), array, True))
 
     def __rsub__(self, other: Operand) -> EncryptedArray:
@@ -164,15 +182,20 @@ class EncryptedArray(Encrypted):
     def __mul__(self, other: Operand) -> EncryptedArray:
         core = self._server._core
         if isinstance(other, EncryptedArray):
-            return EncryptedArray(
-                self._server, core.product(self._settled(), self._beside(other)._settled())
-            )
+            try:
+                return EncryptedArray(
+                    self._server, core.product(self._settled(), self._beside(other)._settled())
+                )
+            except InvalidArgument:
+                return self._broadcast(other, operator.mul)
         value = arrays.number(other)
         if value is not None:
             return EncryptedArray(self._server, core.multiply_scalar(self._whole(), value))
         array = arrays.operand(other, self.shape[-1])
         if array is None:
             return NotImplemented
+        if array.ndim > len(self.shape):
+            return self._dense() * array
         return EncryptedArray(self._server, core.multiply_array(self._settled(), array))
 
     __rmul__ = __mul__
@@ -209,18 +232,16 @@ class EncryptedArray(Encrypted):
         return result
 
     def __rmatmul__(self, matrix: Any) -> EncryptedArray:
-        """matrix @ self: a real matrix (m, n) in the clear times this vector of length n. It takes one level.
+        """matrix @ self: a matrix (m, n) in the clear times this vector of length n. It takes one level.
 
         It plans the product and encodes the matrix at each use. For many products with one matrix, Evaluator.matvec with a
-        MatVec is faster. It needs the keys of the rotations of MatVec(matrix, params, layout="natural", level=self.level).
+        MatVec is faster. It rotates by MatVec(matrix, params, level=self.level, layout="natural", streaming=True).rotations;
+        keys for these are the fastest, and keys made with rotations="powers" serve every matrix.
         """
-        array = np.asarray(matrix)
-        if array.ndim != 2 or array.shape[1] != self.shape[-1]:
-            raise InvalidArgument(
-                f"a matrix of the shape {array.shape} does not multiply vectors of the length "
-                f"{self.shape[-1]}: give one of the shape (m, {self.shape[-1]})"
-            )
         server = self._server
+        array = arrays.operand(matrix, 1)
+        if array is None or array.shape[1:] != self.shape or self.slots != server.params.slots:
+            return server._matmul(matrix, self)
         plan = MatVec(array, server.params, level=self.level, layout="natural", streaming=True)
         return server.matvec(plan, self)
 
@@ -229,7 +250,8 @@ class EncryptedArray(Encrypted):
     def rotate(self, steps: int) -> EncryptedArray:
         """Slot i of the result is slot i + steps, cyclically over all ``slots``, like numpy.roll by -steps.
 
-        It needs the key of this rotation. A vector shorter than ``slots`` moves into the zeros that follow it.
+        It needs the key of this rotation, or keys of which it can be composed, as rotations="powers" makes them (see
+        Client.evaluation_keys). A vector shorter than ``slots`` moves into the zeros that follow it.
         """
         if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)):
             raise InvalidArgument(
@@ -246,17 +268,68 @@ class EncryptedArray(Encrypted):
 
     conjugate = conj
 
-    def sum(self, count: int | None = None) -> EncryptedArray:
-        """Slot i of the result is the sum of the slots i to i + count - 1, cyclically over all ``slots``.
+    # --- shapes, and sums along axes --------------------------------------------------------------
 
-        count: a power of two up to ``slots``. None stands for all slots: every slot then holds the sum of the vector.
+    def __getitem__(self, key: Any) -> EncryptedArray:
+        """Elements by whole numbers and slices, None and ``...``, as in NumPy. It costs nothing."""
+        return self._dense()[key]
 
-        It needs the keys of the rotations by 1, 2, 4 .. count / 2 (jali.ckks.sum_rotations).
+    def __iter__(self) -> Iterator[EncryptedArray]:
+        return iter(self._dense())
+
+    def reshape(self, *shape: Any) -> EncryptedArray:
+        """The same numbers in another shape. It costs nothing, and raises InvalidArgument where numbers would have to move."""
+        return self._dense().reshape(*shape)
+
+    def transpose(self, *axes: Any) -> EncryptedArray:
+        """The axes in another order, reversed if none is given. It costs nothing."""
+        return self._dense().transpose(*axes)
+
+    @property
+    def T(self) -> EncryptedArray:
+        """The transpose. It costs nothing."""
+        return self.transpose()
+
+    def mean(self, axis: Any = None, keepdims: bool = False) -> EncryptedArray:
+        """The mean along an axis, several, or all. It takes one level."""
+        return self._dense().mean(axis, keepdims)
+
+    def var(self, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> EncryptedArray:
+        """The variance along an axis, several, or all: the mean of squares less the square of the mean. It takes two levels."""
+        return self._dense().var(axis, ddof, keepdims)
+
+    def dot(self, other: Any) -> EncryptedArray:
+        """The same as ``@``, and the product with a number."""
+        return self._dense().dot(other)
+
+    def __matmul__(self, other: Any) -> EncryptedArray:
+        """The product with a vector or a matrix, in the clear or encrypted; see DenseArray."""
+        return self._dense().__matmul__(other)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """NumPy's functions that have encrypted results, such as numpy.stack and numpy.sum."""
+        return self._server._numpy(function, args, kwargs)
+
+    def _dense(self) -> DenseArray:
+        return self._server._dense(self)
+
+    def sum(
+        self, axis: Any = None, keepdims: bool = False, *, count: int | None = None
+    ) -> EncryptedArray:
+        """The sum along an axis, several, or all, of any count, as numpy.sum. It takes no level.
+
+        count: for vectors, instead of an axis. Slot i of the result is then the sum of the slots i to i + count - 1,
+            cyclically over all ``slots``; a power of two up to ``slots``. A number in the place of the axis that is no axis of
+            this array is taken as the count: ``x.sum(64)`` of a vector is ``x.sum(count=64)``.
+
+        It needs the keys of the rotations by 1, 2, 4 .. up to half the count (jali.ckks.sum_rotations).
         """
+        if count is None and isinstance(axis, (int, np.integer)) and axis >= len(self.shape):
+            axis, count = None, int(axis)
         if count is None:
-            count = 0
-        elif isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
-            raise InvalidArgument("count must be a power of two from 1 to slots, or None for all")
+            return self._dense().sum(axis, keepdims)
+        if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
+            raise InvalidArgument("count must be a power of two from 1 to slots")
         elif count & (count - 1):
             raise InvalidArgument(
                 f"count {checks.shown(count)} is not a power of two: pad the vector with zeros to the next one"
@@ -319,9 +392,17 @@ class EncryptedArray(Encrypted):
         drop = None if real is None else bool(real)
         result = core.bootstrap(self._settled(), target, times, drop)
         logger.debug("bootstrapped: %d slots, to level %d", result.slots, result.level)
-        return EncryptedArray(self._server, result)
+        return self._like(result)
 
     # --- helpers --------------------------------------------------------------------------------
+
+    def _filled(self, interval: tuple[float, float] | None) -> EncryptedArray:
+        """The same numbers, with slots behind them that a function on the interval takes; core operations do it."""
+        return self
+
+    def _like(self, ciphertext: Ciphertext) -> EncryptedArray:
+        """An array of its shape, of a ciphertext with other numbers in the same slots."""
+        return EncryptedArray(self._server, ciphertext)
 
     def _settled(self) -> Ciphertext:
         """Its ciphertext on the device, relinearised and rescaled."""
@@ -358,6 +439,16 @@ class EncryptedArray(Encrypted):
         if self._made_in is self._server._recording:
             self._ct = value
         return value
+
+    def _broadcast(
+        self, other: EncryptedArray, operation: Callable[[Any, Any], EncryptedArray]
+    ) -> EncryptedArray:
+        """The operation of two arrays that core operations refused: of shapes that differ, if NumPy's rules join them."""
+        a, b = self.shape, other.shape
+        fit = all(m == n or 1 in (m, n) for m, n in zip(a[::-1], b[::-1], strict=False))
+        if a == b or not fit or self.slots != other.slots or other._server is not self._server:
+            raise
+        return operation(self._dense(), other._dense())
 
     def _beside(self, other: EncryptedArray) -> EncryptedArray:
         if other._server is not self._server:

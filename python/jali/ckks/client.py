@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
 from jali._core import checks
+from jali._core.arrays import as_numbers
 from jali._core.log import logger
 from jali._jali import ckks as _ckks
 from jali._jali.ckks import Ciphertext, EvaluationKeys, Params, PublicKey, ReleasePolicy
 from jali.ckks.array import EncryptedArray
+from jali.ckks.evaluator import Evaluator
+from jali.ckks.view import View
 from jali.device import checked_threads, resolved
-from jali.errors import InvalidArgument
+from jali.errors import InvalidArgument, LimitExceeded
 
-__all__ = ["Client", "Encryptor"]
+__all__ = ["MAX_BYTES", "Client", "Encryptor"]
+
+#: The most memory that a ciphertext takes unless more is allowed: 512 MiB.
+MAX_BYTES = 1 << 29
+
+#: A function of encrypted arrays that gives one or several.
+Function = Callable[..., EncryptedArray | Sequence[EncryptedArray]]
 
 
 class Client:
@@ -75,6 +84,15 @@ class Client:
         """The parameters of every key and ciphertext of this client."""
         return self._core.params
 
+    @property
+    def key_id(self) -> str:
+        """The name of the secret key: 32 hexadecimal digits, drawn at random when the key was made. It is public.
+
+        Every ciphertext, public key and set of evaluation keys of this client has the same. A server finds a client's
+        evaluation keys by it. Ciphertexts of different names are not mixed: that raises KeyMismatch.
+        """
+        return self._core.key_id
+
     def encrypt(
         self,
         values: npt.ArrayLike,
@@ -83,8 +101,14 @@ class Client:
         slots: int | None = None,
         magnitude: float = 1.0,
         peak: float | None = None,
+        batch: bool = False,
+        max_bytes: int = MAX_BYTES,
     ) -> Ciphertext:
-        """Encrypt a vector (n,) or a batch of vectors (batch, n) of numbers, n <= slots.
+        """Encrypt an array of numbers of any shape, or a pandas column or table.
+
+        A vector of up to ``slots`` numbers lies in the first slots. Longer ones, matrices and arrays of more axes lie densely in
+        several vectors of one ciphertext: in C order, with every axis but the first rounded up to a power of two. A matrix
+        whose rows are longer than half the slots, and any matrix with batch=True, is a batch: one vector for each row.
 
         level: how many multiplications may follow, 0 to params.depth; None stands for params.depth.
         slots: a power of two, n <= slots <= params.slots, for sparse packing: rotations are then cyclic over this many
@@ -93,16 +117,16 @@ class Client:
         peak: the largest modulus that any number can have. Bounds on errors assume it, and a number above it is refused.
             None stands for 8 times the magnitude. Magnitude and peak travel in the clear, so declare them beforehand for
             this kind of numbers, and do not compute them from the data.
+        batch: whether each row of a matrix gets a vector of its own, so that rows can be rotated, bootstrapped and multiplied
+            by plans one by one. It takes as much memory as that many full vectors.
+        max_bytes: the most memory that the ciphertext may take; see Params.ciphertext_bytes.
 
-        Complex arrays are decrypted to complex ones. Raises InvalidArgument for other shapes, for types that are not
-        numeric, and for numbers that are not finite, too large for the level, or above the peak.
+        Complex arrays are decrypted to complex ones. Raises LimitExceeded beyond max_bytes, and InvalidArgument for arrays
+        without numbers, for types that are not numeric, and for numbers that are not finite, too large for the level, or above
+        the peak.
         """
-        return self._core.encrypt(
-            values,
-            checked_level(level),
-            checked_slots(slots),
-            checks.magnitude(magnitude),
-            checks.peak(peak),
+        return encrypted(
+            self._core, values, level, slots, magnitude, peak, batch=batch, max_bytes=max_bytes
         )
 
     def decrypt(
@@ -121,14 +145,16 @@ class Client:
         check: True compares the numbers with what the ciphertext says of them: none is larger than its bound, numbers computed
             from real ones are real, and the rest of the phase is noise. False returns the numbers in any case.
 
-        Returns an array (length,), or (batch, length) if a batch was encrypted. Each number has an error with a standard
-        deviation of about 2^-value.precision_bits. Raises ParamsMismatch for a ciphertext of other parameters, and
-        InvalidArgument for other arguments. Raises WrongDecryption if the comparison fails: the key is another one, the bytes
+        Returns an array of the shape ``value.shape``, or with ``length`` slots of a vector or of each vector of a batch. Each
+        number has an error with a standard deviation of about 2^-value.precision_bits. Raises ParamsMismatch for a ciphertext of
+        other parameters, KeyMismatch for one of another client, whatever ``check`` is, and InvalidArgument for other
+        arguments. Raises WrongDecryption if the comparison fails: the bytes
         were altered, or a number left its range. Do not tell an untrusted peer of that error. Raises RangeExceeded if the
         ciphertext says itself that its numbers may be larger than its level holds.
         """
         ciphertext, shown, as_complex = _shown(value, complex, length)
-        return self._core.decrypt(ciphertext, shown, as_complex, checks.flag(check, "check"))
+        slots = self._core.decrypt(ciphertext, shown, as_complex, checks.flag(check, "check"))
+        return slots if ciphertext.view is None else View.of(ciphertext).gathered(slots)
 
     def release(
         self,
@@ -157,30 +183,47 @@ class Client:
                 "policy must be a ckks.ReleasePolicy: it says where the bound on the error comes from"
             )
         ciphertext, shown, as_complex = _shown(value, complex, length)
-        return self._core.release(ciphertext, policy, shown, as_complex)
+        slots = self._core.release(ciphertext, policy, shown, as_complex)
+        return slots if ciphertext.view is None else View.of(ciphertext).gathered(slots)
 
     def evaluation_keys(
         self,
-        rotations: Iterable[int] = (),
+        rotations: Iterable[int] | Literal["powers"] = (),
         *,
         conjugate: bool = False,
         relinearise: bool = True,
         bootstrap: bool | int | Iterable[int] = False,
         minimum: bool = False,
+        for_: Function | Sequence[Function] | None = None,
+        example: Any = None,
         progress: Callable[[int, int], object] | None = None,
     ) -> EvaluationKeys:
         """Public keys for an Evaluator: for products, these rotations, conjugation and bootstrapping.
 
-        rotations: in slots, of any sign. Duplicates are made once, and 0 needs no key.
+        ``for_=function, example=x`` makes exactly the keys that a function uses, each for the levels at which it is used:
+
+            keys = client.evaluation_keys(for_=lambda x: matrix @ (x * x), example=np.zeros(30))
+
+        rotations: in slots, of any sign. Duplicates are made once, and 0 needs no key. "powers" makes the keys for powers of
+            two in both directions, 2 log2(slots) - 1 of them. Every rotation is then composed of at most
+            (log2(slots) + 1) / 2 others. A rotation without a key of its own is always composed of the fewest rotations that
+            have one, if there are such, in ``rotate``, ``sum``, ``matvec`` and linear transforms; each of them takes a key
+            switching and adds its noise. params.key_bytes(rotations="powers") says beforehand what memory they take.
         conjugate: whether to make the key for conjugation.
         relinearise: whether to make the key for products of ciphertexts.
         bootstrap: True for values of all slots; a number of slots, or several numbers, for sparse packings. It includes
             the keys for conjugation and products.
-        minimum: whether to make the fewest keys, for small memories. Rotations are then composed of rotations by powers of
+        minimum: whether to make the fewest keys, for small memories. The rotations are then composed of rotations by powers of
             two, and bootstrapping uses one key for each matrix. Evaluators find out which keys they have. Results are the
             same up to noise, and take several times as many key switchings.
-        progress: called after each key of bootstrapping, with how many are made and how many there will be. If it raises,
-            the work ends.
+        for_: a function of encrypted arrays, or several, in the place of all arguments above. It is called once, here, with an
+            evaluator that has no keys: it computes meaningless numbers, at the levels and with the bounds of the right
+            ones. It must do at every call what it does at this one, and use the evaluator of its argument
+            (``x.evaluator``). It raises here what it would raise on a server, e.g. DepthExhausted, except KeyMissing.
+        example: what the functions are called with: numbers, which are encrypted by ``encrypt``, or a ciphertext of this client
+            with the level, slots, magnitude and peak that inputs will have; a tuple of such for functions of several
+            arguments.
+        progress: called after each key, with how many are made and how many there will be. If it raises, the work ends.
 
         The result's nbytes equals params.key_bytes of the same arguments or, with bootstrap, params.bootstrap_key_bytes:
         each key is then made only for the levels at which it is used.
@@ -195,18 +238,52 @@ class Client:
             raise InvalidArgument(
                 f"progress must be a function of two whole numbers, not {checks.shown(progress)}"
             )
+        wanted = checked_rotations(rotations)
         start = time.perf_counter()
-        keys = self._core.evaluation_keys(
-            checked_rotations(rotations),
-            checks.flag(conjugate, "conjugate"),
-            checks.flag(relinearise, "relinearise"),
-            packings,
-            checks.flag(minimum, "minimum"),
-            progress,
-        )
+        if for_ is None:
+            keys = self._core.evaluation_keys(
+                wanted,
+                checks.flag(conjugate, "conjugate"),
+                checks.flag(relinearise, "relinearise"),
+                packings,
+                checks.flag(minimum, "minimum"),
+                progress,
+            )
+        else:
+            if wanted or conjugate or packings or minimum or relinearise is not True:
+                raise InvalidArgument(
+                    "for_ finds out by itself which keys the functions use: leave out rotations, conjugate, "
+                    "relinearise, bootstrap and minimum"
+                )
+            keys = self._core.keys_for(self._demand(for_, example), progress)
         seconds = time.perf_counter() - start
         logger.info("evaluation keys made: %d, %d bytes, %.3f s", keys.count, keys.nbytes, seconds)
         return keys
+
+    def _demand(self, for_: Function | Sequence[Function], example: Any) -> _ckks.KeyDemand:
+        """The keys that the functions use for such examples."""
+        functions = for_ if isinstance(for_, (list, tuple)) else [for_]
+        for function in functions:
+            if not callable(function):
+                raise InvalidArgument(
+                    f"for_ takes a function of encrypted arrays, or several, not {checks.shown(function)}"
+                )
+        if example is None:
+            raise InvalidArgument(
+                "for_ needs example=: numbers like those that the functions will be called with, or a ciphertext"
+            )
+        server = Evaluator._noting_keys(
+            self.params, self._core.evaluation_keys([], False, False, [])
+        )
+        arguments = [
+            server.bind(x if isinstance(x, (Ciphertext, EncryptedArray)) else self.encrypt(x))
+            for x in (example if isinstance(example, tuple) else (example,))
+        ]
+        for function in functions:
+            results = function(*arguments)
+            for result in results if isinstance(results, (list, tuple)) else [results]:
+                server._own(result)  # what is still to be computed is computed, as when it is sent
+        return server._core.demand
 
     def public_key(self) -> PublicKey:
         """A key with which others can encrypt for this client. See Encryptor."""
@@ -251,14 +328,12 @@ class Encryptor:
         slots: int | None = None,
         magnitude: float = 1.0,
         peak: float | None = None,
+        batch: bool = False,
+        max_bytes: int = MAX_BYTES,
     ) -> Ciphertext:
-        """Encrypt a vector (n,) or a batch of vectors (batch, n). Arguments and errors are those of Client.encrypt."""
-        return self._core.encrypt(
-            values,
-            checked_level(level),
-            checked_slots(slots),
-            checks.magnitude(magnitude),
-            checks.peak(peak),
+        """Encrypt an array of numbers. Arguments and errors are those of Client.encrypt."""
+        return encrypted(
+            self._core, values, level, slots, magnitude, peak, batch=batch, max_bytes=max_bytes
         )
 
     def __repr__(self) -> str:
@@ -272,6 +347,10 @@ def _shown(
     ciphertext = value.ciphertext if isinstance(value, EncryptedArray) else value
     if not isinstance(ciphertext, Ciphertext):
         raise InvalidArgument(f"give a Ciphertext or an EncryptedArray, not {type(value).__name__}")
+    if ciphertext.view is not None:
+        if length is not None:
+            raise InvalidArgument("length is for vectors: take a slice of what decrypt returns")
+        length = ciphertext.slots
     message = f"length must be a whole number from 1 to {ciphertext.slots}"
     shown = checks.whole(ciphertext.length if length is None else length, 1, message)
     if shown > ciphertext.slots:
@@ -281,6 +360,59 @@ def _shown(
         shown,
         ciphertext.is_complex if complex is None else checks.flag(complex, "complex"),
     )
+
+
+def encrypted(
+    core: _ckks.ClientCore | _ckks.EncryptorCore,
+    values: npt.ArrayLike,
+    level: int | None,
+    slots: int | None,
+    magnitude: float,
+    peak: float | None,
+    *,
+    batch: bool,
+    max_bytes: int,
+) -> Ciphertext:
+    """What Client.encrypt returns. The rules are those of its docstring."""
+    params = core.params
+    arguments = (checked_level(level), checks.slots(slots))
+    declared = (checks.magnitude(magnitude), checks.peak(peak))
+    as_batch = checks.flag(batch, "batch")
+    limit = checks.whole(max_bytes, 1, "max_bytes must be a number of bytes")
+    if hasattr(values, "to_numpy"):  # a column or a table of pandas
+        values = values.to_numpy()
+    array = as_numbers(values)
+    count = arguments[1] or params.slots
+    view = None
+    if as_batch and array.ndim != 2:
+        raise InvalidArgument(
+            f"a batch is a matrix (batch, n), not an array of the shape {array.shape}"
+        )
+    if as_batch and array.shape[1] > count:
+        raise InvalidArgument(
+            f"rows of {array.shape[1]} numbers do not fit {count} slots: leave out batch=True, or use a larger log_n"
+        )
+    if not as_batch and (array.ndim > 1 or array.size > count) and count & (count - 1) == 0:
+        view = View.dense(array.shape, count)
+        if array.ndim == 2 and view.strides[0] == count:
+            view = None  # a batch lies in the same way
+    needed = params.ciphertext_bytes(
+        array.shape, level=level, slots=arguments[1], batch=view is None
+    )
+    if needed > limit:
+        dense = params.ciphertext_bytes(array.shape, level=level, slots=arguments[1])
+        instead = f" ({_megabytes(dense)} without batch=True)" if dense < needed else ""
+        raise LimitExceeded(
+            f"the encryption of an array of the shape {array.shape} takes {_megabytes(needed)} of memory{instead}, and "
+            f"max_bytes is {_megabytes(limit)}: encrypt fewer numbers at a time, at a lower level=, or allow more"
+        )
+    if view is None:
+        return core.encrypt(array, *arguments, *declared)
+    return core.encrypt(view.scattered(array), *arguments, *declared, view.as_tuple())
+
+
+def _megabytes(count: int) -> str:
+    return f"{count / 1e6:,.1f} MB"
 
 
 def checked_packings(bootstrap: bool | int | Iterable[int]) -> list[int]:
@@ -303,15 +435,14 @@ def checked_level(level: int | None) -> int:
     return checks.whole(level, 0, "level must be a whole number from 0 to params.depth, or None")
 
 
-def checked_slots(slots: int | None) -> int:
-    """The number of slots as an int of at least 1; 0 for None, which stands for all slots. Raises InvalidArgument."""
-    if slots is None:
-        return 0
-    return checks.whole(slots, 1, "slots must be a power of two from 1 to params.slots, or None")
-
-
-def checked_rotations(rotations: Iterable[int]) -> list[int]:
-    """The rotations as a list of Python integers. Raises InvalidArgument for anything else."""
+def checked_rotations(rotations: Iterable[int] | str) -> list[int] | str:
+    """The rotations as a list of Python integers, or "powers". Raises InvalidArgument for anything else."""
+    if isinstance(rotations, str):
+        if rotations != "powers":
+            raise InvalidArgument(
+                f'rotations must be whole numbers of slots, or "powers", not {checks.shown(rotations)}'
+            )
+        return rotations
     try:
         steps = list(rotations)
     except TypeError:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy.typing as npt
 
@@ -22,10 +25,14 @@ from jali._jali.ckks import (
 )
 from jali.ckks.array import EncryptedArray, checked_iterations, checked_target
 from jali.ckks.captured import Batcher, Captured
-from jali.ckks.client import checked_slots
+from jali.ckks.dense import DenseArray, dense
 from jali.ckks.functions import checked_within
+from jali.ckks.joins import FUNCTIONS
+from jali.ckks.moves import together
+from jali.ckks.products import matmul
+from jali.ckks.view import View
 from jali.device import checked_threads, resolved, tuned
-from jali.errors import InvalidArgument
+from jali.errors import InvalidArgument, Unsupported
 
 __all__ = ["Evaluator", "sum_rotations"]
 
@@ -94,6 +101,14 @@ class Evaluator:
         if threads is not None and self.threads < threads and self.device == "cpu":
             logger.warning("%d threads were asked for and %d work", threads, self.threads)
 
+    @classmethod
+    def _noting_keys(cls, params: Params, keys: EvaluationKeys) -> Evaluator:
+        """One that finds out which keys a computation uses. keys: an empty set of the client's."""
+        server = cls.__new__(cls)
+        server._params, server._recording, server._variants = params, None, {}
+        server._core = _ckks.EvaluatorCore.recording(keys, "cpu", checked_threads(None))
+        return server
+
     @property
     def params(self) -> Params:
         """The parameters it was made for."""
@@ -154,7 +169,8 @@ class Evaluator:
     def bind(self, ciphertext: Ciphertext | EncryptedArray) -> EncryptedArray:
         """An encrypted array that computes with this evaluator.
 
-        Raises ParamsMismatch for a ciphertext of other parameters, and InvalidArgument for anything else.
+        Raises ParamsMismatch for a ciphertext of other parameters, KeyMismatch for one of another client than the keys, and
+        InvalidArgument for anything else.
         """
         if isinstance(ciphertext, EncryptedArray):
             ciphertext = ciphertext.ciphertext
@@ -165,6 +181,9 @@ class Evaluator:
         self._core.check(ciphertext)
         if not self._core.is_here(ciphertext):
             ciphertext = self._core.bring(ciphertext)
+        if ciphertext.view is not None:
+            view = View.of(ciphertext)
+            return DenseArray(self, self._core.with_view(ciphertext, None, False), view)
         return EncryptedArray(self, ciphertext)
 
     def prepare(self, plan: MatVec | LinearTransform) -> None:
@@ -234,9 +253,9 @@ class Evaluator:
         """
         if not isinstance(polynomial, Polynomial):
             polynomial = Polynomial(polynomial, basis, interval)
-        return EncryptedArray(
-            self, self._core.polynomial(polynomial, self._own(x), checked_within(within))
-        )
+        self._raw(x)
+        x = x._filled(polynomial.interval)
+        return x._like(self._core.polynomial(polynomial, self._raw(x), checked_within(within)))
 
     def prepare_bootstrap(
         self,
@@ -254,7 +273,7 @@ class Evaluator:
 
         Raises KeyMissing.
         """
-        self._core.prepare_bootstrap(checked_slots(slots), real, progress)
+        self._core.prepare_bootstrap(checks.slots(slots), real, progress)
 
     def bootstrap_pair(
         self,
@@ -314,12 +333,20 @@ class Evaluator:
     def _function(
         self, plan: _ckks.FunctionCore, x: EncryptedArray, within: tuple[float, float] | None
     ) -> EncryptedArray:
-        return EncryptedArray(self, self._core.function(plan, self._own(x), within))
+        self._raw(x)
+        x = x._filled(plan.interval)
+        return x._like(self._core.function(plan, self._raw(x), within))
 
     def _maximum(
         self, plan: _ckks.MaximumCore, a: EncryptedArray, b: EncryptedArray
     ) -> EncryptedArray:
-        return EncryptedArray(self, self._core.maximum(plan, self._own(a), self._own(b)))
+        first, second = self._raw(a), self._raw(b)
+        if isinstance(a, DenseArray) or isinstance(b, DenseArray):
+            x, y, view = together(a, b)
+            first, second = x._wide(view)._settled(), y._wide(view)._settled()
+            value = self._core.maximum(plan, first, second)
+            return DenseArray(self, value, replace(view, zero=False))
+        return EncryptedArray(self, self._core.maximum(plan, first, second))
 
     def _argmax(self, plan: _ckks.ArgMaxCore, x: EncryptedArray) -> EncryptedArray:
         return EncryptedArray(self, self._core.argmax(plan, self._own(x)))
@@ -346,6 +373,41 @@ class Evaluator:
         return _ckks.BatcherCore(self.explicit, function, max_batch)
 
     def _own(self, value: EncryptedArray) -> Ciphertext:
+        """The ciphertext of a vector or a batch of vectors."""
+        ciphertext = self._raw(value)
+        if isinstance(value, DenseArray):
+            raise InvalidArgument(
+                f"this takes vectors (n,) and batches of them, not an array of the shape {value.shape} in "
+                f"{value._view.vectors} x {value.slots} slots: encrypt it with batch=True"
+            )
+        return ciphertext
+
+    def _dense(self, value: EncryptedArray) -> DenseArray:
+        return dense(value)
+
+    def _matmul(self, a: Any, b: Any) -> EncryptedArray:
+        return matmul(a, b)
+
+    def _numpy(
+        self, function: Callable[..., object], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """What NumPy's function gives for encrypted arrays. Raises Unsupported."""
+        known = FUNCTIONS.get(function)
+        if known is None:
+            name = getattr(function, "__name__", str(function))
+            raise Unsupported(
+                f"numpy.{name} has no encrypted form: jali.ckks.functions has functions of encrypted numbers"
+            )
+        try:
+            bound = inspect.signature(known).bind(*args, **kwargs)
+        except TypeError as error:
+            raise Unsupported(
+                f"numpy.{function.__name__} of encrypted arrays: {error}; it takes {inspect.signature(known)}"
+            ) from None
+        return known(*bound.args, **bound.kwargs)
+
+    def _raw(self, value: EncryptedArray) -> Ciphertext:
+        """The ciphertext of an array, of which every slot is worked on."""
         if not isinstance(value, EncryptedArray):
             raise InvalidArgument(
                 f"this takes an encrypted array, not {type(value).__name__}: bind() makes one"

@@ -25,6 +25,7 @@
 #include "jali/ckks/auto_evaluator.h"
 #include "jali/ckks/batcher.h"
 #include "jali/ckks/bounds.h"
+#include "jali/ckks/composed.h"
 #include "jali/ckks/diagonal.h"
 #include "jali/ckks/encoder.h"
 #include "jali/ckks/encryptor.h"

@@ -11,6 +11,7 @@ const char* error_code_name(ErrorCode code) noexcept {
     case ErrorCode::range_exceeded: return "range_exceeded";
     case ErrorCode::wrong_decryption: return "wrong_decryption";
     case ErrorCode::params_mismatch: return "params_mismatch";
+    case ErrorCode::key_mismatch: return "key_mismatch";
     case ErrorCode::key_missing: return "key_missing";
     case ErrorCode::corrupt_data: return "corrupt_data";
     case ErrorCode::version: return "version";

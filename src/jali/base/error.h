@@ -16,6 +16,7 @@ enum class ErrorCode {
   range_exceeded,    // numbers that may be larger than a level holds
   wrong_decryption,  // a decryption that is not what its ciphertext says
   params_mismatch,   // objects that belong to different parameters
+  key_mismatch,      // objects that belong to different secret keys
   key_missing,       // an evaluation key that was not made
   corrupt_data,      // bytes that are not a well-formed object
   version,           // bytes of a format this build does not read
@@ -48,6 +49,7 @@ struct ScaleMismatch   : Error { explicit ScaleMismatch  (const std::string& m) 
 struct RangeExceeded   : Error { explicit RangeExceeded  (const std::string& m) : Error(ErrorCode::range_exceeded, m) {} };
 struct WrongDecryption : Error { explicit WrongDecryption(const std::string& m) : Error(ErrorCode::wrong_decryption, m) {} };
 struct ParamsMismatch  : Error { explicit ParamsMismatch (const std::string& m) : Error(ErrorCode::params_mismatch, m) {} };
+struct KeyMismatch     : Error { explicit KeyMismatch    (const std::string& m) : Error(ErrorCode::key_mismatch, m) {} };
 struct KeyMissing      : Error { explicit KeyMissing     (const std::string& m) : Error(ErrorCode::key_missing, m) {} };
 struct CorruptData     : Error { explicit CorruptData    (const std::string& m) : Error(ErrorCode::corrupt_data, m) {} };
 struct VersionError    : Error { explicit VersionError   (const std::string& m) : Error(ErrorCode::version, m) {} };

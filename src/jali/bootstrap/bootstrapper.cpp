@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "jali/base/error.h"
+#include "jali/ckks/composed.h"
 #include "jali/ckks/range.h"
 
 namespace jali::bootstrap {
@@ -39,7 +40,7 @@ Bootstrapper::Bootstrapper(std::shared_ptr<const ckks::Evaluator> evaluator, Boo
   evaluator_ = unchecked(plan_.whole_);
   inner_ = plan_.params_ == plan_.whole_ ? evaluator_ : unchecked(plan_.params_);
   for (const auto& [steps, level] : plan_.rotation_levels()) {
-    circuits::require_rotations(*evaluator_, {&steps, 1}, "bootstrapping", level);
+    circuits::require_rotation_keys(*evaluator_, {&steps, 1}, "bootstrapping", level);
   }
   require<KeyMissing>(
       evaluator_->has_galois(ring::conjugation_element(plan_.params_->n()),
@@ -114,7 +115,7 @@ Ciphertext Bootstrapper::enter(const Ciphertext& x, double& entered) const {
 Ciphertext Bootstrapper::trace(Ciphertext x) const {
   const std::size_t slots = std::size_t{1} << plan_.options_.log_slots;
   for (std::size_t r = slots; r < plan_.params_->slots(); r *= 2) {
-    inner_->add_inplace(x, inner_->rotate(x, static_cast<int>(r)));
+    inner_->add_inplace(x, composed_rotate(*inner_, x, static_cast<int>(r)));
   }
   x.log_slots = plan_.packed_log_slots();
   return x;

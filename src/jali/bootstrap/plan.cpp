@@ -161,8 +161,10 @@ std::map<int, int> BootstrapPlan::rotation_levels() const {
     }
   }
   if (turn_ != 0) add(turn_, params_->depth());
-  for (std::size_t r = std::size_t{1} << options_.log_slots; r < params_->slots(); r *= 2) {
-    add(static_cast<int>(r), to_slots_->level());
+  // Those of the trace. With the fewest keys, one in four has a key, and the others are composed of it.
+  int k = 0;
+  for (std::size_t r = std::size_t{1} << options_.log_slots; r < params_->slots(); r *= 2, ++k) {
+    if (!options_.minimum || k % 4 == 0) add(static_cast<int>(r), to_slots_->level());
   }
   return levels;
 }

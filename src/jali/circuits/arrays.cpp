@@ -25,6 +25,7 @@ std::vector<Ciphertext> apply(const ckks::Evaluator& evaluator, const Shared<Mat
   for (const Ciphertext* one : x) {
     require<InvalidArgument>(one != nullptr, "an operand is None");
     require<InvalidArgument>(!one->packing.complex_values, "MatVec takes real vectors");
+    require<InvalidArgument>(!one->packing.view, "MatVec takes vectors, not arrays");
     // If slots are zero where the layout wants elements, the vector was encrypted as it was, without pack().
     const auto& element = layout.element[inputs.size()];
     const auto last = std::find_if(element.rbegin(), element.rend(),

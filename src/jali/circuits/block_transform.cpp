@@ -8,6 +8,7 @@
 
 #include "jali/backend/rlwe_ops.h"
 #include "jali/base/error.h"
+#include "jali/ckks/composed.h"
 #include "jali/params/noise.h"
 
 namespace jali::circuits {
@@ -33,6 +34,7 @@ ring::Poly& part(Extended& x, std::size_t c) { return c == 0 ? x.c0 : x.c1; }
 Ciphertext blank(const ring::Ring& ring, const Ciphertext& x, std::span<const PrimeIndex> primes) {
   Ciphertext out;
   out.params = x.params;
+  out.key_id = x.key_id;
   out.level = x.level;
   out.scale = x.scale;
   out.log_slots = x.log_slots;
@@ -42,6 +44,7 @@ Ciphertext blank(const ring::Ring& ring, const Ciphertext& x, std::span<const Pr
 Extended blank(const ring::Ring& ring, const Extended& x, std::span<const PrimeIndex> primes) {
   Extended out;
   out.params = x.params;
+  out.key_id = x.key_id;
   out.level = x.level;
   out.scale = x.scale;
   out.log_slots = x.log_slots;
@@ -52,6 +55,7 @@ Extended blank(const ring::Ring& ring, const Extended& x, std::span<const PrimeI
 Extended blank(const ring::Ring& ring, const Rotation& x, std::span<const PrimeIndex> primes) {
   Extended out;
   out.params = x.source->params;
+  out.key_id = x.source->key_id;
   out.level = x.source->level;
   out.scale = x.scale;
   out.log_slots = x.source->log_slots;
@@ -79,16 +83,29 @@ void weigh(const ckks::Evaluator& evaluator, std::span<const Operand* const> ope
 
 }  // namespace
 
-void require_rotations(const ckks::Evaluator& evaluator, std::span<const int> needed,
-                       const char* what, int level) {
+namespace {
+
+template <class Served>
+void require_served(std::span<const int> needed, const char* what, Served served) {
   std::string missing;
   for (int r : needed)
-    if (!evaluator.has_rotation(r, level))
-      missing += (missing.empty() ? "" : ", ") + std::to_string(r);
+    if (!served(r)) missing += (missing.empty() ? "" : ", ") + std::to_string(r);
   require<KeyMissing>(missing.empty(), [&] {
     return std::string(what) + " needs keys for rotations " + missing +
            ", which were not made: pass rotations() to evaluation_keys";
   });
+}
+
+}  // namespace
+
+void require_rotations(const ckks::Evaluator& evaluator, std::span<const int> needed,
+                       const char* what, int level) {
+  require_served(needed, what, [&](int r) { return evaluator.can_rotate(r, level); });
+}
+
+void require_rotation_keys(const ckks::Evaluator& evaluator, std::span<const int> needed,
+                           const char* what, int level) {
+  require_served(needed, what, [&](int r) { return evaluator.has_rotation(r, level); });
 }
 
 Ciphertext bring_down(const ckks::Evaluator& evaluator, const Ciphertext& a, int level,
@@ -169,19 +186,23 @@ BlockTransform::Diagonal BlockTransform::encode(const ckks::Encoder& encoder, st
           std::sqrt(power / static_cast<double>(plan_.slots)), peak, real};
 }
 
+std::vector<double> BlockTransform::row_sums(std::size_t output) const {
+  std::vector<std::complex<double>> entries(plan_.slots);
+  std::vector<double> rows(plan_.slots, 0);
+  for (const auto& giant : plan_.giants[output]) {
+    for (const auto& term : giant.terms) {
+      std::ranges::fill(entries, 0.0);
+      fill_(output, term.input, term.diagonal, entries);
+      for (std::size_t s = 0; s < rows.size(); ++s) rows[s] += std::abs(entries[s]);
+    }
+  }
+  return rows;
+}
+
 std::vector<double> BlockTransform::largest_rows() const {
   std::vector<double> out;
-  std::vector<std::complex<double>> entries(plan_.slots);
   for (std::size_t o = 0; o < plan_.giants.size(); ++o) {
-    std::vector<double> rows(plan_.slots, 0);
-    for (const auto& giant : plan_.giants[o]) {
-      for (const auto& term : giant.terms) {
-        std::ranges::fill(entries, 0.0);
-        fill_(o, term.input, term.diagonal, entries);
-        for (std::size_t s = 0; s < rows.size(); ++s) rows[s] += std::abs(entries[s]);
-      }
-    }
-    out.push_back(std::ranges::max(rows));
+    out.push_back(std::ranges::max(row_sums(o)));
   }
   return out;
 }
@@ -300,15 +321,18 @@ std::vector<Ciphertext> BlockTransform::apply_twice(const ckks::Evaluator& evalu
     }
     return all;
   };
-  // With one output and prepared diagonals there is one pass only, so rotations need not be kept.
-  if (prepared() && plan_.giants.size() == 1) {
+  // With one output and prepared diagonals there is one pass only, so rotations need not be kept. Composed ones must be.
+  const auto rotations = plan_.rotations();
+  const bool direct =
+      std::ranges::all_of(rotations, [&](int r) { return evaluator.has_rotation(r, level_); });
+  if (prepared() && plan_.giants.size() == 1 && direct) {
     return turn_sums(evaluator, inputs, babies([&](const ckks::Hoisted& x, int r) {
                        return evaluator.rotation(x, r);
                      }),
                      peaks, rescale);
   }
   return turn_sums(evaluator, inputs, babies([&](const ckks::Hoisted& x, int r) {
-                     return evaluator.rotate_extended(x, r);
+                     return composed_rotate_extended(evaluator, x, r);
                    }),
                    peaks, rescale);
 }
@@ -334,7 +358,9 @@ std::vector<Ciphertext> BlockTransform::turn_sums(const ckks::Evaluator& evaluat
                        turned.push_back(&inner[g]);
                        steps.push_back(giants[g].rotation);
                      }
-                     if (!turned.empty()) evaluator.rotate_accumulate(*acc, turned, steps);
+                     if (!turned.empty()) {
+                       composed_rotate_accumulate(evaluator, *acc, turned, steps);
+                     }
                    });
     if (acc) acc->estimate.peak = std::min(acc->estimate.peak, peaks[o]);
     outputs.push_back(!acc      ? zero(evaluator, *inputs[0], rescale)
@@ -356,12 +382,12 @@ std::vector<Ciphertext> BlockTransform::apply_single(const ckks::Evaluator& eval
         continue;
       }
       if (!hoisted) hoisted = evaluator.hoist(*inputs[i]);
-      babies[i].push_back(evaluator.rotate_hoisted(*hoisted, r));
+      babies[i].push_back(composed_rotate_hoisted(evaluator, *hoisted, r));
     }
   }
   const auto turned = [&](const Ciphertext& x, int rotation) {
     return rotation == 0 ? evaluator.extend(x)
-                         : evaluator.rotate_extended(evaluator.hoist(x), rotation);
+                         : composed_rotate_extended(evaluator, evaluator.hoist(x), rotation);
   };
   std::vector<Ciphertext> outputs;
   for (std::size_t o = 0; o < plan_.giants.size(); ++o) {
@@ -415,10 +441,10 @@ std::vector<Ciphertext> BlockTransform::apply_minimum(const ckks::Evaluator& eva
       }
       const int next = g > 0 ? giants[g - 1].rotation : 0;
       for (int at = giants[g].rotation; at > next; at -= plan_.unit) {
-        acc = evaluator.rotate(*acc, plan_.unit);
+        acc = composed_rotate(evaluator, *acc, plan_.unit);
       }
     }
-    if (plan_.offset != 0) acc = evaluator.rotate(*acc, plan_.offset);
+    if (plan_.offset != 0) acc = composed_rotate(evaluator, *acc, plan_.offset);
     outputs.push_back(rescale ? evaluator.rescale(*acc) : std::move(*acc));
   }
   return outputs;
@@ -434,6 +460,8 @@ std::vector<Ciphertext> BlockTransform::apply(const ckks::Evaluator& evaluator,
   require<ParamsMismatch>(evaluator.params()->hash() == params_->hash(),
                           "the transform was built for other parameters than the evaluator's");
   require_rotations(evaluator, plan_.rotations(), "the linear transform", level_);
+  rlwe::KeyId key_id;
+  for (const Ciphertext& x : inputs) key_id = rlwe::common_key(key_id, x.key_id);
   std::vector<Ciphertext> down;
   std::vector<const Ciphertext*> at;
   down.reserve(inputs.size());
@@ -458,9 +486,10 @@ std::vector<Ciphertext> BlockTransform::apply(const ckks::Evaluator& evaluator,
   auto outputs = plan_.minimum                       ? apply_minimum(evaluator, at, peaks, rescale)
                  : plan_.hoisting == Hoisting::twice ? apply_twice(evaluator, at, peaks, rescale)
                                                      : apply_single(evaluator, at, peaks, rescale);
-  // The scales are equal except for the roundings of their products.
-  if (rescale)
-    for (Ciphertext& y : outputs) y.scale = output_scale_;
+  for (Ciphertext& y : outputs) {
+    y.key_id = key_id;
+    if (rescale) y.scale = output_scale_;  // equal except for the roundings of their products
+  }
   return outputs;
 }
 

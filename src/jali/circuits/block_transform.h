@@ -59,6 +59,8 @@ class BlockTransform {
   std::vector<ckks::Ciphertext> apply(const ckks::Evaluator& evaluator,
                                       std::span<const ckks::Ciphertext> inputs, bool rescale = true,
                                       double peak = params::kUnbounded) const;
+  /// For every slot of an output, the sum of the moduli of its row's entries, over all inputs.
+  std::vector<double> row_sums(std::size_t output) const;
 
  private:
   struct Diagonal {
@@ -70,7 +72,7 @@ class BlockTransform {
   std::vector<PrimeIndex> diagonal_primes() const;
   Diagonal encode(const ckks::Encoder& encoder, std::size_t output, int giant,
                   const BsgsPlan::Term& term) const;
-  /// For every output, the largest sum of the moduli of a row's entries, over all inputs.
+  /// For every output, the largest row sum.
   std::vector<double> largest_rows() const;
   /// For every output, a bound on its numbers: its largest row times the inputs' peak. It is smaller than what the evaluator
   /// adds up, the largest entries of all diagonals.
@@ -118,10 +120,13 @@ class BlockTransform {
   std::vector<double> rows_;  // largest_rows(), once prepared
 };
 
-/// Throws KeyMissing, which names every rotation of `needed` for which the evaluator has no key at this level. what: the
-/// circuit, for the message.
+/// Throws KeyMissing, which names every rotation of `needed` that the evaluator's keys neither serve at this level nor
+/// compose. what: the circuit, for the message.
 void require_rotations(const ckks::Evaluator& evaluator, std::span<const int> needed,
                        const char* what, int level = 0);
+/// The same for rotations that must have keys of their own.
+void require_rotation_keys(const ckks::Evaluator& evaluator, std::span<const int> needed,
+                           const char* what, int level = 0);
 
 /// A copy of the ciphertext at (level, scale), brought down if it lies above. Throws DepthExhausted if it lies below the
 /// level, ScaleMismatch if it lies at the level with another scale, and InvalidArgument unless it has two parts. what: the

@@ -323,8 +323,17 @@ ckks::Plaintext MatVec::encode_bias(const ckks::Encoder& encoder, std::size_t bl
                         transform_->log_slots());
 }
 
+std::vector<double> MatVec::largest_rows() const {
+  std::vector<double> out;
+  for (std::size_t b = 0; b < blocks_.size(); ++b) {
+    out.push_back(sums_[b].largest(transform_->row_sums(b)));
+  }
+  return out;
+}
+
 void MatVec::prepare(const ckks::Encoder& encoder) {
   transform_->prepare(encoder);
+  rows_ = largest_rows();
   if (bias_.empty()) return;
   decltype(encoded_bias_) encoded;  // all or none
   for (std::size_t b = 0; b < blocks_.size(); ++b) encoded.push_back(encode_bias(encoder, b));
@@ -337,9 +346,12 @@ std::vector<ckks::Ciphertext> MatVec::apply(const ckks::Evaluator& evaluator,
   const bool summed = std::ranges::any_of(blocks_, [](const Block& b) { return b.count > 1; });
   auto y = transform_->apply(evaluator, x, !summed);
   const double scale = transform_->params()->scale(transform_->level() - 1);
+  double peak = 0;
+  for (const auto& one : x) peak = std::max(peak, one.estimate.peak);
+  const auto rows = !summed ? std::vector<double>() : rows_.empty() ? largest_rows() : rows_;
   for (std::size_t b = 0; b < y.size(); ++b) {
     if (summed) {
-      y[b] = sums_[b].apply_rescale(evaluator, y[b]);
+      y[b] = sums_[b].apply_rescale(evaluator, y[b], rows[b] * peak);
       y[b].scale = scale;
     }
     if (bias_.empty()) continue;

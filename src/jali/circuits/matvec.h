@@ -94,6 +94,9 @@ class MatVec {
   Layout input_, output_;
   std::vector<Block> blocks_;
   std::vector<SlotSum> sums_;  // one a block
+  /// For every block, the largest sum of the moduli of the entries of all rows that its sum brings together.
+  std::vector<double> largest_rows() const;
+  std::vector<double> rows_;  // largest_rows(), once prepared
   std::optional<BlockTransform> transform_;
 };
 

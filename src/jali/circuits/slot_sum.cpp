@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "jali/base/error.h"
+#include "jali/ckks/composed.h"
 
 namespace jali::circuits {
 namespace {
@@ -83,16 +84,26 @@ std::vector<int> SlotSum::rotations() const {
 }
 
 ckks::Ciphertext SlotSum::apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x) const {
-  return run(evaluator, x, false);
+  return run(evaluator, x, false, params::kUnbounded);
 }
 
-ckks::Ciphertext SlotSum::apply_rescale(const ckks::Evaluator& evaluator,
-                                        const ckks::Ciphertext& x) const {
-  return run(evaluator, x, true);
+ckks::Ciphertext SlotSum::apply_rescale(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
+                                        double peak) const {
+  return run(evaluator, x, true, peak);
+}
+
+double SlotSum::largest(std::span<const double> x) const {
+  double out = 0;
+  for (std::size_t s = 0; s < x.size(); ++s) {
+    double sum = 0;
+    for (std::size_t t = 0; t < count_; ++t) sum += x[(s + t * stride_) % x.size()];
+    out = std::max(out, sum);
+  }
+  return out;
 }
 
 ckks::Ciphertext SlotSum::run(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
-                              bool rescale) const {
+                              bool rescale, double peak) const {
   require<InvalidArgument>(x.parts.size() == 2, "a slot sum takes two parts: relinearise first");
   require<InvalidArgument>(x.log_slots == log_slots_, [&] {
     return "the sum was built for 2^" + std::to_string(log_slots_) +
@@ -111,7 +122,7 @@ ckks::Ciphertext SlotSum::run(const ckks::Evaluator& evaluator, const ckks::Ciph
                          int r) {
       if (r != 0 && !hoisted) hoisted = evaluator.hoist(source);
       ckks::Extended term =
-          r == 0 ? evaluator.extend(source) : evaluator.rotate_extended(*hoisted, r);
+          r == 0 ? evaluator.extend(source) : composed_rotate_extended(evaluator, *hoisted, r);
       if (sum) {
         evaluator.add_inplace(*sum, term);
       } else {
@@ -123,7 +134,7 @@ ckks::Ciphertext SlotSum::run(const ckks::Evaluator& evaluator, const ckks::Ciph
       add(partial, hoisted, rotation(step.digit + t * step.terms));
     for (std::size_t u = 0; u < step.digit; ++u) add(x, hoisted_input, rotation(u));
     rescaled = rescale && i + 1 == steps_.size();
-    partial = rescaled ? evaluator.reduce_rescale(*sum) : evaluator.reduce(*sum);
+    partial = rescaled ? evaluator.reduce_rescale(*sum, peak) : evaluator.reduce(*sum, peak);
   }
   if (rescale && !rescaled) partial = evaluator.rescale(partial);
   // The slots may depend on each other: the sum of n numbers of root mean square m is at most n m (Cauchy and Schwarz).

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <vector>
 
 #include "jali/circuits/block_transform.h"
@@ -30,12 +31,15 @@ class SlotSum {
 
   /// x may have any level. Throws KeyMissing, which names the missing rotations.
   ckks::Ciphertext apply(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x) const;
-  /// apply, then rescale; the last division by P serves both.
-  ckks::Ciphertext apply_rescale(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x) const;
+  /// apply, then rescale; the last division by P serves both. peak: no sum, nor a sum of some of its terms, is larger.
+  ckks::Ciphertext apply_rescale(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
+                                 double peak = params::kUnbounded) const;
+  /// The largest sum, if x has these moduli in its slots.
+  double largest(std::span<const double> x) const;
 
  private:
-  ckks::Ciphertext run(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x,
-                       bool rescale) const;
+  ckks::Ciphertext run(const ckks::Evaluator& evaluator, const ckks::Ciphertext& x, bool rescale,
+                       double peak) const;
   int rotation(std::size_t multiple) const;
 
   std::size_t stride_ = 1;

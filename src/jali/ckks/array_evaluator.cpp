@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "jali/base/error.h"
+#include "jali/ckks/batcher.h"
 #include "jali/ckks/range.h"
 
 namespace jali::ckks {
@@ -109,7 +110,17 @@ Ciphertext ArrayEvaluator::multiply_numbers(const Ciphertext& a, const Numbers& 
   double largest = 0;
   for (const auto& x : b.values) largest = std::max(largest, std::abs(x));
   require_fits(a, largest);
-  return with(known_real(automatic_.multiply_vector(a, b.values, b.batch), a, b), packing);
+  Ciphertext out = known_real(automatic_.multiply_vector(a, b.values, b.batch), a, b);
+  // Estimates average over all slots, of which zeros of b leave nothing, while the slots that they leave keep their whole
+  // message and error. What decryption shows are these.
+  const auto zeros = static_cast<std::size_t>(std::ranges::count(b.values, 0.0));
+  if (zeros < b.values.size()) {
+    const double slots = static_cast<double>(b.batch) * std::exp2(a.log_slots);
+    const double left = slots / static_cast<double>(b.values.size() - zeros);
+    out.estimate.message = std::min(out.estimate.message * std::sqrt(left), out.estimate.peak);
+    out.estimate.variance *= left;
+  }
+  return with(std::move(out), packing);
 }
 
 Ciphertext ArrayEvaluator::add_scalar(const Ciphertext& a, std::complex<double> b) const {
@@ -158,9 +169,48 @@ Ciphertext ArrayEvaluator::with_length(const Ciphertext& a, std::size_t length) 
     return "length " + std::to_string(length) + " is outside 1 to " + std::to_string(slots);
   });
   Packing packing = a.packing;
-  packing.padded = a.packing.padded && length >= length_of(a) && length < slots;
+  packing.view.reset();
+  packing.padded = !a.packing.view && a.packing.padded && length >= length_of(a) && length < slots;
   packing.length = length == slots ? 0 : static_cast<std::uint32_t>(length);
   return with(explicit_evaluator().copy(a), packing);
+}
+
+Ciphertext ArrayEvaluator::with_view(const Ciphertext& a, const std::optional<View>& view,
+                                     bool padded) const {
+  require<InvalidArgument>(!view || is_within(*view, std::size_t{1} << a.log_slots, a.batch()),
+                           "the elements of this view do not lie in the slots of the ciphertext");
+  Packing packing = a.packing;
+  packing.length = 0;
+  packing.batched = true;
+  packing.padded = view && padded;
+  packing.view = view;
+  return with(explicit_evaluator().copy(a), packing);
+}
+
+Ciphertext ArrayEvaluator::with_bounds(const Ciphertext& a, const Ciphertext& like,
+                                       double terms) const {
+  Ciphertext out = with(explicit_evaluator().copy(a), a.packing);
+  out.estimate.message = std::min(out.estimate.message, terms * like.estimate.message);
+  out.estimate.peak = std::min(out.estimate.peak, terms * like.estimate.peak);
+  return out;
+}
+
+Ciphertext ArrayEvaluator::take(const Ciphertext& a, std::span<const std::uint32_t> vectors) const {
+  require<InvalidArgument>(!vectors.empty(), "take needs at least one vector");
+  std::vector<Ciphertext> runs;  // of vectors that follow each other
+  for (std::size_t i = 0; i < vectors.size();) {
+    std::size_t end = i + 1;
+    while (end < vectors.size() && vectors[end] == vectors[end - 1] + 1) ++end;
+    Ciphertext run = explicit_evaluator().vectors(a, vectors[i], end - i);
+    run.packing = packing_of_moved(a.packing);
+    run.packing.batched = true;
+    runs.push_back(std::move(run));
+    i = end;
+  }
+  if (runs.size() == 1) return std::move(runs[0]);
+  std::vector<const Ciphertext*> inputs;
+  for (const Ciphertext& run : runs) inputs.push_back(&run);
+  return stack(explicit_evaluator(), inputs);
 }
 
 Ciphertext ArrayEvaluator::with_magnitude(const Ciphertext& a,

@@ -57,6 +57,13 @@ class ArrayEvaluator {
 
   /// The same slots; decryption shows the first `length` of them. length is from 1 to the number of slots.
   Ciphertext with_length(const Ciphertext& a, std::size_t length) const;
+  /// The same slots as an array whose elements lie as `view` says, or, without a view, as a batch of vectors of all slots.
+  /// padded: slots that hold no element are zero. Throws InvalidArgument for a view that does not fit.
+  Ciphertext with_view(const Ciphertext& a, const std::optional<View>& view, bool padded) const;
+  /// The same numbers, of which the caller knows that each is a sum of at most `terms` of the numbers of `like`.
+  Ciphertext with_bounds(const Ciphertext& a, const Ciphertext& like, double terms) const;
+  /// These vectors of the batch, in this order, as a batch without a view.
+  Ciphertext take(const Ciphertext& a, std::span<const std::uint32_t> vectors) const;
   /// The same slots; estimates and bounds assume from here on that they are as `declared` says. Throws InvalidArgument unless
   /// its numbers are finite and at least 0.
   Ciphertext with_magnitude(const Ciphertext& a, const params::Declared& declared) const;

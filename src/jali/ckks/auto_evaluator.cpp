@@ -7,10 +7,10 @@
 #include <cmath>
 #include <cstdlib>
 #include <optional>
-#include <set>
 #include <string>
 
 #include "jali/base/error.h"
+#include "jali/ckks/composed.h"
 #include "jali/ckks/range.h"
 
 namespace jali::ckks {
@@ -126,31 +126,13 @@ void require_range(const ProductSum& a) {
 template <class Combine>
 Ciphertext combine(const Evaluator& e, const Ciphertext& a, const Ciphertext& b,
                    Combine&& operation) {
+  rlwe::common_key(a.key_id, b.key_id);
   Operand x(a), y(b);
   align(e, x, y);
   return operation(*x, *y);
 }
 
 }  // namespace
-
-std::vector<int> binary_steps(int steps, std::size_t slots) {
-  const auto n = static_cast<int>(slots);
-  int near = ((steps % n) + n) % n;
-  if (near > n / 2) near -= n;
-  std::vector<int> out;
-  for (int bit = 1; bit <= std::abs(near); bit *= 2) {
-    if ((std::abs(near) & bit) != 0) out.push_back(near < 0 ? -bit : bit);
-  }
-  return out;
-}
-
-std::vector<int> composing_rotations(std::span<const int> rotations, std::size_t slots) {
-  std::set<int> all;
-  for (int r : rotations) {
-    for (int step : binary_steps(r, slots)) all.insert(step);
-  }
-  return {all.begin(), all.end()};
-}
 
 AutoEvaluator::AutoEvaluator(std::shared_ptr<const Evaluator> evaluator)
     : evaluator_(std::move(evaluator)) {}
@@ -171,6 +153,7 @@ Ciphertext AutoEvaluator::sub(const Ciphertext& a, const Ciphertext& b) const {
 Ciphertext AutoEvaluator::negate(const Ciphertext& a) const { return evaluator_->negate(a); }
 
 Ciphertext AutoEvaluator::multiply(const Ciphertext& a, const Ciphertext& b, double peak) const {
+  rlwe::common_key(a.key_id, b.key_id);
   Operand x(a);
   settle_operand(*evaluator_, x);
   if (&a == &b) {
@@ -190,6 +173,7 @@ Ciphertext AutoEvaluator::square(const Ciphertext& a) const { return multiply(a,
 
 ProductSum AutoEvaluator::product(const ProductSum::Factor& a, const ProductSum::Factor& b) const {
   const Evaluator& e = *evaluator_;
+  rlwe::common_key(a->key_id, b->key_id);
   Operand x(*a), y(*b);
   const bool square = a == b;
   settle_operand(e, x);
@@ -218,6 +202,7 @@ bool AutoEvaluator::can_join(const ProductSum& a, const ProductSum& b) {
 ProductSum AutoEvaluator::join(ProductSum a, const ProductSum& b) {
   require<InvalidArgument>(can_join(a, b),
                            "sums of products need equal levels and batches to be one sum");
+  rlwe::common_key(a.products[0].first->key_id, b.products[0].first->key_id);
   a.products.insert(a.products.end(), b.products.begin(), b.products.end());
   a.constant += b.constant;
   require_range(a);
@@ -288,17 +273,7 @@ Ciphertext AutoEvaluator::multiply_scalar(const Ciphertext& a, std::complex<doub
 Ciphertext AutoEvaluator::rotate(const Ciphertext& a, int steps) const {
   Operand x(a);
   settle_operand(*evaluator_, x);
-  if (!evaluator_->has_rotation(steps, (*x).level)) {
-    const auto parts = binary_steps(steps, evaluator_->params()->slots());
-    const bool all =
-        std::ranges::all_of(parts, [&](int r) { return evaluator_->has_rotation(r, (*x).level); });
-    if (all && !parts.empty()) {
-      Ciphertext y = evaluator_->rotate(*x, parts[0]);
-      for (std::size_t i = 1; i < parts.size(); ++i) y = evaluator_->rotate(y, parts[i]);
-      return y;
-    }
-  }
-  return evaluator_->rotate(*x, steps);
+  return composed_rotate(*evaluator_, *x, steps);
 }
 
 Ciphertext AutoEvaluator::conjugate(const Ciphertext& a) const {
@@ -320,7 +295,7 @@ Ciphertext AutoEvaluator::sum(const Ciphertext& a, std::size_t count) const {
   const std::size_t terms = zeros ? std::min<std::size_t>(count, a.packing.length) : count;
   const double largest = a.estimate.peak * static_cast<double>(terms);
   for (std::size_t step = 1; step < count; step *= 2) {
-    evaluator_->add_inplace(x, evaluator_->rotate(x, static_cast<int>(step)), largest);
+    evaluator_->add_inplace(x, composed_rotate(*evaluator_, x, static_cast<int>(step)), largest);
   }
   x.estimate.message = a.estimate.message * static_cast<double>(terms);
   x.estimate.message_spread = a.estimate.message_spread;

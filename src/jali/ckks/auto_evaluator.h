@@ -12,12 +12,6 @@
 
 namespace jali::ckks {
 
-/// The rotations by powers of two that make up a rotation by `steps`. Steps count modulo `slots`, and all of the result go in
-/// the shorter direction: binary_steps(5, n) is {1, 4}, and binary_steps(-3, n) is {-1, -2}.
-std::vector<int> binary_steps(int steps, std::size_t slots);
-/// The union of binary_steps of all `rotations`, sorted. With keys for these, every one of the rotations can be composed.
-std::vector<int> composing_rotations(std::span<const int> rotations, std::size_t slots);
-
 /// Operands may have any level, and may still have to be relinearised or rescaled. Results are right up to noise. If the
 /// levels are used up, operations throw DepthExhausted, which names the depth that would be enough.
 class AutoEvaluator {
@@ -55,11 +49,11 @@ class AutoEvaluator {
                              std::size_t batch = 1) const;
   Ciphertext add_scalar(const Ciphertext& a, std::complex<double> v) const;
   Ciphertext multiply_scalar(const Ciphertext& a, std::complex<double> v) const;
-  /// Uses the key of this rotation if there is one, else those of binary_steps(steps). Throws KeyMissing without both.
+  /// Composed of several rotations if it has no key of its own (ckks/composed.h). Throws KeyMissing if it cannot be.
   Ciphertext rotate(const Ciphertext& a, int steps) const;
   Ciphertext conjugate(const Ciphertext& a) const;
   /// Slot i of the result is the sum of the slots i .. i + count - 1, cyclically. count is a power of two, or 0 for all
-  /// slots; then every slot holds the same sum. Needs the keys of the rotations by 1, 2, 4 .. count/2.
+  /// slots; then every slot holds the same sum. Rotates by 1, 2, 4 .. count/2.
   Ciphertext sum(const Ciphertext& a, std::size_t count = 0) const;
 
   /// The same value in two parts, at the canonical scale of its level. This is the form that is sent and decrypted.

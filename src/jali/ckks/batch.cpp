@@ -24,7 +24,7 @@ Ciphertext Evaluator::stack(const Ciphertext& a, const Ciphertext& b) const {
   impl_->check_pair(a.level, a.scale, b.level, b.scale, a.batch(), a.batch(), true);
   require<InvalidArgument>(a.parts.size() == b.parts.size() && a.log_slots == b.log_slots,
                            "ciphertexts of one batch need equal parts and slots");
-  Ciphertext out = impl_->shell(a);
+  Ciphertext out = impl_->shell(a, b);
   for (std::size_t c = 0; c < a.parts.size(); ++c) {
     out.parts.push_back(impl_->ring->make(a.parts[c].primes(), a.batch() + b.batch()));
     copy_rows(*impl_->ring, out.parts[c], 0, a.parts[c], 0, a.batch());

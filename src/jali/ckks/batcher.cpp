@@ -14,6 +14,7 @@ namespace {
 Ciphertext shell(const Ciphertext& a) {
   Ciphertext out;
   out.params = a.params;
+  out.key_id = a.key_id;
   out.level = a.level;
   out.scale = a.scale;
   out.log_slots = a.log_slots;
@@ -28,7 +29,7 @@ void check_alike(const Ciphertext& a, const Ciphertext& b, std::size_t index) {
           a.parts.size() == b.parts.size() && a.log_slots == b.log_slots &&
           a.packing.length == b.packing.length &&
           a.packing.complex_values == b.packing.complex_values &&
-          a.packing.padded == b.packing.padded,
+          a.packing.padded == b.packing.padded && a.packing.view == b.packing.view,
       [&] {
         return "ciphertext " + std::to_string(index) +
                " has another level, scale, number of parts or packing than the first: bring them "
@@ -46,7 +47,10 @@ Ciphertext stack(const Evaluator& evaluator, std::span<const Ciphertext* const> 
   for (std::size_t i = 0; i < inputs.size(); ++i) check_alike(first, *inputs[i], i);
   Ciphertext out = shell(first);
   out.packing.batched = true;
+  out.packing.view.reset();
+  if (first.packing.view) out.packing.padded = false;
   for (const Ciphertext* input : inputs) {
+    out.key_id = rlwe::common_key(out.key_id, input->key_id);
     out.estimate.cover(input->estimate);
   }
   for (std::size_t part = 0; part < first.parts.size(); ++part) {
@@ -84,6 +88,7 @@ std::vector<Ciphertext> Batcher::run(std::span<const Ciphertext* const> inputs) 
     require<InvalidArgument>(inputs[i]->batch() == 1,
                              "the ciphertexts to batch must have a batch of 1 each");
     check_alike(*inputs[0], *inputs[i], i);
+    rlwe::common_key(inputs[0]->key_id, inputs[i]->key_id);
   }
   std::vector<Ciphertext> out;
   batching_.run(inputs.size(), [&](std::size_t first, std::size_t count) {

@@ -109,8 +109,10 @@ Ciphertext Evaluator::combine_rescale(const Combination& c, int level, double sc
   impl.require_level(level, 1);
   const Ciphertext& first = c.products.empty() ? *c.multiples[0].x : *c.products[0].a;
   const std::size_t batch = first.batch();
+  rlwe::KeyId key_id;
   const auto check = [&](const Ciphertext& x) {
     impl.check(x);
+    key_id = rlwe::common_key(key_id, x.key_id);
     require<InvalidArgument>(x.parts.size() == 2 && x.batch() == batch && x.level >= level,
                              "terms of a combination have two parts, equal batches and no level "
                              "below that of the sum");
@@ -190,6 +192,7 @@ Ciphertext Evaluator::combine_rescale(const Combination& c, int level, double sc
     terms.constant = ring::residues(ring, primes, re);
     impl.add_constant(*estimate, c.constant.real(), scale);
   }
+  out.key_id = key_id;
   out.estimate = *estimate;
   out.estimate.peak = std::min(out.estimate.peak, c.peak);
   impl.require_range(out);

@@ -23,9 +23,10 @@ ring::Poly small_poly(const ring::Ring& ring, const random::SecretSeed& seed, st
   return out;
 }
 
-Ciphertext shell(const Plaintext& plaintext) {
+Ciphertext shell(const Plaintext& plaintext, const rlwe::KeyId& key_id) {
   Ciphertext out;
   out.params = plaintext.params;
+  out.key_id = key_id;
   out.level = plaintext.level;
   out.scale = plaintext.scale;
   out.log_slots = plaintext.log_slots;
@@ -85,7 +86,7 @@ Ciphertext PublicEncryptor::encrypt(const Plaintext& plaintext, const params::De
 
   // (v b + e0 + m, v a + e1)
   const ring::Poly v = small_poly(*ring_, seed, 0, primes, batch, Small::ternary);
-  Ciphertext out = shell(plaintext);
+  Ciphertext out = shell(plaintext, pk_->key_id);
   const ring::Poly* halves[] = {&pk_->b, &a_};
   for (int part = 0; part < 2; ++part) {
     const ring::Poly half = ring_->select(*halves[part], primes);

@@ -16,7 +16,7 @@ ring::Poly small_poly(const ring::Ring& ring, const random::SecretSeed& seed, st
                       std::span<const PrimeIndex> primes, std::size_t batch, backend::Small kind);
 
 /// A ciphertext without parts that has the plaintext's level, scale and slots.
-Ciphertext shell(const Plaintext& plaintext);
+Ciphertext shell(const Plaintext& plaintext, const rlwe::KeyId& key_id);
 
 /// A new random lineage. Every encryption gets one of its own.
 params::Lineage fresh_lineage();

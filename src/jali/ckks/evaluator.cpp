@@ -2,23 +2,26 @@
 // own.
 #include "jali/ckks/evaluator.h"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
 #include "jali/base/error.h"
+#include "jali/ckks/composed.h"
 #include "jali/ckks/evaluator_impl.h"
 #include "jali/ckks/scale.h"
 
 namespace jali::ckks {
 
 Evaluator::Impl::Impl(ParamsPtr p, std::shared_ptr<const ring::Ring> r,
-                      std::shared_ptr<const ExpandedKeys> k)
+                      std::shared_ptr<const ExpandedKeys> k, Composed c)
     : params(std::move(p)),
       ring(std::move(r)),
       encoder(params, ring),
       noise(*params),
       switcher(params, ring),
-      keys(std::move(k)) {
+      keys(std::move(k)),
+      composed(std::move(c)) {
   // The imaginary unit: X^(N/2) is i in every slot, because zeta^(5^j N/2) = i.
   ring::Poly i_poly = ring->zero(params->q_primes(), 1, ring::Form::coeff);
   std::vector<std::int64_t> monomial(params->n(), 0);
@@ -34,6 +37,7 @@ static std::shared_ptr<const ExpandedKeys> expanded(const Params& params, const 
   if (keys == nullptr) return out;
   require<ParamsMismatch>(keys->params->hash() == params.hash(),
                           "the evaluation keys belong to other parameters");
+  out->key_id = keys->key_id;
   if (keys->relinearisation) {
     out->relinearisation = rlwe::expand(ring, params, *keys->relinearisation);
   }
@@ -43,23 +47,53 @@ static std::shared_ptr<const ExpandedKeys> expanded(const Params& params, const 
   for (const auto& [element, key] : keys->galois) {
     out->galois.emplace(element, rlwe::expand(ring, params, key));
   }
+  for (const auto& [element, key] : out->galois) {
+    if (const auto steps = rotation_steps(params.n(), element)) {
+      out->rotations.emplace_back(*steps, &key);
+    }
+  }
+  return out;
+}
+
+static std::shared_ptr<const ExpandedKeys> zero_keys(const Params& params, const ring::Ring& ring,
+                                                     const rlwe::KeyId& key_id,
+                                                     std::shared_ptr<KeyRecorder> recorder) {
+  require<InvalidArgument>(recorder != nullptr,
+                           "an evaluator that writes down its keys needs a recorder");
+  auto out = std::make_shared<ExpandedKeys>();
+  out->key_id = key_id;
+  out->recorder = std::move(recorder);
+  rlwe::SwitchKey zeros;
+  for (std::size_t d = 0; d < params.key_digits(-1); ++d) {
+    zeros.b.push_back(ring.zero(params.key_primes(-1)));
+  }
+  out->zeros = rlwe::expand(ring, params, zeros);
+  if (params.sparse_weight() > 0) {
+    rlwe::EncapsulationKeys none;
+    none.to_sparse = ring.zero(rlwe::sparse_key_primes(params));
+    none.to_dense = ring.zero(params.all_primes());
+    out->encapsulation = expand_encapsulation(ring, params, none);
+  }
   return out;
 }
 
 const rlwe::ExpandedKey& Evaluator::Impl::galois_key(std::uint64_t element, int level) const {
+  if (keys->recorder) {
+    keys->recorder->use_galois(element, params->whole_level(level));
+    return keys->zeros;
+  }
   const auto it = keys->galois.find(element);
   require<KeyMissing>(it != keys->galois.end(), [&] {
     const std::size_t n = params->n();
     if (element == ring::conjugation_element(n)) {
       return std::string("no key for conjugation: make the keys with conjugate=True");
     }
-    std::uint64_t g = 1;
-    for (std::size_t k = 0; k < n / 2; ++k, g = g * 5 % (2 * n)) {
-      if (g == element) {
-        return "no key for rotation by " + std::to_string(k) + " (= " +
-               std::to_string(static_cast<std::int64_t>(k) - static_cast<std::int64_t>(n / 2)) +
-               "): add it to rotations when the keys are made";
-      }
+    if (const auto steps = rotation_steps(n, element)) {
+      const auto order = static_cast<int>(n / 2), left = (*steps + order) % order;
+      return "no key for rotation by " + std::to_string(left) +
+             " (= " + std::to_string(left - order) +
+             "): add it to rotations when the keys are made, or make them with "
+             "rotations=\"powers\", of which every rotation can be composed";
     }
     return "no key for the automorphism X -> X^" + std::to_string(element);
   });
@@ -67,8 +101,30 @@ const rlwe::ExpandedKey& Evaluator::Impl::galois_key(std::uint64_t element, int 
   return it->second;
 }
 
+std::vector<int> Evaluator::Impl::composition(int steps, int level) const {
+  const auto at = std::pair(steps, level);
+  {
+    const std::lock_guard lock(compositions_mutex);
+    if (const auto known = compositions.find(at); known != compositions.end()) {
+      return known->second;
+    }
+  }
+  std::vector<int> available;
+  for (const auto& [r, key] : keys->rotations) {
+    if (serves(*key, level)) available.push_back(r);
+  }
+  const std::vector<int> parts = fewest_rotations(steps, available, params->n() / 2);
+  bool fresh = false;
+  {
+    const std::lock_guard lock(compositions_mutex);
+    fresh = compositions.emplace(at, parts).second;
+  }
+  if (fresh && parts.size() > 1 && composed) composed(steps, parts.size());
+  return parts;
+}
+
 void Evaluator::Impl::check(const Ciphertext& a) const {
-  check_parameters(a);
+  check_origin(a);
   require<InvalidArgument>(a.parts.empty() || ring->holds(a.parts[0]),
                            "the ciphertext is in another device's memory: bring it here first");
 }
@@ -81,18 +137,21 @@ void Evaluator::Impl::check(const Plaintext& a) const {
                            "evaluator's own encoder");
 }
 
-void Evaluator::Impl::check_parameters(const Ciphertext& a) const {
-  require<ParamsMismatch>(a.params == params || (a.params && a.params->hash() == params->hash()),
-                          "the ciphertext and the evaluator belong to different parameters");
-}
-
 Ciphertext Evaluator::Impl::shell(const Ciphertext& a) const {
   Ciphertext out;
   out.params = params;
+  out.key_id = a.key_id;
   out.level = a.level;
   out.scale = a.scale;
   out.log_slots = a.log_slots;
   out.estimate = known(a);
+  return out;
+}
+
+Ciphertext Evaluator::Impl::shell(const Ciphertext& a, const Ciphertext& b) const {
+  Ciphertext out = shell(a);
+  out.key_id = rlwe::common_key(a.key_id, b.key_id);
+  out.log_slots = std::max(a.log_slots, b.log_slots);
   return out;
 }
 
@@ -155,8 +214,14 @@ void Evaluator::Impl::require_scale(double scale, int level) const {
 }
 
 Evaluator::Evaluator(ParamsPtr params, std::shared_ptr<const ring::Ring> ring,
-                     std::shared_ptr<const rlwe::EvaluationKeys> keys)
-    : impl_(std::make_unique<Impl>(params, ring, expanded(*params, *ring, keys.get()))) {}
+                     std::shared_ptr<const rlwe::EvaluationKeys> keys, Composed composed)
+    : impl_(std::make_unique<Impl>(params, ring, expanded(*params, *ring, keys.get()),
+                                   std::move(composed))) {}
+
+Evaluator::Evaluator(ParamsPtr params, std::shared_ptr<const ring::Ring> ring,
+                     const rlwe::KeyId& key_id, std::shared_ptr<KeyRecorder> recorder)
+    : impl_(std::make_unique<Impl>(
+          params, ring, zero_keys(*params, *ring, key_id, std::move(recorder)), Composed())) {}
 
 static ParamsPtr checked_part(ParamsPtr part, const Params& of) {
   require<ParamsMismatch>(part != nullptr && part->whole().hash() == of.hash(),
@@ -166,11 +231,14 @@ static ParamsPtr checked_part(ParamsPtr part, const Params& of) {
 
 Evaluator::Evaluator(ParamsPtr part, const Evaluator& whole, bool checks_range)
     : impl_(std::make_unique<Impl>(checked_part(std::move(part), *whole.impl_->params),
-                                   whole.impl_->ring, whole.impl_->keys)) {
+                                   whole.impl_->ring, whole.impl_->keys, whole.impl_->composed)) {
   impl_->checks_range = checks_range;
 }
 
 Evaluator::~Evaluator() = default;
+
+void Evaluator::check(const Ciphertext& a) const { impl_->check_origin(a); }
+rlwe::KeyId Evaluator::key_id() const { return impl_->keys->key_id; }
 
 const ParamsPtr& Evaluator::params() const { return impl_->params; }
 const std::shared_ptr<const ring::Ring>& Evaluator::ring() const { return impl_->ring; }
@@ -183,11 +251,29 @@ bool Evaluator::has_rotation(int steps, int level) const {
 
 bool Evaluator::has_galois(std::uint64_t element, int level) const {
   if (element == 1) return true;
+  if (impl_->keys->recorder) {
+    impl_->galois_key(element, level);
+    return true;
+  }
   const auto key = impl_->keys->galois.find(element);
   return key != impl_->keys->galois.end() && impl_->serves(key->second, level);
 }
 
+bool Evaluator::can_rotate(int steps, int level) const {
+  return has_rotation(steps, level) || !impl_->composition(steps, level).empty();
+}
+
+std::vector<int> Evaluator::composition(int steps, int level) const {
+  std::vector<int> parts = impl_->composition(steps, level);
+  if (parts.empty()) impl_->galois_key(ring::galois_element(impl_->params->n(), steps), level);
+  return parts;
+}
+
 bool Evaluator::has_relinearisation(int level) const {
+  if (impl_->keys->recorder) {
+    impl_->relinearisation_key(level);
+    return true;
+  }
   const auto& key = impl_->keys->relinearisation;
   return key.has_value() && impl_->serves(*key, level);
 }
@@ -206,7 +292,7 @@ bool Evaluator::is_here(const Ciphertext& a) const {
 }
 
 Ciphertext Evaluator::bring(const Ciphertext& a) const {
-  impl_->check_parameters(a);
+  impl_->check_origin(a);
   Ciphertext out = impl_->shell(a);
   for (const auto& part : a.parts) out.parts.push_back(impl_->ring->import(part));
   out.seed = a.seed;

@@ -4,6 +4,7 @@
 
 #include <complex>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -11,6 +12,7 @@
 
 #include "jali/backend/rlwe_ops.h"
 #include "jali/ckks/encoder.h"
+#include "jali/ckks/key_recorder.h"
 #include "jali/ckks/types.h"
 #include "jali/rlwe/keys.h"
 
@@ -37,6 +39,7 @@ struct Rotation {
 /// hoisting; Bossuat et al. 2021).
 struct Extended {
   ParamsPtr params;
+  rlwe::KeyId key_id;
   ring::Poly c0, c1;  // over the level's primes, then P; they hold P times the ciphertext
   int level = 0;
   double scale = 1;
@@ -64,17 +67,32 @@ struct Combination {
 
 /// All operations are const and may be used from several threads. Two operands must have equal levels (drop_to brings one
 /// down), and, in sums, scales that are equal to within 2^-20 of themselves. Operations throw InvalidArgument for other
-/// levels, batches or memory, ScaleMismatch for other scales, ParamsMismatch for other parameters, DepthExhausted if no
+/// levels, batches or memory, ScaleMismatch for other scales, ParamsMismatch for other parameters, KeyMismatch for ciphertexts of another secret key, DepthExhausted if no
 /// level is left, and KeyMissing without the key that they need.
 class Evaluator {
  public:
+  /// Called when a rotation is composed for the first time at a level, with its steps and the number of its parts; from any
+  /// thread.
+  using Composed = std::function<void(int steps, std::size_t parts)>;
+
   Evaluator(ParamsPtr params, std::shared_ptr<const ring::Ring> ring,
-            std::shared_ptr<const rlwe::EvaluationKeys> keys);
+            std::shared_ptr<const rlwe::EvaluationKeys> keys, Composed composed = {});
+  /// An evaluator that finds out which keys a computation uses. It has none: it writes down each key that an operation, or
+  /// has_rotation and the like, asks for, and computes with zeros in its place. Results have the levels, scales and bounds that they would have with keys,
+  /// and meaningless numbers. No rotation is composed. key_id: that of the operands.
+  Evaluator(ParamsPtr params, std::shared_ptr<const ring::Ring> ring, const rlwe::KeyId& key_id,
+            std::shared_ptr<KeyRecorder> recorder);
   /// An evaluator for parameters that with_depth made from those of `whole`. It shares the keys and the engine of `whole`.
   /// checks_range: whether operations refuse results that their level may not hold. Only a circuit that guards its numbers by
   /// itself, as bootstrapping does, does without: it adds up more than bounds on slots know.
   Evaluator(ParamsPtr part, const Evaluator& whole, bool checks_range = true);
   ~Evaluator();
+
+  /// Throws ParamsMismatch or KeyMismatch unless the ciphertext has the parameters and the key of this evaluator. Every
+  /// operation does so, too.
+  void check(const Ciphertext& a) const;
+  /// The secret key to which its keys belong; none if it has no keys.
+  rlwe::KeyId key_id() const;
 
   const ParamsPtr& params() const;
   const std::shared_ptr<const ring::Ring>& ring() const;
@@ -84,6 +102,11 @@ class Evaluator {
   bool has_rotation(int steps, int level = 0) const;
   bool has_galois(std::uint64_t element, int level = 0) const;
   bool has_relinearisation(int level = 0) const;
+  /// Whether a rotation is possible at `level`, by its own key or composed of others (ckks/composed.h).
+  bool can_rotate(int steps, int level = 0) const;
+  /// The fewest rotations that make up one by `steps` and have keys that serve `level`, as fewest_rotations finds them.
+  /// They are kept, so that they are searched once. Throws KeyMissing if there are none.
+  std::vector<int> composition(int steps, int level) const;
 
   Ciphertext copy(const Ciphertext& a) const;
   /// is_here says whether `a` lies in the memory of this evaluator's device. bring copies to that memory, send_back to the
@@ -162,7 +185,8 @@ class Evaluator {
   /// RlweOps::rotated_sums over the primes of the rotations' level and of P. The caller computes the estimates.
   void rotated_sums(std::span<const Rotation> rotations,
                     std::span<const backend::WeightedSum> sums) const;
-  Ciphertext reduce(const Extended& a) const;  // division by P
+  /// Division by P.
+  Ciphertext reduce(const Extended& a, double peak = params::kUnbounded) const;
   /// Division by P and by one level.
   Ciphertext reduce_rescale(const Extended& a, double peak = params::kUnbounded) const;
   /// sum_k a[k] * diagonals[k]. The diagonals are encoded at `scale` over the level's primes and P, and have one row or

@@ -3,9 +3,14 @@
 
 #include <cmath>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "jali/base/at_fork.h"
 #include "jali/base/error.h"
 #include "jali/ckks/evaluator.h"
 #include "jali/ckks/range.h"
@@ -24,9 +29,14 @@ Encapsulation expand_encapsulation(const ring::Ring& ring, const Params& params,
 
 /// The keys in the form that the engine reads. An evaluator for a part of some parameters shares those of the whole.
 struct ExpandedKeys {
+  rlwe::KeyId key_id;
   std::optional<rlwe::ExpandedKey> relinearisation;
   std::map<std::uint64_t, rlwe::ExpandedKey> galois;
+  std::vector<std::pair<int, const rlwe::ExpandedKey*>>
+      rotations;  // those of `galois`, by their steps
   std::optional<Encapsulation> encapsulation;
+  std::shared_ptr<KeyRecorder> recorder;  // if there is one, `zeros` stands for every key
+  rlwe::ExpandedKey zeros;
 };
 
 struct Evaluator::Impl {
@@ -38,12 +48,22 @@ struct Evaluator::Impl {
   std::shared_ptr<const ExpandedKeys> keys;
   bool checks_range = true;
   ring::Poly imaginary_unit;  // X^(N/2) over all q primes, NTT form
+  Composed composed;
+  mutable ForkSafe<std::mutex> compositions_mutex;
+  mutable std::map<std::pair<int, int>, std::vector<int>> compositions;  // by steps and level
 
-  Impl(ParamsPtr p, std::shared_ptr<const ring::Ring> r, std::shared_ptr<const ExpandedKeys> k);
+  Impl(ParamsPtr p, std::shared_ptr<const ring::Ring> r, std::shared_ptr<const ExpandedKeys> k,
+       Composed c);
 
+  /// See Evaluator::composition. Empty if there is none, or if nothing is to be rotated.
+  std::vector<int> composition(int steps, int level) const;
   /// The key of an automorphism, or of relinearisation, at `level`. Throws KeyMissing if there is none that serves it.
   const rlwe::ExpandedKey& galois_key(std::uint64_t element, int level) const;
   const rlwe::ExpandedKey& relinearisation_key(int level) const {
+    if (keys->recorder) {
+      keys->recorder->use_relinearisation(params->whole_level(level));
+      return keys->zeros;
+    }
     require<KeyMissing>(keys->relinearisation.has_value(),
                         "no relinearisation key: make the keys with relinearise=True");
     require_serves(*keys->relinearisation, level);
@@ -59,10 +79,19 @@ struct Evaluator::Impl {
     });
   }
 
-  void check(
-      const Ciphertext& a) const;  // throws unless it has these parameters and lies in this memory
+  /// Throws unless the operand has these parameters and this key, and lies in this memory.
+  void check(const Ciphertext& a) const;
   void check(const Plaintext& a) const;
-  void check_parameters(const Ciphertext& a) const;
+  /// Throws unless the operand, a Ciphertext or an Extended, has these parameters and this key.
+  template <class T>
+  void check_origin(const T& a) const {
+    require<ParamsMismatch>(a.params == params || (a.params && a.params->hash() == params->hash()),
+                            "the ciphertext and the evaluator belong to different parameters");
+    require<KeyMismatch>(rlwe::agree(a.key_id, keys->key_id),
+                         "the ciphertext and the evaluator's keys belong to different secret keys: "
+                         "make an evaluator for each client, with the evaluation keys of that "
+                         "client");
+  }
   void check_pair(int level_a, double scale_a, int level_b, double scale_b, std::size_t batch_a,
                   std::size_t batch_b, bool scales_matter) const;
   void require_level(int level, int needed) const {
@@ -81,6 +110,8 @@ struct Evaluator::Impl {
   }
 
   Ciphertext shell(const Ciphertext& a) const;  // a's metadata, but no parts, seed or packing
+  /// The same, for what is computed from a and b. Throws KeyMismatch if they belong to different keys.
+  Ciphertext shell(const Ciphertext& a, const Ciphertext& b) const;
   ring::Poly like(const Ciphertext& a) const;  // uninitialised, of the shape of a's parts
   /// Throws ScaleMismatch if no object of this level can have such a scale. That happens with hostile objects, or if
   /// products were never rescaled.

@@ -14,6 +14,7 @@ namespace {
 Extended extended_shell(const Evaluator::Impl& impl, const Ciphertext& a) {
   Extended out;
   out.params = impl.params;
+  out.key_id = a.key_id;
   out.level = a.level;
   out.scale = a.scale;
   out.log_slots = a.log_slots;
@@ -24,6 +25,7 @@ Extended extended_shell(const Evaluator::Impl& impl, const Ciphertext& a) {
 Extended copy_shell(const Extended& a) {
   Extended out;
   out.params = a.params;
+  out.key_id = a.key_id;
   out.level = a.level;
   out.scale = a.scale;
   out.log_slots = a.log_slots;
@@ -37,9 +39,7 @@ void check_hoisted(const Evaluator::Impl& impl, const Hoisted& a) {
 }
 
 void check_extended(const Evaluator::Impl& impl, const Extended& a) {
-  require<ParamsMismatch>(
-      a.params == impl.params || (a.params && a.params->hash() == impl.params->hash()),
-      "the extended ciphertext and the evaluator belong to different parameters");
+  impl.check_origin(a);
   require<InvalidArgument>(!a.c0.empty() && !a.c1.empty(),
                            "an empty Extended: use Evaluator::extend");
 }
@@ -138,6 +138,7 @@ void Evaluator::rotated_sums(std::span<const Rotation> rotations,
   require<InvalidArgument>(!rotations.empty(), "sums of rotations need a rotation");
   std::vector<backend::Rotated> views;
   for (const Rotation& r : rotations) {
+    rlwe::common_key(rotations[0].source->key_id, r.source->key_id);
     impl_->check_pair(rotations[0].source->level, rotations[0].scale, r.source->level, r.scale,
                       rotations[0].source->batch(), r.source->batch(), true);
     views.push_back(r.view);
@@ -145,15 +146,18 @@ void Evaluator::rotated_sums(std::span<const Rotation> rotations,
   impl_->switcher.rotated_sums(views, rotations[0].source->level, sums);
 }
 
-Ciphertext Evaluator::reduce(const Extended& a) const {
+Ciphertext Evaluator::reduce(const Extended& a, double peak) const {
   check_extended(*impl_, a);
   impl_->require_scale(a.scale, a.level);
   Ciphertext out;
   out.params = impl_->params;
+  out.key_id = a.key_id;
   out.level = a.level;
   out.scale = a.scale;
   out.log_slots = a.log_slots;
-  out.estimate = impl_->known(a);
+  Estimate sum = a.estimate;
+  sum.peak = std::min(sum.peak, peak);
+  out.estimate = impl_->known(sum, a.scale, a.level);
   out.estimate += impl_->noise.rounding();
   impl_->require_range(out);
   out.parts = impl_->switcher.reduce_pair(a.c0, a.c1, a.level);
@@ -167,6 +171,7 @@ Ciphertext Evaluator::reduce_rescale(const Extended& a, double peak) const {
   impl_->require_scale(a.scale / ratio, a.level - 1);
   Ciphertext out;
   out.params = impl_->params;
+  out.key_id = a.key_id;
   out.level = a.level - 1;
   out.scale = a.scale / ratio;
   out.log_slots = a.log_slots;
@@ -197,6 +202,7 @@ Extended Evaluator::multiply_accumulate(std::span<const Extended* const> a,
   for (std::size_t k = 0; k < a.size(); ++k) {
     check_extended(*impl_, *a[k]);
     check_batches(first, *a[k]);
+    out.key_id = rlwe::common_key(out.key_id, a[k]->key_id);
     check_diagonal(first, *diagonals[k]);
     impl_->check_pair(first.level, first.scale, a[k]->level, a[k]->scale, first.c0.batch(),
                       a[k]->c0.batch(), true);
@@ -220,6 +226,7 @@ void Evaluator::add_inplace(Extended& a, const Extended& b) const {
   check_extended(*impl_, a);
   check_extended(*impl_, b);
   impl_->check_pair(a.level, a.scale, b.level, b.scale, a.c0.batch(), b.c0.batch(), true);
+  a.key_id = rlwe::common_key(a.key_id, b.key_id);
   const auto& ops = impl_->ring->ops();
   ops.add(a.c0.view(), a.c0.view(), b.c0.view());
   ops.add(a.c1.view(), a.c1.view(), b.c1.view());
@@ -248,10 +255,12 @@ void Evaluator::rotate_accumulate(Extended& acc, std::span<const Extended* const
   copies.reserve(a.size());
   std::vector<const Extended*> turning, still;
   std::vector<backend::Turned> terms;
+  rlwe::KeyId key_id = acc.key_id;
   for (std::size_t k = 0; k < a.size(); ++k) {
     check_extended(*impl_, *a[k]);
     const Extended& like = acc.c0.empty() ? *a[0] : acc;
     check_batches(like, *a[k]);
+    key_id = rlwe::common_key(key_id, a[k]->key_id);
     impl_->check_pair(like.level, like.scale, a[k]->level, a[k]->scale, like.c0.batch(),
                       a[k]->c0.batch(), true);
     const Extended& x = a[k] == &acc ? copies.emplace_back(copied(acc)) : *a[k];
@@ -271,10 +280,12 @@ void Evaluator::rotate_accumulate(Extended& acc, std::span<const Extended* const
       add_inplace(acc, *x);
     }
   }
+  acc.key_id = key_id;
   if (terms.empty()) return;
   const bool accumulate = !acc.c0.empty();
   if (!accumulate) {
     acc = copy_shell(*turning[0]);
+    acc.key_id = key_id;
     acc.c0 = impl_->ring->make(turning[0]->c0.primes(), turning[0]->c0.batch());
     acc.c1 = impl_->ring->make(turning[0]->c1.primes(), turning[0]->c1.batch());
   }

@@ -26,7 +26,12 @@ Packing merge(const Ciphertext& a, const Ciphertext& b) {
     return "operands have the batches " + std::to_string(a.batch()) + " and " +
            std::to_string(b.batch()) + ": make them equal, or one of them 1";
   });
+  require<InvalidArgument>(
+      a.packing.view == b.packing.view,
+      "the operands are arrays that lie differently in their slots: move one to where "
+      "the other lies first");
   Packing out;
+  out.view = a.packing.view;
   out.length = la == lb ? a.packing.length : 0;
   out.batched = a.packing.batched || b.packing.batched;
   out.complex_values = a.packing.complex_values || b.packing.complex_values;
@@ -68,33 +73,37 @@ Packing packing_of_fresh(std::size_t count, int log_slots, bool batched, bool co
   const std::size_t slots = std::size_t{1} << log_slots;
   require<InvalidArgument>(count <= slots, [&] {
     return "a vector of " + std::to_string(count) + " numbers does not fit " +
-           std::to_string(slots) + " slots: split it into rows of a batch, or use a larger log_n";
+           std::to_string(slots) + " slots: spread it over several vectors (dense_view), or use a larger log_n";
   });
-  return {count == slots ? 0 : static_cast<std::uint32_t>(count), batched, complex_values,
-          count < slots};
+  Packing out;
+  out.length = count == slots ? 0 : static_cast<std::uint32_t>(count);
+  out.batched = batched;
+  out.complex_values = complex_values;
+  out.padded = count < slots;
+  return out;
 }
 
 Packing packing_of_sum(const Ciphertext& a, const Ciphertext& b) {
   Packing out = merge(a, b);
-  out.padded = out.length != 0 && a.packing.padded && b.packing.padded;
+  out.padded = (out.length != 0 || out.view) && a.packing.padded && b.packing.padded;
   return out;
 }
 
 Packing packing_of_product(const Ciphertext& a, const Ciphertext& b) {
   Packing out = merge(a, b);
-  out.padded = out.length != 0 && (a.packing.padded || b.packing.padded);
+  out.padded = (out.length != 0 || out.view) && (a.packing.padded || b.packing.padded);
   return out;
 }
 
 Packing packing_of_sum(const Ciphertext& a, const Numbers& b) {
   Packing out = merge(a, b);
-  out.padded = out.length != 0 && a.packing.padded;
+  out.padded = out.length != 0 && a.packing.padded;  // with a view, b may hold a number in any slot
   return out;
 }
 
 Packing packing_of_product(const Ciphertext& a, const Numbers& b) {
   Packing out = merge(a, b);
-  out.padded = out.length != 0;  // the array is zero past its end
+  out.padded = out.length != 0 || (out.view && a.packing.padded);  // the array is zero past its end
   return out;
 }
 
@@ -114,15 +123,17 @@ Packing packing_of_product(const Ciphertext& a, std::complex<double> b) {
 Packing packing_of_moved(const Packing& a) {
   Packing out = a;
   out.padded = false;
+  out.view.reset();
   return out;
 }
 
 Packing packing_of_joined(const Ciphertext& a, const Ciphertext& b) {
   Packing out = a.packing;
+  if (a.packing.view != b.packing.view) out.view.reset();
   if (a.packing.length != b.packing.length) out.length = 0;
   out.batched = a.packing.batched || b.packing.batched;
   out.complex_values = a.packing.complex_values || b.packing.complex_values;
-  out.padded = out.length != 0 && a.packing.padded && b.packing.padded;
+  out.padded = (out.length != 0 || out.view) && a.packing.padded && b.packing.padded;
   return out;
 }
 

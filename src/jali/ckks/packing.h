@@ -47,7 +47,7 @@ Packing packing_of_product(const Ciphertext& a, const Numbers& b);
 Packing packing_of_sum(const Ciphertext& a, std::complex<double> b);
 Packing packing_of_product(const Ciphertext& a, std::complex<double> b);
 /// The packing after slots were moved, or after numbers of unknown length were added: slots past the length may hold
-/// anything.
+/// anything, and the elements of an array no longer lie where its view says.
 Packing packing_of_moved(const Packing& a);
 /// The packing of a result of the explicit evaluator, which works on all slots and checks no lengths. The length is that
 /// of the operands if these agree, else all slots.

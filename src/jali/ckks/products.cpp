@@ -40,9 +40,8 @@ static Ciphertext product_shell(const Evaluator::Impl& impl, const Ciphertext& a
                            "relinearise the operands of a product first");
   require<InvalidArgument>(a.batch() == b.batch(), "the operands of a product need equal batches");
   impl.require_scale(a.scale * b.scale, a.level);
-  Ciphertext out = impl.shell(a);
+  Ciphertext out = impl.shell(a, b);
   out.scale = a.scale * b.scale;
-  out.log_slots = std::max(a.log_slots, b.log_slots);
   out.estimate = impl.product(a, b);
   out.estimate.peak = std::min(out.estimate.peak, peak);
   impl.require_range(out);

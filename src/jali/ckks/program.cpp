@@ -46,6 +46,11 @@ void Program::check(std::size_t index, const Ciphertext& input) const {
   };
   require<ParamsMismatch>(input.params != nullptr && input.params->hash() == example.params->hash(),
                           "an input of the captured function belongs to different parameters");
+  require<KeyMismatch>(input.key_id == example.key_id, [&] {
+    return "input " + std::to_string(index) +
+           " of the captured function belongs to another secret key than its example: capture the "
+           "function for each client";
+  });
   equal("number of parts", static_cast<double>(input.parts.size()),
         static_cast<double>(example.parts.size()));
   equal("level", input.level, example.level);

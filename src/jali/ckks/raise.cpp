@@ -40,7 +40,10 @@ Encapsulation expand_encapsulation(const ring::Ring& ring, const Params& params,
   return out;
 }
 
-bool Evaluator::has_encapsulation() const { return impl_->keys->encapsulation.has_value(); }
+bool Evaluator::has_encapsulation() const {
+  if (impl_->keys->recorder) impl_->keys->recorder->use_encapsulation();
+  return impl_->keys->encapsulation.has_value();
+}
 
 Ciphertext Evaluator::raise(const Ciphertext& a, int level) const {
   impl_->check(a);
@@ -54,7 +57,7 @@ Ciphertext Evaluator::raise(const Ciphertext& a, int level) const {
     return "raise leads to levels " + std::to_string(params.depth() + 1) + " to " +
            std::to_string(params.top()) + ", not " + std::to_string(level);
   });
-  require<KeyMissing>(impl_->keys->encapsulation.has_value(),
+  require<KeyMissing>(has_encapsulation(),
                       "no keys for bootstrapping: make the keys with bootstrap=True");
   const Encapsulation& key = *impl_->keys->encapsulation;
   const auto& base = params.level(0).primes;

@@ -35,8 +35,7 @@ static Ciphertext combine(const Evaluator::Impl& impl, const Ciphertext& a, cons
   impl.check(b);
   impl.check_pair(a.level, a.scale, b.level, b.scale, a.batch(), b.batch(), true);
   const auto& ops = impl.ring->ops();
-  Ciphertext out = impl.shell(a);
-  out.log_slots = std::max(a.log_slots, b.log_slots);
+  Ciphertext out = impl.shell(a, b);
   out.estimate = sum_estimate(impl, a, b, sign);
   out.estimate += impl.scale_mismatch(b.estimate, a.scale, b.scale);
   out.estimate.peak = std::min(out.estimate.peak, peak);
@@ -92,6 +91,7 @@ void Evaluator::add_inplace(Ciphertext& a, const Ciphertext& b, double peak) con
   impl_->check(a);
   impl_->check(b);
   impl_->check_pair(a.level, a.scale, b.level, b.scale, a.batch(), b.batch(), true);
+  const rlwe::KeyId key_id = rlwe::common_key(a.key_id, b.key_id);
   Estimate sum = sum_estimate(*impl_, a, b, Sign::plus);
   sum += impl_->scale_mismatch(b.estimate, a.scale, b.scale);
   sum.peak = std::min(sum.peak, peak);
@@ -99,6 +99,7 @@ void Evaluator::add_inplace(Ciphertext& a, const Ciphertext& b, double peak) con
   for (std::size_t i = 0; i < b.parts.size(); ++i) {
     impl_->ring->ops().add(a.parts[i].view(), a.parts[i].view(), b.parts[i].view());
   }
+  a.key_id = key_id;
   a.seed.reset();
   a.log_slots = std::max(a.log_slots, b.log_slots);
   a.estimate = sum;

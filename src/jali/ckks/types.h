@@ -6,10 +6,12 @@
 #include <optional>
 #include <vector>
 
+#include "jali/ckks/view.h"
 #include "jali/params/ckks_params.h"
 #include "jali/params/noise.h"
 #include "jali/random/prng.h"
 #include "jali/ring/poly.h"
+#include "jali/rlwe/key_id.h"
 
 namespace jali::ckks {
 
@@ -33,12 +35,16 @@ struct Packing {
   std::uint32_t length = 0;  // slots of each vector that count, from the first; 0: all of them
   bool batched = false;  // the batch is an axis of its own, even if it is 1
   bool complex_values = false;  // slots are complex; else the real parts are the message
-  bool padded = false;  // slots past `length` are zero up to noise
+  bool padded =
+      false;  // slots past `length` are zero up to noise; with a view, all slots that hold no element
+  /// Where the elements of an array of another shape than (length,) or (batch, length) lie. `length` is then 0.
+  std::optional<View> view{};
 };
 
 /// parts[0] + parts[1] s (+ parts[2] s^2) = scale * message + error, modulo the primes of `level`.
 struct Ciphertext {
   ParamsPtr params;
+  rlwe::KeyId key_id;  // of the secret s
   std::vector<ring::Poly> parts;  // 2, or 3 before relinearisation; NTT form
   int level = 0;
   double scale = 1;

@@ -51,11 +51,15 @@ class SeedSource {
 
   /// The next seed. May be called from several threads. Throws InternalError if the operating system gives no bytes.
   SecretSeed next();
+  /// Fills out, of at most 32 bytes, with fresh random bytes that anybody may see. With a root they come from stream
+  /// 2^64 - 1 of its expansion, which no seed comes from, so they tell nothing about any seed, nor change the next.
+  void fill_public(std::span<std::uint8_t> out);
 
  private:
   std::optional<SecretSeed> root_;
   Order order_;
   std::atomic<std::uint64_t> given_{0};  // seeds that followed from the root
+  std::atomic<std::uint64_t> published_{0};  // calls of fill_public
 };
 
 }  // namespace jali::random

@@ -6,6 +6,17 @@
 
 namespace jali::rlwe {
 
+std::string to_string(const KeyId& id) {
+  constexpr char kDigits[] = "0123456789abcdef";
+  std::string out;
+  if (id.is_none()) return out;
+  for (const std::uint8_t byte : id.bytes) {
+    out += kDigits[byte >> 4];
+    out += kDigits[byte & 15];
+  }
+  return out;
+}
+
 std::size_t SwitchKey::bytes() const {
   std::size_t total = sizeof(seed);
   for (const auto& poly : b) total += poly.bytes();
@@ -43,7 +54,7 @@ ring::Poly expand_a(const ring::Ring& ring, const Params& params, const PublicKe
 }
 
 PublicKey host_copy(const ring::Ring& ring, const PublicKey& key) {
-  return {key.params, key.seed, ring.host_copy(key.b)};
+  return {key.params, key.key_id, key.seed, ring.host_copy(key.b)};
 }
 
 SwitchKey host_copy(const ring::Ring& ring, const SwitchKey& key) {
@@ -55,6 +66,7 @@ SwitchKey host_copy(const ring::Ring& ring, const SwitchKey& key) {
 EvaluationKeys host_copy(const ring::Ring& ring, const EvaluationKeys& keys) {
   EvaluationKeys out;
   out.params = keys.params;
+  out.key_id = keys.key_id;
   if (keys.relinearisation) out.relinearisation = host_copy(ring, *keys.relinearisation);
   for (const auto& [element, key] : keys.galois) out.galois.emplace(element, host_copy(ring, key));
   if (const auto& key = keys.encapsulation) {

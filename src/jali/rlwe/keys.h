@@ -12,12 +12,14 @@
 #include "jali/params/rlwe_params.h"
 #include "jali/random/secret_seed.h"
 #include "jali/ring/poly.h"
+#include "jali/rlwe/key_id.h"
 
 namespace jali::rlwe {
 
 /// (b, a) with b = -a s + e, over the q primes and in NTT form. a is expanded from the seed.
 struct PublicKey {
   ParamsPtr params;
+  KeyId key_id;
   random::Seed seed{};
   ring::Poly b;
 };
@@ -48,9 +50,18 @@ struct EncapsulationKeys {
 /// Stands in the place of a level if no such key is wanted.
 inline constexpr int kNoKey = -2;
 
+/// The keys that a computation uses, each with the highest level at which it does; -1 stands for every level.
+struct KeyDemand {
+  std::map<std::uint64_t, int> galois;  // by Galois element
+  int relinearise = kNoKey;
+  bool encapsulation = false;
+  bool operator==(const KeyDemand&) const = default;
+};
+
 /// All keys of an evaluator.
 struct EvaluationKeys {
   ParamsPtr params;
+  KeyId key_id;  // of the secret to which all of them switch
   std::optional<SwitchKey> relinearisation;
   std::map<std::uint64_t, SwitchKey> galois;  // by Galois element
   std::optional<EncapsulationKeys> encapsulation;

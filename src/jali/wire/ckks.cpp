@@ -127,7 +127,34 @@ void check_seed(const Ciphertext& x, const ckks::Params& params) {
                          "a ciphertext carries a seed that is not its own: please report");
 }
 
-enum PackingFlag : std::uint8_t { kBatched = 1, kComplex = 2, kPadded = 4, kReal = 8 };
+enum PackingFlag : std::uint8_t { kBatched = 1, kComplex = 2, kPadded = 4, kReal = 8, kView = 16 };
+
+constexpr std::size_t kViewBytes = 9 + 8 * ckks::View::kMostAxes;  // at most
+
+void write_view(Writer& writer, const ckks::View& view) {
+  writer.u8(static_cast<std::uint8_t>(view.axes.size()));
+  for (const auto& axis : view.axes) {
+    writer.u32(axis.count);
+    writer.u32(static_cast<std::uint32_t>(axis.stride));
+  }
+  writer.u32(view.first);
+  writer.u32(view.period);
+}
+
+ckks::View read_view(Reader& reader, std::size_t slots, std::size_t batch) {
+  ckks::View view;
+  const std::size_t axes = reader.u8();
+  reader.check(axes <= ckks::View::kMostAxes, "its array has too many axes");
+  view.axes.resize(axes);
+  for (auto& axis : view.axes) {
+    axis.count = reader.u32();
+    axis.stride = static_cast<std::int32_t>(reader.u32());
+  }
+  view.first = reader.u32();
+  view.period = reader.u32();
+  reader.check(ckks::is_within(view, slots, batch), "its array does not lie in its slots");
+  return view;
+}
 
 }  // namespace
 
@@ -136,7 +163,10 @@ Bytes to_bytes(const Ciphertext& x) {
   const Shape shape{x.level, x.log_slots, x.batch(), x.scale};
   require<InvalidArgument>(
       problem(shape, params) == nullptr && (x.parts.size() == 2 || x.parts.size() == 3) &&
-          (!x.seed || x.parts.size() == 2) && x.packing.length <= std::size_t{1} << x.log_slots,
+          (!x.seed || x.parts.size() == 2) && x.packing.length <= std::size_t{1} << x.log_slots &&
+          (!x.packing.view ||
+           (x.packing.length == 0 && x.packing.batched &&
+            ckks::is_within(*x.packing.view, std::size_t{1} << x.log_slots, x.batch()))),
       "cannot write this ciphertext: its level, scale, parts or length are out of range");
   const auto& primes = params.level(shape.level).primes;
   require<InvalidArgument>(is_magnitude(x.estimate.variance) && is_magnitude(x.estimate.message) &&
@@ -145,8 +175,10 @@ Bytes to_bytes(const Ciphertext& x) {
                            "cannot write this ciphertext: its noise estimate is not finite");
   const std::size_t sent = x.seed ? 1 : x.parts.size();
   Writer writer(kCkksCiphertext, params.hash(),
-                kShapeBytes + 88 + sent * packed_poly_bytes(params, primes, shape.batch));
+                kShapeBytes + sizeof(x.key_id) + 88 + kViewBytes +
+                    sent * packed_poly_bytes(params, primes, shape.batch));
   write_shape(writer, shape, params);
+  writer.raw(x.key_id.bytes);
   writer.u8(static_cast<std::uint8_t>(x.parts.size()));
   writer.u8(x.seed ? 1 : 0);
   writer.f64(x.estimate.variance);
@@ -156,7 +188,9 @@ Bytes to_bytes(const Ciphertext& x) {
   writer.f64(x.estimate.noise);
   writer.u32(x.packing.length);
   writer.u8((x.packing.batched ? kBatched : 0) | (x.packing.complex_values ? kComplex : 0) |
-            (x.packing.padded ? kPadded : 0) | (x.estimate.real ? kReal : 0));
+            (x.packing.padded ? kPadded : 0) | (x.estimate.real ? kReal : 0) |
+            (x.packing.view ? kView : 0));
+  if (x.packing.view) write_view(writer, *x.packing.view);
   if (x.seed) {
     check_seed(x, params);
     writer.raw(*x.seed);
@@ -180,6 +214,7 @@ Ciphertext from_bytes(Input bytes, const ParamsPtr& params, const ring::Ring& ri
   out.level = shape.level;
   out.log_slots = shape.log_slots;
   out.scale = shape.scale;
+  reader.copy_to(out.key_id.bytes);
   const std::size_t parts = reader.u8();
   const bool seeded = reader.flag();
   reader.check(parts == 2 || (parts == 3 && !seeded), "its number of parts is wrong");
@@ -198,11 +233,16 @@ Ciphertext from_bytes(Input bytes, const ParamsPtr& params, const ring::Ring& ri
   reader.check(out.packing.length <= std::size_t{1} << out.log_slots,
                "its vectors are longer than its slots");
   const std::uint8_t packing = reader.u8();
-  reader.check(packing <= (kBatched | kComplex | kPadded | kReal), "its packing is unknown");
+  reader.check(packing <= (kBatched | kComplex | kPadded | kReal | kView),
+               "its packing is unknown");
   out.packing.batched = (packing & kBatched) != 0;
   out.packing.complex_values = (packing & kComplex) != 0;
   out.packing.padded = (packing & kPadded) != 0;
   out.estimate.real = (packing & kReal) != 0;
+  if ((packing & kView) != 0) {
+    reader.check(out.packing.length == 0 && out.packing.batched, "its array has a length, too");
+    out.packing.view = read_view(reader, std::size_t{1} << out.log_slots, shape.batch);
+  }
   if (seeded) reader.copy_to(out.seed.emplace());
   out.parts.reserve(parts);
   for (std::size_t i = 0; i < (seeded ? 1 : parts); ++i) {

@@ -5,6 +5,7 @@
 #include "jali/base/checked.h"
 #include "jali/base/error.h"
 #include "jali/wire/degenerate.h"
+#include "jali/wire/key_id.h"
 #include "jali/wire/poly.h"
 #include "jali/wire/reader.h"
 #include "jali/wire/writer.h"
@@ -12,6 +13,7 @@
 namespace jali::wire {
 
 using rlwe::EvaluationKeys;
+using rlwe::KeyId;
 using rlwe::PublicKey;
 using rlwe::SwitchKey;
 using Input = std::span<const std::uint8_t>;
@@ -28,7 +30,9 @@ const rlwe::Params& params_of(const rlwe::ParamsPtr& params) {
 Bytes to_bytes(const PublicKey& key) {
   const rlwe::Params& params = params_of(key.params);
   const auto primes = params.q_primes();
-  Writer writer(kPublicKey, params.hash(), key.seed.size() + packed_poly_bytes(params, primes, 1));
+  Writer writer(kPublicKey, params.hash(),
+                key.key_id.bytes.size() + key.seed.size() + packed_poly_bytes(params, primes, 1));
+  write_key_id(writer, key.key_id);
   writer.raw(key.seed);
   write_poly(writer, params, primes, 1, key.b);
   return writer.finish();
@@ -40,6 +44,7 @@ PublicKey from_bytes(Input bytes, const rlwe::ParamsPtr& params, const ring::Rin
   Reader reader = open_object(bytes, kPublicKey, *params, ring, limits);
   PublicKey out;
   out.params = params;
+  out.key_id = read_key_id(reader);
   reader.copy_to(out.seed);
   out.b = read_poly(reader, ring, *params, params->q_primes(), 1);
   reader.finish();
@@ -151,12 +156,13 @@ rlwe::EncapsulationKeys read_encapsulation(Reader& reader, const rlwe::Params& p
 Bytes to_bytes(const EvaluationKeys& keys, const Checkpoint& checkpoint) {
   const rlwe::Params& params = params_of(keys.params);
   const bool levels = has_levels(keys);
-  std::size_t bytes = 5 + (keys.encapsulation ? encapsulation_bytes(params) : 0);
+  std::size_t bytes = sizeof(KeyId) + 5 + (keys.encapsulation ? encapsulation_bytes(params) : 0);
   if (keys.relinearisation) bytes += 2 + switch_key_bytes(params, keys.relinearisation->level);
   for (const auto& [element, key] : keys.galois) {
     bytes = checked_add(bytes, 10 + switch_key_bytes(params, key.level));
   }
   Writer writer(kEvaluationKeys, params.hash(), bytes);
+  write_key_id(writer, keys.key_id);
   writer.u8((keys.relinearisation ? kRelinearisation : 0) |
             (keys.encapsulation ? kEncapsulation : 0) | (levels ? kLevels : 0));
   const auto write_level = [&](const SwitchKey& key) {
@@ -183,6 +189,7 @@ EvaluationKeys from_bytes(Input bytes, const rlwe::ParamsPtr& params, const ring
   Reader reader = open_object(bytes, kEvaluationKeys, *params, ring, limits);
   EvaluationKeys out;
   out.params = params;
+  out.key_id = read_key_id(reader);
   const std::uint8_t flags = reader.u8();
   reader.check(flags <= (kRelinearisation | kEncapsulation | kLevels),
                "its kinds of keys are unknown");

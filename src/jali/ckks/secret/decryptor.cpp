@@ -13,6 +13,10 @@ Decryptor::Decryptor(std::shared_ptr<const rlwe::SecretKey> sk,
 
 Plaintext Decryptor::decrypt(const Ciphertext& ciphertext) const {
   check_same(*ciphertext.params, *sk_->params());
+  require<KeyMismatch>(rlwe::agree(ciphertext.key_id, sk_->id()),
+                       "the ciphertext was made for another secret key: decrypt it with the client "
+                       "that encrypted its inputs, or that made the public key they were encrypted "
+                       "with");
   require<InvalidArgument>(ciphertext.parts.size() == 2 || ciphertext.parts.size() == 3,
                            "a ciphertext has 2 or 3 parts");
   const auto& ops = ring_->ops();

@@ -31,7 +31,7 @@ Ciphertext SecretEncryptor::encrypt(const Plaintext& plaintext, const params::De
   ops.sub(b.view(), e.view(), b.view());
   ops.add(b.view(), b.view(), plaintext.poly.view());
 
-  Ciphertext out = shell(plaintext);
+  Ciphertext out = shell(plaintext, sk_->id());
   out.parts.push_back(std::move(b));
   out.parts.push_back(std::move(a));
   out.seed = uniform_seed;

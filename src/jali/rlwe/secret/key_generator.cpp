@@ -42,12 +42,15 @@ KeyGenerator::KeyGenerator(ParamsPtr params, std::shared_ptr<const ring::Ring> r
       seeds_(seed, random::SeedSource::Order::streams) {}
 
 SecretKey KeyGenerator::secret_key() {
-  return SecretKey(params_, small_poly(*ring_, backend::Small::ternary, seeds_.next(), 0,
-                                       params_->all_primes()));
+  KeyId id;
+  seeds_.fill_public(id.bytes);
+  return SecretKey(
+      params_, small_poly(*ring_, backend::Small::ternary, seeds_.next(), 0, params_->all_primes()),
+      id);
 }
 
 PublicKey KeyGenerator::public_key(const SecretKey& sk) {
-  PublicKey pk{params_, seeds_.next().bytes(), {}};
+  PublicKey pk{params_, sk.id(), seeds_.next().bytes(), {}};
   const ring::Poly s = sk.at(*ring_, params_->q_primes());
   const ring::Poly e = error_poly(*ring_, seeds_.next(), 0, params_->q_primes());
   pk.b = rlwe_zero(*ring_, expand_a(*ring_, *params_, pk), s, e);
@@ -105,7 +108,7 @@ EncapsulationKeys KeyGenerator::encapsulation_keys(const SecretKey& sk) {
   ring_->ops().sample_sparse(t.view(), static_cast<std::size_t>(params_->sparse_weight()),
                              seeds_.next().bytes(), 0);
   ring_->to_ntt(t);
-  const SecretKey sparse(params_, std::move(t));
+  const SecretKey sparse(params_, std::move(t), KeyId{});
 
   // b = -a s_to + e + F s_from over `primes`, where F is the product of the primes `factor`.
   const auto encrypt = [&](const SecretKey& to, const SecretKey& from,
@@ -137,31 +140,43 @@ EvaluationKeys KeyGenerator::evaluation_keys(const SecretKey& sk, std::span<cons
 EvaluationKeys KeyGenerator::evaluation_keys(const SecretKey& sk,
                                              const std::map<int, int>& rotations, int conjugate,
                                              int relinearise, const Progress& progress) {
-  EvaluationKeys keys;
-  keys.params = params_;
   // Rotations that are equal modulo the number of slots share a key, which serves the highest of their levels.
-  std::map<std::uint64_t, int> levels;
+  KeyDemand demand;
+  demand.relinearise = relinearise;
   const auto add = [&](std::uint64_t element, int level) {
     if (element == 1) return;
-    const auto [at, fresh] = levels.emplace(element, level);
+    const auto [at, fresh] = demand.galois.emplace(element, level);
     if (!fresh) at->second = at->second < 0 || level < 0 ? -1 : std::max(at->second, level);
   };
   for (const auto& [steps, level] : rotations) {
     add(ring::galois_element(ring_->n(), steps), level);
   }
   if (conjugate != kNoKey) add(ring::conjugation_element(ring_->n()), conjugate);
-  const std::size_t total = levels.size() + (relinearise != kNoKey ? 1 : 0);
+  return keys_for(sk, demand, progress);
+}
+
+EvaluationKeys KeyGenerator::keys_for(const SecretKey& sk, const KeyDemand& demand,
+                                      const Progress& progress) {
+  EvaluationKeys keys;
+  keys.params = params_;
+  keys.key_id = sk.id();
+  const std::size_t total = demand.galois.size() + (demand.relinearise != kNoKey ? 1 : 0) +
+                            (demand.encapsulation ? 1 : 0);
   std::size_t done = 0;
   const auto tell = [&] {
     ++done;
     if (progress) progress(done, total);
   };
-  if (relinearise != kNoKey) {
-    keys.relinearisation = relinearisation_key(sk, relinearise);
+  if (demand.relinearise != kNoKey) {
+    keys.relinearisation = relinearisation_key(sk, demand.relinearise);
     tell();
   }
-  for (const auto& [element, level] : levels) {
+  for (const auto& [element, level] : demand.galois) {
     keys.galois.emplace(element, galois_key(element, sk, level));
+    tell();
+  }
+  if (demand.encapsulation) {
+    keys.encapsulation = encapsulation_keys(sk);
     tell();
   }
   return keys;

@@ -37,6 +37,9 @@ class KeyGenerator {
   /// rotations: numbers of slots, of any sign. 0 needs no key, and equal ones share one. Every key serves every level.
   EvaluationKeys evaluation_keys(const SecretKey& sk, std::span<const int> rotations,
                                  bool conjugate = false, bool relinearise = true);
+  /// The keys of a demand, and no others. progress: called after each key.
+  EvaluationKeys keys_for(const SecretKey& sk, const KeyDemand& demand,
+                          const Progress& progress = {});
   /// Makes every key for the levels up to one of its own. rotations: numbers of slots, each with the highest level of its
   /// key. conjugate, relinearise: the highest level of these keys. A level of -1 stands for every level, and kNoKey for no
   /// key. progress: called after each key.

@@ -6,6 +6,7 @@
 
 #include "jali/base/declassify.h"
 #include "jali/base/error.h"
+#include "jali/wire/key_id.h"
 #include "jali/wire/poly.h"
 #include "jali/wire/reader.h"
 #include "jali/wire/writer.h"
@@ -21,7 +22,8 @@ SecretBytes secret_to_bytes(const rlwe::SecretKey& key, const ring::Ring& ring) 
   const std::uint64_t q = params.primes()[first];
   ring::Poly s = key.at(ring, {&first, 1});
   ring.to_coeff(s);
-  BasicWriter<SecretBytes> writer(kSecretKey, params.hash(), params.n() / 4);
+  BasicWriter<SecretBytes> writer(kSecretKey, params.hash(), sizeof(rlwe::KeyId) + params.n() / 4);
+  write_key_id(writer, key.id());
   const auto out = writer.extend(params.n() / 4);
   std::uint64_t other = 0;
   for (std::size_t i = 0; i < out.size(); ++i) {
@@ -59,6 +61,7 @@ rlwe::SecretKey secret_from_bytes(std::span<const std::uint8_t> bytes,
                                   const rlwe::ParamsPtr& params, const ring::Ring& ring,
                                   const Limits& limits) {
   Reader reader = open_object(bytes, kSecretKey, *params, ring, limits);
+  const rlwe::KeyId id = read_key_id(reader);
   const auto in = reader.raw(params->n() / 4);
   reader.finish();
   reader.charge(params->n() * sizeof(std::int64_t));
@@ -80,7 +83,7 @@ rlwe::SecretKey secret_from_bytes(std::span<const std::uint8_t> bytes,
   ring::Poly poly = ring.make_secret(params->all_primes(), ring::Form::coeff);
   ring.ops().from_int64(poly.view(), s);
   ring.to_ntt(poly);
-  return rlwe::SecretKey(params, std::move(poly));
+  return rlwe::SecretKey(params, std::move(poly), id);
 }
 
 }  // namespace jali::wire

@@ -1,0 +1,386 @@
+"""Encrypted arrays of any shape: how their elements are brought together, summed and multiplied."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from jali._core import array as arrays
+from jali._core import checks
+from jali._jali.ckks import Ciphertext, ProductSum
+from jali.ckks.array import EncryptedArray, Operand
+from jali.ckks.moves import joint_view, laid, spread, together
+from jali.ckks.operands import axes as numbered
+from jali.ckks.operands import joint_shape, numbers
+from jali.ckks.sums import summed
+from jali.ckks.view import View
+from jali.errors import IndexOutOfRange, InvalidArgument, Unsupported
+
+if TYPE_CHECKING:
+    from jali.ckks.evaluator import Evaluator
+
+__all__ = ["DenseArray", "dense"]
+
+
+def dense(x: EncryptedArray) -> DenseArray:
+    """The same numbers as an array of any shape. A vector or a batch gets the view of its slots."""
+    if isinstance(x, DenseArray):
+        return x
+    value = x._settled()
+    return DenseArray(x.evaluator, x.evaluator._core.with_view(value, None, False), View.of(value))
+
+
+class DenseArray(EncryptedArray):
+    """An encrypted array of any shape, whose elements lie densely in the slots of one or several vectors.
+
+    Evaluator.bind makes it from what Client.encrypt makes of a matrix, or of a vector longer than the slots. It has
+    EncryptedArray's arithmetic, with NumPy's broadcasting. Slices, transposes and reshapes cost nothing: they say where the
+    elements lie. Two arrays whose elements lie apart are brought together by rotations, which need keys (those of all
+    powers of two, of both signs, are always enough). Where other elements are in the way, they are masked, which takes one
+    level; methods say where.
+    """
+
+    __slots__ = ("_view",)
+
+    def __init__(self, server: Evaluator, ciphertext: Ciphertext | ProductSum, view: View) -> None:
+        # The ciphertext itself knows nothing of the view: it is a batch of vectors of all slots.
+        super().__init__(server, ciphertext)
+        self._view = view
+
+    # --- what is known of it --------------------------------------------------------------------
+
+    @property
+    def ciphertext(self) -> Ciphertext:
+        """The ciphertext to send or decrypt, in the host's memory. It knows the view."""
+        core = self._server._core
+        done = core.with_view(self._settled(), self._view.as_tuple(), self._view.zero)
+        return done if core.on_host else core.send_back(done)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its shape, as NumPy's."""
+        return self._view.shape
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("an encrypted number has no length")
+        return self.shape[0]
+
+    def _on(self, value: EncryptedArray, view: View) -> DenseArray:
+        """The value, which the operations of vectors gave, with this view."""
+        return DenseArray(self._server, value._ct, view)
+
+    def _with(self, ciphertext: Ciphertext, view: View) -> DenseArray:
+        """An array of other slots with another view."""
+        return DenseArray(self._server, ciphertext, view)
+
+    def _like(self, ciphertext: Ciphertext) -> DenseArray:
+        return DenseArray(self._server, ciphertext, replace(self._view, zero=False))
+
+    def _seen(self, view: View) -> DenseArray:
+        """The same slots with another view. Products that are still to be computed stay so."""
+        out = DenseArray(self._server, self._ct, view)
+        out._made_in = self._made_in
+        return out
+
+    # --- arithmetic -----------------------------------------------------------------------------
+
+    def __add__(self, other: Operand) -> EncryptedArray:
+        if isinstance(other, EncryptedArray):
+            a, b, view = together(self, other)
+            zero = a._view.zero and b._view.zero and a._view.extent == b._view.extent
+            return a._on(
+                EncryptedArray.__add__(a._wide(view), b._wide(view)), replace(view, zero=zero)
+            )
+        return self._plus_clear(other, 1)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Operand) -> EncryptedArray:
+        if isinstance(other, EncryptedArray):
+            a, b, view = together(self, other)
+            zero = a._view.zero and b._view.zero and a._view.extent == b._view.extent
+            return a._on(
+                EncryptedArray.__sub__(a._wide(view), b._wide(view)), replace(view, zero=zero)
+            )
+        return self._plus_clear(other, -1)
+
+    def __rsub__(self, other: Operand) -> EncryptedArray:
+        if isinstance(other, EncryptedArray):
+            return dense(other) - self
+        return -self + other
+
+    def __neg__(self) -> EncryptedArray:
+        return self._on(EncryptedArray.__neg__(self), self._view)
+
+    def __mul__(self, other: Operand) -> EncryptedArray:
+        if isinstance(other, EncryptedArray):
+            a, b, view = together(self, other)
+            widest = max(a._view.extent, b._view.extent)
+            zero = any(x._view.zero and x._view.extent == widest for x in (a, b))
+            return a._on(
+                EncryptedArray.__mul__(a._wide(view), b._wide(view)), replace(view, zero=zero)
+            )
+        value = arrays.number(other)
+        if value is not None:
+            x = self._compact()
+            return x._on(EncryptedArray.__mul__(x, value), x._view)
+        array = numbers(other)
+        if array is None:
+            return NotImplemented
+        x = self._compact().broadcast_to(joint_shape(self.shape, array.shape))
+        product = x._server._core.multiply_array(x._settled(), x._view.scattered(array))
+        return DenseArray(self._server, product, replace(x._view, zero=True))
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Operand) -> EncryptedArray:
+        if isinstance(other, EncryptedArray):
+            other.__rtruediv__(self)
+        value = arrays.number(other)
+        array = numbers(other) if value is None else np.asarray(value)
+        if array is None:
+            return NotImplemented
+        if value is not None and value != 0:
+            return self * (1 / value)
+        if not np.all(array):
+            raise InvalidArgument(
+                "division by zero, or by an array that holds a zero: replace it first"
+            )
+        with np.errstate(all="ignore"):  # an infinite inverse is refused where it is encoded
+            return self * (1 / array)
+
+    def _plus_clear(self, other: Any, sign: int) -> EncryptedArray:
+        value = arrays.number(other)
+        if value is not None and not self._view.zero:
+            x = self._compact()
+            return x._on(x._plus(sign * value), x._view)
+        if value is not None:
+            array: Any = np.asarray(value if value.imag else value.real)
+        else:
+            array = numbers(other)
+        if array is None:
+            return NotImplemented  # type: ignore[no-any-return]
+        x = self._compact().broadcast_to(joint_shape(self.shape, array.shape))
+        slots = x._view.scattered(array)
+        return DenseArray(
+            self._server, self._server._core.add_array(x._whole(), slots, sign < 0), x._view
+        )
+
+    def _filled(self, interval: tuple[float, float] | None) -> DenseArray:
+        """The same numbers; slots that hold none get the number of the interval that is nearest to 0."""
+        if interval is None or interval[0] <= 0 <= interval[1]:
+            return self
+        fill = self._view.scattered(np.zeros(()), interval[0] if interval[0] > 0 else interval[1])
+        if not fill.any():
+            return self
+        if not self._view.zero:
+            raise InvalidArgument(
+                f"a function on {interval} takes no zeros, and slots that hold no element of this array hold anything: "
+                "multiply by an array of ones first"
+            )
+        core, value = self._server._core, self._settled()
+        # The numbers lie in the interval, so that none is nearer to 0 than what is filled in.
+        filled = core.with_bounds(core.add_array(value, fill), value, 1)
+        return DenseArray(self._server, filled, replace(self._view, zero=False))
+
+    def _compact(self) -> DenseArray:
+        """The same array without vectors that hold none of its elements, so that nothing is computed on them."""
+        view, used = self._view, self._view.used()
+        if len(used) == view.vectors:
+            return self
+        value = self._server._core.take(self._settled(), list(used))
+        first = view.first - used[0] * view.slots
+        return DenseArray(
+            self._server, value, replace(view, first=first, vectors=len(used), zero=False)
+        )
+
+    def _wide(self, view: View) -> DenseArray:
+        """The same slots in every vector of the view."""
+        if self._view.vectors == view.vectors:
+            return self
+        value = self._server._core.take(self._settled(), [0] * view.vectors)
+        return DenseArray(self._server, value, self._view)
+
+    def _cleaned(self) -> DenseArray:
+        """The same with zeros in all slots that hold no element: a mask, which takes one level, unless they are zero."""
+        if self._view.zero:
+            return self
+        mask = self._view.scattered(np.ones(()))
+        if mask.all():
+            return self._seen(replace(self._view, zero=True))
+        value = self._server._core.multiply_array(self._settled(), mask)
+        return DenseArray(self._server, value, replace(self._view, zero=True))
+
+    # --- shapes ---------------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> DenseArray:
+        """Elements by whole numbers and slices, None and ``...``, as in NumPy. It costs nothing."""
+        keys = key if isinstance(key, tuple) else (key,)
+        for one in keys:
+            simple = one is None or one is Ellipsis or isinstance(one, (slice, int, np.integer))
+            if isinstance(one, (bool, np.bool_)) or not simple:
+                raise Unsupported(
+                    "an encrypted array takes whole numbers and slices as an index: for other choices multiply by a "
+                    "mask of zeros and ones, or by a selection matrix (S @ x)"
+                )
+        if not any(one is Ellipsis for one in keys):
+            keys = (*keys, Ellipsis)  # so that a single element stays a view
+        try:
+            return self._seen(self._view.changed(lambda a: a[keys]))
+        except IndexError as error:
+            raise IndexOutOfRange(f"{error}: its shape is {self.shape}") from None
+        except (TypeError, ValueError, OverflowError) as error:
+            if isinstance(error, InvalidArgument):
+                raise
+            raise InvalidArgument(str(error)) from None
+
+    def __iter__(self) -> Iterator[DenseArray]:
+        if not self.shape:
+            raise TypeError("an encrypted number cannot be iterated")
+        return (self[i] for i in range(self.shape[0]))
+
+    def _moved_axes(self, change: Any) -> DenseArray:
+        try:
+            return self._seen(self._view.changed(change))
+        except (ValueError, TypeError, OverflowError) as error:
+            if isinstance(error, InvalidArgument):
+                raise
+            raise InvalidArgument(str(error)) from None
+
+    def reshape(self, *shape: Any) -> DenseArray:
+        """The same numbers in another shape. It costs nothing, and raises InvalidArgument where numbers would have to move."""
+        wanted = (
+            shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape
+        )
+        return self._moved_axes(lambda a: a.reshape(wanted))
+
+    def transpose(self, *axes: Any) -> DenseArray:
+        """The axes in another order, reversed if none is given. It costs nothing."""
+        return self._moved_axes(lambda a: a.transpose(*axes))
+
+    @property
+    def T(self) -> DenseArray:
+        """The transpose. It costs nothing."""
+        return self.transpose()
+
+    def swapaxes(self, first: int, second: int) -> DenseArray:
+        """The array with two axes exchanged. It costs nothing."""
+        return self._moved_axes(lambda a: a.swapaxes(first, second))
+
+    def squeeze(self, axis: Any = None) -> DenseArray:
+        """Without the axes of count 1, or without these. It costs nothing."""
+        return self._moved_axes(lambda a: a.squeeze(axis))
+
+    def ravel(self) -> DenseArray:
+        """All numbers as a vector. It costs nothing, and raises InvalidArgument where they would have to move."""
+        return self.reshape(-1)
+
+    flatten = ravel
+
+    def broadcast_to(self, shape: tuple[int, ...]) -> DenseArray:
+        """The array repeated to a larger shape, as NumPy does it: rotations and, if other slots are not zero, a mask."""
+        if shape == self.shape:
+            return self
+        if joint_shape(self.shape, shape) != shape:
+            raise InvalidArgument(f"an array of the shape {self.shape} cannot become {shape}")
+        target = View.dense(shape, self.slots)
+        place = spread(self._view.expanded(len(shape)), shape) or target
+        x = laid(self, place)
+        view = joint_view(place, x._view)
+        zero = x._view.zero and x._view.extent == view.extent
+        return x._wide(view)._seen(replace(view, zero=zero))
+
+    # --- sums -----------------------------------------------------------------------------------
+
+    def sum(
+        self, axis: Any = None, keepdims: bool = False, *, count: int | None = None
+    ) -> DenseArray:
+        """The sum along an axis, several, or all, of any count. It takes no level.
+
+        It takes about log2(count) rotations by 1, 2, 4 .. times the distance of the elements. Estimates take the terms as equal.
+        """
+        if count is not None:
+            raise Unsupported("sum(count=) adds windows of a vector: add the slices of an array")
+        axes = numbered(axis, len(self.shape))
+        out = self._compact()
+        for k in sorted(axes, key=lambda k: -abs(self._view.strides[k])):
+            out = summed(out, k)
+        if keepdims:
+            return out
+        kept = tuple(k for k in range(len(self.shape)) if k not in axes)
+        shape = tuple(out._view.shape[k] for k in kept)
+        strides = tuple(out._view.strides[k] for k in kept)
+        return out._seen(replace(out._view, shape=shape, strides=strides))
+
+    def _count(self, axis: Any) -> int:
+        return math.prod(self.shape[k] for k in numbered(axis, len(self.shape)))
+
+    def mean(self, axis: Any = None, keepdims: bool = False) -> EncryptedArray:
+        """The mean along an axis, several, or all. It takes one level."""
+        return self.sum(axis, keepdims) * (1 / self._count(axis))
+
+    def var(self, axis: Any = None, ddof: float = 0, keepdims: bool = False) -> EncryptedArray:
+        """The variance along an axis, several, or all: the mean of squares less the square of the mean. It takes two levels.
+
+        Its error is that of a number as large as the squares: take away a mean that you know first, if it is large.
+        """
+        count = self._count(axis)
+        freedom = arrays.number(ddof)
+        if freedom is None or freedom.imag or not 0 <= freedom.real < count:
+            raise InvalidArgument(
+                f"ddof must be a number from 0 and below the count of {count}, not {checks.shown(ddof)}"
+            )
+        squares = (self * self).sum(axis, keepdims)
+        mean = self.mean(axis, keepdims)
+        spread = squares * (1 / count) - mean * mean
+        return spread if freedom == 0 else spread * (count / (count - freedom.real))
+
+    # --- products of matrices -------------------------------------------------------------------
+
+    def __matmul__(self, other: Any) -> EncryptedArray:
+        """The matrix product with an array or an encrypted array of at most two axes; see ``matmul``."""
+        return self._server._matmul(self, other)
+
+    def __rmatmul__(self, matrix: Any) -> EncryptedArray:
+        """The matrix product with an array on the left; see ``matmul``."""
+        return self._server._matmul(matrix, self)
+
+    def dot(self, other: Any) -> EncryptedArray:
+        """The same as ``@``, and the product with a number."""
+        value = arrays.number(other)
+        if value is not None:
+            return self * value
+        return self._server._matmul(self, other)
+
+    # --- what vectors have ----------------------------------------------------------------------
+
+    def rotate(self, steps: int) -> EncryptedArray:
+        """Refused: slots of an array are moved by slices."""
+        raise Unsupported(
+            "rotate moves the slots of vectors (n,) and of batches: take slices of an array, or encrypt with batch=True"
+        )
+
+    def with_length(self, length: int) -> EncryptedArray:
+        """Refused: an array has a shape."""
+        raise Unsupported(f"with_length is for vectors: take a slice, x[:{checks.shown(length)}]")
+
+    def conj(self) -> EncryptedArray:
+        """The complex conjugate of every number. It needs the conjugation key."""
+        return self._on(EncryptedArray.conj(self), self._view)
+
+    conjugate = conj
+
+    def with_magnitude(self, magnitude: float, *, peak: float | None = None) -> EncryptedArray:
+        """See EncryptedArray.with_magnitude."""
+        return self._on(EncryptedArray.with_magnitude(self, magnitude, peak=peak), self._view)
+
+    def __repr__(self) -> str:
+        return (
+            f"EncryptedArray(shape={self.shape}, level={self.level}, scale=2^{math.log2(self.scale):.2f}, "
+            f"{self._view.vectors} x {self.slots} slots)"
+        )

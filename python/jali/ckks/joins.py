@@ -1,0 +1,154 @@
+"""Encrypted arrays put together and taken apart, and NumPy's functions of them."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from jali._core import checks
+from jali.ckks.array import EncryptedArray
+from jali.ckks.dense import DenseArray, dense
+from jali.ckks.moves import moved
+from jali.ckks.operands import axes
+from jali.ckks.products import matmul
+from jali.ckks.view import View
+from jali.errors import InvalidArgument, Unsupported
+
+__all__ = ["FUNCTIONS", "concatenate", "split", "stack"]
+
+
+def _encrypted(values: Any) -> list[DenseArray]:
+    try:
+        items = list(values)
+    except TypeError:
+        raise InvalidArgument("give a sequence of encrypted arrays") from None
+    if not items or not all(isinstance(v, EncryptedArray) for v in items):
+        raise InvalidArgument("give a sequence of at least one encrypted array, and no others")
+    out = [dense(v) for v in items]
+    for one in out:
+        out[0]._beside(one)
+        if one.slots != out[0].slots:
+            raise InvalidArgument(
+                f"arrays are packed in {out[0].slots} and {one.slots} slots: encrypt both with the same slots="
+            )
+    return out
+
+
+def stack(values: Iterable[EncryptedArray], axis: int = 0) -> DenseArray:
+    """Encrypted arrays of one shape along a new axis, as numpy.stack. Each keeps vectors of its own.
+
+    It costs nothing if all lie alike; others are moved to where the first lies. Levels become that of the lowest.
+    """
+    items = _encrypted(values)
+    first = items[0]._view
+    shape = first.shape
+    if any(one.shape != shape for one in items):
+        raise InvalidArgument("stack takes arrays of equal shapes")
+    (k,) = axes(axis, len(shape) + 1)
+    place = replace(first, period=0)
+    laid = [moved(one, place) if not one._view.same_place(first) else one for one in items]
+    server = items[0].evaluator
+    core = server._core
+    level = min(one.level for one in laid)
+    scale = server.params.level(level).scale
+    values_ = [one._settled() for one in laid]
+    levelled = [v if v.level == level else core.explicit.adjust(v, level, scale) for v in values_]
+    if any(v.batch != first.vectors for v in levelled):
+        raise Unsupported("these arrays lie in different numbers of vectors: encrypt them alike")
+    value = core.with_view(core.stack(levelled), None, False)
+    zero = all(one._view.zero and one._view.period == 0 for one in laid)
+    view = View(
+        (len(laid), *shape),
+        (first.vectors * first.slots, *first.strides),
+        first.first,
+        first.slots,
+        first.vectors * len(laid),
+        0,
+        zero,
+    )
+    order = [*range(1, k + 1), 0, *range(k + 1, len(shape) + 1)]
+    return DenseArray(server, value, view).transpose(order)
+
+
+def concatenate(values: Iterable[EncryptedArray], axis: int = 0) -> DenseArray:
+    """Encrypted arrays one after the other along an axis, densely, as numpy.concatenate.
+
+    They are rotated to their places. Those that lie otherwise than a dense array are masked, which takes one level.
+    """
+    items = _encrypted(values)
+    shape = list(items[0].shape)
+    (k,) = axes(axis, len(shape))
+    for one in items:
+        if len(one.shape) != len(shape) or any(
+            c != d for j, (c, d) in enumerate(zip(one.shape, shape, strict=True)) if j != k
+        ):
+            raise InvalidArgument(
+                "concatenate takes arrays whose shapes differ along its axis only"
+            )
+    shape[k] = sum(one.shape[k] for one in items)
+    target = View.dense(tuple(shape), items[0].slots)
+    total: EncryptedArray | None = None
+    done = 0
+    for one in items:
+        key = (slice(None),) * k + (slice(done, done + one.shape[k]),)
+        part = moved(one, target.changed(lambda a, key=key: a[key]), exact=True)  # type: ignore[misc]
+        done += one.shape[k]
+        flat = EncryptedArray(part.evaluator, part._ct)
+        total = flat if total is None else total + flat
+    assert total is not None
+    return DenseArray(items[0].evaluator, total._ct, target)
+
+
+def split(x: EncryptedArray, sections: Any, axis: int = 0) -> list[DenseArray]:
+    """Equal parts along an axis, or the parts between these indices, as numpy.split. It costs nothing."""
+    (k,) = axes(axis, len(x.shape))
+    count = x.shape[k]
+    if isinstance(sections, (int, np.integer)) and not isinstance(sections, bool):
+        sections = int(sections)
+        if not 1 <= sections <= count or count % sections:
+            raise InvalidArgument(
+                f"{count} elements cannot be split into {checks.shown(sections)} equal parts"
+            )
+        cuts: Sequence[int] = range(0, count + 1, count // sections)
+    else:
+        try:
+            cuts = [0, *sections, count]
+        except TypeError:
+            raise InvalidArgument(
+                f"split takes a number of parts, or the indices between them, not {checks.shown(sections)}"
+            ) from None
+    key = (slice(None),) * k
+    return [dense(x)[(*key, slice(a, b))] for a, b in itertools.pairwise(cuts)]
+
+
+#: What NumPy's functions do with encrypted arrays.
+FUNCTIONS: dict[Any, Any] = {
+    np.stack: stack,
+    np.concatenate: concatenate,
+    np.split: split,
+    np.sum: lambda x, axis=None, keepdims=False: dense(x).sum(axis, keepdims),
+    np.mean: lambda x, axis=None, keepdims=False: dense(x).mean(axis, keepdims),
+    np.var: lambda x, axis=None, ddof=0, keepdims=False: dense(x).var(axis, ddof, keepdims),
+    np.dot: matmul,
+    np.reshape: lambda x, shape: dense(x).reshape(shape),
+    np.ravel: lambda x: dense(x).ravel(),
+    np.transpose: lambda x, axes=None: dense(x).transpose(axes),
+    np.swapaxes: lambda x, a, b: dense(x).swapaxes(a, b),
+    np.moveaxis: lambda x, source, destination: dense(x)._moved_axes(
+        lambda a: np.moveaxis(a, source, destination)
+    ),
+    np.expand_dims: lambda x, axis: dense(x)._moved_axes(lambda a: np.expand_dims(a, axis)),
+    np.flip: lambda x, axis=None: dense(x)._moved_axes(lambda a: np.flip(a, axis)),
+    np.vstack: lambda tup: concatenate([x[None] if x.ndim == 1 else x for x in _encrypted(tup)]),
+    np.hstack: lambda tup: concatenate(tup, axis=min(1, _encrypted(tup)[0].ndim - 1)),
+    np.squeeze: lambda x, axis=None: dense(x).squeeze(axis),
+    np.broadcast_to: lambda x, shape: dense(x).broadcast_to(tuple(shape)),
+    np.conj: lambda x: x.conj(),
+    np.shape: lambda x: x.shape,
+    np.ndim: lambda x: x.ndim,
+    np.size: lambda x: x.size,
+}

@@ -1,0 +1,51 @@
+"""Operands of encrypted arrays in the clear, their shapes and axes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jali._core import checks
+from jali._core.arrays import as_numbers
+from jali.errors import InvalidArgument
+
+__all__ = ["axes", "joint_shape", "numbers"]
+
+
+def numbers(value: Any) -> npt.NDArray[Any] | None:
+    """The operand as an array of numbers; None if it is nothing like an array."""
+    if hasattr(value, "to_numpy"):  # a column or a table of pandas
+        value = value.to_numpy()
+    if not isinstance(value, (np.ndarray, list, tuple)):
+        return None
+    return as_numbers(value, "the array's numbers")
+
+
+def joint_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    try:
+        return np.broadcast_shapes(a, b)
+    except ValueError:
+        raise InvalidArgument(
+            f"arrays of the shapes {a} and {b} do not fit: counts must be equal, or one of them 1"
+        ) from None
+
+
+def axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    """The axes as numbers from 0, without duplicates. None stands for all. Raises InvalidArgument."""
+    if axis is None:
+        return tuple(range(ndim))
+    given = axis if isinstance(axis, tuple) else (axis,)
+    out = []
+    for one in given:
+        if isinstance(one, (bool, np.bool_)) or not isinstance(one, (int, np.integer)):
+            raise InvalidArgument(f"an axis must be a whole number, not {checks.shown(one)}")
+        if not -ndim <= one < ndim:
+            raise InvalidArgument(
+                f"axis {checks.shown(one)} is out of range for an array of {ndim} axes"
+            )
+        out.append(int(one) % ndim)
+    if len(set(out)) != len(out):
+        raise InvalidArgument(f"an axis is named twice: {checks.shown(axis)}")
+    return tuple(out)

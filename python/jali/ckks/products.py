@@ -1,0 +1,159 @@
+"""Products of matrices and vectors, of which one or both are encrypted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jali._core import checks
+from jali._jali.ckks import Layout, LinearTransform, MatVec
+from jali.ckks.array import EncryptedArray
+from jali.ckks.dense import DenseArray, dense
+from jali.ckks.moves import fitting, moved
+from jali.ckks.operands import numbers
+from jali.ckks.view import View
+from jali.errors import InvalidArgument, Unsupported
+
+__all__ = ["matmul"]
+
+
+def matmul(a: Any, b: Any) -> EncryptedArray:
+    """a @ b, of vectors and matrices of which one or both are encrypted.
+
+    A matrix in the clear takes one level, or two if the rows of an encrypted matrix have to be moved apart, because those of
+    the product are longer. Of two encrypted operands, the product of matrices takes two levels, because columns
+    and rows are masked and repeated: about (columns of a) times log2 of the sizes rotations, for small matrices. With a
+    vector it takes one level or, if the vector has to be masked, two.
+    """
+    left, right = (x if isinstance(x, EncryptedArray) else _clear(x) for x in (a, b))
+    if not 1 <= len(left.shape) <= 2 or not 1 <= len(right.shape) <= 2:
+        raise Unsupported(
+            f"@ multiplies vectors and matrices, not arrays of the shapes {left.shape} and {right.shape}"
+        )
+    if left.shape[-1] != right.shape[0]:
+        raise InvalidArgument(
+            f"a product of the shapes {left.shape} and {right.shape} does not fit: {left.shape[-1]} and {right.shape[0]} "
+            "must be equal"
+        )
+    if not isinstance(left, EncryptedArray):
+        x = dense(b)
+        if len(x.shape) == 1:
+            return _matvec(left, x) if left.ndim == 2 else dense(x * left).sum()
+        return dense(matmul(x.T, left.T)).T
+    if not isinstance(right, EncryptedArray):
+        x = dense(a)
+        if right.ndim == 1:
+            return dense(x * right).sum(-1)
+        return _matvec(right.T, x) if len(x.shape) == 1 else _mapped(x, right)
+    x, y = dense(a), dense(b)
+    if len(y.shape) == 1:
+        return dense(x * y).sum(-1)
+    if len(x.shape) == 1:
+        return dense(x[:, None] * y).sum(0)
+    total: EncryptedArray | None = None
+    for i in range(x.shape[1]):
+        term = x[:, i : i + 1] * y[i : i + 1, :]
+        total = term if total is None else total + term
+    assert total is not None
+    return total
+
+
+def _clear(value: Any) -> npt.NDArray[Any]:
+    array = numbers(value)
+    if array is None:
+        raise InvalidArgument(f"@ takes arrays, not {checks.shown(value)}")
+    return array
+
+
+def _matvec(matrix: npt.NDArray[Any], x: DenseArray) -> EncryptedArray:
+    """matrix @ x for a vector x that lies anywhere."""
+    view, server = x._view, x._server
+    if matrix.dtype.kind == "c":
+        raise Unsupported("a complex matrix: multiply by its real and its imaginary part")
+    if view.slots != server.params.slots:
+        raise Unsupported(
+            "a matrix product takes vectors packed in all slots: encrypt without slots="
+        )
+    element = np.full(view.extent, -1, np.int32)
+    element[view.addresses()] = np.arange(view.size)
+    rows = np.tile(element, view.slots // view.period if view.period else 1).reshape(-1, view.slots)
+    layout = Layout._of(rows.tolist(), view.size)
+    plan = MatVec(matrix, server.params, level=x.level, layout=layout, streaming=True)
+    value = x._settled()
+    inputs = [server._core.take(value, [v]) for v in range(view.vectors)]
+    outputs = server._core.matvec(plan, inputs)
+    out = outputs[0] if len(outputs) == 1 else server._core.stack(outputs)
+    out = server._core.with_view(out, None, False)
+    period = plan.output_layout.period % view.slots if len(outputs) == 1 else 0
+    return DenseArray(
+        server, out, View((len(matrix),), (1,), 0, view.slots, len(outputs), period, period != 0)
+    )
+
+
+def _mapped(x: DenseArray, matrix: npt.NDArray[Any]) -> DenseArray:
+    """x @ matrix for an encrypted matrix x: every row's map, at once in all rows that a vector holds.
+
+    out[r, j] = sum_d matrix[j + d, j] x[r, j + d]: a product with a rotation of x for every diagonal d.
+    """
+    view, server, slots = x._view, x._server, x._view.slots
+    n, k = matrix.shape
+    stride = view.strides[1] if n > 1 else 1
+    if n == 1:  # the outer product of a column and a row
+        return dense(x * matrix)
+    new = fitting((view.shape[0], k), (view.strides[0], stride), view.first, slots)
+    if (
+        new is not None
+        and view.shape[0] > 1
+        and k > 1
+        and abs(stride) * k > abs(view.strides[0]) > abs(stride)
+    ):
+        new = None
+    if view.period or new is None or new.vectors > view.vectors:
+        wider = View.dense((view.shape[0], max(n, k)), slots).changed(lambda a: a[:, :n])
+        if wider.same_place(view):
+            raise _no_room(view, n, k)
+        try:
+            x = moved(x, wider)
+        except Unsupported:
+            raise _no_room(view, n, k) from None
+        return _mapped(x, matrix)
+    new = replace(new, vectors=view.vectors, zero=view.zero)
+    diagonals: dict[int, Any] = {}
+    rows = new.addresses()
+    reads = view.addresses()
+    if (rows[:, :1] // slots != rows // slots).any() or (
+        reads[:, :1] // slots != reads // slots
+    ).any():
+        raise Unsupported(
+            "the rows of this matrix go from one vector to the next: encrypt its transpose, or fewer columns"
+        )
+    for j in range(k):
+        for i in range(n):
+            if matrix[i, j] != 0:
+                at = diagonals.setdefault((i - j) * stride, np.zeros(slots, matrix.dtype))
+                at[rows[:, j] % slots] = matrix[i, j]
+    if not diagonals:
+        diagonals[0] = np.zeros(slots, matrix.dtype)
+    explicit = server._core.explicit
+    plan = LinearTransform(server.params, diagonals, level=x.level, slots=slots, streaming=True)
+    if all(explicit.has_rotation(step) for step in plan.rotations):
+        value = server._core.linear_transform(plan, x._settled())
+        return DenseArray(server, server._core.with_view(value, None, False), new)
+    total: EncryptedArray | None = None
+    core, source = server._core, x._settled()
+    for step, diagonal in diagonals.items():  # rotations that are composed of those that have keys
+        turned = core.rotate(source, step % slots) if step else source
+        part = EncryptedArray(server, core.multiply_array(turned, diagonal))
+        total = part if total is None else total + part
+    assert total is not None
+    return DenseArray(server, total._ct, new)
+
+
+def _no_room(view: View, n: int, k: int) -> Unsupported:
+    return Unsupported(
+        f"rows of {n} numbers lie {view.strides[0]} slots apart, and there is no room for the {k} of the product: encrypt "
+        f"the matrix with at least {k} columns (zeros will do), or multiply by fewer columns at a time"
+    )
