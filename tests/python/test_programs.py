@@ -1,0 +1,38 @@
+"""Whole programs, drawn at random: each result is right within what it claims, or the program is refused."""
+
+from __future__ import annotations
+
+import collections
+import os
+import secrets
+
+import numpy as np
+from programs import Program, World
+
+#: 400, or as many as the environment says; `make check` runs 20,000.
+COUNT = int(os.environ.get("JALI_WHOLE_PROGRAMS", "400"))
+PROGRAMS_OF_A_WORLD = 40
+
+
+def test_nothing_is_wrong_without_a_word() -> None:
+    seed = int(os.environ.get("JALI_SEED", secrets.randbits(63)))
+    done = compared = optimistic = 0
+    refused = collections.Counter[str]()
+    while done < COUNT:
+        first = seed + done
+        world = World(np.random.default_rng(first))
+        for number in range(min(PROGRAMS_OF_A_WORLD, COUNT - done)):
+            outcome = Program(world).run()
+            assert not outcome.wrong, (
+                f"JALI_SEED={first}, program {number} of {world.params}: {outcome.wrong}\n{outcome.steps}"
+            )
+            refused.update(text.partition(":")[0] for text in outcome.refusals)
+            compared += outcome.compared
+            optimistic += outcome.optimistic
+            done += 1
+    print(
+        f"seed {seed}: {compared} of {done} compared, {optimistic} optimistic; refused: {dict(refused)}"
+    )
+    assert optimistic <= 1 + done / 1000
+    assert compared > COUNT / 2, "too few programs have a result"
+    assert refused["RangeExceeded"] > COUNT / 20, "programs must leave their range, too"
