@@ -362,26 +362,25 @@ Raises InsecureParams or InvalidArgument, which say what would fit.)")
                }),
            nb::sig("def level(self, level: int) -> Level"),
            "The moduli and the canonical scale of a level, 0 to depth.")
-      .def(
-          "key_bytes",
-          checked_method<const Params&>(
-              {"Params.key_bytes",
-               3,
-               {{"rotations", nb::list()},
-                {"conjugate", nb::bool_(false)},
-                {"relinearise", nb::bool_(true)}}},
-              [](const Params& p, nb::handle given, bool conjugate, bool relinearise) {
-                Rotations rotations;
-                if (!nb::try_cast(given, rotations)) {
-                  refuse("rotations of Params.key_bytes",
-                         "a sequence of whole numbers, or \"powers\"", given);
-                }
-                return p.ptr->key_bytes(key_rotations(*p.ptr, rotations), conjugate, relinearise);
-              }),
-          nb::sig("def key_bytes(self, rotations: str | collections.abc.Sequence[int] = [], "
-                  "conjugate: bool = False, relinearise: bool = True) -> int"),
-          "Bytes in memory of the evaluation keys for these rotations (in slots, or \"powers\"), "
-          "known before they are made: their nbytes.")
+      .def("key_bytes",
+           checked_method<const Params&>(
+               {"Params.key_bytes",
+                3,
+                {{"rotations", nb::list()},
+                 {"conjugate", nb::bool_(false)},
+                 {"relinearise", nb::bool_(true)}}},
+               [](const Params& p, nb::handle given, bool conjugate, bool relinearise) {
+                 Rotations rotations;
+                 if (!nb::try_cast(given, rotations)) {
+                   refuse("rotations of Params.key_bytes",
+                          "a sequence of whole numbers, or \"powers\"", given);
+                 }
+                 return p.ptr->key_bytes(key_rotations(*p.ptr, rotations), conjugate, relinearise);
+               }),
+           nb::sig("def key_bytes(self, rotations: str | collections.abc.Sequence[int] = [], "
+                   "conjugate: bool = False, relinearise: bool = True) -> int"),
+           "Bytes in memory of the evaluation keys for these rotations (in slots, or \"powers\"), "
+           "known before they are made: their nbytes.")
       .def(
           "ciphertext_bytes",
           [](const Params& p, nb::handle shape, nb::handle level, std::int64_t slots, bool batch) {

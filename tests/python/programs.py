@@ -78,7 +78,7 @@ class World:
         self.slots = pick([self.params.slots, self.params.slots, 8, 64])
         self.client = ckks.Client(self.params, threads=1)
         self.stranger = ckks.Client(self.params, threads=1)
-        self.rotations = pick([[1, 2, 4, 8, 16, 32, 64, 128, 256], [1, -1, 3], [5]])
+        self.rotations = pick(["powers", "powers", [1, 2, 4, 8, 16, 32, 64, 128, 256], [1, -1, 3]])
         keys = self.client.evaluation_keys(
             self.rotations, conjugate=bool(rng.integers(2)), minimum=bool(rng.integers(2))
         )
@@ -90,12 +90,15 @@ class World:
 
 
 class Program:
-    """One program, run as it is drawn."""
+    """One program, run as it is drawn. Kinds of programs draw their inputs and operations."""
+
+    input: Callable[[], Any]
+    operation: Callable[[], Any]
 
     def __init__(self, world: World) -> None:
         self.w, self.rng, self.pick = world, world.rng, world.pick
         self.steps: list[str] = []
-        self.values: list[Value] = []
+        self.values: list[Any] = []
         self.refusals: list[str] = []
         self.optimistic = False
         self.as_declared = True  # whether the inputs have the root mean squares that were declared
@@ -115,15 +118,13 @@ class Program:
                 self.refusals.append(f"{type(error).__name__}: {error}")
         return Outcome("; ".join(self.steps), self.refusals, wrong, compared, self.optimistic)
 
-    def attempt(self, step: Callable[[], Value]) -> None:
+    def attempt(self, step: Callable[[], Any]) -> None:
         """Keeps the value of a step, or the error that refuses it."""
         try:
             self.values.append(step())
         except jali.Error as error:
             self.refusals.append(f"{type(error).__name__}: {error}")
             self.steps.append("refused")
-
-    # --- inputs -----------------------------------------------------------------------------------
 
     def numbers(self, *shape: int) -> tuple[Array, float]:
         """Numbers of a drawn kind and size, and the largest modulus of this kind (infinite if there is none)."""
@@ -139,6 +140,38 @@ class Program:
         if kind == "complex":
             return size * (rng.uniform(-1, 1, (*shape, 2)) @ [1, 1j]) / np.sqrt(2), size
         return size * rng.uniform(0 if kind == "positive" else -1, 1, shape), size
+
+    def trouble(self, value: Any) -> str:
+        """What is wrong with a result, compared with NumPy's: "" if it is right within what it claims."""
+        if self.rng.integers(40) == 0 and np.nan_to_num(value.vectors).any():
+            self.w.stranger.decrypt(value.array)
+            return "a stranger's key decrypts it without a word"
+        got, want = self.w.client.decrypt(value.array), value.vectors
+        if got.shape != want.shape:
+            return f"the shape is {got.shape}, not {want.shape}"
+        known = ~np.isnan(want)
+        if not known.any():
+            return ""
+        got, want = got[known], want[known]
+        if not np.iscomplexobj(got):
+            want = want.real
+        error = np.abs(got - want)
+        bound = ckks.worst_case_error(value.array.ciphertext)
+        rounding = 2.0**-44 * max(1.0, float(np.abs(want).max()))
+        if not error.max() <= bound + rounding:
+            return f"an error of {error.max():.3g} above its bound {bound:.3g}"
+        rms = float(np.sqrt(np.mean(error**2)))
+        few, claimed = error.size < FEW, value.array.precision_bits
+        if not self.as_declared or rms <= rounding:
+            return ""
+        self.optimistic = not few and rms > 2.0 ** (SELDOM - claimed)
+        if rms > 2.0 ** ((NEVER_OF_FEW if few else NEVER) - claimed):
+            return f"{-np.log2(rms):.1f} bits where {claimed:.1f} are claimed"
+        return ""
+
+
+class SlotProgram(Program):
+    """Vectors and batches of vectors whose slots are known, also those past the vectors' ends."""
 
     def input(self) -> Value:
         w, rng = self.w, self.rng
@@ -158,6 +191,8 @@ class Program:
             options["magnitude"] = largest / 16
         if w.slots != w.params.slots:
             options["slots"] = w.slots
+        if batched:
+            options["batch"] = True
         if rng.integers(4) == 0:
             options["level"] = int(rng.integers(0, w.params.depth + 1))
         self.steps.append(f"encrypt {'x'.join(map(str, v.shape))}, up to {largest:.3g}, {options}")
@@ -210,11 +245,10 @@ class Program:
         return self.mapped(a, a.array.rotate(k), np.roll(a.slots, -k, axis=1))
 
     def summed(self, a: Value, _: Value) -> Value:
-        count = self.pick([None, 1, 2, 8, self.w.slots])
+        count = self.pick([1, 2, 8, self.w.slots])
         self.steps.append(f"of {count}")
-        n = self.w.slots if count is None else count
-        array = a.array.sum(count)
-        slots = sum(np.roll(a.slots, -k, axis=1) for k in range(n))
+        array = a.array.sum(count=count)
+        slots = sum(np.roll(a.slots, -k, axis=1) for k in range(count))
         return Value(array, np.asarray(slots), int(array.shape[-1]), a.batched)
 
     def matrix(self, a: Value) -> Array:
@@ -259,7 +293,7 @@ class Program:
     def claimed(self, a: Value, _: Value) -> Value:
         """A claim that is true, or one that is too small by far and shows at decryption, if the numbers are not noise."""
         largest = max(float(np.nanmax(np.abs(a.slots))), 2.0**-20)
-        if self.rng.integers(6) or largest < 2.0**-8:
+        if self.rng.integers(6) or largest < 8 * ckks.worst_case_error(a.array.ciphertext):
             self.steps.append("truly")
             return self.mapped(a, a.array.with_magnitude(largest, peak=2 * largest), a.slots)
         self.steps.append("falsely")
@@ -275,38 +309,8 @@ class Program:
         array = self.w.server.bind(ckks.Ciphertext.from_bytes(data, self.w.params))
         return self.mapped(a, array, a.slots)
 
-    # --- results ----------------------------------------------------------------------------------
 
-    def trouble(self, value: Value) -> str:
-        """What is wrong with a result, compared with NumPy's: "" if it is right within what it claims."""
-        if self.rng.integers(40) == 0 and np.nan_to_num(value.slots).any():  # 0 is 0 with every key
-            self.w.stranger.decrypt(value.array)
-            return "a stranger's key decrypts it without a word"
-        got, want = self.w.client.decrypt(value.array), value.vectors
-        if got.shape != want.shape:
-            return f"the shape is {got.shape}, not {want.shape}"
-        known = ~np.isnan(want)
-        if not known.any():
-            return ""
-        got, want = got[known], want[known]
-        if not np.iscomplexobj(got):
-            want = want.real
-        error = np.abs(got - want)
-        bound = ckks.worst_case_error(value.array.ciphertext)
-        rounding = 2.0**-44 * max(1.0, float(np.abs(want).max()))
-        if not error.max() <= bound + rounding:
-            return f"an error of {error.max():.3g} above its bound {bound:.3g}"
-        rms = float(np.sqrt(np.mean(error**2)))
-        few, claimed = error.size < FEW, value.array.precision_bits
-        if not self.as_declared or rms <= rounding:
-            return ""
-        self.optimistic = not few and rms > 2.0 ** (SELDOM - claimed)
-        if rms > 2.0 ** ((NEVER_OF_FEW if few else NEVER) - claimed):
-            return f"{-np.log2(rms):.1f} bits where {claimed:.1f} are claimed"
-        return ""
-
-
-OPERATIONS: dict[str, Callable[[Program, Value, Value], Value]] = {
+OPERATIONS: dict[str, Callable[[SlotProgram, Value, Value], Value]] = {
     "add": lambda p, a, b: p.with_other(a, b, lambda x, y: x + y),
     "subtract": lambda p, a, b: p.with_other(a, b, lambda x, y: x - y),
     "multiply": lambda p, a, b: p.with_other(a, b, lambda x, y: x * y),
@@ -319,13 +323,84 @@ OPERATIONS: dict[str, Callable[[Program, Value, Value], Value]] = {
     "multiply number": lambda p, a, _: p.with_number(a, lambda x, c: x * c),
     "negate": lambda p, a, _: p.mapped(a, -a.array, -a.slots),
     "conjugate": lambda p, a, _: p.mapped(a, a.array.conj(), a.slots.conj()),
-    "rotate": Program.rotated,
-    "sum": Program.summed,
-    "matmul": Program.matmul,
-    "matvec": Program.planned,
-    "polynomial": Program.polynomial,
-    "sigmoid": Program.bounded,
-    "claim": Program.claimed,
-    "with_length": Program.shortened,
-    "bytes": Program.over_bytes,
+    "rotate": SlotProgram.rotated,
+    "sum": SlotProgram.summed,
+    "matmul": SlotProgram.matmul,
+    "matvec": SlotProgram.planned,
+    "polynomial": SlotProgram.polynomial,
+    "sigmoid": SlotProgram.bounded,
+    "claim": SlotProgram.claimed,
+    "with_length": SlotProgram.shortened,
+    "bytes": SlotProgram.over_bytes,
 }
+
+
+@dataclass
+class Exact:
+    """An encrypted array of any shape, and NumPy's."""
+
+    array: Any
+    vectors: Array
+
+
+class ArrayProgram(Program):
+    """Arrays of any shape. The reference is NumPy itself."""
+
+    def input(self) -> Exact:
+        shape = tuple(int(n) for n in self.rng.integers(1, 9, int(self.rng.integers(1, 4))))
+        if self.rng.integers(6) == 0:
+            shape = (int(self.rng.integers(1, 3 * self.w.params.slots)),)
+        v, most = self.numbers(*shape)
+        largest = float(np.abs(v).max())
+        options = {"magnitude": min(most, largest), "peak": min(most, 2 * largest)}
+        self.steps.append(f"encrypt {shape}, up to {largest:.3g}")
+        return Exact(self.w.server.bind(self.w.client.encrypt(v, **options)), v)
+
+    def operation(self) -> Exact:
+        a = self.values[-1] if self.rng.integers(4) else self.pick(self.values)
+        b = self.pick(self.values)
+        name, f = self.pick(self.choices(a, b))
+        self.steps.append(name)
+        try:
+            want = f(a.vectors, b.vectors)
+        except (ValueError, IndexError, np.exceptions.AxisError):
+            want = None
+        got = f(a.array, b.array)
+        if want is None:
+            raise AssertionError("NumPy refuses this, and Jali computes it")
+        return Exact(got, np.asarray(want))
+
+    def choices(self, a: Exact, b: Exact) -> list[tuple[str, Callable[[Any, Any], Any]]]:
+        """Operations with drawn arguments, of encrypted arrays and of NumPy's alike."""
+        rng, ndim = self.rng, max(a.vectors.ndim, 1)
+        axis = self.pick([None, *range(ndim), -1, (0, -1), 3])
+        c = self.numbers(*(self.pick([n, 1]) for n in a.vectors.shape))[0]
+        row = self.numbers(a.vectors.shape[-1] if a.vectors.ndim else 1)[0]
+        w = self.numbers(len(row), int(rng.integers(1, 6)))[0].real
+        k = self.pick([2, -3, 0.5, float(rng.normal())])
+        begin, step = int(rng.integers(-3, 4)), self.pick([1, 1, 2, -1, 3])
+        shape = self.pick([(-1,), (2, -1), (1, *a.vectors.shape), a.vectors.shape[::-1]])
+        return [
+            ("add", lambda x, y: x + y),
+            ("subtract", lambda x, y: x - y),
+            ("multiply", lambda x, y: x * y),
+            ("add array", lambda x, _: x + c),
+            ("row minus", lambda x, _: row - x),
+            ("times array", lambda x, _: x * c),
+            (f"times {k}", lambda x, _: x * k),
+            ("divide", lambda x, _: x / k),
+            ("power", lambda x, _: x**2),
+            (f"sum {axis}", lambda x, _: x.sum(axis)),
+            (f"sum {axis} kept", lambda x, _: x.sum(axis=axis, keepdims=True)),
+            (f"mean {axis}", lambda x, _: x.mean(axis=axis)),
+            (f"var {axis}", lambda x, _: x.var(axis=axis)),
+            ("transpose", lambda x, _: x.T),
+            (f"reshape {shape}", lambda x, _: x.reshape(shape)),
+            (f"from {begin} by {step}", lambda x, _: x[begin::step]),
+            (f"last from {begin}", lambda x, _: x[..., begin:]),
+            (f"element {begin}", lambda x, _: x[begin]),
+            ("new axis", lambda x, _: x[:, None]),
+            ("matmul", lambda x, y: x @ y),
+            ("matmul array", lambda x, _: x @ w),
+            ("array matmul", lambda x, _: w.T @ x),
+        ]

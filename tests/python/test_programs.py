@@ -7,7 +7,7 @@ import os
 import secrets
 
 import numpy as np
-from programs import Program, World
+from programs import ArrayProgram, SlotProgram, World
 
 #: 400, or as many as the environment says; `make check` runs 20,000.
 COUNT = int(os.environ.get("JALI_WHOLE_PROGRAMS", "400"))
@@ -22,7 +22,7 @@ def test_nothing_is_wrong_without_a_word() -> None:
         first = seed + done
         world = World(np.random.default_rng(first))
         for number in range(min(PROGRAMS_OF_A_WORLD, COUNT - done)):
-            outcome = Program(world).run()
+            outcome = (ArrayProgram if number % 3 == 0 else SlotProgram)(world).run()
             assert not outcome.wrong, (
                 f"JALI_SEED={first}, program {number} of {world.params}: {outcome.wrong}\n{outcome.steps}"
             )

@@ -1441,8 +1441,8 @@ class EvaluatorCore:
     @staticmethod
     def recording(keys: EvaluationKeys, device: str, threads: int) -> EvaluatorCore: ...
     @property
-    def demand(self) -> KeyDemand | None:
-        """The keys that were used so far, or None."""
+    def demand(self) -> KeyDemand:
+        """The keys that were used so far."""
 
     @property
     def params(self) -> Params:
