@@ -222,9 +222,14 @@ class SlotProgram(Program):
 
     def with_other(self, a: Value, b: Value, f: Callable[[Any, Any], Any]) -> Value:
         array = f(a.array, b.array)
-        slots = f(a.slots, b.slots)
         batched = a.batched or b.batched
-        return Value(array, slots, max(a.shown, b.shown), batched)
+        slots = f(a.slots, b.slots)
+        shown = max(a.shown, b.shown)
+        if a.shown != b.shown and min(a.shown, b.shown) == 1:  # one number, broadcast as NumPy's
+            vectors = f(a.slots[:, : a.shown], b.slots[:, : b.shown])
+            slots = np.full(slots.shape, np.nan, slots.dtype)
+            slots[:, :shown] = vectors
+        return Value(array, slots, shown, batched)
 
     def with_array(self, a: Value, f: Callable[[Any, Any], Any]) -> Value:
         v, _ = self.numbers(a.shown)
@@ -292,10 +297,14 @@ class SlotProgram(Program):
 
     def claimed(self, a: Value, _: Value) -> Value:
         """A claim that is true, or one that is too small by far and shows at decryption, if the numbers are not noise."""
-        largest = max(float(np.nanmax(np.abs(a.slots))), 2.0**-20)
+        known = np.abs(a.slots[~np.isnan(a.slots)])
+        largest = float(known.max(initial=0))
         if self.rng.integers(6) or largest < 8 * ckks.worst_case_error(a.array.ciphertext):
+            if np.isnan(a.slots).any():  # slots beside the vector may be larger
+                return a
             self.steps.append("truly")
-            return self.mapped(a, a.array.with_magnitude(largest, peak=2 * largest), a.slots)
+            peak = max(2 * largest, 2.0**-20)
+            return self.mapped(a, a.array.with_magnitude(peak / 2, peak=peak), a.slots)
         self.steps.append("falsely")
         self.w.client.decrypt(a.array.with_magnitude(largest / 64, peak=largest / 64))
         raise AssertionError("decryption does not see that a claim is false")

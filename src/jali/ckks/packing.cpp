@@ -53,7 +53,9 @@ Packing merge(const Ciphertext& a, const Ciphertext& b) {
     return "operands are packed in " + std::to_string(slots_of(a)) + " and " +
            std::to_string(slots_of(b)) + " slots: encrypt both with the same slots=";
   });
-  require<InvalidArgument>(la == lb || a.packing.length == 0 || b.packing.length == 0, [&] {
+  // A vector of one number is no exception: NumPy would repeat it, and here it lies in one slot.
+  const bool all_slots = a.packing.length == 0 || b.packing.length == 0;
+  require<InvalidArgument>(la == lb || (all_slots && la != 1 && lb != 1), [&] {
     return "operands have the lengths " + std::to_string(la) + " and " + std::to_string(lb) +
            ": make them equal, or call with_length() if the zeros past the end are part of the "
            "vector";

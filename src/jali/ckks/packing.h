@@ -85,7 +85,8 @@ std::string described(const Packing& a, int log_slots);
 /// not fit.
 Packing packing_of_fresh(std::size_t count, int log_slots, bool batched, bool complex_values);
 
-/// The packing of a + b and a - b. Throws InvalidArgument unless the lengths are equal or one of them is all slots, the
+/// The packing of a + b and a - b. Throws InvalidArgument unless the lengths are equal, or one of them is all slots and the
+/// other not 1, the
 /// batches are equal or one of them is 1, and both have the same number of slots. It also throws if the vectors lie in
 /// different orders. If one repeats more often than the other, the result repeats as the other does.
 Packing packing_of_sum(const Ciphertext& a, const Ciphertext& b);
