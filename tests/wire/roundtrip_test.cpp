@@ -87,7 +87,7 @@ TEST_P(RoundTrip, Ciphertexts) {
   const auto check = [&](const ckks::Ciphertext& x, bool seeded, std::size_t parts) {
     const Bytes bytes = to_bytes(x);
     const std::size_t polys = seeded ? 1 : parts;
-    EXPECT_EQ(bytes.size(), kFrameBytes + 62 + (seeded ? 32 : 0) +
+    EXPECT_EQ(bytes.size(), kFrameBytes + 78 + (seeded ? 32 : 0) +
                                 polys * x.batch() * poly_bytes(o.params->level(x.level).primes));
     const auto back = from_bytes<ckks::Ciphertext>(bytes, o.params, *o.ring);
     ASSERT_EQ(back.parts.size(), parts);

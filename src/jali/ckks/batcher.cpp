@@ -48,6 +48,7 @@ Ciphertext stack(const Evaluator& evaluator, std::span<const Ciphertext* const> 
   Ciphertext out = shell(first);
   out.packing.batched = true;
   for (const Ciphertext* input : inputs) {
+    evaluator.check(*input);
     out.key_id = rlwe::common_key(out.key_id, input->key_id);
     out.estimate.cover(input->estimate);
   }
