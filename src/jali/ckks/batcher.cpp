@@ -54,6 +54,7 @@ Ciphertext stack(const Evaluator& evaluator, std::span<const Ciphertext* const> 
   out.packing.view.reset();
   if (first.packing.view) out.packing.padded = false;
   for (const Ciphertext* input : inputs) {
+    evaluator.check(*input);
     out.key_id = rlwe::common_key(out.key_id, input->key_id);
     out.estimate.cover(input->estimate);
   }
