@@ -215,7 +215,9 @@ TEST(Packing, RulesHoldInTheClear) {
         out.packing =
             product ? packing_of_product(shape(a), shape(b)) : packing_of_sum(shape(a), shape(b));
       } catch (const InvalidArgument&) {
-        ASSERT_FALSE(is_in_order(a.packing) && is_in_order(b.packing)) << random.seed;
+        const bool one_number = n == 1 && length_of(shape(b)) != 1;
+        ASSERT_FALSE(is_in_order(a.packing) && is_in_order(b.packing) && !one_number)
+            << random.seed;
         ++refused;
         continue;
       }
