@@ -90,7 +90,7 @@ cpp-test: build ## the C++ tests
 
 # Two processes, as many tests wait for one thread.
 py-test: build ## the Python tests
-	@$(call logged,$(call share,,JALI_FUZZ_SECONDS=$(FUZZ_SECONDS) )python -m pytest -n 2 --dist loadfile $(call share,-m 'not long')) \
+	@$(call logged,$(call share,,JALI_FUZZ_SECONDS=$(FUZZ_SECONDS) JALI_WHOLE_PROGRAMS=20000 )python -m pytest -n 2 --dist loadfile $(call share,-m 'not long')) \
 	  $(call or_say,repeat one test with .venv/bin/python -m pytest -k NAME)
 
 docs-test: build ## every code block of the documents and every script of examples/
