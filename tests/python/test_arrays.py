@@ -567,3 +567,24 @@ def test_random_programs_agree_with_numpy_or_are_refused(
             assert "without moving" in str(error)
             return
     s.check(x, a)
+
+
+def test_what_repeats_is_not_added_to_its_own_copies() -> None:
+    """A vector that repeats every 4 slots meets rows that lie 3 apart."""
+    params = ckks.Params.create(depth=3, scale_bits=36, log_n=10, security=0, name="insecure_rows")
+    client = ckks.Client(params)
+    server = ckks.Evaluator(params, client.evaluation_keys("powers"))
+    rng = np.random.default_rng()
+    v, w = rng.uniform(-1, 1, 6), rng.uniform(-1, 1, (3, 6))
+    x = server.bind(client.encrypt(v, peak=1))
+    result = x.reshape(2, 3) - w @ x
+    assert np.allclose(client.decrypt(result), v.reshape(2, 3) - w @ v, atol=1e-4)
+
+
+def test_variance_of_complex_numbers() -> None:
+    params = ckks.Params.create(depth=3, scale_bits=36, log_n=10, security=0, name="insecure_rows")
+    client = ckks.Client(params)
+    server = ckks.Evaluator(params, client.evaluation_keys("powers", conjugate=True))
+    v = np.random.default_rng().uniform(-1, 1, (4, 6, 2)) @ [1, 1j]
+    x = server.bind(client.encrypt(v, peak=2))
+    assert np.allclose(client.decrypt(x.var(axis=1)), v.var(axis=1), atol=1e-4)

@@ -139,7 +139,9 @@ def moved(x: DenseArray, target: View, clean: bool = False, exact: bool = False)
     moves = np.unique(np.stack([vectors, steps]), axis=1).T
     if len(moves) == 1:
         vector, step = (int(m) for m in moves[0])
-        new = None if exact and vector else _shifted(view, target, step, exact)
+        # What repeats is not alone in its slots: a mask has to leave one copy.
+        repeats = clean and view.period
+        new = None if repeats or (exact and vector) else _shifted(view, target, step, exact)
         if new is not None:
             ready = x._cleaned() if clean or exact else x
             value = _vectors(ready._settled(), core, vector, new.vectors)
