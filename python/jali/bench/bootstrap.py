@@ -10,7 +10,7 @@ import numpy as np
 from jali import ckks
 from jali._core.console import counter
 from jali.bench import floors, profile, sets
-from jali.bench.measure import Row, accept, row, timed
+from jali.bench.measure import NO_LIMIT, Row, accept, row, timed
 from jali.bench.registry import Options, benchmark
 
 ON_GPU = ("n16_fast", "n16_precise", "n16_real", "n15_small")
@@ -51,7 +51,7 @@ def _of_set(name: str, word: str, options: Options) -> Iterator[Row]:
         values = rng.uniform(-1, 1, (batch, params.slots))
         if not real:  # of modulus up to 1
             values = (values + 1j * rng.uniform(-1, 1, values.shape)) / np.sqrt(2)
-        x = server.bind(client.encrypt(values, level=params.bootstrap_level))
+        x = server.bind(client.encrypt(values, level=params.bootstrap_level, max_bytes=NO_LIMIT))
         y = x.bootstrap()
         got = client.decrypt(y, complex=not real).reshape(values.shape)
         bits = accept(f"bootstrap at {name}", got, values, y.precision_bits)
@@ -99,7 +99,9 @@ def _needs(
     found: dict[int, floors.Work] = {}
     for batch in batches:
         zeros = np.zeros((batch, params.slots), dtype=float if real else complex)
-        x = recorder.bind(client.encrypt(zeros, level=params.bootstrap_level))._settled()
+        x = recorder.bind(
+            client.encrypt(zeros, level=params.bootstrap_level, max_bytes=NO_LIMIT)
+        )._settled()
         array = ckks.EncryptedArray(recorder, x)
         trace.clear()
         array.bootstrap()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +12,7 @@ import numpy.typing as npt
 from jali import _jali, ckks
 from jali.bench import floors
 from jali.bench.floors import Work
-from jali.bench.measure import Row, accept, row, timed
+from jali.bench.measure import NO_LIMIT, Row, accept, row, timed
 from jali.bench.operations import Case, on_sets, turned
 from jali.bench.registry import Options
 
@@ -55,7 +56,8 @@ def _steps(c: Case, options: Options) -> Iterator[Step]:
     its_own = twin.encrypt(c.va, c.level)
     recorder = ckks.Evaluator(c.params, None, options.device, threads=c.threads, trace=True)
 
-    fresh, plain = owner.encrypt(c.va, level=c.level), e.encode(c.va, c.level)
+    encrypt = functools.partial(owner.encrypt, c.va, level=c.level, max_bytes=NO_LIMIT)
+    fresh, plain = encrypt(), e.encode(c.va, c.level)
     rotated = e.rotate(fresh, 1)
 
     def decrypted(x: ckks.Ciphertext) -> Values:
@@ -100,7 +102,7 @@ def _steps(c: Case, options: Options) -> Iterator[Step]:
     yield Step(
         "encrypt",
         mine,
-        lambda: owner.encrypt(c.va, level=c.level),
+        encrypt,
         encrypting,
         decrypted(fresh),
         c.va,

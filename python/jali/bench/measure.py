@@ -16,7 +16,10 @@ import numpy.typing as npt
 from jali import device
 from jali.errors import InternalError
 
-__all__ = ["CLOCKS", "Floor", "Row", "accept", "commit", "row", "timed"]
+__all__ = ["CLOCKS", "NO_LIMIT", "Floor", "Row", "accept", "commit", "row", "timed"]
+
+#: For Client.encrypt: a benchmark's batches may take all memory that there is.
+NO_LIMIT = 1 << 60
 
 
 @dataclass(frozen=True)

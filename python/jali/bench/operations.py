@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from jali import ckks
 from jali.bench import floors, profile, sets
-from jali.bench.measure import Row, accept, row, timed
+from jali.bench.measure import NO_LIMIT, Row, accept, row, timed
 from jali.bench.registry import Options, benchmark
 from jali.ckks.explicit import ExplicitEvaluator
 from jali.errors import InvalidArgument
@@ -86,7 +86,7 @@ class Case:
     def operands(self, server: ckks.Evaluator) -> Operands:
         """Fresh encryptions of both vectors, brought to the server's device."""
         a, b = (
-            server.bind(self.client.encrypt(v, level=self.level))._settled()
+            server.bind(self.client.encrypt(v, level=self.level, max_bytes=NO_LIMIT))._settled()
             for v in (self.va, self.vb)
         )
         return Operands(server, a, b)

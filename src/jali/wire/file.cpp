@@ -30,7 +30,9 @@ class NewFile {
     // Two writers of one path have files of their own; the last one to finish wins.
     for (int attempt = 0; descriptor_ < 0; ++attempt) {
       name_ = path_;
-      name_ += "." + std::to_string(getpid()) + "-" + std::to_string(attempt) + ".new";
+      std::string ending(".");  // in steps, because GCC 12 warns of chained sums
+      ending.append(std::to_string(getpid())).append("-").append(std::to_string(attempt));
+      name_ += ending.append(".new");
       descriptor_ = ::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                            readers == Readers::owner ? 0600 : 0666);
       if (descriptor_ < 0 && (errno != EEXIST || attempt == 1000)) fail(path_, "written", errno);
