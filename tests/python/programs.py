@@ -233,7 +233,9 @@ class SlotProgram(Program):
 
     def with_array(self, a: Value, f: Callable[[Any, Any], Any]) -> Value:
         v, _ = self.numbers(a.shown)
-        whole = np.zeros(self.w.slots, v.dtype)
+        # A vector that repeats meets an array that repeats likewise; whether it does is not known here.
+        beyond = np.nan if np.isnan(a.slots).any() else 0
+        whole = np.full(self.w.slots, beyond, v.dtype)
         whole[: a.shown] = v
         return self.mapped(a, f(a.array, v), f(a.slots, whole))
 
