@@ -393,5 +393,13 @@ TEST_F(Noise, SlotsPrecisionAndTails) {
   EXPECT_GT(slot_tail(params->log_n(), kSourceBits) * slot, most);
 }
 
+// Bytes of ciphertexts hold no -0.
+TEST_F(Noise, DeclaredZerosArePositive) {
+  const Declared declared(-0.0, -0.0);
+  EXPECT_FALSE(std::signbit(declared.magnitude));
+  EXPECT_FALSE(std::signbit(declared.peak));
+  EXPECT_FALSE(std::signbit(Declared(-0.0).peak));
+}
+
 }  // namespace
 }  // namespace jali::params

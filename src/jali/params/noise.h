@@ -28,7 +28,8 @@ struct Declared {
   Declared() = default;
   // NOLINTNEXTLINE(google-explicit-constructor): the usual declaration is one number
   Declared(double rms) : Declared(rms, kPeak * rms) {}
-  Declared(double rms, double largest) : magnitude(rms), peak(largest) {}
+  Declared(double rms, double largest)
+      : magnitude(rms + 0.0), peak(largest + 0.0) {}  // -0 becomes 0, as bytes have it
 };
 
 /// The error that an operation adds, in units of the scaled integers: the variance of a coefficient, and a bound on the
