@@ -110,5 +110,13 @@ TEST(Arrangements, TellTheirCost) {
                DepthExhausted);
 }
 
+TEST(Arrangement, RefusesArraysOfAnyShape) {
+  ckks::Packing vector, array;
+  array.batched = array.padded = true;
+  array.view = ckks::View{{{2, 4}, {3, 1}}, 0, 0};
+  EXPECT_THROW(Arrangement(vector, array, 4, false), InvalidArgument);
+  EXPECT_THROW(Arrangement(array, vector, 4, true), InvalidArgument);
+}
+
 }  // namespace
 }  // namespace jali::circuits::testing

@@ -36,6 +36,10 @@ Arrangement::Arrangement(const Packing& from, const Packing& to, int log_slots, 
   require<InvalidArgument>(
       ckks::is_possible(from, log_slots) && ckks::is_possible(to, log_slots),
       [&] { return "a layout is not possible for " + std::to_string(slots_) + " slots"; });
+  require<InvalidArgument>(
+      !from.view && !to.view,
+      "an array of any shape is not brought into the layout of a vector: take a "
+      "slice or a reshape of it that is one vector");
   require<InvalidArgument>(length(from, slots_) == length(to, slots_), [&] {
     return "a vector of " + std::to_string(length(from, slots_)) +
            " numbers does not become one of " + std::to_string(length(to, slots_)) +

@@ -23,7 +23,7 @@ namespace jali::circuits {
 class Arrangement {
  public:
   /// with_zeros: whether `to` is only reached if the other slots are zero. Throws InvalidArgument if the numbers of the two
-  /// packings are not equally many, or if one of them is not possible for 2^log_slots slots.
+  /// packings are not equally many, if one of them is not possible for 2^log_slots slots, or if one has a view.
   Arrangement(const ckks::Packing& from, const ckks::Packing& to, int log_slots, bool with_zeros);
 
   int levels() const;

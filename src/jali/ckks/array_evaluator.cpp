@@ -131,8 +131,7 @@ Ciphertext ArrayEvaluator::multiply_numbers(const Ciphertext& a, const Numbers& 
     const double often =  // how often the numbers of a vector that repeats lie in its slots
         a.packing.tiling.window == 0 || b.count() != length_of(a)
             ? 1
-            : std::exp2(a.log_slots) / a.packing.tiling.stride / a.packing.tiling.count *
-                  (a.packing.tiling.stride / a.packing.tiling.window);
+            : std::exp2(a.log_slots) / a.packing.tiling.count / a.packing.tiling.window;
     const double left = slots / often / static_cast<double>(b.values.size() - zeros);
     out.estimate.message = std::min(out.estimate.message * std::sqrt(left), out.estimate.peak);
     out.estimate.variance *= left;

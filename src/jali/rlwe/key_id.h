@@ -26,7 +26,7 @@ struct KeyId {
 inline bool agree(const KeyId& a, const KeyId& b) { return a == b || a.is_none() || b.is_none(); }
 
 /// The key of what is computed from ciphertexts of these two. Throws KeyMismatch if they name different keys.
-inline const KeyId& common_key(const KeyId& a, const KeyId& b) {
+inline KeyId common_key(const KeyId& a, const KeyId& b) {
   require<KeyMismatch>(agree(a, b),
                        "the operands belong to different secret keys, and no key decrypts what "
                        "would be computed from both: use ciphertexts of one client");
