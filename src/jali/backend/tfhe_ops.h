@@ -1,0 +1,117 @@
+// The operations of TFHE: programmable bootstrapping, key switching, and linear combinations, of batches.
+//
+// This table is a sibling of those of an Engine, on the same devices. An Engine serves one ring of RNS primes; this
+// serves one set of dimensions and gadgets. See torus.h for how ciphertexts lie.
+//
+// Exactness. Everything but the external product is exact and specified to the bit, so that all engines agree. The
+// external product by FFT has an error of its own, far below the scheme's noise: engines then agree in the decrypted
+// value and in the noise. With the transform "ntt" it is exact.
+// Aliasing. An output never overlaps an input, unless the operation says otherwise.
+// Threads. Every operation may be called from several threads at once on disjoint outputs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "jali/backend/tfhe_config.h"
+#include "jali/backend/torus.h"
+#include "jali/device/device.h"
+
+namespace jali::backend {
+
+/// Look-up tables: accumulators that a blind rotation begins with.
+struct TableView {
+  const void* data = nullptr;  // `count` polynomials of N words, or, if they are encrypted, GLWE ciphertexts
+  std::size_t count = 0;
+  bool encrypted = false;
+  /// For each input which table it takes; empty: all take the first.
+  std::span<const std::uint32_t> of_input{};
+  /// 2^log_many results of one rotation: the exponents are rounded to multiples of 2^log_many, and result j is the
+  /// coefficient j of the rotated accumulator. Output row (i 2^log_many + j) is result j of input i.
+  int log_many = 0;
+};
+
+/// A sparse matrix with small integer entries, by rows: row r has the entries [begin[r], begin[r + 1]).
+struct Combination {
+  std::span<const std::uint32_t> begin;  // rows + 1 of them
+  std::span<const std::uint32_t> column;  // which input ciphertext
+  std::span<const std::int64_t> weight;
+  std::span<const std::uint64_t> constant;  // one for each row, added to the body; empty: none
+};
+
+class TfheOps {
+ public:
+  explicit TfheOps(std::shared_ptr<device::Device> device) : device_(std::move(device)) {}
+  TfheOps(const TfheOps&) = delete;
+  TfheOps& operator=(const TfheOps&) = delete;
+  virtual ~TfheOps() = default;
+
+  virtual std::string name() const = 0;  // "ref", "cpu/avx512", "cuda:0", ...
+  virtual const TfheConfig& config() const = 0;
+  const std::shared_ptr<device::Device>& device() const { return device_; }
+
+  // --- keys ---------------------------------------------------------------------------------------
+  // Keys come in standard form, in host memory. An engine keeps them in a form of its own in its device's memory.
+
+  /// Bytes of a bootstrapping key in the engine's form.
+  virtual std::size_t rotation_key_bytes() const = 0;
+  /// out: rotation_key_bytes() of the device's memory. ggsws: config().units() GGSW ciphertexts for each step, steps in
+  /// order, ggsw_words() words each; may be called for ranges of steps, [first, first + count).
+  virtual void prepare_rotation_key(void* out, const void* ggsws, std::size_t first,
+                                    std::size_t count) const = 0;
+  /// Bytes of a key-switching key in the engine's form.
+  virtual std::size_t switch_key_bytes() const = 0;
+  /// rows: k N * switch_gadget.levels small LWE ciphertexts; row (i, j), j = 1 .. levels, is at (i levels + j - 1), and its
+  /// phase is S_i 2^(32 - j base_log), with S the bits of the large secret.
+  virtual void prepare_switch_key(void* out, const void* rows) const = 0;
+
+  // --- operations ---------------------------------------------------------------------------------
+
+  /// in: large. out: small, of as many rows. Each mask word a_i of `in` is decomposed by switch_gadget, with the digits
+  /// d_ij; the result is (0, .., 0, b') - sum_ij d_ij row(i, j), b' the body rounded to 32 bits, half a unit up. Exact.
+  virtual void key_switch(LweView out, ConstLweView in, const void* switch_key) const = 0;
+
+  /// in: small. out: large, of 2^log_many rows for each of `in`. Modulus switch with compensation of the mean (see
+  /// switched below), blind rotation of the tables by X^(-b'), extraction.
+  virtual void bootstrap(LweView out, ConstLweView in, const TableView& tables,
+                         const void* rotation_key) const = 0;
+  /// key_switch, then bootstrap. in, out: large.
+  virtual void switch_bootstrap(LweView out, ConstLweView in, const TableView& tables,
+                                const void* switch_key, const void* rotation_key) const = 0;
+  /// The same order reversed. in, out: small.
+  virtual void bootstrap_switch(LweView out, ConstLweView in, const TableView& tables,
+                                const void* switch_key, const void* rotation_key) const = 0;
+  /// bootstrap without the extraction: the rotated accumulators, as GLWE ciphertexts.
+  virtual void blind_rotate(GlweView out, ConstLweView in, const TableView& tables,
+                            const void* rotation_key) const = 0;
+  /// Row r of out = sum of weight * input + constant, modulo 2^w. in and out have one torus and dimension. out.count is
+  /// the number of rows.
+  virtual void combine(LweView out, ConstLweView in, const Combination& combination) const = 0;
+  /// Row j of out = coefficient `coefficients[j]` of the GLWE ciphertext `j / per`, as a large LWE ciphertext.
+  virtual void extract(LweView out, ConstGlweView in, std::span<const std::uint32_t> coefficients,
+                       std::size_t per) const = 0;
+
+ private:
+  const std::shared_ptr<device::Device> device_;
+};
+
+/// The modulus switch of one small ciphertext to 2N, with log_many low bits kept 0. With t = 2^(32 - log2(2N) + log_many):
+/// a'_i = round(a_i / t), half up, e_i = a_i - t a'_i, and b' = round((b - round(mean sum_i e_i)) / t), half up, where the
+/// inner rounding is floor(x + 1/2) of the double; all times 2^log_many, modulo 2N. The sum of the e_i is taken as signed
+/// integers. If mean = E[s_i], the rounding of the mask then shifts no mean (Bernard, Joye, Smart and Walter, 2025/809).
+/// out: n + 1 exponents in [0, 2N), the body last.
+void switched(std::span<std::uint32_t> out, const std::uint32_t* ciphertext,
+              const TfheConfig& config, int log_many);
+
+/// The engines there are.
+std::unique_ptr<TfheOps> make_ref_tfhe(TfheConfig config);
+/// Throws Unsupported if config.isa names a set that this machine lacks.
+std::unique_ptr<TfheOps> make_cpu_tfhe(TfheConfig config,
+                                       std::shared_ptr<device::Device> device = device::host_device());
+/// On a GPU that other engines share (device::gpu_device). Throws NoDevice if this build has no CUDA.
+std::unique_ptr<TfheOps> make_cuda_tfhe(TfheConfig config, std::shared_ptr<device::Device> device);
+
+}  // namespace jali::backend
