@@ -30,7 +30,7 @@ void in_range(const char* name, T value, T low, T high) {
 
 void check_gadget(const char* name, const Gadget& gadget, int bits) {
   require<InvalidArgument>(gadget.base_log >= 1 && gadget.levels >= 1 && gadget.levels <= bits &&
-                               gadget.base_log <= bits &&
+                               gadget.base_log <= 31 &&
                                gadget.base_log * gadget.levels <= bits,
                            [&] {
                              return std::string(name) + " has " + std::to_string(gadget.levels) +

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "jali/tfhe/evaluator.h"
 
@@ -43,6 +44,10 @@ class Gates {
   Ciphertext mux(const Ciphertext& a, const Ciphertext& b, const Ciphertext& c) const;
 
  private:
+  /// The sign of the combination of the inputs, half_steps half steps added, as a fresh bit.
+  Ciphertext rotated(std::span<const Ciphertext* const> inputs, const Linear& matrix,
+                     int half_steps) const;
+
   std::shared_ptr<const Evaluator> evaluator_;
   std::shared_ptr<const device::Buffer> sign_;
 };

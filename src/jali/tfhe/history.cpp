@@ -9,9 +9,10 @@
 
 namespace jali::tfhe {
 
-History History::clear(std::size_t rows) {
+History History::clear(std::span<const std::int64_t> half_steps) {
   History out;
-  out.begin_.assign(rows + 1, 0);
+  out.begin_.assign(half_steps.size() + 1, 0);
+  out.half_steps_.assign(half_steps.begin(), half_steps.end());
   return out;
 }
 
@@ -22,6 +23,7 @@ History History::fresh(std::span<const std::uint32_t> same, double norm2) {
     out.terms_.push_back({0, row, 1});
     out.begin_.push_back(out.terms_.size());
   }
+  out.half_steps_.assign(same.size(), 0);
   return out;
 }
 
@@ -46,7 +48,7 @@ double History::norm2() const {
   return most;
 }
 
-void History::append(std::vector<Term>& terms) {
+void History::append(std::vector<Term>& terms, std::int64_t half_steps) {
   std::ranges::sort(terms);
   for (std::size_t i = 0, end = 0; i < terms.size(); i = end) {
     Term sum = terms[i];
@@ -61,6 +63,7 @@ void History::append(std::vector<Term>& terms) {
                          "a ciphertext would be the sum of more than 65536 others: bootstrap the "
                          "terms before");
   begin_.push_back(terms_.size());
+  half_steps_.push_back(half_steps);
 }
 
 History History::joined(std::span<const History* const> parts) {
@@ -78,7 +81,7 @@ History History::joined(std::span<const History* const> parts) {
       for (const Term& term : part->terms(r)) {
         row.push_back({number[term.source], term.row, term.weight});
       }
-      out.append(row);
+      out.append(row, part->half_steps_[r]);
     }
   }
   return out;
@@ -90,7 +93,12 @@ History History::combined(const Weights& weights) const {
   std::vector<std::uint32_t> number(sources_.size(), std::numeric_limits<std::uint32_t>::max());
   for (std::size_t r = 0; r + 1 < weights.begin.size(); ++r) {
     row.clear();
+    // Unsigned, so that a sum that overflows is one modulo 2^64.
+    std::uint64_t constant =
+        weights.half_steps.empty() ? 0 : static_cast<std::uint64_t>(weights.half_steps[r]);
     for (std::size_t e = weights.begin[r]; e < weights.begin[r + 1]; ++e) {
+      constant += static_cast<std::uint64_t>(half_steps_[weights.column[e]]) *
+                  static_cast<std::uint64_t>(weights.weight[e]);
       for (const Term& term : terms(weights.column[e])) {
         std::uint32_t& source = number[term.source];
         if (source == std::numeric_limits<std::uint32_t>::max()) {
@@ -100,21 +108,24 @@ History History::combined(const Weights& weights) const {
         row.push_back({source, term.row, term.weight * weights.weight[e]});
       }
     }
-    out.append(row);
+    out.append(row, static_cast<std::int64_t>(constant));
   }
   return out;
 }
 
-std::vector<std::uint32_t> History::first_equal() const {
-  const auto less = [this](std::uint32_t a, std::uint32_t b) {
+std::vector<std::uint32_t> History::first_equal(std::span<const std::uint32_t> mark) const {
+  const auto less = [&](std::uint32_t a, std::uint32_t b) {
+    if (half_steps_[a] != half_steps_[b]) return half_steps_[a] < half_steps_[b];
+    if (!mark.empty() && mark[a] != mark[b]) return mark[a] < mark[b];
     const auto x = terms(a), y = terms(b);
     return std::lexicographical_compare(x.begin(), x.end(), y.begin(), y.end());
   };
   std::map<std::uint32_t, std::uint32_t, decltype(less)> first(less);
   std::vector<std::uint32_t> out;
   out.reserve(rows());
-  for (std::uint32_t row = 0; row < rows(); ++row)
+  for (std::uint32_t row = 0; row < rows(); ++row) {
     out.push_back(first.emplace(row, row).first->second);
+  }
   return out;
 }
 

@@ -9,11 +9,14 @@
 
 namespace jali::tfhe {
 
-/// A sparse matrix of small integers by rows, as backend::Combination has it, without the constants.
+/// A sparse matrix of small integers by rows, as backend::Combination has it.
 struct Weights {
   std::span<const std::uint32_t> begin;  // rows + 1 of them
   std::span<const std::uint32_t> column;
   std::span<const std::int64_t> weight;
+  /// One for each row, in half steps, or none. Constants have no error, but ciphertexts that differ in them are bootstrapped
+  /// to results with different errors.
+  std::span<const std::int64_t> half_steps{};
 };
 
 /// Every ciphertext of a block is an integer combination of ciphertexts that an encryption, a bootstrapping or a reading
@@ -28,8 +31,8 @@ struct Weights {
 class History {
  public:
   History() = default;
-  /// Rows without noise: ciphertexts that anybody can read.
-  static History clear(std::size_t rows);
+  /// Rows without noise: ciphertexts that anybody can read, of these constants.
+  static History clear(std::span<const std::int64_t> half_steps);
   /// New ciphertexts of squared norm norm2. Row i is the new ciphertext same[i]; equal numbers stand for equal ciphertexts.
   static History fresh(std::span<const std::uint32_t> same, double norm2 = 1);
   static History fresh(std::size_t rows, double norm2 = 1);
@@ -43,8 +46,9 @@ class History {
   /// Row r is the sum of weight * row(column). Throws LimitExceeded if a row would be made of more than kMostTerms.
   History combined(const Weights& weights) const;
   static constexpr std::size_t kMostTerms = std::size_t{1} << 16;
-  /// For each row the first row that is made of the same ciphertexts in the same way.
-  std::vector<std::uint32_t> first_equal() const;
+  /// For each row the first row that is the same ciphertext: the same combination with the same constant, and the same
+  /// entry of `mark`, if there is one for each row.
+  std::vector<std::uint32_t> first_equal(std::span<const std::uint32_t> mark = {}) const;
 
  private:
   struct Term {
@@ -61,10 +65,11 @@ class History {
     return std::span(terms_).subspan(begin_[row], begin_[row + 1] - begin_[row]);
   }
   /// Appends a row of these terms, which it sorts and whose equals it adds.
-  void append(std::vector<Term>& terms);
+  void append(std::vector<Term>& terms, std::int64_t half_steps);
 
   std::vector<std::shared_ptr<const Source>> sources_;
   std::vector<std::size_t> begin_{0};
+  std::vector<std::int64_t> half_steps_;  // the constant of each row, modulo 2^64
   std::vector<Term> terms_;  // of each row in ascending order, with different (source, row)
 };
 
