@@ -52,7 +52,8 @@ Params preset(const std::string& name, const std::string& word, const std::strin
 struct Asked {
   std::optional<int> depth, log_n, dnum, levels_after, iterations;
   std::optional<double> scale_bits, precision_bits;
-  std::string word, name, order, device;
+  std::optional<std::string> order;
+  std::string word, name, device;
   int security;
   double integer_bits;
   bool bootstrap;
@@ -69,7 +70,7 @@ Params create(const Asked& a) {
     params::BootstrapRequest request;
     request.precision_bits = a.precision_bits.value_or(request.precision_bits);
     request.levels_after = a.levels_after.value_or(request.levels_after);
-    request.order = parse_order(a.order);
+    if (a.order) request.order = parse_order(*a.order);
     request.iterations = a.iterations.value_or(1);
     request.scale_bits = a.scale_bits.value_or(0);
     request.log_n = a.log_n.value_or(0);
@@ -80,7 +81,7 @@ Params create(const Asked& a) {
     return {params::create_for(kind, request, checkpoint)};
   }
   require<InvalidArgument>(
-      !a.precision_bits && !a.levels_after && !a.iterations && a.order == "raise_first",
+      !a.precision_bits && !a.levels_after && !a.iterations && !a.order,
       "precision_bits, levels_after, iterations and order are for bootstrap=True");
   require<InvalidArgument>(a.depth.has_value(),
                            "give a depth: how many multiplications follow one another");
@@ -116,7 +117,7 @@ Params create_checked(nb::handle depth, nb::handle scale_bits, nb::handle log_n,
   a.bootstrap = flag(bootstrap, "bootstrap");
   a.precision_bits = real(precision_bits, "precision_bits");
   a.levels_after = whole(levels_after, "levels_after");
-  a.order = text(order, "order");
+  if (!order.is_none()) a.order = text(order, "order");
   a.iterations = whole(iterations, "iterations");
   a.device = text(device, "device");
   return create(a);
@@ -268,38 +269,48 @@ Make them with Params.create. The same arguments give the same parameters everyw
                     {"bootstrap", nb::bool_(false)},
                     {"precision_bits", nb::none()},
                     {"levels_after", nb::none()},
-                    {"order", nb::str("raise_first")},
+                    {"order", nb::none()},
                     {"iterations", nb::none()},
                     {"device", nb::str("cpu")}}},
                   &create_checked),
-          nb::sig("def create(depth: int | None = None, scale_bits: float | None = None, *, "
+          nb::sig("def create(depth: int, scale_bits: float | None = None, *, "
                   "log_n: int | None = None, word: str = 'auto', security: int = 128, "
                   "dnum: int | None = None, integer_bits: float = 10.0, name: str = '', "
-                  "bootstrap: bool = False, precision_bits: float | None = None, "
-                  "levels_after: int | None = None, order: str = 'raise_first', "
-                  "iterations: int | None = None, device: str = 'cpu') -> Params"),
+                  "device: str = 'cpu') -> Params"),
           R"(Choose moduli and the smallest ring that the security table allows.
 
 depth: how many multiplications follow one another, >= 0.
-scale_bits: log2 of the scale. About scale_bits - log_n / 2 - 6 bits of precision remain. None stands for
-    40 or, with bootstrap, for what precision_bits needs.
+scale_bits: log2 of the scale. About scale_bits - log_n / 2 - 6 bits of precision remain. None stands for 40.
 log_n: log2 of the ring degree N, 10 to 17; None stands for the smallest that is secure.
 word: "w32", "w52", "w64", or "auto" for the fastest on the device that can hold the scale.
 security: 128, 192 or 256 bits, classical, by the table of eprint 2024/463. 0 is allowed only with a name that
     begins with "insecure_".
 dnum: the number of key-switching digits at the top level; None lets Jali choose.
 integer_bits: the room above the scale at level 0. Decrypted values stay below 2^(integer_bits - 1).
-bootstrap: whether to add the levels that EncryptedArray.bootstrap needs. The next four arguments then replace depth,
-    dnum and integer_bits.
+device: "cpu" or "cuda", the kind of device that will compute, wherever the call is made. It only decides what word="auto"
+    means: every device computes with every word.
+
+Raises InsecureParams or InvalidArgument, which say what would fit.)")
+      // What this overload says is done by the one above, which takes the arguments of both and refuses a mixture.
+      .def_static(
+          "create", [](const nb::args&, const nb::kwargs&) -> Params { throw nb::next_overload(); },
+          nb::sig("def create(*, bootstrap: typing.Literal[True], "
+                  "precision_bits: float | None = None, levels_after: int | None = None, "
+                  "order: str | None = None, iterations: int | None = None, "
+                  "scale_bits: float | None = None, log_n: int | None = None, "
+                  "word: str = 'auto', security: int = 128, name: str = '', "
+                  "device: str = 'cpu') -> Params"),
+          R"(Choose moduli with the levels that EncryptedArray.bootstrap needs.
+
 precision_bits: the precision of a bootstrapped value, -log2 of the standard deviation of its error, for numbers up to
     1; None stands for 20.
 levels_after: how many multiplications follow between bootstrappings; None stands for 10.
-order: "raise_first" bootstraps values of every level. "slots_first", which all presets use, is more precise and
-    cheaper, most of all for real numbers, but values must be bootstrapped three levels before the last.
+order: None stands for "slots_first", which all presets use: it is more precise and cheaper, most of all for real numbers,
+    but values must be bootstrapped three levels before the last. "raise_first" bootstraps values of every level.
 iterations: how many iterations EncryptedArray.bootstrap will take; None stands for 1. precision_bits, at most 50, is then
     the precision of the result. A scale that holds it is chosen, and one more level.
-device: "cpu" or "cuda", the kind of device that will compute, wherever the call is made. It only decides what word="auto"
-    means: every device computes with every word.
+scale_bits: log2 of the scale; None stands for what precision_bits needs.
+The other arguments are those without bootstrap.
 
 Raises InsecureParams or InvalidArgument, which say what would fit.)")
       .def_prop_ro(

@@ -70,6 +70,7 @@ TEST(MinimumKeys, ServeIterationsAndPairs) {
 // The sizes that are stated for presets before any key is made.
 TEST(MinimumKeys, TakeAFractionOfTheBytes) {
   params::BootstrapRequest request;
+  request.order = BootstrapOrder::raise_first;
   request.precision_bits = 22;
   request.levels_after = 13;
   request.scale_bits = 40;

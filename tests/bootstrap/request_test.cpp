@@ -86,6 +86,7 @@ TEST(BootstrapRequest, ReachesFewBitsAndOddScales) {
 // Two applications reach 40 bits at N = 2^16 within the security table, which also bounds the sparse secret's modulus.
 TEST(BootstrapRequest, FindsSecureParametersForTwoApplications) {
   params::BootstrapRequest request;
+  request.order = params::BootstrapOrder::raise_first;
   request.precision_bits = 40;
   request.iterations = 2;
   request.levels_after = 4;
@@ -97,6 +98,7 @@ TEST(BootstrapRequest, FindsSecureParametersForTwoApplications) {
 
 TEST(BootstrapRequest, RefusesWhatItCannotDo) {
   params::BootstrapRequest request;
+  request.order = params::BootstrapOrder::raise_first;
   request.precision_bits = 40;
   EXPECT_THROW(params::create_with_bootstrap(request), InvalidArgument);
   request.iterations = 0;

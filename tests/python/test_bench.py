@@ -107,7 +107,8 @@ MEASURED_AS = {
 
 def test_every_operation_of_the_engine_is_a_benchmark() -> None:
     tables = (Path(__file__).parents[2] / "src" / "jali" / "backend").glob("*_ops.h")
-    waist = "".join(header.read_text() for header in tables)
+    # TFHE's table is no table of this engine.
+    waist = "".join(header.read_text() for header in tables if header.stem != "tfhe_ops")
     # Operations write to their outputs and return nothing. Functions that return something describe the engine.
     operations = set(re.findall(r"^  virtual void (\w+)\(", waist, re.MULTILINE))
     assert {"ntt", "combine", "embed", *MEASURED_AS} <= operations

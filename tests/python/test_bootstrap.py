@@ -452,3 +452,17 @@ def test_a_client_on_another_device() -> None:
         assert again.secret_to_bytes() == secret
     other = ckks.Encryptor(client.public_key()).encrypt(v)
     assert np.max(np.abs(client.decrypt(other) - v)) < 1e-4
+
+
+def test_bootstrapping_parameters_are_made_in_the_order_of_the_presets() -> None:
+    made = ckks.Params.create(
+        bootstrap=True, levels_after=2, log_n=11, security=0, name="insecure_test"
+    )
+    assert made.bootstrap_order == "slots_first"
+    assert {ckks.Params.preset(name).bootstrap_order for name in ("n16_fast", "n15_small")} == {
+        "slots_first"
+    }
+    with pytest.raises(jali.InvalidArgument, match="for bootstrap=True"):
+        ckks.Params.create(depth=3, order="slots_first")  # type: ignore[call-overload]
+    with pytest.raises(jali.InvalidArgument, match="levels_after instead of depth"):
+        ckks.Params.create(depth=3, bootstrap=True)  # type: ignore[call-overload]

@@ -88,7 +88,7 @@ def test_params_with_bootstrapping() -> None:
     params = jali.ckks.Params.create(bootstrap=True, levels_after=2, precision_bits=14)
     assert facts["fingerprint"] == params.fingerprint
     assert facts["bootstrapping"] == {
-        "order": "raise_first",
+        "order": "slots_first",
         "from_level": params.bootstrap_level,
         "to_level": params.depth,
         "log2_failure": round(params.log2_bootstrap_failure, 1),

@@ -83,7 +83,7 @@ def everything() -> bytes:
     public = ckks.Encryptor(client.public_key())
     server = ckks.Evaluator(params, keys, threads=1)
     values = np.full(params.slots, PLAIN)
-    x = server.bind(client.encrypt(values, level=1))
+    x = server.bind(client.encrypt(values, level=params.bootstrap_level))
     y = server.bind(public.encrypt(values))
     client.decrypt((x * x + y).rotate(1))
     client.decrypt(x.bootstrap(real=True))

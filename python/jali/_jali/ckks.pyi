@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 import os
-from typing import Any, BinaryIO, NoReturn, overload
+from typing import Any, BinaryIO, Literal, NoReturn, overload
 
 import numpy
 import numpy.typing
@@ -31,9 +31,10 @@ class Params:
     """
 
     def __init__(self, *_: object, **__: object) -> None: ...
+    @overload
     @staticmethod
     def create(
-        depth: int | None = None,
+        depth: int,
         scale_bits: float | None = None,
         *,
         log_n: int | None = None,
@@ -42,36 +43,53 @@ class Params:
         dnum: int | None = None,
         integer_bits: float = 10.0,
         name: str = "",
-        bootstrap: bool = False,
-        precision_bits: float | None = None,
-        levels_after: int | None = None,
-        order: str = "raise_first",
-        iterations: int | None = None,
         device: str = "cpu",
     ) -> Params:
         """
         Choose moduli and the smallest ring that the security table allows.
 
         depth: how many multiplications follow one another, >= 0.
-        scale_bits: log2 of the scale. About scale_bits - log_n / 2 - 6 bits of precision remain. None stands for
-            40 or, with bootstrap, for what precision_bits needs.
+        scale_bits: log2 of the scale. About scale_bits - log_n / 2 - 6 bits of precision remain. None stands for 40.
         log_n: log2 of the ring degree N, 10 to 17; None stands for the smallest that is secure.
         word: "w32", "w52", "w64", or "auto" for the fastest on the device that can hold the scale.
         security: 128, 192 or 256 bits, classical, by the table of eprint 2024/463. 0 is allowed only with a name that
             begins with "insecure_".
         dnum: the number of key-switching digits at the top level; None lets Jali choose.
         integer_bits: the room above the scale at level 0. Decrypted values stay below 2^(integer_bits - 1).
-        bootstrap: whether to add the levels that EncryptedArray.bootstrap needs. The next four arguments then replace depth,
-            dnum and integer_bits.
+        device: "cpu" or "cuda", the kind of device that will compute, wherever the call is made. It only decides what word="auto"
+            means: every device computes with every word.
+
+        Raises InsecureParams or InvalidArgument, which say what would fit.
+        """
+
+    @overload
+    @staticmethod
+    def create(
+        *,
+        bootstrap: Literal[True],
+        precision_bits: float | None = None,
+        levels_after: int | None = None,
+        order: str | None = None,
+        iterations: int | None = None,
+        scale_bits: float | None = None,
+        log_n: int | None = None,
+        word: str = "auto",
+        security: int = 128,
+        name: str = "",
+        device: str = "cpu",
+    ) -> Params:
+        """
+        Choose moduli with the levels that EncryptedArray.bootstrap needs.
+
         precision_bits: the precision of a bootstrapped value, -log2 of the standard deviation of its error, for numbers up to
             1; None stands for 20.
         levels_after: how many multiplications follow between bootstrappings; None stands for 10.
-        order: "raise_first" bootstraps values of every level. "slots_first", which all presets use, is more precise and
-            cheaper, most of all for real numbers, but values must be bootstrapped three levels before the last.
+        order: None stands for "slots_first", which all presets use: it is more precise and cheaper, most of all for real numbers,
+            but values must be bootstrapped three levels before the last. "raise_first" bootstraps values of every level.
         iterations: how many iterations EncryptedArray.bootstrap will take; None stands for 1. precision_bits, at most 50, is then
             the precision of the result. A scale that holds it is chosen, and one more level.
-        device: "cpu" or "cuda", the kind of device that will compute, wherever the call is made. It only decides what word="auto"
-            means: every device computes with every word.
+        scale_bits: log2 of the scale; None stands for what precision_bits needs.
+        The other arguments are those without bootstrap.
 
         Raises InsecureParams or InvalidArgument, which say what would fit.
         """

@@ -47,7 +47,9 @@ def load(name: str, *, word: str = "auto", device: str = "cpu") -> ckks.Params:
             raise InvalidArgument(
                 f"'{item}' is no part of a parameter set: use {', '.join(_PARTS)}"
             ) from None
-    return ckks.Params.create(bootstrap="levels_after" in options, **options)
+    if "levels_after" in options:
+        options["bootstrap"] = True
+    return ckks.Params.create(**options)
 
 
 def describe(

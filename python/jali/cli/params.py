@@ -153,7 +153,7 @@ def _asked(options: argparse.Namespace) -> ckks.Params:
             "precision_bits": options.precision_bits,
             "order": options.order,
         }
-    elif options.precision_bits is not None or options.order != "raise_first":
+    elif options.precision_bits is not None or options.order is not None:
         raise jali.InvalidArgument(
             "--precision-bits and --order are for bootstrapping: add --levels-after"
         )
@@ -188,9 +188,8 @@ def _parser() -> Parser:
     parser.add_argument(
         "--order",
         choices=["raise_first", "slots_first"],
-        default="raise_first",
-        help="order of bootstrapping: raise_first serves values of every level; slots_first, which all "
-        "presets have, is more precise and cheaper, but is due three levels before the last (raise_first)",
+        help="order of bootstrapping: slots_first, which all presets have, is more precise and cheaper, "
+        "but is due three levels before the last; raise_first serves values of every level (slots_first)",
     )
     parser.add_argument("--log-n", type=int, help="log2 of the ring degree (smallest secure)")
     parser.add_argument("--word", choices=["auto", "w32", "w52", "w64"], default="auto")

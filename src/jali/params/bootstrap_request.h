@@ -12,7 +12,7 @@ struct BootstrapRequest {
   double precision_bits = 20;  // of a bootstrapped slot, as create_with_bootstrap defines it
   /// The multiplications that a result allows. With slots_first: before the next bootstrapping is due.
   int levels_after = 10;
-  BootstrapOrder order = BootstrapOrder::raise_first;
+  BootstrapOrder order = BootstrapOrder::slots_first;  // as in all presets
   double scale_bits = 0;  // 0: as many as the precision needs
   int log_n = 0;  // 0: the smallest that the security table allows
   std::optional<Word> word{};
