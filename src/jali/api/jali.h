@@ -10,5 +10,6 @@
 #include "jali/ckks/secret/release.h"
 #include "jali/rlwe/secret/key_generator.h"
 #include "jali/rlwe/secret/secret_key.h"
+#include "jali/tfhe/secret/client.h"
 #include "jali/wire/secret/secret_key.h"
 // IWYU pragma: end_exports

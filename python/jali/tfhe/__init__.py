@@ -1,0 +1,21 @@
+"""TFHE: encrypted small integers and bits, exact, with any function of one or two values by look-up.
+
+Every look-up is a programmable bootstrapping: its result has fresh noise, so that a computation may be as long as you like.
+"""
+
+from __future__ import annotations
+
+from jali._jali.tfhe import Ciphertext, EvaluationKeys, Params, Table
+from jali.tfhe.array import EncryptedArray
+from jali.tfhe.client import Client
+from jali.tfhe.evaluator import Evaluator
+
+__all__ = [
+    "Ciphertext",
+    "Client",
+    "EncryptedArray",
+    "EvaluationKeys",
+    "Evaluator",
+    "Params",
+    "Table",
+]

@@ -1,0 +1,395 @@
+"""Encrypted arrays of messages: whole numbers of a few bits, or bits."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jali._core import checks
+from jali._core.array import Encrypted
+from jali._jali.tfhe import Ciphertext, Params
+from jali.errors import IndexOutOfRange, InvalidArgument, KeyMismatch, RangeExceeded, Unsupported
+from jali.tfhe.values import whole_numbers
+
+if TYPE_CHECKING:
+    from jali.tfhe.evaluator import Evaluator
+
+__all__ = ["EncryptedArray"]
+
+
+class EncryptedArray(Encrypted):
+    """An encrypted array of messages, of any shape, with NumPy's arithmetic.
+
+    Evaluator.bind makes it. Sums, differences and products with whole numbers cost nothing, but values grow into the carries,
+    and noise grows: RangeExceeded says when Evaluator.apply or Evaluator.refresh must bring them back. Products of two arrays,
+    comparisons, ``//``, ``%``, ``& | ^ ~`` and Evaluator.apply cost a bootstrapping for each element. Values are immutable.
+    """
+
+    __slots__ = ("_ct", "_server")
+
+    def __init__(self, server: Evaluator, ciphertext: Ciphertext) -> None:
+        if ciphertext.bits:
+            raise Unsupported(
+                "integers of several digits have no operations here yet: encrypt messages with Client.encrypt"
+            )
+        self._server = server
+        self._ct = ciphertext
+
+    # --- what is known of it --------------------------------------------------------------------
+
+    @property
+    def ciphertext(self) -> Ciphertext:
+        """The ciphertext to send or decrypt, in the host's memory."""
+        return self._server._core.host_copy(self._ct)
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """The evaluator that computes on it."""
+        return self._server
+
+    @property
+    def params(self) -> Params:
+        """Its parameters."""
+        return self._server.params
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array."""
+        return self._ct.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the decrypted numbers."""
+        return np.dtype(np.bool_ if self._is_bits() else np.int64)
+
+    @property
+    def largest(self) -> int:
+        """The largest value that an element can have, by the computation that made it."""
+        return self._ct.largest
+
+    @property
+    def norm2(self) -> float:
+        """The squared norm of the weights since the last look-up; params.max_norm2 bounds it."""
+        return self._ct.norm2
+
+    def __repr__(self) -> str:
+        return f"EncryptedArray(shape={self.shape}, largest={self.largest}, params='{self.params.name}')"
+
+    def _is_bits(self) -> bool:
+        return self.params.message_bits == 1 and self.params.carry_bits == 0
+
+    # --- shapes ---------------------------------------------------------------------------------
+
+    def _here(self, server: Evaluator) -> Ciphertext:
+        if server is not self._server:
+            raise KeyMismatch(
+                "the array belongs to another evaluator: bind its ciphertext to this one"
+            )
+        return self._ct
+
+    def _taken(self, order: npt.NDArray[Any]) -> EncryptedArray:
+        """The elements with these addresses in C order."""
+        shape = list(order.shape)
+        flat = order.reshape(-1)
+        if flat.size == 0:
+            raise IndexOutOfRange("no element is chosen: an encrypted array has at least one")
+        if flat.size == self.size and (flat == np.arange(flat.size)).all():
+            return EncryptedArray(self._server, self._ct.with_shape(shape))
+        return EncryptedArray(self._server, self._server._core.gather(self._ct, flat.tolist(), shape))
+
+    def _addresses(self) -> npt.NDArray[Any]:
+        return np.arange(self.size).reshape(self.shape)
+
+    def _spread(self, shape: tuple[int, ...]) -> EncryptedArray:
+        """As numpy.broadcast_to."""
+        if shape == self.shape:
+            return self
+        return self._taken(np.broadcast_to(self._addresses(), shape))
+
+    def _aligned(self, other: EncryptedArray) -> tuple[EncryptedArray, EncryptedArray]:
+        """Both arrays, broadcast to one shape."""
+        try:
+            shape = np.broadcast_shapes(self.shape, other.shape)
+        except ValueError:
+            raise InvalidArgument(
+                f"arrays of the shapes {self.shape} and {other.shape} do not fit together"
+            ) from None
+        return self._spread(shape), other._spread(shape)
+
+    def __getitem__(self, index: Any) -> EncryptedArray:
+        try:
+            return self._taken(np.asarray(self._addresses()[index]))
+        except IndexError as error:
+            raise IndexOutOfRange(str(error)) from None
+
+    def __iter__(self) -> Iterator[EncryptedArray]:
+        if not self.shape:
+            raise InvalidArgument("an encrypted number has no elements")
+        return (self[i] for i in range(self.shape[0]))
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise InvalidArgument("an encrypted number has no length")
+        return self.shape[0]
+
+    def reshape(self, *shape: Any) -> EncryptedArray:
+        """As numpy.ndarray.reshape."""
+        try:
+            return self._taken(self._addresses().reshape(*shape))
+        except (ValueError, TypeError) as error:
+            raise InvalidArgument(str(error)) from None
+
+    def transpose(self, *axes: Any) -> EncryptedArray:
+        """As numpy.ndarray.transpose."""
+        try:
+            return self._taken(self._addresses().transpose(*axes))
+        except (ValueError, TypeError) as error:
+            raise InvalidArgument(str(error)) from None
+
+    @property
+    def T(self) -> EncryptedArray:  # noqa: N802
+        """The transpose."""
+        return self.transpose()
+
+    def ravel(self) -> EncryptedArray:
+        """The elements in one axis."""
+        return self.reshape(-1)
+
+    flatten = ravel
+
+    # --- sums -----------------------------------------------------------------------------------
+
+    def __add__(self, other: Any) -> EncryptedArray:
+        core = self._server._core
+        if isinstance(other, EncryptedArray):
+            a, b = self._aligned(other)
+            return EncryptedArray(self._server, core.add(a._ct, b._here(self._server)))
+        x, values = self._beside(other, "added")
+        return EncryptedArray(self._server, core.add_clear(x._ct, values))
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> EncryptedArray:
+        """Modulo 2^message_bits, because values are not negative: the result may hold a carry."""
+        core = self._server._core
+        if isinstance(other, EncryptedArray):
+            a, b = self._aligned(other)
+            return EncryptedArray(self._server, core.subtract(a._ct, b._here(self._server)))
+        modulus = 1 << self.params.message_bits
+        x, values = self._beside(other, "subtracted")
+        return EncryptedArray(self._server, core.add_clear(x._ct, [-v % modulus for v in values]))
+
+    def __rsub__(self, other: Any) -> EncryptedArray:
+        return -self + other
+
+    def __neg__(self) -> EncryptedArray:
+        """Modulo 2^message_bits."""
+        return EncryptedArray(self._server, self._server._core.negate(self._ct))
+
+    def __pos__(self) -> EncryptedArray:
+        return self
+
+    def __mul__(self, other: Any) -> EncryptedArray:
+        if isinstance(other, EncryptedArray):
+            most = self.largest * other.largest
+            high = (1 << (self.params.message_bits + self.params.carry_bits)) - 1
+            if most > high:
+                raise RangeExceeded(
+                    f"the product may be as large as {most}, and there is room up to {high}: take it modulo the message, "
+                    "evaluator.apply(lambda x, y: (x * y) % modulus, x, y)"
+                )
+            return self._server.apply(operator.mul, self, other)
+        x, values = self._beside(other, "multiplied with")
+        return EncryptedArray(self._server, self._server._core.scale(x._ct, values))
+
+    __rmul__ = __mul__
+
+    def _beside(self, other: Any, use: str) -> tuple[EncryptedArray, list[int]]:
+        """This array and numbers of its shape (or one number), for an operation with clear numbers."""
+        if isinstance(other, (str, bytes)) or other is None:
+            raise InvalidArgument(f"what is {use} must be whole numbers, not {checks.shown(other)}")
+        array = whole_numbers(other, "the operand's numbers")
+        if use != "subtracted" and int(array.min()) < 0:
+            raise InvalidArgument(
+                f"{int(array.min())} is negative, and values are not: use - for differences, and -x, "
+                "which is modulo 2^message_bits"
+            )
+        if array.ndim == 0:
+            return self, [int(array)]
+        try:
+            shape = np.broadcast_shapes(self.shape, array.shape)
+        except ValueError:
+            raise InvalidArgument(
+                f"arrays of the shapes {self.shape} and {array.shape} do not fit together"
+            ) from None
+        return self._spread(shape), [int(v) for v in np.broadcast_to(array, shape).reshape(-1)]
+
+    def sum(self, axis: int | tuple[int, ...] | None = None) -> EncryptedArray:
+        """The sum along an axis. It costs nothing, but must fit: at most params.max_norm2 fresh values are added at once."""
+        at = self._addresses()
+        axes = tuple(range(at.ndim)) if axis is None else axis
+        try:
+            moved = np.moveaxis(at, axes, range(-len(np.atleast_1d(axes)), 0))
+        except (ValueError, TypeError) as error:
+            raise InvalidArgument(str(error)) from None
+        shape = moved.shape[: moved.ndim - len(np.atleast_1d(axes))]
+        rows = math.prod(shape)
+        terms = moved.reshape(rows, -1)
+        return self._combined(terms, np.ones_like(terms), list(shape))
+
+    def __matmul__(self, matrix: Any) -> EncryptedArray:
+        """The product with a clear matrix of whole numbers of at least 0."""
+        weights = whole_numbers(matrix, "the matrix's numbers")
+        if weights.ndim not in (1, 2) or self.ndim not in (1, 2) or weights.shape[0] != self.shape[-1]:
+            raise InvalidArgument(
+                f"an array of shape {self.shape} and a matrix of shape {weights.shape} have no product"
+            )
+        at = np.atleast_2d(self._addresses())
+        columns = weights.reshape(weights.shape[0], -1)
+        terms = np.broadcast_to(at[:, None, :], (at.shape[0], columns.shape[1], at.shape[1]))
+        factors = np.broadcast_to(columns.T[None], terms.shape)
+        shape = [*self.shape[:-1], *weights.shape[1:]]
+        width = terms.shape[-1]
+        return self._combined(terms.reshape(-1, width), factors.reshape(-1, width), shape)
+
+    def _combined(
+        self, terms: npt.NDArray[Any], weights: npt.NDArray[Any], shape: list[int]
+    ) -> EncryptedArray:
+        """Row r of the result is the sum of weights[r, j] times element terms[r, j]."""
+        kept = weights != 0
+        begin = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
+        core = self._server._core
+        made = core.linear(
+            [self._ct], begin.tolist(), terms[kept].tolist(), weights[kept].tolist(), [], shape
+        )
+        return EncryptedArray(self._server, made)
+
+    # --- look-ups -------------------------------------------------------------------------------
+
+    def _looked_up(self, function: Callable[[int, int], Any], other: Any) -> EncryptedArray:
+        """function(element, other), by one bootstrapping an element."""
+        if isinstance(other, EncryptedArray):
+            return self._server.apply(function, self, other)
+        numbers = whole_numbers(other, "the operand's numbers")
+        if numbers.ndim == 0:
+            value = int(numbers)
+            return self._server.apply(lambda v: function(v, value), self)
+        from jali.tfhe.tables import of_one
+
+        x, values = self._beside(other, "compared")
+        kinds = sorted(set(values))
+        tables = [
+            of_one(self.params, lambda v, value=value: function(v, value), self.largest)  # type: ignore[misc]
+            for value in kinds
+        ]
+        which = [kinds.index(value) for value in values]
+        core = self._server._core
+        return EncryptedArray(self._server, core.apply_each(x._ct, tables, which))
+
+    def _gated(self, name: str, function: Callable[[int, int], int], other: Any) -> EncryptedArray:
+        """A gate if values are bits, else a look-up."""
+        if not (self._is_bits() and isinstance(other, EncryptedArray)):
+            return self._looked_up(function, other)
+        a, b = self._aligned(other)
+        return EncryptedArray(
+            self._server, self._server._core.gate(name, a._ct, b._here(self._server))
+        )
+
+    def __and__(self, other: Any) -> EncryptedArray:
+        return self._gated("and", operator.and_, other)
+
+    def __or__(self, other: Any) -> EncryptedArray:
+        return self._gated("or", operator.or_, other)
+
+    def __xor__(self, other: Any) -> EncryptedArray:
+        return self._gated("xor", operator.xor, other)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def nand(self, other: EncryptedArray) -> EncryptedArray:
+        """The gate NAND, of bits."""
+        return self._bit_gate("nand", other)
+
+    def nor(self, other: EncryptedArray) -> EncryptedArray:
+        """The gate NOR, of bits."""
+        return self._bit_gate("nor", other)
+
+    def xnor(self, other: EncryptedArray) -> EncryptedArray:
+        """The gate XNOR, of bits."""
+        return self._bit_gate("xnor", other)
+
+    def andny(self, other: EncryptedArray) -> EncryptedArray:
+        """(not x) and y, of bits."""
+        return self._bit_gate("andny", other)
+
+    def andyn(self, other: EncryptedArray) -> EncryptedArray:
+        """x and (not y), of bits."""
+        return self._bit_gate("andyn", other)
+
+    def orny(self, other: EncryptedArray) -> EncryptedArray:
+        """(not x) or y, of bits."""
+        return self._bit_gate("orny", other)
+
+    def oryn(self, other: EncryptedArray) -> EncryptedArray:
+        """x or (not y), of bits."""
+        return self._bit_gate("oryn", other)
+
+    def _bit_gate(self, name: str, other: Any) -> EncryptedArray:
+        if not isinstance(other, EncryptedArray):
+            raise InvalidArgument(f"a gate takes an encrypted array, not {checks.shown(other)}")
+        a, b = self._aligned(other)
+        return EncryptedArray(
+            self._server, self._server._core.gate(name, a._ct, b._here(self._server))
+        )
+
+    def __invert__(self) -> EncryptedArray:
+        """Every bit of the message turned; of bits without bootstrapping."""
+        if self._is_bits():
+            return EncryptedArray(self._server, self._server._core.not_gate(self._ct))
+        high = (1 << self.params.message_bits) - 1
+        return self._server.apply(lambda v: high - v % (high + 1), self)
+
+    def __mod__(self, other: Any) -> EncryptedArray:
+        return self._looked_up(operator.mod, self._divisor(other))
+
+    def __floordiv__(self, other: Any) -> EncryptedArray:
+        return self._looked_up(operator.floordiv, self._divisor(other))
+
+    @staticmethod
+    def _divisor(other: Any) -> Any:
+        if isinstance(other, EncryptedArray):
+            raise Unsupported(
+                "a message is divided by clear numbers alone: for others say what x // 0 is, "
+                "evaluator.apply(lambda x, y: x // y if y else 0, x, y)"
+            )
+        if (np.asarray(other) == 0).any():
+            raise InvalidArgument("a divisor is 0: use other numbers")
+        return other
+
+    def _compared(self, function: Callable[[int, int], bool], other: Any) -> EncryptedArray:
+        return self._looked_up(lambda x, y: int(function(x, y)), other)
+
+    def __eq__(self, other: object) -> EncryptedArray:  # type: ignore[override]
+        return self._compared(operator.eq, other)
+
+    def __ne__(self, other: object) -> EncryptedArray:  # type: ignore[override]
+        return self._compared(operator.ne, other)
+
+    def __lt__(self, other: object) -> EncryptedArray:
+        return self._compared(operator.lt, other)
+
+    def __le__(self, other: object) -> EncryptedArray:
+        return self._compared(operator.le, other)
+
+    def __gt__(self, other: object) -> EncryptedArray:
+        return self._compared(operator.gt, other)
+
+    def __ge__(self, other: object) -> EncryptedArray:
+        return self._compared(operator.ge, other)
+
+    __hash__ = object.__hash__

@@ -1,0 +1,107 @@
+"""The client's side: keys, encryption and decryption."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from jali._core import checks
+from jali._core.log import logger
+from jali._jali import tfhe as _tfhe
+from jali._jali.tfhe import Ciphertext, EvaluationKeys, Params
+from jali.device import checked_threads
+from jali.errors import InvalidArgument, NotPickled
+from jali.tfhe import values as numbers
+from jali.tfhe.array import EncryptedArray
+
+__all__ = ["Client"]
+
+
+class Client:
+    """Makes and holds the secret key. It is the only object here that can decrypt.
+
+    The key cannot be pickled or printed. All methods may be called from several threads.
+
+    params: the parameters that both sides agreed on.
+    threads: how many threads make keys and encrypt; None stands for JALI_NUM_THREADS or, if that is not set, every core.
+    """
+
+    __slots__ = ("_core",)
+
+    def __init__(self, params: Params, *, threads: int | None = None) -> None:
+        if not isinstance(params, Params):
+            raise InvalidArgument(f"params must be a tfhe.Params, not {type(params).__name__}")
+        self._core = _tfhe.ClientCore(params, checked_threads(threads))
+        logger.info("secret key made: %s", repr(params))
+
+    @property
+    def params(self) -> Params:
+        """The parameters of every key and ciphertext of this client."""
+        return self._core.params
+
+    @property
+    def key_id(self) -> str:
+        """The name of the secret key: 32 hexadecimal digits, drawn at random when the key was made. It is public."""
+        return self._core.key_id
+
+    def evaluation_keys(self, *, progress: Callable[[int, int], Any] | None = None) -> EvaluationKeys:
+        """The public keys that a server needs: bootstrapping and key switching.
+
+        progress: called with how much is done and how much there is. If it raises, the work ends.
+        """
+        if progress is not None and not callable(progress):
+            raise InvalidArgument(
+                f"progress must be a function of two whole numbers, not {checks.shown(progress)}"
+            )
+        return self._core.evaluation_keys(progress)
+
+    def encrypt(self, values: npt.ArrayLike, *, largest: int | None = None) -> Ciphertext:
+        """Encrypt messages: whole numbers from 0 to 2^message_bits - 1, or booleans, in an array of any shape.
+
+        largest: a public bound on the values. None stands for 2^message_bits - 1. A smaller one leaves more room for sums; a
+            larger one uses the room of the carries.
+
+        Raises InvalidArgument for numbers that do not fit.
+        """
+        if largest is not None:
+            largest = checks.whole(largest, 0, "largest must be a whole number of at least 0")
+        words = numbers.messages(values, self.params, largest)
+        return self._core.encrypt(words, list(np.shape(values)), largest=largest)
+
+    def encrypt_uint(self, values: npt.ArrayLike, bits: int) -> Ciphertext:
+        """Encrypt whole numbers from 0 to 2^bits - 1, bits up to 64, as digits of message_bits bits."""
+        return self._encrypt_integers(values, bits, signed=False)
+
+    def encrypt_int(self, values: npt.ArrayLike, bits: int) -> Ciphertext:
+        """Encrypt whole numbers from -2^(bits-1) to 2^(bits-1) - 1, bits up to 64, in two's complement."""
+        return self._encrypt_integers(values, bits, signed=True)
+
+    def _encrypt_integers(self, values: npt.ArrayLike, bits: int, *, signed: bool) -> Ciphertext:
+        words = numbers.integers(values, bits, signed=signed)
+        digits = numbers.digits_of(words, int(bits), self.params.message_bits)
+        return self._core.encrypt(digits, list(words.shape), int(bits), signed)
+
+    def decrypt(self, array: Ciphertext | EncryptedArray, *, check: bool = True) -> npt.NDArray[Any]:
+        """The numbers of an encrypted array: booleans, messages with their carries, or integers.
+
+        check: whether to raise WrongDecryption if a phase is farther from a number than the noise allows, or a number larger
+            than it can be, as it is with another key.
+
+        Raises KeyMismatch and ParamsMismatch for what another client encrypted.
+        """
+        if isinstance(array, EncryptedArray):
+            array = array.ciphertext
+        if not isinstance(array, Ciphertext):
+            raise InvalidArgument(
+                f"decrypt takes a tfhe.Ciphertext or an encrypted array, not {checks.shown(array)}"
+            )
+        return numbers.shown(self._core.decrypt(array, checks.flag(check, "check")), array)
+
+    def __repr__(self) -> str:
+        return f"Client(params='{self.params.name}', key_id='{self.key_id}')"
+
+    def __reduce__(self) -> NoReturn:
+        raise NotPickled("a client holds a secret key and is not pickled")

@@ -1,0 +1,43 @@
+// What the source files of the TFHE binding share.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "binding.h"
+#include "jali/lwe/keys.h"
+#include "jali/params/tfhe_params.h"
+#include "jali/tfhe/ciphertext.h"
+#include "jali/tfhe/table.h"
+
+namespace jali::python {
+
+/// As Params of binding.h: handles that Python holds.
+struct TfheParams {
+  tfhe::ParamsPtr ptr;
+};
+struct TfheKeys {
+  std::shared_ptr<const lwe::EvaluationKeys> ptr;
+};
+/// An encrypted array: its elements in C order and, of each element of an integer, its digits, the lowest first.
+struct TfheArray {
+  tfhe::Ciphertext block;
+  std::vector<std::size_t> shape;
+  int bits = 0;  // of integers; 0 for messages, which are one digit each
+  bool is_signed = false;
+};
+struct TfheTable {
+  std::shared_ptr<const tfhe::LookUpTable> ptr;
+};
+
+/// Throws ParamsMismatch unless both are the same parameters. what: the subject of the message, e.g. "the keys are".
+void require_same(const tfhe::Params& expected, const tfhe::Params& given, const char* what);
+
+void bind_tfhe_params(nb::module_& m);
+void bind_tfhe_values(nb::module_& m);
+void bind_tfhe_client(nb::module_& m);
+void bind_tfhe_evaluator(nb::module_& m);
+
+}  // namespace jali::python

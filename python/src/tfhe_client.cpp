@@ -1,0 +1,92 @@
+// The side that holds the secret key of TFHE.
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "arguments.h"
+#include "interrupts.h"
+#include "jali/api/threads.h"
+#include "jali/base/secret_vector.h"
+#include "jali/tfhe/secret/client.h"
+#include "progress.h"
+#include "tfhe.h"
+
+namespace jali::python {
+
+using namespace nb::literals;
+
+namespace {
+
+/// Numbers that the Python side has checked: C-contiguous words of 64 bits.
+using Words = nb::ndarray<const std::uint64_t, nb::c_contig, nb::device::cpu, nb::ndim<1>>;
+
+class Client {
+ public:
+  Client(const TfheParams& params, int threads)
+      : client_(params.ptr, threads == 0 ? default_threads() : threads) {}
+
+  TfheParams params() const { return {client_.params()}; }
+  std::string key_id() const { return to_string(client_.key_id()); }
+
+  TfheKeys evaluation_keys(const std::optional<Progress>& progress) {
+    auto keys = client_.evaluation_keys(false, with_gil(progress), interrupts());
+    return {std::make_shared<const lwe::EvaluationKeys>(std::move(keys))};
+  }
+
+  /// values: digits. shape, bits, is_signed: of the array that they are.
+  TfheArray encrypt(const Words& values, std::vector<std::size_t> shape, int bits, bool is_signed,
+                    std::optional<std::uint64_t> largest) {
+    const std::span<const std::uint64_t> digits(values.data(), values.size());
+    nb::gil_scoped_release release;
+    return {client_.encrypt(digits, largest), std::move(shape), bits, is_signed};
+  }
+
+  /// The digits, in memory that Python owns.
+  nb::object decrypt(const TfheArray& a, bool check) const {
+    std::vector<std::uint64_t> values;
+    {
+      nb::gil_scoped_release release;
+      values = client_.decrypt(a.block, check ? tfhe::Check::yes : tfhe::Check::no);
+    }
+    auto* words = new SecretVector<std::uint64_t>(values.begin(), values.end());
+    wipe(values.data(), values.size() * sizeof(values[0]));
+    nb::capsule owner(words, [](void* p) noexcept {
+      delete static_cast<SecretVector<std::uint64_t>*>(p);
+    });
+    return nb::cast(
+        nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>>(words->data(), {words->size()}, owner));
+  }
+
+ private:
+  tfhe::Client client_;
+};
+
+}  // namespace
+
+void bind_tfhe_client(nb::module_& m) {
+  using nogil = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<Client>(m, "ClientCore", "See jali.tfhe.Client.")
+      .def(nb::init<const TfheParams&, int>(), "params"_a, "threads"_a = 0, nogil())
+      .def_prop_ro("params", &Client::params, "Its parameters.")
+      .def_prop_ro("key_id", &Client::key_id, "The name of the secret key.")
+      .def("evaluation_keys", &Client::evaluation_keys, "progress"_a = nb::none(), nogil())
+      .def("encrypt", &Client::encrypt, "values"_a, "shape"_a, "bits"_a = 0, "is_signed"_a = false,
+           "largest"_a = nb::none(),
+           nb::sig("def encrypt(self, values: numpy.typing.NDArray[numpy.uint64], "
+                   "shape: typing.Sequence[int], bits: int = 0, is_signed: bool = False, "
+                   "largest: int | None = None) -> Ciphertext"))
+      .def("decrypt", &Client::decrypt, "ciphertext"_a, "check"_a,
+           nb::sig("def decrypt(self, ciphertext: Ciphertext, check: bool) -> "
+                   "numpy.typing.NDArray[numpy.uint64]"));
+}
+
+}  // namespace jali::python

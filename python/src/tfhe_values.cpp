@@ -1,0 +1,148 @@
+// Keys, encrypted arrays and look-up tables of TFHE for Python: opaque and immutable.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "checked.h"
+#include "refusals.h"
+#include "tfhe.h"
+
+namespace jali::python {
+
+namespace {
+
+std::size_t digits_of(const TfheArray& a) {
+  return a.bits == 0 ? 1
+                     : static_cast<std::size_t>(
+                           (a.bits + a.block.params->message_bits() - 1) /
+                           a.block.params->message_bits());
+}
+
+std::string repr(const TfheArray& a) {
+  std::string shape;
+  for (const std::size_t axis : a.shape) shape += std::to_string(axis) + ",";
+  char text[160];
+  std::snprintf(text, sizeof(text), "Ciphertext(shape=(%s), %s, params='%s')", shape.c_str(),
+                a.bits == 0     ? "messages"
+                : a.is_signed ? ("int" + std::to_string(a.bits)).c_str()
+                                : ("uint" + std::to_string(a.bits)).c_str(),
+                a.block.params->name().c_str());
+  return text;
+}
+
+}  // namespace
+
+void bind_tfhe_values(nb::module_& m) {
+  nb::class_<TfheKeys> keys(m, "EvaluationKeys",
+                            R"(The public keys with which a server computes: bootstrapping and key switching.
+
+Client.evaluation_keys makes them.)");
+  refuse_constructor(keys, "evaluation keys are made by Client.evaluation_keys()");
+  keys.def_prop_ro(
+          "params", [](const TfheKeys& k) { return TfheParams{k.ptr->params}; }, "Its parameters.")
+      .def_prop_ro(
+          "key_id", [](const TfheKeys& k) { return to_string(k.ptr->key_id); },
+          "The name of the secret key to which they belong; see Client.key_id.")
+      .def_prop_ro(
+          "nbytes", [](const TfheKeys& k) { return k.ptr->bytes(); },
+          "Bytes in memory, with their masks as seeds.")
+      .def("__repr__", [](const TfheKeys& k) {
+        return "EvaluationKeys(params='" + k.ptr->params->name() +
+               "', nbytes=" + std::to_string(k.ptr->bytes()) + ")";
+      });
+  share_copies(keys);
+
+  nb::class_<TfheArray> array(m, "Ciphertext",
+                              R"(An encrypted array of messages or of integers. Client.encrypt makes it.)");
+  refuse_constructor(array, "ciphertexts are made by Client.encrypt and Client.encrypt_uint");
+  array
+      .def_prop_ro(
+          "params", [](const TfheArray& a) { return TfheParams{a.block.params}; },
+          "Its parameters.")
+      .def_prop_ro(
+          "key_id", [](const TfheArray& a) { return to_string(a.block.key_id); },
+          "The name of the secret key to which it belongs; see Client.key_id.")
+      .def_prop_ro(
+          "shape",
+          [](const TfheArray& a) {
+            nb::list axes;
+            for (const std::size_t axis : a.shape) axes.append(axis);
+            return nb::tuple(axes);
+          },
+          nb::sig("def shape(self) -> tuple[int, ...]"), "The shape of the array.")
+      .def_ro("bits", &TfheArray::bits, "The width of integers, or 0 for messages.")
+      .def_ro("is_signed", &TfheArray::is_signed, "Whether integers have a sign.")
+      .def_prop_ro("digits", &digits_of, "LWE ciphertexts of each element.")
+      .def_prop_ro(
+          "largest", [](const TfheArray& a) { return a.block.max_degree(); },
+          "The largest value that a digit can have, by the computation that made it.")
+      .def_prop_ro(
+          "norm2", [](const TfheArray& a) { return a.block.history.norm2(); },
+          "The squared norm of the weights since the last look-up; Params.max_norm2 bounds it.")
+      .def_prop_ro(
+          "nbytes", [](const TfheArray& a) { return a.block.data->bytes(); }, "Bytes in memory.")
+      .def(
+          "with_shape",
+          [](const TfheArray& a, std::vector<std::size_t> shape) {
+            std::size_t count = digits_of(a);
+            for (const std::size_t axis : shape) count *= axis;
+            require<InvalidArgument>(count == a.block.size(),
+                                     "the shape has another number of elements than the array");
+            TfheArray out = a;
+            out.shape = std::move(shape);
+            return out;
+          },
+          nb::arg("shape"), "The same elements, in C order, in another shape.")
+      .def("__repr__", &repr);
+  refuse_methods(array, {"__eq__", "__lt__", "__le__", "__gt__", "__ge__"},
+                 "ciphertexts cannot be compared: bind them to an Evaluator, or decrypt them first");
+  refuse_methods(array, {"__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__"},
+                 "a ciphertext alone cannot compute: x = evaluator.bind(ciphertext)");
+  share_copies(array);
+
+  nb::class_<TfheTable> table(m, "Table", R"(A look-up table: a function of the values 0 to 2^(message_bits + carry_bits) - 1.
+
+params: the parameters of the values.
+values: the results, for 0, 1, 2, ...; each below 2^(message_bits + carry_bits). Values that are not listed must not occur.)");
+  table
+      .def(
+          "__init__",
+          checked_method<TfheTable*>(
+              {"Table", 2, {{"params"}, {"values"}}},
+              [](TfheTable* self, const TfheParams& params, const std::vector<std::uint64_t>& v) {
+                new (self) TfheTable{std::make_shared<const tfhe::LookUpTable>(
+                    params.ptr, std::span<const std::uint64_t>(v))};
+              }),
+          nb::sig("def __init__(self, params: Params, values: typing.Sequence[int]) -> None"))
+      .def_static(
+          "together",
+          [](const std::vector<TfheTable>& tables) {
+            std::vector<tfhe::LookUpTable> parts;
+            for (const auto& one : tables) parts.push_back(*one.ptr);
+            return TfheTable{
+                std::make_shared<const tfhe::LookUpTable>(tfhe::LookUpTable::together(parts))};
+          },
+          nb::arg("tables"), nb::sig("def together(tables: typing.Sequence[Table]) -> Table"),
+          R"(Several functions that one rotation computes. Their number is a power of two. Every doubling costs a bit of
+the precision with which a rotation sees its input, so parameters must be made for it.)")
+      .def_prop_ro(
+          "params", [](const TfheTable& t) { return TfheParams{t.ptr->params()}; },
+          "Its parameters.")
+      .def_prop_ro(
+          "count", [](const TfheTable& t) { return t.ptr->count(); }, "How many functions it has.")
+      .def_prop_ro(
+          "values",
+          [](const TfheTable& t) {
+            const auto values = t.ptr->values(0);
+            return std::vector<std::uint64_t>(values.begin(), values.end());
+          },
+          "The results of its first function.");
+  share_copies(table);
+}
+
+}  // namespace jali::python

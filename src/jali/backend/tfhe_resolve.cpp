@@ -1,0 +1,30 @@
+#include "jali/backend/tfhe_resolve.h"
+
+#include <utility>
+
+#include "jali/base/error.h"
+#include "jali/device/gpu.h"
+#include "jali/device/resolve.h"
+
+namespace jali::backend {
+
+std::unique_ptr<TfheOps> make_tfhe_engine(TfheConfig config, std::string device) {
+  if (device == "ref") return make_ref_tfhe(std::move(config));
+  device = device::resolve(device).device;
+  if (const auto gpu = device::gpu_number(device)) {
+    device::GpuOptions options;
+    options.device = *gpu;
+    return make_cuda_tfhe(std::move(config), device::gpu_device(options));
+  }
+  constexpr const char* kSets = "cpu/";
+  if (device.starts_with(kSets)) {
+    config.isa = device.substr(std::string(kSets).size());
+    device = "cpu";
+  }
+  require<InvalidArgument>(device == "cpu", [&] {
+    return "unknown device \"" + device + "\": use \"auto\", \"cpu\", \"cuda\" or \"cuda:K\"";
+  });
+  return make_cpu_tfhe(std::move(config));
+}
+
+}  // namespace jali::backend
