@@ -60,7 +60,7 @@ Accumulator KeySwitcher::switch_add(const ring::Poly& c0, const ring::Poly& c1,
   return acc;
 }
 
-Accumulator KeySwitcher::switch_combination(const backend::LweCombination& c, std::size_t batch,
+Accumulator KeySwitcher::switch_combination(const backend::Combination& c, std::size_t batch,
                                             int level, const ExpandedKey& key) const {
   const auto primes = extended_primes(level);
   const auto& at = params_->level(level);

@@ -42,7 +42,7 @@ class KeySwitcher {
   Accumulator switch_add(const ring::Poly& c0, const ring::Poly& c1, const ring::Poly& c2,
                          int level, const ExpandedKey& key) const;
   /// switch_add of the three parts of c, which must contain a product.
-  Accumulator switch_combination(const backend::LweCombination& c, std::size_t batch, int level,
+  Accumulator switch_combination(const backend::Combination& c, std::size_t batch, int level,
                                  const ExpandedKey& key) const;
 
   /// Both parts of sigma_g(c0, c1) switched back from sigma_g(s) to s: ModUp of sigma_g(c1), the product with the key and
