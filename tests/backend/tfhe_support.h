@@ -485,7 +485,7 @@ class TfheRunner {
       engine_.blind_rotate({to.data, to.count}, from, view, rotation_key());
     });
   }
-  TorusBlock combine(const TorusBlock& in, const Combination& sum) const {
+  TorusBlock combine(const TorusBlock& in, const LweCombination& sum) const {
     return lwe_to(TorusBlock(in.torus(), sum.begin.size() - 1, in.row()), in,
                   [&](LweView out, ConstLweView from) { engine_.combine(out, from, sum); });
   }

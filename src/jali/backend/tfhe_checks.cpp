@@ -206,7 +206,7 @@ void check_blind_rotate(const TfheConfig& config, GlweView out, ConstLweView in,
   check.apart(to, start);
 }
 
-void check_combine(LweView out, ConstLweView in, const Combination& combination) {
+void check_combine(LweView out, ConstLweView in, const LweCombination& combination) {
   const Checks check("combine");
   const Stretch to = check.lwe(kOut, out), from = check.lwe(kIn, in);
   check.that(out.torus == in.torus && out.dimension == in.dimension,
