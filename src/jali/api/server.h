@@ -7,6 +7,7 @@
 #include "jali/approx/smooth.h"
 #include "jali/backend/engines.h"
 #include "jali/backend/resolve.h"
+#include "jali/backend/tfhe_ops.h"
 #include "jali/backend/tfhe_resolve.h"
 #include "jali/base/error.h"
 #include "jali/bootstrap/bootstrapper.h"
@@ -50,4 +51,5 @@
 #include "jali/tfhe/gates.h"
 #include "jali/wire/ckks.h"
 #include "jali/wire/file.h"
+#include "jali/wire/tfhe.h"
 // IWYU pragma: end_exports

@@ -288,7 +288,7 @@ void CpuTfhe::key_switch(LweView out, ConstLweView in, const void* switch_key) c
   }
 }
 
-void CpuTfhe::combine(LweView out, ConstLweView in, const Combination& combination) const {
+void CpuTfhe::combine(LweView out, ConstLweView in, const LweCombination& combination) const {
   check_combine(out, in, combination);
   const std::size_t words = in.dimension.value + 1;
   with_word(in.torus, [&](auto zero) {

@@ -98,7 +98,8 @@ void switch_one(const TfheConfig& config, u32* out, const W* in, const u32* key)
 }
 
 template <class W>
-void combine_row(W* out, const W* in, std::size_t words, const LweCombination& sum, std::size_t row) {
+void combine_row(W* out, const W* in, std::size_t words, const LweCombination& sum,
+                 std::size_t row) {
   for (std::size_t m = 0; m < words; ++m) out[m] = 0;
   for (std::size_t e = sum.begin[row]; e < sum.begin[row + 1]; ++e) {
     const W* from = in + sum.column[e] * words;

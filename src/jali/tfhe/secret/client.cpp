@@ -20,6 +20,14 @@ constexpr std::size_t kPiece = 64;
 // A normal error exceeds so many standard deviations with a probability below 2^-128.
 constexpr double kDeviations = 13.2;
 
+/// Seed `which` that follows from the root, if there is one.
+std::optional<random::Seed> derived(const std::optional<random::Seed>& root, int which) {
+  if (!root) return std::nullopt;
+  random::SeedSource seeds(root, random::SeedSource::Order::streams);
+  for (int i = 0; i < which; ++i) seeds.next();
+  return seeds.next().bytes();
+}
+
 const lwe::SecretKey& not_null(const std::shared_ptr<const lwe::SecretKey>& secret) {
   require<InvalidArgument>(secret != nullptr, "a client needs a secret key");
   return *secret;
@@ -27,9 +35,11 @@ const lwe::SecretKey& not_null(const std::shared_ptr<const lwe::SecretKey>& secr
 
 }  // namespace
 
+// Keys and encryptions take the first two seeds of the root as roots of their own, so that no seed of a mask, which is
+// public, is one of a secret.
 Client::Client(ParamsPtr params, int threads, const std::optional<random::Seed>& seed)
-    : generator_(std::move(params), threads, seed),
-      seeds_(seed, random::SeedSource::Order::bytes),
+    : generator_(std::move(params), threads, derived(seed, 0)),
+      seeds_(derived(seed, 1), random::SeedSource::Order::streams),
       threads_(threads),
       pool_(device::Pool::create()) {
   secret_ = std::make_shared<const lwe::SecretKey>(generator_.secret_key());
@@ -38,8 +48,8 @@ Client::Client(ParamsPtr params, int threads, const std::optional<random::Seed>&
 Client::Client(std::shared_ptr<const lwe::SecretKey> secret, int threads,
                const std::optional<random::Seed>& seed)
     : secret_(std::move(secret)),
-      generator_(not_null(secret_).params(), threads, seed),
-      seeds_(seed, random::SeedSource::Order::bytes),
+      generator_(not_null(secret_).params(), threads, derived(seed, 0)),
+      seeds_(derived(seed, 1), random::SeedSource::Order::streams),
       threads_(threads),
       pool_(device::Pool::create()) {}
 
