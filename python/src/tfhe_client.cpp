@@ -2,6 +2,7 @@
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -29,9 +30,9 @@ namespace {
 /// Numbers that the Python side has checked: C-contiguous words of 64 bits.
 using Words = nb::ndarray<const std::uint64_t, nb::c_contig, nb::device::cpu, nb::ndim<1>>;
 
-class Client {
+class TfheClient {
  public:
-  Client(const TfheParams& params, int threads)
+  TfheClient(const TfheParams& params, int threads)
       : client_(params.ptr, threads == 0 ? default_threads() : threads) {}
 
   TfheParams params() const { return {client_.params()}; }
@@ -74,17 +75,17 @@ class Client {
 
 void bind_tfhe_client(nb::module_& m) {
   using nogil = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<Client>(m, "ClientCore", "See jali.tfhe.Client.")
+  nb::class_<TfheClient>(m, "ClientCore", "See jali.tfhe.Client.")
       .def(nb::init<const TfheParams&, int>(), "params"_a, "threads"_a = 0, nogil())
-      .def_prop_ro("params", &Client::params, "Its parameters.")
-      .def_prop_ro("key_id", &Client::key_id, "The name of the secret key.")
-      .def("evaluation_keys", &Client::evaluation_keys, "progress"_a = nb::none(), nogil())
-      .def("encrypt", &Client::encrypt, "values"_a, "shape"_a, "bits"_a = 0, "is_signed"_a = false,
+      .def_prop_ro("params", &TfheClient::params, "Its parameters.")
+      .def_prop_ro("key_id", &TfheClient::key_id, "The name of the secret key.")
+      .def("evaluation_keys", &TfheClient::evaluation_keys, "progress"_a = nb::none(), nogil())
+      .def("encrypt", &TfheClient::encrypt, "values"_a, "shape"_a, "bits"_a = 0, "is_signed"_a = false,
            "largest"_a = nb::none(),
            nb::sig("def encrypt(self, values: numpy.typing.NDArray[numpy.uint64], "
                    "shape: typing.Sequence[int], bits: int = 0, is_signed: bool = False, "
                    "largest: int | None = None) -> Ciphertext"))
-      .def("decrypt", &Client::decrypt, "ciphertext"_a, "check"_a,
+      .def("decrypt", &TfheClient::decrypt, "ciphertext"_a, "check"_a,
            nb::sig("def decrypt(self, ciphertext: Ciphertext, check: bool) -> "
                    "numpy.typing.NDArray[numpy.uint64]"));
 }

@@ -39,9 +39,9 @@ const std::map<std::string, tfhe::Gate>& gates() {
 }
 
 /// Operands are brought to the engine's memory, if they are not there.
-class Evaluator {
+class TfheEvaluator {
  public:
-  Evaluator(const TfheParams& params, const TfheKeys& keys, const std::string& device, int threads,
+  TfheEvaluator(const TfheParams& params, const TfheKeys& keys, const std::string& device, int threads,
             const std::optional<Progress>& progress) {
     require_same(*params.ptr, *keys.ptr->params, "the keys are");
     std::shared_ptr<const backend::TfheOps> engine = backend::make_tfhe_engine(
@@ -158,33 +158,33 @@ class Evaluator {
 
 void bind_tfhe_evaluator(nb::module_& m) {
   using nogil = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<Evaluator>(m, "EvaluatorCore", "See jali.tfhe.Evaluator.")
+  nb::class_<TfheEvaluator>(m, "EvaluatorCore", "See jali.tfhe.Evaluator.")
       .def(nb::init<const TfheParams&, const TfheKeys&, const std::string&, int,
                     const std::optional<Progress>&>(),
            "params"_a, "keys"_a, "device"_a, "threads"_a, "progress"_a = nb::none(), nogil())
-      .def_prop_ro("engine", &Evaluator::engine, "Backend and instruction set.")
-      .def_prop_ro("params", &Evaluator::params, "Its parameters.")
-      .def_prop_ro("key_id", &Evaluator::key_id, "The name of the secret key.")
-      .def("bind", &Evaluator::bind, "ciphertext"_a, nogil())
-      .def("host_copy", &Evaluator::host_copy, "ciphertext"_a, nogil())
-      .def("add", &Evaluator::add, "a"_a, "b"_a, nogil())
-      .def("subtract", &Evaluator::subtract, "a"_a, "b"_a, nogil())
-      .def("negate", &Evaluator::negate, "a"_a, nogil())
-      .def("scale", &Evaluator::scale, "a"_a, "factors"_a, nogil())
-      .def("add_clear", &Evaluator::add_clear, "a"_a, "values"_a, nogil())
-      .def("gather", &Evaluator::gather, "a"_a, "indices"_a, "shape"_a, nogil())
-      .def("concatenate", &Evaluator::concatenate, "parts"_a, "shape"_a, nogil())
-      .def("linear", &Evaluator::linear, "inputs"_a, "begin"_a, "column"_a, "weight"_a,
+      .def_prop_ro("engine", &TfheEvaluator::engine, "Backend and instruction set.")
+      .def_prop_ro("params", &TfheEvaluator::params, "Its parameters.")
+      .def_prop_ro("key_id", &TfheEvaluator::key_id, "The name of the secret key.")
+      .def("bind", &TfheEvaluator::bind, "ciphertext"_a, nogil())
+      .def("host_copy", &TfheEvaluator::host_copy, "ciphertext"_a, nogil())
+      .def("add", &TfheEvaluator::add, "a"_a, "b"_a, nogil())
+      .def("subtract", &TfheEvaluator::subtract, "a"_a, "b"_a, nogil())
+      .def("negate", &TfheEvaluator::negate, "a"_a, nogil())
+      .def("scale", &TfheEvaluator::scale, "a"_a, "factors"_a, nogil())
+      .def("add_clear", &TfheEvaluator::add_clear, "a"_a, "values"_a, nogil())
+      .def("gather", &TfheEvaluator::gather, "a"_a, "indices"_a, "shape"_a, nogil())
+      .def("concatenate", &TfheEvaluator::concatenate, "parts"_a, "shape"_a, nogil())
+      .def("linear", &TfheEvaluator::linear, "inputs"_a, "begin"_a, "column"_a, "weight"_a,
            "constant"_a, "shape"_a, nogil())
-      .def("clear", &Evaluator::clear, "values"_a, "shape"_a, nogil())
-      .def("apply", &Evaluator::apply, "a"_a, "table"_a, nogil())
-      .def("apply_each", &Evaluator::apply_each, "a"_a, "tables"_a, "which"_a, nogil())
-      .def("apply_all", &Evaluator::apply_all, "a"_a, "table"_a, nogil())
-      .def("apply_two", &Evaluator::apply_two, "x"_a, "y"_a, "table"_a, nogil())
-      .def("refresh", &Evaluator::refresh, "a"_a, nogil())
-      .def("gate", &Evaluator::gate, "name"_a, "a"_a, "b"_a, nogil())
-      .def("not_gate", &Evaluator::not_gate, "a"_a, nogil())
-      .def("mux", &Evaluator::mux, "a"_a, "b"_a, "c"_a, nogil());
+      .def("clear", &TfheEvaluator::clear, "values"_a, "shape"_a, nogil())
+      .def("apply", &TfheEvaluator::apply, "a"_a, "table"_a, nogil())
+      .def("apply_each", &TfheEvaluator::apply_each, "a"_a, "tables"_a, "which"_a, nogil())
+      .def("apply_all", &TfheEvaluator::apply_all, "a"_a, "table"_a, nogil())
+      .def("apply_two", &TfheEvaluator::apply_two, "x"_a, "y"_a, "table"_a, nogil())
+      .def("refresh", &TfheEvaluator::refresh, "a"_a, nogil())
+      .def("gate", &TfheEvaluator::gate, "name"_a, "a"_a, "b"_a, nogil())
+      .def("not_gate", &TfheEvaluator::not_gate, "a"_a, nogil())
+      .def("mux", &TfheEvaluator::mux, "a"_a, "b"_a, "c"_a, nogil());
 }
 
 }  // namespace jali::python
