@@ -5,18 +5,12 @@
 namespace jali::backend::test {
 namespace {
 
-class TfheCompare : public testing::Test {
- protected:
-  const u64 seed_ = jali::test::test_seed();
-  testing::ScopedTrace trace_{__FILE__, __LINE__, "JALI_TEST_SEED=" + std::to_string(seed_)};
-  std::mt19937_64 rng_{seed_};
-};
-
-TEST_F(TfheCompare, TheOracleAgreesWithItself) {
-  for (const TfheConfig& config : small_configs(rng_)) {
+TEST(TfheCompare, TheOracleAgreesWithItself) {
+  JALI_SEEDED(rng);
+  for (const TfheConfig& config : small_configs(rng)) {
     if (config.N.value > 256 || config.k.value > 2) continue;  // the oracle is slow
     const auto ref = make_ref_tfhe(config);
-    const TfheMeasured measured = compare(*ref, *ref, {.exact = true}, rng_);
+    const TfheMeasured measured = compare(*ref, *ref, {.exact = true}, rng);
     EXPECT_EQ(measured.product_worst, 0);
     EXPECT_EQ(measured.rotation_rms, measured.oracle_rms);
   }
@@ -115,14 +109,15 @@ int failures(const TfheConfig& config, Fault fault, std::mt19937_64& rng) {
   return count;
 }
 
-TEST_F(TfheCompare, EveryFaultIsFound) {
+TEST(TfheCompare, EveryFaultIsFound) {
+  JALI_SEEDED(rng);
   for (const Torus torus : {Torus::t32, Torus::t64}) {
     const TfheConfig config =
-        small_config(rng_, torus, Rotation::classic, 1, GlweDimension(2), 1, PolynomialSize(256));
-    EXPECT_EQ(failures(config, Fault::none, rng_), 0);
+        small_config(rng, torus, Rotation::classic, 1, GlweDimension(2), 1, PolynomialSize(256));
+    EXPECT_EQ(failures(config, Fault::none, rng), 0);
     for (const Fault fault : {Fault::switched_bit, Fault::combined_bit, Fault::extracted_sign,
                               Fault::value, Fault::product}) {
-      EXPECT_GT(failures(config, fault, rng_), 0) << "fault " << static_cast<int>(fault);
+      EXPECT_GT(failures(config, fault, rng), 0) << "fault " << static_cast<int>(fault);
     }
   }
 }
