@@ -85,7 +85,7 @@ struct RandomCombination {
       if (with_constant) constant.push_back(rng());
     }
   }
-  Combination view() const { return {begin, column, weight, constant}; }
+  LweCombination view() const { return {begin, column, weight, constant}; }
 };
 
 inline void expect_same_combine(const TfheRunner& have, const TfheRunner& want,

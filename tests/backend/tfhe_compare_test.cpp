@@ -72,7 +72,7 @@ class Faulty final : public TfheOps {
           u64{1} << (torus_bits(config().torus) - 20));
     }
   }
-  void combine(LweView out, ConstLweView in, const Combination& combination) const override {
+  void combine(LweView out, ConstLweView in, const LweCombination& combination) const override {
     ref_->combine(out, in, combination);
     if (fault_ == Fault::combined_bit) add(out.data, out.torus, out.count - 1, 1);
   }
