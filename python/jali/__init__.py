@@ -1,12 +1,12 @@
 """Jali: fully homomorphic encryption.
 
-``jali.ckks`` computes on encrypted vectors of real or complex numbers. Every error that Jali raises is a
-``jali.Error``.
+``jali.ckks`` computes on encrypted vectors of real or complex numbers, ``jali.tfhe`` on small integers and bits, exactly. Every
+error that Jali raises is a ``jali.Error``.
 """
 
 from __future__ import annotations
 
-from jali import ckks
+from jali import ckks, tfhe
 from jali._jali import build_info
 from jali.errors import (
     AuthenticationError,
@@ -59,4 +59,5 @@ __all__ = [
     "__version__",
     "build_info",
     "ckks",
+    "tfhe",
 ]

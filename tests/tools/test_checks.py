@@ -299,3 +299,19 @@ def test_docs(tmp_path: Path, value: int, status: int, failed: int) -> None:
     assert done.returncode == status, done.stdout + done.stderr
     assert f"{failed} failed, 1 skipped" in done.stdout
     assert "no server here" in done.stdout
+
+
+def test_ops_refuse_an_operation_of_a_sibling_that_no_comparison_calls(tmp_path: Path) -> None:
+    compare, support = check_ops.SIBLINGS["tfhe"]
+    header = f"{check_ops.BACKEND}/tfhe_ops.h"
+    table = """class TfheOps {
+  virtual void combine(LweView out) const = 0;
+  virtual void prepare(void* out) const = 0;
+};
+"""
+    plant(tmp_path, {header: table, compare: "have.combine(x);", support: "engine->prepare(key);"})
+    assert check_ops.check_siblings(tmp_path) == []
+    plant(tmp_path, {support: "engine->prepared(key);"})
+    assert ["prepare of" in line for line in check_ops.check_siblings(tmp_path)] == [True]
+    plant(tmp_path, {header: "class Other {};"})
+    assert ["can read" in line for line in check_ops.check_siblings(tmp_path)] == [True]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from jali._jali import ckks as ckks, device as device
+from jali._jali import ckks as ckks, device as device, tfhe as tfhe
 
 def build_info() -> dict[str, Any]:
     """

@@ -100,7 +100,9 @@ class EncryptedArray(Encrypted):
             raise IndexOutOfRange("no element is chosen: an encrypted array has at least one")
         if flat.size == self.size and (flat == np.arange(flat.size)).all():
             return EncryptedArray(self._server, self._ct.with_shape(shape))
-        return EncryptedArray(self._server, self._server._core.gather(self._ct, flat.tolist(), shape))
+        return EncryptedArray(
+            self._server, self._server._core.gather(self._ct, flat.tolist(), shape)
+        )
 
     def _addresses(self) -> npt.NDArray[Any]:
         return np.arange(self.size).reshape(self.shape)
@@ -152,7 +154,7 @@ class EncryptedArray(Encrypted):
             raise InvalidArgument(str(error)) from None
 
     @property
-    def T(self) -> EncryptedArray:  # noqa: N802
+    def T(self) -> EncryptedArray:
         """The transpose."""
         return self.transpose()
 
@@ -185,7 +187,7 @@ class EncryptedArray(Encrypted):
         return EncryptedArray(self._server, core.add_clear(x._ct, [-v % modulus for v in values]))
 
     def __rsub__(self, other: Any) -> EncryptedArray:
-        return -self + other
+        return (-self).__add__(other)
 
     def __neg__(self) -> EncryptedArray:
         """Modulo 2^message_bits."""
@@ -245,7 +247,11 @@ class EncryptedArray(Encrypted):
     def __matmul__(self, matrix: Any) -> EncryptedArray:
         """The product with a clear matrix of whole numbers of at least 0."""
         weights = whole_numbers(matrix, "the matrix's numbers")
-        if weights.ndim not in (1, 2) or self.ndim not in (1, 2) or weights.shape[0] != self.shape[-1]:
+        if (
+            weights.ndim not in (1, 2)
+            or self.ndim not in (1, 2)
+            or weights.shape[0] != self.shape[-1]
+        ):
             raise InvalidArgument(
                 f"an array of shape {self.shape} and a matrix of shape {weights.shape} have no product"
             )
@@ -380,16 +386,16 @@ class EncryptedArray(Encrypted):
     def __ne__(self, other: object) -> EncryptedArray:  # type: ignore[override]
         return self._compared(operator.ne, other)
 
-    def __lt__(self, other: object) -> EncryptedArray:
+    def __lt__(self, other: object) -> EncryptedArray:  # type: ignore[override]
         return self._compared(operator.lt, other)
 
-    def __le__(self, other: object) -> EncryptedArray:
+    def __le__(self, other: object) -> EncryptedArray:  # type: ignore[override]
         return self._compared(operator.le, other)
 
-    def __gt__(self, other: object) -> EncryptedArray:
+    def __gt__(self, other: object) -> EncryptedArray:  # type: ignore[override]
         return self._compared(operator.gt, other)
 
-    def __ge__(self, other: object) -> EncryptedArray:
+    def __ge__(self, other: object) -> EncryptedArray:  # type: ignore[override]
         return self._compared(operator.ge, other)
 
     __hash__ = object.__hash__

@@ -47,7 +47,9 @@ class Client:
         """The name of the secret key: 32 hexadecimal digits, drawn at random when the key was made. It is public."""
         return self._core.key_id
 
-    def evaluation_keys(self, *, progress: Callable[[int, int], Any] | None = None) -> EvaluationKeys:
+    def evaluation_keys(
+        self, *, progress: Callable[[int, int], Any] | None = None
+    ) -> EvaluationKeys:
         """The public keys that a server needs: bootstrapping and key switching.
 
         progress: called with how much is done and how much there is. If it raises, the work ends.
@@ -84,7 +86,9 @@ class Client:
         digits = numbers.digits_of(words, int(bits), self.params.message_bits)
         return self._core.encrypt(digits, list(words.shape), int(bits), signed)
 
-    def decrypt(self, array: Ciphertext | EncryptedArray, *, check: bool = True) -> npt.NDArray[Any]:
+    def decrypt(
+        self, array: Ciphertext | EncryptedArray, *, check: bool = True
+    ) -> npt.NDArray[Any]:
         """The numbers of an encrypted array: booleans, messages with their carries, or integers.
 
         check: whether to raise WrongDecryption if a phase is farther from a number than the noise allows, or a number larger

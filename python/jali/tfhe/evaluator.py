@@ -105,7 +105,9 @@ class Evaluator:
         The result has fresh noise. Raises InvalidArgument for other results, RangeExceeded for values that have no room.
         """
         if not isinstance(x, EncryptedArray) or not (y is None or isinstance(y, EncryptedArray)):
-            raise InvalidArgument("apply takes encrypted arrays of this evaluator after the function")
+            raise InvalidArgument(
+                "apply takes encrypted arrays of this evaluator after the function"
+            )
         if y is None:
             table = of_one(self.params, function, x.largest)
             return EncryptedArray(self, self._core.apply(x._here(self), table))
@@ -117,15 +119,15 @@ class Evaluator:
         """The same messages modulo 2^message_bits, with fresh noise and no carries."""
         return EncryptedArray(self, self._core.refresh(x._here(self)))
 
-    def select(self, condition: EncryptedArray, x: EncryptedArray, y: EncryptedArray) -> EncryptedArray:
+    def select(
+        self, condition: EncryptedArray, x: EncryptedArray, y: EncryptedArray
+    ) -> EncryptedArray:
         """x where the condition is 1, else y, for parameters of bits: the gate MUX."""
         condition, x = condition._aligned(x)
         condition, y = condition._aligned(y)
         x, y = x._aligned(y)
         core = self._core
-        return EncryptedArray(
-            self, core.mux(condition._here(self), x._here(self), y._here(self))
-        )
+        return EncryptedArray(self, core.mux(condition._here(self), x._here(self), y._here(self)))
 
     def concatenate(self, arrays: Sequence[EncryptedArray], axis: int = 0) -> EncryptedArray:
         """numpy.concatenate of encrypted arrays."""
@@ -136,7 +138,8 @@ class Evaluator:
         )
         starts = np.cumsum([0, *(a.size for a in arrays)])
         order = np.concatenate(
-            [s + np.arange(a.size).reshape(a.shape) for s, a in zip(starts, arrays, strict=False)], axis=axis
+            [s + np.arange(a.size).reshape(a.shape) for s, a in zip(starts, arrays, strict=False)],
+            axis=axis,
         )
         return EncryptedArray(self, flat)._taken(order)
 

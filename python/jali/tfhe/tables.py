@@ -44,7 +44,10 @@ def of_one(params: Params, function: Callable[[int], Any] | Sequence[int], large
 
 
 def of_two(
-    params: Params, function: Callable[[int, int], Any] | Sequence[int], x_largest: int, y_largest: int
+    params: Params,
+    function: Callable[[int, int], Any] | Sequence[int],
+    x_largest: int,
+    y_largest: int,
 ) -> Table:
     """The table of a function of x and y, at y 2^message_bits + x."""
     if not callable(function):

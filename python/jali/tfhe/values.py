@@ -25,6 +25,8 @@ def whole_numbers(values: npt.ArrayLike, what: str = "values") -> npt.NDArray[An
         array = np.asarray(values)
     except (ValueError, TypeError) as error:
         raise InvalidArgument(f"{what} are not an array of numbers: {error}") from None
+    if array.size == 0:
+        raise InvalidArgument(f"{what} have the shape {array.shape}: give at least one number")
     if array.dtype.kind == "f" and np.isfinite(array).all() and (array == np.trunc(array)).all():
         raise InvalidArgument(
             f"{what} have dtype {array.dtype}: TFHE computes on whole numbers, so convert them with .astype(int)"
@@ -33,8 +35,6 @@ def whole_numbers(values: npt.ArrayLike, what: str = "values") -> npt.NDArray[An
         raise InvalidArgument(
             f"{what} have dtype {array.dtype}: give whole numbers or booleans; jali.ckks computes on real ones"
         )
-    if array.size == 0:
-        raise InvalidArgument(f"{what} have the shape {array.shape}: give at least one number")
     return array
 
 
@@ -59,7 +59,7 @@ def messages(values: npt.ArrayLike, params: Params, largest: int | None = None) 
     return np.ascontiguousarray(array, dtype=np.uint64).reshape(-1)
 
 
-def integers(values: npt.ArrayLike, bits: Any, *, signed: bool) -> npt.NDArray[np.uint64]:
+def integers(values: npt.ArrayLike, bits: Any, *, signed: bool) -> Words:
     """Integers modulo 2^bits as words. Raises InvalidArgument for numbers that do not fit."""
     kind = "encrypt_int" if signed else "encrypt_uint"
     width = checks.whole(bits, 1, f"bits of {kind} must be a whole number from 1 to 64")
@@ -71,9 +71,15 @@ def integers(values: npt.ArrayLike, bits: Any, *, signed: bool) -> npt.NDArray[n
         array,
         low,
         high,
-        "use more bits" if signed or int(array.min()) >= 0 else "use encrypt_int for negative numbers",
+        "use more bits"
+        if signed or int(array.min()) >= 0
+        else "use encrypt_int for negative numbers",
     )
-    words = array.astype(np.int64).view(np.uint64) if array.dtype.kind == "i" else array.astype(np.uint64)
+    words = (
+        array.astype(np.int64).view(np.uint64)
+        if array.dtype.kind == "i"
+        else array.astype(np.uint64)
+    )
     return words & np.uint64((1 << width) - 1)
 
 
@@ -94,10 +100,14 @@ def shown(digits: Words, array: Ciphertext) -> npt.NDArray[Any]:
         return digits.astype(np.int64).reshape(array.shape)
     parts = digits.reshape(*array.shape, array.digits)
     shifts = np.arange(array.digits, dtype=np.uint64) * np.uint64(params.message_bits)
-    words = np.bitwise_and((parts << shifts).sum(axis=-1, dtype=np.uint64), np.uint64((1 << array.bits) - 1))
+    words = np.bitwise_and(
+        (parts << shifts).sum(axis=-1, dtype=np.uint64), np.uint64((1 << array.bits) - 1)
+    )
     width = next(w for w in (8, 16, 32, 64) if w >= array.bits)
     if not array.is_signed:
-        return words.astype(f"uint{width}")
+        unsigned: npt.NDArray[Any] = words.astype(f"uint{width}")
+        return unsigned
     sign = np.uint64(1 << (array.bits - 1))
     wide = (words ^ sign) - sign  # modulo 2^64
-    return wide.view(np.int64).astype(f"int{width}")
+    signed: npt.NDArray[Any] = wide.view(np.int64).astype(f"int{width}")
+    return signed

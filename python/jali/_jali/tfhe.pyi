@@ -1,0 +1,340 @@
+"""
+Encrypted small integers and bits, exact, with any function by look-up.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NoReturn
+
+import numpy
+import numpy.typing
+
+class Params:
+    """
+    TFHE parameters: immutable, validated, and safe to share.
+
+    A message is a whole number from 0 to 2^message_bits - 1. Sums may grow up to 2^(message_bits + carry_bits) - 1 before a
+    look-up must bring them back. One more bit, the padding, lies above.
+    """
+
+    def __init__(self, *_: object, **__: object) -> None: ...
+    @staticmethod
+    def create(
+        *,
+        n: int,
+        k: int,
+        N: int,
+        rotation_gadget: tuple[int, int],
+        switch_gadget: tuple[int, int],
+        lwe_noise_bits: int,
+        glwe_noise_bits: int,
+        message_bits: int,
+        carry_bits: int = 0,
+        order: str = "switch_first",
+        rotation: str = "classic",
+        group: int = 1,
+        torus_bits: int = 64,
+        max_norm2: float = 1.0,
+        log2_p_fail: float = 0.0,
+        security: int = 0,
+        name: str,
+    ) -> Params:
+        """
+        Parameters of your own, for research. Params.preset(name) gives sets that are searched and proven.
+
+        n: the dimension of small LWE ciphertexts, whose words have 32 bits; a multiple of group.
+        k, N: GLWE ciphertexts have k mask polynomials of N coefficients.
+        rotation_gadget, switch_gadget: (log2 of the base, levels) of the bootstrapping and the key-switching key.
+        lwe_noise_bits, glwe_noise_bits: errors are TUniform(b): uniform on [-2^b, 2^b], with half the weight at both ends; in
+            words of 32 bits, and of torus_bits.
+        message_bits, carry_bits: of a ciphertext.
+        order: "switch_first": users hold large ciphertexts, of dimension k N. "bootstrap_first": small ones, of dimension n.
+        rotation, group: "classic" with 1, "multi_bit" with 2 to 4, "block_binary" with 2 to 8 bits a step.
+        max_norm2: the largest squared norm of integer weights between two look-ups.
+        log2_p_fail, security: what you claim of them. Below 128 bits the name must begin with "insecure_".
+
+        Raises InsecureParams or InvalidArgument.
+        """
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def n(self) -> int:
+        """The dimension of small LWE ciphertexts."""
+
+    @property
+    def k(self) -> int:
+        """Mask polynomials of a GLWE ciphertext."""
+
+    @property
+    def N(self) -> int:
+        """Coefficients of a polynomial."""
+
+    @property
+    def message_bits(self) -> int:
+        """Bits of a message."""
+
+    @property
+    def carry_bits(self) -> int:
+        """Bits above the message, into which sums may grow."""
+
+    @property
+    def security(self) -> int:
+        """Bits of security against classical attacks."""
+
+    @property
+    def log2_p_fail(self) -> float:
+        """log2 of the probability that a look-up gives a wrong result."""
+
+    @property
+    def max_norm2(self) -> float:
+        """
+        The largest squared norm of the integer weights of a sum between two look-ups.
+        """
+
+    @property
+    def rotation(self) -> str:
+        """How a blind rotation goes: "classic", "multi_bit" or "block_binary"."""
+
+    @property
+    def group(self) -> int:
+        """Bits of the secret that a step of the rotation takes."""
+
+    @property
+    def order(self) -> str:
+        """
+        "switch_first" if ciphertexts are large, "bootstrap_first" if they are small.
+        """
+
+    @property
+    def rotation_gadget(self) -> tuple[int, int]:
+        """(log2 of the base, levels) of the bootstrapping key."""
+
+    @property
+    def switch_gadget(self) -> tuple[int, int]:
+        """(log2 of the base, levels) of the key-switching key."""
+
+    @property
+    def key_bytes(self) -> int:
+        """Bytes of the evaluation keys, with their masks as seeds."""
+
+    @property
+    def expanded_key_bytes(self) -> int:
+        """The same with their masks expanded."""
+
+    def ciphertext_bytes(self, count: int = 1) -> int:
+        """Bytes in memory of this many ciphertexts."""
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256, in hexadecimal, of everything that computation depends on."""
+
+    def __repr__(self) -> str: ...
+    def __eq__(self, other: object, /) -> bool: ...
+    def __hash__(self) -> int: ...
+    def __copy__(self) -> Params: ...
+    def __deepcopy__(self, memo: object, /) -> Params: ...
+    def __reduce__(self, *_: object, **__: object) -> NoReturn: ...
+
+class EvaluationKeys:
+    """
+    The public keys with which a server computes: bootstrapping and key switching.
+
+    Client.evaluation_keys makes them.
+    """
+
+    def __init__(self, *_: object, **__: object) -> None: ...
+    @property
+    def params(self) -> Params:
+        """Its parameters."""
+
+    @property
+    def key_id(self) -> str:
+        """The name of the secret key to which they belong; see Client.key_id."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory, with their masks as seeds."""
+
+    def __repr__(self) -> str: ...
+    def __copy__(self) -> EvaluationKeys: ...
+    def __deepcopy__(self, memo: object, /) -> EvaluationKeys: ...
+    def __reduce__(self, *_: object, **__: object) -> NoReturn: ...
+
+class Ciphertext:
+    """
+    An encrypted array of messages or of integers. Client.encrypt makes it.
+    """
+
+    def __init__(self, *_: object, **__: object) -> None: ...
+    @property
+    def params(self) -> Params:
+        """Its parameters."""
+
+    @property
+    def key_id(self) -> str:
+        """The name of the secret key to which it belongs; see Client.key_id."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array."""
+
+    @property
+    def bits(self) -> int:
+        """The width of integers, or 0 for messages."""
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether integers have a sign."""
+
+    @property
+    def digits(self) -> int:
+        """LWE ciphertexts of each element."""
+
+    @property
+    def largest(self) -> int:
+        """
+        The largest value that a digit can have, by the computation that made it.
+        """
+
+    @property
+    def norm2(self) -> float:
+        """
+        The squared norm of the weights since the last look-up; Params.max_norm2 bounds it.
+        """
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes in memory."""
+
+    def with_shape(self, shape: Sequence[int]) -> Ciphertext:
+        """The same elements, in C order, in another shape."""
+
+    def __repr__(self) -> str: ...
+    def __eq__(self, *_: object, **__: object) -> NoReturn: ...
+    def __lt__(self, *_: object, **__: object) -> NoReturn: ...
+    def __le__(self, *_: object, **__: object) -> NoReturn: ...
+    def __gt__(self, *_: object, **__: object) -> NoReturn: ...
+    def __ge__(self, *_: object, **__: object) -> NoReturn: ...
+    def __add__(self, *_: object, **__: object) -> NoReturn: ...
+    def __radd__(self, *_: object, **__: object) -> NoReturn: ...
+    def __sub__(self, *_: object, **__: object) -> NoReturn: ...
+    def __rsub__(self, *_: object, **__: object) -> NoReturn: ...
+    def __mul__(self, *_: object, **__: object) -> NoReturn: ...
+    def __rmul__(self, *_: object, **__: object) -> NoReturn: ...
+    def __copy__(self) -> Ciphertext: ...
+    def __deepcopy__(self, memo: object, /) -> Ciphertext: ...
+    def __reduce__(self, *_: object, **__: object) -> NoReturn: ...
+
+class Table:
+    """
+    A look-up table: a function of the values 0 to 2^(message_bits + carry_bits) - 1.
+
+    params: the parameters of the values.
+    values: the results, for 0, 1, 2, ...; each below 2^(message_bits + carry_bits). Values that are not listed must not occur.
+    """
+
+    def __init__(self, params: Params, values: Sequence[int]) -> None: ...
+    @staticmethod
+    def together(tables: Sequence[Table]) -> Table:
+        """
+        Several functions that one rotation computes. Their number is a power of two. Every doubling costs a bit of
+        the precision with which a rotation sees its input, so parameters must be made for it.
+        """
+
+    @property
+    def params(self) -> Params:
+        """Its parameters."""
+
+    @property
+    def count(self) -> int:
+        """How many functions it has."""
+
+    @property
+    def values(self) -> list[int]:
+        """The results of its first function."""
+
+    def __copy__(self) -> Table: ...
+    def __deepcopy__(self, memo: object, /) -> Table: ...
+    def __reduce__(self, *_: object, **__: object) -> NoReturn: ...
+
+class ClientCore:
+    """See jali.tfhe.Client."""
+
+    def __init__(self, params: Params, threads: int = 0) -> None: ...
+    @property
+    def params(self) -> Params:
+        """Its parameters."""
+
+    @property
+    def key_id(self) -> str:
+        """The name of the secret key."""
+
+    def evaluation_keys(
+        self, progress: Callable[[int, int], object] | None = None
+    ) -> EvaluationKeys: ...
+    def encrypt(
+        self,
+        values: numpy.typing.NDArray[numpy.uint64],
+        shape: Sequence[int],
+        bits: int = 0,
+        is_signed: bool = False,
+        largest: int | None = None,
+    ) -> Ciphertext: ...
+    def decrypt(
+        self, ciphertext: Ciphertext, check: bool
+    ) -> numpy.typing.NDArray[numpy.uint64]: ...
+
+class EvaluatorCore:
+    """See jali.tfhe.Evaluator."""
+
+    def __init__(
+        self,
+        params: Params,
+        keys: EvaluationKeys,
+        device: str,
+        threads: int,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> None: ...
+    @property
+    def engine(self) -> str:
+        """Backend and instruction set."""
+
+    @property
+    def params(self) -> Params:
+        """Its parameters."""
+
+    @property
+    def key_id(self) -> str:
+        """The name of the secret key."""
+
+    def bind(self, ciphertext: Ciphertext) -> Ciphertext: ...
+    def host_copy(self, ciphertext: Ciphertext) -> Ciphertext: ...
+    def add(self, a: Ciphertext, b: Ciphertext) -> Ciphertext: ...
+    def subtract(self, a: Ciphertext, b: Ciphertext) -> Ciphertext: ...
+    def negate(self, a: Ciphertext) -> Ciphertext: ...
+    def scale(self, a: Ciphertext, factors: Sequence[int]) -> Ciphertext: ...
+    def add_clear(self, a: Ciphertext, values: Sequence[int]) -> Ciphertext: ...
+    def gather(self, a: Ciphertext, indices: Sequence[int], shape: Sequence[int]) -> Ciphertext: ...
+    def concatenate(self, parts: Sequence[Ciphertext], shape: Sequence[int]) -> Ciphertext: ...
+    def linear(
+        self,
+        inputs: Sequence[Ciphertext],
+        begin: Sequence[int],
+        column: Sequence[int],
+        weight: Sequence[int],
+        constant: Sequence[int],
+        shape: Sequence[int],
+    ) -> Ciphertext: ...
+    def clear(self, values: Sequence[int], shape: Sequence[int]) -> Ciphertext: ...
+    def apply(self, a: Ciphertext, table: Table) -> Ciphertext: ...
+    def apply_each(
+        self, a: Ciphertext, tables: Sequence[Table], which: Sequence[int]
+    ) -> Ciphertext: ...
+    def apply_all(self, a: Ciphertext, table: Table) -> list[Ciphertext]: ...
+    def apply_two(self, x: Ciphertext, y: Ciphertext, table: Table) -> Ciphertext: ...
+    def refresh(self, a: Ciphertext) -> Ciphertext: ...
+    def gate(self, name: str, a: Ciphertext, b: Ciphertext) -> Ciphertext: ...
+    def not_gate(self, a: Ciphertext) -> Ciphertext: ...
+    def mux(self, a: Ciphertext, b: Ciphertext, c: Ciphertext) -> Ciphertext: ...

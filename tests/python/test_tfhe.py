@@ -1,0 +1,247 @@
+"""TFHE from Python: encrypted messages and bits against NumPy, on small parameters that are not secure."""
+
+from __future__ import annotations
+
+import copy
+import operator
+import pickle
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import jali
+from jali import tfhe
+
+
+def make(message_bits: int = 2, carry_bits: int = 2, **more: object) -> tfhe.Params:
+    arguments = {
+        "n": 48,
+        "k": 1,
+        "N": 512,
+        "rotation_gadget": (15, 2),
+        "switch_gadget": (5, 4),
+        "lwe_noise_bits": 4,
+        "glwe_noise_bits": 10,
+        "message_bits": message_bits,
+        "carry_bits": carry_bits,
+        "max_norm2": 40,
+        "log2_p_fail": -128,
+        "name": "insecure_test",
+    }
+    return tfhe.Params.create(**{**arguments, **more})
+
+
+class World:
+    def __init__(self, params: tfhe.Params) -> None:
+        self.params = params
+        self.client = tfhe.Client(params, threads=1)
+        self.keys = self.client.evaluation_keys()
+        self.server = tfhe.Evaluator(params, self.keys, "cpu", threads=1)
+
+    def given(self, values: object, **more: int) -> tfhe.EncryptedArray:
+        return self.server.bind(self.client.encrypt(values, **more))
+
+    def shows(self, array: tfhe.EncryptedArray, expected: object) -> None:
+        found = self.client.decrypt(array)
+        assert found.shape == np.shape(expected) == array.shape
+        assert found.dtype == array.dtype
+        np.testing.assert_array_equal(found, expected)
+
+
+@pytest.fixture(scope="module", params=["switch_first", "bootstrap_first"])
+def world(request: pytest.FixtureRequest) -> World:
+    return World(make(order=request.param))
+
+
+@pytest.fixture(scope="module")
+def bits() -> World:
+    return World(make(1, 0, max_norm2=8))
+
+
+@pytest.fixture(scope="module")
+def wide() -> World:
+    return World(make())
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"torus_bits": 32, "rotation_gadget": (8, 2), "glwe_noise_bits": 2},
+        {"k": 2, "N": 256},
+        {"rotation": "multi_bit", "group": 3},
+        {"rotation": "block_binary", "group": 3},
+        {"order": "bootstrap_first"},
+    ],
+)
+def test_a_look_up_gives_every_value_of_every_message(more: dict[str, object]) -> None:
+    w = World(make(**more))
+    table = np.random.default_rng().permutation(16)
+    x = w.given(np.arange(16), largest=15)
+    w.shows(w.server.apply([int(v) for v in table], x), table)
+    w.shows(w.server.apply(lambda v: (v * v) % 16, x), np.arange(16) ** 2 % 16)
+
+
+def test_sums_and_products_are_those_of_numpy(world: World) -> None:
+    rng = np.random.default_rng()
+    a, b = rng.integers(0, 4, (2, 3, 4))
+    x, y = world.given(a), world.given(b)
+    world.shows(x + y, a + b)
+    world.shows(x + 3, a + 3)
+    world.shows(3 + x, a + 3)
+    world.shows(x + b, a + b)
+    world.shows(x * 5, a * 5)
+    world.shows(np.int64(2) * x, a * 2)
+    world.shows(x * b, a * b)
+    world.shows(x * y, a * b)
+    world.shows(world.server.refresh(x - y), (a - b) % 4)
+    world.shows(world.server.refresh(x - 3), (a - 3) % 4)
+    world.shows(world.server.refresh(2 - x), (2 - a) % 4)
+    world.shows(world.server.refresh(-x), -a % 4)
+    world.shows(x + y[0], a + b[0])
+    world.shows(x[:, :1] + y, a[:, :1] + b)
+    world.shows(x.sum(axis=1), a.sum(axis=1))
+    world.shows(x[:, 1:].sum(axis=0), a[:, 1:].sum(axis=0))
+    world.shows(x[0] @ [1, 2, 0, 1], a[0] @ [1, 2, 0, 1])
+    world.shows(x @ np.eye(4, 2, dtype=int), a @ np.eye(4, 2, dtype=int))
+
+
+@pytest.mark.parametrize(
+    "function", [operator.eq, operator.ne, operator.lt, operator.le, operator.gt, operator.ge]
+)
+def test_comparisons_are_those_of_numpy(world: World, function: Callable[..., object]) -> None:
+    a, b = np.divmod(np.arange(16), 4)
+    world.shows(function(world.given(a), world.given(b)), function(a, b).astype(int))
+    world.shows(function(world.given(a), 2), function(a, 2).astype(int))
+    world.shows(function(world.given(a), b), function(a, b).astype(int))
+
+
+def test_look_ups_of_two_values_see_every_pair(world: World) -> None:
+    a, b = np.divmod(np.arange(16), 4)
+    x, y = world.given(a), world.given(b)
+    world.shows(world.server.apply(lambda v, w: (3 * v + w) % 7, x, y), (3 * a + b) % 7)
+    world.shows(x & y, a & b)
+    world.shows(x | y, a | b)
+    world.shows(x ^ y, a ^ b)
+    world.shows(~x, 3 - a)
+    world.shows(x % 3, a % 3)
+    world.shows(x // 2, a // 2)
+
+
+def test_shapes_are_those_of_numpy(wide: World) -> None:
+    a = np.arange(24).reshape(2, 3, 4) % 4
+    x = wide.given(a)
+    wide.shows(x[1], a[1])
+    wide.shows(x[:, ::2, -1], a[:, ::2, -1])
+    wide.shows(x[a > 1], a[a > 1])
+    wide.shows(x.reshape(6, 4), a.reshape(6, 4))
+    wide.shows(x.T, a.T)
+    wide.shows(x.ravel(), a.ravel())
+    wide.shows(wide.server.concatenate([x, x[:, :1]], axis=1), np.concatenate([a, a[:, :1]], 1))
+    assert len(x) == 2 and x.ndim == 3 and x.size == 24
+    for part, values in zip(x, a, strict=True):
+        wide.shows(part, values)
+
+
+def test_gates_are_those_of_numpy(bits: World) -> None:
+    a, b, c = (np.arange(8) >> i & 1 == 1 for i in range(3))
+    x, y, z = (bits.given(v) for v in (a, b, c))
+    bits.shows(x & y, a & b)
+    bits.shows(x | y, a | b)
+    bits.shows(x ^ y, a ^ b)
+    bits.shows(~x, ~a)
+    bits.shows(x.nand(y), ~(a & b))
+    bits.shows(x.nor(y), ~(a | b))
+    bits.shows(x.xnor(y), ~(a ^ b))
+    bits.shows(x.andny(y), ~a & b)
+    bits.shows(x.andyn(y), a & ~b)
+    bits.shows(x.orny(y), ~a | b)
+    bits.shows(x.oryn(y), a | ~b)
+    bits.shows(bits.server.select(x, y, z), np.where(a, b, c))
+    bits.shows(x & x, a)
+
+
+def test_integers_come_back_as_they_went(wide: World) -> None:
+    rng = np.random.default_rng()
+    for width in (3, 8, 16, 32, 64):
+        values = (
+            rng.integers(0, 1 << width, 5, dtype=np.uint64, endpoint=False)
+            if width < 64
+            else (rng.integers(0, np.iinfo(np.uint64).max, 5, dtype=np.uint64, endpoint=True))
+        )
+        found = wide.client.decrypt(wide.client.encrypt_uint(values, bits=width))
+        np.testing.assert_array_equal(found, values)
+        signed = rng.integers(-(1 << (width - 1)), (1 << (width - 1)) - 1, 5, endpoint=True)
+        found = wide.client.decrypt(wide.client.encrypt_int(signed, bits=width))
+        assert found.dtype.kind == "i"
+        np.testing.assert_array_equal(found, signed)
+
+
+def test_what_does_not_fit_is_refused_in_a_sentence(wide: World) -> None:
+    client, server = wide.client, wide.server
+    x = wide.given([1, 2, 3])
+    other = World(wide.params)
+    refused: list[tuple[type[jali.Error], str, Callable[[], object]]] = [
+        (jali.InvalidArgument, "from 0 to 3", lambda: client.encrypt([4])),
+        (jali.InvalidArgument, "from 0 to 3", lambda: client.encrypt([-1])),
+        (jali.InvalidArgument, "astype", lambda: client.encrypt([1.0])),
+        (jali.InvalidArgument, "jali.ckks", lambda: client.encrypt([1.5])),
+        (jali.InvalidArgument, "at least one", lambda: client.encrypt([])),
+        (jali.InvalidArgument, "encrypt_int", lambda: client.encrypt_uint([-1], bits=8)),
+        (jali.InvalidArgument, "more bits", lambda: client.encrypt_uint([256], bits=8)),
+        (jali.InvalidArgument, "1 to 64", lambda: client.encrypt_uint([1], bits=0)),
+        (jali.InvalidArgument, "at most 64", lambda: client.encrypt_uint([1], bits=65)),
+        (jali.RangeExceeded, "refresh", lambda: x + 100),
+        (jali.RangeExceeded, "refresh", lambda: x * 9),
+        (jali.RangeExceeded, "modulo", lambda: (x + 3) * x),
+        (jali.RangeExceeded, "refresh", lambda: server.apply(lambda v, w: 0, x + 1, x)),
+        (jali.InvalidArgument, "negative", lambda: x * -1),
+        (jali.InvalidArgument, "from 0 to 15", lambda: server.apply(lambda v: 16, x)),
+        (jali.InvalidArgument, "from 0 to 15", lambda: server.apply(lambda v: -v, x)),
+        (jali.InvalidArgument, "whole number", lambda: server.apply(lambda v: 0.5, x)),
+        (jali.InvalidArgument, "do not fit", lambda: x + np.array([1, 2])),
+        (jali.InvalidArgument, "do not fit", lambda: x + x[:2]),
+        (jali.InvalidArgument, "is 0", lambda: x % 0),
+        (jali.Unsupported, "boolean", lambda: server.select(x, x, x)),
+        (jali.Unsupported, "truth value", lambda: bool(x)),
+        (jali.Error, "", lambda: x[3]),
+        (jali.KeyMismatch, "", lambda: server.bind(other.client.encrypt([1]))),
+        (jali.KeyMismatch, "", lambda: other.client.decrypt(x)),
+        (jali.KeyMismatch, "", lambda: x + other.given([1])),
+        (jali.InvalidArgument, "tfhe.Params", lambda: tfhe.Client(None)),  # type: ignore[arg-type]
+    ]
+    for kind, says, call in refused:
+        with pytest.raises(kind, match=says):
+            call()
+
+
+def test_parameters_of_another_kind_are_refused(wide: World) -> None:
+    other = make(glwe_noise_bits=11)
+    assert other != wide.params and make() == wide.params
+    with pytest.raises(jali.ParamsMismatch):
+        tfhe.Evaluator(other, wide.keys, "cpu")
+    with pytest.raises(jali.ParamsMismatch):
+        tfhe.Client(other).decrypt(wide.client.encrypt([1]))
+    with pytest.raises(jali.InsecureParams, match="insecure_"):
+        make(name="plain")
+
+
+def test_objects_are_values(wide: World) -> None:
+    x = wide.given([1])
+    assert copy.deepcopy(x) is x
+    for thing in (wide.params, wide.keys, x, x.ciphertext, wide.client):
+        with pytest.raises(jali.Error):
+            pickle.dumps(thing)
+        assert "insecure_test" in repr(thing)
+
+
+def test_a_wrong_decryption_is_found() -> None:
+    """A value that was never possible, because the client encrypted it with another bound."""
+    w = World(make())
+    low = w.given([0], largest=0)
+    high = w.given([3])
+    mixed = w.client.encrypt([3])
+    assert w.client.decrypt(mixed)[0] == 3
+    assert (low + high).largest == 3
+    w.shows(low + high, [3])
