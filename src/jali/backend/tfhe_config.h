@@ -10,9 +10,11 @@ namespace jali::backend {
 /// Small LWE ciphertexts have dimension n and words of 32 bits; large ones have dimension k N and words of `torus`.
 struct TfheConfig {
   Torus torus = Torus::t64;  // of GLWE and large LWE ciphertexts
-  LweDimension n;  // a multiple of `group`
-  GlweDimension k;
+  LweDimension n;  // in [1, 2^16], a multiple of `group`
+  GlweDimension k;  // in [1, 16]
   PolynomialSize N;  // in [2^8, 2^16]
+  /// Of both gadgets, base_log is in [1, 31], so that a digit fits 32 bits, and base_log * levels at most the bits of the
+  /// key's words.
   Gadget rotation_gadget;  // of the bootstrapping key
   Gadget switch_gadget;  // of the key-switching key, from dimension k N to n
   Rotation rotation = Rotation::classic;
@@ -20,7 +22,7 @@ struct TfheConfig {
   /// The mean of a secret bit, by which the modulus switch compensates its rounding: 1/2 for uniform bits, 1/(group + 1)
   /// for blocks.
   double mean_bit = 0.5;
-  int threads = 1;  // cpu only, >= 1
+  int threads = 1;  // cpu only, in [1, 1024]
   std::string isa;  // cpu only: "", "portable", "avx2", "avx512"; "" = best
   /// cpu and cuda: "fft" in double precision; "ntt" modulo primes, exact; "" = the engine's choice
   std::string transform;

@@ -5,7 +5,9 @@
 //
 // Exactness. Everything but the external product is exact and specified to the bit, so that all engines agree. The
 // external product by FFT has an error of its own, far below the scheme's noise: engines then agree in the decrypted
-// value and in the noise. With the transform "ntt" it is exact.
+// value and in the noise. With the transform "ntt" it is exact. torus.h says what a step of a blind rotation is.
+// Arguments. Every batch has at least one ciphertext. The spans in the arguments lie in host memory, all other data in the
+// device's. tfhe_checks.h refuses what is wrong; every engine calls it.
 // Aliasing. An output never overlaps an input, unless the operation says otherwise.
 // Threads. Every operation may be called from several threads at once on disjoint outputs.
 #pragma once
@@ -24,13 +26,14 @@ namespace jali::backend {
 
 /// Look-up tables: accumulators that a blind rotation begins with.
 struct TableView {
-  const void* data = nullptr;  // `count` polynomials of N words, or, if they are encrypted, GLWE ciphertexts
+  const void* data =
+      nullptr;  // `count` polynomials of N words, or, if they are encrypted, GLWE ciphertexts
   std::size_t count = 0;
   bool encrypted = false;
-  /// For each input which table it takes; empty: all take the first.
+  /// For each input which table it takes, below `count`; empty: all take the first.
   std::span<const std::uint32_t> of_input{};
   /// 2^log_many results of one rotation: the exponents are rounded to multiples of 2^log_many, and result j is the
-  /// coefficient j of the rotated accumulator. Output row (i 2^log_many + j) is result j of input i.
+  /// coefficient j of the rotated accumulator. Output row (i 2^log_many + j) is result j of input i. From 0 to log2(N).
   int log_many = 0;
 };
 
@@ -39,7 +42,8 @@ struct Combination {
   std::span<const std::uint32_t> begin;  // rows + 1 of them
   std::span<const std::uint32_t> column;  // which input ciphertext
   std::span<const std::int64_t> weight;
-  std::span<const std::uint64_t> constant;  // one for each row, added to the body; empty: none
+  /// One for each row, added to the body; empty: none. A torus of 32 bits takes their low 32 bits.
+  std::span<const std::uint64_t> constant;
 };
 
 class TfheOps {
@@ -58,8 +62,8 @@ class TfheOps {
 
   /// Bytes of a bootstrapping key in the engine's form.
   virtual std::size_t rotation_key_bytes() const = 0;
-  /// out: rotation_key_bytes() of the device's memory. ggsws: config().units() GGSW ciphertexts for each step, steps in
-  /// order, ggsw_words() words each; may be called for ranges of steps, [first, first + count).
+  /// out: rotation_key_bytes() of the device's memory, the whole key. ggsws: of the steps [first, first + count), in order,
+  /// config().units() GGSW ciphertexts each, of ggsw_words() words. Ranges of steps may come one after the other.
   virtual void prepare_rotation_key(void* out, const void* ggsws, std::size_t first,
                                     std::size_t count) const = 0;
   /// Bytes of a key-switching key in the engine's form.
@@ -70,12 +74,15 @@ class TfheOps {
 
   // --- operations ---------------------------------------------------------------------------------
 
-  /// in: large. out: small, of as many rows. Each mask word a_i of `in` is decomposed by switch_gadget, with the digits
-  /// d_ij; the result is (0, .., 0, b') - sum_ij d_ij row(i, j), b' the body rounded to 32 bits, half a unit up. Exact.
+  /// in: large. out: small, of as many rows. Each mask word a_i of `in` is decomposed by switch_gadget as a word of its own
+  /// torus, with the digits d_ij; the result is (0, .., 0, b') - sum_ij d_ij row(i, j) modulo 2^32, b' the body rounded to
+  /// 32 bits, half a unit up. Exact.
   virtual void key_switch(LweView out, ConstLweView in, const void* switch_key) const = 0;
 
   /// in: small. out: large, of 2^log_many rows for each of `in`. Modulus switch with compensation of the mean (see
-  /// switched below), blind rotation of the tables by X^(-b'), extraction.
+  /// switched below), blind rotation, extraction of the first 2^log_many coefficients. The blind rotation begins with
+  /// X^(-b') table and then takes the steps of torus.h in order, with the exponents a'_i. So its result is the table times
+  /// X^(-p), with p = b' - sum_i a'_i s_i the phase.
   virtual void bootstrap(LweView out, ConstLweView in, const TableView& tables,
                          const void* rotation_key) const = 0;
   /// key_switch, then bootstrap. in, out: large.
@@ -90,7 +97,9 @@ class TfheOps {
   /// Row r of out = sum of weight * input + constant, modulo 2^w. in and out have one torus and dimension. out.count is
   /// the number of rows.
   virtual void combine(LweView out, ConstLweView in, const Combination& combination) const = 0;
-  /// Row j of out = coefficient `coefficients[j]` of the GLWE ciphertext `j / per`, as a large LWE ciphertext.
+  /// Row j of out = coefficient h = coefficients[j] of the GLWE ciphertext `j / per`, as a large LWE ciphertext: its body is
+  /// B[h], and word c N + i of its mask is A_c[h - i] if i <= h, else -A_c[N + h - i]. `in` has as many ciphertexts as that
+  /// reads.
   virtual void extract(LweView out, ConstGlweView in, std::span<const std::uint32_t> coefficients,
                        std::size_t per) const = 0;
 
@@ -100,8 +109,9 @@ class TfheOps {
 
 /// The modulus switch of one small ciphertext to 2N, with log_many low bits kept 0. With t = 2^(32 - log2(2N) + log_many):
 /// a'_i = round(a_i / t), half up, e_i = a_i - t a'_i, and b' = round((b - round(mean sum_i e_i)) / t), half up, where the
-/// inner rounding is floor(x + 1/2) of the double; all times 2^log_many, modulo 2N. The sum of the e_i is taken as signed
-/// integers. If mean = E[s_i], the rounding of the mask then shifts no mean (Bernard, Joye, Smart and Walter, 2025/809).
+/// inner rounding is floor(x + 1/2) of the double x: the product and the sum are rounded each by itself, never fused. All
+/// is times 2^log_many, modulo 2N. The e_i are signed integers in [-t/2, t/2), and their sum is exact. If mean = E[s_i], the
+/// rounding of the mask then shifts no mean (Bernard, Joye, Smart and Walter, 2025/809).
 /// out: n + 1 exponents in [0, 2N), the body last.
 void switched(std::span<std::uint32_t> out, const std::uint32_t* ciphertext,
               const TfheConfig& config, int log_many);
@@ -109,8 +119,8 @@ void switched(std::span<std::uint32_t> out, const std::uint32_t* ciphertext,
 /// The engines there are.
 std::unique_ptr<TfheOps> make_ref_tfhe(TfheConfig config);
 /// Throws Unsupported if config.isa names a set that this machine lacks.
-std::unique_ptr<TfheOps> make_cpu_tfhe(TfheConfig config,
-                                       std::shared_ptr<device::Device> device = device::host_device());
+std::unique_ptr<TfheOps> make_cpu_tfhe(
+    TfheConfig config, std::shared_ptr<device::Device> device = device::host_device());
 /// On a GPU that other engines share (device::gpu_device). Throws NoDevice if this build has no CUDA.
 std::unique_ptr<TfheOps> make_cuda_tfhe(TfheConfig config, std::shared_ptr<device::Device> device);
 

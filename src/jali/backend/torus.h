@@ -39,16 +39,20 @@ constexpr std::size_t torus_bytes(Torus torus) { return static_cast<std::size_t>
 ///
 /// Which digits: x is rounded to a multiple of 2^(w - levels base_log), half a unit up. Of that multiple, from j = levels
 /// down to 1, d_j is the remainder modulo 2^base_log. It is taken negative, with a carry into digit j - 1, if it is above
-/// 2^(base_log-1), or equal to it and the next bit above is set. The carry out of digit 1 is lost, because it is a multiple
-/// of 2^w.
+/// 2^(base_log-1), or equal to it and the next bit above is set; the bit above digit 1 counts as 0. The carry out of digit 1
+/// is lost, because it is a multiple of 2^w.
 struct Gadget {
   int base_log = 0;
   int levels = 0;
   friend bool operator==(const Gadget&, const Gadget&) = default;
 };
 
-/// How many secret bits a step of the blind rotation takes, and the shape of the secret that this asks for. A step updates
-/// the accumulator by acc += sum_u (X^(e_u) - 1) (GGSW_u x acc), over the units u of the step.
+/// How many secret bits a step of the blind rotation takes, and the shape of the secret that this asks for. Over the units
+/// u of a step, with their exponents e_u, a step is
+///   classic                  acc += GGSW x ((X^e - 1) acc): the difference is decomposed
+///   multi_bit, block_binary  acc += sum_u (X^(e_u) - 1) (GGSW_u x acc): the accumulator is decomposed, once
+/// The two forms differ in their noise, so that an engine computes each kind in its form. In the second, the factors may be
+/// taken into the GGSW ciphertexts, and the sum before the product: modulo 2^w the bits are the same.
 enum class Rotation : std::uint8_t {
   classic = 0,  // one bit a step: one unit, GGSW(s_i), e = a_i
   /// `group` bits a step: 2^group - 1 units, one for each set S of bits that is not empty, in ascending order of the

@@ -29,15 +29,15 @@ void in_range(const char* name, T value, T low, T high) {
 }
 
 void check_gadget(const char* name, const Gadget& gadget, int bits) {
-  require<InvalidArgument>(gadget.base_log >= 1 && gadget.levels >= 1 && gadget.levels <= bits &&
-                               gadget.base_log <= bits &&
-                               gadget.base_log * gadget.levels <= bits,
-                           [&] {
-                             return std::string(name) + " has " + std::to_string(gadget.levels) +
-                                    " levels of " + std::to_string(gadget.base_log) +
-                                    " bits: both must be at least 1, and their product at most " +
-                                    std::to_string(bits) + ", the bits of a word";
-                           });
+  require<InvalidArgument>(
+      gadget.base_log >= 1 && gadget.base_log <= 31 && gadget.levels >= 1 &&
+          gadget.levels <= bits && gadget.base_log * gadget.levels <= bits,
+      [&] {
+        return std::string(name) + " has " + std::to_string(gadget.levels) + " levels of " +
+               std::to_string(gadget.base_log) +
+               " bits: use 1 to 31 bits, at least 1 level, and a product of at most " +
+               std::to_string(bits) + ", the bits of a word";
+      });
 }
 
 void check_rotation(const Literal& literal) {
@@ -65,13 +65,13 @@ void check(const Literal& literal) {
            kMaxLweDimension);
   in_range("k, the dimension of GLWE ciphertexts,", literal.k.value, std::size_t{1},
            kMaxGlweDimension);
-  require<InvalidArgument>(std::has_single_bit(literal.N.value) && literal.N.value >= 256 &&
-                               literal.N.value <= 65536,
-                           [&] {
-                             return "N, the size of polynomials, must be a power of two from 256 "
-                                    "to 65536, not " +
-                                    text(literal.N.value);
-                           });
+  require<InvalidArgument>(
+      std::has_single_bit(literal.N.value) && literal.N.value >= 256 && literal.N.value <= 65536,
+      [&] {
+        return "N, the size of polynomials, must be a power of two from 256 "
+               "to 65536, not " +
+               text(literal.N.value);
+      });
   check_rotation(literal);
   const int bits = backend::torus_bits(literal.torus);
   check_gadget("rotation_gadget", literal.rotation_gadget, bits);
@@ -87,21 +87,20 @@ void check(const Literal& literal) {
            "of at least " +
            text(std::size_t{2} << value_bits);
   });
-  require<InvalidArgument>(literal.order == Order::switch_first ||
-                               literal.order == Order::bootstrap_first,
-                           "order must be switch_first or bootstrap_first");
+  require<InvalidArgument>(
+      literal.order == Order::switch_first || literal.order == Order::bootstrap_first,
+      "order must be switch_first or bootstrap_first");
   require<InvalidArgument>(std::isfinite(literal.max_norm2) && literal.max_norm2 >= 1,
                            "max_norm2 must be at least 1: a freshly bootstrapped ciphertext must "
                            "be one that can be bootstrapped");
   require<InvalidArgument>(std::isfinite(literal.log2_p_fail) && literal.log2_p_fail <= 0,
                            "log2_p_fail must be a finite number of at most 0");
   in_range("security", literal.security, 0, 1024);
-  require<InsecureParams>(
-      literal.security >= 128 || literal.name.starts_with("insecure_"), [&] {
-        return "these parameters have " + std::to_string(literal.security) +
-               " bits of security: use a preset of 128 bits, or a name that begins with "
-               "\"insecure_\" if you know what that means";
-      });
+  require<InsecureParams>(literal.security >= 128 || literal.name.starts_with("insecure_"), [&] {
+    return "these parameters have " + std::to_string(literal.security) +
+           " bits of security: use a preset of 128 bits, or a name that begins with "
+           "\"insecure_\" if you know what that means";
+  });
 }
 
 /// SHA-256 of numbers of 8 bytes each, least significant byte first.
@@ -114,12 +113,11 @@ ParamsHash hash_of(const Literal& literal) {
   put(0x45484654);
   put(1);
   for (const std::size_t x : {literal.n.value, literal.k.value, literal.N.value}) put(x);
-  for (const int x :
-       {backend::torus_bits(literal.torus), static_cast<int>(literal.rotation), literal.group,
-        literal.rotation_gadget.base_log, literal.rotation_gadget.levels,
-        literal.switch_gadget.base_log, literal.switch_gadget.levels, literal.lwe_noise_bits,
-        literal.glwe_noise_bits, literal.message_bits, literal.carry_bits,
-        static_cast<int>(literal.order)}) {
+  for (const int x : {backend::torus_bits(literal.torus), static_cast<int>(literal.rotation),
+                      literal.group, literal.rotation_gadget.base_log,
+                      literal.rotation_gadget.levels, literal.switch_gadget.base_log,
+                      literal.switch_gadget.levels, literal.lwe_noise_bits, literal.glwe_noise_bits,
+                      literal.message_bits, literal.carry_bits, static_cast<int>(literal.order)}) {
     put(static_cast<std::uint64_t>(x));
   }
   put(std::bit_cast<std::uint64_t>(literal.max_norm2));

@@ -61,6 +61,15 @@ void sample_ternary(Prng& prng, std::span<std::int64_t> out);
 /// Uniform among the ternary vectors with exactly `weight` non-zero coefficients. Throws InvalidArgument if
 /// weight > out.size().
 void sample_sparse_ternary(Prng& prng, std::size_t weight, std::span<std::int64_t> out);
+/// Uniform bits: the 8 bits of a byte of the stream, the least significant one first, for 8 entries.
+void sample_bits(Prng& prng, std::span<std::uint8_t> out);
+/// Blocks of `group` bits, each uniform among the group + 1 vectors with at most one bit set. Throws InvalidArgument
+/// unless group is 1 to 64 and divides out.size().
+void sample_one_hot(Prng& prng, std::size_t group, std::span<std::uint8_t> out);
+/// TUniform(bits): uniform on the integers from -2^bits to 2^bits, with half the weight at both ends. Each takes a word of
+/// the stream, of 4 bytes if bits <= 30 and of 8 bytes otherwise, of which the low bits + 2 count. Throws InvalidArgument
+/// unless bits is 0 to 62.
+void sample_tuniform(Prng& prng, int bits, std::span<std::int64_t> out);
 /// Centred binomial with parameter k = 21: variance 10.5, standard deviation 3.24.
 inline constexpr double kErrorStd = 3.24037034920393;
 void sample_error(Prng& prng, std::span<std::int64_t> out);

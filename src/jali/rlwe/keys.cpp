@@ -6,17 +6,6 @@
 
 namespace jali::rlwe {
 
-std::string to_string(const KeyId& id) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  std::string out;
-  if (id.is_none()) return out;
-  for (const std::uint8_t byte : id.bytes) {
-    out += kDigits[byte >> 4];
-    out += kDigits[byte & 15];
-  }
-  return out;
-}
-
 std::size_t SwitchKey::bytes() const {
   std::size_t total = sizeof(seed);
   for (const auto& poly : b) total += poly.bytes();

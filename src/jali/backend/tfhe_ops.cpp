@@ -1,0 +1,41 @@
+#include "jali/backend/tfhe_ops.h"
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <string>
+
+#include "jali/base/error.h"
+
+namespace jali::backend {
+
+void switched(std::span<std::uint32_t> out, const std::uint32_t* ciphertext,
+              const TfheConfig& config, int log_many) {
+  const std::size_t n = config.n.value;
+  require<InvalidArgument>(out.size() == n + 1, [&] {
+    return "a switched ciphertext of dimension " + std::to_string(n) + " has " +
+           std::to_string(n + 1) + " exponents, not " + std::to_string(out.size());
+  });
+  const int log_order = std::countr_zero(config.N.value) + 1;  // log2(2N)
+  require<InvalidArgument>(log_many >= 0 && log_many < log_order, [&] {
+    return "log_many must be from 0 to " + std::to_string(log_order - 1) + ", not " +
+           std::to_string(log_many);
+  });
+  const int log_t = 32 - log_order + log_many;
+  const std::int64_t half = std::int64_t{1} << (log_t - 1);
+  const auto exponent = [&](std::int64_t rounded) {  // times 2^log_many, modulo 2N
+    const std::uint32_t mask = (std::uint32_t{1} << log_order) - 1;
+    return (static_cast<std::uint32_t>(rounded) << log_many) & mask;
+  };
+  std::int64_t sum = 0;  // of the e_i: below n t/2 <= 2^46, so that it is exact as a double
+  for (std::size_t i = 0; i < n; ++i) {
+    const std::int64_t a = ciphertext[i], rounded = (a + half) >> log_t;
+    sum += a - (rounded << log_t);
+    out[i] = exponent(rounded);
+  }
+  const double mean = config.mean_bit * static_cast<double>(sum);
+  const std::int64_t b = ciphertext[n] - static_cast<std::int64_t>(std::floor(mean + 0.5));
+  out[n] = exponent((b + half) >> log_t);  // the shift of a negative number rounds down, too
+}
+
+}  // namespace jali::backend

@@ -1,0 +1,84 @@
+// Blocks of ciphertexts: LWE and GLWE, whole or with their masks as a seed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "jali/backend/torus.h"
+#include "jali/device/buffer.h"
+#include "jali/random/prng.h"
+
+namespace jali::lwe {
+
+using backend::GlweDimension;
+using backend::LweDimension;
+using backend::PolynomialSize;
+using backend::Torus;
+
+/// LWE ciphertexts, one after the other (backend/torus.h).
+struct LweBlock {
+  Torus torus = Torus::t64;
+  LweDimension dimension;
+  std::size_t count = 0;
+  device::Buffer data;
+
+  std::size_t row_words() const { return dimension.value + 1; }
+  std::size_t row_bytes() const { return row_words() * backend::torus_bytes(torus); }
+  std::size_t bytes() const { return count * row_bytes(); }
+  backend::LweView view() { return {data.data(), torus, dimension, count}; }
+  backend::ConstLweView view() const { return {data.data(), torus, dimension, count}; }
+};
+
+/// GLWE ciphertexts, one after the other.
+struct GlweBlock {
+  Torus torus = Torus::t64;
+  GlweDimension k;
+  PolynomialSize N;
+  std::size_t count = 0;
+  device::Buffer data;
+
+  std::size_t words() const { return count * (k.value + 1) * N.value; }
+  std::size_t bytes() const { return words() * backend::torus_bytes(torus); }
+  backend::GlweView view() { return {data.data(), count}; }
+  backend::ConstGlweView view() const { return {data.data(), count}; }
+};
+
+/// Blocks with undefined contents.
+LweBlock make_lwe(device::Pool& pool, Torus torus, LweDimension dimension, std::size_t count);
+GlweBlock make_glwe(device::Pool& pool, Torus torus, GlweDimension k, PolynomialSize N,
+                    std::size_t count);
+
+/// The bodies of LWE ciphertexts in host memory, with a seed for their masks. The mask of ciphertext i is the first words
+/// of stream i of the seed (random/prng.h), with the least significant byte first.
+struct SeededLwe {
+  random::Seed seed{};
+  Torus torus = Torus::t64;
+  LweDimension dimension;
+  std::size_t count = 0;
+  device::Buffer bodies;  // count words
+
+  std::size_t bytes() const { return sizeof(seed) + count * backend::torus_bytes(torus); }
+};
+
+/// The same for GLWE ciphertexts. Mask polynomial c of ciphertext i is words c N to (c + 1) N - 1 of stream i.
+struct SeededGlwe {
+  random::Seed seed{};
+  Torus torus = Torus::t64;
+  GlweDimension k;
+  PolynomialSize N;
+  std::size_t count = 0;
+  device::Buffer bodies;  // count polynomials of N words
+
+  std::size_t bytes() const { return sizeof(seed) + count * N.value * backend::torus_bytes(torus); }
+};
+
+/// Fills the mask words of ciphertext `row` of a seed.
+void expand_mask(void* mask, std::size_t bytes, const random::Seed& seed, std::uint64_t row);
+/// Ciphertexts [first, first + count) of a seeded block, whole, at host address `out`.
+void expand(void* out, const SeededLwe& in, std::size_t first, std::size_t count);
+void expand(void* out, const SeededGlwe& in, std::size_t first, std::size_t count);
+/// The whole block, in host memory of the pool.
+LweBlock expand(device::Pool& pool, const SeededLwe& in);
+GlweBlock expand(device::Pool& pool, const SeededGlwe& in);
+
+}  // namespace jali::lwe

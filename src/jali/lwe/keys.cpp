@@ -1,0 +1,96 @@
+#include "jali/lwe/keys.h"
+
+#include <algorithm>
+
+#include "jali/base/error.h"
+
+namespace jali::lwe {
+
+std::size_t EvaluationKeys::bytes() const {
+  return rotation.bytes() + switching.bytes() + (packing ? packing->bytes() : 0);
+}
+
+bool fits(const backend::TfheConfig& config, const Params& params) {
+  const backend::TfheConfig own = params.config();
+  return config.torus == own.torus && config.n == own.n && config.k == own.k && config.N == own.N &&
+         config.rotation_gadget == own.rotation_gadget &&
+         config.switch_gadget == own.switch_gadget && config.rotation == own.rotation &&
+         config.group == own.group && config.mean_bit == own.mean_bit;
+}
+
+namespace {
+
+bool has_shape(const SeededGlwe& key, const Params& params, std::size_t count) {
+  return key.torus == params.torus() && key.k == params.k() && key.N == params.N() &&
+         key.count == count &&
+         key.bodies.bytes() >= count * key.N.value * backend::torus_bytes(key.torus);
+}
+
+bool has_shape(const SeededLwe& key, const Params& params, std::size_t count) {
+  return key.torus == Torus::t32 && key.dimension == params.n() && key.count == count &&
+         key.bodies.bytes() >= count * backend::torus_bytes(key.torus);
+}
+
+}  // namespace
+
+void check_sizes(const EvaluationKeys& keys) {
+  require<InvalidArgument>(keys.params != nullptr, "these evaluation keys have no parameters");
+  const Params& params = *keys.params;
+  require<ParamsMismatch>(
+      has_shape(keys.rotation, params, params.glwe_rows()) &&
+          has_shape(keys.switching, params, params.switch_rows()) &&
+          (!keys.packing || has_shape(*keys.packing, params, params.packing_rows())),
+      "the evaluation keys have other sizes than their parameters ask for: use keys that were made "
+      "for these parameters");
+}
+
+PreparedKeys prepare(const backend::TfheOps& engine, const EvaluationKeys& keys,
+                     const Progress& progress, const Checkpoint& checkpoint) {
+  check_sizes(keys);
+  const Params& params = *keys.params;
+  const backend::TfheConfig& config = engine.config();
+  require<ParamsMismatch>(fits(config, params),
+                          "the engine was made for other parameters than the keys: make it with "
+                          "the config() of the keys' parameters");
+  device::Pool& pool = *engine.device()->pool();
+  PreparedKeys out{pool.allocate(engine.rotation_key_bytes()),
+                   pool.allocate(engine.switch_key_bytes())};
+  const auto host = device::Pool::create();
+
+  // A part is at most 16 MiB, but at least one step.
+  const std::size_t rows_of_step =
+      config.units() * config.ggsw_words() / ((params.k().value + 1) * params.N().value);
+  const std::size_t step_bytes =
+      config.units() * config.ggsw_words() * backend::torus_bytes(params.torus());
+  const std::size_t part =
+      std::clamp<std::size_t>((std::size_t{1} << 24) / step_bytes, 1, config.steps());
+  const std::size_t total = (config.steps() + part - 1) / part + 1;
+  std::size_t done = 0;
+  const auto tell = [&] {
+    ++done;
+    if (progress) progress(done, total);
+  };
+  {
+    const std::size_t row_bytes = (params.n().value + 1) * backend::torus_bytes(Torus::t32);
+    device::Buffer rows = host->allocate(keys.switching.count * row_bytes);
+    auto* at = static_cast<std::byte*>(rows.data());
+    constexpr std::size_t kRows = 4096;
+    for (std::size_t i = 0; i < keys.switching.count; i += kRows) {
+      if (checkpoint) checkpoint();
+      expand(at + i * row_bytes, keys.switching, i, std::min(kRows, keys.switching.count - i));
+    }
+    engine.prepare_switch_key(out.switching.data(), rows.data());
+    tell();
+  }
+  device::Buffer ggsws = host->allocate(part * step_bytes);
+  for (std::size_t first = 0; first < config.steps(); first += part) {
+    if (checkpoint) checkpoint();
+    const std::size_t count = std::min(part, config.steps() - first);
+    expand(ggsws.data(), keys.rotation, first * rows_of_step, count * rows_of_step);
+    engine.prepare_rotation_key(out.rotation.data(), ggsws.data(), first, count);
+    tell();
+  }
+  return out;
+}
+
+}  // namespace jali::lwe

@@ -1,0 +1,170 @@
+#include "jali/tfhe/secret/client.h"
+
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "jali/base/declassify.h"
+#include "jali/base/error.h"
+#include "jali/base/secret_vector.h"
+#include "jali/lwe/secret/encrypt.h"
+#include "jali/lwe/secret/parallel.h"
+#include "jali/params/tfhe_noise.h"
+
+namespace jali::tfhe {
+
+namespace {
+
+// Ciphertexts that one thread encrypts or decrypts at once.
+constexpr std::size_t kPiece = 64;
+// A normal error exceeds so many standard deviations with a probability below 2^-128.
+constexpr double kDeviations = 13.2;
+
+/// Seed `which` that follows from the root, if there is one.
+std::optional<random::Seed> derived(const std::optional<random::Seed>& root, int which) {
+  if (!root) return std::nullopt;
+  random::SeedSource seeds(root, random::SeedSource::Order::streams);
+  for (int i = 0; i < which; ++i) seeds.next();
+  return seeds.next().bytes();
+}
+
+const lwe::SecretKey& not_null(const std::shared_ptr<const lwe::SecretKey>& secret) {
+  require<InvalidArgument>(secret != nullptr, "a client needs a secret key");
+  return *secret;
+}
+
+}  // namespace
+
+// Keys and encryptions take the first two seeds of the root as roots of their own, so that no seed of a mask, which is
+// public, is one of a secret.
+Client::Client(ParamsPtr params, int threads, const std::optional<random::Seed>& seed)
+    : generator_(std::move(params), threads, derived(seed, 0)),
+      seeds_(derived(seed, 1), random::SeedSource::Order::streams),
+      threads_(threads),
+      pool_(device::Pool::create()) {
+  secret_ = std::make_shared<const lwe::SecretKey>(generator_.secret_key());
+}
+
+Client::Client(std::shared_ptr<const lwe::SecretKey> secret, int threads,
+               const std::optional<random::Seed>& seed)
+    : secret_(std::move(secret)),
+      generator_(not_null(secret_).params(), threads, derived(seed, 0)),
+      seeds_(derived(seed, 1), random::SeedSource::Order::streams),
+      threads_(threads),
+      pool_(device::Pool::create()) {}
+
+lwe::EvaluationKeys Client::evaluation_keys(bool packing, const Progress& progress,
+                                            const Checkpoint& checkpoint) {
+  return generator_.evaluation_keys(*secret_, packing, progress, checkpoint);
+}
+
+Ciphertext Client::encrypt(std::span<const std::uint64_t> values,
+                           std::optional<std::uint64_t> largest) {
+  const Params& params = *this->params();
+  const std::uint64_t bound = largest.value_or(params.message_modulus() - 1);
+  require<InvalidArgument>(bound < params.value_modulus(), [&] {
+    return "values of up to " + std::to_string(bound) + " do not fit, there is room up to " +
+           std::to_string(params.value_modulus() - 1) + ": use a preset with more bits";
+  });
+  std::uint64_t too_large = 0;
+  for (const std::uint64_t value : values) too_large |= bound - value > bound ? 1 : 0;
+  declassify(too_large);  // whoever gives such a value learns that it is one
+  require<InvalidArgument>(too_large == 0, [&] {
+    return "a value to encrypt is negative or above " + std::to_string(bound) +
+           ": use values of 0 to " + std::to_string(bound) +
+           (largest ? "" : ", or integers of several digits for larger ones");
+  });
+  SecretVector<std::uint64_t> messages(values.size());
+  for (std::size_t i = 0; i < values.size(); ++i) messages[i] = values[i] * params.step();
+
+  lwe::SeededLwe seeded{
+      seeds_.next().bytes(), params.ciphertext_torus(), params.dimension(), values.size(), {}};
+  seeded.bodies = pool_->allocate(values.size() * backend::torus_bytes(seeded.torus));
+  const random::SecretSeed errors = seeds_.next();
+  auto data = std::make_shared<lwe::LweBlock>(
+      lwe::make_lwe(*pool_, seeded.torus, seeded.dimension, seeded.count));
+  auto* const rows = static_cast<std::byte*>(data->data.data());
+  lwe::in_parallel(values.size(), kPiece, threads_, [&](std::size_t first, std::size_t count) {
+    lwe::encrypt(seeded, secret_->held(), std::span(messages).subspan(first, count),
+                 params.noise_bits(), errors, first, count);
+    lwe::expand(rows + first * data->row_bytes(), seeded, first, count);
+  });
+  return {this->params(),
+          key_id(),
+          std::move(data),
+          std::vector<std::uint32_t>(values.size(), static_cast<std::uint32_t>(bound)),
+          History::fresh(values.size()),
+          seeded.seed};
+}
+
+std::vector<std::uint64_t> Client::phases(const Ciphertext& ciphertext) const {
+  const Params& params = *this->params();
+  require<InvalidArgument>(ciphertext.params != nullptr && ciphertext.data != nullptr,
+                           "a ciphertext is empty: encrypt or compute one first");
+  require<ParamsMismatch>(ciphertext.params->hash() == params.hash(),
+                          "the ciphertext has other parameters than the secret key: decrypt it "
+                          "with the client who encrypted its operands");
+  require<KeyMismatch>(agree(ciphertext.key_id, key_id()),
+                       "the ciphertext belongs to another secret key: decrypt it with the client "
+                       "who encrypted its operands");
+  const lwe::LweBlock& data = *ciphertext.data;
+  require<InvalidArgument>(data.torus == params.ciphertext_torus() &&
+                               data.dimension == params.dimension() &&
+                               data.count == ciphertext.size(),
+                           "the ciphertext has another shape than its parameters say");
+  require<InvalidArgument>(data.count == 0 || data.data.host_accessible(),
+                           "the ciphertext is in a device's memory: take its host_copy first");
+  std::vector<std::uint64_t> out(data.count);
+  const auto* const rows = static_cast<const std::byte*>(data.data.data());
+  lwe::in_parallel(out.size(), kPiece, threads_, [&](std::size_t first, std::size_t count) {
+    lwe::phases(std::span(out).subspan(first, count),
+                {rows + first * data.row_bytes(), data.torus, data.dimension, count},
+                secret_->held());
+  });
+  return out;
+}
+
+std::vector<std::uint64_t> Client::decrypt(const Ciphertext& ciphertext, Check check) const {
+  std::vector<std::uint64_t> values = phases(ciphertext);
+  const Params& params = *this->params();
+  const std::uint64_t step = params.step(), modulus = params.value_modulus();
+  const double deviation = std::sqrt(NoiseModel(params.literal()).bootstrapped(params.order())) *
+                           std::ldexp(1.0, backend::torus_bits(params.ciphertext_torus()));
+  std::uint64_t wrong = 0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const std::uint64_t phase = values[i];
+    const std::uint64_t value = (phase + step / 2) / step % (2 * modulus);
+    const std::uint64_t above = (phase + step / 2) % step;  // error + step / 2
+    const std::uint64_t error = above > step / 2 ? above - step / 2 : step / 2 - above;
+    values[i] = value % modulus;
+    if (check == Check::yes) {
+      // The bound follows from public numbers.
+      const double bound = kDeviations * deviation * std::sqrt(ciphertext.history.norm2(i));
+      const auto most = static_cast<std::uint64_t>(std::min(bound, static_cast<double>(step / 2)));
+      wrong |= static_cast<std::uint64_t>(error > most) |
+               static_cast<std::uint64_t>(value > ciphertext.degree[i]);
+    }
+  }
+  // Of all elements together, whether one is wrong.
+  declassify(wrong);
+  if (wrong != 0) {
+    wipe(values.data(), values.size() * sizeof(values[0]));
+    throw WrongDecryption(
+        "the ciphertext does not decrypt to what it says of itself: it was damaged, belongs to "
+        "another key of the same name, or was computed with more noise than was counted; "
+        "check=False gives the values that its phases are nearest to");
+  }
+  return values;
+}
+
+std::vector<double> Client::errors(const Ciphertext& ciphertext) const {
+  const std::vector<std::uint64_t> phase = phases(ciphertext);
+  const std::uint64_t step = params()->step();
+  std::vector<double> out;
+  for (const std::uint64_t x : phase) {
+    out.push_back(static_cast<double>((x + step / 2) % step) / static_cast<double>(step) - 0.5);
+  }
+  return out;
+}
+
+}  // namespace jali::tfhe

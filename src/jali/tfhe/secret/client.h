@@ -1,0 +1,63 @@
+// The holder of the secret key: makes keys, encrypts and decrypts.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "jali/base/checkpoint.h"
+#include "jali/base/progress.h"
+#include "jali/lwe/keys.h"
+#include "jali/lwe/secret/key_generator.h"
+#include "jali/lwe/secret/secret_key.h"
+#include "jali/tfhe/ciphertext.h"
+
+namespace jali::tfhe {
+
+enum class Check : std::uint8_t { no, yes };
+
+class Client {
+ public:
+  /// Makes a secret key. seed: makes everything reproducible, for tests (lwe::KeyGenerator).
+  explicit Client(ParamsPtr params, int threads = 1,
+                  const std::optional<random::Seed>& seed = std::nullopt);
+  /// Takes a secret key that was made before.
+  explicit Client(std::shared_ptr<const lwe::SecretKey> secret, int threads = 1,
+                  const std::optional<random::Seed>& seed = std::nullopt);
+
+  const ParamsPtr& params() const { return secret_->params(); }
+  const KeyId& key_id() const { return secret_->id(); }
+  const lwe::SecretKey& secret_key() const { return *secret_; }
+  lwe::EvaluationKeys evaluation_keys(bool packing = false, const Progress& progress = {},
+                                      const Checkpoint& checkpoint = {});
+
+  /// In host memory. largest: a public bound on the values, of less than value_modulus(), which becomes their degree; empty
+  /// for 2^message_bits - 1. Throws InvalidArgument if a value is above it.
+  Ciphertext encrypt(std::span<const std::uint64_t> values,
+                     std::optional<std::uint64_t> largest = std::nullopt);
+
+  /// The values, with their carries: 0 to value_modulus() - 1. They are the caller's to wipe (base/wipe.h).
+  ///
+  /// Throws ParamsMismatch or KeyMismatch if the ciphertext belongs to other parameters or to another client. Check::yes
+  /// also throws WrongDecryption if a phase is farther from a multiple of the step than the ciphertext's noise allows, or a
+  /// value is above its degree. Let T = step / 2 sqrt(norm2 / max_norm2): an error of that many standard deviations has,
+  /// with the rounding of a rotation on top, the probability 2^log2_p_fail, so that honest results are refused with no
+  /// higher probability. A random phase passes with the probability 2 T / step (degree + 1) / (2 value_modulus()).
+  /// Without the check a value is what the phase rounds to, modulo value_modulus().
+  std::vector<std::uint64_t> decrypt(const Ciphertext& ciphertext, Check check = Check::yes) const;
+  /// The errors of the phases, in units of the step: at most 1/2. For measurements of noise; as secret as the key.
+  std::vector<double> errors(const Ciphertext& ciphertext) const;
+
+ private:
+  std::vector<std::uint64_t> phases(const Ciphertext& ciphertext) const;
+
+  std::shared_ptr<const lwe::SecretKey> secret_;
+  lwe::KeyGenerator generator_;
+  random::SeedSource seeds_;
+  int threads_;
+  std::shared_ptr<device::Pool> pool_;
+};
+
+}  // namespace jali::tfhe
