@@ -1,0 +1,83 @@
+// The parameter sets of the Strix paper (Table IV), which fixes n, k, N and the levels of the rotation.
+#include <cmath>
+
+#include "jali/base/error.h"
+#include "jali/params/lwe_security.h"
+#include "jali/params/tfhe_noise.h"
+#include "search.h"
+
+namespace jali::tfhe {
+
+namespace {
+
+struct Set {
+  const char* name;
+  std::size_t n, N;
+  int levels;
+  int lwe_noise_bits, glwe_noise_bits;
+  Torus torus;
+  int message_bits, carry_bits;
+};
+
+// The paper says nothing of noise, bases and messages. The small key's noise is the largest power of two at which gates
+// (set IV: 3 bits and 3 of carry) fail with probability at most 2^-40; the large key's is the smallest at which it has 128
+// bits.
+constexpr Set kSets[] = {
+    {"strix_i", 500, 1024, 2, 0, 0, Torus::t32, 1, 0},
+    {"strix_ii", 630, 1024, 3, 0, 0, Torus::t32, 1, 0},
+    {"strix_iii", 592, 2048, 3, 0, 0, Torus::t64, 1, 0},
+    {"strix_iv", 991, 16384, 2, 0, 0, Torus::t64, 3, 3},
+};
+constexpr double kFailure = -40;
+
+/// The gadgets of least failure, given everything else. log2_p_fail is set.
+Literal best_gadgets(Literal literal) {
+  const int bits = backend::torus_bits(literal.torus);
+  Literal best = literal;
+  best.log2_p_fail = 0;
+  for (int base = 2; base * literal.rotation_gadget.levels < bits; ++base) {
+    literal.rotation_gadget.base_log = base;
+    for (int switch_base = 1; switch_base <= 7; ++switch_base) {
+      for (int levels = 1; levels <= 8 && levels * switch_base <= 24; ++levels) {
+        literal.switch_gadget = {switch_base, levels};
+        literal.log2_p_fail = log2_p_fail(literal);
+        // More levels cost more, so they have to win a tenth of a bit.
+        if (literal.log2_p_fail < best.log2_p_fail - 0.1) best = literal;
+      }
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+Found search_strix(const std::string& name, const CostModel& model) {
+  for (const Set& set : kSets) {
+    if (name != set.name) continue;
+    Literal literal;
+    literal.torus = set.torus;
+    literal.n = LweDimension(set.n);
+    literal.k = GlweDimension(1);
+    literal.N = PolynomialSize(set.N);
+    literal.rotation_gadget.levels = set.levels;
+    literal.message_bits = set.message_bits;
+    literal.carry_bits = set.carry_bits;
+    literal.max_norm2 = set.carry_bits == 0 ? 2 : std::pow(std::exp2(set.message_bits) + 1, 2);
+    const int bits = backend::torus_bits(set.torus);
+    while (lwe_security(1, set.N, log2_noise(literal.glwe_noise_bits, bits)) < 128) {
+      ++literal.glwe_noise_bits;
+    }
+    Literal best;
+    for (literal.lwe_noise_bits = 26; literal.lwe_noise_bits > 0; --literal.lwe_noise_bits) {
+      best = best_gadgets(literal);
+      if (best.log2_p_fail <= kFailure) break;
+    }
+    const double security = key_security(best).bits();
+    best.security = static_cast<int>(security);
+    best.name = (security < 128 ? "insecure_" : "") + name;
+    return {best, cost(model, best)};
+  }
+  throw InvalidArgument("no set " + name + ": use strix_i to strix_iv");
+}
+
+}  // namespace jali::tfhe
