@@ -1,12 +1,15 @@
 #include "jali/integers/word.h"
 
+#include <algorithm>
+
 namespace jali::integers {
 
 void split(Wide number, IntegerType type, int m, std::span<std::uint8_t> digits) {
   const int count = type.digits(m);
   for (int i = 0; i < count; ++i) {
     const int mask = (1 << type.digit_bits(i, m)) - 1;
-    digits[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>((number >> (i * m)) & mask);
+    const int shift = std::min(i * m, 127);  // a type inside a circuit may have more bits than a Wide
+    digits[static_cast<std::size_t>(i)] = static_cast<std::uint8_t>((number >> shift) & mask);
   }
 }
 
@@ -25,7 +28,10 @@ int radix(const Word& word, std::size_t digit, const Builder& b) {
 Word constant(Wide number, IntegerType type, const Builder& b) {
   std::vector<std::uint8_t> digits(static_cast<std::size_t>(type.digits(b.m())));
   split(number, type, b.m(), digits);
-  return {type, {digits.begin(), digits.end()}};
+  Word out{type, {digits.begin(), digits.end()}, {}};
+  const int half = radix(out, out.size() - 1, b) / 2;
+  out.turned_top = Form(out.digits.back().constant ^ half);
+  return out;
 }
 
 std::vector<int> largest_digits(IntegerType type, int m) {
