@@ -1,0 +1,27 @@
+// Sums of many digits a place, and products.
+#pragma once
+
+#include <vector>
+
+#include "jali/integers/carries.h"
+
+namespace jali::integers {
+
+/// Digits to be summed: place i has weight 2^(m i). Every form is from 0 on.
+using Columns = std::vector<std::vector<Form>>;
+
+/// The sum modulo 2^bits of the type. Sums that fill a digit are split in low digit and carry, wave by wave, until two
+/// digits a place are left. lost: every carry out of the highest place is appended, if it is not null.
+Word sum_of_columns(Builder& b, Columns columns, IntegerType type, Carries how,
+                    std::vector<Form>* lost = nullptr);
+
+/// x y modulo 2^bits of the type. Two look-ups for a product of digits, its low and high digit.
+Word multiply(Builder& b, const Word& x, const Word& y, IntegerType type, Carries how,
+              std::vector<Form>* lost = nullptr);
+/// The same with one look-up for a product, and carries one by one: fewest look-ups, and deep. See docs/math/integers.md.
+/// Needs m >= 2 and two results of one look-up, and encrypted factors.
+Word multiply_by_squares(Builder& b, const Word& x, const Word& y, IntegerType type);
+/// Whether x y is at least 2^bits of the type, all unsigned; lost: what multiply lost.
+Form product_overflows(Builder& b, const Word& x, const Word& y, const std::vector<Form>& lost);
+
+}  // namespace jali::integers

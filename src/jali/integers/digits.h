@@ -1,0 +1,113 @@
+// The abstract machine on which integers are computed: digits that can be added, scaled and looked up.
+//
+// A digit is an encrypted number in [0, 2^p), where p = message_bits + carry_bits. An integer keeps numbers below
+// 2^message_bits in its digits; the carry bits are room for sums. A look-up replaces a digit x by T(x), for any table T of
+// 2^p numbers in [0, 2^p), and makes its noise fresh. Everything between two look-ups is linear.
+//
+// Noise is counted in variances of a fresh digit: a look-up and an encryption leave at most 1, and the sum of w_i x_i of
+// digits with independent noise n_i has sum w_i^2 n_i. What enters a look-up may have at most Space::noise_budget.
+//
+// This room knows no scheme. A scheme whose ciphertext is one digit implements the operations on rows, and so runs every
+// circuit; one whose ciphertext is many digits overrides run() and gather().
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+namespace jali::integers {
+
+class Circuit;
+
+/// What a machine can hold and what its work costs.
+struct Space {
+  int message_bits = 0;  // m, in [1, 4]
+  int carry_bits = 0;  // c, in [m, 8 - m]: two digits can be packed as x 2^m + y
+  double noise_budget = 0;  // at least 2^(2m) + 1, so that two fresh digits can be packed
+  /// At most 2^max_log_many results of one look-up. If x < 2^(p - v), then the tables of 2^v results lie side by side in
+  /// one table of 2^p numbers, and cost neither noise nor time. A machine that cannot do so has 0.
+  int max_log_many = 0;
+  /// So many look-ups take as long as one; more take time in proportion.
+  std::size_t wave = 1;
+
+  int bits() const { return message_bits + carry_bits; }
+  int size() const { return 1 << bits(); }
+  friend bool operator==(const Space&, const Space&) = default;
+};
+
+/// The space itself, if integers can be computed in it; else throws InvalidArgument and says what is wrong.
+Space validated(Space space);
+
+/// Digits in a machine's memory.
+class Rows {
+ public:
+  Rows() = default;
+  Rows(const Rows&) = delete;
+  Rows& operator=(const Rows&) = delete;
+  virtual ~Rows() = default;
+  virtual std::size_t count() const = 0;
+};
+
+/// A sparse matrix by rows: row r has the entries [begin[r], begin[r + 1]). A column is a row of the input. The constant is
+/// in units of a digit.
+struct RowCombination {
+  std::span<const std::uint32_t> begin;  // rows + 1 of them
+  std::span<const std::uint32_t> column;
+  std::span<const std::int64_t> weight;
+  std::span<const std::int64_t> constant;  // one for each row
+};
+
+/// Look-ups of one wave. The inputs come in groups of equal log_many. Let v be that of a group, and x < 2^(p - v) a digit
+/// of it. The result j < 2^v is entry x + j 2^(p - v) of the digit's table. Results follow each other, those of one digit
+/// first.
+struct RowLookUps {
+  struct Group {
+    std::size_t count = 0;
+    int log_many = 0;
+  };
+  std::span<const Group> groups;
+  std::span<const std::uint8_t> tables;  // 2^p entries each
+  std::span<const std::uint32_t> of_input;  // for each digit which table it takes
+};
+
+/// What a circuit is run on. Integers lie one after the other, the digits of one integer together, the lowest first.
+struct Operand {
+  const Rows* rows = nullptr;
+  bool broadcast = false;  // one integer, which all lanes take
+};
+struct Run {
+  std::span<const Operand> operands;
+  std::span<const std::uint8_t> clear;  // of each lane, one after the other, the circuit's clear digits
+  std::size_t lanes = 0;
+};
+
+/// A machine. All methods may be called from several threads at once on disjoint outputs. An output never overlaps an input.
+class Machine {
+ public:
+  Machine() = default;
+  Machine(const Machine&) = delete;
+  Machine& operator=(const Machine&) = delete;
+  virtual ~Machine() = default;
+
+  virtual const Space& space() const = 0;
+  /// So many rows can be allocated now. A circuit takes its lanes in parts that fit.
+  virtual std::size_t available_rows() const = 0;
+  virtual std::unique_ptr<Rows> allocate(std::size_t count) const = 0;
+  virtual void copy(Rows& out, std::size_t out_first, const Rows& in, std::size_t in_first,
+                    std::size_t count) const = 0;
+  /// Row out_first + r of out = sum of weight * row of in + constant.
+  virtual void combine(Rows& out, std::size_t out_first, const Rows& in,
+                       const RowCombination& combination) const = 0;
+  /// Looks up the first rows of in. Results go to out, from row out_first on.
+  virtual void look_up(Rows& out, std::size_t out_first, const Rows& in,
+                       const RowLookUps& look_ups) const = 0;
+
+  /// The outputs of the circuit for each lane, one lane after the other. By rows, wave after wave, unless overridden.
+  virtual std::unique_ptr<Rows> run(const Circuit& circuit, const Run& run) const;
+  /// Row i of the result is row which[i] of in, or the number 0 if which[i] is `none`.
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  virtual std::unique_ptr<Rows> gather(const Rows& in, std::span<const std::uint32_t> which) const;
+};
+
+}  // namespace jali::integers
