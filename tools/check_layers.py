@@ -44,6 +44,7 @@ ROOMS = {
     "ckks": 6,
     "tfhe": 6,
     "circuits": 7,
+    "integers": 7,
     "bootstrap": 8,
     "switching": 8,
     "wire": 9,

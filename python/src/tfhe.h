@@ -39,5 +39,6 @@ void bind_tfhe_params(nb::module_& m);
 void bind_tfhe_values(nb::module_& m);
 void bind_tfhe_client(nb::module_& m);
 void bind_tfhe_evaluator(nb::module_& m);
+void bind_tfhe_integers(nb::module_& m);
 
 }  // namespace jali::python

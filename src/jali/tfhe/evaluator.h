@@ -66,6 +66,8 @@ class Evaluator {
   const KeyId& key_id() const { return key_id_; }
   /// What computes, and the keys in its memory: for layers above that keep an account of values and noise of their own.
   const backend::TfheOps& engine() const { return *engine_; }
+  /// The keys in the engine's form, for code that calls the engine itself.
+  const lwe::PreparedKeys& prepared_keys() const { return *keys_; }
   const lwe::PreparedKeys& keys() const { return *keys_; }
 
   // --- to and from the engine ---

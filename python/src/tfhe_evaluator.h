@@ -1,0 +1,35 @@
+// The evaluator of TFHE that Python holds.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "jali/tfhe/evaluator.h"
+#include "jali/tfhe/gates.h"
+#include "progress.h"
+#include "tfhe.h"
+
+namespace jali::python {
+
+class TfheEvaluator {
+ public:
+  TfheEvaluator(const TfheParams& params, const TfheKeys& keys, const std::string& device,
+                int threads, const std::optional<Progress>& progress);
+
+  const tfhe::Evaluator& operator*() const { return *evaluator_; }
+  const tfhe::Evaluator* operator->() const { return evaluator_.get(); }
+  const std::shared_ptr<const tfhe::Evaluator>& shared() const { return evaluator_; }
+  /// Throws Unsupported for parameters whose ciphertexts do not hold one bit.
+  const tfhe::Gates& gates() const;
+  /// So many bootstrappings take as long as one.
+  std::size_t wave() const { return wave_; }
+
+ private:
+  std::shared_ptr<const tfhe::Evaluator> evaluator_;
+  std::unique_ptr<const tfhe::Gates> gates_;  // null unless ciphertexts hold one bit
+  std::size_t wave_ = 1;
+};
+
+}  // namespace jali::python
