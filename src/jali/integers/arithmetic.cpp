@@ -19,7 +19,7 @@ constexpr std::size_t ways = std::size(carries_of);
 constexpr std::size_t plans_kept = 512;
 
 std::string text(Wide number) {
-  if (number < 0) return "-" + text(-number);
+  if (number < 0) return text(-number).insert(0, "-");
   std::string digits;
   do {
     digits.insert(digits.begin(), static_cast<char>('0' + static_cast<int>(number % 10)));
@@ -391,17 +391,12 @@ Integers Arithmetic::multiply(Value x, Value y) const {
 
 namespace {
 
-/// The sign of a sum differs from two equal signs. turn: 1 if y is subtracted.
-Form sign_overflow(Builder& b, const Word& x, const Word& y, const Word& sum, int turn) {
-  const auto negative = [&](const Word& of) {
-    const int half = radix(of, of.size() - 1, b) / 2;
-    return [half](int v) { return v >= half ? 1 : 0; };
-  };
-  const auto f = negative(x);
-  const Form both = b.look_up_two(
-      x.digits.back(), y.digits.back(),
-      [&](int u, int v) { return f(u) != (f(v) ^ turn) ? 2 : f(u); });
-  return b.look_up_two(both, sign_of(b, sum), [](int s, int r) { return s != 2 && s != r ? 1 : 0; });
+/// Whether the sign of a sum differs from two equal signs: s_x + s_y + (1 - s) is 0 or 3. turn: 1 if y is subtracted.
+Form sign_overflow(Builder& b, const Word& x, const Word& y, const Word& sum, bool turn) {
+  const int half = radix(y, y.size() - 1, b) / 2;
+  const Form of_y = b.look_up(y.digits.back(), [&](int v) { return (v >= half) != turn; });
+  return b.look_up(sign_of(b, x) + of_y - sign_of(b, sum) + 1,
+                   [](int v) { return v == 0 || v == 3 ? 1 : 0; });
 }
 
 }  // namespace
@@ -413,7 +408,7 @@ Arithmetic::Flagged Arithmetic::add_overflow(Value x, Value y) const {
                    Sum sum = integers::add(b, w[0], w[1], carries_of[c]);
                    Word word{w[0].type, std::move(sum.digits), {}};
                    if (!w[0].type.is_signed) return {word, bit(sum.carry)};
-                   const Form flag = sign_overflow(b, w[0], w[1], word, 0);
+                   const Form flag = sign_overflow(b, w[0], w[1], word, false);
                    return {word, bit(flag)};
                  });
 }
@@ -425,7 +420,7 @@ Arithmetic::Flagged Arithmetic::subtract_overflow(Value x, Value y) const {
                    Sum sum = integers::subtract(b, w[0], w[1], carries_of[c]);
                    Word word{w[0].type, std::move(sum.digits), {}};
                    if (!w[0].type.is_signed) return {word, bit(-sum.carry + 1)};
-                   const Form flag = sign_overflow(b, w[0], w[1], word, 1);
+                   const Form flag = sign_overflow(b, w[0], w[1], word, true);
                    return {word, bit(flag)};
                  });
 }

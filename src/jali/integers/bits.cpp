@@ -147,24 +147,27 @@ Form sign_of(Builder& b, const Word& x) {
   return b.look_up(x.digits.back(), [half](int v) { return v >= half ? 1 : 0; });
 }
 
-Word select(Builder& b, const Form& flag, const Word& x, const Word& y) {
+Word select(Builder& b, const Form& flag, const Word& x, const Word& y,
+            std::span<const int> largest) {
   if (flag.is_constant()) return flag.constant ? x : y;
   Word out{x.type, {}};
   for (std::size_t i = 0; i < x.size(); ++i) {
     const Form difference = x[i] - y[i];
+    const int most = largest.empty() ? std::max(x[i].hi, y[i].hi) : largest[i];
     const int span = difference.hi - difference.lo + 1;
     Form digit;
     if (b.is_clear(flag) && !difference.is_constant()) {
-      digit = y[i] + b.look_up_keyed(difference, flag, [](int d, int c) { return c ? d : 0; });
+      digit = y[i] + b.look_up_keyed(difference, flag,
+                                    [&](int d, int c) { return c ? std::min(d, most) : 0; });
     } else if (2 * span <= b.space().size()) {
       digit = y[i] + b.look_up(difference - difference.lo + flag * span, [&](int v) {
-        return v >= span ? v - span + difference.lo : 0;
+        return v >= span ? std::min(v - span + difference.lo, most) : 0;
       });
     } else {
-      digit = b.look_up_two(x[i], flag, [](int v, int c) { return c ? v : 0; }) +
+      digit = b.look_up_two(x[i], flag, [&](int v, int c) { return c ? std::min(v, most) : 0; }) +
               b.look_up_two(y[i], flag, [](int v, int c) { return c ? 0 : v; });
     }
-    digit = digit.within(0, std::max(x[i].hi, y[i].hi));
+    digit = digit.within(0, most);
     out.digits.push_back(b.noise(digit) > b.space().noise_budget / 4 ? b.refreshed(digit)
                                                                      : std::move(digit));
   }
@@ -242,7 +245,7 @@ Word moved_by(Builder& b, const Word& x, Move move, std::span<const Form> amount
   const bool rotates = move == Move::rotate_left || move == Move::rotate_right;
   Word out = x;
   std::vector<Form> too_far;
-  int by = 1 % bits;  // 2^bit modulo the bits, or at most the bits
+  int by = rotates ? 1 % bits : 1;  // 2^bit modulo the bits, or at most the bits
   for (const Form& flag : amount) {
     if (rotates ? by != 0 : by < bits) {
       out = select(b, flag, moved(b, out, x.type, bits_from(x.type, move, by)), out);

@@ -20,8 +20,9 @@ Form is_less(Builder& b, const Word& x, const Word& y, bool or_equal);
 Form sign_of(Builder& b, const Word& x);
 
 /// x if `flag` is 1, y if it is 0. Digits have the noise of y and one more, unless this is more than a quarter of the
-/// budget: then they are refreshed.
-Word select(Builder& b, const Form& flag, const Word& x, const Word& y);
+/// budget: then they are refreshed. largest: of each digit of the result, where this is less than x and y tell.
+Word select(Builder& b, const Form& flag, const Word& x, const Word& y,
+            std::span<const int> largest = {});
 Word bitwise(Builder& b, const Word& x, const Word& y, const std::function<int(int, int)>& f);
 
 /// Bit i of the result is bit from[i] of x, or 0 if from[i] < 0.

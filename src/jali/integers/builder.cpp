@@ -195,6 +195,17 @@ Form Builder::look_up_values(const Form& x, const std::int32_t* values, const Fo
   return of_source(output_of(node, std::move(table))) + base;
 }
 
+Form Builder::packed(const Form& x, const Form& y, int span) {
+  const Form low = noise(x) + 1 > space_.noise_budget ? refreshed(x) : x;
+  Form high = y - y.lo;
+  if (high.terms.size() > 1 && noise(low) + noise(high) * span * span > space_.noise_budget) {
+    high = look_up(high, [span](int v) { return v * span; });
+  } else {
+    high *= span;
+  }
+  return low - x.lo + high;
+}
+
 Form Builder::refreshed(const Form& x) {
   if (x.is_constant()) return x;
   check_range(x);

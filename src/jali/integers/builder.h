@@ -78,7 +78,7 @@ class Builder {
     if (y.is_constant()) return look_up(x, [&](int a) { return f(a, y.constant); });
     if (is_clear(y)) return look_up_keyed(x, y, f);
     const int span = x.hi - x.lo + 1;
-    return look_up((x - x.lo) + (y - y.lo) * span,
+    return look_up(packed(x, y, span),
                    [&](int v) { return f(v % span + x.lo, v / span + y.lo); });
   }
   /// f(x, key), where key is clear and differs from lane to lane.
@@ -130,6 +130,8 @@ class Builder {
   };
 
   void check_range(const Form& x) const;
+  /// (x - lo) + (y - lo) * span. Sums that are too noisy for this are refreshed.
+  Form packed(const Form& x, const Form& y, int span);
   Form of_source(std::uint32_t source) const;
   Form look_up_values(const Form& x, const std::int32_t* values, const Form* key, bool always);
   std::uint32_t output_of(std::uint32_t node, std::vector<std::uint8_t> table);

@@ -60,11 +60,15 @@ Quotient divide_unsigned(Builder& b, const Word& x, const Word& y, std::span<con
     remainder.digits.insert(remainder.digits.begin(), x[step]);
     remainder.type.bits = static_cast<int>(remainder.size()) * m;
     const std::size_t width = remainder.size();
+    // What is left is at most what was taken from x so far, so that its highest digit has no more bits than that of x.
+    std::vector<int> largest(width, q - 1);
+    largest.back() = radix(x, n - 1, b) - 1;
     if (how.bit_by_bit) {
       for (int k = radix(x, step, b) / 2; k > 0; k /= 2) {
         const auto at = static_cast<std::size_t>(k);
         Sum less = minus_multiple(b, remainder, multiples[at], above[at][width], how.carries);
-        remainder = select(b, less.carry, {remainder.type, std::move(less.digits)}, remainder);
+        remainder = select(b, less.carry, {remainder.type, std::move(less.digits), {}}, remainder,
+                           largest);
         out.quotient[step] += less.carry * k;
       }
     } else {
@@ -82,18 +86,15 @@ Quotient divide_unsigned(Builder& b, const Word& x, const Word& y, std::span<con
         Form digit;
         for (int k = 0; k < values; ++k) {
           digit += b.look_up_two(less[static_cast<std::size_t>(k)].digits[i], out.quotient[step],
-                                 [k](int v, int chosen) { return chosen == k ? v : 0; });
+                                 [&](int v, int chosen) {
+                                   return chosen == k ? std::min(v, largest[i]) : 0;
+                                 });
         }
-        digit = digit.within(0, q - 1);
+        digit = digit.within(0, largest[i]);
         remainder[i] = b.noise(digit) > b.space().noise_budget / 4 ? b.refreshed(digit) : digit;
       }
     }
-    // The remainder is at most what was taken from x so far.
-    for (std::size_t i = 0; i < width; ++i) {
-      if (i + step + 1 == n) remainder[i].hi = std::min(remainder[i].hi, radix(x, n - 1, b) - 1);
-    }
   }
-  // The digits taken so far are those of x, so that the highest has no more bits than that of x.
   out.remainder.digits = std::move(remainder.digits);
   for (std::size_t i = 0; i < n; ++i) {
     out.quotient[i] = out.quotient[i].within(0, radix(x, i, b) - 1);

@@ -111,7 +111,7 @@ std::unique_ptr<Rows> Machine::run(const Circuit& circuit, const Run& run) const
     (run.operands[k].broadcast ? shared : own) += circuit.operands[k];
   }
   const std::size_t free = available_rows();
-  const std::size_t a_lane = own + circuit.widest;
+  const std::size_t a_lane = std::max<std::size_t>(own + circuit.widest, 1);
   require<OutOfMemory>(free >= shared + a_lane, [&] {
     return "an operation on integers needs room for " + std::to_string(shared + a_lane) +
            " digits, and there is room for " + std::to_string(free) +
