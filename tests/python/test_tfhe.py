@@ -191,7 +191,7 @@ def test_what_does_not_fit_is_refused_in_a_sentence(wide: World) -> None:
         (jali.InvalidArgument, "encrypt_int", lambda: client.encrypt_uint([-1], bits=8)),
         (jali.InvalidArgument, "more bits", lambda: client.encrypt_uint([256], bits=8)),
         (jali.InvalidArgument, "1 to 64", lambda: client.encrypt_uint([1], bits=0)),
-        (jali.InvalidArgument, "at most 64", lambda: client.encrypt_uint([1], bits=65)),
+        (jali.InvalidArgument, "1 to 64", lambda: client.encrypt_uint([1], bits=65)),
         (jali.RangeExceeded, "refresh", lambda: x + 100),
         (jali.RangeExceeded, "refresh", lambda: x * 9),
         (jali.RangeExceeded, "modulo", lambda: (x + 3) * x),
@@ -245,3 +245,153 @@ def test_a_wrong_decryption_is_found() -> None:
     assert w.client.decrypt(mixed)[0] == 3
     assert (low + high).largest == 3
     w.shows(low + high, [3])
+
+
+BINARY = (
+    operator.add,
+    operator.sub,
+    operator.mul,
+    operator.floordiv,
+    operator.mod,
+    operator.and_,
+    operator.or_,
+    operator.xor,
+    operator.eq,
+    operator.ne,
+    operator.lt,
+    operator.le,
+    operator.gt,
+    operator.ge,
+)
+
+
+def clear_pair(kind: str, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Two arrays of a type of NumPy, with its edges; the second has no 0."""
+    rng = np.random.default_rng()
+    info = np.iinfo(kind)
+    a = rng.integers(info.min, info.max, count, dtype=kind, endpoint=True)
+    b = rng.integers(info.min, info.max, count, dtype=kind, endpoint=True)
+    a[:3], b[:2] = (info.min, info.max, 0), (info.max, 1)
+    b[b == 0] = 3
+    return a, b
+
+
+def encrypted(w: World, a: np.ndarray) -> tfhe.EncryptedIntegers:
+    encrypt = w.client.encrypt_int if a.dtype.kind == "i" else w.client.encrypt_uint
+    bound = w.server.bind(encrypt(a, bits=8 * a.dtype.itemsize))
+    assert isinstance(bound, tfhe.EncryptedIntegers)
+    return bound
+
+
+def shows_integers(w: World, x: tfhe.EncryptedIntegers, expected: np.ndarray) -> None:
+    found = w.client.decrypt(x)
+    assert found.dtype == x.dtype and found.shape == np.shape(expected) == x.shape
+    np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int8"])
+@pytest.mark.parametrize("function", BINARY)
+def test_integers_compute_as_numpy_does(
+    world: World, kind: str, function: Callable[..., np.ndarray]
+) -> None:
+    a, b = clear_pair(kind, 6)
+    x, y = encrypted(world, a), encrypted(world, b)
+    with np.errstate(over="ignore"):
+        shows_integers(world, function(x, y), function(a, b))
+        shows_integers(world, function(x, b), function(a, b))
+        shows_integers(world, function(x, 5), function(a, np.array(5, kind)))
+        shows_integers(world, function(x[:1], y), function(a[:1], b))
+        if function in (operator.add, operator.sub, operator.mul, operator.and_):
+            shows_integers(world, function(7, y), function(np.array(7, kind), b))
+
+
+@pytest.mark.parametrize("kind", ["uint8", "int8", "uint16"])
+def test_bits_of_integers_move_as_in_numpy(wide: World, kind: str) -> None:
+    a, _ = clear_pair(kind, 4)
+    bits = 8 * a.dtype.itemsize
+    x = encrypted(wide, a)
+    amounts = np.array([0, 1, 3, bits - 1])
+    by = wide.server.bind(wide.client.encrypt_uint(amounts, bits=4))
+    for amount in (amounts, by):
+        shows_integers(wide, x << amount, a << amounts.astype(kind))
+        shows_integers(wide, x >> amount, a >> amounts.astype(kind))
+    u = a.view(f"u{a.dtype.itemsize}")
+    turned = ((u << 3) | (u >> (bits - 3))).astype(u.dtype).view(kind)
+    shows_integers(wide, x.rotate_left(3), turned)
+    shows_integers(wide, x.rotate_right(bits - 3), turned)
+    shows_integers(wide, ~x, ~a)
+    with np.errstate(over="ignore"):
+        shows_integers(wide, -x, -a)
+    text = [format(int(v), f"0{bits}b") for v in u]
+    shows_integers(wide, x.leading_zeros(), np.array([len(t) - len(t.lstrip("0")) for t in text]))
+    shows_integers(wide, x.trailing_zeros(), np.array([len(t) - len(t.rstrip("0")) for t in text]))
+    shows_integers(wide, x.astype("int32"), a.astype("int32"))
+    shows_integers(wide, x.astype("uint8"), a.astype("uint8"))
+
+
+def test_integers_along_an_axis_are_those_of_numpy(wide: World) -> None:
+    rng = np.random.default_rng()
+    a = rng.integers(0, 256, (2, 5), dtype=np.uint8)
+    x = encrypted(wide, a)
+    shows_integers(wide, x.sum(axis=1), a.sum(axis=1, dtype=np.uint8))
+    shows_integers(wide, x.sum(), a.sum(dtype=np.uint8))
+    shows_integers(wide, x.sort(), np.sort(a))
+    shows_integers(wide, x.sort(axis=0, descending=True), -np.sort(-a.astype(int), axis=0))
+    shows_integers(wide, x.max(axis=1), a.max(axis=1))
+    shows_integers(wide, x.min(axis=0), a.min(axis=0))
+    assert (wide.client.decrypt(x.argmax(axis=1)) == a.argmax(axis=1)).all()
+    assert (wide.client.decrypt(x.argmin()) == a.argmin()).all()
+    shows_integers(wide, x @ [1, 2, 3, 0, 5], a @ np.array([1, 2, 3, 0, 5], dtype=np.uint8))
+    shows_integers(wide, x.T[1:3, ::-1], a.T[1:3, ::-1])
+    shows_integers(wide, wide.server.select(x < 100, x, 255 - x), np.where(a < 100, a, 255 - a))
+    index = wide.server.bind(wide.client.encrypt_uint([0, 3, 6], bits=3))
+    shows_integers(wide, wide.server.read([9, 8, 7, 200, 5], index), np.array([9, 200, 0]))
+    shows_integers(wide, wide.server.read(x[0], index), np.array([a[0, 0], a[0, 3], 0]))
+
+
+def test_integers_say_when_they_overflow(wide: World) -> None:
+    for kind in ("uint8", "int8"):
+        a, b = clear_pair(kind, 8)
+        x, y = encrypted(wide, a), encrypted(wide, b)
+        low, high = np.iinfo(kind).min, np.iinfo(kind).max
+        for name, function in (
+            ("add", operator.add),
+            ("subtract", operator.sub),
+            ("multiply", operator.mul),
+        ):
+            true = function(a.astype(int), b.astype(int))
+            result, flag = getattr(x, f"{name}_overflow")(y)
+            with np.errstate(over="ignore"):
+                shows_integers(wide, result, function(a, b))
+            shows_integers(wide, flag, (true < low) | (true > high))
+
+
+def test_division_by_zero_gives_the_largest_number_and_the_dividend(wide: World) -> None:
+    x = encrypted(wide, np.array([0, 7, 255], dtype=np.uint8))
+    quotient, remainder = divmod(x, x * 0)
+    shows_integers(wide, quotient, np.array([255, 255, 255]))
+    shows_integers(wide, remainder, np.array([0, 7, 255]))
+    signed = encrypted(wide, np.array([-7, 7], dtype=np.int8))
+    quotient, remainder = signed.divmod(np.array([2, -2]), truncate=True)
+    shows_integers(wide, quotient, np.array([-3, -3]))
+    shows_integers(wide, remainder, np.array([-1, 1]))
+
+
+def test_integers_that_do_not_fit_together_are_refused(wide: World) -> None:
+    x = encrypted(wide, np.array([1, 2], dtype=np.uint8))
+    y = encrypted(wide, np.array([1, 2], dtype=np.uint16))
+    m = wide.given([1, 2])
+    refused: list[tuple[str, Callable[[], object]]] = [
+        ("", lambda: x + y),
+        ("", lambda: x + m),
+        ("", lambda: m + x),
+        ("more bits", lambda: x + 256),
+        ("not negative", lambda: x + -1),
+        ("astype", lambda: x + 1.0),
+        ("do not fit", lambda: x + np.array([1, 2, 3])),
+        ("type", lambda: x.astype("float32")),
+        ("", lambda: wide.server.apply(lambda v: v, x)),  # type: ignore[arg-type]
+    ]
+    for says, call in refused:
+        with pytest.raises(jali.Error, match=says):
+            call()

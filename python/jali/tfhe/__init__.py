@@ -9,11 +9,13 @@ from jali._jali.tfhe import Ciphertext, EvaluationKeys, Params, Table
 from jali.tfhe.array import EncryptedArray
 from jali.tfhe.client import Client
 from jali.tfhe.evaluator import Evaluator
+from jali.tfhe.integers import EncryptedIntegers
 
 __all__ = [
     "Ciphertext",
     "Client",
     "EncryptedArray",
+    "EncryptedIntegers",
     "EvaluationKeys",
     "Evaluator",
     "Params",

@@ -33,10 +33,6 @@ class EncryptedArray(Encrypted):
     __slots__ = ("_ct", "_server")
 
     def __init__(self, server: Evaluator, ciphertext: Ciphertext) -> None:
-        if ciphertext.bits:
-            raise Unsupported(
-                "integers of several digits have no operations here yet: encrypt messages with Client.encrypt"
-            )
         self._server = server
         self._ct = ciphertext
 

@@ -16,6 +16,7 @@ from jali.device import checked_threads
 from jali.errors import InvalidArgument, NotPickled
 from jali.tfhe import values as numbers
 from jali.tfhe.array import EncryptedArray
+from jali.tfhe.integers import EncryptedIntegers
 
 __all__ = ["Client"]
 
@@ -87,7 +88,7 @@ class Client:
         return self._core.encrypt(digits, list(words.shape), int(bits), signed)
 
     def decrypt(
-        self, array: Ciphertext | EncryptedArray, *, check: bool = True
+        self, array: Ciphertext | EncryptedArray | EncryptedIntegers, *, check: bool = True
     ) -> npt.NDArray[Any]:
         """The numbers of an encrypted array: booleans, messages with their carries, or integers.
 
@@ -96,7 +97,7 @@ class Client:
 
         Raises KeyMismatch and ParamsMismatch for what another client encrypted.
         """
-        if isinstance(array, EncryptedArray):
+        if isinstance(array, (EncryptedArray, EncryptedIntegers)):
             array = array.ciphertext
         if not isinstance(array, Ciphertext):
             raise InvalidArgument(

@@ -15,8 +15,9 @@ from jali._jali.tfhe import Ciphertext, EvaluationKeys, Params
 from jali.device import checked_threads, resolved
 from jali.errors import InvalidArgument
 from jali.tfhe.array import EncryptedArray
+from jali.tfhe.integers import EncryptedIntegers, type_of
 from jali.tfhe.tables import of_one, of_two
-from jali.tfhe.values import whole_numbers
+from jali.tfhe.values import integers, whole_numbers
 
 __all__ = ["Evaluator"]
 
@@ -33,7 +34,7 @@ class Evaluator:
     Raises ParamsMismatch if the keys are of other parameters, and NoDevice for a device that is not here.
     """
 
-    __slots__ = ("_core",)
+    __slots__ = ("_core", "_made_integers")
 
     def __init__(
         self,
@@ -53,6 +54,7 @@ class Evaluator:
         self._core = _tfhe.EvaluatorCore(
             params, keys, resolved(device), checked_threads(threads), progress
         )
+        self._made_integers: _tfhe.IntegersCore | None = None
         logger.info("evaluator made: engine %s, %s", self.engine, repr(params))
 
     @property
@@ -70,8 +72,15 @@ class Evaluator:
         """The name of the secret key to which its keys belong."""
         return self._core.key_id
 
-    def bind(self, ciphertext: Ciphertext) -> EncryptedArray:
-        """The ciphertext as an encrypted array, in the device's memory.
+    @property
+    def _integers(self) -> _tfhe.IntegersCore:
+        # It keeps the circuits of every operation, so one is made for all. A second one, made by another thread, does no harm.
+        if self._made_integers is None:
+            self._made_integers = _tfhe.IntegersCore(self._core)
+        return self._made_integers
+
+    def bind(self, ciphertext: Ciphertext) -> Any:
+        """The ciphertext in the device's memory: an EncryptedArray of messages, or EncryptedIntegers.
 
         Raises KeyMismatch or ParamsMismatch for another client's.
         """
@@ -79,7 +88,8 @@ class Evaluator:
             raise InvalidArgument(
                 f"bind takes a tfhe.Ciphertext, not {checks.shown(ciphertext)}: Client.encrypt makes it"
             )
-        return EncryptedArray(self, self._core.bind(ciphertext))
+        bound = self._core.bind(ciphertext)
+        return EncryptedIntegers(self, bound) if bound.bits else EncryptedArray(self, bound)
 
     def clear(self, values: npt.ArrayLike) -> EncryptedArray:
         """Numbers that anybody can read, as an array that operations take: whole numbers below 2^(message_bits + carry_bits)."""
@@ -119,15 +129,47 @@ class Evaluator:
         """The same messages modulo 2^message_bits, with fresh noise and no carries."""
         return EncryptedArray(self, self._core.refresh(x._here(self)))
 
-    def select(
-        self, condition: EncryptedArray, x: EncryptedArray, y: EncryptedArray
-    ) -> EncryptedArray:
-        """x where the condition is 1, else y, for parameters of bits: the gate MUX."""
+    def select(self, condition: Any, x: Any, y: Any) -> Any:
+        """x where the condition is 1, else y.
+
+        condition: of integers, what a comparison gives; x, y: encrypted integers of one type. Of bits: encrypted arrays, and
+            this is the gate MUX.
+        """
+        for one in (condition, x, y):
+            if not isinstance(one, (EncryptedArray, EncryptedIntegers)):
+                raise InvalidArgument(f"select takes encrypted arrays, not {checks.shown(one)}")
+        if isinstance(condition, EncryptedIntegers):
+            if not isinstance(x, EncryptedIntegers) or not isinstance(y, EncryptedIntegers):
+                raise InvalidArgument("a comparison of integers selects among encrypted integers")
+            shape = condition._shape_with(x._shape_with(y.shape))
+            parts = [one._spread(shape)._here(self) for one in (condition, x, y)]
+            return condition._made(self._integers.select(*parts), shape)
         condition, x = condition._aligned(x)
         condition, y = condition._aligned(y)
         x, y = x._aligned(y)
         core = self._core
         return EncryptedArray(self, core.mux(condition._here(self), x._here(self), y._here(self)))
+
+    def read(self, table: Any, index: EncryptedIntegers, kind: Any = "uint8") -> EncryptedIntegers:
+        """table[index] for every encrypted index; 0 if there is no such entry.
+
+        table: encrypted integers in one axis, or a list of clear numbers of type ``kind``.
+        index: encrypted integers without a sign.
+        """
+        if not isinstance(index, EncryptedIntegers):
+            raise InvalidArgument(f"an index must be encrypted integers, not {checks.shown(index)}")
+        if isinstance(table, EncryptedIntegers):
+            flat = self._integers.read(table.ravel()._here(self), index._here(self))
+            return index._made(flat, index.shape)
+        bits, signed = type_of(kind)
+        words = integers(table, bits, signed=signed, what="the table's")
+        if signed:
+            sign = np.uint64(1 << (bits - 1))
+            words = (words ^ sign) - sign
+        flat = self._integers.read_clear(
+            words.reshape(-1).tolist(), bits, signed, index._here(self)
+        )
+        return index._made(flat, index.shape)
 
     def concatenate(self, arrays: Sequence[EncryptedArray], axis: int = 0) -> EncryptedArray:
         """numpy.concatenate of encrypted arrays."""

@@ -11,7 +11,7 @@ from jali._core import checks
 from jali._jali.tfhe import Ciphertext, Params
 from jali.errors import InvalidArgument
 
-__all__ = ["digits_of", "integers", "messages", "shown", "whole_numbers"]
+__all__ = ["digits_of", "integers", "messages", "shown", "whole_numbers", "width_of"]
 
 Words = npt.NDArray[np.uint64]
 
@@ -59,28 +59,32 @@ def messages(values: npt.ArrayLike, params: Params, largest: int | None = None) 
     return np.ascontiguousarray(array, dtype=np.uint64).reshape(-1)
 
 
-def integers(values: npt.ArrayLike, bits: Any, *, signed: bool) -> Words:
+def integers(values: npt.ArrayLike, bits: Any, *, signed: bool, what: str = "values") -> Words:
     """Integers modulo 2^bits as words. Raises InvalidArgument for numbers that do not fit."""
-    kind = "encrypt_int" if signed else "encrypt_uint"
-    width = checks.whole(bits, 1, f"bits of {kind} must be a whole number from 1 to 64")
+    width = checks.whole(bits, 1, "bits must be a whole number from 1 to 64")
     if width > 64:
-        raise InvalidArgument(f"bits of {kind} must be at most 64, not {width}")
-    array = whole_numbers(values)
+        raise InvalidArgument(f"bits must be a whole number from 1 to 64, not {width}")
+    array = whole_numbers(values, f"{what} numbers" if what.endswith("'s") else what)
     low, high = (-(1 << (width - 1)), (1 << (width - 1)) - 1) if signed else (0, (1 << width) - 1)
+    negative = not signed and int(array.min()) < 0
     _within(
         array,
         low,
         high,
-        "use more bits"
-        if signed or int(array.min()) >= 0
-        else "use encrypt_int for negative numbers",
+        "integers without a sign are not negative: use encrypt_int"
+        if negative
+        else "use more bits",
     )
-    words = (
-        array.astype(np.int64).view(np.uint64)
-        if array.dtype.kind == "i"
-        else array.astype(np.uint64)
-    )
+    kind = array.dtype.kind
+    words = array.astype(np.int64).view(np.uint64) if kind == "i" else array.astype(np.uint64)
     return words & np.uint64((1 << width) - 1)
+
+
+def width_of(bits: int, signed: bool) -> str:
+    """The name of NumPy's type in which integers are shown."""
+    if bits == 1 and not signed:
+        return "bool"
+    return f"{'int' if signed else 'uint'}{next(w for w in (8, 16, 32, 64) if w >= bits)}"
 
 
 def digits_of(words: npt.NDArray[np.uint64], bits: int, message_bits: int) -> Words:
@@ -100,14 +104,12 @@ def shown(digits: Words, array: Ciphertext) -> npt.NDArray[Any]:
         return digits.astype(np.int64).reshape(array.shape)
     parts = digits.reshape(*array.shape, array.digits)
     shifts = np.arange(array.digits, dtype=np.uint64) * np.uint64(params.message_bits)
-    words = np.bitwise_and(
+    words: npt.NDArray[Any] = np.bitwise_and(
         (parts << shifts).sum(axis=-1, dtype=np.uint64), np.uint64((1 << array.bits) - 1)
     )
-    width = next(w for w in (8, 16, 32, 64) if w >= array.bits)
-    if not array.is_signed:
-        unsigned: npt.NDArray[Any] = words.astype(f"uint{width}")
-        return unsigned
-    sign = np.uint64(1 << (array.bits - 1))
-    wide = (words ^ sign) - sign  # modulo 2^64
-    signed: npt.NDArray[Any] = wide.view(np.int64).astype(f"int{width}")
-    return signed
+    if array.is_signed:
+        sign = np.uint64(1 << (array.bits - 1))
+        words = (words ^ sign) - sign  # modulo 2^64
+        words = words.view(np.int64)
+    found: npt.NDArray[Any] = words.astype(width_of(array.bits, array.is_signed))
+    return found

@@ -19,7 +19,7 @@ constexpr std::size_t ways = std::size(carries_of);
 constexpr std::size_t plans_kept = 512;
 
 std::string text(Wide number) {
-  if (number < 0) return text(-number).insert(0, "-");
+  if (number < 0) return std::string("-").append(text(-number));
   std::string digits;
   do {
     digits.insert(digits.begin(), static_cast<char>('0' + static_cast<int>(number % 10)));

@@ -12,6 +12,8 @@ namespace jali::integers {
 
 namespace {
 
+using backend::LweCombination;
+
 // Rotated accumulators are large; so many are in memory at once.
 constexpr std::size_t kRotations = 2048;
 constexpr std::size_t kMostBytes = std::size_t{4} << 30;
@@ -126,12 +128,22 @@ void TfheMachine::combine(Rows& out, std::size_t out_first, const Rows& in,
   std::ranges::transform(c.constant, words.begin(),
                          [&](std::int64_t x) { return static_cast<std::uint64_t>(x) * step; });
   lwe::LweBlock& to = *static_cast<TfheRows&>(out).block();
-  evaluator_->engine().combine(part(to, out_first, rows), block_of(in).view(),
-                               {c.begin, c.column, c.weight, words});
+  const backend::TfheOps& engine = evaluator_->engine();
+  const LweCombination sums{c.begin, c.column, c.weight, words};
+  if (in.count() > 0) {
+    engine.combine(part(to, out_first, rows), block_of(in).view(), sums);
+    return;
+  }
+  // Constants alone, of a circuit that reads nothing: engines take no empty input.
+  const auto none = allocate(1);
+  lwe::LweBlock& zero = *static_cast<TfheRows&>(*none).block();
+  engine.device()->memory()->fill(zero.data.data(), 0, zero.bytes());
+  engine.combine(part(to, out_first, rows), std::as_const(zero).view(), sums);
 }
 
 void TfheMachine::look_up(Rows& out, std::size_t out_first, const Rows& in,
                           const RowLookUps& look_ups) const {
+  if (look_ups.of_input.empty()) return;
   const backend::TfheOps& engine = evaluator_->engine();
   const tfhe::ParamsPtr& params = evaluator_->params();
   const lwe::PreparedKeys& keys = evaluator_->prepared_keys();

@@ -1,0 +1,435 @@
+"""Encrypted arrays of integers of 1 to 64 bits, with or without a sign."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jali._core import checks
+from jali._core.array import Encrypted
+from jali._jali.tfhe import Ciphertext, IntegersCore, Params
+from jali.errors import IndexOutOfRange, InvalidArgument, KeyMismatch, Unsupported
+from jali.tfhe.values import integers, width_of
+
+if TYPE_CHECKING:
+    from jali.tfhe.evaluator import Evaluator
+
+__all__ = ["EncryptedIntegers", "type_of"]
+
+
+class EncryptedIntegers(Encrypted):
+    """An encrypted array of integers, of any shape, with NumPy's arithmetic modulo 2^bits.
+
+    Evaluator.bind makes it of what Client.encrypt_uint and encrypt_int encrypted. Operators take encrypted integers of the same
+    type, and whole numbers and arrays of them, which must be numbers of that type. Comparisons give integers of one bit, which
+    decrypt to booleans. ``x // y`` and ``x % y`` round as Python does; if y is 0 the quotient is the largest number of the type,
+    and the remainder is x. Values are immutable.
+    """
+
+    __slots__ = ("_ct", "_server")
+
+    def __init__(self, server: Evaluator, ciphertext: Ciphertext) -> None:
+        self._server = server
+        self._ct = ciphertext
+
+    # --- what is known of it --------------------------------------------------------------------
+
+    @property
+    def ciphertext(self) -> Ciphertext:
+        """The ciphertext to send or decrypt, in the host's memory."""
+        return self._server._core.host_copy(self._ct)
+
+    @property
+    def evaluator(self) -> Evaluator:
+        """The evaluator that computes on it."""
+        return self._server
+
+    @property
+    def params(self) -> Params:
+        """Its parameters."""
+        return self._server.params
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the array."""
+        return self._ct.shape
+
+    @property
+    def bits(self) -> int:
+        """The width of its integers."""
+        return self._ct.bits
+
+    @property
+    def is_signed(self) -> bool:
+        """Whether its integers have a sign."""
+        return self._ct.is_signed
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the decrypted numbers."""
+        return np.dtype(width_of(self.bits, self.is_signed))
+
+    def __repr__(self) -> str:
+        kind = f"{'int' if self.is_signed else 'uint'}{self.bits}"
+        return f"EncryptedIntegers(shape={self.shape}, {kind}, params='{self.params.name}')"
+
+    # --- shapes ---------------------------------------------------------------------------------
+
+    @property
+    def _core(self) -> IntegersCore:
+        return self._server._integers
+
+    def _here(self, server: Evaluator) -> Ciphertext:
+        if server is not self._server:
+            raise KeyMismatch(
+                "the array belongs to another evaluator: bind its ciphertext to this one"
+            )
+        return self._ct
+
+    def _made(self, flat: Ciphertext, shape: tuple[int, ...]) -> EncryptedIntegers:
+        return EncryptedIntegers(self._server, flat.with_shape(list(shape)))
+
+    def _addresses(self) -> npt.NDArray[Any]:
+        return np.arange(self.size).reshape(self.shape)
+
+    def _taken(self, order: npt.NDArray[Any]) -> EncryptedIntegers:
+        """The elements with these addresses in C order."""
+        flat = order.reshape(-1)
+        if flat.size == 0:
+            raise IndexOutOfRange("no element is chosen: an encrypted array has at least one")
+        if flat.size == self.size and (flat == np.arange(flat.size)).all():
+            return self._made(self._ct, order.shape)
+        return self._made(self._core.take(self._ct, flat.tolist()), order.shape)
+
+    def _spread(self, shape: tuple[int, ...]) -> EncryptedIntegers:
+        """As numpy.broadcast_to."""
+        if shape == self.shape:
+            return self
+        return self._taken(np.broadcast_to(self._addresses(), shape))
+
+    def _shape_with(self, other: tuple[int, ...]) -> tuple[int, ...]:
+        try:
+            return np.broadcast_shapes(self.shape, other)
+        except ValueError:
+            raise InvalidArgument(
+                f"arrays of the shapes {self.shape} and {other} do not fit together"
+            ) from None
+
+    def __getitem__(self, index: Any) -> EncryptedIntegers:
+        try:
+            return self._taken(np.asarray(self._addresses()[index]))
+        except IndexError as error:
+            raise IndexOutOfRange(str(error)) from None
+
+    def __iter__(self) -> Iterator[EncryptedIntegers]:
+        if not self.shape:
+            raise InvalidArgument("an encrypted number has no elements")
+        return (self[i] for i in range(self.shape[0]))
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise InvalidArgument("an encrypted number has no length")
+        return self.shape[0]
+
+    def reshape(self, *shape: Any) -> EncryptedIntegers:
+        """As numpy.ndarray.reshape."""
+        try:
+            return self._taken(self._addresses().reshape(*shape))
+        except (ValueError, TypeError) as error:
+            raise InvalidArgument(str(error)) from None
+
+    def transpose(self, *axes: Any) -> EncryptedIntegers:
+        """As numpy.ndarray.transpose."""
+        try:
+            return self._taken(self._addresses().transpose(*axes))
+        except (ValueError, TypeError) as error:
+            raise InvalidArgument(str(error)) from None
+
+    @property
+    def T(self) -> EncryptedIntegers:
+        """The transpose."""
+        return self.transpose()
+
+    def ravel(self) -> EncryptedIntegers:
+        """The elements in one axis."""
+        return self.reshape(-1)
+
+    flatten = ravel
+
+    # --- arithmetic -----------------------------------------------------------------------------
+
+    def _words(self, other: Any) -> tuple[tuple[int, ...], npt.NDArray[np.uint64]]:
+        """Clear numbers of this type: their shape, and words modulo 2^64, of which signed ones have their sign."""
+        if isinstance(other, (str, bytes)) or other is None:
+            raise InvalidArgument(f"an operand must be whole numbers, not {checks.shown(other)}")
+        words = integers(other, self.bits, signed=self.is_signed, what="an operand's")
+        if self.is_signed:
+            sign = np.uint64(1 << (self.bits - 1))
+            words = (words ^ sign) - sign
+        return words.shape, words
+
+    def _binary(self, name: str, other: Any, *, reversed_: bool = False) -> EncryptedIntegers:
+        if isinstance(other, EncryptedIntegers):
+            other._here(self._server)
+            shape = self._shape_with(other.shape)
+            x, y = self._spread(shape), other._spread(shape)
+            return self._made(self._core.binary(name, x._ct, y._ct), shape)
+        of, words = self._words(other)
+        shape = self._shape_with(of)
+        x = self._spread(shape)
+        clear = [int(words)] if of == () else np.broadcast_to(words, shape).reshape(-1).tolist()
+        return self._made(self._core.binary_clear(name, x._ct, clear, reversed_), shape)
+
+    def __add__(self, other: Any) -> EncryptedIntegers:
+        return self._binary("add", other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> EncryptedIntegers:
+        return self._binary("subtract", other)
+
+    def __rsub__(self, other: Any) -> EncryptedIntegers:
+        return self._binary("subtract", other, reversed_=True)
+
+    def __mul__(self, other: Any) -> EncryptedIntegers:
+        return self._binary("multiply", other)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> EncryptedIntegers:
+        return self._made(self._core.unary("negate", self._ct), self.shape)
+
+    def __pos__(self) -> EncryptedIntegers:
+        return self
+
+    def __and__(self, other: Any) -> EncryptedIntegers:
+        return self._binary("and", other)
+
+    def __or__(self, other: Any) -> EncryptedIntegers:
+        return self._binary("or", other)
+
+    def __xor__(self, other: Any) -> EncryptedIntegers:
+        return self._binary("xor", other)
+
+    __rand__, __ror__, __rxor__ = __and__, __or__, __xor__
+
+    def __invert__(self) -> EncryptedIntegers:
+        return self._made(self._core.unary("invert", self._ct), self.shape)
+
+    def divmod(
+        self, other: Any, *, truncate: bool = False, reversed_: bool = False
+    ) -> tuple[EncryptedIntegers, EncryptedIntegers]:
+        """Quotient and remainder. If the divisor is 0, they are the largest number of the type and the dividend.
+
+        truncate: whether the quotient is rounded towards 0, as C does it, and not down, as Python does.
+        """
+        floor = not checks.flag(truncate, "truncate")
+        if isinstance(other, EncryptedIntegers):
+            other._here(self._server)
+            shape = self._shape_with(other.shape)
+            x, y = self._spread(shape), other._spread(shape)
+            both = self._core.divide(x._ct, y._ct, floor)
+        else:
+            of, words = self._words(other)
+            shape = self._shape_with(of)
+            x = self._spread(shape)
+            clear = [int(words)] if of == () else np.broadcast_to(words, shape).reshape(-1).tolist()
+            both = self._core.divide_clear(x._ct, clear, reversed_, floor)
+        return self._made(both[0], shape), self._made(both[1], shape)
+
+    def __divmod__(self, other: Any) -> tuple[EncryptedIntegers, EncryptedIntegers]:
+        return self.divmod(other)
+
+    def __floordiv__(self, other: Any) -> EncryptedIntegers:
+        return self.divmod(other)[0]
+
+    def __mod__(self, other: Any) -> EncryptedIntegers:
+        return self.divmod(other)[1]
+
+    def __rfloordiv__(self, other: Any) -> EncryptedIntegers:
+        return self.divmod(other, reversed_=True)[0]
+
+    def __rmod__(self, other: Any) -> EncryptedIntegers:
+        return self.divmod(other, reversed_=True)[1]
+
+    def _overflowing(self, name: str, other: Any) -> tuple[EncryptedIntegers, EncryptedIntegers]:
+        if not isinstance(other, EncryptedIntegers):
+            raise InvalidArgument(
+                f"the operand must be encrypted integers, not {checks.shown(other)}"
+            )
+        other._here(self._server)
+        shape = self._shape_with(other.shape)
+        x, y = self._spread(shape), other._spread(shape)
+        both = self._core.overflowing(name, x._ct, y._ct)
+        return self._made(both[0], shape), self._made(both[1], shape)
+
+    def add_overflow(self, other: Any) -> tuple[EncryptedIntegers, EncryptedIntegers]:
+        """The sum modulo 2^bits, and whether the true one is no number of the type."""
+        return self._overflowing("add", other)
+
+    def subtract_overflow(self, other: Any) -> tuple[EncryptedIntegers, EncryptedIntegers]:
+        """The difference modulo 2^bits, and whether the true one is no number of the type."""
+        return self._overflowing("subtract", other)
+
+    def multiply_overflow(self, other: Any) -> tuple[EncryptedIntegers, EncryptedIntegers]:
+        """The product modulo 2^bits, and whether the true one is no number of the type."""
+        return self._overflowing("multiply", other)
+
+    def _moved(self, name: str, amount: Any) -> EncryptedIntegers:
+        if isinstance(amount, EncryptedIntegers):
+            amount._here(self._server)
+            shape = self._shape_with(amount.shape)
+            x, by = self._spread(shape), amount._spread(shape)
+            return self._made(self._core.move(name, x._ct, by._ct), shape)
+        words = integers(amount, 32, signed=False, what="an amount's")
+        shape = self._shape_with(words.shape)
+        x = self._spread(shape)
+        clear = (
+            [int(words)]
+            if words.shape == ()
+            else np.broadcast_to(words, shape).reshape(-1).tolist()
+        )
+        return self._made(self._core.move_clear(name, x._ct, clear), shape)
+
+    def __lshift__(self, amount: Any) -> EncryptedIntegers:
+        return self._moved("left", amount)
+
+    def __rshift__(self, amount: Any) -> EncryptedIntegers:
+        """Of a signed number, with its sign."""
+        return self._moved("right", amount)
+
+    def rotate_left(self, amount: Any) -> EncryptedIntegers:
+        """The bits rotated, by an amount modulo bits: a number, one for each, or unsigned encrypted integers."""
+        return self._moved("rotate_left", amount)
+
+    def rotate_right(self, amount: Any) -> EncryptedIntegers:
+        """The bits rotated to the right."""
+        return self._moved("rotate_right", amount)
+
+    # --- comparisons ----------------------------------------------------------------------------
+
+    def __eq__(self, other: object) -> EncryptedIntegers:  # type: ignore[override]
+        return self._binary("equal", other)
+
+    def __ne__(self, other: object) -> EncryptedIntegers:  # type: ignore[override]
+        return self._binary("not_equal", other)
+
+    def __lt__(self, other: object) -> EncryptedIntegers:  # type: ignore[override]
+        return self._binary("less", other)
+
+    def __le__(self, other: object) -> EncryptedIntegers:  # type: ignore[override]
+        return self._binary("less_equal", other)
+
+    def __gt__(self, other: object) -> EncryptedIntegers:  # type: ignore[override]
+        return self._binary("greater", other)
+
+    def __ge__(self, other: object) -> EncryptedIntegers:  # type: ignore[override]
+        return self._binary("greater_equal", other)
+
+    __hash__ = object.__hash__
+
+    def minimum(self, other: Any) -> EncryptedIntegers:
+        """The smaller of each pair."""
+        return self._binary("minimum", other)
+
+    def maximum(self, other: Any) -> EncryptedIntegers:
+        """The larger of each pair."""
+        return self._binary("maximum", other)
+
+    # --- bits and types -------------------------------------------------------------------------
+
+    def leading_zeros(self) -> EncryptedIntegers:
+        """How many of the highest bits are 0, as integers of 8 bits."""
+        return self._made(self._core.unary("leading_zeros", self._ct), self.shape)
+
+    def trailing_zeros(self) -> EncryptedIntegers:
+        """How many of the lowest bits are 0, as integers of 8 bits."""
+        return self._made(self._core.unary("trailing_zeros", self._ct), self.shape)
+
+    def ilog2(self) -> EncryptedIntegers:
+        """The number of the highest bit that is 1, as integers of 8 bits; 255 for 0."""
+        return self._made(self._core.unary("ilog2", self._ct), self.shape)
+
+    def astype(self, kind: Any) -> EncryptedIntegers:
+        """As another type, such as "uint8", numpy.int32 or "int5": modulo 2^bits, or with the sign extended."""
+        bits, signed = type_of(kind)
+        return self._made(self._core.cast(self._ct, bits, signed), self.shape)
+
+    # --- along an axis --------------------------------------------------------------------------
+
+    def _rows(self, axis: Any) -> tuple[EncryptedIntegers, tuple[int, ...], int]:
+        """The elements with the axes last, the shape without them, and how many there are along them."""
+        at = self._addresses()
+        axes = tuple(range(at.ndim)) if axis is None else tuple(np.atleast_1d(axis))
+        try:
+            moved = np.moveaxis(at, axes, range(-len(axes), 0))
+        except (ValueError, TypeError) as error:
+            raise InvalidArgument(str(error)) from None
+        shape = moved.shape[: moved.ndim - len(axes)]
+        return self._taken(moved.reshape(-1)), shape, self.size // math.prod(shape)
+
+    def sum(self, axis: int | tuple[int, ...] | None = None) -> EncryptedIntegers:
+        """The sum along an axis, modulo 2^bits."""
+        x, shape, length = self._rows(axis)
+        return self._made(self._core.sum(x._ct, length, self.bits, self.is_signed), shape)
+
+    def dot(self, weights: Any) -> EncryptedIntegers:
+        """The product with clear weights, one for each number of the last axis, modulo 2^bits."""
+        array = np.asarray(weights)
+        if array.shape != self.shape[-1:] or array.dtype.kind not in "biu":
+            raise InvalidArgument(
+                f"weights must be {self.shape[-1:]} whole numbers, one for each number of the last axis"
+            )
+        words = array.astype(np.int64).view(np.uint64).tolist()
+        return self._made(
+            self._core.dot(self._ct, words, self.bits, self.is_signed), self.shape[:-1]
+        )
+
+    __matmul__ = dot
+
+    def sort(self, axis: int = -1, *, descending: bool = False) -> EncryptedIntegers:
+        """Sorted along an axis, as a new array."""
+        x, shape, length = self._rows(axis)
+        done = self._made(
+            self._core.sort(x._ct, length, checks.flag(descending, "descending")), (*shape, length)
+        )
+        return done._taken(np.moveaxis(done._addresses(), -1, axis))
+
+    def _extreme(
+        self, axis: int | None, *, largest: bool
+    ) -> tuple[EncryptedIntegers, EncryptedIntegers]:
+        x, shape, length = self._rows(axis)
+        both = self._core.extreme(x._ct, length, largest)
+        return self._made(both[0], shape), self._made(both[1], shape)
+
+    def max(self, axis: int | None = None) -> EncryptedIntegers:
+        """The largest number along an axis."""
+        return self._extreme(axis, largest=True)[0]
+
+    def min(self, axis: int | None = None) -> EncryptedIntegers:
+        """The smallest number along an axis."""
+        return self._extreme(axis, largest=False)[0]
+
+    def argmax(self, axis: int | None = None) -> EncryptedIntegers:
+        """The first index of the largest number along an axis."""
+        return self._extreme(axis, largest=True)[1]
+
+    def argmin(self, axis: int | None = None) -> EncryptedIntegers:
+        """The first index of the smallest number along an axis."""
+        return self._extreme(axis, largest=False)[1]
+
+
+def type_of(kind: Any) -> tuple[int, bool]:
+    """(bits, whether it has a sign) of the name of a type of integers."""
+    text = kind if isinstance(kind, str) else np.dtype(kind).name
+    signed = text.startswith("int")
+    digits = text.removeprefix("u").removeprefix("int")
+    if text == "bool":
+        return 1, False
+    if not (text.startswith(("int", "uint")) and digits.isdigit() and 1 <= int(digits) <= 64):
+        raise Unsupported(f'{checks.shown(kind)} is no type of integers: use "uint8", "int16", ...')
+    return int(digits), signed
