@@ -205,10 +205,10 @@ def test_what_does_not_fit_is_refused_in_a_sentence(wide: World) -> None:
         (jali.InvalidArgument, "is 0", lambda: x % 0),
         (jali.Unsupported, "boolean", lambda: server.select(x, x, x)),
         (jali.Unsupported, "truth value", lambda: bool(x)),
-        (jali.Error, "", lambda: x[3]),
-        (jali.KeyMismatch, "", lambda: server.bind(other.client.encrypt([1]))),
-        (jali.KeyMismatch, "", lambda: other.client.decrypt(x)),
-        (jali.KeyMismatch, "", lambda: x + other.given([1])),
+        (jali.Error, ".", lambda: x[3]),
+        (jali.KeyMismatch, ".", lambda: server.bind(other.client.encrypt([1]))),
+        (jali.KeyMismatch, ".", lambda: other.client.decrypt(x)),
+        (jali.KeyMismatch, ".", lambda: x + other.given([1])),
         (jali.InvalidArgument, "tfhe.Params", lambda: tfhe.Client(None)),  # type: ignore[arg-type]
     ]
     for kind, says, call in refused:
@@ -382,15 +382,15 @@ def test_integers_that_do_not_fit_together_are_refused(wide: World) -> None:
     y = encrypted(wide, np.array([1, 2], dtype=np.uint16))
     m = wide.given([1, 2])
     refused: list[tuple[str, Callable[[], object]]] = [
-        ("", lambda: x + y),
-        ("", lambda: x + m),
-        ("", lambda: m + x),
+        (".", lambda: x + y),
+        (".", lambda: x + m),
+        (".", lambda: m + x),
         ("more bits", lambda: x + 256),
         ("not negative", lambda: x + -1),
         ("astype", lambda: x + 1.0),
         ("do not fit", lambda: x + np.array([1, 2, 3])),
         ("type", lambda: x.astype("float32")),
-        ("", lambda: wide.server.apply(lambda v: v, x)),  # type: ignore[arg-type]
+        (".", lambda: wide.server.apply(lambda v: v, x)),  # type: ignore[arg-type]
     ]
     for says, call in refused:
         with pytest.raises(jali.Error, match=says):
