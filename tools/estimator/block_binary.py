@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Attacks on LWE keys of blocks that the lattice-estimator does not know, with its own cost functions.
 
-Usage: tools/estimator/block_binary.py POINTS RESULTS. Lines of POINTS are as for lwe.py: SHAPE N BITS_MODULUS NOISE_BITS,
+Usage: tools/estimator/block_binary.py POINTS RESULTS [ATTACK...], all attacks if none is named. Lines of POINTS are as for lwe.py: SHAPE N BITS_MODULUS NOISE_BITS,
 with SHAPE the bits l of a block, of which at most one is set. l = 1 is the uniform binary key, for comparison. A block has
 l + 1 values, all equally likely, so a guess of t blocks is one of (l+1)^t, and no set of guesses is likelier than its size
 says. docs/block-binary.md says what the results mean. For each key one JSON object is appended to RESULTS:
@@ -21,10 +21,11 @@ from __future__ import annotations
 import json
 import math
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lwe import instance
+from lwe import instance, numeric
 
 
 def dual(params: Any, block: int, ideal: bool) -> dict[str, Any]:
@@ -81,11 +82,11 @@ def primal(params: Any, block: int) -> dict[str, Any]:
     from estimator.util import local_minimum
 
     best: dict[str, Any] = {"bits": math.inf}
-    with local_minimum(0, int(params.n * 0.8) // block, precision=4) as over_blocks:
+    with local_minimum(0, int(params.n * 0.8) // block, precision=8) as over_blocks:
         for blocks in over_blocks:
             left = params.updated(n=params.n - block * blocks)
             found = math.inf
-            with local_minimum(60, 700, precision=2) as over_beta:
+            with local_minimum(200, 500, precision=4) as over_beta:
                 for beta in over_beta:
                     part = PrimalHybrid.beta_params(beta=beta, params=left, babai=True)
                     bits = math.inf
@@ -115,17 +116,26 @@ def drop(params: Any, block: int) -> dict[str, Any]:
 
 
 def main() -> None:
+    run = {
+        "guess_dual": partial(dual, ideal=False),
+        "ideal_dual": partial(dual, ideal=True),
+        "guess_primal": primal,
+        "drop": drop,
+    }
     points, results = Path(sys.argv[1]), Path(sys.argv[2])
+    attacks = tuple(sys.argv[3:]) or ("guess_dual", "guess_primal", "drop", "ideal_dual")
+    numeric()
     held = set()
     if results.exists():
         for line in results.read_text().splitlines():
             row = json.loads(line)
-            held.add((row["shape"], row["n"], row["bits_modulus"], row["noise_bits"]))
+            point = (row["shape"], row["n"], row["bits_modulus"], row["noise_bits"])
+            held.add((point, tuple(row["attacks"])))
     for line in points.read_text().splitlines():
         if not line.strip() or line.startswith("#"):
             continue
         point = tuple(int(x) for x in line.split())
-        if point in held:
+        if (point, attacks) in held:
             continue
         shape, n, bits_modulus, noise_bits = point
         params = instance(shape, n, bits_modulus, noise_bits, weight=False)
@@ -135,12 +145,7 @@ def main() -> None:
             "n": n,
             "bits_modulus": bits_modulus,
             "noise_bits": noise_bits,
-            "attacks": {
-                "guess_dual": dual(params, shape, ideal=False),
-                "ideal_dual": dual(params, shape, ideal=True),
-                "guess_primal": primal(params, shape),
-                "drop": drop(params, shape),
-            },
+            "attacks": {attack: run[attack](params, shape) for attack in attacks},
             "entropy": entropy,
             "mitm": round(entropy / 2, 1),
             "three_lists": round(entropy / 4, 1),

@@ -34,7 +34,7 @@ double interpolated(std::span<const LweSecurityRow> rows, std::size_t n) {
 
 double LweSecurityRow::bits() const {
   const double lattice = std::min({usvp, bdd, dual_hybrid});
-  return block == 1 || guess_dual == 0 ? lattice : std::min(lattice, guess_dual);
+  return guess_dual == 0 ? lattice : std::min(lattice, guess_dual);
 }
 
 std::span<const LweSecurityRow> lwe_security_rows() { return kRows; }

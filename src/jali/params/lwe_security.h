@@ -19,11 +19,10 @@ struct LweSecurityRow {
   int modulus_bits;  // the modulus is 2^modulus_bits
   int noise_bits;  // the errors are TUniform(noise_bits)
   double usvp, bdd, dual_hybrid;
-  /// The dual attack that enumerates whole blocks, and the primal hybrid attack that loses no collision
+  /// Of block keys: the dual attack that enumerates whole blocks, and the primal hybrid attack that loses no collision
   /// (docs/block-binary.md). 0: not run.
   double guess_dual, guess_primal;
-  /// The cheapest of the attacks that say something about security: guess_primal is a bound, not an attack. Uniform bits
-  /// are judged by the estimator's own attacks alone.
+  /// The cheapest of the attacks, without guess_primal, which is a bound and not an attack.
   double bits() const;
 };
 
