@@ -1,18 +1,23 @@
 // The fuzz target of one loader, kLoader: any bytes give one jali::Error of the four kinds that
-// wire/ckks.h names, or an object whose bytes are those read. Everything else stops the program.
+// wire/keys.h names, or an object whose bytes are those read. Everything else stops the program.
 //
 // The checksum would stop nearly every mutation at the door, so that the mutator computes it again
 // for most; it starts from real objects of three parameter sets, so that no seed files are needed.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <random>
+#include <span>
+#include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "jali/base/error.h"
 #include "jali/wire/frame.h"
 #include "objects.h"
+#include "tfhe_objects.h"
 
 namespace jali::fuzz {
 extern const std::string_view kLoader;  // loader_name.cpp
@@ -27,13 +32,33 @@ using namespace jali;
 constexpr wire::Limits kLimits{std::size_t{1} << 22,
                                0};  // the sets of parameters here are insecure
 
+/// Objects of one parameter set, of the kind of this target: a kind may have several valid examples.
 struct World {
-  testing::Objects objects;
-  std::vector<testing::Loader> loaders;  // of this target: a kind may have several valid examples
+  struct Loader {
+    wire::Bytes valid;
+    std::function<wire::Bytes(std::span<const std::uint8_t>)> load;
+  };
+  wire::ParamsHash hash{};
+  std::vector<Loader> loaders;
 
-  explicit World(const ckks::Literal& literal) : objects(literal, {1}, /*conjugate=*/false) {
-    for (auto& loader : testing::all_loaders(objects)) {
-      if (loader.name.starts_with(fuzz::kLoader)) loaders.push_back(std::move(loader));
+  void add(const std::string& name, const wire::Bytes& valid,
+           std::function<wire::Bytes(std::span<const std::uint8_t>)> load) {
+    if (name.starts_with(fuzz::kLoader)) loaders.push_back({valid, std::move(load)});
+  }
+  explicit World(const ckks::Literal& literal) {
+    const testing::Objects objects(literal, {1}, /*conjugate=*/false);
+    hash = objects.params->hash();
+    for (const auto& of : testing::all_loaders(objects)) {
+      add(of.name, of.valid, [load = of.load, ring = objects.ring](auto bytes) {
+        return load(bytes, *ring, kLimits);
+      });
+    }
+  }
+  explicit World(const tfhe::Literal& literal) {
+    const testing::TfheObjects objects(literal);
+    hash = objects.params->hash();
+    for (const auto& of : testing::all_loaders(objects)) {
+      add(of.name, of.valid, [load = of.load](auto bytes) { return load(bytes, kLimits); });
     }
   }
 };
@@ -41,7 +66,15 @@ struct World {
 const std::vector<World>& worlds() {
   static const auto* all = [] {
     auto* out = new std::vector<World>;
-    out->reserve(3);
+    if (fuzz::kLoader.starts_with("tfhe")) {
+      using namespace tfhe;
+      for (const Torus torus : {Torus::t32, Torus::t64}) {
+        out->emplace_back(
+            testing::tfhe_literal(torus, Order::switch_first, Rotation::block_binary));
+        out->emplace_back(testing::tfhe_literal(torus, Order::bootstrap_first, Rotation::classic));
+      }
+      return out;
+    }
     out->emplace_back(testing::small_literal(Word::w32, 40, 1));
     out->emplace_back(testing::small_literal(Word::w52, 40, 1));
     out->emplace_back(testing::small_literal(Word::w64, 50, 1));
@@ -53,8 +86,9 @@ const std::vector<World>& worlds() {
 // The parameters that the header names, or the first.
 const World& world_of(std::span<const std::uint8_t> bytes) {
   for (const World& world : worlds()) {
-    const auto& hash = world.objects.params->hash();
-    if (bytes.size() >= 40 && std::equal(hash.begin(), hash.end(), bytes.begin() + 8)) return world;
+    if (bytes.size() >= 40 && std::equal(world.hash.begin(), world.hash.end(), bytes.begin() + 8)) {
+      return world;
+    }
   }
   return worlds().front();
 }
@@ -70,7 +104,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::span<const std::uint8_t> bytes(data, size);
   const World& world = world_of(bytes);
   try {
-    const wire::Bytes again = world.loaders.front().load(bytes, *world.objects.ring, kLimits);
+    const wire::Bytes again = world.loaders.front().load(bytes);
     if (!std::ranges::equal(again, bytes)) stop("accepted bytes that are not those of the object");
   } catch (const Error& error) {
     switch (error.code()) {

@@ -70,7 +70,7 @@ TEST(Encrypt, GlweCiphertextsHoldTheirMessagesAndTheNoiseOfTheirParameters) {
   const auto pool = device::Pool::create();
   for (const Torus torus : {Torus::t32, Torus::t64}) {
     for (const std::size_t k : {1u, 2u, 3u}) {
-      const std::size_t n = 256, count = 16;
+      const std::size_t n = k == 2 ? 1024 : 256, count = k == 2 ? 4 : 16;
       const int bits = 11;
       const SecretBits bits_of_key = random_bits(rng, k * n);
       const GlweSecret secret(torus, GlweDimension(k), PolynomialSize(n), bits_of_key);

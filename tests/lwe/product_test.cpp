@@ -1,61 +1,73 @@
-// The product with a binary polynomial against the schoolbook, and every kernel against the portable one.
+// Products with binary polynomials against the schoolbook, and every kernel against the plainest sum.
 #include "jali/lwe/secret/product.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "../seeded.h"
 #include "jali/base/cpu_features.h"
 #include "jali/base/error.h"
 #include "jali/lwe/secret/masked_sums.h"
+#include "jali/lwe/secret/ntt_product.h"
 
 namespace jali::lwe {
 namespace {
 
-template <class Word>
-class Product : public testing::Test {};
-using Words = testing::Types<std::uint32_t, std::uint64_t>;
-TYPED_TEST_SUITE(Product, Words);
+using Words = std::vector<std::uint64_t>;
 
-TYPED_TEST(Product, IsTheSchoolbookProduct) {
-  using Word = TypeParam;
-  JALI_SEEDED(rng);
-  for (const std::size_t n : {128u, 256u, 1024u}) {
-    std::vector<std::uint8_t> bits(n);
-    std::vector<Word> a(n), acc(n), scratch(2 * n);
-    for (auto& x : bits) x = rng() & 1;
-    for (auto& x : a) x = static_cast<Word>(rng());
-    for (auto& x : acc) x = static_cast<Word>(rng());
-    std::vector<Word> expected = acc;
+/// acc += sum_c a_c S_c by the schoolbook.
+void add_schoolbook(Words& acc, const Words& a, const std::vector<std::uint8_t>& bits) {
+  const std::size_t n = acc.size();
+  for (std::size_t c = 0; c < a.size() / n; ++c) {
     for (std::size_t i = 0; i < n; ++i) {
       for (std::size_t j = 0; j < n; ++j) {
-        if (bits[j] == 0) continue;
-        Word& at = expected[(i + j) % n];
-        at = static_cast<Word>(i + j < n ? at + a[i] : at - a[i]);
+        if (bits[c * n + j] == 0) continue;
+        const std::uint64_t x = a[c * n + i];
+        acc[(i + j) % n] += i + j < n ? x : 0 - x;
       }
     }
-    BinaryProduct<Word>(bits).add(acc, a, scratch);
-    EXPECT_EQ(acc, expected) << n;
   }
-  EXPECT_THROW(BinaryProduct<Word>(std::vector<std::uint8_t>(100)), InvalidArgument);
 }
 
-TYPED_TEST(Product, KernelsAgree) {
-  using Word = TypeParam;
+Words random_words(std::mt19937_64& rng, std::size_t count) {
+  Words out(count);
+  for (auto& x : out) x = rng();
+  return out;
+}
+
+std::vector<std::uint8_t> random_bits(std::mt19937_64& rng, std::size_t count) {
+  std::vector<std::uint8_t> out(count);
+  for (auto& x : out) x = rng() & 1;
+  return out;
+}
+
+TEST(BinaryProduct, IsTheSchoolbookProduct) {
   JALI_SEEDED(rng);
-  const std::size_t n = 512;
-  std::vector<Word> out(n), turned(2 * n), masks(n);
-  for (auto& x : out) x = static_cast<Word>(rng());
-  for (auto& x : turned) x = static_cast<Word>(rng());
-  for (auto& x : masks) x = static_cast<Word>(0) - static_cast<Word>(rng() & 1);
-  std::vector<Word> expected = out;
+  for (const std::size_t n : {64u, 256u, 1024u}) {
+    const auto bits = random_bits(rng, n);
+    const Words a = random_words(rng, n);
+    Words acc = random_words(rng, n), expected = acc;
+    add_schoolbook(expected, a, bits);
+    BinaryProduct(bits).add(acc, a);
+    EXPECT_EQ(acc, expected) << n;
+  }
+  EXPECT_THROW(BinaryProduct(std::vector<std::uint8_t>(100)), InvalidArgument);
+}
+
+TEST(BinaryProduct, KernelsAgree) {
+  JALI_SEEDED(rng);
+  const std::size_t n = 256;
+  const Words out = random_words(rng, n), turned = random_words(rng, 2 * n);
+  Words masks = random_words(rng, n), expected = out;
+  for (auto& x : masks) x = 0 - (x & 1);
   for (std::size_t t = 0; t < n; ++t) {
     for (std::size_t i = 0; i < n; ++i) expected[t] += masks[i] & turned[n + t - i];
   }
-  const auto check = [&](MaskedSums<Word>* sums) {
-    std::vector<Word> got = out;
+  const auto check = [&](MaskedSums* sums) {
+    Words got = out;
     sums(got.data(), turned.data(), masks.data(), n);
     EXPECT_EQ(got, expected);
   };
@@ -64,6 +76,57 @@ TYPED_TEST(Product, KernelsAgree) {
   if (cpu_features().avx2) check(masked_sums_avx2);
   if (cpu_features().avx512) check(masked_sums_avx512);
 #endif
+}
+
+TEST(NttProduct, IsTheSchoolbookProduct) {
+  JALI_SEEDED(rng);
+  for (const std::size_t n : {1024u, 2048u}) {
+    for (const std::size_t k : {1u, 3u}) {
+      const auto bits = random_bits(rng, k * n);
+      Words a = random_words(rng, k * n);
+      a[0] = ~std::uint64_t{0};
+      Words acc = random_words(rng, n), expected = acc;
+      add_schoolbook(expected, a, bits);
+      NttProduct(n, bits).add(acc, a);
+      EXPECT_EQ(acc, expected) << n << " " << k;
+    }
+  }
+}
+
+// The largest and the smallest coefficients that there can be: all bits set, all words of ones.
+TEST(NttProduct, HoldsTheLargestCoefficients) {
+  for (const std::size_t n : {1024u, 65536u}) {
+    for (const std::size_t k : {1u, 16u}) {
+      const std::vector<std::uint8_t> bits(k * n, 1);
+      const Words a(k * n, ~std::uint64_t{0});
+      Words acc(n);
+      NttProduct(n, bits).add(acc, a);
+      for (std::size_t t = 0; t < n; ++t) {
+        // k (t + 1) words of -1, less k (N - 1 - t) of them, modulo 2^64.
+        ASSERT_EQ(acc[t], std::uint64_t{0} - k * (t + 1) + k * (n - 1 - t)) << n << " " << k;
+      }
+    }
+  }
+}
+
+TEST(NttProduct, AgreesWithRotationsOnSeveralThreads) {
+  JALI_SEEDED(rng);
+  const std::size_t n = 4096;
+  const auto bits = random_bits(rng, n);
+  const NttProduct product(n, bits);
+  const BinaryProduct plain(bits);
+  std::vector<Words> a, got(4, Words(n));
+  for (int i = 0; i < 4; ++i) a.push_back(random_words(rng, n));
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < 4; ++i) {
+    threads.emplace_back([&, i] { product.add(got[i], a[i]); });
+  }
+  for (auto& thread : threads) thread.join();
+  for (std::size_t i = 0; i < 4; ++i) {
+    Words expected(n);
+    plain.add(expected, a[i]);
+    EXPECT_EQ(got[i], expected);
+  }
 }
 
 }  // namespace

@@ -52,7 +52,9 @@ TEST(LweSecurity, RowsAreOrderedAndAnswerForThemselves) {
     if (before != nullptr && before->block == row.block) {
       const double last = log2_noise(before->noise_bits, before->modulus_bits);
       EXPECT_GE(noise, last - 1e-6);
-      if (std::fabs(noise - last) < 1e-6) EXPECT_GE(row.n, before->n);
+      if (std::fabs(noise - last) < 1e-6) {
+        EXPECT_GE(row.n, before->n);
+      }
     }
     before = &row;
   }

@@ -126,6 +126,15 @@ TEST(Evaluator, ComputesSeveralTablesOnOneRotationAndOneForEachElement) {
     const Ciphertext each = world.evaluator->apply(x, world.evaluator->bind(tables), which);
     EXPECT_EQ(world.decrypt(each), expected);
     EXPECT_THROW(world.evaluator->apply(x, LookUpTable::together(tables)), InvalidArgument);
+    // Of bits, two tables fit side by side.
+    const Values first{3, 1}, second{0, 2};
+    const LookUpTable of_bits = LookUpTable::together(std::vector<LookUpTable>{
+        LookUpTable(world.params, first), LookUpTable(world.params, second)});
+    const Ciphertext bits = world.evaluator->bind(world.client.encrypt(Values{1, 0, 1}, 1));
+    const auto both = world.evaluator->apply_all(bits, of_bits);
+    EXPECT_EQ(world.decrypt(both[0]), (Values{1, 3, 1}));
+    EXPECT_EQ(world.decrypt(both[1]), (Values{2, 0, 2}));
+    EXPECT_THROW(world.evaluator->apply_all(x, of_bits), RangeExceeded);
     EXPECT_THROW(world.evaluator->apply(x, world.evaluator->bind(tables),
                                         std::vector<std::uint32_t>{0, 1, 2, 4}),
                  InvalidArgument);

@@ -63,6 +63,37 @@ TEST(LookUpTable, EveryPhaseNearAValueFindsIt) {
   }
 }
 
+TEST(LookUpTable, ShortFunctionsLieSideBySide) {
+  JALI_SEEDED(rng);
+  const ParamsPtr params = test::insecure_params();
+  const std::size_t n = 256, p = params->value_modulus();
+  for (const std::size_t many : {2u, 4u, 16u}) {
+    std::vector<LookUpTable> tables;
+    for (std::size_t j = 0; j < many; ++j) {
+      std::vector<std::uint64_t> values(p / many);
+      for (auto& value : values) value = rng() % p;
+      tables.emplace_back(params, values);
+    }
+    const LookUpTable table = LookUpTable::together(tables);
+    EXPECT_TRUE(table.side_by_side());
+    EXPECT_EQ(table.log_many(), 0);
+    EXPECT_EQ(table.shortest(), p / many);
+    const auto words = table.polynomial();
+    for (std::size_t j = 0; j < many; ++j) {
+      // Phases from half a box below 0 to half a box above the largest value.
+      for (std::size_t v = 0; v < p / many; ++v) {
+        for (std::size_t t = 0; t < n / p; ++t) {
+          const std::size_t e = (2 * n + v * (n / p) + t - n / (2 * p)) % (2 * n);
+          const std::size_t at = (e + j * n / many) % (2 * n);
+          std::uint64_t found = coefficient(words, params->torus(), at % n);
+          if (at >= n) found = 0 - found;
+          ASSERT_EQ(found, tables[j].values()[v] * params->step()) << many << " " << j << " " << v;
+        }
+      }
+    }
+  }
+}
+
 TEST(LookUpTable, RefusesWhatIsNoTable) {
   const ParamsPtr params = test::insecure_params();
   EXPECT_THROW(LookUpTable(params, [](std::uint64_t v) { return v + 1; }), InvalidArgument);

@@ -41,9 +41,9 @@ inline std::vector<TfheShape> every_shape(int message_bits = 2, int carry_bits =
   std::vector<TfheShape> out;
   for (const Order order : {Order::switch_first, Order::bootstrap_first}) {
     for (const Torus torus : {Torus::t32, Torus::t64}) {
-      out.push_back({Rotation::classic, 1, order, torus, 10, 2});
-      out.push_back({Rotation::multi_bit, 3, order, torus, 12, 1});
-      out.push_back({Rotation::block_binary, 2, order, torus, 12, 1});
+      out.push_back({Rotation::classic, 1, order, torus, 5, torus == Torus::t32 ? 2u : 1u});
+      out.push_back({Rotation::multi_bit, 3, order, torus, 6, 1});
+      out.push_back({Rotation::block_binary, 2, order, torus, 6, 1});
     }
   }
   for (TfheShape& shape : out) {

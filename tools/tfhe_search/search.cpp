@@ -329,7 +329,7 @@ std::vector<Request> requests() {
     const std::string b = std::to_string(bits);
     Request request;
     request.name = "message_" + b + "_carry_" + b;
-    request.purpose = "integers of " + b + " bits and as many of carry";
+    request.purpose = b + (bits == 1 ? " bit" : " bits") + " of message and as many of carry";
     request.message_bits = request.carry_bits = bits;
     request.max_norm2 = norm2(bits);
     out.push_back(request);

@@ -8,7 +8,11 @@
 #include "jali/ckks/secret/decryptor.h"
 #include "jali/ckks/secret/encryptor.h"
 #include "jali/ckks/secret/release.h"
+#include "jali/lwe/secret/key_generator.h"
+#include "jali/lwe/secret/secret_key.h"
 #include "jali/rlwe/secret/key_generator.h"
 #include "jali/rlwe/secret/secret_key.h"
+#include "jali/tfhe/secret/client.h"
 #include "jali/wire/secret/secret_key.h"
+#include "jali/wire/secret/tfhe_secret_key.h"
 // IWYU pragma: end_exports

@@ -26,7 +26,7 @@ void check_bootstrap_switch(const TfheConfig& config, LweView out, ConstLweView 
                             const void* rotation_key);
 void check_blind_rotate(const TfheConfig& config, GlweView out, ConstLweView in,
                         const TableView& tables, const void* rotation_key);
-void check_combine(LweView out, ConstLweView in, const Combination& combination);
+void check_combine(LweView out, ConstLweView in, const LweCombination& combination);
 void check_extract(const TfheConfig& config, LweView out, ConstGlweView in,
                    std::span<const std::uint32_t> coefficients, std::size_t per);
 

@@ -38,7 +38,7 @@ struct TableView {
 };
 
 /// A sparse matrix with small integer entries, by rows: row r has the entries [begin[r], begin[r + 1]).
-struct Combination {
+struct LweCombination {
   std::span<const std::uint32_t> begin;  // rows + 1 of them
   std::span<const std::uint32_t> column;  // which input ciphertext
   std::span<const std::int64_t> weight;
@@ -96,7 +96,7 @@ class TfheOps {
                             const void* rotation_key) const = 0;
   /// Row r of out = sum of weight * input + constant, modulo 2^w. in and out have one torus and dimension. out.count is
   /// the number of rows.
-  virtual void combine(LweView out, ConstLweView in, const Combination& combination) const = 0;
+  virtual void combine(LweView out, ConstLweView in, const LweCombination& combination) const = 0;
   /// Row j of out = coefficient h = coefficients[j] of the GLWE ciphertext `j / per`, as a large LWE ciphertext: its body is
   /// B[h], and word c N + i of its mask is A_c[h - i] if i <= h, else -A_c[N + h - i]. `in` has as many ciphertexts as that
   /// reads.

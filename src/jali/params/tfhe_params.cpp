@@ -7,7 +7,9 @@
 
 #include "jali/base/error.h"
 #include "jali/base/hash.h"
+#include "jali/params/lwe_security.h"
 #include "jali/params/name.h"
+#include "jali/params/tfhe_noise.h"
 
 namespace jali::tfhe {
 
@@ -103,6 +105,26 @@ void check(const Literal& literal) {
   });
 }
 
+/// Holds what a literal claims against the security table and the noise formulas, unless its name says that it is insecure.
+void check_claims(const Literal& literal) {
+  if (literal.security < 128) return;
+  const double bits = key_security(literal).bits();
+  require<InsecureParams>(literal.security <= bits, [&] {
+    return "these parameters claim " + std::to_string(literal.security) +
+           " bits of security, and the security table grants " +
+           std::to_string(static_cast<int>(bits)) +
+           ": use a preset, larger dimensions, or more noise";
+  });
+  // Half of the last digit that presets are written with, and a little.
+  constexpr double kRounding = 0.01;
+  const double fails = jali::tfhe::log2_p_fail(literal);
+  require<InvalidArgument>(fails <= literal.log2_p_fail + kRounding, [&] {
+    return "these parameters claim that a bootstrapping fails with probability 2^" +
+           std::to_string(literal.log2_p_fail) + ", and the noise formulas give 2^" +
+           std::to_string(fails) + ": lower max_norm2, or state that probability";
+  });
+}
+
 /// SHA-256 of numbers of 8 bytes each, least significant byte first.
 ParamsHash hash_of(const Literal& literal) {
   std::vector<std::uint8_t> bytes;
@@ -132,6 +154,7 @@ Params::Params(const Literal& literal) : literal_(literal), hash_(hash_of(litera
 
 ParamsPtr Params::create(const Literal& literal) {
   check(literal);
+  check_claims(literal);
   return ParamsPtr(new Params(literal));
 }
 

@@ -47,8 +47,10 @@ struct Literal {
   /// The largest squared 2-norm of the integer weights of a linear combination of freshly bootstrapped ciphertexts for
   /// which log2_p_fail holds.
   double max_norm2 = 1;
-  double log2_p_fail = 0;  // of one bootstrapping of such a combination
-  int security = 128;  // bits; below 128 only with a name that begins with "insecure_"
+  /// Of one bootstrapping of such a combination. At 128 bits of security and above the noise formulas must agree.
+  double log2_p_fail = 0;
+  /// Bits, which the security table (lwe_security.h) must grant; below 128 only with a name that begins with "insecure_".
+  int security = 128;
 };
 
 /// The variance of TUniform(bits), in units of the word.
@@ -59,7 +61,7 @@ using ParamsHash = std::array<std::uint8_t, 32>;
 /// The parameters. All sizes are known before anything is made.
 class Params {
  public:
-  /// Throws InsecureParams or InvalidArgument, which say what would fit.
+  /// Throws InsecureParams or InvalidArgument, which say what is wrong and what would fit.
   static std::shared_ptr<const Params> create(const Literal& literal);
 
   const Literal& literal() const { return literal_; }
@@ -90,9 +92,7 @@ class Params {
 
   // The ciphertexts that users hold.
   LweDimension dimension() const { return order() == Order::switch_first ? large() : n(); }
-  Torus ciphertext_torus() const {
-    return order() == Order::switch_first ? torus() : Torus::t32;
-  }
+  Torus ciphertext_torus() const { return order() == Order::switch_first ? torus() : Torus::t32; }
   int noise_bits() const {
     return order() == Order::switch_first ? literal_.glwe_noise_bits : literal_.lwe_noise_bits;
   }

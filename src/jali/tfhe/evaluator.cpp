@@ -142,6 +142,39 @@ Block Evaluator::bootstrapped(const lwe::LweBlock& in, const backend::TableView&
   return out;
 }
 
+std::vector<Block> Evaluator::rotated(const lwe::LweBlock& in, const backend::TableView& table,
+                                      std::span<const std::uint32_t> coefficients) const {
+  device::Pool& pool = *engine_->device()->pool();
+  const bool switches_first = params_->order() == Order::switch_first;
+  std::vector<std::shared_ptr<lwe::LweBlock>> out;
+  for (std::size_t j = 0; j < coefficients.size(); ++j) {
+    out.push_back(
+        std::make_shared<lwe::LweBlock>(lwe::make_lwe(pool, in.torus, in.dimension, in.count)));
+  }
+  if (in.count > 0) {
+    lwe::GlweBlock rotations =
+        lwe::make_glwe(pool, params_->torus(), params_->k(), params_->N(), in.count);
+    if (switches_first) {
+      lwe::LweBlock small = lwe::make_lwe(pool, lwe::Torus::t32, params_->n(), in.count);
+      engine_->key_switch(small.view(), in.view(), keys_->switching.data());
+      engine_->blind_rotate(rotations.view(), small.view(), table, keys_->rotation.data());
+    } else {
+      engine_->blind_rotate(rotations.view(), in.view(), table, keys_->rotation.data());
+    }
+    for (std::size_t j = 0; j < coefficients.size(); ++j) {
+      const std::vector<std::uint32_t> same(in.count, coefficients[j]);
+      if (switches_first) {
+        engine_->extract(out[j]->view(), rotations.view(), same, 1);
+      } else {
+        lwe::LweBlock large = lwe::make_lwe(pool, params_->torus(), params_->large(), in.count);
+        engine_->extract(large.view(), rotations.view(), same, 1);
+        engine_->key_switch(out[j]->view(), large.view(), keys_->switching.data());
+      }
+    }
+  }
+  return {out.begin(), out.end()};
+}
+
 // --- to and from the engine -------------------------------------------------------------------------
 
 Ciphertext Evaluator::bind(const Ciphertext& a) const {
@@ -393,21 +426,22 @@ Ciphertext Evaluator::gather(const Ciphertext& a, std::span<const std::uint32_t>
 // --- look-ups ---------------------------------------------------------------------------------------
 
 void Evaluator::check_room(const Ciphertext& a, const LookUpTable& table) const {
-  const std::size_t values = table.values().size();
+  const std::size_t values = table.shortest();
   require<RangeExceeded>(a.max_degree() < values, [&] {
     return "values could be as large as " + std::to_string(a.max_degree()) +
            ", and the table ends at " + std::to_string(values - 1) + ": give it more values";
   });
   const double norm2 = a.history.norm2();
   check_norm(*params_, norm2);
-  if (table.count() == 1) return;
+  if (table.log_many() == 0) return;
   const Literal& literal = params_->literal();
   const double most = NoiseModel(literal).largest_norm2(literal.order, literal.log2_p_fail,
                                                         half_box(literal), table.log_many());
   require<RangeExceeded>(norm2 <= most, [&] {
     return std::to_string(table.count()) + " tables on one rotation allow a squared norm of " +
            text(most) + " for these parameters, and the operand has " + text(norm2) +
-           ": use fewer tables, or refresh the operand before";
+           ": use fewer tables, refresh the operand before, or, if its values are small, give the "
+           "tables no more values than it has";
   });
 }
 
@@ -472,25 +506,22 @@ Ciphertext Evaluator::apply(const Ciphertext& a, const BoundTables& tables,
               History::fresh(a.history.first_equal(which)));
 }
 
-std::vector<Ciphertext> Evaluator::apply_all(const Ciphertext& a, const BoundTable& table) const {
+std::vector<Ciphertext> Evaluator::apply_all(const Ciphertext& a, const BoundTable& bound) const {
+  const LookUpTable& table = *bound.table;
   check(a);
-  check_room(a, *table.table);
-  const std::size_t many = table.table->count();
-  const Block all =
-      bootstrapped(*a.data, {table.data->data(), 1, false, {}, table.table->log_many()});
+  check_room(a, table);
+  const std::size_t many = table.count();
+  const auto spacing =
+      static_cast<std::uint32_t>(table.side_by_side() ? params_->N().value / many : 1);
+  std::vector<std::uint32_t> coefficients;
+  for (std::uint32_t j = 0; j < many; ++j) coefficients.push_back(j * spacing);
+  auto blocks =
+      rotated(*a.data, {bound.data->data(), 1, false, {}, table.log_many()}, coefficients);
   std::vector<Ciphertext> out;
   const std::vector<std::uint32_t> equal = a.history.first_equal();
   for (std::size_t j = 0; j < many; ++j) {
-    auto part = std::make_shared<lwe::LweBlock>(
-        lwe::make_lwe(*engine_->device()->pool(), all->torus, all->dimension, a.size()));
-    if (a.size() > 0) {
-      const std::size_t row = all->row_bytes();
-      engine_->device()->memory()->copy_rows(
-          part->data.data(), row, static_cast<const std::byte*>(all->data.data()) + j * row,
-          many * row, row, a.size());
-    }
     out.push_back(
-        made(std::move(part), key_id_, degrees_after(a, *table.table, j), History::fresh(equal)));
+        made(std::move(blocks[j]), key_id_, degrees_after(a, table, j), History::fresh(equal)));
   }
   return out;
 }

@@ -64,7 +64,9 @@ class Evaluator {
 
   const ParamsPtr& params() const { return params_; }
   const KeyId& key_id() const { return key_id_; }
+  /// What computes, and the keys in its memory: for layers above that keep an account of values and noise of their own.
   const backend::TfheOps& engine() const { return *engine_; }
+  const lwe::PreparedKeys& keys() const { return *keys_; }
 
   // --- to and from the engine ---
   Ciphertext bind(const Ciphertext& a) const;
@@ -119,6 +121,10 @@ class Evaluator {
   /// 2^log_many rows for each of the input.
   std::shared_ptr<const lwe::LweBlock> bootstrapped(const lwe::LweBlock& in,
                                                     const backend::TableView& tables) const;
+  /// Each of these coefficients of the rotated table, of every input: one block for each coefficient.
+  std::vector<std::shared_ptr<const lwe::LweBlock>> rotated(
+      const lwe::LweBlock& in, const backend::TableView& table,
+      std::span<const std::uint32_t> coefficients) const;
   Ciphertext made(std::shared_ptr<const lwe::LweBlock> data, const KeyId& key_id,
                   std::vector<std::uint32_t> degree, History history) const;
 

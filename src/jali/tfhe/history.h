@@ -9,7 +9,7 @@
 
 namespace jali::tfhe {
 
-/// A sparse matrix of small integers by rows, as backend::Combination has it.
+/// A sparse matrix of small integers by rows, as backend::LweCombination has it.
 struct Weights {
   std::span<const std::uint32_t> begin;  // rows + 1 of them
   std::span<const std::uint32_t> column;

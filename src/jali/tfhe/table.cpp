@@ -62,21 +62,31 @@ LookUpTable LookUpTable::together(std::span<const LookUpTable> tables) {
                            "fill up");
   LookUpTable out;
   out.params_ = tables[0].params_;
-  const std::size_t most = out.params_->N().value / (2 * out.params_->value_modulus());
-  require<InvalidArgument>(tables.size() <= most, [&] {
-    return std::to_string(tables.size()) + " tables do not fit one rotation, at most " +
-           std::to_string(most) + " do";
-  });
   for (const LookUpTable& table : tables) {
     require<ParamsMismatch>(table.params_->hash() == out.params_->hash(),
                             "tables on one rotation must be of the same parameters");
     require<InvalidArgument>(table.count() == 1, "a table of several cannot be one of several");
     out.values_.push_back(table.values_[0]);
   }
+  const std::uint64_t p = out.params_->value_modulus();
+  out.side_by_side_ = tables.size() > 1 && tables.size() <= p &&
+                      std::ranges::all_of(out.values_, [&](const auto& v) {
+                        return v.size() <= p / tables.size();
+                      });
+  const std::size_t most = out.params_->N().value / (2 * p);
+  require<InvalidArgument>(out.side_by_side_ || tables.size() <= most, [&] {
+    return std::to_string(tables.size()) +
+           " tables of all values do not fit one rotation, at most " + std::to_string(most) +
+           " do: give them fewer values, if the inputs are smaller";
+  });
   return out;
 }
 
-int LookUpTable::log_many() const { return std::countr_zero(values_.size()); }
+int LookUpTable::log_many() const { return side_by_side_ ? 0 : std::countr_zero(values_.size()); }
+
+std::size_t LookUpTable::shortest() const {
+  return std::ranges::min(values_, {}, &std::vector<std::uint64_t>::size).size();
+}
 
 std::uint32_t LookUpTable::largest(std::size_t j, std::uint32_t degree) const {
   const auto at = values(j).first(std::min<std::size_t>(degree + std::size_t{1}, values(j).size()));
@@ -87,16 +97,26 @@ std::vector<std::uint8_t> LookUpTable::polynomial() const {
   const std::size_t n = params_->N().value, p = params_->value_modulus(), many = count();
   const std::uint64_t step = params_->step(params_->torus());
   const std::size_t bytes = backend::torus_bytes(params_->torus());
+  const auto value = [&](std::size_t j, std::size_t v) -> std::uint64_t {
+    return v < values_[j].size() ? values_[j][v] * step : 0;
+  };
   std::vector<std::uint8_t> out;
   out.reserve(n * bytes);
   for (std::size_t t = 0; t < n; ++t) {
-    const auto& values = values_[t % many];
-    const std::size_t box = (t / many * many + n / (2 * p)) / (n / p);
+    const std::size_t first = side_by_side_ ? t : t / many * many;
+    const std::size_t j = t - first;  // of interleaved functions
+    const std::size_t box = (first + n / (2 * p)) / (n / p);
     std::uint64_t word = 0;
-    if (box < values.size()) word = values[box] * step;
-    if (box == p) word = 0 - values[0] * step;
-    for (std::size_t i = 0; i < bytes; ++i)
+    if (box == p) {
+      word = 0 - value(j, 0);
+    } else if (side_by_side_) {
+      word = value(box / (p / many), box % (p / many));
+    } else {
+      word = value(j, box);
+    }
+    for (std::size_t i = 0; i < bytes; ++i) {
       out.push_back(static_cast<std::uint8_t>(word >> (8 * i)));
+    }
   }
   return out;
 }

@@ -98,7 +98,8 @@ void switch_one(const TfheConfig& config, u32* out, const W* in, const u32* key)
 }
 
 template <class W>
-void combine_row(W* out, const W* in, std::size_t words, const Combination& sum, std::size_t row) {
+void combine_row(W* out, const W* in, std::size_t words, const LweCombination& sum,
+                 std::size_t row) {
   for (std::size_t m = 0; m < words; ++m) out[m] = 0;
   for (std::size_t e = sum.begin[row]; e < sum.begin[row + 1]; ++e) {
     const W* from = in + sum.column[e] * words;
@@ -197,7 +198,7 @@ void RefTfhe::blind_rotate(GlweView out, ConstLweView in, const TableView& table
   });
 }
 
-void RefTfhe::combine(LweView out, ConstLweView in, const Combination& combination) const {
+void RefTfhe::combine(LweView out, ConstLweView in, const LweCombination& combination) const {
   check_combine(out, in, combination);
   const std::size_t row = in.dimension.value + 1;
   with_word(in.torus, [&](auto zero) {

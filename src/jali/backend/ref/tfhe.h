@@ -46,7 +46,7 @@ class RefTfhe final : public TfheOps {
                         const void* switch_key, const void* rotation_key) const override;
   void blind_rotate(GlweView out, ConstLweView in, const TableView& tables,
                     const void* rotation_key) const override;
-  void combine(LweView out, ConstLweView in, const Combination& combination) const override;
+  void combine(LweView out, ConstLweView in, const LweCombination& combination) const override;
   void extract(LweView out, ConstGlweView in, std::span<const std::uint32_t> coefficients,
                std::size_t per) const override;
 

@@ -37,35 +37,25 @@ void encrypt_rows(SeededLwe& out, std::span<const std::uint8_t> secret,
   }
 }
 
-const BinaryProduct<std::uint32_t>& product(const GlweSecret& secret, std::size_t c,
-                                            std::uint32_t) {
-  return secret.product32(c);
-}
-const BinaryProduct<std::uint64_t>& product(const GlweSecret& secret, std::size_t c,
-                                            std::uint64_t) {
-  return secret.product64(c);
-}
-
 template <class Word>
 void encrypt_polynomials(SeededGlwe& out, const GlweSecret& secret, const AddMessage& message,
                          int noise_bits, const random::SecretSeed& errors, std::size_t first,
                          std::size_t count) {
   const std::size_t n = out.N.value, k = out.k.value;
-  std::vector<Word> mask(k * n), scratch(2 * n);
-  SecretVector<Word> sum(n);
+  std::vector<Word> mask(k * n);
+  std::vector<std::uint64_t> wide(k * n);
   SecretVector<std::uint64_t> polynomial(n);
   SecretVector<std::int64_t> error(n);
   for (std::size_t i = first; i < first + count; ++i) {
     expand_mask(mask.data(), mask.size() * sizeof(Word), out.seed, i);
+    std::copy(mask.begin(), mask.end(), wide.begin());
     random::Prng prng(errors.bytes(), i);
     random::sample_tuniform(prng, noise_bits, error);
     for (std::size_t t = 0; t < n; ++t) polynomial[t] = static_cast<std::uint64_t>(error[t]);
     message(i, polynomial);
-    for (std::size_t t = 0; t < n; ++t) sum[t] = static_cast<Word>(polynomial[t]);
-    for (std::size_t c = 0; c < k; ++c) {
-      product(secret, c, Word{}).add(sum, std::span<const Word>(mask).subspan(c * n, n), scratch);
-    }
-    std::copy(sum.begin(), sum.end(), static_cast<Word*>(out.bodies.data()) + i * n);
+    secret.add_products(polynomial, wide);
+    auto* const body = static_cast<Word*>(out.bodies.data()) + i * n;
+    for (std::size_t t = 0; t < n; ++t) body[t] = static_cast<Word>(polynomial[t]);
   }
 }
 
@@ -89,12 +79,22 @@ GlweSecret::GlweSecret(Torus torus, GlweDimension k, PolynomialSize N,
                        std::span<const std::uint8_t> bits)
     : torus_(torus), N_(N), bits_(bits) {
   require<InternalError>(bits.size() == k.value * N.value, "GlweSecret: another number of bits");
-  for (std::size_t c = 0; c < k.value; ++c) {
-    if (torus == Torus::t32) {
-      narrow_.emplace_back(this->bits(c));
-    } else {
-      wide_.emplace_back(this->bits(c));
-    }
+  if (N.value >= NttProduct::kLeastSize) {
+    transforms_.emplace(N.value, bits);
+  } else {
+    for (std::size_t c = 0; c < k.value; ++c) rotations_.emplace_back(this->bits(c));
+  }
+}
+
+void GlweSecret::add_products(std::span<std::uint64_t> acc,
+                              std::span<const std::uint64_t> a) const {
+  if (transforms_) {
+    transforms_->add(acc, a);
+    return;
+  }
+  const std::size_t n = N_.value;
+  for (std::size_t c = 0; c < rotations_.size(); ++c) {
+    rotations_[c].add(acc, a.subspan(c * n, n));
   }
 }
 
@@ -142,21 +142,19 @@ void lwe_phases(std::span<std::uint64_t> out, const backend::ConstLweView& in,
   }
 }
 
+// B - P as -(P - B), because products are added.
 template <class Word>
 void glwe_phases(std::span<std::uint64_t> out, const backend::ConstGlweView& in,
                  const GlweSecret& secret) {
   const std::size_t n = secret.N().value, k = secret.k().value;
-  std::vector<Word> scratch(2 * n);
-  SecretVector<Word> sum(n);
+  std::vector<std::uint64_t> mask(k * n);
   for (std::size_t i = 0; i < in.count; ++i) {
     const auto* ciphertext = static_cast<const Word*>(in.data) + i * (k + 1) * n;
-    std::fill(sum.begin(), sum.end(), Word{0});
-    for (std::size_t c = 0; c < k; ++c) {
-      product(secret, c, Word{}).add(sum, std::span(ciphertext + c * n, n), scratch);
-    }
-    for (std::size_t t = 0; t < n; ++t) {
-      out[i * n + t] = static_cast<Word>(ciphertext[k * n + t] - sum[t]);
-    }
+    std::copy_n(ciphertext, k * n, mask.begin());
+    const auto phase = out.subspan(i * n, n);
+    for (std::size_t t = 0; t < n; ++t) phase[t] = 0 - std::uint64_t{ciphertext[k * n + t]};
+    secret.add_products(phase, mask);
+    for (std::uint64_t& x : phase) x = static_cast<Word>(0 - x);
   }
 }
 

@@ -8,10 +8,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "jali/lwe/blocks.h"
+#include "jali/lwe/secret/ntt_product.h"
 #include "jali/lwe/secret/product.h"
 #include "jali/random/secret_seed.h"
 
@@ -34,15 +36,16 @@ class GlweSecret {
   std::span<const std::uint8_t> bits(std::size_t c) const {
     return bits_.subspan(c * N_.value, N_.value);
   }
-  const BinaryProduct<std::uint32_t>& product32(std::size_t c) const { return narrow_[c]; }
-  const BinaryProduct<std::uint64_t>& product64(std::size_t c) const { return wide_[c]; }
+  /// acc += sum_c a_c S_c, modulo 2^64 and so modulo any torus. acc: N words, a: k N. May be called from several threads.
+  void add_products(std::span<std::uint64_t> acc, std::span<const std::uint64_t> a) const;
 
  private:
   Torus torus_;
   PolynomialSize N_;
   std::span<const std::uint8_t> bits_;  // of the secret key, which must outlive this
-  std::vector<BinaryProduct<std::uint32_t>> narrow_;  // if the torus has 32 bits
-  std::vector<BinaryProduct<std::uint64_t>> wide_;
+  std::vector<BinaryProduct>
+      rotations_;  // one for each polynomial, if N is too small for transforms
+  std::optional<NttProduct> transforms_;
 };
 
 /// Adds what ciphertext `row` encrypts to N words of a polynomial, whose sums are modulo 2^w.

@@ -2,11 +2,6 @@
 
 namespace jali::lwe {
 
-void masked_sums_avx2(std::uint32_t* out, const std::uint32_t* turned, const std::uint32_t* masks,
-                      std::size_t n) {
-  masked_sums<32>(out, turned, masks, n);
-}
-
 void masked_sums_avx2(std::uint64_t* out, const std::uint64_t* turned, const std::uint64_t* masks,
                       std::size_t n) {
   masked_sums<32>(out, turned, masks, n);

@@ -8,24 +8,22 @@ namespace jali::lwe {
 namespace {
 
 /// A vector of `Bytes` bytes of words.
-template <class Word, int Bytes>
+template <int Bytes>
 struct Lanes {
-  using type [[gnu::vector_size(Bytes)]] = Word;
+  using type [[gnu::vector_size(Bytes)]] = std::uint64_t;
 };
 
 /// 8 vectors of sums stay in registers while i runs.
-template <int Bytes, class Word>
-inline void masked_sums(Word* out, const Word* turned, const Word* masks, std::size_t n) {
-  using V = typename Lanes<Word, Bytes>::type;
-  constexpr std::size_t kLanes = Bytes / sizeof(Word);
+template <int Bytes>
+inline void masked_sums(std::uint64_t* out, const std::uint64_t* turned, const std::uint64_t* masks,
+                        std::size_t n) {
+  using V = typename Lanes<Bytes>::type;
+  constexpr std::size_t kLanes = Bytes / sizeof(std::uint64_t);
   constexpr std::size_t kVectors = 8;
-  static_assert(kVectors * kLanes <= 128, "N has at least 128 words");
   for (std::size_t t = 0; t < n; t += kVectors * kLanes) {
     V sum[kVectors];
-    for (std::size_t v = 0; v < kVectors; ++v) {
-      __builtin_memcpy(&sum[v], out + t + v * kLanes, Bytes);
-    }
-    const Word* at = turned + n + t;
+    __builtin_memcpy(sum, out + t, sizeof(sum));
+    const std::uint64_t* at = turned + n + t;
     for (std::size_t i = 0; i < n; ++i, --at) {
       const V mask = V{} + masks[i];
 #pragma GCC unroll 8
@@ -35,9 +33,7 @@ inline void masked_sums(Word* out, const Word* turned, const Word* masks, std::s
         sum[v] += x & mask;
       }
     }
-    for (std::size_t v = 0; v < kVectors; ++v) {
-      __builtin_memcpy(out + t + v * kLanes, &sum[v], Bytes);
-    }
+    __builtin_memcpy(out + t, sum, sizeof(sum));
   }
 }
 

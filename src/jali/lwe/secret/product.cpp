@@ -1,6 +1,7 @@
 #include "jali/lwe/secret/product.h"
 
 #include <bit>
+#include <vector>
 
 #include "jali/base/cpu_features.h"
 #include "jali/base/error.h"
@@ -11,8 +12,7 @@ namespace jali::lwe {
 namespace {
 
 /// The fastest kernel that this machine can run.
-template <class Word>
-MaskedSums<Word>* best() {
+MaskedSums* best() {
 #if defined(__x86_64__)
   if (cpu_features().avx512) return masked_sums_avx512;
   if (cpu_features().avx2) return masked_sums_avx2;
@@ -22,30 +22,23 @@ MaskedSums<Word>* best() {
 
 }  // namespace
 
-template <class Word>
-BinaryProduct<Word>::BinaryProduct(std::span<const std::uint8_t> bits) : masks_(bits.size()) {
-  require<InvalidArgument>(std::has_single_bit(bits.size()) && bits.size() >= 128,
-                           "a polynomial has a power of two of coefficients, at least 128");
-  for (std::size_t i = 0; i < bits.size(); ++i) {
-    masks_[i] = static_cast<Word>(0) - static_cast<Word>(bits[i]);
-  }
+BinaryProduct::BinaryProduct(std::span<const std::uint8_t> bits) : masks_(bits.size()) {
+  require<InvalidArgument>(std::has_single_bit(bits.size()) && bits.size() >= 64,
+                           "a polynomial has a power of two of coefficients, at least 64");
+  for (std::size_t i = 0; i < bits.size(); ++i) masks_[i] = 0 - std::uint64_t{bits[i]};
 }
 
 // Coefficient t of A S is the sum of s_i A_{t-i} over i <= t, minus that of s_i A_{N+t-i} over i > t.
-template <class Word>
-void BinaryProduct<Word>::add(std::span<Word> acc, std::span<const Word> a,
-                              std::span<Word> scratch) const {
+void BinaryProduct::add(std::span<std::uint64_t> acc, std::span<const std::uint64_t> a) const {
   const std::size_t n = masks_.size();
-  require<InternalError>(acc.size() == n && a.size() == n && scratch.size() >= 2 * n,
+  require<InternalError>(acc.size() == n && a.size() == n,
                          "BinaryProduct: another number of words");
+  std::vector<std::uint64_t> turned(2 * n);
   for (std::size_t i = 0; i < n; ++i) {
-    scratch[i] = static_cast<Word>(0) - a[i];
-    scratch[n + i] = a[i];
+    turned[i] = 0 - a[i];
+    turned[n + i] = a[i];
   }
-  best<Word>()(acc.data(), scratch.data(), masks_.data(), n);
+  best()(acc.data(), turned.data(), masks_.data(), n);
 }
-
-template class BinaryProduct<std::uint32_t>;
-template class BinaryProduct<std::uint64_t>;
 
 }  // namespace jali::lwe

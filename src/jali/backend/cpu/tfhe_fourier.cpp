@@ -1,0 +1,125 @@
+// Blind rotations by the folded Fourier transform.
+//
+// Its error. Of each product of P polynomials of digits with a key, relative to the size of the sums 2^(g-1) 2^63
+// sqrt(P N), the standard deviation is about 2^-53; docs/notebook has the measurement. That is the rounding of the key's
+// words to 53 bits, and as much again from the transforms.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "jali/backend/cpu/tfhe_rotator.h"
+
+namespace jali::backend::cpu {
+
+Rotator::Rotator(const TfheConfig& config)
+    : kind_(config.rotation),
+      N_(config.N.value),
+      rows_(config.k.value + 1),
+      digits_(rows_ * static_cast<std::size_t>(config.rotation_gadget.levels)),
+      steps_(config.steps()),
+      units_(config.units()),
+      group_(static_cast<std::size_t>(config.group)),
+      n_(config.n.value) {}
+
+void Rotator::unit_exponents(std::uint32_t* units, const std::uint32_t* bits) const {
+  if (kind_ != Rotation::multi_bit) {
+    std::copy(bits, bits + units_, units);
+    return;
+  }
+  const auto mask = static_cast<std::uint32_t>(2 * N_ - 1);
+  for (std::size_t u = 0; u < units_; ++u) {
+    std::uint32_t sum = 0;
+    for (std::size_t j = 0; j < group_; ++j) sum += ((u + 1) >> j & 1) != 0 ? bits[j] : 0;
+    units[u] = sum & mask;
+  }
+}
+
+namespace {
+
+class FourierRotator final : public Rotator {
+ public:
+  FourierRotator(const TfheConfig& config, const TfheKernels& kernels)
+      : Rotator(config),
+        kernels_(kernels),
+        plan_(N_, kernels.lanes, kernels.log_radix),
+        rule_(config.rotation_gadget),
+        place_{units_, rows_, digits_, static_cast<std::size_t>(kernels.lanes),
+               static_cast<std::size_t>(kernels.quad)} {}
+
+  std::size_t step_bytes() const override {
+    return units_ * rows_ * digits_ * N_ * sizeof(double);
+  }
+  std::size_t prepare_scratch_bytes() const override { return N_ * sizeof(double); }
+
+  void prepare(std::byte* step_key, std::size_t u, std::size_t c, std::size_t o,
+               const std::uint64_t* words, std::byte* scratch) const override {
+    auto* const form = reinterpret_cast<double*>(scratch);
+    auto* const key = reinterpret_cast<double*>(step_key);
+    kernels_.transform_words(plan_, form, words);
+    const std::size_t lanes = plan_.lanes, pair = 2 * lanes;
+    const double scale = std::ldexp(1 / static_cast<double>(plan_.n), -64);  // a power of two
+    for (std::size_t g = 0; g < plan_.groups; ++g) {
+      for (std::size_t p = 0; p < lanes; ++p) {
+        const double* const from = form + (g * lanes + p) * pair;
+        double* const to = key + place_(g, u, o, c, p) * pair;
+        for (std::size_t t = 0; t < pair; ++t) to[t] = from[t] * scale;
+      }
+    }
+  }
+
+  std::size_t scratch_bytes() const override {
+    return (digits_ * N_ + rows_ * N_ + tile_doubles(digits_, rows_, plan_.lanes)) *
+           sizeof(double);
+  }
+
+  void rotate(std::uint64_t* accs, const std::uint32_t* exponents, std::size_t count,
+              const std::byte* key, std::byte* scratch) const override {
+    std::uint32_t units[16];
+    RotationStep step{};
+    step.plan = &plan_;
+    step.rule = &rule_;
+    step.rows = rows_;
+    step.classic = kind_ == Rotation::classic;
+    step.units = units_;
+    step.exponents = units;
+    step.digits = reinterpret_cast<double*>(scratch);
+    step.sums = step.digits + digits_ * N_;
+    step.tiles = step.sums + rows_ * N_;
+    const std::size_t acc_words = rows_ * acc_stride(N_), bytes = step_bytes();
+    // The key of the next step comes while this one is worked with, evenly spread over the ciphertexts and over the places
+    // of a step that ask for it.
+    const std::size_t share = (bytes / count + 63) / 64 * 64;
+    const std::size_t first = std::size_t{1} << plan_.passes[0].log_radix;
+    const std::size_t turns =
+        plan_.groups + rows_ * plan_.n / first / plan_.lanes +
+        (digits_ == rows_ ? rows_ * plan_.n / first / plan_.lanes : 2 * digits_);
+    step.ahead.lines = (share / 64 + turns - 1) / turns;
+    for (std::size_t i = 0; i < steps_; ++i) {
+      const std::byte* const at = key + i * bytes;
+      step.key = reinterpret_cast<const double*>(at);
+      for (std::size_t c = 0; c < count; ++c) {
+        unit_exponents(units, exponents + c * (n_ + 1) + i * group_);
+        step.acc = accs + c * acc_words;
+        const auto* const next = reinterpret_cast<const char*>(at) + bytes;
+        step.ahead.next = i + 1 < steps_ ? next + std::min(bytes, c * share) : nullptr;
+        step.ahead.end = i + 1 < steps_ ? next + std::min(bytes, (c + 1) * share) : nullptr;
+        kernels_.step(step);
+      }
+    }
+  }
+
+ private:
+  const TfheKernels kernels_;
+  const FourierPlan plan_;
+  const DigitRule rule_;
+  const KeyPlace place_;
+};
+
+}  // namespace
+
+std::unique_ptr<Rotator> make_fourier_rotator(const TfheConfig& config,
+                                              const TfheKernels& kernels) {
+  return std::make_unique<FourierRotator>(config, kernels);
+}
+
+}  // namespace jali::backend::cpu

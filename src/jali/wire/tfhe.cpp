@@ -1,0 +1,292 @@
+#include "jali/wire/tfhe.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "jali/base/checked.h"
+#include "jali/base/error.h"
+#include "jali/wire/key_id.h"
+#include "jali/wire/reader.h"
+#include "jali/wire/tfhe_object.h"
+#include "jali/wire/writer.h"
+
+namespace jali::wire {
+
+namespace {
+
+const tfhe::Params& params_of(const tfhe::ParamsPtr& params) {
+  require<InvalidArgument>(params != nullptr, "cannot write an object without parameters");
+  return *params;
+}
+
+/// Before a block of so many bytes is allocated. The pool rounds up by at most a sixteenth; the constant is the object around
+/// the memory.
+void charge_block(Reader& reader, std::uint64_t bytes) {
+  reader.charge(checked_add<LimitExceeded, std::uint64_t>(bytes, bytes / 16 + 256));
+}
+
+// --- ciphertexts ------------------------------------------------------------------------------------
+
+enum Flag : std::uint8_t {
+  kSeeded = 1,
+  kDegrees = 2  // every element has a degree of its own, else one stands for all
+};
+
+constexpr std::size_t kCiphertextBytes = sizeof(KeyId) + 1 + 4 + 8 + 2;
+
+bool degrees_differ(const tfhe::Ciphertext& x) {
+  return std::ranges::any_of(x.degree, [&](std::uint32_t d) { return d != x.degree[0]; });
+}
+
+/// If a ciphertext that is no longer fresh still had its seed, readers would get other masks.
+void check_seed(const tfhe::Ciphertext& x) {
+  if (x.size() == 0) return;
+  std::vector<std::uint8_t> mask(x.data->row_bytes() - backend::torus_bytes(x.data->torus));
+  const std::size_t last = x.size() - 1;
+  lwe::expand_mask(mask.data(), mask.size(), *x.seed, last);
+  require<InternalError>(
+      std::memcmp(mask.data(),
+                  static_cast<const std::byte*>(x.data->data.data()) + last * x.data->row_bytes(),
+                  mask.size()) == 0,
+      "a ciphertext carries a seed that is not its own: please report");
+}
+
+}  // namespace
+
+Bytes to_bytes(const tfhe::Ciphertext& x) {
+  const tfhe::Params& params = params_of(x.params);
+  require<InvalidArgument>(
+      x.data != nullptr && x.data->torus == params.ciphertext_torus() &&
+          x.data->dimension == params.dimension() && x.data->count == x.size() &&
+          x.history.rows() == x.size() && x.max_degree() < params.value_modulus() &&
+          x.size() <= 0xffffffff,
+      "cannot write this ciphertext: its shape or its degrees are not those of its parameters");
+  const double norm2 = x.history.norm2();
+  require<InvalidArgument>(std::isfinite(norm2) && norm2 <= params.max_norm2(),
+                           "cannot write this ciphertext: its noise is above what its parameters "
+                           "allow");
+  require<InvalidArgument>(x.size() == 0 || x.data->data.host_accessible(),
+                           "the ciphertext is in a device's memory: take its host_copy first");
+  const bool several = degrees_differ(x);
+  const std::size_t word = backend::torus_bytes(x.data->torus);
+  const std::size_t row = x.seed ? word : x.data->row_bytes();
+  Writer writer(kTfheCiphertext, params.hash(),
+                kCiphertextBytes + sizeof(random::Seed) + x.size() * (2 + row));
+  writer.raw(x.key_id.bytes);
+  writer.u8((x.seed ? kSeeded : 0) | (several ? kDegrees : 0));
+  writer.u32(static_cast<std::uint32_t>(x.size()));
+  writer.f64(norm2);
+  if (several) {
+    for (const std::uint32_t degree : x.degree) writer.u16(static_cast<std::uint16_t>(degree));
+  } else {
+    writer.u16(static_cast<std::uint16_t>(x.max_degree()));
+  }
+  const auto* at = static_cast<const std::uint8_t*>(x.data->data.data());
+  if (!x.seed) {
+    writer.raw({at, x.data->bytes()});
+    return writer.finish();
+  }
+  check_seed(x);
+  writer.raw(*x.seed);
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    at += x.data->row_bytes();
+    writer.raw({at - word, word});
+  }
+  return writer.finish();
+}
+
+// Ciphertexts that hide nothing are accepted. A circuit may have such results, and loading one discloses nothing.
+tfhe::Ciphertext tfhe_ciphertext_from_bytes(std::span<const std::uint8_t> bytes,
+                                            const tfhe::ParamsPtr& params, const Limits& limits) {
+  Reader reader = open_tfhe(bytes, kTfheCiphertext, *params, limits);
+  tfhe::Ciphertext out;
+  out.params = params;
+  reader.copy_to(out.key_id.bytes);
+  const std::uint8_t flags = reader.u8();
+  reader.check(flags <= (kSeeded | kDegrees), "its flags are unknown");
+  const bool seeded = (flags & kSeeded) != 0, several = (flags & kDegrees) != 0;
+  const std::uint32_t count = reader.u32();
+  const double norm2 = reader.magnitude("its noise");
+  reader.check(norm2 <= params->max_norm2(), "its noise is above what its parameters allow");
+  const std::size_t word = backend::torus_bytes(params->ciphertext_torus());
+  const std::size_t row = params->ciphertext_bytes(1);
+  // The rows alone, whatever else there is.
+  reader.check(count <= reader.remaining() / (seeded ? word : row), "it ends before its rows do");
+  // A row, its degree and its part of the history.
+  charge_block(reader, checked_mul<LimitExceeded, std::uint64_t>(count, row + 32));
+  const auto degree = [&] {
+    const std::uint16_t x = reader.u16();
+    reader.check(x < params->value_modulus(), "a value may be larger than there is room for");
+    return x;
+  };
+  if (several) {
+    for (std::uint32_t i = 0; i < count; ++i) out.degree.push_back(degree());
+    reader.check(count > 0 && degrees_differ(out),
+                 "it states a degree for each element although all are equal");
+  } else {
+    const std::uint16_t one = degree();
+    reader.check(count > 0 || one == 0, "it states a degree although it has no element");
+    out.degree.assign(count, one);
+  }
+  if (norm2 > 0) {
+    reader.check(count > 0, "it states noise although it has no element");
+    out.history = tfhe::History::fresh(count, norm2);
+  } else {
+    reader.check(out.key_id.is_none() || count == 0 || !seeded,
+                 "it is fresh and states that it has no noise");
+    out.history = tfhe::History::clear(std::vector<std::int64_t>(count));
+  }
+  const auto pool = device::Pool::create();
+  if (seeded) {
+    lwe::SeededLwe rows{{}, params->ciphertext_torus(), params->dimension(), count, {}};
+    reader.copy_to(rows.seed);
+    reader.check(reader.remaining() == count * word,
+                 "it has another number of bodies than it says");
+    charge_block(reader, count * word);
+    rows.bodies = pool->allocate(count * word);
+    reader.copy_to({static_cast<std::uint8_t*>(rows.bodies.data()), count * word});
+    reader.finish();
+    out.seed = rows.seed;
+    out.data = std::make_shared<const lwe::LweBlock>(lwe::expand(*pool, rows));
+    return out;
+  }
+  reader.check(reader.remaining() == count * row, "it has another number of rows than it says");
+  auto block = std::make_shared<lwe::LweBlock>(
+      lwe::make_lwe(*pool, params->ciphertext_torus(), params->dimension(), count));
+  reader.copy_to({static_cast<std::uint8_t*>(block->data.data()), block->bytes()});
+  reader.finish();
+  out.data = std::move(block);
+  return out;
+}
+
+// --- evaluation keys --------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::size_t kKeysHead = sizeof(KeyId) + 1;
+
+std::size_t keys_bytes(const lwe::EvaluationKeys& keys) { return kKeysHead + keys.bytes(); }
+
+void write_bodies(Writer& writer, const random::Seed& seed, const device::Buffer& bodies,
+                  std::size_t bytes, const Checkpoint& checkpoint) {
+  writer.raw(seed);
+  const auto* at = static_cast<const std::uint8_t*>(bodies.data());
+  while (bytes > 0) {
+    if (checkpoint) checkpoint();
+    const std::size_t piece = std::min(bytes, kPieceBytes);
+    std::copy_n(at, piece, writer.extend(piece).begin());
+    at += piece;
+    bytes -= piece;
+  }
+}
+
+device::Buffer read_bodies(Reader& reader, device::Pool& pool, random::Seed& seed,
+                           std::uint64_t bytes) {
+  reader.copy_to(seed);
+  reader.check(reader.remaining() >= bytes, "it ends inside a key");
+  charge_block(reader, bytes);
+  device::Buffer out = pool.allocate(static_cast<std::size_t>(bytes));
+  auto* at = static_cast<std::uint8_t*>(out.data());
+  for (std::uint64_t left = bytes; left > 0;) {
+    const auto piece = static_cast<std::size_t>(std::min<std::uint64_t>(left, kPieceBytes));
+    reader.copy_to({at, piece});
+    at += piece;
+    left -= piece;
+  }
+  return out;
+}
+
+/// Refuses keys that were never filled in, or that somebody emptied: with polynomials, or switching rows, that are all one
+/// word. An honest key is refused with a probability below 2^-128.
+void check_not_constant(const Reader& reader, const device::Buffer& words, std::size_t word,
+                        std::size_t row) {
+  const auto* at = static_cast<const std::uint8_t*>(words.data());
+  for (std::size_t i = 0; i + row <= words.bytes(); i += row) {
+    // All words are equal if the row is itself, shifted by one word.
+    reader.check(std::memcmp(at + i, at + i + word, row - word) != 0, "a key hides nothing");
+  }
+}
+
+lwe::SeededGlwe read_glwe(Reader& reader, device::Pool& pool, const tfhe::Params& params,
+                          std::size_t count) {
+  lwe::SeededGlwe out{{}, params.torus(), params.k(), params.N(), count, {}};
+  const std::size_t word = backend::torus_bytes(params.torus()), row = params.N().value * word;
+  out.bodies = read_bodies(reader, pool, out.seed, std::uint64_t{count} * row);
+  check_not_constant(reader, out.bodies, word, row);
+  return out;
+}
+
+/// All bytes, or none of them if a sink gets them.
+Bytes written(const lwe::EvaluationKeys& keys, const Sink& sink, const Checkpoint& checkpoint) {
+  const tfhe::Params& params = params_of(keys.params);
+  lwe::check_sizes(keys);
+  require<InvalidArgument>(
+      keys.rotation.bodies.host_accessible() && keys.switching.bodies.host_accessible() &&
+          (!keys.packing || keys.packing->bodies.host_accessible()),
+      "the evaluation keys are in a device's memory: write those that the client made");
+  Writer writer(kTfheEvaluationKeys, params.hash(), keys_bytes(keys), sink);
+  write_key_id(writer, keys.key_id);
+  writer.u8(keys.packing ? 1 : 0);
+  const auto glwe = [&](const lwe::SeededGlwe& key) {
+    write_bodies(writer, key.seed, key.bodies, key.bytes() - sizeof(key.seed), checkpoint);
+  };
+  glwe(keys.rotation);
+  write_bodies(writer, keys.switching.seed, keys.switching.bodies,
+               keys.switching.bytes() - sizeof(random::Seed), checkpoint);
+  if (keys.packing) glwe(*keys.packing);
+  return writer.finish(checkpoint);
+}
+
+lwe::EvaluationKeys read_keys(Reader reader, const tfhe::ParamsPtr& params) {
+  lwe::EvaluationKeys out;
+  out.params = params;
+  out.key_id = read_key_id(reader);
+  const bool packing = reader.flag();
+  reader.check(
+      reader.remaining() == params->key_bytes() + (packing ? params->packing_key_bytes() : 0),
+      "it has other sizes than its parameters ask for");
+  const auto pool = device::Pool::create();
+  out.rotation = read_glwe(reader, *pool, *params, params->glwe_rows());
+  const std::size_t word = backend::torus_bytes(lwe::Torus::t32);
+  out.switching = {{}, lwe::Torus::t32, params->n(), params->switch_rows(), {}};
+  out.switching.bodies =
+      read_bodies(reader, *pool, out.switching.seed, std::uint64_t{out.switching.count} * word);
+  check_not_constant(reader, out.switching.bodies, word, out.switching.count * word);
+  if (packing) out.packing = read_glwe(reader, *pool, *params, params->packing_rows());
+  reader.finish();
+  return out;
+}
+
+}  // namespace
+
+Bytes to_bytes(const lwe::EvaluationKeys& keys, const Checkpoint& checkpoint) {
+  return written(keys, {}, checkpoint);
+}
+
+std::size_t sent_bytes(const lwe::EvaluationKeys& keys) { return kFrameBytes + keys_bytes(keys); }
+
+void write(const lwe::EvaluationKeys& keys, const Sink& sink, const Progress& progress,
+           const Checkpoint& checkpoint) {
+  written(keys, with_progress(sink, progress, sent_bytes(keys)), checkpoint);
+}
+
+lwe::EvaluationKeys tfhe_keys_from_bytes(std::span<const std::uint8_t> bytes,
+                                         const tfhe::ParamsPtr& params, const Limits& limits) {
+  return read_keys(open_tfhe(bytes, kTfheEvaluationKeys, *params, limits), params);
+}
+
+lwe::EvaluationKeys read_tfhe_keys(const Source& source, const tfhe::ParamsPtr& params,
+                                   const Limits& limits, const Progress& progress) {
+  FrameStream stream(source, kTfheEvaluationKeys, limits, progress);
+  check_hash(stream.kind(), stream.params_hash(), *params);
+  return read_keys(Reader(stream, limits), params);
+}
+
+void save(const std::filesystem::path& path, const lwe::EvaluationKeys& keys,
+          const Progress& progress) {
+  replace_file(path, Readers::umask, [&](const Sink& sink) { write(keys, sink, progress); });
+}
+
+}  // namespace jali::wire

@@ -1,0 +1,338 @@
+// Bytes of TFHE: objects come back as they were; damaged, exchanged and inflated bytes are refused by one jali::Error, or
+// are another object whose bytes are exactly those that were read; the files of vectors/v1 can be read for ever.
+#include "jali/wire/tfhe.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <map>
+#include <random>
+
+#include "../hex.h"
+#include "../seeded.h"
+#include "allocations.h"
+#include "jali/backend/tfhe_ops.h"
+#include "jali/base/hash.h"
+#include "jali/tfhe/evaluator.h"
+#include "tfhe_objects.h"
+
+namespace jali::wire {
+namespace {
+
+using testing::all_loaders;
+using testing::tfhe_literal;
+using testing::TfheLoader;
+using testing::TfheObjects;
+using tfhe::Order;
+using tfhe::Rotation;
+using tfhe::Torus;
+
+const Limits kLimits{std::size_t{1} << 24, 0};  // the sets of parameters here are insecure
+
+enum class Outcome { accepted, refused };
+
+Outcome judge(const TfheLoader& loader, const Bytes& bytes, const std::string& what) {
+  try {
+    const Bytes again = loader.load(bytes, kLimits);
+    EXPECT_EQ(again, bytes) << loader.name << ", " << what << ": accepted as something else";
+    return Outcome::accepted;
+  } catch (const Error& error) {
+    switch (error.code()) {
+      case ErrorCode::corrupt_data:
+      case ErrorCode::version:
+      case ErrorCode::params_mismatch:
+      case ErrorCode::limit_exceeded: break;
+      default:
+        ADD_FAILURE() << loader.name << ", " << what << ": " << error_code_name(error.code())
+                      << ": " << error.what();
+    }
+    EXPECT_GT(std::strlen(error.what()), 20u);
+  } catch (const std::exception& error) {
+    ADD_FAILURE() << loader.name << ", " << what << ": not a jali::Error: " << error.what();
+  }
+  return Outcome::refused;
+}
+
+Bytes sealed(Bytes bytes) {
+  if (bytes.size() >= kFrameBytes) seal_frame(bytes);
+  return bytes;
+}
+
+class TfheWire : public ::testing::TestWithParam<tfhe::Literal> {
+ protected:
+  TfheObjects o{GetParam()};
+  std::vector<TfheLoader> loaders = all_loaders(o);
+
+  const TfheLoader& loader(const std::string& name) const {
+    return *std::ranges::find(loaders, name, &TfheLoader::name);
+  }
+  void expect_refused(const TfheLoader& l, const Bytes& bytes, const std::string& what) {
+    EXPECT_EQ(judge(l, bytes, what), Outcome::refused) << l.name << ", " << what;
+  }
+  template <class T>
+  Bytes patched(Bytes bytes, std::size_t payload_offset, T value) {
+    std::memcpy(&bytes.at(kHeaderBytes + payload_offset), &value, sizeof(value));
+    return sealed(std::move(bytes));
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, TfheWire,
+    ::testing::Values(tfhe_literal(Torus::t64, Order::switch_first, Rotation::classic),
+                      tfhe_literal(Torus::t32, Order::bootstrap_first, Rotation::block_binary),
+                      tfhe_literal(Torus::t64, Order::bootstrap_first, Rotation::multi_bit)));
+
+TEST_P(TfheWire, ObjectsComeBack) {
+  for (const TfheLoader& l : loaders) EXPECT_EQ(judge(l, l.valid, "valid"), Outcome::accepted);
+  const auto params = tfhe_params_from_bytes(to_bytes(*o.params), kLimits);
+  EXPECT_EQ(params->hash(), o.params->hash());
+  EXPECT_EQ(params->name(), o.params->name());
+  EXPECT_EQ(params->log2_p_fail(), o.params->log2_p_fail());
+  EXPECT_THROW(tfhe_params_from_bytes(to_bytes(*o.params)), InsecureParams);
+
+  const auto secret = tfhe_secret_from_bytes(secret_to_bytes(o.client.secret_key()), params);
+  EXPECT_TRUE(std::ranges::equal(secret.small(), o.client.secret_key().small()));
+  EXPECT_TRUE(std::ranges::equal(secret.large(), o.client.secret_key().large()));
+  const tfhe::Client client(std::make_shared<const lwe::SecretKey>(secret));
+
+  const auto fresh = tfhe_ciphertext_from_bytes(to_bytes(o.fresh), params);
+  EXPECT_EQ(fresh.key_id, o.client.key_id());
+  EXPECT_EQ(fresh.degree, o.fresh.degree);
+  EXPECT_EQ(fresh.seed, o.fresh.seed);
+  EXPECT_EQ(client.decrypt(fresh), TfheObjects::values());
+  const auto computed = tfhe_ciphertext_from_bytes(to_bytes(o.computed), params);
+  EXPECT_EQ(computed.degree, o.computed.degree);
+  EXPECT_EQ(computed.history.norm2(), 5);
+  EXPECT_EQ(client.decrypt(computed), TfheObjects::values());
+  EXPECT_LT(to_bytes(o.fresh).size() - kFrameBytes, 200u);
+
+  // Keys that were sent still compute.
+  const auto keys = tfhe_keys_from_bytes(to_bytes(o.keys), params);
+  EXPECT_EQ(to_bytes(o.keys).size(), sent_bytes(o.keys));
+  const tfhe::Evaluator evaluator(backend::make_ref_tfhe(params->config()), keys);
+  const auto squares = evaluator.apply(
+      evaluator.bind(fresh), tfhe::LookUpTable(params, [](std::uint64_t v) { return v * v % 4; }));
+  EXPECT_EQ(client.decrypt(squares), (std::vector<std::uint64_t>{0, 1, 0, 1, 0}));
+}
+
+TEST_P(TfheWire, FilesAndStreams) {
+  const auto folder = std::filesystem::temp_directory_path() /
+                      ("jali_tfhe_" + std::to_string(std::random_device()()));
+  std::filesystem::create_directory(folder);
+  save(folder / "params", *o.params);
+  save(folder / "ciphertext", o.fresh);
+  std::size_t told = 0;
+  save(folder / "keys", o.keys, [&](std::size_t done, std::size_t) { told = done; });
+  EXPECT_EQ(told, sent_bytes(o.keys));
+  save_secret(folder / "secret", o.client.secret_key());
+  struct stat status{};
+  ASSERT_EQ(stat((folder / "secret").c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777, 0600u);
+  const auto params = load_tfhe_params(folder / "params", kLimits);
+  EXPECT_EQ(to_bytes(load_tfhe_ciphertext(folder / "ciphertext", params)), to_bytes(o.fresh));
+  EXPECT_EQ(to_bytes(load_tfhe_keys(folder / "keys", params)), to_bytes(o.keys));
+  EXPECT_EQ(secret_to_bytes(load_tfhe_secret(folder / "secret", params)),
+            secret_to_bytes(o.client.secret_key()));
+  std::filesystem::remove_all(folder);
+}
+
+TEST_P(TfheWire, CutAndExtended) {
+  JALI_SEEDED(random);
+  for (const TfheLoader& l : loaders) {
+    std::vector<std::size_t> sizes;
+    for (std::size_t size = 0; size < std::min<std::size_t>(l.valid.size(), 160); ++size) {
+      sizes.push_back(size);
+    }
+    for (std::size_t k = 1; k <= 40; ++k) sizes.push_back(l.valid.size() - k);
+    for (int k = 0; k < 20; ++k) sizes.push_back(random() % l.valid.size());
+    for (const std::size_t size : sizes) {
+      const Bytes cut(l.valid.begin(), l.valid.begin() + static_cast<std::ptrdiff_t>(size));
+      expect_refused(l, cut, "cut to " + std::to_string(size));
+      expect_refused(l, sealed(cut), "cut to " + std::to_string(size) + " and sealed");
+    }
+    for (const std::size_t extra : {1, 2, 8, 32, 1000}) {
+      Bytes longer = l.valid;
+      longer.resize(longer.size() + extra, 0x41);
+      expect_refused(l, longer, "bytes appended");
+      expect_refused(l, sealed(longer), "bytes appended and sealed");
+    }
+  }
+}
+
+TEST_P(TfheWire, FlippedAndScrambled) {
+  JALI_SEEDED(random);
+  std::size_t accepted = 0;
+  for (const TfheLoader& l : loaders) {
+    const std::size_t bits = 8 * l.valid.size();
+    std::vector<std::size_t> at;
+    for (std::size_t bit = 0; bit < std::min<std::size_t>(bits, 8 * 140); ++bit) at.push_back(bit);
+    for (int k = 0; k < 60; ++k) at.push_back(random() % bits);
+    for (const std::size_t bit : at) {
+      Bytes bad = l.valid;
+      bad[bit / 8] ^= static_cast<std::uint8_t>(1 << bit % 8);
+      expect_refused(l, bad, "bit " + std::to_string(bit));
+      const Bytes again = sealed(bad);
+      if (again != l.valid) accepted += judge(l, again, "sealed") == Outcome::accepted;
+    }
+    for (int k = 0; k < 30; ++k) {
+      Bytes bad = l.valid;
+      const std::size_t size = 1 + random() % std::min<std::size_t>(64, bad.size() / 2);
+      const std::size_t from = random() % (bad.size() - size), to = random() % (bad.size() - size);
+      for (std::size_t i = 0; i < size; ++i) {
+        bad[to + i] = k % 3 == 0   ? static_cast<std::uint8_t>(random())
+                      : k % 3 == 1 ? l.valid[from + i]
+                                   : static_cast<std::uint8_t>(k % 2 == 0 ? 0xff : 0);
+      }
+      judge(l, sealed(bad), "scrambled");
+    }
+  }
+  EXPECT_GT(accepted, 50u) << "flips of words and seeds give other objects of the same form";
+}
+
+TEST_P(TfheWire, ObjectsOfOtherKindsAndParameters) {
+  tfhe::Literal literal = GetParam();
+  literal.lwe_noise_bits += 1;
+  const TfheObjects theirs(literal);
+  for (const TfheObjects* other : {&std::as_const(o), &theirs}) {
+    for (const TfheLoader& given : all_loaders(*other)) {
+      for (const TfheLoader& l : loaders) {
+        const bool kind = std::equal(&given.valid[6], &given.valid[8], &l.valid[6]);
+        if (kind && (other == &o || l.name == "tfhe_params")) {
+          EXPECT_EQ(judge(l, given.valid, given.name), Outcome::accepted);
+          continue;
+        }
+        expect_refused(l, given.valid, given.name);
+        Bytes relabelled = given.valid;
+        std::copy_n(l.valid.begin(), kHeaderBytes, relabelled.begin());
+        judge(l, sealed(relabelled), "relabelled " + given.name);
+      }
+    }
+  }
+  // A scheme that is another one's.
+  for (const TfheLoader& l : loaders) {
+    Bytes bad = l.valid;
+    bad[6] = 2;
+    expect_refused(l, sealed(bad), "of another scheme");
+  }
+}
+
+// Payload offsets of docs/format.md.
+TEST_P(TfheWire, FieldsOutOfRange) {
+  const TfheLoader& params = loader("tfhe_params");
+  for (const std::uint32_t n : {0u, 9u, 65537u, 0xffffffffu}) {
+    if (n == 9 && GetParam().group == 1) continue;
+    expect_refused(params, patched(params.valid, 0, n), "n");
+  }
+  for (const std::uint32_t k : {0u, 17u, 0xffffffffu}) {
+    expect_refused(params, patched(params.valid, 4, k), "k");
+  }
+  for (const std::uint32_t N : {0u, 128u, 255u, 1u << 17, 0xffffffffu}) {
+    expect_refused(params, patched(params.valid, 8, N), "N");
+  }
+  for (const std::size_t field : {12u, 13u, 14u, 15u, 16u, 17u, 18u, 19u, 20u, 21u, 22u, 23u}) {
+    expect_refused(params, patched(params.valid, field, std::uint8_t{0xff}), "a field of 255");
+  }
+  expect_refused(params, patched(params.valid, 24, std::uint16_t{2000}), "security");
+  for (const double x : {0.5, -1.0, -0.0, 1.0 / 0.0, std::nan("")}) {
+    expect_refused(params, patched(params.valid, 26, x), "the largest squared norm");
+  }
+  for (const double x : {-1.0, -0.0, 1.0 / 0.0, std::nan("")}) {
+    expect_refused(params, patched(params.valid, 34, x), "the probability of failure");
+  }
+  // A claim of security needs no name, but these parameters do not have it.
+  const TfheLoader& fresh = loader("tfhe_ciphertext_fresh");
+  for (const std::uint8_t flags : {4, 8, 128, 255}) {
+    expect_refused(fresh, patched(fresh.valid, 16, flags), "flags");
+  }
+  for (const std::uint32_t count : {0u, 4u, 6u, 0x7fffffffu, 0xffffffffu}) {
+    expect_refused(fresh, patched(fresh.valid, 17, count), "count");
+  }
+  for (const double x : {-1.0, -0.0, 9.5, 1.0 / 0.0, std::nan("")}) {
+    expect_refused(fresh, patched(fresh.valid, 21, x), "noise");
+  }
+  expect_refused(fresh, patched(fresh.valid, 21, 0.0), "fresh and without noise");
+  expect_refused(fresh, patched(fresh.valid, 29, std::uint16_t{8}), "degree");
+  const TfheLoader& computed = loader("tfhe_ciphertext_computed");
+  Bytes equal = computed.valid;
+  for (std::size_t i = 0; i < 5; ++i) equal = patched(equal, 29 + 2 * i, std::uint16_t{3});
+  expect_refused(computed, equal, "equal degrees that are written one by one");
+  // Keys that belong to no secret, and keys that hide nothing.
+  for (const char* name :
+       {"tfhe_evaluation_keys", "tfhe_evaluation_keys_stream", "tfhe_secret_key"}) {
+    Bytes bad = loader(name).valid;
+    std::fill_n(bad.begin() + kHeaderBytes, 16, 0);
+    expect_refused(loader(name), sealed(bad), "of no secret");
+  }
+  const TfheLoader& keys = loader("tfhe_evaluation_keys");
+  Bytes empty = keys.valid;
+  std::fill(empty.begin() + kHeaderBytes + 17 + 32, empty.end() - kChecksumBytes, 0);
+  expect_refused(keys, sealed(empty), "emptied");
+  const TfheLoader& secret = loader("tfhe_secret_key");
+  for (const std::uint8_t byte : {0, 0xff}) {
+    Bytes bad = secret.valid;
+    std::fill(bad.begin() + kHeaderBytes + 16, bad.end() - kChecksumBytes, byte);
+    expect_refused(secret, sealed(bad), "all bits equal");
+  }
+}
+
+TEST_P(TfheWire, AllocatesNothingBeforeSizesAreChecked) {
+  const TfheLoader& fresh = loader("tfhe_ciphertext_fresh");
+  const Limits small{fresh.valid.size(), 0};  // the rows take more
+  EXPECT_THROW(fresh.load(fresh.valid, small), LimitExceeded);
+  const TfheLoader& keys = loader("tfhe_evaluation_keys_stream");
+  EXPECT_THROW(keys.load(keys.valid, {keys.valid.size() - 1, 0}), LimitExceeded);
+}
+
+TEST(TfheCiphertext, WithoutElementsOrNoiseComesBack) {
+  TfheObjects o(tfhe_literal(Torus::t64, Order::switch_first, Rotation::classic));
+  const tfhe::Evaluator evaluator(backend::make_ref_tfhe(o.params->config()), o.keys);
+  const auto none = o.client.encrypt({});
+  EXPECT_EQ(tfhe_ciphertext_from_bytes(to_bytes(none), o.params).size(), 0u);
+  const std::vector<std::uint64_t> values{3, 0, 7};
+  const auto clear = evaluator.clear(values);
+  const auto read = tfhe_ciphertext_from_bytes(to_bytes(clear), o.params);
+  EXPECT_EQ(o.client.decrypt(read), values);
+  EXPECT_EQ(read.history.norm2(), 0);
+  EXPECT_TRUE(read.key_id.is_none());
+}
+
+// --- known bytes ------------------------------------------------------------------------------------
+
+Bytes vector(const std::string& name) {
+  std::ifstream in(std::string(JALI_VECTORS) + "/v1/" + name + ".jali", std::ios::binary);
+  EXPECT_TRUE(in.good()) << "vectors/v1/" << name << ".jali is missing";
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+TEST(TfheVectors, AreUnchangedAndMeanWhatTheyMeant) {
+  const std::map<std::string, std::string> known{{"tfhe_params", "@params@"},
+                                                 {"tfhe_ciphertext_fresh", "@fresh@"},
+                                                 {"tfhe_ciphertext_computed", "@computed@"},
+                                                 {"tfhe_evaluation_keys", "@keys@"},
+                                                 {"tfhe_secret_key", "@secret@"}};
+  for (const auto& [name, digest] : known) {
+    EXPECT_EQ(test::hex(hash256(vector(name))).substr(0, 32), digest) << name;
+  }
+  const auto params = tfhe_params_from_bytes(vector("tfhe_params"), kLimits);
+  EXPECT_EQ(to_bytes(*params), vector("tfhe_params"));
+  const auto secret = tfhe_secret_from_bytes(vector("tfhe_secret_key"), params);
+  const auto again = secret_to_bytes(secret);
+  EXPECT_EQ(Bytes(again.begin(), again.end()), vector("tfhe_secret_key"));
+  const tfhe::Client client(std::make_shared<const lwe::SecretKey>(secret));
+  const auto keys = tfhe_keys_from_bytes(vector("tfhe_evaluation_keys"), params);
+  EXPECT_EQ(to_bytes(keys), vector("tfhe_evaluation_keys"));
+  const tfhe::Evaluator evaluator(backend::make_ref_tfhe(params->config()), keys);
+  for (const char* name : {"tfhe_ciphertext_fresh", "tfhe_ciphertext_computed"}) {
+    const auto x = tfhe_ciphertext_from_bytes(vector(name), params);
+    EXPECT_EQ(to_bytes(x), vector(name));
+    EXPECT_EQ(client.decrypt(x), TfheObjects::values());
+    EXPECT_EQ(client.decrypt(evaluator.refresh(evaluator.bind(x))), TfheObjects::values());
+  }
+}
+
+}  // namespace
+}  // namespace jali::wire
