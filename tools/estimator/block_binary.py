@@ -9,8 +9,9 @@ says. docs/block-binary.md says what the results mean. For each key one JSON obj
 - guess_dual: MATZOV's dual attack that enumerates whole blocks: k coordinates cost (l+1)^(k/l) guesses.
 - ideal_dual: the same, if also the Fourier transform over the other guessed coordinates cost only as much as there are
   values of the blocks. No algorithm is known that does this: it is a bound on what the shape could give.
-- guess_primal: the primal hybrid attack in which guessing t blocks costs (l+1)^(t/2) Babai reductions, as if every
-  collision of a meeting in the middle were found.
+- guess_mitm: the primal hybrid attack in which guessing t blocks by meeting in the middle costs (l+1)^(t/2) Babai
+  reductions, with the estimator's probability that a collision is found.
+- guess_primal: the same, as if every collision were found. It is a bound, not an attack.
 - drop: bounded-distance decoding after guessing t blocks at once, repeated (l+1)^t times, for the best t, and for t = 10.
 - entropy: the bits of the key; mitm: half of it; three_lists: a quarter of it, as if the best exponent that is known for
   sparse ternary secrets (May, CRYPTO 2021) held here.
@@ -77,24 +78,27 @@ def described(cost: Any) -> dict[str, Any]:
     return out
 
 
-def primal(params: Any, block: int) -> dict[str, Any]:
+def primal(params: Any, block: int, ideal: bool) -> dict[str, Any]:
     from estimator.lwe_primal import PrimalHybrid
     from estimator.util import local_minimum
 
     best: dict[str, Any] = {"bits": math.inf}
     with local_minimum(0, int(params.n * 0.8) // block, precision=8) as over_blocks:
         for blocks in over_blocks:
-            left = params.updated(n=params.n - block * blocks)
             found = math.inf
             with local_minimum(200, 500, precision=4) as over_beta:
                 for beta in over_beta:
-                    part = PrimalHybrid.beta_params(beta=beta, params=left, babai=True)
+                    part = PrimalHybrid.beta_params(
+                        beta=beta, params=params, zeta=block * blocks, babai=True, mitm=not ideal
+                    )
                     bits = math.inf
-                    if "babai_probability" in part and float(part["babai_probability"]) > 0:
+                    chance = float(part.get("babai_probability", 0))
+                    chance *= float(part.get("mitm_probability", 0))
+                    if chance > 0:
                         guesses = blocks * math.log2(block + 1) / 2
                         work = 2 ** (guesses + math.log2(float(part["svp_cost"]["rop"])))
                         total = float(part["bkz_cost"]["rop"]) + work
-                        bits = math.log2(total / float(part["babai_probability"]))
+                        bits = math.log2(total / chance)
                     over_beta.update(bits)
                     if bits < best["bits"]:
                         best = {"bits": round(bits, 2), "beta": int(beta), "zeta": int(block * blocks)}
@@ -119,11 +123,18 @@ def main() -> None:
     run = {
         "guess_dual": partial(dual, ideal=False),
         "ideal_dual": partial(dual, ideal=True),
-        "guess_primal": primal,
+        "guess_mitm": partial(primal, ideal=False),
+        "guess_primal": partial(primal, ideal=True),
         "drop": drop,
     }
     points, results = Path(sys.argv[1]), Path(sys.argv[2])
-    attacks = tuple(sys.argv[3:]) or ("guess_dual", "guess_primal", "drop", "ideal_dual")
+    attacks = tuple(sys.argv[3:]) or (
+        "guess_dual",
+        "guess_mitm",
+        "guess_primal",
+        "drop",
+        "ideal_dual",
+    )
     numeric()
     held = set()
     if results.exists():

@@ -18,10 +18,10 @@ RESULTS = HERE / "lwe_results.jsonl"
 ROWS = HERE.parents[1] / "src" / "jali" / "params" / "lwe_security_rows.inc"
 HEAD = """\
 // Made by tools/estimator/lwe_table.py from lwe_results.jsonl. The fields are those of LweSecurityRow:
-// block, n, modulus_bits, noise_bits, usvp, bdd, dual_hybrid, guess_dual, guess_primal.
+// block, n, modulus_bits, noise_bits, usvp, bdd, dual_hybrid, guess_dual, guess_mitm.
 // clang-format off
 """
-FIELDS = ("usvp", "bdd", "dual_hybrid", "guess_dual", "guess_primal")
+FIELDS = ("usvp", "bdd", "dual_hybrid", "guess_dual", "guess_mitm")
 
 
 def noise(row: dict[str, Any]) -> float:

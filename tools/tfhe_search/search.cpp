@@ -198,7 +198,7 @@ std::string estimate(const char* key, int block, std::size_t n, int noise_bits, 
     out += ", usvp = " + number("%.1f", row->usvp) + ", bdd = " + number("%.1f", row->bdd) +
            ", dual_hybrid = " + number("%.1f", row->dual_hybrid);
     if (row->guess_dual > 0) out += ", guess_dual = " + number("%.1f", row->guess_dual);
-    if (row->guess_primal > 0) out += ", guess_primal = " + number("%.1f", row->guess_primal);
+    if (row->guess_mitm > 0) out += ", guess_mitm = " + number("%.1f", row->guess_mitm);
   } else {
     out += ", from = \"weaker keys\"";
   }
