@@ -9,7 +9,7 @@ Libraries: a room links, directly or through other rooms, every room that it inc
 may not include.
 Tables: files in TABLES may include, directly or through other files, only the tables of operations
 (backend/NAME_ops.h) that TABLES gives them.
-Schemes: files of ring/, rlwe/, device/ and wire/ and params/rlwe_params.* may not name a scheme, unless the file's own
+Schemes: files of ring/, rlwe/, integers/, device/ and wire/ and params/rlwe_params.* may not name a scheme, unless the file's own
 name does (wire/ckks.cpp).
 Secrets: code that touches a secret key lies in folders secret/ and in libraries jali_ROOM_secret. Only these, and
 api/jali.h with jali_api, may include and link them, so that a program that only evaluates contains none of it.
@@ -51,7 +51,7 @@ ROOMS = {
     "api": 10,
 }
 # Rooms and files that serve every scheme and may name none.
-NEUTRAL = ("ring/", "rlwe/", "device/", "wire/", "params/rlwe_params.")
+NEUTRAL = ("ring/", "rlwe/", "integers/", "device/", "wire/", "params/rlwe_params.")
 SCHEMES = re.compile("ckks|tfhe", re.IGNORECASE)
 # The header and the library that contain everything, also the code that touches secret keys.
 EVERYTHING = ("src/jali/api/jali.h", "api")

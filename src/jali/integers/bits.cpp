@@ -204,8 +204,10 @@ Word moved(Builder& b, const Word& x, IntegerType type, std::span<const int> fro
           [&](int u, int v) { return take(low.second, u) | take(high.second, v); });
     } else {
       for (const auto& piece : pieces) {
-        digit += b.look_up(x[static_cast<std::size_t>(piece.first)],
-                           [&](int v) { return take(piece.second, v); });
+        const Form& of = x[static_cast<std::size_t>(piece.first)];
+        bool whole = true;  // a digit that moves as it is needs no look-up
+        for (int v = of.lo; whole && v <= of.hi; ++v) whole = take(piece.second, v) == v;
+        digit += whole ? of : b.look_up(of, [&](int v) { return take(piece.second, v); });
       }
       digit = digit.within(0, (1 << type.digit_bits(i, m)) - 1);
     }
@@ -243,12 +245,30 @@ std::vector<Form> bits_of(Builder& b, const Word& x) {
 Word moved_by(Builder& b, const Word& x, Move move, std::span<const Form> amount) {
   const int bits = x.type.bits;
   const bool rotates = move == Move::rotate_left || move == Move::rotate_right;
+  // The sign does not change, so that its digit, which is filled in, is found once.
+  const bool by_sign = move == Move::right && x.type.is_signed;
+  const Form sign = by_sign ? sign_of(b, x) : Form();
+  Form filled_in;
+  if (by_sign) {
+    const int half = radix(x, x.size() - 1, b) / 2, all = (1 << b.m()) - 1;
+    filled_in = b.look_up(x.digits.back(), [&](int v) { return v >= half ? all : 0; });
+  }
+  const auto shifted = [&](const Word& word, int places) {
+    std::vector<int> from = bits_from(x.type, move, places);
+    if (!by_sign) return moved(b, word, x.type, from);
+    Word longer = word;
+    longer.digits.push_back(filled_in);
+    for (int i = bits - std::min(places, bits); i < bits; ++i) {
+      from[static_cast<std::size_t>(i)] = static_cast<int>(x.size()) * b.m() + i % b.m();
+    }
+    return moved(b, longer, x.type, from);
+  };
   Word out = x;
   std::vector<Form> too_far;
   int by = rotates ? 1 % bits : 1;  // 2^bit modulo the bits, or at most the bits
   for (const Form& flag : amount) {
     if (rotates ? by != 0 : by < bits) {
-      out = select(b, flag, moved(b, out, x.type, bits_from(x.type, move, by)), out);
+      out = select(b, flag, shifted(out, by), out);
     } else if (!rotates) {
       too_far.push_back(flag);
     }
@@ -256,8 +276,6 @@ Word moved_by(Builder& b, const Word& x, Move move, std::span<const Form> amount
   }
   if (too_far.empty()) return out;
   const Form gone = -none(b, std::move(too_far)) + 1;
-  const bool by_sign = move == Move::right && x.type.is_signed;
-  const Form sign = by_sign ? sign_of(b, x) : Form();
   for (std::size_t i = 0; i < out.size(); ++i) {
     const int filled = radix(x, i, b) - 1;
     if (by_sign) {  // gone + gone and negative: 0 keeps, 1 is 0, 2 is all ones
