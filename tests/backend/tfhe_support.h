@@ -1,5 +1,5 @@
 // What tests of TFHE engines need: small configurations of every kind, secrets, encryption with a chosen noise, keys in
-// standard form, phases, tables, and `compare`, which holds an engine against the oracle. The sizes are far from secure.
+// standard form, phases and tables. tfhe_compare.h holds an engine against the oracle. The sizes are far from secure.
 // All arithmetic is that of 64-bit words, whose low w bits are the torus's: independent of the engines.
 #pragma once
 
@@ -119,10 +119,10 @@ inline TfheNoise small_noise(Torus torus) {
   return {std::ldexp(1.0, torus == Torus::t64 ? -48 : -30), std::ldexp(1.0, -29)};
 }
 
-/// A configuration of small sizes: n in 16 .. 40, k N in 256 .. 1024. Its gadgets have about 16 bits in all, so that a
-/// bootstrap with small_noise gives the right one of 8 values by 10 standard deviations and more.
+/// A configuration of small sizes, with n in 16 .. 40. Its gadgets have about 16 bits in all, so that a bootstrap with
+/// small_noise gives the right one of 8 values with 10 standard deviations to spare.
 inline TfheConfig small_config(std::mt19937_64& rng, Torus torus, Rotation rotation, int group,
-                               GlweDimension k, int levels) {
+                               GlweDimension k, int levels, PolynomialSize N) {
   const auto from = [&](int least, int most) {
     return std::uniform_int_distribution<int>(least, most)(rng);
   };
@@ -132,29 +132,41 @@ inline TfheConfig small_config(std::mt19937_64& rng, Torus torus, Rotation rotat
   config.group = group;
   config.n = LweDimension(static_cast<std::size_t>(group * from((15 + group) / group, 40 / group)));
   config.k = k;
-  config.N = PolynomialSize(std::size_t{1} << from(8, k.value == 1 ? 10 : k.value == 2 ? 9 : 8));
+  config.N = N;
   config.rotation_gadget.levels = levels;
-  config.rotation_gadget.base_log = from((15 + levels) / levels, 18 / levels);
+  config.rotation_gadget.base_log = from((15 + levels) / levels, (torus == Torus::t64 ? 22
+                                                                  : levels == 1       ? 16
+                                                                                      : 18) /
+                                                                     levels);
   config.switch_gadget.levels = from(1, 4);
   config.switch_gadget.base_log = 16 / config.switch_gadget.levels;
   config.mean_bit = rotation == Rotation::block_binary ? 1.0 / (group + 1) : 0.5;
   return config;
 }
 
-/// One of every kind of rotation with every group, toruses, k and levels spread over them.
+/// Every kind of rotation with every group, and both toruses, k from 1 to 4, N from 256 to 1024 and 1 to 3 levels among
+/// them.
 inline std::vector<TfheConfig> small_configs(std::mt19937_64& rng) {
-  const std::pair<Rotation, int> kinds[] = {
-      {Rotation::classic, 1},      {Rotation::classic, 1},      {Rotation::classic, 1},
-      {Rotation::classic, 1},      {Rotation::multi_bit, 2},    {Rotation::multi_bit, 3},
-      {Rotation::multi_bit, 4},    {Rotation::block_binary, 2}, {Rotation::block_binary, 3},
-      {Rotation::block_binary, 5}, {Rotation::block_binary, 8}};
+  struct Kind {
+    Torus torus;
+    Rotation rotation;
+    int group;
+    std::size_t k;
+    int levels;
+    std::size_t N;
+  };
+  constexpr auto classic = Rotation::classic, multi = Rotation::multi_bit,
+                 block = Rotation::block_binary;
+  constexpr auto t32 = Torus::t32, t64 = Torus::t64;
   std::vector<TfheConfig> configs;
-  std::size_t i = 0;
-  for (const auto& [rotation, group] : kinds) {
-    const Torus torus = i % 2 == 0 ? Torus::t64 : Torus::t32;
-    const GlweDimension k(1 + i % 4);
-    configs.push_back(small_config(rng, torus, rotation, group, k, 1 + static_cast<int>(i % 3)));
-    ++i;
+  for (const Kind& kind : {Kind{t64, classic, 1, 1, 1, 1024}, Kind{t32, classic, 1, 1, 2, 512},
+                           Kind{t64, classic, 1, 2, 3, 256}, Kind{t32, classic, 1, 4, 1, 256},
+                           Kind{t64, multi, 2, 1, 2, 512}, Kind{t32, multi, 2, 3, 1, 256},
+                           Kind{t64, multi, 3, 1, 1, 512}, Kind{t64, multi, 4, 2, 1, 256},
+                           Kind{t32, block, 2, 1, 3, 512}, Kind{t64, block, 3, 1, 1, 512},
+                           Kind{t32, block, 5, 2, 2, 256}, Kind{t64, block, 8, 1, 2, 256}}) {
+    configs.push_back(small_config(rng, kind.torus, kind.rotation, kind.group,
+                                   GlweDimension(kind.k), kind.levels, PolynomialSize(kind.N)));
   }
   return configs;
 }

@@ -69,8 +69,8 @@ class Checks {
     return {name, x.data, x.count * each};
   }
   Stretch tables(const TfheConfig& config, const TableView& x, std::size_t inputs) const {
-    data("the tables", x.data, torus_bytes(config.torus));
     that(x.count >= 1, "there is no table");
+    data("the table", x.data, torus_bytes(config.torus));
     const std::size_t each =
         x.encrypted ? glwe_bytes(config) : config.N.value * torus_bytes(config.torus);
     that(x.count <= kMost / each, "the tables are larger than any memory");
@@ -138,8 +138,8 @@ void check_prepare_rotation_key(const TfheConfig& config, const void* out, const
   check.key("the key to write", out);
   check.data("the key to read", ggsws, torus_bytes(config.torus));
   check.that(count >= 1 && first < config.steps() && count <= config.steps() - first, [&] {
-    return "the steps " + std::to_string(first) + " to " + std::to_string(first + count) +
-           " must lie within the key's " + std::to_string(config.steps());
+    return "the key has " + std::to_string(config.steps()) + " steps, which do not include " +
+           std::to_string(count) + " from step " + std::to_string(first) + " on";
   });
 }
 

@@ -1,4 +1,6 @@
 // External products and the steps of a blind rotation.
+#include <algorithm>
+
 #include "jali/backend/ref/tfhe.h"
 #include "jali/backend/ref/torus.h"
 
@@ -11,13 +13,14 @@ void add(Glwe<W>& acc, const Glwe<W>& x) {
   for (std::size_t i = 0; i < acc.size(); ++i) acc[i] += x[i];
 }
 
-/// (X^e - 1) x
+/// out += (X^e - 1) x, for every polynomial of x.
 template <class W>
-Glwe<W> times_power_minus_1(const Glwe<W>& x, std::size_t e, std::size_t N) {
-  Glwe<W> out(x.size());
-  for (std::size_t at = 0; at < x.size(); at += N) times_power(&out[at], &x[at], e, N);
-  for (std::size_t i = 0; i < x.size(); ++i) out[i] -= x[i];
-  return out;
+void add_times_power_minus_1(std::vector<W>& out, const W* x, std::size_t e, std::size_t N) {
+  std::vector<W> rotated(N);
+  for (std::size_t at = 0; at < out.size(); at += N) {
+    times_power(rotated.data(), x + at, e, N);
+    for (std::size_t i = 0; i < N; ++i) out[at + i] += rotated[i] - x[at + i];
+  }
 }
 
 /// e_u of unit u, from the exponents of the step's bits.
@@ -61,17 +64,21 @@ void rotate(const TfheConfig& config, Glwe<W>& acc, std::span<const std::uint32_
   const auto group = static_cast<std::size_t>(config.group);
   for (std::size_t step = 0; step < config.steps(); ++step) {
     const std::span<const std::uint32_t> bits = exponents.subspan(step * group, group);
+    if (std::ranges::all_of(bits, [](std::uint32_t e) { return e == 0; })) continue;  // X^0 - 1 = 0
     const W* ggsws = key + step * units * config.ggsw_words();
     if (config.rotation == Rotation::classic) {
-      add(acc, external_product(config, ggsws, times_power_minus_1(acc, bits[0], N)));
-      continue;
+      Glwe<W> difference(acc.size(), 0);
+      add_times_power_minus_1(difference, acc.data(), bits[0], N);
+      add(acc, external_product(config, ggsws, difference));
+    } else {
+      // sum_u (X^(e_u) - 1) (GGSW_u x acc), with the sum taken into the ciphertexts.
+      std::vector<W> bundle(config.ggsw_words(), 0);
+      for (std::size_t u = 0; u < units; ++u) {
+        add_times_power_minus_1(bundle, ggsws + u * config.ggsw_words(),
+                                unit_exponent(config, bits, u), N);
+      }
+      add(acc, external_product(config, bundle.data(), acc));
     }
-    Glwe<W> sum(acc.size(), 0);
-    for (std::size_t u = 0; u < units; ++u) {
-      const Glwe<W> product = external_product(config, ggsws + u * config.ggsw_words(), acc);
-      add(sum, times_power_minus_1(product, unit_exponent(config, bits, u), N));
-    }
-    add(acc, sum);
   }
 }
 
