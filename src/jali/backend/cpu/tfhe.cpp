@@ -74,9 +74,7 @@ CpuTfhe::CpuTfhe(TfheConfig config, std::shared_ptr<device::Device> device)
 
 // --- blind rotations --------------------------------------------------------------------------------
 
-std::size_t CpuTfhe::rotation_key_bytes() const {
-  return config_.steps() * rotator_->step_bytes();
-}
+std::size_t CpuTfhe::rotation_key_bytes() const { return config_.steps() * rotator_->step_bytes(); }
 
 void CpuTfhe::prepare_rotation_key(void* out, const void* ggsws, std::size_t first,
                                    std::size_t count) const {
@@ -85,8 +83,7 @@ void CpuTfhe::prepare_rotation_key(void* out, const void* ggsws, std::size_t fir
   const std::size_t digits = rows * static_cast<std::size_t>(config_.rotation_gadget.levels);
   const std::size_t words_bytes = rounded_up(N * sizeof(u64));
   pool_.parallel(count * units * digits, [&](std::size_t i) {
-    const ScratchPool::Lease lease =
-        scratch_.lend(words_bytes + rotator_->prepare_scratch_bytes());
+    const ScratchPool::Lease lease = scratch_.lend(words_bytes + rotator_->prepare_scratch_bytes());
     auto* const words = reinterpret_cast<u64*>(lease.data());
     const std::size_t step = i / (units * digits);
     auto* const key = static_cast<std::byte*>(out) + (first + step) * rotator_->step_bytes();
@@ -207,8 +204,8 @@ void CpuTfhe::switch_bootstrap(LweView out, ConstLweView in, const TableView& ta
 void CpuTfhe::bootstrap_switch(LweView out, ConstLweView in, const TableView& tables,
                                const void* switch_key, const void* rotation_key) const {
   check_bootstrap_switch(config_, out, in, tables, switch_key, rotation_key);
-  const ScratchPool::Lease lease = scratch_.lend(out.count * (config_.large().value + 1) *
-                                                 torus_bytes(config_.torus));
+  const ScratchPool::Lease lease =
+      scratch_.lend(out.count * (config_.large().value + 1) * torus_bytes(config_.torus));
   const LweView large{lease.data(), config_.torus, config_.large(), out.count};
   bootstrap(large, in, tables, rotation_key);
   key_switch(out, large, switch_key);

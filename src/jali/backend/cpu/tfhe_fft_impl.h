@@ -188,11 +188,9 @@ struct Fourier {
     const std::size_t size = n / pass.blocks;
     for (std::size_t b = first; b < first + count; ++b) {
       if constexpr (inverse) {
-        inverse_block<R>(data + 2 * b * size, pass.twiddles + b * (2 * R - 2), size / R,
-                         ahead);
+        inverse_block<R>(data + 2 * b * size, pass.twiddles + b * (2 * R - 2), size / R, ahead);
       } else {
-        forward_block<R>(data + 2 * b * size, pass.twiddles + b * (2 * R - 2), size / R,
-                         ahead);
+        forward_block<R>(data + 2 * b * size, pass.twiddles + b * (2 * R - 2), size / R, ahead);
       }
     }
   }
@@ -271,7 +269,8 @@ struct Fourier {
   /// The whole forward transform of signed words, for keys.
   static void transform_words(const FourierPlan& plan, double* out, const std::uint64_t* words) {
     for (std::size_t i = 0; i < plan.n; i += L) {
-      store(out + 2 * i, {V::from_word(V::load(words + i)), V::from_word(V::load(words + plan.n + i))});
+      store(out + 2 * i,
+            {V::from_word(V::load(words + i)), V::from_word(V::load(words + plan.n + i))});
     }
     KeyAhead none;
     run_pass<false>(out, plan.passes[0], plan.n, 0, 1, none);

@@ -46,9 +46,7 @@ class FourierRotator final : public Rotator {
         place_{units_, rows_, digits_, static_cast<std::size_t>(kernels.lanes),
                static_cast<std::size_t>(kernels.quad)} {}
 
-  std::size_t step_bytes() const override {
-    return units_ * rows_ * digits_ * N_ * sizeof(double);
-  }
+  std::size_t step_bytes() const override { return units_ * rows_ * digits_ * N_ * sizeof(double); }
   std::size_t prepare_scratch_bytes() const override { return N_ * sizeof(double); }
 
   void prepare(std::byte* step_key, std::size_t u, std::size_t c, std::size_t o,
@@ -68,8 +66,7 @@ class FourierRotator final : public Rotator {
   }
 
   std::size_t scratch_bytes() const override {
-    return (digits_ * N_ + rows_ * N_ + tile_doubles(digits_, rows_, plan_.lanes)) *
-           sizeof(double);
+    return (digits_ * N_ + rows_ * N_ + tile_doubles(digits_, rows_, plan_.lanes)) * sizeof(double);
   }
 
   void rotate(std::uint64_t* accs, const std::uint32_t* exponents, std::size_t count,

@@ -60,7 +60,6 @@ inline std::size_t fetching_turns(const FourierPlan& plan, std::size_t rows, std
   return (rows + digits) * each + plan.groups * (rows + 1) / 2 * digits;
 }
 
-
 /// Accumulators: after the N words of a polynomial stand the first ones again, negated, so that a vector may begin at any
 /// coefficient.
 constexpr std::size_t kAccPadding = 8;
@@ -119,7 +118,7 @@ struct TfheKernels {
 
 TfheKernels portable_tfhe_kernels();
 #ifdef JALI_CPU_X86
-TfheKernels avx2_tfhe_kernels();    // needs AVX2 and FMA
+TfheKernels avx2_tfhe_kernels();  // needs AVX2 and FMA
 TfheKernels avx512_tfhe_kernels();  // needs AVX-512 F, DQ, BW, VL
 #endif
 

@@ -44,8 +44,8 @@ struct RotationRows {
 
   /// The digits of one level, made as the first pass of their transform reads them.
   template <int R, bool difference>
-  static void first_pass(const RotationStep& s, double* out, const std::uint64_t* p,
-                         std::size_t e, KeyAhead& ahead) {
+  static void first_pass(const RotationStep& s, double* out, const std::uint64_t* p, std::size_t e,
+                         KeyAhead& ahead) {
     const std::size_t n = s.plan->n, m = n / R;
     const double* const twiddles = s.plan->passes[0].twiddles;
     const Rotated<2 * R> rotated(p, e, m);
@@ -114,24 +114,24 @@ struct RotationRows {
     const D base = V::set1(static_cast<double>(std::uint64_t{1} << rule.base_log));
     const D inverse = V::set1(1 / static_cast<double>(std::uint64_t{1} << rule.base_log));
     const D even = V::set1(0x1.8p52);
-    for_words<difference>(p, e, n, [&](std::size_t i, const U(&x)[2])
-                                       __attribute__((always_inline)) {
-      D u[2];
+    for_words<difference>(
+        p, e, n, [&](std::size_t i, const U(&x)[2]) __attribute__((always_inline)) {
+          D u[2];
 #pragma GCC unroll 2
-      for (int part = 0; part < 2; ++part) {
-        u[part] = V::as_double(((x[part] + addend) >> shift) | magic) - offset;
-      }
-      for (int j = levels - 1; j > 0; --j) {
-        double* const at = out + static_cast<std::size_t>(j) * stride + 2 * i;
+          for (int part = 0; part < 2; ++part) {
+            u[part] = V::as_double(((x[part] + addend) >> shift) | magic) - offset;
+          }
+          for (int j = levels - 1; j > 0; --j) {
+            double* const at = out + static_cast<std::size_t>(j) * stride + 2 * i;
 #pragma GCC unroll 2
-        for (int part = 0; part < 2; ++part) {
-          const D quotient = V::fma(u[part], inverse, even) - even;
-          V::store(at + static_cast<std::size_t>(part) * L, V::fnma(quotient, base, u[part]));
-          u[part] = quotient;
-        }
-      }
-      F::store(out + 2 * i, {u[0], u[1]});
-    });
+            for (int part = 0; part < 2; ++part) {
+              const D quotient = V::fma(u[part], inverse, even) - even;
+              V::store(at + static_cast<std::size_t>(part) * L, V::fnma(quotient, base, u[part]));
+              u[part] = quotient;
+            }
+          }
+          F::store(out + 2 * i, {u[0], u[1]});
+        });
   }
   /// The same for gadgets whose levels together have more than 52 bits.
   template <bool difference>
@@ -141,7 +141,8 @@ struct RotationRows {
     const DigitRule& rule = *s.rule;
     const int levels = rule.levels, g = rule.base_log;
     const std::uint64_t half = std::uint64_t{1} << (g - 1);
-    const U mask = V::set1(2 * half - 1), below = V::set1(half - 1), one = V::set1(std::uint64_t{1});
+    const U mask = V::set1(2 * half - 1), below = V::set1(half - 1),
+            one = V::set1(std::uint64_t{1});
     const U center = V::set1(std::uint64_t{1} << 32);
     const D uncenter = V::set1(0x1p32);
     for_words<difference>(p, e, n, [&](std::size_t i, const U(&x)[2]) {
@@ -247,12 +248,12 @@ struct RotationRows {
                                                 KeyAhead& ahead) {
     std::size_t row = 0;
     for (; row + 1 < s.rows; row += 2) {
-      key = products<2, with_factors>(y + row * L * kPair, s.tiles, key, count, factor, first,
-                                      ahead);
+      key =
+          products<2, with_factors>(y + row * L * kPair, s.tiles, key, count, factor, first, ahead);
     }
     if (row < s.rows) {
-      key = products<1, with_factors>(y + row * L * kPair, s.tiles, key, count, factor, first,
-                                      ahead);
+      key =
+          products<1, with_factors>(y + row * L * kPair, s.tiles, key, count, factor, first, ahead);
     }
     return key;
   }
@@ -314,7 +315,8 @@ struct RotationRows {
 
   /// The last pass up, and acc += the results.
   template <int R>
-  static void last_pass(const RotationStep& s, std::uint64_t* p, const double* sums, KeyAhead& ahead) {
+  static void last_pass(const RotationStep& s, std::uint64_t* p, const double* sums,
+                        KeyAhead& ahead) {
     const std::size_t n = s.plan->n, m = n / R;
     const double* const twiddles = s.plan->passes[0].twiddles;
     for (std::size_t i = 0; i < m; i += L) {
