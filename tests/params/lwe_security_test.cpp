@@ -33,8 +33,7 @@ TEST(LweSecurity, RowsAreWhatTheEstimatorSaid) {
     ASSERT_TRUE(held.count(key.str())) << key.str();
     const std::string& line = held[key.str()];
     const auto says = [&](const char* attack, double bits) {
-      const std::string text =
-          std::string("\"") + attack + "\": {\"bits\": " + short_number(bits);
+      const std::string text = std::string("\"") + attack + "\": {\"bits\": " + short_number(bits);
       EXPECT_NE(line.find(text), std::string::npos) << text << " in " << line;
     };
     says("usvp", row.usvp);

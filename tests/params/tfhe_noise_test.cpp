@@ -138,8 +138,7 @@ TEST(TfheNoise, KeySwitchIsAsPredicted) {
     Torus torus;
     Gadget gadget;
     int noise_bits;
-  } cases[] = {
-      {Torus::t64, {5, 4}, 14}, {Torus::t64, {3, 2}, 2}, {Torus::t32, {4, 3}, 12}};
+  } cases[] = {{Torus::t64, {5, 4}, 14}, {Torus::t64, {3, 2}, 2}, {Torus::t32, {4, 3}, 12}};
   for (const auto& c : cases) {
     SCOPED_TRACE(c.noise_bits);
     const TfheConfig config = config_of(Rotation::classic, 1, 24, c.torus, 1, {8, 2}, c.gadget);
@@ -166,8 +165,8 @@ TEST(TfheNoise, KeySwitchIsAsPredicted) {
 }
 
 /// The variance of the coefficients of rotated accumulators, which were uniform: one value for each rotation.
-std::vector<double> rotated(const TfheConfig& config, int glwe_noise_bits, int keys, std::size_t count,
-                 std::mt19937_64& rng) {
+std::vector<double> rotated(const TfheConfig& config, int glwe_noise_bits, int keys,
+                            std::size_t count, std::mt19937_64& rng) {
   std::vector<double> out;
   const std::size_t N = config.N.value, n = config.n.value;
   for (int i = 0; i < keys; ++i) {
@@ -181,8 +180,7 @@ std::vector<double> rotated(const TfheConfig& config, int glwe_noise_bits, int k
     backend::test::Tables tables;
     tables.data = TorusBlock(config.torus, 1, N);
     for (std::size_t j = 0; j < N; ++j) tables.data.set(j, rng());
-    const std::vector<u64> phases =
-        glwe_phases(run.blind_rotate(in, tables), config, secret);
+    const std::vector<u64> phases = glwe_phases(run.blind_rotate(in, tables), config, secret);
     std::vector<u32> row(n + 1), exponents(n + 1);
     for (std::size_t r = 0; r < count; ++r) {
       Measured measured;
@@ -222,8 +220,7 @@ TEST(TfheNoise, BlindRotationIsAsPredicted) {
   for (const auto& c : cases) {
     SCOPED_TRACE(std::to_string(static_cast<int>(c.rotation)) + ", group " +
                  std::to_string(c.group) + ", levels " + std::to_string(c.gadget.levels));
-    const TfheConfig config =
-        config_of(c.rotation, c.group, c.n, c.torus, c.k, c.gadget, {4, 3});
+    const TfheConfig config = config_of(c.rotation, c.group, c.n, c.torus, c.k, c.gadget, {4, 3});
     const std::vector<double> measured = rotated(config, c.noise_bits, 24, 2, rng);
     const RotationNoise formula = NoiseModel(config, 2, c.noise_bits).blind_rotation();
     // The oracle's products are exact. The first step finds a table whose mask is 0, so that only its body counts.
@@ -364,7 +361,8 @@ TEST(TfheNoise, TransformErrorIsBoundedAndNotFarBelow) {
     for (auto& x : key) x = static_cast<std::int64_t>(rng());
     std::vector<Complex> a(M), b(M);
     for (std::size_t j = 0; j < M; ++j) {
-      a[j] = Complex(static_cast<double>(digits[j]), static_cast<double>(digits[j + M])) * twist(j, N);
+      a[j] =
+          Complex(static_cast<double>(digits[j]), static_cast<double>(digits[j + M])) * twist(j, N);
       b[j] = Complex(static_cast<double>(key[j]), static_cast<double>(key[j + M])) * twist(j, N);
     }
     transform(a, 1);
@@ -377,7 +375,8 @@ TEST(TfheNoise, TransformErrorIsBoundedAndNotFarBelow) {
     for (std::size_t j = 0; j < N; ++j) {
       Wide exact = 0;
       for (std::size_t i = 0; i <= j; ++i) exact += static_cast<Wide>(digits[i]) * key[j - i];
-      for (std::size_t i = j + 1; i < N; ++i) exact -= static_cast<Wide>(digits[i]) * key[j + N - i];
+      for (std::size_t i = j + 1; i < N; ++i)
+        exact -= static_cast<Wide>(digits[i]) * key[j + N - i];
       const double have = j < M ? a[j].real() : a[j - M].imag();
       measured.add(static_cast<double>(static_cast<Wide>(have) - exact));
     }
@@ -426,7 +425,8 @@ TEST(TfheNoise, AmplifiedFailuresAreAsPredicted) {
       ++count;
     }
   }
-  const double predicted = count * std::exp2(model.log2_p_fail(Order::switch_first, norm2, half_box));
+  const double predicted =
+      count * std::exp2(model.log2_p_fail(Order::switch_first, norm2, half_box));
   EXPECT_GE(failed, 200);
   // At 2 to 3 standard deviations a share x more variance gives about 3x more failures. The variance varies with the key's
   // 8 * 1024 errors by sqrt(2 / 8192), which is 1.6 percent.
@@ -455,7 +455,9 @@ TEST(TfheNoise, BlockKeysAreAveragedOverTheirWeights) {
   const auto tails = [&](double sum) {  // sum of (s_i - 1/4)^2
     const double rest = model.before_rotation(set.order, set.max_norm2) - model.modulus_switch();
     const double scale = std::sqrt(2 * (rest + unit * unit / 12 * sum));
-    return std::log2(std::erfc((1.0 / 64 - unit / 2) / scale) + std::erfc((1.0 / 64 + unit / 2) / scale)) - 1;
+    return std::log2(std::erfc((1.0 / 64 - unit / 2) / scale) +
+                     std::erfc((1.0 / 64 + unit / 2) / scale)) -
+           1;
   };
   EXPECT_GT(have, tails(840 * 3.0 / 16));
   EXPECT_LT(have, tails(840 * 3.0 / 16) + 6);

@@ -48,7 +48,8 @@ TEST(TfhePresets, AreSecureUnlessTheirNameSaysOtherwise) {
     EXPECT_TRUE(asked);
     // A quarter of the entropy of a block key: docs/block-binary.md.
     if (block > 1) {
-      EXPECT_GE(static_cast<double>(literal.n.value) / literal.group * std::log2(block + 1) / 4, 128);
+      EXPECT_GE(static_cast<double>(literal.n.value) / literal.group * std::log2(block + 1) / 4,
+                128);
     }
   }
 }

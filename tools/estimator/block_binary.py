@@ -101,7 +101,11 @@ def primal(params: Any, block: int, ideal: bool) -> dict[str, Any]:
                         bits = math.log2(total / chance)
                     over_beta.update(bits)
                     if bits < best["bits"]:
-                        best = {"bits": round(bits, 2), "beta": int(beta), "zeta": int(block * blocks)}
+                        best = {
+                            "bits": round(bits, 2),
+                            "beta": int(beta),
+                            "zeta": int(block * blocks),
+                        }
                     found = min(found, bits)
             over_blocks.update(found)
     return best

@@ -358,16 +358,19 @@ Found search(const Request& request, const CostModel& model) {
 
 std::string toml(const CostModel& model) {
   std::string out =
-      "# The presets of TFHE. Made by tools/tfhe_search from the noise formulas (params/tfhe_noise.h), the security table\n"
-      "# (params/lwe_security.h) and tools/tfhe_search/cost.toml; a test makes them again. docs/tfhe-parameters.md explains\n"
-      "# the keys. The security of small_key and large_key is log2 of the cost of the attacks that follow, as the\n"
+      "# The presets of TFHE. Made by tools/tfhe_search from the noise formulas "
+      "(params/tfhe_noise.h), the security table\n"
+      "# (params/lwe_security.h) and tools/tfhe_search/cost.toml; a test makes them again. "
+      "docs/tfhe-parameters.md explains\n"
+      "# the keys. The security of small_key and large_key is log2 of the cost of the attacks that "
+      "follow, as the\n"
       "# lattice-estimator has them at commit " +
       std::string(kEstimatorCommit.substr(0, 7)) + ".\n";
-  for (const Request& request : requests()) out += "\n" + table(search(request, model), request.purpose);
+  for (const Request& request : requests())
+    out += "\n" + table(search(request, model), request.purpose);
   for (const char* name : {"strix_i", "strix_ii", "strix_iii", "strix_iv"}) {
     const Found found = search_strix(name, model);
-    out += "\n" + table(found, "the sizes of the Strix paper's set " +
-                                   std::string(name + 6));
+    out += "\n" + table(found, "the sizes of the Strix paper's set " + std::string(name + 6));
   }
   return out;
 }

@@ -22,10 +22,10 @@ double interpolated(std::span<const LweSecurityRow> rows, std::size_t n) {
   for (std::size_t i = 0; i < rows.size() && rows[i].n <= n; ++i) {
     out = std::max(out, rows[i].bits());
     if (i + 1 == rows.size() || rows[i].n == n || rows[i + 1].n <= n) continue;
-    const double share = static_cast<double>(n - rows[i].n) /
-                         static_cast<double>(rows[i + 1].n - rows[i].n);
-    out = std::max(out, rows[i].bits() + share * (rows[i + 1].bits() - rows[i].bits()) -
-                            kInterpolation);
+    const double share =
+        static_cast<double>(n - rows[i].n) / static_cast<double>(rows[i + 1].n - rows[i].n);
+    out = std::max(out,
+                   rows[i].bits() + share * (rows[i + 1].bits() - rows[i].bits()) - kInterpolation);
   }
   return out;
 }

@@ -56,8 +56,7 @@ double log2_erfc(double x) {
 NoiseModel::NoiseModel(const backend::TfheConfig& config, int lwe_noise_bits, int glwe_noise_bits)
     : config_(config),
       fresh_small_(std::ldexp(tuniform_variance(lwe_noise_bits), -64)),
-      fresh_large_(std::ldexp(tuniform_variance(glwe_noise_bits), -2 * torus_bits(config.torus))) {
-}
+      fresh_large_(std::ldexp(tuniform_variance(glwe_noise_bits), -2 * torus_bits(config.torus))) {}
 
 NoiseModel::NoiseModel(const Literal& literal)
     : NoiseModel(config_of(literal), literal.lwe_noise_bits, literal.glwe_noise_bits) {}
@@ -81,10 +80,9 @@ RotationNoise NoiseModel::external_product(double square) const {
   out.rounding = square * dropped_variance(gadget) * reach;
   // The key is uniform on the torus, which has variance 1/12.
   const double product = products * digit_variance(gadget) / 12;
-  out.transform =
-      (product * std::ldexp(transform_error(config_.N), -106) +
-       std::ldexp(1.0 / 12, -2 * torus_bits(config_.torus))) *
-      reach;
+  out.transform = (product * std::ldexp(transform_error(config_.N), -106) +
+                   std::ldexp(1.0 / 12, -2 * torus_bits(config_.torus))) *
+                  reach;
   return out;
 }
 
@@ -124,8 +122,7 @@ double NoiseModel::modulus_switch(int log_many, bool compensated) const {
 double NoiseModel::packing(const Gadget& gadget, LweDimension from, double square,
                            std::size_t count) const {
   const double rows = static_cast<double>(from.value);
-  return rows * gadget.levels * static_cast<double>(count) * digit_variance(gadget) *
-             fresh_large_ +
+  return rows * gadget.levels * static_cast<double>(count) * digit_variance(gadget) * fresh_large_ +
          rows * square * dropped_variance(gadget);
 }
 
@@ -150,9 +147,10 @@ double NoiseModel::log2_p_fail(Order order, double norm2, double half_box, int l
   const double set = mean * config_.group, n = static_cast<double>(config_.n.value);
   double out = -1e300;
   for (double h = 0; h <= blocks; ++h) {
-    const double weight = (std::lgamma(blocks + 1) - std::lgamma(h + 1) - std::lgamma(blocks - h + 1) +
-                           h * std::log(set) + (blocks - h) * std::log1p(-set)) *
-                          std::numbers::log2e;
+    const double weight =
+        (std::lgamma(blocks + 1) - std::lgamma(h + 1) - std::lgamma(blocks - h + 1) +
+         h * std::log(set) + (blocks - h) * std::log1p(-set)) *
+        std::numbers::log2e;
     const double variance = rest + unit * unit / 12 * (h * (1 - 2 * mean) + n * mean * mean);
     out = log2_sum(out, weight + log2_tails(low, high, variance));
   }
