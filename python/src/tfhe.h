@@ -27,6 +27,10 @@ struct TfheArray {
   std::vector<std::size_t> shape;
   int bits = 0;  // of integers; 0 for messages, which are one digit each
   bool is_signed = false;
+
+  tfhe::Layout layout() const {
+    return {{shape.begin(), shape.end()}, static_cast<std::uint8_t>(bits), is_signed};
+  }
 };
 struct TfheTable {
   std::shared_ptr<const tfhe::LookUpTable> ptr;

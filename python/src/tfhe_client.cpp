@@ -14,10 +14,13 @@
 #include <vector>
 
 #include "arguments.h"
+#include "bytes.h"
+#include "files.h"
 #include "interrupts.h"
 #include "jali/api/threads.h"
 #include "jali/base/secret_vector.h"
 #include "jali/tfhe/secret/client.h"
+#include "jali/wire/secret/tfhe_secret_key.h"
 #include "progress.h"
 #include "tfhe.h"
 
@@ -34,6 +37,22 @@ class TfheClient {
  public:
   TfheClient(const TfheParams& params, int threads)
       : client_(params.ptr, threads == 0 ? default_threads() : threads) {}
+
+  /// secret: its bytes or, if is_file, anything that load_from takes.
+  TfheClient(nb::handle secret, const TfheParams& params, int threads, bool is_file)
+      : client_(secret_of(secret, params, is_file), threads == 0 ? default_threads() : threads) {}
+
+  void save_secret(nb::handle file) const {
+    require<InvalidArgument>(!nb::hasattr(file, "write"),
+                             "a secret key is saved to a path, so that nobody else can read the "
+                             "file: for other places, see secret_to_bytes");
+    const auto path = path_of(file, "a path");
+    const nb::gil_scoped_release release;
+    wire::save_secret(path, client_.secret_key());
+  }
+  nb::bytes secret_to_bytes() const {
+    return to_python_bytes([&] { return wire::secret_to_bytes(client_.secret_key()); });
+  }
 
   TfheParams params() const { return {client_.params()}; }
   std::string key_id() const { return to_string(client_.key_id()); }
@@ -68,6 +87,22 @@ class TfheClient {
   }
 
  private:
+  static std::shared_ptr<const lwe::SecretKey> secret_of(nb::handle secret,
+                                                         const TfheParams& params, bool is_file) {
+    const auto of_bytes = [&](std::span<const std::uint8_t> bytes) {
+      return std::make_shared<const lwe::SecretKey>(
+          wire::tfhe_secret_from_bytes(bytes, params.ptr));
+    };
+    if (is_file) {
+      return load_from(secret, of_bytes, [&](const wire::Source& source) {
+        return of_bytes(wire::read_object<wire::SecretBytes>(source, {}));
+      });
+    }
+    const BytesView view(secret);
+    const nb::gil_scoped_release release;
+    return of_bytes(view.span());
+  }
+
   tfhe::Client client_;
 };
 
@@ -77,6 +112,10 @@ void bind_tfhe_client(nb::module_& m) {
   using nogil = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<TfheClient>(m, "ClientCore", "See jali.tfhe.Client.")
       .def(nb::init<const TfheParams&, int>(), "params"_a, "threads"_a = 0, nogil())
+      .def(nb::init<nb::handle, const TfheParams&, int, bool>(), "secret"_a.none(), "params"_a,
+           "threads"_a, "is_file"_a)
+      .def("save_secret", &TfheClient::save_secret, "file"_a.none())
+      .def("secret_to_bytes", &TfheClient::secret_to_bytes)
       .def_prop_ro("params", &TfheClient::params, "Its parameters.")
       .def_prop_ro("key_id", &TfheClient::key_id, "The name of the secret key.")
       .def("evaluation_keys", &TfheClient::evaluation_keys, "progress"_a = nb::none(), nogil())

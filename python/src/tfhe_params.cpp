@@ -1,13 +1,18 @@
 // TFHE parameters for Python.
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <cstdio>
 #include <cstring>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "checked.h"
+#include "files.h"
+#include "jali/params/tfhe_presets.h"
+#include "jali/wire/tfhe.h"
 #include "refusals.h"
 #include "tfhe.h"
 
@@ -125,6 +130,41 @@ look-up must bring them back. One more bit, the padding, lies above.)");
   refuse_constructor(type,
                      "parameters are made by Params.preset(name); Params.presets() lists the names");
   type.def_static(
+          "preset",
+          checked({"Params.preset", 1, {{"name"}}},
+                  [](const std::string& name) {
+                    return TfheParams{tfhe::Params::create(tfhe::preset(name))};
+                  }),
+          nb::sig("def preset(name: str) -> Params"),
+          "A named set; Params.presets() lists the names. Raises InvalidArgument for another name.")
+      .def_static(
+          "presets",
+          [] {
+            nb::dict out;
+            for (const auto& one : tfhe::presets()) {
+              out[nb::str(one.name.data(), one.name.size())] =
+                  nb::str(one.purpose.data(), one.purpose.size());
+            }
+            return out;
+          },
+          nb::sig("def presets() -> dict[str, str]"), "What each preset is for, by its name.")
+      .def_static(
+          "from_bytes",
+          [](nb::handle data, int min_security) {
+            const BytesView view(data);
+            wire::Limits limits;
+            limits.min_security = min_security;
+            nb::gil_scoped_release release;
+            return TfheParams{wire::tfhe_params_from_bytes(view.span(), limits)};
+          },
+          nb::arg("data"), nb::arg("min_security") = 128,
+          nb::sig("def from_bytes(data: bytes | bytearray | memoryview, min_security: int = 128) "
+                  "-> Params"),
+          R"(Load what to_bytes made. Every byte is checked.
+
+min_security: parameters with fewer bits are refused.
+Raises CorruptData, VersionError, InsecureParams or LimitExceeded.)")
+      .def_static(
           "create",
           checked({"Params.create",
                    0,
@@ -166,6 +206,10 @@ max_norm2: the largest squared norm of integer weights between two look-ups.
 log2_p_fail, security: what you claim of them. Below 128 bits the name must begin with "insecure_".
 
 Raises InsecureParams or InvalidArgument.)")
+      .def(
+          "to_bytes",
+          [](const TfheParams& p) { return to_python_bytes([&] { return wire::to_bytes(*p.ptr); }); },
+          "Bytes for transport or storage. They are not authenticated.")
       .def_prop_ro("name", [](const TfheParams& p) { return p.ptr->name(); }, "Its name.")
       .def_prop_ro(
           "n", [](const TfheParams& p) { return p.ptr->n().value; },

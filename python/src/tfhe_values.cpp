@@ -9,6 +9,9 @@
 #include <vector>
 
 #include "checked.h"
+#include "files.h"
+#include "interrupts.h"
+#include "jali/wire/tfhe.h"
 #include "refusals.h"
 #include "tfhe.h"
 
@@ -16,12 +19,38 @@ namespace jali::python {
 
 namespace {
 
-std::size_t digits_of(const TfheArray& a) {
-  return a.bits == 0 ? 1
-                     : static_cast<std::size_t>(
-                           (a.bits + a.block.params->message_bits() - 1) /
-                           a.block.params->message_bits());
+std::size_t digits_of(const TfheArray& a) { return a.layout().digits(*a.block.params); }
+
+/// Without a layout, as a program in C++ may send it, it is a vector of messages.
+TfheArray array_of(tfhe::Ciphertext block) {
+  const tfhe::Layout layout =
+      block.layout.value_or(tfhe::Layout{{static_cast<std::uint32_t>(block.size())}});
+  block.layout.reset();
+  return {std::move(block), {layout.shape.begin(), layout.shape.end()}, layout.bits,
+          layout.is_signed};
 }
+
+wire::Bytes bytes_of(const TfheArray& a) {
+  tfhe::Ciphertext laid = a.block;
+  laid.layout = a.layout();
+  return wire::to_bytes(laid);
+}
+
+wire::Limits limited(std::size_t max_bytes) {
+  wire::Limits limits;
+  limits.max_bytes = max_bytes;
+  return limits;
+}
+
+constexpr const char* kToBytes = "Bytes for transport or storage. They are not authenticated.";
+constexpr const char* kFromBytes = R"(Load what to_bytes made. Every byte is checked.
+
+max_bytes: a bound on the size of the input, and also on the memory of the result.
+Raises CorruptData, VersionError, ParamsMismatch or LimitExceeded.)";
+constexpr const char* kLoad =
+    R"(Read what save wrote, from a path, a file opened with "rb", or bytes.
+
+The other arguments and the errors are those of from_bytes, and FileError for a file that cannot be read.)";
 
 std::string repr(const TfheArray& a) {
   std::string shape;
@@ -51,6 +80,47 @@ Client.evaluation_keys makes them.)");
       .def_prop_ro(
           "nbytes", [](const TfheKeys& k) { return k.ptr->bytes(); },
           "Bytes in memory, with their masks as seeds.")
+      .def(
+          "to_bytes",
+          [](const TfheKeys& k) {
+            return to_python_bytes([&] { return wire::to_bytes(*k.ptr, interrupts()); });
+          },
+          kToBytes)
+      .def(
+          "save",
+          [](const TfheKeys& k, nb::handle file) {
+            save_to(file, [&](const wire::Sink& sink) { wire::write(*k.ptr, sink); });
+          },
+          nb::arg("file"), nb::sig(kSaveSignature), kSave)
+      .def_static(
+          "from_bytes",
+          [](nb::handle data, const TfheParams& params, std::size_t max_bytes) {
+            const BytesView view(data);
+            nb::gil_scoped_release release;
+            return TfheKeys{std::make_shared<const lwe::EvaluationKeys>(
+                wire::tfhe_keys_from_bytes(view.span(), params.ptr, limited(max_bytes)))};
+          },
+          nb::arg("data"), nb::arg("params"), nb::arg("max_bytes") = wire::Limits{}.max_bytes,
+          nb::sig("def from_bytes(data: bytes | bytearray | memoryview, params: Params, "
+                  "max_bytes: int = ...) -> EvaluationKeys"),
+          kFromBytes)
+      .def_static(
+          "load",
+          [](nb::handle file, const TfheParams& params, std::size_t max_bytes) {
+            const wire::Limits limits = limited(max_bytes);
+            return TfheKeys{std::make_shared<const lwe::EvaluationKeys>(load_from(
+                file,
+                [&](std::span<const std::uint8_t> bytes) {
+                  return wire::tfhe_keys_from_bytes(bytes, params.ptr, limits);
+                },
+                [&](const wire::Source& source) {
+                  return wire::read_tfhe_keys(source, params.ptr, limits);
+                }))};
+          },
+          nb::arg("file"), nb::arg("params"), nb::arg("max_bytes") = wire::Limits{}.max_bytes,
+          nb::sig("def load(file: str | os.PathLike[str] | typing.BinaryIO | bytes, params: Params, "
+                  "max_bytes: int = ...) -> EvaluationKeys"),
+          kLoad)
       .def("__repr__", [](const TfheKeys& k) {
         return "EvaluationKeys(params='" + k.ptr->params->name() +
                "', nbytes=" + std::to_string(k.ptr->bytes()) + ")";
@@ -98,6 +168,42 @@ Client.evaluation_keys makes them.)");
             return out;
           },
           nb::arg("shape"), "The same elements, in C order, in another shape.")
+      .def(
+          "to_bytes",
+          [](const TfheArray& a) { return to_python_bytes([&] { return bytes_of(a); }); }, kToBytes)
+      .def(
+          "save",
+          [](const TfheArray& a, nb::handle file) {
+            save_to(file, [&](const wire::Sink& sink) { sink(bytes_of(a)); });
+          },
+          nb::arg("file"), nb::sig(kSaveSignature), kSave)
+      .def_static(
+          "from_bytes",
+          [](nb::handle data, const TfheParams& params, std::size_t max_bytes) {
+            const BytesView view(data);
+            nb::gil_scoped_release release;
+            return array_of(
+                wire::tfhe_ciphertext_from_bytes(view.span(), params.ptr, limited(max_bytes)));
+          },
+          nb::arg("data"), nb::arg("params"), nb::arg("max_bytes") = wire::Limits{}.max_bytes,
+          nb::sig("def from_bytes(data: bytes | bytearray | memoryview, params: Params, "
+                  "max_bytes: int = ...) -> Ciphertext"),
+          kFromBytes)
+      .def_static(
+          "load",
+          [](nb::handle file, const TfheParams& params, std::size_t max_bytes) {
+            const wire::Limits limits = limited(max_bytes);
+            const auto of_bytes = [&](std::span<const std::uint8_t> bytes) {
+              return array_of(wire::tfhe_ciphertext_from_bytes(bytes, params.ptr, limits));
+            };
+            return load_from(file, of_bytes, [&](const wire::Source& source) {
+              return of_bytes(wire::read_object(source, limits));
+            });
+          },
+          nb::arg("file"), nb::arg("params"), nb::arg("max_bytes") = wire::Limits{}.max_bytes,
+          nb::sig("def load(file: str | os.PathLike[str] | typing.BinaryIO | bytes, params: Params, "
+                  "max_bytes: int = ...) -> Ciphertext"),
+          kLoad)
       .def("__repr__", &repr);
   refuse_methods(array, {"__eq__", "__lt__", "__le__", "__gt__", "__ge__"},
                  "ciphertexts cannot be compared: bind them to an Evaluator, or decrypt them first");

@@ -6,6 +6,7 @@ import copy
 import operator
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -395,3 +396,78 @@ def test_integers_that_do_not_fit_together_are_refused(wide: World) -> None:
     for says, call in refused:
         with pytest.raises(jali.Error, match=says):
             call()
+
+
+def test_everything_that_travels_comes_back(wide: World, tmp_path: Path) -> None:
+    params = tfhe.Params.from_bytes(wide.params.to_bytes(), min_security=0)
+    assert params == wide.params and params.name == wide.params.name
+    keys = tfhe.EvaluationKeys.from_bytes(wide.keys.to_bytes(), params)
+    wide.keys.save(tmp_path / "keys")
+    assert tfhe.EvaluationKeys.load(tmp_path / "keys", params).to_bytes() == wide.keys.to_bytes()
+    server = tfhe.Evaluator(params, keys, "cpu", threads=1)
+    a = np.arange(6).reshape(2, 3) % 4
+    fresh = wide.client.encrypt(a)
+    assert len(fresh.to_bytes()) < 6 * 8 + 300  # masks are a seed
+    x = tfhe.Ciphertext.from_bytes(fresh.to_bytes(), params)
+    assert x.shape == (2, 3) and x.bits == 0
+    y = (server.bind(x) + 1).ciphertext
+    y.save(tmp_path / "y")
+    np.testing.assert_array_equal(
+        wide.client.decrypt(tfhe.Ciphertext.load(tmp_path / "y", params)), a + 1
+    )
+    signed = wide.client.encrypt_int([[-5], [100]], bits=8)
+    again = tfhe.Ciphertext.from_bytes(signed.to_bytes(), params)
+    assert again.shape == (2, 1) and again.bits == 8 and again.is_signed
+    np.testing.assert_array_equal(wide.client.decrypt(again), [[-5], [100]])
+    wide.client.save(tmp_path / "secret")
+    assert (tmp_path / "secret").stat().st_mode & 0o777 == 0o600
+    for client in (
+        tfhe.Client.load(tmp_path / "secret", params),
+        tfhe.Client.from_secret_bytes(wide.client.secret_to_bytes(), params),
+    ):
+        assert client.key_id == wide.client.key_id
+        np.testing.assert_array_equal(client.decrypt(fresh), a)
+
+
+def test_bytes_that_are_wrong_are_refused(wide: World) -> None:
+    blob = wide.client.encrypt([1, 2]).to_bytes()
+    wrong = [blob[:-1], blob + b"x", blob[:100] + bytes([blob[100] ^ 1]) + blob[101:], b""]
+    for data in wrong:
+        with pytest.raises(jali.CorruptData):
+            tfhe.Ciphertext.from_bytes(data, wide.params)
+    with pytest.raises(jali.ParamsMismatch):
+        tfhe.Ciphertext.from_bytes(blob, make(glwe_noise_bits=11))
+    with pytest.raises(jali.LimitExceeded):
+        tfhe.EvaluationKeys.from_bytes(wide.keys.to_bytes(), wide.params, max_bytes=1000)
+    with pytest.raises(jali.InsecureParams):
+        tfhe.Params.from_bytes(wide.params.to_bytes())
+    with pytest.raises(jali.CorruptData):
+        tfhe.Client.from_secret_bytes(wide.client.secret_to_bytes()[:-1], wide.params)
+
+
+def test_presets_are_secure_and_hardly_ever_fail() -> None:
+    names = tfhe.Params.presets()
+    assert {"boolean", "message_2_carry_2", "message_4_carry_4"} <= set(names)
+    for name in names:
+        params = tfhe.Params.preset(name)
+        assert params.name == name
+        if not name.startswith("insecure_"):
+            assert params.security >= 128
+        if "strix" not in name:
+            assert params.log2_p_fail <= -128
+    with pytest.raises(jali.InvalidArgument, match="boolean"):
+        tfhe.Params.preset("unknown")
+
+
+@pytest.mark.long
+def test_the_usual_preset_computes() -> None:
+    params = tfhe.Params.preset("message_2_carry_2")
+    client = tfhe.Client(params)
+    server = tfhe.Evaluator(params, client.evaluation_keys(), "cpu")
+    a, b = np.divmod(np.arange(16), 4)
+    x, y = server.bind(client.encrypt(a)), server.bind(client.encrypt(b))
+    np.testing.assert_array_equal(client.decrypt(server.apply(lambda v, w: v * w % 4, x, y)), a * b % 4)
+    u = np.array([200, 17], dtype=np.uint8)
+    z = server.bind(client.encrypt_uint(u, bits=8))
+    np.testing.assert_array_equal(client.decrypt(z + 100), u + np.uint8(100))
+    np.testing.assert_array_equal(client.decrypt(z * z), u * u)

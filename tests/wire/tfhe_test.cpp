@@ -245,7 +245,7 @@ TEST_P(TfheWire, FieldsOutOfRange) {
   }
   // A claim of security needs no name, but these parameters do not have it.
   const TfheLoader& fresh = loader("tfhe_ciphertext_fresh");
-  for (const std::uint8_t flags : {4, 8, 128, 255}) {
+  for (const std::uint8_t flags : {8, 16, 128, 255}) {
     expect_refused(fresh, patched(fresh.valid, 16, flags), "flags");
   }
   for (const std::uint32_t count : {0u, 4u, 6u, 0x7fffffffu, 0xffffffffu}) {
@@ -285,6 +285,39 @@ TEST_P(TfheWire, AllocatesNothingBeforeSizesAreChecked) {
   EXPECT_THROW(fresh.load(fresh.valid, small), LimitExceeded);
   const TfheLoader& keys = loader("tfhe_evaluation_keys_stream");
   EXPECT_THROW(keys.load(keys.valid, {keys.valid.size() - 1, 0}), LimitExceeded);
+}
+
+TEST_P(TfheWire, LayoutsComeBackOrAreRefused) {
+  const TfheLoader& fresh = loader("tfhe_ciphertext_fresh");
+  tfhe::Ciphertext x = o.fresh;  // five elements
+  const auto bits = static_cast<std::uint8_t>(5 * o.params->message_bits());
+  for (const tfhe::Layout& layout :
+       {tfhe::Layout{{5}, 0, false}, tfhe::Layout{{1, 5, 1}, 0, false},
+        tfhe::Layout{{}, bits, true}, tfhe::Layout{{1}, bits, false}}) {
+    x.layout = layout;
+    const Bytes bytes = to_bytes(x);
+    const auto read = tfhe_ciphertext_from_bytes(bytes, o.params);
+    EXPECT_EQ(read.layout, x.layout);
+    EXPECT_EQ(read.degree, x.degree);
+    EXPECT_EQ(judge(fresh, bytes, "with a layout"), Outcome::accepted);
+  }
+  for (const tfhe::Layout& layout :
+       {tfhe::Layout{{4}, 0, false}, tfhe::Layout{{}, 0, false}, tfhe::Layout{{5, 0}, 0, false},
+        tfhe::Layout{{5}, bits, false}, tfhe::Layout{{5}, 0, true}, tfhe::Layout{{1}, 65, false},
+        tfhe::Layout{std::vector<std::uint32_t>(33, 1), bits, false}}) {
+    x.layout = layout;
+    EXPECT_THROW(to_bytes(x), InvalidArgument);
+  }
+  // The same from hostile bytes: the layout lies behind the single degree.
+  x.layout = tfhe::Layout{{5}, 0, false};
+  const Bytes valid = to_bytes(x);
+  expect_refused(fresh, patched(valid, 31, std::uint8_t{1}), "integers of one bit");
+  expect_refused(fresh, patched(valid, 32, std::uint8_t{1}), "messages with a sign");
+  expect_refused(fresh, patched(valid, 32, std::uint8_t{2}), "a sign of 2");
+  expect_refused(fresh, patched(valid, 33, std::uint8_t{33}), "33 axes");
+  for (const std::uint32_t axis : {0u, 4u, 6u, 0xffffffffu}) {
+    expect_refused(fresh, patched(valid, 34, axis), "an axis");
+  }
 }
 
 TEST(TfheCiphertext, WithoutElementsOrNoiseComesBack) {

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,54 @@ class Client:
             raise InvalidArgument(f"params must be a tfhe.Params, not {type(params).__name__}")
         self._core = _tfhe.ClientCore(params, checked_threads(threads))
         logger.info("secret key made: %s", repr(params))
+
+    @classmethod
+    def from_secret_bytes(
+        cls,
+        secret: bytes | bytearray | memoryview,
+        params: Params,
+        *,
+        threads: int | None = None,
+    ) -> Client:
+        """The client whose secret_to_bytes gave these bytes.
+
+        Raises CorruptData, VersionError or ParamsMismatch. No message reveals anything about the key.
+        """
+        return cls._of(secret, params, threads, is_file=False)
+
+    @classmethod
+    def load(
+        cls,
+        file: str | os.PathLike[str] | BinaryIO | bytes,
+        params: Params,
+        *,
+        threads: int | None = None,
+    ) -> Client:
+        """The client whose ``save`` wrote this file. Raises FileError, and the errors of from_secret_bytes."""
+        return cls._of(file, params, threads, is_file=True)
+
+    @classmethod
+    def _of(cls, secret: Any, params: Params, threads: int | None, *, is_file: bool) -> Client:
+        if not isinstance(params, Params):
+            raise InvalidArgument(f"params must be a tfhe.Params, not {type(params).__name__}")
+        client = cls.__new__(cls)
+        client._core = _tfhe.ClientCore(secret, params, checked_threads(threads), is_file)
+        logger.info("secret key loaded: %s", repr(params))
+        return client
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Write the secret key to a path. Only the owner of the file can read it (mode 0600): keep it so.
+
+        Whoever reads the file can decrypt everything. It is replaced at once. Raises FileError.
+        """
+        self._core.save_secret(file)
+
+    def secret_to_bytes(self) -> bytes:
+        """The bytes of the secret key. Store them where nobody else can read: whoever has them can decrypt everything.
+
+        Python does not wipe these bytes after use.
+        """
+        return self._core.secret_to_bytes()
 
     @property
     def params(self) -> Params:

@@ -16,6 +16,20 @@
 
 namespace jali::tfhe {
 
+/// What an encrypted vector is to its users: an array, of integers if their digits are more than one ciphertext each.
+struct Layout {
+  std::vector<std::uint32_t> shape;  // of the array, in C order; no axis stands for one element
+  std::uint8_t bits = 0;  // of integers, whose digits of message_bits lie together, the lowest first; 0: messages
+  bool is_signed = false;
+
+  /// Ciphertexts of one element.
+  std::size_t digits(const Params& params) const {
+    const auto m = static_cast<std::size_t>(params.message_bits());
+    return bits == 0 ? 1 : (bits + m - 1) / m;
+  }
+  bool operator==(const Layout&) const = default;
+};
+
 /// An encrypted vector. Its LWE ciphertexts have the dimension that the parameters' order says, and the phase of element i
 /// is value step() + error, with value at most degree[i]. Copies share the words, which nothing changes.
 struct Ciphertext {
@@ -27,6 +41,8 @@ struct Ciphertext {
   History history;
   /// A fresh encryption keeps the seed of its masks, so that its bytes are few. Every operation drops the seed.
   std::optional<random::Seed> seed;
+  /// Goes into its bytes. Nothing else reads it, and the evaluator's results have none.
+  std::optional<Layout> layout = std::nullopt;
 
   std::size_t size() const { return degree.size(); }
   std::uint32_t max_degree() const {

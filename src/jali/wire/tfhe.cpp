@@ -31,13 +31,28 @@ void charge_block(Reader& reader, std::uint64_t bytes) {
 
 enum Flag : std::uint8_t {
   kSeeded = 1,
-  kDegrees = 2  // every element has a degree of its own, else one stands for all
+  kDegrees = 2,  // every element has a degree of its own, else one stands for all
+  kLaid = 4  // it has a layout
 };
+constexpr std::size_t kMostAxes = 32;  // NumPy had no more before its version 2
+constexpr std::size_t kLayoutBytes = 3 + 4 * kMostAxes;
 
 constexpr std::size_t kCiphertextBytes = sizeof(KeyId) + 1 + 4 + 8 + 2;
 
 bool degrees_differ(const tfhe::Ciphertext& x) {
   return std::ranges::any_of(x.degree, [&](std::uint32_t d) { return d != x.degree[0]; });
+}
+
+/// Whether the layout is one of so many ciphertexts.
+bool fits(const tfhe::Layout& layout, const tfhe::Params& params, std::size_t count) {
+  if (layout.shape.size() > kMostAxes || layout.bits > 64) return false;
+  if (layout.is_signed && layout.bits == 0) return false;
+  std::size_t elements = layout.digits(params);
+  for (const std::uint32_t axis : layout.shape) {
+    if (axis == 0 || elements > count / axis) return false;
+    elements *= axis;
+  }
+  return elements == count;
 }
 
 /// If a ciphertext that is no longer fresh still had its seed, readers would get other masks.
@@ -69,19 +84,28 @@ Bytes to_bytes(const tfhe::Ciphertext& x) {
                            "allow");
   require<InvalidArgument>(x.size() == 0 || x.data->data.host_accessible(),
                            "the ciphertext is in a device's memory: take its host_copy first");
+  require<InvalidArgument>(!x.layout || fits(*x.layout, params, x.size()),
+                           "cannot write this ciphertext: its layout is one of another number of "
+                           "elements");
   const bool several = degrees_differ(x);
   const std::size_t word = backend::torus_bytes(x.data->torus);
   const std::size_t row = x.seed ? word : x.data->row_bytes();
   Writer writer(kTfheCiphertext, params.hash(),
-                kCiphertextBytes + sizeof(random::Seed) + x.size() * (2 + row));
+                kCiphertextBytes + kLayoutBytes + sizeof(random::Seed) + x.size() * (2 + row));
   writer.raw(x.key_id.bytes);
-  writer.u8((x.seed ? kSeeded : 0) | (several ? kDegrees : 0));
+  writer.u8((x.seed ? kSeeded : 0) | (several ? kDegrees : 0) | (x.layout ? kLaid : 0));
   writer.u32(static_cast<std::uint32_t>(x.size()));
   writer.f64(norm2);
   if (several) {
     for (const std::uint32_t degree : x.degree) writer.u16(static_cast<std::uint16_t>(degree));
   } else {
     writer.u16(static_cast<std::uint16_t>(x.max_degree()));
+  }
+  if (x.layout) {
+    writer.u8(x.layout->bits);
+    writer.u8(x.layout->is_signed ? 1 : 0);
+    writer.u8(static_cast<std::uint8_t>(x.layout->shape.size()));
+    for (const std::uint32_t axis : x.layout->shape) writer.u32(axis);
   }
   const auto* at = static_cast<const std::uint8_t*>(x.data->data.data());
   if (!x.seed) {
@@ -105,7 +129,7 @@ tfhe::Ciphertext tfhe_ciphertext_from_bytes(std::span<const std::uint8_t> bytes,
   out.params = params;
   reader.copy_to(out.key_id.bytes);
   const std::uint8_t flags = reader.u8();
-  reader.check(flags <= (kSeeded | kDegrees), "its flags are unknown");
+  reader.check(flags <= (kSeeded | kDegrees | kLaid), "its flags are unknown");
   const bool seeded = (flags & kSeeded) != 0, several = (flags & kDegrees) != 0;
   const std::uint32_t count = reader.u32();
   const double norm2 = reader.magnitude("its noise");
@@ -129,6 +153,16 @@ tfhe::Ciphertext tfhe_ciphertext_from_bytes(std::span<const std::uint8_t> bytes,
     const std::uint16_t one = degree();
     reader.check(count > 0 || one == 0, "it states a degree although it has no element");
     out.degree.assign(count, one);
+  }
+  if ((flags & kLaid) != 0) {
+    tfhe::Layout layout;
+    layout.bits = reader.u8();
+    const std::uint8_t is_signed = reader.u8(), axes = reader.u8();
+    reader.check(is_signed <= 1 && axes <= kMostAxes, "its layout is unknown");
+    layout.is_signed = is_signed == 1;
+    for (std::uint8_t i = 0; i < axes; ++i) layout.shape.push_back(reader.u32());
+    reader.check(fits(layout, *params, count), "its layout is one of another number of elements");
+    out.layout = std::move(layout);
   }
   if (norm2 > 0) {
     reader.check(count > 0, "it states noise although it has no element");
