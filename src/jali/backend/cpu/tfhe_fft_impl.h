@@ -210,7 +210,7 @@ struct Fourier {
   static void forward_rest(double* data, const FourierPlan& plan, KeyAhead& ahead) {
     const std::size_t children = std::size_t{1} << plan.passes[0].log_radix;
     for (std::size_t child = 0; child < children; ++child) {
-      for (std::size_t p = 1; p < plan.passes.size(); ++p) {
+      for (std::size_t p = 1; p < plan.pass_count; ++p) {
         const std::size_t count = plan.passes[p].blocks / children;
         run_pass<false>(data, plan.passes[p], plan.n, child * count, count, ahead);
       }
@@ -219,7 +219,7 @@ struct Fourier {
   static void inverse_rest(double* data, const FourierPlan& plan, KeyAhead& ahead) {
     const std::size_t children = std::size_t{1} << plan.passes[0].log_radix;
     for (std::size_t child = 0; child < children; ++child) {
-      for (std::size_t p = plan.passes.size() - 1; p >= 1; --p) {
+      for (std::size_t p = plan.pass_count - 1; p >= 1; --p) {
         const std::size_t count = plan.passes[p].blocks / children;
         run_pass<true>(data, plan.passes[p], plan.n, child * count, count, ahead);
       }

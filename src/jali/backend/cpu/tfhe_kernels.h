@@ -23,7 +23,7 @@ struct DigitRule {
   std::uint64_t half_unit;
   /// Only if l g <= 52, so that doubles hold u.
   std::uint64_t addend, offset;
-  bool in_doubles() const { return base_log * levels <= 52; }
+  JALI_INLINE bool in_doubles() const { return base_log * levels <= 52; }
 };
 
 /// Lines of the next step's key, fetched into the L2 cache while this one is worked with: `bytes` in each turn of the loops
@@ -53,22 +53,15 @@ struct RotationStep {
   KeyAhead ahead;
 };
 
-/// How often a step fetches.
-inline std::size_t fetching_turns(const FourierPlan& plan, std::size_t rows, std::size_t digits) {
-  std::size_t each = plan.groups;  // of a transform
-  for (const FourierPlan::Pass& pass : plan.passes) each += (plan.n >> pass.log_radix) / plan.lanes;
-  return (rows + digits) * each + plan.groups * (rows + 1) / 2 * digits;
-}
-
 /// Accumulators: after the N words of a polynomial stand the first ones again, negated, so that a vector may begin at any
 /// coefficient.
 constexpr std::size_t kAccPadding = 8;
-inline std::size_t acc_stride(std::size_t N) { return N + kAccPadding; }
-inline void pad(std::uint64_t* polynomial, std::size_t N) {
+JALI_INLINE std::size_t acc_stride(std::size_t N) { return N + kAccPadding; }
+JALI_INLINE void pad(std::uint64_t* polynomial, std::size_t N) {
   for (std::size_t i = 0; i < kAccPadding; ++i) polynomial[N + i] = 0 - polynomial[i];
 }
 
-inline std::size_t tile_doubles(std::size_t digits, std::size_t rows, std::size_t lanes) {
+JALI_INLINE std::size_t tile_doubles(std::size_t digits, std::size_t rows, std::size_t lanes) {
   return (digits + rows) * 2 * lanes * lanes;
 }
 

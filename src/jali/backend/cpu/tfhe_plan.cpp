@@ -47,11 +47,11 @@ struct Root {
 
 }  // namespace
 
-FourierPlan::FourierPlan(std::size_t N, int vector_lanes, int log_radix)
-    : n(N / 2),
-      lanes(static_cast<std::size_t>(vector_lanes)),
-      groups(n / (lanes * lanes)),
-      exponents(groups * lanes) {
+FourierTables::FourierTables(std::size_t N, int vector_lanes, int log_radix) {
+  const std::size_t n = N / 2, lanes = static_cast<std::size_t>(vector_lanes);
+  const std::size_t groups = n / (lanes * lanes);
+  plan_.n = n, plan_.lanes = lanes, plan_.groups = groups;
+  exponents_.resize(groups * lanes);
   const int log_lanes = std::countr_zero(lanes);
   const std::vector<int> logs = radices(std::countr_zero(n) - log_lanes, log_radix);
   std::size_t doubles = groups * (lanes - 1) * 2 * lanes + 4 * N, blocks = 1;
@@ -79,7 +79,7 @@ FourierPlan::FourierPlan(std::size_t N, int vector_lanes, int log_radix)
   for (const int log : logs) {
     const std::size_t radix = std::size_t{1} << log;
     align();
-    passes.push_back({log, turn.size(), at});
+    passes_.push_back({log, turn.size(), at});
     for (const std::uint64_t t : turn) {
       for (std::size_t j = 1; j < radix; ++j) {
         const Root w(t * j, 4 * turn.size() * radix);
@@ -89,7 +89,7 @@ FourierPlan::FourierPlan(std::size_t N, int vector_lanes, int log_radix)
     turn = children(log);
   }
   align();
-  leaves = at;
+  plan_.leaves = at;
   for (std::size_t g = 0; g < groups; ++g) {
     for (std::size_t j = 1; j < lanes; ++j) {
       for (std::size_t t = 0; t < lanes; ++t) {
@@ -102,18 +102,20 @@ FourierPlan::FourierPlan(std::size_t N, int vector_lanes, int log_radix)
   const std::vector<std::uint64_t> points = children(log_lanes);  // point (b, p): at zeta^points
   for (std::size_t g = 0; g < groups; ++g) {
     for (std::size_t p = 0; p < lanes; ++p) {
-      exponents[g * lanes + p] = static_cast<std::uint32_t>(points[(g * lanes) * lanes + p]);
+      exponents_[g * lanes + p] = static_cast<std::uint32_t>(points[(g * lanes) * lanes + p]);
     }
   }
   for (std::size_t t = 0; t < lanes; ++t) {
-    lane_exponents[t] = static_cast<std::uint32_t>(points[t * lanes] - points[0]);
+    plan_.lane_exponents[t] = static_cast<std::uint32_t>(points[t * lanes] - points[0]);
   }
   align();
-  roots = at;
+  plan_.roots = at;
   for (std::size_t e = 0; e < 2 * N; ++e) {
     const Root w(e, 2 * N);
     *at++ = w.re, *at++ = w.im;
   }
+  plan_.passes = passes_.data(), plan_.pass_count = passes_.size();
+  plan_.exponents = exponents_.data();
 }
 
 }  // namespace jali::backend::cpu

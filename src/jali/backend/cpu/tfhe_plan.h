@@ -20,8 +20,9 @@
 
 namespace jali::backend::cpu {
 
+/// Plain pointers: kernels call no function that the linker could take from another instruction set.
 struct FourierPlan {
-  static constexpr int kMaxLanes = 8;
+  static constexpr std::size_t kMaxLanes = 8;
 
   struct Pass {
     int log_radix;
@@ -29,20 +30,31 @@ struct FourierPlan {
     const double* twiddles;  // of each block, radix - 1 pairs (re, im)
   };
 
-  /// lanes: of a vector; log_radix: of the largest pass.
-  FourierPlan(std::size_t N, int lanes, int log_radix);
-
-  std::size_t n;  // N / 2
-  std::size_t lanes;
-  std::size_t groups;  // n / lanes^2
-  std::vector<Pass> passes;
-  const double* leaves;  // of each group, lanes - 1 pairs of vectors
-  const double* roots;  // zeta^e, e < 2N, as pairs
+  std::size_t n = 0;  // N / 2
+  std::size_t lanes = 0;
+  std::size_t groups = 0;  // n / lanes^2
+  const Pass* passes = nullptr;
+  std::size_t pass_count = 0;
+  const double* leaves = nullptr;  // of each group, lanes - 1 pairs of vectors
+  const double* roots = nullptr;  // zeta^e, e < 2N, as pairs
   /// The number (g, p, t) of the Fourier form is the value at zeta^(exponents[g L + p] + lane_exponents[t]).
-  std::vector<std::uint32_t> exponents;
+  const std::uint32_t* exponents = nullptr;
   std::uint32_t lane_exponents[kMaxLanes] = {};
+};
+
+/// A plan with the tables that it points to.
+class FourierTables {
+ public:
+  /// lanes: of a vector; log_radix: of the largest pass.
+  FourierTables(std::size_t N, int lanes, int log_radix);
+  FourierTables(const FourierTables&) = delete;
+  FourierTables& operator=(const FourierTables&) = delete;
+  const FourierPlan& plan() const { return plan_; }
 
  private:
+  FourierPlan plan_;
+  std::vector<FourierPlan::Pass> passes_;
+  std::vector<std::uint32_t> exponents_;
   AlignedBlock tables_;
 };
 
