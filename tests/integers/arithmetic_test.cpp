@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "clear_machine.h"
-#include "seeded.h"
+#include "../seeded.h"
 
 namespace jali::integers::test {
 namespace {
@@ -72,22 +72,27 @@ class Operations : public ::testing::TestWithParam<Setting> {
 
 TEST_P(Operations, AddAndSubtract) {
   for (const IntegerType type : types()) {
-    check_pairs(type, [&](Value x, Value y) { return a_.add(x, y); },
-                [&](Wide u, Wide v) { return wrapped(u + v, type); });
-    check_pairs(type, [&](Value x, Value y) { return a_.subtract(x, y); },
-                [&](Wide u, Wide v) { return wrapped(u - v, type); });
+    check_pairs(
+        type, [&](Value x, Value y) { return a_.add(x, y); },
+        [&](Wide u, Wide v) { return wrapped(u + v, type); });
+    check_pairs(
+        type, [&](Value x, Value y) { return a_.subtract(x, y); },
+        [&](Wide u, Wide v) { return wrapped(u - v, type); });
   }
 }
 
 TEST_P(Operations, Overflow) {
   for (const IntegerType type : types()) {
     const auto beyond = [&](Wide v) { return v < type.lowest() || v > type.highest() ? 1 : 0; };
-    check_pairs(type, [&](Value x, Value y) { return a_.add_overflow(x, y).first; },
-                [&](Wide u, Wide v) { return wrapped(u + v, type); }, 5);
-    check_pairs(type, [&](Value x, Value y) { return a_.add_overflow(x, y).second; },
-                [&](Wide u, Wide v) { return beyond(u + v); });
-    check_pairs(type, [&](Value x, Value y) { return a_.subtract_overflow(x, y).second; },
-                [&](Wide u, Wide v) { return beyond(u - v); });
+    check_pairs(
+        type, [&](Value x, Value y) { return a_.add_overflow(x, y).first; },
+        [&](Wide u, Wide v) { return wrapped(u + v, type); }, 5);
+    check_pairs(
+        type, [&](Value x, Value y) { return a_.add_overflow(x, y).second; },
+        [&](Wide u, Wide v) { return beyond(u + v); });
+    check_pairs(
+        type, [&](Value x, Value y) { return a_.subtract_overflow(x, y).second; },
+        [&](Wide u, Wide v) { return beyond(u - v); });
   }
 }
 
@@ -108,10 +113,12 @@ TEST_P(Operations, MultiplyOverflow) {
       Wide out = 0;
       return __builtin_mul_overflow(u, v, &out) ? type.highest() + 1 : out;
     };
-    check_pairs(type, [&](Value x, Value y) { return a_.multiply_overflow(x, y).first; },
-                [&](Wide u, Wide v) { return wrapped(u * v, type); }, 5);
-    check_pairs(type, [&](Value x, Value y) { return a_.multiply_overflow(x, y).second; },
-                [&](Wide u, Wide v) { return beyond(product(u, v)); }, 10);
+    check_pairs(
+        type, [&](Value x, Value y) { return a_.multiply_overflow(x, y).first; },
+        [&](Wide u, Wide v) { return wrapped(u * v, type); }, 5);
+    check_pairs(
+        type, [&](Value x, Value y) { return a_.multiply_overflow(x, y).second; },
+        [&](Wide u, Wide v) { return beyond(product(u, v)); }, 10);
   }
 }
 
@@ -125,8 +132,8 @@ TEST_P(Operations, Divide) {
         if (rounding == Rounding::floor && u % v != 0 && (u < 0) != (v < 0)) --q;
         return wrapped(q, type);
       };
-      check_pairs(type, [&](Value x, Value y) { return a_.divide(x, y, rounding).first; }, quotient,
-                  10);
+      check_pairs(
+          type, [&](Value x, Value y) { return a_.divide(x, y, rounding).first; }, quotient, 10);
       check_pairs(
           type, [&](Value x, Value y) { return a_.divide(x, y, rounding).second; },
           [&](Wide u, Wide v) { return v == 0 ? u : wrapped(u - quotient(u, v) * v, type); }, 10);
@@ -144,20 +151,24 @@ TEST_P(Operations, DivideLong) {
 
 TEST_P(Operations, Bitwise) {
   for (const IntegerType type : types()) {
-    check_pairs(type, [&](Value x, Value y) { return a_.bit_and(x, y); },
-                [](Wide u, Wide v) { return u & v; });
-    check_pairs(type, [&](Value x, Value y) { return a_.bit_or(x, y); },
-                [](Wide u, Wide v) { return u | v; });
-    check_pairs(type, [&](Value x, Value y) { return a_.bit_xor(x, y); },
-                [](Wide u, Wide v) { return u ^ v; });
+    check_pairs(
+        type, [&](Value x, Value y) { return a_.bit_and(x, y); },
+        [](Wide u, Wide v) { return u & v; });
+    check_pairs(
+        type, [&](Value x, Value y) { return a_.bit_or(x, y); },
+        [](Wide u, Wide v) { return u | v; });
+    check_pairs(
+        type, [&](Value x, Value y) { return a_.bit_xor(x, y); },
+        [](Wide u, Wide v) { return u ^ v; });
   }
 }
 
 TEST_P(Operations, Compare) {
   for (const IntegerType type : types()) {
     const auto check = [&](Comparison how, bool (*oracle)(Wide, Wide)) {
-      check_pairs(type, [&](Value x, Value y) { return a_.compare(how, x, y); },
-                  [&](Wide u, Wide v) -> Wide { return oracle(u, v); });
+      check_pairs(
+          type, [&](Value x, Value y) { return a_.compare(how, x, y); },
+          [&](Wide u, Wide v) -> Wide { return oracle(u, v); });
     };
     check(Comparison::equal, [](Wide u, Wide v) { return u == v; });
     check(Comparison::not_equal, [](Wide u, Wide v) { return u != v; });
@@ -165,10 +176,12 @@ TEST_P(Operations, Compare) {
     check(Comparison::less_equal, [](Wide u, Wide v) { return u <= v; });
     check(Comparison::greater, [](Wide u, Wide v) { return u > v; });
     check(Comparison::greater_equal, [](Wide u, Wide v) { return u >= v; });
-    check_pairs(type, [&](Value x, Value y) { return a_.minimum(x, y); },
-                [](Wide u, Wide v) { return std::min(u, v); });
-    check_pairs(type, [&](Value x, Value y) { return a_.maximum(x, y); },
-                [](Wide u, Wide v) { return std::max(u, v); });
+    check_pairs(
+        type, [&](Value x, Value y) { return a_.minimum(x, y); },
+        [](Wide u, Wide v) { return std::min(u, v); });
+    check_pairs(
+        type, [&](Value x, Value y) { return a_.maximum(x, y); },
+        [](Wide u, Wide v) { return std::max(u, v); });
   }
 }
 
@@ -190,7 +203,8 @@ TEST_P(Operations, Select) {
     Integers chosen = y;
     for (int i = 0; i < 12; ++i) chosen = a_.select(flag, x, chosen);
     EXPECT_EQ(decrypt(a_, chosen), want);
-    EXPECT_EQ(decrypt(a_, a_.add(chosen, a_.bit_not(chosen))), Numbers(want.size(), wrapped(-1, type)));
+    EXPECT_EQ(decrypt(a_, a_.add(chosen, a_.bit_not(chosen))),
+              Numbers(want.size(), wrapped(-1, type)));
   }
 }
 
@@ -335,7 +349,8 @@ TEST_P(Operations, Read) {
 INSTANTIATE_TEST_SUITE_P(Spaces, Operations,
                          ::testing::Values(Setting{1, 1}, Setting{1, 1 << 20}, Setting{2, 1},
                                            Setting{2, 1 << 20}, Setting{2, 1500}, Setting{3, 1},
-                                           Setting{3, 1 << 20}, Setting{4, 1}, Setting{4, 1 << 20}));
+                                           Setting{3, 1 << 20}, Setting{4, 1},
+                                           Setting{4, 1 << 20}));
 
 TEST(Arithmetic, VectorsOfAnyLength) {
   const auto machine = std::make_shared<ClearMachine>(space_of(2));

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "clear_machine.h"
-#include "seeded.h"
+#include "../seeded.h"
 
 namespace jali::integers::test {
 namespace {

@@ -127,7 +127,8 @@ inline std::vector<Wide> decrypt(const Arithmetic& a, const Integers& x) {
     for (std::size_t j = 0; j < n; ++j) {
       const ClearRows::Digit& digit = ClearMachine::at(x.rows(), i * n + j);
       EXPECT_TRUE(digit.written);
-      EXPECT_TRUE(digit.value >= 0 && digit.value < 1 << x.type().digit_bits(static_cast<int>(j), m))
+      EXPECT_TRUE(digit.value >= 0 &&
+                  digit.value < 1 << x.type().digit_bits(static_cast<int>(j), m))
           << "digit " << j << " is " << int(digit.value);
       EXPECT_LE(digit.noise, x.noise());
       digits[j] = static_cast<std::uint8_t>(digit.value);
@@ -157,7 +158,15 @@ struct Pairs {
 inline Pairs pairs_of(std::mt19937_64& rng, IntegerType type, std::size_t count) {
   Pairs out;
   const Wide half = Wide{1} << (type.bits / 2);
-  const std::vector<Wide> edges{0, 1, 2, -1, type.highest(), type.lowest(), half, half - 1, -half,
+  const std::vector<Wide> edges{0,
+                                1,
+                                2,
+                                -1,
+                                type.highest(),
+                                type.lowest(),
+                                half,
+                                half - 1,
+                                -half,
                                 static_cast<Wide>(0x5555555555555555u)};
   for (const Wide u : edges) {
     for (const Wide v : edges) {

@@ -46,8 +46,8 @@ void check_values(std::span<const Wide> values, IntegerType type) {
              "encrypt them as signed, or give a value from 0 to " + text(type.highest());
     });
     require<InvalidArgument>(value >= type.lowest() && value <= type.highest(), [&] {
-      return "the clear value " + text(value) + " is no number of " + name(type) + ", which go from " +
-             text(type.lowest()) + " to " + text(type.highest()) +
+      return "the clear value " + text(value) + " is no number of " + name(type) +
+             ", which go from " + text(type.lowest()) + " to " + text(type.highest()) +
              ": cast the integers to a wider type first";
     });
   }
@@ -257,13 +257,15 @@ Integers Arithmetic::run_one(
 
 Arithmetic::Flagged Arithmetic::run_two(std::string key, std::initializer_list<Input> inputs,
                                         std::size_t candidates, const Build& build) const {
-  std::vector<Integers> out = run(std::move(key), {inputs.begin(), inputs.size()}, candidates, build);
+  std::vector<Integers> out =
+      run(std::move(key), {inputs.begin(), inputs.size()}, candidates, build);
   return {std::move(out[0]), std::move(out[1])};
 }
 
 IntegerType Arithmetic::common_type(const Value& x, const Value& y) const {
   const Integers *u = x.encrypted(), *v = y.encrypted();
-  require<InvalidArgument>(u || v, "both operands are clear: encrypt one of them, or compute in the clear");
+  require<InvalidArgument>(u || v,
+                           "both operands are clear: encrypt one of them, or compute in the clear");
   if (u && v) {
     require<InvalidArgument>(u->type() == v->type(), [&] {
       return "the operands are " + name(u->type()) + " and " + name(v->type()) +
@@ -463,8 +465,8 @@ Arithmetic::Flagged Arithmetic::multiply_overflow(Value x, Value y) const {
         rest.push_back(b.look_up(product[top], [half](int d) { return d % half != 0 ? 1 : 0; }));
         const Form exact =
             b.look_up_two(none(b, std::move(rest)), differ, [](int z, int d) { return z & d; });
-        const Form above = b.look_up_two(sign_of(b, product), exact,
-                                         [](int s, int e) { return s & (1 - e); });
+        const Form above =
+            b.look_up_two(sign_of(b, product), exact, [](int s, int e) { return s & (1 - e); });
         const Form flag = b.look_up_two(above, beyond, [](int f, int g) { return f | g; });
         return {{w[0].type, negate_if(b, product, differ, how).digits, {}}, bit(flag)};
       });
@@ -505,8 +507,8 @@ std::pair<Integers, Integers> Arithmetic::divide(Value x, Value y, Rounding roun
     }
     for (const Clear& multiple : multiples) inputs.push_back({multiple, wide});
   }
-  std::vector<Integers> out = run(
-      key, inputs, 2, [&](Builder& b, const Words& w, std::size_t c) -> Words {
+  std::vector<Integers> out =
+      run(key, inputs, 2, [&](Builder& b, const Words& w, std::size_t c) -> Words {
         const Division how{c == 1, {c ? Carries::one_by_one : 0}};
         Quotient quotient = integers::divide(b, w[0], w[1], std::span(w).subspan(2), rounding, how);
         return {std::move(quotient.quotient), std::move(quotient.remainder)};
@@ -608,13 +610,12 @@ Integers Arithmetic::moved_each(Move move, const Integers& x, std::span<const Wi
   std::shared_ptr<const Rows> from;
   const bool by_sign = move == Move::right && x.type().is_signed;
   if (by_sign) {  // what comes in from the left, after the integers
-    const Integers sign = run_one("sign digit", {{x, x.type()}}, 1,
-                                  [&](Builder& b, const Words& w, std::size_t) -> Word {
-                                    return {{m, false},
-                                            {b.look_up(w[0].digits.back(),
-                                                       [&](int v) { return v >= q / 2 ? q - 1 : 0; })},
-                                            {}};
-                                  });
+    const Integers sign = run_one(
+        "sign digit", {{x, x.type()}}, 1, [&](Builder& b, const Words& w, std::size_t) -> Word {
+          return {{m, false},
+                  {b.look_up(w[0].digits.back(), [&](int v) { return v >= q / 2 ? q - 1 : 0; })},
+                  {}};
+        });
     auto rows = machine_->allocate(x.count() * (n + 1));
     if (x.count()) {
       machine_->copy(*rows, 0, x.rows(), 0, x.count() * n);
@@ -644,28 +645,27 @@ Integers Arithmetic::moved_each(Move move, const Integers& x, std::span<const Wi
   const std::size_t count = which.size() / (n + 1);
   const Integers gathered(longer, count, machine_->gather(by_sign ? *from : x.rows(), which),
                           x.noise());
-  const IntegerType of_bits{std::max(1, static_cast<int>(std::bit_width(static_cast<unsigned>(m - 1)))),
-                            false};
+  const IntegerType of_bits{
+      std::max(1, static_cast<int>(std::bit_width(static_cast<unsigned>(m - 1)))), false};
   const Clear each{std::move(bits)};
   std::string key = left ? "bits left" : "bits right";
   key += std::to_string(x.type().bits);
   key += x.type().is_signed ? '-' : '+';
-  return run_one(key, {{gathered, longer}, {each, of_bits}}, 1,
-                 [&](Builder& b, const Words& w, std::size_t) {
-                   Word out{x.type(), {}, {}};
-                   for (std::size_t i = 0; i < n; ++i) {
-                     if (m == 1) {  // an amount is digits alone
-                       out.digits.push_back(w[0][left ? i + 1 : i]);
-                       continue;
-                     }
-                     out.digits.push_back(b.look_up_keyed(
-                         w[0][i] + w[0][i + 1] * q, w[1][0], [&](int v, int r) {
-                           return left ? v << std::min(r, m) >> m & (q - 1)
-                                       : v >> std::min(r, m) & (q - 1);
-                         }));
-                   }
-                   return out;
-                 });
+  return run_one(
+      key, {{gathered, longer}, {each, of_bits}}, 1, [&](Builder& b, const Words& w, std::size_t) {
+        Word out{x.type(), {}, {}};
+        for (std::size_t i = 0; i < n; ++i) {
+          if (m == 1) {  // an amount is digits alone
+            out.digits.push_back(w[0][left ? i + 1 : i]);
+            continue;
+          }
+          out.digits.push_back(
+              b.look_up_keyed(w[0][i] + w[0][i + 1] * q, w[1][0], [&](int v, int r) {
+                return left ? v << std::min(r, m) >> m & (q - 1) : v >> std::min(r, m) & (q - 1);
+              }));
+        }
+        return out;
+      });
 }
 
 Integers Arithmetic::cast(const Integers& x, IntegerType type) const {
@@ -728,18 +728,16 @@ Integers Arithmetic::compare(Comparison how, Value x, Value y) const {
 
 Integers Arithmetic::minimum(Value x, Value y) const {
   const IntegerType type = common_type(x, y);
-  return run_one("minimum", {{x, type}, {y, type}}, 1,
-                 [](Builder& b, const Words& w, std::size_t) {
-                   return integers::select(b, is_less(b, w[0], w[1], true), w[0], w[1]);
-                 });
+  return run_one("minimum", {{x, type}, {y, type}}, 1, [](Builder& b, const Words& w, std::size_t) {
+    return integers::select(b, is_less(b, w[0], w[1], true), w[0], w[1]);
+  });
 }
 
 Integers Arithmetic::maximum(Value x, Value y) const {
   const IntegerType type = common_type(x, y);
-  return run_one("maximum", {{x, type}, {y, type}}, 1,
-                 [](Builder& b, const Words& w, std::size_t) {
-                   return integers::select(b, is_less(b, w[0], w[1], true), w[1], w[0]);
-                 });
+  return run_one("maximum", {{x, type}, {y, type}}, 1, [](Builder& b, const Words& w, std::size_t) {
+    return integers::select(b, is_less(b, w[0], w[1], true), w[1], w[0]);
+  });
 }
 
 Integers Arithmetic::select(const Integers& flag, Value x, Value y) const {
@@ -771,20 +769,17 @@ Integers Arithmetic::dot(const Integers& x, std::span<const Wide> weights, Integ
   append(key, &type.bits, sizeof type.bits);
   key += type.is_signed ? '-' : '+';
   append(key, weights.data(), weights.size_bytes());
-  return run_one(key, {{x, x.type(), length}}, 2,
-                 [&](Builder& b, const Words& w, std::size_t c) {
-                   Columns columns(static_cast<std::size_t>(type.digits(b.m())));
-                   Wide constants = 0;
-                   for (std::size_t i = 0; i < length; ++i) {
-                     const Word one = part(w[0], i, x.type(), b.m());
-                     add_scaled(b, columns, integers::cast(b, one, type), weights[i], type,
-                                constants);
-                   }
-                   const Word rest = constant(constants, type, b);
-                   for (std::size_t k = 0; k < rest.size(); ++k) columns[k].push_back(rest[k]);
-                   return sum_of_columns(b, std::move(columns), type,
-                                         {c ? Carries::one_by_one : 0});
-                 });
+  return run_one(key, {{x, x.type(), length}}, 2, [&](Builder& b, const Words& w, std::size_t c) {
+    Columns columns(static_cast<std::size_t>(type.digits(b.m())));
+    Wide constants = 0;
+    for (std::size_t i = 0; i < length; ++i) {
+      const Word one = part(w[0], i, x.type(), b.m());
+      add_scaled(b, columns, integers::cast(b, one, type), weights[i], type, constants);
+    }
+    const Word rest = constant(constants, type, b);
+    for (std::size_t k = 0; k < rest.size(); ++k) columns[k].push_back(rest[k]);
+    return sum_of_columns(b, std::move(columns), type, {c ? Carries::one_by_one : 0});
+  });
 }
 
 Integers Arithmetic::sum(const Integers& x, std::size_t length, IntegerType type) const {
@@ -817,8 +812,8 @@ Integers Arithmetic::sort(const Integers& x, std::size_t length, bool descending
           const Form less = is_less(b, w[0], w[1], true);
           return {integers::select(b, less, w[0], w[1]), integers::select(b, less, w[1], w[0])};
         });
-    const Integers all = after(now, descending ? after(pair.second, pair.first)
-                                               : after(pair.first, pair.second));
+    const Integers all =
+        after(now, descending ? after(pair.second, pair.first) : after(pair.first, pair.second));
     now = gathered(all.rows(), all.noise(), x.type(), n, 0, place);
   }
   return now;
@@ -828,8 +823,7 @@ std::pair<Integers, Integers> Arithmetic::extreme(const Integers& x, std::size_t
                                                   bool largest) const {
   check_type(x.type());
   const std::size_t rows = rows_of(x, length);
-  const IntegerType of_index{
-      std::max(1, static_cast<int>(std::bit_width(length - 1))), false};
+  const IntegerType of_index{std::max(1, static_cast<int>(std::bit_width(length - 1))), false};
   std::vector<Wide> indices(x.count());
   for (std::size_t i = 0; i < x.count(); ++i) indices[i] = static_cast<Wide>(i % length);
   Integers now = x, where = trivial(indices, of_index);
@@ -849,8 +843,7 @@ std::pair<Integers, Integers> Arithmetic::extreme(const Integers& x, std::size_t
          {take(where, first), of_index},
          {take(where, second), of_index}},
         1, [&](Builder& b, const Words& w, std::size_t) -> Words {
-          const Form keep =
-              largest ? is_less(b, w[1], w[0], true) : is_less(b, w[0], w[1], true);
+          const Form keep = largest ? is_less(b, w[1], w[0], true) : is_less(b, w[0], w[1], true);
           return {integers::select(b, keep, w[0], w[1]), integers::select(b, keep, w[2], w[3])};
         });
     std::vector<std::size_t> order;

@@ -59,8 +59,7 @@ Form none(Builder& b, std::vector<Form> flags) {
     std::vector<Form> next;
     for (std::size_t g = 0; g < groups; ++g) {
       const std::size_t first = flags.size() * g / groups, last = flags.size() * (g + 1) / groups;
-      next.push_back(
-          b.look_up(sum_of(std::span(flags).subspan(first, last - first)), nonzero));
+      next.push_back(b.look_up(sum_of(std::span(flags).subspan(first, last - first)), nonzero));
     }
     flags = std::move(next);
   }
@@ -158,7 +157,7 @@ Word select(Builder& b, const Form& flag, const Word& x, const Word& y,
     Form digit;
     if (b.is_clear(flag) && !difference.is_constant()) {
       digit = y[i] + b.look_up_keyed(difference, flag,
-                                    [&](int d, int c) { return c ? std::min(d, most) : 0; });
+                                     [&](int d, int c) { return c ? std::min(d, most) : 0; });
     } else if (2 * span <= b.space().size()) {
       digit = y[i] + b.look_up(difference - difference.lo + flag * span, [&](int v) {
         return v >= span ? std::min(v - span + difference.lo, most) : 0;
@@ -287,8 +286,9 @@ Word moved_by(Builder& b, const Word& x, Move move, std::span<const Form> amount
         });
       } else {
         out[i] = (b.look_up_two(out[i], gone, [](int v, int g) { return g ? 0 : v; }) +
-                  b.look_up(state, [&](int s) { return s == 2 ? filled : 0; }))
-                     .within(0, filled);
+                  b.look_up(state, [&](int s) {
+                    return s == 2 ? filled : 0;
+                  })).within(0, filled);
       }
     } else {
       out[i] = b.look_up_two(out[i], gone, [](int v, int g) { return g ? 0 : v; });
@@ -300,8 +300,9 @@ Word moved_by(Builder& b, const Word& x, Move move, std::span<const Form> amount
 Word cast(Builder& b, const Word& x, IntegerType type) {
   std::vector<int> from(static_cast<std::size_t>(type.bits));
   for (int i = 0; i < type.bits; ++i) {
-    from[static_cast<std::size_t>(i)] =
-        i < x.type.bits ? i : x.type.is_signed ? x.type.bits - 1 : -1;
+    from[static_cast<std::size_t>(i)] = i < x.type.bits    ? i
+                                        : x.type.is_signed ? x.type.bits - 1
+                                                           : -1;
   }
   return moved(b, x, type, from);
 }

@@ -128,9 +128,9 @@ std::uint32_t Builder::node_of(Form input, const Form* key) {
   const auto [first, last] = node_at_.equal_range(hash);
   for (auto it = first; it != last; ++it) {
     Node& node = nodes_[it->second];
-    const bool same_key = key ? node.keys > 1 && node.key.terms == key->terms &&
-                                    node.key.constant == key->constant
-                              : node.keys == 1;
+    const bool same_key =
+        key ? node.keys > 1 && node.key.terms == key->terms && node.key.constant == key->constant
+            : node.keys == 1;
     if (same_key && node.input.terms == input.terms && node.input.constant == input.constant &&
         node.input.hi == input.hi) {
       return it->second;
@@ -356,9 +356,8 @@ std::shared_ptr<const Circuit> Builder::finish(std::span<const Form> outputs,
 
   // When each rotation's results are read for the last time; outputs are read after the last wave.
   for (auto& wave : waves) {
-    std::stable_sort(wave.begin(), wave.end(), [](const Rotation& a, const Rotation& b) {
-      return a.log_many < b.log_many;
-    });
+    std::stable_sort(wave.begin(), wave.end(),
+                     [](const Rotation& a, const Rotation& b) { return a.log_many < b.log_many; });
     for (std::size_t r = 0; r < wave.size(); ++r) {
       for (std::size_t place = 0; place < wave[r].outputs.size(); ++place) {
         Output& output = nodes_[wave[r].node].outputs[wave[r].outputs[place]];
@@ -372,7 +371,9 @@ std::shared_ptr<const Circuit> Builder::finish(std::span<const Form> outputs,
       const Source& source = sources_[term.source];
       if (source.node < 0) continue;
       const Node& node = nodes_[static_cast<std::size_t>(source.node)];
-      int& last = waves[static_cast<std::size_t>(node.level) - 1][node.outputs[source.index].rotation].last_use;
+      int& last =
+          waves[static_cast<std::size_t>(node.level) - 1][node.outputs[source.index].rotation]
+              .last_use;
       last = std::max(last, wave);
     }
   };
@@ -420,7 +421,8 @@ std::shared_ptr<const Circuit> Builder::finish(std::span<const Form> outputs,
       for (std::size_t j = 0; j < rotation.outputs.size(); ++j) {
         const Output& output = node.outputs[rotation.outputs[j]];
         for (std::size_t key = 0; key < static_cast<std::size_t>(node.keys); ++key) {
-          const auto from = values_.begin() + output.values + static_cast<std::ptrdiff_t>(key * inputs);
+          const auto from =
+              values_.begin() + output.values + static_cast<std::ptrdiff_t>(key * inputs);
           std::copy(from, from + static_cast<std::ptrdiff_t>(inputs),
                     tables.begin() + static_cast<std::ptrdiff_t>(key * size + j * stride));
         }
@@ -434,10 +436,10 @@ std::shared_ptr<const Circuit> Builder::finish(std::span<const Form> outputs,
       for (const std::uint8_t value : tables) hash = (hash ^ value) * 1099511628211u;
       const auto [first, last] = table_at.equal_range(hash);
       auto same = first;
-      while (same != last &&
-             !(circuit->tables.size() >= same->second * size + tables.size() &&
-               std::equal(tables.begin(), tables.end(),
-                          circuit->tables.begin() + static_cast<std::ptrdiff_t>(same->second * size)))) {
+      while (same != last && !(circuit->tables.size() >= same->second * size + tables.size() &&
+                               std::equal(tables.begin(), tables.end(),
+                                          circuit->tables.begin() +
+                                              static_cast<std::ptrdiff_t>(same->second * size)))) {
         ++same;
       }
       if (same != last) {

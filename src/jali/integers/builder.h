@@ -78,8 +78,7 @@ class Builder {
     if (y.is_constant()) return look_up(x, [&](int a) { return f(a, y.constant); });
     if (is_clear(y)) return look_up_keyed(x, y, f);
     const int span = x.hi - x.lo + 1;
-    return look_up(packed(x, y, span),
-                   [&](int v) { return f(v % span + x.lo, v / span + y.lo); });
+    return look_up(packed(x, y, span), [&](int v) { return f(v % span + x.lo, v / span + y.lo); });
   }
   /// f(x, key), where key is clear and differs from lane to lane.
   template <class F>
@@ -103,8 +102,8 @@ class Builder {
   int level(const Form& form) const;
 
   /// The circuit with these outputs. Output i is in [0, largest[i]]; one with more noise than `noise` is refreshed.
-  std::shared_ptr<const Circuit> finish(std::span<const Form> outputs,
-                                        std::span<const int> largest, double noise);
+  std::shared_ptr<const Circuit> finish(std::span<const Form> outputs, std::span<const int> largest,
+                                        double noise);
 
  private:
   struct Source {

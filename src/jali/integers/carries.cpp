@@ -41,9 +41,7 @@ class Chain {
   }
 
  private:
-  int weight(int highest) const {
-    return std::max(most_ - theta_ + 1, highest == 2 ? theta_ : 0);
-  }
+  int weight(int highest) const { return std::max(most_ - theta_ + 1, highest == 2 ? theta_ : 0); }
 
   int top_;
   double budget_;
@@ -100,7 +98,8 @@ std::vector<Chain> carries_before(Builder& b, std::span<const Form> states, cons
       for (; end < segments.size() && inside.fits(segments[end].highest()); ++end) {
         const int highest = segments[end].highest();
         if (boundaries) {
-          run.inner.push_back({segments[end].first, end == at + 1 ? segments[at].state : inside.state(b)});
+          run.inner.push_back(
+              {segments[end].first, end == at + 1 ? segments[at].state : inside.state(b)});
           for (const auto& inner : segments[end].inner) {
             run.inner.push_back({inner.boundary, inside.with(inner.state, highest).state(b)});
           }
@@ -128,8 +127,8 @@ void prefix_of_bits(Builder& b, std::span<Bits> places) {
   prefix_of_bits(b, places.subspan(half));
   const Bits low = places[half - 1];
   for (Bits& place : places.subspan(half)) {
-    place.generate = b.look_up((place.state + low.generate).within(0, 3),
-                               [](int v) { return v >= 2 ? 1 : 0; });
+    place.generate =
+        b.look_up((place.state + low.generate).within(0, 3), [](int v) { return v >= 2 ? 1 : 0; });
     place.propagate =
         b.look_up(place.propagate + low.propagate, [](int v) { return v == 2 ? 1 : 0; });
     place.state = (place.generate * 2 + place.propagate).within(0, 2);
@@ -181,8 +180,8 @@ Form state_of_run(Builder& b, std::vector<Form> states) {
   return states[0];
 }
 
-Sum by_blocks(Builder& b, std::span<const Form> sums, std::span<const int> radix,
-              const Form& carry, std::size_t block) {
+Sum by_blocks(Builder& b, std::span<const Form> sums, std::span<const int> radix, const Form& carry,
+              std::size_t block) {
   std::vector<Form> states;
   for (std::size_t first = 0; first < sums.size(); first += block) {
     std::vector<Form> run;
@@ -203,8 +202,7 @@ Sum by_blocks(Builder& b, std::span<const Form> sums, std::span<const int> radix
   return out;
 }
 
-Sum by_tree(Builder& b, std::span<const Form> sums, std::span<const int> radix,
-            const Form& carry) {
+Sum by_tree(Builder& b, std::span<const Form> sums, std::span<const int> radix, const Form& carry) {
   const std::size_t n = sums.size();
   Sum out;
   out.digits.resize(n);
@@ -282,13 +280,14 @@ Sum by_tree(Builder& b, std::span<const Form> sums, std::span<const int> radix,
         out.digits[j] =
             j == groups[0].first
                 ? last(j, digit_of(j) + front)
-                : b.look_up(digit_of(j) + (groups[0].before[j - groups[0].first - 1] + front) * scale,
-                            [&](int v) { return (v % scale + (v / scale >= 2 ? 1 : 0)) % q; });
+                : b.look_up(
+                      digit_of(j) + (groups[0].before[j - groups[0].first - 1] + front) * scale,
+                      [&](int v) { return (v % scale + (v / scale >= 2 ? 1 : 0)) % q; });
         continue;
       }
       if (j == groups[g].first) {
-        out.digits[j] = b.look_up(digit_of(j) + enters,
-                                  [&](int v) { return (v % scale + v / scale) % q; });
+        out.digits[j] =
+            b.look_up(digit_of(j) + enters, [&](int v) { return (v % scale + v / scale) % q; });
       } else {
         out.digits[j] =
             b.look_up(digit_of(j) + groups[g].before[j - groups[g].first - 1] * scale + enters,

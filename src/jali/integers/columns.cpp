@@ -110,8 +110,7 @@ Word multiply(Builder& b, const Word& x, const Word& y, IntegerType type, Carrie
   Columns columns(n + 1);
   for (std::size_t i = 0; i < std::min(x.size(), n); ++i) {
     for (std::size_t j = 0; j < y.size() && i + j < n; ++j) {
-      columns[i + j].push_back(
-          b.look_up_two(x[i], y[j], [q](int u, int v) { return u * v % q; }));
+      columns[i + j].push_back(b.look_up_two(x[i], y[j], [q](int u, int v) { return u * v % q; }));
       if (i + j + 1 < n || lost) {
         columns[i + j + 1].push_back(
             b.look_up_two(x[i], y[j], [q](int u, int v) { return u * v / q; }));
@@ -165,8 +164,7 @@ Word multiply_by_squares(Builder& b, const Word& x, const Word& y, IntegerType t
   int most = 0;
   for (int v = 0; v < q; ++v) most = std::max(most, h(v));
   for (std::size_t i = 0; i < n; ++i) {
-    const Form w =
-        b.look_up_two(x[i], y[i], [&](int u, int v) { return 2 * most - h(u) - h(v); });
+    const Form w = b.look_up_two(x[i], y[i], [&](int u, int v) { return 2 * most - h(u) - h(v); });
     for (std::size_t k = i; k < n; ++k) {
       constants -= Wide{2 * most} * (Wide{1} << (b.m() * static_cast<int>(k)));
     }

@@ -78,7 +78,8 @@ struct Operand {
 };
 struct Run {
   std::span<const Operand> operands;
-  std::span<const std::uint8_t> clear;  // of each lane, one after the other, the circuit's clear digits
+  std::span<const std::uint8_t>
+      clear;  // of each lane, one after the other, the circuit's clear digits
   std::size_t lanes = 0;
 };
 

@@ -40,9 +40,8 @@ Quotient divide_unsigned(Builder& b, const Word& x, const Word& y, std::span<con
     if (!given.empty()) {
       multiples[at] = given[at - 1];
     } else if (std::has_single_bit(static_cast<unsigned>(k))) {
-      multiples[at] =
-          moved(b, one, wide,
-                bits_from(wide, Move::left, std::countr_zero(static_cast<unsigned>(k))));
+      multiples[at] = moved(
+          b, one, wide, bits_from(wide, Move::left, std::countr_zero(static_cast<unsigned>(k))));
     } else {
       const auto high = std::bit_floor(at);
       multiples[at] = {wide, add(b, multiples[high], multiples[at - high], how.carries).digits};
@@ -67,8 +66,8 @@ Quotient divide_unsigned(Builder& b, const Word& x, const Word& y, std::span<con
       for (int k = radix(x, step, b) / 2; k > 0; k /= 2) {
         const auto at = static_cast<std::size_t>(k);
         Sum less = minus_multiple(b, remainder, multiples[at], above[at][width], how.carries);
-        remainder = select(b, less.carry, {remainder.type, std::move(less.digits), {}}, remainder,
-                           largest);
+        remainder =
+            select(b, less.carry, {remainder.type, std::move(less.digits), {}}, remainder, largest);
         out.quotient[step] += less.carry * k;
       }
     } else {
@@ -78,17 +77,15 @@ Quotient divide_unsigned(Builder& b, const Word& x, const Word& y, std::span<con
       const int values = radix(x, step, b);  // of this digit of the quotient
       for (int k = 1; k < values; ++k) {
         const auto at = static_cast<std::size_t>(k);
-        less.push_back(
-            minus_multiple(b, remainder, multiples[at], above[at][width], how.carries));
+        less.push_back(minus_multiple(b, remainder, multiples[at], above[at][width], how.carries));
         out.quotient[step] += less.back().carry;
       }
       for (std::size_t i = 0; i < width; ++i) {
         Form digit;
         for (int k = 0; k < values; ++k) {
-          digit += b.look_up_two(less[static_cast<std::size_t>(k)].digits[i], out.quotient[step],
-                                 [&](int v, int chosen) {
-                                   return chosen == k ? std::min(v, largest[i]) : 0;
-                                 });
+          digit += b.look_up_two(
+              less[static_cast<std::size_t>(k)].digits[i], out.quotient[step],
+              [&](int v, int chosen) { return chosen == k ? std::min(v, largest[i]) : 0; });
         }
         digit = digit.within(0, largest[i]);
         remainder[i] = b.noise(digit) > b.space().noise_budget / 4 ? b.refreshed(digit) : digit;
@@ -141,9 +138,8 @@ Quotient divide(Builder& b, const Word& x, const Word& y, std::span<const Word> 
   const Form zero = none(b, std::move(y_flags));
   const Word highest = constant(x.type.highest(), x.type, b);
   for (std::size_t i = 0; i < x.size(); ++i) {
-    out.quotient[i] = b.look_up_two(out.quotient[i], zero, [&](int v, int flag) {
-      return flag ? highest[i].constant : v;
-    });
+    out.quotient[i] = b.look_up_two(
+        out.quotient[i], zero, [&](int v, int flag) { return flag ? highest[i].constant : v; });
   }
   if (rounding == Rounding::truncate) {
     out.remainder.digits = negate_if(b, sizes.remainder, x_negative, how.carries).digits;

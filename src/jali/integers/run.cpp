@@ -13,13 +13,12 @@ Space validated(Space space) {
   require<InvalidArgument>(space.message_bits >= 1 && space.message_bits <= 4, [&] {
     return "a digit has 1 to 4 message bits, not " + std::to_string(space.message_bits);
   });
-  require<InvalidArgument>(
-      space.carry_bits >= space.message_bits && space.bits() <= 8, [&] {
-        return "integers of " + std::to_string(space.message_bits) +
-               " message bits a digit need at least as many carry bits, and at most 8 bits in all, "
-               "not " +
-               std::to_string(space.carry_bits) + " carry bits";
-      });
+  require<InvalidArgument>(space.carry_bits >= space.message_bits && space.bits() <= 8, [&] {
+    return "integers of " + std::to_string(space.message_bits) +
+           " message bits a digit need at least as many carry bits, and at most 8 bits in all, "
+           "not " +
+           std::to_string(space.carry_bits) + " carry bits";
+  });
   require<InvalidArgument>(space.noise_budget >= (1 << 2 * space.message_bits) + 1, [&] {
     return "the noise budget must be at least " +
            std::to_string((1 << 2 * space.message_bits) + 1) +
@@ -69,8 +68,8 @@ class Expanded {
       begin_[at] = entry;
       std::int64_t constant = from.constant[row];
       for (std::uint32_t e = from.clear_begin[row]; e < from.clear_begin[row + 1]; ++e) {
-        constant += std::int64_t{from.clear_weight[e]} *
-                    clear[lane * clear_digits + from.clear_column[e]];
+        constant +=
+            std::int64_t{from.clear_weight[e]} * clear[lane * clear_digits + from.clear_column[e]];
       }
       constant_[at++] = constant;
       for (std::uint32_t e = from.begin[row]; e < from.begin[row + 1]; ++e, ++entry) {
