@@ -466,7 +466,9 @@ def test_the_usual_preset_computes() -> None:
     server = tfhe.Evaluator(params, client.evaluation_keys(), "cpu")
     a, b = np.divmod(np.arange(16), 4)
     x, y = server.bind(client.encrypt(a)), server.bind(client.encrypt(b))
-    np.testing.assert_array_equal(client.decrypt(server.apply(lambda v, w: v * w % 4, x, y)), a * b % 4)
+    np.testing.assert_array_equal(
+        client.decrypt(server.apply(lambda v, w: v * w % 4, x, y)), a * b % 4
+    )
     u = np.array([200, 17], dtype=np.uint8)
     z = server.bind(client.encrypt_uint(u, bits=8))
     np.testing.assert_array_equal(client.decrypt(z + 100), u + np.uint8(100))

@@ -3,7 +3,8 @@ Encrypted small integers and bits, exact, with any function by look-up.
 """
 
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+import os
+from typing import BinaryIO, NoReturn, overload
 
 import numpy
 import numpy.typing
@@ -17,6 +18,25 @@ class Params:
     """
 
     def __init__(self, *_: object, **__: object) -> None: ...
+    @staticmethod
+    def preset(name: str) -> Params:
+        """
+        A named set; Params.presets() lists the names. Raises InvalidArgument for another name.
+        """
+
+    @staticmethod
+    def presets() -> dict[str, str]:
+        """What each preset is for, by its name."""
+
+    @staticmethod
+    def from_bytes(data: bytes | bytearray | memoryview, min_security: int = 128) -> Params:
+        """
+        Load what to_bytes made. Every byte is checked.
+
+        min_security: parameters with fewer bits are refused.
+        Raises CorruptData, VersionError, InsecureParams or LimitExceeded.
+        """
+
     @staticmethod
     def create(
         *,
@@ -54,6 +74,9 @@ class Params:
 
         Raises InsecureParams or InvalidArgument.
         """
+
+    def to_bytes(self) -> bytes:
+        """Bytes for transport or storage. They are not authenticated."""
 
     @property
     def name(self) -> str:
@@ -157,6 +180,37 @@ class EvaluationKeys:
     def nbytes(self) -> int:
         """Bytes in memory, with their masks as seeds."""
 
+    def to_bytes(self) -> bytes:
+        """Bytes for transport or storage. They are not authenticated."""
+
+    def save(self, file: str | os.PathLike[str] | BinaryIO) -> None:
+        """
+        Write to_bytes() to a path, or to a file opened with "wb".
+
+        A path is replaced at once: if anything fails or interrupts, the file is what it was before. Raises FileError.
+        """
+
+    @staticmethod
+    def from_bytes(
+        data: bytes | bytearray | memoryview, params: Params, max_bytes: int = ...
+    ) -> EvaluationKeys:
+        """
+        Load what to_bytes made. Every byte is checked.
+
+        max_bytes: a bound on the size of the input, and also on the memory of the result.
+        Raises CorruptData, VersionError, ParamsMismatch or LimitExceeded.
+        """
+
+    @staticmethod
+    def load(
+        file: str | os.PathLike[str] | BinaryIO | bytes, params: Params, max_bytes: int = ...
+    ) -> EvaluationKeys:
+        """
+        Read what save wrote, from a path, a file opened with "rb", or bytes.
+
+        The other arguments and the errors are those of from_bytes, and FileError for a file that cannot be read.
+        """
+
     def __repr__(self) -> str: ...
     def __copy__(self) -> EvaluationKeys: ...
     def __deepcopy__(self, memo: object, /) -> EvaluationKeys: ...
@@ -211,6 +265,37 @@ class Ciphertext:
     def with_shape(self, shape: Sequence[int]) -> Ciphertext:
         """The same elements, in C order, in another shape."""
 
+    def to_bytes(self) -> bytes:
+        """Bytes for transport or storage. They are not authenticated."""
+
+    def save(self, file: str | os.PathLike[str] | BinaryIO) -> None:
+        """
+        Write to_bytes() to a path, or to a file opened with "wb".
+
+        A path is replaced at once: if anything fails or interrupts, the file is what it was before. Raises FileError.
+        """
+
+    @staticmethod
+    def from_bytes(
+        data: bytes | bytearray | memoryview, params: Params, max_bytes: int = ...
+    ) -> Ciphertext:
+        """
+        Load what to_bytes made. Every byte is checked.
+
+        max_bytes: a bound on the size of the input, and also on the memory of the result.
+        Raises CorruptData, VersionError, ParamsMismatch or LimitExceeded.
+        """
+
+    @staticmethod
+    def load(
+        file: str | os.PathLike[str] | BinaryIO | bytes, params: Params, max_bytes: int = ...
+    ) -> Ciphertext:
+        """
+        Read what save wrote, from a path, a file opened with "rb", or bytes.
+
+        The other arguments and the errors are those of from_bytes, and FileError for a file that cannot be read.
+        """
+
     def __repr__(self) -> str: ...
     def __eq__(self, *_: object, **__: object) -> NoReturn: ...
     def __lt__(self, *_: object, **__: object) -> NoReturn: ...
@@ -262,7 +347,14 @@ class Table:
 class ClientCore:
     """See jali.tfhe.Client."""
 
+    @overload
     def __init__(self, params: Params, threads: int = 0) -> None: ...
+    @overload
+    def __init__(
+        self, secret: object | None, params: Params, threads: int, is_file: bool
+    ) -> None: ...
+    def save_secret(self, file: object | None) -> None: ...
+    def secret_to_bytes(self) -> bytes: ...
     @property
     def params(self) -> Params:
         """Its parameters."""
