@@ -22,12 +22,18 @@ from jali.tfhe.values import integers, whole_numbers
 __all__ = ["Evaluator"]
 
 
+def _device(device: str) -> str:
+    """The device's name; "auto" is the CPU (decision 0026)."""
+    return "cpu" if device == "auto" else resolved(device)
+
+
 class Evaluator:
     """Computes on encrypted arrays with the public keys of one client.
 
     params: the parameters of the client.
     keys: Client.evaluation_keys().
-    device: "auto" for a GPU if there is one, "cpu", "cuda" or "cuda:1".
+    device: "cpu", which "auto" stands for, or "cuda" or "cuda:1". The GPU engine is new, and its tests have not run in full on a
+        GPU: compare its results before you rely on them.
     threads: of the CPU; None stands for JALI_NUM_THREADS or, if that is not set, every core.
     progress: called while the keys are prepared for the device.
 
@@ -52,7 +58,7 @@ class Evaluator:
                 f"keys must be a tfhe.EvaluationKeys, not {type(keys).__name__}: Client.evaluation_keys() makes them"
             )
         self._core = _tfhe.EvaluatorCore(
-            params, keys, resolved(device), checked_threads(threads), progress
+            params, keys, _device(device), checked_threads(threads), progress
         )
         self._made_integers: _tfhe.IntegersCore | None = None
         logger.info("evaluator made: engine %s, %s", self.engine, repr(params))

@@ -10,6 +10,7 @@ namespace jali::backend {
 
 std::unique_ptr<TfheOps> make_tfhe_engine(TfheConfig config, std::string device) {
   if (device == "ref") return make_ref_tfhe(std::move(config));
+  if (device == "auto") device = "cpu";
   device = device::resolve(device).device;
   if (const auto gpu = device::gpu_number(device)) {
     device::GpuOptions options;

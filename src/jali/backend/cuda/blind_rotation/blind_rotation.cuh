@@ -1,0 +1,43 @@
+// Blind rotation of a batch, with the modulus switch before it and the extraction after it, in one kernel.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "jali/backend/cuda/common/device.cuh"
+#include "jali/backend/tfhe_config.h"
+
+namespace jali::backend::cuda {
+
+/// What a rotation takes and writes. Pointers are the device's.
+struct RotationCall {
+  const std::uint32_t* in = nullptr;  // `count` small ciphertexts
+  std::uint32_t count = 0;
+  const void* tables = nullptr;
+  const std::uint32_t* of_input = nullptr;  // null: all take the first table
+  bool encrypted = false;
+  int log_many = 0;
+  void* out = nullptr;  // large LWE ciphertexts, or, if glwe, accumulators
+  bool glwe = false;
+  const double2* key = nullptr;
+};
+
+/// Tables of one engine.
+struct RotationTables {
+  const double2* low = nullptr;  // fft::low_table
+  const double2* twist = nullptr;  // fft::twist_table
+  const double2* roots = nullptr;  // fft::roots
+};
+
+/// Whether the kernel serves a configuration; any_rotation.cuh serves all.
+bool rotation_serves(const TfheConfig& config);
+/// Bytes of the bootstrapping key in the order in which the kernel reads it.
+std::size_t rotation_key_bytes(const TfheConfig& config);
+/// Transforms the GGSW ciphertexts of `count` steps from `first` on. ggsws: standard form, the device's.
+void prepare_rotation_key(const Stream& stream, const TfheConfig& config,
+                          const RotationTables& tables, double2* key, const void* ggsws,
+                          std::size_t first, std::size_t count);
+void rotate(const Stream& stream, const TfheConfig& config, const RotationTables& tables,
+            const RotationCall& call);
+
+}  // namespace jali::backend::cuda

@@ -1,0 +1,7 @@
+#include "jali/backend/cuda/blind_rotation/rotation_kernel.cuh"
+
+namespace jali::backend::cuda {
+
+template struct RotationSize<10, 3>;
+
+}  // namespace jali::backend::cuda

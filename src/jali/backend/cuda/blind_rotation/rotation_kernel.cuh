@@ -1,0 +1,748 @@
+// Polynomials of up to 2,048 coefficients. A thread holds 32 complex points of one polynomial, (k + 1) N / 64 threads one
+// ciphertext, and a block several ciphertexts, which take the key from the same tiles in shared memory. One block an SM
+// rotates its share of the batch in rounds of equal size, so that time grows with the batch by one ciphertext an SM.
+//
+// Accumulator. If levels * base_log <= 28, it keeps the upper 32 bits of each word. Its rounding is then below a
+// sixteenth of what the decomposition rounds, per step: the decomposition drops all but levels * base_log bits of the same
+// words.
+//
+// Key. In units of 2^-32 (or 2^-64) of the torus, as doubles, times 2/N, transformed. It lies in tiles in the order in
+// which they are read; a tile holds the points 32 g + i, for all g and for `P` numbers i, of
+// all rows and columns of one level, and of all or one of its units: [unit][row][column][i][g].
+#pragma once
+
+#include <algorithm>
+
+#include "jali/backend/cuda/blind_rotation/blind_rotation.cuh"
+#include "jali/backend/cuda/blind_rotation/rotation_size.cuh"
+#include "jali/backend/cuda/fft/folded_fft.cuh"
+
+namespace jali::backend::cuda {
+
+namespace {
+
+using fft::kPoints;
+
+constexpr int kMaxSlots = 16, kMaxUnits = 15;
+constexpr std::size_t kSharedBytes = 227 << 10;
+
+// How a kernel cuts its work. k1: k + 1.
+// deep: several levels. Units: of a step; 0: classic; -1: any number, one unit a tile instead of all.
+template <int LogN, int K1, int Units, bool Deep>
+struct Shape {
+  using Word = std::uint32_t;
+  static constexpr bool deep = Deep;
+  static constexpr int log_n = LogN, N = 1 << LogN, M = N / 2, G = N / 64, k1 = K1;
+  static constexpr bool units = Units != 0;
+  static constexpr int fixed = Units > 0 ? Units : 1;  // units of a tile
+  static constexpr int threads = K1 * G;  // of a ciphertext
+  // A group is as many ciphertexts as fill whole warps. Its threads wait for each other.
+  static constexpr int per_group() {
+    int count = 1;
+    while (count * threads % 32 != 0) ++count;
+    return count;
+  }
+  static constexpr int group_ciphertexts = per_group();
+  static constexpr int group_threads = group_ciphertexts * threads;
+  static constexpr int most_threads = 256 / group_threads * group_threads;
+  static constexpr int tile_points =
+      Units < 0 ? (K1 == 2 ? 4 : 2) : Units > 0 ? 2 : K1 == 2 ? 16 : K1 <= 4 ? 8 : 4;
+  static constexpr int part = K1 * K1 * tile_points * G;  // of a tile, one unit, in complex numbers
+  static constexpr int tile = fixed * part;
+  static constexpr int tiles = kPoints / tile_points;  // of a level (and unit)
+};
+
+struct RotationArgs {
+  RotationCall call;
+  RotationTables tables;
+  std::uint32_t n, steps, group, units;
+  int levels, base_log, torus;
+  double mean;
+  std::uint32_t tiles;  // of the whole key
+  std::uint32_t slots;  // of the ring
+  std::uint32_t groups;  // most groups of a block
+  Rotation rotation;
+};
+
+__device__ __forceinline__ unsigned shared_address(const void* at) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(at));
+}
+
+// A ring of tiles that the copy engine fills and all warps of the block read. The last warp that has read a tile asks for
+// the tile that takes its place.
+struct Ring {
+  const double2* slots;
+  unsigned full;  // barriers, one a slot
+  unsigned left;  // counters: warps that have read the slot
+  const double2* key;
+  unsigned tile, tiles, count;  // numbers of a tile; tiles of the key; slots
+  unsigned warps;  // that read
+  unsigned slot = 0, parity = 0, at = 0;  // the next one
+  static constexpr unsigned kNone = 1u << 30;
+  unsigned before = kNone;  // of lane 0: how many warps had read the last tile before this one
+
+  __device__ __forceinline__ void ask(unsigned into, unsigned which) const {
+#if __CUDA_ARCH__ >= 900
+    const unsigned barrier = full + 8 * into, bytes = tile * 16;
+    const unsigned to = shared_address(slots) + into * bytes;
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+                 : "memory");
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+            "r"(to),
+        "l"(key + static_cast<std::size_t>(which) * tile), "r"(bytes), "r"(barrier)
+        : "memory");
+#endif
+  }
+  __device__ __forceinline__ const double2* wait() const {
+#if __CUDA_ARCH__ >= 900
+    asm volatile(
+        "{\n"
+        ".reg .pred done;\n"
+        "again:\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+        "@!done bra again;\n"
+        "}" ::"r"(full + 8 * slot),
+        "r"(parity)
+        : "memory");
+#endif
+    return slots + slot * tile;
+  }
+  // Counts this warp among those that have read the tile. The answer is looked at by the next settle, so that nobody waits
+  // for it.
+  __device__ __forceinline__ void release(bool last) {
+    __syncwarp();
+    settle(last);
+#if __CUDA_ARCH__ >= 900
+    if (threadIdx.x % 32 == 0) {
+      asm volatile("atom.acq_rel.cta.shared::cta.add.u32 %0, [%1], 1;"
+                   : "=r"(before)
+                   : "r"(left + 4 * slot)
+                   : "memory");
+    }
+#endif
+    if (++slot == count) {
+      slot = 0;
+      parity ^= 1;
+    }
+    if (++at == tiles) at = 0;
+  }
+  // If this was the last warp that read the tile before: asks for the tile that takes its place. last: no round follows, so
+  // that what lies behind the end of the key is not asked for.
+  __device__ __forceinline__ void settle(bool last) {
+#if __CUDA_ARCH__ >= 900
+    if (before + 1 == warps) {
+      const unsigned freed = slot == 0 ? count - 1 : slot - 1;
+      asm volatile("st.shared::cta.u32 [%0], 0;" ::"r"(left + 4 * freed) : "memory");
+      unsigned next = (at == 0 ? tiles : at) - 1 + count;
+      const bool wraps = next >= tiles;
+      if (wraps) next -= tiles;
+      if (!(wraps && last)) {
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+        ask(freed, next);
+      }
+    }
+    before = kNone;
+#endif
+  }
+};
+
+template <class S>
+__device__ __forceinline__ void meet(unsigned group) {
+  if constexpr (S::group_threads == 32) {
+    __syncwarp();
+  } else {
+    asm volatile("bar.sync %0, %1;" ::"r"(group + 1), "n"(S::group_threads) : "memory");
+  }
+}
+
+// How digits are cut from words: with half a unit of the last level and half a base of every level added, the digit is a
+// field of bits less half a base.
+struct Cut {
+  std::uint32_t added, mask;
+  double bias;  // 2^52 + half a base
+};
+
+// An accumulator's polynomial lies as pairs of its coefficients j and j + M: where coefficient i is.
+template <class S>
+__device__ __forceinline__ int place(int i) {
+  return (i & (S::M - 1)) * 2 + (i >> (S::log_n - 1));
+}
+
+// Digits of one level of (X^e - 1) acc (rotate), or of acc. As complex numbers c_j + i c_{j+M}, the pairs of X^e acc are those
+// of acc, elsewhere and times a power of i.
+template <class S, bool rotate>
+__device__ __forceinline__ void load_digits(double2 (&x)[kPoints], const std::uint32_t* acc, int g,
+                                            unsigned e, const Cut& cut, int shift) {
+  constexpr int kUnit = 31 - S::log_n;  // the angle of X, of 2^32 a turn, is 2^kUnit
+  const auto* const pairs = reinterpret_cast<const uint2*>(acc);
+  const unsigned from = (static_cast<unsigned>(g) - e) << kUnit;
+  const auto digit = [&](std::uint32_t v) {
+    std::uint32_t field = v >> shift;
+    if constexpr (S::deep) field &= cut.mask;
+    return __hiloint2double(0x43300000, static_cast<int>(field)) - cut.bias;
+  };
+#pragma unroll
+  for (int i = 0; i < kPoints; ++i) {
+    uint2 v = pairs[g + S::G * i];
+    if constexpr (rotate) {
+      const unsigned angle = from + (static_cast<unsigned>(S::G * i) << kUnit);
+      uint2 turned = pairs[angle >> kUnit & (S::M - 1)];
+      // Quarters of a turn 0 to 3: (a, b), (b, -a), (-a, -b), (-b, a).
+      if (angle & 0x40000000u) turned = make_uint2(turned.y, turned.x);
+      const auto sign_x = static_cast<unsigned>(static_cast<int>(angle) >> 31);
+      const auto sign_y = static_cast<unsigned>(static_cast<int>(angle + 0x40000000u) >> 31);
+      v.x = (turned.x ^ sign_x) - v.x + (cut.added - sign_x);
+      v.y = (turned.y ^ sign_y) - v.y + (cut.added - sign_y);
+    } else {
+      v.x += cut.added;
+      v.y += cut.added;
+    }
+    x[i].x = digit(v.x);
+    x[i].y = digit(v.y);
+  }
+}
+
+__device__ __forceinline__ std::uint32_t nearest(double v) {
+  return static_cast<std::uint32_t>(__double2ll_rn(v));
+}
+__device__ __forceinline__ void add_product(double2& sum, const double2& a, const double2& b) {
+  sum.x = fma(a.x, b.x, fma(-a.y, b.y, sum.x));
+  sum.y = fma(a.x, b.y, fma(a.y, b.x, sum.y));
+}
+__device__ __forceinline__ double2 product(const double2& a, const double2& b) {
+  return make_double2(fma(a.x, b.x, -(a.y * b.y)), fma(a.x, b.y, a.y * b.x));
+}
+
+// The number that the lowest bits of a point's index contribute to its exponent: point 32 g + i is the root
+// exp(i pi / N (E_g + N sum_t i_t 2^-t)), in 32nds of a turn.
+__host__ __device__ constexpr unsigned reversed5(unsigned i) {
+  return (i & 1) << 4 | (i & 2) << 2 | (i & 4) | (i & 8) >> 2 | (i & 16) >> 4;
+}
+
+template <class S>
+__global__ void __launch_bounds__(S::most_threads, 1)
+    rotate_kernel(const __grid_constant__ RotationArgs args) {
+  using Acc = typename S::Word;
+  constexpr int G = S::G, K1 = S::k1, N = S::N, P = S::tile_points;
+  constexpr int kAccBits = 8 * sizeof(Acc);
+  extern __shared__ __align__(128) unsigned char shared[];
+  const unsigned tid = threadIdx.x, group = tid / S::group_threads, in_group = tid % S::group_threads;
+  const unsigned member = in_group / S::threads;  // ciphertext of the group
+  const unsigned mine = group * S::group_ciphertexts + member;  // and of the block
+  const int c = static_cast<int>(in_group % S::threads) / G, g = static_cast<int>(tid % G);
+
+  // Shared memory.
+  auto* at = shared;
+  const auto take = [&](std::size_t bytes) {
+    auto* taken = at;
+    at += (bytes + 127) / 128 * 128;
+    return taken;
+  };
+  const unsigned full = shared_address(take(8 * kMaxSlots));
+  const unsigned left = shared_address(take(4 * kMaxSlots));
+  auto* const low = reinterpret_cast<double2*>(take(16 * G * fft::low_entries(G)));
+  auto* const twist = reinterpret_cast<double2*>(take(16 * G * kPoints));
+  auto* const ring_slots = reinterpret_cast<double2*>(take(16 * args.slots * S::tile));
+  const unsigned ciphertexts = args.groups * S::group_ciphertexts;
+  auto* const accs = reinterpret_cast<Acc*>(take(sizeof(Acc) * K1 * N * ciphertexts));
+  auto* const buffers =
+      reinterpret_cast<double*>(take(8 * fft::exchange_doubles(G) * K1 * ciphertexts));
+  double2 *sums = nullptr, *thetas = nullptr, *fine = nullptr;
+  unsigned* exponents = nullptr;
+  if constexpr (S::deep) sums = reinterpret_cast<double2*>(take(16 * kPoints * blockDim.x)) + tid;
+  if constexpr (S::units) {
+    fine = reinterpret_cast<double2*>(take(16 * 32));
+    thetas = reinterpret_cast<double2*>(take(16 * args.units * blockDim.x)) + tid;
+    exponents = reinterpret_cast<unsigned*>(take(8 * args.units * ciphertexts)) + mine * 2 * args.units;
+  }
+
+  // The block's share of the batch, and its rounds.
+  const unsigned blocks = gridDim.x, count = args.call.count;
+  const unsigned share = count / blocks + (blockIdx.x < count % blocks ? 1 : 0);
+  unsigned next = count / blocks * blockIdx.x + min(blockIdx.x, count % blocks);
+  unsigned rounds = (share + ciphertexts - 1) / ciphertexts, remaining = share;
+
+  for (unsigned i = tid; i < G * fft::low_entries(G); i += blockDim.x) low[i] = args.tables.low[i];
+  for (unsigned i = tid; i < G * kPoints; i += blockDim.x) twist[i] = args.tables.twist[i];
+  if constexpr (S::units) {
+    for (unsigned i = tid; i < 32; i += blockDim.x) fine[i] = args.tables.roots[i * (N / 16)];
+  }
+  Ring ring{ring_slots, full, left, args.call.key, S::tile, args.tiles, args.slots, 0};
+#if __CUDA_ARCH__ >= 900
+  if (tid == 0) {
+    for (unsigned i = 0; i < args.slots; ++i) {
+      asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(full + 8 * i) : "memory");
+      asm volatile("st.shared::cta.u32 [%0], 0;" ::"r"(left + 4 * i) : "memory");
+    }
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  }
+#endif
+  __syncthreads();
+  after_predecessor();
+  if (tid == 0) {
+    for (unsigned i = 0; i < args.slots; ++i) ring.ask(i, i);
+  }
+
+  Acc* const own_acc = accs + (mine * K1 + c) * N;
+  double* const own_buffer = buffers + (mine * K1 + c) * fft::exchange_doubles(G);
+  // The other rows, in the order c + 1, c + 2, ... modulo k + 1.
+  const double2* others[K1 > 1 ? K1 - 1 : 1];
+  unsigned other_tile[K1 > 1 ? K1 - 1 : 1];
+#pragma unroll
+  for (int t = 0; t < K1 - 1; ++t) {
+    const int r = (c + 1 + t) % K1;
+    others[t] = reinterpret_cast<const double2*>(buffers + (mine * K1 + r) * fft::exchange_doubles(G)) + g;
+    other_tile[t] = static_cast<unsigned>((r * K1 + c) * P * G + g);
+  }
+  const auto own_tile = static_cast<unsigned>((c * K1 + c) * P * G + g);
+  auto* const own_points = reinterpret_cast<double2*>(own_buffer) + g;
+
+  Cut cut;
+  {
+    Acc added = Acc{1} << (kAccBits - args.levels * args.base_log - 1);
+    for (int j = 1; j <= args.levels; ++j) added += Acc{1} << (kAccBits - j * args.base_log + args.base_log - 1);
+    cut = {added, static_cast<Acc>((Acc{1} << args.base_log) - 1),
+           4503599627370496.0 + static_cast<double>(1u << (args.base_log - 1))};
+  }
+  const int switch_bits = 32 - (S::log_n + 1) + args.call.log_many;
+  const auto switched = [&](std::uint32_t a) {
+    return ((a + (1u << (switch_bits - 1))) >> switch_bits << args.call.log_many) & (2u * N - 1);
+  };
+
+  for (; rounds > 0; --rounds) {
+    const unsigned now = (remaining + rounds - 1) / rounds;
+    const unsigned groups_now = (now + S::group_ciphertexts - 1) / S::group_ciphertexts;
+    if (group >= groups_now) return;
+    ring.warps = groups_now * S::group_threads / 32;
+    const bool counts = mine < now;
+    const unsigned ciphertext = next + min(mine, now - 1);
+    next += now;
+    remaining -= now;
+    const std::uint32_t* const in = args.call.in + static_cast<std::size_t>(ciphertext) * (args.n + 1);
+
+    // The exponent of the body: sum of what the switch rounds off the mask.
+    std::uint32_t body;
+    {
+      auto* const partial = reinterpret_cast<int*>(buffers + mine * K1 * fft::exchange_doubles(G));
+      const std::uint32_t half = 1u << (switch_bits - 1), low_bits = (half << 1) - 1;
+      std::int64_t sum = 0;
+      int own = 0;
+      for (unsigned i = in_group % S::threads; i < args.n; i += S::threads) {
+        own += static_cast<int>((in[i] + half) & low_bits) - static_cast<int>(half);
+      }
+      partial[in_group % S::threads] = own;
+      meet<S>(group);
+      for (int i = 0; i < S::threads; ++i) sum += partial[i];
+      meet<S>(group);
+      const double correction = floor(__dadd_rn(__dmul_rn(args.mean, static_cast<double>(sum)), 0.5));
+      body = switched(in[args.n] - static_cast<std::uint32_t>(static_cast<std::int64_t>(correction)));
+    }
+
+    // acc = X^-body table
+    {
+      const std::size_t words = static_cast<std::size_t>(args.call.encrypted ? K1 : 1) * N;
+      std::size_t offset = args.call.of_input == nullptr ? 0 : args.call.of_input[ciphertext] * words;
+      const bool zero = !args.call.encrypted && c + 1 < K1;
+      if (args.call.encrypted) offset += static_cast<std::size_t>(c) * N;
+      for (int i = g; i < N; i += G) {
+        const unsigned m = (static_cast<unsigned>(i) + body) & (2 * N - 1);
+        Acc v = 0;
+        if (!zero) {
+          const std::size_t from = offset + (m & (N - 1));
+          if (args.torus == 64) {
+            const std::uint64_t w = static_cast<const std::uint64_t*>(args.call.tables)[from];
+            v = kAccBits == 64 ? static_cast<Acc>(w) : static_cast<Acc>((w + 0x80000000u) >> 32);
+          } else {
+            const std::uint32_t w = static_cast<const std::uint32_t*>(args.call.tables)[from];
+            v = kAccBits == 64 ? static_cast<Acc>(w) << (kAccBits - 32) : static_cast<Acc>(w);
+          }
+          if (m >= N) v = 0 - v;
+        }
+        own_acc[place<S>(i)] = v;
+      }
+      __syncwarp();
+    }
+
+    // Exponents of the units of a step, made one step ahead.
+    const auto make_exponents = [&](unsigned step) {
+      for (unsigned u = in_group % S::threads; u < args.units; u += S::threads) {
+        unsigned sum = 0;
+        if (args.rotation == Rotation::multi_bit) {
+          for (unsigned j = 0; j < args.group; ++j) {
+            if ((u + 1) >> j & 1) sum += switched(in[step * args.group + j]);
+          }
+        } else {
+          sum = switched(in[step * args.group + u]);
+        }
+        exponents[(step & 1) * args.units + u] = sum & (2 * N - 1);
+      }
+    };
+    unsigned mine_exponent = 1;
+    if constexpr (S::units) {
+#pragma unroll
+      for (int t = 5; t < S::log_n - 1; ++t) {
+        if (g >> (t - 5) & 1) mine_exponent += static_cast<unsigned>(N) >> t;
+      }
+      make_exponents(0);
+      meet<S>(group);
+    }
+
+    double2 x[kPoints];
+    std::uint32_t ahead = in[0];
+#pragma unroll 1
+    for (unsigned step = 0; step < args.steps; ++step) {
+      const bool last_step = rounds == 1;
+      unsigned e = 0;
+      double2 roots[S::fixed];
+      if constexpr (S::units) {
+        // The roots of this thread's points to the powers of the units, but for the lowest bits of the points. They are on
+        // their way while digits are cut.
+        const unsigned* const now = exponents + (step & 1) * args.units;
+        if constexpr (S::fixed > 1) {
+#pragma unroll
+          for (int u = 0; u < S::fixed; ++u) {
+            roots[u] = __ldg(args.tables.roots + (now[u] * mine_exponent & (2 * N - 1)));
+          }
+        } else {
+          for (unsigned u = 0; u < args.units; ++u) {
+            thetas[u * blockDim.x] = __ldg(args.tables.roots + (now[u] * mine_exponent & (2 * N - 1)));
+          }
+        }
+      } else {
+        e = switched(ahead);
+        ahead = in[step + 1];  // the last one is the body
+      }
+#pragma unroll 1
+      for (int level = 0; level < (S::deep ? args.levels : 1); ++level) {
+        load_digits<S, !S::units>(x, own_acc, g, e, cut, kAccBits - (level + 1) * args.base_log);
+        fft::forward<G>(x, own_buffer, low, g);
+        const auto accumulate = [&](int i, double2 sum) {
+          if constexpr (S::deep) {  // without branches, across which nothing would be loaded ahead
+            double2* const partial = sums + static_cast<unsigned>(i) * blockDim.x;
+            const double2 before = *partial;
+            sum.x += level > 0 ? before.x : 0.0;
+            sum.y += level > 0 ? before.y : 0.0;
+            *partial = sum;
+          }
+          x[i] = sum;
+        };
+        if constexpr (S::fixed > 1) {
+          if (level == 0) {
+#pragma unroll
+            for (int u = 0; u < S::fixed; ++u) thetas[u * blockDim.x] = roots[u];
+          }
+        }
+#pragma unroll
+        for (int h = 0; h < 2; ++h) {
+          if (h > 0) meet<S>(group);  // the others have read the first half
+#pragma unroll
+          for (int i = 0; i < kPoints / 2; ++i) own_points[i * G] = x[kPoints / 2 * h + i];
+#pragma unroll
+          for (int t = 0; t < kPoints / 2 / P; ++t) {
+            if constexpr (!S::units) {
+              const double2* const tile = ring.wait();
+              // What needs no other thread, before the others are waited for.
+              double2 sum[P];
+#pragma unroll
+              for (int p = 0; p < P; ++p) {
+                sum[p] = product(x[kPoints / 2 * h + t * P + p], tile[own_tile + p * G]);
+              }
+              if (t == 0) meet<S>(group);
+#pragma unroll
+              for (int p = 0; p < P; ++p) {
+#pragma unroll
+                for (int r = 0; r < K1 - 1; ++r) {
+                  add_product(sum[p], others[r][(t * P + p) * G], tile[other_tile[r] + p * G]);
+                }
+                accumulate(kPoints / 2 * h + t * P + p, sum[p]);
+              }
+              ring.release(last_step);
+            } else {
+              double2 bundle[K1][P];
+#pragma unroll
+              for (int r = 0; r < K1; ++r) {
+#pragma unroll
+                for (int p = 0; p < P; ++p) bundle[r][p] = make_double2(0, 0);
+              }
+              const auto add_unit = [&](unsigned u, const double2* part) {
+                const unsigned power = exponents[(step & 1) * args.units + u];
+                const double2 z = fine[power * reversed5(kPoints / 2 * h + t * P) & 31];
+                const double2 root = product(thetas[u * blockDim.x], z);
+#pragma unroll
+                for (int p = 0; p < P; ++p) {
+                  // Times i^power for bit 1 of the point's index, times (-1)^power for bit 0: signs are flipped by their bits.
+                  double2 f = root;
+                  const unsigned quarter = (p & 2 ? power : 0) + (p & 1 ? 2 * power : 0);
+                  if (p & 2) f = quarter & 1 ? make_double2(-f.y, f.x) : f;
+                  if (p > 0) {
+                    const auto flip = static_cast<int>((quarter & 2) << 30);
+                    f.x = __hiloint2double(__double2hiint(f.x) ^ flip, __double2loint(f.x));
+                    f.y = __hiloint2double(__double2hiint(f.y) ^ flip, __double2loint(f.y));
+                  }
+                  f.x -= 1;
+                  add_product(bundle[0][p], f, part[own_tile + p * G]);
+#pragma unroll
+                  for (int r = 0; r < K1 - 1; ++r) {
+                    add_product(bundle[r + 1][p], f, part[other_tile[r] + p * G]);
+                  }
+                }
+              };
+              if constexpr (S::fixed > 1) {
+                const double2* const tile = ring.wait();
+#pragma unroll
+                for (int u = 0; u < S::fixed; ++u) add_unit(u, tile + u * S::part);
+                ring.release(last_step);
+              } else {
+#pragma unroll 1
+                for (unsigned u = 0; u < args.units; ++u) {
+                  add_unit(u, ring.wait());
+                  ring.release(last_step);
+                }
+              }
+              if (t == 0) meet<S>(group);
+#pragma unroll
+              for (int p = 0; p < P; ++p) {
+                const int at_half = t * P + p, i = kPoints / 2 * h + at_half;
+                double2 sum = product(x[i], bundle[0][p]);
+#pragma unroll
+                for (int r = 0; r < K1 - 1; ++r) {
+                  add_product(sum, others[r][at_half * G], bundle[r + 1][p]);
+                }
+                accumulate(i, sum);
+              }
+            }
+          }
+        }
+        if constexpr (S::units) {
+          if (level == 0 && step + 1 < args.steps) make_exponents(step + 1);
+        }
+        meet<S>(group);
+      }
+      ring.settle(last_step);
+      fft::inverse<G>(x, own_buffer, twist, g);
+#pragma unroll
+      for (int i = 0; i < kPoints; ++i) {
+        uint2& pair = reinterpret_cast<uint2*>(own_acc)[g + G * i];
+        const uint2 before = pair;
+        pair = make_uint2(before.x + nearest(x[i].x), before.y + nearest(x[i].y));
+      }
+      __syncwarp();
+    }
+
+    // Coefficient j of the accumulators: the mask is A_0[j], A_0[j-1], .., A_0[0], -A_0[N-1], ...
+    const auto word = [&](Acc v) {
+      return kAccBits == 64 ? static_cast<std::uint64_t>(v) : static_cast<std::uint64_t>(v) << 32;
+    };
+    const auto store = [&](std::size_t to, Acc v) {
+      if (args.torus == 64) {
+        static_cast<std::uint64_t*>(args.call.out)[to] = word(v);
+      } else {
+        const std::uint64_t w = word(v);
+        static_cast<std::uint32_t*>(args.call.out)[to] =
+            static_cast<std::uint32_t>((kAccBits == 64 ? w + 0x80000000u : w) >> 32);
+      }
+    };
+    if (counts && args.call.glwe) {
+      const std::size_t to = (static_cast<std::size_t>(ciphertext) * K1 + c) * N;
+      for (int i = g; i < N; i += G) store(to + i, own_acc[place<S>(i)]);
+    } else if (counts) {
+      for (int j = 0; j < 1 << args.call.log_many; ++j) {
+        const std::size_t row = (static_cast<std::size_t>(ciphertext) << args.call.log_many) + j;
+        const std::size_t to = row * ((K1 - 1) * N + 1) + static_cast<std::size_t>(c) * N;
+        if (c + 1 < K1) {
+          for (int i = g; i < N; i += G) {
+            const Acc v = own_acc[place<S>((j - i) & (N - 1))];
+            store(to + i, i > j ? 0 - v : v);
+          }
+        } else if (g == 0) {
+          store(to, own_acc[place<S>(j)]);
+        }
+      }
+    }
+    __syncwarp();
+  }
+}
+
+// Words of GGSW ciphertexts to tiles of the key.
+template <class S>
+__global__ void __launch_bounds__(128)
+    prepare_kernel(double2* key, const void* ggsws, const double2* low_table, int torus,
+                   unsigned first, unsigned levels, unsigned units, unsigned polynomials) {
+  constexpr int G = S::G, K1 = S::k1, N = S::N, P = S::tile_points;
+  constexpr int kAccBits = 8 * sizeof(typename S::Word);
+  __shared__ __align__(16) double buffers[fft::exchange_doubles(128)];
+  __shared__ double2 low[G * fft::low_entries(G)];
+  for (unsigned i = threadIdx.x; i < G * fft::low_entries(G); i += blockDim.x) low[i] = low_table[i];
+  __syncthreads();
+  const int g = static_cast<int>(threadIdx.x % G);
+  double* const buffer = buffers + threadIdx.x / G * fft::exchange_doubles(G);
+  const unsigned wanted = blockIdx.x * (blockDim.x / G) + threadIdx.x / G;
+  const unsigned polynomial = min(wanted, polynomials - 1);
+  double2 x[kPoints];
+  const double scale = (torus == 64 && kAccBits == 32 ? 0x1p-32 : 1.0) / S::M *
+                       (torus == 32 && kAccBits == 64 ? 0x1p32 : 1.0);
+  const auto read = [&](int i) {
+    const std::size_t from = static_cast<std::size_t>(polynomial) * N + i;
+    if (torus == 64) {
+      return static_cast<double>(static_cast<const std::int64_t*>(ggsws)[from]) * scale;
+    }
+    return static_cast<double>(static_cast<const std::int32_t*>(ggsws)[from]) * scale;
+  };
+#pragma unroll
+  for (int i = 0; i < kPoints; ++i) x[i] = make_double2(read(g + G * i), read(g + G * i + S::M));
+  fft::forward<G>(x, buffer, low, g);
+  if (wanted >= polynomials) return;
+  // polynomial = ((step units + unit) (k + 1) levels + row levels + level) (k + 1) + column
+  unsigned rest = polynomial;
+  const unsigned column = rest % K1;
+  rest /= K1;
+  const unsigned level = rest % levels;
+  rest /= levels;
+  const unsigned row = rest % K1;
+  rest /= K1;
+  const unsigned unit = rest % units, step = first + rest / units;
+  const unsigned parts = units / S::fixed;
+#pragma unroll
+  for (int i = 0; i < kPoints; ++i) {
+    const std::size_t tile =
+        ((static_cast<std::size_t>(step) * levels + level) * S::tiles + i / P) * parts + unit / S::fixed;
+    key[tile * S::tile + unit % S::fixed * S::part + ((row * K1 + column) * P + i % P) * G + g] = x[i];
+  }
+}
+
+template <class S>
+std::size_t shared_bytes(const TfheConfig& config, std::size_t groups, std::size_t slots) {
+  const auto rounded = [](std::size_t bytes) { return (bytes + 127) / 128 * 128; };
+  const std::size_t ciphertexts = groups * S::group_ciphertexts, threads = groups * S::group_threads;
+  std::size_t bytes = rounded(8 * kMaxSlots) + rounded(4 * kMaxSlots) +
+                      rounded(16 * S::G * fft::low_entries(S::G)) +
+                      rounded(16 * S::G * kPoints) + rounded(16 * slots * S::tile) +
+                      rounded(sizeof(typename S::Word) * S::k1 * S::N * ciphertexts) +
+                      rounded(8 * fft::exchange_doubles(S::G) * S::k1 * ciphertexts);
+  if (S::deep) bytes += rounded(16 * kPoints * threads);
+  if (S::units) {
+    bytes += rounded(16 * 32) + rounded(16 * config.units() * threads) +
+             rounded(8 * config.units() * ciphertexts);
+  }
+  return bytes;
+}
+
+template <class S>
+std::size_t tiles_of(const TfheConfig& config) {
+  return config.steps() * static_cast<std::size_t>(config.rotation_gadget.levels) * S::tiles *
+         (S::units ? config.units() / S::fixed : 1);
+}
+
+// Calls f with the shape of a configuration. Returns false if there is none.
+template <int LogN, int K1, class F>
+bool with_shape(const TfheConfig& config, F&& f) {
+  const auto [base_log, levels] = config.rotation_gadget;
+  if (levels * base_log > 28 || config.units() > kMaxUnits) return false;
+  const bool deep = levels > 1;
+  if (config.rotation == Rotation::classic) {
+    return deep ? (f(Shape<LogN, K1, 0, true>{}), true) : (f(Shape<LogN, K1, 0, false>{}), true);
+  }
+  if (deep) return f(Shape<LogN, K1, -1, true>{}), true;
+  switch (config.units()) {
+    case 2: return f(Shape<LogN, K1, 2, false>{}), true;
+    case 3: return f(Shape<LogN, K1, 3, false>{}), true;
+    default: return f(Shape<LogN, K1, -1, false>{}), true;
+  }
+}
+
+// The most groups of a block for which two tiles fit, and as many tiles as fit then. Few ciphertexts take fewer groups.
+struct Plan {
+  std::size_t groups = 0, slots = 0, bytes = 0;
+};
+template <class S>
+Plan plan(const TfheConfig& config, std::size_t wanted_groups) {
+  Plan plan;
+  const std::size_t tiles = tiles_of<S>(config);
+  plan.groups = std::min<std::size_t>(wanted_groups, S::most_threads / S::group_threads);
+  const std::size_t least = std::min<std::size_t>(2, tiles);
+  while (plan.groups > 1 && shared_bytes<S>(config, plan.groups, least) > kSharedBytes) --plan.groups;
+  plan.slots = least;
+  while (plan.slots < std::min<std::size_t>(kMaxSlots, tiles) &&
+         shared_bytes<S>(config, plan.groups, plan.slots + 1) <= kSharedBytes) {
+    ++plan.slots;
+  }
+  plan.bytes = shared_bytes<S>(config, plan.groups, plan.slots);
+  return plan;
+}
+
+}  // namespace
+
+template <int LogN, int K1>
+bool RotationSize<LogN, K1>::serves(const TfheConfig& config) {
+  bool fits = false;
+  with_shape<LogN, K1>(config, [&](auto shape) {
+    fits = plan<decltype(shape)>(config, 1).bytes <= kSharedBytes;
+  });
+  return fits;
+}
+
+template <int LogN, int K1>
+std::size_t RotationSize<LogN, K1>::key_bytes(const TfheConfig& config) {
+  std::size_t bytes = 0;
+  with_shape<LogN, K1>(config, [&](auto shape) {
+    using S = decltype(shape);
+    bytes = tiles_of<S>(config) * S::tile * 16;
+  });
+  return bytes;
+}
+
+template <int LogN, int K1>
+void RotationSize<LogN, K1>::prepare(const Stream& stream, const TfheConfig& config,
+                                     const RotationTables& tables, double2* key,
+                                     const void* ggsws, std::size_t first, std::size_t count) {
+  with_shape<LogN, K1>(config, [&](auto shape) {
+    using S = decltype(shape);
+    const auto polynomials =
+        static_cast<unsigned>(count * config.units() * config.ggsw_words() / S::N);
+    constexpr unsigned kThreads = 128;
+    const unsigned per_block = kThreads / S::G;
+    prepare_kernel<S><<<(polynomials + per_block - 1) / per_block, kThreads, 0, stream.get()>>>(
+        key, ggsws, tables.low, torus_bits(config.torus), static_cast<unsigned>(first),
+        static_cast<unsigned>(config.rotation_gadget.levels), static_cast<unsigned>(config.units()),
+        polynomials);
+    check_launch(stream, "bootstrapping key");
+  });
+}
+
+template <int LogN, int K1>
+void RotationSize<LogN, K1>::rotate(const Stream& stream, const TfheConfig& config,
+                                    const RotationTables& tables, const RotationCall& call) {
+  with_shape<LogN, K1>(config, [&](auto shape) {
+    using S = decltype(shape);
+    int sms = 0;
+    check(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, stream.device()), "device");
+    const unsigned blocks = std::min<unsigned>(call.count, static_cast<unsigned>(sms));
+    const unsigned share = (call.count + blocks - 1) / blocks;
+    const auto most = plan<S>(config, (share + S::group_ciphertexts - 1) / S::group_ciphertexts);
+    // Rounds of equal size.
+    const unsigned each = static_cast<unsigned>(most.groups) * S::group_ciphertexts;
+    const unsigned rounds = (share + each - 1) / each, now = (share + rounds - 1) / rounds;
+    const auto p = plan<S>(config, (now + S::group_ciphertexts - 1) / S::group_ciphertexts);
+    RotationArgs args{};
+    args.call = call;
+    args.tables = tables;
+    args.n = static_cast<std::uint32_t>(config.n.value);
+    args.steps = static_cast<std::uint32_t>(config.steps());
+    args.group = static_cast<std::uint32_t>(config.group);
+    args.units = static_cast<std::uint32_t>(config.units());
+    args.levels = config.rotation_gadget.levels;
+    args.base_log = config.rotation_gadget.base_log;
+    args.torus = torus_bits(config.torus);
+    args.mean = config.mean_bit;
+    args.tiles = static_cast<std::uint32_t>(tiles_of<S>(config));
+    args.slots = static_cast<std::uint32_t>(p.slots);
+    args.groups = static_cast<std::uint32_t>(p.groups);
+    args.rotation = config.rotation;
+    launch(stream, "blind rotation", rotate_kernel<S>, dim3(blocks),
+           static_cast<unsigned>(p.groups) * S::group_threads, p.bytes, 1, args);
+  });
+}
+
+}  // namespace jali::backend::cuda

@@ -1,0 +1,209 @@
+// TFHE on a GPU: checks, scratch memory, and the families' launchers.
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "jali/backend/cuda/blind_rotation/any_rotation.cuh"
+#include "jali/backend/cuda/blind_rotation/blind_rotation.cuh"
+#include "jali/backend/cuda/fft/tables.h"
+#include "jali/backend/cuda/lwe_key_switch/linear.cuh"
+#include "jali/backend/cuda/lwe_key_switch/lwe_key_switch.cuh"
+#include "jali/backend/tfhe_checks.h"
+#include "jali/backend/tfhe_ops.h"
+#include "jali/base/error.h"
+#include "jali/device/buffer.h"
+#include "jali/device/cuda/constant.cuh"
+#include "jali/device/cuda/device.cuh"
+
+namespace jali::backend {
+
+namespace {
+
+using device::Buffer;
+
+cuda::Constant table(const cuda::Stream& stream, const std::vector<cuda::fft::Root>& roots) {
+  return cuda::Constant(stream, roots.data(), roots.size() * sizeof(cuda::fft::Root));
+}
+
+class CudaTfhe final : public TfheOps {
+ public:
+  CudaTfhe(TfheConfig config, std::shared_ptr<device::Device> device)
+      : TfheOps(device),
+        config_(std::move(config)),
+        device_(device::cuda::as_gpu(device)),
+        stream_(*device_->cuda_stream()) {
+    require<Unsupported>(stream_.generation() >= 9, [] {
+      return "TFHE on a GPU needs compute capability 9.0 (H100, H200) or later: use "
+             "device=\"cpu\"";
+    });
+    fast_ = cuda::rotation_serves(config_);
+    const auto threads = static_cast<int>(config_.N.value / 64);
+    if (fast_) {
+      low_ = table(stream_, cuda::fft::low_table(5, threads, 32 / threads));
+      twist_ = table(stream_, cuda::fft::twist_table(threads));
+    } else {
+      tree_ = table(stream_, cuda::fft::tree(config_.N.value / 2));
+    }
+    roots_ = table(stream_, cuda::fft::roots(config_.N.value));
+    stream_.synchronize();
+  }
+
+  std::string name() const override { return device()->name(); }
+  const TfheConfig& config() const override { return config_; }
+
+  std::size_t rotation_key_bytes() const override { 
+    return fast_ ? cuda::rotation_key_bytes(config_) : cuda::any_rotation_key_bytes(config_);
+  }
+  void prepare_rotation_key(void* out, const void* ggsws, std::size_t first,
+                            std::size_t count) const override {
+    check_prepare_rotation_key(config_, out, ggsws, first, count);
+    stream_.enter();
+    const std::size_t step = config_.units() * config_.ggsw_words() * torus_bytes(config_.torus);
+    const std::size_t most = std::clamp<std::size_t>((std::size_t{256} << 20) / step, 1, count + 1);
+    for (std::size_t i = 0; i < count; i += most) {
+      const std::size_t now = std::min(most, count - i);
+      Buffer staging = device()->pool()->allocate(now * step);
+      device()->memory()->copy_in(staging.data(), static_cast<const std::byte*>(ggsws) + i * step,
+                                  now * step);
+      if (fast_) {
+        cuda::prepare_rotation_key(stream_, config_, tables(), static_cast<double2*>(out),
+                                   staging.data(), first + i, now);
+      } else {
+        Buffer scratch = device()->pool()->allocate(cuda::any_scratch_bytes(config_, 0) + 1);
+        cuda::prepare_any_rotation_key(stream_, config_, any_tables(), static_cast<double2*>(out),
+                                       staging.data(), first + i, now, scratch.data());
+      }
+    }
+  }
+  std::size_t switch_key_bytes() const override { return cuda::switch_key_bytes(config_); }
+  void prepare_switch_key(void* out, const void* rows) const override {
+    check_prepare_switch_key(out, rows);
+    stream_.enter();
+    const std::size_t bytes = config_.large().value *
+                              static_cast<std::size_t>(config_.switch_gadget.levels) *
+                              (config_.n.value + 1) * 4;
+    Buffer staging = device()->pool()->allocate(bytes);
+    device()->memory()->copy_in(staging.data(), rows, bytes);
+    cuda::prepare_switch_key(stream_, config_, out,
+                             static_cast<const std::uint32_t*>(staging.data()));
+  }
+
+  void key_switch(LweView out, ConstLweView in, const void* switch_key) const override {
+    check_key_switch(config_, out, in, switch_key);
+    stream_.enter();
+    run_switch(static_cast<std::uint32_t*>(out.data), in.data, in.count, switch_key);
+  }
+  void bootstrap(LweView out, ConstLweView in, const TableView& tables,
+                 const void* rotation_key) const override {
+    check_bootstrap(config_, out, in, tables, rotation_key);
+    stream_.enter();
+    run_rotation(out.data, false, in.data, in.count, tables, rotation_key);
+  }
+  void switch_bootstrap(LweView out, ConstLweView in, const TableView& tables,
+                        const void* switch_key, const void* rotation_key) const override {
+    check_switch_bootstrap(config_, out, in, tables, switch_key, rotation_key);
+    stream_.enter();
+    Buffer small = device()->pool()->allocate(in.count * (config_.n.value + 1) * 4 + 1);
+    run_switch(static_cast<std::uint32_t*>(small.data()), in.data, in.count, switch_key);
+    run_rotation(out.data, false, small.data(), in.count, tables, rotation_key);
+  }
+  void bootstrap_switch(LweView out, ConstLweView in, const TableView& tables,
+                        const void* switch_key, const void* rotation_key) const override {
+    check_bootstrap_switch(config_, out, in, tables, switch_key, rotation_key);
+    stream_.enter();
+    const std::size_t rows = in.count << tables.log_many;
+    Buffer large = device()->pool()->allocate(
+        rows * (config_.large().value + 1) * torus_bytes(config_.torus) + 1);
+    run_rotation(large.data(), false, in.data, in.count, tables, rotation_key);
+    run_switch(static_cast<std::uint32_t*>(out.data), large.data(), rows, switch_key);
+  }
+  void blind_rotate(GlweView out, ConstLweView in, const TableView& tables,
+                    const void* rotation_key) const override {
+    check_blind_rotate(config_, out, in, tables, rotation_key);
+    stream_.enter();
+    run_rotation(out.data, true, in.data, in.count, tables, rotation_key);
+  }
+  void combine(LweView out, ConstLweView in, const LweCombination& combination) const override {
+    check_combine(out, in, combination);
+    if (out.count == 0) return;
+    stream_.enter();
+    const Buffer begin = upload(combination.begin), column = upload(combination.column);
+    const Buffer weight = upload(combination.weight), constant = upload(combination.constant);
+    cuda::combine(stream_, out, in,
+                  {static_cast<const std::uint32_t*>(begin.data()),
+                   static_cast<const std::uint32_t*>(column.data()),
+                   static_cast<const std::int64_t*>(weight.data()),
+                   static_cast<const std::uint64_t*>(constant.data())});
+  }
+  void extract(LweView out, ConstGlweView in, std::span<const std::uint32_t> coefficients,
+               std::size_t per) const override {
+    check_extract(config_, out, in, coefficients, per);
+    if (out.count == 0) return;
+    stream_.enter();
+    const Buffer which = upload(coefficients);
+    cuda::extract(stream_, config_, out.data, in.data, static_cast<const std::uint32_t*>(which.data()),
+                  out.count, per);
+  }
+
+ private:
+  cuda::RotationTables tables() const {
+    return {low_.as<double2>(), twist_.as<double2>(), roots_.as<double2>()};
+  }
+
+  cuda::AnyTables any_tables() const { return {tree_.as<double2>(), roots_.as<double2>()}; }
+
+  /// Small data of the caller on the device; empty if the span is. A recording keeps it among its constants.
+  template <class T>
+  Buffer upload(std::span<const T> data) const {
+    if (data.empty()) return {};
+    Buffer buffer = device()->pool()->allocate(data.size_bytes());
+    if (stream_.recording()) {
+      cuda::upload(stream_, buffer.data(), data.data(), data.size_bytes());
+    } else {
+      device()->memory()->copy_in(buffer.data(), data.data(), data.size_bytes());
+    }
+    return buffer;
+  }
+
+  void run_switch(std::uint32_t* out, const void* in, std::size_t count, const void* key) const {
+    if (count == 0) return;
+    Buffer digits = device()->pool()->allocate(cuda::digit_bytes(config_, count));
+    cuda::key_switch(stream_, config_, out, in, count, key, digits.data());
+  }
+  void run_rotation(void* out, bool glwe, const void* in, std::size_t count, const TableView& view,
+                    const void* key) const {
+    if (count == 0) return;
+    const Buffer of_input = upload(view.of_input);
+    cuda::RotationCall call;
+    call.in = static_cast<const std::uint32_t*>(in);
+    call.count = static_cast<std::uint32_t>(count);
+    call.tables = view.data;
+    call.of_input = static_cast<const std::uint32_t*>(of_input.data());
+    call.encrypted = view.encrypted;
+    call.log_many = view.log_many;
+    call.out = out;
+    call.glwe = glwe;
+    call.key = static_cast<const double2*>(key);
+    if (fast_) {
+      cuda::rotate(stream_, config_, tables(), call);
+    } else {
+      const unsigned blocks = cuda::any_blocks(stream_, config_, count);
+      Buffer scratch = device()->pool()->allocate(cuda::any_scratch_bytes(config_, blocks));
+      cuda::rotate_any(stream_, config_, any_tables(), call, blocks, scratch.data());
+    }
+  }
+
+  const TfheConfig config_;
+  const std::shared_ptr<const device::cuda::Device> device_;
+  const cuda::Stream& stream_;
+  cuda::Constant low_, twist_, tree_, roots_;
+  bool fast_ = false;  // blind_rotation.cuh serves the configuration
+};
+
+}  // namespace
+
+std::unique_ptr<TfheOps> make_cuda_tfhe(TfheConfig config, std::shared_ptr<device::Device> device) {
+  return std::make_unique<CudaTfhe>(validated(std::move(config)), std::move(device));
+}
+
+}  // namespace jali::backend

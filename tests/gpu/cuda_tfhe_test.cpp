@@ -1,0 +1,180 @@
+// The CUDA engine of TFHE against the oracle: exact operations bit for bit, bootstraps by value and noise.
+#include <cmath>
+
+#include "../backend/tfhe_compare.h"
+#include "jali/device/gpu.h"
+
+namespace jali::backend::test {
+namespace {
+
+class CudaTfhe : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (device::cuda_device_count() == 0) GTEST_SKIP() << "no GPU";
+    device_ = device::gpu_device({});
+  }
+  std::shared_ptr<device::Device> device_;
+};
+
+// What one step may differ by. The transform's rounding: about 2^-51 of a product of digits below B/2 with words, of
+// (k + 1) l N terms. Digits that lie at -B/2 instead of B/2: a share of 2^-g of all, or one, which changes what noise they meet.
+// Accumulators of 32 bits. All of it is multiplied by the secret in the phase. Words of 64 bits are rounded to 32 before
+// digits are cut, so that a digit in 2^(31 - levels g) is the other of two neighbours; one such digit moves the phase by
+// 2^(-levels g), which is below the noise of the decomposition.
+double product_error(const TfheConfig& c) {
+  const double B = std::ldexp(1.0, c.rotation_gadget.base_log);
+  const double N = static_cast<double>(c.N.value), k1 = static_cast<double>(c.k.value + 1);
+  const double terms = k1 * c.rotation_gadget.levels * N, secret = std::sqrt(1 + (k1 - 1) * N / 2);
+  const double transform = std::ldexp(B / 12 * std::sqrt(terms) * secret, -51);
+  const double ties = small_noise(c.torus).rotation * B * std::sqrt(1 + terms / B);
+  const double narrow = std::ldexp(secret / std::sqrt(12.0), -31);
+  const int bits = c.rotation_gadget.levels * c.rotation_gadget.base_log;
+  const bool rounded = c.torus == Torus::t64 && bits <= 28;
+  const double neighbour = rounded ? std::ldexp(1.0, -bits) : 0;
+  const double units = static_cast<double>(c.units());
+  return 2 * (units * (transform + ties + narrow) + neighbour);
+}
+
+TEST_F(CudaTfhe, AgreesWithTheOracleOnSmallSets) {
+  JALI_SEEDED(rng);
+  for (const TfheConfig& config : small_configs(rng)) {
+    const auto cuda = make_cuda_tfhe(config, device_);
+    const auto ref = make_ref_tfhe(config);
+    const TfheMeasured measured =
+        compare(*cuda, *ref, {.product_error = product_error(config)}, rng);
+    EXPECT_LT(measured.rotation_rms, 1.25 * measured.oracle_rms + 4 * product_error(config));
+  }
+}
+
+// Sizes that have kernels of their own, with few steps, so that the oracle can follow.
+TEST_F(CudaTfhe, AgreesWithTheOracleOnCommonSizes) {
+  JALI_SEEDED(rng);
+  struct Size {
+    std::size_t k, N;
+    int levels, base_log;
+    Rotation rotation;
+    int group;
+  };
+  const Size sizes[] = {
+      {1, 2048, 1, 18, Rotation::classic, 1},      {1, 2048, 3, 7, Rotation::classic, 1},
+      {1, 2048, 1, 18, Rotation::block_binary, 3}, {1, 2048, 1, 18, Rotation::block_binary, 2},
+      {1, 2048, 1, 18, Rotation::multi_bit, 2},    {1, 2048, 1, 18, Rotation::multi_bit, 3},
+      {1, 2048, 1, 18, Rotation::multi_bit, 4},    {1, 1024, 2, 9, Rotation::classic, 1},
+      {1, 1024, 1, 18, Rotation::block_binary, 3}, {1, 1024, 2, 9, Rotation::multi_bit, 2},
+      {2, 1024, 1, 18, Rotation::classic, 1},      {3, 512, 2, 9, Rotation::classic, 1},
+      {4, 512, 1, 18, Rotation::classic, 1},       {4, 512, 1, 18, Rotation::block_binary, 3},
+      {1, 4096, 1, 18, Rotation::classic, 1}};
+  for (const Size& size : sizes) {
+    TfheConfig config;
+    config.k = GlweDimension(size.k);
+    config.N = PolynomialSize(size.N);
+    config.rotation = size.rotation;
+    config.group = size.group;
+    config.n = LweDimension(static_cast<std::size_t>(size.group) * 4);
+    config.rotation_gadget = {size.base_log, size.levels};
+    config.switch_gadget = {4, 4};
+    config.mean_bit = size.rotation == Rotation::block_binary ? 1.0 / (size.group + 1) : 0.5;
+    const auto cuda = make_cuda_tfhe(config, device_);
+    const auto ref = make_ref_tfhe(config);
+    const TfheMeasured measured =
+        compare(*cuda, *ref, {.product_error = product_error(config)}, rng);
+    EXPECT_LT(measured.rotation_rms, 1.25 * measured.oracle_rms + 4 * product_error(config));
+  }
+}
+
+// Batches that fill a block in part, whole, and in several rounds; every result of a repeated input is the same.
+TEST_F(CudaTfhe, EveryBatchGivesWhatOneGives) {
+  JALI_SEEDED(rng);
+  TfheConfig config = small_config(rng, Torus::t64, Rotation::classic, 1, GlweDimension(1), 1,
+                                   PolynomialSize(2048));
+  const TfheSecret secret = random_secret(config, rng);
+  const TfheKeys keys = standard_keys(rng, config, secret, small_noise(config.torus));
+  const auto cuda = make_cuda_tfhe(config, device_);
+  const TfheRunner runner(*cuda, keys);
+  const std::vector<Functions> one{random_functions(rng, 4, 0)};
+  const Tables table = clear_tables(config, 4, 0, one);
+  constexpr std::size_t kInputs = 7;
+  std::vector<u64> messages(kInputs);
+  for (u64& m : messages) m = encoded(Torus::t32, rng() % 4, 4);
+  const TorusBlock in = encrypt_lwe(rng, Torus::t32, secret.small, messages, 0);
+  const TorusBlock want = runner.bootstrap(in, table);
+  for (const std::size_t count : {1, 2, 131, 133, 500, 529, 1100}) {
+    TorusBlock many(Torus::t32, count, in.row());
+    for (std::size_t i = 0; i < many.size(); ++i) {
+      many.set(i, in.at(i / in.row() % kInputs, i % in.row()));
+    }
+    const TorusBlock out = runner.bootstrap(many, table);
+    for (std::size_t i = 0; i < count; ++i) {
+      for (std::size_t j = 0; j < out.row(); ++j) {
+        ASSERT_EQ(out.at(i, j), want.at(i % kInputs, j)) << count << " inputs, " << i << ", " << j;
+      }
+    }
+  }
+}
+
+// A graph of a switch, a bootstrap and a combination plays back what was recorded, on new inputs.
+TEST_F(CudaTfhe, GraphsRecordIt) {
+  JALI_SEEDED(rng);
+  const TfheConfig config =
+      small_config(rng, Torus::t64, Rotation::classic, 1, GlweDimension(1), 2, PolynomialSize(512));
+  const TfheSecret secret = random_secret(config, rng);
+  const TfheKeys keys = standard_keys(rng, config, secret, small_noise(config.torus));
+  const auto cuda = make_cuda_tfhe(config, device_);
+  const TfheRunner runner(*cuda, keys);
+  const auto ref = make_ref_tfhe(config);
+  const std::vector<Functions> two{random_functions(rng, 4, 0), random_functions(rng, 4, 0)};
+  Tables tables = clear_tables(config, 4, 0, two);
+  constexpr std::size_t kCount = 9;
+  for (std::size_t i = 0; i < kCount; ++i) tables.of_input.push_back(static_cast<u32>(rng() % 2));
+  const auto block = [&](const TorusBlock& host) {
+    device::Buffer buffer = device_->pool()->allocate(host.bytes());
+    device_->memory()->copy_in(buffer.data(), host.data(), host.bytes());
+    return buffer;
+  };
+  device::Buffer rotation = device_->pool()->allocate(cuda->rotation_key_bytes());
+  device::Buffer switching = device_->pool()->allocate(cuda->switch_key_bytes());
+  cuda->prepare_rotation_key(rotation.data(), keys.rotation.data(), 0, config.steps());
+  cuda->prepare_switch_key(switching.data(), keys.switching.data());
+  const auto fresh = [&](std::vector<u64>& messages) {
+    std::vector<u64> words;
+    messages.clear();
+    for (std::size_t i = 0; i < kCount; ++i) {
+      messages.push_back(rng() % 4);
+      words.push_back(encoded(config.torus, messages.back(), 4));
+    }
+    return encrypt_lwe(rng, config.torus, secret.large, words, 0);
+  };
+  std::vector<u64> messages;
+  TorusBlock host = fresh(messages);
+  const device::Buffer data = block(tables.data);
+  device::Buffer in = block(host), out = block(host);
+  std::vector<u32> begin, column;
+  std::vector<std::int64_t> weight;
+  for (u32 i = 0; i <= kCount; ++i) begin.push_back(i);
+  for (u32 i = 0; i < kCount; ++i) column.push_back(kCount - 1 - i), weight.push_back(1);
+  const LweView view{out.data(), config.torus, config.large(), kCount};
+  const auto graph = device_->record([&] {
+    device::Buffer middle = device_->pool()->allocate(host.bytes());
+    const LweView between{middle.data(), config.torus, config.large(), kCount};
+    cuda->switch_bootstrap(between, {in.data(), config.torus, config.large(), kCount},
+                           {data.data(), 2, false, tables.of_input, 0}, switching.data(),
+                           rotation.data());
+    cuda->combine(view, between, {begin, column, weight, {}});
+  });
+  for (int run = 0; run < 3; ++run) {
+    host = fresh(messages);
+    device_->memory()->copy_in(in.data(), host.data(), host.bytes());
+    graph->run();
+    TorusBlock result(config.torus, kCount, host.row());
+    device_->memory()->copy_out(result.data(), out.data(), result.bytes());
+    const std::vector<u64> phases = lwe_phases(result, secret.large);
+    for (std::size_t i = 0; i < kCount; ++i) {
+      const std::size_t from = kCount - 1 - i;
+      EXPECT_EQ(decoded(config.torus, phases[i], 4),
+                table_value(two[tables.of_input[from]], 0, messages[from], 4));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace jali::backend::test
