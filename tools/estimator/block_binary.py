@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Attacks on LWE keys of blocks that the lattice-estimator does not know, with its own cost functions.
 
-Usage: tools/estimator/block_binary.py POINTS RESULTS. Lines of POINTS are as for lwe.py: SHAPE N BITS_MODULUS NOISE_BITS,
+Usage: tools/estimator/block_binary.py POINTS RESULTS [ATTACK...], all attacks if none is named. Lines of POINTS are as for lwe.py: SHAPE N BITS_MODULUS NOISE_BITS,
 with SHAPE the bits l of a block, of which at most one is set. l = 1 is the uniform binary key, for comparison. A block has
 l + 1 values, all equally likely, so a guess of t blocks is one of (l+1)^t, and no set of guesses is likelier than its size
 says. docs/block-binary.md says what the results mean. For each key one JSON object is appended to RESULTS:
@@ -9,8 +9,9 @@ says. docs/block-binary.md says what the results mean. For each key one JSON obj
 - guess_dual: MATZOV's dual attack that enumerates whole blocks: k coordinates cost (l+1)^(k/l) guesses.
 - ideal_dual: the same, if also the Fourier transform over the other guessed coordinates cost only as much as there are
   values of the blocks. No algorithm is known that does this: it is a bound on what the shape could give.
-- guess_primal: the primal hybrid attack in which guessing t blocks costs (l+1)^(t/2) Babai reductions, as if every
-  collision of a meeting in the middle were found.
+- guess_mitm: the primal hybrid attack in which guessing t blocks by meeting in the middle costs (l+1)^(t/2) Babai
+  reductions, with the estimator's probability that a collision is found.
+- guess_primal: the same, as if every collision were found. It is a bound, not an attack.
 - drop: bounded-distance decoding after guessing t blocks at once, repeated (l+1)^t times, for the best t, and for t = 10.
 - entropy: the bits of the key; mitm: half of it; three_lists: a quarter of it, as if the best exponent that is known for
   sparse ternary secrets (May, CRYPTO 2021) held here.
@@ -21,10 +22,11 @@ from __future__ import annotations
 import json
 import math
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from lwe import instance
+from lwe import instance, numeric
 
 
 def dual(params: Any, block: int, ideal: bool) -> dict[str, Any]:
@@ -76,24 +78,27 @@ def described(cost: Any) -> dict[str, Any]:
     return out
 
 
-def primal(params: Any, block: int) -> dict[str, Any]:
+def primal(params: Any, block: int, ideal: bool) -> dict[str, Any]:
     from estimator.lwe_primal import PrimalHybrid
     from estimator.util import local_minimum
 
     best: dict[str, Any] = {"bits": math.inf}
-    with local_minimum(0, int(params.n * 0.8) // block, precision=4) as over_blocks:
+    with local_minimum(0, int(params.n * 0.8) // block, precision=8) as over_blocks:
         for blocks in over_blocks:
-            left = params.updated(n=params.n - block * blocks)
             found = math.inf
-            with local_minimum(60, 700, precision=2) as over_beta:
+            with local_minimum(200, 500, precision=4) as over_beta:
                 for beta in over_beta:
-                    part = PrimalHybrid.beta_params(beta=beta, params=left, babai=True)
+                    part = PrimalHybrid.beta_params(
+                        beta=beta, params=params, zeta=block * blocks, babai=True, mitm=not ideal
+                    )
                     bits = math.inf
-                    if "babai_probability" in part and float(part["babai_probability"]) > 0:
+                    chance = float(part.get("babai_probability", 0))
+                    chance *= float(part.get("mitm_probability", 0))
+                    if chance > 0:
                         guesses = blocks * math.log2(block + 1) / 2
                         work = 2 ** (guesses + math.log2(float(part["svp_cost"]["rop"])))
                         total = float(part["bkz_cost"]["rop"]) + work
-                        bits = math.log2(total / float(part["babai_probability"]))
+                        bits = math.log2(total / chance)
                     over_beta.update(bits)
                     if bits < best["bits"]:
                         best = {"bits": round(bits, 2), "beta": int(beta), "zeta": int(block * blocks)}
@@ -115,17 +120,33 @@ def drop(params: Any, block: int) -> dict[str, Any]:
 
 
 def main() -> None:
+    run = {
+        "guess_dual": partial(dual, ideal=False),
+        "ideal_dual": partial(dual, ideal=True),
+        "guess_mitm": partial(primal, ideal=False),
+        "guess_primal": partial(primal, ideal=True),
+        "drop": drop,
+    }
     points, results = Path(sys.argv[1]), Path(sys.argv[2])
+    attacks = tuple(sys.argv[3:]) or (
+        "guess_dual",
+        "guess_mitm",
+        "guess_primal",
+        "drop",
+        "ideal_dual",
+    )
+    numeric()
     held = set()
     if results.exists():
         for line in results.read_text().splitlines():
             row = json.loads(line)
-            held.add((row["shape"], row["n"], row["bits_modulus"], row["noise_bits"]))
+            point = (row["shape"], row["n"], row["bits_modulus"], row["noise_bits"])
+            held.add((point, tuple(row["attacks"])))
     for line in points.read_text().splitlines():
         if not line.strip() or line.startswith("#"):
             continue
         point = tuple(int(x) for x in line.split())
-        if point in held:
+        if (point, attacks) in held:
             continue
         shape, n, bits_modulus, noise_bits = point
         params = instance(shape, n, bits_modulus, noise_bits, weight=False)
@@ -135,12 +156,7 @@ def main() -> None:
             "n": n,
             "bits_modulus": bits_modulus,
             "noise_bits": noise_bits,
-            "attacks": {
-                "guess_dual": dual(params, shape, ideal=False),
-                "ideal_dual": dual(params, shape, ideal=True),
-                "guess_primal": primal(params, shape),
-                "drop": drop(params, shape),
-            },
+            "attacks": {attack: run[attack](params, shape) for attack in attacks},
             "entropy": entropy,
             "mitm": round(entropy / 2, 1),
             "three_lists": round(entropy / 4, 1),

@@ -26,6 +26,17 @@ from pathlib import Path
 from typing import Any
 
 
+def numeric() -> None:
+    """Makes the estimator compute the dual attack with numbers instead of symbols: the same results in a tenth of the time."""
+    from functools import lru_cache
+
+    import estimator.lwe_dual as dual  # type: ignore[import-not-found]
+    from sage.all import RR, e, pi  # type: ignore[import-not-found]
+
+    dual.pi, dual.e = RR(pi), RR(e)
+    dual.MATZOV.Hf = staticmethod(lru_cache(None)(dual.MATZOV.Hf))
+
+
 def instance(shape: int, n: int, bits_modulus: int, noise_bits: int, weight: bool) -> Any:
     """The LWE instance of a key in the estimator's words."""
     from estimator import LWE, ND  # type: ignore[import-not-found]
@@ -69,6 +80,7 @@ def main() -> None:
     parser.add_argument("--attacks", default="usvp,bdd,dual_hybrid")
     arguments = parser.parse_args()
     attacks = arguments.attacks.split(",")
+    numeric()
     held: dict[tuple[int, ...], set[str]] = {}
     if arguments.results.exists():
         for line in arguments.results.read_text().splitlines():

@@ -18,10 +18,10 @@ RESULTS = HERE / "lwe_results.jsonl"
 ROWS = HERE.parents[1] / "src" / "jali" / "params" / "lwe_security_rows.inc"
 HEAD = """\
 // Made by tools/estimator/lwe_table.py from lwe_results.jsonl. The fields are those of LweSecurityRow:
-// block, n, modulus_bits, noise_bits, usvp, bdd, dual_hybrid, guess_dual, guess_primal.
+// block, n, modulus_bits, noise_bits, usvp, bdd, dual_hybrid, guess_dual, guess_mitm.
 // clang-format off
 """
-FIELDS = ("usvp", "bdd", "dual_hybrid", "guess_dual", "guess_primal")
+FIELDS = ("usvp", "bdd", "dual_hybrid", "guess_dual", "guess_mitm")
 
 
 def noise(row: dict[str, Any]) -> float:
@@ -49,9 +49,12 @@ def merged(paths: list[Path]) -> list[dict[str, Any]]:
 def table(rows: list[dict[str, Any]]) -> str:
     lines = []
     for row in rows:
-        if not {"usvp", "bdd", "dual_hybrid"} <= row["attacks"].keys():
+        needed = {"usvp", "bdd", "dual_hybrid"} | ({"guess_dual"} if row["shape"] > 1 else set())
+        if not needed <= row["attacks"].keys():
             continue
         bits = [row["attacks"].get(name, {"bits": 0})["bits"] for name in FIELDS]
+        if row["shape"] == 1:
+            bits[3:] = 0, 0
         numbers = [row["shape"], row["n"], row["bits_modulus"], row["noise_bits"], *bits]
         lines.append("{" + ", ".join(str(x) for x in numbers) + "},\n")
     return HEAD + "".join(lines)

@@ -13,6 +13,7 @@ struct CostModel {
   double fma_per_second, fma_butterfly, fma_conversion, fma_product;
   double cache_bytes_per_second, ciphertexts_per_tile;
   double int8_products_per_second, int8_parts;
+  double ciphertexts_per_switch_tile, memory_bytes_per_second;
   double step_seconds, latency_multiprocessors, fma_per_second_multiprocessor;
 };
 /// Throws InvalidArgument if the file lacks a constant.
@@ -22,7 +23,7 @@ struct Cost {
   double fma = 0;  // multiply-adds of a rotation
   double key_bytes = 0;  // of the bootstrapping key as transforms in double precision
   double throughput_seconds = 0;  // of one bootstrapping with its key switch in a large batch
-  double latency_seconds = 0;  // of a bootstrapping alone
+  double latency_seconds = 0;  // of one alone
 };
 Cost cost(const CostModel& model, const Literal& literal);
 

@@ -14,21 +14,22 @@ struct Set {
   const char* name;
   std::size_t n, N;
   int levels;
-  int lwe_noise_bits, glwe_noise_bits;
   Torus torus;
   int message_bits, carry_bits;
 };
 
-// The paper says nothing of noise, bases and messages. The small key's noise is the largest power of two at which gates
-// (set IV: 3 bits and 3 of carry) fail with probability at most 2^-40; the large key's is the smallest at which it has 128
-// bits.
+// The paper says nothing of noise, bases and messages. Sets I to III are for gates, set IV for 3 bits and 3 of carry. Words
+// are of 32 bits where the paper's are and precision allows it. The large key has the least noise that gives it 128 bits.
+// The small key has the least noise that gives it 128 bits, or, if gates would then fail too often, the most noise at which
+// they fail with probability at most 2^-40.
 constexpr Set kSets[] = {
-    {"strix_i", 500, 1024, 2, 0, 0, Torus::t32, 1, 0},
-    {"strix_ii", 630, 1024, 3, 0, 0, Torus::t32, 1, 0},
-    {"strix_iii", 592, 2048, 3, 0, 0, Torus::t64, 1, 0},
-    {"strix_iv", 991, 16384, 2, 0, 0, Torus::t64, 3, 3},
+    {"strix_i", 500, 1024, 2, Torus::t32, 1, 0},
+    {"strix_ii", 630, 1024, 3, Torus::t32, 1, 0},
+    {"strix_iii", 592, 2048, 3, Torus::t64, 1, 0},
+    {"strix_iv", 991, 16384, 2, Torus::t64, 3, 3},
 };
 constexpr double kFailure = -40;
+constexpr int kMostNoise = 24;
 
 /// The gadgets of least failure, given everything else. log2_p_fail is set.
 Literal best_gadgets(Literal literal) {
@@ -38,7 +39,7 @@ Literal best_gadgets(Literal literal) {
   for (int base = 2; base * literal.rotation_gadget.levels < bits; ++base) {
     literal.rotation_gadget.base_log = base;
     for (int switch_base = 1; switch_base <= 7; ++switch_base) {
-      for (int levels = 1; levels <= 8 && levels * switch_base <= 24; ++levels) {
+      for (int levels = 1; levels <= 12 && levels * switch_base <= 24; ++levels) {
         literal.switch_gadget = {switch_base, levels};
         literal.log2_p_fail = log2_p_fail(literal);
         // More levels cost more, so they have to win a tenth of a bit.
@@ -67,10 +68,14 @@ Found search_strix(const std::string& name, const CostModel& model) {
     while (lwe_security(1, set.N, log2_noise(literal.glwe_noise_bits, bits)) < 128) {
       ++literal.glwe_noise_bits;
     }
-    Literal best;
-    for (literal.lwe_noise_bits = 26; literal.lwe_noise_bits > 0; --literal.lwe_noise_bits) {
+    while (literal.lwe_noise_bits < kMostNoise &&
+           lwe_security(1, set.n, log2_noise(literal.lwe_noise_bits, 32)) < 128) {
+      ++literal.lwe_noise_bits;
+    }
+    Literal best = best_gadgets(literal);
+    while (best.log2_p_fail > kFailure) {
+      --literal.lwe_noise_bits;
       best = best_gadgets(literal);
-      if (best.log2_p_fail <= kFailure) break;
     }
     const double security = key_security(best).bits();
     best.security = static_cast<int>(security);

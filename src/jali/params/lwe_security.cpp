@@ -33,8 +33,11 @@ double interpolated(std::span<const LweSecurityRow> rows, std::size_t n) {
 }  // namespace
 
 double LweSecurityRow::bits() const {
-  const double lattice = std::min({usvp, bdd, dual_hybrid});
-  return block == 1 || guess_dual == 0 ? lattice : std::min(lattice, guess_dual);
+  double out = std::min({usvp, bdd, dual_hybrid});
+  for (const double guess : {guess_dual, guess_mitm}) {
+    if (guess > 0) out = std::min(out, guess);
+  }
+  return out;
 }
 
 std::span<const LweSecurityRow> lwe_security_rows() { return kRows; }

@@ -19,11 +19,10 @@ struct LweSecurityRow {
   int modulus_bits;  // the modulus is 2^modulus_bits
   int noise_bits;  // the errors are TUniform(noise_bits)
   double usvp, bdd, dual_hybrid;
-  /// The dual attack that enumerates whole blocks, and the primal hybrid attack that loses no collision
-  /// (docs/block-binary.md). 0: not run.
-  double guess_dual, guess_primal;
-  /// The cheapest of the attacks that say something about security: guess_primal is a bound, not an attack. Uniform bits
-  /// are judged by the estimator's own attacks alone.
+  /// Of block keys, by attacks that know the blocks: the dual attack that enumerates them, and the primal hybrid attack that
+  /// meets in the middle over them (docs/block-binary.md). 0: not run.
+  double guess_dual, guess_mitm;
+  /// The cheapest of the attacks.
   double bits() const;
 };
 

@@ -1,17 +1,17 @@
 # Turns the presets of presets/ into rows of C++, so that the library reads no file. presets.cpp includes the results,
-# preset_rows.inc and bootstrap_preset_rows.inc in the build folder.
+# preset_rows.inc and bootstrap_preset_rows.inc in the build folder, and tfhe_presets.cpp tfhe_preset_rows.inc.
 
 # jali_read_toml(PREFIX FILE): sets PREFIX_tables, the names of the file's tables, and PREFIX_TABLE_KEY for each line
 # KEY = VALUE whose value is a string (with its quotes) or a number. Reads no other values.
 function(jali_read_toml prefix file)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
-  file(STRINGS ${file} lines REGEX "^[[]|^[a-z0-9_]+ = [\"0-9]")
+  file(STRINGS ${file} lines REGEX "^[[]|^[a-z0-9_]+ = [-\"0-9]")
   set(tables)
   foreach(line IN LISTS lines)
     if(line MATCHES "^[[]([a-z0-9_]+)]$")
       set(table ${CMAKE_MATCH_1})
       list(APPEND tables ${table})
-    elseif(line MATCHES "^([a-z0-9_]+) = (\"[^\"]*\"|[0-9.]+)( +#.*)?$")
+    elseif(line MATCHES "^([a-z0-9_]+) = (\"[^\"]*\"|-?[0-9.]+)( +#.*)?$")
       set(${prefix}_${table}_${CMAKE_MATCH_1} "${CMAKE_MATCH_2}" PARENT_SCOPE)
     endif()
   endforeach()
@@ -68,3 +68,17 @@ foreach(name n16_fast n16_precise n16_real n15_small n17_deep)
   string(APPEND _rows "{\"${name}\", ${row}, {${w32}}, {${w52}}},\n")
 endforeach()
 file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/bootstrap_preset_rows.inc CONTENT "${_rows}" @ONLY)
+
+set(_rows)
+jali_read_toml(tfhe ${_folder}/tfhe.toml)
+foreach(name ${tfhe_tables})
+  set(keys)
+  foreach(key purpose torus n k polynomial_size rotation group rotation_base_log rotation_levels
+              switch_base_log switch_levels lwe_noise_bits glwe_noise_bits message_bits carry_bits
+              first max_norm2 log2_p_fail security)
+    list(APPEND keys ${name}_${key})
+  endforeach()
+  jali_row(row tfhe ${_folder}/tfhe.toml ${keys})
+  string(APPEND _rows "{\"${name}\", ${row}},\n")
+endforeach()
+file(CONFIGURE OUTPUT ${CMAKE_CURRENT_BINARY_DIR}/tfhe_preset_rows.inc CONTENT "${_rows}" @ONLY)

@@ -44,7 +44,7 @@ double log2_tails(double low, double high, double variance) {
 
 }  // namespace
 
-double transform_error(PolynomialSize N) { return 2 * std::log2(static_cast<double>(N.value)); }
+double transform_error(PolynomialSize N) { return 4 * std::log2(static_cast<double>(N.value)); }
 
 double log2_erfc(double x) {
   if (x < 20) return std::log2(std::erfc(x));
