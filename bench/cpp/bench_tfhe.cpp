@@ -235,9 +235,10 @@ std::size_t measure(const Set& set, const Options& options) {
         times.push_back(processor_seconds() - start);
         total += times.back();
         for (std::size_t i = 0; i < batch; ++i, ++results) {
-          const u64 got = operation.small_out
-                              ? keys.decrypt(&small_out[i * (set.n + 1)], keys.small, set.p)
-                              : keys.decrypt(&large_out[i * (set.k * set.N + 1)], keys.large, set.p);
+          const u64 got =
+              operation.small_out
+                  ? keys.decrypt(&small_out[i * (set.n + 1)], keys.small, set.p)
+                  : keys.decrypt(&large_out[i * (set.k * set.N + 1)], keys.large, set.p);
           right += got == (operation.looks_up ? function(messages[i]) : messages[i]);
         }
       }
@@ -249,13 +250,14 @@ std::size_t measure(const Set& set, const Options& options) {
       Json()
           .set("name", std::string("tfhe_") + operation.name)
           .set("device", engine->name())
-          .set("params", Json()
-                             .set("set", set.name)
-                             .set("n", set.n)
-                             .set("k", set.k)
-                             .set("N", set.N)
-                             .set("transform", options.transform.empty() ? "fft" : options.transform)
-                             .set("threads", options.threads))
+          .set("params",
+               Json()
+                   .set("set", set.name)
+                   .set("n", set.n)
+                   .set("k", set.k)
+                   .set("N", set.N)
+                   .set("transform", options.transform.empty() ? "fft" : options.transform)
+                   .set("threads", options.threads))
           .set("batch", batch)
           .set("reps", times.size())
           .set("time", "processor")

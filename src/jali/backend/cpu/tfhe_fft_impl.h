@@ -9,6 +9,7 @@
 #include <numbers>
 
 #include "jali/backend/cpu/inline.h"
+#include "jali/backend/cpu/tfhe_kernels.h"
 #include "jali/backend/cpu/tfhe_plan.h"
 #include "jali/backend/cpu/tfhe_vec.h"
 
@@ -42,13 +43,15 @@ struct Fourier {
   using C = Complex<V>;
   static constexpr std::size_t L = V::kLanes;
 
-  JALI_INLINE static C load(const double* p) { return {V::load(p), V::load(p + L)}; }
+  JALI_INLINE static C load(const double* p) {
+    return {V::held(V::load(p)), V::held(V::load(p + L))};
+  }
   JALI_INLINE static void store(double* p, C x) {
     V::store(p, x.re);
     V::store(p + L, x.im);
   }
   JALI_INLINE static C broadcast(const double* pair) {
-    return {V::set1(pair[0]), V::set1(pair[1])};
+    return {V::held(V::set1(pair[0])), V::held(V::set1(pair[1]))};
   }
 
   // --- transforms of length R in registers, results in bit-reversed order --------------------------
@@ -108,44 +111,6 @@ struct Fourier {
     x[7] = {V::fnma(r, u3.re, a3.re), V::fnma(r, u3.im, a3.im)};
   }
 
-  /// cos and sin of j pi / 8, j = 1, 2, 3.
-  static constexpr double kCos[4] = {1, 0.92387953251128675613, 0.70710678118654752440,
-                                     0.38268343236508977173};
-  JALI_INLINE static C root16(int j) { return {V::set1(kCos[j]), V::set1(kCos[4 - j])}; }
-  JALI_INLINE static void dft16(C* x) {
-#pragma GCC unroll 8
-    for (int j = 0; j < 8; ++j) {
-      const C difference = x[j] - x[j + 8];
-      x[j] = x[j] + x[j + 8];
-      x[j + 8] = difference;
-    }
-    dft8(x);
-#pragma GCC unroll 4
-    for (int j = 1; j < 4; ++j) {
-      x[8 + j] = x[8 + j] * root16(j);
-      x[12 + j] = (x[12 + j] * root16(j)).times_i();
-    }
-    x[12] = x[12].times_i();
-    dft8(x + 8);
-  }
-  JALI_INLINE static void inverse_dft16(C* x) {
-    inverse_dft8(x + 8);
-#pragma GCC unroll 4
-    for (int j = 1; j < 4; ++j) {
-      x[8 + j] = times_conjugate<V>(x[8 + j], root16(j));
-      x[12 + j] = times_conjugate<V>(x[12 + j], root16(j));
-    }
-    inverse_dft8(x);
-#pragma GCC unroll 4
-    for (int j = 0; j < 4; ++j) {
-      const C a = x[j], b = x[j + 8], c = x[j + 4], d = x[j + 12];  // d still to be divided by i
-      x[j] = a + b;
-      x[j + 8] = a - b;
-      x[j + 4] = {c.re + d.im, c.im - d.re};
-      x[j + 12] = {c.re - d.im, c.im + d.re};
-    }
-  }
-
   template <int R>
   JALI_INLINE static void dft(C* x) {
     if constexpr (R == 2) {
@@ -154,10 +119,8 @@ struct Fourier {
       x[1] = d;
     } else if constexpr (R == 4) {
       dft4(x[0], x[1], x[2], x[3]);
-    } else if constexpr (R == 8) {
-      dft8(x);
     } else {
-      dft16(x);
+      dft8(x);
     }
   }
   template <int R>
@@ -166,10 +129,8 @@ struct Fourier {
       dft<2>(x);
     } else if constexpr (R == 4) {
       inverse_dft4(x[0], x[1], x[2], x[3]);
-    } else if constexpr (R == 8) {
-      inverse_dft8(x);
     } else {
-      inverse_dft16(x);
+      inverse_dft8(x);
     }
   }
 
@@ -177,12 +138,12 @@ struct Fourier {
 
   template <int R>
   JALI_INLINE static void twist(C* x, const double* twiddles) {
-#pragma GCC unroll 16
+#pragma GCC unroll 8
     for (int j = 1; j < R; ++j) x[j] = x[j] * broadcast(twiddles + 2 * (j - 1));
   }
   template <int R>
   JALI_INLINE static void untwist(C* x, const double* twiddles) {
-#pragma GCC unroll 16
+#pragma GCC unroll 8
     for (int j = 1; j < R; ++j) {
       x[j] = times_conjugate<V>(x[j], broadcast(twiddles + 2 * (j - 1)));
     }
@@ -190,75 +151,77 @@ struct Fourier {
 
   /// One block of R m points.
   template <int R>
-  JALI_INLINE static void forward_block(double* data, const double* twiddles, std::size_t m) {
+  JALI_INLINE static void forward_block(double* data, const double* twiddles, std::size_t m,
+                                        KeyAhead& ahead) {
     for (std::size_t i = 0; i < m; i += L) {
       double* const at = data + 2 * i;
       C x[R];
-#pragma GCC unroll 16
+#pragma GCC unroll 8
       for (int j = 0; j < R; ++j) x[j] = load(at + 2 * m * j);
       twist<R>(x, twiddles);
       dft<R>(x);
-#pragma GCC unroll 16
+#pragma GCC unroll 8
       for (int j = 0; j < R; ++j) store(at + 2 * m * j, x[j]);
+      ahead.fetch();
     }
   }
   template <int R>
-  JALI_INLINE static void inverse_block(double* data, const double* twiddles, std::size_t m) {
+  JALI_INLINE static void inverse_block(double* data, const double* twiddles, std::size_t m,
+                                        KeyAhead& ahead) {
     for (std::size_t i = 0; i < m; i += L) {
       double* const at = data + 2 * i;
       C x[R];
-#pragma GCC unroll 16
+#pragma GCC unroll 8
       for (int j = 0; j < R; ++j) x[j] = load(at + 2 * m * j);
       inverse_dft<R>(x);
       untwist<R>(x, twiddles);
-#pragma GCC unroll 16
+#pragma GCC unroll 8
       for (int j = 0; j < R; ++j) store(at + 2 * m * j, x[j]);
+      ahead.fetch();
     }
   }
 
   /// Blocks [first, first + count) of a pass.
   template <int R, bool inverse>
   static void blocks(double* data, const FourierPlan::Pass& pass, std::size_t n, std::size_t first,
-                     std::size_t count) {
+                     std::size_t count, KeyAhead& ahead) {
     const std::size_t size = n / pass.blocks;
     for (std::size_t b = first; b < first + count; ++b) {
       if constexpr (inverse) {
-        inverse_block<R>(data + 2 * b * size, pass.twiddles + b * (2 * R - 2), size / R);
+        inverse_block<R>(data + 2 * b * size, pass.twiddles + b * (2 * R - 2), size / R, ahead);
       } else {
-        forward_block<R>(data + 2 * b * size, pass.twiddles + b * (2 * R - 2), size / R);
+        forward_block<R>(data + 2 * b * size, pass.twiddles + b * (2 * R - 2), size / R, ahead);
       }
     }
   }
   template <bool inverse>
   static void run_pass(double* data, const FourierPlan::Pass& pass, std::size_t n,
-                       std::size_t first, std::size_t count) {
+                       std::size_t first, std::size_t count, KeyAhead& ahead) {
     if (pass.log_radix == 1) {
-      blocks<2, inverse>(data, pass, n, first, count);
+      blocks<2, inverse>(data, pass, n, first, count, ahead);
     } else if (pass.log_radix == 2) {
-      blocks<4, inverse>(data, pass, n, first, count);
+      blocks<4, inverse>(data, pass, n, first, count, ahead);
     } else if (pass.log_radix == 3) {
-      if constexpr (V::kLogRadix >= 3) blocks<8, inverse>(data, pass, n, first, count);
-    } else if (pass.log_radix == 4) {
-      if constexpr (V::kLogRadix >= 4) blocks<16, inverse>(data, pass, n, first, count);
+      if constexpr (V::kLogRadix >= 3) blocks<8, inverse>(data, pass, n, first, count, ahead);
     }
   }
   /// The passes between the first one and the leaf, one child of the first pass after the other, so that large rings work
   /// on pieces that fit the caches.
-  static void forward_rest(double* data, const FourierPlan& plan) {
+  static void forward_rest(double* data, const FourierPlan& plan, KeyAhead& ahead) {
     const std::size_t children = std::size_t{1} << plan.passes[0].log_radix;
     for (std::size_t child = 0; child < children; ++child) {
       for (std::size_t p = 1; p < plan.passes.size(); ++p) {
         const std::size_t count = plan.passes[p].blocks / children;
-        run_pass<false>(data, plan.passes[p], plan.n, child * count, count);
+        run_pass<false>(data, plan.passes[p], plan.n, child * count, count, ahead);
       }
     }
   }
-  static void inverse_rest(double* data, const FourierPlan& plan) {
+  static void inverse_rest(double* data, const FourierPlan& plan, KeyAhead& ahead) {
     const std::size_t children = std::size_t{1} << plan.passes[0].log_radix;
     for (std::size_t child = 0; child < children; ++child) {
       for (std::size_t p = plan.passes.size() - 1; p >= 1; --p) {
         const std::size_t count = plan.passes[p].blocks / children;
-        run_pass<true>(data, plan.passes[p], plan.n, child * count, count);
+        run_pass<true>(data, plan.passes[p], plan.n, child * count, count, ahead);
       }
     }
   }
@@ -306,10 +269,12 @@ struct Fourier {
   /// The whole forward transform of signed words, for keys.
   static void transform_words(const FourierPlan& plan, double* out, const std::uint64_t* words) {
     for (std::size_t i = 0; i < plan.n; i += L) {
-      store(out + 2 * i, {V::from_word(V::load(words + i)), V::from_word(V::load(words + plan.n + i))});
+      store(out + 2 * i,
+            {V::from_word(V::load(words + i)), V::from_word(V::load(words + plan.n + i))});
     }
-    run_pass<false>(out, plan.passes[0], plan.n, 0, 1);
-    forward_rest(out, plan);
+    KeyAhead none;
+    run_pass<false>(out, plan.passes[0], plan.n, 0, 1, none);
+    forward_rest(out, plan, none);
     for (std::size_t g = 0; g < plan.groups; ++g) {
       double* const at = out + 2 * L * L * g;
       forward_leaf(at, at, leaf_twiddles(plan, g));

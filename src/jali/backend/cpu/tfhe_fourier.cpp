@@ -46,9 +46,7 @@ class FourierRotator final : public Rotator {
         place_{units_, rows_, digits_, static_cast<std::size_t>(kernels.lanes),
                static_cast<std::size_t>(kernels.quad)} {}
 
-  std::size_t step_bytes() const override {
-    return units_ * rows_ * digits_ * N_ * sizeof(double);
-  }
+  std::size_t step_bytes() const override { return units_ * rows_ * digits_ * N_ * sizeof(double); }
   std::size_t prepare_scratch_bytes() const override { return N_ * sizeof(double); }
 
   void prepare(std::byte* step_key, std::size_t u, std::size_t c, std::size_t o,
@@ -68,8 +66,7 @@ class FourierRotator final : public Rotator {
   }
 
   std::size_t scratch_bytes() const override {
-    return (digits_ * N_ + rows_ * N_ + tile_doubles(digits_, rows_, plan_.lanes)) *
-           sizeof(double);
+    return (digits_ * N_ + rows_ * N_ + tile_doubles(digits_, rows_, plan_.lanes)) * sizeof(double);
   }
 
   void rotate(std::uint64_t* accs, const std::uint32_t* exponents, std::size_t count,
@@ -89,20 +86,16 @@ class FourierRotator final : public Rotator {
     // The key of the next step comes while this one is worked with, evenly spread over the ciphertexts and over the places
     // of a step that ask for it.
     const std::size_t share = (bytes / count + 63) / 64 * 64;
-    const std::size_t first = std::size_t{1} << plan_.passes[0].log_radix;
-    const std::size_t turns =
-        plan_.groups + rows_ * plan_.n / first / plan_.lanes +
-        (digits_ == rows_ ? rows_ * plan_.n / first / plan_.lanes : 2 * digits_);
-    step.ahead.lines = (share / 64 + turns - 1) / turns;
+    const std::size_t turns = fetching_turns(plan_, rows_, digits_);
+    step.ahead.bytes = (share / 64 + turns - 1) / turns * 64;
     for (std::size_t i = 0; i < steps_; ++i) {
       const std::byte* const at = key + i * bytes;
       step.key = reinterpret_cast<const double*>(at);
       for (std::size_t c = 0; c < count; ++c) {
         unit_exponents(units, exponents + c * (n_ + 1) + i * group_);
         step.acc = accs + c * acc_words;
-        const auto* const next = reinterpret_cast<const char*>(at) + bytes;
-        step.ahead.next = i + 1 < steps_ ? next + std::min(bytes, c * share) : nullptr;
-        step.ahead.end = i + 1 < steps_ ? next + std::min(bytes, (c + 1) * share) : nullptr;
+        step.ahead.next = reinterpret_cast<const char*>(at) + bytes + c * share;
+        if (i + 1 == steps_) step.ahead.bytes = 0;
         kernels_.step(step);
       }
     }

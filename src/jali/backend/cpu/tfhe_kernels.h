@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "jali/backend/cpu/inline.h"
 #include "jali/backend/cpu/tfhe_plan.h"
 #include "jali/backend/torus.h"
 
@@ -25,11 +26,15 @@ struct DigitRule {
   bool in_doubles() const { return base_log * levels <= 52; }
 };
 
-/// Lines of the next key, fetched into the L2 cache while this one is worked with.
+/// Lines of the next step's key, fetched into the L2 cache while this one is worked with: `bytes` in each turn of the loops
+/// of a step, so that they come evenly. It may reach a little beyond the key, which does no harm.
 struct KeyAhead {
   const char* next = nullptr;
-  const char* end = nullptr;
-  std::size_t lines = 0;  // at a time
+  std::size_t bytes = 0;
+  JALI_INLINE void fetch() {
+    for (std::size_t at = 0; at < bytes; at += 64) __builtin_prefetch(next + at, 0, 2);
+    next += bytes;
+  }
 };
 
 /// A step of a blind rotation of one ciphertext. P = (k + 1) l polynomials of digits.
@@ -47,6 +52,13 @@ struct RotationStep {
   double* tiles;  // tile_doubles(P, rows, lanes)
   KeyAhead ahead;
 };
+
+/// How often a step fetches.
+inline std::size_t fetching_turns(const FourierPlan& plan, std::size_t rows, std::size_t digits) {
+  std::size_t each = plan.groups;  // of a transform
+  for (const FourierPlan::Pass& pass : plan.passes) each += (plan.n >> pass.log_radix) / plan.lanes;
+  return (rows + digits) * each + plan.groups * (rows + 1) / 2 * digits;
+}
 
 /// Accumulators: after the N words of a polynomial stand the first ones again, negated, so that a vector may begin at any
 /// coefficient.
@@ -106,7 +118,7 @@ struct TfheKernels {
 
 TfheKernels portable_tfhe_kernels();
 #ifdef JALI_CPU_X86
-TfheKernels avx2_tfhe_kernels();    // needs AVX2 and FMA
+TfheKernels avx2_tfhe_kernels();  // needs AVX2 and FMA
 TfheKernels avx512_tfhe_kernels();  // needs AVX-512 F, DQ, BW, VL
 #endif
 

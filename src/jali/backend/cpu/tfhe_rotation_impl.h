@@ -26,66 +26,44 @@ struct RotationRows {
   static constexpr std::size_t kQuad = L == 8 ? 4 : 2;
   static constexpr std::size_t kPair = 2 * L;  // doubles of a complex vector
 
-  struct Ahead {
-    const char* next;
-    const char* end;
-    std::size_t bytes;
-    JALI_INLINE void fetch() {
-      const char* const stop = next + bytes < end ? next + bytes : end;
-      for (; next < stop; next += 64) __builtin_prefetch(next, 0, 2);
-    }
-  };
-
-  /// X^e p, read by rows of `size` words, from a padded polynomial of `count` rows. Of row r, the words from `turn` on come
-  /// from one place, those before it from another: `late` says which. A sign is 0 or all ones, and the words are to be
-  /// x ^ sign - sign.
+  /// X^e p, read by `count` rows of `size` words, powers of two, from a padded polynomial. Of row r, the words from `turn`
+  /// on come from one place, those before it from another: `late` says which.
+  template <std::size_t count>
   struct Rotated {
     const std::uint64_t* p;
-    std::size_t size, count, quotient, turn;
-    Rotated(const std::uint64_t* polynomial, std::size_t e, std::size_t row_size,
-            std::size_t row_count)
-        : p(polynomial),
-          size(row_size),
-          count(row_count),
-          quotient(e / row_size),
-          turn(e % row_size) {}
+    std::size_t size, quotient, turn;
+    Rotated(const std::uint64_t* polynomial, std::size_t e, std::size_t row_size)
+        : p(polynomial), size(row_size), quotient(e / row_size), turn(e % row_size) {}
     /// The source of word i of row r is at the result + i.
-    const std::uint64_t* row(std::size_t r, bool late, std::uint64_t& sign) const {
-      const std::size_t from = (2 * count + r - quotient + (late ? 0 : 2 * count - 1)) % (2 * count);
-      sign = from >= count ? ~std::uint64_t{0} : 0;
-      const auto at = static_cast<std::ptrdiff_t>(from % count * size) -
-                      static_cast<std::ptrdiff_t>(turn) +
-                      static_cast<std::ptrdiff_t>(late ? 0 : size);
-      return p + at;
+    const std::uint64_t* row(std::size_t r, bool late, typename V::Sign& sign) const {
+      const std::size_t from = r - quotient - (late ? 0 : 1);  // modulo 2 count: X^N = -1
+      sign = V::sign((from & count) != 0);
+      return p + (from & (count - 1)) * size - turn + (late ? 0 : size);
     }
   };
 
   /// The digits of one level, made as the first pass of their transform reads them.
   template <int R, bool difference>
-  static void first_pass(const RotationStep& s, double* out, const std::uint64_t* p,
-                         std::size_t e, Ahead& ahead) {
+  static void first_pass(const RotationStep& s, double* out, const std::uint64_t* p, std::size_t e,
+                         KeyAhead& ahead) {
     const std::size_t n = s.plan->n, m = n / R;
     const double* const twiddles = s.plan->passes[0].twiddles;
-    const Rotated rotated(p, e, m, 2 * R);
+    const Rotated<2 * R> rotated(p, e, m);
     const int shift = s.rule->shift;
-    const U magic = V::set1(std::uint64_t{0x4330000000000000});
+    const U magic = V::set1(std::uint64_t{0x4330000000000000}), addend = V::set1(s.rule->addend);
     const D offset = V::set1(0x1p52 + static_cast<double>(s.rule->offset));
     for (const bool late : {false, true}) {
       const std::uint64_t* source[2 * R];
-      std::uint64_t sign[2 * R], addend[2 * R];
-      for (std::size_t r = 0; r < 2 * R; ++r) {
-        source[r] = rotated.row(r, late, sign[r]);
-        addend[r] = s.rule->addend - sign[r];
-      }
+      typename V::Sign sign[2 * R];
+      for (std::size_t r = 0; r < 2 * R; ++r) source[r] = rotated.row(r, late, sign[r]);
       const std::size_t middle = (rotated.turn + L - 1) / L * L;
       for (std::size_t i = late ? middle : 0; i < (late ? m : middle); i += L) {
         const auto digit = [&](std::size_t r) __attribute__((always_inline)) {
           U x;
           if constexpr (difference) {
-            x = (V::load(source[r] + i) ^ V::set1(sign[r])) +
-                (V::set1(addend[r]) - V::load(p + r * m + i));
+            x = V::difference(V::load(source[r] + i), sign[r], V::load(p + r * m + i), addend);
           } else {
-            x = V::load(p + r * m + i) + V::set1(s.rule->addend);
+            x = V::load(p + r * m + i) + addend;
           }
           return V::as_double((x >> shift) | magic) - offset;
         };
@@ -105,9 +83,9 @@ struct RotationRows {
   template <bool difference, class Body>
   JALI_INLINE static void for_words(const std::uint64_t* p, std::size_t e, std::size_t n,
                                     const Body& body) {
-    const Rotated rotated(p, e, n, 2);
+    const Rotated<2> rotated(p, e, n);
     for (const bool late : {false, true}) {
-      std::uint64_t sign[2];
+      typename V::Sign sign[2];
       const std::uint64_t* const source[2] = {rotated.row(0, late, sign[0]),
                                               rotated.row(1, late, sign[1])};
       const std::size_t middle = (rotated.turn + L - 1) / L * L;
@@ -117,8 +95,7 @@ struct RotationRows {
         for (int part = 0; part < 2; ++part) {
           x[part] = V::load(p + part * n + i);
           if constexpr (difference) {
-            const U s = V::set1(sign[part]);
-            x[part] = (V::load(source[part] + i) ^ s) - s - x[part];
+            x[part] = V::difference(V::load(source[part] + i), sign[part], x[part], U{});
           }
         }
         body(i, x);
@@ -137,24 +114,24 @@ struct RotationRows {
     const D base = V::set1(static_cast<double>(std::uint64_t{1} << rule.base_log));
     const D inverse = V::set1(1 / static_cast<double>(std::uint64_t{1} << rule.base_log));
     const D even = V::set1(0x1.8p52);
-    for_words<difference>(p, e, n, [&](std::size_t i, const U(&x)[2])
-                                       __attribute__((always_inline)) {
-      D u[2];
+    for_words<difference>(
+        p, e, n, [&](std::size_t i, const U(&x)[2]) __attribute__((always_inline)) {
+          D u[2];
 #pragma GCC unroll 2
-      for (int part = 0; part < 2; ++part) {
-        u[part] = V::as_double(((x[part] + addend) >> shift) | magic) - offset;
-      }
-      for (int j = levels - 1; j > 0; --j) {
-        double* const at = out + static_cast<std::size_t>(j) * stride + 2 * i;
+          for (int part = 0; part < 2; ++part) {
+            u[part] = V::as_double(((x[part] + addend) >> shift) | magic) - offset;
+          }
+          for (int j = levels - 1; j > 0; --j) {
+            double* const at = out + static_cast<std::size_t>(j) * stride + 2 * i;
 #pragma GCC unroll 2
-        for (int part = 0; part < 2; ++part) {
-          const D quotient = V::fma(u[part], inverse, even) - even;
-          V::store(at + static_cast<std::size_t>(part) * L, V::fnma(quotient, base, u[part]));
-          u[part] = quotient;
-        }
-      }
-      F::store(out + 2 * i, {u[0], u[1]});
-    });
+            for (int part = 0; part < 2; ++part) {
+              const D quotient = V::fma(u[part], inverse, even) - even;
+              V::store(at + static_cast<std::size_t>(part) * L, V::fnma(quotient, base, u[part]));
+              u[part] = quotient;
+            }
+          }
+          F::store(out + 2 * i, {u[0], u[1]});
+        });
   }
   /// The same for gadgets whose levels together have more than 52 bits.
   template <bool difference>
@@ -164,7 +141,8 @@ struct RotationRows {
     const DigitRule& rule = *s.rule;
     const int levels = rule.levels, g = rule.base_log;
     const std::uint64_t half = std::uint64_t{1} << (g - 1);
-    const U mask = V::set1(2 * half - 1), below = V::set1(half - 1), one = V::set1(std::uint64_t{1});
+    const U mask = V::set1(2 * half - 1), below = V::set1(half - 1),
+            one = V::set1(std::uint64_t{1});
     const U center = V::set1(std::uint64_t{1} << 32);
     const D uncenter = V::set1(0x1p32);
     for_words<difference>(p, e, n, [&](std::size_t i, const U(&x)[2]) {
@@ -188,7 +166,7 @@ struct RotationRows {
 
   /// The upper passes of the transforms of all digits.
   template <bool difference>
-  static void digit_transforms(const RotationStep& s, Ahead& ahead) {
+  static void digit_transforms(const RotationStep& s, KeyAhead& ahead) {
     const std::size_t n = s.plan->n, stride = acc_stride(2 * n);
     const auto levels = static_cast<std::size_t>(s.rule->levels);
     const std::size_t e = difference ? s.exponents[0] : 0;
@@ -202,7 +180,7 @@ struct RotationRows {
         } else if constexpr (V::kLogRadix >= 3) {
           first_pass<8, difference>(s, out, p, e, ahead);
         }
-        F::forward_rest(out, *s.plan);
+        F::forward_rest(out, *s.plan, ahead);
         continue;
       }
       if (s.rule->in_doubles()) {
@@ -211,10 +189,8 @@ struct RotationRows {
         long_digits<difference>(s, out, p, e);
       }
       for (std::size_t j = 0; j < levels; ++j) {
-        ahead.fetch();
-        F::template run_pass<false>(out + j * 2 * n, first, n, 0, 1);
-        ahead.fetch();
-        F::forward_rest(out + j * 2 * n, *s.plan);
+        F::template run_pass<false>(out + j * 2 * n, first, n, 0, 1, ahead);
+        F::forward_rest(out + j * 2 * n, *s.plan, ahead);
       }
     }
   }
@@ -223,7 +199,8 @@ struct RotationRows {
   /// the order of KeyPlace. factor: of each child.
   template <int O, bool with_factors>
   JALI_INLINE static const double* products(double* y, const double* tile, const double* key,
-                                            std::size_t count, const C* factor, bool first) {
+                                            std::size_t count, const C* factor, bool first,
+                                            KeyAhead& ahead) {
 #pragma GCC unroll 2
     for (std::size_t p = 0; p < L; p += kQuad) {
       C sum[O][kQuad];
@@ -246,6 +223,7 @@ struct RotationRows {
           }
         }
         key += O * kQuad * kPair;
+        if (p == 0) ahead.fetch();
       }
 #pragma GCC unroll 2
       for (int o = 0; o < O; ++o) {
@@ -266,13 +244,16 @@ struct RotationRows {
 
   template <bool with_factors>
   JALI_INLINE static const double* all_products(const RotationStep& s, double* y, const double* key,
-                                                std::size_t count, const C* factor, bool first) {
+                                                std::size_t count, const C* factor, bool first,
+                                                KeyAhead& ahead) {
     std::size_t row = 0;
     for (; row + 1 < s.rows; row += 2) {
-      key = products<2, with_factors>(y + row * L * kPair, s.tiles, key, count, factor, first);
+      key =
+          products<2, with_factors>(y + row * L * kPair, s.tiles, key, count, factor, first, ahead);
     }
     if (row < s.rows) {
-      key = products<1, with_factors>(y + row * L * kPair, s.tiles, key, count, factor, first);
+      key =
+          products<1, with_factors>(y + row * L * kPair, s.tiles, key, count, factor, first, ahead);
     }
     return key;
   }
@@ -289,7 +270,7 @@ struct RotationRows {
   }
 
   /// The lowest passes down, the products, and the lowest pass up, group by group.
-  static void middle(const RotationStep& s, Ahead& ahead) {
+  static void middle(const RotationStep& s, KeyAhead& ahead) {
     const FourierPlan& plan = *s.plan;
     const std::size_t n = plan.n;
     const std::size_t count = s.rows * static_cast<std::size_t>(s.rule->levels);
@@ -306,9 +287,10 @@ struct RotationRows {
       const double* const twiddles = F::leaf_twiddles(plan, g);
       for (std::size_t c = 0; c < count; ++c) {
         F::forward_leaf(s.tiles + c * L * kPair, s.digits + c * 2 * n + g * L * kPair, twiddles);
+        ahead.fetch();
       }
       if (s.classic) {
-        key = all_products<false>(s, y, key, count, nullptr, true);
+        key = all_products<false>(s, y, key, count, nullptr, true, ahead);
       } else {
         bool first = true;
         for (std::size_t u = 0; u < s.units; ++u, key += unit) {
@@ -320,20 +302,21 @@ struct RotationRows {
                 lanes[u] * F::broadcast(plan.roots + 2 * ((e * plan.exponents[g * L + p]) & mask));
             factor[p].re = factor[p].re - V::set1(1.0);
           }
-          all_products<true>(s, y, key, count, factor, first);
+          all_products<true>(s, y, key, count, factor, first, ahead);
           first = false;
         }
       }
       for (std::size_t row = 0; row < s.rows; ++row) {
         F::inverse_leaf(s.sums + row * 2 * n + g * L * kPair, y + row * L * kPair, twiddles);
+        ahead.fetch();
       }
-      ahead.fetch();
     }
   }
 
   /// The last pass up, and acc += the results.
   template <int R>
-  static void last_pass(const RotationStep& s, std::uint64_t* p, const double* sums, Ahead& ahead) {
+  static void last_pass(const RotationStep& s, std::uint64_t* p, const double* sums,
+                        KeyAhead& ahead) {
     const std::size_t n = s.plan->n, m = n / R;
     const double* const twiddles = s.plan->passes[0].twiddles;
     for (std::size_t i = 0; i < m; i += L) {
@@ -359,7 +342,7 @@ struct RotationRows {
     for (std::size_t u = 0; u < s.units; ++u) moves = moves || s.exponents[u] != 0;
     if (!moves) return;
     const std::size_t n = s.plan->n, stride = acc_stride(2 * n);
-    Ahead ahead{s.ahead.next, s.ahead.end, s.ahead.lines * 64};
+    KeyAhead ahead = s.ahead;
     if (s.classic) {
       digit_transforms<true>(s, ahead);
     } else {
@@ -368,7 +351,7 @@ struct RotationRows {
     middle(s, ahead);
     for (std::size_t row = 0; row < s.rows; ++row) {
       double* const sums = s.sums + row * 2 * n;
-      F::inverse_rest(sums, *s.plan);
+      F::inverse_rest(sums, *s.plan, ahead);
       if (s.plan->passes[0].log_radix == 2) {
         last_pass<4>(s, s.acc + row * stride, sums, ahead);
       } else if constexpr (V::kLogRadix >= 3) {

@@ -38,8 +38,8 @@ struct SwitchRows {
       }
 #pragma GCC unroll 4
       for (int i = 0; i < count; ++i) {
-        const auto digit = static_cast<std::uint32_t>(
-            digits[static_cast<std::size_t>(i) * tile.digit_stride + r]);
+        const auto digit =
+            static_cast<std::uint32_t>(digits[static_cast<std::size_t>(i) * tile.digit_stride + r]);
 #pragma GCC unroll 8
         for (int v = 0; v < vectors; ++v) sum[i][v] += row[v] * digit;
       }
@@ -47,8 +47,8 @@ struct SwitchRows {
     for (int i = 0; i < count; ++i) {
       for (int v = 0; v < vectors; ++v) {
         std::uint32_t* const at = tile.out +
-                                  (first + static_cast<std::size_t>(i)) * tile.out_stride +
-                                  column + static_cast<std::size_t>(v) * kLanes;
+                                  (first + static_cast<std::size_t>(i)) * tile.out_stride + column +
+                                  static_cast<std::size_t>(v) * kLanes;
         W old;
         __builtin_memcpy(&old, at, bytes);
         old += sum[i][v];

@@ -46,6 +46,9 @@ struct PlainVec {
   JALI_INLINE static U set1(std::uint64_t x) { return x - U{}; }
   JALI_INLINE static D as_double(U x) { return reinterpret_cast<D>(x); }
   JALI_INLINE static U as_word(D x) { return reinterpret_cast<U>(x); }
+  /// x, kept in a register. If a value from memory has two uses, GCC otherwise reads it twice, and loads are scarcer than
+  /// registers here.
+  JALI_INLINE static D held(D x) { return x; }
   /// The integers of words below 2^52.
   JALI_INLINE static D from_small(U x) {
     return as_double(x | set1(std::uint64_t{0x4330000000000000})) - set1(0x1p52);
@@ -57,6 +60,13 @@ struct PlainVec {
   JALI_INLINE static U word_of_fraction(D r) { return as_word(r + set1(3.0)) << 13; }
   /// 2^64 x modulo 2^64 of a real number on the torus, |x| < 2^51.
   JALI_INLINE static U torus_word(D x) { return word_of_fraction(x - round(x)); }
+  /// Whether words are to be negated, as the vectors of an instruction set want to know it.
+  using Sign = std::uint64_t;
+  JALI_INLINE static Sign sign(bool negative) { return negative ? ~std::uint64_t{0} : 0; }
+  /// c + x - a, or c - x - a if the sign is set.
+  JALI_INLINE static U difference(U x, Sign negative, U a, U c) {
+    return (x ^ set1(negative)) + (c - set1(negative) - a);
+  }
   /// The signed integers of words, rounded to doubles: hi 2^32 + lo, both exact.
   JALI_INLINE static D from_word(U x) {
     const U hi = (x >> 32) ^ set1(std::uint64_t{0x80000000});
@@ -87,6 +97,10 @@ struct PortableVec<2> : PlainVec<2> {
 struct Avx2Vec : PlainVec<4> {
   static constexpr const char* kIsa = "avx2";
   static constexpr int kLogRadix = 3;
+  JALI_INLINE static D held(D x) {
+    asm("" : "+x"(x));
+    return x;
+  }
   JALI_INLINE static D fma(D a, D b, D c) { return _mm256_fmadd_pd(a, b, c); }
   JALI_INLINE static D fms(D a, D b, D c) { return _mm256_fmsub_pd(a, b, c); }
   JALI_INLINE static D fnma(D a, D b, D c) { return _mm256_fnmadd_pd(a, b, c); }
@@ -106,10 +120,22 @@ struct Avx2Vec : PlainVec<4> {
 #if defined(__AVX512F__)
 struct Avx512Vec : PlainVec<8> {
   static constexpr const char* kIsa = "avx512";
-  static constexpr int kLogRadix = 4;
+  static constexpr int kLogRadix = 3;
+  JALI_INLINE static D held(D x) {
+    asm("" : "+v"(x));
+    return x;
+  }
   JALI_INLINE static D fma(D a, D b, D c) { return _mm512_fmadd_pd(a, b, c); }
   JALI_INLINE static D fms(D a, D b, D c) { return _mm512_fmsub_pd(a, b, c); }
   JALI_INLINE static D fnma(D a, D b, D c) { return _mm512_fnmadd_pd(a, b, c); }
+  using Sign = __mmask8;
+  JALI_INLINE static Sign sign(bool negative) { return negative ? 0xff : 0; }
+  JALI_INLINE static U difference(U x, Sign negative, U a, U c) {
+    asm("" : "+v"(x));  // as held does
+    const auto rest = reinterpret_cast<__m512i>(c - a), turned = reinterpret_cast<__m512i>(x);
+    return reinterpret_cast<U>(
+        _mm512_mask_sub_epi64(_mm512_add_epi64(rest, turned), negative, rest, turned));
+  }
   JALI_INLINE static D round(D x) { return _mm512_roundscale_pd(x, 8); }
   JALI_INLINE static U torus_word(D x) { return word_of_fraction(x - round(x)); }
   JALI_INLINE static void transpose(D (&v)[8]) {
