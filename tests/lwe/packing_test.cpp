@@ -26,6 +26,8 @@ TEST(Packing, PutsCiphertextsIntoCoefficients) {
       shape.order = order;
       shape.torus = torus;
       shape.n = 40;
+      shape.message_bits = 1;
+      shape.carry_bits = 0;
       SCOPED_TRACE(test::name_of(shape));
       const ParamsPtr params = test::insecure_params(shape);
       const tfhe::Literal& literal = params->literal();

@@ -64,18 +64,17 @@ TEST(TfheParams, ClaimNoSecurityThatTheTableDoesNotGrant) {
   EXPECT_THROW(Params::create(literal), InsecureParams);
   literal.security = 128;
   EXPECT_THROW(Params::create(literal), InsecureParams);
-  // A published set of 128 bits at n 918, N 2048 with these errors; its noise allows no norm of 25 with base 2^23 and 4
-  // levels of 4 bits at less than 2^-129.6.
-  literal.n = LweDimension(918);
+  // The dimensions of message_2_carry_2, whose bootstrapping fails with probability 2^-129.62.
+  literal.n = LweDimension(835);
   literal.N = PolynomialSize(2048);
   literal.rotation_gadget = {23, 1};
-  literal.switch_gadget = {4, 4};
-  literal.lwe_noise_bits = 13;
-  literal.glwe_noise_bits = 17;
+  literal.switch_gadget = {3, 6};
+  literal.lwe_noise_bits = 14;
+  literal.glwe_noise_bits = 15;
   literal.max_norm2 = 25;
   literal.log2_p_fail = -200;
   EXPECT_THROW(Params::create(literal), InvalidArgument);
-  literal.log2_p_fail = -64;
+  literal.log2_p_fail = -128;
   EXPECT_NO_THROW(Params::create(literal));
 }
 

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "objects.h"
-#include "tfhe_objects.h"
 
 int main(int argc, char** argv) {
   using namespace jali;
@@ -33,12 +32,6 @@ int main(int argc, char** argv) {
     const std::string suffix = std::string("_") + std::string(word_name(word));
     write("params" + suffix, wire::to_bytes(*other.params));
     write("ciphertext_fresh" + suffix, wire::to_bytes(other.ciphertext(0)));
-  }
-  const testing::TfheObjects tfhe(
-      testing::tfhe_literal(tfhe::Torus::t32, tfhe::Order::switch_first, tfhe::Rotation::classic));
-  for (const auto& loader : testing::all_loaders(tfhe)) {
-    if (loader.name.ends_with("_stream") || loader.name.ends_with("_packing")) continue;
-    write(loader.name, loader.valid);
   }
   return 0;
 }

@@ -46,6 +46,7 @@
 #include "jali/params/presets.h"
 #include "jali/params/security.h"
 #include "jali/params/tfhe_params.h"
+#include "jali/params/tfhe_presets.h"
 #include "jali/rlwe/keys.h"
 #include "jali/tfhe/evaluator.h"
 #include "jali/tfhe/gates.h"
