@@ -312,7 +312,7 @@ TEST_P(TfheWire, LayoutsComeBackOrAreRefused) {
   // The same from hostile bytes: the layout lies behind the single degree.
   x.layout = tfhe::Layout{{5}, 0, false};
   const Bytes valid = to_bytes(x);
-  expect_refused(fresh, patched(valid, 31, std::uint8_t{1}), "integers of one bit");
+  expect_refused(fresh, patched(valid, 31, std::uint8_t{64}), "integers of 64 bits");
   expect_refused(fresh, patched(valid, 32, std::uint8_t{1}), "messages with a sign");
   expect_refused(fresh, patched(valid, 32, std::uint8_t{2}), "a sign of 2");
   expect_refused(fresh, patched(valid, 33, std::uint8_t{33}), "33 axes");

@@ -212,7 +212,7 @@ std::string table(const Found& found, const std::string& purpose) {
   const auto line = [](const char* key, double value, const char* format = "%.0f") {
     return std::string(key) + " = " + number(format, value) + "\n";
   };
-  std::string out = "[" + l.name + "]\npurpose = \"" + purpose + "\"\n";
+  std::string out = std::string("[").append(l.name) + "]\npurpose = \"" + purpose + "\"\n";
   out += line("torus", backend::torus_bits(l.torus));
   out += line("n", static_cast<double>(l.n.value));
   out += line("k", static_cast<double>(l.k.value));
@@ -328,7 +328,7 @@ std::vector<Request> requests() {
   for (int bits = 1; bits <= 4; ++bits) {
     const std::string b = std::to_string(bits);
     Request request;
-    request.name = "message_" + b + "_carry_" + b;
+    request.name = std::string("message_").append(b).append("_carry_").append(b);
     request.purpose = b + (bits == 1 ? " bit" : " bits") + " of message and as many of carry";
     request.message_bits = request.carry_bits = bits;
     request.max_norm2 = norm2(bits);
@@ -367,10 +367,11 @@ std::string toml(const CostModel& model) {
       "# lattice-estimator has them at commit " +
       std::string(kEstimatorCommit.substr(0, 7)) + ".\n";
   for (const Request& request : requests())
-    out += "\n" + table(search(request, model), request.purpose);
+    out += std::string("\n").append(table(search(request, model), request.purpose));
   for (const char* name : {"strix_i", "strix_ii", "strix_iii", "strix_iv"}) {
     const Found found = search_strix(name, model);
-    out += "\n" + table(found, "the sizes of the Strix paper's set " + std::string(name + 6));
+    out += std::string("\n").append(
+        table(found, std::string("the sizes of the Strix paper's set ").append(name + 6)));
   }
   return out;
 }

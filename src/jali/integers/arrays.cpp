@@ -23,6 +23,29 @@ Form only_one_of(Builder& b, std::vector<Form> terms, int highest) {
   }
 }
 
+/// 1 if all flags are 1, of which there is at least one.
+Form all_of(Builder& b, std::vector<Form> flags) {
+  const auto most = static_cast<std::size_t>(b.top());
+  while (flags.size() > 1) {
+    std::vector<Form> next;
+    for (std::size_t first = 0; first < flags.size(); first += most) {
+      const std::size_t last = std::min(first + most, flags.size());
+      const int count = static_cast<int>(last - first);
+      Form sum;
+      for (std::size_t i = first; i < last; ++i) sum += flags[i];
+      if (count == 1) {
+        next.push_back(flags[first]);
+      } else if (sum.hi < count) {  // one of them is never 1
+        next.emplace_back(0);
+      } else {
+        next.push_back(b.look_up(sum, [count](int v) { return v == count ? 1 : 0; }));
+      }
+    }
+    flags = std::move(next);
+  }
+  return flags[0];
+}
+
 }  // namespace
 
 std::vector<Form> one_hot(Builder& b, std::span<const Form> index, std::size_t count) {
@@ -44,21 +67,21 @@ std::vector<Form> one_hot(Builder& b, std::span<const Form> index, std::size_t c
   }
   const bool checks = !beyond.empty();
   const Form small = checks ? none(b, std::move(beyond)) : Form(1);
-  const int all = static_cast<int>(pieces.size()) + (checks ? 1 : 0);
   std::vector<Form> out;
   for (std::size_t i = 0; i < count; ++i) {
-    Form sum = checks ? small : Form(0);
+    if (i >> (m * static_cast<int>(digits)) != 0) {  // the index is too short for it
+      out.emplace_back(0);
+      continue;
+    }
+    std::vector<Form> flags;
+    if (checks) flags.push_back(small);
     for (std::size_t k = 0; k < pieces.size(); ++k) {
       const int shift = m * static_cast<int>(k * at_once);
       const int value = static_cast<int>((i >> shift) & static_cast<std::size_t>(b.top()));
       // A piece that is cut at the count has fewer numbers.
-      sum += b.look_up(pieces[k], [value](int v) { return v == value ? 1 : 0; });
+      flags.push_back(b.look_up(pieces[k], [value](int v) { return v == value ? 1 : 0; }));
     }
-    if (sum.hi < all) {
-      out.emplace_back(0);
-    } else {
-      out.push_back(all == 1 ? sum : b.look_up(sum, [all](int v) { return v == all ? 1 : 0; }));
-    }
+    out.push_back(all_of(b, std::move(flags)));
   }
   return out;
 }
