@@ -75,6 +75,7 @@ TABLES = {
     "backend/cuda/linear_transform/": {"rlwe"},
     "backend/cuda/mod_down/": {"rlwe"},
     "backend/cuda/sampling/": {"ring"},
+    "backend/cuda/tfhe_cuda.cu": {"tfhe"},
     "backend/cuda/variants/": {"ring"},
 }
 

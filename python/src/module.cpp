@@ -49,7 +49,8 @@ NB_MODULE(_jali, m) {
   bind_functions(ckks);
   bind_evaluator(ckks);
   bind_captured(ckks);
-  nb::module_ tfhe = m.def_submodule("tfhe", "Encrypted small integers and bits, exact, with any function by look-up.");
+  nb::module_ tfhe = m.def_submodule(
+      "tfhe", "Encrypted small integers and bits, exact, with any function by look-up.");
   bind_tfhe_params(tfhe);
   bind_tfhe_values(tfhe);
   bind_tfhe_client(tfhe);

@@ -254,30 +254,29 @@ Make them with Params.create. The same arguments give the same parameters everyw
   refuse_constructor(type,
                      "parameters are made by Params.create(depth=...), with how many "
                      "multiplications follow one another, or by Params.preset(name)");
-  type.def_static(
-          "create",
-          checked({"Params.create",
-                   2,
-                   {{"depth", nb::none()},
-                    {"scale_bits", nb::none()},
-                    {"log_n", nb::none()},
-                    {"word", nb::str("auto")},
-                    {"security", nb::int_(128)},
-                    {"dnum", nb::none()},
-                    {"integer_bits", nb::float_(10.0)},
-                    {"name", nb::str("")},
-                    {"bootstrap", nb::bool_(false)},
-                    {"precision_bits", nb::none()},
-                    {"levels_after", nb::none()},
-                    {"order", nb::none()},
-                    {"iterations", nb::none()},
-                    {"device", nb::str("cpu")}}},
-                  &create_checked),
-          nb::sig("def create(depth: int, scale_bits: float | None = None, *, "
-                  "log_n: int | None = None, word: str = 'auto', security: int = 128, "
-                  "dnum: int | None = None, integer_bits: float = 10.0, name: str = '', "
-                  "device: str = 'cpu') -> Params"),
-          R"(Choose moduli and the smallest ring that the security table allows.
+  type.def_static("create",
+                  checked({"Params.create",
+                           2,
+                           {{"depth", nb::none()},
+                            {"scale_bits", nb::none()},
+                            {"log_n", nb::none()},
+                            {"word", nb::str("auto")},
+                            {"security", nb::int_(128)},
+                            {"dnum", nb::none()},
+                            {"integer_bits", nb::float_(10.0)},
+                            {"name", nb::str("")},
+                            {"bootstrap", nb::bool_(false)},
+                            {"precision_bits", nb::none()},
+                            {"levels_after", nb::none()},
+                            {"order", nb::none()},
+                            {"iterations", nb::none()},
+                            {"device", nb::str("cpu")}}},
+                          &create_checked),
+                  nb::sig("def create(depth: int, scale_bits: float | None = None, *, "
+                          "log_n: int | None = None, word: str = 'auto', security: int = 128, "
+                          "dnum: int | None = None, integer_bits: float = 10.0, name: str = '', "
+                          "device: str = 'cpu') -> Params"),
+                  R"(Choose moduli and the smallest ring that the security table allows.
 
 depth: how many multiplications follow one another, >= 0.
 scale_bits: log2 of the scale. About scale_bits - log_n / 2 - 6 bits of precision remain. None stands for 40.

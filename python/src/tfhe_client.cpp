@@ -79,9 +79,8 @@ class TfheClient {
     }
     auto* words = new SecretVector<std::uint64_t>(values.begin(), values.end());
     wipe(values.data(), values.size() * sizeof(values[0]));
-    nb::capsule owner(words, [](void* p) noexcept {
-      delete static_cast<SecretVector<std::uint64_t>*>(p);
-    });
+    nb::capsule owner(
+        words, [](void* p) noexcept { delete static_cast<SecretVector<std::uint64_t>*>(p); });
     return nb::cast(
         nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>>(words->data(), {words->size()}, owner));
   }
@@ -119,8 +118,8 @@ void bind_tfhe_client(nb::module_& m) {
       .def_prop_ro("params", &TfheClient::params, "Its parameters.")
       .def_prop_ro("key_id", &TfheClient::key_id, "The name of the secret key.")
       .def("evaluation_keys", &TfheClient::evaluation_keys, "progress"_a = nb::none(), nogil())
-      .def("encrypt", &TfheClient::encrypt, "values"_a, "shape"_a, "bits"_a = 0, "is_signed"_a = false,
-           "largest"_a = nb::none(),
+      .def("encrypt", &TfheClient::encrypt, "values"_a, "shape"_a, "bits"_a = 0,
+           "is_signed"_a = false, "largest"_a = nb::none(),
            nb::sig("def encrypt(self, values: numpy.typing.NDArray[numpy.uint64], "
                    "shape: typing.Sequence[int], bits: int = 0, is_signed: bool = False, "
                    "largest: int | None = None) -> Ciphertext"))

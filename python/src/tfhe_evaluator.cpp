@@ -27,12 +27,11 @@ namespace {
 using Words = std::vector<std::uint64_t>;
 
 std::map<std::string, tfhe::Gate> gates() {
-  return {
-      {"and", tfhe::Gate::and_gate},     {"nand", tfhe::Gate::nand_gate},
-      {"or", tfhe::Gate::or_gate},       {"nor", tfhe::Gate::nor_gate},
-      {"xor", tfhe::Gate::xor_gate},     {"xnor", tfhe::Gate::xnor_gate},
-      {"andny", tfhe::Gate::andny_gate}, {"andyn", tfhe::Gate::andyn_gate},
-      {"orny", tfhe::Gate::orny_gate},   {"oryn", tfhe::Gate::oryn_gate}};
+  return {{"and", tfhe::Gate::and_gate},     {"nand", tfhe::Gate::nand_gate},
+          {"or", tfhe::Gate::or_gate},       {"nor", tfhe::Gate::nor_gate},
+          {"xor", tfhe::Gate::xor_gate},     {"xnor", tfhe::Gate::xnor_gate},
+          {"andny", tfhe::Gate::andny_gate}, {"andyn", tfhe::Gate::andyn_gate},
+          {"orny", tfhe::Gate::orny_gate},   {"oryn", tfhe::Gate::oryn_gate}};
 }
 
 using Shape = std::vector<std::size_t>;
@@ -51,8 +50,8 @@ TfheArray scale(const TfheEvaluator& e, const TfheArray& a, const Words& factors
   return like(a, factors.size() == 1 ? e->scale(a.block, factors[0]) : e->scale(a.block, factors));
 }
 TfheArray add_clear(const TfheEvaluator& e, const TfheArray& a, const Words& values) {
-  return like(a,
-              values.size() == 1 ? e->add_clear(a.block, values[0]) : e->add_clear(a.block, values));
+  return like(
+      a, values.size() == 1 ? e->add_clear(a.block, values[0]) : e->add_clear(a.block, values));
 }
 TfheArray concatenate(const TfheEvaluator& e, const std::vector<TfheArray>& parts, Shape shape) {
   std::vector<const tfhe::Ciphertext*> blocks;

@@ -42,8 +42,8 @@ std::vector<Wide> wides(const Words& words, bool is_signed) {
 class TfheIntegers {
  public:
   explicit TfheIntegers(const TfheEvaluator& evaluator)
-      : machine_(std::make_shared<const integers::TfheMachine>(evaluator.shared(),
-                                                               evaluator.wave())),
+      : machine_(
+            std::make_shared<const integers::TfheMachine>(evaluator.shared(), evaluator.wave())),
         arithmetic_(machine_) {}
 
   TfheArray binary(const std::string& name, const TfheArray& x, const TfheArray& y) const {
@@ -162,7 +162,9 @@ class TfheIntegers {
   }
   TfheArray given(const Integers& x) const {
     const auto largest = integers::largest_digits(x.type(), machine_->space().message_bits);
-    return {machine_->ciphertext(x.rows(), largest, x.noise()), {x.count()}, x.type().bits,
+    return {machine_->ciphertext(x.rows(), largest, x.noise()),
+            {x.count()},
+            x.type().bits,
             x.type().is_signed};
   }
   Pair given(const std::pair<Integers, Integers>& both) const {

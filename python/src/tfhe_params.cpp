@@ -31,12 +31,9 @@ backend::Rotation parsed_rotation(const std::string& name) {
 }
 const char* name_of(backend::Rotation rotation) {
   switch (rotation) {
-    case backend::Rotation::classic:
-      return "classic";
-    case backend::Rotation::multi_bit:
-      return "multi_bit";
-    case backend::Rotation::block_binary:
-      return "block_binary";
+    case backend::Rotation::classic: return "classic";
+    case backend::Rotation::multi_bit: return "multi_bit";
+    case backend::Rotation::block_binary: return "block_binary";
   }
   return "";
 }
@@ -127,8 +124,8 @@ void bind_tfhe_params(nb::module_& m) {
 
 A message is a whole number from 0 to 2^message_bits - 1. Sums may grow up to 2^(message_bits + carry_bits) - 1 before a
 look-up must bring them back. One more bit, the padding, lies above.)");
-  refuse_constructor(type,
-                     "parameters are made by Params.preset(name); Params.presets() lists the names");
+  refuse_constructor(
+      type, "parameters are made by Params.preset(name); Params.presets() lists the names");
   type.def_static(
           "preset",
           checked({"Params.preset", 1, {{"name"}}},
@@ -208,9 +205,12 @@ log2_p_fail, security: what you claim of them. Below 128 bits the name must begi
 Raises InsecureParams or InvalidArgument.)")
       .def(
           "to_bytes",
-          [](const TfheParams& p) { return to_python_bytes([&] { return wire::to_bytes(*p.ptr); }); },
+          [](const TfheParams& p) {
+            return to_python_bytes([&] { return wire::to_bytes(*p.ptr); });
+          },
           "Bytes for transport or storage. They are not authenticated.")
-      .def_prop_ro("name", [](const TfheParams& p) { return p.ptr->name(); }, "Its name.")
+      .def_prop_ro(
+          "name", [](const TfheParams& p) { return p.ptr->name(); }, "Its name.")
       .def_prop_ro(
           "n", [](const TfheParams& p) { return p.ptr->n().value; },
           "The dimension of small LWE ciphertexts.")

@@ -26,8 +26,8 @@ TfheArray array_of(tfhe::Ciphertext block) {
   const tfhe::Layout layout =
       block.layout.value_or(tfhe::Layout{{static_cast<std::uint32_t>(block.size())}});
   block.layout.reset();
-  return {std::move(block), {layout.shape.begin(), layout.shape.end()}, layout.bits,
-          layout.is_signed};
+  return {
+      std::move(block), {layout.shape.begin(), layout.shape.end()}, layout.bits, layout.is_signed};
 }
 
 wire::Bytes bytes_of(const TfheArray& a) {
@@ -57,9 +57,9 @@ std::string repr(const TfheArray& a) {
   for (const std::size_t axis : a.shape) shape += std::to_string(axis) + ",";
   char text[160];
   std::snprintf(text, sizeof(text), "Ciphertext(shape=(%s), %s, params='%s')", shape.c_str(),
-                a.bits == 0     ? "messages"
+                a.bits == 0   ? "messages"
                 : a.is_signed ? ("int" + std::to_string(a.bits)).c_str()
-                                : ("uint" + std::to_string(a.bits)).c_str(),
+                              : ("uint" + std::to_string(a.bits)).c_str(),
                 a.block.params->name().c_str());
   return text;
 }
@@ -67,8 +67,9 @@ std::string repr(const TfheArray& a) {
 }  // namespace
 
 void bind_tfhe_values(nb::module_& m) {
-  nb::class_<TfheKeys> keys(m, "EvaluationKeys",
-                            R"(The public keys with which a server computes: bootstrapping and key switching.
+  nb::class_<TfheKeys> keys(
+      m, "EvaluationKeys",
+      R"(The public keys with which a server computes: bootstrapping and key switching.
 
 Client.evaluation_keys makes them.)");
   refuse_constructor(keys, "evaluation keys are made by Client.evaluation_keys()");
@@ -118,8 +119,9 @@ Client.evaluation_keys makes them.)");
                 }))};
           },
           nb::arg("file"), nb::arg("params"), nb::arg("max_bytes") = wire::Limits{}.max_bytes,
-          nb::sig("def load(file: str | os.PathLike[str] | typing.BinaryIO | bytes, params: Params, "
-                  "max_bytes: int = ...) -> EvaluationKeys"),
+          nb::sig(
+              "def load(file: str | os.PathLike[str] | typing.BinaryIO | bytes, params: Params, "
+              "max_bytes: int = ...) -> EvaluationKeys"),
           kLoad)
       .def("__repr__", [](const TfheKeys& k) {
         return "EvaluationKeys(params='" + k.ptr->params->name() +
@@ -127,8 +129,9 @@ Client.evaluation_keys makes them.)");
       });
   share_copies(keys);
 
-  nb::class_<TfheArray> array(m, "Ciphertext",
-                              R"(An encrypted array of messages or of integers. Client.encrypt makes it.)");
+  nb::class_<TfheArray> array(
+      m, "Ciphertext",
+      R"(An encrypted array of messages or of integers. Client.encrypt makes it.)");
   refuse_constructor(array, "ciphertexts are made by Client.encrypt and Client.encrypt_uint");
   array
       .def_prop_ro(
@@ -201,30 +204,33 @@ Client.evaluation_keys makes them.)");
             });
           },
           nb::arg("file"), nb::arg("params"), nb::arg("max_bytes") = wire::Limits{}.max_bytes,
-          nb::sig("def load(file: str | os.PathLike[str] | typing.BinaryIO | bytes, params: Params, "
-                  "max_bytes: int = ...) -> Ciphertext"),
+          nb::sig(
+              "def load(file: str | os.PathLike[str] | typing.BinaryIO | bytes, params: Params, "
+              "max_bytes: int = ...) -> Ciphertext"),
           kLoad)
       .def("__repr__", &repr);
-  refuse_methods(array, {"__eq__", "__lt__", "__le__", "__gt__", "__ge__"},
-                 "ciphertexts cannot be compared: bind them to an Evaluator, or decrypt them first");
+  refuse_methods(
+      array, {"__eq__", "__lt__", "__le__", "__gt__", "__ge__"},
+      "ciphertexts cannot be compared: bind them to an Evaluator, or decrypt them first");
   refuse_methods(array, {"__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__"},
                  "a ciphertext alone cannot compute: x = evaluator.bind(ciphertext)");
   share_copies(array);
 
-  nb::class_<TfheTable> table(m, "Table", R"(A look-up table: a function of the values 0 to 2^(message_bits + carry_bits) - 1.
+  nb::class_<TfheTable> table(
+      m, "Table",
+      R"(A look-up table: a function of the values 0 to 2^(message_bits + carry_bits) - 1.
 
 params: the parameters of the values.
 values: the results, for 0, 1, 2, ...; each below 2^(message_bits + carry_bits). Values that are not listed must not occur.)");
   table
-      .def(
-          "__init__",
-          checked_method<TfheTable*>(
-              {"Table", 2, {{"params"}, {"values"}}},
-              [](TfheTable* self, const TfheParams& params, const std::vector<std::uint64_t>& v) {
-                new (self) TfheTable{std::make_shared<const tfhe::LookUpTable>(
-                    params.ptr, std::span<const std::uint64_t>(v))};
-              }),
-          nb::sig("def __init__(self, params: Params, values: typing.Sequence[int]) -> None"))
+      .def("__init__",
+           checked_method<TfheTable*>(
+               {"Table", 2, {{"params"}, {"values"}}},
+               [](TfheTable* self, const TfheParams& params, const std::vector<std::uint64_t>& v) {
+                 new (self) TfheTable{std::make_shared<const tfhe::LookUpTable>(
+                     params.ptr, std::span<const std::uint64_t>(v))};
+               }),
+           nb::sig("def __init__(self, params: Params, values: typing.Sequence[int]) -> None"))
       .def_static(
           "together",
           [](const std::vector<TfheTable>& tables) {

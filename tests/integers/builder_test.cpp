@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
-#include "clear_machine.h"
 #include "../seeded.h"
+#include "clear_machine.h"
 
 namespace jali::integers::test {
 namespace {

@@ -8,8 +8,8 @@
 int main(int argc, char** argv) {
   using namespace jali;
   const std::string folder = argc > 1 ? argv[1] : ".";
-  const testing::TfheObjects objects(testing::tfhe_literal(
-      tfhe::Torus::t32, tfhe::Order::switch_first, tfhe::Rotation::classic));
+  const testing::TfheObjects objects(
+      testing::tfhe_literal(tfhe::Torus::t32, tfhe::Order::switch_first, tfhe::Rotation::classic));
   for (const auto& loader : testing::all_loaders(objects)) {
     if (loader.name.ends_with("_stream") || loader.name.ends_with("_packing")) continue;
     std::ofstream out(folder + "/" + loader.name + ".jali", std::ios::binary);

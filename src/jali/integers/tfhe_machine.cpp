@@ -70,9 +70,9 @@ TfheMachine::TfheMachine(std::shared_ptr<const tfhe::Evaluator> evaluator, std::
                          std::size_t memory)
     : evaluator_(std::move(evaluator)), memory_(memory) {
   const tfhe::Params& params = *evaluator_->params();
-  space_ = validated({params.message_bits(), params.carry_bits(), params.max_norm2(),
-                      params.message_bits() + params.carry_bits() - 1,
-                      std::max<std::size_t>(wave, 1)});
+  space_ =
+      validated({params.message_bits(), params.carry_bits(), params.max_norm2(),
+                 params.message_bits() + params.carry_bits() - 1, std::max<std::size_t>(wave, 1)});
 }
 
 std::shared_ptr<const Rows> TfheMachine::rows_of(const tfhe::Ciphertext& digits) {
@@ -114,9 +114,8 @@ void TfheMachine::copy(Rows& out, std::size_t out_first, const Rows& in, std::si
                        std::size_t count) const {
   lwe::LweBlock& to = *static_cast<TfheRows&>(out).block();
   const lwe::LweBlock& from = block_of(in);
-  evaluator_->engine().device()->memory()->copy(part(to, out_first, count).data,
-                                                part(from, in_first, count).data,
-                                                count * from.row_bytes());
+  evaluator_->engine().device()->memory()->copy(
+      part(to, out_first, count).data, part(from, in_first, count).data, count * from.row_bytes());
 }
 
 void TfheMachine::combine(Rows& out, std::size_t out_first, const Rows& in,
@@ -162,9 +161,11 @@ void TfheMachine::look_up(Rows& out, std::size_t out_first, const Rows& in,
         const auto results = part(to, result, group.count);
         const auto inputs = part(from, row, group.count);
         if (switches_first) {
-          engine.switch_bootstrap(results, inputs, view, keys.switching.data(), keys.rotation.data());
+          engine.switch_bootstrap(results, inputs, view, keys.switching.data(),
+                                  keys.rotation.data());
         } else {
-          engine.bootstrap_switch(results, inputs, view, keys.switching.data(), keys.rotation.data());
+          engine.bootstrap_switch(results, inputs, view, keys.switching.data(),
+                                  keys.rotation.data());
         }
       }
       row += group.count;

@@ -36,8 +36,7 @@ class TfheMachine final : public Machine {
   /// The digits of an encrypted vector, which must be in the engine's memory.
   static std::shared_ptr<const Rows> rows_of(const tfhe::Ciphertext& digits);
   /// An encrypted vector of digits. largest: of each digit, in turn. noise: of the noisiest.
-  tfhe::Ciphertext ciphertext(const Rows& digits, std::span<const int> largest,
-                              double noise) const;
+  tfhe::Ciphertext ciphertext(const Rows& digits, std::span<const int> largest, double noise) const;
 
   const Space& space() const override { return space_; }
   std::size_t available_rows() const override;

@@ -19,7 +19,8 @@ namespace jali::tfhe {
 /// What an encrypted vector is to its users: an array, of integers if their digits are more than one ciphertext each.
 struct Layout {
   std::vector<std::uint32_t> shape;  // of the array, in C order; no axis stands for one element
-  std::uint8_t bits = 0;  // of integers, whose digits of message_bits lie together, the lowest first; 0: messages
+  std::uint8_t bits =
+      0;  // of integers, whose digits of message_bits lie together, the lowest first; 0: messages
   bool is_signed = false;
 
   /// Ciphertexts of one element.
