@@ -145,7 +145,8 @@ sanitize: asan ## the C++ tests under AddressSanitizer and UndefinedBehaviorSani
 # fork. It also reports a fork's own order of locks: a fork takes all of them under one lock (base/at_fork.cpp), which
 # makes any order safe, but ThreadSanitizer does not take that lock into account.
 TSAN := build/tsan
-TSAN_TESTS = backend_cpu base device random $(call share,,api backend_cross backend_trace ckks circuits bootstrap)
+TSAN_TESTS = backend_cpu base device random $(call share,,api backend_cpu_tfhe backend_cross backend_tfhe backend_trace ckks circuits \
+  bootstrap lwe tfhe)
 tsan: .venv/tools ## the concurrent C++ tests under ThreadSanitizer
 	$(call sanitizing,$(TSAN),thread,,$(TSAN_TESTS:%=test_%))
 	@$(call logged,GTEST_FILTER='-*Fork*$(call share,:*Agrees*:*Keeps*:*Folds*)' tools/ctest.sh $(TSAN) $(JOBS) \
