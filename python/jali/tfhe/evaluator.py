@@ -23,7 +23,7 @@ __all__ = ["Evaluator"]
 
 
 def _device(device: str) -> str:
-    """The device's name; "auto" is the CPU (decision 0026)."""
+    """The device's name; "auto" is the CPU (decision 0024)."""
     return "cpu" if device == "auto" else resolved(device)
 
 
