@@ -14,8 +14,8 @@ name does (wire/ckks.cpp).
 Secrets: code that touches a secret key lies in folders secret/ and in libraries jali_ROOM_secret. Only these, and
 api/jali.h with jali_api, may include and link them, so that a program that only evaluates contains none of it.
 Python: at the top level, modules of python/jali import only the standard library, numpy and jali. Other packages are
-imported inside the function that needs them. Imports among the modules, also those inside functions, have no circle.
-Imports for type checkers alone are not counted.
+imported inside the function that needs them. Imports among the modules, also those inside functions, have no circle, and
+go from a part of PARTS to itself and to parts of smaller number. Imports for type checkers alone are not counted.
 
 Usage: tools/check_layers.py [ROOT]. Prints one line for each violation; the exit status is 1 if there are any.
 """
@@ -77,6 +77,20 @@ TABLES = {
     "backend/cuda/sampling/": {"ring"},
     "backend/cuda/tfhe_cuda.cu": {"tfhe"},
     "backend/cuda/variants/": {"ring"},
+}
+# The parts of python/jali, as of ROOMS, by the beginning of the module's name. The longest beginning counts.
+PARTS = {
+    "errors": 0,
+    "_core": 1,
+    "device": 2,
+    "authenticated": 2,
+    "ckks": 3,
+    "tfhe": 3,
+    "nn": 4,
+    "cli.parser": 4,
+    "demo": 5,
+    "bench": 6,
+    "cli": 7,
 }
 
 SOURCES = (".h", ".cpp", ".cc", ".cu", ".cuh", ".inc")
@@ -255,8 +269,14 @@ def jali_imports(tree: ast.Module, name: str, is_package: bool, modules: set[str
     return found & modules - {name}
 
 
-def check_circles(root: Path) -> Iterator[str]:
-    """One violation for each circle of imports."""
+def part(module: str) -> str:
+    """The part of PARTS to which a module belongs; empty for jali itself and for the binding."""
+    inner = module.partition(".")[2] + "."
+    return max((p for p in PARTS if inner.startswith(f"{p}.")), key=len, default="")
+
+
+def check_imports(root: Path) -> Iterator[str]:
+    """One violation for each circle of imports, and for each import from a part that may not be imported."""
     package = root / "python" / "jali"
     files = {module_name(file, package): file for file in sorted(package.rglob("*.py"))}
     imports = {
@@ -268,6 +288,13 @@ def check_circles(root: Path) -> Iterator[str]:
         )
         for name, file in files.items()
     }
+
+    for name, used in imports.items():
+        mine = part(name)
+        for other in sorted(used):
+            theirs = part(other)
+            if mine and theirs and mine != theirs and PARTS[theirs] >= PARTS[mine]:
+                yield f"python: {name} may not import {other}; PARTS in tools/check_layers.py has the order"
 
     def circle(start: str) -> list[str]:
         """The shortest way from a module to itself; empty if there is none."""
@@ -304,7 +331,7 @@ def check(root: Path) -> list[str]:
     includes: dict[str, set[str]] = {}
     found = list(check_includes(root, includes)) + list(check_neutral(root))
     found += check_tables(root)
-    found += [*check_links(root, includes), *check_python(root), *check_circles(root)]
+    found += [*check_links(root, includes), *check_python(root), *check_imports(root)]
     return found
 
 

@@ -1,10 +1,12 @@
 """Jali: fully homomorphic encryption.
 
-``jali.ckks`` computes on encrypted vectors of real or complex numbers, ``jali.tfhe`` on small integers and bits, exactly. Every
-error that Jali raises is a ``jali.Error``.
+``jali.ckks`` computes on encrypted vectors of real or complex numbers, ``jali.tfhe`` on small integers and bits, exactly. ``jali.compile`` makes an
+encrypted program of a trained model. Every error that Jali raises is a ``jali.Error``.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from jali import ckks, tfhe
 from jali._jali import build_info
@@ -31,6 +33,10 @@ from jali.errors import (
     VersionError,
     WrongDecryption,
 )
+
+if TYPE_CHECKING:
+    from jali import nn
+    from jali.nn import compile
 
 __version__: str = build_info()["version"]
 
@@ -59,5 +65,17 @@ __all__ = [
     "__version__",
     "build_info",
     "ckks",
+    "compile",
+    "nn",
     "tfhe",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The compiler, which is imported when it is first used."""
+    if name not in ("compile", "nn"):
+        raise AttributeError(f"module 'jali' has no attribute {name!r}")
+    from importlib import import_module
+
+    module = import_module("jali.nn")
+    return module if name == "nn" else module.compile

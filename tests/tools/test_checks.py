@@ -50,6 +50,8 @@ GOOD = {
     "python/jali/__init__.py": "import numpy\nfrom . import _jali\n\ndef f():\n    import sklearn\n",
     "python/jali/low.py": "if TYPE_CHECKING:\n    from jali import high\n",
     "python/jali/middle.py": "from jali.low import f\n",
+    "python/jali/nn/graph.py": "from jali.ckks.array import x\n",
+    "python/jali/ckks/array.py": "from jali.low import f\n",
     "python/jali/high.py": "from .middle import f\nfrom jali import low\n",
 }
 
@@ -119,6 +121,12 @@ def test_layers_accept_a_good_tree(tmp_path: Path) -> None:
         ("python/jali/low.py", "from jali import high\n", "a circle"),
         ("python/jali/low.py", "def f():\n    import jali.high\n", "a circle"),
         ("python/jali/low.py", "from . import middle\n", "jali.low imports jali.middle"),
+        (
+            "python/jali/ckks/y.py",
+            "import jali.nn.graph\n",
+            "jali.ckks.y may not import jali.nn.graph",
+        ),
+        ("python/jali/tfhe/y.py", "def f():\n    import jali.ckks.array\n", "jali.tfhe.y may not"),
     ],
 )
 def test_layers_refuse(tmp_path: Path, file: str, text: str, what: str) -> None:

@@ -1,0 +1,34 @@
+"""The compiler: a trained model in, an encrypted program out.
+
+    program = jali.compile(model, X[:1], calibration=X)
+    client = program.client()                               # holds the secret key
+    server = program.server(client.evaluation_keys())       # holds the model
+    client.decrypt(server(client.encrypt(x)))
+
+``trace`` gives a model's graph, ``to_bytes`` and ``from_bytes`` of jali.nn.recorded keep it. ``Client`` makes a client from a
+``Manifest`` alone, without the model.
+"""
+
+from __future__ import annotations
+
+from jali.nn import recorded, scalar
+from jali.nn.compile import compile, trace
+from jali.nn.graph import Graph, Node
+from jali.nn.manifest import Manifest
+from jali.nn.message import Message
+from jali.nn.program import Program
+from jali.nn.roles import Client, Server
+
+__all__ = [
+    "Client",
+    "Graph",
+    "Manifest",
+    "Message",
+    "Node",
+    "Program",
+    "Server",
+    "compile",
+    "recorded",
+    "scalar",
+    "trace",
+]

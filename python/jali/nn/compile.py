@@ -1,0 +1,169 @@
+"""jali.compile: a model in, an encrypted program out."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from jali._core import checks
+from jali.errors import InvalidArgument, Unsupported
+from jali.nn.calibrate import MARGIN
+from jali.nn.execute import checked_examples
+from jali.nn.from_onnx import is_onnx, trace_onnx
+from jali.nn.from_sklearn import is_estimator, trace_estimator
+from jali.nn.graph import Array, Graph
+from jali.nn.ops import verify
+from jali.nn.program import Program, compiled
+from jali.nn.tracing import trace_function
+
+__all__ = ["compile", "trace"]
+
+_FEW = 10  # fewer examples than this say little about ranges
+_MEMORY = 4 << 30
+
+
+def compile(
+    module: Any,
+    example: Any,
+    *,
+    calibration: Any = None,
+    precision_bits: float = 10.0,
+    batch: int = 1,
+    device: str = "cpu",
+    memory: int = _MEMORY,
+    margin: float = MARGIN,
+    input_range: Any = None,
+    output: str = "logits",
+) -> Program:
+    """The encrypted program of a trained model.
+
+        program = jali.compile(model, X[:1], calibration=X)
+        client = program.client()
+        server = program.server(client.evaluation_keys())
+        client.decrypt(server(client.encrypt(x)))
+
+    module: a fitted estimator of scikit-learn (linear models, scalers, PCA, pipelines, multi-layer perceptrons); a model in ONNX, or
+        the path of one; a recorded graph; or a function of arrays, which is called once.
+    example: arrays as the model takes them: a batch, or for a function, one example. A tuple for several arguments.
+    calibration: examples like those that will be encrypted, as batches (n, *shape), or an iterable of batches. They say
+        which numbers occur in the model; approximations and scales are made for these, and a margin. Batches that are tuples may
+        hold labels behind the inputs.
+    precision_bits: encrypted outputs differ from the model's by at most 2^-precision_bits of the largest output of the calibration. This
+        is measured on the calibration for approximations and estimated for noise.
+    batch: how many examples one ciphertext holds; a power of two. More of them make no example slower, as long as an
+        array of the model fits the slots / batch that each example has.
+    device: "cpu" or "cuda", the kind of device for which parameters are chosen.
+    memory: bytes that a server keeps encoded matrices in. Others are encoded at every use, which takes longer.
+    margin: how far ranges reach beyond what the calibration gave, at both ends, in units of its width.
+    input_range: (low, high) of the input's numbers, if you know it; of one number for all or one for each. For several inputs, a list
+        of these or None.
+    output: for classifiers of scikit-learn, "logits" or "probability".
+
+    Raises Unsupported for what cannot be compiled: the sentence names it, and says what to put in its place. Raises
+    InvalidArgument for shapes that do not fit and for weights or examples that are not finite.
+    """
+    precision = _precision(precision_bits)
+    lanes = checks.whole(batch, 1, "batch must be a power of two")
+    if lanes & (lanes - 1) or lanes > 1 << 15:
+        raise InvalidArgument(f"batch must be a power of two up to 32,768, not {batch}")
+    if device not in ("cpu", "cuda"):
+        raise InvalidArgument(f'device is "cpu" or "cuda", not {checks.shown(device)}')
+    room = checks.whole(memory, 0, "memory must be a number of bytes")
+    if not isinstance(margin, (int, float)) or not 0 <= margin <= 100:
+        raise InvalidArgument(f"margin must be a number from 0 to 100, not {checks.shown(margin)}")
+    graph = trace(module, example, output=output)
+    examples = _examples(graph, example, calibration)
+    ranges = [input_range] if len(graph.inputs) == 1 else input_range
+    if ranges is not None and len(ranges) != len(graph.inputs):
+        raise InvalidArgument("input_range needs one pair, or None, for each input")
+    return compiled(
+        graph,
+        examples,
+        precision_bits=precision,
+        lanes=lanes,
+        margin=float(margin),
+        input_ranges=ranges,
+        memory=room,
+        device=device,
+    )
+
+
+def trace(module: Any, example: Any, *, output: str = "logits") -> Graph:
+    """The graph of a model, before anything is done with it. Arguments as of ``compile``."""
+    if isinstance(module, Graph):
+        return verify(module)
+    arrays = [_numbers(x) for x in (example if isinstance(example, tuple) else (example,))]
+    if is_onnx(module):
+        return trace_onnx(module, [_inner(x) for x in arrays])
+    if is_estimator(module):
+        if len(arrays) != 1 or arrays[0].ndim not in (1, 2):
+            raise InvalidArgument("an estimator takes a matrix (examples, features)")
+        return trace_estimator(module, arrays[0].shape[-1], output)
+    if isinstance(module, (str, os.PathLike)):
+        raise InvalidArgument(f"{os.fspath(module)}: a path must end with .onnx")
+    if not callable(module):
+        raise Unsupported(
+            f"a {type(module).__name__} cannot be compiled: give a fitted estimator of scikit-learn, a model in ONNX, a recorded "
+            "graph or a function of arrays"
+        )
+    return trace_function(module, arrays)
+
+
+def _numbers(value: Any) -> Array:
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise InvalidArgument(f"an example is an array of real numbers, not {checks.shown(value)}")
+    return array.astype(np.float64)
+
+
+def _inner(array: Array) -> tuple[int, ...]:
+    if array.ndim < 2:
+        raise InvalidArgument(
+            f"the example of a model in ONNX has the batch as its first axis; it has the shape {array.shape}"
+        )
+    return array.shape[1:]
+
+
+def _examples(graph: Graph, example: Any, calibration: Any) -> list[Array]:
+    """Examples (n, *shape) for every input."""
+    inputs = graph.inputs
+    if calibration is None:
+        batches: Iterable[Any] = [example]
+    elif isinstance(calibration, (np.ndarray, tuple)) or hasattr(calibration, "to_numpy"):
+        batches = [calibration]
+    else:
+        batches = calibration
+    found: list[list[Array]] = [[] for _ in inputs]
+    for batch in batches:
+        arrays = batch if isinstance(batch, (tuple, list)) else (batch,)
+        if len(arrays) < len(inputs):
+            raise InvalidArgument(
+                f"the model takes {len(inputs)} arrays, and a batch of the calibration has {len(arrays)}"
+            )
+        for node, values, into in zip(inputs, arrays, found, strict=False):
+            into.append(checked_examples(node, _numbers(values)))
+    if not all(found):
+        raise InvalidArgument("the calibration holds no example")
+    examples = [np.concatenate(into) for into in found]
+    if len({len(x) for x in examples}) > 1:
+        raise InvalidArgument("the calibration has different numbers of examples for its inputs")
+    if len(examples[0]) < _FEW:
+        warnings.warn(
+            f"the program is calibrated with {len(examples[0])} examples, which say little about the numbers that occur: pass "
+            "calibration= with a few hundred like those that will be encrypted",
+            UserWarning,
+            stacklevel=3,
+        )
+    return examples
+
+
+def _precision(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 1 <= value <= 40:
+        raise InvalidArgument(
+            f"precision_bits must be a number from 1 to 40, not {checks.shown(value)}"
+        )
+    return float(value)

@@ -1,0 +1,121 @@
+"""The format of files: a header, a JSON document and arrays of numbers, under a hash.
+
+    8 bytes  "JALI-NN" and a zero          4 bytes  version, little endian, as all numbers
+    8 bytes  length of the document        32 bytes SHA-256 of everything behind it
+    the document, UTF-8                    the arrays, float64, one after the other, in C order
+
+The document is {"kind", "arrays": [shape, ...], "content"}. In the content {"array": k} stands for array k. Bytes from
+elsewhere are checked: lengths before memory is taken, numbers before they are used, no byte left over. Nothing is executed.
+The hash finds damage. It does not say who wrote the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from jali.errors import CorruptData, LimitExceeded, VersionError
+from jali.nn.graph import Array
+
+__all__ = ["MAX_BYTES", "decoded", "encoded", "read", "written"]
+
+MAX_BYTES = 1 << 31
+_MAGIC, _VERSION = b"JALI-NN\0", 1
+_HEADER = struct.Struct("<8sIQ32s")
+_MAX_DOCUMENT = 1 << 26
+_MAX_DEPTH = 16
+
+
+def written(kind: str, content: Any, arrays: Sequence[Array]) -> bytes:
+    """The bytes of a file."""
+    shapes = [list(a.shape) for a in arrays]
+    document = json.dumps(
+        {"kind": kind, "arrays": shapes, "content": content}, sort_keys=True, allow_nan=False
+    ).encode()
+    body = document + b"".join(np.ascontiguousarray(a, "<f8").tobytes() for a in arrays)
+    return _HEADER.pack(_MAGIC, _VERSION, len(document), hashlib.sha256(body).digest()) + body
+
+
+def read(
+    kind: str, data: bytes | bytearray | memoryview, max_bytes: int = MAX_BYTES
+) -> tuple[Any, list[Array]]:
+    """(Content, arrays) of the bytes of a file.
+
+    Raises CorruptData, VersionError and LimitExceeded.
+    """
+    view = memoryview(data).cast("B")
+    if len(view) > max_bytes:
+        raise LimitExceeded(f"the file has {len(view)} bytes, and max_bytes is {max_bytes}")
+    if len(view) < _HEADER.size or bytes(view[:8]) != _MAGIC:
+        raise CorruptData("these bytes are no file of jali.nn")
+    _, version, length, digest = _HEADER.unpack_from(view)
+    if version != _VERSION:
+        raise VersionError(f"the file has version {version}, and this build reads {_VERSION}")
+    body = view[_HEADER.size :]
+    if length > min(len(body), _MAX_DOCUMENT) or hashlib.sha256(body).digest() != digest:
+        raise CorruptData("the file is damaged: its length or its hash is not what its header says")
+    try:
+        document = json.loads(bytes(body[:length]), parse_constant=_refused)
+        if document["kind"] != kind:
+            raise CorruptData(f"the file is a {str(document['kind'])[:40]}, not a {kind}")
+        shapes = [_shape(shape) for shape in document["arrays"]]
+        content = document["content"]
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise CorruptData(f"the file's document cannot be read: {error}") from None
+    if 8 * sum(map(math.prod, shapes)) != len(body) - length:
+        raise CorruptData("the file's arrays have other sizes than its document says")
+    arrays, offset = [], length
+    for shape in shapes:
+        count = math.prod(shape)
+        array = np.frombuffer(body, "<f8", count, offset).reshape(shape).astype(np.float64)
+        if not np.all(np.isfinite(array)):
+            raise CorruptData("the file holds NaN or infinity")
+        arrays.append(array)
+        offset += 8 * count
+    return content, arrays
+
+
+def _refused(constant: str) -> Any:
+    raise ValueError(f"{constant} is no number")
+
+
+def _shape(value: Any) -> tuple[int, ...]:
+    if not isinstance(value, list) or len(value) > 8:
+        raise ValueError("a shape is a list of at most 8 sizes")
+    if any(type(n) is not int or not 0 <= n <= MAX_BYTES for n in value):
+        raise ValueError("a shape has whole sizes")
+    return tuple(value)
+
+
+def encoded(value: Any, arrays: list[Array]) -> Any:
+    """A value as JSON can hold it. Arrays are appended to `arrays`."""
+    if isinstance(value, np.ndarray):
+        arrays.append(value)
+        return {"array": len(arrays) - 1}
+    if isinstance(value, Mapping):
+        return {key: encoded(v, arrays) for key, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [encoded(v, arrays) for v in value]
+    return value
+
+
+def decoded(value: Any, arrays: Sequence[Array], depth: int = 0) -> Any:
+    """What encoded() was given; lists come back as tuples. Raises CorruptData."""
+    if depth > _MAX_DEPTH:
+        raise CorruptData("the file's document is nested too deeply")
+    if isinstance(value, list):
+        return tuple(decoded(v, arrays, depth + 1) for v in value)
+    if not isinstance(value, dict):
+        return value
+    if set(value) == {"array"}:
+        index = value["array"]
+        if type(index) is not int or not 0 <= index < len(arrays):
+            raise CorruptData("the file's document names an array that is not there")
+        return arrays[index]
+    return {key: decoded(v, arrays, depth + 1) for key, v in value.items()}

@@ -1,0 +1,159 @@
+"""Fitted estimators of scikit-learn: linear models, scalers, pipelines and multi-layer perceptrons.
+
+The estimator's attributes are read; scikit-learn itself is not imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from jali.errors import InvalidArgument, Unsupported
+from jali.nn.graph import Graph, Node
+from jali.nn.tracing import Builder
+
+__all__ = ["is_estimator", "trace_estimator"]
+
+_ACTIVATIONS = {"relu": "relu", "tanh": "tanh", "logistic": "sigmoid"}
+_LINEAR = (
+    "LinearRegression",
+    "Ridge",
+    "RidgeCV",
+    "Lasso",
+    "LassoCV",
+    "ElasticNet",
+    "ElasticNetCV",
+    "BayesianRidge",
+    "HuberRegressor",
+    "SGDRegressor",
+    "LinearSVR",
+)
+_CLASSIFIERS = (
+    "LogisticRegression",
+    "LogisticRegressionCV",
+    "RidgeClassifier",
+    "SGDClassifier",
+    "LinearSVC",
+    "Perceptron",
+    "LinearDiscriminantAnalysis",
+)
+#: Classifiers whose probability is the sigmoid of their score.
+_LOGISTIC = (
+    "LogisticRegression",
+    "LogisticRegressionCV",
+    "LinearDiscriminantAnalysis",
+    "MLPClassifier",
+)
+
+
+def is_estimator(model: object) -> bool:
+    """Whether it comes from scikit-learn."""
+    return type(model).__module__.split(".")[0] == "sklearn"
+
+
+def trace_estimator(model: Any, features: int, output: str = "logits") -> Graph:
+    """The graph of a fitted estimator on vectors of this many features.
+
+    output: "logits" for what decision_function gives, of which the client takes the largest, a softmax or a sigmoid in the
+    clear; "probability" for the sigmoid of a classifier of two classes, computed encrypted, as predict_proba's second column.
+    """
+    if output not in ("logits", "probability"):
+        raise InvalidArgument(f'output is "logits" or "probability", not {output!r}')
+    builder = Builder()
+    x = builder.add("x", "input", [], shape=(features,))
+    result = _traced(builder, x, model, type(model).__name__, output)
+    return builder.graph([result])
+
+
+def _traced(builder: Builder, x: Node, model: Any, name: str, output: str) -> Node:
+    kind = type(model).__name__
+    if kind == "Pipeline":
+        for label, step in model.steps:
+            if step is not None and step != "passthrough":
+                x = _traced(builder, x, step, label, output)
+        return x
+    if kind in _SCALERS:
+        _fitted(model, name, "n_features_in_")
+        if getattr(model, "clip", False):
+            raise Unsupported(f"{name}: clip=True cannot be compiled: fit the scaler without it")
+        factor, offset = _SCALERS[kind](model, x.size)
+        return builder.add(name, "scale", [x], factor=factor, offset=offset)
+    if kind == "PCA":
+        _fitted(model, name, "components_")
+        weight = model.components_
+        if model.whiten:
+            weight = weight / np.sqrt(model.explained_variance_)[:, None]
+        return _dense(builder, x, name, weight, -weight @ model.mean_)
+    if kind in _LINEAR or kind in _CLASSIFIERS:
+        _fitted(model, name, "coef_")
+        y = _dense(builder, x, name, np.atleast_2d(model.coef_), model.intercept_)
+        return _finished(builder, y, name, output, kind)
+    if kind in ("MLPClassifier", "MLPRegressor"):
+        return _perceptron(builder, x, model, name, output)
+    raise Unsupported(
+        f"{name}: a {kind} cannot be compiled. Scalers, PCA, linear models, MLPClassifier and MLPRegressor can: use one of "
+        f"these in its place, or write the step as a function of arrays"
+    )
+
+
+def _fitted(model: Any, name: str, attribute: str) -> None:
+    if not hasattr(model, attribute):
+        raise InvalidArgument(f"{name}: this {type(model).__name__} is not fitted: call fit first")
+
+
+def _dense(builder: Builder, x: Node, name: str, weight: Any, bias: Any) -> Node:
+    matrix = np.asarray(weight, np.float64)
+    full = np.broadcast_to(np.asarray(bias, np.float64).ravel(), (len(matrix),)).copy()
+    return builder.add(name, "dense", [x], weight=matrix, bias=full)
+
+
+def _finished(builder: Builder, y: Node, name: str, output: str, kind: str) -> Node:
+    """A single score without an axis, as scikit-learn gives it, and its sigmoid if that is wanted."""
+    if y.shape == (1,):
+        y = builder.add(f"{name}.score", "reshape", [y], shape=())
+    if output == "logits":
+        return y
+    if kind not in _LOGISTIC or y.shape:
+        raise Unsupported(
+            f'{name}: output="probability" is for {", ".join(_LOGISTIC)} of two classes: leave it out, and compute the '
+            "probabilities from the decrypted logits"
+        )
+    return builder.add(f"{name}.probability", "function", [y], function="sigmoid")
+
+
+def _perceptron(builder: Builder, x: Node, model: Any, name: str, output: str) -> Node:
+    _fitted(model, name, "coefs_")
+    layers = list(zip(model.coefs_, model.intercepts_, strict=True))
+    for k, (weight, bias) in enumerate(layers):
+        x = _dense(builder, x, f"{name}.layer{k}", weight.T, bias)
+        if k + 1 < len(layers) and model.activation != "identity":
+            x = builder.add(
+                f"{name}.{model.activation}{k}",
+                "function",
+                [x],
+                function=_ACTIVATIONS[model.activation],
+            )
+    return _finished(builder, x, name, output, type(model).__name__)
+
+
+def _standard(model: Any, size: int) -> tuple[Any, Any]:
+    scale = np.ones(size) if model.scale_ is None else model.scale_
+    mean = np.zeros(size) if model.mean_ is None else model.mean_
+    return 1 / scale, -mean / scale
+
+
+def _robust(model: Any, size: int) -> tuple[Any, Any]:
+    scale = np.ones(size) if model.scale_ is None else model.scale_
+    centre = np.zeros(size) if model.center_ is None else model.center_
+    return 1 / scale, -centre / scale
+
+
+#: (factor, offset) of a fitted scaler.
+_SCALERS: dict[str, Callable[[Any, int], tuple[Any, Any]]] = {
+    "StandardScaler": _standard,
+    "RobustScaler": _robust,
+    "MinMaxScaler": lambda model, size: (model.scale_, model.min_),
+    "MaxAbsScaler": lambda model, size: (1 / model.scale_, np.zeros(size)),
+}

@@ -1,0 +1,190 @@
+"""What the client of a compiled program knows: parameters, how inputs and outputs lie and are scaled, which keys are needed.
+
+It holds no weights. The ranges of the inputs, the scales of the outputs and the rotations are the model's, and the client sees them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from jali.ckks import Params
+from jali.errors import CorruptData
+from jali.nn import files
+from jali.nn.graph import Array, Graph, Node, Shape
+from jali.nn.layout import Layout
+from jali.nn.parameters import Demand
+from jali.nn.run import peak
+
+__all__ = ["Manifest", "Port"]
+
+_KIND = "manifest"
+
+
+@dataclass(frozen=True, eq=False)
+class Port:
+    """An input or output: its numbers are sent as (number - centre) / radius, at this level.
+
+    low, high: for each number, what an input may hold; for an output, what the examples of the calibration gave, with the margin.
+    rms, peak: the root mean square and the largest modulus of what is sent.
+    """
+
+    name: str
+    layout: Layout
+    centre: Array
+    radius: Array
+    low: Array
+    high: Array
+    rms: float
+    peak: float
+    level: int
+
+    @property
+    def shape(self) -> Shape:
+        """The shape of one example."""
+        return self.layout.shape
+
+    @classmethod
+    def of(cls, node: Node) -> Port:
+        """The port of a node of a graph with levels."""
+        attrs, size = node.attrs, (node.size,)
+        centre, radius = (np.broadcast_to(attrs[k], size) for k in ("centre", "radius"))
+        low, high = attrs["low"] * radius + centre, attrs["high"] * radius + centre
+        return cls(
+            node.name,
+            attrs["layout"],
+            centre,
+            radius,
+            low,
+            high,
+            attrs["rms"],
+            peak(node),
+            attrs["level"],
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Manifest:
+    """See the module. lanes: how many examples one ciphertext holds."""
+
+    params: Params
+    lanes: int
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    demand: Demand
+
+    @classmethod
+    def of(cls, graph: Graph, params: Params, lanes: int, demand: Demand) -> Manifest:
+        """The manifest of a graph with levels."""
+        outputs = tuple(Port.of(graph[name]) for name in graph.outputs)
+        return cls(params, lanes, tuple(map(Port.of, graph.inputs)), outputs, demand)
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of all of it, which the messages of its client and its server carry."""
+        return hashlib.sha256(self.to_bytes()).hexdigest()
+
+    def to_bytes(self) -> bytes:
+        """Bytes from which from_bytes makes the same manifest. They are not authenticated."""
+        arrays: list[Array] = []
+        document = {
+            "params": np.frombuffer(self.params.to_bytes(), np.uint8).astype(np.float64),
+            "lanes": self.lanes,
+            "inputs": [_port_document(port) for port in self.inputs],
+            "outputs": [_port_document(port) for port in self.outputs],
+            "rotations": [[step, level] for step, level in sorted(self.demand.rotations.items())],
+            "product": self.demand.product,
+            "noise_bits": list(self.demand.noise_bits),
+        }
+        return files.written(_KIND, files.encoded(document, arrays), arrays)
+
+    @classmethod
+    def from_bytes(cls, data: bytes | bytearray | memoryview) -> Manifest:
+        """What to_bytes wrote. Raises CorruptData, VersionError, LimitExceeded, and the errors of Params.from_bytes."""
+        document = files.decoded(*files.read(_KIND, data))
+        try:
+            params = Params.from_bytes(document["params"].astype(np.uint8).tobytes())
+            manifest = cls(
+                params,
+                _whole(document["lanes"], 1, params.slots),
+                tuple(_port(p, params, document["lanes"]) for p in document["inputs"]),
+                tuple(_port(p, params, document["lanes"]) for p in document["outputs"]),
+                Demand(
+                    {
+                        _whole(step, 1 - params.slots, params.slots): _whole(level, 0, params.depth)
+                        for step, level in document["rotations"]
+                    },
+                    _whole(document["product"], 0, params.depth),
+                    tuple(float(bits) for bits in document["noise_bits"]),
+                ),
+            )
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            raise CorruptData(f"the bytes are no manifest: {error}") from None
+        if manifest.lanes & (manifest.lanes - 1) or not manifest.outputs:
+            raise CorruptData("the bytes are no manifest: its lanes or outputs are wrong")
+        return manifest
+
+
+def _port_document(port: Port) -> dict[str, Any]:
+    layout = port.layout
+    return {
+        "name": port.name,
+        "shape": list(layout.shape),
+        "period": layout.period,
+        "gap": layout.gap,
+        "grid": list(layout.grid),
+        "numbers": np.stack(
+            [_as_array(x) for x in (port.centre, port.radius, port.low, port.high)]
+        ),
+        "rms": port.rms,
+        "peak": port.peak,
+        "level": port.level,
+    }
+
+
+def _as_array(values: Array) -> Array:
+    return np.asarray(values, np.float64)
+
+
+def _whole(value: Any, least: int, most: int) -> int:
+    if type(value) is not int or not least <= value <= most:
+        raise ValueError(f"{value!r} is no whole number from {least} to {most}")
+    return value
+
+
+def _sizes(values: Iterable[Any]) -> Shape:
+    shape = tuple(_whole(v, 1, 1 << 24) for v in values)
+    if len(shape) > 8 or np.prod(shape, dtype=np.float64) > 1 << 24:
+        raise ValueError(f"a shape of {len(shape)} axes is too large")
+    return shape
+
+
+def _port(document: dict[str, Any], params: Params, lanes: int) -> Port:
+    slots = params.slots // lanes
+    shape, grid = _sizes(document["shape"]), _sizes(document["grid"])
+    gap, period = _whole(document["gap"], 1, 64), _whole(document["period"], 1, slots)
+    layout = Layout(shape, slots, period, gap, grid)
+    numbers = document["numbers"]
+    if len(grid) != max(0, len(shape) - 1) or numbers.shape != (4, int(np.prod(shape))):
+        raise ValueError("an array does not fit its layout")
+    _sizes([*shape[:1], *grid])
+    addresses = layout.addresses
+    if len(np.unique(addresses)) < len(addresses) or slots % period:
+        raise ValueError("two numbers lie in one slot")
+    if layout.ciphertexts == 1 and int(addresses.max()) >= period:
+        raise ValueError("an array is longer than its period")
+    if layout.ciphertexts > 1 and period != slots:
+        raise ValueError("an array of several ciphertexts does not repeat")
+    centre, radius, low, high = numbers
+    rms, peak = float(document["rms"]), float(document["peak"])
+    if not (np.all(radius > 0) and np.all(low <= high) and 0 < rms < 1e6 and 0 < peak < 1e6):
+        raise ValueError("its scales are no scales")
+    level = _whole(document["level"], 0, params.depth)
+    name = document["name"]
+    if not isinstance(name, str):
+        raise TypeError("a name is a string")
+    return Port(name, layout, centre, radius, low, high, rms, peak, level)

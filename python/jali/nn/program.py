@@ -1,0 +1,132 @@
+"""A compiled program: what makes its client and its server, and what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy.typing as npt
+
+from jali import ckks
+from jali.errors import InvalidArgument, RangeExceeded
+from jali.nn.approximate import approximate
+from jali.nn.calibrate import MARGIN, calibrate
+from jali.nn.execute import execute
+from jali.nn.fold import fold
+from jali.nn.graph import Array, Graph
+from jali.nn.layout import lay_out
+from jali.nn.levels import assign_levels, depth_of
+from jali.nn.lower import lower
+from jali.nn.manifest import Manifest
+from jali.nn.parameters import demanded, needed_bits, smallest
+from jali.nn.roles import Client, Server
+from jali.nn.run import Machine
+
+__all__ = ["Program", "compiled"]
+
+STAGES = ("trace", "fold", "calibrate", "approximate", "layout", "lower", "levels")
+_TRIES = 12
+_COARSE = 3.0  # bits by which the scale grows if nothing is known of how far it is off
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """What jali.compile returns.
+
+    stages: the graph after every stage. precision_bits: what was asked for. error: of every function, in units of its largest
+    value.
+    """
+
+    stages: Mapping[str, Graph]
+    manifest: Manifest
+    machine: Machine
+    precision_bits: float
+    error: float
+
+    @property
+    def params(self) -> ckks.Params:
+        """The parameters that were chosen."""
+        return self.manifest.params
+
+    def explain(self, stage: str) -> str:
+        """The graph after a stage as text: trace, fold, calibrate, approximate, layout, lower or levels."""
+        if stage not in self.stages:
+            raise InvalidArgument(f"the stages are {', '.join(self.stages)}, not {stage!r}")
+        return str(self.stages[stage])
+
+    def clear(self, *inputs: npt.ArrayLike) -> Array | tuple[Array, ...]:
+        """What the model itself gives for a batch of examples, in the clear."""
+        results = execute(self.stages["trace"], *inputs)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def client(self, *, secret: ckks.Client | None = None, threads: int | None = None) -> Client:
+        """A client. It needs the manifest alone: Client(Manifest.from_bytes(..)) is the same elsewhere."""
+        return Client(self.manifest, secret=secret, threads=threads)
+
+    def server(
+        self, keys: ckks.EvaluationKeys, *, device: str = "auto", threads: int | None = None
+    ) -> Server:
+        """A server with a client's evaluation_keys()."""
+        return Server(self.machine, self.manifest, keys, device=device, threads=threads)
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{p.name} {p.shape}" for p in self.manifest.inputs)
+        return f"Program({sizes}, lanes={self.manifest.lanes}, {self.params!r})"
+
+
+def compiled(
+    graph: Graph,
+    examples: Sequence[Array],
+    *,
+    precision_bits: float,
+    lanes: int,
+    margin: float = MARGIN,
+    input_ranges: Sequence[tuple[object, object] | None] | None = None,
+    memory: float,
+    device: str = "cpu",
+) -> Program:
+    """The program of a traced graph. Arguments as of jali.compile; lanes: a power of two."""
+    stages = {"trace": graph, "fold": fold(graph)}
+    stages["calibrate"] = calibrate(
+        stages["fold"], examples, margin=margin, input_ranges=input_ranges
+    )
+    stages["approximate"], error = approximate(stages["calibrate"], examples, precision_bits)
+    return _planned(stages, error, precision_bits, lanes, memory, device)
+
+
+def _planned(
+    stages: dict[str, Graph],
+    error: float,
+    precision_bits: float,
+    lanes: int,
+    memory: float,
+    device: str,
+) -> Program:
+    """Chooses parameters: the scale grows until the noise of a trial run is small enough."""
+    graph = stages["approximate"]
+    depth = depth_of(graph)
+    needed = needed_bits(graph, precision_bits)
+    scale_bits = max(max(needed) + 14.0, 25.0)
+    for _ in range(_TRIES):
+        params = smallest(graph, depth, scale_bits, lanes, device)
+        machine = _lowered(stages, params, lanes, memory)
+        try:
+            demand = demanded(machine)
+        except RangeExceeded:  # the bounds on the noise are so large that numbers may leave [-1, 1]
+            scale_bits += _COARSE
+            continue
+        missing = max(n - b for n, b in zip(needed, demand.noise_bits, strict=True))
+        if missing <= 0:
+            manifest = Manifest.of(stages["levels"], params, lanes, demand)
+            return Program(stages, manifest, machine, precision_bits, error)
+        scale_bits += missing + 0.5
+    raise InvalidArgument(
+        f"no scale leaves {precision_bits:g} bits of precision: ask for fewer precision_bits"
+    )
+
+
+def _lowered(stages: dict[str, Graph], params: ckks.Params, lanes: int, memory: float) -> Machine:
+    stages["layout"] = lay_out(stages["approximate"], params.slots // lanes)
+    stages["lower"] = lower(stages["layout"])
+    stages["levels"] = assign_levels(stages["lower"])
+    return Machine(stages["levels"], params, lanes, memory)

@@ -1,0 +1,181 @@
+"""The two parties. The client has the manifest and the secret key, the server the program and public keys."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from jali import ckks
+from jali.errors import InvalidArgument, ParamsMismatch
+from jali.nn import parameters
+from jali.nn.execute import checked_examples
+from jali.nn.graph import Array, Node
+from jali.nn.lower import packed, unpacked
+from jali.nn.manifest import Manifest, Port
+from jali.nn.message import Message
+from jali.nn.run import Encrypted, Machine
+
+__all__ = ["Client", "Server"]
+
+
+class Client:
+    """The owner of the data. Program.client() makes one; elsewhere, it is made from the manifest alone.
+
+    secret: a ckks.Client of the manifest's parameters, e.g. a loaded one; None makes a new key.
+    threads: see ckks.Client.
+    """
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        *,
+        secret: ckks.Client | None = None,
+        threads: int | None = None,
+    ) -> None:
+        if secret is not None and secret.params != manifest.params:
+            raise ParamsMismatch("the secret key has other parameters than the program")
+        self._manifest = manifest
+        self._client = ckks.Client(manifest.params, threads=threads) if secret is None else secret
+
+    @property
+    def manifest(self) -> Manifest:
+        """What it knows of the program."""
+        return self._manifest
+
+    @property
+    def secret(self) -> ckks.Client:
+        """The holder of the secret key, which can save it."""
+        return self._client
+
+    def evaluation_keys(self) -> ckks.EvaluationKeys:
+        """The public keys that the program uses, and no others."""
+        return parameters.keys(self._client, self._manifest.demand)
+
+    def encrypt(self, *inputs: npt.ArrayLike) -> Message:
+        """One example, or a batch of any size, of every input.
+
+        Raises InvalidArgument, before anything is encrypted, for other shapes and for numbers outside the range for which the
+        program was calibrated: its results would mean nothing.
+        """
+        ports = self._manifest.inputs
+        if len(inputs) != len(ports):
+            raise InvalidArgument(
+                f"the program takes {len(ports)} arrays, and {len(inputs)} were given"
+            )
+        singles, arrays = set(), []
+        for port, values in zip(ports, inputs, strict=True):
+            singles.add(np.shape(values) == port.shape)
+            array = checked_examples(Node(port.name, "input", (), port.shape), values)
+            arrays.append(array.reshape(len(array), -1))
+            _check_range(port, arrays[-1])
+        if len({len(a) for a in arrays}) > 1 or len(singles) > 1:
+            raise InvalidArgument("give every input the same number of examples")
+        encrypted = tuple(
+            self._encrypted(port, array) for port, array in zip(ports, arrays, strict=True)
+        )
+        return Message(self._manifest.fingerprint, len(arrays[0]), singles == {True}, encrypted)
+
+    def _encrypted(self, port: Port, values: Array) -> tuple[ckks.Ciphertext, ...]:
+        lanes = self._manifest.lanes
+        inside = (values - port.centre) / port.radius
+        # Lanes that are left over repeat the last example: their numbers stay within the range, too.
+        chunks = -(-len(inside) // lanes)
+        filled = inside[np.minimum(np.arange(chunks * lanes), len(inside) - 1)]
+        slots = packed(port.layout, filled).reshape(chunks, lanes, port.layout.ciphertexts, -1)
+        rows = slots.transpose(2, 0, 3, 1).reshape(port.layout.ciphertexts, chunks, -1)
+        return tuple(
+            self._client.encrypt(
+                row if chunks > 1 else row[0],
+                level=port.level,
+                magnitude=port.rms,
+                peak=max(port.peak, 1.0),
+                batch=chunks > 1,
+                max_bytes=1 << 40,
+            )
+            for row in rows
+        )
+
+    def decrypt(self, reply: Message) -> Array | tuple[Array, ...]:
+        """The results for the examples of a request: an array for each output, without the axis of the batch if one example was
+        given without it.
+
+        Raises WrongDecryption for numbers beyond the range that the program claims, and KeyMismatch for another client's.
+        """
+        if not isinstance(reply, Message):
+            raise InvalidArgument(
+                f"decrypt takes a Message, not {type(reply).__name__}: Message.reply reads bytes"
+            )
+        reply.check(self._manifest, self._manifest.outputs)
+        results = []
+        for port, ciphertexts in zip(self._manifest.outputs, reply.arrays, strict=True):
+            results.append(self._decrypted(port, ciphertexts, reply))
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _decrypted(
+        self, port: Port, ciphertexts: tuple[ckks.Ciphertext, ...], reply: Message
+    ) -> Array:
+        lanes, chunks = self._manifest.lanes, ciphertexts[0].batch
+        rows = np.stack(
+            [
+                self._client.decrypt(c, complex=False, length=c.slots).reshape(chunks, -1, lanes)
+                for c in ciphertexts
+            ]
+        )
+        slots = rows.transpose(1, 3, 0, 2).reshape(chunks * lanes, len(ciphertexts), -1)
+        flat = unpacked(port.layout, slots)[: reply.examples] * port.radius + port.centre
+        shape = port.shape if reply.single else (reply.examples, *port.shape)
+        return np.asarray(flat.reshape(shape))
+
+
+def _check_range(port: Port, values: Array) -> None:
+    outside = (values < port.low) | (values > port.high)
+    if outside.any():
+        example, place = (int(k) for k in np.argwhere(outside)[0])
+        where = tuple(int(k) for k in np.unravel_index(place, port.shape))
+        raise InvalidArgument(
+            f"{port.name}{list(where)} of example {example} is {values[example, place]:g}, and the program was calibrated for "
+            f"numbers from {port.low[place]:g} to {port.high[place]:g}, so that its result would mean nothing. "
+            f"{int(outside.sum())} numbers lie outside in all. Compile with examples like these in calibration=, or with "
+            "input_range="
+        )
+
+
+class Server:
+    """The owner of the model. Program.server() makes one. It holds no secret, and may be used from several threads."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        manifest: Manifest,
+        keys: ckks.EvaluationKeys,
+        *,
+        device: str = "auto",
+        threads: int | None = None,
+    ) -> None:
+        self._machine, self._manifest = machine, manifest
+        self._evaluator = ckks.Evaluator(manifest.params, keys, device, threads=threads)
+        machine.prepare(self._evaluator)
+
+    @property
+    def evaluator(self) -> ckks.Evaluator:
+        """What it computes with."""
+        return self._evaluator
+
+    def __call__(self, request: Message) -> Message:
+        """The encrypted results of encrypted examples."""
+        if not isinstance(request, Message):
+            raise InvalidArgument(
+                f"the server takes a Message, not {type(request).__name__}: Message.request reads bytes"
+            )
+        request.check(self._manifest, self._manifest.inputs)
+        for port, array in zip(self._manifest.inputs, request.arrays, strict=True):
+            if any(c.level < port.level for c in array):
+                raise InvalidArgument(
+                    f"{port.name} has to be encrypted at level {port.level}: use this program's client"
+                )
+        inputs: list[Encrypted] = [
+            tuple(map(self._evaluator.bind, array)) for array in request.arrays
+        ]
+        outputs = self._machine(self._evaluator, *inputs)
+        arrays = tuple(tuple(x.ciphertext for x in output) for output in outputs)
+        return Message(request.program, request.examples, request.single, arrays)

@@ -1,0 +1,129 @@
+"""Sparse matrices: the linear maps between flattened arrays, as lists of their non-zero entries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from jali.nn.graph import Array
+
+__all__ = ["SparseMap"]
+
+Indices = npt.NDArray[np.int64]
+_CHUNK = 1 << 24  # how many products are in memory at a time
+
+
+@dataclass(frozen=True, eq=False)
+class SparseMap:
+    """y[rows[k]] += values[k] x[cols[k]]. Entries are sorted by row, then by column, and no place has two."""
+
+    rows: Indices
+    cols: Indices
+    values: Array
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, rows: Indices, cols: Indices, values: Array, shape: tuple[int, int]) -> SparseMap:
+        """The map of entries in any order. Those in the same place are added, and zeros are left out."""
+        keys = rows.astype(np.int64) * shape[1] + cols
+        order = np.argsort(keys, kind="stable")
+        keys, values = keys[order], np.asarray(values, np.float64)[order]
+        if len(keys):
+            first = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]])
+            keys, values = keys[first], np.add.reduceat(values, first)
+        kept = values != 0
+        keys, values = keys[kept], values[kept]
+        return cls(keys // shape[1], keys % shape[1], values, shape)
+
+    @classmethod
+    def identity(cls, size: int) -> SparseMap:
+        """y = x."""
+        index = np.arange(size)
+        return cls(index, index, np.ones(size), (size, size))
+
+    @classmethod
+    def gather(cls, source: Indices, size: int) -> SparseMap:
+        """y[i] = x[source[i]], or 0 if source[i] is negative. size: the length of x."""
+        rows = np.flatnonzero(source >= 0)
+        return cls(rows, source[rows], np.ones(len(rows)), (len(source), size))
+
+    @classmethod
+    def dense(cls, matrix: Array) -> SparseMap:
+        """The map of a matrix (m, n)."""
+        rows, cols = np.nonzero(matrix)
+        return cls(rows, cols, matrix[rows, cols].astype(np.float64), matrix.shape)
+
+    @property
+    def count(self) -> int:
+        """How many entries are not zero."""
+        return len(self.values)
+
+    @property
+    def is_identity(self) -> bool:
+        """Whether y = x."""
+        m, n = self.shape
+        return m == n == self.count and bool(
+            np.all(self.rows == self.cols) and np.all(self.values == 1)
+        )
+
+    def matrix(self) -> Array:
+        """The map as a matrix (m, n)."""
+        out = np.zeros(self.shape)
+        out[self.rows, self.cols] = self.values
+        return out
+
+    def __add__(self, other: SparseMap) -> SparseMap:
+        return SparseMap.of(
+            np.r_[self.rows, other.rows],
+            np.r_[self.cols, other.cols],
+            np.r_[self.values, other.values],
+            self.shape,
+        )
+
+    def scaled(self, rows: Array | float, cols: Array | float = 1.0) -> SparseMap:
+        """diag(rows) M diag(cols)."""
+        m, n = self.shape
+        left = np.broadcast_to(rows, (m,))[self.rows]
+        return SparseMap(
+            self.rows,
+            self.cols,
+            left * self.values * np.broadcast_to(cols, (n,))[self.cols],
+            (m, n),
+        )
+
+    def after(self, inner: SparseMap) -> SparseMap:
+        """The composition y = self(inner(x))."""
+        starts = np.searchsorted(inner.rows, np.arange(inner.shape[0] + 1))
+        counts = np.diff(starts)[self.cols]
+        total, shape = int(counts.sum()), (self.shape[0], inner.shape[1])
+        if total > 2 * shape[0] * shape[1]:  # the result is dense, and a dense product is cheaper
+            return SparseMap.dense(self.matrix() @ inner.matrix())
+        mine = np.repeat(np.arange(self.count), counts)
+        within = np.arange(total) - np.repeat(np.cumsum(counts) - counts, counts)
+        theirs = starts[self.cols[mine]] + within
+        values = self.values[mine] * inner.values[theirs]
+        return SparseMap.of(self.rows[mine], inner.cols[theirs], values, shape)
+
+    def __call__(self, x: Array) -> Array:
+        """y (batch, m) of x (batch, n)."""
+        y = np.zeros((len(x), self.shape[0]))
+        if self.count:
+            first = np.flatnonzero(np.r_[True, self.rows[1:] != self.rows[:-1]])
+            step = max(1, _CHUNK // self.count)
+            for k in range(0, len(x), step):
+                products = x[k : k + step, self.cols] * self.values
+                y[k : k + step, self.rows[first]] = np.add.reduceat(products, first, axis=1)
+        return y
+
+    def bounds(self, low: Array, high: Array) -> tuple[Array, Array]:
+        """The least and the largest that each y can be if every x lies between low and high."""
+        a, b = self.values * low[self.cols], self.values * high[self.cols]
+        least, most = np.zeros(self.shape[0]), np.zeros(self.shape[0])
+        np.add.at(least, self.rows, np.minimum(a, b))
+        np.add.at(most, self.rows, np.maximum(a, b))
+        return least, most
+
+    def __str__(self) -> str:
+        return f"map({self.shape[0]}x{self.shape[1]}, {self.count} entries)"

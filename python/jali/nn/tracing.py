@@ -1,0 +1,397 @@
+"""Tracing of plain Python functions: they are called once with arrays that record what is done with them.
+
+The function takes one example of every argument. It may use NumPy's arithmetic, ``@``, sums, means, slices, shapes, and the
+functions of jali.nn.scalar and NumPy of the same names. It must not branch on its arguments, whose numbers nobody knows.
+"""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from jali._core import checks
+from jali.errors import InvalidArgument, Unsupported
+from jali.nn.graph import Array, Graph, Node, Shape
+from jali.nn.ops import made
+
+__all__ = ["Builder", "Traced", "trace_function"]
+
+
+class Builder:
+    """Collects the nodes of a graph, and gives each a name of its own.
+
+    label: the name of the model's operation that is being traced; its nodes are named after it.
+    """
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, Node] = {}
+        self.label: str | None = None
+
+    def add(self, name: str, op: str, inputs: Sequence[Node], **attrs: Any) -> Node:
+        """One more node. A name that is taken gets a number."""
+        unique = name = self.label or name
+        count = 1
+        while unique in self.nodes:
+            count += 1
+            unique = f"{name}_{count}"
+        node = made(unique, op, inputs, attrs)
+        self.nodes[unique] = node
+        return node
+
+    def graph(self, outputs: Sequence[Node]) -> Graph:
+        """The graph of these outputs."""
+        return Graph(tuple(self.nodes.values()), tuple(n.name for n in outputs)).needed()
+
+
+class Traced:
+    """An array of which only the shape is known. It records what is done with it."""
+
+    __slots__ = ("_builder", "node")
+
+    def __init__(self, builder: Builder, node: Node) -> None:
+        self._builder, self.node = builder, node
+
+    # --- what is known of it ----------------------------------------------------------------------
+
+    @property
+    def shape(self) -> Shape:
+        """The shape."""
+        return self.node.shape
+
+    @property
+    def ndim(self) -> int:
+        """How many axes it has."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """How many numbers it has."""
+        return self.node.size
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of an array without axes")
+        return self.shape[0]
+
+    def _refused(self, what: str) -> NoReturn:
+        raise Unsupported(
+            f"{self.node.name}: {what} needs the numbers of an encrypted array, which nobody has while it is computed: use "
+            "arithmetic, for example jali.nn.scalar.sigmoid(k * x) in the place of a comparison of x with 0"
+        )
+
+    def __bool__(self) -> bool:
+        self._refused("a condition")
+
+    def __float__(self) -> float:
+        self._refused("a conversion to a number")
+
+    __int__ = __index__ = __float__
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        self._refused("a conversion to an array of NumPy")
+
+    def __lt__(self, other: Any) -> NoReturn:
+        self._refused("a comparison")
+
+    __le__ = __gt__ = __ge__ = __lt__
+    __eq__ = __ne__ = __lt__
+
+    # --- arithmetic -------------------------------------------------------------------------------
+
+    def _add(self, name: str, op: str, *inputs: Traced, **attrs: Any) -> Traced:
+        return Traced(self._builder, self._builder.add(name, op, [x.node for x in inputs], **attrs))
+
+    def _scaled(self, factor: Any, offset: Any) -> Traced:
+        factor, offset = np.asarray(factor, np.float64), np.asarray(offset, np.float64)
+        shape = np.broadcast_shapes(self.shape, factor.shape, offset.shape)
+        return self._add("scale", "scale", self._broadcast(shape), factor=factor, offset=offset)
+
+    def _broadcast(self, shape: Shape) -> Traced:
+        if shape == self.shape:
+            return self
+        return self._add("broadcast", "broadcast", self, shape=tuple(shape))
+
+    def _together(self, other: Traced) -> tuple[Traced, Traced]:
+        shape = np.broadcast_shapes(self.shape, other.shape)
+        return self._broadcast(shape), other._broadcast(shape)
+
+    def _sum_with(self, other: Any, sign: float) -> Traced:
+        if isinstance(other, Traced):
+            pair = self._together(other)
+            return self._add("add", "combine", *pair, weights=(1.0, sign))
+        return self._scaled(1.0, sign * _numbers(other))
+
+    def __add__(self, other: Any) -> Traced:
+        return self._sum_with(other, 1.0)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Traced:
+        return self._sum_with(other, -1.0)
+
+    def __rsub__(self, other: Any) -> Traced:
+        return self._scaled(-1.0, _numbers(other))
+
+    def __neg__(self) -> Traced:
+        return self._scaled(-1.0, 0.0)
+
+    def __pos__(self) -> Traced:
+        return self
+
+    def __mul__(self, other: Any) -> Traced:
+        if isinstance(other, Traced):
+            return self._add("multiply", "multiply", *self._together(other))
+        return self._scaled(_numbers(other), 0.0)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Traced:
+        if isinstance(other, Traced):
+            return self * other._function("inverse")
+        divisor = _numbers(other)
+        if not np.all(divisor):
+            raise InvalidArgument("division by zero: divide by other numbers")
+        return self._scaled(1 / divisor, 0.0)
+
+    def __rtruediv__(self, other: Any) -> Traced:
+        return self._function("inverse") * _numbers(other)
+
+    def __pow__(self, exponent: Any) -> Traced:
+        named = {-1: "inverse", 0.5: "sqrt", -0.5: "inverse_sqrt"}
+        if exponent in named:
+            return self._function(named[exponent])
+        power = checks.whole(exponent, 1, "the exponent is a whole number from 1, -1, 0.5 or -0.5")
+        if power < 3:
+            return self * self if power == 2 else self
+        return self.polynomial([0.0] * power + [1.0])
+
+    def __matmul__(self, other: Any) -> Traced:
+        """The product of encrypted matrices is the sum of products of broadcast arrays, m n k of them."""
+        if not isinstance(other, Traced):
+            matrix = _numbers(other)
+            if matrix.ndim not in (1, 2):
+                raise Unsupported("a product with a clear array of more than two axes")
+            y = self._add("matmul", "dense", self, weight=np.atleast_2d(matrix.T), bias=None)
+            return y if matrix.ndim == 2 else y.reshape(self.shape[:-1])
+        if not 1 <= self.ndim <= 2 or not 1 <= other.ndim <= 2:
+            raise Unsupported(
+                f"{self.node.name}: a product of encrypted arrays of more than two axes"
+            )
+        rows = self.reshape(-1, 1, self.shape[-1])
+        columns = (other if other.ndim == 2 else other.reshape(-1, 1)).T
+        product: Traced = (rows * columns).sum(-1)
+        result: Traced = product.reshape(*self.shape[:-1], *other.shape[1:])
+        return result
+
+    def __rmatmul__(self, other: Any) -> Traced:
+        matrix = _numbers(other)
+        if self.ndim == 1:
+            return self.__matmul__(matrix.T)
+        if self.ndim != 2 or matrix.ndim not in (1, 2):
+            raise Unsupported("a product with an array of more than two axes")
+        return (self.T @ matrix.T).T
+
+    def dot(self, other: Any) -> Traced:
+        """The same as ``@``, and the product with a number."""
+        single = np.ndim(other) == 0 and not isinstance(other, Traced)
+        result: Traced = self * other if single else self @ other
+        return result
+
+    def _function(self, name: str) -> Traced:
+        return self._add(name, "function", self, function=name)
+
+    def polynomial(self, coefficients: Sequence[float]) -> Traced:
+        """The polynomial with these coefficients, the constant first, of every number."""
+        exact = tuple(float(c) for c in coefficients)
+        return self._add("polynomial", "polynomial", self, coefficients=exact)
+
+    # --- shapes -----------------------------------------------------------------------------------
+
+    def reshape(self, *shape: Any) -> Traced:
+        """As NumPy's."""
+        wanted = shape[0] if len(shape) == 1 and np.ndim(shape[0]) else shape
+        full = np.empty(self.shape, np.bool_).reshape(wanted).shape
+        return self if full == self.shape else self._add("reshape", "reshape", self, shape=full)
+
+    def ravel(self) -> Traced:
+        """As NumPy's."""
+        return self.reshape(-1)
+
+    flatten = ravel
+
+    def transpose(self, *axes: Any) -> Traced:
+        """As NumPy's."""
+        order = (
+            axes[0] if len(axes) == 1 and (axes[0] is None or np.ndim(axes[0])) else axes or None
+        )
+        order = range(self.ndim)[::-1] if order is None else order
+        order = tuple(operator.index(a) % self.ndim for a in order)
+        return self._add("transpose", "transpose", self, axes=order)
+
+    @property
+    def T(self) -> Traced:
+        """The transpose."""
+        return self.transpose()
+
+    def sum(self, axis: Any = None, keepdims: bool = False) -> Traced:
+        """As NumPy's."""
+        return self._summed(axis, keepdims, mean=False)
+
+    def mean(self, axis: Any = None, keepdims: bool = False) -> Traced:
+        """As NumPy's."""
+        return self._summed(axis, keepdims, mean=True)
+
+    def _summed(self, axis: Any, keepdims: bool, mean: bool) -> Traced:
+        axes = range(self.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+        whole = tuple(operator.index(a) % max(1, self.ndim) for a in axes)
+        count = int(np.prod([self.shape[a] for a in whole], dtype=np.int64))
+        factor = 1.0 / count if mean else 1.0
+        name = "mean" if mean else "sum"
+        return self._add(name, "sum", self, axes=whole, factor=factor, keepdims=bool(keepdims))
+
+    def __getitem__(self, key: Any) -> Traced:
+        """Whole numbers, slices, None and ``...``, as in NumPy."""
+        keys = list(key) if isinstance(key, tuple) else [key]
+        if any(
+            not (k is None or k is Ellipsis or isinstance(k, (int, np.integer, slice)))
+            for k in keys
+        ):
+            raise Unsupported(
+                f"{self.node.name}: an encrypted array is indexed by whole numbers and slices, not {checks.shown(key)}"
+            )
+        shape = np.empty(self.shape, np.bool_)[tuple(keys)].shape  # raises what NumPy raises
+        named = sum(k is not None and k is not Ellipsis for k in keys)
+        rest = [slice(None)] * (self.ndim - named)
+        at = next((i for i, k in enumerate(keys) if k is Ellipsis), len(keys))
+        full = [k for k in [*keys[:at], *rest, *keys[at + 1 :]] if k is not None]
+        start, stop, step = [], [], []
+        for k, n in zip(full, self.shape, strict=True):
+            chosen = range(n)[k] if isinstance(k, slice) else range(n)[k : k + 1 or None]
+            start.append(chosen.start)
+            stop.append(chosen.stop if chosen.stop >= 0 else None)
+            step.append(chosen.step)
+        cut = self._add(
+            "slice", "slice", self, start=tuple(start), stop=tuple(stop), step=tuple(step)
+        )
+        return cut.reshape(shape)
+
+    # --- NumPy ------------------------------------------------------------------------------------
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        known = _UFUNCS.get(ufunc.__name__)
+        if method != "__call__" or kwargs or known is None:
+            self._unknown(ufunc.__name__)
+        return known(*inputs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        known = _FUNCTIONS.get(function)
+        if known is None:
+            self._unknown(function.__name__)
+        try:
+            bound = inspect.signature(known).bind(*args, **kwargs)
+        except TypeError as error:
+            raise Unsupported(f"numpy.{function.__name__} of an encrypted array: {error}") from None
+        return known(*bound.args, **bound.kwargs)
+
+    def _unknown(self, name: str) -> NoReturn:
+        raise Unsupported(
+            f"{self.node.name}: numpy.{name} cannot be compiled. There are {', '.join(sorted(_UFUNCS))}, "
+            f"{', '.join(sorted(f.__name__ for f in _FUNCTIONS))}, and the functions of jali.nn.scalar; "
+            "Traced.polynomial takes the coefficients of any other function's polynomial"
+        )
+
+
+def _numbers(value: Any) -> Array:
+    array = np.asarray(value)
+    if array.dtype.kind not in "biuf":
+        raise InvalidArgument(
+            f"a traced function computes with real numbers, not {checks.shown(value)}"
+        )
+    return array.astype(np.float64)
+
+
+def _named(name: str) -> Callable[[Traced], Traced]:
+    return lambda x: x._function(name)
+
+
+def _maximum(a: Any, b: Any) -> Traced:
+    if not isinstance(a, Traced):
+        a, b = b, a
+    zero = not isinstance(b, Traced) and not np.any(b)
+    result: Traced = a._function("relu") if zero else (a - b)._function("relu") + b
+    return result
+
+
+def _concatenate(arrays: Sequence[Any], axis: int = 0) -> Traced:
+    if not all(isinstance(x, Traced) for x in arrays):
+        raise Unsupported(
+            "numpy.concatenate of encrypted and clear arrays: add the clear numbers instead"
+        )
+    first: Traced = arrays[0]
+    return first._add("concat", "concat", *arrays, axis=axis % first.ndim)
+
+
+def _stack(arrays: Sequence[Any], axis: int = 0) -> Traced:
+    place = axis % (arrays[0].ndim + 1)
+    return _concatenate([x.reshape(*x.shape[:place], 1, *x.shape[place:]) for x in arrays], place)
+
+
+_UFUNCS: dict[str, Callable[..., Any]] = {
+    "add": lambda a, b: a + b if isinstance(a, Traced) else b + a,
+    "subtract": lambda a, b: a - b if isinstance(a, Traced) else b.__rsub__(a),
+    "multiply": lambda a, b: a * b if isinstance(a, Traced) else b * a,
+    "divide": lambda a, b: a / b if isinstance(a, Traced) else b.__rtruediv__(a),
+    "matmul": lambda a, b: a @ b if isinstance(a, Traced) else b.__rmatmul__(a),
+    "negative": operator.neg,
+    "positive": operator.pos,
+    "power": lambda a, b: a**b,
+    "square": lambda x: x * x,
+    "maximum": _maximum,
+    "minimum": lambda a, b: -_maximum(-a, -b),
+    "absolute": _named("absolute"),
+    "exp": _named("exp"),
+    "log": _named("log"),
+    "sqrt": _named("sqrt"),
+    "tanh": _named("tanh"),
+    "reciprocal": _named("inverse"),
+}
+
+_FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
+    np.sum: lambda a, axis=None, keepdims=False: a.sum(axis, keepdims),
+    np.mean: lambda a, axis=None, keepdims=False: a.mean(axis, keepdims),
+    np.reshape: lambda a, shape: a.reshape(shape),
+    np.ravel: lambda a: a.ravel(),
+    np.transpose: lambda a, axes=None: a.transpose(axes),
+    np.concatenate: _concatenate,
+    np.stack: _stack,
+    np.dot: lambda a, b: a.dot(b) if isinstance(a, Traced) else b.__rmatmul__(a),
+    np.broadcast_to: lambda array, shape: array._broadcast(tuple(shape)),
+    np.shape: lambda a: a.shape,
+    np.ndim: lambda a: a.ndim,
+}
+
+
+def trace_function(function: Callable[..., Any], examples: Sequence[Array]) -> Graph:
+    """The graph of a function of arrays like these, one example each."""
+    builder = Builder()
+    try:
+        names = [p.name for p in inspect.signature(function).parameters.values()]
+    except (TypeError, ValueError):
+        names = []
+    names += [f"x{k}" for k in range(len(names), len(examples))]
+    arguments = [
+        Traced(builder, builder.add(name, "input", [], shape=x.shape))
+        for name, x in zip(names, examples, strict=False)
+    ]
+    results = function(*arguments)
+    found = list(results) if isinstance(results, (tuple, list)) else [results]
+    for result in found:
+        if not isinstance(result, Traced):
+            raise InvalidArgument(
+                f"the function returned {checks.shown(result)}, which does not depend on its arguments: return arrays that do"
+            )
+    return builder.graph([result.node for result in found])

@@ -1,0 +1,346 @@
+"""The compiler's graphs in the clear: operations, folding, calibration, approximation and layouts, each against an oracle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jali
+from jali.nn import scalar, trace
+from jali.nn.approximate import approximate, scaled
+from jali.nn.calibrate import calibrate
+from jali.nn.execute import every_value, execute
+from jali.nn.fold import fold
+from jali.nn.graph import Graph, Node
+from jali.nn.layout import Layout, lay_out
+from jali.nn.lower import lower, packed, simulate, unpacked
+from jali.nn.ops import OPS, Linear, made, verify
+from jali.nn.sparse import SparseMap
+
+
+def one(op: str, of: tuple[int, ...], **attrs: Any) -> Graph:
+    x = made("x", "input", [], {"shape": of})
+    return Graph((x, made("y", op, [x], attrs)), ("y",))
+
+
+def naive_convolution(x: np.ndarray, attrs: dict[str, Any]) -> np.ndarray:
+    """One number after the other, from the definition."""
+    w, groups = attrs["weight"], attrs["groups"]
+    x = np.pad(x, ((0, 0), (0, 0), *attrs["padding"]))
+    kernel, (sy, sx), (dy, dx) = w.shape[2:], attrs["stride"], attrs["dilation"]
+    rows = (x.shape[2] - dy * (kernel[0] - 1) - 1) // sy + 1
+    columns = (x.shape[3] - dx * (kernel[1] - 1) - 1) // sx + 1
+    y = np.zeros((len(x), len(w), rows, columns))
+    for b, o, r, c in np.ndindex(*y.shape):
+        first = o // (len(w) // groups) * w.shape[1]
+        for i, ky, kx in np.ndindex(*w.shape[1:]):
+            y[b, o, r, c] += w[o, i, ky, kx] * x[b, first + i, r * sy + ky * dy, c * sx + kx * dx]
+    return y if attrs["bias"] is None else y + attrs["bias"][:, None, None]
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.data())
+def test_convolution_is_the_definition(data: st.DataObject) -> None:
+    draw = data.draw
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    groups = draw(st.sampled_from([1, 2]))
+    kernel = draw(st.tuples(st.integers(1, 3), st.integers(1, 3)))
+    attrs = {
+        "weight": rng.normal(size=(2 * groups, draw(st.integers(1, 2)), *kernel)),
+        "bias": rng.normal(size=2 * groups) if draw(st.booleans()) else None,
+        "stride": draw(st.tuples(st.integers(1, 3), st.integers(1, 3))),
+        "padding": tuple(draw(st.tuples(st.integers(0, 2), st.integers(0, 2))) for _ in range(2)),
+        "dilation": draw(st.tuples(st.integers(1, 2), st.integers(1, 2))),
+        "groups": groups,
+    }
+    shape = (attrs["weight"].shape[1] * groups, draw(st.integers(5, 7)), draw(st.integers(5, 7)))
+    x = rng.normal(size=(2, *shape))
+    graph = one("convolution", shape, **attrs)
+    want = naive_convolution(x, attrs)
+    assert np.allclose(execute(graph, x)[0], want, atol=1e-9)
+    assert np.allclose(execute(fold(graph), x)[0], want, atol=1e-9)
+
+
+@pytest.mark.parametrize("count_padding", [True, False])
+def test_average_pool_is_the_mean_under_the_window(
+    rng: np.random.Generator, count_padding: bool
+) -> None:
+    x = rng.normal(size=(2, 3, 5, 6))
+    graph = one(
+        "average_pool",
+        x.shape[1:],
+        kernel=(2, 3),
+        stride=(2, 2),
+        padding=((0, 1), (1, 1)),
+        count_padding=count_padding,
+    )
+    got = execute(graph, x)[0]
+    for b, c, i, j in np.ndindex(*got.shape):
+        rows = [r for r in range(2 * i, 2 * i + 2) if r < 5]
+        columns = [k for k in range(2 * j - 1, 2 * j + 2) if 0 <= k < 6]
+        under = x[b, c][np.ix_(rows, columns)]
+        assert np.isclose(got[b, c, i, j], under.sum() / (6 if count_padding else under.size))
+    assert np.allclose(execute(fold(graph), x)[0], got, atol=1e-12)
+
+
+LINEAR = {
+    "dense": lambda r: {"weight": r.normal(size=(3, 6)), "bias": r.normal(size=3)},
+    "scale": lambda r: {"factor": r.normal(size=(4, 1)), "offset": r.normal(size=6)},
+    "reshape": lambda r: {"shape": (3, 8)},
+    "transpose": lambda r: {"axes": (1, 0)},
+    "slice": lambda r: {"start": (3, 1), "stop": (None, 6), "step": (-1, 2)},
+    "broadcast": lambda r: {"shape": (2, 4, 6)},
+    "pad": lambda r: {"widths": ((1, 0), (0, 2))},
+    "sum": lambda r: {"axes": (0,), "factor": 0.5, "keepdims": True},
+}
+
+
+@pytest.mark.parametrize("op", LINEAR)
+def test_matrices_of_linear_operations_are_the_operations(
+    op: str, rng: np.random.Generator
+) -> None:
+    x, attrs = rng.normal(size=(3, 4, 6)), LINEAR[op](rng)
+    graph = one(op, (4, 6), **attrs)
+    rule = OPS[op]
+    assert isinstance(rule, Linear)
+    (matrix,) = rule.maps([(4, 6)], attrs)
+    flat = matrix.matrix() @ x.reshape(3, -1).T
+    want = flat.T + rule.bias([(4, 6)], attrs)
+    assert np.allclose(execute(graph, x)[0].reshape(3, -1), want, atol=1e-12)
+
+
+def test_sparse_maps_compose_like_matrices(rng: np.random.Generator) -> None:
+    for density in (0.05, 0.6):
+        a, b = (rng.normal(size=s) * (rng.random(s) < density) for s in ((20, 30), (30, 25)))
+        product = SparseMap.dense(a).after(SparseMap.dense(b))
+        assert np.allclose(product.matrix(), a @ b)
+        x, low = rng.normal(size=(4, 30)), rng.normal(size=30)
+        assert np.allclose(SparseMap.dense(a)(x), x @ a.T)
+        ends = SparseMap.dense(a).bounds(low, low + 1)
+        corners = low + rng.integers(0, 2, (200, 30))
+        assert np.all(corners @ a.T >= ends[0] - 1e-9) and np.all(corners @ a.T <= ends[1] + 1e-9)
+
+
+def function(x: Any, y: Any) -> tuple[Any, Any]:
+    """Branches, a shared array, slices, a product of encrypted arrays and two outputs."""
+    a = scalar.sigmoid(x.reshape(2, 6)[:, ::-1] @ np.arange(12.0).reshape(6, 2) / 20)
+    b = np.tanh(y[1:, None] + a[0] * 2 - a[1])
+    c = np.concatenate([a, b], axis=0)
+    return (c @ c.T).sum(axis=1) / 3, 1 / (np.exp(-y) + 1)
+
+
+def test_functions_are_traced_and_folded(rng: np.random.Generator) -> None:
+    x, y = rng.normal(size=(5, 12)), rng.normal(size=(5, 3))
+    graph = trace(function, (x[0], y[0]))
+    assert [node.name for node in graph.inputs] == ["x", "y"]
+    want = [np.stack(r) for r in zip(*map(function, x, y), strict=True)]
+    for stage in (graph, fold(graph)):
+        got = execute(stage, x, y)
+        assert all(np.allclose(g, w, atol=1e-9) for g, w in zip(got, want, strict=True))
+    linear = [node for node in fold(graph) if node.op not in ("affine", "input")]
+    assert {node.op for node in linear} == {"function", "multiply"}
+
+
+def test_folding_keeps_one_matrix_between_functions(rng: np.random.Generator) -> None:
+    def f(x: Any) -> Any:
+        for _ in range(4):
+            x = (x * 2 - 1).reshape(-1) @ (np.eye(6) + 0.1)
+        return scalar.relu(x[::-1] + 1)
+
+    graph = fold(trace(f, np.zeros(6)))
+    assert [node.op for node in graph] == ["input", "affine", "function"]
+
+
+def test_a_residual_is_added_without_a_matrix(rng: np.random.Generator) -> None:
+    w = rng.normal(size=(6, 6))
+    graph = fold(trace(lambda x: x + scalar.relu(w @ x), np.zeros(6)))
+    ends = graph["add"]
+    assert ends.op == "affine" and all(m.is_identity for m in ends.attrs["maps"])
+
+
+@pytest.mark.parametrize(
+    ("f", "says"),
+    [
+        (lambda x: x if x[0] > 0 else -x, "comparison"),
+        (lambda x: np.sort(x), "numpy.sort"),
+        (lambda x: np.arctan(x), "numpy.arctan"),
+        (lambda x: float(x), "conversion"),
+        (lambda x: x[[0, 2]], "slices"),
+        (lambda x: np.ones(3), "does not depend"),
+        (lambda x: x @ np.full((4, 2), np.nan), "NaN"),
+        (lambda x: x @ np.ones((3, 2)), "columns"),
+        (lambda x: x / np.zeros(4), "division by zero"),
+    ],
+)
+def test_what_cannot_be_traced_is_refused(f: Any, says: str) -> None:
+    with pytest.raises(jali.Error, match=says):
+        trace(f, np.zeros(4))
+
+
+def test_graphs_are_verified() -> None:
+    x = made("x", "input", [], {"shape": (4,)})
+    with pytest.raises(jali.InvalidArgument, match="no node before it"):
+        Graph((Node("y", "function", ("z",), (4,), {"function": "relu"}),), ("y",))
+    with pytest.raises(jali.InvalidArgument, match="two nodes"):
+        Graph((x, x), ("x",))
+    wrong = Node("y", "function", ("x",), (5,), {"function": "relu"})
+    with pytest.raises(jali.InvalidArgument, match="y: its shape is"):
+        verify(Graph((x, wrong), ("y",)))
+    with pytest.raises(jali.InvalidArgument, match="no operation"):
+        made("y", "sort", [x], {})
+
+
+def test_calibration_bounds_what_it_has_not_seen(rng: np.random.Generator) -> None:
+    w = rng.normal(size=(8, 5))
+    graph = fold(trace(lambda x: scalar.relu(w @ x + 1), np.zeros(5)))
+    seen = rng.uniform(-1, 1, (50, 5))
+    node = calibrate(graph, [seen]).nodes[1]
+    values = seen @ w.T + 1
+    assert node.attrs["low"] < values.min() and node.attrs["high"] > values.max()
+    declared = calibrate(graph, [seen], margin=100.0, input_ranges=[(-1, 1)]).nodes[1]
+    assert declared.attrs["proven"]
+    assert np.isclose(declared.attrs["high"], (np.abs(w).sum(1) + 1).max())
+
+
+@pytest.mark.parametrize(
+    ("f", "x", "says"),
+    [
+        (lambda x: np.log(x), [[1.0], [-1.0]], "log: some examples"),
+        (lambda x: np.log(x), [[1.0], [2.0]], "above 0"),
+    ],
+)
+def test_calibration_refuses_numbers_outside_of_a_domain(f: Any, x: Any, says: str) -> None:
+    with pytest.raises(jali.InvalidArgument, match=says):
+        calibrate(fold(trace(f, np.zeros(1))), [np.array(x)], margin=2.0)
+
+
+FUNCTIONS = {
+    "relu": lambda x: np.maximum(x, 0),
+    "absolute": np.abs,
+    "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "tanh": np.tanh,
+    "silu": lambda x: x / (1 + np.exp(-x)),
+    "exp": np.exp,
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_approximations_keep_the_precision(name: str, rng: np.random.Generator) -> None:
+    w, v = rng.normal(size=(8, 5)), rng.normal(size=(3, 8))
+    x = rng.uniform(-1, 1, (200, 5))
+
+    def f(x: Any) -> Any:
+        return (
+            v @ getattr(np, name)(w @ x)
+            if name in ("exp", "tanh", "absolute")
+            else v @ getattr(scalar, name)(w @ x)
+        )
+
+    graph = calibrate(fold(trace(f, x[0])), [x])
+    made_of, _ = approximate(graph, [x], 7.0)
+    node = made_of["x"]
+    output = made_of[made_of.outputs[0]]
+    got = every_value(made_of, [scaled(node, x)])[output.name]
+    want = FUNCTIONS[name](x @ w.T) @ v.T
+    error = np.abs(got * output.attrs["radius"] + output.attrs["centre"] - want).max()
+    assert error <= 2.0**-7 * np.abs(want).max()
+    assert all(abs(n.attrs["high"]) <= 1 + 1e-9 for n in made_of)
+
+
+def test_polynomials_and_squares_are_exact(rng: np.random.Generator) -> None:
+    x = rng.uniform(-2, 3, (50, 4))
+    f = lambda x: (x - 1) ** 2 + (2 * x) ** 5  # noqa: E731
+    graph = calibrate(fold(trace(f, x[0])), [x])
+    made_of, _ = approximate(graph, [x], 30.0)
+    output = made_of[made_of.outputs[0]]
+    got = every_value(made_of, [scaled(made_of["x"], x)])[output.name]
+    got = got * output.attrs["radius"] + output.attrs["centre"]
+    assert np.allclose(got, (x - 1) ** 2 + (2 * x) ** 5, rtol=1e-9, atol=1e-9 * np.abs(got).max())
+
+
+def networks(rng: np.random.Generator) -> Iterator[tuple[Any, tuple[int, ...]]]:
+    """Functions of many kinds of arrays, as (function, shape)."""
+    a, b = rng.normal(size=(20, 12)) / 4, rng.normal(size=(5, 20)) / 4
+    yield (lambda x: b @ np.square(a @ x)), (12,)
+    yield (lambda x: a @ x), (12,)
+    yield (lambda x: (x @ a.T)[:, ::2].sum(axis=0) + 1), (3, 12)
+    yield (lambda x: x * (a[:12] @ x) + np.square(x)), (12,)
+    yield (lambda x: np.concatenate([x, x * x])[5:20]), (12,)
+    yield (lambda x: np.stack([np.square(x[0]), x[1] * x[2]]).mean()), (3, 4)
+
+
+@pytest.mark.parametrize("slots", [8, 32, 128])
+def test_slots_compute_what_the_graph_computes(slots: int, rng: np.random.Generator) -> None:
+    """Rotations and diagonals, over one ciphertext or several, and no number where none should be."""
+    for f, shape in networks(rng):
+        x = rng.uniform(-1, 1, (40, *shape))
+        graph, _ = approximate(calibrate(fold(trace(f, x[0])), [x]), [x], 10.0)
+        check_slots(graph, slots, x)
+
+
+def check_slots(graph: Graph, slots: int, x: np.ndarray) -> Graph:
+    lowered = lower(lay_out(graph, slots))
+    inside = scaled(graph.inputs[0], x)
+    values = every_value(graph, [inside])
+    layout = lowered.inputs[0].attrs["layout"]
+    found = simulate(lowered, [packed(layout, inside.reshape(len(x), -1))])
+    for node in lowered:
+        layout = node.attrs["layout"]
+        want = values[node.name].reshape(len(x), -1)
+        assert np.allclose(unpacked(layout, found[node.name]), want, atol=1e-9), str(node)
+        if node.op == "transform":
+            empty = packed(layout, np.ones((1, node.size)))[0] == 0
+            assert not found[node.name][:, empty].any()
+    return lowered
+
+
+def convolution(x: Node, rng: np.random.Generator, name: str, channels: int, stride: int) -> Node:
+    attrs = {
+        "weight": rng.normal(size=(channels, x.shape[0], 3, 3)) / 4,
+        "bias": rng.normal(size=channels),
+        "stride": (stride, stride),
+        "padding": ((1, 1), (1, 1)),
+        "dilation": (1, 1),
+        "groups": 1,
+    }
+    return made(name, "convolution", [x], attrs)
+
+
+def residual_network(rng: np.random.Generator) -> Graph:
+    """A residual block, a convolution with a stride, a mean and a dense layer, with squares in between."""
+    x = made("x", "input", [], {"shape": (2, 8, 8)})
+    a = convolution(x, rng, "a", 4, 1)
+    b = made("b", "multiply", [a, a], {})
+    c = convolution(b, rng, "c", 4, 1)
+    d = made("d", "combine", [c, b], {"weights": (1.0, 0.5)})
+    e = convolution(d, rng, "e", 8, 2)
+    f = made("f", "multiply", [e, e], {})
+    g = made("g", "sum", [f], {"axes": (1, 2), "factor": 1 / 16, "keepdims": False})
+    h = made("h", "dense", [g], {"weight": rng.normal(size=(3, 8)), "bias": None})
+    return Graph((x, a, b, c, d, e, f, g, h), ("h",))
+
+
+@pytest.mark.parametrize("slots", [64, 256, 1024])
+def test_images_lie_spread_after_a_stride(slots: int, rng: np.random.Generator) -> None:
+    x = rng.uniform(-1, 1, (6, 2, 8, 8))
+    graph, _ = approximate(calibrate(fold(residual_network(rng)), [x]), [x], 10.0)
+    lowered = check_slots(graph, slots, x)
+    strided = lowered["e"]
+    assert strided.attrs["layout"].gap == 2
+    blocks = len(strided.attrs["terms"][0].blocks)
+    # Nine places of the kernel for every distance between an input channel and an output channel.
+    assert strided.attrs["terms"][0].diagonals <= 9 * 8 * blocks
+
+
+def test_addresses_are_those_of_the_formula() -> None:
+    layout = Layout((8, 3, 4), 64, 64, 2, (6, 8))
+    for c, y, x in np.ndindex(8, 3, 4):
+        plane, inside = divmod(c, 4)
+        want = (plane * 6 + y * 2 + inside // 2) * 8 + x * 2 + inside % 2
+        assert layout.addresses[(c * 3 + y) * 4 + x] == want
+    assert layout.ciphertexts == 2

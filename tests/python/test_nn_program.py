@@ -1,0 +1,240 @@
+"""Compiled programs on ciphertexts, against the model in the clear, and what client and server refuse."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+from test_nn_graph import convolution, residual_network
+
+import jali
+from jali import ckks, nn
+from jali.nn import scalar
+from jali.nn.graph import Graph
+from jali.nn.ops import made
+
+
+def perceptron(rng: np.random.Generator, activation: Any, n: int = 10) -> Any:
+    a, b = rng.normal(size=(16, n)) / n**0.5, rng.normal(size=(3, 16)) / 4
+    return lambda x: b @ activation(a @ x + 0.1) - 0.2
+
+
+def encrypted(program: nn.Program, *inputs: Any) -> Any:
+    client = program.client(threads=1)
+    server = program.server(client.evaluation_keys(), device="cpu", threads=1)
+    return client.decrypt(server(client.encrypt(*inputs)))
+
+
+def assert_precise(program: nn.Program, got: Any, want: Any) -> None:
+    """No number is off by more than was promised, in units of the largest output of the calibration."""
+    largest = program.stages["calibrate"][program.stages["calibrate"].outputs[0]].attrs["largest"]
+    assert got.shape == want.shape
+    assert np.abs(got - want).max() <= 2.0**-program.precision_bits * largest
+
+
+@pytest.mark.parametrize(
+    ("activation", "bits"),
+    [(np.square, 16), (scalar.sigmoid, 10), (np.tanh, 8), (scalar.relu, 5), (scalar.silu, 10)],
+)
+def test_perceptrons(activation: Any, bits: float, rng: np.random.Generator) -> None:
+    f, x = perceptron(rng, activation), rng.uniform(-1, 1, (300, 10))
+    program = jali.compile(f, x[0], calibration=x, precision_bits=bits, batch=4)
+    want = np.stack([f(v) for v in x])
+    assert np.allclose(program.clear(x), want)
+    assert_precise(program, encrypted(program, x[:7]), want[:7])
+
+
+def test_one_example_has_no_axis_of_the_batch(rng: np.random.Generator) -> None:
+    f, x = perceptron(rng, np.square), rng.uniform(-1, 1, (50, 10))
+    program = jali.compile(f, x[0], calibration=x)
+    client = program.client(threads=1)
+    server = program.server(client.evaluation_keys(), device="cpu", threads=1)
+    assert client.decrypt(server(client.encrypt(x[0]))).shape == (3,)
+    assert client.decrypt(server(client.encrypt(x[:1]))).shape == (1, 3)
+
+
+def test_arrays_of_several_ciphertexts(rng: np.random.Generator) -> None:
+    """An input of 100 numbers and 64 hidden ones, in lanes of 32 slots."""
+    a, b = rng.normal(size=(64, 100)) / 10, rng.normal(size=(3, 64)) / 8
+    x = rng.uniform(-1, 1, (100, 100))
+    f = lambda v: b @ np.square(a @ v)  # noqa: E731
+    program = jali.compile(f, x[0], calibration=x, batch=128)
+    ports = program.manifest.inputs
+    assert program.params.slots // 128 == 32 and ports[0].layout.ciphertexts == 4
+    assert_precise(program, encrypted(program, x), np.square(x @ a.T) @ b.T)
+
+
+def test_images_with_branches(rng: np.random.Generator) -> None:
+    x = rng.uniform(-1, 1, (100, 2, 8, 8))
+    program = jali.compile(residual_network(rng), x[:1], calibration=x, batch=2)
+    assert_precise(program, encrypted(program, x[:3]), program.clear(x[:3]))
+
+
+def test_two_inputs_and_two_outputs(rng: np.random.Generator) -> None:
+    w = rng.normal(size=(6, 4))
+    x, y = rng.uniform(-1, 1, (40, 4)), rng.uniform(0, 2, (40, 6))
+    f = lambda x, y: ((w @ x) * y, np.exp(x).sum() + y[0])  # noqa: E731
+    program = jali.compile(f, (x[0], y[0]), calibration=(x, y), batch=2)
+    first, second = encrypted(program, x[:5], y[:5])
+    want = [np.stack(v) for v in zip(*map(f, x[:5], y[:5]), strict=True)]
+    assert np.abs(first - want[0]).max() < 2.0**-10 * 10
+    assert np.abs(second - want[1]).max() < 2.0**-10 * 10
+
+
+def test_the_server_and_the_client_exchange_bytes(rng: np.random.Generator) -> None:
+    f, x = perceptron(rng, np.square), rng.uniform(-1, 1, (50, 10))
+    program = jali.compile(f, x[0], calibration=x, batch=4)
+    manifest = nn.Manifest.from_bytes(program.manifest.to_bytes())
+    assert manifest.fingerprint == program.manifest.fingerprint
+    client = nn.Client(manifest, threads=1)
+    keys = ckks.EvaluationKeys.from_bytes(client.evaluation_keys().to_bytes(), program.params)
+    server = program.server(keys, device="cpu", threads=1)
+    request = nn.Message.request(client.encrypt(x[:6]).to_bytes(), program.manifest)
+    reply = nn.Message.reply(server(request).to_bytes(), manifest)
+    assert_precise(program, client.decrypt(reply), np.stack([f(v) for v in x[:6]]))
+
+
+def test_the_manifest_has_no_weights(rng: np.random.Generator) -> None:
+    f, x = perceptron(rng, np.square, 500), rng.uniform(-1, 1, (50, 500))
+    small = jali.compile(f, x[0], calibration=x).manifest.to_bytes()
+    assert len(small) < 16 * 500 * 4  # a quarter of what the first matrix takes
+
+
+def test_keys_are_those_that_are_used_and_no_others(rng: np.random.Generator) -> None:
+    f, x = perceptron(rng, np.square), rng.uniform(-1, 1, (50, 10))
+    program = jali.compile(f, x[0], calibration=x)
+    demand = program.manifest.demand
+    keys = program.client(threads=1).evaluation_keys()
+    assert keys.count == len(demand.rotations) + 1 == len(set(demand.rotations)) + 1
+    full = program.params.key_bytes(rotations=list(demand.rotations))
+    assert keys.nbytes <= full
+    step = next(iter(demand.rotations))
+    fewer = ckks.Client(program.params, threads=1)
+    less = fewer.evaluation_keys(rotations=[r for r in demand.rotations if r != step])
+    client = program.client(secret=fewer, threads=1)
+    server = program.server(less, device="cpu", threads=1)
+    if less.has_rotation(step):
+        pytest.skip("this rotation is composed of others")
+    with pytest.raises(jali.KeyMissing):
+        server(client.encrypt(x[:1]))
+
+
+def test_numbers_outside_of_the_calibrated_range_are_refused(rng: np.random.Generator) -> None:
+    f, x = perceptron(rng, scalar.sigmoid), rng.uniform(-1, 1, (50, 10))
+    client = jali.compile(f, x[0], calibration=x).client(threads=1)
+    wrong = x[:3].copy()
+    wrong[1, 4] = 17.0
+    with pytest.raises(jali.InvalidArgument, match=r"x\[4\] of example 1 is 17"):
+        client.encrypt(wrong)
+    with pytest.raises(jali.InvalidArgument, match="NaN"):
+        client.encrypt(x[:3] * np.nan)
+    with pytest.raises(jali.InvalidArgument, match=r"shape \(10,\)"):
+        client.encrypt(x[:3, :9])
+    with pytest.raises(jali.InvalidArgument, match="1 arrays"):
+        client.encrypt(x, x)
+
+
+def test_messages_of_others_are_refused(rng: np.random.Generator) -> None:
+    f, x = perceptron(rng, np.square), rng.uniform(-1, 1, (50, 10))
+    program = jali.compile(f, x[0], calibration=x, batch=4)
+    other = jali.compile(f, x[0], calibration=2 * x, batch=4)
+    client, stranger = program.client(threads=1), program.client(threads=1)
+    server = program.server(client.evaluation_keys(), device="cpu", threads=1)
+    with pytest.raises(jali.InvalidArgument, match="another program"):
+        server(other.client(threads=1).encrypt(x[:1]))
+    with pytest.raises(jali.KeyMismatch):
+        server(stranger.encrypt(x[:1]))
+    with pytest.raises(jali.KeyMismatch):
+        stranger.decrypt(server(client.encrypt(x[:1])))
+    good = client.encrypt(x[:6])
+    for arrays, count in (((), 6), (good.arrays * 2, 6), (good.arrays, 9), (good.arrays, 4)):
+        with pytest.raises(jali.InvalidArgument):
+            server(nn.Message(good.program, count, False, arrays))
+    low = client.secret.encrypt(np.zeros(program.params.slots), level=0)
+    with pytest.raises(jali.InvalidArgument, match="level"):
+        server(nn.Message(good.program, 1, False, ((low,),)))
+
+
+def test_damaged_bytes_are_refused(rng: np.random.Generator) -> None:
+    f, x = perceptron(rng, np.square), rng.uniform(-1, 1, (50, 10))
+    program = jali.compile(f, x[0], calibration=x, batch=4)
+    manifest = program.manifest.to_bytes()
+    message = program.client(threads=1).encrypt(x[:2]).to_bytes()
+    for _ in range(60):
+        for data, load in (
+            (manifest, nn.Manifest.from_bytes),
+            (message, lambda b: nn.Message.request(b, program.manifest)),
+        ):
+            damaged = bytearray(data)
+            if rng.random() < 0.5:
+                damaged = damaged[: rng.integers(len(data))]
+            else:
+                damaged[rng.integers(min(len(data), 4000))] ^= 1 << rng.integers(8)
+            try:
+                load(bytes(damaged))
+            except jali.Error:
+                continue
+            # Not every bit of a message is checked: how many examples it holds may change within a ciphertext.
+            assert load is not nn.Manifest.from_bytes
+
+
+def test_an_example_alone_is_warned_of(rng: np.random.Generator) -> None:
+    f, x = perceptron(rng, np.square), rng.uniform(-1, 1, (50, 10))
+    with pytest.warns(UserWarning, match="1 examples") as seen:
+        jali.compile(f, x[0])
+    assert seen[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        jali.compile(f, x[0], calibration=[(x[:25], np.zeros(25)), (x[25:], np.ones(25))])
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"precision_bits": 0}, "precision_bits"),
+        ({"precision_bits": "10"}, "precision_bits"),
+        ({"batch": 3}, "power of two"),
+        ({"batch": 0}, "power of two"),
+        ({"device": "gpu"}, "device"),
+        ({"memory": -1}, "memory"),
+        ({"margin": -1}, "margin"),
+        ({"input_range": (1, -1)}, "low < high"),
+        ({"input_range": (0, 0.5)}, "outside of the range"),
+        ({"calibration": np.zeros((0, 10))}, "shape"),
+        ({"calibration": []}, "no example"),
+        ({"calibration": np.zeros((5, 9))}, "shape"),
+        ({"calibration": np.full((5, 10), np.nan)}, "NaN"),
+    ],
+)
+def test_wrong_arguments(options: dict[str, Any], says: str, rng: np.random.Generator) -> None:
+    f, x = perceptron(rng, np.square), rng.uniform(-1, 1, (50, 10))
+    with pytest.raises(jali.InvalidArgument, match=says):
+        jali.compile(f, x[0], **{"calibration": x, **options})
+
+
+def test_what_is_too_deep_is_refused_by_name(rng: np.random.Generator) -> None:
+    w, x = rng.normal(size=(4, 4)), rng.uniform(-1, 1, (20, 4))
+
+    def deep(v: Any) -> Any:
+        for _ in range(30):
+            v = scalar.sigmoid(w @ v)
+        return v
+
+    with pytest.raises(jali.Unsupported, match=r"levels at a scale of .* sigmoid"):
+        jali.compile(deep, x[0], calibration=x)
+    with pytest.raises(jali.Unsupported, match="a int cannot be compiled"):
+        jali.compile(3, x)
+
+
+def test_stages_can_be_read(rng: np.random.Generator) -> None:
+    x = rng.uniform(-1, 1, (50, 2, 6, 6))
+    a = convolution(made("x", "input", [], {"shape": (2, 6, 6)}), rng, "first", 4, 2)
+    graph = Graph((made("x", "input", [], {"shape": (2, 6, 6)}), a), ("first",))
+    program = jali.compile(graph, x[:1], calibration=x)
+    assert "first: 4x3x3 = convolution(x" in program.explain("trace")
+    assert "affine(x" in program.explain("fold")
+    assert "level=" in program.explain("levels")
+    with pytest.raises(jali.InvalidArgument, match="the stages are trace, fold"):
+        program.explain("assembly")
