@@ -238,3 +238,16 @@ def test_stages_can_be_read(rng: np.random.Generator) -> None:
     assert "level=" in program.explain("levels")
     with pytest.raises(jali.InvalidArgument, match="the stages are trace, fold"):
         program.explain("assembly")
+
+
+def test_reshapes_cost_nothing(rng: np.random.Generator) -> None:
+    """Between functions, in a product, and at the end."""
+    x = rng.uniform(-1, 1, (40, 2, 6))
+
+    def f(v: Any) -> Any:
+        a = np.square(v).reshape(3, 4)
+        return (np.square(a) * v.reshape(3, 4)).reshape(4, 1, 3)
+
+    program = jali.compile(f, x[0], calibration=x, batch=2)
+    assert program.params.depth == 3
+    assert_precise(program, encrypted(program, x[:5]), np.stack([f(v) for v in x[:5]]))

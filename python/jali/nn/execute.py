@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jali.errors import InvalidArgument
-from jali.nn.folded import FOLDED
+from jali.nn.folded import ELEMENTWISE, FOLDED
 from jali.nn.graph import Array, Graph, Node
 from jali.nn.ops import OPS
 
@@ -44,13 +44,16 @@ def every_value(graph: Graph, inputs: Sequence[Array]) -> dict[str, Array]:
         if node.op == "input":
             values[node.name] = next(given)
             continue
+        sources = [values[name] for name in node.inputs]
+        if node.op in ELEMENTWISE:  # a folded graph has no reshapes: arrays of one size lie alike
+            sources = [x.reshape(-1, *node.shape) for x in sources]
         op = FOLDED.get(node.op) or OPS[node.op]
-        values[node.name] = op.compute([values[name] for name in node.inputs], node.attrs)
+        values[node.name] = op.compute(sources, node.attrs)
     return values
 
 
 def execute(graph: Graph, *inputs: npt.ArrayLike) -> list[Array]:
-    """The results (batch, *shape) for examples of every input."""
+    """The results (batch, *shape) for examples of every input. A folded graph leaves out a reshape at the end."""
     if len(inputs) != len(graph.inputs):
         raise InvalidArgument(
             f"the model takes {len(graph.inputs)} arrays, and {len(inputs)} were given"

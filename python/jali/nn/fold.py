@@ -39,7 +39,8 @@ class _Form:
 def fold(graph: Graph) -> Graph:
     """The same function with nodes ``affine`` in the place of all linear operations.
 
-    A linear result that several nodes use is computed once and kept, unless it only moves and scales numbers.
+    A linear result that several nodes use is computed once and kept, unless it only moves and scales numbers. A reshape
+    disappears: what uses it takes the same numbers in the same order.
     """
     nodes: list[Node] = []
     forms: dict[str, _Form] = {}

@@ -9,7 +9,7 @@ import numpy as np
 from jali.nn.graph import Array, Shape
 from jali.nn.ops import Attrs, Op
 
-__all__ = ["FOLDED"]
+__all__ = ["ELEMENTWISE", "FOLDED"]
 
 
 class Affine(Op):
@@ -36,5 +36,8 @@ class Approximated(Op):
     def compute(self, values: Sequence[Array], attrs: Attrs) -> Array:
         return np.asarray(attrs["by"](values[0]))
 
+
+#: Operations that work number by number, whatever the shape.
+ELEMENTWISE = ("function", "polynomial", "multiply", "approximated")
 
 FOLDED: dict[str, Op] = {"affine": Affine(), "approximated": Approximated()}

@@ -125,6 +125,10 @@ def _finished(builder: Builder, y: Node, name: str, output: str, kind: str) -> N
 
 def _perceptron(builder: Builder, x: Node, model: Any, name: str, output: str) -> Node:
     _fitted(model, name, "coefs_")
+    if type(model).__name__ == "MLPRegressor" and model.out_activation_ != "identity":
+        raise Unsupported(
+            f"{name}: an MLPRegressor with loss={model.loss!r} ends with {model.out_activation_}: fit it with the squared error"
+        )
     layers = list(zip(model.coefs_, model.intercepts_, strict=True))
     for k, (weight, bias) in enumerate(layers):
         x = _dense(builder, x, f"{name}.layer{k}", weight.T, bias)
@@ -140,7 +144,7 @@ def _perceptron(builder: Builder, x: Node, model: Any, name: str, output: str) -
 
 def _standard(model: Any, size: int) -> tuple[Any, Any]:
     scale = np.ones(size) if model.scale_ is None else model.scale_
-    mean = np.zeros(size) if model.mean_ is None else model.mean_
+    mean = model.mean_ if model.with_mean else np.zeros(size)
     return 1 / scale, -mean / scale
 
 

@@ -6,7 +6,7 @@ It holds no weights. The ranges of the inputs, the scales of the outputs and the
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,11 +29,12 @@ _KIND = "manifest"
 class Port:
     """An input or output: its numbers are sent as (number - centre) / radius, at this level.
 
-    low, high: for each number, what an input may hold; for an output, what the examples of the calibration gave, with the margin.
+    shape: of one example. low, high: for each number, what an input may hold; for an output, what the examples of the calibration gave, with the margin.
     rms, peak: the root mean square and the largest modulus of what is sent.
     """
 
     name: str
+    shape: Shape
     layout: Layout
     centre: Array
     radius: Array
@@ -43,19 +44,15 @@ class Port:
     peak: float
     level: int
 
-    @property
-    def shape(self) -> Shape:
-        """The shape of one example."""
-        return self.layout.shape
-
     @classmethod
-    def of(cls, node: Node) -> Port:
+    def of(cls, node: Node, shape: Shape) -> Port:
         """The port of a node of a graph with levels."""
         attrs, size = node.attrs, (node.size,)
         centre, radius = (np.broadcast_to(attrs[k], size) for k in ("centre", "radius"))
         low, high = attrs["low"] * radius + centre, attrs["high"] * radius + centre
         return cls(
             node.name,
+            shape,
             attrs["layout"],
             centre,
             radius,
@@ -78,10 +75,15 @@ class Manifest:
     demand: Demand
 
     @classmethod
-    def of(cls, graph: Graph, params: Params, lanes: int, demand: Demand) -> Manifest:
-        """The manifest of a graph with levels."""
-        outputs = tuple(Port.of(graph[name]) for name in graph.outputs)
-        return cls(params, lanes, tuple(map(Port.of, graph.inputs)), outputs, demand)
+    def of(
+        cls, graph: Graph, shapes: Sequence[Shape], params: Params, lanes: int, demand: Demand
+    ) -> Manifest:
+        """The manifest of a graph with levels. shapes: of the outputs."""
+        inputs = tuple(Port.of(node, node.shape) for node in graph.inputs)
+        outputs = tuple(
+            Port.of(graph[name], s) for name, s in zip(graph.outputs, shapes, strict=True)
+        )
+        return cls(params, lanes, inputs, outputs, demand)
 
     @property
     def fingerprint(self) -> str:
@@ -133,7 +135,8 @@ def _port_document(port: Port) -> dict[str, Any]:
     layout = port.layout
     return {
         "name": port.name,
-        "shape": list(layout.shape),
+        "shape": list(port.shape),
+        "laid": list(layout.shape),
         "period": layout.period,
         "gap": layout.gap,
         "grid": list(layout.grid),
@@ -165,13 +168,14 @@ def _sizes(values: Iterable[Any]) -> Shape:
 
 def _port(document: dict[str, Any], params: Params, lanes: int) -> Port:
     slots = params.slots // lanes
-    shape, grid = _sizes(document["shape"]), _sizes(document["grid"])
+    shape, laid, grid = (_sizes(document[k]) for k in ("shape", "laid", "grid"))
     gap, period = _whole(document["gap"], 1, 64), _whole(document["period"], 1, slots)
-    layout = Layout(shape, slots, period, gap, grid)
+    layout = Layout(laid, slots, period, gap, grid)
     numbers = document["numbers"]
-    if len(grid) != max(0, len(shape) - 1) or numbers.shape != (4, int(np.prod(shape))):
+    size = int(np.prod(laid))
+    if len(grid) != max(0, len(laid) - 1) or numbers.shape != (4, size) or np.prod(shape) != size:
         raise ValueError("an array does not fit its layout")
-    _sizes([*shape[:1], *grid])
+    _sizes([*laid[:1], *grid])
     addresses = layout.addresses
     if len(np.unique(addresses)) < len(addresses) or slots % period:
         raise ValueError("two numbers lie in one slot")
@@ -187,4 +191,4 @@ def _port(document: dict[str, Any], params: Params, lanes: int) -> Port:
     name = document["name"]
     if not isinstance(name, str):
         raise TypeError("a name is a string")
-    return Port(name, layout, centre, radius, low, high, rms, peak, level)
+    return Port(name, shape, layout, centre, radius, low, high, rms, peak, level)

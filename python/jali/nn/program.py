@@ -117,7 +117,8 @@ def _planned(
             continue
         missing = max(n - b for n, b in zip(needed, demand.noise_bits, strict=True))
         if missing <= 0:
-            manifest = Manifest.of(stages["levels"], params, lanes, demand)
+            shapes = [stages["trace"][name].shape for name in stages["trace"].outputs]
+            manifest = Manifest.of(stages["levels"], shapes, params, lanes, demand)
             return Program(stages, manifest, machine, precision_bits, error)
         scale_bits += missing + 0.5
     raise InvalidArgument(

@@ -1,0 +1,397 @@
+"""Where models come from: scikit-learn, ONNX and recorded files. The oracles are their own predictions, and ONNX's evaluator."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_nn_graph import function, residual_network
+from test_nn_program import assert_precise, encrypted
+
+import jali
+from jali import nn
+from jali.nn import files, recorded, trace
+from jali.nn.execute import execute
+from jali.nn.fold import fold
+from jali.nn.graph import Graph
+
+
+def logits(perceptron: Any, x: np.ndarray) -> np.ndarray:
+    """What a multi-layer perceptron computes before its last activation."""
+    f = {
+        "relu": lambda z: np.maximum(z, 0),
+        "tanh": np.tanh,
+        "logistic": lambda z: 1 / (1 + np.exp(-z)),
+        "identity": lambda z: z,
+    }[perceptron.activation]
+    for k, (w, b) in enumerate(zip(perceptron.coefs_, perceptron.intercepts_, strict=True)):
+        x = (x if k == 0 else f(x)) @ w + b
+    return x
+
+
+@pytest.fixture
+def flowers(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Three classes of points with features of very different units."""
+    y = rng.integers(0, 3, 150)
+    centres = rng.normal(size=(3, 5)) * 2
+    return (centres[y] + rng.normal(size=(150, 5))) * [1, 100, 0.01, 3, 1] + 5, y
+
+
+def test_estimators_compute_what_they_predict(
+    flowers: tuple[np.ndarray, np.ndarray],
+) -> None:
+    pytest.importorskip("sklearn")
+    from sklearn import decomposition, discriminant_analysis, linear_model, preprocessing
+    from sklearn.neural_network import MLPClassifier, MLPRegressor
+    from sklearn.pipeline import make_pipeline
+
+    x, y = flowers
+    for scaler in (
+        preprocessing.StandardScaler(),
+        preprocessing.StandardScaler(with_mean=False),
+        preprocessing.MinMaxScaler(),
+        preprocessing.RobustScaler(),
+        preprocessing.MaxAbsScaler(),
+        decomposition.PCA(3, whiten=True),
+        "passthrough",
+    ):
+        model = make_pipeline(scaler, linear_model.LinearRegression()).fit(x, y)
+        assert np.allclose(execute(trace(model, x), x)[0], model.predict(x))
+    scaled = preprocessing.scale(x)
+    for labels in (y, y == 1):
+        for classifier in (
+            linear_model.LogisticRegression(),
+            linear_model.RidgeClassifier(),
+            discriminant_analysis.LinearDiscriminantAnalysis(),
+        ):
+            classifier.fit(scaled, labels)
+            got = execute(trace(classifier, scaled), scaled)[0]
+            assert np.allclose(got, classifier.decision_function(scaled))
+    single = linear_model.LogisticRegression().fit(scaled, y == 1)
+    got = execute(trace(single, scaled, output="probability"), scaled)[0]
+    assert np.allclose(got, single.predict_proba(scaled)[:, 1])
+    for activation in ("relu", "tanh", "logistic", "identity"):
+        network = MLPClassifier((7, 4), activation=activation, max_iter=5)
+        with pytest.warns(UserWarning):  # it has not converged
+            network.fit(scaled, y)
+        assert np.allclose(execute(trace(network, scaled), scaled)[0], logits(network, scaled))
+        assert np.array_equal(logits(network, scaled).argmax(1), network.predict(scaled))
+    with pytest.warns(UserWarning):
+        regressor = MLPRegressor(hidden_layer_sizes=(7,), max_iter=5).fit(scaled, y)
+    assert np.allclose(execute(trace(regressor, scaled), scaled)[0], regressor.predict(scaled))
+
+
+def test_a_pipeline_encrypted(flowers: tuple[np.ndarray, np.ndarray]) -> None:
+    pytest.importorskip("sklearn")
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    x, y = flowers
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(x, y)
+    program = jali.compile(model, x[:1], calibration=x, batch=16)
+    assert program.params.depth == 1  # scaler and regression are one matrix
+    assert_precise(program, encrypted(program, x[:20]), model.decision_function(x[:20]))
+    model.fit(x, y == 1)
+    program = jali.compile(
+        model, x[:1], calibration=x, batch=16, output="probability", precision_bits=7
+    )
+    assert_precise(program, encrypted(program, x[:20]), model.predict_proba(x[:20])[:, 1])
+
+
+def test_estimators_that_cannot_be_compiled(flowers: tuple[np.ndarray, np.ndarray]) -> None:
+    pytest.importorskip("sklearn")
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import MinMaxScaler
+    from sklearn.tree import DecisionTreeClassifier
+
+    x, y = flowers
+    tree = make_pipeline(MinMaxScaler(), DecisionTreeClassifier()).fit(x, y)
+    with pytest.raises(jali.Unsupported, match="decisiontreeclassifier: a DecisionTreeClassifier"):
+        trace(tree, x)
+    with pytest.raises(jali.InvalidArgument, match="not fitted"):
+        trace(LogisticRegression(), x)
+    with pytest.raises(jali.Unsupported, match="clip=True"):
+        trace(MinMaxScaler(clip=True).fit(x), x)
+    with pytest.raises(jali.Unsupported, match="two classes"):
+        trace(LogisticRegression(max_iter=5000).fit(x, y), x, output="probability")
+    broken = LogisticRegression(max_iter=5000).fit(x, y)
+    broken.coef_ = broken.coef_ * np.nan
+    with pytest.raises(jali.InvalidArgument, match="NaN"):
+        trace(broken, x)
+
+
+def onnx_model(nodes: list[Any], constants: dict[str, np.ndarray], shape: tuple[Any, ...]) -> Any:
+    from onnx import TensorProto, helper, numpy_helper
+
+    graph = helper.make_graph(
+        nodes,
+        "g",
+        [helper.make_tensor_value_info("x", TensorProto.DOUBLE, shape)],
+        [helper.make_tensor_value_info("y", TensorProto.DOUBLE, None)],
+        [numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
+
+
+def test_onnx_agrees_with_its_own_evaluator(rng: np.random.Generator) -> None:
+    """A network with most operations: residual, groups, pools, batch normalisation, shapes and functions."""
+    pytest.importorskip("onnx")
+    from onnx.helper import make_node
+    from onnx.reference import ReferenceEvaluator
+
+    constants = {
+        "w1": rng.normal(size=(4, 2, 3, 3)),
+        "b1": rng.normal(size=4),
+        "w2": rng.normal(size=(4, 2, 2, 3)),
+        "gamma": rng.normal(size=4),
+        "beta": rng.normal(size=4),
+        "mean": rng.normal(size=4),
+        "variance": rng.random(4) + 0.5,
+        "shape": np.array([0, 2, -1]),
+        "half": np.array(0.5),
+        "bias": rng.normal(size=(1, 4, 1, 1)),
+        "starts": np.array([1, 0]),
+        "ends": np.array([4, 2**62]),
+        "axes": np.array([2, 3]),
+        "steps": np.array([2, 1]),
+        "one": np.array([1]),
+        "w3": rng.normal(size=(5, 40)),
+        "b3": rng.normal(size=5),
+        "w4": rng.normal(size=(5, 3)),
+        "three": np.array(3.0),
+        "pads": np.array([0, 0, 1, 0, 0, 0, 0, 1]),
+    }
+    nodes = [
+        make_node(
+            "Conv", ["x", "w1", "b1"], ["a"], strides=[2, 1], pads=[1, 1, 0, 2], name="conv1"
+        ),
+        make_node("BatchNormalization", ["a", "gamma", "beta", "mean", "variance"], ["b"]),
+        make_node("Sigmoid", ["b"], ["c"]),
+        make_node("Conv", ["c", "w2"], ["d"], group=2, auto_pad="SAME_UPPER", dilations=[2, 1]),
+        make_node("Add", ["bias", "d"], ["e"]),
+        make_node("Sub", ["e", "c"], ["f"]),
+        make_node("Relu", ["f"], ["g"]),
+        make_node("Pad", ["g", "pads"], ["g2"]),
+        make_node("AveragePool", ["g2"], ["h"], kernel_shape=[2, 2], strides=[1, 1]),
+        make_node("Slice", ["h", "starts", "ends", "axes", "steps"], ["i"]),
+        make_node("GlobalAveragePool", ["g"], ["j"]),
+        make_node("Mul", ["i", "j"], ["k"]),
+        make_node("Concat", ["k", "i"], ["l"], axis=1),
+        make_node("ReduceMean", ["l"], ["m"], axes=[2], keepdims=0),
+        make_node("Transpose", ["m"], ["n"], perm=[0, 2, 1]),
+        make_node("Reshape", ["n", "shape"], ["o"]),
+        make_node("Flatten", ["o"], ["p"]),
+        make_node("Tanh", ["p"], ["p2"]),
+        make_node("Gemm", ["p2", "w3", "b3"], ["q"], transB=1, alpha=0.5),
+        make_node("Mul", ["half", "q"], ["r"]),
+        make_node("MatMul", ["r", "w4"], ["s"]),
+        make_node("Pow", ["s", "three"], ["t"]),
+        make_node("Unsqueeze", ["t", "one"], ["u"]),
+        make_node("Identity", ["u"], ["y"]),
+    ]
+    x = rng.normal(size=(3, 2, 7, 4))
+    model = onnx_model(nodes, constants, ("batch", 2, 7, 4))
+    (want,) = ReferenceEvaluator(model).run(None, {"x": x})
+    want = np.asarray(want)
+    graph = trace(model, x)
+    assert "conv1" in [node.name for node in graph]
+    for stage in (graph, fold(graph)):
+        got = execute(stage, x)[0].reshape(want.shape)
+        assert np.allclose(got, want, rtol=1e-9, atol=1e-9)
+
+
+def test_an_onnx_network_encrypted(rng: np.random.Generator, tmp_path: Path) -> None:
+    """Convolution with a stride, square, mean and dense layer, from a file."""
+    onnx = pytest.importorskip("onnx")
+    from onnx.helper import make_node
+
+    constants = {
+        "w": rng.normal(size=(4, 1, 3, 3)) / 3,
+        "b": rng.normal(size=4),
+        "v": rng.normal(size=(4, 3)),
+    }
+    nodes = [
+        make_node("Conv", ["x", "w", "b"], ["a"], strides=[2, 2], pads=[1, 1, 1, 1]),
+        make_node("Mul", ["a", "a"], ["c"]),
+        make_node("GlobalAveragePool", ["c"], ["d"]),
+        make_node("Flatten", ["d"], ["e"]),
+        make_node("MatMul", ["e", "v"], ["y"]),
+    ]
+    onnx.save(onnx_model(nodes, constants, ("n", 1, 12, 12)), tmp_path / "net.onnx")
+    x = rng.random((60, 1, 12, 12))
+    program = jali.compile(tmp_path / "net.onnx", x[:1], calibration=x, batch=4)
+    assert program.params.depth == 3
+    assert_precise(program, encrypted(program, x[:6]), program.clear(x[:6]))
+
+
+@pytest.mark.parametrize(
+    ("op", "attrs", "says"),
+    [
+        ("MaxPool", {"kernel_shape": [2, 2]}, "pool: MaxPool cannot be compiled.*AveragePool"),
+        ("Softmax", {}, "softmax of the decrypted logits"),
+        ("Sin", {}, "pool: Sin cannot be compiled"),
+        ("Transpose", {"perm": [1, 0, 2, 3]}, "pool: a transpose that moves the axis of the batch"),
+        ("AveragePool", {"kernel_shape": [2, 2], "ceil_mode": 1}, "ceil_mode"),
+        ("ReduceMean", {"axes": [0]}, "axis of the batch"),
+    ],
+)
+def test_onnx_refusals_name_the_node(op: str, attrs: dict[str, Any], says: str) -> None:
+    pytest.importorskip("onnx")
+    from onnx.helper import make_node
+
+    model = onnx_model([make_node(op, ["x"], ["y"], name="pool", **attrs)], {}, (1, 2, 4, 4))
+    with pytest.raises(jali.Unsupported, match=says):
+        trace(model, np.zeros((1, 2, 4, 4)))
+
+
+def test_files_that_are_no_models(tmp_path: Path) -> None:
+    pytest.importorskip("onnx")
+    (tmp_path / "net.onnx").write_bytes(b"nothing")
+    for path in (tmp_path / "net.onnx", tmp_path / "none.onnx", tmp_path / "net.pt"):
+        with pytest.raises(jali.InvalidArgument):
+            trace(path, np.zeros((1, 4)))
+
+
+# --- recorded graphs --------------------------------------------------------------------------------
+
+
+def every_kind(rng: np.random.Generator) -> list[tuple[Graph, list[np.ndarray]]]:
+    x, y = rng.normal(size=(2, 12)), rng.normal(size=(2, 3))
+    cubed = trace(lambda v: (v**3)[::-1], np.zeros(4))
+    return [
+        (trace(function, (x[0], y[0])), [x, y]),
+        (residual_network(rng), [rng.normal(size=(2, 2, 8, 8))]),
+        (cubed, [rng.normal(size=(2, 4))]),
+    ]
+
+
+def test_recorded_graphs_are_the_same(rng: np.random.Generator) -> None:
+    for graph, inputs in every_kind(rng):
+        data = recorded.to_bytes(graph)
+        again = recorded.from_bytes(data)
+        assert str(again) == str(graph)
+        assert recorded.to_bytes(again) == data
+        for a, b in zip(execute(graph, *inputs), execute(again, *inputs), strict=True):
+            assert np.array_equal(a, b)
+    with pytest.raises(jali.InvalidArgument, match="after 'fold'"):
+        recorded.to_bytes(fold(graph))
+
+
+def test_recorded_graphs_are_compiled(rng: np.random.Generator) -> None:
+    w, x = rng.normal(size=(3, 6)), rng.uniform(-1, 1, (40, 6))
+    graph = recorded.from_bytes(recorded.to_bytes(trace(lambda v: np.square(w @ v), x[0])))
+    program = jali.compile(graph, x[:1], calibration=x)
+    assert_precise(program, encrypted(program, x[:3]), np.square(x[:3] @ w.T))
+
+
+def sealed(data: bytes, change: Any) -> bytes:
+    """A file whose document was changed by someone who knows the format."""
+    content, arrays = files.read("graph", data)
+    change(content)
+    return files.written("graph", content, arrays)
+
+
+HOSTILE: list[Any] = [
+    lambda c: c.pop("nodes"),
+    lambda c: c.update(nodes=5),
+    lambda c: c.update(outputs=["nothing"]),
+    lambda c: c.update(outputs=[]),
+    lambda c: c["nodes"][0].update(op="system"),
+    lambda c: c["nodes"][0].update(name=""),
+    lambda c: c["nodes"][0]["attrs"].update(shape=[-1]),
+    lambda c: c["nodes"][0]["attrs"].update(shape=[1 << 40]),
+    lambda c: c["nodes"][0]["attrs"].update(shape=[1 << 20, 1 << 20]),
+    lambda c: c["nodes"][0]["attrs"].update(shape="12"),
+    lambda c: c["nodes"][0]["attrs"].update(extra=1),
+    lambda c: c["nodes"][1].update(inputs=["later"]),
+    lambda c: c["nodes"][1].update(inputs=[["x"]]),
+    lambda c: c["nodes"][1]["attrs"].update(weight={"array": 99}),
+    lambda c: c["nodes"][1]["attrs"].update(weight={"array": "0"}),
+    lambda c: c["nodes"][1]["attrs"].update(weight=None),
+    lambda c: c["nodes"][1]["attrs"].update(weight=3),
+    lambda c: c["nodes"][1]["attrs"].update(padding=[[1 << 30, 0], [0, 0]]),
+    lambda c: c["nodes"][1]["attrs"].update(stride=[0, 0]),
+    lambda c: c["nodes"][1]["attrs"].update(groups=0),
+    lambda c: c["nodes"][1]["attrs"].update(groups=1e9),
+    lambda c: c["nodes"].append(c["nodes"][1]),
+]
+
+
+@pytest.mark.parametrize("k", range(len(HOSTILE)))
+def test_hostile_graphs_are_refused(k: int, rng: np.random.Generator) -> None:
+    data = recorded.to_bytes(residual_network(rng))
+    with pytest.raises(jali.CorruptData):
+        recorded.from_bytes(sealed(data, HOSTILE[k]))
+
+
+def test_damaged_files_are_refused(rng: np.random.Generator) -> None:
+    data = recorded.to_bytes(residual_network(rng))
+    for _ in range(200):
+        damaged = bytearray(data)
+        if rng.random() < 0.3:
+            damaged = damaged[: rng.integers(len(data))]
+        else:
+            damaged[rng.integers(len(data))] ^= 1 << rng.integers(8)
+        with pytest.raises(jali.Error):
+            recorded.from_bytes(bytes(damaged))
+    with pytest.raises(jali.LimitExceeded):
+        recorded.from_bytes(data, max_bytes=100)
+    with pytest.raises(jali.CorruptData, match="a graph, not a manifest"):
+        nn.Manifest.from_bytes(data)
+
+
+def test_documents_that_are_no_documents() -> None:
+    for document in (b"", b"[]", b"{", b'{"kind": NaN}', b"[" * 100_000, b'{"kind": "graph"}'):
+        header = files._HEADER.pack(
+            files._MAGIC, 1, len(document), hashlib.sha256(document).digest()
+        )
+        with pytest.raises(jali.CorruptData):
+            recorded.from_bytes(header + document)
+    deep: Any = 1
+    for _ in range(40):
+        deep = [deep]
+    document = json.dumps(
+        {"kind": "graph", "arrays": [], "content": {"nodes": [], "outputs": deep}}
+    )
+    with pytest.raises(jali.CorruptData):
+        recorded.from_bytes(files.written("graph", {"nodes": [{"attrs": deep}]}, []))
+    assert document
+
+
+def test_manifests_of_hostile_servers_are_refused(rng: np.random.Generator) -> None:
+    w, x = rng.normal(size=(3, 6)), rng.uniform(-1, 1, (40, 6))
+    manifest = jali.compile(lambda v: w @ v, x[0], calibration=x).manifest.to_bytes()
+    content, arrays = files.read("manifest", manifest)
+
+    def refused(change: Any) -> None:
+        copy = json.loads(json.dumps(content))
+        change(copy)
+        with pytest.raises(jali.Error):
+            nn.Manifest.from_bytes(files.written("manifest", copy, arrays))
+
+    refused(lambda c: c.update(lanes=3))
+    refused(lambda c: c.update(lanes=1 << 40))
+    refused(lambda c: c.update(outputs=[]))
+    refused(lambda c: c.update(rotations=[[1, 99]]))
+    refused(lambda c: c.update(product=-1))
+    refused(lambda c: c.update(params=[1, 2]))
+    for change in (
+        {"shape": [1 << 24, 4]},
+        {"shape": [7]},
+        {"grid": [3]},
+        {"period": 4},
+        {"period": 0},
+        {"gap": 0},
+        {"level": 99},
+        {"rms": 0},
+        {"peak": -1},
+        {"name": 5},
+        {"numbers": {"array": 50}},
+    ):
+        refused(lambda c, change=change: c["inputs"][0].update(change))
