@@ -11,7 +11,8 @@ from test_nn_graph import convolution, residual_network
 
 import jali
 from jali import ckks, nn
-from jali.nn import scalar
+from jali.nn import approximate, scalar
+from jali.nn.execute import every_value
 from jali.nn.graph import Graph
 from jali.nn.ops import made
 
@@ -251,3 +252,30 @@ def test_reshapes_cost_nothing(rng: np.random.Generator) -> None:
     program = jali.compile(f, x[0], calibration=x, batch=2)
     assert program.params.depth == 3
     assert_precise(program, encrypted(program, x[:5]), np.stack([f(v) for v in x[:5]]))
+
+
+def test_the_price_list_holds(rng: np.random.Generator) -> None:
+    """Bytes of keys and messages are those that come; the noise that is announced is the noise that is there."""
+    f, x = perceptron(rng, scalar.sigmoid), rng.uniform(-1, 1, (300, 10))
+    program = jali.compile(f, x[0], calibration=x, precision_bits=12, batch=16)
+    summary = program.summary("cpu", threads=1)
+    client = program.client(threads=1)
+    keys = client.evaluation_keys()
+    request = client.encrypt(x[:16])
+    reply = program.server(keys, device="cpu", threads=1)(request)
+    assert summary.keys == keys.count and summary.key_bytes == keys.nbytes
+    assert abs(summary.key_bytes_sent / keys.sent_bytes - 1) < 0.01
+    assert abs(summary.request_bytes / len(request.to_bytes()) - 1) < 0.05
+    assert abs(summary.reply_bytes / len(reply.to_bytes()) - 1) < 0.05
+    assert [layer.name for layer in summary.layers] == ["scale", "sigmoid", "scale_2"]
+    assert summary.seconds == sum(layer.seconds for layer in summary.layers) > 0
+    assert summary.examples == 16 and summary.bootstraps == 0
+    exact = program.stages["approximate"]
+    inside = approximate.scaled(exact.inputs[0], x[:16])
+    output = exact[exact.outputs[0]]
+    want = every_value(exact, [inside])[output.name] * output.attrs["radius"]
+    noise = client.decrypt(reply) - want - output.attrs["centre"]
+    # 48 numbers: the mean of their squares is within a factor of 4 of its expectation but with probability 1e-6.
+    assert summary.layers[-1].noise / 16 < np.sqrt(np.mean(noise**2)) < 2 * summary.layers[-1].noise
+    for word in ("sigmoid", "levels", "keys", "noise", "examples"):
+        assert word in str(summary)

@@ -102,11 +102,22 @@ class Evaluator:
             logger.warning("%d threads were asked for and %d work", threads, self.threads)
 
     @classmethod
-    def _noting_keys(cls, params: Params, keys: EvaluationKeys) -> Evaluator:
-        """One that finds out which keys a computation uses. keys: an empty set of the client's."""
+    def _noting_keys(
+        cls,
+        params: Params,
+        keys: EvaluationKeys,
+        device: str = "cpu",
+        threads: int | None = None,
+    ) -> Evaluator:
+        """One that finds out which keys a computation uses. keys: an empty set of the client's.
+
+        It does all the work that keys would take, with zeros in their place.
+        """
         server = cls.__new__(cls)
         server._params, server._recording, server._variants = params, None, {}
-        server._core = _ckks.EvaluatorCore.recording(keys, "cpu", checked_threads(None))
+        server._core = _ckks.EvaluatorCore.recording(
+            keys, resolved(device), checked_threads(threads)
+        )
         return server
 
     @property

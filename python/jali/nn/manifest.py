@@ -16,8 +16,8 @@ from jali.ckks import Params
 from jali.errors import CorruptData
 from jali.nn import files
 from jali.nn.graph import Array, Graph, Node, Shape
+from jali.nn.keys import Demand
 from jali.nn.layout import Layout
-from jali.nn.parameters import Demand
 from jali.nn.run import peak
 
 __all__ = ["Manifest", "Port"]

@@ -18,9 +18,11 @@ from jali.nn.layout import lay_out
 from jali.nn.levels import assign_levels, depth_of
 from jali.nn.lower import lower
 from jali.nn.manifest import Manifest
-from jali.nn.parameters import demanded, needed_bits, smallest
+from jali.nn.parameters import needed_bits, smallest
+from jali.nn.report import Summary, summarised
 from jali.nn.roles import Client, Server
 from jali.nn.run import Machine
+from jali.nn.trial import demanded
 
 __all__ = ["Program", "compiled"]
 
@@ -58,6 +60,14 @@ class Program:
         """What the model itself gives for a batch of examples, in the clear."""
         results = execute(self.stages["trace"], *inputs)
         return results[0] if len(results) == 1 else tuple(results)
+
+    def summary(self, device: str = "auto", *, threads: int | None = None) -> Summary:
+        """The price list: time, bytes, levels, noise and assumed ranges, by layer and in all. ``print`` shows it as a table.
+
+        device: where the server will compute; it must be one of this machine. Times are those of trial runs there, with zeros in the
+            place of keys. No key is made.
+        """
+        return summarised(self.machine, self.manifest, self.precision_bits, device, threads)
 
     def client(self, *, secret: ckks.Client | None = None, threads: int | None = None) -> Client:
         """A client. It needs the manifest alone: Client(Manifest.from_bytes(..)) is the same elsewhere."""

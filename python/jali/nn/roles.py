@@ -7,9 +7,9 @@ import numpy.typing as npt
 
 from jali import ckks
 from jali.errors import InvalidArgument, ParamsMismatch
-from jali.nn import parameters
 from jali.nn.execute import checked_examples
 from jali.nn.graph import Array, Node
+from jali.nn.keys import keys
 from jali.nn.lower import packed, unpacked
 from jali.nn.manifest import Manifest, Port
 from jali.nn.message import Message
@@ -49,7 +49,7 @@ class Client:
 
     def evaluation_keys(self) -> ckks.EvaluationKeys:
         """The public keys that the program uses, and no others."""
-        return parameters.keys(self._client, self._manifest.demand)
+        return keys(self._client, self._manifest.demand)
 
     def encrypt(self, *inputs: npt.ArrayLike) -> Message:
         """One example, or a batch of any size, of every input.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -65,8 +65,13 @@ class Machine:
         for plan in self._resident:
             server.prepare(plan)
 
-    def __call__(self, server: Evaluator, *inputs: Encrypted) -> list[Encrypted]:
-        """The outputs of the graph."""
+    def __call__(
+        self,
+        server: Evaluator,
+        *inputs: Encrypted,
+        watch: Callable[[Node, Encrypted], object] | None = None,
+    ) -> list[Encrypted]:
+        """The outputs of the graph. watch: called with every node and its result, as soon as there is one."""
         given = iter(inputs)
         values: dict[str, Encrypted] = {}
         last = {name: node.name for node in self.graph for name in node.inputs}
@@ -75,6 +80,8 @@ class Machine:
             values[node.name] = (
                 next(given) if node.op == "input" else self._node(server, node, sources)
             )
+            if watch is not None:
+                watch(node, values[node.name])
             for name in set(node.inputs):
                 if last[name] == node.name and name not in self.graph.outputs:
                     del values[name]  # its memory is free for what follows
