@@ -395,3 +395,56 @@ def test_manifests_of_hostile_servers_are_refused(rng: np.random.Generator) -> N
         {"numbers": {"array": 50}},
     ):
         refused(lambda c, change=change: c["inputs"][0].update(change))
+
+
+def test_programs_are_saved_and_loaded(rng: np.random.Generator, tmp_path: Path) -> None:
+    """A client of the program as it was compiled goes on working with the program that was loaded."""
+    x = rng.uniform(-1, 1, (60, 2, 8, 8))
+    for graph in (residual_network(rng), trace(lambda v: np.tanh(v[0]).sum(axis=0), x[0])):
+        program = jali.compile(graph, x[:1], calibration=x, batch=2, precision_bits=8)
+        program.save(tmp_path / "program.jali")
+        program.manifest.save(tmp_path / "manifest.jali")
+        again = nn.Program.load(tmp_path / "program.jali")
+        assert again.to_bytes() == program.to_bytes()
+        for stage in program.stages:
+            assert again.explain(stage) == program.explain(stage)
+        client = nn.Client(nn.Manifest.load(tmp_path / "manifest.jali"), threads=1)
+        server = again.server(client.evaluation_keys(), device="cpu", threads=1)
+        assert_precise(program, client.decrypt(server(client.encrypt(x[:3]))), program.clear(x[:3]))
+    with pytest.raises(jali.FileError):
+        nn.Program.load(tmp_path / "nothing")
+    with pytest.raises(jali.FileError):
+        program.save(tmp_path / "no" / "folder")
+    with pytest.raises(jali.CorruptData, match="a manifest, not a program"):
+        nn.Program.load(tmp_path / "manifest.jali")
+
+
+def test_hostile_programs_are_refused(rng: np.random.Generator) -> None:
+    w, x = rng.normal(size=(3, 6)), rng.uniform(-1, 1, (40, 6))
+    program = jali.compile(lambda x: np.square(w @ x), x[0], calibration=x)
+    content, arrays = files.read("program", program.to_bytes())
+
+    def changed(change: Any) -> bytes:
+        copy = json.loads(json.dumps(content))
+        change(copy)
+        return files.written("program", copy, arrays)
+
+    for change in (
+        lambda c: c.pop("graph"),
+        lambda c: c.update(error=0),
+        lambda c: c.update(memory=-1),
+        lambda c: c.update(precision_bits=99),
+        lambda c: c.update(manifest=[1, 2, 300]),
+        lambda c: c.update(manifest=[1, 2, 3]),
+        lambda c: c["ranges"].pop("x"),
+        lambda c: c["ranges"]["x"].pop("low"),
+        lambda c: c["ranges"]["x"].update(low=c["ranges"]["x"]["high"]),
+        lambda c: c["ranges"]["x"].update(low={"array": 0}),
+        lambda c: c["ranges"]["x"].update(largest=0),
+        lambda c: c["ranges"]["x"].update(proven=1),
+    ):
+        with pytest.raises(jali.CorruptData):
+            nn.Program.from_bytes(changed(change))
+    other = jali.compile(lambda v: w @ v, x[0], calibration=x).manifest
+    with pytest.raises(jali.VersionError, match="compile the model again"):
+        nn.Program.from_bytes(changed(lambda c: c.update(manifest=list(other.to_bytes()))))

@@ -14,16 +14,18 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import struct
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from jali.errors import CorruptData, LimitExceeded, VersionError
+from jali.errors import CorruptData, FileError, LimitExceeded, VersionError
 from jali.nn.graph import Array
 
-__all__ = ["MAX_BYTES", "decoded", "encoded", "read", "written"]
+__all__ = ["MAX_BYTES", "decoded", "encoded", "load", "read", "save", "written"]
 
 MAX_BYTES = 1 << 31
 _MAGIC, _VERSION = b"JALI-NN\0", 1
@@ -81,6 +83,30 @@ def read(
     return content, arrays
 
 
+def save(file: str | os.PathLike[str], data: bytes) -> None:
+    """Write bytes to a path, which is replaced at once or not at all. Raises FileError."""
+    path = Path(file)
+    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        beside.write_bytes(data)
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise FileError(f"{path} cannot be written: {error.strerror}") from None
+
+
+def load(file: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> bytes:
+    """The bytes of a file. Raises FileError and LimitExceeded."""
+    try:
+        with Path(file).open("rb") as stream:
+            data = stream.read(max_bytes + 1)
+    except OSError as error:
+        raise FileError(f"{os.fspath(file)} cannot be read: {error.strerror}") from None
+    if len(data) > max_bytes:
+        raise LimitExceeded(f"{os.fspath(file)} has more than {max_bytes} bytes")
+    return data
+
+
 def _refused(constant: str) -> Any:
     raise ValueError(f"{constant} is no number")
 
@@ -111,6 +137,8 @@ def decoded(value: Any, arrays: Sequence[Array], depth: int = 0) -> Any:
         raise CorruptData("the file's document is nested too deeply")
     if isinstance(value, list):
         return tuple(decoded(v, arrays, depth + 1) for v in value)
+    if isinstance(value, float) and not math.isfinite(value):
+        raise CorruptData("the file's document holds a number that is not finite")
     if not isinstance(value, dict):
         return value
     if set(value) == {"array"}:

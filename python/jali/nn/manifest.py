@@ -6,6 +6,7 @@ It holds no weights. The ranges of the inputs, the scales of the outputs and the
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -63,6 +64,13 @@ class Port:
             attrs["level"],
         )
 
+    def is_like(self, other: Port) -> bool:
+        """See Manifest.is_like."""
+        if (self.shape, self.layout, self.level) != (other.shape, other.layout, other.level):
+            return False
+        pairs = ((self.centre, other.centre), (self.radius, other.radius))
+        return all(np.allclose(a, b, rtol=1e-9, atol=0) for a, b in pairs)
+
 
 @dataclass(frozen=True, eq=False)
 class Manifest:
@@ -90,6 +98,13 @@ class Manifest:
         """A hash of all of it, which the messages of its client and its server carry."""
         return hashlib.sha256(self.to_bytes()).hexdigest()
 
+    def is_like(self, other: Manifest) -> bool:
+        """Whether ciphertexts of one fit the other: everything is equal, numbers up to rounding."""
+        mine, theirs = (self.inputs + self.outputs, other.inputs + other.outputs)
+        if len(self.inputs) != len(other.inputs) or len(mine) != len(theirs):
+            return False
+        return self.params == other.params and all(map(Port.is_like, mine, theirs))
+
     def to_bytes(self) -> bytes:
         """Bytes from which from_bytes makes the same manifest. They are not authenticated."""
         arrays: list[Array] = []
@@ -103,6 +118,15 @@ class Manifest:
             "noise_bits": list(self.demand.noise_bits),
         }
         return files.written(_KIND, files.encoded(document, arrays), arrays)
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Write to_bytes() to a path, which is replaced at once or not at all."""
+        files.save(file, self.to_bytes())
+
+    @classmethod
+    def load(cls, file: str | os.PathLike[str]) -> Manifest:
+        """What save wrote. Raises FileError, and the errors of from_bytes."""
+        return cls.from_bytes(files.load(file))
 
     @classmethod
     def from_bytes(cls, data: bytes | bytearray | memoryview) -> Manifest:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy.typing as npt
 
 from jali import ckks
-from jali.errors import InvalidArgument, RangeExceeded
-from jali.nn.approximate import approximate
+from jali.errors import InvalidArgument, RangeExceeded, VersionError
+from jali.nn import files, stored
+from jali.nn.approximate import approximate, approximated
 from jali.nn.calibrate import MARGIN, calibrate
 from jali.nn.execute import execute
 from jali.nn.fold import fold
-from jali.nn.graph import Array, Graph
+from jali.nn.graph import Array, Graph, Shape
 from jali.nn.layout import lay_out
 from jali.nn.levels import assign_levels, depth_of
 from jali.nn.lower import lower
@@ -27,6 +29,7 @@ from jali.nn.trial import demanded
 __all__ = ["Program", "compiled"]
 
 STAGES = ("trace", "fold", "calibrate", "approximate", "layout", "lower", "levels")
+_OTHER = "the program was compiled by another version of Jali, which planned it otherwise: compile the model again"
 _TRIES = 12
 _COARSE = 3.0  # bits by which the scale grows if nothing is known of how far it is off
 
@@ -83,6 +86,48 @@ class Program:
         sizes = ", ".join(f"{p.name} {p.shape}" for p in self.manifest.inputs)
         return f"Program({sizes}, lanes={self.manifest.lanes}, {self.params!r})"
 
+    def to_bytes(self) -> bytes:
+        """Bytes from which from_bytes makes the same program. They hold the weights, and no key."""
+        return stored.to_bytes(
+            stored.Stored(
+                self.stages["trace"],
+                self.stages["calibrate"],
+                self.manifest,
+                self.precision_bits,
+                self.error,
+                self.machine.memory,
+            )
+        )
+
+    @classmethod
+    def from_bytes(cls, data: bytes | bytearray | memoryview) -> Program:
+        """What to_bytes wrote. Matrices and polynomials are made again from the weights; ranges, scales, levels, parameters and
+        keys are those of the file, so that clients and their keys go on working.
+
+        Raises CorruptData, VersionError for a program that this build would make otherwise, and LimitExceeded.
+        """
+        was = stored.from_bytes(data)
+        stages = {"trace": was.graph, "fold": fold(was.graph)}
+        stages["calibrate"] = was.calibrated(stages["fold"])
+        stages["approximate"] = approximated(stages["calibrate"], was.error)
+        params, lanes = was.manifest.params, was.manifest.lanes
+        if depth_of(stages["approximate"]) != params.depth:
+            raise VersionError(_OTHER)
+        machine = _lowered(stages, params, lanes, was.memory)
+        again = Manifest.of(stages["levels"], _shapes(stages), params, lanes, was.manifest.demand)
+        if not again.is_like(was.manifest):
+            raise VersionError(_OTHER)
+        return cls(stages, was.manifest, machine, was.precision_bits, was.error)
+
+    def save(self, file: str | os.PathLike[str]) -> None:
+        """Write to_bytes() to a path, which is replaced at once or not at all."""
+        files.save(file, self.to_bytes())
+
+    @classmethod
+    def load(cls, file: str | os.PathLike[str]) -> Program:
+        """What save wrote. Raises FileError, and the errors of from_bytes."""
+        return cls.from_bytes(files.load(file))
+
 
 def compiled(
     graph: Graph,
@@ -127,13 +172,17 @@ def _planned(
             continue
         missing = max(n - b for n, b in zip(needed, demand.noise_bits, strict=True))
         if missing <= 0:
-            shapes = [stages["trace"][name].shape for name in stages["trace"].outputs]
-            manifest = Manifest.of(stages["levels"], shapes, params, lanes, demand)
+            manifest = Manifest.of(stages["levels"], _shapes(stages), params, lanes, demand)
             return Program(stages, manifest, machine, precision_bits, error)
         scale_bits += missing + 0.5
     raise InvalidArgument(
         f"no scale leaves {precision_bits:g} bits of precision: ask for fewer precision_bits"
     )
+
+
+def _shapes(stages: Mapping[str, Graph]) -> list[Shape]:
+    """The shapes of the outputs in the model; folding leaves out reshapes."""
+    return [stages["trace"][name].shape for name in stages["trace"].outputs]
 
 
 def _lowered(stages: dict[str, Graph], params: ckks.Params, lanes: int, memory: float) -> Machine:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from jali.nn.graph import Array, Graph
 from jali.nn.ops import OPS, Attrs
 from jali.nn.tracing import Builder
 
-__all__ = ["document", "from_bytes", "graph_of", "to_bytes"]
+__all__ = ["document", "from_bytes", "graph_of", "load", "save", "to_bytes"]
 
 _KIND = "graph"
 _MOST_NODES = 100_000
@@ -66,6 +67,16 @@ def from_bytes(data: bytes | bytearray | memoryview, max_bytes: int = files.MAX_
     """
     content, arrays = files.read(_KIND, data, max_bytes)
     return graph_of(content, arrays)
+
+
+def save(graph: Graph, file: str | os.PathLike[str]) -> None:
+    """Write a traced graph to a path, which is replaced at once or not at all."""
+    files.save(file, to_bytes(graph))
+
+
+def load(file: str | os.PathLike[str]) -> Graph:
+    """What save wrote. Raises FileError, and the errors of from_bytes."""
+    return from_bytes(files.load(file))
 
 
 def document(graph: Graph, arrays: list[Array]) -> Any:

@@ -33,7 +33,7 @@ class Machine:
     """
 
     def __init__(self, graph: Graph, params: ckks.Params, lanes: int, memory: float) -> None:
-        self.graph, self.params, self.lanes = graph, params, lanes
+        self.graph, self.params, self.lanes, self.memory = graph, params, lanes, memory
         self._plans: dict[tuple[str, int], dict[tuple[int, int], LinearTransform]] = {}
         self._resident: list[LinearTransform] = []
         self.rotations: dict[str, int] = {}
