@@ -57,13 +57,13 @@ def test_one_example_has_no_axis_of_the_batch(rng: np.random.Generator) -> None:
 
 
 def test_arrays_of_several_ciphertexts(rng: np.random.Generator) -> None:
-    """An input of 100 numbers and 64 hidden ones, in lanes of 32 slots."""
+    """An input of 100 numbers and 64 hidden ones, in lanes of fewer slots."""
     a, b = rng.normal(size=(64, 100)) / 10, rng.normal(size=(3, 64)) / 8
     x = rng.uniform(-1, 1, (100, 100))
     f = lambda v: b @ np.square(a @ v)  # noqa: E731
-    program = jali.compile(f, x[0], calibration=x, batch=128)
-    ports = program.manifest.inputs
-    assert program.params.slots // 128 == 32 and ports[0].layout.ciphertexts == 4
+    program = jali.compile(f, x[0], calibration=x, batch=256)
+    slots = program.params.slots // 256
+    assert program.manifest.inputs[0].layout.ciphertexts == -(-100 // slots) > 1
     assert_precise(program, encrypted(program, x), np.square(x @ a.T) @ b.T)
 
 
@@ -279,3 +279,22 @@ def test_the_price_list_holds(rng: np.random.Generator) -> None:
     assert summary.layers[-1].noise / 16 < np.sqrt(np.mean(noise**2)) < 2 * summary.layers[-1].noise
     for word in ("sigmoid", "levels", "keys", "noise", "examples"):
         assert word in str(summary)
+
+
+def test_simulation_has_the_errors_of_encryption(rng: np.random.Generator) -> None:
+    """Approximation and noise: the same approximation error, and noise of the estimated size."""
+    f, x = perceptron(rng, np.square), rng.uniform(-1, 1, (400, 10))
+    program = jali.compile(f, x[0], calibration=x, precision_bits=12)
+    got, want = program.simulate(x), program.clear(x)
+    estimate = program.manifest.demand.noise_bits[0]
+    radius = program.stages["approximate"]["scale_2"].attrs["radius"]
+    noise = radius * 2.0**-estimate
+    # The mean of 1,200 squares is within a fifth of its expectation but with probability 1e-6.
+    assert 0.8 * noise < np.sqrt(np.mean((got - want) ** 2)) < 1.2 * noise
+    f = perceptron(rng, scalar.sigmoid)
+    program = jali.compile(f, x[0], calibration=x, precision_bits=4)
+    client = program.client(threads=1)
+    server = program.server(client.evaluation_keys(), device="cpu", threads=1)
+    there = client.decrypt(server(client.encrypt(x[:5])))
+    largest = np.abs(program.clear(x)).max()
+    assert np.abs(program.simulate(x[:5]) - there).max() < 2.0**-6 * largest

@@ -18,12 +18,15 @@ _LARGEST_LOG_N = 16  # a ciphertext of the next ring, with as many levels as it 
 _SIGMAS = 6.0  # noise beyond so many standard deviations occurs once in 5 * 10^8 numbers
 
 
-def smallest(graph: Graph, depth: int, scale_bits: float, lanes: int, device: str) -> Params:
-    """The smallest secure parameters of this depth with a slot for each lane, with the word that is fast on a kind of device.
+def smallest(
+    graph: Graph, depth: int, scale_bits: float, lanes: int, device: str, log_n: int = 0
+) -> Params:
+    """The smallest secure parameters of this depth with a slot for each lane and a ring of at least 2^log_n, with the word that is
+    fast on a kind of device.
 
     Raises Unsupported, which names what takes the levels, if there are none.
     """
-    least = max(10, lanes.bit_length())  # 2^log_n is at least twice the lanes
+    least = max(10, log_n, lanes.bit_length())  # 2^log_n is at least twice the lanes
     try:
         params = Params.create(depth=depth, scale_bits=scale_bits, device=device)
         if params.log_n < least:

@@ -4,34 +4,30 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import numpy as np
 import numpy.typing as npt
 
 from jali import ckks
-from jali.errors import InvalidArgument, RangeExceeded, VersionError
+from jali.errors import InvalidArgument, VersionError
 from jali.nn import files, stored
-from jali.nn.approximate import approximate, approximated
+from jali.nn.approximate import approximate, approximated, scaled
 from jali.nn.calibrate import MARGIN, calibrate
-from jali.nn.execute import execute
+from jali.nn.execute import checked_examples, every_value, execute
 from jali.nn.fold import fold
 from jali.nn.graph import Array, Graph, Shape
-from jali.nn.layout import lay_out
-from jali.nn.levels import assign_levels, depth_of
-from jali.nn.lower import lower
+from jali.nn.levels import depth_of
 from jali.nn.manifest import Manifest
-from jali.nn.parameters import needed_bits, smallest
+from jali.nn.plan import Plan, lowered, plan
 from jali.nn.report import Summary, summarised
 from jali.nn.roles import Client, Server
 from jali.nn.run import Machine
-from jali.nn.trial import demanded
 
 __all__ = ["Program", "compiled"]
 
 STAGES = ("trace", "fold", "calibrate", "approximate", "layout", "lower", "levels")
 _OTHER = "the program was compiled by another version of Jali, which planned it otherwise: compile the model again"
-_TRIES = 12
-_COARSE = 3.0  # bits by which the scale grows if nothing is known of how far it is off
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +44,16 @@ class Program:
     precision_bits: float
     error: float
 
+    @classmethod
+    def of(
+        cls, stages: Mapping[str, Graph], found: Plan, precision_bits: float, error: float
+    ) -> Program:
+        """The program of the stages up to approximation and of the plan that was made for them."""
+        machine = found.machine
+        graph, params, lanes = found.stages["levels"], machine.params, machine.lanes
+        manifest = Manifest.of(graph, _shapes(stages), params, lanes, found.demand)
+        return cls({**stages, **found.stages}, manifest, machine, precision_bits, error)
+
     @property
     def params(self) -> ckks.Params:
         """The parameters that were chosen."""
@@ -62,6 +68,29 @@ class Program:
     def clear(self, *inputs: npt.ArrayLike) -> Array | tuple[Array, ...]:
         """What the model itself gives for a batch of examples, in the clear."""
         results = execute(self.stages["trace"], *inputs)
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def simulate(
+        self, *inputs: npt.ArrayLike, rng: np.random.Generator | None = None
+    ) -> Array | tuple[Array, ...]:
+        """What decryption would give for a batch of examples, in the clear: with the approximations, and noise of the size that is
+        estimated for each output. It takes seconds for a test set, of which it tells the accuracy to expect.
+        """
+        graph, generator = self.stages["approximate"], rng or np.random.default_rng()
+        arrays = [checked_examples(n, x) for n, x in zip(graph.inputs, inputs, strict=True)]
+        values = every_value(
+            graph, [scaled(n, x) for n, x in zip(graph.inputs, arrays, strict=True)]
+        )
+        results = []
+        bits = self.manifest.demand.noise_bits
+        for name, shape, noise in zip(graph.outputs, _shapes(self.stages), bits, strict=True):
+            attrs, value = graph[name].attrs, values[name].reshape(-1, *shape)
+            noisy = value + generator.normal(0, 2.0**-noise, value.shape)
+            size = graph[name].shape
+            radius, centre = (
+                np.broadcast_to(attrs[k], size).reshape(shape) for k in ("radius", "centre")
+            )
+            results.append(noisy * radius + centre)
         return results[0] if len(results) == 1 else tuple(results)
 
     def summary(self, device: str = "auto", *, threads: int | None = None) -> Summary:
@@ -111,13 +140,14 @@ class Program:
         stages["calibrate"] = was.calibrated(stages["fold"])
         stages["approximate"] = approximated(stages["calibrate"], was.error)
         params, lanes = was.manifest.params, was.manifest.lanes
-        if depth_of(stages["approximate"]) != params.depth:
+        made = lowered(stages["approximate"], params.slots // lanes)
+        if depth_of(made["levels"]) != params.depth:
             raise VersionError(_OTHER)
-        machine = _lowered(stages, params, lanes, was.memory)
-        again = Manifest.of(stages["levels"], _shapes(stages), params, lanes, was.manifest.demand)
-        if not again.is_like(was.manifest):
+        found = Plan(made, Machine(made["levels"], params, lanes, was.memory), was.manifest.demand)
+        again = cls.of(stages, found, was.precision_bits, was.error)
+        if not again.manifest.is_like(was.manifest):
             raise VersionError(_OTHER)
-        return cls(stages, was.manifest, machine, was.precision_bits, was.error)
+        return replace(again, manifest=was.manifest)
 
     def save(self, file: str | os.PathLike[str]) -> None:
         """Write to_bytes() to a path, which is replaced at once or not at all."""
@@ -146,47 +176,10 @@ def compiled(
         stages["fold"], examples, margin=margin, input_ranges=input_ranges
     )
     stages["approximate"], error = approximate(stages["calibrate"], examples, precision_bits)
-    return _planned(stages, error, precision_bits, lanes, memory, device)
-
-
-def _planned(
-    stages: dict[str, Graph],
-    error: float,
-    precision_bits: float,
-    lanes: int,
-    memory: float,
-    device: str,
-) -> Program:
-    """Chooses parameters: the scale grows until the noise of a trial run is small enough."""
-    graph = stages["approximate"]
-    depth = depth_of(graph)
-    needed = needed_bits(graph, precision_bits)
-    scale_bits = max(max(needed) + 14.0, 25.0)
-    for _ in range(_TRIES):
-        params = smallest(graph, depth, scale_bits, lanes, device)
-        machine = _lowered(stages, params, lanes, memory)
-        try:
-            demand = demanded(machine)
-        except RangeExceeded:  # the bounds on the noise are so large that numbers may leave [-1, 1]
-            scale_bits += _COARSE
-            continue
-        missing = max(n - b for n, b in zip(needed, demand.noise_bits, strict=True))
-        if missing <= 0:
-            manifest = Manifest.of(stages["levels"], _shapes(stages), params, lanes, demand)
-            return Program(stages, manifest, machine, precision_bits, error)
-        scale_bits += missing + 0.5
-    raise InvalidArgument(
-        f"no scale leaves {precision_bits:g} bits of precision: ask for fewer precision_bits"
-    )
+    found = plan(stages["approximate"], precision_bits, lanes, memory, device)
+    return Program.of(stages, found, precision_bits, error)
 
 
 def _shapes(stages: Mapping[str, Graph]) -> list[Shape]:
     """The shapes of the outputs in the model; folding leaves out reshapes."""
     return [stages["trace"][name].shape for name in stages["trace"].outputs]
-
-
-def _lowered(stages: dict[str, Graph], params: ckks.Params, lanes: int, memory: float) -> Machine:
-    stages["layout"] = lay_out(stages["approximate"], params.slots // lanes)
-    stages["lower"] = lower(stages["layout"])
-    stages["levels"] = assign_levels(stages["lower"])
-    return Machine(stages["levels"], params, lanes, memory)

@@ -194,7 +194,7 @@ def _layer(machine: Machine, node: Node, seconds: float, noise_bits: float) -> L
         seconds=seconds,
         rotations=machine.rotations.get(node.name, 0),
         diagonals=sum(term.diagonals for term in attrs.get("terms", ())),
-        diagonal_bytes=machine.plaintext_bytes.get(node.name, 0),
+        diagonal_bytes=machine.held_bytes.get(node.name, 0),
         noise=radius * 2.0**-noise_bits,
         low=attrs["low"] * radius + centre,
         high=attrs["high"] * radius + centre,

@@ -36,29 +36,34 @@ class Machine:
         self.graph, self.params, self.lanes, self.memory = graph, params, lanes, memory
         self._plans: dict[tuple[str, int], dict[tuple[int, int], LinearTransform]] = {}
         self._resident: list[LinearTransform] = []
-        self.rotations: dict[str, int] = {}
-        self.plaintext_bytes: dict[str, int] = {}
+        self.rotations: dict[str, int] = {}  # by node, as are these:
+        self.encoded_bytes: dict[str, int] = {}  # of all diagonals
+        self.held_bytes: dict[str, int] = {}  # of those that stay encoded
         for node in graph:
-            if node.op != "transform":
-                continue
-            turned, held = 0, 0
-            for k, term in enumerate(node.attrs["terms"]):
-                plans = {
-                    pair: LinearTransform(
-                        params,
-                        block.vectors(node.attrs["layout"].slots, lanes),
-                        level=node.attrs["level"] + 1,
-                    )
-                    for pair, block in term.blocks.items()
-                }
-                self._plans[node.name, k] = plans
-                for plan in plans.values():
-                    turned += len(plan.rotations)
-                    if sum(self.plaintext_bytes.values()) + held + plan.plaintext_bytes <= memory:
-                        self._resident.append(plan)
-                        held += plan.plaintext_bytes
-                turned += len(term.sums) * node.attrs["layout"].ciphertexts
-            self.rotations[node.name], self.plaintext_bytes[node.name] = turned, held
+            if node.op == "transform":
+                self._plan(node, memory)
+
+    def _plan(self, node: Node, memory: float) -> None:
+        room = memory - sum(self.held_bytes.values())
+        turned, encoded, held = 0, 0, 0
+        for k, term in enumerate(node.attrs["terms"]):
+            plans = {
+                pair: LinearTransform(
+                    self.params,
+                    block.vectors(node.attrs["layout"].slots, self.lanes),
+                    level=node.attrs["level"] + 1,
+                )
+                for pair, block in term.blocks.items()
+            }
+            self._plans[node.name, k] = plans
+            for plan in plans.values():
+                turned, encoded = turned + len(plan.rotations), encoded + plan.plaintext_bytes
+                if held + plan.plaintext_bytes <= room:
+                    self._resident.append(plan)
+                    held += plan.plaintext_bytes
+            turned += len(term.sums) * node.attrs["layout"].ciphertexts
+        self.rotations[node.name] = turned
+        self.encoded_bytes[node.name], self.held_bytes[node.name] = encoded, held
 
     def prepare(self, server: Evaluator) -> None:
         """Encode the matrices that memory allows for."""
