@@ -298,3 +298,44 @@ def test_simulation_has_the_errors_of_encryption(rng: np.random.Generator) -> No
     there = client.decrypt(server(client.encrypt(x[:5])))
     largest = np.abs(program.clear(x)).max()
     assert np.abs(program.simulate(x[:5]) - there).max() < 2.0**-6 * largest
+
+
+def softmax(x: Any) -> Any:
+    powers = np.exp(x)
+    return powers / powers.sum(axis=-1, keepdims=True)
+
+
+def test_softmax_and_layer_normalisation(rng: np.random.Generator) -> None:
+    w, x = rng.normal(size=(4, 8)) / 4, rng.uniform(-1, 1, (200, 8))
+
+    def normalised(x: Any) -> Any:
+        centred = w @ x - (w @ x).mean()
+        return centred / np.sqrt((centred * centred).mean() + 0.1)
+
+    for f, bits in ((lambda x: softmax(w @ x), 6), (normalised, 4)):
+        program = jali.compile(f, x[0], calibration=x, precision_bits=bits)
+        assert_precise(program, encrypted(program, x[:3]), np.stack([f(v) for v in x[:3]]))
+
+
+def test_attention(rng: np.random.Generator) -> None:
+    """Products of encrypted matrices, and a softmax in between."""
+    q, k, v = rng.normal(size=(3, 4, 4)) / 4
+    x = rng.uniform(-1, 1, (100, 3, 4))
+    f = lambda x: softmax((x @ q) @ (x @ k).T / 2) @ (x @ v)  # noqa: E731
+    program = jali.compile(f, x[0], calibration=x, precision_bits=4)
+    assert_precise(program, encrypted(program, x[:2]), np.stack([f(v) for v in x[:2]]))
+
+
+def test_training_is_a_function_of_the_data(rng: np.random.Generator) -> None:
+    """Two steps of a logistic regression's gradient on encrypted examples and labels, with the sigmoid as a line."""
+
+    def train(x: Any, y: Any) -> Any:
+        weights = (x * (0.5 * y)[:, None]).mean(axis=0)
+        margins = (x @ weights) * y
+        return weights + (x * (y * (0.5 - 0.2 * margins))[:, None]).mean(axis=0)
+
+    x = rng.uniform(-1, 1, (100, 6, 2))
+    y = np.sign(x @ [1.0, -2.0] + rng.normal(size=(100, 6)) / 10)
+    program = jali.compile(train, (x[0], y[0]), calibration=(x, y), precision_bits=8)
+    want = np.stack([train(*v) for v in zip(x[:2], y[:2], strict=True)])
+    assert_precise(program, encrypted(program, x[:2], y[:2]), want)

@@ -115,7 +115,7 @@ def approximated(graph: Graph, error: float) -> Graph:
         elif node.op == "input":
             nodes[node.name] = _known(node, *_scale(node, graph))
         else:
-            nodes[node.name] = _function(node, inputs[0], error)
+            nodes[node.name] = _function(node, inputs[0], error, graph)
     return Graph(tuple(nodes.values()), graph.outputs, "approximate")
 
 
@@ -133,16 +133,17 @@ def _known(node: Node, centre: Array | float, radius: Array | float, **attrs: ob
 
 
 def _scale(node: Node, graph: Graph) -> tuple[Array | float, Array | float]:
-    """(centre, radius) of an input or of the result of matrices."""
+    """(centre, radius) of an array. Functions and matrices take any centre, products and ReLU take 0."""
     low, high = node.attrs["low"], node.attrs["high"]
-    users = {user.op for user in graph.users(node.name)}
-    if node.op == "affine" or users - {
+    users = graph.users(node.name)
+    operations = {user.op for user in users}
+    if node.op != "input" or operations - {
         "affine"
-    }:  # a function or product needs one scale for all numbers
+    }:  # all but matrices need one scale for all numbers
         low, high = float(np.min(low)), float(np.max(high))
-    if "multiply" in users or (node.op == "affine" and users != {"function"}):
-        return 0.0, max(abs(low), abs(high))
-    if any(user.attrs.get("function") in _HOMOGENEOUS for user in graph.users(node.name)):
+    corners = any(user.attrs.get("function") in _HOMOGENEOUS for user in users)
+    only_functions = bool(operations) and operations <= {"function", "polynomial"}
+    if corners or "multiply" in operations or (node.op != "input" and not only_functions):
         return 0.0, max(abs(low), abs(high))
     return (low + high) / 2, (high - low) / 2
 
@@ -159,37 +160,41 @@ def _affine(
     return _known(node, centre, radius, maps=tuple(maps), bias=bias / radius)
 
 
-def _function(node: Node, source: Node, error: float) -> Node:
+def _function(node: Node, source: Node, error: float, graph: Graph) -> Node:
+    """A function or polynomial of (centre + reach t), for t in [-1, 1], in the result's scale."""
     centre, reach = source.attrs["centre"], source.attrs["radius"]
-    radius = max(abs(node.attrs["low"]), abs(node.attrs["high"]), np.finfo(float).tiny)
     name = node.attrs.get("function", "polynomial")
+    by: ckks.Polynomial | ckks.functions.Function
+    middle, radius = map(float, _scale(node, graph))
+    if name in _HOMOGENEOUS:
+        (by, off), middle, radius = _with_a_corner(name, error), 0.0, reach
+    else:
+        largest = max(abs(node.attrs["low"]), abs(node.attrs["high"]), np.finfo(float).tiny)
+        radius = max(radius, largest * 2.0**-20) + error * largest
+        coefficients, off = _chebyshev(node, centre, reach, error * largest)
+        coefficients[0] -= middle
+        by, off = _on_unit(coefficients / radius), off / radius
+    made = Node(node.name, "approximated", node.inputs, node.shape, node.attrs)
+    return _known(made, middle, radius, by=Approximation(name, by, off))
+
+
+def _chebyshev(node: Node, centre: float, reach: float, error: float) -> tuple[Array, float]:
+    """The Chebyshev coefficients of a function or polynomial on centre +- reach, and how far they are off."""
     if node.op == "polynomial":
         inner = np.polynomial.Polynomial([centre, reach])
-        power = np.polynomial.Polynomial(node.attrs["coefficients"])(inner) / radius
-        by: ckks.Polynomial | ckks.functions.Function
-        by = _on_unit(np.polynomial.chebyshev.poly2cheb(power.coef))
-        off = 0.0
-    elif name in _HOMOGENEOUS:
-        (by, off), radius = _with_a_corner(name, error), reach
-    else:
-        interval = (float(centre - reach), float(centre + reach))
-        try:
-            found = APPROXIMATED[name](interval, error=error * radius)
-        except InvalidArgument as refused:
-            raise InvalidArgument(f"{node.name}: {refused}") from None
-        if found.polynomial is None:
-            raise InvalidArgument(
-                f"{node.name}: {name} on [{interval[0]:g}, {interval[1]:g}] takes several polynomials: keep its "
-                "numbers in a smaller interval"
-            )
-        by, off = (
-            _on_unit(np.real(found.polynomial.coefficients) / radius),
-            found.max_error / radius,
+        power = np.polynomial.Polynomial(node.attrs["coefficients"])(inner)
+        return np.asarray(np.polynomial.chebyshev.poly2cheb(power.coef), np.float64), 0.0
+    name, interval = node.attrs["function"], (float(centre - reach), float(centre + reach))
+    try:
+        found = APPROXIMATED[name](interval, error=error)
+    except InvalidArgument as refused:
+        raise InvalidArgument(f"{node.name}: {refused}") from None
+    if found.polynomial is None:
+        raise InvalidArgument(
+            f"{node.name}: {name} on [{interval[0]:g}, {interval[1]:g}] takes several polynomials: keep its "
+            "numbers in a smaller interval"
         )
-    attrs = {"by": Approximation(name, by, off)}
-    return _known(
-        Node(node.name, "approximated", node.inputs, node.shape, node.attrs), 0.0, radius, **attrs
-    )
+    return np.real(np.asarray(found.polynomial.coefficients)), found.max_error
 
 
 def _with_a_corner(

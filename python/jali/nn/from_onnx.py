@@ -89,7 +89,6 @@ _CLEAR = ("Add", "Sub", "Mul", "Div", "Cast", "Identity", "Reshape", "Transpose"
 _INSTEAD = {
     "MaxPool": "a maximum costs as much as a ReLU for each number under the window; train the model with AveragePool",
     "GlobalMaxPool": "train the model with GlobalAveragePool",
-    "Softmax": "end the model before it, and let the client take the softmax of the decrypted logits",
     "LogSoftmax": "end the model before it, and let the client take it of the decrypted logits",
     "ArgMax": "end the model before it, and let the client take it of the decrypted scores",
     "Clip": "use Relu, or an activation without corners",
@@ -100,7 +99,6 @@ _INSTEAD = {
     "GRU": "recurrent layers are not compiled yet",
     "RNN": "recurrent layers are not compiled yet",
     "Loop": "loops are not compiled yet",
-    "LayerNormalization": "use BatchNormalization, whose statistics are fixed",
     "InstanceNormalization": "use BatchNormalization, whose statistics are fixed",
 }
 
@@ -342,6 +340,24 @@ def _global_pool(inputs: Sequence[Value], attrs: Attrs) -> Value:
     return inputs[0].mean(tuple(range(1, inputs[0].ndim)), keepdims=True)
 
 
+def _softmax(inputs: Sequence[Value], attrs: Attrs) -> Value:
+    x = inputs[0]
+    axis = _inner(attrs.get("axis", -1), x.ndim + 1)
+    powers = x._function("exp")
+    return powers / powers._summed((axis,), True, mean=False)
+
+
+def _layer_norm(inputs: Sequence[Value], attrs: Attrs) -> Value:
+    x = inputs[0]
+    first = _inner(attrs.get("axis", -1), x.ndim + 1)
+    axes = tuple(range(first, x.ndim))
+    centred = x - x._summed(axes, True, mean=True)
+    variance = (centred * centred)._summed(axes, True, mean=True)
+    y = centred * (variance + attrs.get("epsilon", 1e-5))._function("inverse_sqrt")
+    y = y * _aligned(y, _clear(inputs[1], "scale"))
+    return y if len(inputs) < 3 else y + _aligned(y, _clear(inputs[2], "bias"))
+
+
 def _same(inputs: Sequence[Value], attrs: Attrs) -> Value:
     return inputs[0]
 
@@ -362,6 +378,7 @@ _OPS: dict[str, Callable[[Sequence[Value], Attrs], Value]] = {
     "Gemm": _gemm,
     "GlobalAveragePool": _global_pool,
     "Identity": _same,
+    "LayerNormalization": _layer_norm,
     "Log": _function("log"),
     "MatMul": _matmul,
     "Mul": _binary(lambda a, b: a * b),
@@ -375,6 +392,7 @@ _OPS: dict[str, Callable[[Sequence[Value], Attrs], Value]] = {
     "Reshape": _reshape,
     "Sigmoid": _function("sigmoid"),
     "Slice": _slice,
+    "Softmax": _softmax,
     "Sqrt": _function("sqrt"),
     "Squeeze": _squeeze,
     "Sub": _binary(lambda a, b: a - b),

@@ -151,17 +151,26 @@ class Traced:
 
     def __truediv__(self, other: Any) -> Traced:
         if isinstance(other, Traced):
-            return self * other._function("inverse")
+            return self * other._inverse()
         divisor = _numbers(other)
         if not np.all(divisor):
             raise InvalidArgument("division by zero: divide by other numbers")
         return self._scaled(1 / divisor, 0.0)
 
     def __rtruediv__(self, other: Any) -> Traced:
-        return self._function("inverse") * _numbers(other)
+        return self._inverse() * _numbers(other)
+
+    def _inverse(self) -> Traced:
+        """1 / self; of a square root, the inverse square root, which is one function."""
+        if self.node.attrs.get("function") == "sqrt":
+            inner = Traced(self._builder, self._builder.nodes[self.node.inputs[0]])
+            return inner._function("inverse_sqrt")
+        return self._function("inverse")
 
     def __pow__(self, exponent: Any) -> Traced:
-        named = {-1: "inverse", 0.5: "sqrt", -0.5: "inverse_sqrt"}
+        named = {0.5: "sqrt", -0.5: "inverse_sqrt"}
+        if exponent == -1:
+            return self._inverse()
         if exponent in named:
             return self._function(named[exponent])
         power = checks.whole(exponent, 1, "the exponent is a whole number from 1, -1, 0.5 or -0.5")
@@ -357,7 +366,7 @@ _UFUNCS: dict[str, Callable[..., Any]] = {
     "log": _named("log"),
     "sqrt": _named("sqrt"),
     "tanh": _named("tanh"),
-    "reciprocal": _named("inverse"),
+    "reciprocal": lambda x: x._inverse(),
 }
 
 _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
