@@ -339,3 +339,27 @@ def test_training_is_a_function_of_the_data(rng: np.random.Generator) -> None:
     program = jali.compile(train, (x[0], y[0]), calibration=(x, y), precision_bits=8)
     want = np.stack([train(*v) for v in zip(x[:2], y[:2], strict=True)])
     assert_precise(program, encrypted(program, x[:2], y[:2]), want)
+
+
+def test_outputs_that_are_inputs(rng: np.random.Generator) -> None:
+    x = rng.uniform(-1, 1, (40, 3, 4))
+    program = jali.compile(lambda x: (x, x.T, 2 * x[0]), x[0], calibration=x, batch=2)
+    same, turned, double = encrypted(program, x[:3])
+    assert np.abs(same - x[:3]).max() < 1e-3
+    assert np.abs(turned - x[:3].transpose(0, 2, 1)).max() < 1e-3
+    assert np.abs(double - 2 * x[:3, 0]).max() < 2e-3
+    assert program.simulate(x[:3])[1].shape == (3, 4, 3)
+
+
+def test_servers_of_one_program_do_not_disturb_each_other(rng: np.random.Generator) -> None:
+    f, x = perceptron(rng, np.square), rng.uniform(-1, 1, (50, 10))
+    program = jali.compile(f, x[0], calibration=x)
+    clients = [program.client(threads=1) for _ in range(2)]
+    devices = ("cpu", "cpu/portable")
+    servers = [
+        program.server(c.evaluation_keys(), device=d, threads=1)
+        for c, d in zip(clients, devices, strict=True)
+    ]
+    for _ in range(2):
+        for client, server in zip(clients, servers, strict=True):
+            assert_precise(program, client.decrypt(server(client.encrypt(x[:1]))), f(x[0])[None])

@@ -7,7 +7,7 @@ interval, and numbers of size 1 lose the least to noise.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,15 +62,20 @@ class Approximation:
 
 
 def approximate(
-    graph: Graph, examples: Sequence[Array], precision_bits: float
+    graph: Graph,
+    examples: Sequence[Array],
+    precision_bits: float,
+    *,
+    exact: Mapping[str, Array] | None = None,
 ) -> tuple[Graph, float]:
     """The graph on [-1, 1] with approximated functions, for a calibrated one, and the functions' error.
 
     precision_bits: on the examples, no output is off by more than 7/8 of 2^-precision_bits of the output's largest number. The
     rest is left to the noise, of which a bit costs less. Every function has the same error in units of its largest value.
+    exact: the value of every node for the examples, as for ``calibrate``.
     Raises InvalidArgument, which names the function, where no approximation is found.
     """
-    exact = every_value(graph, examples)
+    exact = every_value(graph, examples) if exact is None else exact
     limit = error = (1 - NOISE_SHARE) * 2.0**-precision_bits
     for _ in range(_ROUNDS):
         made = approximated(graph, error)
@@ -84,14 +89,15 @@ def approximate(
     )
 
 
-def largest_error(graph: Graph, examples: Sequence[Array], exact: dict[str, Array]) -> float:
+def largest_error(graph: Graph, examples: Sequence[Array], exact: Mapping[str, Array]) -> float:
     """The largest error of an output on the examples, in units of the output's largest number."""
     values = every_value(graph, [scaled(n, x) for n, x in zip(graph.inputs, examples, strict=True)])
     errors = []
     for name in graph.outputs:
         node = graph[name]
-        got = values[name] * node.attrs["radius"] + node.attrs["centre"]
-        errors.append(float(np.abs(got - exact[name]).max()) / node.attrs["largest"])
+        got, want = (v.reshape(len(v), -1) for v in (values[name], exact[name]))
+        got = got * node.attrs["radius"] + node.attrs["centre"]
+        errors.append(float(np.abs(got - want).max()) / node.attrs["largest"])
     return float(max(errors))
 
 

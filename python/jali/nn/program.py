@@ -27,6 +27,7 @@ from jali.nn.run import Machine
 __all__ = ["Program", "compiled"]
 
 STAGES = ("trace", "fold", "calibrate", "approximate", "layout", "lower", "levels")
+_MEASURED = 256  # on so many examples of the calibration, errors of approximations are measured
 _OTHER = "the program was compiled by another version of Jali, which planned it otherwise: compile the model again"
 
 
@@ -34,13 +35,13 @@ _OTHER = "the program was compiled by another version of Jali, which planned it 
 class Program:
     """What jali.compile returns.
 
-    stages: the graph after every stage. precision_bits: what was asked for. error: of every function, in units of its largest
+    stages: the graph after every stage. memory: bytes for encoded matrices. precision_bits: what was asked for. error: of every function, in units of its largest
     value.
     """
 
     stages: Mapping[str, Graph]
     manifest: Manifest
-    machine: Machine
+    memory: float
     precision_bits: float
     error: float
 
@@ -49,10 +50,10 @@ class Program:
         cls, stages: Mapping[str, Graph], found: Plan, precision_bits: float, error: float
     ) -> Program:
         """The program of the stages up to approximation and of the plan that was made for them."""
-        machine = found.machine
-        graph, params, lanes = found.stages["levels"], machine.params, machine.lanes
+        params, lanes = found.machine.params, found.machine.lanes
+        graph, memory = found.stages["levels"], found.machine.memory
         manifest = Manifest.of(graph, _shapes(stages), params, lanes, found.demand)
-        return cls({**stages, **found.stages}, manifest, machine, precision_bits, error)
+        return cls({**stages, **found.stages}, manifest, memory, precision_bits, error)
 
     @property
     def params(self) -> ckks.Params:
@@ -86,7 +87,7 @@ class Program:
         for name, shape, noise in zip(graph.outputs, _shapes(self.stages), bits, strict=True):
             attrs, value = graph[name].attrs, values[name].reshape(-1, *shape)
             noisy = value + generator.normal(0, 2.0**-noise, value.shape)
-            size = graph[name].shape
+            size = (graph[name].size,)
             radius, centre = (
                 np.broadcast_to(attrs[k], size).reshape(shape) for k in ("radius", "centre")
             )
@@ -99,7 +100,7 @@ class Program:
         device: where the server will compute; it must be one of this machine. Times are those of trial runs there, with zeros in the
             place of keys. No key is made.
         """
-        return summarised(self.machine, self.manifest, self.precision_bits, device, threads)
+        return summarised(self._machine(), self.manifest, self.precision_bits, device, threads)
 
     def client(self, *, secret: ckks.Client | None = None, threads: int | None = None) -> Client:
         """A client. It needs the manifest alone: Client(Manifest.from_bytes(..)) is the same elsewhere."""
@@ -109,7 +110,11 @@ class Program:
         self, keys: ckks.EvaluationKeys, *, device: str = "auto", threads: int | None = None
     ) -> Server:
         """A server with a client's evaluation_keys()."""
-        return Server(self.machine, self.manifest, keys, device=device, threads=threads)
+        return Server(self._machine(), self.manifest, keys, device=device, threads=threads)
+
+    def _machine(self) -> Machine:
+        """One for each evaluator, because encoded matrices lie in the memory of its device."""
+        return Machine(self.stages["levels"], self.params, self.manifest.lanes, self.memory)
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{p.name} {p.shape}" for p in self.manifest.inputs)
@@ -124,7 +129,7 @@ class Program:
                 self.manifest,
                 self.precision_bits,
                 self.error,
-                self.machine.memory,
+                self.memory,
             )
         )
 
@@ -172,10 +177,17 @@ def compiled(
 ) -> Program:
     """The program of a traced graph. Arguments as of jali.compile; lanes: a power of two."""
     stages = {"trace": graph, "fold": fold(graph)}
+    exact = every_value(graph, examples)
     stages["calibrate"] = calibrate(
-        stages["fold"], examples, margin=margin, input_ranges=input_ranges
+        stages["fold"], examples, margin=margin, input_ranges=input_ranges, exact=exact
     )
-    stages["approximate"], error = approximate(stages["calibrate"], examples, precision_bits)
+    some = np.linspace(0, len(examples[0]) - 1, min(len(examples[0]), _MEASURED)).astype(int)
+    stages["approximate"], error = approximate(
+        stages["calibrate"],
+        [x[some] for x in examples],
+        precision_bits,
+        exact={name: value[some] for name, value in exact.items()},
+    )
     found = plan(stages["approximate"], precision_bits, lanes, memory, device)
     return Program.of(stages, found, precision_bits, error)
 
