@@ -363,3 +363,28 @@ def test_servers_of_one_program_do_not_disturb_each_other(rng: np.random.Generat
     for _ in range(2):
         for client, server in zip(clients, servers, strict=True):
             assert_precise(program, client.decrypt(server(client.encrypt(x[:1]))), f(x[0])[None])
+
+
+def test_recorded_runs_are_the_same(rng: np.random.Generator) -> None:
+    """As a GPU's server runs: a recorded program for each batch of ciphertexts."""
+    a, x = rng.normal(size=(3, 6)), rng.uniform(-1, 1, (60, 6))
+    f = lambda x: (np.square(a @ x), x + 1)  # noqa: E731
+    program = jali.compile(f, x[0], calibration=x, batch=4, precision_bits=12)
+    client = program.client(threads=1)
+    server = program.server(client.evaluation_keys(), device="cpu", threads=1, record=True)
+    for count in (1, 7, 1, 12, 18, 21, 30, 7):  # more sizes than are kept
+        first, second = client.decrypt(server(client.encrypt(x[:count])))
+        assert np.abs(first - np.square(x[:count] @ a.T)).max() < 2.0**-12 * 40
+        assert np.abs(second - x[:count] - 1).max() < 2.0**-11
+
+
+def test_matrices_that_do_not_fit_the_memory_are_encoded_at_every_use(
+    rng: np.random.Generator,
+) -> None:
+    f, x = perceptron(rng, np.square), rng.uniform(-1, 1, (50, 10))
+    whole = jali.compile(f, x[0], calibration=x).summary("cpu", threads=1)
+    first = whole.layers[0].diagonal_bytes
+    for memory, held in ((0, 0), (first, first)):
+        program = jali.compile(f, x[0], calibration=x, memory=memory)
+        assert program.summary("cpu", threads=1).diagonal_bytes == held < whole.diagonal_bytes
+        assert_precise(program, encrypted(program, x[:2]), np.stack([f(v) for v in x[:2]]))

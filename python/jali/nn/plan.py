@@ -22,6 +22,7 @@ from jali.nn.trial import demanded
 
 __all__ = ["Plan", "lowered", "plan"]
 
+_MANY_DIGITS = 4  # with fewer, a larger ring has no smaller keys
 _WORTH = 0.75  # part of the bytes that are read; a larger ring also doubles the messages
 _TRIES = 12
 _COARSE = 3.0  # bits by which the scale grows if nothing is known of how far it is off
@@ -57,6 +58,8 @@ class Plan:
 def plan(graph: Graph, precision_bits: float, lanes: int, memory: float, device: str) -> Plan:
     """The plan of an approximated graph: the better one of the smallest secure ring and the next."""
     first = _within(graph, precision_bits, lanes, memory, device, 0)
+    if first.machine.params.dnum < _MANY_DIGITS:
+        return first
     try:
         larger = first.machine.params.log_n + 1
         second = _within(graph, precision_bits, lanes, memory, device, larger)

@@ -107,10 +107,17 @@ class Program:
         return Client(self.manifest, secret=secret, threads=threads)
 
     def server(
-        self, keys: ckks.EvaluationKeys, *, device: str = "auto", threads: int | None = None
+        self,
+        keys: ckks.EvaluationKeys,
+        *,
+        device: str = "auto",
+        threads: int | None = None,
+        record: bool | None = None,
     ) -> Server:
-        """A server with a client's evaluation_keys()."""
-        return Server(self._machine(), self.manifest, keys, device=device, threads=threads)
+        """A server with a client's evaluation_keys(). Arguments as of nn.Server."""
+        return Server(
+            self._machine(), self.manifest, keys, device=device, threads=threads, record=record
+        )
 
     def _machine(self) -> Machine:
         """One for each evaluator, because encoded matrices lie in the memory of its device."""

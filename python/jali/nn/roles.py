@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -16,6 +19,8 @@ from jali.nn.message import Message
 from jali.nn.run import Encrypted, Machine
 
 __all__ = ["Client", "Server"]
+
+_KEPT_RECORDED = 4  # for how many sizes of batch a server keeps a recorded program
 
 
 class Client:
@@ -141,7 +146,11 @@ def _check_range(port: Port, values: Array) -> None:
 
 
 class Server:
-    """The owner of the model. Program.server() makes one. It holds no secret, and may be used from several threads."""
+    """The owner of the model. Program.server() makes one. It holds no secret, and may be used from several threads.
+
+    record: whether a run is recorded for each batch of ciphertexts, and replayed. None stands for yes on a GPU whose memory holds all
+        encoded matrices, and no elsewhere.
+    """
 
     def __init__(
         self,
@@ -151,10 +160,15 @@ class Server:
         *,
         device: str = "auto",
         threads: int | None = None,
+        record: bool | None = None,
     ) -> None:
         self._machine, self._manifest = machine, manifest
         self._evaluator = ckks.Evaluator(manifest.params, keys, device, threads=threads)
         machine.prepare(self._evaluator)
+        on_gpu = self._evaluator.device == "cuda" and machine.is_resident
+        self._record = on_gpu if record is None else record
+        self._lock = threading.Lock()
+        self._recorded: dict[int, ckks.Captured] = {}  # by the batch of the ciphertexts
 
     @property
     def evaluator(self) -> ckks.Evaluator:
@@ -176,6 +190,34 @@ class Server:
         inputs: list[Encrypted] = [
             tuple(map(self._evaluator.bind, array)) for array in request.arrays
         ]
-        outputs = self._machine(self._evaluator, *inputs)
+        outputs = self._outputs(inputs, request.arrays[0][0].batch)
         arrays = tuple(tuple(x.ciphertext for x in output) for output in outputs)
         return Message(request.program, request.examples, request.single, arrays)
+
+    def _outputs(self, inputs: list[Encrypted], batch: int) -> list[Encrypted]:
+        """The outputs; if runs are recorded, by the recorded program for this batch, which on a GPU is one CUDA graph."""
+        if not self._record:
+            return self._machine(self._evaluator, *inputs)
+        flat = [x for array in inputs for x in array]
+        with self._lock:
+            program = self._recorded.get(batch)
+            if program is None:
+                if len(self._recorded) == _KEPT_RECORDED:
+                    del self._recorded[next(iter(self._recorded))]
+                # It refers to parts of the server only. If it held the server, neither would ever be freed.
+                machine, evaluator = self._machine, self._evaluator
+                counts = [port.layout.ciphertexts for port in self._manifest.inputs]
+                program = evaluator.capture(
+                    lambda *xs: [x for y in machine(evaluator, *_split(xs, counts)) for x in y],
+                    *flat,
+                )
+                self._recorded[batch] = program
+        found = program(*flat)
+        arrays = [found] if isinstance(found, ckks.EncryptedArray) else list(found)
+        return _split(arrays, [port.layout.ciphertexts for port in self._manifest.outputs])
+
+
+def _split(arrays: Sequence[ckks.EncryptedArray], counts: Sequence[int]) -> list[Encrypted]:
+    """The arrays in groups of these sizes."""
+    ends = np.cumsum(counts)
+    return [tuple(arrays[end - n : end]) for n, end in zip(counts, ends, strict=True)]

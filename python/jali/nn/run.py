@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from jali import ckks
-from jali.ckks import EncryptedArray, Evaluator, LinearTransform
+from jali.ckks import EncryptedArray, Evaluator, LinearTransform, Plaintext
 from jali.nn.graph import Array, Graph, Node
 from jali.nn.levels import taken
 from jali.nn.lower import Term
@@ -35,6 +35,7 @@ class Machine:
     def __init__(self, graph: Graph, params: ckks.Params, lanes: int, memory: float) -> None:
         self.graph, self.params, self.lanes, self.memory = graph, params, lanes, memory
         self._plans: dict[tuple[str, int], dict[tuple[int, int], LinearTransform]] = {}
+        self._biases: dict[tuple[str, int], Plaintext] = {}
         self._resident: list[LinearTransform] = []
         self.rotations: dict[str, int] = {}  # by node, as are these:
         self.encoded_bytes: dict[str, int] = {}  # of all diagonals
@@ -65,10 +66,22 @@ class Machine:
         self.rotations[node.name] = turned
         self.encoded_bytes[node.name], self.held_bytes[node.name] = encoded, held
 
+    @property
+    def is_resident(self) -> bool:
+        """Whether all matrices stay encoded."""
+        return self.held_bytes == self.encoded_bytes
+
     def prepare(self, server: Evaluator) -> None:
-        """Encode the matrices that memory allows for."""
+        """Encode the biases, and the matrices that memory allows for. The machine then belongs to this evaluator."""
         for plan in self._resident:
             server.prepare(plan)
+        for node in self.graph:
+            if node.op == "transform":
+                level = node.attrs["level"]
+                scale = self.params.level(level).scale
+                for to, bias in enumerate(node.attrs["bias"]):
+                    slots = np.repeat(bias, self.lanes)
+                    self._biases[node.name, to] = server.explicit.encode(slots, level, scale)
 
     def __call__(
         self,
@@ -115,10 +128,16 @@ class Machine:
             y = self._term(server, node, k, term, source, to)
             if y is not None:
                 total = y if total is None else total + y
-        bias: Array = np.repeat(node.attrs["bias"][to], self.lanes)
         if total is None:  # no number of this ciphertext depends on the inputs
             total = sources[0][0] * 0
-        return total + bias
+        if not node.attrs["bias"][to].any():
+            return total
+        encoded = self._biases.get((node.name, to))
+        if encoded is None:
+            bias: Array = np.repeat(node.attrs["bias"][to], self.lanes)
+            return total + bias
+        total = _lowered(server, total, encoded.level)
+        return EncryptedArray(server, server.explicit.add_plain(total._settled(), encoded))
 
     def _term(
         self,
