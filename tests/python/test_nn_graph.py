@@ -17,7 +17,7 @@ from jali.nn.calibrate import calibrate
 from jali.nn.execute import every_value, execute
 from jali.nn.fold import fold
 from jali.nn.graph import Graph, Node
-from jali.nn.layout import Layout, lay_out
+from jali.nn.layout import Gathered, Layout, Shared, lay_out
 from jali.nn.lower import lower, packed, simulate, unpacked
 from jali.nn.ops import OPS, Linear, made, verify
 from jali.nn.sparse import SparseMap
@@ -291,9 +291,13 @@ def check_slots(graph: Graph, slots: int, x: np.ndarray) -> Graph:
     found = simulate(lowered, [packed(layout, inside.reshape(len(x), -1))])
     for node in lowered:
         layout = node.attrs["layout"]
+        if isinstance(layout, Gathered):
+            continue
         want = values[node.name].reshape(len(x), -1)
         assert np.allclose(unpacked(layout, found[node.name]), want, atol=1e-9), str(node)
-        if node.op == "transform":
+        if isinstance(layout, Shared):
+            assert np.abs(found[node.name]).max() <= node.attrs["most"]
+        elif node.op == "transform":
             empty = packed(layout, np.ones((1, node.size)))[0] == 0
             assert not found[node.name][:, empty].any()
     return lowered
@@ -330,6 +334,8 @@ def test_images_lie_spread_after_a_stride(slots: int, rng: np.random.Generator) 
     x = rng.uniform(-1, 1, (6, 2, 8, 8))
     graph, _ = approximate(calibrate(fold(residual_network(rng)), [x]), [x], 10.0)
     lowered = check_slots(graph, slots, x)
+    if slots > 256:  # a matrix between dense arrays takes fewer diagonals there
+        return
     strided = lowered["e"]
     assert strided.attrs["layout"].gap == 2
     blocks = len(strided.attrs["terms"][0].blocks)
@@ -344,3 +350,39 @@ def test_addresses_are_those_of_the_formula() -> None:
         want = (plane * 6 + y * 2 + inside // 2) * 8 + x * 2 + inside % 2
         assert layout.addresses[(c * 3 + y) * 4 + x] == want
     assert layout.ciphertexts == 2
+
+
+def test_a_convolution_of_the_input_takes_one_diagonal_a_ciphertext(
+    rng: np.random.Generator,
+) -> None:
+    x = rng.uniform(-1, 1, (5, 2, 8, 8))
+    first = made("x", "input", [], {"shape": (2, 8, 8)})
+    a = convolution(first, rng, "a", 4, 1)
+    graph = Graph((first, a, made("b", "multiply", [a, a], {})), ("b",))
+    scaled_graph, _ = approximate(calibrate(fold(graph), [x]), [x], 10.0)
+    lowered = check_slots(scaled_graph, 4096, x)
+    assert isinstance(lowered["x"].attrs["layout"], Gathered)
+    (term,) = lowered["a"].attrs["terms"]
+    # 18 entries in a row, in 4,096 / 256 windows of two ciphertexts, whose sum takes four rotations.
+    assert (term.diagonals, len(term.sums)) == (2, 4)
+    few = check_slots(scaled_graph, 256, x)  # 18 ciphertexts would be too many
+    assert not isinstance(few["x"].attrs["layout"], Gathered)
+
+
+def test_copies_share_the_rows_of_a_matrix(rng: np.random.Generator) -> None:
+    """128 copies of 32 numbers compute 64 rows, one in every second block, by one diagonal each instead of by 32."""
+    a, b = rng.normal(size=(64, 32)) / 4, rng.normal(size=(3, 64)) / 4
+    x = rng.uniform(-1, 1, (9, 32))
+
+    def compiled(f: Any) -> Graph:
+        graph, _ = approximate(calibrate(fold(trace(f, x[0])), [x]), [x], 8.0)
+        return check_slots(graph, 4096, x)
+
+    squares = compiled(lambda v: b @ np.square(a @ np.square(v)))
+    layout = squares["matmul"].attrs["layout"]
+    assert isinstance(layout, Shared) and layout.window == 1
+    (term,) = squares["matmul"].attrs["terms"]
+    assert (term.diagonals, len(term.sums)) == (1, 5)
+    # A function must not see what lies between the numbers, and neither must the client.
+    for f in (lambda v: b @ np.tanh(a @ np.square(v)), lambda v: a @ np.square(v)):
+        assert not any(isinstance(n.attrs["layout"], Shared) for n in compiled(f))

@@ -410,6 +410,9 @@ def test_manifests_of_hostile_servers_are_refused(rng: np.random.Generator) -> N
         {"peak": -1},
         {"name": 5},
         {"numbers": {"array": 50}},
+        {"table": {"array": 0}},
+        {"table": 5},
+        {"table": None, "period": 1},
     ):
         refused(lambda c, change=change: c["inputs"][0].update(change))
 

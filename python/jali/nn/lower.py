@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from jali.nn.graph import Array, Graph, Node
-from jali.nn.layout import Layout, offsets
+from jali.nn.layout import Gathered, Layout, Shared, offsets
 from jali.nn.sparse import Indices, SparseMap
 
 __all__ = ["Block", "Term", "lower", "packed", "simulate", "unpacked"]
@@ -47,6 +48,19 @@ class Term:
     blocks: dict[tuple[int, int], Block]
     sums: tuple[int, ...]
 
+    def bounds(self, to: int, slots: int) -> list[Array]:
+        """How large the slots of ciphertext `to` can be for numbers in [-1, 1]: before the sums of windows, and after each."""
+        total = np.zeros(slots)
+        for (row, _), block in self.blocks.items():
+            if row == to:
+                one = np.zeros(block.period)
+                np.add.at(one, block.slots, np.abs(block.values))
+                total += np.tile(one, slots // block.period)
+        found = [total]
+        for step in self.sums:
+            found.append(found[-1] + np.roll(found[-1], -step))
+        return found
+
     @property
     def is_free(self) -> bool:
         """Whether it takes no level."""
@@ -66,9 +80,13 @@ class Term:
 def lower(graph: Graph) -> Graph:
     """The graph on ciphertexts: nodes ``transform`` (attributes terms, one for each source, and bias) in the place of ``affine``."""
     layouts: dict[str, Layout] = {node.name: node.attrs["layout"] for node in graph}
-    nodes = []
+    nodes: list[Node] = []
+    most: dict[str, float] = {}  # what no slot of a node exceeds, where slots may hold anything
     for node in graph:
         if node.op != "affine":
+            if node.op == "multiply" and isinstance(layouts[node.name], Shared):
+                most[node.name] = math.prod(most[name] for name in node.inputs)
+                node = node.with_attrs(most=most[node.name])
             nodes.append(node)
             continue
         attrs = {k: v for k, v in node.attrs.items() if k not in ("maps", "shape")}
@@ -77,8 +95,20 @@ def lower(graph: Graph) -> Graph:
             for name, single in zip(node.inputs, node.attrs["maps"], strict=True)
         )
         attrs["bias"] = packed(layouts[node.name], node.attrs["bias"][None])[0]
+        if isinstance(layouts[node.name], Shared):
+            sources = [most.get(name, 1.0) for name in node.inputs]
+            most[node.name] = _most(attrs["terms"], sources, attrs["bias"][0])
+            attrs["most"] = most[node.name]
         nodes.append(Node(node.name, "transform", node.inputs, node.shape, attrs))
     return Graph(tuple(nodes), graph.outputs, "lower")
+
+
+def _most(terms: Sequence[Term], sources: Sequence[float], bias: Array) -> float:
+    """What no slot of a result exceeds, for numbers in [-1, 1] in the sources and anything up to `sources` between them."""
+    total = np.abs(bias)
+    for term, source in zip(terms, sources, strict=True):
+        total = total + abs(term.factor or 0.0) * source + term.bounds(0, len(bias))[-1]
+    return max(1.0, float(total.max()))
 
 
 def _term(single: SparseMap, source: Layout, target: Layout) -> Term:
@@ -92,7 +122,7 @@ def _term(single: SparseMap, source: Layout, target: Layout) -> Term:
         mine = block == index
         pair = (int(index) // source.ciphertexts, int(index) % source.ciphertexts)
         blocks[pair] = Block(diagonal[mine], slot[mine], single.values[mine], period)
-    sums, step = [], target.period
+    sums, step = [], target.window
     while step < source.period:
         sums.append(step)
         step *= 2
@@ -101,6 +131,8 @@ def _term(single: SparseMap, source: Layout, target: Layout) -> Term:
 
 def packed(layout: Layout, values: Array) -> Array:
     """Examples (batch, size) as the slots of one lane, (batch, ciphertexts, slots). Zeros lie in the slots that hold no number."""
+    if isinstance(layout, Gathered):
+        return np.where(layout.table >= 0, values[:, layout.table], 0.0)
     flat = np.zeros((len(values), layout.ciphertexts * layout.slots))
     for start in range(0, layout.slots if layout.ciphertexts == 1 else 1, layout.period):
         flat[:, start + layout.addresses] = values

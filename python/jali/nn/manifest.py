@@ -18,7 +18,7 @@ from jali.errors import CorruptData
 from jali.nn import files
 from jali.nn.graph import Array, Graph, Node, Shape
 from jali.nn.keys import Demand
-from jali.nn.layout import Layout
+from jali.nn.layout import Gathered, Layout
 from jali.nn.run import peak
 
 __all__ = ["Manifest", "Port"]
@@ -161,6 +161,7 @@ def _port_document(port: Port) -> dict[str, Any]:
         "name": port.name,
         "shape": list(port.shape),
         "laid": list(layout.shape),
+        "table": layout.table.astype(np.float64) if isinstance(layout, Gathered) else None,
         "period": layout.period,
         "gap": layout.gap,
         "grid": list(layout.grid),
@@ -194,19 +195,18 @@ def _port(document: dict[str, Any], params: Params, lanes: int) -> Port:
     slots = params.slots // lanes
     shape, laid, grid = (_sizes(document[k]) for k in ("shape", "laid", "grid"))
     gap, period = _whole(document["gap"], 1, 64), _whole(document["period"], 1, slots)
+    table = document["table"]
     layout = Layout(laid, slots, period, gap, grid)
+    if table is not None:
+        layout = _gathered(table, laid, slots)
     numbers = document["numbers"]
     size = int(np.prod(laid))
-    if len(grid) != max(0, len(laid) - 1) or numbers.shape != (4, size) or np.prod(shape) != size:
-        raise ValueError("an array does not fit its layout")
     _sizes([*laid[:1], *grid])
-    addresses = layout.addresses
-    if len(np.unique(addresses)) < len(addresses) or slots % period:
-        raise ValueError("two numbers lie in one slot")
-    if layout.ciphertexts == 1 and int(addresses.max()) >= period:
-        raise ValueError("an array is longer than its period")
-    if layout.ciphertexts > 1 and period != slots:
-        raise ValueError("an array of several ciphertexts does not repeat")
+    fits = table is not None or len(grid) == max(0, len(laid) - 1)
+    if not fits or numbers.shape != (4, size) or np.prod(shape) != size:
+        raise ValueError("an array does not fit its layout")
+    if table is None:
+        _check_addresses(layout)
     centre, radius, low, high = numbers
     rms, peak = float(document["rms"]), float(document["peak"])
     if not (np.all(radius > 0) and np.all(low <= high) and 0 < rms < 1e6 and 0 < peak < 1e6):
@@ -216,3 +216,22 @@ def _port(document: dict[str, Any], params: Params, lanes: int) -> Port:
     if not isinstance(name, str):
         raise TypeError("a name is a string")
     return Port(name, shape, layout, centre, radius, low, high, rms, peak, level)
+
+
+def _check_addresses(layout: Layout) -> None:
+    addresses = layout.addresses
+    if len(np.unique(addresses)) < len(addresses) or layout.slots % layout.period:
+        raise ValueError("two numbers lie in one slot")
+    if layout.ciphertexts == 1 and int(addresses.max()) >= layout.period:
+        raise ValueError("an array is longer than its period")
+    if layout.ciphertexts > 1 and layout.period != layout.slots:
+        raise ValueError("an array of several ciphertexts does not repeat")
+
+
+def _gathered(table: Array, shape: Shape, slots: int) -> Gathered:
+    whole, size = table.astype(np.int64), int(np.prod(shape))
+    if table.ndim != 2 or table.shape[1] != slots or not 1 <= len(table) <= 64:
+        raise ValueError("the table of an input has other sizes than its ciphertexts")
+    if np.any(whole != table) or whole.min() < -1 or whole.max() >= size:
+        raise ValueError("the table of an input names numbers that it does not have")
+    return Gathered(shape, slots, slots, table=whole)

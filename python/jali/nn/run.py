@@ -117,7 +117,10 @@ class Machine:
             found = tuple(
                 self._sum(server, node, sources, c) for c in range(node.attrs["layout"].ciphertexts)
             )
-        return tuple(x.with_magnitude(node.attrs["rms"], peak=peak(node)) for x in found)
+        most = peak(node)
+        if node.attrs.get("most"):  # slots between the numbers may hold more
+            most = max(most, node.attrs["most"])
+        return tuple(x.with_magnitude(node.attrs["rms"], peak=most) for x in found)
 
     def _sum(
         self, server: Evaluator, node: Node, sources: Sequence[Encrypted], to: int
@@ -150,14 +153,22 @@ class Machine:
     ) -> EncryptedArray | None:
         if term.factor is not None:
             return source[to] if term.is_free else source[to] * term.factor
+        # Every bound is proven for sources within their peak. What lies between the numbers of a source has no weight.
+        source_peak = max(1.0, peak(self.graph[node.inputs[k]]))
+        bounds = [
+            max(source_peak * float(b.max()), 2.0**-20)
+            for b in term.bounds(to, node.attrs["layout"].slots)
+        ]
         y: EncryptedArray | None = None
         for (row, column), plan in self._plans[node.name, k].items():
             if row == to:
-                part = server.linear_transform(plan, source[column])
+                part = server.linear_transform(plan, source[column], peak=bounds[0])
                 y = part if y is None else y + part
         if y is not None:
-            for step in term.sums:
-                y = y + y.rotate(step * self.lanes)
+            for step, bound in zip(term.sums, bounds[1:], strict=True):
+                turned = y.rotate(step * self.lanes)
+                total = server.explicit.add(y._settled(), turned._settled(), bound)
+                y = EncryptedArray(server, total)
         return y
 
 
