@@ -15,6 +15,7 @@
 
 #include "jali/backend/cuda/blind_rotation/blind_rotation.cuh"
 #include "jali/backend/cuda/blind_rotation/rotation_size.cuh"
+#include "jali/backend/cuda/blind_rotation/step.cuh"
 #include "jali/backend/cuda/fft/folded_fft.cuh"
 
 namespace jali::backend::cuda {
@@ -23,7 +24,7 @@ namespace {
 
 using fft::kPoints;
 
-constexpr int kMaxSlots = 16, kMaxUnits = 15;
+constexpr int kMaxSlots = 16;
 constexpr std::size_t kSharedBytes = 227 << 10;
 
 // How a kernel cuts its work. k1: k + 1.
@@ -156,13 +157,6 @@ __device__ __forceinline__ void meet(unsigned group) {
   }
 }
 
-// How digits are cut from words: with half a unit of the last level and half a base of every level added, the digit is a
-// field of bits less half a base.
-struct Cut {
-  std::uint32_t added, mask;
-  double bias;  // 2^52 + half a base
-};
-
 // An accumulator's polynomial lies as pairs of its coefficients j and j + M: where coefficient i is.
 template <class S>
 __device__ __forceinline__ int place(int i) {
@@ -178,9 +172,8 @@ __device__ __forceinline__ void load_digits(double2 (&x)[kPoints], const std::ui
   const auto* const pairs = reinterpret_cast<const uint2*>(acc);
   const unsigned from = (static_cast<unsigned>(g) - e) << kUnit;
   const auto digit = [&](std::uint32_t v) {
-    std::uint32_t field = v >> shift;
-    if constexpr (S::deep) field &= cut.mask;
-    return __hiloint2double(0x43300000, static_cast<int>(field)) - cut.bias;
+    if constexpr (S::deep) return cut.digit(v, shift);
+    return __hiloint2double(0x43300000, static_cast<int>(v >> shift)) - cut.bias;
   };
 #pragma unroll
   for (int i = 0; i < kPoints; ++i) {
@@ -201,17 +194,6 @@ __device__ __forceinline__ void load_digits(double2 (&x)[kPoints], const std::ui
     x[i].x = digit(v.x);
     x[i].y = digit(v.y);
   }
-}
-
-__device__ __forceinline__ std::uint32_t nearest(double v) {
-  return static_cast<std::uint32_t>(__double2ll_rn(v));
-}
-__device__ __forceinline__ void add_product(double2& sum, const double2& a, const double2& b) {
-  sum.x = fma(a.x, b.x, fma(-a.y, b.y, sum.x));
-  sum.y = fma(a.x, b.y, fma(a.y, b.x, sum.y));
-}
-__device__ __forceinline__ double2 product(const double2& a, const double2& b) {
-  return make_double2(fma(a.x, b.x, -(a.y * b.y)), fma(a.x, b.y, a.y * b.x));
 }
 
 // The number that the lowest bits of a point's index contribute to its exponent: point 32 g + i is the root
@@ -299,17 +281,8 @@ __global__ void __launch_bounds__(S::most_threads, 1)
   const auto own_tile = static_cast<unsigned>((c * K1 + c) * P * G + g);
   auto* const own_points = reinterpret_cast<double2*>(own_buffer) + g;
 
-  Cut cut;
-  {
-    Acc added = Acc{1} << (kAccBits - args.levels * args.base_log - 1);
-    for (int j = 1; j <= args.levels; ++j) added += Acc{1} << (kAccBits - j * args.base_log + args.base_log - 1);
-    cut = {added, static_cast<Acc>((Acc{1} << args.base_log) - 1),
-           4503599627370496.0 + static_cast<double>(1u << (args.base_log - 1))};
-  }
-  const int switch_bits = 32 - (S::log_n + 1) + args.call.log_many;
-  const auto switched = [&](std::uint32_t a) {
-    return ((a + (1u << (switch_bits - 1))) >> switch_bits << args.call.log_many) & (2u * N - 1);
-  };
+  const Cut cut = make_cut(args.levels, args.base_log);
+  const Switch switched{32 - (S::log_n + 1) + args.call.log_many, args.call.log_many, 2u * N - 1};
 
   for (; rounds > 0; --rounds) {
     const unsigned now = (remaining + rounds - 1) / rounds;
@@ -326,11 +299,10 @@ __global__ void __launch_bounds__(S::most_threads, 1)
     std::uint32_t body;
     {
       auto* const partial = reinterpret_cast<int*>(buffers + mine * K1 * fft::exchange_doubles(G));
-      const std::uint32_t half = 1u << (switch_bits - 1), low_bits = (half << 1) - 1;
       std::int64_t sum = 0;
       int own = 0;
       for (unsigned i = in_group % S::threads; i < args.n; i += S::threads) {
-        own += static_cast<int>((in[i] + half) & low_bits) - static_cast<int>(half);
+        own += switched.error(in[i]);
       }
       partial[in_group % S::threads] = own;
       meet<S>(group);
