@@ -39,6 +39,7 @@ class CudaTfhe final : public TfheOps {
     });
     fast_ = cuda::rotation_serves(config_);
     clusters_ = cuda::cluster_key(config_);
+    if (clusters_.blocks > 0) cluster_batch_ = cuda::cluster_batch(stream_, config_);
     const auto threads = static_cast<int>(config_.N.value / 64);
     if (fast_) {
       low_ = table(stream_, cuda::fft::low_table(5, threads, 32 / threads));
@@ -193,7 +194,7 @@ class CudaTfhe final : public TfheOps {
     call.out = out;
     call.glwe = glwe;
     call.key = static_cast<const double2*>(key);
-    if (clusters_.blocks > 0 && cuda::cluster_is_faster(stream_, config_, count)) {
+    if (clusters_.blocks > 0 && count <= cluster_batch_) {
       call.key = second_key(call.key);
       cuda::rotate_in_clusters(stream_, config_, any_tables(), call);
     } else if (fast_) {
@@ -211,6 +212,7 @@ class CudaTfhe final : public TfheOps {
   cuda::Constant low_, twist_, tree_, roots_;
   bool fast_ = false;  // blind_rotation.cuh serves the configuration
   cuda::ClusterKey clusters_;
+  std::size_t cluster_batch_ = 0;  // larger batches take the kernel for many ciphertexts
 };
 
 }  // namespace

@@ -45,7 +45,7 @@ struct ClusterShape {
   static constexpr int part = M / blocks;  // points of a block
   static constexpr int group = K1 * TP, threads = group * Levels;
   static constexpr bool small = P == 4;  // twiddles are held in registers, and the key comes to shared memory ahead of its use
-  static constexpr int ring = small ? (Units ? 6 : 2) : 0;  // units of the key in shared memory
+  static constexpr int ring = small ? (Units ? 5 : 2) : 0;  // units of the key in shared memory
 
   // How many twiddles a thread takes before those of nodes with `span` of its points, while nodes have `size` points.
   __host__ __device__ static constexpr int twiddles_before(int size, int span) {
@@ -128,34 +128,32 @@ __device__ __forceinline__ void top_levels(double2 (&x)[P]) {
   }
 }
 
-// Twiddles of the other levels: held for the whole rotation if they are few, else loaded for the levels from one exchange to
-// the next, before they are needed.
+// Twiddles of the other levels: held in registers if they are few.
 template <class S>
 struct Lower {
   const double2* tree;
   int rank, tp;
-  double2 held[S::small ? S::twiddles : S::P / 2];
+  double2 held[S::small ? S::twiddles : 1];
 
   template <int Size, int Span>
-  __host__ __device__ static constexpr int place() {
-    return S::small ? S::twiddles_before(Size, Span) : S::twiddles_before(Size, Span) - S::twiddles_before(Size, Size < S::P ? Size : S::P);
+  __device__ __forceinline__ double2 load(int e) const {
+    constexpr int node = Size > S::P ? Size / S::P * Span : Span;  // points
+    return __ldg(tree + S::M / node + (rank * S::part + position<S, Size>(tp, 0)) / node + 2 * e);
   }
-  template <int Size, int Span = (Size < S::P ? Size : S::P)>
-  __device__ __forceinline__ void load() {
-    if constexpr (Size > 1 && Span > 1) {
-      constexpr int node = Size > S::P ? Size / S::P * Span : Span;  // points
-      const double2* const from = tree + S::M / node + (rank * S::part + position<S, Size>(tp, 0)) / node;
+  template <int Size = S::columns, int Span = (Size < S::P ? Size : S::P)>
+  __device__ __forceinline__ void hold() {
+    if constexpr (Span > 1) {
 #pragma unroll
-      for (int e = 0; e < (S::P / Span + 1) / 2; ++e) held[place<Size, Span>() + e] = __ldg(from + 2 * e);
-      load<Size, Span / 2>();
+      for (int e = 0; e < (S::P / Span + 1) / 2; ++e) held[S::twiddles_before(Size, Span) + e] = load<Size, Span>(e);
+      hold<Size, Span / 2>();
+    } else if constexpr (Size > S::P) {
+      hold<Size / S::P>();
     }
   }
-  template <int Size = S::columns>
-  __device__ __forceinline__ void load_all() {
-    if constexpr (Size > 1) {
-      load<Size>();
-      load_all<(Size > S::P ? Size / S::P : 1)>();
-    }
+  template <int Size, int Span>
+  __device__ __forceinline__ double2 get(int e) const {
+    if constexpr (S::small) return held[S::twiddles_before(Size, Span) + e];
+    else return load<Size, Span>(e);
   }
 };
 
@@ -163,7 +161,7 @@ template <class S, bool up, int Size, int Span>
 __device__ __forceinline__ void levels_of(double2 (&x)[S::P], const Lower<S>& lower) {
   if constexpr (Span > 1) {
     if constexpr (up) levels_of<S, up, Size, Span / 2>(x, lower);
-    level<up, Span>(x, [&](int e) { return lower.held[Lower<S>::template place<Size, Span>() + e]; });
+    level<up, Span>(x, [&](int e) { return lower.template get<Size, Span>(e); });
     if constexpr (!up) levels_of<S, up, Size, Span / 2>(x, lower);
   }
 }
@@ -177,34 +175,21 @@ __device__ __forceinline__ void exchange(double2 (&x)[S::P], double2* buffer, in
 #pragma unroll
   for (int i = 0; i < S::P; ++i) x[i] = buffer[swizzled<S>(position<S, To>(tp, i))];
 }
-// Where the first exchange ends of those that lead up from points.
-template <class S, int Size = S::columns>
-__host__ __device__ constexpr int deepest() {
-  if constexpr (Size > S::P) return deepest<S, Size / S::P>();
-  else return Size;
-}
-// The levels below the top, from nodes of Size points on, down to points; up: the inverse. The twiddles that come first are
-// loaded.
+// The levels below the top, from nodes of Size points on, down to points; up: the inverse.
 template <class S, bool up, int Size = S::columns>
-__device__ __forceinline__ void lower_levels(double2 (&x)[S::P], double2* buffer, Lower<S>& lower, int tp) {
+__device__ __forceinline__ void lower_levels(double2 (&x)[S::P], double2* buffer, const Lower<S>& lower, int tp) {
   constexpr int next = Size / S::P;
   if constexpr (!up) levels_of<S, up, Size, (Size < S::P ? Size : S::P)>(x, lower);
   if constexpr (next > 1) {
-    if constexpr (!up) {
-      if constexpr (!S::small) lower.template load<next>();
-      exchange<S, Size, next>(x, buffer, tp);
-    }
+    if constexpr (!up) exchange<S, Size, next>(x, buffer, tp);
     lower_levels<S, up, next>(x, buffer, lower, tp);
-    if constexpr (up) {
-      if constexpr (!S::small) lower.template load<Size>();
-      exchange<S, next, Size>(x, buffer, tp);
-    }
+    if constexpr (up) exchange<S, next, Size>(x, buffer, tp);
   }
   if constexpr (up) levels_of<S, up, Size, (Size < S::P ? Size : S::P)>(x, lower);
 }
 
-// The block's share of the key, unit after unit, which the copy engine brings to shared memory. One thread asks for what the
-// block has made room for.
+// The block's share of the key, unit after unit, which the copy engine brings to shared memory. The block asks for a unit when
+// all its threads have read another.
 template <class S>
 struct KeyRing {
   unsigned barriers;  // one a slot
@@ -214,20 +199,22 @@ struct KeyRing {
   unsigned units, left;  // of a level; of the whole rotation, that were not asked for
   unsigned unit = 0, into = 0, from = 0, parity = 0;
 
-  // Asks for the next unit, of all levels that are transformed at once.
-  __device__ __forceinline__ void ask() {
+  // Asks for the next unit, of all levels that are transformed at once: one of the threads does, and all count it.
+  __device__ __forceinline__ void ask(bool does) {
 #if __CUDA_ARCH__ >= 900
     if (left == 0) return;
     --left;
-    const unsigned barrier = barriers + 8 * into;
-    cluster::expect(barrier, S::levels * S::unit * 16);
+    if (does) {
+      const unsigned barrier = barriers + 8 * into;
+      cluster::expect(barrier, S::levels * S::unit * 16);
 #pragma unroll
-    for (unsigned l = 0; l < S::levels; ++l) {
-      asm volatile(
-          "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-              slots + (into * S::levels + l) * (S::unit * 16)),
-          "l"(next_unit + l * level_stride), "r"(S::unit * 16), "r"(barrier)
-          : "memory");
+      for (unsigned l = 0; l < S::levels; ++l) {
+        asm volatile(
+            "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                slots + (into * S::levels + l) * (S::unit * 16)),
+            "l"(next_unit + l * level_stride), "r"(S::unit * 16), "r"(barrier)
+            : "memory");
+      }
     }
     into = into + 1 == S::ring ? 0 : into + 1;
     next_unit += S::unit;
@@ -284,7 +271,7 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
   }
   cluster::arrive();
   Lower<S> lower{a.tables.tree, rank, tp, {}};
-  if constexpr (S::small) lower.load_all();
+  if constexpr (S::small) lower.hold();
   cluster::wait();
   after_predecessor();
 
@@ -351,9 +338,7 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
   KeyRing<S> ring{here + S::key_barriers, here + S::keys, key, level_stride, a.units,
                   a.steps * (static_cast<unsigned>(a.levels) / S::levels) * a.units};
   const unsigned mine = static_cast<unsigned>(c * S::part + tp);  // in a row of the key
-  if (S::ring > 0 && tid == 0) {
-    for (int i = 0; i < S::ring; ++i) ring.ask();
-  }
+  for (int i = 0; i < S::ring; ++i) ring.ask(tid == 0);
   // A level of the key on its way to the L2 cache.
   const auto prefetch = [&](unsigned number) {
     if (tid != 0 || number >= a.steps * static_cast<unsigned>(a.levels)) return;
@@ -458,12 +443,12 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
           }
           read_roots(step, first_unit + kRefill);
           __syncthreads();
-          if (tid == 0) {
-            for (unsigned j = 0; j < kRefill && first_unit + j < a.units; ++j) ring.ask();
+#pragma unroll
+          for (unsigned j = 0; j < kRefill; ++j) {  // by different warps
+            if (first_unit + j < a.units) ring.ask(tid == 32 * j % S::threads);
           }
         }
       }
-      if constexpr (!S::small) lower.template load<S::columns>();
       cluster::received(here + barrier, messages >> 1 & 1);
       if (tid == 0) cluster::expect(here + barrier, S::levels * S::box * 16);
 #pragma unroll
@@ -471,16 +456,11 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
       lower_levels<S, false>(x, own, lower, tp);
 #pragma unroll
       for (int i = 0; i < P; ++i) own[swizzled<S>(tp * P + i)] = x[i];
-      const double2* unit = nullptr;
-      double2 early[S::ring > 0 ? 1 : P];  // of the key's first row
-      if constexpr (S::ring == 0) {
-        unit = key + static_cast<std::size_t>(messages) * level_stride + mine;
-#pragma unroll
-        for (int i = 0; i < P; ++i) early[i] = __ldg(unit + i * TP);
-      }
       __syncthreads();
       if (group == 0) {
-        if constexpr (!Units && S::ring > 0) unit = shared_numbers(ring.next()) + mine;
+        const double2* unit = nullptr;
+        if constexpr (S::ring == 0) unit = key + static_cast<std::size_t>(messages) * level_stride + mine;
+        else if constexpr (!Units) unit = shared_numbers(ring.next()) + mine;
 #pragma unroll
         for (int i = 0; i < P; ++i) {
           double2 total = first == 0 ? make_double2(0, 0) : sum[i];
@@ -493,7 +473,7 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
               const int at = (l * K1 + r) * static_cast<int>(S::box) + i * TP;
               if constexpr (Units) k = keys[l][r][i];
               else if constexpr (S::ring > 0) k = unit[at];
-              else k = r == 0 ? early[i] : __ldg(unit + at);
+              else k = __ldg(unit + at);
               add_product(total, digit, k);
             }
           }
@@ -503,13 +483,10 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
     }
     if constexpr (Units) cut_exponents(step + 1);
     __syncthreads();  // all have read the key, and the digits, where the exchanges of the inverse write now
-    if constexpr (!Units && S::ring > 0) {
-      if (tid == 0) ring.ask();
-    }
+    if constexpr (!Units && S::ring > 0) ring.ask(tid == 0);
     if (group == 0) {
 #pragma unroll
       for (int i = 0; i < P; ++i) x[i] = sum[i];
-      if constexpr (!S::small) lower.template load<deepest<S>()>();
       lower_levels<S, true>(x, box + c * S::part, lower, tp);
       constexpr int stride = S::columns / P;
       const int row = rank * per + tp / stride;
@@ -566,6 +543,12 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
 }
 
 }  // namespace
+
+template <int LogN, int K1, int Blocks, int Points, int Levels, bool Units>
+std::size_t ClusterSize<LogN, K1, Blocks, Points, Levels, Units>::at_once() {
+  using S = ClusterShape<LogN, K1, Blocks, Points, Levels, Units>;
+  return clusters_at_once(cluster_kernel<S, Units>, S::threads, S::bytes, S::blocks);
+}
 
 template <int LogN, int K1, int Blocks, int Points, int Levels, bool Units>
 void ClusterSize<LogN, K1, Blocks, Points, Levels, Units>::rotate(const Stream& stream, const ClusterArgs& args) {

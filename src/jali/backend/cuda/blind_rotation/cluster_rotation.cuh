@@ -9,8 +9,8 @@ namespace jali::backend::cuda {
 
 /// The order of the key; its `blocks` are 0 if no kernel serves the configuration.
 ClusterKey cluster_key(const TfheConfig& config);
-/// Whether it takes less time for `count` ciphertexts than the kernel of blind_rotation.cuh, on the stream's GPU.
-bool cluster_is_faster(const Stream& stream, const TfheConfig& config, std::size_t count);
+/// The largest batch for which it takes less time than the kernel of blind_rotation.cuh, on the stream's GPU.
+std::size_t cluster_batch(const Stream& stream, const TfheConfig& config);
 /// tree: fft::tree. roots: fft::roots. The call's key is in the order above.
 void rotate_in_clusters(const Stream& stream, const TfheConfig& config, const AnyTables& tables, const RotationCall& call);
 

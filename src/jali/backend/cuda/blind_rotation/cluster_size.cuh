@@ -19,6 +19,8 @@ struct ClusterArgs {
 template <int LogN, int K1, int Blocks, int Points, int Levels, bool Units>
 struct ClusterSize {
   static constexpr unsigned blocks = Blocks, points = Points;
+  /// How many clusters the current GPU runs at once.
+  static std::size_t at_once();
   static void rotate(const Stream& stream, const ClusterArgs& args);
 };
 

@@ -37,6 +37,7 @@ struct Shape {
   static constexpr bool units = Units != 0;
   static constexpr int fixed = Units > 0 ? Units : 1;  // units of a tile
   static constexpr int threads = K1 * G;  // of a ciphertext
+  static constexpr bool paired = K1 == 2 && G == 32 && !Deep;
   // A group is as many ciphertexts as fill whole warps. Its threads wait for each other.
   static constexpr int per_group() {
     int count = 1;
@@ -116,9 +117,11 @@ struct Ring {
     settle(last);
 #if __CUDA_ARCH__ >= 900
     if (threadIdx.x % 32 == 0) {
-      asm volatile("atom.acq_rel.cta.shared::cta.add.u32 %0, [%1], 1;"
+      // Shared memory serves a warp's accesses in order, so that its reads of the tile are done. The last one sets the
+      // counter back to 0. (An addition would be turned into one for the whole warp, whose result is waited for.)
+      asm volatile("atom.relaxed.cta.shared::cta.inc.u32 %0, [%1], %2;"
                    : "=r"(before)
-                   : "r"(left + 4 * slot)
+                   : "r"(left + 4 * slot), "r"(warps - 1)
                    : "memory");
     }
 #endif
@@ -134,7 +137,6 @@ struct Ring {
 #if __CUDA_ARCH__ >= 900
     if (before + 1 == warps) {
       const unsigned freed = slot == 0 ? count - 1 : slot - 1;
-      asm volatile("st.shared::cta.u32 [%0], 0;" ::"r"(left + 4 * freed) : "memory");
       unsigned next = (at == 0 ? tiles : at) - 1 + count;
       const bool wraps = next >= tiles;
       if (wraps) next -= tiles;
@@ -212,7 +214,10 @@ __global__ void __launch_bounds__(S::most_threads, 1)
   const unsigned tid = threadIdx.x, group = tid / S::group_threads, in_group = tid % S::group_threads;
   const unsigned member = in_group / S::threads;  // ciphertext of the group
   const unsigned mine = group * S::group_ciphertexts + member;  // and of the block
-  const int c = static_cast<int>(in_group % S::threads) / G, g = static_cast<int>(tid % G);
+  // Polynomial and thread of the transform. If k = 1, the threads of equal g of both polynomials are in one warp.
+  const unsigned in_ciphertext = in_group % S::threads;
+  const int c = static_cast<int>(S::paired ? in_ciphertext % 32 / 16 : in_ciphertext / G);
+  const int g = static_cast<int>(S::paired ? in_ciphertext / 32 * 16 + in_ciphertext % 16 : tid % G);
 
   // Shared memory.
   auto* at = shared;
@@ -267,6 +272,7 @@ __global__ void __launch_bounds__(S::most_threads, 1)
     for (unsigned i = 0; i < args.slots; ++i) ring.ask(i, i);
   }
 
+  const auto meet_all = [&] { S::paired ? meet<S>(group) : __syncwarp(); };
   Acc* const own_acc = accs + (mine * K1 + c) * N;
   double* const own_buffer = buffers + (mine * K1 + c) * fft::exchange_doubles(G);
   // The other rows, in the order c + 1, c + 2, ... modulo k + 1.
@@ -334,7 +340,7 @@ __global__ void __launch_bounds__(S::most_threads, 1)
         }
         own_acc[place<S>(i)] = v;
       }
-      __syncwarp();
+      meet_all();
     }
 
     // Exponents of the units of a step, made one step ahead.
@@ -389,7 +395,7 @@ __global__ void __launch_bounds__(S::most_threads, 1)
 #pragma unroll 1
       for (int level = 0; level < (S::deep ? args.levels : 1); ++level) {
         load_digits<S, !S::units>(x, own_acc, g, e, cut, kAccBits - (level + 1) * args.base_log);
-        fft::forward<G>(x, own_buffer, low, g);
+        fft::forward<G>(x, own_buffer, low, g, meet_all);
         const auto accumulate = [&](int i, double2 sum) {
           if constexpr (S::deep) {  // without branches, across which nothing would be loaded ahead
             double2* const partial = sums + static_cast<unsigned>(i) * blockDim.x;
@@ -406,11 +412,22 @@ __global__ void __launch_bounds__(S::most_threads, 1)
             for (int u = 0; u < S::fixed; ++u) thetas[u * blockDim.x] = roots[u];
           }
         }
+        // Point `at` of half h of another row.
+        const auto other = [&](int r, int h, int at) {
+          if constexpr (S::paired) {
+            const double2 own = x[kPoints / 2 * h + at];
+            return make_double2(__shfl_xor_sync(~0u, own.x, 16), __shfl_xor_sync(~0u, own.y, 16));
+          } else {
+            return others[r][at * G];
+          }
+        };
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
-          if (h > 0) meet<S>(group);  // the others have read the first half
+          if constexpr (!S::paired) {
+            if (h > 0) meet<S>(group);  // the others have read the first half
 #pragma unroll
-          for (int i = 0; i < kPoints / 2; ++i) own_points[i * G] = x[kPoints / 2 * h + i];
+            for (int i = 0; i < kPoints / 2; ++i) own_points[i * G] = x[kPoints / 2 * h + i];
+          }
 #pragma unroll
           for (int t = 0; t < kPoints / 2 / P; ++t) {
             if constexpr (!S::units) {
@@ -421,12 +438,12 @@ __global__ void __launch_bounds__(S::most_threads, 1)
               for (int p = 0; p < P; ++p) {
                 sum[p] = product(x[kPoints / 2 * h + t * P + p], tile[own_tile + p * G]);
               }
-              if (t == 0) meet<S>(group);
+              if (t == 0 && !S::paired) meet<S>(group);
 #pragma unroll
               for (int p = 0; p < P; ++p) {
 #pragma unroll
                 for (int r = 0; r < K1 - 1; ++r) {
-                  add_product(sum[p], others[r][(t * P + p) * G], tile[other_tile[r] + p * G]);
+                  add_product(sum[p], other(r, h, t * P + p), tile[other_tile[r] + p * G]);
                 }
                 accumulate(kPoints / 2 * h + t * P + p, sum[p]);
               }
@@ -473,14 +490,14 @@ __global__ void __launch_bounds__(S::most_threads, 1)
                   ring.release(last_step);
                 }
               }
-              if (t == 0) meet<S>(group);
+              if (t == 0 && !S::paired) meet<S>(group);
 #pragma unroll
               for (int p = 0; p < P; ++p) {
                 const int at_half = t * P + p, i = kPoints / 2 * h + at_half;
                 double2 sum = product(x[i], bundle[0][p]);
 #pragma unroll
                 for (int r = 0; r < K1 - 1; ++r) {
-                  add_product(sum, others[r][at_half * G], bundle[r + 1][p]);
+                  add_product(sum, other(r, h, at_half), bundle[r + 1][p]);
                 }
                 accumulate(i, sum);
               }
@@ -490,17 +507,17 @@ __global__ void __launch_bounds__(S::most_threads, 1)
         if constexpr (S::units) {
           if (level == 0 && step + 1 < args.steps) make_exponents(step + 1);
         }
-        meet<S>(group);
+        if constexpr (!S::paired) meet<S>(group);
       }
       ring.settle(last_step);
-      fft::inverse<G>(x, own_buffer, twist, g);
+      fft::inverse<G>(x, own_buffer, twist, g, meet_all);
 #pragma unroll
       for (int i = 0; i < kPoints; ++i) {
         uint2& pair = reinterpret_cast<uint2*>(own_acc)[g + G * i];
         const uint2 before = pair;
         pair = make_uint2(before.x + nearest(x[i].x), before.y + nearest(x[i].y));
       }
-      __syncwarp();
+      meet_all();
     }
 
     // Coefficient j of the accumulators: the mask is A_0[j], A_0[j-1], .., A_0[0], -A_0[N-1], ...
@@ -533,7 +550,7 @@ __global__ void __launch_bounds__(S::most_threads, 1)
         }
       }
     }
-    __syncwarp();
+    meet_all();
   }
 }
 
@@ -564,7 +581,7 @@ __global__ void __launch_bounds__(128)
   };
 #pragma unroll
   for (int i = 0; i < kPoints; ++i) x[i] = make_double2(read(g + G * i), read(g + G * i + S::M));
-  fft::forward<G>(x, buffer, low, g);
+  fft::forward<G>(x, buffer, low, g, [] { __syncwarp(); });
   if (wanted >= polynomials) return;
   // polynomial = ((step units + unit) (k + 1) levels + row levels + level) (k + 1) + column
   unsigned rest = polynomial;
