@@ -1,0 +1,133 @@
+"""The client's part: it answers questions about its rows, encrypts the answers, and reads the result."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from jali._core import checks
+from jali._jali.tfhe import Ciphertext
+from jali.errors import InvalidArgument
+from jali.tfhe.client import Client
+
+__all__ = ["Questions", "bins", "checked_edges", "quantile_edges"]
+
+Floats = npt.NDArray[np.float64]
+
+
+def quantile_edges(rows: npt.ArrayLike, bins: int) -> tuple[Floats, ...]:
+    """For every feature at most bins - 1 numbers that divide rows (n, features) into parts of about equal size."""
+    checks.whole(bins, 2, "bins must be a whole number of at least 2")
+    quantiles = np.quantile(_table(rows), np.arange(1, bins) / bins, axis=0)
+    return tuple(np.unique(column) for column in quantiles.T)
+
+
+def bins(rows: npt.ArrayLike, edges: Sequence[npt.ArrayLike]) -> npt.NDArray[np.int64]:
+    """How many of its edges each number of rows (n, features) is above: what a model is fitted on, for ``compile`` with edges."""
+    table = _table(rows)
+    parts = _passed(table, checked_edges(edges, table.shape[1]))
+    return np.stack([part.sum(axis=1) for part in parts], axis=1)
+
+
+def checked_edges(edges: Sequence[npt.ArrayLike], features: int) -> tuple[Floats, ...]:
+    """The edges of every feature, ascending. Raises InvalidArgument for others."""
+    given = tuple(np.asarray(of, np.float64) for of in edges)
+    if len(given) != features:
+        raise InvalidArgument(
+            f"there are edges for {len(given)} features, and rows have {features}: give a list for each feature"
+        )
+    for feature, of in enumerate(given):
+        if of.ndim != 1 or not np.isfinite(of).all() or not (np.diff(of) > 0).all():
+            raise InvalidArgument(
+                f"the edges of feature {feature} must be finite numbers in ascending order, without repetition"
+            )
+    return given
+
+
+def _table(rows: npt.ArrayLike) -> npt.NDArray[np.float32]:
+    """Rows as scikit-learn's trees take them. Raises InvalidArgument for what is no table of finite numbers."""
+    try:
+        table = np.asarray(rows, np.float32)
+    except (TypeError, ValueError) as error:
+        raise InvalidArgument(f"rows are no table of numbers: {error}") from None
+    if table.ndim != 2 or table.size == 0:
+        raise InvalidArgument(
+            f"rows have the shape {table.shape}: give (n, features) with at least one row"
+        )
+    if not np.isfinite(table).all():
+        raise InvalidArgument(
+            "a number of a row is missing or not finite: fill it in as for the rows on which the model was fitted"
+        )
+    return table
+
+
+def _passed(rows: npt.ArrayLike, edges: tuple[Floats, ...]) -> list[npt.NDArray[np.bool_]]:
+    """For every feature, whether each row is above each edge: (n, edges)."""
+    table = _table(rows)
+    if table.shape[1] != len(edges):
+        raise InvalidArgument(
+            f"rows have {table.shape[1]} features, and the model takes {len(edges)}: give those on which it was fitted"
+        )
+    return [
+        column[:, None].astype(np.float64) > of for column, of in zip(table.T, edges, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class Questions:
+    """What a client must know of a program. It says nothing of trees and votes; `edges` are the model's unless others were given.
+
+    edges: with which each feature is compared, ascending. A row's answer is ``row[feature] > edge``.
+    large: every answer is encrypted twice, as 0 or 1 and as 0 or `large`. A sum may weigh the second at little noise where
+        the first would need a large weight.
+    score_of, base: the score to which each number of a result belongs, and what is added to each score, in steps.
+    step, count: scores are multiples of step; if `is_mean`, they are divided by the number of trees.
+    """
+
+    edges: tuple[Floats, ...]
+    large: int
+    score_of: npt.NDArray[np.int64]
+    base: npt.NDArray[np.int64]
+    step: float
+    count: int
+    is_mean: bool
+    classes: npt.NDArray[Any]
+
+    def answers(self, rows: npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """The answers (n, questions), 0 or 1, for rows (n, features).
+
+        Raises InvalidArgument for rows of another width, and for numbers that are missing or not finite.
+        """
+        return np.concatenate(_passed(rows, self.edges), axis=1).astype(np.int64)
+
+    def encrypt(self, client: Client, rows: npt.ArrayLike) -> tuple[Ciphertext, Ciphertext]:
+        """The request for the server. Its bytes are 16 for each question and row, and a few more."""
+        answers = self.answers(rows)
+        return (
+            client.encrypt(answers, largest=1),
+            client.encrypt(answers * self.large, largest=self.large),
+        )
+
+    def scores(self, results: npt.ArrayLike) -> Floats:
+        """What the rounded model's predict_proba, or decision_function of boosting, gives, from decrypted results (n, numbers)."""
+        parts = np.asarray(results, np.int64)
+        votes = np.tile(self.base, (len(parts), 1))
+        np.add.at(votes.T, self.score_of, parts.T)
+        scores = votes * self.step
+        if not self.is_mean:
+            return scores[:, 0] if scores.shape[1] == 1 else scores
+        first = self.count - scores.sum(axis=1, keepdims=True)
+        return np.concatenate([first, scores], axis=1) / self.count
+
+    def decrypt(self, client: Client, reply: Ciphertext) -> Floats:
+        """The scores of the server's reply."""
+        return self.scores(client.decrypt(reply))
+
+    def labels(self, scores: Floats) -> npt.NDArray[Any]:
+        """What the rounded model's predict gives."""
+        chosen = (scores >= 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes[chosen]
