@@ -117,11 +117,12 @@ class Questions:
         parts = np.asarray(results, np.int64)
         votes = np.tile(self.base, (len(parts), 1))
         np.add.at(votes.T, self.score_of, parts.T)
-        scores = votes * self.step
+        scores = np.asarray(votes * self.step, np.float64)
         if not self.is_mean:
             return scores[:, 0] if scores.shape[1] == 1 else scores
         first = self.count - scores.sum(axis=1, keepdims=True)
-        return np.concatenate([first, scores], axis=1) / self.count
+        shares: Floats = np.concatenate([first, scores], axis=1) / self.count
+        return shares
 
     def decrypt(self, client: Client, reply: Ciphertext) -> Floats:
         """The scores of the server's reply."""
@@ -130,4 +131,5 @@ class Questions:
     def labels(self, scores: Floats) -> npt.NDArray[Any]:
         """What the rounded model's predict gives."""
         chosen = (scores >= 0).astype(np.int64) if scores.ndim == 1 else scores.argmax(axis=1)
-        return self.classes[chosen]
+        labels: npt.NDArray[Any] = self.classes[chosen]
+        return labels

@@ -23,28 +23,35 @@ KNOWN = (
 Floats = npt.NDArray[np.float64]
 
 
-def rounded(model: Any, step: float = 1.0) -> Any:
+def rounded(model: Any, step: float = 1.0, largest: float | None = None) -> Any:
     """A copy of a fitted scikit-learn classifier whose leaves are multiples of `step`. Measure what that costs in accuracy.
 
     step: a power of two of at most 1. Of forests, 1 lets each tree vote for one class, and 1/4 gives it four votes, which it may
         split. Of boosting, it is the grain of decision_function.
+    largest: of boosting, what leaves are cut to, either way, before the rounding. Few rows can make a leaf very large.
 
     Learning rate and first guess of boosting become part of the leaves.
     """
     if not (step > 0 and step <= 1 and math.frexp(step)[0] == 0.5 and step >= 2.0**-FINEST):
         raise InvalidArgument(f"step must be 1, 1/2, 1/4, ... or 2^-{FINEST}, not {step}")
     stages = _stages(model)
+    if largest is not None and not (stages and largest >= step):
+        raise InvalidArgument(
+            f"largest cuts the leaves of boosting to a step at least, and is {largest}: leave it out, or use a larger one"
+        )
     model = copy.deepcopy(model)
     if not stages:
         for tree in _forest(model):
             value = tree.value
             value[:, 0, :] = _split_votes(_shares(tree), round(1 / step)) * step
         return model
+    limit = math.inf if largest is None else largest
     first = _first_guess(model)
     for number, stage in enumerate(_stages(model)):
         for tree, guess in zip(stage, first, strict=True):
             value = tree.value
-            leaves = value[:, 0, 0] * model.learning_rate + (guess if number == 0 else 0)
+            leaves = np.clip(value[:, 0, 0] * model.learning_rate, -limit, limit)
+            leaves += guess if number == 0 else 0
             value[:, 0, 0] = np.rint(leaves / step) * step
     model.learning_rate = 1.0
     model.init_ = "zero"
@@ -142,7 +149,8 @@ def _leaves(tree: Any) -> npt.NDArray[np.bool_]:
 def _shares(tree: Any) -> Floats:
     """The probabilities of the classes at every node."""
     value: Floats = tree.value[:, 0, :]
-    return value / value.sum(axis=1, keepdims=True)
+    shares: Floats = value / value.sum(axis=1, keepdims=True)
+    return shares
 
 
 def _split_votes(shares: Floats, votes: int) -> Floats:
