@@ -73,6 +73,9 @@ def _parser() -> Parser:
         "--rows", type=_rows, metavar="K", help="only the first K test rows (all 142)"
     )
     parser.add_argument("--batch", type=int, default=16, metavar="B", help="rows a request (16)")
+    parser.add_argument(
+        "--preset", default=demo.PRESET, metavar="NAME", help=f"parameters ({demo.PRESET})"
+    )
     parser.add_argument("--device", default="auto", help="the server's: auto, cpu, cuda, cuda:1")
     parser.add_argument("--threads", type=int, metavar="T", help="on the CPU (every core)")
     parser.add_argument(
@@ -88,11 +91,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         value = getattr(options, name)
         if value is not None and value < 1:
             raise InvalidArgument(f"--{name} must be at least 1")
+    agreed = tfhe.Params.preset(options.preset)
     train, test = demo.load()
     started = time.perf_counter()
     model = demo.fitted(train)
-    program = trees.compile(model.rounded, tfhe.Params.preset(demo.PRESET), model.edges)
-    client = demo.Client(program.questions, threads=options.threads)
+    program = trees.compile(model.rounded, agreed, model.edges)
+    client = demo.Client(program.questions, agreed, threads=options.threads)
     params, keys = client.public_bytes()
     server = demo.Server(program, params, keys, device=options.device, threads=options.threads)
     ready = time.perf_counter() - started

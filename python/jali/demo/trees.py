@@ -96,8 +96,10 @@ def fitted(rows: Rows) -> Model:
 class Client:
     """The owner of the rows, and the only party with a secret key."""
 
-    def __init__(self, questions: trees.Questions, *, threads: int | None = None) -> None:
-        self.params = tfhe.Params.preset(PRESET)
+    def __init__(
+        self, questions: trees.Questions, params: tfhe.Params, *, threads: int | None = None
+    ) -> None:
+        self.params = params
         self._questions = questions
         self._client = tfhe.Client(self.params, threads=threads)
 
@@ -131,9 +133,9 @@ class Server:
         device: str = "auto",
         threads: int | None = None,
     ) -> None:
-        self._params = tfhe.Params.from_bytes(params)
-        public = tfhe.EvaluationKeys.from_bytes(keys, self._params)
-        self._evaluator = tfhe.Evaluator(self._params, public, device, threads=threads)
+        agreed = tfhe.Params.from_bytes(params)
+        public = tfhe.EvaluationKeys.from_bytes(keys, agreed)
+        self._evaluator = tfhe.Evaluator(agreed, public, device, threads=threads)
         self._program = program
 
     @property
@@ -143,5 +145,4 @@ class Server:
 
     def __call__(self, request: list[bytes]) -> bytes:
         """The reply to a request."""
-        given = [tfhe.Ciphertext.from_bytes(one, self._params) for one in request]
-        return self._program(self._evaluator, given).to_bytes()
+        return self._program(self._evaluator, request).to_bytes()

@@ -45,10 +45,10 @@ class Program:
         """Look-ups of one row."""
         return len(self.tables)
 
-    def __call__(self, server: Evaluator, request: Sequence[Ciphertext]) -> Ciphertext:
-        """The reply to the two ciphertexts of Questions.encrypt: an array (rows, numbers).
+    def __call__(self, server: Evaluator, request: Sequence[Ciphertext | bytes]) -> Ciphertext:
+        """The reply to what Questions.encrypt made, or to its bytes, of which those are read that the model uses: (rows, numbers).
 
-        Raises ParamsMismatch, KeyMismatch, and InvalidArgument for another request.
+        Raises ParamsMismatch, KeyMismatch, InvalidArgument for another request, and what Ciphertext.from_bytes raises.
         """
         if not isinstance(server, Evaluator):
             raise InvalidArgument(f"a program runs on a tfhe.Evaluator, not {checks.shown(server)}")
@@ -56,20 +56,27 @@ class Program:
             raise ParamsMismatch(
                 f"the program is for {self.params!r}: compile the model for the evaluator's parameters"
             )
-        asked = len(self.weights) // 2
-        if (
-            not isinstance(request, (list, tuple))
-            or len(request) != 2
-            or not all(isinstance(one, Ciphertext) for one in request)
-            or any(one.bits or len(one.shape) != 2 or one.shape[1] != asked for one in request)
-        ):
+        if not isinstance(request, (list, tuple)) or len(request) != len(self.weights):
             raise InvalidArgument(
-                f"a request is two ciphertexts of messages, of the shape (rows, {asked}): Questions.encrypt makes it"
+                f"a request is a list of {len(self.weights)} ciphertexts: Questions.encrypt makes it"
             )
         used = np.flatnonzero(self.weights.any(axis=1))
-        both = server.concatenate([server.bind(one) for one in request], axis=1)
-        votes = server.apply_each(self.tables.tolist(), both[:, used] @ self.weights[used])
+        given = [server.bind(self._read(request[i])) for i in used]
+        rows = given[0].size
+        if any(one.shape != (rows,) for one in given):
+            raise InvalidArgument(
+                "the ciphertexts of a request have other shapes than those of Questions.encrypt"
+            )
+        answers = server.concatenate(given).reshape(len(used), rows).T
+        votes = server.apply_each(self.tables.tolist(), answers @ self.weights[used])
         return (votes @ self.sums).ciphertext
+
+    def _read(self, one: Ciphertext | bytes) -> Ciphertext:
+        if not isinstance(one, Ciphertext):
+            one = Ciphertext.from_bytes(one, self.params)
+        if one.bits:
+            raise InvalidArgument("a request has encrypted integers, and a program takes messages")
+        return one
 
     def clear(self, rows: npt.ArrayLike) -> Floats:
         """The scores of rows by the same sums and tables, without encryption."""
