@@ -135,14 +135,14 @@ class Server:
     ) -> None:
         agreed = tfhe.Params.from_bytes(params)
         public = tfhe.EvaluationKeys.from_bytes(keys, agreed)
-        self._evaluator = tfhe.Evaluator(agreed, public, device, threads=threads)
-        self._program = program
+        self.evaluator = tfhe.Evaluator(agreed, public, device, threads=threads)
+        self.program = program
 
     @property
     def engine(self) -> str:
         """The engine, as tfhe.Evaluator names it."""
-        return self._evaluator.engine
+        return self.evaluator.engine
 
     def __call__(self, request: list[bytes]) -> bytes:
         """The reply to a request."""
-        return self._program(self._evaluator, request).to_bytes()
+        return self.program(self.evaluator, request).to_bytes()

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from jali._core import checks
 from jali._jali.tfhe import Ciphertext, Params
 from jali.errors import InvalidArgument, ParamsMismatch, Unsupported
+from jali.tfhe.array import EncryptedArray
 from jali.tfhe.evaluator import Evaluator
 from jali.tfhe.trees.ensemble import Ensemble, Split, Tree, edges_of, pruned
 from jali.tfhe.trees.look_ups import LookUp, Room, added, look_ups
@@ -46,7 +47,13 @@ class Program:
         return len(self.tables)
 
     def __call__(self, server: Evaluator, request: Sequence[Ciphertext | bytes]) -> Ciphertext:
-        """The reply to what Questions.encrypt made, or to its bytes, of which those are read that the model uses: (rows, numbers).
+        """The reply to a request: ``run(read(server, request))``, in the host's memory."""
+        return self.run(self.read(server, request)).ciphertext
+
+    def read(self, server: Evaluator, request: Sequence[Ciphertext | bytes]) -> EncryptedArray:
+        """The answers that the model uses, (rows, answers), in the server's memory.
+
+        request: what Questions.encrypt made, or its bytes. Only what the model uses is read.
 
         Raises ParamsMismatch, KeyMismatch, InvalidArgument for another request, and what Ciphertext.from_bytes raises.
         """
@@ -60,18 +67,23 @@ class Program:
             raise InvalidArgument(
                 f"a request is a list of {len(self.weights)} ciphertexts: Questions.encrypt makes it"
             )
-        used = np.flatnonzero(self.weights.any(axis=1))
-        given = [server.bind(self._read(request[i])) for i in used]
+        given = [server.bind(self._loaded(request[i])) for i in self._used()]
         rows = given[0].size
         if any(one.shape != (rows,) for one in given):
             raise InvalidArgument(
                 "the ciphertexts of a request have other shapes than those of Questions.encrypt"
             )
-        answers = server.concatenate(given).reshape(len(used), rows).T
-        votes = server.apply_each(self.tables.tolist(), answers @ self.weights[used])
-        return (votes @ self.sums).ciphertext
+        return server.concatenate(given).reshape(len(given), rows).T
 
-    def _read(self, one: Ciphertext | bytes) -> Ciphertext:
+    def run(self, answers: EncryptedArray) -> EncryptedArray:
+        """The numbers of the result, (rows, numbers), from what `read` gave."""
+        index = answers @ self.weights[self._used()]
+        return answers.evaluator.apply_each(self.tables.tolist(), index) @ self.sums
+
+    def _used(self) -> npt.NDArray[np.intp]:
+        return np.flatnonzero(self.weights.any(axis=1))
+
+    def _loaded(self, one: Ciphertext | bytes) -> Ciphertext:
         if not isinstance(one, Ciphertext):
             one = Ciphertext.from_bytes(one, self.params)
         if one.bits:
