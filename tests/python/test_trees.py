@@ -131,8 +131,12 @@ def test_rounding_keeps_the_model_and_the_sum_of_votes(rng: np.random.Generator)
     np.testing.assert_array_equal(model.predict_proba(x), before)
     boosted = ensemble.GradientBoostingClassifier(n_estimators=9, random_state=0).fit(x, y)
     rounded = trees.rounded(boosted, 2**-10)
-    # Every tree is rounded by half a step at most, the first one with the first guess.
-    assert np.abs(rounded.decision_function(x) - boosted.decision_function(x)).max() <= 9 * 2**-11
+    # Every tree is rounded by half a step at most, and so is the first guess.
+    assert np.abs(rounded.decision_function(x) - boosted.decision_function(x)).max() <= 10 * 2**-11
+    # Of two classes no score is 0.
+    boosted.fit(x, y == "red")
+    scores = trees.rounded(boosted, 1 / 4, largest=1).decision_function(x) * 8
+    assert (scores % 2 == 1).all()
 
 
 @pytest.mark.parametrize("values", [4, 16, 64])

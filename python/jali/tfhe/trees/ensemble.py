@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
+import numpy as np
 import numpy.typing as npt
 
 __all__ = ["Ensemble", "Split", "Tree", "edges_of", "pruned", "votes_of"]
@@ -23,7 +24,7 @@ class Split(NamedTuple):
 
 @dataclass(frozen=True)
 class Ensemble:
-    """A classifier: trees[c] are summed to score c, in units of `step`.
+    """A classifier: score c is base[c] and `step` times the sum of trees[c].
 
     is_mean: whether scores are means of the trees' probabilities, for every class but the first, or values without bounds.
     count: of the trees whose mean is taken.
@@ -31,6 +32,7 @@ class Ensemble:
 
     trees: list[list[Tree]]
     step: float
+    base: npt.NDArray[np.float64]
     is_mean: bool
     count: int
     classes: npt.NDArray[Any]

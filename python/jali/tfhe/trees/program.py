@@ -166,16 +166,15 @@ def _program(
     first = np.cumsum([0, *(len(of) for of in asked)])  # the questions of each feature
     weights = np.zeros((2, first[-1], len(found)), np.int64)
     tables = np.zeros((len(found), room.values), np.int64)
-    base = np.zeros(len(ensemble.trees), np.int64)
-    for score, trees in enumerate(ensemble.trees):
-        base[score] = sum(tree for tree in trees if not isinstance(tree, Split))
+    # What look-ups do not add: constant trees, and the fewest votes of every look-up.
+    rest = [sum(tree for tree in of if not isinstance(tree, Split)) for of in ensemble.trees]
     for number, one in enumerate(found):
         for (feature, of), stride in zip(one.edges.items(), one.strides, strict=True):
             at = first[feature] + np.searchsorted(asked[feature], sorted(of))
             weights[0, at, number] = stride % room.large
             weights[1, at, number] = stride // room.large
         tables[number, : len(one.votes)] = np.array(one.votes) - one.least
-        base[one.score] += one.least
+        rest[one.score] += one.least
     numbers = added(found, room)
     sums = np.zeros((len(found), len(numbers)), np.int64)
     for number, members in enumerate(numbers):
@@ -184,7 +183,7 @@ def _program(
         edges=asked,
         large=room.large,
         score_of=np.array([found[members[0]].score for members in numbers]),
-        base=base,
+        base=ensemble.base + ensemble.step * np.array(rest),
         step=ensemble.step,
         count=ensemble.count,
         is_mean=ensemble.is_mean,

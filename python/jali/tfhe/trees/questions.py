@@ -84,14 +84,14 @@ class Questions:
     edges: with which each feature is compared, ascending. A row's answer is ``row[feature] > edge``.
     large: every answer is encrypted twice, as 0 or 1 and as 0 or `large`. A sum may weigh the second at little noise where
         the first would need a large weight.
-    score_of, base: the score to which each number of a result belongs, and what is added to each score, in steps.
-    step, count: scores are multiples of step; if `is_mean`, they are divided by the number of trees.
+    score_of: the score to which each number of a result belongs. A score is base and `step` times the sum of its numbers.
+    is_mean, count: whether scores are then divided by the number of trees.
     """
 
     edges: tuple[Floats, ...]
     large: int
     score_of: npt.NDArray[np.int64]
-    base: npt.NDArray[np.int64]
+    base: Floats
     step: float
     count: int
     is_mean: bool
@@ -118,9 +118,9 @@ class Questions:
     def scores(self, results: npt.ArrayLike) -> Floats:
         """What the rounded model's predict_proba, or decision_function of boosting, gives, from decrypted results (n, numbers)."""
         parts = np.asarray(results, np.int64)
-        votes = np.tile(self.base, (len(parts), 1))
+        votes = np.zeros((len(parts), len(self.base)), np.int64)
         np.add.at(votes.T, self.score_of, parts.T)
-        scores = np.asarray(votes * self.step, np.float64)
+        scores = self.base + np.asarray(votes * self.step, np.float64)
         if not self.is_mean:
             return scores[:, 0] if scores.shape[1] == 1 else scores
         first = self.count - scores.sum(axis=1, keepdims=True)

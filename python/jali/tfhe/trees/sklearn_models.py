@@ -46,13 +46,14 @@ def rounded(model: Any, step: float = 1.0, largest: float | None = None) -> Any:
             value[:, 0, :] = _split_votes(_shares(tree), round(1 / step)) * step
         return model
     limit = math.inf if largest is None else largest
-    first = _first_guess(model)
+    guess = _first_guess(model)
+    # With one score, an odd half step, so that no sum is 0: releases of scikit-learn differ in what they make of it.
+    guess = np.rint(guess / step) if len(guess) > 1 else np.floor(guess / step) + 0.5
     for number, stage in enumerate(_stages(model)):
-        for tree, guess in zip(stage, first, strict=True):
+        for tree, first in zip(stage, guess, strict=True):
             value = tree.value
-            leaves = np.clip(value[:, 0, 0] * model.learning_rate, -limit, limit)
-            leaves += guess if number == 0 else 0
-            value[:, 0, 0] = np.rint(leaves / step) * step
+            steps = np.rint(np.clip(value[:, 0, 0] * model.learning_rate, -limit, limit) / step)
+            value[:, 0, 0] = (steps + (first if number == 0 else 0)) * step
     model.learning_rate = 1.0
     model.init_ = "zero"
     return model
@@ -61,39 +62,37 @@ def rounded(model: Any, step: float = 1.0, largest: float | None = None) -> Any:
 def ensemble_of(model: Any) -> Ensemble:
     """The trees of a model whose leaves are multiples of a power of two."""
     stages = _stages(model)
-    if not stages:
-        forest = _forest(model)
-        shares = [_shares(tree) for tree in forest]
-        step = _step_of([share[_leaves(tree)] for tree, share in zip(forest, shares, strict=True)])
-        scores = range(1, len(model.classes_))
-        trees = [
-            [
-                _tree(tree, np.rint(share[:, c] / step))
-                for tree, share in zip(forest, shares, strict=True)
-            ]
-            for c in scores
-        ]
-        return Ensemble(trees, step, True, len(forest), model.classes_, model.n_features_in_)
+    return _of_boosting(model, stages) if stages else _of_forest(model)
+
+
+def _of_forest(model: Any) -> Ensemble:
+    forest = _forest(model)
+    shares = [_shares(tree) for tree in forest]
+    step = _step_of([share[_leaves(tree)] for tree, share in zip(forest, shares, strict=True)])
+    trees = [
+        [_tree(tree, share[:, c] / step) for tree, share in zip(forest, shares, strict=True)]
+        for c in range(1, len(model.classes_))
+    ]
+    base = np.zeros(len(trees))
+    return Ensemble(trees, step, base, True, len(forest), model.classes_, model.n_features_in_)
+
+
+def _of_boosting(model: Any, stages: list[list[Any]]) -> Ensemble:
     if not isinstance(model.init_, str):
         raise InvalidArgument(
             "the model begins with a guess that is no part of its trees: round it first, model = trees.rounded(model, step=1/4)"
         )
-    values = [[tree.value[:, 0, 0] * model.learning_rate for tree in stage] for stage in stages]
-    step = _step_of(
-        [
-            v[_leaves(t)]
-            for s, u in zip(stages, values, strict=True)
-            for t, v in zip(s, u, strict=True)
-        ]
-    )
-    trees = [
-        [
-            _tree(stage[c], np.rint(value[c] / step))
-            for stage, value in zip(stages, values, strict=True)
-        ]
-        for c in range(len(stages[0]))
-    ]
-    return Ensemble(trees, step, False, len(stages), model.classes_, model.n_features_in_)
+    trees = [tree for of_score in zip(*stages, strict=True) for tree in of_score]
+    values = [tree.value[:, 0, 0] * model.learning_rate for tree in trees]
+    # What all leaves of a tree have is no vote. Half steps may be in it.
+    firsts = [value[_leaves(tree)][0] for tree, value in zip(trees, values, strict=True)]
+    votes = [value - first for value, first in zip(values, firsts, strict=True)]
+    step = _step_of([vote[_leaves(tree)] for tree, vote in zip(trees, votes, strict=True)])
+    base = np.reshape(firsts, (-1, len(stages))).sum(axis=1)
+    _step_of([2 * base])
+    made = [_tree(tree, vote / step) for tree, vote in zip(trees, votes, strict=True)]
+    of_scores = [made[at : at + len(stages)] for at in range(0, len(made), len(stages))]
+    return Ensemble(of_scores, step, base, False, len(stages), model.classes_, model.n_features_in_)
 
 
 def _kind(model: Any) -> str:
@@ -179,7 +178,7 @@ def _tree(tree: Any, votes: Floats) -> Tree:
     def below(node: int) -> Tree:
         no, yes = int(tree.children_left[node]), int(tree.children_right[node])
         if no < 0:
-            return int(votes[node])
+            return round(votes[node])
         return pruned(int(tree.feature[node]), float(tree.threshold[node]), below(no), below(yes))
 
     return below(0)
