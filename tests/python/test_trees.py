@@ -303,7 +303,7 @@ def test_every_test_row_of_the_demo_has_scikit_learns_score() -> None:
     scores = program.clear(test.features)
     np.testing.assert_array_equal(scores, model.scores(test.features))
     assert model.accuracy(model.rounded, test) >= 0.95
-    assert program.look_ups <= 40
+    assert program.look_ups <= 25
 
 
 def test_command_prints_one_object(capsys: pytest.CaptureFixture[str]) -> None:

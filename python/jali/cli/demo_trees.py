@@ -184,7 +184,7 @@ def _report(
         "the first rows",
         ["row", "encrypted score", "scikit-learn's", "answer", "label"],
         [
-            (i, f"{scores[i]:.2f}", f"{plain[i]:.2f}", names[found[i]], names[labels[i]])
+            (i, f"{scores[i]:.3f}", f"{plain[i]:.3f}", names[found[i]], names[labels[i]])
             for i in range(min(SHOWN, len(labels)))
         ],
     )

@@ -1,7 +1,8 @@
 """Boosted trees on encrypted rows of scikit-learn's breast-cancer set: the model, and the two parties.
 
 The model is made here, by scikit-learn, within a tenth of a second: so the plain model that answers are compared with is scikit-learn's
-own. Bins, trees and rounding were chosen by cross-validation on the training rows, which gave 95.9 %.
+own. Which rows are held out does not depend on scikit-learn's release (`split`). Bins, trees and rounding were chosen by
+cross-validation on the training rows, which gave an accuracy of 95.5 %, with a standard error of 0.4 %.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from jali.tfhe import trees
 __all__ = ["BINS", "PRESET", "STEP", "TREES", "Client", "Model", "Rows", "Server", "fitted", "load"]
 
 PRESET = "message_2_carry_2_block"
-BINS, TREES, LEAVES = 8, 30, 4
+BINS, TREES, LEAVES = 8, 30, 3
 STEP, LARGEST = 1 / 4, 7 / 4  # leaves are multiples of STEP from -LARGEST to LARGEST
 
 Floats = npt.NDArray[np.float64]

@@ -178,7 +178,7 @@ def _tree(tree: Any, votes: Floats) -> Tree:
     def below(node: int) -> Tree:
         no, yes = int(tree.children_left[node]), int(tree.children_right[node])
         if no < 0:
-            return round(votes[node])
+            return int(np.rint(votes[node]))
         return pruned(int(tree.feature[node]), float(tree.threshold[node]), below(no), below(yes))
 
     return below(0)
