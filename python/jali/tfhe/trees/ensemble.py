@@ -28,6 +28,7 @@ class Ensemble:
 
     is_mean: whether scores are means of the trees' probabilities, for every class but the first, or values without bounds.
     count: of the trees whose mean is taken.
+    compared_as: to what numbers of a row are rounded before they are compared with edges.
     """
 
     trees: list[list[Tree]]
@@ -37,6 +38,7 @@ class Ensemble:
     count: int
     classes: npt.NDArray[Any]
     features: int
+    compared_as: type[np.float32 | np.float64]
 
 
 def pruned(feature: int, edge: float, no: Tree, yes: Tree) -> Tree:

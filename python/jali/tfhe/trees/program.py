@@ -122,7 +122,7 @@ def compile(model: Any, params: Params, edges: Sequence[npt.ArrayLike] | None = 
     else:
         asked = checked_edges(edges, ensemble.features)
         trees = [[_unbinned(tree, asked) for tree in of] for of in ensemble.trees]
-        ensemble = replace(ensemble, trees=trees)
+        ensemble = replace(ensemble, trees=trees, compared_as=np.float64)
     room = Room(1 << bits, params.max_norm2)
     found = [one for score, of in enumerate(ensemble.trees) for one in look_ups(of, score, room)]
     if not found:
@@ -188,5 +188,6 @@ def _program(
         count=ensemble.count,
         is_mean=ensemble.is_mean,
         classes=ensemble.classes,
+        compared_as=ensemble.compared_as,
     )
     return Program(params, questions, weights.reshape(-1, len(found)), tables, sums)

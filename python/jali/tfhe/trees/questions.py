@@ -22,13 +22,13 @@ Floats = npt.NDArray[np.float64]
 def quantile_edges(rows: npt.ArrayLike, bins: int) -> tuple[Floats, ...]:
     """For every feature at most bins - 1 numbers that divide rows (n, features) into parts of about equal size."""
     checks.whole(bins, 2, "bins must be a whole number of at least 2")
-    quantiles = np.quantile(_table(rows), np.arange(1, bins) / bins, axis=0)
+    quantiles = np.quantile(_table(rows, np.float64), np.arange(1, bins) / bins, axis=0)
     return tuple(np.unique(column) for column in quantiles.T)
 
 
 def bins(rows: npt.ArrayLike, edges: Sequence[npt.ArrayLike]) -> npt.NDArray[np.int64]:
     """How many of its edges each number of rows (n, features) is above: what a model is fitted on, for ``compile`` with edges."""
-    table = _table(rows)
+    table = _table(rows, np.float64)
     parts = _passed(table, checked_edges(edges, table.shape[1]))
     return np.stack([part.sum(axis=1) for part in parts], axis=1)
 
@@ -48,10 +48,11 @@ def checked_edges(edges: Sequence[npt.ArrayLike], features: int) -> tuple[Floats
     return given
 
 
-def _table(rows: npt.ArrayLike) -> npt.NDArray[np.float32]:
-    """Rows as scikit-learn's trees take them. Raises InvalidArgument for what is no table of finite numbers."""
+def _table(rows: npt.ArrayLike, compared_as: type[np.float32 | np.float64]) -> Floats:
+    """Rows whose numbers are rounded to a type. Raises InvalidArgument for what is no table of finite numbers."""
     try:
-        table = np.asarray(rows, np.float32)
+        with np.errstate(over="ignore"):  # it is refused below
+            table = np.asarray(rows).astype(compared_as).astype(np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidArgument(f"rows are no table of numbers: {error}") from None
     if table.ndim != 2 or table.size == 0:
@@ -65,16 +66,13 @@ def _table(rows: npt.ArrayLike) -> npt.NDArray[np.float32]:
     return table
 
 
-def _passed(rows: npt.ArrayLike, edges: tuple[Floats, ...]) -> list[npt.NDArray[np.bool_]]:
+def _passed(table: Floats, edges: tuple[Floats, ...]) -> list[npt.NDArray[np.bool_]]:
     """For every feature, whether each row is above each edge: (n, edges)."""
-    table = _table(rows)
     if table.shape[1] != len(edges):
         raise InvalidArgument(
             f"rows have {table.shape[1]} features, and the model takes {len(edges)}: give those on which it was fitted"
         )
-    return [
-        column[:, None].astype(np.float64) > of for column, of in zip(table.T, edges, strict=True)
-    ]
+    return [column[:, None] > of for column, of in zip(table.T, edges, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -82,6 +80,7 @@ class Questions:
     """What a client must know of a program. It says nothing of trees and votes; `edges` are the model's unless others were given.
 
     edges: with which each feature is compared, ascending. A row's answer is ``row[feature] > edge``.
+    compared_as: to what numbers of rows are rounded before, as scikit-learn's trees do.
     large: every answer is encrypted twice, as 0 or 1 and as 0 or `large`. A sum may weigh the second at little noise where
         the first would need a large weight.
     score_of: the score to which each number of a result belongs. A score is base and `step` times the sum of its numbers.
@@ -96,13 +95,16 @@ class Questions:
     count: int
     is_mean: bool
     classes: npt.NDArray[Any]
+    compared_as: type[np.float32 | np.float64]
 
     def answers(self, rows: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """The answers (n, questions), 0 or 1, for rows (n, features).
 
         Raises InvalidArgument for rows of another width, and for numbers that are missing or not finite.
         """
-        return np.concatenate(_passed(rows, self.edges), axis=1).astype(np.int64)
+        return np.concatenate(_passed(_table(rows, self.compared_as), self.edges), axis=1).astype(
+            np.int64
+        )
 
     def encrypt(self, client: Client, rows: npt.ArrayLike) -> list[Ciphertext]:
         """The request: the answers of all rows to each question, as 0 or 1, and then those as 0 or `large`.
