@@ -233,6 +233,8 @@ def test_a_server_refuses_what_is_no_request(
         program(server, stranger)
     with pytest.raises(jali.ParamsMismatch):
         trees.compile(model, REAL)(server, request)
+    with pytest.raises(jali.InvalidArgument, match="for each row"):
+        program.questions.decrypt(client, request[0])
 
 
 def test_rows_that_are_no_rows_are_refused(rng: np.random.Generator) -> None:
@@ -304,6 +306,8 @@ def test_edges_that_do_not_fit_are_refused(rng: np.random.Generator) -> None:
         trees.compile(raw, REAL, edges[:5])
     with pytest.raises(jali.InvalidArgument, match="ascending"):
         trees.bins(x, [of[::-1] for of in edges])
+    with pytest.raises(jali.InvalidArgument, match="no lists"):
+        trees.bins(x, 6 * [["a"]])
     with pytest.raises(jali.InvalidArgument, match="at least 2"):
         trees.quantile_edges(x, 1)
 

@@ -35,7 +35,10 @@ def bins(rows: npt.ArrayLike, edges: Sequence[npt.ArrayLike]) -> npt.NDArray[np.
 
 def checked_edges(edges: Sequence[npt.ArrayLike], features: int) -> tuple[Floats, ...]:
     """The edges of every feature, ascending. Raises InvalidArgument for others."""
-    given = tuple(np.asarray(of, np.float64) for of in edges)
+    try:
+        given = tuple(np.asarray(of, np.float64) for of in edges)
+    except (TypeError, ValueError) as error:
+        raise InvalidArgument(f"edges are no lists of numbers: {error}") from None
     if len(given) != features:
         raise InvalidArgument(
             f"there are edges for {len(given)} features, and rows have {features}: give a list for each feature"
@@ -77,7 +80,7 @@ def _passed(table: Floats, edges: tuple[Floats, ...]) -> list[npt.NDArray[np.boo
 
 @dataclass(frozen=True)
 class Questions:
-    """What a client must know of a program. It says nothing of trees and votes; `edges` are the model's unless others were given.
+    """What a client must know of a program. It has neither trees nor tables; `edges` are the model's unless others were given.
 
     edges: with which each feature is compared, ascending. A row's answer is ``row[feature] > edge``.
     compared_as: to what numbers of rows are rounded before, as scikit-learn's trees do.
@@ -120,6 +123,11 @@ class Questions:
     def scores(self, results: npt.ArrayLike) -> Floats:
         """What the rounded model's predict_proba, or decision_function of boosting, gives, from decrypted results (n, numbers)."""
         parts = np.asarray(results, np.int64)
+        if parts.ndim != 2 or parts.shape[1] != len(self.score_of):
+            raise InvalidArgument(
+                f"results have the shape {parts.shape}, and the program's have {len(self.score_of)} numbers for each row: decrypt "
+                "the reply to a request for this program"
+            )
         votes = np.zeros((len(parts), len(self.base)), np.int64)
         np.add.at(votes.T, self.score_of, parts.T)
         scores = self.base + np.asarray(votes * self.step, np.float64)
