@@ -237,6 +237,45 @@ def test_a_server_refuses_what_is_no_request(
         program.questions.decrypt(client, request[0])
 
 
+@pytest.mark.parametrize("kind", ["forest", "boosting", "histograms"])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_questions_travel_as_text(kind: str, classes: int, rng: np.random.Generator) -> None:
+    x, y = data(rng, classes)
+    model, rounding = models(int(rng.integers(1 << 31)))[kind]
+    program = trees.compile(trees.rounded(model.fit(x, y), **rounding), REAL)
+    text = program.questions.to_json()
+    again = trees.Questions.from_json(text)
+    assert again.to_json() == text
+    np.testing.assert_array_equal(again.answers(x), program.questions.answers(x))
+    results = rng.integers(0, 16, (5, program.sums.shape[1]))
+    scores = program.questions.scores(results)
+    np.testing.assert_array_equal(again.scores(results), scores)
+    np.testing.assert_array_equal(again.labels(scores), program.questions.labels(scores))
+    given = json.loads(text)
+    for key, wrong in (
+        ("edges", [[2, 1]]),
+        ("edges", 3),
+        ("large", 0),
+        ("score_of", [classes]),
+        ("score_of", []),
+        ("base", [0] * (classes + 1)),
+        ("step", float("nan")),
+        ("count", "2"),
+        ("is_mean", 1),
+        ("classes", ["red"]),
+        ("classes", [["red"], ["green"]]),
+        ("classes", [{}, {}]),
+        ("compared_as", "int64"),
+    ):
+        with pytest.raises(jali.CorruptData, match="no questions"):
+            trees.Questions.from_json(json.dumps({**given, key: wrong}))
+        with pytest.raises(jali.CorruptData, match="no questions"):
+            trees.Questions.from_json(json.dumps({k: v for k, v in given.items() if k != key}))
+    for wrong in ("", "[]", "{", b"\xff"):
+        with pytest.raises(jali.CorruptData, match="no questions"):
+            trees.Questions.from_json(wrong)
+
+
 def test_rows_that_are_no_rows_are_refused(rng: np.random.Generator) -> None:
     x, y = data(rng, 2)
     model = trees.rounded(ensemble.RandomForestClassifier(3, max_depth=2).fit(x, y))

@@ -103,7 +103,7 @@ def demo_trees(options: Options) -> Iterator[Row]:
     for name in options.sets or (demo.PRESET,):
         params = tfhe.Params.preset(name)
         program = trees.compile(model.rounded, params, model.edges)
-        client = demo.Client(program.questions, params)
+        client = demo.Client(program.questions.to_json(), params)
         server = demo.Server(
             program, *client.public_bytes(), device=options.device, threads=options.threads or 1
         )

@@ -96,7 +96,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     started = time.perf_counter()
     model = demo.fitted(train)
     program = trees.compile(model.rounded, agreed, model.edges)
-    client = demo.Client(program.questions, agreed, threads=options.threads)
+    client = demo.Client(program.questions.to_json(), agreed, threads=options.threads)
     params, keys = client.public_bytes()
     server = demo.Server(program, params, keys, device=options.device, threads=options.threads)
     ready = time.perf_counter() - started

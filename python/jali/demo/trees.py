@@ -97,11 +97,9 @@ def fitted(rows: Rows) -> Model:
 class Client:
     """The owner of the rows, and the only party with a secret key."""
 
-    def __init__(
-        self, questions: trees.Questions, params: tfhe.Params, *, threads: int | None = None
-    ) -> None:
+    def __init__(self, questions: str, params: tfhe.Params, *, threads: int | None = None) -> None:
         self.params = params
-        self._questions = questions
+        self._questions = trees.Questions.from_json(questions)
         self._client = tfhe.Client(self.params, threads=threads)
 
     def public_bytes(self) -> tuple[bytes, bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +12,12 @@ import numpy.typing as npt
 
 from jali._core import checks
 from jali._jali.tfhe import Ciphertext
-from jali.errors import InvalidArgument
+from jali.errors import CorruptData, InvalidArgument
 from jali.tfhe.client import Client
 
 __all__ = ["Questions", "bins", "checked_edges", "quantile_edges"]
+
+TYPES: dict[str, type[np.float32 | np.float64]] = {"float32": np.float32, "float64": np.float64}
 
 Floats = npt.NDArray[np.float64]
 
@@ -99,6 +102,56 @@ class Questions:
     is_mean: bool
     classes: npt.NDArray[Any]
     compared_as: type[np.float32 | np.float64]
+
+    def to_json(self) -> str:
+        """Everything as text, to send to the client."""
+        return json.dumps(
+            {
+                "edges": [of.tolist() for of in self.edges],
+                "large": self.large,
+                "score_of": self.score_of.tolist(),
+                "base": self.base.tolist(),
+                "step": self.step,
+                "count": self.count,
+                "is_mean": self.is_mean,
+                "classes": self.classes.tolist(),
+                "compared_as": np.dtype(self.compared_as).name,
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str | bytes) -> Questions:
+        """What to_json wrote. Raises CorruptData for anything else."""
+        try:
+            given = json.loads(text)
+            questions = cls(
+                edges=checked_edges(given["edges"], len(given["edges"])),
+                large=checks.whole(given["large"], 1, "large must be at least 1"),
+                score_of=np.array(given["score_of"], np.int64),
+                base=np.array(given["base"], np.float64),
+                step=float(given["step"]),
+                count=checks.whole(given["count"], 1, "count must be at least 1"),
+                is_mean=checks.flag(given["is_mean"], "is_mean"),
+                classes=np.array(given["classes"]),
+                compared_as=TYPES[given["compared_as"]],
+            )
+            questions._check()
+        except (ValueError, TypeError, KeyError, OverflowError, InvalidArgument) as error:
+            raise CorruptData(
+                f"these are no questions of a program: {error}; give what Questions.to_json wrote"
+            ) from None
+        return questions
+
+    def _check(self) -> None:
+        classes = self.classes.size
+        scores = classes - 1 if self.is_mean or classes == 2 else classes
+        if self.classes.ndim != 1 or classes < 2 or self.classes.dtype.kind not in "biufU":
+            raise ValueError("classes are no names or numbers")
+        if self.base.shape != (scores,) or not np.isfinite([*self.base, self.step]).all():
+            raise ValueError("base and step are not what the classes need")
+        of = self.score_of
+        if of.ndim != 1 or of.size == 0 or of.min() < 0 or of.max() >= scores:
+            raise ValueError("a number belongs to no score")
 
     def answers(self, rows: npt.ArrayLike) -> npt.NDArray[np.int64]:
         """The answers (n, questions), 0 or 1, for rows (n, features).
