@@ -88,6 +88,16 @@ def test_primitives(name: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert_has_a_floor(row)
 
 
+def test_trees_are_timed_at_every_batch(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    rows = lines(capsys, "demo_trees", "--batch", "1", "--batch", "3")
+    named = [(row["name"], row["batch"]) for row in rows]
+    assert named == [(name, b) for b in (1, 3) for name in ("demo_trees", "demo_trees_run")]
+    for row in rows:
+        assert list(row) == FIELDS
+        assert row["params"]["look_ups"] > 1 and row["params"]["bytes_up"] > 1000
+
+
 def test_decoding_at_a_modulus_beyond_doubles(capsys: pytest.CaptureFixture[str]) -> None:
     rows = lines(capsys, "unembed", "--log-n", "11", "--limbs", "41")
     assert len(rows) == 3

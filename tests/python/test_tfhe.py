@@ -84,6 +84,22 @@ def test_a_look_up_gives_every_value_of_every_message(more: dict[str, object]) -
     w.shows(w.server.apply(lambda v: (v * v) % 16, x), np.arange(16) ** 2 % 16)
 
 
+def test_every_column_may_have_a_function_of_its_own(world: World) -> None:
+    x = np.random.default_rng().integers(0, 4, (3, 2, 3))
+    given = world.given(x)
+    functions = [lambda v: v * v % 16, [3, 1, 2, 0], lambda v: v > 1]
+    expected = np.stack([x[..., 0] ** 2, np.array([3, 1, 2, 0])[x[..., 1]], x[..., 2] > 1], axis=-1)
+    world.shows(world.server.apply_each(functions, given), expected)
+    with pytest.raises(jali.InvalidArgument, match="last axis"):
+        world.server.apply_each(functions[:2], given)
+    with pytest.raises(jali.InvalidArgument, match="last axis"):
+        world.server.apply_each([abs], given[0, 0, 0])
+    with pytest.raises(jali.InvalidArgument, match="encrypted array"):
+        world.server.apply_each(functions, x)
+    with pytest.raises(jali.InvalidArgument, match="from 0 to 15"):
+        world.server.apply_each([lambda v: 16] * 3, given)
+
+
 def test_sums_and_products_are_those_of_numpy(world: World) -> None:
     rng = np.random.default_rng()
     a, b = rng.integers(0, 4, (2, 3, 4))

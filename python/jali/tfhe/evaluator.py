@@ -131,6 +131,23 @@ class Evaluator:
         a, b = x._aligned(y)
         return EncryptedArray(self, self._core.apply_two(a._here(self), b._here(self), table))
 
+    def apply_each(
+        self, functions: Sequence[Callable[[int], Any] | Sequence[int]], x: EncryptedArray
+    ) -> EncryptedArray:
+        """Another function for each element of the last axis: functions[j] of every x[..., j], by one bootstrapping each.
+
+        functions: as for ``apply``, one for each element of the last axis.
+        """
+        if not isinstance(x, EncryptedArray):
+            raise InvalidArgument("apply_each takes an encrypted array after the functions")
+        if not x.shape or x.shape[-1] != len(functions):
+            raise InvalidArgument(
+                f"there are {len(functions)} functions for an array of shape {x.shape}: give one for each element of the last axis"
+            )
+        tables = [of_one(self.params, function, x.largest) for function in functions]
+        which = list(range(len(tables))) * (x.size // len(tables))
+        return EncryptedArray(self, self._core.apply_each(x._here(self), tables, which))
+
     def refresh(self, x: EncryptedArray) -> EncryptedArray:
         """The same messages modulo 2^message_bits, with fresh noise and no carries."""
         return EncryptedArray(self, self._core.refresh(x._here(self)))
