@@ -197,4 +197,27 @@ Form product_overflows(Builder& b, const Word& x, const Word& y, const std::vect
   return -none(b, std::move(flags)) + 1;
 }
 
+void add_scaled(Builder& b, Columns& columns, const Word& x, Wide weight, IntegerType type,
+                Wide& constants) {
+  const int m = b.m(), q = 1 << m;
+  const auto n = static_cast<std::size_t>(type.digits(m));
+  Word of = x;
+  if (weight < 0) {
+    for (std::size_t i = 0; i < of.size(); ++i) of[i] = -of[i] + (radix(x, i, b) - 1);
+    constants += -weight;
+    weight = -weight;
+  }
+  for (std::size_t j = 0; j < n && weight > 0; ++j, weight >>= m) {
+    const int digit = static_cast<int>(weight & (q - 1));
+    if (digit == 0) continue;
+    for (std::size_t i = 0; i < of.size() && i + j < n; ++i) {
+      Form low = b.look_up(of[i], [&](int v) { return v * digit % q; });
+      columns[i + j].push_back(std::move(low));
+      if (i + j + 1 < n) {
+        columns[i + j + 1].push_back(b.look_up(of[i], [&](int v) { return v * digit / q; }));
+      }
+    }
+  }
+}
+
 }  // namespace jali::integers
