@@ -4,7 +4,6 @@
 #include <nanobind/stl/vector.h>
 
 #include <cstdio>
-#include <cstring>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "files.h"
 #include "jali/params/tfhe_presets.h"
 #include "jali/wire/tfhe.h"
+#include "params.h"
 #include "refusals.h"
 #include "tfhe.h"
 
@@ -94,16 +94,6 @@ std::string repr(const TfheParams& self) {
   return text;
 }
 
-std::string fingerprint(const TfheParams& self) {
-  std::string hex;
-  char digits[3];
-  for (const std::uint8_t byte : self.ptr->hash()) {
-    std::snprintf(digits, sizeof(digits), "%02x", byte);
-    hex += digits;
-  }
-  return hex;
-}
-
 std::pair<int, int> pair_of(const backend::Gadget& gadget) {
   return {gadget.base_log, gadget.levels};
 }
@@ -138,10 +128,7 @@ look-up must bring them back. One more bit, the padding, lies above.)");
           "presets",
           [] {
             nb::dict out;
-            for (const auto& one : tfhe::presets()) {
-              out[nb::str(one.name.data(), one.name.size())] =
-                  nb::str(one.purpose.data(), one.purpose.size());
-            }
+            add_purposes(out, tfhe::presets());
             return out;
           },
           nb::sig("def presets() -> dict[str, str]"), "What each preset is for, by its name.")
@@ -264,22 +251,9 @@ Raises InsecureParams or InvalidArgument.)")
       .def(
           "ciphertext_bytes",
           [](const TfheParams& p, std::size_t count) { return p.ptr->ciphertext_bytes(count); },
-          nb::arg("count") = 1, "Bytes in memory of this many ciphertexts.")
-      .def_prop_ro("fingerprint", &fingerprint,
-                   "SHA-256, in hexadecimal, of everything that computation depends on.")
-      .def("__repr__", &repr)
-      .def(
-          "__eq__",
-          [](const TfheParams& a, nb::handle b) {
-            return nb::isinstance<TfheParams>(b) &&
-                   nb::cast<const TfheParams&>(b).ptr->hash() == a.ptr->hash();
-          },
-          nb::arg("other").none(), nb::sig("def __eq__(self, other: object, /) -> bool"))
-      .def("__hash__", [](const TfheParams& a) {
-        std::size_t out = 0;
-        std::memcpy(&out, a.ptr->hash().data(), sizeof(out));
-        return out;
-      });
+          nb::arg("count") = 1, "Bytes in memory of this many ciphertexts.");
+  share_identity(type);
+  type.def("__repr__", &repr);
   share_copies(type);
 }
 
