@@ -146,6 +146,20 @@ ParamsHash hash_of(const Literal& literal) {
 
 }  // namespace
 
+backend::TfheConfig config_of(const Literal& literal) {
+  backend::TfheConfig out;
+  out.torus = literal.torus;
+  out.n = literal.n;
+  out.k = literal.k;
+  out.N = literal.N;
+  out.rotation_gadget = literal.rotation_gadget;
+  out.switch_gadget = literal.switch_gadget;
+  out.rotation = literal.rotation;
+  out.group = literal.group;
+  out.mean_bit = literal.rotation == Rotation::block_binary ? 1.0 / (literal.group + 1) : 0.5;
+  return out;
+}
+
 double tuniform_variance(int bits) { return (std::ldexp(1.0, 2 * bits + 1) + 1) / 6; }
 
 Params::Params(const Literal& literal) : literal_(literal), hash_(hash_of(literal)) {}
@@ -156,21 +170,8 @@ ParamsPtr Params::create(const Literal& literal) {
   return ParamsPtr(new Params(literal));
 }
 
-double Params::mean_bit() const {
-  return literal_.rotation == Rotation::block_binary ? 1.0 / (literal_.group + 1) : 0.5;
-}
-
 backend::TfheConfig Params::config(int threads, std::string isa, std::string transform) const {
-  backend::TfheConfig out;
-  out.torus = literal_.torus;
-  out.n = literal_.n;
-  out.k = literal_.k;
-  out.N = literal_.N;
-  out.rotation_gadget = literal_.rotation_gadget;
-  out.switch_gadget = literal_.switch_gadget;
-  out.rotation = literal_.rotation;
-  out.group = literal_.group;
-  out.mean_bit = mean_bit();
+  backend::TfheConfig out = config_of(literal_);
   out.threads = threads;
   out.isa = std::move(isa);
   out.transform = std::move(transform);
