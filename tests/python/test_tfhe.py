@@ -461,6 +461,27 @@ def test_bytes_that_are_wrong_are_refused(wide: World) -> None:
         tfhe.Client.from_secret_bytes(wide.client.secret_to_bytes()[:-1], wide.params)
 
 
+def test_noise_and_security_of_free_parameters(world: World) -> None:
+    params = world.params
+    small = params.order == "bootstrap_first"
+    noise_bits, word = (4, 32) if small else (10, 64)
+    fresh = (2.0 ** (2 * noise_bits + 1) + 1) / 6 / 2.0 ** (2 * word)  # TUniform
+    assert params.fresh_variance == pytest.approx(fresh, rel=1e-12, abs=0)
+    one = params.bootstrapped_variance
+    more = params.variance_before_look_up(9) - params.variance_before_look_up(4)
+    assert more == pytest.approx(5 * one, rel=1e-6, abs=0)  # noise is a sum over the weights
+    assert params.log2_failure(9) < params.log2_failure(16) < 0
+    assert params.log2_failure(9, 0.25) < params.log2_failure(9)
+    assert params.key_security[0] < 128  # insecure parameters are seen to be
+    for wrong in (-1.0, float("nan"), float("inf")):
+        with pytest.raises(jali.InvalidArgument, match="norm2"):
+            params.log2_failure(wrong)
+    with pytest.raises(jali.InvalidArgument, match="log_many"):
+        params.variance_before_look_up(1, 17)
+    with pytest.raises(jali.InvalidArgument, match="half_box"):
+        params.log2_failure(1, 0.75)
+
+
 def test_presets_are_secure_and_hardly_ever_fail() -> None:
     names = tfhe.Params.presets()
     assert {"boolean", "message_2_carry_2", "message_4_carry_4"} <= set(names)

@@ -117,6 +117,39 @@ class Params:
         """
 
     @property
+    def key_security(self) -> tuple[float, float]:
+        """
+        (of the small key, of the large key): the bits of security that the table of the lattice estimator's results grants; 0 if it knows nothing.
+        """
+
+    @property
+    def fresh_variance(self) -> float:
+        """
+        The variance of a fresh ciphertext's phase, on a torus of circumference 1.
+        """
+
+    @property
+    def bootstrapped_variance(self) -> float:
+        """The same of a result of a look-up."""
+
+    def variance_before_look_up(self, norm2: float, log_many: int = 0) -> float:
+        """
+        The variance of the phase that is looked up, of a sum of look-ups' results.
+
+        norm2: the squared norm of the integer weights of the sum.
+        log_many: log2 of how many results the look-up gives.
+        The rounding of the body is not in it: it is exact, and log2_failure counts it in the width of a value's box.
+        """
+
+    def log2_failure(self, norm2: float, half_box: float | None = None, log_many: int = 0) -> float:
+        """
+        log2 of the probability that a look-up of such a sum leaves a value's box of +- half_box of the torus.
+
+        norm2, log_many: as for variance_before_look_up.
+        half_box: None stands for that of messages, 2^-(message_bits + carry_bits + 2).
+        """
+
+    @property
     def rotation(self) -> str:
         """How a blind rotation goes: "classic", "multi_bit" or "block_binary"."""
 
@@ -151,11 +184,13 @@ class Params:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256, in hexadecimal, of everything that computation depends on."""
+        """
+        SHA-256, in hexadecimal, of everything that computation depends on. Every serialised object of these parameters carries it.
+        """
 
-    def __repr__(self) -> str: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
+    def __repr__(self) -> str: ...
     def __copy__(self) -> Params: ...
     def __deepcopy__(self, memo: object, /) -> Params: ...
     def __reduce__(self, *_: object, **__: object) -> NoReturn: ...

@@ -127,20 +127,20 @@ std::vector<std::uint64_t> Client::phases(const Ciphertext& ciphertext) const {
 std::vector<std::uint64_t> Client::decrypt(const Ciphertext& ciphertext, Check check) const {
   std::vector<std::uint64_t> values = phases(ciphertext);
   const Params& params = *this->params();
-  const std::uint64_t step = params.step(), modulus = params.value_modulus();
+  const std::uint64_t step = params.step(), half = step / 2, modulus = params.value_modulus();
   const double deviation = std::sqrt(NoiseModel(params.literal()).bootstrapped(params.order())) *
                            std::ldexp(1.0, backend::torus_bits(params.ciphertext_torus()));
   std::uint64_t wrong = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::uint64_t phase = values[i];
-    const std::uint64_t value = (phase + step / 2) / step % (2 * modulus);
-    const std::uint64_t above = (phase + step / 2) % step;  // error + step / 2
-    const std::uint64_t error = above > step / 2 ? above - step / 2 : step / 2 - above;
+    const std::uint64_t value = (phase + half) / step % (2 * modulus);
+    const std::uint64_t above = (phase + half) % step;  // error + half
+    const std::uint64_t error = above > half ? above - half : half - above;
     values[i] = value % modulus;
     if (check == Check::yes) {
       // The bound follows from public numbers.
       const double bound = kDeviations * deviation * std::sqrt(ciphertext.history.norm2(i));
-      const auto most = static_cast<std::uint64_t>(std::min(bound, static_cast<double>(step / 2)));
+      const auto most = static_cast<std::uint64_t>(std::min(bound, static_cast<double>(half)));
       wrong |= static_cast<std::uint64_t>(error > most) |
                static_cast<std::uint64_t>(value > ciphertext.degree[i]);
     }
