@@ -110,11 +110,45 @@ def test_params_with_bootstrapping() -> None:
 
 def test_presets() -> None:
     names = json.loads(run("params", "--preset", "list", "--json").stdout)
-    assert names == jali.ckks.Params.presets()
+    assert names == jali.ckks.Params.presets() | jali.tfhe.Params.presets()
+    assert len(names) == len(jali.ckks.Params.presets()) + len(jali.tfhe.Params.presets())
     assert all(name in run("params", "--preset", "list").stdout for name in names)
     facts = json.loads(run("params", "--preset", "n14_d7", "--json").stdout)
     assert facts["fingerprint"] == jali.ckks.Params.preset("n14_d7").fingerprint
-    assert facts["security"] >= 128
+    assert facts["security"] >= 128 and facts["scheme"] == "ckks"
+
+
+@pytest.mark.parametrize("name", ["boolean", "message_2_carry_2_block", "insecure_strix_i"])
+def test_a_preset_of_tfhe(name: str) -> None:
+    params = jali.tfhe.Params.preset(name)
+    facts = json.loads(run("params", "--preset", name, "--json").stdout)
+    assert facts.pop("scheme") == "tfhe"
+    assert facts.pop("rotation_gadget") == list(params.rotation_gadget)
+    assert facts.pop("switch_gadget") == list(params.switch_gadget)
+    assert facts.pop("ciphertext_bytes") == params.ciphertext_bytes()
+    assert facts.pop("fresh_ciphertext_bytes") == params.seeded_ciphertext_bytes()
+    assert facts.pop("all_key_bytes") == params.key_bytes
+    assert facts.pop("all_key_bytes_expanded") == params.expanded_key_bytes
+    assert facts["rotation_key_bytes"] + facts["switch_key_bytes"] == params.key_bytes
+    assert {"n", "k", "N", "max_norm2", "log2_p_fail", "security", "lwe_noise_bits"} <= set(facts)
+    assert all(getattr(params, key) == value for key, value in facts.items())
+    text = run("params", "--preset", name)
+    assert text.returncode == 0 and text.stderr == ""
+    shown = [f"n {params.n}", f"N {params.N}", f"2^{params.log2_p_fail:.1f}", "bootstrapping key"]
+    assert all(word in text.stdout for word in shown)
+
+
+def test_presets_of_tfhe_that_fit() -> None:
+    found = json.loads(run("params", "--message-bits", "2", "--carry-bits", "1", "--json").stdout)
+    assert {"message_2_carry_2", "message_2_carry_2_block"} <= {p["name"] for p in found}
+    for p in found:
+        assert p["message_bits"] == 2 and p["carry_bits"] >= 1
+        assert p["log2_p_fail"] <= -128 and p["security"] >= 128
+    more = json.loads(run("params", "--message-bits", "1", "--log2-p-fail", "-60", "--json").stdout)
+    assert "strix_ii" in {p["name"] for p in more}  # 2^-73; the insecure sets are never among them
+    assert not any(p["name"].startswith("insecure_") for p in more)
+    text = run("params", "--message-bits", "1").stdout
+    assert "boolean_block" in text and "strix_ii" not in text
 
 
 @pytest.mark.parametrize(
@@ -127,6 +161,15 @@ def test_presets() -> None:
         (["params", "--depth", "2", "--word", "w8"], 2, "--word"),
         (["params", "--depth", "2", "--preset", "n14_d7"], 2, "--preset"),
         (["params", "--preset", "no-such"], 1, "n14_d7"),
+        (["params", "--preset", "no-such"], 1, "message_2_carry_2"),
+        (["params", "--preset", "boolean", "--word", "w32"], 1, "--word"),
+        (["params", "--preset", "boolean", "--carry-bits", "1", "--depth", "2"], 2, "--depth"),
+        (["params", "--depth", "2", "--carry-bits", "1"], 1, "--carry-bits"),
+        (["params", "--message-bits", "2", "--rotations", "1"], 1, "--rotations"),
+        (["params", "--message-bits", "0"], 1, "--message-bits"),
+        (["params", "--message-bits", "2", "--carry-bits", "-1"], 1, "--carry-bits"),
+        (["params", "--message-bits", "7"], 1, "encrypt_uint"),
+        (["params", "--message-bits", "2", "--log2-p-fail", "-999"], 1, "--log2-p-fail"),
         (["params", "--preset", "n14_d7", "--order", "slots_first", "--depth", "2"], 2, "--depth"),
         (["params", "--depth", "2", "--precision-bits", "14"], 1, "--levels-after"),
         (["params", "--levels-after", "2", "--precision-bits", "90"], 1, "precision"),

@@ -139,6 +139,32 @@ class Params:
         """(log2 of the base, levels) of the key-switching key."""
 
     @property
+    def torus_bits(self) -> int:
+        """
+        Bits of a word of GLWE and large LWE ciphertexts: 32 or 64. Small ones have words of 32 bits.
+        """
+
+    @property
+    def lwe_noise_bits(self) -> int:
+        """
+        b of the errors TUniform(b) of small LWE ciphertexts, in words of 32 bits.
+        """
+
+    @property
+    def glwe_noise_bits(self) -> int:
+        """
+        b of the errors TUniform(b) of GLWE and large LWE ciphertexts, in words of torus_bits.
+        """
+
+    @property
+    def rotation_key_bytes(self) -> int:
+        """Bytes of the bootstrapping key, with its masks as seeds."""
+
+    @property
+    def switch_key_bytes(self) -> int:
+        """Bytes of the key-switching key, with its masks as seeds."""
+
+    @property
     def key_bytes(self) -> int:
         """Bytes of the evaluation keys, with their masks as seeds."""
 
@@ -148,6 +174,11 @@ class Params:
 
     def ciphertext_bytes(self, count: int = 1) -> int:
         """Bytes in memory of this many ciphertexts."""
+
+    def seeded_ciphertext_bytes(self, count: int = 1) -> int:
+        """
+        The same of fresh encryptions as they are sent: their masks are a seed.
+        """
 
     @property
     def fingerprint(self) -> str:
