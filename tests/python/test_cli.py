@@ -7,7 +7,7 @@ import subprocess
 import sys
 import types
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -47,6 +47,10 @@ def test_doctor() -> None:
     assert report["devices"][0] == "cpu" and isinstance(report["cuda"], bool)
     assert report["cuda"] or report["devices"] == ["cpu"]
     assert set(report["extras"]) >= {"demo", "bench"}
+    found = report["tfhe"]
+    assert list(found) == report["devices"][:2]
+    assert found["cpu"]["passed"] is True and found["cpu"]["engine"].startswith("cpu/")
+    assert report["tfhe_advice"].startswith("jali.tfhe computes")
     text = run("doctor")
     assert text.returncode == 0 and text.stderr == ""
     for word in (report["jali"], report["isa_chosen"], "passed", "demo", "threads"):
@@ -62,6 +66,44 @@ def test_doctor_fails_when_the_self_test_does(
     monkeypatch.setattr(doctor, "self_test", broken)
     assert cli.main(["doctor"]) == 1
     assert "broken" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("cpu", "gpu", "code", "says"),
+    [
+        ({"passed": True}, None, 0, "compute capability 9.0"),
+        ({"passed": True}, {"passed": True}, 0, 'unless you say device="cuda:0"'),
+        ({"passed": True}, {"passed": False, "error": "too old"}, 0, "does not work on cuda:0"),
+        ({"passed": True}, {"passed": False}, 1, "does not work on cuda:0"),
+        ({"passed": False}, {"passed": True}, 1, "does not work on this CPU"),
+    ],
+)
+def test_doctor_on_tfhe(
+    cpu: dict[str, Any],
+    gpu: dict[str, Any] | None,
+    code: int,
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    given = {"cpu": cpu} | ({} if gpu is None else {"cuda:0": gpu})
+
+    def tested(where: str) -> dict[str, Any]:
+        one = given[where]
+        if "error" in one:
+            raise jali.Unsupported(one["error"])
+        return {**one, "engine": where, "look_ups": 8, "seconds": {"compute": 0.1}}
+
+    monkeypatch.setattr(doctor, "tfhe_test", tested)
+    monkeypatch.setattr(
+        doctor, "self_test", lambda: {"passed": True, "max_error": 0.0, "params": "", "seconds": {}}
+    )
+    monkeypatch.setattr(jali.device, "available", lambda: list(given))
+    monkeypatch.setattr(jali.device, "name", lambda device="cpu": "a device")
+    monkeypatch.setattr(doctor._device, "measured", lambda name: {})
+    assert cli.main(["doctor"]) == code
+    text = capsys.readouterr().out
+    assert says in text and all(one in text for one in given)
 
 
 def test_params() -> None:
