@@ -9,6 +9,8 @@ from typing import BinaryIO, NoReturn, overload
 import numpy
 import numpy.typing
 
+import jali._jali.ckks
+
 class Params:
     """
     TFHE parameters: immutable, validated, and safe to share.
@@ -418,11 +420,19 @@ class EvaluatorCore:
         keys: EvaluationKeys,
         device: str,
         threads: int,
+        trace: bool = False,
         progress: Callable[[int, int], object] | None = None,
     ) -> None: ...
     @property
     def engine(self) -> str:
         """Backend and instruction set."""
+
+    @property
+    def trace(self) -> jali._jali.ckks.Trace | None:
+        """The record of operations, or None."""
+
+    def synchronize(self) -> None:
+        """Wait until the device has done everything that it was asked to do."""
 
     @property
     def params(self) -> Params:
