@@ -221,6 +221,7 @@ STUBS = ("bench_gpu_programs", "bench_bootstrap", "bootstrap_many")
         ("gtest", 0, "", 4),
         ("gtest", 0, "1", 0),
         ("numpy", 0, "1", 1),
+        ("capability", 0, "", 0),
     ],
 )
 def test_gpu_check_says_what_is_left_out_and_fails_for_tests_of_the_gpu(
@@ -230,8 +231,9 @@ def test_gpu_check_says_what_is_left_out_and_fails_for_tests_of_the_gpu(
         plant(tmp_path, {name: "#!/bin/bash\n" + text})
         (tmp_path / name).chmod(0o755)
 
-    for name in ("nvidia-smi", "cmake", "git"):
+    for name in ("cmake", "git"):
         command(f"bin/{name}", "exit 0\n")
+    command("bin/nvidia-smi", f"echo {'8.6' if lacking == 'capability' else '9.0'}\n")
     command("bin/curl", "exit 1\n")
     command("bin/python", f'echo "ran $*"; [[ "$*" != *import*{lacking or "nothing"}* ]]\n')
     command("build/tests/gpu/test_gpu_x", f"exit {test_status}\n")
@@ -271,7 +273,10 @@ def test_gpu_check_says_what_is_left_out_and_fails_for_tests_of_the_gpu(
     assert "--ignore=tests/python/test_rest.py" not in done.stdout
     last = done.stdout.split("figures are in")[1]
     assert ("left out" in last) == bool(lacking)
-    assert {"gtest": "tests/gpu are"}.get(lacking, lacking) in last
+    names = {"gtest": "tests/gpu are", "capability": "benchmarks of TFHE are"}
+    assert names.get(lacking, lacking) in last
+    (results,) = (tmp_path / "bench/results").iterdir()
+    assert ("bench tfhe_gates --device cuda" in results.read_text()) == (lacking != "capability")
 
 
 DOCUMENT = """
