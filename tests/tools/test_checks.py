@@ -186,16 +186,29 @@ class Elsewhere {
 
 
 def test_fuzz_refuses_a_method_that_the_target_lacks(tmp_path: Path) -> None:
-    plant(tmp_path, {name: (ROOT / name).read_text() for name in set(check_fuzz.CLASSES.values())})
+    headers = {name for target in check_fuzz.TARGETS for name in target.classes.values()}
+    plant(tmp_path, {name: (ROOT / name).read_text() for name in headers})
     targets = {
         str(file.relative_to(ROOT)): file.read_text()
-        for file in (ROOT / check_fuzz.TARGET).glob("*.cpp")
+        for target in check_fuzz.TARGETS
+        for file in (ROOT / target.folder).glob("*.cpp")
     }
     plant(tmp_path, targets)
     assert check_fuzz.check(tmp_path) == []
-    file = f"{check_fuzz.TARGET}/auto_evaluator.cpp"
-    plant(tmp_path, {file: targets[file].replace("automatic->square(", "ev().square(")})
-    assert ["AutoEvaluator::square" in line for line in check_fuzz.check(tmp_path)] == [True]
+    for file, called, instead, says in (
+        (
+            "operations/auto_evaluator.cpp",
+            "automatic->square(",
+            "ev().square(",
+            "AutoEvaluator::square",
+        ),
+        ("tfhe/evaluator.cpp", "ev().refresh(", "refresh(", "Evaluator::refresh"),
+        ("tfhe/integers.cpp", "c.a.sort(", "sort(", "Arithmetic::sort"),
+    ):
+        name = f"fuzz/{file}"
+        plant(tmp_path, {name: targets[name].replace(called, instead)})
+        assert [says in line for line in check_fuzz.check(tmp_path)] == [True]
+        plant(tmp_path, targets)
     header = "src/jali/ckks/evaluator.h"
     text = (ROOT / header).read_text()
     declared = (
