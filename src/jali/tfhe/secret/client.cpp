@@ -128,7 +128,7 @@ std::vector<std::uint64_t> Client::phases(const Ciphertext& ciphertext) const {
 std::vector<std::uint64_t> Client::decrypt(const Ciphertext& ciphertext, Check check) const {
   std::vector<std::uint64_t> values = phases(ciphertext);
   const Params& params = *this->params();
-  // Powers of two: the time of a division would depend on the value.
+  // Powers of two. On some processors the time of a division depends on the value.
   const std::uint64_t step = params.step(), modulus = params.value_modulus();
   const int log_step = std::countr_zero(step);
   const double deviation = std::sqrt(NoiseModel(params.literal()).bootstrapped(params.order())) *
