@@ -310,6 +310,22 @@ half_box: None stands for that of messages, 2^-(message_bits + carry_bits + 2).)
           [](const TfheParams& p) { return pair_of(p.ptr->literal().switch_gadget); },
           "(log2 of the base, levels) of the key-switching key.")
       .def_prop_ro(
+          "torus_bits", [](const TfheParams& p) { return backend::torus_bits(p.ptr->torus()); },
+          "Bits of a word of GLWE and large LWE ciphertexts: 32 or 64. Small ones have words of 32 "
+          "bits.")
+      .def_prop_ro(
+          "lwe_noise_bits", [](const TfheParams& p) { return p.ptr->literal().lwe_noise_bits; },
+          "b of the errors TUniform(b) of small LWE ciphertexts, in words of 32 bits.")
+      .def_prop_ro(
+          "glwe_noise_bits", [](const TfheParams& p) { return p.ptr->literal().glwe_noise_bits; },
+          "b of the errors TUniform(b) of GLWE and large LWE ciphertexts, in words of torus_bits.")
+      .def_prop_ro(
+          "rotation_key_bytes", [](const TfheParams& p) { return p.ptr->rotation_key_bytes(); },
+          "Bytes of the bootstrapping key, with its masks as seeds.")
+      .def_prop_ro(
+          "switch_key_bytes", [](const TfheParams& p) { return p.ptr->switch_key_bytes(); },
+          "Bytes of the key-switching key, with its masks as seeds.")
+      .def_prop_ro(
           "key_bytes", [](const TfheParams& p) { return p.ptr->key_bytes(); },
           "Bytes of the evaluation keys, with their masks as seeds.")
       .def_prop_ro(
@@ -318,7 +334,14 @@ half_box: None stands for that of messages, 2^-(message_bits + carry_bits + 2).)
       .def(
           "ciphertext_bytes",
           [](const TfheParams& p, std::size_t count) { return p.ptr->ciphertext_bytes(count); },
-          nb::arg("count") = 1, "Bytes in memory of this many ciphertexts.");
+          nb::arg("count") = 1, "Bytes in memory of this many ciphertexts.")
+      .def(
+          "seeded_ciphertext_bytes",
+          [](const TfheParams& p, std::size_t count) {
+            return p.ptr->seeded_ciphertext_bytes(count);
+          },
+          nb::arg("count") = 1,
+          "The same of fresh encryptions as they are sent: their masks are a seed.");
   share_identity(type);
   type.def("__repr__", &repr);
   share_copies(type);

@@ -179,6 +179,17 @@ def test_gates_are_those_of_numpy(bits: World) -> None:
     bits.shows(x & x, a)
 
 
+def test_digits_that_may_have_carries_are_refused(wide: World) -> None:
+    """Bytes of a peer may say so; Client.encrypt_uint never makes them."""
+    words = np.full(4, 15, np.uint64)
+    given = wide.client._core.encrypt(words, [1], 8, False, largest=15)
+    x = wide.server.bind(tfhe.Ciphertext.from_bytes(given.to_bytes(), wide.params))
+    assert isinstance(x, tfhe.EncryptedIntegers)
+    for call in (lambda: x + x, lambda: x * 3, lambda: x < 5, lambda: x.sum()):
+        with pytest.raises(jali.RangeExceeded, match="as large as 15, and digits are below 4"):
+            call()
+
+
 def test_integers_come_back_as_they_went(wide: World) -> None:
     rng = np.random.default_rng()
     for width in (3, 8, 16, 32, 64):

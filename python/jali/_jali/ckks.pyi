@@ -338,7 +338,7 @@ class Trace:
     def __init__(self, *_: object, **__: object) -> None: ...
     def json_lines(self) -> str:
         """
-        One line with a JSON object for each operation: op, n, word, primes, batch, digits, bytes, mults, stream_bytes, complex_butterflies, seconds.
+        One line with a JSON object for each operation: op, what it was done on (of CKKS n, word, primes, batch, digits; of TFHE n, k, N, gadgets, batch), bytes, mults, stream_bytes, complex_butterflies, complex_products, seconds.
         """
 
     def summary(self) -> str:
@@ -346,7 +346,7 @@ class Trace:
 
     def totals(self) -> dict[str, dict[str, float]]:
         """
-        The sums by operation: count, bytes_read, bytes_written, mults, stream_bytes, complex_butterflies and seconds.
+        The sums by operation: count, bytes_read, bytes_written, mults, stream_bytes, complex_butterflies, complex_products and seconds.
         """
 
     def clear(self) -> None:

@@ -9,6 +9,8 @@ from typing import BinaryIO, NoReturn, overload
 import numpy
 import numpy.typing
 
+import jali._jali.ckks
+
 class Params:
     """
     TFHE parameters: immutable, validated, and safe to share.
@@ -172,6 +174,32 @@ class Params:
         """(log2 of the base, levels) of the key-switching key."""
 
     @property
+    def torus_bits(self) -> int:
+        """
+        Bits of a word of GLWE and large LWE ciphertexts: 32 or 64. Small ones have words of 32 bits.
+        """
+
+    @property
+    def lwe_noise_bits(self) -> int:
+        """
+        b of the errors TUniform(b) of small LWE ciphertexts, in words of 32 bits.
+        """
+
+    @property
+    def glwe_noise_bits(self) -> int:
+        """
+        b of the errors TUniform(b) of GLWE and large LWE ciphertexts, in words of torus_bits.
+        """
+
+    @property
+    def rotation_key_bytes(self) -> int:
+        """Bytes of the bootstrapping key, with its masks as seeds."""
+
+    @property
+    def switch_key_bytes(self) -> int:
+        """Bytes of the key-switching key, with its masks as seeds."""
+
+    @property
     def key_bytes(self) -> int:
         """Bytes of the evaluation keys, with their masks as seeds."""
 
@@ -181,6 +209,11 @@ class Params:
 
     def ciphertext_bytes(self, count: int = 1) -> int:
         """Bytes in memory of this many ciphertexts."""
+
+    def seeded_ciphertext_bytes(self, count: int = 1) -> int:
+        """
+        The same of fresh encryptions as they are sent: their masks are a seed.
+        """
 
     @property
     def fingerprint(self) -> str:
@@ -422,11 +455,19 @@ class EvaluatorCore:
         keys: EvaluationKeys,
         device: str,
         threads: int,
+        trace: bool = False,
         progress: Callable[[int, int], object] | None = None,
     ) -> None: ...
     @property
     def engine(self) -> str:
         """Backend and instruction set."""
+
+    @property
+    def trace(self) -> jali._jali.ckks.Trace | None:
+        """The record of operations, or None."""
+
+    def synchronize(self) -> None:
+        """Wait until the device has done everything that it was asked to do."""
 
     @property
     def params(self) -> Params:

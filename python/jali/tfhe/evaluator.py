@@ -11,6 +11,7 @@ import numpy.typing as npt
 from jali._core import checks
 from jali._core.log import logger
 from jali._jali import tfhe as _tfhe
+from jali._jali.ckks import Trace
 from jali._jali.tfhe import Ciphertext, EvaluationKeys, Params
 from jali.device import checked_threads, resolved
 from jali.errors import InvalidArgument
@@ -35,6 +36,7 @@ class Evaluator:
     device: "cpu", which "auto" stands for, or "cuda" or "cuda:1". The GPU engine is new, and its tests have not run in full on a
         GPU: compare its results before you rely on them.
     threads: of the CPU; None stands for JALI_NUM_THREADS or, if that is not set, every core.
+    trace: whether to record every operation of the engine; see the attribute ``trace``.
     progress: called while the keys are prepared for the device.
 
     Raises ParamsMismatch if the keys are of other parameters, and NoDevice for a device that is not here.
@@ -49,6 +51,7 @@ class Evaluator:
         device: str = "auto",
         *,
         threads: int | None = None,
+        trace: bool = False,
         progress: Callable[[int, int], Any] | None = None,
     ) -> None:
         if not isinstance(params, Params):
@@ -58,7 +61,12 @@ class Evaluator:
                 f"keys must be a tfhe.EvaluationKeys, not {type(keys).__name__}: Client.evaluation_keys() makes them"
             )
         self._core = _tfhe.EvaluatorCore(
-            params, keys, _device(device), checked_threads(threads), progress
+            params,
+            keys,
+            _device(device),
+            checked_threads(threads),
+            checks.flag(trace, "trace"),
+            progress,
         )
         self._made_integers: _tfhe.IntegersCore | None = None
         logger.info("evaluator made: engine %s, %s", self.engine, repr(params))
@@ -77,6 +85,18 @@ class Evaluator:
     def key_id(self) -> str:
         """The name of the secret key to which its keys belong."""
         return self._core.key_id
+
+    @property
+    def trace(self) -> Trace | None:
+        """The record of every operation since the evaluator was made; None unless it was made with trace=True.
+
+        The first records are of its keys.
+        """
+        return self._core.trace
+
+    def synchronize(self) -> None:
+        """Wait until a GPU has done everything that it was asked to do. Operations return before they are done."""
+        self._core.synchronize()
 
     @property
     def _integers(self) -> _tfhe.IntegersCore:

@@ -1,5 +1,6 @@
 #include "jali/tfhe/secret/client.h"
 
+#include <bit>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -127,16 +128,18 @@ std::vector<std::uint64_t> Client::phases(const Ciphertext& ciphertext) const {
 std::vector<std::uint64_t> Client::decrypt(const Ciphertext& ciphertext, Check check) const {
   std::vector<std::uint64_t> values = phases(ciphertext);
   const Params& params = *this->params();
-  const std::uint64_t step = params.step(), half = step / 2, modulus = params.value_modulus();
+  // Powers of two. On some processors the time of a division depends on the value.
+  const std::uint64_t step = params.step(), modulus = params.value_modulus();
+  const int log_step = std::countr_zero(step);
   const double deviation = std::sqrt(NoiseModel(params.literal()).bootstrapped(params.order())) *
                            std::ldexp(1.0, backend::torus_bits(params.ciphertext_torus()));
   std::uint64_t wrong = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
     const std::uint64_t phase = values[i];
-    const std::uint64_t value = (phase + half) / step % (2 * modulus);
-    const std::uint64_t above = (phase + half) % step;  // error + half
-    const std::uint64_t error = above > half ? above - half : half - above;
-    values[i] = value % modulus;
+    const std::uint64_t value = (phase + step / 2) >> log_step & (2 * modulus - 1);
+    const std::uint64_t above = (phase + step / 2) & (step - 1);  // error + step / 2
+    const std::uint64_t error = above > step / 2 ? above - step / 2 : step / 2 - above;
+    values[i] = value & (modulus - 1);
     if (check == Check::yes) {
       // The bound follows from public numbers.
       const double bound = kDeviations * deviation * std::sqrt(ciphertext.history.norm2(i));
@@ -162,7 +165,8 @@ std::vector<double> Client::errors(const Ciphertext& ciphertext) const {
   const std::uint64_t step = params()->step();
   std::vector<double> out;
   for (const std::uint64_t x : phase) {
-    out.push_back(static_cast<double>((x + step / 2) % step) / static_cast<double>(step) - 0.5);
+    out.push_back(static_cast<double>((x + step / 2) & (step - 1)) / static_cast<double>(step) -
+                  0.5);
   }
   return out;
 }
