@@ -133,8 +133,7 @@ class Client:
 
     def _encrypt_integers(self, values: npt.ArrayLike, bits: int, *, signed: bool) -> Ciphertext:
         words = numbers.integers(values, bits, signed=signed)
-        digits = numbers.digits_of(words, int(bits), self.params.message_bits)
-        return self._core.encrypt(digits, list(words.shape), int(bits), signed)
+        return self._core.encrypt(words.reshape(-1), list(words.shape), int(bits), signed)
 
     def decrypt(
         self, array: Ciphertext | EncryptedArray | EncryptedIntegers, *, check: bool = True
