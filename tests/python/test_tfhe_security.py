@@ -112,6 +112,56 @@ def test_what_was_read_twice_looks_independent(
     assert (x + y).norm2 == 2
 
 
+def test_what_was_looked_up_twice_looks_independent(
+    client: tfhe.Client, server: tfhe.Evaluator
+) -> None:
+    """The same look-up of the same ciphertext gives the same bytes, of which each call begins a new count."""
+    x = server.bind(client.encrypt([1]))
+    one, two = (server.apply([1, 2, 3, 0], x) for _ in range(2))
+    assert one.ciphertext.to_bytes() == two.ciphertext.to_bytes()
+    assert (one + one).norm2 == 4
+    assert (one + two).norm2 == 2
+
+
+def test_what_is_not_counted_costs_what_the_page_says() -> None:
+    """The formulas at the squared norm 225, for message_2_carry_2."""
+    usual = tfhe.Params.preset("message_2_carry_2")
+    of_the_preset: dict[str, object] = {
+        name: getattr(usual, name)
+        for name in ("n", "k", "N", "rotation_gadget", "switch_gadget", "order")
+    }
+    of_the_preset |= {"lwe_noise_bits": 14, "glwe_noise_bits": 15, "security": 128, "name": "mine"}
+    assert make(**of_the_preset, max_norm2=25, log2_p_fail=-128).fingerprint == usual.fingerprint
+    assert make(**of_the_preset, max_norm2=225, log2_p_fail=-107)
+    with pytest.raises(jali.Error, match="formulas"):
+        make(**of_the_preset, max_norm2=225, log2_p_fail=-108)
+
+
+def test_a_look_up_computes_the_same_bytes_again(client: tfhe.Client) -> None:
+    """On another evaluator, too, and with several threads."""
+    x, keys = client.encrypt(np.arange(4)), client.evaluation_keys()
+    results = set()
+    for threads in (1, 2):
+        server = tfhe.Evaluator(client.params, keys, "cpu", threads=threads)
+        for _ in range(2):
+            y = server.apply(lambda v: (v * v) % 4, server.bind(x) + 1)
+            results.add(y.ciphertext.to_bytes())
+    assert len(results) == 1
+
+
+def test_decrypted_numbers_are_those_of_the_program_alone(
+    client: tfhe.Client, server: tfhe.Evaluator
+) -> None:
+    """Programs with equal results show the same, however noisy they were; numbers beside their errors would differ."""
+    x = server.bind(client.encrypt(np.arange(4)))
+    doubled = server.apply(lambda v: 2 * v, x)
+    shown = [client.decrypt(y) for y in (x + x, x * 2, doubled, server.apply(lambda v: v, doubled))]
+    for numbers in shown:
+        assert numbers.dtype == np.int64 and (numbers == [0, 2, 4, 6]).all()
+    carry = client.decrypt(x + 3)
+    assert (carry == [3, 4, 5, 6]).all()
+
+
 def test_noise_and_values_without_room_are_refused_before_any_work(
     client: tfhe.Client, server: tfhe.Evaluator
 ) -> None:
