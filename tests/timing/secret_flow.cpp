@@ -27,6 +27,8 @@ namespace {
 
 constexpr int kLogN = 10;
 
+using timing::hide;
+using timing::show;
 void hide(const ring::Poly& x) { hide(x.data(), x.bytes()); }
 void show(const ring::Poly& x) { show(x.data(), x.bytes()); }
 
