@@ -132,7 +132,14 @@ class Evaluator:
         return EncryptedArray(self, self._core.apply_two(a._here(self), b._here(self), table))
 
     def refresh(self, x: EncryptedArray) -> EncryptedArray:
-        """The same messages modulo 2^message_bits, with fresh noise and no carries."""
+        """The same messages modulo 2^message_bits, with fresh noise and no carries: one look-up an element.
+
+        Raises InvalidArgument for anything but an array of messages; integers carry by themselves.
+        """
+        if not isinstance(x, EncryptedArray):
+            raise InvalidArgument(
+                f"refresh takes an encrypted array of messages, not {checks.shown(x)}"
+            )
         return EncryptedArray(self, self._core.refresh(x._here(self)))
 
     def select(self, condition: Any, x: Any, y: Any) -> Any:
@@ -150,6 +157,8 @@ class Evaluator:
             shape = condition._shape_with(x._shape_with(y.shape))
             parts = [one._spread(shape)._here(self) for one in (condition, x, y)]
             return condition._made(self._integers.select(*parts), shape)
+        if not isinstance(x, EncryptedArray) or not isinstance(y, EncryptedArray):
+            raise InvalidArgument("a bit selects among encrypted bits, not integers")
         condition, x = condition._aligned(x)
         condition, y = condition._aligned(y)
         x, y = x._aligned(y)
@@ -177,19 +186,32 @@ class Evaluator:
         )
         return index._made(flat, index.shape)
 
-    def concatenate(self, arrays: Sequence[EncryptedArray], axis: int = 0) -> EncryptedArray:
-        """numpy.concatenate of encrypted arrays."""
-        if not arrays:
-            raise InvalidArgument("concatenate needs at least one array")
-        flat = self._core.concatenate(
-            [a._here(self) for a in arrays], [sum(a.size for a in arrays)]
-        )
-        starts = np.cumsum([0, *(a.size for a in arrays)])
-        order = np.concatenate(
-            [s + np.arange(a.size).reshape(a.shape) for s, a in zip(starts, arrays, strict=False)],
-            axis=axis,
-        )
-        return EncryptedArray(self, flat)._taken(order)
+    def concatenate(self, arrays: Sequence[Any], axis: int = 0) -> Any:
+        """numpy.concatenate of encrypted arrays of one kind: of messages, or of integers of one type.
+
+        The shapes are the same but for the axis, of which there is at least one. Raises InvalidArgument for other arrays.
+        """
+        parts = list(arrays)
+        for one in parts:
+            if not isinstance(one, (EncryptedArray, EncryptedIntegers)):
+                raise InvalidArgument(
+                    f"concatenate takes a list of encrypted arrays, not {checks.shown(one)}"
+                )
+        kinds = {(type(a), a._ct.bits, a._ct.is_signed) for a in parts}
+        if len(kinds) != 1:
+            raise InvalidArgument(
+                f"concatenate takes arrays of one kind, at least one: there are {len(kinds)}"
+            )
+        starts = np.cumsum([0, *(a.size for a in parts)])
+        places = [
+            s + np.arange(a.size).reshape(a.shape) for s, a in zip(starts, parts, strict=False)
+        ]
+        try:
+            order = np.concatenate(places, axis=axis)
+        except (ValueError, TypeError) as error:
+            raise InvalidArgument(str(error)) from None
+        flat = self._core.concatenate([a._here(self) for a in parts], [int(starts[-1])])
+        return type(parts[0])(self, flat)._taken(order)
 
     def __repr__(self) -> str:
         return f"Evaluator(params='{self.params.name}', engine='{self.engine}')"
