@@ -350,6 +350,33 @@ def test_integers_along_an_axis_are_those_of_numpy(wide: World) -> None:
     shows_integers(wide, wide.server.read(x[0], index), np.array([a[0, 0], a[0, 3], 0]))
 
 
+def test_concatenate_takes_arrays_of_one_kind(wide: World) -> None:
+    a, b = np.array([[1, 2, 3]], np.uint8), np.array([[250, 7, 0]], np.uint8)
+    x, y = encrypted(wide, a), encrypted(wide, b)
+    concatenate = wide.server.concatenate
+    shows_integers(wide, concatenate([x, y]), np.concatenate([a, b]))
+    shows_integers(wide, concatenate([x, y, x], axis=1), np.concatenate([a, b, a], axis=1))
+    message = wide.given([[1, 2, 3]])
+    for parts, axis in (
+        ([x, message], 0),
+        ([x, x.astype("uint16")], 0),
+        ([x, x.astype("int8")], 0),
+        ([], 0),
+        ([x, a], 0),
+        ([x, y[:, :2]], 0),
+        ([x, y], 2),
+        ([message[0, 0], message[0, 1]], 0),
+    ):
+        with pytest.raises(jali.InvalidArgument):
+            concatenate(parts, axis=axis)
+    with pytest.raises(jali.InvalidArgument, match="refresh"):
+        wide.server.refresh(x)  # type: ignore[arg-type]
+    with pytest.raises(jali.InvalidArgument):
+        wide.server.select(message, x, x)
+    with pytest.raises(jali.InvalidArgument, match="axis"):
+        x[0, 0] @ 1
+
+
 def test_integers_say_when_they_overflow(wide: World) -> None:
     for kind in ("uint8", "int8"):
         a, b = clear_pair(kind, 8)

@@ -136,7 +136,7 @@ OF_EVALUATORS: dict[str, Call] = {
     "concatenate": lambda x, y: SERVER.concatenate([x, y]),
     "read": lambda x, y: SERVER.read(x, y),
     "refresh": lambda x, _: SERVER.refresh(x),
-    "select": lambda x, y: SERVER.select(x, y, x),
+    "select": lambda x, y: SERVER.select(x > 0, x, y),
     "engine": lambda *_: SERVER.engine,
     "key_id": lambda *_: SERVER.key_id,
     "params": lambda *_: SERVER.params,
