@@ -130,6 +130,40 @@ def test_look_ups_of_two_values_see_every_pair(world: World) -> None:
     world.shows(x // 2, a // 2)
 
 
+def test_tables_are_looked_up_alone_and_together(wide: World) -> None:
+    rng = np.random.default_rng()
+    results = [int(v) for v in rng.integers(0, 16, 16)]
+    table = tfhe.Table(wide.params, results)
+    x = wide.given(np.arange(16), largest=15)
+    wide.shows(wide.server.apply(table, x), results)
+    low, high = wide.given(np.arange(16) % 4), wide.given(np.arange(16) // 4)
+    wide.shows(wide.server.apply(table, low, high), results)
+    # Of bits, eight tables lie side by side.
+    pairs = rng.integers(0, 16, (8, 2))
+    together = tfhe.Table.together([tfhe.Table(wide.params, [int(v) for v in p]) for p in pairs])
+    bits = wide.given([0, 1, 1], largest=1)
+    found = wide.server.apply_all(together, bits)
+    assert len(found) == together.count == 8
+    for one, pair in zip(found, pairs, strict=True):
+        wide.shows(one, pair[[0, 1, 1]])
+    few = tfhe.Table(wide.params, [1, 2])
+    refused: list[tuple[type[jali.Error], Callable[[], object]]] = [
+        (jali.RangeExceeded, lambda: wide.server.apply(few, x)),
+        (jali.RangeExceeded, lambda: wide.server.apply_all(together, x)),
+        (jali.InvalidArgument, lambda: wide.server.apply(together, bits)),
+        (jali.InvalidArgument, lambda: wide.server.apply_all([1, 2], bits)),  # type: ignore[arg-type]
+        (jali.InvalidArgument, lambda: wide.server.apply(5, bits)),  # type: ignore[arg-type]
+        (jali.InvalidArgument, lambda: wide.server.apply(None, bits)),  # type: ignore[arg-type]
+        (jali.InvalidArgument, lambda: tfhe.Table(wide.params, [16])),
+        (jali.InvalidArgument, lambda: tfhe.Table.together([few, few, few])),
+        (jali.ParamsMismatch, lambda: wide.server.apply(tfhe.Table(make(3, 1), [1]), bits)),
+        (jali.ParamsMismatch, lambda: tfhe.Table.together([few, tfhe.Table(make(3, 1), [1])])),
+    ]
+    for kind, call in refused:
+        with pytest.raises(kind):
+            call()
+
+
 def test_shapes_are_those_of_numpy(wide: World) -> None:
     a = np.arange(24).reshape(2, 3, 4) % 4
     x = wide.given(a)

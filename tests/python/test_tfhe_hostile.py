@@ -131,6 +131,7 @@ OF_INTEGERS: dict[str, Call] = {
 }
 OF_EVALUATORS: dict[str, Call] = {
     "apply": lambda x, y: SERVER.apply(lambda v, w: (v + w) % 4, x, y),
+    "apply_all": lambda x, _: SERVER.apply_all(tfhe.Table(PARAMS, range(16)), x),
     "bind": lambda x, _: SERVER.bind(x.ciphertext),
     "clear": lambda x, _: SERVER.clear([1]) + x,
     "concatenate": lambda x, y: SERVER.concatenate([x, y]),

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from jali._core import checks
 from jali._core.log import logger
 from jali._jali import tfhe as _tfhe
-from jali._jali.tfhe import Ciphertext, EvaluationKeys, Params
+from jali._jali.tfhe import Ciphertext, EvaluationKeys, Params, Table
 from jali.device import checked_threads, resolved
 from jali.errors import InvalidArgument
 from jali.tfhe.array import EncryptedArray
@@ -98,7 +98,10 @@ class Evaluator:
         return EncryptedIntegers(self, bound) if bound.bits else EncryptedArray(self, bound)
 
     def clear(self, values: npt.ArrayLike) -> EncryptedArray:
-        """Numbers that anybody can read, as an array that operations take: whole numbers below 2^(message_bits + carry_bits)."""
+        """Numbers that anybody can read, as an array that operations take: whole numbers below 2^(message_bits + carry_bits).
+
+        values: of any shape. Raises InvalidArgument for numbers that do not fit.
+        """
         array = whole_numbers(values)
         high = (1 << (self.params.message_bits + self.params.carry_bits)) - 1
         if int(array.min()) < 0 or int(array.max()) > high:
@@ -108,17 +111,20 @@ class Evaluator:
 
     def apply(
         self,
-        function: Callable[..., Any] | Sequence[int],
+        function: Callable[..., Any] | Sequence[int] | Table,
         x: EncryptedArray,
         y: EncryptedArray | None = None,
     ) -> EncryptedArray:
         """A function of every element, or of the elements of two arrays, by one programmable bootstrapping each.
 
         function: of whole numbers, called here for every value that an element can have (0 to x.largest) or, with y, for every
-            pair; or the list of its results. Results must be whole numbers from 0 to 2^(message_bits + carry_bits) - 1.
-        y: needs x below 2^message_bits and y below 2^carry_bits: apply(lambda v: v % 4, x) brings a sum back.
+            pair; or the list of its results for x; or a Table, which for two arrays has f(x, y) at y 2^message_bits + x. Results
+            must be whole numbers from 0 to 2^(message_bits + carry_bits) - 1.
+        y: needs x below 2^message_bits and y below 2^carry_bits: apply(lambda v: v % 4, x) brings a sum back. Shapes broadcast
+            as NumPy's.
 
-        The result has fresh noise. Raises InvalidArgument for other results, RangeExceeded for values that have no room.
+        The result has the shape of x and fresh noise. Raises InvalidArgument for other results, RangeExceeded for values that
+        have no room, and KeyMismatch for arrays of another evaluator.
         """
         if not isinstance(x, EncryptedArray) or not (y is None or isinstance(y, EncryptedArray)):
             raise InvalidArgument(
@@ -130,6 +136,16 @@ class Evaluator:
         table = of_two(self.params, function, x.largest, y.largest)
         a, b = x._aligned(y)
         return EncryptedArray(self, self._core.apply_two(a._here(self), b._here(self), table))
+
+    def apply_all(self, table: Table, x: EncryptedArray) -> tuple[EncryptedArray, ...]:
+        """Every function of Table.together, of every element, by one programmable bootstrapping an element.
+
+        Raises RangeExceeded if the table has no entry for a value, or if the parameters do not allow so many functions.
+        """
+        if not isinstance(table, Table) or not isinstance(x, EncryptedArray):
+            raise InvalidArgument("apply_all takes a tfhe.Table and an encrypted array of messages")
+        found = self._core.apply_all(x._here(self), table)
+        return tuple(EncryptedArray(self, one) for one in found)
 
     def refresh(self, x: EncryptedArray) -> EncryptedArray:
         """The same messages modulo 2^message_bits, with fresh noise and no carries: one look-up an element.
@@ -146,7 +162,9 @@ class Evaluator:
         """x where the condition is 1, else y.
 
         condition: of integers, what a comparison gives; x, y: encrypted integers of one type. Of bits: encrypted arrays, and
-            this is the gate MUX.
+            this is the gate MUX, and the parameters must be those of "boolean".
+
+        Shapes broadcast as NumPy's. Raises InvalidArgument for other arrays, and Unsupported for messages of several bits.
         """
         for one in (condition, x, y):
             if not isinstance(one, (EncryptedArray, EncryptedIntegers)):
@@ -169,7 +187,10 @@ class Evaluator:
         """table[index] for every encrypted index; 0 if there is no such entry.
 
         table: encrypted integers in one axis, or a list of clear numbers of type ``kind``.
-        index: encrypted integers without a sign.
+        index: encrypted integers without a sign, of any shape, which the result has, too.
+        kind: "uint8", "int5" and so on, the type of a clear table; the result has the type of the table.
+
+        Raises InvalidArgument for other tables and indices, and Unsupported for an index with a sign.
         """
         if not isinstance(index, EncryptedIntegers):
             raise InvalidArgument(f"an index must be encrypted integers, not {checks.shown(index)}")
