@@ -9,8 +9,8 @@
 #include <string>
 #include <thread>
 
+#include "../lwe/phases.h"
 #include "forked.h"
-#include "jali/lwe/secret/encrypt.h"
 #include "jali/random/prng.h"
 #include "world.h"
 
@@ -55,8 +55,10 @@ std::vector<Draw> draws(Client& client, lwe::KeyGenerator& generator) {
        [&] {
          const auto key = generator.switch_key(client.secret_key());
          const auto block = lwe::expand(*device::Pool::create(), key);
-         std::vector<std::uint64_t> phases(key.count);
-         lwe::phases(phases, block.view(), client.secret_key().small());
+         std::vector<std::uint64_t> phases;
+         for (std::size_t i = 0; i < key.count; ++i) {
+           phases.push_back(test::lwe_phase(block.view(), i, client.secret_key().small()));
+         }
          return bytes_of(phases.data(), 8 * phases.size());
        }},
       {"seed of a packing key",
