@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import multiprocessing
 import pickle
+from multiprocessing.connection import Connection
 
 import numpy as np
 import pytest
@@ -147,6 +149,33 @@ def test_a_look_up_computes_the_same_bytes_again(client: tfhe.Client) -> None:
             y = server.apply(lambda v: (v * v) % 4, server.bind(x) + 1)
             results.add(y.ciphertext.to_bytes())
     assert len(results) == 1
+
+
+def test_a_forked_child_computes_the_same_and_draws_anew(client: tfhe.Client) -> None:
+    server = tfhe.Evaluator(client.params, client.evaluation_keys(), "cpu", threads=3)
+    x = server.bind(client.encrypt(np.arange(64) % 4))
+    u = server.bind(client.encrypt_uint(np.arange(4), bits=6))
+
+    def computed() -> bytes:
+        return server.apply([1, 2, 3, 0], x).ciphertext.to_bytes() + (u * u).ciphertext.to_bytes()
+
+    def drawn() -> bytes:
+        return client.encrypt([1]).to_bytes() + bytes.fromhex(tfhe.Client(client.params).key_id)
+
+    def run(end: Connection) -> None:
+        end.send((computed(), drawn()))
+
+    here = computed(), drawn()
+    fork = multiprocessing.get_context("fork")
+    results = [here]
+    for _ in range(3):
+        ours, theirs = fork.Pipe(duplex=False)
+        child = fork.Process(target=run, args=(theirs,))
+        child.start()
+        results.append(ours.recv())
+        child.join()
+    assert len({one for one, _ in results}) == 1
+    assert len({two for _, two in results}) == len(results)
 
 
 def test_decrypted_numbers_are_those_of_the_program_alone(
