@@ -264,7 +264,8 @@ Raises InsecureParams or InvalidArgument.)")
       .def(
           "ciphertext_bytes",
           [](const TfheParams& p, std::size_t count) { return p.ptr->ciphertext_bytes(count); },
-          nb::arg("count") = 1, "Bytes in memory of this many LWE ciphertexts: one a message, several an integer.")
+          nb::arg("count") = 1,
+          "Bytes in memory of this many LWE ciphertexts: one a message, several an integer.")
       .def_prop_ro("fingerprint", &fingerprint,
                    "SHA-256, in hexadecimal, of everything that computation depends on.")
       .def("__repr__", &repr)
