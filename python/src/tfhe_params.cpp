@@ -334,7 +334,8 @@ half_box: None stands for that of messages, 2^-(message_bits + carry_bits + 2).)
       .def(
           "ciphertext_bytes",
           [](const TfheParams& p, std::size_t count) { return p.ptr->ciphertext_bytes(count); },
-          nb::arg("count") = 1, "Bytes in memory of this many ciphertexts.")
+          nb::arg("count") = 1,
+          "Bytes in memory of this many LWE ciphertexts: one a message, several an integer.")
       .def(
           "seeded_ciphertext_bytes",
           [](const TfheParams& p, std::size_t count) {

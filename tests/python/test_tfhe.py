@@ -146,6 +146,40 @@ def test_look_ups_of_two_values_see_every_pair(world: World) -> None:
     world.shows(x // 2, a // 2)
 
 
+def test_tables_are_looked_up_alone_and_together(wide: World) -> None:
+    rng = np.random.default_rng()
+    results = [int(v) for v in rng.integers(0, 16, 16)]
+    table = tfhe.Table(wide.params, results)
+    x = wide.given(np.arange(16), largest=15)
+    wide.shows(wide.server.apply(table, x), results)
+    low, high = wide.given(np.arange(16) % 4), wide.given(np.arange(16) // 4)
+    wide.shows(wide.server.apply(table, low, high), results)
+    # Of bits, eight tables lie side by side.
+    pairs = rng.integers(0, 16, (8, 2))
+    together = tfhe.Table.together([tfhe.Table(wide.params, [int(v) for v in p]) for p in pairs])
+    bits = wide.given([0, 1, 1], largest=1)
+    found = wide.server.apply_all(together, bits)
+    assert len(found) == together.count == 8
+    for one, pair in zip(found, pairs, strict=True):
+        wide.shows(one, pair[[0, 1, 1]])
+    few = tfhe.Table(wide.params, [1, 2])
+    refused: list[tuple[type[jali.Error], Callable[[], object]]] = [
+        (jali.RangeExceeded, lambda: wide.server.apply(few, x)),
+        (jali.RangeExceeded, lambda: wide.server.apply_all(together, x)),
+        (jali.InvalidArgument, lambda: wide.server.apply(together, bits)),
+        (jali.InvalidArgument, lambda: wide.server.apply_all([1, 2], bits)),  # type: ignore[arg-type]
+        (jali.InvalidArgument, lambda: wide.server.apply(5, bits)),  # type: ignore[arg-type]
+        (jali.InvalidArgument, lambda: wide.server.apply(None, bits)),  # type: ignore[arg-type]
+        (jali.InvalidArgument, lambda: tfhe.Table(wide.params, [16])),
+        (jali.InvalidArgument, lambda: tfhe.Table.together([few, few, few])),
+        (jali.ParamsMismatch, lambda: wide.server.apply(tfhe.Table(make(3, 1), [1]), bits)),
+        (jali.ParamsMismatch, lambda: tfhe.Table.together([few, tfhe.Table(make(3, 1), [1])])),
+    ]
+    for kind, call in refused:
+        with pytest.raises(kind):
+            call()
+
+
 def test_shapes_are_those_of_numpy(wide: World) -> None:
     a = np.arange(24).reshape(2, 3, 4) % 4
     x = wide.given(a)
@@ -375,6 +409,33 @@ def test_integers_along_an_axis_are_those_of_numpy(wide: World) -> None:
     index = wide.server.bind(wide.client.encrypt_uint([0, 3, 6], bits=3))
     shows_integers(wide, wide.server.read([9, 8, 7, 200, 5], index), np.array([9, 200, 0]))
     shows_integers(wide, wide.server.read(x[0], index), np.array([a[0, 0], a[0, 3], 0]))
+
+
+def test_concatenate_takes_arrays_of_one_kind(wide: World) -> None:
+    a, b = np.array([[1, 2, 3]], np.uint8), np.array([[250, 7, 0]], np.uint8)
+    x, y = encrypted(wide, a), encrypted(wide, b)
+    concatenate = wide.server.concatenate
+    shows_integers(wide, concatenate([x, y]), np.concatenate([a, b]))
+    shows_integers(wide, concatenate([x, y, x], axis=1), np.concatenate([a, b, a], axis=1))
+    message = wide.given([[1, 2, 3]])
+    for parts, axis in (
+        ([x, message], 0),
+        ([x, x.astype("uint16")], 0),
+        ([x, x.astype("int8")], 0),
+        ([], 0),
+        ([x, a], 0),
+        ([x, y[:, :2]], 0),
+        ([x, y], 2),
+        ([message[0, 0], message[0, 1]], 0),
+    ):
+        with pytest.raises(jali.InvalidArgument):
+            concatenate(parts, axis=axis)
+    with pytest.raises(jali.InvalidArgument, match="refresh"):
+        wide.server.refresh(x)  # type: ignore[arg-type]
+    with pytest.raises(jali.InvalidArgument):
+        wide.server.select(message, x, x)
+    with pytest.raises(jali.InvalidArgument, match="axis"):
+        x[0, 0] @ 1
 
 
 def test_integers_say_when_they_overflow(wide: World) -> None:

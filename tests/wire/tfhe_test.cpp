@@ -59,10 +59,10 @@ TEST_P(TfheWire, ObjectsComeBack) {
   EXPECT_EQ(params->log2_p_fail(), o.params->log2_p_fail());
   EXPECT_THROW(tfhe_params_from_bytes(to_bytes(*o.params)), InsecureParams);
 
-  const auto secret = tfhe_secret_from_bytes(secret_to_bytes(o.client.secret_key()), params);
+  auto secret = tfhe_secret_from_bytes(secret_to_bytes(o.client.secret_key()), params);
   EXPECT_TRUE(std::ranges::equal(secret.small(), o.client.secret_key().small()));
   EXPECT_TRUE(std::ranges::equal(secret.large(), o.client.secret_key().large()));
-  const tfhe::Client client(std::make_shared<const lwe::SecretKey>(secret));
+  const tfhe::Client client(std::make_shared<const lwe::SecretKey>(std::move(secret)));
 
   const auto fresh = tfhe_ciphertext_from_bytes(to_bytes(o.fresh), params);
   EXPECT_EQ(fresh.key_id, o.client.key_id());
@@ -302,10 +302,10 @@ TEST(TfheVectors, AreUnchangedAndMeanWhatTheyMeant) {
   }
   const auto params = tfhe_params_from_bytes(vector("tfhe_params"), kLimits);
   EXPECT_EQ(to_bytes(*params), vector("tfhe_params"));
-  const auto secret = tfhe_secret_from_bytes(vector("tfhe_secret_key"), params);
+  auto secret = tfhe_secret_from_bytes(vector("tfhe_secret_key"), params);
   const auto again = secret_to_bytes(secret);
   EXPECT_EQ(Bytes(again.begin(), again.end()), vector("tfhe_secret_key"));
-  const tfhe::Client client(std::make_shared<const lwe::SecretKey>(secret));
+  const tfhe::Client client(std::make_shared<const lwe::SecretKey>(std::move(secret)));
   const auto keys = tfhe_keys_from_bytes(vector("tfhe_evaluation_keys"), params);
   EXPECT_EQ(to_bytes(keys), vector("tfhe_evaluation_keys"));
   const tfhe::Evaluator evaluator(backend::make_ref_tfhe(params->config()), keys);

@@ -208,7 +208,7 @@ class Params:
         """The same with their masks expanded."""
 
     def ciphertext_bytes(self, count: int = 1) -> int:
-        """Bytes in memory of this many ciphertexts."""
+        """Bytes in memory of this many LWE ciphertexts: one a message, several an integer."""
 
     def seeded_ciphertext_bytes(self, count: int = 1) -> int:
         """
@@ -386,14 +386,17 @@ class Table:
 
     params: the parameters of the values.
     values: the results, for 0, 1, 2, ...; each below 2^(message_bits + carry_bits). Values that are not listed must not occur.
+
+    Evaluator.apply takes it. Raises InvalidArgument for results that do not fit.
     """
 
     def __init__(self, params: Params, values: Sequence[int]) -> None: ...
     @staticmethod
     def together(tables: Sequence[Table]) -> Table:
         """
-        Several functions that one rotation computes. Their number is a power of two. Every doubling costs a bit of
-        the precision with which a rotation sees its input, so parameters must be made for it.
+        Several functions that one rotation computes: Evaluator.apply_all. Their number is a power of two. If they lie side by side,
+        because inputs are small enough, that costs nothing. Otherwise every doubling costs a bit of the precision with which a
+        rotation sees its input, so parameters must be made for it. Raises InvalidArgument or ParamsMismatch if they do not fit together.
         """
 
     @property
