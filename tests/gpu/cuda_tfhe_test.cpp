@@ -72,6 +72,8 @@ TEST_F(CudaTfhe, AgreesWithTheOracleOnCommonSizes) {
       {2, 1024, 1, 18, Rotation::classic, 1},      {3, 512, 2, 9, Rotation::classic, 1},
       {4, 512, 1, 18, Rotation::classic, 1},       {4, 512, 1, 18, Rotation::block_binary, 3},
       {1, 2048, 2, 9, Rotation::classic, 1},       {1, 1024, 3, 7, Rotation::classic, 1},
+      {1, 2048, 4, 7, Rotation::classic, 1},       {2, 1024, 2, 9, Rotation::classic, 1},
+      {4, 512, 3, 7, Rotation::classic, 1},        {1, 2048, 2, 9, Rotation::block_binary, 3},
       {1, 1024, 1, 18, Rotation::classic, 1},      {1, 4096, 1, 18, Rotation::classic, 1},
       {1, 8192, 2, 14, Rotation::classic, 1},      {1, 16384, 2, 14, Rotation::classic, 1}};
   for (const Size& size : sizes) {

@@ -1,15 +1,15 @@
-// A cluster of four blocks rotates one ciphertext. Everything is cut in four: a block has a quarter of the columns of each
-// polynomial's accumulator, and the fourth part of the points of its transform that one node of the tree stands for.
+// A cluster of C = 4 blocks (8 if N = 16,384) rotates one ciphertext. Everything is cut in C: a block has a share of the columns
+// of each polynomial's accumulator, and of the sub-trees of its transform.
 //
-// Transform. Of the M = N/2 complex points j = J + (M/P) t, t < P, a thread holds one column J with all t, and does the first
-// log2(P) levels in registers. Then point t belongs to the sub-tree t, whose points lie in block t / (P/4): the exchange
-// goes through distributed shared memory. The other levels take exchanges within the block. The inverse goes the same way
-// back. So a thread's points before the transform and after its inverse are the same, and the accumulator stays in
+// Transform. Of the M = N/2 complex points j = J + (M/P) t, t < P, a thread holds one column J with all t, and does the
+// first log2(P) levels in registers. Then point t belongs to the sub-tree t, whose points lie in block t C / P: the
+// exchange goes through distributed shared memory. The other levels take exchanges within the block. The inverse goes the
+// same way back. So a thread's points before the transform and after its inverse are the same, and the accumulator stays in
 // registers.
 //
 // Messages of a step:
-// 1. rotated (classic only): the accumulator times X^e, which is needed for (X^e - 1) acc. Index m goes to m + e, so that each
-//    thread sends its pairs to the block that has that column.
+// 1. rotated (classic only): the accumulator times X^e, which is needed for (X^e - 1) acc. Index m goes to m + e, so that
+//    each thread sends its pairs to the block that has that column.
 // 2. spread: points to the blocks of their sub-trees.
 // 3. gathered: points of the products' inverse transforms back to the blocks of their columns.
 // They travel by st.async, which the receiving block's barrier counts in bytes. Measured on an H200: 200 clocks and
@@ -33,8 +33,6 @@ namespace jali::backend::cuda {
 
 namespace {
 
-__host__ __device__ constexpr int log2_of(int x) { return x <= 1 ? 0 : 1 + log2_of(x / 2); }
-
 // K1: k + 1. Points: of a thread. Levels: of the gadget, that are transformed at once, by threads of their own.
 template <int LogN, int K1, int Blocks, int Points, int Levels, bool Units>
 struct ClusterShape {
@@ -44,7 +42,8 @@ struct ClusterShape {
   static constexpr int TP = columns / blocks;  // threads of a polynomial, in a block
   static constexpr int part = M / blocks;  // points of a block
   static constexpr int group = K1 * TP, threads = group * Levels;
-  static constexpr bool small = P == 4;  // twiddles are held in registers, and the key comes to shared memory ahead of its use
+  // Whether twiddles are held in registers, and the key comes to shared memory ahead of its use.
+  static constexpr bool small = P == 4;
   static constexpr int ring = small ? (Units ? 5 : 2) : 0;  // units of the key in shared memory
 
   // How many twiddles a thread takes before those of nodes with `span` of its points, while nodes have `size` points.
@@ -77,7 +76,7 @@ __device__ __forceinline__ int swizzled(int at) {
   return S::small ? at ^ (b | (at >> 3 & 1) << 1 | b << 2) : at ^ (at >> 4 & 7);
 }
 
-// While nodes have Size points, a thread has those at `position`, i < P, of its block's quarter of a polynomial: P points of a
+// While nodes have Size points, a thread has those at `position`, i < P, of its block's part of a polynomial: P points of a
 // node, Size / P apart, or, if Size < P, P / Size whole nodes.
 template <class S, int Size>
 __device__ __forceinline__ int position(int tp, int i) {
@@ -419,7 +418,7 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
       double2 keys[Units ? S::levels : 1][Units ? K1 : 1][Units ? P : 1];
       if constexpr (Units) {
 #pragma unroll
-        for (int at = 0; at < static_cast<int>(S::unit); ++at) keys[at / P / K1][at / P % K1][at % P] = make_double2(0, 0);
+        for (int at = 0; at < S::levels * K1 * P; ++at) keys[at / P / K1][at / P % K1][at % P] = make_double2(0, 0);
         for (unsigned first_unit = 0; first_unit < a.units; first_unit += kRefill) {
 #pragma unroll
           for (unsigned j = 0; j < kRefill; ++j) {
@@ -457,6 +456,9 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
 #pragma unroll
       for (int i = 0; i < P; ++i) own[swizzled<S>(tp * P + i)] = x[i];
       __syncthreads();
+      if constexpr (!Units && S::ring > 0) {
+        if (first > 0) ring.ask(tid == 0);  // all have read the unit before
+      }
       if (group == 0) {
         const double2* unit = nullptr;
         if constexpr (S::ring == 0) unit = key + static_cast<std::size_t>(messages) * level_stride + mine;

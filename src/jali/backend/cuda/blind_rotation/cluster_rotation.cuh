@@ -1,5 +1,5 @@
-// Blind rotation of one ciphertext by a cluster of four blocks: for few ciphertexts, whose time is the latency of a step, and for
-// polynomials that are too large for one block. The mathematics, the messages and the launcher are in cluster_kernel.cuh.
+// Blind rotation of one ciphertext by a cluster of blocks: for few ciphertexts, whose time is the latency of a step, and
+// for polynomials that are too large for one block. The mathematics, the messages and the launcher are in cluster_kernel.cuh.
 #pragma once
 
 #include "jali/backend/cuda/blind_rotation/any_rotation.cuh"
