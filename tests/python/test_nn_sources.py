@@ -106,6 +106,7 @@ def test_a_pipeline_encrypted(flowers: tuple[np.ndarray, np.ndarray]) -> None:
 def test_estimators_that_cannot_be_compiled(flowers: tuple[np.ndarray, np.ndarray]) -> None:
     pytest.importorskip("sklearn")
     from sklearn.linear_model import LogisticRegression
+    from sklearn.neighbors import KNeighborsClassifier
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import MinMaxScaler
     from sklearn.tree import DecisionTreeClassifier
@@ -113,8 +114,12 @@ def test_estimators_that_cannot_be_compiled(flowers: tuple[np.ndarray, np.ndarra
     x, y = flowers
     x = (x - x.mean(axis=0)) / x.std(axis=0)
     tree = make_pipeline(MinMaxScaler(), DecisionTreeClassifier()).fit(x, y)
-    with pytest.raises(jali.Unsupported, match="decisiontreeclassifier: a DecisionTreeClassifier"):
+    with pytest.raises(
+        jali.Unsupported, match="decisiontreeclassifier: a DecisionTree.*jali.tfhe.trees"
+    ):
         trace(tree, x)
+    with pytest.raises(jali.Unsupported, match="KNeighborsClassifier cannot be compiled. Scalers"):
+        trace(KNeighborsClassifier().fit(x, y), x)
     with pytest.raises(jali.InvalidArgument, match="not fitted"):
         trace(LogisticRegression(), x)
     with pytest.raises(jali.Unsupported, match="clip=True"):

@@ -92,6 +92,10 @@ def _traced(builder: Builder, x: Node, model: Any, name: str, output: str) -> No
         return _finished(builder, y, name, output, kind)
     if kind in ("MLPClassifier", "MLPRegressor"):
         return _perceptron(builder, x, model, name, output)
+    if any(word in kind for word in ("Tree", "Forest", "Boosting")):
+        raise Unsupported(
+            f"{name}: a {kind} cannot be compiled: jali.tfhe.trees evaluates trees and forests on encrypted rows, exactly"
+        )
     raise Unsupported(
         f"{name}: a {kind} cannot be compiled. Scalers, PCA, linear models, MLPClassifier and MLPRegressor can: use one of "
         f"these in its place, or write the step as a function of arrays"
