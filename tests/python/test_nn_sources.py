@@ -115,10 +115,12 @@ def test_estimators_that_cannot_be_compiled(flowers: tuple[np.ndarray, np.ndarra
     x = (x - x.mean(axis=0)) / x.std(axis=0)
     tree = make_pipeline(MinMaxScaler(), DecisionTreeClassifier()).fit(x, y)
     with pytest.raises(
-        jali.Unsupported, match="decisiontreeclassifier: a DecisionTree.*jali.tfhe.trees"
+        jali.Unsupported, match=r"decisiontreeclassifier: a DecisionTree.*jali\.tfhe\.trees"
     ):
         trace(tree, x)
-    with pytest.raises(jali.Unsupported, match="KNeighborsClassifier cannot be compiled. Scalers"):
+    with pytest.raises(
+        jali.Unsupported, match=r"KNeighborsClassifier cannot be compiled\. Scalers"
+    ):
         trace(KNeighborsClassifier().fit(x, y), x)
     with pytest.raises(jali.InvalidArgument, match="not fitted"):
         trace(LogisticRegression(), x)
