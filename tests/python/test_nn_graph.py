@@ -386,3 +386,48 @@ def test_copies_share_the_rows_of_a_matrix(rng: np.random.Generator) -> None:
     # A function must not see what lies between the numbers, and neither must the client.
     for f in (lambda v: b @ np.tanh(a @ np.square(v)), lambda v: a @ np.square(v)):
         assert not any(isinstance(n.attrs["layout"], Shared) for n in compiled(f))
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_slots_of_random_networks(data: st.DataObject) -> None:
+    """Convolutions over one or two axes, strides, groups, pools, squares, sums of branches and dense layers, in any order."""
+    draw = data.draw
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    axes = draw(st.sampled_from([1, 2]))
+    shape = (draw(st.integers(1, 4)), *(draw(st.integers(4, 8)) for _ in range(axes)))
+    nodes = [made("x", "input", [], {"shape": shape})]
+    for k in range(draw(st.integers(1, 5))):
+        last, name = nodes[-1], f"n{k}"
+        kinds = ["square", "dense"] + (["convolution", "pool"] if len(last.shape) > 1 else [])
+        match draw(st.sampled_from(kinds)):
+            case "square":
+                nodes.append(made(name, "multiply", [last, last], {}))
+            case "dense":
+                flat = made(f"{name}.flat", "reshape", [last], {"shape": (last.size,)})
+                weight = rng.normal(size=(draw(st.integers(1, 20)), last.size)) / last.size**0.5
+                nodes += [flat, made(name, "dense", [flat], {"weight": weight, "bias": None})]
+            case "convolution":
+                groups = last.shape[0] if draw(st.booleans()) else 1
+                out = groups * draw(st.integers(1, 3))
+                kernel = (3,) * axes
+                weight = rng.normal(size=(out, last.shape[0] // groups, *kernel)) / 3
+                attrs = {"weight": weight, "bias": rng.normal(size=out), "groups": groups}
+                attrs |= {"stride": (draw(st.integers(1, 2)),) * axes, "dilation": (1,) * axes}
+                attrs |= {"padding": ((1, 1),) * axes}
+                nodes.append(made(name, "convolution", [last], attrs))
+            case "pool":
+                attrs = {"kernel": (2,) * axes, "stride": (2,) * axes, "count_padding": True}
+                attrs |= {"padding": ((0, 1),) * axes}
+                nodes.append(made(name, "average_pool", [last], attrs))
+        like = [n for n in nodes[:-1] if n.shape == nodes[-1].shape]
+        if like and draw(st.booleans()):
+            weights = {"weights": (1.0, 0.5)}
+            nodes.append(made(f"{name}.sum", "combine", [nodes[-1], like[0]], weights))
+    x = rng.uniform(-1, 1, (3, *shape))
+    graph = fold(Graph(tuple(nodes), (nodes[-1].name,)))
+    assert np.allclose(
+        execute(graph, x)[0].ravel(), execute(Graph(tuple(nodes), (nodes[-1].name,)), x)[0].ravel()
+    )
+    scaled_graph, _ = approximate(calibrate(graph, [x]), [x], 8.0)
+    check_slots(scaled_graph, draw(st.sampled_from([16, 64, 512, 2048])), x)
