@@ -24,7 +24,7 @@ def perceptron(rng: np.random.Generator, activation: Any, n: int = 10) -> Any:
 
 def encrypted(program: nn.Program, *inputs: Any) -> Any:
     client = program.client(threads=1)
-    server = program.server(client.evaluation_keys(), device="cpu", threads=1)
+    server = program.server(client.evaluation_keys(), threads=1)
     return client.decrypt(server(client.encrypt(*inputs)))
 
 
@@ -51,7 +51,7 @@ def test_one_example_has_no_axis_of_the_batch(rng: np.random.Generator) -> None:
     f, x = perceptron(rng, np.square), rng.uniform(-1, 1, (50, 10))
     program = jali.compile(f, x[0], calibration=x)
     client = program.client(threads=1)
-    server = program.server(client.evaluation_keys(), device="cpu", threads=1)
+    server = program.server(client.evaluation_keys(), threads=1)
     assert client.decrypt(server(client.encrypt(x[0]))).shape == (3,)
     assert client.decrypt(server(client.encrypt(x[:1]))).shape == (1, 3)
 
@@ -91,7 +91,7 @@ def test_the_server_and_the_client_exchange_bytes(rng: np.random.Generator) -> N
     assert manifest.fingerprint == program.manifest.fingerprint
     client = nn.Client(manifest, threads=1)
     keys = ckks.EvaluationKeys.from_bytes(client.evaluation_keys().to_bytes(), program.params)
-    server = program.server(keys, device="cpu", threads=1)
+    server = program.server(keys, threads=1)
     request = nn.Message.request(client.encrypt(x[:6]).to_bytes(), program.manifest)
     reply = nn.Message.reply(server(request).to_bytes(), manifest)
     assert_precise(program, client.decrypt(reply), np.stack([f(v) for v in x[:6]]))
@@ -117,7 +117,7 @@ def test_keys_are_those_that_are_used_and_no_others(rng: np.random.Generator) ->
     full = program.params.key_bytes(rotations=list(demand.rotations))
     assert keys.nbytes <= full
     client = program.client(threads=1)
-    server = program.server(client.secret.evaluation_keys(), device="cpu", threads=1)
+    server = program.server(client.secret.evaluation_keys(), threads=1)
     with pytest.raises(jali.KeyMissing):
         server(client.encrypt(x[:1]))
 
@@ -142,7 +142,7 @@ def test_messages_of_others_are_refused(rng: np.random.Generator) -> None:
     program = jali.compile(f, x[0], calibration=x, batch=4)
     other = jali.compile(f, x[0], calibration=2 * x, batch=4)
     client, stranger = program.client(threads=1), program.client(threads=1)
-    server = program.server(client.evaluation_keys(), device="cpu", threads=1)
+    server = program.server(client.evaluation_keys(), threads=1)
     with pytest.raises(jali.InvalidArgument, match="another program"):
         server(other.client(threads=1).encrypt(x[:1]))
     with pytest.raises(jali.KeyMismatch):
@@ -258,11 +258,11 @@ def test_the_price_list_holds(rng: np.random.Generator) -> None:
     """Bytes of keys and messages are those that come; the noise that is announced is the noise that is there."""
     f, x = perceptron(rng, scalar.sigmoid), rng.uniform(-1, 1, (300, 10))
     program = jali.compile(f, x[0], calibration=x, precision_bits=12, batch=16)
-    summary = program.summary("cpu", threads=1)
+    summary = program.summary(threads=1)
     client = program.client(threads=1)
     keys = client.evaluation_keys()
     request = client.encrypt(x[:16])
-    reply = program.server(keys, device="cpu", threads=1)(request)
+    reply = program.server(keys, threads=1)(request)
     assert summary.keys == keys.count and summary.key_bytes == keys.nbytes
     assert abs(summary.key_bytes_sent / keys.sent_bytes - 1) < 0.01
     assert abs(summary.request_bytes / len(request.to_bytes()) - 1) < 0.05
@@ -294,7 +294,7 @@ def test_simulation_has_the_errors_of_encryption(rng: np.random.Generator) -> No
     f = perceptron(rng, scalar.sigmoid)
     program = jali.compile(f, x[0], calibration=x, precision_bits=4)
     client = program.client(threads=1)
-    server = program.server(client.evaluation_keys(), device="cpu", threads=1)
+    server = program.server(client.evaluation_keys(), threads=1)
     there = client.decrypt(server(client.encrypt(x[:5])))
     largest = np.abs(program.clear(x)).max()
     assert np.abs(program.simulate(x[:5]) - there).max() < 2.0**-6 * largest
@@ -371,7 +371,7 @@ def test_recorded_runs_are_the_same(rng: np.random.Generator) -> None:
     f = lambda x: (np.square(a @ x), x + 1)  # noqa: E731
     program = jali.compile(f, x[0], calibration=x, batch=4, precision_bits=12)
     client = program.client(threads=1)
-    server = program.server(client.evaluation_keys(), device="cpu", threads=1, record=True)
+    server = program.server(client.evaluation_keys(), threads=1, record=True)
     for count in (1, 7, 1, 12, 18, 21, 30, 7):  # more sizes than are kept
         first, second = client.decrypt(server(client.encrypt(x[:count])))
         assert np.abs(first - np.square(x[:count] @ a.T)).max() < 2.0**-12 * 40
@@ -382,9 +382,9 @@ def test_matrices_that_do_not_fit_the_memory_are_encoded_at_every_use(
     rng: np.random.Generator,
 ) -> None:
     f, x = perceptron(rng, np.square), rng.uniform(-1, 1, (50, 10))
-    whole = jali.compile(f, x[0], calibration=x).summary("cpu", threads=1)
+    whole = jali.compile(f, x[0], calibration=x).summary(threads=1)
     first = whole.layers[0].diagonal_bytes
     for memory, held in ((0, 0), (first, first)):
         program = jali.compile(f, x[0], calibration=x, memory=memory)
-        assert program.summary("cpu", threads=1).diagonal_bytes == held < whole.diagonal_bytes
+        assert program.summary(threads=1).diagonal_bytes == held < whole.diagonal_bytes
         assert_precise(program, encrypted(program, x[:2]), np.stack([f(v) for v in x[:2]]))

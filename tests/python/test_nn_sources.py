@@ -436,7 +436,7 @@ def test_programs_are_saved_and_loaded(rng: np.random.Generator, tmp_path: Path)
         for stage in program.stages:
             assert again.explain(stage) == program.explain(stage)
         client = nn.Client(nn.Manifest.load(tmp_path / "manifest.jali"), threads=1)
-        server = again.server(client.evaluation_keys(), device="cpu", threads=1)
+        server = again.server(client.evaluation_keys(), threads=1)
         assert_precise(program, client.decrypt(server(client.encrypt(x[:3]))), program.clear(x[:3]))
     with pytest.raises(jali.FileError):
         nn.Program.load(tmp_path / "nothing")
