@@ -112,7 +112,9 @@ def test_keys_are_those_that_are_used_and_no_others(rng: np.random.Generator) ->
     f, x = perceptron(rng, np.square), rng.uniform(-1, 1, (50, 10))
     program = jali.compile(f, x[0], calibration=x)
     demand = program.manifest.demand
-    keys = program.client(threads=1).evaluation_keys()
+    told: list[tuple[int, int]] = []
+    keys = program.client(threads=1).evaluation_keys(progress=lambda *seen: told.append(seen))
+    assert told[-1] == (keys.count, keys.count)
     assert keys.count == len(demand.rotations) + 1 == len(set(demand.rotations)) + 1
     full = program.params.key_bytes(rotations=list(demand.rotations))
     assert keys.nbytes <= full
@@ -227,6 +229,9 @@ def test_what_is_too_deep_is_refused_by_name(rng: np.random.Generator) -> None:
         jali.compile(deep, x[0], calibration=x)
     with pytest.raises(jali.Unsupported, match="a int cannot be compiled"):
         jali.compile(3, x)
+    module = type("Net", (), {"__module__": "torch.nn.modules", "__call__": lambda self, x: x})()
+    with pytest.raises(jali.Unsupported, match=r"Net: .* torch\.onnx\.export"):
+        jali.compile(module, x)
 
 
 def test_stages_can_be_read(rng: np.random.Generator) -> None:

@@ -105,6 +105,11 @@ def trace(module: Any, example: Any, *, output: str = "logits") -> Graph:
         return trace_estimator(module, arrays[0].shape[-1], output)
     if isinstance(module, (str, os.PathLike)):
         raise InvalidArgument(f"{os.fspath(module)}: a path must end with .onnx")
+    if any(kind.__module__.split(".")[0] == "torch" for kind in type(module).__mro__):
+        raise Unsupported(
+            f"{type(module).__name__}: modules of PyTorch are not traced yet: write the module to a file with "
+            "torch.onnx.export(module.eval(), example, 'model.onnx') and give the path"
+        )
     if not callable(module):
         raise Unsupported(
             f"a {type(module).__name__} cannot be compiled: give a fitted estimator of scikit-learn, a model in ONNX, a recorded "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,10 +50,12 @@ def _digits(params: Params, level: int) -> int:
     return math.ceil(len(params.level(level).primes) / math.ceil(params.q_count / params.dnum))
 
 
-def keys(client: ckks.Client, demand: Demand) -> ckks.EvaluationKeys:
-    """The keys of a demand, each for the levels at which it is used."""
+def keys(
+    client: ckks.Client, demand: Demand, progress: Callable[[int, int], object] | None = None
+) -> ckks.EvaluationKeys:
+    """The keys of a demand, each for the levels at which it is used. progress: as of ckks.Client.evaluation_keys."""
     if not demand.rotations and not demand.product:
-        return client.evaluation_keys(relinearise=False)
+        return client.evaluation_keys(relinearise=False, progress=progress)
 
     def uses(x: ckks.EncryptedArray) -> list[ckks.EncryptedArray]:
         server, fresh = x.evaluator, x.ciphertext
@@ -65,4 +68,4 @@ def keys(client: ckks.Client, demand: Demand) -> ckks.EvaluationKeys:
         return found
 
     example = client.encrypt(np.zeros(client.params.slots), magnitude=2.0**-10, peak=2.0**-9)
-    return client.evaluation_keys(for_=uses, example=example)
+    return client.evaluation_keys(for_=uses, example=example, progress=progress)

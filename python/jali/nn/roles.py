@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -52,9 +52,14 @@ class Client:
         """The holder of the secret key, which can save it."""
         return self._client
 
-    def evaluation_keys(self) -> ckks.EvaluationKeys:
-        """The public keys that the program uses, and no others."""
-        return keys(self._client, self._manifest.demand)
+    def evaluation_keys(
+        self, *, progress: Callable[[int, int], object] | None = None
+    ) -> ckks.EvaluationKeys:
+        """The public keys that the program uses, and no others, each for the levels at which it is used.
+
+        progress: called after each key, with how many are made and how many there will be. If it raises, the work ends.
+        """
+        return keys(self._client, self._manifest.demand, progress)
 
     def encrypt(self, *inputs: npt.ArrayLike) -> Message:
         """One example, or a batch of any size, of every input.
