@@ -393,3 +393,20 @@ def test_matrices_that_do_not_fit_the_memory_are_encoded_at_every_use(
         program = jali.compile(f, x[0], calibration=x, memory=memory)
         assert program.summary(threads=1).diagonal_bytes == held < whole.diagonal_bytes
         assert_precise(program, encrypted(program, x[:2]), np.stack([f(v) for v in x[:2]]))
+
+
+@pytest.mark.parametrize("activation", [np.square, np.tanh])
+def test_results_beyond_the_calibration_are_not_silent(
+    activation: Any, rng: np.random.Generator
+) -> None:
+    """Inputs that the user allowed, but of which no example told: the result leaves its range, and decryption says so."""
+    f, x = perceptron(rng, activation), rng.uniform(-1, 1, (50, 10))
+    program = jali.compile(
+        f, x[0], calibration=x, input_range=(-300, 300), precision_bits=6, batch=2
+    )
+    client = program.client(threads=1)
+    server = program.server(client.evaluation_keys(), threads=1)
+    reply = server(client.encrypt(x[:2] * 290))
+    with pytest.raises(jali.WrongDecryption, match="outside of the ranges of the calibration"):
+        client.decrypt(reply)
+    assert client.decrypt(reply, check=False).shape == (2, 3)

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from jali import ckks
-from jali.errors import InvalidArgument, ParamsMismatch
+from jali._core import checks
+from jali.errors import InvalidArgument, ParamsMismatch, WrongDecryption
 from jali.nn.execute import checked_examples
 from jali.nn.graph import Array, Node
 from jali.nn.keys import keys
@@ -20,6 +21,10 @@ from jali.nn.run import Encrypted, Machine
 
 __all__ = ["Client", "Server"]
 
+_TOLERANCE = (
+    1.01  # approximations before the last matrix may carry a result a little beyond its range
+)
+_SIGMAS = 16.0  # noise beyond so many standard deviations does not occur
 _KEPT_RECORDED = 4  # for how many sizes of batch a server keeps a recorded program
 
 
@@ -105,36 +110,61 @@ class Client:
             for row in rows
         )
 
-    def decrypt(self, reply: Message) -> Array | tuple[Array, ...]:
+    def decrypt(self, reply: Message, *, check: bool = True) -> Array | tuple[Array, ...]:
         """The results for the examples of a request: an array for each output, without the axis of the batch if one example was
         given without it.
 
-        Raises WrongDecryption for numbers beyond the range that the program claims, and KeyMismatch for another client's.
+        check: True compares the numbers with the range of the calibration. Numbers beyond it mean that an example was unlike those, and
+        that the result may be wrong. False returns them all the same.
+
+        Raises WrongDecryption for such numbers, and KeyMismatch for another client's.
         """
         if not isinstance(reply, Message):
             raise InvalidArgument(
                 f"decrypt takes a Message, not {type(reply).__name__}: Message.reply reads bytes"
             )
         reply.check(self._manifest, self._manifest.outputs)
-        results = []
-        for port, ciphertexts in zip(self._manifest.outputs, reply.arrays, strict=True):
-            results.append(self._decrypted(port, ciphertexts, reply))
+        checked = checks.flag(check, "check")
+        outputs = zip(
+            self._manifest.outputs, reply.arrays, self._manifest.demand.noise_bits, strict=True
+        )
+        results = [self._decrypted(*output, reply, checked) for output in outputs]
         return results[0] if len(results) == 1 else tuple(results)
 
     def _decrypted(
-        self, port: Port, ciphertexts: tuple[ckks.Ciphertext, ...], reply: Message
+        self,
+        port: Port,
+        ciphertexts: tuple[ckks.Ciphertext, ...],
+        noise_bits: float,
+        reply: Message,
+        check: bool,
     ) -> Array:
         lanes, chunks = self._manifest.lanes, ciphertexts[0].batch
-        rows = np.stack(
-            [
-                self._client.decrypt(c, complex=False, length=c.slots).reshape(chunks, -1, lanes)
+        try:
+            decrypted = [
+                self._client.decrypt(c, complex=False, length=c.slots, check=check)
                 for c in ciphertexts
             ]
-        )
+        except WrongDecryption as error:
+            raise WrongDecryption(f"{port.name}: {error}. {_calibrated(port)}") from None
+        rows = np.stack([slots.reshape(chunks, -1, lanes) for slots in decrypted])
         slots = rows.transpose(1, 3, 0, 2).reshape(chunks * lanes, len(ciphertexts), -1)
-        flat = unpacked(port.layout, slots)[: reply.examples] * port.radius + port.centre
+        flat = unpacked(port.layout, slots)[: reply.examples]
+        if check and np.abs(flat).max() > port.peak * _TOLERANCE + _SIGMAS * 2.0**-noise_bits:
+            raise WrongDecryption(
+                f"{port.name}: a result is beyond the range of the calibration and may be wrong. {_calibrated(port)}"
+            )
+        flat = flat * port.radius + port.centre
         shape = port.shape if reply.single else (reply.examples, *port.shape)
         return np.asarray(flat.reshape(shape))
+
+
+def _calibrated(port: Port) -> str:
+    return (
+        f"The program was calibrated for results from {port.low.min():g} to {port.high.max():g}. If the reply is genuine, an example led "
+        "outside of the ranges of the calibration: compile with examples like it, or with a larger margin=. check=False returns the "
+        "numbers all the same"
+    )
 
 
 def _check_range(port: Port, values: Array) -> None:
