@@ -67,7 +67,7 @@ class Program:
             raise InvalidArgument(
                 f"a request is a list of {len(self.weights)} ciphertexts: Questions.encrypt makes it"
             )
-        given = [server.bind(self._loaded(request[i])) for i in self._used()]
+        given: list[EncryptedArray] = [server.bind(self._loaded(request[i])) for i in self._used()]
         rows = given[0].size
         if any(one.shape != (rows,) for one in given):
             raise InvalidArgument(
