@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -244,12 +244,6 @@ class Evaluator:
         )
         return index._made(flat, index.shape)
 
-    @overload
-    def concatenate(self, arrays: Sequence[EncryptedArray], axis: int = 0) -> EncryptedArray: ...
-    @overload
-    def concatenate(
-        self, arrays: Sequence[EncryptedIntegers], axis: int = 0
-    ) -> EncryptedIntegers: ...
     def concatenate(self, arrays: Sequence[Any], axis: int = 0) -> Any:
         """numpy.concatenate of encrypted arrays of one kind: of messages, or of integers of one type.
 

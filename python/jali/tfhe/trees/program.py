@@ -73,7 +73,8 @@ class Program:
             raise InvalidArgument(
                 "the ciphertexts of a request have other shapes than those of Questions.encrypt"
             )
-        return server.concatenate(given).reshape(len(given), rows).T
+        joined: EncryptedArray = server.concatenate(given)
+        return joined.reshape(len(given), rows).T
 
     def run(self, answers: EncryptedArray) -> EncryptedArray:
         """The numbers of the result, (rows, numbers), from what `read` gave."""
