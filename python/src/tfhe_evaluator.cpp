@@ -128,6 +128,10 @@ void bind_tfhe_evaluator(nb::module_& m) {
           "key_id", [](const TfheEvaluator& e) { return to_string(e->key_id()); },
           "The name of the secret key.")
       .def(
+          "synchronize",
+          [](const TfheEvaluator& e) { e->engine().device()->stream().synchronize(); }, nogil(),
+          "Wait until the device is done.")
+      .def(
           "bind",
           [](const TfheEvaluator& e, const TfheArray& a) { return like(a, e->bind(a.block)); },
           "ciphertext"_a, nogil())

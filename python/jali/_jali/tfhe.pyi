@@ -348,16 +348,20 @@ class ClientCore:
     """See jali.tfhe.Client."""
 
     @overload
-    def __init__(self, params: Params, threads: int = 0) -> None: ...
+    def __init__(self, params: Params, threads: int = 0, device: str = "cpu") -> None: ...
     @overload
     def __init__(
-        self, secret: object | None, params: Params, threads: int, is_file: bool
+        self, secret: object | None, params: Params, threads: int, device: str, is_file: bool
     ) -> None: ...
     def save_secret(self, file: object | None) -> None: ...
     def secret_to_bytes(self) -> bytes: ...
     @property
     def params(self) -> Params:
         """Its parameters."""
+
+    @property
+    def engine(self) -> str:
+        """Its engine."""
 
     @property
     def key_id(self) -> str:
@@ -400,6 +404,9 @@ class EvaluatorCore:
     @property
     def key_id(self) -> str:
         """The name of the secret key."""
+
+    def synchronize(self) -> None:
+        """Wait until the device is done."""
 
     def bind(self, ciphertext: Ciphertext) -> Ciphertext: ...
     def host_copy(self, ciphertext: Ciphertext) -> Ciphertext: ...

@@ -12,19 +12,15 @@ from jali._core import checks
 from jali._core.log import logger
 from jali._jali import tfhe as _tfhe
 from jali._jali.tfhe import Ciphertext, EvaluationKeys, Params
-from jali.device import checked_threads, resolved
+from jali.device import checked_threads
 from jali.errors import InvalidArgument
 from jali.tfhe.array import EncryptedArray
+from jali.tfhe.devices import device_of
 from jali.tfhe.integers import EncryptedIntegers, type_of
 from jali.tfhe.tables import of_one, of_two
 from jali.tfhe.values import integers, whole_numbers
 
 __all__ = ["Evaluator"]
-
-
-def _device(device: str) -> str:
-    """The device's name; "auto" is the CPU (decision 0024)."""
-    return "cpu" if device == "auto" else resolved(device)
 
 
 class Evaluator:
@@ -58,7 +54,7 @@ class Evaluator:
                 f"keys must be a tfhe.EvaluationKeys, not {type(keys).__name__}: Client.evaluation_keys() makes them"
             )
         self._core = _tfhe.EvaluatorCore(
-            params, keys, _device(device), checked_threads(threads), progress
+            params, keys, device_of(device), checked_threads(threads), progress
         )
         self._made_integers: _tfhe.IntegersCore | None = None
         logger.info("evaluator made: engine %s, %s", self.engine, repr(params))
@@ -72,6 +68,10 @@ class Evaluator:
     def engine(self) -> str:
         """The engine and its instruction set, e.g. "cpu/avx512" or "cuda:0"."""
         return self._core.engine
+
+    def synchronize(self) -> None:
+        """Wait until a GPU has done everything that it was asked to do. Operations return before they are done."""
+        self._core.synchronize()
 
     @property
     def key_id(self) -> str:
