@@ -121,6 +121,18 @@ inline void expect_same_extract(const TfheRunner& have, const TfheRunner& want,
   }
 }
 
+/// What is written arrives, whatever its length.
+inline void expect_writes(const TfheOps& engine, std::mt19937_64& rng) {
+  for (const std::size_t bytes : {1, 4, 3968, 3969, 20000}) {
+    std::vector<std::uint8_t> want(bytes), have(bytes);
+    for (auto& byte : want) byte = static_cast<std::uint8_t>(rng());
+    device::Buffer block = engine.device()->pool()->allocate(bytes);
+    engine.write(block.data(), want.data(), bytes);
+    engine.device()->memory()->copy_out(have.data(), block.data(), bytes);
+    EXPECT_TRUE(have == want) << bytes << " bytes written";
+  }
+}
+
 /// Keys that are prepared from a seed are those that are prepared from what the seed expands to.
 inline void expect_same_seeded_keys(const TfheOps& engine, std::mt19937_64& rng) {
   const TfheConfig& config = engine.config();
@@ -340,6 +352,7 @@ inline TfheMeasured compare(const TfheOps& engine, const TfheOps& oracle,
       standard_keys(rng, config, secret, given ? expect.noise : small_noise(config.torus));
   const TfheRunner have(engine, keys), want(oracle, keys);
 
+  detail::expect_writes(engine, rng);
   detail::expect_same_seeded_keys(engine, rng);
   detail::expect_same_key_switch(have, want, rng);
   detail::expect_same_combine(have, want, rng);

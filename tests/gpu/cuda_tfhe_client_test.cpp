@@ -114,7 +114,7 @@ TEST_F(CudaTfheClient, KeysOfOneSeedAreTheSame) {
 TEST_F(CudaTfheClient, KeysOfPresetsAreTheSame) {
   for (const char* name : {"boolean", "message_2_carry_2"}) {
     SCOPED_TRACE(name);
-    const auto params = tfhe::preset(name);
+    const auto params = tfhe::Params::create(tfhe::preset(name));
     expect_same_keys(params, engine(params->config()), threads());
   }
 }

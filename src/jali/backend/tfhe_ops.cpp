@@ -26,6 +26,10 @@ void expand_key(void* out, const KeyShape& shape, const SeededKey& key, std::siz
 
 }  // namespace
 
+void TfheOps::write(void* out, const void* host, std::size_t bytes) const {
+  if (bytes > 0) device()->memory()->copy_in(out, host, bytes);
+}
+
 void TfheOps::prepare_seeded_rotation_key(void* out, const SeededKey& key, std::size_t first,
                                           std::size_t count) const {
   check_prepare_rotation_key(config(), out, key.bodies, first, count);

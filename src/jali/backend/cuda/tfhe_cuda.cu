@@ -53,7 +53,12 @@ class CudaTfhe final : public TfheOps {
   std::string name() const override { return device()->name(); }
   const TfheConfig& config() const override { return config_; }
 
-  std::size_t rotation_key_bytes() const override { 
+  void write(void* out, const void* host, std::size_t bytes) const override {
+    if (!stream_.recording()) return TfheOps::write(out, host, bytes);
+    cuda::upload(stream_, out, host, bytes);
+  }
+
+  std::size_t rotation_key_bytes() const override {
     return fast_ ? cuda::rotation_key_bytes(config_) : cuda::any_rotation_key_bytes(config_);
   }
   void prepare_rotation_key(void* out, const void* ggsws, std::size_t first,
@@ -194,16 +199,12 @@ class CudaTfhe final : public TfheOps {
 
   cuda::AnyTables any_tables() const { return {tree_.as<double2>(), roots_.as<double2>()}; }
 
-  /// Small data of the caller on the device; empty if the span is. A recording keeps it among its constants.
+  /// Small data of the caller on the device; empty if the span is. 
   template <class T>
   Buffer upload(std::span<const T> data) const {
     if (data.empty()) return {};
     Buffer buffer = device()->pool()->allocate(data.size_bytes());
-    if (stream_.recording()) {
-      cuda::upload(stream_, buffer.data(), data.data(), data.size_bytes());
-    } else {
-      device()->memory()->copy_in(buffer.data(), data.data(), data.size_bytes());
-    }
+    write(buffer.data(), data.data(), data.size_bytes());
     return buffer;
   }
 
