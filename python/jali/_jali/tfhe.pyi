@@ -474,3 +474,17 @@ class IntegersCore:
     def read(self, table: Ciphertext, index: Ciphertext) -> Ciphertext: ...
     def trivial(self, values: Sequence[int], bits: int, is_signed: bool) -> Ciphertext: ...
     def take(self, x: Ciphertext, indices: Sequence[int]) -> Ciphertext: ...
+
+class CapturedCore:
+    """See jali.tfhe.Captured."""
+
+    def __init__(
+        self,
+        evaluator: EvaluatorCore,
+        function: Callable[..., object],
+        examples: Sequence[Ciphertext],
+    ) -> None: ...
+    def run(self, inputs: Sequence[Ciphertext]) -> list[Ciphertext]: ...
+    @property
+    def nbytes(self) -> int:
+        """Bytes of device memory that it keeps."""

@@ -13,8 +13,9 @@ from jali._core.log import logger
 from jali._jali import tfhe as _tfhe
 from jali._jali.tfhe import Ciphertext, EvaluationKeys, Params
 from jali.device import checked_threads
-from jali.errors import InvalidArgument
+from jali.errors import InvalidArgument, Unsupported
 from jali.tfhe.array import EncryptedArray
+from jali.tfhe.captured import Captured
 from jali.tfhe.devices import device_of
 from jali.tfhe.integers import EncryptedIntegers, type_of
 from jali.tfhe.tables import of_one, of_two
@@ -94,8 +95,7 @@ class Evaluator:
             raise InvalidArgument(
                 f"bind takes a tfhe.Ciphertext, not {checks.shown(ciphertext)}: Client.encrypt makes it"
             )
-        bound = self._core.bind(ciphertext)
-        return EncryptedIntegers(self, bound) if bound.bits else EncryptedArray(self, bound)
+        return self._array(self._core.bind(ciphertext))
 
     def clear(self, values: npt.ArrayLike) -> EncryptedArray:
         """Numbers that anybody can read, as an array that operations take: whole numbers below 2^(message_bits + carry_bits)."""
@@ -176,6 +176,39 @@ class Evaluator:
             words.reshape(-1).tolist(), bits, signed, index._here(self)
         )
         return index._made(flat, index.shape)
+
+    def capture(
+        self,
+        function: Callable[..., Any],
+        *examples: EncryptedArray | EncryptedIntegers,
+    ) -> Captured:
+        """Records the function for inputs like the examples. Call the result with such inputs.
+
+        function: takes as many encrypted arrays as there are examples, and returns one or several. It must do the same at
+            every call, and neither bind nor decrypt: its inputs are bound before.
+
+        Raises InvalidArgument for a function that cannot be recorded.
+        """
+        return Captured(self, function, examples)
+
+    def _own(self, value: EncryptedArray | EncryptedIntegers) -> Ciphertext:
+        if not isinstance(value, (EncryptedArray, EncryptedIntegers)):
+            raise InvalidArgument(
+                f"a captured function takes and returns encrypted arrays, not {checks.shown(value)}"
+            )
+        return value._here(self)
+
+    def _array(self, ciphertext: Ciphertext) -> EncryptedArray | EncryptedIntegers:
+        kind = EncryptedIntegers if ciphertext.bits else EncryptedArray
+        return kind(self, ciphertext)
+
+    def _captured(
+        self, function: Callable[[Sequence[Any]], list[Any]], examples: Sequence[Any]
+    ) -> _tfhe.CapturedCore:
+        return _tfhe.CapturedCore(self._core, function, list(examples))
+
+    def _batcher(self, function: Callable[[Sequence[Any]], list[Any]], max_batch: int) -> Any:
+        raise Unsupported("arrays of TFHE are batches already: give the function a larger array")
 
     def concatenate(self, arrays: Sequence[EncryptedArray], axis: int = 0) -> EncryptedArray:
         """numpy.concatenate of encrypted arrays."""

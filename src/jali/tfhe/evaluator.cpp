@@ -205,6 +205,18 @@ Ciphertext Evaluator::host_copy(const Ciphertext& a) const {
   return copy;
 }
 
+Ciphertext Evaluator::copy(const Ciphertext& a) const {
+  check(a);
+  auto data = std::make_shared<lwe::LweBlock>(
+      lwe::make_lwe(*engine_->device()->pool(), a.data->torus, a.data->dimension, a.data->count));
+  if (a.size() > 0) {
+    engine_->device()->memory()->copy(data->data.data(), a.data->data.data(), a.data->bytes());
+  }
+  Ciphertext out = a;
+  out.data = std::move(data);
+  return out;
+}
+
 BoundTable Evaluator::bind(const LookUpTable& table) const {
   BoundTables bound = bind(std::span(&table, 1));
   return {std::make_shared<const LookUpTable>(table), std::move(bound.data)};

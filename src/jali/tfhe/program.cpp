@@ -27,7 +27,8 @@ Program::Program(std::shared_ptr<const Evaluator> evaluator, CiphertextFunction 
       function_(std::move(function)),
       turns_("this captured function") {
   for (const Ciphertext* example : examples) {
-    Ciphertext input = copy(evaluator_->bind(*example));
+    Ciphertext input = evaluator_->copy(evaluator_->bind(*example));
+    input.seed.reset();
     input.history = History::fresh(input.size(), example->history.norm2());
     inputs_.push_back(std::move(input));
   }
@@ -38,18 +39,6 @@ Program::Program(std::shared_ptr<const Evaluator> evaluator, CiphertextFunction 
         a.data != nullptr && (a.size() == 0 || a.data->data.memory() == device.memory().get()),
         "the results of a captured function must be ciphertexts of its own evaluator");
   }
-}
-
-/// A block of its own with the same words.
-Ciphertext Program::copy(const Ciphertext& a) const {
-  const device::Device& device = *evaluator_->engine().device();
-  auto data = std::make_shared<lwe::LweBlock>(
-      lwe::make_lwe(*device.pool(), a.data->torus, a.data->dimension, a.data->count));
-  if (a.size() > 0) device.memory()->copy(data->data.data(), a.data->data.data(), a.data->bytes());
-  Ciphertext out = a;
-  out.data = std::move(data);
-  out.seed.reset();
-  return out;
 }
 
 void Program::check(std::span<const Ciphertext> inputs) const {
@@ -108,7 +97,7 @@ std::vector<Ciphertext> Program::run(std::span<const Ciphertext* const> inputs) 
       History::repeated(histories(outputs_), histories(inputs_), histories(given));
   std::vector<Ciphertext> out;
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
-    out.push_back(copy(outputs_[i]));
+    out.push_back(evaluator_->copy(outputs_[i]));
     out.back().history = made[i];
   }
   return out;

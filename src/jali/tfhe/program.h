@@ -40,7 +40,6 @@ class Program {
 
  private:
   void check(std::span<const Ciphertext> inputs) const;
-  Ciphertext copy(const Ciphertext& a) const;
 
   const std::shared_ptr<const Evaluator> evaluator_;
   const CiphertextFunction function_;
