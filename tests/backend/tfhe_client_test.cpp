@@ -12,7 +12,7 @@ using jali::test::expect_tuniform;
 using jali::test::glwe_phase;
 using jali::test::lwe_phase;
 
-TEST(TfheClient, LweCiphertextsHoldTheirMessagesAndTheNoise) {
+TEST(TfheClient, LweCiphertextsHoldTheirMessagesAndTheNoiseOfTheirParameters) {
   JALI_SEEDED(rng);
   const auto engine = make_ref_tfhe_client(small_configs(rng)[0]);
   const ClientRunner runner(*engine);

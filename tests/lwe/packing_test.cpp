@@ -10,6 +10,7 @@
 #include "../seeded.h"
 #include "../tfhe_literals.h"
 #include "jali/base/error.h"
+#include "jali/lwe/secret/encrypt.h"
 #include "jali/lwe/secret/key_generator.h"
 #include "jali/params/tfhe_noise.h"
 #include "phases.h"
@@ -50,9 +51,8 @@ TEST(Packing, PutsCiphertextsIntoCoefficients) {
         SeededLwe seeded{
             random::os_seed(), params->ciphertext_torus(), params->dimension(), count, {}};
         seeded.bodies = pool->allocate(count * backend::torus_bytes(seeded.torus));
-        generator.engine()->encrypt_bodies(
-            seeded.bodies.data(), count, seeded.torus, seeded.dimension, secret.held().data(),
-            messages.data(), {seeded.seed, random::os_seed(), params->noise_bits(), 0});
+        encrypt(seeded, secret.held(), messages, params->noise_bits(),
+                random::SecretSeed(random::os_seed()), 0, count);
         const LweBlock in = expand(*pool, seeded);
         std::vector<std::uint32_t> where(n);
         for (std::size_t i = 0; i < n; ++i) where[i] = static_cast<std::uint32_t>(i);

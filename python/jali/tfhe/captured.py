@@ -9,7 +9,7 @@ from jali.tfhe.integers import EncryptedIntegers
 __all__ = ["Captured"]
 
 
-class Captured(capture.Captured["EncryptedArray | EncryptedIntegers"]):
+class Captured(capture.Captured[EncryptedArray | EncryptedIntegers]):
     """A function of encrypted arrays of fixed shapes. Evaluator.capture makes it.
 
     On a GPU it is one CUDA graph with memory of its own: a call costs one launch instead of one for every kernel. On a

@@ -8,11 +8,11 @@
 
 namespace jali::lwe {
 
-/// A copy in the device's memory, in a block that is wiped.
+/// A copy in the device's memory, in a block that is wiped, and nowhere else.
 template <class T>
 device::Buffer secret_copy(const device::Device& device, std::span<const T> data) {
   device::Buffer out = device.pool()->allocate(data.size_bytes(), true);
-  device.memory()->copy_in(out.data(), data.data(), data.size_bytes());
+  device.memory()->copy_secret_in(out.data(), data.data(), data.size_bytes());
   return out;
 }
 

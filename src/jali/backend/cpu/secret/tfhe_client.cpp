@@ -8,6 +8,7 @@
 #include "jali/backend/cpu/secret/binary_product.h"
 #include "jali/backend/cpu/secret/ntt_product.h"
 #include "jali/backend/cpu/thread_pool.h"
+#include "jali/backend/secret/lwe_rows.h"
 #include "jali/backend/secret/tfhe_client_checks.h"
 #include "jali/backend/secret/tfhe_client_ops.h"
 #include "jali/backend/seeded.h"
@@ -32,15 +33,6 @@ void with_word(Torus torus, const F& f) {
   } else {
     f(u64{0});
   }
-}
-
-template <class Word>
-Word inner_product(const Word* mask, const std::uint8_t* secret, std::size_t dimension) {
-  Word sum = 0;
-  for (std::size_t i = 0; i < dimension; ++i) {
-    sum = static_cast<Word>(sum + (mask[i] & (Word{0} - static_cast<Word>(secret[i]))));
-  }
-  return sum;
 }
 
 void fill_mask(void* mask, std::size_t bytes, const random::Seed& seed, u64 stream) {
@@ -97,21 +89,12 @@ class CpuTfheClient final : public TfheClientOps {
                       const std::uint8_t* secret, const u64* messages,
                       const Draws& draws) const override {
     check_encrypt_bodies(out, count, torus, dimension, secret, messages, draws);
-    const random::SecretSeed masks(draws.masks), seed(draws.errors);
+    const std::size_t word = torus_bytes(torus);
     in_pieces(count, kLweRows, [&](std::size_t first, std::size_t end) {
-      with_word(torus, [&](auto zero) {
-        using W = decltype(zero);
-        std::vector<W> mask(dimension.value);
-        SecretVector<std::int64_t> error(1);
-        for (std::size_t i = first; i < end; ++i) {
-          fill_mask(mask.data(), mask.size() * sizeof(W), masks.bytes(), draws.first + i);
-          random::Prng prng(seed.bytes(), draws.first + i);
-          random::sample_tuniform(prng, draws.noise_bits, error);
-          static_cast<W*>(out)[i] =
-              static_cast<W>(inner_product(mask.data(), secret, dimension.value) +
-                             static_cast<W>(messages[i]) + static_cast<W>(error[0]));
-        }
-      });
+      Draws mine = draws;
+      mine.first += first;
+      encrypt_lwe_bodies(static_cast<std::byte*>(out) + first * word, end - first, torus, dimension,
+                         secret, messages + first, mine);
     });
   }
 
@@ -155,15 +138,10 @@ class CpuTfheClient final : public TfheClientOps {
 
   void phases(u64* out, ConstLweView in, const std::uint8_t* secret) const override {
     check_phases(out, in, secret);
-    const std::size_t n = in.dimension.value;
+    const std::size_t row = (in.dimension.value + 1) * torus_bytes(in.torus);
     in_pieces(in.count, kLweRows, [&](std::size_t first, std::size_t end) {
-      with_word(in.torus, [&](auto zero) {
-        using W = decltype(zero);
-        for (std::size_t i = first; i < end; ++i) {
-          const W* const row = static_cast<const W*>(in.data) + i * (n + 1);
-          out[i] = static_cast<W>(row[n] - inner_product(row, secret, n));
-        }
-      });
+      const auto* const rows = static_cast<const std::byte*>(in.data) + first * row;
+      lwe_phases(out + first, {rows, in.torus, in.dimension, end - first}, secret);
     });
   }
 
