@@ -10,8 +10,7 @@ namespace jali::backend {
 std::unique_ptr<TfheClientOps> make_tfhe_client_engine(TfheConfig config,
                                                        const std::string& device) {
   if (device == "ref") return make_ref_tfhe_client(std::move(config));
-  if (device == "cpu") return make_cpu_tfhe_client(std::move(config));
-  const std::string name = device::resolve(device).device;
+  const std::string name = device == "auto" ? "cpu" : device::resolve(device).device;
   const auto gpu = device::gpu_number(name);
   require<InvalidArgument>(name == "cpu" || gpu.has_value(), [&] {
     return "a client does not compute on \"" + device + "\": use \"cpu\", \"cuda\" or \"cuda:K\"";
