@@ -82,7 +82,7 @@ class CpuTfheClient final : public TfheClientOps {
   std::string name() const override { return "cpu"; }
   const TfheConfig& config() const override { return config_; }
   std::size_t glwe_batch() const override {
-    return kGlweRows * 4 * static_cast<std::size_t>(config_.threads);
+    return kGlweRows * 8 * static_cast<std::size_t>(config_.threads);
   }
 
   void encrypt_bodies(void* out, std::size_t count, Torus torus, LweDimension dimension,
