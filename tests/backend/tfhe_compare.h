@@ -20,6 +20,7 @@ struct TfheExpectation {
   /// Inputs of a batch beyond the 2 p messages. Of an engine that is not exact, a large batch is cheap, because the oracle
   /// runs but one such batch.
   std::size_t more = 1;
+  std::size_t copies = 1;  // of the inputs of the engine's bootstraps, see TfheRunner
 };
 
 struct TfheMeasured {
@@ -127,7 +128,7 @@ inline void expect_writes(const TfheOps& engine, std::mt19937_64& rng) {
     std::vector<std::uint8_t> want(bytes), have(bytes);
     for (auto& byte : want) byte = static_cast<std::uint8_t>(rng());
     device::Buffer block = engine.device()->pool()->allocate(bytes);
-    engine.write(block.data(), want.data(), bytes);
+    engine.copy_in(block.data(), want.data(), bytes);
     engine.device()->memory()->copy_out(have.data(), block.data(), bytes);
     EXPECT_TRUE(have == want) << bytes << " bytes written";
   }
@@ -350,7 +351,7 @@ inline TfheMeasured compare(const TfheOps& engine, const TfheOps& oracle,
   const bool given = expect.noise.rotation != 0 || expect.noise.switching != 0;
   const TfheKeys keys =
       standard_keys(rng, config, secret, given ? expect.noise : small_noise(config.torus));
-  const TfheRunner have(engine, keys), want(oracle, keys);
+  const TfheRunner have(engine, keys, expect.copies), want(oracle, keys);
 
   detail::expect_writes(engine, rng);
   detail::expect_same_seeded_keys(engine, rng);

@@ -26,7 +26,7 @@ void expand_key(void* out, const KeyShape& shape, const SeededKey& key, std::siz
 
 }  // namespace
 
-void TfheOps::write(void* out, const void* host, std::size_t bytes) const {
+void TfheOps::copy_in(void* out, const void* host, std::size_t bytes) const {
   if (bytes > 0) device()->memory()->copy_in(out, host, bytes);
 }
 

@@ -60,7 +60,7 @@ class TfheOps {
 
   /// Copies bytes of the host to the device's memory. A recording (Device::record) keeps them, and every run of its graph
   /// writes them again: so that tables may be part of a graph.
-  virtual void write(void* out, const void* host, std::size_t bytes) const;
+  virtual void copy_in(void* out, const void* host, std::size_t bytes) const;
 
   // --- keys ---------------------------------------------------------------------------------------
   // Keys come in standard form, in host memory. An engine keeps them in a form of its own in its device's memory.

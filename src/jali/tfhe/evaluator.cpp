@@ -237,7 +237,7 @@ BoundTables Evaluator::bind(std::span<const LookUpTable> tables) const {
     words.insert(words.end(), polynomial.begin(), polynomial.end());
   }
   device::Buffer data = engine_->device()->pool()->allocate(words.size());
-  engine_->write(data.data(), words.data(), words.size());
+  engine_->copy_in(data.data(), words.data(), words.size());
   out.data = std::make_shared<const device::Buffer>(std::move(data));
   return out;
 }
