@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import operator
 import pickle
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -215,9 +217,12 @@ def test_gates_are_those_of_numpy(bits: World) -> None:
 
 def test_digits_that_may_have_carries_are_refused(wide: World) -> None:
     """Bytes of a peer may say so; Client.encrypt_uint never makes them."""
-    words = np.full(4, 15, np.uint64)
-    given = wide.client._core.encrypt(words, [1], 8, False, largest=15)
-    x = wide.server.bind(tfhe.Ciphertext.from_bytes(given.to_bytes(), wide.params))
+    data = bytearray(wide.client.encrypt_uint([255], bits=8).to_bytes()[:-16])
+    largest = 48 + 16 + 1 + 4 + 8  # behind the header, the key, the kind, the count and the noise
+    assert struct.unpack_from("<H", data, largest) == (3,)
+    struct.pack_into("<H", data, largest, 15)
+    data += hashlib.sha256(data).digest()[:16]
+    x = wide.server.bind(tfhe.Ciphertext.from_bytes(bytes(data), wide.params))
     assert isinstance(x, tfhe.EncryptedIntegers)
     for call in (lambda: x + x, lambda: x * 3, lambda: x < 5, lambda: x.sum()):
         with pytest.raises(jali.RangeExceeded, match="as large as 15, and digits are below 4"):

@@ -131,6 +131,9 @@ OF_INTEGERS: dict[str, Call] = {
 }
 OF_EVALUATORS: dict[str, Call] = {
     "apply": lambda x, y: SERVER.apply(lambda v, w: (v + w) % 4, x, y),
+    "apply_each": lambda x, _: SERVER.apply_each(
+        [lambda v: v % 4] * (x.shape[-1] if x.shape else 1), x
+    ),
     "apply_all": lambda x, _: SERVER.apply_all(tfhe.Table(PARAMS, range(16)), x),
     "bind": lambda x, _: SERVER.bind(x.ciphertext),
     "clear": lambda x, _: SERVER.clear([1]) + x,
@@ -139,6 +142,8 @@ OF_EVALUATORS: dict[str, Call] = {
     "refresh": lambda x, _: SERVER.refresh(x),
     "select": lambda x, y: SERVER.select(x > 0, x, y),
     "engine": lambda *_: SERVER.engine,
+    "synchronize": lambda *_: SERVER.synchronize(),
+    "trace": lambda *_: SERVER.trace,
     "key_id": lambda *_: SERVER.key_id,
     "params": lambda *_: SERVER.params,
 }
