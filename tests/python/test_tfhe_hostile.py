@@ -136,6 +136,7 @@ OF_EVALUATORS: dict[str, Call] = {
     ),
     "apply_all": lambda x, _: SERVER.apply_all(tfhe.Table(PARAMS, range(16)), x),
     "bind": lambda x, _: SERVER.bind(x.ciphertext),
+    "capture": lambda x, _: SERVER.capture(lambda a: a, x)(x),
     "clear": lambda x, _: SERVER.clear([1]) + x,
     "concatenate": lambda x, y: SERVER.concatenate([x, y]),
     "read": lambda x, y: SERVER.read(x, y),
