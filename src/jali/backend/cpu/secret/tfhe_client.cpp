@@ -25,16 +25,6 @@ namespace {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-/// Calls f with a zero of the torus's word.
-template <class F>
-void with_word(Torus torus, const F& f) {
-  if (torus == Torus::t32) {
-    f(u32{0});
-  } else {
-    f(u64{0});
-  }
-}
-
 void fill_mask(void* mask, std::size_t bytes, const random::Seed& seed, u64 stream) {
   random::Prng prng(seed, stream);
   prng.fill({static_cast<std::uint8_t*>(mask), bytes});
