@@ -146,7 +146,7 @@ sanitize: asan ## the C++ tests under AddressSanitizer and UndefinedBehaviorSani
 # makes any order safe, but ThreadSanitizer does not take that lock into account.
 TSAN := build/tsan
 TSAN_TESTS = backend_cpu base device random $(call share,,api backend_cpu_tfhe backend_cross backend_tfhe backend_trace ckks circuits \
-  bootstrap lwe tfhe)
+  bootstrap backend_cpu_secret lwe tfhe)
 tsan: .venv/tools ## the concurrent C++ tests under ThreadSanitizer
 	$(call sanitizing,$(TSAN),thread,,$(TSAN_TESTS:%=test_%))
 	@$(call logged,GTEST_FILTER='-*Fork*$(call share,:*Agrees*:*Keeps*:*Folds*)' tools/ctest.sh $(TSAN) $(JOBS) \

@@ -88,7 +88,7 @@ TFHE_CLASSES = {
 TFHE_EXEMPT = {
     "Evaluator": {"params", "key_id", "engine", "prepared_keys", "keys"},
     "Gates": {"evaluator"},
-    "Client": {"params", "key_id", "secret_key"},
+    "Client": {"params", "key_id", "secret_key", "engine"},
     "Arithmetic": {"machine"},
 }
 TFHE_RECEIVERS = {

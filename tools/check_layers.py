@@ -75,6 +75,7 @@ TABLES = {
     "backend/cuda/linear_transform/": {"rlwe"},
     "backend/cuda/mod_down/": {"rlwe"},
     "backend/cuda/sampling/": {"ring"},
+    "backend/cuda/secret/": {"tfhe_client"},
     "backend/cuda/tfhe_cuda.cu": {"tfhe"},
     "backend/cuda/variants/": {"ring"},
 }
@@ -96,17 +97,18 @@ PARTS = {
 SOURCES = (".h", ".cpp", ".cc", ".cu", ".cuh", ".inc")
 INCLUDE = re.compile(r'^\s*#\s*include\s*"(jali/[^"]+)"', re.MULTILINE)
 RELATIVE = re.compile(r'^\s*#\s*include\s*"(?!jali/)([^"]+)"', re.MULTILINE)
-TABLE = re.compile(r"jali/backend/(\w+)_ops\.h")
+TABLE = re.compile(r"jali/backend/(?:secret/)?(\w+)_ops\.h")
 ROOM_CALL = re.compile(r"jali_room\s*\(\s*(\w+)([^)]*)\)")
 LINK_CALL = re.compile(r"target_link_libraries\s*\(\s*jali_(\w+)([^)]*)\)")
 
 
 def place(path: str) -> tuple[str, str]:
-    """(room, folder) of a path "jali/..."; folder is "" for a file that is in no folder of FOLDERS."""
+    """(room, folder) of a path "jali/..."; folder is "" for a file that is in no folder of FOLDERS, or in the room's secret/."""
     parts = path.split("/")
     if len(parts) == 2:
         return "api", ""  # jali/jali.h
-    folder = parts[2] if parts[1] in FOLDERS and len(parts) > 3 else ""
+    inside = parts[1] in FOLDERS and len(parts) > 3 and parts[2] != "secret"
+    folder = parts[2] if inside else ""
     return parts[1], folder
 
 

@@ -5,8 +5,8 @@ The test cuda_levels_test.cpp runs operations at every level, in every word, bat
 virtual function of a table as `o.engine.TABLE().NAME(`, where TABLE is the header's name without `_ops.h`. It has to
 call `capture`, which the engine itself offers, as `o.engine.capture(`.
 
-The table of TFHE stands beside an engine. tests/backend/tfhe_compare.h, which compares any of its engines with the oracle,
-and tfhe_support.h, which makes its keys, have to call each of its operations.
+The tables of TFHE stand beside an engine. tests/backend/tfhe_compare.h, which compares any of its engines with the oracle,
+and tfhe_support.h, which makes its keys, have to call each of its operations; tfhe_client_compare.h those under a secret key.
 
 Usage: tools/check_ops.py [ROOT]. Prints one line for each violation; the exit status is 1 if there are any.
 """
@@ -22,9 +22,12 @@ BACKEND = "src/jali/backend"
 ENGINE = f"{BACKEND}/engine.h"
 TEST = "tests/gpu/cuda_levels_test.cpp"
 # Tables that no Engine offers, and the files that have to call their operations, each as `.NAME(`.
-SIBLINGS = {"tfhe": ("tests/backend/tfhe_compare.h", "tests/backend/tfhe_support.h")}
+SIBLINGS = {
+    "tfhe": ("tests/backend/tfhe_compare.h", "tests/backend/tfhe_support.h"),
+    "secret/tfhe_client": ("tests/backend/tfhe_client_compare.h",),
+}
 # These functions describe an engine and compute nothing.
-DESCRIBING = {"name", "config", "memory", "pool", "threads"}
+DESCRIBING = {"name", "config", "memory", "pool", "threads", "glwe_batch"}
 VIRTUAL = re.compile(r"^  virtual [^;{(~]*?(\w+)\(", re.MULTILINE)
 CALL = re.compile(r"\bo\.engine\s*\.(?:(\w+)\(\)\s*\.)?(\w+)\(")
 
@@ -42,13 +45,16 @@ def check_siblings(root: Path) -> list[str]:
         header = root / BACKEND / f"{table}_ops.h"
         if not header.exists():
             continue
-        names = operations(header.read_text(encoding="utf-8"), f"{table.capitalize()}Ops")
+        words = table.rpartition("/")[2].split("_")
+        names = operations(
+            header.read_text(encoding="utf-8"), "".join(map(str.capitalize, words)) + "Ops"
+        )
         if not names:
-            lines.append(f"{BACKEND}/{header.name}: it has no operations that this check can read")
+            lines.append(f"{BACKEND}/{table}_ops.h: it has no operations that this check can read")
         text = "".join((root / test).read_text(encoding="utf-8") for test in tests)
         calls = set(re.findall(r"(?:\.|->)(\w+)\(", text))
         lines += [
-            f"{tests[0]}: {name} of {BACKEND}/{header.name} is not called"
+            f"{tests[0]}: {name} of {BACKEND}/{table}_ops.h is not called"
             for name in sorted(names - DESCRIBING - calls)
         ]
     return lines

@@ -35,7 +35,7 @@ def check_computation(name: str) -> None:
     v = np.random.default_rng().uniform(-1, 1, params.slots)
 
     def work(k: int) -> float:
-        x = server.bind(client.encrypt(v))
+        x = server.bind(client.encrypt(v, peak=1))
         y = ((x * x + k) * x.rotate(1)).conj().rotate(-2)
         y = server.bind(ckks.Ciphertext.from_bytes(y.ciphertext.to_bytes(), params))
         expected = np.roll((v * v + k) * np.roll(v, -1), 2)

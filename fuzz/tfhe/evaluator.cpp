@@ -70,7 +70,7 @@ constexpr TfheOperation kOperations[] = {
     {"bind and host_copy",
      [](TfheRun& r) {
        const Known& a = r.any();
-       r.keep(r.ev().host_copy(r.ev().bind(a.x)), a.values);
+       r.keep(r.ev().host_copy(r.ev().copy(r.ev().bind(a.x))), a.values);
      }},
     {"clear",
      [](TfheRun& r) {

@@ -7,6 +7,7 @@
 #include <tuple>
 #include <vector>
 
+#include "callback.h"
 #include "here.h"
 
 namespace jali::python {
@@ -18,55 +19,20 @@ namespace {
 
 using Function = nb::typed<nb::callable, nb::object(...)>;
 
-/// A callable of Python that any thread may drop.
-class Callback {
- public:
-  explicit Callback(nb::callable function) : function_(std::move(function)) {}
-  ~Callback() {
-    nb::gil_scoped_acquire gil;
-    function_.reset();
+/// Calls the function with a list of ciphertexts; it returns a list of ciphertexts. Both are copies, because Python may keep
+/// them.
+std::vector<Ciphertext> call(const Callback& function, const ckks::Evaluator& evaluator,
+                             std::span<const Ciphertext> inputs) {
+  nb::gil_scoped_acquire gil;
+  nb::list arguments;
+  for (const Ciphertext& a : inputs) arguments.append(nb::cast(evaluator.copy(a)));
+  const nb::object results = function(arguments);
+  std::vector<Ciphertext> out;
+  for (nb::handle result : results) {
+    out.push_back(evaluator.copy(nb::cast<const Ciphertext&>(result)));
   }
-  Callback(const Callback&) = delete;
-  Callback& operator=(const Callback&) = delete;
-
-  /// Calls the function with a list of ciphertexts; it returns a list of ciphertexts. Both are copies, because Python may
-  /// keep them.
-  std::vector<Ciphertext> operator()(const ckks::Evaluator& evaluator,
-                                     std::span<const Ciphertext> inputs) const {
-    nb::gil_scoped_acquire gil;
-    nb::list arguments;
-    for (const Ciphertext& a : inputs) arguments.append(nb::cast(evaluator.copy(a)));
-    const nb::object results = function_(arguments);
-    std::vector<Ciphertext> out;
-    for (nb::handle result : results) {
-      out.push_back(evaluator.copy(nb::cast<const Ciphertext&>(result)));
-    }
-    return out;
-  }
-
-  /// For Python's garbage collector: a function may refer, through its globals, to the object that holds it.
-  PyObject* function() const { return function_.ptr(); }
-  void drop() { function_.reset(); }
-
- private:
-  nb::callable function_;
-};
-
-template <class T>
-int traverse(PyObject* self, visitproc visit, void* arg) {
-  Py_VISIT(Py_TYPE(self));
-  if (nb::inst_ready(self)) Py_VISIT(nb::inst_ptr<T>(self)->callback().function());
-  return 0;
+  return out;
 }
-template <class T>
-int clear(PyObject* self) {
-  nb::inst_ptr<T>(self)->callback().drop();
-  return 0;
-}
-template <class T>
-PyType_Slot slots[] = {{Py_tp_traverse, reinterpret_cast<void*>(traverse<T>)},
-                       {Py_tp_clear, reinterpret_cast<void*>(clear<T>)},
-                       {0, nullptr}};
 
 class Captured {
  public:
@@ -76,7 +42,7 @@ class Captured {
     captured_ = std::make_unique<ckks::Program>(
         server_->evaluator,
         [callback = callback_, evaluator = server_->evaluator.get()](
-            std::span<const Ciphertext> inputs) { return (*callback)(*evaluator, inputs); },
+            std::span<const Ciphertext> inputs) { return call(*callback, *evaluator, inputs); },
         examples);
   }
   std::vector<Ciphertext> run(const std::vector<const Ciphertext*>& inputs) const {
@@ -112,7 +78,7 @@ class Batcher {
         [callback = callback_, evaluator](const Ciphertext& input) {
           auto results = [&] {
             try {
-              return (*callback)(*evaluator, std::span(&input, 1));
+              return call(*callback, *evaluator, std::span(&input, 1));
             } catch (const nb::python_error& error) {
               nb::gil_scoped_acquire gil;
               rethrow_too_large(error);
@@ -145,13 +111,14 @@ class Batcher {
 
 void bind_captured(nb::module_& m) {
   using nogil = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<Captured>(m, "CapturedCore", nb::type_slots(slots<Captured>),
+  nb::class_<Captured>(m, "CapturedCore", nb::type_slots(callback_slots<Captured>),
                        "See jali.ckks.Captured.")
       .def(nb::init<const Explicit&, Function, const std::vector<const Ciphertext*>&>(),
            "evaluator"_a, "function"_a, "examples"_a)
       .def("run", &Captured::run, "inputs"_a, nogil())
       .def_prop_ro("nbytes", &Captured::bytes, "Bytes of device memory that it keeps.");
-  nb::class_<Batcher>(m, "BatcherCore", nb::type_slots(slots<Batcher>), "See jali.ckks.Batcher.")
+  nb::class_<Batcher>(m, "BatcherCore", nb::type_slots(callback_slots<Batcher>),
+                      "See jali.ckks.Batcher.")
       .def(nb::init<const Explicit&, Function, std::size_t>(), "evaluator"_a, "function"_a,
            "max_batch"_a)
       .def("run", &Batcher::run, "inputs"_a, nogil())

@@ -56,4 +56,5 @@ NB_MODULE(_jali, m) {
   bind_tfhe_client(tfhe);
   bind_tfhe_evaluator(tfhe);
   bind_tfhe_integers(tfhe);
+  bind_tfhe_captured(tfhe);
 }

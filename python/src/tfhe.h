@@ -44,5 +44,6 @@ void bind_tfhe_values(nb::module_& m);
 void bind_tfhe_client(nb::module_& m);
 void bind_tfhe_evaluator(nb::module_& m);
 void bind_tfhe_integers(nb::module_& m);
+void bind_tfhe_captured(nb::module_& m);
 
 }  // namespace jali::python

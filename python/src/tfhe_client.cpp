@@ -18,6 +18,7 @@
 #include "files.h"
 #include "interrupts.h"
 #include "jali/api/threads.h"
+#include "jali/backend/secret/tfhe_client_ops.h"
 #include "jali/base/secret_vector.h"
 #include "jali/base/wipe.h"
 #include "jali/tfhe/secret/client.h"
@@ -36,12 +37,13 @@ using Words = nb::ndarray<const std::uint64_t, nb::c_contig, nb::device::cpu, nb
 
 class TfheClient {
  public:
-  TfheClient(const TfheParams& params, int threads)
-      : client_(params.ptr, threads == 0 ? default_threads() : threads) {}
+  TfheClient(const TfheParams& params, int threads, const std::string& device)
+      : client_(params.ptr, engine_of(params, threads, device)) {}
 
   /// secret: its bytes or, if is_file, anything that load_from takes.
-  TfheClient(nb::handle secret, const TfheParams& params, int threads, bool is_file)
-      : client_(secret_of(secret, params, is_file), threads == 0 ? default_threads() : threads) {}
+  TfheClient(nb::handle secret, const TfheParams& params, int threads, const std::string& device,
+             bool is_file)
+      : client_(secret_of(secret, params, is_file), engine_of(params, threads, device)) {}
 
   void save_secret(nb::handle file) const {
     require<InvalidArgument>(!nb::hasattr(file, "write"),
@@ -56,6 +58,7 @@ class TfheClient {
   }
 
   TfheParams params() const { return {client_.params()}; }
+  std::string engine() const { return client_.engine().name(); }
   std::string key_id() const { return to_string(client_.key_id()); }
 
   TfheKeys evaluation_keys(const std::optional<Progress>& progress) {
@@ -92,6 +95,12 @@ class TfheClient {
   }
 
  private:
+  static std::shared_ptr<const backend::TfheClientOps> engine_of(const TfheParams& params,
+                                                                 int threads,
+                                                                 const std::string& device) {
+    return backend::make_tfhe_client_engine(
+        params.ptr->config(threads == 0 ? default_threads() : threads), device);
+  }
   std::size_t message_bits() const {
     return static_cast<std::size_t>(client_.params()->message_bits());
   }
@@ -146,12 +155,14 @@ class TfheClient {
 void bind_tfhe_client(nb::module_& m) {
   using nogil = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<TfheClient>(m, "ClientCore", "See jali.tfhe.Client.")
-      .def(nb::init<const TfheParams&, int>(), "params"_a, "threads"_a = 0, nogil())
-      .def(nb::init<nb::handle, const TfheParams&, int, bool>(), "secret"_a.none(), "params"_a,
-           "threads"_a, "is_file"_a)
+      .def(nb::init<const TfheParams&, int, const std::string&>(), "params"_a, "threads"_a = 0,
+           "device"_a = "cpu", nogil())
+      .def(nb::init<nb::handle, const TfheParams&, int, const std::string&, bool>(),
+           "secret"_a.none(), "params"_a, "threads"_a, "device"_a, "is_file"_a)
       .def("save_secret", &TfheClient::save_secret, "file"_a.none())
       .def("secret_to_bytes", &TfheClient::secret_to_bytes)
       .def_prop_ro("params", &TfheClient::params, "Its parameters.")
+      .def_prop_ro("engine", &TfheClient::engine, "Its engine.")
       .def_prop_ro("key_id", &TfheClient::key_id, "The name of the secret key.")
       .def("evaluation_keys", &TfheClient::evaluation_keys, "progress"_a = nb::none(), nogil())
       .def("encrypt", &TfheClient::encrypt, "values"_a, "shape"_a, "bits"_a = 0,

@@ -1,6 +1,7 @@
 // Holds an engine of TFHE against the oracle.
 #pragma once
 
+#include <array>
 #include <limits>
 #include <thread>
 
@@ -119,6 +120,55 @@ inline void expect_same_extract(const TfheRunner& have, const TfheRunner& want,
     EXPECT_TRUE(same(have.extract(in, coefficients, per), want.extract(in, coefficients, per)))
         << "extract of " << per << " from each";
   }
+}
+
+/// What is written arrives, whatever its length.
+inline void expect_writes(const TfheOps& engine, std::mt19937_64& rng) {
+  for (const std::size_t bytes : {1, 4, 3968, 3969, 20000}) {
+    std::vector<std::uint8_t> want(bytes), have(bytes);
+    for (auto& byte : want) byte = static_cast<std::uint8_t>(rng());
+    device::Buffer block = engine.device()->pool()->allocate(bytes);
+    engine.copy_in(block.data(), want.data(), bytes);
+    engine.device()->memory()->copy_out(have.data(), block.data(), bytes);
+    EXPECT_TRUE(have == want) << bytes << " bytes written";
+  }
+}
+
+/// Keys that are prepared from a seed are those that are prepared from what the seed expands to.
+inline void expect_same_seeded_keys(const TfheOps& engine, std::mt19937_64& rng) {
+  const TfheConfig& config = engine.config();
+  std::array<std::uint8_t, 32> seed{};
+  for (auto& byte : seed) byte = static_cast<std::uint8_t>(rng());
+  const auto expect = [&](const KeyShape& shape, std::size_t key_bytes, auto prepare,
+                          auto prepare_seeded) {
+    std::vector<u64> bodies(shape.rows * shape.body_bytes / 8 + 1),
+        rows(shape.rows * shape.row_bytes() / 8 + 1);
+    for (u64& word : bodies) word = rng();
+    expand_rows(rows.data(), seed, 0, bodies.data(), shape.mask_bytes, shape.body_bytes,
+                shape.rows);
+    std::vector<std::uint8_t> have(key_bytes), want(key_bytes);
+    const auto key = [&](std::vector<std::uint8_t>& host, auto make) {
+      device::Buffer out = engine.device()->pool()->allocate(key_bytes);
+      engine.device()->memory()->fill(out.data(), 0x5a, key_bytes);
+      make(out.data());
+      engine.device()->memory()->copy_out(host.data(), out.data(), key_bytes);
+    };
+    key(want, [&](void* out) { prepare(out, rows.data()); });
+    key(have, [&](void* out) { prepare_seeded(out, SeededKey{seed, bodies.data()}); });
+    EXPECT_TRUE(have == want) << "a key from a seed of " << shape.rows << " rows";
+  };
+  const std::size_t steps = config.steps(), half = steps / 2;
+  expect(
+      rotation_key_shape(config), engine.rotation_key_bytes(),
+      [&](void* out, const void* rows) { engine.prepare_rotation_key(out, rows, 0, steps); },
+      [&](void* out, const SeededKey& key) {
+        engine.prepare_seeded_rotation_key(out, key, half, steps - half);
+        if (half > 0) engine.prepare_seeded_rotation_key(out, key, 0, half);
+      });
+  expect(
+      switch_key_shape(config), engine.switch_key_bytes(),
+      [&](void* out, const void* rows) { engine.prepare_switch_key(out, rows); },
+      [&](void* out, const SeededKey& key) { engine.prepare_seeded_switch_key(out, key); });
 }
 
 /// Every message with and without the padding bit, and a few more.
@@ -303,6 +353,8 @@ inline TfheMeasured compare(const TfheOps& engine, const TfheOps& oracle,
       standard_keys(rng, config, secret, given ? expect.noise : small_noise(config.torus));
   const TfheRunner have(engine, keys, expect.copies), want(oracle, keys);
 
+  detail::expect_writes(engine, rng);
+  detail::expect_same_seeded_keys(engine, rng);
   detail::expect_same_key_switch(have, want, rng);
   detail::expect_same_combine(have, want, rng);
   detail::expect_same_extract(have, want, rng);

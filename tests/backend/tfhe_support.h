@@ -546,7 +546,8 @@ class TfheRunner {
     for (std::size_t i = 0; i < copies_; ++i) {
       of_input.insert(of_input.end(), tables.of_input.begin(), tables.of_input.end());
     }
-    const TableView view{data.data(), tables.data.count(), tables.encrypted, of_input, tables.log_many};
+    const TableView view{data.data(), tables.data.count(), tables.encrypted, of_input,
+                         tables.log_many};
     const TorusBlock all = lwe_to(repeated(out), repeated(in),
                                   [&](LweView to, ConstLweView from) { run(to, from, view); });
     for (std::size_t i = 0; i < out.size(); ++i) out.set(i, all.at(i));

@@ -97,6 +97,22 @@ TEST(TfheTrace, HandsEveryOperationOnAndRecordsIt) {
   }
 }
 
+TEST(TfheTrace, HandsKeysFromSeedsOn) {
+  JALI_SEEDED(rng);
+  const Traced t(rng, Rotation::classic);
+  const std::size_t before = t.trace->records().size();
+  detail::expect_writes(*t.engine, rng);  // which is not recorded
+  EXPECT_EQ(t.trace->records().size(), before);
+  detail::expect_same_seeded_keys(*t.engine, rng);
+  std::map<std::string, Record> by_name;
+  for (const Record& r : t.trace->records()) by_name[r.op] = r;
+  // Bodies of 256 words of 8 bytes in 3 of 6 steps of 6 rows, and of one word of 4 bytes in 512 times 3 rows.
+  EXPECT_EQ(by_name["prepare_seeded_rotation_key"].bytes_read, 3U * 6 * 256 * 8);
+  EXPECT_EQ(by_name["prepare_seeded_switch_key"].bytes_read, 512U * 3 * 4);
+  EXPECT_EQ(by_name["prepare_seeded_switch_key"].bytes_written,
+            by_name["prepare_switch_key"].bytes_written);
+}
+
 TEST(TfheTrace, ShapesBytesAndArithmetic) {
   JALI_SEEDED(rng);
   const Traced t(rng, Rotation::classic);

@@ -38,7 +38,8 @@ double product_error(const TfheConfig& c) {
 }
 
 // Few ciphertexts and many of them take different kernels.
-void expect_agrees(const TfheConfig& config, const std::shared_ptr<device::Device>& device, std::mt19937_64& rng) {
+void expect_agrees(const TfheConfig& config, const std::shared_ptr<device::Device>& device,
+                   std::mt19937_64& rng) {
   const auto cuda = make_cuda_tfhe(config, device);
   const auto ref = make_ref_tfhe(config);
   for (const std::size_t copies : {1, 50}) {

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import operator
 import pickle
+import struct
 from collections.abc import Callable
 from pathlib import Path
 
@@ -215,9 +217,12 @@ def test_gates_are_those_of_numpy(bits: World) -> None:
 
 def test_digits_that_may_have_carries_are_refused(wide: World) -> None:
     """Bytes of a peer may say so; Client.encrypt_uint never makes them."""
-    words = np.full(4, 15, np.uint64)
-    given = wide.client._core.encrypt(words, [1], 8, False, largest=15)
-    x = wide.server.bind(tfhe.Ciphertext.from_bytes(given.to_bytes(), wide.params))
+    data = bytearray(wide.client.encrypt_uint([255], bits=8).to_bytes()[:-16])
+    largest = 48 + 16 + 1 + 4 + 8  # behind the header, the key, the kind, the count and the noise
+    assert struct.unpack_from("<H", data, largest) == (3,)
+    struct.pack_into("<H", data, largest, 15)
+    data += hashlib.sha256(data).digest()[:16]
+    x = wide.server.bind(tfhe.Ciphertext.from_bytes(bytes(data), wide.params))
     assert isinstance(x, tfhe.EncryptedIntegers)
     for call in (lambda: x + x, lambda: x * 3, lambda: x < 5, lambda: x.sum()):
         with pytest.raises(jali.RangeExceeded, match="as large as 15, and digits are below 4"):
@@ -582,3 +587,56 @@ def test_the_usual_preset_computes() -> None:
     z = server.bind(client.encrypt_uint(u, bits=8))
     np.testing.assert_array_equal(client.decrypt(z + 100), u + np.uint8(100))
     np.testing.assert_array_equal(client.decrypt(z * z), u * u)
+
+
+# --- captured functions -------------------------------------------------------------------------
+
+
+def test_a_captured_function_gives_what_the_function_gives(wide: World) -> None:
+    def function(x: tfhe.EncryptedArray, y: tfhe.EncryptedArray) -> list[tfhe.EncryptedArray]:
+        return [wide.server.apply(lambda v: v * v % 16, x + y), x - y]
+
+    zeros = wide.given([[0, 0, 0]])
+    captured = wide.server.capture(function, zeros, zeros)
+    assert captured.nbytes >= 0
+    for step in range(3):
+        a, b = np.array([[0, 1, 2]]), np.array([[step, 1, 3 - step]])
+        squares, differences = captured(wide.given(a), wide.given(b))
+        wide.shows(squares, (a + b) ** 2 % 16)
+        assert (wide.client.decrypt(differences) % 4 == (a - b) % 4).all()
+    single = wide.server.capture(wide.server.refresh, zeros)
+    wide.shows(single(wide.given([[3, 2, 1]])), [[3, 2, 1]])
+
+
+def test_a_captured_function_takes_integers(wide: World) -> None:
+    def given(values: list[int]) -> tfhe.EncryptedIntegers:
+        return wide.server.bind(wide.client.encrypt_uint(values, 8))
+
+    captured = wide.server.capture(lambda x, y: x + y, given([0, 0]), given([0, 0]))
+    total = captured(given([200, 7]), given([100, 1]))
+    np.testing.assert_array_equal(wide.client.decrypt(total), [300 % 256, 8])
+
+
+def test_a_captured_function_refuses_other_arrays(wide: World) -> None:
+    x = wide.given([1, 2])
+    captured = wide.server.capture(lambda a, b: a + b, x, wide.given([0, 0]))
+    wide.shows(captured(x, wide.given([2, 0])), [3, 2])
+    for bad in (wide.given([1, 2, 3]), wide.given([[1, 2]]), x + x, x):
+        with pytest.raises(jali.InvalidArgument):
+            captured(x, bad)
+    with pytest.raises(jali.InvalidArgument):
+        captured(x)
+    with pytest.raises(jali.InvalidArgument, match="encrypted arrays"):
+        wide.server.capture(lambda a: 3, x)
+    with pytest.raises(jali.InvalidArgument):
+        wide.server.capture(3, x)  # type: ignore[arg-type]
+
+
+def test_a_client_says_what_computes() -> None:
+    client = tfhe.Client(make(), threads=1)
+    assert client.engine == "cpu"
+    assert tfhe.Client(make(), device="auto").engine in ("cpu", "cuda:0")
+    with pytest.raises(jali.InvalidArgument):
+        tfhe.Client(make(), device="tpu")
+    with pytest.raises(jali.InvalidArgument):
+        tfhe.Client.from_secret_bytes(client.secret_to_bytes(), make(), device="tpu")

@@ -131,14 +131,20 @@ OF_INTEGERS: dict[str, Call] = {
 }
 OF_EVALUATORS: dict[str, Call] = {
     "apply": lambda x, y: SERVER.apply(lambda v, w: (v + w) % 4, x, y),
+    "apply_each": lambda x, _: SERVER.apply_each(
+        [lambda v: v % 4] * (x.shape[-1] if x.shape else 1), x
+    ),
     "apply_all": lambda x, _: SERVER.apply_all(tfhe.Table(PARAMS, range(16)), x),
     "bind": lambda x, _: SERVER.bind(x.ciphertext),
+    "capture": lambda x, _: SERVER.capture(lambda a: a, x)(x),
     "clear": lambda x, _: SERVER.clear([1]) + x,
     "concatenate": lambda x, y: SERVER.concatenate([x, y]),
     "read": lambda x, y: SERVER.read(x, y),
     "refresh": lambda x, _: SERVER.refresh(x),
     "select": lambda x, y: SERVER.select(x > 0, x, y),
     "engine": lambda *_: SERVER.engine,
+    "synchronize": lambda *_: SERVER.synchronize(),
+    "trace": lambda *_: SERVER.trace,
     "key_id": lambda *_: SERVER.key_id,
     "params": lambda *_: SERVER.params,
 }

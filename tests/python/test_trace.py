@@ -58,7 +58,7 @@ def test_trace_of_tfhe() -> None:
     assert plain.trace is None and server.engine == plain.engine
     trace = server.trace
     assert trace is not None
-    assert set(trace.totals()) == {"prepare_rotation_key", "prepare_switch_key"}
+    assert set(trace.totals()) == {"prepare_seeded_rotation_key", "prepare_seeded_switch_key"}
     trace.clear()
     values = np.arange(4)
     x = server.bind(client.encrypt(values))

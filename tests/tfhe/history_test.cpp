@@ -116,5 +116,51 @@ TEST(History, KnowsEqualCiphertexts) {
   EXPECT_EQ(fresh.combined(sum.view()).norm2(1), 2);
 }
 
+TEST(History, IsIndependentIfNoTwoRowsShareACiphertext) {
+  const History x = History::fresh(2), y = History::fresh(2);
+  const History* const different[] = {&x, &y};
+  const History* const same[] = {&x, &x};
+  EXPECT_TRUE(History::joined(different).independent());
+  EXPECT_FALSE(History::joined(same).independent());
+  const auto combined = [&](std::vector<std::uint32_t> begin, std::vector<std::uint32_t> column,
+                            std::vector<std::int64_t> weight) {
+    return History::joined(different).combined({begin, column, weight});
+  };
+  EXPECT_TRUE(combined({0, 1, 2}, {3, 0}, {5, -2}).independent());
+  EXPECT_FALSE(combined({0, 1, 2}, {3, 3}, {5, -2}).independent());
+  EXPECT_FALSE(combined({0, 2}, {0, 3}, {1, 1}).independent());
+  const std::vector<std::int64_t> constants{1, 1};
+  EXPECT_TRUE(History::clear(constants).independent());
+}
+
+TEST(History, IsRepeatedWithOtherInputs) {
+  const History recorded = History::fresh(2), inner = History::fresh(1, 0.5);
+  const History* const all[] = {&recorded, &inner};
+  const auto combined = [](const History& of, std::vector<std::uint32_t> begin,
+                           std::vector<std::uint32_t> column, std::vector<std::int64_t> weight) {
+    return of.combined({begin, column, weight});
+  };
+  // 3 a + i and i, of the inputs a and b.
+  const History result = combined(History::joined(all), {0, 2, 3}, {0, 2, 2}, {3, 1, 1});
+  const History fresh = History::fresh(2, 2);
+  const History given = combined(fresh, {0, 1, 2}, {1, 0}, {2, 1});  // a = 2 y, b = x
+  const History* const results[] = {&result, &result};
+  const History* const from[] = {&recorded};
+  const History* const to[] = {&given};
+  const auto once = History::repeated(results, from, to),
+             again = History::repeated(results, from, to);
+  ASSERT_EQ(once.size(), 2u);
+  EXPECT_EQ(once[0].norm2(0), 36 * 2 + 0.5);  // 6 y + i
+  EXPECT_EQ(once[0].norm2(1), 0.5);
+  const auto sum = [&](const History& a, const History& b) {
+    const History* const both[] = {&a, &b};
+    return combined(History::joined(both), {0, 2}, {0, static_cast<std::uint32_t>(a.rows())},
+                    {1, 1})
+        .norm2();
+  };
+  EXPECT_EQ(sum(once[0], once[1]), 144 * 2 + 4 * 0.5);  // the results of one run share i
+  EXPECT_EQ(sum(once[0], again[0]), 144 * 2 + 2 * 0.5);  // those of two runs do not
+}
+
 }  // namespace
 }  // namespace jali::tfhe

@@ -419,16 +419,20 @@ class ClientCore:
     """See jali.tfhe.Client."""
 
     @overload
-    def __init__(self, params: Params, threads: int = 0) -> None: ...
+    def __init__(self, params: Params, threads: int = 0, device: str = "cpu") -> None: ...
     @overload
     def __init__(
-        self, secret: object | None, params: Params, threads: int, is_file: bool
+        self, secret: object | None, params: Params, threads: int, device: str, is_file: bool
     ) -> None: ...
     def save_secret(self, file: object | None) -> None: ...
     def secret_to_bytes(self) -> bytes: ...
     @property
     def params(self) -> Params:
         """Its parameters."""
+
+    @property
+    def engine(self) -> str:
+        """Its engine."""
 
     @property
     def key_id(self) -> str:
@@ -546,3 +550,17 @@ class IntegersCore:
     def read(self, table: Ciphertext, index: Ciphertext) -> Ciphertext: ...
     def trivial(self, values: Sequence[int], bits: int, is_signed: bool) -> Ciphertext: ...
     def take(self, x: Ciphertext, indices: Sequence[int]) -> Ciphertext: ...
+
+class CapturedCore:
+    """See jali.tfhe.Captured."""
+
+    def __init__(
+        self,
+        evaluator: EvaluatorCore,
+        function: Callable[..., object],
+        examples: Sequence[Ciphertext],
+    ) -> None: ...
+    def run(self, inputs: Sequence[Ciphertext]) -> list[Ciphertext]: ...
+    @property
+    def nbytes(self) -> int:
+        """Bytes of device memory that it keeps."""

@@ -29,8 +29,7 @@ class Case:
 
     def __init__(self, params: tfhe.Params, options: Options) -> None:
         self.params = params
-        # "auto" is the CPU for TFHE (decision 0024).
-        self.device = "cpu" if options.device == "auto" else resolved(options.device)
+        self.device = resolved(options.device)
         self.on_gpu = self.device.startswith("cuda")
         self.threads = options.threads or 1
         self.seconds = options.seconds

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from jali._jali.tfhe import Ciphertext, EvaluationKeys, Params, Table
 from jali.tfhe.array import EncryptedArray
+from jali.tfhe.captured import Captured
 from jali.tfhe.client import Client
 from jali.tfhe.evaluator import Evaluator
 from jali.tfhe.integers import EncryptedIntegers
 
 __all__ = [
+    "Captured",
     "Ciphertext",
     "Client",
     "EncryptedArray",

@@ -17,6 +17,7 @@ from jali.device import checked_threads
 from jali.errors import InvalidArgument, NotPickled
 from jali.tfhe import values as numbers
 from jali.tfhe.array import EncryptedArray
+from jali.tfhe.devices import device_of
 from jali.tfhe.integers import EncryptedIntegers
 
 __all__ = ["Client"]
@@ -29,15 +30,18 @@ class Client:
 
     params: the parameters that both sides agreed on.
     threads: how many threads make keys and encrypt; None stands for JALI_NUM_THREADS or, if that is not set, every core.
+    device: where keys are made, and where it encrypts and decrypts: "cpu", or "cuda" or "cuda:1". Results are in the host's
+        memory for every device, with the same bits from the same seeds. The secret key is in the device's memory while an
+        operation runs.
     """
 
     __slots__ = ("_core",)
 
-    def __init__(self, params: Params, *, threads: int | None = None) -> None:
+    def __init__(self, params: Params, *, threads: int | None = None, device: str = "cpu") -> None:
         if not isinstance(params, Params):
             raise InvalidArgument(f"params must be a tfhe.Params, not {type(params).__name__}")
-        self._core = _tfhe.ClientCore(params, checked_threads(threads))
-        logger.info("secret key made: %s", repr(params))
+        self._core = _tfhe.ClientCore(params, checked_threads(threads), device_of(device))
+        logger.info("secret key made: %s, engine %s", repr(params), self.engine)
 
     @classmethod
     def from_secret_bytes(
@@ -46,12 +50,13 @@ class Client:
         params: Params,
         *,
         threads: int | None = None,
+        device: str = "cpu",
     ) -> Client:
         """The client whose secret_to_bytes gave these bytes.
 
         Raises CorruptData, VersionError or ParamsMismatch. No message reveals anything about the key.
         """
-        return cls._of(secret, params, threads, is_file=False)
+        return cls._of(secret, params, threads, device, is_file=False)
 
     @classmethod
     def load(
@@ -60,17 +65,22 @@ class Client:
         params: Params,
         *,
         threads: int | None = None,
+        device: str = "cpu",
     ) -> Client:
         """The client whose ``save`` wrote this file. Raises FileError, and the errors of from_secret_bytes."""
-        return cls._of(file, params, threads, is_file=True)
+        return cls._of(file, params, threads, device, is_file=True)
 
     @classmethod
-    def _of(cls, secret: Any, params: Params, threads: int | None, *, is_file: bool) -> Client:
+    def _of(
+        cls, secret: Any, params: Params, threads: int | None, device: str, *, is_file: bool
+    ) -> Client:
         if not isinstance(params, Params):
             raise InvalidArgument(f"params must be a tfhe.Params, not {type(params).__name__}")
         client = cls.__new__(cls)
-        client._core = _tfhe.ClientCore(secret, params, checked_threads(threads), is_file)
-        logger.info("secret key loaded: %s", repr(params))
+        client._core = _tfhe.ClientCore(
+            secret, params, checked_threads(threads), device_of(device), is_file
+        )
+        logger.info("secret key loaded: %s, engine %s", repr(params), client.engine)
         return client
 
     def save(self, file: str | os.PathLike[str]) -> None:
@@ -91,6 +101,11 @@ class Client:
     def params(self) -> Params:
         """The parameters of every key and ciphertext of this client."""
         return self._core.params
+
+    @property
+    def engine(self) -> str:
+        """Its engine: "cpu", or "cuda:0" and the like."""
+        return self._core.engine
 
     @property
     def key_id(self) -> str:

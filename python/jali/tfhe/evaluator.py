@@ -13,9 +13,11 @@ from jali._core.log import logger
 from jali._jali import tfhe as _tfhe
 from jali._jali.ckks import Trace
 from jali._jali.tfhe import Ciphertext, EvaluationKeys, Params, Table
-from jali.device import checked_threads, resolved
-from jali.errors import InvalidArgument
+from jali.device import checked_threads
+from jali.errors import InvalidArgument, Unsupported
 from jali.tfhe.array import EncryptedArray
+from jali.tfhe.captured import Captured
+from jali.tfhe.devices import device_of
 from jali.tfhe.integers import EncryptedIntegers, type_of
 from jali.tfhe.tables import of_one, of_two
 from jali.tfhe.values import integers, whole_numbers
@@ -23,18 +25,12 @@ from jali.tfhe.values import integers, whole_numbers
 __all__ = ["Evaluator"]
 
 
-def _device(device: str) -> str:
-    """The device's name; "auto" is the CPU (decision 0024)."""
-    return "cpu" if device == "auto" else resolved(device)
-
-
 class Evaluator:
     """Computes on encrypted arrays with the public keys of one client.
 
     params: the parameters of the client.
     keys: Client.evaluation_keys().
-    device: "cpu", which "auto" stands for, or "cuda" or "cuda:1". The GPU engine is new, and its tests have not run in full on a
-        GPU: compare its results before you rely on them.
+    device: "auto" (the GPU if there is one of compute capability 9.0 or later, else the CPU), "cpu", or "cuda" or "cuda:1".
     threads: of the CPU; None stands for JALI_NUM_THREADS or, if that is not set, every core.
     trace: whether to record every operation of the engine; see the attribute ``trace``.
     progress: called while the keys are prepared for the device.
@@ -63,7 +59,7 @@ class Evaluator:
         self._core = _tfhe.EvaluatorCore(
             params,
             keys,
-            _device(device),
+            device_of(device),
             checked_threads(threads),
             checks.flag(trace, "trace"),
             progress,
@@ -81,6 +77,10 @@ class Evaluator:
         """The engine and its instruction set, e.g. "cpu/avx512" or "cuda:0"."""
         return self._core.engine
 
+    def synchronize(self) -> None:
+        """Wait until a GPU has done everything that it was asked to do. Operations return before they are done."""
+        self._core.synchronize()
+
     @property
     def key_id(self) -> str:
         """The name of the secret key to which its keys belong."""
@@ -93,10 +93,6 @@ class Evaluator:
         The first records are of its keys.
         """
         return self._core.trace
-
-    def synchronize(self) -> None:
-        """Wait until a GPU has done everything that it was asked to do. Operations return before they are done."""
-        self._core.synchronize()
 
     @property
     def _integers(self) -> _tfhe.IntegersCore:
@@ -114,8 +110,7 @@ class Evaluator:
             raise InvalidArgument(
                 f"bind takes a tfhe.Ciphertext, not {checks.shown(ciphertext)}: Client.encrypt makes it"
             )
-        bound = self._core.bind(ciphertext)
-        return EncryptedIntegers(self, bound) if bound.bits else EncryptedArray(self, bound)
+        return self._array(self._core.bind(ciphertext))
 
     def clear(self, values: npt.ArrayLike) -> EncryptedArray:
         """Numbers that anybody can read, as an array that operations take: whole numbers below 2^(message_bits + carry_bits).
@@ -243,6 +238,39 @@ class Evaluator:
             words.reshape(-1).tolist(), bits, signed, index._here(self)
         )
         return index._made(flat, index.shape)
+
+    def capture(
+        self,
+        function: Callable[..., Any],
+        *examples: EncryptedArray | EncryptedIntegers,
+    ) -> Captured:
+        """Records the function for inputs like the examples. Call the result with such inputs.
+
+        function: takes as many encrypted arrays as there are examples, and returns one or several. It must do the same at
+            every call, and neither bind nor decrypt: its inputs are bound before.
+
+        Raises InvalidArgument for a function that cannot be recorded.
+        """
+        return Captured(self, function, examples)
+
+    def _own(self, value: EncryptedArray | EncryptedIntegers) -> Ciphertext:
+        if not isinstance(value, (EncryptedArray, EncryptedIntegers)):
+            raise InvalidArgument(
+                f"a captured function takes and returns encrypted arrays, not {checks.shown(value)}"
+            )
+        return value._here(self)
+
+    def _array(self, ciphertext: Ciphertext) -> EncryptedArray | EncryptedIntegers:
+        kind = EncryptedIntegers if ciphertext.bits else EncryptedArray
+        return kind(self, ciphertext)
+
+    def _captured(
+        self, function: Callable[[Sequence[Any]], list[Any]], examples: Sequence[Any]
+    ) -> _tfhe.CapturedCore:
+        return _tfhe.CapturedCore(self._core, function, list(examples))
+
+    def _batcher(self, function: Callable[[Sequence[Any]], list[Any]], max_batch: int) -> Any:
+        raise Unsupported("arrays of TFHE are batches already: give the function a larger array")
 
     def concatenate(self, arrays: Sequence[Any], axis: int = 0) -> Any:
         """numpy.concatenate of encrypted arrays of one kind: of messages, or of integers of one type.

@@ -52,6 +52,7 @@
 #include "jali/rlwe/keys.h"
 #include "jali/tfhe/evaluator.h"
 #include "jali/tfhe/gates.h"
+#include "jali/tfhe/program.h"
 #include "jali/wire/ckks.h"
 #include "jali/wire/file.h"
 #include "jali/wire/tfhe.h"

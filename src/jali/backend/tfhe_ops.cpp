@@ -4,10 +4,49 @@
 #include <cmath>
 #include <cstddef>
 #include <string>
+#include <vector>
 
+#include "jali/backend/tfhe_checks.h"
 #include "jali/base/error.h"
 
 namespace jali::backend {
+
+namespace {
+
+/// 64-bit words that hold so many bytes, so that they are aligned for either torus.
+std::size_t words_for(std::size_t bytes) { return (bytes + 7) / 8; }
+
+/// Ciphertexts [first, first + count) of a key.
+void expand_key(void* out, const KeyShape& shape, const SeededKey& key, std::size_t first,
+                std::size_t count) {
+  const auto* const bodies = static_cast<const std::byte*>(key.bodies);
+  expand_rows(out, key.seed, first, bodies + first * shape.body_bytes, shape.mask_bytes,
+              shape.body_bytes, count);
+}
+
+}  // namespace
+
+void TfheOps::copy_in(void* out, const void* host, std::size_t bytes) const {
+  if (bytes > 0) device()->memory()->copy_in(out, host, bytes);
+}
+
+void TfheOps::prepare_seeded_rotation_key(void* out, const SeededKey& key, std::size_t first,
+                                          std::size_t count) const {
+  check_prepare_rotation_key(config(), out, key.bodies, first, count);
+  const KeyShape shape = rotation_key_shape(config());
+  const std::size_t rows = shape.rows / config().steps();
+  std::vector<std::uint64_t> ggsws(words_for(count * rows * shape.row_bytes()));
+  expand_key(ggsws.data(), shape, key, first * rows, count * rows);
+  prepare_rotation_key(out, ggsws.data(), first, count);
+}
+
+void TfheOps::prepare_seeded_switch_key(void* out, const SeededKey& key) const {
+  check_prepare_switch_key(out, key.bodies);
+  const KeyShape shape = switch_key_shape(config());
+  std::vector<std::uint64_t> rows(words_for(shape.rows * shape.row_bytes()));
+  expand_key(rows.data(), shape, key, 0, shape.rows);
+  prepare_switch_key(out, rows.data());
+}
 
 void switched(std::span<std::uint32_t> out, const std::uint32_t* ciphertext,
               const TfheConfig& config, int log_many) {

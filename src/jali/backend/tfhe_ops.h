@@ -18,6 +18,7 @@
 #include <string>
 #include <utility>
 
+#include "jali/backend/seeded.h"
 #include "jali/backend/tfhe_config.h"
 #include "jali/backend/torus.h"
 #include "jali/device/device.h"
@@ -57,6 +58,10 @@ class TfheOps {
   virtual const TfheConfig& config() const = 0;
   const std::shared_ptr<device::Device>& device() const { return device_; }
 
+  /// Copies bytes of the host to the device's memory. A recording (Device::record) keeps them, and every run of its graph
+  /// writes them again: so that tables may be part of a graph.
+  virtual void copy_in(void* out, const void* host, std::size_t bytes) const;
+
   // --- keys ---------------------------------------------------------------------------------------
   // Keys come in standard form, in host memory. An engine keeps them in a form of its own in its device's memory.
 
@@ -66,11 +71,17 @@ class TfheOps {
   /// config().units() GGSW ciphertexts each, of ggsw_words() words. Ranges of steps may come one after the other.
   virtual void prepare_rotation_key(void* out, const void* ggsws, std::size_t first,
                                     std::size_t count) const = 0;
+  /// The same with the masks as a seed. key: of all steps, whose GGSW ciphertexts are its GLWE ciphertexts one after the other.
+  /// On a GPU the bodies alone cross to the device, and are expanded there.
+  virtual void prepare_seeded_rotation_key(void* out, const SeededKey& key, std::size_t first,
+                                           std::size_t count) const;
   /// Bytes of a key-switching key in the engine's form.
   virtual std::size_t switch_key_bytes() const = 0;
   /// rows: k N * switch_gadget.levels small LWE ciphertexts; row (i, j), j = 1 .. levels, is at (i levels + j - 1), and its
   /// phase is S_i 2^(32 - j base_log), with S the bits of the large secret.
   virtual void prepare_switch_key(void* out, const void* rows) const = 0;
+  /// The same with the masks as a seed.
+  virtual void prepare_seeded_switch_key(void* out, const SeededKey& key) const;
 
   // --- operations ---------------------------------------------------------------------------------
 

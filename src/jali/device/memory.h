@@ -25,6 +25,10 @@ class Memory {
   virtual void fill(void* data, std::uint8_t byte, std::size_t bytes) noexcept = 0;
   virtual void copy(void* to, const void* from, std::size_t bytes) = 0;  // within the device
   virtual void copy_in(void* to, const void* host, std::size_t bytes) = 0;
+  /// The same for secrets: returns when the bytes have arrived, and leaves no other copy on the host.
+  virtual void copy_secret_in(void* to, const void* host, std::size_t bytes) {
+    copy_in(to, host, bytes);
+  }
   virtual void copy_out(void* host, const void* from, std::size_t bytes) = 0;
   /// Copies `rows` pieces of `bytes` each within the device. Pieces begin `from_stride` and `to_stride` bytes apart.
   virtual void copy_rows(void* to, std::size_t to_stride, const void* from, std::size_t from_stride,

@@ -60,7 +60,7 @@ Polynomials polynomials(const tfhe::ParamsPtr& params, const backend::TfheOps& e
   }
   out.count = place.size();
   out.data = engine.device()->pool()->allocate(out.count * bytes);
-  engine.device()->memory()->copy_in(out.data.data(), words.data(), words.size());
+  engine.copy_in(out.data.data(), words.data(), words.size());
   return out;
 }
 

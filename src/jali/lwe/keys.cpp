@@ -55,11 +55,8 @@ PreparedKeys prepare(const backend::TfheOps& engine, const EvaluationKeys& keys,
   device::Pool& pool = *engine.device()->pool();
   PreparedKeys out{pool.allocate(engine.rotation_key_bytes()),
                    pool.allocate(engine.switch_key_bytes())};
-  const auto host = device::Pool::create();
 
-  // A part is at most 16 MiB, but at least one step.
-  const std::size_t rows_of_step =
-      config.units() * config.ggsw_words() / ((params.k().value + 1) * params.N().value);
+  // A part is at most 16 MiB of expanded ciphertexts, but at least one step.
   const std::size_t step_bytes =
       config.units() * config.ggsw_words() * backend::torus_bytes(params.torus());
   const std::size_t part =
@@ -70,24 +67,15 @@ PreparedKeys prepare(const backend::TfheOps& engine, const EvaluationKeys& keys,
     ++done;
     if (progress) progress(done, total);
   };
-  {
-    const std::size_t row_bytes = (params.n().value + 1) * backend::torus_bytes(Torus::t32);
-    device::Buffer rows = host->allocate(keys.switching.count * row_bytes);
-    auto* at = static_cast<std::byte*>(rows.data());
-    constexpr std::size_t kRows = 4096;
-    for (std::size_t i = 0; i < keys.switching.count; i += kRows) {
-      if (checkpoint) checkpoint();
-      expand(at + i * row_bytes, keys.switching, i, std::min(kRows, keys.switching.count - i));
-    }
-    engine.prepare_switch_key(out.switching.data(), rows.data());
-    tell();
-  }
-  device::Buffer ggsws = host->allocate(part * step_bytes);
+  if (checkpoint) checkpoint();
+  engine.prepare_seeded_switch_key(out.switching.data(),
+                                   {keys.switching.seed, keys.switching.bodies.data()});
+  tell();
   for (std::size_t first = 0; first < config.steps(); first += part) {
     if (checkpoint) checkpoint();
-    const std::size_t count = std::min(part, config.steps() - first);
-    expand(ggsws.data(), keys.rotation, first * rows_of_step, count * rows_of_step);
-    engine.prepare_rotation_key(out.rotation.data(), ggsws.data(), first, count);
+    engine.prepare_seeded_rotation_key(out.rotation.data(),
+                                       {keys.rotation.seed, keys.rotation.bodies.data()}, first,
+                                       std::min(part, config.steps() - first));
     tell();
   }
   return out;

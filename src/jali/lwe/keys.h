@@ -40,8 +40,8 @@ struct PreparedKeys {
   device::Buffer rotation, switching;
 };
 
-/// Expands the keys and gives them to the engine, a part at a time, so that the expanded keys never lie in host memory
-/// together, but for the key-switching key. Throws ParamsMismatch if the keys or the engine were made for other parameters.
+/// Gives the keys to the engine, a part at a time, so that the expanded bootstrapping key never lies in host memory as a
+/// whole. Throws ParamsMismatch if the keys or the engine were made for other parameters.
 PreparedKeys prepare(const backend::TfheOps& engine, const EvaluationKeys& keys,
                      const Progress& progress = {}, const Checkpoint& checkpoint = {});
 

@@ -205,6 +205,18 @@ Ciphertext Evaluator::host_copy(const Ciphertext& a) const {
   return copy;
 }
 
+Ciphertext Evaluator::copy(const Ciphertext& a) const {
+  check(a);
+  auto data = std::make_shared<lwe::LweBlock>(
+      lwe::make_lwe(*engine_->device()->pool(), a.data->torus, a.data->dimension, a.data->count));
+  if (a.size() > 0) {
+    engine_->device()->memory()->copy(data->data.data(), a.data->data.data(), a.data->bytes());
+  }
+  Ciphertext out = a;
+  out.data = std::move(data);
+  return out;
+}
+
 BoundTable Evaluator::bind(const LookUpTable& table) const {
   BoundTables bound = bind(std::span(&table, 1));
   return {std::make_shared<const LookUpTable>(table), std::move(bound.data)};
@@ -225,7 +237,7 @@ BoundTables Evaluator::bind(std::span<const LookUpTable> tables) const {
     words.insert(words.end(), polynomial.begin(), polynomial.end());
   }
   device::Buffer data = engine_->device()->pool()->allocate(words.size());
-  engine_->device()->memory()->copy_in(data.data(), words.data(), words.size());
+  engine_->copy_in(data.data(), words.data(), words.size());
   out.data = std::make_shared<const device::Buffer>(std::move(data));
   return out;
 }

@@ -73,6 +73,8 @@ class Evaluator {
   // --- to and from the engine ---
   Ciphertext bind(const Ciphertext& a) const;
   Ciphertext host_copy(const Ciphertext& a) const;
+  /// The same ciphertext with words of its own.
+  Ciphertext copy(const Ciphertext& a) const;
   BoundTable bind(const LookUpTable& table) const;
   BoundTables bind(std::span<const LookUpTable> tables) const;
   /// Values that anybody can read, as a vector that operations take. Throws InvalidArgument if one is not below

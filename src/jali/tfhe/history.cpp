@@ -4,6 +4,8 @@
 #include <limits>
 #include <map>
 #include <numeric>
+#include <set>
+#include <utility>
 
 #include "jali/base/error.h"
 
@@ -109,6 +111,69 @@ History History::combined(const Weights& weights) const {
       }
     }
     out.append(row, static_cast<std::int64_t>(constant));
+  }
+  return out;
+}
+
+bool History::independent() const {
+  std::set<std::pair<const Source*, std::uint32_t>> seen;
+  for (std::size_t row = 0; row < rows(); ++row) {
+    const auto of_row = terms(row);
+    if (of_row.size() > 1) return false;
+    for (const Term& term : of_row) {
+      if (!seen.emplace(sources_[term.source].get(), term.row).second) return false;
+    }
+  }
+  return true;
+}
+
+std::vector<History> History::repeated(std::span<const History* const> results,
+                                       std::span<const History* const> recorded,
+                                       std::span<const History* const> given) {
+  // A source of `recorded`, with its row, is a row of `given`; every other source of the results is a new one.
+  std::map<std::pair<const Source*, std::uint32_t>, std::pair<const History*, std::size_t>> place;
+  for (std::size_t i = 0; i < recorded.size(); ++i) {
+    for (std::size_t row = 0; row < recorded[i]->rows(); ++row) {
+      for (const Term& term : recorded[i]->terms(row)) {
+        place[{recorded[i]->sources_[term.source].get(), term.row}] = {given[i], row};
+      }
+    }
+  }
+  std::map<const Source*, std::shared_ptr<const Source>> made;
+  std::vector<History> out;
+  for (const History* result : results) {
+    History history;
+    std::map<const Source*, std::uint32_t> number;
+    std::vector<Term> terms;
+    const auto add = [&](const std::shared_ptr<const Source>& source, std::uint32_t row,
+                         std::int64_t weight) {
+      const auto at = static_cast<std::uint32_t>(history.sources_.size());
+      const auto [found, fresh] = number.emplace(source.get(), at);
+      if (fresh) history.sources_.push_back(source);
+      terms.push_back({found->second, row, weight});
+    };
+    for (std::size_t row = 0; row < result->rows(); ++row) {
+      terms.clear();
+      auto half_steps = static_cast<std::uint64_t>(result->half_steps_[row]);  // modulo 2^64
+      for (const Term& term : result->terms(row)) {
+        const auto& source = result->sources_[term.source];
+        const auto input = place.find({source.get(), term.row});
+        if (input == place.end()) {
+          auto& renewed = made[source.get()];
+          if (renewed == nullptr) renewed = std::make_shared<const Source>(*source);
+          add(renewed, term.row, term.weight);
+          continue;
+        }
+        const auto& [of, of_row] = input->second;
+        for (const Term& inner : of->terms(of_row)) {
+          add(of->sources_[inner.source], inner.row, inner.weight * term.weight);
+        }
+        half_steps += static_cast<std::uint64_t>(of->half_steps_[of_row]) *
+                      static_cast<std::uint64_t>(term.weight);
+      }
+      history.append(terms, static_cast<std::int64_t>(half_steps));
+    }
+    out.push_back(std::move(history));
   }
   return out;
 }

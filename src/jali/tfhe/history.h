@@ -46,6 +46,14 @@ class History {
   /// Row r is the sum of weight * row(column). Throws LimitExceeded if a row would be made of more than kMostTerms.
   History combined(const Weights& weights) const;
   static constexpr std::size_t kMostTerms = std::size_t{1} << 16;
+  /// Whether every row is a multiple of one ciphertext, and no two of the same one: then their errors are independent, and no
+  /// bootstrapping of one is that of another.
+  bool independent() const;
+  /// What was computed from `recorded`, which are fresh, happens again with `given` in their place. Ciphertexts that it made
+  /// on the way are new ones, which the results may share.
+  static std::vector<History> repeated(std::span<const History* const> results,
+                                       std::span<const History* const> recorded,
+                                       std::span<const History* const> given);
   /// For each row the first row that is the same ciphertext: the same combination with the same constant, and the same
   /// entry of `mark`, if there is one for each row.
   std::vector<std::uint32_t> first_equal(std::span<const std::uint32_t> mark = {}) const;

@@ -67,13 +67,14 @@ class Program:
             raise InvalidArgument(
                 f"a request is a list of {len(self.weights)} ciphertexts: Questions.encrypt makes it"
             )
-        given = [server.bind(self._loaded(request[i])) for i in self._used()]
+        given: list[EncryptedArray] = [server.bind(self._loaded(request[i])) for i in self._used()]
         rows = given[0].size
         if any(one.shape != (rows,) for one in given):
             raise InvalidArgument(
                 "the ciphertexts of a request have other shapes than those of Questions.encrypt"
             )
-        return server.concatenate(given).reshape(len(given), rows).T
+        joined: EncryptedArray = server.concatenate(given)
+        return joined.reshape(len(given), rows).T
 
     def run(self, answers: EncryptedArray) -> EncryptedArray:
         """The numbers of the result, (rows, numbers), from what `read` gave."""

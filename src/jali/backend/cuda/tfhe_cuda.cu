@@ -9,6 +9,8 @@
 #include "jali/backend/cuda/fft/tables.h"
 #include "jali/backend/cuda/lwe_key_switch/linear.cuh"
 #include "jali/backend/cuda/lwe_key_switch/lwe_key_switch.cuh"
+#include "jali/backend/cuda/seeded/expand.cuh"
+#include "jali/backend/seeded.h"
 #include "jali/backend/tfhe_checks.h"
 #include "jali/backend/tfhe_ops.h"
 #include "jali/base/error.h"
@@ -53,43 +55,46 @@ class CudaTfhe final : public TfheOps {
   std::string name() const override { return device()->name(); }
   const TfheConfig& config() const override { return config_; }
 
-  std::size_t rotation_key_bytes() const override { 
+  void copy_in(void* out, const void* host, std::size_t bytes) const override {
+    if (!stream_.recording()) return TfheOps::copy_in(out, host, bytes);
+    cuda::upload(stream_, out, host, bytes);
+  }
+
+  std::size_t rotation_key_bytes() const override {
     return (fast_ ? cuda::rotation_key_bytes(config_) : 0) +
            (fast_ && clusters_.blocks == 0 ? 0 : cuda::any_rotation_key_bytes(config_));
   }
   void prepare_rotation_key(void* out, const void* ggsws, std::size_t first,
                             std::size_t count) const override {
     check_prepare_rotation_key(config_, out, ggsws, first, count);
-    stream_.enter();
     const std::size_t step = config_.units() * config_.ggsw_words() * torus_bytes(config_.torus);
-    const std::size_t most = std::clamp<std::size_t>((std::size_t{256} << 20) / step, 1, count + 1);
-    for (std::size_t i = 0; i < count; i += most) {
-      const std::size_t now = std::min(most, count - i);
-      Buffer staging = device()->pool()->allocate(now * step);
-      device()->memory()->copy_in(staging.data(), static_cast<const std::byte*>(ggsws) + i * step,
+    prepare_steps(out, first, count, [&](void* staging, std::size_t at, std::size_t now) {
+      device()->memory()->copy_in(staging,
+                                  static_cast<const std::byte*>(ggsws) + (at - first) * step,
                                   now * step);
-      if (fast_) {
-        cuda::prepare_rotation_key(stream_, config_, tables(), static_cast<double2*>(out),
-                                   staging.data(), first + i, now);
-      }
-      if (!fast_ || clusters_.blocks > 0) {
-        Buffer scratch = device()->pool()->allocate(cuda::any_scratch_bytes(config_, 0) + 1);
-        cuda::prepare_any_rotation_key(stream_, config_, any_tables(), second_key(static_cast<double2*>(out)),
-                                       staging.data(), first + i, now, scratch.data(), clusters_);
-      }
-    }
+    });
+  }
+  void prepare_seeded_rotation_key(void* out, const SeededKey& key, std::size_t first,
+                                   std::size_t count) const override {
+    check_prepare_rotation_key(config_, out, key.bodies, first, count);
+    const KeyShape shape = rotation_key_shape(config_);
+    const std::size_t rows = shape.rows / config_.steps();
+    prepare_steps(out, first, count, [&](void* staging, std::size_t at, std::size_t now) {
+      expand(staging, shape, key, at * rows, now * rows);
+    });
   }
   std::size_t switch_key_bytes() const override { return cuda::switch_key_bytes(config_); }
   void prepare_switch_key(void* out, const void* rows) const override {
     check_prepare_switch_key(out, rows);
-    stream_.enter();
-    const std::size_t bytes = config_.large().value *
-                              static_cast<std::size_t>(config_.switch_gadget.levels) *
-                              (config_.n.value + 1) * 4;
-    Buffer staging = device()->pool()->allocate(bytes);
-    device()->memory()->copy_in(staging.data(), rows, bytes);
-    cuda::prepare_switch_key(stream_, config_, out,
-                             static_cast<const std::uint32_t*>(staging.data()));
+    prepare_rows(out, [&](void* staging, const KeyShape& shape) {
+      device()->memory()->copy_in(staging, rows, shape.rows * shape.row_bytes());
+    });
+  }
+  void prepare_seeded_switch_key(void* out, const SeededKey& key) const override {
+    check_prepare_switch_key(out, key.bodies);
+    prepare_rows(out, [&](void* staging, const KeyShape& shape) {
+      expand(staging, shape, key, 0, shape.rows);
+    });
   }
 
   void key_switch(LweView out, ConstLweView in, const void* switch_key) const override {
@@ -154,6 +159,48 @@ class CudaTfhe final : public TfheOps {
     return {low_.as<double2>(), twist_.as<double2>(), roots_.as<double2>()};
   }
 
+  /// fill(staging, step, now): writes the GGSW ciphertexts of `now` steps from `step` on to memory of the device.
+  template <class Fill>
+  void prepare_steps(void* out, std::size_t first, std::size_t count, const Fill& fill) const {
+    stream_.enter();
+    const std::size_t step = config_.units() * config_.ggsw_words() * torus_bytes(config_.torus);
+    const std::size_t most = std::clamp<std::size_t>((std::size_t{256} << 20) / step, 1, count + 1);
+    for (std::size_t i = 0; i < count; i += most) {
+      const std::size_t now = std::min(most, count - i);
+      Buffer staging = device()->pool()->allocate(now * step);
+      fill(staging.data(), first + i, now);
+      if (fast_) {
+        cuda::prepare_rotation_key(stream_, config_, tables(), static_cast<double2*>(out),
+                                   staging.data(), first + i, now);
+      }
+      if (!fast_ || clusters_.blocks > 0) {
+        Buffer scratch = device()->pool()->allocate(cuda::any_scratch_bytes(config_, 0) + 1);
+        cuda::prepare_any_rotation_key(stream_, config_, any_tables(),
+                                       second_key(static_cast<double2*>(out)), staging.data(),
+                                       first + i, now, scratch.data(), clusters_);
+      }
+    }
+  }
+  /// fill(staging, shape): writes the rows of the key-switching key to memory of the device.
+  template <class Fill>
+  void prepare_rows(void* out, const Fill& fill) const {
+    stream_.enter();
+    const KeyShape shape = switch_key_shape(config_);
+    Buffer staging = device()->pool()->allocate(shape.rows * shape.row_bytes());
+    fill(staging.data(), shape);
+    cuda::prepare_switch_key(stream_, config_, out,
+                             static_cast<const std::uint32_t*>(staging.data()));
+  }
+  /// Ciphertexts [first, first + count) of a key whose bodies are in host memory.
+  void expand(void* out, const KeyShape& shape, const SeededKey& key, std::size_t first,
+              std::size_t count) const {
+    Buffer bodies = device()->pool()->allocate(count * shape.body_bytes);
+    device()->memory()->copy_in(
+        bodies.data(), static_cast<const std::byte*>(key.bodies) + first * shape.body_bytes,
+        count * shape.body_bytes);
+    cuda::expand_rows(stream_, out, key.seed, first, bodies.data(), shape.mask_bytes,
+                      shape.body_bytes, count);
+  }
   /// The key in the order of the kernels for few ciphertexts follows that of the kernels for many.
   template <class Numbers>
   Numbers* second_key(Numbers* key) const {
@@ -162,16 +209,12 @@ class CudaTfhe final : public TfheOps {
 
   cuda::AnyTables any_tables() const { return {tree_.as<double2>(), roots_.as<double2>()}; }
 
-  /// Small data of the caller on the device; empty if the span is. A recording keeps it among its constants.
+  /// Small data of the caller on the device; empty if the span is. 
   template <class T>
   Buffer upload(std::span<const T> data) const {
     if (data.empty()) return {};
     Buffer buffer = device()->pool()->allocate(data.size_bytes());
-    if (stream_.recording()) {
-      cuda::upload(stream_, buffer.data(), data.data(), data.size_bytes());
-    } else {
-      device()->memory()->copy_in(buffer.data(), data.data(), data.size_bytes());
-    }
+    copy_in(buffer.data(), data.data(), data.size_bytes());
     return buffer;
   }
 

@@ -45,6 +45,11 @@ class TraceTfhe final : public TfheOps {
   std::string name() const override { return "trace(" + inner_->name() + ")"; }
   const TfheConfig& config() const override { return config_; }
 
+  // Not recorded: a copy of the host's data computes nothing.
+  void copy_in(void* out, const void* host, std::size_t bytes) const override {
+    inner_->copy_in(out, host, bytes);
+  }
+
   std::size_t rotation_key_bytes() const override { return inner_->rotation_key_bytes(); }
   void prepare_rotation_key(void* out, const void* ggsws, std::size_t first,
                             std::size_t count) const override {
@@ -53,6 +58,16 @@ class TraceTfhe final : public TfheOps {
     write(r, out, rotation_key_bytes() / config_.steps() * count);
     recorder_.run(std::move(r), [&] { inner_->prepare_rotation_key(out, ggsws, first, count); });
   }
+  void prepare_seeded_rotation_key(void* out, const SeededKey& key, std::size_t first,
+                                   std::size_t count) const override {
+    const KeyShape shape = rotation_key_shape(config_);
+    const std::size_t step = shape.rows / config_.steps() * shape.body_bytes;
+    Record r = record("prepare_seeded_rotation_key", count);
+    read(r, static_cast<const std::byte*>(key.bodies) + first * step, count * step);
+    write(r, out, rotation_key_bytes() / config_.steps() * count);
+    recorder_.run(std::move(r),
+                  [&] { inner_->prepare_seeded_rotation_key(out, key, first, count); });
+  }
   std::size_t switch_key_bytes() const override { return inner_->switch_key_bytes(); }
   void prepare_switch_key(void* out, const void* rows) const override {
     const auto levels = static_cast<std::size_t>(config_.switch_gadget.levels);
@@ -60,6 +75,13 @@ class TraceTfhe final : public TfheOps {
     read(r, rows, config_.large().value * levels * (config_.n.value + 1) * sizeof(std::uint32_t));
     write(r, out, switch_key_bytes());
     recorder_.run(std::move(r), [&] { inner_->prepare_switch_key(out, rows); });
+  }
+  void prepare_seeded_switch_key(void* out, const SeededKey& key) const override {
+    const KeyShape shape = switch_key_shape(config_);
+    Record r = record("prepare_seeded_switch_key", shape.rows);
+    read(r, key.bodies, shape.rows * shape.body_bytes);
+    write(r, out, switch_key_bytes());
+    recorder_.run(std::move(r), [&] { inner_->prepare_seeded_switch_key(out, key); });
   }
 
   void key_switch(LweView out, ConstLweView in, const void* switch_key) const override {

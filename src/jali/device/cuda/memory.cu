@@ -129,6 +129,11 @@ class GpuMemory final : public device::Memory {
     stream_->refuse_recording("an upload of the host's data");
     staging_.copy_in(to, host, bytes);
   }
+  void copy_secret_in(void* to, const void* host, std::size_t bytes) override {
+    stream_->enter();
+    stream_->refuse_recording("an upload of the host's data");
+    staging_.copy_in(to, host, bytes, true);
+  }
   void copy_out(void* host, const void* from, std::size_t bytes) override {
     stream_->enter();
     stream_->refuse_recording("a download");

@@ -43,7 +43,7 @@ Staging::Slot& Staging::next() {
   return slot;
 }
 
-void Staging::copy_in(void* to, const void* host, std::size_t bytes) {
+void Staging::copy_in(void* to, const void* host, std::size_t bytes, bool secret) {
   std::lock_guard lock(mutex_);
   for (std::size_t at = 0; at < bytes; at += kBytes) {
     const std::size_t count = std::min(kBytes, bytes - at);
@@ -57,6 +57,9 @@ void Staging::copy_in(void* to, const void* host, std::size_t bytes) {
                                 }),
                    "upload");
     stream_->check(cudaEventRecord(slot.done, stream_->main()), "cudaEventRecord");
+    if (!secret) continue;
+    stream_->check(cudaEventSynchronize(slot.done), "waiting for a copy");
+    wipe(slot.data, count);
   }
 }
 

@@ -19,8 +19,8 @@ class Staging {
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
-  /// Returns when `host` may change. The bytes may still be on their way.
-  void copy_in(void* to, const void* host, std::size_t bytes);
+  /// Returns when `host` may change. The bytes may still be on their way. secret: they have arrived, and are wiped here.
+  void copy_in(void* to, const void* host, std::size_t bytes, bool secret = false);
   /// Returns when the bytes have arrived. They are then nowhere else on the host.
   void copy_out(void* host, const void* from, std::size_t bytes);
 

@@ -1,17 +1,36 @@
 #include "jali/lwe/secret/key_generator.h"
 
+#include <algorithm>
+#include <cstddef>
+
 #include "jali/base/error.h"
 #include "jali/base/secret_vector.h"
-#include "jali/lwe/secret/encrypt.h"
-#include "jali/lwe/secret/parallel.h"
+#include "jali/lwe/secret/transfer.h"
 
 namespace jali::lwe {
 
 namespace {
 
-// Rows of a range that one thread encrypts between two checkpoints.
-constexpr std::size_t kLweRows = 256;
-constexpr std::size_t kGlweRows = 4;
+// So many LWE ciphertexts take about as long as one GLWE ciphertext.
+constexpr std::size_t kLwePerGlwe = 16;
+
+/// work(first, count) for one batch of [0, total) after the other, with a checkpoint before each and progress after it.
+template <class Work>
+void in_batches(std::size_t total, std::size_t batch, const Progress& progress,
+                const Checkpoint& checkpoint, const Work& work) {
+  for (std::size_t first = 0; first < total; first += batch) {
+    if (checkpoint) checkpoint();
+    const std::size_t count = std::min(batch, total - first);
+    work(first, count);
+    if (progress) progress(first + count, total);
+  }
+}
+
+backend::TfheConfig config_of(const ParamsPtr& params, int threads) {
+  require<InvalidArgument>(params != nullptr, "a key generator needs parameters");
+  require<InvalidArgument>(threads >= 1, "a key generator needs at least 1 thread");
+  return params->config(threads);
+}
 
 /// The bits that the units of each step encrypt, in the order of backend::Rotation.
 SecretBits unit_bits(const Params& params, std::span<const std::uint8_t> secret) {
@@ -37,14 +56,22 @@ SecretBits unit_bits(const Params& params, std::span<const std::uint8_t> secret)
 
 }  // namespace
 
-KeyGenerator::KeyGenerator(ParamsPtr params, int threads, const std::optional<random::Seed>& seed)
+KeyGenerator::KeyGenerator(ParamsPtr params, std::shared_ptr<const backend::TfheClientOps> engine,
+                           const std::optional<random::Seed>& seed)
     : params_(std::move(params)),
-      threads_(threads),
+      engine_(std::move(engine)),
       seeds_(seed, random::SeedSource::Order::streams),
       pool_(device::Pool::create()) {
-  require<InvalidArgument>(params_ != nullptr, "a key generator needs parameters");
-  require<InvalidArgument>(threads >= 1, "a key generator needs at least 1 thread");
+  require<InvalidArgument>(params_ != nullptr && engine_ != nullptr,
+                           "a key generator needs parameters and an engine");
+  require<ParamsMismatch>(fits(engine_->config(), *params_),
+                          "the engine was made for other parameters: make it with the config() of "
+                          "the key generator's parameters");
 }
+
+KeyGenerator::KeyGenerator(const ParamsPtr& params, int threads,
+                           const std::optional<random::Seed>& seed)
+    : KeyGenerator(params, backend::make_cpu_tfhe_client(config_of(params, threads)), seed) {}
 
 void KeyGenerator::check(const SecretKey& secret) const {
   require<ParamsMismatch>(
@@ -72,76 +99,70 @@ SecretKey KeyGenerator::secret_key() {
   return SecretKey(params_, std::move(small), std::move(large), id);
 }
 
-SeededGlwe KeyGenerator::empty_glwe(std::size_t count) {
+SeededGlwe KeyGenerator::gadget_key(const SecretKey& secret, std::size_t count,
+                                    std::span<const std::uint8_t> bits, bool ggsw,
+                                    const Progress& progress, const Checkpoint& checkpoint) {
   SeededGlwe out{seeds_.next().bytes(), params_->torus(), params_->k(), params_->N(), count, {}};
-  out.bodies = pool_->allocate(count * params_->N().value * backend::torus_bytes(params_->torus()));
+  const std::size_t row = params_->N().value * backend::torus_bytes(params_->torus());
+  out.bodies = pool_->allocate(count * row);
+  const random::SecretSeed errors = seeds_.next();
+  const device::Device& device = *engine_->device();
+  const device::Buffer s = secret_copy(device, secret.large()), m = secret_copy(device, bits);
+  const backend::GadgetBits held{static_cast<const std::uint8_t*>(m.data()), ggsw};
+  in_batches(count, engine_->glwe_batch(), progress, checkpoint,
+             [&](std::size_t first, std::size_t rows) {
+               auto* const to = static_cast<std::byte*>(out.bodies.data()) + first * row;
+               make_on_host(device, to, rows * row, false, [&](void* bodies) {
+                 engine_->encrypt_gadget(
+                     bodies, rows, static_cast<const std::uint8_t*>(s.data()), held,
+                     {out.seed, errors.bytes(), params_->literal().glwe_noise_bits, first});
+               });
+             });
   return out;
 }
 
 SeededGlwe KeyGenerator::rotation_key(const SecretKey& secret, const Progress& progress,
                                       const Checkpoint& checkpoint) {
   check(secret);
-  SeededGlwe out = empty_glwe(params_->glwe_rows());
-  const random::SecretSeed errors = seeds_.next();
-  const SecretBits bits = unit_bits(*params_, secret.small());
-  const GlweSecret glwe(params_->torus(), params_->k(), params_->N(), secret.large());
-  const backend::Gadget gadget = params_->literal().rotation_gadget;
-  const std::size_t rows = (params_->k().value + 1) * static_cast<std::size_t>(gadget.levels);
-  const AddMessage message = [&](std::size_t row, std::span<std::uint64_t> polynomial) {
-    add_ggsw_message(polynomial, row % rows, bits[row / rows], glwe, gadget);
-  };
-  in_parallel(
-      out.count, kGlweRows, threads_,
-      [&](std::size_t first, std::size_t count) {
-        encrypt(out, glwe, message, params_->literal().glwe_noise_bits, errors, first, count);
-      },
-      progress, checkpoint);
-  return out;
+  return gadget_key(secret, params_->glwe_rows(), unit_bits(*params_, secret.small()), true,
+                    progress, checkpoint);
+}
+
+SeededGlwe KeyGenerator::packing_key(const SecretKey& secret, const Progress& progress,
+                                     const Checkpoint& checkpoint) {
+  check(secret);
+  return gadget_key(secret, params_->packing_rows(), secret.held(), false, progress, checkpoint);
 }
 
 SeededLwe KeyGenerator::switch_key(const SecretKey& secret, const Progress& progress,
                                    const Checkpoint& checkpoint) {
   check(secret);
   SeededLwe out{seeds_.next().bytes(), Torus::t32, params_->n(), params_->switch_rows(), {}};
-  out.bodies = pool_->allocate(out.count * backend::torus_bytes(Torus::t32));
+  constexpr std::size_t kWord = backend::torus_bytes(Torus::t32);
+  out.bodies = pool_->allocate(out.count * kWord);
   const random::SecretSeed errors = seeds_.next();
   const backend::Gadget gadget = params_->literal().switch_gadget;
   const auto levels = static_cast<std::size_t>(gadget.levels);
-  in_parallel(
-      out.count, kLweRows, threads_,
-      [&](std::size_t first, std::size_t count) {
-        SecretVector<std::uint64_t> messages(count);
-        for (std::size_t i = 0; i < count; ++i) {
+  const device::Device& device = *engine_->device();
+  const device::Buffer s = secret_copy(device, secret.small());
+  in_batches(
+      out.count, kLwePerGlwe * engine_->glwe_batch(), progress, checkpoint,
+      [&](std::size_t first, std::size_t rows) {
+        SecretVector<std::uint64_t> messages(rows);
+        for (std::size_t i = 0; i < rows; ++i) {
           const std::size_t row = first + i;
           const int shift = 32 - (static_cast<int>(row % levels) + 1) * gadget.base_log;
           messages[i] = std::uint64_t{secret.large()[row / levels]} << shift;
         }
-        encrypt(out, secret.small(), messages, params_->literal().lwe_noise_bits, errors, first,
-                count);
-      },
-      progress, checkpoint);
-  return out;
-}
-
-SeededGlwe KeyGenerator::packing_key(const SecretKey& secret, const Progress& progress,
-                                     const Checkpoint& checkpoint) {
-  check(secret);
-  SeededGlwe out = empty_glwe(params_->packing_rows());
-  const random::SecretSeed errors = seeds_.next();
-  const GlweSecret glwe(params_->torus(), params_->k(), params_->N(), secret.large());
-  const backend::Gadget gadget = params_->literal().rotation_gadget;
-  const auto levels = static_cast<std::size_t>(gadget.levels);
-  const int bits = backend::torus_bits(params_->torus());
-  const AddMessage message = [&](std::size_t row, std::span<std::uint64_t> polynomial) {
-    const int shift = bits - (static_cast<int>(row % levels) + 1) * gadget.base_log;
-    polynomial[0] += std::uint64_t{secret.held()[row / levels]} << shift;
-  };
-  in_parallel(
-      out.count, kGlweRows, threads_,
-      [&](std::size_t first, std::size_t count) {
-        encrypt(out, glwe, message, params_->literal().glwe_noise_bits, errors, first, count);
-      },
-      progress, checkpoint);
+        const device::Buffer m = secret_copy(device, std::span<const std::uint64_t>(messages));
+        auto* const to = static_cast<std::byte*>(out.bodies.data()) + first * kWord;
+        make_on_host(device, to, rows * kWord, false, [&](void* bodies) {
+          engine_->encrypt_bodies(
+              bodies, rows, out.torus, out.dimension, static_cast<const std::uint8_t*>(s.data()),
+              static_cast<const std::uint64_t*>(m.data()),
+              {out.seed, errors.bytes(), params_->literal().lwe_noise_bits, first});
+        });
+      });
   return out;
 }
 

@@ -1,9 +1,13 @@
-// Makes keys.
+// Makes keys. A secret key is drawn on the host; evaluation keys are made by an engine, and end in host memory.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 
+#include "jali/backend/secret/tfhe_client_ops.h"
 #include "jali/base/checkpoint.h"
 #include "jali/base/progress.h"
 #include "jali/lwe/keys.h"
@@ -15,14 +19,19 @@ namespace jali::lwe {
 
 class KeyGenerator {
  public:
-  /// seed: if it is empty, every key draws its own seeds from the operating system, and none of them is kept. A seed that
-  /// is given makes the keys reproducible, for tests, on any number of threads; random::SeedSource says what that costs.
-  explicit KeyGenerator(ParamsPtr params, int threads = 1,
+  /// engine: of params.config(), on the device that makes the keys. seed: if it is empty, every key draws its own seeds from
+  /// the operating system, and none of them is kept. A seed that is given makes the keys reproducible, for tests, on any
+  /// engine; random::SeedSource says what that costs. Throws ParamsMismatch if the engine was made for other parameters.
+  KeyGenerator(ParamsPtr params, std::shared_ptr<const backend::TfheClientOps> engine,
+               const std::optional<random::Seed>& seed = std::nullopt);
+  /// On the CPU.
+  explicit KeyGenerator(const ParamsPtr& params, int threads = 1,
                         const std::optional<random::Seed>& seed = std::nullopt);
 
   /// The bits are uniform. If the rotation is block_binary, each block of `group` bits of the small secret is uniform among
   /// the group + 1 vectors with at most one bit set.
   SecretKey secret_key();
+  const std::shared_ptr<const backend::TfheClientOps>& engine() const { return engine_; }
   // progress: called with ciphertexts done and in all. All throw ParamsMismatch if the secret has other parameters.
   SeededGlwe rotation_key(const SecretKey& secret, const Progress& progress = {},
                           const Checkpoint& checkpoint = {});
@@ -36,10 +45,13 @@ class KeyGenerator {
 
  private:
   void check(const SecretKey& secret) const;
-  SeededGlwe empty_glwe(std::size_t count);
+  /// bits: what the rows hold (backend::GadgetBits).
+  SeededGlwe gadget_key(const SecretKey& secret, std::size_t count,
+                        std::span<const std::uint8_t> bits, bool ggsw, const Progress& progress,
+                        const Checkpoint& checkpoint);
 
   ParamsPtr params_;
-  int threads_;
+  std::shared_ptr<const backend::TfheClientOps> engine_;
   random::SeedSource seeds_;
   std::shared_ptr<device::Pool> pool_;
 };

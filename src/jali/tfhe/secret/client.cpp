@@ -1,5 +1,6 @@
 #include "jali/tfhe/secret/client.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <string>
@@ -8,16 +9,15 @@
 #include "jali/base/declassify.h"
 #include "jali/base/error.h"
 #include "jali/base/secret_vector.h"
-#include "jali/lwe/secret/encrypt.h"
-#include "jali/lwe/secret/parallel.h"
+#include "jali/lwe/secret/transfer.h"
 #include "jali/params/tfhe_noise.h"
 
 namespace jali::tfhe {
 
 namespace {
 
-// Ciphertexts that one thread encrypts or decrypts at once.
-constexpr std::size_t kPiece = 64;
+// Bytes of ciphertexts that are on a device at once on their way to the host or from it.
+constexpr std::size_t kPieceBytes = std::size_t{64} << 20;
 // A normal error exceeds so many standard deviations with a probability below 2^-128.
 constexpr double kDeviations = 13.2;
 
@@ -46,25 +46,46 @@ const lwe::SecretKey& not_null(const std::shared_ptr<const lwe::SecretKey>& secr
   return *secret;
 }
 
+std::shared_ptr<const backend::TfheClientOps> cpu_engine(const ParamsPtr& params, int threads) {
+  require<InvalidArgument>(params != nullptr, "a client needs parameters");
+  return backend::make_cpu_tfhe_client(params->config(threads));
+}
+
+/// work(first, count) for pieces of `total` rows.
+template <class Work>
+void in_pieces(std::size_t total, std::size_t row_bytes, const Work& work) {
+  const std::size_t piece = std::max<std::size_t>(kPieceBytes / row_bytes, 1);
+  for (std::size_t first = 0; first < total; first += piece) {
+    work(first, std::min(piece, total - first));
+  }
+}
+
 }  // namespace
 
 // Keys and encryptions take the first two seeds of the root as roots of their own, so that no seed of a mask, which is
 // public, is one of a secret.
-Client::Client(ParamsPtr params, int threads, const std::optional<random::Seed>& seed)
-    : generator_(std::move(params), threads, Derived(seed, 0).seed()),
+Client::Client(ParamsPtr params, std::shared_ptr<const backend::TfheClientOps> engine,
+               const std::optional<random::Seed>& seed)
+    : generator_(std::move(params), std::move(engine), Derived(seed, 0).seed()),
       seeds_(Derived(seed, 1).seed(), random::SeedSource::Order::streams),
-      threads_(threads),
       pool_(device::Pool::create()) {
   secret_ = std::make_shared<const lwe::SecretKey>(generator_.secret_key());
 }
 
-Client::Client(std::shared_ptr<const lwe::SecretKey> secret, int threads,
+Client::Client(std::shared_ptr<const lwe::SecretKey> secret,
+               std::shared_ptr<const backend::TfheClientOps> engine,
                const std::optional<random::Seed>& seed)
     : secret_(std::move(secret)),
-      generator_(not_null(secret_).params(), threads, Derived(seed, 0).seed()),
+      generator_(not_null(secret_).params(), std::move(engine), Derived(seed, 0).seed()),
       seeds_(Derived(seed, 1).seed(), random::SeedSource::Order::streams),
-      threads_(threads),
       pool_(device::Pool::create()) {}
+
+Client::Client(const ParamsPtr& params, int threads, const std::optional<random::Seed>& seed)
+    : Client(params, cpu_engine(params, threads), seed) {}
+
+Client::Client(std::shared_ptr<const lwe::SecretKey> secret, int threads,
+               const std::optional<random::Seed>& seed)
+    : Client(secret, cpu_engine(not_null(secret).params(), threads), seed) {}
 
 lwe::EvaluationKeys Client::evaluation_keys(bool packing, const Progress& progress,
                                             const Checkpoint& checkpoint) {
@@ -90,24 +111,33 @@ Ciphertext Client::encrypt(std::span<const std::uint64_t> values,
   SecretVector<std::uint64_t> messages(values.size());
   for (std::size_t i = 0; i < values.size(); ++i) messages[i] = values[i] * params.step();
 
-  lwe::SeededLwe seeded{
-      seeds_.next().bytes(), params.ciphertext_torus(), params.dimension(), values.size(), {}};
-  seeded.bodies = pool_->allocate(values.size() * backend::torus_bytes(seeded.torus));
+  const random::Seed seed = seeds_.next().bytes();
   const random::SecretSeed errors = seeds_.next();
   auto data = std::make_shared<lwe::LweBlock>(
-      lwe::make_lwe(*pool_, seeded.torus, seeded.dimension, seeded.count));
+      lwe::make_lwe(*pool_, params.ciphertext_torus(), params.dimension(), values.size()));
   auto* const rows = static_cast<std::byte*>(data->data.data());
-  lwe::in_parallel(values.size(), kPiece, threads_, [&](std::size_t first, std::size_t count) {
-    lwe::encrypt(seeded, secret_->held(), std::span(messages).subspan(first, count),
-                 params.noise_bits(), errors, first, count);
-    lwe::expand(rows + first * data->row_bytes(), seeded, first, count);
+  const device::Device& device = *engine().device();
+  const device::Buffer secret = lwe::secret_copy(device, secret_->held());
+  in_pieces(values.size(), data->row_bytes(), [&](std::size_t first, std::size_t count) {
+    const device::Buffer piece =
+        lwe::secret_copy(device, std::span<const std::uint64_t>(messages).subspan(first, count));
+    device::Buffer bodies = device.pool()->allocate(count * backend::torus_bytes(data->torus));
+    const backend::Draws draws{seed, errors.bytes(), params.noise_bits(), first};
+    engine().encrypt_bodies(bodies.data(), count, data->torus, data->dimension,
+                            static_cast<const std::uint8_t*>(secret.data()),
+                            static_cast<const std::uint64_t*>(piece.data()), draws);
+    lwe::make_on_host(device, rows + first * data->row_bytes(), count * data->row_bytes(), false,
+                      [&](void* out) {
+                        engine().expand({out, data->torus, data->dimension, count}, bodies.data(),
+                                        draws.masks, first);
+                      });
   });
   return {this->params(),
           key_id(),
           std::move(data),
           std::vector<std::uint32_t>(values.size(), static_cast<std::uint32_t>(bound)),
           History::fresh(values.size()),
-          seeded.seed};
+          seed};
 }
 
 SecretVector<std::uint64_t> Client::phases(const Ciphertext& ciphertext) const {
@@ -125,14 +155,27 @@ SecretVector<std::uint64_t> Client::phases(const Ciphertext& ciphertext) const {
       data.torus == params.ciphertext_torus() && data.dimension == params.dimension() &&
           data.count == ciphertext.size() && ciphertext.history.rows() == ciphertext.size(),
       "the ciphertext has another shape than its parameters say");
-  require<InvalidArgument>(data.count == 0 || data.data.host_accessible(),
-                           "the ciphertext is in a device's memory: take its host_copy first");
+  const device::Device& device = *engine().device();
+  const bool here = data.count == 0 || data.data.memory() == device.memory().get();
+  require<InvalidArgument>(
+      here || data.data.host_accessible(),
+      "the ciphertext is in another device's memory: take its host_copy first");
   SecretVector<std::uint64_t> out(data.count);
-  const auto* const rows = static_cast<const std::byte*>(data.data.data());
-  lwe::in_parallel(out.size(), kPiece, threads_, [&](std::size_t first, std::size_t count) {
-    lwe::phases(std::span(out).subspan(first, count),
-                {rows + first * data.row_bytes(), data.torus, data.dimension, count},
-                secret_->held());
+  const device::Buffer secret = lwe::secret_copy(device, secret_->held());
+  in_pieces(out.size(), data.row_bytes(), [&](std::size_t first, std::size_t count) {
+    const std::byte* rows =
+        static_cast<const std::byte*>(data.data.data()) + first * data.row_bytes();
+    device::Buffer copied;
+    if (!here && !device.memory()->host_accessible()) {
+      copied = device.pool()->allocate(count * data.row_bytes());
+      device.memory()->copy_in(copied.data(), rows, count * data.row_bytes());
+      rows = static_cast<const std::byte*>(copied.data());
+    }
+    lwe::make_on_host(device, &out[first], count * sizeof(out[0]), true, [&](void* phases) {
+      engine().phases(static_cast<std::uint64_t*>(phases),
+                      {rows, data.torus, data.dimension, count},
+                      static_cast<const std::uint8_t*>(secret.data()));
+    });
   });
   return out;
 }

@@ -21,16 +21,24 @@ enum class Check : std::uint8_t { no, yes };
 
 class Client {
  public:
-  /// Makes a secret key. seed: makes everything reproducible, for tests (lwe::KeyGenerator).
-  explicit Client(ParamsPtr params, int threads = 1,
-                  const std::optional<random::Seed>& seed = std::nullopt);
+  /// Makes a secret key. engine: of params.config(), on the device where keys are made, and where this encrypts and
+  /// decrypts. seed: makes everything reproducible, for tests (lwe::KeyGenerator).
+  Client(ParamsPtr params, std::shared_ptr<const backend::TfheClientOps> engine,
+         const std::optional<random::Seed>& seed = std::nullopt);
   /// Takes a secret key that was made before.
+  Client(std::shared_ptr<const lwe::SecretKey> secret,
+         std::shared_ptr<const backend::TfheClientOps> engine,
+         const std::optional<random::Seed>& seed = std::nullopt);
+  /// The same on the CPU.
+  explicit Client(const ParamsPtr& params, int threads = 1,
+                  const std::optional<random::Seed>& seed = std::nullopt);
   explicit Client(std::shared_ptr<const lwe::SecretKey> secret, int threads = 1,
                   const std::optional<random::Seed>& seed = std::nullopt);
 
   const ParamsPtr& params() const { return secret_->params(); }
   const KeyId& key_id() const { return secret_->id(); }
   const lwe::SecretKey& secret_key() const { return *secret_; }
+  const backend::TfheClientOps& engine() const { return *generator_.engine(); }
   lwe::EvaluationKeys evaluation_keys(bool packing = false, const Progress& progress = {},
                                       const Checkpoint& checkpoint = {});
 
@@ -39,8 +47,8 @@ class Client {
   Ciphertext encrypt(std::span<const std::uint64_t> values,
                      std::optional<std::uint64_t> largest = std::nullopt);
 
-  /// The values, with their carries: 0 to value_modulus() - 1. They are the caller's to wipe (base/wipe.h). If this throws,
-  /// nothing of them is left.
+  /// The values, with their carries: 0 to value_modulus() - 1. The ciphertext is in host memory or in that of the engine's
+  /// device. The values are the caller's to wipe (base/wipe.h). If this throws, nothing of them is left.
   ///
   /// Throws ParamsMismatch or KeyMismatch if the ciphertext belongs to other parameters or to another client. Check::yes
   /// also throws WrongDecryption if a phase is farther from a multiple of the step than T, or a value is above its degree.
@@ -59,7 +67,6 @@ class Client {
   std::shared_ptr<const lwe::SecretKey> secret_;
   lwe::KeyGenerator generator_;
   random::SeedSource seeds_;
-  int threads_;
   std::shared_ptr<device::Pool> pool_;
 };
 

@@ -1,5 +1,5 @@
-// Encryptions and keys, decrypted by the definitions of backend/torus.h; their noise from both sides.
-#include "jali/lwe/secret/encrypt.h"
+// Keys, decrypted by the definitions of backend/torus.h; their noise from both sides.
+#include "jali/lwe/keys.h"
 
 #include <gtest/gtest.h>
 
@@ -24,79 +24,6 @@ using test::expect_tuniform;
 using test::glwe_phase;
 using test::lwe_phase;
 using test::TfheShape;
-
-SecretBits random_bits(std::mt19937_64& rng, std::size_t count) {
-  SecretBits out(count);
-  for (auto& bit : out) bit = rng() & 1;
-  return out;
-}
-
-TEST(Encrypt, LweCiphertextsHoldTheirMessagesAndTheNoiseOfTheirParameters) {
-  JALI_SEEDED(rng);
-  const auto pool = device::Pool::create();
-  for (const Torus torus : {Torus::t32, Torus::t64}) {
-    for (const int bits : {0, 3, 17}) {
-      const std::size_t count = 4000, dimension = 57;
-      const SecretBits secret = random_bits(rng, dimension);
-      std::vector<std::uint64_t> messages(count);
-      for (auto& m : messages) m = rng();
-      SeededLwe seeded{random::os_seed(), torus, LweDimension(dimension), count, {}};
-      seeded.bodies = pool->allocate(count * backend::torus_bytes(torus));
-      const random::SecretSeed errors(random::os_seed());
-      encrypt(seeded, secret, std::span(messages).first(1000), bits, errors, 0, 1000);
-      encrypt(seeded, secret, std::span(messages).subspan(1000), bits, errors, 1000, count - 1000);
-      const LweBlock block = expand(*pool, seeded);
-      std::vector<std::uint64_t> phase(count);
-      phases(phase, block.view(), secret);
-      std::vector<std::int64_t> noise;
-      for (std::size_t i = 0; i < count; ++i) {
-        const std::uint64_t plain = lwe_phase(block.view(), i, secret);
-        ASSERT_EQ(centred(phase[i], torus), centred(plain, torus));
-        noise.push_back(centred(plain - messages[i], torus));
-      }
-      expect_tuniform(noise, bits);
-      // The mask is that of the seed, and no two rows share one.
-      std::vector<std::uint8_t> mask(dimension * backend::torus_bytes(torus));
-      expand_mask(mask.data(), mask.size(), seeded.seed, 7);
-      const auto* row = static_cast<const std::byte*>(block.data.data()) + 7 * block.row_bytes();
-      EXPECT_EQ(std::memcmp(mask.data(), row, mask.size()), 0);
-      EXPECT_NE(std::memcmp(row, row + block.row_bytes(), mask.size()), 0);
-    }
-  }
-}
-
-TEST(Encrypt, GlweCiphertextsHoldTheirMessagesAndTheNoiseOfTheirParameters) {
-  JALI_SEEDED(rng);
-  const auto pool = device::Pool::create();
-  for (const Torus torus : {Torus::t32, Torus::t64}) {
-    for (const std::size_t k : {1u, 2u, 3u}) {
-      const std::size_t n = k == 2 ? 1024 : 256, count = k == 2 ? 4 : 16;
-      const int bits = 11;
-      const SecretBits bits_of_key = random_bits(rng, k * n);
-      const GlweSecret secret(torus, GlweDimension(k), PolynomialSize(n), bits_of_key);
-      std::vector<std::uint64_t> messages(count * n);
-      for (auto& m : messages) m = rng();
-      SeededGlwe seeded{random::os_seed(), torus, GlweDimension(k), PolynomialSize(n), count, {}};
-      seeded.bodies = pool->allocate(count * n * backend::torus_bytes(torus));
-      const AddMessage message = [&](std::size_t row, std::span<std::uint64_t> polynomial) {
-        for (std::size_t t = 0; t < n; ++t) polynomial[t] += messages[row * n + t];
-      };
-      encrypt(seeded, secret, message, bits, random::SecretSeed(random::os_seed()), 0, count);
-      const GlweBlock block = expand(*pool, seeded);
-      std::vector<std::uint64_t> fast(count * n);
-      phases(fast, block.view(), secret);
-      std::vector<std::int64_t> noise;
-      for (std::size_t i = 0; i < count; ++i) {
-        const auto phase = glwe_phase(block.data.data(), torus, k, n, i, bits_of_key);
-        for (std::size_t t = 0; t < n; ++t) {
-          ASSERT_EQ(centred(phase[t], torus), centred(fast[i * n + t], torus));
-          noise.push_back(centred(phase[t] - messages[i * n + t], torus));
-        }
-      }
-      expect_tuniform(noise, bits);
-    }
-  }
-}
 
 /// The bits of each unit of each step, by the definition in backend/torus.h.
 std::vector<int> unit_bits(const Params& params, std::span<const std::uint8_t> s) {
@@ -274,6 +201,29 @@ TEST(KeyGenerator, MakesTheSameKeysFromOneSeedOnAnyNumberOfThreads) {
   EXPECT_FALSE(equal(one.rotation.bodies, other.rotation.bodies));
   EXPECT_NE(one.rotation.seed, one.packing->seed);
   EXPECT_FALSE(one.key_id == other.key_id);
+}
+
+TEST(KeyGenerator, MakesTheSameKeysOnEveryEngine) {
+  const random::Seed seed = random::os_seed();
+  for (const TfheShape& shape : shapes()) {
+    SCOPED_TRACE(test::name_of(shape));
+    const ParamsPtr params = test::insecure_params(shape);
+    KeyGenerator on_cpu(params, 2, seed),
+        on_ref(params, backend::make_ref_tfhe_client(params->config()), seed);
+    const SecretKey s = on_cpu.secret_key(), t = on_ref.secret_key();
+    const EvaluationKeys a = on_cpu.evaluation_keys(s, true), b = on_ref.evaluation_keys(t, true);
+    EXPECT_TRUE(equal(a.rotation.bodies, b.rotation.bodies));
+    EXPECT_TRUE(equal(a.switching.bodies, b.switching.bodies));
+    EXPECT_TRUE(equal(a.packing->bodies, b.packing->bodies));
+  }
+  TfheShape other;
+  other.n = 14;
+  const ParamsPtr params = test::insecure_params();
+  EXPECT_THROW(
+      KeyGenerator(params, backend::make_ref_tfhe_client(test::insecure_params(other)->config())),
+      ParamsMismatch);
+  EXPECT_THROW(KeyGenerator(params, nullptr), InvalidArgument);
+  EXPECT_THROW(KeyGenerator(nullptr, 1), InvalidArgument);
 }
 
 TEST(KeyGenerator, TellsItsProgressAndStopsWhereItIsAsked) {

@@ -2,9 +2,9 @@
 // compiler could emit an inline function of a shared header with instructions that another machine does not have.
 #pragma once
 
-#include "jali/lwe/secret/masked_sums.h"
+#include "jali/backend/cpu/secret/masked_sums.h"
 
-namespace jali::lwe {
+namespace jali::backend::cpu {
 namespace {
 
 /// A vector of `Bytes` bytes of words.
@@ -38,4 +38,4 @@ inline void masked_sums(std::uint64_t* out, const std::uint64_t* turned, const s
 }
 
 }  // namespace
-}  // namespace jali::lwe
+}  // namespace jali::backend::cpu

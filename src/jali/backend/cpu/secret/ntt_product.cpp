@@ -1,4 +1,4 @@
-#include "jali/lwe/secret/ntt_product.h"
+#include "jali/backend/cpu/secret/ntt_product.h"
 
 #include "jali/arith/primes.h"
 #include "jali/backend/engines.h"
@@ -6,7 +6,7 @@
 #include "jali/base/error.h"
 #include "jali/base/secret_vector.h"
 
-namespace jali::lwe {
+namespace jali::backend::cpu {
 
 namespace {
 
@@ -28,63 +28,68 @@ std::uint64_t inverse_mod(std::uint64_t x, std::uint64_t q) {
 
 }  // namespace
 
-NttProduct::NttProduct(std::size_t n, std::span<const std::uint8_t> bits) {
-  require<InternalError>(n >= kLeastSize && bits.size() % n == 0 && bits.size() <= kMostSecrets * n,
-                         "NttProduct: another number of bits");
+NttRing::NttRing(std::size_t n) : n_(n) {
+  require<InternalError>(n >= kLeastSize, "NttRing: the polynomials are too short");
   std::uint64_t bound = std::uint64_t{1} << word_prime_bits(kWord);
   for (std::uint64_t& q : q_) {
     const auto prime = arith::prime_below(bound, 2 * n, bound / 4);
-    require<InternalError>(prime.has_value(), "NttProduct: there is no such prime");
+    require<InternalError>(prime.has_value(), "NttRing: there is no such prime");
     q = bound = *prime;
   }
   inverse_ = inverse_mod(q_[0], q_[1]);
   inverse_scaled_ = static_cast<std::uint64_t>((uint128{inverse_} << 64) / q_[1]);
-  backend::Config config;
+  Config config;
   config.word = kWord;
   config.n = n;
   config.primes.assign(q_.begin(), q_.end());
-  engine_ = backend::make_cpu_engine(config);
+  engine_ = make_cpu_engine(config);
+}
+
+NttProduct::NttProduct(const NttRing& ring, std::span<const std::uint8_t> bits) : ring_(ring) {
+  const std::size_t n = ring.n_;
+  require<InternalError>(bits.size() % n == 0 && bits.size() <= kMostSecrets * n,
+                         "NttProduct: another number of bits");
   SecretVector<std::int64_t> wide(n);
   for (std::size_t c = 0; c < bits.size() / n; ++c) {
     for (std::size_t i = 0; i < n; ++i) wide[i] = bits[c * n + i];
-    device::Buffer s = engine_->pool()->allocate(2 * n * word_bytes(kWord), true);
-    engine_->ring().from_int64({s.data(), kPrimes, 1}, wide);
-    engine_->ring().ntt({s.data(), kPrimes, 1});
+    device::Buffer s = ring.engine_->pool()->allocate(2 * n * word_bytes(kWord), true);
+    ring.engine_->ring().from_int64({s.data(), kPrimes, 1}, wide);
+    ring.engine_->ring().ntt({s.data(), kPrimes, 1});
     secrets_.push_back(std::move(s));
   }
 }
 
 void NttProduct::add(std::span<std::uint64_t> acc, std::span<const std::uint64_t> a) const {
-  const backend::RingOps& ring = engine_->ring();
+  const RingOps& ring = ring_.engine_->ring();
   const std::size_t n = acc.size(), bytes = 2 * n * word_bytes(kWord);
   require<InternalError>(a.size() == secrets_.size() * n, "NttProduct: another number of words");
   std::vector<device::Buffer> public_parts;
-  std::vector<backend::ConstView> left, right;
+  std::vector<ConstView> left, right;
   for (std::size_t c = 0; c < secrets_.size(); ++c) {
-    public_parts.push_back(engine_->pool()->allocate(bytes));
-    const backend::View part{public_parts.back().data(), kPrimes, 1};
-    ring.crt(part, a.subspan(c * n, n), 1, backend::CrtMethod::mod);
+    public_parts.push_back(ring_.engine_->pool()->allocate(bytes));
+    const View part{public_parts.back().data(), kPrimes, 1};
+    ring.crt(part, a.subspan(c * n, n), 1, CrtMethod::mod);
     ring.ntt(part);
     left.push_back(part);
     right.push_back({secrets_[c].data(), kPrimes, 1});
   }
-  device::Buffer sum = engine_->pool()->allocate(bytes, true);
-  const backend::View product{sum.data(), kPrimes, 1};
+  device::Buffer sum = ring_.engine_->pool()->allocate(bytes, true);
+  const View product{sum.data(), kPrimes, 1};
   ring.inner_product(product, left, right);
   ring.intt(product);
 
   // x = r_0 + q_0 h with h = (r_1 - r_0) / q_0 modulo q_1. |x| is far below q_0 q_1 / 2, so x is negative if h is above q_1 / 2.
   const auto* const r0 = static_cast<const std::uint64_t*>(sum.data());
   const auto* const r1 = r0 + n;
-  const std::uint64_t q0 = q_[0], q1 = q_[1], whole = q0 * q1;  // modulo 2^64
+  const std::uint64_t q0 = ring_.q_[0], q1 = ring_.q_[1], whole = q0 * q1;  // modulo 2^64
   for (std::size_t t = 0; t < n; ++t) {
     const std::uint64_t d = r1[t] + 2 * q1 - r0[t];  // q_0 < 2 q_1: positive, and below 2^52
     // Shoup: d inverse - floor(d inverse_scaled / 2^64) q_1 is in [0, 2 q_1).
-    const auto quotient = static_cast<std::uint64_t>((uint128{d} * inverse_scaled_) >> 64);
-    std::uint64_t h = d * inverse_ - quotient * q1;
+    const auto quotient = static_cast<std::uint64_t>((uint128{d} * ring_.inverse_scaled_) >> 64);
+    std::uint64_t h = d * ring_.inverse_ - quotient * q1;
     h -= q1 & (0 - static_cast<std::uint64_t>(h >= q1));
     acc[t] += r0[t] + q0 * h - (whole & (0 - static_cast<std::uint64_t>(h > q1 / 2)));
   }
 }
 
-}  // namespace jali::lwe
+}  // namespace jali::backend::cpu

@@ -7,7 +7,7 @@
 
 #include "jali/base/secret_vector.h"
 
-namespace jali::lwe {
+namespace jali::backend::cpu {
 
 /// Multiplies polynomials by one binary secret S, in Z_{2^64}[X] / (X^N + 1).
 ///
@@ -25,4 +25,4 @@ class BinaryProduct {
   SecretVector<std::uint64_t> masks_;  // 0 - bit
 };
 
-}  // namespace jali::lwe
+}  // namespace jali::backend::cpu

@@ -1,13 +1,13 @@
-#include "jali/lwe/secret/product.h"
+#include "jali/backend/cpu/secret/binary_product.h"
 
 #include <bit>
 #include <vector>
 
+#include "jali/backend/cpu/secret/masked_sums.h"
 #include "jali/base/cpu_features.h"
 #include "jali/base/error.h"
-#include "jali/lwe/secret/masked_sums.h"
 
-namespace jali::lwe {
+namespace jali::backend::cpu {
 
 namespace {
 
@@ -41,4 +41,4 @@ void BinaryProduct::add(std::span<std::uint64_t> acc, std::span<const std::uint6
   best()(acc.data(), turned.data(), masks_.data(), n);
 }
 
-}  // namespace jali::lwe
+}  // namespace jali::backend::cpu

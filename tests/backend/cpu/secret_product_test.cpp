@@ -1,19 +1,18 @@
 // Products with binary polynomials against the schoolbook, and every kernel against the plainest sum.
-#include "jali/lwe/secret/product.h"
-
 #include <gtest/gtest.h>
 
 #include <random>
 #include <thread>
 #include <vector>
 
-#include "../seeded.h"
+#include "../../seeded.h"
+#include "jali/backend/cpu/secret/binary_product.h"
+#include "jali/backend/cpu/secret/masked_sums.h"
+#include "jali/backend/cpu/secret/ntt_product.h"
 #include "jali/base/cpu_features.h"
 #include "jali/base/error.h"
-#include "jali/lwe/secret/masked_sums.h"
-#include "jali/lwe/secret/ntt_product.h"
 
-namespace jali::lwe {
+namespace jali::backend::cpu {
 namespace {
 
 using Words = std::vector<std::uint64_t>;
@@ -87,7 +86,8 @@ TEST(NttProduct, IsTheSchoolbookProduct) {
       a[0] = ~std::uint64_t{0};
       Words acc = random_words(rng, n), expected = acc;
       add_schoolbook(expected, a, bits);
-      NttProduct(n, bits).add(acc, a);
+      const NttRing ring(n);
+      NttProduct(ring, bits).add(acc, a);
       EXPECT_EQ(acc, expected) << n << " " << k;
     }
   }
@@ -100,7 +100,8 @@ TEST(NttProduct, HoldsTheLargestCoefficients) {
       const std::vector<std::uint8_t> bits(k * n, 1);
       const Words a(k * n, ~std::uint64_t{0});
       Words acc(n);
-      NttProduct(n, bits).add(acc, a);
+      const NttRing ring(n);
+      NttProduct(ring, bits).add(acc, a);
       for (std::size_t t = 0; t < n; ++t) {
         // k (t + 1) words of -1, less k (N - 1 - t) of them, modulo 2^64.
         ASSERT_EQ(acc[t], std::uint64_t{0} - k * (t + 1) + k * (n - 1 - t)) << n << " " << k;
@@ -113,7 +114,8 @@ TEST(NttProduct, AgreesWithRotationsOnSeveralThreads) {
   JALI_SEEDED(rng);
   const std::size_t n = 4096;
   const auto bits = random_bits(rng, n);
-  const NttProduct product(n, bits);
+  const NttRing ring(n);
+  const NttProduct product(ring, bits);
   const BinaryProduct plain(bits);
   std::vector<Words> a, got(4, Words(n));
   for (int i = 0; i < 4; ++i) a.push_back(random_words(rng, n));
@@ -130,4 +132,4 @@ TEST(NttProduct, AgreesWithRotationsOnSeveralThreads) {
 }
 
 }  // namespace
-}  // namespace jali::lwe
+}  // namespace jali::backend::cpu

@@ -1,10 +1,10 @@
-#include "jali/lwe/secret/masked_sums_kernel.h"
+#include "jali/backend/cpu/secret/masked_sums_kernel.h"
 
-namespace jali::lwe {
+namespace jali::backend::cpu {
 
 void masked_sums_avx2(std::uint64_t* out, const std::uint64_t* turned, const std::uint64_t* masks,
                       std::size_t n) {
   masked_sums<32>(out, turned, masks, n);
 }
 
-}  // namespace jali::lwe
+}  // namespace jali::backend::cpu

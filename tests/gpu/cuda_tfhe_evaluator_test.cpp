@@ -1,0 +1,163 @@
+// TFHE's evaluator on the GPU: every operation by value, batches of many sizes, threads, and functions that are recorded.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "../seeded.h"
+#include "../tfhe_literals.h"
+#include "jali/backend/tfhe_ops.h"
+#include "jali/base/error.h"
+#include "jali/device/gpu.h"
+#include "jali/tfhe/evaluator.h"
+#include "jali/tfhe/program.h"
+#include "jali/tfhe/secret/client.h"
+
+namespace jali::tfhe {
+namespace {
+
+using test::TfheShape;
+using Values = std::vector<std::uint64_t>;
+using Inputs = std::vector<const Ciphertext*>;
+
+class CudaTfheEvaluator : public testing::Test {
+ protected:
+  struct World {
+    explicit World(const TfheShape& shape)
+        : params(test::insecure_params(shape)),
+          device(device::gpu_device({})),
+          client(params),
+          evaluator(std::make_shared<const Evaluator>(
+              std::shared_ptr<const backend::TfheOps>(
+                  backend::make_cuda_tfhe(params->config(), device)),
+              client.evaluation_keys())) {}
+    Ciphertext given(const Values& values) {
+      return evaluator->bind(client.encrypt(values, params->message_modulus() - 1));
+    }
+    Values shown(const Ciphertext& a) const { return client.decrypt(evaluator->host_copy(a)); }
+    LookUpTable squares() const {
+      return LookUpTable(params, [](std::uint64_t v) { return v * v % 16; });
+    }
+
+    ParamsPtr params;
+    std::shared_ptr<device::Device> device;
+    Client client;
+    std::shared_ptr<const Evaluator> evaluator;
+  };
+
+  void SetUp() override {
+    if (device::cuda_device_count() == 0) GTEST_SKIP() << "no GPU";
+  }
+  static std::vector<TfheShape> shapes() {
+    std::vector<TfheShape> out;
+    for (const Order order : {Order::switch_first, Order::bootstrap_first}) {
+      out.push_back({Rotation::classic, 1, order, Torus::t64, 12, 1});
+      out.push_back({Rotation::multi_bit, 3, order, Torus::t64, 12, 1});
+      out.push_back({Rotation::block_binary, 3, order, Torus::t32, 12, 2});
+    }
+    return out;
+  }
+  static Values random_values(std::mt19937_64& rng, std::size_t count) {
+    Values out(count);
+    for (auto& v : out) v = rng() % 4;
+    return out;
+  }
+};
+
+TEST_F(CudaTfheEvaluator, ComputesWhatItShould) {
+  JALI_SEEDED(rng);
+  for (const TfheShape& shape : shapes()) {
+    SCOPED_TRACE(test::name_of(shape));
+    World w(shape);
+    const Evaluator& e = *w.evaluator;
+    for (const std::size_t count : {1, 2, 133, 1000}) {
+      const Values a = random_values(rng, count), b = random_values(rng, count);
+      const Ciphertext x = w.given(a), y = w.given(b);
+      const Values sum = w.shown(e.add(x, y)), squared = w.shown(e.apply(e.add(x, y), w.squares()));
+      const Values product = w.shown(e.apply(
+          x, y,
+          LookUpTable::of_two(w.params, [](std::uint64_t u, std::uint64_t v) { return u * v; })));
+      const Values refreshed = w.shown(e.refresh(e.add_clear(e.scale(x, 2), 3)));
+      for (std::size_t i = 0; i < count; ++i) {
+        ASSERT_EQ(sum[i], a[i] + b[i]);
+        ASSERT_EQ(squared[i], (a[i] + b[i]) * (a[i] + b[i]) % 16);
+        ASSERT_EQ(product[i], a[i] * b[i]);
+        ASSERT_EQ(refreshed[i], (2 * a[i] + 3) % 4);
+      }
+    }
+  }
+}
+
+TEST_F(CudaTfheEvaluator, ThreadsShareIt) {
+  JALI_SEEDED(rng);
+  World w(shapes()[0]);
+  const Values a = random_values(rng, 64);
+  const Ciphertext x = w.given(a);
+  Values got[4];
+  std::vector<std::thread> threads;
+  for (Values& out : got) {
+    threads.emplace_back([&] { out = w.shown(w.evaluator->apply(x, w.squares())); });
+  }
+  for (auto& thread : threads) thread.join();
+  for (const Values& out : got) {
+    for (std::size_t i = 0; i < a.size(); ++i) ASSERT_EQ(out[i], a[i] * a[i] % 16);
+  }
+}
+
+// The graph takes tables along, and results of several runs do not share memory.
+TEST_F(CudaTfheEvaluator, FunctionsAreRecorded) {
+  JALI_SEEDED(rng);
+  for (const TfheShape& shape : shapes()) {
+    SCOPED_TRACE(test::name_of(shape));
+    World w(shape);
+    const Evaluator& e = *w.evaluator;
+    const auto f = [&](std::span<const Ciphertext> in) {
+      const Ciphertext sum = e.add(in[0], in[1]);
+      const Ciphertext squared = e.apply(sum, w.squares());
+      return std::vector<Ciphertext>{e.refresh(squared), e.subtract(in[0], in[1]), squared};
+    };
+    constexpr std::size_t kCount = 37;
+    const Ciphertext zeros = w.given(Values(kCount));
+    const Ciphertext other = w.given(Values(kCount));
+    Program program(w.evaluator, f, Inputs{&zeros, &other});
+    EXPECT_GT(program.bytes(), 0u);
+    std::vector<Values> wanted;
+    std::vector<std::vector<Ciphertext>> results;
+    for (int run = 0; run < 3; ++run) {
+      const Values a = random_values(rng, kCount), b = random_values(rng, kCount);
+      const Ciphertext x = w.given(a), y = w.client.encrypt(b, 3);
+      results.push_back(program.run(Inputs{&x, &y}));
+      wanted.emplace_back();
+      for (std::size_t i = 0; i < kCount; ++i) wanted.back().push_back(a[i] + b[i]);
+    }
+    for (std::size_t run = 0; run < results.size(); ++run) {
+      const Values squared = w.shown(results[run][2]), refreshed = w.shown(results[run][0]);
+      for (std::size_t i = 0; i < kCount; ++i) {
+        const std::uint64_t want = wanted[run][i] * wanted[run][i] % 16;
+        ASSERT_EQ(squared[i], want);
+        ASSERT_EQ(refreshed[i], want % 4);
+      }
+      EXPECT_EQ(results[run][2].history.norm2(), 1);
+    }
+  }
+}
+
+TEST_F(CudaTfheEvaluator, WhatNeedsTheHostIsNotRecorded) {
+  World w(shapes()[0]);
+  const Evaluator& e = *w.evaluator;
+  const Ciphertext host = w.client.encrypt(Values{1}), x = e.bind(host);
+  const auto record = [&](CiphertextFunction f) {
+    const Program program(w.evaluator, std::move(f), Inputs{&x});
+  };
+  EXPECT_THROW(record([&](auto in) { return std::vector{e.add(in[0], e.bind(host))}; }),
+               InvalidArgument);
+  EXPECT_THROW(record([&](auto in) {
+                 w.shown(in[0]);
+                 return std::vector{in[0]};
+               }),
+               InvalidArgument);
+  // The device goes on.
+  EXPECT_EQ(w.shown(e.refresh(x)), Values{1});
+}
+
+}  // namespace
+}  // namespace jali::tfhe
