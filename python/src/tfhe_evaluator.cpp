@@ -96,8 +96,6 @@ TfheEvaluator::TfheEvaluator(const TfheParams& params, const TfheKeys& keys,
   const int used = threads == 0 ? default_threads() : threads;
   std::shared_ptr<const backend::TfheOps> engine =
       backend::make_tfhe_engine(params.ptr->config(used), device);
-  // Two ciphertexts on each of the multiprocessors of a large GPU.
-  wave_ = engine->device()->name() == "cpu" ? static_cast<std::size_t>(used) : 264;
   evaluator_ = std::make_shared<const tfhe::Evaluator>(std::move(engine), *keys.ptr,
                                                        with_gil(progress), interrupts());
   if (params.ptr->message_bits() == 1 && params.ptr->carry_bits() == 0) {

@@ -23,13 +23,10 @@ class TfheEvaluator {
   const std::shared_ptr<const tfhe::Evaluator>& shared() const { return evaluator_; }
   /// Throws Unsupported for parameters whose ciphertexts do not hold one bit.
   const tfhe::Gates& gates() const;
-  /// So many bootstrappings take as long as one.
-  std::size_t wave() const { return wave_; }
 
  private:
   std::shared_ptr<const tfhe::Evaluator> evaluator_;
   std::unique_ptr<const tfhe::Gates> gates_;  // null unless ciphertexts hold one bit
-  std::size_t wave_ = 1;
 };
 
 }  // namespace jali::python

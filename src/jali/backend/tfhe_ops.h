@@ -56,6 +56,8 @@ class TfheOps {
   virtual std::string name() const = 0;  // "ref", "cpu/avx512", "cuda:0", ...
   virtual const TfheConfig& config() const = 0;
   const std::shared_ptr<device::Device>& device() const { return device_; }
+  /// So many bootstrappings at once take about as long as one; more take time in proportion.
+  virtual std::size_t width() const { return 1; }
 
   // --- keys ---------------------------------------------------------------------------------------
   // Keys come in standard form, in host memory. An engine keeps them in a form of its own in its device's memory.

@@ -68,8 +68,8 @@ class Expanded {
       begin_[at] = entry;
       std::int64_t constant = from.constant[row];
       for (std::uint32_t e = from.clear_begin[row]; e < from.clear_begin[row + 1]; ++e) {
-        constant +=
-            std::int64_t{from.clear_weight[e]} * clear[lane * clear_digits + from.clear_column[e]];
+        constant += 2 * std::int64_t{from.clear_weight[e]} *
+                    clear[lane * clear_digits + from.clear_column[e]];
       }
       constant_[at++] = constant;
       for (std::uint32_t e = from.begin[row]; e < from.begin[row + 1]; ++e, ++entry) {
@@ -146,7 +146,7 @@ std::unique_ptr<Rows> Machine::run(const Circuit& circuit, const Run& run) const
                       run.operands[k].broadcast ? 0 : circuit.operands[k]};
       } else {
         address[c] = {static_cast<std::uint32_t>(at + column.slot * lanes + column.index),
-                      std::uint32_t{1} << column.log_many};
+                      column.results};
       }
     }
     const auto clear = run.clear.subspan(first * circuit.clear_digits);
@@ -161,7 +161,7 @@ std::unique_ptr<Rows> Machine::run(const Circuit& circuit, const Run& run) const
           std::uint32_t table = wave.table[r];
           if (wave.key[r] >= 0) {
             table += static_cast<std::uint32_t>(
-                keys.constants()[static_cast<std::size_t>(wave.key[r]) * lanes + lane]);
+                keys.constants()[static_cast<std::size_t>(wave.key[r]) * lanes + lane] / 2);
           }
           of_input[r * lanes + lane] = table;
         }

@@ -3,9 +3,11 @@
 
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "jali/integers/digits.h"
+#include "jali/integers/tfhe_tables.h"
 #include "jali/lwe/blocks.h"
 #include "jali/tfhe/evaluator.h"
 
@@ -25,11 +27,11 @@ class TfheRows final : public Rows {
 /// Its noise budget is Params::max_norm2(), so that every look-up fails with at most the parameters' probability.
 class TfheMachine final : public Machine {
  public:
-  /// wave: so many bootstrappings take as long as one. memory: the bytes that an operation may take for its digits; 0: half
-  /// of what the device says is free, at most 4 GiB. Throws InvalidArgument, with what to change, for parameters in which
+  /// memory: the bytes that an operation may take for its digits; 0: half of what the device has free, at most 4 GiB. wave: so
+  /// many bootstrappings take as long as one; 0: as the engine says. Throws InvalidArgument, with what to change, for parameters in which
   /// integers cannot be computed.
-  TfheMachine(std::shared_ptr<const tfhe::Evaluator> evaluator, std::size_t wave,
-              std::size_t memory = 0);
+  explicit TfheMachine(std::shared_ptr<const tfhe::Evaluator> evaluator, std::size_t memory = 0,
+                       std::size_t wave = 0);
 
   const tfhe::Evaluator& evaluator() const { return *evaluator_; }
 
@@ -49,9 +51,17 @@ class TfheMachine final : public Machine {
                const RowLookUps& look_ups) const override;
 
  private:
+  std::size_t free_bytes() const;
+  std::size_t rotations_at_once() const;
+  /// One blind rotation of all inputs, and what the shares say of the accumulators.
+  struct Share;
+  void rotate(lwe::LweBlock& out, backend::ConstLweView in, const backend::TableView& view,
+              std::span<const Share> shares) const;
+
   std::shared_ptr<const tfhe::Evaluator> evaluator_;
   Space space_;
   std::size_t memory_;
+  TfheTables tables_;
 };
 
 }  // namespace jali::integers

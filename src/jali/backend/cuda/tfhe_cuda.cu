@@ -36,6 +36,9 @@ class CudaTfhe final : public TfheOps {
       return "TFHE on a GPU needs compute capability 9.0 (H100, H200) or later: use "
              "device=\"cpu\"";
     });
+    device::cuda::check(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount,
+                                               stream_.device()),
+                        "device");
     fast_ = cuda::rotation_serves(config_);
     const auto threads = static_cast<int>(config_.N.value / 64);
     if (fast_) {
@@ -50,8 +53,12 @@ class CudaTfhe final : public TfheOps {
 
   std::string name() const override { return device()->name(); }
   const TfheConfig& config() const override { return config_; }
+  // Two multiprocessors for a ciphertext; half as many ciphertexts take as long, twice as many take longer.
+  std::size_t width() const override {
+    return std::max<std::size_t>(static_cast<std::size_t>(multiprocessors_) / 2, 1);
+  }
 
-  std::size_t rotation_key_bytes() const override { 
+  std::size_t rotation_key_bytes() const override {
     return fast_ ? cuda::rotation_key_bytes(config_) : cuda::any_rotation_key_bytes(config_);
   }
   void prepare_rotation_key(void* out, const void* ggsws, std::size_t first,
@@ -197,6 +204,7 @@ class CudaTfhe final : public TfheOps {
   const std::shared_ptr<const device::cuda::Device> device_;
   const cuda::Stream& stream_;
   cuda::Constant low_, twist_, tree_, roots_;
+  int multiprocessors_ = 0;
   bool fast_ = false;  // blind_rotation.cuh serves the configuration
 };
 

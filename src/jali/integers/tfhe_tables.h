@@ -1,0 +1,42 @@
+// The tables of circuits in an engine's memory. A circuit's tables are uploaded once, and stay.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <unordered_map>
+
+#include "jali/backend/tfhe_ops.h"
+#include "jali/device/buffer.h"
+#include "jali/params/tfhe_params.h"
+
+namespace jali::integers {
+
+/// A polynomial for each table, in the order of the tables.
+struct Polynomials {
+  device::Buffer data;
+  std::size_t count = 0;
+};
+
+/// May be used from several threads.
+class TfheTables {
+ public:
+  /// most: the bytes that are kept for later. A circuit that needs more is served all the same.
+  TfheTables(tfhe::ParamsPtr params, std::shared_ptr<device::Device> device, std::size_t most);
+
+  /// tables: as in RowLookUps. Their polynomials live as long as the result, and longer if there is room.
+  std::shared_ptr<const Polynomials> of(std::span<const std::int16_t> tables) const;
+
+ private:
+  tfhe::ParamsPtr params_;
+  std::shared_ptr<device::Device> device_;
+  std::size_t most_;
+  mutable std::mutex mutex_;
+  mutable std::unordered_map<std::string, std::shared_ptr<const Polynomials>> kept_;
+  mutable std::size_t bytes_ = 0;
+};
+
+}  // namespace jali::integers
