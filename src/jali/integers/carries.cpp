@@ -259,11 +259,14 @@ class Runs {
     std::size_t first = 0;
     Form state;
   };
+  /// At least two pieces, if there are two places.
   std::vector<Piece> split(std::size_t first, std::size_t end) {
+    const std::size_t length = end - first;
     std::vector<Piece> out;
     while (first < end) {
       std::size_t size = 1, front = 0;
-      while (first >= front && (first - front) % (size * fits_) == 0 && first + size * fits_ <= end) {
+      while (size * fits_ < length && first + size * fits_ <= end && first >= front &&
+             (first - front) % (size * fits_) == 0) {
         size *= fits_;
         front += size;
       }

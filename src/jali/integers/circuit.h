@@ -6,13 +6,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "jali/integers/digits.h"
 
 namespace jali::integers {
 
-class Circuit {
+class Circuit : public std::enable_shared_from_this<Circuit> {
  public:
   /// A digit that a combination may read: digit `index` of operand `operand`, or, if operand is negative, result `index` of
   /// the rotation whose results begin at `slot` of the arena, `results` of them.

@@ -98,8 +98,10 @@ class Machine {
   virtual ~Machine() = default;
 
   virtual const Space& space() const = 0;
-  /// So many rows can be allocated now. A circuit takes its lanes in parts that fit.
+  /// So many rows an operation may take for its work now. A circuit takes its lanes in parts that fit.
   virtual std::size_t available_rows() const = 0;
+  /// So many rows can be allocated at all. What has a larger result is refused before it begins.
+  virtual std::size_t most_rows() const { return ~std::size_t{0}; }
   virtual std::unique_ptr<Rows> allocate(std::size_t count) const = 0;
   virtual void copy(Rows& out, std::size_t out_first, const Rows& in, std::size_t in_first,
                     std::size_t count) const = 0;

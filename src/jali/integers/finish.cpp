@@ -97,9 +97,11 @@ std::vector<Builder::Rotation> Builder::rotations() {
   return out;
 }
 
-/// Gives each rotation its wave: those whose deadline it is, and then the most urgent ones, up to what the machine looks up at
-/// once. The inputs of a rotation have earlier deadlines than the rotation.
+/// Gives each rotation its wave: those whose deadline it is, and then the most urgent ones. These fill it up to what the machine
+/// looks up at once, or, of a small circuit, to a third above the average. The inputs of a rotation have earlier deadlines.
 void Builder::place(std::vector<Rotation>& rotations, int depth) const {
+  const std::size_t most =
+      std::min(space_.wave, rotations.size() * 4 / (3 * static_cast<std::size_t>(depth) + 1) + 1);
   std::vector<std::uint32_t> waiting(rotations.size());
   for (std::uint32_t r = 0; r < waiting.size(); ++r) waiting[r] = r;
   std::ranges::stable_sort(waiting, {}, [&](std::uint32_t r) { return rotations[r].deadline; });
@@ -116,7 +118,7 @@ void Builder::place(std::vector<Rotation>& rotations, int depth) const {
     std::vector<std::uint32_t> now, rest;
     for (const std::uint32_t r : waiting) {
       Rotation& rotation = rotations[r];
-      const bool full = taken >= space_.wave && rotation.deadline > wave;
+      const bool full = taken >= most && rotation.deadline > wave;
       if (full || !is_ready(nodes_[rotation.node].input)) {
         rest.push_back(r);
         continue;

@@ -101,18 +101,26 @@ class Expanded {
 
 std::unique_ptr<Rows> Machine::run(const Circuit& circuit, const Run& run) const {
   const std::size_t outputs = circuit.outputs.rows();
-  auto out = allocate(run.lanes * outputs);
-  if (run.lanes == 0 || outputs == 0) return out;
+  if (run.lanes == 0 || outputs == 0) return allocate(run.lanes * outputs);
 
   // Rows: operands that all lanes share, then for each lane of a part its operands, its slots, and what it looks up.
   std::size_t shared = 0, own = circuit.arena;
   for (std::size_t k = 0; k < circuit.operands.size(); ++k) {
     (run.operands[k].broadcast ? shared : own) += circuit.operands[k];
   }
-  const std::size_t free = available_rows();
   const std::size_t a_lane = std::max<std::size_t>(own + circuit.widest, 1);
-  require<OutOfMemory>(free >= shared + a_lane, [&] {
-    return "an operation on integers needs room for " + std::to_string(shared + a_lane) +
+  const std::size_t most = most_rows(), result = run.lanes * outputs, work = shared + a_lane;
+  require<OutOfMemory>(most >= work && most - work >= result, [&] {
+    const std::size_t fit = most > work ? (most - work) / outputs : 0;
+    return "a result of " + std::to_string(run.lanes) + " integers takes " +
+           std::to_string(result) + " digits, and there is room for " + std::to_string(most) +
+           (fit > 0 ? ": compute on at most " + std::to_string(fit) + " integers at a time"
+                    : ": free ciphertexts, or use fewer bits");
+  });
+  auto out = allocate(result);
+  const std::size_t free = available_rows();
+  require<OutOfMemory>(free >= work, [&] {
+    return "an operation on integers needs room for " + std::to_string(work) +
            " digits, and there is room for " + std::to_string(free) +
            ": free ciphertexts, or use fewer bits";
   });

@@ -16,6 +16,9 @@ constexpr std::size_t kMostBytes = std::size_t{4} << 30;
 constexpr std::size_t kTableBytes = std::size_t{128} << 20;
 // A call of the engine takes so many waves at most, because every rotation of it has an accumulator in memory.
 constexpr std::size_t kWavesAtOnce = 64;
+// A graph is worth its memory if its waves are so short that the host's share of them counts.
+constexpr std::size_t kPrograms = 32;
+constexpr std::size_t kRecordedWaves = 16;
 
 const lwe::LweBlock& block_of(const Rows& rows) {
   return *static_cast<const TfheRows&>(rows).block();
@@ -39,11 +42,12 @@ struct TfheMachine::Share {
   std::size_t count = 0, out = 0;
 };
 
-TfheMachine::TfheMachine(std::shared_ptr<const tfhe::Evaluator> evaluator, std::size_t memory,
-                         std::size_t wave)
+TfheMachine::TfheMachine(std::shared_ptr<const tfhe::Evaluator> evaluator,
+                         const TfheMachineOptions& options)
     : evaluator_(std::move(evaluator)),
-      memory_(memory),
-      tables_(evaluator_->params(), evaluator_->engine().device(), kTableBytes) {
+      options_(options),
+      tables_(evaluator_->params(), evaluator_->engine().device(), kTableBytes),
+      programs_(evaluator_->engine().device(), kPrograms) {
   const tfhe::Params& params = *evaluator_->params();
   space_ = validated({.message_bits = params.message_bits(),
                       .carry_bits = params.carry_bits(),
@@ -51,7 +55,10 @@ TfheMachine::TfheMachine(std::shared_ptr<const tfhe::Evaluator> evaluator, std::
                       .max_log_many = params.message_bits() + params.carry_bits() - 1,
                       .negacyclic = true,
                       .wave = std::max<std::size_t>(
-                          wave == 0 ? evaluator_->engine().width() : wave, 1)});
+                          options_.wave == 0 ? evaluator_->engine().width() : options_.wave, 1)});
+  if (!options_.records) {
+    options_.records = !evaluator_->engine().device()->memory()->host_accessible();
+  }
 }
 
 std::shared_ptr<const Rows> TfheMachine::rows_of(const tfhe::Ciphertext& digits) {
@@ -73,20 +80,26 @@ tfhe::Ciphertext TfheMachine::ciphertext(const Rows& digits, std::span<const int
   return out;
 }
 
-/// What the device could still give: what nobody has, and what its pool keeps for reuse.
+/// What the device could still give: what nobody has, and what its pool keeps for reuse. A recording, which may not ask the
+/// driver, has been checked before.
 std::size_t TfheMachine::free_bytes() const {
   const device::Device& device = *evaluator_->engine().device();
+  if (device.stream().recording()) return device::kUnknown;
   const std::size_t free = device.memory()->available();
   return free == device::kUnknown ? free : free + device.pool()->bytes_cached();
 }
 
 std::size_t TfheMachine::available_rows() const {
-  std::size_t bytes = memory_;
+  std::size_t bytes = options_.memory;
   if (bytes == 0) {
     const std::size_t free = free_bytes();
     bytes = free == device::kUnknown ? kMostBytes : std::min(free / 2, kMostBytes);
   }
   return bytes / evaluator_->params()->ciphertext_bytes();
+}
+
+std::size_t TfheMachine::most_rows() const {
+  return free_bytes() / evaluator_->params()->ciphertext_bytes();
 }
 
 /// A quarter of what is free goes to accumulators, to their results in the other dimension, and to the digits of key switching.
@@ -162,6 +175,27 @@ void TfheMachine::look_up(Rows& out, std::size_t out_first, const Rows& in,
     rotate(*static_cast<TfheRows&>(out).block(), part(block_of(in), first, count), view, shares);
     first += count;
   }
+}
+
+std::unique_ptr<Rows> TfheMachine::run(const Circuit& circuit, const Run& run) const {
+  const auto plain = [this, &circuit](const Run& of) { return Machine::run(circuit, of); };
+  const device::Device& device = *evaluator_->engine().device();
+  if (!*options_.records || circuit.clear_digits > 0 || circuit.waves.empty() || run.lanes == 0 ||
+      device.stream().recording()) {
+    return plain(run);
+  }
+  // In one part, and in few enough waves of the machine.
+  std::size_t rows = circuit.arena + circuit.widest + circuit.outputs.rows();
+  for (const std::uint32_t digits : circuit.operands) rows += digits;
+  const std::size_t most = std::min(kRecordedWaves * space_.wave, rotations_at_once());
+  if (circuit.widest * run.lanes > most || 2 * rows * run.lanes > available_rows()) {
+    return plain(run);
+  }
+  const auto kept = tables_.of(circuit.tables);  // because a recording uploads nothing
+  return programs_.run(*this, circuit, run, [this, of = circuit.shared_from_this(), kept](
+                                                const Run& again) {
+    return Machine::run(*of, again);
+  });
 }
 
 void TfheMachine::rotate(lwe::LweBlock& out, backend::ConstLweView in,

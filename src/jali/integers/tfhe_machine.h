@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
 #include "jali/integers/digits.h"
+#include "jali/integers/tfhe_programs.h"
 #include "jali/integers/tfhe_tables.h"
 #include "jali/lwe/blocks.h"
 #include "jali/tfhe/evaluator.h"
@@ -24,14 +26,21 @@ class TfheRows final : public Rows {
   std::shared_ptr<lwe::LweBlock> block_;
 };
 
+struct TfheMachineOptions {
+  /// The bytes that an operation may take for its digits; 0: half of what the device has free, at most 4 GiB.
+  std::size_t memory = 0;
+  /// So many bootstrappings take as long as one; 0: as the engine says.
+  std::size_t wave = 0;
+  /// Whether small circuits are recorded, so that a run is one graph. By default they are on a GPU.
+  std::optional<bool> records = {};
+};
+
 /// Its noise budget is Params::max_norm2(), so that every look-up fails with at most the parameters' probability.
 class TfheMachine final : public Machine {
  public:
-  /// memory: the bytes that an operation may take for its digits; 0: half of what the device has free, at most 4 GiB. wave: so
-  /// many bootstrappings take as long as one; 0: as the engine says. Throws InvalidArgument, with what to change, for parameters in which
-  /// integers cannot be computed.
-  explicit TfheMachine(std::shared_ptr<const tfhe::Evaluator> evaluator, std::size_t memory = 0,
-                       std::size_t wave = 0);
+  /// Throws InvalidArgument, with what to change, for parameters in which integers cannot be computed.
+  explicit TfheMachine(std::shared_ptr<const tfhe::Evaluator> evaluator,
+                       const TfheMachineOptions& options = {});
 
   const tfhe::Evaluator& evaluator() const { return *evaluator_; }
 
@@ -42,6 +51,7 @@ class TfheMachine final : public Machine {
 
   const Space& space() const override { return space_; }
   std::size_t available_rows() const override;
+  std::size_t most_rows() const override;
   std::unique_ptr<Rows> allocate(std::size_t count) const override;
   void copy(Rows& out, std::size_t out_first, const Rows& in, std::size_t in_first,
             std::size_t count) const override;
@@ -49,6 +59,9 @@ class TfheMachine final : public Machine {
                const RowCombination& combination) const override;
   void look_up(Rows& out, std::size_t out_first, const Rows& in,
                const RowLookUps& look_ups) const override;
+  std::unique_ptr<Rows> run(const Circuit& circuit, const Run& run) const override;
+  /// How many circuits, each for a number of integers, are recorded.
+  std::size_t recorded() const { return programs_.recorded(); }
 
  private:
   std::size_t free_bytes() const;
@@ -60,8 +73,9 @@ class TfheMachine final : public Machine {
 
   std::shared_ptr<const tfhe::Evaluator> evaluator_;
   Space space_;
-  std::size_t memory_;
+  TfheMachineOptions options_;
   TfheTables tables_;
+  mutable TfhePrograms programs_;
 };
 
 }  // namespace jali::integers

@@ -35,7 +35,9 @@ TfheTables::TfheTables(tfhe::ParamsPtr params, std::shared_ptr<device::Device> d
 std::shared_ptr<const Polynomials> TfheTables::of(std::span<const std::int16_t> tables) const {
   std::string key(reinterpret_cast<const char*>(tables.data()), tables.size_bytes());
   const std::lock_guard lock(mutex_);
-  if (const auto at = kept_.find(key); at != kept_.end()) return at->second;
+  if (const auto at = made_.find(key); at != made_.end()) {
+    if (auto polynomials = at->second.lock()) return polynomials;
+  }
   const std::size_t size = params_->value_modulus(), N = params_->N().value;
   const std::uint64_t step = params_->step(params_->torus());
   std::vector<std::byte> words;
@@ -53,11 +55,13 @@ std::shared_ptr<const Polynomials> TfheTables::of(std::span<const std::int16_t> 
   if (bytes_ + words.size() > most_) {
     kept_.clear();
     bytes_ = 0;
+    std::erase_if(made_, [](const auto& one) { return one.second.expired(); });
   }
   if (words.size() <= most_) {
-    kept_.emplace(std::move(key), made);
+    kept_.push_back(made);
     bytes_ += words.size();
   }
+  made_.insert_or_assign(std::move(key), made);
   return made;
 }
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "jali/backend/tfhe_ops.h"
 #include "jali/device/buffer.h"
@@ -24,10 +25,10 @@ struct Polynomials {
 /// May be used from several threads.
 class TfheTables {
  public:
-  /// most: the bytes that are kept for later. A circuit that needs more is served all the same.
+  /// most: the bytes that are kept for later.
   TfheTables(tfhe::ParamsPtr params, std::shared_ptr<device::Device> device, std::size_t most);
 
-  /// tables: as in RowLookUps. Their polynomials live as long as the result, and longer if there is room.
+  /// tables: as in RowLookUps. Whoever holds the result keeps the polynomials; for others they stay while there is room.
   std::shared_ptr<const Polynomials> of(std::span<const std::int16_t> tables) const;
 
  private:
@@ -35,8 +36,9 @@ class TfheTables {
   std::shared_ptr<device::Device> device_;
   std::size_t most_;
   mutable std::mutex mutex_;
-  mutable std::unordered_map<std::string, std::shared_ptr<const Polynomials>> kept_;
-  mutable std::size_t bytes_ = 0;
+  mutable std::unordered_map<std::string, std::weak_ptr<const Polynomials>> made_;
+  mutable std::vector<std::shared_ptr<const Polynomials>> kept_;
+  mutable std::size_t bytes_ = 0;  // of kept_
 };
 
 }  // namespace jali::integers
