@@ -80,13 +80,13 @@ TEST(TfheMachine, ComputesOnEveryKindOfParameters) {
     SCOPED_TRACE(name_of(shape));
     TfheWorld world(shape);
     if (world.params->max_norm2() < 17) continue;  // no integers
-    for (const std::size_t wave : {1, 1000}) {  // carries one by one, and by trees
-      IntegerWorld w(world.evaluator, world.client, {.wave = wave});
-      const Numbers u = random_numbers(rng, 2), v = random_numbers(rng, 2);
-      const Integers x = w.encrypt(u, u8), y = w.encrypt(v, u8);
-      EXPECT_EQ(w.decrypt(w.arithmetic.add(x, y)), each(u, v, std::plus<Wide>()));
-      EXPECT_EQ(w.decrypt(w.arithmetic.multiply(x, y)), each(u, v, std::multiplies<Wide>()));
-    }
+    const std::size_t wave = rng() % 2 ? 1 : 1000;  // carries one by one, or by trees
+    SCOPED_TRACE(wave);
+    IntegerWorld w(world.evaluator, world.client, {.wave = wave});
+    const Numbers u = random_numbers(rng, 1), v = random_numbers(rng, 1);
+    const Integers x = w.encrypt(u, u8), y = w.encrypt(v, u8);
+    EXPECT_EQ(w.decrypt(w.arithmetic.add(x, y)), each(u, v, std::plus<Wide>()));
+    EXPECT_EQ(w.decrypt(w.arithmetic.multiply(x, y)), each(u, v, std::multiplies<Wide>()));
   }
 }
 
