@@ -99,16 +99,15 @@ std::size_t measure(const Options& options) {
   const tfhe::Client client(params, options.threads);
   const std::shared_ptr<const backend::TfheOps> engine =
       backend::make_tfhe_engine(params->config(options.threads), options.device);
-  const auto evaluator =
-      std::make_shared<const tfhe::Evaluator>(engine, client.evaluation_keys());
+  const auto evaluator = std::make_shared<const tfhe::Evaluator>(engine, client.evaluation_keys());
   const auto machine = std::make_shared<const TfheMachine>(evaluator);
   const Arithmetic arithmetic(machine);
   const Arithmetic idle(std::make_shared<const IdleMachine>(machine->space()));
   const IntegerType type{options.bits, false};
   const int m = params->message_bits();
   const auto n = static_cast<std::size_t>(type.digits(m));
-  const std::uint64_t mask = options.bits == 64 ? ~std::uint64_t{0}
-                                                : (std::uint64_t{1} << options.bits) - 1;
+  const std::uint64_t mask =
+      options.bits == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << options.bits) - 1;
   std::mt19937_64 rng(std::random_device{}());
 
   std::size_t wrong_in_all = 0;
@@ -144,14 +143,14 @@ std::size_t measure(const Options& options) {
         result = computed(arithmetic, product, x, y);
         engine->device()->memory()->synchronize();
       });
-      const tfhe::Ciphertext ciphertext = machine->ciphertext(
-          result.rows(), largest_digits(type, m), result.noise());
+      const tfhe::Ciphertext ciphertext =
+          machine->ciphertext(result.rows(), largest_digits(type, m), result.noise());
       const auto digits = client.decrypt(evaluator->host_copy(ciphertext));
       std::size_t wrong = 0;
       for (std::size_t i = 0; i < batch; ++i) {
-        const std::vector<std::uint8_t> of_one(digits.begin() + static_cast<std::ptrdiff_t>(i * n),
-                                               digits.begin() +
-                                                   static_cast<std::ptrdiff_t>((i + 1) * n));
+        const std::vector<std::uint8_t> of_one(
+            digits.begin() + static_cast<std::ptrdiff_t>(i * n),
+            digits.begin() + static_cast<std::ptrdiff_t>((i + 1) * n));
         const std::uint64_t u = numbers[0][i], v = numbers[1][i];
         wrong += static_cast<std::uint64_t>(joined(of_one, type, m)) !=
                  ((product ? u * v : u + v) & mask);
@@ -173,8 +172,7 @@ std::size_t measure(const Options& options) {
           .print();
 
       const Integers nothing(type, batch, std::make_shared<const IdleRows>(batch * n));
-      const auto host =
-          times(0.1, [&] { computed(idle, product, nothing, nothing); });
+      const auto host = times(0.1, [&] { computed(idle, product, nothing, nothing); });
       described(options, product, batch, cost)
           .set("what", "host")
           .set("us_a_wave", host[host.size() / 2] * 1e6 / static_cast<double>(cost.depth))
@@ -191,12 +189,18 @@ int main(int argc, char** argv) {
   Options options;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string name = argv[i], value = argv[i + 1];
-    if (name == "--device") options.device = value;
-    else if (name == "--preset") options.preset = value;
-    else if (name == "--commit") options.commit = value;
-    else if (name == "--threads") options.threads = std::stoi(value);
-    else if (name == "--bits") options.bits = std::stoi(value);
-    else if (name == "--seconds") options.seconds = std::stod(value);
+    if (name == "--device")
+      options.device = value;
+    else if (name == "--preset")
+      options.preset = value;
+    else if (name == "--commit")
+      options.commit = value;
+    else if (name == "--threads")
+      options.threads = std::stoi(value);
+    else if (name == "--bits")
+      options.bits = std::stoi(value);
+    else if (name == "--seconds")
+      options.seconds = std::stod(value);
     else if (name == "--batches") {
       options.batches.clear();
       for (std::size_t at = 0; at < value.size();) {

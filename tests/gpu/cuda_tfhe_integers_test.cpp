@@ -82,7 +82,8 @@ TEST_F(CudaTfheIntegers, RecordedCircuitsComputeTheSame) {
 
 TEST_F(CudaTfheIntegers, LargeVectorsAreTakenInParts) {
   JALI_SEEDED(rng);
-  open(std::size_t{1} << 30);  // products of 300 integers at once would take 300 * 1,300 * 8 KiB = 3 GiB
+  open(std::size_t{1}
+       << 30);  // products of 300 integers at once would take 300 * 1,300 * 8 KiB = 3 GiB
   check(rng, 300);
 }
 

@@ -40,8 +40,7 @@ struct IntegerWorld {
   }
   Numbers decrypt(const Integers& x) {
     const int m = machine->space().message_bits;
-    const auto ciphertext =
-        machine->ciphertext(x.rows(), largest_digits(x.type(), m), x.noise());
+    const auto ciphertext = machine->ciphertext(x.rows(), largest_digits(x.type(), m), x.noise());
     const auto digits = client.decrypt(machine->evaluator().host_copy(ciphertext));
     const auto n = static_cast<std::size_t>(x.type().digits(m));
     Numbers out;
@@ -146,9 +145,7 @@ class LittleMemory final : public device::Memory {
   void fill(void* data, std::uint8_t byte, std::size_t bytes) noexcept override {
     host->fill(data, byte, bytes);
   }
-  void copy(void* to, const void* from, std::size_t bytes) override {
-    host->copy(to, from, bytes);
-  }
+  void copy(void* to, const void* from, std::size_t bytes) override { host->copy(to, from, bytes); }
   void copy_in(void* to, const void* from, std::size_t bytes) override {
     host->copy_in(to, from, bytes);
   }
@@ -169,8 +166,7 @@ TEST(TfheMachine, TakesNoMoreMemoryThanThereIs) {
   const auto memory = std::make_shared<LittleMemory>();
   const std::shared_ptr<const backend::TfheOps> engine =
       backend::make_cpu_tfhe(params->config(), device::host_device(memory));
-  const auto evaluator =
-      std::make_shared<const tfhe::Evaluator>(engine, client.evaluation_keys());
+  const auto evaluator = std::make_shared<const tfhe::Evaluator>(engine, client.evaluation_keys());
   IntegerWorld w(evaluator, client);
   constexpr std::size_t count = 300;
   const Numbers u = random_numbers(rng, count), v = random_numbers(rng, count);

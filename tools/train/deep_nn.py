@@ -1,6 +1,6 @@
 """Trains the networks of `jali demo deep-nn`: NN-20, NN-50 and NN-100, on MNIST's 60,000 training images.
 
-    pip install torch
+    pip install torch, and jali for the noise of its look-ups
     python tools/train/deep_nn.py ../shared/data/mnist/mnist_train_60000.npz --depth 20 --device cuda
 
 A convolution of 10 x 11 with padding 1 and two maps gives 840 numbers; dense layers of 92 follow, with ReLU after each but
@@ -17,10 +17,8 @@ neuron i, and relu(x) - relu(-x) = x, so that each layer of weights +-START hand
 """
 
 import argparse
-import importlib.util
 import json
 import math
-import sys
 import time
 from pathlib import Path
 
@@ -28,6 +26,8 @@ import numpy as np
 import torch
 from square_net import augment
 from torch.nn import functional as F
+
+from jali.demo import tfhe_literal
 
 HERE = Path(__file__).resolve().parent
 DEMO = HERE.parents[1] / "python" / "jali" / "demo"
@@ -40,15 +40,6 @@ SOFT_LIMIT = 0.75
 LARGEST = 0.8
 GRAIN_BITS = 24  # numbers in the shipped nets are multiples of 2^-24 of the torus
 BEND = {"angle": 9, "scale": 0.1, "shear": 0.12, "shift": 1.2, "elastic": 0.6}
-
-
-def literal(path, name):
-    """A parameter set, from the demo's own file, so that jali need not be installed."""
-    spec = importlib.util.spec_from_file_location("jali_demo_tfhe_literal", path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return getattr(module, name)
 
 
 def rounded(latent):
@@ -325,8 +316,7 @@ def main():
     parser.add_argument("--seed", type=int, default=18)
     parser.add_argument("--device", default="cpu", help="a PyTorch device")
     parser.add_argument("--threads", type=int, default=0)
-    parser.add_argument("--literal", type=Path, default=DEMO / "tfhe_literal.py")
-    parser.add_argument("--set", default="MESSAGE_2_CARRY_2")
+    parser.add_argument("--set", default="MESSAGE_2_CARRY_2", help="of jali.demo.tfhe_literal")
     parser.add_argument("--out", type=Path, help="the folder of the weights")
     args = parser.parse_args()
     if args.threads:
@@ -336,10 +326,10 @@ def main():
         x = torch.from_numpy(data["images"].astype(np.float32) / 255).to(args.device)
         y = torch.from_numpy(data["labels"].astype(np.int64)).to(args.device)
     cut = len(x) - args.hold_out
-    lit = literal(args.literal, args.set)
+    params = getattr(tfhe_literal, args.set)
     # The rounding of the body is as good as noise here: a twelfth of a squared step.
-    constant = lit.before_look_up(0) + (0.5 / lit.N) ** 2 / 12
-    noise = (16 * lit.bootstrapped, 16 * constant)  # in squared quarters of the torus
+    constant = params.variance_before_look_up(0) + (0.5 / params.N) ** 2 / 12
+    noise = (16 * params.bootstrapped_variance, 16 * constant)  # in squared quarters of the torus
     nets = [Net(depth, noise, args.device) for depth in args.depth]
     trainers = [
         Trainer(net, x[:cut], y[:cut], batch=args.batch, rate=args.rate, noise=args.noise)

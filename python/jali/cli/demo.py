@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from jali import ckks, device
 from jali._core.console import bytes_text, progress, seconds_text, table
+from jali.cli import demo_trees
 from jali.cli.parser import Parser
 from jali.demo import data, network, roles, show
 from jali.demo.network import Array, Network
@@ -62,10 +63,14 @@ class Result:
 
 def _parser() -> Parser:
     parser = Parser(
-        prog="jali demo", description="Encrypted inference on handwritten digits, end to end."
+        prog="jali demo",
+        description="Encrypted inference on handwritten digits, end to end. 'jali demo trees --help' describes boosted trees "
+        "on rows of numbers.",
     )
     parser.add_argument(
-        "name", choices=["digits", "mnist"], help="scikit-learn's 8x8 digits, or 28x28"
+        "name",
+        choices=["digits", "mnist", "trees"],
+        help="scikit-learn's 8x8 digits, 28x28 digits, or trees",
     )
     parser.add_argument(
         "--images",
@@ -92,8 +97,11 @@ def _parser() -> Parser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command ``jali demo``. Raises jali.Error, which says what to change."""
+    words = list(sys.argv[2:] if argv is None else argv)
+    if words[:1] == ["trees"]:
+        return demo_trees.main(words[1:])
     started = time.perf_counter()
-    options = _parser().parse_args(argv)
+    options = _parser().parse_args(words)
     for name in ("limit", "batch", "workers", "threads"):
         value = getattr(options, name)
         if value is not None and value < 1:

@@ -23,14 +23,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from jali.demo.tfhe_literal import MESSAGE_2_CARRY_2, Literal
+from jali.demo.tfhe_literal import MESSAGE_2_CARRY_2
 from jali.demo.torus import Client, Evaluator, Words, signed_table
 from jali.errors import InvalidArgument
 
 __all__ = ["DEPTHS", "LITERAL", "Layer", "Network", "from_file", "infer", "load", "run"]
 
 DEPTHS = (20, 50, 100)
-LITERAL: Literal = MESSAGE_2_CARRY_2  # what the weights were trained for
+LITERAL = MESSAGE_2_CARRY_2  # what the weights were trained for
 
 SIDE, MAPS, KERNEL, PAD = 28, 2, (10, 11), 1
 ROWS, COLUMNS = SIDE + 2 * PAD - KERNEL[0] + 1, SIDE + 2 * PAD - KERNEL[1] + 1

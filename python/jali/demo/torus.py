@@ -3,7 +3,7 @@
 A word is a number modulo 2^64 and stands for word / 2^64 modulo 1. A `Client` turns an array of words into an array of
 ciphertexts and back, the numbers of one row along the last axis; an `Evaluator` computes on such arrays. The demos are
 written against these two. `Clear` is both, on the words themselves: it computes what an encrypted run computes without
-its noise, and, if it has a `Literal`, with noise of the same size.
+its noise, and, if it has parameters, with noise of the same size.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from jali.demo.tfhe_literal import Literal
 from jali.errors import InvalidArgument
+from jali.tfhe import Params
 
 __all__ = [
     "Clear",
@@ -104,7 +104,7 @@ class Clear:
     def __init__(
         self,
         size: int = 2048,
-        literal: Literal | None = None,
+        literal: Params | None = None,
         rng: np.random.Generator | None = None,
     ) -> None:
         if literal is not None and rng is None:
@@ -116,7 +116,7 @@ class Clear:
     def encrypt(self, words: Words) -> Words:
         """The words, with the noise of fresh ciphertexts."""
         words = np.array(words, np.uint64)
-        return words if self._literal is None else self._noisy(words, self._literal.fresh)
+        return words if self._literal is None else self._noisy(words, self._literal.fresh_variance)
 
     def decrypt(self, x: Words) -> Words:
         """The words themselves."""
@@ -144,13 +144,15 @@ class Clear:
                 f"a table has {tables.shape[-1]} words, and these parameters take {self.size}"
             )
         if self._literal is not None:
-            x = self._noisy(x, self._literal.before_look_up(0))
+            x = self._noisy(x, self._literal.variance_before_look_up(0))
         exponent = rounded(x, self.size)
         entry = exponent % self.size
         found = tables[entry] if of is None else tables[of, entry]
         out: Words = np.where(exponent < self.size, found, -found)
         self.look_ups += out.size
-        return out if self._literal is None else self._noisy(out, self._literal.bootstrapped)
+        return (
+            out if self._literal is None else self._noisy(out, self._literal.bootstrapped_variance)
+        )
 
     def _noisy(self, words: Words, variance: float) -> Words:
         assert self._rng is not None

@@ -255,6 +255,8 @@ class EncryptedIntegers(Shaped):
     def dot(self, weights: Any) -> EncryptedIntegers:
         """The product with clear weights, one for each number of the last axis, modulo 2^bits."""
         array = np.asarray(weights)
+        if not self.shape:
+            raise InvalidArgument("a single encrypted number has no axis along which to multiply")
         if array.shape != self.shape[-1:] or array.dtype.kind not in "biu":
             raise InvalidArgument(
                 f"weights must be {self.shape[-1:]} whole numbers, one for each number of the last axis"

@@ -30,11 +30,20 @@ def _checked(result: Any, high: int, of: str) -> int:
     return value
 
 
-def of_one(params: Params, function: Callable[[int], Any] | Sequence[int], largest: int) -> Table:
+def of_one(
+    params: Params, function: Callable[[int], Any] | Sequence[int] | Table, largest: int
+) -> Table:
     """The table of a function for the values 0 to `largest`."""
+    if isinstance(function, Table):
+        return function
     high = (1 << (params.message_bits + params.carry_bits)) - 1
     if not callable(function):
-        results = list(function)
+        try:
+            results = list(function)
+        except TypeError:
+            raise InvalidArgument(
+                f"the function must be callable, a list of results or a Table, not {checks.shown(function)}"
+            ) from None
         if len(results) <= largest:
             raise InvalidArgument(
                 f"the list has {len(results)} results, and a value may be as large as {largest}: give {largest + 1}"
@@ -45,13 +54,15 @@ def of_one(params: Params, function: Callable[[int], Any] | Sequence[int], large
 
 def of_two(
     params: Params,
-    function: Callable[[int, int], Any] | Sequence[int],
+    function: Callable[[int, int], Any] | Sequence[int] | Table,
     x_largest: int,
     y_largest: int,
 ) -> Table:
     """The table of a function of x and y, at y 2^message_bits + x."""
+    if isinstance(function, Table):
+        return function
     if not callable(function):
-        raise InvalidArgument("for two arrays give a function of two whole numbers")
+        raise InvalidArgument("for two arrays give a function of two whole numbers, or a Table")
     base, room = 1 << params.message_bits, 1 << params.carry_bits
     if x_largest >= base or y_largest >= room:
         raise RangeExceeded(

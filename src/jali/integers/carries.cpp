@@ -130,7 +130,7 @@ void prefix_of_bits(Builder& b, std::span<Bits> places) {
   const std::size_t half = places.size() / 2;
   prefix_of_bits(b, places.first(half));
   prefix_of_bits(b, places.subspan(half));
-  const Bits low = places[half - 1];
+  const Bits& low = places[half - 1];
   for (Bits& place : places.subspan(half)) {
     place.generate =
         b.look_up((place.state + low.generate).within(0, 3), [](int v) { return v >= 2 ? 1 : 0; });
@@ -163,7 +163,7 @@ Sum one_by_one(Builder& b, std::span<const Form> sums, std::span<const int> radi
     out.digits.push_back(b.look_up(sum, [q](int v) { return v % q; }));
     carry = b.look_up(sum, [q](int v) { return v >= q ? 1 : 0; });
   }
-  out.carry = carry;
+  out.carry = std::move(carry);
   return out;
 }
 
@@ -316,8 +316,8 @@ Sum by_tree(Builder& b, std::span<const Form> sums, std::span<const int> radix, 
   if (two_bits(b)) {
     const std::vector<Form> carries = carries_of_bits(b, states, front);
     for (std::size_t i = start; i < n; ++i) {
-      out.digits[i] = b.look_up(digit_of(i) + carries[i - start],
-                                [q = radix[i]](int v) { return v % q; });
+      out.digits[i] =
+          b.look_up(digit_of(i) + carries[i - start], [q = radix[i]](int v) { return v % q; });
     }
     out.carry = carries.back();
     return out;
@@ -341,8 +341,7 @@ Sum by_tree(Builder& b, std::span<const Form> sums, std::span<const int> radix, 
       break;
     }
     const std::size_t j = fronts.size() - 1;
-    chains.push_back(
-        runs.with_carry(carry_at(j, 1), fronts[j], next, first + static_cast<int>(j)));
+    chains.push_back(runs.with_carry(carry_at(j, 1), fronts[j], next, first + static_cast<int>(j)));
     fronts.push_back(next);
   }
   // A digit is (M + [state + carry >= 2]) mod q, looked up at M + 2^m (state + carry). Of two places between fronts one has
@@ -356,8 +355,7 @@ Sum by_tree(Builder& b, std::span<const Form> sums, std::span<const int> radix, 
       const std::size_t i = start + place, after = place - fronts[j];
       const int q = radix[i];
       const auto plain = [&](const Form& carried) {
-        return b.look_up(digit_of(i) + carried,
-                         [&](int v) { return (v % scale + v / scale) % q; });
+        return b.look_up(digit_of(i) + carried, [&](int v) { return (v % scale + v / scale) % q; });
       };
       const auto with_state = [&](const Form& state) {
         return b.look_up(digit_of(i) + state * scale + enters,

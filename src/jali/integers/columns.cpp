@@ -105,8 +105,10 @@ Word sum_one_by_one(Builder& b, Columns columns, IntegerType type, std::span<con
       } else if (parts.low.hi > 0) {
         terms.push_back(std::move(parts.low));
       }
-      if (parts.high.hi > 0 && k + 1 < n) columns[k + 1].push_back(std::move(parts.high));
-      else if (parts.high.hi > 0 && lost) lost->push_back(std::move(parts.high));
+      if (parts.high.hi > 0 && k + 1 < n)
+        columns[k + 1].push_back(std::move(parts.high));
+      else if (parts.high.hi > 0 && lost)
+        lost->push_back(std::move(parts.high));
     }
   }
   return out;
@@ -123,19 +125,17 @@ Word sum_of_columns(Builder& b, Columns columns, IntegerType type, Carries how,
   for (std::size_t k = 0; k < n; ++k) {
     radix.push_back(1 << type.digit_bits(static_cast<int>(k), m));
   }
-  // Constants together are one number.
-  Wide clear = 0;
+  // Constants together are one number, which has one digit a place.
+  int clear = 0;  // of a place, with the carry from the place before it
   for (std::size_t k = 0; k < n; ++k) {
     std::erase_if(columns[k], [&](const Form& term) {
-      if (term.is_constant()) clear += Wide{term.constant} << (m * static_cast<int>(k));
+      if (term.is_constant()) clear += term.constant;
       return term.is_constant();
     });
+    if (const int digit = clear % radix[k]) columns[k].emplace_back(digit);
+    clear /= radix[k];
   }
-  const Word constants = constant(clear, type, b);
-  if (lost && (clear >> type.bits) != 0) lost->push_back(Form(1));
-  for (std::size_t k = 0; k < n; ++k) {
-    if (constants[k].constant) columns[k].push_back(constants[k]);
-  }
+  if (lost && clear != 0) lost->emplace_back(1);
 
   if (how.block == Carries::one_by_one) {
     return sum_one_by_one(b, std::move(columns), type, radix, lost);

@@ -64,8 +64,7 @@ std::vector<Builder::Rotation> Builder::rotations() {
   const auto add = [&](Node& node, std::uint32_t o) {
     Rotation& rotation = out.back();
     const int deadline = node.outputs[o].deadline;
-    rotation.deadline =
-        rotation.outputs.empty() ? deadline : std::min(rotation.deadline, deadline);
+    rotation.deadline = rotation.outputs.empty() ? deadline : std::min(rotation.deadline, deadline);
     rotation.outputs.push_back(o);
     node.outputs[o].rotation = static_cast<std::uint32_t>(out.size() - 1);
   };

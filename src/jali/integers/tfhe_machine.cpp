@@ -62,6 +62,12 @@ TfheMachine::TfheMachine(std::shared_ptr<const tfhe::Evaluator> evaluator,
 }
 
 std::shared_ptr<const Rows> TfheMachine::rows_of(const tfhe::Ciphertext& digits) {
+  const std::uint64_t radix = digits.params->message_modulus();
+  require<RangeExceeded>(digits.max_degree() < radix, [&] {
+    return "a digit of the integers could be as large as " + std::to_string(digits.max_degree()) +
+           ", and digits are below " + std::to_string(radix) +
+           ": encrypt the integers digit by digit, as encrypt_uint does, or refresh the digits";
+  });
   // Nothing writes to the rows of an operand.
   return std::make_shared<const TfheRows>(std::const_pointer_cast<lwe::LweBlock>(digits.data));
 }
@@ -192,10 +198,10 @@ std::unique_ptr<Rows> TfheMachine::run(const Circuit& circuit, const Run& run) c
     return plain(run);
   }
   const auto kept = tables_.of(circuit.tables);  // because a recording uploads nothing
-  return programs_.run(*this, circuit, run, [this, of = circuit.shared_from_this(), kept](
-                                                const Run& again) {
-    return Machine::run(*of, again);
-  });
+  return programs_.run(*this, circuit, run,
+                       [this, of = circuit.shared_from_this(), kept](const Run& again) {
+                         return Machine::run(*of, again);
+                       });
 }
 
 void TfheMachine::rotate(lwe::LweBlock& out, backend::ConstLweView in,
@@ -211,8 +217,7 @@ void TfheMachine::rotate(lwe::LweBlock& out, backend::ConstLweView in,
     return engine.bootstrap_switch(results, in, view, switching, rotation);
   }
   device::Pool& pool = *engine.device()->pool();
-  lwe::GlweBlock rotated =
-      lwe::make_glwe(pool, params.torus(), params.k(), params.N(), in.count);
+  lwe::GlweBlock rotated = lwe::make_glwe(pool, params.torus(), params.k(), params.N(), in.count);
   std::size_t rows = 0;
   for (const Share& share : shares) {
     rows += share.count * static_cast<std::size_t>(share.kind.results);
@@ -238,8 +243,8 @@ void TfheMachine::rotate(lwe::LweBlock& out, backend::ConstLweView in,
           i % results * static_cast<std::size_t>(share.kind.stride) * box);
     }
     const backend::GlweView all = rotated.view();
-    const std::size_t bytes = (params.large().value + params.N().value) *
-                              backend::torus_bytes(params.torus());
+    const std::size_t bytes =
+        (params.large().value + params.N().value) * backend::torus_bytes(params.torus());
     const backend::ConstGlweView of{static_cast<const std::byte*>(all.data) + first * bytes,
                                     share.count};
     engine.extract(switches_first ? part(out, share.out, coefficients.size())

@@ -38,7 +38,8 @@ Integers Arithmetic::multiply(Value x, Value y) const {
                  [squares](Builder& b, const Words& w, std::size_t c) {
                    const Carries how{c == 3 ? Carries::one_by_one : 0};
                    const int wide_rounds = static_cast<int>(c);
-                   if (squares) return multiply_by_squares(b, w[0], w[1], w[0].type, how, wide_rounds);
+                   if (squares)
+                     return multiply_by_squares(b, w[0], w[1], w[0].type, how, wide_rounds);
                    return integers::multiply(b, w[0], w[1], w[0].type, how, nullptr, wide_rounds);
                  });
 }
