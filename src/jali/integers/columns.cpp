@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <numeric>
 #include <span>
 #include <utility>
@@ -182,8 +183,8 @@ Word sum_of_columns(Builder& b, Columns columns, IntegerType type, Carries how,
   return {type, std::move(sum.digits)};
 }
 
-Word multiply(Builder& b, const Word& x, const Word& y, IntegerType type, Carries how,
-              std::vector<Form>* lost, int wide_rounds) {
+Columns products(Builder& b, const Word& x, const Word& y, IntegerType type,
+                 std::vector<Form>* lost) {
   const int q = 1 << b.m();
   const auto n = static_cast<std::size_t>(type.digits(b.m()));
   Columns columns(n + 1);
@@ -196,11 +197,14 @@ Word multiply(Builder& b, const Word& x, const Word& y, IntegerType type, Carrie
       }
     }
   }
-  if (lost) {
-    for (Form& term : columns[n]) lost->push_back(std::move(term));
-  }
+  if (lost) std::move(columns[n].begin(), columns[n].end(), std::back_inserter(*lost));
   columns.resize(n);
-  return sum_of_columns(b, std::move(columns), type, how, lost, wide_rounds);
+  return columns;
+}
+
+Word multiply(Builder& b, const Word& x, const Word& y, IntegerType type, Carries how,
+              std::vector<Form>* lost, int wide_rounds) {
+  return sum_of_columns(b, products(b, x, y, type, lost), type, how, lost, wide_rounds);
 }
 
 Word multiply_by_squares(Builder& b, const Word& x, const Word& y, IntegerType type, Carries how,

@@ -16,6 +16,9 @@ using Columns = std::vector<std::vector<Form>>;
 Word sum_of_columns(Builder& b, Columns columns, IntegerType type, Carries how,
                     std::vector<Form>* lost = nullptr, int wide_rounds = 0);
 
+/// The low and high digits of the products of digits that a product modulo 2^bits has. lost: those of the next place.
+Columns products(Builder& b, const Word& x, const Word& y, IntegerType type,
+                 std::vector<Form>* lost = nullptr);
 /// x y modulo 2^bits of the type. Two look-ups for a product of digits, its low and high digit.
 Word multiply(Builder& b, const Word& x, const Word& y, IntegerType type, Carries how,
               std::vector<Form>* lost = nullptr, int wide_rounds = 0);
