@@ -1,3 +1,4 @@
+#include <numeric>
 #include <utility>
 #include <vector>
 
@@ -93,7 +94,11 @@ std::pair<Integers, Integers> Arithmetic::divide_each(const Integers& x,
         return Word{
             sum_type, integers::add(b, integers::cast(b, w[0], sum_type), high, how(c)).digits, {}};
       });
-  Integers quotient = cast(moved_each(Move::right, sum, shifts), x.type());
+  const Integers shifted = moved_each(Move::right, sum, shifts);  // below 2^bits
+  std::vector<std::size_t> all(shifted.count());
+  std::iota(all.begin(), all.end(), std::size_t{0});
+  Integers quotient = gathered(shifted.rows(), shifted.noise(), x.type(),
+                               static_cast<std::size_t>(sum_type.digits(m)), 0, all);
   if (zero) quotient = bit_or(quotient, Clear(std::move(of_zero)));
   // x - q d = x + q (2^bits - d) modulo 2^bits.
   Integers rest = run_one("divide each, rest",
