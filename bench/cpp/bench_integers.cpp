@@ -96,7 +96,7 @@ Json described(const Options& options, bool product, std::size_t batch,
 
 std::size_t measure(const Options& options) {
   const auto params = tfhe::Params::create(tfhe::preset(options.preset));
-  const tfhe::Client client(params, options.threads);
+  tfhe::Client client(params, options.threads);
   const std::shared_ptr<const backend::TfheOps> engine =
       backend::make_tfhe_engine(params->config(options.threads), options.device);
   const auto evaluator = std::make_shared<const tfhe::Evaluator>(engine, client.evaluation_keys());
