@@ -102,8 +102,6 @@ TfheEvaluator::TfheEvaluator(const TfheParams& params, const TfheKeys& keys,
     trace_ = std::make_shared<backend::Trace>();
     engine = backend::make_trace_tfhe(std::move(engine), trace_);
   }
-  // Two ciphertexts on each of the multiprocessors of a large GPU.
-  wave_ = engine->device()->name() == "cpu" ? static_cast<std::size_t>(used) : 264;
   evaluator_ = std::make_shared<const tfhe::Evaluator>(std::move(engine), *keys.ptr,
                                                        with_gil(progress), interrupts());
   if (params.ptr->message_bits() == 1 && params.ptr->carry_bits() == 0) {

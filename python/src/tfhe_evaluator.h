@@ -28,15 +28,12 @@ class TfheEvaluator {
   const std::string& engine() const { return engine_; }
   /// Null if nothing is recorded.
   const std::shared_ptr<backend::Trace>& trace() const { return trace_; }
-  /// So many bootstrappings take as long as one.
-  std::size_t wave() const { return wave_; }
 
  private:
   std::string engine_;
   std::shared_ptr<backend::Trace> trace_;
   std::shared_ptr<const tfhe::Evaluator> evaluator_;
   std::unique_ptr<const tfhe::Gates> gates_;  // null unless ciphertexts hold one bit
-  std::size_t wave_ = 1;
 };
 
 }  // namespace jali::python

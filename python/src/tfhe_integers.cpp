@@ -42,8 +42,7 @@ std::vector<Wide> wides(const Words& words, bool is_signed) {
 class TfheIntegers {
  public:
   explicit TfheIntegers(const TfheEvaluator& evaluator)
-      : machine_(
-            std::make_shared<const integers::TfheMachine>(evaluator.shared(), evaluator.wave())),
+      : machine_(std::make_shared<const integers::TfheMachine>(evaluator.shared())),
         arithmetic_(machine_) {}
 
   TfheArray binary(const std::string& name, const TfheArray& x, const TfheArray& y) const {

@@ -347,6 +347,7 @@ inline TfheMeasured compare(const TfheOps& engine, const TfheOps& oracle,
                             const TfheExpectation& expect, std::mt19937_64& rng) {
   const TfheConfig& config = oracle.config();
   SCOPED_TRACE(engine.name() + ": " + describe(config));
+  EXPECT_GE(engine.width(), 1u);
   const TfheSecret secret = random_secret(config, rng);
   const bool given = expect.noise.rotation != 0 || expect.noise.switching != 0;
   const TfheKeys keys =

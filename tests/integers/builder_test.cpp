@@ -18,12 +18,12 @@ std::vector<int> times(std::size_t count, int value) { return std::vector<int>(c
 std::vector<int> run(const ClearMachine& machine, const Circuit& circuit,
                      const std::vector<int>& digits, std::vector<std::uint8_t> clear = {}) {
   ClearRows rows(digits.size());
-  for (std::size_t i = 0; i < digits.size(); ++i) rows.digits[i] = {digits[i], 1, 0, true};
+  for (std::size_t i = 0; i < digits.size(); ++i) rows.digits[i] = {2 * digits[i], 1, 0, true};
   const Operand operand{&rows, true};
   const auto out = machine.run(circuit, {{&operand, 1}, clear, 1});
   std::vector<int> values;
   for (const auto& digit : static_cast<const ClearRows&>(*out).digits) {
-    values.push_back(static_cast<int>(digit.value));
+    values.push_back(static_cast<int>(digit.value / 2));
   }
   return values;
 }

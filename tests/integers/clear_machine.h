@@ -1,5 +1,6 @@
 // A machine whose digits are clear, and which checks what a real one cannot: that no look-up meets a number outside its
-// space or noise above its budget, and that outputs are digits. It counts look-ups and how deep they are.
+// space or noise above its budget, and that outputs are digits. It counts look-ups and how deep they are. Values are in
+// halves, as tables and constants are.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +19,7 @@ namespace jali::integers::test {
 class ClearRows final : public Rows {
  public:
   struct Digit {
-    std::int64_t value = 0;
+    std::int64_t value = 0;  // in halves
     double noise = 0;
     std::size_t depth = 0;
     bool written = false;
@@ -61,19 +62,24 @@ class ClearMachine final : public Machine {
   void look_up(Rows& out, std::size_t out_first, const Rows& in,
                const RowLookUps& l) const override {
     std::size_t row = 0, to = out_first;
+    const std::int64_t size = space_.size();
     for (const RowLookUps::Group& group : l.groups) {
-      EXPECT_LE(group.log_many, space_.max_log_many);
-      const int limit = space_.size() >> group.log_many;
+      const bool whole = group.stride == 1;
+      EXPECT_TRUE(whole ? space_.negacyclic
+                        : group.results * group.stride <= size &&
+                              group.results <= 1 << space_.max_log_many);
+      const std::int64_t limit = whole ? 2 * size - group.results + 1 : group.stride;
       for (std::size_t i = 0; i < group.count; ++i, ++row) {
         const ClearRows::Digit digit = at(in, row);
-        EXPECT_TRUE(digit.value >= 0 && digit.value < limit)
-            << "a look-up of " << digit.value << " in [0, " << limit << ")";
+        const std::int64_t x = digit.value / 2;
+        EXPECT_TRUE(digit.value % 2 == 0 && x >= 0 && x < limit)
+            << "a look-up of " << digit.value << " / 2 in [0, " << limit << ")";
         EXPECT_LE(digit.noise, space_.noise_budget);
-        const std::size_t table = l.of_input[row] * static_cast<std::size_t>(space_.size());
-        for (int j = 0; j < 1 << group.log_many; ++j) {
-          const auto entry = static_cast<std::size_t>(
-              std::clamp<std::int64_t>(digit.value, 0, limit - 1) + j * limit);
-          at(out, to++) = {l.tables[table + entry], 1, digit.depth + 1, true};
+        const std::size_t table = l.of_input[row] * static_cast<std::size_t>(size);
+        for (int j = 0; j < group.results; ++j) {
+          const std::int64_t e = std::clamp<std::int64_t>(x, 0, limit - 1) + j * group.stride;
+          const std::int64_t value = l.tables[table + static_cast<std::size_t>(e % size)];
+          at(out, to++) = {e < size ? value : -value, 1, digit.depth + 1, true};
         }
         depth = std::max(depth, digit.depth + 1);
         ++look_ups;
@@ -99,9 +105,9 @@ class ClearMachine final : public Machine {
 
 /// A space of m message and m carry bits, whose budget is that of the sum of as many messages as it holds, each of which
 /// comes with the weight of that sum: ((2^p - 1) / (2^m - 1))^2.
-inline Space space_of(int m, std::size_t wave = 1, int max_log_many = 2) {
+inline Space space_of(int m, std::size_t wave = 1, int max_log_many = 2, bool negacyclic = true) {
   const double terms = double((1 << 2 * m) - 1) / ((1 << m) - 1);
-  return {m, m, terms * terms, max_log_many, wave};
+  return {m, m, terms * terms, max_log_many, negacyclic, wave};
 }
 
 inline Integers encrypt(const Arithmetic& a, const std::vector<Wide>& values, IntegerType type) {
@@ -111,7 +117,7 @@ inline Integers encrypt(const Arithmetic& a, const std::vector<Wide>& values, In
   std::vector<std::uint8_t> digits(n);
   for (std::size_t i = 0; i < values.size(); ++i) {
     split(values[i], type, m, digits);
-    for (std::size_t j = 0; j < n; ++j) rows->digits[i * n + j] = {digits[j], 1, 0, true};
+    for (std::size_t j = 0; j < n; ++j) rows->digits[i * n + j] = {2 * digits[j], 1, 0, true};
   }
   return {type, values.size(), rows};
 }
@@ -127,11 +133,11 @@ inline std::vector<Wide> decrypt(const Arithmetic& a, const Integers& x) {
     for (std::size_t j = 0; j < n; ++j) {
       const ClearRows::Digit& digit = ClearMachine::at(x.rows(), i * n + j);
       EXPECT_TRUE(digit.written);
-      EXPECT_TRUE(digit.value >= 0 &&
-                  digit.value < 1 << x.type().digit_bits(static_cast<int>(j), m))
-          << "digit " << j << " is " << int(digit.value);
+      EXPECT_TRUE(digit.value % 2 == 0 && digit.value >= 0 &&
+                  digit.value < 2 << x.type().digit_bits(static_cast<int>(j), m))
+          << "digit " << j << " is " << digit.value << " / 2";
       EXPECT_LE(digit.noise, x.noise());
-      digits[j] = static_cast<std::uint8_t>(digit.value);
+      digits[j] = static_cast<std::uint8_t>(digit.value / 2);
     }
     out.push_back(joined(digits, x.type(), m));
   }

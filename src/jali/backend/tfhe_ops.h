@@ -57,6 +57,8 @@ class TfheOps {
   virtual std::string name() const = 0;  // "ref", "cpu/avx512", "cuda:0", ...
   virtual const TfheConfig& config() const = 0;
   const std::shared_ptr<device::Device>& device() const { return device_; }
+  /// So many bootstrappings at once take about as long as one; more take time in proportion.
+  virtual std::size_t width() const { return 1; }
 
   /// Copies bytes of the host to the device's memory. A recording (Device::record) keeps them, and every run of its graph
   /// writes them again: so that tables may be part of a graph.

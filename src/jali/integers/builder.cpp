@@ -1,7 +1,6 @@
 #include "jali/integers/builder.h"
 
 #include <algorithm>
-#include <bit>
 #include <string>
 
 #include "jali/base/error.h"
@@ -112,8 +111,9 @@ Form Builder::of_source(std::uint32_t source) const {
   return out;
 }
 
-std::uint32_t Builder::node_of(Form input, const Form* key) {
-  std::uint64_t hash = 0x9e3779b97f4a7c15 + static_cast<std::uint64_t>(input.constant);
+std::uint32_t Builder::node_of(Form input, const Form* key, int amount) {
+  std::uint64_t hash = 0x9e3779b97f4a7c15 + static_cast<std::uint64_t>(input.constant) +
+                       (static_cast<std::uint64_t>(amount) << 32);
   const auto mix = [&hash](std::uint64_t word) {
     hash = (hash ^ word) * 0xff51afd7ed558ccd;
     hash ^= hash >> 32;
@@ -131,8 +131,8 @@ std::uint32_t Builder::node_of(Form input, const Form* key) {
     const bool same_key =
         key ? node.keys > 1 && node.key.terms == key->terms && node.key.constant == key->constant
             : node.keys == 1;
-    if (same_key && node.input.terms == input.terms && node.input.constant == input.constant &&
-        node.input.hi == input.hi) {
+    if (same_key && node.amount == amount && node.input.terms == input.terms &&
+        node.input.constant == input.constant && (amount != 0 || node.input.hi == input.hi)) {
       return it->second;
     }
   }
@@ -140,13 +140,14 @@ std::uint32_t Builder::node_of(Form input, const Form* key) {
   nodes_.push_back({.input = std::move(input),
                     .key = key ? *key : Form(),
                     .keys = key ? key->hi - key->lo + 1 : 1,
+                    .amount = amount,
                     .level = wave,
                     .outputs = {}});
   node_at_.emplace(hash, static_cast<std::uint32_t>(nodes_.size() - 1));
   return static_cast<std::uint32_t>(nodes_.size() - 1);
 }
 
-std::uint32_t Builder::output_of(std::uint32_t node, std::vector<std::uint8_t> table) {
+std::uint32_t Builder::output_of(std::uint32_t node, std::span<const std::int16_t> table) {
   for (const Output& output : nodes_[node].outputs) {
     if (std::equal(table.begin(), table.end(), values_.begin() + output.values)) {
       return output.source;
@@ -163,6 +164,38 @@ std::uint32_t Builder::output_of(std::uint32_t node, std::vector<std::uint8_t> t
       {.values = static_cast<std::uint32_t>(values_.size()), .source = source});
   values_.insert(values_.end(), table.begin(), table.end());
   return source;
+}
+
+std::uint32_t Builder::threshold_of(std::uint32_t node, std::int32_t at) {
+  for (const Output& output : nodes_[node].outputs) {
+    if (output.at == at) return output.source;
+  }
+  const auto source = static_cast<std::uint32_t>(sources_.size());
+  sources_.push_back({.node = static_cast<std::int32_t>(node),
+                      .operand = -1,
+                      .index = static_cast<std::uint32_t>(nodes_[node].outputs.size()),
+                      .hi = nodes_[node].amount,
+                      .noise = 1,
+                      .level = nodes_[node].level});
+  nodes_[node].outputs.push_back({.at = at, .source = source});
+  return source;
+}
+
+Form Builder::threshold(const Form& x, int at, int amount) {
+  if (at <= x.lo) return amount;
+  if (at > x.hi) return 0;
+  if (!space_.negacyclic || x.hi - x.lo < space_.size()) {
+    return look_up(x, [&](int v) { return v >= at ? amount : 0; });
+  }
+  require<InternalError>(takes(x.lo, x.hi, at), [&] {
+    return "a threshold at " + std::to_string(at) + " of numbers from " + std::to_string(x.lo) +
+           " to " + std::to_string(x.hi) + " does not fit " + std::to_string(space_.bits()) +
+           " bits";
+  });
+  Form input = tamed(x);
+  at -= input.constant;
+  input.constant = 0;
+  return of_source(threshold_of(node_of(std::move(input), nullptr, amount), at));
 }
 
 Form Builder::look_up_values(const Form& x, const std::int32_t* values, const Form* key,
@@ -185,14 +218,14 @@ Form Builder::look_up_values(const Form& x, const std::int32_t* values, const Fo
       if (linear) return x * sign + (values[0] - sign * x.lo);
     }
   }
-  std::vector<std::uint8_t> table(size * keys);
+  std::vector<std::int16_t> table(size * keys);
   for (std::size_t i = 0; i < table.size(); ++i) {
-    table[i] = static_cast<std::uint8_t>(values[i] - base);
+    table[i] = static_cast<std::int16_t>(values[i] - base);
   }
   Form input = x - x.lo;
   input.lo = 0;
   const std::uint32_t node = node_of(tamed(std::move(input)), key);
-  return of_source(output_of(node, std::move(table))) + base;
+  return of_source(output_of(node, table)) + base;
 }
 
 Form Builder::packed(const Form& x, const Form& y, int span) {
@@ -218,20 +251,26 @@ std::uint32_t Builder::scaled(std::uint32_t source, int factor) {
   const Source from = sources_[source];
   if (from.node >= 0) {
     const Node& node = nodes_[static_cast<std::size_t>(from.node)];
+    if (node.amount != 0) {
+      const std::int32_t at = node.outputs[from.index].at;
+      return threshold_of(node_of(node.input, nullptr, node.amount * factor), at);
+    }
     const auto first = values_.begin() + node.outputs[from.index].values;
-    std::vector<std::uint8_t> table(
+    std::vector<std::int16_t> table(
         first, first + (node.input.hi + 1) * static_cast<std::ptrdiff_t>(node.keys));
-    for (std::uint8_t& value : table) value = static_cast<std::uint8_t>(value * factor);
-    return output_of(static_cast<std::uint32_t>(from.node), std::move(table));
+    for (std::int16_t& value : table) value = static_cast<std::int16_t>(value * factor);
+    return output_of(static_cast<std::uint32_t>(from.node), table);
   }
-  std::vector<std::uint8_t> table(static_cast<std::size_t>(from.hi) + 1);
+  std::vector<std::int16_t> table(static_cast<std::size_t>(from.hi) + 1);
   for (std::size_t i = 0; i < table.size(); ++i) {
-    table[i] = static_cast<std::uint8_t>(i * static_cast<std::size_t>(factor));
+    table[i] = static_cast<std::int16_t>(i * static_cast<std::size_t>(factor));
   }
-  return output_of(node_of(of_source(source), nullptr), std::move(table));
+  return output_of(node_of(of_source(source), nullptr), table);
 }
 
 Form Builder::tamed(Form x) {
+  // Tables give numbers of the whole circle, if there is one.
+  const int most_value = space_.negacyclic ? 2 * space_.size() : space_.size();
   while (noise(x) > space_.noise_budget) {
     std::size_t worst = x.terms.size();
     double most = 1;
@@ -239,7 +278,7 @@ Form Builder::tamed(Form x) {
       const Source& source = sources_[x.terms[i].source];
       const int weight = std::abs(x.terms[i].weight);
       const double here = double(weight) * weight * source.noise;
-      if (here > most && weight * source.hi < space_.size()) most = here, worst = i;
+      if (here > most && weight * source.hi < most_value) most = here, worst = i;
     }
     require<InternalError>(worst < x.terms.size(), [&] {
       return "a sum of " + std::to_string(x.terms.size()) +
@@ -261,209 +300,6 @@ Form Builder::tamed(Form x) {
     }
   }
   return x;
-}
-
-void Builder::append(Circuit::Combinations& to, const Form& form,
-                     std::span<const std::uint32_t> column_of) const {
-  for (const Form::Term& term : form.terms) {
-    const Source& source = sources_[term.source];
-    if (source.node < 0 && source.operand < 0) {
-      to.clear_column.push_back(source.index);
-      to.clear_weight.push_back(term.weight);
-    } else {
-      to.column.push_back(column_of[term.source]);
-      to.weight.push_back(term.weight);
-    }
-  }
-  to.begin.push_back(static_cast<std::uint32_t>(to.column.size()));
-  to.clear_begin.push_back(static_cast<std::uint32_t>(to.clear_column.size()));
-  to.constant.push_back(form.constant);
-}
-
-namespace {
-
-/// A rotation before it has its place.
-struct Rotation {
-  std::uint32_t node = 0;
-  int log_many = 0;
-  std::vector<std::uint32_t> outputs;  // of the node
-  int last_use = 0;
-};
-
-/// The first place of `count` neighbouring slots that are free, where slot s is in use up to wave in_use[s].
-std::uint32_t find_slots(std::vector<int>& in_use, std::size_t count, int wave) {
-  std::size_t run = 0, s = 0;
-  for (; s < in_use.size() && run < count; ++s) run = in_use[s] <= wave ? run + 1 : 0;
-  if (run < count) in_use.resize(in_use.size() + count - run, 0);
-  return static_cast<std::uint32_t>((run < count ? in_use.size() : s) - count);
-}
-
-}  // namespace
-
-std::shared_ptr<const Circuit> Builder::finish(std::span<const Form> outputs,
-                                               std::span<const int> largest, double most_noise) {
-  std::vector<Form> results;
-  for (std::size_t i = 0; i < outputs.size(); ++i) {
-    Form result = noise(outputs[i]) > most_noise ? refreshed(outputs[i]) : outputs[i];
-    require<InternalError>(result.lo >= 0 && result.hi <= largest[i], [&] {
-      return "an output from " + std::to_string(result.lo) + " to " + std::to_string(result.hi) +
-             " is no digit up to " + std::to_string(largest[i]);
-    });
-    results.push_back(std::move(result));
-  }
-
-  // What the outputs need. A node is made after those that it reads.
-  const auto mark = [&](const Form& form) {
-    for (const Form::Term& term : form.terms) {
-      const Source& source = sources_[term.source];
-      if (source.node >= 0) {
-        nodes_[static_cast<std::size_t>(source.node)].outputs[source.index].live = true;
-      }
-    }
-  };
-  for (const Form& result : results) mark(result);
-  int depth = 0;
-  for (std::size_t n = nodes_.size(); n-- > 0;) {
-    const bool live = std::any_of(nodes_[n].outputs.begin(), nodes_[n].outputs.end(),
-                                  [](const Output& output) { return output.live; });
-    if (!live) continue;
-    depth = std::max(depth, nodes_[n].level);
-    mark(nodes_[n].input);
-  }
-
-  // Rotations: the live outputs of a node, as many on one as the range of the input allows.
-  std::vector<std::vector<Rotation>> waves(static_cast<std::size_t>(depth));
-  for (std::size_t n = 0; n < nodes_.size(); ++n) {
-    Node& node = nodes_[n];
-    std::vector<std::uint32_t> live;
-    for (std::size_t o = 0; o < node.outputs.size(); ++o) {
-      if (node.outputs[o].live) live.push_back(static_cast<std::uint32_t>(o));
-    }
-    const auto room = static_cast<unsigned>(space_.size() / (node.input.hi + 1));
-    const int many = std::min(space_.max_log_many, static_cast<int>(std::bit_width(room)) - 1);
-    for (std::size_t at = 0; at < live.size();) {
-      const std::size_t take = std::min(live.size() - at, std::size_t{1} << many);
-      Rotation rotation{.node = static_cast<std::uint32_t>(n),
-                        .log_many = static_cast<int>(std::bit_width(take - 1)),
-                        .outputs = {},
-                        .last_use = 0};
-      rotation.outputs.assign(live.begin() + static_cast<std::ptrdiff_t>(at),
-                              live.begin() + static_cast<std::ptrdiff_t>(at + take));
-      waves[static_cast<std::size_t>(node.level) - 1].push_back(std::move(rotation));
-      at += take;
-    }
-  }
-
-  // When each rotation's results are read for the last time; outputs are read after the last wave.
-  for (auto& wave : waves) {
-    std::stable_sort(wave.begin(), wave.end(),
-                     [](const Rotation& a, const Rotation& b) { return a.log_many < b.log_many; });
-    for (std::size_t r = 0; r < wave.size(); ++r) {
-      for (std::size_t place = 0; place < wave[r].outputs.size(); ++place) {
-        Output& output = nodes_[wave[r].node].outputs[wave[r].outputs[place]];
-        output.rotation = static_cast<std::uint32_t>(r);
-        output.place = static_cast<std::uint32_t>(place);
-      }
-    }
-  }
-  const auto used = [&](const Form& form, int wave) {
-    for (const Form::Term& term : form.terms) {
-      const Source& source = sources_[term.source];
-      if (source.node < 0) continue;
-      const Node& node = nodes_[static_cast<std::size_t>(source.node)];
-      int& last =
-          waves[static_cast<std::size_t>(node.level) - 1][node.outputs[source.index].rotation]
-              .last_use;
-      last = std::max(last, wave);
-    }
-  };
-  for (std::size_t w = 0; w < waves.size(); ++w) {
-    for (const Rotation& rotation : waves[w]) {
-      used(nodes_[rotation.node].input, static_cast<int>(w) + 1);
-    }
-  }
-  for (const Form& result : results) used(result, depth + 1);
-
-  auto circuit = std::make_shared<Circuit>();
-  circuit->operands = operands_;
-  circuit->clear_digits = clear_digits_;
-  std::vector<std::uint32_t> column_of(sources_.size(), ~std::uint32_t{0});
-  for (std::size_t s = 0; s < sources_.size(); ++s) {
-    if (sources_[s].operand < 0) continue;
-    column_of[s] = static_cast<std::uint32_t>(circuit->columns.size());
-    circuit->columns.push_back(
-        {.operand = sources_[s].operand, .slot = 0, .index = sources_[s].index, .log_many = 0});
-  }
-  std::vector<int> in_use;
-  std::unordered_multimap<std::uint64_t, std::uint32_t> table_at;
-  const auto size = static_cast<std::size_t>(space_.size());
-  for (std::size_t w = 0; w < waves.size(); ++w) {
-    Circuit::Wave wave;
-    const int number = static_cast<int>(w) + 1;
-    std::size_t slots = 0;
-    for (const Rotation& rotation : waves[w]) slots += std::size_t{1} << rotation.log_many;
-    wave.slot = find_slots(in_use, slots, number);
-    std::uint32_t slot = wave.slot;
-    std::vector<std::uint8_t> tables;
-    for (const Rotation& rotation : waves[w]) {
-      const Node& node = nodes_[rotation.node];
-      append(wave.inputs, node.input, column_of);
-      if (node.keys > 1) {
-        wave.key.push_back(static_cast<std::int32_t>(circuit->keys.rows()));
-        append(circuit->keys, node.key - node.key.lo, column_of);
-      } else {
-        wave.key.push_back(-1);
-      }
-      // The tables of the outputs, side by side.
-      tables.assign(size * static_cast<std::size_t>(node.keys), 0);
-      const std::size_t stride = size >> rotation.log_many;
-      const auto inputs = static_cast<std::size_t>(node.input.hi) + 1;
-      for (std::size_t j = 0; j < rotation.outputs.size(); ++j) {
-        const Output& output = node.outputs[rotation.outputs[j]];
-        for (std::size_t key = 0; key < static_cast<std::size_t>(node.keys); ++key) {
-          const auto from =
-              values_.begin() + output.values + static_cast<std::ptrdiff_t>(key * inputs);
-          std::copy(from, from + static_cast<std::ptrdiff_t>(inputs),
-                    tables.begin() + static_cast<std::ptrdiff_t>(key * size + j * stride));
-        }
-        column_of[output.source] = static_cast<std::uint32_t>(circuit->columns.size());
-        circuit->columns.push_back({.operand = -1,
-                                    .slot = slot,
-                                    .index = static_cast<std::uint32_t>(j),
-                                    .log_many = rotation.log_many});
-      }
-      std::uint64_t hash = 14695981039346656037u;
-      for (const std::uint8_t value : tables) hash = (hash ^ value) * 1099511628211u;
-      const auto [first, last] = table_at.equal_range(hash);
-      auto same = first;
-      while (same != last && !(circuit->tables.size() >= same->second * size + tables.size() &&
-                               std::equal(tables.begin(), tables.end(),
-                                          circuit->tables.begin() +
-                                              static_cast<std::ptrdiff_t>(same->second * size)))) {
-        ++same;
-      }
-      if (same != last) {
-        wave.table.push_back(same->second);
-      } else {
-        wave.table.push_back(static_cast<std::uint32_t>(circuit->tables.size() / size));
-        table_at.emplace(hash, wave.table.back());
-        circuit->tables.insert(circuit->tables.end(), tables.begin(), tables.end());
-      }
-      if (wave.groups.empty() || wave.groups.back().log_many != rotation.log_many) {
-        wave.groups.push_back({0, rotation.log_many});
-      }
-      ++wave.groups.back().count;
-      for (int j = 0; j < 1 << rotation.log_many; ++j) in_use[slot++] = rotation.last_use;
-    }
-    circuit->widest = std::max(circuit->widest, static_cast<std::uint32_t>(waves[w].size()));
-    circuit->waves.push_back(std::move(wave));
-  }
-  circuit->arena = static_cast<std::uint32_t>(in_use.size());
-  for (const Form& result : results) {
-    append(circuit->outputs, result, column_of);
-    circuit->output_noise = std::max(circuit->output_noise, noise(result));
-  }
-  return circuit;
 }
 
 }  // namespace jali::integers

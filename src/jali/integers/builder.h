@@ -1,8 +1,9 @@
 // Builds a circuit from linear forms and look-ups, and holds it to the limits of the space.
 //
 // What a builder does by itself, so that algorithms need not:
-//   Waves. A look-up runs in the first wave in which its inputs are there.
+//   Waves. There are as many as the longest chain of look-ups.
 //   Several tables on one rotation. Look-ups of the same form share rotations, as many as the range of the form allows.
+//   Places in waves. A rotation that can wait goes into a later wave, if its first one has more than the machine takes at once.
 //   Noise. If a form has more noise than the budget, its term with the most noise is replaced by a look-up that gives the
 //   scaled digit directly. If the digit came from a look-up, then that is one more table there, in the same wave.
 //   Folding. Look-ups of constants, of the identity, of the same form with the same table, and look-ups that no output
@@ -94,6 +95,14 @@ class Builder {
     }
     return look_up_values(x, values.data(), &key, false);
   }
+  /// amount * [x >= at]. On a negacyclic machine x may have up to 2^(p + 1) numbers, at most 2^p on either side of `at`.
+  /// Two neighbouring thresholds of one form share a rotation.
+  Form threshold(const Form& x, int at, int amount = 1);
+  /// Whether threshold takes numbers from low to high.
+  bool takes(int low, int high, int at) const {
+    return space_.negacyclic ? high - at < space_.size() && at - low <= space_.size()
+                             : high - low < space_.size();
+  }
   /// The same number with the noise of a look-up.
   Form refreshed(const Form& x);
   /// The variance of a form's noise.
@@ -114,18 +123,29 @@ class Builder {
     double noise = 0;
     int level = 0;
   };
+  static constexpr std::uint32_t nowhere = ~std::uint32_t{0};
   struct Output {
     std::uint32_t values = 0;  // where its tables begin in values_
+    std::int32_t at = 0;  // of a threshold
     std::uint32_t source = 0;
-    bool live = false;
-    std::uint32_t rotation = 0, place = 0;  // set by finish
+    int deadline = 0;  // the last wave in which it may be looked up; 0: nobody needs it
+    std::uint32_t rotation = nowhere;  // set by finish
   };
   struct Node {
-    Form input;  // in [0, top]
+    Form input;  // in [0, top]; of thresholds, a form without a constant
     Form key;
     int keys = 1;  // 1: one table; else one for each number of the key
+    int amount = 0;  // of thresholds; else 0
     int level = 0;
     std::vector<Output> outputs;
+  };
+  /// Results of one rotation of a node.
+  struct Rotation {
+    std::uint32_t node = 0;
+    int stride = 0;
+    std::vector<std::uint32_t> outputs;
+    int deadline = 0, wave = 0, last_use = 0;
+    std::uint32_t slot = 0;
   };
 
   void check_range(const Form& x) const;
@@ -133,17 +153,22 @@ class Builder {
   Form packed(const Form& x, const Form& y, int span);
   Form of_source(std::uint32_t source) const;
   Form look_up_values(const Form& x, const std::int32_t* values, const Form* key, bool always);
-  std::uint32_t output_of(std::uint32_t node, std::vector<std::uint8_t> table);
-  std::uint32_t node_of(Form input, const Form* key);
+  std::uint32_t output_of(std::uint32_t node, std::span<const std::int16_t> table);
+  std::uint32_t node_of(Form input, const Form* key, int amount = 0);
+  std::uint32_t threshold_of(std::uint32_t node, std::int32_t at);
   Form tamed(Form x);
   std::uint32_t scaled(std::uint32_t source, int factor);
   void append(Circuit::Combinations& to, const Form& form,
               std::span<const std::uint32_t> column_of) const;
+  /// What finish does, in this order: deadlines, rotations, waves, and the circuit.
+  int need(std::span<const Form> results);
+  std::vector<Rotation> rotations();
+  void place(std::vector<Rotation>& rotations, int depth) const;
 
   const Space space_;
   std::vector<Source> sources_;
   std::vector<Node> nodes_;
-  std::vector<std::uint8_t> values_;
+  std::vector<std::int16_t> values_;
   std::unordered_multimap<std::uint64_t, std::uint32_t> node_at_;
   std::vector<std::uint32_t> operands_;
   std::uint32_t clear_digits_ = 0;

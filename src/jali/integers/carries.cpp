@@ -1,6 +1,7 @@
 #include "jali/integers/carries.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "jali/base/error.h"
@@ -16,12 +17,13 @@ namespace {
 class Chain {
  public:
   Chain(const Builder& b, Form carry, bool known)
-      : top_(b.top()), budget_(b.space().noise_budget), sum_(std::move(carry)) {
-    most_ = known ? sum_.hi : 1;
-  }
+      : builder_(&b), sum_(std::move(carry)), known_(known), most_(known ? sum_.hi : 1) {}
 
   bool fits(int highest) const {
-    return most_ + weight(highest) * highest <= top_ && double(sum_.terms.size()) + 1 <= budget_;
+    const int w = weight(highest), theta = theta_ + w;
+    const int most = most_ + w * highest - (known_ ? 0 : 1);
+    return builder_->takes(0, most, theta) && (known_ || builder_->takes(0, most, theta - 1)) &&
+           double(sum_.terms.size()) + 2 <= builder_->space().noise_budget;
   }
   void push(const Form& state, int highest) {
     const int w = weight(highest);
@@ -34,19 +36,21 @@ class Chain {
     out.push(state, highest);
     return out;
   }
-  Form carry(Builder& b, int scale = 1) const {
-    return b.look_up(sum_, [&](int v) { return v >= theta_ ? scale : 0; });
-  }
+  double noise() const { return builder_->noise(sum_); }
+  Form carry(Builder& b, int scale = 1) const { return b.threshold(sum_, theta_, scale); }
   Form state(Builder& b) const {
-    return b.look_up(sum_, [&](int v) { return v >= theta_ ? 2 : v == theta_ - 1 ? 1 : 0; });
+    if (sum_.hi <= b.top()) {
+      return b.look_up(sum_, [&](int v) { return v >= theta_ ? 2 : v == theta_ - 1 ? 1 : 0; });
+    }
+    return (b.threshold(sum_, theta_) + b.threshold(sum_, theta_ - 1)).within(0, 2);
   }
 
  private:
   int weight(int highest) const { return std::max(most_ - theta_ + 1, highest == 2 ? theta_ : 0); }
 
-  int top_;
-  double budget_;
+  const Builder* builder_;
   Form sum_;
+  bool known_;
   int theta_ = 1, most_ = 1;
 };
 
@@ -203,6 +207,92 @@ Sum by_blocks(Builder& b, std::span<const Form> sums, std::span<const int> radix
   return out;
 }
 
+/// States of runs of places, each found in as few waves as its length allows. k states fit one look-up. A run that begins
+/// at the front of some round, F_0 = 0, F_j = k + .. + k^j, consists of blocks of k^l places, which others share.
+class Runs {
+ public:
+  Runs(Builder& b, std::vector<Form> states) : b_(b), states_(std::move(states)) {
+    for (const Form& state : states_) highest_ = std::max(highest_, state.hi);
+    for (const bool known : {false, true}) {
+      Chain chain(b, known ? Form(0).within(0, 0) : Form(0), known);
+      std::size_t count = 0;
+      for (; count < states_.size() && chain.fits(highest_); ++count) {
+        chain.push(states_[count], highest_);
+      }
+      fits_ = std::min(fits_, count);
+    }
+  }
+
+  std::size_t fits() const { return fits_; }
+  const Form& operator[](std::size_t place) const { return states_[place]; }
+  /// The state of places [first, end). wave: when what it is looked up from should be known.
+  Form state(std::size_t first, std::size_t end, int wave) {
+    return chain(Chain(b_, 0, false), first, end, wave).state(b_);
+  }
+  /// The chain of a carry and these places.
+  Chain with_carry(const Form& carry, std::size_t first, std::size_t end, int wave) {
+    return chain(Chain(b_, carry, true), first, end, wave);
+  }
+
+ private:
+  Chain chain(const Chain& from, std::size_t first, std::size_t end, int wave) {
+    std::vector<Piece> pieces = split(first, end);
+    while (true) {
+      Chain out = from;
+      for (const Piece& piece : pieces) out.push(piece.state, highest_);
+      // Too many, or too noisy for weights that need no look-ups of their own: the last ones become one.
+      std::size_t merged = pieces.size() > fits_ ? pieces.size() - fits_ + 1 : 1;
+      if (merged == 1 && pieces.size() > 2 && out.noise() > b_.space().noise_budget &&
+          b_.level(pieces.back().state) < wave &&
+          b_.level(pieces[pieces.size() - 2].state) < wave) {
+        merged = 2;
+      }
+      if (merged == 1) return out;
+      const std::size_t at = pieces.size() - std::min(merged, fits_);
+      Chain tail(b_, 0, false);
+      for (std::size_t i = at; i < pieces.size(); ++i) tail.push(pieces[i].state, highest_);
+      pieces[at].state = tail.state(b_);
+      pieces.resize(at + 1);
+    }
+  }
+  struct Piece {
+    std::size_t first = 0;
+    Form state;
+  };
+  /// At least two pieces, if there are two places.
+  std::vector<Piece> split(std::size_t first, std::size_t end) {
+    const std::size_t length = end - first;
+    std::vector<Piece> out;
+    while (first < end) {
+      std::size_t size = 1, front = 0;
+      while (size * fits_ < length && first + size * fits_ <= end && first >= front &&
+             (first - front) % (size * fits_) == 0) {
+        size *= fits_;
+        front += size;
+      }
+      out.push_back({first, block(first, size)});
+      first += size;
+    }
+    return out;
+  }
+  Form block(std::size_t first, std::size_t size) {
+    if (size == 1) return states_[first];
+    const auto key = std::pair(first, size);
+    if (const auto at = blocks_.find(key); at != blocks_.end()) return at->second;
+    Chain chain(b_, 0, false);
+    for (std::size_t i = 0; i < fits_; ++i) {
+      chain.push(block(first + i * (size / fits_), size / fits_), highest_);
+    }
+    return blocks_.emplace(key, chain.state(b_)).first->second;
+  }
+
+  Builder& b_;
+  std::vector<Form> states_;
+  int highest_ = 0;
+  std::size_t fits_ = ~std::size_t{0};
+  std::map<std::pair<std::size_t, std::size_t>, Form> blocks_;
+};
+
 Sum by_tree(Builder& b, std::span<const Form> sums, std::span<const int> radix, const Form& carry) {
   const std::size_t n = sums.size();
   Sum out;
@@ -210,93 +300,85 @@ Sum by_tree(Builder& b, std::span<const Form> sums, std::span<const int> radix, 
   const auto digit_of = [&](std::size_t i) {
     return b.look_up(sums[i], [q = radix[i]](int v) { return v % q; });
   };
-  const auto last = [&](std::size_t i, const Form& sum) {
-    return b.look_up(sum, [q = radix[i]](int v) { return v % q; });
-  };
   // A carry that is known at once is a part of the lowest sum.
   std::size_t start = 0;
   Form front = carry;
   if (carry.is_constant()) {
     const Form sum = sums[0] + carry;
-    out.digits[0] = last(0, sum);
+    out.digits[0] = b.look_up(sum, [q = radix[0]](int v) { return v % q; });
     front = b.look_up(sum, [q = radix[0]](int v) { return v >= q ? 1 : 0; });
     start = 1;
   }
+  out.carry = front;
+  if (start == n) return out;
   std::vector<Form> states;
   for (std::size_t i = start; i < n; ++i) states.push_back(state_of_sum(b, sums[i], radix[i]));
   if (two_bits(b)) {
     const std::vector<Form> carries = carries_of_bits(b, states, front);
     for (std::size_t i = start; i < n; ++i) {
-      out.digits[i] = last(i, digit_of(i) + carries[i - start]);
+      out.digits[i] =
+          b.look_up(digit_of(i) + carries[i - start], [q = radix[i]](int v) { return v % q; });
     }
     out.carry = carries.back();
     return out;
   }
 
-  // The front takes the first places. Their carries are known.
-  Chain chain(b, front, true);
-  std::size_t i = start;
-  for (; i < n && chain.fits(states[i - start].hi); ++i) {
-    out.digits[i] = last(i, digit_of(i) + (i == start ? front : chain.carry(b)));
-    chain.push(states[i - start], states[i - start].hi);
-  }
-  if (i == n) {
-    out.carry = n == start ? front : chain.carry(b);
-    return out;
-  }
-  front = chain.carry(b);
-  // Groups of the rest: before[g][j] is the state of the first j + 1 places of group g.
-  struct Group {
-    std::size_t first = 0, end = 0;
-    std::vector<Form> before;
+  // The fronts F_j, whose carries are known after wave `first` + j, until one look-up reaches the last place from there.
+  const std::size_t places = n - start;
+  const int first = std::max(1, b.level(front));
+  Runs runs(b, std::move(states));
+  std::vector<std::size_t> fronts{0};
+  std::vector<Chain> chains{Chain(b, front, true)};
+  const auto carry_at = [&](std::size_t j, int scale) {
+    return j == 0 ? front * scale : chains[j].carry(b, scale);
   };
-  std::vector<Group> groups;
-  std::vector<Form> group_states;
-  while (i < n) {
-    Group group{.first = i, .end = i, .before = {}};
-    Chain inside(b, 0, false);
-    do {
-      if (group.end == i + 1) group.before.push_back(states[i - start]);
-      if (group.end > i + 1) group.before.push_back(inside.state(b));
-      inside.push(states[group.end - start], states[group.end - start].hi);
-      ++group.end;
-    } while (group.end < n && inside.fits(states[group.end - start].hi));
-    group_states.push_back(group.end == i + 1 ? states[i - start] : inside.state(b));
-    i = group.end;
-    groups.push_back(std::move(group));
+  bool direct = true;
+  for (std::size_t power = 1; places - 1 > fronts.back() + power;) {
+    power *= runs.fits();
+    const std::size_t next = fronts.back() + power;
+    if (next >= places) {
+      direct = false;
+      break;
+    }
+    const std::size_t j = fronts.size() - 1;
+    chains.push_back(runs.with_carry(carry_at(j, 1), fronts[j], next, first + static_cast<int>(j)));
+    fronts.push_back(next);
   }
-  const std::vector<Chain> before = carries_before(b, group_states, front, true);
-  // A digit is (M + [state + carry >= 2]) mod q, looked up at M + 2^m (state + carry).
+  // A digit is (M + [state + carry >= 2]) mod q, looked up at M + 2^m (state + carry). Of two places between fronts one has
+  // its own carry, and the other one the same carry and a state.
   const int scale = 1 << b.m();
-  for (std::size_t g = 0; g < groups.size(); ++g) {
-    const Form enters = g ? before[g].carry(b, scale) : Form();
-    for (std::size_t j = groups[g].first; j < groups[g].end; ++j) {
-      const int q = radix[j];
-      if (g == 0) {  // the front's carry is there one wave earlier
-        Chain known(b, front, true);
-        if (j > groups[0].first) {
-          known.push(groups[0].before[j - groups[0].first - 1],
-                     groups[0].before[j - groups[0].first - 1].hi);
-        }
-        out.digits[j] =
-            j == groups[0].first
-                ? last(j, digit_of(j) + front)
-                : b.look_up(
-                      digit_of(j) + (groups[0].before[j - groups[0].first - 1] + front) * scale,
-                      [&](int v) { return (v % scale + (v / scale >= 2 ? 1 : 0)) % q; });
-        continue;
-      }
-      if (j == groups[g].first) {
-        out.digits[j] =
-            b.look_up(digit_of(j) + enters, [&](int v) { return (v % scale + v / scale) % q; });
+  for (std::size_t j = 0; j < fronts.size(); ++j) {
+    const bool last = j + 1 == fronts.size();
+    const int wave = first + static_cast<int>(j);
+    Form enters;
+    for (std::size_t place = fronts[j]; place < (last ? places : fronts[j + 1]); ++place) {
+      const std::size_t i = start + place, after = place - fronts[j];
+      const int q = radix[i];
+      const auto plain = [&](const Form& carried) {
+        return b.look_up(digit_of(i) + carried, [&](int v) { return (v % scale + v / scale) % q; });
+      };
+      const auto with_state = [&](const Form& state) {
+        return b.look_up(digit_of(i) + state * scale + enters,
+                         [&](int v) { return (v % scale + (v / scale >= 2 ? 1 : 0)) % q; });
+      };
+      if (last && direct) {
+        enters = carry_at(j, scale);
+        out.digits[i] =
+            after == 0 ? plain(enters) : with_state(runs.state(fronts[j], place, wave - 1));
+      } else if (after == 0) {
+        out.digits[i] = plain(carry_at(j, 1) * scale);
+        enters = carry_at(j, scale);
+      } else if (after % 2 == 0 || (after == 1 && j == 0)) {
+        enters = runs.with_carry(carry_at(j, 1), fronts[j], place, wave).carry(b, scale);
+        out.digits[i] = plain(enters);
       } else {
-        out.digits[j] =
-            b.look_up(digit_of(j) + groups[g].before[j - groups[g].first - 1] * scale + enters,
-                      [&](int v) { return (v % scale + (v / scale >= 2 ? 1 : 0)) % q; });
+        out.digits[i] = with_state(runs[place - 1]);
       }
     }
   }
-  out.carry = before.back().carry(b);
+  out.carry = runs.with_carry(carry_at(fronts.size() - 1, 1), fronts.back(), places,
+                              first + static_cast<int>(fronts.size()) - 1)
+                  .carry(b);
   return out;
 }
 

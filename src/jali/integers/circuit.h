@@ -6,23 +6,24 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "jali/integers/digits.h"
 
 namespace jali::integers {
 
-class Circuit {
+class Circuit : public std::enable_shared_from_this<Circuit> {
  public:
   /// A digit that a combination may read: digit `index` of operand `operand`, or, if operand is negative, result `index` of
-  /// the rotation whose results begin at `slot` of the arena, 2^log_many of them.
+  /// the rotation whose results begin at `slot` of the arena, `results` of them.
   struct Column {
     std::int32_t operand = -1;
     std::uint32_t slot = 0;
     std::uint32_t index = 0;
-    int log_many = 0;
+    std::uint32_t results = 1;
   };
-  /// Linear combinations of columns, of clear digits and of a constant, in rows.
+  /// Linear combinations of columns, of clear digits and of a constant, in rows. Constants are in halves.
   struct Combinations {
     std::vector<std::uint32_t> begin{0}, column;
     std::vector<std::int32_t> weight;
@@ -31,7 +32,7 @@ class Circuit {
     std::vector<std::int32_t> constant;
     std::size_t rows() const { return constant.size(); }
   };
-  /// The look-ups of a wave, sorted by log_many. Rotation r takes the table `table[r]`, plus the value of the clear
+  /// The look-ups of a wave, sorted by their kind. Rotation r takes the table `table[r]`, plus the value of the clear
   /// combination key[r] if that is not negative.
   struct Wave {
     Combinations inputs;
@@ -45,7 +46,7 @@ class Circuit {
   std::uint32_t clear_digits = 0;  // of each lane
   std::vector<Column> columns;
   std::vector<Wave> waves;
-  std::vector<std::uint8_t> tables;  // 2^p entries each
+  std::vector<std::int16_t> tables;  // 2^p entries each, in halves
   Combinations keys;  // combinations of clear digits alone, which choose tables
   Combinations outputs;
   double output_noise = 0;  // the largest of an output

@@ -3,6 +3,7 @@
 // A digit is an encrypted number in [0, 2^p), where p = message_bits + carry_bits. An integer keeps numbers below
 // 2^message_bits in its digits; the carry bits are room for sums. A look-up replaces a digit x by T(x), for any table T of
 // 2^p numbers in [0, 2^p), and makes its noise fresh. Everything between two look-ups is linear.
+// A digit may also be looked up in [0, 2^(p + 1)), if the machine is negacyclic: x + 2^p then gives minus what x gives.
 //
 // Noise is counted in variances of a fresh digit: a look-up and an encryption leave at most 1, and the sum of w_i x_i of
 // digits with independent noise n_i has sum w_i^2 n_i. What enters a look-up may have at most Space::noise_budget.
@@ -28,6 +29,8 @@ struct Space {
   /// At most 2^max_log_many results of one look-up. If x < 2^(p - v), then the tables of 2^v results lie side by side in
   /// one table of 2^p numbers, and cost neither noise nor time. A machine that cannot do so has 0.
   int max_log_many = 0;
+  /// Look-ups of numbers up to 2^(p + 1) - 1: see RowLookUps.
+  bool negacyclic = false;
   /// So many look-ups take as long as one; more take time in proportion.
   std::size_t wave = 1;
 
@@ -50,7 +53,7 @@ class Rows {
 };
 
 /// A sparse matrix by rows: row r has the entries [begin[r], begin[r + 1]). A column is a row of the input. The constant is
-/// in units of a digit.
+/// in halves of a digit's unit.
 struct RowCombination {
   std::span<const std::uint32_t> begin;  // rows + 1 of them
   std::span<const std::uint32_t> column;
@@ -58,16 +61,19 @@ struct RowCombination {
   std::span<const std::int64_t> constant;  // one for each row
 };
 
-/// Look-ups of one wave. The inputs come in groups of equal log_many. Let v be that of a group, and x < 2^(p - v) a digit
-/// of it. The result j < 2^v is entry x + j 2^(p - v) of the digit's table. Results follow each other, those of one digit
-/// first.
+/// Look-ups of one wave. A table has 2^p entries t in halves of a unit, and goes on with t(e + 2^p) = -t(e). Result j of a
+/// digit x is t(x + j stride) / 2. Results follow each other, those of one digit first.
 struct RowLookUps {
+  /// Digits that follow each other in the input. There are two kinds of groups.
+  /// - stride >= 2, results * stride <= 2^p: x is below the stride, and the tables of the functions lie side by side.
+  /// - stride = 1, on negacyclic machines: x is below 2^(p + 1) - results + 1.
   struct Group {
     std::size_t count = 0;
-    int log_many = 0;
+    int results = 1;
+    int stride = 0;
   };
   std::span<const Group> groups;
-  std::span<const std::uint8_t> tables;  // 2^p entries each
+  std::span<const std::int16_t> tables;  // 2^p entries each
   std::span<const std::uint32_t> of_input;  // for each digit which table it takes
 };
 
@@ -92,8 +98,10 @@ class Machine {
   virtual ~Machine() = default;
 
   virtual const Space& space() const = 0;
-  /// So many rows can be allocated now. A circuit takes its lanes in parts that fit.
+  /// So many rows an operation may take for its work now. A circuit takes its lanes in parts that fit.
   virtual std::size_t available_rows() const = 0;
+  /// So many rows can be allocated at all. What has a larger result is refused before it begins.
+  virtual std::size_t most_rows() const { return ~std::size_t{0}; }
   virtual std::unique_ptr<Rows> allocate(std::size_t count) const = 0;
   virtual void copy(Rows& out, std::size_t out_first, const Rows& in, std::size_t in_first,
                     std::size_t count) const = 0;

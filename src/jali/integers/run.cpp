@@ -68,8 +68,8 @@ class Expanded {
       begin_[at] = entry;
       std::int64_t constant = from.constant[row];
       for (std::uint32_t e = from.clear_begin[row]; e < from.clear_begin[row + 1]; ++e) {
-        constant +=
-            std::int64_t{from.clear_weight[e]} * clear[lane * clear_digits + from.clear_column[e]];
+        constant += 2 * std::int64_t{from.clear_weight[e]} *
+                    clear[lane * clear_digits + from.clear_column[e]];
       }
       constant_[at++] = constant;
       for (std::uint32_t e = from.begin[row]; e < from.begin[row + 1]; ++e, ++entry) {
@@ -101,18 +101,26 @@ class Expanded {
 
 std::unique_ptr<Rows> Machine::run(const Circuit& circuit, const Run& run) const {
   const std::size_t outputs = circuit.outputs.rows();
-  auto out = allocate(run.lanes * outputs);
-  if (run.lanes == 0 || outputs == 0) return out;
+  if (run.lanes == 0 || outputs == 0) return allocate(run.lanes * outputs);
 
   // Rows: operands that all lanes share, then for each lane of a part its operands, its slots, and what it looks up.
   std::size_t shared = 0, own = circuit.arena;
   for (std::size_t k = 0; k < circuit.operands.size(); ++k) {
     (run.operands[k].broadcast ? shared : own) += circuit.operands[k];
   }
-  const std::size_t free = available_rows();
   const std::size_t a_lane = std::max<std::size_t>(own + circuit.widest, 1);
-  require<OutOfMemory>(free >= shared + a_lane, [&] {
-    return "an operation on integers needs room for " + std::to_string(shared + a_lane) +
+  const std::size_t most = most_rows(), result = run.lanes * outputs, work = shared + a_lane;
+  require<OutOfMemory>(most >= work && most - work >= result, [&] {
+    const std::size_t fit = most > work ? (most - work) / outputs : 0;
+    return "a result of " + std::to_string(run.lanes) + " integers takes " +
+           std::to_string(result) + " digits, and there is room for " + std::to_string(most) +
+           (fit > 0 ? ": compute on at most " + std::to_string(fit) + " integers at a time"
+                    : ": free ciphertexts, or use fewer bits");
+  });
+  auto out = allocate(result);
+  const std::size_t free = available_rows();
+  require<OutOfMemory>(free >= work, [&] {
+    return "an operation on integers needs room for " + std::to_string(work) +
            " digits, and there is room for " + std::to_string(free) +
            ": free ciphertexts, or use fewer bits";
   });
@@ -146,7 +154,7 @@ std::unique_ptr<Rows> Machine::run(const Circuit& circuit, const Run& run) const
                       run.operands[k].broadcast ? 0 : circuit.operands[k]};
       } else {
         address[c] = {static_cast<std::uint32_t>(at + column.slot * lanes + column.index),
-                      std::uint32_t{1} << column.log_many};
+                      column.results};
       }
     }
     const auto clear = run.clear.subspan(first * circuit.clear_digits);
@@ -161,7 +169,7 @@ std::unique_ptr<Rows> Machine::run(const Circuit& circuit, const Run& run) const
           std::uint32_t table = wave.table[r];
           if (wave.key[r] >= 0) {
             table += static_cast<std::uint32_t>(
-                keys.constants()[static_cast<std::size_t>(wave.key[r]) * lanes + lane]);
+                keys.constants()[static_cast<std::size_t>(wave.key[r]) * lanes + lane] / 2);
           }
           of_input[r * lanes + lane] = table;
         }

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "jali/base/error.h"
-#include "jali/tfhe/table.h"
 
 namespace jali::integers {
 
@@ -14,9 +12,13 @@ namespace {
 
 using backend::LweCombination;
 
-// Rotated accumulators are large; so many are in memory at once.
-constexpr std::size_t kRotations = 2048;
 constexpr std::size_t kMostBytes = std::size_t{4} << 30;
+constexpr std::size_t kTableBytes = std::size_t{128} << 20;
+// A call of the engine takes so many waves at most, because every rotation of it has an accumulator in memory.
+constexpr std::size_t kWavesAtOnce = 64;
+// A graph is worth its memory if its waves are so short that the host's share of them counts.
+constexpr std::size_t kPrograms = 32;
+constexpr std::size_t kRecordedWaves = 16;
 
 const lwe::LweBlock& block_of(const Rows& rows) {
   return *static_cast<const TfheRows&>(rows).block();
@@ -32,47 +34,31 @@ backend::LweView part(lwe::LweBlock& block, std::size_t first, std::size_t count
   return {data + first * block.row_bytes(), block.torus, block.dimension, count};
 }
 
-/// Tables in an engine's memory, and where each of a circuit's tables lies among them.
-struct Polynomials {
-  device::Buffer data;
-  std::size_t count = 0;
-  std::vector<std::uint32_t> of_input;
-};
-
-/// The polynomials of the tables that are used, each once.
-Polynomials polynomials(const tfhe::ParamsPtr& params, const backend::TfheOps& engine,
-                        std::span<const std::uint8_t> tables,
-                        std::span<const std::uint32_t> of_input) {
-  const std::size_t size = params->value_modulus();
-  const std::size_t bytes = params->N().value * backend::torus_bytes(params->torus());
-  Polynomials out;
-  std::unordered_map<std::uint32_t, std::uint32_t> place;
-  std::vector<std::uint8_t> words;
-  std::vector<std::uint64_t> values(size);
-  out.of_input.reserve(of_input.size());
-  for (const std::uint32_t table : of_input) {
-    const auto [at, fresh] = place.emplace(table, static_cast<std::uint32_t>(place.size()));
-    out.of_input.push_back(at->second);
-    if (!fresh) continue;
-    std::ranges::copy(tables.subspan(table * size, size), values.begin());
-    const auto polynomial = tfhe::LookUpTable(params, values).polynomial();
-    words.insert(words.end(), polynomial.begin(), polynomial.end());
-  }
-  out.count = place.size();
-  out.data = engine.device()->pool()->allocate(out.count * bytes);
-  engine.copy_in(out.data.data(), words.data(), words.size());
-  return out;
-}
-
 }  // namespace
 
-TfheMachine::TfheMachine(std::shared_ptr<const tfhe::Evaluator> evaluator, std::size_t wave,
-                         std::size_t memory)
-    : evaluator_(std::move(evaluator)), memory_(memory) {
+/// Inputs of one kind of look-up, which follow each other, and where their results begin.
+struct TfheMachine::Share {
+  RowLookUps::Group kind;
+  std::size_t count = 0, out = 0;
+};
+
+TfheMachine::TfheMachine(std::shared_ptr<const tfhe::Evaluator> evaluator,
+                         const TfheMachineOptions& options)
+    : evaluator_(std::move(evaluator)),
+      options_(options),
+      tables_(evaluator_->params(), kTableBytes),
+      programs_(evaluator_->engine().device(), kPrograms) {
   const tfhe::Params& params = *evaluator_->params();
-  space_ =
-      validated({params.message_bits(), params.carry_bits(), params.max_norm2(),
-                 params.message_bits() + params.carry_bits() - 1, std::max<std::size_t>(wave, 1)});
+  space_ = validated({.message_bits = params.message_bits(),
+                      .carry_bits = params.carry_bits(),
+                      .noise_budget = params.max_norm2(),
+                      .max_log_many = params.message_bits() + params.carry_bits() - 1,
+                      .negacyclic = true,
+                      .wave = std::max<std::size_t>(
+                          options_.wave == 0 ? evaluator_->engine().width() : options_.wave, 1)});
+  if (!options_.records) {
+    options_.records = !evaluator_->engine().device()->memory()->host_accessible();
+  }
 }
 
 std::shared_ptr<const Rows> TfheMachine::rows_of(const tfhe::Ciphertext& digits) {
@@ -100,13 +86,38 @@ tfhe::Ciphertext TfheMachine::ciphertext(const Rows& digits, std::span<const int
   return out;
 }
 
+/// What the device could still give: what nobody has, and what its pool keeps for reuse. A recording, which may not ask the
+/// driver, has been checked before.
+std::size_t TfheMachine::free_bytes() const {
+  const device::Device& device = *evaluator_->engine().device();
+  if (device.stream().recording()) return device::kUnknown;
+  const std::size_t free = device.memory()->available();
+  return free == device::kUnknown ? free : free + device.pool()->bytes_cached();
+}
+
 std::size_t TfheMachine::available_rows() const {
-  std::size_t bytes = memory_;
+  std::size_t bytes = options_.memory;
   if (bytes == 0) {
-    const std::size_t free = evaluator_->engine().device()->memory()->available();
+    const std::size_t free = free_bytes();
     bytes = free == device::kUnknown ? kMostBytes : std::min(free / 2, kMostBytes);
   }
   return bytes / evaluator_->params()->ciphertext_bytes();
+}
+
+std::size_t TfheMachine::most_rows() const {
+  return free_bytes() / evaluator_->params()->ciphertext_bytes();
+}
+
+/// A quarter of what is free goes to accumulators, to their results in the other dimension, and to the digits of key switching.
+std::size_t TfheMachine::rotations_at_once() const {
+  const tfhe::Params& params = *evaluator_->params();
+  const std::size_t word = backend::torus_bytes(params.torus()), large = params.large().value + 1;
+  const std::size_t each =
+      (large + params.N().value) * word + 4 * (params.n().value + 1) +
+      4 * large * (word + static_cast<std::size_t>(params.config().switch_gadget.levels));
+  const std::size_t free = free_bytes();
+  const std::size_t room = free == device::kUnknown ? ~std::size_t{0} : free / 4 / each;
+  return std::clamp<std::size_t>(room, 1, std::max<std::size_t>(kWavesAtOnce * space_.wave, 256));
 }
 
 std::unique_ptr<Rows> TfheMachine::allocate(std::size_t count) const {
@@ -128,10 +139,10 @@ void TfheMachine::combine(Rows& out, std::size_t out_first, const Rows& in,
                           const RowCombination& c) const {
   const std::size_t rows = c.begin.size() - 1;
   if (rows == 0) return;
-  const std::uint64_t step = evaluator_->params()->step();
+  const std::uint64_t half = evaluator_->params()->step() / 2;
   std::vector<std::uint64_t> words(c.constant.size());
   std::ranges::transform(c.constant, words.begin(),
-                         [&](std::int64_t x) { return static_cast<std::uint64_t>(x) * step; });
+                         [&](std::int64_t x) { return static_cast<std::uint64_t>(x) * half; });
   lwe::LweBlock& to = *static_cast<TfheRows&>(out).block();
   const backend::TfheOps& engine = evaluator_->engine();
   const LweCombination sums{c.begin, c.column, c.weight, words};
@@ -150,63 +161,139 @@ void TfheMachine::look_up(Rows& out, std::size_t out_first, const Rows& in,
                           const RowLookUps& look_ups) const {
   if (look_ups.of_input.empty()) return;
   const backend::TfheOps& engine = evaluator_->engine();
-  const tfhe::ParamsPtr& params = evaluator_->params();
-  const lwe::PreparedKeys& keys = evaluator_->prepared_keys();
-  const bool switches_first = params->order() == tfhe::Order::switch_first;
-  device::Pool& pool = *engine.device()->pool();
-  lwe::LweBlock& to = *static_cast<TfheRows&>(out).block();
-  const lwe::LweBlock& from = block_of(in);
-  const Polynomials tables = polynomials(params, engine, look_ups.tables, look_ups.of_input);
-  std::size_t row = 0, result = out_first;
-  for (const RowLookUps::Group& group : look_ups.groups) {
-    const std::span<const std::uint32_t> of_group =
-        std::span(tables.of_input).subspan(row, group.count);
-    if (group.log_many == 0) {
-      if (group.count > 0) {
-        const backend::TableView view{tables.data.data(), tables.count, false, of_group, 0};
-        const auto results = part(to, result, group.count);
-        const auto inputs = part(from, row, group.count);
-        if (switches_first) {
-          engine.switch_bootstrap(results, inputs, view, keys.switching.data(),
-                                  keys.rotation.data());
-        } else {
-          engine.bootstrap_switch(results, inputs, view, keys.switching.data(),
-                                  keys.rotation.data());
-        }
-      }
-      row += group.count;
-      result += group.count;
-      continue;
-    }
-    // Tables that lie side by side: result j is coefficient j N / 2^log_many of the rotated accumulator.
-    const std::size_t many = std::size_t{1} << group.log_many;
-    for (std::size_t first = 0; first < group.count; first += kRotations) {
-      const std::size_t count = std::min(kRotations, group.count - first);
-      const backend::TableView view{tables.data.data(), tables.count, false,
-                                    of_group.subspan(first, count), 0};
-      std::vector<std::uint32_t> coefficients(count * many);
-      for (std::size_t i = 0; i < coefficients.size(); ++i) {
-        coefficients[i] = static_cast<std::uint32_t>(i % many * (params->N().value / many));
-      }
-      lwe::GlweBlock rotations =
-          lwe::make_glwe(pool, params->torus(), params->k(), params->N(), count);
-      const auto inputs = part(from, row, count);
-      const auto results = part(to, result, count * many);
-      if (switches_first) {
-        lwe::LweBlock small = lwe::make_lwe(pool, lwe::Torus::t32, params->n(), count);
-        engine.key_switch(small.view(), inputs, keys.switching.data());
-        engine.blind_rotate(rotations.view(), small.view(), view, keys.rotation.data());
-        engine.extract(results, rotations.view(), coefficients, many);
-      } else {
-        engine.blind_rotate(rotations.view(), inputs, view, keys.rotation.data());
-        lwe::LweBlock large = lwe::make_lwe(pool, params->torus(), params->large(), count * many);
-        engine.extract(large.view(), rotations.view(), coefficients, many);
-        engine.key_switch(results, large.view(), keys.switching.data());
-      }
-      row += count;
-      result += count * many;
-    }
+  if (engine.device()->stream().recording()) {  // a graph's memory is its own
+    return look_up_in(tables_.made(engine, look_ups.tables), out, out_first, in, look_ups);
   }
+  look_up_in(*tables_.of(engine, look_ups.tables), out, out_first, in, look_ups);
+}
+
+void TfheMachine::look_up_in(const Polynomials& tables, Rows& out, std::size_t out_first,
+                             const Rows& in, const RowLookUps& look_ups) const {
+  const std::size_t at_once = rotations_at_once();
+  // Every call takes what follows in the input, of whatever kinds, so that a wave is one blind rotation.
+  std::size_t group = 0, taken = 0, result = out_first;
+  for (std::size_t first = 0; first < look_ups.of_input.size();) {
+    std::vector<Share> shares;
+    std::size_t count = 0;
+    while (count < at_once && group < look_ups.groups.size()) {
+      const RowLookUps::Group& kind = look_ups.groups[group];
+      const std::size_t now = std::min(kind.count - taken, at_once - count);
+      if (now > 0) shares.push_back({kind, now, result});
+      result += now * static_cast<std::size_t>(kind.results);
+      count += now;
+      taken += now;
+      if (taken == kind.count) ++group, taken = 0;
+    }
+    const backend::TableView view{tables.data.data(), tables.count, false,
+                                  look_ups.of_input.subspan(first, count), 0};
+    rotate(*static_cast<TfheRows&>(out).block(), part(block_of(in), first, count), view, shares);
+    first += count;
+  }
+}
+
+/// The machine, with a circuit's tables at hand, which it keeps: for recordings, which upload nothing.
+class TfheMachine::WithTables final : public Machine {
+ public:
+  WithTables(const TfheMachine& machine, std::shared_ptr<const Polynomials> tables)
+      : machine_(machine), tables_(std::move(tables)) {}
+
+  const Space& space() const override { return machine_.space(); }
+  std::size_t available_rows() const override { return machine_.available_rows(); }
+  std::size_t most_rows() const override { return machine_.most_rows(); }
+  std::unique_ptr<Rows> allocate(std::size_t count) const override {
+    return machine_.allocate(count);
+  }
+  void copy(Rows& out, std::size_t out_first, const Rows& in, std::size_t in_first,
+            std::size_t count) const override {
+    machine_.copy(out, out_first, in, in_first, count);
+  }
+  void combine(Rows& out, std::size_t out_first, const Rows& in,
+               const RowCombination& combination) const override {
+    machine_.combine(out, out_first, in, combination);
+  }
+  void look_up(Rows& out, std::size_t out_first, const Rows& in,
+               const RowLookUps& look_ups) const override {
+    if (look_ups.of_input.empty()) return;
+    machine_.look_up_in(*tables_, out, out_first, in, look_ups);
+  }
+
+ private:
+  const TfheMachine& machine_;
+  const std::shared_ptr<const Polynomials> tables_;
+};
+
+std::unique_ptr<Rows> TfheMachine::run(const Circuit& circuit, const Run& run) const {
+  const auto plain = [this, &circuit](const Run& of) { return Machine::run(circuit, of); };
+  const device::Device& device = *evaluator_->engine().device();
+  if (!*options_.records || circuit.clear_digits > 0 || circuit.waves.empty() || run.lanes == 0 ||
+      device.stream().recording()) {
+    return plain(run);
+  }
+  // In one part, and in few enough waves of the machine.
+  std::size_t rows = circuit.arena + circuit.widest + circuit.outputs.rows();
+  for (const std::uint32_t digits : circuit.operands) rows += digits;
+  const std::size_t most = std::min(kRecordedWaves * space_.wave, rotations_at_once());
+  if (circuit.widest * run.lanes > most || 2 * rows * run.lanes > available_rows()) {
+    return plain(run);
+  }
+  const auto machine = std::make_shared<const WithTables>(
+      *this, tables_.of(evaluator_->engine(), circuit.tables));
+  return programs_.run(*this, circuit, run,
+                       [of = circuit.shared_from_this(), machine](const Run& again) {
+                         return machine->run(*of, again);
+                       });
+}
+
+void TfheMachine::rotate(lwe::LweBlock& out, backend::ConstLweView in,
+                         const backend::TableView& view, std::span<const Share> shares) const {
+  const backend::TfheOps& engine = evaluator_->engine();
+  const tfhe::Params& params = *evaluator_->params();
+  const lwe::PreparedKeys& keys = evaluator_->prepared_keys();
+  const void *const switching = keys.switching.data(), *const rotation = keys.rotation.data();
+  const bool switches_first = params.order() == tfhe::Order::switch_first;
+  if (shares.size() == 1 && shares[0].kind.results == 1) {
+    const auto results = part(out, shares[0].out, in.count);
+    if (switches_first) return engine.switch_bootstrap(results, in, view, switching, rotation);
+    return engine.bootstrap_switch(results, in, view, switching, rotation);
+  }
+  device::Pool& pool = *engine.device()->pool();
+  lwe::GlweBlock rotated = lwe::make_glwe(pool, params.torus(), params.k(), params.N(), in.count);
+  std::size_t rows = 0;
+  for (const Share& share : shares) {
+    rows += share.count * static_cast<std::size_t>(share.kind.results);
+  }
+  lwe::LweBlock large;  // the results before they are switched
+  if (switches_first) {
+    lwe::LweBlock small = lwe::make_lwe(pool, lwe::Torus::t32, params.n(), in.count);
+    engine.key_switch(small.view(), in, switching);
+    engine.blind_rotate(rotated.view(), small.view(), view, rotation);
+  } else {
+    engine.blind_rotate(rotated.view(), in, view, rotation);
+    large = lwe::make_lwe(pool, params.torus(), params.large(), rows);
+  }
+  // Result j is coefficient j stride N / 2^p of a rotated accumulator.
+  const std::size_t box = params.N().value >> space_.bits();
+  std::size_t first = 0, row = 0;
+  std::vector<std::uint32_t> coefficients;
+  for (const Share& share : shares) {
+    const auto results = static_cast<std::size_t>(share.kind.results);
+    coefficients.resize(share.count * results);
+    for (std::size_t i = 0; i < coefficients.size(); ++i) {
+      coefficients[i] = static_cast<std::uint32_t>(
+          i % results * static_cast<std::size_t>(share.kind.stride) * box);
+    }
+    const backend::GlweView all = rotated.view();
+    const std::size_t bytes =
+        (params.large().value + params.N().value) * backend::torus_bytes(params.torus());
+    const backend::ConstGlweView of{static_cast<const std::byte*>(all.data) + first * bytes,
+                                    share.count};
+    engine.extract(switches_first ? part(out, share.out, coefficients.size())
+                                  : part(large, row, coefficients.size()),
+                   of, coefficients, results);
+    first += share.count;
+    row += coefficients.size();
+  }
+  if (!switches_first) engine.key_switch(part(out, shares[0].out, rows), large.view(), switching);
 }
 
 }  // namespace jali::integers

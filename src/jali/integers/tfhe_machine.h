@@ -3,9 +3,13 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
+#include <span>
 #include <utility>
 
 #include "jali/integers/digits.h"
+#include "jali/integers/tfhe_programs.h"
+#include "jali/integers/tfhe_tables.h"
 #include "jali/lwe/blocks.h"
 #include "jali/tfhe/evaluator.h"
 
@@ -22,14 +26,21 @@ class TfheRows final : public Rows {
   std::shared_ptr<lwe::LweBlock> block_;
 };
 
+struct TfheMachineOptions {
+  /// The bytes that an operation may take for its digits; 0: half of what the device has free, at most 4 GiB.
+  std::size_t memory = 0;
+  /// So many bootstrappings take as long as one; 0: as the engine says.
+  std::size_t wave = 0;
+  /// Whether small circuits are recorded, so that a run is one graph. By default they are on a GPU.
+  std::optional<bool> records = {};
+};
+
 /// Its noise budget is Params::max_norm2(), so that every look-up fails with at most the parameters' probability.
 class TfheMachine final : public Machine {
  public:
-  /// wave: so many bootstrappings take as long as one. memory: the bytes that an operation may take for its digits; 0: half
-  /// of what the device says is free, at most 4 GiB. Throws InvalidArgument, with what to change, for parameters in which
-  /// integers cannot be computed.
-  TfheMachine(std::shared_ptr<const tfhe::Evaluator> evaluator, std::size_t wave,
-              std::size_t memory = 0);
+  /// Throws InvalidArgument, with what to change, for parameters in which integers cannot be computed.
+  explicit TfheMachine(std::shared_ptr<const tfhe::Evaluator> evaluator,
+                       const TfheMachineOptions& options = {});
 
   const tfhe::Evaluator& evaluator() const { return *evaluator_; }
 
@@ -41,6 +52,7 @@ class TfheMachine final : public Machine {
 
   const Space& space() const override { return space_; }
   std::size_t available_rows() const override;
+  std::size_t most_rows() const override;
   std::unique_ptr<Rows> allocate(std::size_t count) const override;
   void copy(Rows& out, std::size_t out_first, const Rows& in, std::size_t in_first,
             std::size_t count) const override;
@@ -48,11 +60,27 @@ class TfheMachine final : public Machine {
                const RowCombination& combination) const override;
   void look_up(Rows& out, std::size_t out_first, const Rows& in,
                const RowLookUps& look_ups) const override;
+  std::unique_ptr<Rows> run(const Circuit& circuit, const Run& run) const override;
+  /// How many circuits, each for a number of integers, are recorded.
+  std::size_t recorded() const { return programs_.recorded(); }
 
  private:
+  class WithTables;
+
+  std::size_t free_bytes() const;
+  std::size_t rotations_at_once() const;
+  void look_up_in(const Polynomials& tables, Rows& out, std::size_t out_first, const Rows& in,
+                  const RowLookUps& look_ups) const;
+  /// One blind rotation of all inputs, and what the shares say of the accumulators.
+  struct Share;
+  void rotate(lwe::LweBlock& out, backend::ConstLweView in, const backend::TableView& view,
+              std::span<const Share> shares) const;
+
   std::shared_ptr<const tfhe::Evaluator> evaluator_;
   Space space_;
-  std::size_t memory_;
+  TfheMachineOptions options_;
+  TfheTables tables_;
+  mutable TfhePrograms programs_;
 };
 
 }  // namespace jali::integers

@@ -22,6 +22,7 @@ class CpuTfhe final : public TfheOps {
 
   std::string name() const override { return "cpu/" + std::string(kernels_.isa); }
   const TfheConfig& config() const override { return config_; }
+  std::size_t width() const override { return static_cast<std::size_t>(pool_.threads()); }
 
   std::size_t rotation_key_bytes() const override;
   void prepare_rotation_key(void* out, const void* ggsws, std::size_t first,

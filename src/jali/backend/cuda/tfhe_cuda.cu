@@ -39,6 +39,9 @@ class CudaTfhe final : public TfheOps {
       return "TFHE on a GPU needs compute capability 9.0 (H100, H200) or later: use "
              "device=\"cpu\"";
     });
+    device::cuda::check(cudaDeviceGetAttribute(&multiprocessors_, cudaDevAttrMultiProcessorCount,
+                                               stream_.device()),
+                        "device");
     fast_ = cuda::rotation_serves(config_);
     clusters_ = cuda::cluster_key(config_);
     if (clusters_.blocks > 0) cluster_batch_ = cuda::cluster_batch(stream_, config_);
@@ -54,6 +57,10 @@ class CudaTfhe final : public TfheOps {
 
   std::string name() const override { return device()->name(); }
   const TfheConfig& config() const override { return config_; }
+  std::size_t width() const override {
+    return cluster_batch_ > 0 ? std::min<std::size_t>(cluster_batch_, static_cast<std::size_t>(multiprocessors_))
+                              : static_cast<std::size_t>(multiprocessors_);
+  }
 
   void copy_in(void* out, const void* host, std::size_t bytes) const override {
     if (!stream_.recording()) return TfheOps::copy_in(out, host, bytes);
@@ -253,6 +260,7 @@ class CudaTfhe final : public TfheOps {
   const std::shared_ptr<const device::cuda::Device> device_;
   const cuda::Stream& stream_;
   cuda::Constant low_, twist_, tree_, roots_;
+  int multiprocessors_ = 0;
   bool fast_ = false;  // blind_rotation.cuh serves the configuration
   cuda::ClusterKey clusters_;
   std::size_t cluster_batch_ = 0;  // larger batches take the kernel for many ciphertexts

@@ -44,6 +44,7 @@ class TraceTfhe final : public TfheOps {
 
   std::string name() const override { return "trace(" + inner_->name() + ")"; }
   const TfheConfig& config() const override { return config_; }
+  std::size_t width() const override { return inner_->width(); }
 
   // Not recorded: a copy of the host's data computes nothing.
   void copy_in(void* out, const void* host, std::size_t bytes) const override {

@@ -34,11 +34,13 @@ Integers Arithmetic::multiply(Value x, Value y) const {
                    });
   }
   const bool squares = !y.clear() && space_.message_bits >= 2 && space_.max_log_many >= 1;
-  return run_one("multiply", {{x, type}, {y, type}}, squares ? 3 : 2,
-                 [](Builder& b, const Words& w, std::size_t c) {
-                   if (c == 2) return multiply_by_squares(b, w[0], w[1], w[0].type);
-                   const Carries how{c ? Carries::one_by_one : 0};
-                   return integers::multiply(b, w[0], w[1], w[0].type, how);
+  return run_one("multiply", {{x, type}, {y, type}}, 4,
+                 [squares](Builder& b, const Words& w, std::size_t c) {
+                   const Carries how{c == 3 ? Carries::one_by_one : 0};
+                   const int wide_rounds = static_cast<int>(c);
+                   if (squares)
+                     return multiply_by_squares(b, w[0], w[1], w[0].type, how, wide_rounds);
+                   return integers::multiply(b, w[0], w[1], w[0].type, how, nullptr, wide_rounds);
                  });
 }
 

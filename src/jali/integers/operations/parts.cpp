@@ -55,7 +55,8 @@ Integers Arithmetic::trivial(std::span<const Wide> values, IntegerType type) con
   std::vector<std::int64_t> constants;
   for (const Wide value : values) {
     split(value, type, space_.message_bits, digits);
-    constants.insert(constants.end(), digits.begin(), digits.end());
+    for (const std::uint8_t digit : digits)
+      constants.push_back(2 * std::int64_t{digit});  // in halves
   }
   const std::vector<std::uint32_t> begin(constants.size() + 1, 0);
   const auto nothing = machine_->allocate(0);

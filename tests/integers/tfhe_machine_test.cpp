@@ -1,0 +1,194 @@
+// Integers on TFHE: small parameters of every kind, recorded circuits, and devices with little memory.
+#include "jali/integers/tfhe_machine.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "../seeded.h"
+#include "../tfhe/world.h"
+#include "jali/base/error.h"
+#include "jali/integers/arithmetic.h"
+
+namespace jali::integers::test {
+namespace {
+
+using jali::test::TfheWorld;
+using Numbers = std::vector<Wide>;
+
+/// A client and integers on its evaluator.
+struct IntegerWorld {
+  explicit IntegerWorld(const std::shared_ptr<const tfhe::Evaluator>& on, tfhe::Client& of,
+                        const TfheMachineOptions& options = {})
+      : client(of),
+        machine(std::make_shared<const TfheMachine>(on, options)),
+        arithmetic(machine) {}
+
+  Integers encrypt(const Numbers& values, IntegerType type) {
+    const int m = machine->space().message_bits;
+    std::vector<std::uint8_t> one(static_cast<std::size_t>(type.digits(m)));
+    std::vector<std::uint64_t> digits;
+    for (const Wide value : values) {
+      split(value, type, m, one);
+      digits.insert(digits.end(), one.begin(), one.end());
+    }
+    const auto ciphertext = machine->evaluator().bind(client.encrypt(digits));
+    return {type, values.size(), TfheMachine::rows_of(ciphertext)};
+  }
+  Numbers decrypt(const Integers& x) {
+    const int m = machine->space().message_bits;
+    const auto ciphertext = machine->ciphertext(x.rows(), largest_digits(x.type(), m), x.noise());
+    const auto digits = client.decrypt(machine->evaluator().host_copy(ciphertext));
+    const auto n = static_cast<std::size_t>(x.type().digits(m));
+    Numbers out;
+    for (std::size_t i = 0; i < x.count(); ++i) {
+      const std::vector<std::uint8_t> one(
+          digits.begin() + static_cast<std::ptrdiff_t>(i * n),
+          digits.begin() + static_cast<std::ptrdiff_t>((i + 1) * n));
+      out.push_back(joined(one, x.type(), m));
+    }
+    return out;
+  }
+
+  tfhe::Client& client;
+  std::shared_ptr<const TfheMachine> machine;
+  Arithmetic arithmetic;
+};
+
+template <class F>
+Numbers each(const Numbers& x, const Numbers& y, const F& f) {
+  Numbers out;
+  for (std::size_t i = 0; i < x.size(); ++i) out.push_back(f(x[i], y[i]) & 255);
+  return out;
+}
+
+Numbers random_numbers(std::mt19937_64& rng, std::size_t count) {
+  Numbers out;
+  for (std::size_t i = 0; i < count; ++i) out.push_back(static_cast<Wide>(rng() % 256));
+  return out;
+}
+
+constexpr IntegerType u8{8, false};
+
+TEST(TfheMachine, ComputesOnEveryKindOfParameters) {
+  JALI_SEEDED(rng);
+  for (const jali::test::TfheShape& shape : jali::test::every_shape()) {
+    SCOPED_TRACE(name_of(shape));
+    TfheWorld world(shape);
+    if (world.params->max_norm2() < 17) continue;  // no integers
+    const std::size_t wave = rng() % 2 ? 1 : 1000;  // carries one by one, or by trees
+    SCOPED_TRACE(wave);
+    IntegerWorld w(world.evaluator, world.client, {.wave = wave});
+    const Numbers u = random_numbers(rng, 1), v = random_numbers(rng, 1);
+    const Integers x = w.encrypt(u, u8), y = w.encrypt(v, u8);
+    EXPECT_EQ(w.decrypt(w.arithmetic.add(x, y)), each(u, v, std::plus<Wide>()));
+    EXPECT_EQ(w.decrypt(w.arithmetic.multiply(x, y)), each(u, v, std::multiplies<Wide>()));
+  }
+}
+
+// 30 bits have carries that pass through chains of more than 2^p numbers.
+TEST(TfheMachine, LooksUpTheWholeCircle) {
+  JALI_SEEDED(rng);
+  constexpr IntegerType u30{30, false};
+  TfheWorld world;
+  IntegerWorld w(world.evaluator, world.client, {.wave = 1000});
+  Numbers u, v, want;
+  for (int i = 0; i < 4; ++i) {
+    u.push_back(static_cast<Wide>(rng() % (1 << 30)));
+    v.push_back(i % 2 ? u30.highest() - u.back() + i / 2 : static_cast<Wide>(rng() % (1 << 30)));
+    want.push_back((u.back() + v.back()) % (1 << 30));
+  }
+  EXPECT_EQ(w.decrypt(w.arithmetic.add(w.encrypt(u, u30), w.encrypt(v, u30))), want);
+}
+
+TEST(TfheMachine, RecordsWhatRunsAgain) {
+  JALI_SEEDED(rng);
+  TfheWorld world;
+  IntegerWorld w(world.evaluator, world.client, {.records = true});
+  for (int run = 0; run < 4; ++run) {
+    const Numbers u = random_numbers(rng, 3), v = random_numbers(rng, 3);
+    EXPECT_EQ(w.decrypt(w.arithmetic.add(w.encrypt(u, u8), w.encrypt(v, u8))),
+              each(u, v, std::plus<Wide>()));
+    EXPECT_EQ(w.machine->recorded(), run > 0 ? 1u : 0u);
+  }
+  // Another number of integers, and one integer for all, are other shapes.
+  for (int run = 0; run < 3; ++run) {
+    const Numbers u = random_numbers(rng, 3), v = random_numbers(rng, 1);
+    EXPECT_EQ(w.decrypt(w.arithmetic.add(w.encrypt(u, u8), w.encrypt(v, u8))),
+              each(u, {v[0], v[0], v[0]}, std::plus<Wide>()));
+  }
+  EXPECT_EQ(w.machine->recorded(), 2u);
+  // What has clear vectors is not recorded.
+  const Numbers u = random_numbers(rng, 3), v = random_numbers(rng, 3);
+  for (int run = 0; run < 3; ++run) {
+    EXPECT_EQ(w.decrypt(w.arithmetic.add(w.encrypt(u, u8), Clear(v))),
+              each(u, v, std::plus<Wide>()));
+  }
+  EXPECT_EQ(w.machine->recorded(), 2u);
+}
+
+/// Host memory of which only so much can be had.
+class LittleMemory final : public device::Memory {
+ public:
+  void* allocate(std::size_t bytes) override {
+    if (bytes > most - used) return nullptr;
+    used += bytes;
+    return host->allocate(bytes);
+  }
+  void free(void* data, std::size_t bytes) noexcept override {
+    used -= bytes;
+    host->free(data, bytes);
+  }
+  void fill(void* data, std::uint8_t byte, std::size_t bytes) noexcept override {
+    host->fill(data, byte, bytes);
+  }
+  void copy(void* to, const void* from, std::size_t bytes) override { host->copy(to, from, bytes); }
+  void copy_in(void* to, const void* from, std::size_t bytes) override {
+    host->copy_in(to, from, bytes);
+  }
+  void copy_out(void* to, const void* from, std::size_t bytes) override {
+    host->copy_out(to, from, bytes);
+  }
+  std::size_t available() const override { return most - used; }
+  bool host_accessible() const override { return true; }
+
+  std::shared_ptr<device::Memory> host = device::host_memory();
+  std::size_t most = ~std::size_t{0} / 2, used = 0;
+};
+
+TEST(TfheMachine, TakesNoMoreMemoryThanThereIs) {
+  JALI_SEEDED(rng);
+  const auto params = jali::test::insecure_params();
+  tfhe::Client client(params);
+  const auto memory = std::make_shared<LittleMemory>();
+  const std::shared_ptr<const backend::TfheOps> engine =
+      backend::make_cpu_tfhe(params->config(), device::host_device(memory));
+  const auto evaluator = std::make_shared<const tfhe::Evaluator>(engine, client.evaluation_keys());
+  IntegerWorld w(evaluator, client);
+  constexpr std::size_t count = 300;
+  const Numbers u = random_numbers(rng, count), v = random_numbers(rng, count);
+  const Integers x = w.encrypt(u, u8), y = w.encrypt(v, u8);
+  const std::size_t vector = count * 4 * params->ciphertext_bytes();
+  // Room for the result, and for a quarter of it: products of all integers at once would take many times as much.
+  engine->device()->pool()->trim();
+  memory->most = memory->used + vector + vector / 4 + (1 << 20);
+  EXPECT_EQ(w.decrypt(w.arithmetic.multiply(x, y)), each(u, v, std::multiplies<Wide>()));
+  // Not even the result fits.
+  engine->device()->pool()->trim();
+  memory->most = memory->used + vector / 2;
+  try {
+    w.arithmetic.add(x, y);
+    FAIL() << "computed without memory";
+  } catch (const OutOfMemory& error) {
+    EXPECT_NE(std::string(error.what()).find("at a time"), std::string::npos) << error.what();
+  }
+  // And then it goes on.
+  memory->most = ~std::size_t{0} / 2;
+  EXPECT_EQ(w.decrypt(w.arithmetic.add(x, y)), each(u, v, std::plus<Wide>()));
+}
+
+}  // namespace
+}  // namespace jali::integers::test
