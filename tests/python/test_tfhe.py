@@ -82,6 +82,7 @@ def test_a_look_up_gives_every_value_of_every_message(more: dict[str, object]) -
     x = w.given(np.arange(16), largest=15)
     w.shows(w.server.apply([int(v) for v in table], x), table)
     w.shows(w.server.apply(lambda v: (v * v) % 16, x), np.arange(16) ** 2 % 16)
+    w.shows(w.server.apply(tfhe.Table(w.params, table.tolist()), x), table)
 
 
 def test_sums_and_products_are_those_of_numpy(world: World) -> None:

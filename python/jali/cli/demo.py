@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from jali import ckks, device
 from jali._core.console import bytes_text, progress, seconds_text, table
+from jali.cli import demo_deep_nn
 from jali.cli.parser import Parser
 from jali.demo import data, network, roles, show
 from jali.demo.network import Array, Network
@@ -62,10 +63,13 @@ class Result:
 
 def _parser() -> Parser:
     parser = Parser(
-        prog="jali demo", description="Encrypted inference on handwritten digits, end to end."
+        prog="jali demo",
+        description="Encrypted inference on handwritten digits, end to end. 'jali demo deep-nn --help' describes deep networks of TFHE.",
     )
     parser.add_argument(
-        "name", choices=["digits", "mnist"], help="scikit-learn's 8x8 digits, or 28x28"
+        "name",
+        choices=["digits", "mnist", "deep-nn"],
+        help="scikit-learn's 8x8 digits, 28x28 digits, or 28x28 digits by deep networks",
     )
     parser.add_argument(
         "--images",
@@ -92,6 +96,8 @@ def _parser() -> Parser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command ``jali demo``. Raises jali.Error, which says what to change."""
+    if argv and argv[0] == "deep-nn":
+        return demo_deep_nn.main(argv[1:])
     started = time.perf_counter()
     options = _parser().parse_args(argv)
     for name in ("limit", "batch", "workers", "threads"):

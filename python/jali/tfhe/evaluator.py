@@ -11,7 +11,7 @@ import numpy.typing as npt
 from jali._core import checks
 from jali._core.log import logger
 from jali._jali import tfhe as _tfhe
-from jali._jali.tfhe import Ciphertext, EvaluationKeys, Params
+from jali._jali.tfhe import Ciphertext, EvaluationKeys, Params, Table
 from jali.device import checked_threads, resolved
 from jali.errors import InvalidArgument
 from jali.tfhe.array import EncryptedArray
@@ -108,14 +108,15 @@ class Evaluator:
 
     def apply(
         self,
-        function: Callable[..., Any] | Sequence[int],
+        function: Callable[..., Any] | Sequence[int] | Table,
         x: EncryptedArray,
         y: EncryptedArray | None = None,
     ) -> EncryptedArray:
         """A function of every element, or of the elements of two arrays, by one programmable bootstrapping each.
 
         function: of whole numbers, called here for every value that an element can have (0 to x.largest) or, with y, for every
-            pair; or the list of its results. Results must be whole numbers from 0 to 2^(message_bits + carry_bits) - 1.
+            pair; or, for one array, the list of its results, or a Table, which is made once for several calls. Results must be whole
+            numbers from 0 to 2^(message_bits + carry_bits) - 1.
         y: needs x below 2^message_bits and y below 2^carry_bits: apply(lambda v: v % 4, x) brings a sum back.
 
         The result has fresh noise. Raises InvalidArgument for other results, RangeExceeded for values that have no room.

@@ -30,8 +30,12 @@ def _checked(result: Any, high: int, of: str) -> int:
     return value
 
 
-def of_one(params: Params, function: Callable[[int], Any] | Sequence[int], largest: int) -> Table:
-    """The table of a function for the values 0 to `largest`."""
+def of_one(
+    params: Params, function: Callable[[int], Any] | Sequence[int] | Table, largest: int
+) -> Table:
+    """The table of a function for the values 0 to `largest`, or the table itself."""
+    if isinstance(function, Table):
+        return function
     high = (1 << (params.message_bits + params.carry_bits)) - 1
     if not callable(function):
         results = list(function)
@@ -45,7 +49,7 @@ def of_one(params: Params, function: Callable[[int], Any] | Sequence[int], large
 
 def of_two(
     params: Params,
-    function: Callable[[int, int], Any] | Sequence[int],
+    function: Callable[[int, int], Any] | Sequence[int] | Table,
     x_largest: int,
     y_largest: int,
 ) -> Table:

@@ -327,8 +327,9 @@ Ciphertext Evaluator::linear_of(std::span<const Ciphertext* const> inputs, const
     constants.push_back(constant * params_->step());
     half_steps.push_back(static_cast<std::int64_t>(constant * 2));
   }
-  History history =
-      History::joined(histories).combined({matrix.begin, matrix.column, matrix.weight, half_steps});
+  const Weights weights{matrix.begin, matrix.column, matrix.weight, half_steps};
+  History history = histories.size() == 1 ? histories[0]->combined(weights)
+                                          : History::joined(histories).combined(weights);
   check_norm(*params_, history.norm2());
   if (columns == 0) {  // rows of constants
     std::vector<std::uint64_t> values(matrix.constant.begin(), matrix.constant.end());
