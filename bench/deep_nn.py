@@ -67,8 +67,9 @@ def simulated(net: int, images: data.Images, draws: int) -> dict[str, Any]:
 
     def noise(layer: deep_nn.Layer, shape: tuple[int, ...]) -> np.ndarray:
         norms = np.square(layer.weights.astype(np.float32)).sum(1)
-        # Pixels are fresh encryptions, whose noise is nothing.
-        variance = deep_nn.noise_variance(norms * (layer is not first))
+        # Pixels are fresh encryptions, whose noise is nothing. Scores are not looked up.
+        of = deep_nn.sum_variance if layer.table is None else deep_nn.look_up_variance
+        variance = of(norms * (layer is not first))
         return rng.standard_normal(shape, dtype=np.float32) * np.sqrt(variance)
 
     flips = other = total = hits = 0

@@ -132,15 +132,17 @@ def test_look_ups_have_the_noise_that_steps_were_chosen_for() -> None:
     fresh = server.bind(client.encrypt(np.zeros(count, np.int64), largest=1))
     values = client.decrypt(server.apply(list(range(1024)), fresh + 512), check=False)
     # The mean of 200 squares has a deviation of 0.1. A wrong result happens once in 10^7 runs; keys differ by 2%.
-    ratio = np.square(values - 512).mean() / deep_nn.noise_variance(0)
+    ratio = np.square(values - 512).mean() / deep_nn.look_up_variance(0)
     assert 0.5 < ratio < 1.7
 
 
 def test_steps_are_wide_enough_for_the_noise() -> None:
     for depth in deep_nn.DEPTHS:
-        for layer in deep_nn.load(depth).layers[:-1]:
-            deviation = deep_nn.noise_variance(layer.norm2) ** 0.5
+        *layers, last = deep_nn.load(depth).layers
+        for layer in layers:
+            deviation = deep_nn.look_up_variance(layer.norm2) ** 0.5
             assert layer.step / 2 > 3.5 * deviation
+        assert last.step / 2 > 6 * deep_nn.sum_variance(last.norm2) ** 0.5
 
 
 @pytest.mark.long

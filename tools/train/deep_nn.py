@@ -1,16 +1,17 @@
 """Trains the networks of `jali demo deep-nn`: NN-20, NN-50 and NN-100, on MNIST's 60,000 training images. Needs NumPy alone.
 
     python tools/train/deep_nn.py ../shared/data/mnist/mnist_train_60000.npz --depth 20 --epochs 40
-    python tools/train/deep_nn.py ../shared/data/mnist/mnist_train_60000.npz --depth 50 --grow nn20.npz --epochs 8
+    python tools/train/deep_nn.py ../shared/data/mnist/mnist_train_60000.npz --depth 50 --grow nn20.npz --epochs 8 --rate 0.004
 
 A convolution of 10 x 11 with padding 1 and two maps gives 840 sums; dense layers of 92 follow, each sum through a look-up, and
 ten sums at the end. `depth` counts all layers with weights.
 
 Every number is a whole one, so that the encrypted network computes the very numbers of the clear one. A pixel is black or
-white. Weights are at most WEIGHT_LIMIT in size. A look-up sees the sums -16 to 15 and gives ReLU in coarser steps,
-min(top, floor(max(z, 0) / divisor + 1/2)). A sum beyond that is wrong as it is on the torus: z + 32 gives the negative.
+white. Weights are at most WEIGHT_LIMIT in size. A look-up gives ReLU in coarser steps, min(top, floor(max(z, 0) / divisor + 1/2)).
+The smaller the sums of a layer stay, the wider their steps on the torus can be, and the less noise matters. So training penalises sums
+near the end of a WINDOW, and chooses steps for which all but very few training images have room.
 
-Training rounds the latent weights, and gradients pass the rounding as if it were not there. Sums beyond SOFT_LIMIT are penalised.
+Training rounds the latent weights, and gradients pass the rounding as if it were not there.
 
 A plain stack of many layers is trainable because it begins as the identity: a hidden layer has `divisor` on its diagonal, so that
 it hands its numbers on. --grow begins with a trained network and puts such layers between its own (Chen, Goodfellow and
@@ -33,20 +34,18 @@ PADDED = 30  # 28 and one to either side
 FEATURES = MAPS * ROWS * COLUMNS
 WEIGHT_LIMIT = 3
 BIAS_LIMIT = 16
-# A look-up sees sums of at most this size, in a torus of 1,024 steps for its half.
-STEPS = {"conv": 20, "first": 20, "hidden": 26, "last": 8}  # a sum of 1
-WINDOW = {name: (512 - step // 2) // step for name, step in STEPS.items()}
-SOFT = 0.85  # the share of it from which on sums are penalised
-MOST_NORM2 = 160  # of a row of weights, because noise grows with it
+# Training keeps sums below these, in size.
+WINDOW = {"conv": 22, "first": 23, "hidden": 18, "last": 33}
+HALF = 512  # values to either side of the sum 0
+SOFT = 0.85  # the share of the window from which on sums are penalised
+MOST_STEP = 31
+BEYOND = 1e-3  # the share of training images of which a sum of a layer may have no room in the end
+MOST_NORM2 = {"first": 152, "last": 80}  # of a row of weights, because noise grows with it
 DIVISORS = {"conv": 4, "first": 3, "hidden": 3}
 TOPS = {"conv": 1, "first": 3, "hidden": 3}
 TEMPERATURE = 0.5  # of the softmax of the last sums
-BEND = {
-    "angle": 6.0,
-    "scale": 0.08,
-    "shear": 0.1,
-    "shift": 1.0,
-}  # standard deviations; degrees and pixels
+# Standard deviations, in degrees and pixels.
+BEND = {"angle": 6.0, "scale": 0.08, "shear": 0.1, "shift": 1.0}
 MATRICES = ("conv", "first", "hidden", "last")
 F = np.float32
 
@@ -123,16 +122,6 @@ def relu(z, name):
     return out
 
 
-def on_the_torus(z, name):
-    """The look-up as it is computed: in steps, modulo 2,048, of which the upper half gives the negative."""
-    step = STEPS[name]
-    value = np.mod(z * step + 512, 2048)
-    beyond = value >= 1024
-    nearest = np.floor((np.where(beyond, value - 1024, value) - 512 + (step - 1) // 2) / step)
-    found = relu(nearest, name)
-    return np.where(beyond, -found, found).astype(F)
-
-
 class Net:
     """Latent weights and constants, of which the network has the rounded ones."""
 
@@ -178,17 +167,17 @@ class Net:
         for i, matrix in enumerate(w["hidden"]):
             yield "hidden", i, matrix, w["bias"][i + 1]
 
-    def forward(self, w, pixels, look_up=relu):
+    def forward(self, w, pixels):
         """The bands, the sums of every layer, and what the look-ups made of them."""
         seen = bands(pixels)
         z = (seen @ spread(w["conv"])).reshape(-1, ROWS, MAPS, COLUMNS).transpose(0, 2, 1, 3)
         z = np.ascontiguousarray(z + w["conv_bias"][:, None, None]).reshape(-1, FEATURES)
-        sums, results = [z], [look_up(z, "conv")]
+        sums, results = [z], [relu(z, "conv")]
         for name, _, matrix, constants in self.dense(w):
             z = results[-1] @ matrix.T
             z += constants
             sums.append(z)
-            results.append(look_up(z, name))
+            results.append(relu(z, name))
         sums.append(results[-1] @ w["last"].T + w["last_bias"])
         return seen, sums, results
 
@@ -262,26 +251,26 @@ class Adam:
             latent -= F(by) * mean / deviation
             if name in MATRICES:
                 np.clip(latent, -WEIGHT_LIMIT - 0.4, WEIGHT_LIMIT + 0.4, latent)
-            if name in ("first", "last"):
+            if name in MOST_NORM2:
                 norm2 = np.square(np.rint(latent)).sum(1, keepdims=True)
-                latent *= np.where(norm2 > MOST_NORM2 - 8, F(0.999), F(1))
+                latent *= np.where(norm2 > MOST_NORM2[name], F(0.999), F(1))
 
 
-def evaluate(net, pixels, labels):
-    """(accuracy, the share of images with a sum beyond the window, the largest sum over the window)."""
+def reached(net, pixels, labels):
+    """(accuracy, the largest size of a sum by layer and image). Sums that have no room count as if they had."""
     w = net.whole()
-    hits = beyond = 0
-    largest = 0.0
+    hits, largest = 0, []
     for start in range(0, len(pixels), 1000):
-        _, sums, _ = net.forward(w, pixels[start : start + 1000], on_the_torus)
+        _, sums, _ = net.forward(w, pixels[start : start + 1000])
         hits += int((sums[-1].argmax(1) == labels[start : start + 1000]).sum())
-        outside = np.zeros(len(sums[-1]), bool)
-        names = ["conv", "first", *["hidden"] * (len(sums) - 3), "last"]
-        for z, name in zip(sums, names, strict=True):
-            outside |= (np.abs(z) > WINDOW[name]).any(1)
-            largest = max(largest, float(np.abs(z).max()) / WINDOW[name])
-        beyond += int(outside.sum())
-    return hits / len(labels), beyond / len(labels), largest
+        largest.append(np.stack([np.abs(z).max(1) for z in sums]))
+    return hits / len(labels), np.concatenate(largest, 1)
+
+
+def widest_steps(largest):
+    """For each layer the largest step at which all sums have room, but for a share BEYOND of the images."""
+    most = np.quantile(largest, 1 - BEYOND, axis=1, method="higher")
+    return np.minimum(np.floor(HALF / (most + 0.5)), MOST_STEP).astype(int)
 
 
 def describe(net):
@@ -317,18 +306,18 @@ def train(net, images, labels, held, args, rng):
             optimiser.step(gradients, rate)
             total += loss
             done += 1
-        accuracy, beyond, largest = evaluate(net, *held)
+        accuracy, largest = reached(net, *held)
+        steps_now = widest_steps(largest)
         print(
-            f"epoch {epoch + 1}: loss {total / count:.4f}, held out {accuracy:.4f}, images with a sum beyond the window "
-            f"{beyond:.4f}, largest sum {largest:.2f} of the window, {time.monotonic() - start:.0f} s",
+            f"epoch {epoch + 1}: loss {total / count:.4f}, held out {accuracy:.4f}, steps {steps_now[0]}, {steps_now[1]}, "
+            f"{steps_now[2:-1].min(initial=MOST_STEP)} and {steps_now[-1]}, {time.monotonic() - start:.0f} s",
             flush=True,
         )
 
 
-def save(net, path, about):
+def save(net, steps, path, about):
     whole = net.whole()
     hidden = len(whole["hidden"])
-    steps = [STEPS["conv"], STEPS["first"], *[STEPS["hidden"]] * hidden, STEPS["last"]]
     divisors = [DIVISORS["conv"], DIVISORS["first"], *[DIVISORS["hidden"]] * hidden]
     tops = [TOPS["conv"], TOPS["first"], *[TOPS["hidden"]] * hidden]
     np.savez_compressed(
@@ -372,6 +361,9 @@ def main():
             net.grow(trained)
     train(net, images[:cut], labels[:cut], held, args, rng)
     print(describe(net))
+    accuracy, largest = reached(net, black_or_white(images), labels)
+    steps = widest_steps(largest)
+    print(f"training images: {accuracy:.4f}; steps {steps}")
     names = (
         "depth",
         "seed",
@@ -386,7 +378,7 @@ def main():
     about = {name: getattr(args, name) for name in names}
     about["grown"] = args.grow.name if args.grow else None
     path = args.out / f"nn{args.depth}.npz"
-    save(net, path, about)
+    save(net, steps, path, about)
     print(f"wrote {path}, {path.stat().st_size} bytes", flush=True)
 
 

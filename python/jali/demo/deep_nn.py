@@ -43,8 +43,8 @@ STEP_LIMIT = 31  # so that a white pixel is a message
 MAX_NORM2 = 160
 _MAX_FILE_BYTES = 400_000
 
-# The sizes of the preset message_2_carry_2_block, which has 128 bits of security. A value is as narrow as two steps of the rotation,
-# so that values beside each other are confused all the time, as log2_p_fail says. What counts is how often a layer's steps are.
+# The sizes of the preset message_2_carry_2_block, with 128 bits of security. A value is as narrow as two steps of the rotation, so
+# that noise takes it for its neighbour all the time: log2_p_fail says that, and not how often a sum is taken for another one.
 PARAMS = tfhe.Params.create(
     name="deep_nn",
     n=846,
@@ -133,28 +133,39 @@ class Network:
     ) -> Whole:
         """In the clear: the values (n, 10) that decryption gives.
 
-        noise: draws what is added to the sums that a layer looks up, in values.
+        noise: draws what is added to the sums of a layer, in values.
         """
         x = self.pixels(images).astype(np.float32)
         for layer in self.layers:
             # Every sum is below 2^24, so that it is exact in float32.
             value = x @ layer.weights.T.astype(np.float32) + layer.constants
-            if layer.table is None:
-                return value.astype(np.int64) % VALUES
             if noise is not None:
                 value += noise(layer, value.shape)
+            whole = np.rint(value).astype(np.int64)
+            if layer.table is None:
+                found: Whole = whole % VALUES
+                return found
             both = np.array([*layer.table, *(-entry for entry in layer.table)], np.float32)
-            x = both[np.rint(value).astype(np.int64) % (2 * VALUES)]
+            x = both[whole % (2 * VALUES)]
         raise AssertionError  # the last layer has no table
 
 
-def noise_variance(norm2: float) -> float:
-    """The variance of what PARAMS add to a sum before its look-up, in squared values, for weights of this squared norm.
+def sum_variance(norm2: float) -> float:
+    """The variance of a sum of look-ups' results under PARAMS, in squared values, for weights of this squared norm.
 
-    In squared steps of the rotation, of which a value has two: n 3/16 / 12 = 13.2 from the rounding of the mask, 8.3 from the key
-    switch, and 0.041 from each look-up before (docs/math/tfhe-noise.md). The rounding of the body adds 1/12.
+    A value is two steps of the rotation. In squared steps a result has 0.041, three quarters of it from the transforms
+    (docs/math/tfhe-noise.md).
     """
-    return (13.2 + 8.3 + 0.041 * norm2 + 1 / 12) / 4
+    return 0.041 * norm2 / 4
+
+
+def look_up_variance(norm2: float) -> float:
+    """The same of what a look-up of such a sum sees.
+
+    In squared steps of the rotation, n 3/16 / 12 = 13.2 come from the rounding of the mask, 8.3 from the key switch, and 1/12 from the
+    rounding of the body.
+    """
+    return sum_variance(norm2) + (13.2 + 8.3 + 1 / 12) / 4
 
 
 class Client:
