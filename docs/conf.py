@@ -71,7 +71,9 @@ def plain_signature(
         if text is None:
             return None
         text = re.sub(r"\(self(?:, /)?(?:, )?", "(", text, count=1)
-        return re.sub(r"\b(?:collections\.abc|numpy\.typing|typing|jali\._jali|numpy)\.", "", text)
+        return re.sub(
+            r"\b(?:collections\.abc|numpy\.typing|typing|jali\._jali|numpy(?!\.dtype))\.", "", text
+        )
 
     return short(signature), short(result)
 

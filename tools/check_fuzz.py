@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Refuses public methods of the evaluators that no file of fuzz/operations calls.
+"""Refuses public methods of the evaluators that no file of their fuzz target calls: fuzz/operations, or fuzz/tfhe.
 
-That target passes objects that a loader accepts to every operation. An operation that it does not call is not fuzzed.
+A target passes objects that a loader accepts to every operation. An operation that it does not call is not fuzzed.
 
 Usage: tools/check_fuzz.py [ROOT]. Prints one line for each violation; the exit status is 1 if there are any.
 """
@@ -9,11 +9,25 @@ Usage: tools/check_fuzz.py [ROOT]. Prints one line for each violation; the exit 
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
 
 import checking
 
-TARGET = "fuzz/operations"
+
+@dataclass(frozen=True)
+class Target:
+    """A fuzz target: its folder, the classes that it calls with their headers, and what it need not call.
+
+    receivers: the expressions by which the target calls a class. Other classes have methods of the same names.
+    """
+
+    folder: str
+    classes: dict[str, str]
+    exempt: dict[str, set[str]]
+    receivers: dict[str, str]
+
+
 CLASSES = {
     "Evaluator": "src/jali/ckks/evaluator.h",
     "AutoEvaluator": "src/jali/ckks/auto_evaluator.h",
@@ -58,7 +72,6 @@ EXEMPT = {
 METHOD = re.compile(
     r"^  (?!explicit |friend |using |return )[\w:][^;{}()=]*?[ &*>](\w+)\(", re.MULTILINE
 )
-# The expressions by which the target calls these classes. Other classes have methods of the same names.
 RECEIVERS = {
     "Evaluator": r"ev\(\)",
     "AutoEvaluator": "automatic",
@@ -66,6 +79,28 @@ RECEIVERS = {
     "Bootstrapper": "bootstrapper",
     "Packings": "packings",
 }
+TFHE_CLASSES = {
+    "Evaluator": "src/jali/tfhe/evaluator.h",
+    "Gates": "src/jali/tfhe/gates.h",
+    "Client": "src/jali/tfhe/secret/client.h",
+    "Arithmetic": "src/jali/integers/arithmetic.h",
+}
+TFHE_EXEMPT = {
+    "Evaluator": {"params", "key_id", "engine", "prepared_keys", "keys"},
+    "Gates": {"evaluator"},
+    "Client": {"params", "key_id", "secret_key"},
+    "Arithmetic": {"machine"},
+}
+TFHE_RECEIVERS = {
+    "Evaluator": r"ev\(\)",
+    "Gates": "gates",
+    "Client": "client",
+    "Arithmetic": r"\ba",
+}
+TARGETS = [
+    Target("fuzz/operations", CLASSES, EXEMPT, RECEIVERS),
+    Target("fuzz/tfhe", TFHE_CLASSES, TFHE_EXEMPT, TFHE_RECEIVERS),
+]
 
 
 def calls(text: str, receiver: str) -> set[str]:
@@ -84,16 +119,17 @@ def methods(text: str, name: str) -> set[str]:
 
 
 def check(root: Path) -> list[str]:
-    files = sorted((root / TARGET).glob("*.cpp"))
-    target = "".join(file.read_text(encoding="utf-8") for file in files)
     out = []
-    for name, header in CLASSES.items():
-        found = methods((root / header).read_text(encoding="utf-8"), name)
-        if not found:
-            out.append(f"{header}: class {name} has no methods that this check can read")
-        called = calls(target, RECEIVERS.get(name, ""))
-        missing = sorted(found - EXEMPT.get(name, set()) - called)
-        out += [f"{TARGET}: {name}::{method} of {header} is not called" for method in missing]
+    for target in TARGETS:
+        files = sorted((root / target.folder).glob("*.cpp"))
+        text = "".join(file.read_text(encoding="utf-8") for file in files)
+        for name, header in target.classes.items():
+            found = methods((root / header).read_text(encoding="utf-8"), name)
+            if not found:
+                out.append(f"{header}: class {name} has no methods that this check can read")
+            called = calls(text, target.receivers.get(name, ""))
+            missing = sorted(found - target.exempt.get(name, set()) - called)
+            out += [f"{target.folder}: {name}::{one} of {header} is not called" for one in missing]
     return out
 
 

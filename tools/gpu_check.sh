@@ -76,6 +76,15 @@ results=bench/results/gpu-$(date +%F).jsonl
 for bench in words switch; do
   "$python" -m jali bench $bench --device cuda --seconds 0.05 --json >>"$results"
 done
+capability=$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader | head -1)
+major=${capability%%.*}
+if [ "${major:-0}" -ge 9 ]; then
+  for bench in tfhe tfhe_gates tfhe_integers; do
+    "$python" -m jali bench $bench --device cuda --seconds 0.2 --json >>"$results"
+  done
+else
+  leave_out "the benchmarks of TFHE are left out: they need compute capability 9.0, and this GPU has ${capability:-none that the driver tells}"
+fi
 commit=$(git describe --always --dirty --abbrev=12 2>/dev/null || echo unknown)
 "$build/bench/cpp/bench_gpu_programs" "$commit" >>"$results"
 # First the circuits of all presets and others on small rings, with every result compared, then the presets themselves.

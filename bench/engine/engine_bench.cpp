@@ -1,8 +1,7 @@
 #include "bench/engine/engine_bench.h"
 
-#include <algorithm>
-#include <chrono>
 #include <cmath>
+#include <functional>
 #include <utility>
 
 #include "jali/backend/resolve.h"
@@ -67,46 +66,18 @@ bool EngineBench::check(const std::string& name) {
   return true;
 }
 
-EngineBench::Cost EngineBench::cost(const std::string& name) {
+Cost EngineBench::cost(const std::string& name) {
   const auto trace = std::make_shared<backend::Trace>();
   const auto body = prepare(*measured_, name, {});
   body(*backend::make_trace_engine(measured_->engine, trace));
-  Cost cost;
-  for (const auto& r : trace->records()) {
-    cost.mults += static_cast<double>(r.mults);
-    cost.bytes += static_cast<double>(r.bytes_read + r.bytes_written);
-    for (const auto& written : r.writes) {
-      const auto read = std::ranges::find(r.reads, written.address, &backend::Extent::address);
-      if (read != r.reads.end()) {
-        cost.in_place += static_cast<double>(std::min(read->bytes, written.bytes));
-      }
-    }
-    cost.stream_bytes += static_cast<double>(r.stream_bytes);
-    cost.complex_butterflies += static_cast<double>(r.complex_butterflies);
-  }
-  return cost;
+  return cost_of(*trace);
 }
 
 std::vector<double> EngineBench::run(const std::string& name, double seconds) {
-  using Clock = std::chrono::steady_clock;
-  const auto since = [](Clock::time_point t) {
-    return std::chrono::duration<double>(Clock::now() - t).count();
-  };
   const auto body = prepare(*measured_, name, {});
-  const bool away = !measured_->engine->memory()->host_accessible();
-  const auto some = [&](int count) {
-    const auto begin = Clock::now();
-    for (int i = 0; i < count; ++i) body(*measured_->engine);
-    if (away) measured_->finish();
-    return since(begin) / count;
-  };
-  some(3);  // the first calls make tables and fill pools
-  const int count = away ? std::clamp(static_cast<int>(5e-3 / some(1)), 4, 500) : 1;
-  std::vector<double> times;
-  for (const auto start = Clock::now(); times.empty() || since(start) < seconds;) {
-    times.push_back(some(count));
-  }
-  return times;
+  std::function<void()> wait;
+  if (!measured_->engine->memory()->host_accessible()) wait = [&] { measured_->finish(); };
+  return timed([&] { body(*measured_->engine); }, wait, seconds);
 }
 
 std::vector<backend::StepTime> EngineBench::steps(const std::string& name) {

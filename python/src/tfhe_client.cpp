@@ -19,6 +19,7 @@
 #include "interrupts.h"
 #include "jali/api/threads.h"
 #include "jali/base/secret_vector.h"
+#include "jali/base/wipe.h"
 #include "jali/tfhe/secret/client.h"
 #include "jali/wire/secret/tfhe_secret_key.h"
 #include "progress.h"
@@ -62,30 +63,65 @@ class TfheClient {
     return {std::make_shared<const lwe::EvaluationKeys>(std::move(keys))};
   }
 
-  /// values: digits. shape, bits, is_signed: of the array that they are.
+  /// values: messages or, if bits is not 0, integers modulo 2^bits. shape: of the array that they are.
   TfheArray encrypt(const Words& values, std::vector<std::size_t> shape, int bits, bool is_signed,
                     std::optional<std::uint64_t> largest) {
-    const std::span<const std::uint64_t> digits(values.data(), values.size());
+    const std::span<const std::uint64_t> words(values.data(), values.size());
     nb::gil_scoped_release release;
-    return {client_.encrypt(digits, largest), std::move(shape), bits, is_signed};
+    tfhe::Ciphertext block =
+        bits == 0 ? client_.encrypt(words, largest) : client_.encrypt(digits_of(words, bits));
+    return {std::move(block), std::move(shape), bits, is_signed};
   }
 
-  /// The digits, in memory that Python owns.
+  /// Messages, or integers modulo 2^64, with their signs, in memory that Python owns and that is wiped.
   nb::object decrypt(const TfheArray& a, bool check) const {
-    std::vector<std::uint64_t> values;
+    auto words = std::make_unique<SecretVector<std::uint64_t>>();
     {
       nb::gil_scoped_release release;
-      values = client_.decrypt(a.block, check ? tfhe::Check::yes : tfhe::Check::no);
+      std::vector<std::uint64_t> digits =
+          client_.decrypt(a.block, check ? tfhe::Check::yes : tfhe::Check::no);
+      const WipedAtEnd wiped(digits);
+      *words = words_of(digits, a);
     }
-    auto* words = new SecretVector<std::uint64_t>(values.begin(), values.end());
-    wipe(values.data(), values.size() * sizeof(values[0]));
+    auto* const data = words.get();
     nb::capsule owner(
-        words, [](void* p) noexcept { delete static_cast<SecretVector<std::uint64_t>*>(p); });
+        data, [](void* p) noexcept { delete static_cast<SecretVector<std::uint64_t>*>(p); });
+    words.release();
     return nb::cast(
-        nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>>(words->data(), {words->size()}, owner));
+        nb::ndarray<nb::numpy, std::uint64_t, nb::ndim<1>>(data->data(), {data->size()}, owner));
   }
 
  private:
+  std::size_t message_bits() const {
+    return static_cast<std::size_t>(client_.params()->message_bits());
+  }
+  /// The digits of integers of so many bits, those of one together, the lowest first.
+  SecretVector<std::uint64_t> digits_of(std::span<const std::uint64_t> words, int bits) const {
+    const std::size_t m = message_bits(), count = (static_cast<std::size_t>(bits) + m - 1) / m;
+    SecretVector<std::uint64_t> out(words.size() * count);
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      out[i] = words[i / count] >> (i % count * m) & ((std::uint64_t{1} << m) - 1);
+    }
+    return out;
+  }
+  /// The messages or, of integers, the sums of their digits modulo 2^bits, with the sign in every bit above.
+  SecretVector<std::uint64_t> words_of(std::span<const std::uint64_t> digits,
+                                       const TfheArray& a) const {
+    if (a.bits == 0) return {digits.begin(), digits.end()};
+    const std::size_t m = message_bits(), count = a.layout().digits(*client_.params());
+    SecretVector<std::uint64_t> out(digits.size() / count);
+    for (std::size_t i = 0; i < digits.size(); ++i) {
+      out[i / count] += digits[i] << (i % count * m);
+    }
+    const int unused = 64 - a.bits;
+    for (std::uint64_t& word : out) {
+      word <<= unused;
+      word = a.is_signed ? static_cast<std::uint64_t>(static_cast<std::int64_t>(word) >> unused)
+                         : word >> unused;
+    }
+    return out;
+  }
+
   static std::shared_ptr<const lwe::SecretKey> secret_of(nb::handle secret,
                                                          const TfheParams& params, bool is_file) {
     const auto of_bytes = [&](std::span<const std::uint8_t> bytes) {

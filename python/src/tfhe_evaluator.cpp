@@ -17,6 +17,7 @@
 #include "interrupts.h"
 #include "jali/api/threads.h"
 #include "jali/backend/tfhe_resolve.h"
+#include "trace.h"
 
 namespace jali::python {
 
@@ -104,12 +105,17 @@ std::vector<TfheArray> apply_all(const TfheEvaluator& e, const TfheArray& a,
 }  // namespace
 
 TfheEvaluator::TfheEvaluator(const TfheParams& params, const TfheKeys& keys,
-                             const std::string& device, int threads,
+                             const std::string& device, int threads, bool trace,
                              const std::optional<Progress>& progress) {
   require_same(*params.ptr, *keys.ptr->params, "the keys are");
   const int used = threads == 0 ? default_threads() : threads;
   std::shared_ptr<const backend::TfheOps> engine =
       backend::make_tfhe_engine(params.ptr->config(used), device);
+  engine_ = engine->name();
+  if (trace) {
+    trace_ = std::make_shared<backend::Trace>();
+    engine = backend::make_trace_tfhe(std::move(engine), trace_);
+  }
   // Two ciphertexts on each of the multiprocessors of a large GPU.
   wave_ = engine->device()->name() == "cpu" ? static_cast<std::size_t>(used) : 264;
   evaluator_ = std::make_shared<const tfhe::Evaluator>(std::move(engine), *keys.ptr,
@@ -129,12 +135,23 @@ const tfhe::Gates& TfheEvaluator::gates() const {
 void bind_tfhe_evaluator(nb::module_& m) {
   using nogil = nb::call_guard<nb::gil_scoped_release>;
   nb::class_<TfheEvaluator>(m, "EvaluatorCore", "See jali.tfhe.Evaluator.")
-      .def(nb::init<const TfheParams&, const TfheKeys&, const std::string&, int,
+      .def(nb::init<const TfheParams&, const TfheKeys&, const std::string&, int, bool,
                     const std::optional<Progress>&>(),
-           "params"_a, "keys"_a, "device"_a, "threads"_a, "progress"_a = nb::none(), nogil())
+           "params"_a, "keys"_a, "device"_a, "threads"_a, "trace"_a = false,
+           "progress"_a = nb::none(), nogil())
       .def_prop_ro(
-          "engine", [](const TfheEvaluator& e) { return e->engine().name(); },
+          "engine", [](const TfheEvaluator& e) { return e.engine(); },
           "Backend and instruction set.")
+      .def_prop_ro(
+          "trace",
+          [](const TfheEvaluator& e) {
+            return e.trace() == nullptr ? std::nullopt : std::optional(Trace{e.trace()});
+          },
+          "The record of operations, or None.")
+      .def(
+          "synchronize",
+          [](const TfheEvaluator& e) { e->engine().device()->stream().synchronize(); }, nogil(),
+          "Wait until the device has done everything that it was asked to do.")
       .def_prop_ro(
           "params", [](const TfheEvaluator& e) { return TfheParams{e->params()}; },
           "Its parameters.")

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "jali/backend/trace/trace.h"
 #include "jali/tfhe/evaluator.h"
 #include "jali/tfhe/gates.h"
 #include "progress.h"
@@ -16,17 +17,23 @@ namespace jali::python {
 class TfheEvaluator {
  public:
   TfheEvaluator(const TfheParams& params, const TfheKeys& keys, const std::string& device,
-                int threads, const std::optional<Progress>& progress);
+                int threads, bool trace, const std::optional<Progress>& progress);
 
   const tfhe::Evaluator& operator*() const { return *evaluator_; }
   const tfhe::Evaluator* operator->() const { return evaluator_.get(); }
   const std::shared_ptr<const tfhe::Evaluator>& shared() const { return evaluator_; }
   /// Throws Unsupported for parameters whose ciphertexts do not hold one bit.
   const tfhe::Gates& gates() const;
+  /// The engine's name, also if it is traced.
+  const std::string& engine() const { return engine_; }
+  /// Null if nothing is recorded.
+  const std::shared_ptr<backend::Trace>& trace() const { return trace_; }
   /// So many bootstrappings take as long as one.
   std::size_t wave() const { return wave_; }
 
  private:
+  std::string engine_;
+  std::shared_ptr<backend::Trace> trace_;
   std::shared_ptr<const tfhe::Evaluator> evaluator_;
   std::unique_ptr<const tfhe::Gates> gates_;  // null unless ciphertexts hold one bit
   std::size_t wave_ = 1;

@@ -1,18 +1,24 @@
 // TFHE parameters for Python.
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <bit>
+#include <cmath>
 #include <cstdio>
-#include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "checked.h"
 #include "files.h"
+#include "jali/params/lwe_security.h"
+#include "jali/params/tfhe_noise.h"
 #include "jali/params/tfhe_presets.h"
 #include "jali/wire/tfhe.h"
+#include "params.h"
 #include "refusals.h"
 #include "tfhe.h"
 
@@ -94,14 +100,14 @@ std::string repr(const TfheParams& self) {
   return text;
 }
 
-std::string fingerprint(const TfheParams& self) {
-  std::string hex;
-  char digits[3];
-  for (const std::uint8_t byte : self.ptr->hash()) {
-    std::snprintf(digits, sizeof(digits), "%02x", byte);
-    hex += digits;
-  }
-  return hex;
+/// Checks the arguments of questions about a sum that is looked up.
+void check_sum(const tfhe::Params& params, double norm2, int log_many) {
+  require<InvalidArgument>(std::isfinite(norm2) && norm2 >= 0,
+                           "norm2 must be a number of at least 0");
+  const int most = std::countr_zero(params.N().value);
+  require<InvalidArgument>(log_many >= 0 && log_many <= most, [&] {
+    return "log_many must be 0 to " + std::to_string(most) + ", not " + std::to_string(log_many);
+  });
 }
 
 std::pair<int, int> pair_of(const backend::Gadget& gadget) {
@@ -138,10 +144,7 @@ look-up must bring them back. One more bit, the padding, lies above.)");
           "presets",
           [] {
             nb::dict out;
-            for (const auto& one : tfhe::presets()) {
-              out[nb::str(one.name.data(), one.name.size())] =
-                  nb::str(one.purpose.data(), one.purpose.size());
-            }
+            add_purposes(out, tfhe::presets());
             return out;
           },
           nb::sig("def presets() -> dict[str, str]"), "What each preset is for, by its name.")
@@ -236,6 +239,57 @@ Raises InsecureParams or InvalidArgument.)")
           "max_norm2", [](const TfheParams& p) { return p.ptr->max_norm2(); },
           "The largest squared norm of the integer weights of a sum between two look-ups.")
       .def_prop_ro(
+          "key_security",
+          [](const TfheParams& p) {
+            const tfhe::KeySecurity bits = tfhe::key_security(p.ptr->literal());
+            return std::pair(bits.small, bits.large);
+          },
+          "(of the small key, of the large key): the bits of security that the table of the "
+          "lattice estimator's results grants; 0 if it knows nothing.")
+      .def_prop_ro(
+          "fresh_variance",
+          [](const TfheParams& p) {
+            const tfhe::NoiseModel noise(p.ptr->literal());
+            return p.ptr->order() == tfhe::Order::switch_first ? noise.fresh_large()
+                                                               : noise.fresh_small();
+          },
+          "The variance of a fresh ciphertext's phase, on a torus of circumference 1.")
+      .def_prop_ro(
+          "bootstrapped_variance",
+          [](const TfheParams& p) {
+            return tfhe::NoiseModel(p.ptr->literal()).bootstrapped(p.ptr->order());
+          },
+          "The same of a result of a look-up.")
+      .def(
+          "variance_before_look_up",
+          [](const TfheParams& p, double norm2, int log_many) {
+            check_sum(*p.ptr, norm2, log_many);
+            return tfhe::NoiseModel(p.ptr->literal())
+                .before_rotation(p.ptr->order(), norm2, log_many);
+          },
+          nb::arg("norm2"), nb::arg("log_many") = 0,
+          R"(The variance of the phase that is looked up, of a sum of look-ups' results.
+
+norm2: the squared norm of the integer weights of the sum.
+log_many: log2 of how many results the look-up gives.
+The rounding of the body is not in it: it is exact, and log2_failure counts it in the width of a value's box.)")
+      .def(
+          "log2_failure",
+          [](const TfheParams& p, double norm2, std::optional<double> half_box, int log_many) {
+            check_sum(*p.ptr, norm2, log_many);
+            require<InvalidArgument>(
+                !half_box || (*half_box > 0 && *half_box <= 0.5),
+                "half_box must be above 0 and at most 1/2, as a part of the torus");
+            const tfhe::Literal& literal = p.ptr->literal();
+            return tfhe::NoiseModel(literal).log2_p_fail(
+                literal.order, norm2, half_box.value_or(tfhe::half_box(literal)), log_many);
+          },
+          nb::arg("norm2"), nb::arg("half_box") = nb::none(), nb::arg("log_many") = 0,
+          R"(log2 of the probability that a look-up of such a sum leaves a value's box of +- half_box of the torus.
+
+norm2, log_many: as for variance_before_look_up.
+half_box: None stands for that of messages, 2^-(message_bits + carry_bits + 2).)")
+      .def_prop_ro(
           "rotation", [](const TfheParams& p) { return name_of(p.ptr->literal().rotation); },
           "How a blind rotation goes: \"classic\", \"multi_bit\" or \"block_binary\".")
       .def_prop_ro(
@@ -256,6 +310,22 @@ Raises InsecureParams or InvalidArgument.)")
           [](const TfheParams& p) { return pair_of(p.ptr->literal().switch_gadget); },
           "(log2 of the base, levels) of the key-switching key.")
       .def_prop_ro(
+          "torus_bits", [](const TfheParams& p) { return backend::torus_bits(p.ptr->torus()); },
+          "Bits of a word of GLWE and large LWE ciphertexts: 32 or 64. Small ones have words of 32 "
+          "bits.")
+      .def_prop_ro(
+          "lwe_noise_bits", [](const TfheParams& p) { return p.ptr->literal().lwe_noise_bits; },
+          "b of the errors TUniform(b) of small LWE ciphertexts, in words of 32 bits.")
+      .def_prop_ro(
+          "glwe_noise_bits", [](const TfheParams& p) { return p.ptr->literal().glwe_noise_bits; },
+          "b of the errors TUniform(b) of GLWE and large LWE ciphertexts, in words of torus_bits.")
+      .def_prop_ro(
+          "rotation_key_bytes", [](const TfheParams& p) { return p.ptr->rotation_key_bytes(); },
+          "Bytes of the bootstrapping key, with its masks as seeds.")
+      .def_prop_ro(
+          "switch_key_bytes", [](const TfheParams& p) { return p.ptr->switch_key_bytes(); },
+          "Bytes of the key-switching key, with its masks as seeds.")
+      .def_prop_ro(
           "key_bytes", [](const TfheParams& p) { return p.ptr->key_bytes(); },
           "Bytes of the evaluation keys, with their masks as seeds.")
       .def_prop_ro(
@@ -264,22 +334,17 @@ Raises InsecureParams or InvalidArgument.)")
       .def(
           "ciphertext_bytes",
           [](const TfheParams& p, std::size_t count) { return p.ptr->ciphertext_bytes(count); },
-          nb::arg("count") = 1, "Bytes in memory of this many ciphertexts.")
-      .def_prop_ro("fingerprint", &fingerprint,
-                   "SHA-256, in hexadecimal, of everything that computation depends on.")
-      .def("__repr__", &repr)
+          nb::arg("count") = 1,
+          "Bytes in memory of this many LWE ciphertexts: one a message, several an integer.")
       .def(
-          "__eq__",
-          [](const TfheParams& a, nb::handle b) {
-            return nb::isinstance<TfheParams>(b) &&
-                   nb::cast<const TfheParams&>(b).ptr->hash() == a.ptr->hash();
+          "seeded_ciphertext_bytes",
+          [](const TfheParams& p, std::size_t count) {
+            return p.ptr->seeded_ciphertext_bytes(count);
           },
-          nb::arg("other").none(), nb::sig("def __eq__(self, other: object, /) -> bool"))
-      .def("__hash__", [](const TfheParams& a) {
-        std::size_t out = 0;
-        std::memcpy(&out, a.ptr->hash().data(), sizeof(out));
-        return out;
-      });
+          nb::arg("count") = 1,
+          "The same of fresh encryptions as they are sent: their masks are a seed.");
+  share_identity(type);
+  type.def("__repr__", &repr);
   share_copies(type);
 }
 

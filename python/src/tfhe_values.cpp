@@ -221,7 +221,9 @@ Client.evaluation_keys makes them.)");
       R"(A look-up table: a function of the values 0 to 2^(message_bits + carry_bits) - 1.
 
 params: the parameters of the values.
-values: the results, for 0, 1, 2, ...; each below 2^(message_bits + carry_bits). Values that are not listed must not occur.)");
+values: the results, for 0, 1, 2, ...; each below 2^(message_bits + carry_bits). Values that are not listed must not occur.
+
+Evaluator.apply takes it. Raises InvalidArgument for results that do not fit.)");
   table
       .def("__init__",
            checked_method<TfheTable*>(
@@ -240,8 +242,9 @@ values: the results, for 0, 1, 2, ...; each below 2^(message_bits + carry_bits).
                 std::make_shared<const tfhe::LookUpTable>(tfhe::LookUpTable::together(parts))};
           },
           nb::arg("tables"), nb::sig("def together(tables: typing.Sequence[Table]) -> Table"),
-          R"(Several functions that one rotation computes. Their number is a power of two. Every doubling costs a bit of
-the precision with which a rotation sees its input, so parameters must be made for it.)")
+          R"(Several functions that one rotation computes: Evaluator.apply_all. Their number is a power of two. If they lie side by side,
+because inputs are small enough, that costs nothing. Otherwise every doubling costs a bit of the precision with which a
+rotation sees its input, so parameters must be made for it. Raises InvalidArgument or ParamsMismatch if they do not fit together.)")
       .def_prop_ro(
           "params", [](const TfheTable& t) { return TfheParams{t.ptr->params()}; },
           "Its parameters.")

@@ -18,6 +18,7 @@ nb::dict totals(const Trace& t) {
     entry["mults"] = total.mults;
     entry["stream_bytes"] = total.stream_bytes;
     entry["complex_butterflies"] = total.complex_butterflies;
+    entry["complex_products"] = total.complex_products;
     entry["seconds"] = total.seconds;
     out[total.op.c_str()] = entry;
   }
@@ -36,14 +37,16 @@ It holds names, shapes, bytes and times, but no data and nothing secret.)");
   trace
       .def(
           "json_lines", [](const Trace& t) { return t.ptr->json_lines(); }, nogil(),
-          "One line with a JSON object for each operation: op, n, word, primes, batch, digits, "
-          "bytes, mults, stream_bytes, complex_butterflies, seconds.")
+          "One line with a JSON object for each operation: op, what it was done on (of CKKS n, "
+          "word, "
+          "primes, batch, digits; of TFHE n, k, N, gadgets, batch), bytes, mults, stream_bytes, "
+          "complex_butterflies, complex_products, seconds.")
       .def(
           "summary", [](const Trace& t) { return t.ptr->summary(); }, nogil(),
           "A table of the totals of each kind of operation.")
       .def("totals", &totals, nb::sig("def totals(self) -> dict[str, dict[str, float]]"),
            "The sums by operation: count, bytes_read, bytes_written, mults, stream_bytes, "
-           "complex_butterflies and seconds.")
+           "complex_butterflies, complex_products and seconds.")
       .def(
           "clear", [](const Trace& t) { t.ptr->clear(); }, "Forget all records.")
       .def("__len__", [](const Trace& t) { return t.ptr->size(); });

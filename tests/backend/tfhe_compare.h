@@ -19,6 +19,7 @@ struct TfheExpectation {
   /// Inputs of a batch beyond the 2 p messages. Of an engine that is not exact, a large batch is cheap, because the oracle
   /// runs but one such batch.
   std::size_t more = 1;
+  std::size_t copies = 1;  // of the inputs of the engine's bootstraps, see TfheRunner
 };
 
 struct TfheMeasured {
@@ -300,7 +301,7 @@ inline TfheMeasured compare(const TfheOps& engine, const TfheOps& oracle,
   const bool given = expect.noise.rotation != 0 || expect.noise.switching != 0;
   const TfheKeys keys =
       standard_keys(rng, config, secret, given ? expect.noise : small_noise(config.torus));
-  const TfheRunner have(engine, keys), want(oracle, keys);
+  const TfheRunner have(engine, keys, expect.copies), want(oracle, keys);
 
   detail::expect_same_key_switch(have, want, rng);
   detail::expect_same_combine(have, want, rng);

@@ -449,9 +449,11 @@ inline u64 table_value(const Functions& f, std::size_t j, u64 m, u64 p) {
 /// before.
 class TfheRunner {
  public:
-  /// The engine must outlive it. The bootstrapping key is prepared in two ranges of steps, the later first.
-  TfheRunner(const TfheOps& engine, const TfheKeys& keys)
+  /// The engine must outlive it. The bootstrapping key is prepared in two ranges of steps, the later first. copies: bootstraps
+  /// take the inputs so often, and all must give the same; for engines whose kernels depend on the size of a batch.
+  TfheRunner(const TfheOps& engine, const TfheKeys& keys, std::size_t copies = 1)
       : engine_(engine),
+        copies_(copies),
         rotation_(allocate(engine.rotation_key_bytes())),
         switching_(allocate(engine.switch_key_bytes())) {
     const std::size_t steps = engine.config().steps(), first = steps / 3;
@@ -540,12 +542,25 @@ class TfheRunner {
   TorusBlock with_tables(TorusBlock out, const TorusBlock& in, const Tables& tables,
                          Run run) const {
     const device::Buffer data = upload(tables.data);
-    const TableView view{data.data(), tables.data.count(), tables.encrypted, tables.of_input,
-                         tables.log_many};
-    return lwe_to(std::move(out), in, [&](LweView to, ConstLweView from) { run(to, from, view); });
+    std::vector<u32> of_input;
+    for (std::size_t i = 0; i < copies_; ++i) {
+      of_input.insert(of_input.end(), tables.of_input.begin(), tables.of_input.end());
+    }
+    const TableView view{data.data(), tables.data.count(), tables.encrypted, of_input, tables.log_many};
+    const TorusBlock all = lwe_to(repeated(out), repeated(in),
+                                  [&](LweView to, ConstLweView from) { run(to, from, view); });
+    for (std::size_t i = 0; i < out.size(); ++i) out.set(i, all.at(i));
+    EXPECT_TRUE(all == repeated(out)) << "copies of the same inputs differ";
+    return out;
+  }
+  TorusBlock repeated(const TorusBlock& block) const {
+    TorusBlock all(block.torus(), block.count() * copies_, block.row());
+    for (std::size_t i = 0; i < all.size(); ++i) all.set(i, block.at(i % block.size()));
+    return all;
   }
 
   const TfheOps& engine_;
+  const std::size_t copies_;
   device::Buffer rotation_, switching_;
 };
 

@@ -338,7 +338,8 @@ TEST_F(TraceTest, JsonLines) {
                       "\"galois\": 1, \"accumulate\": false, \"reads\": [["),
             0U);
   EXPECT_NE(text.find("\"bytes_read\": 512, \"bytes_written\": 512, \"mults\": 128, "
-                      "\"stream_bytes\": 0, \"complex_butterflies\": 0, \"seconds\": "),
+                      "\"stream_bytes\": 0, \"complex_butterflies\": 0, \"complex_products\": 0, "
+                      "\"seconds\": "),
             std::string::npos);
 }
 

@@ -7,14 +7,16 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import jali
-from jali import _jali, ckks
+from jali import _jali, ckks, tfhe
 from jali.bench import client, evaluator, floors, measure, native, plot, sets, switch
+from jali.bench import tfhe as tfhe_bench
 from jali.bench.floors import Work
 from jali.bench.operations import Case
 from jali.bench.registry import BENCHMARKS, Options
@@ -86,6 +88,16 @@ def test_primitives(name: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert list(row) == FIELDS
         assert row["batch"] == 2 and row["params"]["limbs"] == 3
         assert_has_a_floor(row)
+
+
+def test_trees_are_timed_at_every_batch(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    rows = lines(capsys, "demo_trees", "--batch", "1", "--batch", "3")
+    named = [(row["name"], row["batch"]) for row in rows]
+    assert named == [(name, b) for b in (1, 3) for name in ("demo_trees", "demo_trees_run")]
+    for row in rows:
+        assert list(row) == FIELDS
+        assert row["params"]["look_ups"] > 1 and row["params"]["bytes_up"] > 1000
 
 
 def test_decoding_at_a_modulus_beyond_doubles(capsys: pytest.CaptureFixture[str]) -> None:
@@ -204,6 +216,106 @@ def test_switch(capsys: pytest.CaptureFixture[str]) -> None:
     rows = lines(capsys, "switch", "--set", "gif_13")
     assert [row["name"] for row in rows] == list(switch.OPERATIONS)
     assert all(row["params"]["set"] == "gif_13" and row["params"]["limbs"] == 8 for row in rows)
+
+
+def small_tfhe(message_bits: int, carry_bits: int) -> tfhe.Params:
+    """Parameters without security, with which a bootstrapping takes microseconds."""
+    return tfhe.Params.create(
+        n=48,
+        k=1,
+        N=512,
+        rotation_gadget=(15, 2),
+        switch_gadget=(5, 4),
+        lwe_noise_bits=4,
+        glwe_noise_bits=10,
+        message_bits=message_bits,
+        carry_bits=carry_bits,
+        max_norm2=40 if message_bits > 1 else 8,
+        log2_p_fail=-128,
+        name="insecure_bench",
+    )
+
+
+def test_tfhe_from_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = lines(capsys, "tfhe", "--set", "boolean", "--batch", "1", "--batch", "3")
+    names = [f"tfhe_{name}" for name, _ in native.TfheBench.operations()]
+    assert [row["name"] for row in rows] == [name for name in names for _ in range(2)]
+    for row in rows:
+        assert list(row) == FIELDS
+        assert row["params"]["set"] == "boolean" and row["params"]["n"] == 677
+        assert row["batch"] in (1, 3) and row["device"] == "cpu"
+        assert_has_a_floor(row)
+    exact = lines(capsys, "tfhe", "--set", "boolean", "--batch", "1", "--variant", "transform=ntt")
+    assert [row["floor_s"] is None for row in exact] == [True] * len(names)
+    assert all(row["params"]["transform"] == "ntt" for row in exact)
+    with pytest.raises(jali.InvalidArgument, match="transform"):
+        command.main(["tfhe", "--set", "boolean", "--variant", "ntt=two_pass"])
+    with pytest.raises(jali.InvalidArgument, match="message_2_carry_2"):
+        command.main(["tfhe", "--set", "n13_d5"])
+
+
+@pytest.mark.parametrize(
+    ("run", "params", "names"),
+    [
+        (tfhe_bench.gates, small_tfhe(1, 0), ["and", "xor", "mux"]),
+        (tfhe_bench.gates, small_tfhe(2, 2), ["look_up"]),
+        (tfhe_bench.integers, small_tfhe(2, 2), ["add", "multiply"]),
+        (tfhe_bench.client, small_tfhe(2, 2), ["keygen", "prepare_keys", "encrypt", "decrypt"]),
+        (tfhe_bench.engine, small_tfhe(2, 2), ["key_switch", "bootstrap"]),
+    ],
+)
+def test_tfhe_on_small_parameters(
+    run: Callable[[tfhe_bench.Case, Options], Iterator[measure.Row]],
+    params: tfhe.Params,
+    names: list[str],
+) -> None:
+    options = Options(device="cpu", seconds=0.001, batches=(2,))
+    rows = list(run(tfhe_bench.Case(params, options), options))
+    assert [row.name for row in rows][: len(names)] == [f"tfhe_{name}" for name in names]
+    for row in rows:
+        assert row.params["set"] == "insecure_bench" and row.params["N"] == 512
+        assert row.batch == (1 if row.name in ("tfhe_keygen", "tfhe_prepare_keys") else 2)
+        if run is not tfhe_bench.client:
+            assert_has_a_floor(dataclasses.asdict(row))
+
+
+def test_wrong_results_of_tfhe_have_no_figure(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = Options(device="cpu", seconds=0.001, batches=(2,))
+    case = tfhe_bench.Case(small_tfhe(2, 2), options)
+    sides = tfhe_bench.Sides(case)
+    values = np.array([1, 2])
+    given = (sides.given(values),)
+
+    def body(e: tfhe.Evaluator, x: tfhe.EncryptedArray) -> tfhe.EncryptedArray:
+        return e.apply(lambda v: 15 - v, x)
+
+    assert sides.measure("right", body, given, 15 - values).batch == 2
+    with pytest.raises(jali.InternalError, match="2 of 2 results are wrong"):
+        sides.measure("wrong", body, given, values)
+
+    class Wrong(native.TfheBench):
+        def check(self, operation: str, batch: int) -> bool:
+            return False
+
+    monkeypatch.setattr(native, "TfheBench", Wrong)
+    with pytest.raises(jali.InternalError, match="a result is wrong"):
+        next(tfhe_bench.engine(case, options))
+
+
+def test_the_cost_of_operations_of_tfhe() -> None:
+    """As backend/trace/cost.h has it: a step transforms 4 digits and 2 sums, of 256 points each."""
+    params = small_tfhe(2, 2)
+    bench = native.TfheBench(params.to_bytes(), "cpu")
+    both = bench.cost("switch_bootstrap", 3)
+    assert both["complex_butterflies"] == 3 * 48 * 6 * 128 * 8
+    assert both["complex_products"] == 3 * 48 * 4 * 2 * 256
+    assert both["mults"] == 3 * 512 * 4 * 49
+    key = 512 * 4 * 49 * 4  # an engine may pad its rows
+    assert key <= bench.cost("key_switch", 3)["bytes"] - 3 * (513 * 8 + 49 * 4) < 1.5 * key
+    assert all(bench.check(name, 5) for name, _ in bench.operations())
+    for wrong in (lambda: bench.check("nothing", 1), lambda: bench.check("bootstrap", 0)):
+        with pytest.raises(jali.InvalidArgument):
+            wrong()
 
 
 def test_import_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:

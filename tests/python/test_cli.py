@@ -7,7 +7,7 @@ import subprocess
 import sys
 import types
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
@@ -47,6 +47,10 @@ def test_doctor() -> None:
     assert report["devices"][0] == "cpu" and isinstance(report["cuda"], bool)
     assert report["cuda"] or report["devices"] == ["cpu"]
     assert set(report["extras"]) >= {"demo", "bench"}
+    found = report["tfhe"]
+    assert list(found) == report["devices"][:2]
+    assert found["cpu"]["passed"] is True and found["cpu"]["engine"].startswith("cpu/")
+    assert report["tfhe_advice"].startswith("jali.tfhe computes")
     text = run("doctor")
     assert text.returncode == 0 and text.stderr == ""
     for word in (report["jali"], report["isa_chosen"], "passed", "demo", "threads"):
@@ -62,6 +66,44 @@ def test_doctor_fails_when_the_self_test_does(
     monkeypatch.setattr(doctor, "self_test", broken)
     assert cli.main(["doctor"]) == 1
     assert "broken" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("cpu", "gpu", "code", "says"),
+    [
+        ({"passed": True}, None, 0, "compute capability 9.0"),
+        ({"passed": True}, {"passed": True}, 0, 'unless you say device="cuda:0"'),
+        ({"passed": True}, {"passed": False, "error": "too old"}, 0, "does not work on cuda:0"),
+        ({"passed": True}, {"passed": False}, 1, "does not work on cuda:0"),
+        ({"passed": False}, {"passed": True}, 1, "does not work on this CPU"),
+    ],
+)
+def test_doctor_on_tfhe(
+    cpu: dict[str, Any],
+    gpu: dict[str, Any] | None,
+    code: int,
+    says: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    given = {"cpu": cpu} | ({} if gpu is None else {"cuda:0": gpu})
+
+    def tested(where: str) -> dict[str, Any]:
+        one = given[where]
+        if "error" in one:
+            raise jali.Unsupported(one["error"])
+        return {**one, "engine": where, "look_ups": 8, "seconds": {"compute": 0.1}}
+
+    monkeypatch.setattr(doctor, "tfhe_test", tested)
+    monkeypatch.setattr(
+        doctor, "self_test", lambda: {"passed": True, "max_error": 0.0, "params": "", "seconds": {}}
+    )
+    monkeypatch.setattr(jali.device, "available", lambda: list(given))
+    monkeypatch.setattr(jali.device, "name", lambda device="cpu": "a device")
+    monkeypatch.setattr(doctor._device, "measured", lambda name: {})
+    assert cli.main(["doctor"]) == code
+    text = capsys.readouterr().out
+    assert says in text and all(one in text for one in given)
 
 
 def test_params() -> None:
@@ -110,11 +152,45 @@ def test_params_with_bootstrapping() -> None:
 
 def test_presets() -> None:
     names = json.loads(run("params", "--preset", "list", "--json").stdout)
-    assert names == jali.ckks.Params.presets()
+    assert names == jali.ckks.Params.presets() | jali.tfhe.Params.presets()
+    assert len(names) == len(jali.ckks.Params.presets()) + len(jali.tfhe.Params.presets())
     assert all(name in run("params", "--preset", "list").stdout for name in names)
     facts = json.loads(run("params", "--preset", "n14_d7", "--json").stdout)
     assert facts["fingerprint"] == jali.ckks.Params.preset("n14_d7").fingerprint
-    assert facts["security"] >= 128
+    assert facts["security"] >= 128 and facts["scheme"] == "ckks"
+
+
+@pytest.mark.parametrize("name", ["boolean", "message_2_carry_2_block", "insecure_strix_i"])
+def test_a_preset_of_tfhe(name: str) -> None:
+    params = jali.tfhe.Params.preset(name)
+    facts = json.loads(run("params", "--preset", name, "--json").stdout)
+    assert facts.pop("scheme") == "tfhe"
+    assert facts.pop("rotation_gadget") == list(params.rotation_gadget)
+    assert facts.pop("switch_gadget") == list(params.switch_gadget)
+    assert facts.pop("ciphertext_bytes") == params.ciphertext_bytes()
+    assert facts.pop("fresh_ciphertext_bytes") == params.seeded_ciphertext_bytes()
+    assert facts.pop("all_key_bytes") == params.key_bytes
+    assert facts.pop("all_key_bytes_expanded") == params.expanded_key_bytes
+    assert facts["rotation_key_bytes"] + facts["switch_key_bytes"] == params.key_bytes
+    assert {"n", "k", "N", "max_norm2", "log2_p_fail", "security", "lwe_noise_bits"} <= set(facts)
+    assert all(getattr(params, key) == value for key, value in facts.items())
+    text = run("params", "--preset", name)
+    assert text.returncode == 0 and text.stderr == ""
+    shown = [f"n {params.n}", f"N {params.N}", f"2^{params.log2_p_fail:.1f}", "bootstrapping key"]
+    assert all(word in text.stdout for word in shown)
+
+
+def test_presets_of_tfhe_that_fit() -> None:
+    found = json.loads(run("params", "--message-bits", "2", "--carry-bits", "1", "--json").stdout)
+    assert {"message_2_carry_2", "message_2_carry_2_block"} <= {p["name"] for p in found}
+    for p in found:
+        assert p["message_bits"] == 2 and p["carry_bits"] >= 1
+        assert p["log2_p_fail"] <= -128 and p["security"] >= 128
+    more = json.loads(run("params", "--message-bits", "1", "--log2-p-fail", "-60", "--json").stdout)
+    assert "strix_ii" in {p["name"] for p in more}  # 2^-73; the insecure sets are never among them
+    assert not any(p["name"].startswith("insecure_") for p in more)
+    text = run("params", "--message-bits", "1").stdout
+    assert "boolean_block" in text and "strix_ii" not in text
 
 
 @pytest.mark.parametrize(
@@ -127,6 +203,15 @@ def test_presets() -> None:
         (["params", "--depth", "2", "--word", "w8"], 2, "--word"),
         (["params", "--depth", "2", "--preset", "n14_d7"], 2, "--preset"),
         (["params", "--preset", "no-such"], 1, "n14_d7"),
+        (["params", "--preset", "no-such"], 1, "message_2_carry_2"),
+        (["params", "--preset", "boolean", "--word", "w32"], 1, "--word"),
+        (["params", "--preset", "boolean", "--carry-bits", "1", "--depth", "2"], 2, "--depth"),
+        (["params", "--depth", "2", "--carry-bits", "1"], 1, "--carry-bits"),
+        (["params", "--message-bits", "2", "--rotations", "1"], 1, "--rotations"),
+        (["params", "--message-bits", "0"], 1, "--message-bits"),
+        (["params", "--message-bits", "2", "--carry-bits", "-1"], 1, "--carry-bits"),
+        (["params", "--message-bits", "7"], 1, "encrypt_uint"),
+        (["params", "--message-bits", "2", "--log2-p-fail", "-999"], 1, "--log2-p-fail"),
         (["params", "--preset", "n14_d7", "--order", "slots_first", "--depth", "2"], 2, "--depth"),
         (["params", "--depth", "2", "--precision-bits", "14"], 1, "--levels-after"),
         (["params", "--levels-after", "2", "--precision-bits", "90"], 1, "precision"),

@@ -82,7 +82,22 @@ def test_a_look_up_gives_every_value_of_every_message(more: dict[str, object]) -
     x = w.given(np.arange(16), largest=15)
     w.shows(w.server.apply([int(v) for v in table], x), table)
     w.shows(w.server.apply(lambda v: (v * v) % 16, x), np.arange(16) ** 2 % 16)
-    w.shows(w.server.apply(tfhe.Table(w.params, table.tolist()), x), table)
+
+
+def test_every_column_may_have_a_function_of_its_own(world: World) -> None:
+    x = np.random.default_rng().integers(0, 4, (3, 2, 3))
+    given = world.given(x)
+    functions = [lambda v: v * v % 16, [3, 1, 2, 0], lambda v: v > 1]
+    expected = np.stack([x[..., 0] ** 2, np.array([3, 1, 2, 0])[x[..., 1]], x[..., 2] > 1], axis=-1)
+    world.shows(world.server.apply_each(functions, given), expected)
+    with pytest.raises(jali.InvalidArgument, match="last axis"):
+        world.server.apply_each(functions[:2], given)
+    with pytest.raises(jali.InvalidArgument, match="last axis"):
+        world.server.apply_each([abs], given[0, 0, 0])
+    with pytest.raises(jali.InvalidArgument, match="encrypted array"):
+        world.server.apply_each(functions, x)
+    with pytest.raises(jali.InvalidArgument, match="from 0 to 15"):
+        world.server.apply_each([lambda v: 16] * 3, given)
 
 
 def test_sums_and_products_are_those_of_numpy(world: World) -> None:
@@ -175,6 +190,40 @@ def test_sums_with_weights_of_both_signs_are_those_of_numpy(wide: World) -> None
             wrong()
 
 
+def test_tables_are_looked_up_alone_and_together(wide: World) -> None:
+    rng = np.random.default_rng()
+    results = [int(v) for v in rng.integers(0, 16, 16)]
+    table = tfhe.Table(wide.params, results)
+    x = wide.given(np.arange(16), largest=15)
+    wide.shows(wide.server.apply(table, x), results)
+    low, high = wide.given(np.arange(16) % 4), wide.given(np.arange(16) // 4)
+    wide.shows(wide.server.apply(table, low, high), results)
+    # Of bits, eight tables lie side by side.
+    pairs = rng.integers(0, 16, (8, 2))
+    together = tfhe.Table.together([tfhe.Table(wide.params, [int(v) for v in p]) for p in pairs])
+    bits = wide.given([0, 1, 1], largest=1)
+    found = wide.server.apply_all(together, bits)
+    assert len(found) == together.count == 8
+    for one, pair in zip(found, pairs, strict=True):
+        wide.shows(one, pair[[0, 1, 1]])
+    few = tfhe.Table(wide.params, [1, 2])
+    refused: list[tuple[type[jali.Error], Callable[[], object]]] = [
+        (jali.RangeExceeded, lambda: wide.server.apply(few, x)),
+        (jali.RangeExceeded, lambda: wide.server.apply_all(together, x)),
+        (jali.InvalidArgument, lambda: wide.server.apply(together, bits)),
+        (jali.InvalidArgument, lambda: wide.server.apply_all([1, 2], bits)),  # type: ignore[arg-type]
+        (jali.InvalidArgument, lambda: wide.server.apply(5, bits)),  # type: ignore[arg-type]
+        (jali.InvalidArgument, lambda: wide.server.apply(None, bits)),  # type: ignore[arg-type]
+        (jali.InvalidArgument, lambda: tfhe.Table(wide.params, [16])),
+        (jali.InvalidArgument, lambda: tfhe.Table.together([few, few, few])),
+        (jali.ParamsMismatch, lambda: wide.server.apply(tfhe.Table(make(3, 1), [1]), bits)),
+        (jali.ParamsMismatch, lambda: tfhe.Table.together([few, tfhe.Table(make(3, 1), [1])])),
+    ]
+    for kind, call in refused:
+        with pytest.raises(kind):
+            call()
+
+
 def test_shapes_are_those_of_numpy(wide: World) -> None:
     a = np.arange(24).reshape(2, 3, 4) % 4
     x = wide.given(a)
@@ -206,6 +255,17 @@ def test_gates_are_those_of_numpy(bits: World) -> None:
     bits.shows(x.oryn(y), a | ~b)
     bits.shows(bits.server.select(x, y, z), np.where(a, b, c))
     bits.shows(x & x, a)
+
+
+def test_digits_that_may_have_carries_are_refused(wide: World) -> None:
+    """Bytes of a peer may say so; Client.encrypt_uint never makes them."""
+    words = np.full(4, 15, np.uint64)
+    given = wide.client._core.encrypt(words, [1], 8, False, largest=15)
+    x = wide.server.bind(tfhe.Ciphertext.from_bytes(given.to_bytes(), wide.params))
+    assert isinstance(x, tfhe.EncryptedIntegers)
+    for call in (lambda: x + x, lambda: x * 3, lambda: x < 5, lambda: x.sum()):
+        with pytest.raises(jali.RangeExceeded, match="as large as 15, and digits are below 4"):
+            call()
 
 
 def test_integers_come_back_as_they_went(wide: World) -> None:
@@ -395,6 +455,33 @@ def test_integers_along_an_axis_are_those_of_numpy(wide: World) -> None:
     shows_integers(wide, wide.server.read(x[0], index), np.array([a[0, 0], a[0, 3], 0]))
 
 
+def test_concatenate_takes_arrays_of_one_kind(wide: World) -> None:
+    a, b = np.array([[1, 2, 3]], np.uint8), np.array([[250, 7, 0]], np.uint8)
+    x, y = encrypted(wide, a), encrypted(wide, b)
+    concatenate = wide.server.concatenate
+    shows_integers(wide, concatenate([x, y]), np.concatenate([a, b]))
+    shows_integers(wide, concatenate([x, y, x], axis=1), np.concatenate([a, b, a], axis=1))
+    message = wide.given([[1, 2, 3]])
+    for parts, axis in (
+        ([x, message], 0),
+        ([x, x.astype("uint16")], 0),
+        ([x, x.astype("int8")], 0),
+        ([], 0),
+        ([x, a], 0),
+        ([x, y[:, :2]], 0),
+        ([x, y], 2),
+        ([message[0, 0], message[0, 1]], 0),
+    ):
+        with pytest.raises(jali.InvalidArgument):
+            concatenate(parts, axis=axis)
+    with pytest.raises(jali.InvalidArgument, match="refresh"):
+        wide.server.refresh(x)  # type: ignore[arg-type]
+    with pytest.raises(jali.InvalidArgument):
+        wide.server.select(message, x, x)
+    with pytest.raises(jali.InvalidArgument, match="axis"):
+        x[0, 0] @ 1
+
+
 def test_integers_say_when_they_overflow(wide: World) -> None:
     for kind in ("uint8", "int8"):
         a, b = clear_pair(kind, 8)
@@ -488,6 +575,27 @@ def test_bytes_that_are_wrong_are_refused(wide: World) -> None:
         tfhe.Params.from_bytes(wide.params.to_bytes())
     with pytest.raises(jali.CorruptData):
         tfhe.Client.from_secret_bytes(wide.client.secret_to_bytes()[:-1], wide.params)
+
+
+def test_noise_and_security_of_free_parameters(world: World) -> None:
+    params = world.params
+    small = params.order == "bootstrap_first"
+    noise_bits, word = (4, 32) if small else (10, 64)
+    fresh = (2.0 ** (2 * noise_bits + 1) + 1) / 6 / 2.0 ** (2 * word)  # TUniform
+    assert params.fresh_variance == pytest.approx(fresh, rel=1e-12, abs=0)
+    one = params.bootstrapped_variance
+    more = params.variance_before_look_up(9) - params.variance_before_look_up(4)
+    assert more == pytest.approx(5 * one, rel=1e-6, abs=0)  # noise is a sum over the weights
+    assert params.log2_failure(9) < params.log2_failure(16) < 0
+    assert params.log2_failure(9, 0.25) < params.log2_failure(9)
+    assert params.key_security[0] < 128  # insecure parameters are seen to be
+    for wrong in (-1.0, float("nan"), float("inf")):
+        with pytest.raises(jali.InvalidArgument, match="norm2"):
+            params.log2_failure(wrong)
+    with pytest.raises(jali.InvalidArgument, match="log_many"):
+        params.variance_before_look_up(1, 17)
+    with pytest.raises(jali.InvalidArgument, match="half_box"):
+        params.log2_failure(1, 0.75)
 
 
 def test_presets_are_secure_and_hardly_ever_fail() -> None:

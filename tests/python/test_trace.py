@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pytest
 from conftest import World
 
-from jali import ckks
+import jali
+from jali import ckks, tfhe
 
 
 def test_trace(world: World) -> None:
@@ -32,3 +34,52 @@ def test_trace(world: World) -> None:
     assert all(name in trace.summary() for name in totals)
     trace.clear()
     assert len(server.trace or []) == 0
+
+
+def test_trace_of_tfhe() -> None:
+    params = tfhe.Params.create(
+        n=24,
+        k=1,
+        N=512,
+        rotation_gadget=(15, 2),
+        switch_gadget=(5, 4),
+        lwe_noise_bits=4,
+        glwe_noise_bits=10,
+        message_bits=2,
+        carry_bits=2,
+        max_norm2=40,
+        log2_p_fail=-128,
+        name="insecure_trace",
+    )
+    client = tfhe.Client(params, threads=1)
+    keys = client.evaluation_keys()
+    plain = tfhe.Evaluator(params, keys, threads=1)
+    server = tfhe.Evaluator(params, keys, threads=1, trace=True)
+    assert plain.trace is None and server.engine == plain.engine
+    trace = server.trace
+    assert trace is not None
+    assert set(trace.totals()) == {"prepare_rotation_key", "prepare_switch_key"}
+    trace.clear()
+    values = np.arange(4)
+    x = server.bind(client.encrypt(values))
+    y = server.apply(lambda v: 3 - v, x + x.sum() * 0)
+    np.testing.assert_array_equal(client.decrypt(y), 3 - values)
+    lines = [json.loads(line) for line in trace.json_lines().splitlines()]
+    assert len(lines) == len(trace) > 0
+    names = [line["op"] for line in lines]
+    assert names[-1] == "switch_bootstrap" and "combine" in names
+    for line in lines:
+        assert (line["n"], line["k"], line["N"], line["torus"]) == (24, 1, 512, 64)
+        assert (line["rotation_gadget"], line["switch_gadget"]) == ([15, 2], [5, 4])
+    assert lines[-1]["batch"] == 4 and lines[-1]["steps"] == 24
+    # Each of 24 steps transforms 4 digits and 2 sums of 256 points.
+    assert lines[-1]["complex_butterflies"] == 4 * 24 * 6 * 128 * 8
+    total = trace.totals()["switch_bootstrap"]
+    assert total["count"] == 1 and total["complex_products"] == lines[-1]["complex_products"] > 0
+    assert all(name in trace.summary() for name in names)
+    a, b = (server.bind(client.encrypt_uint([200, 3], 8)) for _ in range(2))
+    trace.clear()
+    np.testing.assert_array_equal(client.decrypt(a * b), [200 * 200 % 256, 9])
+    assert {"switch_bootstrap", "combine"} <= set(trace.totals())
+    with pytest.raises(jali.InvalidArgument, match="trace"):
+        tfhe.Evaluator(params, keys, trace=1)  # type: ignore[arg-type]

@@ -50,7 +50,9 @@ def test_tune_keeps_what_an_evaluator_reads(
     )
     command = ["tune", "--device", "cpu", "--word", "w52", "--log-n", "12", "--json"]
     assert cli.main(command) == 0
-    out = json.loads(capsys.readouterr().out)
+    said = capsys.readouterr()
+    assert "TFHE has nothing to choose" in said.err and str(cache) in said.err
+    out = json.loads(said.out)
     assert out["chosen"] == {"isa": isas[-1]} and len(out["seconds"]) == len(isas) + 1
     assert chosen("w52", 12) == {"isa": isas[-1]}
     assert chosen("w52", 13) == {} and chosen("w32", 12) == {}

@@ -51,6 +51,33 @@ for decrypt in (
         sys.stdin.readline()
 """
 
+TFHE = """
+import os, sys
+import numpy as np
+from jali import tfhe
+
+params = tfhe.Params.create(n=48, k=1, N=512, rotation_gadget=(15, 2), switch_gadget=(5, 4), lwe_noise_bits=4,
+    glwe_noise_bits=10, message_bits=2, carry_bits=2, max_norm2=40, log2_p_fail=-128, name="insecure_test")
+client = tfhe.Client(params, threads=2)
+server = tfhe.Evaluator(params, client.evaluation_keys(), "cpu", threads=1)
+rng = np.random.default_rng()
+
+# ~x, which needs no look-up, so that the numbers are not those that were encrypted.
+unsigned = ~server.bind(client.encrypt_uint(rng.integers(0, 1 << 63, 500, dtype=np.uint64), bits=64))
+signed = ~server.bind(client.encrypt_int(rng.integers(-1 << 62, 1 << 62, 500), bits=63))
+for array in (unsigned, signed):
+    for keep in (False, True):
+        out = client.decrypt(array)
+        os.write(1, out.tobytes() if keep else memoryview(out).cast("B"))
+        if keep:
+            kept = out
+        else:
+            out.fill(0)
+        del out
+        os.write(1, b".")
+        sys.stdin.readline()
+"""
+
 # At most so many numbers may lie on a stack, to which registers were saved. A buffer has thousands.
 REGISTERS = 64
 
@@ -100,5 +127,25 @@ def test_decrypted_numbers_do_not_stay_in_memory(word: str) -> None:
                     assert found >= n / 2
                 else:
                     assert found <= REGISTERS, f"{found} of {len(numbers)} numbers are left: {what}"
+                child.stdin.write(b"\n")
+                child.stdin.flush()
+
+
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="needs Linux's /proc")
+def test_decrypted_integers_do_not_stay_in_memory() -> None:
+    """Integers of 32 digits, with and without a sign."""
+    with subprocess.Popen(
+        [sys.executable, "-c", TFHE], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdin and child.stdout
+        for what in ("unsigned", "signed"):
+            for kept in (False, True):
+                numbers = np.frombuffer(child.stdout.read(8 * 500), np.uint64)
+                assert len(numbers) == 500 and child.stdout.read(1) == b"."
+                found = count_in_memory(child.pid, numbers[numbers >> np.uint64(32) != 0])
+                if kept:  # the scan must find numbers that are still there
+                    assert found >= 250
+                else:
+                    assert found <= REGISTERS, f"{found} of 500 numbers are left: {what}"
                 child.stdin.write(b"\n")
                 child.stdin.flush()

@@ -85,7 +85,8 @@ TEST(Client, IsReproducedFromItsSeedAndFromItsKey) {
   EXPECT_EQ(x.seed, y.seed);
   EXPECT_EQ(std::memcmp(x.data->data.data(), y.data->data.data(), x.data->bytes()), 0);
   EXPECT_EQ(b.decrypt(x), counting(4));
-  Client c(std::make_shared<const lwe::SecretKey>(a.secret_key()));
+  // The key is a's, which outlives c.
+  Client c(std::shared_ptr<const lwe::SecretKey>(std::shared_ptr<void>(), &a.secret_key()));
   EXPECT_EQ(c.decrypt(x), counting(4));
 }
 

@@ -16,7 +16,10 @@
 #include <cstring>
 #include <string_view>
 
+#include "../tfhe_literals.h"
 #include "client.h"
+#include "jali/lwe/secret/encrypt.h"
+#include "jali/tfhe/secret/client.h"
 
 namespace jali::timing {
 namespace {
@@ -39,8 +42,27 @@ const char* name(Content content) {
   return "";
 }
 
+/// The cycles of a call, which gives a number; planted: with a delay if that is large.
+template <class Call>
+double cycles_of(bool planted, const Call& call) {
+  _mm_mfence();
+  _mm_lfence();
+  const std::uint64_t begin = __rdtsc();
+  const double shown = call();
+  if (planted && std::abs(shown) > 0x1p20) {
+    // This takes some hundredths of the time of a decryption.
+    for (int i = 0; i < 10000; ++i) asm volatile("" : : "r"(i));
+  }
+  unsigned core;
+  const std::uint64_t end = __rdtscp(&core);
+  _mm_lfence();
+  return static_cast<double>(end - begin);
+}
+
 class Client {
  public:
+  using Ciphertext = ckks::Ciphertext;
+
   explicit Client(const Scheme& scheme)
       : params_(make_params(scheme, kLogN)),
         ring_(ckks::make_ring(*params_, "cpu", 1)),
@@ -73,25 +95,12 @@ class Client {
     for (std::size_t i = 0; i < at.parts.size(); ++i) {
       std::memcpy(at.parts[i].data(), from.parts[i].data(), at.parts[i].bytes());
     }
-    _mm_mfence();
-    _mm_lfence();
-    const std::uint64_t begin = __rdtsc();
-    const auto values = encoder_.decode(decryptor_.decrypt(at));
-    if (planted && std::abs(values[0]) > 0x1p20) delay();
-    unsigned core;
-    const std::uint64_t end = __rdtscp(&core);
-    _mm_lfence();
-    return static_cast<double>(end - begin);
+    return cycles_of(planted, [&] { return std::abs(encoder_.decode(decryptor_.decrypt(at))[0]); });
   }
 
   std::mt19937_64& random() { return random_; }
 
  private:
-  // This takes some hundredths of the time of a decryption.
-  static void delay() {
-    for (int i = 0; i < 10000; ++i) asm volatile("" : : "r"(i));
-  }
-
   std::mt19937_64 random_{std::random_device{}()};
   ckks::ParamsPtr params_;
   std::shared_ptr<const ring::Ring> ring_;
@@ -99,6 +108,51 @@ class Client {
   ckks::Encoder encoder_;
   ckks::SecretEncryptor encryptor_;
   ckks::Decryptor decryptor_;
+};
+
+/// The same of TFHE: vectors of 64 messages, whose phases are rounded to values.
+class TfheClient {
+ public:
+  using Ciphertext = tfhe::Ciphertext;
+
+  explicit TfheClient(const test::TfheShape& shape)
+      : params_(test::insecure_params(shape)), client_(params_) {}
+
+  Ciphertext make(Content content, int /*level*/) {
+    std::vector<std::uint64_t> values(64);
+    for (auto& value : values) value = random_() % params_->message_modulus();
+    Ciphertext c = client_.encrypt(values);
+    const lwe::LweBlock& from = *c.data;
+    auto block = std::make_shared<lwe::LweBlock>(
+        lwe::make_lwe(*device::Pool::create(), from.torus, from.dimension, from.count));
+    std::memcpy(block->data.data(), from.data.data(), from.bytes());
+    auto* const words = static_cast<std::uint64_t*>(block->data.data());  // of a torus of 64 bits
+    if (content == Content::garbage) {
+      for (std::size_t i = 0; i < block->bytes() / sizeof(*words); ++i) words[i] = random_();
+    } else if (content == Content::zero) {
+      lwe::phases(values, from.view(), client_.secret_key().held());
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        words[(i + 1) * block->row_words() - 1] -= values[i];
+      }
+    }
+    c.data = std::move(block);
+    c.seed.reset();
+    return c;
+  }
+
+  double cycles(Ciphertext& at, const Ciphertext& from, bool planted) {
+    // The constructor of `at` made the block, and nothing else holds it.
+    std::memcpy(const_cast<void*>(at.data->data.data()), from.data->data.data(), at.data->bytes());
+    return cycles_of(planted,
+                     [&] { return static_cast<double>(client_.decrypt(at, tfhe::Check::no)[0]); });
+  }
+
+  std::mt19937_64& random() { return random_; }
+
+ private:
+  std::mt19937_64 random_{std::random_device{}()};
+  tfhe::ParamsPtr params_;
+  tfhe::Client client_;
 };
 
 /// The mean of the faster half, which interrupts and other processes disturb least, and the square of its standard error.
@@ -122,13 +176,14 @@ struct Difference {
   double t, percent;
 };
 
+template <class Client>
 Difference compare(Client& client, Content a, Content b, int level, bool planted) {
-  std::vector<ckks::Ciphertext> sources[2];
+  std::vector<typename Client::Ciphertext> sources[2];
   for (std::size_t i = 0; i < kSources; ++i) {
     sources[0].push_back(client.make(a, level));
     sources[1].push_back(client.make(b, level));
   }
-  ckks::Ciphertext at = client.make(a, level);
+  typename Client::Ciphertext at = client.make(a, level);
   std::vector<double> samples[2];
   for (std::size_t i = 0; i < kRuns + kRuns / 10; ++i) {
     const int which = static_cast<int>(client.random()() & 1);
@@ -141,26 +196,43 @@ Difference compare(Client& client, Content a, Content b, int level, bool planted
           100 * (second.mean / first.mean - 1)};
 }
 
-/// Whether no difference was found.
+/// Whether no difference between a message and the other content was found.
+template <class Client>
+bool check(Client& client, const std::string& label, Content other, int level, bool planted) {
+  int above = 0, below = 0;
+  std::printf("%-35s level %d, %s against %s: t =", label.c_str(), level, name(Content::message),
+              name(other));
+  for (int i = 0; i < kRepetitions; ++i) {
+    const Difference d = compare(client, Content::message, other, level, planted);
+    above += d.t > kThreshold;
+    below += d.t < -kThreshold;
+    std::printf(" %.1f (%+.2f%%)", d.t, d.percent);
+    std::fflush(stdout);
+  }
+  const bool found = above == kRepetitions || below == kRepetitions;
+  std::puts(found ? "  DIFFERS" : "");
+  return !found;
+}
+
 bool check(const Scheme& scheme, bool planted) {
   Client client(scheme);
   bool same = true;
   for (const Content other : {Content::garbage, Content::zero}) {
     for (const int level : {client.top(), 0}) {
-      int above = 0, below = 0;
-      std::printf("%-24s %-10s level %d, %s against %s: t =", scheme.label.c_str(),
-                  client.engine().c_str(), level, name(Content::message), name(other));
-      for (int i = 0; i < kRepetitions; ++i) {
-        const Difference d = compare(client, Content::message, other, level, planted);
-        above += d.t > kThreshold;
-        below += d.t < -kThreshold;
-        std::printf(" %.1f (%+.2f%%)", d.t, d.percent);
-        std::fflush(stdout);
-      }
-      const bool found = above == kRepetitions || below == kRepetitions;
-      std::puts(found ? "  DIFFERS" : "");
-      same = same && !found;
+      same = check(client, scheme.label + ", " + client.engine(), other, level, planted) && same;
     }
+  }
+  return same;
+}
+
+/// No value of TFHE is large, so that nothing can be planted.
+bool check_tfhe() {
+  test::TfheShape shape;
+  shape.N = 1024;
+  TfheClient client(shape);
+  bool same = true;
+  for (const Content other : {Content::garbage, Content::zero}) {
+    same = check(client, "TFHE, " + test::name_of(shape), other, 0, false) && same;
   }
   return same;
 }
@@ -176,5 +248,6 @@ int main(int argc, char** argv) {
     same = check(scheme, planted) && same;
     if (planted) break;
   }
+  if (!planted) same = check_tfhe() && same;
   return same ? 0 : 1;
 }

@@ -6,13 +6,12 @@
 //   valgrind --error-exitcode=99 secret_flow           every case; each says how many reports it caused
 //   valgrind --error-exitcode=99 secret_flow --branch  a branch on a secret key: must be reported
 //   valgrind --error-exitcode=99 secret_flow --address a look-up by a secret key: must be reported
-#include <valgrind/memcheck.h>
-
 #include <cstdio>
 #include <span>
 #include <string_view>
 
 #include "client.h"
+#include "flow.h"
 #include "jali/base/error.h"
 #include "jali/ckks/encryptor.h"
 #include "jali/ckks/secret/decryption.h"
@@ -28,37 +27,10 @@ namespace {
 
 constexpr int kLogN = 10;
 
-void hide(const void* data, std::size_t bytes) { VALGRIND_MAKE_MEM_UNDEFINED(data, bytes); }
-void show(const void* data, std::size_t bytes) { VALGRIND_MAKE_MEM_DEFINED(data, bytes); }
+using timing::hide;
+using timing::show;
 void hide(const ring::Poly& x) { hide(x.data(), x.bytes()); }
 void show(const ring::Poly& x) { show(x.data(), x.bytes()); }
-
-/// Whether memcheck takes none of these bytes for defined, which shows that the secret came through.
-bool all_hidden(const void* data, std::size_t bytes) {
-  std::vector<std::uint8_t> undefined(bytes);  // a set bit is not defined
-  VALGRIND_GET_VBITS(data, undefined.data(), bytes);
-  for (const std::uint8_t byte : undefined) {
-    if (byte == 0) return false;
-  }
-  return true;
-}
-
-int failures = 0;
-
-/// Runs one case. It returns whether the result still depends on the secret, because a case whose secret was lost on the way
-/// could not fail.
-template <class Case>
-void check(const std::string& what, const Case& run) {
-  const auto before = VALGRIND_COUNT_ERRORS;
-  const bool followed = run();
-  const auto reports = VALGRIND_COUNT_ERRORS - before;
-  std::printf("%-72s %s\n", what.c_str(),
-              reports != 0 ? "DEPENDS ON THE SECRET"
-              : followed   ? "ok"
-                           : "LOST THE SECRET");
-  std::fflush(stdout);
-  failures += reports != 0 || !followed;
-}
 
 class Cases {
  public:
@@ -268,6 +240,7 @@ int main(int argc, char** argv) {
   }
   samplers();
   for (const Scheme& scheme : schemes()) Cases(scheme).run();
+  tfhe_cases();
   std::printf("%d cases failed\n", failures);
   return failures == 0 ? 0 : 1;
 }

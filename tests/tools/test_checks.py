@@ -186,16 +186,29 @@ class Elsewhere {
 
 
 def test_fuzz_refuses_a_method_that_the_target_lacks(tmp_path: Path) -> None:
-    plant(tmp_path, {name: (ROOT / name).read_text() for name in set(check_fuzz.CLASSES.values())})
+    headers = {name for target in check_fuzz.TARGETS for name in target.classes.values()}
+    plant(tmp_path, {name: (ROOT / name).read_text() for name in headers})
     targets = {
         str(file.relative_to(ROOT)): file.read_text()
-        for file in (ROOT / check_fuzz.TARGET).glob("*.cpp")
+        for target in check_fuzz.TARGETS
+        for file in (ROOT / target.folder).glob("*.cpp")
     }
     plant(tmp_path, targets)
     assert check_fuzz.check(tmp_path) == []
-    file = f"{check_fuzz.TARGET}/auto_evaluator.cpp"
-    plant(tmp_path, {file: targets[file].replace("automatic->square(", "ev().square(")})
-    assert ["AutoEvaluator::square" in line for line in check_fuzz.check(tmp_path)] == [True]
+    for file, called, instead, says in (
+        (
+            "operations/auto_evaluator.cpp",
+            "automatic->square(",
+            "ev().square(",
+            "AutoEvaluator::square",
+        ),
+        ("tfhe/evaluator.cpp", "ev().refresh(", "refresh(", "Evaluator::refresh"),
+        ("tfhe/integers.cpp", "c.a.sort(", "sort(", "Arithmetic::sort"),
+    ):
+        name = f"fuzz/{file}"
+        plant(tmp_path, {name: targets[name].replace(called, instead)})
+        assert [says in line for line in check_fuzz.check(tmp_path)] == [True]
+        plant(tmp_path, targets)
     header = "src/jali/ckks/evaluator.h"
     text = (ROOT / header).read_text()
     declared = (
@@ -221,6 +234,7 @@ STUBS = ("bench_gpu_programs", "bench_bootstrap", "bootstrap_many")
         ("gtest", 0, "", 4),
         ("gtest", 0, "1", 0),
         ("numpy", 0, "1", 1),
+        ("capability", 0, "", 0),
     ],
 )
 def test_gpu_check_says_what_is_left_out_and_fails_for_tests_of_the_gpu(
@@ -230,8 +244,9 @@ def test_gpu_check_says_what_is_left_out_and_fails_for_tests_of_the_gpu(
         plant(tmp_path, {name: "#!/bin/bash\n" + text})
         (tmp_path / name).chmod(0o755)
 
-    for name in ("nvidia-smi", "cmake", "git"):
+    for name in ("cmake", "git"):
         command(f"bin/{name}", "exit 0\n")
+    command("bin/nvidia-smi", f"echo {'8.6' if lacking == 'capability' else '9.0'}\n")
     command("bin/curl", "exit 1\n")
     command("bin/python", f'echo "ran $*"; [[ "$*" != *import*{lacking or "nothing"}* ]]\n')
     command("build/tests/gpu/test_gpu_x", f"exit {test_status}\n")
@@ -271,7 +286,10 @@ def test_gpu_check_says_what_is_left_out_and_fails_for_tests_of_the_gpu(
     assert "--ignore=tests/python/test_rest.py" not in done.stdout
     last = done.stdout.split("figures are in")[1]
     assert ("left out" in last) == bool(lacking)
-    assert {"gtest": "tests/gpu are"}.get(lacking, lacking) in last
+    names = {"gtest": "tests/gpu are", "capability": "benchmarks of TFHE are"}
+    assert names.get(lacking, lacking) in last
+    (results,) = (tmp_path / "bench/results").iterdir()
+    assert ("bench tfhe_gates --device cuda" in results.read_text()) == (lacking != "capability")
 
 
 DOCUMENT = """

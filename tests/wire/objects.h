@@ -18,6 +18,7 @@
 #include "jali/rlwe/secret/secret_key.h"
 #include "jali/wire/ckks.h"
 #include "jali/wire/secret/secret_key.h"
+#include "memory_source.h"
 
 namespace jali::testing {
 
@@ -131,13 +132,7 @@ inline std::vector<Loader> all_loaders(const Objects& o) {
        object(std::type_identity<rlwe::EvaluationKeys>{})},
       {"evaluation_keys_stream", wire::to_bytes(*o.keys),
        [params](Input in, const ring::Ring& ring, const Limits& limits) {
-         wire::Source source{[&](std::span<std::uint8_t> out) {
-                               const auto given = in.first(std::min(out.size(), in.size()));
-                               std::ranges::copy(given, out.begin());
-                               in = in.subspan(given.size());
-                               return given.size();
-                             },
-                             std::nullopt};
+         wire::Source source = memory_source(in);
          const auto keys = wire::read_keys(source, params, ring, limits);
          wire::require_end(source);
          return wire::to_bytes(keys);

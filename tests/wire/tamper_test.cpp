@@ -11,65 +11,17 @@
 #include "allocations.h"
 #include "jali/base/error.h"
 #include "objects.h"
+#include "tampering.h"
 
 namespace jali::wire {
 namespace {
 
-using testing::all_loaders;
-using testing::Loader;
-using testing::Objects;
-using testing::small_literal;
+using namespace testing;
 
-const Limits kLimits{std::size_t{1} << 24, 0};  // the sets of parameters here are insecure
-
-enum class Outcome { accepted, refused };
-
-// Loads the bytes and checks the outcome. sealed: whether the checksum is made to fit, so that the contents decide.
 Outcome judge(const Loader& loader, const Objects& o, const Bytes& bytes, const std::string& what,
               const Limits& limits = kLimits) {
-  try {
-    const Bytes again = loader.load(bytes, *o.ring, limits);
-    EXPECT_EQ(again, bytes) << loader.name << ", " << what << ": accepted as something else";
-    return Outcome::accepted;
-  } catch (const Error& error) {
-    switch (error.code()) {
-      case ErrorCode::corrupt_data:
-      case ErrorCode::version:
-      case ErrorCode::params_mismatch:
-      case ErrorCode::limit_exceeded: break;
-      default:
-        ADD_FAILURE() << loader.name << ", " << what << ": " << error_code_name(error.code())
-                      << ": " << error.what();
-    }
-    EXPECT_GT(std::strlen(error.what()), 20u);
-    return Outcome::refused;
-  } catch (const std::exception& error) {
-    ADD_FAILURE() << loader.name << ", " << what << ": not a jali::Error: " << error.what();
-    return Outcome::refused;
-  }
-}
-
-Bytes sealed(Bytes bytes) {
-  if (bytes.size() >= kFrameBytes) seal_frame(bytes);
-  return bytes;
-}
-
-// A frame with another payload.
-Bytes with_payload(const Bytes& valid, std::span<const std::uint8_t> payload) {
-  Bytes out(valid.begin(), valid.begin() + kHeaderBytes);
-  out.insert(out.end(), payload.begin(), payload.end());
-  out.resize(out.size() + kChecksumBytes);
-  return sealed(std::move(out));
-}
-
-std::span<const std::uint8_t> payload_of(const Bytes& bytes) {
-  return std::span(bytes).subspan(kHeaderBytes, bytes.size() - kFrameBytes);
-}
-
-template <class T>
-Bytes patched(Bytes bytes, std::size_t payload_offset, T value) {
-  std::memcpy(&bytes.at(kHeaderBytes + payload_offset), &value, sizeof(value));
-  return sealed(std::move(bytes));
+  return judged(loader.name + ", " + what, bytes,
+                [&] { return loader.load(bytes, *o.ring, limits); });
 }
 
 struct Case {
@@ -103,16 +55,10 @@ TEST_P(Tamper, ValidBytesAreAccepted) {
 
 TEST_P(Tamper, Truncated) {
   for (const Loader& l : loaders) {
-    std::vector<std::size_t> sizes;
-    for (std::size_t size = 0; size < std::min<std::size_t>(l.valid.size(), 180); ++size) {
-      sizes.push_back(size);
-    }
-    for (std::size_t k = 1; k <= 40 && k < l.valid.size(); ++k) sizes.push_back(l.valid.size() - k);
-    for (int k = 0; k < 40; ++k) sizes.push_back(random() % l.valid.size());
-    for (const std::size_t size : sizes) {
-      const Bytes cut(l.valid.begin(), l.valid.begin() + static_cast<std::ptrdiff_t>(size));
-      expect_refused(l, cut, "cut to " + std::to_string(size));
-      expect_refused(l, sealed(cut), "cut to " + std::to_string(size) + " and sealed");
+    for (const std::size_t size : cuts(l.valid.size(), 180, 40, random)) {
+      const Bytes shorter = cut(l.valid, size);
+      expect_refused(l, shorter, "cut to " + std::to_string(size));
+      expect_refused(l, sealed(shorter), "cut to " + std::to_string(size) + " and sealed");
     }
     // With a valid frame around the shorter payload it is the contents that are too short.
     const auto payload = payload_of(l.valid);
@@ -146,8 +92,7 @@ TEST_P(Tamper, Flipped) {
     for (std::size_t k = 1; k <= 8 * 20; ++k) at.push_back(bits - k);
     for (int k = 0; k < 300; ++k) at.push_back(random() % bits);
     for (const std::size_t bit : at) {
-      Bytes bad = l.valid;
-      bad[bit / 8] ^= static_cast<std::uint8_t>(1 << bit % 8);
+      const Bytes bad = flipped(l.valid, bit);
       expect_refused(l, bad, "bit " + std::to_string(bit));
       const bool restored = sealed(bad) == l.valid;  // the flip was in the length or the checksum
       if (!restored) {
@@ -165,15 +110,7 @@ TEST_P(Tamper, Flipped) {
 TEST_P(Tamper, Scrambled) {
   for (const Loader& l : loaders) {
     for (int k = 0; k < 100; ++k) {
-      Bytes bad = l.valid;
-      // A run of random bytes, a run moved, or a run of one value.
-      const std::size_t size = 1 + random() % std::min<std::size_t>(64, bad.size() / 2);
-      const std::size_t from = random() % (bad.size() - size), to = random() % (bad.size() - size);
-      for (std::size_t i = 0; i < size; ++i) {
-        bad[to + i] = k % 3 == 0   ? static_cast<std::uint8_t>(random())
-                      : k % 3 == 1 ? l.valid[from + i]
-                                   : static_cast<std::uint8_t>(k % 2 == 0 ? 0xff : 0);
-      }
+      Bytes bad = scrambled(l.valid, k, random);
       bad[4] = 1, bad[5] = 0;
       judge(l, o, sealed(bad), "scrambled " + std::to_string(k));
       if (bad != l.valid) judge(l, o, bad, "scrambled, not sealed");

@@ -12,6 +12,7 @@
 #include "jali/tfhe/secret/client.h"
 #include "jali/wire/secret/tfhe_secret_key.h"
 #include "jali/wire/tfhe.h"
+#include "memory_source.h"
 
 namespace jali::testing {
 
@@ -96,13 +97,7 @@ inline std::vector<TfheLoader> all_loaders(const TfheObjects& o) {
       {"tfhe_evaluation_keys_packing", wire::to_bytes(o.keys), keys},
       {"tfhe_evaluation_keys_stream", wire::to_bytes(o.keys),
        [params](Input in, const Limits& limits) {
-         wire::Source source{[&](std::span<std::uint8_t> out) {
-                               const auto given = in.first(std::min(out.size(), in.size()));
-                               std::ranges::copy(given, out.begin());
-                               in = in.subspan(given.size());
-                               return given.size();
-                             },
-                             std::nullopt};
+         wire::Source source = memory_source(in);
          const auto read = wire::read_tfhe_keys(source, params, limits);
          wire::require_end(source);
          return wire::to_bytes(read);

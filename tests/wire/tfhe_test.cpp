@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -18,48 +17,19 @@
 #include "jali/backend/tfhe_ops.h"
 #include "jali/base/hash.h"
 #include "jali/tfhe/evaluator.h"
+#include "tampering.h"
 #include "tfhe_objects.h"
 
 namespace jali::wire {
 namespace {
 
-using testing::all_loaders;
-using testing::tfhe_literal;
-using testing::TfheLoader;
-using testing::TfheObjects;
+using namespace testing;
 using tfhe::Order;
 using tfhe::Rotation;
 using tfhe::Torus;
 
-const Limits kLimits{std::size_t{1} << 24, 0};  // the sets of parameters here are insecure
-
-enum class Outcome { accepted, refused };
-
 Outcome judge(const TfheLoader& loader, const Bytes& bytes, const std::string& what) {
-  try {
-    const Bytes again = loader.load(bytes, kLimits);
-    EXPECT_EQ(again, bytes) << loader.name << ", " << what << ": accepted as something else";
-    return Outcome::accepted;
-  } catch (const Error& error) {
-    switch (error.code()) {
-      case ErrorCode::corrupt_data:
-      case ErrorCode::version:
-      case ErrorCode::params_mismatch:
-      case ErrorCode::limit_exceeded: break;
-      default:
-        ADD_FAILURE() << loader.name << ", " << what << ": " << error_code_name(error.code())
-                      << ": " << error.what();
-    }
-    EXPECT_GT(std::strlen(error.what()), 20u);
-  } catch (const std::exception& error) {
-    ADD_FAILURE() << loader.name << ", " << what << ": not a jali::Error: " << error.what();
-  }
-  return Outcome::refused;
-}
-
-Bytes sealed(Bytes bytes) {
-  if (bytes.size() >= kFrameBytes) seal_frame(bytes);
-  return bytes;
+  return judged(loader.name + ", " + what, bytes, [&] { return loader.load(bytes, kLimits); });
 }
 
 class TfheWire : public ::testing::TestWithParam<tfhe::Literal> {
@@ -72,11 +42,6 @@ class TfheWire : public ::testing::TestWithParam<tfhe::Literal> {
   }
   void expect_refused(const TfheLoader& l, const Bytes& bytes, const std::string& what) {
     EXPECT_EQ(judge(l, bytes, what), Outcome::refused) << l.name << ", " << what;
-  }
-  template <class T>
-  Bytes patched(Bytes bytes, std::size_t payload_offset, T value) {
-    std::memcpy(&bytes.at(kHeaderBytes + payload_offset), &value, sizeof(value));
-    return sealed(std::move(bytes));
   }
 };
 
@@ -94,10 +59,10 @@ TEST_P(TfheWire, ObjectsComeBack) {
   EXPECT_EQ(params->log2_p_fail(), o.params->log2_p_fail());
   EXPECT_THROW(tfhe_params_from_bytes(to_bytes(*o.params)), InsecureParams);
 
-  const auto secret = tfhe_secret_from_bytes(secret_to_bytes(o.client.secret_key()), params);
+  auto secret = tfhe_secret_from_bytes(secret_to_bytes(o.client.secret_key()), params);
   EXPECT_TRUE(std::ranges::equal(secret.small(), o.client.secret_key().small()));
   EXPECT_TRUE(std::ranges::equal(secret.large(), o.client.secret_key().large()));
-  const tfhe::Client client(std::make_shared<const lwe::SecretKey>(secret));
+  const tfhe::Client client(std::make_shared<const lwe::SecretKey>(std::move(secret)));
 
   const auto fresh = tfhe_ciphertext_from_bytes(to_bytes(o.fresh), params);
   EXPECT_EQ(fresh.key_id, o.client.key_id());
@@ -143,16 +108,10 @@ TEST_P(TfheWire, FilesAndStreams) {
 TEST_P(TfheWire, CutAndExtended) {
   JALI_SEEDED(random);
   for (const TfheLoader& l : loaders) {
-    std::vector<std::size_t> sizes;
-    for (std::size_t size = 0; size < std::min<std::size_t>(l.valid.size(), 160); ++size) {
-      sizes.push_back(size);
-    }
-    for (std::size_t k = 1; k <= 40; ++k) sizes.push_back(l.valid.size() - k);
-    for (int k = 0; k < 20; ++k) sizes.push_back(random() % l.valid.size());
-    for (const std::size_t size : sizes) {
-      const Bytes cut(l.valid.begin(), l.valid.begin() + static_cast<std::ptrdiff_t>(size));
-      expect_refused(l, cut, "cut to " + std::to_string(size));
-      expect_refused(l, sealed(cut), "cut to " + std::to_string(size) + " and sealed");
+    for (const std::size_t size : cuts(l.valid.size(), 160, 20, random)) {
+      const Bytes shorter = cut(l.valid, size);
+      expect_refused(l, shorter, "cut to " + std::to_string(size));
+      expect_refused(l, sealed(shorter), "cut to " + std::to_string(size) + " and sealed");
     }
     for (const std::size_t extra : {1, 2, 8, 32, 1000}) {
       Bytes longer = l.valid;
@@ -173,23 +132,12 @@ TEST_P(TfheWire, FlippedAndScrambled) {
     for (int k = 0; k < 60; ++k) at.push_back(random() % bits);
     for (const std::size_t bit : at) {
       if (l.valid.size() > 10000 && bit % 11 != 0) continue;  // keys take longer
-      Bytes bad = l.valid;
-      bad[bit / 8] ^= static_cast<std::uint8_t>(1 << bit % 8);
+      const Bytes bad = flipped(l.valid, bit);
       expect_refused(l, bad, "bit " + std::to_string(bit));
       const Bytes again = sealed(bad);
       if (again != l.valid) accepted += judge(l, again, "sealed") == Outcome::accepted;
     }
-    for (int k = 0; k < 30; ++k) {
-      Bytes bad = l.valid;
-      const std::size_t size = 1 + random() % std::min<std::size_t>(64, bad.size() / 2);
-      const std::size_t from = random() % (bad.size() - size), to = random() % (bad.size() - size);
-      for (std::size_t i = 0; i < size; ++i) {
-        bad[to + i] = k % 3 == 0   ? static_cast<std::uint8_t>(random())
-                      : k % 3 == 1 ? l.valid[from + i]
-                                   : static_cast<std::uint8_t>(k % 2 == 0 ? 0xff : 0);
-      }
-      judge(l, sealed(bad), "scrambled");
-    }
+    for (int k = 0; k < 30; ++k) judge(l, sealed(scrambled(l.valid, k, random)), "scrambled");
   }
   EXPECT_GT(accepted, 50u) << "flips of words and seeds give other objects of the same form";
 }
@@ -354,10 +302,10 @@ TEST(TfheVectors, AreUnchangedAndMeanWhatTheyMeant) {
   }
   const auto params = tfhe_params_from_bytes(vector("tfhe_params"), kLimits);
   EXPECT_EQ(to_bytes(*params), vector("tfhe_params"));
-  const auto secret = tfhe_secret_from_bytes(vector("tfhe_secret_key"), params);
+  auto secret = tfhe_secret_from_bytes(vector("tfhe_secret_key"), params);
   const auto again = secret_to_bytes(secret);
   EXPECT_EQ(Bytes(again.begin(), again.end()), vector("tfhe_secret_key"));
-  const tfhe::Client client(std::make_shared<const lwe::SecretKey>(secret));
+  const tfhe::Client client(std::make_shared<const lwe::SecretKey>(std::move(secret)));
   const auto keys = tfhe_keys_from_bytes(vector("tfhe_evaluation_keys"), params);
   EXPECT_EQ(to_bytes(keys), vector("tfhe_evaluation_keys"));
   const tfhe::Evaluator evaluator(backend::make_ref_tfhe(params->config()), keys);

@@ -95,7 +95,7 @@ class Encrypted(NumPyCalls):
 
     @property
     def ndim(self) -> int:
-        """1, or 2 for a batch."""
+        """How many axes the shape has."""
         return len(self.shape)
 
     @property

@@ -94,6 +94,20 @@ class Params:
         Raises InsecureParams or InvalidArgument, which say what would fit.
         """
 
+    @staticmethod
+    def preset(name: str, *, word: str = "auto", device: str = "cpu") -> Params:
+        """
+        The parameters of a name that presets() lists.
+
+        word, device: see create. "auto" is the word that the preset has for the device. Another word gives other parameters.
+
+        Raises InvalidArgument for names that presets() does not list, and for words that the preset cannot have.
+        """
+
+    @staticmethod
+    def presets() -> dict[str, str]:
+        """Names of ready parameter sets, and what each is for."""
+
     @property
     def log_n(self) -> int:
         """log2 of the ring degree N."""
@@ -184,6 +198,11 @@ class Params:
         level, slots, batch: as in Client.encrypt. As bytes to send it takes about half as much, or less if primes are short.
         """
 
+    def expanded_key_bytes(
+        self, rotations: str | Sequence[int] = [], conjugate: bool = False, relinearise: bool = True
+    ) -> int:
+        """Bytes that the keys of key_bytes take in the memory of an evaluator."""
+
     @property
     def bootstraps(self) -> bool:
         """Whether it has levels for bootstrapping."""
@@ -246,31 +265,6 @@ class Params:
         Bytes that the keys of bootstrap_key_bytes take in the memory of an evaluator, on the CPU or a GPU.
         """
 
-    def expanded_key_bytes(
-        self, rotations: str | Sequence[int] = [], conjugate: bool = False, relinearise: bool = True
-    ) -> int:
-        """Bytes that the keys of key_bytes take in the memory of an evaluator."""
-
-    @property
-    def fingerprint(self) -> str:
-        """
-        Hexadecimal hash that every serialised object of these parameters carries.
-        """
-
-    @staticmethod
-    def preset(name: str, *, word: str = "auto", device: str = "cpu") -> Params:
-        """
-        The parameters of a name that presets() lists.
-
-        word, device: see create. "auto" is the word that the preset has for the device. Another word gives other parameters.
-
-        Raises InvalidArgument for names that presets() does not list, and for words that the preset cannot have.
-        """
-
-    @staticmethod
-    def presets() -> dict[str, str]:
-        """Names of ready parameter sets, and what each is for."""
-
     def to_bytes(self) -> bytes:
         """Bytes from which from_bytes makes the same parameters on any machine."""
 
@@ -310,7 +304,13 @@ class Params:
     def __copy__(self) -> Params: ...
     def __deepcopy__(self, memo: object, /) -> Params: ...
     def __reduce__(self) -> tuple[Any, ...]: ...
-    def __eq__(self, arg: object, /) -> bool: ...
+    @property
+    def fingerprint(self) -> str:
+        """
+        SHA-256, in hexadecimal, of everything that computation depends on. Every serialised object of these parameters carries it.
+        """
+
+    def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
     def __repr__(self) -> str: ...
 
@@ -338,7 +338,7 @@ class Trace:
     def __init__(self, *_: object, **__: object) -> None: ...
     def json_lines(self) -> str:
         """
-        One line with a JSON object for each operation: op, n, word, primes, batch, digits, bytes, mults, stream_bytes, complex_butterflies, seconds.
+        One line with a JSON object for each operation: op, what it was done on (of CKKS n, word, primes, batch, digits; of TFHE n, k, N, gadgets, batch), bytes, mults, stream_bytes, complex_butterflies, complex_products, seconds.
         """
 
     def summary(self) -> str:
@@ -346,7 +346,7 @@ class Trace:
 
     def totals(self) -> dict[str, dict[str, float]]:
         """
-        The sums by operation: count, bytes_read, bytes_written, mults, stream_bytes, complex_butterflies and seconds.
+        The sums by operation: count, bytes_read, bytes_written, mults, stream_bytes, complex_butterflies, complex_products and seconds.
         """
 
     def clear(self) -> None:

@@ -9,6 +9,8 @@ from typing import BinaryIO, NoReturn, overload
 import numpy
 import numpy.typing
 
+import jali._jali.ckks
+
 class Params:
     """
     TFHE parameters: immutable, validated, and safe to share.
@@ -117,6 +119,39 @@ class Params:
         """
 
     @property
+    def key_security(self) -> tuple[float, float]:
+        """
+        (of the small key, of the large key): the bits of security that the table of the lattice estimator's results grants; 0 if it knows nothing.
+        """
+
+    @property
+    def fresh_variance(self) -> float:
+        """
+        The variance of a fresh ciphertext's phase, on a torus of circumference 1.
+        """
+
+    @property
+    def bootstrapped_variance(self) -> float:
+        """The same of a result of a look-up."""
+
+    def variance_before_look_up(self, norm2: float, log_many: int = 0) -> float:
+        """
+        The variance of the phase that is looked up, of a sum of look-ups' results.
+
+        norm2: the squared norm of the integer weights of the sum.
+        log_many: log2 of how many results the look-up gives.
+        The rounding of the body is not in it: it is exact, and log2_failure counts it in the width of a value's box.
+        """
+
+    def log2_failure(self, norm2: float, half_box: float | None = None, log_many: int = 0) -> float:
+        """
+        log2 of the probability that a look-up of such a sum leaves a value's box of +- half_box of the torus.
+
+        norm2, log_many: as for variance_before_look_up.
+        half_box: None stands for that of messages, 2^-(message_bits + carry_bits + 2).
+        """
+
+    @property
     def rotation(self) -> str:
         """How a blind rotation goes: "classic", "multi_bit" or "block_binary"."""
 
@@ -139,6 +174,32 @@ class Params:
         """(log2 of the base, levels) of the key-switching key."""
 
     @property
+    def torus_bits(self) -> int:
+        """
+        Bits of a word of GLWE and large LWE ciphertexts: 32 or 64. Small ones have words of 32 bits.
+        """
+
+    @property
+    def lwe_noise_bits(self) -> int:
+        """
+        b of the errors TUniform(b) of small LWE ciphertexts, in words of 32 bits.
+        """
+
+    @property
+    def glwe_noise_bits(self) -> int:
+        """
+        b of the errors TUniform(b) of GLWE and large LWE ciphertexts, in words of torus_bits.
+        """
+
+    @property
+    def rotation_key_bytes(self) -> int:
+        """Bytes of the bootstrapping key, with its masks as seeds."""
+
+    @property
+    def switch_key_bytes(self) -> int:
+        """Bytes of the key-switching key, with its masks as seeds."""
+
+    @property
     def key_bytes(self) -> int:
         """Bytes of the evaluation keys, with their masks as seeds."""
 
@@ -147,15 +208,22 @@ class Params:
         """The same with their masks expanded."""
 
     def ciphertext_bytes(self, count: int = 1) -> int:
-        """Bytes in memory of this many ciphertexts."""
+        """Bytes in memory of this many LWE ciphertexts: one a message, several an integer."""
+
+    def seeded_ciphertext_bytes(self, count: int = 1) -> int:
+        """
+        The same of fresh encryptions as they are sent: their masks are a seed.
+        """
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256, in hexadecimal, of everything that computation depends on."""
+        """
+        SHA-256, in hexadecimal, of everything that computation depends on. Every serialised object of these parameters carries it.
+        """
 
-    def __repr__(self) -> str: ...
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
+    def __repr__(self) -> str: ...
     def __copy__(self) -> Params: ...
     def __deepcopy__(self, memo: object, /) -> Params: ...
     def __reduce__(self, *_: object, **__: object) -> NoReturn: ...
@@ -318,14 +386,17 @@ class Table:
 
     params: the parameters of the values.
     values: the results, for 0, 1, 2, ...; each below 2^(message_bits + carry_bits). Values that are not listed must not occur.
+
+    Evaluator.apply takes it. Raises InvalidArgument for results that do not fit.
     """
 
     def __init__(self, params: Params, values: Sequence[int]) -> None: ...
     @staticmethod
     def together(tables: Sequence[Table]) -> Table:
         """
-        Several functions that one rotation computes. Their number is a power of two. Every doubling costs a bit of
-        the precision with which a rotation sees its input, so parameters must be made for it.
+        Several functions that one rotation computes: Evaluator.apply_all. Their number is a power of two. If they lie side by side,
+        because inputs are small enough, that costs nothing. Otherwise every doubling costs a bit of the precision with which a
+        rotation sees its input, so parameters must be made for it. Raises InvalidArgument or ParamsMismatch if they do not fit together.
         """
 
     @property
@@ -387,11 +458,19 @@ class EvaluatorCore:
         keys: EvaluationKeys,
         device: str,
         threads: int,
+        trace: bool = False,
         progress: Callable[[int, int], object] | None = None,
     ) -> None: ...
     @property
     def engine(self) -> str:
         """Backend and instruction set."""
+
+    @property
+    def trace(self) -> jali._jali.ckks.Trace | None:
+        """The record of operations, or None."""
+
+    def synchronize(self) -> None:
+        """Wait until the device has done everything that it was asked to do."""
 
     @property
     def params(self) -> Params:

@@ -1,20 +1,22 @@
-"""The demos as benchmarks: one image from encryption to logits."""
+"""The demos as benchmarks: one image from encryption to logits, and rows through encrypted trees."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from jali import _jali, ckks
+from jali import _jali, ckks, tfhe
 from jali.bench import floors
 from jali.bench.measure import Floor, Row, row, timed
 from jali.bench.registry import Options, benchmark
 from jali.demo import data, network, roles
+from jali.demo import trees as demo
 from jali.demo.packing import Program
 from jali.errors import InternalError, InvalidArgument
+from jali.tfhe import trees
 
 
 def _demo(name: str, images: npt.NDArray[np.generic], options: Options) -> Row:
@@ -84,3 +86,54 @@ def demo_mnist(options: Options) -> Iterator[Row]:
     if options.images is None:
         raise InvalidArgument("demo_mnist needs --images FILE, as 'jali demo mnist' does")
     yield _demo("mnist", data.load_mnist(Path(options.images)).images, options)
+
+
+@benchmark(
+    "demo_trees",
+    "rows through the trees of 'jali demo trees': the server, and its sums and look-ups",
+)
+def demo_trees(options: Options) -> Iterator[Row]:
+    """Needs scikit-learn. --batch says how many rows at once, --set which parameters.
+
+    demo_trees: from a request's bytes to those of the reply. demo_trees_run: from answers in the device's memory to
+    the bytes of the reply.
+    """
+    train, test = demo.load()
+    model = demo.fitted(train)
+    for name in options.sets or (demo.PRESET,):
+        params = tfhe.Params.preset(name)
+        program = trees.compile(model.rounded, params, model.edges)
+        client = demo.Client(program.questions.to_json(), params)
+        server = demo.Server(
+            program, *client.public_bytes(), device=options.device, threads=options.threads or 1
+        )
+        for batch in options.batches or (1, 16):
+            yield from _trees(client, server, model, np.resize(test.features, (batch, 30)), options)
+
+
+def _trees(
+    client: demo.Client,
+    server: demo.Server,
+    model: demo.Model,
+    rows: npt.NDArray[np.float64],
+    options: Options,
+) -> Iterator[Row]:
+    program, request, want = server.program, client.encrypt(rows), model.scores(rows)
+    answers = program.read(server.evaluator, request)
+    about = {
+        "set": client.params.name,
+        "look_ups": program.look_ups,
+        "threads": options.threads or 1,
+        "bytes_up": sum(len(one) for one in request),
+        "bytes_down": len(server(request)),
+    }
+    bodies: dict[str, Callable[[], bytes]] = {
+        "demo_trees": lambda: server(request),
+        "demo_trees_run": lambda: program.run(answers).ciphertext.to_bytes(),
+    }
+    for name, body in bodies.items():
+        times = timed(body, seconds=options.seconds)
+        wrong = int(np.count_nonzero(client.decrypt(body()) != want))
+        if wrong:
+            raise InternalError(f"{name}: {wrong} of {len(want)} rows have another score")
+        yield row(name, server.engine, about, times, batch=len(rows))

@@ -17,7 +17,7 @@ from jali._jali.ckks import Trace
 from jali.bench import native
 from jali.bench.measure import Floor
 
-__all__ = ["Work", "of", "rate", "work_of"]
+__all__ = ["Work", "of", "of_tfhe", "rate", "work_of"]
 
 ON_REGISTERS = "modular multiplications on registers"
 ARITHMETIC = "arithmetic on registers"
@@ -30,7 +30,7 @@ class Work:
     """The least work of an operation.
 
     It counts modular multiplications; bytes read and written, and how many of them are written where they were read;
-    bytes of ChaCha20; and butterflies of the embedding.
+    bytes of ChaCha20; and butterflies and sums of products of complex doubles.
     """
 
     mults: float = 0
@@ -38,6 +38,7 @@ class Work:
     in_place: float = 0
     stream_bytes: float = 0
     complex_butterflies: float = 0
+    complex_products: float = 0
 
 
 @functools.cache
@@ -108,6 +109,23 @@ def of(work: Work, word: str, engine: str, threads: int, *, transform: bool = Fa
     return Floor(moving, f"{IN_MEMORY} at {bandwidth / 1e12:.2f} TB/s")
 
 
+# Instructions on vectors of doubles: of a butterfly whose products and sums are rounded one by one, as the measured rate
+# has it; of one with fused multiply-adds, and of a fused product that is added to a sum.
+ROUNDED_BUTTERFLY, FUSED_BUTTERFLY, FUSED_PRODUCT = 10, 6, 4
+
+
+def of_tfhe(work: Work, engine: str, threads: int) -> Floor:
+    """The floor of operations of TFHE with transforms in complex doubles.
+
+    Multiplications of words by digits are not in it: how many of them an instruction does is an engine's choice.
+    """
+    if engine.startswith("cuda"):
+        return of(Work(bytes=work.bytes), "w64", engine, threads)
+    fused = FUSED_BUTTERFLY * work.complex_butterflies + FUSED_PRODUCT * work.complex_products
+    counted = Work(bytes=work.bytes, complex_butterflies=fused / ROUNDED_BUTTERFLY)
+    return of(counted, "w64", engine, threads)
+
+
 def _compulsory_bytes(trace: Trace) -> tuple[int, int]:
     """The bytes that a trace reads and writes at least, and how many of them are written where they were read.
 
@@ -142,4 +160,5 @@ def work_of(trace: Trace) -> Work:
         *_compulsory_bytes(trace),
         total("stream_bytes"),
         total("complex_butterflies"),
+        total("complex_products"),
     )

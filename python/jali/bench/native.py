@@ -11,6 +11,7 @@ try:
     from jali._jali_bench import (
         CallLoop,
         EngineBench,
+        TfheBench,
         butterfly_rate,
         complex_butterfly_rate,
         cuda_peak,
@@ -28,6 +29,7 @@ except ModuleNotFoundError as error:
 __all__ = [
     "CallLoop",
     "EngineBench",
+    "TfheBench",
     "butterfly_rate",
     "complex_butterfly_rate",
     "cuda_peak",

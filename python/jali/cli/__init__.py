@@ -22,7 +22,7 @@ __all__ = ["main"]
 COMMANDS = {
     "doctor": "what this installation can do, and a self-test",
     "params": "parameters for a circuit: ring, levels, key sizes",
-    "demo": "encrypted inference: 'jali demo digits'",
+    "demo": "encrypted inference: 'jali demo digits', 'jali demo trees'",
     "bench": "benchmarks: 'jali bench list'",
     "tune": "measure the engine's implementations, keep the fastest",
 }

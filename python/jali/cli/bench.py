@@ -28,6 +28,7 @@ MODULES = (
     "importing",
     "words",
     "switch",
+    "tfhe",
 )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import jali
-from jali import ckks, device
+from jali import ckks, device, tfhe
 from jali._core import packages
 from jali._core.console import choices_text, seconds_text, table
 from jali._jali import device as _device
@@ -74,6 +74,51 @@ def self_test() -> dict[str, Any]:
     }
 
 
+def tfhe_test(where: str) -> dict[str, Any]:
+    """Encrypts every pair of bits, computes two gates of each on a device, and decrypts. Times are in seconds.
+
+    where: "cpu" or "cuda:K".
+    """
+    start = time.perf_counter()
+
+    def lap() -> float:
+        nonlocal start
+        before, start = start, time.perf_counter()
+        return start - before
+
+    params = tfhe.Params.preset("boolean")
+    client = tfhe.Client(params)
+    keys = client.evaluation_keys()
+    times = {"keys": lap()}
+    server = tfhe.Evaluator(params, keys, where)
+    times["evaluator"] = lap()
+    a, b = np.array([False, False, True, True]), np.array([False, True, False, True])
+    x, y = (server.bind(client.encrypt(bits)) for bits in (a, b))
+    times["encrypt"] = lap()
+    found = [(x & y).ciphertext, (x ^ y).ciphertext]
+    times["compute"] = lap()
+    both, either = (client.decrypt(bits) for bits in found)
+    times["decrypt"] = lap()
+    return {
+        "passed": bool((both == (a & b)).all() and (either == (a ^ b)).all()),
+        "engine": server.engine,
+        "params": params.name,
+        "look_ups": 2 * a.size,
+        "seconds": times,
+    }
+
+
+def _tfhe_report(devices: list[str]) -> dict[str, dict[str, Any]]:
+    """What TFHE does on each device; one that cannot compute it has an "error"."""
+    report: dict[str, dict[str, Any]] = {}
+    for where in devices:
+        try:
+            report[where] = tfhe_test(where)
+        except jali.Error as error:
+            report[where] = {"passed": False, "error": " ".join(str(error).split())}
+    return report
+
+
 def examine() -> dict[str, Any]:
     """Everything that the command shows, as plain data."""
     build = jali.build_info()
@@ -106,7 +151,22 @@ def examine() -> dict[str, Any]:
         report["self_test"] = self_test()
     except jali.Error as error:
         report["self_test"] = {"passed": False, "error": str(error)}
+    report["tfhe"] = _tfhe_report(["cpu", *report["devices"][1:2]])
+    report["tfhe_advice"] = _tfhe_advice(report["tfhe"])
     return report
+
+
+def _tfhe_advice(found: dict[str, dict[str, Any]]) -> str:
+    """What to do with TFHE here, in a sentence."""
+    if not found["cpu"]["passed"]:
+        return "TFHE does not work on this CPU: please report this, and do not use jali.tfhe here"
+    gpus = [name for name in found if name != "cpu"]
+    if not gpus:
+        return "jali.tfhe computes on the CPU here; its GPU engine needs an NVIDIA GPU of compute capability 9.0"
+    gpu = gpus[0]
+    if not found[gpu]["passed"]:
+        return f'TFHE does not work on {gpu}: leave device="auto", which is the CPU'
+    return f'jali.tfhe computes on the CPU unless you say device="{gpu}", which passed, too'
 
 
 def _tuned(name: str) -> dict[str, dict[str, str]]:
@@ -150,9 +210,14 @@ def main(argv: Sequence[str]) -> int:
     options = parser.parse_args(list(argv))
     report = examine()
     test = report["self_test"]
+    # A GPU that cannot compute TFHE at all is no fault of the installation; one that computes it wrongly is.
+    passed = test["passed"] and all(
+        one["passed"] or (where != "cpu" and "error" in one)
+        for where, one in report["tfhe"].items()
+    )
     if options.json:
         print(json.dumps(report))
-        return 0 if test["passed"] else 1
+        return 0 if passed else 1
     table(
         "Installation",
         ("", ""),
@@ -176,6 +241,7 @@ def main(argv: Sequence[str]) -> int:
     table("Extras", ("extra", "state"), rows)
     if "error" in test:
         table("Self-test", ("", ""), [("FAILED", test["error"])])
+        _print_tfhe(report)
         return 1
     table(
         "Self-test: encrypt, (x * x + 0.25).rotate(1) * x, decrypt",
@@ -187,4 +253,18 @@ def main(argv: Sequence[str]) -> int:
             *((step, seconds_text(taken)) for step, taken in test["seconds"].items()),
         ],
     )
-    return 0 if test["passed"] else 1
+    _print_tfhe(report)
+    return 0 if passed else 1
+
+
+def _print_tfhe(report: dict[str, Any]) -> None:
+    rows = []
+    for where, test in report["tfhe"].items():
+        if "error" in test:
+            rows.append((where, "FAILED" if where == "cpu" else "no", test["error"]))
+            continue
+        spent = ", ".join(f"{step} {seconds_text(s)}" for step, s in test["seconds"].items())
+        result = "passed" if test["passed"] else "FAILED: please report this"
+        rows.append((where, result, f"{test['engine']}, {test['look_ups']} gates; {spent}"))
+    table("Self-test of TFHE: encrypt, x & y and x ^ y, decrypt", ("", "", ""), rows)
+    print(f"  {report['tfhe_advice']}")

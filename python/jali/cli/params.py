@@ -1,4 +1,4 @@
-"""``jali params``: the parameters for a circuit, what they cost, and what would change them."""
+"""``jali params``: the parameters for a circuit, what they cost, and what would change them; TFHE's are in tfhe_params.py."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import jali
-from jali import ckks
+from jali import ckks, tfhe
 from jali._core.console import bytes_text, table
+from jali.cli import tfhe_params
 from jali.cli.parser import Parser
 
 __all__ = ["describe", "main"]
@@ -30,6 +31,7 @@ def describe(params: ckks.Params, rotations: int = 0) -> dict[str, Any]:
     steps = list(range(1, rotations + 1))
     top = params.depth
     return {
+        "scheme": "ckks",
         "log_n": params.log_n,
         "slots": params.slots,
         "depth": params.depth,
@@ -144,6 +146,11 @@ def _changes(options: argparse.Namespace, params: ckks.Params) -> list[tuple[str
 
 def _asked(options: argparse.Namespace) -> ckks.Params:
     if options.preset is not None:
+        if options.preset not in ckks.Params.presets():
+            names = [*ckks.Params.presets(), *tfhe.Params.presets()]
+            raise jali.InvalidArgument(
+                f"there is no preset {options.preset}: use one of {', '.join(names)}"
+            )
         return ckks.Params.preset(options.preset, word=options.word, device=options.device)
     wanted: dict[str, Any] = {"depth": options.depth}
     if options.levels_after is not None:
@@ -171,12 +178,26 @@ def _asked(options: argparse.Namespace) -> ckks.Params:
 
 def _parser() -> Parser:
     parser = Parser(
-        prog="jali params", description="Parameters for a circuit: ring, levels, key sizes."
+        prog="jali params",
+        description="Parameters for a circuit: of CKKS the ring, levels, key sizes; of TFHE the presets.",
+        epilog="Everything after --levels-after but --json and the options of TFHE is for CKKS.",
     )
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--depth", type=int, help="multiplications in a row")
     what.add_argument("--preset", metavar="NAME", help="a named set; 'list' names them all")
     what.add_argument("--levels-after", type=int, help="multiplications between bootstrappings")
+    what.add_argument(
+        "--message-bits", type=int, metavar="M", help="TFHE: bits of a message; lists the presets"
+    )
+    parser.add_argument(
+        "--carry-bits", type=int, metavar="C", help="TFHE: bits of room for sums, at least (0)"
+    )
+    parser.add_argument(
+        "--log2-p-fail",
+        type=float,
+        metavar="P",
+        help="TFHE: log2 of the probability that a look-up is wrong, at most (-128)",
+    )
     parser.add_argument(
         "--scale-bits", type=float, help="log2 of the scale (40; what --precision-bits needs)"
     )
@@ -206,18 +227,44 @@ def _parser() -> Parser:
     return parser
 
 
+TFHE_OPTIONS = {"message_bits", "carry_bits", "log2_p_fail"}
+
+
+def _refuse_options(
+    parser: Parser, options: argparse.Namespace, whose: str, allowed: set[str]
+) -> None:
+    """Raises InvalidArgument for an option outside of `allowed` that was given."""
+    for name, value in vars(options).items():
+        if name not in allowed and value != parser.get_default(name):
+            raise jali.InvalidArgument(
+                f"--{name.replace('_', '-')} is for {whose}: leave it out here"
+            )
+
+
+def _list_presets(as_json: bool) -> None:
+    if as_json:
+        print(json.dumps(ckks.Params.presets() | tfhe.Params.presets()))
+        return
+    table("Presets of CKKS: approximate numbers", ("name", "for"), ckks.Params.presets().items())
+    tfhe_params.print_presets()
+
+
 def main(argv: Sequence[str]) -> int:
     """The command ``jali params``."""
-    options = _parser().parse_args(list(argv))
+    parser = _parser()
+    options = parser.parse_args(list(argv))
+    if options.message_bits is None:
+        _refuse_options(
+            parser, options, "TFHE, with --message-bits", set(vars(options)) - TFHE_OPTIONS
+        )
     if not 0 <= options.rotations <= 1 << 16:
         raise jali.InvalidArgument("--rotations must be from 0 to 65536")
     if options.preset == "list":
-        names = ckks.Params.presets()
-        if options.json:
-            print(json.dumps(names))
-        else:
-            table("Presets", ("name", "for"), names.items())
+        _list_presets(options.json)
         return 0
+    if options.message_bits is not None or options.preset in tfhe.Params.presets():
+        _refuse_options(parser, options, "CKKS", {"preset", "json", *TFHE_OPTIONS})
+        return tfhe_params.run(options)
     params = _asked(options)
     facts = describe(params, options.rotations)
     if options.json:

@@ -21,6 +21,11 @@ Choices = dict[str, str]  # by family
 # A choice is judged by the time of these operations, at the shapes of jali.bench.primitives. They are most of every
 # program's time.
 OPERATIONS = ("ntt", "intt", "key_switch", "mod_down")
+# Figures: docs/notebook/2026-11-23-tfhe-cpu.md.
+OF_TFHE = (
+    "TFHE has nothing to choose: its CPU engine takes the widest instruction set, which is the fastest by far, "
+    "and its GPU engine has one kernel for each size"
+)
 MARGIN = (
     0.98  # the engine's default stays unless another choice takes less than this share of its time
 )
@@ -70,6 +75,7 @@ def main(argv: Sequence[str]) -> int:
     parser = Parser(
         prog="jali tune",
         description="Measure an engine's implementations on this machine and keep the choice.",
+        epilog=f"The choices are those of CKKS. {OF_TFHE}.",
     )
     parser.add_argument("--device", default="auto", help="cpu, cuda, cuda:1 (auto)")
     parser.add_argument("--word", action="append", default=[], choices=WORDS)
@@ -110,5 +116,6 @@ def main(argv: Sequence[str]) -> int:
             rows.append((word, log_n, choices_text(best), shown))
     if not options.json:
         table(f"Choices for {devices.name(device)}", ("word", "log N", "chosen", "tried"), rows)
+    print(f"{OF_TFHE}: these choices are those of CKKS", file=sys.stderr)
     print(f"wrote {_device.keep_measured(device, found)}", file=sys.stderr)
     return 0

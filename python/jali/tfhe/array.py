@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import math
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from jali._core import checks
-from jali._core.array import Encrypted
-from jali._jali.tfhe import Ciphertext, Params
-from jali.errors import IndexOutOfRange, InvalidArgument, KeyMismatch, RangeExceeded, Unsupported
+from jali._jali.tfhe import Ciphertext
+from jali.errors import InvalidArgument, RangeExceeded, Unsupported
+from jali.tfhe.shaped import Shaped
 from jali.tfhe.values import whole_numbers
 
 if TYPE_CHECKING:
-    from jali.tfhe.evaluator import Evaluator
+    pass
 
 __all__ = ["EncryptedArray"]
 
 
-class EncryptedArray(Encrypted):
+class EncryptedArray(Shaped):
     """An encrypted array of messages, of any shape, with NumPy's arithmetic.
 
     Evaluator.bind makes it. Sums, differences and products with whole numbers cost nothing, but values grow into the carries,
@@ -30,33 +29,12 @@ class EncryptedArray(Encrypted):
     comparisons, ``//``, ``%``, ``& | ^ ~`` and Evaluator.apply cost a bootstrapping for each element. Values are immutable.
     """
 
-    __slots__ = ("_ct", "_server")
+    __slots__ = ()
 
-    def __init__(self, server: Evaluator, ciphertext: Ciphertext) -> None:
-        self._server = server
-        self._ct = ciphertext
+    def _gathered(self, places: list[int], shape: tuple[int, ...]) -> Ciphertext:
+        return self._server._core.gather(self._ct, places, list(shape))
 
     # --- what is known of it --------------------------------------------------------------------
-
-    @property
-    def ciphertext(self) -> Ciphertext:
-        """The ciphertext to send or decrypt, in the host's memory."""
-        return self._server._core.host_copy(self._ct)
-
-    @property
-    def evaluator(self) -> Evaluator:
-        """The evaluator that computes on it."""
-        return self._server
-
-    @property
-    def params(self) -> Params:
-        """Its parameters."""
-        return self._server.params
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the array."""
-        return self._ct.shape
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -79,94 +57,13 @@ class EncryptedArray(Encrypted):
     def _is_bits(self) -> bool:
         return self.params.message_bits == 1 and self.params.carry_bits == 0
 
-    # --- shapes ---------------------------------------------------------------------------------
-
-    def _here(self, server: Evaluator) -> Ciphertext:
-        if server is not self._server:
-            raise KeyMismatch(
-                "the array belongs to another evaluator: bind its ciphertext to this one"
-            )
-        return self._ct
-
-    def _taken(self, order: npt.NDArray[Any]) -> EncryptedArray:
-        """The elements with these addresses in C order."""
-        shape = list(order.shape)
-        flat = order.reshape(-1)
-        if flat.size == 0:
-            raise IndexOutOfRange("no element is chosen: an encrypted array has at least one")
-        if flat.size == self.size and (flat == np.arange(flat.size)).all():
-            return EncryptedArray(self._server, self._ct.with_shape(shape))
-        return EncryptedArray(
-            self._server, self._server._core.gather(self._ct, flat.tolist(), shape)
-        )
-
-    def _addresses(self) -> npt.NDArray[Any]:
-        return np.arange(self.size).reshape(self.shape)
-
-    def _spread(self, shape: tuple[int, ...]) -> EncryptedArray:
-        """As numpy.broadcast_to."""
-        if shape == self.shape:
-            return self
-        return self._taken(np.broadcast_to(self._addresses(), shape))
-
-    def _aligned(self, other: EncryptedArray) -> tuple[EncryptedArray, EncryptedArray]:
-        """Both arrays, broadcast to one shape."""
-        try:
-            shape = np.broadcast_shapes(self.shape, other.shape)
-        except ValueError:
-            raise InvalidArgument(
-                f"arrays of the shapes {self.shape} and {other.shape} do not fit together"
-            ) from None
-        return self._spread(shape), other._spread(shape)
-
-    def __getitem__(self, index: Any) -> EncryptedArray:
-        try:
-            return self._taken(np.asarray(self._addresses()[index]))
-        except IndexError as error:
-            raise IndexOutOfRange(str(error)) from None
-
-    def __iter__(self) -> Iterator[EncryptedArray]:
-        if not self.shape:
-            raise InvalidArgument("an encrypted number has no elements")
-        return (self[i] for i in range(self.shape[0]))
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise InvalidArgument("an encrypted number has no length")
-        return self.shape[0]
-
-    def reshape(self, *shape: Any) -> EncryptedArray:
-        """As numpy.ndarray.reshape."""
-        try:
-            return self._taken(self._addresses().reshape(*shape))
-        except (ValueError, TypeError) as error:
-            raise InvalidArgument(str(error)) from None
-
-    def transpose(self, *axes: Any) -> EncryptedArray:
-        """As numpy.ndarray.transpose."""
-        try:
-            return self._taken(self._addresses().transpose(*axes))
-        except (ValueError, TypeError) as error:
-            raise InvalidArgument(str(error)) from None
-
-    @property
-    def T(self) -> EncryptedArray:
-        """The transpose."""
-        return self.transpose()
-
-    def ravel(self) -> EncryptedArray:
-        """The elements in one axis."""
-        return self.reshape(-1)
-
-    flatten = ravel
-
     # --- sums -----------------------------------------------------------------------------------
 
     def __add__(self, other: Any) -> EncryptedArray:
         core = self._server._core
         if isinstance(other, EncryptedArray):
             a, b = self._aligned(other)
-            return EncryptedArray(self._server, core.add(a._ct, b._here(self._server)))
+            return EncryptedArray(self._server, core.add(a._ct, b._ct))
         x, values = self._beside(other, "added")
         return EncryptedArray(self._server, core.add_clear(x._ct, values))
 
@@ -177,7 +74,7 @@ class EncryptedArray(Encrypted):
         core = self._server._core
         if isinstance(other, EncryptedArray):
             a, b = self._aligned(other)
-            return EncryptedArray(self._server, core.subtract(a._ct, b._here(self._server)))
+            return EncryptedArray(self._server, core.subtract(a._ct, b._ct))
         modulus = 1 << self.params.message_bits
         x, values = self._beside(other, "subtracted")
         return EncryptedArray(self._server, core.add_clear(x._ct, [-v % modulus for v in values]))
@@ -217,28 +114,12 @@ class EncryptedArray(Encrypted):
                 f"{int(array.min())} is negative, and values are not: use - for differences, and -x, "
                 "which is modulo 2^message_bits"
             )
-        if array.ndim == 0:
-            return self, [int(array)]
-        try:
-            shape = np.broadcast_shapes(self.shape, array.shape)
-        except ValueError:
-            raise InvalidArgument(
-                f"arrays of the shapes {self.shape} and {array.shape} do not fit together"
-            ) from None
-        return self._spread(shape), [int(v) for v in np.broadcast_to(array, shape).reshape(-1)]
+        return self._with_clear(array)
 
     def sum(self, axis: int | tuple[int, ...] | None = None) -> EncryptedArray:
         """The sum along an axis. It costs nothing, but must fit: at most params.max_norm2 fresh values are added at once."""
-        at = self._addresses()
-        axes = tuple(range(at.ndim)) if axis is None else axis
-        try:
-            moved = np.moveaxis(at, axes, range(-len(np.atleast_1d(axes)), 0))
-        except (ValueError, TypeError) as error:
-            raise InvalidArgument(str(error)) from None
-        shape = moved.shape[: moved.ndim - len(np.atleast_1d(axes))]
-        rows = math.prod(shape)
-        terms = moved.reshape(rows, -1)
-        return self._combined(terms, np.ones_like(terms), list(shape))
+        terms, shape = self._in_rows(axis)
+        return self._combined(terms, np.ones_like(terms), shape)
 
     def __matmul__(self, matrix: Any) -> EncryptedArray:
         """The product with a clear matrix of whole numbers of at least 0."""
@@ -255,19 +136,24 @@ class EncryptedArray(Encrypted):
         columns = weights.reshape(weights.shape[0], -1)
         terms = np.broadcast_to(at[:, None, :], (at.shape[0], columns.shape[1], at.shape[1]))
         factors = np.broadcast_to(columns.T[None], terms.shape)
-        shape = [*self.shape[:-1], *weights.shape[1:]]
+        shape = (*self.shape[:-1], *weights.shape[1:])
         width = terms.shape[-1]
         return self._combined(terms.reshape(-1, width), factors.reshape(-1, width), shape)
 
     def _combined(
-        self, terms: npt.NDArray[Any], weights: npt.NDArray[Any], shape: list[int]
+        self, terms: npt.NDArray[Any], weights: npt.NDArray[Any], shape: tuple[int, ...]
     ) -> EncryptedArray:
         """Row r of the result is the sum of weights[r, j] times element terms[r, j]."""
         kept = weights != 0
         begin = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
         core = self._server._core
         made = core.linear(
-            [self._ct], begin.tolist(), terms[kept].tolist(), weights[kept].tolist(), [], shape
+            [self._ct],
+            begin.tolist(),
+            terms[kept].tolist(),
+            weights[kept].tolist(),
+            [],
+            list(shape),
         )
         return EncryptedArray(self._server, made)
 
@@ -298,9 +184,7 @@ class EncryptedArray(Encrypted):
         if not (self._is_bits() and isinstance(other, EncryptedArray)):
             return self._looked_up(function, other)
         a, b = self._aligned(other)
-        return EncryptedArray(
-            self._server, self._server._core.gate(name, a._ct, b._here(self._server))
-        )
+        return EncryptedArray(self._server, self._server._core.gate(name, a._ct, b._ct))
 
     def __and__(self, other: Any) -> EncryptedArray:
         return self._gated("and", operator.and_, other)
@@ -345,9 +229,7 @@ class EncryptedArray(Encrypted):
         if not isinstance(other, EncryptedArray):
             raise InvalidArgument(f"a gate takes an encrypted array, not {checks.shown(other)}")
         a, b = self._aligned(other)
-        return EncryptedArray(
-            self._server, self._server._core.gate(name, a._ct, b._here(self._server))
-        )
+        return EncryptedArray(self._server, self._server._core.gate(name, a._ct, b._ct))
 
     def __invert__(self) -> EncryptedArray:
         """Every bit of the message turned; of bits without bootstrapping."""

@@ -100,7 +100,7 @@ class Client:
     def evaluation_keys(
         self, *, progress: Callable[[int, int], Any] | None = None
     ) -> EvaluationKeys:
-        """The public keys that a server needs: bootstrapping and key switching.
+        """The public keys that a server needs: bootstrapping and key switching, params.key_bytes in all.
 
         progress: called with how much is done and how much there is. If it raises, the work ends.
         """
@@ -114,9 +114,10 @@ class Client:
         """Encrypt messages: whole numbers from 0 to 2^message_bits - 1, or booleans, in an array of any shape.
 
         largest: a public bound on the values. None stands for 2^message_bits - 1. A smaller one leaves more room for sums; a
-            larger one uses the room of the carries.
+            larger one uses the room of the carries. It travels in the clear, so declare it for the kind of data.
 
-        Raises InvalidArgument for numbers that do not fit.
+        The ciphertext has the shape of the values. It takes 32 bytes and 8 for each number to send, and params.ciphertext_bytes
+        of memory. Raises InvalidArgument for numbers that do not fit.
         """
         if largest is not None:
             largest = checks.whole(largest, 0, "largest must be a whole number of at least 0")
@@ -124,27 +125,35 @@ class Client:
         return self._core.encrypt(words, list(np.shape(values)), largest=largest)
 
     def encrypt_uint(self, values: npt.ArrayLike, bits: int) -> Ciphertext:
-        """Encrypt whole numbers from 0 to 2^bits - 1, bits up to 64, as digits of message_bits bits."""
+        """Encrypt whole numbers from 0 to 2^bits - 1, bits from 1 to 64, as digits of message_bits bits.
+
+        values: of any shape, which the ciphertext has, too. Raises InvalidArgument for numbers that do not fit.
+        """
         return self._encrypt_integers(values, bits, signed=False)
 
     def encrypt_int(self, values: npt.ArrayLike, bits: int) -> Ciphertext:
-        """Encrypt whole numbers from -2^(bits-1) to 2^(bits-1) - 1, bits up to 64, in two's complement."""
+        """Encrypt whole numbers from -2^(bits-1) to 2^(bits-1) - 1, bits from 1 to 64, in two's complement.
+
+        values: of any shape, which the ciphertext has, too. Raises InvalidArgument for numbers that do not fit.
+        """
         return self._encrypt_integers(values, bits, signed=True)
 
     def _encrypt_integers(self, values: npt.ArrayLike, bits: int, *, signed: bool) -> Ciphertext:
         words = numbers.integers(values, bits, signed=signed)
-        digits = numbers.digits_of(words, int(bits), self.params.message_bits)
-        return self._core.encrypt(digits, list(words.shape), int(bits), signed)
+        return self._core.encrypt(words.reshape(-1), list(words.shape), int(bits), signed)
 
     def decrypt(
         self, array: Ciphertext | EncryptedArray | EncryptedIntegers, *, check: bool = True
     ) -> npt.NDArray[Any]:
-        """The numbers of an encrypted array: booleans, messages with their carries, or integers.
+        """The numbers of an encrypted array, in its shape: booleans for bits, int64 for messages with their carries (0 to
+        2^(message_bits + carry_bits) - 1), and the narrowest type of NumPy that holds integers of the array's width.
+
+        They are exact, if every look-up was right (params.log2_p_fail), and yours to overwrite (docs/security.md).
 
         check: whether to raise WrongDecryption if a phase is farther from a number than the noise allows, or a number larger
             than it can be, as it is with another key.
 
-        Raises KeyMismatch and ParamsMismatch for what another client encrypted.
+        Raises KeyMismatch and ParamsMismatch for what another client encrypted, also without the check.
         """
         if isinstance(array, (EncryptedArray, EncryptedIntegers)):
             array = array.ciphertext

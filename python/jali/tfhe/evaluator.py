@@ -11,6 +11,7 @@ import numpy.typing as npt
 from jali._core import checks
 from jali._core.log import logger
 from jali._jali import tfhe as _tfhe
+from jali._jali.ckks import Trace
 from jali._jali.tfhe import Ciphertext, EvaluationKeys, Params, Table
 from jali.device import checked_threads, resolved
 from jali.errors import InvalidArgument
@@ -35,6 +36,7 @@ class Evaluator:
     device: "cpu", which "auto" stands for, or "cuda" or "cuda:1". The GPU engine is new, and its tests have not run in full on a
         GPU: compare its results before you rely on them.
     threads: of the CPU; None stands for JALI_NUM_THREADS or, if that is not set, every core.
+    trace: whether to record every operation of the engine; see the attribute ``trace``.
     progress: called while the keys are prepared for the device.
 
     Raises ParamsMismatch if the keys are of other parameters, and NoDevice for a device that is not here.
@@ -49,6 +51,7 @@ class Evaluator:
         device: str = "auto",
         *,
         threads: int | None = None,
+        trace: bool = False,
         progress: Callable[[int, int], Any] | None = None,
     ) -> None:
         if not isinstance(params, Params):
@@ -58,7 +61,12 @@ class Evaluator:
                 f"keys must be a tfhe.EvaluationKeys, not {type(keys).__name__}: Client.evaluation_keys() makes them"
             )
         self._core = _tfhe.EvaluatorCore(
-            params, keys, _device(device), checked_threads(threads), progress
+            params,
+            keys,
+            _device(device),
+            checked_threads(threads),
+            checks.flag(trace, "trace"),
+            progress,
         )
         self._made_integers: _tfhe.IntegersCore | None = None
         logger.info("evaluator made: engine %s, %s", self.engine, repr(params))
@@ -77,6 +85,18 @@ class Evaluator:
     def key_id(self) -> str:
         """The name of the secret key to which its keys belong."""
         return self._core.key_id
+
+    @property
+    def trace(self) -> Trace | None:
+        """The record of every operation since the evaluator was made; None unless it was made with trace=True.
+
+        The first records are of its keys.
+        """
+        return self._core.trace
+
+    def synchronize(self) -> None:
+        """Wait until a GPU has done everything that it was asked to do. Operations return before they are done."""
+        self._core.synchronize()
 
     @property
     def _integers(self) -> _tfhe.IntegersCore:
@@ -98,7 +118,10 @@ class Evaluator:
         return EncryptedIntegers(self, bound) if bound.bits else EncryptedArray(self, bound)
 
     def clear(self, values: npt.ArrayLike) -> EncryptedArray:
-        """Numbers that anybody can read, as an array that operations take: whole numbers below 2^(message_bits + carry_bits)."""
+        """Numbers that anybody can read, as an array that operations take: whole numbers below 2^(message_bits + carry_bits).
+
+        values: of any shape. Raises InvalidArgument for numbers that do not fit.
+        """
         array = whole_numbers(values)
         high = (1 << (self.params.message_bits + self.params.carry_bits)) - 1
         if int(array.min()) < 0 or int(array.max()) > high:
@@ -115,11 +138,13 @@ class Evaluator:
         """A function of every element, or of the elements of two arrays, by one programmable bootstrapping each.
 
         function: of whole numbers, called here for every value that an element can have (0 to x.largest) or, with y, for every
-            pair; or, for one array, the list of its results, or a Table, which is made once for several calls. Results must be whole
-            numbers from 0 to 2^(message_bits + carry_bits) - 1.
-        y: needs x below 2^message_bits and y below 2^carry_bits: apply(lambda v: v % 4, x) brings a sum back.
+            pair; or the list of its results for x; or a Table, which for two arrays has f(x, y) at y 2^message_bits + x. Results
+            must be whole numbers from 0 to 2^(message_bits + carry_bits) - 1.
+        y: needs x below 2^message_bits and y below 2^carry_bits: apply(lambda v: v % 4, x) brings a sum back. Shapes broadcast
+            as NumPy's.
 
-        The result has fresh noise. Raises InvalidArgument for other results, RangeExceeded for values that have no room.
+        The result has the shape of x and fresh noise. Raises InvalidArgument for other results, RangeExceeded for values that
+        have no room, and KeyMismatch for arrays of another evaluator.
         """
         if not isinstance(x, EncryptedArray) or not (y is None or isinstance(y, EncryptedArray)):
             raise InvalidArgument(
@@ -186,15 +211,51 @@ class Evaluator:
         )
         return EncryptedArray(self, made)
 
+    def apply_each(
+        self, functions: Sequence[Callable[[int], Any] | Sequence[int]], x: EncryptedArray
+    ) -> EncryptedArray:
+        """Another function for each element of the last axis: functions[j] of every x[..., j], by one bootstrapping each.
+
+        functions: as for ``apply``, one for each element of the last axis.
+        """
+        if not isinstance(x, EncryptedArray):
+            raise InvalidArgument("apply_each takes an encrypted array after the functions")
+        if not x.shape or x.shape[-1] != len(functions):
+            raise InvalidArgument(
+                f"there are {len(functions)} functions for an array of shape {x.shape}: give one for each element of the last axis"
+            )
+        tables = [of_one(self.params, function, x.largest) for function in functions]
+        which = list(range(len(tables))) * (x.size // len(tables))
+        return EncryptedArray(self, self._core.apply_each(x._here(self), tables, which))
+
+    def apply_all(self, table: Table, x: EncryptedArray) -> tuple[EncryptedArray, ...]:
+        """Every function of Table.together, of every element, by one programmable bootstrapping an element.
+
+        Raises RangeExceeded if the table has no entry for a value, or if the parameters do not allow so many functions.
+        """
+        if not isinstance(table, Table) or not isinstance(x, EncryptedArray):
+            raise InvalidArgument("apply_all takes a tfhe.Table and an encrypted array of messages")
+        found = self._core.apply_all(x._here(self), table)
+        return tuple(EncryptedArray(self, one) for one in found)
+
     def refresh(self, x: EncryptedArray) -> EncryptedArray:
-        """The same messages modulo 2^message_bits, with fresh noise and no carries."""
+        """The same messages modulo 2^message_bits, with fresh noise and no carries: one look-up an element.
+
+        Raises InvalidArgument for anything but an array of messages; integers carry by themselves.
+        """
+        if not isinstance(x, EncryptedArray):
+            raise InvalidArgument(
+                f"refresh takes an encrypted array of messages, not {checks.shown(x)}"
+            )
         return EncryptedArray(self, self._core.refresh(x._here(self)))
 
     def select(self, condition: Any, x: Any, y: Any) -> Any:
         """x where the condition is 1, else y.
 
         condition: of integers, what a comparison gives; x, y: encrypted integers of one type. Of bits: encrypted arrays, and
-            this is the gate MUX.
+            this is the gate MUX, and the parameters must be those of "boolean".
+
+        Shapes broadcast as NumPy's. Raises InvalidArgument for other arrays, and Unsupported for messages of several bits.
         """
         for one in (condition, x, y):
             if not isinstance(one, (EncryptedArray, EncryptedIntegers)):
@@ -205,6 +266,8 @@ class Evaluator:
             shape = condition._shape_with(x._shape_with(y.shape))
             parts = [one._spread(shape)._here(self) for one in (condition, x, y)]
             return condition._made(self._integers.select(*parts), shape)
+        if not isinstance(x, EncryptedArray) or not isinstance(y, EncryptedArray):
+            raise InvalidArgument("a bit selects among encrypted bits, not integers")
         condition, x = condition._aligned(x)
         condition, y = condition._aligned(y)
         x, y = x._aligned(y)
@@ -215,7 +278,10 @@ class Evaluator:
         """table[index] for every encrypted index; 0 if there is no such entry.
 
         table: encrypted integers in one axis, or a list of clear numbers of type ``kind``.
-        index: encrypted integers without a sign.
+        index: encrypted integers without a sign, of any shape, which the result has, too.
+        kind: "uint8", "int5" and so on, the type of a clear table; the result has the type of the table.
+
+        Raises InvalidArgument for other tables and indices, and Unsupported for an index with a sign.
         """
         if not isinstance(index, EncryptedIntegers):
             raise InvalidArgument(f"an index must be encrypted integers, not {checks.shown(index)}")
@@ -232,19 +298,32 @@ class Evaluator:
         )
         return index._made(flat, index.shape)
 
-    def concatenate(self, arrays: Sequence[EncryptedArray], axis: int = 0) -> EncryptedArray:
-        """numpy.concatenate of encrypted arrays."""
-        if not arrays:
-            raise InvalidArgument("concatenate needs at least one array")
-        flat = self._core.concatenate(
-            [a._here(self) for a in arrays], [sum(a.size for a in arrays)]
-        )
-        starts = np.cumsum([0, *(a.size for a in arrays)])
-        order = np.concatenate(
-            [s + np.arange(a.size).reshape(a.shape) for s, a in zip(starts, arrays, strict=False)],
-            axis=axis,
-        )
-        return EncryptedArray(self, flat)._taken(order)
+    def concatenate(self, arrays: Sequence[Any], axis: int = 0) -> Any:
+        """numpy.concatenate of encrypted arrays of one kind: of messages, or of integers of one type.
+
+        The shapes are the same but for the axis, of which there is at least one. Raises InvalidArgument for other arrays.
+        """
+        parts = list(arrays)
+        for one in parts:
+            if not isinstance(one, (EncryptedArray, EncryptedIntegers)):
+                raise InvalidArgument(
+                    f"concatenate takes a list of encrypted arrays, not {checks.shown(one)}"
+                )
+        kinds = {(type(a), a._ct.bits, a._ct.is_signed) for a in parts}
+        if len(kinds) != 1:
+            raise InvalidArgument(
+                f"concatenate takes arrays of one kind, at least one: there are {len(kinds)}"
+            )
+        starts = np.cumsum([0, *(a.size for a in parts)])
+        places = [
+            s + np.arange(a.size).reshape(a.shape) for s, a in zip(starts, parts, strict=False)
+        ]
+        try:
+            order = np.concatenate(places, axis=axis)
+        except (ValueError, TypeError) as error:
+            raise InvalidArgument(str(error)) from None
+        flat = self._core.concatenate([a._here(self) for a in parts], [int(starts[-1])])
+        return type(parts[0])(self, flat)._taken(order)
 
     def __repr__(self) -> str:
         return f"Evaluator(params='{self.params.name}', engine='{self.engine}')"

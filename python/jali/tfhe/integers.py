@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from jali._core import checks
-from jali._core.array import Encrypted
-from jali._jali.tfhe import Ciphertext, IntegersCore, Params
-from jali.errors import IndexOutOfRange, InvalidArgument, KeyMismatch, Unsupported
+from jali._jali.tfhe import Ciphertext, IntegersCore
+from jali.errors import InvalidArgument, Unsupported
+from jali.tfhe.shaped import Shaped
 from jali.tfhe.values import integers, width_of
 
 if TYPE_CHECKING:
-    from jali.tfhe.evaluator import Evaluator
+    pass
 
 __all__ = ["EncryptedIntegers", "type_of"]
 
 
-class EncryptedIntegers(Encrypted):
+class EncryptedIntegers(Shaped):
     """An encrypted array of integers, of any shape, with NumPy's arithmetic modulo 2^bits.
 
     Evaluator.bind makes it of what Client.encrypt_uint and encrypt_int encrypted. Operators take encrypted integers of the same
@@ -30,33 +28,19 @@ class EncryptedIntegers(Encrypted):
     and the remainder is x. Values are immutable.
     """
 
-    __slots__ = ("_ct", "_server")
+    __slots__ = ()
 
-    def __init__(self, server: Evaluator, ciphertext: Ciphertext) -> None:
-        self._server = server
-        self._ct = ciphertext
+    @property
+    def _core(self) -> IntegersCore:
+        return self._server._integers
+
+    def _gathered(self, places: list[int], shape: tuple[int, ...]) -> Ciphertext:
+        return self._core.take(self._ct, places).with_shape(list(shape))
+
+    def _made(self, flat: Ciphertext, shape: tuple[int, ...]) -> EncryptedIntegers:
+        return EncryptedIntegers(self._server, flat.with_shape(list(shape)))
 
     # --- what is known of it --------------------------------------------------------------------
-
-    @property
-    def ciphertext(self) -> Ciphertext:
-        """The ciphertext to send or decrypt, in the host's memory."""
-        return self._server._core.host_copy(self._ct)
-
-    @property
-    def evaluator(self) -> Evaluator:
-        """The evaluator that computes on it."""
-        return self._server
-
-    @property
-    def params(self) -> Params:
-        """Its parameters."""
-        return self._server.params
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of the array."""
-        return self._ct.shape
 
     @property
     def bits(self) -> int:
@@ -77,112 +61,24 @@ class EncryptedIntegers(Encrypted):
         kind = f"{'int' if self.is_signed else 'uint'}{self.bits}"
         return f"EncryptedIntegers(shape={self.shape}, {kind}, params='{self.params.name}')"
 
-    # --- shapes ---------------------------------------------------------------------------------
-
-    @property
-    def _core(self) -> IntegersCore:
-        return self._server._integers
-
-    def _here(self, server: Evaluator) -> Ciphertext:
-        if server is not self._server:
-            raise KeyMismatch(
-                "the array belongs to another evaluator: bind its ciphertext to this one"
-            )
-        return self._ct
-
-    def _made(self, flat: Ciphertext, shape: tuple[int, ...]) -> EncryptedIntegers:
-        return EncryptedIntegers(self._server, flat.with_shape(list(shape)))
-
-    def _addresses(self) -> npt.NDArray[Any]:
-        return np.arange(self.size).reshape(self.shape)
-
-    def _taken(self, order: npt.NDArray[Any]) -> EncryptedIntegers:
-        """The elements with these addresses in C order."""
-        flat = order.reshape(-1)
-        if flat.size == 0:
-            raise IndexOutOfRange("no element is chosen: an encrypted array has at least one")
-        if flat.size == self.size and (flat == np.arange(flat.size)).all():
-            return self._made(self._ct, order.shape)
-        return self._made(self._core.take(self._ct, flat.tolist()), order.shape)
-
-    def _spread(self, shape: tuple[int, ...]) -> EncryptedIntegers:
-        """As numpy.broadcast_to."""
-        if shape == self.shape:
-            return self
-        return self._taken(np.broadcast_to(self._addresses(), shape))
-
-    def _shape_with(self, other: tuple[int, ...]) -> tuple[int, ...]:
-        try:
-            return np.broadcast_shapes(self.shape, other)
-        except ValueError:
-            raise InvalidArgument(
-                f"arrays of the shapes {self.shape} and {other} do not fit together"
-            ) from None
-
-    def __getitem__(self, index: Any) -> EncryptedIntegers:
-        try:
-            return self._taken(np.asarray(self._addresses()[index]))
-        except IndexError as error:
-            raise IndexOutOfRange(str(error)) from None
-
-    def __iter__(self) -> Iterator[EncryptedIntegers]:
-        if not self.shape:
-            raise InvalidArgument("an encrypted number has no elements")
-        return (self[i] for i in range(self.shape[0]))
-
-    def __len__(self) -> int:
-        if not self.shape:
-            raise InvalidArgument("an encrypted number has no length")
-        return self.shape[0]
-
-    def reshape(self, *shape: Any) -> EncryptedIntegers:
-        """As numpy.ndarray.reshape."""
-        try:
-            return self._taken(self._addresses().reshape(*shape))
-        except (ValueError, TypeError) as error:
-            raise InvalidArgument(str(error)) from None
-
-    def transpose(self, *axes: Any) -> EncryptedIntegers:
-        """As numpy.ndarray.transpose."""
-        try:
-            return self._taken(self._addresses().transpose(*axes))
-        except (ValueError, TypeError) as error:
-            raise InvalidArgument(str(error)) from None
-
-    @property
-    def T(self) -> EncryptedIntegers:
-        """The transpose."""
-        return self.transpose()
-
-    def ravel(self) -> EncryptedIntegers:
-        """The elements in one axis."""
-        return self.reshape(-1)
-
-    flatten = ravel
-
     # --- arithmetic -----------------------------------------------------------------------------
 
-    def _words(self, other: Any) -> tuple[tuple[int, ...], npt.NDArray[np.uint64]]:
-        """Clear numbers of this type: their shape, and words modulo 2^64, of which signed ones have their sign."""
+    def _words(self, other: Any) -> npt.NDArray[np.uint64]:
+        """Clear numbers of this type as words modulo 2^64, of which signed ones have their sign."""
         if isinstance(other, (str, bytes)) or other is None:
             raise InvalidArgument(f"an operand must be whole numbers, not {checks.shown(other)}")
         words = integers(other, self.bits, signed=self.is_signed, what="an operand's")
         if self.is_signed:
             sign = np.uint64(1 << (self.bits - 1))
             words = (words ^ sign) - sign
-        return words.shape, words
+        return words
 
     def _binary(self, name: str, other: Any, *, reversed_: bool = False) -> EncryptedIntegers:
         if isinstance(other, EncryptedIntegers):
-            other._here(self._server)
-            shape = self._shape_with(other.shape)
-            x, y = self._spread(shape), other._spread(shape)
-            return self._made(self._core.binary(name, x._ct, y._ct), shape)
-        of, words = self._words(other)
-        shape = self._shape_with(of)
-        x = self._spread(shape)
-        clear = [int(words)] if of == () else np.broadcast_to(words, shape).reshape(-1).tolist()
-        return self._made(self._core.binary_clear(name, x._ct, clear, reversed_), shape)
+            x, y = self._aligned(other)
+            return self._made(self._core.binary(name, x._ct, y._ct), x.shape)
+        x, clear = self._with_clear(self._words(other))
+        return self._made(self._core.binary_clear(name, x._ct, clear, reversed_), x.shape)
 
     def __add__(self, other: Any) -> EncryptedIntegers:
         return self._binary("add", other)
@@ -229,17 +125,12 @@ class EncryptedIntegers(Encrypted):
         """
         floor = not checks.flag(truncate, "truncate")
         if isinstance(other, EncryptedIntegers):
-            other._here(self._server)
-            shape = self._shape_with(other.shape)
-            x, y = self._spread(shape), other._spread(shape)
+            x, y = self._aligned(other)
             both = self._core.divide(x._ct, y._ct, floor)
         else:
-            of, words = self._words(other)
-            shape = self._shape_with(of)
-            x = self._spread(shape)
-            clear = [int(words)] if of == () else np.broadcast_to(words, shape).reshape(-1).tolist()
+            x, clear = self._with_clear(self._words(other))
             both = self._core.divide_clear(x._ct, clear, reversed_, floor)
-        return self._made(both[0], shape), self._made(both[1], shape)
+        return self._made(both[0], x.shape), self._made(both[1], x.shape)
 
     def __divmod__(self, other: Any) -> tuple[EncryptedIntegers, EncryptedIntegers]:
         return self.divmod(other)
@@ -261,11 +152,9 @@ class EncryptedIntegers(Encrypted):
             raise InvalidArgument(
                 f"the operand must be encrypted integers, not {checks.shown(other)}"
             )
-        other._here(self._server)
-        shape = self._shape_with(other.shape)
-        x, y = self._spread(shape), other._spread(shape)
+        x, y = self._aligned(other)
         both = self._core.overflowing(name, x._ct, y._ct)
-        return self._made(both[0], shape), self._made(both[1], shape)
+        return self._made(both[0], x.shape), self._made(both[1], x.shape)
 
     def add_overflow(self, other: Any) -> tuple[EncryptedIntegers, EncryptedIntegers]:
         """The sum modulo 2^bits, and whether the true one is no number of the type."""
@@ -281,19 +170,11 @@ class EncryptedIntegers(Encrypted):
 
     def _moved(self, name: str, amount: Any) -> EncryptedIntegers:
         if isinstance(amount, EncryptedIntegers):
-            amount._here(self._server)
-            shape = self._shape_with(amount.shape)
-            x, by = self._spread(shape), amount._spread(shape)
-            return self._made(self._core.move(name, x._ct, by._ct), shape)
+            x, by = self._aligned(amount)
+            return self._made(self._core.move(name, x._ct, by._ct), x.shape)
         words = integers(amount, 32, signed=False, what="an amount's")
-        shape = self._shape_with(words.shape)
-        x = self._spread(shape)
-        clear = (
-            [int(words)]
-            if words.shape == ()
-            else np.broadcast_to(words, shape).reshape(-1).tolist()
-        )
-        return self._made(self._core.move_clear(name, x._ct, clear), shape)
+        x, clear = self._with_clear(words)
+        return self._made(self._core.move_clear(name, x._ct, clear), x.shape)
 
     def __lshift__(self, amount: Any) -> EncryptedIntegers:
         return self._moved("left", amount)
@@ -363,14 +244,8 @@ class EncryptedIntegers(Encrypted):
 
     def _rows(self, axis: Any) -> tuple[EncryptedIntegers, tuple[int, ...], int]:
         """The elements with the axes last, the shape without them, and how many there are along them."""
-        at = self._addresses()
-        axes = tuple(range(at.ndim)) if axis is None else tuple(np.atleast_1d(axis))
-        try:
-            moved = np.moveaxis(at, axes, range(-len(axes), 0))
-        except (ValueError, TypeError) as error:
-            raise InvalidArgument(str(error)) from None
-        shape = moved.shape[: moved.ndim - len(axes)]
-        return self._taken(moved.reshape(-1)), shape, self.size // math.prod(shape)
+        rows, shape = self._in_rows(axis)
+        return self._taken(rows.reshape(-1)), shape, rows.shape[1]
 
     def sum(self, axis: int | tuple[int, ...] | None = None) -> EncryptedIntegers:
         """The sum along an axis, modulo 2^bits."""
@@ -380,6 +255,8 @@ class EncryptedIntegers(Encrypted):
     def dot(self, weights: Any) -> EncryptedIntegers:
         """The product with clear weights, one for each number of the last axis, modulo 2^bits."""
         array = np.asarray(weights)
+        if not self.shape:
+            raise InvalidArgument("a single encrypted number has no axis along which to multiply")
         if array.shape != self.shape[-1:] or array.dtype.kind not in "biu":
             raise InvalidArgument(
                 f"weights must be {self.shape[-1:]} whole numbers, one for each number of the last axis"

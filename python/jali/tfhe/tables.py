@@ -38,7 +38,12 @@ def of_one(
         return function
     high = (1 << (params.message_bits + params.carry_bits)) - 1
     if not callable(function):
-        results = list(function)
+        try:
+            results = list(function)
+        except TypeError:
+            raise InvalidArgument(
+                f"the function must be callable, a list of results or a Table, not {checks.shown(function)}"
+            ) from None
         if len(results) <= largest:
             raise InvalidArgument(
                 f"the list has {len(results)} results, and a value may be as large as {largest}: give {largest + 1}"
@@ -54,8 +59,10 @@ def of_two(
     y_largest: int,
 ) -> Table:
     """The table of a function of x and y, at y 2^message_bits + x."""
+    if isinstance(function, Table):
+        return function
     if not callable(function):
-        raise InvalidArgument("for two arrays give a function of two whole numbers")
+        raise InvalidArgument("for two arrays give a function of two whole numbers, or a Table")
     base, room = 1 << params.message_bits, 1 << params.carry_bits
     if x_largest >= base or y_largest >= room:
         raise RangeExceeded(

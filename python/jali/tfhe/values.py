@@ -11,7 +11,7 @@ from jali._core import checks
 from jali._jali.tfhe import Ciphertext, Params
 from jali.errors import InvalidArgument
 
-__all__ = ["digits_of", "integers", "messages", "shown", "whole_numbers", "width_of"]
+__all__ = ["integers", "messages", "shown", "whole_numbers", "width_of"]
 
 Words = npt.NDArray[np.uint64]
 
@@ -39,10 +39,9 @@ def whole_numbers(values: npt.ArrayLike, what: str = "values") -> npt.NDArray[An
 
 
 def _within(array: npt.NDArray[Any], low: int, high: int, instead: str) -> None:
-    least, most = int(array.min()), int(array.max())
-    if least < low or most > high:
-        wrong = least if least < low else most
-        raise InvalidArgument(f"{wrong} is not from {low} to {high}: {instead}")
+    """Raises InvalidArgument unless all are from low to high. It does not show the number, which may be a secret."""
+    if int(array.min()) < low or int(array.max()) > high:
+        raise InvalidArgument(f"a number is not from {low} to {high}: {instead}")
 
 
 def messages(values: npt.ArrayLike, params: Params, largest: int | None = None) -> Words:
@@ -87,29 +86,15 @@ def width_of(bits: int, signed: bool) -> str:
     return f"{'int' if signed else 'uint'}{next(w for w in (8, 16, 32, 64) if w >= bits)}"
 
 
-def digits_of(words: npt.NDArray[np.uint64], bits: int, message_bits: int) -> Words:
-    """The digits of every number, of message_bits bits each, the lowest first; in C order."""
-    count = -(-bits // message_bits)
-    shifts = np.arange(count, dtype=np.uint64) * np.uint64(message_bits)
-    digits = (words[..., None] >> shifts) & np.uint64((1 << message_bits) - 1)
-    return np.ascontiguousarray(digits).reshape(-1)
+def shown(words: Words, array: Ciphertext) -> npt.NDArray[Any]:
+    """What decryption shows: booleans, messages with their carries, or integers of the array's width.
 
-
-def shown(digits: Words, array: Ciphertext) -> npt.NDArray[Any]:
-    """What decryption shows: booleans, messages with their carries, or integers of the array's width."""
+    It makes no copy but the array that it returns, because NumPy does not wipe what it frees.
+    """
     params = array.params
-    if array.bits == 0:
-        if params.message_bits == 1 and params.carry_bits == 0:
-            return digits.astype(np.bool_).reshape(array.shape)
-        return digits.astype(np.int64).reshape(array.shape)
-    parts = digits.reshape(*array.shape, array.digits)
-    shifts = np.arange(array.digits, dtype=np.uint64) * np.uint64(params.message_bits)
-    words: npt.NDArray[Any] = np.bitwise_and(
-        (parts << shifts).sum(axis=-1, dtype=np.uint64), np.uint64((1 << array.bits) - 1)
-    )
-    if array.is_signed:
-        sign = np.uint64(1 << (array.bits - 1))
-        words = (words ^ sign) - sign  # modulo 2^64
-        words = words.view(np.int64)
-    found: npt.NDArray[Any] = words.astype(width_of(array.bits, array.is_signed))
+    if array.bits:
+        kind: Any = width_of(array.bits, array.is_signed)
+    else:
+        kind = np.bool_ if params.message_bits == 1 and params.carry_bits == 0 else np.int64
+    found: npt.NDArray[Any] = words.reshape(array.shape).astype(kind)
     return found

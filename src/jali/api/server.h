@@ -39,6 +39,8 @@
 #include "jali/device/device.h"
 #include "jali/device/gpu.h"
 #include "jali/device/resolve.h"
+#include "jali/integers/arithmetic.h"
+#include "jali/integers/tfhe_machine.h"
 #include "jali/lwe/keys.h"
 #include "jali/params/ckks_params.h"
 #include "jali/params/for_device.h"

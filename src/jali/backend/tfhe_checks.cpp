@@ -11,11 +11,11 @@ namespace jali::backend {
 
 namespace {
 
-/// A stretch of memory and what messages call it.
+/// A stretch of memory that holds `count` ciphertexts or tables, and what messages call it.
 struct Stretch {
   const char* name;
   const void* data;
-  std::size_t bytes;
+  std::size_t bytes, count;
 };
 
 class Checks {
@@ -49,7 +49,7 @@ class Checks {
     const std::size_t row = (x.dimension.value + 1) * torus_bytes(x.torus);
     that(x.dimension.value <= kMost && x.count <= kMost / row,
          [&] { return std::string(name) + " is larger than any memory"; });
-    return {name, x.data, x.count * row};
+    return {name, x.data, x.count * row, x.count};
   }
   Stretch small(const TfheConfig& config, const char* name, ConstLweView x) const {
     const Stretch block = lwe(name, x);
@@ -66,7 +66,7 @@ class Checks {
     that(x.count >= 1, [&] { return std::string(name) + " has no ciphertext"; });
     const std::size_t each = glwe_bytes(config);
     that(x.count <= kMost / each, [&] { return std::string(name) + " is larger than any memory"; });
-    return {name, x.data, x.count * each};
+    return {name, x.data, x.count * each, x.count};
   }
   Stretch tables(const TfheConfig& config, const TableView& x, std::size_t inputs) const {
     that(x.count >= 1, "there is no table");
@@ -89,12 +89,13 @@ class Checks {
                std::to_string(x.count);
       });
     }
-    return {"the tables", x.data, x.count * each};
+    return {"the tables", x.data, x.count * each, x.count};
   }
 
-  void rows(std::size_t have, std::size_t want) const {
-    that(have == want, [&] {
-      return "the output must have " + std::to_string(want) + " rows, not " + std::to_string(have);
+  void rows(const Stretch& out, std::size_t want) const {
+    that(out.count == want, [&] {
+      return "the output must have " + std::to_string(want) + " rows, not " +
+             std::to_string(out.count);
     });
   }
   void apart(const Stretch& out, const Stretch& in) const {
@@ -102,6 +103,16 @@ class Checks {
     const auto b = reinterpret_cast<std::uintptr_t>(in.data);
     that(a >= b + in.bytes || b >= a + out.bytes,
          [&] { return std::string(out.name) + " overlaps " + in.name; });
+  }
+
+  /// A blind rotation, of which each input gives 2^log_many rows of the output.
+  void rotation(const TfheConfig& config, const Stretch& out, const Stretch& in,
+                const TableView& tables, const void* rotation_key) const {
+    const Stretch start = this->tables(config, tables, in.count);
+    key("the bootstrapping key", rotation_key);
+    rows(out, in.count << tables.log_many);
+    apart(out, in);
+    apart(out, start);
   }
 
  private:
@@ -154,7 +165,7 @@ void check_key_switch(const TfheConfig& config, LweView out, ConstLweView in,
   const Checks check("key_switch");
   const Stretch to = check.small(config, kOut, out), from = check.large(config, kIn, in);
   check.key("the key-switching key", switch_key);
-  check.rows(out.count, in.count);
+  check.rows(to, in.count);
   check.apart(to, from);
 }
 
@@ -162,11 +173,7 @@ void check_bootstrap(const TfheConfig& config, LweView out, ConstLweView in,
                      const TableView& tables, const void* rotation_key) {
   const Checks check("bootstrap");
   const Stretch to = check.large(config, kOut, out), from = check.small(config, kIn, in);
-  const Stretch start = check.tables(config, tables, in.count);
-  check.key("the bootstrapping key", rotation_key);
-  check.rows(out.count, in.count << tables.log_many);
-  check.apart(to, from);
-  check.apart(to, start);
+  check.rotation(config, to, from, tables, rotation_key);
 }
 
 void check_switch_bootstrap(const TfheConfig& config, LweView out, ConstLweView in,
@@ -174,12 +181,8 @@ void check_switch_bootstrap(const TfheConfig& config, LweView out, ConstLweView 
                             const void* rotation_key) {
   const Checks check("switch_bootstrap");
   const Stretch to = check.large(config, kOut, out), from = check.large(config, kIn, in);
-  const Stretch start = check.tables(config, tables, in.count);
   check.key("the key-switching key", switch_key);
-  check.key("the bootstrapping key", rotation_key);
-  check.rows(out.count, in.count << tables.log_many);
-  check.apart(to, from);
-  check.apart(to, start);
+  check.rotation(config, to, from, tables, rotation_key);
 }
 
 void check_bootstrap_switch(const TfheConfig& config, LweView out, ConstLweView in,
@@ -187,12 +190,8 @@ void check_bootstrap_switch(const TfheConfig& config, LweView out, ConstLweView 
                             const void* rotation_key) {
   const Checks check("bootstrap_switch");
   const Stretch to = check.small(config, kOut, out), from = check.small(config, kIn, in);
-  const Stretch start = check.tables(config, tables, in.count);
   check.key("the key-switching key", switch_key);
-  check.key("the bootstrapping key", rotation_key);
-  check.rows(out.count, in.count << tables.log_many);
-  check.apart(to, from);
-  check.apart(to, start);
+  check.rotation(config, to, from, tables, rotation_key);
 }
 
 void check_blind_rotate(const TfheConfig& config, GlweView out, ConstLweView in,
@@ -201,7 +200,7 @@ void check_blind_rotate(const TfheConfig& config, GlweView out, ConstLweView in,
   const Stretch to = check.glwe(config, kOut, out), from = check.small(config, kIn, in);
   const Stretch start = check.tables(config, tables, in.count);
   check.key("the bootstrapping key", rotation_key);
-  check.rows(out.count, in.count);
+  check.rows(to, in.count);
   check.apart(to, from);
   check.apart(to, start);
 }
@@ -238,7 +237,7 @@ void check_extract(const TfheConfig& config, LweView out, ConstGlweView in,
                    std::span<const std::uint32_t> coefficients, std::size_t per) {
   const Checks check("extract");
   const Stretch to = check.large(config, kOut, out), from = check.glwe(config, kIn, in);
-  check.rows(out.count, coefficients.size());
+  check.rows(to, coefficients.size());
   check.that(per >= 1, "at least one coefficient must be read of each ciphertext");
   check.that((coefficients.size() - 1) / per < in.count, [&] {
     return "the " + std::to_string(coefficients.size()) + " coefficients need " +

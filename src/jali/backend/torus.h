@@ -34,6 +34,16 @@ enum class Torus : std::uint8_t { t32 = 32, t64 = 64 };
 constexpr int torus_bits(Torus torus) { return static_cast<int>(torus); }
 constexpr std::size_t torus_bytes(Torus torus) { return static_cast<std::size_t>(torus) / 8; }
 
+/// Calls f with a zero of the torus's word.
+template <class F>
+void with_word(Torus torus, const F& f) {
+  if (torus == Torus::t32) {
+    f(std::uint32_t{0});
+  } else {
+    f(std::uint64_t{0});
+  }
+}
+
 /// A word x is approximated by sum_j d_j 2^(w - j base_log), j = 1 .. levels, with the closest such sum, and digits
 /// d_j in [-2^(base_log-1), 2^(base_log-1)].
 ///

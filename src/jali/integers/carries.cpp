@@ -1,6 +1,7 @@
 #include "jali/integers/carries.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "jali/base/error.h"
 
@@ -125,7 +126,7 @@ void prefix_of_bits(Builder& b, std::span<Bits> places) {
   const std::size_t half = places.size() / 2;
   prefix_of_bits(b, places.first(half));
   prefix_of_bits(b, places.subspan(half));
-  const Bits low = places[half - 1];
+  const Bits& low = places[half - 1];
   for (Bits& place : places.subspan(half)) {
     place.generate =
         b.look_up((place.state + low.generate).within(0, 3), [](int v) { return v >= 2 ? 1 : 0; });
@@ -158,7 +159,7 @@ Sum one_by_one(Builder& b, std::span<const Form> sums, std::span<const int> radi
     out.digits.push_back(b.look_up(sum, [q](int v) { return v % q; }));
     carry = b.look_up(sum, [q](int v) { return v >= q ? 1 : 0; });
   }
-  out.carry = carry;
+  out.carry = std::move(carry);
   return out;
 }
 

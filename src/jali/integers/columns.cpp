@@ -49,19 +49,17 @@ Word sum_of_columns(Builder& b, Columns columns, IntegerType type, Carries how,
   for (std::size_t k = 0; k < n; ++k) {
     radix.push_back(1 << type.digit_bits(static_cast<int>(k), m));
   }
-  // Constants together are one number.
-  Wide clear = 0;
+  // Constants together are one number, which has one digit a place.
+  int clear = 0;  // of a place, with the carry from the place before it
   for (std::size_t k = 0; k < n; ++k) {
     std::erase_if(columns[k], [&](const Form& term) {
-      if (term.is_constant()) clear += Wide{term.constant} << (m * static_cast<int>(k));
+      if (term.is_constant()) clear += term.constant;
       return term.is_constant();
     });
+    if (const int digit = clear % radix[k]) columns[k].emplace_back(digit);
+    clear /= radix[k];
   }
-  const Word constants = constant(clear, type, b);
-  if (lost && (clear >> type.bits) != 0) lost->push_back(Form(1));
-  for (std::size_t k = 0; k < n; ++k) {
-    if (constants[k].constant) columns[k].push_back(constants[k]);
-  }
+  if (lost && clear != 0) lost->emplace_back(1);
 
   for (bool again = true; again;) {
     again = false;
@@ -195,6 +193,29 @@ Form product_overflows(Builder& b, const Word& x, const Word& y, const std::vect
                                   [](int v, int any) { return v != 0 && any ? 1 : 0; }));
   }
   return -none(b, std::move(flags)) + 1;
+}
+
+void add_scaled(Builder& b, Columns& columns, const Word& x, Wide weight, IntegerType type,
+                Wide& constants) {
+  const int m = b.m(), q = 1 << m;
+  const auto n = static_cast<std::size_t>(type.digits(m));
+  Word of = x;
+  if (weight < 0) {
+    for (std::size_t i = 0; i < of.size(); ++i) of[i] = -of[i] + (radix(x, i, b) - 1);
+    constants += -weight;
+    weight = -weight;
+  }
+  for (std::size_t j = 0; j < n && weight > 0; ++j, weight >>= m) {
+    const int digit = static_cast<int>(weight & (q - 1));
+    if (digit == 0) continue;
+    for (std::size_t i = 0; i < of.size() && i + j < n; ++i) {
+      Form low = b.look_up(of[i], [&](int v) { return v * digit % q; });
+      columns[i + j].push_back(std::move(low));
+      if (i + j + 1 < n) {
+        columns[i + j + 1].push_back(b.look_up(of[i], [&](int v) { return v * digit / q; }));
+      }
+    }
+  }
 }
 
 }  // namespace jali::integers

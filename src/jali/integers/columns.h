@@ -24,4 +24,9 @@ Word multiply_by_squares(Builder& b, const Word& x, const Word& y, IntegerType t
 /// Whether x y is at least 2^bits of the type, all unsigned; lost: what multiply lost.
 Form product_overflows(Builder& b, const Word& x, const Word& y, const std::vector<Form>& lost);
 
+/// A number that is scaled by a clear weight, as the rows of a sum. If the weight is negative, then -w x =
+/// w (2^bits - 1 - x) + w modulo 2^bits.
+void add_scaled(Builder& b, Columns& columns, const Word& x, Wide weight, IntegerType type,
+                Wide& constants);
+
 }  // namespace jali::integers

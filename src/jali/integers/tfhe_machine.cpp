@@ -76,6 +76,12 @@ TfheMachine::TfheMachine(std::shared_ptr<const tfhe::Evaluator> evaluator, std::
 }
 
 std::shared_ptr<const Rows> TfheMachine::rows_of(const tfhe::Ciphertext& digits) {
+  const std::uint64_t radix = digits.params->message_modulus();
+  require<RangeExceeded>(digits.max_degree() < radix, [&] {
+    return "a digit of the integers could be as large as " + std::to_string(digits.max_degree()) +
+           ", and digits are below " + std::to_string(radix) +
+           ": encrypt the integers digit by digit, as encrypt_uint does, or refresh the digits";
+  });
   // Nothing writes to the rows of an operand.
   return std::make_shared<const TfheRows>(std::const_pointer_cast<lwe::LweBlock>(digits.data));
 }

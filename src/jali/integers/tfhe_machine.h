@@ -33,7 +33,8 @@ class TfheMachine final : public Machine {
 
   const tfhe::Evaluator& evaluator() const { return *evaluator_; }
 
-  /// The digits of an encrypted vector, which must be in the engine's memory.
+  /// The digits of an encrypted vector, which must be in the engine's memory. Throws RangeExceeded if a value may be
+  /// 2^message_bits or more: circuits would compute something else.
   static std::shared_ptr<const Rows> rows_of(const tfhe::Ciphertext& digits);
   /// An encrypted vector of digits. largest: of each digit, in turn. noise: of the noisiest.
   tfhe::Ciphertext ciphertext(const Rows& digits, std::span<const int> largest, double noise) const;

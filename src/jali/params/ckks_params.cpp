@@ -8,7 +8,7 @@
 #include <string>
 
 #include "jali/base/error.h"
-#include "jali/base/hash.h"
+#include "jali/params/canonical.h"
 #include "jali/params/choose.h"
 #include "jali/params/part_levels.h"
 #include "jali/params/real.h"
@@ -23,24 +23,6 @@ struct ParamsBuilder {
 };
 
 namespace {
-
-/// Canonical bytes: every number takes 8 bytes, little-endian, and a vector is preceded by its length.
-class Canonical {
- public:
-  void put(std::uint64_t x) {
-    for (int i = 0; i < 8; ++i) bytes_.push_back(static_cast<std::uint8_t>(x >> (8 * i)));
-  }
-  void put(double x) { put(std::bit_cast<std::uint64_t>(x)); }
-  template <class T>
-  void put(const std::vector<T>& v) {
-    put(static_cast<std::uint64_t>(v.size()));
-    for (const T& x : v) put(static_cast<std::uint64_t>(x));
-  }
-  Digest digest() const { return hash256(bytes_); }
-
- private:
-  std::vector<std::uint8_t> bytes_;
-};
 
 /// Checks the security of the sparse secret, whose key has a modulus of its own. Throws InsecureParams.
 void check_sparse(const Literal& literal, int log_n, const LevelTable& table) {

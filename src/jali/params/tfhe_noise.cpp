@@ -15,20 +15,6 @@ using backend::torus_bits;
 /// The mean square of a bit of the large key.
 constexpr double kLargeSquare = 0.5;
 
-backend::TfheConfig config_of(const Literal& literal) {
-  backend::TfheConfig out;
-  out.torus = literal.torus;
-  out.n = literal.n;
-  out.k = literal.k;
-  out.N = literal.N;
-  out.rotation_gadget = literal.rotation_gadget;
-  out.switch_gadget = literal.switch_gadget;
-  out.rotation = literal.rotation;
-  out.group = literal.group;
-  out.mean_bit = literal.rotation == Rotation::block_binary ? 1.0 / (literal.group + 1) : 0.5;
-  return out;
-}
-
 /// log2(2^a + 2^b).
 double log2_sum(double a, double b) {
   const double high = std::fmax(a, b), low = std::fmin(a, b);

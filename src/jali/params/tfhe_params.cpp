@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "jali/base/error.h"
-#include "jali/base/hash.h"
+#include "jali/params/canonical.h"
 #include "jali/params/lwe_security.h"
 #include "jali/params/name.h"
 #include "jali/params/tfhe_noise.h"
@@ -125,28 +125,40 @@ void check_claims(const Literal& literal) {
   });
 }
 
-/// SHA-256 of numbers of 8 bytes each, least significant byte first.
+/// SHA-256 of everything that computation depends on.
 ParamsHash hash_of(const Literal& literal) {
-  std::vector<std::uint8_t> bytes;
-  const auto put = [&](std::uint64_t x) {
-    for (int i = 0; i < 8; ++i) bytes.push_back(static_cast<std::uint8_t>(x >> (8 * i)));
-  };
+  params::Canonical bytes;
   // "TFHE" and the version of this list, so that no hash is one of another scheme's parameters.
-  put(0x45484654);
-  put(1);
-  for (const std::size_t x : {literal.n.value, literal.k.value, literal.N.value}) put(x);
+  bytes.put(std::uint64_t{0x45484654});
+  bytes.put(std::uint64_t{1});
+  for (const std::size_t x : {literal.n.value, literal.k.value, literal.N.value})
+    bytes.put(std::uint64_t{x});
   for (const int x : {backend::torus_bits(literal.torus), static_cast<int>(literal.rotation),
                       literal.group, literal.rotation_gadget.base_log,
                       literal.rotation_gadget.levels, literal.switch_gadget.base_log,
                       literal.switch_gadget.levels, literal.lwe_noise_bits, literal.glwe_noise_bits,
                       literal.message_bits, literal.carry_bits, static_cast<int>(literal.order)}) {
-    put(static_cast<std::uint64_t>(x));
+    bytes.put(static_cast<std::uint64_t>(x));
   }
-  put(std::bit_cast<std::uint64_t>(literal.max_norm2));
-  return hash256(bytes);
+  bytes.put(literal.max_norm2);
+  return bytes.digest();
 }
 
 }  // namespace
+
+backend::TfheConfig config_of(const Literal& literal) {
+  backend::TfheConfig out;
+  out.torus = literal.torus;
+  out.n = literal.n;
+  out.k = literal.k;
+  out.N = literal.N;
+  out.rotation_gadget = literal.rotation_gadget;
+  out.switch_gadget = literal.switch_gadget;
+  out.rotation = literal.rotation;
+  out.group = literal.group;
+  out.mean_bit = literal.rotation == Rotation::block_binary ? 1.0 / (literal.group + 1) : 0.5;
+  return out;
+}
 
 double tuniform_variance(int bits) { return (std::ldexp(1.0, 2 * bits + 1) + 1) / 6; }
 
@@ -158,21 +170,8 @@ ParamsPtr Params::create(const Literal& literal) {
   return ParamsPtr(new Params(literal));
 }
 
-double Params::mean_bit() const {
-  return literal_.rotation == Rotation::block_binary ? 1.0 / (literal_.group + 1) : 0.5;
-}
-
 backend::TfheConfig Params::config(int threads, std::string isa, std::string transform) const {
-  backend::TfheConfig out;
-  out.torus = literal_.torus;
-  out.n = literal_.n;
-  out.k = literal_.k;
-  out.N = literal_.N;
-  out.rotation_gadget = literal_.rotation_gadget;
-  out.switch_gadget = literal_.switch_gadget;
-  out.rotation = literal_.rotation;
-  out.group = literal_.group;
-  out.mean_bit = mean_bit();
+  backend::TfheConfig out = config_of(literal_);
   out.threads = threads;
   out.isa = std::move(isa);
   out.transform = std::move(transform);

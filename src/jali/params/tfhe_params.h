@@ -53,6 +53,9 @@ struct Literal {
   int security = 128;
 };
 
+/// What an engine is made for. It need not be valid.
+backend::TfheConfig config_of(const Literal& literal);
+
 /// The variance of TUniform(bits), in units of the word.
 double tuniform_variance(int bits);
 
@@ -84,7 +87,7 @@ class Params {
     return std::uint64_t{1} << (literal_.message_bits + literal_.carry_bits);
   }
   /// The mean of a bit of the small secret: 1/2, or 1/(group + 1) for blocks.
-  double mean_bit() const;
+  double mean_bit() const { return config_of(literal_).mean_bit; }
 
   /// What an engine is made for. threads, isa and transform: see TfheConfig.
   backend::TfheConfig config(int threads = 1, std::string isa = {},

@@ -17,16 +17,6 @@ namespace {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-/// Calls f with a zero of the torus's word.
-template <class F>
-void with_word(Torus torus, const F& f) {
-  if (torus == Torus::t32) {
-    f(u32{0});
-  } else {
-    f(u64{0});
-  }
-}
-
 /// Words of either torus as words of 64 bits, and back, rounded half a unit up.
 u64 lifted(u32 word) { return static_cast<u64>(word) << 32; }
 u64 lifted(u64 word) { return word; }

@@ -5,6 +5,7 @@
 
 #include "jali/backend/cuda/blind_rotation/any_rotation.cuh"
 #include "jali/backend/cuda/blind_rotation/blind_rotation.cuh"
+#include "jali/backend/cuda/blind_rotation/cluster_rotation.cuh"
 #include "jali/backend/cuda/fft/tables.h"
 #include "jali/backend/cuda/lwe_key_switch/linear.cuh"
 #include "jali/backend/cuda/lwe_key_switch/lwe_key_switch.cuh"
@@ -37,13 +38,14 @@ class CudaTfhe final : public TfheOps {
              "device=\"cpu\"";
     });
     fast_ = cuda::rotation_serves(config_);
+    clusters_ = cuda::cluster_key(config_);
+    if (clusters_.blocks > 0) cluster_batch_ = cuda::cluster_batch(stream_, config_);
     const auto threads = static_cast<int>(config_.N.value / 64);
     if (fast_) {
       low_ = table(stream_, cuda::fft::low_table(5, threads, 32 / threads));
       twist_ = table(stream_, cuda::fft::twist_table(threads));
-    } else {
-      tree_ = table(stream_, cuda::fft::tree(config_.N.value / 2));
     }
+    if (clusters_.blocks > 0 || !fast_) tree_ = table(stream_, cuda::fft::tree(config_.N.value / 2));
     roots_ = table(stream_, cuda::fft::roots(config_.N.value));
     stream_.synchronize();
   }
@@ -52,7 +54,8 @@ class CudaTfhe final : public TfheOps {
   const TfheConfig& config() const override { return config_; }
 
   std::size_t rotation_key_bytes() const override { 
-    return fast_ ? cuda::rotation_key_bytes(config_) : cuda::any_rotation_key_bytes(config_);
+    return (fast_ ? cuda::rotation_key_bytes(config_) : 0) +
+           (fast_ && clusters_.blocks == 0 ? 0 : cuda::any_rotation_key_bytes(config_));
   }
   void prepare_rotation_key(void* out, const void* ggsws, std::size_t first,
                             std::size_t count) const override {
@@ -68,10 +71,11 @@ class CudaTfhe final : public TfheOps {
       if (fast_) {
         cuda::prepare_rotation_key(stream_, config_, tables(), static_cast<double2*>(out),
                                    staging.data(), first + i, now);
-      } else {
+      }
+      if (!fast_ || clusters_.blocks > 0) {
         Buffer scratch = device()->pool()->allocate(cuda::any_scratch_bytes(config_, 0) + 1);
-        cuda::prepare_any_rotation_key(stream_, config_, any_tables(), static_cast<double2*>(out),
-                                       staging.data(), first + i, now, scratch.data());
+        cuda::prepare_any_rotation_key(stream_, config_, any_tables(), second_key(static_cast<double2*>(out)),
+                                       staging.data(), first + i, now, scratch.data(), clusters_);
       }
     }
   }
@@ -150,6 +154,12 @@ class CudaTfhe final : public TfheOps {
     return {low_.as<double2>(), twist_.as<double2>(), roots_.as<double2>()};
   }
 
+  /// The key in the order of the kernels for few ciphertexts follows that of the kernels for many.
+  template <class Numbers>
+  Numbers* second_key(Numbers* key) const {
+    return key + (fast_ ? cuda::rotation_key_bytes(config_) / sizeof(Numbers) : 0);
+  }
+
   cuda::AnyTables any_tables() const { return {tree_.as<double2>(), roots_.as<double2>()}; }
 
   /// Small data of the caller on the device; empty if the span is. A recording keeps it among its constants.
@@ -184,7 +194,10 @@ class CudaTfhe final : public TfheOps {
     call.out = out;
     call.glwe = glwe;
     call.key = static_cast<const double2*>(key);
-    if (fast_) {
+    if (clusters_.blocks > 0 && count <= cluster_batch_) {
+      call.key = second_key(call.key);
+      cuda::rotate_in_clusters(stream_, config_, any_tables(), call);
+    } else if (fast_) {
       cuda::rotate(stream_, config_, tables(), call);
     } else {
       const unsigned blocks = cuda::any_blocks(stream_, config_, count);
@@ -198,6 +211,8 @@ class CudaTfhe final : public TfheOps {
   const cuda::Stream& stream_;
   cuda::Constant low_, twist_, tree_, roots_;
   bool fast_ = false;  // blind_rotation.cuh serves the configuration
+  cuda::ClusterKey clusters_;
+  std::size_t cluster_batch_ = 0;  // larger batches take the kernel for many ciphertexts
 };
 
 }  // namespace

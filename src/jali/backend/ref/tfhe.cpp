@@ -6,6 +6,7 @@
 
 #include "jali/backend/ref/torus.h"
 #include "jali/backend/tfhe_checks.h"
+#include "jali/backend/tfhe_ops.h"
 
 namespace jali::backend {
 
@@ -15,16 +16,6 @@ namespace {
 
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
-
-/// Calls f with a zero of the torus's word.
-template <class F>
-void with_word(Torus torus, F f) {
-  if (torus == Torus::t32) {
-    f(u32{0});
-  } else {
-    f(u64{0});
-  }
-}
 
 template <class W>
 const W* words(const void* data) {
@@ -109,119 +100,128 @@ void combine_row(W* out, const W* in, std::size_t words, const LweCombination& s
   if (!sum.constant.empty()) out[words - 1] += static_cast<W>(sum.constant[row]);
 }
 
-}  // namespace
+class RefTfhe final : public TfheOps {
+ public:
+  explicit RefTfhe(TfheConfig config)
+      : TfheOps(device::host_device()), config_(validated(std::move(config))) {}
 
-RefTfhe::RefTfhe(TfheConfig config)
-    : TfheOps(device::host_device()), config_(validated(std::move(config))) {}
+  std::string name() const override { return "ref"; }
+  const TfheConfig& config() const override { return config_; }
 
-std::size_t RefTfhe::rotation_key_bytes() const {
-  return config_.steps() * config_.units() * config_.ggsw_words() * torus_bytes(config_.torus);
-}
+  std::size_t rotation_key_bytes() const override {
+    return config_.steps() * config_.units() * config_.ggsw_words() * torus_bytes(config_.torus);
+  }
 
-void RefTfhe::prepare_rotation_key(void* out, const void* ggsws, std::size_t first,
-                                   std::size_t count) const {
-  check_prepare_rotation_key(config_, out, ggsws, first, count);
-  const std::size_t step = rotation_key_bytes() / config_.steps();
-  std::memcpy(words<std::byte>(out) + first * step, ggsws, count * step);
-}
+  void prepare_rotation_key(void* out, const void* ggsws, std::size_t first,
+                            std::size_t count) const override {
+    check_prepare_rotation_key(config_, out, ggsws, first, count);
+    const std::size_t step = rotation_key_bytes() / config_.steps();
+    std::memcpy(words<std::byte>(out) + first * step, ggsws, count * step);
+  }
 
-std::size_t RefTfhe::switch_key_bytes() const {
-  return config_.large().value * static_cast<std::size_t>(config_.switch_gadget.levels) *
-         (config_.n.value + 1) * sizeof(u32);
-}
+  std::size_t switch_key_bytes() const override {
+    return config_.large().value * static_cast<std::size_t>(config_.switch_gadget.levels) *
+           (config_.n.value + 1) * sizeof(u32);
+  }
 
-void RefTfhe::prepare_switch_key(void* out, const void* rows) const {
-  check_prepare_switch_key(out, rows);
-  std::memcpy(out, rows, switch_key_bytes());
-}
+  void prepare_switch_key(void* out, const void* rows) const override {
+    check_prepare_switch_key(out, rows);
+    std::memcpy(out, rows, switch_key_bytes());
+  }
 
-void RefTfhe::key_switch(LweView out, ConstLweView in, const void* switch_key) const {
-  check_key_switch(config_, out, in, switch_key);
-  const std::size_t n = config_.n.value, large = config_.large().value;
-  with_word(config_.torus, [&](auto zero) {
-    using W = decltype(zero);
-    for (std::size_t r = 0; r < in.count; ++r) {
-      switch_one<W>(config_, words<u32>(out.data) + r * (n + 1),
-                    words<W>(in.data) + r * (large + 1), words<u32>(switch_key));
-    }
-  });
-}
-
-void RefTfhe::bootstrap(LweView out, ConstLweView in, const TableView& tables,
-                        const void* rotation_key) const {
-  check_bootstrap(config_, out, in, tables, rotation_key);
-  const std::size_t n = config_.n.value, large = config_.large().value;
-  const std::size_t many = std::size_t{1} << tables.log_many;
-  with_word(config_.torus, [&](auto zero) {
-    using W = decltype(zero);
-    for (std::size_t i = 0; i < in.count; ++i) {
-      const Glwe<W> acc =
-          rotated<W>(config_, tables, i, words<u32>(in.data) + i * (n + 1), words<W>(rotation_key));
-      for (std::size_t j = 0; j < many; ++j) {
-        extract_one<W>(config_, words<W>(out.data) + (i * many + j) * (large + 1), acc.data(), j);
+  void key_switch(LweView out, ConstLweView in, const void* switch_key) const override {
+    check_key_switch(config_, out, in, switch_key);
+    const std::size_t n = config_.n.value, large = config_.large().value;
+    with_word(config_.torus, [&](auto zero) {
+      using W = decltype(zero);
+      for (std::size_t r = 0; r < in.count; ++r) {
+        switch_one<W>(config_, words<u32>(out.data) + r * (n + 1),
+                      words<W>(in.data) + r * (large + 1), words<u32>(switch_key));
       }
-    }
-  });
-}
+    });
+  }
 
-void RefTfhe::switch_bootstrap(LweView out, ConstLweView in, const TableView& tables,
-                               const void* switch_key, const void* rotation_key) const {
-  check_switch_bootstrap(config_, out, in, tables, switch_key, rotation_key);
-  std::vector<u32> between(in.count * (config_.n.value + 1));
-  const LweView small{between.data(), Torus::t32, config_.n, in.count};
-  key_switch(small, in, switch_key);
-  bootstrap(out, small, tables, rotation_key);
-}
+  void bootstrap(LweView out, ConstLweView in, const TableView& tables,
+                 const void* rotation_key) const override {
+    check_bootstrap(config_, out, in, tables, rotation_key);
+    const std::size_t n = config_.n.value, large = config_.large().value;
+    const std::size_t many = std::size_t{1} << tables.log_many;
+    with_word(config_.torus, [&](auto zero) {
+      using W = decltype(zero);
+      for (std::size_t i = 0; i < in.count; ++i) {
+        const Glwe<W> acc = rotated<W>(config_, tables, i, words<u32>(in.data) + i * (n + 1),
+                                       words<W>(rotation_key));
+        for (std::size_t j = 0; j < many; ++j) {
+          extract_one<W>(config_, words<W>(out.data) + (i * many + j) * (large + 1), acc.data(), j);
+        }
+      }
+    });
+  }
 
-void RefTfhe::bootstrap_switch(LweView out, ConstLweView in, const TableView& tables,
-                               const void* switch_key, const void* rotation_key) const {
-  check_bootstrap_switch(config_, out, in, tables, switch_key, rotation_key);
-  // Of 64-bit words, so that it is aligned for either torus.
-  const std::size_t row = (config_.large().value + 1) * torus_bytes(config_.torus);
-  std::vector<u64> between((out.count * row + 7) / 8);
-  const LweView large{between.data(), config_.torus, config_.large(), out.count};
-  bootstrap(large, in, tables, rotation_key);
-  key_switch(out, large, switch_key);
-}
+  void switch_bootstrap(LweView out, ConstLweView in, const TableView& tables,
+                        const void* switch_key, const void* rotation_key) const override {
+    check_switch_bootstrap(config_, out, in, tables, switch_key, rotation_key);
+    std::vector<u32> between(in.count * (config_.n.value + 1));
+    const LweView small{between.data(), Torus::t32, config_.n, in.count};
+    key_switch(small, in, switch_key);
+    bootstrap(out, small, tables, rotation_key);
+  }
 
-void RefTfhe::blind_rotate(GlweView out, ConstLweView in, const TableView& tables,
-                           const void* rotation_key) const {
-  check_blind_rotate(config_, out, in, tables, rotation_key);
-  const std::size_t n = config_.n.value;
-  with_word(config_.torus, [&](auto zero) {
-    using W = decltype(zero);
-    for (std::size_t i = 0; i < in.count; ++i) {
-      const Glwe<W> acc =
-          rotated<W>(config_, tables, i, words<u32>(in.data) + i * (n + 1), words<W>(rotation_key));
-      std::memcpy(words<W>(out.data) + i * glwe_words(), acc.data(), glwe_words() * sizeof(W));
-    }
-  });
-}
+  void bootstrap_switch(LweView out, ConstLweView in, const TableView& tables,
+                        const void* switch_key, const void* rotation_key) const override {
+    check_bootstrap_switch(config_, out, in, tables, switch_key, rotation_key);
+    // Of 64-bit words, so that it is aligned for either torus.
+    const std::size_t row = (config_.large().value + 1) * torus_bytes(config_.torus);
+    std::vector<u64> between((out.count * row + 7) / 8);
+    const LweView large{between.data(), config_.torus, config_.large(), out.count};
+    bootstrap(large, in, tables, rotation_key);
+    key_switch(out, large, switch_key);
+  }
 
-void RefTfhe::combine(LweView out, ConstLweView in, const LweCombination& combination) const {
-  check_combine(out, in, combination);
-  const std::size_t row = in.dimension.value + 1;
-  with_word(in.torus, [&](auto zero) {
-    using W = decltype(zero);
-    for (std::size_t r = 0; r < out.count; ++r) {
-      combine_row<W>(words<W>(out.data) + r * row, words<W>(in.data), row, combination, r);
-    }
-  });
-}
+  void blind_rotate(GlweView out, ConstLweView in, const TableView& tables,
+                    const void* rotation_key) const override {
+    check_blind_rotate(config_, out, in, tables, rotation_key);
+    const std::size_t n = config_.n.value;
+    with_word(config_.torus, [&](auto zero) {
+      using W = decltype(zero);
+      for (std::size_t i = 0; i < in.count; ++i) {
+        const Glwe<W> acc = rotated<W>(config_, tables, i, words<u32>(in.data) + i * (n + 1),
+                                       words<W>(rotation_key));
+        std::memcpy(words<W>(out.data) + i * glwe_words(), acc.data(), glwe_words() * sizeof(W));
+      }
+    });
+  }
 
-void RefTfhe::extract(LweView out, ConstGlweView in, std::span<const u32> coefficients,
-                      std::size_t per) const {
-  check_extract(config_, out, in, coefficients, per);
-  const std::size_t large = config_.large().value;
-  with_word(config_.torus, [&](auto zero) {
-    using W = decltype(zero);
-    for (std::size_t r = 0; r < out.count; ++r) {
-      extract_one<W>(config_, words<W>(out.data) + r * (large + 1),
-                     words<W>(in.data) + r / per * glwe_words(), coefficients[r]);
-    }
-  });
-}
+  void combine(LweView out, ConstLweView in, const LweCombination& combination) const override {
+    check_combine(out, in, combination);
+    const std::size_t row = in.dimension.value + 1;
+    with_word(in.torus, [&](auto zero) {
+      using W = decltype(zero);
+      for (std::size_t r = 0; r < out.count; ++r) {
+        combine_row<W>(words<W>(out.data) + r * row, words<W>(in.data), row, combination, r);
+      }
+    });
+  }
 
+  void extract(LweView out, ConstGlweView in, std::span<const u32> coefficients,
+               std::size_t per) const override {
+    check_extract(config_, out, in, coefficients, per);
+    const std::size_t large = config_.large().value;
+    with_word(config_.torus, [&](auto zero) {
+      using W = decltype(zero);
+      for (std::size_t r = 0; r < out.count; ++r) {
+        extract_one<W>(config_, words<W>(out.data) + r * (large + 1),
+                       words<W>(in.data) + r / per * glwe_words(), coefficients[r]);
+      }
+    });
+  }
+
+ private:
+  std::size_t glwe_words() const { return (config_.k.value + 1) * config_.N.value; }
+  const TfheConfig config_;
+};
+
+}  // namespace
 }  // namespace ref
 
 std::unique_ptr<TfheOps> make_ref_tfhe(TfheConfig config) {

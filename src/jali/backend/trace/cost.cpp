@@ -44,6 +44,30 @@ u64 icrt_garner(std::size_t n, std::size_t limbs, std::size_t words) {
 
 u64 embedding(std::size_t slots) { return slots / 2 * static_cast<u64>(std::countr_zero(slots)); }
 
+namespace {
+u64 levels(const Gadget& gadget) { return static_cast<u64>(gadget.levels); }
+}  // namespace
+
+u64 rotation_butterflies(const TfheConfig& config) {
+  const u64 transforms = (config.k.value + 1) * (levels(config.rotation_gadget) + 1);
+  return config.steps() * transforms * embedding(config.N.value / 2);
+}
+
+u64 rotation_products(const TfheConfig& config) {
+  const u64 row = (config.k.value + 1) * config.N.value / 2, units = config.units();
+  const u64 product = levels(config.rotation_gadget) * (config.k.value + 1) * row;
+  switch (config.rotation) {
+    case Rotation::classic: return config.steps() * product;
+    case Rotation::multi_bit: return config.steps() * (units + 1) * product;
+    case Rotation::block_binary: return config.steps() * units * (product + row);
+  }
+  return 0;
+}
+
+u64 lwe_key_switch(const TfheConfig& config) {
+  return config.large().value * levels(config.switch_gadget) * (config.n.value + 1);
+}
+
 u64 uniform_bytes(std::size_t count, u64 q) { return count * (q >> 32 == 0 ? 4 : 8); }
 u64 ternary_bytes(std::size_t count) { return count; }
 u64 error_bytes(std::size_t count) { return 8 * count; }

@@ -8,8 +8,8 @@ namespace {
 
 class TraceEmbedding final : public EmbeddingOps, private RnsTracer {
  public:
-  TraceEmbedding(const Engine& engine, const Recorder& recorder)
-      : EmbeddingOps(engine), RnsTracer(recorder), inner_(recorder.inner().embedding()) {}
+  TraceEmbedding(const Engine& engine, const Engine& inner, const Recorder& recorder)
+      : EmbeddingOps(engine), RnsTracer(inner.config(), recorder), inner_(inner.embedding()) {}
 
   void embed(View out, const Embedding& embedding, std::span<const Complex> values, int log_slots,
              double factor) const override {
@@ -34,8 +34,9 @@ class TraceEmbedding final : public EmbeddingOps, private RnsTracer {
 
 }  // namespace
 
-std::unique_ptr<EmbeddingOps> trace_embedding(const Engine& engine, const Recorder& recorder) {
-  return std::make_unique<TraceEmbedding>(engine, recorder);
+std::unique_ptr<EmbeddingOps> trace_embedding(const Engine& engine, const Engine& inner,
+                                              const Recorder& recorder) {
+  return std::make_unique<TraceEmbedding>(engine, inner, recorder);
 }
 
 }  // namespace jali::backend::trace

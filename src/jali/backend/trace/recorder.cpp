@@ -4,9 +4,9 @@
 
 namespace jali::backend::trace {
 
-Recorder::Recorder(std::shared_ptr<const Engine> inner, std::shared_ptr<Trace> sink)
-    : inner_(std::move(inner)), sink_(std::move(sink)) {
-  const auto memory = inner_->memory();
+Recorder::Recorder(const device::Device& device, std::shared_ptr<Trace> sink)
+    : sink_(std::move(sink)) {
+  const auto& memory = device.memory();
   if (!memory->host_accessible()) probe_ = device::Pool::create(false, memory)->allocate(1);
 }
 

@@ -1,5 +1,5 @@
 // Runs the operations of an engine and keeps what they were. It knows nothing of what they compute: a table's
-// wrapper (ring.cpp, rlwe.cpp, embedding.cpp) says the name, the shape, the memory and the arithmetic of each.
+// wrapper (ring.cpp, rlwe.cpp, embedding.cpp, tfhe.cpp) says the name, the shape, the memory and the arithmetic of each.
 #pragma once
 
 #include <chrono>
@@ -7,17 +7,16 @@
 #include <memory>
 #include <utility>
 
-#include "jali/backend/engine.h"
 #include "jali/backend/trace/trace.h"
 #include "jali/device/buffer.h"
+#include "jali/device/device.h"
 
 namespace jali::backend::trace {
 
 class Recorder {
  public:
-  Recorder(std::shared_ptr<const Engine> inner, std::shared_ptr<Trace> sink);
-
-  const Engine& inner() const { return *inner_; }
+  /// device: the one on which the operations run.
+  Recorder(const device::Device& device, std::shared_ptr<Trace> sink);
 
   /// Runs the call of an operation, then keeps its record with the time it took. An operation that throws is not
   /// recorded.
@@ -37,7 +36,6 @@ class Recorder {
   /// is measured is that of the operation.
   void finish() const;
 
-  const std::shared_ptr<const Engine> inner_;
   const std::shared_ptr<Trace> sink_;
   device::Buffer probe_;  // in the device's memory, if the device is not the host
 };

@@ -8,8 +8,8 @@ namespace {
 
 class TraceRing final : public RingOps, private RnsTracer {
  public:
-  TraceRing(const Engine& engine, const Recorder& recorder)
-      : RingOps(engine), RnsTracer(recorder), inner_(recorder.inner().ring()) {}
+  TraceRing(const Engine& engine, const Engine& inner, const Recorder& recorder)
+      : RingOps(engine), RnsTracer(inner.config(), recorder), inner_(inner.ring()) {}
 
   u64 root(PrimeIndex prime) const override { return inner_.root(prime); }
 
@@ -126,8 +126,9 @@ class TraceRing final : public RingOps, private RnsTracer {
 
 }  // namespace
 
-std::unique_ptr<RingOps> trace_ring(const Engine& engine, const Recorder& recorder) {
-  return std::make_unique<TraceRing>(engine, recorder);
+std::unique_ptr<RingOps> trace_ring(const Engine& engine, const Engine& inner,
+                                    const Recorder& recorder) {
+  return std::make_unique<TraceRing>(engine, inner, recorder);
 }
 
 }  // namespace jali::backend::trace

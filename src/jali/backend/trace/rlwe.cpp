@@ -15,8 +15,8 @@ std::size_t common(Primes a, Primes b) {
 
 class TraceRlwe final : public RlweOps, private RnsTracer {
  public:
-  TraceRlwe(const Engine& engine, const Recorder& recorder)
-      : RlweOps(engine), RnsTracer(recorder), inner_(recorder.inner().rlwe()) {}
+  TraceRlwe(const Engine& engine, const Engine& inner, const Recorder& recorder)
+      : RlweOps(engine), RnsTracer(inner.config(), recorder), inner_(inner.rlwe()) {}
 
   void tensor(View d0, View d1, View d2, ConstView a0, ConstView a1, ConstView b0,
               ConstView b1) const override {
@@ -228,8 +228,9 @@ class TraceRlwe final : public RlweOps, private RnsTracer {
 
 }  // namespace
 
-std::unique_ptr<RlweOps> trace_rlwe(const Engine& engine, const Recorder& recorder) {
-  return std::make_unique<TraceRlwe>(engine, recorder);
+std::unique_ptr<RlweOps> trace_rlwe(const Engine& engine, const Engine& inner,
+                                    const Recorder& recorder) {
+  return std::make_unique<TraceRlwe>(engine, inner, recorder);
 }
 
 }  // namespace jali::backend::trace

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <span>
 
+#include "jali/backend/config.h"
 #include "jali/backend/trace/recorder.h"
 #include "jali/backend/view.h"
 
@@ -17,9 +18,9 @@ using Primes = std::span<const PrimeIndex>;
 
 class RnsTracer {
  protected:
-  /// The recorder must outlive it.
-  explicit RnsTracer(const Recorder& recorder)
-      : recorder_(recorder), config_(recorder.inner().config()) {}
+  /// Both must outlive it.
+  RnsTracer(const Config& config, const Recorder& recorder)
+      : recorder_(recorder), config_(config) {}
 
   std::size_t n() const { return config_.n; }
   std::size_t row_bytes() const { return n() * word_bytes(config_.word); }

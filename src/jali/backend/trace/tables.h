@@ -1,5 +1,4 @@
-// Tables that hand every operation to the recorder's inner engine and record it. A table of another scheme is one
-// more file beside these.
+// Tables that hand every operation to an inner engine and record it. TFHE's is in tfhe.cpp.
 #pragma once
 
 #include <memory>
@@ -11,9 +10,12 @@
 
 namespace jali::backend::trace {
 
-/// engine: the one that offers the table. Both it and the recorder must outlive the table.
-std::unique_ptr<RingOps> trace_ring(const Engine& engine, const Recorder& recorder);
-std::unique_ptr<RlweOps> trace_rlwe(const Engine& engine, const Recorder& recorder);
-std::unique_ptr<EmbeddingOps> trace_embedding(const Engine& engine, const Recorder& recorder);
+/// engine: the one that offers the table. All arguments must outlive the table.
+std::unique_ptr<RingOps> trace_ring(const Engine& engine, const Engine& inner,
+                                    const Recorder& recorder);
+std::unique_ptr<RlweOps> trace_rlwe(const Engine& engine, const Engine& inner,
+                                    const Recorder& recorder);
+std::unique_ptr<EmbeddingOps> trace_embedding(const Engine& engine, const Engine& inner,
+                                              const Recorder& recorder);
 
 }  // namespace jali::backend::trace

@@ -57,7 +57,8 @@ void write_json(std::string& out, const Record& r) {
          ", \"bytes_written\": " + std::to_string(r.bytes_written) +
          ", \"mults\": " + std::to_string(r.mults) +
          ", \"stream_bytes\": " + std::to_string(r.stream_bytes) +
-         ", \"complex_butterflies\": " + std::to_string(r.complex_butterflies);
+         ", \"complex_butterflies\": " + std::to_string(r.complex_butterflies) +
+         ", \"complex_products\": " + std::to_string(r.complex_products);
   format(out, ", \"seconds\": %.9g}\n", r.seconds);
 }
 
@@ -121,6 +122,7 @@ std::vector<Total> Trace::totals() const {
     t.mults += r.mults;
     t.stream_bytes += r.stream_bytes;
     t.complex_butterflies += r.complex_butterflies;
+    t.complex_products += r.complex_products;
     t.seconds += r.seconds;
   }
   std::vector<Total> totals;

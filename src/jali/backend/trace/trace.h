@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "jali/backend/engine.h"
+#include "jali/backend/tfhe_ops.h"
 #include "jali/base/at_fork.h"
 
 namespace jali::backend {
@@ -22,7 +23,11 @@ namespace trace {
 ///   n: ring degree; word; primes_in: of the (first) input, empty if there is none; primes_out: of the output,
 ///   empty for icrt; batch: of the output; digits: limbs of each digit, key_product: the digit ids;
 ///   terms: products of inner_product and of weighted sums, terms of combinations, words of crt and icrt;
-///   galois: of automorphisms; accumulate: the output is read as well.
+///   galois: of automorphisms; accumulate: the output is read as well;
+/// those of TFHE have
+///   n, k, N, torus, rotation, group, rotation_gadget and switch_gadget (base_log, levels): the engine's configuration;
+///   batch: ciphertexts that are switched or bootstrapped, or that are written by combine and extract; steps of a rotation;
+///   tables, encrypted, log_many: of bootstrapping; terms: weights of combine; per: of extract.
 class Shape {
  public:
   using List = std::vector<std::uint64_t>;
@@ -65,9 +70,12 @@ struct Record {
   std::vector<Extent> writes;
   std::uint64_t bytes_read = 0;  // sum of reads: each operand once, no intermediates
   std::uint64_t bytes_written = 0;  // sum of writes
-  std::uint64_t mults = 0;  // modular multiplications by the formulas of cost.h
+  std::uint64_t mults =
+      0;  // multiplications modulo primes or, in TFHE, 2^w, by the formulas of cost.h
   std::uint64_t stream_bytes = 0;  // of ChaCha20 that sampling cannot do without
-  std::uint64_t complex_butterflies = 0;  // of the embedding
+  std::uint64_t complex_butterflies = 0;  // of transforms in complex doubles: the embedding, TFHE
+  std::uint64_t complex_products =
+      0;  // of complex doubles, added to sums: TFHE's external products
   double seconds = 0;  // wall time of the call
 };
 
@@ -80,6 +88,7 @@ struct Total {
   std::uint64_t mults = 0;
   std::uint64_t stream_bytes = 0;
   std::uint64_t complex_butterflies = 0;
+  std::uint64_t complex_products = 0;
   double seconds = 0;
 };
 
@@ -107,5 +116,8 @@ class Trace {
 /// throws is not recorded. Results are those of inner; its name is "trace(" + inner's + ")".
 std::unique_ptr<Engine> make_trace_engine(std::shared_ptr<const Engine> inner,
                                           std::shared_ptr<Trace> sink);
+/// The same of an engine of TFHE. Preparing keys is recorded, too.
+std::unique_ptr<TfheOps> make_trace_tfhe(std::shared_ptr<const TfheOps> inner,
+                                         std::shared_ptr<Trace> sink);
 
 }  // namespace jali::backend

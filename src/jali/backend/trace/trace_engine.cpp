@@ -15,26 +15,25 @@ namespace {
 class TraceEngine final : public Engine {
  public:
   TraceEngine(std::shared_ptr<const Engine> inner, std::shared_ptr<Trace> sink)
-      : Engine(inner->device()), recorder_(std::move(inner), std::move(sink)) {}
+      : Engine(inner->device()), inner_(std::move(inner)), recorder_(*device(), std::move(sink)) {}
 
-  std::string name() const override { return "trace(" + inner().name() + ")"; }
-  const Config& config() const override { return inner().config(); }
+  std::string name() const override { return "trace(" + inner_->name() + ")"; }
+  const Config& config() const override { return inner_->config(); }
   const RingOps& ring() const override { return *ring_; }
   const RlweOps& rlwe() const override { return *rlwe_; }
   const EmbeddingOps& embedding() const override { return *embedding_; }
-  int threads() const override { return inner().threads(); }
+  int threads() const override { return inner_->threads(); }
   /// The work is called again at each run instead of being replayed, so that every run is recorded here.
   std::unique_ptr<Captured> capture(std::function<void()> work) const override {
     return device::host_device()->record(std::move(work));
   }
 
  private:
-  const Engine& inner() const { return recorder_.inner(); }
-
+  const std::shared_ptr<const Engine> inner_;
   const Recorder recorder_;
-  const std::unique_ptr<const RingOps> ring_ = trace_ring(*this, recorder_);
-  const std::unique_ptr<const RlweOps> rlwe_ = trace_rlwe(*this, recorder_);
-  const std::unique_ptr<const EmbeddingOps> embedding_ = trace_embedding(*this, recorder_);
+  const std::unique_ptr<const RingOps> ring_ = trace_ring(*this, *inner_, recorder_);
+  const std::unique_ptr<const RlweOps> rlwe_ = trace_rlwe(*this, *inner_, recorder_);
+  const std::unique_ptr<const EmbeddingOps> embedding_ = trace_embedding(*this, *inner_, recorder_);
 };
 
 }  // namespace

@@ -17,6 +17,23 @@ __device__ __forceinline__ void after_predecessor() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
+/// How many clusters of `cluster` blocks the current GPU runs at once.
+template <class... Parameters>
+std::size_t clusters_at_once(void (*kernel)(Parameters...), unsigned threads, std::size_t bytes, unsigned cluster) {
+  allow_shared(kernel, bytes);
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeClusterDimension;
+  attribute.val.clusterDim = {cluster, 1, 1};
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(cluster);
+  config.blockDim = dim3(threads);
+  config.dynamicSmemBytes = bytes;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  int count = 0;
+  check(cudaOccupancyMaxActiveClusters(&count, kernel, &config), "clusters of a kernel");
+  return static_cast<std::size_t>(count);
+}
 /// what: names the kernel in errors. cluster: blocks of a cluster, along x.
 template <class... Parameters, class... Args>
 void launch(const Stream& stream, const char* what, void (*kernel)(Parameters...), dim3 grid,

@@ -14,11 +14,14 @@ namespace jali::lwe {
 /// One byte a bit, 0 or 1, in memory that is wiped.
 using SecretBits = SecretVector<std::uint8_t>;
 
-/// The small and the large secret. It has no way to be printed.
+/// The small and the large secret. It has no way to be printed, nor to be copied.
 class SecretKey {
  public:
   /// Throws InvalidArgument unless there are n and k N bits.
   SecretKey(tfhe::ParamsPtr params, SecretBits small, SecretBits large, const KeyId& id);
+  SecretKey(SecretKey&&) = default;
+  SecretKey(const SecretKey&) = delete;
+  SecretKey& operator=(const SecretKey&) = delete;
 
   const tfhe::ParamsPtr& params() const { return params_; }
   const KeyId& id() const { return id_; }  // public

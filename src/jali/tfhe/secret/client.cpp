@@ -1,5 +1,6 @@
 #include "jali/tfhe/secret/client.h"
 
+#include <bit>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -20,13 +21,25 @@ constexpr std::size_t kPiece = 64;
 // A normal error exceeds so many standard deviations with a probability below 2^-128.
 constexpr double kDeviations = 13.2;
 
-/// Seed `which` that follows from the root, if there is one.
-std::optional<random::Seed> derived(const std::optional<random::Seed>& root, int which) {
-  if (!root) return std::nullopt;
-  random::SeedSource seeds(root, random::SeedSource::Order::streams);
-  for (int i = 0; i < which; ++i) seeds.next();
-  return seeds.next().bytes();
-}
+/// Seed `which` that follows from the root, if there is one. It is wiped.
+class Derived {
+ public:
+  Derived(const std::optional<random::Seed>& root, int which) {
+    if (!root) return;
+    random::SeedSource seeds(root, random::SeedSource::Order::streams);
+    for (int i = 0; i < which; ++i) seeds.next();
+    seed_ = seeds.next().bytes();
+  }
+  Derived(const Derived&) = delete;
+  Derived& operator=(const Derived&) = delete;
+  ~Derived() {
+    if (seed_) wipe(seed_->data(), seed_->size());
+  }
+  const std::optional<random::Seed>& seed() const { return seed_; }
+
+ private:
+  std::optional<random::Seed> seed_;
+};
 
 const lwe::SecretKey& not_null(const std::shared_ptr<const lwe::SecretKey>& secret) {
   require<InvalidArgument>(secret != nullptr, "a client needs a secret key");
@@ -38,8 +51,8 @@ const lwe::SecretKey& not_null(const std::shared_ptr<const lwe::SecretKey>& secr
 // Keys and encryptions take the first two seeds of the root as roots of their own, so that no seed of a mask, which is
 // public, is one of a secret.
 Client::Client(ParamsPtr params, int threads, const std::optional<random::Seed>& seed)
-    : generator_(std::move(params), threads, derived(seed, 0)),
-      seeds_(derived(seed, 1), random::SeedSource::Order::streams),
+    : generator_(std::move(params), threads, Derived(seed, 0).seed()),
+      seeds_(Derived(seed, 1).seed(), random::SeedSource::Order::streams),
       threads_(threads),
       pool_(device::Pool::create()) {
   secret_ = std::make_shared<const lwe::SecretKey>(generator_.secret_key());
@@ -48,8 +61,8 @@ Client::Client(ParamsPtr params, int threads, const std::optional<random::Seed>&
 Client::Client(std::shared_ptr<const lwe::SecretKey> secret, int threads,
                const std::optional<random::Seed>& seed)
     : secret_(std::move(secret)),
-      generator_(not_null(secret_).params(), threads, derived(seed, 0)),
-      seeds_(derived(seed, 1), random::SeedSource::Order::streams),
+      generator_(not_null(secret_).params(), threads, Derived(seed, 0).seed()),
+      seeds_(Derived(seed, 1).seed(), random::SeedSource::Order::streams),
       threads_(threads),
       pool_(device::Pool::create()) {}
 
@@ -97,7 +110,7 @@ Ciphertext Client::encrypt(std::span<const std::uint64_t> values,
           seeded.seed};
 }
 
-std::vector<std::uint64_t> Client::phases(const Ciphertext& ciphertext) const {
+SecretVector<std::uint64_t> Client::phases(const Ciphertext& ciphertext) const {
   const Params& params = *this->params();
   require<InvalidArgument>(ciphertext.params != nullptr && ciphertext.data != nullptr,
                            "a ciphertext is empty: encrypt or compute one first");
@@ -108,13 +121,13 @@ std::vector<std::uint64_t> Client::phases(const Ciphertext& ciphertext) const {
                        "the ciphertext belongs to another secret key: decrypt it with the client "
                        "who encrypted its operands");
   const lwe::LweBlock& data = *ciphertext.data;
-  require<InvalidArgument>(data.torus == params.ciphertext_torus() &&
-                               data.dimension == params.dimension() &&
-                               data.count == ciphertext.size(),
-                           "the ciphertext has another shape than its parameters say");
+  require<InvalidArgument>(
+      data.torus == params.ciphertext_torus() && data.dimension == params.dimension() &&
+          data.count == ciphertext.size() && ciphertext.history.rows() == ciphertext.size(),
+      "the ciphertext has another shape than its parameters say");
   require<InvalidArgument>(data.count == 0 || data.data.host_accessible(),
                            "the ciphertext is in a device's memory: take its host_copy first");
-  std::vector<std::uint64_t> out(data.count);
+  SecretVector<std::uint64_t> out(data.count);
   const auto* const rows = static_cast<const std::byte*>(data.data.data());
   lwe::in_parallel(out.size(), kPiece, threads_, [&](std::size_t first, std::size_t count) {
     lwe::phases(std::span(out).subspan(first, count),
@@ -124,45 +137,59 @@ std::vector<std::uint64_t> Client::phases(const Ciphertext& ciphertext) const {
   return out;
 }
 
+namespace {
+
+/// A phase as value step + error. The step is a power of two, and nothing here divides by it: the time of a division may
+/// depend on what is divided.
+struct Split {
+  std::uint64_t value;  // 0 to 2 value_modulus() - 1, because a bit of padding lies above
+  std::uint64_t above;  // error + step / 2, 0 to step - 1
+};
+Split split(std::uint64_t phase, const Params& params) {
+  const std::uint64_t step = params.step(), rounded = phase + step / 2;
+  return {(rounded >> std::countr_zero(step)) & (2 * params.value_modulus() - 1),
+          rounded & (step - 1)};
+}
+
+}  // namespace
+
 std::vector<std::uint64_t> Client::decrypt(const Ciphertext& ciphertext, Check check) const {
-  std::vector<std::uint64_t> values = phases(ciphertext);
+  SecretVector<std::uint64_t> values = phases(ciphertext);
   const Params& params = *this->params();
-  const std::uint64_t step = params.step(), modulus = params.value_modulus();
+  const std::uint64_t half = params.step() / 2;
   const double deviation = std::sqrt(NoiseModel(params.literal()).bootstrapped(params.order())) *
                            std::ldexp(1.0, backend::torus_bits(params.ciphertext_torus()));
   std::uint64_t wrong = 0;
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const std::uint64_t phase = values[i];
-    const std::uint64_t value = (phase + step / 2) / step % (2 * modulus);
-    const std::uint64_t above = (phase + step / 2) % step;  // error + step / 2
-    const std::uint64_t error = above > step / 2 ? above - step / 2 : step / 2 - above;
-    values[i] = value % modulus;
+    const auto [value, above] = split(values[i], params);
+    values[i] = value & (params.value_modulus() - 1);
     if (check == Check::yes) {
+      const std::uint64_t error = above > half ? above - half : half - above;
       // The bound follows from public numbers.
       const double bound = kDeviations * deviation * std::sqrt(ciphertext.history.norm2(i));
-      const auto most = static_cast<std::uint64_t>(std::min(bound, static_cast<double>(step / 2)));
+      const auto most = static_cast<std::uint64_t>(std::min(bound, static_cast<double>(half)));
       wrong |= static_cast<std::uint64_t>(error > most) |
                static_cast<std::uint64_t>(value > ciphertext.degree[i]);
     }
   }
   // Of all elements together, whether one is wrong.
   declassify(wrong);
-  if (wrong != 0) {
-    wipe(values.data(), values.size() * sizeof(values[0]));
-    throw WrongDecryption(
-        "the ciphertext does not decrypt to what it says of itself: it was damaged, belongs to "
-        "another key of the same name, or was computed with more noise than was counted; "
-        "check=False gives the values that its phases are nearest to");
-  }
-  return values;
+  require<WrongDecryption>(
+      wrong == 0,
+      "the ciphertext does not decrypt to what it says of itself: it was damaged, belongs to "
+      "another key of the same name, or was computed with more noise than was counted; "
+      "check=False gives the values that its phases are nearest to");
+  return {values.begin(), values.end()};
 }
 
 std::vector<double> Client::errors(const Ciphertext& ciphertext) const {
-  const std::vector<std::uint64_t> phase = phases(ciphertext);
-  const std::uint64_t step = params()->step();
-  std::vector<double> out;
-  for (const std::uint64_t x : phase) {
-    out.push_back(static_cast<double>((x + step / 2) % step) / static_cast<double>(step) - 0.5);
+  const SecretVector<std::uint64_t> phase = phases(ciphertext);
+  std::vector<double> out(phase.size());
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    // The difference of integers is exact, and an error has few bits.
+    const std::uint64_t error = split(phase[i], *params()).above - params()->step() / 2;
+    out[i] = static_cast<double>(static_cast<std::int64_t>(error)) /
+             static_cast<double>(params()->step());
   }
   return out;
 }

@@ -9,6 +9,7 @@
 
 #include "jali/base/checkpoint.h"
 #include "jali/base/progress.h"
+#include "jali/base/secret_vector.h"
 #include "jali/lwe/keys.h"
 #include "jali/lwe/secret/key_generator.h"
 #include "jali/lwe/secret/secret_key.h"
@@ -38,20 +39,22 @@ class Client {
   Ciphertext encrypt(std::span<const std::uint64_t> values,
                      std::optional<std::uint64_t> largest = std::nullopt);
 
-  /// The values, with their carries: 0 to value_modulus() - 1. They are the caller's to wipe (base/wipe.h).
+  /// The values, with their carries: 0 to value_modulus() - 1. They are the caller's to wipe (base/wipe.h). If this throws,
+  /// nothing of them is left.
   ///
   /// Throws ParamsMismatch or KeyMismatch if the ciphertext belongs to other parameters or to another client. Check::yes
-  /// also throws WrongDecryption if a phase is farther from a multiple of the step than the ciphertext's noise allows, or a
-  /// value is above its degree. Let T = step / 2 sqrt(norm2 / max_norm2): an error of that many standard deviations has,
-  /// with the rounding of a rotation on top, the probability 2^log2_p_fail, so that honest results are refused with no
-  /// higher probability. A random phase passes with the probability 2 T / step (degree + 1) / (2 value_modulus()).
-  /// Without the check a value is what the phase rounds to, modulo value_modulus().
+  /// also throws WrongDecryption if a phase is farther from a multiple of the step than T, or a value is above its degree.
+  /// T is 13.2 standard deviations of the noise that the ciphertext's history counts, and at most step / 2, so that an
+  /// honest result is refused with a probability below 2^-128, or below 2^log2_p_fail if that is larger. A random phase
+  /// passes with the probability 2 T / step (degree + 1) / (2 value_modulus()). Without the check a value is what the phase
+  /// rounds to, modulo value_modulus().
   std::vector<std::uint64_t> decrypt(const Ciphertext& ciphertext, Check check = Check::yes) const;
-  /// The errors of the phases, in units of the step: at most 1/2. For measurements of noise; as secret as the key.
+  /// The errors of the phases, in units of the step: at most 1/2. For measurements of noise. They are as secret as the key,
+  /// which follows from them and the ciphertexts by solving linear equations, and the caller's to wipe.
   std::vector<double> errors(const Ciphertext& ciphertext) const;
 
  private:
-  std::vector<std::uint64_t> phases(const Ciphertext& ciphertext) const;
+  SecretVector<std::uint64_t> phases(const Ciphertext& ciphertext) const;
 
   std::shared_ptr<const lwe::SecretKey> secret_;
   lwe::KeyGenerator generator_;

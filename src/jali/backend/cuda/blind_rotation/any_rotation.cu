@@ -250,7 +250,7 @@ __global__ void __launch_bounds__(kMostThreads) rotate_kernel(const __grid_const
 __global__ void __launch_bounds__(kMostThreads)
     prepare_kernel(double2* key, const void* ggsws, AnyTables tables, double2* scratch, bool in_shared,
                    unsigned log_n, unsigned k1, unsigned rows, unsigned units, unsigned first, int torus,
-                   double scale, std::size_t polynomials) {
+                   double scale, std::size_t polynomials, ClusterKey order) {
   extern __shared__ __align__(16) double2 shared_points[];
   const unsigned N = 1u << log_n, M = N / 2;
   double2* const points = in_shared ? shared_points : scratch + blockIdx.x * padded(M);
@@ -267,7 +267,10 @@ __global__ void __launch_bounds__(kMostThreads)
     const std::size_t column = polynomial % k1, row = polynomial / k1 % rows, unit = polynomial / k1 / rows % units;
     const std::size_t step = first + polynomial / k1 / rows / units;
     double2* const to = key + (((step * rows + row) * k1 + column) * units + unit) * M;
-    for (unsigned i = threadIdx.x; i < M; i += blockDim.x) to[i] = points[padded(i)];
+    for (unsigned i = threadIdx.x; i < M; i += blockDim.x) {
+      if (order.blocks == 0) to[i] = points[padded(i)];
+      else key[order.place(step, row, unit, column, i)] = points[padded(i)];
+    }
     __syncthreads();
   }
 }
@@ -314,7 +317,7 @@ std::size_t any_scratch_bytes(const TfheConfig& config, unsigned blocks) {
 
 void prepare_any_rotation_key(const Stream& stream, const TfheConfig& config, const AnyTables& tables,
                               double2* key, const void* ggsws, std::size_t first, std::size_t count,
-                              void* scratch) {
+                              void* scratch, const ClusterKey& order) {
   const std::size_t polynomials = count * config.units() * config.ggsw_words() / config.N.value;
   unsigned log_n = 0;
   while (std::size_t{1} << log_n < config.N.value) ++log_n;
@@ -326,7 +329,7 @@ void prepare_any_rotation_key(const Stream& stream, const TfheConfig& config, co
          static_cast<unsigned>(config.k.value + 1),
          static_cast<unsigned>((config.k.value + 1) * static_cast<std::size_t>(config.rotation_gadget.levels)),
          static_cast<unsigned>(config.units()), static_cast<unsigned>(first), torus_bits(config.torus), scale,
-         polynomials);
+         polynomials, order);
 }
 
 void rotate_any(const Stream& stream, const TfheConfig& config, const AnyTables& tables,

@@ -15,6 +15,7 @@
 
 #include "jali/backend/cuda/blind_rotation/blind_rotation.cuh"
 #include "jali/backend/cuda/blind_rotation/rotation_size.cuh"
+#include "jali/backend/cuda/blind_rotation/step.cuh"
 #include "jali/backend/cuda/fft/folded_fft.cuh"
 
 namespace jali::backend::cuda {
@@ -23,7 +24,7 @@ namespace {
 
 using fft::kPoints;
 
-constexpr int kMaxSlots = 16, kMaxUnits = 15;
+constexpr int kMaxSlots = 16;
 constexpr std::size_t kSharedBytes = 227 << 10;
 
 // How a kernel cuts its work. k1: k + 1.
@@ -36,6 +37,7 @@ struct Shape {
   static constexpr bool units = Units != 0;
   static constexpr int fixed = Units > 0 ? Units : 1;  // units of a tile
   static constexpr int threads = K1 * G;  // of a ciphertext
+  static constexpr bool paired = K1 == 2 && G == 32 && !Deep;
   // A group is as many ciphertexts as fill whole warps. Its threads wait for each other.
   static constexpr int per_group() {
     int count = 1;
@@ -115,9 +117,11 @@ struct Ring {
     settle(last);
 #if __CUDA_ARCH__ >= 900
     if (threadIdx.x % 32 == 0) {
-      asm volatile("atom.acq_rel.cta.shared::cta.add.u32 %0, [%1], 1;"
+      // Shared memory serves a warp's accesses in order, so that its reads of the tile are done. The last one sets the
+      // counter back to 0. (An addition would be turned into one for the whole warp, whose result is waited for.)
+      asm volatile("atom.relaxed.cta.shared::cta.inc.u32 %0, [%1], %2;"
                    : "=r"(before)
-                   : "r"(left + 4 * slot)
+                   : "r"(left + 4 * slot), "r"(warps - 1)
                    : "memory");
     }
 #endif
@@ -133,7 +137,6 @@ struct Ring {
 #if __CUDA_ARCH__ >= 900
     if (before + 1 == warps) {
       const unsigned freed = slot == 0 ? count - 1 : slot - 1;
-      asm volatile("st.shared::cta.u32 [%0], 0;" ::"r"(left + 4 * freed) : "memory");
       unsigned next = (at == 0 ? tiles : at) - 1 + count;
       const bool wraps = next >= tiles;
       if (wraps) next -= tiles;
@@ -156,13 +159,6 @@ __device__ __forceinline__ void meet(unsigned group) {
   }
 }
 
-// How digits are cut from words: with half a unit of the last level and half a base of every level added, the digit is a
-// field of bits less half a base.
-struct Cut {
-  std::uint32_t added, mask;
-  double bias;  // 2^52 + half a base
-};
-
 // An accumulator's polynomial lies as pairs of its coefficients j and j + M: where coefficient i is.
 template <class S>
 __device__ __forceinline__ int place(int i) {
@@ -178,9 +174,8 @@ __device__ __forceinline__ void load_digits(double2 (&x)[kPoints], const std::ui
   const auto* const pairs = reinterpret_cast<const uint2*>(acc);
   const unsigned from = (static_cast<unsigned>(g) - e) << kUnit;
   const auto digit = [&](std::uint32_t v) {
-    std::uint32_t field = v >> shift;
-    if constexpr (S::deep) field &= cut.mask;
-    return __hiloint2double(0x43300000, static_cast<int>(field)) - cut.bias;
+    if constexpr (S::deep) return cut.digit(v, shift);
+    return __hiloint2double(0x43300000, static_cast<int>(v >> shift)) - cut.bias;
   };
 #pragma unroll
   for (int i = 0; i < kPoints; ++i) {
@@ -203,17 +198,6 @@ __device__ __forceinline__ void load_digits(double2 (&x)[kPoints], const std::ui
   }
 }
 
-__device__ __forceinline__ std::uint32_t nearest(double v) {
-  return static_cast<std::uint32_t>(__double2ll_rn(v));
-}
-__device__ __forceinline__ void add_product(double2& sum, const double2& a, const double2& b) {
-  sum.x = fma(a.x, b.x, fma(-a.y, b.y, sum.x));
-  sum.y = fma(a.x, b.y, fma(a.y, b.x, sum.y));
-}
-__device__ __forceinline__ double2 product(const double2& a, const double2& b) {
-  return make_double2(fma(a.x, b.x, -(a.y * b.y)), fma(a.x, b.y, a.y * b.x));
-}
-
 // The number that the lowest bits of a point's index contribute to its exponent: point 32 g + i is the root
 // exp(i pi / N (E_g + N sum_t i_t 2^-t)), in 32nds of a turn.
 __host__ __device__ constexpr unsigned reversed5(unsigned i) {
@@ -230,7 +214,10 @@ __global__ void __launch_bounds__(S::most_threads, 1)
   const unsigned tid = threadIdx.x, group = tid / S::group_threads, in_group = tid % S::group_threads;
   const unsigned member = in_group / S::threads;  // ciphertext of the group
   const unsigned mine = group * S::group_ciphertexts + member;  // and of the block
-  const int c = static_cast<int>(in_group % S::threads) / G, g = static_cast<int>(tid % G);
+  // Polynomial and thread of the transform. If k = 1, the threads of equal g of both polynomials are in one warp.
+  const unsigned in_ciphertext = in_group % S::threads;
+  const int c = static_cast<int>(S::paired ? in_ciphertext % 32 / 16 : in_ciphertext / G);
+  const int g = static_cast<int>(S::paired ? in_ciphertext / 32 * 16 + in_ciphertext % 16 : tid % G);
 
   // Shared memory.
   auto* at = shared;
@@ -285,6 +272,7 @@ __global__ void __launch_bounds__(S::most_threads, 1)
     for (unsigned i = 0; i < args.slots; ++i) ring.ask(i, i);
   }
 
+  const auto meet_all = [&] { S::paired ? meet<S>(group) : __syncwarp(); };
   Acc* const own_acc = accs + (mine * K1 + c) * N;
   double* const own_buffer = buffers + (mine * K1 + c) * fft::exchange_doubles(G);
   // The other rows, in the order c + 1, c + 2, ... modulo k + 1.
@@ -299,17 +287,8 @@ __global__ void __launch_bounds__(S::most_threads, 1)
   const auto own_tile = static_cast<unsigned>((c * K1 + c) * P * G + g);
   auto* const own_points = reinterpret_cast<double2*>(own_buffer) + g;
 
-  Cut cut;
-  {
-    Acc added = Acc{1} << (kAccBits - args.levels * args.base_log - 1);
-    for (int j = 1; j <= args.levels; ++j) added += Acc{1} << (kAccBits - j * args.base_log + args.base_log - 1);
-    cut = {added, static_cast<Acc>((Acc{1} << args.base_log) - 1),
-           4503599627370496.0 + static_cast<double>(1u << (args.base_log - 1))};
-  }
-  const int switch_bits = 32 - (S::log_n + 1) + args.call.log_many;
-  const auto switched = [&](std::uint32_t a) {
-    return ((a + (1u << (switch_bits - 1))) >> switch_bits << args.call.log_many) & (2u * N - 1);
-  };
+  const Cut cut = make_cut(args.levels, args.base_log);
+  const Switch switched{32 - (S::log_n + 1) + args.call.log_many, args.call.log_many, 2u * N - 1};
 
   for (; rounds > 0; --rounds) {
     const unsigned now = (remaining + rounds - 1) / rounds;
@@ -326,11 +305,10 @@ __global__ void __launch_bounds__(S::most_threads, 1)
     std::uint32_t body;
     {
       auto* const partial = reinterpret_cast<int*>(buffers + mine * K1 * fft::exchange_doubles(G));
-      const std::uint32_t half = 1u << (switch_bits - 1), low_bits = (half << 1) - 1;
       std::int64_t sum = 0;
       int own = 0;
       for (unsigned i = in_group % S::threads; i < args.n; i += S::threads) {
-        own += static_cast<int>((in[i] + half) & low_bits) - static_cast<int>(half);
+        own += switched.error(in[i]);
       }
       partial[in_group % S::threads] = own;
       meet<S>(group);
@@ -362,7 +340,7 @@ __global__ void __launch_bounds__(S::most_threads, 1)
         }
         own_acc[place<S>(i)] = v;
       }
-      __syncwarp();
+      meet_all();
     }
 
     // Exponents of the units of a step, made one step ahead.
@@ -417,7 +395,7 @@ __global__ void __launch_bounds__(S::most_threads, 1)
 #pragma unroll 1
       for (int level = 0; level < (S::deep ? args.levels : 1); ++level) {
         load_digits<S, !S::units>(x, own_acc, g, e, cut, kAccBits - (level + 1) * args.base_log);
-        fft::forward<G>(x, own_buffer, low, g);
+        fft::forward<G>(x, own_buffer, low, g, meet_all);
         const auto accumulate = [&](int i, double2 sum) {
           if constexpr (S::deep) {  // without branches, across which nothing would be loaded ahead
             double2* const partial = sums + static_cast<unsigned>(i) * blockDim.x;
@@ -434,11 +412,22 @@ __global__ void __launch_bounds__(S::most_threads, 1)
             for (int u = 0; u < S::fixed; ++u) thetas[u * blockDim.x] = roots[u];
           }
         }
+        // Point `at` of half h of another row.
+        const auto other = [&](int r, int h, int at) {
+          if constexpr (S::paired) {
+            const double2 own = x[kPoints / 2 * h + at];
+            return make_double2(__shfl_xor_sync(~0u, own.x, 16), __shfl_xor_sync(~0u, own.y, 16));
+          } else {
+            return others[r][at * G];
+          }
+        };
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
-          if (h > 0) meet<S>(group);  // the others have read the first half
+          if constexpr (!S::paired) {
+            if (h > 0) meet<S>(group);  // the others have read the first half
 #pragma unroll
-          for (int i = 0; i < kPoints / 2; ++i) own_points[i * G] = x[kPoints / 2 * h + i];
+            for (int i = 0; i < kPoints / 2; ++i) own_points[i * G] = x[kPoints / 2 * h + i];
+          }
 #pragma unroll
           for (int t = 0; t < kPoints / 2 / P; ++t) {
             if constexpr (!S::units) {
@@ -449,12 +438,12 @@ __global__ void __launch_bounds__(S::most_threads, 1)
               for (int p = 0; p < P; ++p) {
                 sum[p] = product(x[kPoints / 2 * h + t * P + p], tile[own_tile + p * G]);
               }
-              if (t == 0) meet<S>(group);
+              if (t == 0 && !S::paired) meet<S>(group);
 #pragma unroll
               for (int p = 0; p < P; ++p) {
 #pragma unroll
                 for (int r = 0; r < K1 - 1; ++r) {
-                  add_product(sum[p], others[r][(t * P + p) * G], tile[other_tile[r] + p * G]);
+                  add_product(sum[p], other(r, h, t * P + p), tile[other_tile[r] + p * G]);
                 }
                 accumulate(kPoints / 2 * h + t * P + p, sum[p]);
               }
@@ -501,14 +490,14 @@ __global__ void __launch_bounds__(S::most_threads, 1)
                   ring.release(last_step);
                 }
               }
-              if (t == 0) meet<S>(group);
+              if (t == 0 && !S::paired) meet<S>(group);
 #pragma unroll
               for (int p = 0; p < P; ++p) {
                 const int at_half = t * P + p, i = kPoints / 2 * h + at_half;
                 double2 sum = product(x[i], bundle[0][p]);
 #pragma unroll
                 for (int r = 0; r < K1 - 1; ++r) {
-                  add_product(sum, others[r][at_half * G], bundle[r + 1][p]);
+                  add_product(sum, other(r, h, at_half), bundle[r + 1][p]);
                 }
                 accumulate(i, sum);
               }
@@ -518,17 +507,17 @@ __global__ void __launch_bounds__(S::most_threads, 1)
         if constexpr (S::units) {
           if (level == 0 && step + 1 < args.steps) make_exponents(step + 1);
         }
-        meet<S>(group);
+        if constexpr (!S::paired) meet<S>(group);
       }
       ring.settle(last_step);
-      fft::inverse<G>(x, own_buffer, twist, g);
+      fft::inverse<G>(x, own_buffer, twist, g, meet_all);
 #pragma unroll
       for (int i = 0; i < kPoints; ++i) {
         uint2& pair = reinterpret_cast<uint2*>(own_acc)[g + G * i];
         const uint2 before = pair;
         pair = make_uint2(before.x + nearest(x[i].x), before.y + nearest(x[i].y));
       }
-      __syncwarp();
+      meet_all();
     }
 
     // Coefficient j of the accumulators: the mask is A_0[j], A_0[j-1], .., A_0[0], -A_0[N-1], ...
@@ -561,7 +550,7 @@ __global__ void __launch_bounds__(S::most_threads, 1)
         }
       }
     }
-    __syncwarp();
+    meet_all();
   }
 }
 
@@ -592,7 +581,7 @@ __global__ void __launch_bounds__(128)
   };
 #pragma unroll
   for (int i = 0; i < kPoints; ++i) x[i] = make_double2(read(g + G * i), read(g + G * i + S::M));
-  fft::forward<G>(x, buffer, low, g);
+  fft::forward<G>(x, buffer, low, g, [] { __syncwarp(); });
   if (wanted >= polynomials) return;
   // polynomial = ((step units + unit) (k + 1) levels + row levels + level) (k + 1) + column
   unsigned rest = polynomial;

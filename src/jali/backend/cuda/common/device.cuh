@@ -12,6 +12,7 @@ using device::cuda::after_predecessor;
 using device::cuda::allow_shared;
 using device::cuda::check;
 using device::cuda::check_launch;
+using device::cuda::clusters_at_once;
 using device::cuda::Constant;
 using device::cuda::launch;
 using device::cuda::Stream;

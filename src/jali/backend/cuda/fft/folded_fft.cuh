@@ -181,49 +181,51 @@ struct Low {
   __device__ __forceinline__ double2 operator()(int e) const { return table[e * G]; }
 };
 
-// From the points g + G i to the points 32 g + i. All threads of a transform lie in one warp, of which all threads take
-// part. buffer: exchange_doubles(G) doubles of this transform, free on entry and on return.
-template <int G>
-__device__ __forceinline__ void rows_from_columns(double2 (&x)[kPoints], double* buffer, int g) {
+// From the points g + G i to the points 32 g + i. meet: waits for all threads of the transform. buffer:
+// exchange_doubles(G) doubles of this transform, free on entry and on return.
+template <int G, class Meet>
+__device__ __forceinline__ void rows_from_columns(double2 (&x)[kPoints], double* buffer, int g,
+                                                  Meet meet) {
   double* column = buffer + g;
   double* row = buffer + 33 * g;
 #pragma unroll
   for (int i = 0; i < kPoints; ++i) column[G * i + (G * i) / 32] = x[i].x;
-  __syncwarp();
+  meet();
 #pragma unroll
   for (int i = 0; i < kPoints; ++i) x[i].x = row[i];
-  __syncwarp();
+  meet();
 #pragma unroll
   for (int i = 0; i < kPoints; ++i) column[G * i + (G * i) / 32] = x[i].y;
-  __syncwarp();
+  meet();
 #pragma unroll
   for (int i = 0; i < kPoints; ++i) x[i].y = row[i];
-  __syncwarp();
+  meet();
 }
-template <int G>
-__device__ __forceinline__ void columns_from_rows(double2 (&x)[kPoints], double* buffer, int g) {
+template <int G, class Meet>
+__device__ __forceinline__ void columns_from_rows(double2 (&x)[kPoints], double* buffer, int g,
+                                                  Meet meet) {
   double* column = buffer + g;
   double* row = buffer + 33 * g;
 #pragma unroll
   for (int i = 0; i < kPoints; ++i) row[i] = x[i].x;
-  __syncwarp();
+  meet();
 #pragma unroll
   for (int i = 0; i < kPoints; ++i) x[i].x = column[G * i + (G * i) / 32];
-  __syncwarp();
+  meet();
 #pragma unroll
   for (int i = 0; i < kPoints; ++i) row[i] = x[i].y;
-  __syncwarp();
+  meet();
 #pragma unroll
   for (int i = 0; i < kPoints; ++i) x[i].y = column[G * i + (G * i) / 32];
-  __syncwarp();
+  meet();
 }
 
 /// in: points g + G i. out: points 32 g + i of the tree's order.
-template <int G>
+template <int G, class Meet>
 __device__ __forceinline__ void forward(double2 (&x)[kPoints], double* buffer, const double2* low,
-                                        int g) {
+                                        int g, Meet meet) {
   forward_levels<1, 0>(x, Top{});
-  rows_from_columns<G>(x, buffer, g);
+  rows_from_columns<G>(x, buffer, g, meet);
   forward_levels<32 / G, 0>(x, Low<G>{low + g});
 }
 
@@ -257,11 +259,11 @@ __device__ __forceinline__ void plain_levels(double2 (&x)[kPoints]) {
   }
 }
 /// The inverse, times M. twist: exp(-i pi angle(5, i) g / G) at [i][g], in shared memory, as kernels' tables.h makes it.
-template <int G>
+template <int G, class Meet>
 __device__ __forceinline__ void inverse(double2 (&x)[kPoints], double* buffer, const double2* twist,
-                                        int g) {
+                                        int g, Meet meet) {
   plain_levels<1, G>(x);
-  columns_from_rows<G>(x, buffer, g);
+  columns_from_rows<G>(x, buffer, g, meet);
 #pragma unroll
   for (int i = 0; i < kPoints; i += 2) {
     const double2 s = twist[i * G + g], t = twist[(i + 1) * G + g], u = x[i];

@@ -1,0 +1,105 @@
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "binding.h"
+#include "params.h"
+
+namespace jali::python {
+
+using namespace nb::literals;
+
+void bind_params_bootstrap(nb::class_<Params>& type) {
+  type.def_prop_ro(
+          "bootstraps", [](const Params& p) { return p.ptr->bootstrap().has_value(); },
+          "Whether it has levels for bootstrapping.")
+      .def_prop_ro(
+          "bootstrap_level",
+          [](const Params& p) {
+            return p.ptr->bootstrap() ? p.ptr->bootstrap()->input_level() : 0;
+          },
+          "The lowest level from which a value can be bootstrapped.")
+      .def_prop_ro(
+          "bootstrap_order",
+          [](const Params& p) -> std::optional<std::string> {
+            if (!p.ptr->bootstrap()) return std::nullopt;
+            return p.ptr->bootstrap()->order == params::BootstrapOrder::raise_first ? "raise_first"
+                                                                                    : "slots_first";
+          },
+          "The order of bootstrapping that they were made with, or None without bootstrapping.")
+      .def_prop_ro(
+          "bootstrap_max_magnitude",
+          [](const Params& p) {
+            if (!p.ptr->bootstrap()) return 0.0;
+            return bootstrap::BootstrapPlan(p.ptr, {/*log_slots=*/1}).max_magnitude();
+          },
+          R"(The largest declared magnitude that EncryptedArray.bootstrap takes, at least 1; 0 without bootstrapping.
+
+Numbers of this size lose at most 2^-10 of themselves or, if numbers of size 1 lose more, as much as these.)")
+      .def_prop_ro(
+          "log2_bootstrap_failure",
+          [](const Params& p) {
+            const auto& b = p.ptr->bootstrap();
+            return b ? params::log2_bootstrap_failure(b->weight, b->range, p.ptr->n()) : -1e6;
+          },
+          "log2 of a bound on the probability that one bootstrapping loses a coefficient because "
+          "its phase leaves the range of the modular reduction. log2_bootstrap_beyond gives that "
+          "of smaller errors.")
+      .def(
+          "log2_bootstrap_beyond",
+          [](const Params& p, double error, std::int64_t slots) {
+            return bootstrap::log2_beyond(*p.ptr, error, checked_log_slots(*p.ptr, slots));
+          },
+          "error"_a, "slots"_a = 0,
+          "log2 of a bound on the probability that one bootstrapping of values with this many "
+          "slots (0: all) has an error above `error`, in message units, in the real or imaginary "
+          "part of some slot because the modular reduction is less exact for rare integers. Noise "
+          "is not counted. -1e6 means never. With raise_first the error is that of one "
+          "coefficient, which contributes to all slots.")
+      .def(
+          "bootstrap_rotations",
+          [](const Params& p, std::int64_t slots, bool minimum) {
+            const bootstrap::BootstrapperOptions options{checked_log_slots(*p.ptr, slots),
+                                                         /*real=*/false, minimum};
+            nb::gil_scoped_release release;
+            return bootstrap::BootstrapPlan(p.ptr, options).rotations();
+          },
+          "slots"_a = 0, nb::kw_only(), "minimum"_a = false,
+          "The rotations for which bootstrapping of values with this many slots (0: all) needs "
+          "keys. minimum: with the fewest keys.")
+      .def(
+          "bootstrap_key_bytes",
+          [](const Params& p, const Rotations& rotations, bool conjugate,
+             const std::vector<std::int64_t>& slots, bool minimum) {
+            nb::gil_scoped_release release;
+            const auto wanted = key_rotations(*p.ptr, rotations, minimum);
+            return bootstrap::key_bytes(*p.ptr, bootstrap_plans(p.ptr, slots, minimum), wanted,
+                                        conjugate);
+          },
+          "rotations"_a = Rotations(std::vector<int>{}), "conjugate"_a = false,
+          "slots"_a = std::vector<std::int64_t>{0}, nb::kw_only(), "minimum"_a = false,
+          "Bytes in memory of evaluation_keys(rotations, conjugate=..., bootstrap=slots, "
+          "minimum=...), known before they are made: their nbytes. In slots, 0 stands for all "
+          "slots.")
+      .def(
+          "expanded_bootstrap_key_bytes",
+          [](const Params& p, const Rotations& rotations, bool conjugate,
+             const std::vector<std::int64_t>& slots, bool minimum) {
+            nb::gil_scoped_release release;
+            const auto wanted = key_rotations(*p.ptr, rotations, minimum);
+            return bootstrap::expanded_key_bytes(*p.ptr, bootstrap_plans(p.ptr, slots, minimum),
+                                                 wanted, conjugate);
+          },
+          "rotations"_a = Rotations(std::vector<int>{}), "conjugate"_a = false,
+          "slots"_a = std::vector<std::int64_t>{0}, nb::kw_only(), "minimum"_a = false,
+          "Bytes that the keys of bootstrap_key_bytes take in the memory of an evaluator, on the "
+          "CPU or a GPU.");
+}
+
+}  // namespace jali::python

@@ -1,0 +1,12 @@
+#include "jali/backend/cuda/blind_rotation/cluster_kernel.cuh"
+
+namespace jali::backend::cuda {
+
+template struct ClusterSize<10, 2, 4, 4, 1, false>;
+template struct ClusterSize<10, 2, 4, 4, 2, false>;
+template struct ClusterSize<10, 2, 4, 4, 3, false>;
+template struct ClusterSize<10, 3, 4, 4, 1, false>;
+template struct ClusterSize<10, 2, 4, 4, 1, true>;
+template struct ClusterSize<10, 3, 4, 4, 1, true>;
+
+}  // namespace jali::backend::cuda
