@@ -67,10 +67,12 @@ def simulated(net: int, images: data.Images, draws: int) -> dict[str, Any]:
 
     def noise(layer: deep_nn.Layer, shape: tuple[int, ...]) -> np.ndarray:
         norms = np.square(layer.weights.astype(np.float32)).sum(1)
-        # Pixels are fresh encryptions, whose noise is nothing. Scores are not looked up.
-        of = deep_nn.sum_variance if layer.table is None else deep_nn.look_up_variance
-        variance = of(norms * (layer is not first))
-        return rng.standard_normal(shape, dtype=np.float32) * np.sqrt(variance)
+        norms *= layer is not first  # pixels are fresh encryptions, whose noise is nothing
+        if layer.table is None:
+            variance, shift = deep_nn.sum_variance(norms), 0.0
+        else:
+            variance, shift = deep_nn.look_up_variance(norms), 0.25  # floor(x + 3/4) of a rounded x
+        return rng.standard_normal(shape, dtype=np.float32) * np.sqrt(variance) + shift
 
     flips = other = total = hits = 0
     for start in range(0, len(images.images), 500):

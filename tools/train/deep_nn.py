@@ -38,7 +38,9 @@ BIAS_LIMIT = 16
 WINDOW = {"conv": 22, "first": 23, "hidden": 18, "last": 33}
 HALF = 512  # values to either side of the sum 0
 SOFT = 0.85  # the share of the window from which on sums are penalised
-MOST_STEP = 31
+# Of these steps the range ends midway between two sums, so that noise does not decide whether a sum is beyond it.
+STEPS = [step for step in range(14, 32) if 0.3 <= HALF / step % 1 <= 0.7]
+LEAST_STEP = {"conv": 20, "first": 20, "hidden": 20, "last": 14}
 BEYOND = 1e-3  # the share of training images of which a sum of a layer may have no room in the end
 MOST_NORM2 = {"first": 152, "last": 80}  # of a row of weights, because noise grows with it
 DIVISORS = {"conv": 4, "first": 3, "hidden": 3}
@@ -268,9 +270,15 @@ def reached(net, pixels, labels):
 
 
 def widest_steps(largest):
-    """For each layer the largest step at which all sums have room, but for a share BEYOND of the images."""
-    most = np.quantile(largest, 1 - BEYOND, axis=1, method="higher")
-    return np.minimum(np.floor(HALF / (most + 0.5)), MOST_STEP).astype(int)
+    """For each layer the largest step at which all sums have room, but for a share BEYOND of the images, or LEAST_STEP."""
+    names = ["conv", "first", *["hidden"] * (len(largest) - 3), "last"]
+    out = []
+    for name, most in zip(
+        names, np.quantile(largest, 1 - BEYOND, axis=1, method="higher"), strict=True
+    ):
+        widest = max(LEAST_STEP[name], HALF / (most + 0.5))
+        out.append(max(step for step in STEPS if step <= widest))
+    return np.array(out)
 
 
 def describe(net):
@@ -310,7 +318,7 @@ def train(net, images, labels, held, args, rng):
         steps_now = widest_steps(largest)
         print(
             f"epoch {epoch + 1}: loss {total / count:.4f}, held out {accuracy:.4f}, steps {steps_now[0]}, {steps_now[1]}, "
-            f"{steps_now[2:-1].min(initial=MOST_STEP)} and {steps_now[-1]}, {time.monotonic() - start:.0f} s",
+            f"{steps_now[2:-1].min(initial=max(STEPS))} and {steps_now[-1]}, {time.monotonic() - start:.0f} s",
             flush=True,
         )
 

@@ -9,7 +9,8 @@ choice for each layer, because it divides the range of its sums: a larger one ha
 encrypted network computes the very numbers of the clear one unless a look-up is wrong.
 
 A sum beyond the range counts modulo 2,048, and of the upper half the look-up gives minus its result. The clear network does the
-same, so that this costs accuracy and no agreement. `tools/train/deep_nn.py` trained the weights such that it is rare.
+same, so that this costs accuracy and no agreement. `tools/train/deep_nn.py` trained the weights such that it is rare, and chose
+steps for which the range ends midway between two sums.
 """
 
 from __future__ import annotations
@@ -62,6 +63,8 @@ PARAMS = tfhe.Params.create(
     log2_p_fail=-0.2,
     security=128,
 )
+
+_PER_TORUS2 = float(2 * VALUES) ** 2  # a torus has 2,048 values
 
 Whole = npt.NDArray[np.int64]
 
@@ -150,22 +153,14 @@ class Network:
         raise AssertionError  # the last layer has no table
 
 
-def sum_variance(norm2: float) -> float:
-    """The variance of a sum of look-ups' results under PARAMS, in squared values, for weights of this squared norm.
-
-    A value is two steps of the rotation. In squared steps a result has 0.041, three quarters of it from the transforms
-    (docs/math/tfhe-noise.md).
-    """
-    return 0.041 * norm2 / 4
+def sum_variance(norm2: Any) -> Any:
+    """The variance of a sum of look-ups' results under PARAMS, in squared values, for weights of this squared norm."""
+    return _PER_TORUS2 * PARAMS.bootstrapped_variance * norm2
 
 
-def look_up_variance(norm2: float) -> float:
-    """The same of what a look-up of such a sum sees.
-
-    In squared steps of the rotation, n 3/16 / 12 = 13.2 come from the rounding of the mask, 8.3 from the key switch, and 1/12 from the
-    rounding of the body.
-    """
-    return sum_variance(norm2) + (13.2 + 8.3 + 1 / 12) / 4
+def look_up_variance(norm2: Any) -> Any:
+    """The same of what a look-up of such a sum sees, x. It then takes the entry floor(x + 3/4) of its table (LookUpTable)."""
+    return sum_variance(norm2) + _PER_TORUS2 * PARAMS.variance_before_look_up(0)
 
 
 class Client:
@@ -245,8 +240,8 @@ class Server:
 def relu_table(step: int, divisor: int, top: int, unit: int) -> tuple[int, ...]:
     """unit min(top, floor(max(s, 0) / divisor + 1/2)) for the sum s whose value is nearest to each of the values.
 
-    The sum s has `step` values, from 512 + step s - (step - 1) // 2 on. So its box of the torus is 2 step steps of the rotation wide, and
-    its middle half of one above the value of s (LookUpTable).
+    The sum s has `step` values, from 512 + step s - (step - 1) // 2 on. So the middle of its box of the torus is a quarter of a value
+    above that of s if step is even, and as much below it if step is odd (look_up_variance).
     """
     s = np.maximum((np.arange(VALUES) - MIDDLE + (step - 1) // 2) // step, 0)
     return tuple(int(v) for v in unit * np.minimum(top, (2 * s + divisor) // (2 * divisor)))
