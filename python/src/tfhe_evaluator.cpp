@@ -73,6 +73,20 @@ TfheArray linear(const TfheEvaluator& e, const std::vector<TfheArray>& inputs,
   matrix.constant = std::move(constant);
   return {e->linear(blocks, matrix), std::move(shape)};
 }
+/// The matrix of every group of `columns` elements. largest: promised, or none, and then the worst case must fit.
+TfheArray linear_rows(const TfheEvaluator& e, const TfheArray& a, std::size_t columns,
+                      std::vector<std::uint32_t> begin, std::vector<std::uint32_t> column,
+                      std::vector<std::int64_t> weight, std::vector<std::int64_t> constant,
+                      std::optional<std::uint64_t> largest, Shape shape) {
+  tfhe::Linear matrix;
+  matrix.begin = std::move(begin);
+  matrix.column = std::move(column);
+  matrix.weight = std::move(weight);
+  matrix.constant = std::move(constant);
+  matrix = matrix.repeated(a.block.size() / columns, columns);
+  return {largest ? e->linear_within(a.block, matrix, *largest) : e->linear(a.block, matrix),
+          std::move(shape)};
+}
 /// Element i takes table which[i].
 TfheArray apply_each(const TfheEvaluator& e, const TfheArray& a,
                      const std::vector<TfheTable>& tables,
@@ -178,6 +192,8 @@ void bind_tfhe_evaluator(nb::module_& m) {
       .def("concatenate", &concatenate, "parts"_a, "shape"_a, nogil())
       .def("linear", &linear, "inputs"_a, "begin"_a, "column"_a, "weight"_a, "constant"_a,
            "shape"_a, nogil())
+      .def("linear_rows", &linear_rows, "a"_a, "columns"_a, "begin"_a, "column"_a, "weight"_a,
+           "constant"_a, "largest"_a.none(), "shape"_a, nogil())
       .def(
           "clear",
           [](const TfheEvaluator& e, const Words& values, Shape shape) {

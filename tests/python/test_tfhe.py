@@ -148,6 +148,50 @@ def test_look_ups_of_two_values_see_every_pair(world: World) -> None:
     world.shows(x // 2, a // 2)
 
 
+def test_sums_with_weights_of_both_signs_are_those_of_numpy(wide: World) -> None:
+    rng = np.random.default_rng()
+    a = rng.integers(0, 4, (2, 3, 4))
+    weights, constants = np.array([[1, -1, 0, 2], [0, 0, -2, -1]]), np.array([3, 9])
+    x = wide.given(a)
+    sums = np.einsum("...c,rc->...r", a, weights)
+    found = wide.server.linear(weights, x, constants)
+    assert found.largest == 12 and found.norm2 == 6
+    wide.shows(found, sums + constants)
+    wide.shows(wide.server.linear([1, 2, 0, 0], x), a[..., 0] + 2 * a[..., 1])
+    wide.shows(wide.server.linear([-1, 0, 0, 0], x[0, 0], 3), 3 - a[0, 0, 0])
+    # A layer of a neural network, whose worst case has no room.
+    neurons = np.array([[2, -3, 1, 1], [-1, 1, 2, -2]])
+    with pytest.raises(jali.RangeExceeded, match="as small as"):
+        wide.server.linear(neurons, x, 6)
+    expected = a @ neurons.T + 6
+    within = wide.server.linear(neurons, x, 6, largest=15)
+    assert within.largest == 15 and within.norm2 == 15
+    relu = wide.server.apply(lambda v: max(v - 6, 0) // 3, within)
+    inside = (expected >= 0) & (expected <= 15)
+    np.testing.assert_array_equal(
+        wide.client.decrypt(relu, check=False)[inside], np.maximum(expected - 6, 0)[inside] // 3
+    )
+    with pytest.raises(jali.WrongDecryption):  # 3 - 3 * 3 breaks the promise
+        three = wide.given(np.array([3]))
+        wide.client.decrypt(wide.server.linear([-3], three, 3, largest=15))
+    for wrong, words in (
+        (lambda: wide.server.linear(neurons, x, 6, largest=16), "room up to 15"),
+        (lambda: wide.server.linear([17, 0, 0, 0], x, largest=15), "a weight is 17"),
+        (lambda: wide.server.linear([7, 0, 0, 0], x, largest=15), "squared norm 49"),
+    ):
+        with pytest.raises(jali.RangeExceeded, match=words):
+            wrong()
+    for wrong, words in (
+        (lambda: wide.server.linear([[1, 2]], x), "do not fit an array"),
+        (lambda: wide.server.linear(neurons, x, [1, 2, 3]), "do not fit 2 rows"),
+        (lambda: wide.server.linear(neurons, x, largest=-1), "at least 0"),
+        (lambda: wide.server.linear(neurons * 0.5, x), "whole numbers"),
+        (lambda: wide.server.linear(neurons, a), "linear takes an encrypted array"),
+    ):
+        with pytest.raises(jali.InvalidArgument, match=words):
+            wrong()
+
+
 def test_tables_are_looked_up_alone_and_together(wide: World) -> None:
     rng = np.random.default_rng()
     results = [int(v) for v in rng.integers(0, 16, 16)]

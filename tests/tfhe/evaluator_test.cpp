@@ -170,6 +170,73 @@ TEST(Evaluator, RefusesCarriesThatOverflowAndNegativeValues) {
   }
 }
 
+TEST(Evaluator, TakesTheWordOfACallerWhoKnowsHowLargeSumsAre) {
+  JALI_SEEDED(rng);
+  for (const TfheShape& shape : test::every_shape()) {
+    SCOPED_TRACE(test::name_of(shape));
+    TfheWorld world(shape);
+    const auto& ev = *world.evaluator;
+    const auto p = static_cast<std::int64_t>(world.params->value_modulus());
+    // Two rows of every group of three, whose worst case has no room: 3 x - 2 y + 7 and 7 - 3 z.
+    Linear row;
+    row.add(0, 3);
+    row.add(1, -2);
+    row.end_row(7);
+    row.add(2, -3);
+    row.end_row(7);
+    Values x(9), expected, looked_up, table(world.params->value_modulus());
+    for (auto& value : x) value = rng() % 4;
+    for (auto& value : table) value = rng() % 4;
+    x[0] = 3, x[1] = 0;  // 16, which breaks the promise, and of which a look-up gives -table[0]
+    for (std::size_t i = 0; i < x.size(); i += 3) {
+      for (const std::int64_t sum :
+           {3 * static_cast<std::int64_t>(x[i]) - 2 * static_cast<std::int64_t>(x[i + 1]) + 7,
+            7 - 3 * static_cast<std::int64_t>(x[i + 2])}) {
+        const auto value = static_cast<std::uint64_t>((sum + 2 * p) % (2 * p));
+        const auto entry = static_cast<std::int64_t>(table[value % table.size()]);
+        expected.push_back(value % table.size());
+        looked_up.push_back(
+            static_cast<std::uint64_t>((sum >= 0 && sum < p ? entry : p - entry) % p));
+      }
+    }
+    const Linear matrix = row.repeated(3, 3);
+    const Ciphertext in = world.encrypt(x);
+    if (world.params->max_norm2() < 13) {
+      EXPECT_THROW(ev.linear_within(in, matrix, 15), RangeExceeded);
+      continue;
+    }
+    EXPECT_THROW(ev.linear(in, matrix), RangeExceeded);
+    const Ciphertext sums = ev.linear_within(in, matrix, 15);
+    EXPECT_EQ(sums.max_degree(), 15u);
+    EXPECT_EQ(sums.history.norm2(), 13);
+    EXPECT_THROW(world.decrypt(sums), WrongDecryption);
+    EXPECT_EQ(world.client.decrypt(ev.host_copy(sums), Check::no), expected);
+    const Ciphertext fresh = ev.apply(sums, LookUpTable(world.params, table));
+    EXPECT_EQ(world.client.decrypt(ev.host_copy(fresh), Check::no), looked_up);
+  }
+}
+
+TEST(Evaluator, RefusesPromisesThatHaveNoRoom) {
+  TfheWorld world;
+  const auto& ev = *world.evaluator;
+  const Ciphertext x = world.encrypt({1, 2, 3});
+  Linear row;
+  row.add(0, -16);
+  row.end_row();
+  EXPECT_THROW(ev.linear_within(x, row, 16), RangeExceeded);  // room up to 15
+  row.weight[0] = 17;
+  EXPECT_THROW(ev.linear_within(x, row, 15), RangeExceeded);
+  row.weight[0] = std::numeric_limits<std::int64_t>::min();
+  EXPECT_THROW(ev.linear_within(x, row, 15), RangeExceeded);
+  row.weight[0] = 1;
+  EXPECT_EQ(world.decrypt(ev.linear_within(x, row, 3)), Values{1});
+  EXPECT_THROW(ev.linear_within(x, row.repeated(2, 3), 3), InvalidArgument);  // element 3 of 3
+  EXPECT_THROW(row.repeated(std::size_t{1} << 31, 3), LimitExceeded);
+  EXPECT_EQ(world.decrypt(ev.linear_within(world.encrypt({}), Linear{}, 3)), Values{});
+  EXPECT_THROW(ev.linear_within(world.encrypt({}), Linear{{0, 0}, {}, {}, {3}}, 3),
+               InvalidArgument);
+}
+
 TEST(Evaluator, RefusesNoiseThatTheParametersDoNotAllowFor) {
   Literal literal = test::insecure_literal();
   literal.max_norm2 = 5;

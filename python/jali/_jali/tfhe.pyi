@@ -502,6 +502,17 @@ class EvaluatorCore:
         constant: Sequence[int],
         shape: Sequence[int],
     ) -> Ciphertext: ...
+    def linear_rows(
+        self,
+        a: Ciphertext,
+        columns: int,
+        begin: Sequence[int],
+        column: Sequence[int],
+        weight: Sequence[int],
+        constant: Sequence[int],
+        largest: int | None,
+        shape: Sequence[int],
+    ) -> Ciphertext: ...
     def clear(self, values: Sequence[int], shape: Sequence[int]) -> Ciphertext: ...
     def apply(self, a: Ciphertext, table: Table) -> Ciphertext: ...
     def apply_each(

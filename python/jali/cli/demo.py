@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from jali import ckks, device
 from jali._core.console import bytes_text, progress, seconds_text, table
-from jali.cli import demo_trees
+from jali.cli import demo_deep_nn, demo_trees
 from jali.cli.parser import Parser
 from jali.demo import data, network, roles, show
 from jali.demo.network import Array, Network
@@ -65,12 +65,12 @@ def _parser() -> Parser:
     parser = Parser(
         prog="jali demo",
         description="Encrypted inference on handwritten digits, end to end. 'jali demo trees --help' describes boosted trees "
-        "on rows of numbers.",
+        "on rows of numbers, 'jali demo deep-nn --help' deep networks of TFHE.",
     )
     parser.add_argument(
         "name",
-        choices=["digits", "mnist", "trees"],
-        help="scikit-learn's 8x8 digits, 28x28 digits, or trees",
+        choices=["digits", "mnist", "trees", "deep-nn"],
+        help="scikit-learn's 8x8 digits, 28x28 digits, trees, or deep networks on 28x28 digits",
     )
     parser.add_argument(
         "--images",
@@ -100,6 +100,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[2:] if argv is None else argv)
     if words[:1] == ["trees"]:
         return demo_trees.main(words[1:])
+    if words[:1] == ["deep-nn"]:
+        return demo_deep_nn.main(words[1:])
     started = time.perf_counter()
     options = _parser().parse_args(words)
     for name in ("limit", "batch", "workers", "threads"):

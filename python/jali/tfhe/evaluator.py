@@ -152,6 +152,60 @@ class Evaluator:
         a, b = x._aligned(y)
         return EncryptedArray(self, self._core.apply_two(a._here(self), b._here(self), table))
 
+    def linear(
+        self,
+        weights: npt.ArrayLike,
+        x: EncryptedArray,
+        constants: npt.ArrayLike = 0,
+        *,
+        largest: int | None = None,
+    ) -> EncryptedArray:
+        """Sums with whole weights, which may be negative: weights @ x along the last axis, plus constants. It costs no bootstrapping.
+
+        weights: of shape (rows, columns), or (columns,) for one sum. x: of shape (..., columns). The result has the shape
+            (..., rows), or (...).
+        constants: one for every sum, or one for each row.
+        largest: your promise that every sum lies from 0 to this number. None takes the worst case of the operands, and refuses if it
+            has no room. Add a constant if sums may be negative, and take it off in the table:
+            apply(lambda v: max(v - 16, 0) // 4, linear(weights, x, 16, largest=31)) is a layer of a neural network.
+
+        A sum that breaks the promise is wrong: it counts modulo 2^(message_bits + carry_bits + 1), and of its upper half a look-up
+        gives the negative result. The noise is checked in any case. Raises RangeExceeded, and InvalidArgument for shapes that do
+        not fit.
+        """
+        if not isinstance(x, EncryptedArray):
+            raise InvalidArgument(
+                f"linear takes an encrypted array of this evaluator after the weights, not {checks.shown(x)}"
+            )
+        matrix = whole_numbers(weights, "the weights")
+        if matrix.ndim not in (1, 2) or not x.shape or matrix.shape[-1] != x.shape[-1]:
+            raise InvalidArgument(
+                f"weights of shape {matrix.shape} do not fit an array of shape {x.shape}: give (rows, columns) with as many columns "
+                "as its last axis has elements"
+            )
+        rows, columns = matrix.reshape(-1, matrix.shape[-1]).shape
+        added = whole_numbers(constants, "the constants")
+        if added.ndim > 1 or added.size not in (1, rows):
+            raise InvalidArgument(
+                f"constants of shape {added.shape} do not fit {rows} rows of weights: give one number, or one for each row"
+            )
+        if largest is not None:
+            largest = checks.whole(largest, 0, "largest must be a whole number of at least 0")
+        flat = matrix.reshape(rows, columns)
+        row, column = np.nonzero(flat)
+        begin = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=rows))])
+        made = self._core.linear_rows(
+            x._here(self),
+            columns,
+            begin.tolist(),
+            column.tolist(),
+            flat[row, column].tolist(),
+            np.broadcast_to(added, rows).tolist(),
+            largest,
+            [*x.shape[:-1], *matrix.shape[:-1]],
+        )
+        return EncryptedArray(self, made)
+
     def apply_each(
         self, functions: Sequence[Callable[[int], Any] | Sequence[int]], x: EncryptedArray
     ) -> EncryptedArray:

@@ -33,7 +33,7 @@ def _checked(result: Any, high: int, of: str) -> int:
 def of_one(
     params: Params, function: Callable[[int], Any] | Sequence[int] | Table, largest: int
 ) -> Table:
-    """The table of a function for the values 0 to `largest`."""
+    """The table of a function for the values 0 to `largest`, or the table itself."""
     if isinstance(function, Table):
         return function
     high = (1 << (params.message_bits + params.carry_bits)) - 1

@@ -56,7 +56,7 @@ std::shared_ptr<const Polynomials> TfheTables::of(const backend::TfheOps& engine
     if (auto polynomials = at->second.lock()) return polynomials;
   }
   auto polynomials = std::make_shared<const Polynomials>(made(engine, tables));
-  const std::size_t bytes = polynomials->data.size();
+  const std::size_t bytes = polynomials->data.bytes();
   if (bytes_ + bytes > most_) {
     kept_.clear();
     bytes_ = 0;

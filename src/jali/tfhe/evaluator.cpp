@@ -82,6 +82,28 @@ std::size_t common_size(std::size_t a, std::size_t b) {
 
 }  // namespace
 
+Linear Linear::repeated(std::size_t times, std::size_t columns) const {
+  constexpr std::size_t kMost = std::numeric_limits<std::uint32_t>::max();
+  require<LimitExceeded>(
+      checked_mul(times, columns) <= kMost && checked_mul(times, column.size()) <= kMost,
+      "a matrix for so many groups has more than 2^32 - 1 elements: take fewer "
+      "groups at once");
+  Linear out;
+  out.begin.reserve(times * begin.size() + 1);
+  out.column.reserve(times * column.size());
+  out.weight.reserve(times * weight.size());
+  out.constant.reserve(times * constant.size());
+  for (std::size_t i = 0; i < times; ++i) {
+    const auto first = static_cast<std::uint32_t>(i * columns);
+    const auto before = static_cast<std::uint32_t>(out.column.size());
+    for (std::size_t r = 1; r < begin.size(); ++r) out.begin.push_back(before + begin[r]);
+    for (const std::uint32_t c : column) out.column.push_back(first + c);
+    out.weight.insert(out.weight.end(), weight.begin(), weight.end());
+    out.constant.insert(out.constant.end(), constant.begin(), constant.end());
+  }
+  return out;
+}
+
 Evaluator::Evaluator(std::shared_ptr<const backend::TfheOps> engine,
                      const lwe::EvaluationKeys& keys, const Progress& progress,
                      const Checkpoint& checkpoint)
@@ -301,37 +323,27 @@ Ciphertext Evaluator::concatenate(std::span<const Ciphertext* const> parts) cons
   return made(std::move(out), key_id, std::move(degree), History::joined(histories));
 }
 
-Ciphertext Evaluator::linear(std::span<const Ciphertext* const> inputs,
-                             const Linear& matrix) const {
-  require<InvalidArgument>(!inputs.empty(), "a linear combination needs an operand");
-  // Everything is checked before anything is copied or computed.
-  std::vector<std::uint32_t> degrees;
+Ciphertext Evaluator::linear_of(std::span<const Ciphertext* const> inputs, const Linear& matrix,
+                                std::vector<std::uint32_t> degree) const {
   std::vector<const History*> histories;
+  std::size_t columns = 0;
   for (const Ciphertext* input : inputs) {
-    check(*input);
-    degrees.insert(degrees.end(), input->degree.begin(), input->degree.end());
     histories.push_back(&input->history);
+    columns += input->size();
   }
-  check_shape(matrix, degrees.size());
-  std::vector<std::uint32_t> degree;
   std::vector<std::uint64_t> constants;
   std::vector<std::int64_t> half_steps;
-  degree.reserve(matrix.rows());
   for (std::size_t r = 0; r < matrix.rows(); ++r) {
-    std::int64_t low = matrix.constant.empty() ? 0 : matrix.constant[r], high = low;
-    constants.push_back(static_cast<std::uint64_t>(low) * params_->step());
-    half_steps.push_back(static_cast<std::int64_t>(static_cast<std::uint64_t>(low) * 2));
-    for (std::size_t e = matrix.begin[r]; e < matrix.begin[r + 1]; ++e) {
-      const std::int64_t weight = matrix.weight[e];
-      std::int64_t& end = weight < 0 ? low : high;
-      end = add_product(end, weight, degrees[matrix.column[e]]);
-    }
-    degree.push_back(checked_degree(*params_, low, high));
+    const auto constant =
+        static_cast<std::uint64_t>(matrix.constant.empty() ? 0 : matrix.constant[r]);
+    constants.push_back(constant * params_->step());
+    half_steps.push_back(static_cast<std::int64_t>(constant * 2));
   }
-  History history =
-      History::joined(histories).combined({matrix.begin, matrix.column, matrix.weight, half_steps});
+  const Weights weights{matrix.begin, matrix.column, matrix.weight, half_steps};
+  History history = histories.size() == 1 ? histories[0]->combined(weights)
+                                          : History::joined(histories).combined(weights);
   check_norm(*params_, history.norm2());
-  if (degrees.empty()) {  // rows of constants
+  if (columns == 0) {  // rows of constants
     std::vector<std::uint64_t> values(matrix.constant.begin(), matrix.constant.end());
     values.resize(matrix.rows());
     return clear(values);
@@ -341,9 +353,55 @@ Ciphertext Evaluator::linear(std::span<const Ciphertext* const> inputs,
               std::move(history));
 }
 
+Ciphertext Evaluator::linear(std::span<const Ciphertext* const> inputs,
+                             const Linear& matrix) const {
+  require<InvalidArgument>(!inputs.empty(), "a linear combination needs an operand");
+  // Everything is checked before anything is copied or computed.
+  std::vector<std::uint32_t> degrees;
+  for (const Ciphertext* input : inputs) {
+    check(*input);
+    degrees.insert(degrees.end(), input->degree.begin(), input->degree.end());
+  }
+  check_shape(matrix, degrees.size());
+  std::vector<std::uint32_t> degree;
+  degree.reserve(matrix.rows());
+  for (std::size_t r = 0; r < matrix.rows(); ++r) {
+    std::int64_t low = matrix.constant.empty() ? 0 : matrix.constant[r], high = low;
+    for (std::size_t e = matrix.begin[r]; e < matrix.begin[r + 1]; ++e) {
+      const std::int64_t weight = matrix.weight[e];
+      std::int64_t& end = weight < 0 ? low : high;
+      end = add_product(end, weight, degrees[matrix.column[e]]);
+    }
+    degree.push_back(checked_degree(*params_, low, high));
+  }
+  return linear_of(inputs, matrix, std::move(degree));
+}
+
 Ciphertext Evaluator::linear(const Ciphertext& a, const Linear& matrix) const {
   const Ciphertext* const inputs[] = {&a};
   return linear(inputs, matrix);
+}
+
+Ciphertext Evaluator::linear_within(const Ciphertext& a, const Linear& matrix,
+                                    std::uint64_t largest) const {
+  check(a);
+  check_shape(matrix, a.size());
+  require<RangeExceeded>(largest < params_->value_modulus(), [&] {
+    return "sums of up to " + std::to_string(largest) + " do not fit, there is room up to " +
+           std::to_string(params_->value_modulus() - 1) + ": use a preset with more carry bits";
+  });
+  const auto most = static_cast<std::int64_t>(params_->value_modulus());
+  for (const std::int64_t weight : matrix.weight) {
+    require<RangeExceeded>(-most <= weight && weight <= most, [&] {
+      return "a weight is " + std::to_string(weight) + ", and sums have room up to " +
+             std::to_string(most - 1) + ": use smaller weights";
+    });
+  }
+  require<InvalidArgument>(a.size() > 0 || matrix.rows() == 0,
+                           "sums of no elements have no ciphertext: give at least one element");
+  const Ciphertext* const inputs[] = {&a};
+  return linear_of(inputs, matrix,
+                   std::vector<std::uint32_t>(matrix.rows(), static_cast<std::uint32_t>(largest)));
 }
 
 Ciphertext Evaluator::add(const Ciphertext& a, const Ciphertext& b) const {

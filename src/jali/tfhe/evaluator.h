@@ -47,6 +47,9 @@ struct Linear {
     begin.push_back(static_cast<std::uint32_t>(column.size()));
     constant.push_back(plus);
   }
+  /// This matrix for each of `times` groups of `columns` elements that lie one after the other: the rows of the first
+  /// group, then those of the second, and so on. Throws LimitExceeded if numbers of elements pass 32 bits.
+  Linear repeated(std::size_t times, std::size_t columns) const;
 };
 
 /// All operations check their operands before they compute, and throw
@@ -85,6 +88,10 @@ class Evaluator {
   /// The elements of all inputs one after the other are the columns.
   Ciphertext linear(std::span<const Ciphertext* const> inputs, const Linear& matrix) const;
   Ciphertext linear(const Ciphertext& a, const Linear& matrix) const;
+  /// The same without a bound from the operands' degrees: the caller knows that every row is from 0 to `largest`, and that
+  /// becomes the degree. A row that is not counts modulo 2 value_modulus(), and decryption may find it (WrongDecryption).
+  /// For such a row v, look-ups give minus the entry at v - value_modulus(). Weights are at most value_modulus() in size.
+  Ciphertext linear_within(const Ciphertext& a, const Linear& matrix, std::uint64_t largest) const;
   /// Element by element; an operand of one element is taken for every element of the other.
   Ciphertext add(const Ciphertext& a, const Ciphertext& b) const;
   /// a - b modulo 2^message_bits: the smallest multiple of it that is at least the degree of b is added, so that no value
@@ -119,6 +126,9 @@ class Evaluator {
   friend class Gates;
   void check(const Ciphertext& a) const;
   void check_room(const Ciphertext& a, const LookUpTable& table) const;
+  /// The combination whose rows have these degrees.
+  Ciphertext linear_of(std::span<const Ciphertext* const> inputs, const Linear& matrix,
+                       std::vector<std::uint32_t> degree) const;
   /// The rows of a combination whose weights and constants (words of the torus) are given, without a check of values.
   std::shared_ptr<const lwe::LweBlock> combined(const lwe::LweBlock& in, const Linear& matrix,
                                                 std::span<const std::uint64_t> constants) const;
