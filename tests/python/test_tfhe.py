@@ -679,7 +679,7 @@ def test_a_captured_function_refuses_other_arrays(wide: World) -> None:
 def test_a_client_says_what_computes() -> None:
     client = tfhe.Client(make(), threads=1)
     assert client.engine == "cpu"
-    assert tfhe.Client(make(), device="auto").engine in ("cpu", "cuda:0")
+    assert tfhe.Client(make(), device="auto").engine == "cpu"
     with pytest.raises(jali.InvalidArgument):
         tfhe.Client(make(), device="tpu")
     with pytest.raises(jali.InvalidArgument):

@@ -29,7 +29,8 @@ class Case:
 
     def __init__(self, params: tfhe.Params, options: Options) -> None:
         self.params = params
-        self.device = resolved(options.device)
+        # "auto" is the CPU for TFHE (decision 0024).
+        self.device = "cpu" if options.device == "auto" else resolved(options.device)
         self.on_gpu = self.device.startswith("cuda")
         self.threads = options.threads or 1
         self.seconds = options.seconds

@@ -30,7 +30,8 @@ class Evaluator:
 
     params: the parameters of the client.
     keys: Client.evaluation_keys().
-    device: "auto" (the GPU if there is one of compute capability 9.0 or later, else the CPU), "cpu", or "cuda" or "cuda:1".
+    device: "cpu", which "auto" stands for, or "cuda" or "cuda:1". The GPU engine is new, and its tests have not run in full on a
+        GPU: compare its results before you rely on them.
     threads: of the CPU; None stands for JALI_NUM_THREADS or, if that is not set, every core.
     trace: whether to record every operation of the engine; see the attribute ``trace``.
     progress: called while the keys are prepared for the device.
