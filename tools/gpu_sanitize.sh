@@ -19,6 +19,9 @@ sanitizer=$(command -v compute-sanitizer || ls /usr/local/cuda*/bin/compute-sani
 # launch every kernel, including those that only N = 2^16 and 2^17 use. From N = 2^14 on a row takes several blocks or
 # passes. The longest tests come first.
 work=(
+  "both test_gpu_tfhe CudaTfhe.AgreesWithTheOracleOnCommonSizes"
+  "both test_gpu_tfhe CudaTfhe.AgreesWithTheOracleOnSmallSets:CudaTfhe.GraphsRecordIt"
+  "both test_gpu_tfhe_client *SmallSets:*KeysOfOneSeed*:*FunctionsAreRecorded"
   "both test_gpu_switch */GpuSwitch.OuterSums/*_n14_b1"
   "both test_gpu_levels *w32_n14_b1_l1:*w32_n14_b1_l4:*w32_n16_b1_l1"
   "racecheck test_gpu_switch */GpuSwitch.Lifts/*_n16_b1:*/GpuSwitch.Divisions/*_n16_b1"
