@@ -236,8 +236,8 @@ std::unique_ptr<Rows> TfheMachine::run(const Circuit& circuit, const Run& run) c
   if (circuit.widest * run.lanes > most || 2 * rows * run.lanes > available_rows()) {
     return plain(run);
   }
-  const auto machine = std::make_shared<const WithTables>(
-      *this, tables_.of(evaluator_->engine(), circuit.tables));
+  const auto machine =
+      std::make_shared<const WithTables>(*this, tables_.of(evaluator_->engine(), circuit.tables));
   return programs_.run(*this, circuit, run,
                        [of = circuit.shared_from_this(), machine](const Run& again) {
                          return machine->run(*of, again);
