@@ -1,4 +1,7 @@
 // tfhe::Evaluator: sums and look-ups; and gates.
+#include <algorithm>
+#include <utility>
+
 #include "run.h"
 
 namespace jali::fuzz {
