@@ -50,8 +50,9 @@ TfheWorld::TfheWorld(const tfhe::Literal& literal)
   if (literal.carry_bits == 0) {
     gates = std::make_unique<const tfhe::Gates>(evaluator);
   } else if (literal.carry_bits >= literal.message_bits) {
-    arithmetic = std::make_unique<const integers::Arithmetic>(
-        std::make_shared<const integers::TfheMachine>(evaluator, 1));
+    arithmetic =
+        std::make_unique<const integers::Arithmetic>(std::make_shared<const integers::TfheMachine>(
+            evaluator, integers::TfheMachineOptions{.wave = 1}));
   }
 }
 
