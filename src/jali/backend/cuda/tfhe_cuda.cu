@@ -57,6 +57,7 @@ class CudaTfhe final : public TfheOps {
 
   std::string name() const override { return device()->name(); }
   const TfheConfig& config() const override { return config_; }
+  // Until every cluster, or else every multiprocessor, has a ciphertext, a batch takes hardly more time.
   std::size_t width() const override {
     return cluster_batch_ > 0 ? std::min<std::size_t>(cluster_batch_, static_cast<std::size_t>(multiprocessors_))
                               : static_cast<std::size_t>(multiprocessors_);
