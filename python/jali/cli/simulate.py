@@ -1,0 +1,171 @@
+"""The command ``jali simulate``: a program on a model of an accelerator."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from jali._core import packages
+from jali._core.console import seconds_text, table
+from jali.cli.parser import Parser
+from jali.errors import FileError, InvalidArgument, Unsupported
+from jali.simulate import comparison, gantt, programs, report, roofline, workloads
+from jali.simulate.machine import Machine, shipped
+from jali.simulate.machine_file import MODES
+from jali.simulate.sweeps import Point, grid, pareto, read_sweep, sweep, write_csv
+
+__all__ = ["main"]
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="jali simulate",
+        description="Run a program on a model of an accelerator: time, stalls, bytes, memory, energy.",
+        epilog=f"machines: {', '.join(shipped())}. workloads: {'; '.join(workloads.names())}.",
+    )
+    parser.add_argument(
+        "program", nargs="?", help="a trace, or a workload: strix:I, matvec:1024x1024,rows=8"
+    )
+    parser.add_argument("--machine", metavar="NAME|FILE", help="a machine, or its .toml file")
+    parser.add_argument(
+        "--mode",
+        choices=MODES,
+        default="strict",
+        help="published: without the limits that the machine's paper ignores (strict)",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="K=V",
+        help="a parameter, or a number by path: clp=8, units.fft.lanes=16",
+    )
+    parser.add_argument(
+        "--sweep",
+        action="append",
+        default=[],
+        metavar="K=A:B:STEP",
+        help="simulate every value; several: every combination",
+    )
+    parser.add_argument("--csv", type=Path, metavar="FILE", help="write the sweep's points")
+    parser.add_argument(
+        "--gantt",
+        type=Path,
+        metavar="FILE",
+        help=".json (for ui.perfetto.dev) or .png: what each unit does over time",
+    )
+    parser.add_argument("--roofline", type=Path, metavar="PNG", help="a picture of the roofs")
+    parser.add_argument(
+        "--no-constants",
+        action="store_true",
+        help="do not simulate again: in the other mode, and for each constant that is calibrated or assumed",
+    )
+    parser.add_argument(
+        "--papers", action="store_true", help="the papers' figures beside the model's"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON, one object a line")
+    return parser
+
+
+def _settings(given: Sequence[str]) -> dict[str, float]:
+    """The values of --set. Raises InvalidArgument."""
+    found = {}
+    for text in given:
+        name, sign, value = text.partition("=")
+        try:
+            found[name] = float(value)
+        except ValueError:
+            sign = ""
+        if not sign or not name:
+            raise InvalidArgument(f"--set takes NAME=NUMBER, not {text!r}")
+    return found
+
+
+def _progress(what: str) -> Callable[[int, int], None] | None:
+    """Shows on a terminal how far a simulation is."""
+    if not sys.stderr.isatty():
+        return None
+    return lambda done, all_: print(f"{what}: {done}/{all_}", end="\r", file=sys.stderr, flush=True)
+
+
+def main(argv: Sequence[str]) -> int:
+    """The command ``jali simulate``. Raises jali.Error for what cannot be simulated."""
+    options = _parser().parse_args(list(argv))
+    if options.papers:
+        if options.program is not None:
+            raise InvalidArgument("--papers takes no program: leave it out")
+        print(comparison.text())
+        return 0
+    if options.program is None or options.machine is None:
+        raise InvalidArgument("give a program and a machine: jali simulate strix:I --machine strix")
+    _check_output(options.gantt, ".json", ".png")
+    _check_output(options.roofline, ".png")
+    _check_output(options.csv, options.csv.suffix if options.csv else "")
+    machine = Machine.load(options.machine, options.mode, _settings(options.set))
+    program = programs.find(options.program, machine)
+    if options.sweep:
+        for given, name in ((options.gantt, "--gantt"), (options.roofline, "--roofline")):
+            if given:
+                raise InvalidArgument(f"{name} shows one machine: leave --sweep out")
+        points = grid([read_sweep(text) for text in options.sweep])
+        _show_sweep(list(sweep(program, machine, points, _progress("points"))), options.csv, options.json)  # fmt: skip
+        return 0
+    if options.csv:
+        raise InvalidArgument("--csv writes the points of a sweep: give --sweep, too")
+    found = report.make_report(program, machine, _progress("steps"), not options.no_constants)
+    if options.json:
+        for line in report.lines(found, options.program):
+            print(json.dumps(line))
+    else:
+        report.show(found, options.program)
+    result = found.schedule
+    if options.gantt:
+        print(gantt.write(result, options.gantt), file=sys.stderr)
+    if options.roofline:
+        moved = float(result.steps.bytes[result.residency.moved].sum())
+        roofline.draw(options.roofline, result.steps, machine, moved, result.seconds)
+        print(f"wrote {options.roofline}", file=sys.stderr)
+    return 0
+
+
+def _check_output(file: Path | None, *endings: str) -> None:
+    """Refuses a file that could not be written, before anything is simulated."""
+    if file is None:
+        return
+    if file.suffix not in endings:
+        raise InvalidArgument(f"{file}: give a name that ends in {' or '.join(endings)}")
+    if not file.parent.is_dir():
+        raise FileError(f"{file}: there is no folder {str(file.parent)!r}")
+    if file.suffix == ".png" and not packages.here("matplotlib"):
+        raise Unsupported(f"plots need matplotlib: {packages.install('matplotlib')}")
+
+
+def _show_sweep(points: list[Point], file: Path | None, as_json: bool) -> None:
+    best = pareto(points)
+    if file is not None:
+        try:
+            with contextlib.closing(file.open("w", encoding="utf-8")) as out:
+                write_csv(points, out)
+        except OSError as error:
+            raise FileError(f"{file}: {error.strerror or error}") from None
+        print(f"wrote {file}", file=sys.stderr)
+    if as_json:
+        for point, is_best in zip(points, best, strict=True):
+            row = {"what": "point", **vars(point), "pareto": is_best}
+            print(json.dumps(row))
+        return
+    rows = [
+        (
+            *(f"{value:g}" for value in point.values.values()),
+            seconds_text(point.seconds),
+            f"{point.area_mm2:.2f}",
+            f"{point.joules * 1e3:.4g}",
+            "yes" if is_best else "",
+        )
+        for point, is_best in zip(points, best, strict=True)
+    ]
+    names = list(points[0].values)
+    table("Points; those that no other beats in time, area and energy are marked", [*names, "time", "mm2", "mJ", "best"], rows)  # fmt: skip

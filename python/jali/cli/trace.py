@@ -1,0 +1,124 @@
+"""The command ``jali trace``: records what a program asks of its engine, in the schema of docs/format.md."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from jali import ckks, tfhe
+from jali._jali.ckks import Trace
+from jali.cli.parser import Parser
+from jali.demo import data, network, roles
+from jali.errors import InvalidArgument
+
+__all__ = ["main"]
+
+
+def _parser() -> Parser:
+    parser = Parser(
+        prog="jali trace",
+        description="Records every operation that a program asks of its engine, one JSON object a line.",
+    )
+    programs = parser.add_subparsers(dest="program", required=True, metavar="PROGRAM")
+    demo = programs.add_parser("demo", help="the server of 'jali demo' at work on one batch")
+    demo.add_argument("name", choices=["digits"], help="which demo; digits needs scikit-learn")
+    demo.add_argument("--batch", type=int, default=1, metavar="B", help="images (1)")
+    boot = programs.add_parser("bootstrap", help="a bootstrapping of one ciphertext of CKKS")
+    boot.add_argument("--set", default="n15_small", metavar="SET", help="a preset (n15_small)")
+    boot.add_argument(
+        "--log-n", type=int, metavar="K", help="a small ring instead, which is not secure: 10 to 14"
+    )
+    boot.add_argument("--batch", type=int, default=1, metavar="B", help="ciphertexts (1)")
+    exact = programs.add_parser("tfhe", help="one programmable bootstrapping an element")
+    exact.add_argument(
+        "--set", default="message_2_carry_2", metavar="SET", help="a preset (message_2_carry_2)"
+    )
+    exact.add_argument("--batch", type=int, default=1, metavar="B", help="elements (1)")
+    for one in (demo, boot, exact):
+        one.add_argument("-o", "--output", type=Path, metavar="FILE", help="(standard output)")
+        one.add_argument("--device", default="cpu", help="cpu, cuda .. (cpu)")
+        one.add_argument("--threads", type=int, metavar="T", help="(one)")
+    return parser
+
+
+def _demo(options: Namespace) -> Trace:
+    images = data.load_digits().images[: options.batch]
+    if len(images) < options.batch:
+        raise InvalidArgument(f"there are {len(images)} images of digits: --batch has at most that")
+    program = roles.plan(network.load(options.name))
+    client = roles.Client(program, threads=options.threads)
+    server = roles.Server(
+        program,
+        *client.public_bytes(),
+        device=options.device,
+        threads=options.threads,
+        trace=True,
+    )
+    request = ckks.Ciphertext.from_bytes(client.encrypt(images), client.params)
+    return _recorded(server.trace, lambda: server.evaluate(request))
+
+
+def _bootstrap(options: Namespace) -> Trace:
+    if options.log_n is None:
+        params = ckks.Params.preset(options.set)
+    elif 10 <= options.log_n <= 14:
+        params = ckks.Params.create(
+            bootstrap=True,
+            precision_bits=20,
+            levels_after=3,
+            log_n=options.log_n,
+            security=0,
+            name="insecure_trace",
+        )
+    else:
+        raise InvalidArgument("--log-n must be 10 to 14; leave it out for a preset")
+    client = ckks.Client(params, threads=options.threads)
+    keys = client.evaluation_keys(bootstrap=True)
+    server = ckks.Evaluator(params, keys, options.device, threads=options.threads, trace=True)
+    server.prepare_bootstrap()
+    zeros = np.zeros((options.batch, params.slots), dtype=complex)
+    x = server.bind(client.encrypt(zeros, level=params.bootstrap_level))
+    return _recorded(server.trace, x.bootstrap)
+
+
+def _tfhe(options: Namespace) -> Trace:
+    params = tfhe.Params.preset(options.set)
+    client = tfhe.Client(params, threads=options.threads)
+    server = tfhe.Evaluator(
+        params, client.evaluation_keys(), options.device, threads=options.threads, trace=True
+    )
+    x = server.bind(client.encrypt(np.zeros(options.batch, dtype=int)))
+    return _recorded(server.trace, lambda: server.apply(lambda v: v, x))
+
+
+def _recorded(trace: Trace | None, body: Callable[[], object]) -> Trace:
+    """The trace of the body alone, without the operations that prepared it."""
+    assert trace is not None
+    trace.clear()
+    body()
+    return trace
+
+
+PROGRAMS = {"demo": _demo, "bootstrap": _bootstrap, "tfhe": _tfhe}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command ``jali trace``. Raises jali.Error, or OSError for a file that cannot be written."""
+    options = _parser().parse_args(sys.argv[1:] if argv is None else argv)
+    if options.batch < 1:
+        raise InvalidArgument("--batch must be at least 1")
+    if options.threads is None:
+        options.threads = 1
+    if options.threads < 1:
+        raise InvalidArgument("--threads must be at least 1")
+    trace = PROGRAMS[options.program](options)
+    if options.output is None:
+        sys.stdout.write(trace.json_lines())
+        return 0
+    options.output.write_text(trace.json_lines(), encoding="ascii")
+    print(f"wrote {options.output}: {len(trace)} operations")
+    return 0

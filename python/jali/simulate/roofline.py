@@ -1,0 +1,149 @@
+"""Lower bounds of the time of a program: no schedule of the machine is quicker than any of them.
+
+They are the coarsest of three models. The closed forms (strix.py, matvec.py) know a dataflow, and the schedule knows every step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from jali._core import packages
+from jali.errors import InvalidArgument, Unsupported
+from jali.simulate.machine import Machine
+from jali.simulate.plan import Plan, make_plan
+from jali.simulate.steps import MOVES, Kind, Steps
+
+__all__ = ["Bounds", "bounds", "draw"]
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """Lower bounds in cycles.
+
+    work: of each unit, its busy cycles over its pipelines. bytes: of each channel and bus, its busy cycles. path: the longest chain of
+    dependences on a machine without end. name: the largest of them.
+    """
+
+    work: dict[str, float]
+    bytes: dict[str, float]
+    path: int
+    frequency_hz: float
+
+    def all(self) -> dict[str, float]:
+        """Every bound by name."""
+        return {**self.work, **self.bytes, "critical path": float(self.path)}
+
+    @property
+    def name(self) -> str:
+        """What bounds the program."""
+        found = self.all()
+        return max(found, key=lambda name: found[name])
+
+    @property
+    def cycles(self) -> float:
+        """The largest bound."""
+        return max(self.all().values())
+
+    @property
+    def seconds(self) -> float:
+        """The largest bound as a time."""
+        return self.cycles / self.frequency_hz
+
+
+def bounds(steps: Steps, machine: Machine, plan: Plan | None = None) -> Bounds:
+    """The bounds of a program on a machine. Loads count that the machine's memories do not save."""
+    plan = make_plan(steps, machine) if plan is None else plan
+    busy = np.zeros(len(plan.queues), np.int64)
+    np.add.at(busy, plan.task_queue, np.array(plan.cycles) * np.array(plan.wide))
+    work: dict[str, float] = dict.fromkeys(machine.units, 0.0)
+    moved: dict[str, float] = dict.fromkeys(machine.channels, 0.0)
+    for queue, cycles in zip(plan.queues, busy.tolist(), strict=True):
+        if queue.channel:
+            moved[queue.name] += cycles
+        else:
+            work[queue.name] += cycles / machine.instances(machine.units[queue.name])
+    buses = np.bincount(
+        np.maximum(np.array(plan.bus_of), 0),
+        weights=np.where(np.array(plan.bus_of) >= 0, np.array(plan.bus_cycles), 0),
+        minlength=len(plan.buses),
+    )
+    for i, (name, _) in enumerate(plan.buses):
+        label = f"bus {name}"
+        moved[label] = max(moved.get(label, 0.0), float(buses[i]))
+    return Bounds(work, moved, _critical_path(steps, plan), float(machine.frequency_hz))
+
+
+def _critical_path(steps: Steps, plan: Plan) -> int:
+    """The longest chain, with streamed dependences as the schedule has them."""
+    size = len(steps)
+    tasks_step = np.array(plan.step_of)
+    cycles, latency = np.zeros(size, np.int64), np.zeros(size, np.int64)
+    np.maximum.at(cycles, tasks_step, np.array(plan.cycles))
+    np.maximum.at(latency, tasks_step, np.array(plan.latency))
+    ready, flow = [0] * size, [0] * size
+    longest = 0
+    users_start, users = plan.users_start, plan.users
+    streams_start, streams = plan.streams_start, plan.streams
+    moves = plan.is_move
+    for step, (takes, after) in enumerate(zip(cycles.tolist(), latency.tolist(), strict=True)):
+        start = ready[step]
+        end = max(start + takes, flow[step]) + after
+        first = end if moves[step] else start + after
+        if plan.bus_of[step] >= 0:
+            crossed = start + (after if takes else 0) + plan.bus_cycles[step]
+            end = first = max(end, crossed) + plan.bus_latency[plan.bus_of[step]]
+        longest = max(longest, end)
+        for edge in range(users_start[step], users_start[step + 1]):
+            user = users[edge]
+            if user >= 0 and ready[user] < end:
+                ready[user] = end
+        for edge in range(streams_start[step], streams_start[step + 1]):
+            user = streams[edge]
+            ready[user] = max(ready[user], first)
+            flow[user] = max(flow[user], end)
+    return longest
+
+
+def draw(file: Path, steps: Steps, machine: Machine, moved_bytes: float, seconds: float) -> None:
+    """Writes a picture: for each unit its roof, and the rate that the program reached over the elements that it has for each byte from off chip.
+
+    Raises InvalidArgument for a name that does not end in .png, Unsupported without matplotlib.
+    """
+    if file.suffix != ".png":
+        raise InvalidArgument(f"{file}: give a name that ends in .png")
+    try:
+        import matplotlib
+
+        matplotlib.use("Agg")
+        from matplotlib import pyplot
+    except ImportError:
+        raise Unsupported(f"plots need matplotlib: {packages.install('matplotlib')}") from None
+    bandwidth = sum(float(c.bytes_a_second) for c in machine.channels.values())
+    figure, place = pyplot.subplots(figsize=(7, 5))
+    work = steps.elements()
+    for unit in machine.units.values():
+        served: Sequence[Kind] = [k for k in unit.kinds if k in work and k not in MOVES]
+        elements = sum(work[k] for k in served)
+        if not elements or not moved_bytes or not np.isfinite(bandwidth):
+            continue
+        frequency = float(machine.frequency_hz)
+        least = sum(work[k] * unit.kinds[k].passes.at(1024) for k in served) / elements
+        peak = frequency * machine.instances(unit) * unit.lanes.at(1024) / max(least, 1e-9)
+        x = elements / moved_bytes
+        line = np.geomspace(x / 100, x * 100, 200)
+        roof = place.plot(line, np.minimum(peak, line * bandwidth), linewidth=0.8, label=unit.name)
+        place.plot([x], [elements / seconds], "o", color=roof[0].get_color())
+    place.set_xscale("log")
+    place.set_yscale("log")
+    place.set_xlabel("elements a byte from off chip")
+    place.set_ylabel("elements a second")
+    place.set_title(f"{machine.name}, {machine.mode}", fontsize=9)
+    if place.lines:
+        place.legend(fontsize=7)
+    place.grid(True, which="both", linewidth=0.3)
+    figure.savefig(file, dpi=120, bbox_inches="tight")
+    pyplot.close(figure)
