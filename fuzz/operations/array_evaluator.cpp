@@ -258,6 +258,8 @@ constexpr Operation kOperations[] = {
        for (auto& v : vectors) v = static_cast<std::uint32_t>(r.in.below(x.batch() + 1));
        r.keep(r.arrays->take(x, vectors));
      }},
+    {"arrays with_precision",
+     [](Run& r) { r.keep(r.arrays->with_precision(r.any(), r.in.number())); }},
     {"arrays with_magnitude",
      [](Run& r) {
        const Ciphertext& x = r.any();

@@ -115,6 +115,14 @@ constexpr Operation kOperations[] = {
        r.keep(r.ev().rotate(x, r.steps()));
      }},
     {"conjugate", [](Run& r) { r.keep(r.ev().conjugate(r.any())); }},
+    {"twice_real", [](Run& r) { r.keep(r.ev().twice_real(r.any())); }},
+    {"multiply_monomial",
+     [](Run& r) {
+       const Ciphertext& x = r.any();
+       const std::size_t exponent = r.in.read<std::uint16_t>();
+       if (r.in.once_in(2)) r.ev().prepare_monomial(exponent);
+       r.keep(r.ev().multiply_monomial(x, exponent));
+     }},
     {"automorphism",
      [](Run& r) {
        const Ciphertext& x = r.any();

@@ -1,6 +1,7 @@
 // Holds an engine of TFHE against the oracle.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <limits>
 #include <thread>
@@ -122,6 +123,38 @@ inline void expect_same_extract(const TfheRunner& have, const TfheRunner& want,
   }
 }
 
+/// Ciphertexts of several dimensions, of words of 32 bits and of the torus, with words at which the digits turn, of which the
+/// last output takes what is left. The bits do not depend on what the key holds.
+inline void expect_same_pack(const TfheRunner& have, const TfheRunner& want, std::mt19937_64& rng) {
+  const TfheConfig& config = want.config();
+  const std::size_t N = config.N.value;
+  const auto levels = static_cast<std::size_t>(config.rotation_gadget.levels);
+  struct Case {
+    Torus torus;
+    std::size_t dimension, count, per;
+  };
+  for (const Case& x : {Case{Torus::t32, config.n.value, 5, 2},
+                        {config.torus, 3, 7, 7},
+                        {config.torus, 17, 1, N},
+                        {Torus::t32, 2, N + 3, N}}) {
+    TorusBlock in = random_words(rng, x.torus, x.count, x.dimension + 1);
+    for (std::size_t i = 0; i < in.size(); i += 3) {
+      in.set(i, edge_word(rng, torus_bits(x.torus)));
+    }
+    const TorusBlock key =
+        random_words(rng, config.torus, x.dimension * levels, (config.k.value + 1) * N);
+    std::vector<u32> where(N), coefficients;
+    for (std::size_t i = 0; i < N; ++i) where[i] = static_cast<u32>(i);
+    for (std::size_t t = 0; t < x.count; ++t) {
+      if (t % x.per == 0) std::shuffle(where.begin(), where.end(), rng);
+      coefficients.push_back(where[t % x.per]);
+    }
+    EXPECT_TRUE(
+        same(have.pack(in, coefficients, x.per, key), want.pack(in, coefficients, x.per, key)))
+        << "pack of " << x.count << " ciphertexts of dimension " << x.dimension;
+  }
+}
+
 /// What is written arrives, whatever its length.
 inline void expect_writes(const TfheOps& engine, std::mt19937_64& rng) {
   for (const std::size_t bytes : {1, 4, 3968, 3969, 20000}) {
@@ -165,6 +198,14 @@ inline void expect_same_seeded_keys(const TfheOps& engine, std::mt19937_64& rng)
         engine.prepare_seeded_rotation_key(out, key, half, steps - half);
         if (half > 0) engine.prepare_seeded_rotation_key(out, key, 0, half);
       });
+  const LweDimension from(3);
+  const KeyShape packing = packing_key_shape(config, from);
+  expect(
+      packing, packing.rows * packing.row_bytes(),
+      [&](void* out, const void* rows) {
+        engine.device()->memory()->copy_in(out, rows, packing.rows * packing.row_bytes());
+      },
+      [&](void* out, const SeededKey& key) { engine.prepare_seeded_packing_key(out, from, key); });
   expect(
       switch_key_shape(config), engine.switch_key_bytes(),
       [&](void* out, const void* rows) { engine.prepare_switch_key(out, rows); },
@@ -359,6 +400,7 @@ inline TfheMeasured compare(const TfheOps& engine, const TfheOps& oracle,
   detail::expect_same_key_switch(have, want, rng);
   detail::expect_same_combine(have, want, rng);
   detail::expect_same_extract(have, want, rng);
+  detail::expect_same_pack(have, want, rng);
 
   const detail::Inputs inputs(rng, config, secret, expect.p, expect.more);
   TfheMeasured measured;

@@ -21,6 +21,7 @@ enum class Fault {
   switched_bit,    // the lowest bit of one word of a key switch
   combined_bit,    // the lowest bit of one word of a combination
   extracted_sign,  // the sign of one word of an extraction
+  packed_bit,      // the lowest bit of one word of a packing
   value,           // one result of a bootstrap, by one message
   product          // every coefficient of a blind rotation's body, by 2^-20
 };
@@ -81,6 +82,11 @@ class Faulty final : public TfheOps {
     ref_->extract(out, in, coefficients, per);
     if (fault_ == Fault::extracted_sign) add(out.data, out.torus, 1, u64{1} << 31);
   }
+  void pack(GlweView out, ConstLweView in, std::span<const u32> coefficients, std::size_t per,
+            const void* packing_key) const override {
+    ref_->pack(out, in, coefficients, per, packing_key);
+    if (fault_ == Fault::packed_bit) add(out.data, config().torus, out.count, 1);
+  }
 
  private:
   static void add(void* data, Torus torus, std::size_t at, u64 what) {
@@ -116,7 +122,7 @@ TEST(TfheCompare, EveryFaultIsFound) {
         small_config(rng, torus, Rotation::classic, 1, GlweDimension(2), 1, PolynomialSize(256));
     EXPECT_EQ(failures(config, Fault::none, rng), 0);
     for (const Fault fault : {Fault::switched_bit, Fault::combined_bit, Fault::extracted_sign,
-                              Fault::value, Fault::product}) {
+                              Fault::packed_bit, Fault::value, Fault::product}) {
       EXPECT_GT(failures(config, fault, rng), 0) << "fault " << static_cast<int>(fault);
     }
   }

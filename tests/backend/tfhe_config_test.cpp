@@ -248,6 +248,40 @@ TEST_F(TfheArguments, Extractions) {
   expect("the output must have 2 rows, not 3", [&] { extract(std::span(three).first(2), 1, 3); });
 }
 
+TEST_F(TfheArguments, Packings) {
+  const std::vector<u32> three{0, 255, 2}, beyond{0, 256, 1}, twice{7, 7, 1};
+  // Zeros decompose into zeros, so that the one call that is not refused reads a key of zeros.
+  const std::vector<u64> key(24 * 2 * 768);
+  const auto pack = [&](std::span<const u32> coefficients, std::size_t per, std::size_t outputs) {
+    ops_->pack({glwe_.data(), outputs}, small_.lwe(), coefficients, per, key.data());
+  };
+  EXPECT_NO_THROW(pack(three, 2, 2));
+  EXPECT_NO_THROW(pack(twice, 1, 3));  // of different outputs
+  expect("pack: coefficient 7 of one output is named twice", [&] { pack(twice, 3, 1); });
+  expect("coefficient 256 is named, and there are 256", [&] { pack(beyond, 3, 1); });
+  expect("a coefficient for each of the 3 ciphertexts, not 2",
+         [&] { pack(std::span(three).first(2), 3, 1); });
+  expect("at least one ciphertext", [&] { pack(three, 0, 1); });
+  expect("the output must have 1 rows, not 2", [&] { pack(three, 3, 2); });
+  expect("the packing key is missing",
+         [&] { ops_->pack({glwe_.data(), 1}, small_.lwe(), three, 3, nullptr); });
+  TfheConfig narrow = config_;
+  narrow.torus = Torus::t32;
+  narrow.rotation_gadget = {8, 2};
+  expect("words of 64 bits cannot be packed into words of 32", [&] {
+    make_ref_tfhe(narrow)->pack({glwe_.data(), 1}, large_.lwe(), three, 3, key.data());
+  });
+  LweView none = small_.lwe();
+  none.dimension = LweDimension(0);
+  expect("from 1 to 1048576 words of a mask, not 0",
+         [&] { ops_->pack({glwe_.data(), 1}, none, three, 3, key.data()); });
+  std::vector<u64> to(2);
+  const std::vector<std::uint8_t> seed(32);
+  const SeededKey empty{std::span<const std::uint8_t, 32>(seed), to.data()};
+  expect("prepare_packing_key: ciphertexts to pack have from 1 to 1048576 words of a mask, not 0",
+         [&] { ops_->prepare_seeded_packing_key(to.data(), LweDimension(0), empty); });
+}
+
 TEST_F(TfheArguments, Keys) {
   std::vector<u64> key(4);
   const auto prepare = [&](std::size_t first, std::size_t count) {

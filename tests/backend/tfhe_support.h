@@ -509,6 +509,16 @@ class TfheRunner {
       engine_.extract(out, {from.data, from.count}, coefficients, per);
     });
   }
+  /// key: GLWE ciphertexts in standard form.
+  TorusBlock pack(const TorusBlock& in, std::span<const u32> coefficients, std::size_t per,
+                  const TorusBlock& key) const {
+    const std::size_t outputs = (in.count() + per - 1) / per;
+    const TorusBlock out(config().torus, outputs, (config().k.value + 1) * config().N.value);
+    const device::Buffer packing = upload(key);
+    return lwe_to(out, in, [&](LweView to, ConstLweView from) {
+      engine_.pack({to.data, to.count}, from, coefficients, per, packing.data());
+    });
+  }
 
  private:
   device::Buffer allocate(std::size_t bytes) const {

@@ -4,6 +4,7 @@
 #include "jali/backend/trace/cost.h"
 #include "jali/backend/trace/trace.h"
 #include "jali/base/error.h"
+#include "keep_trace.h"
 #include "tfhe_compare.h"
 
 namespace jali::backend::test {
@@ -59,6 +60,7 @@ TEST(TfheTrace, HandsEveryOperationOnAndRecordsIt) {
     tables.log_many = 1;
     const detail::RandomCombination sum(rng, 4, kBatch, true);
     const std::vector<u32> coefficients{0, 255, 7, 8, 9};
+    const TorusBlock packing = detail::random_words(rng, Torus::t64, 6 * 2, 768);
     const auto run = [&](const TfheRunner& by) {
       return std::vector<TorusBlock>{by.key_switch(large),
                                      by.bootstrap(small, tables),
@@ -66,7 +68,8 @@ TEST(TfheTrace, HandsEveryOperationOnAndRecordsIt) {
                                      by.bootstrap_switch(small, tables),
                                      by.blind_rotate(small, tables),
                                      by.combine(large, sum.view()),
-                                     by.extract(glwe, coefficients, 2)};
+                                     by.extract(glwe, coefficients, 2),
+                                     by.pack(small, std::span(coefficients).first(3), 2, packing)};
     };
     const auto have = run(t.have), want = run(t.want);
     for (std::size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(same(have[i], want[i])) << i;
@@ -79,19 +82,23 @@ TEST(TfheTrace, HandsEveryOperationOnAndRecordsIt) {
       for (const Extent& e : r.writes) written += e.bytes;
       EXPECT_EQ(r.bytes_read, read) << r.op;
       EXPECT_EQ(r.bytes_written, written) << r.op;
-      EXPECT_EQ(r.shape.number("n"), 6U);
-      EXPECT_EQ(r.shape.number("k"), 2U);
-      EXPECT_EQ(r.shape.number("N"), 256U);
-      EXPECT_EQ(r.shape.number("torus"), 64U);
-      EXPECT_EQ(r.shape.number("group"), rotation == Rotation::classic ? 1U : 3U);
-      EXPECT_EQ(r.shape.list("rotation_gadget"), (std::vector<u64>{10, 2}));
-      EXPECT_EQ(r.shape.list("switch_gadget"), (std::vector<u64>{5, 3}));
     }
+    const trace::Shape header = t.trace->header();
+    EXPECT_EQ(header.number("n"), 6U);
+    EXPECT_EQ(header.number("k"), 2U);
+    EXPECT_EQ(header.number("N"), 256U);
+    EXPECT_EQ(header.number("torus"), 64U);
+    EXPECT_EQ(header.number("group"), rotation == Rotation::classic ? 1U : 3U);
+    EXPECT_EQ(header.list("rotation_gadget"), (std::vector<u64>{10, 2}));
+    EXPECT_EQ(header.list("switch_gadget"), (std::vector<u64>{5, 3}));
     std::vector<std::string> names = {"prepare_rotation_key", "prepare_switch_key"};
     if (t.config.steps() >= 3) names.insert(names.begin(), names[0]);  // in two ranges
     names.insert(names.end(), {"key_switch", "bootstrap", "switch_bootstrap", "bootstrap_switch",
-                               "blind_rotate", "combine", "extract"});
+                               "blind_rotate", "combine", "extract", "pack"});
     EXPECT_EQ(recorded, names);
+    detail::expect_same_seeded_keys(*t.engine, rng);
+    expect_copies(*t.engine, *t.trace);
+    keep_trace("tfhe_" + std::to_string(static_cast<int>(rotation)), *t.trace);
     EXPECT_EQ(t.engine->name(), "trace(ref)");
     EXPECT_EQ(&t.engine->config(), &t.ref->config());
   }
@@ -109,6 +116,9 @@ TEST(TfheTrace, HandsKeysFromSeedsOn) {
   // Bodies of 256 words of 8 bytes in 3 of 6 steps of 6 rows, and of one word of 4 bytes in 512 times 3 rows.
   EXPECT_EQ(by_name["prepare_seeded_rotation_key"].bytes_read, 3U * 6 * 256 * 8);
   EXPECT_EQ(by_name["prepare_seeded_switch_key"].bytes_read, 512U * 3 * 4);
+  // 3 words of 2 levels: ciphertexts of 3 polynomials of 256 words of 8 bytes, of which one is the body.
+  EXPECT_EQ(by_name["prepare_seeded_packing_key"].bytes_read, 3U * 2 * 256 * 8);
+  EXPECT_EQ(by_name["prepare_seeded_packing_key"].bytes_written, 3U * 2 * 3 * 256 * 8);
   EXPECT_EQ(by_name["prepare_seeded_switch_key"].bytes_written,
             by_name["prepare_switch_key"].bytes_written);
 }
@@ -130,6 +140,8 @@ TEST(TfheTrace, ShapesBytesAndArithmetic) {
   t.have.combine(large, {begin, column, weight, {}});
   const std::vector<u32> coefficients{1, 2, 3, 4};
   t.have.extract(rotated, coefficients, 2);
+  t.have.pack(small, std::span(coefficients).first(kBatch), 2,
+              detail::random_words(rng, Torus::t64, 6 * 2, 768));
   std::map<std::string, Record> by_name;
   for (const Record& r : t.trace->records()) by_name[r.op] = r;
 
@@ -171,6 +183,13 @@ TEST(TfheTrace, ShapesBytesAndArithmetic) {
   EXPECT_EQ(by_name["extract"].shape.number("per"), 2U);
   EXPECT_EQ(by_name["extract"].bytes_read, rotate.bytes_written);
   EXPECT_EQ(by_name["extract"].bytes_written, 4U * 513 * 8);
+  const Record& pack = by_name["pack"];
+  EXPECT_EQ(pack.shape.number("batch"), kBatch);
+  EXPECT_EQ(pack.shape.number("per"), 2U);
+  EXPECT_EQ(pack.shape.number("dimension"), 6U);
+  EXPECT_EQ(pack.mults, kBatch * 6 * 2 * 768);
+  EXPECT_EQ(pack.bytes_read, 6U * 2 * 768 * 8 + kBatch * 7 * 4);
+  EXPECT_EQ(pack.bytes_written, 2U * 768 * 8);
 }
 
 TEST(TfheTrace, ProductsOfEveryRotation) {
@@ -200,10 +219,13 @@ TEST(TfheTrace, JsonLines) {
   t.trace->clear();
   t.have.key_switch(detail::random_words(rng, Torus::t64, kBatch, 513));
   const std::string text = t.trace->json_lines();
-  EXPECT_EQ(text.find("{\"op\": \"key_switch\", \"n\": 6, \"k\": 2, \"N\": 256, \"torus\": 64, "
+  EXPECT_EQ(text.find("{\"schema\": 1, \"scheme\": \"tfhe\", \"library\": \"jali "), 0U);
+  EXPECT_NE(text.find("\"engine\": \"ref\", \"n\": 6, \"k\": 2, \"N\": 256, \"torus\": 64, "
                       "\"rotation\": \"block_binary\", \"group\": 3, \"rotation_gadget\": [10, 2], "
-                      "\"switch_gadget\": [5, 3], \"batch\": 3, \"reads\": [["),
-            0U)
+                      "\"switch_gadget\": [5, 3]}\n{\"op\": \"key_switch\", \"start\": "),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find(", \"thread\": 0, \"batch\": 3, \"reads\": [[\"key\", "), std::string::npos)
       << text;
 }
 

@@ -9,6 +9,7 @@
 #include "jali/backend/embedding.h"
 #include "jali/backend/trace/cost.h"
 #include "jali/base/error.h"
+#include "keep_trace.h"
 #include "support.h"
 
 namespace jali::backend::test {
@@ -188,10 +189,11 @@ TEST_F(TraceTest, HandsEveryOperationOnAndRecordsIt) {
     EXPECT_EQ(r.bytes_written, written) << r.op;
     EXPECT_EQ(r.bytes_read > 0, !r.op.starts_with("sample_")) << r.op;
     EXPECT_GT(r.bytes_written, 0U) << r.op;
-    EXPECT_EQ(r.shape.number("n"), kN);
     EXPECT_EQ(r.shape.number("batch"), 2U) << r.op;
   }
   EXPECT_EQ(recorded, names);
+  expect_copies(*engine_, *trace_);
+  keep_trace("ckks", *trace_);
   EXPECT_EQ(engine_->name(), "trace(ref)");
   EXPECT_EQ(&engine_->config(), &config_);
   EXPECT_EQ(engine_->ring().root(3), ref_->ring().root(3));
@@ -220,7 +222,7 @@ TEST_F(TraceTest, ShapesBytesAndMultiplications) {
   EXPECT_EQ(by_name["weighted_sums"].bytes_read, (4 * 6 + 6 + 3 + 12) * row);
   EXPECT_EQ(by_name["tensor"].mults, 4 * residues);
   EXPECT_EQ(by_name["tensor"].bytes_written, 18 * row);
-  EXPECT_EQ(by_name["automorphism_ntt"].shape.number("galois"), 5U);
+  EXPECT_EQ(by_name["automorphism_ntt"].shape.list("galois"), (std::vector<u64>{5}));
 
   // Digits of 2 and 1 limbs are lifted to 4 limbs: 3 inverse transforms, lifts from 2 to 2 and from 1 to 3 limbs, and 5
   // transforms.
@@ -233,12 +235,16 @@ TEST_F(TraceTest, ShapesBytesAndMultiplications) {
   EXPECT_EQ(up.bytes_written, 2 * 4 * 2 * row);
   const Record& product = by_name["key_product"];
   EXPECT_EQ(product.mults, 2U * 2 * 4 * 2 * kN);
-  EXPECT_EQ(product.shape.number("galois"), 3U);
+  EXPECT_EQ(product.shape.list("galois"), (std::vector<u64>{3}));
   EXPECT_EQ(product.bytes_read, (16 + 2 * 2 * 4 + 2 * 8) * row);  // ext, key, accumulators
   // The terms are one rotation and one ciphertext that is not rotated. Read are ext, c0 and c1, the key, the weights and
   // the accumulators.
   EXPECT_EQ(by_name["rotated_sums"].mults, product.mults + 3 * residues + 4U * 4 * 2 * kN);
   EXPECT_EQ(by_name["rotated_sums"].shape.number("terms"), 2U);
+  EXPECT_EQ(by_name["rotated_sums"].shape.list("galois"), (std::vector<u64>{5, 1}));
+  EXPECT_EQ(by_name["rotated_sums"].shape.list("sources"), (std::vector<u64>{0, 0}));
+  EXPECT_EQ(by_name["rotated_sums"].shape.list("sums"), (std::vector<u64>{2}));
+  EXPECT_EQ(by_name["rotated_sums"].shape.list("operands"), (std::vector<u64>{1, 0}));
   EXPECT_EQ(by_name["rotated_sums"].bytes_read, (16 + 2 * 6 + 2 * 2 * 4 + 2 * 8 + 2 * 8) * row);
   EXPECT_EQ(by_name["rotated_sums"].bytes_written, 2 * 8 * row);
   EXPECT_EQ(by_name["key_switch"].mults, up.mults + product.mults);
@@ -247,6 +253,7 @@ TEST_F(TraceTest, ShapesBytesAndMultiplications) {
   EXPECT_EQ(by_name["key_switch_add"].bytes_read, (3 * 6 + 2 * 2 * 4) * row);
   EXPECT_EQ(by_name["combine"].mults, 6 * residues);
   EXPECT_EQ(by_name["combine"].shape.number("terms"), 2U);
+  EXPECT_EQ(by_name["combine"].shape.number("products"), 1U);
   EXPECT_EQ(by_name["combine"].bytes_read, 6 * 6 * row);
   EXPECT_EQ(by_name["combine"].bytes_written, 3 * 6 * row);
   EXPECT_EQ(by_name["combine_key_switch"].mults, up.mults + product.mults + 8 * residues);
@@ -254,11 +261,12 @@ TEST_F(TraceTest, ShapesBytesAndMultiplications) {
   EXPECT_EQ(by_name["scale_down_pair"].mults, 2 * by_name["scale_down"].mults);
   EXPECT_EQ(by_name["scale_down_pair"].bytes_read, (2 * 6 + 6) * row);
   EXPECT_EQ(by_name["outer_sum"].shape.number("terms"), 2U);
+  EXPECT_EQ(by_name["outer_sum"].shape.list("galois"), (std::vector<u64>{5, 3}));
   EXPECT_EQ(by_name["outer_sum"].shape.list("digits"), (std::vector<u64>{2, 1}));
   EXPECT_EQ(by_name["outer_sum"].bytes_read, (2 * 8 + 2 * (2 * 8 + 2 * 2 * 4)) * row);
   EXPECT_EQ(by_name["outer_sum"].bytes_written, 2 * 8 * row);
   EXPECT_GT(by_name["outer_sum"].mults, 2 * by_name["key_switch"].mults);
-  EXPECT_EQ(by_name["rotate"].shape.number("galois"), 5U);
+  EXPECT_EQ(by_name["rotate"].shape.list("galois"), (std::vector<u64>{5}));
   EXPECT_EQ(by_name["rotate"].shape.list("digits"), (std::vector<u64>{2, 1}));
   EXPECT_EQ(by_name["rotate"].bytes_read, (2 * 6 + 2 * 2 * 4) * row);
   EXPECT_EQ(by_name["rotate"].bytes_written, (2 * 6 + 2 * 8) * row);
@@ -295,14 +303,15 @@ TEST_F(TraceTest, BytesOfTheStream) {
   EXPECT_EQ(bytes(), 2U * kN * 8);
   engine_->ring().intt(x);
   EXPECT_EQ(bytes(), 0U);
+  const auto other = std::make_shared<Trace>();
   const auto narrow = make_trace_engine(
-      make_ref_engine({Word::w64, kN, primes_for(Word::w32, kN, 2), 1, ""}), trace_);
+      make_ref_engine({Word::w64, kN, primes_for(Word::w32, kN, 2), 1, ""}), other);
   Block y(narrow->config(), {0, 1}, 1);
   narrow->ring().sample_uniform(y, seed, 0);
-  EXPECT_EQ(bytes(), 2U * kN * 4);
+  EXPECT_EQ(other->records().back().stream_bytes, 2U * kN * 4);
   u64 sum = 0;
   for (const Total& total : trace_->totals()) sum += total.stream_bytes;
-  EXPECT_EQ(sum, (20U * 2 + 2 + 2 * 8 + 2 * 8 + 2 * 4) * kN);
+  EXPECT_EQ(sum, (20U * 2 + 2 + 2 * 8 + 2 * 8) * kN);
 }
 
 TEST_F(TraceTest, ExtentsShowDependencies) {
@@ -312,9 +321,83 @@ TEST_F(TraceTest, ExtentsShowDependencies) {
   engine_->ring().neg(y, x);
   engine_->ring().ntt(y);
   const std::vector<Record> r = trace_->records();
-  EXPECT_EQ(r[0].writes[0].address, r[1].reads[0].address);
-  EXPECT_EQ(r[0].writes[0].address, reinterpret_cast<std::uintptr_t>(y.data()));
+  EXPECT_EQ(r[0].writes[0].object, r[1].reads[0].object);
+  EXPECT_NE(r[0].reads[0].object, r[0].writes[0].object);
+  EXPECT_EQ(r[0].writes[0].offset, 0U);
   EXPECT_EQ(r[0].reads[0].bytes, x.bytes());
+}
+
+TEST_F(TraceTest, AnObjectOutlivesItsAddress) {
+  const std::size_t bytes = 2 * kN * 8;
+  const PrimeIndex primes[] = {0, 1};
+  const void* before = nullptr;
+  u64 object = 0;
+  for (int i = 0; i < 2; ++i) {
+    device::Buffer block = engine_->pool()->allocate(bytes + 64);
+    const View x{static_cast<std::byte*>(block.data()) + 64, primes, 1};
+    engine_->ring().sample_uniform(x, std::array<std::uint8_t, 32>{}, 0);
+    engine_->ring().ntt(x);
+    const auto r = trace_->records();
+    const Extent made = r[r.size() - 2].writes[0], changed = last().writes[0];
+    EXPECT_EQ(made.object, changed.object);
+    EXPECT_EQ(made.offset, 64U);
+    EXPECT_EQ(made.bytes, bytes);
+    if (i == 1) {
+      EXPECT_EQ(block.data(), before);  // so that this tests something
+      EXPECT_NE(made.object, object);
+    }
+    before = block.data();
+    object = made.object;
+  }
+}
+
+TEST_F(TraceTest, KindsOfOperands) {
+  JALI_SEEDED(rng);
+  run_all(*engine_, rng_seed);
+  std::map<std::string, Record> by_name;
+  for (const Record& r : trace_->records()) by_name[r.op] = r;
+  const auto kinds = [](const std::vector<Extent>& extents) {
+    std::vector<std::string> out;
+    for (const Extent& e : extents) out.emplace_back(name_of(e.kind));
+    return out;
+  };
+  using Names = std::vector<std::string>;
+  const Record& switched = by_name["key_switch"];
+  EXPECT_EQ(kinds(switched.reads), (Names{"ciphertext", "key", "key"}));
+  EXPECT_EQ(kinds(switched.writes), (Names{"scratch", "scratch"}));
+  EXPECT_EQ(kinds(by_name["embed"].reads), Names{"host"});
+  EXPECT_EQ(kinds(by_name["embed"].writes), Names{"plaintext"});
+  EXPECT_EQ(kinds(by_name["rotated_sums"].reads),
+            (Names{"ciphertext", "scratch", "key", "key", "ciphertext", "plaintext", "plaintext",
+                   "scratch", "scratch"}));
+  EXPECT_EQ(kinds(by_name["sample_small"].writes), Names{"scratch"});
+
+  // An operation that takes any residues calls an object what others called it.
+  device::Buffer block = engine_->pool()->allocate(3 * kN * 8);
+  const PrimeIndex prime[] = {0};
+  const auto part = [&](std::size_t i) {
+    return View{static_cast<std::byte*>(block.data()) + i * kN * 8, prime, 1};
+  };
+  engine_->ring().from_int64(part(0), std::vector<std::int64_t>(kN, 1));
+  engine_->ring().ntt(part(0));
+  EXPECT_EQ(kinds(last().reads), Names{"plaintext"});
+  device::Buffer made = engine_->pool()->allocate(kN * 8);
+  engine_->ring().neg({made.data(), prime, 1}, part(0));
+  EXPECT_EQ(kinds(last().writes), Names{"plaintext"});
+}
+
+TEST_F(TraceTest, OrderOfStartsAndThreads) {
+  Block x(config_, {0}, 1);
+  std::mt19937_64 rng(1);
+  x.random(rng);
+  engine_->ring().neg(x, x);
+  std::thread([&] { engine_->ring().neg(x, x); }).join();
+  engine_->ring().neg(x, x);
+  const auto r = trace_->records();
+  for (u64 i = 0; i < 3; ++i) EXPECT_EQ(r[i].start, i);
+  EXPECT_EQ(r[0].thread, 0U);
+  EXPECT_EQ(r[1].thread, 1U);
+  EXPECT_EQ(r[2].thread, 0U);
 }
 
 TEST_F(TraceTest, AnOperationThatThrowsIsNotRecorded) {
@@ -325,6 +408,19 @@ TEST_F(TraceTest, AnOperationThatThrowsIsNotRecorded) {
   EXPECT_THROW(make_trace_engine(ref_, nullptr), InvalidArgument);
 }
 
+TEST_F(TraceTest, ATraceIsOfOneEngine) {
+  EXPECT_NO_THROW(make_trace_engine(ref_, trace_));
+  EXPECT_THROW(
+      make_trace_engine(
+          make_ref_engine({Word::w64, 2 * kN, primes_for(Word::w64, 2 * kN, 5), 1, ""}), trace_),
+      InvalidArgument);
+  EXPECT_EQ(trace_->header().number("N"), kN);
+  const auto known = std::make_shared<Trace>();
+  make_trace_engine(ref_, known, {{2, 1}, 2});
+  EXPECT_EQ(known->header().list("digits"), (std::vector<u64>{2, 1}));
+  EXPECT_EQ(known->header().number("special_primes"), 2U);
+}
+
 TEST_F(TraceTest, JsonLines) {
   Block x(config_, {0, 3}, 2);
   std::mt19937_64 rng(1);
@@ -332,11 +428,21 @@ TEST_F(TraceTest, JsonLines) {
   engine_->ring().ntt(x);
   engine_->ring().add(x, x, x);
   const std::string text = trace_->json_lines();
-  EXPECT_EQ(std::ranges::count(text, '\n'), 2);
-  EXPECT_EQ(text.find("{\"op\": \"ntt\", \"n\": 16, \"word\": \"w64\", \"primes_in\": [0, 3], "
-                      "\"primes_out\": [0, 3], \"batch\": 2, \"digits\": [], \"terms\": 1, "
-                      "\"galois\": 1, \"accumulate\": false, \"reads\": [["),
-            0U);
+  EXPECT_EQ(std::ranges::count(text, '\n'), 3);
+  EXPECT_EQ(text.find("{\"schema\": 1, \"scheme\": \"ckks\", \"library\": \"jali "), 0U);
+  EXPECT_NE(text.find("\"engine\": \"ref\", \"N\": 16, \"word\": \"w64\", \"word_bytes\": 8, "
+                      "\"prime_bits\": ["),
+            std::string::npos)
+      << text;
+  EXPECT_NE(
+      text.find(
+          "], \"digits\": [], \"special_primes\": 0}\n{\"op\": \"ntt\", \"start\": 0, "
+          "\"thread\": 0, \"primes_in\": [0, 3], \"primes_out\": [0, 3], "
+          "\"batch\": 2, \"digits\": [], \"terms\": 1, \"products\": 0, "
+          "\"galois\": [], \"sources\": [], \"sums\": [], \"operands\": [], \"accumulate\": false, "
+          "\"reads\": [[\"ciphertext\", "),
+      std::string::npos)
+      << text;
   EXPECT_NE(text.find("\"bytes_read\": 512, \"bytes_written\": 512, \"mults\": 128, "
                       "\"stream_bytes\": 0, \"complex_butterflies\": 0, \"complex_products\": 0, "
                       "\"seconds\": "),

@@ -99,6 +99,21 @@ TEST(Dft, MatricesHaveFewDiagonals) {
   EXPECT_EQ(counts(Dft::slots_to_coefficients, 11, 4), (Counts{7, 15, 15, 8}));
 }
 
+TEST(Dft, DiagonalsAreKnownWithoutMatrices) {
+  for (const Dft direction : {Dft::slots_to_coefficients, Dft::coefficients_to_slots}) {
+    for (int log_slots = 1; log_slots <= 7; ++log_slots) {
+      for (int levels = 1; levels <= std::min(log_slots, 4); ++levels) {
+        std::vector<std::vector<int>> expected;
+        for (const auto& m : dft_matrices(direction, log_slots, levels)) {
+          auto& indices = expected.emplace_back();
+          for (const auto& [d, entries] : m) indices.push_back(d);
+        }
+        EXPECT_EQ(dft_diagonals(direction, log_slots, levels), expected);
+      }
+    }
+  }
+}
+
 TEST(Dft, RefusesWhatItCannotDo) {
   EXPECT_THROW(dft_matrices(Dft::slots_to_coefficients, 5, 6), InvalidArgument);
   EXPECT_THROW(dft_matrices(Dft::slots_to_coefficients, 5, 0), InvalidArgument);

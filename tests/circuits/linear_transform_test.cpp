@@ -83,10 +83,35 @@ TEST_P(LinearTransforms, ScatteredStreamed) {
 TEST_P(LinearTransforms, FewestKeys) {
   for (const auto& indices : {std::vector<int>{-6, -4, 0, 2, 4}, {0, 1, 2, 3, 60, 62}, {5}, {0}}) {
     const auto diagonals = random_diagonals(random_, 64, {indices.begin(), indices.end()});
-    TransformOptions options{.log_slots = 6, .bsgs = {.minimum = true}};
+    TransformOptions options{.log_slots = 6, .bsgs = {.sequence = Sequence{}}};
     LinearTransform transform(make_params(GetParam()), diagonals, options);
     EXPECT_LE(transform.rotations().size(), 2u);
     check(GetParam(), diagonals, options, indices.size() % 2 == 0);
+  }
+}
+
+// Every way to make the steps one after the other, with gaps in the diagonals, and none at the start.
+TEST_P(LinearTransforms, EverySequence) {
+  std::vector<int> some{2, 4, 8};
+  for (int d = 14; d < 40; d += 2) some.push_back(d);
+  const auto diagonals = random_diagonals(random_, 64, some);
+  for (const Sequence& steps : {Sequence{2, 1},
+                                {8, 1},
+                                {32, 1},
+                                {4, 2},
+                                {8, 2},
+                                {8, 8},
+                                {7, 3},
+                                {32, 4},
+                                {32, 32},
+                                {20, 20}}) {
+    check(GetParam(), diagonals, {.log_slots = 6, .bsgs = {.sequence = steps}},
+          steps.babies % 4 == 0, steps.own == 2 ? 2 : 1);
+  }
+  for (const Sequence& bad : {Sequence{0, 0}, {4, 0}, {4, 5}}) {
+    EXPECT_THROW(LinearTransform(make_params(GetParam()), diagonals,
+                                 {.log_slots = 6, .bsgs = {.sequence = bad}}),
+                 InvalidArgument);
   }
 }
 

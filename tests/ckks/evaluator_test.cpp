@@ -78,6 +78,10 @@ TEST_P(EvaluatorTest, Scalars) {
            1.2);
   w.expect(w.evaluator->multiply_i(a), map(x, [&](auto j) { return Complex(0, 1) * x[j]; }), 0.85,
            1.2);
+  w.expect(w.evaluator->multiply_monomial(a, 3 * w.params->n() / 2),
+           map(x, [&](auto j) { return Complex(0, -1) * x[j]; }), 0.85, 1.2);
+  EXPECT_THROW(w.evaluator->multiply_monomial(a, 2 * w.params->n()), InvalidArgument);
+  EXPECT_THROW(w.evaluator->prepare_monomial(2 * w.params->n()), InvalidArgument);
 }
 
 TEST_P(EvaluatorTest, MultiplyRelineariseRescaleAtEveryLevel) {

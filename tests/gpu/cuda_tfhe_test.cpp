@@ -20,8 +20,10 @@ class CudaTfhe : public testing::Test {
 // What one step may differ by. The transform's rounding: about 2^-51 of a product of digits below B/2 with words, of
 // (k + 1) l N terms. Digits that lie at -B/2 instead of B/2: a share of 2^-g of all, or one, which changes what noise they meet.
 // Accumulators of 32 bits. All of it is multiplied by the secret in the phase. Words of 64 bits are rounded to 32 before
-// digits are cut, so that a digit in 2^(30 - levels g) is the other of two neighbours, which moves the phase by
-// 2^(-levels g) if it meets a bit 1 of the secret. That is below the noise of the decomposition.
+// digits are cut. What is half a digit in 32 bits is rounded up, so that a share of 2^(levels g - 33) of the digits is the upper
+// neighbour instead of the lower. That is 2^-33 on average: with the k N / 2 bits of the secret that are 1, whose signs the
+// negacyclic product turns one after the other, the phase has a mean from -k N / 2 to k N / 2 times 2^-33. Each such digit is
+// 2^(-levels g) by itself.
 double product_error(const TfheConfig& c) {
   const double B = std::ldexp(1.0, c.rotation_gadget.base_log);
   const double N = static_cast<double>(c.N.value), k1 = static_cast<double>(c.k.value + 1);
@@ -31,8 +33,10 @@ double product_error(const TfheConfig& c) {
   const double narrow = std::ldexp(secret / std::sqrt(12.0), -31);
   const int bits = c.rotation_gadget.levels * c.rotation_gadget.base_log;
   const bool rounded = c.torus == Torus::t64 && bits <= 28;
-  const double others = std::ldexp(secret * secret, bits - 30);  // such digits that meet a 1
-  const double neighbour = rounded ? std::ldexp(std::sqrt(std::max(1.0, others)), -bits) : 0;
+  const double mean = std::ldexp(secret * secret / std::sqrt(3.0), -33);
+  const double others = std::ldexp(secret * secret, bits - 33);  // such digits that meet a 1
+  const double neighbour =
+      rounded ? std::hypot(mean, std::ldexp(std::sqrt(std::max(1.0, others)), -bits)) : 0;
   const double units = static_cast<double>(c.units());
   return 2 * (units * (transform + ties + narrow) + neighbour);
 }

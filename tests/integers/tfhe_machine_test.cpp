@@ -12,51 +12,12 @@
 #include "../tfhe/world.h"
 #include "jali/base/error.h"
 #include "jali/integers/arithmetic.h"
+#include "tfhe_world.h"
 
 namespace jali::integers::test {
 namespace {
 
 using jali::test::TfheWorld;
-using Numbers = std::vector<Wide>;
-
-/// A client and integers on its evaluator.
-struct IntegerWorld {
-  explicit IntegerWorld(const std::shared_ptr<const tfhe::Evaluator>& on, tfhe::Client& of,
-                        const TfheMachineOptions& options = {})
-      : client(of),
-        machine(std::make_shared<const TfheMachine>(on, options)),
-        arithmetic(machine) {}
-
-  Integers encrypt(const Numbers& values, IntegerType type) {
-    const int m = machine->space().message_bits;
-    std::vector<std::uint8_t> one(static_cast<std::size_t>(type.digits(m)));
-    std::vector<std::uint64_t> digits;
-    for (const Wide value : values) {
-      split(value, type, m, one);
-      digits.insert(digits.end(), one.begin(), one.end());
-    }
-    const auto ciphertext = machine->evaluator().bind(client.encrypt(digits));
-    return {type, values.size(), TfheMachine::rows_of(ciphertext)};
-  }
-  Numbers decrypt(const Integers& x) {
-    const int m = machine->space().message_bits;
-    const auto ciphertext = machine->ciphertext(x.rows(), largest_digits(x.type(), m), x.noise());
-    const auto digits = client.decrypt(machine->evaluator().host_copy(ciphertext));
-    const auto n = static_cast<std::size_t>(x.type().digits(m));
-    Numbers out;
-    for (std::size_t i = 0; i < x.count(); ++i) {
-      const std::vector<std::uint8_t> one(
-          digits.begin() + static_cast<std::ptrdiff_t>(i * n),
-          digits.begin() + static_cast<std::ptrdiff_t>((i + 1) * n));
-      out.push_back(joined(one, x.type(), m));
-    }
-    return out;
-  }
-
-  tfhe::Client& client;
-  std::shared_ptr<const TfheMachine> machine;
-  Arithmetic arithmetic;
-};
 
 template <class F>
 Numbers each(const Numbers& x, const Numbers& y, const F& f) {

@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "../seeded.h"
@@ -31,7 +34,8 @@ TEST(Packing, PutsCiphertextsIntoCoefficients) {
       SCOPED_TRACE(test::name_of(shape));
       const ParamsPtr params = test::insecure_params(shape);
       const tfhe::Literal& literal = params->literal();
-      const auto pool = device::Pool::create();
+      const auto engine = backend::make_cpu_tfhe(params->config());
+      device::Pool& pool = *engine->device()->pool();
       const int w = backend::torus_bits(torus);
       const std::size_t count = 20, n = shape.N;
       std::vector<double> errors;
@@ -50,15 +54,16 @@ TEST(Packing, PutsCiphertextsIntoCoefficients) {
         for (auto& m : messages) m = rng();
         SeededLwe seeded{
             random::os_seed(), params->ciphertext_torus(), params->dimension(), count, {}};
-        seeded.bodies = pool->allocate(count * backend::torus_bytes(seeded.torus));
+        seeded.bodies = pool.allocate(count * backend::torus_bytes(seeded.torus));
         encrypt(seeded, secret.held(), messages, params->noise_bits(),
                 random::SecretSeed(random::os_seed()), 0, count);
-        const LweBlock in = expand(*pool, seeded);
+        const LweBlock in = expand(pool, seeded);
         std::vector<std::uint32_t> where(n);
         for (std::size_t i = 0; i < n; ++i) where[i] = static_cast<std::uint32_t>(i);
         std::shuffle(where.begin(), where.end(), rng);
         where.resize(count);
-        const GlweBlock out = pack(*pool, keys, in.view(), where);
+        const GlweBlock out =
+            pack(*engine, *params, prepare(*engine, keys), in.view(), where, count);
         auto phase = test::glwe_phase(out.data.data(), torus, 1, n, 0, secret.large());
         const int widened = w - backend::torus_bits(in.torus);
         for (std::size_t t = 0; t < count; ++t) {
@@ -94,17 +99,29 @@ TEST(Packing, RefusesWhatItCannotPack) {
   const ParamsPtr params = test::insecure_params();
   KeyGenerator generator(params);
   const SecretKey secret = generator.secret_key();
-  const EvaluationKeys with = generator.evaluation_keys(secret, true),
-                       without = generator.evaluation_keys(secret);
-  const auto pool = device::Pool::create();
-  const LweBlock two = make_lwe(*pool, params->ciphertext_torus(), params->dimension(), 2);
+  const auto engine = backend::make_cpu_tfhe(params->config());
+  device::Pool& pool = *engine->device()->pool();
+  const PreparedKeys with = prepare(*engine, generator.evaluation_keys(secret, true)),
+                     without = prepare(*engine, generator.evaluation_keys(secret));
+  LweBlock two = make_lwe(pool, params->ciphertext_torus(), params->dimension(), 2);
+  std::memset(two.data.data(), 0, two.bytes());
   const std::vector<std::uint32_t> fine{0, 255}, same{3, 3}, high{0, 256}, one{0};
-  EXPECT_THROW(pack(*pool, without, two.view(), fine), KeyMissing);
-  EXPECT_THROW(pack(*pool, with, two.view(), same), InvalidArgument);
-  EXPECT_THROW(pack(*pool, with, two.view(), high), InvalidArgument);
-  EXPECT_THROW(pack(*pool, with, two.view(), one), InvalidArgument);
-  const LweBlock other = make_lwe(*pool, Torus::t32, params->n(), 2);
-  EXPECT_THROW(pack(*pool, with, other.view(), fine), ParamsMismatch);
+  const auto run = [&](const PreparedKeys& keys, const LweBlock& in,
+                       std::span<const std::uint32_t> coefficients, std::size_t per) {
+    return pack(*engine, *params, keys, in.view(), coefficients, per).count;
+  };
+  EXPECT_EQ(run(with, two, fine, 2), 1U);
+  EXPECT_EQ(run(with, two, same, 1), 2U);  // each in an output of its own
+  EXPECT_THROW(run(without, two, fine, 2), KeyMissing);
+  EXPECT_THROW(run(with, two, same, 2), InvalidArgument);
+  EXPECT_THROW(run(with, two, high, 2), InvalidArgument);
+  EXPECT_THROW(run(with, two, one, 2), InvalidArgument);
+  EXPECT_THROW(run(with, two, fine, 0), InvalidArgument);
+  EXPECT_THROW(run(with, make_lwe(pool, Torus::t32, params->n(), 2), fine, 2), ParamsMismatch);
+  test::TfheShape fewer;
+  fewer.n = params->n().value / 2;
+  const auto other = backend::make_cpu_tfhe(test::insecure_params(fewer)->config());
+  EXPECT_THROW(pack(*other, *params, with, two.view(), fine, 2), ParamsMismatch);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "../backend/tfhe_support.h"
+#include "failures.h"
 
 namespace jali::tfhe {
 namespace {
@@ -403,7 +404,7 @@ TEST(TfheNoise, AmplifiedFailuresAreAsPredicted) {
   const NoiseModel model(config, lwe_noise_bits, 10);
   const double bootstrapped = model.blind_rotation().total();
   const double norm2 = 3e-4 / bootstrapped;
-  double failed = 0, count = 0;
+  jali::test::Failures found;
   for (int i = 0; i < 8; ++i) {
     const TfheSecret secret = balanced_secret(config, rng);
     const auto held =
@@ -421,17 +422,15 @@ TEST(TfheNoise, AmplifiedFailuresAreAsPredicted) {
       u32 exponent = exponents[config.n.value];
       for (std::size_t j = 0; j < config.n.value; ++j) exponent -= exponents[j] * secret.small[j];
       // The box of 0: [-32, 32) of 512.
-      failed += ((exponent + 32) & 511) >= 64;
-      ++count;
+      found.failed += ((exponent + 32) & 511) >= 64;
+      ++found.count;
     }
   }
-  const double predicted =
-      count * std::exp2(model.log2_p_fail(Order::switch_first, norm2, half_box));
-  EXPECT_GE(failed, 200);
+  found.predicted =
+      found.count * std::exp2(model.log2_p_fail(Order::switch_first, norm2, half_box));
   // At 2 to 3 standard deviations a share x more variance gives about 3x more failures. The variance varies with the key's
   // 8 * 1024 errors by sqrt(2 / 8192), which is 1.6 percent.
-  const double deviation = std::sqrt(predicted + std::pow(0.05 * predicted, 2));
-  EXPECT_NEAR(failed, predicted, 5 * deviation);
+  found.expect_as_predicted(0.05);
 }
 
 TEST(TfheNoise, LargestNormIsWhereTheFailureIs) {

@@ -12,6 +12,7 @@
 #include "jali/base/error.h"
 #include "jali/bootstrap/bootstrapper.h"
 #include "jali/bootstrap/failure.h"
+#include "jali/bootstrap/key_sets.h"
 #include "jali/bootstrap/packings.h"
 #include "jali/circuits/arrays.h"
 #include "jali/circuits/comparison.h"

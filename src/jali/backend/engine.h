@@ -45,6 +45,8 @@ class Engine {
   virtual int threads() const { return config().threads; }
   /// Where this engine's views point: the device's memory.
   const std::shared_ptr<device::Memory>& memory() const { return device_->memory(); }
+  /// By which layers above copy within that memory: the memory itself, or trace/'s, which records copies.
+  virtual device::Memory& copies() const { return *memory(); }
   /// Where its blocks come from: the device's pool.
   const std::shared_ptr<device::Pool>& pool() const { return device_->pool(); }
   /// Device::record of the device.

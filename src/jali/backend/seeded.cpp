@@ -23,6 +23,12 @@ KeyShape switch_key_shape(const TfheConfig& config) {
           config.n.value * kWord, kWord};
 }
 
+KeyShape packing_key_shape(const TfheConfig& config, LweDimension from) {
+  const std::size_t polynomial = config.N.value * torus_bytes(config.torus);
+  return {from.value * static_cast<std::size_t>(config.rotation_gadget.levels),
+          config.k.value * polynomial, polynomial};
+}
+
 void expand_rows(void* out, std::span<const std::uint8_t, 32> seed, std::uint64_t first,
                  const void* bodies, std::size_t mask_bytes, std::size_t body_bytes,
                  std::size_t count) {

@@ -25,6 +25,8 @@ struct KeyShape {
 KeyShape rotation_key_shape(const TfheConfig& config);
 /// Small LWE ciphertexts.
 KeyShape switch_key_shape(const TfheConfig& config);
+/// GLWE ciphertexts: one for each word of a mask of dimension `from` and each level of the rotation's gadget.
+KeyShape packing_key_shape(const TfheConfig& config, LweDimension from);
 
 /// Writes ciphertexts one after the other: of stream first + i the first mask_bytes, then body i of body_bytes. All in host
 /// memory.

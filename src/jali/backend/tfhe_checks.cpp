@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "jali/base/error.h"
 
@@ -92,6 +93,13 @@ class Checks {
     return {"the tables", x.data, x.count * each, x.count};
   }
 
+  void packed_dimension(LweDimension d) const {
+    that(d.value >= 1 && d.value <= kMostMask, [&] {
+      return "ciphertexts to pack have from 1 to " + std::to_string(kMostMask) +
+             " words of a mask, not " + std::to_string(d.value);
+    });
+  }
+
   void rows(const Stretch& out, std::size_t want) const {
     that(out.count == want, [&] {
       return "the output must have " + std::to_string(want) + " rows, not " +
@@ -116,6 +124,7 @@ class Checks {
   }
 
  private:
+  static constexpr std::size_t kMostMask = std::size_t{1} << 20;  // k N at most
   static constexpr std::size_t kMost = std::numeric_limits<std::size_t>::max() / 64;
 
   [[noreturn]] void fail(const std::string& message) const {
@@ -158,6 +167,14 @@ void check_prepare_switch_key(const void* out, const void* rows) {
   const Checks check("prepare_switch_key");
   check.key("the key to write", out);
   check.data("the key to read", rows, sizeof(std::uint32_t));
+}
+
+void check_prepare_packing_key(const TfheConfig& config, const void* out, LweDimension from,
+                               const void* bodies) {
+  const Checks check("prepare_packing_key");
+  check.key("the key to write", out);
+  check.data("the key to read", bodies, torus_bytes(config.torus));
+  check.packed_dimension(from);
 }
 
 void check_key_switch(const TfheConfig& config, LweView out, ConstLweView in,
@@ -249,6 +266,38 @@ void check_extract(const TfheConfig& config, LweView out, ConstGlweView in,
       return "coefficient " + std::to_string(h) + " is asked for, and there are " +
              std::to_string(config.N.value);
     });
+  }
+  check.apart(to, from);
+}
+
+void check_pack(const TfheConfig& config, GlweView out, ConstLweView in,
+                std::span<const std::uint32_t> coefficients, std::size_t per,
+                const void* packing_key) {
+  const Checks check("pack");
+  const Stretch to = check.glwe(config, kOut, out), from = check.lwe(kIn, in);
+  check.key("the packing key", packing_key);
+  check.packed_dimension(in.dimension);
+  check.that(torus_bits(in.torus) <= torus_bits(config.torus), [&] {
+    return "words of " + std::to_string(torus_bits(in.torus)) +
+           " bits cannot be packed into words of " + std::to_string(torus_bits(config.torus));
+  });
+  check.that(coefficients.size() == in.count, [&] {
+    return "there must be a coefficient for each of the " + std::to_string(in.count) +
+           " ciphertexts, not " + std::to_string(coefficients.size());
+  });
+  check.that(per >= 1, "at least one ciphertext must be packed into each");
+  check.rows(to, (in.count - 1) / per + 1);
+  std::vector<std::size_t> taken(config.N.value, in.count);  // the last output that has one there
+  for (std::size_t t = 0; t < in.count; ++t) {
+    const std::uint32_t h = coefficients[t];
+    check.that(h < config.N.value, [&] {
+      return "coefficient " + std::to_string(h) + " is named, and there are " +
+             std::to_string(config.N.value);
+    });
+    check.that(taken[h] != t / per, [&] {
+      return "coefficient " + std::to_string(h) + " of one output is named twice";
+    });
+    taken[h] = t / per;
   }
   check.apart(to, from);
 }

@@ -14,6 +14,8 @@ namespace jali::backend {
 void check_prepare_rotation_key(const TfheConfig& config, const void* out, const void* ggsws,
                                 std::size_t first, std::size_t count);
 void check_prepare_switch_key(const void* out, const void* rows);
+void check_prepare_packing_key(const TfheConfig& config, const void* out, LweDimension from,
+                               const void* bodies);
 void check_key_switch(const TfheConfig& config, LweView out, ConstLweView in,
                       const void* switch_key);
 void check_bootstrap(const TfheConfig& config, LweView out, ConstLweView in,
@@ -29,5 +31,8 @@ void check_blind_rotate(const TfheConfig& config, GlweView out, ConstLweView in,
 void check_combine(LweView out, ConstLweView in, const LweCombination& combination);
 void check_extract(const TfheConfig& config, LweView out, ConstGlweView in,
                    std::span<const std::uint32_t> coefficients, std::size_t per);
+void check_pack(const TfheConfig& config, GlweView out, ConstLweView in,
+                std::span<const std::uint32_t> coefficients, std::size_t per,
+                const void* packing_key);
 
 }  // namespace jali::backend

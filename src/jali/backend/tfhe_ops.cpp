@@ -1,5 +1,6 @@
 #include "jali/backend/tfhe_ops.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstddef>
@@ -46,6 +47,21 @@ void TfheOps::prepare_seeded_switch_key(void* out, const SeededKey& key) const {
   std::vector<std::uint64_t> rows(words_for(shape.rows * shape.row_bytes()));
   expand_key(rows.data(), shape, key, 0, shape.rows);
   prepare_switch_key(out, rows.data());
+}
+
+void TfheOps::prepare_seeded_packing_key(void* out, LweDimension from, const SeededKey& key) const {
+  check_prepare_packing_key(config(), out, from, key.bodies);
+  const KeyShape shape = packing_key_shape(config(), from);
+  // A part is at most 16 MiB of expanded ciphertexts, but at least one.
+  const std::size_t part =
+      std::clamp<std::size_t>((std::size_t{1} << 24) / shape.row_bytes(), 1, shape.rows);
+  std::vector<std::uint64_t> rows(words_for(part * shape.row_bytes()));
+  for (std::size_t first = 0; first < shape.rows; first += part) {
+    const std::size_t count = std::min(part, shape.rows - first);
+    expand_key(rows.data(), shape, key, first, count);
+    device()->memory()->copy_in(static_cast<std::byte*>(out) + first * shape.row_bytes(),
+                                rows.data(), count * shape.row_bytes());
+  }
 }
 
 void switched(std::span<std::uint32_t> out, const std::uint32_t* ciphertext,

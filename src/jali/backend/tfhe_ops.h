@@ -57,6 +57,8 @@ class TfheOps {
   virtual std::string name() const = 0;  // "ref", "cpu/avx512", "cuda:0", ...
   virtual const TfheConfig& config() const = 0;
   const std::shared_ptr<device::Device>& device() const { return device_; }
+  /// By which layers above copy within the device's memory: that memory itself, or trace/'s, which records copies.
+  virtual device::Memory& copies() const { return *device_->memory(); }
   /// So many bootstrappings at once take about as long as one; more take time in proportion.
   virtual std::size_t width() const { return 1; }
 
@@ -84,6 +86,9 @@ class TfheOps {
   virtual void prepare_switch_key(void* out, const void* rows) const = 0;
   /// The same with the masks as a seed.
   virtual void prepare_seeded_switch_key(void* out, const SeededKey& key) const;
+  /// out: of the device's memory, the ciphertexts of packing_key_shape(config(), from), whole, which is how every engine
+  /// takes a packing key.
+  virtual void prepare_seeded_packing_key(void* out, LweDimension from, const SeededKey& key) const;
 
   // --- operations ---------------------------------------------------------------------------------
 
@@ -115,6 +120,14 @@ class TfheOps {
   /// reads.
   virtual void extract(LweView out, ConstGlweView in, std::span<const std::uint32_t> coefficients,
                        std::size_t per) const = 0;
+  /// The packing key switch. in: LWE ciphertexts of any dimension d, whose words are no wider than those of the torus; words of
+  /// 32 bits become the highest of wider ones. Output o takes `per` rows, the last what is left: with t over these rows and
+  /// h_t = coefficients[t], which differ within an output, it is
+  ///   (0, sum_t b_t X^(h_t)) - sum_ij (sum_t d_tij X^(h_t)) key(i, j)   modulo 2^w,
+  /// where rotation_gadget decomposes the mask words into the digits d_tij. packing_key: d levels GLWE ciphertexts in
+  /// standard form; the phase of key(i, j), at (i levels + j - 1), is s_i 2^(w - j base_log). Exact.
+  virtual void pack(GlweView out, ConstLweView in, std::span<const std::uint32_t> coefficients,
+                    std::size_t per, const void* packing_key) const = 0;
 
  private:
   const std::shared_ptr<device::Device> device_;

@@ -10,12 +10,17 @@ namespace jali::backend {
 
 std::unique_ptr<TfheOps> make_tfhe_engine(TfheConfig config, std::string device) {
   if (device == "ref") return make_ref_tfhe(std::move(config));
-  if (device == "auto") device = "cpu";
+  const bool chosen = device != "auto";
   device = device::resolve(device).device;
   if (const auto gpu = device::gpu_number(device)) {
     device::GpuOptions options;
     options.device = *gpu;
-    return make_cuda_tfhe(std::move(config), device::gpu_device(options));
+    try {
+      return make_cuda_tfhe(config, device::gpu_device(options));
+    } catch (const Unsupported&) {  // of a GPU that is too old, or of this transform
+      if (chosen) throw;
+      device = "cpu";
+    }
   }
   constexpr const char* kSets = "cpu/";
   if (device.starts_with(kSets)) {

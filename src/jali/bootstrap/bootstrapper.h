@@ -19,18 +19,27 @@ namespace jali::bootstrap {
 
 using ckks::ParamsPtr;
 
+/// How bootstrapping does with less than all keys: a Sequence for each matrix of coefficients to slots and of slots to coefficients, and
+/// keys for every `trace`-th rotation of the trace, of which the others are composed.
+struct FewKeys {
+  std::vector<circuits::Sequence> to_slots, to_coefficients;
+  int trace = 4;
+};
+
 struct BootstrapperOptions {
   int log_slots = -1;  // of the ciphertexts; -1: all N/2
   /// Whether the imaginary parts of the slots are dropped. With slots_first that halves the work of the modular reduction.
   /// With raise_first it costs a conjugation at the end.
   bool real = false;
-  /// Whether to need the fewest rotation keys, one for each matrix and one more. It takes about three times as many key
-  /// switchings.
+  /// Whether to need the fewest rotation keys, one for each matrix and one more: the first of key_sets().
   bool minimum = false;
   /// The highest level of a result; -1: depth(). With a lower one the modulus is raised less, so that every step costs
   /// less. It needs no further keys.
   int target_level = -1;
+  std::optional<FewKeys> few{};  // replaces `minimum`
 };
+
+circuits::ReductionOptions reduction_options(const params::BootstrapLiteral& literal);
 
 /// The part of bootstrapping that depends on the parameters and the packing alone: the matrices, and the rotations that they
 /// need.

@@ -1,6 +1,7 @@
 #include "jali/bootstrap/packings.h"
 
 #include "jali/base/error.h"
+#include "jali/bootstrap/key_sets.h"
 
 namespace jali::bootstrap {
 
@@ -54,9 +55,9 @@ std::shared_ptr<const Bootstrapper> Packings::make(BootstrapperOptions options,
   try {
     made = construct();
   } catch (const KeyMissing&) {
-    options.minimum = true;
+    options.few = served(*evaluator_, options.log_slots);
     try {
-      made = construct();
+      if (options.few) made = construct();
     } catch (const KeyMissing&) {
       made = nullptr;
     }

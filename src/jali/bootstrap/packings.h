@@ -14,7 +14,7 @@ namespace jali::bootstrap {
 
 /// The bootstrappers of an evaluator, by number of slots, real or complex, and highest level. Each is made at its first use,
 /// with its matrices encoded, by one thread while others wait. All are kept, because captured functions read their matrices.
-/// It uses the keys for the fastest bootstrapping if they are there, else those for the fewest keys. If both are incomplete,
+/// It uses the keys for the fastest bootstrapping if they are there, else the fastest way that its keys serve (key_sets.h). If both are incomplete,
 /// KeyMissing names the former.
 ///
 /// May be used from several threads. Errors are Bootstrapper's and those of Turns.

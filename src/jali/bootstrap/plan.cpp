@@ -7,6 +7,8 @@
 
 #include "jali/base/error.h"
 #include "jali/bootstrap/bootstrapper.h"
+#include "jali/bootstrap/key_sets.h"
+#include "jali/bootstrap/shape.h"
 
 namespace jali::bootstrap {
 namespace {
@@ -57,11 +59,11 @@ Descent descent(const ckks::Params& params, int top, int level, double scale, do
   return {top, scale / ratio * least};
 }
 
+}  // namespace
+
 circuits::ReductionOptions reduction_options(const BootstrapLiteral& b) {
   return {b.range, b.degree, b.doublings, b.inverse_sine, b.weight};
 }
-
-}  // namespace
 
 BootstrapPlan::BootstrapPlan(ckks::ParamsPtr params, const BootstrapperOptions& options)
     : whole_(std::move(params)),
@@ -76,8 +78,11 @@ BootstrapPlan::BootstrapPlan(ckks::ParamsPtr params, const BootstrapperOptions& 
            std::to_string(options_.log_slots);
   });
   const bool raise_first = b.order == BootstrapOrder::raise_first;
-  // With few slots, the real and imaginary parts fit into one ciphertext.
-  side_by_side_ = raise_first && options_.log_slots < full;
+  if (options_.minimum && !options_.few) {
+    options_.few = key_sets(whole_, {&options_.log_slots, 1}).front().few.front();
+  }
+  const Shape shape = shape_of(*params_, options_.log_slots);
+  side_by_side_ = shape.side_by_side;
   q0_ = 1;
   for (PrimeIndex i : params_->level(0).primes) {
     q0_ *= static_cast<double>(params_->primes()[i]);
@@ -93,10 +98,7 @@ BootstrapPlan::BootstrapPlan(ckks::ParamsPtr params, const BootstrapperOptions& 
 
   // The factor undoes the trace, which multiplies by (N/2) / slots, and t + conj(t), which is twice the real part.
   const double gap = std::ldexp(1, full - options_.log_slots);
-  circuits::DftOptions to_slots;
-  to_slots.levels = std::min(b.cts_levels, options_.log_slots);
-  to_slots.level = mod_top + to_slots.levels;
-  to_slots.log_slots = options_.log_slots;
+  circuits::DftOptions to_slots = shape.to_slots;
   to_slots.factor = reduction_.input_factor() / gap * (side_by_side_ ? 1 : 0.5);
   // If few slots leave levels over, these bring the scale down from a large q_0, so that the matrices need not. More
   // precision than `worth` gains nothing, because of the reduction's roundings, which it enlarges by at least 2^4.9.
@@ -111,18 +113,11 @@ BootstrapPlan::BootstrapPlan(ckks::ParamsPtr params, const BootstrapperOptions& 
     if (down.scale < q0_) raised_level_ = down.from, to_slots.input_scale = down.scale;
   }
   to_slots.output_scale = mod_nominal;
-  to_slots.side_by_side = side_by_side_;
-  // Baby steps that stay over QP are multiplied by their diagonals as they are made. The cost model does not know that. It
-  // is faster on CPUs and GPUs, even on few limbs.
-  to_slots.bsgs.hoisting = circuits::Hoisting::twice;
-  // The cost of launching the ten kernels of a giant step on an H100, which does not depend on the number of limbs.
-  to_slots.bsgs.launches = 20;
-  to_slots.bsgs.minimum = options_.minimum;
-
-  circuits::DftOptions to_coefficients;
-  to_coefficients.levels = std::min(b.stc_levels, options_.log_slots);
-  to_coefficients.level = (raise_first ? depth : 0) + to_coefficients.levels;
-  to_coefficients.log_slots = options_.log_slots;
+  circuits::DftOptions to_coefficients = shape.to_coefficients;
+  if (options_.few) {
+    to_slots.sequences = options_.few->to_slots;
+    to_coefficients.sequences = options_.few->to_coefficients;
+  }
   // If few slots leave levels over, these bring the scale down, so that the matrices' own scales are larger.
   const bool spare = to_coefficients.levels < b.stc_levels;
   to_coefficients.input_scale = !raise_first ? params_->scale(to_coefficients.level)
@@ -132,8 +127,6 @@ BootstrapPlan::BootstrapPlan(ckks::ParamsPtr params, const BootstrapperOptions& 
                                           .scale
                                     : mod_scale_;
   to_coefficients.output_scale = raise_first ? params_->scale(depth) : entry_scale_;
-  to_coefficients.side_by_side = side_by_side_;
-  to_coefficients.bsgs = to_slots.bsgs;
 
   // A rotation of the slots is an automorphism of the polynomial, so raising and reduction commute with it.
   if (!raise_first) {
@@ -161,10 +154,11 @@ std::map<int, int> BootstrapPlan::rotation_levels() const {
     }
   }
   if (turn_ != 0) add(turn_, params_->depth());
-  // Those of the trace. With the fewest keys, one in four has a key, and the others are composed of it.
+  // Those of the trace. With few keys, not every one has a key, and the others are composed of the one before it that has.
+  const int stride = options_.few ? options_.few->trace : 1;
   int k = 0;
   for (std::size_t r = std::size_t{1} << options_.log_slots; r < params_->slots(); r *= 2, ++k) {
-    if (!options_.minimum || k % 4 == 0) add(static_cast<int>(r), to_slots_->level());
+    if (k % stride == 0) add(static_cast<int>(r), to_slots_->level());
   }
   return levels;
 }

@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "jali/backend/rlwe_ops.h"
 #include "jali/base/error.h"
+#include "jali/circuits/block_sums.h"
 #include "jali/ckks/composed.h"
 #include "jali/params/noise.h"
 
@@ -18,72 +18,10 @@ using ckks::Ciphertext;
 using ckks::Extended;
 using ckks::Rotation;
 
-// Diagonals that are encoded for one use are multiplied a few at a time, while they are in the cache.
-constexpr std::size_t kStreamed = 4;
 // The number of inner sums that one pass over the baby steps makes. It bounds their memory.
 constexpr std::size_t kTogether = 16;
 
 bool close(double a, double b) { return std::abs(a - b) <= std::ldexp(std::abs(b), -20); }
-
-const ring::Poly& part(const Ciphertext& x, std::size_t c) { return x.parts[c]; }
-ring::Poly& part(Ciphertext& x, std::size_t c) { return x.parts[c]; }
-const ring::Poly& part(const Extended& x, std::size_t c) { return c == 0 ? x.c0 : x.c1; }
-ring::Poly& part(Extended& x, std::size_t c) { return c == 0 ? x.c0 : x.c1; }
-
-// The metadata of x, and two uninitialised polynomials over `primes`.
-Ciphertext blank(const ring::Ring& ring, const Ciphertext& x, std::span<const PrimeIndex> primes) {
-  Ciphertext out;
-  out.params = x.params;
-  out.key_id = x.key_id;
-  out.level = x.level;
-  out.scale = x.scale;
-  out.log_slots = x.log_slots;
-  for (std::size_t c = 0; c < 2; ++c) out.parts.push_back(ring.make(primes, x.batch()));
-  return out;
-}
-Extended blank(const ring::Ring& ring, const Extended& x, std::span<const PrimeIndex> primes) {
-  Extended out;
-  out.params = x.params;
-  out.key_id = x.key_id;
-  out.level = x.level;
-  out.scale = x.scale;
-  out.log_slots = x.log_slots;
-  out.c0 = ring.make(primes, x.c0.batch());
-  out.c1 = ring.make(primes, x.c1.batch());
-  return out;
-}
-Extended blank(const ring::Ring& ring, const Rotation& x, std::span<const PrimeIndex> primes) {
-  Extended out;
-  out.params = x.source->params;
-  out.key_id = x.source->key_id;
-  out.level = x.source->level;
-  out.scale = x.scale;
-  out.log_slots = x.source->log_slots;
-  out.c0 = ring.make(primes, x.source->batch());
-  out.c1 = ring.make(primes, x.source->batch());
-  return out;
-}
-
-template <class Operand>
-void weigh(const ckks::Evaluator& evaluator, std::span<const Operand* const> operands,
-           std::span<const backend::WeightedSum> sums) {
-  if constexpr (std::is_same_v<Operand, Rotation>) {
-    std::vector<Rotation> rotations;
-    for (const Rotation* x : operands) rotations.push_back(*x);
-    evaluator.rotated_sums(rotations, sums);
-  } else {
-    std::vector<backend::ConstView> a0, a1;
-    for (const Operand* x : operands) {
-      a0.push_back(part(*x, 0).view());
-      a1.push_back(part(*x, 1).view());
-    }
-    evaluator.ring()->engine().rlwe().weighted_sums(a0, a1, sums);
-  }
-}
-
-}  // namespace
-
-namespace {
 
 template <class Served>
 void require_served(std::span<const int> needed, const char* what, Served served) {
@@ -220,70 +158,6 @@ void BlockTransform::prepare(const ckks::Encoder& encoder) {
   rows_ = largest_rows();
 }
 
-// The inner sums of the giant steps [first, last) of an output. Prepared diagonals are used all at once, others are encoded
-// and used a few at a time.
-template <class Operand>
-std::vector<BlockTransform::SumOf<Operand>> BlockTransform::inner_sums(
-    const ckks::Evaluator& evaluator, std::size_t output, std::size_t first, std::size_t last,
-    const Babies<Operand>& babies) const {
-  const ring::Ring& ring = *evaluator.ring();
-  const params::NoiseModel& noise = evaluator.noise();
-  std::vector<const Operand*> operands;
-  std::vector<std::size_t> offset;
-  for (const auto& row : babies) {
-    offset.push_back(operands.size());
-    for (const Operand& x : row) operands.push_back(&x);
-  }
-  const auto primes = diagonal_primes();
-  std::vector<SumOf<Operand>> out;
-  for (std::size_t g = first; g < last; ++g) out.push_back(blank(ring, *operands[0], primes));
-
-  // With sparse packing, only every (N/2 / slots)-th coefficient of a diagonal is rounded.
-  const double density = static_cast<double>(plan_.slots) / static_cast<double>(params_->slots());
-  struct Terms {
-    std::vector<std::uint32_t> operands;
-    std::vector<backend::ConstView> weights;
-  };
-  for (std::size_t begin = 0;; begin += kStreamed) {
-    std::vector<Diagonal> made;
-    made.reserve((last - first) * kStreamed);
-    std::vector<Terms> terms(last - first);
-    std::vector<backend::WeightedSum> sums;
-    for (std::size_t g = first; g < last; ++g) {
-      const auto& giant = plan_.giants[output][g];
-      const std::size_t end =
-          prepared() ? giant.terms.size() : std::min(begin + kStreamed, giant.terms.size());
-      auto& sum = out[g - first];
-      Terms& list = terms[g - first];
-      for (std::size_t t = begin; t < end; ++t) {
-        const auto& term = giant.terms[t];
-        if (!prepared()) {
-          made.push_back(encode(evaluator.encoder(), output, giant.rotation, term));
-        }
-        const Diagonal& d = prepared() ? encoded_[output][g][t] : made.back();
-        const Operand& x = babies[term.input][term.baby];
-        list.operands.push_back(static_cast<std::uint32_t>(offset[term.input] + term.baby));
-        list.weights.push_back(d.poly.view());
-        const params::Noise rounded =
-            noise.encoding(d.message, d.peak, diagonal_scale_, log_slots_);
-        params::Estimate diagonal{rounded.variance * density, d.message, d.peak, rounded.bound,
-                                  /*noise=*/0};
-        diagonal.real = d.real;
-        const auto weighed = noise.multiply(x.estimate, x.scale, diagonal, diagonal_scale_);
-        sum.estimate = t == 0 ? weighed : noise.add(sum.estimate, weighed);
-        sum.scale = x.scale * diagonal_scale_;
-      }
-      if (list.operands.empty()) continue;
-      sums.push_back(
-          {part(sum, 0).view(), part(sum, 1).view(), list.operands, list.weights, begin > 0});
-    }
-    if (sums.empty()) break;
-    weigh<Operand>(evaluator, operands, sums);
-    if (prepared()) break;
-  }
-  return out;
-}
-
 template <class Operand, class Use>
 void BlockTransform::for_inner_sums(const ckks::Evaluator& evaluator, std::size_t output,
                                     const Babies<Operand>& babies, Use use) const {
@@ -418,38 +292,6 @@ std::vector<Ciphertext> BlockTransform::apply_single(const ckks::Evaluator& eval
   return outputs;
 }
 
-std::vector<Ciphertext> BlockTransform::apply_minimum(const ckks::Evaluator& evaluator,
-                                                      std::span<const Ciphertext* const> inputs,
-                                                      Peaks peaks, bool rescale) const {
-  Babies<Ciphertext> babies(inputs.size());
-  for (std::size_t i = 0; i < inputs.size(); ++i) babies[i].push_back(evaluator.copy(*inputs[i]));
-  std::vector<Ciphertext> outputs;
-  for (std::size_t o = 0; o < plan_.giants.size(); ++o) {
-    const auto& giants = plan_.giants[o];
-    if (giants.empty()) {
-      outputs.push_back(zero(evaluator, *inputs[0], rescale));
-      continue;
-    }
-    std::optional<Ciphertext> acc;
-    for (std::size_t g = giants.size(); g-- > 0;) {
-      auto inner = std::move(inner_sums(evaluator, o, g, g + 1, babies).front());
-      if (acc) {
-        evaluator.add_inplace(*acc, inner, peaks[o]);
-      } else {
-        acc = std::move(inner);
-        acc->estimate.peak = std::min(acc->estimate.peak, peaks[o]);
-      }
-      const int next = g > 0 ? giants[g - 1].rotation : 0;
-      for (int at = giants[g].rotation; at > next; at -= plan_.unit) {
-        acc = composed_rotate(evaluator, *acc, plan_.unit);
-      }
-    }
-    if (plan_.offset != 0) acc = composed_rotate(evaluator, *acc, plan_.offset);
-    outputs.push_back(rescale ? evaluator.rescale(*acc) : std::move(*acc));
-  }
-  return outputs;
-}
-
 std::vector<Ciphertext> BlockTransform::apply(const ckks::Evaluator& evaluator,
                                               std::span<const Ciphertext> inputs, bool rescale,
                                               double peak) const {
@@ -459,7 +301,8 @@ std::vector<Ciphertext> BlockTransform::apply(const ckks::Evaluator& evaluator,
   });
   require<ParamsMismatch>(evaluator.params()->hash() == params_->hash(),
                           "the transform was built for other parameters than the evaluator's");
-  require_rotations(evaluator, plan_.rotations(), "the linear transform", level_);
+  const auto serve = plan_.sequence ? require_rotation_keys : require_rotations;
+  serve(evaluator, plan_.rotations(), "the linear transform", level_);
   rlwe::KeyId key_id;
   for (const Ciphertext& x : inputs) key_id = rlwe::common_key(key_id, x.key_id);
   std::vector<Ciphertext> down;
@@ -483,7 +326,7 @@ std::vector<Ciphertext> BlockTransform::apply(const ckks::Evaluator& evaluator,
   for (const Ciphertext* x : at) largest = std::max(largest, x->estimate.peak);
   std::vector<double> peaks = prepared() ? rows_ : largest_rows();
   for (double& most : peaks) most = std::min(most * largest, peak);
-  auto outputs = plan_.minimum                       ? apply_minimum(evaluator, at, peaks, rescale)
+  auto outputs = plan_.sequence                      ? apply_sequence(evaluator, at, peaks, rescale)
                  : plan_.hoisting == Hoisting::twice ? apply_twice(evaluator, at, peaks, rescale)
                                                      : apply_single(evaluator, at, peaks, rescale);
   for (Ciphertext& y : outputs) {

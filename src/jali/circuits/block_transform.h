@@ -4,6 +4,7 @@
 
 #include <complex>
 #include <functional>
+#include <optional>
 #include <span>
 #include <type_traits>
 #include <vector>
@@ -83,18 +84,33 @@ class BlockTransform {
   std::vector<ckks::Ciphertext> apply_single(const ckks::Evaluator& evaluator,
                                              std::span<const ckks::Ciphertext* const> inputs,
                                              Peaks peaks, bool rescale) const;
-  std::vector<ckks::Ciphertext> apply_minimum(const ckks::Evaluator& evaluator,
-                                              std::span<const ckks::Ciphertext* const> inputs,
-                                              Peaks peaks, bool rescale) const;
+  std::vector<ckks::Ciphertext> apply_sequence(const ckks::Evaluator& evaluator,
+                                               std::span<const ckks::Ciphertext* const> inputs,
+                                               Peaks peaks, bool rescale) const;
   template <class Operand>
   using Babies = std::vector<std::vector<Operand>>;  // [input][baby]
   template <class Operand>
   using SumOf =
       std::conditional_t<std::is_same_v<Operand, ckks::Rotation>, ckks::Extended, Operand>;
+  /// Adds terms to the inner sums of consecutive giant steps of an output, from `first` on: those for which at(term) is the
+  /// index of an operand, and not -1. A sum is empty before its first term. See block_sums.h.
+  template <class Operand, class At>
+  void add_terms(const ckks::Evaluator& evaluator, std::size_t output, std::size_t first,
+                 std::span<const Operand* const> operands, At at,
+                 std::span<std::optional<SumOf<Operand>>> sums) const;
   template <class Operand>
   std::vector<SumOf<Operand>> inner_sums(const ckks::Evaluator& evaluator, std::size_t output,
                                          std::size_t first, std::size_t last,
                                          const Babies<Operand>& babies) const;
+  /// The inner sums of a Sequence, whose baby steps are made and used run by run. They are [output][giant].
+  template <class Operand>
+  std::vector<std::vector<SumOf<Operand>>> sums_of_runs(
+      const ckks::Evaluator& evaluator, std::span<const ckks::Ciphertext* const> inputs) const;
+  /// sum_g rot_g(s_g), then the rotation by the offset, by Horner's rule. take(g) gives s_g; it is called once for each, from the
+  /// last to the first.
+  template <class Sum, class Take>
+  ckks::Ciphertext horner(const ckks::Evaluator& evaluator, std::size_t output, Take take,
+                          double peak, bool rescale) const;
   /// The part of apply_twice that follows the baby steps: inner sums, giant steps and the final division.
   template <class Operand>
   std::vector<ckks::Ciphertext> turn_sums(const ckks::Evaluator& evaluator,

@@ -23,6 +23,10 @@ enum class Dft {
 /// InvalidArgument for other values, and unless factor is positive and log_slots is from 0 to 16.
 std::vector<Diagonals> dft_matrices(Dft direction, int log_slots, int levels, double factor = 1);
 
+/// The indices of the non-zero diagonals of these matrices, in [0, n). side_by_side: as in DftOptions; they are then on 2 n slots.
+std::vector<std::vector<int>> dft_diagonals(Dft direction, int log_slots, int levels,
+                                            bool side_by_side = false);
+
 struct DftOptions {
   int level = -1;  // of the input; -1: the top
   int levels = 1;  // at most; there are fewer if the DFT has fewer stages
@@ -33,10 +37,12 @@ struct DftOptions {
   /// For n < N/2 only: the ciphertext has 2 n slots, which hold the real and the imaginary part side by side, (Re w, Im w).
   /// coefficients_to_slots gives t with t + conj(t) = (Re w, Im w); slots_to_coefficients takes (Re w, Im w).
   bool side_by_side = false;
-  /// For bsgs.minimum (the fewest keys) only: by how many slots the input is rotated. The result is then rotated by
-  /// shift(). That way each stage needs one rotation key only.
-  int input_shift = 0;
   BsgsOptions bsgs{};
+  /// If there are any, one for each matrix, in the place of bsgs.sequence: the matrices are applied with few keys.
+  std::vector<Sequence> sequences{};
+  /// For sequences only: by how many slots the input is rotated. The result is then rotated by shift(). That way no matrix needs a
+  /// rotation at its end.
+  int input_shift = 0;
 };
 
 class HomomorphicDft {
@@ -47,7 +53,7 @@ class HomomorphicDft {
   int output_level() const { return stages_.back().level() - 1; }
   const std::vector<LinearTransform>& stages() const { return stages_; }
   std::vector<int> rotations() const;  // sorted, distinct
-  /// Slot i of the result holds what belongs in slot i + shift(). It is 0 unless bsgs.minimum is set.
+  /// Slot i of the result holds what belongs in slot i + shift(). It is 0 without sequences.
   int shift() const { return shift_; }
   std::size_t plaintext_bytes() const;
   /// Encodes the diagonals of all matrices. done: called after each matrix.

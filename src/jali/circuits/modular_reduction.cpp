@@ -1,6 +1,7 @@
 #include "jali/circuits/modular_reduction.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <map>
 #include <numbers>
@@ -113,6 +114,25 @@ int ModularReduction::levels() const {
                        : depth(static_cast<std::size_t>(options_.inverse_sine), Basis::power);
   return depth(static_cast<std::size_t>(options_.degree), Basis::chebyshev) + options_.doublings +
          tail;
+}
+
+std::vector<std::size_t> ModularReduction::key_switches() const {
+  std::vector<std::size_t> out(static_cast<std::size_t>(levels()), 0);
+  std::size_t start = 0;
+  const auto add = [&](const PolynomialPlan& plan) {
+    // The product of powers that makes the k-th lies ceil(log2 k) levels down, after its own rescaling.
+    for (const auto& power : plan.powers()) {
+      out.at(start + static_cast<std::size_t>(std::bit_width(power.index - 1)) - 1) += 1;
+    }
+    for (const auto& node : plan.nodes()) {
+      if (!node.products.empty()) out.at(start + static_cast<std::size_t>(node.depth) - 1) += 1;
+    }
+    start += static_cast<std::size_t>(plan.depth_needed());
+  };
+  add(plan_);
+  for (int i = 0; i < options_.doublings; ++i) out.at(start++) += 1;
+  if (options_.inverse_sine > 1) add(PolynomialPlan(arcsine_));
+  return out;
 }
 
 ckks::Ciphertext ModularReduction::apply(const ckks::Evaluator& evaluator,

@@ -29,6 +29,8 @@ class ModularReduction {
   const ReductionOptions& options() const { return options_; }
   /// The levels that apply takes.
   int levels() const;
+  /// How many products apply() relinearises, by the levels taken before.
+  std::vector<std::size_t> key_switches() const;
   /// The slots of an input hold x times this factor, 1 / (K + 1/4).
   double input_factor() const { return 1 / (options_.range + 0.25); }
   /// x - round(x), up to error(), for real slots with |x| <= K. The operand holds x input_factor(), at any scale. The result

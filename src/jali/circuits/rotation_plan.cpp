@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "jali/base/error.h"
 
@@ -146,8 +147,18 @@ int signed_rotation(long long steps, std::size_t slots) {
 
 std::vector<int> BsgsPlan::rotations() const {
   std::set<int> all;
-  if (minimum) {
-    all = {signed_rotation(unit, slots), offset};
+  if (sequence) {
+    all.insert(offset);
+    for (const auto& output : giants) {
+      if (!output.empty() && output.back().rotation > 0)
+        all.insert(signed_rotation(giant_step(), slots));
+    }
+    for (const auto& b : babies) {
+      for (std::size_t k = 1; k < b.size(); ++k) {
+        const auto own = static_cast<std::size_t>(sequence->own);
+        all.insert(signed_rotation(b[k % own == 0 ? own : k % own], slots));
+      }
+    }
     all.erase(0);
     return {all.begin(), all.end()};
   }
@@ -167,6 +178,7 @@ std::size_t BsgsPlan::diagonal_count() const {
 
 std::size_t BsgsPlan::hoisted_key_switches() const {
   std::size_t total = 0;
+  if (sequence && sequence->own == 1) return total;
   for (const auto& b : babies)
     for (int r : b) total += r != 0;
   return total;
@@ -174,11 +186,15 @@ std::size_t BsgsPlan::hoisted_key_switches() const {
 
 std::size_t BsgsPlan::full_key_switches() const {
   std::size_t total = 0;
-  if (minimum) {
+  if (sequence) {
     for (const auto& output : giants) {
-      if (output.empty() || unit == 0) continue;
-      total += static_cast<std::size_t>(output.back().rotation / unit) + (offset != 0 ? 1 : 0);
+      if (output.empty()) continue;
+      if (giant_step() > 0)
+        total += static_cast<std::size_t>(output.back().rotation / giant_step());
+      total += offset != 0;
     }
+    if (sequence->own > 1) return total;
+    for (const auto& b : babies) total += b.size() - 1;
     return total;
   }
   for (const auto& output : giants)
@@ -202,8 +218,40 @@ int first_diagonal(const std::set<int>& indices, std::size_t slots) {
 
 namespace {
 
-BsgsPlan plan_minimum(const ckks::Params& params, int level, std::size_t slots,
-                      const BlockDiagonals& diagonals, std::size_t inputs) {
+/// With own = 1 the operands are ciphertexts, and diagonals lie over Q; otherwise they lie over Q and P.
+double sequence_cost(const BsgsPlan& plan, const LevelCost& cost, double launches) {
+  const auto own = static_cast<std::size_t>(plan.sequence->own);
+  const bool over_q = own == 1;
+  double total =
+      static_cast<double>(plan.diagonal_count()) * (over_q ? cost.multiply_q : cost.multiply_qp);
+  for (const auto& babies : plan.babies) {
+    const std::size_t runs = (babies.size() + own - 1) / own;
+    // The first of the next run is divided by P, and hoisted if it is rotated.
+    total += static_cast<double>(babies.size() - 1) * cost.product;
+    total += static_cast<double>(runs - 1) * (2 * cost.mod_down + launches);
+    const std::size_t hoists = runs - (babies.size() == (runs - 1) * own + 1 ? 1 : 0);
+    total += static_cast<double>(hoists) * cost.hoist;
+  }
+  for (const auto& giants : plan.giants) {
+    if (giants.empty()) continue;
+    const int steps = plan.giant_step() > 0 ? giants.back().rotation / plan.giant_step() : 0;
+    const auto turns = static_cast<double>(steps + (plan.offset != 0 ? 1 : 0));
+    total += turns * (cost.hoist + cost.product + cost.mod_down + launches);
+    // Sums over Q have no P to divide by at first, and at the end only if they were rotated.
+    if (over_q) total -= turns > 0 ? cost.mod_down : 2 * cost.mod_down;
+    total += 2 * cost.mod_down;
+  }
+  return total;
+}
+
+BsgsPlan plan_sequence(const ckks::Params& params, int level, std::size_t slots,
+                       const BlockDiagonals& diagonals, std::size_t inputs,
+                       const BsgsOptions& options) {
+  const Sequence steps = *options.sequence;
+  require<InvalidArgument>(steps.own >= 1 && steps.own <= steps.babies, [&] {
+    return "a run has 1 to " + std::to_string(steps.babies) + " of the baby steps, not " +
+           std::to_string(steps.own);
+  });
   std::set<int> all;
   for (const auto& row : diagonals)
     for (const auto& block : row) all.insert(block.begin(), block.end());
@@ -214,21 +262,31 @@ BsgsPlan plan_minimum(const ckks::Params& params, int level, std::size_t slots,
   };
   BsgsPlan plan;
   plan.slots = slots;
-  plan.minimum = true;
-  plan.hoisting = Hoisting::single;
+  plan.sequence = steps;
+  plan.hoisting = steps.own == 1 ? Hoisting::single : Hoisting::twice;
   plan.offset = signed_rotation(first, slots);
   for (int d : all) plan.unit = std::gcd(plan.unit, from_first(d));
+  const int unit = std::max(plan.unit, 1);
   plan.babies.assign(inputs, {0});
   for (const auto& row : diagonals) {
     std::map<int, std::vector<BsgsPlan::Term>> giants;
-    for (std::size_t i = 0; i < inputs; ++i)
-      for (int d : row[i]) giants[from_first(d)].push_back({i, 0, d});
+    for (std::size_t i = 0; i < inputs; ++i) {
+      for (int d : row[i]) {
+        const int place = from_first(d) / unit, baby = place % steps.babies;
+        while (plan.babies[i].size() <= static_cast<std::size_t>(baby)) {
+          const auto next = static_cast<long long>(plan.babies[i].size()) * unit;
+          plan.babies[i].push_back(signed_rotation(next, slots));
+        }
+        giants[(place - baby) * unit].push_back({i, static_cast<std::size_t>(baby), d});
+      }
+    }
     auto& out = plan.giants.emplace_back();
-    for (auto& [giant, terms] : giants) out.push_back({giant, std::move(terms)});
+    for (auto& [giant, terms] : giants) {
+      std::ranges::sort(terms, {}, [](const auto& t) { return std::pair(t.input, t.baby); });
+      out.push_back({giant, std::move(terms)});
+    }
   }
-  const LevelCost cost(params, level);
-  plan.cost = static_cast<double>(plan.full_key_switches()) * cost.rotation() +
-              static_cast<double>(plan.diagonal_count()) * cost.multiply_q;
+  plan.cost = sequence_cost(plan, LevelCost(params, level), options.launches);
   return plan;
 }
 
@@ -246,7 +304,7 @@ BsgsPlan plan_bsgs(const ckks::Params& params, int level, std::size_t slots,
           return "diagonal " + std::to_string(d) + " is outside [0, " + std::to_string(slots) + ")";
         });
   }
-  if (options.minimum) return plan_minimum(params, level, slots, diagonals, inputs);
+  if (options.sequence) return plan_sequence(params, level, slots, diagonals, inputs, options);
   const Choice choice = choose(params, level, slots, diagonals, options);
   BsgsPlan plan;
   plan.slots = slots;

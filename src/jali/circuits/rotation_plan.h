@@ -33,6 +33,17 @@ struct LevelCost {
   double rotation() const { return hoist + product + 2 * mod_down; }
 };
 
+/// Steps that are made one after the other, with few keys. The diagonals are d = offset + unit (babies g + b), b < babies, so that
+///   y = rot_offset( sum_g rot_{g unit babies}(s_g) ),  s_g = sum_b rot_{-(d - b unit)}(diagonal_d) x_b,  x_b = rot_{b unit}(x).
+/// One key serves all giant steps, by Horner's rule. Baby steps come in runs of `own`. The first of each run is the first of the run
+/// before, rotated by unit own; the others of a run are rotated from its first one, each with a key of its own, and share
+/// its ModUp. So own = 1 needs one key for all baby steps (minimum key switching; Kim et al. 2022, ARK), and own = babies needs babies - 1.
+/// babies = own = 1 is Horner's rule alone, with one key for any number of diagonals.
+struct Sequence {
+  int babies = 1, own = 1;
+  bool operator==(const Sequence&) const = default;
+};
+
 /// diagonals[output][input] holds the indices of the non-zero diagonals of that block: sorted, distinct, in [0, slots).
 /// y_o[s] = sum over inputs i and indices d of diagonal_{o,i,d}[s] x_i[s + d].
 using BlockDiagonals = std::vector<std::vector<std::vector<int>>>;
@@ -54,12 +65,11 @@ struct BsgsPlan {
   std::vector<std::vector<int>> babies;  // [input], rotations in (-slots/2, slots/2]
   std::vector<std::vector<Giant>> giants;  // [output]; rotation 0 comes first if there is one
   double cost = 0;  // predicted time, in the unit of LevelCost
-  /// Whether one key serves all giant steps: y_o = rot_offset( sum_g rot_g(..) ), where every g is a multiple of `unit`, by
-  /// Horner's rule
-  ///   sum_g rot_g(s_g) = s_0 + rot_unit(s_1 + rot_unit(s_2 + ..)),
-  /// without baby steps. The giants then ascend from 0, and lie in [0, slots) instead of (-slots/2, slots/2].
-  bool minimum = false;
+  /// If it is set, the steps are made as Sequence says. The babies of every input are then 0, unit, 2 unit .. modulo slots, without gaps, and
+  /// the giants ascend from 0 and lie in [0, slots) instead of (-slots/2, slots/2].
+  std::optional<Sequence> sequence{};
   int unit = 0, offset = 0;
+  int giant_step() const { return sequence ? unit * sequence->babies : 0; }
 
   /// The rotations for which keys are needed: sorted, distinct, without 0.
   std::vector<int> rotations() const;
@@ -72,13 +82,15 @@ struct BsgsPlan {
 struct BsgsOptions {
   Hoisting hoisting = Hoisting::automatic;
   bool streaming = false;  // diagonals are encoded at each use, and the cost counts that
-  bool minimum = false;  // the fewest keys instead of the least time
-  double launches = 0;  // a further cost of each giant step, for its kernel launches on a GPU
+  /// Few keys instead of the least time. hoisting and baby_step are then ignored.
+  std::optional<Sequence> sequence{};
+  /// A further cost of each key switching with a ModUp of its own, for its kernel launches on a GPU.
+  double launches = 0;
   std::optional<int> baby_step{};  // giants are multiples of it; empty: it is chosen
 };
 
 /// The cheapest plan for these diagonals at `level`. Throws InvalidArgument if the blocks have no input, if rows differ in
-/// length, or if an index or baby_step is out of range.
+/// length, if an index or baby_step is out of range, or unless 1 <= own <= babies.
 BsgsPlan plan_bsgs(const ckks::Params& params, int level, std::size_t slots,
                    const BlockDiagonals& diagonals, const BsgsOptions& options = {});
 

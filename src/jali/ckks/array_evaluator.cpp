@@ -257,6 +257,20 @@ Ciphertext ArrayEvaluator::with_magnitude(const Ciphertext& a,
   return out;
 }
 
+Ciphertext ArrayEvaluator::with_precision(const Ciphertext& a, double precision_bits) const {
+  constexpr double kDeviations = 32;
+  require<InvalidArgument>(std::isfinite(precision_bits) && std::fabs(precision_bits) < 256,
+                           "precision_bits must be a number above -256 and below 256");
+  Ciphertext out = with(explicit_evaluator().copy(a), a.packing);
+  const double deviation = std::exp2(0.5 - precision_bits) * out.scale;  // of a complex slot
+  out.estimate.variance = deviation * deviation / static_cast<double>(out.params->n());
+  out.estimate.error = std::min(out.estimate.error, kDeviations * deviation);
+  out.estimate.message_spread = out.estimate.variance_spread = 1;
+  out.estimate.lineage = {};
+  require_range(*out.params, out.estimate, out.scale, out.level);
+  return out;
+}
+
 void ArrayEvaluator::require_fits(const Ciphertext& a, double factor) const {
   const int level = std::max(automatic_.effective_level(a) - 1, 0);
   const rlwe::Level& l = a.params->level(level);

@@ -70,6 +70,11 @@ class ArrayEvaluator {
   /// The same slots; estimates and bounds assume from here on that they are as `declared` says. Throws InvalidArgument unless
   /// its numbers are finite and at least 0.
   Ciphertext with_magnitude(const Ciphertext& a, const params::Declared& declared) const;
+  /// The same slots; from here on, the error of a slot's real part is taken to have the standard deviation 2^-precision_bits, to be
+  /// independent of all others, and never to be more than 32 deviations. Estimates count the terms of a polynomial as
+  /// independent, so that after several polynomials they are far above the error. It is for callers that know better. The bound that a
+  /// release hides stays as it was. Throws InvalidArgument unless precision_bits is above -256 and below 256.
+  Ciphertext with_precision(const Ciphertext& a, double precision_bits) const;
 
  private:
   void require_fits(const Ciphertext& a, double factor) const;

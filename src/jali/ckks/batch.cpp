@@ -12,7 +12,7 @@ namespace {
 /// Copies the rows [from, from + count) of every limb of x to the rows [to, to + count) of out.
 void copy_rows(const ring::Ring& ring, ring::Poly& out, std::size_t to, const ring::Poly& x,
                std::size_t from, std::size_t count) {
-  ring.memory().copy_rows(out.row(0, to), out.batch() * out.row_bytes(), x.row(0, from),
+  ring.copies().copy_rows(out.row(0, to), out.batch() * out.row_bytes(), x.row(0, from),
                           x.batch() * x.row_bytes(), count * x.row_bytes(), x.limbs());
 }
 

@@ -113,18 +113,31 @@ Ciphertext Evaluator::multiply_integer(const Ciphertext& a, std::int64_t b) cons
   return out;
 }
 
-Ciphertext Evaluator::multiply_i(const Ciphertext& a) const {
-  impl_->check(a);
-  Ciphertext out = impl_->shell(a);
+Ciphertext Evaluator::Impl::turned(const Ciphertext& a, const Poly& monomial) const {
+  check(a);
+  Ciphertext out = shell(a);
   out.estimate.real = false;
-  impl_->require_range(out);
-  const Poly unit = impl_->ring->select(impl_->imaginary_unit, a.parts[0].primes());
+  require_range(out);
+  const Poly factor = ring->select(monomial, a.parts[0].primes());
   for (const auto& part : a.parts) {
-    Poly product = impl_->like(a);
-    impl_->ring->ops().mul(product.view(), part.view(), unit.view());
+    Poly product = like(a);
+    ring->ops().mul(product.view(), part.view(), factor.view());
     out.parts.push_back(std::move(product));
   }
   return out;
 }
+
+Ciphertext Evaluator::multiply_i(const Ciphertext& a) const {
+  return impl_->turned(a, impl_->imaginary_unit);
+}
+
+Ciphertext Evaluator::multiply_monomial(const Ciphertext& a, std::size_t exponent) const {
+  Ciphertext out = impl_->turned(a, impl_->monomial(exponent));
+  // Slots that repeat are those of a polynomial in X^(N/2/slots).
+  while (exponent % ((impl_->params->n() / 2) >> out.log_slots) != 0) ++out.log_slots;
+  return out;
+}
+
+void Evaluator::prepare_monomial(std::size_t exponent) const { impl_->monomial(exponent); }
 
 }  // namespace jali::ckks

@@ -13,6 +13,16 @@
 
 namespace jali::ckks {
 
+/// X^exponent for an exponent below 2N, over all q primes, in NTT form. X^N is -1.
+static ring::Poly power_of_x(const Params& params, const ring::Ring& ring, std::size_t exponent) {
+  ring::Poly out = ring.zero(params.q_primes(), 1, ring::Form::coeff);
+  std::vector<std::int64_t> monomial(params.n(), 0);
+  monomial[exponent % params.n()] = exponent < params.n() ? 1 : -1;
+  ring.ops().from_int64(out.view(), monomial);
+  ring.to_ntt(out);
+  return out;
+}
+
 Evaluator::Impl::Impl(ParamsPtr p, std::shared_ptr<const ring::Ring> r,
                       std::shared_ptr<const ExpandedKeys> k, Composed c)
     : params(std::move(p)),
@@ -23,12 +33,17 @@ Evaluator::Impl::Impl(ParamsPtr p, std::shared_ptr<const ring::Ring> r,
       keys(std::move(k)),
       composed(std::move(c)) {
   // The imaginary unit: X^(N/2) is i in every slot, because zeta^(5^j N/2) = i.
-  ring::Poly i_poly = ring->zero(params->q_primes(), 1, ring::Form::coeff);
-  std::vector<std::int64_t> monomial(params->n(), 0);
-  monomial[params->n() / 2] = 1;
-  ring->ops().from_int64(i_poly.view(), monomial);
-  ring->to_ntt(i_poly);
-  imaginary_unit = std::move(i_poly);
+  imaginary_unit = power_of_x(*params, *ring, params->n() / 2);
+}
+
+const ring::Poly& Evaluator::Impl::monomial(std::size_t exponent) const {
+  require<InvalidArgument>(exponent < 2 * params->n(), "an exponent of X must be less than 2N");
+  const std::lock_guard lock(monomials_mutex);
+  auto known = monomials.find(exponent);
+  if (known == monomials.end()) {
+    known = monomials.emplace(exponent, power_of_x(*params, *ring, exponent)).first;
+  }
+  return known->second;
 }
 
 static std::shared_ptr<const ExpandedKeys> expanded(const Params& params, const ring::Ring& ring,

@@ -134,6 +134,10 @@ class Evaluator {
   /// Multiply by an integer, or by the imaginary unit. Both are exact and leave the scale as it is.
   Ciphertext multiply_integer(const Ciphertext& a, std::int64_t b) const;
   Ciphertext multiply_i(const Ciphertext& a) const;
+  /// Multiplies by X^exponent, 0 <= exponent < 2N: slot j by zeta^(5^j exponent). It is exact and leaves the scale as it is.
+  Ciphertext multiply_monomial(const Ciphertext& a, std::size_t exponent) const;
+  /// Makes the polynomial of multiply_monomial now, which copies it to the device, instead of at its first use.
+  void prepare_monomial(std::size_t exponent) const;
   /// One ciphertext with the vectors of a, then those of b. Levels, scales, numbers of parts and slots must be equal.
   Ciphertext stack(const Ciphertext& a, const Ciphertext& b) const;
   /// A ciphertext of the vectors [first, first + count) of the batch.
@@ -174,6 +178,8 @@ class Evaluator {
   // HROTATE: slot i of the result is slot i + steps of a, cyclically
   Ciphertext rotate(const Ciphertext& a, int steps) const;
   Ciphertext conjugate(const Ciphertext& a) const;
+  /// a plus its conjugate: twice the real part of every slot. The result counts as real.
+  Ciphertext twice_real(const Ciphertext& a, double peak = params::kUnbounded) const;
   Ciphertext automorphism(const Ciphertext& a, std::uint64_t element) const;
 
   Hoisted hoist(const Ciphertext& a) const;

@@ -48,6 +48,8 @@ struct Evaluator::Impl {
   std::shared_ptr<const ExpandedKeys> keys;
   bool checks_range = true;
   ring::Poly imaginary_unit;  // X^(N/2) over all q primes, NTT form
+  mutable ForkSafe<std::mutex> monomials_mutex;
+  mutable std::map<std::size_t, ring::Poly> monomials;  // likewise, by their exponents
   Composed composed;
   mutable ForkSafe<std::mutex> compositions_mutex;
   mutable std::map<std::pair<int, int>, std::vector<int>> compositions;  // by steps and level
@@ -55,6 +57,10 @@ struct Evaluator::Impl {
   Impl(ParamsPtr p, std::shared_ptr<const ring::Ring> r, std::shared_ptr<const ExpandedKeys> k,
        Composed c);
 
+  /// X^exponent over all q primes, NTT form, for an exponent below 2N. It is made once.
+  const ring::Poly& monomial(std::size_t exponent) const;
+  /// The product with such a polynomial of modulus 1 in every slot.
+  Ciphertext turned(const Ciphertext& a, const ring::Poly& monomial) const;
   /// See Evaluator::composition. Empty if there is none, or if nothing is to be rotated.
   std::vector<int> composition(int steps, int level) const;
   /// The key of an automorphism, or of relinearisation, at `level`. Throws KeyMissing if there is none that serves it.

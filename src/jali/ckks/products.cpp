@@ -124,4 +124,14 @@ Ciphertext Evaluator::conjugate(const Ciphertext& a) const {
   return automorphism(a, ring::conjugation_element(impl_->params->n()));
 }
 
+Ciphertext Evaluator::twice_real(const Ciphertext& a, double peak) const {
+  Ciphertext out = add(a, conjugate(a), peak);
+  out.estimate.real = true;
+  // The error of a is real now, with a deviation twice that of its real parts: variances, which expect half of them in imaginary
+  // parts, are those of 2 a and of the key switching.
+  out.estimate.variance += 2 * a.estimate.variance;
+  impl_->require_range(out);
+  return out;
+}
+
 }  // namespace jali::ckks

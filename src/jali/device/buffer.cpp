@@ -12,6 +12,7 @@
 #include "jali/base/at_fork.h"
 #include "jali/base/error.h"
 #include "jali/device/arena.h"
+#include "jali/device/block_ids.h"
 
 namespace jali::device {
 
@@ -32,6 +33,7 @@ std::size_t size_class(std::size_t bytes) {
 }  // namespace
 
 struct Pool::State {
+  using Watchers = std::vector<std::weak_ptr<BlockIds>>;
   bool wipe = false, poison = false;
   bool joins = false;  // blocks are cut from regions, in the arena; otherwise they are kept by size
   std::size_t region = 0, later_regions = 0;  // bytes of the next region and of those after it
@@ -51,6 +53,22 @@ struct Pool::State {
     bool secret;
   };
   std::vector<Freed> deferred;
+  // Told of every block, without the mutex, because they have one of their own. A list is replaced, never changed.
+  std::atomic<bool> watched = false;
+  std::shared_ptr<const Watchers> watchers;
+
+  template <class Tell>
+  void tell(const Tell& tell) const {
+    if (!watched.load()) return;
+    std::shared_ptr<const Watchers> all;
+    {
+      std::lock_guard lock(mutex);
+      all = watchers;
+    }
+    for (const auto& one : *all) {
+      if (const auto ids = one.lock()) tell(*ids);
+    }
+  }
 };
 
 Pool::Pool(bool wipe, std::shared_ptr<Memory> memory, bool poison)
@@ -129,10 +147,27 @@ Buffer Pool::allocate(std::size_t bytes, bool secret, Pool& spare) {
                       " are in use by this engine: free ciphertexts or keys, or use smaller "
                       "batches");
   }
+  {
+    std::lock_guard lock(state_->mutex);
+    state_->in_use += size;
+    state_->peak = std::max(state_->peak, state_->in_use);
+  }
+  Buffer out(shared_from_this(), data, bytes, secret);
+  state_->tell([&](BlockIds& ids) { ids.added(data, size); });
+  return out;
+}
+
+void Pool::watch(const std::shared_ptr<BlockIds>& ids) {
   std::lock_guard lock(state_->mutex);
-  state_->in_use += size;
-  state_->peak = std::max(state_->peak, state_->in_use);
-  return Buffer(shared_from_this(), data, bytes, secret);
+  State::Watchers all;
+  if (state_->watchers != nullptr) all = *state_->watchers;
+  std::erase_if(all, [&](const auto& one) {
+    const auto known = one.lock();
+    return known == nullptr || known == ids;
+  });
+  all.push_back(ids);
+  state_->watchers = std::make_shared<const State::Watchers>(std::move(all));
+  state_->watched = true;
 }
 
 bool Pool::redirected() const noexcept {
@@ -145,6 +180,7 @@ void Pool::release(void* data, std::size_t bytes, bool secret) noexcept {
     return;
   }
   const std::size_t size = rounded(bytes);
+  state_->tell([&](BlockIds& ids) { ids.removed(data); });
   if (state_->wipe || secret) state_->memory->wipe(data, size);
   if (state_->poison) state_->memory->fill(data, kPoison, size);
   std::lock_guard lock(state_->mutex);

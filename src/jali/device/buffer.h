@@ -11,6 +11,7 @@
 
 namespace jali::device {
 
+class BlockIds;
 class Pool;
 
 /// Owns a block of memory, whose contents are undefined at first. The block returns to its pool when this is destroyed.
@@ -72,6 +73,8 @@ class Pool : public std::enable_shared_from_this<Pool> {
   void reset_peak();
   /// Runs work, and gives by how many bytes its peak exceeds what was in use before.
   std::size_t peak_of(const std::function<void()>& work);
+  /// From now on `ids` is told of every block that this pool gives and takes back, for as long as `ids` lives.
+  void watch(const std::shared_ptr<BlockIds>& ids);
   Memory& memory() const;
 
   /// While it exists, what the thread that created it allocates from `from` comes from `to`. What this thread frees of

@@ -154,6 +154,8 @@ class Arithmetic {
   /// Digits [offset, offset + digits of `type`) of chosen groups of `stride` digits.
   Integers gathered(const Rows& rows, double noise, IntegerType type, std::size_t stride,
                     std::size_t offset, std::span<const std::size_t> indices) const;
+  std::pair<Integers, Integers> divide_signed(const Integers& x, const Clear& divisor,
+                                              Rounding rounding) const;
   std::pair<Integers, Integers> divide_each(const Integers& x,
                                             std::span<const Wide> divisors) const;
   Integers moved_each(Move move, const Integers& x, std::span<const Wide> amounts) const;

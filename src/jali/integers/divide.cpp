@@ -108,45 +108,50 @@ Quotient divide(Builder& b, const Word& x, const Word& y, std::span<const Word> 
   const Form x_negative = sign_of(b, x), y_negative = sign_of(b, y);
   const Word x_size{magnitude, negate_if(b, x, x_negative, how.carries).digits};
   const Word y_size{magnitude, negate_if(b, y, y_negative, how.carries).digits};
-  const Quotient sizes = divide_unsigned(b, x_size, y_size, multiples, how);
-  const Form differ =
-      b.look_up_two(x_negative, y_negative, [](int u, int v) { return u != v ? 1 : 0; });
-
-  std::vector<Form> y_flags, rest_flags, sums;
-  std::vector<int> radices;
+  std::vector<Form> y_flags;
   for (const Form& digit : y.digits) {
     y_flags.push_back(b.look_up(digit, [](int v) { return v != 0 ? 1 : 0; }));
   }
-  for (const Form& digit : sizes.remainder.digits) {
-    rest_flags.push_back(b.look_up(digit, [](int v) { return v != 0 ? 1 : 0; }));
-  }
+  return with_signs(b, divide_unsigned(b, x_size, y_size, multiples, how), x_negative,
+                    {y_negative, none(b, std::move(y_flags)), y_size}, rounding, how.carries);
+}
+
+Quotient with_signs(Builder& b, const Quotient& sizes, const Form& x_negative, const Divisor& y,
+                    Rounding rounding, Carries how) {
+  const IntegerType magnitude = sizes.quotient.type, type{magnitude.bits, true};
+  const std::size_t n = sizes.quotient.size();
+  const Form differ = b.look_up(x_negative + y.negative, [](int v) { return v == 1 ? 1 : 0; });
   // -u = (2^bits - 1 - u) + 1. If it is rounded down, and there is a rest, then the 1 is not added.
   Form one_more = differ, down;
   if (rounding == Rounding::floor) {
+    std::vector<Form> rest_flags;
+    for (const Form& digit : sizes.remainder.digits) {
+      rest_flags.push_back(b.look_up(digit, [](int v) { return v != 0 ? 1 : 0; }));
+    }
     const Form no_rest = none(b, std::move(rest_flags));
     one_more = b.look_up_two(differ, no_rest, [](int d, int zero) { return d & zero; });
     down = b.look_up_two(differ, no_rest, [](int d, int zero) { return d & (1 - zero); });
   }
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    const int q = radix(x, i, b);
+  std::vector<Form> sums;
+  std::vector<int> radices;
+  for (std::size_t i = 0; i < n; ++i) {
+    const int q = radix(sizes.quotient, i, b);
     sums.push_back(b.look_up_two(sizes.quotient[i], differ,
                                  [q](int v, int flag) { return flag ? q - 1 - v : v; }));
     radices.push_back(q);
   }
-  Quotient out{{x.type, resolve_carries(b, sums, radices, one_more, how.carries).digits},
-               {x.type, {}}};
-  const Form zero = none(b, std::move(y_flags));
-  const Word highest = constant(x.type.highest(), x.type, b);
-  for (std::size_t i = 0; i < x.size(); ++i) {
+  Quotient out{{type, resolve_carries(b, sums, radices, one_more, how).digits}, {type, {}}};
+  const Word highest = constant(type.highest(), type, b);
+  for (std::size_t i = 0; i < n; ++i) {
     out.quotient[i] = b.look_up_two(
-        out.quotient[i], zero, [&](int v, int flag) { return flag ? highest[i].constant : v; });
+        out.quotient[i], y.zero, [&](int v, int flag) { return flag ? highest[i].constant : v; });
   }
   if (rounding == Rounding::truncate) {
-    out.remainder.digits = negate_if(b, sizes.remainder, x_negative, how.carries).digits;
+    out.remainder.digits = negate_if(b, sizes.remainder, x_negative, how).digits;
   } else {  // the rest has the sign of y
-    Word rest{magnitude, subtract(b, y_size, sizes.remainder, how.carries).digits};
+    Word rest{magnitude, subtract(b, y.size, sizes.remainder, how).digits};
     rest = select(b, down, rest, sizes.remainder);
-    out.remainder.digits = negate_if(b, rest, y_negative, how.carries).digits;
+    out.remainder.digits = negate_if(b, rest, y.negative, how).digits;
   }
   return out;
 }

@@ -131,8 +131,8 @@ void TfheMachine::copy(Rows& out, std::size_t out_first, const Rows& in, std::si
                        std::size_t count) const {
   lwe::LweBlock& to = *static_cast<TfheRows&>(out).block();
   const lwe::LweBlock& from = block_of(in);
-  evaluator_->engine().device()->memory()->copy(
-      part(to, out_first, count).data, part(from, in_first, count).data, count * from.row_bytes());
+  evaluator_->engine().copies().copy(part(to, out_first, count).data,
+                                     part(from, in_first, count).data, count * from.row_bytes());
 }
 
 void TfheMachine::combine(Rows& out, std::size_t out_first, const Rows& in,

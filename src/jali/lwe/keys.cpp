@@ -53,15 +53,15 @@ PreparedKeys prepare(const backend::TfheOps& engine, const EvaluationKeys& keys,
                           "the engine was made for other parameters than the keys: make it with "
                           "the config() of the keys' parameters");
   device::Pool& pool = *engine.device()->pool();
-  PreparedKeys out{pool.allocate(engine.rotation_key_bytes()),
-                   pool.allocate(engine.switch_key_bytes())};
+  PreparedKeys out{
+      pool.allocate(engine.rotation_key_bytes()), pool.allocate(engine.switch_key_bytes()), {}};
 
   // A part is at most 16 MiB of expanded ciphertexts, but at least one step.
   const std::size_t step_bytes =
       config.units() * config.ggsw_words() * backend::torus_bytes(params.torus());
   const std::size_t part =
       std::clamp<std::size_t>((std::size_t{1} << 24) / step_bytes, 1, config.steps());
-  const std::size_t total = (config.steps() + part - 1) / part + 1;
+  const std::size_t total = (config.steps() + part - 1) / part + 1 + (keys.packing ? 1 : 0);
   std::size_t done = 0;
   const auto tell = [&] {
     ++done;
@@ -76,6 +76,14 @@ PreparedKeys prepare(const backend::TfheOps& engine, const EvaluationKeys& keys,
     engine.prepare_seeded_rotation_key(out.rotation.data(),
                                        {keys.rotation.seed, keys.rotation.bodies.data()}, first,
                                        std::min(part, config.steps() - first));
+    tell();
+  }
+  if (keys.packing) {
+    if (checkpoint) checkpoint();
+    const backend::KeyShape shape = backend::packing_key_shape(config, params.dimension());
+    out.packing = pool.allocate(shape.rows * shape.row_bytes());
+    engine.prepare_seeded_packing_key(out.packing.data(), params.dimension(),
+                                      {keys.packing->seed, keys.packing->bodies.data()});
     tell();
   }
   return out;

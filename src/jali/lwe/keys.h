@@ -38,6 +38,7 @@ struct EvaluationKeys {
 /// The keys in an engine's form and memory.
 struct PreparedKeys {
   device::Buffer rotation, switching;
+  device::Buffer packing;  // empty if there is no packing key
 };
 
 /// Gives the keys to the engine, a part at a time, so that the expanded bootstrapping key never lies in host memory as a

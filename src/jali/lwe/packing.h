@@ -1,27 +1,23 @@
-// The packing key switch: many LWE ciphertexts become the coefficients of one GLWE ciphertext.
+// The packing key switch: many LWE ciphertexts become the coefficients of GLWE ciphertexts.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
-#include "jali/backend/torus.h"
-#include "jali/base/checkpoint.h"
-#include "jali/device/buffer.h"
 #include "jali/lwe/blocks.h"
 #include "jali/lwe/keys.h"
 
 namespace jali::lwe {
 
-/// A GLWE ciphertext whose phase has that of in[t] in coefficient coefficients[t], and noise alone in all others. in: the
-/// ciphertexts that users hold, in host memory; words of 32 bits become the highest of wider ones.
+/// GLWE ciphertexts in the engine's memory, of which number o takes `per` ciphertexts of `in`: its phase has that of in[t] in
+/// coefficient coefficients[t], and noise alone in the coefficients that are not named. in: the ciphertexts that users hold, in
+/// the engine's memory. backend::TfheOps::pack says what it computes.
 ///
-/// Each mask word a_i is decomposed by the rotation's gadget, with digits d_ij as backend::Gadget defines them. The result is
-/// (0, sum_t b_t X^(h_t)) - sum_ij (sum_t d_tij X^(h_t)) key(i, j), exactly modulo 2^w, at a cost of
-/// dimension levels (k + 1) N products of words for each of `in`.
-///
-/// Throws KeyMissing if there is no packing key, and InvalidArgument unless the coefficients are different ones below N, one
-/// for each ciphertext.
-GlweBlock pack(device::Pool& pool, const EvaluationKeys& keys, const backend::ConstLweView& in,
-               std::span<const std::uint32_t> coefficients, const Checkpoint& checkpoint = {});
+/// Throws KeyMissing if there is no packing key, ParamsMismatch if the ciphertexts have another shape than those that users
+/// hold, and InvalidArgument unless the coefficients of each output are different ones below N.
+GlweBlock pack(const backend::TfheOps& engine, const Params& params, const PreparedKeys& keys,
+               const backend::ConstLweView& in, std::span<const std::uint32_t> coefficients,
+               std::size_t per);
 
 }  // namespace jali::lwe

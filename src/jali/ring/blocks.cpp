@@ -23,14 +23,14 @@ Poly stack(const Ring& ring, std::span<const Poly* const> blocks) {
                           [&](const Poly* x) { return x->batch() == 1 && ring.holds(*x); })) {
     std::vector<const void*> rows;
     for (const Poly* block : blocks) rows.push_back(block->data());
-    ring.memory().gather(all.data(), rows, row, limbs);
+    ring.copies().gather(all.data(), rows, row, limbs);
     return all;
   }
   std::size_t b = 0;
   for (const Poly* block : blocks) {
     const Poly fetched = ring.holds(*block) ? Poly() : ring.import(*block);
     const Poly& here = fetched.empty() ? *block : fetched;
-    ring.memory().copy_rows(all.row(0, b), batch * row, here.data(), here.batch() * row,
+    ring.copies().copy_rows(all.row(0, b), batch * row, here.data(), here.batch() * row,
                             here.batch() * row, limbs);
     b += here.batch();
   }
@@ -50,11 +50,11 @@ std::vector<Poly> split(const Ring& ring, const Poly& x, std::span<const std::si
     if (singles) {
       rows.push_back(part.data());
     } else {
-      ring.memory().copy_rows(part.data(), bytes, x.row(0, b), x.batch() * part.row_bytes(), bytes,
+      ring.copies().copy_rows(part.data(), bytes, x.row(0, b), x.batch() * part.row_bytes(), bytes,
                               part.limbs());
     }
   }
-  if (singles) ring.memory().scatter(rows, x.data(), x.row_bytes(), x.limbs());
+  if (singles) ring.copies().scatter(rows, x.data(), x.row_bytes(), x.limbs());
   return out;
 }
 

@@ -40,7 +40,7 @@ Poly Ring::make_like(const Poly& x, std::span<const PrimeIndex> primes) const {
 
 Poly Ring::copy(const Poly& x) const {
   Poly out = make_like(x, x.primes());
-  memory().copy(out.data(), x.data(), x.bytes());
+  copies().copy(out.data(), x.data(), x.bytes());
   return out;
 }
 
@@ -52,7 +52,7 @@ Poly Ring::import(const Poly& x) const {
 
 void Ring::place(void* to, const Poly& x) const {
   if (holds(x)) {
-    memory().copy(to, x.data(), x.bytes());
+    copies().copy(to, x.data(), x.bytes());
   } else if (x.buffer().host_accessible()) {
     memory().copy_in(to, x.data(), x.bytes());
   } else if (!memory().copy_from(*x.buffer().memory(), to, x.data(), x.bytes())) {
@@ -82,7 +82,7 @@ Poly Ring::select(const Poly& x, std::span<const PrimeIndex> primes) const {
       ++count;
     }
     require<InternalError>(count > 0, "Ring::select: the polynomial lacks a requested limb");
-    memory().copy(out.row(i), x.row(first), count * limb_bytes);
+    copies().copy(out.row(i), x.row(first), count * limb_bytes);
     i += count;
   }
   return out;

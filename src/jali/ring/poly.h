@@ -127,6 +127,8 @@ class Ring {
                    std::size_t batch = 1) const;
   device::Buffer scratch(std::size_t bytes) const { return pool_->allocate(bytes); }
   device::Memory& memory() const { return pool_->memory(); }
+  /// By which blocks are copied within that memory.
+  device::Memory& copies() const { return engine_->copies(); }
   const std::shared_ptr<device::Pool>& pool() const { return pool_; }
 
   /// Transforms x in place. Throws InternalError if x is already in the form asked for.

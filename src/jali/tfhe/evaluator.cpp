@@ -232,7 +232,7 @@ Ciphertext Evaluator::copy(const Ciphertext& a) const {
   auto data = std::make_shared<lwe::LweBlock>(
       lwe::make_lwe(*engine_->device()->pool(), a.data->torus, a.data->dimension, a.data->count));
   if (a.size() > 0) {
-    engine_->device()->memory()->copy(data->data.data(), a.data->data.data(), a.data->bytes());
+    engine_->copies().copy(data->data.data(), a.data->data.data(), a.data->bytes());
   }
   Ciphertext out = a;
   out.data = std::move(data);
@@ -317,7 +317,7 @@ Ciphertext Evaluator::concatenate(std::span<const Ciphertext* const> parts) cons
   auto* at = static_cast<std::byte*>(out->data.data());
   for (const Ciphertext* part : parts) {
     if (part->size() == 0) continue;
-    engine_->device()->memory()->copy(at, part->data->data.data(), part->data->bytes());
+    engine_->copies().copy(at, part->data->data.data(), part->data->bytes());
     at += part->data->bytes();
   }
   return made(std::move(out), key_id, std::move(degree), History::joined(histories));

@@ -59,6 +59,7 @@ CpuTfhe::CpuTfhe(TfheConfig config, std::shared_ptr<device::Device> device)
       config_(validated(std::move(config))),
       kernels_(select_tfhe_kernels(config_.isa)),
       switch_rule_(config_.switch_gadget),
+      packing_rule_(config_.rotation_gadget),
       rotator_(make_rotator(config_, kernels_)),
       pool_(config_.threads) {}
 

@@ -42,6 +42,8 @@ class CpuTfhe final : public TfheOps {
   void combine(LweView out, ConstLweView in, const LweCombination& combination) const override;
   void extract(LweView out, ConstGlweView in, std::span<const std::uint32_t> coefficients,
                std::size_t per) const override;
+  void pack(GlweView out, ConstLweView in, std::span<const std::uint32_t> coefficients,
+            std::size_t per, const void* packing_key) const override;
 
  private:
   std::size_t switch_rows() const {
@@ -60,7 +62,7 @@ class CpuTfhe final : public TfheOps {
 
   const TfheConfig config_;
   const TfheKernels kernels_;
-  const DigitRule switch_rule_;
+  const DigitRule switch_rule_, packing_rule_;
   const std::unique_ptr<const Rotator> rotator_;
   mutable ThreadPool pool_;
   mutable ScratchPool scratch_{device::host_memory()};

@@ -9,6 +9,7 @@
 #include "jali/backend/cuda/fft/tables.h"
 #include "jali/backend/cuda/lwe_key_switch/linear.cuh"
 #include "jali/backend/cuda/lwe_key_switch/lwe_key_switch.cuh"
+#include "jali/backend/cuda/lwe_key_switch/packing.cuh"
 #include "jali/backend/cuda/seeded/expand.cuh"
 #include "jali/backend/seeded.h"
 #include "jali/backend/tfhe_checks.h"
@@ -104,6 +105,13 @@ class CudaTfhe final : public TfheOps {
       expand(staging, shape, key, 0, shape.rows);
     });
   }
+  void prepare_seeded_packing_key(void* out, LweDimension from,
+                                  const SeededKey& key) const override {
+    check_prepare_packing_key(config_, out, from, key.bodies);
+    stream_.enter();
+    const KeyShape shape = packing_key_shape(config_, from);
+    expand(out, shape, key, 0, shape.rows);
+  }
 
   void key_switch(LweView out, ConstLweView in, const void* switch_key) const override {
     check_key_switch(config_, out, in, switch_key);
@@ -160,6 +168,14 @@ class CudaTfhe final : public TfheOps {
     const Buffer which = upload(coefficients);
     cuda::extract(stream_, config_, out.data, in.data, static_cast<const std::uint32_t*>(which.data()),
                   out.count, per);
+  }
+  void pack(GlweView out, ConstLweView in, std::span<const std::uint32_t> coefficients,
+            std::size_t per, const void* packing_key) const override {
+    check_pack(config_, out, in, coefficients, per, packing_key);
+    stream_.enter();
+    const Buffer where = upload(coefficients);
+    cuda::pack(stream_, config_, out.data, out.count, in,
+               static_cast<const std::uint32_t*>(where.data()), per, packing_key);
   }
 
  private:

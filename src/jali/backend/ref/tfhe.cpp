@@ -1,5 +1,6 @@
 #include "jali/backend/ref/tfhe.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <utility>
@@ -84,6 +85,35 @@ void switch_one(const TfheConfig& config, u32* out, const W* in, const u32* key)
       const u32* row = key + (i * levels + j) * (n + 1);
       const auto digit = static_cast<u32>(digits[j]);
       for (std::size_t m = 0; m <= n; ++m) out[m] -= digit * row[m];
+    }
+  }
+}
+
+/// acc: the packing of `count` rows, by a polynomial of digits for each word of the masks and each level.
+template <class W, class In>
+void pack_one(const TfheConfig& config, W* acc, const In* in, std::size_t d, std::size_t count,
+              const u32* coefficients, const W* key) {
+  const std::size_t N = config.N.value, rows = config.k.value + 1;
+  const auto levels = static_cast<std::size_t>(config.rotation_gadget.levels);
+  const auto widened = [](In word) {
+    return static_cast<W>(static_cast<W>(word) << (8 * (sizeof(W) - sizeof(In))));
+  };
+  std::fill(acc, acc + rows * N, W{0});
+  for (std::size_t t = 0; t < count; ++t) {
+    acc[(rows - 1) * N + coefficients[t]] = widened(in[t * (d + 1) + d]);
+  }
+  std::vector<std::int32_t> digits(levels), minus(levels * N);
+  for (std::size_t i = 0; i < d; ++i) {
+    std::fill(minus.begin(), minus.end(), 0);
+    for (std::size_t t = 0; t < count; ++t) {
+      decompose<W>(digits, widened(in[t * (d + 1) + i]), config.rotation_gadget);
+      for (std::size_t j = 0; j < levels; ++j) minus[j * N + coefficients[t]] = -digits[j];
+    }
+    for (std::size_t j = 0; j < levels; ++j) {
+      for (std::size_t c = 0; c < rows; ++c) {
+        add_product<W>(acc + c * N, std::span(minus).subspan(j * N, N),
+                       key + ((i * levels + j) * rows + c) * N);
+      }
     }
   }
 }
@@ -213,6 +243,25 @@ class RefTfhe final : public TfheOps {
         extract_one<W>(config_, words<W>(out.data) + r * (large + 1),
                        words<W>(in.data) + r / per * glwe_words(), coefficients[r]);
       }
+    });
+  }
+
+  void pack(GlweView out, ConstLweView in, std::span<const u32> coefficients, std::size_t per,
+            const void* packing_key) const override {
+    check_pack(config_, out, in, coefficients, per, packing_key);
+    const std::size_t d = in.dimension.value;
+    with_word(config_.torus, [&](auto zero) {
+      using W = decltype(zero);
+      with_word(in.torus, [&](auto narrow) {
+        using In = decltype(narrow);
+        if constexpr (sizeof(In) <= sizeof(W)) {
+          for (std::size_t first = 0, o = 0; first < in.count; first += per, ++o) {
+            pack_one<W>(config_, words<W>(out.data) + o * glwe_words(),
+                        words<In>(in.data) + first * (d + 1), d, std::min(per, in.count - first),
+                        coefficients.data() + first, words<W>(packing_key));
+          }
+        }
+      });
     });
   }
 

@@ -84,8 +84,9 @@ std::unique_ptr<TfheClientOps> make_cpu_tfhe_client(
 std::unique_ptr<TfheClientOps> make_cuda_tfhe_client(TfheConfig config,
                                                      std::shared_ptr<device::Device> device);
 
-/// device: "auto" or "cpu" (the CPU: see decision 0024), "cuda" or "cuda:K", or "ref", the slow oracle. config.threads counts on the CPU alone. Throws NoDevice for
-/// a device that this build or machine lacks, and InvalidArgument for other names.
+/// device: "auto" (what device::resolve finds, or the CPU, if that is a GPU which the engine does not serve), "cpu", "cuda" or
+/// "cuda:K", or "ref", the slow oracle. config.threads counts on the CPU alone. Throws NoDevice for a device that this build
+/// or machine lacks, and InvalidArgument for other names.
 std::unique_ptr<TfheClientOps> make_tfhe_client_engine(TfheConfig config,
                                                        const std::string& device);
 

@@ -68,6 +68,10 @@ u64 lwe_key_switch(const TfheConfig& config) {
   return config.large().value * levels(config.switch_gadget) * (config.n.value + 1);
 }
 
+u64 packing(const TfheConfig& config, LweDimension d) {
+  return d.value * levels(config.rotation_gadget) * (config.k.value + 1) * config.N.value;
+}
+
 u64 uniform_bytes(std::size_t count, u64 q) { return count * (q >> 32 == 0 ? 4 : 8); }
 u64 ternary_bytes(std::size_t count) { return count; }
 u64 error_bytes(std::size_t count) { return 8 * count; }

@@ -50,6 +50,8 @@ std::uint64_t rotation_butterflies(const TfheConfig& config);
 std::uint64_t rotation_products(const TfheConfig& config);
 /// Of a key switch: k N levels (n + 1) products of a digit and a word.
 std::uint64_t lwe_key_switch(const TfheConfig& config);
+/// Of a packing of a ciphertext of dimension d: d levels (k + 1) N products of a digit and a word.
+std::uint64_t packing(const TfheConfig& config, LweDimension d);
 
 // Bytes of ChaCha20 that `count` values take at least: what rejection passes over comes on top.
 /// Uniform residues below q: words of 4 bytes below 2^32, else of 8.

@@ -13,8 +13,8 @@ class TraceEmbedding final : public EmbeddingOps, private RnsTracer {
 
   void embed(View out, const Embedding& embedding, std::span<const Complex> values, int log_slots,
              double factor) const override {
-    Record r = record("embed", out, {}, {out});
-    trace::read(r, values.data(), values.size_bytes());
+    Record r = record("embed", out, {}, {out}, Kind::plaintext);
+    read_host(r, values);
     r.mults = residues(out);
     r.complex_butterflies = out.batch * cost::embedding(std::size_t{1} << log_slots);
     run(std::move(r), [&] { inner_.embed(out, embedding, values, log_slots, factor); });
@@ -22,7 +22,7 @@ class TraceEmbedding final : public EmbeddingOps, private RnsTracer {
   void unembed(std::span<Complex> slots, const Embedding& embedding, ConstView x, int log_slots,
                double divisor) const override {
     Record r = record("unembed", {nullptr, {}, x.batch}, {x}, {});
-    trace::write(r, slots.data(), slots.size_bytes());
+    write_host(r, slots);
     r.mults = residues(x);  // small integers take no more than one for each residue
     r.complex_butterflies = x.batch * cost::embedding(std::size_t{1} << log_slots);
     run(std::move(r), [&] { inner_.unembed(slots, embedding, x, log_slots, divisor); });

@@ -15,14 +15,19 @@ namespace jali::backend::trace {
 
 class Recorder {
  public:
-  /// device: the one on which the operations run.
-  Recorder(const device::Device& device, std::shared_ptr<Trace> sink);
+  /// device: the one on which the operations run. header: what is the same for all of them; see Trace::describe.
+  Recorder(const device::Device& device, std::shared_ptr<Trace> sink, const Shape& header);
+
+  /// Adds memory that the operation reads, or writes: `bytes` from `data` on. kind: what the operation itself says. No bytes are no operand.
+  void read(Record& record, Kind kind, const void* data, std::size_t bytes) const;
+  void write(Record& record, Kind kind, const void* data, std::size_t bytes) const;
 
   /// Runs the call of an operation, then keeps its record with the time it took. An operation that throws is not
   /// recorded.
   template <class Call>
   void run(Record record, const Call& call) const {
     using Clock = std::chrono::steady_clock;
+    begin(record);
     finish();
     const Clock::time_point start = Clock::now();
     call();
@@ -32,6 +37,8 @@ class Recorder {
   }
 
  private:
+  /// Completes the record with everything but the time.
+  void begin(Record& record) const;
   /// On a device that is not the host, an operation returns before it is done: waits until it is, so that the time that
   /// is measured is that of the operation.
   void finish() const;
@@ -39,9 +46,5 @@ class Recorder {
   const std::shared_ptr<Trace> sink_;
   device::Buffer probe_;  // in the device's memory, if the device is not the host
 };
-
-/// Adds memory that the operation reads, or writes: `bytes` from `data` on.
-void read(Record& record, const void* data, std::size_t bytes);
-void write(Record& record, const void* data, std::size_t bytes);
 
 }  // namespace jali::backend::trace

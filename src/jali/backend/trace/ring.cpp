@@ -64,7 +64,7 @@ class TraceRing final : public RingOps, private RnsTracer {
   }
   void automorphism_ntt(View out, ConstView in, u64 g) const override {
     Record r = record("automorphism_ntt", out, {in}, {out});
-    r.shape.set("galois", g);
+    r.shape.set("galois", Shape::List{g});
     run(std::move(r), [&] { inner_.automorphism_ntt(out, in, g); });
   }
   void sample_uniform(View out, std::span<const std::uint8_t, 32> seed,
@@ -90,21 +90,21 @@ class TraceRing final : public RingOps, private RnsTracer {
   }
 
   void from_int64(View out, std::span<const std::int64_t> c) const override {
-    Record r = record("from_int64", out, {}, {out});
-    trace::read(r, c.data(), c.size_bytes());
+    Record r = record("from_int64", out, {}, {out}, Kind::plaintext);
+    read_host(r, c);
     r.mults = residues(out);
     run(std::move(r), [&] { inner_.from_int64(out, c); });
   }
   void from_double(View out, std::span<const double> c) const override {
-    Record r = record("from_double", out, {}, {out});
-    trace::read(r, c.data(), c.size_bytes());
+    Record r = record("from_double", out, {}, {out}, Kind::plaintext);
+    read_host(r, c);
     r.mults = residues(out);
     run(std::move(r), [&] { inner_.from_double(out, c); });
   }
   void crt(View out, std::span<const u64> integers, std::size_t words,
            CrtMethod method) const override {
-    Record r = record("crt", out, {}, {out});
-    trace::read(r, integers.data(), integers.size_bytes());
+    Record r = record("crt", out, {}, {out}, Kind::plaintext);
+    read_host(r, integers);
     r.shape.set("terms", words);
     r.mults = out.batch * cost::crt(n(), out.primes.size(), words);
     run(std::move(r), [&] { inner_.crt(out, integers, words, method); });
@@ -112,7 +112,7 @@ class TraceRing final : public RingOps, private RnsTracer {
   void icrt(std::span<u64> integers, std::size_t words, ConstView x,
             IcrtMethod method) const override {
     Record r = record("icrt", {nullptr, {}, x.batch}, {x}, {});
-    trace::write(r, integers.data(), integers.size_bytes());
+    write_host(r, integers);
     r.shape.set("terms", words);
     r.mults = x.batch * (method == IcrtMethod::product_sum
                              ? cost::icrt_product_sum(n(), x.primes.size(), words)

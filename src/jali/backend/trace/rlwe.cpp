@@ -40,12 +40,12 @@ class TraceRlwe final : public RlweOps, private RnsTracer {
     r.shape.set("primes_in", Shape::list_of(shape.primes));
     for (const ConstView& v : a0) read(r, v);
     for (const ConstView& v : a1) read(r, v);
-    weigh(r, sums);
+    weigh(r, sums, Kind::unknown);
     run(std::move(r), [&] { inner_.weighted_sums(a0, a1, sums); });
   }
   void mod_up(View ext, ConstView x, std::span<const u32> digit_limbs) const override {
     Record r = record("mod_up", ext, {x}, {});
-    write(r, ext, digit_limbs.size());
+    write(r, ext, Kind::scratch, digit_limbs.size());
     r.shape.set("digits", Shape::list_of(digit_limbs));
     r.mults = ext.batch * cost::mod_up(n(), digit_limbs, ext.primes.size());
     run(std::move(r), [&] { inner_.mod_up(ext, x, digit_limbs); });
@@ -67,23 +67,23 @@ class TraceRlwe final : public RlweOps, private RnsTracer {
 
   void key_product(View acc0, View acc1, ConstView ext, KeyView key, std::span<const u32> digit_ids,
                    u64 g, bool accumulate) const override {
-    Record r = record("key_product", acc0, {}, {acc0, acc1});
+    Record r = record("key_product", acc0, {}, {acc0, acc1}, Kind::scratch);
     r.shape.set("primes_in", Shape::list_of(ext.primes));
-    read(r, ext, digit_ids.size());
+    read(r, ext, Kind::scratch, digit_ids.size());
     read_key(r, key, digit_ids, acc0.primes.size());
     if (accumulate) {
-      read(r, acc0);
-      read(r, acc1);
+      read(r, acc0, Kind::scratch);
+      read(r, acc1, Kind::scratch);
     }
     r.shape.set("digits", Shape::list_of(digit_ids));
-    r.shape.set("galois", g);
+    r.shape.set("galois", Shape::List{g});
     r.shape.set("accumulate", accumulate);
     r.mults = acc0.batch * cost::key_product(n(), digit_ids.size(), acc0.primes.size());
     run(std::move(r), [&] { inner_.key_product(acc0, acc1, ext, key, digit_ids, g, accumulate); });
   }
   void key_switch(View acc0, View acc1, ConstView x, std::span<const u32> digit_limbs, KeyView key,
                   std::span<const u32> digit_ids) const override {
-    Record r = record("key_switch", acc0, {x}, {acc0, acc1});
+    Record r = record("key_switch", acc0, {x}, {acc0, acc1}, Kind::scratch);
     read_key(r, key, digit_ids, acc0.primes.size());
     r.shape.set("digits", Shape::list_of(digit_limbs));
     r.mults = switch_mults(acc0, digit_limbs);
@@ -92,7 +92,8 @@ class TraceRlwe final : public RlweOps, private RnsTracer {
   void key_switch_add(View acc0, View acc1, ConstView x, std::span<const u32> digit_limbs,
                       KeyView key, std::span<const u32> digit_ids,
                       const ScaledAddend& addend) const override {
-    Record r = record("key_switch_add", acc0, {x, addend.c0, addend.c1}, {acc0, acc1});
+    Record r =
+        record("key_switch_add", acc0, {x, addend.c0, addend.c1}, {acc0, acc1}, Kind::scratch);
     read_key(r, key, digit_ids, acc0.primes.size());
     r.shape.set("digits", Shape::list_of(digit_limbs));
     r.mults = switch_mults(acc0, digit_limbs) + 2 * residues(x);
@@ -103,7 +104,7 @@ class TraceRlwe final : public RlweOps, private RnsTracer {
                           std::span<const u32> digit_limbs, KeyView key,
                           std::span<const u32> digit_ids) const override {
     const ConstView own{acc0.data, own_primes(acc0, digit_limbs), acc0.batch};
-    Record r = record("combine_key_switch", acc0, {}, {acc0, acc1});
+    Record r = record("combine_key_switch", acc0, {}, {acc0, acc1}, Kind::scratch);
     r.shape.set("primes_in", Shape::list_of(own.primes));
     read_terms(r, own, c);
     read_key(r, key, digit_ids, acc0.primes.size());
@@ -115,10 +116,12 @@ class TraceRlwe final : public RlweOps, private RnsTracer {
   void rotate(View out0, View out1, View acc0, View acc1, ConstView c0, ConstView c1, u64 g,
               std::span<const u32> digit_limbs, KeyView key,
               std::span<const u32> digit_ids) const override {
-    Record r = record("rotate", out0, {c0, c1}, {out0, out1, acc0, acc1});
+    Record r = record("rotate", out0, {c0, c1}, {out0, out1});
+    write(r, acc0, Kind::scratch);
+    write(r, acc1, Kind::scratch);
     read_key(r, key, digit_ids, acc0.primes.size());
     r.shape.set("digits", Shape::list_of(digit_limbs));
-    r.shape.set("galois", g);
+    r.shape.set("galois", Shape::List{g});
     r.mults = switch_mults(acc0, digit_limbs) + 2 * division_mults(out0, acc0);
     run(std::move(r),
         [&] { inner_.rotate(out0, out1, acc0, acc1, c0, c1, g, digit_limbs, key, digit_ids); });
@@ -131,45 +134,59 @@ class TraceRlwe final : public RlweOps, private RnsTracer {
     r.shape.set("primes_in", Shape::list_of(shape.primes));
     r.shape.set("digits", Shape::list_of(digit_ids));
     const std::size_t limbs = shape.primes.size();
-    const void* before = nullptr;  // rotations of one ciphertext follow each other and read it once
+    Shape::List galois, sources;
+    // Rotations of one ciphertext follow each other and read it and its digits once.
+    const void *c0 = nullptr, *ext = nullptr;
     for (const Rotated& x : operands) {
-      const bool again = x.c0.data == before;
-      before = x.c0.data;
-      if (!again) read(r, x.c0);
+      galois.push_back(x.g);
+      const bool is_new =
+          sources.empty() || x.c0.data != c0 || (x.g != 1 && ext != nullptr && x.ext.data != ext);
+      sources.push_back(sources.empty() ? 0 : sources.back() + (is_new ? 1 : 0));
+      if (is_new) {
+        read(r, x.c0, Kind::ciphertext);
+        c0 = x.c0.data;
+        ext = nullptr;
+      }
       if (x.g == 1) {
-        read(r, x.c1);
+        read(r, x.c1, Kind::ciphertext);
         r.mults += 2 * residues(x.c0);
         continue;
       }
-      if (!again) read(r, x.ext, digit_ids.size());
+      if (ext == nullptr) read(r, x.ext, Kind::scratch, digit_ids.size());
+      ext = x.ext.data;
       read_key(r, x.key, digit_ids, limbs);
       r.mults += shape.batch * cost::key_product(n(), digit_ids.size(), limbs) + residues(x.c0);
     }
-    weigh(r, sums);
+    r.shape.set("galois", std::move(galois));
+    r.shape.set("sources", std::move(sources));
+    weigh(r, sums, Kind::scratch);
     run(std::move(r), [&] { inner_.rotated_sums(operands, digit_ids, s, sums); });
   }
   void outer_sum(View acc0, View acc1, std::span<const Turned> terms,
                  std::span<const u32> digit_limbs, std::span<const u32> digit_ids,
                  bool accumulate) const override {
-    Record r = record("outer_sum", acc0, {}, {acc0, acc1});
+    Record r = record("outer_sum", acc0, {}, {acc0, acc1}, Kind::scratch);
     r.shape.set("primes_in", Shape::list_of(acc0.primes));
     r.shape.set("digits", Shape::list_of(digit_limbs));
     r.shape.set("terms", terms.size());
     r.shape.set("accumulate", accumulate);
     if (accumulate) {
-      read(r, acc0);
-      read(r, acc1);
+      read(r, acc0, Kind::scratch);
+      read(r, acc1, Kind::scratch);
     }
     std::size_t limbs = 0;
     for (const u32 count : digit_limbs) limbs += count;
     const ConstView level{nullptr, acc0.primes.first(std::min(limbs, acc0.primes.size())),
                           acc0.batch};
+    Shape::List galois;
     for (const Turned& x : terms) {
-      read(r, x.x0);
-      read(r, x.x1);
+      galois.push_back(x.g);
+      read(r, x.x0, Kind::scratch);
+      read(r, x.x1, Kind::scratch);
       read_key(r, x.key, digit_ids, acc0.primes.size());
       r.mults += division_mults(level, x.x1) + switch_mults(acc0, digit_limbs);
     }
+    r.shape.set("galois", std::move(galois));
     run(std::move(r),
         [&] { inner_.outer_sum(acc0, acc1, terms, digit_limbs, digit_ids, accumulate); });
   }
@@ -187,12 +204,15 @@ class TraceRlwe final : public RlweOps, private RnsTracer {
 
   /// The rows of the sum's primes, of every operand; the extent begins where the operand does.
   void read_terms(Record& r, ConstView sum, const Combination& c) const {
-    const auto operand = [&](ConstView x) { trace::read(r, x.data, limbs(sum) * row_bytes()); };
+    const auto operand = [&](ConstView x) {
+      recorder_.read(r, Kind::ciphertext, x.data, limbs(sum) * row_bytes());
+    };
     for (const auto& p : c.products) {
       operand(p.a0), operand(p.a1), operand(p.b0), operand(p.b1);
     }
     for (const auto& m : c.multiples) operand(m.x0), operand(m.x1);
-    r.shape.set("terms", c.products.size() + c.multiples.size());
+    r.shape.set("terms", u64{c.products.size() + c.multiples.size()});
+    r.shape.set("products", u64{c.products.size()});
     r.mults += (4 * c.products.size() + 2 * c.multiples.size()) * residues(sum);
   }
   /// The rows used, of both parts of each digit; the extent begins where the digit does.
@@ -200,27 +220,34 @@ class TraceRlwe final : public RlweOps, private RnsTracer {
                 std::size_t used_limbs) const {
     const std::size_t digit_bytes = 2 * key.primes.size() * row_bytes();
     for (const u32 id : digit_ids) {
-      trace::read(r, static_cast<const std::byte*>(key.data) + id * digit_bytes,
-                  2 * used_limbs * row_bytes());
+      recorder_.read(r, Kind::key, static_cast<const std::byte*>(key.data) + id * digit_bytes,
+                     2 * used_limbs * row_bytes());
     }
   }
 
-  /// What is the same for all weighted sums.
-  void weigh(Record& r, std::span<const WeightedSum> sums) const {
+  /// What is the same for all weighted sums. made: what the sums are.
+  void weigh(Record& r, std::span<const WeightedSum> sums, Kind made) const {
     u64 terms = 0;
+    Shape::List counts, operands;
     for (const WeightedSum& sum : sums) {
-      for (const ConstView& v : sum.b) read(r, v);
+      for (const ConstView& v : sum.b) read(r, v, Kind::plaintext);
+    }
+    for (const WeightedSum& sum : sums) {
       if (sum.accumulate) {
-        read(r, sum.out0);
-        read(r, sum.out1);
+        read(r, sum.out0, made);
+        read(r, sum.out1, made);
         r.shape.set("accumulate", true);
       }
-      write(r, sum.out0);
-      write(r, sum.out1);
+      write(r, sum.out0, made);
+      write(r, sum.out1, made);
       terms += sum.b.size();
+      counts.push_back(sum.operands.size());
+      operands.insert(operands.end(), sum.operands.begin(), sum.operands.end());
       r.mults += 2 * sum.b.size() * residues(sum.out0);
     }
     r.shape.set("terms", terms);
+    r.shape.set("sums", std::move(counts));
+    r.shape.set("operands", std::move(operands));
   }
 
   const RlweOps& inner_;

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "jali/backend/config.h"
+#include "jali/backend/engine.h"
 #include "jali/backend/trace/recorder.h"
 #include "jali/backend/view.h"
 
@@ -15,6 +16,12 @@ namespace jali::backend::trace {
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 using Primes = std::span<const PrimeIndex>;
+
+/// What the header of a trace says of an engine.
+Shape header_of(const Engine& engine, const KeyLayout& keys);
+
+/// A record of an operation between these primes, with the names that all shapes have and no operands.
+Record rns_record(const char* op, Primes in, Primes out, std::size_t batch);
 
 class RnsTracer {
  protected:
@@ -29,13 +36,22 @@ class RnsTracer {
 
   /// A record of the whole of these blocks; the shape is that of out and of the first block read.
   Record record(const char* op, ConstView out, std::initializer_list<ConstView> reads,
-                std::initializer_list<ConstView> writes) const;
+                std::initializer_list<ConstView> writes, Kind writes_kind = Kind::unknown) const;
   /// `blocks` blocks of the shape of x, one after the other.
-  void read(Record& r, ConstView x, std::size_t blocks = 1) const {
-    trace::read(r, x.data, blocks * limbs(x) * row_bytes());
+  void read(Record& r, ConstView x, Kind kind = Kind::unknown, std::size_t blocks = 1) const {
+    recorder_.read(r, kind, x.data, blocks * limbs(x) * row_bytes());
   }
-  void write(Record& r, ConstView x, std::size_t blocks = 1) const {
-    trace::write(r, x.data, blocks * limbs(x) * row_bytes());
+  void write(Record& r, ConstView x, Kind kind = Kind::unknown, std::size_t blocks = 1) const {
+    recorder_.write(r, kind, x.data, blocks * limbs(x) * row_bytes());
+  }
+  /// Memory of the host, or of the engine if the operation allows it.
+  template <class T>
+  void read_host(Record& r, std::span<T> x) const {
+    recorder_.read(r, Kind::host, x.data(), x.size_bytes());
+  }
+  template <class T>
+  void write_host(Record& r, std::span<T> x) const {
+    recorder_.write(r, Kind::host, x.data(), x.size_bytes());
   }
   template <class Call>
   void run(Record r, const Call& call) const {

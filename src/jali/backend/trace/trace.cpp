@@ -39,26 +39,43 @@ void write_value(std::string& out, const trace::Shape::List& x) {
   write_list(out, x, [](std::uint64_t item) { return std::to_string(item); });
 }
 
-// Names of operations, shapes and words are plain identifiers, so nothing needs escaping.
-void write_json(std::string& out, const Record& r) {
-  const auto extent = [](const Extent& e) {
-    return '[' + std::to_string(e.address) + ", " + std::to_string(e.bytes) + ']';
-  };
-  out += "{\"op\": \"" + r.op + '"';
-  for (const auto& [name, value] : r.shape.values()) {
+// Names of operations, shapes, words and engines are plain identifiers, so nothing needs escaping.
+void write_fields(std::string& out, const trace::Shape& shape) {
+  for (const auto& [name, value] : shape.values()) {
     out += ", \"" + name + "\": ";
     std::visit([&](const auto& x) { write_value(out, x); }, value);
   }
-  out += ", \"reads\": ";
-  write_list(out, r.reads, extent);
-  out += ", \"writes\": ";
-  write_list(out, r.writes, extent);
-  out += ", \"bytes_read\": " + std::to_string(r.bytes_read) +
-         ", \"bytes_written\": " + std::to_string(r.bytes_written) +
-         ", \"mults\": " + std::to_string(r.mults) +
-         ", \"stream_bytes\": " + std::to_string(r.stream_bytes) +
-         ", \"complex_butterflies\": " + std::to_string(r.complex_butterflies) +
-         ", \"complex_products\": " + std::to_string(r.complex_products);
+}
+
+void write_number(std::string& out, const char* name, std::uint64_t value) {
+  out += ", \"";
+  out += name;
+  out += "\": " + std::to_string(value);
+}
+
+void write_extents(std::string& out, const char* name, const std::vector<Extent>& extents) {
+  out += ", \"";
+  out += name;
+  out += "\": ";
+  write_list(out, extents, [](const Extent& e) {
+    return "[\"" + std::string(name_of(e.kind)) + "\", " + std::to_string(e.object) + ", " +
+           std::to_string(e.offset) + ", " + std::to_string(e.bytes) + ']';
+  });
+}
+
+void write_json(std::string& out, const Record& r) {
+  out += "{\"op\": \"" + r.op + '"';
+  write_number(out, "start", r.start);
+  write_number(out, "thread", r.thread);
+  write_fields(out, r.shape);
+  write_extents(out, "reads", r.reads);
+  write_extents(out, "writes", r.writes);
+  write_number(out, "bytes_read", r.bytes_read);
+  write_number(out, "bytes_written", r.bytes_written);
+  write_number(out, "mults", r.mults);
+  write_number(out, "stream_bytes", r.stream_bytes);
+  write_number(out, "complex_butterflies", r.complex_butterflies);
+  write_number(out, "complex_products", r.complex_products);
   format(out, ", \"seconds\": %.9g}\n", r.seconds);
 }
 
@@ -89,6 +106,27 @@ bool Shape::flag(const std::string& name) const { return get<bool>(name); }
 const Shape::List& Shape::list(const std::string& name) const { return get<List>(name); }
 
 }  // namespace trace
+
+void Trace::describe(const std::string& name, trace::Shape::Value value) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [known, old] : header_.values()) {
+    require<InvalidArgument>(known != name || old == value, [&] {
+      return "this trace is of an engine with another " + name + ": give every engine its own";
+    });
+  }
+  header_.set(name, std::move(value));
+}
+
+trace::Shape Trace::header() const {
+  const std::lock_guard lock(mutex_);
+  return header_;
+}
+
+void Trace::start(Record& record) {
+  const std::lock_guard lock(mutex_);
+  record.start = started_++;
+  record.thread = threads_.try_emplace(std::this_thread::get_id(), threads_.size()).first->second;
+}
 
 void Trace::append(Record record) {
   const std::lock_guard lock(mutex_);
@@ -132,7 +170,9 @@ std::vector<Total> Trace::totals() const {
 
 std::string Trace::json_lines() const {
   const std::lock_guard lock(mutex_);
-  std::string out;
+  std::string out = "{\"schema\": " + std::to_string(kSchema);
+  write_fields(out, header_);
+  out += "}\n";
   for (const Record& r : records_) write_json(out, r);
   return out;
 }

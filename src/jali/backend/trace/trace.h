@@ -6,28 +6,33 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "jali/backend/engine.h"
 #include "jali/backend/tfhe_ops.h"
+#include "jali/backend/trace/objects.h"
 #include "jali/base/at_fork.h"
 
 namespace jali::backend {
 
 namespace trace {
 
-/// The sizes and choices that an operation ran with, by name, in the order in which they are written down. Every
-/// table has names of its own; those on blocks of residues have
-///   n: ring degree; word; primes_in: of the (first) input, empty if there is none; primes_out: of the output,
-///   empty for icrt; batch: of the output; digits: limbs of each digit, key_product: the digit ids;
-///   terms: products of inner_product and of weighted sums, terms of combinations, words of crt and icrt;
-///   galois: of automorphisms; accumulate: the output is read as well;
+/// The sizes and choices that an operation ran with, by name, in the order in which they are written down. docs/format.md
+/// says what each is. Every table has names of its own; those on blocks of residues have
+///   primes_in: of the (first) input, empty if there is none; primes_out: of the output, empty for icrt; batch: of the
+///   output; digits: limbs of each digit, key_product and rotated_sums: the digit ids; terms: products of inner_product
+///   and of weighted sums, terms of combinations, words of crt and icrt; products: terms of a combination that are products
+///   of ciphertexts; galois: of the automorphism, or of every operand of rotated_sums and every term of outer_sum, 1 for
+///   none; sources: of every operand of rotated_sums, which ciphertext it is made of; sums: terms of each weighted sum;
+///   operands: of each of these terms; accumulate: the output is read as well;
 /// those of TFHE have
-///   n, k, N, torus, rotation, group, rotation_gadget and switch_gadget (base_log, levels): the engine's configuration;
 ///   batch: ciphertexts that are switched or bootstrapped, or that are written by combine and extract; steps of a rotation;
 ///   tables, encrypted, log_many: of bootstrapping; terms: weights of combine; per: of extract.
+/// The header of a trace has what is the same for all operations: the engine's configuration.
 class Shape {
  public:
   using List = std::vector<std::uint64_t>;
@@ -52,19 +57,20 @@ class Shape {
   std::vector<std::pair<std::string, Value>> values_;
 };
 
-}  // namespace trace
-
-/// Memory that an operation touches: where it begins, and how many bytes are read or written there.
-/// Two operations depend on each other if an extent that one writes overlaps an extent of the
-/// other. Addresses are those of the process, and are reused by later blocks.
-struct Extent {
-  std::uint64_t address = 0;
-  std::uint64_t bytes = 0;
+/// How switching keys are made, for the header of a trace. Empty if that is not known.
+struct KeyLayout {
+  Shape::List digits;  // limbs of each digit of a whole key
+  std::uint64_t special_primes = 0;  // the last primes of the engine, whose product is P
 };
 
-/// One operation that ran. Its shape is enough to price it on another machine.
+}  // namespace trace
+
+/// One operation that ran. With the header of its trace, its shape is enough to price it on another machine.
 struct Record {
   std::string op;  // its name in its table
+  std::uint64_t start = 0;  // how many operations of the trace began before it
+  std::uint64_t thread =
+      0;  // that called it: threads are numbered in the order of their first operation
   trace::Shape shape;
   std::vector<Extent> reads;
   std::vector<Extent> writes;
@@ -95,27 +101,42 @@ struct Total {
 /// Where records are kept, in the order in which operations ended. Safe to use from many threads.
 class Trace {
  public:
+  /// Of the text that json_lines writes. It counts up with every change that a reader has to know.
+  static constexpr std::uint64_t kSchema = 1;
+
+  /// Sets an entry of the header. A trace is of one engine: throws InvalidArgument if the entry has another value.
+  void describe(const std::string& name, trace::Shape::Value value);
+  trace::Shape header() const;
+  /// Numbers an operation that begins, and its thread.
+  void start(Record& record);
   void append(Record record);
+  /// Forgets the records. Numbers and the objects go on.
   void clear();
   std::size_t size() const;
   std::vector<Record> records() const;
+  trace::Objects& objects() { return objects_; }
 
   /// One entry an operation, by name; the sums over all records.
   std::vector<Total> totals() const;
-  /// One JSON object a line and a record, with the names of Record and of its shape as keys.
+  /// One JSON object a line: the header, then the records. docs/format.md defines every field.
   std::string json_lines() const;
   /// A table for people: count, megabytes, millions of multiplications and milliseconds.
   std::string summary() const;
 
  private:
   mutable ForkSafe<std::mutex> mutex_;
+  trace::Shape header_;
+  std::uint64_t started_ = 0;
+  std::unordered_map<std::thread::id, std::uint64_t> threads_;
   std::vector<Record> records_;
+  trace::Objects objects_;
 };
 
-/// An engine that hands every operation to `inner` and then records it in `sink`. An operation that
+/// An engine that hands every operation to `inner` and then records it in `sink`, which is of this engine alone. An operation that
 /// throws is not recorded. Results are those of inner; its name is "trace(" + inner's + ")".
+/// keys: what an engine does not know of its switching keys.
 std::unique_ptr<Engine> make_trace_engine(std::shared_ptr<const Engine> inner,
-                                          std::shared_ptr<Trace> sink);
+                                          std::shared_ptr<Trace> sink, trace::KeyLayout keys = {});
 /// The same of an engine of TFHE. Preparing keys is recorded, too.
 std::unique_ptr<TfheOps> make_trace_tfhe(std::shared_ptr<const TfheOps> inner,
                                          std::shared_ptr<Trace> sink);

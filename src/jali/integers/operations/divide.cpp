@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <utility>
 #include <vector>
@@ -29,9 +31,9 @@ std::pair<Integers, Integers> Arithmetic::divide(Value x, Value y, Rounding roun
     check_values(divisor->values, type);
     return divide_each(*x.encrypted(), divisor->values);
   }
-  if (divisor && type.is_signed && !divisor->scalar) {
+  if (divisor && type.is_signed) {
     check_values(divisor->values, type);
-    return divide(x, trivial(divisor->values, type), rounding);
+    return divide_signed(*x.encrypted(), *divisor, rounding);
   }
   // The multiples of clear divisors are clear.
   const int m = space_.message_bits;
@@ -54,6 +56,33 @@ std::pair<Integers, Integers> Arithmetic::divide(Value x, Value y, Rounding roun
         return {std::move(quotient.quotient), std::move(quotient.remainder)};
       });
   return {std::move(out[0]), std::move(out[1])};
+}
+
+std::pair<Integers, Integers> Arithmetic::divide_signed(const Integers& x, const Clear& divisor,
+                                                        Rounding rounding) const {
+  const IntegerType type = x.type(), magnitude{type.bits, false};
+  Clear negative = divisor, zero = divisor, size = divisor;
+  for (Wide& d : negative.values) d = d < 0;
+  for (Wide& d : zero.values) d = d == 0;
+  for (Wide& d : size.values) d = d < 0 ? -d : d;
+  if (std::ranges::count(zero.values, 0) == std::ssize(zero.values)) zero = Clear(0);
+  const Integers x_size =
+      run_one("magnitude", {{x, type}}, ways, [&](Builder& b, const Words& w, std::size_t c) {
+        return Word{magnitude, negate_if(b, w[0], sign_of(b, w[0]), carries_of[c]).digits, {}};
+      });
+  const auto [quotient, remainder] = divide(x_size, size, Rounding::truncate);
+  return run_two(rounding == Rounding::floor ? "signs floor" : "signs truncate",
+                 {{x, type},
+                  {quotient, magnitude},
+                  {remainder, magnitude},
+                  {negative, boolean},
+                  {zero, boolean},
+                  {size, magnitude}},
+                 ways, [&](Builder& b, const Words& w, std::size_t c) -> Words {
+                   Quotient out = with_signs(b, {w[1], w[2]}, sign_of(b, w[0]),
+                                             {w[3][0], w[4][0], w[5]}, rounding, carries_of[c]);
+                   return {std::move(out.quotient), std::move(out.remainder)};
+                 });
 }
 
 std::pair<Integers, Integers> Arithmetic::divide_each(const Integers& x,

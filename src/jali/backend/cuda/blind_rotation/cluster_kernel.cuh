@@ -1,4 +1,4 @@
-// A cluster of C = 4 blocks (8 if N = 16,384) rotates one ciphertext. Everything is cut in C: a block has a share of the columns
+// A cluster of C = 4 or 8 blocks rotates one ciphertext. Everything is cut in C: a block has a share of the columns
 // of each polynomial's accumulator, and of the sub-trees of its transform.
 //
 // Transform. Of the M = N/2 complex points j = J + (M/P) t, t < P, a thread holds one column J with all t, and does the
@@ -43,7 +43,7 @@ struct ClusterShape {
   static constexpr int part = M / blocks;  // points of a block
   static constexpr int group = K1 * TP, threads = group * Levels;
   // Whether twiddles are held in registers, and the key comes to shared memory ahead of its use.
-  static constexpr bool small = P == 4;
+  static constexpr bool small = P <= 8;
   static constexpr int ring = small ? (Units ? 5 : 2) : 0;  // units of the key in shared memory
 
   // How many twiddles a thread takes before those of nodes with `span` of its points, while nodes have `size` points.
@@ -72,6 +72,7 @@ struct ClusterShape {
 // Where number `at` of a box lies, so that quarter warps meet every bank once in all layouts of `position`.
 template <class S>
 __device__ __forceinline__ int swizzled(int at) {
+  if constexpr (S::P == 8) return at ^ (at >> 3 & 7);
   const int b = at >> 4 & 1;
   return S::small ? at ^ (b | (at >> 3 & 1) << 1 | b << 2) : at ^ (at >> 4 & 7);
 }
@@ -87,7 +88,9 @@ __device__ __forceinline__ int position(int tp, int i) {
 // Waits for the `count` threads that have the points of a node, which are in a row.
 template <class S>
 __device__ __forceinline__ void meet_threads(int count) {
-  if (count <= 32 && S::threads % 32 == 0) {
+  if constexpr (S::group == 16 && S::levels > 1) {  // the half of a warp that transforms this level
+    __syncwarp(0xffffu << (threadIdx.x & 16));
+  } else if (count <= 32 && S::threads % 32 == 0) {
     __syncwarp();
   } else if constexpr (S::levels == 1) {
     __syncthreads();
@@ -424,6 +427,7 @@ __global__ void __launch_bounds__(S::threads, 1) cluster_kernel(const __grid_con
           for (unsigned j = 0; j < kRefill; ++j) {
             if (first_unit + j < a.units) {
               // Point i of the thread has the root's power times i^(0, 2 e, e, 3 e).
+              static_assert(P == 4);
               const unsigned e = powers[j];
               const double2 root = roots[j];
               const double2* const unit = shared_numbers(ring.next()) + mine;

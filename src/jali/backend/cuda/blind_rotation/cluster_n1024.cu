@@ -3,7 +3,7 @@
 namespace jali::backend::cuda {
 
 template struct ClusterSize<10, 2, 4, 4, 1, false>;
-template struct ClusterSize<10, 2, 4, 4, 2, false>;
+template struct ClusterSize<10, 2, 8, 8, 2, false>;
 template struct ClusterSize<10, 2, 4, 4, 3, false>;
 template struct ClusterSize<10, 3, 4, 4, 1, false>;
 template struct ClusterSize<10, 2, 4, 4, 1, true>;

@@ -10,6 +10,9 @@ namespace {
 // Kernels that take P = 4 points a thread, in clusters of four blocks.
 template <int LogN, int K1, int Levels, bool Units>
 using Small = ClusterSize<LogN, K1, 4, 4, Levels, Units>;
+// Kernels that take P = 8 points a thread, in clusters of eight blocks: one warp a block.
+template <int LogN, int Levels>
+using Wide = ClusterSize<LogN, 2, 8, 8, Levels, false>;
 template <int LogN, int Blocks>
 using Large = ClusterSize<LogN, 2, Blocks, 16, 1, false>;
 
@@ -29,9 +32,9 @@ void with_cluster_size(const TfheConfig& config, F&& f) {
   } else if (N == 2048 && k == 1) {
     if (levels == 2) f(Small<11, 2, 2, false>{});
     else if (levels == 3) f(Small<11, 2, 3, false>{});
-    else f(Small<11, 2, 1, false>{});
+    else f(Wide<11, 1>{});
   } else if (N == 1024 && k == 1) {
-    if (levels == 2) f(Small<10, 2, 2, false>{});
+    if (levels == 2) f(Wide<10, 2>{});
     else if (levels == 3) f(Small<10, 2, 3, false>{});
     else f(Small<10, 2, 1, false>{});
   } else if (N == 1024 && k == 2) {

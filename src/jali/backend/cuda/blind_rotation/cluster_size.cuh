@@ -24,11 +24,11 @@ struct ClusterSize {
   static void rotate(const Stream& stream, const ClusterArgs& args);
 };
 
-extern template struct ClusterSize<11, 2, 4, 4, 1, false>;
+extern template struct ClusterSize<11, 2, 8, 8, 1, false>;
 extern template struct ClusterSize<11, 2, 4, 4, 2, false>;
 extern template struct ClusterSize<11, 2, 4, 4, 3, false>;
 extern template struct ClusterSize<10, 2, 4, 4, 1, false>;
-extern template struct ClusterSize<10, 2, 4, 4, 2, false>;
+extern template struct ClusterSize<10, 2, 8, 8, 2, false>;
 extern template struct ClusterSize<10, 2, 4, 4, 3, false>;
 extern template struct ClusterSize<10, 3, 4, 4, 1, false>;
 extern template struct ClusterSize<9, 4, 4, 4, 1, false>;

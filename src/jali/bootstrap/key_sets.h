@@ -1,0 +1,34 @@
+// Sets of bootstrapping keys between the fewest and all: the bytes that each takes, and the time of a bootstrapping with it. Nothing here
+// makes a matrix or a key.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "jali/bootstrap/bootstrapper.h"
+
+namespace jali::bootstrap {
+
+struct KeySet {
+  /// For each packing, how its matrices are applied; empty with all keys.
+  std::vector<std::optional<FewKeys>> few;
+  std::size_t bytes = 0;  // expanded_key_bytes of the plans with these keys
+  /// The predicted time of a bootstrapping of each packing, over that with all keys: the key switchings at their levels, and products
+  /// with diagonals, in the unit of circuits::LevelCost. It is at least 1.
+  double time = 1;
+};
+
+/// The sets from the fewest keys to all, by bytes. Each is faster than the one before, by at least 1 part in 512. log_slots: the packings that share
+/// the keys, at least one. rotations, conjugate: further keys, as in key_levels. Throws what BootstrapPlan throws.
+std::vector<KeySet> key_sets(const ckks::ParamsPtr& params, std::span<const int> log_slots,
+                             std::span<const int> rotations = {}, bool conjugate = false);
+
+/// The fastest set of at most `memory` bytes. Throws InvalidArgument, which names the fewest bytes, if there is none.
+KeySet keys_within(const std::vector<KeySet>& sets, std::size_t memory);
+
+/// The fastest way to bootstrap a packing with the rotation keys of an evaluator. Empty if there are not even the fewest.
+std::optional<FewKeys> served(const ckks::Evaluator& evaluator, int log_slots);
+
+}  // namespace jali::bootstrap
