@@ -14,11 +14,12 @@ import jali
 from jali.nn import scalar, trace
 from jali.nn.approximate import approximate, scaled
 from jali.nn.calibrate import calibrate
+from jali.nn.choose import lay_out
 from jali.nn.execute import every_value, execute
 from jali.nn.fold import fold
 from jali.nn.graph import Graph, Node
-from jali.nn.layout import Gathered, Layout, Shared, lay_out
-from jali.nn.lower import lower, packed, simulate, unpacked
+from jali.nn.layout import Gathered, Layout, Shared
+from jali.nn.lower import lower, packed, simulate
 from jali.nn.ops import OPS, Linear, made, verify
 from jali.nn.sparse import SparseMap
 
@@ -143,7 +144,7 @@ def test_functions_are_traced_and_folded(rng: np.random.Generator) -> None:
         got = execute(stage, x, y)
         assert all(np.allclose(g, w, atol=1e-9) for g, w in zip(got, want, strict=True))
     linear = [node for node in fold(graph) if node.op not in ("affine", "input")]
-    assert {node.op for node in linear} == {"function", "multiply"}
+    assert {node.op for node in linear} == {"function", "products"}
 
 
 def test_folding_keeps_one_matrix_between_functions(rng: np.random.Generator) -> None:
@@ -291,16 +292,31 @@ def check_slots(graph: Graph, slots: int, x: np.ndarray) -> Graph:
     found = simulate(lowered, [packed(layout, inside.reshape(len(x), -1))])
     for node in lowered:
         layout = node.attrs["layout"]
-        if isinstance(layout, Gathered):
-            continue
         want = values[node.name].reshape(len(x), -1)
-        assert np.allclose(unpacked(layout, found[node.name]), want, atol=1e-9), str(node)
-        if isinstance(layout, Shared):
-            assert np.abs(found[node.name]).max() <= node.attrs["most"]
-        elif node.op == "transform":
-            empty = packed(layout, np.ones((1, node.size)))[0] == 0
-            assert not found[node.name][:, empty].any()
+        if node.op in ("input", "transform") and not layout.partial:
+            # Numbers and their copies, and nothing else.
+            assert np.allclose(found[node.name], packed(layout, want), atol=1e-9), str(node)
+            continue
+        if node.op == "input":
+            continue
+        everything = found[node.name].reshape(len(x), -1)
+        for start in layout.copies:
+            assert np.allclose(everything[:, start + layout.addresses], want, atol=1e-9), str(node)
+        if layout.partial:
+            assert np.abs(everything).max() <= node.attrs["most"]
     return lowered
+
+
+@pytest.mark.parametrize("slots", [16, 64, 512])
+def test_sums_of_an_input_have_copies(slots: int, rng: np.random.Generator) -> None:
+    """Sums along the rows of an input that is used once, which then meet every number of the row."""
+    x = rng.uniform(-1, 1, (20, 3, 4))
+    for f in (
+        lambda v: np.broadcast_to(np.square(v.sum(axis=1, keepdims=True)), (3, 4)),
+        lambda v: v.sum(axis=1, keepdims=True),
+    ):
+        graph, _ = approximate(calibrate(fold(trace(f, x[0])), [x]), [x], 10.0)
+        check_slots(graph, slots, x)
 
 
 def convolution(x: Node, rng: np.random.Generator, name: str, channels: int, stride: int) -> Node:
@@ -338,9 +354,9 @@ def test_images_lie_spread_after_a_stride(slots: int, rng: np.random.Generator) 
         return
     strided = lowered["e"]
     assert strided.attrs["layout"].gap == 2
-    blocks = len(strided.attrs["terms"][0].blocks)
+    blocks = len(strided.attrs["terms"][0].diagonals)
     # Nine places of the kernel for every distance between an input channel and an output channel.
-    assert strided.attrs["terms"][0].diagonals <= 9 * 8 * blocks
+    assert strided.attrs["terms"][0].count <= 9 * 8 * blocks
 
 
 def test_addresses_are_those_of_the_formula() -> None:
@@ -364,13 +380,13 @@ def test_a_convolution_of_the_input_takes_one_diagonal_a_ciphertext(
     assert isinstance(lowered["x"].attrs["layout"], Gathered)
     (term,) = lowered["a"].attrs["terms"]
     # 18 entries in a row, in 4,096 / 256 windows of two ciphertexts, whose sum takes four rotations.
-    assert (term.diagonals, len(term.sums)) == (2, 4)
+    assert (term.count, len(term.sums)) == (2, 4)
     few = check_slots(scaled_graph, 256, x)  # 18 ciphertexts would be too many
     assert not isinstance(few["x"].attrs["layout"], Gathered)
 
 
 def test_copies_share_the_rows_of_a_matrix(rng: np.random.Generator) -> None:
-    """128 copies of 32 numbers compute 64 rows, one in every second block, by one diagonal each instead of by 32."""
+    """Copies of 32 numbers compute a chunk of the 64 rows each, by as many diagonals as a chunk has rows, instead of by 32."""
     a, b = rng.normal(size=(64, 32)) / 4, rng.normal(size=(3, 64)) / 4
     x = rng.uniform(-1, 1, (9, 32))
 
@@ -380,12 +396,12 @@ def test_copies_share_the_rows_of_a_matrix(rng: np.random.Generator) -> None:
 
     squares = compiled(lambda v: b @ np.square(a @ np.square(v)))
     layout = squares["matmul"].attrs["layout"]
-    assert isinstance(layout, Shared) and layout.window == 1
+    assert isinstance(layout, Shared) and layout.partial and layout.chunk <= 2
     (term,) = squares["matmul"].attrs["terms"]
-    assert (term.diagonals, len(term.sums)) == (1, 5)
+    assert (term.count, 2 ** len(term.sums)) == (layout.chunk, 32 // layout.chunk)
     # A function must not see what lies between the numbers, and neither must the client.
     for f in (lambda v: b @ np.tanh(a @ np.square(v)), lambda v: a @ np.square(v)):
-        assert not any(isinstance(n.attrs["layout"], Shared) for n in compiled(f))
+        assert not any(n.attrs["layout"].partial for n in compiled(f))
 
 
 @settings(max_examples=25, deadline=None)

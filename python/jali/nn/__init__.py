@@ -14,12 +14,15 @@ from __future__ import annotations
 from jali.nn import recorded, scalar
 from jali.nn.compile import compile, trace
 from jali.nn.graph import Graph, Node
+from jali.nn.loops import loop, scan
 from jali.nn.manifest import Manifest
 from jali.nn.message import Message
 from jali.nn.program import Program
 from jali.nn.roles import Client, Server
+from jali.nn.serving import Batcher
 
 __all__ = [
+    "Batcher",
     "Client",
     "Graph",
     "Manifest",
@@ -28,7 +31,9 @@ __all__ = [
     "Program",
     "Server",
     "compile",
+    "loop",
     "recorded",
     "scalar",
+    "scan",
     "trace",
 ]

@@ -7,24 +7,31 @@ interval, and numbers of size 1 lose the least to noise.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from jali import ckks
 from jali.errors import InvalidArgument
+from jali.nn.composite import sign
 from jali.nn.execute import every_value
+from jali.nn.expected import expected, scaled
 from jali.nn.graph import Array, Graph, Node
-from jali.nn.scalar import APPROXIMATED
+from jali.nn.loop_graph import StepMap, sizes_of
+from jali.nn.loop_scales import LoopRadii, fixed_by_loops, inputs_at_start, settled
+from jali.nn.scalar import APPROXIMATED, COMPOSITIONS
+from jali.nn.sparse import SparseMap
 
 __all__ = ["NOISE_SHARE", "Approximation", "approximate", "approximated", "largest_error", "scaled"]
 
 #: Which part of the error is left to the noise.
 NOISE_SHARE = 1 / 8
-_HOMOGENEOUS = ("relu", "absolute")  # f(r x) = r f(x) for r > 0
+_HOMOGENEOUS = ("relu", "absolute", *COMPOSITIONS)  # f(r x) = r f(x) for r > 0
 _CORNER_DEGREES = (2, 6, 14, 30, 62, 126, 254)
 _LEAST_RMS = 2.0**-20  # a declared root mean square is above 0
+_SETTLED = 3  # how often the scales of loops are chosen again
 _ROUNDS = 24  # the errors of the functions are halved at most so many times
 
 
@@ -32,12 +39,14 @@ _ROUNDS = 24  # the errors of the functions are halved at most so many times
 class Approximation:
     """A function of numbers in [-1, 1] with values in the result's scale.
 
-    by: what computes it. error: how far the approximation may be off, in the result's scale; 0 for an exact polynomial.
+    by: what computes it. error: how far the approximation may be off, in the result's scale; 0 for an exact polynomial. fixed: whether it
+    stays as it is, however exact the outputs have to be.
     """
 
     name: str
     by: ckks.Polynomial | ckks.functions.Function
     error: float
+    fixed: bool = False
 
     @property
     def depth(self) -> int:
@@ -66,62 +75,112 @@ def approximate(
     examples: Sequence[Array],
     precision_bits: float,
     *,
+    traced: Graph | None = None,
     exact: Mapping[str, Array] | None = None,
 ) -> tuple[Graph, float]:
     """The graph on [-1, 1] with approximated functions, for a calibrated one, and the functions' error.
 
     precision_bits: on the examples, no output is off by more than 7/8 of 2^-precision_bits of the output's largest number. The
-    rest is left to the noise, of which a bit costs less. Every function has the same error in units of its largest value.
-    exact: the value of every node for the examples, as for ``calibrate``.
+    rest is left to the noise, of which a bit costs less. Every function has the same error in units of its largest value; only the
+    compositions of scalar.COMPOSITIONS have their own.
+    traced: the graph before folding, which computes the same in less time. exact: the value of its outputs for the examples, if they are known.
     Raises InvalidArgument, which names the function, where no approximation is found.
     """
     exact = every_value(graph, examples) if exact is None else exact
     limit = error = (1 - NOISE_SHARE) * 2.0**-precision_bits
     for _ in range(_ROUNDS):
         made = approximated(graph, error)
-        functions = [n.name for n in made if n.op == "approximated" and n.attrs["by"].error]
-        if not functions or largest_error(made, examples, exact) <= limit:
+        functions = [n for n in made if n.op == "approximated" and n.attrs["by"].error]
+        if not functions:
             return made, error
+        off = largest_error(made, examples, exact, traced or graph)
+        if off <= limit:
+            return made, error
+        if all(n.attrs["by"].fixed for n in functions):
+            raise InvalidArgument(
+                f"the polynomials of {functions[0].attrs['by'].name} leave errors of {off:.2g} of the largest output, or "
+                f"{-math.log2(off):.1f} bits: ask for fewer than {precision_bits:g} precision_bits, or take relu"
+            )
         error /= 2
+    names = ", ".join(n.name for n in functions)
     raise InvalidArgument(
-        f"no approximation of {', '.join(functions)} keeps the outputs within {precision_bits:g} bits: ask for a smaller "
-        "precision_bits"
+        f"no approximation of {names} keeps the outputs within {precision_bits:g} bits: ask for a smaller precision_bits"
     )
 
 
-def largest_error(graph: Graph, examples: Sequence[Array], exact: Mapping[str, Array]) -> float:
+def largest_error(
+    graph: Graph, examples: Sequence[Array], exact: Mapping[str, Array], traced: Graph
+) -> float:
     """The largest error of an output on the examples, in units of the output's largest number."""
-    values = every_value(graph, [scaled(n, x) for n, x in zip(graph.inputs, examples, strict=True)])
     errors = []
-    for name in graph.outputs:
-        node = graph[name]
-        got, want = (v.reshape(len(v), -1) for v in (values[name], exact[name]))
-        got = got * node.attrs["radius"] + node.attrs["centre"]
-        errors.append(float(np.abs(got - want).max()) / node.attrs["largest"])
+    with np.errstate(all="ignore"):  # far outside its interval, a polynomial may overflow
+        values = expected(traced, graph, examples)
+    for name, got in zip(graph.outputs, values, strict=True):
+        off = np.abs(got.ravel() - exact[name].ravel()).max()
+        errors.append(float(off) / graph[name].attrs["largest"])
     return float(max(errors))
-
-
-def scaled(node: Node, values: Array) -> Array:
-    """Examples (batch, *shape) of an input in its scale."""
-    flat = values.reshape(len(values), -1)
-    inside = (flat - node.attrs["centre"]) / node.attrs["radius"]
-    return np.asarray(inside.reshape(values.shape))
 
 
 def approximated(graph: Graph, error: float) -> Graph:
     """The graph on [-1, 1] whose functions are off by at most `error` of their largest value."""
+    radii: dict[str, LoopRadii] = {}
+    made = _approximated(graph, error, radii)
+    for _ in range(_SETTLED):
+        better = settled(made, radii)
+        if better == radii:
+            break
+        made, radii = _approximated(graph, error, better), better
+    return made
+
+
+def _approximated(
+    graph: Graph,
+    error: float,
+    radii: dict[str, LoopRadii],
+    fixed: Mapping[str, float] | None = None,
+    given: Mapping[str, tuple[Array | float, Array | float]] | None = None,
+    path: str = "",
+) -> Graph:
+    """fixed: radii of some nodes, with centre 0. given: (centre, radius) of the inputs of a body."""
     nodes: dict[str, Node] = {}
+    fixed = {**(fixed or {}), **fixed_by_loops(graph, radii, path)}
+
+    def scale(node: Node) -> tuple[Array | float, Array | float]:
+        if given and node.name in given:
+            return given[node.name]
+        return (0.0, fixed[node.name]) if node.name in fixed else _scale(node, graph)
+
     for node in graph:
         inputs = [nodes[name] for name in node.inputs]
         if node.op == "affine":
-            nodes[node.name] = _affine(node, inputs, *_scale(node, graph))
+            centre, radius = scale(node)
+            kept = None if node.name in fixed else _copied_radius(node, inputs)
+            if kept is not None:
+                centre, radius = 0.0, kept
+            made = _affine(node, inputs, centre, radius)
+            nodes[node.name] = _snapped(made) if node.name in fixed or kept else made
         elif node.op == "multiply":
             radius = inputs[0].attrs["radius"] * inputs[1].attrs["radius"]
             nodes[node.name] = _known(node, 0.0, radius)
+        elif node.op == "products":
+            largest = fixed.get(node.name) or max(abs(node.attrs["low"]), abs(node.attrs["high"]))
+            gain = float(inputs[0].attrs["radius"] * inputs[1].attrs["radius"] / largest)
+            known = _known(node, 0.0, largest, gain=node.attrs["gain"] * gain, free=True)
+            nodes[node.name] = known
         elif node.op == "input":
-            nodes[node.name] = _known(node, *_scale(node, graph))
+            nodes[node.name] = _known(node, *scale(node))
+        elif node.op == "loop":
+            body, outputs = node.attrs["body"], radii[path + node.name]
+            ports = zip(body.inputs, inputs_at_start(node, inputs), strict=True)
+            scales = {p.name: (n.attrs["centre"], n.attrs["radius"]) for p, n in ports}
+            inside = _approximated(
+                body, error, radii, outputs.of_body(body), scales, f"{path}{node.name}."
+            )
+            nodes[node.name] = _known(node, 0.0, outputs.of_result(node), body=inside)
+        elif node.attrs.get("function") in COMPOSITIONS:
+            nodes |= {n.name: n for n in _composition(node, inputs[0])}
         else:
-            nodes[node.name] = _function(node, inputs[0], error, graph)
+            nodes[node.name] = _function(node, inputs[0], error, graph, fixed.get(node.name))
     return Graph(tuple(nodes.values()), graph.outputs, "approximate")
 
 
@@ -140,8 +199,13 @@ def _known(node: Node, centre: Array | float, radius: Array | float, **attrs: ob
 
 def _scale(node: Node, graph: Graph) -> tuple[Array | float, Array | float]:
     """(centre, radius) of an array. Functions and matrices take any centre, products and ReLU take 0."""
-    low, high = node.attrs["low"], node.attrs["high"]
+    if _shifts(node, graph):
+        return _scale(graph[node.inputs[0]], graph)
     users = graph.users(node.name)
+    alike = [node, *(user for user in users if _shifts(user, graph))]
+    low, high = (
+        f([n.attrs[k] for n in alike], axis=0) for f, k in ((np.min, "low"), (np.max, "high"))
+    )
     operations = {user.op for user in users}
     if node.op != "input" or operations - {
         "affine"
@@ -149,9 +213,19 @@ def _scale(node: Node, graph: Graph) -> tuple[Array | float, Array | float]:
         low, high = float(np.min(low)), float(np.max(high))
     corners = any(user.attrs.get("function") in _HOMOGENEOUS for user in users)
     only_functions = bool(operations) and operations <= {"function", "polynomial"}
-    if corners or "multiply" in operations or (node.op != "input" and not only_functions):
+    centred = {"multiply", "products", "loop"} & operations
+    if corners or centred or (node.op != "input" and not only_functions):
         return 0.0, max(abs(low), abs(high))
     return (low + high) / 2, (high - low) / 2
+
+
+def _shifts(node: Node, graph: Graph) -> bool:
+    """Whether it only adds constants to the result of matrices. In the same scale, that takes no level: x (x + b) takes one then."""
+    if node.op != "affine" or len(node.inputs) > 1 or not node.attrs["maps"][0].is_identity:
+        return False
+    source = graph[node.inputs[0]]
+    around_0 = all("multiply" in {user.op for user in graph.users(n.name)} for n in (node, source))
+    return source.op == "affine" and around_0
 
 
 def _affine(
@@ -162,12 +236,59 @@ def _affine(
     for source, single in zip(inputs, node.attrs["maps"], strict=True):
         theirs = np.broadcast_to(source.attrs["centre"], (source.size,))
         bias = bias + single(theirs[None])[0]
-        maps.append(single.scaled(1 / np.asarray(radius), source.attrs["radius"]))
+        if np.ndim(radius) == np.ndim(source.attrs["radius"]) == 0:  # equal radii give exactly 1
+            maps.append(single.scaled(source.attrs["radius"] / radius))
+        else:
+            maps.append(single.scaled(1 / np.asarray(radius), source.attrs["radius"]))
     return _known(node, centre, radius, maps=tuple(maps), bias=bias / radius)
 
 
-def _function(node: Node, source: Node, error: float, graph: Graph) -> Node:
-    """A function or polynomial of (centre + reach t), for t in [-1, 1], in the result's scale."""
+def _copied_radius(node: Node, inputs: Sequence[Node]) -> float | None:
+    """The radius of copies of all numbers of an array, or of a part of a loop's result, times a number: with the scale that these numbers have, the
+    copies cost no level."""
+    if len(inputs) != 1 or np.any(node.attrs["bias"]):
+        return None
+    (single,), (source,) = node.attrs["maps"], inputs
+    arrays = any(np.ndim(source.attrs[k]) for k in ("radius", "centre"))
+    if single.count != single.shape[0] or single.count != single.used_rows:
+        return None
+    if arrays and source.op != "loop":
+        return None
+    first = float(single.values[0])
+    if not np.all(single.values == first) or first <= 0:
+        return None
+    radius, centre = (
+        np.unique(np.broadcast_to(source.attrs[k], source.size)[single.cols])
+        for k in ("radius", "centre")
+    )
+    if len(radius) > 1 or np.any(centre):
+        return None
+    whole = single.used_cols == source.size
+    if source.op == "loop":
+        ends = np.cumsum(sizes_of(source.attrs))
+        part = int(np.searchsorted(ends, single.cols.min(), "right"))
+        start = ends[part - 1] if part else 0
+        whole = single.cols.max() < ends[part] and single.used_cols == ends[part] - start
+    return float(radius[0]) * first if whole else None
+
+
+def _snapped(node: Node) -> Node:
+    """The node; maps that are the identity up to rounding are the identity, which costs nothing."""
+    maps = []
+    for single in node.attrs["maps"]:
+        near = not isinstance(single, StepMap) and np.all(np.abs(single.values - 1) < 2.0**-40)
+        ones = np.ones(single.count)
+        maps.append(SparseMap(single.rows, single.cols, ones, single.shape) if near else single)
+    return node.with_attrs(maps=tuple(maps))
+
+
+def _function(
+    node: Node, source: Node, error: float, graph: Graph, fixed: float | None = None
+) -> Node:
+    """A function or polynomial of (centre + reach t), for t in [-1, 1], in the result's scale.
+
+    fixed: a radius that the result must have, which is at least as large as its own.
+    """
     centre, reach = source.attrs["centre"], source.attrs["radius"]
     name = node.attrs.get("function", "polynomial")
     by: ckks.Polynomial | ckks.functions.Function
@@ -177,11 +298,36 @@ def _function(node: Node, source: Node, error: float, graph: Graph) -> Node:
     else:
         largest = max(abs(node.attrs["low"]), abs(node.attrs["high"]), np.finfo(float).tiny)
         radius = max(radius, largest * 2.0**-20) + error * largest
+        if fixed is not None and fixed >= radius:
+            middle, radius = 0.0, fixed
         coefficients, off = _chebyshev(node, centre, reach, error * largest)
         coefficients[0] -= middle
         by, off = _on_unit(coefficients / radius), off / radius
     made = Node(node.name, "approximated", node.inputs, node.shape, node.attrs)
-    return _known(made, middle, radius, by=Approximation(name, by, off))
+    free = name not in _HOMOGENEOUS or None
+    return _known(made, middle, radius, by=Approximation(name, by, off), free=free)
+
+
+def _composition(node: Node, source: Node) -> list[Node]:
+    """ReLU as x (1 + sign(x)) / 2: a node for each polynomial of the sign, and a product. So every one of them may be bootstrapped."""
+    name, reach = node.attrs["function"], source.attrs["radius"]
+    composite = sign(COMPOSITIONS[name])
+    made: list[Node] = []
+    for k, coefficients in enumerate(composite.stages, 1):
+        last = k == len(composite.stages)
+        series = coefficients / 2 if last else coefficients.copy()
+        series[0] += 0.5 * last  # the last one gives 0 or 1
+        error = composite.error / 2 if last else 0.0
+        by = Approximation(name, _on_unit(series), error, fixed=True)
+        bounds = {"low": 0.0 if last else -1.0, "high": 1.0, "rms": 1.0, "largest": 1.0}
+        attrs = {"centre": 0.0, "radius": 1.0, **bounds, "proven": source.attrs["proven"], "by": by}
+        before = made[-1].name if made else source.name
+        made.append(Node(f"{node.name} sign {k}", "approximated", (before,), node.shape, attrs))
+    product = replace(node, op="multiply", inputs=(source.name, made[-1].name))
+    known = _known(product, 0.0, reach)
+    off = composite.relu_error
+    widened = {"low": known.attrs["low"] - off, "high": known.attrs["high"] + off}
+    return [*made, known.with_attrs(**widened)]
 
 
 def _chebyshev(node: Node, centre: float, reach: float, error: float) -> tuple[Array, float]:
@@ -220,6 +366,7 @@ def _with_a_corner(
         if single.measured_error <= error:
             return single, single.measured_error
     composed = APPROXIMATED[name](1.0, error=error)
+    assert isinstance(composed, ckks.functions.Function)
     return composed, composed.max_error
 
 

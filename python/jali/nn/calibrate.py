@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from jali.errors import InvalidArgument
-from jali.nn.execute import every_value
+from jali.nn.execute import every_value, iterations
+from jali.nn.folded import FOLDED
 from jali.nn.graph import Array, Graph, Node
+from jali.nn.loop_graph import inputs_at, parts_of
 from jali.nn.scalar import FUNCTIONS
 
 __all__ = ["MARGIN", "Range", "calibrate"]
@@ -21,6 +23,9 @@ __all__ = ["MARGIN", "Range", "calibrate"]
 #: How far a range reaches beyond what was seen, at both ends, in units of the width that was seen.
 MARGIN = 0.5
 _SAMPLES = 4097  # of a function, to find its range; named functions have at most one turning point between them
+
+#: Functions of numbers above 0.
+_ABOVE_ZERO = ("inverse", "log", "inverse_sqrt", "sqrt")
 
 Range = tuple[float, float]
 
@@ -43,24 +48,45 @@ def calibrate(
     """
     values = every_value(graph, examples) if exact is None else exact
     declared = iter(input_ranges or [None] * len(graph.inputs))
+    ranges: list[_Known] = []
+    for node, seen in zip(graph.inputs, examples, strict=True):
+        _check_finite(node, seen)
+        ranges.append((*_input_range(node, seen, next(declared), margin), True))
+    return _calibrated(graph, values, ranges, margin)
+
+
+_Known = tuple[Array | float, Array | float, bool]  # low, high, proven
+
+
+def _calibrated(
+    graph: Graph, exact: Mapping[str, Array], ranges: Sequence[_Known], margin: float
+) -> Graph:
+    """The graph for inputs with these ranges. exact: values of its nodes; what is not there is computed."""
+    given, values = iter(ranges), dict(exact)
     nodes: dict[str, Node] = {}
     for node in graph:
-        seen = values[node.name]
-        if not np.all(np.isfinite(seen)):
-            raise InvalidArgument(
-                f"{node.name}: some examples of the calibration give NaN or infinity here: the function is not "
-                "defined for them, or its numbers are too large"
+        if node.name not in values:  # nodes that folding adds around loops
+            values[node.name] = FOLDED[node.op].compute(
+                [values[name] for name in node.inputs], node.attrs
             )
+        seen, sources = values[node.name], [nodes[name] for name in node.inputs]
+        _check_finite(node, seen)
         low: Array | float
         high: Array | float
+        if node.op == "loop":
+            nodes[node.name] = _loop(node, sources, [values[n] for n in node.inputs], margin)
+            continue
         if node.op == "input":
-            low, high = _input_range(node, seen, next(declared), margin)
-            proven = True
+            low, high, proven = next(given)
+        elif node.op == "products":
+            low, high = _widened(seen, margin)
+            proven = False
         elif node.op == "affine":
-            low, high, proven = _affine_range(node, nodes, seen, margin)
+            above = any(u.attrs.get("function") in _ABOVE_ZERO for u in graph.users(node.name))
+            low, high, proven = _affine_range(node, nodes, seen, margin, above)
         else:
-            low, high = _range(node, [nodes[name] for name in node.inputs])
-            proven = all(nodes[name].attrs["proven"] for name in node.inputs)
+            low, high = _range(node, sources)
+            proven = all(source.attrs["proven"] for source in sources)
         flat, axis = seen.reshape(len(seen), -1), 0 if node.op == "input" else None
         nodes[node.name] = node.with_attrs(
             low=low,
@@ -71,6 +97,66 @@ def calibrate(
             proven=proven,
         )
     return Graph(tuple(nodes.values()), graph.outputs, "calibrate")
+
+
+def _loop(node: Node, sources: Sequence[Node], values: Sequence[Array], margin: float) -> Node:
+    """A loop whose body knows the ranges of all iterations together, and whose result has those of its parts."""
+    known = [_known(n) for n in sources]
+    states, found = known[: node.attrs["states"]], []
+    for step, (body, inputs, inside) in enumerate(iterations(node, values)):
+        ranges = [*states, *(known[k] for k in inputs_at(node, step))]
+        ranges = [_of_size(r, port.size) for r, port in zip(ranges, body.inputs, strict=True)]
+        exact = {**inside, **{n.name: x for n, x in zip(body.inputs, inputs, strict=True)}}
+        found.append(_calibrated(body, exact, ranges, margin))
+        states = [_known(found[-1][name]) for name in body.outputs[: len(states)]]
+    names = node.attrs["body"].outputs
+    parts = [found[step][names[k]] for k, step in parts_of(node.attrs)]
+    numbers = {
+        key: np.concatenate([np.broadcast_to(n.attrs[key], n.size) for n in parts])
+        for key in ("low", "high", "mean", "square")
+    }
+    body = node.attrs["body"]
+    merged = [n.with_attrs(**_merged([graph[n.name] for graph in found])) for n in body]
+    return node.with_attrs(
+        **numbers,
+        largest=max(n.attrs["largest"] for n in parts),
+        proven=all(n.attrs["proven"] for n in parts),
+        body=Graph(tuple(merged), body.outputs, "calibrate"),
+    )
+
+
+def _known(node: Node) -> _Known:
+    return node.attrs["low"], node.attrs["high"], node.attrs["proven"]
+
+
+def _of_size(known: _Known, size: int) -> _Known:
+    low, high, proven = known
+    return np.broadcast_to(low, size), np.broadcast_to(high, size), proven
+
+
+def _merged(nodes: Sequence[Node]) -> dict[str, Any]:
+    """What a node of a body knows over all iterations."""
+    found: dict[str, Any] = {
+        "low": np.min([n.attrs["low"] for n in nodes], axis=0),
+        "high": np.max([n.attrs["high"] for n in nodes], axis=0),
+        "mean": np.mean([n.attrs["mean"] for n in nodes], axis=0),
+        "square": np.mean([n.attrs["square"] for n in nodes], axis=0),
+        "largest": max(n.attrs["largest"] for n in nodes),
+        "proven": all(n.attrs["proven"] for n in nodes),
+    }
+    if nodes[0].op == "loop":
+        bodies = [n.attrs["body"] for n in nodes]
+        inner = [n.with_attrs(**_merged([body[n.name] for body in bodies])) for n in bodies[0]]
+        found["body"] = Graph(tuple(inner), bodies[0].outputs, "calibrate")
+    return found
+
+
+def _check_finite(node: Node, seen: Array) -> None:
+    if not np.all(np.isfinite(seen)):
+        raise InvalidArgument(
+            f"{node.name}: some examples of the calibration give NaN or infinity here: the function is not "
+            "defined for them, or its numbers are too large"
+        )
 
 
 def _input_range(
@@ -100,8 +186,13 @@ def _input_range(
 
 
 def _affine_range(
-    node: Node, nodes: dict[str, Node], seen: Array, margin: float
+    node: Node, nodes: dict[str, Node], seen: Array, margin: float, above: bool
 ) -> tuple[float, float, bool]:
+    """The range of a matrix's result: what was seen, with room at both ends, or what is proven, if that is less.
+
+    above: whether a function of it is defined for numbers above 0 alone. The room below is then on the scale of logarithms, on which
+    it never reaches 0.
+    """
     least, largest = node.attrs["bias"], node.attrs["bias"]
     for name, single in zip(node.inputs, node.attrs["maps"], strict=True):
         source = nodes[name]
@@ -109,12 +200,19 @@ def _affine_range(
         a, b = single.bounds(*bounds)
         least, largest = least + a, largest + b
     proven_low, proven_high = float(least.min()), float(largest.max())
-    low, high = float(seen.min()), float(seen.max())
-    room = (high - low) * margin or max(1.0, abs(high)) * margin
-    low, high = low - room, high + room
+    least_seen, (low, high) = float(seen.min()), _widened(seen, margin)
+    if above and least_seen > 0:
+        low = max(low, least_seen * (least_seen / float(seen.max())) ** margin / (1 + margin))
     if low <= proven_low and proven_high <= high:
         return proven_low, proven_high, all(nodes[n].attrs["proven"] for n in node.inputs)
     return max(low, proven_low), min(high, proven_high), False
+
+
+def _widened(seen: Array, margin: float) -> Range:
+    """What was seen, with room at both ends."""
+    low, high = float(seen.min()), float(seen.max())
+    room = (high - low) * margin or max(1.0, abs(high)) * margin
+    return low - room, high + room
 
 
 def _range(node: Node, inputs: Sequence[Node]) -> Range:
@@ -130,7 +228,7 @@ def _range(node: Node, inputs: Sequence[Node]) -> Range:
         y = np.polynomial.polynomial.polyval(x, np.asarray(node.attrs["coefficients"]))
     else:
         name = node.attrs["function"]
-        if name in ("inverse", "log", "inverse_sqrt", "sqrt") and ends[0][0] <= 0:
+        if name in _ABOVE_ZERO and ends[0][0] <= 0:
             raise InvalidArgument(
                 f"{node.name}: {name} is computed on an interval above 0, and its numbers may lie in "
                 f"[{ends[0][0]:.3g}, {ends[0][1]:.3g}] with the margin: add a constant to them, declare input_range=, or take a "

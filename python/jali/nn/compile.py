@@ -15,6 +15,7 @@ from jali.nn.calibrate import MARGIN
 from jali.nn.execute import checked_examples
 from jali.nn.from_onnx import is_onnx, trace_onnx
 from jali.nn.from_sklearn import is_estimator, trace_estimator
+from jali.nn.from_torch import is_module, trace_module
 from jali.nn.graph import Array, Graph
 from jali.nn.ops import verify
 from jali.nn.program import Program, compiled
@@ -23,7 +24,7 @@ from jali.nn.tracing import trace_function
 __all__ = ["compile", "trace"]
 
 _FEW = 10  # fewer examples than this say little about ranges
-_MEMORY = 4 << 30
+_MEMORY = {"cpu": 4 << 30, "cuda": 16 << 30}
 
 
 def compile(
@@ -34,7 +35,7 @@ def compile(
     precision_bits: float = 10.0,
     batch: int = 1,
     device: str = "cpu",
-    memory: int = _MEMORY,
+    memory: int | str | None = None,
     margin: float = MARGIN,
     input_range: Any = None,
     output: str = "logits",
@@ -46,8 +47,8 @@ def compile(
         server = program.server(client.evaluation_keys())
         client.decrypt(server(client.encrypt(x)))
 
-    module: a fitted estimator of scikit-learn (linear models, scalers, PCA, pipelines, multi-layer perceptrons); a model in ONNX, or
-        the path of one; a recorded graph; or a function of arrays, which is called once.
+    module: a module of PyTorch; a fitted estimator of scikit-learn (linear models, scalers, PCA, pipelines, multi-layer perceptrons); a
+        model in ONNX, or the path of one; a recorded graph; or a function of arrays, which is called once.
     example: arrays as the model takes them: a batch, or for a function, one example. A tuple for several arguments.
     calibration: examples like those that will be encrypted, as batches (n, *shape), or an iterable of batches. They say
         which numbers occur in the model; approximations and scales are made for these, and a margin. Batches that are tuples may
@@ -57,7 +58,9 @@ def compile(
     batch: how many examples one ciphertext holds; a power of two. More of them make no example slower, as long as an
         array of the model fits the slots / batch that each example has.
     device: "cpu" or "cuda", the kind of device for which parameters are chosen.
-    memory: bytes that a server keeps encoded matrices in. Others are encoded at every use, which takes longer.
+    memory: bytes, as a number or as text such as "1.5 GB", that a server keeps encoded matrices and the keys of bootstrapping in. If not all keys fit, the fastest
+        that do are made, or the fewest; the plan knows how much longer a bootstrapping then takes. Matrices that do not fit are encoded at every use. None stands
+        for all keys, and 4 GiB of matrices or, on "cuda", 16 GiB.
     margin: how far ranges reach beyond what the calibration gave, at both ends, in units of its width.
     input_range: (low, high) of the input's numbers, if you know it; of one number for all or one for each. For several inputs, a list
         of these or None.
@@ -72,14 +75,13 @@ def compile(
         raise InvalidArgument(f"batch must be a power of two up to 32,768, not {batch}")
     if device not in ("cpu", "cuda"):
         raise InvalidArgument(f'device is "cpu" or "cuda", not {checks.shown(device)}')
-    room = checks.whole(memory, 0, "memory must be a number of bytes")
+    room = None if memory is None else checks.size(memory, "memory")
     if not isinstance(margin, (int, float)) or not 0 <= margin <= 100:
         raise InvalidArgument(f"margin must be a number from 0 to 100, not {checks.shown(margin)}")
     graph = trace(module, example, output=output)
     examples = _examples(graph, example, calibration)
     ranges = [input_range] if len(graph.inputs) == 1 else input_range
-    if ranges is not None and len(ranges) != len(graph.inputs):
-        raise InvalidArgument("input_range needs one pair, or None, for each input")
+    _check_ranges(ranges, len(graph.inputs))
     return compiled(
         graph,
         examples,
@@ -87,7 +89,8 @@ def compile(
         lanes=lanes,
         margin=float(margin),
         input_ranges=ranges,
-        memory=room,
+        memory=_MEMORY[device] if room is None else room,
+        key_memory=float("inf") if room is None else room,
         device=device,
     )
 
@@ -96,7 +99,23 @@ def trace(module: Any, example: Any, *, output: str = "logits") -> Graph:
     """The graph of a model, before anything is done with it. Arguments as of ``compile``."""
     if isinstance(module, Graph):
         return verify(module)
-    arrays = [_numbers(x) for x in (example if isinstance(example, tuple) else (example,))]
+    if output not in ("logits", "probability"):
+        raise InvalidArgument(f'output is "logits" or "probability", not {checks.shown(output)}')
+    if isinstance(module, type):
+        raise InvalidArgument(
+            f"{module.__name__} is a class: give an object of it, with weights that were trained"
+        )
+    if output != "logits" and not is_estimator(module):
+        raise InvalidArgument(
+            f"output={output!r} is for classifiers of scikit-learn: end the model with a sigmoid or a softmax"
+        )
+    given = example if isinstance(example, tuple) else (example,)
+    if is_module(module):
+        for value in given:
+            if not is_module(value):
+                _numbers(value)
+        return trace_module(module, given)
+    arrays = [_numbers(x) for x in given]
     if is_onnx(module):
         return trace_onnx(module, [_inner(x) for x in arrays])
     if is_estimator(module):
@@ -104,24 +123,26 @@ def trace(module: Any, example: Any, *, output: str = "logits") -> Graph:
             raise InvalidArgument("an estimator takes a matrix (examples, features)")
         return trace_estimator(module, arrays[0].shape[-1], output)
     if isinstance(module, (str, os.PathLike)):
-        raise InvalidArgument(f"{os.fspath(module)}: a path must end with .onnx")
-    if any(kind.__module__.split(".")[0] == "torch" for kind in type(module).__mro__):
-        raise Unsupported(
-            f"{type(module).__name__}: modules of PyTorch are not traced yet: write the module to a file with "
-            "torch.onnx.export(module.eval(), example, 'model.onnx') and give the path"
+        raise InvalidArgument(
+            f"{os.fspath(module)}: a path must end with .onnx. Load what other files hold, and give the model"
         )
     if not callable(module):
         raise Unsupported(
-            f"a {type(module).__name__} cannot be compiled: give a fitted estimator of scikit-learn, a model in ONNX, a recorded "
-            "graph or a function of arrays"
+            f"a {type(module).__name__} cannot be compiled: give a module of PyTorch, a fitted estimator of scikit-learn, a model "
+            "in ONNX, a recorded graph or a function of arrays"
         )
     return trace_function(module, arrays)
 
 
 def _numbers(value: Any) -> Array:
+    if is_module(value):  # a tensor of PyTorch
+        value = value.detach().cpu()
+        value = value.double() if value.is_floating_point() else value
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
-        raise InvalidArgument(f"an example is an array of real numbers, not {checks.shown(value)}")
+        raise InvalidArgument(
+            f"an example is an array of real numbers, with one for each argument of the model in a tuple, not {checks.shown(value)}"
+        )
     return array.astype(np.float64)
 
 
@@ -138,12 +159,21 @@ def _examples(graph: Graph, example: Any, calibration: Any) -> list[Array]:
     inputs = graph.inputs
     if calibration is None:
         batches: Iterable[Any] = [example]
-    elif isinstance(calibration, (np.ndarray, tuple)) or hasattr(calibration, "to_numpy"):
+    elif isinstance(calibration, tuple) or hasattr(calibration, "__array__"):
         batches = [calibration]
-    else:
+    elif isinstance(calibration, Iterable) and not isinstance(calibration, (str, bytes, dict)):
         batches = calibration
+    else:
+        raise InvalidArgument(
+            f"calibration is an array of examples, a tuple of arrays, or an iterable of batches, not {checks.shown(calibration)}"
+        )
     found: list[list[Array]] = [[] for _ in inputs]
     for batch in batches:
+        if isinstance(batch, dict):
+            raise InvalidArgument(
+                f"a batch of the calibration is a dict of {', '.join(map(str, batch))}: give a tuple of arrays, in the order of the "
+                "model's inputs"
+            )
         arrays = batch if isinstance(batch, (tuple, list)) else (batch,)
         if len(arrays) < len(inputs):
             raise InvalidArgument(
@@ -152,7 +182,9 @@ def _examples(graph: Graph, example: Any, calibration: Any) -> list[Array]:
         for node, values, into in zip(inputs, arrays, found, strict=False):
             into.append(checked_examples(node, _numbers(values)))
     if not all(found):
-        raise InvalidArgument("the calibration holds no example")
+        raise InvalidArgument(
+            "the calibration holds no example: give a few hundred like those that will be encrypted"
+        )
     examples = [np.concatenate(into) for into in found]
     if len({len(x) for x in examples}) > 1:
         raise InvalidArgument("the calibration has different numbers of examples for its inputs")
@@ -164,6 +196,20 @@ def _examples(graph: Graph, example: Any, calibration: Any) -> list[Array]:
             stacklevel=3,
         )
     return examples
+
+
+def _check_ranges(ranges: Any, inputs: int) -> None:
+    if ranges is not None and (not isinstance(ranges, (list, tuple)) or len(ranges) != inputs):
+        raise InvalidArgument("input_range needs one pair, or None, for each input, in a list")
+    for pair in ranges or ():
+        try:
+            count = 2 if pair is None else len([np.asarray(v, np.float64) for v in pair])
+        except (TypeError, ValueError):
+            count = 0
+        if count != 2:
+            raise InvalidArgument(
+                f"input_range is (low, high), of one number for all or one for each, not {checks.shown(pair)}"
+            )
 
 
 def _precision(value: Any) -> float:

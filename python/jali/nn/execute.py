@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -10,9 +10,10 @@ import numpy.typing as npt
 from jali.errors import InvalidArgument
 from jali.nn.folded import ELEMENTWISE, FOLDED
 from jali.nn.graph import Array, Graph, Node
+from jali.nn.loop_graph import at_step, inputs_at, parts_of
 from jali.nn.ops import OPS
 
-__all__ = ["checked_examples", "every_value", "execute"]
+__all__ = ["check_count", "checked_examples", "every_value", "execute", "iterations"]
 
 
 def checked_examples(node: Node, values: npt.ArrayLike) -> Array:
@@ -47,17 +48,47 @@ def every_value(graph: Graph, inputs: Sequence[Array]) -> dict[str, Array]:
         sources = [values[name] for name in node.inputs]
         if node.op in ELEMENTWISE:  # a folded graph has no reshapes: arrays of one size lie alike
             sources = [x.reshape(-1, *node.shape) for x in sources]
+        if node.op == "loop":
+            values[node.name] = _looped(node, sources)
+            continue
         op = FOLDED.get(node.op) or OPS[node.op]
         values[node.name] = op.compute(sources, node.attrs)
     return values
 
 
-def execute(graph: Graph, *inputs: npt.ArrayLike) -> list[Array]:
-    """The results (batch, *shape) for examples of every input. A folded graph leaves out a reshape at the end."""
+def iterations(
+    node: Node, sources: Sequence[Array]
+) -> Iterator[tuple[Graph, list[Array], dict[str, Array]]]:
+    """For each iteration of a loop: its body, the arrays (batch, *shape) that the body takes, and the value of every node of it."""
+    body, states = node.attrs["body"], list(sources[: node.attrs["states"]])
+    for step in range(node.attrs["count"]):
+        inputs = [*states, *(sources[k] for k in inputs_at(node, step))]
+        inputs = [x.reshape(-1, *port.shape) for x, port in zip(inputs, body.inputs, strict=True)]
+        inside = at_step(body, step)
+        values = every_value(inside, inputs)
+        states = [values[name] for name in body.outputs[: len(states)]]
+        yield inside, inputs, values
+
+
+def _looped(node: Node, sources: Sequence[Array]) -> Array:
+    names = node.attrs["body"].outputs
+    each = [[values[name] for name in names] for _, _, values in iterations(node, sources)]
+    parts = [each[step][k] for k, step in parts_of(node.attrs)]
+    joined = np.concatenate([x.reshape(len(x), -1) for x in parts], axis=1)
+    return joined.reshape(-1, *node.shape)
+
+
+def check_count(graph: Graph, inputs: Sequence[object]) -> None:
+    """Raises InvalidArgument unless there is an array for every input."""
     if len(inputs) != len(graph.inputs):
         raise InvalidArgument(
             f"the model takes {len(graph.inputs)} arrays, and {len(inputs)} were given"
         )
+
+
+def execute(graph: Graph, *inputs: npt.ArrayLike) -> list[Array]:
+    """The results (batch, *shape) for examples of every input. A folded graph leaves out a reshape at the end."""
+    check_count(graph, inputs)
     arrays = [checked_examples(n, x) for n, x in zip(graph.inputs, inputs, strict=True)]
     if len({len(a) for a in arrays}) > 1:
         raise InvalidArgument("give every input the same number of examples")

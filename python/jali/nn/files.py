@@ -35,11 +35,15 @@ _MAX_DEPTH = 16
 
 
 def written(kind: str, content: Any, arrays: Sequence[Array]) -> bytes:
-    """The bytes of a file."""
+    """The bytes of a file. Raises LimitExceeded for what ``read`` would not take."""
     shapes = [list(a.shape) for a in arrays]
     document = json.dumps(
         {"kind": kind, "arrays": shapes, "content": content}, sort_keys=True, allow_nan=False
     ).encode()
+    if len(document) > _MAX_DOCUMENT:
+        raise LimitExceeded(
+            f"the {kind}'s document has {len(document)} bytes, and a file may hold {_MAX_DOCUMENT}: use fewer or smaller inputs"
+        )
     body = document + b"".join(np.ascontiguousarray(a, "<f8").tobytes() for a in arrays)
     return _HEADER.pack(_MAGIC, _VERSION, len(document), hashlib.sha256(body).digest()) + body
 

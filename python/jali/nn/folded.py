@@ -8,6 +8,7 @@ import numpy as np
 
 from jali.nn.graph import Array, Shape
 from jali.nn.ops import Attrs, Op
+from jali.nn.products import Products
 
 __all__ = ["ELEMENTWISE", "FOLDED"]
 
@@ -40,4 +41,8 @@ class Approximated(Op):
 #: Operations that work number by number, whatever the shape.
 ELEMENTWISE = ("function", "polynomial", "multiply", "approximated")
 
-FOLDED: dict[str, Op] = {"affine": Affine(), "approximated": Approximated()}
+FOLDED: dict[str, Op] = {
+    "affine": Affine(),
+    "approximated": Approximated(),
+    "products": Products(),
+}

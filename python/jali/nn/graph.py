@@ -113,7 +113,9 @@ class Graph:
 
 
 def text(value: Any) -> str:
-    """An attribute in a dump: arrays by their shape, everything else as it is."""
+    """An attribute in a dump: arrays by their shape, the body of a loop by its own lines, everything else as it is."""
+    if isinstance(value, Graph):
+        return "\n" + "\n".join(f"    {line}" for line in str(value).splitlines())
     if isinstance(value, np.ndarray):
         return f"array{value.shape}" if value.size > 4 else str(value.tolist())
     if isinstance(value, float):

@@ -5,47 +5,166 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from jali import ckks
 from jali.ckks import Params
 
-__all__ = ["Demand", "key_bytes", "keys", "sent_bytes"]
+__all__ = [
+    "BOOTSTRAP_KEYS",
+    "Demand",
+    "KeySizes",
+    "digits",
+    "kept_keys",
+    "key_bytes",
+    "key_sizes",
+    "keys",
+    "plain_bytes",
+    "relative_time",
+    "sent_bytes",
+    "whole_key_bytes",
+    "word_bytes",
+]
 
 _WORD_BYTES = {"w32": 4, "w52": 8, "w64": 8}
 _SEED = 32  # bytes, which stand for the uniform half of a key
+_OTHER_KEYS = 2  # beside rotations: for conjugation and for products
+
+
+#: Which keys of bootstrapping a client makes: none, those for the fewest key switchings, or the fewest. A whole number in their place stands
+#: for the fastest of so many bytes, in a server's memory and without the rotations of the program.
+BOOTSTRAP_KEYS = ("none", "all", "fewest")
 
 
 @dataclass(frozen=True)
 class Demand:
     """The keys that a program uses: each rotation with the highest level at which it does, and the highest product, 0 if there
-    is none. noise_bits: for each output, -log2 of the standard deviation of its noise, in its scale."""
+    is none. noise_bits: for each output, -log2 of the standard deviation of its noise, in its scale.
+
+    bootstrap: one of BOOTSTRAP_KEYS, or a number of bytes. restored_bits: the precision that a bootstrapping has, 0 if there is none.
+    conjugation: the highest level at which it conjugates, -1 if it does not.
+    """
 
     rotations: dict[int, int]
     product: int
     noise_bits: tuple[float, ...]
+    bootstrap: str | int = "none"
+    restored_bits: float = 0.0
+    conjugation: int = -1
 
     @property
     def levels(self) -> list[int]:
-        """The level of every key."""
-        return [*self.rotations.values(), *([self.product] if self.product else [])]
+        """The level of every key of a program that does not bootstrap."""
+        others = [self.product] if self.product else []
+        others += [self.conjugation] if self.conjugation >= 0 else []
+        return [*self.rotations.values(), *others]
+
+
+@dataclass(frozen=True)
+class KeySizes:
+    """How many keys there are, their bytes as the client makes them, in a message, and in a server's memory, and how many of the
+    latter there would be without bootstrapping."""
+
+    count: int
+    made: int
+    sent: int
+    expanded: int
+    bootstrap: int
+
+
+def _choice(params: Params, demand: Demand, own: bool = True) -> dict[str, Any]:
+    """How a demand says which keys of bootstrapping it has, as an argument of ckks.Client.evaluation_keys. own: together with the
+    rotations of the program, which are made for the top level."""
+    if isinstance(demand.bootstrap, str):
+        return {"minimum": demand.bootstrap == "fewest"}
+    each = 2 * (key_bytes(params, params.depth) - _SEED)
+    return {"memory": demand.bootstrap + (each * len(demand.rotations) if own else 0)}
+
+
+def kept_keys(params: Params, memory: float) -> tuple[str | int, float]:
+    """The fastest keys of bootstrapping that fit a server's memory, as a Demand names them, and the time of a bootstrapping with them over that with
+    all keys. They are the fewest if none fit."""
+    if math.isinf(memory):
+        return "all", 1.0
+    curve = params.bootstrap_key_curve()
+    if memory >= curve[-1][0]:
+        return "all", 1.0
+    fits = [point for point in curve if point[0] <= memory]
+    return fits[-1] if fits else ("fewest", curve[0][1])
+
+
+def relative_time(params: Params, demand: Demand) -> float:
+    """The time of a bootstrapping with a demand's keys over that with all keys."""
+    if demand.bootstrap in ("none", "all"):
+        return 1.0
+    room = 0 if isinstance(demand.bootstrap, str) else demand.bootstrap
+    return kept_keys(params, room)[1]
+
+
+def key_sizes(params: Params, demand: Demand) -> KeySizes:
+    """The sizes of a demand's keys."""
+    if demand.bootstrap == "none":
+        levels = demand.levels
+        made = sum(key_bytes(params, level) for level in levels)
+        sent = sum(sent_bytes(params, level) for level in levels)
+        return KeySizes(len(levels), made, sent, 2 * made, 0)
+    fewest, own = demand.bootstrap == "fewest", list(demand.rotations)
+    choice, alone = _choice(params, demand), _choice(params, demand, own=False)
+    made = params.bootstrap_key_bytes(own, **choice)
+    steps = [part for step in own for part in _powers(step, params.slots)] if fewest else own
+    rotations = {
+        k % params.slots for k in (*params.bootstrap_rotations(**choice, rotations=own), *steps)
+    }
+    bits = sum(prime.bit_length() for prime in params.primes) / len(params.primes)
+    return KeySizes(
+        len(rotations) + _OTHER_KEYS,
+        made,
+        round(made * bits / (8 * _WORD_BYTES[params.word])),
+        params.expanded_bootstrap_key_bytes(own, **choice),
+        params.expanded_bootstrap_key_bytes(**alone),
+    )
+
+
+def word_bytes(params: Params) -> int:
+    """The bytes of a residue in memory."""
+    return _WORD_BYTES[params.word]
 
 
 def key_bytes(params: Params, level: int) -> int:
     """The bytes in memory of one key-switching key for a level and those below, as the client makes it."""
-    words = _digits(params, level) * (len(params.level(level).primes) + params.p_count)
-    return words * 2 * params.slots * _WORD_BYTES[params.word] + _SEED
+    words = digits(params, level) * (len(params.level(level).primes) + params.p_count)
+    return words * 2 * params.slots * word_bytes(params) + _SEED
+
+
+def whole_key_bytes(params: Params) -> int:
+    """The bytes in memory of one key-switching key for all primes, as the client makes it."""
+    return params.dnum * len(params.primes) * 2 * params.slots * _WORD_BYTES[params.word] + _SEED
+
+
+def _powers(step: int, slots: int) -> list[int]:
+    """The powers of two of one sign whose sum is a rotation, taken in the shorter direction."""
+    folded = step % slots
+    if folded > slots // 2:
+        folded -= slots
+    sign = 1 if folded > 0 else -1
+    return [sign << k for k in range(slots.bit_length()) if abs(folded) >> k & 1]
+
+
+def plain_bytes(params: Params, level: int) -> int:
+    """The bytes of one encoded diagonal for a product at a level."""
+    return len(params.level(level).primes) * 2 * params.slots * _WORD_BYTES[params.word]
 
 
 def sent_bytes(params: Params, level: int) -> int:
     """The bytes of this key in a message, where every residue takes as many bits as its prime."""
     used = [params.primes[k] for k in params.level(level).primes] + params.primes[params.q_count :]
     bits = sum(prime.bit_length() for prime in used)
-    return _digits(params, level) * bits * 2 * params.slots // 8 + _SEED
+    return digits(params, level) * bits * 2 * params.slots // 8 + _SEED
 
 
-def _digits(params: Params, level: int) -> int:
+def digits(params: Params, level: int) -> int:
     """A key has one polynomial over the primes of its level and the special ones for each digit."""
     return math.ceil(len(params.level(level).primes) / math.ceil(params.q_count / params.dnum))
 
@@ -54,7 +173,14 @@ def keys(
     client: ckks.Client, demand: Demand, progress: Callable[[int, int], object] | None = None
 ) -> ckks.EvaluationKeys:
     """The keys of a demand, each for the levels at which it is used. progress: as of ckks.Client.evaluation_keys."""
-    if not demand.rotations and not demand.product:
+    if demand.bootstrap != "none":
+        return client.evaluation_keys(
+            list(demand.rotations),
+            bootstrap=True,
+            progress=progress,
+            **_choice(client.params, demand),
+        )
+    if not demand.levels:
         return client.evaluation_keys(relinearise=False, progress=progress)
 
     def uses(x: ckks.EncryptedArray) -> list[ckks.EncryptedArray]:
@@ -65,6 +191,9 @@ def keys(
             found.append(server.bind(explicit.relinearise_rescale(explicit.square(low))))
         for step, level in demand.rotations.items():
             found.append(server.bind(explicit.rotate(explicit.drop_to(fresh, level), step)))
+        if demand.conjugation >= 0:
+            low = explicit.drop_to(fresh, demand.conjugation)
+            found.append(server.bind(explicit.conjugate(low)))
         return found
 
     example = client.encrypt(np.zeros(client.params.slots), magnitude=2.0**-10, peak=2.0**-9)

@@ -1,10 +1,32 @@
-"""Levels: how many multiplications still follow every array. Without bootstrapping, this is the level at which it is computed."""
+"""Levels: how many multiplications still follow every array, until the end or until a bootstrapping."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from jali.errors import InvalidArgument
 from jali.nn.graph import Graph, Node
 
-__all__ = ["assign_levels", "depth_of", "taken"]
+__all__ = [
+    "Levels",
+    "assign_levels",
+    "conjugated",
+    "depth_of",
+    "levelled",
+    "levels_of",
+    "lowest",
+    "taken",
+]
+
+
+@dataclass(frozen=True)
+class Levels:
+    """The level of every array of a lowered graph, and of some the level to which they are bootstrapped then."""
+
+    at: Mapping[str, int]
+    restored: Mapping[str, int]
 
 
 def taken(node: Node, k: int = 0) -> int:
@@ -18,27 +40,90 @@ def taken(node: Node, k: int = 0) -> int:
             return int(node.attrs["by"].depth)
         case "multiply":
             return 1
+        case "products":
+            return 2
     return 0
 
 
-def _levels(graph: Graph) -> dict[str, int]:
+def conjugated(graph: Graph) -> int:
+    """The highest level at which a graph with levels conjugates, behind overlays; -1 if it does not."""
+    nodes = (node for node in graph if any(t.turns for t in node.attrs.get("terms", ())))
+    return max((int(node.attrs["level"]) for node in nodes), default=-1)
+
+
+def lowest(graph: Graph) -> Levels:
+    """The lowest levels without a bootstrapping. Low levels are the cheap ones. An input is encrypted at its level."""
     levels = {node.name: 0 for node in graph}
     for node in reversed(graph.nodes):
         for k, name in enumerate(node.inputs):
             levels[name] = max(levels[name], levels[node.name] + taken(node, k))
-    return levels
+    return Levels(levels, {})
 
 
 def depth_of(graph: Graph) -> int:
-    """The levels that the whole graph takes."""
-    return max(_levels(graph).values())
+    """The levels that the whole graph takes without a bootstrapping."""
+    return max(lowest(graph).at.values())
 
 
 def assign_levels(graph: Graph) -> Graph:
-    """The graph; every node has the attribute level, the lowest one that leaves enough for what follows.
+    """The graph; every node has the attribute level, the lowest one that leaves enough for what follows."""
+    return levelled(graph, lowest(graph))
 
-    Low levels are the cheap ones. An input is encrypted at its level.
+
+def levelled(graph: Graph, levels: Levels) -> Graph:
+    """The graph; every node has the attribute level, and nodes ``bootstrap`` follow the arrays that are restored.
+
+    Users take the restored array; as an output, an array is what it was before. Raises InvalidArgument for levels that are not
+    those of this graph, or that some operation cannot have.
     """
-    levels = _levels(graph)
-    nodes = tuple(node.with_attrs(level=levels[node.name]) for node in graph)
-    return Graph(nodes, graph.outputs, "levels")
+    if set(levels.at) != {node.name for node in graph} or not set(levels.restored) <= set(
+        levels.at
+    ):
+        raise InvalidArgument("the levels are those of another graph")
+    above = {**levels.at, **levels.restored}
+    names = {node.name for node in graph}
+    instead: dict[str, str] = {}
+    nodes = []
+    for node in graph:
+        level = levels.at[node.name]
+        for k, source in enumerate(node.inputs):
+            if above[source] < level + taken(node, k):
+                raise InvalidArgument(
+                    f"{node.name} lies at level {level} and takes {taken(node, k)} levels of {source}, which lies at "
+                    f"{above[source]}"
+                )
+        made = Node(
+            node.name,
+            node.op,
+            tuple(instead.get(source, source) for source in node.inputs),
+            node.shape,
+            {**node.attrs, "level": level},
+        )
+        nodes.append(made)
+        if node.name in levels.restored:
+            fresh = f"{node.name} restored"
+            while fresh in names:
+                fresh += "'"
+            instead[node.name] = fresh
+            names.add(fresh)
+            nodes.append(_bootstrap(made, fresh, levels.restored[node.name]))
+    return Graph(tuple(nodes), graph.outputs, "levels")
+
+
+def _bootstrap(node: Node, name: str, level: int) -> Node:
+    """The node that restores an array to a level. Its numbers are those of the array."""
+    dropped = ("by", "terms", "bias", "folds", "maps", "shape", "sums")
+    attrs: dict[str, Any] = {k: v for k, v in node.attrs.items() if k not in dropped}
+    error = node.attrs["by"].error if "by" in node.attrs else 0.0
+    attrs["low"], attrs["high"] = attrs["low"] - error, attrs["high"] + error
+    count = attrs["layout"].ciphertexts
+    kind = "real" if count == 1 else "pair"
+    attrs |= {"level": level, "kind": kind}
+    return Node(name, "bootstrap", (node.name,), node.shape, attrs)
+
+
+def levels_of(graph: Graph) -> Levels:
+    """The levels of a graph after this stage."""
+    at = {node.name: node.attrs["level"] for node in graph if node.op != "bootstrap"}
+    restored = {n.inputs[0]: n.attrs["level"] for n in graph if n.op == "bootstrap"}
+    return Levels(at, restored)

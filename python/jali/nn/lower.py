@@ -2,64 +2,139 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from jali.nn.axes import copied, powers, summed, totalled
+from jali.nn.diagonals import placed, steps
 from jali.nn.graph import Array, Graph, Node
-from jali.nn.layout import Gathered, Layout, Shared, offsets
+from jali.nn.layout import Gathered, Layout, Repeated
+from jali.nn.overlay import exponents, joined, monomial, overlaid, sums_of
+from jali.nn.products import factors, spread, windowed
 from jali.nn.sparse import Indices, SparseMap
 
-__all__ = ["Block", "Term", "lower", "packed", "simulate", "unpacked"]
+__all__ = ["Term", "lower", "packed", "simulate", "unpacked"]
 
-
-@dataclass(frozen=True, eq=False)
-class Block:
-    """The diagonals from one ciphertext to another: slot s of the result gets values x[s + diagonal].
-
-    Entries are kept; the vectors are made when they are needed. They repeat with a period.
-    """
-
-    diagonals: Indices
-    slots: Indices
-    values: Array
-    period: int
-
-    def vectors(self, slots: int, lanes: int) -> dict[int, Array]:
-        """The diagonals for ciphertexts of slots x lanes, by the rotation that they take."""
-        found, index = np.unique(self.diagonals, return_inverse=True)
-        table = np.zeros((len(found), self.period))
-        table[index, self.slots] = self.values
-        full = np.repeat(np.tile(table, slots // self.period), lanes, axis=1)
-        return {int(d) * lanes: full[k] for k, d in enumerate(found)}
+_Parts = dict[int, tuple[Indices, Indices, Array]]
 
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """What one source adds to a result: the same number times all of it, or blocks of diagonals and sums of windows.
+    """What one source adds to a result: the same number times all of it, or products with diagonals and sums of windows.
 
-    factor: None if there are blocks. blocks: by (ciphertext of the result, of the source). sums: rotations, in slots of a lane; after
-    each, y becomes y + rotated y.
+    Slot s of ciphertext `to` gets v[s] x[s + diagonal] from ciphertext `from_`. Which diagonals there are is known; their numbers are
+    made from the matrix whenever they are needed, because they take much more memory than it.
+
+    factor: None if there are diagonals. diagonals: by (to, from_). bounds: by ciphertext of the result, how large its
+    slots can be for numbers in [-1, 1], before the sums of windows and after each. sums: rotations, in slots of a lane;
+    after each, y becomes y + rotated y. before: such rotations of the source, before the diagonals. picked: with a factor, the
+    ciphertexts of the source whose sum goes into each one of the result; None if they are the same. turns: of the overlay of
+    the source that the diagonals are for (see jali.nn.overlay). The sums of the overlay come before the other ones. digests: by
+    (to, from_), a hash of the numbers and the overlay of the diagonals: blocks with the same one are the same matrix.
     """
 
     factor: float | None
-    blocks: dict[tuple[int, int], Block]
-    sums: tuple[int, ...]
+    diagonals: Mapping[tuple[int, int], Indices] = field(default_factory=dict)
+    bounds: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
+    sums: tuple[int, ...] = ()
+    single: SparseMap | None = None
+    source: Layout | None = None
+    target: Layout | None = None
+    before: tuple[int, ...] = ()
+    picked: tuple[tuple[int, ...], ...] | None = None
+    turns: tuple[int, ...] = ()
+    digests: Mapping[tuple[int, int], bytes] = field(default_factory=dict)
 
-    def bounds(self, to: int, slots: int) -> list[Array]:
-        """How large the slots of ciphertext `to` can be for numbers in [-1, 1]: before the sums of windows, and after each."""
-        total = np.zeros(slots)
-        for (row, _), block in self.blocks.items():
-            if row == to:
-                one = np.zeros(block.period)
-                np.add.at(one, block.slots, np.abs(block.values))
-                total += np.tile(one, slots // block.period)
-        found = [total]
-        for step in self.sums:
-            found.append(found[-1] + np.roll(found[-1], -step))
-        return found
+    @classmethod
+    def of(cls, single: SparseMap, source: Layout, target: Layout) -> Term:
+        """The term of a matrix between two layouts."""
+        if source == target and single.is_diagonal and not np.ptp(single.values):
+            return cls(float(single.values[0]))
+        picked = copied(single, source, target) or totalled(single, source, target)
+        if picked is not None:
+            factor = float(single.values[0])
+            sums = powers(target.period, source.period) if len(picked) == 1 else ()
+            most = {
+                to: tuple(abs(factor) * len(of) * 2.0**k for k in range(len(sums) + 1))
+                for to, of in enumerate(picked)
+            }
+            return cls(factor, {}, most, sums, single, source, target, (), picked)
+        term = cls(None, {}, {}, steps(source, target), single, source, target)
+        if summed(single, source, target) is not None:
+            assert isinstance(target, Repeated)
+            before = powers(1, target.width)
+            back = tuple(target.slots - step for step in before)
+            term = replace(term, before=before, sums=back)
+        return term._counted()._overlaid()
+
+    @classmethod
+    def copies(cls, single: SparseMap, source: Layout, target: Layout) -> Term:
+        """The term of a map of copies, which rotations may spread; see jali.nn.products."""
+        found = spread(single, source, target)
+        return cls(None, {}, {}, found.steps, found.first, source, target)._counted()
+
+    def _counted(self) -> Term:
+        """The same, knowing its diagonals and bounds."""
+        assert self.target is not None
+        diagonals, bounds, digests, slots = {}, {}, {}, self.target.slots
+        for to, parts in self._entries():
+            total = np.zeros(slots)
+            for from_, (diagonal, slot, values) in parts.items():
+                diagonals[to, from_] = np.flatnonzero(np.bincount(diagonal))
+                digests[to, from_] = _digest(self.period, diagonal, slot, values)
+                one = np.bincount(slot, np.abs(values), self.period)
+                total += np.tile(one, slots // self.period) * 2.0 ** len(self.before)
+            found = [total]
+            for step in self.sums:
+                found.append(found[-1] + np.roll(found[-1], -step))
+            bounds[to] = tuple(float(x.max()) for x in found)
+        return replace(self, diagonals=diagonals, bounds=bounds, digests=digests)
+
+    def _overlaid(self) -> Term:
+        """The same with fewer diagonals, if copies of the source may lie on each other; see jali.nn.overlay."""
+        assert self.source is not None and self.target is not None
+        turns: tuple[int, ...] = ()
+        diagonals, period = self.diagonals, self.source.period
+        if not self.before and not self.source.partial:
+            windows = self.target.slots // max(period, self.target.period)
+            turns, diagonals = overlaid(diagonals, period, windows)
+        told = repr((turns, period)).encode()
+        digests = {pair: _hash(told, digest) for pair, digest in self.digests.items()}
+        return replace(self, diagonals=diagonals, turns=turns, digests=digests)
+
+    def taken(self, to: int) -> tuple[int, ...]:
+        """With a factor: the ciphertexts of the source whose sum goes into ciphertext `to`."""
+        return (to,) if self.picked is None else self.picked[to]
+
+    def columns(self, to: int) -> list[int]:
+        """The ciphertexts of the source that are multiplied with diagonals for ciphertext `to`."""
+        return [from_ for row, from_ in self.diagonals if row == to]
+
+    @property
+    def period(self) -> int:
+        """The diagonals repeat after so many slots."""
+        assert self.source is not None and self.target is not None
+        return max(self.source.period, self.target.period)
+
+    def monomials(self, lanes: int = 1) -> list[int]:
+        """For every turn, the exponent of X with which the turned source is multiplied."""
+        return [] if self.target is None else exponents(self.turns, self.target.slots * lanes)
+
+    @property
+    def traced(self) -> list[int]:
+        """The rotations of the overlay's sums, in slots of a lane. With an overlay, twice the real part follows."""
+        return [] if self.target is None else sums_of(self.turns, self.target.slots)
+
+    @property
+    def around(self) -> int:
+        """Key switchings for the overlay of one ciphertext, before and behind the diagonals alike."""
+        return len(self.turns)
 
     @property
     def is_free(self) -> bool:
@@ -67,35 +142,99 @@ class Term:
         return self.factor == 1.0
 
     @property
-    def diagonals(self) -> int:
+    def count(self) -> int:
         """Products with diagonals."""
-        return sum(len(np.unique(block.diagonals)) for block in self.blocks.values())
+        return sum(map(len, self.diagonals.values()))
+
+    def vectors(
+        self, to: int, lanes: int = 1, only: Collection[int] | None = None
+    ) -> Iterator[tuple[int, dict[int, npt.NDArray[np.inexact[Any]]]]]:
+        """For each ciphertext of the source that ciphertext `to` of the result needs, or for some of them, the diagonals by the
+        rotation that they take."""
+        assert self.target is not None
+        for _, parts in self._entries(to):
+            for from_, (diagonal, slot, values) in parts.items():
+                if only is not None and from_ not in only:
+                    continue
+                there = np.bincount(diagonal) > 0
+                found, index = np.flatnonzero(there), (np.cumsum(there) - 1)[diagonal]
+                table = np.zeros((len(found), self.period))
+                table[index, slot] = values
+                if self.turns:
+                    assert self.source is not None
+                    by = dict(zip(map(int, found), table, strict=True))
+                    left, period = self.diagonals[to, from_], self.source.period
+                    parts_of = joined(self.turns, left, by, period, self.target.slots, lanes)
+                    yield from_, {e * lanes: vector for e, vector in parts_of}
+                    continue
+                full = np.repeat(np.tile(table, self.target.slots // self.period), lanes, axis=1)
+                yield from_, {int(d) * lanes: full[k] for k, d in enumerate(found)}
+
+    def _entries(self, only: int | None = None) -> Iterator[tuple[int, _Parts]]:
+        """For each ciphertext of the result, or for one: (diagonal, slot, value) of the entries, by ciphertext of the source."""
+        assert self.single is not None and self.source is not None and self.target is not None
+        found = summed(self.single, self.source, self.target) if self.before else None
+        found = found or placed(self.single, self.source, self.target)
+        values = self.single.values[found.entry]
+        if not found.block.any():  # the usual case
+            if only in (None, 0) and len(values):
+                yield 0, {0: (found.diagonal, found.slot, values)}
+            return
+        order = np.argsort(found.block, kind="stable")
+        present, starts = np.unique(found.block[order], return_index=True)
+        rows: dict[int, _Parts] = {}
+        for block, mine in zip(present, np.split(order, starts[1:]), strict=True):
+            to, from_ = divmod(int(block), self.source.ciphertexts)
+            if only in (None, to):
+                part = found.diagonal[mine], found.slot[mine], values[mine]
+                rows.setdefault(to, {})[from_] = part
+        yield from rows.items()
 
     def __str__(self) -> str:
         if self.factor is not None:
-            return f"times {self.factor:.4g}"
-        return f"{self.diagonals} diagonals in {len(self.blocks)} blocks, {len(self.sums)} sums"
+            return f"times {self.factor:.4g}" + (f", {len(self.sums)} sums" if self.sums else "")
+        sums = len(self.before) + len(self.sums)
+        overlay = f" of an overlay of {1 << len(self.turns)}" if self.turns else ""
+        return f"{self.count} diagonals{overlay} in {len(self.diagonals)} blocks, {sums} sums"
+
+
+def _hash(*parts: bytes) -> bytes:
+    found = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        found.update(len(part).to_bytes(8, "little") + part)
+    return found.digest()
+
+
+def _digest(period: int, diagonal: Indices, slot: Indices, values: Array) -> bytes:
+    """A hash of the products between two ciphertexts."""
+    kinds = ((diagonal, np.int64), (slot, np.int64), (values, np.float64))
+    numbers = (np.ascontiguousarray(x, kind).tobytes() for x, kind in kinds)
+    return _hash(period.to_bytes(8, "little"), *numbers)
 
 
 def lower(graph: Graph) -> Graph:
     """The graph on ciphertexts: nodes ``transform`` (attributes terms, one for each source, and bias) in the place of ``affine``."""
     layouts: dict[str, Layout] = {node.name: node.attrs["layout"] for node in graph}
     nodes: list[Node] = []
+    shared = _Shared()
     most: dict[str, float] = {}  # what no slot of a node exceeds, where slots may hold anything
     for node in graph:
+        if node.op == "products":
+            nodes.append(_products(node, [layouts[name] for name in node.inputs]))
+            continue
         if node.op != "affine":
-            if node.op == "multiply" and isinstance(layouts[node.name], Shared):
+            if node.op == "multiply" and layouts[node.name].partial:
                 most[node.name] = math.prod(most[name] for name in node.inputs)
                 node = node.with_attrs(most=most[node.name])
             nodes.append(node)
             continue
         attrs = {k: v for k, v in node.attrs.items() if k not in ("maps", "shape")}
         attrs["terms"] = tuple(
-            _term(single, layouts[name], layouts[node.name])
+            shared(Term.of, single, layouts[name], layouts[node.name])
             for name, single in zip(node.inputs, node.attrs["maps"], strict=True)
         )
-        attrs["bias"] = packed(layouts[node.name], node.attrs["bias"][None])[0]
-        if isinstance(layouts[node.name], Shared):
+        attrs["bias"] = shared(_bias, node.attrs["bias"], layouts[node.name])
+        if layouts[node.name].partial:
             sources = [most.get(name, 1.0) for name in node.inputs]
             most[node.name] = _most(attrs["terms"], sources, attrs["bias"][0])
             attrs["most"] = most[node.name]
@@ -103,30 +242,49 @@ def lower(graph: Graph) -> Graph:
     return Graph(tuple(nodes), graph.outputs, "lower")
 
 
+def _products(node: Node, sources: Sequence[Layout]) -> Node:
+    """The terms of all left factors, then of all right ones; and the rotations that add the windows."""
+    target: Layout = node.attrs["layout"]
+    whole, windows = windowed(target)
+    sizes = [len(np.unique(layout.addresses)) for layout in sources]
+    sides: tuple[list[Term], list[Term]] = ([], [])
+    for pair in factors(node.attrs, sizes, windows):
+        for single, layout, terms in zip(pair, sources, sides, strict=True):
+            terms.append(Term.copies(single, layout, whole))
+    sums = powers(target.period, target.slots) if windows > 1 else ()
+    dropped = ("left", "right", "order", "shape")
+    attrs = {k: v for k, v in node.attrs.items() if k not in dropped}
+    attrs |= {"terms": (*sides[0], *sides[1]), "sums": sums}
+    return Node(node.name, node.op, node.inputs, node.shape, attrs)
+
+
+class _Shared:
+    """Computes once what is asked for the same objects again, as the iterations of a loop do."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], tuple[Any, tuple[Any, ...]]] = {}
+
+    def __call__(self, make: Callable[..., Any], *of: Any) -> Any:
+        key = (make.__qualname__, *map(id, of))
+        if key not in self._known:
+            self._known[key] = make(*of), of  # which keeps the objects alive, and their ids
+        return self._known[key][0]
+
+
+def _bias(bias: Array, layout: Layout) -> Array:
+    slots: Array = packed(layout, bias[None])[0]
+    return slots
+
+
 def _most(terms: Sequence[Term], sources: Sequence[float], bias: Array) -> float:
     """What no slot of a result exceeds, for numbers in [-1, 1] in the sources and anything up to `sources` between them."""
-    total = np.abs(bias)
+    total = float(np.abs(bias).max())
     for term, source in zip(terms, sources, strict=True):
-        total = total + abs(term.factor or 0.0) * source + term.bounds(0, len(bias))[-1]
-    return max(1.0, float(total.max()))
-
-
-def _term(single: SparseMap, source: Layout, target: Layout) -> Term:
-    same = source == target and single.count == single.shape[0] == single.shape[1]
-    if same and np.array_equal(single.rows, single.cols) and len(np.unique(single.values)) == 1:
-        return Term(float(single.values[0]), {}, ())
-    block, diagonal, slot = offsets(single, source, target)
-    period = max(source.period, target.period)
-    blocks = {}
-    for index in np.unique(block):
-        mine = block == index
-        pair = (int(index) // source.ciphertexts, int(index) % source.ciphertexts)
-        blocks[pair] = Block(diagonal[mine], slot[mine], single.values[mine], period)
-    sums, step = [], target.window
-    while step < source.period:
-        sums.append(step)
-        step *= 2
-    return Term(None, blocks, tuple(sums))
+        if term.factor is not None and not term.bounds:
+            total += abs(term.factor) * source
+        elif term.bounds:
+            total += term.bounds[0][-1]
+    return max(1.0, total)
 
 
 def packed(layout: Layout, values: Array) -> Array:
@@ -134,7 +292,7 @@ def packed(layout: Layout, values: Array) -> Array:
     if isinstance(layout, Gathered):
         return np.where(layout.table >= 0, values[:, layout.table], 0.0)
     flat = np.zeros((len(values), layout.ciphertexts * layout.slots))
-    for start in range(0, layout.slots if layout.ciphertexts == 1 else 1, layout.period):
+    for start in layout.copies:
         flat[:, start + layout.addresses] = values
     return flat.reshape(len(values), layout.ciphertexts, layout.slots)
 
@@ -153,8 +311,12 @@ def simulate(graph: Graph, inputs: Sequence[Array]) -> dict[str, Array]:
             values[node.name] = next(given)
         elif node.op == "multiply":
             values[node.name] = sources[0] * sources[1]
+        elif node.op == "products":
+            values[node.name] = _multiplied(sources, node)
         elif node.op == "approximated":
             values[node.name] = node.attrs["by"](sources[0])
+        elif node.op == "bootstrap":
+            values[node.name] = sources[0]
         else:
             terms = zip(node.attrs["terms"], sources, strict=True)
             total = sum((_applied(term, x, node) for term, x in terms), start=np.zeros(()))
@@ -162,14 +324,38 @@ def simulate(graph: Graph, inputs: Sequence[Array]) -> dict[str, Array]:
     return values
 
 
+def _multiplied(sources: Sequence[Array], node: Node) -> Array:
+    terms = node.attrs["terms"]
+    half = len(terms) // 2
+    pairs = zip(terms[:half], terms[half:], strict=True)
+    y = sum(
+        (_applied(a, sources[0], node) * _applied(b, sources[1], node) for a, b in pairs),
+        start=np.zeros(()),
+    )
+    for step in node.attrs["sums"]:
+        y = y + np.roll(y, -step, axis=2)
+    return np.asarray(y)
+
+
 def _applied(term: Term, x: Array, node: Node) -> Array:
     layout: Layout = node.attrs["layout"]
-    if term.factor is not None:
-        return term.factor * x
-    y = np.zeros((len(x), layout.ciphertexts, layout.slots))
-    for (to, source), block in term.blocks.items():
-        for d, vector in block.vectors(layout.slots, 1).items():
-            y[:, to] += vector * np.roll(x[:, source], -d, axis=1)
+    y = np.zeros((len(x), layout.ciphertexts, layout.slots), complex if term.turns else float)
+    for step in term.before:
+        x = x + np.roll(x, -step, axis=2)
+    overlay: npt.NDArray[np.inexact[Any]] = x
+    for step, exponent in zip(term.turns, term.monomials(), strict=True):
+        overlay = overlay + monomial(exponent, layout.slots) * np.roll(overlay, -step, axis=2)
+    for to in range(layout.ciphertexts):
+        if term.factor is not None:
+            y[:, to] = term.factor * x[:, list(term.taken(to))].sum(axis=1)
+            continue
+        for from_, vectors in term.vectors(to):
+            for d, vector in vectors.items():
+                y[:, to] += vector * np.roll(overlay[:, from_], -d, axis=1)
+    for step in term.traced:
+        y = y + np.roll(y, -step, axis=2)
+    if term.turns:
+        y = 2 * y.real
     for step in term.sums:
         y = y + np.roll(y, -step, axis=2)
     return y

@@ -17,13 +17,14 @@ from jali.ckks import Params
 from jali.errors import CorruptData
 from jali.nn import files
 from jali.nn.graph import Array, Graph, Node, Shape
-from jali.nn.keys import Demand
+from jali.nn.keys import BOOTSTRAP_KEYS, Demand
 from jali.nn.layout import Gathered, Layout
 from jali.nn.run import peak
 
 __all__ = ["Manifest", "Port"]
 
 _KIND = "manifest"
+_MOST_NUMBERS = 1 << 26  # of all inputs and outputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +117,9 @@ class Manifest:
             "rotations": [[step, level] for step, level in sorted(self.demand.rotations.items())],
             "product": self.demand.product,
             "noise_bits": list(self.demand.noise_bits),
+            "bootstrap": self.demand.bootstrap,
+            "restored_bits": float(self.demand.restored_bits),
+            "conjugation": self.demand.conjugation,
         }
         return files.written(_KIND, files.encoded(document, arrays), arrays)
 
@@ -124,16 +128,23 @@ class Manifest:
         files.save(file, self.to_bytes())
 
     @classmethod
-    def load(cls, file: str | os.PathLike[str]) -> Manifest:
+    def load(cls, file: str | os.PathLike[str], *, security: int = 128) -> Manifest:
         """What save wrote. Raises FileError, and the errors of from_bytes."""
-        return cls.from_bytes(files.load(file))
+        return cls.from_bytes(files.load(file), security=security)
 
     @classmethod
-    def from_bytes(cls, data: bytes | bytearray | memoryview) -> Manifest:
-        """What to_bytes wrote. Raises CorruptData, VersionError, LimitExceeded, and the errors of Params.from_bytes."""
+    def from_bytes(cls, data: bytes | bytearray | memoryview, *, security: int = 128) -> Manifest:
+        """What to_bytes wrote. Raises CorruptData, VersionError, LimitExceeded, and the errors of Params.from_bytes.
+
+        security: the least that is accepted, see Params.from_bytes.
+        """
         document = files.decoded(*files.read(_KIND, data))
         try:
-            params = Params.from_bytes(document["params"].astype(np.uint8).tobytes())
+            literal = document["params"].astype(np.uint8).tobytes()
+            params = Params.from_bytes(literal, security=security)
+            sizes = (_sizes(p["laid"]) for k in ("inputs", "outputs") for p in document[k])
+            if sum(int(np.prod(shape)) for shape in sizes) > _MOST_NUMBERS:
+                raise ValueError("its inputs and outputs hold too many numbers")
             manifest = cls(
                 params,
                 _whole(document["lanes"], 1, params.slots),
@@ -146,6 +157,9 @@ class Manifest:
                     },
                     _whole(document["product"], 0, params.depth),
                     tuple(float(bits) for bits in document["noise_bits"]),
+                    _keys(document["bootstrap"], params),
+                    float(document["restored_bits"]),
+                    _whole(document.get("conjugation", -1), -1, params.depth),
                 ),
             )
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
@@ -165,23 +179,31 @@ def _port_document(port: Port) -> dict[str, Any]:
         "period": layout.period,
         "gap": layout.gap,
         "grid": list(layout.grid),
-        "numbers": np.stack(
-            [_as_array(x) for x in (port.centre, port.radius, port.low, port.high)]
-        ),
+        "numbers": [_short(x) for x in (port.centre, port.radius, port.low, port.high)],
         "rms": port.rms,
         "peak": port.peak,
         "level": port.level,
     }
 
 
-def _as_array(values: Array) -> Array:
-    return np.asarray(values, np.float64)
+def _short(values: Array) -> Array:
+    """Numbers of an array; one number if all are equal."""
+    full = np.asarray(values, np.float64)
+    return full[:1] if np.all(full == full[:1]) else full
 
 
 def _whole(value: Any, least: int, most: int) -> int:
     if type(value) is not int or not least <= value <= most:
         raise ValueError(f"{value!r} is no whole number from {least} to {most}")
     return value
+
+
+def _keys(value: Any, params: Params) -> str | int:
+    if type(value) is int and params.bootstraps:
+        return _whole(value, 0, 1 << 60)
+    if value not in BOOTSTRAP_KEYS or (value != "none" and not params.bootstraps):
+        raise ValueError("it asks for keys that its parameters do not have")
+    return str(value)
 
 
 def _sizes(values: Iterable[Any]) -> Shape:
@@ -199,11 +221,11 @@ def _port(document: dict[str, Any], params: Params, lanes: int) -> Port:
     layout = Layout(laid, slots, period, gap, grid)
     if table is not None:
         layout = _gathered(table, laid, slots)
-    numbers = document["numbers"]
     size = int(np.prod(laid))
+    numbers = [_full(x, size) for x in document["numbers"]]
     _sizes([*laid[:1], *grid])
     fits = table is not None or len(grid) == max(0, len(laid) - 1)
-    if not fits or numbers.shape != (4, size) or np.prod(shape) != size:
+    if not fits or len(numbers) != 4 or np.prod(shape) != size:
         raise ValueError("an array does not fit its layout")
     if table is None:
         _check_addresses(layout)
@@ -216,6 +238,13 @@ def _port(document: dict[str, Any], params: Params, lanes: int) -> Port:
     if not isinstance(name, str):
         raise TypeError("a name is a string")
     return Port(name, shape, layout, centre, radius, low, high, rms, peak, level)
+
+
+def _full(values: Array, size: int) -> Array:
+    """What _short was given."""
+    if values.shape not in ((1,), (size,)):
+        raise ValueError("an array does not fit its layout")
+    return np.broadcast_to(values, (size,))
 
 
 def _check_addresses(layout: Layout) -> None:

@@ -22,17 +22,19 @@ class Message:
     """Encrypted inputs or outputs.
 
     program: the fingerprint of the manifest. examples: how many there are. single: whether the batch's axis is left out at
-    decryption. arrays: the ciphertexts of each input or output.
+    decryption. arrays: the ciphertexts of each input or output. is_reply: whether they are outputs.
     """
 
     program: str
     examples: int
     single: bool
     arrays: tuple[tuple[Ciphertext, ...], ...]
+    is_reply: bool = False
 
     def to_bytes(self) -> bytes:
         """Bytes for transport. They are not authenticated; jali.authenticated seals them."""
-        parts = [_HEADER.pack(_MAGIC, bytes.fromhex(self.program), self.examples, self.single)]
+        flags = self.single | self.is_reply << 1
+        parts = [_HEADER.pack(_MAGIC, bytes.fromhex(self.program), self.examples, flags)]
         for ciphertext in (c for array in self.arrays for c in array):
             data = ciphertext.to_bytes()
             parts += [_LENGTH.pack(len(data)), data]
@@ -43,14 +45,14 @@ class Message:
         cls, data: bytes | bytearray | memoryview, manifest: Manifest, max_bytes: int = MAX_BYTES
     ) -> Message:
         """What a client's to_bytes wrote. Raises CorruptData, LimitExceeded, and the errors of Ciphertext.from_bytes."""
-        return cls._read(data, manifest, manifest.inputs, max_bytes)
+        return cls._read(data, manifest, manifest.inputs, max_bytes, False)
 
     @classmethod
     def reply(
         cls, data: bytes | bytearray | memoryview, manifest: Manifest, max_bytes: int = MAX_BYTES
     ) -> Message:
         """What a server's to_bytes wrote. Errors as of ``request``."""
-        return cls._read(data, manifest, manifest.outputs, max_bytes)
+        return cls._read(data, manifest, manifest.outputs, max_bytes, True)
 
     @classmethod
     def _read(
@@ -59,15 +61,17 @@ class Message:
         manifest: Manifest,
         ports: tuple[Port, ...],
         max_bytes: int,
+        reply: bool,
     ) -> Message:
         view = memoryview(data).cast("B")
         if len(view) > max_bytes:
             raise LimitExceeded(f"the message has {len(view)} bytes, and max_bytes is {max_bytes}")
         if len(view) < _HEADER.size or bytes(view[:8]) != _MAGIC:
             raise CorruptData("these bytes are no message of jali.nn")
-        _, program, examples, single = _HEADER.unpack_from(view)
-        if single > 1:
+        _, program, examples, flags = _HEADER.unpack_from(view)
+        if flags > 3:
             raise CorruptData("the message's header is damaged")
+        _check_kind(bool(flags >> 1), reply)
         offset, arrays = _HEADER.size, []
         for port in ports:
             array = []
@@ -83,9 +87,19 @@ class Message:
             arrays.append(tuple(array))
         if offset != len(view):
             raise CorruptData("the message has bytes behind its last ciphertext")
-        message = cls(program.hex(), examples, bool(single), tuple(arrays))
+        message = cls(program.hex(), examples, bool(flags & 1), tuple(arrays), reply)
         message.check(manifest, ports)
         return message
+
+    def check_request(self, manifest: Manifest) -> None:
+        """Raises InvalidArgument unless it holds encrypted inputs of this program."""
+        _check_kind(self.is_reply, False)
+        self.check(manifest, manifest.inputs)
+
+    def check_reply(self, manifest: Manifest) -> None:
+        """Raises InvalidArgument unless it holds encrypted outputs of this program."""
+        _check_kind(self.is_reply, True)
+        self.check(manifest, manifest.outputs)
 
     def check(self, manifest: Manifest, ports: tuple[Port, ...]) -> None:
         """Raises InvalidArgument unless it holds the ciphertexts of these ports, and as many examples as it says."""
@@ -105,3 +119,14 @@ class Message:
             )
         if self.single and self.examples != 1:
             raise InvalidArgument("the message is of one example, and says that there are more")
+
+
+def _check_kind(is_reply: bool, reply: bool) -> None:
+    if is_reply and not reply:
+        raise InvalidArgument(
+            "the message is a server's reply: give the server what encrypt returned"
+        )
+    if reply and not is_reply:
+        raise InvalidArgument(
+            "the message is a request: give it to the server, and decrypt its reply"
+        )

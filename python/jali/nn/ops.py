@@ -5,56 +5,20 @@ Values carry the batch as their first axis. Shapes and attributes do not know it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from jali.errors import InvalidArgument
 from jali.nn import windows
 from jali.nn.graph import Array, Graph, Node, Shape
+from jali.nn.loop_graph import ByStep, Loop
+from jali.nn.operation import Attrs, Linear, Op
+from jali.nn.products import Matmul
 from jali.nn.scalar import FUNCTIONS
 from jali.nn.sparse import SparseMap
 
 __all__ = ["OPS", "Attrs", "Linear", "Op", "verify"]
-
-Attrs = Mapping[str, Any]
-
-
-class Op:
-    """An operation. ``count`` is how many arrays it takes; None stands for any number from 1.
-
-    A linear operation also says its matrices: y = sum_k maps_k x_k + bias, on flattened arrays.
-    """
-
-    count: int | None = 1
-
-    def shape(self, shapes: Sequence[Shape], attrs: Attrs) -> Shape:
-        """The shape of the result. Raises InvalidArgument for shapes that do not fit."""
-        raise NotImplementedError
-
-    def compute(self, values: Sequence[Array], attrs: Attrs) -> Array:
-        """The result of arrays (batch, *shape)."""
-        raise NotImplementedError
-
-
-class Linear(Op):
-    """An operation that is a matrix for each of its arrays, and a bias."""
-
-    def maps(self, shapes: Sequence[Shape], attrs: Attrs) -> list[SparseMap]:
-        """One matrix for each array."""
-        raise NotImplementedError
-
-    def bias(self, shapes: Sequence[Shape], attrs: Attrs) -> Array:
-        """What is added, flattened."""
-        return np.zeros(int(np.prod(self.shape(shapes, attrs), dtype=np.int64)))
-
-    def compute(self, values: Sequence[Array], attrs: Attrs) -> Array:
-        shapes = [v.shape[1:] for v in values]
-        total = self.bias(shapes, attrs) + sum(
-            m(v.reshape(len(v), -1)) for m, v in zip(self.maps(shapes, attrs), values, strict=True)
-        )
-        return np.asarray(total).reshape(-1, *self.shape(shapes, attrs))
 
 
 class Dense(Linear):
@@ -325,8 +289,11 @@ OPS: dict[str, Op] = {
     "pad": Pad(),
     "sum": Sum(),
     "multiply": Multiply(),
+    "matmul": Matmul(),
     "function": Function(),
     "polynomial": PowerSeries(),
+    "loop": Loop(),
+    "by_step": ByStep(),
 }
 
 
@@ -354,6 +321,8 @@ def made(name: str, op: str, inputs: Sequence[Node], attrs: Attrs) -> Node:
 def verify(graph: Graph) -> Graph:
     """The graph, if every node's operation takes its inputs and gives its shape. Raises InvalidArgument otherwise."""
     for node in graph:
+        if node.op == "loop":
+            verify(node.attrs["body"])
         again = made(node.name, node.op, [graph[name] for name in node.inputs], node.attrs)
         if again.shape != node.shape:
             raise InvalidArgument(

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
-from jali.ckks import Params
-from jali.errors import Error, Unsupported
+from jali.ckks import Params, max_log_qp
+from jali.errors import Error, InsecureParams, InvalidArgument, Unsupported
 from jali.nn.approximate import NOISE_SHARE
 from jali.nn.graph import Graph
 from jali.nn.levels import taken
 
-__all__ = ["needed_bits", "smallest"]
+__all__ = ["Bootstrapping", "Ring", "needed_bits", "rings", "smallest"]
 
 _LARGEST_LOG_N = 16  # a ciphertext of the next ring, with as many levels as it has, takes 230 MB, and each key some GB
+_BOOTSTRAPPING_LOG_N = (15, 16)
+_MOST_LEVELS = 40  # between two bootstrappings
+_NARROW = 29.5  # bits of a scale up to which a level takes one prime in a word of 32 bits
 _SIGMAS = 6.0  # noise beyond so many standard deviations occurs once in 5 * 10^8 numbers
 
 
@@ -31,6 +35,8 @@ def smallest(
         params = Params.create(depth=depth, scale_bits=scale_bits, device=device)
         if params.log_n < least:
             params = Params.create(depth=depth, scale_bits=scale_bits, device=device, log_n=least)
+        if device == "cpu" and scale_bits <= _NARROW:
+            params = _narrower(params, depth, scale_bits)
         if params.log_n <= _LARGEST_LOG_N:
             return params
         refused = f"It would take log_n {params.log_n}."
@@ -43,6 +49,72 @@ def smallest(
         f"bootstrapping have. Most levels go to {shares}. Ask for fewer precision_bits, calibrate on a smaller range, or replace "
         f"ReLU by a square or by SiLU. {refused}"
     )
+
+
+@dataclass(frozen=True)
+class Ring:
+    """Parameters of bootstrapping that are not secure, for tests: log2 N, and the levels between two bootstrappings."""
+
+    log_n: int
+    levels: int
+
+
+@dataclass
+class Bootstrapping:
+    """Parameters of a ring whose bootstrappings have a precision. They are made when they are asked for, and kept."""
+
+    log_n: int
+    precision: float
+    device: str
+    insecure: bool = False
+
+    def __post_init__(self) -> None:
+        self._made: dict[int, Params | None] = {}
+
+    def at(self, levels: int) -> Params | None:
+        """Those with so many levels between two bootstrappings; None if they are not secure."""
+        if levels not in self._made:
+            try:
+                self._made[levels] = Params.create(
+                    bootstrap=True,
+                    precision_bits=self.precision,
+                    levels_after=levels,
+                    log_n=self.log_n,
+                    security=0 if self.insecure else 128,
+                    name="insecure_compiled" if self.insecure else "",
+                    device=self.device,
+                )
+            except (InsecureParams, InvalidArgument):
+                self._made[levels] = None
+        return self._made[levels]
+
+    def most(self, least: int) -> int:
+        """The most levels that are secure, found by bisection, or 0 if even `least` are not. Every further level adds a scale to the modulus."""
+        low, high = least, _MOST_LEVELS
+        first = self.at(low)
+        if first is None:
+            return 0
+        if not self.insecure:  # to find that there are no secure parameters takes seconds
+            room = max_log_qp(self.log_n, 128) - first.log_q
+            high = min(high, low + math.ceil(room / first.scale_bits))
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (low, middle - 1) if self.at(middle) is None else (middle, high)
+        return low
+
+
+def rings(precision: float, lanes: int, device: str) -> list[Bootstrapping]:
+    """The rings in which secure parameters bootstrap, the smaller one first."""
+    rooms = [log_n for log_n in _BOOTSTRAPPING_LOG_N if log_n >= lanes.bit_length()]
+    return [Bootstrapping(log_n, precision, device) for log_n in rooms]
+
+
+def _narrower(params: Params, depth: int, scale_bits: float) -> Params:
+    """The same in words of 32 bits, if there are primes for it: half the bytes, and 1.3 (with AVX512-IFMA) to 3.5 times (without) as fast."""
+    try:
+        return Params.create(depth=depth, scale_bits=scale_bits, log_n=params.log_n, word="w32")
+    except Error:
+        return params
 
 
 def needed_bits(graph: Graph, precision_bits: float) -> list[float]:

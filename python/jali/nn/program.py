@@ -5,30 +5,53 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from jali import ckks
+from jali._core import checks
 from jali.errors import InvalidArgument, VersionError
 from jali.nn import files, stored
-from jali.nn.approximate import approximate, approximated, scaled
+from jali.nn.approximate import approximate, approximated
 from jali.nn.calibrate import MARGIN, calibrate
-from jali.nn.execute import checked_examples, every_value, execute
+from jali.nn.costs import Costs
+from jali.nn.dumps import parameters_text, program_text, report_text
+from jali.nn.execute import check_count, checked_examples, every_value, execute
+from jali.nn.expected import expected
 from jali.nn.fold import fold
 from jali.nn.graph import Array, Graph, Shape
-from jali.nn.levels import depth_of
+from jali.nn.keys import key_sizes
+from jali.nn.levels import conjugated, levels_of
 from jali.nn.manifest import Manifest
+from jali.nn.parameters import Ring
+from jali.nn.placement import verify
 from jali.nn.plan import Plan, lowered, plan
+from jali.nn.plot import plotted
 from jali.nn.report import Summary, summarised
 from jali.nn.roles import Client, Server
 from jali.nn.run import Machine
+from jali.nn.unroll import unrolled
+from jali.nn.verifiers import GRAPHS, verify_costs, verify_graph, verify_levels, verify_manifest
 
-__all__ = ["Program", "compiled"]
+__all__ = ["Program", "Sizes", "compiled"]
 
-STAGES = ("trace", "fold", "calibrate", "approximate", "layout", "lower", "levels")
+STAGES = (*GRAPHS, "parameters", "report", "program")
 _MEASURED = 256  # on so many examples of the calibration, errors of approximations are measured
+_AT_ONCE = 1 << 26  # numbers of examples that are computed in the clear at a time
 _OTHER = "the program was compiled by another version of Jali, which planned it otherwise: compile the model again"
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Bytes. keys: as the client makes them. keys_sent: in a message. keys_expanded: in the server's memory. matrices: of those that stay
+    encoded there."""
+
+    keys: int
+    keys_sent: int
+    keys_expanded: int
+    matrices: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +59,7 @@ class Program:
     """What jali.compile returns.
 
     stages: the graph after every stage. memory: bytes for encoded matrices. precision_bits: what was asked for. error: of every function, in units of its largest
-    value.
+    value. costs: of operations and bootstrappings, by which levels were chosen. claims: see Machine.
     """
 
     stages: Mapping[str, Graph]
@@ -44,6 +67,8 @@ class Program:
     memory: float
     precision_bits: float
     error: float
+    costs: Costs
+    claims: Mapping[str, float]
 
     @classmethod
     def of(
@@ -53,7 +78,9 @@ class Program:
         params, lanes = found.machine.params, found.machine.lanes
         graph, memory = found.stages["levels"], found.machine.memory
         manifest = Manifest.of(graph, _shapes(stages), params, lanes, found.demand)
-        return cls({**stages, **found.stages}, manifest, memory, precision_bits, error)
+        made = {**stages, **found.stages}
+        claims = found.machine.claims
+        return cls(made, manifest, memory, precision_bits, error, found.costs, claims)
 
     @property
     def params(self) -> ckks.Params:
@@ -61,10 +88,30 @@ class Program:
         return self.manifest.params
 
     def explain(self, stage: str) -> str:
-        """The graph after a stage as text: trace, fold, calibrate, approximate, layout, lower or levels."""
+        """A stage as text: the graph after trace, fold, calibrate, approximate, layout, lower and levels; parameters, with the keys;
+        report, what each node of the plan costs; and program, what client and server have."""
+        levels, manifest = self.stages["levels"], self.manifest
+        match stage:
+            case "parameters":
+                return parameters_text(manifest.params, manifest.demand)
+            case "report":
+                return report_text(self._machine(), self.costs)
+            case "program":
+                return program_text(manifest, levels, self.precision_bits, self.memory)
         if stage not in self.stages:
-            raise InvalidArgument(f"the stages are {', '.join(self.stages)}, not {stage!r}")
+            raise InvalidArgument(f"the stages are {', '.join(STAGES)}, not {checks.shown(stage)}")
         return str(self.stages[stage])
+
+    def verify(self) -> None:
+        """Raises InternalError, which names the stage and the node, if a stage of this program breaks one of its rules. It takes a fraction of
+        the time of compiling.
+        """
+        for stage in GRAPHS:
+            verify_graph(stage, self.stages[stage])
+        levels = self.stages["levels"]
+        verify_levels(levels, self.params)
+        verify_costs(levels, self.costs)
+        verify_manifest(self.manifest, levels)
 
     def clear(self, *inputs: npt.ArrayLike) -> Array | tuple[Array, ...]:
         """What the model itself gives for a batch of examples, in the clear."""
@@ -77,21 +124,21 @@ class Program:
         """What decryption would give for a batch of examples, in the clear: with the approximations, and noise of the size that is
         estimated for each output. It takes seconds for a test set, of which it tells the accuracy to expect.
         """
-        graph, generator = self.stages["approximate"], rng or np.random.default_rng()
+        stages, generator = self.stages, rng or np.random.default_rng()
+        graph = stages["approximate"]
+        check_count(graph, inputs)
         arrays = [checked_examples(n, x) for n, x in zip(graph.inputs, inputs, strict=True)]
-        values = every_value(
-            graph, [scaled(n, x) for n, x in zip(graph.inputs, arrays, strict=True)]
-        )
-        results = []
-        bits = self.manifest.demand.noise_bits
-        for name, shape, noise in zip(graph.outputs, _shapes(self.stages), bits, strict=True):
-            attrs, value = graph[name].attrs, values[name].reshape(-1, *shape)
-            noisy = value + generator.normal(0, 2.0**-noise, value.shape)
-            size = (graph[name].size,)
-            radius, centre = (
-                np.broadcast_to(attrs[k], size).reshape(shape) for k in ("radius", "centre")
-            )
-            results.append(noisy * radius + centre)
+        step = max(1, _AT_ONCE // sum(node.size for node in stages["trace"]))
+        parts = [
+            expected(stages["trace"], graph, [x[k : k + step] for x in arrays])
+            for k in range(0, len(arrays[0]), step)
+        ]
+        bits, results = self.manifest.demand.noise_bits, []
+        for name, noise, values in zip(graph.outputs, bits, zip(*parts, strict=True), strict=True):
+            whole = np.concatenate(values)
+            radius = np.broadcast_to(graph[name].attrs["radius"], (graph[name].size,))
+            noisy = generator.normal(0, 2.0**-noise, whole.shape)
+            results.append(whole + radius.reshape(whole.shape[1:]) * noisy)
         return results[0] if len(results) == 1 else tuple(results)
 
     def summary(self, device: str = "auto", *, threads: int | None = None) -> Summary:
@@ -100,7 +147,21 @@ class Program:
         device: where the server will compute; it must be one of this machine. Times are those of trial runs there, with zeros in the
             place of keys. No key is made.
         """
-        return summarised(self._machine(), self.manifest, self.precision_bits, device, threads)
+        stage, bits = unrolled(self.stages["approximate"]), self.precision_bits
+        return summarised(self._machine(), stage, self.manifest, bits, device, threads)
+
+    def sizes(self) -> Sizes:
+        """The bytes of keys and matrices, which are counted and need no trial run."""
+        keys, machine = key_sizes(self.params, self.manifest.demand), self._machine()
+        return Sizes(keys.made, keys.sent, keys.expanded, sum(machine.held_bytes.values()))
+
+    def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
+        """A picture of the plan: the level of every array, where it is bootstrapped, and what each costs, by the costs that the plan was
+        made with. It needs matplotlib.
+
+        path: where to save it, as .png, .svg or .pdf. Returns the figure of matplotlib.
+        """
+        return plotted(self.stages["levels"], self.params, self.costs, path)
 
     def client(self, *, secret: ckks.Client | None = None, threads: int | None = None) -> Client:
         """A client. It needs the manifest alone: Client(Manifest.from_bytes(..)) is the same elsewhere."""
@@ -121,7 +182,8 @@ class Program:
 
     def _machine(self) -> Machine:
         """One for each evaluator, because encoded matrices lie in the memory of its device."""
-        return Machine(self.stages["levels"], self.params, self.manifest.lanes, self.memory)
+        graph, lanes = self.stages["levels"], self.manifest.lanes
+        return Machine(graph, self.params, lanes, self.memory, self.claims)
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{p.name} {p.shape}" for p in self.manifest.inputs)
@@ -137,25 +199,35 @@ class Program:
                 self.precision_bits,
                 self.error,
                 self.memory,
+                levels_of(self.stages["levels"]),
+                self.costs,
+                self.claims,
             )
         )
 
     @classmethod
-    def from_bytes(cls, data: bytes | bytearray | memoryview) -> Program:
+    def from_bytes(cls, data: bytes | bytearray | memoryview, *, security: int = 128) -> Program:
         """What to_bytes wrote. Matrices and polynomials are made again from the weights; ranges, scales, levels, parameters and
         keys are those of the file, so that clients and their keys go on working.
 
+        security: the least that is accepted, see Params.from_bytes.
+
         Raises CorruptData, VersionError for a program that this build would make otherwise, and LimitExceeded.
         """
-        was = stored.from_bytes(data)
+        was = stored.from_bytes(data, security)
         stages = {"trace": was.graph, "fold": fold(was.graph)}
         stages["calibrate"] = was.calibrated(stages["fold"])
         stages["approximate"] = approximated(stages["calibrate"], was.error)
         params, lanes = was.manifest.params, was.manifest.lanes
-        made = lowered(stages["approximate"], params.slots // lanes)
-        if depth_of(made["levels"]) != params.depth:
-            raise VersionError(_OTHER)
-        found = Plan(made, Machine(made["levels"], params, lanes, was.memory), was.manifest.demand)
+        try:
+            made = lowered(stages["approximate"], params.slots // lanes, was.levels)
+            verify(made["levels"], params)
+            if was.manifest.demand.conjugation < conjugated(made["levels"]):
+                raise VersionError(_OTHER)
+        except InvalidArgument:
+            raise VersionError(_OTHER) from None
+        machine = Machine(made["levels"], params, lanes, was.memory, was.claims)
+        found = Plan(made, machine, was.manifest.demand, was.costs)
         again = cls.of(stages, found, was.precision_bits, was.error)
         if not again.manifest.is_like(was.manifest):
             raise VersionError(_OTHER)
@@ -166,9 +238,9 @@ class Program:
         files.save(file, self.to_bytes())
 
     @classmethod
-    def load(cls, file: str | os.PathLike[str]) -> Program:
+    def load(cls, file: str | os.PathLike[str], *, security: int = 128) -> Program:
         """What save wrote. Raises FileError, and the errors of from_bytes."""
-        return cls.from_bytes(files.load(file))
+        return cls.from_bytes(files.load(file), security=security)
 
 
 def compiled(
@@ -181,8 +253,10 @@ def compiled(
     input_ranges: Sequence[tuple[object, object] | None] | None = None,
     memory: float,
     device: str = "cpu",
+    key_memory: float = float("inf"),
+    insecure_ring: Ring | None = None,
 ) -> Program:
-    """The program of a traced graph. Arguments as of jali.compile; lanes: a power of two."""
+    """The program of a traced graph. Arguments as of jali.compile and plan; lanes: a power of two."""
     stages = {"trace": graph, "fold": fold(graph)}
     exact = every_value(graph, examples)
     stages["calibrate"] = calibrate(
@@ -193,9 +267,21 @@ def compiled(
         stages["calibrate"],
         [x[some] for x in examples],
         precision_bits,
-        exact={name: value[some] for name, value in exact.items()},
+        traced=graph,
+        exact={
+            name: exact[before][some]  # folding leaves out reshapes, also of outputs
+            for name, before in zip(stages["calibrate"].outputs, graph.outputs, strict=True)
+        },
     )
-    found = plan(stages["approximate"], precision_bits, lanes, memory, device)
+    found = plan(
+        stages["approximate"],
+        precision_bits,
+        lanes,
+        memory,
+        device,
+        key_memory=key_memory,
+        insecure_ring=insecure_ring,
+    )
     return Program.of(stages, found, precision_bits, error)
 
 

@@ -17,10 +17,11 @@ __all__ = ["document", "from_bytes", "graph_of", "load", "save", "to_bytes"]
 
 _KIND = "graph"
 _MOST_NODES = 100_000
+_MOST_LOOPS = 4  # in each other
 _MOST_NUMBERS = 1 << 26  # of one example, anywhere in the graph
 
 #: The attributes of each operation, and what they are: "array" (or None), "sizes", "bounds" (whole numbers or None), "numbers",
-#: "pairs", "whole", "number", "flag", "name".
+#: "pairs", "whole", "number", "flag", "name"; or "body", a graph.
 _ATTRS: dict[str, dict[str, str]] = {
     "input": {"shape": "sizes"},
     "dense": {"weight": "array", "bias": "array"},
@@ -48,8 +49,17 @@ _ATTRS: dict[str, dict[str, str]] = {
     "pad": {"widths": "pairs"},
     "sum": {"axes": "sizes", "factor": "number", "keepdims": "flag"},
     "multiply": {},
+    "matmul": {},
     "function": {"function": "name"},
     "polynomial": {"coefficients": "numbers"},
+    "loop": {
+        "body": "body",
+        "count": "whole",
+        "states": "whole",
+        "sequences": "whole",
+        "collected": "whole",
+    },
+    "by_step": {"factors": "array"},
 }
 assert set(_ATTRS) == set(OPS)
 
@@ -88,32 +98,43 @@ def document(graph: Graph, arrays: list[Array]) -> Any:
             "name": node.name,
             "op": node.op,
             "inputs": list(node.inputs),
-            "attrs": files.encoded(dict(node.attrs), arrays),
+            "attrs": _attrs(node.attrs, arrays),
         }
         for node in graph
     ]
     return {"nodes": nodes, "outputs": list(graph.outputs)}
 
 
-def graph_of(content: Any, arrays: list[Array]) -> Graph:
-    """The graph of a file's document. Raises CorruptData."""
+def _attrs(attrs: Attrs, arrays: list[Array]) -> dict[str, Any]:
+    kept = {k: v for k, v in attrs.items() if k != "body"}
+    inside = {"body": document(attrs["body"], arrays)} if "body" in attrs else {}
+    return {**files.encoded(kept, arrays), **inside}
+
+
+def graph_of(content: Any, arrays: list[Array], depth: int = 0) -> Graph:
+    """The graph of a file's document. Raises CorruptData. depth: how many loops are around it."""
+    if depth > _MOST_LOOPS:
+        raise CorruptData(f"the recorded graph has more than {_MOST_LOOPS} loops in each other")
     builder = Builder()
     try:
         entries = content["nodes"]
         if not isinstance(entries, list) or len(entries) > _MOST_NODES:
             raise CorruptData("the recorded graph has no list of nodes, or too long a one")
         for entry in entries:
-            _add(builder, entry, arrays)
+            _add(builder, entry, arrays, depth)
         return builder.graph([builder.nodes[_text(name)] for name in content["outputs"]])
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError, MemoryError) as error:
         raise CorruptData(f"the recorded graph is none: {error}") from None
 
 
-def _add(builder: Builder, entry: Any, arrays: list[Array]) -> None:
+def _add(builder: Builder, entry: Any, arrays: list[Array], depth: int) -> None:
     name, op = _text(entry["name"]), _text(entry["op"])
     if name in builder.nodes:
         raise ValueError(f"two nodes are named {name!r}")
-    attrs = files.decoded(entry["attrs"], arrays)
+    raw = dict(entry["attrs"])
+    body = {"body": graph_of(raw.pop("body"), arrays, depth + 1)} if "body" in raw else {}
+    before = {"collected": 0} if op == "loop" else {}  # files from before there was such a thing
+    attrs = {**before, **files.decoded(raw, arrays), **body}
     kinds = _ATTRS[op]
     if set(attrs) != set(kinds):
         raise ValueError(f"{name}: the attributes of {op} are {', '.join(kinds) or 'none'}")
@@ -132,6 +153,8 @@ def _limit(op: str, attrs: Attrs) -> None:
     widths = [w for pair in (*attrs.get("widths", ()), *attrs.get("padding", ())) for w in pair]
     if any(not 0 <= w <= 4096 for w in widths):
         raise ValueError(f"{op}: a padding of more than 4,096 numbers")
+    if op == "by_step" and attrs["factors"] is None:
+        raise ValueError(f"{op}: its numbers are missing")
     if "weight" in attrs and (attrs["weight"] is None or attrs["weight"].ndim < 2):
         raise ValueError(f"{op}: weights of fewer than two axes")
 
@@ -178,6 +201,12 @@ def _size(value: Any) -> int:
     return int(value)
 
 
+def _graph(value: Any) -> Graph:
+    if not isinstance(value, Graph):
+        raise TypeError("the body of a loop is a graph")
+    return value
+
+
 def _pair(value: Any) -> tuple[int, ...]:
     if len(_each(value, _size)) != 2:
         raise ValueError("a padding is two sizes")
@@ -194,4 +223,5 @@ _CHECKS: dict[str, Any] = {
     "number": _number,
     "flag": _flag,
     "name": _text,
+    "body": _graph,
 }

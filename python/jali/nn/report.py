@@ -9,13 +9,13 @@ import numpy as np
 
 from jali import device as devices
 from jali._core.console import bytes_text, seconds_text
-from jali.nn.graph import Node
-from jali.nn.keys import key_bytes, sent_bytes
+from jali.nn.graph import Graph, Node
+from jali.nn.keys import key_sizes, relative_time
 from jali.nn.manifest import Manifest
-from jali.nn.run import Encrypted, Machine
+from jali.nn.run import Encrypted, Machine, restored
 from jali.nn.trial import Trial
 
-__all__ = ["Layer", "Summary", "summarised"]
+__all__ = ["Layer", "Summary", "bootstraps_of", "summarised"]
 
 _RUNS = 3
 
@@ -48,7 +48,9 @@ class Summary:
 
     key_bytes: what the client makes, in memory. key_bytes_sent: in a message. key_bytes_expanded: in the server's memory.
     request_bytes, reply_bytes: of the messages of one run.
-    workspace_bytes: of the arrays that are in memory at once, at most. bootstraps is 0: programs use none yet.
+    workspace_bytes: of the arrays that are in memory at once, at most.
+    bootstraps: bootstrappings of one ciphertext, or of two at once. bootstrap_seconds: their part of the time. bootstrap_key_bytes: what their
+    keys take in the server's memory.
     """
 
     device: str
@@ -67,7 +69,9 @@ class Summary:
     request_bytes: int
     reply_bytes: int
     precision_bits: float
-    bootstraps: int = 0
+    bootstraps: int
+    bootstrap_seconds: float
+    bootstrap_key_bytes: int
 
     def __str__(self) -> str:
         head = (
@@ -92,8 +96,9 @@ class Summary:
             [
                 f"{self.params} on {self.device}",
                 *lines,
-                f"{seconds_text(self.seconds)} for {self.examples} examples; {self.depth} levels, {self.bootstraps} bootstraps; "
+                f"{seconds_text(self.seconds)} for {self.examples} examples; {self.depth} levels; "
                 f"{seconds_text(self.prepare_seconds)} to encode the matrices, once",
+                *self._bootstraps(),
                 f"{self.keys} keys: {bytes_text(self.key_bytes_sent)} sent once, {bytes_text(self.key_bytes_expanded)} in the "
                 f"server; matrices {bytes_text(self.diagonal_bytes)}; arrays at most {bytes_text(self.workspace_bytes)}",
                 f"request {bytes_text(self.request_bytes)}, reply {bytes_text(self.reply_bytes)}; results to "
@@ -101,6 +106,15 @@ class Summary:
                 "A range marked ? was seen in the calibration and widened; others follow from the inputs' ranges.",
             ]
         )
+
+    def _bootstraps(self) -> list[str]:
+        if not self.bootstraps:
+            return ["no bootstraps"]
+        times = f"{self.bootstraps} bootstraps" if self.bootstraps > 1 else "1 bootstrap"
+        return [
+            f"{times}, {seconds_text(self.bootstrap_seconds)} in all; their keys take "
+            f"{bytes_text(self.bootstrap_key_bytes)} in the server"
+        ]
 
 
 def _cells(layer: Layer) -> tuple[str, ...]:
@@ -140,30 +154,37 @@ class _Watch:
 
 def summarised(
     machine: Machine,
+    approximated: Graph,
     manifest: Manifest,
     precision_bits: float,
     device: str,
     threads: int | None,
 ) -> Summary:
     """The price list on a device of this machine, by trial runs there."""
-    trial = Trial(machine, device, threads)
+    demand = manifest.demand
+    deep = approximated if demand.bootstrap != "none" else None
+    trial = Trial(machine, device, threads, demand.restored_bits, deep, timed=True)
     start = time.perf_counter()
     machine.prepare(trial.server)
     trial.server.synchronize()
     prepared = time.perf_counter() - start
-    machine(trial.server, *trial.inputs)  # tables and pools are made in the first run
+    trial.run()  # makes tables and pools
+    slower = relative_time(manifest.params, demand)  # the trial has all keys
+    restoring = {k: slower * s for k, s in _bootstrap_seconds(machine, trial).items()}
     seconds: dict[str, list[float]] = {}
     for _ in range(_RUNS):
         watch = _Watch(trial)
-        outputs = machine(trial.server, *trial.inputs, watch=watch)
-        for name, taken in watch.seconds.items():
-            seconds.setdefault(name, []).append(taken)
+        outputs = trial.run(watch=watch)
+        taken = watch.seconds | trial.seconds
+        taken |= {name: taken[one] for name, one in trial.first.items()}
+        for name, spent in (taken | restoring).items():
+            seconds.setdefault(name, []).append(spent)
     layers = tuple(
         _layer(machine, node, min(seconds[node.name]), watch.noise_bits[node.name])
         for node in machine.graph
         if node.op != "input"
     )
-    params, levels = manifest.params, manifest.demand.levels
+    params, sizes = manifest.params, key_sizes(manifest.params, demand)
     return Summary(
         device=f"{trial.server.engine} ({devices.name(device if device != 'auto' else devices.resolved(device))})",
         params=repr(params),
@@ -172,16 +193,50 @@ def summarised(
         layers=layers,
         seconds=sum(layer.seconds for layer in layers),
         prepare_seconds=prepared,
-        keys=len(levels),
-        key_bytes=sum(key_bytes(params, level) for level in levels),
-        key_bytes_sent=sum(sent_bytes(params, level) for level in levels),
-        key_bytes_expanded=sum(2 * key_bytes(params, level) for level in levels),
+        keys=sizes.count,
+        key_bytes=sizes.made,
+        key_bytes_sent=sizes.sent,
+        key_bytes_expanded=sizes.expanded,
         diagonal_bytes=sum(layer.diagonal_bytes for layer in layers),
         workspace_bytes=_workspace(machine, watch.array_bytes),
         request_bytes=sum(len(c.to_bytes()) for array in trial.requests for c in array),
         reply_bytes=sum(len(x.ciphertext.to_bytes()) for array in outputs for x in array),
         precision_bits=precision_bits,
+        bootstraps=sum(bootstraps_of(node) for node in machine.graph),
+        bootstrap_seconds=sum(restoring.values()),
+        bootstrap_key_bytes=sizes.bootstrap,
     )
+
+
+def bootstraps_of(node: Node) -> int:
+    """How often a node bootstraps: a pair counts once."""
+    if node.op != "bootstrap":
+        return 0
+    count: int = node.attrs["layout"].ciphertexts
+    return -(-count // 2) if node.attrs["kind"] == "pair" else count
+
+
+def _bootstrap_seconds(machine: Machine, trial: Trial) -> dict[str, float]:
+    """The time of every node ``bootstrap``, by one run for each kind, number of ciphertexts and level."""
+    found: dict[str, float] = {}
+    known: dict[tuple[str, int, int], float] = {}
+    server, due = trial.server, machine.params.bootstrap_level
+    for node in machine.graph:
+        if node.op != "bootstrap":
+            continue
+        count, level = node.attrs["layout"].ciphertexts, node.attrs["level"]
+        key = (node.attrs["kind"], count, level)
+        if key not in known:
+            source = trial.fresh(node, due)
+            restored(server, node, source)  # makes the matrices
+            server.synchronize()
+            start = time.perf_counter()
+            for x in restored(server, node, source):
+                x._settled()
+            server.synchronize()
+            known[key] = time.perf_counter() - start
+        found[node.name] = known[key]
+    return found
 
 
 def _layer(machine: Machine, node: Node, seconds: float, noise_bits: float) -> Layer:
@@ -193,7 +248,7 @@ def _layer(machine: Machine, node: Node, seconds: float, noise_bits: float) -> L
         level=attrs["level"],
         seconds=seconds,
         rotations=machine.rotations.get(node.name, 0),
-        diagonals=sum(term.diagonals for term in attrs.get("terms", ())),
+        diagonals=sum(term.count for term in attrs.get("terms", ())),
         diagonal_bytes=machine.held_bytes.get(node.name, 0),
         noise=radius * 2.0**-noise_bits,
         low=attrs["low"] * radius + centre,

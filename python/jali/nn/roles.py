@@ -18,6 +18,7 @@ from jali.nn.lower import packed, unpacked
 from jali.nn.manifest import Manifest, Port
 from jali.nn.message import Message
 from jali.nn.run import Encrypted, Machine
+from jali.nn.serving import Batcher
 
 __all__ = ["Client", "Server"]
 
@@ -42,6 +43,10 @@ class Client:
         secret: ckks.Client | None = None,
         threads: int | None = None,
     ) -> None:
+        if not isinstance(manifest, Manifest):
+            raise InvalidArgument(
+                f"a client is made from a Manifest, not from a {type(manifest).__name__}: Manifest.load and from_bytes read one"
+            )
         if secret is not None and secret.params != manifest.params:
             raise ParamsMismatch("the secret key has other parameters than the program")
         self._manifest = manifest
@@ -123,7 +128,7 @@ class Client:
             raise InvalidArgument(
                 f"decrypt takes a Message, not {type(reply).__name__}: Message.reply reads bytes"
             )
-        reply.check(self._manifest, self._manifest.outputs)
+        reply.check_reply(self._manifest)
         checked = checks.flag(check, "check")
         outputs = zip(
             self._manifest.outputs, reply.arrays, self._manifest.demand.noise_bits, strict=True
@@ -203,37 +208,59 @@ class Server:
         on_gpu = self._evaluator.device == "cuda" and machine.is_resident
         self._record = on_gpu if record is None else record
         self._lock = threading.Lock()
-        self._recorded: dict[int, ckks.Captured] = {}  # by the batch of the ciphertexts
+        self._recorded: dict[tuple[int, ...], ckks.Captured] = {}  # by the batch of the ciphertexts
 
     @property
     def evaluator(self) -> ckks.Evaluator:
         """What it computes with."""
         return self._evaluator
 
+    @property
+    def manifest(self) -> Manifest:
+        """What its clients know of the program."""
+        return self._manifest
+
+    def batcher(self, *, max_batch: int | None = None) -> Batcher:
+        """This server for many requests of one client at once: ``replies = server.batcher()(requests)``. See Batcher.
+
+        max_batch: the most ciphertexts side by side, at least 1; None sets no limit.
+        """
+        return Batcher(self, max_batch)
+
     def __call__(self, request: Message) -> Message:
         """The encrypted results of encrypted examples."""
+        self.check(request)
+        inputs: list[Encrypted] = [
+            tuple(map(self._evaluator.bind, array)) for array in request.arrays
+        ]
+        outputs = self.outputs(inputs)
+        arrays = tuple(tuple(x.ciphertext for x in output) for output in outputs)
+        return Message(request.program, request.examples, request.single, arrays, is_reply=True)
+
+    def check(self, request: Message) -> None:
+        """Raises InvalidArgument for what is no request of a client of this program."""
         if not isinstance(request, Message):
             raise InvalidArgument(
                 f"the server takes a Message, not {type(request).__name__}: Message.request reads bytes"
             )
-        request.check(self._manifest, self._manifest.inputs)
+        request.check_request(self._manifest)
         for port, array in zip(self._manifest.inputs, request.arrays, strict=True):
             if any(c.level < port.level for c in array):
                 raise InvalidArgument(
                     f"{port.name} has to be encrypted at level {port.level}: use this program's client"
                 )
-        inputs: list[Encrypted] = [
-            tuple(map(self._evaluator.bind, array)) for array in request.arrays
-        ]
-        outputs = self._outputs(inputs, request.arrays[0][0].batch)
-        arrays = tuple(tuple(x.ciphertext for x in output) for output in outputs)
-        return Message(request.program, request.examples, request.single, arrays)
 
-    def _outputs(self, inputs: list[Encrypted], batch: int) -> list[Encrypted]:
-        """The outputs; if runs are recorded, by the recorded program for this batch, which on a GPU is one CUDA graph."""
+    def warm(self, inputs: list[Encrypted]) -> None:
+        """Records the run for this batch if runs are recorded, so that the next one takes as long as any later one."""
+        if self._record and inputs[0][0].shape[:-1] not in self._recorded:
+            self.outputs(inputs)
+
+    def outputs(self, inputs: list[Encrypted]) -> list[Encrypted]:
+        """The outputs for bound inputs; if runs are recorded, by the recorded program for this batch, which on a GPU is one CUDA graph."""
         if not self._record:
             return self._machine(self._evaluator, *inputs)
         flat = [x for array in inputs for x in array]
+        batch = flat[0].shape[:-1]
         with self._lock:
             program = self._recorded.get(batch)
             if program is None:
@@ -242,6 +269,8 @@ class Server:
                 # It refers to parts of the server only. If it held the server, neither would ever be freed.
                 machine, evaluator = self._machine, self._evaluator
                 counts = [port.layout.ciphertexts for port in self._manifest.inputs]
+                if self._manifest.demand.bootstrap != "none":
+                    machine(evaluator, *inputs)  # encodes the matrices of every bootstrapping
                 program = evaluator.capture(
                     lambda *xs: [x for y in machine(evaluator, *_split(xs, counts)) for x in y],
                     *flat,

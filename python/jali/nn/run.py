@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
 from jali import ckks
-from jali.ckks import EncryptedArray, Evaluator, LinearTransform, Plaintext
+from jali.ckks import EncryptedArray, Evaluator, Plaintext
+from jali.errors import InvalidArgument
+from jali.nn.choose import check_seen
 from jali.nn.graph import Array, Graph, Node
 from jali.nn.levels import taken
 from jali.nn.lower import Term
+from jali.nn.matrices import Matrices
 
-__all__ = ["Encrypted", "Machine", "peak"]
+__all__ = ["Encrypted", "Machine", "alike", "lowered_to", "peak", "restored"]
+
+#: Ciphertexts of one array that are computed at once: on a GPU, where launches bind small ones, and on a CPU, where the copies cost more than that
+#: gains (a rotation of 8 at N = 2^13 takes 1.5 times as long).
+_TOGETHER, _ON_A_CPU = 8, 1
 
 #: The ciphertexts of one array.
 Encrypted = tuple[EncryptedArray, ...]
@@ -28,76 +35,86 @@ def peak(node: Node) -> float:
 class Machine:
     """A graph with its matrices planned for parameters, ready to run on an evaluator.
 
-    memory: bytes for encoded diagonals. Matrices that fit, in the order of computation, are encoded once by ``prepare``; the
-    others at every use.
+    memory: bytes for matrices; see jali.nn.matrices.
+    claims: for some nodes, the precision in bits that their results are known to have. Ciphertexts carry estimates that grow with
+    every polynomial, far beyond the noise; a program that bootstraps would come to refuse its own results.
     """
 
-    def __init__(self, graph: Graph, params: ckks.Params, lanes: int, memory: float) -> None:
+    def __init__(
+        self,
+        graph: Graph,
+        params: ckks.Params,
+        lanes: int,
+        memory: float,
+        claims: Mapping[str, float] | None = None,
+    ) -> None:
         self.graph, self.params, self.lanes, self.memory = graph, params, lanes, memory
-        self._plans: dict[tuple[str, int], dict[tuple[int, int], LinearTransform]] = {}
-        self._biases: dict[tuple[str, int], Plaintext] = {}
-        self._resident: list[LinearTransform] = []
-        self.rotations: dict[str, int] = {}  # by node, as are these:
-        self.encoded_bytes: dict[str, int] = {}  # of all diagonals
-        self.held_bytes: dict[str, int] = {}  # of those that stay encoded
-        for node in graph:
-            if node.op == "transform":
-                self._plan(node, memory)
+        self.claims: Mapping[str, float] = claims or {}
+        self._matrices = Matrices(params, lanes, memory)
+        self._biases: dict[tuple[int, int, int], Plaintext] = {}  # by the array, its level and row
+        for node in check_seen(graph):
+            if node.op in ("transform", "products"):
+                self._matrices.add(node)
 
-    def _plan(self, node: Node, memory: float) -> None:
-        room = memory - sum(self.held_bytes.values())
-        turned, encoded, held = 0, 0, 0
-        for k, term in enumerate(node.attrs["terms"]):
-            plans = {
-                pair: LinearTransform(
-                    self.params,
-                    block.vectors(node.attrs["layout"].slots, self.lanes),
-                    level=node.attrs["level"] + 1,
-                )
-                for pair, block in term.blocks.items()
-            }
-            self._plans[node.name, k] = plans
-            for plan in plans.values():
-                turned, encoded = turned + len(plan.rotations), encoded + plan.plaintext_bytes
-                if held + plan.plaintext_bytes <= room:
-                    self._resident.append(plan)
-                    held += plan.plaintext_bytes
-            turned += len(term.sums) * node.attrs["layout"].ciphertexts
-        self.rotations[node.name] = turned
-        self.encoded_bytes[node.name], self.held_bytes[node.name] = encoded, held
+    @property
+    def rotations(self) -> dict[str, int]:
+        """The rotations of every transform."""
+        return self._matrices.rotations
+
+    @property
+    def steps(self) -> set[tuple[int, int]]:
+        """The rotations of all products of matrices, each with its level."""
+        return self._matrices.steps
+
+    @property
+    def encoded_bytes(self) -> dict[str, int]:
+        """The bytes of every transform's matrices, if all were encoded."""
+        return self._matrices.encoded_bytes
+
+    @property
+    def held_bytes(self) -> dict[str, int]:
+        """The bytes of every transform's matrices that stay in memory."""
+        return self._matrices.held_bytes
 
     @property
     def is_resident(self) -> bool:
         """Whether all matrices stay encoded."""
-        return self.held_bytes == self.encoded_bytes
+        return self._matrices.is_resident
 
     def prepare(self, server: Evaluator) -> None:
         """Encode the biases, and the matrices that memory allows for. The machine then belongs to this evaluator."""
-        for plan in self._resident:
-            server.prepare(plan)
+        self._matrices.prepare(server)
         for node in self.graph:
             if node.op == "transform":
+                for term in node.attrs["terms"]:
+                    for exponent in term.monomials(self.lanes):
+                        server.explicit.prepare_monomial(exponent)
                 level = node.attrs["level"]
                 scale = self.params.level(level).scale
                 for to, bias in enumerate(node.attrs["bias"]):
-                    slots = np.repeat(bias, self.lanes)
-                    self._biases[node.name, to] = server.explicit.encode(slots, level, scale)
+                    key = id(node.attrs["bias"]), level, to  # iterations of a loop share arrays
+                    if key not in self._biases and bias.any():
+                        slots = np.repeat(bias, self.lanes)
+                        self._biases[key] = server.explicit.encode(slots, level, scale)
 
     def __call__(
         self,
         server: Evaluator,
         *inputs: Encrypted,
         watch: Callable[[Node, Encrypted], object] | None = None,
+        instead: Callable[[Node, Sequence[Encrypted]], Encrypted | None] | None = None,
     ) -> list[Encrypted]:
-        """The outputs of the graph. watch: called with every node and its result, as soon as there is one."""
+        """The outputs of the graph. watch: called with every node and its result, as soon as there is one. instead: called with every
+        node and its inputs; what it returns, if it is not None, is taken for the result."""
         given = iter(inputs)
         values: dict[str, Encrypted] = {}
         last = {name: node.name for node in self.graph for name in node.inputs}
         for node in self.graph:
             sources = [values[name] for name in node.inputs]
-            values[node.name] = (
-                next(given) if node.op == "input" else self._node(server, node, sources)
-            )
+            found = next(given) if node.op == "input" else None
+            if instead is not None:
+                found = instead(node, sources) or found
+            values[node.name] = self.node(server, node, sources) if found is None else found
             if watch is not None:
                 watch(node, values[node.name])
             for name in set(node.inputs):
@@ -105,42 +122,113 @@ class Machine:
                     del values[name]  # its memory is free for what follows
         return [values[name] for name in self.graph.outputs]
 
-    def _node(self, server: Evaluator, node: Node, sources: Sequence[Encrypted]) -> Encrypted:
-        if node.op in ("multiply", "approximated"):
-            start = node.attrs["level"] + taken(node)
-            sources = [tuple(_lowered(server, x, start) for x in source) for source in sources]
-        if node.op == "multiply":
-            found = tuple(a * b for a, b in zip(*sources, strict=True))
-        elif node.op == "approximated":
-            found = tuple(_approximated(server, node, x) for x in sources[0])
-        else:
-            found = tuple(
-                self._sum(server, node, sources, c) for c in range(node.attrs["layout"].ciphertexts)
-            )
+    def node(
+        self,
+        server: Evaluator,
+        node: Node,
+        sources: Sequence[Encrypted],
+        only: Sequence[int] | None = None,
+    ) -> Encrypted:
+        """The result of a node for its inputs. only: which of its ciphertexts; None stands for all of them."""
+        which = list(range(node.attrs["layout"].ciphertexts)) if only is None else list(only)
+        if node.op == "bootstrap":
+            return self.known(node, restored(server, node, sources[0]))
+        same = repeats(node, which)
+        others = [c for c in which if same[c] == c]
+        groups = alike(node, others) if node.op == "transform" else [others]
+        found: dict[int, EncryptedArray] = {}
+        most = _ON_A_CPU if server.device == "cpu" else _TOGETHER
+        for group in groups:
+            for first in range(0, len(group), most):
+                part = group[first : first + most]
+                whole = self._whole(server, node, sources, part)
+                found |= zip(part, self._parts(server, node, whole, part), strict=True)
+        return tuple(found[same[c]] for c in which)
+
+    def _whole(
+        self, server: Evaluator, node: Node, sources: Sequence[Encrypted], part: Sequence[int]
+    ) -> EncryptedArray:
+        """Some ciphertexts of a node's result, which take the same work, as the vectors of one; without the bias."""
+        if node.op == "transform":
+            return self._sum(server, node, sources, part)
+        if node.op == "products":
+            return together(server, [self._products(server, node, sources, c) for c in part])
+        start = node.attrs["level"] + taken(node)
+        level = {
+            name: lowered_to(server, together(server, [source[c] for c in part]), start)
+            for name, source in zip(node.inputs, sources, strict=True)
+        }
+        first, last = level[node.inputs[0]], level[node.inputs[-1]]
+        return first * last if node.op == "multiply" else _approximated(server, node, first)
+
+    def _parts(
+        self, server: Evaluator, node: Node, whole: EncryptedArray, part: Sequence[int]
+    ) -> Iterable[EncryptedArray]:
+        """The ciphertexts of a node, with the bias and with what is known of them."""
+        if node.op == "transform" and node.attrs["bias"][list(part)].any():
+            each = zip(apart(server, whole, len(part)), part, strict=True)
+            return self.known(node, [self._biased(server, node, x, c) for x, c in each])
+        (known,) = self.known(node, [whole])
+        return apart(server, known, len(part))
+
+    def known(
+        self, node: Node, found: Sequence[EncryptedArray], bits: float | None = None
+    ) -> Encrypted:
+        """The ciphertexts of a node with what is known of its numbers and their noise. bits: their precision, instead of the claim's."""
         most = peak(node)
         if node.attrs.get("most"):  # slots between the numbers may hold more
             most = max(most, node.attrs["most"])
-        return tuple(x.with_magnitude(node.attrs["rms"], peak=most) for x in found)
+        bits = self.claims.get(node.name) if bits is None else bits
+        made: dict[int, EncryptedArray] = {}  # copies of one ciphertext stay one
+        for x in found:
+            if id(x) not in made:
+                y = x if bits is None else x._with_precision(bits)
+                made[id(x)] = y.with_magnitude(node.attrs["rms"], peak=most)
+        return tuple(made[id(x)] for x in found)
 
     def _sum(
-        self, server: Evaluator, node: Node, sources: Sequence[Encrypted], to: int
+        self, server: Evaluator, node: Node, sources: Sequence[Encrypted], part: Sequence[int]
     ) -> EncryptedArray:
-        """Ciphertext `to` of the result of matrices."""
+        """Some ciphertexts of the result of matrices, which are alike."""
         total: EncryptedArray | None = None
         for k, (term, source) in enumerate(zip(node.attrs["terms"], sources, strict=True)):
-            y = self._term(server, node, k, term, source, to)
+            y = self._term(server, node, k, term, source, part)
             if y is not None:
                 total = y if total is None else total + y
-        if total is None:  # no number of this ciphertext depends on the inputs
-            total = sources[0][0] * 0
+        if total is None:  # no number of these ciphertexts depends on the inputs
+            total = together(server, [sources[0][0]] * len(part)) * 0
+        return total
+
+    def _biased(
+        self, server: Evaluator, node: Node, total: EncryptedArray, to: int
+    ) -> EncryptedArray:
         if not node.attrs["bias"][to].any():
             return total
-        encoded = self._biases.get((node.name, to))
+        encoded = self._biases.get((id(node.attrs["bias"]), node.attrs["level"], to))
         if encoded is None:
             bias: Array = np.repeat(node.attrs["bias"][to], self.lanes)
             return total + bias
-        total = _lowered(server, total, encoded.level)
+        total = lowered_to(server, total, encoded.level)
         return EncryptedArray(server, server.explicit.add_plain(total._settled(), encoded))
+
+    def _products(
+        self, server: Evaluator, node: Node, sources: Sequence[Encrypted], to: int
+    ) -> EncryptedArray:
+        """Ciphertext `to` of a sum of products of copies. It is relinearised and rescaled once. A trial run takes the first products alone."""
+        terms = node.attrs["terms"]
+        half, total = len(terms) // 2, None
+        for k in range(node.attrs.get("sampled", half)):
+            pair = []
+            for side, number in ((0, k), (1, half + k)):
+                x = self._term(server, node, number, terms[number], sources[side], [to], side)
+                assert x is not None
+                pair.append(lowered_to(server, x, node.attrs["level"] + 1))
+            product = pair[0] * pair[1]
+            total = product if total is None else total + product
+        assert total is not None
+        for step in node.attrs["sums"]:
+            total = _added(server, total, total.rotate(step * self.lanes), peak(node))
+        return total
 
     def _term(
         self,
@@ -149,30 +237,136 @@ class Machine:
         k: int,
         term: Term,
         source: Encrypted,
-        to: int,
+        part: Sequence[int],
+        side: int | None = None,
     ) -> EncryptedArray | None:
-        if term.factor is not None:
-            return source[to] if term.is_free else source[to] * term.factor
+        """What a term adds to some ciphertexts. side: the number of its source, if it is not that of the term."""
+
+        def column(*which: int) -> EncryptedArray:
+            return together(server, [source[c] for c in which])
+
+        if term.factor is not None and term.picked is None:
+            return column(*part) if term.is_free else column(*part) * term.factor
         # Every bound is proven for sources within their peak. What lies between the numbers of a source has no weight.
-        source_peak = max(1.0, peak(self.graph[node.inputs[k]]))
-        bounds = [
-            max(source_peak * float(b.max()), 2.0**-20)
-            for b in term.bounds(to, node.attrs["layout"].slots)
-        ]
+        source_peak = max(1.0, peak(self.graph[node.inputs[k if side is None else side]]))
+        bounds = [max(source_peak * b, 2.0**-20) for b in term.bounds.get(part[0], ())]
         y: EncryptedArray | None = None
-        for (row, column), plan in self._plans[node.name, k].items():
-            if row == to:
-                part = server.linear_transform(plan, source[column], peak=bounds[0])
-                y = part if y is None else y + part
+        if term.factor is not None:
+            level = node.attrs["level"] + (0 if term.is_free else 1)
+            columns = zip(*map(term.taken, part), strict=True)
+            parts = [lowered_to(server, column(*which), level) for which in columns]
+            y = parts[0]
+            for count, other in enumerate(parts[1:], 2):
+                y = _added(server, y, other, source_peak * count)
+            y = y if term.is_free else y * term.factor
+        blocks = zip(*(term.columns(to) for to in part), strict=True)
+        for which, plan in zip(blocks, self._matrices.of(node.name, k, part[0]), strict=True):
+            x = column(*which)
+            if term.before or term.turns:
+                x = lowered_to(server, x, node.attrs["level"] + 1)
+            x = self._overlay(server, term, x, source_peak)
+            bound = source_peak
+            for step in term.before:
+                bound *= 2
+                x = _added(server, x, x.rotate(step * self.lanes), bound)
+            product = server.linear_transform(plan, x, peak=bounds[0])
+            y = product if y is None else y + product
         if y is not None:
+            for step in term.traced:
+                y = _added(server, y, y.rotate(step * self.lanes), bounds[0])
+            if term.turns:
+                y = EncryptedArray(server, server.explicit.twice_real(y._settled(), bounds[0]))
             for step, bound in zip(term.sums, bounds[1:], strict=True):
-                turned = y.rotate(step * self.lanes)
-                total = server.explicit.add(y._settled(), turned._settled(), bound)
-                y = EncryptedArray(server, total)
+                y = _added(server, y, y.rotate(step * self.lanes), bound)
         return y
 
+    def _overlay(
+        self, server: Evaluator, term: Term, x: EncryptedArray, peak: float
+    ) -> EncryptedArray:
+        """What the diagonals of a term take in the place of a ciphertext of its source, of which no number is larger than `peak`."""
+        for count, (step, exponent) in enumerate(
+            zip(term.turns, term.monomials(self.lanes), strict=True), 1
+        ):
+            turned = _turned(server, x, step * self.lanes, exponent)
+            x = _added(server, x, turned, peak * 2**count)
+        return x
 
-def _lowered(server: Evaluator, x: EncryptedArray, level: int) -> EncryptedArray:
+
+def _turned(server: Evaluator, x: EncryptedArray, step: int, exponent: int) -> EncryptedArray:
+    """x rotated, times X^exponent."""
+    rotated = x.rotate(step)._settled()
+    return EncryptedArray(server, server.explicit.multiply_monomial(rotated, exponent))
+
+
+def alike(node: Node, which: Sequence[int]) -> list[list[int]]:
+    """The ciphertexts of the result of a transform, grouped by the work that they take but for the bias."""
+    found: dict[tuple[object, ...], list[int]] = {}
+    for to in which:
+        work: list[object] = []
+        for term in node.attrs["terms"]:
+            taken_ = len(term.taken(to)) if term.factor is not None else 0
+            matrices = tuple(term.digests[to, from_] for from_ in term.columns(to))
+            work += [taken_, matrices, term.bounds.get(to)]
+        found.setdefault(tuple(work), []).append(to)
+    return list(found.values())
+
+
+def repeats(node: Node, which: Sequence[int]) -> dict[int, int]:
+    """For each of these ciphertexts of a node, the first one that is the same: copies of an array, which something multiplies."""
+    if node.op != "transform":
+        return {c: c for c in which}
+    first: dict[tuple[object, ...], int] = {}
+    found = {}
+    for to in which:
+        made: list[object] = [to] if node.attrs["bias"][to].any() else []
+        for term in node.attrs["terms"]:
+            made.append(term.taken(to) if term.factor is not None else (to,))
+        found[to] = first.setdefault(tuple(made), to)
+    return found
+
+
+def together(server: Evaluator, values: Sequence[EncryptedArray]) -> EncryptedArray:
+    """Ciphertexts as one with the vectors of all, at the lowest of their levels, so that a device computes with them at once."""
+    if len(values) == 1:
+        return values[0]
+    core, least = server._core, min(x.level for x in values)
+    level = [lowered_to(server, x, least)._settled() for x in values]
+    try:
+        return EncryptedArray(server, core.stack(level))
+    except InvalidArgument:  # what is known of their slots differs
+        return EncryptedArray(server, core.stack([core.with_view(x, None, False) for x in level]))
+
+
+def apart(server: Evaluator, value: EncryptedArray, count: int) -> list[EncryptedArray]:
+    """The inverse of ``together``."""
+    if count == 1:
+        return [value]
+    whole = value._settled()
+    each = whole.batch // count
+    return [
+        EncryptedArray(server, server._core.take(whole, list(range(k * each, (k + 1) * each))))
+        for k in range(count)
+    ]
+
+
+def _added(server: Evaluator, a: EncryptedArray, b: EncryptedArray, peak: float) -> EncryptedArray:
+    """The sum of two arrays at one level, of which no number is larger than `peak`."""
+    return EncryptedArray(server, server.explicit.add(a._settled(), b._settled(), peak))
+
+
+def restored(server: Evaluator, node: Node, source: Encrypted) -> Encrypted:
+    """The ciphertexts of a node ``bootstrap``: two at a time, and a last one alone."""
+    target, least = node.attrs["level"], min(x.level for x in source)
+    level = [lowered_to(server, x, least) for x in source]
+    found: list[EncryptedArray] = []
+    if node.attrs["kind"] == "pair":
+        for first, second in zip(level[::2], level[1::2], strict=False):
+            found += server.bootstrap_pair(first, second, target)
+    found += [x.bootstrap(target, real=True) for x in level[len(found) :]]
+    return tuple(found)
+
+
+def lowered_to(server: Evaluator, x: EncryptedArray, level: int) -> EncryptedArray:
     """x at a level that may be below its own, where products cost less and need smaller keys."""
     if x.level == level:
         return x

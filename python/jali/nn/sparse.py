@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +14,7 @@ from jali.nn.graph import Array
 
 __all__ = ["SparseMap"]
 
-Indices = npt.NDArray[np.int64]
+Indices = npt.NDArray[np.signedinteger[Any]]
 _CHUNK = 1 << 24  # how many products are in memory at a time
 
 
@@ -27,15 +30,17 @@ class SparseMap:
     @classmethod
     def of(cls, rows: Indices, cols: Indices, values: Array, shape: tuple[int, int]) -> SparseMap:
         """The map of entries in any order. Those in the same place are added, and zeros are left out."""
-        keys = rows.astype(np.int64) * shape[1] + cols
-        order = np.argsort(keys, kind="stable")
-        keys, values = keys[order], np.asarray(values, np.float64)[order]
-        if len(keys):
+        keys, values = rows.astype(np.int64) * shape[1] + cols, np.asarray(values, np.float64)
+        if np.any(keys[1:] <= keys[:-1]):
+            order = np.argsort(keys, kind="stable")
+            keys, values = keys[order], values[order]
             first = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]])
             keys, values = keys[first], np.add.reduceat(values, first)
-        kept = values != 0
-        keys, values = keys[kept], values[kept]
-        return cls(keys // shape[1], keys % shape[1], values, shape)
+        if not np.all(values):
+            keys, values = keys[values != 0], values[values != 0]
+        least = np.int32 if max(shape) <= np.iinfo(np.int32).max else np.int64
+        rows, cols = np.divmod(keys, shape[1])
+        return cls(rows.astype(least), cols.astype(least), values, shape)
 
     @classmethod
     def identity(cls, size: int) -> SparseMap:
@@ -60,6 +65,21 @@ class SparseMap:
         """How many entries are not zero."""
         return len(self.values)
 
+    @cached_property
+    def used_rows(self) -> int:
+        """How many numbers of y have an entry."""
+        return int(np.count_nonzero(np.bincount(self.rows)))
+
+    @cached_property
+    def used_cols(self) -> int:
+        """How many numbers of x have an entry."""
+        return int(np.count_nonzero(np.bincount(self.cols)))
+
+    @cached_property
+    def row_counts(self) -> Indices:
+        """How many entries each y has."""
+        return np.bincount(self.rows, minlength=self.shape[0])
+
     @property
     def is_identity(self) -> bool:
         """Whether y = x."""
@@ -67,6 +87,19 @@ class SparseMap:
         return m == n == self.count and bool(
             np.all(self.rows == self.cols) and np.all(self.values == 1)
         )
+
+    @property
+    def is_diagonal(self) -> bool:
+        """Whether every y is a multiple of the x with the same number, and none is left out."""
+        return self.count == self.shape[0] == self.shape[1] and bool(np.all(self.rows == self.cols))
+
+    def sample(self, most: int) -> SparseMap:
+        """A map of at most so many of the entries, spread evenly: one in a number that few kernels and sizes have a factor with."""
+        step = -(-self.count // most) | 1
+        while math.gcd(step, 3 * 5 * 7) > 1:
+            step += 2
+        chosen = slice(None, None, step if self.count > most else 1)
+        return SparseMap(self.rows[chosen], self.cols[chosen], self.values[chosen], self.shape)
 
     def matrix(self) -> Array:
         """The map as a matrix (m, n)."""
@@ -95,6 +128,10 @@ class SparseMap:
 
     def after(self, inner: SparseMap) -> SparseMap:
         """The composition y = self(inner(x))."""
+        if inner.is_diagonal and np.all(inner.values):
+            return self.scaled(1.0, inner.values)
+        if self.is_diagonal and np.all(self.values):
+            return inner.scaled(self.values)
         starts = np.searchsorted(inner.rows, np.arange(inner.shape[0] + 1))
         counts = np.diff(starts)[self.cols]
         total, shape = int(counts.sum()), (self.shape[0], inner.shape[1])

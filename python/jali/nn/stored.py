@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +10,9 @@ import numpy as np
 
 from jali.errors import CorruptData
 from jali.nn import files, recorded
+from jali.nn.costs import Costs
 from jali.nn.graph import Array, Graph, Node
+from jali.nn.levels import Levels
 from jali.nn.manifest import Manifest
 
 __all__ = ["Stored", "from_bytes", "to_bytes"]
@@ -28,15 +31,28 @@ class Stored:
     precision_bits: float
     error: float
     memory: float
+    levels: Levels
+    costs: Costs
+    claims: Mapping[str, float]
 
     def calibrated(self, folded: Graph) -> Graph:
         """The folded graph with the ranges of the file. Raises CorruptData if they do not fit."""
         ranges = self.ranges
         assert isinstance(ranges, dict)
-        if set(ranges) != {node.name for node in folded}:
-            raise CorruptData("the program's ranges are those of other arrays")
-        nodes = tuple(node.with_attrs(**_checked(node, ranges[node.name])) for node in folded)
-        return Graph(nodes, folded.outputs, "calibrate")
+        return _calibrated(folded, ranges)
+
+
+def _calibrated(folded: Graph, ranges: Any) -> Graph:
+    if not isinstance(ranges, dict) or set(ranges) != {node.name for node in folded}:
+        raise CorruptData("the program's ranges are those of other arrays")
+    nodes = []
+    for node in folded:
+        mine = ranges[node.name]
+        made = node.with_attrs(**_checked(node, mine))
+        if node.op == "loop":
+            made = made.with_attrs(body=_calibrated(node.attrs["body"], mine.get("body")))
+        nodes.append(made)
+    return Graph(tuple(nodes), folded.outputs, "calibrate")
 
 
 def to_bytes(program: Stored) -> bytes:
@@ -46,27 +62,46 @@ def to_bytes(program: Stored) -> bytes:
     content = {
         "graph": recorded.document(program.graph, arrays),
         "ranges": {node.name: _ranges(node, arrays) for node in program.ranges},
-        "manifest": list(program.manifest.to_bytes()),
+        "manifest": program.manifest.to_bytes().hex(),
         "precision_bits": float(program.precision_bits),
         "error": program.error,
         "memory": float(program.memory),
+        "levels": dict(program.levels.at),
+        "restored": dict(program.levels.restored),
+        "costs": program.costs.document,
+        "claims": dict(program.claims),
     }
     return files.written(_KIND, content, arrays)
 
 
 def _ranges(node: Node, arrays: list[Array]) -> Any:
     kept: dict[str, Any] = {k: np.asarray(node.attrs[k], np.float64) for k in _NUMBERS}
+    if node.op == "input" and not any(np.ptp(kept[k]) for k in ("low", "high")):
+        # All numbers have one scale, for which only the means over all of them count.
+        kept = {k: np.full(1, _mean(values)) for k, values in kept.items()}
     kept |= {"largest": float(node.attrs["largest"]), "proven": bool(node.attrs["proven"])}
+    if node.op == "loop":
+        kept["body"] = {n.name: _ranges(n, arrays) for n in node.attrs["body"]}
     return files.encoded(kept, arrays)
 
 
-def from_bytes(data: bytes | bytearray | memoryview) -> Stored:
-    """What to_bytes wrote. Raises CorruptData, VersionError and LimitExceeded."""
+def _mean(values: Array) -> float:
+    """The mean; of equal numbers, that number exactly, so that a program that was loaded has the same bytes."""
+    return float(values[0] if not np.ptp(values) else np.mean(values))
+
+
+def from_bytes(data: bytes | bytearray | memoryview, security: int = 128) -> Stored:
+    """What to_bytes wrote. Raises CorruptData, VersionError and LimitExceeded. security: see Manifest.from_bytes."""
     content, arrays = files.read(_KIND, data)
     try:
         graph = recorded.graph_of(content["graph"], arrays)
         ranges = {str(k): files.decoded(v, arrays) for k, v in content["ranges"].items()}
-        manifest = Manifest.from_bytes(bytes(content["manifest"]))
+        manifest = Manifest.from_bytes(bytes.fromhex(content["manifest"]), security=security)
+        levels = Levels(
+            *(_levels(content[k], manifest.params.depth) for k in ("levels", "restored"))
+        )
+        costs = Costs.of_document(content["costs"])
+        claims = {str(name): float(bits) for name, bits in content["claims"].items()}
         numbers = {k: float(content[k]) for k in ("precision_bits", "error", "memory")}
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise CorruptData(f"the bytes are no program: {error}") from None
@@ -74,14 +109,25 @@ def from_bytes(data: bytes | bytearray | memoryview) -> Stored:
         raise CorruptData("the program's precision is none")
     if not numbers["memory"] >= 0:
         raise CorruptData("the program's memory is none")
-    return Stored(graph, ranges, manifest, **numbers)
+    if not all(-256 < bits < 256 for bits in claims.values()):
+        raise CorruptData("the program's precision is none")
+    return Stored(graph, ranges, manifest, levels=levels, costs=costs, claims=claims, **numbers)
+
+
+def _levels(content: Any, depth: int) -> dict[str, int]:
+    found = {str(name): level for name, level in content.items()}
+    if any(type(level) is not int or not 0 <= level <= depth for level in found.values()):
+        raise ValueError("a level is none of its parameters")
+    return found
 
 
 def _checked(node: Node, ranges: Any) -> dict[str, Any]:
     """The attributes of a node of the calibrated graph."""
-    shape = (node.size,) if node.op == "input" else ()
+    shape = (node.size,) if node.op in ("input", "loop") else ()
     try:
         found = {k: ranges[k] for k in _NUMBERS}
+        if node.op == "input":
+            found = {k: np.resize(v, shape) if v.shape == (1,) else v for k, v in found.items()}
         fits = all(v.shape == shape for v in found.values()) and np.all(
             found["low"] <= found["high"]
         )

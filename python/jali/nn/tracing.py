@@ -15,45 +15,19 @@ import numpy as np
 
 from jali._core import checks
 from jali.errors import InvalidArgument, Unsupported
+from jali.nn.builder import Builder, innermost
 from jali.nn.graph import Array, Graph, Node, Shape
-from jali.nn.ops import made
 
-__all__ = ["Builder", "Traced", "trace_function"]
-
-
-class Builder:
-    """Collects the nodes of a graph, and gives each a name of its own.
-
-    label: the name of the model's operation that is being traced; its nodes are named after it.
-    """
-
-    def __init__(self) -> None:
-        self.nodes: dict[str, Node] = {}
-        self.label: str | None = None
-
-    def add(self, name: str, op: str, inputs: Sequence[Node], **attrs: Any) -> Node:
-        """One more node. A name that is taken gets a number."""
-        unique = name = self.label or name
-        count = 1
-        while unique in self.nodes:
-            count += 1
-            unique = f"{name}_{count}"
-        node = made(unique, op, inputs, attrs)
-        self.nodes[unique] = node
-        return node
-
-    def graph(self, outputs: Sequence[Node]) -> Graph:
-        """The graph of these outputs."""
-        return Graph(tuple(self.nodes.values()), tuple(n.name for n in outputs)).needed()
+__all__ = ["Builder", "Traced", "innermost", "trace_function"]
 
 
 class Traced:
     """An array of which only the shape is known. It records what is done with it."""
 
-    __slots__ = ("_builder", "node")
+    __slots__ = ("builder", "node")
 
     def __init__(self, builder: Builder, node: Node) -> None:
-        self._builder, self.node = builder, node
+        self.builder, self.node = builder, node
 
     # --- what is known of it ----------------------------------------------------------------------
 
@@ -103,7 +77,8 @@ class Traced:
     # --- arithmetic -------------------------------------------------------------------------------
 
     def _add(self, name: str, op: str, *inputs: Traced, **attrs: Any) -> Traced:
-        return Traced(self._builder, self._builder.add(name, op, [x.node for x in inputs], **attrs))
+        builder = innermost(inputs)
+        return Traced(builder, builder.add(name, op, [builder.lifted(x) for x in inputs], **attrs))
 
     def _scaled(self, factor: Any, offset: Any) -> Traced:
         factor, offset = np.asarray(factor, np.float64), np.asarray(offset, np.float64)
@@ -145,13 +120,22 @@ class Traced:
     def __mul__(self, other: Any) -> Traced:
         if isinstance(other, Traced):
             return self._add("multiply", "multiply", *self._together(other))
-        return self._scaled(_numbers(other), 0.0)
+        if hasattr(other, "times"):  # numbers that differ between the iterations of a loop
+            times: Traced = other.times(self)
+            return times
+        numbers = _numbers(other)
+        if not numbers.any():  # nobody has to encrypt what everybody knows
+            return np.zeros(np.broadcast_shapes(self.shape, numbers.shape))  # type: ignore[return-value]
+        return self._scaled(numbers, 0.0)
 
     __rmul__ = __mul__
 
     def __truediv__(self, other: Any) -> Traced:
         if isinstance(other, Traced):
             return self * other._inverse()
+        if hasattr(other, "times"):
+            quotient: Traced = self * (1 / other)
+            return quotient
         divisor = _numbers(other)
         if not np.all(divisor):
             raise InvalidArgument("division by zero: divide by other numbers")
@@ -163,7 +147,7 @@ class Traced:
     def _inverse(self) -> Traced:
         """1 / self; of a square root, the inverse square root, which is one function."""
         if self.node.attrs.get("function") == "sqrt":
-            inner = Traced(self._builder, self._builder.nodes[self.node.inputs[0]])
+            inner = Traced(self.builder, self.builder.nodes[self.node.inputs[0]])
             return inner._function("inverse_sqrt")
         return self._function("inverse")
 
@@ -179,16 +163,22 @@ class Traced:
         return self.polynomial([0.0] * power + [1.0])
 
     def __matmul__(self, other: Any) -> Traced:
-        """The product of encrypted matrices is the sum of products of broadcast arrays, m n k of them."""
+        """Products of encrypted matrices are one operation; those with vectors are sums of products of broadcast arrays."""
         if not isinstance(other, Traced):
             matrix = _numbers(other)
             if matrix.ndim not in (1, 2):
                 raise Unsupported("a product with a clear array of more than two axes")
             y = self._add("matmul", "dense", self, weight=np.atleast_2d(matrix.T), bias=None)
             return y if matrix.ndim == 2 else y.reshape(self.shape[:-1])
+        if min(self.ndim, other.ndim) > 1 and min(self.shape[-2], other.shape[-1]) > 1:
+            if self.shape[-1] != other.shape[-2]:
+                raise InvalidArgument(f"a product of arrays of {self.shape} and {other.shape}")
+            outer = np.broadcast_shapes(self.shape[:-2], other.shape[:-2])
+            pair = [x._broadcast((*outer, *x.shape[-2:])) for x in (self, other)]
+            return self._add("matmul", "matmul", *pair)
         if not 1 <= self.ndim <= 2 or not 1 <= other.ndim <= 2:
             raise Unsupported(
-                f"{self.node.name}: a product of encrypted arrays of more than two axes"
+                f"{self.node.name}: a product of an encrypted vector and encrypted arrays of more than two axes"
             )
         rows = self.reshape(-1, 1, self.shape[-1])
         columns = (other if other.ndim == 2 else other.reshape(-1, 1)).T
@@ -396,7 +386,13 @@ def trace_function(function: Callable[..., Any], examples: Sequence[Array]) -> G
         Traced(builder, builder.add(name, "input", [], shape=x.shape))
         for name, x in zip(names, examples, strict=False)
     ]
-    results = function(*arguments)
+    try:
+        results = function(*arguments)
+    except TypeError as error:
+        raise InvalidArgument(
+            f"the function cannot be called with arrays that record what is done with them: {error}. It takes one array for each array of "
+            "the example, and computes with NumPy and jali.nn.scalar"
+        ) from error
     found = list(results) if isinstance(results, (tuple, list)) else [results]
     for result in found:
         if not isinstance(result, Traced):

@@ -1,51 +1,232 @@
-"""A run without keys: it does all the work and computes meaningless numbers, at the levels and with the noise of right ones.
+"""A run without keys: it does the work and computes meaningless numbers, at the levels and with the noise of right ones.
 
 It says which keys a program uses, how much noise its results have and how long it takes, before any key exists.
+
+The estimates that ciphertexts carry are averages over all slots, also those between the numbers, and take the terms of a polynomial as
+independent. In the depth that bootstrapping allows for, the first makes them too small by bits and the second too large beyond all bounds. There, every
+operation is run on fresh inputs, for the noise that it adds to that of its inputs (jali.nn.noise). A bootstrapping is not run: its noise is that of the same circuit on a small ring. The program's
+ciphertexts carry these figures.
+
+Iterations of a loop that do the same work at the same levels are run once, and so are ciphertexts of an array.
 """
 
 from __future__ import annotations
 
+import math
+import time
+from collections.abc import Sequence
+
 import numpy as np
 
 from jali import ckks
-from jali.ckks import Evaluator
+from jali.ckks import EncryptedArray, Evaluator
+from jali.errors import RangeExceeded
+from jali.nn.graph import Graph, Node
 from jali.nn.keys import Demand
-from jali.nn.levels import taken
-from jali.nn.run import Encrypted, Machine, peak
+from jali.nn.levels import conjugated, taken
+from jali.nn.noise import Noises
+from jali.nn.run import Encrypted, Machine, alike, peak
 
 __all__ = ["Trial", "demanded"]
 
+_TWIN_LOG_N = (
+    10  # of the ring on which the noise of a bootstrapping is found; it hardly depends on the ring
+)
+_LARGE_LOG_N = 14  # in smaller rings, threads gain nothing
+
 
 class Trial:
-    """A server of a program that has zeros in the place of keys, and inputs for it."""
+    """A server of a program that has zeros in the place of keys, and inputs for it.
 
-    def __init__(self, machine: Machine, device: str = "cpu", threads: int | None = 1) -> None:
-        self.machine = machine
-        client = ckks.Client(machine.params, threads=threads)
-        none = client._core.evaluation_keys([], False, False, [])
+    restored_bits: the precision that was asked of a bootstrapping of these parameters.
+    approximated: the graph after this stage, if the program bootstraps.
+    timed: whether ciphertexts of an array that take the same work are run all the same.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        device: str = "cpu",
+        threads: int | None = 1,
+        restored_bits: float = 0.0,
+        approximated: Graph | None = None,
+        timed: bool = False,
+    ) -> None:
+        self._timed = timed
+        self.machine, self._restored_bits, self._approximated = machine, restored_bits, approximated
+        self._noises: Noises | None = None
+        self._precisions: dict[tuple[str, float, float], float] = {}
+        self.claims: dict[str, float] = {}
+        self.first: dict[str, str] = {}  # for every node, the one whose run stands for its own
+        self.seconds: dict[str, float] = {}  # of every node that was run alone, if timed
+        self._done: dict[tuple[object, ...], tuple[str, float]] = {}
+        self._fresh: dict[int, EncryptedArray] = {}  # zeros at every level
+        self._client = ckks.Client(machine.params, threads=threads)
+        none = self._client._core.evaluation_keys([], False, False, [])
         self.server = Evaluator._noting_keys(machine.params, none, device, threads)
         self.requests: list[tuple[ckks.Ciphertext, ...]] = []
         for node in machine.graph.inputs:
-            zero = np.zeros(machine.params.slots)
-            rms, largest = node.attrs["rms"], max(peak(node), 1.0)
-            one = client.encrypt(zero, level=node.attrs["level"], magnitude=rms, peak=largest)
+            one = self._zeros(node, node.attrs["level"])
             self.requests.append((one,) * node.attrs["layout"].ciphertexts)
         self.inputs: list[Encrypted] = [
             tuple(map(self.server.bind, request)) for request in self.requests
         ]
 
+    def _zeros(self, node: Node, level: int) -> ckks.Ciphertext:
+        """Zeros that pass for the numbers of a node."""
+        zero, largest = np.zeros(self.machine.params.slots), _largest(node)
+        return self._client.encrypt(zero, level=level, magnitude=node.attrs["rms"], peak=largest)
 
-def demanded(machine: Machine) -> Demand:
-    """What a program needs of its keys, and the noise that it leaves."""
-    trial = Trial(machine)
-    outputs = machine(trial.server, *trial.inputs)
+    def fresh(self, node: Node, level: int) -> Encrypted:
+        """Ciphertexts like those of a node, at a level, without what its computation adds."""
+        count: int = node.attrs["layout"].ciphertexts
+        if level not in self._fresh:
+            zero = np.zeros(self.machine.params.slots)
+            self._fresh[level] = self.server.bind(self._client.encrypt(zero, level=level, peak=1.0))
+        zeros = self._fresh[level].with_magnitude(node.attrs["rms"], peak=_largest(node))
+        return (zeros,) * count
+
+    def instead(self, node: Node, sources: Sequence[Encrypted]) -> Encrypted | None:
+        """The result of a node of a program that bootstraps: see the module."""
+        if self._noises is None:
+            return None
+        if node.op == "input":
+            fresh = self.fresh(node, node.attrs["level"])
+            self._noises.add(node, max(2.0**-x.precision_bits for x in fresh))
+            return None
+        graph = self.machine.graph
+        if node.op == "bootstrap":
+            found, own = self.fresh(node, node.attrs["level"]), 2.0 ** -self._precision(node)
+        else:
+            found, own = self._run_alone(node)
+        deviation = self._noises.add(node, own)
+        if deviation > 1:
+            raise RangeExceeded(f"{node.name} has more noise than its numbers have size")
+        bits = -math.log2(deviation)
+        if node.op in ("bootstrap", "approximated") or node.name in graph.outputs:
+            self.claims[node.name] = bits
+        return self.machine.known(node, found, bits)
+
+    def _run_alone(self, node: Node) -> tuple[Encrypted, float]:
+        """The result of a node for fresh inputs, and the noise that it adds."""
+        sources = [self.machine.graph[name] for name in node.inputs]
+        levels = [source.attrs["level"] for source in sources]
+        work = _work(node, sources)
+        if work in self._done:
+            self.first[node.name], own = self._done[work]
+            return self.fresh(node, node.attrs["level"]), own
+        inputs = [self.fresh(*pair) for pair in zip(sources, levels, strict=True)]
+        count, share = node.attrs["layout"].ciphertexts, 1.0
+        if node.op == "products" and not self._timed:  # the others add as much noise as the first
+            share = len(node.attrs["terms"]) / 2
+            node = node.with_attrs(sampled=1)
+        stands = list(range(count)) if self._timed else _alike(node)
+        only = sorted(set(stands))
+        if self._timed:
+            self.server.synchronize()
+        start = time.perf_counter()
+        made = self.machine.node(self.server, node, inputs, only)
+        own = 2.0 ** -min(x.precision_bits for x in made)  # which computes what is put off
+        own *= math.sqrt(share)
+        if self._timed:
+            self.server.synchronize()
+            self.seconds[node.name] = time.perf_counter() - start
+        run = dict(zip(only, made, strict=True))
+        self._done[work] = node.name, own
+        return tuple(run[k] for k in stands), own
+
+    def run(self, **options: object) -> list[Encrypted]:
+        """The outputs for its inputs. Options as of Machine."""
+        self._done.clear()
+        if self._approximated is not None:
+            self._noises = Noises(self.machine.graph, self._approximated)
+        return self.machine(self.server, *self.inputs, instead=self.instead, **options)  # type: ignore[arg-type]
+
+    def _precision(self, node: Node) -> float:
+        """The bits of precision of a bootstrapping of numbers of this size, by one on a small ring with the same circuit."""
+        rms = 2.0 ** math.ceil(math.log2(node.attrs["rms"]))
+        largest = max(peak(node), node.attrs.get("most", 0.0), rms)
+        key = (node.attrs["kind"], rms, largest)
+        if key not in self._precisions:
+            params = self.machine.params
+            twin = ckks.Params.create(
+                bootstrap=True,
+                precision_bits=self._restored_bits,
+                levels_after=params.depth - params.bootstrap_level,
+                log_n=_TWIN_LOG_N,
+                word=params.word,
+                security=0,
+                name="insecure_twin",
+            )
+            client = ckks.Client(twin, threads=1)
+            none = client._core.evaluation_keys([], False, False, [])
+            server = Evaluator._noting_keys(twin, none, threads=1)
+            zeros = np.zeros(twin.slots)
+            x = server.bind(
+                client.encrypt(zeros, level=twin.bootstrap_level, magnitude=rms, peak=largest)
+            )
+            real = node.attrs["kind"] == "real"
+            y = x.bootstrap(real=True) if real else server.bootstrap_pair(x, x)[0]
+            self._precisions[key] = y.precision_bits
+        return self._precisions[key]
+
+
+def _largest(node: Node) -> float:
+    """No slot of the node's ciphertexts holds more."""
+    return max(peak(node), float(node.attrs.get("most", 1.0)))
+
+
+def _work(node: Node, sources: Sequence[Node]) -> tuple[object, ...]:
+    """What nodes have in common that do the same with numbers of the same size at the same levels."""
+    terms = [
+        (t.factor, t.picked, t.sums, t.before, tuple(t.digests.values()), tuple(t.bounds.items()))
+        for t in node.attrs.get("terms", ())
+    ]
+    sizes = [(n.attrs["level"], n.attrs["rms"], _largest(n)) for n in (node, *sources)]
+    count, by = node.attrs["layout"].ciphertexts, id(node.attrs.get("by"))
+    biases = tuple(bool(row.any()) for row in node.attrs.get("bias", ())) if terms else ()
+    return (node.op, count, by, *sizes, *terms, biases, node.inputs[1:] == node.inputs[:-1])
+
+
+def _alike(node: Node) -> list[int]:
+    """For each ciphertext of the result, the first one that takes the same work."""
+    count: int = node.attrs["layout"].ciphertexts
+    found = [0] * count
+    if node.op == "transform":
+        for group in alike(node, range(count)):
+            first: dict[bool, int] = {}
+            for to in group:
+                found[to] = first.setdefault(bool(node.attrs["bias"][to].any()), to)
+    return found
+
+
+def demanded(
+    machine: Machine,
+    bootstrap: str | int = "none",
+    restored_bits: float = 0.0,
+    approximated: Graph | None = None,
+) -> tuple[Demand, dict[str, float]]:
+    """What a program needs of its keys, and the noise that it leaves; and the precision of nodes, as Machine takes it. Arguments as of
+    Demand and Trial."""
+    threads = 1 if machine.params.log_n < _LARGE_LOG_N else None
+    trial = Trial(machine, "cpu", threads, restored_bits, approximated)
+    outputs = trial.run()
     products = [
         node.attrs["level"] + taken(node)
         for node in machine.graph
-        if node.op in ("multiply", "approximated")
+        if node.op in ("multiply", "products", "approximated")
     ]
-    return Demand(
-        dict(trial.server._core.demand.rotations),
+    rotations = dict(trial.server._core.demand.rotations)
+    slots = machine.params.slots
+    for step, level in machine.steps:
+        folded = (step + slots // 2 - 1) % slots - slots // 2 + 1  # in the shorter direction
+        rotations[folded] = max(level, rotations.get(folded, 0))
+    demand = Demand(
+        rotations,
         max(products, default=0),
         tuple(min(x.precision_bits for x in output) for output in outputs),
+        bootstrap,
+        restored_bits,
+        conjugated(machine.graph),
     )
+    return demand, trial.claims

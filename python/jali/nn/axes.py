@@ -1,0 +1,109 @@
+"""Sums along axes and copies, without matrices: what rotations, additions and a mask do.
+
+The sum of w neighbouring slots appears in the first of them after log2(w) rotations, each added to what it rotates. A mask keeps it, and
+log2(w) rotations back spread it over the w slots (Han et al. 2019). The sum over windows of a ciphertext and over
+ciphertexts takes no mask, and an array that lies in all windows needs nothing to be multiplied with every one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from jali.nn.diagonals import Placed
+from jali.nn.graph import Node
+from jali.nn.layout import Gathered, Layout, Repeated, contents
+from jali.nn.sparse import SparseMap
+
+__all__ = ["copied", "powers", "repeated", "summed", "totalled"]
+
+
+def repeated(node: Node, sources: Sequence[Layout]) -> Iterator[Repeated]:
+    """The layout of sums along an axis whose numbers lie one behind the other, if the node is such sums."""
+    for single, source in zip(node.attrs["maps"], sources, strict=True):
+        most = int(single.row_counts.max(initial=0))
+        width = 1 << max(0, most - 1).bit_length()
+        total = node.size * width
+        if most < 2 or source.period * source.ciphertexts < total:
+            continue
+        period = min(source.slots, 1 << (total - 1).bit_length())
+        target = Repeated(node.shape, source.slots, period, width=width)
+        if summed(single, source, target) is not None:
+            yield target
+
+
+def copied(single: SparseMap, source: Layout, target: Layout) -> tuple[tuple[int, ...], ...] | None:
+    """For each ciphertext of the result, the one of the source that holds the same numbers, up to a factor; None if one does not."""
+    m, _ = single.shape
+    if single.count != m or not np.array_equal(single.rows, np.arange(m)):
+        return None
+    if np.ptp(single.values) or source.partial or target.partial or isinstance(target, Gathered):
+        return None
+    wanted = np.r_[single.cols, -1][contents(target)]
+    held = contents(source)
+    found = []
+    for row in wanted:
+        alike = next((k for k, other in enumerate(held) if np.array_equal(row, other)), None)
+        if alike is None:
+            return None
+        found.append((alike,))
+    return tuple(found)
+
+
+def summed(single: SparseMap, source: Layout, target: Layout) -> Placed | None:
+    """For sums of neighbouring slots: the slots in which they begin, and for each the first of its entries; None for other maps.
+
+    Whatever the source holds in these slots belongs to the sum.
+    """
+    if not isinstance(target, Repeated) or type(source) is not Layout:
+        return None
+    if not single.count or target.ciphertexts > source.ciphertexts:
+        return None
+    if target.period < source.period and target.ciphertexts == 1:
+        return None
+    # Each number of the source is in one sum, and those of the sums are all that there are.
+    if single.count != single.shape[1]:
+        return None
+    width, begins = target.width, np.searchsorted(single.rows, np.arange(single.shape[0]))
+    if source.slots % width or np.any(single.row_counts < 1):
+        return None
+    if np.any(source.addresses[single.cols] // width != target.addresses[single.rows] // width):
+        return None
+    if np.any(single.values != single.values[begins][single.rows]):
+        return None
+    if single.used_cols != single.count:
+        return None
+    ciphertext, slot = np.divmod(target.addresses, source.slots)
+    block = ciphertext * (
+        source.ciphertexts + 1
+    )  # of each ciphertext of the result and the same of the source
+    return Placed(block, np.zeros_like(slot), slot, begins)
+
+
+def totalled(
+    single: SparseMap, source: Layout, target: Layout
+) -> tuple[tuple[int, ...], ...] | None:
+    """For sums over windows and ciphertexts: the ciphertexts of the source of which each one of the result is the sum, up to one
+    factor, before the sums of windows. None for other maps."""
+    if type(source) is not Layout or type(target) is not Layout:
+        return None
+    if not single.count or np.ptp(single.values) or single.count != single.shape[1]:
+        return None
+    if single.used_cols != single.count:
+        return None
+    rows, columns = target.addresses[single.rows], source.addresses[single.cols]
+    if target.ciphertexts > 1 or source.period < target.period:
+        return None
+    if np.any((columns % source.slots - rows) % target.period):
+        return None
+    return (tuple(range(source.ciphertexts)),)
+
+
+def powers(first: int, end: int) -> tuple[int, ...]:
+    """first, 2 first, .. below end."""
+    found = []
+    while first < end:
+        found.append(first)
+        first *= 2
+    return tuple(found)

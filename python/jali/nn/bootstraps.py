@@ -1,0 +1,179 @@
+"""Where to bootstrap, and at which level to compute every array: the cheapest plan of an abstract graph.
+
+A stage computes an array at a level. It costs more at a high level than at a low one. It takes its inputs that many levels above as its operation
+takes. What lies above is brought down for nothing. An array that is still high enough may be bootstrapped to a level again; one
+bootstrapping serves all users, as they may bring it down as they need it.
+
+So every array has two variables, the level at which it is computed and the one from which its users take it, and every edge a
+condition between two variables. ``elimination`` finds the cheapest values: paths, branches and joins are reduced from
+the innermost out, as a residual region becomes a table of (level at its fork, level at its join).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from jali.nn.elimination import NEVER, Costs, Table, eliminated, minimised
+
+__all__ = ["Placement", "Problem", "Stage", "passage", "placed"]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One array of a problem.
+
+    inputs: (array, levels that the operation takes of it). costs: of its computation by the level of the result, NEVER where it
+    is not possible. restored: what a bootstrapping to each level costs; empty if it must not be bootstrapped.
+    """
+
+    name: str
+    inputs: tuple[tuple[str, int], ...]
+    costs: tuple[int, ...]
+    restored: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Arrays in the order of computation.
+
+    due: the lowest level from which an array can be bootstrapped. Levels are 0 to depth.
+    """
+
+    stages: tuple[Stage, ...]
+    depth: int
+    due: int
+
+
+@dataclass(frozen=True)
+class Placement:
+    """A plan: the level of every array, the levels to which some are restored, and the cost.
+
+    bound: no plan costs less. It equals the cost unless the graph is so entangled that tables had to be split.
+    """
+
+    levels: dict[str, int]
+    restored: dict[str, int]
+    cost: int
+    bound: int
+
+
+def _tables(problem: Problem) -> list[Table]:
+    size = problem.depth + 1
+    levels = np.arange(size)
+    tables = []
+    for stage in problem.stages:
+        costs = np.asarray(stage.costs, np.int64)
+        both: Costs = np.full((size, size), NEVER)
+        both[levels, levels] = costs
+        if stage.restored:
+            restored = costs[:, None] + np.asarray(stage.restored, np.int64)
+            both[problem.due :] = np.minimum(both, restored)[problem.due :]
+        tables.append(Table((_at(stage.name), _from(stage.name)), np.minimum(both, NEVER)))
+        most: dict[str, int] = {}
+        for name, taken in stage.inputs:
+            most[name] = max(taken, most.get(name, 0))
+        for name, taken in most.items():
+            fits = levels[:, None] >= levels + taken
+            tables.append(Table((_from(name), _at(stage.name)), np.where(fits, 0, NEVER)))
+    return tables
+
+
+def _at(name: str) -> str:
+    return f"{name} at"
+
+
+def _from(name: str) -> str:
+    return f"{name} from"
+
+
+def placed(problem: Problem, limit: int | None = None) -> Placement | None:
+    """The cheapest plan, or None if there is none. Of several, it is the same on every machine.
+
+    limit: entries of the largest table; smaller ones make plans that may not be the cheapest, with a bound.
+    """
+    found = minimised(_tables(problem), **({} if limit is None else {"limit": limit}))
+    if found.bound >= NEVER:
+        return None
+    plans = [_lazy(problem)] if found.cost > found.bound else []
+    if found.cost < NEVER:
+        plans.append((found.cost, _read(problem, found.values)))
+    sound = [plan for plan in plans if plan is not None]
+    if not sound:
+        return None
+    cost, (levels, restored) = min(sound, key=lambda plan: plan[0])
+    return Placement(levels, restored, cost, found.bound)
+
+
+Levels = tuple[dict[str, int], dict[str, int]]
+
+
+def _read(problem: Problem, values: Mapping[str, int]) -> Levels:
+    levels = {s.name: values[_at(s.name)] for s in problem.stages}
+    above = {s.name: values[_from(s.name)] for s in problem.stages}
+    return levels, {name: level for name, level in above.items() if level > levels[name]}
+
+
+def passage(problem: Problem, source: str, target: str, limit: int | None = None) -> Costs:
+    """What the arrays cost together, by (level from which `source` is taken, level from which `target` is taken).
+
+    It is the table of a region with one entry and one exit, such as a residual block or one step of a loop. Its least costs of k steps are its
+    powers with sums in the place of products and minima in the place of sums.
+    """
+    kept = (_from(source), _from(target))
+    left, _ = eliminated(_tables(problem), kept, **({} if limit is None else {"limit": limit}))
+    total: Costs = np.zeros((problem.depth + 1,) * 2, np.int64)
+    for table in left:
+        total = total + table.over(kept)
+    return np.minimum(total, NEVER)
+
+
+def _lazy(problem: Problem) -> tuple[int, Levels] | None:
+    """A plan that computes every array as high as its inputs allow, and bootstraps an array to the top where one of its users would come out
+    too low. Afterwards, everything is brought down as far as possible."""
+    depth, due = problem.depth, problem.due
+    stages = {stage.name: stage for stage in problem.stages}
+    least = _least(problem)
+    levels: dict[str, int] = {}
+    above: dict[str, int] = {}
+    for stage in problem.stages:
+        while True:
+            levels[stage.name] = min((above[n] - t for n, t in stage.inputs), default=depth)
+            if levels[stage.name] >= least[stage.name]:
+                break
+            low = [
+                n
+                for n, t in stage.inputs
+                if above[n] - t == levels[stage.name] and above[n] < depth
+            ]
+            low = [n for n in low if stages[n].restored and levels[n] >= due]
+            if not low:
+                return None
+            above[low[0]] = depth
+        above[stage.name] = levels[stage.name]
+    needed = dict.fromkeys(stages, 0)
+    for stage in reversed(problem.stages):
+        name = stage.name
+        if needed[name] > levels[name]:
+            above[name], levels[name] = needed[name], due
+        else:
+            above[name] = levels[name] = needed[name]
+        for source, taken in stage.inputs:
+            needed[source] = max(needed[source], levels[name] + taken)
+    restored = {n: a for n, a in above.items() if a > levels[n]}
+    cost = sum(s.costs[levels[s.name]] for s in problem.stages)
+    cost += sum(stages[n].restored[a] for n, a in restored.items())
+    return None if cost >= NEVER else (cost, (levels, restored))
+
+
+def _least(problem: Problem) -> dict[str, int]:
+    """For every array, the level below which neither the rest of the graph nor a bootstrapping can follow."""
+    found = {stage.name: 0 for stage in problem.stages}
+    for stage in reversed(problem.stages):
+        if stage.restored:
+            found[stage.name] = min(found[stage.name], problem.due)
+        for name, taken in stage.inputs:
+            found[name] = max(found[name], found[stage.name] + taken)
+    return found

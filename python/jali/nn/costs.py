@@ -1,0 +1,254 @@
+"""What the operations cost, by level: of one ciphertext, in nanoseconds that were measured or, without a measurement, in bytes that are
+read.
+
+Whole numbers, pinned in a program, so that a plan that is made again is the same one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+from jali.ckks import Params
+from jali.nn.elimination import NEVER
+from jali.nn.graph import Node
+from jali.nn.keys import key_bytes, plain_bytes, whole_key_bytes
+from jali.nn.levels import taken
+from jali.nn.measured import (
+    DIAGONALS,
+    PRESETS,
+    TOGETHER,
+    Points,
+    Table,
+    inside_primes,
+    kept,
+    params_of,
+)
+
+__all__ = ["Costs", "costs_of", "counted"]
+
+UNITS = ("bytes", "nanoseconds")
+_MOST_SHARE = 10_000  # thousandths
+
+
+@dataclass(frozen=True)
+class Costs:
+    """Costs by the level of what an operation takes, 0 to depth; those of a bootstrapping by the level of the result.
+
+    rotation, plain, product: of a rotation, of a product with an encoded diagonal, of a product of ciphertexts with its relinearisation and rescaling.
+    real, pair: of a bootstrapping of one ciphertext and of two at once; empty for parameters without bootstrapping.
+    fused: what a matrix costs in thousandths of its rotations and products with diagonals one by one. together: what each of several
+    ciphertexts of an array costs in thousandths of one alone.
+    """
+
+    unit: str
+    rotation: tuple[int, ...]
+    plain: tuple[int, ...]
+    product: tuple[int, ...]
+    real: tuple[int, ...] = ()
+    pair: tuple[int, ...] = ()
+    fused: int = 1000
+    together: int = 1000
+
+    def of(self, node: Node) -> tuple[int, ...]:
+        """What a node costs by the level of its result; NEVER where its inputs would have to lie above the top."""
+        top = len(self.rotation) - 1
+        takes = max((taken(node, k) for k in range(len(node.inputs))), default=0)
+        levels = range(top - takes + 1)
+        match node.op:
+            case "transform":
+                found = self._transform(node, levels)
+            case "products":
+                count = node.attrs["layout"].ciphertexts
+                factors = self._transform(node, range(1, levels.stop + 1))
+                pairs = len(node.attrs["terms"]) // 2  # of which only the sum is relinearised
+                found = [
+                    factors[level]
+                    + self.product[level + 1] * count * (4 + pairs) // 4
+                    + self.rotation[level] * len(node.attrs["sums"])
+                    for level in levels
+                ]
+            case "multiply":
+                count = node.attrs["layout"].ciphertexts
+                found = [self._each(self.product[level + 1], count) for level in levels]
+            case "approximated":
+                count = node.attrs["layout"].ciphertexts
+                times = node.attrs["by"].multiplications
+                found = [
+                    self._each(sum(self.product[level + 1 : level + takes + 1]) * times, count)
+                    // max(1, takes)
+                    for level in levels
+                ]
+            case _:
+                found = [0 for _ in levels]
+        return (*found, *(NEVER for _ in range(top + 1 - len(levels))))
+
+    def _transform(self, node: Node, levels: range) -> list[int]:
+        """n diagonals between two ciphertexts take about 2 (sqrt(n) - 1) rotations."""
+        turned, diagonals, count = 0, 0, node.attrs["layout"].ciphertexts
+        before, factors, sums = 0, 0, 0
+        for term in node.attrs["terms"]:
+            if term.factor is not None:
+                factors += 0 if term.is_free else count
+            for n in map(len, term.diagonals.values()):
+                turned += max(0, math.ceil(2 * (math.sqrt(n) - 1)))
+                diagonals += n
+                before += len(term.before) + term.around
+            sums += len(term.sums) * count + term.around * len({to for to, _ in term.diagonals})
+        above = 1 if diagonals or factors else 0  # without products, no level is taken
+        found = []
+        for level in levels:
+            rotation, plain = self.rotation[level + above], self.plain[level + above]
+            matrix = (turned * rotation + diagonals * plain) * self.fused // 1000
+            other = before * rotation + factors * plain + sums * self.rotation[level]
+            found.append(self._each(matrix + other, count) // count)
+        return found
+
+    def _each(self, cost: int, count: int) -> int:
+        """The cost of an operation on so many ciphertexts, each of which costs `cost` alone."""
+        return cost * count * (self.together if count > 1 else 1000) // 1000
+
+    def restored(self, ciphertexts: int) -> tuple[int, ...]:
+        """What it costs to bootstrap so many ciphertexts, by the level of the result. Pairs are taken if they cost less."""
+        pairs, single = divmod(ciphertexts, 2)
+        return tuple(
+            pairs * min(pair, 2 * real) + single * real
+            for real, pair in zip(self.real, self.pair, strict=True)
+        )
+
+    def slowed(self, factor: float) -> Costs:
+        """The same with bootstrappings that take so many times as long."""
+
+        def slower(costs: tuple[int, ...]) -> tuple[int, ...]:
+            return tuple(NEVER if cost >= NEVER else round(cost * factor) for cost in costs)
+
+        return replace(self, real=slower(self.real), pair=slower(self.pair))
+
+    @property
+    def document(self) -> dict[str, Any]:
+        """For a file."""
+        return {
+            "unit": self.unit,
+            **{k: list(getattr(self, k)) for k in ("rotation", "plain", "product", "real", "pair")},
+            "fused": self.fused,
+            "together": self.together,
+        }
+
+    @classmethod
+    def of_document(cls, document: Mapping[str, Any]) -> Costs:
+        """What ``document`` gave. Raises ValueError, TypeError or KeyError for anything else."""
+        rows = []
+        for name in ("rotation", "plain", "product", "real", "pair"):
+            row = tuple(document[name])
+            if any(type(cost) is not int or not 0 <= cost <= NEVER for cost in row):
+                raise ValueError(f"the costs {name} are no costs")
+            rows.append(row)
+        if document["unit"] not in UNITS or len({len(row) for row in rows[:3]}) != 1:
+            raise ValueError("the costs are none")
+        if {len(row) for row in rows[3:]} - {0, len(rows[0])} or len(rows[3]) != len(rows[4]):
+            raise ValueError("the costs of bootstrappings are none")
+        shares = [document[k] for k in ("fused", "together")]
+        if any(type(share) is not int or not 0 < share <= _MOST_SHARE for share in shares):
+            raise ValueError("the shares of the costs are none")
+        rotation, plain, product, real, pair = rows
+        return cls(document["unit"], rotation, plain, product, real, pair, *shares)
+
+
+def costs_of(params: Params, device: str) -> Costs:
+    """What was measured on a kind of device of this machine, by ``jali tune --costs``, for this ring and word; without it, what is counted."""
+    table = kept(device, params.word, params.log_n)
+    usable = table is not None and (table["real"] or not params.bootstraps)
+    return of_table(params, table) if usable and table is not None else counted(params)
+
+
+def of_table(params: Params, table: Table) -> Costs:
+    """Measured costs at the levels of these parameters, linear in the number of primes between two that were measured."""
+    levels = range(params.depth + 1)
+    primes = [len(params.level(level).primes) for level in levels]
+    rows = [_interpolated(table[kind], primes) for kind in ("rotation", "plain", "product")]
+    if params.bootstraps:
+        inside = [inside_primes(params, level) for level in levels]
+        least = max(1, params.bootstrap_level)
+        for kind in ("real", "pair"):
+            costs = _interpolated(table[kind], inside)
+            rows.append((*[NEVER] * least, *costs[least:]))
+    rotation, plain, product, real, pair = [*rows, (), ()][:5]
+    return Costs("nanoseconds", rotation, plain, product, real, pair, **_shares(table))
+
+
+def _shares(table: Table) -> dict[str, int]:
+    """Costs.fused and Costs.together, as means over the levels that were measured."""
+    turned = math.ceil(2 * (math.sqrt(DIAGONALS) - 1))
+    found: dict[str, list[float]] = {"fused": [], "together": []}
+    for name, kind in (("fused", "matrix"), ("together", "rotations")):
+        for n, cost in table.get(kind, ()):
+            (rotation,), (plain,) = (_interpolated(table[k], [n]) for k in ("rotation", "plain"))
+            alone = (
+                turned * rotation + DIAGONALS * plain if kind == "matrix" else TOGETHER * rotation
+            )
+            found[name].append(cost / max(1, alone))
+    shares = {k: round(1000 * sum(v) / len(v)) for k, v in found.items() if v}
+    return {k: min(max(1, share), 1000) for k, share in shares.items()}
+
+
+def _interpolated(points: Points, at: Sequence[int]) -> tuple[int, ...]:
+    """Costs at other numbers of primes. Beyond the ends, they are in proportion to the primes."""
+    (first, low), (last, high) = points[0], points[-1]
+    found = []
+    for primes in at:
+        if primes <= first:
+            found.append(low * primes // first)
+        elif primes >= last:
+            found.append(high * primes // last)
+        else:
+            (a, left), (b, right) = next(
+                pair for pair in pairwise(points) if pair[0][0] <= primes <= pair[1][0]
+            )
+            found.append(left + (right - left) * (primes - a) // max(1, b - a))
+    return tuple(found)
+
+
+@cache
+def _of_preset(log_n: int, word: str) -> tuple[int, int]:
+    """The bytes of all keys of a ring's preset, and of one whole key."""
+    preset = params_of(log_n, word)
+    return preset.expanded_bootstrap_key_bytes(), whole_key_bytes(preset)
+
+
+def _bootstrap_key_bytes(params: Params) -> int:
+    """About the bytes of all keys of a bootstrapping. To count them exactly takes seconds in a large ring, so they are those of the ring's
+    preset, in proportion to a whole key."""
+    if params.log_n not in PRESETS:
+        return params.expanded_bootstrap_key_bytes()
+    keys, one = _of_preset(params.log_n, params.word)
+    return keys * whole_key_bytes(params) // one
+
+
+def counted(params: Params) -> Costs:
+    """Costs in bytes that are read: keys as an evaluator holds them, and diagonals.
+
+    A bootstrapping to the top reads every key once and, for every level that it takes itself, one more for a product; twice
+    as many for a pair. To a lower level it takes fewer by the share of the primes.
+    """
+    levels = range(params.depth + 1)
+    switch = tuple(2 * key_bytes(params, level) for level in levels)
+    plain = tuple(plain_bytes(params, level) for level in levels)
+    if not params.bootstraps:
+        return Costs("bytes", switch, plain, switch)
+    keys = _bootstrap_key_bytes(params)
+    inside = (params.log_q - params.level(params.depth).log_q) / params.scale_bits
+    reduction = max(0, round(inside)) * switch[-1]
+    shares = [inside_primes(params, level) / params.q_count for level in levels]
+    least = max(1, params.bootstrap_level)
+    real, pair = (
+        tuple(
+            round(share * (keys + n * reduction)) if level >= least else NEVER
+            for level, share in enumerate(shares)
+        )
+        for n in (1, 2)
+    )
+    return Costs("bytes", switch, plain, switch, real, pair)

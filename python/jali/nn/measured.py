@@ -1,0 +1,201 @@
+"""Measured costs: short runs of the operations on a device, and the file in the user's cache that keeps them.
+
+A run needs no keys: an evaluator that has zeros in their place does the same work. Results are kept by device, word and ring. Other
+parameters of the same ring have other levels, so costs are kept by the number of primes, and those in between are interpolated.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import jali
+from jali import ckks
+from jali import device as devices
+from jali._jali import device as _device
+from jali.ckks import EncryptedArray, Evaluator, LinearTransform, Params
+from jali.errors import Error, InvalidArgument, NoDevice, Unsupported
+
+__all__ = [
+    "DIAGONALS",
+    "KINDS",
+    "PRESETS",
+    "TOGETHER",
+    "Points",
+    "Table",
+    "file",
+    "inside_primes",
+    "keep",
+    "kept",
+    "params_of",
+    "table_of",
+]
+
+Points = list[tuple[int, int]]  # (primes, nanoseconds)
+Table = dict[str, Points]
+
+#: Operations on one ciphertext; a matrix of DIAGONALS diagonals, and TOGETHER ciphertexts rotated at once; bootstrappings of one and of two.
+KINDS = ("rotation", "plain", "product", "matrix", "rotations", "real", "pair")
+DIAGONALS, TOGETHER = 32, 8
+PRESETS = {15: "n15_small", 16: "n16_fast", 17: "n17_deep"}
+_SCALE_BITS = (40.0, 30.0, 25.0)
+
+
+def params_of(log_n: int, word: str) -> Params:
+    """The parameters on which a ring is measured: a preset with bootstrapping, or the deepest without."""
+    if log_n in PRESETS:
+        return Params.preset(PRESETS[log_n], word=word)
+    for scale_bits in _SCALE_BITS:
+        for depth in range(40, 0, -1):
+            try:
+                return Params.create(depth, scale_bits, log_n=log_n, word=word)
+            except Error:
+                continue
+    raise InvalidArgument(f"log_n {log_n} has no secure parameters to measure: use 12 or more")
+
+
+def inside_primes(params: Params, level: int) -> int:
+    """How many primes a bootstrapping to a level works with."""
+    top = len(params.level(params.depth).primes)
+    return params.q_count - top + len(params.level(level).primes)
+
+
+def table_of(
+    params: Params, device: str, seconds: float = 0.1, threads: int | None = None
+) -> Table:
+    """The costs on a device, at up to four levels of these parameters. seconds: time spent on each."""
+    client = ckks.Client(params, threads=threads)
+    none = client._core.evaluation_keys([], False, False, [])
+
+    def server() -> Evaluator:
+        return Evaluator._noting_keys(params, none, device, threads)
+
+    def at(evaluator: Evaluator, level: int) -> EncryptedArray:
+        zeros = np.zeros(params.slots)
+        return evaluator.bind(client.encrypt(zeros, level=level, peak=1.0))
+
+    table: Table = {kind: [] for kind in KINDS}
+    first = server()
+    for level in _some(1, params.depth, 4):
+        x, primes = at(first, level), len(params.level(level).primes)
+        encoded = first.explicit.encode(np.zeros(params.slots), level, params.level(level).scale)
+        several = EncryptedArray(first, first._core.stack([x._settled()] * TOGETHER))
+        matrix = _matrix(params, level)
+        first.prepare(matrix)
+        runs: dict[str, Callable[[], object]] = {
+            "rotation": partial(x.rotate, 1),
+            "plain": partial(first.explicit.multiply_plain, x._settled(), encoded),
+            "product": partial(_square, x),
+            "matrix": partial(first.linear_transform, matrix, x),
+            "rotations": partial(several.rotate, 1),
+        }
+        for kind, run in runs.items():
+            table[kind].append((primes, _nanoseconds(run, first, seconds)))
+    if params.bootstraps:
+        for level in _some(max(1, params.bootstrap_level), params.depth, 3):
+            for kind in ("real", "pair"):
+                fresh = server()  # one for each, because it keeps the matrices that it makes
+                x = at(fresh, params.bootstrap_level)
+                single = partial(x.bootstrap, level, real=True)
+                both = partial(fresh.bootstrap_pair, x, x, level)
+                spent = _nanoseconds(single if kind == "real" else both, fresh, seconds)
+                table[kind].append((inside_primes(params, level), spent))
+    return table
+
+
+def _matrix(params: Params, level: int) -> LinearTransform:
+    """A matrix of DIAGONALS diagonals, the numbers of which do not change its cost."""
+    vectors = {d: np.full(params.slots, 2.0**-8) for d in range(min(DIAGONALS, params.slots))}
+    return LinearTransform(params, {**vectors}, level=level)
+
+
+def _square(x: EncryptedArray) -> object:
+    return (x * x)._settled()
+
+
+def _some(first: int, last: int, count: int) -> list[int]:
+    return sorted({round(float(v)) for v in np.linspace(first, last, count)})
+
+
+def _nanoseconds(run: Callable[[], object], server: Evaluator, seconds: float) -> int:
+    """The least time of a call; the first one makes tables."""
+    run()
+    server.synchronize()
+    best, until = None, time.perf_counter() + seconds
+    while best is None or time.perf_counter() < until:
+        start = time.perf_counter_ns()
+        run()
+        server.synchronize()
+        taken = time.perf_counter_ns() - start
+        best = taken if best is None else min(best, taken)
+    return max(1, best)
+
+
+def file() -> Path | None:
+    """The file of measured costs, beside that of ``jali tune``; None for a user without a home."""
+    name = _device.tuning_file()
+    return Path(name).with_name("costs.json") if name else None
+
+
+def keep(device: str, word: str, log_n: int, table: Table) -> Path:
+    """Adds a table to the file, and returns its name. A damaged file is replaced. Raises Unsupported if it cannot be written."""
+    path = file()
+    if path is None:
+        raise Unsupported("there is no home to keep costs in: name a folder in XDG_CACHE_HOME")
+    try:
+        document = _read(path)
+    except ValueError:
+        document = {}
+    document.setdefault(devices.name(device), {})[f"{word}, log N {log_n}"] = table
+    text = json.dumps({"jali": jali.__version__, "costs": document}, indent=1, sort_keys=True)
+    beside = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
+    except OSError as error:
+        raise Unsupported(f"{path} cannot be written: {error.strerror}") from None
+    return path
+
+
+def kept(device: str, word: str, log_n: int) -> Table | None:
+    """The table of a device of this machine, or None if it was not measured by this version of Jali. Warns of a damaged file."""
+    path = file()
+    if path is None or not path.exists():
+        return None
+    try:
+        rows = _read(path).get(devices.name(devices.resolved(device)), {})
+        found = rows.get(f"{word}, log N {log_n}")
+        return None if found is None else {kind: _points(found[kind]) for kind in KINDS}
+    except NoDevice:
+        return None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        text = f"{path} is damaged: remove it, or run 'jali tune --costs' again"
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
+        return None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """The costs of the file, by device; none if another version of Jali wrote them. Raises ValueError for a damaged file."""
+    if not path.exists():
+        return {}
+    document = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(document, dict) or not isinstance(document.get("costs"), dict):
+        raise ValueError("no table of costs")
+    costs: dict[str, Any] = document["costs"]
+    return costs if document.get("jali") == jali.__version__ else {}
+
+
+def _points(rows: Sequence[Sequence[int]]) -> Points:
+    points = [(primes, cost) for primes, cost in rows]
+    if any(type(n) is not int or not 0 < n < 1 << 48 for point in points for n in point):
+        raise ValueError("no costs")
+    return sorted(points)

@@ -1,0 +1,230 @@
+"""Levels and bootstraps of abstract graphs, against an exact solver of integer programs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from jali.nn.bootstraps import Placement, Problem, Stage, passage, placed
+from jali.nn.elimination import NEVER, Table, minimised
+
+
+def oracle(problem: Problem) -> int | None:
+    """The least cost by HiGHS: a number from {0, 1} for each array, level and level to which it is restored."""
+    optimize = pytest.importorskip("scipy.optimize")
+    choices = [
+        (k, level, above)
+        for k, stage in enumerate(problem.stages)
+        for level in range(problem.depth + 1)
+        for above in (level, *range(problem.depth + 1))[: None if stage.restored else 1]
+    ]
+    costs, chosen, bounds = [], [], []
+    for n, (k, level, above) in enumerate(choices):
+        stage = problem.stages[k]
+        again = n > 0 and choices[n - 1][:2] == (k, level)  # the first of each is not bootstrapped
+        cost = stage.costs[level] + (stage.restored[above] if again else 0)
+        allowed = cost < NEVER and (not again or level >= problem.due)
+        costs.append(cost if allowed else 0)
+        bounds.append(1 if allowed else 0)
+        chosen.append([1 if k == j else 0 for j in range(len(problem.stages))])
+    one = optimize.LinearConstraint(np.transpose(chosen), 1, 1)
+    names = [stage.name for stage in problem.stages]
+    rows, least = [], []
+    for j, stage in enumerate(problem.stages):
+        for name, taken in stage.inputs:
+            source = names.index(name)
+            row = [
+                (above if k == source else 0) - (level if k == j else 0)
+                for k, level, above in choices
+            ]
+            rows.append(row)
+            least.append(taken)
+    constraints = [one]
+    if rows:
+        constraints.append(optimize.LinearConstraint(np.array(rows), least, np.inf))
+    found = optimize.milp(
+        np.array(costs, float),
+        integrality=np.ones(len(costs)),
+        bounds=optimize.Bounds(0, bounds),
+        constraints=constraints,
+        options={"mip_rel_gap": 0},
+    )
+    return None if found.x is None else round(found.fun)
+
+
+def cost_of(problem: Problem, plan: Placement) -> int:
+    """What a plan costs, if it breaks no rule."""
+    above = plan.levels | plan.restored
+    total = 0
+    for stage in problem.stages:
+        level = plan.levels[stage.name]
+        assert 0 <= level <= problem.depth
+        total += stage.costs[level]
+        for name, taken in stage.inputs:
+            assert above[name] >= level + taken
+        if stage.name in plan.restored:
+            assert stage.restored and level >= problem.due
+            total += stage.restored[plan.restored[stage.name]]
+    return total
+
+
+def random_stage(
+    rng: np.random.Generator, name: str, sources: list[str], depth: int, restores: float = 0.8
+) -> Stage:
+    """An operation that takes up to three levels, with costs that grow with the level."""
+    inputs = tuple((source, int(rng.integers(0, 3))) for source in sources)
+    slope, ciphertexts = rng.integers(1, 10), rng.integers(1, 3)
+    costs = (
+        tuple(int(slope * (level + 2)) for level in range(depth + 1))
+        if sources
+        else (0,) * (depth + 1)
+    )
+    restored = tuple(int(ciphertexts * (60 + 8 * level)) for level in range(depth + 1))
+    return Stage(name, inputs, costs, restored if rng.random() < restores else ())
+
+
+def chain(rng: np.random.Generator, length: int, depth: int) -> list[Stage]:
+    stages = [random_stage(rng, "x", [], depth)]
+    for k in range(length):
+        stages.append(random_stage(rng, f"n{k}", [stages[-1].name], depth))
+    return stages
+
+
+def series_parallel(rng: np.random.Generator, size: int, depth: int) -> list[Stage]:
+    """Blocks with branches, some within others, as residual networks have them."""
+    stages = [random_stage(rng, "x", [], depth)]
+
+    def grow(start: str, room: int) -> str:
+        end = start
+        while room > 0:
+            if room >= 3 and rng.random() < 0.6:
+                inner = int(rng.integers(1, room))
+                ends = [grow(end, inner), end if rng.random() < 0.5 else grow(end, 1)]
+                stages.append(random_stage(rng, f"n{len(stages)}", ends, depth))
+                room -= inner + 1
+            else:
+                stages.append(random_stage(rng, f"n{len(stages)}", [end], depth))
+                room -= 1
+            end = stages[-1].name
+        return end
+
+    grow("x", size)
+    return stages
+
+
+def any_graph(rng: np.random.Generator, size: int, depth: int) -> list[Stage]:
+    """Any operation may take any arrays before it; several inputs, several outputs."""
+    stages = [random_stage(rng, f"x{k}", [], depth) for k in range(int(rng.integers(1, 3)))]
+    for k in range(size):
+        count = int(rng.integers(1, min(3, len(stages)) + 1))
+        picked = rng.choice(len(stages), count)  # an array may be taken twice
+        stages.append(random_stage(rng, f"n{k}", [stages[i].name for i in picked], depth))
+    return stages
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32), st.sampled_from([chain, series_parallel, any_graph]))
+def test_plans_are_as_cheap_as_the_exact_solver_s(seed: int, kind: object) -> None:
+    rng = np.random.default_rng(seed)
+    depth = int(rng.integers(3, 7))
+    due = int(rng.integers(0, 2))
+    problem = Problem(tuple(kind(rng, int(rng.integers(2, 8)), depth)), depth, due)  # type: ignore[operator]
+    plan, least = placed(problem), oracle(problem)
+    assert (plan is None) == (least is None)
+    if plan is not None:
+        assert plan.cost == plan.bound == least == cost_of(problem, plan)
+        assert plan == placed(problem)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 2**32))
+def test_small_tables_say_how_far_the_plan_may_be_off(seed: int) -> None:
+    """With tables of three variables at most, entangled graphs have plans between the bound and the stated cost."""
+    rng = np.random.default_rng(seed)
+    problem = Problem(tuple(any_graph(rng, 10, 5)), 5, 1)
+    best, plan = placed(problem), placed(problem, limit=6**3)
+    if plan is not None:
+        assert best is not None
+        assert plan.bound <= best.cost <= plan.cost == cost_of(problem, plan)
+
+
+def deep(length: int, depth: int, boot: int) -> Problem:
+    """A path of operations of one level each, of which the first half has dear bootstraps."""
+    stages = [Stage("x", (), (0,) * (depth + 1))]
+    for k in range(length):
+        price = boot * 2 if k < length // 2 else boot
+        restored = tuple(price + 2 * level for level in range(depth + 1))
+        stages.append(Stage(f"n{k}", ((stages[-1].name, 1),), (0,) * (depth + 1), restored))
+    return Problem(tuple(stages), depth, 3)
+
+
+def test_a_path_by_hand() -> None:
+    """13 levels between two bootstraps, 16 after the last: the figures of docs/bootstrapping.md's n16_fast."""
+    for length, count in ((16, 0), (17, 1), (29, 1), (30, 2), (42, 2), (43, 3)):
+        plan = placed(deep(length, 16, 1000))
+        assert plan is not None and len(plan.restored) == count
+    plan = placed(deep(20, 16, 1000))
+    assert plan is not None
+    # The late bootstrap is the cheap one, and it restores no more levels than follow it.
+    ((name, level),) = plan.restored.items()
+    assert name == "n12" and level == 7 and plan.cost == 1014
+    assert (
+        placed(deep(4, 3, 1)) is None
+    )  # what comes from level 3 is at level 2, below that at which one bootstraps
+
+
+def residual(blocks: int, depth: int, boot: int) -> Problem:
+    """ResNet-20 with quadratic activations: a convolution and an activation take a level each."""
+    flat = (0,) * (depth + 1)
+    restored = tuple(boot + level for level in range(depth + 1))
+    stages = [Stage("x", (), flat)]
+
+    def add(name: str, *inputs: tuple[str, int]) -> str:
+        stages.append(Stage(name, inputs, tuple(range(1, depth + 2)), restored))
+        return name
+
+    end = add("act", (add("stem", ("x", 1)), 1))
+    for k in range(blocks):
+        first = add(f"act{k}a", (add(f"conv{k}a", (end, 1)), 1))
+        joined = add(f"join{k}", (first, 1), (end, 1 if k in (3, 6) else 0))
+        end = add(f"act{k}b", (joined, 1))
+    add("dense", (end, 1))
+    return Problem(tuple(stages), depth, 3)
+
+
+def test_resnet_20_takes_two_bootstraps() -> None:
+    plan = placed(residual(9, 16, 10**6))
+    assert plan is not None and plan.cost == plan.bound
+    assert len(plan.restored) == 2
+    # 39 levels: a cut lies where a single array is alive, after the sum of a block or after its activation.
+    assert all(
+        name.startswith(("join", "act")) and not name.endswith("a") for name in plan.restored
+    )
+    three = placed(residual(9, 15, 10**6))
+    assert three is not None and len(three.restored) == 3  # a fresh input has one level less
+
+
+def test_tables_of_regions_compose() -> None:
+    """The table of a path is the minimum over the level between its parts."""
+    rng = np.random.default_rng()
+    stages = chain(rng, 6, 5)
+    whole = passage(Problem(tuple(stages), 5, 1), "x", "n5")
+    first = passage(Problem(tuple(stages[:4]), 5, 1), "x", "n2")
+    alone = Stage("n2", (), (0,) * 6)
+    second = passage(Problem((alone, *stages[4:]), 5, 1), "n2", "n5")
+    composed = (first[:, :, None] + second[None]).min(axis=1)
+    assert np.array_equal(np.minimum(composed, NEVER), whole)
+
+
+def test_elimination_by_enumeration() -> None:
+    """Tables of three variables, of different sizes, against all combinations."""
+    rng = np.random.default_rng()
+    sizes = {"a": 2, "b": 3, "c": 4, "d": 2}
+    scopes = [("a", "b", "c"), ("c", "b"), ("d", "a"), ("d",)]
+    tables = [Table(s, rng.integers(0, 50, [sizes[n] for n in s])) for s in scopes]
+    total = sum(table.over(tuple(sizes)) for table in tables)
+    found = minimised(tables)
+    assert found.cost == found.bound == np.min(total)
+    assert total[tuple(found.values[n] for n in sizes)] == found.cost

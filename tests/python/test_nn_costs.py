@@ -1,0 +1,160 @@
+"""Measured costs: what is measured, what a file keeps, and what plans read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jali
+from jali import cli
+from jali import device as devices
+from jali.ckks import Evaluator, Params
+from jali.nn import measured, trace
+from jali.nn.approximate import approximated
+from jali.nn.calibrate import calibrate
+from jali.nn.costs import Costs, costs_of, counted, of_table
+from jali.nn.elimination import NEVER
+from jali.nn.fold import fold
+from jali.nn.graph import Node
+from jali.nn.plan import lowered
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Gives the test a cache folder of its own; returns the path of the file of costs, which does not exist yet."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    return tmp_path / "jali" / "costs.json"
+
+
+def small(levels: int = 4) -> Params:
+    return Params.create(
+        bootstrap=True,
+        precision_bits=12,
+        levels_after=levels,
+        log_n=10,
+        security=0,
+        name="insecure_test",
+    )
+
+
+def test_operations_and_bootstraps_are_measured_without_keys() -> None:
+    params = small()
+    table = measured.table_of(params, "cpu", 0.0, threads=1)
+    assert set(table) == set(measured.KINDS)
+    assert [n for n, _ in table["real"]] == [n for n, _ in table["pair"]]
+    assert table["real"][-1][0] == params.q_count
+    assert all(cost > 0 for points in table.values() for _, cost in points)
+
+
+def test_what_is_timed_is_one_operation_of_its_kind(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine's counters say what a timed call does."""
+    done: list[dict[str, int]] = []
+    names = ("rotations", "products", "bootstraps", "matrix_products")
+
+    def counting(run: Callable[[], object], server: Evaluator, _: float) -> int:
+        before = server.counters()
+        run()
+        after = server.counters()
+        done.append({k: after[k] - before[k] for k in names if after[k] > before[k]})
+        return len(done)
+
+    monkeypatch.setattr(measured, "_nanoseconds", counting)
+    table = measured.table_of(small(), "cpu", 0.0, threads=1)
+    once = {"rotation": {"rotations": 1}, "plain": {}, "product": {"products": 1}}
+    once |= {"matrix": {"matrix_products": 1}, "rotations": {"rotations": 1}}
+    for kind, points in table.items():
+        expected = once.get(kind, {"bootstraps": 1})
+        assert points and all(done[number - 1] == expected for _, number in points), kind
+
+
+def test_costs_lie_between_those_that_were_measured() -> None:
+    params = small()
+    primes = [len(params.level(k).primes) for k in range(params.depth + 1)]
+    inside = [measured.inside_primes(params, k) for k in range(params.depth + 1)]
+    points = [(primes[1], 100), (primes[-1], 100 + 10 * (primes[-1] - primes[1]))]
+    table = dict.fromkeys(("rotation", "plain", "product"), points)
+    costs = of_table(params, table | {key: [(inside[-1], 5000)] for key in ("real", "pair")})
+    assert costs.unit == "nanoseconds"
+    assert costs.rotation[1:] == tuple(100 + 10 * (n - primes[1]) for n in primes[1:])
+    assert costs.rotation[0] == 100 * primes[0] // primes[1]
+    due = params.bootstrap_level
+    assert costs.real == (NEVER,) * due + tuple(5000 * n // inside[-1] for n in inside[due:])
+
+
+def test_matrices_and_several_ciphertexts_cost_their_share() -> None:
+    """A matrix of 32 diagonals takes 10 rotations one by one; eight ciphertexts are rotated at once."""
+    table: measured.Table = {k: [(2, 100), (8, 100)] for k in measured.KINDS[:3]}
+    table |= {"matrix": [(4, 2100), (8, 1050)], "rotations": [(4, 240), (8, 160)]}
+    table |= {"real": [(8, 5000)], "pair": [(8, 6000)]}
+    costs = of_table(small(), table)
+    assert (costs.fused, costs.together) == (375, 250)
+    assert Costs.of_document(json.loads(json.dumps(costs.document))) == costs
+    for share in (0, 20_000, 1.5, True):
+        with pytest.raises(ValueError, match="shares"):
+            Costs.of_document({**costs.document, "fused": share})
+    alone = replace(costs, fused=1000, together=1000)
+    x = np.ones((4, 4))
+    one = lower_of(lambda v: np.square(x @ v), np.ones(4), 4)
+    for node, share in ((one["transform"], 0.375), (one["multiply"], 1.0)):
+        assert costs.of(node)[0] == pytest.approx(share * alone.of(node)[0], rel=0.02)
+    several = lower_of(lambda v: np.square(v @ x), np.ones((6, 4)), 4)
+    for node, share in ((several["transform"], 0.375 * 0.25), (several["multiply"], 0.25)):
+        assert node.attrs["layout"].ciphertexts > 1
+        assert costs.of(node)[0] == pytest.approx(share * alone.of(node)[0], rel=0.02)
+
+
+def lower_of(f: Any, example: np.ndarray, slots: int) -> dict[str, Node]:
+    """The last node of every operation, in the lowered graph of a function."""
+    graph = approximated(calibrate(fold(trace(f, example)), [np.stack([example, -example])]), 1e-3)
+    return {node.op: node for node in lowered(graph, slots)["lower"]}
+
+
+def test_what_is_kept_is_what_plans_read(cache: Path) -> None:
+    params = small()
+    assert measured.file() == cache
+    assert costs_of(params, "cpu") == counted(params)
+    table = measured.table_of(params, "cpu", 0.0, threads=1)
+    assert measured.keep("cpu", params.word, params.log_n, table) == cache
+    assert measured.kept("cpu", params.word, params.log_n) == table
+    assert costs_of(params, "cpu") == of_table(params, table)
+    assert measured.kept("cpu", params.word, 15) is None
+    if "cuda:0" not in devices.available():
+        assert measured.kept("cuda", params.word, params.log_n) is None  # there is none here
+    other = Params.create(2, 30.0, word="w64", log_n=13)
+    assert costs_of(other, "cpu").unit == "bytes"
+    # A ring that was measured without bootstrapping says nothing of parameters with it.
+    measured.keep("cpu", params.word, params.log_n, table | {"real": [], "pair": []})
+    assert costs_of(params, "cpu") == counted(params)
+
+
+def test_files_of_others_and_damaged_ones_are_not_read(cache: Path) -> None:
+    points: measured.Points = [(3, 1000)]
+    table = dict.fromkeys(measured.KINDS, points)
+    measured.keep("cpu", "w52", 13, table)
+    good = cache.read_text()
+    cache.write_text(good.replace(jali.__version__, "0.0.0-other"))
+    assert measured.kept("cpu", "w52", 13) is None
+    for bad in (good[:-20], "[]", good.replace("1000", "-1"), good.replace("1000", '"x"')):
+        cache.write_text(bad)
+        with pytest.warns(RuntimeWarning, match="damaged"):
+            assert measured.kept("cpu", "w52", 13) is None
+    measured.keep("cpu", "w52", 13, table)  # replaces it
+    assert measured.kept("cpu", "w52", 13) == table
+
+
+def test_tune_keeps_costs(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["tune", "--costs", "--device", "cpu", "--word", "w52", "--log-n", "12"]
+    assert cli.main([*command, "--seconds", "0.0001", "--json"]) == 0
+    out = json.loads(capsys.readouterr().out)
+    assert out["nanoseconds"] == json.loads(json.dumps(measured.kept("cpu", "w52", 12)))
+    assert cli.main([*command, "--seconds", "0.0001"]) == 0
+    said = capsys.readouterr()
+    assert "rotation" in said.out and str(cache) in said.err
+    assert cli.main(["tune", "--costs", "--device", "cpu", "--log-n", "11"]) != 0
+    assert "has no secure parameters to measure" in capsys.readouterr().err

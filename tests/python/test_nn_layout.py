@@ -1,0 +1,229 @@
+"""Layouts and diagonals against the graph in the clear."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from slot_interpreter import check, convolution
+
+import jali
+from jali.nn import scalar
+from jali.nn.choose import check_seen
+from jali.nn.diagonals import placed, steps
+from jali.nn.graph import Graph, Node
+from jali.nn.layout import Gathered, Layout, Shared, fitted
+from jali.nn.lower import packed
+from jali.nn.ops import made
+from jali.nn.sparse import SparseMap
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_random_networks(data: st.DataObject) -> None:
+    """Convolutions with strides, dense maps, squares, functions, branches that join, concatenations and slices."""
+    draw = data.draw
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    x = made("x", "input", [], {"shape": (draw(st.integers(1, 3)), 6, draw(st.integers(4, 8)))})
+    nodes = [x]
+
+    def add(node: Node) -> Node:
+        nodes.append(node)
+        return node
+
+    for k in range(draw(st.integers(1, 6))):
+        last, name = nodes[-1], f"n{k}"
+        kinds = ["square", "function", "slice", "concatenate", "join"]
+        if len(last.shape) > 1:
+            kinds += ["convolution", "convolution", "flatten"]
+        match draw(st.sampled_from(kinds)):
+            case "square":
+                add(made(name, "multiply", [last, last], {}))
+            case "function":
+                add(made(name, "function", [last], {"function": "tanh"}))
+            case "slice":
+                step = draw(st.sampled_from([1, 2]))
+                rest = len(last.shape) - 1
+                whole = {"start": (None,) * rest, "stop": (None,) * rest, "step": (1,) * rest}
+                attrs = {"start": (None,), "stop": (None,), "step": (step,)}
+                add(made(name, "slice", [last], {k: attrs[k] + whole[k] for k in attrs}))
+            case "concatenate":
+                if last.size < 200:
+                    add(made(name, "concat", [last, last], {"axis": 0}))
+            case "join":
+                like = [n for n in nodes[:-1] if n.shape == last.shape]
+                if like:
+                    other = draw(st.sampled_from(like))
+                    add(made(name, "combine", [last, other], {"weights": (1.0, -0.5)}))
+            case "convolution":
+                stride, kernel = draw(st.sampled_from([(1, 3), (2, 3), (2, 1)]))
+                add(convolution(name, last, rng, draw(st.integers(1, 6)), stride, kernel))
+            case "flatten":
+                flat = add(made(f"{name}.flat", "reshape", [last], {"shape": (last.size,)}))
+                weight = rng.normal(size=(draw(st.integers(1, 12)), last.size)) / last.size
+                add(made(name, "dense", [flat], {"weight": weight, "bias": None}))
+    graph = Graph(tuple(nodes), (nodes[-1].name,))
+    lanes = draw(st.sampled_from([1, 2, 8]))
+    check(graph, draw(st.sampled_from([16, 128, 1024, 4096])), lanes, rng)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_diagonals_compute_any_matrix(data: st.DataObject) -> None:
+    """A random matrix between any two layouts of a source that repeats or lies in shares, and of a result."""
+    draw = data.draw
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    slots, n, m = 256, draw(st.integers(2, 60)), draw(st.integers(2, 60))
+    matrix = rng.normal(size=(m, n)) * (rng.random((m, n)) < draw(st.sampled_from([0.1, 1.0])))
+
+    def power(least: int, most: int) -> int:
+        return 1 << draw(st.integers(least.bit_length() - 1, most.bit_length() - 1))
+
+    def shared(size: int, block: int) -> Layout:
+        inner = fitted((size,), slots).period
+        shares = power(1, slots // block)
+        chunk = max(1, inner // shares)
+        if chunk * 2 > block or chunk * shares < inner:
+            return fitted((size,), slots)
+        return Shared((size,), slots, shares * block, 1, (), block, chunk, power(chunk, block))
+
+    source: Layout = fitted((n,), slots, least=power(1, slots))
+    target: Layout = fitted((m,), slots, least=power(1, slots))
+    match draw(st.sampled_from(["repeat", "source", "target"])):
+        case "source":
+            source = shared(n, power(2, slots // 2))
+        case "target":
+            target = shared(m, source.period)
+    single = SparseMap.dense(matrix)
+    x = rng.normal(size=(1, n))
+    held = packed(source, x)[0, 0]
+    junk = rng.normal(size=slots) * (packed(source, np.ones((1, n)))[0, 0] == 0)
+    held = held + junk * source.partial
+    found, period = placed(single, source, target), max(source.period, target.period)
+    assert not found.block.any() and np.all(found.slot < period)
+    y = np.zeros(slots)
+    for diagonal, slot, entry in zip(found.diagonal, found.slot, found.entry, strict=True):
+        for start in range(0, slots, period):
+            y[start + slot] += single.values[entry] * held[(start + slot + diagonal) % slots]
+    for step in steps(source, target):
+        y = y + np.roll(y, -step)
+    want, there = packed(target, x @ matrix.T)[0, 0], packed(target, np.ones((1, m)))[0, 0] != 0
+    assert np.allclose(y[there], want[there], atol=1e-9)
+    if not target.partial:
+        assert not y[~there].any()
+
+
+def pair(act: Any, slots: int, channels: int, rng: np.random.Generator) -> tuple[int, int, Graph]:
+    """The diagonals of two convolutions that keep the shape, with an activation between them, and their graph."""
+    x = made("x", "input", [], {"shape": (channels, 8, 8)})
+    a = made("a", "multiply", [x, x], {})  # so that the input lies as any array
+    b = convolution("b", a, rng, channels)
+    c = act("c", b)
+    d = convolution("d", c, rng, channels)
+    e = made("e", "multiply", [d, d], {})
+    low = check(Graph((x, a, b, c, d, e), ("e",)), slots, 1, rng)
+    return low["b"].attrs["terms"][0].count, low["d"].attrs["terms"][0].count, low
+
+
+def square(name: str, x: Node) -> Node:
+    return made(name, "multiply", [x, x], {})
+
+
+def tanh(name: str, x: Node) -> Node:
+    return made(name, "function", [x], {"function": "tanh"})
+
+
+@pytest.mark.parametrize("act", [square, tanh])
+def test_copies_share_the_work_of_every_convolution(act: Any, rng: np.random.Generator) -> None:
+    """With R copies, one diagonal of an overlay stands for 2 R of the matrix, before squares and before functions."""
+    whole = 9 * 8  # places of the kernel times distances between channels
+    for copies in (1, 2, 4):
+        first, second, low = pair(act, 512 * copies, 8, rng)
+        assert first == second == whole // (2 * copies)
+        assert not low["b"].attrs["layout"].partial
+        assert len(low["b"].attrs["terms"][0].turns) == copies.bit_length()
+
+
+def test_an_input_in_shares_takes_the_fewest_diagonals(rng: np.random.Generator) -> None:
+    """A dense matrix of 32 x 256 has 8,192 entries, so that with 1,024 slots 8 diagonals are the fewest."""
+    x = made("x", "input", [], {"shape": (256,)})
+    y = made("y", "dense", [x], {"weight": rng.normal(size=(32, 256)), "bias": None})
+    low = check(Graph((x, y), ("y",)), 1024, 1, rng)
+    assert isinstance(low["x"].attrs["layout"], Gathered)
+    assert low["y"].attrs["terms"][0].count == 8
+
+
+def test_phases_of_an_image_take_one_ciphertext(rng: np.random.Generator) -> None:
+    """The convolution of LoLa: 5 x 5 with a stride of 2. Nine diagonals, as many as a phase has places under the kernel."""
+    x = made("x", "input", [], {"shape": (1, 28, 28)})
+    attrs = {"weight": rng.normal(size=(5, 1, 5, 5)), "bias": rng.normal(size=5), "groups": 1}
+    attrs |= {"stride": (2, 2), "padding": ((0, 1), (0, 1)), "dilation": (1, 1)}
+    y = made("y", "convolution", [x], attrs)
+    low = check(Graph((x, y, square("z", y)), ("z",)), 4096, 1, rng)
+    assert low["x"].attrs["layout"].ciphertexts == 1
+    assert (low["y"].attrs["terms"][0].count, low["y"].attrs["terms"][0].sums) == (9, (1024, 2048))
+
+
+@pytest.mark.parametrize("op", ["function", "bootstrap"])
+def test_parts_of_sums_are_not_shown(op: str, rng: np.random.Generator) -> None:
+    """To functions, bootstraps and the client, whatever a stage does wrong."""
+    low = pair(square, 2048, 8, rng)[2]
+    partial = Shared((8, 8, 8), 2048, 2048, 1, (8, 8), 512, 128, 256)
+    assert partial.partial
+    hidden = (n.with_attrs(layout=partial) if n.name in "bc" else n for n in low)
+    low = Graph(tuple(hidden), low.outputs, "lower")
+    assert check_seen(low) is low
+    curious = Node("f", op, ("c",), low["c"].shape, dict(low["c"].attrs))
+    with pytest.raises(jali.InternalError, match=rf"f \({op}\) would see .* of c"):
+        check_seen(Graph((*low.nodes, curious), ("e",)))
+    with pytest.raises(jali.InternalError, match="the client would see"):
+        check_seen(Graph(low.nodes, ("e", "c")))
+
+
+def test_a_reply_holds_nothing_but_results(rng: np.random.Generator) -> None:
+    """All slots of a reply, though a hidden layer's slots hold parts of sums."""
+    a, b = rng.normal(size=(64, 32)) / 4, rng.normal(size=(3, 64)) / 4
+    x = rng.uniform(-1, 1, (60, 32))
+    program = jali.compile(
+        lambda v: b @ np.square(a @ np.square(v)), x[0], calibration=x, precision_bits=8, batch=2
+    )
+    client = program.client(threads=1)
+    server = program.server(client.evaluation_keys(), threads=1, device="cpu")
+    assert any(node.attrs["layout"].partial for node in program.stages["lower"])
+    reply = server(client.encrypt(x[:2]))
+    (port,) = program.manifest.outputs
+    slots = client.secret.decrypt(reply.arrays[0][0], complex=False).reshape(-1, 2).T
+    want = packed(port.layout, (program.clear(x[:2]) - port.centre) / port.radius)[:, 0]
+    assert (want == 0).any() and np.abs(want).max() > 0.05
+    assert np.abs(slots - want).max() < 2.0**-8
+
+
+def test_every_memory_gives_the_same_reply(rng: np.random.Generator) -> None:
+    """Encoded, in the clear, and made from the weights at every use: the same bytes, within the memory."""
+    a, b = rng.normal(size=(16, 10)) / 4, rng.normal(size=(3, 16)) / 4
+    x = rng.uniform(-1, 1, (50, 10))
+    whole = jali.compile(lambda v: b @ scalar.sigmoid(a @ v), x[0], calibration=x)
+    client = whole.client(threads=1)
+    keys, request = client.evaluation_keys(), client.encrypt(x[0])
+    machine = whole._machine()
+    most = sum(machine.held_bytes.values())
+    assert machine.is_resident and most > sum(machine.encoded_bytes.values())
+    want = whole.server(keys, threads=1, device="cpu")(request).to_bytes()
+    forms = set()
+    for memory in (most - 1, most // 3, most // 8, 0):
+        program = nn_with_memory(whole, memory)
+        machine = program._machine()
+        held = sum(machine.held_bytes.values())
+        assert held <= memory and not machine.is_resident
+        forms.add((held > 0, bool(machine._matrices._encoded)))
+        assert program.server(keys, threads=1, device="cpu")(request).to_bytes() == want
+    assert forms >= {(True, True), (False, False)}
+
+
+def nn_with_memory(program: Any, memory: float) -> Any:
+    from dataclasses import replace
+
+    return replace(program, memory=memory)

@@ -1,0 +1,43 @@
+"""Loops that bootstrap, on a small ring that is not secure: recurrent networks and training, against the clear."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from test_nn_restored import bootstraps, largest, program_of
+from test_nn_workloads import ACTIVATION, GATE, cell_of, examples_of
+
+from jali.nn import workloads
+
+
+@pytest.mark.parametrize("kind", ["recurrent", "lstm", "training"])
+def test_loops_bootstrap(kind: str, rng: np.random.Generator) -> None:
+    if kind == "training":
+        x, levels = examples_of(16, 8, 100, rng), 8
+        f: Any = lambda x: workloads.logistic_regression(x, 6)  # noqa: E731
+    elif kind == "recurrent":
+        weights, x, levels = cell_of(8, 1, 4, rng), rng.uniform(-1, 1, (100, 10, 4)), 6
+        f = lambda x: workloads.recurrent(x, *weights, activation=(0, 0.9, 0, -0.1))  # noqa: E731
+    else:
+        weights, x, levels = cell_of(4, 4, 3, rng), rng.uniform(-1, 1, (100, 5, 3)), 9
+        f = lambda x: workloads.lstm(x, *weights, gate=GATE, activation=ACTIVATION)  # noqa: E731
+    program = program_of(f, x, 5, levels, lanes=1 if kind == "training" else 4)
+    assert len(bootstraps(program)) >= 2
+    client = program.client(threads=1)
+    server = program.server(client.evaluation_keys(), threads=1, device="cpu")
+    got = client.decrypt(server(client.encrypt(x[:4])))
+    want = np.stack([f(v) for v in x[:4]])
+    assert np.abs(got - want).max() <= 2.0**-5 * largest(program)
+
+
+def test_matrices_are_encoded_once_for_each_level_of_a_period(rng: np.random.Generator) -> None:
+    """A step takes three levels and six lie between bootstraps, so that ten steps use the matrix at few levels."""
+    weights, x = cell_of(8, 1, 4, rng), rng.uniform(-1, 1, (100, 10, 4))
+    f = lambda x: workloads.recurrent(x, *weights, activation=(0, 0.9, 0, -0.1))  # noqa: E731
+    program = program_of(f, x, 5, 6)
+    steps = [n for n in program.stages["levels"] if n.name.endswith("].add")]
+    inner = {(id(n.attrs["terms"][0]), n.attrs["level"]) for n in steps}
+    assert len(steps) == 9 and len({k for k, _ in inner}) == 1
+    assert len({level for _, level in inner}) <= 6

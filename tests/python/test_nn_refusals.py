@@ -1,0 +1,172 @@
+"""What a newcomer does wrong with jali.compile, and the sentence that says what to do instead. Modules of PyTorch: test_nn_torch_refusals.py."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jali
+from jali import _jali, nn
+
+WEIGHTS = np.linspace(-1, 1, 12).reshape(2, 6)
+X = np.random.default_rng(2).uniform(-1, 1, (60, 6))
+
+
+def network(x: Any) -> Any:
+    return np.square(WEIGHTS @ x)
+
+
+def compiled(**options: Any) -> nn.Program:
+    options = {"example": X[0], "calibration": X, "precision_bits": 6} | options
+    return jali.compile(options.pop("module", network), options.pop("example"), **options)
+
+
+@pytest.fixture(scope="module")
+def served() -> tuple[nn.Program, nn.Client, nn.Server]:
+    program = compiled()
+    client = program.client(threads=1)
+    return program, client, program.server(client.evaluation_keys(), threads=1)
+
+
+WRONG: dict[str, tuple[Callable[[], Any], str]] = {
+    "a path of PyTorch": (lambda: compiled(module="net.pt"), r"net\.pt: a path must end with \.onnx. Load what"),
+    "a path of nothing": (lambda: compiled(module="net.onnx", example=X[:1]), r"(net\.onnx is no model|pip install onnx)"),
+    "weights alone": (lambda: compiled(module={"w": 1}), "a dict cannot be compiled: give a module"),
+    "a class": (lambda: compiled(module=nn.Client), "Client is a class: give an object of it"),
+    "a number": (lambda: compiled(module=3), "a int cannot be compiled: give a module"),
+    "an example of text": (lambda: compiled(example="hello"), "an example is an array of real numbers"),
+    "no example": (lambda: compiled(example=None), "an example is an array of real numbers"),
+    "complex numbers": (lambda: compiled(example=1j * X[0]), "an example is an array of real numbers"),
+    "an example of other features": (lambda: compiled(example=X[0, :5]), "matrix has 6 columns, .* shape \\(5,\\)"),
+    "a calibration of other features": (lambda: compiled(calibration=X[:, :5]), r"takes examples of the shape \(6,\)"),
+    "a calibration that is a number": (lambda: compiled(calibration=5), "calibration is an array of examples, a tuple"),
+    "a calibration that is a path": (lambda: compiled(calibration="x.npy"), "calibration is an array of examples"),
+    "batches by name": (lambda: compiled(calibration=[{"x": X}]), "is a dict of x: give a tuple of arrays"),
+    "an empty calibration": (lambda: compiled(calibration=[]), "the calibration holds no example"),
+    "NaN in the calibration": (lambda: compiled(calibration=np.where(X > 0.9, np.nan, X)), "x holds NaN or infinity: replace"),
+    "NaN in the weights": (lambda: compiled(module=lambda x: (WEIGHTS * np.nan) @ x), "matmul: its weight holds NaN or infinity: train"),
+    "a device by its maker": (lambda: compiled(device="gpu"), 'device is "cpu" or "cuda"'),
+    "memory without a unit": (lambda: compiled(memory="lots"), 'memory must be a number of bytes, or text such as "1.5 GB"'),
+    "a batch that is no power of two": (lambda: compiled(batch=10), "batch must be a power of two"),
+    "more bits than there are": (lambda: compiled(precision_bits=60), "precision_bits must be a number from 1 to 40"),
+    "a range that is a number": (lambda: compiled(input_range=5), r"input_range is \(low, high\)"),
+    "a range of text": (lambda: compiled(input_range=("low", "high")), r"input_range is \(low, high\)"),
+    "a range that is too small": (lambda: compiled(input_range=(0, 0.1)), "lie outside of the range that was declared for x"),
+    "probabilities of a function": (lambda: compiled(output="probability"), "for classifiers of scikit-learn: end the model"),
+    "an output that there is not": (lambda: compiled(output="classes"), 'output is "logits" or "probability"'),
+    "two arguments, one array": (lambda: compiled(module=lambda x, y: x + y), "one array for each array of the example"),
+    "one argument, two arrays": (lambda: compiled(example=(X[0], X[0])), "one array for each array of the example"),
+    "two arrays, calibrated with one": (
+        lambda: compiled(module=lambda x, y: x + y, example=(X[0], X[0])),
+        "the model takes 2 arrays, and a batch of the calibration has 1",
+    ),
+    "a comparison": (lambda: compiled(module=lambda x: x > 0), r"x: a comparison needs the numbers .*nn\.scalar\.sigmoid"),
+    "a condition": (lambda: compiled(module=lambda x: x if x.sum() else -x), "a condition needs the numbers"),
+    "an unknown function": (lambda: compiled(module=np.sin), r"numpy\.sin cannot be compiled. There are .*polynomial"),
+    "a result in the clear": (lambda: compiled(module=lambda x: 3), "returned 3, which does not depend on its arguments"),
+    "a logarithm below zero": (lambda: compiled(module=np.log), "log: some examples of the calibration give NaN"),
+    "a logarithm that may be below zero": (
+        lambda: compiled(module=np.log, calibration=X + 1.1),
+        r"log is computed on an interval above 0.*add a constant",
+    ),
+    "a model that is too deep": (
+        lambda: compiled(module=deep, precision_bits=30),
+        "levels at a scale of .* Ask for fewer precision_bits",
+    ),
+}  # fmt: skip
+
+
+def deep(x: Any) -> Any:
+    for _ in range(30):
+        x = nn.scalar.sigmoid(x)
+    return x
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_is_wrong_is_said_in_a_sentence(name: str) -> None:
+    wrong, says = WRONG[name]
+    with pytest.raises(jali.Error, match=says) as refused:
+        wrong()
+    assert len(str(refused.value).split()) > 5  # a sentence
+
+
+USED_WRONGLY: dict[str, tuple[Callable[[Any, Any, Any], Any], str]] = {
+    "numbers out of range": (
+        lambda p, c, s: c.encrypt(100 * X),
+        r"x\[0\] of example 0 is .*calibrated for numbers from .* input_range=",
+    ),
+    "other features": (lambda p, c, s: c.encrypt(X[:, :5]), r"x takes examples of the shape \(6,\)"),
+    "NaN": (lambda p, c, s: c.encrypt(X * np.nan), "x holds NaN or infinity"),
+    "text": (lambda p, c, s: c.encrypt("a"), "x takes real numbers"),
+    "no example": (lambda p, c, s: c.encrypt(X[:0]), "x takes examples of the shape"),
+    "clear numbers for the server": (lambda p, c, s: s(X), "takes a Message, not ndarray"),
+    "bytes for the server": (lambda p, c, s: s(c.encrypt(X[:1]).to_bytes()), r"not bytes: Message\.request reads"),
+    "a request decrypted": (lambda p, c, s: c.decrypt(c.encrypt(X[:1])), "is a request: give it to the server"),
+    "a request's bytes decrypted": (
+        lambda p, c, s: nn.Message.reply(c.encrypt(X[:1]).to_bytes(), p.manifest),
+        "is a request: give it to the server",
+    ),
+    "a reply served": (lambda p, c, s: s(s(c.encrypt(X[:1]))), "is a server's reply: give the server what"),
+    "a reply's bytes served": (
+        lambda p, c, s: nn.Message.request(s(c.encrypt(X[:1])).to_bytes(), p.manifest),
+        "is a server's reply: give the server what",
+    ),
+    "another client's reply": (lambda p, c, s: p.client(threads=1).decrypt(s(c.encrypt(X[:1]))), "another secret key"),
+    "a client for keys": (lambda p, c, s: p.server(c), "EvaluationKeys, not Client"),
+    "a device that there is not": (lambda p, c, s: p.server(c.evaluation_keys(), device="tpu"), 'unknown device "tpu": use'),
+    "a client of text": (lambda p, c, s: nn.Client("abc"), "made from a Manifest, not from a str"),  # type: ignore[arg-type]
+    "too many arrays": (lambda p, c, s: p.simulate(X, X), "takes 1 arrays, and 2 were given"),
+    "a stage that there is not": (lambda p, c, s: p.explain("assembly"), "the stages are trace, fold"),
+    "a picture of another kind": (lambda p, c, s: p.plot("plan.xyz"), r"a picture's name ends with \.png"),
+    "a file that is not there": (lambda p, c, s: nn.Program.load("none.jali"), "cannot be read"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", USED_WRONGLY)
+def test_programs_say_how_they_are_used(name: str, served: Any) -> None:
+    wrong, says = USED_WRONGLY[name]
+    with pytest.raises(jali.Error, match=says):
+        wrong(*served)
+
+
+def test_a_gpu_that_is_not_there(served: Any) -> None:
+    program, client, _ = served
+    if _jali.device.cuda_device_count():
+        pytest.skip("there is a GPU")
+    for use in (
+        lambda: program.summary("cuda"),
+        lambda: program.server(client.evaluation_keys(), device="cuda"),
+    ):
+        with pytest.raises(jali.NoDevice, match=r'device="cpu"|no .*GPU'):
+            use()
+
+
+@pytest.mark.parametrize(
+    ("package", "use"),
+    [
+        ("onnx", lambda: jali.compile(Path("net.onnx"), X[:1])),
+        ("matplotlib", lambda: compiled().plot()),
+    ],
+)
+def test_packages_that_are_not_there(
+    package: str, use: Callable[[], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [n for n in sys.modules if n.split(".")[0] == package]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(jali.Unsupported, match=f"pip install {package}"):
+        use()
+
+
+def test_one_example_is_warned_of_and_little_memory_is_enough() -> None:
+    with pytest.warns(UserWarning, match="calibrated with 1 examples, which say little"):
+        program = compiled(calibration=None, memory="1 KB")
+    client = program.client(threads=1)
+    server = program.server(client.evaluation_keys(), threads=1)
+    got = client.decrypt(server(client.encrypt(X[0])))
+    assert np.abs(got - network(X[0])).max() < 2**-6 * np.abs(network(X[0])).max()

@@ -1,0 +1,395 @@
+"""Compiled programs that bootstrap, on small rings that are not secure: against the model in the clear, and against what was announced."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import jali
+from jali import ckks, nn
+from jali.nn import scalar
+from jali.nn.approximate import approximated
+from jali.nn.calibrate import calibrate
+from jali.nn.costs import Costs, counted
+from jali.nn.fold import fold
+from jali.nn.graph import Graph, Node
+from jali.nn.levels import Levels, assign_levels, depth_of, levelled, levels_of
+from jali.nn.lower import packed, simulate
+from jali.nn.ops import OPS, made
+from jali.nn.parameters import Ring
+from jali.nn.placement import best_levels, refusal, verify
+from jali.nn.plan import lowered
+from jali.nn.program import compiled
+
+
+def rotations(rng: np.random.Generator, count: int, size: int) -> list[np.ndarray]:
+    """Orthogonal matrices, which keep the numbers of a deep network within their range."""
+    return [np.linalg.qr(rng.normal(size=(size, size)))[0] for _ in range(count)]
+
+
+def network(rng: np.random.Generator, layers: int, activation: Any, skip: bool = False) -> Any:
+    """Layers of an orthogonal matrix and an activation; with `skip`, an array goes past each but the first."""
+    matrices = rotations(rng, layers, 8)
+
+    def f(x: Any) -> Any:
+        x = activation(matrices[0] @ x)
+        for matrix in matrices[1:]:
+            y = activation(matrix @ x)
+            x = (x + y) * 0.6 if skip else y
+        return matrices[0][:3] @ x
+
+    return f
+
+
+def quadratic(x: Any) -> Any:
+    return 0.8 * x + 0.2 * x * x
+
+
+def program_of(
+    f: Any, x: np.ndarray, bits: float, levels: int, lanes: int = 2, **options: Any
+) -> nn.Program:
+    return compiled(
+        nn.trace(f, x[0]),
+        [x],
+        precision_bits=bits,
+        lanes=lanes,
+        memory=1 << 30,
+        insecure_ring=Ring(10, levels),
+        **options,
+    )
+
+
+def largest(program: nn.Program) -> float:
+    graph = program.stages["calibrate"]
+    return float(graph[graph.outputs[0]].attrs["largest"])
+
+
+def bootstraps(program: nn.Program) -> list[Node]:
+    return [node for node in program.stages["levels"] if node.op == "bootstrap"]
+
+
+@pytest.fixture(scope="module")
+def deep() -> tuple[nn.Program, np.ndarray]:
+    """Twelve layers, of two levels each, with arrays that go past them."""
+    rng = np.random.default_rng(5)
+    x = rng.uniform(-1, 1, (200, 8))
+    return program_of(network(rng, 12, quadratic, skip=True), x, 6, 6), x
+
+
+def test_a_deep_network_is_what_it_is_in_the_clear(deep: tuple[nn.Program, np.ndarray]) -> None:
+    program, x = deep
+    summary = program.summary("cpu", threads=1)
+    client = program.client(threads=1)
+    keys = client.evaluation_keys()
+    server = program.server(keys, threads=1, device="cpu")
+    got = client.decrypt(server(client.encrypt(x[:3])))
+    assert np.abs(got - program.clear(x[:3])).max() <= 2.0**-program.precision_bits * largest(
+        program
+    )
+    assert 2 <= summary.bootstraps == server.evaluator.counters()["bootstraps"]
+    assert summary.bootstraps == len(bootstraps(program))  # of one ciphertext each
+    assert summary.keys == keys.count and summary.key_bytes == keys.nbytes
+    assert abs(summary.key_bytes_sent / keys.sent_bytes - 1) < 0.05
+    assert 0 < summary.bootstrap_seconds < summary.seconds
+    assert 0 < summary.bootstrap_key_bytes <= summary.key_bytes_expanded
+    assert f"{summary.bootstraps} bootstraps" in str(summary)
+
+
+def test_its_noise_is_what_was_announced(deep: tuple[nn.Program, np.ndarray]) -> None:
+    program, x = deep
+    client = program.client(threads=1)
+    server = program.server(client.evaluation_keys(), threads=1, device="cpu")
+    got, want = client.decrypt(server(client.encrypt(x[:16]))), program.clear(x[:16])
+    noise = np.sqrt(np.mean((got - want) ** 2))  # polynomials of degree 2 are exact
+    radius = program.stages["approximate"][program.stages["approximate"].outputs[0]].attrs["radius"]
+    announced = radius * 2.0 ** -program.manifest.demand.noise_bits[0]
+    assert announced / 8 < noise < 2 * announced
+    simulated = program.simulate(x, rng=np.random.default_rng(1))
+    assert np.sqrt(np.mean((simulated - program.clear(x)) ** 2)) < 2 * announced
+
+
+def test_captured_and_eager_runs_agree(deep: tuple[nn.Program, np.ndarray]) -> None:
+    program, x = deep
+    client = program.client(threads=1)
+    server = program.server(client.evaluation_keys(), threads=1, device="cpu", record=True)
+    for examples in (x[:2], x[2:4]):
+        got = client.decrypt(server(client.encrypt(examples)))
+        assert np.abs(got - program.clear(examples)).max() <= 2.0**-6 * largest(program)
+
+
+def test_programs_and_manifests_are_kept(
+    deep: tuple[nn.Program, np.ndarray], tmp_path: Path
+) -> None:
+    program, x = deep
+    program.save(tmp_path / "deep.jali")
+    with pytest.raises(jali.InsecureParams):
+        nn.Program.load(tmp_path / "deep.jali")
+    again = nn.Program.load(tmp_path / "deep.jali", security=0)
+    assert again.costs == program.costs and again.claims == program.claims
+    assert again.explain("levels") == program.explain("levels")
+    with pytest.raises(jali.InsecureParams):
+        nn.Manifest.from_bytes(program.manifest.to_bytes())
+    client = nn.Client(nn.Manifest.from_bytes(program.manifest.to_bytes(), security=0), threads=1)
+    keys = client.evaluation_keys().to_bytes()
+    server = again.server(
+        ckks.EvaluationKeys.from_bytes(keys, again.params), threads=1, device="cpu"
+    )
+    got = client.decrypt(server(client.encrypt(x[:2])))
+    assert np.abs(got - program.clear(x[:2])).max() <= 2.0**-6 * largest(program)
+
+
+def test_the_fewest_keys_compute_the_same() -> None:
+    rng = np.random.default_rng(6)
+    x = rng.uniform(-1, 1, (100, 8))
+    f = network(rng, 6, quadratic)
+    program = program_of(f, x, 6, 6, key_memory=0)
+    assert program.manifest.demand.bootstrap == "fewest"
+    every = program_of(f, x, 6, 6).summary("cpu", threads=1)
+    few = program.summary("cpu", threads=1)
+    assert few.bootstrap_key_bytes < every.bootstrap_key_bytes / 2
+    client = program.client(threads=1)
+    keys = client.evaluation_keys()
+    assert few.keys == keys.count and few.key_bytes == keys.nbytes < every.key_bytes
+    server = program.server(keys, threads=1, device="cpu")
+    got = client.decrypt(server(client.encrypt(x[:2])))
+    assert np.abs(got - program.clear(x[:2])).max() <= 2.0**-6 * largest(program)
+
+
+def test_keys_between_all_and_the_fewest_are_those_that_fit() -> None:
+    rng = np.random.default_rng(6)
+    x = rng.uniform(-1, 1, (100, 8))
+    f = network(rng, 6, quadratic)
+    every = program_of(f, x, 6, 6)
+    curve = every.params.bootstrap_key_curve()
+    room = (curve[0][0] + curve[-1][0]) // 2
+    program = program_of(f, x, 6, 6, key_memory=room)
+    chosen = program.manifest.demand.bootstrap
+    fits = [point for point in program.params.bootstrap_key_curve() if point[0] <= room]
+    assert chosen == fits[-1][0]
+    # The plan counts the longer time of a bootstrapping.
+    if program.params == every.params:
+        longer = np.array(program.costs.real[-1]) / every.costs.real[-1]
+        assert abs(longer - fits[-1][1]) < 1e-3
+    again = nn.Manifest.from_bytes(program.manifest.to_bytes(), security=0)
+    assert again.demand == program.manifest.demand
+    client = nn.Client(again, threads=1)
+    keys = client.evaluation_keys()
+    summary = program.summary("cpu", threads=1)
+    assert summary.bootstrap_key_bytes <= room
+    assert summary.keys == keys.count and summary.key_bytes == keys.nbytes
+    server = program.server(keys, threads=1, device="cpu")
+    got = client.decrypt(server(client.encrypt(x[:2])))
+    assert np.abs(got - program.clear(x[:2])).max() <= 2.0**-6 * largest(program)
+
+
+def test_arrays_of_two_ciphertexts_are_bootstrapped_together() -> None:
+    rng = np.random.default_rng(7)
+    matrices = rotations(rng, 5, 48)
+    x = rng.uniform(-1, 1, (60, 48))
+
+    def f(v: Any) -> Any:
+        for matrix in matrices:
+            v = quadratic(matrix @ v)
+        return matrices[0][:2] @ v
+
+    program = program_of(f, x, 5, 5, lanes=16)  # a lane has 32 slots
+    nodes = bootstraps(program)
+    assert nodes and all(node.attrs["kind"] == "pair" for node in nodes)
+    assert all(node.attrs["layout"].ciphertexts == 2 for node in nodes)
+    client = program.client(threads=1)
+    server = program.server(client.evaluation_keys(), threads=1, device="cpu")
+    got = client.decrypt(server(client.encrypt(x[:16])))
+    assert np.abs(got - program.clear(x[:16])).max() <= 2.0**-5 * largest(program)
+    assert server.evaluator.counters()["bootstraps"] == len(nodes)
+
+
+def lowered_network(levels: int, layers: int = 6) -> tuple[Any, ckks.Params]:
+    rng = np.random.default_rng(8)
+    x = rng.uniform(-1, 1, (50, 8))
+    program = program_of(network(rng, layers, quadratic), x, 5, levels)
+    return program.stages, program.params
+
+
+def test_stages_with_bootstraps_are_verified() -> None:
+    stages, params = lowered_network(5)
+    low, graph = stages["lower"], stages["levels"]
+    verify(graph, params)
+    levels = levels_of(graph)
+    assert levels.restored and levelled(low, levels).nodes == graph.nodes
+    name = next(iter(levels.restored))
+    due = params.bootstrap_level
+    with pytest.raises(jali.InvalidArgument, match="takes"):
+        levelled(low, Levels(levels.at, {}))
+    with pytest.raises(jali.InvalidArgument, match="another graph"):
+        levelled(low, Levels(levels.at, {"nobody": 3}))
+    too_low = {**levels.at, name: due - 1}
+    with pytest.raises(jali.InvalidArgument, match="below level"):
+        verify(levelled(low, Levels(too_low, levels.restored)), params)
+    # In the clear, a bootstrapping changes nothing.
+    values = np.random.default_rng().uniform(-1, 1, (3, 8))
+    inputs = [packed(low.inputs[0].attrs["layout"], values)]
+    for output in low.outputs:
+        assert np.array_equal(simulate(graph, inputs)[output], simulate(low, inputs)[output])
+
+
+def test_what_may_hold_large_numbers_is_not_bootstrapped() -> None:
+    stages, params = lowered_network(5)
+    most = params.bootstrap_max_magnitude
+    node = next(n for n in stages["levels"] if n.op == "transform")
+    assert refusal(node, most) == ""
+    assert "as large as 1.5" in refusal(node.with_attrs(high=1.5), most)
+    assert "between the numbers" in refusal(node.with_attrs(most=2 * most), most)
+    loud = stages["lower"].__class__(
+        tuple(n.with_attrs(high=1.5) for n in stages["lower"]), stages["lower"].outputs, "lower"
+    )
+    with pytest.raises(jali.Unsupported, match=r"levels lie between two bootstrappings.*1\.5"):
+        best_levels(loud, params, counted(params))
+
+
+def test_without_need_nothing_is_bootstrapped() -> None:
+    rng = np.random.default_rng(9)
+    x = rng.uniform(-1, 1, (50, 8))
+    program = program_of(network(rng, 2, quadratic), x, 6, 6)
+    assert not bootstraps(program) and program.manifest.demand.bootstrap == "none"
+    summary = program.summary("cpu", threads=1)
+    assert summary.bootstraps == 0 and "no bootstraps" in str(summary)
+    assert program.stages["levels"].nodes == assign_levels(program.stages["lower"]).nodes
+
+
+def test_eight_layers_of_relu() -> None:
+    rng = np.random.default_rng(10)
+    x = rng.uniform(-1, 1, (300, 8))
+    program = program_of(network(rng, 8, lambda v: scalar.relu(v) * 1.4), x, 3, 9)
+    nodes = bootstraps(program)
+    assert len(nodes) >= 7
+    client = program.client(threads=1)
+    server = program.server(client.evaluation_keys(), threads=1, device="cpu")
+    got = client.decrypt(server(client.encrypt(x[:2])))
+    assert np.abs(got - program.clear(x[:2])).max() <= 2.0**-3 * largest(program)
+    assert server.evaluator.counters()["bootstraps"] == len(nodes)
+
+
+def resnet_20(rng: np.random.Generator, examples: np.ndarray, width: int) -> Graph:
+    """A residual network of 20 layers with squares, whose arrays are scaled so that the examples' largest number is 1; at its two strides,
+    matrices go past the block."""
+    nodes = [made("x", "input", [], {"shape": examples.shape[1:]})]
+    values = {"x": examples}
+
+    def add(name: str, op: str, inputs: list[Node], **attrs: Any) -> Node:
+        nodes.append(made(name, op, inputs, attrs))
+        values[name] = OPS[op].compute([values[node.name] for node in inputs], attrs)
+        return nodes[-1]
+
+    def square(name: str, x: Node) -> Node:
+        largest = np.abs(values[x.name]).max()
+        scaled = add(f"{name} scaled", "combine", [x], weights=np.array([1 / largest]))
+        return add(name, "multiply", [scaled, scaled])
+
+    def convolution(name: str, x: Node, channels: int, stride: int = 1, kernel: int = 3) -> Node:
+        shape = (channels, x.shape[0], kernel, kernel)
+        attrs = {
+            "weight": rng.normal(size=shape) / np.sqrt(np.prod(shape[1:])),
+            "bias": None,
+            "stride": (stride, stride),
+            "padding": ((kernel // 2, kernel // 2),) * 2,
+            "dilation": (1, 1),
+            "groups": 1,
+        }
+        return add(name, "convolution", [x], **attrs)
+
+    x = convolution("stem", nodes[0], width)
+    x = square("stem square", x)
+    for k in range(9):
+        channels, stride = width << k // 3, 2 if k in (3, 6) else 1
+        y = convolution(f"{k} first", x, channels, stride)
+        y = convolution(f"{k} second", square(f"{k} inner", y), channels)
+        if stride == 2:
+            x = convolution(f"{k} past", x, channels, 2, 1)
+        x = add(f"{k} sum", "combine", [y, x], weights=np.array([0.5, 0.5]))
+        x = square(f"{k} square", x)
+    x = add("pool", "sum", [x], axes=(1, 2), keepdims=False, factor=1 / np.prod(x.shape[1:]))
+    add("dense", "dense", [x], weight=rng.normal(size=(10, x.shape[0])), bias=None)
+    return Graph(tuple(nodes), ("dense",))
+
+
+def test_a_residual_network_of_20_layers_takes_two_bootstraps() -> None:
+    """39 levels at N = 2^16, with the preset's 16 levels of which 13 lie between two bootstraps."""
+    rng = np.random.default_rng()
+    examples = rng.uniform(-1, 1, (8, 3, 8, 8))
+    calibrated = calibrate(fold(resnet_20(rng, examples, 4)), [examples])
+    params = ckks.Params.preset("n16_fast", device="cuda")
+    low = lowered(approximated(calibrated, 2.0**-10), params.slots)["lower"]
+    assert depth_of(low) == 39
+    levels, plan = best_levels(low, params, counted(params))
+    assert plan.cost == plan.bound and sorted(levels.restored) == [
+        "2 square scaled",
+        "5 square scaled",
+    ]
+    # With bootstraps for nothing, nothing stays at a high level for long.
+    free = replace(counted(params), real=(0,) * (params.depth + 1), pair=(0,) * (params.depth + 1))
+    assert len(best_levels(low, params, free)[0].restored) > 10
+
+
+@pytest.mark.long
+def test_a_program_that_is_too_deep_for_bounds_of_noise_bootstraps() -> None:
+    """Its 39 levels fit the largest ring, but its bounds square with every product. Parameters are secure ones."""
+    rng = np.random.default_rng()
+    x = rng.uniform(-1, 1, (50, 8))
+    f = network(rng, 19, quadratic)
+    program = jali.compile(f, x[0], calibration=x, precision_bits=4, device="cuda")
+    assert program.params.security >= 128 and bootstraps(program)
+    assert program.manifest.demand.noise_bits[0] > 4
+
+
+def test_precision_can_be_claimed() -> None:
+    params = ckks.Params.create(depth=2, scale_bits=40, log_n=12, security=0, name="insecure_test")
+    client = ckks.Client(params, threads=1)
+    x = ckks.Evaluator(params, client.evaluation_keys(), "cpu", threads=1).bind(
+        client.encrypt(np.ones(4))
+    )
+    y = x._with_precision(12.0)
+    assert abs(y.precision_bits - 12) < 0.01 < x.precision_bits - 12
+    assert np.array_equal(client.decrypt(y), client.decrypt(x))
+    assert ckks.worst_case_error(y.ciphertext) <= ckks.worst_case_error(x.ciphertext)
+    z = x._with_precision(60.0)
+    assert ckks.worst_case_error(z.ciphertext) < ckks.worst_case_error(x.ciphertext)
+    for wrong in (float("nan"), float("inf"), 1e9):
+        with pytest.raises(jali.InvalidArgument, match="precision_bits"):
+            x._with_precision(wrong)
+
+
+def test_plots(deep: tuple[nn.Program, np.ndarray], tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    program, _ = deep
+    figure = program.plot(tmp_path / "plan.png")
+    assert (tmp_path / "plan.png").stat().st_size > 10_000
+    above, below = figure.axes
+    assert above.get_ylabel() == "level" and below.get_ylabel() == f"cost, {program.costs.unit}"
+    assert len(below.patches) == len(program.stages["levels"])
+    assert f"{len(bootstraps(program))} arrays" in figure.get_suptitle()
+    with pytest.raises(jali.InvalidArgument, match=r"\.png"):
+        program.plot(tmp_path / "plan.txt")
+    with pytest.raises(jali.FileError):
+        program.plot(tmp_path / "nowhere" / "plan.png")
+
+
+def test_costs_are_whole_numbers_that_files_keep() -> None:
+    stages, params = lowered_network(5)
+    costs = counted(params)
+    assert Costs.of_document(costs.document) == costs
+    due = params.bootstrap_level
+    assert costs.restored(2)[-1] < 2 * costs.restored(1)[-1] < costs.restored(3)[-1]
+    assert costs.real[due] < costs.real[-1] and costs.real[due - 1] > 10**12
+    for wrong in ({"unit": "hours"}, {"real": [1]}, {"product": [-1]}, {"plain": [0.5]}):
+        with pytest.raises((ValueError, TypeError)):
+            Costs.of_document({**costs.document, **wrong})
+    for node in stages["lower"]:
+        row = costs.of(node)
+        assert len(row) == params.depth + 1 and all(a <= b for a, b in itertools.pairwise(row))
+    again = lowered(stages["approximate"], params.slots // 2)["lower"]
+    assert best_levels(again, params, costs)[0] == levels_of(stages["levels"])
