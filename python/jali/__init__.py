@@ -1,7 +1,7 @@
 """Jali: fully homomorphic encryption.
 
 ``jali.ckks`` computes on encrypted vectors of real or complex numbers, ``jali.tfhe`` on small integers and bits, exactly. ``jali.compile`` makes an
-encrypted program of a trained model. Every error that Jali raises is a ``jali.Error``.
+encrypted program of a trained model. ``jali.simulate`` runs programs on models of accelerators. Every error that Jali raises is a ``jali.Error``.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from jali.errors import (
 )
 
 if TYPE_CHECKING:
-    from jali import nn
+    from jali import nn, simulate
     from jali.nn import compile
 
 __version__: str = build_info()["version"]
@@ -67,15 +67,16 @@ __all__ = [
     "ckks",
     "compile",
     "nn",
+    "simulate",
     "tfhe",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """The compiler, which is imported when it is first used."""
-    if name not in ("compile", "nn"):
+    """The compiler and the models of accelerators, which are imported when they are first used."""
+    if name not in ("compile", "nn", "simulate"):
         raise AttributeError(f"module 'jali' has no attribute {name!r}")
     from importlib import import_module
 
-    module = import_module("jali.nn")
-    return module if name == "nn" else module.compile
+    module = import_module("jali.nn" if name == "compile" else f"jali.{name}")
+    return module.compile if name == "compile" else module

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -70,10 +71,23 @@ using Rotations = std::variant<std::string, std::vector<int>>;
 std::vector<int> key_rotations(const ckks::Params& params, const Rotations& rotations,
                                bool minimum = false);
 
-/// One plan for each number of slots in `slots`; 0 stands for all slots.
+/// Which keys to bootstrap with: all, the fewest, or the fastest that fit into so many bytes together with the other keys.
+struct BootstrapKeys {
+  bool minimum = false;
+  std::optional<std::uint64_t> memory{};
+};
+/// One plan for each number of slots in `slots`; 0 stands for all slots. rotations, conjugate: the other keys. Throws
+/// InvalidArgument if the memory is too small for the fewest keys, or given together with minimum or without slots.
 std::vector<bootstrap::BootstrapPlan> bootstrap_plans(const ckks::ParamsPtr& params,
                                                       const std::vector<std::int64_t>& slots,
-                                                      bool minimum);
+                                                      const BootstrapKeys& kind,
+                                                      const std::vector<int>& rotations,
+                                                      bool conjugate);
+/// The same sets of keys, as bootstrap::key_sets gives them.
+std::vector<bootstrap::KeySet> bootstrap_key_sets(const ckks::ParamsPtr& params,
+                                                  const std::vector<std::int64_t>& slots,
+                                                  const std::vector<int>& rotations,
+                                                  bool conjugate);
 
 /// The shape of its view or, without one, (length,) or (batch, length): of a Ciphertext or a ProductSum.
 template <class T>

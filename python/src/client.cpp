@@ -210,10 +210,11 @@ class Client {
   /// bootstrap: the numbers of slots of the values that will be bootstrapped; 0 stands for all slots.
   EvaluationKeys evaluation_keys(const Rotations& rotations, bool conjugate, bool relinearise,
                                  const std::vector<std::int64_t>& bootstrap, bool minimum,
-                                 const std::optional<Progress>& progress) const {
+                                 const std::optional<Progress>& progress,
+                                 std::optional<std::uint64_t> memory) const {
     rlwe::KeyGenerator generator(params_, ring_);
-    const auto plans = bootstrap_plans(params_, bootstrap, minimum);
     const auto wanted = key_rotations(*params_, rotations, minimum);
+    const auto plans = bootstrap_plans(params_, bootstrap, {minimum, memory}, wanted, conjugate);
     std::map<int, int> everywhere;  // every key serves every level
     for (const int steps : wanted) everywhere.emplace(steps, -1);
     auto keys = plans.empty()
@@ -251,7 +252,7 @@ class Client {
                 ? host_
                 : ckks::make_ring(*params_, device, threads == 0 ? default_threads() : threads,
                                   backend::Variants{}, interrupts());
-    if (trace_ != nullptr) ring_ = traced(ring_, trace_);
+    if (trace_ != nullptr) ring_ = traced(ring_, *params_, trace_);
     if (!on_host()) {
       secret_ = std::make_shared<const rlwe::SecretKey>(
           wire::secret_from_bytes(wire::secret_to_bytes(*kept_, *host_), params_, *ring_));
@@ -427,7 +428,8 @@ leave its interval. If the ciphertext was read from bytes, the bound is what the
            nb::sig("def release(self, ciphertext: Ciphertext, policy: ReleasePolicy, length: int, "
                    "complex_values: bool) -> numpy.typing.NDArray[typing.Any]"))
       .def("evaluation_keys", &Client::evaluation_keys, "rotations"_a, "conjugate"_a,
-           "relinearise"_a, "bootstrap"_a, "minimum"_a = false, "progress"_a = nb::none(), nogil())
+           "relinearise"_a, "bootstrap"_a, "minimum"_a = false, "progress"_a = nb::none(),
+           "memory"_a = nb::none(), nogil())
       .def("keys_for", &Client::keys_for, "demand"_a, "progress"_a = nb::none(), nogil())
       .def("public_key", &Client::public_key, nogil());
   nb::class_<Encryptor>(m, "EncryptorCore", "See jali.ckks.Encryptor.")

@@ -179,7 +179,7 @@ class Evaluator {
     server->engine = server->ring->engine().name();
     if (trace) {
       server->trace = std::make_shared<backend::Trace>();
-      server->ring = traced(server->ring, server->trace);
+      server->ring = traced(server->ring, *params, server->trace);
     }
     server->probe = server->ring->scratch(64);
     std::shared_ptr<const rlwe::EvaluationKeys> held;
@@ -371,7 +371,13 @@ void bind_evaluator(nb::module_& m) {
           [](const Evaluator& e, const Ciphertext& a, double magnitude, double peak) {
             return e.arrays().with_magnitude(a, checked_declared(magnitude, peak));
           },
-          "a"_a, "magnitude"_a, "peak"_a = 0.0, nogil());
+          "a"_a, "magnitude"_a, "peak"_a = 0.0, nogil())
+      .def(
+          "with_precision",
+          [](const Evaluator& e, const Ciphertext& a, double precision_bits) {
+            return e.arrays().with_precision(a, precision_bits);
+          },
+          "a"_a, "precision_bits"_a, nogil());
 }
 
 }  // namespace jali::python

@@ -234,6 +234,20 @@ Raises InvalidArgument for more numbers than slots, and for numbers that are not
           },
           "a"_a, nogil(), "a times the imaginary unit. It is exact and keeps the scale.")
       .def(
+          "multiply_monomial",
+          [](const Explicit& e, const Ciphertext& a, std::size_t exponent) {
+            return with(e->multiply_monomial(e.here(a), exponent),
+                        ckks::packing_of_product(a, std::complex<double>(0, 1)));
+          },
+          "a"_a, "exponent"_a, nogil(),
+          "a times X^exponent, for 0 <= exponent < 2N: slot j times exp(2 pi i 5^j exponent / "
+          "2N). It is exact and keeps the scale.")
+      .def(
+          "prepare_monomial",
+          [](const Explicit& e, std::size_t exponent) { e->prepare_monomial(exponent); },
+          "exponent"_a, nogil(),
+          "Make what multiply_monomial needs for this exponent now, instead of at its first use.")
+      .def(
           "multiply",
           [](const Explicit& e, const Ciphertext& a, const Ciphertext& b) {
             return with(e->multiply(e.here(a), e.here(b)), ckks::packing_of_joined(a, b));
@@ -296,6 +310,15 @@ Raises InvalidArgument for more numbers than slots, and for numbers that are not
             return with(e->conjugate(e.here(a)), a.packing);
           },
           "a"_a, nogil(), "The complex conjugate of every slot.")
+      .def(
+          "twice_real",
+          [](const Explicit& e, const Ciphertext& a, std::optional<double> peak) {
+            ckks::Packing packing = a.packing;
+            packing.complex_values = false;
+            return with(e->twice_real(e.here(a), claimed(peak)), packing);
+          },
+          "a"_a, "peak"_a = nb::none(), nogil(),
+          "a plus its conjugate: twice the real part of every slot. peak: as for add.")
       .def("hoist", &hoist, "a"_a, nogil(), nb::keep_alive<0, 2>(),
            "Compute the ModUp of a once, for many rotations.")
       .def(

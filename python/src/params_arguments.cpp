@@ -57,13 +57,37 @@ int checked_log_slots(const ckks::Params& params, std::int64_t slots) {
   return std::countr_zero(count);
 }
 
+std::vector<bootstrap::KeySet> bootstrap_key_sets(const ckks::ParamsPtr& params,
+                                                  const std::vector<std::int64_t>& slots,
+                                                  const std::vector<int>& rotations,
+                                                  bool conjugate) {
+  require<InvalidArgument>(params->bootstrap().has_value(),
+                           "these parameters have no levels for bootstrapping: create them with "
+                           "bootstrap=True");
+  std::vector<int> log_slots;
+  for (const std::int64_t count : slots) log_slots.push_back(checked_log_slots(*params, count));
+  return bootstrap::key_sets(params, log_slots, rotations, conjugate);
+}
+
 std::vector<bootstrap::BootstrapPlan> bootstrap_plans(const ckks::ParamsPtr& params,
                                                       const std::vector<std::int64_t>& slots,
-                                                      bool minimum) {
+                                                      const BootstrapKeys& kind,
+                                                      const std::vector<int>& rotations,
+                                                      bool conjugate) {
+  require<InvalidArgument>(!kind.memory || (!kind.minimum && !slots.empty()),
+                           "memory chooses keys for bootstrapping: give bootstrap, and leave out "
+                           "minimum");
+  bootstrap::KeySet set;
+  if (kind.memory) {
+    set = bootstrap::keys_within(bootstrap_key_sets(params, slots, rotations, conjugate),
+                                 *kind.memory);
+  }
   std::vector<bootstrap::BootstrapPlan> plans;
-  for (const std::int64_t count : slots) {
-    plans.emplace_back(params, bootstrap::BootstrapperOptions{checked_log_slots(*params, count),
-                                                              /*real=*/false, minimum});
+  for (std::size_t k = 0; k < slots.size(); ++k) {
+    bootstrap::BootstrapperOptions options{checked_log_slots(*params, slots[k]), /*real=*/false,
+                                           kind.minimum};
+    if (kind.memory) options.few = set.few[k];
+    plans.emplace_back(params, options);
   }
   return plans;
 }

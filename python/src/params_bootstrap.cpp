@@ -1,4 +1,5 @@
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
@@ -6,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "binding.h"
@@ -64,42 +66,68 @@ Numbers of this size lose at most 2^-10 of themselves or, if numbers of size 1 l
           "coefficient, which contributes to all slots.")
       .def(
           "bootstrap_rotations",
-          [](const Params& p, std::int64_t slots, bool minimum) {
-            const bootstrap::BootstrapperOptions options{checked_log_slots(*p.ptr, slots),
-                                                         /*real=*/false, minimum};
+          [](const Params& p, std::int64_t slots, bool minimum, std::optional<std::uint64_t> memory,
+             const std::vector<int>& rotations) {
             nb::gil_scoped_release release;
-            return bootstrap::BootstrapPlan(p.ptr, options).rotations();
+            return bootstrap_plans(p.ptr, {slots}, {minimum, memory}, rotations, false)
+                .front()
+                .rotations();
           },
-          "slots"_a = 0, nb::kw_only(), "minimum"_a = false,
+          "slots"_a = 0, nb::kw_only(), "minimum"_a = false, "memory"_a = nb::none(),
+          "rotations"_a = std::vector<int>{},
           "The rotations for which bootstrapping of values with this many slots (0: all) needs "
-          "keys. minimum: with the fewest keys.")
+          "keys. minimum: with the fewest keys. memory: with the fastest keys of at most so many "
+          "bytes in an evaluator's memory, together with those for `rotations`.")
       .def(
           "bootstrap_key_bytes",
           [](const Params& p, const Rotations& rotations, bool conjugate,
-             const std::vector<std::int64_t>& slots, bool minimum) {
+             const std::vector<std::int64_t>& slots, bool minimum,
+             std::optional<std::uint64_t> memory) {
             nb::gil_scoped_release release;
             const auto wanted = key_rotations(*p.ptr, rotations, minimum);
-            return bootstrap::key_bytes(*p.ptr, bootstrap_plans(p.ptr, slots, minimum), wanted,
-                                        conjugate);
+            const auto plans = bootstrap_plans(p.ptr, slots, {minimum, memory}, wanted, conjugate);
+            return bootstrap::key_bytes(*p.ptr, plans, wanted, conjugate);
           },
           "rotations"_a = Rotations(std::vector<int>{}), "conjugate"_a = false,
           "slots"_a = std::vector<std::int64_t>{0}, nb::kw_only(), "minimum"_a = false,
+          "memory"_a = nb::none(),
           "Bytes in memory of evaluation_keys(rotations, conjugate=..., bootstrap=slots, "
-          "minimum=...), known before they are made: their nbytes. In slots, 0 stands for all "
-          "slots.")
+          "minimum=..., memory=...), known before they are made: their nbytes. In slots, 0 stands "
+          "for all slots.")
       .def(
           "expanded_bootstrap_key_bytes",
           [](const Params& p, const Rotations& rotations, bool conjugate,
-             const std::vector<std::int64_t>& slots, bool minimum) {
+             const std::vector<std::int64_t>& slots, bool minimum,
+             std::optional<std::uint64_t> memory) {
             nb::gil_scoped_release release;
             const auto wanted = key_rotations(*p.ptr, rotations, minimum);
-            return bootstrap::expanded_key_bytes(*p.ptr, bootstrap_plans(p.ptr, slots, minimum),
-                                                 wanted, conjugate);
+            const auto plans = bootstrap_plans(p.ptr, slots, {minimum, memory}, wanted, conjugate);
+            return bootstrap::expanded_key_bytes(*p.ptr, plans, wanted, conjugate);
           },
           "rotations"_a = Rotations(std::vector<int>{}), "conjugate"_a = false,
           "slots"_a = std::vector<std::int64_t>{0}, nb::kw_only(), "minimum"_a = false,
+          "memory"_a = nb::none(),
           "Bytes that the keys of bootstrap_key_bytes take in the memory of an evaluator, on the "
-          "CPU or a GPU.");
+          "CPU or a GPU.")
+      .def(
+          "bootstrap_key_curve",
+          [](const Params& p, const Rotations& rotations, bool conjugate,
+             const std::vector<std::int64_t>& slots) {
+            nb::gil_scoped_release release;
+            std::vector<std::pair<std::size_t, double>> points;
+            for (const auto& set :
+                 bootstrap_key_sets(p.ptr, slots, key_rotations(*p.ptr, rotations), conjugate)) {
+              points.emplace_back(set.bytes, set.time);
+            }
+            return points;
+          },
+          "rotations"_a = Rotations(std::vector<int>{}), "conjugate"_a = false,
+          "slots"_a = std::vector<std::int64_t>{0},
+          R"(The sets of keys that evaluation_keys(rotations, conjugate=..., bootstrap=slots, memory=...) chooses from.
+
+Each is a pair: the bytes that all keys take in the memory of an evaluator, and the predicted time of a bootstrapping over that with all
+keys, at least 1. They ascend from the fewest keys to all, and each is faster than the one before. The time is that of the key
+switchings, each at its level, and of the products with the matrices' diagonals.)");
 }
 
 }  // namespace jali::python

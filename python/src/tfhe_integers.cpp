@@ -68,9 +68,12 @@ class TfheIntegers {
   }
   Pair overflowing(const std::string& name, const TfheArray& x, const TfheArray& y) const {
     const Integers a = taken(x), b = taken(y);
-    if (name == "add") return given(arithmetic_.add_overflow(a, b));
-    if (name == "subtract") return given(arithmetic_.subtract_overflow(a, b));
-    return given(arithmetic_.multiply_overflow(a, b));
+    return flagged(name, a, b);
+  }
+  Pair overflowing_clear(const std::string& name, const TfheArray& x, const Words& words) const {
+    const Integers a = taken(x);
+    const Clear b = clear(words, x.is_signed);
+    return flagged(name, a, b);
   }
   TfheArray unary(const std::string& name, const TfheArray& x) const {
     const Integers a = taken(x);
@@ -91,6 +94,13 @@ class TfheIntegers {
   TfheArray select(const TfheArray& flag, const TfheArray& x, const TfheArray& y) const {
     const Integers f = taken(flag), a = taken(x), b = taken(y);
     return given(arithmetic_.select(f, a, b));
+  }
+  /// x where the flag is 1, else the clear numbers; or, if `swapped`, the other way round.
+  TfheArray select_clear(const TfheArray& flag, const TfheArray& x, const Words& words,
+                         bool swapped) const {
+    const Integers f = taken(flag), a = taken(x);
+    const Clear b = clear(words, x.is_signed);
+    return given(swapped ? arithmetic_.select(f, b, a) : arithmetic_.select(f, a, b));
   }
   TfheArray cast(const TfheArray& x, int bits, bool is_signed) const {
     return given(arithmetic_.cast(taken(x), {bits, is_signed}));
@@ -152,6 +162,11 @@ class TfheIntegers {
     if (name == "greater_equal") return arithmetic_.compare(Comparison::greater_equal, a, b);
     throw InternalError("there is no operation " + name);
   }
+  Pair flagged(const std::string& name, const Value& a, const Value& b) const {
+    if (name == "add") return given(arithmetic_.add_overflow(a, b));
+    if (name == "subtract") return given(arithmetic_.subtract_overflow(a, b));
+    return given(arithmetic_.multiply_overflow(a, b));
+  }
   /// The integers of an array, in the engine's memory.
   Integers taken(const TfheArray& a) const {
     const tfhe::Ciphertext here = machine_->evaluator().bind(a.block);
@@ -187,10 +202,14 @@ void bind_tfhe_integers(nb::module_& m) {
       .def("divide_clear", &TfheIntegers::divide_clear, "x"_a, "words"_a, "reversed"_a, "floor"_a,
            nogil())
       .def("overflowing", &TfheIntegers::overflowing, "name"_a, "x"_a, "y"_a, nogil())
+      .def("overflowing_clear", &TfheIntegers::overflowing_clear, "name"_a, "x"_a, "words"_a,
+           nogil())
       .def("unary", &TfheIntegers::unary, "name"_a, "x"_a, nogil())
       .def("move", &TfheIntegers::move, "name"_a, "x"_a, "amount"_a, nogil())
       .def("move_clear", &TfheIntegers::move_clear, "name"_a, "x"_a, "amount"_a, nogil())
       .def("select", &TfheIntegers::select, "flag"_a, "x"_a, "y"_a, nogil())
+      .def("select_clear", &TfheIntegers::select_clear, "flag"_a, "x"_a, "words"_a, "swapped"_a,
+           nogil())
       .def("cast", &TfheIntegers::cast, "x"_a, "bits"_a, "is_signed"_a, nogil())
       .def("sum", &TfheIntegers::sum, "x"_a, "length"_a, "bits"_a, "is_signed"_a, nogil())
       .def("dot", &TfheIntegers::dot, "x"_a, "weights"_a, "bits"_a, "is_signed"_a, nogil())

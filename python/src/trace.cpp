@@ -37,10 +37,8 @@ It holds names, shapes, bytes and times, but no data and nothing secret.)");
   trace
       .def(
           "json_lines", [](const Trace& t) { return t.ptr->json_lines(); }, nogil(),
-          "One line with a JSON object for each operation: op, what it was done on (of CKKS n, "
-          "word, "
-          "primes, batch, digits; of TFHE n, k, N, gadgets, batch), bytes, mults, stream_bytes, "
-          "complex_butterflies, complex_products, seconds.")
+          "The trace as text, schema 1 of docs/format.md: a line with a JSON object that describes "
+          "the engine, then one for each operation.")
       .def(
           "summary", [](const Trace& t) { return t.ptr->summary(); }, nogil(),
           "A table of the totals of each kind of operation.")

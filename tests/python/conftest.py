@@ -73,9 +73,11 @@ def _untuned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture
 def rng() -> Iterator[np.random.Generator]:
-    """A generator with a fresh seed in every run; a failure shows the seed."""
+    """A generator with a fresh seed in every run; a failure shows the seed. It also seeds NumPy's global generator, which
+    scikit-learn uses."""
     seed = secrets.randbits(64)
     print(f"seed {seed}")
+    np.random.seed(seed % 2**32)
     yield np.random.default_rng(seed)
 
 

@@ -37,6 +37,7 @@ FIELDS = [
     "fraction_of_floor",
     "precision_bits",
     "commit",
+    "energy",
 ]
 
 
@@ -409,6 +410,17 @@ def test_matvec_on_a_small_layer() -> None:
     assert_has_a_floor(dataclasses.asdict(row))
     assert row.params["rotation_keys"] >= 1
     assert row.params["key_bytes"] > 0
+
+
+def test_a_small_layer_by_the_compiler() -> None:
+    from jali.bench import matvec
+
+    row = matvec.compiled_layer("small", (20, 60), Options(device="cpu", seconds=0.001))
+    assert row.params["depth"] == 1 and row.params["security"] >= 128
+    assert row.precision_bits is not None and row.precision_bits > matvec.COMPILED_BITS - 1
+    assert row.params["plaintext_bytes"] > 0 and row.params["key_bytes"] > 0
+    with pytest.raises(jali.InvalidArgument, match="RNNT-FC0"):
+        next(matvec.matvec_compiled(Options(sets=("nothing",))))
 
 
 def test_unknown_names() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -402,6 +404,89 @@ def test_fewest_keys(order: str) -> None:
     sparse = server.bind(client.encrypt(v[:8], level=params.bootstrap_level, slots=8))
     with pytest.raises(jali.KeyMissing, match="bootstrap"):
         sparse.bootstrap()
+
+
+@pytest.mark.parametrize("order", ["raise_first", "slots_first"])
+def test_keys_within_a_budget_of_bytes(order: str) -> None:
+    params = make(order)
+    client = ckks.Client(params)
+    curve = params.bootstrap_key_curve()
+    assert curve[0][0] == params.expanded_bootstrap_key_bytes(minimum=True)
+    assert curve[-1] == (params.expanded_bootstrap_key_bytes(), 1.0)
+    assert all(a[0] < b[0] and a[1] >= b[1] for a, b in itertools.pairwise(curve))
+    v = np.random.default_rng().uniform(-1, 1, params.slots)
+    least, most = curve[0][0], curve[-1][0]
+    for memory in (least, (3 * least + most) // 4, (least + most) // 2, 2 * most):
+        keys = client.evaluation_keys(bootstrap=True, memory=memory)
+        fits = [point for point in curve if point[0] <= memory]
+        assert params.expanded_bootstrap_key_bytes(memory=memory) == fits[-1][0]
+        assert keys.nbytes == params.bootstrap_key_bytes(memory=memory) <= memory
+        made = set(params.bootstrap_rotations(memory=memory))
+        assert all(keys.has_rotation(steps) for steps in made)
+        assert len(made) + 2 == keys.count  # conjugation and products have the others
+        server = ckks.Evaluator(params, ckks.EvaluationKeys.from_bytes(keys.to_bytes(), params))
+        x = server.bind(client.encrypt(v, level=params.bootstrap_level))
+        y = x.bootstrap()
+        assert y.level == params.depth
+        assert np.sqrt(np.mean((client.decrypt(y) - v) ** 2)) < 6 * 2.0**-y.precision_bits
+        again = server.capture(lambda z: z.bootstrap(params.depth - 1), x)(x)
+        assert np.max(np.abs(client.decrypt(again) - v)) < 1e-4
+    assert made == set(params.bootstrap_rotations())
+    assert set(params.bootstrap_rotations(memory=least)) == set(
+        params.bootstrap_rotations(minimum=True)
+    )
+    # Other keys count, and are shared.
+    wanted = {"rotations": [3, -5], "conjugate": True}
+    budget = (least + most) // 2
+    assert params.expanded_bootstrap_key_bytes(**wanted, memory=budget) <= budget
+    points = params.bootstrap_key_curve(**wanted, slots=[0, 8])
+    few = client.evaluation_keys(**wanted, bootstrap=[params.slots, 8], memory=points[0][0])
+    server = ckks.Evaluator(params, few)
+    sparse = server.bind(client.encrypt(v[:8], level=params.bootstrap_level, slots=8))
+    assert np.max(np.abs(client.decrypt(sparse.bootstrap()) - v[:8])) < 1e-4
+    with pytest.raises(jali.InvalidArgument, match=str(least)):
+        client.evaluation_keys(bootstrap=True, memory=least - 1)
+
+
+@pytest.mark.parametrize("order", ["raise_first", "slots_first"])
+@pytest.mark.parametrize("slots", [0, 256, 2])
+def test_every_set_of_keys_bootstraps(order: str, slots: int) -> None:
+    params = make(order, log_n=10, word="w32")
+    client = ckks.Client(params)
+    count = slots or params.slots
+    v = np.random.default_rng().uniform(-1, 1, count)
+    for size, _ in params.bootstrap_key_curve(slots=[slots]):
+        keys = client.evaluation_keys(bootstrap=slots or True, memory=size)
+        server = ckks.Evaluator(params, keys)
+        x = server.bind(client.encrypt(v, level=params.bootstrap_level, slots=count))
+        for y in (x.bootstrap(), x.bootstrap(params.bootstrap_level + 1)):
+            assert np.max(np.abs(client.decrypt(y) - v)) < 1e-4, size
+
+
+def test_what_is_no_budget_of_bytes() -> None:
+    client = ckks.Client(make())
+    keys = client.evaluation_keys(bootstrap=True, memory="1.5 GB")
+    assert keys.count == client.evaluation_keys(bootstrap=True, memory=15 * 10**8).count
+    assert client.evaluation_keys(bootstrap=True, memory="2 GiB").count == keys.count
+    for bad in ("1.5", "GB", "-1 GB", "1e9 B", "1 TB", 1.5e9, -1, True, b"1 GB", "9" * 30 + " GB"):
+        with pytest.raises(jali.InvalidArgument, match=r"1\.5 GB"):
+            client.evaluation_keys(bootstrap=True, memory=bad)
+    with pytest.raises(jali.InvalidArgument, match="bootstrap=True"):
+        client.evaluation_keys(memory="1 GB")
+    with pytest.raises(jali.InvalidArgument, match="minimum"):
+        client.evaluation_keys(bootstrap=True, memory="1 GB", minimum=True)
+    with pytest.raises(jali.InvalidArgument, match="bootstrap=True"):
+        ckks.Params.create(2).bootstrap_key_curve()
+
+
+def test_the_curve_of_the_fast_preset() -> None:
+    """The fewest keys are those that the preset always had, and most of the way to all keys costs little."""
+    params = ckks.Params.preset("n16_fast", word="w32")
+    curve = params.bootstrap_key_curve()
+    assert curve[0][0] == 839909376 and curve[-1] == (4959764480, 1.0)
+    assert params.bootstrap_rotations(minimum=True) == [-3070, 1, 8, 32, 128, 1024, 2048]
+    assert min(time for size, time in curve if size <= 1.5e9) < 1.25
+    assert min(time for size, time in curve if size <= 2.5e9) < 1.1
 
 
 def test_fewest_keys_of_the_fast_preset() -> None:

@@ -72,7 +72,7 @@ def test_doctor_fails_when_the_self_test_does(
     ("cpu", "gpu", "code", "says"),
     [
         ({"passed": True}, None, 0, "compute capability 9.0"),
-        ({"passed": True}, {"passed": True}, 0, 'unless you say device="cuda:0"'),
+        ({"passed": True}, {"passed": True}, 0, "computes on cuda:0"),
         ({"passed": True}, {"passed": False, "error": "too old"}, 0, "does not work on cuda:0"),
         ({"passed": True}, {"passed": False}, 1, "does not work on cuda:0"),
         ({"passed": False}, {"passed": True}, 1, "does not work on this CPU"),

@@ -12,12 +12,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from shared_data import needs, shared
 
 import jali
 from jali.cli import demo as command
 from jali.demo import data, network, roles, show
 
-SHARED = Path(__file__).parents[3] / "shared" / "data" / "mnist" / "mnist_8000.npz"
+SHARED = shared("mnist/mnist_8000.npz")
 KEYS = {
     "accuracy",
     "agreement_with_plain",
@@ -257,7 +258,7 @@ def test_digits_are_drawn_in_any_encoding(monkeypatch: pytest.MonkeyPatch) -> No
             assert all(caption in text for caption in "abc")
 
 
-@pytest.mark.skipif(not SHARED.exists(), reason="../shared/data/mnist is not here")
+@needs(SHARED)
 def test_mnist_on_held_out_images(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """The last 1,000 images of the file were not used in training."""
     with np.load(SHARED) as arrays:

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from shared_data import needs, shared
 
 import jali
 from jali import cli, tfhe
 from jali.demo import deep_nn
 
-SHARED = Path(__file__).parents[2].parent / "shared" / "data" / "mnist" / "mnist_8000.npz"
+SHARED = shared("mnist/mnist_8000.npz")
 WEIGHTS = Path(deep_nn.__file__).parent / "weights"
 
 
@@ -63,10 +64,9 @@ def test_networks_are_sums_and_relu(depth: int) -> None:
     np.testing.assert_array_equal(network.scores(images)[room], expected[room])
 
 
+@needs(SHARED)
 @pytest.mark.parametrize(("depth", "least"), [(20, 0.971), (50, 0.947), (100, 0.947)])
 def test_networks_are_as_accurate_as_the_published_ones(depth: int, least: float) -> None:
-    if not SHARED.exists():
-        pytest.skip("the MNIST test images are not here")
     with np.load(SHARED) as data:
         images, labels = data["images"], data["labels"]
     answers = [

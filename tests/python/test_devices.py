@@ -50,6 +50,8 @@ def programs(
         "multiply_scalar": e.multiply_scalar(x, 0.3j, x.scale),
         "multiply_integer": e.multiply_integer(x, -3),
         "multiply_i": e.multiply_i(x),
+        "multiply_monomial": e.multiply_monomial(x, 3),
+        "twice_real": e.twice_real(e.multiply_monomial(x, 3)),
         "multiply": product,
         "square": e.square(x),
         "relinearise": e.relinearise(product),

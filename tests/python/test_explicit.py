@@ -48,6 +48,18 @@ def test_products_by_hand(world: World, rng: np.random.Generator) -> None:
     close(world, e.rescale(e.multiply_scalar(x, 0.3, x.scale)), a * 0.3)
     close(world, e.multiply_integer(x, -3), a * -3)
     close(world, e.multiply_i(x), a * 1j)
+    size, top_exponent = world.params.slots, 4 * world.params.slots
+    for exponent in (0, 1, 6, size, size + 3, top_exponent - 1):
+        e.prepare_monomial(exponent)
+        powers = [pow(5, s, top_exponent) * exponent % top_exponent for s in range(size)]
+        turned = e.multiply_monomial(x, exponent)
+        close(world, turned, a * np.exp(2j * np.pi * np.array(powers) / top_exponent))
+        assert turned.scale == x.scale and turned.level == x.level
+        real = e.twice_real(turned)
+        close(world, real, 2 * a * np.cos(2 * np.pi * np.array(powers) / top_exponent))
+    for exponent in (-1, top_exponent):
+        with pytest.raises((jali.InvalidArgument, TypeError)):
+            e.multiply_monomial(x, exponent)
     low = e.drop_to(x, 1)
     assert low.level == 1 and low.scale == x.scale
     close(world, low, a)
@@ -142,6 +154,7 @@ def test_objects_of_others_are_refused(one: World) -> None:
                     "negate",
                     "square",
                     "multiply_i",
+                    "twice_real",
                     "relinearise",
                     "rescale",
                     "relinearise_rescale",
@@ -163,6 +176,7 @@ def test_objects_of_others_are_refused(one: World) -> None:
             lambda: e.add_scalar(theirs, 1.0),
             lambda: e.multiply_scalar(theirs, 1.0, 2.0**30),
             lambda: e.multiply_integer(theirs, 2),
+            lambda: e.multiply_monomial(theirs, 1),
             lambda: e.drop_to(theirs, 0),
             lambda: e.adjust(theirs, 0, 2.0**30),
             lambda: e.rotate(theirs, 1),

@@ -113,6 +113,15 @@ def test_hostile_programs() -> None:
     assert "ok, seed" in done.stdout
 
 
+@pytest.mark.parametrize("target", ["traces", "machines"])
+def test_hostile_files_of_the_simulator(target: str) -> None:
+    """Changed traces and machine files are refused with a sentence, or run to a report whose accounts close."""
+    long = ["--seconds", SECONDS] if "JALI_FUZZ_SECONDS" in os.environ else []
+    done = run(target, *(long or ["--seed", "1", "--cases", "150"]))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{target}\n" in done.stdout
+
+
 @pytest.mark.parametrize("failure", ["raise RuntimeError('planted')", "import os; os.abort()"])
 def test_failures_are_told_with_their_seed_and_steps(tmp_path: Path, failure: str) -> None:
     """The failures are an exception of another kind and a process that dies."""

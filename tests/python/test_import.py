@@ -60,7 +60,7 @@ def test_import_loads_no_more_than_it_needs() -> None:
         import numpy  # which loads some of them itself, by its version
         before = set(sys.modules)
         import jali
-        for name in ("argparse", "importlib.metadata", "json", "pathlib", "multiprocessing", "jali.cli", "jali.demo", "jali.bench"):
+        for name in ("argparse", "importlib.metadata", "json", "pathlib", "multiprocessing", "jali.cli", "jali.demo", "jali.bench", "jali.simulate"):
             assert name in before or name not in sys.modules, name
     """)
     assert done.returncode == 0, done.stderr

@@ -37,7 +37,8 @@ class World:
         """The operations that were recorded since the last call."""
         trace = self.server.trace
         assert trace is not None
-        names = [json.loads(line)["op"] for line in trace.json_lines().splitlines()]
+        _, *lines = trace.json_lines().splitlines()
+        names = [json.loads(line)["op"] for line in lines]
         trace.clear()
         return names
 

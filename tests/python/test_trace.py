@@ -24,11 +24,13 @@ def test_trace(world: World) -> None:
     y = (x * x).rotate(1)
     plain = (world.bind(np.ones(4)) ** 2).rotate(1)
     assert np.allclose(world.client.decrypt(y), world.client.decrypt(plain), atol=1e-6)
-    lines = [json.loads(line) for line in trace.json_lines().splitlines()]
+    header, *lines = (json.loads(line) for line in trace.json_lines().splitlines())
     assert len(lines) == len(trace) > 0
+    assert (header["schema"], header["scheme"], header["engine"]) == (1, "ckks", server.engine)
+    assert header["library"] == f"jali {jali.__version__}" and header["N"] == 2 * world.params.slots
+    assert sum(header["digits"]) + header["special_primes"] == len(header["prime_bits"])
     names = [line["op"] for line in lines]
     assert "combine_key_switch" in names and names.index("combine_key_switch") < len(names) - 1
-    assert all(line["n"] == 2 * world.params.slots for line in lines)
     totals = trace.totals()
     assert sum(total["count"] for total in totals.values()) == len(lines)
     assert all(name in trace.summary() for name in totals)
@@ -64,13 +66,13 @@ def test_trace_of_tfhe() -> None:
     x = server.bind(client.encrypt(values))
     y = server.apply(lambda v: 3 - v, x + x.sum() * 0)
     np.testing.assert_array_equal(client.decrypt(y), 3 - values)
-    lines = [json.loads(line) for line in trace.json_lines().splitlines()]
+    header, *lines = (json.loads(line) for line in trace.json_lines().splitlines())
     assert len(lines) == len(trace) > 0
     names = [line["op"] for line in lines]
     assert names[-1] == "switch_bootstrap" and "combine" in names
-    for line in lines:
-        assert (line["n"], line["k"], line["N"], line["torus"]) == (24, 1, 512, 64)
-        assert (line["rotation_gadget"], line["switch_gadget"]) == ([15, 2], [5, 4])
+    assert (header["scheme"], header["engine"]) == ("tfhe", server.engine)
+    assert (header["n"], header["k"], header["N"], header["torus"]) == (24, 1, 512, 64)
+    assert (header["rotation_gadget"], header["switch_gadget"]) == ([15, 2], [5, 4])
     assert lines[-1]["batch"] == 4 and lines[-1]["steps"] == 24
     # Each of 24 steps transforms 4 digits and 2 sums of 256 points.
     assert lines[-1]["complex_butterflies"] == 4 * 24 * 6 * 128 * 8

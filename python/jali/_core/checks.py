@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -37,6 +39,23 @@ def whole(value: Any, least: int, message: str) -> int:
     if not least <= value < 1 << 62:
         raise InvalidArgument(f"{message}, not {shown(value)}")
     return int(value)
+
+
+_UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
+
+
+def size(value: Any, what: str) -> int:
+    """A number of bytes from a whole number, or from text such as "1.5 GB" or "800 MiB". what: the argument's name.
+
+    Raises InvalidArgument for anything else.
+    """
+    message = f'{what} must be a number of bytes, or text such as "1.5 GB"'
+    if not isinstance(value, str):
+        return whole(value, 0, message)
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMG]?i?B)\s*", value, re.ASCII | re.IGNORECASE)
+    if found is None or found[2].upper() not in _UNITS or len(value) > 40:
+        raise InvalidArgument(f"{message}, not {shown(value)}")
+    return whole(int(Fraction(found[1]) * _UNITS[found[2].upper()]), 0, message)
 
 
 def flag(value: Any, what: str) -> bool:

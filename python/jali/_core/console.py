@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-__all__ = ["bytes_text", "counter", "progress", "seconds_text", "table"]
+__all__ = ["bytes_text", "counter", "joules_text", "progress", "seconds_text", "table"]
 
 Item = TypeVar("Item")
 
@@ -30,6 +30,15 @@ def seconds_text(seconds: float) -> str:
     if seconds >= 1e-3:
         return f"{seconds * 1e3:.2f} ms"
     return f"{seconds * 1e6:.1f} us"
+
+
+def joules_text(joules: float) -> str:
+    """An energy as text: 0.00123 is '1.23 mJ'."""
+    size = abs(joules)
+    for unit, least in (("J", 1.0), ("mJ", 1e-3)):
+        if size >= least:
+            return f"{joules / least:.2f} {unit}"
+    return f"{joules * 1e6:.2f} uJ"
 
 
 def choices_text(choices: Mapping[str, str]) -> str:

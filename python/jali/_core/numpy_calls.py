@@ -18,6 +18,17 @@ OPERATORS = {
     np.subtract: "__sub__",
     np.multiply: "__mul__",
     np.true_divide: "__truediv__",
+    np.floor_divide: "__floordiv__",
+    np.remainder: "__mod__",
+    np.divmod: "__divmod__",
+    np.bitwise_and: "__and__",
+    np.bitwise_or: "__or__",
+    np.bitwise_xor: "__xor__",
+    np.invert: "__invert__",
+    np.left_shift: "__lshift__",
+    np.right_shift: "__rshift__",
+    np.minimum: "minimum",
+    np.maximum: "maximum",
     np.matmul: "__matmul__",
     np.power: "__pow__",
     np.negative: "__neg__",
@@ -37,6 +48,16 @@ REFLECTED = {
     np.subtract: "__rsub__",
     np.multiply: "__rmul__",
     np.true_divide: "__rtruediv__",
+    np.floor_divide: "__rfloordiv__",
+    np.remainder: "__rmod__",
+    np.divmod: "__rdivmod__",
+    np.bitwise_and: "__rand__",
+    np.bitwise_or: "__ror__",
+    np.bitwise_xor: "__rxor__",
+    np.left_shift: "__rlshift__",
+    np.right_shift: "__rrshift__",
+    np.minimum: "minimum",
+    np.maximum: "maximum",
     np.matmul: "__rmatmul__",
     np.power: "__rpow__",
     np.equal: "__eq__",
@@ -50,7 +71,10 @@ REFLECTED = {
 #: Functions of arrays that are the method of this name, if the class has it.
 METHODS: dict[Callable[..., Any], str] = {
     getattr(np, name): name
-    for name in ("sum", "mean", "var", "std", "dot", "reshape", "transpose", "ravel", "squeeze")
+    for name in (
+        *("sum", "mean", "var", "std", "dot", "reshape", "transpose", "ravel", "squeeze"),
+        *("sort", "max", "min", "argmax", "argmin"),
+    )
 }
 #: Functions that ask for a fact.
 FACTS: dict[Callable[..., Any], Callable[[Any], Any]] = {
@@ -62,16 +86,25 @@ FACTS: dict[Callable[..., Any], Callable[[Any], Any]] = {
 
 
 class NumPyCalls:
-    """An array that NumPy's functions take. _hints: what a scheme says to do instead of a function, by its name."""
+    """An array that NumPy's functions take.
+
+    _hints: what a scheme says to do instead of a function, by its name. _hint: instead of all others.
+    """
 
     __slots__ = ()
+    _hint: ClassVar[str] = "decrypt them first, or see ckks.functions and Evaluator"
     _hints: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         # The first case is ``number * x`` and ``array * x``, with numbers of NumPy; it comes first because it is frequent.
         if inputs[0] is not self:
             operator = REFLECTED.get(ufunc)
-            if operator is not None and method == "__call__" and not options:
+            if (
+                operator is not None
+                and method == "__call__"
+                and not options
+                and hasattr(type(self), operator)
+            ):
                 result = getattr(self, operator)(inputs[0])
                 if result is not NotImplemented:
                     return result
@@ -79,7 +112,7 @@ class NumPyCalls:
             if ufunc is np.square:
                 return self * self
             operator = OPERATORS.get(ufunc)
-            if operator is not None:
+            if operator is not None and hasattr(type(self), operator):
                 result = getattr(self, operator)(*inputs[1:])
                 if result is not NotImplemented:
                     return result
@@ -108,10 +141,12 @@ class NumPyCalls:
                 bound = getattr(args[0], method)
             except NotOffered as error:
                 raise Unsupported(f"numpy.{method}: {error}") from None
+            except AttributeError:
+                raise self._refusal(method) from None
             # NumPy's own functions pass on what the caller gave, and so does this.
             return bound(*args[1:], **kwargs)
         raise self._refusal(getattr(function, "__name__", str(function)))
 
     def _refusal(self, name: str) -> Unsupported:
-        hint = self._hints.get(name, "decrypt them first, or see ckks.functions and Evaluator")
+        hint = self._hints.get(name, self._hint)
         return Unsupported(f"numpy.{name} does not compute on encrypted arrays: {hint}")

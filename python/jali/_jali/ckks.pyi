@@ -236,9 +236,16 @@ class Params:
         log2 of a bound on the probability that one bootstrapping of values with this many slots (0: all) has an error above `error`, in message units, in the real or imaginary part of some slot because the modular reduction is less exact for rare integers. Noise is not counted. -1e6 means never. With raise_first the error is that of one coefficient, which contributes to all slots.
         """
 
-    def bootstrap_rotations(self, slots: int = 0, *, minimum: bool = False) -> list[int]:
+    def bootstrap_rotations(
+        self,
+        slots: int = 0,
+        *,
+        minimum: bool = False,
+        memory: int | None = None,
+        rotations: Sequence[int] = [],
+    ) -> list[int]:
         """
-        The rotations for which bootstrapping of values with this many slots (0: all) needs keys. minimum: with the fewest keys.
+        The rotations for which bootstrapping of values with this many slots (0: all) needs keys. minimum: with the fewest keys. memory: with the fastest keys of at most so many bytes in an evaluator's memory, together with those for `rotations`.
         """
 
     def bootstrap_key_bytes(
@@ -248,9 +255,10 @@ class Params:
         slots: Sequence[int] = [0],
         *,
         minimum: bool = False,
+        memory: int | None = None,
     ) -> int:
         """
-        Bytes in memory of evaluation_keys(rotations, conjugate=..., bootstrap=slots, minimum=...), known before they are made: their nbytes. In slots, 0 stands for all slots.
+        Bytes in memory of evaluation_keys(rotations, conjugate=..., bootstrap=slots, minimum=..., memory=...), known before they are made: their nbytes. In slots, 0 stands for all slots.
         """
 
     def expanded_bootstrap_key_bytes(
@@ -260,9 +268,24 @@ class Params:
         slots: Sequence[int] = [0],
         *,
         minimum: bool = False,
+        memory: int | None = None,
     ) -> int:
         """
         Bytes that the keys of bootstrap_key_bytes take in the memory of an evaluator, on the CPU or a GPU.
+        """
+
+    def bootstrap_key_curve(
+        self,
+        rotations: str | Sequence[int] = [],
+        conjugate: bool = False,
+        slots: Sequence[int] = [0],
+    ) -> list[tuple[int, float]]:
+        """
+        The sets of keys that evaluation_keys(rotations, conjugate=..., bootstrap=slots, memory=...) chooses from.
+
+        Each is a pair: the bytes that all keys take in the memory of an evaluator, and the predicted time of a bootstrapping over that with all
+        keys, at least 1. They ascend from the fewest keys to all, and each is faster than the one before. The time is that of the key
+        switchings, each at its level, and of the products with the matrices' diagonals.
         """
 
     def to_bytes(self) -> bytes:
@@ -338,7 +361,7 @@ class Trace:
     def __init__(self, *_: object, **__: object) -> None: ...
     def json_lines(self) -> str:
         """
-        One line with a JSON object for each operation: op, what it was done on (of CKKS n, word, primes, batch, digits; of TFHE n, k, N, gadgets, batch), bytes, mults, stream_bytes, complex_butterflies, complex_products, seconds.
+        The trace as text, schema 1 of docs/format.md: a line with a JSON object that describes the engine, then one for each operation.
         """
 
     def summary(self) -> str:
@@ -839,6 +862,7 @@ class ClientCore:
         bootstrap: Sequence[int],
         minimum: bool = False,
         progress: Callable[[int, int], object] | None = None,
+        memory: int | None = None,
     ) -> EvaluationKeys: ...
     def keys_for(
         self, demand: KeyDemand, progress: Callable[[int, int], object] | None = None
@@ -968,6 +992,16 @@ class ExplicitEvaluator:
     def multiply_i(self, a: Ciphertext) -> Ciphertext:
         """a times the imaginary unit. It is exact and keeps the scale."""
 
+    def multiply_monomial(self, a: Ciphertext, exponent: int) -> Ciphertext:
+        """
+        a times X^exponent, for 0 <= exponent < 2N: slot j times exp(2 pi i 5^j exponent / 2N). It is exact and keeps the scale.
+        """
+
+    def prepare_monomial(self, exponent: int) -> None:
+        """
+        Make what multiply_monomial needs for this exponent now, instead of at its first use.
+        """
+
     def multiply(self, a: Ciphertext, b: Ciphertext) -> Ciphertext:
         """a * b in three parts. The scale is the product of both."""
 
@@ -1001,6 +1035,11 @@ class ExplicitEvaluator:
 
     def conjugate(self, a: Ciphertext) -> Ciphertext:
         """The complex conjugate of every slot."""
+
+    def twice_real(self, a: Ciphertext, peak: float | None = None) -> Ciphertext:
+        """
+        a plus its conjugate: twice the real part of every slot. peak: as for add.
+        """
 
     def hoist(self, a: Ciphertext) -> Hoisted:
         """Compute the ModUp of a once, for many rotations."""
@@ -1552,6 +1591,7 @@ class EvaluatorCore:
     def stack(self, inputs: Sequence[Ciphertext]) -> Ciphertext: ...
     def with_length(self, a: Ciphertext, length: int) -> Ciphertext: ...
     def with_magnitude(self, a: Ciphertext, magnitude: float, peak: float = 0.0) -> Ciphertext: ...
+    def with_precision(self, a: Ciphertext, precision_bits: float) -> Ciphertext: ...
 
 class CapturedCore:
     """See jali.ckks.Captured."""

@@ -18,7 +18,9 @@ ON_CPU = ("n15_small",)  # the others take 5 to 10 GB and ten seconds each
 
 
 @benchmark(
-    "bootstrap", "bootstrapping of a full ciphertext: time, precision, set-up, bytes of keys"
+    "bootstrap",
+    "bootstrapping of a full ciphertext: time, precision, set-up, bytes of keys",
+    energy=True,
 )
 def bootstrap(options: Options) -> Iterator[Row]:
     """One row for each set, word and batch. On a GPU the captured function is timed."""
@@ -62,11 +64,15 @@ def _of_set(name: str, word: str, options: Options) -> Iterator[Row]:
         accept(f"bootstrap at {name}, once more", again, values, y.precision_bits)
         if options.profile:
             profile.kernels(f"bootstrap at {name}", server._core.steps(x.bootstrap))
-        times = timed(
-            body,
-            seconds=options.seconds,
-            clock=options.clock_of(threads),
-            wait=server.synchronize if gpu else None,
+        times, power = options.measured(
+            server.engine,
+            lambda seconds, body=body: timed(  # type: ignore[misc]
+                body,
+                seconds=seconds,
+                clock=options.clock_of(threads),
+                most=options.most,
+                wait=server.synchronize if gpu else None,
+            ),
         )
         yield row(
             "bootstrap",
@@ -76,6 +82,7 @@ def _of_set(name: str, word: str, options: Options) -> Iterator[Row]:
             batch=batch,
             floor=floors.of(needs[batch], params.word, server.engine, threads),
             precision_bits=bits,
+            power=power,
         )
 
 

@@ -1,18 +1,19 @@
-"""The demos as benchmarks: one image from encryption to logits, and rows through encrypted trees."""
+"""The demos as benchmarks: one image from encryption to logits, rows through encrypted trees, and compiled networks: residual ones and an encoder."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from jali import _jali, ckks, tfhe
+from jali import _jali, ckks, nn, tfhe
 from jali.bench import floors
 from jali.bench.measure import Floor, Row, row, timed
 from jali.bench.registry import Options, benchmark
-from jali.demo import data, network, roles
+from jali.demo import cifar, data, encoder, network, roles, sentences
 from jali.demo import trees as demo
 from jali.demo.packing import Program
 from jali.errors import InternalError, InvalidArgument
@@ -137,3 +138,123 @@ def _trees(
         if wrong:
             raise InternalError(f"{name}: {wrong} of {len(want)} rows have another score")
         yield row(name, server.engine, about, times, batch=len(rows))
+
+
+@benchmark(
+    "demo_cifar",
+    "the server of 'jali demo cifar', ResNet-20 with squares; --images FILE, --batch images a request",
+)
+def demo_cifar(options: Options) -> Iterator[Row]:
+    """Needs a file of images, and a GPU or much memory. A row's time is that of the server for one request, from ciphertexts to ciphertexts; the
+    definition is that of TensorFHE (2023) and Cheddar (2026), whose networks have ReLU, and of HyPHEN (2023), whose has squares.
+    """
+    if options.images is None:
+        raise InvalidArgument("demo_cifar needs --images FILE, as 'jali demo cifar' does")
+    most = max(options.batches or (1,))
+    test, others = cifar.chosen(Path(options.images), most)
+    yield from cifar_rows(
+        cifar.shipped(), cifar.normalised(test.images), cifar.normalised(others[:256]), options
+    )
+
+
+def _facts(program: nn.Program, server: nn.Server, request: nn.Message) -> dict[str, Any]:
+    """What the row of a compiled program says of its parameters, its plan and its bytes."""
+    sizes, params = program.sizes(), program.params
+    return {
+        "log_n": params.log_n,
+        "word": params.word,
+        "log_qp": round(params.log_qp, 1),
+        "security": params.security,
+        "bootstraps": sum(node.op == "bootstrap" for node in program.stages["levels"]),
+        "threads": server.evaluator.threads,
+        "key_bytes": sizes.keys_sent,
+        "server_bytes": sizes.keys_expanded + sizes.matrices,
+        "device_bytes": server.evaluator.counters()["bytes_in_use"],
+        "bytes_up": len(request.to_bytes()),
+    }
+
+
+def cifar_rows(
+    model: cifar.Network, images: cifar.Array, others: cifar.Array, options: Options
+) -> Iterator[Row]:
+    """A row for each size of a request. others: images on which ranges are measured."""
+    kind = "cuda" if options.on_gpu() else "cpu"
+    program = nn.compile(
+        model.graph(images.shape[-1]),
+        images[0],
+        calibration=others,
+        precision_bits=cifar.BITS,
+        device=kind,
+        memory=cifar.MEMORY,
+    )
+    client = program.client(threads=options.threads)
+    server = program.server(
+        client.evaluation_keys(), device=options.device, threads=options.threads
+    )
+    for batch in options.batches or (1,):
+        plain = model.clear(images[:batch])
+        request = client.encrypt(images[:batch])
+        worst = float(np.abs(client.decrypt(server(request)) - plain).max())
+        largest = float(np.abs(plain).max())
+        if not worst <= 2.0**-cifar.BITS * largest:
+            raise InternalError(f"demo_cifar: a score is off by {worst:.2e} of {largest:.2e}")
+
+        def run(request: nn.Message = request) -> None:
+            server(request)
+            server.evaluator.synchronize()
+
+        times = timed(run, seconds=options.seconds)
+        about = {
+            "network": f"ResNet-{len(model.layers) + 1}, squares",
+            **_facts(program, server, request),
+        }
+        bits = float(-np.log2(worst / largest))
+        engine = server.evaluator.engine
+        yield row("demo_cifar", engine, about, times, batch=batch, precision_bits=bits)
+
+
+@benchmark(
+    "demo_encoder",
+    "the server of 'jali demo encoder', one sentence of random words: two layers, 128 places, 128 features",
+)
+def demo_encoder(options: Options) -> Iterator[Row]:
+    """Needs a GPU, or much memory and hours. The row's time is that of the server for one request, from ciphertexts to ciphertexts. Published encoders
+    of this size (BERT-tiny) were not found; NEXUS, THOR and others have BERT-base, which is 200 times the work.
+    """
+    model, rng = encoder.load(), np.random.default_rng()
+    vectors = model.embedded(sentences.made(model.words, 64, rng).texts)
+    yield encoder_row(model, vectors, options)
+
+
+def encoder_row(model: encoder.Network, vectors: encoder.Array, options: Options) -> Row:
+    """A row for the first sentence. vectors: of sentences on which ranges are measured."""
+    program = nn.compile(
+        model.logit,
+        vectors[0],
+        calibration=vectors,
+        precision_bits=encoder.BITS,
+        margin=encoder.MARGIN,
+        device="cuda" if options.on_gpu() else "cpu",
+        memory=encoder.MEMORY,
+    )
+    client = program.client(threads=options.threads)
+    server = program.server(
+        client.evaluation_keys(), device=options.device, threads=options.threads
+    )
+    request, plain = client.encrypt(vectors[:1]), model.logits(vectors)
+    worst = float(np.abs(client.decrypt(server(request)) - plain[:1]).max())
+    largest = float(np.abs(plain).max())
+    if not worst <= 2.0**-encoder.BITS * largest:
+        raise InternalError(f"demo_encoder: a logit is off by {worst:.2e} of {largest:.2e}")
+
+    def run() -> None:
+        server(request)
+        server.evaluator.synchronize()
+
+    times = timed(run, seconds=options.seconds)
+    about = {
+        "network": f"{len(model.layers)} layers, {vectors.shape[2]} places, {encoder.WIDTH} features, softmax, layer norm, GELU",
+        **_facts(program, server, request),
+    }
+    bits = float(-np.log2(worst / largest))
+    return row("demo_encoder", server.evaluator.engine, about, times, precision_bits=bits)

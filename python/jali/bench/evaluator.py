@@ -72,6 +72,16 @@ OPERATIONS: dict[str, tuple[str, Body, Callable[[Vector, Vector], Vector]]] = {
         lambda a, b: -a,
     ),
     "multiply_i": ("product with i", lambda x, p: x.e.multiply_i(x.a), lambda a, b: 1j * a),
+    "multiply_monomial": (
+        "product with X^(N/2), which is i in every slot",
+        lambda x, p: x.e.multiply_monomial(x.a, x.server.params.slots),
+        lambda a, b: 1j * a,
+    ),
+    "twice_real": (
+        "sum of a ciphertext and its conjugate",
+        lambda x, p: x.e.twice_real(x.a),
+        lambda a, b: a + a.conj(),
+    ),
     "square": (
         "square of a ciphertext, relinearised",
         lambda x, p: x.e.relinearise(x.e.square(x.a)),
@@ -129,6 +139,7 @@ def _register(name: str, about: str, body: Body, want: Callable[[Vector, Vector]
                 plain = x.e.encode(c.vb, c.level)
                 diagonal = x.e.encode_diagonal(c.vb[0], c.level, x.a.scale)
                 weights[x.server] = Weights(plain, diagonal)
+                x.e.prepare_monomial(x.server.params.slots)
             return body(x, weights[x.server])
 
         yield c.measure(name, on, want(c.va, c.vb), options)

@@ -131,21 +131,23 @@ def _compulsory_bytes(trace: Trace) -> tuple[int, int]:
 
     They are the operands that no operation of the trace made, and the results that no operation read again.
     """
-    made: dict[int, int] = {}
-    used: dict[int, int] = {}
-    fresh: set[int] = set()
-    for line in trace.json_lines().splitlines():
+    Place = tuple[int, int]  # an object, and the offset in it
+    made: dict[Place, int] = {}
+    used: dict[Place, int] = {}
+    fresh: set[Place] = set()
+    for line in trace.json_lines().splitlines()[1:]:  # after the header
         record = json.loads(line)
-        for address, count in record["reads"]:
-            if address in made:
-                fresh.discard(address)
+        for _kind, entity, offset, count in record["reads"]:
+            place = (entity, offset)
+            if place in made:
+                fresh.discard(place)
             else:
-                used[address] = max(count, used.get(address, 0))
-        for address, count in record["writes"]:
-            made[address] = count
-            fresh.add(address)
-    in_place = sum(min(used[address], made[address]) for address in fresh & used.keys())
-    return sum(used.values()) + sum(made[address] for address in fresh), in_place
+                used[place] = max(count, used.get(place, 0))
+        for _kind, entity, offset, count in record["writes"]:
+            made[entity, offset] = count
+            fresh.add((entity, offset))
+    in_place = sum(min(used[place], made[place]) for place in fresh & used.keys())
+    return sum(used.values()) + sum(made[place] for place in fresh), in_place
 
 
 def work_of(trace: Trace) -> Work:

@@ -8,12 +8,15 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from jali import ckks
+from jali import ckks, nn
 from jali.bench import floors, sets
 from jali.bench.measure import Row, accept, row, timed
 from jali.bench.registry import Options, benchmark
+from jali.errors import InternalError, InvalidArgument
 
 SET = "n14_d7"  # Set-B: N = 2^14, seven levels, within the table's 430 bits
+
+COMPILED_BITS = 10  # of precision, of the largest output
 
 # Table IV: (outputs m, inputs n).
 LAYERS = {
@@ -109,3 +112,66 @@ def matvec(options: Options) -> Iterator[Row]:
     """All layers, from the smallest to the largest."""
     for name, shape in LAYERS.items():
         yield layer(name, shape, options)
+
+
+def compiled_layer(name: str, shape: tuple[int, int], options: Options) -> Row:
+    """The same product by jali.compile, which chooses ring, levels and layout for COMPILED_BITS; compared with NumPy's."""
+    rng = np.random.default_rng()
+    matrix = rng.uniform(-1, 1, shape) / np.sqrt(shape[1])
+    examples = rng.uniform(-1, 1, (16, shape[1]))
+    kind = "cuda" if options.on_gpu() else "cpu"
+    program = nn.compile(
+        lambda x: matrix @ x,
+        examples[0],
+        calibration=examples,
+        input_range=(-1, 1),
+        precision_bits=COMPILED_BITS,
+        device=kind,
+        memory=_free_bytes() // 2,
+    )
+    client = program.client(threads=options.threads)
+    keys = client.evaluation_keys()
+    server = program.server(keys, device=options.device, threads=options.threads or 1)
+    request, want = client.encrypt(examples[:1]), examples[:1] @ matrix.T
+    worst = float(np.abs(client.decrypt(server(request)) - want).max() / np.abs(want).max())
+    if not worst <= 2.0**-COMPILED_BITS * 1.5:  # of the largest output of other examples
+        raise InternalError(f"matvec_compiled: {name} is off by {worst:.2e} of its largest output")
+
+    def run() -> None:
+        server(request)
+        server.evaluator.synchronize()
+
+    threads = server.evaluator.threads
+    clock = options.clock_of(threads)
+    times = timed(run, seconds=options.seconds, clock=clock)
+    params, sizes = program.params, program.sizes()
+    about = {
+        "layer": name,
+        "rows": shape[0],
+        "columns": shape[1],
+        "log_n": params.log_n,
+        "depth": params.depth,
+        "log_qp": round(params.log_qp, 1),
+        "security": params.security,
+        "word": params.word,
+        "threads": threads,
+        "clock": clock,
+        "key_bytes": keys.nbytes,
+        "plaintext_bytes": sizes.matrices,
+        "input_ciphertexts": len(request.arrays[0]),
+        "output_ciphertexts": program.manifest.outputs[0].layout.ciphertexts,
+    }
+    bits = float(-np.log2(worst))
+    return row("matvec_compiled", server.evaluator.engine, about, times, precision_bits=bits)
+
+
+@benchmark(
+    "matvec_compiled",
+    "the same layers by jali.compile, which chooses the parameters; --set NAME for some of them",
+)
+def matvec_compiled(options: Options) -> Iterator[Row]:
+    """All layers, from the smallest to the largest, or those that are named. The largest takes some GB."""
+    for name in options.sets or LAYERS:
+        if name not in LAYERS:
+            raise InvalidArgument(f"there is no layer {name}: there are {', '.join(LAYERS)}")
+        yield compiled_layer(name, LAYERS[name], options)

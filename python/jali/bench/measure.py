@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jali import device
+from jali.bench.energy import Energy, Power, energy
 from jali.errors import InternalError
 
 __all__ = ["CLOCKS", "NO_LIMIT", "Floor", "Row", "accept", "commit", "row", "timed"]
@@ -28,6 +29,7 @@ class Row:
 
     min_s: the time that is least disturbed by other work on the machine.
     floor_s: the time that no implementation can beat, by `floor_kind`; null if no floor was derived.
+    energy: by the counter of the device; null if it was not asked for.
     """
 
     name: str
@@ -44,6 +46,7 @@ class Row:
     fraction_of_floor: float | None
     precision_bits: float | None
     commit: str
+    energy: Energy | None = None
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,7 @@ def row(
     batch: int = 1,
     floor: Floor | None = None,
     precision_bits: float | None = None,
+    power: Power | None = None,
 ) -> Row:
     """A result from its times. engine: the name that Evaluator.engine gives, e.g. "cpu/ifma"."""
     best = min(times)
@@ -132,6 +136,7 @@ def row(
         fraction_of_floor=None if floor is None else floor.seconds / best,
         precision_bits=precision_bits,
         commit=commit(),
+        energy=None if power is None else energy(power, float(np.mean(times)), batch),
     )
 
 

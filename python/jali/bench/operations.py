@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,16 +26,23 @@ TABLE_SETS = (
     "tensorfhe_n14",
 )
 
+# The set "Default" of TensorFHE's Table V, with which its tables of times and of energy were measured: 45 limbs, each of them a digit,
+# log PQ 1306, in batches of 128.
+TENSORFHE_DEFAULT = "log_n=16,depth=44,scale_bits=28,dnum=45,integer_bits=1,word=w32"
+TENSORFHE_BATCH = 128
+
 Vector = npt.NDArray[np.complex128]
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
 class Operands:
-    """An evaluator, and two ciphertexts on its device."""
+    """An evaluator, two ciphertexts on its device, and what an operation made of them before it is timed."""
 
     server: ckks.Evaluator
     a: ckks.Ciphertext
     b: ckks.Ciphertext
+    made: dict[object, Any] = field(default_factory=dict)
 
     @property
     def e(self) -> ExplicitEvaluator:
@@ -51,7 +58,6 @@ class Case:
     params: ckks.Params
     client: ckks.Client
     keys: ckks.EvaluationKeys
-    evaluator: ckks.Evaluator
     va: Vector
     vb: Vector
     level: int
@@ -66,7 +72,6 @@ class Case:
             return
         client = ckks.Client(params)
         keys = client.evaluation_keys(rotations=[1], conjugate=True)
-        evaluator = ckks.Evaluator(params, keys, options.device, threads=threads)
         rng = np.random.default_rng()
         # Sets without integer bits hold values of modulus below 1/2.
         bound = 0.25 if params.integer_bits < 1 else 1.0
@@ -79,9 +84,7 @@ class Case:
                     parts = rng.uniform(-bound, bound, (batch, params.slots, 2))
                     return parts.view(np.complex128)[..., 0]
 
-                yield cls(
-                    name, params, client, keys, evaluator, random(), random(), level, batch, threads
-                )
+                yield cls(name, params, client, keys, random(), random(), level, batch, threads)
 
     def operands(self, server: ckks.Evaluator) -> Operands:
         """Fresh encryptions of both vectors, brought to the server's device."""
@@ -101,16 +104,24 @@ class Case:
     def measure(
         self, name: str, body: Callable[[Operands], ckks.Ciphertext], want: Vector, options: Options
     ) -> Row:
-        """Times `body`, compares its result with `want`, and derives its floor from a trace."""
-        recorder = ckks.Evaluator(
-            self.params, self.keys, options.device, threads=self.threads, trace=True
-        )
+        """Times `body`, compares its result with `want`, and derives its floor from a trace.
+
+        The evaluators are of this row alone, one after the other: what one keeps for its next operation, tens of gigabytes for a large
+        batch, is not there for another one.
+        """
+
+        def evaluator(trace: bool) -> ckks.Evaluator:
+            return ckks.Evaluator(
+                self.params, self.keys, options.device, threads=self.threads, trace=trace
+            )
+
+        recorder = evaluator(trace=True)
         recorded = self.operands(recorder)
         body(recorded)  # fills tables and pools
         assert recorder.trace is not None
         recorder.trace.clear()
         written = body(recorded).nbytes  # a lower bound, because some operations only copy
-        engine = self.evaluator.engine
+        engine = recorder.engine
         work = floors.work_of(recorder.trace)
         work = replace(work, bytes=max(work.bytes, written))
         floor = floors.of(work, self.params.word, engine, self.threads)
@@ -119,18 +130,23 @@ class Case:
                 f"{name} at {self.name}", recorder, functools.partial(body, recorded)
             )
         del recorder, recorded
-        x = self.operands(self.evaluator)
+        server = evaluator(trace=False)
+        x = self.operands(server)
         got = body(x)
         shown = self.client.decrypt(got, complex=True, length=self.params.slots)
         bits = accept(f"{name} at {self.name}", shown.reshape(want.shape), want, got.precision_bits)
         if options.profile:
-            profile.kernels(f"{name} at {self.name}", self.evaluator._core.steps(lambda: body(x)))
+            profile.kernels(f"{name} at {self.name}", server._core.steps(lambda: body(x)))
         clock = options.clock_of(self.threads)
-        times = timed(
-            lambda: body(x),
-            seconds=options.seconds,
-            clock=clock,
-            wait=self.evaluator.synchronize if options.on_gpu() else None,
+        times, power = options.measured(
+            engine,
+            lambda seconds: timed(
+                lambda: body(x),
+                seconds=seconds,
+                clock=clock,
+                most=options.most,
+                wait=server.synchronize if options.on_gpu() else None,
+            ),
         )
         return row(
             name,
@@ -140,6 +156,7 @@ class Case:
             batch=self.batch,
             floor=floor,
             precision_bits=bits,
+            power=power,
         )
 
 
@@ -158,10 +175,22 @@ def on_sets(
                     for case in Case.all_of(set_name, options, count):
                         yield from of_case(case, options)
 
-        benchmark(name, about)(run)
+        benchmark(name, about, energy=True)(run)
         return of_case
 
     return register
+
+
+def once(make: Callable[[Operands], Made]) -> Callable[[Operands], Made]:
+    """Calls `make` once for each operands, which keep what it made: with them, it goes, too."""
+
+    def made(x: Operands) -> Made:
+        if make not in x.made:
+            x.made[make] = make(x)
+        found: Made = x.made[make]
+        return found
+
+    return made
 
 
 def turned(v: Vector) -> Vector:
@@ -178,14 +207,8 @@ def hadd(c: Case, options: Options) -> Iterator[Row]:
 @on_sets("cmult", "CMULT: product of a ciphertext and an encoded plaintext")
 def cmult(c: Case, options: Options) -> Iterator[Row]:
     """TensorFHE's Table II. Encoding is not included; the benchmark "client" measures it."""
-    plain: dict[ckks.Evaluator, ckks.Plaintext] = {}
-
-    def body(x: Operands) -> ckks.Ciphertext:
-        if x.server not in plain:
-            plain[x.server] = x.e.encode(c.vb, c.level)
-        return x.e.multiply_plain(x.a, plain[x.server])
-
-    yield c.measure("cmult", body, c.va * c.vb, options)
+    plain = once(lambda x: x.e.encode(c.vb, c.level))
+    yield c.measure("cmult", lambda x: x.e.multiply_plain(x.a, plain(x)), c.va * c.vb, options)
 
 
 @on_sets("hmult", "HMULT: product of two ciphertexts, relinearised")
@@ -213,14 +236,8 @@ def conjugate(c: Case, options: Options) -> Iterator[Row]:
 @on_sets("rescale", "RESCALE: one level down")
 def rescale(c: Case, options: Options) -> Iterator[Row]:
     """TensorFHE's Table II."""
-    product: dict[ckks.Evaluator, ckks.Ciphertext] = {}
-
-    def body(x: Operands) -> ckks.Ciphertext:
-        if x.server not in product:
-            product[x.server] = x.e.multiply_plain(x.a, x.e.encode(c.vb, c.level))
-        return x.e.rescale(product[x.server])
-
-    yield c.measure("rescale", body, c.va * c.vb, options)
+    product = once(lambda x: x.e.multiply_plain(x.a, x.e.encode(c.vb, c.level)))
+    yield c.measure("rescale", lambda x: x.e.rescale(product(x)), c.va * c.vb, options)
 
 
 @on_sets(
@@ -242,3 +259,18 @@ def hmult_relin_rescale(c: Case, options: Options) -> Iterator[Row]:
 def rotate(c: Case, options: Options) -> Iterator[Row]:
     """The same parameters as hmult_relin_rescale."""
     yield c.measure("rotate", lambda x: x.e.rotate(x.a, 1), turned(c.va), options)
+
+
+@benchmark(
+    "tensorfhe",
+    "HADD, CMULT, HMULT, HROTATE, RESCALE and conjugation; on a GPU at TensorFHE's default set, in batches of 128",
+    energy=True,
+)
+def tensorfhe(options: Options) -> Iterator[Row]:
+    """Tables VI and XI of TensorFHE. On a CPU by default at tensorfhe_n14, one ciphertext."""
+    gpu = options.on_gpu()
+    sized = replace(options, batches=options.batches or ((TENSORFHE_BATCH,) if gpu else (1,)))
+    for name in options.sets or (TENSORFHE_DEFAULT if gpu else "tensorfhe_n14",):
+        for case in Case.all_of(name, sized, options.threads or 1):
+            for operation in (hadd, cmult, hmult, hrotate, rescale, conjugate):
+                yield from operation(case, options)

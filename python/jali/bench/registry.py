@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from jali import device as devices
+from jali.bench.energy import Power, while_running
 from jali.bench.measure import Row
 
 __all__ = ["BENCHMARKS", "Benchmark", "Options", "benchmark"]
@@ -17,9 +18,9 @@ class Options:
     """What a user may choose. If a field is empty, the benchmark chooses.
 
     threads: None for one thread, unless the benchmark says otherwise. seconds: about how long each figure
-    is measured. images: the file of images for the mnist demo. clock: as in jali.bench.measure.timed;
+    is measured. images: the file of images for a demo. clock: as in jali.bench.measure.timed;
     figures of several threads are always wall times. variants: implementations by family, for the engine's
-    operations. profile: also where the time goes.
+    operations. profile: also where the time goes. energy: also joules, if the benchmark can measure them.
     """
 
     device: str = "auto"
@@ -35,6 +36,7 @@ class Options:
     limbs: tuple[int, ...] = ()
     variants: Mapping[str, str] = dataclasses.field(default_factory=dict)
     profile: bool = False
+    energy: bool = False
 
     def with_sets(self, *sets: str) -> Options:
         """The same options for other parameter sets, without the levels, which belong to one set."""
@@ -43,6 +45,19 @@ class Options:
     def resolved_device(self) -> str:
         """The device that "auto" stands for, or the one that was named."""
         return devices.resolved(self.device)
+
+    def measured(
+        self, engine: str, run: Callable[[float], list[float]]
+    ) -> tuple[list[float], Power | None]:
+        """The times that run(seconds) returns, and the power of the engine's device meanwhile if energy is asked for."""
+        if self.energy:
+            return while_running(engine, self.seconds, run)
+        return run(self.seconds), None
+
+    @property
+    def most(self) -> int:
+        """How often an operation is repeated at most. A counter of energy needs the whole time."""
+        return 1 << 30 if self.energy else 2000
 
     def on_gpu(self) -> bool:
         """Whether the device will be a GPU."""
@@ -55,23 +70,27 @@ class Options:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """The name of a benchmark, what it measures, and the function that runs it."""
+    """The name of a benchmark, what it measures, and the function that runs it.
+
+    energy: whether it can measure energy.
+    """
 
     name: str
     about: str
     run: Callable[[Options], Iterator[Row]]
+    energy: bool = False
 
 
 BENCHMARKS: dict[str, Benchmark] = {}
 
 
 def benchmark(
-    name: str, about: str
+    name: str, about: str, *, energy: bool = False
 ) -> Callable[[Callable[[Options], Iterator[Row]]], Callable[[Options], Iterator[Row]]]:
     """Registers a function that yields rows, under a name."""
 
     def register(run: Callable[[Options], Iterator[Row]]) -> Callable[[Options], Iterator[Row]]:
-        BENCHMARKS[name] = Benchmark(name, about, run)
+        BENCHMARKS[name] = Benchmark(name, about, run, energy)
         return run
 
     return register

@@ -29,11 +29,10 @@ class Case:
 
     def __init__(self, params: tfhe.Params, options: Options) -> None:
         self.params = params
-        # "auto" is the CPU for TFHE (decision 0024).
-        self.device = "cpu" if options.device == "auto" else resolved(options.device)
+        self.device = resolved(options.device)
         self.on_gpu = self.device.startswith("cuda")
         self.threads = options.threads or 1
-        self.seconds = options.seconds
+        self.options = options
         self.clock = options.clock if self.threads == 1 and not self.on_gpu else "wall"
         self.batches = options.batches or BATCHES["cuda" if self.on_gpu else "cpu"]
         self.random = np.random.default_rng()
@@ -86,14 +85,19 @@ class Sides:
             nonlocal last
             last = body(server, *bound)
 
-        times = timed(
-            call,
-            seconds=case.seconds,
-            clock=case.clock,
-            wait=server.synchronize if case.on_gpu else None,
+        times, power = case.options.measured(
+            server.engine,
+            lambda seconds: timed(
+                call,
+                seconds=seconds,
+                clock=case.clock,
+                most=case.options.most,
+                wait=server.synchronize if case.on_gpu else None,
+            ),
         )
         _accept(f"{name} at {case.params.name}", self.client.decrypt(last), want)
-        return row(name, server.engine, case.about(**more), times, batch=want.size, floor=floor)
+        about = case.about(**more)
+        return row(name, server.engine, about, times, batch=want.size, floor=floor, power=power)
 
 
 def _accept(what: str, got: Numbers, want: Numbers) -> None:
@@ -104,7 +108,7 @@ def _accept(what: str, got: Numbers, want: Numbers) -> None:
 
 
 def _on_sets(
-    name: str, about: str, own: tuple[str, ...]
+    name: str, about: str, own: tuple[str, ...], energy: bool = True
 ) -> Callable[[Callable[[Case, Options], Iterator[Row]]], Callable[[Case, Options], Iterator[Row]]]:
     """Registers a benchmark of one case, which runs at every set that was asked for."""
 
@@ -115,7 +119,7 @@ def _on_sets(
             for set_name in options.sets or own:
                 yield from of_case(Case(tfhe.Params.preset(set_name), options), options)
 
-        benchmark(name, f"TFHE: {about}")(run)
+        benchmark(name, f"TFHE: {about}", energy=energy)(run)
         return of_case
 
     return register
@@ -142,8 +146,12 @@ def engine(case: Case, options: Options) -> Iterator[Row]:
             work = floors.Work(**bench.cost(operation, batch))
             # The floor is that of transforms in doubles.
             floor = None if transform == "ntt" else floors.of_tfhe(work, bench.engine, case.threads)
-            times = bench.run(operation, batch, case.seconds)
-            yield row(f"tfhe_{operation}", bench.engine, about, times, batch=batch, floor=floor)
+            times, power = options.measured(
+                bench.engine,
+                functools.partial(bench.run, operation, batch),
+            )
+            name = f"tfhe_{operation}"
+            yield row(name, bench.engine, about, times, batch=batch, floor=floor, power=power)
 
 
 @_on_sets("tfhe_gates", "gates of bits, and a look-up in messages", (*GATES, *MESSAGES))
@@ -194,7 +202,12 @@ def integers(case: Case, options: Options) -> Iterator[Row]:
             )
 
 
-@_on_sets("tfhe_client", "keygen, preparing the keys, encrypt, decrypt", (GATES[0], MESSAGES[0]))
+@_on_sets(
+    "tfhe_client",
+    "keygen, preparing the keys, encrypt, decrypt",
+    (GATES[0], MESSAGES[0]),
+    energy=False,
+)
 def client(case: Case, options: Options) -> Iterator[Row]:
     """The data owner's side, and the evaluator's set-up. Encryption and decryption are of messages."""
     sides = Sides(case)
@@ -207,7 +220,7 @@ def client(case: Case, options: Options) -> Iterator[Row]:
         "prepare_keys": lambda: case.evaluator(sides.keys),
     }
     for step, body in setup.items():
-        times = timed(body, seconds=case.seconds, clock=case.clock, warm=0)
+        times = timed(body, seconds=case.options.seconds, clock=case.clock, warm=0)
         about = case.about(key_bytes=case.params.key_bytes)
         yield row(f"tfhe_{step}", sides.server.engine, about, times)
     for batch in options.batches or (1, 1024):
@@ -219,5 +232,5 @@ def client(case: Case, options: Options) -> Iterator[Row]:
             "decrypt": functools.partial(owner.decrypt, fresh),
         }
         for step, body in uses.items():
-            times = timed(body, seconds=case.seconds, clock=case.clock)
+            times = timed(body, seconds=case.options.seconds, clock=case.clock)
             yield row(f"tfhe_{step}", "cpu", case.about(), times, batch=batch)

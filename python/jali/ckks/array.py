@@ -401,6 +401,11 @@ class EncryptedArray(Encrypted):
             core.with_magnitude(self._whole(), checks.magnitude(magnitude), checks.peak(peak)),
         )
 
+    def _with_precision(self, precision_bits: float) -> EncryptedArray:
+        """The same numbers; from here on, estimates take their error to have a standard deviation of 2^-precision_bits."""
+        core = self._server._core
+        return EncryptedArray(self._server, core.with_precision(self._whole(), precision_bits))
+
     def bootstrap(
         self, target_level: int | None = None, *, iterations: int = 1, real: bool | None = None
     ) -> EncryptedArray:

@@ -231,6 +231,7 @@ class Client:
         relinearise: bool = True,
         bootstrap: bool | int | Iterable[int] = False,
         minimum: bool = False,
+        memory: int | str | None = None,
         for_: Function | Sequence[Function] | None = None,
         example: Any = None,
         progress: Callable[[int, int], object] | None = None,
@@ -252,7 +253,10 @@ class Client:
             the keys for conjugation and products.
         minimum: whether to make the fewest keys, for small memories. The rotations are then composed of rotations by powers of
             two, and bootstrapping uses one key for each matrix. Evaluators find out which keys they have. Results are the
-            same up to noise, and take several times as many key switchings.
+            same up to noise, and take more key switchings: a bootstrapping about twice the time.
+        memory: bytes that all these keys may take in an evaluator's memory, as a number or as text such as "1.5 GB". Of bootstrapping's
+            keys those sets are made that are fastest within it; ``params.bootstrap_key_curve`` lists them. The keys for
+            ``rotations`` are made as without it. A budget below the fewest keys is refused.
         for_: a function of encrypted arrays, or several, in the place of all arguments above. It is called once, here, with an
             evaluator that has no keys: it computes meaningless numbers, at the levels and with the bounds of the right
             ones. It must do at every call what it does at this one, and use the evaluator of its argument
@@ -275,6 +279,11 @@ class Client:
             raise InvalidArgument(
                 f"progress must be a function of two whole numbers, not {checks.shown(progress)}"
             )
+        budget = None if memory is None else checks.size(memory, "memory")
+        if budget is not None and (minimum or not packings):
+            raise InvalidArgument(
+                "memory chooses keys for bootstrapping: give bootstrap=True, and leave out minimum"
+            )
         wanted = checked_rotations(rotations)
         start = time.perf_counter()
         if for_ is None:
@@ -285,12 +294,20 @@ class Client:
                 packings,
                 checks.flag(minimum, "minimum"),
                 progress,
+                budget,
             )
         else:
-            if wanted or conjugate or packings or minimum or relinearise is not True:
+            if (
+                wanted
+                or conjugate
+                or packings
+                or minimum
+                or memory is not None
+                or relinearise is not True
+            ):
                 raise InvalidArgument(
                     "for_ finds out by itself which keys the functions use: leave out rotations, conjugate, "
-                    "relinearise, bootstrap and minimum"
+                    "relinearise, bootstrap, minimum and memory"
                 )
             keys = self._core.keys_for(self._demand(for_, example), progress)
         seconds = time.perf_counter() - start

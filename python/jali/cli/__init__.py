@@ -1,4 +1,4 @@
-"""The command ``jali``: doctor, params, demo, bench, tune.
+"""The command ``jali``: doctor, params, demo, bench, simulate, tune, trace.
 
 Results go to standard output, everything else to standard error. Exit codes: 0 success, 1 an error,
 2 wrong usage, 130 interrupted. An error is one line that says what to change.
@@ -22,9 +22,11 @@ __all__ = ["main"]
 COMMANDS = {
     "doctor": "what this installation can do, and a self-test",
     "params": "parameters for a circuit: ring, levels, key sizes",
-    "demo": "encrypted inference: 'jali demo digits', 'jali demo trees'",
+    "demo": "encrypted inference and training: 'jali demo digits', 'jali demo helr'",
     "bench": "benchmarks: 'jali bench list'",
+    "simulate": "a program on a model of an accelerator: 'jali simulate --help'",
     "tune": "measure the engine's implementations, keep the fastest",
+    "trace": "record what a program asks of its engine, for models of hardware",
 }
 
 

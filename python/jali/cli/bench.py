@@ -8,7 +8,8 @@ import json
 import sys
 from collections.abc import Sequence
 
-from jali._core.console import seconds_text, table
+from jali._core.console import joules_text, seconds_text, table
+from jali.bench.energy import counter
 from jali.bench.measure import CLOCKS, Row
 from jali.bench.registry import BENCHMARKS, Benchmark, Options
 from jali.cli.parser import Parser
@@ -30,6 +31,9 @@ MODULES = (
     "switch",
     "tfhe",
 )
+
+
+ENERGY_COLUMNS = ("watts", "energy", "op/s/W", "above idle")
 
 
 def _parser() -> Parser:
@@ -74,6 +78,11 @@ def _parser() -> Parser:
         help="also print where the time goes: the engine's operations, and a GPU's kernels",
     )
     parser.add_argument(
+        "--energy",
+        action="store_true",
+        help="also joules, by the counter of the GPU (NVML) or of the processors (RAPL)",
+    )
+    parser.add_argument(
         "--seconds", type=float, default=1.0, metavar="S", help="time spent on a figure (1)"
     )
     parser.add_argument(
@@ -82,7 +91,7 @@ def _parser() -> Parser:
         default="wall",
         help="cpu: processor time, if one thread is timed; for busy machines (wall)",
     )
-    parser.add_argument("--images", metavar="FILE", help="images for demo_mnist")
+    parser.add_argument("--images", metavar="FILE", help="images for demo_mnist or demo_cifar")
     parser.add_argument("--json", action="store_true", help="print one JSON object a line")
     return parser
 
@@ -96,11 +105,24 @@ def _variants(given: Sequence[str]) -> dict[str, str]:
     return {family: name for family, _, name in pairs}
 
 
-def _chosen(name: str, images: str | None) -> list[Benchmark]:
+#: Measured alone: demo_cifar has other images than demo_mnist, and needs a GPU or tens of GB; matvec_compiled compiles for minutes.
+_ALONE = ("demo_cifar", "matvec_compiled")
+
+
+def _chosen(name: str, images: str | None, energy: bool) -> list[Benchmark]:
     if name == "all":
-        return [b for b in BENCHMARKS.values() if b.name != "demo_mnist" or images is not None]
+        return [
+            b
+            for b in BENCHMARKS.values()
+            if b.name not in _ALONE
+            and (b.name != "demo_mnist" or images is not None)
+            and (b.energy or not energy)
+        ]
     if name not in BENCHMARKS:
         raise InvalidArgument(f"there is no benchmark {name}: 'jali bench list' names them all")
+    if energy and not BENCHMARKS[name].energy:
+        able = ", ".join(b.name for b in BENCHMARKS.values() if b.energy)
+        raise InvalidArgument(f"{name} does not measure energy: leave out --energy, or take {able}")
     return [BENCHMARKS[name]]
 
 
@@ -138,8 +160,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         limbs=tuple(arguments.limbs),
         variants=_variants(arguments.variant),
         profile=arguments.profile,
+        energy=arguments.energy,
     )
-    for chosen in _chosen(arguments.name, arguments.images):
+    benchmarks = _chosen(arguments.name, arguments.images, options.energy)
+    if options.energy:
+        counter(options.resolved_device())  # if there is none, this says so before any work
+    for chosen in benchmarks:
         rows = []
         for result in chosen.run(options):
             if arguments.json:
@@ -165,6 +191,7 @@ def _list(as_json: bool) -> None:
 def _table(chosen: Benchmark, rows: list[Row]) -> None:
     keys = ("layer", "set", "log_n", "word", "level", "limbs", "threads")
     shown = [k for k in keys if any(k in r.params for r in rows)]
+    measured = any(r.energy for r in rows)
     cells = [
         (
             r.name,
@@ -174,8 +201,28 @@ def _table(chosen: Benchmark, rows: list[Row]) -> None:
             seconds_text(r.median_s),
             f"{100 * r.fraction_of_floor:.0f} %" if r.fraction_of_floor is not None else "",
             f"{r.precision_bits:.1f}" if r.precision_bits is not None else "",
+            *(_energy_cells(r) if measured else ()),
         )
         for r in rows
     ]
-    table(chosen.about, ["", *shown, "batch", "min", "median", "of floor", "bits"], cells)
+    headers = ["", *shown, "batch", "min", "median", "of floor", "bits"]
+    table(chosen.about, [*headers, *(ENERGY_COLUMNS if measured else ())], cells)
     print(f"  {rows[0].device_name}, {rows[0].params['engine']}, {rows[0].commit}")
+    for spent in [r.energy for r in rows if r.energy][:1]:
+        print(
+            f"  {spent.counter}; joules of one operation by the total power, and without the {spent.idle_watts:.0f} W of the idle device; "
+            "op/s/W is operations a second and watt"
+        )
+
+
+def _energy_cells(row: Row) -> tuple[str, ...]:
+    spent = row.energy
+    if spent is None:
+        return ("",) * len(ENERGY_COLUMNS)
+    above = spent.per_joule_above_idle
+    return (
+        f"{spent.watts:.0f}",
+        joules_text(spent.joules),
+        f"{spent.per_joule:.4g}",
+        f"{above:.4g}" if above is not None else "",
+    )

@@ -18,7 +18,15 @@ import numpy.typing as npt
 
 from jali import ckks, device
 from jali._core.console import bytes_text, progress, seconds_text, table
-from jali.cli import demo_deep_nn, demo_trees
+from jali.cli import (
+    demo_cifar,
+    demo_deep_nn,
+    demo_encoder,
+    demo_helr,
+    demo_rnn,
+    demo_trees,
+)
+from jali.cli.demo_options import add_common, check_positive
 from jali.cli.parser import Parser
 from jali.demo import data, network, roles, show
 from jali.demo.network import Array, Network
@@ -27,6 +35,16 @@ from jali.errors import InvalidArgument
 __all__ = ["Result", "main"]
 
 DRAWN = 10
+
+# Demos with options of their own.
+_OTHERS = {
+    "trees": demo_trees.main,
+    "deep-nn": demo_deep_nn.main,
+    "helr": demo_helr.main,
+    "rnn": demo_rnn.main,
+    "encoder": demo_encoder.main,
+    "cifar": demo_cifar.main,
+}
 
 
 @dataclass(frozen=True)
@@ -65,12 +83,15 @@ def _parser() -> Parser:
     parser = Parser(
         prog="jali demo",
         description="Encrypted inference on handwritten digits, end to end. 'jali demo trees --help' describes boosted trees "
-        "on rows of numbers, 'jali demo deep-nn --help' deep networks of TFHE.",
+        "on rows of numbers, 'jali demo deep-nn --help' deep networks of TFHE, 'jali demo helr --help' training on encrypted data, "
+        "'jali demo rnn --help' recurrent networks on sentences, 'jali demo encoder --help' the encoder of a transformer, and "
+        "'jali demo cifar --help' ResNet-20 on colour images.",
     )
     parser.add_argument(
         "name",
-        choices=["digits", "mnist", "trees", "deep-nn"],
-        help="scikit-learn's 8x8 digits, 28x28 digits, trees, or deep networks on 28x28 digits",
+        choices=["digits", "mnist", *_OTHERS],
+        help="scikit-learn's 8x8 digits, 28x28 digits, trees, deep networks on 28x28 digits, training, recurrent networks, an encoder, or a "
+        "residual network",
     )
     parser.add_argument(
         "--images",
@@ -83,31 +104,22 @@ def _parser() -> Parser:
     )
     parser.add_argument("--limit", type=int, metavar="K", help="only the first K images")
     parser.add_argument("--batch", type=int, default=1, metavar="B", help="images a request (1)")
-    parser.add_argument("--device", default="auto", help="the server's: auto, cpu, cuda, cuda:1")
     parser.add_argument(
         "--workers", type=int, default=1, metavar="W", help="requests at a time (1)"
     )
-    parser.add_argument("--threads", type=int, metavar="T", help="on the CPU (every core)")
     parser.add_argument("--png", type=Path, metavar="FILE", help="draw images and answers to FILE")
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON object and nothing else"
-    )
+    add_common(parser)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command ``jali demo``. Raises jali.Error, which says what to change."""
     words = list(sys.argv[2:] if argv is None else argv)
-    if words[:1] == ["trees"]:
-        return demo_trees.main(words[1:])
-    if words[:1] == ["deep-nn"]:
-        return demo_deep_nn.main(words[1:])
+    if words and words[0] in _OTHERS:
+        return _OTHERS[words[0]](words[1:])
     started = time.perf_counter()
     options = _parser().parse_args(words)
-    for name in ("limit", "batch", "workers", "threads"):
-        value = getattr(options, name)
-        if value is not None and value < 1:
-            raise InvalidArgument(f"--{name} must be at least 1")
+    check_positive(options, "limit", "batch", "workers")
     # Check now what would otherwise fail at the end.
     ckks.Evaluator(ckks.Params.preset("n12_d1"), None, options.device)
     if options.png is not None:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from jali import device, tfhe
 from jali._core.console import bytes_text, counter, seconds_text, table
+from jali.cli.demo_options import add_common, check_positive
 from jali.cli.parser import Parser
 from jali.demo import data, deep_nn, show
 from jali.errors import InvalidArgument
@@ -72,21 +73,14 @@ def _parser() -> Parser:
     )
     parser.add_argument("--limit", type=int, default=1, metavar="K", help="the first K images (1)")
     parser.add_argument("--batch", type=int, default=1, metavar="B", help="images a request (1)")
-    parser.add_argument("--device", default="auto", help="the server's: auto, cpu, cuda, cuda:1")
-    parser.add_argument("--threads", type=int, metavar="T", help="on the CPU (every core)")
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON object and nothing else"
-    )
+    add_common(parser)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command ``jali demo deep-nn``. Raises jali.Error, which says what to change."""
     options = _parser().parse_args(argv)
-    for name in ("limit", "batch", "threads"):
-        value = getattr(options, name)
-        if value is not None and value < 1:
-            raise InvalidArgument(f"--{name} must be at least 1")
+    check_positive(options, "limit", "batch")
     if options.images is None:
         raise InvalidArgument(
             "'jali demo deep-nn' needs --images FILE: an .npz with `images` (n, 28, 28) uint8 and `labels`, or an IDX file such as "

@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from jali import device, tfhe
 from jali._core.console import bytes_text, progress, seconds_text, table
+from jali.cli.demo_options import add_common, check_positive
 from jali.cli.parser import Parser
 from jali.demo import trees as demo
-from jali.errors import InvalidArgument
 from jali.tfhe import trees
 
 __all__ = ["Result", "main"]
@@ -76,21 +76,14 @@ def _parser() -> Parser:
     parser.add_argument(
         "--preset", default=demo.PRESET, metavar="NAME", help=f"parameters ({demo.PRESET})"
     )
-    parser.add_argument("--device", default="auto", help="the server's: auto, cpu, cuda, cuda:1")
-    parser.add_argument("--threads", type=int, metavar="T", help="on the CPU (every core)")
-    parser.add_argument(
-        "--json", action="store_true", help="print one JSON object and nothing else"
-    )
+    add_common(parser)
     return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command ``jali demo trees``. Raises jali.Error, which says what to change."""
     options = _parser().parse_args(argv)
-    for name in ("rows", "batch", "threads"):
-        value = getattr(options, name)
-        if value is not None and value < 1:
-            raise InvalidArgument(f"--{name} must be at least 1")
+    check_positive(options, "rows", "batch")
     agreed = tfhe.Params.preset(options.preset)
     train, test = demo.load()
     started = time.perf_counter()

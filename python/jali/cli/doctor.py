@@ -165,8 +165,8 @@ def _tfhe_advice(found: dict[str, dict[str, Any]]) -> str:
         return "jali.tfhe computes on the CPU here; its GPU engine needs an NVIDIA GPU of compute capability 9.0"
     gpu = gpus[0]
     if not found[gpu]["passed"]:
-        return f'TFHE does not work on {gpu}: leave device="auto", which is the CPU'
-    return f'jali.tfhe computes on the CPU unless you say device="{gpu}", which passed, too'
+        return f'TFHE does not work on {gpu}: say device="cpu" for jali.tfhe'
+    return f'jali.tfhe computes on {gpu}, unless you say device="cpu"'
 
 
 def _tuned(name: str) -> dict[str, dict[str, str]]:

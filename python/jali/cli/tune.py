@@ -1,4 +1,4 @@
-"""``jali tune``: finds which of an engine's implementations is fastest on this machine."""
+"""``jali tune``: finds which of an engine's implementations is fastest on this machine, and what operations cost there."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 
+from jali import ckks
 from jali import device as devices
 from jali._core.console import choices_text, seconds_text, table
 from jali._jali import device as _device
@@ -13,6 +14,7 @@ from jali.bench.primitives import WORDS, measure, shape
 from jali.bench.registry import Options
 from jali.cli.parser import Parser
 from jali.errors import InvalidArgument, NoDevice
+from jali.nn import measured
 
 __all__ = ["main", "tune"]
 
@@ -85,6 +87,11 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument(
         "--seconds", type=float, default=0.1, metavar="S", help="time spent on each figure (0.1)"
     )
+    parser.add_argument(
+        "--costs",
+        action="store_true",
+        help="measure instead what rotations, products and bootstraps cost at several levels; jali.compile plans with these figures",
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object a ring")
     options = parser.parse_args(list(argv))
     device = devices.resolved(options.device)
@@ -97,6 +104,9 @@ def main(argv: Sequence[str]) -> int:
         raise InvalidArgument("--log-n must be 10 to 17")
     if not options.seconds > 0:
         raise InvalidArgument("--seconds must be above 0")
+    if options.costs:
+        words, rings = options.word or [default_word(device)], options.log_n or [15, 16]
+        return _costs(device, words, rings, options.seconds, options.json)
     found: dict[tuple[str, int], Choices] = {}
     rows = []
     rings = options.log_n or list(range(12, 17))
@@ -118,4 +128,33 @@ def main(argv: Sequence[str]) -> int:
         table(f"Choices for {devices.name(device)}", ("word", "log N", "chosen", "tried"), rows)
     print(f"{OF_TFHE}: these choices are those of CKKS", file=sys.stderr)
     print(f"wrote {_device.keep_measured(device, found)}", file=sys.stderr)
+    return 0
+
+
+def default_word(device: str) -> str:
+    """The word of bootstrapping parameters on a device."""
+    return ckks.Params.preset("n16_fast", device=device.split(":")[0].split("/")[0]).word
+
+
+def _costs(
+    device: str, words: Sequence[str], rings: Sequence[int], seconds: float, as_json: bool
+) -> int:
+    """Measures and keeps the costs of operations, for jali.compile."""
+    for word in words:
+        for log_n in rings:
+            params = measured.params_of(log_n, word)
+            costs = measured.table_of(params, device, seconds)
+            path = measured.keep(device, word, log_n, costs)
+            if as_json:
+                ring = {"device": device, "word": word, "log_n": log_n, "nanoseconds": costs}
+                print(json.dumps(ring), flush=True)
+                continue
+            rows = [
+                (kind, ", ".join(f"{n}: {seconds_text(ns / 1e9)}" for n, ns in points))
+                for kind, points in costs.items()
+                if points
+            ]
+            title = f"Costs on {devices.name(device)}, {word}, log N {log_n}, by number of primes"
+            table(title, ("operation", "time"), rows)
+    print(f"wrote {path}", file=sys.stderr)
     return 0

@@ -6,4 +6,7 @@ parties. `tools/train` in the repository trained the weights.
 
 ``jali demo trees`` is for rows of numbers: `trees` has the model and the two parties. ``jali demo deep-nn`` is for digits again, by
 deep networks of look-ups: `deep_nn`.
+
+``jali demo helr`` and ``jali demo rnn`` are for programs that jali.compile makes: `helr` has the rows of a training, `recurrent` the networks, and `sentences`
+what they read.
 """

@@ -1,4 +1,4 @@
-"""The images: scikit-learn's bundled digits, and MNIST-shaped files."""
+"""The images: scikit-learn's bundled digits, MNIST-shaped files, and files of colour images."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from jali._core import packages
 from jali.demo.split import digits_test_indices
 from jali.errors import InvalidArgument, Unsupported
 
-__all__ = ["Images", "load_digits", "load_mnist"]
+__all__ = ["Images", "load_colours", "load_digits", "load_mnist"]
 
 SIDE = 28
 MAX_FILE_BYTES = 1 << 30
@@ -24,7 +24,7 @@ _IDX_UBYTE = 0x08
 
 @dataclass(frozen=True)
 class Images:
-    """Raw pixels (n, side, side), labels (n,), and where they come from."""
+    """Raw pixels (n, side, side), or (n, side, side, 3) with colours, labels (n,), and where they come from."""
 
     images: npt.NDArray[np.generic]
     labels: npt.NDArray[np.int64]
@@ -72,6 +72,29 @@ def load_mnist(images: Path, labels: Path | None = None) -> Images:
         marks = _read_idx(labels or _labels_beside(images), "labels")
     if pixels.ndim != 3 or pixels.shape[1:] != (SIDE, SIDE):
         raise InvalidArgument(f"{images}: images have shape {pixels.shape}, not (n, 28, 28)")
+    return _checked(images, pixels, marks)
+
+
+def load_colours(images: Path) -> Images:
+    """Images of three colours from an .npz with `images` (n, side, side, 3) and `labels` (n,).
+
+    Raises InvalidArgument for files that are missing or hold anything else.
+    """
+    if not images.is_file() or not zipfile.is_zipfile(images):
+        raise InvalidArgument(
+            f"{images}: no .npz: give --images an .npz with `images` (n, 32, 32, 3) uint8 and `labels` (n,)"
+        )
+    _check_size(images)
+    pixels, marks = _read_npz(images)
+    if pixels.ndim != 4 or pixels.shape[1] != pixels.shape[2] or pixels.shape[3] != 3:
+        raise InvalidArgument(f"{images}: images have shape {pixels.shape}, not (n, 32, 32, 3)")
+    return _checked(images, pixels, marks)
+
+
+def _checked(
+    images: Path, pixels: npt.NDArray[np.generic], marks: npt.NDArray[np.generic]
+) -> Images:
+    """Images and labels, if there are some and they fit. Raises InvalidArgument otherwise."""
     if len(pixels) == 0:
         raise InvalidArgument(f"{images}: there are no images in it: give a file that has some")
     if marks.shape != (len(pixels),):
@@ -103,7 +126,7 @@ def _read_npz(path: Path) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.gener
             if missing:
                 raise InvalidArgument(
                     f"{path}: no array named {' or '.join(sorted(missing))} in it: an .npz needs "
-                    "`images` (n, 28, 28) uint8 and `labels` (n,)"
+                    "`images`, of bytes, and `labels` (n,)"
                 )
             return arrays["images"], arrays["labels"]
     except (ValueError, OSError, EOFError, zipfile.BadZipFile, KeyError) as error:

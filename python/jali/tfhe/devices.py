@@ -8,5 +8,6 @@ __all__ = ["device_of"]
 
 
 def device_of(name: str) -> str:
-    """The device's name; "auto" is the CPU (decision 0024)."""
-    return "cpu" if name == "auto" else resolved(name)
+    """The device's name as the engine takes it, which says of "auto" whether it serves the GPU that is here."""
+    found = resolved(name)
+    return name if name == "auto" else found

@@ -30,8 +30,7 @@ class Evaluator:
 
     params: the parameters of the client.
     keys: Client.evaluation_keys().
-    device: "cpu", which "auto" stands for, or "cuda" or "cuda:1". The GPU engine is new, and its tests have not run in full on a
-        GPU: compare its results before you rely on them.
+    device: "auto" (the GPU if there is one of compute capability 9.0 or later, else the CPU), "cpu", or "cuda" or "cuda:1".
     threads: of the CPU; None stands for JALI_NUM_THREADS or, if that is not set, every core.
     trace: whether to record every operation of the engine; see the attribute ``trace``.
     progress: called while the keys are prepared for the device.
@@ -248,20 +247,16 @@ class Evaluator:
     def select(self, condition: Any, x: Any, y: Any) -> Any:
         """x where the condition is 1, else y.
 
-        condition: of integers, what a comparison gives; x, y: encrypted integers of one type. Of bits: encrypted arrays, and
-            this is the gate MUX, and the parameters must be those of "boolean".
+        condition: of integers, what a comparison gives; x, y: encrypted integers of one type, or one of them whole numbers of
+            the other's type. Of bits: encrypted arrays, and this is the gate MUX, and the parameters must be those of "boolean".
 
         Shapes broadcast as NumPy's. Raises InvalidArgument for other arrays, and Unsupported for messages of several bits.
         """
+        if isinstance(condition, EncryptedIntegers):
+            return self._select_integers(condition, x, y)
         for one in (condition, x, y):
             if not isinstance(one, (EncryptedArray, EncryptedIntegers)):
                 raise InvalidArgument(f"select takes encrypted arrays, not {checks.shown(one)}")
-        if isinstance(condition, EncryptedIntegers):
-            if not isinstance(x, EncryptedIntegers) or not isinstance(y, EncryptedIntegers):
-                raise InvalidArgument("a comparison of integers selects among encrypted integers")
-            shape = condition._shape_with(x._shape_with(y.shape))
-            parts = [one._spread(shape)._here(self) for one in (condition, x, y)]
-            return condition._made(self._integers.select(*parts), shape)
         if not isinstance(x, EncryptedArray) or not isinstance(y, EncryptedArray):
             raise InvalidArgument("a bit selects among encrypted bits, not integers")
         condition, x = condition._aligned(x)
@@ -269,6 +264,25 @@ class Evaluator:
         x, y = x._aligned(y)
         core = self._core
         return EncryptedArray(self, core.mux(condition._here(self), x._here(self), y._here(self)))
+
+    def _select_integers(self, condition: EncryptedIntegers, x: Any, y: Any) -> EncryptedIntegers:
+        if isinstance(x, EncryptedArray) or isinstance(y, EncryptedArray):
+            raise InvalidArgument("a comparison of integers selects among encrypted integers")
+        if isinstance(x, EncryptedIntegers) and isinstance(y, EncryptedIntegers):
+            shape = condition._shape_with(x._shape_with(y.shape))
+            parts = [one._spread(shape)._here(self) for one in (condition, x, y)]
+            return condition._made(self._integers.select(*parts), shape)
+        encrypted, clear = (x, y) if isinstance(x, EncryptedIntegers) else (y, x)
+        if not isinstance(encrypted, EncryptedIntegers):
+            raise InvalidArgument(
+                "select takes encrypted integers for x or for y: encrypt one of them, whose type the other has"
+            )
+        words = encrypted._words(clear)
+        shape = condition._shape_with(encrypted._shape_with(words.shape))
+        flag, own = (one._spread(shape)._here(self) for one in (condition, encrypted))
+        each = words if words.ndim == 0 else np.broadcast_to(words, shape)
+        made = self._integers.select_clear(flag, own, each.reshape(-1).tolist(), encrypted is y)
+        return condition._made(made, shape)
 
     def read(self, table: Any, index: EncryptedIntegers, kind: Any = "uint8") -> EncryptedIntegers:
         """table[index] for every encrypted index; 0 if there is no such entry.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -12,9 +12,6 @@ from jali._jali.tfhe import Ciphertext, IntegersCore
 from jali.errors import InvalidArgument, Unsupported
 from jali.tfhe.shaped import Shaped
 from jali.tfhe.values import integers, width_of
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["EncryptedIntegers", "type_of"]
 
@@ -102,6 +99,36 @@ class EncryptedIntegers(Shaped):
     def __pos__(self) -> EncryptedIntegers:
         return self
 
+    def __abs__(self) -> EncryptedIntegers:
+        """As NumPy's: the lowest number of a type stays as it is."""
+        return self.maximum(-self) if self.is_signed else self
+
+    def __pow__(self, exponent: Any) -> EncryptedIntegers:
+        """A whole power of at least 1, modulo 2^bits."""
+        if isinstance(exponent, EncryptedIntegers):
+            raise Unsupported("an exponent must be a clear number: give a whole number from 1 on")
+        n = checks.whole(exponent, 1, "an exponent must be a whole number of at least 1")
+        result: EncryptedIntegers | None = None
+        square = self
+        while True:
+            if n % 2:
+                result = square if result is None else result * square
+            n //= 2
+            if not n:
+                assert result is not None
+                return result
+            square = square * square
+
+    def __rpow__(self, base: Any) -> NoReturn:
+        raise Unsupported(
+            "a clear number to an encrypted power is not computed: look it up, Evaluator.read([1, base, ...], x)"
+        )
+
+    def __truediv__(self, other: Any) -> NoReturn:
+        raise Unsupported("integers have no fractions: use // for the quotient and % for the rest")
+
+    __rtruediv__ = __truediv__
+
     def __and__(self, other: Any) -> EncryptedIntegers:
         return self._binary("and", other)
 
@@ -141,6 +168,9 @@ class EncryptedIntegers(Shaped):
     def __mod__(self, other: Any) -> EncryptedIntegers:
         return self.divmod(other)[1]
 
+    def __rdivmod__(self, other: Any) -> tuple[EncryptedIntegers, EncryptedIntegers]:
+        return self.divmod(other, reversed_=True)
+
     def __rfloordiv__(self, other: Any) -> EncryptedIntegers:
         return self.divmod(other, reversed_=True)[0]
 
@@ -148,12 +178,12 @@ class EncryptedIntegers(Shaped):
         return self.divmod(other, reversed_=True)[1]
 
     def _overflowing(self, name: str, other: Any) -> tuple[EncryptedIntegers, EncryptedIntegers]:
-        if not isinstance(other, EncryptedIntegers):
-            raise InvalidArgument(
-                f"the operand must be encrypted integers, not {checks.shown(other)}"
-            )
-        x, y = self._aligned(other)
-        both = self._core.overflowing(name, x._ct, y._ct)
+        if isinstance(other, EncryptedIntegers):
+            x, y = self._aligned(other)
+            both = self._core.overflowing(name, x._ct, y._ct)
+        else:
+            x, clear = self._with_clear(self._words(other))
+            both = self._core.overflowing_clear(name, x._ct, clear)
         return self._made(both[0], x.shape), self._made(both[1], x.shape)
 
     def add_overflow(self, other: Any) -> tuple[EncryptedIntegers, EncryptedIntegers]:
@@ -182,6 +212,14 @@ class EncryptedIntegers(Shaped):
     def __rshift__(self, amount: Any) -> EncryptedIntegers:
         """Of a signed number, with its sign."""
         return self._moved("right", amount)
+
+    def __rlshift__(self, other: Any) -> NoReturn:
+        raise Unsupported(
+            "a clear number has no width in which encrypted amounts could shift it: encrypt it as well, or look "
+            "the result up, Evaluator.read([1, 2, 4, 8], amount)"
+        )
+
+    __rrshift__ = __rlshift__
 
     def rotate_left(self, amount: Any) -> EncryptedIntegers:
         """The bits rotated, by an amount modulo bits: a number, one for each, or unsigned encrypted integers."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Self
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,15 @@ class Shaped(Encrypted):
     """An encrypted array of any shape that can gather its elements in any order."""
 
     __slots__ = ("_ct", "_server")
+    _hint = "use its operators and methods, or a method of Evaluator, or decrypt it first"
+    _hints: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {
+            "where": "use Evaluator.select(condition, x, y)",
+            "concatenate": "use Evaluator.concatenate(arrays, axis=)",
+            "stack": "use Evaluator.concatenate of arrays that have the axis: x.reshape(1, -1)",
+            "clip": "use x.maximum(lowest).minimum(largest)",
+        }
+    )
 
     def __init__(self, server: Evaluator, ciphertext: Ciphertext) -> None:
         self._server = server

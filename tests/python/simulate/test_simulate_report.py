@@ -1,0 +1,263 @@
+"""Reports, pictures, sweeps and the command ``jali simulate``."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import jali
+from jali.cli import main
+from jali.simulate import Entity, Kind, Machine, StepsBuilder, gantt, report
+from jali.simulate.scheduler import schedule
+from jali.simulate.steps import Steps
+from jali.simulate.sweeps import Point, grid, pareto, read_sweep, sweep, write_csv
+
+MACHINE = """
+format = 1
+name = "energy"
+frequency_hz = { value = 1e9, source = "paper:I" }
+leakage_w = { value = 2, source = "assumed" }
+[units.mac]
+count = { value = 1, source = "paper:I" }
+lanes = { value = 8, source = "assumed:lanes" }
+energy_pj = { value = 10, source = "paper:I" }
+leakage_w = { value = 1, source = "paper:I" }
+area_mm2 = { value = 4, source = "paper:I" }
+memory = "buffer"
+[units.mac.kinds.MAC]
+words = { value = 3, source = "paper:I" }
+[widths]
+coefficient = { value = 4, source = "paper:I" }
+[memories.buffer]
+bytes = { value = 64, source = "paper:I" }
+holds = ["key"]
+energy_pj_byte = { value = 0.5, source = "paper:I" }
+area_mm2 = { value = 2, source = "paper:I" }
+[channels.dram]
+carries = ["all"]
+bytes_a_second = { value = 4e9, source = "calibrated:I" }
+energy_pj_byte = { value = 20, source = "assumed" }
+[parts.phy]
+area_mm2 = { value = 1, source = "paper:I" }
+"""
+
+
+def steps() -> Steps:
+    b = StepsBuilder()
+    for i in range(4):
+        load = b.load(Entity.KEY, 32, i % 2)
+        b.append(Kind.MAC, 800, after=(load,))
+    return b.build()
+
+
+def machine() -> Machine:
+    return Machine.parse(MACHINE)
+
+
+def test_energy_by_hand() -> None:
+    """400 busy cycles at 10 pJ; 3,200 elements x 3 words x 4 bytes and 4 loads of 32 bytes at 0.5 pJ; 64 bytes of DRAM at 20 pJ; leakage."""
+    result = schedule(steps(), machine())
+    assert result.span == 8 + 400
+    found = {e.part: e.joules * 1e12 for e in report.energy(result)}
+    time = 408e-9
+    assert found == pytest.approx(
+        {
+            "mac": 4000,
+            "mac leakage": time * 1e12,
+            "buffer by mac": 3200 * 12 * 0.5,
+            "buffer": 128 * 0.5,
+            "channel dram": 64 * 20,
+            "leakage": 2 * time * 1e12,
+        }
+    )
+    ranges = {e.part: (e.low / e.joules, e.high / e.joules) for e in report.energy(result)}
+    assert ranges["channel dram"] == ranges["leakage"] == (0.5, 2) and ranges["mac"] == (1, 1)
+
+
+def test_lines_of_a_report() -> None:
+    made = report.make_report(lambda m: steps(), machine())
+    found = list(report.lines(made, "four"))
+    head = found[0]
+    assert (head["cycles"], head["steps"], head["area_mm2"]) == (408, 8, 7)
+    assert head["bound"] == "critical path" or head["bound_seconds"] <= head["seconds"]
+    by = {(line["what"], line["name"]): line for line in found[1:]}
+    assert by["unit", "mac"]["busy"] == pytest.approx(400 / 408)
+    assert by["unit", "mac"]["stalls"] == pytest.approx({"dram": 8 / 408})
+    key = by["entity", "key"]
+    assert (key["asked_bytes"], key["read_bytes"], key["written_bytes"]) == (128, 64, 0)
+    assert by["memory", "buffer"]["peak_bytes"] == 64
+    # 10% more lanes: 91 cycles a step instead of 100. 10% more bandwidth: the first load takes 8 cycles still.
+    assert by["constant", "units.mac.lanes"]["change"] == pytest.approx((8 + 4 * 91) / 408 - 1)
+    assert ("constant", "channels.dram.energy_pj_byte") not in by
+    shares = [line for line in found if line["what"] in ("unit", "channel", "bus")]
+    assert all(s["busy"] + sum(s["stalls"].values()) == pytest.approx(1) for s in shares)
+    json.dumps(found)
+
+
+def test_gantt_json(tmp_path: Path) -> None:
+    result = schedule(steps(), machine())
+    file = tmp_path / "g.json"
+    assert gantt.write(result, file) == f"wrote {file}"
+    events = json.loads(file.read_text())["traceEvents"]
+    bars = [e for e in events if e["ph"] == "X"]
+    assert len(bars) == 4 + 2  # two of the loads are hits
+    rows = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    macs = [e for e in bars if rows[e["tid"]] == "mac"]
+    assert sum(e["dur"] for e in macs) == pytest.approx(0.4) and macs[0]["ts"] == pytest.approx(
+        8e-3
+    )
+    counters = [e for e in events if e["ph"] == "C" and e["name"] == "bytes in buffer"]
+    assert max(e["args"]["bytes"] for e in counters) == 64
+    with pytest.raises(jali.InvalidArgument, match="ends in"):
+        gantt.write(result, tmp_path / "g.svg")
+    with pytest.raises(jali.FileError):
+        gantt.write(result, tmp_path / "none" / "g.json")
+
+
+def test_bandwidth_over_time_adds_up() -> None:
+    result = schedule(steps(), machine())
+    shares = gantt.bandwidth(result, 51)["dram"]
+    assert shares.sum() * 408 / 51 == pytest.approx(16) and shares[:2].tolist() == [1, 1]
+
+
+def test_pictures(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    result = schedule(steps(), machine())
+    gantt.write(result, tmp_path / "g.png")
+    assert (tmp_path / "g.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_sweeps() -> None:
+    assert read_sweep("hbm_gbs=150:1200:150") == ("hbm_gbs", [150.0 * i for i in range(1, 9)])
+    assert read_sweep("clp=2,4,8") == ("clp", [2, 4, 8])
+    for wrong in ("clp", "clp=", "=3", "clp=1:2", "clp=2:1:1", "clp=1:2:0", "clp=1:2e9:1", "clp=a", "clp=nan"):  # fmt: skip
+        with pytest.raises(jali.InvalidArgument):
+            read_sweep(wrong)
+    assert grid([("a", [1, 2]), ("b", [3])]) == [{"a": 1, "b": 3}, {"a": 2, "b": 3}]
+    with pytest.raises(jali.InvalidArgument, match="once"):
+        grid([("a", [1]), ("a", [2])])
+    with pytest.raises(jali.InvalidArgument, match="at most"):
+        grid([("a", [1.0] * 101), ("b", [1.0] * 101)])
+    points = list(sweep(lambda m: steps(), machine(), grid([("units.mac.lanes", [8, 16, 800])])))
+    assert [p.cycles for p in points] == [408, 208, 16 + 3]
+    out = io.StringIO()
+    write_csv(points, out)
+    rows = list(csv.DictReader(io.StringIO(out.getvalue())))
+    assert [row["units.mac.lanes"] for row in rows] == ["8", "16", "800"]
+    assert [row["pareto"] for row in rows] == ["0", "0", "1"]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(*[st.integers(0, 3)] * 3), max_size=12))
+def test_pareto_front(values: list[tuple[int, int, int]]) -> None:
+    points = [Point({}, 0, a, b, c, 0) for a, b, c in values]
+
+    def beaten(p: tuple[int, ...]) -> bool:
+        return any(q != p and all(x <= y for x, y in zip(q, p, strict=True)) for q in values)
+
+    assert pareto(points) == [not beaten(p) for p in values]
+
+
+SMALL = ["simulate", "strix:I,iterations=4,cores=1,batch=1", "--machine", "strix"]
+
+
+def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main([*SMALL, "--mode", "published"]) == 0
+    text = capsys.readouterr().out
+    assert "bounded by" in text and "unit rotator" in text and "bootstrapping_key" in text
+    assert main([*SMALL, "--json", "--set", "clp=8", "--gantt", str(tmp_path / "g.json")]) == 0
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert lines[0]["changes"] == {"clp": 8} and lines[0]["mode"] == "strict"
+    assert {"summary", "unit", "channel", "entity", "memory", "energy"} <= {
+        x["what"] for x in lines
+    }
+    assert (tmp_path / "g.json").is_file()
+    file = tmp_path / "points.csv"
+    assert (
+        main([*SMALL, "--mode", "published", "--sweep", "clp_switch=8,16", "--csv", str(file)]) == 0
+    )
+    times = [float(row["seconds"]) for row in csv.DictReader(file.open())]
+    assert len(times) == 2 and times[1] < times[0]
+    assert "yes" in capsys.readouterr().out
+    assert main([*SMALL, "--sweep", "clp=4,8", "--json"]) == 0
+    assert [json.loads(x)["values"]["clp"] for x in capsys.readouterr().out.splitlines()] == [4, 8]
+
+
+def test_a_trace_without_operations(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    file = tmp_path / "empty.jsonl"
+    recorded = Path(__file__).parents[3] / "vectors" / "traces" / "tfhe_0.jsonl"
+    file.write_bytes(recorded.read_bytes().splitlines(keepends=True)[0])
+    assert main(["simulate", str(file), "--machine", "strix"]) == 1
+    assert "has no steps" in capsys.readouterr().err
+
+
+def test_command_pictures(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    files = [tmp_path / "g.png", tmp_path / "r.png"]
+    words = ["--gantt", str(files[0]), "--roofline", str(files[1]), "--no-constants"]
+    assert main([*SMALL, *words]) == 0
+    assert all(file.read_bytes().startswith(b"\x89PNG") for file in files)
+
+
+def test_the_other_mode_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    seconds = {}
+    for mode, other in (("published", "strict"), ("strict", "published")):
+        assert main([*SMALL, "--mode", mode, "--json"]) == 0
+        lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        seconds[mode] = lines[0]["seconds"]
+        (found,) = (line for line in lines if line["what"] == "mode")
+        assert (found["name"], found["by"]) == (other, "simulation")
+        seconds[f"{other} beside"] = found["seconds"]
+    assert seconds["strict beside"] == seconds["strict"] > seconds["published"]
+    assert seconds["published beside"] == seconds["published"]
+    assert main([*SMALL, "--mode", "published"]) == 0
+    assert "in the mode strict: " in capsys.readouterr().out
+    assert main([*SMALL, "--no-constants"]) == 0
+    assert "in the mode published" not in capsys.readouterr().out
+
+
+def test_command_papers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["simulate", "--papers"]) == 0
+    assert "74,696" in capsys.readouterr().out.replace("74696", "74,696")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "give a program"),
+        (["strix:I"], "give a program"),
+        (["none.jsonl", "--machine", "strix"], "no file and no workload"),
+        (["strix:I", "--machine", "none"], "no machine"),
+        (["strix:I", "--machine", "strix", "--set", "clp"], "--set takes"),
+        (["strix:I", "--machine", "strix", "--set", "nothing=3"], "no number"),
+        (["strix:I", "--machine", "strix", "--csv", "x.csv"], "--sweep"),
+        (["strix:I", "--machine", "strix", "--sweep", "clp=1,2", "--gantt", "x.json"], "--gantt"),
+        (["strix:I", "--papers"], "--papers"),
+        (["strix:I", "--machine", "strix", "--gantt", "x.txt"], "ends in .json or .png"),
+        (["strix:I", "--machine", "strix", "--roofline", "x.pdf"], "ends in .png"),
+        (["strix:I", "--machine", "strix", "--gantt", "nowhere/x.json"], "no folder 'nowhere'"),
+        (["strix:I", "--machine", "strix", "--sweep", "clp=1", "--csv", "nowhere/x"], "no folder"),
+    ],
+)
+def test_command_errors(capsys: pytest.CaptureFixture[str], words: list[str], message: str) -> None:
+    assert main(["simulate", *words]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: ") and message in error and error.count("\n") == 1
+
+
+def test_determinism_of_bytes(capsys: pytest.CaptureFixture[str]) -> None:
+    outputs = []
+    for _ in range(2):
+        assert (
+            main(["simulate", "matvec:16x16,set=A,rows=4", "--machine", "mv_set_a", "--json"]) == 0
+        )
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1]
+    assert np.isfinite(json.loads(outputs[0].splitlines()[0])["seconds"])

@@ -1,0 +1,167 @@
+"""The machine files that come with Jali: they load, every number has a source, and what a source names is there."""
+
+import json
+import math
+import re
+import statistics
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from jali.simulate.machine import MODES, Machine, shipped
+from jali.simulate.papers import paper
+from jali.simulate.steps import Kind
+
+ROOT = Path(__file__).resolve().parents[3]
+NAMES = ("h100", "mv_set_a", "mv_set_bc", "strix", "strix_nofold")
+
+
+def test_the_five_machines_are_there() -> None:
+    assert set(NAMES) <= set(shipped())
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_machine_loads_and_its_numbers_have_sources(name: str, mode: str) -> None:
+    machine = Machine.load(name, mode)
+    assert machine.name == name
+    for number in machine.numbers():
+        word, _, place = number.source.partition(":")
+        if word != "derived":
+            assert place, f"{number.path} says {word}, and not where"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_that_sources_name_are_in_the_repository(name: str) -> None:
+    for number in Machine.load(name).constants("measured"):
+        for file in re.findall(r"(?:bench|docs)/[\w./-]+\.\w+", number.source):
+            assert (ROOT / file).is_file(), f"{number.path} names {file}"
+
+
+def test_the_record_of_the_h100_has_the_figures_of_its_file() -> None:
+    record = ROOT / "bench" / "results" / "h100-2026-11-22-table.jsonl"
+    rows = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
+    transforms = next(r for r in rows if r.get("what", "").startswith("NTT, N = 2^16"))
+    machine = Machine.load("h100")
+    stated = float(machine.parameters["limbs_a_second"])
+    assert stated == pytest.approx(transforms["value"], rel=1e-3)
+    cycles = machine.units["transform"].cycles(Kind.NTT, 1 << 16, 1)
+    assert float(machine.frequency_hz) / cycles == pytest.approx(stated, rel=0.04)
+    record = ROOT / "bench" / "results" / "h100-2026-11-22-ntt.jsonl"
+    kind = json.loads(record.read_text(encoding="utf-8").splitlines()[0])["floor_kind"]
+    assert f"at {float(machine.parameters['copy_tbs']):.2f} TB/s" in kind
+
+
+LATENCIES = tomllib.loads((ROOT / "hwmodel" / "latencies.toml").read_text(encoding="utf-8"))
+#: Units that are parts of others, or made of them.
+INSIDE = {
+    "mod_mul": "ntt_core and mac_array",
+    "spn": "ntt_engine",
+    "fft_butterfly": "fft",
+    "key_switch": "of ntt_engine, mac_array and their bus",
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_numbers_of_the_rtl_are_those_that_its_tests_hold(name: str) -> None:
+    """hwmodel/tests holds latencies.toml equal to what simulation shows, and this holds the machines equal to latencies.toml."""
+    for number in Machine.load(name).constants("rtl"):
+        unit, _, figure = number.source.removeprefix("rtl:").partition(".")
+        assert float(number) == LATENCIES[unit][figure], number.path
+
+
+def test_every_unit_of_the_rtl_is_a_constant_of_a_machine() -> None:
+    cited = {
+        number.source.removeprefix("rtl:").partition(".")[0]
+        for name in NAMES
+        for number in Machine.load(name).constants("rtl")
+    }
+    assert cited | set(INSIDE) == set(LATENCIES)
+    assert not cited & set(INSIDE)
+
+
+@pytest.mark.parametrize("name", ["mv_set_a", "mv_set_bc"])
+def test_a_pass_is_that_of_the_rtl(name: str) -> None:
+    """The core's 19 cycles, which are the paper's, and the network's 4, which were calibrated, are the overhead of a pass of the RTL."""
+    machine = Machine.load(name)
+    timing = machine.units["ntt"].kinds[Kind.NTT]
+    engine = LATENCIES["ntt_engine"]
+    assert timing.fill.at(8192) == engine["pass_overhead"]
+    # log2 N (N/C + pass_overhead) from the last beat in, and latency more to the first beat out.
+    assert machine.units["ntt"].cycles(Kind.NTT, 8192, 1) == 13 * (512 + engine["pass_overhead"])
+    assert timing.latency.at(8192) == engine["latency"]
+    tree = machine.units["adder"].kinds[Kind.REDUCE].latency
+    levels = math.log2(float(machine.parameters["g"]))
+    assert float(tree) == levels * LATENCIES["adder_tree"]["latency_per_level"]
+
+
+@pytest.mark.parametrize("name", ["strix", "strix_nofold"])
+def test_the_stages_of_strix_are_those_of_the_rtl(name: str) -> None:
+    """Each as latencies.toml says: of P points, 4 at a time, P/4 - 1 + log2 P latency_per_stage; trees have log2 levels."""
+    machine = Machine.load(name)
+
+    def latency(unit: str, kind: Kind) -> float:
+        return machine.units[unit].kinds[kind].latency.at(2048)
+
+    points = 2048 // int(float(machine.parameters["fold"]))
+    stages = points.bit_length() - 1
+    transform = points // 4 - 1 + stages * LATENCIES["fft"]["latency_per_stage"]
+    assert latency("fft", Kind.FFT) == latency("ifft", Kind.IFFT) == transform
+    assert latency("rotator", Kind.ROTATE) == LATENCIES["rotator"]["latency"]
+    assert latency("decomposer", Kind.DECOMPOSE) == LATENCIES["decomposer"]["latency"]
+    assert latency("vma", Kind.VMA) == LATENCIES["vma"]["latency_without_tree"] + 1  # PLP 2
+    assert latency("accumulator", Kind.ACCUMULATE) == LATENCIES["accumulator"]["latency"]
+    switch = LATENCIES["ks_mac"]["latency_without_tree"] + 3  # CLP 8
+    assert latency("ks_vma", Kind.KEYSWITCH_MAC) == switch
+
+
+def test_every_unit_takes_a_beat_a_cycle() -> None:
+    """Machines have no interval of their own: a unit takes `lanes` elements in every cycle."""
+    assert all(unit.get("interval", 1) == 1 for unit in LATENCIES.values())
+    for name in ("mv_set_a", "mv_set_bc", "strix", "strix_nofold"):
+        for unit in Machine.load(name).units.values():
+            assert all(float(timing.interval) == 1 for timing in unit.kinds.values())
+
+
+def test_the_errors_of_the_h100_are_those_that_the_page_states() -> None:
+    """bench/simulate_h100.py wrote the record."""
+    record = ROOT / "bench" / "results" / "h100-simulated-2026-11-23.jsonl"
+    page = (ROOT / "docs" / "hardware.md").read_text(encoding="utf-8")
+    rows = [json.loads(line) for line in record.read_text(encoding="utf-8").splitlines()]
+    for device, name, least in (("h100", "H100", 13), ("h200", "H200", 7)):
+        errors = [abs(row["error"]) for row in rows if row["device"] == device]
+        assert len(errors) >= least
+        middle, worst = statistics.median(errors), max(errors)
+        assert f"On the {name} the median error is {middle:.0%}, the worst {worst:.0%}" in page
+        for row in rows:
+            assert row["simulated_s"] / row["measured_s"] - 1 == pytest.approx(
+                row["error"], abs=1e-4
+            )
+
+
+def test_every_limit_of_strix_is_used_and_named() -> None:
+    strict, published = (Machine.load("strix", mode) for mode in ("strict", "published"))
+    assert strict.switched_off == frozenset()
+    assert published.switched_off == set(strict.limits)
+    used = {number.limit for number in strict.numbers() if number.limit}
+    assert used == set(strict.limits)
+
+
+def test_the_area_of_strix_is_that_of_table_iii() -> None:
+    printed = paper("strix").tables["III"].cell("total", "area").value
+    # Units are rounded to 0.01 mm2 each, six in each of eight cores.
+    assert Machine.load("strix").area_mm2 == pytest.approx(printed, abs=8 * 6 * 0.005)
+
+
+@pytest.mark.parametrize("name", ["strix", "strix_nofold"])
+def test_the_two_files_of_strix_differ_in_folding_alone(name: str) -> None:
+    other = Machine.load("strix" if name == "strix_nofold" else "strix_nofold")
+    differing = {
+        ours.path
+        for ours, theirs in zip(Machine.load(name).numbers(), other.numbers(), strict=True)
+        if (ours.formula, ours.value) != (theirs.formula, theirs.value)
+    }
+    allowed = re.compile(r"parameters\.fold|units\..*\.(?:lanes|area_mm2|energy_pj)|.*\.latency")
+    assert all(allowed.fullmatch(path) for path in differing), differing
+    assert "parameters.fold" in differing
