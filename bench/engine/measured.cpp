@@ -11,7 +11,9 @@ Cost cost_of(const backend::Trace& trace) {
     cost.mults += static_cast<double>(r.mults);
     cost.bytes += static_cast<double>(r.bytes_read + r.bytes_written);
     for (const auto& written : r.writes) {
-      const auto read = std::ranges::find(r.reads, written.address, &backend::Extent::address);
+      const auto read = std::ranges::find_if(r.reads, [&](const backend::Extent& e) {
+        return e.object == written.object && e.offset == written.offset;
+      });
       if (read != r.reads.end()) {
         cost.in_place += static_cast<double>(std::min(read->bytes, written.bytes));
       }

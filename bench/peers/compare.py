@@ -1,13 +1,14 @@
 """Measures Jali and its peers in one run, in turn, on one thread each, and prints the ratios.
 
-    python bench/peers/compare.py [lattigo] [seal] [matvec] [bootstrap] --work FOLDER
+    python bench/peers/compare.py [lattigo] [seal] [matvec] [bootstrap] [tfhe] --work FOLDER
 
 bootstrap compares Lattigo's default set with 2^15 slots and Jali's preset that is at least as precise. It takes some
-minutes and 40 GB of memory, and so it runs only if it is named.
+minutes and 40 GB of memory. tfhe compares a NAND and a look-up with tfhe-rs, which takes a quarter of an hour to compile. Both run
+only if they are named.
 
 Run it with a Python that has Jali. The peers are installed from their own registries into FOLDER, which is made and
-kept: Lattigo 6.2.0 as a Go module, which needs go on the PATH, and TenSEAL, which contains SEAL, from PyPI. Nothing is
-installed anywhere else. Every result is checked by decryption before it counts.
+kept: Lattigo 6.2.0 as a Go module, which needs go on the PATH, TenSEAL, which contains SEAL, from PyPI, and tfhe-rs 1.8.2 as a
+crate, which needs cargo. Nothing is installed anywhere else. Every result is checked by decryption before it counts.
 
 For each comparison the program prints one JSON object:
   {"name", "peer", "params", "jali_s", "peer_s", "ratio", "jali_wall_s", "peer_wall_s", ...}
@@ -31,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from jali import ckks
+from jali import ckks, tfhe
 from jali import device as devices
 from jali.bench import matvec, sets
 from jali.bench.measure import accept, commit
@@ -39,6 +40,12 @@ from jali.bench.measure import accept, commit
 HERE = Path(__file__).resolve().parent
 TENSEAL = "tenseal==0.3.18"
 BOOTSTRAP = "n16_precise"
+#: For each operation of TFHE, the parameters of the peer and the preset of Jali.
+TFHE = (
+    ("nand", "boolean_2m165", "boolean"),
+    ("nand", "boolean_2m64", "boolean"),
+    ("look_up", "message_2_carry_2", "message_2_carry_2"),
+)
 MATVEC = {"matvec_rnnt_fc0": "RNNT-FC0", "matvec_rnnt_lstm": "RNNT-LSTM"}
 
 
@@ -101,6 +108,20 @@ def lattigo(work: Path, modulus: str) -> Peer:
             stderr=subprocess.DEVNULL,
         )
     return Peer([str(folder / "peer"), modulus], environment)
+
+
+def tfhe_rs(work: Path, parameters: str) -> Peer:
+    """Builds the Rust program in `work`, for this machine's processor, and starts it."""
+    if shutil.which("cargo") is None:
+        raise SystemExit("tfhe-rs needs Rust: put cargo on the PATH, or leave tfhe out")
+    folder = work / "tfhe_rs"
+    (folder / "src").mkdir(parents=True, exist_ok=True)
+    for name in ("Cargo.toml", "src/main.rs"):
+        shutil.copy(HERE / "tfhe_rs" / name, folder / name)
+    environment = {"RUSTFLAGS": "-C target-cpu=native", "RAYON_NUM_THREADS": "1"}
+    command = ["cargo", "build", "--release", "--quiet"]
+    subprocess.run(command, cwd=folder, check=True, env={**os.environ, **environment})
+    return Peer([str(folder / "target" / "release" / "tfhe_rs_peer"), parameters], environment)
 
 
 def seal(work: Path) -> Peer:
@@ -171,6 +192,25 @@ def bootstrapping(name: str) -> tuple[ckks.Params, Callable[[], object], float]:
     return params, x.bootstrap, float(-np.log2(np.mean(np.abs(parts))))
 
 
+def programmable(operation: str, preset: str) -> tuple[tfhe.Params, Callable[[], object]]:
+    """Jali's side of a NAND or of a look-up with its key switch, of one ciphertext. The result is checked first."""
+    params = tfhe.Params.preset(preset)
+    client = tfhe.Client(params, threads=1)
+    server = tfhe.Evaluator(params, client.evaluation_keys(), "cpu", threads=1)
+    a, b = (
+        server.bind(client.encrypt(np.array([3 if operation == "look_up" else 1])))
+        for _ in range(2)
+    )
+
+    def square(v: int) -> int:
+        return v * v % 4
+
+    body = (lambda: a.nand(b)) if operation == "nand" else (lambda: server.apply(square, a))
+    if client.decrypt(body())[0] != (0 if operation == "nand" else 1):
+        raise SystemExit(f"the result of {operation} is wrong")
+    return params, body
+
+
 def timed(body: Callable[[], object], reps: int) -> tuple[list[float], list[float]]:
     """Wall and processor seconds of `reps` runs."""
     wall, cpu = [], []
@@ -183,7 +223,12 @@ def timed(body: Callable[[], object], reps: int) -> tuple[list[float], list[floa
 
 
 def beside(
-    name: str, peer: Peer, params: ckks.Params, ours: Callable[[], object], rounds: int, reps: int
+    name: str,
+    peer: Peer,
+    params: dict[str, object],
+    ours: Callable[[], object],
+    rounds: int,
+    reps: int,
 ) -> dict[str, Any]:
     """Runs both sides in turn and returns the comparison."""
     jali_wall: list[float] = []
@@ -200,7 +245,7 @@ def beside(
         "name": name,
         "peer": peer.about,
         "device_name": devices.name(),
-        "params": {k: v for k, v in sets.describe("", params, 1).items() if k != "set"},
+        "params": params,
         "jali_s": min(jali_cpu),
         "peer_s": min(peer_cpu),
         "ratio": min(peer_cpu) / min(jali_cpu),
@@ -214,6 +259,11 @@ def beside(
     }
 
 
+def described(params: ckks.Params) -> dict[str, object]:
+    """CKKS parameters in a comparison."""
+    return {k: v for k, v in sets.describe("", params, 1).items() if k != "set"}
+
+
 def comparisons(chosen: list[str], work: Path, rounds: int) -> Iterator[dict[str, Any]]:
     """Yields the comparisons that were asked for."""
     for want, modulus, name in (
@@ -224,24 +274,31 @@ def comparisons(chosen: list[str], work: Path, rounds: int) -> Iterator[dict[str
             peer = lattigo(work, modulus)
             params, operations = primitives(name)
             for operation, ours in operations.items():
-                yield beside(operation, peer, params, ours, rounds, 10)
+                yield beside(operation, peer, described(params), ours, rounds, 10)
             peer.close()
     if "bootstrap" in chosen:
         peer = lattigo(work, "bootstrap")
         params, ours, bits = bootstrapping(BOOTSTRAP)
-        result = beside("bootstrap", peer, params, ours, rounds, 1)
+        result = beside("bootstrap", peer, described(params), ours, rounds, 1)
         yield {**result, "jali_mean_bits": bits, "peer_mean_bits": peer.mean_bits}
         peer.close()
+    if "tfhe" in chosen:
+        for operation, parameters, preset in TFHE:
+            peer = tfhe_rs(work, parameters)
+            set_of, ours = programmable(operation, preset)
+            about = {"preset": preset, "n": set_of.n, "log2_p_fail": set_of.log2_p_fail}
+            yield beside(operation, peer, about, ours, rounds, 10)
+            peer.close()
     if {"seal", "matvec"} & set(chosen):
         peer = seal(work)
         if "seal" in chosen:
             params, operations = primitives("n14_q375_dnum8")
             for operation, ours in operations.items():
-                yield beside(operation, peer, params, ours, rounds, 10)
+                yield beside(operation, peer, described(params), ours, rounds, 10)
         if "matvec" in chosen:
             for operation, layer in MATVEC.items():
                 params, ours = product(layer, prepared=False)
-                result = beside(operation, peer, params, ours, 1, 1)
+                result = beside(operation, peer, described(params), ours, 1, 1)
                 _, cpu = timed(product(layer, prepared=True)[1], 3)
                 result["jali_prepared_s"] = min(cpu)
                 yield result
@@ -254,7 +311,7 @@ def main() -> None:
     parser.add_argument(
         "what",
         nargs="*",
-        help="lattigo, seal, matvec, bootstrap; if none is named, all but bootstrap",
+        help="lattigo, seal, matvec, bootstrap, tfhe; if none is named, the first three",
     )
     parser.add_argument(
         "--work", type=Path, help="where the peers are installed; if left out, a temporary folder"
@@ -262,7 +319,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     options = parser.parse_args()
     chosen = options.what or ["lattigo", "seal", "matvec"]
-    unknown = set(chosen) - {"lattigo", "seal", "matvec", "bootstrap"}
+    unknown = set(chosen) - {"lattigo", "seal", "matvec", "bootstrap", "tfhe"}
     if unknown:
         parser.error(f"unknown: {', '.join(sorted(unknown))}")
     if hasattr(os, "sched_setaffinity"):

@@ -97,7 +97,7 @@ int main(int argc, char** argv) {
   }
   bool right = true;
   for (const tfhe::Preset& preset : tfhe::presets()) {
-    const std::string listed = "," + options.presets + ",";
+    const std::string listed = std::string(",").append(options.presets).append(",");
     if (listed.find("," + std::string(preset.name) + ",") == std::string::npos) continue;
     if (measure(preset, options)) continue;
     std::fprintf(stderr, "%s: wrong values\n", std::string(preset.name).c_str());
