@@ -12,7 +12,7 @@ LOGS := build/logs
 # What `make test` and `make check` run, in this order.
 CHECKS := lint cpp-test py-test docs-test cuda sanitize tsan fuzz
 # What `make check` runs besides.
-ONLY_CHECK := timing
+ONLY_CHECK := timing rtl torch-test
 # `make test` takes a share of a check where the whole takes long; `make check`, and a check run alone, all of it.
 SHARE := whole
 test: SHARE := brief
@@ -94,7 +94,7 @@ py-test: build ## the Python tests
 	  $(call or_say,repeat one test with .venv/bin/python -m pytest -k NAME)
 
 docs-test: build ## every code block of the documents and every script of examples/
-	@$(call logged,python tools/run_docs.py README.md CONTRIBUTING.md docs examples --build $(RELEASE)) \
+	@$(call logged,python tools/run_docs.py README.md CONTRIBUTING.md docs examples examples/compile_a_pipeline.py --build $(RELEASE)) \
 	  $(call or_say,the document and line are named above)
 
 # The whole: for every GPU from Ampere on. The brief share: for the GPUs of this machine, or, if there is none, as far as PTX
@@ -166,6 +166,32 @@ timing: .venv/tools ## what time tells of secrets: branches and addresses under 
 	cmake --build $(TIMING) --target timing
 	@$(call logged,tools/timing.sh $(TIMING)/tests/timing) \
 	  $(call or_say,docs/security.md says what must not depend on a secret)
+
+# What apt-get may install here, it installs; the tests skip what is still missing, so a missing tool ends the target.
+RTL_TOOLS := verilator iverilog yosys
+rtl: build ## the accelerators' units in SystemVerilog: both simulators and synthesis
+	@missing=$$(for tool in $(RTL_TOOLS); do command -v $$tool >/dev/null || echo $$tool; done); \
+	if [ -n "$$missing" ] && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends $$missing; \
+	fi; \
+	for tool in $$missing; do command -v $$tool >/dev/null \
+	  $(call or_say,$$tool is missing (Debian: apt install $(RTL_TOOLS))); done
+	$(BIN)/python -m pip install -q 'cocotb>=2.0' $(call or_say,pip could not reach a package index; see the lines above)
+	@$(call logged,JALI_BUILD=$(CURDIR)/$(RELEASE) python -m pytest -p no:cacheprovider hwmodel/tests) \
+	  $(call or_say,repeat one test with JALI_BUILD=$(RELEASE) .venv/bin/python -m pytest hwmodel/tests -k NAME)
+
+# What .venv has, and PyTorch besides, whose package for Linux is some gigabytes.
+TORCH := build/torch
+torch-test: build ## modules of PyTorch, compiled; PyTorch is installed apart from .venv
+	@$(BIN)/python -m venv $(TORCH)
+	@folder() { "$$1" -c 'import sysconfig; print(sysconfig.get_path("purelib"))'; }; \
+	folder $(BIN)/python >"$$(folder $(TORCH)/bin/python)/jali.pth"
+	$(TORCH)/bin/python -m pip install -q "$$($(BIN)/python -c 'import tomllib; \
+	  print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["torch"])')" \
+	  $(call or_say,pip could not reach a package index; see the lines above)
+	$(TORCH)/bin/python -c 'import torch' $(call or_say,PyTorch is installed and cannot be imported)
+	@$(call logged,$(TORCH)/bin/python -m pytest -p no:cacheprovider $(wildcard tests/python/test_nn_torch*.py)) \
+	  $(call or_say,repeat one test with $(TORCH)/bin/python -m pytest tests/python/test_nn_torch.py -k NAME)
 
 # --- the rest ------------------------------------------------------------------------------------
 docs: build ## the site in build/site: the documents, what the examples print, the Python and C++ reference, search

@@ -88,6 +88,7 @@ PARTS = {
     "ckks": 3,
     "tfhe": 3,
     "nn": 4,
+    "simulate": 4,
     "cli.parser": 4,
     "demo": 5,
     "bench": 6,

@@ -27,7 +27,7 @@ SIBLINGS = {
     "secret/tfhe_client": ("tests/backend/tfhe_client_compare.h",),
 }
 # These functions describe an engine and compute nothing.
-DESCRIBING = {"name", "config", "memory", "pool", "threads", "glwe_batch"}
+DESCRIBING = {"name", "config", "memory", "pool", "copies", "threads", "glwe_batch"}
 VIRTUAL = re.compile(r"^  virtual [^;{(~]*?(\w+)\(", re.MULTILINE)
 CALL = re.compile(r"\bo\.engine\s*\.(?:(\w+)\(\)\s*\.)?(\w+)\(")
 

@@ -6,8 +6,8 @@ set -uo pipefail
 build=$1 jobs=${2:-2} without=${3:-}
 python_sources=(python tests tools)
 cxx_folders=(src tests)
-for folder in examples bench docs; do [ -d $folder ] && python_sources+=($folder); done
-for folder in fuzz python bench; do [ -d $folder ] && cxx_folders+=($folder); done
+for folder in examples bench docs hwmodel; do [ -d $folder ] && python_sources+=($folder); done
+for folder in fuzz python bench hwmodel; do [ -d $folder ] && cxx_folders+=($folder); done
 cxx_sources() { find "${cxx_folders[@]}" -name '*.h' -o -name '*.cpp'; }
 
 failed=0

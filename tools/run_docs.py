@@ -63,6 +63,8 @@ def command_of(task: Task, folder: Path, build: Path) -> str:
     """A shell command that runs the task in `folder`."""
     if task.language == "bash":
         return task.code
+    if task.name.endswith(".py"):  # in its place, because it may read files beside it
+        return f"{shlex.quote(sys.executable)} {shlex.quote(str(ROOT / task.name))}"
     if task.language == "python":
         script = folder / (Path(task.name).stem + ".py")
         script.write_text(task.code, encoding="utf-8")

@@ -1,11 +1,14 @@
 """Fuzzes the public face of jali.ckks: hostile objects, and hostile arguments, through every operation.
 
-    python tools/fuzz_python [--seconds 60] [--seed N] [--case K] [--cases C]
+    python tools/fuzz_python [programs | traces | machines] [--seconds 60] [--seed N] [--case K] [--cases C]
 
 A case makes objects whose bytes were changed and sealed again with a valid checksum, loads them, and runs a
 program of operations on what was accepted. Every operation gives a result, an error under jali.Error, or a
 TypeError for arguments of the wrong type; anything else, a death of the process included, ends the run with the
 seed, the number of the case and its steps. `--seed N --case K --cases 1` repeats it.
+
+`traces` and `machines` are what jali.simulate reads: recorded traces and machine files with changed fields. What is read is
+lowered, simulated and reported, and fails only with an error under jali.Error.
 
 A new public method joins by a function marked with @operation("Class.method") in the module of its room, or by a line
 in EXEMPT of registry.py that says why not; tests/python/test_fuzz.py holds both lists to the classes.
@@ -26,10 +29,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from fuzz_python import Case
+from fuzz_python import TARGETS
 
 
-def work(seed: int, seconds: float, first: int, cases: int | None, steps: Path) -> int:
+def work(target: str, seed: int, seconds: float, first: int, cases: int | None, steps: Path) -> int:
     """Runs cases in this process, each step written to a file before it is taken."""
     faulthandler.enable()
     warnings.simplefilter("error")  # a warning of NumPy's is no error of Jali's
@@ -45,18 +48,19 @@ def work(seed: int, seconds: float, first: int, cases: int | None, steps: Path) 
             out.seek(0)
             out.truncate()
             try:
-                Case(seed, first + done, log).run()
+                TARGETS[target](seed, first + done, log).run()
             except Exception:
                 log(traceback.format_exc())
                 return 1
             done += 1
-    print(f"{done} programs", flush=True)
+    print(f"{done} {target}", flush=True)
     return 0
 
 
 def main() -> int:
     """Runs the cases in a process of their own, so that its death can be told."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("target", nargs="?", choices=list(TARGETS), default="programs")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=None, help="fresh unless given")
     parser.add_argument("--case", type=int, default=0, help="the first one")
@@ -65,12 +69,13 @@ def main() -> int:
     args = parser.parse_args()
     seed = secrets.randbits(48) if args.seed is None else args.seed
     if args.steps is not None:
-        return work(seed, args.seconds, args.case, args.cases, args.steps)
+        return work(args.target, seed, args.seconds, args.case, args.cases, args.steps)
     with tempfile.TemporaryDirectory() as folder:
         steps = Path(folder) / "steps"
         command = [
             sys.executable,
             str(Path(__file__).parent),
+            args.target,
             "--seed",
             str(seed),
             "--seconds",
@@ -87,7 +92,7 @@ def main() -> int:
         case = text.split(":", 1)[0].removeprefix("case ") if text else "0"
         print(text)
         print(f"fuzz_python: FAILED with status {done.returncode}; to repeat it:")
-        print(f"  python tools/fuzz_python --seed {seed} --case {case} --cases 1")
+        print(f"  python tools/fuzz_python {args.target} --seed {seed} --case {case} --cases 1")
         return 1
 
 

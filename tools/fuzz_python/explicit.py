@@ -55,14 +55,22 @@ def explicit_plain(c: Case) -> Any:
 @operation(
     "ExplicitEvaluator.add_scalar", "ExplicitEvaluator.multiply_scalar",
     "ExplicitEvaluator.multiply_integer", "ExplicitEvaluator.has_rotation", "ExplicitEvaluator.is_here",
-    "ExplicitEvaluator.params",
+    "ExplicitEvaluator.params", "ExplicitEvaluator.prepare_monomial", "ExplicitEvaluator.multiply_monomial",
+    "ExplicitEvaluator.twice_real",
 )  # fmt: skip
 def explicit_numbers(c: Case) -> Any:
     """A ciphertext and a number."""
     e, x = c.server.explicit, c.ciphertext()
     assert e.is_here(x) and e.params == c.world.params
     e.has_rotation(c.integer(1))
-    kind = c.random.randrange(3)
+    kind = c.random.randrange(5)
+    if kind == 3:
+        return e.twice_real(x, c.random.choice([None, c.number()]))
+    if kind == 4:
+        exponent = c.integer(0, 1, c.world.params.slots, 3 * c.world.params.slots)
+        if c.rare(0.5):
+            e.prepare_monomial(exponent)
+        return e.multiply_monomial(x, exponent)
     if kind == 0:
         return e.add_scalar(x, c.number())
     if kind == 1:
