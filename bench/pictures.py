@@ -2,15 +2,15 @@
 
     python bench/pictures.py
 
-It writes docs/peers.png (Jali beside other libraries), docs/precision.png (precision against time of bootstrapping) and
-docs/performance.png (time against level and ring). It needs matplotlib. No chart has more than six lines or marks.
+It writes docs/peers.png (Jali beside other libraries), docs/precision.png (precision against time of bootstrapping),
+docs/performance.png (time against level and ring) and docs/batches.png (time of look-ups against their number). It needs matplotlib. No chart has more than six lines or marks.
 """
 
 from __future__ import annotations
 
 import json
 import tomllib
-from math import log2
+from math import inf, log2
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,9 @@ BOOTSTRAPPING = "h100-2026-11-22-bootstrap"
 SWITCHES = "h100-2026-11-22-switch"
 WORDS = "h100-2026-11-22-words"
 CPU = "2026-11-21-epyc-zen5-2c"
+# Time of look-ups against their number: one block a ciphertext, of a first version, and clusters of eight blocks.
+BLOCKS, BLOCKS_COMMIT = "tfhe-h200-2026-11-23", "1dfdcd3"
+CLUSTERS, CLUSTERS_COMMIT = "tfhe-clusters-h200-2026-11-23", "9eeb602d"
 
 Row = dict[str, Any]
 
@@ -243,6 +246,50 @@ def performance_picture(pyplot: Any) -> None:
     figure.savefig(DOCS / "performance.png", dpi=130)
 
 
+def batches(record: str, commit: str, largest: float = inf) -> list[tuple[int, float]]:
+    """The number of look-ups and their time in ms, by the kernels of a commit."""
+    return sorted(
+        (r["batch"], r["ms"])
+        for r in rows(record)
+        if r["commit"] == commit
+        and r.get("set") == "2_2"
+        and r.get("what") == "pbs"
+        and r["batch"] <= largest
+    )
+
+
+def batches_picture(pyplot: Any) -> None:
+    """Draws the time against the batch for look-ups of TFHE, beside what whole waves would take."""
+    figure, place = pyplot.subplots(figsize=(9, 5))
+    _frame(
+        place,
+        "Time of look-ups of TFHE against their number",
+        "one H200, messages and carries of 2 bits, n 918, N 2,048, p_fail 2^-128",
+    )
+    blocks = batches(BLOCKS, BLOCKS_COMMIT)
+    wave, full = 528, dict(blocks)[528]  # four ciphertexts on each of 132 SMs
+    counts = range(1, blocks[-1][0] + 1)
+    waves = [full * -(-count // wave) for count in counts]
+    place.plot(counts, waves, color=PEER, linewidth=1.5, label=f"whole waves of {wave}")
+    for points, label, colour in (
+        (blocks, f"one block a ciphertext, first version ({BLOCKS_COMMIT})", JALI),
+        (batches(CLUSTERS, CLUSTERS_COMMIT, 96), f"clusters of SMs ({CLUSTERS_COMMIT})", OTHER),
+    ):
+        place.plot(*zip(*points, strict=True), marker="o", color=colour, linewidth=2, label=label)
+    place.set_xscale("log")
+    place.set_yscale("log")
+    numbers = [1, 8, 64, 264, 528, 1056, 2048, 4096, 8192]
+    place.set_xticks(numbers, [f"{n:,}" for n in numbers])
+    times = [2, 5, 10, 20, 50, 100]
+    place.set_yticks(times, [f"{t} ms" for t in times])
+    place.minorticks_off()
+    place.set_xlabel("look-ups at once", fontsize=11, color=INK)
+    place.grid(True, linewidth=0.6, color=GRID)
+    place.legend(fontsize=11, frameon=False, loc="upper left")
+    figure.tight_layout()
+    figure.savefig(DOCS / "batches.png", dpi=130)
+
+
 def main() -> None:
     """Draws all of them."""
     import matplotlib
@@ -251,7 +298,7 @@ def main() -> None:
     from matplotlib import pyplot
 
     pyplot.rcParams["font.family"] = "DejaVu Sans"
-    for draw in (peers_picture, precision_picture, performance_picture):
+    for draw in (peers_picture, precision_picture, performance_picture, batches_picture):
         draw(pyplot)
 
 
