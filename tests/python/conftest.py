@@ -77,7 +77,7 @@ def rng() -> Iterator[np.random.Generator]:
     scikit-learn uses."""
     seed = secrets.randbits(64)
     print(f"seed {seed}")
-    np.random.seed(seed % 2**32)
+    np.random.seed(seed % 2**32)  # noqa: NPY002
     yield np.random.default_rng(seed)
 
 

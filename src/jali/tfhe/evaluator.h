@@ -71,7 +71,6 @@ class Evaluator {
   const backend::TfheOps& engine() const { return *engine_; }
   /// The keys in the engine's form, for code that calls the engine itself.
   const lwe::PreparedKeys& prepared_keys() const { return *keys_; }
-  const lwe::PreparedKeys& keys() const { return *keys_; }
 
   // --- to and from the engine ---
   Ciphertext bind(const Ciphertext& a) const;

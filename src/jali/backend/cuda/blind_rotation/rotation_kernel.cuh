@@ -14,6 +14,9 @@
 #include <algorithm>
 
 #include "jali/backend/cuda/blind_rotation/blind_rotation.cuh"
+#include "jali/backend/cuda/blind_rotation/key_ring.cuh"
+#include "jali/backend/cuda/blind_rotation/key_tiles.cuh"
+#include "jali/backend/cuda/blind_rotation/rotation_shape.cuh"
 #include "jali/backend/cuda/blind_rotation/rotation_size.cuh"
 #include "jali/backend/cuda/blind_rotation/step.cuh"
 #include "jali/backend/cuda/fft/folded_fft.cuh"
@@ -21,38 +24,6 @@
 namespace jali::backend::cuda {
 
 namespace {
-
-using fft::kPoints;
-
-constexpr int kMaxSlots = 16;
-constexpr std::size_t kSharedBytes = 227 << 10;
-
-// How a kernel cuts its work. k1: k + 1.
-// deep: several levels. Units: of a step; 0: classic; -1: any number, one unit a tile instead of all.
-template <int LogN, int K1, int Units, bool Deep>
-struct Shape {
-  using Word = std::uint32_t;
-  static constexpr bool deep = Deep;
-  static constexpr int log_n = LogN, N = 1 << LogN, M = N / 2, G = N / 64, k1 = K1;
-  static constexpr bool units = Units != 0;
-  static constexpr int fixed = Units > 0 ? Units : 1;  // units of a tile
-  static constexpr int threads = K1 * G;  // of a ciphertext
-  static constexpr bool paired = K1 == 2 && G == 32 && !Deep;
-  // A group is as many ciphertexts as fill whole warps. Its threads wait for each other.
-  static constexpr int per_group() {
-    int count = 1;
-    while (count * threads % 32 != 0) ++count;
-    return count;
-  }
-  static constexpr int group_ciphertexts = per_group();
-  static constexpr int group_threads = group_ciphertexts * threads;
-  static constexpr int most_threads = 256 / group_threads * group_threads;
-  static constexpr int tile_points =
-      Units < 0 ? (K1 == 2 ? 4 : 2) : Units > 0 ? 2 : K1 == 2 ? 16 : K1 <= 4 ? 8 : 4;
-  static constexpr int part = K1 * K1 * tile_points * G;  // of a tile, one unit, in complex numbers
-  static constexpr int tile = fixed * part;
-  static constexpr int tiles = kPoints / tile_points;  // of a level (and unit)
-};
 
 struct RotationArgs {
   RotationCall call;
@@ -64,90 +35,6 @@ struct RotationArgs {
   std::uint32_t slots;  // of the ring
   std::uint32_t groups;  // most groups of a block
   Rotation rotation;
-};
-
-__device__ __forceinline__ unsigned shared_address(const void* at) {
-  return static_cast<unsigned>(__cvta_generic_to_shared(at));
-}
-
-// A ring of tiles that the copy engine fills and all warps of the block read. The last warp that has read a tile asks for
-// the tile that takes its place.
-struct Ring {
-  const double2* slots;
-  unsigned full;  // barriers, one a slot
-  unsigned left;  // counters: warps that have read the slot
-  const double2* key;
-  unsigned tile, tiles, count;  // numbers of a tile; tiles of the key; slots
-  unsigned warps;  // that read
-  unsigned slot = 0, parity = 0, at = 0;  // the next one
-  static constexpr unsigned kNone = 1u << 30;
-  unsigned before = kNone;  // of lane 0: how many warps had read the last tile before this one
-
-  __device__ __forceinline__ void ask(unsigned into, unsigned which) const {
-#if __CUDA_ARCH__ >= 900
-    const unsigned barrier = full + 8 * into, bytes = tile * 16;
-    const unsigned to = shared_address(slots) + into * bytes;
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
-                 : "memory");
-    asm volatile(
-        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-            "r"(to),
-        "l"(key + static_cast<std::size_t>(which) * tile), "r"(bytes), "r"(barrier)
-        : "memory");
-#endif
-  }
-  __device__ __forceinline__ const double2* wait() const {
-#if __CUDA_ARCH__ >= 900
-    asm volatile(
-        "{\n"
-        ".reg .pred done;\n"
-        "again:\n"
-        "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-        "@!done bra again;\n"
-        "}" ::"r"(full + 8 * slot),
-        "r"(parity)
-        : "memory");
-#endif
-    return slots + slot * tile;
-  }
-  // Counts this warp among those that have read the tile. The answer is looked at by the next settle, so that nobody waits
-  // for it.
-  __device__ __forceinline__ void release(bool last) {
-    __syncwarp();
-    settle(last);
-#if __CUDA_ARCH__ >= 900
-    if (threadIdx.x % 32 == 0) {
-      // Shared memory serves a warp's accesses in order, so that its reads of the tile are done. The last one sets the
-      // counter back to 0. (An addition would be turned into one for the whole warp, whose result is waited for.)
-      asm volatile("atom.relaxed.cta.shared::cta.inc.u32 %0, [%1], %2;"
-                   : "=r"(before)
-                   : "r"(left + 4 * slot), "r"(warps - 1)
-                   : "memory");
-    }
-#endif
-    if (++slot == count) {
-      slot = 0;
-      parity ^= 1;
-    }
-    if (++at == tiles) at = 0;
-  }
-  // If this was the last warp that read the tile before: asks for the tile that takes its place. last: no round follows, so
-  // that what lies behind the end of the key is not asked for.
-  __device__ __forceinline__ void settle(bool last) {
-#if __CUDA_ARCH__ >= 900
-    if (before + 1 == warps) {
-      const unsigned freed = slot == 0 ? count - 1 : slot - 1;
-      unsigned next = (at == 0 ? tiles : at) - 1 + count;
-      const bool wraps = next >= tiles;
-      if (wraps) next -= tiles;
-      if (!(wraps && last)) {
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-        ask(freed, next);
-      }
-    }
-    before = kNone;
-#endif
-  }
 };
 
 template <class S>
@@ -553,114 +440,6 @@ __global__ void __launch_bounds__(S::most_threads, 1)
     meet_all();
   }
 }
-
-// Words of GGSW ciphertexts to tiles of the key.
-template <class S>
-__global__ void __launch_bounds__(128)
-    prepare_kernel(double2* key, const void* ggsws, const double2* low_table, int torus,
-                   unsigned first, unsigned levels, unsigned units, unsigned polynomials) {
-  constexpr int G = S::G, K1 = S::k1, N = S::N, P = S::tile_points;
-  constexpr int kAccBits = 8 * sizeof(typename S::Word);
-  __shared__ __align__(16) double buffers[fft::exchange_doubles(128)];
-  __shared__ double2 low[G * fft::low_entries(G)];
-  for (unsigned i = threadIdx.x; i < G * fft::low_entries(G); i += blockDim.x) low[i] = low_table[i];
-  __syncthreads();
-  const int g = static_cast<int>(threadIdx.x % G);
-  double* const buffer = buffers + threadIdx.x / G * fft::exchange_doubles(G);
-  const unsigned wanted = blockIdx.x * (blockDim.x / G) + threadIdx.x / G;
-  const unsigned polynomial = min(wanted, polynomials - 1);
-  double2 x[kPoints];
-  const double scale = (torus == 64 && kAccBits == 32 ? 0x1p-32 : 1.0) / S::M *
-                       (torus == 32 && kAccBits == 64 ? 0x1p32 : 1.0);
-  const auto read = [&](int i) {
-    const std::size_t from = static_cast<std::size_t>(polynomial) * N + i;
-    if (torus == 64) {
-      return static_cast<double>(static_cast<const std::int64_t*>(ggsws)[from]) * scale;
-    }
-    return static_cast<double>(static_cast<const std::int32_t*>(ggsws)[from]) * scale;
-  };
-#pragma unroll
-  for (int i = 0; i < kPoints; ++i) x[i] = make_double2(read(g + G * i), read(g + G * i + S::M));
-  fft::forward<G>(x, buffer, low, g, [] { __syncwarp(); });
-  if (wanted >= polynomials) return;
-  // polynomial = ((step units + unit) (k + 1) levels + row levels + level) (k + 1) + column
-  unsigned rest = polynomial;
-  const unsigned column = rest % K1;
-  rest /= K1;
-  const unsigned level = rest % levels;
-  rest /= levels;
-  const unsigned row = rest % K1;
-  rest /= K1;
-  const unsigned unit = rest % units, step = first + rest / units;
-  const unsigned parts = units / S::fixed;
-#pragma unroll
-  for (int i = 0; i < kPoints; ++i) {
-    const std::size_t tile =
-        ((static_cast<std::size_t>(step) * levels + level) * S::tiles + i / P) * parts + unit / S::fixed;
-    key[tile * S::tile + unit % S::fixed * S::part + ((row * K1 + column) * P + i % P) * G + g] = x[i];
-  }
-}
-
-template <class S>
-std::size_t shared_bytes(const TfheConfig& config, std::size_t groups, std::size_t slots) {
-  const auto rounded = [](std::size_t bytes) { return (bytes + 127) / 128 * 128; };
-  const std::size_t ciphertexts = groups * S::group_ciphertexts, threads = groups * S::group_threads;
-  std::size_t bytes = rounded(8 * kMaxSlots) + rounded(4 * kMaxSlots) +
-                      rounded(16 * S::G * fft::low_entries(S::G)) +
-                      rounded(16 * S::G * kPoints) + rounded(16 * slots * S::tile) +
-                      rounded(sizeof(typename S::Word) * S::k1 * S::N * ciphertexts) +
-                      rounded(8 * fft::exchange_doubles(S::G) * S::k1 * ciphertexts);
-  if (S::deep) bytes += rounded(16 * kPoints * threads);
-  if (S::units) {
-    bytes += rounded(16 * 32) + rounded(16 * config.units() * threads) +
-             rounded(8 * config.units() * ciphertexts);
-  }
-  return bytes;
-}
-
-template <class S>
-std::size_t tiles_of(const TfheConfig& config) {
-  return config.steps() * static_cast<std::size_t>(config.rotation_gadget.levels) * S::tiles *
-         (S::units ? config.units() / S::fixed : 1);
-}
-
-// Calls f with the shape of a configuration. Returns false if there is none.
-template <int LogN, int K1, class F>
-bool with_shape(const TfheConfig& config, F&& f) {
-  const auto [base_log, levels] = config.rotation_gadget;
-  if (levels * base_log > 28 || config.units() > kMaxUnits) return false;
-  const bool deep = levels > 1;
-  if (config.rotation == Rotation::classic) {
-    return deep ? (f(Shape<LogN, K1, 0, true>{}), true) : (f(Shape<LogN, K1, 0, false>{}), true);
-  }
-  if (deep) return f(Shape<LogN, K1, -1, true>{}), true;
-  switch (config.units()) {
-    case 2: return f(Shape<LogN, K1, 2, false>{}), true;
-    case 3: return f(Shape<LogN, K1, 3, false>{}), true;
-    default: return f(Shape<LogN, K1, -1, false>{}), true;
-  }
-}
-
-// The most groups of a block for which two tiles fit, and as many tiles as fit then. Few ciphertexts take fewer groups.
-struct Plan {
-  std::size_t groups = 0, slots = 0, bytes = 0;
-};
-template <class S>
-Plan plan(const TfheConfig& config, std::size_t wanted_groups) {
-  Plan plan;
-  const std::size_t tiles = tiles_of<S>(config);
-  plan.groups = std::min<std::size_t>(wanted_groups, S::most_threads / S::group_threads);
-  const std::size_t least = std::min<std::size_t>(2, tiles);
-  while (plan.groups > 1 && shared_bytes<S>(config, plan.groups, least) > kSharedBytes) --plan.groups;
-  plan.slots = least;
-  while (plan.slots < std::min<std::size_t>(kMaxSlots, tiles) &&
-         shared_bytes<S>(config, plan.groups, plan.slots + 1) <= kSharedBytes) {
-    ++plan.slots;
-  }
-  plan.bytes = shared_bytes<S>(config, plan.groups, plan.slots);
-  return plan;
-}
-
 }  // namespace
 
 template <int LogN, int K1>
