@@ -1,9 +1,10 @@
 """Fills the README's table of figures from bench/results.
 
-    python bench/report.py CPU GPU
+    python bench/report.py CPU GPU MORE...
 
 CPU is the name of a file that `record.py` wrote, without .jsonl. GPU is the beginning that the names of the files of
-one `make gpu-check` share.
+one `make gpu-check` share. MORE are names of files with look-ups of TFHE, operations on encrypted integers, and compiled
+programs.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def gpu(name: str) -> Iterator[tuple[str, str, str]]:
     device = ""
     for r in load(f"{name}-bootstrap"):
         if r["params"]["word"] == "w32" and r["batch"] == 1 and r.get("keys") == "all":
-            device = r["device_name"].removeprefix("NVIDIA ").removesuffix(" 80GB HBM3")
+            device = device_of(r)
             about = f"bootstrapping `{r['preset']}`, {r['params']['slots']} slots, {r['params']['levels_left']} levels left, {device}"
             yield about, f"{ms(r['each_s'])}, {r['precision_bits']:.1f} bits", "make gpu-check"
     for r in load(f"{name}-table"):
@@ -85,16 +86,75 @@ def gpu(name: str) -> Iterator[tuple[str, str, str]]:
             yield f"{r['what']}, {device}", figure, "make gpu-check"
 
 
+PRESETS = ("message_2_carry_2", "message_2_carry_2_block")
+
+
+def look_ups(results: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
+    """One row for each preset: one look-up with its key switch, and many."""
+    found = {
+        (r["params"]["set"], r["batch"]): r
+        for r in results
+        if r.get("name") == "tfhe_switch_bootstrap"
+    }
+    for preset in PRESETS:
+        if (preset, 1) not in found:
+            continue
+        one, many = found[preset, 1], found[preset, 4224]
+        about = f"TFHE: a look-up of `{preset}`; in batches of 4,224, {device_of(one)}"
+        figure = f"{ms(one['median_s'])}; {4224 / many['median_s']:,.0f} a second"
+        yield about, figure, "jali bench tfhe --device cuda --batch 4224"
+
+
+def integers(results: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
+    """One row for the sum and the product of encrypted integers of 64 bits: one alone, by the fastest kernels on record, and
+    the longest vectors."""
+    for operation in ("add", "multiply"):
+        found = [
+            r
+            for r in results
+            if r.get("operation") == operation and r["preset"] == PRESETS[0] and "ms" in r
+        ]
+        if not found:
+            continue
+        one = min(found, key=lambda r: (r["batch"], r["ms"]))
+        many = max(found, key=lambda r: r["batch"])
+        about = f"TFHE: {operation}, integers of 64 bits; in vectors of {many['batch']:,}, {device_of(one)}"
+        yield about, f"{one['ms']:.3g} ms; {many['per_second']:,.0f} a second", "bench_integers"
+
+
+def compiled(results: list[dict[str, Any]]) -> Iterator[tuple[str, str, str]]:
+    """One row for each workload that went through `jali.compile`: the slowest of its runs."""
+    for demo in ("helr", "rnn"):
+        runs = [r for r in results if r.get("demo") == demo]
+        if not runs:
+            continue
+        r = max(runs, key=lambda r: float(r["seconds"]))
+        if demo == "helr":
+            about = f"training of a logistic regression, {r['batch']:,} images of {r['features']} pixels: an iteration"
+            figure = f"{ms(r['seconds_per_iteration'])}, accuracy {100 * r['accuracy']:.1f} %, in the clear {100 * r['plain_accuracy']:.1f} %"
+        else:
+            about = f"recurrent network, {r['steps']} steps of {r['units']} units, {r['sentences']} sentences"
+            figure = f"{ms(r['seconds'])}, {100 * r['agreement_with_plain']:.0f} % answers as in the clear"
+        yield f"compiled: {about}, {device_of(r)}", figure, f"jali demo {demo} --device cuda --json"
+
+
+def device_of(row: dict[str, Any]) -> str:
+    """The short name of the GPU on which a row was measured."""
+    name: str = row.get("device_name") or row["device"]
+    return name.removeprefix("NVIDIA ").removesuffix(" 80GB HBM3")
+
+
 def load(name: str) -> list[dict[str, Any]]:
     """The lines of bench/results/NAME.jsonl."""
     text = (HERE / "results" / f"{name}.jsonl").read_text(encoding="utf-8")
     return [json.loads(line) for line in text.splitlines()]
 
 
-def table(cpu: str, gpu_name: str) -> str:
+def table(cpu: str, gpu_name: str, more: list[str]) -> str:
     """The table of the README in Markdown."""
-    results = load(cpu)
+    results, others = load(cpu), [row for name in more for row in load(name)]
     rows = [*demos(results), *peers(results), *gpu(gpu_name)]
+    rows += [*look_ups(others), *integers(others), *compiled(others)]
     lines = ["| what | figure | repeat with |", "|---|---|---|"]
     return "\n".join(lines + [f"| {a} | {b} | `{c}` |" for a, b, c in rows]) + "\n"
 
@@ -105,7 +165,8 @@ def main() -> None:
     before, rest = text.split(BEGIN)
     _, after = rest.split(END)
     README.write_text(
-        before + BEGIN + table(sys.argv[1], sys.argv[2]) + END + after, encoding="utf-8"
+        before + BEGIN + table(sys.argv[1], sys.argv[2], sys.argv[3:]) + END + after,
+        encoding="utf-8",
     )
 
 
