@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tfhe_world import make
 
 import jali
 from jali import tfhe
@@ -23,25 +24,6 @@ ensemble = pytest.importorskip("sklearn.ensemble", reason="scikit-learn is not i
 tree = pytest.importorskip("sklearn.tree", reason="scikit-learn is not installed")
 
 REAL = tfhe.Params.preset(demo.PRESET)
-
-
-def small(message_bits: int = 2, carry_bits: int = 2, **more: object) -> tfhe.Params:
-    """Parameters that are fast and not secure."""
-    arguments = {
-        "n": 48,
-        "k": 1,
-        "N": 512,
-        "rotation_gadget": (15, 2),
-        "switch_gadget": (5, 4),
-        "lwe_noise_bits": 4,
-        "glwe_noise_bits": 10,
-        "message_bits": message_bits,
-        "carry_bits": carry_bits,
-        "max_norm2": 25,
-        "log2_p_fail": -128,
-        "name": "insecure_test",
-    }
-    return tfhe.Params.create(**{**arguments, **more})
 
 
 def data(rng: np.random.Generator, classes: int, rows: int = 300) -> tuple[np.ndarray, np.ndarray]:
@@ -184,7 +166,7 @@ def test_all_trees_of_depth_four_fit(rng: np.random.Generator) -> None:
 
 @pytest.fixture(scope="module")
 def sides() -> tuple[tfhe.Client, tfhe.Evaluator]:
-    client = tfhe.Client(small(), threads=1)
+    client = tfhe.Client(make(max_norm2=25), threads=1)
     return client, tfhe.Evaluator(client.params, client.evaluation_keys(), "cpu", threads=1)
 
 
