@@ -20,7 +20,6 @@ from jali.nn.lower import packed
 from jali.nn.ops import made
 from jali.nn.sparse import SparseMap
 
-
 FUNCTIONS = st.sampled_from(["tanh", "sigmoid"])
 
 

@@ -21,9 +21,7 @@ from jali.nn.sparse import SparseMap
 __all__ = ["copied", "powers", "repeated", "summed", "totalled"]
 
 
-def repeated(
-    node: Node, sources: Sequence[Layout], empty: Sequence[bool]
-) -> Iterator[Repeated]:
+def repeated(node: Node, sources: Sequence[Layout], empty: Sequence[bool]) -> Iterator[Repeated]:
     """The layout of sums along an axis whose numbers lie one behind the other, if the node is such sums."""
     for single, source, zeros in zip(node.attrs["maps"], sources, empty, strict=True):
         most = int(single.row_counts.max(initial=0))
