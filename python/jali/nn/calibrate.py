@@ -169,7 +169,13 @@ def _input_range(
     range together.
     """
     if declared is not None:
-        low, high = (np.broadcast_to(np.asarray(v, np.float64), node.shape) for v in declared)
+        try:
+            low, high = (np.broadcast_to(np.asarray(v, np.float64), node.shape) for v in declared)
+        except ValueError:
+            shapes = " and ".join(str(np.shape(v)) for v in declared)
+            raise InvalidArgument(
+                f"the range of {node.name} has ends of the shapes {shapes}: give one number for all, or arrays of the shape {node.shape}"
+            ) from None
         if not np.all(np.isfinite(low) & np.isfinite(high) & (low < high)):
             raise InvalidArgument(f"the range of {node.name} needs finite numbers, low < high")
         if np.any(seen < low) or np.any(seen > high):
