@@ -193,6 +193,63 @@ TEST(LinearTransform, FromAMatrix) {
               "matrix");
 }
 
+// Rows of zeros leave no noise, so that an average over all slots is below that of the numbers.
+TEST(LinearTransform, PromisesNoMorePrecisionThanTheRowsHave) {
+  const Scheme scheme{"rows", Word::w64, 45, 2, 10};
+  const auto params = make_params(scheme);
+  const std::size_t slots = params->slots(), rows = slots / 16;
+  std::mt19937_64 random(std::random_device{}());
+  std::vector<int> some;
+  for (int d = 0; d < 24; ++d) some.push_back(d);
+  auto diagonals = random_diagonals(random, slots, some);
+  for (auto& [d, entries] : diagonals) {
+    for (std::size_t s = 0; s < slots; ++s) entries[s] *= s % 16 == 3 ? 10 : 0;
+  }
+  const BsgsOptions ways[] = {{.hoisting = Hoisting::single},
+                              {.hoisting = Hoisting::twice},
+                              {.hoisting = Hoisting::twice, .baby_step = 32},
+                              {.sequence = Sequence{2, 1}},
+                              {.sequence = Sequence{8, 1}},
+                              {.sequence = Sequence{8, 4}}};
+  for (const BsgsOptions& way : ways) {
+    for (const bool prepared : {false, true}) {
+      LinearTransform transform(params, diagonals, {.bsgs = way});
+      World world(scheme, transform.rotations());
+      if (prepared) transform.prepare(world.encoder());
+      const auto x = world.vector();
+      const auto y = transform.apply(*world.evaluator, world.encrypt(x));
+      const auto got = world.decrypt(y), expected = clear(diagonals, x);
+      double sum = 0, square = 0;
+      for (std::size_t s = 0; s < slots; ++s) {
+        if (s % 16 != 3) continue;
+        sum += std::norm(got[s] - expected[s]);
+        square += std::norm(expected[s]);
+      }
+      const double each = 1 / static_cast<double>(rows);
+      const double promised =
+          std::exp2(-world.evaluator->noise().precision_bits(y.estimate, y.scale));
+      const double ratio = std::sqrt(sum * each / 2) / promised;
+      EXPECT_LT(ratio, 1.6) << "seed " << world.seed;  // 64 normal numbers; it was 4
+      EXPECT_GT(ratio, 0.6) << "seed " << world.seed;
+      const double size = std::sqrt(square * each) / y.estimate.message;
+      EXPECT_LT(size, 1.6) << "seed " << world.seed;
+      EXPECT_GT(size, 0.6) << "seed " << world.seed;
+    }
+  }
+}
+
+TEST(LinearTransform, RefusesClaimsThatAreNoSize) {
+  const Scheme scheme{"claims", Word::w64, 45, 2, 10};
+  const auto params = make_params(scheme);
+  const LinearTransform transform(params, {{0, std::vector<Complex>(512, 1.0)}});
+  World world(scheme, {});
+  const auto x = world.encrypt(world.vector());
+  for (const double bad : {-1.0, std::nan("")}) {
+    EXPECT_THROW(transform.apply(*world.evaluator, x, bad), InvalidArgument) << bad;
+  }
+  EXPECT_EQ(transform.apply(*world.evaluator, x, 1.5).estimate.peak, 1.5);
+}
+
 TEST(LinearTransform, BringsInputsDown) {
   const Scheme scheme{"down", Word::w64, 45, 3, 10};
   const auto params = make_params(scheme);

@@ -53,6 +53,19 @@ TEST_P(SlotSums, AreComposedOfTheKeysThatThereAre) {
   }
 }
 
+TEST(SlotSum, RefusesClaimsThatAreNoSize) {
+  const Scheme scheme{"claims", Word::w64, 45, 2, 10};
+  const auto params = make_params(scheme);
+  for (const std::size_t count : {1u, 8u}) {
+    const SlotSum sum(params, 1, count);
+    World world(scheme, sum.rotations());
+    const auto x = world.encrypt(world.vector());
+    for (const double bad : {-1.0, std::nan("")}) {
+      EXPECT_THROW(sum.apply_rescale(*world.evaluator, x, bad), InvalidArgument) << bad;
+    }
+  }
+}
+
 TEST_P(SlotSums, RescaleOnTheWay) {
   const auto params = make_params(GetParam());
   for (std::size_t count : {1u, 8u}) {

@@ -199,6 +199,51 @@ TEST(RangeTest, ClaimsAreCheckedAtDecryption) {
   EXPECT_THROW(arrays.with_magnitude(w.evaluator->drop_to(x, 0), {1, 1000}), RangeExceeded);
 }
 
+// With a negative peak, any number would fit any level; NaN would be no claim at all.
+TEST(RangeTest, ClaimsThatAreNoSizeAreRefused) {
+  World w(kDepth2);
+  const auto& e = *w.evaluator;
+  const auto x = w.encrypt(w.vector());
+  const auto extended = e.extend(x);
+  const std::vector<std::pair<const char*, std::function<void(double)>>> operations = {
+      {"add", [&](double peak) { e.add(x, x, peak); }},
+      {"add_inplace",
+       [&](double peak) {
+         auto y = e.copy(x);
+         e.add_inplace(y, x, peak);
+       }},
+      {"add_inplace of three parts",
+       [&](double peak) {
+         auto y = e.multiply_scalar(x, 1, x.scale);
+         e.add_inplace(y, e.square(x), peak);
+       }},
+      {"multiply", [&](double peak) { e.multiply(x, x, peak); }},
+      {"AutoEvaluator::multiply", [&](double peak) { w.automatic->multiply(x, x, peak); }},
+      {"twice_real", [&](double peak) { e.twice_real(x, peak); }},
+      {"reduce", [&](double peak) { e.reduce(extended, peak); }},
+      {"reduce_rescale",
+       [&](double peak) { e.reduce_rescale(e.extend(e.multiply_scalar(x, 1, x.scale)), peak); }},
+      {"combine_rescale",
+       [&](double peak) {
+         ckks::Combination sum;
+         sum.multiples = {{&x, 1}};
+         sum.peak = peak;
+         e.combine_rescale(sum, 2, x.scale * x.scale);
+       }},
+  };
+  for (const auto& [name, work] : operations) {
+    for (const double bad : {-1.0, -1e300, std::nan("")}) {
+      const std::string text = said<InvalidArgument>([&] { work(bad); });
+      EXPECT_NE(text.find("leave it out"), std::string::npos) << name << " " << bad << ": " << text;
+    }
+    EXPECT_NO_THROW(work(4)) << name;
+    EXPECT_NO_THROW(work(std::numeric_limits<double>::infinity())) << name;
+  }
+  auto y = e.multiply_scalar(x, 1, x.scale);
+  e.add_inplace(y, e.square(x), 1.5);
+  EXPECT_EQ(y.estimate.peak, 1.5);
+}
+
 TEST(RangeTest, EstimatesWithoutABoundAreRefusedUnlessMeant) {
   World w(kDepth2);
   auto x = w.encrypt(w.vector());

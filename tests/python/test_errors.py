@@ -168,6 +168,17 @@ MISTAKES = {
     "swapped": Call(lambda w: ckks.Evaluator(w.keys, w.params), "Params, not EvaluationKeys"),
     "encryptor of keys": Call(lambda w: ckks.Encryptor(w.keys), "ckks.PublicKey"),
     "masked": Call(lambda w: w.client.encrypt(np.ma.array([1.0, 2], mask=[0, 1])), "masked"),
+    "masked operand": Call(
+        lambda w: w.bind([1.0, 2]) * np.ma.array([1.0, 2], mask=[0, 1]), "masked"
+    ),
+    "masked operand of an array": Call(
+        lambda w: w.bind([[1.0, 2]]) + np.ma.array([1.0, 2], mask=[0, 1]), "masked"
+    ),
+    "nothing beside an array": Call(lambda w: w.bind([[1.0, 2]]) + None, "not None"),
+    "nothing on the left of an array": Call(lambda w: {} * w.bind([[1.0, 2]]), "not {}"),
+    "text below an array": Call(lambda w: w.bind([[1.0, 2]]) / "a", "not 'a'"),
+    "an axis too many": Call(lambda w: w.bind([1.0, 2]).sum(axis=1), "axis 1 .* write count=1"),
+    "two axes too many": Call(lambda w: w.bind([1.0, 2]).sum(axis=2), "axis 2 .* write count=2"),
     "text magnitude": Call(lambda w: w.client.encrypt([1], magnitude="big"), "magnitude .*'big'"),
     "huge magnitude": Call(lambda w: w.client.encrypt([1], magnitude=10**400), "magnitude must"),
     "huge slots": Call(lambda w: w.client.encrypt([1], slots=2**70), "slots must be a power of"),

@@ -20,11 +20,15 @@ from jali.nn.lower import packed
 from jali.nn.ops import made
 from jali.nn.sparse import SparseMap
 
+FUNCTIONS = st.sampled_from(["tanh", "sigmoid"])
 
-@settings(max_examples=40, deadline=None)
+
+@settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_random_networks(data: st.DataObject) -> None:
-    """Convolutions with strides, dense maps, squares, functions, branches that join, concatenations and slices."""
+    """Convolutions with strides, dense maps, squares, functions, sums, branches that join, concatenations and slices.
+
+    A sigmoid leaves 1/2 in the slots between the numbers."""
     draw = data.draw
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     x = made("x", "input", [], {"shape": (draw(st.integers(1, 3)), 6, draw(st.integers(4, 8)))})
@@ -36,14 +40,18 @@ def test_random_networks(data: st.DataObject) -> None:
 
     for k in range(draw(st.integers(1, 6))):
         last, name = nodes[-1], f"n{k}"
-        kinds = ["square", "function", "slice", "concatenate", "join"]
+        kinds = ["square", "function", "slice", "concatenate", "join", "sum"]
         if len(last.shape) > 1:
             kinds += ["convolution", "convolution", "flatten"]
         match draw(st.sampled_from(kinds)):
             case "square":
                 add(made(name, "multiply", [last, last], {}))
             case "function":
-                add(made(name, "function", [last], {"function": "tanh"}))
+                add(made(name, "function", [last], {"function": draw(FUNCTIONS)}))
+            case "sum":
+                axes = draw(st.sets(st.sampled_from(range(len(last.shape))), min_size=1))
+                attrs = {"axes": tuple(sorted(axes)), "keepdims": True, "factor": 0.25}
+                add(made(name, "sum", [last], attrs))
             case "slice":
                 step = draw(st.sampled_from([1, 2]))
                 rest = len(last.shape) - 1
@@ -68,6 +76,24 @@ def test_random_networks(data: st.DataObject) -> None:
     graph = Graph(tuple(nodes), (nodes[-1].name,))
     lanes = draw(st.sampled_from([1, 2, 8]))
     check(graph, draw(st.sampled_from([16, 128, 1024, 4096])), lanes, rng)
+
+
+@pytest.mark.parametrize("function", ["tanh", "sigmoid"])
+@pytest.mark.parametrize("shape", [(3,), (4,), (5, 3), (3, 4, 3)])
+def test_sums_behind_functions(
+    shape: tuple[int, ...], function: str, rng: np.random.Generator
+) -> None:
+    """Of rows, of columns and of everything, in ciphertexts whose windows the numbers fill or do not fill."""
+    nodes = [made("x", "input", [], {"shape": shape})]
+    nodes.append(made("f", "function", nodes, {"function": function}))
+    nodes.append(made("g", "combine", [nodes[1]], {"weights": (0.5,)}))
+    for axes in ((0,), (len(shape) - 1,), tuple(range(len(shape)))):
+        for keepdims in (True, False):
+            attrs = {"axes": axes, "keepdims": keepdims, "factor": 0.5}
+            total = made("sum", "sum", [nodes[-1]], attrs)
+            square = made("square", "multiply", [total, total], {})
+            for slots in (16, 64, 1024):
+                check(Graph((*nodes, total, square), ("square",)), slots, 2, rng)
 
 
 @settings(max_examples=60, deadline=None)

@@ -184,14 +184,18 @@ def test_encrypted_overlays(batch: int, rng: np.random.Generator) -> None:
     assert max(turns) >= 3 and program.manifest.demand.conjugation >= 0
     client = program.client(threads=1)
     keys, request = client.evaluation_keys(), client.encrypt(x[:batch])
-    reply = program.server(keys, threads=1, device="cpu")(request)
-    got, want = client.decrypt(reply), program.clear(x[:batch])
+    server = program.server(keys, threads=1, device="cpu")
+    reply = server(request)
     largest = np.abs(program.clear(x)).max()
-    assert np.abs(got - want).max() <= 2.0**-12 * largest
     (port,) = program.manifest.outputs
-    noise = np.sqrt(np.mean(((got - want).reshape(batch, -1) / port.radius) ** 2))
-    # Estimates are averages over all slots, of which many are empty here.
-    assert 0.4 < noise * 2 ** program.manifest.demand.noise_bits[0] < 4
+    squares = []
+    for first in range(0, len(x), 4 * batch):
+        some = x[first : first + batch]
+        off = client.decrypt(server(client.encrypt(some))) - program.clear(some)
+        assert np.abs(off).max() <= 2.0**-12 * largest
+        squares.append(np.mean((off.reshape(batch, -1) / port.radius) ** 2))
+    # It was 1.4 for the average over all slots, of which most hold none of the numbers. A square has a noise that follows its number.
+    assert 0.5 < np.sqrt(np.mean(squares)) * 2 ** program.manifest.demand.noise_bits[0] < 1.25
     again = jali.nn.Program.from_bytes(program.to_bytes())
     assert again.server(keys, threads=1, device="cpu")(request).to_bytes() == reply.to_bytes()
     without = replace(program.manifest, demand=replace(program.manifest.demand, conjugation=-1))

@@ -49,6 +49,20 @@ def test_perceptrons(activation: Any, bits: float, rng: np.random.Generator) -> 
     assert_precise(program, encrypted(program, x[:7]), want[:7])
 
 
+@pytest.mark.parametrize("n", [3, 4, 12])
+def test_sums_of_what_is_not_0_at_0(n: int, rng: np.random.Generator) -> None:
+    """A softmax of n numbers. Between these, and behind exp, the slots hold ones, which a sum over all slots would count."""
+    w, v = rng.normal(size=(n, 6)) / 4, rng.normal(size=(n, n)) / 4
+
+    def softmax(x: Any) -> Any:
+        e = np.exp(v @ np.tanh(w @ x))
+        return e * scalar.inverse(e.sum())
+
+    x = rng.uniform(-1, 1, (100, 6))
+    program = jali.compile(softmax, x[0], calibration=x, precision_bits=8, batch=16)
+    assert_precise(program, encrypted(program, x[:32]), np.stack([softmax(v) for v in x[:32]]))
+
+
 def test_one_example_has_no_axis_of_the_batch(rng: np.random.Generator) -> None:
     f, x = perceptron(rng, np.square), rng.uniform(-1, 1, (50, 10))
     program = jali.compile(f, x[0], calibration=x)

@@ -65,6 +65,19 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: compiled(module=lambda x, y: x + y, example=(X[0], X[0])),
         "the model takes 2 arrays, and a batch of the calibration has 1",
     ),
+    "an axis that there is not": (lambda: compiled(module=lambda x: x.sum(axis=1)), "axis 1 is out of range for an array of 1 axes"),
+    "an axis by its name": (lambda: compiled(module=lambda x: np.mean(x, axis="rows")), "an axis must be a whole number"),
+    "one axis twice": (lambda: compiled(module=lambda x: x.reshape(2, 3).transpose(0, 0)), "an axis is named twice"),
+    "too few axes": (lambda: compiled(module=lambda x: x.reshape(2, 3).transpose(0)), "2 axes: name each of them once"),
+    "stacked along no axis": (lambda: compiled(module=lambda x: np.stack([x, x], axis=2)), "axis 2 is out of range"),
+    "joined along no axis": (lambda: compiled(module=lambda x: np.concatenate([x, x], axis=1)), "axis 1 is out of range"),
+    "a shape of other size": (lambda: compiled(module=lambda x: x.reshape(7)), r"x has the shape \(6,\), which is not"),
+    "a place beyond the end": (lambda: compiled(module=lambda x: x[9]), "x: index 9 is out of bounds"),
+    "the largest number": (lambda: compiled(module=lambda x: x.max()), r"numbers are not compared: numpy\.maximum"),
+    "a variance": (lambda: compiled(module=lambda x: x.var()), "write .*mean"),
+    "whole numbers": (lambda: compiled(module=lambda x: x.astype(int)), "encrypted real ones: leave it out"),
+    "hidden numbers": (lambda: compiled(calibration=np.ma.array(X, mask=X > 0)), "masked entries: fill them first"),
+    "a range of other features": (lambda: compiled(input_range=(np.zeros(5), np.ones(5))), r"ends of the shapes \(5,\) and"),
     "a comparison": (lambda: compiled(module=lambda x: x > 0), r"x: a comparison needs the numbers .*nn\.scalar\.sigmoid"),
     "a condition": (lambda: compiled(module=lambda x: x if x.sum() else -x), "a condition needs the numbers"),
     "an unknown function": (lambda: compiled(module=np.sin), r"numpy\.sin cannot be compiled. There are .*polynomial"),
@@ -95,6 +108,11 @@ def test_what_is_wrong_is_said_in_a_sentence(name: str) -> None:
     assert len(str(refused.value).split()) > 5  # a sentence
 
 
+def test_numbers_of_numpy_are_numbers() -> None:
+    program = compiled(precision_bits=np.int64(6), margin=np.float32(0.5), batch=np.int8(2))
+    assert program.precision_bits == 6 and program.manifest.lanes == 2
+
+
 USED_WRONGLY: dict[str, tuple[Callable[[Any, Any, Any], Any], str]] = {
     "numbers out of range": (
         lambda p, c, s: c.encrypt(100 * X),
@@ -123,6 +141,10 @@ USED_WRONGLY: dict[str, tuple[Callable[[Any, Any, Any], Any], str]] = {
     "too many arrays": (lambda p, c, s: p.simulate(X, X), "takes 1 arrays, and 2 were given"),
     "a stage that there is not": (lambda p, c, s: p.explain("assembly"), "the stages are trace, fold"),
     "a picture of another kind": (lambda p, c, s: p.plot("plan.xyz"), r"a picture's name ends with \.png"),
+    "masked numbers": (lambda p, c, s: c.encrypt(np.ma.array(X, mask=X > 0)), "x have masked entries: fill them first"),
+    "a number for a secret": (lambda p, c, s: p.client(secret=3), r"secret must be a ckks\.Client, not int"),
+    "nothing for bytes": (lambda p, c, s: nn.Program.from_bytes(None), "data must be bytes, not NoneType"),  # type: ignore[arg-type]
+    "a path for bytes": (lambda p, c, s: nn.Manifest.from_bytes("m"), r"not str: open files with load\(path\)"),  # type: ignore[arg-type]
     "a file that is not there": (lambda p, c, s: nn.Program.load("none.jali"), "cannot be read"),
 }  # fmt: skip
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import inspect
 import random
 import struct
 from collections.abc import Callable
@@ -17,6 +18,7 @@ import pytest
 
 import jali
 from jali import tfhe
+from jali._core.refusals import is_refusal
 
 PARAMS = tfhe.Params.create(
     n=16,
@@ -212,6 +214,8 @@ def public(kind: type) -> set[str]:
         "__repr__",
     }
     own = {n for n in dir(kind) if not n.startswith("_") or n.startswith("__")} - inherited
+    members = {n: inspect.getattr_static(kind, n) for n in own}
+    own -= {n for n, member in members.items() if is_refusal(member)}
     plumbing = {
         "__slots__",
         "__module__",

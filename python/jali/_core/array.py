@@ -13,7 +13,7 @@ from jali._core import checks
 from jali._core.numpy_calls import NumPyCalls
 from jali.errors import InvalidArgument, NotPickled, Unsupported, WrongCall
 
-__all__ = ["Encrypted", "exponent", "number", "operand", "power"]
+__all__ = ["Encrypted", "exponent", "number", "operand", "power", "refuse_non_numbers"]
 
 
 def number(value: Any) -> complex | None:
@@ -34,21 +34,27 @@ def number(value: Any) -> complex | None:
     return found
 
 
+def refuse_non_numbers(value: Any) -> None:
+    """Raises WrongCall for what is often passed in the place of an operand and cannot be one."""
+    if value is None or isinstance(value, (str, bytes, dict, set)):
+        raise WrongCall(
+            "an operand must be an encrypted array, a number or an array of numbers, "
+            f"not {checks.shown(value)}"
+        )
+
+
 def operand(value: Any, length: int) -> npt.NDArray[Any] | None:
     """The operand as an array, or None if it is no array, list, tuple or column of pandas. A last axis of 1 is repeated to `length`."""
     if hasattr(value, "to_numpy"):  # a column or a table of pandas
         value = value.to_numpy()
     if not isinstance(value, (np.ndarray, list, tuple)):
-        if value is None or isinstance(value, (str, bytes, dict, set)):
-            raise WrongCall(
-                "an operand must be an encrypted array, a number or an array of numbers, "
-                f"not {checks.shown(value)}"
-            )
+        refuse_non_numbers(value)
         return None
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:
         raise InvalidArgument(f"the operand is not an array of numbers: {error}") from None
+    checks.unmasked(value, "the operand's numbers")
     if array.ndim in (1, 2) and array.shape[-1] == 1 and length != 1:
         array = np.broadcast_to(array, (*array.shape[:-1], length))  # as NumPy does
     return array

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import numpy.typing as npt
 
+from jali._core import checks
 from jali.errors import InvalidArgument
 
 Vectors = npt.NDArray[np.float64] | npt.NDArray[np.complex128]
@@ -36,8 +35,7 @@ def as_numbers(values: npt.ArrayLike, what: str = "values") -> Vectors:
         array = np.asarray(values)
     except (ValueError, TypeError) as error:
         raise InvalidArgument(f"{what} are not an array of numbers: {error}") from None
-    if "numpy.ma" in sys.modules and np.ma.is_masked(values):
-        raise InvalidArgument(f"{what} have masked entries: fill them first, with filled(number)")
+    checks.unmasked(values, what)
     kind = array.dtype.kind
     if kind not in "biufc":
         raise InvalidArgument(

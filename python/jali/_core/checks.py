@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from fractions import Fraction
 from typing import Any
 
@@ -27,6 +28,12 @@ def instance(value: object, kind: type, what: str, instead: str = "") -> None:
         raise InvalidArgument(
             f"{what} must be a ckks.{kind.__name__}, not {type(value).__name__}{instead}"
         )
+
+
+def unmasked(values: Any, what: str) -> None:
+    """Raises InvalidArgument for an array of numpy.ma that hides numbers: nobody could say what stands in their place."""
+    if "numpy.ma" in sys.modules and np.ma.is_masked(values):
+        raise InvalidArgument(f"{what} have masked entries: fill them first, with filled(number)")
 
 
 def whole(value: Any, least: int, message: str) -> int:

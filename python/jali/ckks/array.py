@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["EncryptedArray"]
 
+_LEAST_COUNT = 8  # a smaller number in the place of an axis is one
+
 #: The other operand of an EncryptedArray's arithmetic.
 Operand = Union["EncryptedArray", complex, npt.NDArray[Any], list[Any], tuple[Any, ...]]
 
@@ -328,14 +330,18 @@ class EncryptedArray(Encrypted):
         """The sum along an axis, several, or all, of any count, as numpy.sum. It takes no level.
 
         count: for vectors, instead of an axis. Slot i of the result is then the sum of the slots i to i + count - 1,
-            cyclically over all ``slots``; a power of two up to ``slots``. A number in the place of the axis that is no axis of
-            this array is taken as the count: ``x.sum(64)`` of a vector is ``x.sum(count=64)``.
+            cyclically over all ``slots``; a power of two up to ``slots``. A number from 8 on in the place of the axis is taken as the
+            count: ``x.sum(64)`` of a vector is ``x.sum(count=64)``. Smaller ones are axes, as in NumPy.
 
         It needs the keys of the rotations by 1, 2, 4 .. up to half the count (jali.ckks.sum_rotations).
         """
-        if count is None and isinstance(axis, (int, np.integer)) and axis >= len(self.shape):
+        if count is None and isinstance(axis, (int, np.integer)) and axis >= _LEAST_COUNT:
             axis, count = None, int(axis)
         if count is None:
+            if isinstance(axis, (int, np.integer)) and axis >= len(self.shape):
+                raise InvalidArgument(
+                    f"axis {axis} is out of range for an array of {len(self.shape)} axes: write count={axis} to sum over so many slots"
+                )
             return self._dense().sum(axis, keepdims)
         if isinstance(count, bool) or not isinstance(count, (int, np.integer)) or count < 1:
             raise InvalidArgument("count must be a power of two from 1 to slots")

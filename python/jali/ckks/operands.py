@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jali._core import checks
+from jali._core.array import refuse_non_numbers
 from jali._core.arrays import as_numbers
 from jali.errors import InvalidArgument
 
@@ -19,6 +20,7 @@ def numbers(value: Any) -> npt.NDArray[Any] | None:
     if hasattr(value, "to_numpy"):  # a column or a table of pandas
         value = value.to_numpy()
     if not isinstance(value, (np.ndarray, list, tuple)):
+        refuse_non_numbers(value)
         return None
     return as_numbers(value, "the array's numbers")
 

@@ -23,12 +23,20 @@ from jali.nn.loop_graph import StepMap, sizes_of
 from jali.nn.loop_scales import LoopRadii, fixed_by_loops, inputs_at_start, settled
 from jali.nn.scalar import APPROXIMATED, COMPOSITIONS
 from jali.nn.sparse import SparseMap
+from jali.nn.widen import HOMOGENEOUS, TooCoarse, widened
 
-__all__ = ["NOISE_SHARE", "Approximation", "approximate", "approximated", "largest_error", "scaled"]
+__all__ = [
+    "NOISE_SHARE",
+    "Approximation",
+    "approximate",
+    "approximated",
+    "largest_error",
+    "promised",
+    "scaled",
+]
 
 #: Which part of the error is left to the noise.
 NOISE_SHARE = 1 / 8
-_HOMOGENEOUS = ("relu", "absolute", *COMPOSITIONS)  # f(r x) = r f(x) for r > 0
 _CORNER_DEGREES = (2, 6, 14, 30, 62, 126, 254)
 _LEAST_RMS = 2.0**-20  # a declared root mean square is above 0
 _SETTLED = 3  # how often the scales of loops are chosen again
@@ -52,6 +60,11 @@ class Approximation:
     def depth(self) -> int:
         """Levels that it takes."""
         return self.by.depth
+
+    @property
+    def constant(self) -> bool:
+        """Whether it is a number, as few bits of precision may allow for. That takes no level."""
+        return isinstance(self.by, ckks.Polynomial) and self.by.degree == 0
 
     @property
     def multiplications(self) -> int:
@@ -88,14 +101,20 @@ def approximate(
     """
     exact = every_value(graph, examples) if exact is None else exact
     limit = error = (1 - NOISE_SHARE) * 2.0**-precision_bits
-    for _ in range(_ROUNDS):
-        made = approximated(graph, error)
+    for round_ in range(_ROUNDS):
+        try:
+            made = approximated(graph, error)
+        except TooCoarse:
+            if round_ + 1 == _ROUNDS:
+                raise
+            error /= 2
+            continue
         functions = [n for n in made if n.op == "approximated" and n.attrs["by"].error]
         if not functions:
-            return made, error
+            return promised(made, precision_bits), error
         off = largest_error(made, examples, exact, traced or graph)
         if off <= limit:
-            return made, error
+            return promised(made, precision_bits), error
         if all(n.attrs["by"].fixed for n in functions):
             raise InvalidArgument(
                 f"the polynomials of {functions[0].attrs['by'].name} leave errors of {off:.2g} of the largest output, or "
@@ -106,6 +125,17 @@ def approximate(
     raise InvalidArgument(
         f"no approximation of {names} keeps the outputs within {precision_bits:g} bits: ask for a smaller precision_bits"
     )
+
+
+def promised(graph: Graph, precision_bits: float) -> Graph:
+    """The graph whose outputs may lie beyond their ranges by the error that was promised."""
+    nodes = []
+    for node in graph:
+        if node.name in graph.outputs:
+            off = 2.0**-precision_bits * node.attrs["largest"] / float(np.min(node.attrs["radius"]))
+            node = node.with_attrs(beyond=node.attrs.get("beyond", 0.0) + off)
+        nodes.append(node)
+    return Graph(tuple(nodes), graph.outputs, graph.stage)
 
 
 def largest_error(
@@ -122,7 +152,8 @@ def largest_error(
 
 
 def approximated(graph: Graph, error: float) -> Graph:
-    """The graph on [-1, 1] whose functions are off by at most `error` of their largest value."""
+    """The graph on [-1, 1] whose functions are off by at most `error` of their largest value. Raises TooCoarse."""
+    graph = widened(graph, error)
     radii: dict[str, LoopRadii] = {}
     made = _approximated(graph, error, radii)
     for _ in range(_SETTLED):
@@ -191,6 +222,8 @@ def _known(node: Node, centre: Array | float, radius: Array | float, **attrs: ob
     dropped = ("low", "high", "mean", "square", "function", "coefficients")
     kept = {k: v for k, v in node.attrs.items() if k not in dropped}
     kept |= {"centre": centre, "radius": radius, **attrs}
+    if "beyond" in kept:
+        kept["beyond"] = float(np.max(kept["beyond"] / radius))
     kept["low"] = float(np.min((low - centre) / radius))
     kept["high"] = float(np.max((high - centre) / radius))
     kept["rms"] = min(1.0, max(float(np.sqrt(max(moved, 0.0))), _LEAST_RMS))
@@ -211,7 +244,7 @@ def _scale(node: Node, graph: Graph) -> tuple[Array | float, Array | float]:
         "affine"
     }:  # all but matrices need one scale for all numbers
         low, high = float(np.min(low)), float(np.max(high))
-    corners = any(user.attrs.get("function") in _HOMOGENEOUS for user in users)
+    corners = any(user.attrs.get("function") in HOMOGENEOUS for user in users)
     only_functions = bool(operations) and operations <= {"function", "polynomial"}
     centred = {"multiply", "products", "loop"} & operations
     if corners or centred or (node.op != "input" and not only_functions):
@@ -293,7 +326,7 @@ def _function(
     name = node.attrs.get("function", "polynomial")
     by: ckks.Polynomial | ckks.functions.Function
     middle, radius = map(float, _scale(node, graph))
-    if name in _HOMOGENEOUS:
+    if name in HOMOGENEOUS:
         (by, off), middle, radius = _with_a_corner(name, error), 0.0, reach
     else:
         largest = max(abs(node.attrs["low"]), abs(node.attrs["high"]), np.finfo(float).tiny)
@@ -304,7 +337,7 @@ def _function(
         coefficients[0] -= middle
         by, off = _on_unit(coefficients / radius), off / radius
     made = Node(node.name, "approximated", node.inputs, node.shape, node.attrs)
-    free = name not in _HOMOGENEOUS or None
+    free = name not in HOMOGENEOUS or None
     return _known(made, middle, radius, by=Approximation(name, by, off), free=free)
 
 

@@ -3,6 +3,8 @@
 The sum of w neighbouring slots appears in the first of them after log2(w) rotations, each added to what it rotates. A mask keeps it, and
 log2(w) rotations back spread it over the w slots (Han et al. 2019). The sum over windows of a ciphertext and over
 ciphertexts takes no mask, and an array that lies in all windows needs nothing to be multiplied with every one of them.
+
+Both add up all slots of a window, also those that hold no number. So these must hold zeros (`empty`, see jali.nn.between), or there must be none.
 """
 
 from __future__ import annotations
@@ -19,9 +21,9 @@ from jali.nn.sparse import SparseMap
 __all__ = ["copied", "powers", "repeated", "summed", "totalled"]
 
 
-def repeated(node: Node, sources: Sequence[Layout]) -> Iterator[Repeated]:
+def repeated(node: Node, sources: Sequence[Layout], empty: Sequence[bool]) -> Iterator[Repeated]:
     """The layout of sums along an axis whose numbers lie one behind the other, if the node is such sums."""
-    for single, source in zip(node.attrs["maps"], sources, strict=True):
+    for single, source, zeros in zip(node.attrs["maps"], sources, empty, strict=True):
         most = int(single.row_counts.max(initial=0))
         width = 1 << max(0, most - 1).bit_length()
         total = node.size * width
@@ -29,7 +31,7 @@ def repeated(node: Node, sources: Sequence[Layout]) -> Iterator[Repeated]:
             continue
         period = min(source.slots, 1 << (total - 1).bit_length())
         target = Repeated(node.shape, source.slots, period, width=width)
-        if summed(single, source, target) is not None:
+        if summed(single, source, target, zeros) is not None:
             yield target
 
 
@@ -51,10 +53,10 @@ def copied(single: SparseMap, source: Layout, target: Layout) -> tuple[tuple[int
     return tuple(found)
 
 
-def summed(single: SparseMap, source: Layout, target: Layout) -> Placed | None:
+def summed(single: SparseMap, source: Layout, target: Layout, empty: bool) -> Placed | None:
     """For sums of neighbouring slots: the slots in which they begin, and for each the first of its entries; None for other maps.
 
-    Whatever the source holds in these slots belongs to the sum.
+    Whatever the source holds in these slots belongs to the sum. empty: whether it holds zeros between its numbers.
     """
     if not isinstance(target, Repeated) or type(source) is not Layout:
         return None
@@ -66,7 +68,7 @@ def summed(single: SparseMap, source: Layout, target: Layout) -> Placed | None:
     if single.count != single.shape[1]:
         return None
     width, begins = target.width, np.searchsorted(single.rows, np.arange(single.shape[0]))
-    if source.slots % width or np.any(single.row_counts < 1):
+    if source.slots % width or np.any(single.row_counts < (1 if empty else width)):
         return None
     if np.any(source.addresses[single.cols] // width != target.addresses[single.rows] // width):
         return None
@@ -82,10 +84,10 @@ def summed(single: SparseMap, source: Layout, target: Layout) -> Placed | None:
 
 
 def totalled(
-    single: SparseMap, source: Layout, target: Layout
+    single: SparseMap, source: Layout, target: Layout, empty: bool
 ) -> tuple[tuple[int, ...], ...] | None:
     """For sums over windows and ciphertexts: the ciphertexts of the source of which each one of the result is the sum, up to one
-    factor, before the sums of windows. None for other maps."""
+    factor, before the sums of windows. None for other maps. empty: as for summed."""
     if type(source) is not Layout or type(target) is not Layout:
         return None
     if not single.count or np.ptp(single.values) or single.count != single.shape[1]:
@@ -96,6 +98,9 @@ def totalled(
     if target.ciphertexts > 1 or source.period < target.period:
         return None
     if np.any((columns % source.slots - rows) % target.period):
+        return None
+    windows = source.ciphertexts * (source.period // target.period)
+    if not empty and np.any(single.row_counts < windows):
         return None
     return (tuple(range(source.ciphertexts)),)
 

@@ -18,14 +18,14 @@ from jali.nn.graph import Array, Graph, Node
 from jali.nn.loop_graph import inputs_at, parts_of
 from jali.nn.scalar import FUNCTIONS
 
-__all__ = ["MARGIN", "Range", "calibrate"]
+__all__ = ["ABOVE_ZERO", "MARGIN", "Range", "affine_bounds", "calibrate", "function_range"]
 
 #: How far a range reaches beyond what was seen, at both ends, in units of the width that was seen.
 MARGIN = 0.5
 _SAMPLES = 4097  # of a function, to find its range; named functions have at most one turning point between them
 
 #: Functions of numbers above 0.
-_ABOVE_ZERO = ("inverse", "log", "inverse_sqrt", "sqrt")
+ABOVE_ZERO = ("inverse", "log", "inverse_sqrt", "sqrt")
 
 Range = tuple[float, float]
 
@@ -82,7 +82,7 @@ def _calibrated(
             low, high = _widened(seen, margin)
             proven = False
         elif node.op == "affine":
-            above = any(u.attrs.get("function") in _ABOVE_ZERO for u in graph.users(node.name))
+            above = any(u.attrs.get("function") in ABOVE_ZERO for u in graph.users(node.name))
             low, high, proven = _affine_range(node, nodes, seen, margin, above)
         else:
             low, high = _range(node, sources)
@@ -169,7 +169,13 @@ def _input_range(
     range together.
     """
     if declared is not None:
-        low, high = (np.broadcast_to(np.asarray(v, np.float64), node.shape) for v in declared)
+        try:
+            low, high = (np.broadcast_to(np.asarray(v, np.float64), node.shape) for v in declared)
+        except ValueError:
+            shapes = " and ".join(str(np.shape(v)) for v in declared)
+            raise InvalidArgument(
+                f"the range of {node.name} has ends of the shapes {shapes}: give one number for all, or arrays of the shape {node.shape}"
+            ) from None
         if not np.all(np.isfinite(low) & np.isfinite(high) & (low < high)):
             raise InvalidArgument(f"the range of {node.name} needs finite numbers, low < high")
         if np.any(seen < low) or np.any(seen > high):
@@ -193,19 +199,26 @@ def _affine_range(
     above: whether a function of it is defined for numbers above 0 alone. The room below is then on the scale of logarithms, on which
     it never reaches 0.
     """
-    least, largest = node.attrs["bias"], node.attrs["bias"]
-    for name, single in zip(node.inputs, node.attrs["maps"], strict=True):
-        source = nodes[name]
-        bounds = [np.broadcast_to(source.attrs[k], (source.size,)) for k in ("low", "high")]
-        a, b = single.bounds(*bounds)
-        least, largest = least + a, largest + b
-    proven_low, proven_high = float(least.min()), float(largest.max())
+    sources = [(n.attrs["low"], n.attrs["high"]) for n in (nodes[name] for name in node.inputs)]
+    proven_low, proven_high = affine_bounds(node, sources)
     least_seen, (low, high) = float(seen.min()), _widened(seen, margin)
     if above and least_seen > 0:
         low = max(low, least_seen * (least_seen / float(seen.max())) ** margin / (1 + margin))
     if low <= proven_low and proven_high <= high:
         return proven_low, proven_high, all(nodes[n].attrs["proven"] for n in node.inputs)
     return max(low, proven_low), min(high, proven_high), False
+
+
+def affine_bounds(
+    node: Node, sources: Sequence[tuple[Array | float, Array | float]]
+) -> tuple[float, float]:
+    """What the matrices prove of their result from (low, high) of what they take."""
+    least, largest = node.attrs["bias"], node.attrs["bias"]
+    for (low, high), single in zip(sources, node.attrs["maps"], strict=True):
+        size = single.shape[1]
+        a, b = single.bounds(np.broadcast_to(low, size), np.broadcast_to(high, size))
+        least, largest = least + a, largest + b
+    return float(least.min()), float(largest.max())
 
 
 def _widened(seen: Array, margin: float) -> Range:
@@ -218,6 +231,11 @@ def _widened(seen: Array, margin: float) -> Range:
 def _range(node: Node, inputs: Sequence[Node]) -> Range:
     """The range of a function or a product, from the ranges of what it takes."""
     ends = [(float(np.min(n.attrs["low"])), float(np.max(n.attrs["high"]))) for n in inputs]
+    return function_range(node, ends)
+
+
+def function_range(node: Node, ends: Sequence[Range]) -> Range:
+    """The range of a function or a product of numbers between these ends."""
     if node.op == "multiply":
         products = [a * b for a in ends[0] for b in ends[1]]
         if node.inputs[0] == node.inputs[1]:
@@ -228,7 +246,7 @@ def _range(node: Node, inputs: Sequence[Node]) -> Range:
         y = np.polynomial.polynomial.polyval(x, np.asarray(node.attrs["coefficients"]))
     else:
         name = node.attrs["function"]
-        if name in _ABOVE_ZERO and ends[0][0] <= 0:
+        if name in ABOVE_ZERO and ends[0][0] <= 0:
             raise InvalidArgument(
                 f"{node.name}: {name} is computed on an interval above 0, and its numbers may lie in "
                 f"[{ends[0][0]:.3g}, {ends[0][1]:.3g}] with the margin: add a constant to them, declare input_range=, or take a "

@@ -16,6 +16,7 @@ import numpy as np
 
 from jali.errors import InternalError
 from jali.nn.axes import copied, repeated, summed
+from jali.nn.between import filled
 from jali.nn.diagonals import gathered, phased, placed, sent, steps
 from jali.nn.graph import Graph, Node
 from jali.nn.layout import Gathered, Layout, Repeated, Shared, fitted
@@ -74,7 +75,8 @@ class _Search:
         self._roots = _groups(graph)
         self._structures: list[tuple[SparseMap, SparseMap]] = []  # matrices and samples of them
         self._numbers: dict[int, int] = {}  # of matrices, by their ids
-        self._costs: dict[tuple[int, Layout, Layout], float] = {}
+        self._costs: dict[tuple[int, Layout, Layout, bool], float] = {}
+        self._filled = filled(graph)
         self._product_costs: dict[tuple[object, ...], float] = {}
         members: dict[str, list[Node]] = {}
         for node in graph:
@@ -136,7 +138,8 @@ class _Search:
         for chosen, target in ways:
             cost = state.cost
             for name, number in zip(node.inputs, maps, strict=True):
-                cost += self._cost(number, chosen[self._roots[name]], target)
+                empty = name not in self._filled
+                cost += self._cost(number, chosen[self._roots[name]], target, empty)
             yield _State(cost, {**chosen, root: target})
 
     def _products(self, node: Node, sources: Sequence[Layout], target: Layout) -> float:
@@ -215,7 +218,7 @@ class _Search:
                 for gap in _GAPS:
                     if all(n * gap <= m for n, m in zip(node.shape[1:], source.grid, strict=True)):
                         forms.add(fitted(node.shape, slots, gap, source.grid))
-        yield from repeated(node, sources)
+        yield from repeated(node, sources, [name not in self._filled for name in node.inputs])
         largest = max(source.period for source in sources)
         alike = {(type(s), s.period, s.ciphertexts) for s in sources} == {(Layout, largest, 1)}
         members = self._members[self._roots[node.name]]
@@ -265,15 +268,15 @@ class _Search:
         self._structures.append((single, single.sample(_SAMPLED)))
         return len(self._structures) - 1
 
-    def _cost(self, number: int, source: Layout, target: Layout) -> float:
-        """What a matrix costs between two layouts."""
-        key = (number, source, target)
+    def _cost(self, number: int, source: Layout, target: Layout, empty: bool) -> float:
+        """What a matrix costs between two layouts. empty: whether the source holds zeros between its numbers."""
+        key = (number, source, target, empty)
         if key not in self._costs:
             single, sample = self._structures[number]
             if (source == target and single.is_diagonal) or copied(single, source, target):
                 self._costs[key] = 0.0
                 return 0.0
-            if isinstance(target, Repeated) and summed(single, source, target) is not None:
+            if isinstance(target, Repeated) and summed(single, source, target, empty) is not None:
                 each = 2 * math.log2(target.width) + PRODUCT
                 self._costs[key] = target.ciphertexts * each
                 return self._costs[key]

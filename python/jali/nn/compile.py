@@ -76,7 +76,7 @@ def compile(
     if device not in ("cpu", "cuda"):
         raise InvalidArgument(f'device is "cpu" or "cuda", not {checks.shown(device)}')
     room = None if memory is None else checks.size(memory, "memory")
-    if not isinstance(margin, (int, float)) or not 0 <= margin <= 100:
+    if not _is_number(margin) or not 0 <= margin <= 100:
         raise InvalidArgument(f"margin must be a number from 0 to 100, not {checks.shown(margin)}")
     graph = trace(module, example, output=output)
     examples = _examples(graph, example, calibration)
@@ -138,6 +138,7 @@ def _numbers(value: Any) -> Array:
     if is_module(value):  # a tensor of PyTorch
         value = value.detach().cpu()
         value = value.double() if value.is_floating_point() else value
+    checks.unmasked(value, "examples")
     array = np.asarray(value)
     if array.dtype.kind not in "biuf":
         raise InvalidArgument(
@@ -212,8 +213,14 @@ def _check_ranges(ranges: Any, inputs: int) -> None:
             )
 
 
+def _is_number(value: Any) -> bool:
+    """Whether it is a real number of Python or NumPy."""
+    real = isinstance(value, (int, float, np.integer, np.floating))
+    return real and not isinstance(value, bool)
+
+
 def _precision(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 1 <= value <= 40:
+    if not _is_number(value) or not 1 <= value <= 40:
         raise InvalidArgument(
             f"precision_bits must be a number from 1 to 40, not {checks.shown(value)}"
         )

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from jali._core import checks
 from jali.errors import InvalidArgument
 from jali.nn.folded import ELEMENTWISE, FOLDED
 from jali.nn.graph import Array, Graph, Node
@@ -21,6 +22,7 @@ def checked_examples(node: Node, values: npt.ArrayLike) -> Array:
 
     Raises InvalidArgument for other shapes and for numbers that are not finite.
     """
+    checks.unmasked(values, f"the numbers of {node.name}")
     array = np.asarray(values)
     if array.dtype.kind not in "biuf":
         raise InvalidArgument(f"{node.name} takes real numbers, not an array of {array.dtype}")

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from jali.errors import CorruptData, FileError, LimitExceeded, VersionError
+from jali.errors import CorruptData, FileError, InvalidArgument, LimitExceeded, VersionError
 from jali.nn.graph import Array
 
 __all__ = ["MAX_BYTES", "decoded", "encoded", "load", "read", "save", "written"]
@@ -55,6 +55,10 @@ def read(
 
     Raises CorruptData, VersionError and LimitExceeded.
     """
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise InvalidArgument(
+            f"data must be bytes, not {type(data).__name__}: open files with load(path)"
+        )
     view = memoryview(data).cast("B")
     if len(view) > max_bytes:
         raise LimitExceeded(f"the file has {len(view)} bytes, and max_bytes is {max_bytes}")

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from jali.ckks.operands import axes as axes_of
 from jali.errors import InvalidArgument, Unsupported
 from jali.nn.graph import Array, Shape
 from jali.nn.tracing import Traced
@@ -101,7 +102,7 @@ def concatenated(arrays: Sequence[Any], axis: int) -> Traced:
     """Traced arrays, and clear ones, one after the other."""
     first: Traced = next(x for x in arrays if isinstance(x, Traced))
     parts = [x if isinstance(x, Traced) else _constant(first, x) for x in arrays]
-    return first._add("concat", "concat", *parts, axis=axis % first.ndim)
+    return first._add("concat", "concat", *parts, axis=axes_of(axis, first.ndim)[0])
 
 
 def _constant(of: Traced, value: Any) -> Traced:
@@ -340,7 +341,7 @@ def softmax(x: Traced | Masked, axis: int) -> Traced:
         powers = x.x._function("exp") * x.keep.astype(np.float64)
     else:
         powers = x._function("exp")
-    return powers / powers.sum(axis % powers.ndim, keepdims=True)
+    return powers / powers.sum(axis, keepdims=True)
 
 
 def attention(q: Any, k: Any, v: Any, mask: Array | None, scale: float) -> Any:

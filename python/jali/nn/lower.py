@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jali.nn.axes import copied, powers, summed, totalled
+from jali.nn.between import filled
 from jali.nn.diagonals import placed, steps
 from jali.nn.graph import Array, Graph, Node
 from jali.nn.layout import Gathered, Layout, Repeated
@@ -52,11 +53,11 @@ class Term:
     digests: Mapping[tuple[int, int], bytes] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, single: SparseMap, source: Layout, target: Layout) -> Term:
-        """The term of a matrix between two layouts."""
+    def of(cls, single: SparseMap, source: Layout, target: Layout, empty: bool) -> Term:
+        """The term of a matrix between two layouts. empty: whether the source holds zeros between its numbers."""
         if source == target and single.is_diagonal and not np.ptp(single.values):
             return cls(float(single.values[0]))
-        picked = copied(single, source, target) or totalled(single, source, target)
+        picked = copied(single, source, target) or totalled(single, source, target, empty)
         if picked is not None:
             factor = float(single.values[0])
             sums = powers(target.period, source.period) if len(picked) == 1 else ()
@@ -66,7 +67,7 @@ class Term:
             }
             return cls(factor, {}, most, sums, single, source, target, (), picked)
         term = cls(None, {}, {}, steps(source, target), single, source, target)
-        if summed(single, source, target) is not None:
+        if summed(single, source, target, empty) is not None:
             assert isinstance(target, Repeated)
             before = powers(1, target.width)
             back = tuple(target.slots - step for step in before)
@@ -173,7 +174,7 @@ class Term:
     def _entries(self, only: int | None = None) -> Iterator[tuple[int, _Parts]]:
         """For each ciphertext of the result, or for one: (diagonal, slot, value) of the entries, by ciphertext of the source."""
         assert self.single is not None and self.source is not None and self.target is not None
-        found = summed(self.single, self.source, self.target) if self.before else None
+        found = summed(self.single, self.source, self.target, True) if self.before else None
         found = found or placed(self.single, self.source, self.target)
         values = self.single.values[found.entry]
         if not found.block.any():  # the usual case
@@ -216,7 +217,7 @@ def lower(graph: Graph) -> Graph:
     """The graph on ciphertexts: nodes ``transform`` (attributes terms, one for each source, and bias) in the place of ``affine``."""
     layouts: dict[str, Layout] = {node.name: node.attrs["layout"] for node in graph}
     nodes: list[Node] = []
-    shared = _Shared()
+    shared, full = _Shared(), filled(graph)
     most: dict[str, float] = {}  # what no slot of a node exceeds, where slots may hold anything
     for node in graph:
         if node.op == "products":
@@ -230,7 +231,7 @@ def lower(graph: Graph) -> Graph:
             continue
         attrs = {k: v for k, v in node.attrs.items() if k not in ("maps", "shape")}
         attrs["terms"] = tuple(
-            shared(Term.of, single, layouts[name], layouts[node.name])
+            shared(Term.of, single, layouts[name], layouts[node.name], name not in full)
             for name, single in zip(node.inputs, node.attrs["maps"], strict=True)
         )
         attrs["bias"] = shared(_bias, node.attrs["bias"], layouts[node.name])

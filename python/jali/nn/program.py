@@ -14,7 +14,7 @@ from jali import ckks
 from jali._core import checks
 from jali.errors import InvalidArgument, VersionError
 from jali.nn import files, stored
-from jali.nn.approximate import approximate, approximated
+from jali.nn.approximate import approximate, approximated, promised
 from jali.nn.calibrate import MARGIN, calibrate
 from jali.nn.costs import Costs
 from jali.nn.dumps import parameters_text, program_text, report_text
@@ -217,7 +217,8 @@ class Program:
         was = stored.from_bytes(data, security)
         stages = {"trace": was.graph, "fold": fold(was.graph)}
         stages["calibrate"] = was.calibrated(stages["fold"])
-        stages["approximate"] = approximated(stages["calibrate"], was.error)
+        functions = approximated(stages["calibrate"], was.error)
+        stages["approximate"] = promised(functions, was.precision_bits)
         params, lanes = was.manifest.params, was.manifest.lanes
         try:
             made = lowered(stages["approximate"], params.slots // lanes, was.levels)

@@ -47,6 +47,8 @@ class Client:
             raise InvalidArgument(
                 f"a client is made from a Manifest, not from a {type(manifest).__name__}: Manifest.load and from_bytes read one"
             )
+        if secret is not None:
+            checks.instance(secret, ckks.Client, "secret")
         if secret is not None and secret.params != manifest.params:
             raise ParamsMismatch("the secret key has other parameters than the program")
         self._manifest = manifest

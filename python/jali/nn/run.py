@@ -28,7 +28,7 @@ Encrypted = tuple[EncryptedArray, ...]
 def peak(node: Node) -> float:
     """No number of the node is larger in modulus, in its scale."""
     by = node.attrs.get("by")
-    error = 0.0 if by is None else by.error
+    error = node.attrs.get("beyond", 0.0) + (0.0 if by is None else by.error)
     return float(max(abs(node.attrs["low"]), abs(node.attrs["high"]), 2.0**-20) + error)
 
 

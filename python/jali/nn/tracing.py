@@ -14,7 +14,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from jali._core import checks
-from jali.errors import InvalidArgument, Unsupported
+from jali._core.refusals import refuse_names
+from jali.ckks.operands import axes as axes_of
+from jali.errors import IndexOutOfRange, InvalidArgument, Unsupported
 from jali.nn.builder import Builder, innermost
 from jali.nn.graph import Array, Graph, Node, Shape
 
@@ -213,7 +215,12 @@ class Traced:
     def reshape(self, *shape: Any) -> Traced:
         """As NumPy's."""
         wanted = shape[0] if len(shape) == 1 and np.ndim(shape[0]) else shape
-        full = np.empty(self.shape, np.bool_).reshape(wanted).shape
+        try:
+            full = np.empty(self.shape, np.bool_).reshape(wanted).shape
+        except (TypeError, ValueError):
+            raise InvalidArgument(
+                f"{self.node.name} has the shape {self.shape}, which is not that of {checks.shown(wanted)} in another form"
+            ) from None
         return self if full == self.shape else self._add("reshape", "reshape", self, shape=full)
 
     def ravel(self) -> Traced:
@@ -228,7 +235,9 @@ class Traced:
             axes[0] if len(axes) == 1 and (axes[0] is None or np.ndim(axes[0])) else axes or None
         )
         order = range(self.ndim)[::-1] if order is None else order
-        order = tuple(operator.index(a) % self.ndim for a in order)
+        order = axes_of(tuple(order), self.ndim)
+        if len(order) != self.ndim:
+            raise InvalidArgument(f"{self.node.name} has {self.ndim} axes: name each of them once")
         return self._add("transpose", "transpose", self, axes=order)
 
     @property
@@ -245,8 +254,7 @@ class Traced:
         return self._summed(axis, keepdims, mean=True)
 
     def _summed(self, axis: Any, keepdims: bool, mean: bool) -> Traced:
-        axes = range(self.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
-        whole = tuple(operator.index(a) % max(1, self.ndim) for a in axes)
+        whole = axes_of(axis, self.ndim)
         count = int(np.prod([self.shape[a] for a in whole], dtype=np.int64))
         factor = 1.0 / count if mean else 1.0
         name = "mean" if mean else "sum"
@@ -262,7 +270,10 @@ class Traced:
             raise Unsupported(
                 f"{self.node.name}: an encrypted array is indexed by whole numbers and slices, not {checks.shown(key)}"
             )
-        shape = np.empty(self.shape, np.bool_)[tuple(keys)].shape  # raises what NumPy raises
+        try:
+            shape = np.empty(self.shape, np.bool_)[tuple(keys)].shape
+        except (IndexError, ValueError) as error:
+            raise IndexOutOfRange(f"{self.node.name}: {error}") from None
         named = sum(k is not None and k is not Ellipsis for k in keys)
         rest = [slice(None)] * (self.ndim - named)
         at = next((i for i, k in enumerate(keys) if k is Ellipsis), len(keys))
@@ -331,11 +342,11 @@ def _concatenate(arrays: Sequence[Any], axis: int = 0) -> Traced:
             "numpy.concatenate of encrypted and clear arrays: add the clear numbers instead"
         )
     first: Traced = arrays[0]
-    return first._add("concat", "concat", *arrays, axis=axis % first.ndim)
+    return first._add("concat", "concat", *arrays, axis=axes_of(axis, first.ndim)[0])
 
 
 def _stack(arrays: Sequence[Any], axis: int = 0) -> Traced:
-    place = axis % (arrays[0].ndim + 1)
+    (place,) = axes_of(axis, arrays[0].ndim + 1)
     return _concatenate([x.reshape(*x.shape[:place], 1, *x.shape[place:]) for x in arrays], place)
 
 
@@ -372,6 +383,25 @@ _FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.shape: lambda a: a.shape,
     np.ndim: lambda a: a.ndim,
 }
+
+
+#: Methods and properties of NumPy's arrays that have no meaning here.
+_NAMES = {
+    **dict.fromkeys(
+        ("max", "min", "argmax", "argmin", "sort", "argsort", "clip", "any", "all"),
+        "numbers are not compared: numpy.maximum and minimum of two arrays, and jali.nn.scalar, have what there is",
+    ),
+    "var": "write ((x - x.mean()) ** 2).mean()",
+    "std": "write (((x - x.mean()) ** 2).mean() + 1e-5) ** 0.5, which stays above 0",
+    **dict.fromkeys(
+        ("prod", "cumsum", "cumprod"), "combine slices of it: x[0] * x[1], x[0] + x[1]"
+    ),
+    **dict.fromkeys(
+        ("astype", "dtype", "round", "item", "tolist"),
+        "its numbers are encrypted real ones: leave it out",
+    ),
+}
+refuse_names(Traced, _NAMES)
 
 
 def trace_function(function: Callable[..., Any], examples: Sequence[Array]) -> Graph:

@@ -97,7 +97,11 @@ def _scales(graph: Graph) -> Problems:
             yield node, "has no scale"
         elif max(-node.attrs["low"], node.attrs["high"]) > _BEYOND:
             yield node, f"leaves [-1, 1]: [{node.attrs['low']:g}, {node.attrs['high']:g}]"
-        if node.op == "approximated" and node.attrs["by"].depth < 1:
+        if (
+            node.op == "approximated"
+            and node.attrs["by"].depth < 1
+            and not node.attrs["by"].constant
+        ):
             yield node, "has a polynomial that takes no level"
 
 

@@ -11,6 +11,7 @@ from jali.tfhe.captured import Captured
 from jali.tfhe.client import Client
 from jali.tfhe.evaluator import Evaluator
 from jali.tfhe.integers import EncryptedIntegers
+from jali.tfhe.refusals import install as _install_refusals
 
 __all__ = [
     "Captured",
@@ -23,3 +24,5 @@ __all__ = [
     "Params",
     "Table",
 ]
+
+_install_refusals()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from jali._core import checks
 from jali._core.array import Encrypted
 from jali._jali.tfhe import Ciphertext, Params
 from jali.errors import IndexOutOfRange, InvalidArgument, KeyMismatch
@@ -166,7 +167,10 @@ class Shaped(Encrypted):
         axes = tuple(range(at.ndim)) if axis is None else tuple(np.atleast_1d(axis))
         try:
             moved = np.moveaxis(at, axes, range(-len(axes), 0))
-        except (ValueError, TypeError) as error:
-            raise InvalidArgument(str(error)) from None
+        except (ValueError, TypeError):
+            raise InvalidArgument(
+                f"an axis is a whole number from {-at.ndim} to {at.ndim - 1} for an array of the shape {self.shape}, and none is "
+                f"named twice; not {checks.shown(axis)}"
+            ) from None
         shape = moved.shape[: moved.ndim - len(axes)]
         return moved.reshape(math.prod(shape), -1), shape

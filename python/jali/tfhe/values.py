@@ -25,6 +25,7 @@ def whole_numbers(values: npt.ArrayLike, what: str = "values") -> npt.NDArray[An
         array = np.asarray(values)
     except (ValueError, TypeError) as error:
         raise InvalidArgument(f"{what} are not an array of numbers: {error}") from None
+    checks.unmasked(values, what)
     if array.size == 0:
         raise InvalidArgument(f"{what} have the shape {array.shape}: give at least one number")
     if array.dtype.kind == "f" and np.isfinite(array).all() and (array == np.trunc(array)).all():

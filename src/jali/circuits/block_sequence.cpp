@@ -38,10 +38,10 @@ Ciphertext finished(const ckks::Evaluator& e, const Extended& x, bool rescale) {
 
 template <class Sum, class Take>
 Ciphertext BlockTransform::horner(const ckks::Evaluator& evaluator, std::size_t output, Take take,
-                                  double peak, bool rescale) const {
+                                  const Rows& rows, bool rescale) const {
   const auto& giants = plan_.giants[output];
   const auto bounded = [&](Sum sum) {
-    sum.estimate.peak = std::min(sum.estimate.peak, peak);
+    rows.narrow(sum.estimate);
     return sum;
   };
   Sum first = bounded(take(giants.size() - 1));
@@ -57,7 +57,7 @@ Ciphertext BlockTransform::horner(const ckks::Evaluator& evaluator, std::size_t 
       evaluator.add_inplace(onto, turned(evaluator, first, steps));
       acc = std::move(onto);
     }
-    acc->estimate.peak = std::min(acc->estimate.peak, peak);
+    acc->estimate.peak = std::min(acc->estimate.peak, rows.largest);
   };
   const int step = plan_.giant_step();
   for (std::size_t g = giants.size(); g-- > 0;) {
@@ -121,7 +121,7 @@ std::vector<std::vector<BlockTransform::SumOf<Operand>>> BlockTransform::sums_of
 
 std::vector<Ciphertext> BlockTransform::apply_sequence(const ckks::Evaluator& evaluator,
                                                        std::span<const Ciphertext* const> inputs,
-                                                       Peaks peaks, bool rescale) const {
+                                                       RowsOf rows, bool rescale) const {
   std::vector<Ciphertext> outputs;
   const auto each = [&](auto result) {
     for (std::size_t o = 0; o < plan_.giants.size(); ++o) {
@@ -138,7 +138,7 @@ std::vector<Ciphertext> BlockTransform::apply_sequence(const ckks::Evaluator& ev
             [](const BsgsPlan::Term& term) { return static_cast<int>(term.input); }, sum);
         return std::move(*sum[0]);
       };
-      return horner<Ciphertext>(evaluator, o, take, peaks[o], rescale);
+      return horner<Ciphertext>(evaluator, o, take, rows[o], rescale);
     });
     return outputs;
   }
@@ -146,7 +146,7 @@ std::vector<Ciphertext> BlockTransform::apply_sequence(const ckks::Evaluator& ev
     using Sum = std::remove_cvref_t<decltype(sums[0][0])>;
     each([&](std::size_t o) {
       const auto take = [&](std::size_t g) { return std::move(sums[o][g]); };
-      return horner<Sum>(evaluator, o, take, peaks[o], rescale);
+      return horner<Sum>(evaluator, o, take, rows[o], rescale);
     });
   };
   if (plan_.sequence->own == 1) {

@@ -9,6 +9,7 @@
 #include "jali/base/error.h"
 #include "jali/circuits/block_sums.h"
 #include "jali/ckks/composed.h"
+#include "jali/ckks/range.h"
 #include "jali/params/noise.h"
 
 namespace jali::circuits {
@@ -137,12 +138,22 @@ std::vector<double> BlockTransform::row_sums(std::size_t output) const {
   return rows;
 }
 
-std::vector<double> BlockTransform::largest_rows() const {
-  std::vector<double> out;
+std::vector<BlockTransform::Rows> BlockTransform::rows() const {
+  std::vector<Rows> out;
   for (std::size_t o = 0; o < plan_.giants.size(); ++o) {
-    out.push_back(std::ranges::max(row_sums(o)));
+    const auto sums = row_sums(o);
+    const auto zeros = static_cast<std::size_t>(std::ranges::count(sums, 0.0));
+    const double slots = static_cast<double>(sums.size());
+    const double filled = zeros < sums.size() ? slots - static_cast<double>(zeros) : slots;
+    out.push_back({std::ranges::max(sums), slots / filled});
   }
   return out;
+}
+
+void BlockTransform::Rows::narrow(params::Estimate& sum) const {
+  sum.peak = std::min(sum.peak, largest);
+  sum.message = std::min(sum.message * std::sqrt(share), sum.peak);
+  sum.variance *= share;
 }
 
 void BlockTransform::prepare(const ckks::Encoder& encoder) {
@@ -155,7 +166,7 @@ void BlockTransform::prepare(const ckks::Encoder& encoder) {
     }
   }
   encoded_ = std::move(encoded);
-  rows_ = largest_rows();
+  rows_ = rows();
 }
 
 template <class Operand, class Use>
@@ -181,7 +192,7 @@ ckks::Ciphertext BlockTransform::zero(const ckks::Evaluator& evaluator, const Ci
 
 std::vector<Ciphertext> BlockTransform::apply_twice(const ckks::Evaluator& evaluator,
                                                     std::span<const Ciphertext* const> inputs,
-                                                    Peaks peaks, bool rescale) const {
+                                                    RowsOf rows, bool rescale) const {
   std::vector<ckks::Hoisted> hoisted(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const bool turns = std::ranges::any_of(plan_.babies[i], [](int r) { return r != 0; });
@@ -203,18 +214,18 @@ std::vector<Ciphertext> BlockTransform::apply_twice(const ckks::Evaluator& evalu
     return turn_sums(evaluator, inputs, babies([&](const ckks::Hoisted& x, int r) {
                        return evaluator.rotation(x, r);
                      }),
-                     peaks, rescale);
+                     rows, rescale);
   }
   return turn_sums(evaluator, inputs, babies([&](const ckks::Hoisted& x, int r) {
                      return composed_rotate_extended(evaluator, x, r);
                    }),
-                   peaks, rescale);
+                   rows, rescale);
 }
 
 template <class Operand>
 std::vector<Ciphertext> BlockTransform::turn_sums(const ckks::Evaluator& evaluator,
                                                   std::span<const Ciphertext* const> inputs,
-                                                  const Babies<Operand>& babies, Peaks peaks,
+                                                  const Babies<Operand>& babies, RowsOf rows,
                                                   bool rescale) const {
   std::vector<Ciphertext> outputs;
   for (std::size_t o = 0; o < plan_.giants.size(); ++o) {
@@ -225,6 +236,7 @@ std::vector<Ciphertext> BlockTransform::turn_sums(const ckks::Evaluator& evaluat
                      std::vector<int> steps;
                      if (!acc) acc.emplace();
                      for (std::size_t g = 0; g < giants.size(); ++g) {
+                       rows[o].narrow(inner[g].estimate);
                        if (giants[g].rotation == 0 && acc->c0.empty()) {
                          acc = std::move(inner[g]);
                          continue;
@@ -236,7 +248,7 @@ std::vector<Ciphertext> BlockTransform::turn_sums(const ckks::Evaluator& evaluat
                        composed_rotate_accumulate(evaluator, *acc, turned, steps);
                      }
                    });
-    if (acc) acc->estimate.peak = std::min(acc->estimate.peak, peaks[o]);
+    if (acc) acc->estimate.peak = std::min(acc->estimate.peak, rows[o].largest);
     outputs.push_back(!acc      ? zero(evaluator, *inputs[0], rescale)
                       : rescale ? evaluator.reduce_rescale(*acc)
                                 : evaluator.reduce(*acc));
@@ -246,7 +258,7 @@ std::vector<Ciphertext> BlockTransform::turn_sums(const ckks::Evaluator& evaluat
 
 std::vector<Ciphertext> BlockTransform::apply_single(const ckks::Evaluator& evaluator,
                                                      std::span<const Ciphertext* const> inputs,
-                                                     Peaks peaks, bool rescale) const {
+                                                     RowsOf rows, bool rescale) const {
   Babies<Ciphertext> babies(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     std::optional<ckks::Hoisted> hoisted;
@@ -275,7 +287,7 @@ std::vector<Ciphertext> BlockTransform::apply_single(const ckks::Evaluator& eval
         evaluator, o, babies,
         [&](std::vector<Ciphertext> inner, std::span<const BsgsPlan::Giant> made) {
           for (std::size_t g = 0; g < made.size(); ++g) {
-            inner[g].estimate.peak = std::min(inner[g].estimate.peak, peaks[o]);
+            rows[o].narrow(inner[g].estimate);
             if (giants.size() == 1 && made[g].rotation == 0) {
               outputs.push_back(rescale ? evaluator.rescale(inner[g]) : std::move(inner[g]));
             } else if (!acc) {
@@ -286,7 +298,7 @@ std::vector<Ciphertext> BlockTransform::apply_single(const ckks::Evaluator& eval
           }
         });
     if (!acc) continue;
-    acc->estimate.peak = std::min(acc->estimate.peak, peaks[o]);
+    acc->estimate.peak = std::min(acc->estimate.peak, rows[o].largest);
     outputs.push_back(rescale ? evaluator.reduce_rescale(*acc) : evaluator.reduce(*acc));
   }
   return outputs;
@@ -324,11 +336,11 @@ std::vector<Ciphertext> BlockTransform::apply(const ckks::Evaluator& evaluator,
   }
   double largest = 0;
   for (const Ciphertext* x : at) largest = std::max(largest, x->estimate.peak);
-  std::vector<double> peaks = prepared() ? rows_ : largest_rows();
-  for (double& most : peaks) most = std::min(most * largest, peak);
-  auto outputs = plan_.sequence                      ? apply_sequence(evaluator, at, peaks, rescale)
-                 : plan_.hoisting == Hoisting::twice ? apply_twice(evaluator, at, peaks, rescale)
-                                                     : apply_single(evaluator, at, peaks, rescale);
+  std::vector<Rows> known = prepared() ? rows_ : rows();
+  for (Rows& row : known) row.largest = ckks::claimed_peak(peak, row.largest * largest);
+  auto outputs = plan_.sequence                      ? apply_sequence(evaluator, at, known, rescale)
+                 : plan_.hoisting == Hoisting::twice ? apply_twice(evaluator, at, known, rescale)
+                                                     : apply_single(evaluator, at, known, rescale);
   for (Ciphertext& y : outputs) {
     y.key_id = key_id;
     if (rescale) y.scale = output_scale_;  // equal except for the roundings of their products

@@ -73,20 +73,27 @@ class BlockTransform {
   std::vector<PrimeIndex> diagonal_primes() const;
   Diagonal encode(const ckks::Encoder& encoder, std::size_t output, int giant,
                   const BsgsPlan::Term& term) const;
-  /// For every output, the largest row sum.
-  std::vector<double> largest_rows() const;
-  /// For every output, a bound on its numbers: its largest row times the inputs' peak. It is smaller than what the evaluator
-  /// adds up, the largest entries of all diagonals.
-  using Peaks = std::span<const double>;
+  /// What is known of an output's rows. The root mean squares of diagonals are taken over all slots, but rows that hold nothing but
+  /// zeros leave nothing of the message and of its error, so that these lie in the other slots alone.
+  struct Rows {
+    double largest = 0;  // the largest row sum; in apply: a bound on the numbers of the output
+    double share = 1;  // slots for each row that is not zero
+    /// What this says of a sum of products with diagonals. The bound on its numbers is smaller than what the evaluator adds up, the
+    /// largest entries of all diagonals.
+    void narrow(params::Estimate& sum) const;
+  };
+  /// For every output.
+  std::vector<Rows> rows() const;
+  using RowsOf = std::span<const Rows>;
   std::vector<ckks::Ciphertext> apply_twice(const ckks::Evaluator& evaluator,
                                             std::span<const ckks::Ciphertext* const> inputs,
-                                            Peaks peaks, bool rescale) const;
+                                            RowsOf rows, bool rescale) const;
   std::vector<ckks::Ciphertext> apply_single(const ckks::Evaluator& evaluator,
                                              std::span<const ckks::Ciphertext* const> inputs,
-                                             Peaks peaks, bool rescale) const;
+                                             RowsOf rows, bool rescale) const;
   std::vector<ckks::Ciphertext> apply_sequence(const ckks::Evaluator& evaluator,
                                                std::span<const ckks::Ciphertext* const> inputs,
-                                               Peaks peaks, bool rescale) const;
+                                               RowsOf rows, bool rescale) const;
   template <class Operand>
   using Babies = std::vector<std::vector<Operand>>;  // [input][baby]
   template <class Operand>
@@ -110,12 +117,12 @@ class BlockTransform {
   /// last to the first.
   template <class Sum, class Take>
   ckks::Ciphertext horner(const ckks::Evaluator& evaluator, std::size_t output, Take take,
-                          double peak, bool rescale) const;
+                          const Rows& rows, bool rescale) const;
   /// The part of apply_twice that follows the baby steps: inner sums, giant steps and the final division.
   template <class Operand>
   std::vector<ckks::Ciphertext> turn_sums(const ckks::Evaluator& evaluator,
                                           std::span<const ckks::Ciphertext* const> inputs,
-                                          const Babies<Operand>& babies, Peaks peaks,
+                                          const Babies<Operand>& babies, RowsOf rows,
                                           bool rescale) const;
   /// Calls use(inner sums, their giant steps) for all giant steps of an output, in order, for several of them at a time.
   template <class Operand, class Use>
@@ -133,7 +140,7 @@ class BlockTransform {
   double diagonal_scale_ = 0;
   BsgsPlan plan_;
   std::vector<std::vector<std::vector<Diagonal>>> encoded_;  // [output][giant][term]
-  std::vector<double> rows_;  // largest_rows(), once prepared
+  std::vector<Rows> rows_;  // rows(), once prepared
 };
 
 /// Throws KeyMissing, which names every rotation of `needed` that the evaluator's keys neither serve at this level nor

@@ -9,6 +9,7 @@
 
 #include "jali/base/error.h"
 #include "jali/ckks/composed.h"
+#include "jali/ckks/range.h"
 
 namespace jali::circuits {
 namespace {
@@ -110,6 +111,7 @@ ckks::Ciphertext SlotSum::run(const ckks::Evaluator& evaluator, const ckks::Ciph
            " slots, and the ciphertext has 2^" + std::to_string(x.log_slots);
   });
   require_rotations(evaluator, rotations(), "the slot sum");
+  ckks::claimed_peak(peak, params::kUnbounded);
 
   ckks::Ciphertext partial = evaluator.copy(x);
   bool rescaled = false;

@@ -88,7 +88,7 @@ Ciphertext bounds_of(const Combination& c, const Ciphertext& like) {
   for (const auto& [a, b, factor] : c.products)
     peak += factor * a->estimate.peak * b->estimate.peak;
   for (const auto& [x, factor] : c.multiples) peak += std::fabs(factor) * x->estimate.peak;
-  out.estimate = {0, 0, std::min({peak, c.peak, params::kUnbounded}), 0, 0};
+  out.estimate = {0, 0, claimed_peak(c.peak, std::min(peak, params::kUnbounded)), 0, 0};
   return out;
 }
 
@@ -194,7 +194,7 @@ Ciphertext Evaluator::combine_rescale(const Combination& c, int level, double sc
   }
   out.key_id = key_id;
   out.estimate = *estimate;
-  out.estimate.peak = std::min(out.estimate.peak, c.peak);
+  out.estimate.peak = claimed_peak(c.peak, out.estimate.peak);
   impl.require_range(out);
 
   if (!c.products.empty() && c.constant.imag() == 0) {
@@ -211,7 +211,7 @@ Ciphertext Evaluator::combine_rescale(const Combination& c, int level, double sc
                                terms.view());
   if (c.constant.imag() != 0) out = add_scalar(out, {0, c.constant.imag()});
   out = relinearise_rescale(out);
-  out.estimate.peak = std::min(out.estimate.peak, c.peak);
+  out.estimate.peak = claimed_peak(c.peak, out.estimate.peak);
   return out;
 }
 

@@ -156,7 +156,7 @@ Ciphertext Evaluator::reduce(const Extended& a, double peak) const {
   out.scale = a.scale;
   out.log_slots = a.log_slots;
   Estimate sum = a.estimate;
-  sum.peak = std::min(sum.peak, peak);
+  sum.peak = claimed_peak(peak, sum.peak);
   out.estimate = impl_->known(sum, a.scale, a.level);
   out.estimate += impl_->noise.rounding();
   impl_->require_range(out);
@@ -176,7 +176,7 @@ Ciphertext Evaluator::reduce_rescale(const Extended& a, double peak) const {
   out.scale = a.scale / ratio;
   out.log_slots = a.log_slots;
   Estimate sum = a.estimate;
-  sum.peak = std::min(sum.peak, peak);
+  sum.peak = claimed_peak(peak, sum.peak);
   out.estimate = impl_->noise.rescale(impl_->known(sum, a.scale, a.level), ratio);
   impl_->require_range(out);
   out.parts = impl_->switcher.reduce_pair(a.c0, a.c1, a.level - 1);

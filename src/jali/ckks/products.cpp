@@ -43,7 +43,7 @@ static Ciphertext product_shell(const Evaluator::Impl& impl, const Ciphertext& a
   Ciphertext out = impl.shell(a, b);
   out.scale = a.scale * b.scale;
   out.estimate = impl.product(a, b);
-  out.estimate.peak = std::min(out.estimate.peak, peak);
+  out.estimate.peak = claimed_peak(peak, out.estimate.peak);
   impl.require_range(out);
   return out;
 }
@@ -125,6 +125,7 @@ Ciphertext Evaluator::conjugate(const Ciphertext& a) const {
 }
 
 Ciphertext Evaluator::twice_real(const Ciphertext& a, double peak) const {
+  claimed_peak(peak, params::kUnbounded);
   Ciphertext out = add(a, conjugate(a), peak);
   out.estimate.real = true;
   // The error of a is real now, with a deviation twice that of its real parts: variances, which expect half of them in imaginary

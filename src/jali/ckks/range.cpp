@@ -1,5 +1,6 @@
 #include "jali/ckks/range.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -34,6 +35,14 @@ std::string advice(const Params& params, double bits) {
 }
 
 }  // namespace
+
+double claimed_peak(double claim, double known) {
+  require<InvalidArgument>(claim >= 0, [&] {
+    return "a claimed peak is the largest modulus that the result can have, a number from 0, not " +
+           shown(claim) + ": leave it out if you know no smaller bound than that of the operands";
+  });
+  return std::min(claim, known);
+}
 
 double largest_held(const Params& params, double scale, int level) {
   return std::exp2(params.level(level).log_q - 1 - std::log2(scale));

@@ -11,6 +11,10 @@ namespace jali::ckks {
 /// Q_level / (2 scale).
 double largest_held(const Params& params, double scale, int level);
 
+/// The bound that a caller claims for a result: the smaller of it and `known`. Throws InvalidArgument for a claim that is negative or
+/// NaN, because every number would fit it.
+double claimed_peak(double claim, double known);
+
 /// Three digits, for sentences.
 std::string shown(double x);
 

@@ -38,7 +38,7 @@ static Ciphertext combine(const Evaluator::Impl& impl, const Ciphertext& a, cons
   Ciphertext out = impl.shell(a, b);
   out.estimate = sum_estimate(impl, a, b, sign);
   out.estimate += impl.scale_mismatch(b.estimate, a.scale, b.scale);
-  out.estimate.peak = std::min(out.estimate.peak, peak);
+  out.estimate.peak = claimed_peak(peak, out.estimate.peak);
   impl.require_range(out);
   const std::size_t parts = std::max(a.parts.size(), b.parts.size());
   for (std::size_t i = 0; i < parts; ++i) {
@@ -85,7 +85,7 @@ Ciphertext Evaluator::negate(const Ciphertext& a) const {
 
 void Evaluator::add_inplace(Ciphertext& a, const Ciphertext& b, double peak) const {
   if (a.parts.size() < b.parts.size()) {
-    a = add(a, b);
+    a = add(a, b, peak);
     return;
   }
   impl_->check(a);
@@ -94,7 +94,7 @@ void Evaluator::add_inplace(Ciphertext& a, const Ciphertext& b, double peak) con
   const rlwe::KeyId key_id = rlwe::common_key(a.key_id, b.key_id);
   Estimate sum = sum_estimate(*impl_, a, b, Sign::plus);
   sum += impl_->scale_mismatch(b.estimate, a.scale, b.scale);
-  sum.peak = std::min(sum.peak, peak);
+  sum.peak = claimed_peak(peak, sum.peak);
   impl_->require_range(sum, a.scale, a.level);
   for (std::size_t i = 0; i < b.parts.size(); ++i) {
     impl_->ring->ops().add(a.parts[i].view(), a.parts[i].view(), b.parts[i].view());
