@@ -26,13 +26,24 @@ class Stage:
     """One array of a problem.
 
     inputs: (array, levels that the operation takes of it). costs: of its computation by the level of the result, NEVER where it
-    is not possible. restored: what a bootstrapping to each level costs; empty if it must not be bootstrapped.
+    is not possible. restored: for each way to bootstrap it, what that costs by the level to which it leads; empty if it must not be
+    bootstrapped.
     """
 
     name: str
     inputs: tuple[tuple[str, int], ...]
     costs: tuple[int, ...]
-    restored: tuple[int, ...] = ()
+    restored: tuple[tuple[int, ...], ...] = ()
+
+    def way(self, level: int) -> int:
+        """The cheapest way to bootstrap it to a level; of several, the first."""
+        return min(range(len(self.restored)), key=lambda k: self.restored[k][level])
+
+    @property
+    def cheapest(self) -> Costs:
+        """What a bootstrapping to each level costs."""
+        costs: Costs = np.asarray(self.restored, np.int64).min(axis=0)
+        return costs
 
 
 @dataclass(frozen=True)
@@ -51,6 +62,7 @@ class Problem:
 class Placement:
     """A plan: the level of every array, the levels to which some are restored, and the cost.
 
+    ways: of every array that is restored, the number of the way among those of its stage.
     bound: no plan costs less. It equals the cost unless the graph is so entangled that tables had to be split.
     """
 
@@ -58,6 +70,7 @@ class Placement:
     restored: dict[str, int]
     cost: int
     bound: int
+    ways: dict[str, int]
 
 
 def _tables(problem: Problem) -> list[Table]:
@@ -69,7 +82,7 @@ def _tables(problem: Problem) -> list[Table]:
         both: Costs = np.full((size, size), NEVER)
         both[levels, levels] = costs
         if stage.restored:
-            restored = costs[:, None] + np.asarray(stage.restored, np.int64)
+            restored = costs[:, None] + stage.cheapest
             both[problem.due :] = np.minimum(both, restored)[problem.due :]
         tables.append(Table((_at(stage.name), _from(stage.name)), np.minimum(both, NEVER)))
         most: dict[str, int] = {}
@@ -104,7 +117,8 @@ def placed(problem: Problem, limit: int | None = None) -> Placement | None:
     if not sound:
         return None
     cost, (levels, restored) = min(sound, key=lambda plan: plan[0])
-    return Placement(levels, restored, cost, found.bound)
+    ways = {s.name: s.way(restored[s.name]) for s in problem.stages if s.name in restored}
+    return Placement(levels, restored, cost, found.bound, ways)
 
 
 Levels = tuple[dict[str, int], dict[str, int]]
@@ -164,7 +178,7 @@ def _lazy(problem: Problem) -> tuple[int, Levels] | None:
             needed[source] = max(needed[source], levels[name] + taken)
     restored = {n: a for n, a in above.items() if a > levels[n]}
     cost = sum(s.costs[levels[s.name]] for s in problem.stages)
-    cost += sum(stages[n].restored[a] for n, a in restored.items())
+    cost += sum(int(stages[n].cheapest[a]) for n, a in restored.items())
     return None if cost >= NEVER else (cost, (levels, restored))
 
 
