@@ -118,6 +118,18 @@ Numbers of this size lose at most 2^-10 of themselves or, if numbers of size 1 l
           "Bytes that the keys of bootstrap_key_bytes take in the memory of an evaluator, on the "
           "CPU or a GPU.")
       .def(
+          "bootstrap_work",
+          [](const Params& p, std::int64_t slots, bool real) {
+            require<InvalidArgument>(p.ptr->bootstrap().has_value(),
+                                     "these parameters have no levels for bootstrapping: create "
+                                     "them with bootstrap=True");
+            return bootstrap::predicted_time(p.ptr, checked_log_slots(*p.ptr, slots), real);
+          },
+          "slots"_a = 0, nb::kw_only(), "real"_a = false,
+          R"(The predicted time of a bootstrapping with this many slots (0: all) and all keys, in a unit of its own.
+
+It counts the key switchings, each at its level, and the products with diagonals. real: imaginary parts are dropped.)")
+      .def(
           "bootstrap_key_curve",
           [](const Params& p, const Rotations& rotations, bool conjugate,
              const std::vector<std::int64_t>& slots) {

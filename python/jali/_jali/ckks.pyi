@@ -274,6 +274,13 @@ class Params:
         Bytes that the keys of bootstrap_key_bytes take in the memory of an evaluator, on the CPU or a GPU.
         """
 
+    def bootstrap_work(self, slots: int = 0, *, real: bool = False) -> float:
+        """
+        The predicted time of a bootstrapping with this many slots (0: all) and all keys, in a unit of its own.
+
+        It counts the key switchings, each at its level, and the products with diagonals. real: imaginary parts are dropped.
+        """
+
     def bootstrap_key_curve(
         self,
         rotations: str | Sequence[int] = [],

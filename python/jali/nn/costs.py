@@ -257,6 +257,13 @@ def _bootstrap_key_bytes(params: Params) -> int:
     return keys * whole_key_bytes(params) // one
 
 
+def _sparse_work(params: Params, slots: int) -> int:
+    """What a bootstrapping with so many slots takes in thousandths, by the time of key switchings and diagonals. Bytes would not do: the rotations of the
+    trace need few keys, but each has a ModUp of its own."""
+    whole = params.bootstrap_work(real=True)
+    return max(1, round(1000 * params.bootstrap_work(slots, real=True) / whole))
+
+
 def counted(params: Params, packings: Sequence[int] = ()) -> Costs:
     """Costs in bytes that are read: keys as an evaluator holds them, and diagonals. packings: see costs_of.
 
@@ -280,10 +287,5 @@ def counted(params: Params, packings: Sequence[int] = ()) -> Costs:
         )
         for n in (1, 2)
     )
-    every = params.bootstrap_key_curve()[-1][0] if packings else 1
-    sparse = tuple(
-        (n, 1000 * (keys * some // every + reduction) // (keys + reduction))
-        for n in packings
-        for some, _ in params.bootstrap_key_curve(slots=[n])[-1:]
-    )
+    sparse = tuple((n, _sparse_work(params, n)) for n in packings)
     return Costs("bytes", switch, plain, switch, real, pair, sparse=sparse)
