@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -156,6 +158,14 @@ def test_small_tables_say_how_far_the_plan_may_be_off(seed: int) -> None:
     if plan is not None:
         assert best is not None
         assert plan.bound <= best.cost <= plan.cost == cost_of(problem, plan)
+    # Without the bootstraps of dear arrays there is a plan, too, and it is not cheaper.
+    least = min((int(s.cheapest.min()) for s in problem.stages if s.restored), default=0)
+    stages = (
+        replace(s, restored=()) if s.restored and s.cheapest.min() > least else s
+        for s in problem.stages
+    )
+    few = placed(replace(problem, stages=tuple(stages)), limit=6**3)
+    assert few is None or (plan is not None and plan.cost <= few.cost)
 
 
 def deep(length: int, depth: int, boot: int) -> Problem:

@@ -12,7 +12,7 @@ the innermost out, as a residual region becomes a table of (level at its fork, l
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -105,7 +105,8 @@ def _from(name: str) -> str:
 def placed(problem: Problem, limit: int | None = None) -> Placement | None:
     """The cheapest plan, or None if there is none. Of several, it is the same on every machine.
 
-    limit: entries of the largest table; smaller ones make plans that may not be the cheapest, with a bound.
+    limit: entries of the largest table; smaller ones make plans that may not be the cheapest, with a bound. The plan then costs no more than
+    one that bootstraps only arrays of which a bootstrapping costs least, such as the single ciphertexts of a loop.
     """
     found = minimised(_tables(problem), **({} if limit is None else {"limit": limit}))
     if found.bound >= NEVER:
@@ -113,12 +114,23 @@ def placed(problem: Problem, limit: int | None = None) -> Placement | None:
     plans = [_lazy(problem)] if found.cost > found.bound else []
     if found.cost < NEVER:
         plans.append((found.cost, _read(problem, found.values)))
-    sound = [plan for plan in plans if plan is not None]
-    if not sound:
-        return None
-    cost, (levels, restored) = min(sound, key=lambda plan: plan[0])
-    ways = {s.name: s.way(restored[s.name]) for s in problem.stages if s.name in restored}
-    return Placement(levels, restored, cost, found.bound, ways)
+    sound = []
+    for cost, (levels, restored) in filter(None, plans):
+        ways = {s.name: s.way(restored[s.name]) for s in problem.stages if s.name in restored}
+        sound.append(Placement(levels, restored, cost, found.bound, ways))
+    few = _with_few(problem)
+    if found.cost > found.bound and few != problem:
+        other = placed(few, limit)
+        sound += [] if other is None else [replace(other, bound=found.bound)]
+    return min(sound, key=lambda plan: plan.cost, default=None)
+
+
+def _with_few(problem: Problem) -> Problem:
+    """The same problem, in which only those arrays may be bootstrapped of which a bootstrapping costs least."""
+    least = {s.name: int(s.cheapest.min()) for s in problem.stages if s.restored}
+    dear = {name for name, cost in least.items() if cost > min(least.values())}
+    stages = (replace(s, restored=()) if s.name in dear else s for s in problem.stages)
+    return replace(problem, stages=tuple(stages))
 
 
 Levels = tuple[dict[str, int], dict[str, int]]
