@@ -148,7 +148,7 @@ def test_plans_are_as_cheap_as_the_exact_solver_s(seed: int, kind: object) -> No
         assert plan == placed(problem)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32))
 def test_small_tables_say_how_far_the_plan_may_be_off(seed: int) -> None:
     """With tables of three variables at most, entangled graphs have plans between the bound and the stated cost."""

@@ -121,7 +121,7 @@ class Costs:
         """What it costs to bootstrap so many ciphertexts, by the level of the result. Pairs are taken if they cost less. slots: with how
         many a single ciphertext is bootstrapped, 0 for all."""
         if slots:
-            share = dict(self.sparse)[slots]
+            share = dict(self.sparse).get(slots, 1000)
             return tuple(c if c >= NEVER else c * share // 1000 for c in self.real)
         pairs, single = divmod(ciphertexts, 2)
         return tuple(

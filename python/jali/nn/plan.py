@@ -257,8 +257,8 @@ class _Restoring:
         return best if coarse else self._sparser(best)
 
     def _sparser(self, full: _Priced) -> _Priced:
-        """The plan, or the cheapest of the same parameters that bootstraps arrays with as many slots as one of its own arrays has numbers
-        before they repeat: all arrays, or those that can be. More keys than the plan has must save _WORTH_KEYS of it."""
+        """The plan, or a cheaper one of the same parameters with keys for n slots, alone or beside those for all slots, where n is a number of slots
+        after which an array repeats that the plan bootstraps. Keys of more bytes than the plan has must save _WORTH_KEYS of its cost."""
         cost, params, levels, _ = best = full
         low = self.stages(params)["lower"]
         every = params.slots
